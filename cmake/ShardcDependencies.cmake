@@ -1,0 +1,41 @@
+# Every library that shardc takes from Debian, in one place. docs/decisions/ says why each was chosen.
+
+# MLIR's version file accepts only the same major.minor.
+find_package(MLIR 22.1 REQUIRED CONFIG PATHS /usr/lib/llvm-22)
+list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
+set(MLIR_LINK_MLIR_DYLIB ON)
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+find_package(Protobuf REQUIRED)
+find_package(Threads REQUIRED)
+find_package(GTest REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+
+# The trainer ships as one file, so what it uses is linked statically.
+find_library(SHARDC_PROTOBUF_STATIC libprotobuf.a REQUIRED)
+find_library(SHARDC_OPENBLAS_STATIC libopenblas.a REQUIRED)
+find_path(SHARDC_OPENBLAS_INCLUDE cblas.h REQUIRED PATH_SUFFIXES x86_64-linux-gnu openblas)
+find_path(SHARDC_ONNX_PROTO_DIR onnx/onnx.proto REQUIRED)
+
+# lld in process: links the kernels into a shared object.
+find_library(SHARDC_LLD_ELF lldELF REQUIRED PATHS /usr/lib/llvm-22/lib)
+find_library(SHARDC_LLD_COMMON lldCommon REQUIRED PATHS /usr/lib/llvm-22/lib)
+
+find_program(SHARDC_CCACHE ccache)
+if(SHARDC_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${SHARDC_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${SHARDC_CCACHE})
+endif()
+
+option(SHARDC_SANITIZE "build with AddressSanitizer and UBSan" OFF)
+if(SHARDC_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+add_link_options(-fuse-ld=lld-22)
+add_compile_options(-Wall -Wextra -Wno-unused-parameter -fdiagnostics-color=auto)

@@ -1,0 +1,22 @@
+// The nn dialect: includes everything that a user of its ops needs.
+#ifndef SHARDC_FRONTEND_NN_NN_H
+#define SHARDC_FRONTEND_NN_NN_H
+
+#include "frontend/nn/HostTensor.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "frontend/nn/NNDialect.h.inc"
+#include "frontend/nn/NNEnums.h.inc"
+#include "frontend/nn/NNInterfaces.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "frontend/nn/NNAttributes.h.inc"
+#define GET_OP_CLASSES
+#include "frontend/nn/NNOps.h.inc"
+
+#endif

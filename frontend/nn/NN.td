@@ -1,0 +1,38 @@
+// The nn dialect: what a model is. Value-semantic ops on statically shaped tensors; no collective, no buffer, no device.
+#ifndef SHARDC_FRONTEND_NN_NN_TD
+#define SHARDC_FRONTEND_NN_NN_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
+include "frontend/nn/NNInterfaces.td"
+
+def NN_Dialect : Dialect {
+  let name = "nn";
+  let cppNamespace = "::shardc::nn";
+  let summary = "what a model is: forward ops, loss and their backward twins";
+  let description = [{
+    Every op works on ranked tensors of static shape. Broadcasting is explicit (`nn.broadcast`), reductions keep their
+    dims (size 1), sequences stay in the layout [batch, sequence, heads, head_dim]. A parameter is a symbol
+    (`nn.parameter`) that says where its values are stored; the values never enter the IR.
+  }];
+  let hasConstantMaterializer = 1;
+  let useDefaultAttributePrinterParser = 1;
+}
+
+def NN_Tensor : StaticShapeTensorOf<[AnyFloat, I1, I8, I32, I64, UI8]>;
+def NN_Float : StaticShapeTensorOf<[F16, BF16, F32, F64]>;
+def NN_Bool : StaticShapeTensorOf<[I1]>;
+def NN_Int : StaticShapeTensorOf<[I32, I64]>;
+// A tensor of no dims that holds one float.
+def NN_ScalarFloat : 0DTensorOf<[F16, BF16, F32, F64]>;
+
+// Every op of the dialect is pure: a value-semantic function of its operands.
+class NN_Op<string mnemonic, list<Trait> traits = []> :
+    Op<NN_Dialect, mnemonic, !listconcat([Pure], traits)>;
+
+#endif

@@ -1,0 +1,10 @@
+// All families, for one run of tablegen.
+include "frontend/nn/ops/Core.td"
+include "frontend/nn/ops/Elementwise.td"
+include "frontend/nn/ops/Shape.td"
+include "frontend/nn/ops/Indexing.td"
+include "frontend/nn/ops/Reduction.td"
+include "frontend/nn/ops/Normalization.td"
+include "frontend/nn/ops/MatMul.td"
+include "frontend/nn/ops/Attention.td"
+include "frontend/nn/ops/Loss.td"

@@ -1,0 +1,42 @@
+// Attention without an S x S tensor, and rotary positions. Layout: [batch, sequence, heads, head_dim].
+#ifndef SHARDC_FRONTEND_NN_OPS_ATTENTION_TD
+#define SHARDC_FRONTEND_NN_OPS_ATTENTION_TD
+include "frontend/nn/NN.td"
+
+def NN_AttentionOp : NN_Op<"attention", [AttrSizedOperandSegments]> {
+  let summary = "softmax(scale q k^T + bias, masked) v, blockwise";
+  let description = [{
+    query [B, Sq, H, D], key [B, Sk, G, D], value [B, Sk, G, E]; H is a multiple of G (grouped heads: query head h reads
+    key head h / (H / G)). bias: [B or 1, H or 1, Sq or 1, Sk], added to the scores. key_mask: i1 [B, Sk], false keys are
+    not attended to. `causal`: query i sees keys j <= i + Sk - Sq. result [B, Sq, H, E]; log_sum_exp [B, H, Sq] is kept for
+    the gradient. A row in which everything is masked (-inf or false) gives zeros, and zero gradients.
+    Dao et al., arXiv:2205.14135.
+  }];
+  let arguments = (ins NN_Float:$query, NN_Float:$key, NN_Float:$value, Optional<NN_Float>:$bias, Optional<NN_Bool>:$key_mask,
+    F64Attr:$scale, UnitAttr:$causal);
+  let results = (outs NN_Float:$result, NN_Float:$log_sum_exp);
+  let assemblyFormat = [{$query `,` $key `,` $value (`bias` $bias^)? (`key_mask` $key_mask^)? attr-dict `:`
+    functional-type(operands, results)}];
+}
+def NN_AttentionGradOp : NN_Op<"attention_grad", [AttrSizedOperandSegments]> {
+  let summary = "gradients of query, key and value";
+  let arguments = (ins NN_Float:$gradient, NN_Float:$query, NN_Float:$key, NN_Float:$value, NN_Float:$output, NN_Float:$log_sum_exp,
+    Optional<NN_Float>:$bias, Optional<NN_Bool>:$key_mask, F64Attr:$scale, UnitAttr:$causal);
+  let results = (outs NN_Float:$query_gradient, NN_Float:$key_gradient, NN_Float:$value_gradient);
+  let assemblyFormat = [{$gradient `,` $query `,` $key `,` $value `,` $output `,` $log_sum_exp (`bias` $bias^)?
+    (`key_mask` $key_mask^)? attr-dict `:` functional-type(operands, results)}];
+}
+def NN_RopeOp : NN_Op<"rope"> {
+  let summary = "rotary positions over [B, S, H, D]";
+  let description = [{
+    x * cos + rotate_half(x) * sin, rotate_half(x) = concat(-x[D/2:], x[:D/2]); with `interleaved` the pairs are (0,1), (2,3), ...
+    cos and sin: [1 or B, S, D], of x's element type. Only the first dims `2 * cos.D` need rotate: cos.D == D here.
+    With `transposed` the linear map's transpose, which is the gradient: dy * cos + rotate_half^T(dy * sin).
+    Su et al., arXiv:2104.09864.
+  }];
+  let arguments = (ins NN_Float:$input, NN_Float:$cos, NN_Float:$sin, UnitAttr:$interleaved, UnitAttr:$transposed);
+  let results = (outs NN_Float:$result);
+  let assemblyFormat = "$input `,` $cos `,` $sin attr-dict `:` functional-type(operands, $result)";
+}
+
+#endif

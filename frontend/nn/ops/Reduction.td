@@ -1,0 +1,18 @@
+// Reductions over dims; the reduced dims stay with size 1.
+#ifndef SHARDC_FRONTEND_NN_OPS_REDUCTION_TD
+#define SHARDC_FRONTEND_NN_OPS_REDUCTION_TD
+include "frontend/nn/NN.td"
+
+class NN_ReduceOp<string mnemonic, string what> : NN_Op<mnemonic> {
+  let summary = what;
+  let arguments = (ins NN_Tensor:$input, DenseI64ArrayAttr:$dims);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input $dims attr-dict `:` functional-type($input, $result)";
+}
+def NN_ReduceSumOp : NN_ReduceOp<"reduce_sum", "sum over dims">;
+def NN_ReduceMeanOp : NN_ReduceOp<"reduce_mean", "mean over dims">;
+def NN_ReduceMaxOp : NN_ReduceOp<"reduce_max", "largest over dims">;
+def NN_ReduceMinOp : NN_ReduceOp<"reduce_min", "smallest over dims">;
+def NN_ReduceProdOp : NN_ReduceOp<"reduce_prod", "product over dims">;
+
+#endif

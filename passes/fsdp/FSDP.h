@@ -1,0 +1,21 @@
+// The fsdp dialect: includes everything that a user of its ops needs.
+#ifndef SHARDC_PASSES_FSDP_FSDP_H
+#define SHARDC_PASSES_FSDP_FSDP_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "passes/fsdp/FSDPDialect.h.inc"
+#include "passes/fsdp/FSDPEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "passes/fsdp/FSDPAttributes.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "passes/fsdp/FSDPTypes.h.inc"
+#define GET_OP_CLASSES
+#include "passes/fsdp/FSDPOps.h.inc"
+
+#endif
