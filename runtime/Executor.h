@@ -6,7 +6,6 @@
 
 #include "runtime/KernelLibrary.h"
 #include "runtime/Memory.h"
-#include "runtime/Status.h"
 #include "runtime/Tensor.h"
 #include "runtime/ThreadPool.h"
 #include "runtime/comm/Communicator.h"
@@ -54,13 +53,14 @@ struct Profile {
 
 class Rank {
 public:
-  /// Allocates and touches every pool of the plan, and checks and binds every
-  /// entry. To be called by the thread that will run the programs. `plan`,
-  /// `library` and `communicator` must outlive the rank.
-  static Expected<std::unique_ptr<Rank>> create(const plan::Plan &plan,
-                                                const KernelLibrary &library,
-                                                Communicator &communicator,
-                                                const RankOptions &options);
+  /// Throws an Error where the plan does not hold together. Allocates and
+  /// touches every pool of the plan, and checks and binds every entry. To be
+  /// called by the thread that will run the programs. `plan`, `library` and
+  /// `communicator` must outlive the rank.
+  static std::unique_ptr<Rank> create(const plan::Plan &plan,
+                                      const KernelLibrary &library,
+                                      Communicator &communicator,
+                                      const RankOptions &options);
   ~Rank();
 
   int rank() const;
@@ -87,18 +87,18 @@ public:
   /// into `whole` (unit.elements elements, padding included); a copy where the
   /// unit is not sharded. To be called by all ranks, in the same order. For
   /// exports.
-  Status gatherSlices(const plan::Unit &unit, std::span<const std::byte> slice,
-                      void *whole);
+  void gatherSlices(const plan::Unit &unit, std::span<const std::byte> slice,
+                    void *whole);
 
-  /// Runs the program once. An error names the entry; the caller then aborts
-  /// the communicator.
-  Status runTrain(const StepNumbers &numbers);
-  Status runEval();
+  /// Runs the program once. Throws an Error that names the entry; the caller
+  /// then aborts the communicator (runRanksAsThreads does).
+  void runTrain(const StepNumbers &numbers);
+  void runEval();
 
   /// Called before the first optimizer step entry of a training step, when
   /// every gradient is reduced; for
   /// --export-gradients. An empty function takes the callback away.
-  void setBeforeOptimizer(std::function<Status()> callback);
+  void setBeforeOptimizer(std::function<void()> callback);
   /// The unit's reduced gradient as this rank holds it (its slice, or all when
   /// unit.shards is 1), not yet clipped; valid inside the callback. Empty for a
   /// unit that is not trained.
@@ -120,10 +120,10 @@ private:
 };
 
 /// Runs `body` as every rank of a mesh, each rank on a thread of its own in
-/// this process. When a body fails, the others are released from their waits;
-/// returns the failure that came first.
-Status runRanksAsThreads(int ranks,
-                         const std::function<Status(Communicator &)> &body);
+/// this process. When a body throws, the others are released from their waits,
+/// and the Error that came first is thrown here once all have ended.
+void runRanksAsThreads(int ranks,
+                       const std::function<void(Communicator &)> &body);
 
 /// The number of threads that each of `ranks` ranks on this machine should
 /// have: max(1, cores / ranks).

@@ -3,7 +3,6 @@
 #ifndef SHARDC_RUNTIME_KERNELLIBRARY_H
 #define SHARDC_RUNTIME_KERNELLIBRARY_H
 
-#include "runtime/Status.h"
 #include "runtime/plan.pb.h"
 
 #include <cstddef>
@@ -23,8 +22,8 @@ public:
   /// Loads the ELF shared object `image` and looks up every kernel of the plan.
   /// An empty image serves a plan without kernels. The library stays loaded
   /// until the process ends.
-  static Expected<KernelLibrary> open(std::span<const std::byte> image,
-                                      const plan::Plan &plan);
+  static KernelLibrary open(std::span<const std::byte> image,
+                            const plan::Plan &plan);
   /// From functions that are already there, in the order of the plan's kernels.
   static KernelLibrary of(std::vector<KernelFunction> functions);
 

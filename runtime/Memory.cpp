@@ -1,8 +1,8 @@
 // Anonymous mappings for the pools.
 #include "runtime/Memory.h"
 
-#include <cerrno>
-#include <cstring>
+#include "runtime/Error.h"
+
 #include <sys/mman.h>
 #include <utility>
 
@@ -10,7 +10,7 @@ using namespace shardc::runtime;
 
 static constexpr int64_t hugePage = int64_t(2) << 20;
 
-Expected<Memory> Memory::allocate(const std::string &name, int64_t bytes) {
+Memory Memory::allocate(const std::string &name, int64_t bytes) {
   Memory memory;
   if (bytes == 0)
     return memory;
@@ -20,9 +20,7 @@ Expected<Memory> Memory::allocate(const std::string &name, int64_t bytes) {
   void *mapping = mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED)
-    return Status::error("no memory for pool " + name + " of " +
-                         std::to_string(bytes) +
-                         " bytes: " + std::strerror(errno));
+    failErrno("no memory for the ", name, " pool of ", bytes, " bytes");
   uintptr_t address = reinterpret_cast<uintptr_t>(mapping);
   uintptr_t aligned = (address + hugePage - 1) / hugePage * hugePage;
   memory.begin = reinterpret_cast<std::byte *>(aligned);

@@ -3,8 +3,6 @@
 #ifndef SHARDC_RUNTIME_MEMORY_H
 #define SHARDC_RUNTIME_MEMORY_H
 
-#include "runtime/Status.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -17,8 +15,8 @@ namespace shardc::runtime {
 class Memory {
 public:
   Memory() = default;
-  /// `name` is for the error when the system has no more.
-  static Expected<Memory> allocate(const std::string &name, int64_t bytes);
+  /// Throws an Error with `name` when the system has no more.
+  static Memory allocate(const std::string &name, int64_t bytes);
   Memory(Memory &&other) noexcept;
   Memory &operator=(Memory &&other) noexcept;
   ~Memory();

@@ -1,53 +1,10 @@
-// Element types, strides and how they print.
+// Strides and how tensors print.
 #include "runtime/Tensor.h"
+
+#include "runtime/DType.h"
 
 using namespace shardc;
 using namespace shardc::runtime;
-
-int64_t runtime::elementBytes(plan::DType dtype) {
-  switch (dtype) {
-  case plan::FLOAT64:
-  case plan::INT64:
-    return 8;
-  case plan::FLOAT32:
-  case plan::INT32:
-    return 4;
-  case plan::BFLOAT16:
-  case plan::FLOAT16:
-    return 2;
-  case plan::BOOL:
-  case plan::UINT8:
-  case plan::INT8:
-    return 1;
-  default:
-    return 0;
-  }
-}
-
-const char *runtime::dtypeName(plan::DType dtype) {
-  switch (dtype) {
-  case plan::FLOAT32:
-    return "float32";
-  case plan::FLOAT64:
-    return "float64";
-  case plan::BFLOAT16:
-    return "bfloat16";
-  case plan::FLOAT16:
-    return "float16";
-  case plan::INT64:
-    return "int64";
-  case plan::INT32:
-    return "int32";
-  case plan::BOOL:
-    return "bool";
-  case plan::UINT8:
-    return "uint8";
-  case plan::INT8:
-    return "int8";
-  default:
-    return "invalid";
-  }
-}
 
 int64_t runtime::elementCount(const plan::Tensor &tensor) {
   int64_t count = 1;

@@ -12,10 +12,6 @@
 
 namespace shardc::runtime {
 
-/// Bytes of an element; 0 for INVALID.
-int64_t elementBytes(plan::DType dtype);
-/// float32, int64, ...
-const char *dtypeName(plan::DType dtype);
 int64_t elementCount(const plan::Tensor &tensor);
 
 struct Tensor {

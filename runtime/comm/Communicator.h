@@ -4,7 +4,7 @@
 #ifndef SHARDC_RUNTIME_COMM_COMMUNICATOR_H
 #define SHARDC_RUNTIME_COMM_COMMUNICATOR_H
 
-#include "runtime/Status.h"
+#include "runtime/Error.h"
 #include "runtime/plan.pb.h"
 
 #include <cstdint>
@@ -20,6 +20,12 @@ struct Segment {
   void *data;
   int64_t count;
   plan::DType dtype; // FLOAT32, FLOAT64 or INT64
+};
+
+/// What waits throw after some rank gave up: the cause lies there, not here.
+class Aborted : public Error {
+public:
+  using Error::Error;
 };
 
 /// One rank's end of a group of ranks. Every rank of the group starts the same
@@ -51,18 +57,23 @@ public:
   virtual Ticket startAllReduce(std::span<const Segment> segments) = 0;
 
   /// Returns when this rank's results are there. `pool`: threads that may help.
-  /// An error when a rank gave up.
-  virtual Status wait(Ticket ticket, ThreadPool &pool) = 0;
+  /// Throws Aborted when a rank gave up.
+  virtual void wait(Ticket ticket, ThreadPool &pool) = 0;
   /// wait(), and no other rank reads this rank's buffers of that collective any
   /// more. Each collective is finished once, in the end.
-  virtual Status finish(Ticket ticket, ThreadPool &pool) = 0;
+  virtual void finish(Ticket ticket, ThreadPool &pool) = 0;
 
   /// Returns when all ranks have come here.
-  virtual Status barrier() = 0;
+  virtual void barrier() = 0;
 
-  /// Gives up: this and all later waits of all ranks return an error that names
-  /// this rank and `reason`.
+  /// Gives up: this and all later waits of all ranks throw an Aborted that
+  /// names this rank and `reason`.
   virtual void abort(const std::string &reason) = 0;
+
+  /// Start and finish in one.
+  void allReduce(std::span<const Segment> segments, ThreadPool &pool) {
+    finish(startAllReduce(segments), pool);
+  }
 };
 
 } // namespace shardc::runtime
