@@ -1,4 +1,6 @@
 // shardc-opt: shardc's passes from the command line, on MLIR text.
+#include "codegen/Passes.h"
+#include "codegen/step/Step.h"
 #include "frontend/nn/NN.h"
 #include "passes/fsdp/FSDP.h"
 
@@ -10,6 +12,9 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   mlir::registerAllPasses();
-  registry.insert<shardc::nn::NNDialect, shardc::fsdp::FSDPDialect>();
-  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "shardc's passes\n", registry));
+  registry.insert<shardc::nn::NNDialect, shardc::fsdp::FSDPDialect,
+                  shardc::step::StepDialect>();
+  shardc::registerShardcCodegenPasses();
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, "shardc's passes\n", registry));
 }
