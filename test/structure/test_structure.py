@@ -2,6 +2,7 @@
 import os
 import re
 import subprocess
+import sys
 import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
@@ -86,6 +87,10 @@ class Structure(unittest.TestCase):
                 if not os.path.exists(os.path.join(ROOT, path)) and "<" not in path and "*" not in path:
                     wrong.append(f"{name} names {path}")
         self.assertEqual(wrong, [])
+
+    def test_generated_documents_are_fresh(self):
+        process = subprocess.run([sys.executable, "docs/generate.py", "--check"], cwd=ROOT, capture_output=True, text=True)
+        self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ def onnxruntime_python():
         return python
     try:
         subprocess.run([sys.executable, "-m", "venv", VENV], check=True, capture_output=True, timeout=120)
-        subprocess.run([python, "-m", "pip", "install", "-q", "onnxruntime==1.23.2"], check=True, capture_output=True, timeout=300)
+        subprocess.run([python, "-m", "pip", "install", "-q", "onnxruntime==1.31.1"], check=True, capture_output=True, timeout=300)
     except (subprocess.SubprocessError, OSError):
         return None
     return python if works() else None
