@@ -220,9 +220,12 @@ NpyArray::NpyArray(const std::string &path)
     elements *= header.shape[axis];
 }
 
+int64_t NpyArray::sampleBytes() const {
+  return elements * static_cast<int64_t>(elementSize(header.dtype));
+}
+
 const std::byte *NpyArray::sample(int64_t index) const {
-  return file.bytes().data() + header.dataOffset +
-         index * elements * elementSize(header.dtype);
+  return file.bytes().data() + header.dataOffset + index * sampleBytes();
 }
 
 std::string shapeText(std::span<const int64_t> shape) {

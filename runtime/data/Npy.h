@@ -35,6 +35,7 @@ public:
   int64_t samples() const { return header.shape[0]; }
   /// Elements of one sample.
   int64_t sampleElements() const { return elements; }
+  int64_t sampleBytes() const;
   const std::byte *sample(int64_t index) const;
 
 private:
