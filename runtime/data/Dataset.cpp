@@ -30,13 +30,6 @@ int64_t batchPerRank(const plan::Plan &plan) {
   return first->tensor().shape(0);
 }
 
-static int64_t elementsPerSample(const plan::Tensor &tensor) {
-  int64_t elements = 1;
-  for (int axis = 1; axis < tensor.shape_size(); ++axis)
-    elements *= tensor.shape(axis);
-  return elements;
-}
-
 /// Integers widen where no value is lost; floats become the program's compute
 /// type.
 static bool accepts(plan::DType expected, plan::DType got) {
