@@ -17,6 +17,7 @@ def NN_AttentionOp : NN_Op<"attention", [AttrSizedOperandSegments]> {
   let results = (outs NN_Float:$result, NN_Float:$log_sum_exp);
   let assemblyFormat = [{$query `,` $key `,` $value (`bias` $bias^)? (`key_mask` $key_mask^)? attr-dict `:`
     functional-type(operands, results)}];
+  let hasVerifier = 1;
 }
 def NN_AttentionGradOp : NN_Op<"attention_grad", [AttrSizedOperandSegments]> {
   let summary = "gradients of query, key and value";
@@ -25,6 +26,7 @@ def NN_AttentionGradOp : NN_Op<"attention_grad", [AttrSizedOperandSegments]> {
   let results = (outs NN_Float:$query_gradient, NN_Float:$key_gradient, NN_Float:$value_gradient);
   let assemblyFormat = [{$gradient `,` $query `,` $key `,` $value `,` $output `,` $log_sum_exp (`bias` $bias^)?
     (`key_mask` $key_mask^)? attr-dict `:` functional-type(operands, results)}];
+  let hasVerifier = 1;
 }
 def NN_RopeOp : NN_Op<"rope"> {
   let summary = "rotary positions over [B, S, H, D]";
@@ -37,6 +39,7 @@ def NN_RopeOp : NN_Op<"rope"> {
   let arguments = (ins NN_Float:$input, NN_Float:$cos, NN_Float:$sin, UnitAttr:$interleaved, UnitAttr:$transposed);
   let results = (outs NN_Float:$result);
   let assemblyFormat = "$input `,` $cos `,` $sin attr-dict `:` functional-type(operands, $result)";
+  let hasVerifier = 1;
 }
 
 #endif

@@ -49,10 +49,18 @@ def NN_GeluGradOp : NN_Op<"gelu_grad", [SameOperandsAndResultType, Elementwise]>
 }
 def NN_SiluGradOp : NN_BinaryOp<"silu_grad", "gradient of silu: rhs * silu'(lhs); lhs is silu's input">;
 
-def NN_AddOp : NN_BinaryOp<"add", "x + y", [Commutative]>;
-def NN_SubOp : NN_BinaryOp<"sub", "x - y">;
-def NN_MulOp : NN_BinaryOp<"mul", "x * y", [Commutative]>;
-def NN_DivOp : NN_BinaryOp<"div", "x / y; integers truncate towards zero">;
+def NN_AddOp : NN_BinaryOp<"add", "x + y", [Commutative]> {
+  let hasFolder = 1;
+}
+def NN_SubOp : NN_BinaryOp<"sub", "x - y"> {
+  let hasFolder = 1;
+}
+def NN_MulOp : NN_BinaryOp<"mul", "x * y", [Commutative]> {
+  let hasFolder = 1;
+}
+def NN_DivOp : NN_BinaryOp<"div", "x / y; integers truncate towards zero"> {
+  let hasFolder = 1;
+}
 def NN_PowOp : NN_BinaryOp<"pow", "x ^ y">;
 def NN_MaxOp : NN_BinaryOp<"max", "the larger", [Commutative]>;
 def NN_MinOp : NN_BinaryOp<"min", "the smaller", [Commutative]>;
@@ -88,12 +96,14 @@ def NN_SelectOp : NN_Op<"select", [SameOperandsAndResultShape, Elementwise, AllT
   let arguments = (ins NN_Bool:$condition, NN_Tensor:$lhs, NN_Tensor:$rhs);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$condition `,` $lhs `,` $rhs attr-dict `:` functional-type(operands, $result)";
+  let hasFolder = 1;
 }
 def NN_CastOp : NN_Op<"cast", [SameOperandsAndResultShape, Elementwise]> {
   let summary = "conversion of element type; to i1: x != 0";
   let arguments = (ins NN_Tensor:$input);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` functional-type($input, $result)";
+  let hasFolder = 1;
 }
 
 #endif

@@ -8,6 +8,7 @@ def NN_MatMulOp : NN_Op<"matmul"> {
   let arguments = (ins NN_Float:$lhs, NN_Float:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
   let results = (outs NN_Float:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, $result)";
+  let hasVerifier = 1;
 }
 def NN_LinearOp : NN_Op<"linear"> {
   let summary = "x[..., in] times a weight, plus bias";
@@ -18,12 +19,14 @@ def NN_LinearOp : NN_Op<"linear"> {
   let arguments = (ins NN_Float:$input, NN_Float:$weight, Optional<NN_Float>:$bias, UnitAttr:$transpose_weight);
   let results = (outs NN_Float:$result);
   let assemblyFormat = "$input `,` $weight (`,` $bias^)? attr-dict `:` functional-type(operands, $result)";
+  let hasVerifier = 1;
 }
 def NN_LinearWeightGradOp : NN_Op<"linear_weight_grad"> {
   let summary = "gradient of linear's weight: input^T * gradient over all rows; transposed with `transpose_weight`";
   let arguments = (ins NN_Float:$input, NN_Float:$gradient, UnitAttr:$transpose_weight);
   let results = (outs NN_Float:$result);
   let assemblyFormat = "$input `,` $gradient attr-dict `:` functional-type(operands, $result)";
+  let hasVerifier = 1;
 }
 
 #endif

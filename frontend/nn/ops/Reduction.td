@@ -8,6 +8,8 @@ class NN_ReduceOp<string mnemonic, string what> : NN_Op<mnemonic> {
   let arguments = (ins NN_Tensor:$input, DenseI64ArrayAttr:$dims);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$input $dims attr-dict `:` functional-type($input, $result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
 }
 def NN_ReduceSumOp : NN_ReduceOp<"reduce_sum", "sum over dims">;
 def NN_ReduceMeanOp : NN_ReduceOp<"reduce_mean", "mean over dims">;
