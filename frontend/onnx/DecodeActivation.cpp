@@ -187,4 +187,4 @@ constexpr Decoder decoders[] = {
 
 } // namespace
 
-ArrayRef<Decoder> onnx::activationDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::activationDecoders() { return decoders; }

@@ -172,4 +172,4 @@ constexpr Decoder decoders[] = {
 
 } // namespace
 
-ArrayRef<Decoder> onnx::attentionDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::attentionDecoders() { return decoders; }

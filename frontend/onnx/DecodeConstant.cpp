@@ -154,4 +154,4 @@ constexpr Decoder decoders[] = {
 
 } // namespace
 
-ArrayRef<Decoder> onnx::constantDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::constantDecoders() { return decoders; }

@@ -175,7 +175,7 @@ LogicalResult dropout(NodeContext &context) {
     ratio = *given;
   }
   if (training && ratio != 0)
-    return context.error("dropout in training mode with ratio " + Twine(ratio) +
+    return context.error("dropout in training mode with ratio " + std::to_string(ratio) +
                          " is not supported yet; export the model in eval mode or with ratio 0");
   context.set(0, context.input(0));
   Builder &builder = context.emit.attributes();
@@ -227,4 +227,4 @@ constexpr Decoder decoders[] = {
 
 } // namespace
 
-ArrayRef<Decoder> onnx::elementwiseDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::elementwiseDecoders() { return decoders; }

@@ -265,4 +265,4 @@ constexpr Decoder decoders[] = {
 
 } // namespace
 
-ArrayRef<Decoder> onnx::indexingDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::indexingDecoders() { return decoders; }

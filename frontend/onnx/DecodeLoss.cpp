@@ -114,4 +114,4 @@ constexpr Decoder decoders[] = {
 
 } // namespace
 
-ArrayRef<Decoder> onnx::lossDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::lossDecoders() { return decoders; }

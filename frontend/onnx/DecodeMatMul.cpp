@@ -118,4 +118,4 @@ constexpr Decoder decoders[] = {
 
 } // namespace
 
-ArrayRef<Decoder> onnx::matMulDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::matMulDecoders() { return decoders; }

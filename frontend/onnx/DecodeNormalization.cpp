@@ -144,4 +144,4 @@ constexpr Decoder decoders[] = {
 
 } // namespace
 
-ArrayRef<Decoder> onnx::normalizationDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::normalizationDecoders() { return decoders; }

@@ -98,4 +98,4 @@ constexpr Decoder decoders[] = {
 
 } // namespace
 
-ArrayRef<Decoder> onnx::reductionDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::reductionDecoders() { return decoders; }

@@ -109,4 +109,4 @@ constexpr Decoder decoders[] = {
 
 } // namespace
 
-ArrayRef<Decoder> onnx::sequenceDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::sequenceDecoders() { return decoders; }

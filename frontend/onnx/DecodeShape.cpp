@@ -3,6 +3,8 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace shardc;
 using namespace shardc::onnx;
@@ -39,9 +41,8 @@ LogicalResult reshape(NodeContext &context) {
     if (llvm::MulOverflow(result, size, result))
       return context.checkShape(*shape);
   if (result != elements)
-    return context.error("cannot reshape [" + llvm::join(llvm::map_range(input.shape(), [](int64_t v) { return std::to_string(v); }), ", ") +
-                         "] to [" + llvm::join(llvm::map_range(*shape, [](int64_t v) { return std::to_string(v); }), ", ") +
-                         "]; check the --dim flags");
+    return context.error("cannot reshape " + shapeText(input.shape()) + " to " + shapeText(*shape) +
+                         "; check the --dim flags");
   context.set(0, context.emit.reshape(input, *shape));
   return success();
 }
@@ -105,7 +106,8 @@ LogicalResult transpose(NodeContext &context) {
   const Operand &input = context.input(0);
   Shape permutation = llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, input.rank())));
   if (auto given = context.intsAttribute("perm")) {
-    if (!llvm::is_permutation(*given, permutation))
+    if (given->size() != permutation.size() ||
+        !std::is_permutation(given->begin(), given->end(), permutation.begin()))
       return context.error("expects perm to be a permutation of the " + Twine(input.rank()) + " dims of its input");
     permutation = *given;
   }
@@ -366,4 +368,4 @@ constexpr Decoder decoders[] = {
 
 } // namespace
 
-ArrayRef<Decoder> onnx::shapeDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::shapeDecoders() { return decoders; }

@@ -12,7 +12,7 @@ using nn::HostTensor;
 using ::onnx::AttributeProto;
 using ::onnx::TensorProto;
 
-Type onnx::elementType(MLIRContext *context, int dtype) {
+Type shardc::onnx::elementType(MLIRContext *context, int dtype) {
   switch (dtype) {
   case TensorProto::FLOAT:
     return Float32Type::get(context);
@@ -53,7 +53,7 @@ static double halfValue(int dtype, uint16_t bits) {
   return llvm::APFloat(semantics, llvm::APInt(16, bits)).convertToDouble();
 }
 
-llvm::Expected<HostTensor> onnx::hostTensor(MLIRContext *context, int dtype, ArrayRef<int64_t> dims, StringRef bytes) {
+llvm::Expected<HostTensor> shardc::onnx::hostTensor(MLIRContext *context, int dtype, ArrayRef<int64_t> dims, StringRef bytes) {
   Type element = elementType(context, dtype);
   if (!element)
     return unsupportedType(dtype);
@@ -98,7 +98,7 @@ llvm::Expected<HostTensor> onnx::hostTensor(MLIRContext *context, int dtype, Arr
   return isa<FloatType>(element) ? HostTensor::floats(type, std::move(floats)) : HostTensor::ints(type, std::move(ints));
 }
 
-llvm::Expected<HostTensor> onnx::hostTensor(MLIRContext *context, const TensorProto &tensor) {
+llvm::Expected<HostTensor> shardc::onnx::hostTensor(MLIRContext *context, const TensorProto &tensor) {
   int dtype = tensor.data_type();
   Type element = elementType(context, dtype);
   if (!element)
@@ -131,6 +131,13 @@ llvm::Expected<HostTensor> onnx::hostTensor(MLIRContext *context, const TensorPr
     return makeError("has " + Twine(stored) + " elements of data, its shape needs " + Twine(elements));
   auto type = RankedTensorType::get(dims, element);
   return isa<FloatType>(element) ? HostTensor::floats(type, std::move(floats)) : HostTensor::ints(type, std::move(ints));
+}
+
+std::string shardc::onnx::shapeText(ArrayRef<int64_t> shape) {
+  std::string result;
+  for (int64_t size : shape)
+    result += (result.empty() ? "" : ", ") + std::to_string(size);
+  return "[" + result + "]";
 }
 
 //===----------------------------------------------------------------------===//
@@ -189,10 +196,8 @@ FailureOr<Shape> NodeContext::broadcastShape(ArrayRef<Operand> operands) const {
     return *shape;
   }
   std::string shapes;
-  llvm::raw_string_ostream stream(shapes);
-  llvm::interleave(
-      operands, [&](const Operand &operand) { stream << "[" << llvm::interleaved(operand.shape()) << "]"; },
-      [&] { stream << " and "; });
+  for (const Operand &operand : operands)
+    shapes += (shapes.empty() ? "" : " and ") + shapeText(operand.shape());
   return error("shapes " + shapes + " do not broadcast against each other; check the --dim flags");
 }
 

@@ -17,6 +17,9 @@ llvm::Expected<nn::HostTensor> hostTensor(mlir::MLIRContext *context, const ::on
 llvm::Expected<nn::HostTensor> hostTensor(mlir::MLIRContext *context, int dtype, llvm::ArrayRef<int64_t> dims,
                                           llvm::StringRef bytes);
 
+/// A shape as errors show it, "[4, 128]".
+std::string shapeText(llvm::ArrayRef<int64_t> shape);
+
 /// A node while it is decoded.
 class NodeContext {
 public:

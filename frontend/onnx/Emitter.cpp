@@ -2,6 +2,9 @@
 #include "frontend/onnx/Emitter.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace shardc;
@@ -64,7 +67,7 @@ static int64_t evaluationCost(Operation *op, ArrayRef<Operand> operands) {
 
 std::optional<SmallVector<Operand>> Emitter::evaluate(OperationState &state, ArrayRef<Operand> operands) {
   Operation *op = Operation::create(state);
-  auto cleanup = llvm::make_scope_exit([&] {
+  llvm::scope_exit cleanup([&] {
     op->destroy();
     scratch->eraseArguments([](BlockArgument) { return true; });
   });
@@ -146,7 +149,9 @@ Operand Emitter::iota(int64_t count, int64_t dim, int64_t rank) {
   shape[dim] = count;
   if (!withinLimit(count))
     return splat(shape, builder.getI64Type(), 0);
-  return HostTensor::ints(typeOf(shape, builder.getI64Type()), llvm::to_vector(llvm::seq<int64_t>(0, count)));
+  HostTensor::Ints values(count);
+  std::iota(values.begin(), values.end(), 0);
+  return HostTensor::ints(typeOf(shape, builder.getI64Type()), std::move(values));
 }
 
 //===----------------------------------------------------------------------===//
