@@ -1,5 +1,8 @@
 // shardc-opt: shardc's passes from the command line, on MLIR text.
+#include "codegen/Passes.h"
+#include "codegen/step/Step.h"
 #include "frontend/nn/NN.h"
+#include "passes/Passes.h"
 #include "passes/fsdp/FSDP.h"
 
 #include "mlir/InitAllDialects.h"
@@ -10,6 +13,10 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   mlir::registerAllPasses();
-  registry.insert<shardc::nn::NNDialect, shardc::fsdp::FSDPDialect>();
-  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "shardc's passes\n", registry));
+  registry.insert<shardc::nn::NNDialect, shardc::fsdp::FSDPDialect,
+                  shardc::step::StepDialect>();
+  shardc::registerShardcPasses();
+  shardc::registerShardcCodegenPasses();
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, "shardc's passes\n", registry));
 }

@@ -1,0 +1,65 @@
+// Every pass that decides how a training step runs. One entry here, one .cpp, one lit test, all of one name.
+// Descriptions have four parts: Needs, Before, After, Why here.
+#ifndef SHARDC_CODEGEN_PASSES_TD
+#define SHARDC_CODEGEN_PASSES_TD
+include "mlir/Pass/PassBase.td"
+
+def StepOutlineKernels : Pass<"step-outline-kernels", "::mlir::ModuleOp"> {
+  let summary = "fuses generated ops into kernels, one function per distinct body";
+  let description = [{
+    Needs: straight-line functions @train and @eval (any `func.func` of the module) of nn and fsdp ops.
+
+    Before:
+    ```mlir
+    %0 = nn.add %x, %r : tensor<4x128x64xf32>
+    %y, %mean, %rstd = nn.layer_norm %0, %gamma, %beta {epsilon = 1.0e-5 : f64} : ...
+    ```
+
+    After:
+    ```mlir
+    %0, %y, %mean, %rstd = step.launch @kernels::@add_layer_norm_3f9a(%x, %r, %gamma, %beta) : ...
+    module @kernels { func.func @add_layer_norm_3f9a(...) { linalg on tensors } }
+    ```
+
+    Why here: after sharding, so that waits and releases of parameters bound what may be moved; before memory is planned,
+    so that values inside a kernel never get a buffer.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect", "::shardc::step::StepDialect"];
+}
+
+def StepLower : Pass<"step-lower", "::mlir::ModuleOp"> {
+  let summary = "turns tensors into views of buffers, and ops into the entries of a linear plan";
+  let description = [{
+    Needs: @train and @eval after `step-outline-kernels`: fsdp ops, step.launch, library calls and views of nn, constants and
+    parameters that no unit holds; no results.
+
+    Before:
+    ```mlir
+    %t = fsdp.all_gather_start @layers.0 forward
+    %w = fsdp.all_gather_wait %t : tensor<64x64xf32>
+    %y = nn.linear %x, %w {transpose_weight} : (tensor<4x128x64xf32>, tensor<64x64xf32>) -> tensor<4x128x64xf32>
+    ```
+
+    After:
+    ```mlir
+    step.plan {
+      %p = step.buffer persistent 8192 "layers.0.parameters"
+      step.storage @layers.0 %p
+      step.program "train" {
+        %g = step.buffer gather 16384 "gathered.layers.0"
+        %t = step.all_gather_start @layers.0 into %g
+        step.wait %t
+        %b = step.view %g[0] : memref<64x64xf32>
+        step.gemm %a, %b into %c {transpose_b} : ...
+    ```
+    reshape, slice, transpose and broadcast become strides where the consumer takes them, else a `step.copy`. Gathered
+    parameters are views of the gathered buffer; a gradient's producer writes into the unit's flat gradient buffer.
+
+    Why here: kernels are outlined, so every tensor that is left needs memory; the planner needs the linear order.
+  }];
+  let options = [Option<"workers", "workers", "int64_t", "1", "threads of one rank that workspaces are sized for">];
+  let dependentDialects = ["::shardc::step::StepDialect", "::shardc::fsdp::FSDPDialect"];
+}
+
+#endif

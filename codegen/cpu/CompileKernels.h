@@ -1,0 +1,51 @@
+// Compiles the functions of a @kernels module ahead of time for a CPU, into the
+// bytes of one shared object.
+#ifndef SHARDC_CODEGEN_CPU_COMPILEKERNELS_H
+#define SHARDC_CODEGEN_CPU_COMPILEKERNELS_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace shardc::cpu {
+
+struct CpuOptions {
+  /// "native", or a name that LLVM knows: x86-64-v3, x86-64-v4, znver4, ...
+  std::string cpu = "native";
+  /// Threads that compile; 0: as many as the machine has.
+  unsigned threads = 0;
+};
+
+struct KernelInfo {
+  /// The function's name in the module and in the shared object.
+  std::string symbol;
+  /// Number of independent pieces of work: [begin, end) of a call lies in [0,
+  /// extent).
+  int64_t extent = 0;
+};
+
+struct CompiledKernels {
+  /// An ELF shared object that depends on nothing but libc, libm and libmvec.
+  /// Equal for equal input.
+  std::string sharedObject;
+  /// In the order of the module's functions.
+  std::vector<KernelInfo> kernels;
+  /// The CPU's name as resolved ("native" is gone).
+  std::string cpu;
+  double seconds = 0;
+};
+
+/// Compiles every function of `kernels` (linalg on tensors) to `void name(void
+/// *const *arguments, int64_t begin, int64_t end)`: arguments are base pointers
+/// of the inputs, then of the outputs, all row-major and contiguous. The module
+/// itself is not changed. Fails on an unknown CPU, or on a body that is not
+/// linalg, tensor, arith and math.
+llvm::Expected<CompiledKernels> compileKernels(mlir::ModuleOp kernels,
+                                               const CpuOptions &options);
+
+} // namespace shardc::cpu
+
+#endif

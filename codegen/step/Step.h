@@ -1,0 +1,19 @@
+// The step dialect: includes everything that a user of its ops needs.
+#ifndef SHARDC_CODEGEN_STEP_STEP_H
+#define SHARDC_CODEGEN_STEP_STEP_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "codegen/step/StepDialect.h.inc"
+#include "codegen/step/StepEnums.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "codegen/step/StepTypes.h.inc"
+#define GET_OP_CLASSES
+#include "codegen/step/StepOps.h.inc"
+
+#endif
