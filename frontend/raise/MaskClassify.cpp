@@ -1,4 +1,5 @@
-// What each term of a mask is: causal, a mask of keys, or a bias. No S x S tensor is built where a flag or a row says it.
+// What each term of a mask is: causal, a mask of keys, or a bias. No S x S
+// tensor is built where a flag or a row says it.
 #include "frontend/raise/Mask.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -13,7 +14,8 @@ using namespace shardc::raise;
 namespace {
 
 // Offsets of all positions of a dim, given by its atoms.
-SmallVector<int64_t> offsetsOf(ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
+SmallVector<int64_t> offsetsOf(ArrayRef<int64_t> sizes,
+                               ArrayRef<int64_t> strides) {
   SmallVector<int64_t> offsets{0};
   for (auto [size, stride] : llvm::zip_equal(sizes, strides)) {
     SmallVector<int64_t> next;
@@ -43,45 +45,57 @@ SmallVector<int64_t> atomStrides(const View &view, ArrayRef<unsigned> list) {
   return strides;
 }
 
-// A constant term's numbers: what is added to the scores, -infinity where a key is hidden.
+// A constant term's numbers: what is added to the scores, -infinity where a key
+// is hidden.
 class Scores {
 public:
-  Scores(const MaskTerm &term, DenseElementsAttr values) : term(term) {
+  Scores(const MaskTerm &term, DenseElementsAttr values) {
     const View &view = term.view;
     unsigned rank = view.dims().size();
-    auto offsets = [&](const View::Dim &list) { return offsetsOf(view.sizes(list), atomStrides(view, list)); };
+    auto offsets = [&](const View::Dim &list) {
+      return offsetsOf(view.sizes(list), atomStrides(view, list));
+    };
     View::Dim real = view.flat(0, rank - 2);
-    llvm::erase_if(real, [&](unsigned atom) { return view.atom(atom).broadcast; });
+    llvm::erase_if(real,
+                   [&](unsigned atom) { return view.atom(atom).broadcast; });
     outer = offsets(real);
     queries = offsets(view.dims()[rank - 2]);
     keys = offsets(view.dims()[rank - 1]);
     if (term.boolean) {
       for (bool seen : values.getValues<bool>())
-        numbers.push_back(seen != term.negated ? 0 : -std::numeric_limits<double>::infinity());
+        numbers.push_back(seen != term.negated
+                              ? 0
+                              : -std::numeric_limits<double>::infinity());
     } else {
       for (const APFloat &number : values.getValues<APFloat>()) {
         APFloat copy = number;
         bool lossy;
-        copy.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &lossy);
+        copy.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
+                     &lossy);
         double score = copy.convertToDouble() * term.factor;
-        numbers.push_back(score <= hiddenBelow ? -std::numeric_limits<double>::infinity() : score);
+        numbers.push_back(score <= hiddenBelow
+                              ? -std::numeric_limits<double>::infinity()
+                              : score);
       }
     }
   }
   int64_t outerCount() const { return outer.size(); }
   int64_t queryCount() const { return queries.size(); }
   int64_t keyCount() const { return keys.size(); }
-  double at(int64_t o, int64_t i, int64_t j) const { return numbers[outer[o] + queries[i] + keys[j]]; }
+  double at(int64_t o, int64_t i, int64_t j) const {
+    return numbers[outer[o] + queries[i] + keys[j]];
+  }
 
 private:
-  const MaskTerm &term;
   SmallVector<int64_t> outer, queries, keys;
   std::vector<double> numbers;
 };
 
 MaskVerdict judge(const Scores &scores) {
-  int64_t queries = scores.queryCount(), keys = scores.keyCount(), lag = keys - queries;
-  bool hidesNothing = true, hidesFuture = true, hidesOnlyFuture = true, adds = false, perKey = true;
+  int64_t queries = scores.queryCount(), keys = scores.keyCount(),
+          lag = keys - queries;
+  bool hidesNothing = true, hidesFuture = true, hidesOnlyFuture = true,
+       adds = false, perKey = true;
   for (int64_t o = 0; o < scores.outerCount(); ++o)
     for (int64_t i = 0; i < queries; ++i)
       for (int64_t j = 0; j < keys; ++j) {
@@ -113,13 +127,15 @@ TermDims dimsOf(const View &view, const ScoreDims &dims) {
   unsigned rank = view.dims().size();
   View::Dim outer = view.flat(0, rank - 2);
   unsigned batchAtoms = dims.batch.size();
-  return {View::Dim(outer.begin(), outer.begin() + batchAtoms), View::Dim(outer.begin() + batchAtoms, outer.end()),
+  return {View::Dim(outer.begin(), outer.begin() + batchAtoms),
+          View::Dim(outer.begin() + batchAtoms, outer.end()),
           view.dims()[rank - 2], view.dims()[rank - 1]};
 }
 
 // What a verdict on a constant depends on besides the constant.
 std::vector<int64_t> signature(const MaskTerm &term) {
-  std::vector<int64_t> key{term.boolean, term.negated, llvm::bit_cast<int64_t>(term.factor)};
+  std::vector<int64_t> key{term.boolean, term.negated,
+                           llvm::bit_cast<int64_t>(term.factor)};
   for (const View::Dim &dim : term.view.dims()) {
     llvm::append_range(key, term.view.sizes(dim));
     llvm::append_range(key, atomStrides(term.view, dim));
@@ -130,14 +146,17 @@ std::vector<int64_t> signature(const MaskTerm &term) {
 
 class MaskBuilder {
 public:
-  MaskBuilder(OpBuilder &builder, Location location, const ScoreDims &dims, Type elementType, MaskCache &cache)
-      : builder(builder), location(location), dims(dims), elementType(elementType), cache(cache) {}
+  MaskBuilder(OpBuilder &builder, Location location, const ScoreDims &dims,
+              Type elementType, MaskCache &cache)
+      : builder(builder), location(location), dims(dims),
+        elementType(elementType), cache(cache) {}
 
   void add(const MaskTerm &term) {
     if (auto constant = term.view.base().getDefiningOp<nn::ConstantOp>())
       if (auto values = dyn_cast<DenseElementsAttr>(constant.getValue());
           values && (term.boolean || isa<FloatType>(values.getElementType()))) {
-        auto [known, isNew] = cache.try_emplace(std::pair(values.getAsOpaquePointer(), signature(term)));
+        auto [known, isNew] = cache.try_emplace(
+            std::pair(values.getAsOpaquePointer(), signature(term)));
         if (isNew)
           known->second = judge(Scores(term, values));
         MaskVerdict verdict = known->second;
@@ -153,17 +172,23 @@ public:
   MaskOperands take() { return operands; }
 
 private:
-  Value emit(const MaskTerm &term, const View::Dims &target) { return term.view.emit(builder, location, target); }
+  Value emit(const MaskTerm &term, const View::Dims &target) {
+    return term.view.emit(builder, location, target);
+  }
 
   void addCondition(const MaskTerm &term) {
     TermDims d = dimsOf(term.view, dims);
-    if (!term.view.isAllBroadcast(d.heads) || !term.view.isAllBroadcast(d.queries))
+    if (!term.view.isAllBroadcast(d.heads) ||
+        !term.view.isAllBroadcast(d.queries))
       return addBias(biasOf(term));
     Value mask = emit(term, {d.batch, d.keys});
     if (term.negated)
       mask = nn::NotOp::create(builder, location, mask.getType(), mask);
     operands.keyMask =
-        operands.keyMask ? nn::AndOp::create(builder, location, mask.getType(), operands.keyMask, mask).getResult() : mask;
+        operands.keyMask ? nn::AndOp::create(builder, location, mask.getType(),
+                                             operands.keyMask, mask)
+                               .getResult()
+                         : mask;
   }
 
   // The term as [B or 1, H or 1, Sq or 1, Sk].
@@ -176,10 +201,12 @@ private:
     auto type = RankedTensorType::get(shapeOf(value), elementType);
     if (term.boolean) {
       Value shown = splatConstant(builder, location, type, 0);
-      Value hidden = splatConstant(builder, location, type, -std::numeric_limits<double>::infinity());
+      Value hidden = splatConstant(builder, location, type,
+                                   -std::numeric_limits<double>::infinity());
       if (term.negated)
         std::swap(shown, hidden);
-      return nn::SelectOp::create(builder, location, type, value, shown, hidden);
+      return nn::SelectOp::create(builder, location, type, value, shown,
+                                  hidden);
     }
     if (value.getType() != type)
       value = nn::CastOp::create(builder, location, type, value);
@@ -190,7 +217,8 @@ private:
   }
 
   // What a constant adds where causal masking shows a key; hidden keys get 0.
-  Value remainder(const MaskTerm &term, const Scores &scores, const MaskVerdict &verdict) {
+  Value remainder(const MaskTerm &term, const Scores &scores,
+                  const MaskVerdict &verdict) {
     TermDims d = dimsOf(term.view, dims);
     auto realSize = [&](const View::Dim &list) {
       int64_t size = 1;
@@ -203,15 +231,22 @@ private:
     for (int64_t o = 0; o < scores.outerCount(); ++o)
       for (int64_t i = verdict.perKey ? queries - 1 : 0; i < queries; ++i)
         for (int64_t j = 0; j < scores.keyCount(); ++j)
-          numbers.push_back(std::isinf(scores.at(o, i, j)) ? 0 : scores.at(o, i, j));
-    auto type = RankedTensorType::get(
-        {realSize(d.batch), realSize(d.heads), verdict.perKey ? 1 : queries, scores.keyCount()}, elementType);
-    SmallVector<Attribute> values =
-        llvm::map_to_vector(numbers, [&](double n) { return Attribute(builder.getFloatAttr(elementType, n)); });
-    Value bias = nn::ConstantOp::create(builder, location, type, DenseElementsAttr::get(type, values));
-    // A dim that is neither repeated as a whole nor given as a whole is written out.
+          numbers.push_back(
+              std::isinf(scores.at(o, i, j)) ? 0 : scores.at(o, i, j));
+    auto type =
+        RankedTensorType::get({realSize(d.batch), realSize(d.heads),
+                               verdict.perKey ? 1 : queries, scores.keyCount()},
+                              elementType);
+    SmallVector<Attribute> values = llvm::map_to_vector(numbers, [&](double n) {
+      return Attribute(builder.getFloatAttr(elementType, n));
+    });
+    Value bias = nn::ConstantOp::create(builder, location, type,
+                                        DenseElementsAttr::get(type, values));
+    // A dim that is neither repeated as a whole nor given as a whole is written
+    // out.
     SmallVector<int64_t> wide(type.getShape());
-    for (auto [index, list] : {std::pair(0u, &d.batch), std::pair(1u, &d.heads)})
+    for (auto [index, list] :
+         {std::pair(0u, &d.batch), std::pair(1u, &d.heads)})
       if (wide[index] != 1 && wide[index] != term.view.product(*list))
         return biasOf(term);
     return bias;
@@ -229,7 +264,8 @@ private:
     for (Value *side : {&operands.bias, &bias})
       if (side->getType() != type)
         *side = nn::BroadcastOp::create(builder, location, type, *side);
-    operands.bias = nn::AddOp::create(builder, location, type, operands.bias, bias);
+    operands.bias =
+        nn::AddOp::create(builder, location, type, operands.bias, bias);
   }
 
   OpBuilder &builder;
@@ -242,7 +278,8 @@ private:
 
 } // namespace
 
-MaskOperands raise::emitMask(OpBuilder &builder, Location location, ArrayRef<MaskTerm> terms, const ScoreDims &dims,
+MaskOperands raise::emitMask(OpBuilder &builder, Location location,
+                             ArrayRef<MaskTerm> terms, const ScoreDims &dims,
                              Type elementType, MaskCache &cache) {
   MaskBuilder mask(builder, location, dims, elementType, cache);
   for (const MaskTerm &term : terms)

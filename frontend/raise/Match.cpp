@@ -1,4 +1,5 @@
-// What the raising patterns ask of values. Constants compare up to float32 rounding: exporters write 0.7978845834732056.
+// What the raising patterns ask of values. Constants compare up to float32
+// rounding: exporters write 0.7978845834732056.
 #include "frontend/raise/Match.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -20,8 +21,10 @@ std::optional<double> raise::splatValue(Value value) {
     op = value.getDefiningOp();
   }
   auto constant = dyn_cast_or_null<nn::ConstantOp>(op);
-  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
-  if (!elements || elements.empty() || !(elements.isSplat() || elements.getNumElements() == 1))
+  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue())
+                           : DenseElementsAttr();
+  if (!elements || elements.empty() ||
+      !(elements.isSplat() || elements.getNumElements() == 1))
     return std::nullopt;
   if (isa<FloatType>(elements.getElementType())) {
     APFloat number = *elements.value_begin<APFloat>();
@@ -31,13 +34,16 @@ std::optional<double> raise::splatValue(Value value) {
   }
   if (auto type = dyn_cast<IntegerType>(elements.getElementType())) {
     APInt number = *elements.value_begin<APInt>();
-    return type.getWidth() == 1 ? double(number.getZExtValue()) : double(number.getSExtValue());
+    return type.getWidth() == 1 ? double(number.getZExtValue())
+                                : double(number.getSExtValue());
   }
   return std::nullopt;
 }
 
 bool raise::isClose(double value, double expected) {
-  return value == expected || std::fabs(value - expected) <= 1e-6 * std::max(std::fabs(value), std::fabs(expected));
+  return value == expected ||
+         std::fabs(value - expected) <=
+             1e-6 * std::max(std::fabs(value), std::fabs(expected));
 }
 
 bool raise::isSplat(Value value, double expected) {
@@ -85,13 +91,18 @@ static bool dependsOnly(Value value, bool parametersToo, unsigned depth = 16) {
     return true;
   if (isa<nn::GetParameterOp>(op))
     return parametersToo;
-  return op->getNumOperands() != 0 && llvm::all_of(op->getOperands(), [&](Value operand) {
-    return dependsOnly(operand, parametersToo, depth - 1);
-  });
+  return op->getNumOperands() != 0 &&
+         llvm::all_of(op->getOperands(), [&](Value operand) {
+           return dependsOnly(operand, parametersToo, depth - 1);
+         });
 }
 
-bool raise::isWeightLike(Value value) { return dependsOnly(value, /*parametersToo=*/true); }
-bool raise::isConstantExpression(Value value) { return dependsOnly(value, /*parametersToo=*/false); }
+bool raise::isWeightLike(Value value) {
+  return dependsOnly(value, /*parametersToo=*/true);
+}
+bool raise::isConstantExpression(Value value) {
+  return dependsOnly(value, /*parametersToo=*/false);
+}
 
 std::optional<View> raise::alongLastDim(Value value) {
   View view = View::of(value);
@@ -101,22 +112,32 @@ std::optional<View> raise::alongLastDim(Value value) {
   return view;
 }
 
-Value raise::emitVector(OpBuilder &builder, Location location, const View &view) {
+Value raise::emitVector(OpBuilder &builder, Location location,
+                        const View &view) {
   return view.emit(builder, location, {view.dims().back()});
 }
 
-Value raise::splatConstant(OpBuilder &builder, Location location, RankedTensorType type, double number) {
-  Attribute value = isa<FloatType>(type.getElementType())
-                        ? Attribute(builder.getFloatAttr(type.getElementType(), number))
-                        : Attribute(builder.getIntegerAttr(type.getElementType(), int64_t(number)));
-  return nn::ConstantOp::create(builder, location, type, DenseElementsAttr::get(type, value));
+Value raise::splatConstant(OpBuilder &builder, Location location,
+                           RankedTensorType type, double number) {
+  Attribute value =
+      isa<FloatType>(type.getElementType())
+          ? Attribute(builder.getFloatAttr(type.getElementType(), number))
+          : Attribute(
+                builder.getIntegerAttr(type.getElementType(), int64_t(number)));
+  return nn::ConstantOp::create(builder, location, type,
+                                DenseElementsAttr::get(type, value));
 }
 
-Value raise::onesVector(OpBuilder &builder, Location location, RankedTensorType like) {
-  return splatConstant(builder, location, RankedTensorType::get({like.getShape().back()}, like.getElementType()), 1);
+Value raise::onesVector(OpBuilder &builder, Location location,
+                        RankedTensorType like) {
+  return splatConstant(
+      builder, location,
+      RankedTensorType::get({like.getShape().back()}, like.getElementType()),
+      1);
 }
 
-// The walk follows only products; `depth` bounds it on shared products of products.
+// The walk follows only products; `depth` bounds it on shared products of
+// products.
 static void flatten(Value value, Value stop, Product &product, unsigned depth) {
   value = skipFloatCasts(value);
   if (auto number = splatValue(value)) {
@@ -175,7 +196,8 @@ Sum raise::flattenSum(Value value) {
   return sum;
 }
 
-static std::optional<std::array<double, 4>> polynomial(Value value, Value x, unsigned depth) {
+static std::optional<std::array<double, 4>> polynomial(Value value, Value x,
+                                                       unsigned depth) {
   using Coefficients = std::array<double, 4>;
   value = skipFloatCasts(value);
   if (value == x)
@@ -185,7 +207,8 @@ static std::optional<std::array<double, 4>> polynomial(Value value, Value x, uns
   Operation *op = value.getDefiningOp();
   if (!op || depth == 0)
     return std::nullopt;
-  auto times = [](const Coefficients &a, const Coefficients &b) -> std::optional<Coefficients> {
+  auto times = [](const Coefficients &a,
+                  const Coefficients &b) -> std::optional<Coefficients> {
     Coefficients result{};
     for (unsigned i = 0; i < 4; ++i)
       for (unsigned j = 0; j < 4; ++j) {
@@ -203,7 +226,8 @@ static std::optional<std::array<double, 4>> polynomial(Value value, Value x, uns
       result[i] = a[i] + sign * b[i];
     return result;
   };
-  if (!isa<nn::MulOp, nn::AddOp, nn::SubOp, nn::DivOp, nn::PowOp, nn::NegOp>(op))
+  if (!isa<nn::MulOp, nn::AddOp, nn::SubOp, nn::DivOp, nn::PowOp, nn::NegOp>(
+          op))
     return std::nullopt;
   auto lhs = polynomial(op->getOperand(0), x, depth - 1);
   if (!lhs)
@@ -237,11 +261,13 @@ std::optional<std::array<double, 4>> raise::asPolynomial(Value value, Value x) {
 
 bool raise::isSquare(Value value, Value &x) {
   value = skipFloatCasts(value);
-  if (auto mul = value.getDefiningOp<nn::MulOp>(); mul && mul.getLhs() == mul.getRhs()) {
+  if (auto mul = value.getDefiningOp<nn::MulOp>();
+      mul && mul.getLhs() == mul.getRhs()) {
     x = skipFloatCasts(mul.getLhs());
     return true;
   }
-  if (auto pow = value.getDefiningOp<nn::PowOp>(); pow && splatValue(pow.getRhs()) == 2.0) {
+  if (auto pow = value.getDefiningOp<nn::PowOp>();
+      pow && splatValue(pow.getRhs()) == 2.0) {
     x = skipFloatCasts(pow.getLhs());
     return true;
   }
@@ -253,7 +279,8 @@ bool raise::isMeanOverLastDim(Value value, Value &x) {
   auto overLast = [](Value input, ArrayRef<int64_t> dims) {
     return dims.size() == 1 && dims[0] == typeOf(input).getRank() - 1;
   };
-  if (auto mean = value.getDefiningOp<nn::ReduceMeanOp>(); mean && overLast(mean.getInput(), mean.getDims())) {
+  if (auto mean = value.getDefiningOp<nn::ReduceMeanOp>();
+      mean && overLast(mean.getInput(), mean.getDims())) {
     x = skipFloatCasts(mean.getInput());
     return true;
   }
@@ -273,11 +300,13 @@ Value raise::repeatedAlongLastDim(Value value) {
   value = skipFloatCasts(value);
   auto broadcast = value.getDefiningOp<nn::BroadcastOp>();
   if (broadcast) {
-    ArrayRef<int64_t> from = shapeOf(broadcast.getInput()), to = shapeOf(broadcast.getResult());
+    ArrayRef<int64_t> from = shapeOf(broadcast.getInput()),
+                      to = shapeOf(broadcast.getResult());
     if (from.drop_back() == to.drop_back() && from.back() == 1)
       return skipFloatCasts(broadcast.getInput());
     return Value();
   }
   // Last dim of size 1: nothing to repeat.
-  return !shapeOf(value).empty() && shapeOf(value).back() == 1 ? value : Value();
+  return !shapeOf(value).empty() && shapeOf(value).back() == 1 ? value
+                                                               : Value();
 }

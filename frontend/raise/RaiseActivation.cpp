@@ -1,4 +1,5 @@
-// gelu, silu and sigmoid from their arithmetic, in any algebraic form that the exporters leave behind.
+// gelu, silu and sigmoid from their arithmetic, in any algebraic form that the
+// exporters leave behind.
 #include "frontend/raise/Match.h"
 #include "frontend/raise/Raise.h"
 
@@ -27,7 +28,8 @@ std::optional<Gate> matchGate(Value value) {
   Operation *op = product.others[0].getDefiningOp();
   if (!isa_and_nonnull<nn::ErfOp, nn::TanhOp>(op))
     return std::nullopt;
-  return Gate{sum.offset, product.factor, isa<nn::TanhOp>(op), op->getOperand(0)};
+  return Gate{sum.offset, product.factor, isa<nn::TanhOp>(op),
+              op->getOperand(0)};
 }
 
 bool isGeluArgument(const Gate &gate, Value x) {
@@ -40,11 +42,14 @@ bool isGeluArgument(const Gate &gate, Value x) {
   return isClose((*c)[1], linear) && isClose((*c)[3], linear * 0.044715);
 }
 
-// x/2 (1 + erf(x/sqrt 2)) or x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))): the factors in any order and grouping.
+// x/2 (1 + erf(x/sqrt 2)) or x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))): the
+// factors in any order and grouping.
 struct RaiseGelu : RewritePattern {
-  RaiseGelu(MLIRContext *context, StringRef root) : RewritePattern(root, 1, context) {}
+  RaiseGelu(MLIRContext *context, StringRef root)
+      : RewritePattern(root, 1, context) {}
 
-  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
     Value result = op->getResult(0);
     // x is one of the values under the product; the gate is another.
     SmallVector<Value> nodes;
@@ -55,14 +60,18 @@ struct RaiseGelu : RewritePattern {
         continue;
       for (Value candidate : nodes) {
         Value x = skipFloatCasts(candidate);
-        if (x == node || x == result || x.getType() != result.getType() || !isGeluArgument(*gate, x))
+        if (x == node || x == result || x.getType() != result.getType() ||
+            !isGeluArgument(*gate, x))
           continue;
         Product product = flattenProduct(result, x);
-        if (product.others.size() != 2 || !llvm::is_contained(product.others, x) ||
-            !llvm::is_contained(product.others, skipFloatCasts(node)) || !isClose(gate->offset, gate->slope) ||
+        if (product.others.size() != 2 ||
+            !llvm::is_contained(product.others, x) ||
+            !llvm::is_contained(product.others, skipFloatCasts(node)) ||
+            !isClose(gate->offset, gate->slope) ||
             !isClose(product.factor * gate->offset, 0.5))
           continue;
-        auto gelu = nn::GeluOp::create(rewriter, op->getLoc(), result.getType(), x);
+        auto gelu =
+            nn::GeluOp::create(rewriter, op->getLoc(), result.getType(), x);
         gelu.setTanh(gate->tanh);
         rewriter.replaceOp(op, gelu);
         return success();
@@ -71,7 +80,8 @@ struct RaiseGelu : RewritePattern {
     return failure();
   }
 
-  static void collect(Value value, SmallVectorImpl<Value> &nodes, unsigned depth) {
+  static void collect(Value value, SmallVectorImpl<Value> &nodes,
+                      unsigned depth) {
     Operation *op = skipFloatCasts(value).getDefiningOp();
     if (depth == 0 || !isa_and_nonnull<nn::MulOp, nn::DivOp, nn::NegOp>(op))
       return;
@@ -102,7 +112,8 @@ Value matchOnePlusExpMinus(Value value) {
 
 struct RaiseSigmoid : OpRewritePattern<nn::DivOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(nn::DivOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(nn::DivOp op,
+                                PatternRewriter &rewriter) const override {
     Value x = matchOnePlusExpMinus(op.getRhs());
     if (!x || x.getType() != op.getType())
       return failure();
@@ -118,7 +129,8 @@ struct RaiseSigmoid : OpRewritePattern<nn::DivOp> {
 
 struct RaiseSigmoidOfReciprocal : OpRewritePattern<nn::ReciprocalOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(nn::ReciprocalOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(nn::ReciprocalOp op,
+                                PatternRewriter &rewriter) const override {
     Value x = matchOnePlusExpMinus(op.getInput());
     if (!x || x.getType() != op.getType())
       return failure();
@@ -129,11 +141,14 @@ struct RaiseSigmoidOfReciprocal : OpRewritePattern<nn::ReciprocalOp> {
 
 struct RaiseSilu : OpRewritePattern<nn::MulOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(nn::MulOp op, PatternRewriter &rewriter) const override {
-    for (auto [a, b] : {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())}) {
+  LogicalResult matchAndRewrite(nn::MulOp op,
+                                PatternRewriter &rewriter) const override {
+    for (auto [a, b] : {std::pair(op.getLhs(), op.getRhs()),
+                        std::pair(op.getRhs(), op.getLhs())}) {
       auto sigmoid = skipFloatCasts(b).getDefiningOp<nn::SigmoidOp>();
       Value x = skipFloatCasts(a);
-      if (!sigmoid || skipFloatCasts(sigmoid.getInput()) != x || x.getType() != op.getType())
+      if (!sigmoid || skipFloatCasts(sigmoid.getInput()) != x ||
+          x.getType() != op.getType())
         continue;
       rewriter.replaceOpWithNewOp<nn::SiluOp>(op, op.getType(), x);
       return success();
@@ -144,10 +159,12 @@ struct RaiseSilu : OpRewritePattern<nn::MulOp> {
 
 struct RaiseRelu : OpRewritePattern<nn::MaxOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(nn::MaxOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(nn::MaxOp op,
+                                PatternRewriter &rewriter) const override {
     if (!isa<FloatType>(op.getType().getElementType()))
       return failure();
-    for (auto [a, b] : {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())})
+    for (auto [a, b] : {std::pair(op.getLhs(), op.getRhs()),
+                        std::pair(op.getRhs(), op.getLhs())})
       if (splatValue(b) == 0.0) {
         rewriter.replaceOpWithNewOp<nn::ReluOp>(op, op.getType(), a);
         return success();
@@ -162,5 +179,6 @@ void raise::populateActivationPatterns(RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
   patterns.add<RaiseGelu>(context, nn::MulOp::getOperationName());
   patterns.add<RaiseGelu>(context, nn::DivOp::getOperationName());
-  patterns.add<RaiseSigmoid, RaiseSigmoidOfReciprocal, RaiseSilu, RaiseRelu>(context);
+  patterns.add<RaiseSigmoid, RaiseSigmoidOfReciprocal, RaiseSilu, RaiseRelu>(
+      context);
 }

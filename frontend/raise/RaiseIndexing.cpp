@@ -1,4 +1,5 @@
-// Gathers: rows of a parameter at run-time ids -> nn.embedding; positions known at compile time -> slices and views.
+// Gathers: rows of a parameter at run-time ids -> nn.embedding; positions known
+// at compile time -> slices and views.
 #include "frontend/raise/Match.h"
 #include "frontend/raise/Raise.h"
 
@@ -10,36 +11,45 @@ namespace {
 
 std::optional<SmallVector<int64_t>> constantInts(Value value) {
   auto constant = value.getDefiningOp<nn::ConstantOp>();
-  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue())
+                           : DenseElementsAttr();
   if (!elements || !elements.getElementType().isIntOrIndex())
     return std::nullopt;
-  return llvm::map_to_vector(elements.getValues<APInt>(), [](const APInt &i) { return i.getSExtValue(); });
+  return llvm::map_to_vector(elements.getValues<APInt>(),
+                             [](const APInt &i) { return i.getSExtValue(); });
 }
 
 // first, first + step, ... of `count` numbers, step > 0.
 struct Progression {
   int64_t first, step, count;
 };
-std::optional<Progression> asProgression(ArrayRef<int64_t> values, int64_t size) {
-  auto position = [&](int64_t index) { return index < 0 ? index + size : index; };
+std::optional<Progression> asProgression(ArrayRef<int64_t> values,
+                                         int64_t size) {
+  auto position = [&](int64_t index) {
+    return index < 0 ? index + size : index;
+  };
   if (values.empty())
     return std::nullopt;
-  Progression result{position(values[0]), 1, static_cast<int64_t>(values.size())};
+  Progression result{position(values[0]), 1,
+                     static_cast<int64_t>(values.size())};
   if (values.size() > 1)
     result.step = position(values[1]) - result.first;
   for (size_t i = 0; i < values.size(); ++i)
-    if (position(values[i]) != result.first + result.step * static_cast<int64_t>(i) || position(values[i]) < 0 ||
-        position(values[i]) >= size)
+    if (position(values[i]) !=
+            result.first + result.step * static_cast<int64_t>(i) ||
+        position(values[i]) < 0 || position(values[i]) >= size)
       return std::nullopt;
   if (result.step <= 0)
     return std::nullopt;
   return result;
 }
 
-// gather at indices that a broadcast repeats, or that are equal along leading dims: gather once, then broadcast.
+// gather at indices that a broadcast repeats, or that are equal along leading
+// dims: gather once, then broadcast.
 struct GatherOnce : OpRewritePattern<nn::GatherOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(nn::GatherOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(nn::GatherOp op,
+                                PatternRewriter &rewriter) const override {
     Value indices = op.getIndices();
     View view = View::of(indices);
     ArrayRef<int64_t> shape = shapeOf(indices);
@@ -74,14 +84,18 @@ struct GatherOnce : OpRewritePattern<nn::GatherOp> {
         return failure();
       values->resize(inner);
       auto type = withShape(indices, narrow);
-      SmallVector<Attribute> attributes = llvm::map_to_vector(
-          *values, [&](int64_t i) { return Attribute(rewriter.getIntegerAttr(type.getElementType(), i)); });
-      once = nn::ConstantOp::create(rewriter, op.getLoc(), type, DenseElementsAttr::get(type, attributes));
+      SmallVector<Attribute> attributes =
+          llvm::map_to_vector(*values, [&](int64_t i) {
+            return Attribute(rewriter.getIntegerAttr(type.getElementType(), i));
+          });
+      once = nn::ConstantOp::create(rewriter, op.getLoc(), type,
+                                    DenseElementsAttr::get(type, attributes));
     }
     SmallVector<int64_t> resultShape(shapeOf(op.getResult()));
     std::copy(narrow.begin(), narrow.end(), resultShape.begin() + op.getAxis());
-    auto gather = nn::GatherOp::create(rewriter, op.getLoc(), withShape(op.getResult(), resultShape), op.getData(), once,
-                                       op.getAxisAttr());
+    auto gather = nn::GatherOp::create(rewriter, op.getLoc(),
+                                       withShape(op.getResult(), resultShape),
+                                       op.getData(), once, op.getAxisAttr());
     rewriter.replaceOpWithNewOp<nn::BroadcastOp>(op, op.getType(), gather);
     return success();
   }
@@ -90,20 +104,25 @@ struct GatherOnce : OpRewritePattern<nn::GatherOp> {
 // gather at constant positions first, first + step, ... -> slice.
 struct GatherToSlice : OpRewritePattern<nn::GatherOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(nn::GatherOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(nn::GatherOp op,
+                                PatternRewriter &rewriter) const override {
     int64_t axis = op.getAxis();
     ArrayRef<int64_t> shape = shapeOf(op.getData());
     auto values = constantInts(op.getIndices());
-    auto progression = values ? asProgression(*values, shape[axis]) : std::nullopt;
+    auto progression =
+        values ? asProgression(*values, shape[axis]) : std::nullopt;
     if (!progression)
       return failure();
-    SmallVector<int64_t> starts(shape.size(), 0), limits(shape), strides(shape.size(), 1), sliced(shape);
+    SmallVector<int64_t> starts(shape.size(), 0), limits(shape),
+        strides(shape.size(), 1), sliced(shape);
     starts[axis] = progression->first;
-    limits[axis] = progression->first + (progression->count - 1) * progression->step + 1;
+    limits[axis] =
+        progression->first + (progression->count - 1) * progression->step + 1;
     strides[axis] = progression->step;
     sliced[axis] = progression->count;
-    Value slice = nn::SliceOp::create(rewriter, op.getLoc(), withShape(op.getData(), sliced), op.getData(), starts, limits,
-                                      strides);
+    Value slice = nn::SliceOp::create(rewriter, op.getLoc(),
+                                      withShape(op.getData(), sliced),
+                                      op.getData(), starts, limits, strides);
     rewriter.replaceOpWithNewOp<nn::ReshapeOp>(op, op.getType(), slice);
     return success();
   }
@@ -112,24 +131,31 @@ struct GatherToSlice : OpRewritePattern<nn::GatherOp> {
 // Rows of a parameter.
 struct GatherToEmbedding : OpRewritePattern<nn::GatherOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(nn::GatherOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(nn::GatherOp op,
+                                PatternRewriter &rewriter) const override {
     auto type = typeOf(op.getData());
-    if (op.getAxis() != 0 || type.getRank() != 2 || !isa<FloatType>(type.getElementType()) || !isWeightLike(op.getData()) ||
+    if (op.getAxis() != 0 || type.getRank() != 2 ||
+        !isa<FloatType>(type.getElementType()) || !isWeightLike(op.getData()) ||
         isConstantExpression(op.getIndices()))
       return failure();
-    rewriter.replaceOpWithNewOp<nn::EmbeddingOp>(op, op.getType(), op.getData(), op.getIndices());
+    rewriter.replaceOpWithNewOp<nn::EmbeddingOp>(op, op.getType(), op.getData(),
+                                                 op.getIndices());
     return success();
   }
 };
 
-// gather_nd at a grid of all positions of the leading dims, in order or repeated along dims -> reshape and broadcast.
-// transformers indexes its masks so.
+// gather_nd at a grid of all positions of the leading dims, in order or
+// repeated along dims -> reshape and broadcast. transformers indexes its masks
+// so.
 struct GatherNdToView : OpRewritePattern<nn::GatherNdOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(nn::GatherNdOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(nn::GatherNdOp op,
+                                PatternRewriter &rewriter) const override {
     auto tuples = constantInts(op.getIndices());
-    ArrayRef<int64_t> data = shapeOf(op.getData()), grid = shapeOf(op.getIndices());
-    if (!tuples || tuples->empty() || op.getBatchDims() != 0 || grid.empty() || grid.back() > int64_t(data.size()))
+    ArrayRef<int64_t> data = shapeOf(op.getData()),
+                      grid = shapeOf(op.getIndices());
+    if (!tuples || tuples->empty() || op.getBatchDims() != 0 || grid.empty() ||
+        grid.back() > int64_t(data.size()))
       return failure();
     int64_t depth = grid.back();
     grid = grid.drop_back();
@@ -174,7 +200,8 @@ struct GatherNdToView : OpRewritePattern<nn::GatherNdOp> {
         return failure();
     }
     llvm::append_range(narrow, data.drop_front(depth));
-    Value reshaped = nn::ReshapeOp::create(rewriter, op.getLoc(), withShape(op.getData(), narrow), op.getData());
+    Value reshaped = nn::ReshapeOp::create(
+        rewriter, op.getLoc(), withShape(op.getData(), narrow), op.getData());
     rewriter.replaceOpWithNewOp<nn::BroadcastOp>(op, op.getType(), reshaped);
     return success();
   }
@@ -183,5 +210,6 @@ struct GatherNdToView : OpRewritePattern<nn::GatherNdOp> {
 } // namespace
 
 void raise::populateIndexingPatterns(RewritePatternSet &patterns) {
-  patterns.add<GatherOnce, GatherToSlice, GatherToEmbedding, GatherNdToView>(patterns.getContext());
+  patterns.add<GatherOnce, GatherToSlice, GatherToEmbedding, GatherNdToView>(
+      patterns.getContext());
 }

@@ -1,4 +1,5 @@
-// Products with parameters -> nn.linear: any leading dims, weight read in its own orientation, bias folded in.
+// Products with parameters -> nn.linear: any leading dims, weight read in its
+// own orientation, bias folded in.
 #include "frontend/raise/Match.h"
 #include "frontend/raise/Raise.h"
 
@@ -8,10 +9,12 @@ using namespace shardc::raise;
 
 namespace {
 
-// matmul(x, w), w a parameter (or computed from parameters) that all leading dims share.
+// matmul(x, w), w a parameter (or computed from parameters) that all leading
+// dims share.
 struct RaiseLinear : OpRewritePattern<nn::MatMulOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(nn::MatMulOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(nn::MatMulOp op,
+                                PatternRewriter &rewriter) const override {
     Value weight = op.getRhs();
     if (!isWeightLike(weight) || isConstantExpression(weight))
       return failure();
@@ -22,9 +25,12 @@ struct RaiseLinear : OpRewritePattern<nn::MatMulOp> {
     View::Dim in = view.dims()[rank - 2], out = view.dims()[rank - 1];
     if (op.getTransposeRhs())
       std::swap(in, out);
-    // As stored, where the rows or the columns of the parameter are the input features.
-    bool transposeWeight = view.needsTranspose({in, out}) && !view.needsTranspose({out, in});
-    View::Dims target = transposeWeight ? View::Dims{out, in} : View::Dims{in, out};
+    // As stored, where the rows or the columns of the parameter are the input
+    // features.
+    bool transposeWeight =
+        view.needsTranspose({in, out}) && !view.needsTranspose({out, in});
+    View::Dims target =
+        transposeWeight ? View::Dims{out, in} : View::Dims{in, out};
     Value x = op.getLhs();
     if (op.getTransposeLhs()) {
       View lhs = View::identity(x);
@@ -33,7 +39,8 @@ struct RaiseLinear : OpRewritePattern<nn::MatMulOp> {
       x = lhs.emit(rewriter, op.getLoc(), swapped);
     }
     Value stored = view.emit(rewriter, op.getLoc(), target);
-    rewriter.replaceOpWithNewOp<nn::LinearOp>(op, op.getType(), x, stored, Value(), transposeWeight);
+    rewriter.replaceOpWithNewOp<nn::LinearOp>(op, op.getType(), x, stored,
+                                              Value(), transposeWeight);
     return success();
   }
 };
@@ -41,19 +48,26 @@ struct RaiseLinear : OpRewritePattern<nn::MatMulOp> {
 // linear(x, w) + b, also through a reshape of the rows.
 struct FoldBias : OpRewritePattern<nn::AddOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(nn::AddOp op, PatternRewriter &rewriter) const override {
-    for (auto [a, b] : {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())}) {
+  LogicalResult matchAndRewrite(nn::AddOp op,
+                                PatternRewriter &rewriter) const override {
+    for (auto [a, b] : {std::pair(op.getLhs(), op.getRhs()),
+                        std::pair(op.getRhs(), op.getLhs())}) {
       View rows = View::of(a);
       auto linear = rows.base().getDefiningOp<nn::LinearOp>();
-      if (!linear || linear.getBias() || rows.hasBroadcast() || rows.dims().empty() ||
-          rows.dims().back() != rows.baseDims().back() || !isWeightLike(b) || !hasOneUser(a, linear))
+      if (!linear || linear.getBias() || rows.hasBroadcast() ||
+          rows.dims().empty() || rows.dims().back() != rows.baseDims().back() ||
+          !isWeightLike(b) || !hasOneUser(a, linear))
         continue;
       auto vector = alongLastDim(b);
-      if (!vector || llvm::any_of(vector->dims().back(), [&](unsigned atom) { return vector->atom(atom).broadcast; }))
+      if (!vector || llvm::any_of(vector->dims().back(), [&](unsigned atom) {
+            return vector->atom(atom).broadcast;
+          }))
         continue;
       Value bias = emitVector(rewriter, op.getLoc(), *vector);
-      auto biased = nn::LinearOp::create(rewriter, rewriter.getFusedLoc({linear.getLoc(), op.getLoc()}), linear.getType(),
-                                         linear.getInput(), linear.getWeight(), bias, linear.getTransposeWeight());
+      auto biased = nn::LinearOp::create(
+          rewriter, rewriter.getFusedLoc({linear.getLoc(), op.getLoc()}),
+          linear.getType(), linear.getInput(), linear.getWeight(), bias,
+          linear.getTransposeWeight());
       View result = View::identity(biased);
       for (Operation *view : llvm::reverse(viewsBetween(a, linear)))
         result.apply(view);
@@ -65,21 +79,25 @@ struct FoldBias : OpRewritePattern<nn::AddOp> {
 
   static SmallVector<Operation *> viewsBetween(Value value, Operation *base) {
     SmallVector<Operation *> views;
-    for (Operation *op = value.getDefiningOp(); op != base; op = op->getOperand(0).getDefiningOp())
+    for (Operation *op = value.getDefiningOp(); op != base;
+         op = op->getOperand(0).getDefiningOp())
       views.push_back(op);
     return views;
   }
   // With a second user the product without bias is needed as well.
   static bool hasOneUser(Value value, Operation *base) {
     return base->hasOneUse() &&
-           llvm::all_of(viewsBetween(value, base), [](Operation *view) { return view->hasOneUse(); });
+           llvm::all_of(viewsBetween(value, base),
+                        [](Operation *view) { return view->hasOneUse(); });
   }
 };
 
-// linear(view(x)) -> view(linear(x)), where the view only arranges rows: Gemm between reshapes, [S, B, C] layouts.
+// linear(view(x)) -> view(linear(x)), where the view only arranges rows: Gemm
+// between reshapes, [S, B, C] layouts.
 struct SinkRowViews : OpRewritePattern<nn::LinearOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(nn::LinearOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(nn::LinearOp op,
+                                PatternRewriter &rewriter) const override {
     View view = View::of(op.getInput());
     if (view.base() == op.getInput() || view.hasBroadcast())
       return failure();
@@ -88,7 +106,8 @@ struct SinkRowViews : OpRewritePattern<nn::LinearOp> {
     View::Dims target(view.baseDims());
     View::Dim last;
     while (!target.empty() && last.size() < features.size())
-      last.insert(last.begin(), target.back().begin(), target.back().end()), target.pop_back();
+      last.insert(last.begin(), target.back().begin(), target.back().end()),
+          target.pop_back();
     if (last != features)
       return failure();
     View::Dims leading = target;
@@ -99,8 +118,9 @@ struct SinkRowViews : OpRewritePattern<nn::LinearOp> {
     SmallVector<int64_t> shape(shapeOf(x));
     int64_t outputs = shapeOf(op.getResult()).back();
     shape.back() = outputs;
-    auto linear = nn::LinearOp::create(rewriter, op.getLoc(), withShape(op.getResult(), shape), x, op.getWeight(),
-                                       op.getBias(), op.getTransposeWeight());
+    auto linear = nn::LinearOp::create(
+        rewriter, op.getLoc(), withShape(op.getResult(), shape), x,
+        op.getWeight(), op.getBias(), op.getTransposeWeight());
     // The rows of the result have the atoms of x's rows.
     View result = View::identity(linear);
     SmallVector<unsigned> rows;

@@ -1,5 +1,6 @@
-// layer_norm, rms_norm, softmax and log_softmax from their arithmetic. A norm is raised in two steps: first the
-// normalisation with a gamma of ones, then gamma and beta are folded in, in whatever order the graph multiplies.
+// layer_norm, rms_norm, softmax and log_softmax from their arithmetic. A norm
+// is raised in two steps: first the normalisation with a gamma of ones, then
+// gamma and beta are folded in, in whatever order the graph multiplies.
 #include "frontend/raise/Match.h"
 #include "frontend/raise/Raise.h"
 
@@ -20,7 +21,8 @@ Value matchSqrt(Value value) {
   value = skipFloatCasts(value);
   if (auto sqrt = value.getDefiningOp<nn::SqrtOp>())
     return sqrt.getInput();
-  if (auto pow = value.getDefiningOp<nn::PowOp>(); pow && splatValue(pow.getRhs()) == 0.5)
+  if (auto pow = value.getDefiningOp<nn::PowOp>();
+      pow && splatValue(pow.getRhs()) == 0.5)
     return pow.getLhs();
   return Value();
 }
@@ -32,16 +34,17 @@ Value matchRsqrt(Value value) {
     return rsqrt.getInput();
   if (auto reciprocal = value.getDefiningOp<nn::ReciprocalOp>())
     return matchSqrt(reciprocal.getInput());
-  if (auto div = value.getDefiningOp<nn::DivOp>(); div && isSplat(div.getLhs(), 1))
+  if (auto div = value.getDefiningOp<nn::DivOp>();
+      div && isSplat(div.getLhs(), 1))
     return matchSqrt(div.getRhs());
-  if (auto pow = value.getDefiningOp<nn::PowOp>(); pow && splatValue(pow.getRhs()) == -0.5)
+  if (auto pow = value.getDefiningOp<nn::PowOp>();
+      pow && splatValue(pow.getRhs()) == -0.5)
     return pow.getLhs();
   return Value();
 }
 
 // The repetition along the last dim may stand before or after the root.
-template <typename Match>
-Value matchRepeated(Value value, Match match) {
+template <typename Match> Value matchRepeated(Value value, Match match) {
   if (Value narrow = repeatedAlongLastDim(value))
     if (Value inner = match(narrow))
       return inner;
@@ -50,37 +53,47 @@ Value matchRepeated(Value value, Match match) {
 }
 
 // normalized * (1 / sqrt(mean(normalized^2) + epsilon)).
-LogicalResult raiseNorm(Operation *op, Value normalized, Value radicand, PatternRewriter &rewriter) {
+LogicalResult raiseNorm(Operation *op, Value normalized, Value radicand,
+                        PatternRewriter &rewriter) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   normalized = skipFloatCasts(normalized);
   Sum sum = flattenSum(radicand);
   Value squares, x;
-  if (sum.others.size() != 1 || sum.offset < 0 || !isMeanOverLastDim(sum.others[0], squares) || !isSquare(squares, x) ||
+  if (sum.others.size() != 1 || sum.offset < 0 ||
+      !isMeanOverLastDim(sum.others[0], squares) || !isSquare(squares, x) ||
       x != normalized || x.getType() != type)
     return failure();
   double epsilon = withoutFloat32Rounding(sum.offset);
   Value gamma = onesVector(rewriter, op->getLoc(), type);
   auto difference = x.getDefiningOp<nn::SubOp>();
-  Value centre = difference ? repeatedAlongLastDim(difference.getRhs()) : Value(), averaged;
-  if (centre && isMeanOverLastDim(centre, averaged) && averaged == skipFloatCasts(difference.getLhs()) &&
+  Value centre =
+            difference ? repeatedAlongLastDim(difference.getRhs()) : Value(),
+        averaged;
+  if (centre && isMeanOverLastDim(centre, averaged) &&
+      averaged == skipFloatCasts(difference.getLhs()) &&
       averaged.getType() == type) {
-    auto norm = nn::LayerNormOp::create(rewriter, op->getLoc(), type, statisticsType(type), statisticsType(type), averaged,
-                                        gamma, Value(), rewriter.getF64FloatAttr(epsilon));
+    auto norm = nn::LayerNormOp::create(
+        rewriter, op->getLoc(), type, statisticsType(type),
+        statisticsType(type), averaged, gamma, Value(),
+        rewriter.getF64FloatAttr(epsilon));
     rewriter.replaceOp(op, norm.getResult());
     return success();
   }
-  auto norm = nn::RmsNormOp::create(rewriter, op->getLoc(), type, statisticsType(type), x, gamma,
-                                    rewriter.getF64FloatAttr(epsilon));
+  auto norm =
+      nn::RmsNormOp::create(rewriter, op->getLoc(), type, statisticsType(type),
+                            x, gamma, rewriter.getF64FloatAttr(epsilon));
   rewriter.replaceOp(op, norm.getResult());
   return success();
 }
 
 struct RaiseNormOfProduct : OpRewritePattern<nn::MulOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(nn::MulOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(nn::MulOp op,
+                                PatternRewriter &rewriter) const override {
     if (op.getType().getRank() == 0)
       return failure();
-    for (auto [x, factor] : {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())})
+    for (auto [x, factor] : {std::pair(op.getLhs(), op.getRhs()),
+                             std::pair(op.getRhs(), op.getLhs())})
       if (Value radicand = matchRepeated(factor, matchRsqrt))
         if (succeeded(raiseNorm(op, x, radicand, rewriter)))
           return success();
@@ -90,19 +103,22 @@ struct RaiseNormOfProduct : OpRewritePattern<nn::MulOp> {
 
 struct RaiseNormOfQuotient : OpRewritePattern<nn::DivOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(nn::DivOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(nn::DivOp op,
+                                PatternRewriter &rewriter) const override {
     if (op.getType().getRank() == 0)
       return failure();
     Value radicand = matchRepeated(op.getRhs(), matchSqrt);
-    return radicand ? raiseNorm(op, op.getLhs(), radicand, rewriter) : failure();
+    return radicand ? raiseNorm(op, op.getLhs(), radicand, rewriter)
+                    : failure();
   }
 };
 
 // A vector along the whole last dim.
 std::optional<View> matchVector(Value value) {
   auto view = alongLastDim(value);
-  if (!view ||
-      llvm::any_of(view->dims().back(), [&](unsigned atom) { return view->atom(atom).broadcast; }))
+  if (!view || llvm::any_of(view->dims().back(), [&](unsigned atom) {
+        return view->atom(atom).broadcast;
+      }))
     return std::nullopt;
   return view;
 }
@@ -110,28 +126,39 @@ std::optional<View> matchVector(Value value) {
 // norm(x, ones) * gamma.
 struct FoldGamma : OpRewritePattern<nn::MulOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(nn::MulOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(nn::MulOp op,
+                                PatternRewriter &rewriter) const override {
     if (op.getType().getRank() == 0)
       return failure();
-    for (auto [a, b] : {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())}) {
+    for (auto [a, b] : {std::pair(op.getLhs(), op.getRhs()),
+                        std::pair(op.getRhs(), op.getLhs())}) {
       Operation *norm = skipFloatCasts(a).getDefiningOp();
-      if (!isa_and_nonnull<nn::LayerNormOp, nn::RmsNormOp>(norm) || !isSplat(norm->getOperand(1), 1) ||
-          !norm->getOperand(1).getDefiningOp<nn::ConstantOp>() || norm->getResult(0).getType() != op.getType())
+      if (!isa_and_nonnull<nn::LayerNormOp, nn::RmsNormOp>(norm) ||
+          !isSplat(norm->getOperand(1), 1) ||
+          !norm->getOperand(1).getDefiningOp<nn::ConstantOp>() ||
+          norm->getResult(0).getType() != op.getType())
         continue;
-      if (auto layerNorm = dyn_cast<nn::LayerNormOp>(norm); layerNorm && layerNorm.getBeta())
+      if (auto layerNorm = dyn_cast<nn::LayerNormOp>(norm);
+          layerNorm && layerNorm.getBeta())
         continue;
       auto vector = matchVector(skipFloatCasts(b));
-      if (!vector || typeOf(vector->base()).getElementType() != op.getType().getElementType())
+      if (!vector || typeOf(vector->base()).getElementType() !=
+                         op.getType().getElementType())
         continue;
       Value gamma = emitVector(rewriter, op.getLoc(), *vector);
       if (auto layerNorm = dyn_cast<nn::LayerNormOp>(norm))
-        rewriter.replaceOp(op, nn::LayerNormOp::create(rewriter, op.getLoc(), layerNorm->getResultTypes(),
-                                                       ValueRange{layerNorm.getInput(), gamma}, layerNorm->getAttrs())
-                                   .getResult());
+        rewriter.replaceOp(
+            op, nn::LayerNormOp::create(rewriter, op.getLoc(),
+                                        layerNorm->getResultTypes(),
+                                        ValueRange{layerNorm.getInput(), gamma},
+                                        layerNorm->getAttrs())
+                    .getResult());
       else
-        rewriter.replaceOp(op, nn::RmsNormOp::create(rewriter, op.getLoc(), norm->getResultTypes(),
-                                                     ValueRange{norm->getOperand(0), gamma}, norm->getAttrs())
-                                   .getResult());
+        rewriter.replaceOp(
+            op, nn::RmsNormOp::create(
+                    rewriter, op.getLoc(), norm->getResultTypes(),
+                    ValueRange{norm->getOperand(0), gamma}, norm->getAttrs())
+                    .getResult());
       return success();
     }
     return failure();
@@ -141,8 +168,10 @@ struct FoldGamma : OpRewritePattern<nn::MulOp> {
 // layer_norm(x, gamma) + beta.
 struct FoldBeta : OpRewritePattern<nn::AddOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(nn::AddOp op, PatternRewriter &rewriter) const override {
-    for (auto [a, b] : {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())}) {
+  LogicalResult matchAndRewrite(nn::AddOp op,
+                                PatternRewriter &rewriter) const override {
+    for (auto [a, b] : {std::pair(op.getLhs(), op.getRhs()),
+                        std::pair(op.getRhs(), op.getLhs())}) {
       auto norm = a.getDefiningOp<nn::LayerNormOp>();
       if (!norm || norm.getBeta() || a != norm.getResult() || !isWeightLike(b))
         continue;
@@ -150,26 +179,35 @@ struct FoldBeta : OpRewritePattern<nn::AddOp> {
       if (!vector)
         continue;
       Value beta = emitVector(rewriter, op.getLoc(), *vector);
-      rewriter.replaceOp(op, nn::LayerNormOp::create(rewriter, op.getLoc(), norm->getResultTypes(),
-                                                     ValueRange{norm.getInput(), norm.getGamma(), beta}, norm->getAttrs())
-                                 .getResult());
+      rewriter.replaceOp(op,
+                         nn::LayerNormOp::create(
+                             rewriter, op.getLoc(), norm->getResultTypes(),
+                             ValueRange{norm.getInput(), norm.getGamma(), beta},
+                             norm->getAttrs())
+                             .getResult());
       return success();
     }
     return failure();
   }
 };
 
-bool isOverLastDim(Value input, ArrayRef<int64_t> dims) { return dims.size() == 1 && dims[0] == typeOf(input).getRank() - 1; }
+bool isOverLastDim(Value input, ArrayRef<int64_t> dims) {
+  return dims.size() == 1 && dims[0] == typeOf(input).getRank() - 1;
+}
 
-// exponential = e^(x - shift), shift being x's maximum or nothing: softmax does not change with it.
+// exponential = e^(x - shift), shift being x's maximum or nothing: softmax does
+// not change with it.
 Value matchExponent(Value exponential) {
   auto exp = exponential.getDefiningOp<nn::ExpOp>();
   if (!exp)
     return Value();
   auto difference = exp.getInput().getDefiningOp<nn::SubOp>();
-  Value shift = difference ? repeatedAlongLastDim(difference.getRhs()) : Value();
-  auto maximum = shift ? shift.getDefiningOp<nn::ReduceMaxOp>() : nn::ReduceMaxOp();
-  if (maximum && maximum.getInput() == difference.getLhs() && isOverLastDim(maximum.getInput(), maximum.getDims()))
+  Value shift =
+      difference ? repeatedAlongLastDim(difference.getRhs()) : Value();
+  auto maximum =
+      shift ? shift.getDefiningOp<nn::ReduceMaxOp>() : nn::ReduceMaxOp();
+  if (maximum && maximum.getInput() == difference.getLhs() &&
+      isOverLastDim(maximum.getInput(), maximum.getDims()))
     return difference.getLhs();
   return exp.getInput();
 }
@@ -182,10 +220,12 @@ bool isSumOf(Value value, Value terms) {
 
 struct RaiseSoftmaxOfQuotient : OpRewritePattern<nn::DivOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(nn::DivOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(nn::DivOp op,
+                                PatternRewriter &rewriter) const override {
     if (op.getType().getRank() == 0)
       return failure();
-    Value x = matchExponent(op.getLhs()), sum = repeatedAlongLastDim(op.getRhs());
+    Value x = matchExponent(op.getLhs()),
+          sum = repeatedAlongLastDim(op.getRhs());
     if (!x || !sum || !isSumOf(sum, op.getLhs()))
       return failure();
     rewriter.replaceOpWithNewOp<nn::SoftmaxOp>(op, op.getType(), x);
@@ -195,12 +235,16 @@ struct RaiseSoftmaxOfQuotient : OpRewritePattern<nn::DivOp> {
 
 struct RaiseSoftmaxOfProduct : OpRewritePattern<nn::MulOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(nn::MulOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(nn::MulOp op,
+                                PatternRewriter &rewriter) const override {
     if (op.getType().getRank() == 0)
       return failure();
-    for (auto [a, b] : {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())}) {
-      Value x = matchExponent(a), factor = x ? repeatedAlongLastDim(b) : Value();
-      auto reciprocal = factor ? factor.getDefiningOp<nn::ReciprocalOp>() : nn::ReciprocalOp();
+    for (auto [a, b] : {std::pair(op.getLhs(), op.getRhs()),
+                        std::pair(op.getRhs(), op.getLhs())}) {
+      Value x = matchExponent(a),
+            factor = x ? repeatedAlongLastDim(b) : Value();
+      auto reciprocal = factor ? factor.getDefiningOp<nn::ReciprocalOp>()
+                               : nn::ReciprocalOp();
       if (!reciprocal || !isSumOf(reciprocal.getInput(), a))
         continue;
       rewriter.replaceOpWithNewOp<nn::SoftmaxOp>(op, op.getType(), x);
@@ -212,11 +256,13 @@ struct RaiseSoftmaxOfProduct : OpRewritePattern<nn::MulOp> {
 
 struct RaiseLogOfSoftmax : OpRewritePattern<nn::LogOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(nn::LogOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(nn::LogOp op,
+                                PatternRewriter &rewriter) const override {
     auto softmax = op.getInput().getDefiningOp<nn::SoftmaxOp>();
     if (!softmax)
       return failure();
-    rewriter.replaceOpWithNewOp<nn::LogSoftmaxOp>(op, op.getType(), softmax.getInput());
+    rewriter.replaceOpWithNewOp<nn::LogSoftmaxOp>(op, op.getType(),
+                                                  softmax.getInput());
     return success();
   }
 };
@@ -224,16 +270,19 @@ struct RaiseLogOfSoftmax : OpRewritePattern<nn::LogOp> {
 // y - log(sum(e^y)), y = x - max(x) or x.
 struct RaiseLogSoftmax : OpRewritePattern<nn::SubOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(nn::SubOp op, PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(nn::SubOp op,
+                                PatternRewriter &rewriter) const override {
     if (op.getType().getRank() == 0)
       return failure();
     Value narrow = repeatedAlongLastDim(op.getRhs());
     auto log = narrow ? narrow.getDefiningOp<nn::LogOp>() : nn::LogOp();
-    auto sum = log ? log.getInput().getDefiningOp<nn::ReduceSumOp>() : nn::ReduceSumOp();
+    auto sum = log ? log.getInput().getDefiningOp<nn::ReduceSumOp>()
+                   : nn::ReduceSumOp();
     auto exp = sum ? sum.getInput().getDefiningOp<nn::ExpOp>() : nn::ExpOp();
     if (!exp || exp.getInput() != op.getLhs() || !isSumOf(sum, exp))
       return failure();
-    rewriter.replaceOpWithNewOp<nn::LogSoftmaxOp>(op, op.getType(), matchExponent(exp));
+    rewriter.replaceOpWithNewOp<nn::LogSoftmaxOp>(op, op.getType(),
+                                                  matchExponent(exp));
     return success();
   }
 };
@@ -241,6 +290,7 @@ struct RaiseLogSoftmax : OpRewritePattern<nn::SubOp> {
 } // namespace
 
 void raise::populateNormalizationPatterns(RewritePatternSet &patterns) {
-  patterns.add<RaiseNormOfProduct, RaiseNormOfQuotient, FoldGamma, FoldBeta, RaiseSoftmaxOfQuotient, RaiseSoftmaxOfProduct,
-               RaiseLogOfSoftmax, RaiseLogSoftmax>(patterns.getContext());
+  patterns.add<RaiseNormOfProduct, RaiseNormOfQuotient, FoldGamma, FoldBeta,
+               RaiseSoftmaxOfQuotient, RaiseSoftmaxOfProduct, RaiseLogOfSoftmax,
+               RaiseLogSoftmax>(patterns.getContext());
 }

@@ -1,4 +1,5 @@
-// Views: analysis of chains of view ops, and the shortest chain for a given arrangement of dims.
+// Views: analysis of chains of view ops, and the shortest chain for a given
+// arrangement of dims.
 #include "frontend/raise/View.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -7,9 +8,12 @@ using namespace mlir;
 using namespace shardc;
 using namespace shardc::raise;
 
-bool raise::isViewOp(Operation *op) { return isa_and_nonnull<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp>(op); }
+bool raise::isViewOp(Operation *op) {
+  return isa_and_nonnull<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp>(op);
+}
 
-std::optional<SmallVector<int64_t>> raise::commonRefinement(ArrayRef<int64_t> left, ArrayRef<int64_t> right) {
+std::optional<SmallVector<int64_t>>
+raise::commonRefinement(ArrayRef<int64_t> left, ArrayRef<int64_t> right) {
   SmallVector<int64_t> l(llvm::reverse(left)), r(llvm::reverse(right)), refined;
   while (!l.empty() || !r.empty()) {
     if (!l.empty() && l.back() == 1) {
@@ -50,7 +54,8 @@ View View::identity(Value value) {
   return view;
 }
 
-View View::of(Value value, LookThrough lookThrough, SmallVectorImpl<Operation *> *passed) {
+View View::of(Value value, LookThrough lookThrough,
+              SmallVectorImpl<Operation *> *passed) {
   SmallVector<Operation *> chain;
   SmallVector<Operation *> seen;
   while (Operation *op = value.getDefiningOp()) {
@@ -80,7 +85,8 @@ View View::of(Value value, LookThrough lookThrough, SmallVectorImpl<Operation *>
 }
 
 bool View::apply(Operation *op) {
-  ArrayRef<int64_t> shape = cast<RankedTensorType>(op->getResult(0).getType()).getShape();
+  ArrayRef<int64_t> shape =
+      cast<RankedTensorType>(op->getResult(0).getType()).getShape();
   if (isa<nn::ReshapeOp>(op))
     return reshape(shape);
   if (isa<nn::BroadcastOp>(op))
@@ -118,7 +124,9 @@ bool View::refine(Dim list, ArrayRef<int64_t> target) {
   return true;
 }
 
-bool View::refineDims(unsigned begin, unsigned end, ArrayRef<int64_t> target) { return refine(flat(begin, end), target); }
+bool View::refineDims(unsigned begin, unsigned end, ArrayRef<int64_t> target) {
+  return refine(flat(begin, end), target);
+}
 
 bool View::reshape(ArrayRef<int64_t> shape) {
   if (llvm::is_contained(shape, 0))
@@ -173,7 +181,8 @@ View::Dim View::flatBase() const {
 }
 
 SmallVector<int64_t> View::sizes(ArrayRef<unsigned> list) const {
-  return llvm::map_to_vector(list, [&](unsigned atom) { return atoms[atom].size; });
+  return llvm::map_to_vector(list,
+                             [&](unsigned atom) { return atoms[atom].size; });
 }
 
 int64_t View::product(ArrayRef<unsigned> list) const {
@@ -184,7 +193,8 @@ int64_t View::product(ArrayRef<unsigned> list) const {
 }
 
 bool View::isAllBroadcast(ArrayRef<unsigned> list) const {
-  return llvm::all_of(list, [&](unsigned atom) { return atoms[atom].broadcast; });
+  return llvm::all_of(list,
+                      [&](unsigned atom) { return atoms[atom].broadcast; });
 }
 
 bool View::hasBroadcast() const {
@@ -199,17 +209,23 @@ struct View::Step {
 };
 
 namespace {
-// Positions of `order`'s elements that each group covers, if the group is a run of it in the same order.
+// Positions of `order`'s elements that each group covers, if the group is a run
+// of it in the same order.
 bool isRun(ArrayRef<unsigned> group, ArrayRef<unsigned> order) {
   const auto *first = llvm::find(order, group.front());
-  return static_cast<size_t>(order.end() - first) >= group.size() && ArrayRef<unsigned>(first, group.size()) == group;
+  return static_cast<size_t>(order.end() - first) >= group.size() &&
+         ArrayRef<unsigned>(first, group.size()) == group;
 }
 } // namespace
 
-// Steps that arrange the base's own atoms into `groups`, each the list of one dim.
-void View::planArrangement(const Dims &groups, SmallVectorImpl<Step> &steps) const {
-  SmallVector<int64_t> current(cast<RankedTensorType>(baseValue.getType()).getShape());
-  SmallVector<int64_t> wanted = llvm::map_to_vector(groups, [&](const Dim &dim) { return product(dim); });
+// Steps that arrange the base's own atoms into `groups`, each the list of one
+// dim.
+void View::planArrangement(const Dims &groups,
+                           SmallVectorImpl<Step> &steps) const {
+  SmallVector<int64_t> current(
+      cast<RankedTensorType>(baseValue.getType()).getShape());
+  SmallVector<int64_t> wanted =
+      llvm::map_to_vector(groups, [&](const Dim &dim) { return product(dim); });
   Dim order = flatBase(), placed;
   for (const Dim &group : groups)
     placed.append(group);
@@ -218,7 +234,8 @@ void View::planArrangement(const Dims &groups, SmallVectorImpl<Step> &steps) con
       steps.push_back({Step::Reshape, SmallVector<int64_t>(shape), {}});
     current.assign(shape.begin(), shape.end());
   };
-  // Transposes dims given as lists of atoms; the result's dims are `to`, a permutation of `from` by position.
+  // Transposes dims given as lists of atoms; the result's dims are `to`, a
+  // permutation of `from` by position.
   auto transposeTo = [&](const Dims &from, const Dims &to) {
     SmallVector<int64_t> permutation, shape;
     SmallVector<bool> taken(from.size(), false);
@@ -236,12 +253,19 @@ void View::planArrangement(const Dims &groups, SmallVectorImpl<Step> &steps) con
   if (order == placed)
     return reshapeTo(wanted);
 
-  auto position = [&](unsigned atom) { return llvm::find(order, atom) - order.begin(); };
+  auto position = [&](unsigned atom) {
+    return llvm::find(order, atom) - order.begin();
+  };
   // The target's dims exist side by side in the base: [reshape,] transpose.
-  if (llvm::all_of(groups, [&](const Dim &group) { return group.empty() || isRun(group, order); })) {
+  if (llvm::all_of(groups, [&](const Dim &group) {
+        return group.empty() || isRun(group, order);
+      })) {
     auto isUnit = [](const Dim &dim) { return dim.empty(); };
-    bool sameDims = llvm::count_if(groups, isUnit) == llvm::count_if(sourceDims, isUnit) &&
-                    llvm::all_of(groups, [&](const Dim &group) { return llvm::is_contained(sourceDims, group); });
+    bool sameDims =
+        llvm::count_if(groups, isUnit) == llvm::count_if(sourceDims, isUnit) &&
+        llvm::all_of(groups, [&](const Dim &group) {
+          return llvm::is_contained(sourceDims, group);
+        });
     Dims from = sourceDims;
     if (!sameDims) {
       from = groups;
@@ -250,15 +274,23 @@ void View::planArrangement(const Dims &groups, SmallVectorImpl<Step> &steps) con
           return a.empty() && !b.empty();
         return position(a.front()) < position(b.front());
       });
-      reshapeTo(llvm::map_to_vector(from, [&](const Dim &dim) { return product(dim); }));
+      reshapeTo(llvm::map_to_vector(
+          from, [&](const Dim &dim) { return product(dim); }));
     }
     return transposeTo(from, groups);
   }
   // The base's dims stay whole: transpose, reshape.
-  if (llvm::all_of(sourceDims, [&](const Dim &dim) { return dim.empty() || isRun(dim, placed); })) {
+  if (llvm::all_of(sourceDims, [&](const Dim &dim) {
+        return dim.empty() || isRun(dim, placed);
+      })) {
     Dims to = sourceDims;
-    auto placedAt = [&](const Dim &dim) { return dim.empty() ? -1 : llvm::find(placed, dim.front()) - placed.begin(); };
-    llvm::stable_sort(to, [&](const Dim &a, const Dim &b) { return placedAt(a) < placedAt(b); });
+    auto placedAt = [&](const Dim &dim) {
+      return dim.empty() ? -1
+                         : llvm::find(placed, dim.front()) - placed.begin();
+    };
+    llvm::stable_sort(to, [&](const Dim &a, const Dim &b) {
+      return placedAt(a) < placedAt(b);
+    });
     transposeTo(sourceDims, to);
     return reshapeTo(wanted);
   }
@@ -271,15 +303,19 @@ void View::planArrangement(const Dims &groups, SmallVectorImpl<Step> &steps) con
       pieces.push_back({atom});
   }
   Dims from = pieces;
-  llvm::sort(from, [&](const Dim &a, const Dim &b) { return position(a.front()) < position(b.front()); });
-  reshapeTo(llvm::map_to_vector(from, [&](const Dim &dim) { return product(dim); }));
+  llvm::sort(from, [&](const Dim &a, const Dim &b) {
+    return position(a.front()) < position(b.front());
+  });
+  reshapeTo(
+      llvm::map_to_vector(from, [&](const Dim &dim) { return product(dim); }));
   transposeTo(from, pieces);
   reshapeTo(wanted);
 }
 
 SmallVector<View::Step, 4> View::plan(const Dims &target) const {
   SmallVector<Step, 4> steps;
-  // Runs of broadcast and of real atoms are dims of their own until the broadcast is done.
+  // Runs of broadcast and of real atoms are dims of their own until the
+  // broadcast is done.
   Dims groups;
   SmallVector<int64_t> narrow, wide, wanted;
   bool broadcasts = false;
@@ -309,7 +345,8 @@ SmallVector<View::Step, 4> View::plan(const Dims &target) const {
   return steps;
 }
 
-Value View::emit(OpBuilder &builder, Location location, const Dims &target) const {
+Value View::emit(OpBuilder &builder, Location location,
+                 const Dims &target) const {
   Value value = baseValue;
   Type element = cast<RankedTensorType>(value.getType()).getElementType();
   for (const Step &step : plan(target)) {
@@ -319,13 +356,18 @@ Value View::emit(OpBuilder &builder, Location location, const Dims &target) cons
     else if (step.kind == Step::Broadcast)
       value = nn::BroadcastOp::create(builder, location, type, value);
     else
-      value = nn::TransposeOp::create(builder, location, type, value, step.permutation);
+      value = nn::TransposeOp::create(builder, location, type, value,
+                                      step.permutation);
   }
   return value;
 }
 
-unsigned View::emitCost(const Dims &target) const { return plan(target).size(); }
+unsigned View::emitCost(const Dims &target) const {
+  return plan(target).size();
+}
 
 bool View::needsTranspose(const Dims &target) const {
-  return llvm::any_of(plan(target), [](const Step &step) { return step.kind == Step::Transpose; });
+  return llvm::any_of(plan(target), [](const Step &step) {
+    return step.kind == Step::Transpose;
+  });
 }
