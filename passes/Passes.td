@@ -1,6 +1,10 @@
 // Every pass that decides what the training step is. One entry here, one .cpp, one lit test, all of one name.
 // Descriptions have four parts: Needs, Before, After, Why here.
-#ifndef NNRaise : Pass<"nn-raise", "::mlir::ModuleOp"> {
+#ifndef SHARDC_PASSES_PASSES_TD
+#define SHARDC_PASSES_PASSES_TD
+include "mlir/Pass/PassBase.td"
+
+def NNRaise : Pass<"nn-raise", "::mlir::ModuleOp"> {
   let summary = "recognises what exporters decomposed: linear, norms, activations, rope, attention, embedding";
   let description = [{
     Needs: @model as the import phase leaves it: nn ops of static shape, shape and mask arithmetic folded.
@@ -27,10 +31,6 @@
     afterwards, so that it meets the head as one linear.
   }];
 }
-
-def SHARDC_PASSES_PASSES_TD
-#define SHARDC_PASSES_PASSES_TD
-include "mlir/Pass/PassBase.td"
 
 def FSDPFormUnits : Pass<"fsdp-form-units", "::mlir::ModuleOp"> {
   let summary = "picks the sharding units and lays out the flat buffer of each";
