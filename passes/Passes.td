@@ -134,4 +134,43 @@ def FSDPVerify : Pass<"fsdp-verify", "::mlir::ModuleOp"> {
   }];
 }
 
+def NNDifferentiate : Pass<"nn-differentiate", "::mlir::ModuleOp"> {
+  let summary = "makes the training step: the forward pass, the backward pass and one gradient per trainable parameter";
+  let description = [{
+    Needs: @model, which returns one float scalar, the loss; each op between a trainable parameter and the loss implements
+    `Differentiable`.
+
+    Before:
+    ```mlir
+    nn.parameter @w : tensor<3xf32> {trainable, ...}
+    func.func @model(%x: tensor<3xf32>) -> tensor<f32> {
+      %w = nn.get_parameter @w : tensor<3xf32>
+      %y = nn.mul %x, %w : tensor<3xf32>
+      %s = nn.reduce_sum %y [0] : (tensor<3xf32>) -> tensor<1xf32>
+      %loss = nn.reshape %s : (tensor<1xf32>) -> tensor<f32>
+      return %loss : tensor<f32>
+    }
+    ```
+
+    After:
+    ```mlir
+    func.func @eval(...)   // @model as it was
+    func.func @train(%x: tensor<3xf32>) -> (tensor<f32>, tensor<3xf32> {nn.gradient_of = @w}) {
+      ...
+      %one = nn.constant dense<1.0> : tensor<1xf32>
+      %dy = nn.broadcast %one : (tensor<1xf32>) -> tensor<3xf32>
+      %dw = nn.mul %dy, %x : tensor<3xf32>
+      return %loss, %dw : tensor<f32>, tensor<3xf32>
+    }
+    ```
+    Only what lies between a trainable parameter and the loss is differentiated. Where a value has several uses, their
+    gradients are added as the backward pass meets them, last use first: a fixed order, in which at most one sum is alive. A
+    parameter that does not reach the loss gets a warning and is no longer `trainable`: as in PyTorch, where its gradient is
+    None, the optimizer leaves it alone.
+
+    Why here: units are formed from the parameters that have gradients, and gathers are placed around the uses of both
+    passes.
+  }];
+  let dependentDialects = ["::shardc::nn::NNDialect"];
+}
 #endif
