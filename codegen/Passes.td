@@ -28,4 +28,74 @@ def StepOutlineKernels : Pass<"step-outline-kernels", "::mlir::ModuleOp"> {
     "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect", "::shardc::step::StepDialect"];
 }
 
+def StepLower : Pass<"step-lower", "::mlir::ModuleOp"> {
+  let summary = "turns tensors into views of buffers, and ops into the entries of a linear plan";
+  let description = [{
+    Needs: @train and @eval after `step-outline-kernels`: fsdp ops, step.launch, library calls and views of nn, constants and
+    parameters that no unit holds; no results.
+
+    Before:
+    ```mlir
+    %t = fsdp.all_gather_start @layers.0 forward
+    %w = fsdp.all_gather_wait %t : tensor<64x64xf32>
+    %y = nn.linear %x, %w {transpose_weight} : (tensor<4x128x64xf32>, tensor<64x64xf32>) -> tensor<4x128x64xf32>
+    ```
+
+    After:
+    ```mlir
+    step.plan {
+      %p = step.buffer persistent 8192 "layers.0.parameters"
+      step.storage @layers.0 %p
+      step.program "train" {
+        %g = step.buffer gather 16384 "gathered.layers.0"
+        %t = step.all_gather_start @layers.0 into %g
+        step.wait %t
+        %b = step.view %g[0] : memref<64x64xf32>
+        step.gemm %a, %b into %c {transpose_b} : ...
+    ```
+    reshape, slice, transpose and broadcast become strides where the consumer takes them, else a `step.copy`. Gathered
+    parameters are views of the gathered buffer; a gradient's producer writes into the unit's flat gradient buffer.
+
+    Why here: kernels are outlined, so every tensor that is left needs memory; the planner needs the linear order.
+  }];
+  let options = [Option<"workers", "workers", "int64_t", "1", "threads of one rank that workspaces are sized for">];
+  let dependentDialects = ["::shardc::step::StepDialect", "::shardc::fsdp::FSDPDialect"];
+}
+
+def StepPlanMemory : Pass<"step-plan-memory", "::mlir::ModuleOp"> {
+  let summary = "gives every buffer its offset in its pool";
+  let description = [{
+    Needs: a step.plan of `step-lower`.
+
+    Before:
+    ```mlir
+    %1 = step.buffer activation 4096 "linear"
+    ```
+
+    After:
+    ```mlir
+    step.plan attributes {live_bound_bytes = 9216 : i64, pool_bytes = array<i64: 1024, 8192, 0, 0, 0>, workers = 1 : i64} {
+      %1 = step.buffer activation 4096 at 128 "linear"
+    ```
+    Buffers of a program that are never alive at the same time share bytes. A buffer that a collective touches is alive until
+    the wait. Each program has the pools to itself; a pool is as large as the largest program needs it.
+
+    Why here: the order of entries is final. What is planned here is what the trainer allocates, once.
+  }];
+  let dependentDialects = ["::shardc::step::StepDialect"];
+}
+
+def StepVerify : Pass<"step-verify", "::mlir::ModuleOp"> {
+  let summary = "checks that a planned step is safe to run";
+  let description = [{
+    Needs: a step.plan of `step-plan-memory`.
+
+    Before and after: the same. It fails when two buffers of a pool that are alive at the same time share bytes, when a buffer
+    ends behind its pool, when an entry reads bytes that nothing has written, when an entry touches a buffer that a collective
+    is working on, and when a collective has no wait or two.
+
+    Why here: the last look before the plan leaves the compiler; the runtime trusts it.
+  }];
+}
+
 #endif

@@ -27,9 +27,10 @@ def NN_ParameterOp : Op<NN_Dialect, "parameter", [Symbol]> {
     OptionalAttr<ArrayAttr>:$bindings // further initializers and uses of the same parameter, for the ONNX export
   );
   let assemblyFormat = "$sym_name `:` $type attr-dict";
+  let hasVerifier = 1;
 }
 
-def NN_GetParameterOp : NN_Op<"get_parameter"> {
+def NN_GetParameterOp : NN_Op<"get_parameter", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "the value of a parameter";
   let arguments = (ins FlatSymbolRefAttr:$parameter);
   let results = (outs NN_Tensor:$result);
@@ -41,6 +42,7 @@ def NN_ConstantOp : NN_Op<"constant", [ConstantLike, AllTypesMatch<["value", "re
   let arguments = (ins ElementsAttr:$value);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$value attr-dict";
+  let hasFolder = 1;
 }
 
 #endif

@@ -3,11 +3,13 @@
 #define SHARDC_FRONTEND_NN_OPS_REDUCTION_TD
 include "frontend/nn/NN.td"
 
-class NN_ReduceOp<string mnemonic, string what> : NN_Op<mnemonic> {
+class NN_ReduceOp<string mnemonic, string what> : NN_ComputeOp<mnemonic> {
   let summary = what;
   let arguments = (ins NN_Tensor:$input, DenseI64ArrayAttr:$dims);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$input $dims attr-dict `:` functional-type($input, $result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
 }
 def NN_ReduceSumOp : NN_ReduceOp<"reduce_sum", "sum over dims">;
 def NN_ReduceMeanOp : NN_ReduceOp<"reduce_mean", "mean over dims">;

@@ -1,0 +1,54 @@
+// What the ops' verifiers share: checks of shapes and element types that name
+// both values.
+#ifndef SHARDC_FRONTEND_NN_SUPPORT_VERIFICATION_H
+#define SHARDC_FRONTEND_NN_SUPPORT_VERIFICATION_H
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Operation.h"
+#include "mlir/IR/Value.h"
+
+namespace shardc::nn {
+
+inline mlir::RankedTensorType tensorType(mlir::Value value) {
+  return mlir::cast<mlir::RankedTensorType>(value.getType());
+}
+inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) {
+  return tensorType(value).getShape();
+}
+inline mlir::Type elementTypeOf(mlir::Value value) {
+  return tensorType(value).getElementType();
+}
+
+/// `what` names the value in the message: "result", "gamma".
+llvm::LogicalResult expectRank(mlir::Operation *op, llvm::StringRef what,
+                               mlir::Value value, int64_t rank);
+llvm::LogicalResult expectRankAtLeast(mlir::Operation *op, llvm::StringRef what,
+                                      mlir::Value value, int64_t rank);
+llvm::LogicalResult expectShape(mlir::Operation *op, llvm::StringRef what,
+                                mlir::Value value,
+                                llvm::ArrayRef<int64_t> expected);
+llvm::LogicalResult expectElementType(mlir::Operation *op, llvm::StringRef what,
+                                      mlir::Value value, mlir::Type expected);
+/// Shape and element type.
+llvm::LogicalResult expectType(mlir::Operation *op, llvm::StringRef what,
+                               mlir::Value value, llvm::ArrayRef<int64_t> shape,
+                               mlir::Type elementType);
+/// Whether `axis` counts a dim of a tensor of `rank` dims.
+llvm::LogicalResult expectAxis(mlir::Operation *op, llvm::StringRef what,
+                               int64_t axis, int64_t rank);
+/// Distinct dims of a tensor of `rank` dims.
+llvm::LogicalResult expectDistinctAxes(mlir::Operation *op,
+                                       llvm::StringRef what,
+                                       llvm::ArrayRef<int64_t> axes,
+                                       int64_t rank);
+/// One entry per dim.
+llvm::LogicalResult expectLength(mlir::Operation *op, llvm::StringRef what,
+                                 llvm::ArrayRef<int64_t> values,
+                                 int64_t length);
+
+/// Product of sizes.
+int64_t product(llvm::ArrayRef<int64_t> sizes);
+
+} // namespace shardc::nn
+
+#endif

@@ -1,0 +1,134 @@
+// A rank: its pools, allocated once, and its programs, run entry by entry. What
+// the numbers of a step are, where data and weights come from and what becomes
+// of reported values is the trainer's business.
+#ifndef SHARDC_RUNTIME_EXECUTOR_H
+#define SHARDC_RUNTIME_EXECUTOR_H
+
+#include "runtime/KernelLibrary.h"
+#include "runtime/Memory.h"
+#include "runtime/Tensor.h"
+#include "runtime/ThreadPool.h"
+#include "runtime/comm/Communicator.h"
+#include "runtime/plan.pb.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shardc::runtime {
+
+/// What a step takes from the run. Names and formulas are torch.optim's.
+struct StepNumbers {
+  int64_t step = 1; // counts optimizer steps from 1, over the whole run
+  double learningRate = 1e-3;
+  double weightDecay = 0;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8; // adam, adamw
+  double momentum = 0;                               // sgd
+  bool nesterov = false;                             // sgd
+  double clip = 0; // largest gradient norm; 0: not clipped
+};
+
+struct RankOptions {
+  int workers = 1; // threads of this rank, the calling one included
+  bool spin =
+      false; // see ThreadPool; right where ranks * workers <= usableCores()
+  bool profile = false; // keep Rank::seconds
+};
+
+/// Runs of a program with profiling on: seconds by entry, in the order of the
+/// program.
+struct Profile {
+  int64_t runs = 0;
+  double seconds = 0; // of whole runs
+  double gemmSeconds =
+      0; // spent in the GEMM library by worker 0, inside whatever entry
+  std::vector<double> entrySeconds;
+};
+
+class Rank {
+public:
+  /// Throws an Error where the plan does not hold together. Allocates and
+  /// touches every pool of the plan, and checks and binds every entry. To be
+  /// called by the thread that will run the programs. `plan`, `library` and
+  /// `communicator` must outlive the rank.
+  static std::unique_ptr<Rank> create(const plan::Plan &plan,
+                                      const KernelLibrary &library,
+                                      Communicator &communicator,
+                                      const RankOptions &options);
+  ~Rank();
+
+  int rank() const;
+  int ranks() const;
+  Communicator &communicator();
+  ThreadPool &pool();
+
+  /// The bytes of a buffer of the plan.
+  std::span<std::byte> buffer(uint32_t id);
+  /// First byte of a tensor (buffer + offset).
+  void *data(const plan::Tensor &tensor);
+  /// The elements of a contiguous tensor of element type T.
+  template <typename T> std::span<T> elements(const plan::Tensor &tensor) {
+    return {static_cast<T *>(data(tensor)),
+            static_cast<size_t>(elementCount(tensor))};
+  }
+  /// This rank's slice of a unit's parameters (all of them when unit.shards is
+  /// 1), and its first element in the unit's flat buffer.
+  std::span<std::byte> parameterSlice(const plan::Unit &unit);
+  int64_t sliceBegin(const plan::Unit &unit) const;
+  int64_t sliceElements(const plan::Unit &unit) const;
+
+  /// Gathers a unit's slices (parameterSlice, gradientSlice) from all ranks
+  /// into `whole` (unit.elements elements, padding included); a copy where the
+  /// unit is not sharded. To be called by all ranks, in the same order. For
+  /// exports.
+  void gatherSlices(const plan::Unit &unit, std::span<const std::byte> slice,
+                    void *whole);
+
+  /// Runs the program once. Throws an Error that names the entry; the caller
+  /// then aborts the communicator (runRanksAsThreads does).
+  void runTrain(const StepNumbers &numbers);
+  void runEval();
+
+  /// Called before the first optimizer step entry of a training step, when
+  /// every gradient is reduced; for
+  /// --export-gradients. An empty function takes the callback away.
+  void setBeforeOptimizer(std::function<void()> callback);
+  /// The unit's reduced gradient as this rank holds it (its slice, or all when
+  /// unit.shards is 1), not yet clipped; valid inside the callback. Empty for a
+  /// unit that is not trained.
+  std::span<const std::byte> gradientSlice(uint32_t unit);
+
+  /// The value of a report entry in the last run ("loss", "squared_norm").
+  std::optional<double> reported(std::string_view name) const;
+
+  /// Bytes allocated by pool, in the order of the plan; equal to what the plan
+  /// says.
+  std::vector<int64_t> allocatedBytes() const;
+  const Profile &trainProfile() const;
+  const Profile &evalProfile() const;
+
+private:
+  struct State;
+  explicit Rank(std::unique_ptr<State> state);
+  std::unique_ptr<State> state;
+};
+
+/// Runs `body` as every rank of a mesh, each rank on a thread of its own in
+/// this process. When a body throws, the others are released from their waits,
+/// and the Error that came first is thrown here once all have ended.
+void runRanksAsThreads(int ranks,
+                       const std::function<void(Communicator &)> &body);
+
+/// The number of threads that each of `ranks` ranks on this machine should
+/// have: max(1, cores / ranks).
+int workersPerRank(int ranks);
+
+} // namespace shardc::runtime
+
+#endif

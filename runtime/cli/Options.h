@@ -1,0 +1,73 @@
+// A trainer's flags: numbers, paths and intervals. What changes the program
+// itself is a flag of shardc.
+#ifndef SHARDC_RUNTIME_CLI_OPTIONS_H
+#define SHARDC_RUNTIME_CLI_OPTIONS_H
+
+#include "runtime/Schedule.h"
+#include "runtime/plan.pb.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shardc::runtime {
+
+/// NAME=FILE
+struct NamedFile {
+  std::string name;
+  std::string path;
+};
+
+/// Absent: not given on the command line; what holds then depends on the plan
+/// or on other flags.
+struct Options {
+  std::vector<NamedFile> data;
+  std::vector<NamedFile> evalData;
+  int64_t evalEvery = 0; // steps; 0: only at the end
+  bool shuffle = false;
+
+  std::optional<std::string> weights;
+  bool initRandom = false;
+  uint64_t seed = 0;
+
+  std::optional<int64_t> steps;
+  std::optional<int64_t> epochs;
+  double learningRate = 1e-3;
+  Schedule::Kind schedule = Schedule::Kind::Constant;
+  int64_t warmupSteps = 0;
+  double warmupStartFactor = 0;
+  double minLearningRate = 0;
+  std::optional<int64_t> totalSteps;
+
+  std::optional<double> weightDecay;
+  std::optional<double> beta1, beta2;
+  std::optional<double> epsilon;
+  std::optional<double> momentum;
+  bool nesterov = false;
+  double clip = 0; // 0: off
+
+  std::optional<std::string> metrics;
+  std::optional<std::string> exportGradients;
+  std::optional<std::string> exportSafetensors;
+  std::optional<std::string> exportOnnx;
+
+  std::optional<int64_t> threads;
+  bool dryRun = false;
+  bool report = false;
+
+  /// What --help or --version print; nothing is trained then.
+  std::optional<std::string> information;
+};
+
+/// Reads the command line and checks all that can be checked without a plan.
+/// Throws an Error of one line. `plan`: for the part of --help that depends on
+/// the model; null where there is none.
+Options parseOptions(int argc, const char *const *argv, const plan::Plan *plan);
+
+/// Throws an Error for a flag that this plan cannot honour, with the reason.
+void checkOptions(const Options &options, const plan::Plan &plan);
+
+} // namespace shardc::runtime
+
+#endif

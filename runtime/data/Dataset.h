@@ -1,0 +1,57 @@
+// The samples that a program trains on or is evaluated with: one .npy file for
+// each of the plan's inputs.
+#ifndef SHARDC_RUNTIME_DATA_DATASET_H
+#define SHARDC_RUNTIME_DATA_DATASET_H
+
+#include "runtime/cli/Options.h"
+#include "runtime/data/Npy.h"
+#include "runtime/plan.pb.h"
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace shardc::runtime {
+
+/// The batch of one rank: the first axis of every input. Throws where the
+/// inputs disagree.
+int64_t batchPerRank(const plan::Plan &plan);
+
+class Dataset {
+public:
+  /// Binds every input of the plan to its file. Throws for a name, a dtype, a
+  /// shape or a number of samples that does not fit, naming the file, and for
+  /// values outside an input's bounds in files of up to `checkedBytes`; larger
+  /// ones are checked batch by batch. `flag` is the one that gave the files.
+  Dataset(const plan::Plan &plan, const std::vector<NamedFile> &files,
+          const std::string &flag);
+
+  int64_t samples() const { return sampleCount; }
+
+  /// Copies samples into an input's batch, in the input's own dtype. Throws for
+  /// a value outside the bounds. A sample of `padding` gives the labels'
+  /// ignored value, and sample 0 of other inputs.
+  void load(int input, std::span<const int64_t> samples,
+            std::byte *destination) const;
+
+  static constexpr int64_t padding = -1;
+  static constexpr int64_t checkedBytes = int64_t{256} << 20;
+
+private:
+  void checkBounds(int input, int64_t sample) const;
+  const NamedFile &findFile(const std::vector<NamedFile> &files,
+                            const plan::Input &input) const;
+  void checkNames(const std::vector<NamedFile> &files) const;
+
+  const plan::Plan &plan;
+  std::string flag;
+  std::vector<std::optional<NpyArray>>
+      inputs; // none where the program does not read the input
+  int64_t sampleCount = 0;
+};
+
+} // namespace shardc::runtime
+
+#endif

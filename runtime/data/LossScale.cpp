@@ -1,0 +1,58 @@
+// What the loss is divided by.
+#include "runtime/data/LossScale.h"
+
+#include "runtime/DType.h"
+
+#include <algorithm>
+
+namespace shardc::runtime {
+
+template <typename Label>
+static int64_t countIn(const Label *labels, int64_t rows, int64_t length,
+                       int64_t shift, Label ignored) {
+  int64_t valid = 0;
+  for (int64_t row = 0; row < rows; ++row)
+    valid += std::count_if(labels + row * length + std::min(shift, length),
+                           labels + (row + 1) * length,
+                           [&](Label label) { return label != ignored; });
+  return valid;
+}
+
+int64_t countValidLabels(const plan::Loss &loss, const plan::Tensor &labels,
+                         const std::byte *values) {
+  int64_t elements = 1;
+  for (int64_t dim : labels.shape())
+    elements *= dim;
+  int64_t length = labels.shape(labels.shape_size() - 1);
+  if (elements == 0)
+    return 0;
+  if (labels.dtype() == plan::INT32)
+    return countIn(reinterpret_cast<const int32_t *>(values), elements / length,
+                   length, loss.shift(),
+                   static_cast<int32_t>(loss.ignore_index()));
+  return countIn(reinterpret_cast<const int64_t *>(values), elements / length,
+                 length, loss.shift(), loss.ignore_index());
+}
+
+double lossScale(const plan::Plan &plan, int64_t validLabels) {
+  const plan::Loss &loss = plan.loss();
+  auto ranks = static_cast<double>(plan.mesh().ranks());
+  if (loss.kind() == "cross_entropy")
+    return validLabels ? 1 / static_cast<double>(validLabels) : 0;
+  if (loss.kind() == "mse")
+    return 1 / (static_cast<double>(loss.elements()) * ranks);
+  return 1 / ranks;
+}
+
+void writeScale(double scale, plan::DType dtype, std::byte *destination) {
+  convertElements(&scale, plan::FLOAT64, destination, dtype, 1);
+}
+
+const plan::Input *labelsOf(const plan::Plan &plan) {
+  for (const plan::Input &input : plan.inputs())
+    if (!plan.loss().labels().empty() && input.name() == plan.loss().labels())
+      return &input;
+  return nullptr;
+}
+
+} // namespace shardc::runtime

@@ -1,0 +1,238 @@
+// NumPy's .npy files: the header is a Python dictionary literal with three
+// known keys.
+#include "runtime/data/Npy.h"
+
+#include "runtime/DType.h"
+#include "runtime/Error.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+namespace shardc::runtime {
+
+namespace {
+
+/// A reader of the few Python literals that the header is made of.
+class LiteralReader {
+public:
+  explicit LiteralReader(std::string_view text) : rest(text) {}
+
+  bool take(char expected) {
+    skipSpace();
+    if (rest.empty() || rest.front() != expected)
+      return false;
+    rest.remove_prefix(1);
+    return true;
+  }
+  std::optional<std::string> string() {
+    skipSpace();
+    if (rest.empty() || (rest.front() != '\'' && rest.front() != '"'))
+      return std::nullopt;
+    size_t end = rest.find(rest.front(), 1);
+    if (end == std::string_view::npos)
+      return std::nullopt;
+    std::string value(rest.substr(1, end - 1));
+    rest.remove_prefix(end + 1);
+    return value;
+  }
+  std::optional<bool> boolean() {
+    skipSpace();
+    for (auto [word, value] : {std::pair{std::string_view("True"), true},
+                               std::pair{std::string_view("False"), false}})
+      if (rest.starts_with(word)) {
+        rest.remove_prefix(word.size());
+        return value;
+      }
+    return std::nullopt;
+  }
+  std::optional<int64_t> integer() {
+    skipSpace();
+    int64_t value;
+    auto [end, error] =
+        std::from_chars(rest.data(), rest.data() + rest.size(), value);
+    if (error != std::errc())
+      return std::nullopt;
+    rest.remove_prefix(end - rest.data());
+    return value;
+  }
+  std::optional<std::vector<int64_t>> tuple() {
+    if (!take('('))
+      return std::nullopt;
+    std::vector<int64_t> values;
+    while (!take(')')) {
+      std::optional<int64_t> value = integer();
+      if (!value)
+        return std::nullopt;
+      values.push_back(*value);
+      if (!take(',')) {
+        if (!take(')'))
+          return std::nullopt;
+        break;
+      }
+    }
+    return values;
+  }
+
+private:
+  void skipSpace() {
+    while (!rest.empty() &&
+           std::isspace(static_cast<unsigned char>(rest.front())))
+      rest.remove_prefix(1);
+  }
+  std::string_view rest;
+};
+
+struct Literal {
+  std::optional<std::string> descr;
+  std::optional<bool> fortranOrder;
+  std::optional<std::vector<int64_t>> shape;
+  bool structured = false; // descr is a list of fields
+};
+
+/// None where the text is no such dictionary.
+std::optional<Literal> parseLiteral(std::string_view text) {
+  LiteralReader reader(text);
+  Literal literal;
+  if (!reader.take('{'))
+    return std::nullopt;
+  while (!reader.take('}')) {
+    std::optional<std::string> key = reader.string();
+    if (!key || !reader.take(':'))
+      return std::nullopt;
+    if (*key == "descr") {
+      literal.descr = reader.string();
+      if (!literal.descr) {
+        literal.structured = reader.take('[');
+        return literal;
+      }
+    } else if (*key == "fortran_order") {
+      literal.fortranOrder = reader.boolean();
+      if (!literal.fortranOrder)
+        return std::nullopt;
+    } else if (*key == "shape") {
+      literal.shape = reader.tuple();
+      if (!literal.shape)
+        return std::nullopt;
+    } else {
+      return std::nullopt;
+    }
+    if (!reader.take(',')) {
+      if (!reader.take('}'))
+        return std::nullopt;
+      break;
+    }
+  }
+  return literal;
+}
+
+plan::DType dtypeFromDescr(std::string_view kindAndSize) {
+  static constexpr std::pair<std::string_view, plan::DType> known[] = {
+      {"f4", plan::FLOAT32}, {"f8", plan::FLOAT64}, {"f2", plan::FLOAT16},
+      {"i8", plan::INT64},   {"i4", plan::INT32},   {"b1", plan::BOOL},
+      {"u1", plan::UINT8},   {"i1", plan::INT8}};
+  for (auto [name, dtype] : known)
+    if (name == kindAndSize)
+      return dtype;
+  return plan::INVALID;
+}
+
+/// The dtype; throws where the trainer does not read it.
+plan::DType checkDescr(const std::string &descr, const std::string &name) {
+  if (descr.size() >= 2 && (descr[1] == 'O' || descr[0] == 'O'))
+    fail(name, ": holds Python objects; expects an array of numbers");
+  plan::DType dtype = descr.empty()
+                          ? plan::INVALID
+                          : dtypeFromDescr(std::string_view(descr).substr(1));
+  if (dtype == plan::INVALID)
+    fail(name, ": dtype '", descr,
+         "' is not supported; expects float16, float32, float64, int8, int32, "
+         "int64, uint8 or bool");
+  if (descr[0] == '>' && elementSize(dtype) > 1)
+    fail(name, ": is big-endian; write it as array.astype('<", descr.substr(1),
+         "')");
+  if (descr[0] != '<' && descr[0] != '>' && descr[0] != '|' && descr[0] != '=')
+    fail(name, ": dtype '", descr, "' has no byte order");
+  return dtype;
+}
+
+} // namespace
+
+NpyHeader parseNpyHeader(std::span<const std::byte> file,
+                         const std::string &name) {
+  auto byteAt = [&](size_t index) {
+    return static_cast<unsigned char>(file[index]);
+  };
+  std::string_view bytes(reinterpret_cast<const char *>(file.data()),
+                         file.size());
+  constexpr std::string_view magic = "\x93NUMPY";
+  if (!bytes.starts_with(magic))
+    fail(name, ": is not a .npy file");
+  if (file.size() < 12)
+    fail(name, ": is truncated: ", file.size(), " bytes hold no header");
+  int major = byteAt(6);
+  if (major < 1 || major > 3)
+    fail(name, ": has .npy version ", major, ".", int(byteAt(7)),
+         "; versions 1.0 to 3.0 are supported");
+  size_t begin = major == 1 ? 10 : 12;
+  size_t length = byteAt(8) | size_t(byteAt(9)) << 8;
+  if (major > 1)
+    length |= size_t(byteAt(10)) << 16 | size_t(byteAt(11)) << 24;
+  if (length > file.size() - begin)
+    fail(name, ": is truncated: a header of ", length, " bytes in a file of ",
+         file.size());
+
+  std::optional<Literal> literal = parseLiteral(bytes.substr(begin, length));
+  if (literal && literal->structured)
+    fail(name, ": is a structured array; expects an array of one number type");
+  if (!literal || !literal->descr || !literal->fortranOrder || !literal->shape)
+    fail(name, ": its .npy header is damaged");
+
+  NpyHeader header{checkDescr(*literal->descr, name),
+                   std::move(*literal->shape), begin + length};
+  if (header.shape.empty())
+    fail(name, ": is a single number; expects a first axis of samples");
+  if (*literal->fortranOrder && header.shape.size() > 1)
+    fail(name,
+         ": is in Fortran order; write it as numpy.ascontiguousarray(array)");
+  int64_t needed = elementSize(header.dtype);
+  // No product of dims may overflow, even where another dim is zero.
+  int64_t product = needed;
+  for (int64_t dim : header.shape) {
+    if (dim < 0 ||
+        __builtin_mul_overflow(product, std::max<int64_t>(dim, 1), &product))
+      fail(name, ": shape ", shapeText(header.shape), " is not possible");
+    needed *= dim;
+  }
+  if (needed > static_cast<int64_t>(file.size() - header.dataOffset))
+    fail(name, ": is truncated: shape ", shapeText(header.shape), " of ",
+         dtypeName(header.dtype), " takes ", needed, " bytes, got ",
+         file.size() - header.dataOffset);
+  return header;
+}
+
+NpyArray::NpyArray(const std::string &path)
+    : name(path), file(path), header(parseNpyHeader(file.bytes(), path)),
+      elements(1) {
+  for (size_t axis = 1; axis < header.shape.size(); ++axis)
+    elements *= header.shape[axis];
+}
+
+int64_t NpyArray::sampleBytes() const {
+  return elements * static_cast<int64_t>(elementSize(header.dtype));
+}
+
+const std::byte *NpyArray::sample(int64_t index) const {
+  return file.bytes().data() + header.dataOffset + index * sampleBytes();
+}
+
+std::string shapeText(std::span<const int64_t> shape) {
+  std::string text = "[";
+  for (size_t axis = 0; axis < shape.size(); ++axis)
+    text += (axis ? ", " : "") + std::to_string(shape[axis]);
+  return text + "]";
+}
+
+} // namespace shardc::runtime

@@ -1,0 +1,176 @@
+// Samples from .npy files: what is bound, what is refused, what a batch holds,
+// and what the loss is divided by.
+#include "runtime/data/Dataset.h"
+
+#include "runtime/Error.h"
+#include "runtime/data/LossScale.h"
+#include "runtime/data/SampleOrder.h"
+#include "test/runtime/TemporaryFolder.h"
+
+#include <algorithm>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+#include <set>
+
+using namespace shardc;
+using namespace shardc::runtime;
+
+namespace {
+
+class DatasetTest : public testing::Test {
+protected:
+  DatasetTest() {
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        R"(mesh { ranks: 2 }
+           inputs { name: "ids" bounded: true max_value: 9 tensor { dtype: INT64 shape: 2 shape: 3 } }
+           inputs { name: "x" tensor { dtype: FLOAT32 shape: 2 } }
+           inputs { name: "labels" bounded: true max_value: 4 role: "labels" tensor { dtype: INT64 shape: 2 shape: 3 } }
+           inputs { name: "unused" }
+           loss { kind: "cross_entropy" labels: "labels" ignore_index: -100 shift: 1 })",
+        &plan));
+    writeNpy<int32_t>("ids.npy", "<i4", {3, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 9});
+    writeNpy<double>("x.npy", "<f8", {3}, {0.5, 1.5, 2.5});
+    writeNpy<int64_t>("labels.npy", "<i8", {3, 3},
+                      {-100, 1, 2, 3, -100, 4, 0, -100, -100});
+  }
+
+  template <typename T>
+  void writeNpy(const std::string &name, const std::string &descr,
+                std::vector<int64_t> shape, std::vector<T> values) {
+    std::string dims;
+    for (int64_t dim : shape)
+      dims += std::to_string(dim) + ",";
+    std::string header = "{'descr': '" + descr +
+                         "', 'fortran_order': False, 'shape': (" + dims +
+                         ")}\n";
+    std::string file("\x93NUMPY\x01\x00", 8);
+    file += {static_cast<char>(header.size()), 0};
+    folder.write(name, file + header +
+                           std::string(reinterpret_cast<char *>(values.data()),
+                                       values.size() * sizeof(T)));
+  }
+
+  std::vector<NamedFile> files() {
+    return {{"ids", folder / "ids.npy"},
+            {"x", folder / "x.npy"},
+            {"labels", folder / "labels.npy"}};
+  }
+  std::string errorOf(const std::vector<NamedFile> &given) {
+    try {
+      Dataset(plan, given, "--data");
+    } catch (const Error &error) {
+      std::string text = error.what();
+      size_t at = text.find(folder.path());
+      return at == std::string::npos ? text
+                                     : text.erase(at, folder.path().size() + 1);
+    }
+    return "";
+  }
+
+  plan::Plan plan;
+  TemporaryFolder folder;
+};
+
+} // namespace
+
+TEST_F(DatasetTest, CopiesAndConvertsABatch) {
+  Dataset dataset(plan, files(), "--data");
+  EXPECT_EQ(dataset.samples(), 3);
+  EXPECT_EQ(batchPerRank(plan), 2);
+  int64_t ids[6], labels[6];
+  float x[2];
+  std::vector<int64_t> chosen{2, Dataset::padding};
+  dataset.load(0, chosen, reinterpret_cast<std::byte *>(ids));
+  dataset.load(1, chosen, reinterpret_cast<std::byte *>(x));
+  dataset.load(2, chosen, reinterpret_cast<std::byte *>(labels));
+  EXPECT_EQ(std::vector<int64_t>(ids, ids + 6),
+            (std::vector<int64_t>{6, 7, 9, 0, 1, 2}));
+  EXPECT_EQ(x[0], 2.5f);
+  EXPECT_EQ(x[1], 0.5f);
+  EXPECT_EQ(std::vector<int64_t>(labels, labels + 6),
+            (std::vector<int64_t>{0, -100, -100, -100, -100, -100}));
+  chosen = {0, 1};
+  dataset.load(2, chosen, reinterpret_cast<std::byte *>(labels));
+  // The first label of each sample is compared with nothing.
+  EXPECT_EQ(countValidLabels(plan.loss(), plan.inputs(2).tensor(),
+                             reinterpret_cast<std::byte *>(labels)),
+            3);
+}
+
+TEST_F(DatasetTest, RefusesWhatDoesNotFit) {
+  EXPECT_EQ(
+      errorOf({}),
+      "input ids has no values; give --data ids=FILE.npy, int64 [samples, 3]");
+  std::vector<NamedFile> given = files();
+  given[0].name = "idz";
+  EXPECT_EQ(errorOf(given),
+            "--data idz: the model has no such input, did you mean 'ids'?; its "
+            "inputs are ids, x, labels, unused");
+  given = files();
+  given.push_back(given[0]);
+  EXPECT_EQ(errorOf(given).substr(0, 27), "--data ids is given twice: ");
+  given = files();
+  std::swap(given[0].path, given[1].path);
+  EXPECT_EQ(errorOf(given),
+            "x.npy: expects shape [3, 3] for input ids, got [3]");
+  writeNpy<float>("ids.npy", "<f4", {3, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8});
+  EXPECT_EQ(errorOf(files()),
+            "ids.npy: expects int64 for input ids, got float32");
+  writeNpy<int64_t>("ids.npy", "<i8", {2, 3}, {0, 1, 2, 3, 4, 5});
+  EXPECT_EQ(errorOf(files()).substr(0, 33),
+            "x.npy: has 3 samples, and " + folder.path().substr(0, 7));
+}
+
+TEST_F(DatasetTest, NamesAValueOutOfRange) {
+  writeNpy<int64_t>("labels.npy", "<i8", {3, 3},
+                    {-100, 1, 2, 3, -100, 5, 0, -100, -100});
+  EXPECT_EQ(errorOf(files()), "labels.npy: sample 1 at [2]: 5 is not one of "
+                              "the values 0 to 4 or -100 of input labels");
+  writeNpy<int64_t>("labels.npy", "<i8", {3, 3},
+                    {-100, 1, 2, 3, -100, 4, 0, -100, -100});
+  writeNpy<int64_t>("ids.npy", "<i8", {3, 3}, {0, 1, 2, 3, 4, 5, 6, 7, -100});
+  EXPECT_EQ(errorOf(files()), "ids.npy: sample 2 at [2]: -100 is not one of "
+                              "the values 0 to 9 of input ids");
+}
+
+TEST_F(DatasetTest, ScalesTheLoss) {
+  EXPECT_EQ(lossScale(plan, 8), 0.125);
+  EXPECT_EQ(lossScale(plan, 0), 0);
+  plan.mutable_loss()->set_kind("output");
+  EXPECT_EQ(lossScale(plan, 0), 0.5);
+  plan.mutable_loss()->set_kind("mse");
+  plan.mutable_loss()->set_elements(16);
+  EXPECT_EQ(lossScale(plan, 0), 1.0 / 32);
+  float scale;
+  writeScale(0.5, plan::FLOAT32, reinterpret_cast<std::byte *>(&scale));
+  EXPECT_EQ(scale, 0.5f);
+}
+
+TEST(SampleOrder, GoesOnFromTheBeginning) {
+  SampleOrder order(5, 2, false, 0);
+  std::vector<int64_t> seen;
+  for (int64_t step = 0; step < 5; ++step)
+    for (int64_t position = 0; position < 2; ++position)
+      seen.push_back(order.sampleAt(step, position));
+  EXPECT_EQ(seen, (std::vector<int64_t>{0, 1, 2, 3, 4, 0, 1, 2, 3, 4}));
+  EXPECT_EQ(order.sampleAt(int64_t{1} << 62, 0),
+            ((int64_t{1} << 62) % 5 * 2) % 5);
+}
+
+TEST(SampleOrder, ShufflesEveryEpochAnew) {
+  SampleOrder order(7, 3, true, 11), same(7, 3, true, 11),
+      other(7, 3, true, 12);
+  std::vector<int64_t> epochs[3];
+  bool differs = false;
+  for (int64_t step = 0; step < 6; ++step)
+    for (int64_t position = 0; position < 3; ++position) {
+      int64_t sample = order.sampleAt(step, position);
+      EXPECT_EQ(sample, same.sampleAt(step, position));
+      differs |= sample != other.sampleAt(step, position);
+      epochs[step / 2].push_back(sample);
+    }
+  EXPECT_TRUE(differs);
+  for (std::vector<int64_t> &epoch : epochs)
+    EXPECT_EQ(std::set<int64_t>(epoch.begin(), epoch.end()).size(), 6u);
+  EXPECT_NE(epochs[0], epochs[1]);
+}

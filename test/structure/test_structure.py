@@ -1,0 +1,97 @@
+"""The repository's own rules: which folder may include which, one name for each pass, files that can be read at a sitting."""
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+
+# What a folder may include besides itself. The compiler and the runtime share the plan's schema and the trainer's container.
+MAY_INCLUDE = {
+    "frontend": {"frontend"},
+    "passes": {"passes", "frontend"},
+    "codegen": {"codegen", "passes", "frontend"},
+    "runtime": {"runtime"},
+    "tools": {"tools", "codegen", "passes", "frontend"},
+}
+SHARED_WITH_RUNTIME = {"runtime/plan.pb.h", "runtime/Container.h"}
+MOST_LINES = 600
+CODE = (".cpp", ".h", ".td", ".py", ".proto", ".cu", ".txt", ".cmake")
+
+
+def files():
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [f for f in listed.splitlines() if os.path.isfile(os.path.join(ROOT, f)) and not f.startswith("test/models/")]
+
+
+def text(name):
+    with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def includes(name):
+    return re.findall(r'^\s*#?include\s+"([^"]+)"', text(name), re.MULTILINE)
+
+
+class Structure(unittest.TestCase):
+    def test_folders_include_only_what_lies_below_them(self):
+        wrong = []
+        for name in files():
+            top = name.split("/")[0]
+            if top not in MAY_INCLUDE or not name.endswith((".cpp", ".h", ".td")):
+                continue
+            for included in includes(name):
+                target = included.split("/")[0]
+                if target in MAY_INCLUDE and target not in MAY_INCLUDE[top]:
+                    if not (target == "runtime" and included in SHARED_WITH_RUNTIME and top in ("codegen", "tools", "frontend")):
+                        wrong.append(f"{name} includes {included}")
+        self.assertEqual(wrong, [])
+
+    def test_runtime_uses_no_llvm(self):
+        wrong = [f"{name} includes {i}" for name in files() if name.startswith("runtime/") and name.endswith((".cpp", ".h"))
+                 for i in includes(name) if i.split("/")[0] in ("mlir", "llvm", "lld")]
+        self.assertEqual(wrong, [])
+
+    def test_each_pass_has_its_source_and_test_of_one_name(self):
+        wrong = []
+        for folder in ("passes", "codegen"):
+            for mnemonic in re.findall(r'^def\s+\w+\s*:\s*Pass<"([^"]+)"', text(f"{folder}/Passes.td"), re.MULTILINE):
+                words = mnemonic.split("-")
+                camel = "".join({"nn": "NN", "fsdp": "FSDP", "onnx": "Onnx"}.get(w, w.capitalize()) for w in words)
+                for path in (f"{folder}/{camel}.cpp", f"test/{folder}/{mnemonic}.mlir"):
+                    if not os.path.exists(os.path.join(ROOT, path)):
+                        wrong.append(f"pass {mnemonic}: no {path}")
+        self.assertEqual(wrong, [])
+
+    def test_each_op_family_has_its_source(self):
+        families = [f[:-3] for f in os.listdir(os.path.join(ROOT, "frontend/nn/ops")) if f.endswith(".td")]
+        missing = [f for f in families if not os.path.exists(os.path.join(ROOT, f"frontend/nn/ops/{f}.cpp"))]
+        self.assertEqual(missing, [])
+
+    def test_no_file_is_too_long(self):
+        long = {f: n for f in files() if f.endswith(CODE) and (n := text(f).count("\n")) > MOST_LINES}
+        self.assertEqual(long, {})
+
+    def test_no_path_of_one_machine(self):
+        pattern = re.compile(r"/(?:root|home|work)/\w")
+        self.assertEqual([f for f in files() if f.endswith(CODE + (".md", ".mlir", ".test")) and pattern.search(text(f))
+                          and not f.startswith("test/structure/")], [])
+
+    def test_documents_name_files_that_exist(self):
+        wrong = []
+        for name in files():
+            if not name.endswith(".md") or name.startswith("test/models"):
+                continue
+            for path in re.findall(r"`((?:frontend|passes|codegen|runtime|tools|test|docs)/[\w./-]+)`", text(name)):
+                if not os.path.exists(os.path.join(ROOT, path)) and "<" not in path and "*" not in path:
+                    wrong.append(f"{name} names {path}")
+        self.assertEqual(wrong, [])
+
+    def test_generated_documents_are_fresh(self):
+        process = subprocess.run([sys.executable, "docs/generate.py", "--check"], cwd=ROOT, capture_output=True, text=True)
+        self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

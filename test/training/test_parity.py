@@ -1,0 +1,31 @@
+"""Each reference model learns what PyTorch learned, on every mesh that its batch divides by, in both precisions."""
+import tempfile
+import unittest
+
+from parity import COLUMNS, measure, meshes
+from support import MODELS, Model, models
+
+
+class Parity(unittest.TestCase):
+    pass
+
+
+def add(model, mesh, precision):
+    def test(self):
+        with tempfile.TemporaryDirectory() as folder:
+            row = measure(model, mesh, precision, folder)
+        bad = {c: row[c] for c in COLUMNS if not row[c][0] <= row[c][1]}
+        self.assertEqual(bad, {}, "column: (deviation, bound)")
+
+    name = f"test_{model.name}_mesh_{mesh}_{precision}".replace("-", "_")
+    setattr(Parity, name, test)
+
+
+for model in models().values():
+    if model.name.startswith(("s0", "s1", "s2", "s4", "gpt2", "mlp")):
+        for mesh in meshes(model, [1, 2, 3, 4]):
+            for precision in ("float64", "float32"):
+                add(model, mesh, precision)
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,30 @@
+// How shardc speaks to its user: one line per error or warning, on stderr.
+#ifndef SHARDC_TOOLS_SHARDC_DIAGNOSTICS_H
+#define SHARDC_TOOLS_SHARDC_DIAGNOSTICS_H
+
+#include "mlir/IR/Diagnostics.h"
+
+#include <string>
+
+namespace shardc {
+
+/// Prints MLIR's diagnostics as "shardc: error: FILE: node 'NAME': message".
+/// After the first error the rest is kept back: it follows from the first.
+class DiagnosticPrinter {
+public:
+  DiagnosticPrinter(mlir::MLIRContext &context, std::string file);
+  bool hadError() const { return errors > 0; }
+
+private:
+  void print(mlir::Diagnostic &diagnostic);
+  std::string file;
+  int errors = 0;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+/// One line for an error that has no place in the model.
+void printError(llvm::StringRef message);
+
+} // namespace shardc
+
+#endif

@@ -1,0 +1,221 @@
+// shardc's command line by CLI11. The one file of the compiler that is built
+// with exceptions, which CLI11 throws.
+#include "tools/shardc/Options.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+using namespace shardc;
+
+namespace {
+
+/// "name=size" into its parts.
+std::pair<std::string, int64_t> parseDim(const std::string &text) {
+  size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    throw CLI::ValidationError("--dim " + text,
+                               "expects NAME=SIZE, as in --dim batch=4");
+  std::string name = text.substr(0, equals), size = text.substr(equals + 1);
+  if (size.empty() || size.size() > 12 ||
+      size.find_first_not_of("0123456789") != std::string::npos ||
+      std::stoll(size) < 1)
+    throw CLI::ValidationError(
+        "--dim " + text,
+        "the size must be a whole number from 1 to 999999999999");
+  return {name, std::stoll(size)};
+}
+
+/// How many edits turn one word into the other; to suggest a flag for a
+/// misspelled one.
+size_t editDistance(const std::string &a, const std::string &b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j)
+    row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0]++;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t replace = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replace});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string suggestion(const CLI::App &app, std::string word) {
+  word = word.substr(0, word.find('='));
+  std::string best;
+  size_t distance = 4;
+  for (const CLI::Option *option : app.get_options())
+    for (const std::string &name : option->get_lnames())
+      if (size_t d = editDistance(word, "--" + name); d < distance) {
+        distance = d;
+        best = "--" + name;
+      }
+  return best.empty() ? "see --help" : "did you mean " + best + "?";
+}
+
+std::string oneLine(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+} // namespace
+
+ParsedOptions shardc::parseOptions(int argc, char **argv) {
+  Options options;
+  std::vector<std::string> dims;
+  std::string compileTo = "trainer";
+  CLI::App app("Compiles an ONNX model into one executable that trains it on a "
+               "mesh of ranks.",
+               "shardc");
+  app.set_version_flag("--version", "shardc " SHARDC_VERSION);
+  app.get_formatter()->column_width(34);
+  app.option_defaults()->always_capture_default();
+
+  app.add_option("model", options.model, "the ONNX file (opset 13 to 24)")
+      ->required()
+      ->type_name("MODEL.onnx");
+  app.add_option("-o,--output", options.output,
+                 "the trainer to write; default: MODEL.trainer")
+      ->type_name("FILE");
+
+  const char *model = "Model";
+  app.add_option(
+         "--dim", dims,
+         "size of a symbolic dim (repeatable); batch is that of one rank")
+      ->type_name("NAME=SIZE")
+      ->group(model);
+  app.add_option("--loss", options.loss,
+                 "cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=1]"
+                 " | mse:output=NAME,target=NAME | output:NAME; "
+                 "default: the graph's only output, if it is a scalar")
+      ->type_name("LOSS")
+      ->group(model);
+  app.add_option("--init", options.init,
+                 "file: the model's own values; random: trained from scratch, "
+                 "values need not exist")
+      ->check(CLI::IsMember({"file", "random"}))
+      ->type_name("file|random")
+      ->group(model);
+  app.add_flag("--embed-weights", options.embedWeights,
+               "ship the model's values inside the trainer")
+      ->group(model);
+
+  const char *sharding = "Sharding";
+  app.add_option("--mesh", options.mesh, "ranks: N, or RxS")
+      ->type_name("N|RxS")
+      ->group(sharding);
+  app.add_option("--strategy", options.strategy,
+                 "full: parameters, gradients and optimizer state are sharded; "
+                 "none: replicated; default: full")
+      ->type_name("full|none")
+      ->group(sharding);
+  app.add_option("--prefetch", options.prefetch,
+                 "units gathered ahead of their use")
+      ->check(CLI::Range(0, 64))
+      ->type_name("N")
+      ->group(sharding);
+
+  const char *training = "Training";
+  app.add_option("--optimizer", options.optimizer,
+                 "adamw, adam or sgd, with torch's formulas")
+      ->check(CLI::IsMember({"adamw", "adam", "sgd"}))
+      ->type_name("KIND")
+      ->group(training);
+  app.add_option("--precision", options.precision,
+                 "type of values and arithmetic")
+      ->check(CLI::IsMember({"float32", "float64"}))
+      ->type_name("float32|float64")
+      ->group(training);
+
+  const char *code = "Code";
+  app.add_option("--target", options.target, "what the trainer runs on")
+      ->check(CLI::IsMember({"cpu"}))
+      ->type_name("cpu")
+      ->group(code);
+  app.add_option("--cpu", options.cpu,
+                 "processor to generate for: native, x86-64-v3, x86-64-v4, or "
+                 "a name that clang knows")
+      ->type_name("CPU")
+      ->group(code);
+  app.add_option("--threads-per-rank", options.threadsPerRank,
+                 "most threads that a rank may use; 0: this machine's cores "
+                 "over the ranks")
+      ->check(CLI::Range(0, 1024))
+      ->type_name("N")
+      ->group(code);
+
+  const char *inspection = "Inspection";
+  app.add_option("--compile-to", compileTo,
+                 "stop after a phase and print its IR: import, raise, train, "
+                 "shard, kernels, plan")
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(phaseNames),
+                                                     std::end(phaseNames))))
+      ->type_name("PHASE")
+      ->group(inspection);
+  app.add_option("--dump-phases-to", options.dumpPhasesTo,
+                 "write the IR after every phase into this folder")
+      ->type_name("DIR")
+      ->group(inspection);
+  app.add_option("--report", options.report, "write what was resolved as JSON")
+      ->type_name("FILE.json")
+      ->group(inspection);
+  app.add_flag("-q,--quiet", options.quiet, "print errors and warnings alone")
+      ->group(inspection);
+
+  try {
+    app.parse(argc, argv);
+    for (const std::string &text : dims) {
+      auto [name, size] = parseDim(text);
+      auto [entry, fresh] = options.dims.emplace(name, size);
+      if (!fresh && entry->second != size)
+        throw CLI::ValidationError("--dim " + text,
+                                   name + " is already bound to " +
+                                       std::to_string(entry->second));
+    }
+    if (options.embedWeights && options.init == "random")
+      throw CLI::ValidationError("--embed-weights",
+                                 "cannot be honoured with --init random, which "
+                                 "reads no values; drop one of the two");
+    bool writesTrainer = compileTo == "trainer";
+    if (!writesTrainer && (!options.output.empty() || options.embedWeights))
+      throw CLI::ValidationError(
+          "--compile-to " + compileTo,
+          "writes no trainer; drop " +
+              std::string(options.embedWeights ? "--embed-weights" : "-o"));
+    if (!writesTrainer && !options.report.empty())
+      throw CLI::ValidationError("--compile-to " + compileTo,
+                                 "makes no report; drop --report");
+  } catch (const CLI::CallForHelp &) {
+    std::fputs(app.help().c_str(), stdout);
+    return {std::nullopt, 0};
+  } catch (const CLI::CallForVersion &) {
+    std::puts("shardc " SHARDC_VERSION);
+    return {std::nullopt, 0};
+  } catch (const CLI::ExtrasError &) {
+    std::string word =
+        app.remaining().empty() ? std::string("?") : app.remaining().front();
+    std::fprintf(stderr, "shardc: error: unknown argument %s; %s\n",
+                 word.c_str(), suggestion(app, word).c_str());
+    return {std::nullopt, 2};
+  } catch (const CLI::ParseError &error) {
+    std::fprintf(stderr, "shardc: error: %s; see --help\n",
+                 oneLine(error.what()).c_str());
+    return {std::nullopt, 2};
+  }
+  options.compileTo = static_cast<Phase>(
+      std::find(std::begin(phaseNames), std::end(phaseNames), compileTo) -
+      std::begin(phaseNames));
+  if (options.output.empty()) {
+    std::string stem = options.model;
+    if (size_t dot = stem.rfind(".onnx");
+        dot != std::string::npos && dot + 5 == stem.size())
+      stem.resize(dot);
+    options.output = stem + ".trainer";
+  }
+  return {options, 0};
+}

@@ -1,0 +1,52 @@
+// shardc's command line, parsed and checked for what can be checked without the
+// model.
+#ifndef SHARDC_TOOLS_SHARDC_OPTIONS_H
+#define SHARDC_TOOLS_SHARDC_OPTIONS_H
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace shardc {
+
+/// The phases of a compilation, in order; docs/architecture.md says what the IR
+/// is after each.
+enum class Phase { Import, Raise, Train, Shard, Kernels, Plan, Trainer };
+constexpr const char *phaseNames[] = {"import",  "raise", "train",  "shard",
+                                      "kernels", "plan",  "trainer"};
+
+struct Options {
+  std::string model;
+  std::string output;
+  std::map<std::string, int64_t> dims; ///< symbolic dim -> size
+  std::string loss;                    ///< empty: the graph's own scalar output
+  std::string mesh = "1";
+  std::string strategy; ///< empty: full
+  std::string optimizer = "adamw";
+  std::string precision = "float32";
+  std::string target = "cpu";
+  std::string cpu = "native";
+  std::string init =
+      "file"; ///< file, or random: the stored values need not exist
+  bool embedWeights = false;
+  int64_t prefetch = 1; ///< units gathered ahead of their use
+  int64_t threadsPerRank =
+      0; ///< 0: this machine's cores over the ranks, at least 1
+  Phase compileTo = Phase::Trainer;
+  std::string dumpPhasesTo;
+  std::string report;
+  bool quiet = false;
+};
+
+/// The options of a run; or the exit code with which to end now (0 after --help
+/// and --version, 2 after a one-line error).
+struct ParsedOptions {
+  std::optional<Options> options;
+  int exitCode = 0;
+};
+ParsedOptions parseOptions(int argc, char **argv);
+
+} // namespace shardc
+
+#endif
