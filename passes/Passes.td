@@ -35,4 +35,75 @@ def FSDPFormUnits : Pass<"fsdp-form-units", "::mlir::ModuleOp"> {
   ];
   let dependentDialects = ["::shardc::fsdp::FSDPDialect"];
 }
+
+def FSDPShard : Pass<"fsdp-shard", "::mlir::ModuleOp"> {
+  let summary = "gathers parameters before use, reduces gradients, runs the optimizer on shards";
+  let description = [{
+    Needs: `fsdp.mesh` and `fsdp.unit`s; @train (and @eval, if there is one) that return the loss and, in @train, a gradient of
+    every parameter of a unit (`nn.gradient_of`).
+
+    Before:
+    ```mlir
+    func.func @train(%x: ..., %scale: tensor<f32>) -> (tensor<f32>, tensor<4x4xf32> {nn.gradient_of = @w}) {
+      %w = nn.get_parameter @w : tensor<4x4xf32>
+      %y = nn.linear %x, %w : ...
+      ...
+      %dx = nn.linear %dy, %w {transpose_weight} : ...
+      %dw = nn.linear_weight_grad %x, %dy : ...
+      return %loss, %dw : ...
+    ```
+
+    After:
+    ```mlir
+    func.func @train(%x: ..., %scale: tensor<f32>) {
+      %0 = fsdp.all_gather_start @u forward
+      %w = fsdp.all_gather_wait %0 : tensor<4x4xf32>
+      %y = nn.linear %x, %w : ...
+      fsdp.release @u(%w) : tensor<4x4xf32>
+      ...                                             // all_gather, use and release again for backward
+      %dw = nn.linear_weight_grad %x, %dy : ...
+      %1 = fsdp.reduce_scatter_start @u(%dw) : tensor<4x4xf32>
+      %g = fsdp.reduce_scatter_wait %1 : tensor<8xf32>
+      %n = fsdp.squared_norm %g {slices = 1 : i64} : (tensor<8xf32>) -> tensor<f64>
+      %2 = fsdp.all_reduce_start optimizer(%loss64, %n) : tensor<f64>, tensor<f64>
+      %sums:2 = fsdp.all_reduce_wait %2 : tensor<f64>, tensor<f64>
+      fsdp.report "loss" %sums#0 : tensor<f64>
+      fsdp.report "squared_norm" %sums#1 : tensor<f64>
+      fsdp.optimizer_step @u(%g, %sums#1) "adamw" : tensor<8xf32>, tensor<f64>
+      return
+    ```
+    One all-gather per unit and phase in which it is used: a tied parameter keeps its unit from its first use in a phase to
+    the last. Forward ends with the op that makes the loss. A gather begins `prefetch` units ahead. A unit's reduce-scatter
+    begins with its last gradient; it is waited for before the next but one begins. Units of one shard are `fsdp.resident`,
+    with an all-reduce of their gradients; a mesh of one rank has no collectives.
+
+    Why here: after differentiation, so that forward and backward are both there to place collectives in; before kernels are
+    formed, so that fusion does not move a use past a release.
+  }];
+  let options = [
+    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "adamw, adam or sgd">,
+    Option<"prefetch", "prefetch", "int64_t", "1", "units to gather ahead of the one that computes">
+  ];
+  let dependentDialects = ["::shardc::fsdp::FSDPDialect", "::shardc::nn::NNDialect"];
+}
+
+def FSDPVerify : Pass<"fsdp-verify", "::mlir::ModuleOp"> {
+  let summary = "checks a sharded step: starts and waits, releases, reductions, optimizer";
+  let description = [{
+    Needs: `fsdp.mesh` and `fsdp.unit`s, and functions sharded by `fsdp-shard`.
+
+    Before and after: the same. An error, with notes that point at the other op, where
+    - a start has no wait or several, or one in another block;
+    - a tensor of a gathered buffer, or a view of one, is used after the release;
+    - a unit is gathered again before it was released, is never released, or is released with other tensors;
+    - a parameter of a unit is read by `nn.get_parameter`;
+    - a unit's gradients are reduced by the wrong collective, twice, or not at all while there is an optimizer;
+    - an `fsdp.optimizer_step` has another gradient than its unit's, or another norm than the others, or the norm leaves a
+      gradient out;
+    - a collective stands under control flow, where ranks could disagree on the order.
+
+    Why here: after whatever moves ops of a sharded step; cheap enough to run again.
+  }];
+}
+
 #endif
