@@ -40,10 +40,10 @@ module attributes {nn.loss = {kind = "cross_entropy", labels = "labels", ignore_
     %r = fsdp.reduce_scatter_start @root(%dw) : tensor<6x4xf32>
     %g = fsdp.reduce_scatter_wait %r : tensor<8xf32>
     %n = fsdp.squared_norm %g {slices = 1 : i64} : (tensor<8xf32>) -> tensor<f64>
-    %at = fsdp.all_reduce_start optimizer(%loss, %n) : tensor<f32>, tensor<f64>
-    %sums:2 = fsdp.all_reduce_wait %at : tensor<f32>, tensor<f64>
-    fsdp.optimizer_step @root(%g, %sums#1) "adamw" : tensor<8xf32>, tensor<f64>
-    fsdp.report "loss" %sums#0 : tensor<f32>
+    %at = fsdp.all_reduce_start optimizer(%n) : tensor<f64>
+    %sum = fsdp.all_reduce_wait %at : tensor<f64>
+    fsdp.optimizer_step @root(%g, %sum) "adamw" : tensor<8xf32>, tensor<f64>
+    fsdp.report "loss" %loss : tensor<f32>
     return
   }
 })";
@@ -66,7 +66,10 @@ protected:
     kernels.cpu = "znver3";
   }
 
-  EmittedPlan emit(const EmitOptions &options = {}) {
+  EmittedPlan emit(bool embedWeights = false) {
+    EmitOptions options;
+    options.model = "m.onnx";
+    options.embedWeights = embedWeights;
     return llvm::cantFail(emitPlan(*module, kernels, options));
   }
 
@@ -76,7 +79,7 @@ protected:
 };
 
 TEST_F(Emit, SaysWhatTheModelIs) {
-  plan::Plan plan = emit({.model = "m.onnx"}).plan;
+  plan::Plan plan = emit().plan;
   EXPECT_EQ(plan.model(), "m.onnx");
   EXPECT_EQ(plan.mesh().ranks(), 6);
   EXPECT_EQ(plan.mesh().shards(), 3);
@@ -154,9 +157,9 @@ TEST_F(Emit, TrainersAreByteEqualAndSectionsReadBack) {
   put("model.onnx", "abc" + std::string(16, 'S'));
   put("model.data", std::string(8, '-') + std::string(96, 'W'));
 
-  EmittedPlan plan = emit({.embedWeights = true});
+  EmittedPlan plan = emit(/*embedWeights=*/true);
   std::string bytes = plan.serialize();
-  EXPECT_EQ(bytes, emit({.embedWeights = true}).serialize());
+  EXPECT_EQ(bytes, emit(/*embedWeights=*/true).serialize());
   TrainerContents contents{inFolder("runtime"), bytes,
                            "KERNELS",           "",
                            plan.weights,        inFolder("model.onnx")};
