@@ -11,6 +11,7 @@
 #include "mlir/Pass/Pass.h"
 
 #include "codegen/step/Step.h"
+#include "passes/fsdp/FSDP.h"
 
 namespace shardc {
 #define GEN_PASS_DECL

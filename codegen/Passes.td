@@ -28,4 +28,38 @@ def StepOutlineKernels : Pass<"step-outline-kernels", "::mlir::ModuleOp"> {
     "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect", "::shardc::step::StepDialect"];
 }
 
+def StepLower : Pass<"step-lower", "::mlir::ModuleOp"> {
+  let summary = "turns tensors into views of buffers, and ops into the entries of a linear plan";
+  let description = [{
+    Needs: @train and @eval after `step-outline-kernels`: fsdp ops, step.launch, library calls and views of nn, constants and
+    parameters that no unit holds; no results.
+
+    Before:
+    ```mlir
+    %t = fsdp.all_gather_start @layers.0 forward
+    %w = fsdp.all_gather_wait %t : tensor<64x64xf32>
+    %y = nn.linear %x, %w {transpose_weight} : (tensor<4x128x64xf32>, tensor<64x64xf32>) -> tensor<4x128x64xf32>
+    ```
+
+    After:
+    ```mlir
+    step.plan {
+      %p = step.buffer persistent 8192 "layers.0.parameters"
+      step.storage @layers.0 %p
+      step.program "train" {
+        %g = step.buffer gather 16384 "gathered.layers.0"
+        %t = step.all_gather_start @layers.0 into %g
+        step.wait %t
+        %b = step.view %g[0] : memref<64x64xf32>
+        step.gemm %a, %b into %c {transpose_b} : ...
+    ```
+    reshape, slice, transpose and broadcast become strides where the consumer takes them, else a `step.copy`. Gathered
+    parameters are views of the gathered buffer; a gradient's producer writes into the unit's flat gradient buffer.
+
+    Why here: kernels are outlined, so every tensor that is left needs memory; the planner needs the linear order.
+  }];
+  let options = [Option<"workers", "workers", "int64_t", "1", "threads of one rank that workspaces are sized for">];
+  let dependentDialects = ["::shardc::step::StepDialect", "::shardc::fsdp::FSDPDialect"];
+}
+
 #endif

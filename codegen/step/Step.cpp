@@ -1,6 +1,7 @@
 // The step dialect's registration and verifiers.
 #include "codegen/step/Step.h"
 
+#include "codegen/step/View.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -10,14 +11,16 @@ using namespace shardc::step;
 
 #include "codegen/step/StepDialect.cpp.inc"
 #include "codegen/step/StepEnums.cpp.inc"
-#define GET_ATTRDEF_CLASSES
-#include "codegen/step/StepAttributes.cpp.inc"
 #define GET_TYPEDEF_CLASSES
 #include "codegen/step/StepTypes.cpp.inc"
 #define GET_OP_CLASSES
 #include "codegen/step/StepOps.cpp.inc"
 
 void StepDialect::initialize() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "codegen/step/StepTypes.cpp.inc"
+      >();
   addOperations<
 #define GET_OP_LIST
 #include "codegen/step/StepOps.cpp.inc"
@@ -35,5 +38,87 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (kernel.getFunctionType() != expected)
     return emitOpError() << "expects kernel " << getKernelAttr() << " of type "
                          << expected << ", got " << kernel.getFunctionType();
+  return success();
+}
+
+LogicalResult KernelOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!symbols.lookupNearestSymbolFrom(*this, getKernelAttr()))
+    return emitOpError() << "launches kernel " << getKernelAttr()
+                         << ", which does not exist";
+  return success();
+}
+
+LogicalResult StorageOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!symbols.lookupNearestSymbolFrom(*this, getUnitAttr()))
+    return emitOpError() << "stores unit " << getUnitAttr()
+                         << ", which does not exist";
+  return success();
+}
+
+LogicalResult ViewOp::verify() {
+  MemRefType type = getResult().getType();
+  if (!type.getLayout().isIdentity() &&
+      !isa<StridedLayoutAttr>(type.getLayout()))
+    return emitOpError() << "expects a strided layout, got " << type;
+  auto buffer = getBuffer().getDefiningOp<BufferOp>();
+  if (!buffer)
+    return emitOpError() << "expects a step.buffer";
+  View view = View::of(getResult());
+  int64_t end = view.offset + view.spanBytes();
+  if (view.offset < 0 || end > int64_t(buffer.getBytes()))
+    return emitOpError() << "covers bytes [" << view.offset << ", " << end
+                         << ") of buffer \"" << buffer.getName()
+                         << "\", which has " << buffer.getBytes();
+  return success();
+}
+
+LogicalResult KernelOp::verify() {
+  for (Value view : getOperands())
+    if (!cast<MemRefType>(view.getType()).getLayout().isIdentity())
+      return emitOpError() << "expects row-major contiguous views, got "
+                           << view.getType();
+  return success();
+}
+
+LogicalResult CopyOp::verify() {
+  if (getSource().getType().getShape() ==
+          getDestination().getType().getShape() &&
+      getSource().getType().getElementType() ==
+          getDestination().getType().getElementType())
+    return success();
+  return emitOpError()
+         << "expects source and destination of one shape and type, got "
+         << getSource().getType() << " and " << getDestination().getType();
+}
+
+LogicalResult GemmOp::verify() {
+  auto a = getA().getType(), b = getB().getType(), c = getC().getType();
+  int64_t rank = c.getRank();
+  if ((rank != 2 && rank != 3) || a.getRank() != rank || b.getRank() != rank)
+    return emitOpError() << "expects 2-d or batched 3-d operands, got " << a
+                         << ", " << b << " and " << c;
+  auto size = [&](MemRefType type, int64_t dim, bool transposed) {
+    return type.getDimSize(transposed ? rank - 1 - dim : rank - 2 + dim);
+  };
+  int64_t m = size(a, 0, getTransposeA()), k = size(a, 1, getTransposeA());
+  int64_t kB = size(b, 0, getTransposeB()), n = size(b, 1, getTransposeB());
+  if (k != kB || m != size(c, 0, false) || n != size(c, 1, false))
+    return emitOpError() << "does not multiply " << m << "x" << k << " by "
+                         << kB << "x" << n << " into " << c;
+  if (rank == 3 && (a.getDimSize(0) != c.getDimSize(0) ||
+                    b.getDimSize(0) != c.getDimSize(0)))
+    return emitOpError() << "expects equal batch dims, got " << a << ", " << b
+                         << " and " << c;
+  if (getBias() && cast<MemRefType>(getBias().getType()).getNumElements() != n)
+    return emitOpError() << "expects a bias of " << n << " elements, got "
+                         << getBias().getType();
+  for (Value operand : {getA(), getB(), getC()}) {
+    View view = View::of(operand);
+    if ((view.shape[rank - 1] != 1 && view.strides[rank - 1] != 1) ||
+        (view.shape[rank - 2] != 1 &&
+         view.strides[rank - 2] < view.shape[rank - 1]))
+      return emitOpError() << "expects rows of unit stride, got "
+                           << operand.getType();
+  }
   return success();
 }

@@ -11,8 +11,6 @@
 
 #include "codegen/step/StepDialect.h.inc"
 #include "codegen/step/StepEnums.h.inc"
-#define GET_ATTRDEF_CLASSES
-#include "codegen/step/StepAttributes.h.inc"
 #define GET_TYPEDEF_CLASSES
 #include "codegen/step/StepTypes.h.inc"
 #define GET_OP_CLASSES

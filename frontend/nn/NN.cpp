@@ -1,6 +1,9 @@
 // The nn dialect's registration.
 #include "frontend/nn/NN.h"
 
+#include "frontend/nn/support/Evaluation.h"
+#include "frontend/nn/support/KernelBuilder.h"
+
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -26,8 +29,10 @@ void NNDialect::initialize() {
       >();
 }
 
-Operation *NNDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location location) {
-  if (auto elements = dyn_cast<ElementsAttr>(value); elements && elements.getType() == type)
+Operation *NNDialect::materializeConstant(OpBuilder &builder, Attribute value,
+                                          Type type, Location location) {
+  if (auto elements = dyn_cast<ElementsAttr>(value);
+      elements && elements.getType() == type)
     return ConstantOp::create(builder, location, elements);
   return nullptr;
 }

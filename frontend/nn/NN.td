@@ -27,6 +27,8 @@ def NN_Dialect : Dialect {
 def NN_Tensor : StaticShapeTensorOf<[AnyFloat, I1, I8, I32, I64, UI8]>;
 def NN_Float : StaticShapeTensorOf<[F16, BF16, F32, F64]>;
 def NN_Bool : StaticShapeTensorOf<[I1]>;
+// What can be added: all but booleans.
+def NN_Number : StaticShapeTensorOf<[AnyFloat, I8, I32, I64, UI8]>;
 def NN_Int : StaticShapeTensorOf<[I32, I64]>;
 // A tensor of no dims that holds one float.
 def NN_ScalarFloat : 0DTensorOf<[F16, BF16, F32, F64]>;
@@ -34,5 +36,19 @@ def NN_ScalarFloat : 0DTensorOf<[F16, BF16, F32, F64]>;
 // Every op of the dialect is pure: a value-semantic function of its operands.
 class NN_Op<string mnemonic, list<Trait> traits = []> :
     Op<NN_Dialect, mnemonic, !listconcat([Pure], traits)>;
+
+// An op that can be evaluated on the host and knows its cost: all but those that only name a value.
+class NN_ComputeOp<string mnemonic, list<Trait> traits = []> :
+    NN_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<NN_ReferenceEval>,
+                                 DeclareOpInterfaceMethods<NN_CostModel, ["flops"]>], traits)>;
+
+// An op that moves elements without computing on them.
+class NN_MoveOp<string mnemonic, list<Trait> traits = []> : NN_ComputeOp<mnemonic, traits> {
+  let extraClassDefinition = "int64_t $cppClass::flops() { return 0; }";
+}
+
+// What an op adds to its traits when it has a gradient, or is generated code.
+defvar NN_HasGradient = DeclareOpInterfaceMethods<NN_Differentiable>;
+defvar NN_HasKernel = DeclareOpInterfaceMethods<NN_KernelBody>;
 
 #endif

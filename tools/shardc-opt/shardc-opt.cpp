@@ -2,6 +2,7 @@
 #include "codegen/Passes.h"
 #include "codegen/step/Step.h"
 #include "frontend/nn/NN.h"
+#include "passes/Passes.h"
 #include "passes/fsdp/FSDP.h"
 
 #include "mlir/InitAllDialects.h"
@@ -14,6 +15,7 @@ int main(int argc, char **argv) {
   mlir::registerAllPasses();
   registry.insert<shardc::nn::NNDialect, shardc::fsdp::FSDPDialect,
                   shardc::step::StepDialect>();
+  shardc::registerShardcPasses();
   shardc::registerShardcCodegenPasses();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "shardc's passes\n", registry));

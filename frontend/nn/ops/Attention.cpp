@@ -2,6 +2,11 @@
 #include "frontend/nn/NN.h"
 #include "frontend/nn/support/Verification.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
 using namespace mlir;
 using namespace shardc::nn;
 
@@ -93,4 +98,214 @@ LogicalResult RopeOp::verify() {
       failed(expectType(*this, "sin", getSin(), shapeOf(getCos()), element)))
     return failure();
   return expectType(*this, "result", getResult(), input, element);
+}
+
+//===----------------------------------------------------------------------===//
+// Cost
+//===----------------------------------------------------------------------===//
+
+/// Pairs of a query row and a key row that meet, over all heads: half of the
+/// square where it is causal.
+template <typename Op> static int64_t attendedPairs(Op op) {
+  ArrayRef<int64_t> query = shapeOf(op.getQuery());
+  const int64_t queries = query[1], keys = shapeOf(op.getKey())[1];
+  int64_t pairs = queries * keys;
+  if (op.getCausal()) {
+    pairs = 0;
+    for (int64_t i = 0; i < queries; ++i)
+      pairs += std::clamp<int64_t>(i + keys - queries + 1, 0, keys);
+  }
+  return pairs * query[0] * query[2];
+}
+
+int64_t AttentionOp::flops() {
+  // Two products, and a softmax of the scores.
+  return attendedPairs(*this) *
+         (2 * shapeOf(getQuery())[3] + 2 * shapeOf(getValue())[3] + 5);
+}
+
+int64_t AttentionGradOp::flops() {
+  // The scores again and four products: dV = P^T dO, dP = dO V^T, dQ = dS K, dK
+  // = dS^T Q.
+  return attendedPairs(*this) *
+         (6 * shapeOf(getQuery())[3] + 4 * shapeOf(getValue())[3] + 8);
+}
+
+int64_t RopeOp::flops() { return 3 * tensorType(getInput()).getNumElements(); }
+
+//===----------------------------------------------------------------------===//
+// Reference evaluation
+//===----------------------------------------------------------------------===//
+
+namespace {
+using Floats = HostTensor::Floats;
+
+/// Scores and softmax rows of attention, head by head, on whole rows.
+struct PlainAttention {
+  int64_t batch, queries, keys, heads, keyHeads, headDim, valueDim;
+  double scale;
+  bool causal;
+  Floats query, key, value;
+  HostTensor bias, keyMask;
+
+  template <typename Op>
+  PlainAttention(Op op, const HostTensor &query, const HostTensor &key,
+                 const HostTensor &value)
+      : batch(query.shape()[0]), queries(query.shape()[1]),
+        keys(key.shape()[1]), heads(query.shape()[2]), keyHeads(key.shape()[2]),
+        headDim(query.shape()[3]), valueDim(value.shape()[3]),
+        scale(op.getScale().convertToDouble()), causal(op.getCausal()),
+        query(query.toFloats()), key(key.toFloats()), value(value.toFloats()) {}
+
+  /// Position of a row of a tensor [B, length, heads, dim].
+  int64_t queryRow(int64_t b, int64_t i, int64_t h) const {
+    return (b * queries + i) * heads + h;
+  }
+  int64_t keyRow(int64_t b, int64_t j, int64_t h) const {
+    return (b * keys + j) * keyHeads + h / (heads / keyHeads);
+  }
+  /// scale q k^T + bias over one row of keys; -inf where a key is not attended
+  /// to.
+  Floats scores(int64_t b, int64_t h, int64_t i) const {
+    Floats row(keys, -std::numeric_limits<double>::infinity());
+    for (int64_t j = 0; j < keys; ++j) {
+      if ((causal && j > i + keys - queries) ||
+          (keyMask && !keyMask.intAt({b, j})))
+        continue;
+      double dot = 0;
+      for (int64_t d = 0; d < headDim; ++d)
+        dot += query[queryRow(b, i, h) * headDim + d] *
+               key[keyRow(b, j, h) * headDim + d];
+      row[j] = scale * dot;
+      if (bias) {
+        ArrayRef<int64_t> shape = bias.shape();
+        row[j] += bias.floatAt({shape[0] == 1 ? 0 : b, shape[1] == 1 ? 0 : h,
+                                shape[2] == 1 ? 0 : i, j});
+      }
+    }
+    return row;
+  }
+  /// Turns scores into probabilities; returns their log-sum-exp. A row of -inf
+  /// becomes zeros.
+  static double softmax(Floats &row) {
+    double largest = -std::numeric_limits<double>::infinity(), sum = 0;
+    for (double score : row)
+      largest = std::max(largest, score);
+    if (std::isinf(largest) && largest < 0) {
+      std::fill(row.begin(), row.end(), 0);
+      return largest;
+    }
+    for (double &score : row)
+      sum += score = std::exp(score - largest);
+    for (double &probability : row)
+      probability /= sum;
+    return largest + std::log(sum);
+  }
+  template <typename Visit> void forEachRow(Visit visit) const {
+    for (int64_t b = 0; b < batch; ++b)
+      for (int64_t h = 0; h < heads; ++h)
+        for (int64_t i = 0; i < queries; ++i)
+          visit(b, h, i);
+  }
+};
+} // namespace
+
+LogicalResult AttentionOp::evaluate(ArrayRef<HostTensor> operands,
+                                    SmallVectorImpl<HostTensor> &results) {
+  PlainAttention attention(*this, operands[0], operands[1], operands[2]);
+  size_t next = 3;
+  if (getBias())
+    attention.bias = operands[next++];
+  if (getKeyMask())
+    attention.keyMask = operands[next++];
+  const int64_t dim = attention.valueDim;
+  Floats output(tensorType(getResult()).getNumElements(), 0),
+      logSumExp(tensorType(getLogSumExp()).getNumElements());
+  attention.forEachRow([&](int64_t b, int64_t h, int64_t i) {
+    Floats row = attention.scores(b, h, i);
+    logSumExp[(b * attention.heads + h) * attention.queries + i] =
+        PlainAttention::softmax(row);
+    for (int64_t j = 0; j < attention.keys; ++j)
+      for (int64_t d = 0; d < dim; ++d)
+        output[attention.queryRow(b, i, h) * dim + d] +=
+            row[j] * attention.value[attention.keyRow(b, j, h) * dim + d];
+  });
+  results.push_back(
+      HostTensor::floats(tensorType(getResult()), std::move(output)));
+  results.push_back(
+      HostTensor::floats(tensorType(getLogSumExp()), std::move(logSumExp)));
+  return success();
+}
+
+LogicalResult AttentionGradOp::evaluate(ArrayRef<HostTensor> operands,
+                                        SmallVectorImpl<HostTensor> &results) {
+  PlainAttention attention(*this, operands[1], operands[2], operands[3]);
+  size_t next = 6;
+  if (getBias())
+    attention.bias = operands[next++];
+  if (getKeyMask())
+    attention.keyMask = operands[next++];
+  const Floats gradient = operands[0].toFloats(),
+               output = operands[4].toFloats();
+  const int64_t headDim = attention.headDim, valueDim = attention.valueDim;
+  Floats dQuery(attention.query.size(), 0), dKey(attention.key.size(), 0),
+      dValue(attention.value.size(), 0);
+  attention.forEachRow([&](int64_t b, int64_t h, int64_t i) {
+    Floats probabilities = attention.scores(b, h, i);
+    PlainAttention::softmax(probabilities);
+    const int64_t queryRow = attention.queryRow(b, i, h);
+    const double *dOut = &gradient[queryRow * valueDim],
+                 *out = &output[queryRow * valueDim];
+    const double dot = std::inner_product(dOut, dOut + valueDim, out, 0.0);
+    for (int64_t j = 0; j < attention.keys; ++j) {
+      const int64_t keyRow = attention.keyRow(b, j, h);
+      const double *value = &attention.value[keyRow * valueDim];
+      const double dProbability =
+          std::inner_product(dOut, dOut + valueDim, value, 0.0);
+      const double dScore =
+          attention.scale * probabilities[j] * (dProbability - dot);
+      for (int64_t d = 0; d < valueDim; ++d)
+        dValue[keyRow * valueDim + d] += probabilities[j] * dOut[d];
+      for (int64_t d = 0; d < headDim; ++d) {
+        dQuery[queryRow * headDim + d] +=
+            dScore * attention.key[keyRow * headDim + d];
+        dKey[keyRow * headDim + d] +=
+            dScore * attention.query[queryRow * headDim + d];
+      }
+    }
+  });
+  results.push_back(
+      HostTensor::floats(tensorType(getQueryGradient()), std::move(dQuery)));
+  results.push_back(
+      HostTensor::floats(tensorType(getKeyGradient()), std::move(dKey)));
+  results.push_back(
+      HostTensor::floats(tensorType(getValueGradient()), std::move(dValue)));
+  return success();
+}
+
+LogicalResult RopeOp::evaluate(ArrayRef<HostTensor> operands,
+                               SmallVectorImpl<HostTensor> &results) {
+  auto type = tensorType(getResult());
+  const ArrayRef<int64_t> shape = type.getShape();
+  const int64_t dim = shape[3], half = dim / 2;
+  const Floats x = operands[0].toFloats();
+  Floats y(x.size());
+  int64_t first = 0;
+  for (int64_t b = 0; b < shape[0]; ++b)
+    for (int64_t s = 0; s < shape[1]; ++s)
+      for (int64_t h = 0; h < shape[2]; ++h, first += dim)
+        for (int64_t d = 0; d < dim; ++d) {
+          // rotate_half(x)[d] = sign * x[partner]; its transpose has the other
+          // sign and reads sin at the partner.
+          const bool isFirst = getInterleaved() ? d % 2 == 0 : d < half;
+          const int64_t partner = getInterleaved() ? d ^ 1 : (d + half) % dim;
+          const double sign = isFirst == getTransposed() ? 1 : -1;
+          const int64_t angles = operands[1].shape()[0] == 1 ? 0 : b;
+          y[first + d] = x[first + d] * operands[1].floatAt({angles, s, d}) +
+                         sign * x[first + partner] *
+                             operands[2].floatAt(
+                                 {angles, s, getTransposed() ? partner : d});
+        }
+  results.push_back(HostTensor::floats(type, std::move(y)));
+  return success();
 }

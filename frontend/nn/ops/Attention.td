@@ -3,7 +3,7 @@
 #define SHARDC_FRONTEND_NN_OPS_ATTENTION_TD
 include "frontend/nn/NN.td"
 
-def NN_AttentionOp : NN_Op<"attention", [AttrSizedOperandSegments]> {
+def NN_AttentionOp : NN_ComputeOp<"attention", [AttrSizedOperandSegments]> {
   let summary = "softmax(scale q k^T + bias, masked) v, blockwise";
   let description = [{
     query [B, Sq, H, D], key [B, Sk, G, D], value [B, Sk, G, E]; H is a multiple of G (grouped heads: query head h reads
@@ -19,7 +19,7 @@ def NN_AttentionOp : NN_Op<"attention", [AttrSizedOperandSegments]> {
     functional-type(operands, results)}];
   let hasVerifier = 1;
 }
-def NN_AttentionGradOp : NN_Op<"attention_grad", [AttrSizedOperandSegments]> {
+def NN_AttentionGradOp : NN_ComputeOp<"attention_grad", [AttrSizedOperandSegments]> {
   let summary = "gradients of query, key and value";
   let arguments = (ins NN_Float:$gradient, NN_Float:$query, NN_Float:$key, NN_Float:$value, NN_Float:$output, NN_Float:$log_sum_exp,
     Optional<NN_Float>:$bias, Optional<NN_Bool>:$key_mask, F64Attr:$scale, UnitAttr:$causal);
@@ -28,7 +28,7 @@ def NN_AttentionGradOp : NN_Op<"attention_grad", [AttrSizedOperandSegments]> {
     (`key_mask` $key_mask^)? attr-dict `:` functional-type(operands, results)}];
   let hasVerifier = 1;
 }
-def NN_RopeOp : NN_Op<"rope"> {
+def NN_RopeOp : NN_ComputeOp<"rope"> {
   let summary = "rotary positions over [B, S, H, D]";
   let description = [{
     x * cos + rotate_half(x) * sin, rotate_half(x) = concat(-x[D/2:], x[:D/2]); with `interleaved` the pairs are (0,1), (2,3), ...

@@ -81,3 +81,195 @@ LogicalResult GatherNdOp::verify() {
 LogicalResult CumsumOp::verify() {
   return expectAxis(*this, "axis", getAxis(), tensorType(getInput()).getRank());
 }
+
+//===----------------------------------------------------------------------===//
+// Cost
+//===----------------------------------------------------------------------===//
+
+int64_t EmbeddingGradOp::flops() {
+  return tensorType(getGradient()).getNumElements();
+}
+int64_t GatherGradOp::flops() {
+  return tensorType(getGradient()).getNumElements();
+}
+int64_t CumsumOp::flops() { return tensorType(getInput()).getNumElements(); }
+
+//===----------------------------------------------------------------------===//
+// Reference evaluation
+//===----------------------------------------------------------------------===//
+
+/// `index` counted from the start, if it lies in [-size, size) (or [0, size)
+/// where negative ones do not count).
+static LogicalResult resolveIndex(Operation *op, int64_t &index, int64_t size,
+                                  bool fromEnd) {
+  if (index < (fromEnd ? -size : 0) || index >= size)
+    return op->emitOpError("expects indices in [")
+           << (fromEnd ? -size : 0) << ", " << size << "), got " << index;
+  index += index < 0 ? size : 0;
+  return success();
+}
+
+/// A tensor of `type` whose element i is element source[i] of `data` (in
+/// row-major order).
+static HostTensor pickElements(RankedTensorType type, const HostTensor &data,
+                               ArrayRef<int64_t> source) {
+  if (data.isFloat()) {
+    HostTensor::Floats picked;
+    for (int64_t position : source)
+      picked.push_back(data.floatAt(position));
+    return HostTensor::floats(type, std::move(picked));
+  }
+  HostTensor::Ints picked;
+  for (int64_t position : source)
+    picked.push_back(data.intAt(position));
+  return HostTensor::ints(type, std::move(picked));
+}
+
+/// Data with dim `axis` replaced by the indices' dims. Neither is written out
+/// along its broadcast dims.
+static LogicalResult gather(Operation *op, const HostTensor &wholeData,
+                            const HostTensor &wholeIndices, int64_t axis,
+                            bool negative,
+                            SmallVectorImpl<HostTensor> &results) {
+  const HostTensor indices = wholeIndices.compact();
+  SmallVector<int64_t> sizes(wholeData.compact().shape());
+  sizes[axis] = wholeData.shape()[axis];
+  const SmallVector<int64_t> starts(sizes.size(), 0), steps(sizes.size(), 1);
+  const HostTensor data = wholeData.sliced(starts, sizes, steps);
+
+  HostTensor::Ints positions = indices.toInts();
+  for (int64_t &index : positions)
+    if (failed(resolveIndex(op, index, sizes[axis], negative)))
+      return failure();
+  const int64_t outer = product(data.shape().take_front(axis)),
+                inner = product(data.shape().drop_front(axis + 1));
+  SmallVector<int64_t> source;
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t index : positions)
+      for (int64_t i = 0; i < inner; ++i)
+        source.push_back((o * sizes[axis] + index) * inner + i);
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  auto cut = type.clone(gatheredShape(data.shape(), indices.shape(), axis));
+  results.push_back(pickElements(cut, data, source).broadcastTo(type));
+  return success();
+}
+
+/// The transpose of `gather`: slices of `gradient` added at the indices, in
+/// their order.
+static LogicalResult scatterAdd(Operation *op, const HostTensor &gradient,
+                                const HostTensor &indices, int64_t axis,
+                                bool negative,
+                                SmallVectorImpl<HostTensor> &results) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  const HostTensor::Floats values = gradient.toFloats();
+  HostTensor::Floats sums(type.getNumElements(), 0);
+  const HostTensor::Ints positions = indices.toInts();
+  const int64_t outer = product(type.getShape().take_front(axis)),
+                inner = product(type.getShape().drop_front(axis + 1));
+  size_t next = 0;
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t index : positions) {
+      if (failed(resolveIndex(op, index, type.getDimSize(axis), negative)))
+        return failure();
+      for (int64_t i = 0; i < inner; ++i)
+        sums[(o * type.getDimSize(axis) + index) * inner + i] += values[next++];
+    }
+  results.push_back(HostTensor::floats(type, std::move(sums)));
+  return success();
+}
+
+LogicalResult EmbeddingOp::evaluate(ArrayRef<HostTensor> operands,
+                                    SmallVectorImpl<HostTensor> &results) {
+  return gather(*this, operands[0], operands[1], 0, /*negative=*/false,
+                results);
+}
+
+LogicalResult EmbeddingGradOp::evaluate(ArrayRef<HostTensor> operands,
+                                        SmallVectorImpl<HostTensor> &results) {
+  return scatterAdd(*this, operands[0], operands[1], 0, /*negative=*/false,
+                    results);
+}
+
+LogicalResult GatherOp::evaluate(ArrayRef<HostTensor> operands,
+                                 SmallVectorImpl<HostTensor> &results) {
+  return gather(*this, operands[0], operands[1], getAxis(), /*negative=*/true,
+                results);
+}
+
+LogicalResult GatherGradOp::evaluate(ArrayRef<HostTensor> operands,
+                                     SmallVectorImpl<HostTensor> &results) {
+  return scatterAdd(*this, operands[0], operands[1], getAxis(),
+                    /*negative=*/true, results);
+}
+
+LogicalResult GatherNdOp::evaluate(ArrayRef<HostTensor> operands,
+                                   SmallVectorImpl<HostTensor> &results) {
+  const HostTensor &data = operands[0], &wholeIndices = operands[1];
+  const int64_t batchDims = getBatchDims(), tuple = wholeIndices.shape().back();
+  // Index tuples are not written out along dims where they repeat: index grids
+  // of masks are made by Expand. (Batch dims and the tuple itself stay whole.)
+  SmallVector<int64_t> sizes(wholeIndices.shape());
+  for (int64_t dim = batchDims; dim + 1 < wholeIndices.rank(); ++dim)
+    if (wholeIndices.isBroadcastAlong(dim) && sizes[dim] > 1)
+      sizes[dim] = 1;
+  const SmallVector<int64_t> starts(sizes.size(), 0), steps(sizes.size(), 1);
+  const HostTensor::Ints indices =
+      wholeIndices.sliced(starts, sizes, steps).toInts();
+
+  const ArrayRef<int64_t> indexed = data.shape().slice(batchDims, tuple);
+  const int64_t inner = product(data.shape().drop_front(batchDims + tuple));
+  const int64_t tuplesPerBatch =
+      product(ArrayRef<int64_t>(sizes).drop_front(batchDims).drop_back());
+  SmallVector<int64_t> source;
+  for (size_t first = 0; first < indices.size(); first += tuple) {
+    int64_t position = static_cast<int64_t>(first) / tuple / tuplesPerBatch;
+    for (int64_t i = 0; i < tuple; ++i) {
+      int64_t index = indices[first + i];
+      if (failed(resolveIndex(*this, index, indexed[i], /*fromEnd=*/true)))
+        return failure();
+      position = position * indexed[i] + index;
+    }
+    for (int64_t i = 0; i < inner; ++i)
+      source.push_back(position * inner + i);
+  }
+  auto type = tensorType(getResult());
+  SmallVector<int64_t> cut(ArrayRef<int64_t>(sizes).drop_back());
+  llvm::append_range(cut, data.shape().drop_front(batchDims + tuple));
+  results.push_back(
+      pickElements(type.clone(cut), data, source).broadcastTo(type));
+  return success();
+}
+
+LogicalResult CumsumOp::evaluate(ArrayRef<HostTensor> operands,
+                                 SmallVectorImpl<HostTensor> &results) {
+  auto type = tensorType(getResult());
+  const int64_t axis = getAxis(), length = type.getDimSize(axis);
+  // Along the other dims, only as much is written out as varies.
+  SmallVector<int64_t> sizes(operands[0].compact().shape());
+  sizes[axis] = length;
+  const SmallVector<int64_t> starts(sizes.size(), 0), steps(sizes.size(), 1);
+  const HostTensor input = operands[0].sliced(starts, sizes, steps);
+  const int64_t inner = product(input.shape().drop_front(axis + 1));
+  auto accumulate = [&](auto values) {
+    for (int64_t first = 0; first < static_cast<int64_t>(values.size());
+         first += length * inner)
+      for (int64_t i = 0; i < inner; ++i) {
+        typename decltype(values)::value_type sum = 0;
+        for (int64_t step = 0; step < length; ++step) {
+          auto &value =
+              values[first + (getReverse() ? length - 1 - step : step) * inner +
+                     i];
+          const auto before = sum;
+          sum += value;
+          value = getExclusive() ? before : sum;
+        }
+      }
+    return values;
+  };
+  results.push_back(
+      (input.isFloat()
+           ? HostTensor::floats(input.type(), accumulate(input.toFloats()))
+           : HostTensor::ints(input.type(), accumulate(input.toInts())))
+          .broadcastTo(type));
+  return success();
+}

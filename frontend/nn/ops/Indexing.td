@@ -3,42 +3,42 @@
 #define SHARDC_FRONTEND_NN_OPS_INDEXING_TD
 include "frontend/nn/NN.td"
 
-def NN_EmbeddingOp : NN_Op<"embedding"> {
+def NN_EmbeddingOp : NN_MoveOp<"embedding"> {
   let summary = "rows of a table: result[..., :] = table[ids[...], :]; an id outside [0, rows) stops the run";
   let arguments = (ins NN_Tensor:$table, NN_Int:$ids);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$table `,` $ids attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_EmbeddingGradOp : NN_Op<"embedding_grad"> {
+def NN_EmbeddingGradOp : NN_ComputeOp<"embedding_grad"> {
   let summary = "gradient of the table: rows of `gradient` added at `ids`, in order of the ids";
   let arguments = (ins NN_Float:$gradient, NN_Int:$ids);
   let results = (outs NN_Float:$result);
   let assemblyFormat = "$gradient `,` $ids attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_GatherOp : NN_Op<"gather"> {
+def NN_GatherOp : NN_MoveOp<"gather"> {
   let summary = "ONNX Gather: slices of data along `axis` at indices (negative ones count from the end)";
   let arguments = (ins NN_Tensor:$data, NN_Int:$indices, I64Attr:$axis);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$data `,` $indices attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_GatherGradOp : NN_Op<"gather_grad"> {
+def NN_GatherGradOp : NN_ComputeOp<"gather_grad"> {
   let summary = "gradient of gather's data: slices of `gradient` added at `indices`, in order";
   let arguments = (ins NN_Float:$gradient, NN_Int:$indices, I64Attr:$axis);
   let results = (outs NN_Float:$result);
   let assemblyFormat = "$gradient `,` $indices attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_GatherNdOp : NN_Op<"gather_nd"> {
+def NN_GatherNdOp : NN_MoveOp<"gather_nd"> {
   let summary = "ONNX GatherND: slices of data at the index tuples in the last dim of indices";
   let arguments = (ins NN_Tensor:$data, NN_Int:$indices, I64Attr:$batch_dims);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$data `,` $indices attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_CumsumOp : NN_Op<"cumsum", [SameOperandsAndResultType]> {
+def NN_CumsumOp : NN_ComputeOp<"cumsum", [SameOperandsAndResultType]> {
   let summary = "running sum along `axis`";
   let arguments = (ins NN_Tensor:$input, I64Attr:$axis, UnitAttr:$exclusive, UnitAttr:$reverse);
   let results = (outs NN_Tensor:$result);

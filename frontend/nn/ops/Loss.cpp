@@ -2,6 +2,9 @@
 #include "frontend/nn/NN.h"
 #include "frontend/nn/support/Verification.h"
 
+#include <algorithm>
+#include <cmath>
+
 using namespace mlir;
 using namespace shardc::nn;
 
@@ -72,4 +75,198 @@ LogicalResult LinearCrossEntropyGradOp::verify() {
       succeeded(
           expectLike("weight_gradient", getWeightGradient(), getWeight())) &&
       succeeded(expectLike("bias_gradient", getBiasGradient(), getBias())));
+}
+
+//===----------------------------------------------------------------------===//
+// Cost
+//===----------------------------------------------------------------------===//
+
+int64_t CrossEntropyOp::flops() {
+  return 4 * tensorType(getLogits()).getNumElements();
+}
+int64_t CrossEntropyGradOp::flops() {
+  return 6 * tensorType(getLogits()).getNumElements();
+}
+
+/// Elements of the logits, which exist only chunk by chunk.
+template <typename Op> static int64_t logitElements(Op op) {
+  return tensorType(op.getLabels()).getNumElements() *
+         shapeOf(op.getWeight())[op.getTransposeWeight() ? 0 : 1];
+}
+
+int64_t LinearCrossEntropyOp::flops() {
+  return logitElements(*this) * (2 * shapeOf(getInput()).back() + 4);
+}
+
+int64_t LinearCrossEntropyGradOp::flops() {
+  const int64_t products =
+      1 + (getInputGradient() ? 1 : 0) + (getWeightGradient() ? 1 : 0);
+  return logitElements(*this) * (2 * products * shapeOf(getInput()).back() + 6);
+}
+
+//===----------------------------------------------------------------------===//
+// Reference evaluation
+//===----------------------------------------------------------------------===//
+
+using Floats = HostTensor::Floats;
+
+/// The class that each row is compared with; -1 for a row that does not count.
+using Targets = HostTensor::Ints;
+
+/// An error for a label that is neither a class nor `ignore`.
+static FailureOr<Targets> findTargets(Operation *op, const HostTensor &labels,
+                                      int64_t classes, int64_t ignore,
+                                      int64_t shift) {
+  Targets targets;
+  const int64_t length = labels.rank() ? labels.shape().back() : 1;
+  for (int64_t row = 0; row < labels.elements(); ++row) {
+    const bool counts = row % length + shift < length;
+    const int64_t label = counts ? labels.intAt(row + shift) : ignore;
+    if (counts && label != ignore && (label < 0 || label >= classes))
+      return op->emitOpError("expects labels in [0, ")
+             << classes << ") or " << ignore << ", got " << label;
+    targets.push_back(counts && label != ignore ? label : -1);
+  }
+  return targets;
+}
+
+/// Returns the loss of all rows times `scale`; `gradient`, if not null, becomes
+/// factor * (softmax - one hot).
+static double crossEntropy(const Floats &logits, const Targets &targets,
+                           int64_t classes, double scale, double factor,
+                           Floats *gradient) {
+  double loss = 0;
+  if (gradient)
+    gradient->assign(logits.size(), 0);
+  for (auto [row, target] : llvm::enumerate(targets)) {
+    if (target < 0)
+      continue;
+    const double *x = &logits[row * classes];
+    const double largest = *std::max_element(x, x + classes);
+    double sum = 0;
+    for (int64_t i = 0; i < classes; ++i)
+      sum += std::exp(x[i] - largest);
+    loss += largest + std::log(sum) - x[target];
+    for (int64_t i = 0; gradient && i < classes; ++i)
+      (*gradient)[row * classes + i] =
+          factor * (std::exp(x[i] - largest) / sum - (i == target ? 1 : 0));
+  }
+  return scale * loss;
+}
+
+LogicalResult CrossEntropyOp::evaluate(ArrayRef<HostTensor> operands,
+                                       SmallVectorImpl<HostTensor> &results) {
+  const int64_t classes = shapeOf(getLogits()).back();
+  auto targets =
+      findTargets(*this, operands[1], classes, getIgnoreIndex(), getShift());
+  if (failed(targets))
+    return failure();
+  const double loss = crossEntropy(operands[0].toFloats(), *targets, classes,
+                                   operands[2].floatAt(int64_t(0)), 0, nullptr);
+  results.push_back(HostTensor::splat(tensorType(getLoss()), loss));
+  return success();
+}
+
+LogicalResult
+CrossEntropyGradOp::evaluate(ArrayRef<HostTensor> operands,
+                             SmallVectorImpl<HostTensor> &results) {
+  const int64_t classes = shapeOf(getLogits()).back();
+  auto targets =
+      findTargets(*this, operands[2], classes, getIgnoreIndex(), getShift());
+  if (failed(targets))
+    return failure();
+  Floats gradient;
+  const double scale = operands[3].floatAt(int64_t(0));
+  crossEntropy(operands[1].toFloats(), *targets, classes, scale,
+               scale * operands[0].floatAt(int64_t(0)), &gradient);
+  results.push_back(
+      HostTensor::floats(tensorType(getResult()), std::move(gradient)));
+  return success();
+}
+
+namespace {
+/// Logits of linear(input, weight) + bias, and what flows back through it.
+struct PlainLinear {
+  int64_t rows, in, classes;
+  Floats input, weight; // weight: [in, classes]
+
+  template <typename Op>
+  PlainLinear(Op op, ArrayRef<HostTensor> operands)
+      : rows(tensorType(op.getLabels()).getNumElements()),
+        in(shapeOf(op.getInput()).back()),
+        classes(shapeOf(op.getWeight())[op.getTransposeWeight() ? 0 : 1]),
+        input(operands[0].toFloats()),
+        weight((op.getTransposeWeight() ? operands[1].transposed({1, 0})
+                                        : operands[1])
+                   .toFloats()) {}
+
+  Floats logits(const HostTensor &bias) const {
+    Floats values(rows * classes, 0);
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t c = 0; c < classes; ++c) {
+        double &value = values[row * classes + c];
+        value = bias ? bias.floatAt(c) : 0;
+        for (int64_t i = 0; i < in; ++i)
+          value += input[row * in + i] * weight[i * classes + c];
+      }
+    return values;
+  }
+};
+} // namespace
+
+LogicalResult
+LinearCrossEntropyOp::evaluate(ArrayRef<HostTensor> operands,
+                               SmallVectorImpl<HostTensor> &results) {
+  const PlainLinear linear(*this, operands);
+  const HostTensor bias = getBias() ? operands[2] : HostTensor();
+  const HostTensor &labels = operands[getBias() ? 3 : 2],
+                   &scale = operands.back();
+  auto targets =
+      findTargets(*this, labels, linear.classes, getIgnoreIndex(), getShift());
+  if (failed(targets))
+    return failure();
+  const double loss =
+      crossEntropy(linear.logits(bias), *targets, linear.classes,
+                   scale.floatAt(int64_t(0)), 0, nullptr);
+  results.push_back(HostTensor::splat(tensorType(getLoss()), loss));
+  return success();
+}
+
+LogicalResult
+LinearCrossEntropyGradOp::evaluate(ArrayRef<HostTensor> operands,
+                                   SmallVectorImpl<HostTensor> &results) {
+  const PlainLinear linear(*this, operands);
+  const HostTensor bias = getBias() ? operands[2] : HostTensor();
+  const HostTensor &labels = operands[getBias() ? 3 : 2];
+  const double scale = operands.back().floatAt(int64_t(0));
+  auto targets =
+      findTargets(*this, labels, linear.classes, getIgnoreIndex(), getShift());
+  if (failed(targets))
+    return failure();
+  Floats dLogits;
+  const double loss = crossEntropy(linear.logits(bias), *targets,
+                                   linear.classes, scale, scale, &dLogits);
+  const int64_t rows = linear.rows, in = linear.in, classes = linear.classes;
+  Floats dInput(rows * in, 0), dWeight(in * classes, 0), dBias(classes, 0);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t c = 0; c < classes; ++c) {
+      const double d = dLogits[row * classes + c];
+      dBias[c] += d;
+      for (int64_t i = 0; i < in; ++i) {
+        dInput[row * in + i] += d * linear.weight[i * classes + c];
+        dWeight[getTransposeWeight() ? c * in + i : i * classes + c] +=
+            d * linear.input[row * in + i];
+      }
+    }
+  results.push_back(HostTensor::splat(tensorType(getLoss()), loss));
+  if (Value gradient = getInputGradient())
+    results.push_back(
+        HostTensor::floats(tensorType(gradient), std::move(dInput)));
+  if (Value gradient = getWeightGradient())
+    results.push_back(
+        HostTensor::floats(tensorType(gradient), std::move(dWeight)));
+  if (Value gradient = getBiasGradient())
+    results.push_back(
+        HostTensor::floats(tensorType(gradient), std::move(dBias)));
+  return success();
 }

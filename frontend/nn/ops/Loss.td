@@ -4,7 +4,7 @@
 #define SHARDC_FRONTEND_NN_OPS_LOSS_TD
 include "frontend/nn/NN.td"
 
-def NN_CrossEntropyOp : NN_Op<"cross_entropy"> {
+def NN_CrossEntropyOp : NN_ComputeOp<"cross_entropy"> {
   let summary = "scale * sum over valid rows of (log_sum_exp(logits) - logits[label])";
   let description = [{
     logits [..., V], labels [...]. Rows whose label is `ignore_index` do not count. With `shift` = s, the logits at
@@ -15,7 +15,7 @@ def NN_CrossEntropyOp : NN_Op<"cross_entropy"> {
   let assemblyFormat = "$logits `,` $labels `,` $scale attr-dict `:` functional-type(operands, $loss)";
   let hasVerifier = 1;
 }
-def NN_CrossEntropyGradOp : NN_Op<"cross_entropy_grad"> {
+def NN_CrossEntropyGradOp : NN_ComputeOp<"cross_entropy_grad"> {
   let summary = "gradient of the logits: scale * gradient * (softmax(logits) - one_hot(label)) for valid rows, else 0";
   let arguments = (ins NN_ScalarFloat:$gradient, NN_Float:$logits, NN_Int:$labels, NN_ScalarFloat:$scale, I64Attr:$ignore_index,
     I64Attr:$shift);
@@ -23,7 +23,7 @@ def NN_CrossEntropyGradOp : NN_Op<"cross_entropy_grad"> {
   let assemblyFormat = "$gradient `,` $logits `,` $labels `,` $scale attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_LinearCrossEntropyOp : NN_Op<"linear_cross_entropy"> {
+def NN_LinearCrossEntropyOp : NN_ComputeOp<"linear_cross_entropy"> {
   let summary = "cross entropy of linear(input, weight), chunked over rows: the logits never exist for the whole batch";
   let arguments = (ins NN_Float:$input, NN_Float:$weight, Optional<NN_Float>:$bias, NN_Int:$labels, NN_ScalarFloat:$scale,
     I64Attr:$ignore_index, I64Attr:$shift, UnitAttr:$transpose_weight);
@@ -31,7 +31,7 @@ def NN_LinearCrossEntropyOp : NN_Op<"linear_cross_entropy"> {
   let assemblyFormat = "$input `,` $weight (`bias` $bias^)? `labels` $labels `,` $scale attr-dict `:` functional-type(operands, $loss)";
   let hasVerifier = 1;
 }
-def NN_LinearCrossEntropyGradOp : NN_Op<"linear_cross_entropy_grad", [AttrSizedResultSegments]> {
+def NN_LinearCrossEntropyGradOp : NN_ComputeOp<"linear_cross_entropy_grad", [AttrSizedResultSegments]> {
   let summary = "the loss and the gradients of input, weight and bias in the same pass over the rows";
   let description = [{
     Takes the place of the forward op in a training step, since `scale` is known before the forward pass: the gradient

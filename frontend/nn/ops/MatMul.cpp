@@ -65,3 +65,105 @@ LogicalResult LinearWeightGradOp::verify() {
   return expectType(*this, "result", getResult(),
                     weightShape(in, out, getTransposeWeight()), element);
 }
+
+//===----------------------------------------------------------------------===//
+// Cost
+//===----------------------------------------------------------------------===//
+
+int64_t MatMulOp::flops() {
+  return 2 * tensorType(getResult()).getNumElements() *
+         shapeOf(getLhs())[tensorType(getLhs()).getRank() -
+                           (getTransposeLhs() ? 2 : 1)];
+}
+
+int64_t LinearOp::flops() {
+  const int64_t results = tensorType(getResult()).getNumElements();
+  return 2 * results * shapeOf(getInput()).back() + (getBias() ? results : 0);
+}
+
+int64_t LinearWeightGradOp::flops() {
+  return 2 * tensorType(getInput()).getNumElements() *
+         shapeOf(getGradient()).back();
+}
+
+//===----------------------------------------------------------------------===//
+// Reference evaluation
+//===----------------------------------------------------------------------===//
+
+using Floats = HostTensor::Floats;
+
+/// `tensor` with its last two dims exchanged if `transpose`, in row-major
+/// order.
+static Floats readMatrices(const HostTensor &tensor, bool transpose) {
+  if (!transpose)
+    return tensor.toFloats();
+  auto order = llvm::to_vector(llvm::seq<int64_t>(0, tensor.rank()));
+  std::swap(order[order.size() - 2], order[order.size() - 1]);
+  return tensor.transposed(order).toFloats();
+}
+
+/// result[m, n] = lhs[m, k] rhs[k, n], `batch` times.
+static Floats multiply(const Floats &lhs, const Floats &rhs, int64_t batch,
+                       int64_t m, int64_t k, int64_t n) {
+  Floats result(batch * m * n, 0);
+  for (int64_t b = 0; b < batch; ++b)
+    for (int64_t row = 0; row < m; ++row)
+      for (int64_t inner = 0; inner < k; ++inner) {
+        const double factor = lhs[(b * m + row) * k + inner];
+        const double *from = &rhs[(b * k + inner) * n];
+        double *to = &result[(b * m + row) * n];
+        for (int64_t column = 0; column < n; ++column)
+          to[column] += factor * from[column];
+      }
+  return result;
+}
+
+LogicalResult MatMulOp::evaluate(ArrayRef<HostTensor> operands,
+                                 SmallVectorImpl<HostTensor> &results) {
+  auto type = tensorType(getResult());
+  const ArrayRef<int64_t> shape = type.getShape();
+  const int64_t m = shape[shape.size() - 2], n = shape.back();
+  const int64_t k =
+      operands[0].shape()[shape.size() - (getTransposeLhs() ? 2 : 1)];
+  results.push_back(HostTensor::floats(
+      type, multiply(readMatrices(operands[0], getTransposeLhs()),
+                     readMatrices(operands[1], getTransposeRhs()),
+                     product(shape.drop_back(2)), m, k, n)));
+  return success();
+}
+
+LogicalResult LinearOp::evaluate(ArrayRef<HostTensor> operands,
+                                 SmallVectorImpl<HostTensor> &results) {
+  auto type = tensorType(getResult());
+  const int64_t rows = product(type.getShape().drop_back()),
+                in = shapeOf(getInput()).back();
+  const int64_t out = type.getShape().back();
+  Floats values = multiply(operands[0].toFloats(),
+                           readMatrices(operands[1], getTransposeWeight()), 1,
+                           rows, in, out);
+  if (getBias()) {
+    const Floats bias = operands[2].toFloats();
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] += bias[i % out];
+  }
+  results.push_back(HostTensor::floats(type, std::move(values)));
+  return success();
+}
+
+LogicalResult
+LinearWeightGradOp::evaluate(ArrayRef<HostTensor> operands,
+                             SmallVectorImpl<HostTensor> &results) {
+  const int64_t in = shapeOf(getInput()).back(),
+                out = shapeOf(getGradient()).back();
+  const int64_t rows = product(shapeOf(getInput()).drop_back());
+  const HostTensor input = operands[0].reshaped({rows, in}),
+                   gradient = operands[1].reshaped({rows, out});
+  const bool transpose = getTransposeWeight();
+  const HostTensor &left = transpose ? gradient : input,
+                   &right = transpose ? input : gradient;
+  results.push_back(
+      HostTensor::floats(tensorType(getResult()),
+                         multiply(readMatrices(left, true), right.toFloats(), 1,
+                                  left.shape()[1], rows, right.shape()[1])));
+  return success();
+}

@@ -3,14 +3,14 @@
 #define SHARDC_FRONTEND_NN_OPS_MATMUL_TD
 include "frontend/nn/NN.td"
 
-def NN_MatMulOp : NN_Op<"matmul"> {
+def NN_MatMulOp : NN_ComputeOp<"matmul"> {
   let summary = "batched product over the last two dims; equal leading dims; an operand may be read transposed";
   let arguments = (ins NN_Float:$lhs, NN_Float:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
   let results = (outs NN_Float:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_LinearOp : NN_Op<"linear"> {
+def NN_LinearOp : NN_ComputeOp<"linear"> {
   let summary = "x[..., in] times a weight, plus bias";
   let description = [{
     result[..., o] = sum_i input[..., i] * W(o, i) + bias[o]. The weight is [in, out]; with `transpose_weight` it is
@@ -21,7 +21,7 @@ def NN_LinearOp : NN_Op<"linear"> {
   let assemblyFormat = "$input `,` $weight (`,` $bias^)? attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_LinearWeightGradOp : NN_Op<"linear_weight_grad"> {
+def NN_LinearWeightGradOp : NN_ComputeOp<"linear_weight_grad"> {
   let summary = "gradient of linear's weight: input^T * gradient over all rows; transposed with `transpose_weight`";
   let arguments = (ins NN_Float:$input, NN_Float:$gradient, UnitAttr:$transpose_weight);
   let results = (outs NN_Float:$result);

@@ -2,6 +2,9 @@
 #include "frontend/nn/NN.h"
 #include "frontend/nn/support/Verification.h"
 
+#include <cmath>
+#include <limits>
+
 using namespace mlir;
 using namespace shardc::nn;
 
@@ -43,3 +46,129 @@ OpFoldResult ReduceMeanOp::fold(FoldAdaptor) { return foldReduction(*this); }
 OpFoldResult ReduceMaxOp::fold(FoldAdaptor) { return foldReduction(*this); }
 OpFoldResult ReduceMinOp::fold(FoldAdaptor) { return foldReduction(*this); }
 OpFoldResult ReduceProdOp::fold(FoldAdaptor) { return foldReduction(*this); }
+
+//===----------------------------------------------------------------------===//
+// Cost
+//===----------------------------------------------------------------------===//
+
+int64_t ReduceSumOp::flops() { return tensorType(getInput()).getNumElements(); }
+int64_t ReduceMeanOp::flops() {
+  return tensorType(getInput()).getNumElements();
+}
+int64_t ReduceMaxOp::flops() { return tensorType(getInput()).getNumElements(); }
+int64_t ReduceMinOp::flops() { return tensorType(getInput()).getNumElements(); }
+int64_t ReduceProdOp::flops() {
+  return tensorType(getInput()).getNumElements();
+}
+
+//===----------------------------------------------------------------------===//
+// Reference evaluation
+//===----------------------------------------------------------------------===//
+
+/// Left to right over `dims`, from `initial`; kept dims along which the input
+/// does not vary are computed once.
+template <typename T, typename Combine>
+static std::vector<T>
+reduceValues(const HostTensor &input, std::vector<T> values,
+             ArrayRef<int64_t> dims, T initial, Combine combine) {
+  SmallVector<int64_t> strides(input.rank(), 0);
+  int64_t size = 1;
+  for (int64_t dim = input.rank() - 1; dim >= 0; --dim)
+    if (!llvm::is_contained(dims, dim)) {
+      strides[dim] = size;
+      size *= input.shape()[dim];
+    }
+  std::vector<T> reduced(size, initial);
+  for (size_t i = 0; i < values.size(); ++i) {
+    int64_t rest = i, offset = 0;
+    for (int64_t dim = input.rank() - 1; dim >= 0; --dim) {
+      offset += rest % input.shape()[dim] * strides[dim];
+      rest /= input.shape()[dim];
+    }
+    reduced[offset] = combine(reduced[offset], values[i]);
+  }
+  return reduced;
+}
+
+/// `finish` maps a reduced value and the number of values that it stands for to
+/// the result.
+template <typename Op, typename Combine, typename Finish>
+static void evaluateReduction(Op op, const HostTensor &whole,
+                              double floatInitial, int64_t intInitial,
+                              Combine combine, Finish finish,
+                              SmallVectorImpl<HostTensor> &results) {
+  auto type = tensorType(op.getResult());
+  SmallVector<int64_t> sizes(whole.shape()), reduced(whole.shape());
+  int64_t count = 1;
+  for (int64_t dim = 0; dim < whole.rank(); ++dim) {
+    const bool isReduced = llvm::is_contained(op.getDims(), dim);
+    if (!isReduced && whole.isBroadcastAlong(dim) && sizes[dim] > 1)
+      sizes[dim] = 1;
+    reduced[dim] = isReduced ? 1 : sizes[dim];
+    count *= isReduced ? sizes[dim] : 1;
+  }
+  const SmallVector<int64_t> starts(sizes.size(), 0), steps(sizes.size(), 1);
+  const HostTensor input = whole.sliced(starts, sizes, steps);
+  auto reduce = [&](auto values, auto initial) {
+    auto result =
+        reduceValues(input, std::move(values), op.getDims(), initial, combine);
+    for (auto &value : result)
+      value = finish(value, count);
+    return result;
+  };
+  results.push_back(
+      (input.isFloat()
+           ? HostTensor::floats(type.clone(reduced),
+                                reduce(input.toFloats(), floatInitial))
+           : HostTensor::ints(type.clone(reduced),
+                              reduce(input.toInts(), intInitial)))
+          .broadcastTo(type));
+}
+
+static constexpr auto sum = [](auto x, auto y) { return x + y; };
+static constexpr auto asItIs = [](auto x, int64_t) { return x; };
+
+LogicalResult ReduceSumOp::evaluate(ArrayRef<HostTensor> operands,
+                                    SmallVectorImpl<HostTensor> &results) {
+  evaluateReduction(*this, operands[0], 0, 0, sum, asItIs, results);
+  return success();
+}
+
+LogicalResult ReduceMeanOp::evaluate(ArrayRef<HostTensor> operands,
+                                     SmallVectorImpl<HostTensor> &results) {
+  if (!operands[0].isFloat() && operands[0].elements() == 0)
+    return emitOpError("expects integers to take the mean of, got none");
+  evaluateReduction(
+      *this, operands[0], 0, 0, sum,
+      [](auto x, int64_t count) { return x / count; }, results);
+  return success();
+}
+
+LogicalResult ReduceMaxOp::evaluate(ArrayRef<HostTensor> operands,
+                                    SmallVectorImpl<HostTensor> &results) {
+  auto larger = [](auto x, auto y) {
+    return std::isnan(static_cast<double>(x)) || x > y ? x : y;
+  };
+  evaluateReduction(
+      *this, operands[0], -std::numeric_limits<double>::infinity(),
+      std::numeric_limits<int64_t>::min(), larger, asItIs, results);
+  return success();
+}
+
+LogicalResult ReduceMinOp::evaluate(ArrayRef<HostTensor> operands,
+                                    SmallVectorImpl<HostTensor> &results) {
+  auto smaller = [](auto x, auto y) {
+    return std::isnan(static_cast<double>(x)) || x < y ? x : y;
+  };
+  evaluateReduction(*this, operands[0], std::numeric_limits<double>::infinity(),
+                    std::numeric_limits<int64_t>::max(), smaller, asItIs,
+                    results);
+  return success();
+}
+
+LogicalResult ReduceProdOp::evaluate(ArrayRef<HostTensor> operands,
+                                     SmallVectorImpl<HostTensor> &results) {
+  auto times = [](auto x, auto y) { return x * y; };
+  evaluateReduction(*this, operands[0], 1, 1, times, asItIs, results);
+  return success();
+}

@@ -192,3 +192,116 @@ OpFoldResult PadOp::fold(FoldAdaptor) {
              ? OpFoldResult(getInput())
              : OpFoldResult();
 }
+
+//===----------------------------------------------------------------------===//
+// Reference evaluation
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReshapeOp::evaluate(ArrayRef<HostTensor> operands,
+                                  SmallVectorImpl<HostTensor> &results) {
+  results.push_back(operands[0].reshaped(shapeOf(getResult())));
+  return success();
+}
+
+LogicalResult TransposeOp::evaluate(ArrayRef<HostTensor> operands,
+                                    SmallVectorImpl<HostTensor> &results) {
+  results.push_back(operands[0].transposed(getPermutation()));
+  return success();
+}
+
+LogicalResult BroadcastOp::evaluate(ArrayRef<HostTensor> operands,
+                                    SmallVectorImpl<HostTensor> &results) {
+  results.push_back(operands[0].broadcastTo(tensorType(getResult())));
+  return success();
+}
+
+LogicalResult SliceOp::evaluate(ArrayRef<HostTensor> operands,
+                                SmallVectorImpl<HostTensor> &results) {
+  results.push_back(
+      operands[0].sliced(getStarts(), shapeOf(getResult()), getStrides()));
+  return success();
+}
+
+LogicalResult ReverseOp::evaluate(ArrayRef<HostTensor> operands,
+                                  SmallVectorImpl<HostTensor> &results) {
+  SmallVector<int64_t> starts(operands[0].rank(), 0),
+      steps(operands[0].rank(), 1);
+  for (int64_t dim : getDims()) {
+    starts[dim] = operands[0].shape()[dim] - 1;
+    steps[dim] = -1;
+  }
+  results.push_back(operands[0].sliced(starts, operands[0].shape(), steps));
+  return success();
+}
+
+LogicalResult ConcatOp::evaluate(ArrayRef<HostTensor> operands,
+                                 SmallVectorImpl<HostTensor> &results) {
+  auto type = tensorType(getResult());
+  const int64_t axis = getAxis();
+  // Along the other dims, only as much is written out as varies in some input.
+  SmallVector<int64_t> sizes(type.getShape());
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (dim != axis && sizes[dim] > 1 &&
+        llvm::all_of(operands, [&](const HostTensor &input) {
+          return input.isBroadcastAlong(dim);
+        }))
+      sizes[dim] = 1;
+  const SmallVector<int64_t> starts(sizes.size(), 0), steps(sizes.size(), 1);
+  auto join = [&](auto zero, auto read) {
+    std::vector<decltype(zero)> joined(product(sizes));
+    const int64_t inner =
+        product(ArrayRef<int64_t>(sizes).drop_front(axis + 1));
+    const int64_t outer = product(ArrayRef<int64_t>(sizes).take_front(axis));
+    int64_t position = 0;
+    for (const HostTensor &input : operands) {
+      SmallVector<int64_t> cut(sizes);
+      cut[axis] = input.shape()[axis];
+      const auto values = read(input.sliced(starts, cut, steps));
+      const int64_t run = cut[axis] * inner;
+      for (int64_t i = 0; i < outer; ++i)
+        std::copy_n(values.begin() + i * run, run,
+                    joined.begin() + i * sizes[axis] * inner + position);
+      position += run;
+    }
+    return joined;
+  };
+  auto cutType = type.clone(sizes);
+  const HostTensor joined =
+      isa<FloatType>(type.getElementType())
+          ? HostTensor::floats(
+                cutType,
+                join(0.0, [](const HostTensor &x) { return x.toFloats(); }))
+          : HostTensor::ints(cutType, join(int64_t(0), [](const HostTensor &x) {
+                               return x.toInts();
+                             }));
+  results.push_back(joined.broadcastTo(type));
+  return success();
+}
+
+LogicalResult PadOp::evaluate(ArrayRef<HostTensor> operands,
+                              SmallVectorImpl<HostTensor> &results) {
+  auto type = tensorType(getResult());
+  const HostTensor &input = operands[0];
+  // Each element of the input has its place in the result; the rest stays zero.
+  SmallVector<int64_t> strides(type.getRank(), 1);
+  for (int64_t dim = type.getRank() - 2; dim >= 0; --dim)
+    strides[dim] = strides[dim + 1] * type.getDimSize(dim + 1);
+  auto place = [&](auto values) {
+    decltype(values) padded(type.getNumElements());
+    for (size_t i = 0; i < values.size(); ++i) {
+      int64_t rest = i, offset = 0;
+      for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
+        offset += (getLow()[dim] +
+                   rest % input.shape()[dim] * (1 + getInterior()[dim])) *
+                  strides[dim];
+        rest /= input.shape()[dim];
+      }
+      padded[offset] = values[i];
+    }
+    return padded;
+  };
+  results.push_back(input.isFloat()
+                        ? HostTensor::floats(type, place(input.toFloats()))
+                        : HostTensor::ints(type, place(input.toInts())));
+  return success();
+}

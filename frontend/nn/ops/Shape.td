@@ -3,7 +3,7 @@
 #define SHARDC_FRONTEND_NN_OPS_SHAPE_TD
 include "frontend/nn/NN.td"
 
-class NN_ShapeOp<string mnemonic, list<Trait> traits = []> : NN_Op<mnemonic, traits> {
+class NN_ShapeOp<string mnemonic, list<Trait> traits = []> : NN_MoveOp<mnemonic, traits> {
   let results = (outs NN_Tensor:$result);
 }
 def NN_ReshapeOp : NN_ShapeOp<"reshape"> {

@@ -116,4 +116,23 @@ mapFloatsToInts(RankedTensorType type, ArrayRef<HostTensor> operands,
       .broadcastTo(type);
 }
 
+LogicalResult evaluateNumbers(
+    Operation *op, ArrayRef<HostTensor> operands,
+    SmallVectorImpl<HostTensor> &results,
+    llvm::function_ref<double(ArrayRef<double>)> onFloats,
+    llvm::function_ref<std::optional<int64_t>(ArrayRef<int64_t>)> onInts) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  if (isa<FloatType>(type.getElementType())) {
+    results.push_back(mapFloats(type, operands, onFloats));
+    return success();
+  }
+  bool defined = true;
+  results.push_back(mapInts(type, operands, [&](ArrayRef<int64_t> x) {
+    std::optional<int64_t> value = onInts(x);
+    defined &= value.has_value();
+    return value.value_or(0);
+  }));
+  return defined ? success() : op->emitOpError("divides an integer by zero");
+}
+
 } // namespace shardc::nn

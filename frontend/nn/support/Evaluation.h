@@ -4,6 +4,7 @@
 #define SHARDC_FRONTEND_NN_SUPPORT_EVALUATION_H
 
 #include "frontend/nn/HostTensor.h"
+#include "mlir/IR/Operation.h"
 #include "mlir/IR/Value.h"
 
 namespace shardc::nn {
@@ -37,6 +38,14 @@ HostTensor
 mapFloatsToInts(mlir::RankedTensorType type,
                 llvm::ArrayRef<HostTensor> operands,
                 llvm::function_ref<int64_t(llvm::ArrayRef<double>)> function);
+
+/// Elementwise evaluation of an op on floats or integers; an error where
+/// `onInts` has no value.
+llvm::LogicalResult evaluateNumbers(
+    mlir::Operation *op, llvm::ArrayRef<HostTensor> operands,
+    llvm::SmallVectorImpl<HostTensor> &results,
+    llvm::function_ref<double(llvm::ArrayRef<double>)> onFloats,
+    llvm::function_ref<std::optional<int64_t>(llvm::ArrayRef<int64_t>)> onInts);
 
 /// The operands' views over the dims along which at least one of them varies;
 /// the other dims are cut to size 1.

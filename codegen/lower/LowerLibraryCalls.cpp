@@ -1,0 +1,243 @@
+// Library calls: products, attention, losses, embeddings, and what the runtime
+// does on the host.
+#include "codegen/lower/ProgramLowering.h"
+
+#include "codegen/step/Workspace.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace shardc {
+
+static ArrayRef<int64_t> shapeOf(Value tensor) {
+  return cast<RankedTensorType>(tensor.getType()).getShape();
+}
+
+static int64_t product(ArrayRef<int64_t> sizes) {
+  int64_t result = 1;
+  for (int64_t size : sizes)
+    result *= size;
+  return result;
+}
+
+// All leading dims are rows of one matrix.
+static SmallVector<int64_t> rowsByColumns(Value tensor) {
+  ArrayRef<int64_t> shape = shapeOf(tensor);
+  return {product(shape.drop_back()), shape.back()};
+}
+
+static int64_t bytesOf(Value tensor) {
+  return step::elementBytes(getElementTypeOrSelf(tensor.getType()));
+}
+
+LogicalResult ProgramLowering::lowerLibraryCall(Operation *op) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](nn::LinearOp linearOp) { return linear(linearOp), success(); })
+      .Case([&](nn::LinearWeightGradOp grad) {
+        return linearWeightGrad(grad), success();
+      })
+      .Case([&](nn::MatMulOp product) { return matmul(product), success(); })
+      .Case([&](nn::AttentionOp call) { return attention(call), success(); })
+      .Case([&](nn::AttentionGradOp grad) {
+        return attentionGrad(grad), success();
+      })
+      .Case([&](nn::CrossEntropyOp loss) {
+        return crossEntropy(loss), success();
+      })
+      .Case([&](nn::CrossEntropyGradOp grad) {
+        return crossEntropyGrad(grad), success();
+      })
+      .Case<nn::LinearCrossEntropyOp, nn::LinearCrossEntropyGradOp>(
+          [&](auto loss) { return linearCrossEntropy(loss), success(); })
+      .Case([&](nn::EmbeddingOp embedding) {
+        View table = contiguous(embedding.getTable());
+        View ids = contiguous(embedding.getIds());
+        View output = allocate(embedding->getResult(0));
+        emit<step::EmbeddingOp>(ref(table), ref(ids), ref(output));
+        return success();
+      })
+      .Case([&](nn::EmbeddingGradOp grad) {
+        View gradient = contiguous(grad.getGradient());
+        View ids = contiguous(grad.getIds());
+        View table = allocate(grad->getResult(0));
+        emit<step::EmbeddingGradOp>(ref(gradient), ref(ids), ref(table));
+        return success();
+      })
+      .Case([&](nn::GatherOp gather) {
+        return hostCall(op, "gather", {{"axis", gather.getAxis()}}), success();
+      })
+      .Case([&](nn::GatherGradOp grad) {
+        return hostCall(op, "gather_grad", {{"axis", grad.getAxis()}}),
+               success();
+      })
+      .Case([&](nn::GatherNdOp gather) {
+        return hostCall(op, "gather_nd",
+                        {{"batch_dims", gather.getBatchDims()}}),
+               success();
+      })
+      .Case([&](nn::CumsumOp sum) {
+        return hostCall(op, "cumsum",
+                        {{"axis", sum.getAxis()},
+                         {"exclusive", sum.getExclusive()},
+                         {"reverse", sum.getReverse()}}),
+               success();
+      })
+      .Default([](Operation *op) {
+        return op->emitOpError()
+               << "is no library call, view, constant or launch; run "
+                  "step-outline-kernels before step-lower";
+      });
+}
+
+void ProgramLowering::linear(nn::LinearOp op) {
+  bool transposeA = false, transposeB = op.getTransposeWeight();
+  View a = matrix(op.getInput(), rowsByColumns(op.getInput()), transposeA);
+  View b = matrix(op.getWeight(), shapeOf(op.getWeight()), transposeB);
+  std::optional<View> bias;
+  if (op.getBias())
+    bias = contiguous(op.getBias());
+  View c = *allocate(op->getResult(0)).reshape(rowsByColumns(op.getResult()));
+  emit<step::GemmOp>(ref(a), ref(b), ref(bias), ref(c), transposeA, transposeB,
+                     /*accumulate=*/false);
+}
+
+void ProgramLowering::linearWeightGrad(nn::LinearWeightGradOp op) {
+  // [in, out] = input^T gradient; transposed, [out, in] = gradient^T input.
+  Value first = op.getInput(), second = op.getGradient();
+  if (op.getTransposeWeight())
+    std::swap(first, second);
+  bool transposeA = true, transposeB = false;
+  View a = matrix(first, rowsByColumns(first), transposeA);
+  View b = matrix(second, rowsByColumns(second), transposeB);
+  View c = allocate(op->getResult(0));
+  emit<step::GemmOp>(ref(a), ref(b), Value(), ref(c), transposeA, transposeB,
+                     /*accumulate=*/false);
+}
+
+void ProgramLowering::matmul(nn::MatMulOp op) {
+  auto batched = [](Value tensor) {
+    ArrayRef<int64_t> shape = shapeOf(tensor);
+    SmallVector<int64_t> result(shape.take_back(2));
+    if (shape.size() > 2)
+      result.insert(result.begin(), product(shape.drop_back(2)));
+    return result;
+  };
+  bool transposeA = op.getTransposeLhs(), transposeB = op.getTransposeRhs();
+  View a = matrix(op.getLhs(), batched(op.getLhs()), transposeA);
+  View b = matrix(op.getRhs(), batched(op.getRhs()), transposeB);
+  View c = *allocate(op->getResult(0)).reshape(batched(op.getResult()));
+  emit<step::GemmOp>(ref(a), ref(b), Value(), ref(c), transposeA, transposeB,
+                     /*accumulate=*/false);
+}
+
+void ProgramLowering::attention(nn::AttentionOp op) {
+  View query = withUnitRows(op.getQuery());
+  View key = withUnitRows(op.getKey()), value = withUnitRows(op.getValue());
+  std::optional<View> bias, mask, logSumExp;
+  if (op.getBias())
+    bias = view(op.getBias());
+  if (op.getKeyMask())
+    mask = contiguous(op.getKeyMask());
+  View output = allocate(op->getResult(0));
+  if (!op.getLogSumExp().use_empty())
+    logSumExp = allocate(op->getResult(1));
+  View workspace = newWorkspace(step::attentionWorkspace(
+      shapeOf(op.getValue()).back(), bytesOf(op.getResult()), plan.workers()));
+  emit<step::AttentionOp>(ref(query), ref(key), ref(value), ref(bias),
+                          ref(mask), ref(output), ref(logSumExp),
+                          ref(workspace), op.getScale(), op.getCausal());
+}
+
+void ProgramLowering::attentionGrad(nn::AttentionGradOp op) {
+  View gradient = withUnitRows(op.getGradient());
+  View query = withUnitRows(op.getQuery()), key = withUnitRows(op.getKey());
+  View value = withUnitRows(op.getValue());
+  View output = withUnitRows(op.getOutput());
+  View logSumExp = contiguous(op.getLogSumExp());
+  std::optional<View> bias, mask;
+  if (op.getBias())
+    bias = view(op.getBias());
+  if (op.getKeyMask())
+    mask = contiguous(op.getKeyMask());
+  View queryGradient = allocate(op->getResult(0));
+  View keyGradient = allocate(op->getResult(1));
+  View valueGradient = allocate(op->getResult(2));
+  int64_t headDims =
+      shapeOf(op.getQuery()).back() + shapeOf(op.getValue()).back();
+  View workspace = newWorkspace(
+      step::attentionGradWorkspace(headDims, shapeOf(op.getQuery())[1],
+                                   bytesOf(op.getQuery()), plan.workers()));
+  emit<step::AttentionGradOp>(ref(gradient), ref(query), ref(key), ref(value),
+                              ref(output), ref(logSumExp), ref(bias), ref(mask),
+                              ref(queryGradient), ref(keyGradient),
+                              ref(valueGradient), ref(workspace), op.getScale(),
+                              op.getCausal());
+}
+
+void ProgramLowering::crossEntropy(nn::CrossEntropyOp op) {
+  View logits = contiguous(op.getLogits());
+  View labels = contiguous(op.getLabels());
+  View scale = view(op.getScale());
+  View loss = allocate(op->getResult(0));
+  View workspace = newWorkspace(step::crossEntropyWorkspace(labels.elements()));
+  emit<step::CrossEntropyOp>(ref(logits), ref(labels), ref(scale), ref(loss),
+                             ref(workspace), op.getIgnoreIndex(),
+                             op.getShift());
+}
+
+void ProgramLowering::crossEntropyGrad(nn::CrossEntropyGradOp op) {
+  View gradient = view(op.getGradient());
+  View logits = contiguous(op.getLogits());
+  View labels = contiguous(op.getLabels());
+  View scale = view(op.getScale());
+  View result = allocate(op->getResult(0));
+  emit<step::CrossEntropyGradOp>(ref(gradient), ref(logits), ref(labels),
+                                 ref(scale), ref(result), op.getIgnoreIndex(),
+                                 op.getShift());
+}
+
+template <typename OpTy> void ProgramLowering::linearCrossEntropy(OpTy op) {
+  View input = contiguous(op.getInput()), weight = contiguous(op.getWeight());
+  View labels = contiguous(op.getLabels()), scale = view(op.getScale());
+  std::optional<View> bias, inputGradient, weightGradient, biasGradient;
+  if (op.getBias())
+    bias = contiguous(op.getBias());
+  View loss = allocate(cast<OpResult>(op.getLoss()));
+  if constexpr (std::is_same_v<OpTy, nn::LinearCrossEntropyGradOp>) {
+    auto allocated = [&](Value result) -> std::optional<View> {
+      if (!result || result.use_empty())
+        return std::nullopt;
+      return allocate(cast<OpResult>(result));
+    };
+    inputGradient = allocated(op.getInputGradient());
+    weightGradient = allocated(op.getWeightGradient());
+    biasGradient = allocated(op.getBiasGradient());
+  }
+  int64_t classes = weight.shape[op.getTransposeWeight() ? 0 : 1];
+  int64_t rows = labels.elements(), bytes = bytesOf(op.getInput());
+  View workspace =
+      newWorkspace(step::linearCrossEntropyWorkspace(rows, classes, bytes));
+  emit<step::LinearCrossEntropyOp>(
+      ref(input), ref(weight), ref(bias), ref(labels), ref(scale), ref(loss),
+      ref(inputGradient), ref(weightGradient), ref(biasGradient),
+      ref(workspace), step::linearCrossEntropyChunk(rows, classes, bytes),
+      op.getIgnoreIndex(), op.getShift(), op.getTransposeWeight());
+}
+
+void ProgramLowering::hostCall(
+    Operation *op, StringRef name,
+    ArrayRef<std::pair<StringRef, int64_t>> numbers) {
+  SmallVector<Value> inputs, outputs;
+  for (Value operand : op->getOperands())
+    inputs.push_back(ref(contiguous(operand)));
+  for (OpResult result : op->getResults())
+    outputs.push_back(ref(allocate(result)));
+  SmallVector<NamedAttribute> attributes;
+  for (auto [key, number] : numbers)
+    attributes.push_back(
+        builder.getNamedAttr(key, builder.getI64IntegerAttr(number)));
+  emit<step::HostCallOp>(name, inputs, outputs,
+                         builder.getDictionaryAttr(attributes));
+}
+
+} // namespace shardc

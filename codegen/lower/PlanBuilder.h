@@ -1,0 +1,86 @@
+// Builds the part of a step.plan that outlives a step: storage of units,
+// inputs, constants, parameters that no unit holds.
+#ifndef SHARDC_CODEGEN_LOWER_PLANBUILDER_H
+#define SHARDC_CODEGEN_LOWER_PLANBUILDER_H
+
+#include "codegen/step/Step.h"
+#include "codegen/step/View.h"
+#include "frontend/nn/NN.h"
+#include "passes/fsdp/FSDP.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace shardc {
+
+/// A unit's flat buffer: where each parameter lies in it.
+struct UnitLayout {
+  struct Member {
+    nn::ParameterOp parameter;
+    int64_t offset; // elements
+  };
+  fsdp::UnitOp op;
+  llvm::SmallVector<Member> members;
+
+  mlir::Type elementType() { return op.getElementType(); }
+  int64_t shardElements() { return op.getElements() / op.getShards(); }
+  /// The parameter's view in a buffer that holds the whole unit.
+  static step::View view(mlir::Value flat, const Member &member);
+};
+
+class PlanBuilder {
+public:
+  /// Creates an empty plan at the end of the module.
+  PlanBuilder(mlir::ModuleOp module, int64_t workers);
+
+  /// Allocates storage for every unit of the module, and for the parameters
+  /// that the functions read but no unit holds: one unit per element type,
+  /// whole on every rank. Fails on a unit whose symbols do not resolve.
+  mlir::LogicalResult addUnits(llvm::ArrayRef<mlir::func::FuncOp> functions);
+
+  /// The buffer that the run fills for a function argument; functions share
+  /// the inputs of one name.
+  mlir::FailureOr<step::View> input(mlir::BlockArgument argument);
+  /// A constant's buffer; equal constants share it.
+  step::View constant(mlir::ElementsAttr value, mlir::Location loc);
+  /// A parameter that is whole on every rank.
+  mlir::FailureOr<step::View> resident(mlir::FlatSymbolRefAttr parameter,
+                                       mlir::Location loc);
+
+  UnitLayout *unit(llvm::StringRef name);
+  /// The rank's slice of a unit's parameters.
+  mlir::Value storage(llvm::StringRef unit) { return storages.lookup(unit); }
+  /// The unit whose parameters or gradients a buffer holds, or empty.
+  llvm::StringRef unitOf(mlir::Value buffer) { return owners.lookup(buffer); }
+  void setUnit(mlir::Value buffer, llvm::StringRef unit) {
+    owners[buffer] = unit;
+  }
+
+  /// A program at the end of the plan.
+  step::ProgramOp addProgram(llvm::StringRef name, mlir::Location loc);
+  int64_t workers() { return plan.getWorkers(); }
+  mlir::ModuleOp getModule() { return module; }
+
+private:
+  mlir::Value buffer(int64_t bytes, llvm::StringRef name, mlir::Location loc);
+  mlir::LogicalResult addLayout(fsdp::UnitOp unit);
+  void addResidentUnits(llvm::ArrayRef<mlir::func::FuncOp> functions);
+  /// What a run must check of integer values that are used as positions.
+  void boundIntegers(step::InputOp input, mlir::BlockArgument argument);
+
+  mlir::ModuleOp module;
+  mlir::SymbolTable symbols;
+  step::PlanOp plan;
+  mlir::OpBuilder builder;
+  bool hasPrograms = false;
+  llvm::MapVector<llvm::StringRef, UnitLayout> units;
+  llvm::StringMap<mlir::Value> storages;
+  llvm::DenseMap<mlir::Value, llvm::StringRef> owners;
+  llvm::StringMap<step::InputOp> inputs;
+  llvm::DenseMap<mlir::Attribute, step::View> constants;
+  llvm::StringMap<step::View> residents;
+};
+
+} // namespace shardc
+
+#endif

@@ -1,0 +1,71 @@
+// The frame of a plan: buffers, views, programs, and what the persistent buffers hold.
+#ifndef SHARDC_CODEGEN_STEP_PLAN_TD
+#define SHARDC_CODEGEN_STEP_PLAN_TD
+include "codegen/step/Step.td"
+
+def Step_Pool : I32EnumAttr<"Pool", "pool of memory", [
+  I32EnumAttrCase<"persistent", 0>, I32EnumAttrCase<"activation", 1>, I32EnumAttrCase<"gather", 2>,
+  I32EnumAttrCase<"gradient", 3>, I32EnumAttrCase<"workspace", 4>]> {
+  let cppNamespace = "::shardc::step";
+}
+
+def Step_PlanOp : Step_Op<"plan", [NoTerminator, SingleBlock, NoRegionArguments]> {
+  let summary = "a training step as data: the buffers that outlive a step, and the programs";
+  let description = [{
+    `step-plan-memory` adds the pools' sizes (`pool_bytes`, in the order of the pools) and the lower bound that no placement
+    could beat (`live_bound_bytes`: the sum over pools of the most bytes alive at once). `workers` is the number of a rank's
+    threads that workspaces are sized for.
+  }];
+  let arguments = (ins I64Attr:$workers, OptionalAttr<DenseI64ArrayAttr>:$pool_bytes, OptionalAttr<I64Attr>:$live_bound_bytes);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "attr-dict-with-keyword $body";
+}
+def Step_ProgramOp : Step_Op<"program", [NoTerminator, SingleBlock, NoRegionArguments, HasParent<"PlanOp">]> {
+  let summary = "entries in the order in which every rank runs them";
+  let arguments = (ins StrAttr:$name);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$name attr-dict-with-keyword $body";
+}
+
+def Step_BufferOp : Step_Op<"buffer", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "bytes of a pool; the offset into the pool is there once memory is planned";
+  let description = [{
+    A buffer of the plan lives as long as the trainer. A buffer of a program lives from the first entry that touches it to
+    the last, and to the wait of a collective that touches it.
+  }];
+  let arguments = (ins Step_Pool:$pool, I64Attr:$bytes, OptionalAttr<I64Attr>:$offset, StrAttr:$name);
+  let results = (outs Step_Buffer:$result);
+  let builders = [OpBuilder<(ins "Pool":$pool, "int64_t":$bytes, "::llvm::StringRef":$name), [{
+    build($_builder, $_state, BufferType::get($_builder.getContext()), pool, bytes, /*offset=*/nullptr, name);
+  }]>];
+  let assemblyFormat = "$pool $bytes (`at` $offset^)? $name attr-dict";
+}
+def Step_ViewOp : Step_Op<"view", [Pure]> {
+  let summary = "a strided tensor in a buffer, beginning at a byte offset";
+  let arguments = (ins Step_Buffer:$buffer, I64Attr:$offset);
+  let results = (outs Step_View:$result);
+  let assemblyFormat = "$buffer `[` $offset `]` attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Step_InputOp : Step_Op<"input", [HasParent<"PlanOp">]> {
+  let summary = "what the run writes before every step: a graph input, labels, or the loss scale";
+  let description = [{
+    `role` is that of the function argument: input, labels or loss_scale. `bounds` [min, max]: integer values must lie
+    inside (embedding ids, labels), or be the loss's ignore_index.
+  }];
+  let arguments = (ins StrAttr:$name, StrAttr:$role, Step_View:$view, OptionalAttr<DenseI64ArrayAttr>:$bounds);
+  let assemblyFormat = "$name $role $view attr-dict `:` type($view)";
+}
+def Step_StorageOp : Step_Op<"storage", [HasParent<"PlanOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "where a rank keeps its slice of a unit's parameters, and the optimizer's state of it";
+  let arguments = (ins FlatSymbolRefAttr:$unit, Step_Buffer:$parameters, Variadic<Step_Buffer>:$states);
+  let assemblyFormat = "$unit $parameters (`states` $states^)? attr-dict";
+}
+def Step_ConstantOp : Step_Op<"constant", [HasParent<"PlanOp">]> {
+  let summary = "a buffer's contents, written once when the trainer starts";
+  let arguments = (ins Step_Buffer:$buffer, ElementsAttr:$value);
+  let assemblyFormat = "$buffer `=` $value attr-dict";
+}
+
+#endif

@@ -1,0 +1,68 @@
+// Evaluation of ops and straight-line functions on host tensors.
+#include "frontend/nn/Interpreter.h"
+
+using namespace mlir;
+
+namespace shardc::nn {
+
+std::optional<SmallVector<HostTensor>>
+evaluateOp(Operation *op, ArrayRef<HostTensor> operands) {
+  SmallVector<HostTensor> results;
+  if (auto constant = dyn_cast<ConstantOp>(op)) {
+    results.push_back(HostTensor::fromAttribute(constant.getValue()));
+    if (!results.back()) {
+      op->emitOpError("expects dense values");
+      return std::nullopt;
+    }
+    return results;
+  }
+  auto reference = dyn_cast<ReferenceEval>(op);
+  if (!reference) {
+    op->emitError("'") << op->getName() << "' has no reference evaluation";
+    return std::nullopt;
+  }
+  if (failed(reference.evaluate(operands, results)))
+    return std::nullopt;
+  return results;
+}
+
+std::optional<SmallVector<HostTensor>>
+evaluateFunction(func::FuncOp function, ArrayRef<HostTensor> inputs,
+                 ParameterValues parameters) {
+  assert(inputs.size() == function.getNumArguments() &&
+         "one tensor per argument");
+  llvm::DenseMap<Value, HostTensor> values;
+  llvm::DenseMap<Value, int64_t> usesLeft;
+  auto define = [&](Value value, HostTensor tensor) {
+    const int64_t uses = std::distance(value.use_begin(), value.use_end());
+    if (uses == 0)
+      return;
+    usesLeft[value] = uses;
+    values[value] = std::move(tensor);
+  };
+  for (auto [argument, input] :
+       llvm::zip_equal(function.getArguments(), inputs))
+    define(argument, input);
+  for (Operation &op : function.getBody().front()) {
+    SmallVector<HostTensor> operands;
+    for (Value operand : op.getOperands())
+      operands.push_back(values.lookup(operand));
+    for (Value operand : op.getOperands())
+      if (--usesLeft[operand] == 0)
+        values.erase(operand);
+    if (isa<func::ReturnOp>(op))
+      return operands;
+    if (auto get = dyn_cast<GetParameterOp>(op); get && parameters) {
+      define(get, parameters(get));
+      continue;
+    }
+    std::optional<SmallVector<HostTensor>> results = evaluateOp(&op, operands);
+    if (!results)
+      return std::nullopt;
+    for (auto [result, tensor] : llvm::zip_equal(op.getResults(), *results))
+      define(result, tensor);
+  }
+  llvm_unreachable("a function ends in a return");
+}
+
+} // namespace shardc::nn

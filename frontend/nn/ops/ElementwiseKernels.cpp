@@ -1,0 +1,235 @@
+// Elementwise ops, kernel body: what each does to one element. Scalars are
+// float32, float64, integers or i1: the 16-bit floats are widened before and
+// narrowed after.
+#include "frontend/nn/NN.h"
+#include "frontend/nn/support/Evaluation.h"
+#include "frontend/nn/support/KernelBuilder.h"
+#include "frontend/nn/support/Verification.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
+
+#include <numbers>
+
+using namespace mlir;
+using namespace shardc::nn;
+
+namespace {
+/// Scalar arithmetic at one place, on floats or integers alike.
+struct Scalar {
+  OpBuilder &builder;
+  Location loc;
+
+  Value constant(Value like, double value) {
+    return KernelBuilder(builder, loc).constant(like.getType(), value);
+  }
+  template <typename OnFloats, typename OnInts> Value pick(Value x, Value y) {
+    return isa<FloatType>(x.getType())
+               ? Value(OnFloats::create(builder, loc, x, y))
+               : Value(OnInts::create(builder, loc, x, y));
+  }
+  template <typename Op, typename... Operands>
+  Value make(Operands... operands) {
+    return Op::create(builder, loc, operands...);
+  }
+  Value add(Value x, Value y) {
+    return pick<arith::AddFOp, arith::AddIOp>(x, y);
+  }
+  Value sub(Value x, Value y) {
+    return pick<arith::SubFOp, arith::SubIOp>(x, y);
+  }
+  Value mul(Value x, Value y) {
+    return pick<arith::MulFOp, arith::MulIOp>(x, y);
+  }
+  Value div(Value x, Value y) {
+    return pick<arith::DivFOp, arith::DivSIOp>(x, y);
+  }
+  Value scale(Value x, double factor) { return mul(x, constant(x, factor)); }
+  Value exp(Value x) { return make<math::ExpOp>(x); }
+  /// factor * x + y.
+  Value scaleAdd(Value x, double factor, double y) {
+    return add(scale(x, factor), constant(x, y));
+  }
+  Value sigmoid(Value x) {
+    Value one = constant(x, 1);
+    return div(one, add(one, exp(make<arith::NegFOp>(x))));
+  }
+  Value select(Value condition, Value x, Value y) {
+    return make<arith::SelectOp>(condition, x, y);
+  }
+  Value compare(CompareKind kind, Value x, Value y);
+  /// The remainder r of x / y with the sign of x, moved to the sign of y.
+  Value withSignOf(Value remainder, Value y) {
+    Value zero = constant(y, 0);
+    Value differs =
+        make<arith::XOrIOp>(compare(CompareKind::lt, remainder, zero),
+                            compare(CompareKind::lt, y, zero));
+    Value moves =
+        make<arith::AndIOp>(compare(CompareKind::ne, remainder, zero), differs);
+    return select(moves, add(remainder, y), remainder);
+  }
+  /// tanh(sqrt(2/pi) (x + 0.044715 x^3)), of gelu's tanh form.
+  Value geluTanh(Value x) {
+    Value cubic = mul(x, scaleAdd(mul(x, x), 0.044715, 1));
+    return make<math::TanhOp>(
+        scale(cubic, std::numbers::sqrt2 * std::numbers::inv_sqrtpi));
+  }
+  /// (1 + erf(x / sqrt 2)) / 2, the normal distribution.
+  Value normal(Value x) {
+    return scaleAdd(make<math::ErfOp>(scale(x, std::numbers::sqrt2 / 2)), 0.5,
+                    0.5);
+  }
+};
+} // namespace
+
+Value Scalar::compare(CompareKind kind, Value x, Value y) {
+  using arith::CmpFPredicate;
+  using arith::CmpIPredicate;
+  // In the order of CompareKind. Booleans order as 0 and 1, which i1's signed
+  // order would reverse.
+  static constexpr CmpFPredicate floats[] = {
+      CmpFPredicate::OEQ, CmpFPredicate::UNE, CmpFPredicate::OLT,
+      CmpFPredicate::OLE, CmpFPredicate::OGT, CmpFPredicate::OGE};
+  static constexpr CmpIPredicate ints[] = {
+      CmpIPredicate::eq,  CmpIPredicate::ne,  CmpIPredicate::slt,
+      CmpIPredicate::sle, CmpIPredicate::sgt, CmpIPredicate::sge};
+  static constexpr CmpIPredicate bools[] = {
+      CmpIPredicate::eq,  CmpIPredicate::ne,  CmpIPredicate::ult,
+      CmpIPredicate::ule, CmpIPredicate::ugt, CmpIPredicate::uge};
+  const auto index = static_cast<size_t>(kind);
+  if (isa<FloatType>(x.getType()))
+    return make<arith::CmpFOp>(floats[index], x, y);
+  return make<arith::CmpIOp>(
+      x.getType().isInteger(1) ? bools[index] : ints[index], x, y);
+}
+
+//===----------------------------------------------------------------------===//
+// Kernel body
+//===----------------------------------------------------------------------===//
+
+#define SHARDC_SCALAR(OP, FORMULA)                                             \
+  Value OP::buildScalar(OpBuilder &builder, ValueRange x) {                    \
+    Scalar s{builder, getLoc()};                                               \
+    return FORMULA;                                                            \
+  }
+
+SHARDC_SCALAR(ExpOp, s.exp(x[0]))
+SHARDC_SCALAR(LogOp, s.make<math::LogOp>(x[0]))
+SHARDC_SCALAR(SqrtOp, s.make<math::SqrtOp>(x[0]))
+SHARDC_SCALAR(RsqrtOp, s.div(s.constant(x[0], 1), s.make<math::SqrtOp>(x[0])))
+SHARDC_SCALAR(ReciprocalOp, s.div(s.constant(x[0], 1), x[0]))
+SHARDC_SCALAR(SinOp, s.make<math::SinOp>(x[0]))
+SHARDC_SCALAR(CosOp, s.make<math::CosOp>(x[0]))
+SHARDC_SCALAR(TanhOp, s.make<math::TanhOp>(x[0]))
+SHARDC_SCALAR(ErfOp, s.make<math::ErfOp>(x[0]))
+SHARDC_SCALAR(SigmoidOp, s.sigmoid(x[0]))
+// A NaN stays one: the comparison is false.
+SHARDC_SCALAR(ReluOp,
+              s.select(s.compare(CompareKind::lt, x[0], s.constant(x[0], 0)),
+                       s.constant(x[0], 0), x[0]))
+SHARDC_SCALAR(SiluOp, s.mul(x[0], s.sigmoid(x[0])))
+SHARDC_SCALAR(FloorOp, s.make<math::FloorOp>(x[0]))
+SHARDC_SCALAR(CeilOp, s.make<math::CeilOp>(x[0]))
+SHARDC_SCALAR(AddOp, s.add(x[0], x[1]))
+SHARDC_SCALAR(SubOp, s.sub(x[0], x[1]))
+SHARDC_SCALAR(MulOp, s.mul(x[0], x[1]))
+SHARDC_SCALAR(DivOp, s.div(x[0], x[1]))
+SHARDC_SCALAR(MaxOp, (s.pick<arith::MaximumFOp, arith::MaxSIOp>(x[0], x[1])))
+SHARDC_SCALAR(MinOp, (s.pick<arith::MinimumFOp, arith::MinSIOp>(x[0], x[1])))
+SHARDC_SCALAR(NotOp, s.make<arith::XOrIOp>(x[0], s.constant(x[0], 1)))
+SHARDC_SCALAR(AndOp, s.make<arith::AndIOp>(x[0], x[1]))
+SHARDC_SCALAR(OrOp, s.make<arith::OrIOp>(x[0], x[1]))
+SHARDC_SCALAR(XorOp, s.make<arith::XOrIOp>(x[0], x[1]))
+SHARDC_SCALAR(CompareOp, s.compare(getKind(), x[0], x[1]))
+SHARDC_SCALAR(IsNanOp,
+              s.make<arith::CmpFOp>(arith::CmpFPredicate::UNO, x[0], x[0]))
+SHARDC_SCALAR(SelectOp, s.select(x[0], x[1], x[2]))
+#undef SHARDC_SCALAR
+
+Value NegOp::buildScalar(OpBuilder &builder, ValueRange x) {
+  Scalar s{builder, getLoc()};
+  return isa<FloatType>(x[0].getType()) ? s.make<arith::NegFOp>(x[0])
+                                        : s.sub(s.constant(x[0], 0), x[0]);
+}
+
+Value AbsOp::buildScalar(OpBuilder &builder, ValueRange x) {
+  Scalar s{builder, getLoc()};
+  return isa<FloatType>(x[0].getType()) ? s.make<math::AbsFOp>(x[0])
+                                        : s.make<math::AbsIOp>(x[0]);
+}
+
+Value GeluOp::buildScalar(OpBuilder &builder, ValueRange x) {
+  Scalar s{builder, getLoc()};
+  if (!getTanh())
+    return s.mul(x[0], s.normal(x[0]));
+  return s.mul(x[0], s.scaleAdd(s.geluTanh(x[0]), 0.5, 0.5));
+}
+
+Value GeluGradOp::buildScalar(OpBuilder &builder, ValueRange operands) {
+  Scalar s{builder, getLoc()};
+  Value x = operands[0], dy = operands[1], square = s.mul(x, x);
+  if (!getTanh()) {
+    Value density = s.scale(s.exp(s.scale(square, -0.5)),
+                            std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2);
+    return s.mul(dy, s.add(s.normal(x), s.mul(x, density)));
+  }
+  Value t = s.geluTanh(x);
+  Value inner = s.scale(s.scaleAdd(square, 3 * 0.044715, 1),
+                        std::numbers::sqrt2 * std::numbers::inv_sqrtpi / 2);
+  Value slope = s.mul(s.mul(x, s.sub(s.constant(x, 1), s.mul(t, t))), inner);
+  return s.mul(dy, s.add(s.scaleAdd(t, 0.5, 0.5), slope));
+}
+
+Value SiluGradOp::buildScalar(OpBuilder &builder, ValueRange operands) {
+  Scalar s{builder, getLoc()};
+  Value x = operands[0], sigmoid = s.sigmoid(x), one = s.constant(x, 1);
+  return s.mul(operands[1],
+               s.mul(sigmoid, s.add(one, s.mul(x, s.sub(one, sigmoid)))));
+}
+
+Value PowOp::buildScalar(OpBuilder &builder, ValueRange x) {
+  Scalar s{builder, getLoc()};
+  if (!isa<FloatType>(x[0].getType()))
+    return s.make<math::IPowIOp>(x[0], x[1]);
+  // Squares and roots are what models mean by most powers; libm's pow is twenty
+  // times as slow.
+  DenseElementsAttr exponent;
+  if (matchPattern(getRhs(), m_Constant(&exponent))) {
+    if (isSplatOf(exponent, 2))
+      return s.mul(x[0], x[0]);
+    if (isSplatOf(exponent, 3))
+      return s.mul(x[0], s.mul(x[0], x[0]));
+    if (isSplatOf(exponent, 1))
+      return x[0];
+  }
+  return s.make<math::PowFOp>(x[0], x[1]);
+}
+
+Value ModOp::buildScalar(OpBuilder &builder, ValueRange x) {
+  Scalar s{builder, getLoc()};
+  Value remainder = s.pick<arith::RemFOp, arith::RemSIOp>(x[0], x[1]);
+  return getFmod() ? remainder : s.withSignOf(remainder, x[1]);
+}
+
+Value CastOp::buildScalar(OpBuilder &builder, ValueRange x) {
+  Scalar s{builder, getLoc()};
+  Type from = x[0].getType(), to = computeTypeOf(elementTypeOf(getResult()));
+  if (from == to)
+    return x[0];
+  if (to.isInteger(1))
+    return s.compare(CompareKind::ne, x[0], s.constant(x[0], 0));
+  if (isa<FloatType>(from))
+    return isa<FloatType>(to)
+               ? convertFloat(builder, getLoc(), x[0], to)
+               : Value(arith::FPToSIOp::create(builder, getLoc(), to, x[0]));
+  if (isa<FloatType>(to))
+    return from.isInteger(1)
+               ? Value(arith::UIToFPOp::create(builder, getLoc(), to, x[0]))
+               : Value(arith::SIToFPOp::create(builder, getLoc(), to, x[0]));
+  if (from.getIntOrFloatBitWidth() > to.getIntOrFloatBitWidth())
+    return arith::TruncIOp::create(builder, getLoc(), to, x[0]);
+  return from.isInteger(1)
+             ? Value(arith::ExtUIOp::create(builder, getLoc(), to, x[0]))
+             : Value(arith::ExtSIOp::create(builder, getLoc(), to, x[0]));
+}

@@ -1,0 +1,46 @@
+// Which parameters form a block that repeats: what sharding units are made of.
+// Knows names and shapes only.
+#ifndef SHARDC_PASSES_ANALYSIS_REPEATEDBLOCKS_H
+#define SHARDC_PASSES_ANALYSIS_REPEATEDBLOCKS_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <string>
+
+namespace shardc {
+
+/// A parameter as this analysis sees it.
+struct BlockParameter {
+  std::string path; // module path and name, "layers.0.attn.q_proj.weight";
+                    // without dots where the file knows none
+  llvm::SmallVector<int64_t> shape;
+};
+
+/// Parameters that belong together.
+struct ParameterGroup {
+  std::string name;                  // "layers.0", or "root"
+  std::string reason;                // in words, for reports
+  llvm::SmallVector<size_t> members; // ascending
+};
+
+/// Groups `parameters`, which stand in the order of their first use; each is in
+/// exactly one group, and groups stand in the order of their first members.
+///
+/// By name: a module list is a path with numbered members ("layers.0.",
+/// "layers.1."). Of the lists with at least two members of equal parameters,
+/// the outermost are taken, the one that covers the most elements first; a list
+/// that covers less than a tenth of what that one covers is not worth units of
+/// its own. Each member of a list is a group. Where no two members have equal
+/// shapes, equal names serve.
+///
+/// By structure, where names tell little: the repeated sequence of shapes that
+/// covers the most elements.
+///
+/// What is in no block is the group "root".
+llvm::SmallVector<ParameterGroup>
+groupByRepeatedBlock(llvm::ArrayRef<BlockParameter> parameters);
+
+} // namespace shardc
+
+#endif
