@@ -196,6 +196,8 @@ void OnnxExport::writeValues(const Initializer &initializer,
                              const ParameterSource &values,
                              OutputFile &to) const {
   const plan::ExportedInitializer &exported = *initializer.plan;
+  if (initializer.bytes == 0)
+    return;
   if (exported.parameter() >= 0 && exported.transposed())
     return writeTransposed(initializer, values, to);
   plan::DType dtype = dtypeFromOnnx(exported.onnx_dtype());

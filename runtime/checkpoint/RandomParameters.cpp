@@ -50,16 +50,22 @@ Distribution parseDistribution(const plan::Parameter &parameter) {
        " has the unknown initial distribution '", text, "'");
 }
 
-RandomParameters::RandomParameters(const plan::Plan &plan, uint64_t seed) {
+RandomParameters::RandomParameters(const plan::Plan &plan, uint64_t seed,
+                                   const ParameterSource *stored)
+    : stored(stored) {
   for (const plan::Parameter &parameter : plan.parameters()) {
-    distributions.push_back(parseDistribution(parameter));
+    bool drawn = !parameter.init().empty() || !stored;
+    distributions.push_back(drawn ? std::optional(parseDistribution(parameter))
+                                  : std::nullopt);
     streams.emplace_back(seed, parameter.name());
   }
 }
 
 void RandomParameters::read(int parameter, int64_t begin, int64_t end,
                             plan::DType dtype, std::byte *destination) const {
-  const Distribution &distribution = distributions[parameter];
+  if (!distributions[parameter])
+    return stored->read(parameter, begin, end, dtype, destination);
+  const Distribution &distribution = *distributions[parameter];
   const RandomStream &stream = streams[parameter];
   float values[1024];
   while (begin < end) {

@@ -5,6 +5,7 @@
 #include "runtime/Random.h"
 #include "runtime/checkpoint/ParameterSource.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,16 +23,20 @@ struct Distribution {
 /// Throws an Error that names the parameter.
 Distribution parseDistribution(const plan::Parameter &parameter);
 
-/// Element i of a parameter depends on seed, name and i alone. Values are
-/// rounded to float32 first, so that a float64 run starts from the same ones.
+/// Parameters without a known distribution (buffers) come from `stored`;
+/// without one they are an error. Element i of a parameter depends on seed,
+/// name and i alone. Values are rounded to float32 first, so that a float64 run
+/// starts from the same ones.
 class RandomParameters : public ParameterSource {
 public:
-  RandomParameters(const plan::Plan &plan, uint64_t seed);
+  RandomParameters(const plan::Plan &plan, uint64_t seed,
+                   const ParameterSource *stored = nullptr);
   void read(int parameter, int64_t begin, int64_t end, plan::DType dtype,
             std::byte *destination) const override;
 
 private:
-  std::vector<Distribution> distributions;
+  const ParameterSource *stored;
+  std::vector<std::optional<Distribution>> distributions; // by parameter
   std::vector<RandomStream> streams;
 };
 

@@ -96,25 +96,25 @@ void StoredParameters::add(const plan::Parameter &parameter, StoredRange range,
 
 std::unique_ptr<StoredParameters>
 StoredParameters::recorded(const plan::Plan &plan,
-                           const EmbeddedWeights &embedded) {
+                           const EmbeddedWeights &embedded, bool all) {
   std::unique_ptr<StoredParameters> stored(new StoredParameters(plan));
-  for (const plan::Parameter &parameter : plan.parameters())
-    try {
-      stored->add(parameter,
-                  locate(plan, parameter.source(), embedded, stored->files),
-                  parameter.source().length());
-    } catch (const Error &error) {
-      std::string text = error.what();
-      if (text.find(hint) != std::string::npos)
-        throw;
-      fail(text, " (parameter ", parameter.name(), ")", hint);
+  bool inModel = false;
+  for (const plan::Parameter &parameter : plan.parameters()) {
+    const plan::Source &source = parameter.source();
+    if (!all && !parameter.init().empty()) {
+      stored->ranges.emplace_back();
+      continue;
     }
+    StoredRange range;
+    try {
+      range = locate(plan, source, embedded, stored->files);
+    } catch (const Error &error) {
+      fail(error.what(), " (parameter ", parameter.name(), ")", hint);
+    }
+    stored->add(parameter, range, source.length());
+    inModel |= !source.embedded() && source.file().empty();
+  }
   // Only once the file is known to be there: hashing it takes a while.
-  bool inModel = std::any_of(plan.parameters().begin(), plan.parameters().end(),
-                             [](const plan::Parameter &parameter) {
-                               return !parameter.source().embedded() &&
-                                      parameter.source().file().empty();
-                             });
   if (inModel)
     checkModelUnchanged(plan);
   return stored;

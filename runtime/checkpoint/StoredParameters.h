@@ -50,9 +50,10 @@ struct StoredRange {
 class StoredParameters : public ParameterSource {
 public:
   /// The ranges that the compiler recorded: in the compiled model's files, or
-  /// embedded in the trainer.
+  /// embedded in the trainer. `all`: else only those of parameters that cannot
+  /// be drawn, for --init random.
   static std::unique_ptr<StoredParameters>
-  recorded(const plan::Plan &plan, const EmbeddedWeights &embedded);
+  recorded(const plan::Plan &plan, const EmbeddedWeights &embedded, bool all);
   /// --weights: an .onnx file (parameters by the names of its initializers, as
   /// compiled or as --export-onnx wrote them), its folder, or a .safetensors
   /// file (by PyTorch's names).
