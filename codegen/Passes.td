@@ -62,4 +62,40 @@ def StepLower : Pass<"step-lower", "::mlir::ModuleOp"> {
   let dependentDialects = ["::shardc::step::StepDialect", "::shardc::fsdp::FSDPDialect"];
 }
 
+def StepPlanMemory : Pass<"step-plan-memory", "::mlir::ModuleOp"> {
+  let summary = "gives every buffer its offset in its pool";
+  let description = [{
+    Needs: a step.plan of `step-lower`.
+
+    Before:
+    ```mlir
+    %1 = step.buffer activation 4096 "linear"
+    ```
+
+    After:
+    ```mlir
+    step.plan attributes {live_bound_bytes = 9216 : i64, pool_bytes = array<i64: 1024, 8192, 0, 0, 0>, workers = 1 : i64} {
+      %1 = step.buffer activation 4096 at 128 "linear"
+    ```
+    Buffers of a program that are never alive at the same time share bytes. A buffer that a collective touches is alive until
+    the wait. Each program has the pools to itself; a pool is as large as the largest program needs it.
+
+    Why here: the order of entries is final. What is planned here is what the trainer allocates, once.
+  }];
+  let dependentDialects = ["::shardc::step::StepDialect"];
+}
+
+def StepVerify : Pass<"step-verify", "::mlir::ModuleOp"> {
+  let summary = "checks that a planned step is safe to run";
+  let description = [{
+    Needs: a step.plan of `step-plan-memory`.
+
+    Before and after: the same. It fails when two buffers of a pool that are alive at the same time share bytes, when a buffer
+    ends behind its pool, when an entry reads bytes that nothing has written, when an entry touches a buffer that a collective
+    is working on, and when a collective has no wait or two.
+
+    Why here: the last look before the plan leaves the compiler; the runtime trusts it.
+  }];
+}
+
 #endif

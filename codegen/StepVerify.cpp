@@ -1,0 +1,188 @@
+// step-verify: the invariants of a planned step that its ops cannot check
+// alone.
+#include "codegen/Passes.h"
+#include "codegen/step/Liveness.h"
+
+#include <map>
+
+namespace shardc {
+#define GEN_PASS_DEF_STEPVERIFY
+#include "codegen/Passes.h.inc"
+
+namespace {
+using namespace mlir;
+
+LogicalResult verifyCollectives(step::ProgramOp program) {
+  for (Operation &op : program.getBody().front())
+    for (Value result : op.getResults()) {
+      if (!isa<step::TokenType>(result.getType()))
+        continue;
+      auto waits = llvm::count_if(result.getUsers(), [](Operation *user) {
+        return isa<step::WaitOp>(user);
+      });
+      if (waits != 1)
+        return op.emitOpError() << "expects one wait, got " << waits;
+    }
+  return success();
+}
+
+// No two buffers of a pool that are alive at once share a byte: sweeps over
+// time with the live buffers of each pool in order of their offsets.
+LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
+  std::optional<ArrayRef<int64_t>> pools = plan.getPoolBytes();
+  if (!pools || pools->size() != step::getMaxEnumValForPool() + 1)
+    return plan.emitOpError()
+           << "expects the bytes of " << step::getMaxEnumValForPool() + 1
+           << " pools; run step-plan-memory first";
+  struct Event {
+    int64_t time;
+    bool isStart;
+    step::BufferOp buffer;
+  };
+  SmallVector<Event> events;
+  auto lifetimes = step::lifetimes(program);
+  for (auto &[op, lifetime] : lifetimes) {
+    auto buffer = cast<step::BufferOp>(op);
+    std::optional<int64_t> offset = buffer.getOffset();
+    int64_t poolBytes = (*pools)[int64_t(buffer.getPool())];
+    if (!offset)
+      return buffer.emitOpError() << "has no offset";
+    if (*offset % step::bufferAlignment)
+      return buffer.emitOpError()
+             << "expects an offset that is a multiple of "
+             << step::bufferAlignment << ", got " << *offset;
+    if (*offset < 0 || *offset + int64_t(buffer.getBytes()) > poolBytes)
+      return buffer.emitOpError()
+             << "ends at byte " << *offset + int64_t(buffer.getBytes())
+             << " of a pool of " << poolBytes;
+    if (buffer.getBytes() == 0)
+      continue;
+    events.push_back({lifetime.first, true, buffer});
+    events.push_back({lifetime.last + 1, false, buffer});
+  }
+  llvm::sort(events, [](Event a, Event b) {
+    return std::tuple(a.time, a.isStart, *a.buffer.getOffset()) <
+           std::tuple(b.time, b.isStart, *b.buffer.getOffset());
+  });
+
+  std::map<std::pair<step::Pool, int64_t>, step::BufferOp> live;
+  auto clash = [](step::BufferOp low, step::BufferOp high) -> LogicalResult {
+    if (low.getPool() != high.getPool() ||
+        int64_t(*low.getOffset() + low.getBytes()) <=
+            int64_t(*high.getOffset()))
+      return success();
+    InFlightDiagnostic diagnostic =
+        high.emitOpError() << "shares bytes with buffer \"" << low.getName()
+                           << "\", which is alive at the same time";
+    diagnostic.attachNote(low.getLoc()) << "the other buffer";
+    return diagnostic;
+  };
+  for (Event &event : events) {
+    auto key =
+        std::pair(event.buffer.getPool(), int64_t(*event.buffer.getOffset()));
+    if (!event.isStart) {
+      live.erase(key);
+      continue;
+    }
+    auto [place, isNew] = live.insert({key, event.buffer});
+    if (!isNew)
+      return clash(place->second, event.buffer);
+    if (place != live.begin() &&
+        failed(clash(std::prev(place)->second, event.buffer)))
+      return failure();
+    if (std::next(place) != live.end() &&
+        failed(clash(event.buffer, std::next(place)->second)))
+      return failure();
+  }
+  return success();
+}
+
+/// Byte ranges of a buffer that hold values.
+class WrittenBytes {
+public:
+  void add(int64_t begin, int64_t end) {
+    auto next = ranges.upper_bound(begin);
+    if (next != ranges.begin() && std::prev(next)->second >= begin)
+      --next;
+    while (next != ranges.end() && next->first <= end) {
+      begin = std::min(begin, next->first);
+      end = std::max(end, next->second);
+      next = ranges.erase(next);
+    }
+    ranges[begin] = end;
+  }
+  bool contains(int64_t begin, int64_t end) const {
+    auto next = ranges.upper_bound(begin);
+    return begin == end ||
+           (next != ranges.begin() && std::prev(next)->second >= end);
+  }
+
+private:
+  std::map<int64_t, int64_t> ranges; // begin -> end, disjoint
+};
+
+// Every entry reads what entries before it wrote, and nobody touches what a
+// collective is writing, or writes what it is reading.
+LogicalResult verifyDataFlow(step::ProgramOp program) {
+  llvm::DenseMap<Operation *, WrittenBytes> written;
+  struct Flight {
+    Operation *start;
+    bool isWritten;
+  };
+  llvm::DenseMap<Operation *, SmallVector<Flight>> flights;
+  for (Operation &op : program.getBody().front()) {
+    if (!step::isEntry(&op))
+      continue;
+    if (auto wait = dyn_cast<step::WaitOp>(op)) {
+      Operation *start = wait.getToken().getDefiningOp();
+      for (const step::Access &access : step::accesses(start)) {
+        llvm::erase_if(flights[access.buffer], [&](const Flight &flight) {
+          return flight.start == start;
+        });
+        if (access.isWritten)
+          written[access.buffer].add(access.begin, access.end);
+      }
+      continue;
+    }
+    SmallVector<step::Access> accesses = step::accesses(&op);
+    for (step::Access &access : accesses) {
+      for (const Flight &flight : flights[access.buffer])
+        if (flight.isWritten || access.isWritten) {
+          InFlightDiagnostic diagnostic =
+              op.emitOpError() << "touches buffer \"" << access.buffer.getName()
+                               << "\" while a collective works on it";
+          diagnostic.attachNote(flight.start->getLoc()) << "begins here";
+          return diagnostic;
+        }
+      bool isOwn = access.buffer->getParentOp() == program;
+      if (isOwn && access.isRead &&
+          !written[access.buffer].contains(access.begin, access.end))
+        return op.emitOpError()
+               << "reads bytes [" << access.begin << ", " << access.end
+               << ") of buffer \"" << access.buffer.getName()
+               << "\" before they are written";
+    }
+    bool starts = bool(step::waitOf(&op));
+    for (const step::Access &access : accesses) {
+      if (starts)
+        flights[access.buffer].push_back({&op, access.isWritten});
+      else if (access.isWritten)
+        written[access.buffer].add(access.begin, access.end);
+    }
+  }
+  return success();
+}
+
+struct StepVerify : impl::StepVerifyBase<StepVerify> {
+  void runOnOperation() override {
+    for (auto plan : getOperation().getOps<step::PlanOp>())
+      for (auto program : plan.getBody().front().getOps<step::ProgramOp>())
+        if (failed(verifyCollectives(program)) ||
+            failed(verifyPlacement(plan, program)) ||
+            failed(verifyDataFlow(program)))
+          return signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace
+} // namespace shardc

@@ -1,0 +1,83 @@
+// When the buffers of a program are alive.
+#include "codegen/step/Liveness.h"
+
+#include "codegen/step/View.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace shardc::step {
+
+bool isEntry(Operation *op) { return !isa<BufferOp, ViewOp>(op); }
+
+SmallVector<Access> accesses(Operation *entry) {
+  SmallVector<Access> result;
+  auto effectful = dyn_cast<MemoryEffectOpInterface>(entry);
+  if (!effectful)
+    return result;
+  SmallVector<MemoryEffects::EffectInstance> effects;
+  effectful.getEffects(effects);
+  for (OpOperand &operand : entry->getOpOperands()) {
+    Access access;
+    if (auto view = operand.get().getDefiningOp<ViewOp>()) {
+      View strided = View::of(view);
+      access.buffer = strided.buffer.getDefiningOp<BufferOp>();
+      access.begin = strided.offset;
+      access.end = strided.offset + strided.spanBytes();
+    } else if (auto buffer = operand.get().getDefiningOp<BufferOp>()) {
+      access.buffer = buffer;
+      access.end = buffer.getBytes();
+    } else {
+      continue;
+    }
+    for (const MemoryEffects::EffectInstance &effect : effects) {
+      if (effect.getEffectValue<OpOperand *>() != &operand)
+        continue;
+      access.isRead |= isa<MemoryEffects::Read>(effect.getEffect());
+      access.isWritten |= isa<MemoryEffects::Write>(effect.getEffect());
+    }
+    result.push_back(access);
+  }
+  return result;
+}
+
+WaitOp waitOf(Operation *entry) {
+  for (Value result : entry->getResults())
+    if (isa<TokenType>(result.getType()))
+      for (Operation *user : result.getUsers())
+        if (auto wait = dyn_cast<WaitOp>(user))
+          return wait;
+  return {};
+}
+
+llvm::MapVector<Operation *, Lifetime> lifetimes(ProgramOp program) {
+  llvm::DenseMap<Operation *, int64_t> position;
+  for (Operation &op : program.getBody().front())
+    if (isEntry(&op))
+      position[&op] = position.size();
+
+  llvm::MapVector<Operation *, Lifetime> result;
+  for (auto buffer : program.getBody().front().getOps<BufferOp>())
+    result[buffer].bytes = buffer.getBytes();
+  for (Operation &op : program.getBody().front()) {
+    if (!isEntry(&op))
+      continue;
+    int64_t first = position[&op], last = first;
+    if (WaitOp wait = waitOf(&op))
+      last = position[wait];
+    for (const Access &access : accesses(&op)) {
+      auto found = result.find(access.buffer);
+      if (found == result.end())
+        continue; // outlives the program
+      Lifetime &lifetime = found->second;
+      if (lifetime.last < lifetime.first)
+        lifetime.first = first;
+      lifetime.last = std::max(lifetime.last, last);
+    }
+  }
+  result.remove_if(
+      [](auto &entry) { return entry.second.last < entry.second.first; });
+  return result;
+}
+
+} // namespace shardc::step

@@ -1,0 +1,88 @@
+// RUN: shardc-opt %s -step-verify -split-input-file -verify-diagnostics
+
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0, 0>} {
+  step.program "overlap" {
+    // expected-note @+1 {{the other buffer}}
+    %a = step.buffer activation 128 at 0 "a"
+    // expected-error @+1 {{shares bytes with buffer "a", which is alive at the same time}}
+    %b = step.buffer activation 128 at 64 "b"
+    %a0 = step.view %a[0] : memref<32xf32>
+    %b0 = step.view %b[0] : memref<32xf32>
+    step.fill 1.0 into %a0 : memref<32xf32>
+    step.copy %a0 into %b0 : (memref<32xf32>, memref<32xf32>) -> ()
+  }
+}
+
+// -----
+
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 64, 0, 0, 0>} {
+  step.program "pool" {
+    // expected-error @+1 {{ends at byte 128 of a pool of 64}}
+    %a = step.buffer activation 128 at 0 "a"
+    %a0 = step.view %a[0] : memref<32xf32>
+    step.fill 1.0 into %a0 : memref<32xf32>
+  }
+}
+
+// -----
+
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0, 0>} {
+  step.program "unwritten" {
+    %a = step.buffer activation 128 at 0 "a"
+    %b = step.buffer activation 128 at 128 "b"
+    %half = step.view %a[0] : memref<16xf32>
+    %a0 = step.view %a[0] : memref<32xf32>
+    %b0 = step.view %b[0] : memref<32xf32>
+    step.fill 1.0 into %half : memref<16xf32>
+    // expected-error @+1 {{reads bytes [0, 128) of buffer "a" before they are written}}
+    step.copy %a0 into %b0 : (memref<32xf32>, memref<32xf32>) -> ()
+  }
+}
+
+// -----
+
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0, 0>} {
+  step.program "flight" {
+    %g = step.buffer gather 64 at 0 "g"
+    %g0 = step.view %g[0] : memref<16xf32>
+    // expected-note @+1 {{begins here}}
+    %t = step.all_gather_start @root into %g
+    // expected-error @+1 {{touches buffer "g" while a collective works on it}}
+    step.fill 1.0 into %g0 : memref<16xf32>
+    step.wait %t
+  }
+}
+
+// -----
+
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0, 0>} {
+  step.program "no wait" {
+    %g = step.buffer gather 64 at 0 "g"
+    // expected-error @+1 {{expects one wait, got 0}}
+    %t = step.all_gather_start @root into %g
+  }
+}
+
+// -----
+
+step.plan attributes {workers = 1 : i64} {
+  step.program "view" {
+    %a = step.buffer activation 128 "a"
+    // expected-error @+1 {{covers bytes [64, 192) of buffer "a", which has 128}}
+    %a0 = step.view %a[64] : memref<32xf32>
+    step.fill 1.0 into %a0 : memref<32xf32>
+  }
+}
+
+// -----
+
+step.plan attributes {workers = 1 : i64} {
+  step.program "gemm" {
+    %a = step.buffer activation 128 "a"
+    %x = step.view %a[0] : memref<4x3xf32>
+    %y = step.view %a[0] : memref<4x5xf32>
+    %z = step.view %a[0] : memref<4x5xf32>
+    // expected-error @+1 {{does not multiply 4x3 by 4x5 into}}
+    step.gemm %x, %y into %z : (memref<4x3xf32>, memref<4x5xf32>, memref<4x5xf32>) -> ()
+  }
+}
