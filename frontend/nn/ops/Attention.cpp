@@ -1,5 +1,6 @@
 // Attention and rotary positions.
 #include "frontend/nn/NN.h"
+#include "frontend/nn/support/Formula.h"
 #include "frontend/nn/support/Verification.h"
 
 #include <algorithm>
@@ -98,6 +99,45 @@ LogicalResult RopeOp::verify() {
       failed(expectType(*this, "sin", getSin(), shapeOf(getCos()), element)))
     return failure();
   return expectType(*this, "result", getResult(), input, element);
+}
+
+//===----------------------------------------------------------------------===//
+// Gradient
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+AttentionOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                           ArrayRef<bool> needed,
+                           SmallVectorImpl<Value> &operandGradients) {
+  if (resultGradients[1])
+    return emitOpError("has no gradient of its log_sum_exp");
+  if (getBias() && needed[3])
+    return emitOpError("has no gradient of its bias; keep a trained bias out "
+                       "of attention, or freeze it");
+  operandGradients.assign(needed.size(), Value());
+  auto gradients = AttentionGradOp::create(
+      builder, getLoc(), getQuery().getType(), getKey().getType(),
+      getValue().getType(), resultGradients[0], getQuery(), getKey(),
+      getValue(), getResult(), getLogSumExp(), getBias(), getKeyMask(),
+      getScaleAttr(), getCausalAttr());
+  operandGradients[0] = gradients.getQueryGradient();
+  operandGradients[1] = gradients.getKeyGradient();
+  operandGradients[2] = gradients.getValueGradient();
+  return success();
+}
+
+LogicalResult RopeOp::differentiate(OpBuilder &builder,
+                                    ValueRange resultGradients,
+                                    ArrayRef<bool> needed,
+                                    SmallVectorImpl<Value> &operandGradients) {
+  if (needed[1] || needed[2])
+    return emitOpError("has no gradient of its angles; freeze the parameters "
+                       "that they come from");
+  operandGradients.assign(3, Value());
+  operandGradients[0] = RopeOp::create(builder, getLoc(), getInput().getType(),
+                                       resultGradients[0], getCos(), getSin(),
+                                       getInterleaved(), !getTransposed());
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

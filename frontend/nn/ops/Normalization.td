@@ -3,7 +3,7 @@
 #define SHARDC_FRONTEND_NN_OPS_NORMALIZATION_TD
 include "frontend/nn/NN.td"
 
-def NN_SoftmaxOp : NN_ComputeOp<"softmax", [SameOperandsAndResultType]> {
+def NN_SoftmaxOp : NN_ComputeOp<"softmax", [SameOperandsAndResultType, NN_HasGradient]> {
   let summary = "softmax over the last dim (transpose first for another)";
   let arguments = (ins NN_Float:$input);
   let results = (outs NN_Float:$result);
@@ -17,14 +17,14 @@ def NN_SoftmaxGradOp : NN_ComputeOp<"softmax_grad", [SameOperandsAndResultType]>
   let assemblyFormat = "$output `,` $gradient attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
-def NN_LogSoftmaxOp : NN_ComputeOp<"log_softmax", [SameOperandsAndResultType]> {
+def NN_LogSoftmaxOp : NN_ComputeOp<"log_softmax", [SameOperandsAndResultType, NN_HasGradient]> {
   let summary = "log(softmax(x)) over the last dim";
   let arguments = (ins NN_Float:$input);
   let results = (outs NN_Float:$result);
   let assemblyFormat = "$input attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
-def NN_LayerNormOp : NN_ComputeOp<"layer_norm"> {
+def NN_LayerNormOp : NN_ComputeOp<"layer_norm", [NN_HasGradient]> {
   let summary = "(x - mean) * rstd * gamma + beta over the last dim; mean and rstd [..., 1] are kept for the gradient";
   let description = "rstd = 1 / sqrt(var + epsilon), var biased. Ba, Kiros and Hinton, arXiv:1607.06450.";
   let arguments = (ins NN_Float:$input, NN_Float:$gamma, Optional<NN_Float>:$beta, F64Attr:$epsilon);
@@ -46,7 +46,7 @@ def NN_LayerNormParamGradOp : NN_ComputeOp<"layer_norm_param_grad"> {
   let assemblyFormat = "$gradient `,` $input `,` $mean `,` $rstd attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-def NN_RmsNormOp : NN_ComputeOp<"rms_norm"> {
+def NN_RmsNormOp : NN_ComputeOp<"rms_norm", [NN_HasGradient]> {
   let summary = "x * rstd * gamma over the last dim, rstd = 1 / sqrt(mean(x^2) + epsilon) [..., 1] kept for the gradient";
   let description = "Zhang and Sennrich, arXiv:1910.07467.";
   let arguments = (ins NN_Float:$input, NN_Float:$gamma, F64Attr:$epsilon);

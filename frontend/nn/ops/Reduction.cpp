@@ -1,5 +1,6 @@
 // Reductions over dims.
 #include "frontend/nn/NN.h"
+#include "frontend/nn/support/Formula.h"
 #include "frontend/nn/support/Verification.h"
 
 #include <cmath>
@@ -46,6 +47,88 @@ OpFoldResult ReduceMeanOp::fold(FoldAdaptor) { return foldReduction(*this); }
 OpFoldResult ReduceMaxOp::fold(FoldAdaptor) { return foldReduction(*this); }
 OpFoldResult ReduceMinOp::fold(FoldAdaptor) { return foldReduction(*this); }
 OpFoldResult ReduceProdOp::fold(FoldAdaptor) { return foldReduction(*this); }
+
+//===----------------------------------------------------------------------===//
+// Gradient
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+ReduceSumOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                           ArrayRef<bool> needed,
+                           SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.push_back(
+      Formula(builder, getLoc()).broadcast(resultGradients[0], getInput()));
+  return success();
+}
+
+LogicalResult
+ReduceMeanOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                            ArrayRef<bool> needed,
+                            SmallVectorImpl<Value> &operandGradients) {
+  Formula f(builder, getLoc());
+  const double count = double(tensorType(getInput()).getNumElements()) /
+                       tensorType(getResult()).getNumElements();
+  operandGradients.push_back(
+      f.broadcast(f.scale(resultGradients[0], 1 / count), getInput()));
+  return success();
+}
+
+/// The elements that are the result share its gradient equally, as in
+/// torch.amax.
+template <typename Op>
+static Value shareAmongEqual(Op op, OpBuilder &builder, Value gradient) {
+  Formula f(builder, op.getLoc());
+  Value input = op.getInput();
+  Value isResult = f.cast(
+      f.compare(CompareKind::eq, input, f.broadcast(op.getResult(), input)),
+      elementTypeOf(input));
+  Value share = f.div(gradient, f.reduceSum(isResult, op.getDims()));
+  return f.mul(isResult, f.broadcast(share, input));
+}
+
+LogicalResult
+ReduceMaxOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                           ArrayRef<bool> needed,
+                           SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.push_back(
+      shareAmongEqual(*this, builder, resultGradients[0]));
+  return success();
+}
+
+LogicalResult
+ReduceMinOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                           ArrayRef<bool> needed,
+                           SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.push_back(
+      shareAmongEqual(*this, builder, resultGradients[0]));
+  return success();
+}
+
+LogicalResult
+ReduceProdOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                            ArrayRef<bool> needed,
+                            SmallVectorImpl<Value> &operandGradients) {
+  // The product of the others: the product of all non-zero ones over x where
+  // nothing is zero; where one is, only that one has a gradient; where more
+  // are, none has.
+  Formula f(builder, getLoc());
+  Value x = getInput(), zero = f.constant(x, 0), one = f.constant(x, 1);
+  Value isZero = f.compare(CompareKind::eq, x, zero);
+  Value nonZero = f.select(isZero, one, x);
+  Value rest =
+      f.broadcast(ReduceProdOp::create(builder, getLoc(), getResult().getType(),
+                                       nonZero, getDims()),
+                  x);
+  Value zeros =
+      f.broadcast(f.reduceSum(f.select(isZero, one, zero), getDims()), x);
+  Value isOnlyZero =
+      f.logicalAnd(isZero, f.compare(CompareKind::eq, zeros, one));
+  Value others =
+      f.select(f.compare(CompareKind::eq, zeros, zero), f.div(rest, nonZero),
+               f.select(isOnlyZero, rest, zero));
+  operandGradients.push_back(f.mul(f.broadcast(resultGradients[0], x), others));
+  return success();
+}
 
 //===----------------------------------------------------------------------===//
 // Cost

@@ -1,6 +1,7 @@
 // Ops that move elements without computing on them.
 #include "frontend/nn/NN.h"
 #include "frontend/nn/support/Evaluation.h"
+#include "frontend/nn/support/Formula.h"
 #include "frontend/nn/support/Verification.h"
 
 using namespace mlir;
@@ -191,6 +192,112 @@ OpFoldResult PadOp::fold(FoldAdaptor) {
   return getInput().getType() == getResult().getType()
              ? OpFoldResult(getInput())
              : OpFoldResult();
+}
+
+//===----------------------------------------------------------------------===//
+// Gradient
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+ReshapeOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                         ArrayRef<bool> needed,
+                         SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.push_back(
+      Formula(builder, getLoc())
+          .reshape(resultGradients[0], shapeOf(getInput())));
+  return success();
+}
+
+LogicalResult
+TransposeOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                           ArrayRef<bool> needed,
+                           SmallVectorImpl<Value> &operandGradients) {
+  SmallVector<int64_t> inverse(getPermutation().size());
+  for (auto [position, dim] : llvm::enumerate(getPermutation()))
+    inverse[dim] = position;
+  operandGradients.push_back(
+      Formula(builder, getLoc()).transpose(resultGradients[0], inverse));
+  return success();
+}
+
+LogicalResult
+BroadcastOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                           ArrayRef<bool> needed,
+                           SmallVectorImpl<Value> &operandGradients) {
+  SmallVector<int64_t> repeated;
+  for (auto [dim, sizes] : llvm::enumerate(
+           llvm::zip_equal(shapeOf(getInput()), shapeOf(getResult()))))
+    if (std::get<0>(sizes) != std::get<1>(sizes))
+      repeated.push_back(dim);
+  operandGradients.push_back(
+      Formula(builder, getLoc()).reduceSum(resultGradients[0], repeated));
+  return success();
+}
+
+LogicalResult SliceOp::differentiate(OpBuilder &builder,
+                                     ValueRange resultGradients,
+                                     ArrayRef<bool> needed,
+                                     SmallVectorImpl<Value> &operandGradients) {
+  // What was taken goes back to its place; the rest of the input has no part in
+  // the result.
+  SmallVector<int64_t> high, interior;
+  for (auto [dim, size] : llvm::enumerate(shapeOf(getResult()))) {
+    if (size == 0) {
+      operandGradients.push_back(Value());
+      return success();
+    }
+    const int64_t last = getStarts()[dim] + (size - 1) * getStrides()[dim];
+    high.push_back(shapeOf(getInput())[dim] - 1 - last);
+    interior.push_back(getStrides()[dim] - 1);
+  }
+  operandGradients.push_back(
+      PadOp::create(builder, getLoc(), getInput().getType(), resultGradients[0],
+                    getStarts(), high, interior));
+  return success();
+}
+
+LogicalResult
+ReverseOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                         ArrayRef<bool> needed,
+                         SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.push_back(ReverseOp::create(
+      builder, getLoc(), getInput().getType(), resultGradients[0], getDims()));
+  return success();
+}
+
+LogicalResult
+ConcatOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                        ArrayRef<bool> needed,
+                        SmallVectorImpl<Value> &operandGradients) {
+  SmallVector<int64_t> starts(shapeOf(getResult()).size(), 0),
+      steps(starts.size(), 1);
+  for (auto [input, isNeeded] : llvm::zip_equal(getInputs(), needed)) {
+    SmallVector<int64_t> limits(shapeOf(getResult()));
+    limits[getAxis()] = starts[getAxis()] + shapeOf(input)[getAxis()];
+    operandGradients.push_back(
+        isNeeded
+            ? Value(SliceOp::create(builder, getLoc(), input.getType(),
+                                    resultGradients[0], starts, limits, steps))
+            : Value());
+    starts[getAxis()] = limits[getAxis()];
+  }
+  return success();
+}
+
+LogicalResult PadOp::differentiate(OpBuilder &builder,
+                                   ValueRange resultGradients,
+                                   ArrayRef<bool> needed,
+                                   SmallVectorImpl<Value> &operandGradients) {
+  SmallVector<int64_t> limits, steps;
+  for (auto [dim, size] : llvm::enumerate(shapeOf(getInput()))) {
+    steps.push_back(getInterior()[dim] + 1);
+    limits.push_back(getLow()[dim] +
+                     (size > 0 ? (size - 1) * steps.back() + 1 : 0));
+  }
+  operandGradients.push_back(
+      SliceOp::create(builder, getLoc(), getInput().getType(),
+                      resultGradients[0], getLow(), limits, steps));
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
