@@ -1,4 +1,5 @@
-// step-outline-kernels: fuses ops that are generated code into kernels, functions of the nested module @kernels.
+// step-outline-kernels: fuses ops that are generated code into kernels,
+// functions of the nested module @kernels.
 #include "codegen/Passes.h"
 #include "codegen/kernels/KernelGroups.h"
 #include "frontend/nn/NN.h"
@@ -49,12 +50,16 @@ private:
         op.erase();
   }
 
-  /// The function of a group, built once for equal groups; null where the group is not one kernel.
-  FailureOr<func::FuncOp> kernelFor(const OpGroup &group, const GroupSignature &signature) {
-    auto [entry, isNew] = bySignature.try_emplace(signature.key, func::FuncOp());
+  /// The function of a group, built once for equal groups; null where the group
+  /// is not one kernel.
+  FailureOr<func::FuncOp> kernelFor(const OpGroup &group,
+                                    const GroupSignature &signature) {
+    auto [entry, isNew] =
+        bySignature.try_emplace(signature.key, func::FuncOp());
     if (!isNew)
       return entry->second;
-    FailureOr<func::FuncOp> function = buildKernelFunction(group, signature, kernels, "kernel");
+    FailureOr<func::FuncOp> function =
+        buildKernelFunction(group, signature, kernels, "kernel");
     if (failed(function))
       return group.front()->emitOpError("cannot be generated code");
     std::string why;
@@ -89,15 +94,17 @@ private:
       name += (part + "_").str();
       previous = part;
     }
-    std::string hash = llvm::utohexstr(llvm::xxh3_64bits(body), /*LowerCase=*/true, /*Width=*/16);
+    std::string hash = llvm::utohexstr(llvm::xxh3_64bits(body),
+                                       /*LowerCase=*/true, /*Width=*/16);
     for (size_t digits = 4;; ++digits)
-      if (std::string candidate = name + hash.substr(0, digits); !kernels.lookupSymbol(candidate) || digits == hash.size())
+      if (std::string candidate = name + hash.substr(0, digits);
+          !kernels.lookupSymbol(candidate) || digits == hash.size())
         return candidate;
   }
 
   LogicalResult outline(ArrayRef<Operation *> ops) {
-    // The longest part that is one kernel, then the rest: groups are formed by shape, and a body may still need a row
-    // that its piece does not have.
+    // The longest part that is one kernel, then the rest: groups are formed by
+    // shape, and a body may still need a row that its piece does not have.
     while (!ops.empty()) {
       size_t count = ops.size();
       for (;; --count) {
@@ -118,16 +125,20 @@ private:
     return success();
   }
 
-  void replace(const OpGroup &group, const GroupSignature &signature, func::FuncOp kernel, Operation *last) {
+  void replace(const OpGroup &group, const GroupSignature &signature,
+               func::FuncOp kernel, Operation *last) {
     OpBuilder builder(last);
     SmallVector<Location> locations;
     for (Operation *op : group)
       locations.push_back(op->getLoc());
-    auto symbol = SymbolRefAttr::get(builder.getContext(), "kernels", {FlatSymbolRefAttr::get(kernel)});
-    auto launch = step::LaunchOp::create(builder, builder.getFusedLoc(locations), kernel.getResultTypes(), symbol,
-                                         signature.inputs);
-    for (auto [output, result] : llvm::zip_equal(signature.outputs, launch.getOutputs())) {
-      output.replaceAllUsesWith(result);
+    auto symbol = SymbolRefAttr::get(builder.getContext(), "kernels",
+                                     {FlatSymbolRefAttr::get(kernel)});
+    auto launch = step::LaunchOp::create(
+        builder, builder.getFusedLoc(locations), kernel.getResultTypes(),
+        symbol, signature.inputs);
+    for (auto [output, result] :
+         llvm::zip_equal(signature.outputs, launch.getOutputs())) {
+      Value(output).replaceAllUsesWith(result);
       moveViewsBehind(launch, result);
     }
   }

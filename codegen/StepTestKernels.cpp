@@ -1,4 +1,5 @@
-// step-test-kernels: compiles functions of nn ops, runs them here, and compares with the ops' reference evaluation.
+// step-test-kernels: compiles functions of nn ops, runs them here, and compares
+// with the ops' reference evaluation.
 #include "codegen/Passes.h"
 #include "codegen/cpu/CompileKernels.h"
 #include "codegen/cpu/LoadedKernels.h"
@@ -22,7 +23,9 @@ namespace {
 using nn::HostTensor;
 using Bytes = std::vector<char>;
 
-int64_t elementBytes(Type element) { return std::max(1u, element.getIntOrFloatBitWidth() / 8); }
+int64_t elementBytes(Type element) {
+  return std::max(1u, element.getIntOrFloatBitWidth() / 8);
+}
 
 template <typename T> void append(Bytes &bytes, T value) {
   const char *raw = reinterpret_cast<const char *>(&value);
@@ -66,10 +69,12 @@ HostTensor fromBytes(RankedTensorType type, const Bytes &bytes) {
                      : element.isInteger(32) ? at<int32_t>(bytes, i)
                                              : at<int8_t>(bytes, i));
   }
-  return isa<FloatType>(element) ? HostTensor::floats(type, std::move(floats)) : HostTensor::ints(type, std::move(ints));
+  return isa<FloatType>(element) ? HostTensor::floats(type, std::move(floats))
+                                 : HostTensor::ints(type, std::move(ints));
 }
 
-/// Largest deviation, relative to the largest value; infinity where one is NaN or infinite and the other is not equal.
+/// Largest deviation, relative to the largest value; infinity where one is NaN
+/// or infinite and the other is not equal.
 double deviation(const HostTensor &got, const HostTensor &expected) {
   double largest = 1e-30, worst = 0;
   for (int64_t i = 0; i < got.elements(); ++i) {
@@ -79,7 +84,9 @@ double deviation(const HostTensor &got, const HostTensor &expected) {
       largest = std::max(largest, std::abs(b));
     if (a == b || (std::isnan(a) && std::isnan(b)))
       continue;
-    worst = std::max(worst, std::isfinite(a) && std::isfinite(b) ? std::abs(a - b) : INFINITY);
+    worst =
+        std::max(worst, std::isfinite(a) && std::isfinite(b) ? std::abs(a - b)
+                                                             : INFINITY);
   }
   return got.isFloat() ? worst / largest : worst;
 }
@@ -96,10 +103,12 @@ struct StepTestKernels : impl::StepTestKernelsBase<StepTestKernels> {
     cpu::CpuOptions options;
     options.cpu = cpu;
     auto kernels = outlined->lookupSymbol<ModuleOp>("kernels");
-    llvm::Expected<cpu::CompiledKernels> compiled = cpu::compileKernels(kernels, options);
+    llvm::Expected<cpu::CompiledKernels> compiled =
+        cpu::compileKernels(kernels, options);
     if (!compiled)
       return fail(llvm::toString(compiled.takeError()));
-    llvm::Expected<cpu::LoadedKernels> loaded = cpu::LoadedKernels::load(compiled->sharedObject);
+    llvm::Expected<cpu::LoadedKernels> loaded =
+        cpu::LoadedKernels::load(compiled->sharedObject);
     if (!loaded)
       return fail(llvm::toString(loaded.takeError()));
     loadedKernels = &*loaded;
@@ -107,10 +116,12 @@ struct StepTestKernels : impl::StepTestKernelsBase<StepTestKernels> {
     for (const cpu::KernelInfo &info : compiled->kernels)
       extents[info.symbol] = info.extent;
     if (bench)
-      llvm::errs() << llvm::format("%zu kernels in %.2f s\n", compiled->kernels.size(), compiled->seconds);
+      llvm::errs() << llvm::format("%zu kernels in %.2f s\n",
+                                   compiled->kernels.size(), compiled->seconds);
 
     for (auto function : getOperation().getOps<func::FuncOp>())
-      if (failed(test(function, outlined->lookupSymbol<func::FuncOp>(function.getName()))))
+      if (failed(test(function, outlined->lookupSymbol<func::FuncOp>(
+                                    function.getName()))))
         return signalPassFailure();
   }
 
@@ -127,20 +138,24 @@ private:
       return attribute ? attribute.getValueAsDouble() : otherwise;
     };
     bool isFloat = isa<FloatType>(type.getElementType());
-    double low = bound("step.low", isFloat ? -2 : 0), high = bound("step.high", isFloat ? 2 : 2);
+    double low = bound("step.low", isFloat ? -2 : 0),
+           high = bound("step.high", isFloat ? 2 : 2);
     HostTensor::Floats floats;
     HostTensor::Ints ints;
     for (int64_t i = 0; i < type.getNumElements(); ++i) {
-      double unit = double(random() >> 11) / double(uint64_t(1) << 53), value = low + unit * (high - low);
+      double unit = double(random() >> 11) / double(uint64_t(1) << 53),
+             value = low + unit * (high - low);
       if (isFloat)
         floats.push_back(type.getElementType().isF32() ? float(value) : value);
       else
         ints.push_back(int64_t(std::floor(value)));
     }
-    return isFloat ? HostTensor::floats(type, std::move(floats)) : HostTensor::ints(type, std::move(ints));
+    return isFloat ? HostTensor::floats(type, std::move(floats))
+                   : HostTensor::ints(type, std::move(ints));
   }
 
-  LogicalResult launch(step::LaunchOp op, llvm::DenseMap<Value, Bytes> &values) {
+  LogicalResult launch(step::LaunchOp op,
+                       llvm::DenseMap<Value, Bytes> &values) {
     std::string symbol = op.getKernel().getLeafReference().str();
     cpu::KernelFunction kernel = loadedKernels->find(symbol);
     int64_t extent = extents.lookup(symbol);
@@ -152,7 +167,8 @@ private:
     std::vector<Bytes> whole, parts;
     int64_t moved = 0;
     for (Type type : op.getOutputs().getTypes()) {
-      int64_t size = cast<RankedTensorType>(type).getNumElements() * elementBytes(getElementTypeOrSelf(type));
+      int64_t size = cast<RankedTensorType>(type).getNumElements() *
+                     elementBytes(getElementTypeOrSelf(type));
       whole.emplace_back(size, char(0x5a));
       parts.emplace_back(size, char(0x5a));
     }
@@ -167,7 +183,8 @@ private:
       run(parts, piece, piece + 1);
     for (auto [number, output] : llvm::enumerate(op.getOutputs())) {
       if (whole[number] != parts[number])
-        return op.emitError() << symbol << ": result " << number << " depends on how pieces are partitioned";
+        return op.emitError() << symbol << ": result " << number
+                              << " depends on how pieces are partitioned";
       moved += whole[number].size();
       values[output] = whole[number];
     }
@@ -179,15 +196,19 @@ private:
         for (int i = 0; i < 20; ++i) {
           auto start = std::chrono::steady_clock::now();
           work();
-          best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+          best = std::min(best, std::chrono::duration<double>(
+                                    std::chrono::steady_clock::now() - start)
+                                    .count());
         }
         return best;
       };
       Bytes from(moved / 2, 1), to(moved / 2, 2);
-      double copy = seconds([&] { std::memcpy(to.data(), from.data(), from.size()); });
+      double copy =
+          seconds([&] { std::memcpy(to.data(), from.data(), from.size()); });
       double kernelTime = seconds([&] { run(whole, 0, extent); });
-      llvm::errs() << llvm::format("%-40s %8.3f ms, memcpy of %.1f MB %8.3f ms\n", symbol.c_str(), kernelTime * 1e3,
-                                   moved / 1e6, copy * 1e3);
+      llvm::errs() << llvm::format(
+          "%-40s %8.3f ms, memcpy of %.1f MB %8.3f ms\n", symbol.c_str(),
+          kernelTime * 1e3, moved / 1e6, copy * 1e3);
     }
     return success();
   }
@@ -211,7 +232,8 @@ private:
       // Views and constants that stay outside of kernels.
       SmallVector<HostTensor> operands;
       for (Value operand : op.getOperands())
-        operands.push_back(fromBytes(cast<RankedTensorType>(operand.getType()), values[operand]));
+        operands.push_back(fromBytes(cast<RankedTensorType>(operand.getType()),
+                                     values[operand]));
       auto results = nn::evaluateOp(&op, operands);
       if (!results)
         return failure();
@@ -223,19 +245,24 @@ private:
       auto expected = nn::evaluateFunction(function, inputs);
       if (!expected)
         return failure();
-      bool isDouble = llvm::none_of(function.getArgumentTypes(), [](Type type) { return getElementTypeOrSelf(type).isF32(); });
+      bool isDouble = llvm::none_of(function.getArgumentTypes(), [](Type type) {
+        return getElementTypeOrSelf(type).isF32();
+      });
       double bound = isDouble ? 1e-11 : 2e-5;
       auto returned = outlined.getBody().front().getTerminator()->getOperands();
       for (auto [number, value] : llvm::enumerate(returned)) {
-        HostTensor got = fromBytes(cast<RankedTensorType>(value.getType()), values[value]);
+        HostTensor got =
+            fromBytes(cast<RankedTensorType>(value.getType()), values[value]);
         double error = deviation(got, (*expected)[number]);
         if (!(error <= bound))
-          return function.emitError() << "result " << number << " deviates from its reference by " << error << ", more than "
-                                      << bound;
+          return function.emitError()
+                 << "result " << number << " deviates from its reference by "
+                 << error << ", more than " << bound;
         worst = std::max(worst, error);
       }
     }
-    llvm::outs() << "@" << function.getName() << ": " << launches << " kernels agree\n";
+    llvm::outs() << "@" << function.getName() << ": " << launches
+                 << " kernels agree\n";
     llvm::outs().flush();
     return success();
   }

@@ -7,10 +7,12 @@
 
 namespace shardc::cpu {
 
-llvm::Expected<LoadedKernels> LoadedKernels::load(llvm::StringRef sharedObject) {
+llvm::Expected<LoadedKernels>
+LoadedKernels::load(llvm::StringRef sharedObject) {
   int file = memfd_create("kernels", MFD_CLOEXEC);
   if (file < 0)
-    return llvm::createStringError("cannot create a file in memory for the kernels");
+    return llvm::createStringError(
+        "cannot create a file in memory for the kernels");
   for (llvm::StringRef rest = sharedObject; !rest.empty();) {
     ssize_t written = write(file, rest.data(), rest.size());
     if (written <= 0) {
@@ -19,10 +21,12 @@ llvm::Expected<LoadedKernels> LoadedKernels::load(llvm::StringRef sharedObject) 
     }
     rest = rest.drop_front(written);
   }
-  void *handle = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
+  void *handle = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(),
+                        RTLD_NOW | RTLD_LOCAL);
   close(file);
   if (!handle)
-    return llvm::createStringError(std::string("cannot load the kernels: ") + dlerror());
+    return llvm::createStringError(std::string("cannot load the kernels: ") +
+                                   dlerror());
   return LoadedKernels(handle);
 }
 

@@ -9,12 +9,15 @@
 
 namespace shardc::cpu {
 
-using KernelFunction = void (*)(void *const *arguments, int64_t begin, int64_t end);
+using KernelFunction = void (*)(void *const *arguments, int64_t begin,
+                                int64_t end);
 
 class LoadedKernels {
 public:
   static llvm::Expected<LoadedKernels> load(llvm::StringRef sharedObject);
-  LoadedKernels(LoadedKernels &&other) : handle(other.handle) { other.handle = nullptr; }
+  LoadedKernels(LoadedKernels &&other) : handle(other.handle) {
+    other.handle = nullptr;
+  }
   LoadedKernels &operator=(LoadedKernels &&) = delete;
   ~LoadedKernels();
 

@@ -11,21 +11,28 @@ using namespace mlir;
 
 namespace shardc::kernels {
 
-static bool isSplat(nn::ConstantOp constant) { return isa<SplatElementsAttr>(constant.getValue()); }
+static bool isSplat(nn::ConstantOp constant) {
+  return isa<SplatElementsAttr>(constant.getValue());
+}
 
 bool isAbsorbed(Operation *op) {
   if (!op)
     return false;
   if (auto constant = dyn_cast<nn::ConstantOp>(op))
     return isSplat(constant);
-  return isa<nn::ReshapeOp, nn::BroadcastOp, nn::SliceOp, nn::TransposeOp>(op) && isa<nn::KernelBody>(op);
+  return isa<nn::ReshapeOp, nn::BroadcastOp, nn::SliceOp, nn::TransposeOp>(
+             op) &&
+         isa<nn::KernelBody>(op);
 }
 
-bool isGenerated(Operation *op) { return op && isa<nn::KernelBody>(op) && !isAbsorbed(op); }
+bool isGenerated(Operation *op) {
+  return op && isa<nn::KernelBody>(op) && !isAbsorbed(op);
+}
 
 bool forEachUser(Value value, llvm::function_ref<bool(Operation *)> visit) {
   return llvm::all_of(value.getUsers(), [&](Operation *user) {
-    return isAbsorbed(user) ? forEachUser(user->getResult(0), visit) : visit(user);
+    return isAbsorbed(user) ? forEachUser(user->getResult(0), visit)
+                            : visit(user);
   });
 }
 
@@ -42,7 +49,8 @@ namespace {
 /// Numbers the values of a group and writes down its ops.
 class Signature {
 public:
-  explicit Signature(const OpGroup &group) : group(group), members(group.begin(), group.end()), os(signature.key) {}
+  explicit Signature(const OpGroup &group)
+      : group(group), members(group.begin(), group.end()), os(signature.key) {}
 
   GroupSignature run() {
     for (Operation *op : group) {
@@ -52,7 +60,9 @@ public:
     }
     for (Operation *op : group)
       for (Value result : op->getResults())
-        if (!forEachUser(result, [&](Operation *user) { return members.contains(user); })) {
+        if (!forEachUser(result, [&](Operation *user) {
+              return members.contains(user);
+            })) {
           signature.outputs.push_back(result);
           os << "->" << numbers[result];
         }
@@ -95,17 +105,24 @@ private:
 };
 } // namespace
 
-GroupSignature signatureOf(const OpGroup &group) { return Signature(group).run(); }
+GroupSignature signatureOf(const OpGroup &group) {
+  return Signature(group).run();
+}
 
-static LogicalResult buildOp(OpBuilder &builder, Operation *op, IRMapping &values) {
-  if (auto constant = dyn_cast<nn::ConstantOp>(op); constant && isSplat(constant)) {
-    values.map(constant.getResult(), arith::ConstantOp::create(builder, op->getLoc(), cast<TypedAttr>(constant.getValue())));
+static LogicalResult buildOp(OpBuilder &builder, Operation *op,
+                             IRMapping &values) {
+  if (auto constant = dyn_cast<nn::ConstantOp>(op);
+      constant && isSplat(constant)) {
+    values.map(constant.getResult(),
+               arith::ConstantOp::create(builder, op->getLoc(),
+                                         cast<TypedAttr>(constant.getValue())));
     return success();
   }
   SmallVector<Value> operands, results;
   for (Value operand : op->getOperands()) {
     // Absorbed ops are built where they are first read.
-    if (!values.contains(operand) && failed(buildOp(builder, operand.getDefiningOp(), values)))
+    if (!values.contains(operand) &&
+        failed(buildOp(builder, operand.getDefiningOp(), values)))
       return failure();
     operands.push_back(values.lookup(operand));
   }
@@ -116,12 +133,13 @@ static LogicalResult buildOp(OpBuilder &builder, Operation *op, IRMapping &value
   return success();
 }
 
-FailureOr<func::FuncOp> buildKernelFunction(const OpGroup &group, const GroupSignature &signature, ModuleOp module,
-                                            StringRef name) {
+FailureOr<func::FuncOp> buildKernelFunction(const OpGroup &group,
+                                            const GroupSignature &signature,
+                                            ModuleOp module, StringRef name) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   Location loc = builder.getUnknownLoc();
-  auto type =
-      builder.getFunctionType(ValueRange(signature.inputs).getTypes(), ValueRange(signature.outputs).getTypes());
+  auto type = builder.getFunctionType(ValueRange(signature.inputs).getTypes(),
+                                      ValueRange(signature.outputs).getTypes());
   auto function = func::FuncOp::create(builder, loc, name, type);
   builder.setInsertionPointToStart(function.addEntryBlock());
   IRMapping values;

@@ -7,18 +7,22 @@
 
 namespace shardc::kernels {
 
-/// Ops that become one kernel, in program order; the kernel runs at the place of the last.
+/// Ops that become one kernel, in program order; the kernel runs at the place
+/// of the last.
 using OpGroup = llvm::SmallVector<mlir::Operation *, 4>;
 
-/// Whether `op` only says where elements lie, or that they are all equal: every kernel that reads its result takes a copy
-/// of it, and it has no kernel of its own: for other readers it is a view.
+/// Whether `op` only says where elements lie, or that they are all equal: every
+/// kernel that reads its result takes a copy of it, and it has no kernel of its
+/// own: for other readers it is a view.
 bool isAbsorbed(mlir::Operation *op);
 
 /// Whether `op` is generated code.
 bool isGenerated(mlir::Operation *op);
 
-/// Calls `visit` for every op that uses `value`, looking through absorbed ops; stops where `visit` returns false.
-bool forEachUser(mlir::Value value, llvm::function_ref<bool(mlir::Operation *)> visit);
+/// Calls `visit` for every op that uses `value`, looking through absorbed ops;
+/// stops where `visit` returns false.
+bool forEachUser(mlir::Value value,
+                 llvm::function_ref<bool(mlir::Operation *)> visit);
 
 /// What `value` is made of, looking through absorbed ops.
 mlir::Value throughAbsorbed(mlir::Value value);
@@ -32,8 +36,9 @@ struct GroupSignature {
 GroupSignature signatureOf(const OpGroup &group);
 
 /// Appends the group's function to `module`.
-llvm::FailureOr<mlir::func::FuncOp> buildKernelFunction(const OpGroup &group, const GroupSignature &signature,
-                                                        mlir::ModuleOp module, llvm::StringRef name);
+llvm::FailureOr<mlir::func::FuncOp>
+buildKernelFunction(const OpGroup &group, const GroupSignature &signature,
+                    mlir::ModuleOp module, llvm::StringRef name);
 
 } // namespace shardc::kernels
 

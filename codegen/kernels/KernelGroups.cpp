@@ -1,4 +1,5 @@
-// Greedy grouping in program order: an op joins the groups of its producers while they are open.
+// Greedy grouping in program order: an op joins the groups of its producers
+// while they are open.
 #include "codegen/kernels/KernelGroups.h"
 
 #include "frontend/nn/NN.h"
@@ -11,14 +12,17 @@ using namespace mlir;
 
 namespace shardc::kernels {
 
-// A group that waits across more library calls than this would keep its inputs alive for too long.
+// A group that waits across more library calls than this would keep its inputs
+// alive for too long.
 constexpr int64_t mostCallsAcross = 4;
 // Kernels stay small enough to compile fast.
 constexpr size_t mostOps = 16;
 // Recomputed for every row that reads it: only a few ops.
 constexpr size_t mostRecomputedOps = 4;
 
-static int64_t elementsOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getNumElements(); }
+static int64_t elementsOf(Value tensor) {
+  return cast<RankedTensorType>(tensor.getType()).getNumElements();
+}
 
 std::optional<KernelSpace> KernelSpaces::of(Operation *op) {
   KernelSpace space;
@@ -39,9 +43,11 @@ std::optional<KernelSpace> KernelSpaces::of(Operation *op) {
   llvm::SetVector<Value> inputs(op->operand_begin(), op->operand_end());
   signature.inputs = inputs.takeVector();
   OwningOpRef<ModuleOp> scratch = ModuleOp::create(op->getLoc());
-  FailureOr<func::FuncOp> function = buildKernelFunction({op}, signature, *scratch, "kernel");
+  FailureOr<func::FuncOp> function =
+      buildKernelFunction({op}, signature, *scratch, "kernel");
   std::string why;
-  std::optional<KernelPlan> plan = succeeded(function) ? planKernel(*function, why) : std::nullopt;
+  std::optional<KernelPlan> plan =
+      succeeded(function) ? planKernel(*function, why) : std::nullopt;
   if (!plan)
     return std::nullopt;
   space.kind = plan->kind;
@@ -80,7 +86,9 @@ public:
     for (auto &group : groups)
       if (!group->ops.empty())
         order.push_back(group.get());
-    llvm::sort(order, [](Group *a, Group *b) { return a->ops.back()->isBeforeInBlock(b->ops.back()); });
+    llvm::sort(order, [](Group *a, Group *b) {
+      return a->ops.back()->isBeforeInBlock(b->ops.back());
+    });
     for (Group *group : order)
       result.push_back(std::move(group->ops));
     return result;
@@ -125,7 +133,9 @@ private:
         producers.insert(group);
     Group *home = nullptr;
     for (Group *producer : producers) {
-      if (!space || !producer->open || calls - producer->calls > mostCallsAcross || crossesTranspose(op, producer))
+      if (!space || !producer->open ||
+          calls - producer->calls > mostCallsAcross ||
+          crossesTranspose(op, producer))
         continue;
       std::optional<KernelSpace> joined = join(*producer, op, *space);
       if (!joined)
@@ -163,7 +173,9 @@ private:
       home->ops.push_back(op);
       groupOfOp[op] = home;
     }
-    llvm::sort(home->ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    llvm::sort(home->ops, [](Operation *a, Operation *b) {
+      return a->isBeforeInBlock(b);
+    });
     other->ops.clear();
     other->open = false;
   }
@@ -172,7 +184,9 @@ private:
   bool onlyFeeds(const Group &group, Operation *op) {
     return llvm::all_of(group.ops, [&](Operation *member) {
       return llvm::all_of(member->getResults(), [&](Value result) {
-        return forEachUser(result, [&](Operation *user) { return user == op || groupOfOp.lookup(user) == &group; });
+        return forEachUser(result, [&](Operation *user) {
+          return user == op || groupOfOp.lookup(user) == &group;
+        });
       });
     });
   }
@@ -181,32 +195,43 @@ private:
   bool crossesTranspose(Operation *op, Group *producer) {
     return llvm::any_of(op->getOperands(), [&](Value operand) {
       bool transposed = false;
-      for (Operation *def = operand.getDefiningOp(); isAbsorbed(def) && def->getNumOperands();
+      for (Operation *def = operand.getDefiningOp();
+           isAbsorbed(def) && def->getNumOperands();
            def = def->getOperand(0).getDefiningOp())
-        transposed |= isa<nn::TransposeOp>(def) || (isa<nn::SliceOp>(def) && producer->space.kind != Elements);
+        transposed |=
+            isa<nn::TransposeOp>(def) ||
+            (isa<nn::SliceOp>(def) && producer->space.kind != Elements);
       return transposed && groupOf(operand) == producer;
     });
   }
 
   /// The group's space with `op` in it, if they fit.
-  std::optional<KernelSpace> join(const Group &group, Operation *op, const KernelSpace &space) {
+  std::optional<KernelSpace> join(const Group &group, Operation *op,
+                                  const KernelSpace &space) {
     const KernelSpace &mine = group.space;
     if (group.ops.size() >= mostOps)
       return std::nullopt;
     auto same = [&] {
-      return mine.kind == space.kind && mine.pieces == space.pieces && mine.steps == space.steps && mine.lanes == space.lanes;
+      return mine.kind == space.kind && mine.pieces == space.pieces &&
+             mine.steps == space.steps && mine.lanes == space.lanes;
     };
     if (mine.kind == Elements && space.kind == Elements) {
       if (!space.elementwise)
-        return onlyFeeds(group, op) && group.ops.size() <= mostRecomputedOps ? std::optional(space) : std::nullopt;
+        return onlyFeeds(group, op) && group.ops.size() <= mostRecomputedOps
+                   ? std::optional(space)
+                   : std::nullopt;
       if (mine.elements == space.elements)
         return mine;
-      bool inlined = mine.elements < space.elements && group.ops.size() <= mostRecomputedOps && onlyFeeds(group, op);
+      bool inlined = mine.elements < space.elements &&
+                     group.ops.size() <= mostRecomputedOps &&
+                     onlyFeeds(group, op);
       return inlined ? std::optional(space) : std::nullopt;
     }
     if (mine.kind == Elements && space.kind == Rows) {
-      bool isRow = mine.elements == space.elements || mine.elements == space.pieces;
-      bool inlined = group.ops.size() <= mostRecomputedOps && onlyFeeds(group, op);
+      bool isRow =
+          mine.elements == space.elements || mine.elements == space.pieces;
+      bool inlined =
+          group.ops.size() <= mostRecomputedOps && onlyFeeds(group, op);
       return isRow || inlined ? std::optional(space) : std::nullopt;
     }
     if (mine.kind == Elements)
@@ -214,31 +239,42 @@ private:
     if (space.kind != Elements)
       return same() ? std::optional(mine) : std::nullopt;
     if (mine.steps != 1 || mine.kind == Columns)
-      return space.elementwise && space.elements == mine.pieces * (mine.kind == Columns ? mine.lanes : 1) ? std::optional(mine)
-                                                                                                          : std::nullopt;
-    return space.elementwise && (space.elements == mine.elements || space.elements == mine.pieces) ? std::optional(mine)
-                                                                                                   : std::nullopt;
+      return space.elementwise &&
+                     space.elements ==
+                         mine.pieces * (mine.kind == Columns ? mine.lanes : 1)
+                 ? std::optional(mine)
+                 : std::nullopt;
+    return space.elementwise && (space.elements == mine.elements ||
+                                 space.elements == mine.pieces)
+               ? std::optional(mine)
+               : std::nullopt;
   }
 
   /// The space of two producers of `op` in one kernel with it.
-  std::optional<KernelSpace> merge(const Group &home, const Group &other, Operation *op, const KernelSpace &space) {
+  std::optional<KernelSpace> merge(const Group &home, const Group &other,
+                                   Operation *op, const KernelSpace &space) {
     if (home.ops.size() + other.ops.size() >= mostOps)
       return std::nullopt;
-    std::optional<KernelSpace> a = join(home, op, space), b = join(other, op, space);
+    std::optional<KernelSpace> a = join(home, op, space),
+                               b = join(other, op, space);
     if (!a || !b)
       return std::nullopt;
     if (a->kind == Elements)
       return a->elements == b->elements ? b : std::nullopt;
     if (b->kind == Elements)
-      return b->elements == a->elements || b->elements == a->pieces ? a : std::nullopt;
-    bool same = a->kind == b->kind && a->pieces == b->pieces && a->steps == b->steps && a->lanes == b->lanes;
+      return b->elements == a->elements || b->elements == a->pieces
+                 ? a
+                 : std::nullopt;
+    bool same = a->kind == b->kind && a->pieces == b->pieces &&
+                a->steps == b->steps && a->lanes == b->lanes;
     return same ? a : std::nullopt;
   }
 
   /// An open group just before `op` that reads one of its tensors.
   Group *neighbour(Operation *op, const KernelSpace &space) {
     Group *last = groups.empty() ? nullptr : groups.back().get();
-    if (!last || last->ops.empty() || !last->open || last->calls != calls || last->space.elements != space.elements)
+    if (!last || last->ops.empty() || !last->open || last->calls != calls ||
+        last->space.elements != space.elements)
       return nullptr;
     for (Operation *member : last->ops)
       for (Value theirs : member->getOperands())
@@ -261,6 +297,8 @@ private:
 
 } // namespace
 
-SmallVector<OpGroup> groupKernels(Block &block, KernelSpaces &spaces) { return Grouper(block, spaces).run(); }
+SmallVector<OpGroup> groupKernels(Block &block, KernelSpaces &spaces) {
+  return Grouper(block, spaces).run();
+}
 
 } // namespace shardc::kernels

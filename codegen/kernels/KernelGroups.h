@@ -12,7 +12,8 @@ namespace shardc::kernels {
 /// The iteration space of an op or a group.
 struct KernelSpace {
   KernelPlan::Kind kind = KernelPlan::Kind::Elements;
-  /// Elements: of a result. Rows: pieces x lanes. Columns: pieces x steps x lanes.
+  /// Elements: of a result. Rows: pieces x lanes. Columns: pieces x steps x
+  /// lanes.
   int64_t elements = 0;
   int64_t pieces = 1, steps = 1, lanes = 1;
   /// Whether results are the operands' elements at the same place.
@@ -29,10 +30,12 @@ private:
   llvm::StringMap<std::optional<KernelSpace>> known;
 };
 
-/// Groups the generated ops of a straight-line block. Every generated op is in one group; groups are in the order of their
-/// last ops, where each of them can run: all it reads is there, nothing it reads has been released, and what it computes
-/// is not needed before.
-llvm::SmallVector<OpGroup> groupKernels(mlir::Block &block, KernelSpaces &spaces);
+/// Groups the generated ops of a straight-line block. Every generated op is in
+/// one group; groups are in the order of their last ops, where each of them can
+/// run: all it reads is there, nothing it reads has been released, and what it
+/// computes is not needed before.
+llvm::SmallVector<OpGroup> groupKernels(mlir::Block &block,
+                                        KernelSpaces &spaces);
 
 } // namespace shardc::kernels
 
