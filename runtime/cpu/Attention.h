@@ -15,8 +15,8 @@ class ThreadPool;
 namespace shardc::runtime::cpu {
 
 /// Rows of queries and of keys in a block.
-constexpr int64_t queryBlock = 128;
-constexpr int64_t keyBlock = 256;
+constexpr int64_t queryBlock = 64;
+constexpr int64_t keyBlock = 128;
 
 /// query [B, Sq, H, D], key [B, Sk, G, D], value [B, Sk, G, E], any strides
 /// with a contiguous last dim; G divides H.
