@@ -4,6 +4,34 @@
 #define SHARDC_PASSES_PASSES_TD
 include "mlir/Pass/PassBase.td"
 
+def NNRaise : Pass<"nn-raise", "::mlir::ModuleOp"> {
+  let summary = "recognises what exporters decomposed: linear, norms, activations, rope, attention, embedding";
+  let description = [{
+    Needs: @model as the import phase leaves it: nn ops of static shape, shape and mask arithmetic folded.
+
+    Before:
+    ```mlir
+    %1 = nn.transpose %q array<i64: 0, 2, 1, 3> : (tensor<4x128x4x16xf32>) -> tensor<4x4x128x16xf32>
+    %2 = nn.matmul %1, %k {transpose_rhs} : ... -> tensor<4x4x128x128xf32>
+    %3 = nn.mul %2, %quarter : tensor<4x4x128x128xf32>
+    %4 = nn.add %3, %mask : tensor<4x4x128x128xf32>      // 0 below the diagonal, -3.4e38 above
+    %5 = nn.softmax %4 : tensor<4x4x128x128xf32>
+    %6 = nn.matmul %5, %v : ... -> tensor<4x4x128x16xf32>
+    ```
+
+    After:
+    ```mlir
+    %result, %log_sum_exp = nn.attention %q, %k, %v {causal, scale = 2.5e-01} : ...
+    ```
+    Patterns match by meaning: operands in any order, constants up to float32 rounding, layouts through any chain of views.
+    First what is local (norms, activations, rope, linear, gathers), then attention with its masks, then transposes move
+    down and slices up until they cancel. What is not recognised stays as it is: plain nn ops always work.
+
+    Why here: differentiation, sharding and kernels are simpler and faster on few composite ops; the loss is attached
+    afterwards, so that it meets the head as one linear.
+  }];
+}
+
 def FSDPFormUnits : Pass<"fsdp-form-units", "::mlir::ModuleOp"> {
   let summary = "picks the sharding units and lays out the flat buffer of each";
   let description = [{
