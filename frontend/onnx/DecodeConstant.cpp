@@ -15,7 +15,8 @@ namespace {
 LogicalResult constant(NodeContext &context) {
   Builder &builder = context.emit.attributes();
   if (const auto *tensor = context.attribute("value")) {
-    llvm::Expected<HostTensor> value = hostTensor(builder.getContext(), tensor->t());
+    llvm::Expected<HostTensor> value =
+        hostTensor(builder.getContext(), tensor->t());
     if (!value)
       return context.error("its value " + llvm::toString(value.takeError()));
     context.set(0, *value);
@@ -26,8 +27,11 @@ LogicalResult constant(NodeContext &context) {
   } else if (const auto *number = context.attribute("value_float")) {
     context.set(0, context.emit.scalar(builder.getF32Type(), number->f()));
   } else if (const auto *numbers = context.attribute("value_floats")) {
-    auto type = RankedTensorType::get({numbers->floats_size()}, builder.getF32Type());
-    context.set(0, HostTensor::floats(type, HostTensor::Floats(numbers->floats().begin(), numbers->floats().end())));
+    auto type =
+        RankedTensorType::get({numbers->floats_size()}, builder.getF32Type());
+    context.set(0, HostTensor::floats(
+                       type, HostTensor::Floats(numbers->floats().begin(),
+                                                numbers->floats().end())));
   } else {
     return context.error("only tensor, int and float values are supported");
   }
@@ -37,15 +41,20 @@ LogicalResult constant(NodeContext &context) {
 /// Shape, with the part [start, end) since opset 15.
 LogicalResult shape(NodeContext &context) {
   int64_t rank = context.input(0).rank();
-  auto clamp = [&](int64_t value) { return std::clamp<int64_t>(value < 0 ? value + rank : value, 0, rank); };
-  int64_t start = clamp(context.intAttribute("start", 0)), end = clamp(context.intAttribute("end", rank));
+  auto clamp = [&](int64_t value) {
+    return std::clamp<int64_t>(value < 0 ? value + rank : value, 0, rank);
+  };
+  int64_t start = clamp(context.intAttribute("start", 0)),
+          end = clamp(context.intAttribute("end", rank));
   ArrayRef<int64_t> dims = context.input(0).shape();
-  context.set(0, context.emit.ints(start < end ? dims.slice(start, end - start) : ArrayRef<int64_t>()));
+  context.set(0, context.emit.ints(start < end ? dims.slice(start, end - start)
+                                               : ArrayRef<int64_t>()));
   return success();
 }
 
 LogicalResult size(NodeContext &context) {
-  context.set(0, context.emit.integer(context.input(0).type().getNumElements()));
+  context.set(0,
+              context.emit.integer(context.input(0).type().getNumElements()));
   return success();
 }
 
@@ -56,7 +65,8 @@ LogicalResult constantOfShape(NodeContext &context) {
   Builder &builder = context.emit.attributes();
   Operand value = context.emit.scalar(builder.getF32Type(), 0);
   if (const auto *attribute = context.attribute("value")) {
-    llvm::Expected<HostTensor> given = hostTensor(builder.getContext(), attribute->t());
+    llvm::Expected<HostTensor> given =
+        hostTensor(builder.getContext(), attribute->t());
     if (!given)
       return context.error("its value " + llvm::toString(given.takeError()));
     if (given->elements() != 1)
@@ -78,10 +88,13 @@ LogicalResult range(NodeContext &context) {
     bounds[i] = *bound;
   }
   auto [start, limit, delta] = bounds;
-  double count = delta == 0 ? NAN : std::max(0.0, std::ceil((limit - start) / delta));
+  double count =
+      delta == 0 ? NAN : std::max(0.0, std::ceil((limit - start) / delta));
   if (!(count <= double(Emitter::maxElements)))
-    return context.error("its step is 0 or it has more than " + Twine(Emitter::maxElements) + " elements");
-  auto type = context.emit.typeOf({int64_t(count)}, context.input(0).elementType());
+    return context.error("its step is 0 or it has more than " +
+                         Twine(Emitter::maxElements) + " elements");
+  auto type =
+      context.emit.typeOf({int64_t(count)}, context.input(0).elementType());
   if (context.input(0).isFloat()) {
     HostTensor::Floats values;
     for (int64_t i = 0; i < int64_t(count); ++i)
@@ -89,7 +102,8 @@ LogicalResult range(NodeContext &context) {
     context.set(0, HostTensor::floats(type, std::move(values)));
     return success();
   }
-  int64_t first = context.input(0).host().intAt(int64_t(0)), step = context.input(2).host().intAt(int64_t(0));
+  int64_t first = context.input(0).host().intAt(int64_t(0)),
+          step = context.input(2).host().intAt(int64_t(0));
   HostTensor::Ints values;
   for (int64_t i = 0; i < int64_t(count); ++i)
     values.push_back(first + i * step);
@@ -106,21 +120,28 @@ LogicalResult eyeLike(NodeContext &context) {
   Type element = like.elementType();
   if (const auto *dtype = context.attribute("dtype"))
     if (!(element = elementType(emit.attributes().getContext(), dtype->i())))
-      return context.error("data type " + dtypeName(dtype->i()) + " is not supported");
-  Operand rows = emit.iota(like.shape()[0], 0, 2), columns = emit.iota(like.shape()[1], 1, 2);
-  Operand diagonal = emit.binary<nn::AddOp>(rows, emit.integer(context.intAttribute("k", 0)));
-  context.set(0, emit.cast(emit.compare(nn::CompareKind::eq, diagonal, columns), element));
+      return context.error("data type " + dtypeName(dtype->i()) +
+                           " is not supported");
+  Operand rows = emit.iota(like.shape()[0], 0, 2),
+          columns = emit.iota(like.shape()[1], 1, 2);
+  Operand diagonal =
+      emit.binary<nn::AddOp>(rows, emit.integer(context.intAttribute("k", 0)));
+  context.set(0, emit.cast(emit.compare(nn::CompareKind::eq, diagonal, columns),
+                           element));
   return success();
 }
 
-/// Positions of the elements that are not zero, as [rank, count]; their number must be known.
+/// Positions of the elements that are not zero, as [rank, count]; their number
+/// must be known.
 LogicalResult nonZero(NodeContext &context) {
   const Operand &input = context.input(0);
   if (!input.isConstant())
-    return context.error("expects its input to be known at compile time: the shape of its result depends on it");
+    return context.error("expects its input to be known at compile time: the "
+                         "shape of its result depends on it");
   const HostTensor &host = input.host();
   if (host.elements() > Emitter::maxElements)
-    return context.error("has more than " + Twine(Emitter::maxElements) + " elements to look at");
+    return context.error("has more than " + Twine(Emitter::maxElements) +
+                         " elements to look at");
   int64_t rank = std::max<int64_t>(input.rank(), 1);
   std::vector<HostTensor::Ints> positions(rank);
   for (int64_t linear = 0; linear < host.elements(); ++linear) {
@@ -138,7 +159,10 @@ LogicalResult nonZero(NodeContext &context) {
   HostTensor::Ints values;
   for (HostTensor::Ints &row : positions)
     llvm::append_range(values, row);
-  context.set(0, HostTensor::ints(context.emit.typeOf({rank, count}, context.emit.attributes().getI64Type()), std::move(values)));
+  context.set(0, HostTensor::ints(
+                     context.emit.typeOf(
+                         {rank, count}, context.emit.attributes().getI64Type()),
+                     std::move(values)));
   return success();
 }
 

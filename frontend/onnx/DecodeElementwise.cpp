@@ -18,7 +18,8 @@ template <typename Op> LogicalResult unaryFloat(NodeContext &context) {
 }
 
 template <typename Op> LogicalResult binary(NodeContext &context) {
-  if (failed(context.sameElementType(0, 1)) || failed(context.broadcastShape(context.allInputs())))
+  if (failed(context.sameElementType(0, 1)) ||
+      failed(context.broadcastShape(context.allInputs())))
     return failure();
   context.set(0, context.emit.binary<Op>(context.input(0), context.input(1)));
   return success();
@@ -32,7 +33,8 @@ template <typename Op> LogicalResult logical(NodeContext &context) {
 
 /// Sum, Max, Min: any number of inputs, combined from the left.
 template <typename Op> LogicalResult variadic(NodeContext &context) {
-  if (failed(context.sameElementType(0, context.inputCount() - 1)) || failed(context.broadcastShape(context.allInputs())))
+  if (failed(context.sameElementType(0, context.inputCount() - 1)) ||
+      failed(context.broadcastShape(context.allInputs())))
     return failure();
   Operand result = context.input(0);
   for (size_t i = 1; i < context.inputCount(); ++i)
@@ -45,15 +47,18 @@ LogicalResult mean(NodeContext &context) {
   if (failed(context.expectFloat(0)) || failed(variadic<nn::AddOp>(context)))
     return failure();
   Operand sum = context.results()[0];
-  Operand count = context.emit.scalar(sum.elementType(), double(context.inputCount()));
+  Operand count =
+      context.emit.scalar(sum.elementType(), double(context.inputCount()));
   context.set(0, context.emit.binary<nn::DivOp>(sum, count));
   return success();
 }
 
 template <nn::CompareKind kind> LogicalResult compare(NodeContext &context) {
-  if (failed(context.sameElementType(0, 1)) || failed(context.broadcastShape(context.allInputs())))
+  if (failed(context.sameElementType(0, 1)) ||
+      failed(context.broadcastShape(context.allInputs())))
     return failure();
-  context.set(0, context.emit.compare(kind, context.input(0), context.input(1)));
+  context.set(0,
+              context.emit.compare(kind, context.input(0), context.input(1)));
   return success();
 }
 
@@ -69,11 +74,13 @@ LogicalResult power(NodeContext &context) {
     return failure();
   Operand exponent = context.input(1), base = context.input(0);
   if (!base.isFloat() && exponent.isFloat()) {
-    Operand real = context.emit.binary<nn::PowOp>(context.emit.cast(base, exponent.elementType()), exponent);
+    Operand real = context.emit.binary<nn::PowOp>(
+        context.emit.cast(base, exponent.elementType()), exponent);
     context.set(0, context.emit.cast(real, base.elementType()));
     return success();
   }
-  context.set(0, context.emit.binary<nn::PowOp>(base, context.emit.cast(exponent, base.elementType())));
+  context.set(0, context.emit.binary<nn::PowOp>(
+                     base, context.emit.cast(exponent, base.elementType())));
   return success();
 }
 
@@ -90,18 +97,22 @@ LogicalResult modulo(NodeContext &context) {
   if (fmod)
     attributes.push_back(context.emit.flag("fmod"));
   Emitter &emit = context.emit;
-  context.set(0, emit.emit<nn::ModOp>(emit.typeOf(*shape, context.input(0).elementType()),
-                                      {emit.broadcast(context.input(0), *shape), emit.broadcast(context.input(1), *shape)},
-                                      attributes));
+  context.set(0, emit.emit<nn::ModOp>(
+                     emit.typeOf(*shape, context.input(0).elementType()),
+                     {emit.broadcast(context.input(0), *shape),
+                      emit.broadcast(context.input(1), *shape)},
+                     attributes));
   return success();
 }
 
 LogicalResult where(NodeContext &context) {
   if (!context.input(0).elementType().isInteger(1))
     return context.error("expects its condition to be bool");
-  if (failed(context.sameElementType(1, 2)) || failed(context.broadcastShape(context.allInputs())))
+  if (failed(context.sameElementType(1, 2)) ||
+      failed(context.broadcastShape(context.allInputs())))
     return failure();
-  context.set(0, context.emit.select(context.input(0), context.input(1), context.input(2)));
+  context.set(0, context.emit.select(context.input(0), context.input(1),
+                                     context.input(2)));
   return success();
 }
 
@@ -110,13 +121,15 @@ LogicalResult cast(NodeContext &context) {
   Type element = elementType(context.emit.attributes().getContext(), dtype);
   if (!element)
     return context.error("cast to " + dtypeName(dtype) +
-                         " is not supported; supported are float, double, float16, bfloat16, int64, int32, int8, uint8, bool");
+                         " is not supported; supported are float, double, "
+                         "float16, bfloat16, int64, int32, int8, uint8, bool");
   context.set(0, context.emit.cast(context.input(0), element));
   return success();
 }
 
 LogicalResult castLike(NodeContext &context) {
-  context.set(0, context.emit.cast(context.input(0), context.input(1).elementType()));
+  context.set(
+      0, context.emit.cast(context.input(0), context.input(1).elementType()));
   return success();
 }
 
@@ -124,8 +137,10 @@ LogicalResult isNan(NodeContext &context) {
   if (failed(context.expectFloat(0)))
     return failure();
   Emitter &emit = context.emit;
-  context.set(0, emit.emit<nn::IsNanOp>(emit.typeOf(context.input(0).shape(), emit.attributes().getI1Type()),
-                                        {context.input(0)}));
+  context.set(0,
+              emit.emit<nn::IsNanOp>(emit.typeOf(context.input(0).shape(),
+                                                 emit.attributes().getI1Type()),
+                                     {context.input(0)}));
   return success();
 }
 
@@ -135,10 +150,13 @@ LogicalResult clip(NodeContext &context) {
   for (size_t bound : {1, 2}) {
     if (!context.has(bound))
       continue;
-    if (context.input(bound).elementType() != result.elementType() || context.input(bound).type().getNumElements() != 1)
-      return context.error("expects its bounds to be scalars of the input's type");
+    if (context.input(bound).elementType() != result.elementType() ||
+        context.input(bound).type().getNumElements() != 1)
+      return context.error(
+          "expects its bounds to be scalars of the input's type");
     Operand limit = context.emit.reshape(context.input(bound), {});
-    result = bound == 1 ? context.emit.binary<nn::MaxOp>(result, limit) : context.emit.binary<nn::MinOp>(result, limit);
+    result = bound == 1 ? context.emit.binary<nn::MaxOp>(result, limit)
+                        : context.emit.binary<nn::MinOp>(result, limit);
   }
   context.set(0, result);
   return success();
@@ -148,8 +166,9 @@ LogicalResult sign(NodeContext &context) {
   Operand x = context.input(0), zero = context.emit.scalar(x.elementType(), 0);
   Operand positive = context.emit.compare(nn::CompareKind::gt, x, zero);
   Operand negative = context.emit.compare(nn::CompareKind::lt, x, zero);
-  context.set(0, context.emit.binary<nn::SubOp>(context.emit.cast(positive, x.elementType()),
-                                                context.emit.cast(negative, x.elementType())));
+  context.set(0, context.emit.binary<nn::SubOp>(
+                     context.emit.cast(positive, x.elementType()),
+                     context.emit.cast(negative, x.elementType())));
   return success();
 }
 
@@ -175,11 +194,13 @@ LogicalResult dropout(NodeContext &context) {
     ratio = *given;
   }
   if (training && ratio != 0)
-    return context.error("dropout in training mode with ratio " + std::to_string(ratio) +
-                         " is not supported yet; export the model in eval mode or with ratio 0");
+    return context.error(
+        "dropout in training mode with ratio " + std::to_string(ratio) +
+        " is not supported yet; export the model in eval mode or with ratio 0");
   context.set(0, context.input(0));
   Builder &builder = context.emit.attributes();
-  context.set(1, context.emit.splat(context.input(0).shape(), builder.getI1Type(), 1));
+  context.set(
+      1, context.emit.splat(context.input(0).shape(), builder.getI1Type(), 1));
   return success();
 }
 

@@ -9,20 +9,24 @@ namespace {
 
 using Reduce = Operand (*)(Emitter &, const Operand &, ArrayRef<int64_t>);
 
-template <typename Op> Operand plain(Emitter &emit, const Operand &input, ArrayRef<int64_t> dims) {
+template <typename Op>
+Operand plain(Emitter &emit, const Operand &input, ArrayRef<int64_t> dims) {
   return emit.reduce<Op>(input, dims);
 }
 
 /// Largest or smallest, of bools too (opset 20).
-template <typename Op> Operand extremum(Emitter &emit, const Operand &input, ArrayRef<int64_t> dims) {
+template <typename Op>
+Operand extremum(Emitter &emit, const Operand &input, ArrayRef<int64_t> dims) {
   if (!input.elementType().isInteger(1))
     return emit.reduce<Op>(input, dims);
   Operand wide = emit.cast(input, emit.attributes().getI32Type());
   return emit.cast(emit.reduce<Op>(wide, dims), input.elementType());
 }
 
-Operand sumOfSquares(Emitter &emit, const Operand &input, ArrayRef<int64_t> dims) {
-  return emit.reduce<nn::ReduceSumOp>(emit.binary<nn::MulOp>(input, input), dims);
+Operand sumOfSquares(Emitter &emit, const Operand &input,
+                     ArrayRef<int64_t> dims) {
+  return emit.reduce<nn::ReduceSumOp>(emit.binary<nn::MulOp>(input, input),
+                                      dims);
 }
 
 Operand l1(Emitter &emit, const Operand &input, ArrayRef<int64_t> dims) {
@@ -39,12 +43,15 @@ Operand logSum(Emitter &emit, const Operand &input, ArrayRef<int64_t> dims) {
 
 Operand logSumExp(Emitter &emit, const Operand &input, ArrayRef<int64_t> dims) {
   Operand largest = emit.reduce<nn::ReduceMaxOp>(input, dims);
-  Operand shifted = emit.unary<nn::ExpOp>(emit.binary<nn::SubOp>(input, largest));
+  Operand shifted =
+      emit.unary<nn::ExpOp>(emit.binary<nn::SubOp>(input, largest));
   return emit.binary<nn::AddOp>(logSum(emit, shifted, dims), largest);
 }
 
-/// Axes are an attribute first, and an input since opset 13 (ReduceSum) or 18 (the others).
-template <Reduce reduce, bool floatOnly> LogicalResult decode(NodeContext &context) {
+/// Axes are an attribute first, and an input since opset 13 (ReduceSum) or 18
+/// (the others).
+template <Reduce reduce, bool floatOnly>
+LogicalResult decode(NodeContext &context) {
   const Operand &input = context.input(0);
   if (floatOnly && failed(context.expectFloat(0)))
     return failure();

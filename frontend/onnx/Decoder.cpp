@@ -1,4 +1,5 @@
-// What decoders share: access to a node's inputs and attributes, its errors, and the table.
+// What decoders share: access to a node's inputs and attributes, its errors,
+// and the table.
 #include "frontend/onnx/Decoder.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -43,28 +44,35 @@ Type shardc::onnx::elementType(MLIRContext *context, int dtype) {
 
 static llvm::Error unsupportedType(int dtype) {
   return makeError("data type " + dtypeName(dtype) +
-                   " is not supported; supported are float, double, float16, bfloat16, int64, int32, int8, uint8 and bool");
+                   " is not supported; supported are float, double, float16, "
+                   "bfloat16, int64, int32, int8, uint8 and bool");
 }
 
 /// A 16-bit float's value.
 static double halfValue(int dtype, uint16_t bits) {
-  const llvm::fltSemantics &semantics =
-      dtype == TensorProto::FLOAT16 ? llvm::APFloat::IEEEhalf() : llvm::APFloat::BFloat();
+  const llvm::fltSemantics &semantics = dtype == TensorProto::FLOAT16
+                                            ? llvm::APFloat::IEEEhalf()
+                                            : llvm::APFloat::BFloat();
   return llvm::APFloat(semantics, llvm::APInt(16, bits)).convertToDouble();
 }
 
-llvm::Expected<HostTensor> shardc::onnx::hostTensor(MLIRContext *context, int dtype, ArrayRef<int64_t> dims, StringRef bytes) {
+llvm::Expected<HostTensor> shardc::onnx::hostTensor(MLIRContext *context,
+                                                    int dtype,
+                                                    ArrayRef<int64_t> dims,
+                                                    StringRef bytes) {
   Type element = elementType(context, dtype);
   if (!element)
     return unsupportedType(dtype);
   int64_t width = elementBytes(dtype), elements = bytes.size() / width;
   auto type = RankedTensorType::get(dims, element);
   if (type.getNumElements() * width != int64_t(bytes.size()))
-    return makeError("has " + Twine(bytes.size()) + " bytes of data, its shape needs " +
+    return makeError("has " + Twine(bytes.size()) +
+                     " bytes of data, its shape needs " +
                      Twine(type.getNumElements() * width));
   HostTensor::Floats floats;
   HostTensor::Ints ints;
-  (isa<FloatType>(element) ? (void)floats.reserve(elements) : (void)ints.reserve(elements));
+  (isa<FloatType>(element) ? (void)floats.reserve(elements)
+                           : (void)ints.reserve(elements));
   for (const char *at = bytes.begin(); at != bytes.end(); at += width) {
     using namespace llvm::support::endian;
     switch (dtype) {
@@ -95,10 +103,12 @@ llvm::Expected<HostTensor> shardc::onnx::hostTensor(MLIRContext *context, int dt
       break;
     }
   }
-  return isa<FloatType>(element) ? HostTensor::floats(type, std::move(floats)) : HostTensor::ints(type, std::move(ints));
+  return isa<FloatType>(element) ? HostTensor::floats(type, std::move(floats))
+                                 : HostTensor::ints(type, std::move(ints));
 }
 
-llvm::Expected<HostTensor> shardc::onnx::hostTensor(MLIRContext *context, const TensorProto &tensor) {
+llvm::Expected<HostTensor> shardc::onnx::hostTensor(MLIRContext *context,
+                                                    const TensorProto &tensor) {
   int dtype = tensor.data_type();
   Type element = elementType(context, dtype);
   if (!element)
@@ -107,8 +117,10 @@ llvm::Expected<HostTensor> shardc::onnx::hostTensor(MLIRContext *context, const 
     return makeError("external data is supported for initializers only");
   int64_t elements = 1;
   for (int64_t dim : tensor.dims())
-    if (dim < 0 || llvm::MulOverflow(elements, dim, elements) || elements > (int64_t(1) << 31))
-      return makeError("its shape has a negative dim or more than 2^31 elements");
+    if (dim < 0 || llvm::MulOverflow(elements, dim, elements) ||
+        elements > (int64_t(1) << 31))
+      return makeError(
+          "its shape has a negative dim or more than 2^31 elements");
   Shape dims(tensor.dims().begin(), tensor.dims().end());
   if (tensor.has_raw_data())
     return hostTensor(context, dtype, dims, tensor.raw_data());
@@ -128,9 +140,11 @@ llvm::Expected<HostTensor> shardc::onnx::hostTensor(MLIRContext *context, const 
     ints.assign(tensor.int32_data().begin(), tensor.int32_data().end());
   int64_t stored = isa<FloatType>(element) ? floats.size() : ints.size();
   if (stored != elements)
-    return makeError("has " + Twine(stored) + " elements of data, its shape needs " + Twine(elements));
+    return makeError("has " + Twine(stored) +
+                     " elements of data, its shape needs " + Twine(elements));
   auto type = RankedTensorType::get(dims, element);
-  return isa<FloatType>(element) ? HostTensor::floats(type, std::move(floats)) : HostTensor::ints(type, std::move(ints));
+  return isa<FloatType>(element) ? HostTensor::floats(type, std::move(floats))
+                                 : HostTensor::ints(type, std::move(ints));
 }
 
 std::string shardc::onnx::shapeText(ArrayRef<int64_t> shape) {
@@ -144,20 +158,24 @@ std::string shardc::onnx::shapeText(ArrayRef<int64_t> shape) {
 // NodeContext
 //===----------------------------------------------------------------------===//
 
-NodeContext::NodeContext(const Node &node, StringRef file, Emitter &emitter, SmallVector<Operand> inputs)
+NodeContext::NodeContext(const Node &node, StringRef file, Emitter &emitter,
+                         SmallVector<Operand> inputs)
     : emit(emitter), node(node), file(file), inputs(std::move(inputs)) {}
 
 LogicalResult NodeContext::error(const Twine &message) const {
   return emitError(UnknownLoc::get(emit.attributes().getContext()))
-         << "'" << file << "': node '" << node.name << "' (" << node.proto->op_type() << ", opset " << node.opset
+         << "'" << file << "': node '" << node.name << "' ("
+         << node.proto->op_type() << ", opset " << node.opset
          << "): " << message;
 }
 
 FailureOr<Shape> NodeContext::constantInts(size_t i, StringRef what) const {
   const Operand &operand = input(i);
   if (!operand.isConstant())
-    return error("expects " + what + " to be known at compile time; it depends on data of the run");
-  if (operand.isFloat() || operand.rank() > 1 || operand.host().elements() > Emitter::maxElements)
+    return error("expects " + what +
+                 " to be known at compile time; it depends on data of the run");
+  if (operand.isFloat() || operand.rank() > 1 ||
+      operand.host().elements() > Emitter::maxElements)
     return error("expects " + what + " to be a list of integers");
   Shape result;
   for (int64_t k = 0; k < operand.host().elements(); ++k)
@@ -169,16 +187,19 @@ FailureOr<double> NodeContext::constantFloat(size_t i, StringRef what) const {
   const Operand &operand = input(i);
   if (!operand.isConstant() || operand.host().elements() != 1)
     return error("expects " + what + " to be one number known at compile time");
-  return operand.isFloat() ? operand.host().floatAt(int64_t(0)) : double(operand.host().intAt(int64_t(0)));
+  return operand.isFloat() ? operand.host().floatAt(int64_t(0))
+                           : double(operand.host().intAt(int64_t(0)));
 }
 
 LogicalResult NodeContext::sameElementType(size_t first, size_t last) const {
   for (size_t i = first + 1; i <= last && i < inputs.size(); ++i)
-    if (has(i) && has(first) && input(i).elementType() != input(first).elementType()) {
+    if (has(i) && has(first) &&
+        input(i).elementType() != input(first).elementType()) {
       std::string got, expected;
       llvm::raw_string_ostream(got) << input(i).elementType();
       llvm::raw_string_ostream(expected) << input(first).elementType();
-      return error("expects the element type of input " + Twine(i) + " to be " + expected + ", got " + got);
+      return error("expects the element type of input " + Twine(i) + " to be " +
+                   expected + ", got " + got);
     }
   return success();
 }
@@ -198,7 +219,8 @@ FailureOr<Shape> NodeContext::broadcastShape(ArrayRef<Operand> operands) const {
   std::string shapes;
   for (const Operand &operand : operands)
     shapes += (shapes.empty() ? "" : " and ") + shapeText(operand.shape());
-  return error("shapes " + shapes + " do not broadcast against each other; check the --dim flags");
+  return error("shapes " + shapes +
+               " do not broadcast against each other; check the --dim flags");
 }
 
 const AttributeProto *NodeContext::attribute(StringRef name) const {
@@ -218,7 +240,8 @@ double NodeContext::floatAttribute(StringRef name, double otherwise) const {
   return found ? double(found->f()) : otherwise;
 }
 
-StringRef NodeContext::stringAttribute(StringRef name, StringRef otherwise) const {
+StringRef NodeContext::stringAttribute(StringRef name,
+                                       StringRef otherwise) const {
   const AttributeProto *found = attribute(name);
   return found ? StringRef(found->s()) : otherwise;
 }
@@ -232,7 +255,8 @@ std::optional<Shape> NodeContext::intsAttribute(StringRef name) const {
 
 FailureOr<int64_t> NodeContext::axis(int64_t axis, int64_t rank) const {
   if (axis < -rank || axis >= rank)
-    return error("axis " + Twine(axis) + " is out of range for rank " + Twine(rank));
+    return error("axis " + Twine(axis) + " is out of range for rank " +
+                 Twine(rank));
   return axis < 0 ? axis + rank : axis;
 }
 
@@ -254,7 +278,8 @@ LogicalResult NodeContext::checkShape(ArrayRef<int64_t> shape) const {
   for (int64_t dim : shape) {
     if (dim < 0)
       return error("its result has the negative dim " + Twine(dim));
-    if (llvm::MulOverflow(elements, dim, elements) || elements > (int64_t(1) << 31))
+    if (llvm::MulOverflow(elements, dim, elements) ||
+        elements > (int64_t(1) << 31))
       return error("its result has more than 2^31 elements");
   }
   return success();
@@ -266,9 +291,10 @@ LogicalResult NodeContext::checkShape(ArrayRef<int64_t> shape) const {
 
 DecoderTable::DecoderTable() {
   for (ArrayRef<Decoder> family :
-       {constantDecoders(), elementwiseDecoders(), activationDecoders(), shapeDecoders(), sequenceDecoders(),
-        indexingDecoders(), reductionDecoders(), normalizationDecoders(), matMulDecoders(), attentionDecoders(),
-        lossDecoders()})
+       {constantDecoders(), elementwiseDecoders(), activationDecoders(),
+        shapeDecoders(), sequenceDecoders(), indexingDecoders(),
+        reductionDecoders(), normalizationDecoders(), matMulDecoders(),
+        attentionDecoders(), lossDecoders()})
     for (const Decoder &decoder : family)
       table[decoder.op].push_back(decoder);
 }

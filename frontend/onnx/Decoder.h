@@ -1,4 +1,5 @@
-// How one ONNX node becomes nn ops: the table of decoders, and what a decoder sees of its node.
+// How one ONNX node becomes nn ops: the table of decoders, and what a decoder
+// sees of its node.
 #ifndef SHARDC_FRONTEND_ONNX_DECODER_H
 #define SHARDC_FRONTEND_ONNX_DECODER_H
 
@@ -9,12 +10,16 @@
 
 namespace shardc::onnx {
 
-/// Element type of a TensorProto.DataType; null for types that shardc does not compute with.
+/// Element type of a TensorProto.DataType; null for types that shardc does not
+/// compute with.
 mlir::Type elementType(mlir::MLIRContext *context, int dtype);
-/// Values of a tensor stored in the model (a Constant's value, a small initializer).
-llvm::Expected<nn::HostTensor> hostTensor(mlir::MLIRContext *context, const ::onnx::TensorProto &tensor);
+/// Values of a tensor stored in the model (a Constant's value, a small
+/// initializer).
+llvm::Expected<nn::HostTensor> hostTensor(mlir::MLIRContext *context,
+                                          const ::onnx::TensorProto &tensor);
 /// Little-endian elements of a TensorProto.DataType.
-llvm::Expected<nn::HostTensor> hostTensor(mlir::MLIRContext *context, int dtype, llvm::ArrayRef<int64_t> dims,
+llvm::Expected<nn::HostTensor> hostTensor(mlir::MLIRContext *context, int dtype,
+                                          llvm::ArrayRef<int64_t> dims,
                                           llvm::StringRef bytes);
 
 /// A shape as errors show it, "[4, 128]".
@@ -23,7 +28,8 @@ std::string shapeText(llvm::ArrayRef<int64_t> shape);
 /// A node while it is decoded.
 class NodeContext {
 public:
-  NodeContext(const Node &node, llvm::StringRef file, Emitter &emitter, llvm::SmallVector<Operand> inputs);
+  NodeContext(const Node &node, llvm::StringRef file, Emitter &emitter,
+              llvm::SmallVector<Operand> inputs);
 
   Emitter &emit;
   const Node &node;
@@ -49,17 +55,21 @@ public:
   const ::onnx::AttributeProto *attribute(llvm::StringRef name) const;
   int64_t intAttribute(llvm::StringRef name, int64_t otherwise) const;
   double floatAttribute(llvm::StringRef name, double otherwise) const;
-  llvm::StringRef stringAttribute(llvm::StringRef name, llvm::StringRef otherwise) const;
+  llvm::StringRef stringAttribute(llvm::StringRef name,
+                                  llvm::StringRef otherwise) const;
   std::optional<Shape> intsAttribute(llvm::StringRef name) const;
   /// `axis` counted from the front, checked against [0, rank).
   mlir::FailureOr<int64_t> axis(int64_t axis, int64_t rank) const;
   mlir::FailureOr<Shape> axes(llvm::ArrayRef<int64_t> axes, int64_t rank) const;
-  /// Checks a shape that the model asks for: no negative dim, at most 2^31 elements.
+  /// Checks a shape that the model asks for: no negative dim, at most 2^31
+  /// elements.
   mlir::LogicalResult checkShape(llvm::ArrayRef<int64_t> shape) const;
 
   size_t outputCount() const { return node.proto->output_size(); }
   /// Whether output i is named, that is used or may be.
-  bool wants(size_t i) const { return i < outputCount() && !node.proto->output(i).empty(); }
+  bool wants(size_t i) const {
+    return i < outputCount() && !node.proto->output(i).empty();
+  }
   void set(size_t i, Operand value) {
     outputs.resize(std::max(outputs.size(), i + 1));
     outputs[i] = std::move(value);
@@ -74,7 +84,8 @@ private:
 
 using Decode = mlir::LogicalResult (*)(NodeContext &);
 
-/// One version of an operator: the decoder is used from opset `since` on, up to the next entry's.
+/// One version of an operator: the decoder is used from opset `since` on, up to
+/// the next entry's.
 struct Decoder {
   llvm::StringRef op;
   int64_t since;

@@ -13,17 +13,19 @@ using nn::HostTensor;
 
 Operand Operand::sequence(std::vector<Operand> elements) {
   Operand result;
-  result.elements = std::make_shared<const std::vector<Operand>>(std::move(elements));
+  result.elements =
+      std::make_shared<const std::vector<Operand>>(std::move(elements));
   return result;
 }
 
 RankedTensorType Operand::type() const {
-  return isConstant() ? hostTensor.type() : cast<RankedTensorType>(irValue.getType());
+  return isConstant() ? hostTensor.type()
+                      : cast<RankedTensorType>(irValue.getType());
 }
 
 Emitter::Emitter(Block *block)
-    : builder(block->getParent()->getContext()), constantBuilder(builder), loc(builder.getUnknownLoc()),
-      scratch(std::make_unique<Block>()) {
+    : builder(block->getParent()->getContext()), constantBuilder(builder),
+      loc(builder.getUnknownLoc()), scratch(std::make_unique<Block>()) {
   builder.setInsertionPointToEnd(block);
   constantBuilder.setInsertionPointToStart(block);
 }
@@ -35,19 +37,23 @@ Emitter::~Emitter() = default;
 //===----------------------------------------------------------------------===//
 
 bool Emitter::withinLimit(int64_t elements) {
-  // All evaluations together get a few times what one may have: time is limited as well.
+  // All evaluations together get a few times what one may have: time is limited
+  // as well.
   if (elements <= maxElements && evaluated <= 16 * maxElements - elements) {
     evaluated += elements;
     return true;
   }
   if (failureText.empty())
-    failureText = ("needs " + Twine(elements) + " elements to be evaluated at compile time, more than the limit of " +
-                   Twine(maxElements) + " each or " + Twine(16 * maxElements) + " in all")
-                      .str();
+    failureText =
+        ("needs " + Twine(elements) +
+         " elements to be evaluated at compile time, more than the limit of " +
+         Twine(maxElements) + " each or " + Twine(16 * maxElements) + " in all")
+            .str();
   return false;
 }
 
-/// Elements that evaluating an op writes: elementwise ops only go over the dims along which an operand varies.
+/// Elements that evaluating an op writes: elementwise ops only go over the dims
+/// along which an operand varies.
 static int64_t evaluationCost(Operation *op, ArrayRef<Operand> operands) {
   int64_t cost = 0;
   for (Type type : op->getResultTypes()) {
@@ -55,7 +61,9 @@ static int64_t evaluationCost(Operation *op, ArrayRef<Operand> operands) {
     int64_t elements = 1;
     for (auto [dim, size] : llvm::enumerate(tensor.getShape()))
       if (!op->hasTrait<OpTrait::Elementwise>() ||
-          llvm::any_of(operands, [&](const Operand &operand) { return !operand.host().isBroadcastAlong(dim); }))
+          llvm::any_of(operands, [&](const Operand &operand) {
+            return !operand.host().isBroadcastAlong(dim);
+          }))
         elements *= size;
     cost += elements;
   }
@@ -65,7 +73,8 @@ static int64_t evaluationCost(Operation *op, ArrayRef<Operand> operands) {
   return cost;
 }
 
-std::optional<SmallVector<Operand>> Emitter::evaluate(OperationState &state, ArrayRef<Operand> operands) {
+std::optional<SmallVector<Operand>>
+Emitter::evaluate(OperationState &state, ArrayRef<Operand> operands) {
   Operation *op = Operation::create(state);
   llvm::scope_exit cleanup([&] {
     op->destroy();
@@ -77,7 +86,9 @@ std::optional<SmallVector<Operand>> Emitter::evaluate(OperationState &state, Arr
     return std::nullopt;
   if (!withinLimit(evaluationCost(op, operands))) {
     for (Type type : op->getResultTypes())
-      results.push_back(splat(cast<RankedTensorType>(type).getShape(), cast<RankedTensorType>(type).getElementType(), 0));
+      results.push_back(splat(cast<RankedTensorType>(type).getShape(),
+                              cast<RankedTensorType>(type).getElementType(),
+                              0));
     return results;
   }
   SmallVector<HostTensor> inputs, outputs;
@@ -90,9 +101,11 @@ std::optional<SmallVector<Operand>> Emitter::evaluate(OperationState &state, Arr
   return results;
 }
 
-SmallVector<Operand> Emitter::emit(StringRef name, ArrayRef<Type> types, ArrayRef<Operand> operands,
+SmallVector<Operand> Emitter::emit(StringRef name, ArrayRef<Type> types,
+                                   ArrayRef<Operand> operands,
                                    ArrayRef<NamedAttribute> attributes) {
-  bool constant = llvm::all_of(operands, [](const Operand &operand) { return operand.isConstant(); });
+  bool constant = llvm::all_of(
+      operands, [](const Operand &operand) { return operand.isConstant(); });
   if (constant) {
     SmallVector<Value> placeholders;
     for (const Operand &operand : operands)
@@ -104,7 +117,8 @@ SmallVector<Operand> Emitter::emit(StringRef name, ArrayRef<Type> types, ArrayRe
   SmallVector<Value> values;
   for (const Operand &operand : operands)
     values.push_back(materialize(operand));
-  Operation *op = builder.create(OperationState(loc, name, values, types, attributes));
+  Operation *op =
+      builder.create(OperationState(loc, name, values, types, attributes));
   return SmallVector<Operand>(op->getResults());
 }
 
@@ -121,9 +135,11 @@ Value Emitter::materialize(const Operand &operand) {
     constantBuilder.setInsertionPointAfter(lastConstant);
   else
     constantBuilder.setInsertionPointToStart(builder.getInsertionBlock());
-  Value value = nn::ConstantOp::create(constantBuilder, loc, attribute.getType(), attribute);
+  Value value = nn::ConstantOp::create(constantBuilder, loc,
+                                       attribute.getType(), attribute);
   if (value.getType() != operand.type())
-    value = nn::BroadcastOp::create(constantBuilder, loc, operand.type(), value);
+    value =
+        nn::BroadcastOp::create(constantBuilder, loc, operand.type(), value);
   lastConstant = value.getDefiningOp();
   return entry->second = value;
 }
@@ -136,13 +152,19 @@ Operand Emitter::splat(ArrayRef<int64_t> shape, Type element, double value) {
   return HostTensor::splat(typeOf(shape, element), value);
 }
 
-Operand Emitter::scalar(Type element, double value) { return splat({}, element, value); }
-
-Operand Emitter::ints(ArrayRef<int64_t> values) {
-  return HostTensor::ints(typeOf({int64_t(values.size())}, builder.getI64Type()), HostTensor::Ints(values));
+Operand Emitter::scalar(Type element, double value) {
+  return splat({}, element, value);
 }
 
-Operand Emitter::integer(int64_t value) { return HostTensor::ints(typeOf({}, builder.getI64Type()), {value}); }
+Operand Emitter::ints(ArrayRef<int64_t> values) {
+  return HostTensor::ints(
+      typeOf({int64_t(values.size())}, builder.getI64Type()),
+      HostTensor::Ints(values));
+}
+
+Operand Emitter::integer(int64_t value) {
+  return HostTensor::ints(typeOf({}, builder.getI64Type()), {value});
+}
 
 Operand Emitter::iota(int64_t count, int64_t dim, int64_t rank) {
   Shape shape(rank, 1);
@@ -151,7 +173,8 @@ Operand Emitter::iota(int64_t count, int64_t dim, int64_t rank) {
     return splat(shape, builder.getI64Type(), 0);
   HostTensor::Ints values(count);
   std::iota(values.begin(), values.end(), 0);
-  return HostTensor::ints(typeOf(shape, builder.getI64Type()), std::move(values));
+  return HostTensor::ints(typeOf(shape, builder.getI64Type()),
+                          std::move(values));
 }
 
 //===----------------------------------------------------------------------===//
@@ -167,18 +190,22 @@ Operand Emitter::reshape(const Operand &input, ArrayRef<int64_t> shape) {
     Value source = input.value();
     while (auto previous = source.getDefiningOp<nn::ReshapeOp>())
       source = previous.getInput();
-    return source.getType() == type ? Operand(source) : emit<nn::ReshapeOp>(type, {source});
+    return source.getType() == type ? Operand(source)
+                                    : emit<nn::ReshapeOp>(type, {source});
   }
   if (input.host().isSplat() && type.getNumElements() > 0) {
-    HostTensor one = input.host().sliced(Shape(input.rank(), 0), Shape(input.rank(), 1), Shape(input.rank(), 1));
+    HostTensor one = input.host().sliced(
+        Shape(input.rank(), 0), Shape(input.rank(), 1), Shape(input.rank(), 1));
     return one.reshaped({}).broadcastTo(type);
   }
-  if (input.host().elements() > maxElements && !withinLimit(input.host().elements()))
+  if (input.host().elements() > maxElements &&
+      !withinLimit(input.host().elements()))
     return splat(shape, input.elementType(), 0);
   return input.host().reshaped(shape);
 }
 
-Operand Emitter::transpose(const Operand &input, ArrayRef<int64_t> permutation) {
+Operand Emitter::transpose(const Operand &input,
+                           ArrayRef<int64_t> permutation) {
   if (llvm::equal(permutation, llvm::seq<int64_t>(0, permutation.size())))
     return input;
   if (input.isConstant())
@@ -186,7 +213,8 @@ Operand Emitter::transpose(const Operand &input, ArrayRef<int64_t> permutation) 
   Shape shape;
   for (int64_t dim : permutation)
     shape.push_back(input.shape()[dim]);
-  return emit<nn::TransposeOp>(typeOf(shape, input.elementType()), {input}, {named("permutation", permutation)});
+  return emit<nn::TransposeOp>(typeOf(shape, input.elementType()), {input},
+                               {named("permutation", permutation)});
 }
 
 Operand Emitter::broadcast(const Operand &input, ArrayRef<int64_t> shape) {
@@ -198,16 +226,20 @@ Operand Emitter::broadcast(const Operand &input, ArrayRef<int64_t> shape) {
   Shape aligned(shape.size() - input.rank(), 1);
   llvm::append_range(aligned, input.shape());
   Operand source = reshape(input, aligned);
-  return aligned == Shape(shape) ? source : emit<nn::BroadcastOp>(type, {source});
+  return aligned == Shape(shape) ? source
+                                 : emit<nn::BroadcastOp>(type, {source});
 }
 
-Operand Emitter::slice(const Operand &input, ArrayRef<int64_t> starts, ArrayRef<int64_t> sizes, ArrayRef<int64_t> steps) {
+Operand Emitter::slice(const Operand &input, ArrayRef<int64_t> starts,
+                       ArrayRef<int64_t> sizes, ArrayRef<int64_t> steps) {
   if (input.isConstant())
     return input.host().sliced(starts, sizes, steps);
-  // nn.slice only goes forward: take the same elements in ascending order, then reverse.
+  // nn.slice only goes forward: take the same elements in ascending order, then
+  // reverse.
   Shape first(starts), limits, strides, reversed;
   for (size_t dim = 0; dim < starts.size(); ++dim) {
-    int64_t step = sizes[dim] <= 1 ? 1 : steps[dim], span = sizes[dim] == 0 ? 0 : (sizes[dim] - 1) * std::abs(step) + 1;
+    int64_t step = sizes[dim] <= 1 ? 1 : steps[dim],
+            span = sizes[dim] == 0 ? 0 : (sizes[dim] - 1) * std::abs(step) + 1;
     if (sizes[dim] == 0)
       first[dim] = 0;
     if (step < 0) {
@@ -220,13 +252,16 @@ Operand Emitter::slice(const Operand &input, ArrayRef<int64_t> starts, ArrayRef<
   Operand result = input;
   RankedTensorType type = typeOf(sizes, input.elementType());
   if (sizes != input.shape())
-    result = emit<nn::SliceOp>(type, {input}, {named("starts", first), named("limits", limits), named("strides", strides)});
+    result = emit<nn::SliceOp>(type, {input},
+                               {named("starts", first), named("limits", limits),
+                                named("strides", strides)});
   if (!reversed.empty())
     result = emit<nn::ReverseOp>(type, {result}, {named("dims", reversed)});
   return result;
 }
 
-Operand Emitter::sliceDim(const Operand &input, int64_t dim, int64_t start, int64_t size) {
+Operand Emitter::sliceDim(const Operand &input, int64_t dim, int64_t start,
+                          int64_t size) {
   Shape starts(input.rank(), 0), sizes(input.shape()), steps(input.rank(), 1);
   starts[dim] = start;
   sizes[dim] = size;
@@ -241,15 +276,19 @@ Operand Emitter::concat(ArrayRef<Operand> inputs, int64_t axis) {
   for (const Operand &input : inputs)
     shape[axis] += input.shape()[axis];
   auto build = [&](ArrayRef<Operand> pieces, ArrayRef<int64_t> size) {
-    return emit<nn::ConcatOp>(typeOf(size, inputs[0].elementType()), pieces, {named("axis", axis)});
+    return emit<nn::ConcatOp>(typeOf(size, inputs[0].elementType()), pieces,
+                              {named("axis", axis)});
   };
-  if (!llvm::all_of(inputs, [](const Operand &input) { return input.isConstant(); }))
+  if (!llvm::all_of(inputs,
+                    [](const Operand &input) { return input.isConstant(); }))
     return build(inputs, shape);
   // Dims along which no constant varies stay broadcast.
   SmallVector<Operand> pieces(inputs);
   Shape compact(shape);
   for (int64_t dim = 0; dim < int64_t(shape.size()); ++dim) {
-    auto broadcastAlong = [&](const Operand &input) { return input.host().isBroadcastAlong(dim); };
+    auto broadcastAlong = [&](const Operand &input) {
+      return input.host().isBroadcastAlong(dim);
+    };
     if (dim == axis || shape[dim] <= 1 || !llvm::all_of(inputs, broadcastAlong))
       continue;
     compact[dim] = 1;
@@ -269,16 +308,21 @@ Operand Emitter::cast(const Operand &input, Type element) {
 // Elementwise ops
 //===----------------------------------------------------------------------===//
 
-Operand Emitter::compare(nn::CompareKind kind, const Operand &lhs, const Operand &rhs) {
+Operand Emitter::compare(nn::CompareKind kind, const Operand &lhs,
+                         const Operand &rhs) {
   Shape shape = *broadcastShape({lhs, rhs});
-  return emit<nn::CompareOp>(typeOf(shape, builder.getI1Type()), {broadcast(lhs, shape), broadcast(rhs, shape)},
-                             {named("kind", nn::CompareKindAttr::get(builder.getContext(), kind))});
+  return emit<nn::CompareOp>(
+      typeOf(shape, builder.getI1Type()),
+      {broadcast(lhs, shape), broadcast(rhs, shape)},
+      {named("kind", nn::CompareKindAttr::get(builder.getContext(), kind))});
 }
 
-Operand Emitter::select(const Operand &condition, const Operand &lhs, const Operand &rhs) {
+Operand Emitter::select(const Operand &condition, const Operand &lhs,
+                        const Operand &rhs) {
   Shape shape = *broadcastShape({condition, lhs, rhs});
   return emit<nn::SelectOp>(typeOf(shape, lhs.elementType()),
-                            {broadcast(condition, shape), broadcast(lhs, shape), broadcast(rhs, shape)});
+                            {broadcast(condition, shape), broadcast(lhs, shape),
+                             broadcast(rhs, shape)});
 }
 
 std::optional<Shape> Emitter::broadcastShape(ArrayRef<Operand> operands) {

@@ -31,7 +31,8 @@ GraphSignature readSignature(const ::onnx::GraphProto &graph) {
   // Lines such as: p_lm_head_weight: PARAMETER target='lm_head.weight'
   GraphSignature result;
   llvm::SmallVector<StringRef> lines;
-  metadata(graph, "pkg.torch.export.ExportedProgram.graph_signature").split(lines, '\n');
+  metadata(graph, "pkg.torch.export.ExportedProgram.graph_signature")
+      .split(lines, '\n');
   for (StringRef line : lines) {
     auto [placeholder, what] = line.trim().split(": ");
     auto [kind, target] = what.split(" target=");
@@ -50,23 +51,30 @@ GraphSignature readSignature(const ::onnx::GraphProto &graph) {
   return result;
 }
 
-std::vector<std::string> parameterArguments(const ::onnx::NodeProto &node, const GraphSignature &signature) {
-  // %linear : [num_users=1] = call_function[target=...](args = (%x, %p_head_weight), kwargs = {})
+std::vector<std::string> parameterArguments(const ::onnx::NodeProto &node,
+                                            const GraphSignature &signature) {
+  // %linear : [num_users=1] = call_function[target=...](args = (%x,
+  // %p_head_weight), kwargs = {})
   std::vector<std::string> result;
   StringRef text = metadata(node, "pkg.torch.onnx.fx_node").split("](").second;
   while (true) {
     text = text.split('%').second;
     if (text.empty())
       return result;
-    StringRef name = text.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
+    StringRef name =
+        text.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
     auto parameter = signature.placeholders.find(name);
-    if (parameter != signature.placeholders.end() && !llvm::is_contained(result, parameter->second))
+    if (parameter != signature.placeholders.end() &&
+        !llvm::is_contained(result, parameter->second))
       result.push_back(parameter->second);
   }
 }
 
 StringRef fxTarget(const ::onnx::NodeProto &node) {
-  return metadata(node, "pkg.torch.onnx.fx_node").split("[target=").second.split("](").first;
+  return metadata(node, "pkg.torch.onnx.fx_node")
+      .split("[target=")
+      .second.split("](")
+      .first;
 }
 
 std::vector<std::string> foldedFrom(const ::onnx::ValueInfoProto &value) {
@@ -97,10 +105,12 @@ std::string moduleScope(const Node &node) {
 
 bool isGeneratedName(StringRef name) {
   StringRef digits = name;
-  if (digits.consume_front("val_") || digits.consume_front("_val_") || !name.contains('_'))
+  if (digits.consume_front("val_") || digits.consume_front("_val_") ||
+      !name.contains('_'))
     if (llvm::all_of(digits, llvm::isDigit))
       return true;
-  return name.contains("::") || name.starts_with("/") || name.starts_with("const_") || name.contains("_output_0") ||
+  return name.contains("::") || name.starts_with("/") ||
+         name.starts_with("const_") || name.contains("_output_0") ||
          name.starts_with("Constant");
 }
 
@@ -110,7 +120,9 @@ bool differInNumbersOnly(StringRef lhs, StringRef rhs) {
   rhs.split(right, '.');
   if (left.size() != right.size() || lhs == rhs)
     return false;
-  auto isNumber = [](StringRef part) { return !part.empty() && llvm::all_of(part, llvm::isDigit); };
+  auto isNumber = [](StringRef part) {
+    return !part.empty() && llvm::all_of(part, llvm::isDigit);
+  };
   for (auto [a, b] : llvm::zip(left, right))
     if (a != b && !(isNumber(a) && isNumber(b)))
       return false;

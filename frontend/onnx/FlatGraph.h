@@ -12,7 +12,8 @@ namespace shardc::onnx {
 /// A node outside of any function.
 struct Node {
   const ::onnx::NodeProto *proto = nullptr;
-  /// The node's name, or "Op:output" where it has none; a node from a function has its call's name in front.
+  /// The node's name, or "Op:output" where it has none; a node from a function
+  /// has its call's name in front.
   std::string name;
   /// Version of its domain's operator set that defines it.
   int64_t opset = 0;
@@ -25,21 +26,26 @@ class Flattener {
 public:
   explicit Flattener(const ModelFile &file) : file(file) {}
 
-  /// Appends the nodes of a graph (or of a taken branch: `origin` >= 0 then is the index of its If node). An error names a
-  /// recursive function, or a call that does not fit its function.
-  llvm::Error flatten(const google::protobuf::RepeatedPtrField<::onnx::NodeProto> &nodes, std::vector<Node> &result,
-                      int origin = -1);
+  /// Appends the nodes of a graph (or of a taken branch: `origin` >= 0 then is
+  /// the index of its If node). An error names a recursive function, or a call
+  /// that does not fit its function.
+  llvm::Error
+  flatten(const google::protobuf::RepeatedPtrField<::onnx::NodeProto> &nodes,
+          std::vector<Node> &result, int origin = -1);
 
 private:
   using Names = llvm::StringMap<std::string>;
   using Attributes = llvm::StringMap<const ::onnx::AttributeProto *>;
 
-  const ::onnx::FunctionProto *findFunction(const ::onnx::NodeProto &node) const;
-  llvm::Error inlineCall(const ::onnx::NodeProto &call, llvm::StringRef name, const ::onnx::FunctionProto &function,
-                         int origin, std::vector<Node> &result);
-  llvm::Error append(const ::onnx::NodeProto &node, llvm::StringRef prefix, int64_t opset, int origin,
-                     std::vector<Node> &result);
-  void substitute(::onnx::NodeProto &node, Names &names, const Attributes &attributes, llvm::StringRef prefix);
+  const ::onnx::FunctionProto *
+  findFunction(const ::onnx::NodeProto &node) const;
+  llvm::Error inlineCall(const ::onnx::NodeProto &call, llvm::StringRef name,
+                         const ::onnx::FunctionProto &function, int origin,
+                         std::vector<Node> &result);
+  llvm::Error append(const ::onnx::NodeProto &node, llvm::StringRef prefix,
+                     int64_t opset, int origin, std::vector<Node> &result);
+  void substitute(::onnx::NodeProto &node, Names &names,
+                  const Attributes &attributes, llvm::StringRef prefix);
 
   const ModelFile &file;
   std::deque<::onnx::NodeProto> owned;

@@ -17,9 +17,11 @@ class ParameterTable;
 
 struct ImportOptions {
   std::string path;
-  /// Values of symbolic dims by name. A dim without a name is called INPUT.AXIS.
+  /// Values of symbolic dims by name. A dim without a name is called
+  /// INPUT.AXIS.
   llvm::StringMap<int64_t> dims;
-  /// External data need not be there: the graph is compiled for reports or random initial values.
+  /// External data need not be there: the graph is compiled for reports or
+  /// random initial values.
   bool allowMissingWeights = false;
   /// Parameters (by name, or by prefix ending in '*') that are not trained.
   std::vector<std::string> frozen;
@@ -36,9 +38,10 @@ struct ImportDiagnostics {
   std::shared_ptr<const ParameterTable> parameters;
 };
 
-/// Null after one emitted error, which names file, node, op and what to do. Warnings are not emitted: they are for the
-/// caller to show.
-mlir::OwningOpRef<mlir::ModuleOp> importOnnx(mlir::MLIRContext *context, const ImportOptions &options,
+/// Null after one emitted error, which names file, node, op and what to do.
+/// Warnings are not emitted: they are for the caller to show.
+mlir::OwningOpRef<mlir::ModuleOp> importOnnx(mlir::MLIRContext *context,
+                                             const ImportOptions &options,
                                              ImportDiagnostics &diagnostics);
 
 } // namespace shardc::onnx

@@ -20,7 +20,8 @@ struct Symbol {
 
 class Binder {
 public:
-  Binder(MLIRContext *context, const ModelFile &file, const llvm::StringMap<int64_t> &dims)
+  Binder(MLIRContext *context, const ModelFile &file,
+         const llvm::StringMap<int64_t> &dims)
       : context(context), file(file), dims(dims) {}
 
   FailureOr<SmallVector<GraphInput>> run() {
@@ -41,7 +42,8 @@ public:
 
 private:
   LogicalResult fail(const Twine &message) {
-    return emitError(UnknownLoc::get(context)) << "'" << file.path() << "': " << message;
+    return emitError(UnknownLoc::get(context))
+           << "'" << file.path() << "': " << message;
   }
 
   LogicalResult bind(const ::onnx::ValueInfoProto &input, GraphInput &bound) {
@@ -49,12 +51,15 @@ private:
     if (name.empty())
       return fail("an input has no name");
     if (!input.type().has_tensor_type())
-      return fail("input '" + name + "' is not a tensor; only tensors are supported");
+      return fail("input '" + name +
+                  "' is not a tensor; only tensors are supported");
     const auto &tensor = input.type().tensor_type();
     Type element = elementType(context, tensor.elem_type());
     if (!element)
-      return fail("input '" + name + "' has data type " + dtypeName(tensor.elem_type()) +
-                  ", which is not supported; supported are float, double, float16, bfloat16, int64, int32, int8, uint8 and bool");
+      return fail("input '" + name + "' has data type " +
+                  dtypeName(tensor.elem_type()) +
+                  ", which is not supported; supported are float, double, "
+                  "float16, bfloat16, int64, int32, int8, uint8 and bool");
     if (!tensor.has_shape())
       return fail("input '" + name + "' has no shape; export it with one");
     Shape shape;
@@ -62,18 +67,23 @@ private:
     for (auto [axis, dim] : llvm::enumerate(tensor.shape().dim())) {
       int64_t size = dim.dim_value();
       if (!dim.has_dim_value()) {
-        std::string symbol = dim.dim_param().empty() ? name + "." + std::to_string(axis) : dim.dim_param();
+        std::string symbol = dim.dim_param().empty()
+                                 ? name + "." + std::to_string(axis)
+                                 : dim.dim_param();
         symbols.try_emplace(symbol, Symbol{name, int(axis)});
         auto given = dims.find(symbol);
         size = given == dims.end() ? 1 : given->second;
         if (size <= 0)
-          return fail("--dim " + symbol + "=" + Twine(size) + ": expects a positive number");
+          return fail("--dim " + symbol + "=" + Twine(size) +
+                      ": expects a positive number");
       } else {
         fixedDims[name + "." + std::to_string(axis)] = size;
         if (size <= 0)
-          return fail("dim " + Twine(axis) + " of input '" + name + "' is " + Twine(size) + ", expects a positive number");
+          return fail("dim " + Twine(axis) + " of input '" + name + "' is " +
+                      Twine(size) + ", expects a positive number");
       }
-      if (llvm::MulOverflow(elements, size, elements) || elements > (int64_t(1) << 31))
+      if (llvm::MulOverflow(elements, size, elements) ||
+          elements > (int64_t(1) << 31))
         return fail("input '" + name + "' has more than 2^31 elements");
       shape.push_back(size);
     }
@@ -86,8 +96,9 @@ private:
     for (auto &[symbol, where] : symbols) {
       if (dims.count(symbol))
         continue;
-      unbound += (unbound.empty() ? "dim '" : ", dim '") + symbol + "' (axis " + std::to_string(where.axis) + " of input '" +
-                 where.input + "')";
+      unbound += (unbound.empty() ? "dim '" : ", dim '") + symbol + "' (axis " +
+                 std::to_string(where.axis) + " of input '" + where.input +
+                 "')";
       flags += " --dim " + symbol + "=N";
     }
     if (!unbound.empty())
@@ -96,13 +107,16 @@ private:
       if (symbols.count(given.getKey().str()))
         continue;
       if (auto fixed = fixedDims.find(given.getKey()); fixed != fixedDims.end())
-        return fail("--dim " + given.getKey() + "=" + Twine(given.getValue()) + ": the model fixes this dim to " +
-                    Twine(fixed->second) + "; export it with a symbolic dim");
+        return fail("--dim " + given.getKey() + "=" + Twine(given.getValue()) +
+                    ": the model fixes this dim to " + Twine(fixed->second) +
+                    "; export it with a symbolic dim");
       std::string known;
       for (auto &[symbol, where] : symbols)
         known += (known.empty() ? "" : ", ") + symbol;
-      return fail("--dim " + given.getKey() + "=" + Twine(given.getValue()) + ": no input has a dim of this name; " +
-                  (known.empty() ? "all dims are fixed" : "the model's dims are " + known));
+      return fail("--dim " + given.getKey() + "=" + Twine(given.getValue()) +
+                  ": no input has a dim of this name; " +
+                  (known.empty() ? "all dims are fixed"
+                                 : "the model's dims are " + known));
     }
     return success();
   }
@@ -116,7 +130,8 @@ private:
 
 } // namespace
 
-FailureOr<SmallVector<GraphInput>> shardc::onnx::bindInputs(MLIRContext *context, const ModelFile &file,
-                                                    const llvm::StringMap<int64_t> &dims) {
+FailureOr<SmallVector<GraphInput>>
+shardc::onnx::bindInputs(MLIRContext *context, const ModelFile &file,
+                         const llvm::StringMap<int64_t> &dims) {
   return Binder(context, file, dims).run();
 }

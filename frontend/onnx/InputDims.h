@@ -14,9 +14,11 @@ struct GraphInput {
   mlir::RankedTensorType type;
 };
 
-/// Binds every dim of every input; emits one error that lists what is unbound, unknown or not supported.
-mlir::FailureOr<llvm::SmallVector<GraphInput>> bindInputs(mlir::MLIRContext *context, const ModelFile &file,
-                                                          const llvm::StringMap<int64_t> &dims);
+/// Binds every dim of every input; emits one error that lists what is unbound,
+/// unknown or not supported.
+mlir::FailureOr<llvm::SmallVector<GraphInput>>
+bindInputs(mlir::MLIRContext *context, const ModelFile &file,
+           const llvm::StringMap<int64_t> &dims);
 
 } // namespace shardc::onnx
 

@@ -25,19 +25,22 @@ struct OnnxImport : shardc::impl::OnnxImportBase<OnnxImport> {
       auto [name, size] = dim.rsplit('=');
       int64_t value;
       if (size.getAsInteger(10, value)) {
-        getOperation().emitError() << "expects dims=NAME=N, got '" << dim << "'";
+        getOperation().emitError()
+            << "expects dims=NAME=N, got '" << dim << "'";
         return signalPassFailure();
       }
       options.dims[name] = value;
     }
     onnx::ImportDiagnostics diagnostics;
-    OwningOpRef<ModuleOp> imported = onnx::importOnnx(&getContext(), options, diagnostics);
+    OwningOpRef<ModuleOp> imported =
+        onnx::importOnnx(&getContext(), options, diagnostics);
     if (!imported)
       return signalPassFailure();
     for (const std::string &warning : diagnostics.warnings)
       emitWarning(UnknownLoc::get(&getContext())) << warning;
     getOperation()->setAttrs((*imported)->getAttrs());
-    getOperation().getBody()->getOperations().splice(getOperation().getBody()->end(), imported->getBody()->getOperations());
+    getOperation().getBody()->getOperations().splice(
+        getOperation().getBody()->end(), imported->getBody()->getOperations());
   }
 };
 

@@ -1,5 +1,6 @@
-// Recovery of parameters, in steps: collect who reads each initializer, say which initializers are parameters, give each
-// use its parameter's name, split what was merged, and join what is tied.
+// Recovery of parameters, in steps: collect who reads each initializer, say
+// which initializers are parameters, give each use its parameter's name, split
+// what was merged, and join what is tied.
 #include "frontend/onnx/Parameters.h"
 #include "frontend/onnx/Exporter.h"
 #include "frontend/onnx/InitialValues.h"
@@ -11,29 +12,35 @@ using ::onnx::TensorProto;
 
 namespace shardc::onnx {
 
-std::optional<std::pair<int, int>> ParameterTable::use(int node, int input) const {
+std::optional<std::pair<int, int>> ParameterTable::use(int node,
+                                                       int input) const {
   auto entry = uses.find({node, input});
   return entry == uses.end() ? std::nullopt : std::optional(entry->second);
 }
 
-std::optional<std::pair<int, int>> ParameterTable::byInitializer(StringRef initializer) const {
+std::optional<std::pair<int, int>>
+ParameterTable::byInitializer(StringRef initializer) const {
   auto entry = initializers.find(initializer);
-  return entry == initializers.end() ? std::nullopt : std::optional(entry->second);
+  return entry == initializers.end() ? std::nullopt
+                                     : std::optional(entry->second);
 }
 
 namespace {
 
-// The dynamo exporter merges equal initializers up to this size; larger ones that are shared are tied.
+// The dynamo exporter merges equal initializers up to this size; larger ones
+// that are shared are tied.
 constexpr int64_t mergedElements = 1024;
 // Floats that are no parameter and no larger become constants of the program.
 constexpr int64_t constantElements = 1024;
 
 bool isFloatType(int dtype) {
-  return dtype == TensorProto::FLOAT || dtype == TensorProto::DOUBLE || dtype == TensorProto::FLOAT16 ||
-         dtype == TensorProto::BFLOAT16;
+  return dtype == TensorProto::FLOAT || dtype == TensorProto::DOUBLE ||
+         dtype == TensorProto::FLOAT16 || dtype == TensorProto::BFLOAT16;
 }
 
-StringRef lastComponent(StringRef name) { return name.rsplit('.').second.empty() ? name : name.rsplit('.').second; }
+StringRef lastComponent(StringRef name) {
+  return name.rsplit('.').second.empty() ? name : name.rsplit('.').second;
+}
 
 } // namespace
 
@@ -44,9 +51,13 @@ public:
 
   ParameterTable run() {
     collectReaders();
+    for (const Node &node : nodes)
+      for (const std::string &name : parameterArguments(*node.proto, signature))
+        referenced.insert(name);
     for (const auto &value : file.graph().value_info())
       if (file.find(value.name()))
-        if (std::vector<std::string> sources = foldedFrom(value); !sources.empty())
+        if (std::vector<std::string> sources = foldedFrom(value);
+            !sources.empty())
           folded[value.name()] = std::move(sources);
     for (auto &[initializer, readers] : readersOf)
       addInitializer(*initializer, readers);
@@ -58,21 +69,29 @@ public:
 private:
   struct Reader {
     int node, input;
-    /// Name of the Identity's result through which the initializer is read; empty: read directly.
+    /// Name of the Identity's result through which the initializer is read;
+    /// empty: read directly.
     std::string alias;
   };
   /// A name and the uses that mean it.
   using Groups = llvm::MapVector<StringRef, std::vector<std::pair<int, int>>>;
 
   void collectReaders();
-  bool isTrainable(const Initializer &initializer, llvm::ArrayRef<Reader> readers) const;
-  std::string ownName(const Initializer &initializer, llvm::ArrayRef<Reader> readers) const;
-  std::string legacyName(const Initializer &initializer, llvm::ArrayRef<Reader> readers) const;
+  bool isTrainable(const Initializer &initializer,
+                   llvm::ArrayRef<Reader> readers) const;
+  std::string ownName(const Initializer &initializer,
+                      llvm::ArrayRef<Reader> readers) const;
+  std::string legacyName(const Initializer &initializer,
+                         llvm::ArrayRef<Reader> readers) const;
   std::string nameOfUse(StringRef own, const Reader &reader) const;
-  bool isTransposed(const Initializer &initializer, llvm::ArrayRef<Reader> readers) const;
-  bool isTied(const Initializer &initializer, StringRef lhs, StringRef rhs) const;
-  void addInitializer(const Initializer &initializer, llvm::ArrayRef<Reader> readers);
-  void addBinding(StringRef name, const Initializer &initializer, bool transposed, bool trainable,
+  bool isTransposed(const Initializer &initializer,
+                    llvm::ArrayRef<Reader> readers) const;
+  bool isTied(const Initializer &initializer, StringRef lhs,
+              StringRef rhs) const;
+  void addInitializer(const Initializer &initializer,
+                      llvm::ArrayRef<Reader> readers);
+  void addBinding(StringRef name, const Initializer &initializer,
+                  bool transposed, bool trainable,
                   std::vector<std::pair<int, int>> uses);
   void joinTransposedCopies();
   void finish();
@@ -84,6 +103,8 @@ private:
   /// Node that makes a value, and the nodes that read it.
   llvm::StringMap<std::vector<std::pair<int, int>>> consumers;
   llvm::StringMap<std::vector<std::string>> folded;
+  /// Parameters that are an argument of any FX node.
+  llvm::StringSet<> referenced;
   llvm::StringMap<size_t> byName;
   std::vector<Parameter> found;
   ParameterTable result;
@@ -100,12 +121,16 @@ void Recovery::collectReaders() {
         std::tie(initializer, alias) = entry->second;
       if (!initializer)
         continue;
-      if (node.proto->op_type() == "Identity" && node.proto->output_size() == 1) {
-        // An Identity of an Identity keeps the name that is furthest from the initializer.
+      if (node.proto->op_type() == "Identity" &&
+          node.proto->output_size() == 1) {
+        // An Identity of an Identity keeps the name that is furthest from the
+        // initializer.
         StringRef output = node.proto->output(0);
-        aliases[output] = {initializer, isGeneratedName(output) ? alias : output.str()};
+        aliases[output] = {initializer,
+                           isGeneratedName(output) ? alias : output.str()};
         // Its own read means the parameter that it stands for.
-        readersOf[initializer].push_back({int(index), int(position), aliases[output].second});
+        readersOf[initializer].push_back(
+            {int(index), int(position), aliases[output].second});
         continue;
       }
       readersOf[initializer].push_back({int(index), int(position), alias});
@@ -113,53 +138,69 @@ void Recovery::collectReaders() {
   }
 }
 
-bool Recovery::isTrainable(const Initializer &initializer, llvm::ArrayRef<Reader> readers) const {
+bool Recovery::isTrainable(const Initializer &initializer,
+                           llvm::ArrayRef<Reader> readers) const {
   if (!isFloatType(initializer.dtype))
     return false;
   if (signature.present) {
     if (signature.isParameter(initializer.name))
       return true;
     if (auto entry = folded.find(initializer.name); entry != folded.end())
-      return llvm::any_of(entry->second, [&](StringRef name) { return signature.isParameter(name); });
+      return llvm::any_of(entry->second, [&](StringRef name) {
+        return signature.isParameter(name);
+      });
     if (!isGeneratedName(initializer.name))
       return false;
     // A renamed weight of an exporter that does not say what it folded.
-    return initializer.dims.size() >= 2 && llvm::any_of(readers, [&](const Reader &reader) {
-             return reader.input == 1 && nodes[reader.node].proto->op_type() == "MatMul" &&
-                    !parameterArguments(*nodes[reader.node].proto, signature).empty();
+    return initializer.dims.size() >= 2 &&
+           llvm::any_of(readers, [&](const Reader &reader) {
+             return reader.input == 1 &&
+                    nodes[reader.node].proto->op_type() == "MatMul" &&
+                    !parameterArguments(*nodes[reader.node].proto, signature)
+                         .empty();
            });
   }
-  return looksTrainable(initializer, readers.empty() ? nullptr : nodes[readers[0].node].proto,
-                        readers.empty() ? 0 : readers[0].input);
+  return looksTrainable(
+      initializer, readers.empty() ? nullptr : nodes[readers[0].node].proto,
+      readers.empty() ? 0 : readers[0].input);
 }
 
 /// The name that an initializer has by itself.
-std::string Recovery::ownName(const Initializer &initializer, llvm::ArrayRef<Reader> readers) const {
+std::string Recovery::ownName(const Initializer &initializer,
+                              llvm::ArrayRef<Reader> readers) const {
   if (signature.isParameter(initializer.name))
     return initializer.name;
-  if (auto entry = folded.find(initializer.name); entry != folded.end() && entry->second.size() == 1)
+  if (auto entry = folded.find(initializer.name);
+      entry != folded.end() && entry->second.size() == 1)
     return entry->second[0];
   if (signature.present) {
     for (const Reader &reader : readers) {
-      std::vector<std::string> arguments = parameterArguments(*nodes[reader.node].proto, signature);
+      std::vector<std::string> arguments =
+          parameterArguments(*nodes[reader.node].proto, signature);
       // Those that have an initializer of their own are not meant.
-      llvm::erase_if(arguments, [&](StringRef name) { return file.find(name) != nullptr; });
+      llvm::erase_if(arguments, [&](StringRef name) {
+        return file.find(name) != nullptr;
+      });
       if (arguments.size() == 1)
         return arguments[0];
     }
     return initializer.name;
   }
-  return isGeneratedName(initializer.name) ? legacyName(initializer, readers) : initializer.name;
+  return isGeneratedName(initializer.name) ? legacyName(initializer, readers)
+                                           : initializer.name;
 }
 
-/// A Linear's weight that the legacy exporter transposed and renamed: the bias that is added tells its name, else the
-/// module that its node belongs to.
-std::string Recovery::legacyName(const Initializer &initializer, llvm::ArrayRef<Reader> readers) const {
+/// A Linear's weight that the legacy exporter transposed and renamed: the bias
+/// that is added tells its name, else the module that its node belongs to.
+std::string Recovery::legacyName(const Initializer &initializer,
+                                 llvm::ArrayRef<Reader> readers) const {
   for (const Reader &reader : readers) {
     const Node &node = nodes[reader.node];
-    if (node.proto->op_type() != "MatMul" || reader.input != 1 || node.proto->output_size() != 1)
+    if (node.proto->op_type() != "MatMul" || reader.input != 1 ||
+        node.proto->output_size() != 1)
       continue;
-    if (auto entry = consumers.find(node.proto->output(0)); entry != consumers.end())
+    if (auto entry = consumers.find(node.proto->output(0));
+        entry != consumers.end())
       for (auto [consumer, input] : entry->second) {
         const ::onnx::NodeProto &add = *nodes[consumer].proto;
         if (add.op_type() != "Add" || add.input_size() != 2)
@@ -180,55 +221,76 @@ std::string Recovery::nameOfUse(StringRef own, const Reader &reader) const {
     return reader.alias;
   if (!signature.present || !signature.isParameter(own))
     return own.str();
-  std::vector<std::string> arguments = parameterArguments(*nodes[reader.node].proto, signature);
+  std::vector<std::string> arguments =
+      parameterArguments(*nodes[reader.node].proto, signature);
   if (arguments.empty()) {
-    // Nodes without an FX node of their own: parameters of the module that the node belongs to.
+    // Nodes without an FX node of their own: parameters of the module that the
+    // node belongs to.
     std::string prefix = moduleScope(nodes[reader.node]) + ".";
     for (const std::string &name : signature.parameters)
       if (name == prefix + lastComponent(own).str())
         return name;
     return own.str();
   }
-  if (llvm::is_contained(arguments, own))
-    return own.str();
+  if (llvm::is_contained(arguments, own)) {
+    // Of tied parameters, FX knows one name only: the module that the node
+    // belongs to tells the other.
+    std::string ofScope =
+        moduleScope(nodes[reader.node]) + "." + lastComponent(own).str();
+    return signature.isParameter(ofScope) && !referenced.contains(ofScope) &&
+                   !file.find(ofScope)
+               ? ofScope
+               : own.str();
+  }
   std::vector<std::string> alike;
-  llvm::copy_if(arguments, std::back_inserter(alike),
-                [&](StringRef name) { return lastComponent(name) == lastComponent(own); });
+  llvm::copy_if(arguments, std::back_inserter(alike), [&](StringRef name) {
+    return lastComponent(name) == lastComponent(own);
+  });
   if (alike.size() == 1)
     return alike[0];
   // Those that have an initializer of their own are not meant.
-  llvm::erase_if(arguments, [&](StringRef name) { return file.find(name) != nullptr; });
+  llvm::erase_if(arguments,
+                 [&](StringRef name) { return file.find(name) != nullptr; });
   return arguments.size() == 1 ? arguments[0] : own.str();
 }
 
-bool Recovery::isTransposed(const Initializer &initializer, llvm::ArrayRef<Reader> readers) const {
-  if (initializer.dims.size() != 2 || signature.isParameter(initializer.name) || !isGeneratedName(initializer.name))
+bool Recovery::isTransposed(const Initializer &initializer,
+                            llvm::ArrayRef<Reader> readers) const {
+  if (initializer.dims.size() != 2 || signature.isParameter(initializer.name) ||
+      !isGeneratedName(initializer.name))
     return false;
   return llvm::any_of(readers, [&](const Reader &reader) {
     const ::onnx::NodeProto &node = *nodes[reader.node].proto;
     // Only a Linear reads its weight transposed.
     StringRef fx = fxTarget(node);
-    return node.op_type() == "MatMul" && reader.input == 1 && (fx.empty() || fx.contains("linear") || fx.contains("attention"));
+    return node.op_type() == "MatMul" && reader.input == 1 &&
+           (fx.empty() || fx.contains("linear") || fx.contains("attention"));
   });
 }
 
-/// Whether two names of one initializer are one parameter, rather than two that were equal when exported.
-bool Recovery::isTied(const Initializer &initializer, StringRef lhs, StringRef rhs) const {
+/// Whether two names of one initializer are one parameter, rather than two that
+/// were equal when exported.
+bool Recovery::isTied(const Initializer &initializer, StringRef lhs,
+                      StringRef rhs) const {
   if (signature.present && initializer.elements > mergedElements)
     return true;
   std::optional<bool> uniform = file.isUniform(initializer);
-  // Nobody ties a tensor of ones; random values are equal by chance never, but copied layers start equal.
+  // Nobody ties a tensor of ones; random values are equal by chance never, but
+  // copied layers start equal.
   if (!uniform)
     return initializer.dims.size() >= 2 && !differInNumbersOnly(lhs, rhs);
   return !*uniform && !differInNumbersOnly(lhs, rhs);
 }
 
-void Recovery::addInitializer(const Initializer &initializer, llvm::ArrayRef<Reader> readers) {
+void Recovery::addInitializer(const Initializer &initializer,
+                              llvm::ArrayRef<Reader> readers) {
   bool trainable = isTrainable(initializer, readers);
   if (!trainable) {
     bool buffer = isFloatType(initializer.dtype) &&
-                  (initializer.elements > constantElements || !initializer.dims.empty()) &&
-                  (initializer.elements > constantElements || !isGeneratedName(initializer.name));
+                  (initializer.elements > constantElements ||
+                   !initializer.dims.empty()) &&
+                  (initializer.elements > constantElements ||
+                   !isGeneratedName(initializer.name));
     if (!buffer && !initializer.missing)
       return; // a constant
     std::vector<std::pair<int, int>> uses;
@@ -245,7 +307,8 @@ void Recovery::addInitializer(const Initializer &initializer, llvm::ArrayRef<Rea
     names.push_back(nameOfUse(own, reader));
   for (auto [reader, name] : llvm::zip(readers, names))
     groups[name].emplace_back(reader.node, reader.input);
-  // Tied names become aliases of the one that PyTorch lists first, which is the one it keeps.
+  // Tied names become aliases of the one that PyTorch lists first, which is the
+  // one it keeps.
   std::vector<StringRef> kept;
   llvm::StringMap<StringRef> canonical;
   std::vector<StringRef> ordered;
@@ -253,11 +316,16 @@ void Recovery::addInitializer(const Initializer &initializer, llvm::ArrayRef<Rea
     ordered.push_back(name);
   auto rank = [&](StringRef name) {
     auto entry = signature.order.find(name);
-    return entry == signature.order.end() ? signature.parameters.size() : entry->second;
+    return entry == signature.order.end() ? signature.parameters.size()
+                                          : entry->second;
   };
-  llvm::stable_sort(ordered, [&](StringRef lhs, StringRef rhs) { return rank(lhs) < rank(rhs); });
+  llvm::stable_sort(ordered, [&](StringRef lhs, StringRef rhs) {
+    return rank(lhs) < rank(rhs);
+  });
   for (StringRef name : ordered) {
-    auto tied = llvm::find_if(kept, [&](StringRef other) { return isTied(initializer, other, name); });
+    auto tied = llvm::find_if(kept, [&](StringRef other) {
+      return isTied(initializer, other, name);
+    });
     canonical[name] = tied == kept.end() ? name : *tied;
     if (tied == kept.end())
       kept.push_back(name);
@@ -268,19 +336,23 @@ void Recovery::addInitializer(const Initializer &initializer, llvm::ArrayRef<Rea
     if (parameter != name)
       found[byName[parameter]].aliases.push_back(name.str());
   }
-  if (kept.size() == 1 && kept[0] != own && signature.isParameter(own) && own == initializer.name &&
+  if (kept.size() == 1 && kept[0] != own && signature.isParameter(own) &&
+      own == initializer.name &&
       !llvm::is_contained(found[byName[kept[0]]].aliases, own))
     found[byName[kept[0]]].aliases.push_back(own);
 }
 
-void Recovery::addBinding(StringRef name, const Initializer &initializer, bool transposed, bool trainable,
+void Recovery::addBinding(StringRef name, const Initializer &initializer,
+                          bool transposed, bool trainable,
                           std::vector<std::pair<int, int>> uses) {
   llvm::SmallVector<int64_t> dims(initializer.dims);
   if (transposed)
     std::reverse(dims.begin(), dims.end());
-  // A made-up name that is taken by a tensor of another shape stays the initializer's.
+  // A made-up name that is taken by a tensor of another shape stays the
+  // initializer's.
   auto entry = byName.find(name);
-  if (entry != byName.end() && (found[entry->second].dims != dims || found[entry->second].trainable != trainable))
+  if (entry != byName.end() && (found[entry->second].dims != dims ||
+                                found[entry->second].trainable != trainable))
     entry = byName.find(name = initializer.name);
   if (entry == byName.end()) {
     entry = byName.try_emplace(name, found.size()).first;
@@ -293,14 +365,16 @@ void Recovery::addBinding(StringRef name, const Initializer &initializer, bool t
   }
   Parameter &parameter = found[entry->second];
   for (Binding &binding : parameter.bindings)
-    if (binding.initializer == &initializer && binding.transposed == transposed) {
+    if (binding.initializer == &initializer &&
+        binding.transposed == transposed) {
       llvm::append_range(binding.uses, uses);
       return;
     }
   parameter.bindings.push_back({&initializer, transposed, std::move(uses)});
 }
 
-/// The legacy exporter stores a tied head a second time, transposed and without a name.
+/// The legacy exporter stores a tied head a second time, transposed and without
+/// a name.
 void Recovery::joinTransposedCopies() {
   if (signature.present)
     return;
@@ -308,10 +382,14 @@ void Recovery::joinTransposedCopies() {
     if (copy.bindings.size() != 1 || !copy.bindings[0].transposed)
       continue;
     for (Parameter &other : found) {
-      if (&other == &copy || other.bindings.empty() || other.bindings[0].transposed || other.dims != copy.dims ||
-          !other.trainable || file.isUniform(*other.bindings[0].initializer).value_or(true))
+      if (&other == &copy || other.bindings.empty() ||
+          other.bindings[0].transposed || other.dims != copy.dims ||
+          !other.trainable ||
+          file.isUniform(*other.bindings[0].initializer).value_or(true))
         continue;
-      if (!file.sameValues(*other.bindings[0].initializer, *copy.bindings[0].initializer, true).value_or(false))
+      if (!file.sameValues(*other.bindings[0].initializer,
+                           *copy.bindings[0].initializer, true)
+               .value_or(false))
         continue;
       other.bindings.push_back(std::move(copy.bindings[0]));
       other.aliases.push_back(copy.name);
@@ -319,10 +397,13 @@ void Recovery::joinTransposedCopies() {
       break;
     }
   }
-  llvm::erase_if(found, [](const Parameter &parameter) { return parameter.bindings.empty(); });
+  llvm::erase_if(found, [](const Parameter &parameter) {
+    return parameter.bindings.empty();
+  });
 }
 
-/// Orders the parameters by first use, numbers their uses, and names what is lost.
+/// Orders the parameters by first use, numbers their uses, and names what is
+/// lost.
 void Recovery::finish() {
   auto firstUse = [](const Parameter &parameter) {
     std::pair<int, int> first = {INT_MAX, 0};
@@ -331,18 +412,23 @@ void Recovery::finish() {
         first = std::min(first, use);
     return first;
   };
-  llvm::stable_sort(found, [&](const Parameter &lhs, const Parameter &rhs) { return firstUse(lhs) < firstUse(rhs); });
+  llvm::stable_sort(found, [&](const Parameter &lhs, const Parameter &rhs) {
+    return firstUse(lhs) < firstUse(rhs);
+  });
   llvm::StringSet<> present;
   for (auto [index, parameter] : llvm::enumerate(found)) {
     present.insert(parameter.name);
     for (const std::string &alias : parameter.aliases)
       present.insert(alias);
-    parameter.scope = StringRef(parameter.name).contains('.') ? StringRef(parameter.name).rsplit('.').first.str() : "";
+    parameter.scope = StringRef(parameter.name).contains('.')
+                          ? StringRef(parameter.name).rsplit('.').first.str()
+                          : "";
     for (auto [position, binding] : llvm::enumerate(parameter.bindings)) {
       llvm::sort(binding.uses);
       for (std::pair<int, int> use : binding.uses)
         result.uses[use] = {int(index), int(position)};
-      auto [entry, inserted] = result.initializers.try_emplace(binding.initializer->name, index, position);
+      auto [entry, inserted] = result.initializers.try_emplace(
+          binding.initializer->name, index, position);
       if (!inserted && parameter.name == binding.initializer->name)
         entry->second = {int(index), int(position)};
     }
@@ -354,7 +440,8 @@ void Recovery::finish() {
   setInitialValues(result.table, nodes, file);
 }
 
-ParameterTable ParameterTable::recover(const ModelFile &file, llvm::ArrayRef<Node> nodes) {
+ParameterTable ParameterTable::recover(const ModelFile &file,
+                                       llvm::ArrayRef<Node> nodes) {
   return Recovery(file, nodes).run();
 }
 

@@ -1,5 +1,6 @@
-// Which initializers are parameters, under which names, and which use means which: what the exporters merged, renamed,
-// transposed and tied is taken apart here.
+// Which initializers are parameters, under which names, and which use means
+// which: what the exporters merged, renamed, transposed and tied is taken apart
+// here.
 #ifndef SHARDC_FRONTEND_ONNX_PARAMETERS_H
 #define SHARDC_FRONTEND_ONNX_PARAMETERS_H
 
@@ -9,9 +10,11 @@
 
 namespace shardc::onnx {
 
-/// An initializer that holds a parameter, and the node inputs that read it from there.
+/// An initializer that holds a parameter, and the node inputs that read it from
+/// there.
 struct Binding {
-  /// Null: the parameter was merged with another one and shares that one's initializer.
+  /// Null: the parameter was merged with another one and shares that one's
+  /// initializer.
   const Initializer *initializer = nullptr;
   /// The initializer is the parameter's transpose (2-d).
   bool transposed = false;
@@ -39,16 +42,21 @@ struct Parameter {
 class ParameterTable {
 public:
   /// Recovers the parameters of a model. `nodes` is its flat graph.
-  static ParameterTable recover(const ModelFile &file, llvm::ArrayRef<Node> nodes);
+  static ParameterTable recover(const ModelFile &file,
+                                llvm::ArrayRef<Node> nodes);
 
   llvm::ArrayRef<Parameter> parameters() const { return table; }
-  /// Names of the parameters that the exporter listed and that are nowhere in the graph.
+  /// Names of the parameters that the exporter listed and that are nowhere in
+  /// the graph.
   llvm::ArrayRef<std::string> lost() const { return lostNames; }
 
-  /// What input `input` of node `node` reads, as (parameter, binding); none where it is no parameter.
+  /// What input `input` of node `node` reads, as (parameter, binding); none
+  /// where it is no parameter.
   std::optional<std::pair<int, int>> use(int node, int input) const;
-  /// What an initializer's name means where no node is known (a graph output, a branch); none where it is no parameter.
-  std::optional<std::pair<int, int>> byInitializer(llvm::StringRef initializer) const;
+  /// What an initializer's name means where no node is known (a graph output, a
+  /// branch); none where it is no parameter.
+  std::optional<std::pair<int, int>>
+  byInitializer(llvm::StringRef initializer) const;
 
 private:
   friend class Recovery;

@@ -1,4 +1,5 @@
-// Copies ModelProto -> graph -> initializer field by field, leaving out large raw_data, float_data and double_data.
+// Copies ModelProto -> graph -> initializer field by field, leaving out large
+// raw_data, float_data and double_data.
 #include "frontend/onnx/WireFormat.h"
 
 using llvm::StringRef;
@@ -61,7 +62,8 @@ bool FieldReader::varint(uint64_t &value) {
 namespace {
 
 // Field numbers of onnx.proto.
-constexpr uint64_t modelGraph = 7, graphInitializer = 5, tensorFloatData = 4, tensorRawData = 9, tensorDoubleData = 10;
+constexpr uint64_t modelGraph = 7, graphInitializer = 5, tensorFloatData = 4,
+                   tensorRawData = 9, tensorDoubleData = 10;
 constexpr size_t keptBytes = 4096;
 
 void appendVarint(std::string &out, uint64_t value) {
@@ -119,7 +121,8 @@ private:
 
   bool stripTensor(StringRef tensor, std::string &out) {
     auto isData = [](const Field &field) {
-      return field.number == tensorFloatData || field.number == tensorRawData || field.number == tensorDoubleData;
+      return field.number == tensorFloatData || field.number == tensorRawData ||
+             field.number == tensorDoubleData;
     };
     // First find the data: only one contiguous piece is a byte range.
     StringRef data;
@@ -134,7 +137,8 @@ private:
       data = field->payload;
     }
     bool range = pieces == 1 && data.data();
-    result.data.emplace_back(range ? data.data() - model.data() : 0, range ? int64_t(data.size()) : -1);
+    result.data.emplace_back(range ? data.data() - model.data() : 0,
+                             range ? int64_t(data.size()) : -1);
     for (FieldReader reader(tensor); !reader.done();) {
       Field field = *reader.next();
       if (range && isData(field) && data.size() > keptBytes)
@@ -150,6 +154,8 @@ private:
 
 } // namespace
 
-std::optional<StrippedModel> stripWeights(StringRef model) { return Stripper(model).run(); }
+std::optional<StrippedModel> stripWeights(StringRef model) {
+  return Stripper(model).run();
+}
 
 } // namespace shardc::onnx

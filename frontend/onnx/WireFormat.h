@@ -1,5 +1,5 @@
-// Protobuf's wire format, walked by hand: takes the weights' bytes out of a model before it is parsed, and says where
-// they lie in the file.
+// Protobuf's wire format, walked by hand: takes the weights' bytes out of a
+// model before it is parsed, and says where they lie in the file.
 #ifndef SHARDC_FRONTEND_ONNX_WIREFORMAT_H
 #define SHARDC_FRONTEND_ONNX_WIREFORMAT_H
 
@@ -37,8 +37,9 @@ private:
 struct StrippedModel {
   /// The ModelProto without the large data of its graph's initializers.
   std::string bytes;
-  /// Per initializer of the graph, in order: offset and length of its fixed-width data in the file; length -1 where it
-  /// has none or stores it in pieces.
+  /// Per initializer of the graph, in order: offset and length of its
+  /// fixed-width data in the file; length -1 where it has none or stores it in
+  /// pieces.
   std::vector<std::pair<int64_t, int64_t>> data;
 };
 
