@@ -4,6 +4,98 @@
 #define SHARDC_PASSES_PASSES_TD
 include "mlir/Pass/PassBase.td"
 
+def NNRaise : Pass<"nn-raise", "::mlir::ModuleOp"> {
+  let summary = "recognises what exporters decomposed: linear, norms, activations, rope, attention, embedding";
+  let description = [{
+    Needs: @model as the import phase leaves it: nn ops of static shape, shape and mask arithmetic folded.
+
+    Before:
+    ```mlir
+    %1 = nn.transpose %q array<i64: 0, 2, 1, 3> : (tensor<4x128x4x16xf32>) -> tensor<4x4x128x16xf32>
+    %2 = nn.matmul %1, %k {transpose_rhs} : ... -> tensor<4x4x128x128xf32>
+    %3 = nn.mul %2, %quarter : tensor<4x4x128x128xf32>
+    %4 = nn.add %3, %mask : tensor<4x4x128x128xf32>      // 0 below the diagonal, -3.4e38 above
+    %5 = nn.softmax %4 : tensor<4x4x128x128xf32>
+    %6 = nn.matmul %5, %v : ... -> tensor<4x4x128x16xf32>
+    ```
+
+    After:
+    ```mlir
+    %result, %log_sum_exp = nn.attention %q, %k, %v {causal, scale = 2.5e-01} : ...
+    ```
+    Patterns match by meaning: operands in any order, constants up to float32 rounding, layouts through any chain of views.
+    First what is local (norms, activations, rope, linear, gathers), then attention with its masks, then transposes move
+    down and slices up until they cancel. What is not recognised stays as it is: plain nn ops always work.
+
+    Why here: differentiation, sharding and kernels are simpler and faster on few composite ops; the loss is attached
+    afterwards, so that it meets the head as one linear.
+  }];
+}
+
+def NNAttachLoss : Pass<"nn-attach-loss", "::mlir::ModuleOp"> {
+  let summary = "makes @model return its loss, and drops what does not feed it";
+  let description = [{
+    Needs: @model raised, with `nn.name` on arguments and results.
+
+    Before (`loss=cross-entropy:logits=logits,labels=labels,shift=1`):
+    ```mlir
+    func.func @model(%ids: tensor<4x128xi64> {nn.name = "input_ids", nn.role = "input"})
+        -> (tensor<4x128x512xf32> {nn.name = "logits"}) {
+      ...
+      %9 = nn.linear %8, %head {transpose_weight} : ...
+      return %9 : tensor<4x128x512xf32>
+    ```
+
+    After:
+    ```mlir
+    module attributes {nn.loss = {kind = "cross_entropy", labels = "labels", ignore_index = -100 : i64, shift = 1 : i64,
+                                  classes = 512 : i64, elements = 512 : i64}} {
+    func.func @model(%ids: ..., %labels: tensor<4x128xi64> {nn.name = "labels", nn.role = "labels"},
+                     %scale: tensor<f32> {nn.name = "loss_scale", nn.role = "loss_scale"}) -> (tensor<f32> {nn.name = "loss"}) {
+      ...
+      %9 = nn.linear_cross_entropy %8, %head labels %labels, %scale {ignore_index = -100, shift = 1, transpose_weight} : ...
+      return %9 : tensor<f32>
+    ```
+    `nn.loss.elements` is the number of labels (cross_entropy) or of output elements (mse) of one rank. A scalar of the
+    graph (`output:NAME`) that is a mean cross entropy becomes one over the global batch; any other is multiplied by the
+    scale (1 / ranks). Inputs and parameters without use are dropped with a warning.
+
+    Why here: the head is one linear after raising and can be fused with the loss; precision and differentiation need
+    the loss.
+  }];
+  let options = [
+    Option<"loss", "loss", "std::string", "\"\"",
+      "cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=0], mse:output=NAME,target=NAME or output:NAME; "
+      "without it, the graph's only scalar output">
+  ];
+}
+
+def NNPrecision : Pass<"nn-precision", "::mlir::ModuleOp"> {
+  let summary = "gives all floats the compute type";
+  let description = [{
+    Needs: any module of nn ops.
+
+    Before (`precision=float64`):
+    ```mlir
+    nn.parameter @w : tensor<64x64xf32> {stored_type = f32, ...}
+    %0 = nn.constant dense<1.000000e-01> : tensor<64xf32>
+    %1 = nn.cast %x : (tensor<4xf16>) -> tensor<4xf32>
+    ```
+
+    After:
+    ```mlir
+    nn.parameter @w : tensor<64x64xf64> {stored_type = f32, ...}
+    %0 = nn.constant dense<0.10000000149011612> : tensor<64xf64>    // the float32's exact value
+    ```
+    Arguments, constants, parameters and results change type, `stored_type` and integers stay; casts between floats vanish.
+
+    Why here: the gradients and the optimizer's state inherit the type.
+  }];
+  let options = [
+    Option<"precision", "precision", "std::string", "\"float32\"", "float32 or float64">
+  ];
+}
+
 def FSDPFormUnits : Pass<"fsdp-form-units", "::mlir::ModuleOp"> {
   let summary = "picks the sharding units and lays out the flat buffer of each";
   let description = [{
@@ -34,5 +126,115 @@ def FSDPFormUnits : Pass<"fsdp-form-units", "::mlir::ModuleOp"> {
     Option<"strategy", "strategy", "std::string", "\"full\"", "full: parameters sharded over all ranks; none: on every rank">
   ];
   let dependentDialects = ["::shardc::fsdp::FSDPDialect"];
+}
+
+def FSDPShard : Pass<"fsdp-shard", "::mlir::ModuleOp"> {
+  let summary = "gathers parameters before use, reduces gradients, runs the optimizer on shards";
+  let description = [{
+    Needs: `fsdp.mesh` and `fsdp.unit`s; @train (and @eval, if there is one) that return the loss and, in @train, a gradient of
+    every parameter of a unit (`nn.gradient_of`).
+
+    Before:
+    ```mlir
+    func.func @train(%x: ..., %scale: tensor<f32>) -> (tensor<f32>, tensor<4x4xf32> {nn.gradient_of = @w}) {
+      %w = nn.get_parameter @w : tensor<4x4xf32>
+      %y = nn.linear %x, %w : ...
+      ...
+      %dx = nn.linear %dy, %w {transpose_weight} : ...
+      %dw = nn.linear_weight_grad %x, %dy : ...
+      return %loss, %dw : ...
+    ```
+
+    After:
+    ```mlir
+    func.func @train(%x: ..., %scale: tensor<f32>) {
+      %0 = fsdp.all_gather_start @u forward
+      %w = fsdp.all_gather_wait %0 : tensor<4x4xf32>
+      %y = nn.linear %x, %w : ...
+      fsdp.release @u(%w) : tensor<4x4xf32>
+      ...                                             // all_gather, use and release again for backward
+      %dw = nn.linear_weight_grad %x, %dy : ...
+      %1 = fsdp.reduce_scatter_start @u(%dw) : tensor<4x4xf32>
+      %g = fsdp.reduce_scatter_wait %1 : tensor<8xf32>
+      %n = fsdp.squared_norm %g {slices = 1 : i64} : (tensor<8xf32>) -> tensor<f64>
+      %2 = fsdp.all_reduce_start optimizer(%loss64, %n) : tensor<f64>, tensor<f64>
+      %sums:2 = fsdp.all_reduce_wait %2 : tensor<f64>, tensor<f64>
+      fsdp.report "loss" %sums#0 : tensor<f64>
+      fsdp.report "squared_norm" %sums#1 : tensor<f64>
+      fsdp.optimizer_step @u(%g, %sums#1) "adamw" : tensor<8xf32>, tensor<f64>
+      return
+    ```
+    One all-gather per unit and phase in which it is used: a tied parameter keeps its unit from its first use in a phase to
+    the last. Forward ends with the op that makes the loss. A gather begins `prefetch` units ahead. A unit's reduce-scatter
+    begins with its last gradient; it is waited for before the next but one begins. Units of one shard are `fsdp.resident`,
+    with an all-reduce of their gradients; a mesh of one rank has no collectives.
+
+    Why here: after differentiation, so that forward and backward are both there to place collectives in; before kernels are
+    formed, so that fusion does not move a use past a release.
+  }];
+  let options = [
+    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "adamw, adam or sgd">,
+    Option<"prefetch", "prefetch", "int64_t", "1", "units to gather ahead of the one that computes">
+  ];
+  let dependentDialects = ["::shardc::fsdp::FSDPDialect", "::shardc::nn::NNDialect"];
+}
+
+def FSDPVerify : Pass<"fsdp-verify", "::mlir::ModuleOp"> {
+  let summary = "checks a sharded step: starts and waits, releases, reductions, optimizer";
+  let description = [{
+    Needs: `fsdp.mesh` and `fsdp.unit`s, and functions sharded by `fsdp-shard`.
+
+    Before and after: the same. An error, with notes that point at the other op, where
+    - a start has no wait or several, or one in another block;
+    - a tensor of a gathered buffer, or a view of one, is used after the release;
+    - a unit is gathered again before it was released, is never released, or is released with other tensors;
+    - a parameter of a unit is read by `nn.get_parameter`;
+    - a unit's gradients are reduced by the wrong collective, twice, or not at all while there is an optimizer;
+    - an `fsdp.optimizer_step` has another gradient than its unit's, or another norm than the others, or the norm leaves a
+      gradient out;
+    - a collective stands under control flow, where ranks could disagree on the order.
+
+    Why here: after whatever moves ops of a sharded step; cheap enough to run again.
+  }];
+}
+
+def NNDifferentiate : Pass<"nn-differentiate", "::mlir::ModuleOp"> {
+  let summary = "makes the training step: the forward pass, the backward pass and one gradient per trainable parameter";
+  let description = [{
+    Needs: @model, which returns one float scalar, the loss; each op between a trainable parameter and the loss implements
+    `Differentiable`.
+
+    Before:
+    ```mlir
+    nn.parameter @w : tensor<3xf32> {trainable, ...}
+    func.func @model(%x: tensor<3xf32>) -> tensor<f32> {
+      %w = nn.get_parameter @w : tensor<3xf32>
+      %y = nn.mul %x, %w : tensor<3xf32>
+      %s = nn.reduce_sum %y [0] : (tensor<3xf32>) -> tensor<1xf32>
+      %loss = nn.reshape %s : (tensor<1xf32>) -> tensor<f32>
+      return %loss : tensor<f32>
+    }
+    ```
+
+    After:
+    ```mlir
+    func.func @eval(...)   // @model as it was
+    func.func @train(%x: tensor<3xf32>) -> (tensor<f32>, tensor<3xf32> {nn.gradient_of = @w}) {
+      ...
+      %one = nn.constant dense<1.0> : tensor<1xf32>
+      %dy = nn.broadcast %one : (tensor<1xf32>) -> tensor<3xf32>
+      %dw = nn.mul %dy, %x : tensor<3xf32>
+      return %loss, %dw : tensor<f32>, tensor<3xf32>
+    }
+    ```
+    Only what lies between a trainable parameter and the loss is differentiated. Where a value has several uses, their
+    gradients are added as the backward pass meets them, last use first: a fixed order, in which at most one sum is alive. A
+    parameter that does not reach the loss gets a warning and is no longer `trainable`: as in PyTorch, where its gradient is
+    None, the optimizer leaves it alone.
+
+    Why here: units are formed from the parameters that have gradients, and gathers are placed around the uses of both
+    passes.
+  }];
+  let dependentDialects = ["::shardc::nn::NNDialect"];
 }
 #endif

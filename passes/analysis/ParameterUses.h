@@ -28,7 +28,8 @@ public:
     mlir::StringAttr parameter; // symbol of the nn.parameter
   };
   /// In the order of the ops.
-  llvm::ArrayRef<Use> uses() const { return inOrder; }
+  llvm::ArrayRef<Use> uses() const & { return inOrder; }
+  llvm::ArrayRef<Use> uses() && = delete;
 
   /// Names of the parameters that are used, by first use.
   llvm::SmallVector<mlir::StringAttr> byFirstUse() const;

@@ -42,7 +42,7 @@ def FSDP_PhaseKind : I32EnumAttr<"PhaseKind", "part of a step", [
   let cppNamespace = "::shardc::fsdp";
   let genSpecializedAttr = 0;
 }
-def FSDP_PhaseAttr : EnumAttr<FSDP_Dialect, FSDP_PhaseKind, "phase">;
+def FSDP_PhaseAttr : EnumAttr<FSDP_Dialect, FSDP_PhaseKind, "phase"> { let assemblyFormat = "`` $value"; }
 
 def FSDP_MeshOp : FSDP_Op<"mesh", [Symbol]> {
   let summary = "the ranks: sizes of the mesh dimensions, outermost first, and which dimensions shard";

@@ -4,7 +4,7 @@
 #include "runtime/DType.h"
 #include "runtime/Error.h"
 #include "runtime/cli/Suggest.h"
-#include "runtime/data/Npy.h"
+#include "runtime/data/Dataset.h"
 
 #include <CLI/CLI.hpp>
 #include <charconv>
@@ -235,7 +235,7 @@ void declareOutput(FlagTable &flags, Options &options) {
 std::string inputsText(const plan::Plan &plan) {
   std::string text = "Inputs of this trainer (" + plan.model() + "):\n";
   for (const plan::Input &input : plan.inputs()) {
-    if (!input.has_tensor())
+    if (!isGiven(input))
       continue;
     const auto &shape = input.tensor().shape();
     text += concat("  --data ", input.name(), "=FILE.npy  ",

@@ -11,10 +11,14 @@
 
 namespace shardc::runtime {
 
+bool isGiven(const plan::Input &input) {
+  return input.has_tensor() && input.role() != "loss_scale";
+}
+
 int64_t batchPerRank(const plan::Plan &plan) {
   const plan::Input *first = nullptr;
   for (const plan::Input &input : plan.inputs()) {
-    if (!input.has_tensor())
+    if (!isGiven(input))
       continue;
     if (input.tensor().shape().empty() || input.tensor().shape(0) < 1)
       fail("input ", input.name(), " of the plan has no axis of samples");
@@ -45,7 +49,8 @@ static bool accepts(plan::DType expected, plan::DType got) {
 void Dataset::checkNames(const std::vector<NamedFile> &files) const {
   std::vector<std::string> names;
   for (const plan::Input &input : plan.inputs())
-    names.push_back(input.name());
+    if (input.role() != "loss_scale")
+      names.push_back(input.name());
   for (size_t i = 0; i < files.size(); ++i) {
     const std::string &name = files[i].name;
     if (std::find(names.begin(), names.end(), name) == names.end()) {
@@ -95,7 +100,7 @@ Dataset::Dataset(const plan::Plan &plan, const std::vector<NamedFile> &files,
   const NpyArray *first = nullptr;
   for (int i = 0; i < plan.inputs_size(); ++i) {
     const plan::Input &input = plan.inputs(i);
-    if (!input.has_tensor())
+    if (!isGiven(input))
       continue;
     inputs[i].emplace(findFile(files, input).path);
     const NpyArray &array = *inputs[i];

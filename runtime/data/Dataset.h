@@ -15,6 +15,10 @@
 
 namespace shardc::runtime {
 
+/// Whether the run gives this input's values: the plan may list inputs that the
+/// program does not read, and the loss scale.
+bool isGiven(const plan::Input &input);
+
 /// The batch of one rank: the first axis of every input. Throws where the
 /// inputs disagree.
 int64_t batchPerRank(const plan::Plan &plan);

@@ -3,7 +3,7 @@
 #define SHARDC_FRONTEND_NN_OPS_ATTENTION_TD
 include "frontend/nn/NN.td"
 
-def NN_AttentionOp : NN_ComputeOp<"attention", [AttrSizedOperandSegments]> {
+def NN_AttentionOp : NN_ComputeOp<"attention", [AttrSizedOperandSegments, NN_HasGradient]> {
   let summary = "softmax(scale q k^T + bias, masked) v, blockwise";
   let description = [{
     query [B, Sq, H, D], key [B, Sk, G, D], value [B, Sk, G, E]; H is a multiple of G (grouped heads: query head h reads
@@ -28,7 +28,7 @@ def NN_AttentionGradOp : NN_ComputeOp<"attention_grad", [AttrSizedOperandSegment
     (`key_mask` $key_mask^)? attr-dict `:` functional-type(operands, results)}];
   let hasVerifier = 1;
 }
-def NN_RopeOp : NN_ComputeOp<"rope"> {
+def NN_RopeOp : NN_ComputeOp<"rope", [NN_HasGradient, NN_HasKernel]> {
   let summary = "rotary positions over [B, S, H, D]";
   let description = [{
     x * cos + rotate_half(x) * sin, rotate_half(x) = concat(-x[D/2:], x[:D/2]); with `interleaved` the pairs are (0,1), (2,3), ...

@@ -1,6 +1,9 @@
 // Ops that read or write at positions known at run time.
 #include "frontend/nn/NN.h"
+#include "frontend/nn/support/Formula.h"
 #include "frontend/nn/support/Verification.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace shardc::nn;
@@ -80,6 +83,95 @@ LogicalResult GatherNdOp::verify() {
 
 LogicalResult CumsumOp::verify() {
   return expectAxis(*this, "axis", getAxis(), tensorType(getInput()).getRank());
+}
+
+//===----------------------------------------------------------------------===//
+// Gradient
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+EmbeddingOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                           ArrayRef<bool> needed,
+                           SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.push_back(EmbeddingGradOp::create(
+      builder, getLoc(), getTable().getType(), resultGradients[0], getIds()));
+  operandGradients.push_back(Value());
+  return success();
+}
+
+LogicalResult
+GatherOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                        ArrayRef<bool> needed,
+                        SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.push_back(
+      GatherGradOp::create(builder, getLoc(), getData().getType(),
+                           resultGradients[0], getIndices(), getAxis()));
+  operandGradients.push_back(Value());
+  return success();
+}
+
+LogicalResult
+GatherNdOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                          ArrayRef<bool> needed,
+                          SmallVectorImpl<Value> &operandGradients) {
+  // The indexed dims as one: then it is a gather along that dim, whose index is
+  // the tuple's row-major position.
+  Formula f(builder, getLoc());
+  const int64_t batchDims = getBatchDims(),
+                tuple = shapeOf(getIndices()).back();
+  ArrayRef<int64_t> data = shapeOf(getData()),
+                    tuples = shapeOf(getIndices()).drop_back();
+  Value position;
+  auto append = [&](Value index, int64_t size) {
+    position = position ? f.add(f.scale(position, size), index) : index;
+  };
+  auto tupleType = tensorType(getIndices()).clone(tuples);
+  for (int64_t dim = 0; dim < batchDims; ++dim) {
+    SmallVector<int64_t> shape(tuples.size(), 1);
+    shape[dim] = data[dim];
+    HostTensor::Ints counts(data[dim]);
+    std::iota(counts.begin(), counts.end(), 0);
+    const HostTensor grid =
+        HostTensor::ints(tupleType.clone(shape), std::move(counts))
+            .broadcastTo(tupleType);
+    append(ConstantOp::create(builder, getLoc(), grid.toAttribute()),
+           data[dim]);
+  }
+  for (int64_t i = 0; i < tuple; ++i) {
+    SmallVector<int64_t> starts(tuples.size() + 1, 0),
+        limits(shapeOf(getIndices())), steps(starts.size(), 1), one(tuples);
+    one.push_back(1);
+    starts.back() = i;
+    limits.back() = i + 1;
+    Value index =
+        f.reshape(SliceOp::create(builder, getLoc(), tupleType.clone(one),
+                                  getIndices(), starts, limits, steps),
+                  tuples);
+    const int64_t size = data[batchDims + i];
+    Value isNegative = f.compare(CompareKind::lt, index, f.constant(index, 0));
+    append(f.select(isNegative, f.add(index, f.constant(index, size)), index),
+           size);
+  }
+  ArrayRef<int64_t> rest = data.drop_front(batchDims + tuple);
+  SmallVector<int64_t> flat{product(data.take_front(batchDims + tuple))};
+  llvm::append_range(flat, rest);
+  Value sums =
+      GatherGradOp::create(builder, getLoc(), tensorType(getData()).clone(flat),
+                           resultGradients[0], position,
+                           /*axis=*/0);
+  operandGradients.push_back(f.reshape(sums, data));
+  operandGradients.push_back(Value());
+  return success();
+}
+
+LogicalResult
+CumsumOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                        ArrayRef<bool> needed,
+                        SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.push_back(CumsumOp::create(
+      builder, getLoc(), getInput().getType(), resultGradients[0], getAxis(),
+      getExclusive(), !getReverse()));
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

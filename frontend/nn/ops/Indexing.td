@@ -3,7 +3,7 @@
 #define SHARDC_FRONTEND_NN_OPS_INDEXING_TD
 include "frontend/nn/NN.td"
 
-def NN_EmbeddingOp : NN_MoveOp<"embedding"> {
+def NN_EmbeddingOp : NN_MoveOp<"embedding", [NN_HasGradient]> {
   let summary = "rows of a table: result[..., :] = table[ids[...], :]; an id outside [0, rows) stops the run";
   let arguments = (ins NN_Tensor:$table, NN_Int:$ids);
   let results = (outs NN_Tensor:$result);
@@ -17,7 +17,7 @@ def NN_EmbeddingGradOp : NN_ComputeOp<"embedding_grad"> {
   let assemblyFormat = "$gradient `,` $ids attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_GatherOp : NN_MoveOp<"gather"> {
+def NN_GatherOp : NN_MoveOp<"gather", [NN_HasGradient]> {
   let summary = "ONNX Gather: slices of data along `axis` at indices (negative ones count from the end)";
   let arguments = (ins NN_Tensor:$data, NN_Int:$indices, I64Attr:$axis);
   let results = (outs NN_Tensor:$result);
@@ -31,14 +31,14 @@ def NN_GatherGradOp : NN_ComputeOp<"gather_grad"> {
   let assemblyFormat = "$gradient `,` $indices attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_GatherNdOp : NN_MoveOp<"gather_nd"> {
+def NN_GatherNdOp : NN_MoveOp<"gather_nd", [NN_HasGradient]> {
   let summary = "ONNX GatherND: slices of data at the index tuples in the last dim of indices";
   let arguments = (ins NN_Tensor:$data, NN_Int:$indices, I64Attr:$batch_dims);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$data `,` $indices attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_CumsumOp : NN_ComputeOp<"cumsum", [SameOperandsAndResultType]> {
+def NN_CumsumOp : NN_ComputeOp<"cumsum", [SameOperandsAndResultType, NN_HasGradient]> {
   let summary = "running sum along `axis`";
   let arguments = (ins NN_Tensor:$input, I64Attr:$axis, UnitAttr:$exclusive, UnitAttr:$reverse);
   let results = (outs NN_Tensor:$result);

@@ -1,6 +1,10 @@
 // Losses.
 #include "frontend/nn/NN.h"
+#include "frontend/nn/support/Evaluation.h"
+#include "frontend/nn/support/Formula.h"
 #include "frontend/nn/support/Verification.h"
+
+#include "mlir/IR/Matchers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -75,6 +79,65 @@ LogicalResult LinearCrossEntropyGradOp::verify() {
       succeeded(
           expectLike("weight_gradient", getWeightGradient(), getWeight())) &&
       succeeded(expectLike("bias_gradient", getBiasGradient(), getBias())));
+}
+
+//===----------------------------------------------------------------------===//
+// Gradient
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+CrossEntropyOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                              ArrayRef<bool> needed,
+                              SmallVectorImpl<Value> &operandGradients) {
+  if (needed[2])
+    return emitOpError("has no gradient of its scale");
+  operandGradients.assign(3, Value());
+  operandGradients[0] = CrossEntropyGradOp::create(
+      builder, getLoc(), getLogits().getType(), resultGradients[0], getLogits(),
+      getLabels(), getScale(), getIgnoreIndex(), getShift());
+  return success();
+}
+
+LogicalResult LinearCrossEntropyOp::differentiate(
+    OpBuilder &builder, ValueRange resultGradients, ArrayRef<bool> needed,
+    SmallVectorImpl<Value> &operandGradients) {
+  // The twin computes the loss too and stands where this op stood: the logits
+  // are made only once.
+  if (needed.back())
+    return emitOpError("has no gradient of its scale");
+  const bool hasBias = static_cast<bool>(getBias());
+  Type none;
+  OpBuilder before(*this);
+  auto twin = LinearCrossEntropyGradOp::create(
+      before, getLoc(), getLoss().getType(),
+      needed[0] ? getInput().getType() : none,
+      needed[1] ? getWeight().getType() : none,
+      hasBias && needed[2] ? getBias().getType() : none, getInput(),
+      getWeight(), getBias(), getLabels(), getScale(), getIgnoreIndexAttr(),
+      getShiftAttr(), getTransposeWeightAttr());
+  getLoss().replaceAllUsesWith(twin.getLoss());
+
+  Formula f(builder, getLoc());
+  Value dy = resultGradients[0];
+  DenseElementsAttr constant;
+  const bool isOne =
+      matchPattern(dy, m_Constant(&constant)) && isSplatOf(constant, 1);
+  auto scaled = [&](Value gradient) -> Value {
+    if (!gradient || isOne)
+      return gradient;
+    Value factor = f.cast(dy, elementTypeOf(gradient));
+    return f.mul(
+        gradient,
+        f.broadcast(f.reshape(factor, SmallVector<int64_t>(
+                                          tensorType(gradient).getRank(), 1)),
+                    gradient));
+  };
+  operandGradients.assign(needed.size(), Value());
+  operandGradients[0] = scaled(twin.getInputGradient());
+  operandGradients[1] = scaled(twin.getWeightGradient());
+  if (hasBias)
+    operandGradients[2] = scaled(twin.getBiasGradient());
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

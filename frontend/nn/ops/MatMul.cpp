@@ -1,5 +1,6 @@
 // Matrix products.
 #include "frontend/nn/NN.h"
+#include "frontend/nn/support/Formula.h"
 #include "frontend/nn/support/Verification.h"
 
 using namespace mlir;
@@ -64,6 +65,57 @@ LogicalResult LinearWeightGradOp::verify() {
     return failure();
   return expectType(*this, "result", getResult(),
                     weightShape(in, out, getTransposeWeight()), element);
+}
+
+//===----------------------------------------------------------------------===//
+// Gradient
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+MatMulOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                        ArrayRef<bool> needed,
+                        SmallVectorImpl<Value> &operandGradients) {
+  // C = A' B', with A' = A or its transpose: dA' = dC B'^T and dB' = A'^T dC,
+  // each written for A and B as they are stored.
+  Value lhs = getLhs(), rhs = getRhs(), dy = resultGradients[0];
+  const bool left = getTransposeLhs(), right = getTransposeRhs();
+  auto multiply = [&](Value like, Value a, Value b, bool transposeA,
+                      bool transposeB) -> Value {
+    return MatMulOp::create(builder, getLoc(), like.getType(), a, b, transposeA,
+                            transposeB);
+  };
+  operandGradients.assign(2, Value());
+  if (needed[0])
+    operandGradients[0] = left ? multiply(lhs, rhs, dy, right, true)
+                               : multiply(lhs, dy, rhs, false, !right);
+  if (needed[1])
+    operandGradients[1] = right ? multiply(rhs, dy, lhs, true, left)
+                                : multiply(rhs, lhs, dy, !left, false);
+  return success();
+}
+
+LogicalResult
+LinearOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                        ArrayRef<bool> needed,
+                        SmallVectorImpl<Value> &operandGradients) {
+  Formula f(builder, getLoc());
+  Value dy = resultGradients[0];
+  operandGradients.assign(needed.size(), Value());
+  // The weight read the other way maps back from outputs to inputs.
+  if (needed[0])
+    operandGradients[0] =
+        LinearOp::create(builder, getLoc(), getInput().getType(), dy,
+                         getWeight(), /*bias=*/Value(), !getTransposeWeight());
+  if (needed[1])
+    operandGradients[1] =
+        LinearWeightGradOp::create(builder, getLoc(), getWeight().getType(),
+                                   getInput(), dy, getTransposeWeight());
+  if (getBias() && needed[2]) {
+    auto rows =
+        llvm::to_vector(llvm::seq<int64_t>(0, tensorType(dy).getRank() - 1));
+    operandGradients[2] = f.reshape(f.reduceSum(dy, rows), shapeOf(getBias()));
+  }
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

@@ -3,14 +3,14 @@
 #define SHARDC_FRONTEND_NN_OPS_MATMUL_TD
 include "frontend/nn/NN.td"
 
-def NN_MatMulOp : NN_ComputeOp<"matmul"> {
+def NN_MatMulOp : NN_ComputeOp<"matmul", [NN_HasGradient]> {
   let summary = "batched product over the last two dims; equal leading dims; an operand may be read transposed";
   let arguments = (ins NN_Float:$lhs, NN_Float:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
   let results = (outs NN_Float:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_LinearOp : NN_ComputeOp<"linear"> {
+def NN_LinearOp : NN_ComputeOp<"linear", [NN_HasGradient]> {
   let summary = "x[..., in] times a weight, plus bias";
   let description = [{
     result[..., o] = sum_i input[..., i] * W(o, i) + bias[o]. The weight is [in, out]; with `transpose_weight` it is

@@ -1,5 +1,7 @@
-// Softmax and the norms, over the last dim.
+// Softmax and the norms, over the last dim. Their kernels:
+// NormalizationKernels.cpp.
 #include "frontend/nn/NN.h"
+#include "frontend/nn/support/Formula.h"
 #include "frontend/nn/support/Verification.h"
 
 #include <algorithm>
@@ -99,6 +101,83 @@ LogicalResult RmsNormParamGradOp::verify() {
       failed(expectShape(*this, "rstd", getRstd(), rowShape(getInput()))))
     return failure();
   return expectColumn(*this, "gamma_gradient", getGammaGradient(), getInput());
+}
+
+//===----------------------------------------------------------------------===//
+// Gradient
+//===----------------------------------------------------------------------===//
+
+/// The statistics of a norm are kept for its gradient only.
+static LogicalResult expectNoGradient(Operation *op, StringRef what,
+                                      Value gradient) {
+  return gradient ? op->emitOpError("has no gradient of its ") << what
+                  : success();
+}
+
+LogicalResult
+SoftmaxOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                         ArrayRef<bool> needed,
+                         SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.push_back(
+      SoftmaxGradOp::create(builder, getLoc(), getInput().getType(),
+                            getResult(), resultGradients[0]));
+  return success();
+}
+
+LogicalResult
+LogSoftmaxOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                            ArrayRef<bool> needed,
+                            SmallVectorImpl<Value> &operandGradients) {
+  Formula f(builder, getLoc());
+  Value dy = resultGradients[0];
+  Value sum = f.reduceSum(dy, tensorType(dy).getRank() - 1);
+  operandGradients.push_back(
+      f.sub(dy, f.mul(f.exp(getResult()), f.broadcast(sum, dy))));
+  return success();
+}
+
+LogicalResult
+LayerNormOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                           ArrayRef<bool> needed,
+                           SmallVectorImpl<Value> &operandGradients) {
+  Value dy = resultGradients[0];
+  if (failed(expectNoGradient(*this, "mean", resultGradients[1])) ||
+      failed(expectNoGradient(*this, "rstd", resultGradients[2])))
+    return failure();
+  operandGradients.assign(needed.size(), Value());
+  if (!dy)
+    return success();
+  if (needed[0])
+    operandGradients[0] =
+        LayerNormGradOp::create(builder, getLoc(), getInput().getType(), dy,
+                                getInput(), getGamma(), getMean(), getRstd());
+  if (!llvm::is_contained(needed.drop_front(), true))
+    return success();
+  auto parameters = LayerNormParamGradOp::create(
+      builder, getLoc(), getGamma().getType(), getGamma().getType(), dy,
+      getInput(), getMean(), getRstd());
+  operandGradients[1] = parameters.getGammaGradient();
+  if (getBeta())
+    operandGradients[2] = parameters.getBetaGradient();
+  return success();
+}
+
+LogicalResult
+RmsNormOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                         ArrayRef<bool> needed,
+                         SmallVectorImpl<Value> &operandGradients) {
+  Value dy = resultGradients[0];
+  if (failed(expectNoGradient(*this, "rstd", resultGradients[1])))
+    return failure();
+  operandGradients.assign(2, Value());
+  if (dy && needed[0])
+    operandGradients[0] =
+        RmsNormGradOp::create(builder, getLoc(), getInput().getType(), dy,
+                              getInput(), getGamma(), getRstd());
+  if (dy && needed[1])
+    operandGradients[1] = RmsNormParamGradOp::create(
+        builder, getLoc(), getGamma().getType(), dy, getInput(), getRstd());
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,6 +1,10 @@
 // Reductions over dims.
 #include "frontend/nn/NN.h"
+#include "frontend/nn/support/Formula.h"
+#include "frontend/nn/support/KernelBuilder.h"
 #include "frontend/nn/support/Verification.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 #include <cmath>
 #include <limits>
@@ -46,6 +50,88 @@ OpFoldResult ReduceMeanOp::fold(FoldAdaptor) { return foldReduction(*this); }
 OpFoldResult ReduceMaxOp::fold(FoldAdaptor) { return foldReduction(*this); }
 OpFoldResult ReduceMinOp::fold(FoldAdaptor) { return foldReduction(*this); }
 OpFoldResult ReduceProdOp::fold(FoldAdaptor) { return foldReduction(*this); }
+
+//===----------------------------------------------------------------------===//
+// Gradient
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+ReduceSumOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                           ArrayRef<bool> needed,
+                           SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.push_back(
+      Formula(builder, getLoc()).broadcast(resultGradients[0], getInput()));
+  return success();
+}
+
+LogicalResult
+ReduceMeanOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                            ArrayRef<bool> needed,
+                            SmallVectorImpl<Value> &operandGradients) {
+  Formula f(builder, getLoc());
+  const double count = double(tensorType(getInput()).getNumElements()) /
+                       tensorType(getResult()).getNumElements();
+  operandGradients.push_back(
+      f.broadcast(f.scale(resultGradients[0], 1 / count), getInput()));
+  return success();
+}
+
+/// The elements that are the result share its gradient equally, as in
+/// torch.amax.
+template <typename Op>
+static Value shareAmongEqual(Op op, OpBuilder &builder, Value gradient) {
+  Formula f(builder, op.getLoc());
+  Value input = op.getInput();
+  Value isResult = f.cast(
+      f.compare(CompareKind::eq, input, f.broadcast(op.getResult(), input)),
+      elementTypeOf(input));
+  Value share = f.div(gradient, f.reduceSum(isResult, op.getDims()));
+  return f.mul(isResult, f.broadcast(share, input));
+}
+
+LogicalResult
+ReduceMaxOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                           ArrayRef<bool> needed,
+                           SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.push_back(
+      shareAmongEqual(*this, builder, resultGradients[0]));
+  return success();
+}
+
+LogicalResult
+ReduceMinOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                           ArrayRef<bool> needed,
+                           SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.push_back(
+      shareAmongEqual(*this, builder, resultGradients[0]));
+  return success();
+}
+
+LogicalResult
+ReduceProdOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                            ArrayRef<bool> needed,
+                            SmallVectorImpl<Value> &operandGradients) {
+  // The product of the others: the product of all non-zero ones over x where
+  // nothing is zero; where one is, only that one has a gradient; where more
+  // are, none has.
+  Formula f(builder, getLoc());
+  Value x = getInput(), zero = f.constant(x, 0), one = f.constant(x, 1);
+  Value isZero = f.compare(CompareKind::eq, x, zero);
+  Value nonZero = f.select(isZero, one, x);
+  Value rest =
+      f.broadcast(ReduceProdOp::create(builder, getLoc(), getResult().getType(),
+                                       nonZero, getDims()),
+                  x);
+  Value zeros =
+      f.broadcast(f.reduceSum(f.select(isZero, one, zero), getDims()), x);
+  Value isOnlyZero =
+      f.logicalAnd(isZero, f.compare(CompareKind::eq, zeros, one));
+  Value others =
+      f.select(f.compare(CompareKind::eq, zeros, zero), f.div(rest, nonZero),
+               f.select(isOnlyZero, rest, zero));
+  operandGradients.push_back(f.mul(f.broadcast(resultGradients[0], x), others));
+  return success();
+}
 
 //===----------------------------------------------------------------------===//
 // Cost
@@ -170,5 +256,92 @@ LogicalResult ReduceProdOp::evaluate(ArrayRef<HostTensor> operands,
                                      SmallVectorImpl<HostTensor> &results) {
   auto times = [](auto x, auto y) { return x * y; };
   evaluateReduction(*this, operands[0], 1, 1, times, asItIs, results);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Kernel body
+//===----------------------------------------------------------------------===//
+
+/// Reduces with an op for floats and one for integers, from the largest,
+/// smallest or neutral element of the type.
+template <typename OnFloats, typename OnInts, typename Op>
+static LogicalResult buildReduction(Op op, OpBuilder &builder, Value input,
+                                    double floatInitial, int64_t intInitial,
+                                    SmallVectorImpl<Value> &results) {
+  KernelBuilder kernel(builder, op.getLoc());
+  Type element = computeTypeOf(elementTypeOf(input));
+  if (element.isUnsignedInteger())
+    return op.emitOpError("has no kernel for unsigned elements");
+  const bool isFloat = isa<FloatType>(element);
+  TypedAttr initial =
+      isFloat ? TypedAttr(builder.getFloatAttr(element, floatInitial))
+              : TypedAttr(builder.getIntegerAttr(
+                    element, wrapToType(element, intInitial)));
+  Value start = arith::ConstantOp::create(builder, op.getLoc(), initial);
+  Value reduced =
+      kernel.reduce(input, op.getDims(), start,
+                    [&](OpBuilder &nested, Value sum, ValueRange x) -> Value {
+                      if (isFloat)
+                        return OnFloats::create(nested, op.getLoc(), sum, x[0]);
+                      return OnInts::create(nested, op.getLoc(), sum, x[0]);
+                    });
+  results.push_back(kernel.convert(reduced, elementTypeOf(op.getResult())));
+  return success();
+}
+
+/// The smallest and the largest integer of a type.
+static int64_t lowest(Type type) {
+  return isa<FloatType>(type) ? 0 : llvm::minIntN(type.getIntOrFloatBitWidth());
+}
+static int64_t highest(Type type) {
+  return isa<FloatType>(type) ? 0 : llvm::maxIntN(type.getIntOrFloatBitWidth());
+}
+
+LogicalResult ReduceSumOp::buildKernel(OpBuilder &builder, ValueRange operands,
+                                       SmallVectorImpl<Value> &results) {
+  return buildReduction<arith::AddFOp, arith::AddIOp>(
+      *this, builder, operands[0], 0, 0, results);
+}
+
+LogicalResult ReduceProdOp::buildKernel(OpBuilder &builder, ValueRange operands,
+                                        SmallVectorImpl<Value> &results) {
+  return buildReduction<arith::MulFOp, arith::MulIOp>(
+      *this, builder, operands[0], 1, 1, results);
+}
+
+LogicalResult ReduceMaxOp::buildKernel(OpBuilder &builder, ValueRange operands,
+                                       SmallVectorImpl<Value> &results) {
+  return buildReduction<arith::MaximumFOp, arith::MaxSIOp>(
+      *this, builder, operands[0], -std::numeric_limits<double>::infinity(),
+      lowest(elementTypeOf(getInput())), results);
+}
+
+LogicalResult ReduceMinOp::buildKernel(OpBuilder &builder, ValueRange operands,
+                                       SmallVectorImpl<Value> &results) {
+  return buildReduction<arith::MinimumFOp, arith::MinSIOp>(
+      *this, builder, operands[0], std::numeric_limits<double>::infinity(),
+      highest(elementTypeOf(getInput())), results);
+}
+
+LogicalResult ReduceMeanOp::buildKernel(OpBuilder &builder, ValueRange operands,
+                                        SmallVectorImpl<Value> &results) {
+  KernelBuilder kernel(builder, getLoc());
+  Type element = elementTypeOf(getInput());
+  if (element.isUnsignedInteger())
+    return emitOpError("has no kernel for unsigned elements");
+  const int64_t count = product(shapeOf(getInput())) /
+                        std::max<int64_t>(product(shapeOf(getResult())), 1);
+  Value sum = kernel.sum(operands[0], getDims(),
+                         [](OpBuilder &, ValueRange x) { return x[0]; });
+  results.push_back(kernel.map(
+      tensorType(getResult()), sum,
+      [&](OpBuilder &nested, ValueRange x) -> Value {
+        Value divisor =
+            KernelBuilder(nested, getLoc()).constant(x[0].getType(), count);
+        if (isa<FloatType>(x[0].getType()))
+          return arith::DivFOp::create(nested, getLoc(), x[0], divisor);
+        return arith::DivSIOp::create(nested, getLoc(), x[0], divisor);
+      }));
   return success();
 }

@@ -1,7 +1,13 @@
 // Ops that move elements without computing on them.
 #include "frontend/nn/NN.h"
 #include "frontend/nn/support/Evaluation.h"
+#include "frontend/nn/support/Formula.h"
+#include "frontend/nn/support/KernelBuilder.h"
 #include "frontend/nn/support/Verification.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace shardc::nn;
@@ -194,6 +200,112 @@ OpFoldResult PadOp::fold(FoldAdaptor) {
 }
 
 //===----------------------------------------------------------------------===//
+// Gradient
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+ReshapeOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                         ArrayRef<bool> needed,
+                         SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.push_back(
+      Formula(builder, getLoc())
+          .reshape(resultGradients[0], shapeOf(getInput())));
+  return success();
+}
+
+LogicalResult
+TransposeOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                           ArrayRef<bool> needed,
+                           SmallVectorImpl<Value> &operandGradients) {
+  SmallVector<int64_t> inverse(getPermutation().size());
+  for (auto [position, dim] : llvm::enumerate(getPermutation()))
+    inverse[dim] = position;
+  operandGradients.push_back(
+      Formula(builder, getLoc()).transpose(resultGradients[0], inverse));
+  return success();
+}
+
+LogicalResult
+BroadcastOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                           ArrayRef<bool> needed,
+                           SmallVectorImpl<Value> &operandGradients) {
+  SmallVector<int64_t> repeated;
+  for (auto [dim, sizes] : llvm::enumerate(
+           llvm::zip_equal(shapeOf(getInput()), shapeOf(getResult()))))
+    if (std::get<0>(sizes) != std::get<1>(sizes))
+      repeated.push_back(dim);
+  operandGradients.push_back(
+      Formula(builder, getLoc()).reduceSum(resultGradients[0], repeated));
+  return success();
+}
+
+LogicalResult SliceOp::differentiate(OpBuilder &builder,
+                                     ValueRange resultGradients,
+                                     ArrayRef<bool> needed,
+                                     SmallVectorImpl<Value> &operandGradients) {
+  // What was taken goes back to its place; the rest of the input has no part in
+  // the result.
+  SmallVector<int64_t> high, interior;
+  for (auto [dim, size] : llvm::enumerate(shapeOf(getResult()))) {
+    if (size == 0) {
+      operandGradients.push_back(Value());
+      return success();
+    }
+    const int64_t last = getStarts()[dim] + (size - 1) * getStrides()[dim];
+    high.push_back(shapeOf(getInput())[dim] - 1 - last);
+    interior.push_back(getStrides()[dim] - 1);
+  }
+  operandGradients.push_back(
+      PadOp::create(builder, getLoc(), getInput().getType(), resultGradients[0],
+                    getStarts(), high, interior));
+  return success();
+}
+
+LogicalResult
+ReverseOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                         ArrayRef<bool> needed,
+                         SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.push_back(ReverseOp::create(
+      builder, getLoc(), getInput().getType(), resultGradients[0], getDims()));
+  return success();
+}
+
+LogicalResult
+ConcatOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                        ArrayRef<bool> needed,
+                        SmallVectorImpl<Value> &operandGradients) {
+  SmallVector<int64_t> starts(shapeOf(getResult()).size(), 0),
+      steps(starts.size(), 1);
+  for (auto [input, isNeeded] : llvm::zip_equal(getInputs(), needed)) {
+    SmallVector<int64_t> limits(shapeOf(getResult()));
+    limits[getAxis()] = starts[getAxis()] + shapeOf(input)[getAxis()];
+    operandGradients.push_back(
+        isNeeded
+            ? Value(SliceOp::create(builder, getLoc(), input.getType(),
+                                    resultGradients[0], starts, limits, steps))
+            : Value());
+    starts[getAxis()] = limits[getAxis()];
+  }
+  return success();
+}
+
+LogicalResult PadOp::differentiate(OpBuilder &builder,
+                                   ValueRange resultGradients,
+                                   ArrayRef<bool> needed,
+                                   SmallVectorImpl<Value> &operandGradients) {
+  SmallVector<int64_t> limits, steps;
+  for (auto [dim, size] : llvm::enumerate(shapeOf(getInput()))) {
+    steps.push_back(getInterior()[dim] + 1);
+    limits.push_back(getLow()[dim] +
+                     (size > 0 ? (size - 1) * steps.back() + 1 : 0));
+  }
+  operandGradients.push_back(
+      SliceOp::create(builder, getLoc(), getInput().getType(),
+                      resultGradients[0], getLow(), limits, steps));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Reference evaluation
 //===----------------------------------------------------------------------===//
 
@@ -303,5 +415,111 @@ LogicalResult PadOp::evaluate(ArrayRef<HostTensor> operands,
   results.push_back(input.isFloat()
                         ? HostTensor::floats(type, place(input.toFloats()))
                         : HostTensor::ints(type, place(input.toInts())));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Kernel body
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReshapeOp::buildKernel(OpBuilder &builder, ValueRange operands,
+                                     SmallVectorImpl<Value> &results) {
+  results.push_back(KernelBuilder(builder, getLoc())
+                        .reshape(operands[0], shapeOf(getResult())));
+  return success();
+}
+
+static Value same(OpBuilder &, ValueRange x) { return x[0]; }
+
+LogicalResult TransposeOp::buildKernel(OpBuilder &builder, ValueRange operands,
+                                       SmallVectorImpl<Value> &results) {
+  SmallVector<AffineExpr> positions(getPermutation().size());
+  for (auto [loop, dim] : llvm::enumerate(getPermutation()))
+    positions[dim] = builder.getAffineDimExpr(loop);
+  AffineMap read = AffineMap::get(positions.size(), 0, positions, getContext());
+  results.push_back(KernelBuilder(builder, getLoc())
+                        .map(tensorType(getResult()), operands[0], read, same));
+  return success();
+}
+
+LogicalResult BroadcastOp::buildKernel(OpBuilder &builder, ValueRange operands,
+                                       SmallVectorImpl<Value> &results) {
+  results.push_back(KernelBuilder(builder, getLoc())
+                        .map(tensorType(getResult()), operands[0], same));
+  return success();
+}
+
+LogicalResult SliceOp::buildKernel(OpBuilder &builder, ValueRange operands,
+                                   SmallVectorImpl<Value> &results) {
+  results.push_back(tensor::ExtractSliceOp::create(
+      builder, getLoc(), tensorType(getResult()), operands[0], ValueRange(),
+      ValueRange(), ValueRange(), getStarts(), shapeOf(getResult()),
+      getStrides()));
+  return success();
+}
+
+LogicalResult ReverseOp::buildKernel(OpBuilder &builder, ValueRange operands,
+                                     SmallVectorImpl<Value> &results) {
+  // Reads run backwards, which no map of a tile can say: each element is
+  // fetched by its position.
+  auto type = tensorType(getResult());
+  KernelBuilder kernel(builder, getLoc());
+  results.push_back(kernel.map(
+      type, ValueRange(), [&](OpBuilder &nested, ValueRange) -> Value {
+        SmallVector<Value> position;
+        for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+          Value index = linalg::IndexOp::create(nested, getLoc(), dim);
+          if (llvm::is_contained(getDims(), dim)) {
+            Value last = arith::ConstantIndexOp::create(
+                nested, getLoc(), type.getDimSize(dim) - 1);
+            index = arith::SubIOp::create(nested, getLoc(), last, index);
+          }
+          position.push_back(index);
+        }
+        return tensor::ExtractOp::create(nested, getLoc(), operands[0],
+                                         position);
+      }));
+  return success();
+}
+
+/// `source` written into `into` at starts[d] + i * steps[d].
+static Value insertAt(OpBuilder &builder, Location loc, Value source,
+                      Value into, ArrayRef<int64_t> starts,
+                      ArrayRef<int64_t> steps) {
+  return tensor::InsertSliceOp::create(builder, loc, source, into, ValueRange(),
+                                       ValueRange(), ValueRange(), starts,
+                                       shapeOf(source), steps);
+}
+
+LogicalResult ConcatOp::buildKernel(OpBuilder &builder, ValueRange operands,
+                                    SmallVectorImpl<Value> &results) {
+  auto type = tensorType(getResult());
+  Value joined = tensor::EmptyOp::create(builder, getLoc(), type.getShape(),
+                                         type.getElementType());
+  SmallVector<int64_t> starts(type.getRank(), 0), steps(type.getRank(), 1);
+  for (Value input : operands) {
+    joined = insertAt(builder, getLoc(), input, joined, starts, steps);
+    starts[getAxis()] += shapeOf(input)[getAxis()];
+  }
+  results.push_back(joined);
+  return success();
+}
+
+LogicalResult PadOp::buildKernel(OpBuilder &builder, ValueRange operands,
+                                 SmallVectorImpl<Value> &results) {
+  auto type = tensorType(getResult());
+  if (type.getElementType().isUnsignedInteger())
+    return emitOpError("has no kernel for unsigned elements");
+  Value empty = tensor::EmptyOp::create(builder, getLoc(), type.getShape(),
+                                        type.getElementType());
+  Value zero =
+      KernelBuilder(builder, getLoc()).constant(type.getElementType(), 0);
+  Value zeros =
+      linalg::FillOp::create(builder, getLoc(), zero, empty).getResult(0);
+  SmallVector<int64_t> steps;
+  for (int64_t gap : getInterior())
+    steps.push_back(gap + 1);
+  results.push_back(
+      insertAt(builder, getLoc(), operands[0], zeros, getLow(), steps));
   return success();
 }

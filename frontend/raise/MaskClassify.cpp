@@ -1,0 +1,288 @@
+// What each term of a mask is: causal, a mask of keys, or a bias. No S x S
+// tensor is built where a flag or a row says it.
+#include "frontend/raise/Mask.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace shardc;
+using namespace shardc::raise;
+
+namespace {
+
+// Offsets of all positions of a dim, given by its atoms.
+SmallVector<int64_t> offsetsOf(ArrayRef<int64_t> sizes,
+                               ArrayRef<int64_t> strides) {
+  SmallVector<int64_t> offsets{0};
+  for (auto [size, stride] : llvm::zip_equal(sizes, strides)) {
+    SmallVector<int64_t> next;
+    next.reserve(offsets.size() * size);
+    for (int64_t offset : offsets)
+      for (int64_t i = 0; i < size; ++i)
+        next.push_back(offset + i * stride);
+    offsets = std::move(next);
+  }
+  return offsets;
+}
+
+// Row-major strides of the base's atoms; 0 for broadcast atoms.
+SmallVector<int64_t> atomStrides(const View &view, ArrayRef<unsigned> list) {
+  SmallVector<int64_t> strides;
+  for (unsigned atom : list) {
+    int64_t stride = 1;
+    bool after = false;
+    for (const View::Dim &dim : view.baseDims())
+      for (unsigned other : dim) {
+        if (after)
+          stride *= view.atom(other).size;
+        after |= other == atom;
+      }
+    strides.push_back(view.atom(atom).broadcast ? 0 : stride);
+  }
+  return strides;
+}
+
+// A constant term's numbers: what is added to the scores, -infinity where a key
+// is hidden.
+class Scores {
+public:
+  Scores(const MaskTerm &term, DenseElementsAttr values) {
+    const View &view = term.view;
+    unsigned rank = view.dims().size();
+    auto offsets = [&](const View::Dim &list) {
+      return offsetsOf(view.sizes(list), atomStrides(view, list));
+    };
+    View::Dim real = view.flat(0, rank - 2);
+    llvm::erase_if(real,
+                   [&](unsigned atom) { return view.atom(atom).broadcast; });
+    outer = offsets(real);
+    queries = offsets(view.dims()[rank - 2]);
+    keys = offsets(view.dims()[rank - 1]);
+    if (term.boolean) {
+      for (bool seen : values.getValues<bool>())
+        numbers.push_back(seen != term.negated
+                              ? 0
+                              : -std::numeric_limits<double>::infinity());
+    } else {
+      for (const APFloat &number : values.getValues<APFloat>()) {
+        APFloat copy = number;
+        bool lossy;
+        copy.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
+                     &lossy);
+        double score = copy.convertToDouble() * term.factor;
+        numbers.push_back(score <= hiddenBelow
+                              ? -std::numeric_limits<double>::infinity()
+                              : score);
+      }
+    }
+  }
+  int64_t outerCount() const { return outer.size(); }
+  int64_t queryCount() const { return queries.size(); }
+  int64_t keyCount() const { return keys.size(); }
+  double at(int64_t o, int64_t i, int64_t j) const {
+    return numbers[outer[o] + queries[i] + keys[j]];
+  }
+
+private:
+  SmallVector<int64_t> outer, queries, keys;
+  std::vector<double> numbers;
+};
+
+MaskVerdict judge(const Scores &scores) {
+  int64_t queries = scores.queryCount(), keys = scores.keyCount(),
+          lag = keys - queries;
+  bool hidesNothing = true, hidesFuture = true, hidesOnlyFuture = true,
+       adds = false, perKey = true;
+  for (int64_t o = 0; o < scores.outerCount(); ++o)
+    for (int64_t i = 0; i < queries; ++i)
+      for (int64_t j = 0; j < keys; ++j) {
+        double score = scores.at(o, i, j);
+        bool hidden = std::isinf(score), future = j > i + lag;
+        hidesNothing &= !hidden;
+        hidesFuture &= hidden || !future;
+        hidesOnlyFuture &= !hidden || future;
+        adds |= !hidden && score != 0;
+        perKey &= future || score == scores.at(o, queries - 1, j);
+      }
+  if (hidesNothing)
+    return {false, adds, false};
+  if (hidesFuture && hidesOnlyFuture)
+    return {true, adds, adds && perKey};
+  return {false, true, false};
+}
+
+} // namespace
+
+namespace {
+
+// The atoms of a term in the dims of nn.attention.
+struct TermDims {
+  View::Dim batch, heads, queries, keys;
+};
+
+TermDims dimsOf(const View &view, const ScoreDims &dims) {
+  unsigned rank = view.dims().size();
+  View::Dim outer = view.flat(0, rank - 2);
+  unsigned batchAtoms = dims.batch.size();
+  return {View::Dim(outer.begin(), outer.begin() + batchAtoms),
+          View::Dim(outer.begin() + batchAtoms, outer.end()),
+          view.dims()[rank - 2], view.dims()[rank - 1]};
+}
+
+// What a verdict on a constant depends on besides the constant.
+std::vector<int64_t> signature(const MaskTerm &term) {
+  std::vector<int64_t> key{term.boolean, term.negated,
+                           llvm::bit_cast<int64_t>(term.factor)};
+  for (const View::Dim &dim : term.view.dims()) {
+    llvm::append_range(key, term.view.sizes(dim));
+    llvm::append_range(key, atomStrides(term.view, dim));
+    key.push_back(-1);
+  }
+  return key;
+}
+
+class MaskBuilder {
+public:
+  MaskBuilder(OpBuilder &builder, Location location, const ScoreDims &dims,
+              Type elementType, MaskCache &cache)
+      : builder(builder), location(location), dims(dims),
+        elementType(elementType), cache(cache) {}
+
+  void add(const MaskTerm &term) {
+    if (auto constant = term.view.base().getDefiningOp<nn::ConstantOp>())
+      if (auto values = dyn_cast<DenseElementsAttr>(constant.getValue());
+          values && (term.boolean || isa<FloatType>(values.getElementType()))) {
+        auto [known, isNew] = cache.try_emplace(
+            std::pair(values.getAsOpaquePointer(), signature(term)));
+        if (isNew)
+          known->second = judge(Scores(term, values));
+        MaskVerdict verdict = known->second;
+        operands.causal |= verdict.causal;
+        if (!verdict.rest)
+          return;
+        if (verdict.causal)
+          return addBias(remainder(term, Scores(term, values), verdict));
+      }
+    term.boolean ? addCondition(term) : addBias(biasOf(term));
+  }
+
+  MaskOperands take() { return operands; }
+
+private:
+  Value emit(const MaskTerm &term, const View::Dims &target) {
+    return term.view.emit(builder, location, target);
+  }
+
+  void addCondition(const MaskTerm &term) {
+    TermDims d = dimsOf(term.view, dims);
+    if (!term.view.isAllBroadcast(d.heads) ||
+        !term.view.isAllBroadcast(d.queries))
+      return addBias(biasOf(term));
+    Value mask = emit(term, {d.batch, d.keys});
+    if (term.negated)
+      mask = nn::NotOp::create(builder, location, mask.getType(), mask);
+    operands.keyMask =
+        operands.keyMask ? nn::AndOp::create(builder, location, mask.getType(),
+                                             operands.keyMask, mask)
+                               .getResult()
+                         : mask;
+  }
+
+  // The term as [B or 1, H or 1, Sq or 1, Sk].
+  Value biasOf(const MaskTerm &term) {
+    TermDims d = dimsOf(term.view, dims);
+    for (View::Dim *dim : {&d.batch, &d.heads, &d.queries})
+      if (term.view.isAllBroadcast(*dim))
+        dim->clear();
+    Value value = emit(term, {d.batch, d.heads, d.queries, d.keys});
+    auto type = RankedTensorType::get(shapeOf(value), elementType);
+    if (term.boolean) {
+      Value shown = splatConstant(builder, location, type, 0);
+      Value hidden = splatConstant(builder, location, type,
+                                   -std::numeric_limits<double>::infinity());
+      if (term.negated)
+        std::swap(shown, hidden);
+      return nn::SelectOp::create(builder, location, type, value, shown,
+                                  hidden);
+    }
+    if (value.getType() != type)
+      value = nn::CastOp::create(builder, location, type, value);
+    if (term.factor == 1)
+      return value;
+    Value factor = splatConstant(builder, location, type, term.factor);
+    return nn::MulOp::create(builder, location, type, value, factor);
+  }
+
+  // What a constant adds where causal masking shows a key; hidden keys get 0.
+  Value remainder(const MaskTerm &term, const Scores &scores,
+                  const MaskVerdict &verdict) {
+    TermDims d = dimsOf(term.view, dims);
+    auto realSize = [&](const View::Dim &list) {
+      int64_t size = 1;
+      for (unsigned atom : list)
+        size *= term.view.atom(atom).broadcast ? 1 : term.view.atom(atom).size;
+      return size;
+    };
+    SmallVector<double> numbers;
+    int64_t queries = scores.queryCount();
+    for (int64_t o = 0; o < scores.outerCount(); ++o)
+      for (int64_t i = verdict.perKey ? queries - 1 : 0; i < queries; ++i)
+        for (int64_t j = 0; j < scores.keyCount(); ++j)
+          numbers.push_back(
+              std::isinf(scores.at(o, i, j)) ? 0 : scores.at(o, i, j));
+    auto type =
+        RankedTensorType::get({realSize(d.batch), realSize(d.heads),
+                               verdict.perKey ? 1 : queries, scores.keyCount()},
+                              elementType);
+    SmallVector<Attribute> values = llvm::map_to_vector(numbers, [&](double n) {
+      return Attribute(builder.getFloatAttr(elementType, n));
+    });
+    Value bias = nn::ConstantOp::create(builder, location, type,
+                                        DenseElementsAttr::get(type, values));
+    // A dim that is neither repeated as a whole nor given as a whole is written
+    // out.
+    SmallVector<int64_t> wide(type.getShape());
+    for (auto [index, list] :
+         {std::pair(0u, &d.batch), std::pair(1u, &d.heads)})
+      if (wide[index] != 1 && wide[index] != term.view.product(*list))
+        return biasOf(term);
+    return bias;
+  }
+
+  void addBias(Value bias) {
+    if (!operands.bias) {
+      operands.bias = bias;
+      return;
+    }
+    SmallVector<int64_t> wide;
+    for (auto [a, b] : llvm::zip_equal(shapeOf(operands.bias), shapeOf(bias)))
+      wide.push_back(std::max(a, b));
+    auto type = RankedTensorType::get(wide, elementType);
+    for (Value *side : {&operands.bias, &bias})
+      if (side->getType() != type)
+        *side = nn::BroadcastOp::create(builder, location, type, *side);
+    operands.bias =
+        nn::AddOp::create(builder, location, type, operands.bias, bias);
+  }
+
+  OpBuilder &builder;
+  Location location;
+  const ScoreDims &dims;
+  Type elementType;
+  MaskCache &cache;
+  MaskOperands operands;
+};
+
+} // namespace
+
+MaskOperands raise::emitMask(OpBuilder &builder, Location location,
+                             ArrayRef<MaskTerm> terms, const ScoreDims &dims,
+                             Type elementType, MaskCache &cache) {
+  MaskBuilder mask(builder, location, dims, elementType, cache);
+  for (const MaskTerm &term : terms)
+    mask.add(term);
+  return mask.take();
+}

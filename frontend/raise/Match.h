@@ -1,0 +1,88 @@
+// What the raising patterns ask of values: constants, sums, products,
+// parameters, vectors along the last dim.
+#ifndef SHARDC_FRONTEND_RAISE_MATCH_H
+#define SHARDC_FRONTEND_RAISE_MATCH_H
+
+#include "frontend/raise/View.h"
+
+#include <array>
+
+namespace shardc::raise {
+
+/// The one number that a tensor holds everywhere: a constant, seen through
+/// views and casts.
+std::optional<double> splatValue(mlir::Value value);
+/// Whether `value` is the constant `expected` everywhere, up to float32
+/// rounding.
+bool isSplat(mlir::Value value, double expected);
+/// Whether two numbers agree up to float32 rounding of either.
+bool isClose(double value, double expected);
+/// A number as it was before an exporter rounded it to
+/// float32: 9.999999747378752e-06 is 1e-05. The shortest decimal that rounds to
+/// the same float32, if it has at most 7 digits.
+double withoutFloat32Rounding(double value);
+
+/// Behind casts between float types.
+mlir::Value skipFloatCasts(mlir::Value value);
+/// `View::of`'s look-through for casts between float types.
+mlir::Value behindFloatCast(mlir::Operation *op);
+
+/// Whether `value` depends on parameters and constants alone.
+bool isWeightLike(mlir::Value value);
+/// Whether `value` is a constant or computed from constants alone.
+bool isConstantExpression(mlir::Value value);
+
+/// A value whose elements change along the last dim only, as the view to emit
+/// as a vector of that dim's size.
+std::optional<View> alongLastDim(mlir::Value value);
+/// Emits such a vector, [C].
+mlir::Value emitVector(mlir::OpBuilder &builder, mlir::Location location,
+                       const View &view);
+/// A vector of ones, [C].
+mlir::Value onesVector(mlir::OpBuilder &builder, mlir::Location location,
+                       mlir::RankedTensorType like);
+/// A constant that holds `number` everywhere.
+mlir::Value splatConstant(mlir::OpBuilder &builder, mlir::Location location,
+                          mlir::RankedTensorType type, double number);
+
+/// value = factor * product of the others; products, quotients by constants and
+/// negations are flattened, but not `stop`.
+struct Product {
+  double factor = 1;
+  llvm::SmallVector<mlir::Value, 4> others;
+};
+Product flattenProduct(mlir::Value value, mlir::Value stop = {});
+
+/// value = offset + sum of the others; sums and differences of constants are
+/// flattened.
+struct Sum {
+  double offset = 0;
+  llvm::SmallVector<mlir::Value, 4> others;
+};
+Sum flattenSum(mlir::Value value);
+
+/// Coefficients c such that value = c[0] + c[1] x + c[2] x^2 + c[3] x^3.
+std::optional<std::array<double, 4>> asPolynomial(mlir::Value value,
+                                                  mlir::Value x);
+
+/// value = x * x, by a product or a power.
+bool isSquare(mlir::Value value, mlir::Value &x);
+/// value = mean of x over the last dim, kept with size 1.
+bool isMeanOverLastDim(mlir::Value value, mlir::Value &x);
+/// Whether `value` holds `narrow` (a tensor whose last dim has size 1) repeated
+/// along the last dim; returns `narrow`.
+mlir::Value repeatedAlongLastDim(mlir::Value value);
+
+/// The type of `like` with another shape.
+mlir::RankedTensorType withShape(mlir::Value like,
+                                 llvm::ArrayRef<int64_t> shape);
+inline mlir::RankedTensorType typeOf(mlir::Value value) {
+  return mlir::cast<mlir::RankedTensorType>(value.getType());
+}
+inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) {
+  return typeOf(value).getShape();
+}
+
+} // namespace shardc::raise
+
+#endif

@@ -1,0 +1,37 @@
+// The raising patterns, one family per target op. Every pattern matches by
+// meaning and leaves what it does not recognise as it is: plain nn ops always
+// work.
+#ifndef SHARDC_FRONTEND_RAISE_RAISE_H
+#define SHARDC_FRONTEND_RAISE_RAISE_H
+
+#include "frontend/raise/Mask.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace shardc::raise {
+
+/// matmul with a parameter -> nn.linear, with bias.
+void populateLinearPatterns(mlir::RewritePatternSet &patterns);
+/// layer_norm, rms_norm, softmax and log_softmax from their arithmetic.
+void populateNormalizationPatterns(mlir::RewritePatternSet &patterns);
+/// gelu, silu and sigmoid from their arithmetic.
+void populateActivationPatterns(mlir::RewritePatternSet &patterns);
+/// x cos + rotate(x) sin -> nn.rope.
+void populateRopePatterns(mlir::RewritePatternSet &patterns);
+/// softmax(q k^T) v -> nn.attention; masks -> causal, key_mask and bias.
+void populateAttentionPatterns(mlir::RewritePatternSet &patterns,
+                               MaskCache &cache);
+/// Negative log likelihood -> nn.cross_entropy; linear + cross_entropy ->
+/// nn.linear_cross_entropy.
+void populateLossPatterns(mlir::RewritePatternSet &patterns);
+void populateFusedLossPatterns(mlir::RewritePatternSet &patterns);
+/// Rows of a parameter at run-time ids -> nn.embedding; gathers at constant
+/// positions -> slices.
+void populateIndexingPatterns(mlir::RewritePatternSet &patterns);
+/// Chains of views -> the shortest chain.
+void populateViewPatterns(mlir::RewritePatternSet &patterns);
+/// Moves transposes down and slices up, so that they meet and cancel.
+void populateMotionPatterns(mlir::RewritePatternSet &patterns);
+
+} // namespace shardc::raise
+
+#endif

@@ -1,0 +1,361 @@
+// softmax(scale q k^T + mask) v -> nn.attention, whatever the layout: [B, H, S,
+// D], [B*H, S, D], more batch dims, grouped heads repeated by views. All is
+// read as views, so q, k, v become views of what made them, in [B, S, H, D].
+#include "frontend/raise/Mask.h"
+#include "frontend/raise/Raise.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace shardc;
+using namespace shardc::raise;
+
+namespace {
+
+// select(is_nan(p), 0, p): exporters guard against fully masked rows;
+// nn.attention gives zeros there itself.
+Value behindNanGuard(Operation *op) {
+  auto select = dyn_cast<nn::SelectOp>(op);
+  if (!select)
+    return Value();
+  Value condition = select.getCondition(), guarded = select.getRhs(),
+        zero = select.getLhs();
+  if (auto notOp = condition.getDefiningOp<nn::NotOp>()) {
+    condition = notOp.getInput();
+    std::swap(guarded, zero);
+  }
+  auto isNan = condition.getDefiningOp<nn::IsNanOp>();
+  if (!isNan || splatValue(zero) != 0.0 ||
+      skipFloatCasts(isNan.getInput()) != skipFloatCasts(guarded))
+    return Value();
+  return guarded;
+}
+
+Value behindProbabilities(Operation *op) {
+  if (Value guarded = behindNanGuard(op))
+    return guarded;
+  return behindFloatCast(op);
+}
+
+// x * c or x / c; returns x.
+Value behindScale(Operation *op) {
+  if (auto mul = dyn_cast<nn::MulOp>(op)) {
+    if (splatValue(mul.getRhs()))
+      return mul.getLhs();
+    if (splatValue(mul.getLhs()))
+      return mul.getRhs();
+  }
+  if (auto div = dyn_cast<nn::DivOp>(op))
+    if (auto number = splatValue(div.getRhs()); number && *number != 0)
+      return div.getLhs();
+  return Value();
+}
+double scaleOf(Operation *op) {
+  if (auto mul = dyn_cast<nn::MulOp>(op))
+    return *splatValue(splatValue(mul.getRhs()) ? mul.getRhs() : mul.getLhs());
+  if (auto div = dyn_cast<nn::DivOp>(op))
+    return 1 / *splatValue(div.getRhs());
+  return 1;
+}
+Value behindScaleOrCast(Operation *op) {
+  if (Value scaled = behindScale(op))
+    return scaled;
+  return behindFloatCast(op);
+}
+
+bool hides(Value value) {
+  auto number = splatValue(value);
+  return number && *number <= hiddenBelow;
+}
+
+// Whether the scores' product lies behind `value`, through what may stand
+// between it and the softmax.
+bool leadsToProduct(Value value, unsigned depth = 16) {
+  Operation *op = value.getDefiningOp();
+  if (!op || depth == 0)
+    return false;
+  if (isa<nn::MatMulOp>(op))
+    return true;
+  if (isViewOp(op) || behindFloatCast(op))
+    return leadsToProduct(op->getOperand(0), depth - 1);
+  if (Value scaled = behindScale(op))
+    return leadsToProduct(scaled, depth - 1);
+  if (isa<nn::AddOp, nn::SubOp, nn::MaxOp>(op))
+    return leadsToProduct(op->getOperand(0), depth - 1) ||
+           (!isa<nn::SubOp>(op) &&
+            leadsToProduct(op->getOperand(1), depth - 1));
+  if (auto select = dyn_cast<nn::SelectOp>(op))
+    return leadsToProduct(
+        hides(select.getLhs()) ? select.getRhs() : select.getLhs(), depth - 1);
+  return false;
+}
+
+// The scores: softmax input = scale * product + mask.
+struct ScoresChain {
+  nn::MatMulOp product;
+  double scale = 1;
+  MaskTerms mask;
+  SmallVector<Operation *> path; // views between the product and the softmax,
+                                 // nearest to the softmax first
+
+  bool walk(Value value) {
+    while (Operation *op = value.getDefiningOp()) {
+      if ((product = dyn_cast<nn::MatMulOp>(op)))
+        return true;
+      if (isViewOp(op)) {
+        path.push_back(op);
+        value = op->getOperand(0);
+      } else if (Value behind = behindFloatCast(op)) {
+        value = behind;
+      } else if (Value scaled = behindScale(op)) {
+        scale *= scaleOf(op);
+        value = scaled;
+      } else if (isa<nn::AddOp, nn::SubOp>(op)) {
+        unsigned side =
+            leadsToProduct(op->getOperand(0)) || isa<nn::SubOp>(op) ? 0 : 1;
+        if (!mask.addFloat(op->getOperand(1 - side),
+                           isa<nn::SubOp>(op) ? -scale : scale, path))
+          return false;
+        value = op->getOperand(side);
+      } else if (auto select = dyn_cast<nn::SelectOp>(op);
+                 select && scale > 0) {
+        bool hidesWhere = hides(select.getLhs());
+        if (!hidesWhere && !hides(select.getRhs()))
+          return false;
+        if (!mask.addCondition(select.getCondition(), hidesWhere, path))
+          return false;
+        value = hidesWhere ? select.getRhs() : select.getLhs();
+      } else if (auto max = dyn_cast<nn::MaxOp>(op)) {
+        // max(scores, smallest float) only keeps masked scores finite.
+        if (!hides(max.getRhs()) && !hides(max.getLhs()))
+          return false;
+        value = hides(max.getRhs()) ? max.getLhs() : max.getRhs();
+      } else {
+        return false;
+      }
+    }
+    return false;
+  }
+};
+
+// Batch dims are of the same elements in the same order everywhere; only their
+// factors differ.
+bool hasOrderedBatch(const View &view, unsigned baseRank) {
+  unsigned rank = view.dims().size();
+  View::Dim before, after = view.flat(0, rank - 2);
+  for (const View::Dim &dim :
+       ArrayRef(view.baseDims()).take_front(baseRank - 2))
+    before.append(dim);
+  return before == after &&
+         view.dims()[rank - 2] == view.baseDims()[baseRank - 2] &&
+         view.dims()[rank - 1] == view.baseDims()[baseRank - 1] &&
+         !view.hasBroadcast();
+}
+
+void swapLastDims(View &view) {
+  SmallVector<int64_t> permutation =
+      llvm::to_vector(llvm::seq<int64_t>(view.dims().size()));
+  std::swap(permutation[permutation.size() - 1],
+            permutation[permutation.size() - 2]);
+  view.transpose(permutation);
+}
+
+// An operand [batch..., rows, columns] whose batch has the common factors.
+struct Operand {
+  View view;
+
+  View::Dim batch() const { return view.flat(0, view.dims().size() - 2); }
+  View::Dim batch(unsigned begin, unsigned end) const {
+    View::Dim list = batch();
+    return View::Dim(list.begin() + begin, list.begin() + end);
+  }
+  const View::Dim &rows() const { return view.dims()[view.dims().size() - 2]; }
+  const View::Dim &columns() const { return view.dims().back(); }
+  SmallVector<int64_t> batchSizes() const { return view.sizes(batch()); }
+  bool refine(ArrayRef<int64_t> sizes) {
+    return view.refineDims(0, view.dims().size() - 2, sizes);
+  }
+};
+
+// Exporters multiply q and k by a float32 root of the scale.
+double exactScale(double scale, int64_t headDim) {
+  double usual = 1 / std::sqrt(double(headDim));
+  return isClose(scale, usual) ? usual : withoutFloat32Rounding(scale);
+}
+
+struct RaiseAttention : OpRewritePattern<nn::MatMulOp> {
+  RaiseAttention(MLIRContext *context, MaskCache &cache)
+      : OpRewritePattern(context), cache(cache) {}
+
+  LogicalResult matchAndRewrite(nn::MatMulOp op,
+                                PatternRewriter &rewriter) const override {
+    if (op.getTransposeLhs())
+      return failure();
+    View probabilities = View::of(op.getLhs(), behindProbabilities);
+    auto softmax = probabilities.base().getDefiningOp<nn::SoftmaxOp>();
+    unsigned rank = softmax ? typeOf(softmax.getInput()).getRank() : 0;
+    if (rank < 2 || !hasOrderedBatch(probabilities, rank))
+      return failure();
+    ScoresChain scores;
+    if (!scores.walk(softmax.getInput()))
+      return failure();
+    nn::MatMulOp product = scores.product;
+    unsigned productRank = typeOf(product.getResult()).getRank();
+    View raw = View::identity(product.getResult());
+    for (Operation *view : llvm::reverse(scores.path))
+      if (!raw.apply(view))
+        return failure();
+    if (!hasOrderedBatch(raw, productRank))
+      return failure();
+    for (const MaskTerm &term : scores.mask.terms)
+      if (!term.boolean && needsGradient(term.view.base()))
+        return failure();
+
+    double scale = scores.scale;
+    SmallVector<Operation *> passed;
+    Operand q{View::of(product.getLhs(), behindScaleOrCast, &passed)};
+    Operand k{View::of(product.getRhs(), behindScaleOrCast, &passed)};
+    Operand v{View::of(op.getRhs(), behindFloatCast)};
+    for (Operation *scaling : passed)
+      scale *= scaleOf(scaling);
+    if (product.getTransposeLhs())
+      swapLastDims(q.view);
+    if (!product.getTransposeRhs())
+      swapLastDims(k.view);
+    if (op.getTransposeRhs())
+      swapLastDims(v.view);
+
+    // The factors of the batch that all agree on.
+    SmallVector<int64_t> factors;
+    auto agree = [&](ArrayRef<int64_t> sizes) {
+      auto refined = factors.empty() ? commonRefinement(sizes, sizes)
+                                     : commonRefinement(factors, sizes);
+      if (refined)
+        factors = *refined;
+      return refined.has_value();
+    };
+    auto resultShape = shapeOf(op.getResult());
+    if (!agree(resultShape.drop_back(2)) ||
+        !agree(shapeOf(softmax.getInput()).drop_back(2)) ||
+        !agree(shapeOf(product.getResult()).drop_back(2)) ||
+        !agree(q.batchSizes()) || !agree(k.batchSizes()) ||
+        !agree(v.batchSizes()))
+      return failure();
+    for (const MaskTerm &term : scores.mask.terms)
+      if (!agree(
+              term.view.sizes(term.view.flat(0, term.view.dims().size() - 2))))
+        return failure();
+    if (!q.refine(factors) || !k.refine(factors) || !v.refine(factors))
+      return failure();
+    for (MaskTerm &term : scores.mask.terms)
+      if (!term.view.refineDims(0, term.view.dims().size() - 2, factors))
+        return failure();
+
+    unsigned cut =
+        chooseCut(q, k, v, factors, {resultShape, shapeOf(softmax.getInput())});
+    build(op, q, k, v, scores.mask.terms, factors, cut, scale, rewriter);
+    return success();
+  }
+
+private:
+  // How many of the factors are batch; the others are heads. Both readings are
+  // correct: the best moves no elements.
+  static unsigned chooseCut(const Operand &q, const Operand &k,
+                            const Operand &v, ArrayRef<int64_t> factors,
+                            ArrayRef<ArrayRef<int64_t>> shapes) {
+    unsigned preferred = factors.size();
+    for (ArrayRef<int64_t> shape : shapes) {
+      if (shape.size() < 4)
+        continue;
+      int64_t left = shape[0];
+      for (preferred = 0; left > 1; ++preferred)
+        left /= factors[preferred];
+      break;
+    }
+    unsigned best = 0, bestCost = ~0u;
+    for (unsigned cut = 0; cut <= factors.size(); ++cut) {
+      unsigned cost = cut != preferred;
+      for (const Operand *operand : {&q, &k, &v}) {
+        View::Dim heads = operand->batch(cut, factors.size());
+        while (!heads.empty() && operand->view.atom(heads.back()).broadcast)
+          heads.pop_back();
+        if (operand->view.needsTranspose({operand->batch(0, cut),
+                                          operand->rows(), heads,
+                                          operand->columns()}))
+          cost += 2;
+      }
+      if (cost < bestCost)
+        best = cut, bestCost = cost;
+    }
+    return best;
+  }
+
+  void build(nn::MatMulOp op, const Operand &q, const Operand &k,
+             const Operand &v, ArrayRef<MaskTerm> terms,
+             ArrayRef<int64_t> factors, unsigned cut, double scale,
+             PatternRewriter &rewriter) const {
+    unsigned count = factors.size(), groups = count;
+    // Trailing factors that repeat both keys and values are heads of one group.
+    auto repeats = [&](const Operand &operand, unsigned i) {
+      return operand.view.atom(operand.batch()[i]).broadcast;
+    };
+    while (groups > cut && repeats(k, groups - 1) && repeats(v, groups - 1))
+      --groups;
+    Location location = op.getLoc();
+    Type element = typeOf(op.getResult()).getElementType();
+    auto emit = [&](const Operand &operand, unsigned heads) -> Value {
+      Value value =
+          operand.view.emit(rewriter, location,
+                            {operand.batch(0, cut), operand.rows(),
+                             operand.batch(cut, heads), operand.columns()});
+      auto type = RankedTensorType::get(shapeOf(value), element);
+      return value.getType() == type
+                 ? value
+                 : nn::CastOp::create(rewriter, location, type, value)
+                       .getResult();
+    };
+    Value query = emit(q, count), key = emit(k, groups),
+          value = emit(v, groups);
+    ArrayRef<int64_t> queryShape = shapeOf(query);
+    ScoreDims dims{llvm::to_vector(factors.take_front(cut)),
+                   llvm::to_vector(factors.drop_front(cut)), queryShape[1],
+                   shapeOf(key)[1]};
+    MaskOperands mask =
+        emitMask(rewriter, location, terms, dims, element, cache);
+    auto resultType = RankedTensorType::get(
+        {queryShape[0], queryShape[1], queryShape[2], shapeOf(value)[3]},
+        element);
+    auto sumType = RankedTensorType::get(
+        {queryShape[0], queryShape[2], queryShape[1]}, element);
+    auto attention = nn::AttentionOp::create(
+        rewriter, location, resultType, sumType, query, key, value, mask.bias,
+        mask.keyMask,
+        rewriter.getF64FloatAttr(exactScale(scale, queryShape[3])),
+        mask.causal ? rewriter.getUnitAttr() : UnitAttr());
+
+    View result = View::identity(attention.getResult());
+    result.refineDims(0, 1, factors.take_front(cut));
+    result.refineDims(2, 3, factors.drop_front(cut));
+    View::Dim batch = result.dims()[0];
+    batch.append(result.dims()[2]);
+    View::Dims target;
+    auto *next = batch.begin();
+    for (int64_t size : shapeOf(op.getResult()).drop_back(2)) {
+      View::Dim &dim = target.emplace_back();
+      for (int64_t left = size; left > 1; left /= result.atom(*next++).size)
+        dim.push_back(*next);
+    }
+    target.push_back(result.dims()[1]);
+    target.push_back(result.dims()[3]);
+    rewriter.replaceOp(op, result.emit(rewriter, location, target));
+  }
+
+  MaskCache &cache;
+};
+
+} // namespace
+
+void raise::populateAttentionPatterns(RewritePatternSet &patterns,
+                                      MaskCache &cache) {
+  patterns.add<RaiseAttention>(patterns.getContext(), cache);
+}

@@ -1,0 +1,61 @@
+// Chains of reshapes, transposes and broadcasts -> the shortest chain that does
+// the same.
+#include "frontend/raise/Match.h"
+#include "frontend/raise/Raise.h"
+
+using namespace mlir;
+using namespace shardc;
+using namespace shardc::raise;
+
+namespace {
+
+struct ShortenViewChain : RewritePattern {
+  ShortenViewChain(MLIRContext *context, StringRef root)
+      : RewritePattern(root, 1, context) {}
+
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    Value result = op->getResult(0);
+    View view = View::of(result);
+    unsigned length = 0;
+    for (Value value = result; value != view.base();
+         value = value.getDefiningOp()->getOperand(0))
+      ++length;
+    unsigned cost = view.emitCost(view.dims());
+    // A transpose that moves only dims of size 1 is a reshape.
+    bool degenerate = length == 1 && cost == 1 && isa<nn::TransposeOp>(op) &&
+                      view.isReshape();
+    if (cost >= length && !degenerate)
+      return failure();
+    rewriter.replaceOp(op, view.emit(rewriter, op->getLoc()));
+    return success();
+  }
+};
+
+// A reshape of a constant is a constant.
+struct FoldReshapeOfConstant : OpRewritePattern<nn::ReshapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::ReshapeOp op,
+                                PatternRewriter &rewriter) const override {
+    auto constant = op.getInput().getDefiningOp<nn::ConstantOp>();
+    auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue())
+                             : DenseElementsAttr();
+    if (!elements)
+      return failure();
+    auto type = cast<RankedTensorType>(op.getResult().getType());
+    rewriter.replaceOpWithNewOp<nn::ConstantOp>(op, type,
+                                                elements.reshape(type));
+    return success();
+  }
+};
+
+} // namespace
+
+void raise::populateViewPatterns(RewritePatternSet &patterns) {
+  MLIRContext *context = patterns.getContext();
+  for (StringRef root :
+       {nn::ReshapeOp::getOperationName(), nn::TransposeOp::getOperationName(),
+        nn::BroadcastOp::getOperationName()})
+    patterns.add<ShortenViewChain>(context, root);
+  patterns.add<FoldReshapeOfConstant>(context);
+}

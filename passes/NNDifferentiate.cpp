@@ -1,0 +1,198 @@
+// nn-differentiate: reverse mode over straight-line SSA, by each op's own
+// gradient.
+#include "passes/Passes.h"
+
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+
+namespace shardc {
+#define GEN_PASS_DEF_NNDIFFERENTIATE
+#include "passes/Passes.h.inc"
+
+namespace {
+
+bool isFloatTensor(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && isa<FloatType>(type.getElementType());
+}
+
+/// Differentiates the function that it is given, in place.
+class BackwardPass {
+public:
+  BackwardPass(func::FuncOp function, SymbolTable &symbols)
+      : function(function), symbols(symbols),
+        ret(cast<func::ReturnOp>(function.front().getTerminator())),
+        builder(ret) {}
+
+  /// Writes the backward pass before the return; false after an error.
+  bool run() {
+    findVaryingValues();
+    Value loss = ret.getOperand(0);
+    auto lossType = cast<RankedTensorType>(loss.getType());
+    gradients[loss] = nn::ConstantOp::create(
+        builder, loss.getLoc(),
+        nn::HostTensor::splat(lossType, 1).toAttribute());
+    SmallVector<Operation *> forward;
+    for (Operation &op : function.front())
+      if (!isa<func::ReturnOp>(op) &&
+          gradients.lookup(loss).getDefiningOp() != &op)
+        forward.push_back(&op);
+    return llvm::all_of(llvm::reverse(forward),
+                        [&](Operation *op) { return propagate(op); });
+  }
+
+  /// The gradient of a parameter, summed over the places where it is read; null
+  /// where it does not reach the loss.
+  Value gradientOf(nn::ParameterOp parameter) const {
+    return parameterGradients.lookup(parameter.getSymNameAttr());
+  }
+
+private:
+  bool isTrained(nn::GetParameterOp get) {
+    return symbols.lookup<nn::ParameterOp>(get.getParameter()).getTrainable();
+  }
+
+  /// A value varies if a trainable parameter reaches it through floats.
+  void findVaryingValues() {
+    for (Operation &op : function.front()) {
+      auto get = dyn_cast<nn::GetParameterOp>(op);
+      if (get ? !isTrained(get) : llvm::none_of(op.getOperands(), [&](Value x) {
+            return varying.contains(x);
+          }))
+        continue;
+      for (Value result : op.getResults())
+        if (isFloatTensor(result))
+          varying.insert(result);
+    }
+  }
+
+  /// Hands the gradients of op's results on to its operands.
+  bool propagate(Operation *op) {
+    SmallVector<Value> resultGradients;
+    for (Value result : op->getResults())
+      resultGradients.push_back(
+          varying.contains(result) ? gradients.lookup(result) : Value());
+    if (llvm::none_of(resultGradients, [](Value gradient) {
+          return static_cast<bool>(gradient);
+        }))
+      return true;
+    if (auto get = dyn_cast<nn::GetParameterOp>(op)) {
+      accumulate(parameterGradients[get.getParameterAttr().getAttr()],
+                 resultGradients[0], op->getLoc());
+      return true;
+    }
+    auto differentiable = dyn_cast<nn::Differentiable>(op);
+    if (!differentiable) {
+      op->emitError("'") << op->getName()
+                         << "' has no gradient, but lies between a trainable "
+                            "parameter and the loss";
+      return false;
+    }
+    SmallVector<bool> needed;
+    for (Value operand : op->getOperands())
+      needed.push_back(varying.contains(operand));
+    SmallVector<Value> operandGradients;
+    if (failed(differentiable.differentiate(builder, resultGradients, needed,
+                                            operandGradients)))
+      return false;
+    assert(operandGradients.size() == op->getNumOperands() &&
+           "one gradient, or null, per operand");
+    for (auto [operand, gradient] :
+         llvm::zip_equal(op->getOperands(), operandGradients))
+      if (gradient && varying.contains(operand)) {
+        assert(gradient.getType() == operand.getType() &&
+               "a gradient has its value's type");
+        Operation *producer = operand.getDefiningOp();
+        accumulate(gradients[operand], gradient,
+                   producer ? producer->getLoc() : op->getLoc());
+      }
+    return true;
+  }
+
+  void accumulate(Value &sum, Value gradient, Location loc) {
+    sum = sum ? Value(nn::AddOp::create(builder, loc, sum.getType(), sum,
+                                        gradient))
+              : gradient;
+  }
+
+  func::FuncOp function;
+  SymbolTable &symbols;
+  func::ReturnOp ret;
+  OpBuilder builder;
+  llvm::DenseSet<Value> varying;
+  llvm::DenseMap<Value, Value> gradients;
+  llvm::DenseMap<StringAttr, Value> parameterGradients;
+};
+
+struct NNDifferentiate : impl::NNDifferentiateBase<NNDifferentiate> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SymbolTable symbols(module);
+    auto model = symbols.lookup<func::FuncOp>("model");
+    if (!model || !returnsLoss(model)) {
+      emitError(model ? model.getLoc() : module.getLoc())
+          << "expects @model to return one float scalar, the loss; attach one "
+             "first";
+      return signalPassFailure();
+    }
+    auto train = cast<func::FuncOp>(model->clone());
+    train.setSymName("train");
+    symbols.insert(train, std::next(model->getIterator()));
+    if (failed(symbols.rename(model, "eval")))
+      return signalPassFailure();
+
+    BackwardPass backward(train, symbols);
+    if (!backward.run())
+      return signalPassFailure();
+    returnGradients(train, module, backward);
+    // Folds what gradients leave behind (products with 1, sums with 0), and
+    // drops what nothing uses.
+    if (failed(applyPatternsGreedily(train, FrozenRewritePatternSet())))
+      return signalPassFailure();
+  }
+
+  static bool returnsLoss(func::FuncOp function) {
+    if (function.isExternal() || function.getNumResults() != 1)
+      return false;
+    auto type = dyn_cast<RankedTensorType>(function.getResultTypes()[0]);
+    return type && type.getRank() == 0 && isa<FloatType>(type.getElementType());
+  }
+
+  void returnGradients(func::FuncOp train, ModuleOp module,
+                       const BackwardPass &backward) {
+    Operation *ret = train.front().getTerminator();
+    SmallVector<Value> results(ret->getOperands());
+    SmallVector<FlatSymbolRefAttr> names;
+    for (auto parameter : module.getOps<nn::ParameterOp>()) {
+      if (!parameter.getTrainable())
+        continue;
+      Value gradient = backward.gradientOf(parameter);
+      if (!gradient) {
+        parameter.emitWarning("parameter '")
+            << parameter.getSymName()
+            << "' does not reach the loss; it is not trained";
+        parameter.setTrainable(false);
+        continue;
+      }
+      names.push_back(FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
+      results.push_back(gradient);
+    }
+    ret->setOperands(results);
+    train.setType(FunctionType::get(&getContext(), train.getArgumentTypes(),
+                                    ValueRange(results).getTypes()));
+    SmallVector<Attribute> attributes(results.size(),
+                                      DictionaryAttr::get(&getContext()));
+    if (DictionaryAttr lossAttributes = train.getResultAttrDict(0))
+      attributes[0] = lossAttributes;
+    for (auto [index, name] : llvm::enumerate(names))
+      attributes[index + 1] =
+          Builder(&getContext())
+              .getDictionaryAttr(
+                  Builder(&getContext()).getNamedAttr("nn.gradient_of", name));
+    train.setResAttrsAttr(ArrayAttr::get(&getContext(), attributes));
+  }
+};
+
+} // namespace
+} // namespace shardc

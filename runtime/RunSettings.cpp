@@ -1,0 +1,68 @@
+// A run's numbers, with all defaults resolved.
+#include "runtime/RunSettings.h"
+
+#include "runtime/Error.h"
+#include "runtime/data/Dataset.h"
+#include "runtime/data/LossScale.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace shardc::runtime {
+
+/// The length of a sample's sequence: the second axis of the labels, or of the
+/// first integer input; 0: there is none.
+static int64_t sequenceLength(const plan::Plan &plan) {
+  if (const plan::Input *labels = labelsOf(plan);
+      labels && labels->tensor().shape_size() >= 2)
+    return labels->tensor().shape(1);
+  for (const plan::Input &input : plan.inputs())
+    if (isGiven(input) && input.tensor().dtype() == plan::INT64 &&
+        input.tensor().shape_size() >= 2)
+      return input.tensor().shape(1);
+  return 0;
+}
+
+RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
+                                 int64_t samples) {
+  RunSettings settings;
+  int64_t ranks = plan.mesh().ranks();
+  settings.batch = batchPerRank(plan);
+  settings.globalBatch = settings.batch * ranks;
+  if (samples < settings.globalBatch)
+    fail("--data has ", samples, " samples, too few for one global batch of ",
+         settings.globalBatch, " (", settings.batch, " on each of ", ranks,
+         " ranks)");
+
+  int64_t perEpoch = samples / settings.globalBatch;
+  if (options.steps)
+    settings.steps = *options.steps;
+  else if (__builtin_mul_overflow(perEpoch, options.epochs.value_or(1),
+                                  &settings.steps))
+    fail("--epochs ", *options.epochs, " are too many");
+
+  settings.schedule = {
+      options.schedule,          options.learningRate,
+      options.minLearningRate,   options.warmupSteps,
+      options.warmupStartFactor, options.totalSteps.value_or(settings.steps)};
+  StepNumbers &numbers = settings.numbers;
+  numbers.weightDecay = options.weightDecay.value_or(
+      plan.optimizer().kind() == "adamw" ? 0.01 : 0);
+  numbers.beta1 = options.beta1.value_or(0.9);
+  numbers.beta2 = options.beta2.value_or(0.999);
+  numbers.epsilon = options.epsilon.value_or(1e-8);
+  numbers.momentum = options.momentum.value_or(0);
+  numbers.nesterov = options.nesterov;
+  numbers.clip = options.clip;
+
+  int64_t most =
+      plan.workers() > 0 ? plan.workers() : std::numeric_limits<int>::max();
+  settings.workers = static_cast<int>(std::min<int64_t>(
+      options.threads.value_or(workersPerRank(static_cast<int>(ranks))), most));
+  int64_t sequence = sequenceLength(plan);
+  settings.unitsPerSample = std::max<int64_t>(sequence, 1);
+  settings.unit = sequence ? "tokens" : "samples";
+  return settings;
+}
+
+} // namespace shardc::runtime

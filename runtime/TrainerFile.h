@@ -1,0 +1,48 @@
+// The trainer as a file: what the compiler appended to the runtime, see
+// Container.h.
+#ifndef SHARDC_RUNTIME_TRAINERFILE_H
+#define SHARDC_RUNTIME_TRAINERFILE_H
+
+#include "runtime/Container.h"
+#include "runtime/checkpoint/StoredParameters.h"
+#include "runtime/files/MappedFile.h"
+#include "runtime/plan.pb.h"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace shardc::runtime {
+
+/// The sections of a container. None where the bytes end in no footer: a
+/// runtime that nothing was appended to. Throws an Error for a container that
+/// is damaged; `name` begins it.
+std::optional<std::vector<container::Section>>
+readSections(std::span<const std::byte> file, const std::string &name);
+
+class TrainerFile {
+public:
+  /// Maps the file; plan, kernels and template are checked against their
+  /// checksums.
+  explicit TrainerFile(const std::string &path);
+
+  /// Null where nothing was appended.
+  const plan::Plan *plan() const { return parsedPlan ? &*parsedPlan : nullptr; }
+  std::span<const std::byte> kernels() const;
+  std::span<const std::byte> exportTemplate() const;
+  EmbeddedWeights embeddedWeights() const;
+
+private:
+  const container::Section *find(container::SectionKind kind) const;
+  std::span<const std::byte> content(container::SectionKind kind) const;
+
+  std::string path;
+  MappedFile file;
+  std::vector<container::Section> sections;
+  std::optional<plan::Plan> parsedPlan;
+};
+
+} // namespace shardc::runtime
+
+#endif

@@ -1,0 +1,32 @@
+// --export-safetensors and --export-gradients: tensors under PyTorch's names,
+// in PyTorch's orientation.
+#ifndef SHARDC_RUNTIME_CHECKPOINT_EXPORTSAFETENSORS_H
+#define SHARDC_RUNTIME_CHECKPOINT_EXPORTSAFETENSORS_H
+
+#include "runtime/checkpoint/ParameterSource.h"
+#include "runtime/files/OutputFile.h"
+
+#include <string>
+#include <vector>
+
+namespace shardc::runtime {
+
+class SafetensorsExport {
+public:
+  /// Opens the output and sees to it that there is room. `trainableOnly`:
+  /// gradients exist for those.
+  SafetensorsExport(const plan::Plan &plan, const std::string &path,
+                    bool trainableOnly);
+  /// Writes all values, in pieces, and makes the file appear.
+  void write(const ParameterSource &values);
+
+private:
+  const plan::Plan &plan;
+  OutputFile file;
+  std::vector<int> parameters;
+  std::string header;
+};
+
+} // namespace shardc::runtime
+
+#endif

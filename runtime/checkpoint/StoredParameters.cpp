@@ -1,0 +1,263 @@
+// Initial values from files: which byte range holds a parameter, and reading
+// parts of it.
+#include "runtime/checkpoint/StoredParameters.h"
+
+#include "runtime/DType.h"
+#include "runtime/Error.h"
+#include "runtime/checkpoint/OnnxIndex.h"
+#include "runtime/checkpoint/Safetensors.h"
+#include "runtime/files/ConfinedOpen.h"
+#include "runtime/files/MappedFile.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace shardc::runtime {
+
+constexpr const char *hint = "; give --weights PATH or --init random";
+
+const OpenFiles::File &OpenFiles::open(const std::string &path) {
+  std::unique_ptr<File> &file = files[path];
+  if (!file) {
+    Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!descriptor)
+      failErrno("cannot open ", path);
+    uint64_t size = descriptor.regularSize(path);
+    file = std::make_unique<File>(File{std::move(descriptor), path, size});
+  }
+  return *file;
+}
+
+const OpenFiles::File &OpenFiles::openBelow(const std::string &folder,
+                                            const std::string &relative) {
+  std::string path = folder + "/" + relative;
+  std::unique_ptr<File> &file = files[path];
+  if (!file) {
+    Descriptor descriptor = openConfined(folder, relative);
+    uint64_t size = descriptor.regularSize(path);
+    file = std::make_unique<File>(File{std::move(descriptor), path, size});
+  }
+  return *file;
+}
+
+StoredRange locate(const plan::Plan &plan, const plan::Source &source,
+                   const EmbeddedWeights &embedded, OpenFiles &files) {
+  StoredRange range;
+  range.offset = source.offset();
+  range.dtype = source.dtype();
+  range.transposed = source.transposed();
+  if (source.embedded()) {
+    range.file = &files.open(embedded.path);
+    range.offset += embedded.offset;
+  } else if (source.file().empty()) {
+    range.file = &files.open(plan.model());
+  } else {
+    range.file = &files.openBelow(folderOf(plan.model()), source.file());
+  }
+  return range;
+}
+
+void checkModelUnchanged(const plan::Plan &plan) {
+  if (plan.model_hash() == 0)
+    return;
+  MappedFile file(plan.model());
+  if (XXH3_64bits(file.bytes().data(), file.bytes().size()) !=
+      plan.model_hash())
+    fail(plan.model(),
+         " is not the file that was compiled any more; compile "
+         "it again, or give --weights ",
+         plan.model(), " to find parameters by name");
+}
+
+void StoredParameters::add(const plan::Parameter &parameter, StoredRange range,
+                           uint64_t length) {
+  const std::string &path = range.file->path;
+  uint64_t expected = elementCount(parameter) * elementSize(range.dtype);
+  if (range.dtype == plan::INVALID ||
+      !isConvertible(range.dtype, parameter.dtype()))
+    fail(path, ": parameter ", parameter.name(), " is stored as ",
+         dtypeName(range.dtype), ", which does not convert to ",
+         dtypeName(parameter.dtype()), hint);
+  if (length != expected)
+    fail(path, ": parameter ", parameter.name(), " expects ", expected,
+         " bytes, got ", length, hint);
+  if (range.offset > range.file->size ||
+      length > range.file->size - range.offset)
+    fail(path, ": parameter ", parameter.name(), " lies at bytes ",
+         range.offset, " to ", range.offset + length, ", and the file has ",
+         range.file->size, hint);
+  ranges.push_back(range);
+}
+
+std::unique_ptr<StoredParameters>
+StoredParameters::recorded(const plan::Plan &plan,
+                           const EmbeddedWeights &embedded, bool all) {
+  std::unique_ptr<StoredParameters> stored(new StoredParameters(plan));
+  bool inModel = false;
+  for (const plan::Parameter &parameter : plan.parameters()) {
+    const plan::Source &source = parameter.source();
+    if (!all && !parameter.init().empty()) {
+      stored->ranges.emplace_back();
+      continue;
+    }
+    StoredRange range;
+    try {
+      range = locate(plan, source, embedded, stored->files);
+    } catch (const Error &error) {
+      fail(error.what(), " (parameter ", parameter.name(), ")", hint);
+    }
+    stored->add(parameter, range, source.length());
+    inModel |= !source.embedded() && source.file().empty();
+  }
+  // Only once the file is known to be there: hashing it takes a while.
+  if (inModel)
+    checkModelUnchanged(plan);
+  return stored;
+}
+
+std::unique_ptr<StoredParameters>
+StoredParameters::fromPath(const plan::Plan &plan, const std::string &path) {
+  std::unique_ptr<StoredParameters> stored(new StoredParameters(plan));
+  std::string file = path;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    file = std::filesystem::path(path) /
+           std::filesystem::path(plan.model()).filename();
+  if (file.ends_with(".safetensors"))
+    stored->addSafetensors(file);
+  else
+    stored->addOnnx(file);
+  return stored;
+}
+
+void StoredParameters::addSafetensors(const std::string &path) {
+  const OpenFiles::File &file = files.open(path);
+  auto entries = readSafetensorsHeader(file.descriptor, path);
+  for (const plan::Parameter &parameter : plan.parameters()) {
+    auto found = entries.find(parameter.name());
+    if (found == entries.end())
+      fail(path, ": has no tensor ", parameter.name());
+    const SafetensorsEntry &entry = found->second;
+    if (!std::equal(entry.shape.begin(), entry.shape.end(),
+                    parameter.shape().begin(), parameter.shape().end()))
+      fail(path, ": tensor ", parameter.name(),
+           " has another shape than the model's parameter");
+    add(parameter, {&file, entry.offset, entry.dtype, false}, entry.length);
+  }
+}
+
+void StoredParameters::addOnnx(const std::string &path) {
+  std::map<std::string, OnnxInitializer> index;
+  {
+    MappedFile mapped(path);
+    index = indexOnnx(mapped.bytes(), path);
+  }
+  // --export-onnx gives merged parameters initializers of their own: those
+  // names come first.
+  std::vector<std::pair<const OnnxInitializer *, bool>> found;
+  for (const plan::Parameter &parameter : plan.parameters()) {
+    auto original = index.find(parameter.initializer());
+    found.emplace_back(original == index.end() ? nullptr : &original->second,
+                       parameter.source().transposed());
+  }
+  for (const plan::ExportedInitializer &exported : plan.exported_initializers())
+    if (auto own = index.find(exported.name());
+        exported.parameter() >= 0 && own != index.end())
+      found[exported.parameter()] = {&own->second, exported.transposed()};
+
+  for (int i = 0; i < plan.parameters_size(); ++i) {
+    const plan::Parameter &parameter = plan.parameters(i);
+    auto [initializer, transposed] = found[i];
+    if (!initializer)
+      fail(path, ": has no initializer ", parameter.initializer(),
+           " for parameter ", parameter.name());
+    const OpenFiles::File &file =
+        initializer->external
+            ? files.openBelow(folderOf(path), initializer->location)
+            : files.open(path);
+    uint64_t length = initializer->length;
+    // External data without a length go to the end of the file.
+    if (initializer->external && length == 0 &&
+        initializer->offset <= file.size)
+      length = file.size - initializer->offset;
+    add(parameter, {&file, initializer->offset, initializer->dtype, transposed},
+        length);
+  }
+}
+
+void StoredParameters::read(int index, int64_t begin, int64_t end,
+                            plan::DType dtype, std::byte *destination) const {
+  const plan::Parameter &parameter = plan.parameters(index);
+  const StoredRange &range = ranges[index];
+  if (range.transposed && parameter.shape_size() == 2) {
+    readTransposed(parameter, range, begin, end, dtype, destination);
+    return;
+  }
+  const OpenFiles::File &file = *range.file;
+  size_t size = elementSize(range.dtype);
+  if (range.dtype == dtype) {
+    file.descriptor.readAt(range.offset + begin * size, destination,
+                           (end - begin) * size, file.path);
+    return;
+  }
+  std::vector<std::byte> buffer(
+      std::min<size_t>((end - begin) * size, 1 << 20));
+  int64_t most = buffer.size() / size;
+  while (begin < end) {
+    int64_t count = std::min(end - begin, most);
+    file.descriptor.readAt(range.offset + begin * size, buffer.data(),
+                           count * size, file.path);
+    convertElements(buffer.data(), range.dtype, destination, dtype, count);
+    destination += count * elementSize(dtype);
+    begin += count;
+  }
+}
+
+/// The parameter is [rows, columns], the file [columns, rows]: a block of the
+/// file's lines at a time.
+void StoredParameters::readTransposed(const plan::Parameter &parameter,
+                                      const StoredRange &range, int64_t begin,
+                                      int64_t end, plan::DType dtype,
+                                      std::byte *destination) const {
+  int64_t rows = parameter.shape(0), columns = parameter.shape(1);
+  int64_t firstRow = begin / columns, lastRow = (end - 1) / columns + 1;
+  int64_t size = elementSize(range.dtype), newSize = elementSize(dtype);
+  // Short pieces of long lines cost more to read than whole lines.
+  bool wholeLines = (lastRow - firstRow) * 4 >= rows;
+  int64_t width = wholeLines ? rows : lastRow - firstRow;
+  int64_t skipped = wholeLines ? firstRow : 0;
+  int64_t lines =
+      std::clamp<int64_t>((int64_t{4} << 20) / (width * 8), 1, columns);
+  std::vector<std::byte> stored(lines * width * size);
+  std::vector<std::byte> converted(lines * width * newSize);
+  for (int64_t line = 0; line < columns; line += lines) {
+    int64_t count = std::min(lines, columns - line);
+    const OpenFiles::File &file = *range.file;
+    if (wholeLines)
+      file.descriptor.readAt(range.offset + line * rows * size, stored.data(),
+                             count * rows * size, file.path);
+    else
+      for (int64_t i = 0; i < count; ++i)
+        file.descriptor.readAt(
+            range.offset + ((line + i) * rows + firstRow) * size,
+            stored.data() + i * width * size, width * size, file.path);
+    convertElements(stored.data(), range.dtype, converted.data(), dtype,
+                    count * width);
+    for (int64_t row = firstRow; row < lastRow; ++row)
+      for (int64_t i = 0; i < count; ++i) {
+        int64_t element = row * columns + line + i;
+        if (element >= begin && element < end)
+          std::memcpy(destination + (element - begin) * newSize,
+                      converted.data() +
+                          (i * width + skipped + row - firstRow) * newSize,
+                      newSize);
+      }
+  }
+}
+
+} // namespace shardc::runtime

@@ -1,0 +1,43 @@
+// A file that exists whole or not at all: written under a temporary name in the
+// same folder, synced, then renamed.
+#ifndef SHARDC_RUNTIME_FILES_OUTPUTFILE_H
+#define SHARDC_RUNTIME_FILES_OUTPUTFILE_H
+
+#include "runtime/files/Descriptor.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace shardc::runtime {
+
+class OutputFile {
+public:
+  /// Creates the temporary file, so that a folder that cannot be written to is
+  /// found before any work is done. What lies at `path` stays until commit().
+  /// Throws an Error with the path.
+  explicit OutputFile(std::string path);
+  OutputFile(OutputFile &&) = delete;
+  /// Removes the temporary file, unless it was committed.
+  ~OutputFile();
+
+  const std::string &path() const { return target; }
+  uint64_t size() const { return written; }
+
+  /// Throws when the folder's file system has not `bytes` left.
+  void checkSpace(uint64_t bytes) const;
+  void write(const void *data, size_t size);
+  /// Syncs and renames.
+  void commit();
+
+private:
+  std::string target;      // as given
+  std::string destination; // without links
+  std::string temporary;
+  Descriptor file;
+  uint64_t written = 0;
+};
+
+} // namespace shardc::runtime
+
+#endif

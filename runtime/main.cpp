@@ -1,0 +1,135 @@
+// The executable that shardc copies and appends a plan to. Reads the plan from
+// its own file, checks everything, trains.
+#include "runtime/Error.h"
+#include "runtime/Evaluation.h"
+#include "runtime/Report.h"
+#include "runtime/RunSettings.h"
+#include "runtime/Trainer.h"
+#include "runtime/TrainerFile.h"
+#include "runtime/checkpoint/RandomParameters.h"
+#include "runtime/checkpoint/StoredParameters.h"
+#include "runtime/cli/Options.h"
+#include "runtime/launch/Launcher.h"
+#include "runtime/launch/Signals.h"
+
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+using namespace shardc;
+using namespace shardc::runtime;
+
+namespace {
+
+struct InitialValues {
+  std::unique_ptr<StoredParameters> stored;
+  std::unique_ptr<RandomParameters> random;
+  const ParameterSource &source() const {
+    return random ? static_cast<const ParameterSource &>(*random) : *stored;
+  }
+};
+
+InitialValues openInitialValues(const Options &options, const plan::Plan &plan,
+                                const EmbeddedWeights &embedded) {
+  InitialValues values;
+  if (options.weights)
+    values.stored = StoredParameters::fromPath(plan, *options.weights);
+  else
+    values.stored =
+        StoredParameters::recorded(plan, embedded, !options.initRandom);
+  if (options.initRandom)
+    values.random = std::make_unique<RandomParameters>(plan, options.seed,
+                                                       values.stored.get());
+  return values;
+}
+
+void openOutputs(Run &run, const TrainerFile &self) {
+  const Options &options = run.options;
+  if (options.exportGradients)
+    run.gradients = std::make_unique<SafetensorsExport>(
+        run.plan, *options.exportGradients, /*trainableOnly=*/true);
+  if (options.exportSafetensors)
+    run.parameters = std::make_unique<SafetensorsExport>(
+        run.plan, *options.exportSafetensors, /*trainableOnly=*/false);
+  if (options.exportOnnx)
+    run.onnx = std::make_unique<OnnxExport>(run.plan, self.exportTemplate(),
+                                            self.embeddedWeights(),
+                                            *options.exportOnnx);
+  if (options.metrics && !options.dryRun)
+    run.metrics = std::make_unique<MetricsFile>(*options.metrics);
+}
+
+int trainerMain(int argc, char **argv) {
+  TrainerFile self("/proc/self/exe");
+  Options options = parseOptions(argc, argv, self.plan());
+  if (options.information) {
+    std::fputs(options.information->c_str(), stdout);
+    return 0;
+  }
+  if (!self.plan())
+    fail("this is the runtime that trainers are made of, without a plan; "
+         "compile a model with shardc");
+  const plan::Plan &plan = *self.plan();
+  checkOptions(options, plan);
+  if (options.report)
+    std::fputs(reportText(plan).c_str(), stdout);
+  if (options.report && options.data.empty() && !options.dryRun)
+    return 0;
+  refuseSeveralProcesses();
+  installSignalHandlers();
+
+  Dataset data(plan, options.data, "--data");
+  std::optional<Dataset> evalData;
+  if (!options.evalData.empty()) {
+    evalData.emplace(plan, options.evalData, "--eval-data");
+    Evaluation::check(plan, *evalData);
+  }
+  InitialValues values =
+      openInitialValues(options, plan, self.embeddedWeights());
+  KernelLibrary kernels = KernelLibrary::open(self.kernels(), plan);
+  Run run{plan,
+          options,
+          RunSettings::resolve(options, plan, data.samples()),
+          data,
+          evalData ? &*evalData : nullptr,
+          values.source(),
+          kernels,
+          {},
+          {},
+          {},
+          {}};
+  openOutputs(run, self);
+  std::puts(bannerText(plan, run.settings).c_str());
+  if (options.dryRun) {
+    std::puts("dry run: plan, data, weights and outputs are in order");
+    return 0;
+  }
+  if (int signal = train(run)) {
+    std::fprintf(stderr, "trainer: stopped by %s; nothing was exported\n",
+                 strsignal(signal));
+    return 128 + signal;
+  }
+  return 0;
+}
+
+/// One line, whatever a file's name or header contains.
+void printError(std::string text) {
+  for (char &character : text)
+    if (static_cast<unsigned char>(character) < ' ' || character == 127)
+      character = '?';
+  std::fflush(stdout);
+  std::fprintf(stderr, "trainer: error: %s\n", text.c_str());
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  try {
+    return trainerMain(argc, argv);
+  } catch (const Error &error) {
+    printError(error.what());
+  } catch (const std::bad_alloc &) {
+    printError("out of memory");
+  }
+  return 1;
+}

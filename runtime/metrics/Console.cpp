@@ -1,0 +1,150 @@
+// What a person sees while it trains: a progress bar on a terminal, plain lines
+// elsewhere.
+#include "runtime/metrics/Console.h"
+
+#include "runtime/metrics/Process.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <utility>
+
+namespace shardc::runtime {
+
+namespace {
+
+constexpr double drawInterval = 0.1; // seconds between two drawings of the bar
+constexpr double lineInterval = 1; // and between two plain lines of a long run
+constexpr int64_t fewSteps = 100;  // a run of up to so many steps prints each
+
+[[gnu::format(printf, 1, 2)]] std::string format(const char *pattern, ...) {
+  char text[256];
+  va_list arguments;
+  va_start(arguments, pattern);
+  vsnprintf(text, sizeof(text), pattern, arguments);
+  va_end(arguments);
+  return text;
+}
+
+int terminalWidth() {
+  winsize size;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+    return 80;
+  return size.ws_col;
+}
+
+std::string scaled(double value, double base, const char *const *units,
+                   int count) {
+  int unit = 0;
+  for (; std::abs(value) >= base && unit + 1 < count; ++unit)
+    value /= base;
+  return format(unit == 0    ? "%.0f%s"
+                : value < 10 ? "%.2f%s"
+                             : "%.1f%s",
+                value, units[unit]);
+}
+
+} // namespace
+
+std::string bytesText(double bytes) {
+  static const char *const units[] = {" B", " KiB", " MiB", " GiB", " TiB"};
+  return scaled(bytes, 1024, units, 5);
+}
+
+std::string countText(double count) {
+  static const char *const units[] = {"", "k", "M", "G", "T"};
+  return scaled(count, 1000, units, 5);
+}
+
+std::string durationText(double seconds) {
+  auto whole = static_cast<long long>(std::min(std::ceil(seconds), 1e15));
+  if (whole >= 3600)
+    return format("%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60,
+                  whole % 60);
+  return format("%lld:%02lld", whole / 60, whole % 60);
+}
+
+Console::Console(int64_t steps, std::string unit)
+    : steps(steps), unit(std::move(unit)), terminal(isatty(STDOUT_FILENO)),
+      begun(monotonicSeconds()) {}
+
+Console::~Console() { finish(); }
+
+void Console::line(const std::string &text) {
+  erase();
+  std::fputs((text + "\n").c_str(), stdout);
+  std::fflush(stdout);
+}
+
+void Console::step(const StepFigures &figures) {
+  double now = monotonicSeconds();
+  bool last = figures.step + 1 == steps, first = figures.step == 0;
+  if (terminal) {
+    if (first || last || now - lastDrawn >= drawInterval) {
+      draw(figures);
+      lastDrawn = now;
+    }
+    return;
+  }
+  if (!first && !last && steps > fewSteps && now - lastDrawn < lineInterval)
+    return;
+  lastDrawn = now;
+  line(format("step %lld/%lld  loss %.6f  grad norm %.4f  lr %.3g  ",
+              static_cast<long long>(figures.step + 1),
+              static_cast<long long>(steps), figures.loss, figures.gradientNorm,
+              figures.learningRate) +
+       countText(figures.perSecond) + " " + unit + "/s");
+}
+
+std::string Console::bar(const StepFigures &figures, int64_t steps,
+                         double secondsLeft, const std::string &unit,
+                         int width) {
+  double part =
+      steps ? static_cast<double>(figures.step + 1) / static_cast<double>(steps)
+            : 1;
+  std::string before = format("%3.0f%% ", 100 * part);
+  std::string after = format(" %lld/%lld  loss %.4f  ",
+                             static_cast<long long>(figures.step + 1),
+                             static_cast<long long>(steps), figures.loss) +
+                      countText(figures.perSecond) + " " + unit + "/s  " +
+                      durationText(secondsLeft) + " left";
+  // The last column stays free: some terminals wrap when it is written.
+  int room = width - 1 - static_cast<int>(before.size() + after.size()) - 2;
+  std::string text = before;
+  if (room >= 5) {
+    int filled = static_cast<int>(part * room);
+    text +=
+        "[" + std::string(filled, '=') + std::string(room - filled, ' ') + "]";
+  }
+  return (text + after).substr(0, std::max(width - 1, 0));
+}
+
+void Console::draw(const StepFigures &figures) {
+  int64_t done = figures.step + 1;
+  double left = (monotonicSeconds() - begun) / static_cast<double>(done) *
+                static_cast<double>(steps - done);
+  std::string text =
+      "\r\x1b[K" + bar(figures, steps, left, unit, terminalWidth());
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+  drawn = true;
+}
+
+void Console::erase() {
+  if (drawn)
+    std::fputs("\r\x1b[K", stdout);
+  drawn = false;
+}
+
+void Console::finish() {
+  if (!drawn)
+    return;
+  std::fputs("\n", stdout);
+  std::fflush(stdout);
+  drawn = false;
+}
+
+} // namespace shardc::runtime

@@ -1,0 +1,57 @@
+// What a person sees while it trains: a progress bar on a terminal, plain lines
+// elsewhere.
+#ifndef SHARDC_RUNTIME_METRICS_CONSOLE_H
+#define SHARDC_RUNTIME_METRICS_CONSOLE_H
+
+#include <cstdint>
+#include <string>
+
+namespace shardc::runtime {
+
+struct StepFigures {
+  int64_t step = 0; // from 0
+  double loss = 0;
+  double gradientNorm = 0;
+  double learningRate = 0;
+  double seconds = 0;
+  double perSecond = 0; // tokens or samples
+};
+
+/// "1.2 GiB"
+std::string bytesText(double bytes);
+/// "1:02:03" or "2:03"
+std::string durationText(double seconds);
+/// "12345678" as "12.3M"
+std::string countText(double count);
+
+class Console {
+public:
+  /// `unit`: what perSecond counts, "tokens" or "samples".
+  Console(int64_t steps, std::string unit);
+  ~Console();
+
+  /// A whole line that stays.
+  void line(const std::string &text);
+  void step(const StepFigures &figures);
+  /// Leaves the terminal as it was.
+  void finish();
+
+  /// The bar of `width` columns; for tests.
+  static std::string bar(const StepFigures &figures, int64_t steps,
+                         double secondsLeft, const std::string &unit,
+                         int width);
+
+private:
+  void draw(const StepFigures &figures);
+  void erase();
+
+  int64_t steps;
+  std::string unit;
+  bool terminal;
+  bool drawn = false;
+  double begun, lastDrawn = 0;
+};
+
+} // namespace shardc::runtime
+
+#endif

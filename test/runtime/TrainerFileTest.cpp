@@ -1,0 +1,91 @@
+// The container: what is read from a trainer, and that damage is found.
+#include "runtime/TrainerFile.h"
+
+#include "runtime/Error.h"
+#include "runtime/Random.h"
+#include "test/runtime/TemporaryFolder.h"
+
+#include <gtest/gtest.h>
+
+using namespace shardc;
+using namespace shardc::runtime;
+using namespace shardc::container;
+
+/// A runtime of 100 bytes with these sections.
+static std::string makeContainer(
+    const std::vector<std::pair<SectionKind, std::string>> &contents) {
+  std::string file(100, 'R');
+  std::vector<Section> table;
+  for (const auto &[kind, bytes] : contents) {
+    file.resize((file.size() + alignment - 1) / alignment * alignment);
+    table.push_back({kind, 0, file.size(), bytes.size(),
+                     Checksum::of(bytes.data(), bytes.size())});
+    file += bytes;
+  }
+  Footer footer{file.size(),
+                Checksum::of(table.data(), table.size() * sizeof(Section)),
+                static_cast<uint32_t>(table.size()),
+                version,
+                {}};
+  std::memcpy(footer.magic, magic, sizeof(magic));
+  file.append(reinterpret_cast<char *>(table.data()),
+              table.size() * sizeof(Section));
+  file.append(reinterpret_cast<char *>(&footer), sizeof(footer));
+  return file;
+}
+
+static std::string somePlan() {
+  plan::Plan plan;
+  plan.set_model("model.onnx");
+  plan.mutable_mesh()->set_ranks(2);
+  return plan.SerializeAsString();
+}
+
+TEST(TrainerFile, HoldsPlanKernelsAndWeights) {
+  TemporaryFolder folder;
+  std::string path =
+      folder.write("t", makeContainer({{sectionPlan, somePlan()},
+                                       {sectionKernels, "ELF"},
+                                       {sectionWeights, "wwww"}}));
+  TrainerFile file(path);
+  ASSERT_TRUE(file.plan());
+  EXPECT_EQ(file.plan()->model(), "model.onnx");
+  EXPECT_EQ(file.kernels().size(), 3u);
+  EXPECT_TRUE(file.exportTemplate().empty());
+  EXPECT_EQ(file.embeddedWeights().offset, 3 * alignment);
+  EXPECT_EQ(file.embeddedWeights().length, 4u);
+}
+
+TEST(TrainerFile, MayBeABareRuntime) {
+  TemporaryFolder folder;
+  EXPECT_FALSE(TrainerFile(folder.write("t", "short")).plan());
+  EXPECT_FALSE(TrainerFile(folder.write("t", std::string(5000, 'R'))).plan());
+}
+
+TEST(TrainerFile, DamageIsFound) {
+  TemporaryFolder folder;
+  std::string whole = makeContainer(
+      {{sectionPlan, somePlan()}, {sectionKernels, std::string(1000, 'k')}});
+  RandomStream random(4, "container");
+  int found = 0;
+  for (uint64_t trial = 0; trial < 500; ++trial) {
+    std::string damaged = whole;
+    // In the kernels, the table or the footer, but for its magic.
+    size_t at = whole.size() - 9 - random.below(1000, trial, 0);
+    damaged[at] =
+        static_cast<char>(damaged[at] ^ (1 + random.below(255, trial, 1)));
+    std::string path = folder.write("t", damaged);
+    try {
+      TrainerFile file(path);
+    } catch (const Error &) {
+      ++found;
+    }
+  }
+  EXPECT_EQ(found, 500);
+  EXPECT_THROW(
+      TrainerFile(folder.write("t", makeContainer({{sectionKernels, "x"}}))),
+      Error);
+  EXPECT_THROW(TrainerFile(folder.write(
+                   "t", makeContainer({{sectionPlan, "\xff\xff"}}))),
+               Error);
+}
