@@ -82,7 +82,7 @@ TEST(Options, ChecksRanges) {
             "--schedule expects constant, linear or cosine, got 'cosin', did "
             "you mean 'cosine'?");
   EXPECT_EQ(errorOf({"--lr"}), "--lr needs a value");
-  EXPECT_EQ(errorOf({"--lr", "--steps", "3"}), "--lr needs a value");
+  EXPECT_EQ(errorOf({"--lr", "--steps", "3"}), "--lr expects a number of 0 or more, got '--steps'");
   EXPECT_NE(errorOf({"--shuffle=3"}), "");
 }
 

@@ -124,19 +124,19 @@ protected:
         held(plan, options.evalData, "--eval-data");
     RandomParameters initial(plan, 3);
     KernelLibrary kernels = KernelLibrary::of({});
-    Run run{plan,
-            options,
-            RunSettings::resolve(options, plan, training.samples()),
-            training,
-            &held,
-            initial,
-            kernels,
-            std::make_unique<SafetensorsExport>(plan, *options.exportGradients,
-                                                true),
-            std::make_unique<SafetensorsExport>(
-                plan, *options.exportSafetensors, false),
-            nullptr,
-            std::make_unique<MetricsFile>(*options.metrics)};
+    runtime::Run run{plan,
+                     options,
+                     RunSettings::resolve(options, plan, training.samples()),
+                     training,
+                     &held,
+                     initial,
+                     kernels,
+                     std::make_unique<SafetensorsExport>(
+                         plan, *options.exportGradients, true),
+                     std::make_unique<SafetensorsExport>(
+                         plan, *options.exportSafetensors, false),
+                     nullptr,
+                     std::make_unique<MetricsFile>(*options.metrics)};
     testing::internal::CaptureStdout();
     try {
       int signal = runtime::train(run);
