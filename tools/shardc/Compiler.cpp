@@ -6,7 +6,6 @@
 #include "codegen/emit/EmitPlan.h"
 #include "codegen/emit/WriteTrainer.h"
 #include "frontend/nn/NN.h"
-#include "frontend/onnx/Exporter.h"
 #include "frontend/onnx/Import.h"
 #include "passes/Passes.h"
 #include "passes/Report.h"
@@ -202,16 +201,11 @@ bool Compiler::emitTrainer() {
                                      {options.cpu, 0});
   if (!kernels)
     return fail(kernels.takeError());
-  auto exporter = onnx::exportTemplate(*imported.file, *imported.parameters);
-  if (!exporter)
-    return fail(exporter.takeError());
-
   EmitOptions emit;
   emit.compiler = "shardc " SHARDC_VERSION;
   emit.model = options.model;
   emit.precision = options.precision;
   emit.embedWeights = options.embedWeights;
-  emit.exported = exporter->initializers;
   auto emitted = emitPlan(*module, *kernels, emit);
   if (!emitted)
     return fail(emitted.takeError());
@@ -224,7 +218,6 @@ bool Compiler::emitTrainer() {
   contents.runtime = *runtime;
   contents.plan = plan;
   contents.kernels = kernels->sharedObject;
-  contents.exportTemplate = exporter->graph;
   contents.weights = emitted->weights;
   contents.modelPath = options.model;
   if (llvm::Error error = writeTrainer(options.output, contents))
@@ -234,14 +227,14 @@ bool Compiler::emitTrainer() {
 
 /// What was resolved, for the reader and for programs.
 bool Compiler::finish(const plan::Plan &plan) {
-  report.model = options.model;
-  report.trainer = options.output;
-  report.precision = options.precision;
   report.kernels = plan.kernels_size();
   report.flopsPerStep = plan.flops_per_step();
-  report.liveBoundBytes = plan.live_bound_bytes();
-  for (const plan::Pool &pool : plan.pools())
-    report.pools.emplace_back(pool.name(), pool.bytes());
+  report.memory.emplace();
+  report.memory->liveBoundBytes = plan.live_bound_bytes();
+  for (const plan::Pool &pool : plan.pools()) {
+    report.memory->pools.push_back({pool.name(), pool.bytes()});
+    report.memory->peakBytes += pool.bytes();
+  }
   report.compileSeconds =
       std::chrono::duration<double>(Clock::now() - start).count();
   if (!options.report.empty())
