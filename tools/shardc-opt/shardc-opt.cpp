@@ -4,6 +4,7 @@
 #include "frontend/nn/NN.h"
 #include "passes/Passes.h"
 #include "passes/fsdp/FSDP.h"
+#include "test/lib/TestPasses.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllPasses.h"
@@ -17,6 +18,9 @@ int main(int argc, char **argv) {
                   shardc::step::StepDialect>();
   shardc::registerShardcPasses();
   shardc::registerShardcCodegenPasses();
+  shardc::test::registerNNEvaluatePass();
+  shardc::test::registerNNGradientsPass();
+  shardc::test::registerNNKernelsPass();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "shardc's passes\n", registry));
 }
