@@ -32,6 +32,70 @@ def NNRaise : Pass<"nn-raise", "::mlir::ModuleOp"> {
   }];
 }
 
+def NNAttachLoss : Pass<"nn-attach-loss", "::mlir::ModuleOp"> {
+  let summary = "makes @model return its loss, and drops what does not feed it";
+  let description = [{
+    Needs: @model raised, with `nn.name` on arguments and results.
+
+    Before (`loss=cross-entropy:logits=logits,labels=labels,shift=1`):
+    ```mlir
+    func.func @model(%ids: tensor<4x128xi64> {nn.name = "input_ids", nn.role = "input"})
+        -> (tensor<4x128x512xf32> {nn.name = "logits"}) {
+      ...
+      %9 = nn.linear %8, %head {transpose_weight} : ...
+      return %9 : tensor<4x128x512xf32>
+    ```
+
+    After:
+    ```mlir
+    module attributes {nn.loss = {kind = "cross_entropy", labels = "labels", ignore_index = -100 : i64, shift = 1 : i64,
+                                  classes = 512 : i64, elements = 512 : i64}} {
+    func.func @model(%ids: ..., %labels: tensor<4x128xi64> {nn.name = "labels", nn.role = "labels"},
+                     %scale: tensor<f32> {nn.name = "loss_scale", nn.role = "loss_scale"}) -> (tensor<f32> {nn.name = "loss"}) {
+      ...
+      %9 = nn.linear_cross_entropy %8, %head labels %labels, %scale {ignore_index = -100, shift = 1, transpose_weight} : ...
+      return %9 : tensor<f32>
+    ```
+    `nn.loss.elements` is the number of labels (cross_entropy) or of output elements (mse) of one rank. A scalar of the
+    graph (`output:NAME`) that is a mean cross entropy becomes one over the global batch; any other is multiplied by the
+    scale (1 / ranks). Inputs and parameters without use are dropped with a warning.
+
+    Why here: the head is one linear after raising and can be fused with the loss; precision and differentiation need
+    the loss.
+  }];
+  let options = [
+    Option<"loss", "loss", "std::string", "\"\"",
+      "cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=0], mse:output=NAME,target=NAME or output:NAME; "
+      "without it, the graph's only scalar output">
+  ];
+}
+
+def NNPrecision : Pass<"nn-precision", "::mlir::ModuleOp"> {
+  let summary = "gives all floats the compute type";
+  let description = [{
+    Needs: any module of nn ops.
+
+    Before (`precision=float64`):
+    ```mlir
+    nn.parameter @w : tensor<64x64xf32> {stored_type = f32, ...}
+    %0 = nn.constant dense<1.000000e-01> : tensor<64xf32>
+    %1 = nn.cast %x : (tensor<4xf16>) -> tensor<4xf32>
+    ```
+
+    After:
+    ```mlir
+    nn.parameter @w : tensor<64x64xf64> {stored_type = f32, ...}
+    %0 = nn.constant dense<0.10000000149011612> : tensor<64xf64>    // the float32's exact value
+    ```
+    Arguments, constants, parameters and results change type, `stored_type` and integers stay; casts between floats vanish.
+
+    Why here: the gradients and the optimizer's state inherit the type.
+  }];
+  let options = [
+    Option<"precision", "precision", "std::string", "\"float32\"", "float32 or float64">
+  ];
+}
+
 def FSDPFormUnits : Pass<"fsdp-form-units", "::mlir::ModuleOp"> {
   let summary = "picks the sharding units and lays out the flat buffer of each";
   let description = [{
@@ -120,7 +184,9 @@ def FSDPVerify : Pass<"fsdp-verify", "::mlir::ModuleOp"> {
   let description = [{
     Needs: `fsdp.mesh` and `fsdp.unit`s, and functions sharded by `fsdp-shard`.
 
-    Before and after: the same. An error, with notes that point at the other op, where
+    Before: any such functions.
+
+    After: the same, unless there is an error (with notes that point at the other op), where
     - a start has no wait or several, or one in another block;
     - a tensor of a gathered buffer, or a view of one, is used after the release;
     - a unit is gathered again before it was released, is never released, or is released with other tensors;

@@ -24,6 +24,12 @@ LogicalResult ProgramLowering::lowerCollective(Operation *op) {
       .Case([&](fsdp::AllReduceGradientsStartOp start) {
         return allReduceGradientsStart(start);
       })
+      .Case([&](fsdp::FlatGradientsOp flat) {
+        set(flat.getFlat(),
+            View::contiguous(completeGradients(flat, flat.getGradients()), 0,
+                             cast<RankedTensorType>(flat.getFlat().getType())));
+        return success();
+      })
       .Case<fsdp::ReduceScatterWaitOp, fsdp::AllReduceGradientsWaitOp>(
           [&](auto wait) {
             Collective &collective = collectives[wait.getToken()];
@@ -114,6 +120,9 @@ LogicalResult ProgramLowering::placeGradients() {
     else if (auto start = dyn_cast<fsdp::AllReduceGradientsStartOp>(op))
       placed = placeGradients(start, start.getUnit(), start.getGradients(),
                               /*reducedInPlace=*/true);
+    else if (auto flat = dyn_cast<fsdp::FlatGradientsOp>(op))
+      placed = placeGradients(flat, flat.getUnit(), flat.getGradients(),
+                              /*reducedInPlace=*/false);
     if (failed(placed))
       return failure();
   }

@@ -206,6 +206,21 @@ Value ProgramLowering::ref(std::optional<View> view) {
   return view ? ref(*view) : Value();
 }
 
+// The scalar that an op on scalars alone (a cast of the loss, its scaling)
+// makes its result from, or null.
+static Value computedScalar(Operation *op) {
+  Value scalar;
+  for (Value operand : op->getOperands()) {
+    auto type = dyn_cast<RankedTensorType>(operand.getType());
+    if (!type || type.getNumElements() != 1)
+      return {};
+    Operation *producer = operand.getDefiningOp();
+    if (!scalar && producer && !producer->hasTrait<OpTrait::ConstantLike>())
+      scalar = operand;
+  }
+  return scalar;
+}
+
 // The phases of a step show in its data flow: backward begins behind the op
 // that makes the loss, the optimizer with the norm of the gradients.
 void ProgramLowering::findPhases() {
@@ -215,15 +230,13 @@ void ProgramLowering::findPhases() {
     if (report.getName() != "loss")
       continue;
     Value value = report.getValue();
-    while (Operation *op = value.getDefiningOp()) {
+    while (Operation *op = value ? value.getDefiningOp() : nullptr) {
       lastForward = op;
       if (auto wait = dyn_cast<fsdp::AllReduceWaitOp>(op)) {
         auto start = wait.getToken().getDefiningOp<fsdp::AllReduceStartOp>();
         value = start.getValues()[cast<OpResult>(value).getResultNumber()];
-      } else if (isa<nn::ReshapeOp>(op)) {
-        value = op->getOperand(0);
       } else {
-        break;
+        value = computedScalar(op);
       }
     }
   }

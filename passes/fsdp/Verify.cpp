@@ -71,8 +71,10 @@ UnitOp::getParameterTypes(SymbolTableCollection &symbolTable) {
   for (auto name : getParameters().getAsRange<FlatSymbolRefAttr>()) {
     auto parameter =
         symbolTable.lookupNearestSymbolFrom<nn::ParameterOp>(*this, name);
-    types.push_back(
-        cast<RankedTensorType>(parameter.getType()).clone(getElementType()));
+    // A unit that names no parameter is reported at the unit.
+    auto type =
+        parameter ? dyn_cast<RankedTensorType>(parameter.getType()) : nullptr;
+    types.push_back(type ? type.clone(getElementType()) : Type());
   }
   return types;
 }
@@ -95,7 +97,8 @@ LogicalResult UnitOp::verify() {
 }
 
 LogicalResult UnitOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
-  int64_t end = 0, used = 0, slice = getElements() / getShards();
+  int64_t elements = getElements(), slice = elements / getShards();
+  int64_t end = 0, used = 0;
   llvm::SmallPtrSet<Operation *, 16> seen;
   for (auto [name, offset] : llvm::zip(
            getParameters().getAsRange<FlatSymbolRefAttr>(), getOffsets())) {
@@ -114,17 +117,16 @@ LogicalResult UnitOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
              << name << " to begin at " << end
              << " or later, where the parameter before it ends, got " << offset;
     FlatItem item = FlatItem::of(type.getShape());
+    end = offset + item.elements;
+    used += item.elements;
+    if (end > elements)
+      return emitOpError("expects ") << name << " to end within " << elements
+                                     << " elements, got " << end;
     if (cutsRow(offset, item, slice))
       return emitOpError("cuts a row of ")
              << name << ": it begins at " << offset << " with rows of "
              << item.row << " elements, slices have " << slice;
-    end = offset + item.elements;
-    used += item.elements;
   }
-  int64_t elements = getElements();
-  if (end > elements)
-    return emitOpError("expects its parameters to end within its ")
-           << elements << " elements, got " << end;
   if (elements - used != static_cast<int64_t>(getPadding()))
     return emitOpError("expects padding ")
            << elements - used << ", got " << getPadding();

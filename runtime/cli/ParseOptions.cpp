@@ -114,7 +114,9 @@ public:
         ->group(currentGroup);
   }
   void toggle(const std::string &flag, bool &target, const std::string &help) {
-    app.add_flag(flag, target, help)->group(currentGroup);
+    app.add_flag(flag, target, help)
+        ->disable_flag_override()
+        ->group(currentGroup);
   }
 
 private:
@@ -132,10 +134,10 @@ void declareData(FlagTable &flags, Options &options) {
   flags.integer("--eval-every", options.evalEvery, 1,
                 "evaluate before the first step and every N steps [only after "
                 "the last step]");
+  // Without it: step k takes samples kG to kG + G - 1, modulo their number.
   flags.toggle("--shuffle", options.shuffle,
-               "a new order in every epoch, drawn from --seed; samples that "
-               "fill no whole batch wait for the next epoch [step k takes "
-               "samples kG to kG+G-1, modulo their number]");
+               "a new order in every epoch, drawn from --seed [in order, from "
+               "the first again at the end]");
 }
 
 void declareWeights(FlagTable &flags, Options &options) {
@@ -305,6 +307,9 @@ Options parseOptions(int argc, const char *const *argv,
   } catch (const CLI::CallForHelp &) {
     options.information = app.help();
     return options;
+  } catch (const CLI::ArgumentMismatch &error) {
+    std::string text = error.what();
+    fail(text.substr(0, text.find(':')), " needs a value");
   } catch (const CLI::ParseError &error) {
     fail(error.what());
   }

@@ -2,6 +2,7 @@
 #include "codegen/Passes.h"
 #include "codegen/step/Step.h"
 #include "frontend/nn/NN.h"
+#include "frontend/onnx/Passes.h"
 #include "passes/Passes.h"
 #include "passes/fsdp/FSDP.h"
 
@@ -15,6 +16,7 @@ int main(int argc, char **argv) {
   mlir::registerAllPasses();
   registry.insert<shardc::nn::NNDialect, shardc::fsdp::FSDPDialect,
                   shardc::step::StepDialect>();
+  shardc::registerShardcOnnxPasses();
   shardc::registerShardcPasses();
   shardc::registerShardcCodegenPasses();
   return mlir::asMainReturnCode(

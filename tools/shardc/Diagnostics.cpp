@@ -1,6 +1,7 @@
 // How shardc speaks to its user.
 #include "tools/shardc/Diagnostics.h"
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
 #include "llvm/Support/raw_ostream.h"
 

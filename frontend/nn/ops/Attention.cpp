@@ -1,7 +1,11 @@
 // Attention and rotary positions.
 #include "frontend/nn/NN.h"
 #include "frontend/nn/support/Formula.h"
+#include "frontend/nn/support/KernelBuilder.h"
 #include "frontend/nn/support/Verification.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 #include <algorithm>
 #include <cmath>
@@ -347,5 +351,74 @@ LogicalResult RopeOp::evaluate(ArrayRef<HostTensor> operands,
                                  {angles, s, getTransposed() ? partner : d});
         }
   results.push_back(HostTensor::floats(type, std::move(y)));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Kernel body
+//===----------------------------------------------------------------------===//
+
+LogicalResult RopeOp::buildKernel(OpBuilder &builder, ValueRange operands,
+                                  SmallVectorImpl<Value> &results) {
+  // The two elements of each pair are slices of the last dim: halves, or every
+  // second element.
+  auto type = tensorType(getResult());
+  const int64_t half = type.getShape().back() / 2,
+                step = getInterleaved() ? 2 : 1;
+  auto slice = [&](Value from, int64_t start) -> Value {
+    const int64_t rank = tensorType(from).getRank();
+    SmallVector<int64_t> starts(rank, 0), sizes(shapeOf(from)), steps(rank, 1);
+    starts.back() = start;
+    sizes.back() = half;
+    steps.back() = step;
+    return tensor::ExtractSliceOp::create(
+        builder, getLoc(), tensorType(from).clone(sizes), from, ValueRange(),
+        ValueRange(), ValueRange(), starts, sizes, steps);
+  };
+  const int64_t second = getInterleaved() ? 1 : half;
+  auto x = std::pair(slice(operands[0], 0), slice(operands[0], second));
+  auto cos = std::pair(slice(operands[1], 0), slice(operands[1], second));
+  auto sin = std::pair(slice(operands[2], 0), slice(operands[2], second));
+
+  KernelBuilder kernel(builder, getLoc());
+  AffineMap all = builder.getMultiDimIdentityMap(4);
+  AffineExpr batch = shapeOf(getCos())[0] == 1
+                         ? builder.getAffineConstantExpr(0)
+                         : builder.getAffineDimExpr(0);
+  AffineMap angle = AffineMap::get(
+      4, 0, {batch, builder.getAffineDimExpr(1), builder.getAffineDimExpr(3)},
+      getContext());
+  // own * cos + sign * other * sin
+  auto rotate = [&](Value own, Value ownCos, Value other, Value otherSin,
+                    bool subtract) {
+    return kernel.map(
+        tensorType(own), {own, ownCos, other, otherSin},
+        {all, angle, all, angle},
+        [&](OpBuilder &nested, ValueRange s) -> Value {
+          Value kept = arith::MulFOp::create(nested, getLoc(), s[0], s[1]);
+          Value turned = arith::MulFOp::create(nested, getLoc(), s[2], s[3]);
+          if (subtract)
+            return arith::SubFOp::create(nested, getLoc(), kept, turned);
+          return arith::AddFOp::create(nested, getLoc(), kept, turned);
+        });
+  };
+  const bool transposed = getTransposed();
+  Value first = rotate(x.first, cos.first, x.second,
+                       transposed ? sin.second : sin.first, !transposed);
+  Value last = rotate(x.second, cos.second, x.first,
+                      transposed ? sin.first : sin.second, transposed);
+
+  Value joined = tensor::EmptyOp::create(builder, getLoc(), type.getShape(),
+                                         type.getElementType());
+  for (auto [part, start] :
+       {std::pair(first, int64_t(0)), std::pair(last, second)}) {
+    SmallVector<int64_t> starts(4, 0), steps(4, 1);
+    starts.back() = start;
+    steps.back() = step;
+    joined = tensor::InsertSliceOp::create(
+        builder, getLoc(), part, joined, ValueRange(), ValueRange(),
+        ValueRange(), starts, shapeOf(part), steps);
+  }
+  results.push_back(joined);
   return success();
 }

@@ -28,7 +28,7 @@ def NN_AttentionGradOp : NN_ComputeOp<"attention_grad", [AttrSizedOperandSegment
     (`key_mask` $key_mask^)? attr-dict `:` functional-type(operands, results)}];
   let hasVerifier = 1;
 }
-def NN_RopeOp : NN_ComputeOp<"rope", [NN_HasGradient]> {
+def NN_RopeOp : NN_ComputeOp<"rope", [NN_HasGradient, NN_HasKernel]> {
   let summary = "rotary positions over [B, S, H, D]";
   let description = [{
     x * cos + rotate_half(x) * sin, rotate_half(x) = concat(-x[D/2:], x[:D/2]); with `interleaved` the pairs are (0,1), (2,3), ...

@@ -1,4 +1,5 @@
-// Softmax and the norms, over the last dim.
+// Softmax and the norms, over the last dim. Their kernels:
+// NormalizationKernels.cpp.
 #include "frontend/nn/NN.h"
 #include "frontend/nn/support/Formula.h"
 #include "frontend/nn/support/Verification.h"

@@ -1,7 +1,10 @@
 // Reductions over dims.
 #include "frontend/nn/NN.h"
 #include "frontend/nn/support/Formula.h"
+#include "frontend/nn/support/KernelBuilder.h"
 #include "frontend/nn/support/Verification.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 #include <cmath>
 #include <limits>
@@ -253,5 +256,92 @@ LogicalResult ReduceProdOp::evaluate(ArrayRef<HostTensor> operands,
                                      SmallVectorImpl<HostTensor> &results) {
   auto times = [](auto x, auto y) { return x * y; };
   evaluateReduction(*this, operands[0], 1, 1, times, asItIs, results);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Kernel body
+//===----------------------------------------------------------------------===//
+
+/// Reduces with an op for floats and one for integers, from the largest,
+/// smallest or neutral element of the type.
+template <typename OnFloats, typename OnInts, typename Op>
+static LogicalResult buildReduction(Op op, OpBuilder &builder, Value input,
+                                    double floatInitial, int64_t intInitial,
+                                    SmallVectorImpl<Value> &results) {
+  KernelBuilder kernel(builder, op.getLoc());
+  Type element = computeTypeOf(elementTypeOf(input));
+  if (element.isUnsignedInteger())
+    return op.emitOpError("has no kernel for unsigned elements");
+  const bool isFloat = isa<FloatType>(element);
+  TypedAttr initial =
+      isFloat ? TypedAttr(builder.getFloatAttr(element, floatInitial))
+              : TypedAttr(builder.getIntegerAttr(
+                    element, wrapToType(element, intInitial)));
+  Value start = arith::ConstantOp::create(builder, op.getLoc(), initial);
+  Value reduced =
+      kernel.reduce(input, op.getDims(), start,
+                    [&](OpBuilder &nested, Value sum, ValueRange x) -> Value {
+                      if (isFloat)
+                        return OnFloats::create(nested, op.getLoc(), sum, x[0]);
+                      return OnInts::create(nested, op.getLoc(), sum, x[0]);
+                    });
+  results.push_back(kernel.convert(reduced, elementTypeOf(op.getResult())));
+  return success();
+}
+
+/// The smallest and the largest integer of a type.
+static int64_t lowest(Type type) {
+  return isa<FloatType>(type) ? 0 : llvm::minIntN(type.getIntOrFloatBitWidth());
+}
+static int64_t highest(Type type) {
+  return isa<FloatType>(type) ? 0 : llvm::maxIntN(type.getIntOrFloatBitWidth());
+}
+
+LogicalResult ReduceSumOp::buildKernel(OpBuilder &builder, ValueRange operands,
+                                       SmallVectorImpl<Value> &results) {
+  return buildReduction<arith::AddFOp, arith::AddIOp>(
+      *this, builder, operands[0], 0, 0, results);
+}
+
+LogicalResult ReduceProdOp::buildKernel(OpBuilder &builder, ValueRange operands,
+                                        SmallVectorImpl<Value> &results) {
+  return buildReduction<arith::MulFOp, arith::MulIOp>(
+      *this, builder, operands[0], 1, 1, results);
+}
+
+LogicalResult ReduceMaxOp::buildKernel(OpBuilder &builder, ValueRange operands,
+                                       SmallVectorImpl<Value> &results) {
+  return buildReduction<arith::MaximumFOp, arith::MaxSIOp>(
+      *this, builder, operands[0], -std::numeric_limits<double>::infinity(),
+      lowest(elementTypeOf(getInput())), results);
+}
+
+LogicalResult ReduceMinOp::buildKernel(OpBuilder &builder, ValueRange operands,
+                                       SmallVectorImpl<Value> &results) {
+  return buildReduction<arith::MinimumFOp, arith::MinSIOp>(
+      *this, builder, operands[0], std::numeric_limits<double>::infinity(),
+      highest(elementTypeOf(getInput())), results);
+}
+
+LogicalResult ReduceMeanOp::buildKernel(OpBuilder &builder, ValueRange operands,
+                                        SmallVectorImpl<Value> &results) {
+  KernelBuilder kernel(builder, getLoc());
+  Type element = elementTypeOf(getInput());
+  if (element.isUnsignedInteger())
+    return emitOpError("has no kernel for unsigned elements");
+  const int64_t count = product(shapeOf(getInput())) /
+                        std::max<int64_t>(product(shapeOf(getResult())), 1);
+  Value sum = kernel.sum(operands[0], getDims(),
+                         [](OpBuilder &, ValueRange x) { return x[0]; });
+  results.push_back(kernel.map(
+      tensorType(getResult()), sum,
+      [&](OpBuilder &nested, ValueRange x) -> Value {
+        Value divisor =
+            KernelBuilder(nested, getLoc()).constant(x[0].getType(), count);
+        if (isa<FloatType>(x[0].getType()))
+          return arith::DivFOp::create(nested, getLoc(), x[0], divisor);
+        return arith::DivSIOp::create(nested, getLoc(), x[0], divisor);
+      }));
   return success();
 }

@@ -3,7 +3,7 @@
 #define SHARDC_FRONTEND_NN_OPS_REDUCTION_TD
 include "frontend/nn/NN.td"
 
-class NN_ReduceOp<string mnemonic, string what> : NN_ComputeOp<mnemonic, [NN_HasGradient]> {
+class NN_ReduceOp<string mnemonic, string what> : NN_ComputeOp<mnemonic, [NN_HasGradient, NN_HasKernel]> {
   let summary = what;
   let arguments = (ins NN_Tensor:$input, DenseI64ArrayAttr:$dims);
   let results = (outs NN_Tensor:$result);

@@ -108,8 +108,8 @@ Value KernelBuilder::convert(Value tensor, Type elementType) {
 
 /// One generic that reduces over `reduced` dims of the first input's shape.
 static Value reduceOnce(KernelBuilder &kernel, ValueRange inputs,
-                        ArrayRef<bool> reduced, Type accumulatorType,
-                        Value initial, ReductionBody body) {
+                        ArrayRef<bool> reduced, Value initial,
+                        ReductionBody body) {
   OpBuilder &builder = kernel.builder;
   const Location loc = kernel.loc;
   ArrayRef<int64_t> domain = shapeOf(inputs[0]);
@@ -129,8 +129,8 @@ static Value reduceOnce(KernelBuilder &kernel, ValueRange inputs,
     maps.push_back(alignedMap(input, domain, builder.getContext()));
   maps.push_back(
       AffineMap::get(domain.size(), 0, positions, builder.getContext()));
-  auto type = RankedTensorType::get(shape, accumulatorType);
-  Value empty = tensor::EmptyOp::create(builder, loc, shape, accumulatorType);
+  auto type = RankedTensorType::get(shape, initial.getType());
+  Value empty = tensor::EmptyOp::create(builder, loc, shape, initial.getType());
   Value filled =
       linalg::FillOp::create(builder, loc, initial, empty).getResult(0);
   return linalg::GenericOp::create(
@@ -145,14 +145,12 @@ static Value reduceOnce(KernelBuilder &kernel, ValueRange inputs,
 }
 
 Value KernelBuilder::reduce(ValueRange inputs, ArrayRef<int64_t> dims,
-                            Type accumulatorType, double initial,
-                            ReductionBody body) {
+                            Value initial, ReductionBody body) {
   ArrayRef<int64_t> domain = shapeOf(inputs[0]);
   const int64_t rank = domain.size();
   SmallVector<bool> reduced(rank, false);
   for (int64_t dim : dims)
     reduced[dim] = true;
-  Value start = constant(accumulatorType, initial);
   // Dims of size 1 count as whichever side they are on.
   int64_t leading = 0, trailing = rank;
   while (leading < rank && (reduced[leading] || domain[leading] == 1))
@@ -169,7 +167,7 @@ Value KernelBuilder::reduce(ValueRange inputs, ArrayRef<int64_t> dims,
              columns = anyReduced(0, leading),
              middle = anyReduced(leading, trailing);
   if (!middle && !(rows && columns && trailing != leading))
-    return reduceOnce(*this, inputs, reduced, accumulatorType, start, body);
+    return reduceOnce(*this, inputs, reduced, initial, body);
 
   // Otherwise copies with the reduced dims last, reduced as rows.
   SmallVector<int64_t> order;
@@ -196,8 +194,7 @@ Value KernelBuilder::reduce(ValueRange inputs, ArrayRef<int64_t> dims,
     moved.push_back(map(tensorType(input).clone(permuted), input, read,
                         [](OpBuilder &, ValueRange x) { return x[0]; }));
   }
-  Value rowsReduced =
-      reduceOnce(*this, moved, permutedReduced, accumulatorType, start, body);
+  Value rowsReduced = reduceOnce(*this, moved, permutedReduced, initial, body);
   // The kept dims are in their order already: only dims of size 1 move.
   return reshape(rowsReduced, result);
 }
@@ -231,7 +228,7 @@ Value KernelBuilder::sum(ValueRange inputs, ArrayRef<int64_t> dims,
                          ScalarBody term) {
   Type accumulator = computeTypeOf(elementTypeOf(inputs[0]));
   return reduce(
-      inputs, dims, accumulator, 0,
+      inputs, dims, constant(accumulator, 0),
       [&](OpBuilder &nested, Value accumulated, ValueRange x) -> Value {
         Value value = term(nested, x);
         if (isa<FloatType>(accumulator))

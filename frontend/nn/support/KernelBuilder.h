@@ -38,12 +38,11 @@ public:
   mlir::Value map(mlir::RankedTensorType type, mlir::ValueRange inputs,
                   ScalarBody body);
   /// Reduces inputs over `dims` of the first input's shape, which stay with
-  /// size 1; the others are aligned as in `map`. The result has elements of
-  /// `accumulatorType`, and begins as `initial`. The dims may be any: those
-  /// that are neither leading nor trailing are brought to the end first.
+  /// size 1; the others are aligned as in `map`. Begins with the scalar
+  /// `initial`, whose type the result's elements have. The dims may be any:
+  /// those that are neither leading nor trailing are brought to the end first.
   mlir::Value reduce(mlir::ValueRange inputs, llvm::ArrayRef<int64_t> dims,
-                     mlir::Type accumulatorType, double initial,
-                     ReductionBody body);
+                     mlir::Value initial, ReductionBody body);
   /// Sum over `dims` of a function of the inputs, in the compute type.
   mlir::Value sum(mlir::ValueRange inputs, llvm::ArrayRef<int64_t> dims,
                   ScalarBody term);

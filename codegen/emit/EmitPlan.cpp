@@ -1,0 +1,367 @@
+// From a planned step to runtime/plan.proto: the frame around the programs.
+#include "codegen/emit/EmitPlan.h"
+
+#include "codegen/emit/EmitEntries.h"
+#include "codegen/step/View.h"
+#include "frontend/nn/NN.h"
+#include "passes/fsdp/FSDP.h"
+
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <map>
+#include <tuple>
+
+using namespace mlir;
+
+namespace shardc {
+
+std::string EmittedPlan::serialize() const {
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    plan.SerializeToCodedStream(&coded);
+  }
+  return bytes;
+}
+
+namespace {
+
+class PlanEmitter {
+public:
+  PlanEmitter(ModuleOp module, const cpu::CompiledKernels &kernels,
+              const EmitOptions &options)
+      : module(module), kernels(kernels), options(options), symbols(module),
+        message(result.plan) {}
+
+  llvm::Expected<EmittedPlan> emit();
+
+private:
+  llvm::Error checkTypes();
+  void header();
+  void mesh();
+  void buffers();
+  void units();
+  void addParameter(nn::ParameterOp parameter, fsdp::UnitOp unit,
+                    uint32_t unitIndex, int64_t flatOffset);
+  void inputs();
+  void loss();
+  void optimizer();
+  llvm::Error constants();
+  llvm::Error programs();
+  llvm::Error exported();
+  void source(const StoredValues &values, plan::Source *message);
+
+  template <typename OpTy> auto planOps() {
+    return plan.getBody().front().getOps<OpTy>();
+  }
+
+  ModuleOp module;
+  const cpu::CompiledKernels &kernels;
+  const EmitOptions &options;
+  SymbolTable symbols;
+  step::PlanOp plan;
+  EmittedPlan result;
+  plan::Plan &message;
+  PlanIndices indices;
+  llvm::StringMap<uint32_t> parameterIndices;
+  /// Ranges that are embedded already, by file, offset and length.
+  std::map<std::tuple<std::string, int64_t, int64_t>, int64_t> embedded;
+  int64_t embeddedBytes = 0;
+};
+
+void PlanEmitter::header() {
+  message.set_version(1);
+  message.set_compiler(options.compiler);
+  message.set_model(options.model);
+  message.set_model_hash(options.modelHash);
+  message.set_precision(options.precision);
+  message.set_cpu(kernels.cpu);
+  message.set_workers(plan.getWorkers());
+  message.set_live_bound_bytes(plan.getLiveBoundBytes().value_or(0));
+  for (const cpu::KernelInfo &kernel : kernels.kernels) {
+    indices.kernels[kernel.symbol] = message.kernels_size();
+    plan::Kernel *entry = message.add_kernels();
+    entry->set_symbol(kernel.symbol);
+    entry->set_extent(kernel.extent);
+  }
+}
+
+void PlanEmitter::mesh() {
+  plan::Mesh *mesh = message.mutable_mesh();
+  mesh->set_ranks(1);
+  mesh->set_shards(1);
+  for (auto op : module.getOps<fsdp::MeshOp>()) {
+    mesh->set_strategy(op.getStrategy().str());
+    for (int64_t size : op.getDims()) {
+      mesh->add_dims(size);
+      mesh->set_ranks(mesh->ranks() * size);
+    }
+    for (int64_t dim : op.getShardDims()) {
+      mesh->add_shard_dims(dim);
+      mesh->set_shards(mesh->shards() * op.getDims()[dim]);
+    }
+  }
+}
+
+void PlanEmitter::buffers() {
+  ArrayRef<int64_t> poolBytes = *plan.getPoolBytes();
+  for (auto [pool, bytes] : llvm::enumerate(poolBytes)) {
+    plan::Pool *entry = message.add_pools();
+    entry->set_name(step::stringifyPool(step::Pool(pool)).str());
+    entry->set_bytes(bytes);
+  }
+  plan.walk([&](step::BufferOp buffer) {
+    indices.buffers[buffer] = message.buffers_size();
+    plan::Buffer *entry = message.add_buffers();
+    entry->set_name(buffer.getName().str());
+    entry->set_pool(uint32_t(buffer.getPool()));
+    entry->set_offset(buffer.getOffset().value_or(0));
+    entry->set_bytes(buffer.getBytes());
+  });
+}
+
+void PlanEmitter::source(const StoredValues &values, plan::Source *message) {
+  message->set_file(values.file);
+  message->set_offset(values.offset);
+  message->set_length(values.length);
+  message->set_dtype(dtypeOf(values.type));
+  message->set_transposed(values.transposed);
+  if (!options.embedWeights || values.length == 0)
+    return;
+  auto [place, isNew] = embedded.insert(
+      {{values.file, values.offset, values.length}, embeddedBytes});
+  if (isNew) {
+    result.weights.push_back(
+        {values.file, values.offset, values.length, embeddedBytes});
+    embeddedBytes =
+        llvm::alignTo(embeddedBytes + values.length, weightAlignment);
+  }
+  message->clear_file();
+  message->set_offset(place->second);
+  message->set_embedded(true);
+}
+
+void PlanEmitter::addParameter(nn::ParameterOp parameter, fsdp::UnitOp unit,
+                               uint32_t unitIndex, int64_t flatOffset) {
+  parameterIndices[parameter.getSymName()] = message.parameters_size();
+  plan::Parameter *entry = message.add_parameters();
+  entry->set_name(parameter.getSymName().str());
+  entry->set_initializer(parameter.getInitializer().str());
+  for (int64_t size : cast<RankedTensorType>(parameter.getType()).getShape())
+    entry->add_shape(size);
+  entry->set_dtype(dtypeOf(unit.getElementType()));
+  entry->set_trainable(parameter.getTrainable());
+  entry->set_unit(unitIndex);
+  entry->set_flat_offset(flatOffset);
+  source({parameter.getFile().str(), int64_t(parameter.getOffset()),
+          int64_t(parameter.getLength()), parameter.getStoredType(),
+          parameter.getTransposed()},
+         entry->mutable_source());
+  if (std::optional<StringRef> init = parameter.getInit())
+    entry->set_init(init->str());
+}
+
+void PlanEmitter::units() {
+  for (auto storage : planOps<step::StorageOp>()) {
+    auto unit = symbols.lookup<fsdp::UnitOp>(storage.getUnit());
+    uint32_t index = message.units_size();
+    indices.units[storage.getUnit()] = index;
+    plan::Unit *entry = message.add_units();
+    entry->set_name(unit.getSymName().str());
+    entry->set_elements(unit.getElements());
+    entry->set_padding(unit.getPadding());
+    entry->set_shards(unit.getShards());
+    entry->set_dtype(dtypeOf(unit.getElementType()));
+    entry->set_parameter_buffer(
+        indices.buffers.lookup(storage.getParameters().getDefiningOp()));
+    for (Value state : storage.getStates())
+      entry->add_state_buffers(indices.buffers.lookup(state.getDefiningOp()));
+    for (auto [reference, offset] :
+         llvm::zip(unit.getParameters().getAsRange<FlatSymbolRefAttr>(),
+                   unit.getOffsets())) {
+      entry->add_parameters(message.parameters_size());
+      addParameter(symbols.lookup<nn::ParameterOp>(reference.getValue()), unit,
+                   index, offset);
+    }
+  }
+}
+
+void PlanEmitter::inputs() {
+  for (auto input : planOps<step::InputOp>()) {
+    if (input.getRole() == "loss_scale") {
+      auto view = input.getView().getDefiningOp<step::ViewOp>();
+      message.mutable_loss()->set_scale_buffer(
+          indices.buffers.lookup(view.getBuffer().getDefiningOp()));
+      message.mutable_loss()->set_scale_dtype(
+          dtypeOf(getElementTypeOrSelf(input.getView().getType())));
+      continue;
+    }
+    plan::Input *entry = message.add_inputs();
+    entry->set_name(input.getName().str());
+    entry->set_role(input.getRole().str());
+    emitTensor(input.getView(), indices, entry->mutable_tensor());
+    if (std::optional<ArrayRef<int64_t>> bounds = input.getBounds()) {
+      entry->set_bounded(true);
+      entry->set_min_value((*bounds)[0]);
+      entry->set_max_value((*bounds)[1]);
+    }
+  }
+}
+
+void PlanEmitter::loss() {
+  auto attributes = module->getAttrOfType<DictionaryAttr>("nn.loss");
+  if (!attributes)
+    return;
+  auto text = [&](StringRef key) {
+    auto value = attributes.getAs<StringAttr>(key);
+    return value ? value.getValue().str() : std::string();
+  };
+  auto number = [&](StringRef key) {
+    auto value = attributes.getAs<IntegerAttr>(key);
+    return value ? value.getInt() : int64_t(0);
+  };
+  plan::Loss *entry = message.mutable_loss();
+  entry->set_kind(text("kind"));
+  entry->set_labels(text("labels"));
+  entry->set_ignore_index(number("ignore_index"));
+  entry->set_shift(number("shift"));
+  entry->set_classes(number("classes"));
+  entry->set_elements(number("elements"));
+}
+
+void PlanEmitter::optimizer() {
+  plan.walk([&](step::OptimizerStepOp op) {
+    plan::Optimizer *entry = message.mutable_optimizer();
+    entry->set_kind(op.getKind().str());
+    entry->clear_states();
+    if (op.getKind() == "sgd") {
+      entry->add_states("momentum_buffer");
+    } else {
+      entry->add_states("exp_avg");
+      entry->add_states("exp_avg_sq");
+    }
+  });
+}
+
+// The elements' bytes, little-endian, a byte per boolean.
+llvm::Expected<std::string> bytesOf(ElementsAttr value) {
+  if (auto dense = dyn_cast<DenseElementsAttr>(value)) {
+    if (dense.getElementType().isInteger(1)) {
+      std::string bytes;
+      if (dense.isSplat())
+        bytes.push_back(dense.getSplatValue<bool>());
+      else
+        for (bool element : dense.getValues<bool>())
+          bytes.push_back(element);
+      return bytes;
+    }
+    ArrayRef<char> raw = dense.getRawData();
+    return std::string(raw.data(), raw.size());
+  }
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(value))
+    if (AsmResourceBlob *blob = resource.getRawHandle().getBlob())
+      return std::string(blob->getData().data(), blob->getData().size());
+  return llvm::createStringError("a constant's values are not dense");
+}
+
+llvm::Error PlanEmitter::constants() {
+  for (auto constant : planOps<step::ConstantOp>()) {
+    llvm::Expected<std::string> bytes = bytesOf(constant.getValue());
+    if (!bytes)
+      return bytes.takeError();
+    plan::Constant *entry = message.add_constants();
+    entry->set_buffer(
+        indices.buffers.lookup(constant.getBuffer().getDefiningOp()));
+    entry->set_data(std::move(*bytes));
+    entry->set_splat(isa<SplatElementsAttr>(constant.getValue()));
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error PlanEmitter::programs() {
+  for (auto program : planOps<step::ProgramOp>())
+    if (llvm::Error error =
+            emitProgram(program, indices,
+                        program.getName() == "train" ? message.mutable_train()
+                                                     : message.mutable_eval()))
+      return error;
+  double flops = 0;
+  for (const plan::Entry &entry : message.train().entries())
+    flops += entry.flops();
+  message.set_flops_per_step(flops);
+  return llvm::Error::success();
+}
+
+llvm::Error PlanEmitter::exported() {
+  for (const ExportedInitializer &initializer : options.exported) {
+    plan::ExportedInitializer *entry = message.add_exported_initializers();
+    entry->set_name(initializer.name);
+    entry->set_transposed(initializer.transposed);
+    entry->set_onnx_dtype(initializer.onnxType);
+    for (int64_t size : initializer.dims)
+      entry->add_dims(size);
+    // A parameter that nothing trained or read keeps its stored values.
+    auto found = parameterIndices.find(initializer.parameter);
+    entry->set_parameter(
+        found == parameterIndices.end() ? -1 : int32_t(found->second));
+    if (found == parameterIndices.end())
+      source(initializer.source, entry->mutable_source());
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error PlanEmitter::checkTypes() {
+  std::string problem;
+  auto check = [&](Type type, const Twine &of) {
+    if (problem.empty() && dtypeOf(type) == plan::INVALID)
+      llvm::raw_string_ostream(problem)
+          << "the plan has no type " << type << " for " << of;
+  };
+  plan.walk([&](step::ViewOp view) {
+    check(getElementTypeOrSelf(view.getType()), "a tensor");
+  });
+  for (auto parameter : module.getOps<nn::ParameterOp>())
+    check(parameter.getStoredType(),
+          "stored parameter '" + parameter.getSymName() + "'");
+  return problem.empty() ? llvm::Error::success()
+                         : llvm::createStringError(problem);
+}
+
+llvm::Expected<EmittedPlan> PlanEmitter::emit() {
+  auto plans = module.getOps<step::PlanOp>();
+  if (plans.empty() || !(*plans.begin()).getPoolBytes())
+    return llvm::createStringError(
+        "the module has no planned step; run step-plan-memory first");
+  plan = *plans.begin();
+  if (llvm::Error error = checkTypes())
+    return error;
+  header();
+  mesh();
+  buffers();
+  units();
+  inputs();
+  loss();
+  optimizer();
+  if (llvm::Error error = constants())
+    return error;
+  if (llvm::Error error = programs())
+    return error;
+  if (llvm::Error error = exported())
+    return error;
+  return std::move(result);
+}
+
+} // namespace
+
+llvm::Expected<EmittedPlan> emitPlan(ModuleOp module,
+                                     const cpu::CompiledKernels &kernels,
+                                     const EmitOptions &options) {
+  return PlanEmitter(module, kernels, options).emit();
+}
+
+} // namespace shardc

@@ -1,0 +1,251 @@
+// Ops that map elements to elements.
+#include "frontend/onnx/Decoder.h"
+
+using namespace mlir;
+using namespace shardc;
+using namespace shardc::onnx;
+
+namespace {
+
+template <typename Op> LogicalResult unary(NodeContext &context) {
+  context.set(0, context.emit.unary<Op>(context.input(0)));
+  return success();
+}
+
+/// Unary ops that are defined on floats only.
+template <typename Op> LogicalResult unaryFloat(NodeContext &context) {
+  return failed(context.expectFloat(0)) ? failure() : unary<Op>(context);
+}
+
+template <typename Op> LogicalResult binary(NodeContext &context) {
+  if (failed(context.sameElementType(0, 1)) ||
+      failed(context.broadcastShape(context.allInputs())))
+    return failure();
+  context.set(0, context.emit.binary<Op>(context.input(0), context.input(1)));
+  return success();
+}
+
+template <typename Op> LogicalResult logical(NodeContext &context) {
+  if (!context.input(0).elementType().isInteger(1))
+    return context.error("expects its inputs to be bool");
+  return binary<Op>(context);
+}
+
+/// Sum, Max, Min: any number of inputs, combined from the left.
+template <typename Op> LogicalResult variadic(NodeContext &context) {
+  if (failed(context.sameElementType(0, context.inputCount() - 1)) ||
+      failed(context.broadcastShape(context.allInputs())))
+    return failure();
+  Operand result = context.input(0);
+  for (size_t i = 1; i < context.inputCount(); ++i)
+    result = context.emit.binary<Op>(result, context.input(i));
+  context.set(0, result);
+  return success();
+}
+
+LogicalResult mean(NodeContext &context) {
+  if (failed(context.expectFloat(0)) || failed(variadic<nn::AddOp>(context)))
+    return failure();
+  Operand sum = context.results()[0];
+  Operand count =
+      context.emit.scalar(sum.elementType(), double(context.inputCount()));
+  context.set(0, context.emit.binary<nn::DivOp>(sum, count));
+  return success();
+}
+
+template <nn::CompareKind kind> LogicalResult compare(NodeContext &context) {
+  if (failed(context.sameElementType(0, 1)) ||
+      failed(context.broadcastShape(context.allInputs())))
+    return failure();
+  context.set(0,
+              context.emit.compare(kind, context.input(0), context.input(1)));
+  return success();
+}
+
+LogicalResult logicalNot(NodeContext &context) {
+  if (!context.input(0).elementType().isInteger(1))
+    return context.error("expects its input to be bool");
+  return unary<nn::NotOp>(context);
+}
+
+/// The exponent may be of another type; the result has the base's.
+LogicalResult power(NodeContext &context) {
+  if (failed(context.broadcastShape(context.allInputs())))
+    return failure();
+  Operand exponent = context.input(1), base = context.input(0);
+  if (!base.isFloat() && exponent.isFloat()) {
+    Operand real = context.emit.binary<nn::PowOp>(
+        context.emit.cast(base, exponent.elementType()), exponent);
+    context.set(0, context.emit.cast(real, base.elementType()));
+    return success();
+  }
+  context.set(0, context.emit.binary<nn::PowOp>(
+                     base, context.emit.cast(exponent, base.elementType())));
+  return success();
+}
+
+LogicalResult modulo(NodeContext &context) {
+  if (failed(context.sameElementType(0, 1)))
+    return failure();
+  FailureOr<Shape> shape = context.broadcastShape(context.allInputs());
+  if (failed(shape))
+    return failure();
+  bool fmod = context.intAttribute("fmod", 0) != 0;
+  if (context.input(0).isFloat() && !fmod)
+    return context.error("expects fmod = 1 for floats");
+  SmallVector<NamedAttribute> attributes;
+  if (fmod)
+    attributes.push_back(context.emit.flag("fmod"));
+  Emitter &emit = context.emit;
+  context.set(0, emit.emit<nn::ModOp>(
+                     emit.typeOf(*shape, context.input(0).elementType()),
+                     {emit.broadcast(context.input(0), *shape),
+                      emit.broadcast(context.input(1), *shape)},
+                     attributes));
+  return success();
+}
+
+LogicalResult where(NodeContext &context) {
+  if (!context.input(0).elementType().isInteger(1))
+    return context.error("expects its condition to be bool");
+  if (failed(context.sameElementType(1, 2)) ||
+      failed(context.broadcastShape(context.allInputs())))
+    return failure();
+  context.set(0, context.emit.select(context.input(0), context.input(1),
+                                     context.input(2)));
+  return success();
+}
+
+LogicalResult cast(NodeContext &context) {
+  int dtype = context.intAttribute("to", 0);
+  Type element = elementType(context.emit.attributes().getContext(), dtype);
+  if (!element)
+    return context.error("cast to " + dtypeName(dtype) +
+                         " is not supported; supported are float, double, "
+                         "float16, bfloat16, int64, int32, int8, uint8, bool");
+  context.set(0, context.emit.cast(context.input(0), element));
+  return success();
+}
+
+LogicalResult castLike(NodeContext &context) {
+  context.set(
+      0, context.emit.cast(context.input(0), context.input(1).elementType()));
+  return success();
+}
+
+LogicalResult isNan(NodeContext &context) {
+  if (failed(context.expectFloat(0)))
+    return failure();
+  Emitter &emit = context.emit;
+  context.set(0,
+              emit.emit<nn::IsNanOp>(emit.typeOf(context.input(0).shape(),
+                                                 emit.attributes().getI1Type()),
+                                     {context.input(0)}));
+  return success();
+}
+
+/// Max and Min of opset 12 on: absent bounds do not bound.
+LogicalResult clip(NodeContext &context) {
+  Operand result = context.input(0);
+  for (size_t bound : {1, 2}) {
+    if (!context.has(bound))
+      continue;
+    if (context.input(bound).elementType() != result.elementType() ||
+        context.input(bound).type().getNumElements() != 1)
+      return context.error(
+          "expects its bounds to be scalars of the input's type");
+    Operand limit = context.emit.reshape(context.input(bound), {});
+    result = bound == 1 ? context.emit.binary<nn::MaxOp>(result, limit)
+                        : context.emit.binary<nn::MinOp>(result, limit);
+  }
+  context.set(0, result);
+  return success();
+}
+
+LogicalResult sign(NodeContext &context) {
+  Operand x = context.input(0), zero = context.emit.scalar(x.elementType(), 0);
+  Operand positive = context.emit.compare(nn::CompareKind::gt, x, zero);
+  Operand negative = context.emit.compare(nn::CompareKind::lt, x, zero);
+  context.set(0, context.emit.binary<nn::SubOp>(
+                     context.emit.cast(positive, x.elementType()),
+                     context.emit.cast(negative, x.elementType())));
+  return success();
+}
+
+LogicalResult identity(NodeContext &context) {
+  context.set(0, context.input(0));
+  return success();
+}
+
+/// Dropout that drops nothing: outside of training, or with a ratio of 0.
+LogicalResult dropout(NodeContext &context) {
+  bool training = false;
+  if (context.has(2)) {
+    FailureOr<double> flag = context.constantFloat(2, "training_mode");
+    if (failed(flag))
+      return failure();
+    training = *flag != 0;
+  }
+  double ratio = 0.5;
+  if (training && context.has(1)) {
+    FailureOr<double> given = context.constantFloat(1, "ratio");
+    if (failed(given))
+      return failure();
+    ratio = *given;
+  }
+  if (training && ratio != 0)
+    return context.error(
+        "dropout in training mode with ratio " + std::to_string(ratio) +
+        " is not supported yet; export the model in eval mode or with ratio 0");
+  context.set(0, context.input(0));
+  Builder &builder = context.emit.attributes();
+  context.set(
+      1, context.emit.splat(context.input(0).shape(), builder.getI1Type(), 1));
+  return success();
+}
+
+using Kind = nn::CompareKind;
+constexpr Decoder decoders[] = {
+    {"Abs", 13, 1, 1, unary<nn::AbsOp>},
+    {"Add", 13, 2, 2, binary<nn::AddOp>},
+    {"And", 7, 2, 2, logical<nn::AndOp>},
+    {"Cast", 13, 1, 1, cast},
+    {"CastLike", 15, 2, 2, castLike},
+    {"Ceil", 13, 1, 1, unaryFloat<nn::CeilOp>},
+    {"Clip", 13, 1, 3, clip},
+    {"Cos", 7, 1, 1, unaryFloat<nn::CosOp>},
+    {"Div", 13, 2, 2, binary<nn::DivOp>},
+    {"Dropout", 13, 1, 3, dropout},
+    {"Equal", 13, 2, 2, compare<Kind::eq>},
+    {"Erf", 13, 1, 1, unaryFloat<nn::ErfOp>},
+    {"Exp", 13, 1, 1, unaryFloat<nn::ExpOp>},
+    {"Floor", 13, 1, 1, unaryFloat<nn::FloorOp>},
+    {"Greater", 13, 2, 2, compare<Kind::gt>},
+    {"GreaterOrEqual", 12, 2, 2, compare<Kind::ge>},
+    {"Identity", 13, 1, 1, identity},
+    {"IsNaN", 13, 1, 1, isNan},
+    {"Less", 13, 2, 2, compare<Kind::lt>},
+    {"LessOrEqual", 12, 2, 2, compare<Kind::le>},
+    {"Log", 13, 1, 1, unaryFloat<nn::LogOp>},
+    {"Max", 13, 1, -1, variadic<nn::MaxOp>},
+    {"Mean", 13, 1, -1, mean},
+    {"Min", 13, 1, -1, variadic<nn::MinOp>},
+    {"Mod", 13, 2, 2, modulo},
+    {"Mul", 13, 2, 2, binary<nn::MulOp>},
+    {"Neg", 13, 1, 1, unary<nn::NegOp>},
+    {"Not", 1, 1, 1, logicalNot},
+    {"Or", 7, 2, 2, logical<nn::OrOp>},
+    {"Pow", 13, 2, 2, power},
+    {"Reciprocal", 13, 1, 1, unaryFloat<nn::ReciprocalOp>},
+    {"Sign", 13, 1, 1, sign},
+    {"Sin", 7, 1, 1, unaryFloat<nn::SinOp>},
+    {"Sqrt", 13, 1, 1, unaryFloat<nn::SqrtOp>},
+    {"Sub", 13, 2, 2, binary<nn::SubOp>},
+    {"Sum", 13, 1, -1, variadic<nn::AddOp>},
+    {"Where", 9, 3, 3, where},
+    {"Xor", 7, 2, 2, logical<nn::XorOp>},
+};
+
+} // namespace
+
+ArrayRef<Decoder> shardc::onnx::elementwiseDecoders() { return decoders; }

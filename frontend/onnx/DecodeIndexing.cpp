@@ -1,0 +1,315 @@
+// Ops that read at positions. Positions that are known and evenly spaced become
+// slices and broadcasts, so that the masks and position tables of exported
+// models reach the passes without a gather.
+#include "frontend/onnx/Decoder.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace shardc;
+using namespace shardc::onnx;
+using nn::HostTensor;
+
+namespace {
+
+/// Indices of the form start + step * (position along `dim`); step 0 and dim -1
+/// where all are equal.
+struct AffineIndices {
+  int64_t dim = -1, start = 0, step = 0, count = 1;
+};
+
+std::optional<AffineIndices> asAffine(const HostTensor &indices) {
+  HostTensor compact = indices.compact();
+  if (compact.elements() == 0 || compact.elements() > Emitter::maxElements)
+    return std::nullopt;
+  AffineIndices result;
+  Shape position(compact.rank(), 0);
+  result.start = compact.intAt(position);
+  for (int64_t dim = 0; dim < compact.rank(); ++dim) {
+    if (compact.shape()[dim] == 1)
+      continue;
+    position[dim] = 1;
+    int64_t step = compact.intAt(position) - result.start;
+    position[dim] = 0;
+    if (step == 0)
+      continue;
+    if (result.step != 0)
+      return std::nullopt;
+    result.dim = dim;
+    result.step = step;
+    result.count = compact.shape()[dim];
+  }
+  for (int64_t linear = 0, rest = 0; linear < compact.elements(); ++linear) {
+    int64_t along = 0;
+    rest = linear;
+    for (int64_t dim = compact.rank() - 1; dim >= 0; --dim) {
+      if (dim == result.dim)
+        along = rest % compact.shape()[dim];
+      rest /= compact.shape()[dim];
+    }
+    if (compact.intAt(linear) != result.start + result.step * along)
+      return std::nullopt;
+  }
+  return result;
+}
+
+/// Indices in [-size, size) counted from the front; fails where one lies
+/// outside.
+bool wrap(AffineIndices &indices, int64_t size) {
+  int64_t last = indices.start + indices.step * (indices.count - 1);
+  if (indices.start < 0 && last < 0) {
+    indices.start += size;
+    last += size;
+  }
+  return indices.start >= 0 && last >= 0 && indices.start < size && last < size;
+}
+
+/// data[indices[0], indices[1], ...], each affine along another dim of `shape`;
+/// none where that is not so. The result has the dims `shape`, then those of
+/// data that are not indexed, from dim `first` of data on.
+std::optional<Operand> gatherAffine(Emitter &emit, const Operand &data,
+                                    int64_t first, ArrayRef<HostTensor> indices,
+                                    ArrayRef<int64_t> shape) {
+  SmallVector<AffineIndices> affine;
+  Shape starts(data.rank(), 0), sizes(data.shape()), steps(data.rank(), 1);
+  for (auto [position, index] : llvm::enumerate(indices)) {
+    std::optional<AffineIndices> found = asAffine(index);
+    int64_t dim = first + position;
+    if (!found || !wrap(*found, data.shape()[dim]))
+      return std::nullopt;
+    if (found->dim >= 0 &&
+        llvm::any_of(affine, [&](const AffineIndices &other) {
+          return other.dim == found->dim;
+        }))
+      return std::nullopt;
+    starts[dim] = found->start;
+    sizes[dim] = found->count;
+    steps[dim] = found->count > 1 ? found->step : 1;
+    affine.push_back(*found);
+  }
+  Operand sliced = emit.slice(data, starts, sizes, steps);
+  // Indexed dims that have one element fall away; the others come in the order
+  // of the indices' dims.
+  Shape kept(data.shape().take_front(first)),
+      permutation = llvm::to_vector(llvm::seq<int64_t>(0, first));
+  Shape result(kept), spread(kept);
+  SmallVector<std::pair<int64_t, int64_t>> order;
+  for (const AffineIndices &entry : affine)
+    if (entry.dim >= 0) {
+      order.emplace_back(entry.dim, kept.size());
+      kept.push_back(entry.count);
+    }
+  llvm::sort(order);
+  for (auto [dim, position] : order)
+    permutation.push_back(position);
+  for (size_t dim = first + indices.size(); dim < size_t(data.rank()); ++dim) {
+    permutation.push_back(kept.size());
+    kept.push_back(data.shape()[dim]);
+  }
+  for (auto [dim, size] : llvm::enumerate(shape)) {
+    bool varies =
+        llvm::any_of(affine, [dim = int64_t(dim)](const AffineIndices &entry) {
+          return entry.dim == dim;
+        });
+    spread.push_back(varies ? size : 1);
+    result.push_back(size);
+  }
+  for (int64_t size : data.shape().drop_front(first + indices.size())) {
+    spread.push_back(size);
+    result.push_back(size);
+  }
+  return emit.broadcast(
+      emit.reshape(emit.transpose(emit.reshape(sliced, kept), permutation),
+                   spread),
+      result);
+}
+
+Operand asIndex(Emitter &emit, const Operand &indices) {
+  Type element = indices.elementType();
+  return element.isInteger(32)
+             ? indices
+             : emit.cast(indices, emit.attributes().getI64Type());
+}
+
+/// Constant indices must lie in [-size, size).
+LogicalResult checkRange(NodeContext &context, const Operand &indices,
+                         int64_t size) {
+  if (!indices.isConstant() || indices.host().elements() == 0)
+    return success();
+  HostTensor compact = indices.host().compact();
+  if (compact.elements() > Emitter::maxElements)
+    return context.error("has more than " + Twine(Emitter::maxElements) +
+                         " indices");
+  for (int64_t linear = 0; linear < compact.elements(); ++linear)
+    if (int64_t index = compact.intAt(linear); index < -size || index >= size)
+      return context.error("index " + Twine(index) +
+                           " is out of range for a dim of size " + Twine(size));
+  return success();
+}
+
+LogicalResult gather(NodeContext &context) {
+  const Operand &data = context.input(0), &indices = context.input(1);
+  if (indices.isFloat())
+    return context.error("expects its indices to be integers");
+  FailureOr<int64_t> axis =
+      context.axis(context.intAttribute("axis", 0), data.rank());
+  if (failed(axis) || failed(checkRange(context, indices, data.shape()[*axis])))
+    return failure();
+  Shape shape(data.shape().take_front(*axis));
+  llvm::append_range(shape, indices.shape());
+  llvm::append_range(shape, data.shape().drop_front(*axis + 1));
+  if (failed(context.checkShape(shape)))
+    return failure();
+  Emitter &emit = context.emit;
+  if (indices.isConstant())
+    if (auto result = gatherAffine(emit, data, *axis, {indices.host()},
+                                   indices.shape())) {
+      context.set(0, *result);
+      return success();
+    }
+  context.set(0, emit.emit<nn::GatherOp>(emit.typeOf(shape, data.elementType()),
+                                         {data, asIndex(emit, indices)},
+                                         {emit.named("axis", *axis)}));
+  return success();
+}
+
+LogicalResult gatherND(NodeContext &context) {
+  const Operand &data = context.input(0), &indices = context.input(1);
+  int64_t batchDims = context.intAttribute("batch_dims", 0);
+  if (indices.isFloat() || indices.rank() == 0)
+    return context.error(
+        "expects its indices to be integers of rank 1 or more");
+  if (batchDims < 0 || batchDims >= indices.rank() ||
+      batchDims >= data.rank() ||
+      data.shape().take_front(batchDims) !=
+          indices.shape().take_front(batchDims))
+    return context.error("expects data and indices to agree in the first " +
+                         Twine(batchDims) + " dims");
+  int64_t tuple = indices.shape().back();
+  if (tuple < 1 || batchDims + tuple > data.rank())
+    return context.error("its index tuples have " + Twine(tuple) +
+                         " elements, data has rank " + Twine(data.rank()));
+  Shape shape(indices.shape().drop_back());
+  llvm::append_range(shape, data.shape().drop_front(batchDims + tuple));
+  if (failed(context.checkShape(shape)))
+    return failure();
+  Emitter &emit = context.emit;
+  if (indices.isConstant() && batchDims == 0) {
+    SmallVector<HostTensor> components;
+    for (int64_t i = 0; i < tuple; ++i) {
+      Operand component = emit.sliceDim(indices, indices.rank() - 1, i, 1);
+      if (failed(checkRange(context, component, data.shape()[i])))
+        return failure();
+      components.push_back(
+          emit.reshape(component, indices.shape().drop_back()).host());
+    }
+    if (auto result = gatherAffine(emit, data, 0, components,
+                                   indices.shape().drop_back())) {
+      context.set(0, *result);
+      return success();
+    }
+  }
+  context.set(0,
+              emit.emit<nn::GatherNdOp>(emit.typeOf(shape, data.elementType()),
+                                        {data, asIndex(emit, indices)},
+                                        {emit.named("batch_dims", batchDims)}));
+  return success();
+}
+
+/// result[i, j, k] = data[i, index[i, j, k], k] for axis 1: a GatherND over the
+/// last dim with all others as batch dims.
+LogicalResult gatherElements(NodeContext &context) {
+  Operand data = context.input(0), indices = context.input(1);
+  FailureOr<int64_t> axis =
+      context.axis(context.intAttribute("axis", 0), data.rank());
+  if (failed(axis) || indices.rank() != data.rank() || indices.isFloat())
+    return failed(axis) ? failure()
+                        : context.error("expects integer indices of rank " +
+                                        Twine(data.rank()));
+  if (failed(checkRange(context, indices, data.shape()[*axis])))
+    return failure();
+  Emitter &emit = context.emit;
+  for (int64_t dim = 0; dim < data.rank(); ++dim) {
+    if (dim == *axis)
+      continue;
+    if (indices.shape()[dim] > data.shape()[dim])
+      return context.error(
+          "expects dim " + Twine(dim) + " of its indices to be at most " +
+          Twine(data.shape()[dim]) + ", got " + Twine(indices.shape()[dim]));
+    data = emit.sliceDim(data, dim, 0, indices.shape()[dim]);
+  }
+  Shape permutation = llvm::to_vector(llvm::seq<int64_t>(0, data.rank()));
+  std::swap(permutation[*axis], permutation.back());
+  data = emit.transpose(data, permutation);
+  indices = asIndex(emit, emit.transpose(indices, permutation));
+  Shape tuples(indices.shape());
+  tuples.push_back(1);
+  Operand result = emit.emit<nn::GatherNdOp>(
+      emit.typeOf(indices.shape(), data.elementType()),
+      {data, emit.reshape(indices, tuples)},
+      {emit.named("batch_dims", data.rank() - 1)});
+  context.set(0, emit.transpose(result, permutation));
+  return success();
+}
+
+LogicalResult oneHot(NodeContext &context) {
+  const Operand &values = context.input(2);
+  FailureOr<double> depth = context.constantFloat(1, "its depth");
+  if (failed(depth))
+    return failure();
+  if (!(*depth >= 1 && *depth <= double(int64_t(1) << 31)) ||
+      values.shape() != ArrayRef<int64_t>{2})
+    return context.error("expects a positive depth and two values");
+  int64_t rank = context.input(0).rank() + 1;
+  FailureOr<int64_t> axis =
+      context.axis(context.intAttribute("axis", -1), rank);
+  if (failed(axis))
+    return failure();
+  Emitter &emit = context.emit;
+  Operand indices = emit.cast(context.input(0), emit.attributes().getI64Type());
+  Operand negative =
+      emit.compare(nn::CompareKind::lt, indices, emit.integer(0));
+  indices = emit.select(
+      negative, emit.binary<nn::AddOp>(indices, emit.integer(int64_t(*depth))),
+      indices);
+  Shape shape(indices.shape());
+  shape.insert(shape.begin() + *axis, int64_t(*depth));
+  if (failed(context.checkShape(shape)))
+    return failure();
+  shape[*axis] = 1;
+  Operand hot = emit.compare(nn::CompareKind::eq, emit.reshape(indices, shape),
+                             emit.iota(int64_t(*depth), *axis, rank));
+  Operand off = emit.reshape(emit.sliceDim(values, 0, 0, 1), {}),
+          on = emit.reshape(emit.sliceDim(values, 0, 1, 1), {});
+  context.set(0, emit.select(hot, on, off));
+  return success();
+}
+
+LogicalResult cumSum(NodeContext &context) {
+  const Operand &input = context.input(0);
+  FailureOr<double> given = context.constantFloat(1, "its axis");
+  if (failed(given))
+    return failure();
+  FailureOr<int64_t> axis = context.axis(int64_t(*given), input.rank());
+  if (failed(axis))
+    return failure();
+  SmallVector<NamedAttribute> attributes = {context.emit.named("axis", *axis)};
+  for (StringRef flag : {"exclusive", "reverse"})
+    if (context.intAttribute(flag, 0))
+      attributes.push_back(context.emit.flag(flag));
+  context.set(
+      0, context.emit.emit<nn::CumsumOp>(input.type(), {input}, attributes));
+  return success();
+}
+
+constexpr Decoder decoders[] = {
+    {"CumSum", 11, 2, 2, cumSum},
+    {"Gather", 13, 2, 2, gather},
+    {"GatherElements", 13, 2, 2, gatherElements},
+    {"GatherND", 13, 2, 2, gatherND},
+    {"OneHot", 11, 3, 3, oneHot},
+};
+
+} // namespace
+
+ArrayRef<Decoder> shardc::onnx::indexingDecoders() { return decoders; }

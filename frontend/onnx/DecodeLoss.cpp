@@ -1,0 +1,147 @@
+// Losses inside the graph. The plain case becomes nn.cross_entropy with scale =
+// 1 / valid labels of this batch.
+#include "frontend/onnx/Decoder.h"
+
+using namespace mlir;
+using namespace shardc;
+using namespace shardc::onnx;
+
+namespace {
+
+/// What a loss node asks for; scores have the classes in the last dim.
+struct LossNode {
+  Operand scores, labels;
+  std::optional<int64_t> ignoreIndex;
+  StringRef reduction;
+};
+
+FailureOr<LossNode> lossNode(NodeContext &context) {
+  Operand scores = context.input(0), labels = context.input(1);
+  if (failed(context.expectFloat(0)))
+    return failure();
+  if (scores.rank() < 2 || labels.isFloat() ||
+      labels.rank() != scores.rank() - 1)
+    return context.error(
+        "expects scores [N, C, ...] and integer labels [N, ...]");
+  Shape permutation = llvm::to_vector(llvm::seq<int64_t>(0, scores.rank()));
+  permutation.erase(permutation.begin() + 1);
+  permutation.push_back(1);
+  LossNode loss;
+  loss.scores = context.emit.transpose(scores, permutation);
+  loss.labels =
+      labels.elementType().isInteger(32)
+          ? labels
+          : context.emit.cast(labels, context.emit.attributes().getI64Type());
+  if (loss.scores.shape().drop_back() != labels.shape())
+    return context.error("expects its labels to have the scores' dims without "
+                         "the classes; check the --dim flags");
+  if (const auto *ignored = context.attribute("ignore_index"))
+    loss.ignoreIndex = ignored->i();
+  loss.reduction = context.stringAttribute("reduction", "mean");
+  if (loss.reduction != "mean" && loss.reduction != "sum" &&
+      loss.reduction != "none")
+    return context.error(
+        "reduction '" + loss.reduction +
+        "' is not supported; supported are 'mean', 'sum' and 'none'");
+  return loss;
+}
+
+Operand constantLike(Emitter &emit, const Operand &like, int64_t value) {
+  return emit.cast(emit.integer(value), like.elementType());
+}
+
+Operand total(Emitter &emit, const Operand &input) {
+  return emit.reshape(
+      emit.reduce<nn::ReduceSumOp>(
+          input, llvm::to_vector(llvm::seq<int64_t>(0, input.rank()))),
+      {});
+}
+
+/// One where the label counts.
+Operand validLabels(Emitter &emit, const LossNode &loss) {
+  if (!loss.ignoreIndex)
+    return emit.splat(loss.labels.shape(), emit.attributes().getI1Type(), 1);
+  return emit.compare(nn::CompareKind::ne, loss.labels,
+                      constantLike(emit, loss.labels, *loss.ignoreIndex));
+}
+
+/// The loss of log probabilities, label by label, with the weights of the
+/// classes if there are any.
+LogicalResult likelihoodLoss(NodeContext &context, const LossNode &loss,
+                             const Operand &logProbabilities) {
+  Emitter &emit = context.emit;
+  Type element = logProbabilities.elementType();
+  Operand valid = validLabels(emit, loss);
+  Operand safe =
+      emit.select(valid, loss.labels, constantLike(emit, loss.labels, 0));
+  Shape tuples(safe.shape());
+  tuples.push_back(1);
+  Operand picked =
+      emit.emit<nn::GatherNdOp>(emit.typeOf(safe.shape(), element),
+                                {logProbabilities, emit.reshape(safe, tuples)},
+                                {emit.named("batch_dims", safe.rank())});
+  Operand weight = emit.cast(valid, element);
+  if (context.has(2)) {
+    if (context.input(2).shape() !=
+            ArrayRef<int64_t>{logProbabilities.shape().back()} ||
+        context.input(2).elementType() != element)
+      return context.error(
+          "expects one weight of the scores' type for each class");
+    Operand ofClass = emit.emit<nn::GatherOp>(
+        emit.typeOf(safe.shape(), element), {context.input(2), safe},
+        {emit.named("axis", int64_t(0))});
+    weight = emit.binary<nn::MulOp>(weight, ofClass);
+  }
+  Operand result =
+      emit.binary<nn::MulOp>(emit.unary<nn::NegOp>(picked), weight);
+  if (loss.reduction != "none")
+    result = total(emit, result);
+  if (loss.reduction == "mean")
+    result = emit.binary<nn::DivOp>(result, total(emit, weight));
+  context.set(0, result);
+  return success();
+}
+
+LogicalResult negativeLogLikelihoodLoss(NodeContext &context) {
+  FailureOr<LossNode> loss = lossNode(context);
+  return failed(loss) ? failure()
+                      : likelihoodLoss(context, *loss, loss->scores);
+}
+
+LogicalResult softmaxCrossEntropyLoss(NodeContext &context) {
+  FailureOr<LossNode> loss = lossNode(context);
+  if (failed(loss))
+    return failure();
+  Emitter &emit = context.emit;
+  Type element = loss->scores.elementType();
+  if (context.wants(1)) {
+    Shape permutation =
+        llvm::to_vector(llvm::seq<int64_t>(0, loss->scores.rank()));
+    permutation.pop_back();
+    permutation.insert(permutation.begin() + 1, loss->scores.rank() - 1);
+    context.set(1, emit.transpose(emit.unary<nn::LogSoftmaxOp>(loss->scores),
+                                  permutation));
+  }
+  if (context.has(2) || loss->reduction == "none")
+    return likelihoodLoss(context, *loss,
+                          emit.unary<nn::LogSoftmaxOp>(loss->scores));
+  Operand scale = emit.scalar(element, 1);
+  if (loss->reduction == "mean")
+    scale = emit.unary<nn::ReciprocalOp>(
+        total(emit, emit.cast(validLabels(emit, *loss), element)));
+  context.set(0,
+              emit.emit<nn::CrossEntropyOp>(
+                  emit.typeOf({}, element), {loss->scores, loss->labels, scale},
+                  {emit.named("ignore_index", loss->ignoreIndex.value_or(-100)),
+                   emit.named("shift", int64_t(0))}));
+  return success();
+}
+
+constexpr Decoder decoders[] = {
+    {"NegativeLogLikelihoodLoss", 13, 2, 3, negativeLogLikelihoodLoss},
+    {"SoftmaxCrossEntropyLoss", 13, 2, 3, softmaxCrossEntropyLoss},
+};
+
+} // namespace
+
+ArrayRef<Decoder> shardc::onnx::lossDecoders() { return decoders; }

@@ -1,0 +1,108 @@
+// Reductions. nn's keep the reduced dims with size 1; ONNX may drop them.
+#include "frontend/onnx/Decoder.h"
+
+using namespace mlir;
+using namespace shardc;
+using namespace shardc::onnx;
+
+namespace {
+
+using Reduce = Operand (*)(Emitter &, const Operand &, ArrayRef<int64_t>);
+
+template <typename Op>
+Operand plain(Emitter &emit, const Operand &input, ArrayRef<int64_t> dims) {
+  return emit.reduce<Op>(input, dims);
+}
+
+/// Largest or smallest, of bools too (opset 20).
+template <typename Op>
+Operand extremum(Emitter &emit, const Operand &input, ArrayRef<int64_t> dims) {
+  if (!input.elementType().isInteger(1))
+    return emit.reduce<Op>(input, dims);
+  Operand wide = emit.cast(input, emit.attributes().getI32Type());
+  return emit.cast(emit.reduce<Op>(wide, dims), input.elementType());
+}
+
+Operand sumOfSquares(Emitter &emit, const Operand &input,
+                     ArrayRef<int64_t> dims) {
+  return emit.reduce<nn::ReduceSumOp>(emit.binary<nn::MulOp>(input, input),
+                                      dims);
+}
+
+Operand l1(Emitter &emit, const Operand &input, ArrayRef<int64_t> dims) {
+  return emit.reduce<nn::ReduceSumOp>(emit.unary<nn::AbsOp>(input), dims);
+}
+
+Operand l2(Emitter &emit, const Operand &input, ArrayRef<int64_t> dims) {
+  return emit.unary<nn::SqrtOp>(sumOfSquares(emit, input, dims));
+}
+
+Operand logSum(Emitter &emit, const Operand &input, ArrayRef<int64_t> dims) {
+  return emit.unary<nn::LogOp>(emit.reduce<nn::ReduceSumOp>(input, dims));
+}
+
+Operand logSumExp(Emitter &emit, const Operand &input, ArrayRef<int64_t> dims) {
+  Operand largest = emit.reduce<nn::ReduceMaxOp>(input, dims);
+  Operand shifted =
+      emit.unary<nn::ExpOp>(emit.binary<nn::SubOp>(input, largest));
+  return emit.binary<nn::AddOp>(logSum(emit, shifted, dims), largest);
+}
+
+/// Axes are an attribute first, and an input since opset 13 (ReduceSum) or 18
+/// (the others).
+template <Reduce reduce, bool floatOnly>
+LogicalResult decode(NodeContext &context) {
+  const Operand &input = context.input(0);
+  if (floatOnly && failed(context.expectFloat(0)))
+    return failure();
+  Shape given;
+  if (context.has(1)) {
+    FailureOr<Shape> values = context.constantInts(1, "axes");
+    if (failed(values))
+      return failure();
+    given = *values;
+  } else if (auto values = context.intsAttribute("axes")) {
+    given = *values;
+  }
+  if (given.empty()) {
+    if (context.intAttribute("noop_with_empty_axes", 0)) {
+      context.set(0, input);
+      return success();
+    }
+    given = llvm::to_vector(llvm::seq<int64_t>(0, input.rank()));
+  }
+  FailureOr<Shape> dims = context.axes(given, input.rank());
+  if (failed(dims))
+    return failure();
+  llvm::sort(*dims);
+  for (int64_t dim : *dims)
+    if (input.shape()[dim] == 0)
+      return context.error("reduces dim " + Twine(dim) + ", which has size 0");
+  Operand result = reduce(context.emit, input, *dims);
+  if (context.intAttribute("keepdims", 1) == 0) {
+    Shape shape;
+    for (int64_t dim = 0; dim < input.rank(); ++dim)
+      if (!llvm::is_contained(*dims, dim))
+        shape.push_back(input.shape()[dim]);
+    result = context.emit.reshape(result, shape);
+  }
+  context.set(0, result);
+  return success();
+}
+
+constexpr Decoder decoders[] = {
+    {"ReduceL1", 13, 1, 2, decode<l1, false>},
+    {"ReduceL2", 13, 1, 2, decode<l2, true>},
+    {"ReduceLogSum", 13, 1, 2, decode<logSum, true>},
+    {"ReduceLogSumExp", 13, 1, 2, decode<logSumExp, true>},
+    {"ReduceMax", 13, 1, 2, decode<extremum<nn::ReduceMaxOp>, false>},
+    {"ReduceMean", 13, 1, 2, decode<plain<nn::ReduceMeanOp>, true>},
+    {"ReduceMin", 13, 1, 2, decode<extremum<nn::ReduceMinOp>, false>},
+    {"ReduceProd", 13, 1, 2, decode<plain<nn::ReduceProdOp>, false>},
+    {"ReduceSum", 13, 1, 2, decode<plain<nn::ReduceSumOp>, false>},
+    {"ReduceSumSquare", 13, 1, 2, decode<sumOfSquares, false>},
+};
+
+} // namespace
+
+ArrayRef<Decoder> shardc::onnx::reductionDecoders() { return decoders; }

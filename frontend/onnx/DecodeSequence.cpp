@@ -1,0 +1,127 @@
+// Sequences of tensors, as the dynamo exporter writes torch.split without
+// optimization. They exist while importing only.
+#include "frontend/onnx/Decoder.h"
+
+using namespace mlir;
+using namespace shardc;
+using namespace shardc::onnx;
+
+namespace {
+
+LogicalResult splitToSequence(NodeContext &context) {
+  const Operand &input = context.input(0);
+  FailureOr<int64_t> axis =
+      context.axis(context.intAttribute("axis", 0), input.rank());
+  if (failed(axis))
+    return failure();
+  int64_t total = input.shape()[*axis];
+  Shape sizes(total, 1);
+  if (context.has(1)) {
+    FailureOr<Shape> given = context.constantInts(1, "its sizes");
+    if (failed(given))
+      return failure();
+    sizes = *given;
+    if (context.input(1).rank() ==
+        0) { // pieces of one size, the last one smaller
+      int64_t piece = sizes[0];
+      if (piece <= 0)
+        return context.error("has pieces of size " + Twine(piece));
+      sizes.clear();
+      for (int64_t start = 0; start < total; start += piece)
+        sizes.push_back(std::min(piece, total - start));
+    }
+  }
+  bool squeezed = !context.has(1) && context.intAttribute("keepdims", 1) == 0;
+  std::vector<Operand> pieces;
+  int64_t start = 0;
+  for (int64_t size : sizes) {
+    if (size < 0 || size > total - start)
+      return context.error("its pieces are larger than dim " + Twine(*axis) +
+                           ", which is " + Twine(total));
+    Operand piece = context.emit.sliceDim(input, *axis, start, size);
+    if (squeezed) {
+      Shape shape(piece.shape());
+      shape.erase(shape.begin() + *axis);
+      piece = context.emit.reshape(piece, shape);
+    }
+    pieces.push_back(piece);
+    start += size;
+  }
+  if (start != total)
+    return context.error("its pieces have " + Twine(start) +
+                         " elements together, dim " + Twine(*axis) + " has " +
+                         Twine(total));
+  context.set(0, Operand::sequence(std::move(pieces)));
+  return success();
+}
+
+LogicalResult sequenceConstruct(NodeContext &context) {
+  context.set(0, Operand::sequence(std::vector<Operand>(context.allInputs())));
+  return success();
+}
+
+LogicalResult sequenceAt(NodeContext &context) {
+  if (!context.input(0).isSequence())
+    return context.error("expects its input to be a sequence");
+  FailureOr<double> position = context.constantFloat(1, "its position");
+  if (failed(position))
+    return failure();
+  ArrayRef<Operand> elements = context.input(0).sequenceElements();
+  FailureOr<int64_t> index = context.axis(int64_t(*position), elements.size());
+  if (failed(index))
+    return failure();
+  context.set(0, elements[*index]);
+  return success();
+}
+
+LogicalResult sequenceLength(NodeContext &context) {
+  if (!context.input(0).isSequence())
+    return context.error("expects its input to be a sequence");
+  context.set(0,
+              context.emit.integer(context.input(0).sequenceElements().size()));
+  return success();
+}
+
+LogicalResult concatFromSequence(NodeContext &context) {
+  if (!context.input(0).isSequence() ||
+      context.input(0).sequenceElements().empty())
+    return context.error(
+        "expects its input to be a sequence that is not empty");
+  SmallVector<Operand> pieces(context.input(0).sequenceElements());
+  bool newAxis = context.intAttribute("new_axis", 0) != 0;
+  FailureOr<int64_t> axis =
+      context.axis(context.intAttribute("axis", 0), pieces[0].rank() + newAxis);
+  if (failed(axis))
+    return failure();
+  for (Operand &piece : pieces) {
+    if (newAxis) {
+      Shape shape(piece.shape());
+      if (*axis > piece.rank())
+        return context.error(
+            "expects the sequence's elements to agree in rank");
+      shape.insert(shape.begin() + *axis, 1);
+      piece = context.emit.reshape(piece, shape);
+    }
+  }
+  for (const Operand &piece : pieces)
+    for (int64_t dim = 0; dim < pieces[0].rank(); ++dim)
+      if (piece.rank() != pieces[0].rank() ||
+          piece.elementType() != pieces[0].elementType() ||
+          (dim != *axis && piece.shape()[dim] != pieces[0].shape()[dim]))
+        return context.error("expects the sequence's elements to agree in "
+                             "type, rank and the other dims");
+  context.set(0, context.emit.concat(pieces, *axis));
+  return success();
+}
+
+constexpr Decoder decoders[] = {
+    {"ConcatFromSequence", 11, 1, 1, concatFromSequence},
+    {"SequenceAt", 11, 2, 2, sequenceAt},
+    {"SequenceConstruct", 11, 1, -1, sequenceConstruct},
+    {"SequenceLength", 11, 1, 1, sequenceLength},
+    {"SplitToSequence", 11, 1, 2, splitToSequence},
+};
+
+} // namespace
+
+ArrayRef<Decoder> shardc::onnx::sequenceDecoders() { return decoders; }

@@ -1,0 +1,318 @@
+// What decoders share: access to a node's inputs and attributes, its errors,
+// and the table.
+#include "frontend/onnx/Decoder.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace shardc;
+using namespace shardc::onnx;
+using nn::HostTensor;
+using ::onnx::AttributeProto;
+using ::onnx::TensorProto;
+
+Type shardc::onnx::elementType(MLIRContext *context, int dtype) {
+  switch (dtype) {
+  case TensorProto::FLOAT:
+    return Float32Type::get(context);
+  case TensorProto::DOUBLE:
+    return Float64Type::get(context);
+  case TensorProto::FLOAT16:
+    return Float16Type::get(context);
+  case TensorProto::BFLOAT16:
+    return BFloat16Type::get(context);
+  case TensorProto::INT64:
+    return IntegerType::get(context, 64);
+  case TensorProto::INT32:
+    return IntegerType::get(context, 32);
+  case TensorProto::INT8:
+    return IntegerType::get(context, 8);
+  case TensorProto::UINT8:
+    return IntegerType::get(context, 8, IntegerType::Unsigned);
+  case TensorProto::BOOL:
+    return IntegerType::get(context, 1);
+  default:
+    return nullptr;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Stored tensors
+//===----------------------------------------------------------------------===//
+
+static llvm::Error unsupportedType(int dtype) {
+  return makeError("data type " + dtypeName(dtype) +
+                   " is not supported; supported are float, double, float16, "
+                   "bfloat16, int64, int32, int8, uint8 and bool");
+}
+
+/// A 16-bit float's value.
+static double halfValue(int dtype, uint16_t bits) {
+  const llvm::fltSemantics &semantics = dtype == TensorProto::FLOAT16
+                                            ? llvm::APFloat::IEEEhalf()
+                                            : llvm::APFloat::BFloat();
+  return llvm::APFloat(semantics, llvm::APInt(16, bits)).convertToDouble();
+}
+
+llvm::Expected<HostTensor> shardc::onnx::hostTensor(MLIRContext *context,
+                                                    int dtype,
+                                                    ArrayRef<int64_t> dims,
+                                                    StringRef bytes) {
+  Type element = elementType(context, dtype);
+  if (!element)
+    return unsupportedType(dtype);
+  int64_t width = elementBytes(dtype), elements = bytes.size() / width;
+  auto type = RankedTensorType::get(dims, element);
+  if (type.getNumElements() * width != int64_t(bytes.size()))
+    return makeError("has " + Twine(bytes.size()) +
+                     " bytes of data, its shape needs " +
+                     Twine(type.getNumElements() * width));
+  HostTensor::Floats floats;
+  HostTensor::Ints ints;
+  (isa<FloatType>(element) ? (void)floats.reserve(elements)
+                           : (void)ints.reserve(elements));
+  for (const char *at = bytes.begin(); at != bytes.end(); at += width) {
+    using namespace llvm::support::endian;
+    switch (dtype) {
+    case TensorProto::FLOAT:
+      floats.push_back(llvm::bit_cast<float>(read32le(at)));
+      break;
+    case TensorProto::DOUBLE:
+      floats.push_back(llvm::bit_cast<double>(read64le(at)));
+      break;
+    case TensorProto::FLOAT16:
+    case TensorProto::BFLOAT16:
+      floats.push_back(halfValue(dtype, read16le(at)));
+      break;
+    case TensorProto::INT64:
+      ints.push_back(int64_t(read64le(at)));
+      break;
+    case TensorProto::INT32:
+      ints.push_back(int32_t(read32le(at)));
+      break;
+    case TensorProto::BOOL:
+      ints.push_back(*at != 0);
+      break;
+    case TensorProto::INT8:
+      ints.push_back(int8_t(*at));
+      break;
+    default:
+      ints.push_back(uint8_t(*at));
+      break;
+    }
+  }
+  return isa<FloatType>(element) ? HostTensor::floats(type, std::move(floats))
+                                 : HostTensor::ints(type, std::move(ints));
+}
+
+llvm::Expected<HostTensor> shardc::onnx::hostTensor(MLIRContext *context,
+                                                    const TensorProto &tensor) {
+  int dtype = tensor.data_type();
+  Type element = elementType(context, dtype);
+  if (!element)
+    return unsupportedType(dtype);
+  if (tensor.data_location() == TensorProto::EXTERNAL)
+    return makeError("external data is supported for initializers only");
+  int64_t elements = 1;
+  for (int64_t dim : tensor.dims())
+    if (dim < 0 || llvm::MulOverflow(elements, dim, elements) ||
+        elements > (int64_t(1) << 31))
+      return makeError(
+          "its shape has a negative dim or more than 2^31 elements");
+  Shape dims(tensor.dims().begin(), tensor.dims().end());
+  if (tensor.has_raw_data())
+    return hostTensor(context, dtype, dims, tensor.raw_data());
+
+  HostTensor::Floats floats;
+  HostTensor::Ints ints;
+  if (dtype == TensorProto::FLOAT)
+    floats.assign(tensor.float_data().begin(), tensor.float_data().end());
+  else if (dtype == TensorProto::DOUBLE)
+    floats.assign(tensor.double_data().begin(), tensor.double_data().end());
+  else if (isa<FloatType>(element))
+    for (int32_t bits : tensor.int32_data())
+      floats.push_back(halfValue(dtype, uint16_t(bits)));
+  else if (dtype == TensorProto::INT64)
+    ints.assign(tensor.int64_data().begin(), tensor.int64_data().end());
+  else
+    ints.assign(tensor.int32_data().begin(), tensor.int32_data().end());
+  int64_t stored = isa<FloatType>(element) ? floats.size() : ints.size();
+  if (stored != elements)
+    return makeError("has " + Twine(stored) +
+                     " elements of data, its shape needs " + Twine(elements));
+  auto type = RankedTensorType::get(dims, element);
+  return isa<FloatType>(element) ? HostTensor::floats(type, std::move(floats))
+                                 : HostTensor::ints(type, std::move(ints));
+}
+
+std::string shardc::onnx::shapeText(ArrayRef<int64_t> shape) {
+  std::string result;
+  for (int64_t size : shape)
+    result += (result.empty() ? "" : ", ") + std::to_string(size);
+  return "[" + result + "]";
+}
+
+//===----------------------------------------------------------------------===//
+// NodeContext
+//===----------------------------------------------------------------------===//
+
+NodeContext::NodeContext(const Node &node, StringRef file, Emitter &emitter,
+                         SmallVector<Operand> inputs)
+    : emit(emitter), node(node), file(file), inputs(std::move(inputs)) {}
+
+LogicalResult NodeContext::error(const Twine &message) const {
+  return emitError(UnknownLoc::get(emit.attributes().getContext()))
+         << "'" << file << "': node '" << node.name << "' ("
+         << node.proto->op_type() << ", opset " << node.opset
+         << "): " << message;
+}
+
+FailureOr<Shape> NodeContext::constantInts(size_t i, StringRef what) const {
+  const Operand &operand = input(i);
+  if (!operand.isConstant())
+    return error("expects " + what +
+                 " to be known at compile time; it depends on data of the run");
+  if (operand.isFloat() || operand.rank() > 1 ||
+      operand.host().elements() > Emitter::maxElements)
+    return error("expects " + what + " to be a list of integers");
+  Shape result;
+  for (int64_t k = 0; k < operand.host().elements(); ++k)
+    result.push_back(operand.host().intAt(k));
+  return result;
+}
+
+FailureOr<double> NodeContext::constantFloat(size_t i, StringRef what) const {
+  const Operand &operand = input(i);
+  if (!operand.isConstant() || operand.host().elements() != 1)
+    return error("expects " + what + " to be one number known at compile time");
+  return operand.isFloat() ? operand.host().floatAt(int64_t(0))
+                           : double(operand.host().intAt(int64_t(0)));
+}
+
+LogicalResult NodeContext::sameElementType(size_t first, size_t last) const {
+  for (size_t i = first + 1; i <= last && i < inputs.size(); ++i)
+    if (has(i) && has(first) &&
+        input(i).elementType() != input(first).elementType()) {
+      std::string got, expected;
+      llvm::raw_string_ostream(got) << input(i).elementType();
+      llvm::raw_string_ostream(expected) << input(first).elementType();
+      return error("expects the element type of input " + Twine(i) + " to be " +
+                   expected + ", got " + got);
+    }
+  return success();
+}
+
+LogicalResult NodeContext::expectFloat(size_t i) const {
+  if (input(i).isFloat())
+    return success();
+  return error("expects input " + Twine(i) + " to be of a float type");
+}
+
+FailureOr<Shape> NodeContext::broadcastShape(ArrayRef<Operand> operands) const {
+  if (auto shape = Emitter::broadcastShape(operands)) {
+    if (failed(checkShape(*shape)))
+      return failure();
+    return *shape;
+  }
+  std::string shapes;
+  for (const Operand &operand : operands)
+    shapes += (shapes.empty() ? "" : " and ") + shapeText(operand.shape());
+  return error("shapes " + shapes +
+               " do not broadcast against each other; check the --dim flags");
+}
+
+const AttributeProto *NodeContext::attribute(StringRef name) const {
+  for (const AttributeProto &attribute : node.proto->attribute())
+    if (attribute.name() == name)
+      return &attribute;
+  return nullptr;
+}
+
+int64_t NodeContext::intAttribute(StringRef name, int64_t otherwise) const {
+  const AttributeProto *found = attribute(name);
+  return found ? found->i() : otherwise;
+}
+
+double NodeContext::floatAttribute(StringRef name, double otherwise) const {
+  const AttributeProto *found = attribute(name);
+  return found ? double(found->f()) : otherwise;
+}
+
+StringRef NodeContext::stringAttribute(StringRef name,
+                                       StringRef otherwise) const {
+  const AttributeProto *found = attribute(name);
+  return found ? StringRef(found->s()) : otherwise;
+}
+
+std::optional<Shape> NodeContext::intsAttribute(StringRef name) const {
+  const AttributeProto *found = attribute(name);
+  if (!found)
+    return std::nullopt;
+  return Shape(found->ints().begin(), found->ints().end());
+}
+
+FailureOr<int64_t> NodeContext::axis(int64_t axis, int64_t rank) const {
+  if (axis < -rank || axis >= rank)
+    return error("axis " + Twine(axis) + " is out of range for rank " +
+                 Twine(rank));
+  return axis < 0 ? axis + rank : axis;
+}
+
+FailureOr<Shape> NodeContext::axes(ArrayRef<int64_t> axes, int64_t rank) const {
+  Shape result;
+  for (int64_t value : axes) {
+    FailureOr<int64_t> positive = axis(value, rank);
+    if (failed(positive))
+      return failure();
+    if (llvm::is_contained(result, *positive))
+      return error("axis " + Twine(*positive) + " is given twice");
+    result.push_back(*positive);
+  }
+  return result;
+}
+
+LogicalResult NodeContext::checkShape(ArrayRef<int64_t> shape) const {
+  int64_t elements = 1;
+  for (int64_t dim : shape) {
+    if (dim < 0)
+      return error("its result has the negative dim " + Twine(dim));
+    if (llvm::MulOverflow(elements, dim, elements) ||
+        elements > (int64_t(1) << 31))
+      return error("its result has more than 2^31 elements");
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The table
+//===----------------------------------------------------------------------===//
+
+DecoderTable::DecoderTable() {
+  for (ArrayRef<Decoder> family :
+       {constantDecoders(), elementwiseDecoders(), activationDecoders(),
+        shapeDecoders(), sequenceDecoders(), indexingDecoders(),
+        reductionDecoders(), normalizationDecoders(), matMulDecoders(),
+        attentionDecoders(), lossDecoders()})
+    for (const Decoder &decoder : family)
+      table[decoder.op].push_back(decoder);
+}
+
+const Decoder *DecoderTable::find(StringRef op, int64_t opset) const {
+  auto entry = table.find(op);
+  const Decoder *best = nullptr;
+  if (entry != table.end())
+    for (const Decoder &decoder : entry->second)
+      if (decoder.since <= opset && (!best || decoder.since > best->since))
+        best = &decoder;
+  return best;
+}
+
+std::vector<StringRef> DecoderTable::names() const {
+  std::vector<StringRef> result;
+  for (const auto &entry : table)
+    result.push_back(entry.getKey());
+  llvm::sort(result);
+  return result;
+}

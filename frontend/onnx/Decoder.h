@@ -1,0 +1,123 @@
+// How one ONNX node becomes nn ops: the table of decoders, and what a decoder
+// sees of its node.
+#ifndef SHARDC_FRONTEND_ONNX_DECODER_H
+#define SHARDC_FRONTEND_ONNX_DECODER_H
+
+#include "frontend/onnx/Emitter.h"
+#include "frontend/onnx/FlatGraph.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace shardc::onnx {
+
+/// Element type of a TensorProto.DataType; null for types that shardc does not
+/// compute with.
+mlir::Type elementType(mlir::MLIRContext *context, int dtype);
+/// Values of a tensor stored in the model (a Constant's value, a small
+/// initializer).
+llvm::Expected<nn::HostTensor> hostTensor(mlir::MLIRContext *context,
+                                          const ::onnx::TensorProto &tensor);
+/// Little-endian elements of a TensorProto.DataType.
+llvm::Expected<nn::HostTensor> hostTensor(mlir::MLIRContext *context, int dtype,
+                                          llvm::ArrayRef<int64_t> dims,
+                                          llvm::StringRef bytes);
+
+/// A shape as errors show it, "[4, 128]".
+std::string shapeText(llvm::ArrayRef<int64_t> shape);
+
+/// A node while it is decoded.
+class NodeContext {
+public:
+  NodeContext(const Node &node, llvm::StringRef file, Emitter &emitter,
+              llvm::SmallVector<Operand> inputs);
+
+  Emitter &emit;
+  const Node &node;
+
+  /// Emits one error that names file, node, op and opset.
+  mlir::LogicalResult error(const llvm::Twine &message) const;
+
+  size_t inputCount() const { return inputs.size(); }
+  /// Whether optional input i is given.
+  bool has(size_t i) const { return i < inputs.size() && inputs[i]; }
+  const Operand &input(size_t i) const { return inputs[i]; }
+  llvm::ArrayRef<Operand> allInputs() const { return inputs; }
+  /// The integers of a constant input, in row-major order.
+  mlir::FailureOr<Shape> constantInts(size_t i, llvm::StringRef what) const;
+  mlir::FailureOr<double> constantFloat(size_t i, llvm::StringRef what) const;
+  /// Checks that inputs [first, last] have one element type.
+  mlir::LogicalResult sameElementType(size_t first, size_t last) const;
+  /// Checks that an input is of a float type.
+  mlir::LogicalResult expectFloat(size_t i) const;
+  /// Checks that the operands' shapes broadcast against each other.
+  mlir::FailureOr<Shape> broadcastShape(llvm::ArrayRef<Operand> operands) const;
+
+  const ::onnx::AttributeProto *attribute(llvm::StringRef name) const;
+  int64_t intAttribute(llvm::StringRef name, int64_t otherwise) const;
+  double floatAttribute(llvm::StringRef name, double otherwise) const;
+  llvm::StringRef stringAttribute(llvm::StringRef name,
+                                  llvm::StringRef otherwise) const;
+  std::optional<Shape> intsAttribute(llvm::StringRef name) const;
+  /// `axis` counted from the front, checked against [0, rank).
+  mlir::FailureOr<int64_t> axis(int64_t axis, int64_t rank) const;
+  mlir::FailureOr<Shape> axes(llvm::ArrayRef<int64_t> axes, int64_t rank) const;
+  /// Checks a shape that the model asks for: no negative dim, at most 2^31
+  /// elements.
+  mlir::LogicalResult checkShape(llvm::ArrayRef<int64_t> shape) const;
+
+  size_t outputCount() const { return node.proto->output_size(); }
+  /// Whether output i is named, that is used or may be.
+  bool wants(size_t i) const {
+    return i < outputCount() && !node.proto->output(i).empty();
+  }
+  void set(size_t i, Operand value) {
+    outputs.resize(std::max(outputs.size(), i + 1));
+    outputs[i] = std::move(value);
+  }
+  llvm::ArrayRef<Operand> results() const { return outputs; }
+
+private:
+  llvm::StringRef file;
+  llvm::SmallVector<Operand> inputs;
+  llvm::SmallVector<Operand> outputs;
+};
+
+using Decode = mlir::LogicalResult (*)(NodeContext &);
+
+/// One version of an operator: the decoder is used from opset `since` on, up to
+/// the next entry's.
+struct Decoder {
+  llvm::StringRef op;
+  int64_t since;
+  int minInputs, maxInputs; ///< maxInputs < 0: any number
+  Decode decode;
+};
+
+class DecoderTable {
+public:
+  DecoderTable();
+  /// The decoder of a node of the default domain; null where there is none.
+  const Decoder *find(llvm::StringRef op, int64_t opset) const;
+  /// Names of all operators, sorted.
+  std::vector<llvm::StringRef> names() const;
+
+private:
+  llvm::StringMap<llvm::SmallVector<Decoder, 1>> table;
+};
+
+// The decoders of each family, sorted as in frontend/nn/ops.
+llvm::ArrayRef<Decoder> constantDecoders();
+llvm::ArrayRef<Decoder> elementwiseDecoders();
+llvm::ArrayRef<Decoder> activationDecoders();
+llvm::ArrayRef<Decoder> shapeDecoders();
+llvm::ArrayRef<Decoder> sequenceDecoders();
+llvm::ArrayRef<Decoder> indexingDecoders();
+llvm::ArrayRef<Decoder> reductionDecoders();
+llvm::ArrayRef<Decoder> normalizationDecoders();
+llvm::ArrayRef<Decoder> matMulDecoders();
+llvm::ArrayRef<Decoder> attentionDecoders();
+llvm::ArrayRef<Decoder> lossDecoders();
+
+} // namespace shardc::onnx
+
+#endif

@@ -1,0 +1,343 @@
+// Op building and host evaluation behind one interface.
+#include "frontend/onnx/Emitter.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace shardc;
+using namespace shardc::onnx;
+using nn::HostTensor;
+
+Operand Operand::sequence(std::vector<Operand> elements) {
+  Operand result;
+  result.elements =
+      std::make_shared<const std::vector<Operand>>(std::move(elements));
+  return result;
+}
+
+RankedTensorType Operand::type() const {
+  return isConstant() ? hostTensor.type()
+                      : cast<RankedTensorType>(irValue.getType());
+}
+
+Emitter::Emitter(Block *block)
+    : builder(block->getParent()->getContext()), constantBuilder(builder),
+      loc(builder.getUnknownLoc()), scratch(std::make_unique<Block>()) {
+  builder.setInsertionPointToEnd(block);
+  constantBuilder.setInsertionPointToStart(block);
+}
+
+Emitter::~Emitter() = default;
+
+//===----------------------------------------------------------------------===//
+// Building and evaluating
+//===----------------------------------------------------------------------===//
+
+bool Emitter::withinLimit(int64_t elements) {
+  // All evaluations together get a few times what one may have: time is limited
+  // as well.
+  if (elements <= maxElements && evaluated <= 16 * maxElements - elements) {
+    evaluated += elements;
+    return true;
+  }
+  if (failureText.empty())
+    failureText =
+        ("needs " + Twine(elements) +
+         " elements to be evaluated at compile time, more than the limit of " +
+         Twine(maxElements) + " each or " + Twine(16 * maxElements) + " in all")
+            .str();
+  return false;
+}
+
+/// Elements that evaluating an op writes: elementwise ops only go over the dims
+/// along which an operand varies.
+static int64_t evaluationCost(Operation *op, ArrayRef<Operand> operands) {
+  int64_t cost = 0;
+  for (Type type : op->getResultTypes()) {
+    auto tensor = cast<RankedTensorType>(type);
+    int64_t elements = 1;
+    for (auto [dim, size] : llvm::enumerate(tensor.getShape()))
+      if (!op->hasTrait<OpTrait::Elementwise>() ||
+          llvm::any_of(operands, [&](const Operand &operand) {
+            return !operand.host().isBroadcastAlong(dim);
+          }))
+        elements *= size;
+    cost += elements;
+  }
+  if (!op->hasTrait<OpTrait::Elementwise>())
+    for (const Operand &operand : operands)
+      cost = std::max(cost, operand.host().elements());
+  return cost;
+}
+
+std::optional<SmallVector<Operand>>
+Emitter::evaluate(OperationState &state, ArrayRef<Operand> operands) {
+  Operation *op = Operation::create(state);
+  llvm::scope_exit cleanup([&] {
+    op->destroy();
+    scratch->eraseArguments([](BlockArgument) { return true; });
+  });
+  SmallVector<Operand> results;
+  auto evaluable = dyn_cast<nn::ReferenceEval>(op);
+  if (!evaluable)
+    return std::nullopt;
+  if (!withinLimit(evaluationCost(op, operands))) {
+    for (Type type : op->getResultTypes())
+      results.push_back(splat(cast<RankedTensorType>(type).getShape(),
+                              cast<RankedTensorType>(type).getElementType(),
+                              0));
+    return results;
+  }
+  SmallVector<HostTensor> inputs, outputs;
+  for (const Operand &operand : operands)
+    inputs.push_back(operand.host());
+  if (failed(evaluable.evaluate(inputs, outputs)))
+    return std::nullopt;
+  for (HostTensor &output : outputs)
+    results.push_back(std::move(output));
+  return results;
+}
+
+SmallVector<Operand> Emitter::emit(StringRef name, ArrayRef<Type> types,
+                                   ArrayRef<Operand> operands,
+                                   ArrayRef<NamedAttribute> attributes) {
+  bool constant = llvm::all_of(
+      operands, [](const Operand &operand) { return operand.isConstant(); });
+  if (constant) {
+    SmallVector<Value> placeholders;
+    for (const Operand &operand : operands)
+      placeholders.push_back(scratch->addArgument(operand.type(), loc));
+    OperationState state(loc, name, placeholders, types, attributes);
+    if (auto results = evaluate(state, operands))
+      return *results;
+  }
+  SmallVector<Value> values;
+  for (const Operand &operand : operands)
+    values.push_back(materialize(operand));
+  Operation *op =
+      builder.create(OperationState(loc, name, values, types, attributes));
+  return SmallVector<Operand>(op->getResults());
+}
+
+Value Emitter::materialize(const Operand &operand) {
+  if (!operand.isConstant())
+    return operand.value();
+  HostTensor compact = operand.host().compact();
+  DenseElementsAttr attribute = compact.toAttribute();
+  auto [entry, inserted] = constants.try_emplace({attribute, operand.type()});
+  if (!inserted)
+    return entry->second;
+  // Constants stand at the start of the block, so that any op may use them.
+  if (lastConstant)
+    constantBuilder.setInsertionPointAfter(lastConstant);
+  else
+    constantBuilder.setInsertionPointToStart(builder.getInsertionBlock());
+  Value value = nn::ConstantOp::create(constantBuilder, loc,
+                                       attribute.getType(), attribute);
+  if (value.getType() != operand.type())
+    value =
+        nn::BroadcastOp::create(constantBuilder, loc, operand.type(), value);
+  lastConstant = value.getDefiningOp();
+  return entry->second = value;
+}
+
+//===----------------------------------------------------------------------===//
+// Constants
+//===----------------------------------------------------------------------===//
+
+Operand Emitter::splat(ArrayRef<int64_t> shape, Type element, double value) {
+  return HostTensor::splat(typeOf(shape, element), value);
+}
+
+Operand Emitter::scalar(Type element, double value) {
+  return splat({}, element, value);
+}
+
+Operand Emitter::ints(ArrayRef<int64_t> values) {
+  return HostTensor::ints(
+      typeOf({int64_t(values.size())}, builder.getI64Type()),
+      HostTensor::Ints(values));
+}
+
+Operand Emitter::integer(int64_t value) {
+  return HostTensor::ints(typeOf({}, builder.getI64Type()), {value});
+}
+
+Operand Emitter::iota(int64_t count, int64_t dim, int64_t rank) {
+  Shape shape(rank, 1);
+  shape[dim] = count;
+  if (!withinLimit(count))
+    return splat(shape, builder.getI64Type(), 0);
+  HostTensor::Ints values(count);
+  std::iota(values.begin(), values.end(), 0);
+  return HostTensor::ints(typeOf(shape, builder.getI64Type()),
+                          std::move(values));
+}
+
+//===----------------------------------------------------------------------===//
+// Ops that move elements
+//===----------------------------------------------------------------------===//
+
+Operand Emitter::reshape(const Operand &input, ArrayRef<int64_t> shape) {
+  if (input.shape() == shape)
+    return input;
+  RankedTensorType type = typeOf(shape, input.elementType());
+  if (!input.isConstant()) {
+    // Reshapes of reshapes read the first one's input.
+    Value source = input.value();
+    while (auto previous = source.getDefiningOp<nn::ReshapeOp>())
+      source = previous.getInput();
+    return source.getType() == type ? Operand(source)
+                                    : emit<nn::ReshapeOp>(type, {source});
+  }
+  if (input.host().isSplat() && type.getNumElements() > 0) {
+    HostTensor one = input.host().sliced(
+        Shape(input.rank(), 0), Shape(input.rank(), 1), Shape(input.rank(), 1));
+    return one.reshaped({}).broadcastTo(type);
+  }
+  if (input.host().elements() > maxElements &&
+      !withinLimit(input.host().elements()))
+    return splat(shape, input.elementType(), 0);
+  return input.host().reshaped(shape);
+}
+
+Operand Emitter::transpose(const Operand &input,
+                           ArrayRef<int64_t> permutation) {
+  if (llvm::equal(permutation, llvm::seq<int64_t>(0, permutation.size())))
+    return input;
+  if (input.isConstant())
+    return input.host().transposed(permutation);
+  Shape shape;
+  for (int64_t dim : permutation)
+    shape.push_back(input.shape()[dim]);
+  return emit<nn::TransposeOp>(typeOf(shape, input.elementType()), {input},
+                               {named("permutation", permutation)});
+}
+
+Operand Emitter::broadcast(const Operand &input, ArrayRef<int64_t> shape) {
+  if (input.shape() == shape)
+    return input;
+  RankedTensorType type = typeOf(shape, input.elementType());
+  if (input.isConstant())
+    return input.host().broadcastTo(type);
+  Shape aligned(shape.size() - input.rank(), 1);
+  llvm::append_range(aligned, input.shape());
+  Operand source = reshape(input, aligned);
+  return aligned == Shape(shape) ? source
+                                 : emit<nn::BroadcastOp>(type, {source});
+}
+
+Operand Emitter::slice(const Operand &input, ArrayRef<int64_t> starts,
+                       ArrayRef<int64_t> sizes, ArrayRef<int64_t> steps) {
+  if (input.isConstant())
+    return input.host().sliced(starts, sizes, steps);
+  // nn.slice only goes forward: take the same elements in ascending order, then
+  // reverse.
+  Shape first(starts), limits, strides, reversed;
+  for (size_t dim = 0; dim < starts.size(); ++dim) {
+    int64_t step = sizes[dim] <= 1 ? 1 : steps[dim],
+            span = sizes[dim] == 0 ? 0 : (sizes[dim] - 1) * std::abs(step) + 1;
+    if (sizes[dim] == 0)
+      first[dim] = 0;
+    if (step < 0) {
+      first[dim] = starts[dim] + (sizes[dim] - 1) * step;
+      reversed.push_back(dim);
+    }
+    limits.push_back(first[dim] + span);
+    strides.push_back(std::abs(step));
+  }
+  Operand result = input;
+  RankedTensorType type = typeOf(sizes, input.elementType());
+  if (sizes != input.shape())
+    result = emit<nn::SliceOp>(type, {input},
+                               {named("starts", first), named("limits", limits),
+                                named("strides", strides)});
+  if (!reversed.empty())
+    result = emit<nn::ReverseOp>(type, {result}, {named("dims", reversed)});
+  return result;
+}
+
+Operand Emitter::sliceDim(const Operand &input, int64_t dim, int64_t start,
+                          int64_t size) {
+  Shape starts(input.rank(), 0), sizes(input.shape()), steps(input.rank(), 1);
+  starts[dim] = start;
+  sizes[dim] = size;
+  return slice(input, starts, sizes, steps);
+}
+
+Operand Emitter::concat(ArrayRef<Operand> inputs, int64_t axis) {
+  if (inputs.size() == 1)
+    return inputs[0];
+  Shape shape(inputs[0].shape());
+  shape[axis] = 0;
+  for (const Operand &input : inputs)
+    shape[axis] += input.shape()[axis];
+  auto build = [&](ArrayRef<Operand> pieces, ArrayRef<int64_t> size) {
+    return emit<nn::ConcatOp>(typeOf(size, inputs[0].elementType()), pieces,
+                              {named("axis", axis)});
+  };
+  if (!llvm::all_of(inputs,
+                    [](const Operand &input) { return input.isConstant(); }))
+    return build(inputs, shape);
+  // Dims along which no constant varies stay broadcast.
+  SmallVector<Operand> pieces(inputs);
+  Shape compact(shape);
+  for (int64_t dim = 0; dim < int64_t(shape.size()); ++dim) {
+    auto broadcastAlong = [&](const Operand &input) {
+      return input.host().isBroadcastAlong(dim);
+    };
+    if (dim == axis || shape[dim] <= 1 || !llvm::all_of(inputs, broadcastAlong))
+      continue;
+    compact[dim] = 1;
+    for (Operand &piece : pieces)
+      piece = sliceDim(piece, dim, 0, 1);
+  }
+  return broadcast(build(pieces, compact), shape);
+}
+
+Operand Emitter::cast(const Operand &input, Type element) {
+  if (input.elementType() == element)
+    return input;
+  return emit<nn::CastOp>(typeOf(input.shape(), element), {input});
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise ops
+//===----------------------------------------------------------------------===//
+
+Operand Emitter::compare(nn::CompareKind kind, const Operand &lhs,
+                         const Operand &rhs) {
+  Shape shape = *broadcastShape({lhs, rhs});
+  return emit<nn::CompareOp>(
+      typeOf(shape, builder.getI1Type()),
+      {broadcast(lhs, shape), broadcast(rhs, shape)},
+      {named("kind", nn::CompareKindAttr::get(builder.getContext(), kind))});
+}
+
+Operand Emitter::select(const Operand &condition, const Operand &lhs,
+                        const Operand &rhs) {
+  Shape shape = *broadcastShape({condition, lhs, rhs});
+  return emit<nn::SelectOp>(typeOf(shape, lhs.elementType()),
+                            {broadcast(condition, shape), broadcast(lhs, shape),
+                             broadcast(rhs, shape)});
+}
+
+std::optional<Shape> Emitter::broadcastShape(ArrayRef<Operand> operands) {
+  Shape shape;
+  for (const Operand &operand : operands) {
+    ArrayRef<int64_t> other = operand.shape();
+    if (other.size() > shape.size())
+      shape.insert(shape.begin(), other.size() - shape.size(), 1);
+    for (size_t i = 0; i < other.size(); ++i) {
+      int64_t &size = shape[shape.size() - other.size() + i];
+      if (size == 1)
+        size = other[i];
+      else if (other[i] != 1 && other[i] != size)
+        return std::nullopt;
+    }
+  }
+  return shape;
+}

@@ -1,0 +1,164 @@
+// Builds nn ops from operands that are constants or values of the run. An op
+// whose operands are all constants is evaluated on the host and leaves no op
+// behind, so shape and mask arithmetic vanishes while it is decoded.
+#ifndef SHARDC_FRONTEND_ONNX_EMITTER_H
+#define SHARDC_FRONTEND_ONNX_EMITTER_H
+
+#include "frontend/nn/NN.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <string>
+
+namespace shardc::onnx {
+
+using Shape = llvm::SmallVector<int64_t>;
+
+/// What an ONNX value is while importing: a constant, a value of the run, or a
+/// sequence of such.
+class Operand {
+public:
+  Operand() = default;
+  Operand(nn::HostTensor host) : hostTensor(std::move(host)) {}
+  Operand(mlir::Value value) : irValue(value) {}
+  static Operand sequence(std::vector<Operand> elements);
+
+  explicit operator bool() const { return hostTensor || irValue || elements; }
+  bool isConstant() const { return static_cast<bool>(hostTensor); }
+  bool isSequence() const { return static_cast<bool>(elements); }
+  const nn::HostTensor &host() const { return hostTensor; }
+  mlir::Value value() const { return irValue; }
+  llvm::ArrayRef<Operand> sequenceElements() const { return *elements; }
+
+  mlir::RankedTensorType type() const;
+  mlir::Type elementType() const { return type().getElementType(); }
+  llvm::ArrayRef<int64_t> shape() const { return type().getShape(); }
+  int64_t rank() const { return type().getRank(); }
+  bool isFloat() const { return mlir::isa<mlir::FloatType>(elementType()); }
+
+private:
+  nn::HostTensor hostTensor;
+  mlir::Value irValue;
+  std::shared_ptr<const std::vector<Operand>> elements;
+};
+
+class Emitter {
+public:
+  /// Emits into the (empty) `block`.
+  explicit Emitter(mlir::Block *block);
+  ~Emitter();
+
+  void setLocation(mlir::Location location) { loc = location; }
+  mlir::Builder &attributes() { return builder; }
+  mlir::RankedTensorType typeOf(llvm::ArrayRef<int64_t> shape,
+                                mlir::Type element) const {
+    return mlir::RankedTensorType::get(shape, element);
+  }
+
+  /// Builds an op, or evaluates it where all operands are constants.
+  llvm::SmallVector<Operand>
+  emit(llvm::StringRef name, llvm::ArrayRef<mlir::Type> results,
+       llvm::ArrayRef<Operand> operands,
+       llvm::ArrayRef<mlir::NamedAttribute> attributes = {});
+  template <typename Op>
+  Operand emit(mlir::RankedTensorType result, llvm::ArrayRef<Operand> operands,
+               llvm::ArrayRef<mlir::NamedAttribute> attributes = {}) {
+    return emit(Op::getOperationName(), {mlir::Type(result)}, operands,
+                attributes)[0];
+  }
+  mlir::NamedAttribute named(llvm::StringRef name, mlir::Attribute attribute) {
+    return builder.getNamedAttr(name, attribute);
+  }
+  mlir::NamedAttribute named(llvm::StringRef name, int64_t value) {
+    return named(name, builder.getI64IntegerAttr(value));
+  }
+  mlir::NamedAttribute named(llvm::StringRef name,
+                             llvm::ArrayRef<int64_t> values) {
+    return named(name, builder.getDenseI64ArrayAttr(values));
+  }
+  mlir::NamedAttribute flag(llvm::StringRef name) {
+    return named(name, builder.getUnitAttr());
+  }
+
+  /// The value of an operand: a constant becomes nn.constant (and
+  /// nn.broadcast), once.
+  mlir::Value materialize(const Operand &operand);
+
+  // Constants.
+  Operand scalar(mlir::Type element, double value);
+  Operand splat(llvm::ArrayRef<int64_t> shape, mlir::Type element,
+                double value);
+  Operand ints(llvm::ArrayRef<int64_t> values); ///< i64 [n]
+  Operand integer(int64_t value);               ///< i64 []
+  /// 0, 1, ..., n-1 along `dim` of a tensor of that rank.
+  Operand iota(int64_t count, int64_t dim, int64_t rank);
+
+  // Ops that move elements.
+  Operand reshape(const Operand &input, llvm::ArrayRef<int64_t> shape);
+  Operand transpose(const Operand &input, llvm::ArrayRef<int64_t> permutation);
+  /// Aligns dims at the right; every dim of the input is 1 or that of `shape`.
+  Operand broadcast(const Operand &input, llvm::ArrayRef<int64_t> shape);
+  /// Elements starts[d], starts[d]+steps[d], ...; `sizes[d]` of them. Steps may
+  /// be negative.
+  Operand slice(const Operand &input, llvm::ArrayRef<int64_t> starts,
+                llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<int64_t> steps);
+  /// `size` elements of one dim.
+  Operand sliceDim(const Operand &input, int64_t dim, int64_t start,
+                   int64_t size);
+  Operand concat(llvm::ArrayRef<Operand> inputs, int64_t axis);
+  Operand cast(const Operand &input, mlir::Type element);
+
+  // Elementwise ops; operands are broadcast against each other, their shapes
+  // must allow it.
+  template <typename Op> Operand unary(const Operand &input) {
+    return emit<Op>(input.type(), {input});
+  }
+  template <typename Op>
+  Operand binary(const Operand &lhs, const Operand &rhs) {
+    Shape shape = *broadcastShape({lhs, rhs});
+    return emit<Op>(typeOf(shape, lhs.elementType()),
+                    {broadcast(lhs, shape), broadcast(rhs, shape)});
+  }
+  Operand compare(nn::CompareKind kind, const Operand &lhs, const Operand &rhs);
+  Operand select(const Operand &condition, const Operand &lhs,
+                 const Operand &rhs);
+  /// Reduction over dims, which stay with size 1.
+  template <typename Op>
+  Operand reduce(const Operand &input, llvm::ArrayRef<int64_t> dims) {
+    Shape shape(input.shape());
+    for (int64_t dim : dims)
+      shape[dim] = 1;
+    return emit<Op>(typeOf(shape, input.elementType()), {input},
+                    {named("dims", dims)});
+  }
+
+  /// The shape that all operands broadcast to (numpy's rule); none where they
+  /// do not.
+  static std::optional<Shape> broadcastShape(llvm::ArrayRef<Operand> operands);
+
+  /// Why an evaluation could not be done; empty while all is well. Results
+  /// after a failure are of the right type only.
+  llvm::StringRef failure() const { return failureText; }
+  /// Most elements that a result evaluated at compile time may hold.
+  static constexpr int64_t maxElements = int64_t(1) << 24;
+
+private:
+  /// Whether `elements` more may be evaluated; otherwise notes the failure.
+  bool withinLimit(int64_t elements);
+  std::optional<llvm::SmallVector<Operand>>
+  evaluate(mlir::OperationState &state, llvm::ArrayRef<Operand> operands);
+
+  mlir::OpBuilder builder;
+  mlir::OpBuilder constantBuilder;
+  mlir::Location loc;
+  std::unique_ptr<mlir::Block> scratch;
+  mlir::Operation *lastConstant = nullptr;
+  llvm::DenseMap<std::pair<mlir::Attribute, mlir::Type>, mlir::Value> constants;
+  int64_t evaluated = 0;
+  std::string failureText;
+};
+
+} // namespace shardc::onnx
+
+#endif

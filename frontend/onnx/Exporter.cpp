@@ -1,0 +1,132 @@
+// Parsing of the exporters' traces.
+#include "frontend/onnx/Exporter.h"
+#include "frontend/onnx/Metadata.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using llvm::StringRef;
+
+namespace shardc::onnx {
+namespace {
+
+/// The strings of a Python list, "['', 'layers.0', 'linear']".
+std::vector<std::string> pythonStrings(StringRef text) {
+  std::vector<std::string> result;
+  while (true) {
+    size_t open = text.find_first_of("'\"");
+    if (open == StringRef::npos)
+      return result;
+    char quote = text[open];
+    size_t close = text.find(quote, open + 1);
+    if (close == StringRef::npos)
+      return result;
+    result.push_back(text.slice(open + 1, close).str());
+    text = text.drop_front(close + 1);
+  }
+}
+
+} // namespace
+
+GraphSignature readSignature(const ::onnx::GraphProto &graph) {
+  // Lines such as: p_lm_head_weight: PARAMETER target='lm_head.weight'
+  GraphSignature result;
+  llvm::SmallVector<StringRef> lines;
+  metadata(graph, "pkg.torch.export.ExportedProgram.graph_signature")
+      .split(lines, '\n');
+  for (StringRef line : lines) {
+    auto [placeholder, what] = line.trim().split(": ");
+    auto [kind, target] = what.split(" target=");
+    std::vector<std::string> names = pythonStrings(target);
+    if (names.empty())
+      continue;
+    result.present = true;
+    if (kind == "BUFFER")
+      result.buffers.insert(names[0]);
+    if (kind != "PARAMETER")
+      continue;
+    result.placeholders[placeholder] = names[0];
+    if (result.order.try_emplace(names[0], result.parameters.size()).second)
+      result.parameters.push_back(names[0]);
+  }
+  return result;
+}
+
+std::vector<std::string> parameterArguments(const ::onnx::NodeProto &node,
+                                            const GraphSignature &signature) {
+  // %linear : [num_users=1] = call_function[target=...](args = (%x,
+  // %p_head_weight), kwargs = {})
+  std::vector<std::string> result;
+  StringRef text = metadata(node, "pkg.torch.onnx.fx_node").split("](").second;
+  while (true) {
+    text = text.split('%').second;
+    if (text.empty())
+      return result;
+    StringRef name =
+        text.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
+    auto parameter = signature.placeholders.find(name);
+    if (parameter != signature.placeholders.end() &&
+        !llvm::is_contained(result, parameter->second))
+      result.push_back(parameter->second);
+  }
+}
+
+StringRef fxTarget(const ::onnx::NodeProto &node) {
+  return metadata(node, "pkg.torch.onnx.fx_node")
+      .split("[target=")
+      .second.split("](")
+      .first;
+}
+
+std::vector<std::string> foldedFrom(const ::onnx::ValueInfoProto &value) {
+  return pythonStrings(metadata(value, "pkg.onnxscript.optimizer.folded_from"));
+}
+
+std::string moduleScope(const Node &node) {
+  StringRef scopes = metadata(*node.proto, "pkg.torch.onnx.name_scopes");
+  if (!scopes.empty()) {
+    // The last entry is the operation, the one before the innermost module.
+    std::vector<std::string> path = pythonStrings(scopes);
+    return path.size() >= 2 ? path[path.size() - 2] : std::string();
+  }
+  // /blocks.0/mlp/mlp.0/MatMul: modules of a container repeat its name.
+  StringRef name = node.proto->name();
+  if (!name.consume_front("/"))
+    return {};
+  llvm::SmallVector<StringRef> parts, path;
+  name.split(parts, '/');
+  for (StringRef part : llvm::ArrayRef(parts).drop_back()) {
+    if (!path.empty() && part.starts_with((path.back() + ".").str()))
+      path.back() = part;
+    else
+      path.push_back(part);
+  }
+  return llvm::join(path, ".");
+}
+
+bool isGeneratedName(StringRef name) {
+  StringRef digits = name;
+  if (digits.consume_front("val_") || digits.consume_front("_val_") ||
+      !name.contains('_'))
+    if (llvm::all_of(digits, llvm::isDigit))
+      return true;
+  return name.contains("::") || name.starts_with("/") ||
+         name.starts_with("const_") || name.contains("_output_0") ||
+         name.starts_with("Constant");
+}
+
+bool differInNumbersOnly(StringRef lhs, StringRef rhs) {
+  llvm::SmallVector<StringRef> left, right;
+  lhs.split(left, '.');
+  rhs.split(right, '.');
+  if (left.size() != right.size() || lhs == rhs)
+    return false;
+  auto isNumber = [](StringRef part) {
+    return !part.empty() && llvm::all_of(part, llvm::isDigit);
+  };
+  for (auto [a, b] : llvm::zip(left, right))
+    if (a != b && !(isNumber(a) && isNumber(b)))
+      return false;
+  return true;
+}
+
+} // namespace shardc::onnx

@@ -1,0 +1,475 @@
+// Walks the flat graph, decodes node by node, and puts the function and the
+// parameters' symbols together.
+#include "frontend/onnx/Import.h"
+#include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/InputDims.h"
+#include "frontend/onnx/Parameters.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace shardc;
+using namespace shardc::onnx;
+using nn::HostTensor;
+using ::onnx::GraphProto;
+using ::onnx::ValueInfoProto;
+
+namespace {
+
+// Constants are read up to this size; larger tensors that are no parameter are
+// refused.
+constexpr int64_t maxConstantBytes = int64_t(1) << 26;
+
+class Importer {
+public:
+  Importer(MLIRContext *context, const ImportOptions &options,
+           ImportDiagnostics &diagnostics)
+      : context(context), builder(context), options(options),
+        diagnostics(diagnostics) {}
+
+  OwningOpRef<ModuleOp> run();
+
+private:
+  LogicalResult fail(const Twine &message) {
+    return emitError(UnknownLoc::get(context)) << message;
+  }
+  LogicalResult fail(llvm::Error error) {
+    return fail(llvm::toString(std::move(error)));
+  }
+
+  LogicalResult read();
+  LogicalResult createFunction();
+  void createParameters();
+  LogicalResult importNodes(ArrayRef<Node> list, bool ofGraph);
+  LogicalResult importNode(const Node &node, int index);
+  LogicalResult importBranch(const Node &node, const Operand &condition);
+  FailureOr<SmallVector<Operand>> inputsOf(const Node &node, int index);
+  FailureOr<Operand> constantInitializer(const Initializer &initializer);
+  Operand parameterValue(std::pair<int, int> use);
+  FailureOr<Operand> valueNamed(StringRef name);
+  LogicalResult define(const Node &node, StringRef name, Operand value);
+  LogicalResult finishFunction();
+  LogicalResult checkOutput(const ValueInfoProto &output, const Operand &value);
+
+  MLIRContext *context;
+  Builder builder;
+  const ImportOptions &options;
+  ImportDiagnostics &diagnostics;
+  std::shared_ptr<ModelFile> file;
+  std::shared_ptr<ParameterTable> parameters;
+  std::unique_ptr<Flattener> flattener;
+  std::vector<Node> nodes;
+  DecoderTable decoders;
+  OwningOpRef<ModuleOp> module;
+  func::FuncOp function;
+  std::unique_ptr<Emitter> emitter;
+  llvm::StringMap<Operand> values;
+  /// Names defined by the branch that is being imported; they end with it.
+  std::vector<std::string> *branchNames = nullptr;
+  llvm::DenseMap<std::pair<int, int>, Value> parameterValues;
+};
+
+LogicalResult Importer::read() {
+  auto opened = ModelFile::open(options.path, options.allowMissingWeights);
+  if (!opened)
+    return fail(opened.takeError());
+  file = std::move(*opened);
+  flattener = std::make_unique<Flattener>(*file);
+  if (llvm::Error error = flattener->flatten(file->graph().node(), nodes))
+    return fail(std::move(error));
+  parameters =
+      std::make_shared<ParameterTable>(ParameterTable::recover(*file, nodes));
+  for (const std::string &name : parameters->lost())
+    diagnostics.warnings.push_back(
+        "'" + options.path + "': parameter '" + name +
+        "' was removed from the graph by the exporter; it is not trained");
+  diagnostics.lostParameters = parameters->lost();
+  diagnostics.file = file;
+  diagnostics.parameters = parameters;
+  return success();
+}
+
+LogicalResult Importer::createFunction() {
+  FailureOr<SmallVector<GraphInput>> inputs =
+      bindInputs(context, *file, options.dims);
+  if (failed(inputs))
+    return failure();
+  module = ModuleOp::create(UnknownLoc::get(context));
+  (*module)->setAttr("nn.model", builder.getStringAttr(
+                                     llvm::sys::path::filename(options.path)));
+  SmallVector<Type> types;
+  for (const GraphInput &input : *inputs)
+    types.push_back(input.type);
+  auto atEnd = OpBuilder::atBlockEnd(module->getBody());
+  createParameters();
+  function = func::FuncOp::create(atEnd, UnknownLoc::get(context), "model",
+                                  builder.getFunctionType(types, {}));
+  Block *body = function.addEntryBlock();
+  emitter = std::make_unique<Emitter>(body);
+  for (auto [index, input] : llvm::enumerate(*inputs)) {
+    function.setArgAttr(index, "nn.name", builder.getStringAttr(input.name));
+    function.setArgAttr(index, "nn.role", builder.getStringAttr("input"));
+    if (!values.try_emplace(input.name, body->getArgument(index)).second)
+      return fail("'" + options.path + "': input '" + input.name +
+                  "' is defined twice");
+  }
+  return success();
+}
+
+bool isFrozen(const ImportOptions &options, StringRef name) {
+  return llvm::any_of(options.frozen, [&](StringRef pattern) {
+    return pattern.consume_back("*") ? name.starts_with(pattern)
+                                     : name == pattern;
+  });
+}
+
+void Importer::createParameters() {
+  auto atEnd = OpBuilder::atBlockEnd(module->getBody());
+  for (const Parameter &parameter : parameters->parameters()) {
+    Type element = elementType(context, parameter.dtype);
+    const Binding &stored = parameter.bindings[0];
+    ByteRange range = stored.initializer->bytes.value_or(ByteRange());
+    auto optional = [&](const std::string &text) {
+      return text.empty() ? StringAttr() : builder.getStringAttr(text);
+    };
+    SmallVector<Attribute> bindings;
+    for (const Binding &binding : parameter.bindings) {
+      SmallVector<Attribute> uses;
+      for (auto [node, input] : binding.uses)
+        uses.push_back(
+            builder.getStringAttr(nodes[node].name + ":" + Twine(input)));
+      SmallVector<NamedAttribute> entries = {
+          builder.getNamedAttr(
+              "initializer", builder.getStringAttr(binding.initializer->name)),
+          builder.getNamedAttr("uses", builder.getArrayAttr(uses))};
+      if (binding.transposed)
+        entries.push_back(
+            builder.getNamedAttr("transposed", builder.getUnitAttr()));
+      bindings.push_back(builder.getDictionaryAttr(entries));
+    }
+    bool trainable = parameter.trainable && !isFrozen(options, parameter.name);
+    auto op = nn::ParameterOp::create(
+        atEnd, NameLoc::get(builder.getStringAttr(parameter.name)),
+        builder.getStringAttr(parameter.name),
+        TypeAttr::get(RankedTensorType::get(parameter.dims, element)),
+        builder.getStringAttr(stored.initializer->name),
+        builder.getStringAttr(range.file),
+        builder.getI64IntegerAttr(range.offset),
+        builder.getI64IntegerAttr(range.length), TypeAttr::get(element),
+        stored.transposed ? builder.getUnitAttr() : UnitAttr(),
+        trainable ? builder.getUnitAttr() : UnitAttr(),
+        optional(parameter.scope), optional(parameter.init),
+        builder.getArrayAttr(bindings));
+    if (!parameter.aliases.empty()) {
+      SmallVector<StringRef> aliases(parameter.aliases.begin(),
+                                     parameter.aliases.end());
+      op->setAttr("nn.aliases", builder.getStrArrayAttr(aliases));
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+Operand Importer::parameterValue(std::pair<int, int> use) {
+  const Parameter &parameter = parameters->parameters()[use.first];
+  bool transposed = parameter.bindings[use.second].transposed;
+  Value &plain = parameterValues[{use.first, 0}];
+  if (!plain) {
+    auto type = RankedTensorType::get(parameter.dims,
+                                      elementType(context, parameter.dtype));
+    plain = emitter
+                ->emit<nn::GetParameterOp>(
+                    type, {},
+                    {emitter->named("parameter", FlatSymbolRefAttr::get(
+                                                     context, parameter.name))})
+                .value();
+  }
+  if (!transposed)
+    return plain;
+  Value source = plain;
+  Value &turned = parameterValues[{use.first, 1}];
+  if (!turned)
+    turned = emitter->transpose(source, {1, 0}).value();
+  return turned;
+}
+
+FailureOr<Operand>
+Importer::constantInitializer(const Initializer &initializer) {
+  auto describe = [&](llvm::Error error) {
+    return fail("'" + options.path + "': initializer '" + initializer.name +
+                "' " + llvm::toString(std::move(error)));
+  };
+  if (!initializer.bytes) {
+    auto host =
+        hostTensor(context, file->graph().initializer(initializer.index));
+    if (!host)
+      return describe(host.takeError());
+    return Operand(*host);
+  }
+  auto bytes = file->read(initializer, maxConstantBytes);
+  if (!bytes)
+    return fail(bytes.takeError());
+  auto host = hostTensor(context, initializer.dtype, initializer.dims, *bytes);
+  if (!host)
+    return describe(host.takeError());
+  return Operand(*host);
+}
+
+FailureOr<Operand> Importer::valueNamed(StringRef name) {
+  if (auto entry = values.find(name); entry != values.end())
+    return entry->second;
+  const Initializer *initializer = file->find(name);
+  if (!initializer)
+    return Operand();
+  if (auto use = parameters->byInitializer(name))
+    return parameterValue(*use);
+  FailureOr<Operand> constant = constantInitializer(*initializer);
+  if (succeeded(constant))
+    values[name] = *constant;
+  return constant;
+}
+
+FailureOr<SmallVector<Operand>> Importer::inputsOf(const Node &node,
+                                                   int index) {
+  SmallVector<Operand> inputs;
+  for (auto [position, name] : llvm::enumerate(node.proto->input())) {
+    if (name.empty()) {
+      inputs.emplace_back();
+      continue;
+    }
+    if (auto use = parameters->use(index, position)) {
+      inputs.push_back(parameterValue(*use));
+      continue;
+    }
+    FailureOr<Operand> value = valueNamed(name);
+    if (failed(value))
+      return failure();
+    if (!*value)
+      return fail("'" + options.path + "': node '" + node.name + "' (" +
+                  node.proto->op_type() + ", opset " + Twine(node.opset) +
+                  "): its input '" + name +
+                  "' is not defined before it: the graph has a cycle, is not "
+                  "sorted, or lacks a node");
+    inputs.push_back(*value);
+  }
+  // Optional inputs at the end may be left out by empty names.
+  while (!inputs.empty() && !inputs.back())
+    inputs.pop_back();
+  return inputs;
+}
+
+LogicalResult Importer::define(const Node &node, StringRef name,
+                               Operand value) {
+  if (file->find(name) || !values.try_emplace(name, std::move(value)).second)
+    return fail("'" + options.path + "': node '" + node.name +
+                "': its output '" + name + "' is defined twice");
+  if (branchNames)
+    branchNames->push_back(name.str());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Nodes
+//===----------------------------------------------------------------------===//
+
+LogicalResult Importer::importNodes(ArrayRef<Node> list, bool ofGraph) {
+  for (auto [index, node] : llvm::enumerate(list))
+    if (failed(importNode(node, ofGraph ? int(index) : -1)))
+      return failure();
+  return success();
+}
+
+std::string arityText(const Decoder &decoder) {
+  std::string result = std::to_string(decoder.minInputs);
+  if (decoder.maxInputs < 0)
+    return result + " or more";
+  return decoder.minInputs == decoder.maxInputs
+             ? result
+             : result + " to " + std::to_string(decoder.maxInputs);
+}
+
+LogicalResult Importer::importNode(const Node &node, int index) {
+  FailureOr<SmallVector<Operand>> inputs = inputsOf(node, index);
+  if (failed(inputs))
+    return failure();
+  emitter->setLocation(NameLoc::get(builder.getStringAttr(node.name)));
+  StringRef op = node.proto->op_type();
+  NodeContext nodeContext(node, options.path, *emitter, *inputs);
+  if (!node.proto->domain().empty() && node.proto->domain() != "ai.onnx")
+    return nodeContext.error("operators of domain '" + node.proto->domain() +
+                             "' are not supported; supported are the default "
+                             "domain and the model's own functions");
+  if (op == "If")
+    return inputs->size() == 1 ? importBranch(node, inputs->front())
+                               : nodeContext.error("expects one input");
+  const Decoder *decoder = decoders.find(op, node.opset);
+  if (!decoder)
+    return nodeContext.error("the operator is not supported; supported are " +
+                             llvm::join(decoders.names(), ", "));
+  int count = inputs->size();
+  if (count < decoder->minInputs ||
+      (decoder->maxInputs >= 0 && count > decoder->maxInputs))
+    return nodeContext.error("expects " + arityText(*decoder) +
+                             " inputs, got " + Twine(count));
+  for (auto [position, input] : llvm::enumerate(*inputs)) {
+    if (int(position) < decoder->minInputs && !input)
+      return nodeContext.error("its input " + Twine(position) + " is missing");
+    if (!input && decoder->maxInputs < 0)
+      return nodeContext.error("its input " + Twine(position) + " is missing");
+    if (input && input.isSequence() && !op.contains("Sequence"))
+      return nodeContext.error("sequences are supported by SequenceAt, "
+                               "SequenceLength and ConcatFromSequence only");
+  }
+  if (failed(decoder->decode(nodeContext)))
+    return failure();
+  if (!emitter->failure().empty())
+    return nodeContext.error(emitter->failure());
+  for (auto [position, name] : llvm::enumerate(node.proto->output())) {
+    if (name.empty())
+      continue;
+    if (position >= nodeContext.results().size() ||
+        !nodeContext.results()[position])
+      return nodeContext.error("its output " + Twine(position) + " ('" + name +
+                               "') is not supported");
+    if (failed(define(node, name, nodeContext.results()[position])))
+      return failure();
+  }
+  return success();
+}
+
+/// If with a condition that is known: the branch that is taken stands for it.
+LogicalResult Importer::importBranch(const Node &node,
+                                     const Operand &condition) {
+  NodeContext nodeContext(node, options.path, *emitter, {condition});
+  FailureOr<double> taken = nodeContext.constantFloat(0, "its condition");
+  if (failed(taken))
+    return failure();
+  const auto *branch =
+      nodeContext.attribute(*taken ? "then_branch" : "else_branch");
+  if (!branch || !branch->has_g() ||
+      branch->g().output_size() != node.proto->output_size())
+    return nodeContext.error(
+        "expects branches with as many outputs as the node");
+  const GraphProto &graph = branch->g();
+  std::vector<std::string> names;
+  std::vector<std::string> *outer = std::exchange(branchNames, &names);
+  llvm::scope_exit cleanup([&] {
+    branchNames = outer;
+    for (const std::string &name : names)
+      values.erase(name);
+  });
+  for (const auto &tensor : graph.initializer()) {
+    auto host = hostTensor(context, tensor);
+    if (!host)
+      return nodeContext.error("initializer '" + tensor.name() + "' " +
+                               llvm::toString(host.takeError()));
+    if (failed(define(node, tensor.name(), *host)))
+      return failure();
+  }
+  std::vector<Node> list;
+  if (llvm::Error error = flattener->flatten(graph.node(), list, node.origin))
+    return fail(std::move(error));
+  if (failed(importNodes(list, false)))
+    return failure();
+  SmallVector<Operand> results;
+  for (const ValueInfoProto &output : graph.output()) {
+    FailureOr<Operand> value = valueNamed(output.name());
+    if (failed(value))
+      return failure();
+    if (!*value)
+      return nodeContext.error("its branch does not define the output '" +
+                               output.name() + "'");
+    results.push_back(*value);
+  }
+  cleanup.release();
+  branchNames = outer;
+  for (const std::string &name : names)
+    values.erase(name);
+  for (auto [name, value] : llvm::zip(node.proto->output(), results))
+    if (!name.empty() && failed(define(node, name, value)))
+      return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+LogicalResult Importer::checkOutput(const ValueInfoProto &output,
+                                    const Operand &value) {
+  const auto &declared = output.type().tensor_type();
+  if (!output.type().has_tensor_type() || !declared.has_shape())
+    return success();
+  ArrayRef<int64_t> shape = value.shape();
+  if (int64_t(shape.size()) != declared.shape().dim_size())
+    return fail("'" + options.path + "': output '" + output.name() +
+                "' is declared with rank " +
+                Twine(declared.shape().dim_size()) +
+                ", the graph computes rank " + Twine(shape.size()));
+  for (auto [index, dim] : llvm::enumerate(declared.shape().dim()))
+    if (dim.has_dim_value() && dim.dim_value() > 0 &&
+        dim.dim_value() != shape[index])
+      return fail("'" + options.path + "': dim " + Twine(index) +
+                  " of output '" + output.name() + "' is declared as " +
+                  Twine(dim.dim_value()) + ", the graph computes " +
+                  Twine(shape[index]) + "; check the --dim flags");
+  return success();
+}
+
+LogicalResult Importer::finishFunction() {
+  emitter->setLocation(UnknownLoc::get(context));
+  if (file->graph().output_size() == 0)
+    return fail("'" + options.path + "': the graph has no outputs");
+  SmallVector<Value> results;
+  for (const ValueInfoProto &output : file->graph().output()) {
+    FailureOr<Operand> value = valueNamed(output.name());
+    if (failed(value))
+      return failure();
+    if (!*value)
+      return fail("'" + options.path + "': no node computes the output '" +
+                  output.name() + "'");
+    if (value->isSequence())
+      return fail("'" + options.path + "': output '" + output.name() +
+                  "' is a sequence; only tensors are supported");
+    if (failed(checkOutput(output, *value)))
+      return failure();
+    results.push_back(emitter->materialize(*value));
+  }
+  Block &body = function.getBody().front();
+  auto atEnd = OpBuilder::atBlockEnd(&body);
+  func::ReturnOp::create(atEnd, UnknownLoc::get(context), results);
+  SmallVector<Type> types =
+      llvm::map_to_vector(results, [](Value value) { return value.getType(); });
+  function.setType(builder.getFunctionType(function.getArgumentTypes(), types));
+  for (auto [index, output] : llvm::enumerate(file->graph().output()))
+    function.setResultAttr(index, "nn.name",
+                           builder.getStringAttr(output.name()));
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+  if (failed(verify(*module)))
+    return failure();
+  return success();
+}
+
+OwningOpRef<ModuleOp> Importer::run() {
+  context->loadDialect<nn::NNDialect, func::FuncDialect>();
+  if (failed(read()) || failed(createFunction()) ||
+      failed(importNodes(nodes, true)) || failed(finishFunction()))
+    return nullptr;
+  return std::move(module);
+}
+
+} // namespace
+
+OwningOpRef<ModuleOp> shardc::onnx::importOnnx(MLIRContext *context,
+                                               const ImportOptions &options,
+                                               ImportDiagnostics &diagnostics) {
+  return Importer(context, options, diagnostics).run();
+}

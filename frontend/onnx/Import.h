@@ -1,0 +1,49 @@
+// From a .onnx file to the import phase's IR (docs/architecture.md).
+#ifndef SHARDC_FRONTEND_ONNX_IMPORT_H
+#define SHARDC_FRONTEND_ONNX_IMPORT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace shardc::onnx {
+
+class ModelFile;
+class ParameterTable;
+
+struct ImportOptions {
+  std::string path;
+  /// Values of symbolic dims by name. A dim without a name is called
+  /// INPUT.AXIS.
+  llvm::StringMap<int64_t> dims;
+  /// External data need not be there: the graph is compiled for reports or
+  /// random initial values.
+  bool allowMissingWeights = false;
+  /// Parameters (by name, or by prefix ending in '*') that are not trained.
+  std::vector<std::string> frozen;
+};
+
+/// What importing found besides the module.
+struct ImportDiagnostics {
+  /// One line each, without "warning:".
+  std::vector<std::string> warnings;
+  /// Parameters that the exporter removed from the graph.
+  std::vector<std::string> lostParameters;
+  /// The model as read and its parameters, for the ONNX export.
+  std::shared_ptr<const ModelFile> file;
+  std::shared_ptr<const ParameterTable> parameters;
+};
+
+/// Null after one emitted error, which names file, node, op and what to do.
+/// Warnings are not emitted: they are for the caller to show.
+mlir::OwningOpRef<mlir::ModuleOp> importOnnx(mlir::MLIRContext *context,
+                                             const ImportOptions &options,
+                                             ImportDiagnostics &diagnostics);
+
+} // namespace shardc::onnx
+
+#endif

@@ -1,0 +1,137 @@
+// --dim: a symbolic dim is bound by its name, one without a name by INPUT.AXIS.
+#include "frontend/onnx/InputDims.h"
+#include "frontend/onnx/Decoder.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace shardc;
+using namespace shardc::onnx;
+
+namespace {
+
+/// A symbolic dim and where it occurs first.
+struct Symbol {
+  std::string input;
+  int axis;
+};
+
+class Binder {
+public:
+  Binder(MLIRContext *context, const ModelFile &file,
+         const llvm::StringMap<int64_t> &dims)
+      : context(context), file(file), dims(dims) {}
+
+  FailureOr<SmallVector<GraphInput>> run() {
+    SmallVector<GraphInput> result;
+    for (const auto &input : file.graph().input()) {
+      if (file.find(input.name())) // IR 3 lists initializers as inputs too
+        continue;
+      GraphInput bound;
+      bound.name = input.name();
+      if (failed(bind(input, bound)))
+        return failure();
+      result.push_back(std::move(bound));
+    }
+    if (failed(checkNames()))
+      return failure();
+    return result;
+  }
+
+private:
+  LogicalResult fail(const Twine &message) {
+    return emitError(UnknownLoc::get(context))
+           << "'" << file.path() << "': " << message;
+  }
+
+  LogicalResult bind(const ::onnx::ValueInfoProto &input, GraphInput &bound) {
+    const std::string &name = input.name();
+    if (name.empty())
+      return fail("an input has no name");
+    if (!input.type().has_tensor_type())
+      return fail("input '" + name +
+                  "' is not a tensor; only tensors are supported");
+    const auto &tensor = input.type().tensor_type();
+    Type element = elementType(context, tensor.elem_type());
+    if (!element)
+      return fail("input '" + name + "' has data type " +
+                  dtypeName(tensor.elem_type()) +
+                  ", which is not supported; supported are float, double, "
+                  "float16, bfloat16, int64, int32, int8, uint8 and bool");
+    if (!tensor.has_shape())
+      return fail("input '" + name + "' has no shape; export it with one");
+    Shape shape;
+    int64_t elements = 1;
+    for (auto [axis, dim] : llvm::enumerate(tensor.shape().dim())) {
+      int64_t size = dim.dim_value();
+      if (!dim.has_dim_value()) {
+        std::string symbol = dim.dim_param().empty()
+                                 ? name + "." + std::to_string(axis)
+                                 : dim.dim_param();
+        symbols.try_emplace(symbol, Symbol{name, int(axis)});
+        auto given = dims.find(symbol);
+        size = given == dims.end() ? 1 : given->second;
+        if (size <= 0)
+          return fail("--dim " + symbol + "=" + Twine(size) +
+                      ": expects a positive number");
+      } else {
+        fixedDims[name + "." + std::to_string(axis)] = size;
+        if (size <= 0)
+          return fail("dim " + Twine(axis) + " of input '" + name + "' is " +
+                      Twine(size) + ", expects a positive number");
+      }
+      if (llvm::MulOverflow(elements, size, elements) ||
+          elements > (int64_t(1) << 31))
+        return fail("input '" + name + "' has more than 2^31 elements");
+      shape.push_back(size);
+    }
+    bound.type = RankedTensorType::get(shape, element);
+    return success();
+  }
+
+  LogicalResult checkNames() {
+    std::string unbound, flags;
+    for (auto &[symbol, where] : symbols) {
+      if (dims.count(symbol))
+        continue;
+      unbound += (unbound.empty() ? "dim '" : ", dim '") + symbol + "' (axis " +
+                 std::to_string(where.axis) + " of input '" + where.input +
+                 "')";
+      flags += " --dim " + symbol + "=N";
+    }
+    if (!unbound.empty())
+      return fail(unbound + " has no size; pass" + flags);
+    for (const auto &given : dims) {
+      if (symbols.count(given.getKey().str()))
+        continue;
+      if (auto fixed = fixedDims.find(given.getKey()); fixed != fixedDims.end())
+        return fail("--dim " + given.getKey() + "=" + Twine(given.getValue()) +
+                    ": the model fixes this dim to " + Twine(fixed->second) +
+                    "; export it with a symbolic dim");
+      std::string known;
+      for (auto &[symbol, where] : symbols)
+        known += (known.empty() ? "" : ", ") + symbol;
+      return fail("--dim " + given.getKey() + "=" + Twine(given.getValue()) +
+                  ": no input has a dim of this name; " +
+                  (known.empty() ? "all dims are fixed"
+                                 : "the model's dims are " + known));
+    }
+    return success();
+  }
+
+  MLIRContext *context;
+  const ModelFile &file;
+  const llvm::StringMap<int64_t> &dims;
+  llvm::MapVector<std::string, Symbol, std::map<std::string, unsigned>> symbols;
+  llvm::StringMap<int64_t> fixedDims;
+};
+
+} // namespace
+
+FailureOr<SmallVector<GraphInput>>
+shardc::onnx::bindInputs(MLIRContext *context, const ModelFile &file,
+                         const llvm::StringMap<int64_t> &dims) {
+  return Binder(context, file, dims).run();
+}

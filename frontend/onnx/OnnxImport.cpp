@@ -1,0 +1,47 @@
+// The pass onnx-import: importOnnx into the module at hand.
+#include "frontend/onnx/Import.h"
+#include "frontend/onnx/Passes.h"
+
+using namespace mlir;
+
+namespace shardc {
+#define GEN_PASS_DEF_ONNXIMPORT
+#include "frontend/onnx/Passes.h.inc"
+} // namespace shardc
+
+using namespace shardc;
+
+namespace {
+
+struct OnnxImport : shardc::impl::OnnxImportBase<OnnxImport> {
+  using OnnxImportBase::OnnxImportBase;
+
+  void runOnOperation() override {
+    onnx::ImportOptions options;
+    options.path = path;
+    options.allowMissingWeights = allowMissingWeights;
+    options.frozen.assign(frozen.begin(), frozen.end());
+    for (StringRef dim : dims) {
+      auto [name, size] = dim.rsplit('=');
+      int64_t value;
+      if (size.getAsInteger(10, value)) {
+        getOperation().emitError()
+            << "expects dims=NAME=N, got '" << dim << "'";
+        return signalPassFailure();
+      }
+      options.dims[name] = value;
+    }
+    onnx::ImportDiagnostics diagnostics;
+    OwningOpRef<ModuleOp> imported =
+        onnx::importOnnx(&getContext(), options, diagnostics);
+    if (!imported)
+      return signalPassFailure();
+    for (const std::string &warning : diagnostics.warnings)
+      emitWarning(UnknownLoc::get(&getContext())) << warning;
+    getOperation()->setAttrs((*imported)->getAttrs());
+    getOperation().getBody()->getOperations().splice(
+        getOperation().getBody()->end(), imported->getBody()->getOperations());
+  }
+};
+
+} // namespace

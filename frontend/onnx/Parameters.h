@@ -1,0 +1,71 @@
+// Which initializers are parameters, under which names, and which use means
+// which: what the exporters merged, renamed, transposed and tied is taken apart
+// here.
+#ifndef SHARDC_FRONTEND_ONNX_PARAMETERS_H
+#define SHARDC_FRONTEND_ONNX_PARAMETERS_H
+
+#include "frontend/onnx/FlatGraph.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+namespace shardc::onnx {
+
+/// An initializer that holds a parameter, and the node inputs that read it from
+/// there.
+struct Binding {
+  /// Null: the parameter was merged with another one and shares that one's
+  /// initializer.
+  const Initializer *initializer = nullptr;
+  /// The initializer is the parameter's transpose (2-d).
+  bool transposed = false;
+  /// Node (index in the flat graph) and input.
+  std::vector<std::pair<int, int>> uses;
+};
+
+struct Parameter {
+  /// PyTorch's name where the file knows it, else the initializer's.
+  std::string name;
+  /// In PyTorch's orientation.
+  llvm::SmallVector<int64_t> dims;
+  int dtype = 0;
+  bool trainable = false;
+  /// Module that owns it; empty where not known.
+  std::string scope;
+  /// How PyTorch would initialise it; see docs/architecture.md.
+  std::string init;
+  /// Further names of the same parameter (tied weights).
+  std::vector<std::string> aliases;
+  /// Where it is stored: the first one gives its values.
+  std::vector<Binding> bindings;
+};
+
+class ParameterTable {
+public:
+  /// Recovers the parameters of a model. `nodes` is its flat graph.
+  static ParameterTable recover(const ModelFile &file,
+                                llvm::ArrayRef<Node> nodes);
+
+  llvm::ArrayRef<Parameter> parameters() const { return table; }
+  /// Names of the parameters that the exporter listed and that are nowhere in
+  /// the graph.
+  llvm::ArrayRef<std::string> lost() const { return lostNames; }
+
+  /// What input `input` of node `node` reads, as (parameter, binding); none
+  /// where it is no parameter.
+  std::optional<std::pair<int, int>> use(int node, int input) const;
+  /// What an initializer's name means where no node is known (a graph output, a
+  /// branch); none where it is no parameter.
+  std::optional<std::pair<int, int>>
+  byInitializer(llvm::StringRef initializer) const;
+
+private:
+  friend class Recovery;
+  std::vector<Parameter> table;
+  std::vector<std::string> lostNames;
+  llvm::DenseMap<std::pair<int, int>, std::pair<int, int>> uses;
+  llvm::StringMap<std::pair<int, int>> initializers;
+};
+
+} // namespace shardc::onnx
+
+#endif

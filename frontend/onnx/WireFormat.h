@@ -1,0 +1,51 @@
+// Protobuf's wire format, walked by hand: takes the weights' bytes out of a
+// model before it is parsed, and says where they lie in the file.
+#ifndef SHARDC_FRONTEND_ONNX_WIREFORMAT_H
+#define SHARDC_FRONTEND_ONNX_WIREFORMAT_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace shardc::onnx {
+
+/// One field of an encoded message.
+struct Field {
+  uint64_t number = 0;
+  unsigned wireType = 0;
+  llvm::StringRef whole;   // tag and value
+  llvm::StringRef payload; // of a length-delimited field
+};
+
+/// Reads fields off the front of an encoded message.
+class FieldReader {
+public:
+  explicit FieldReader(llvm::StringRef message) : rest(message) {}
+  bool done() const { return rest.empty(); }
+  /// None where the message is damaged.
+  std::optional<Field> next();
+
+private:
+  bool skip(size_t count);
+  bool varint(uint64_t &value);
+  llvm::StringRef rest;
+};
+
+struct StrippedModel {
+  /// The ModelProto without the large data of its graph's initializers.
+  std::string bytes;
+  /// Per initializer of the graph, in order: offset and length of its
+  /// fixed-width data in the file; length -1 where it has none or stores it in
+  /// pieces.
+  std::vector<std::pair<int64_t, int64_t>> data;
+};
+
+/// Walks a serialized ModelProto; none where it is damaged.
+std::optional<StrippedModel> stripWeights(llvm::StringRef model);
+
+} // namespace shardc::onnx
+
+#endif

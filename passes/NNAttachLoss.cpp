@@ -1,0 +1,350 @@
+// nn-attach-loss: makes @model return one scalar, the loss, and drops what does
+// not feed it. What --loss says is parsed in analysis/LossOption.
+#include "frontend/raise/Match.h"
+#include "frontend/raise/Raise.h"
+#include "passes/Passes.h"
+#include "passes/analysis/LossOption.h"
+
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+
+namespace shardc {
+#define GEN_PASS_DEF_NNATTACHLOSS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+constexpr StringLiteral nameAttr = "nn.name", roleAttr = "nn.role";
+
+std::string joinNames(ArrayRef<std::string> names) {
+  return names.empty() ? "none" : llvm::join(names, ", ");
+}
+
+// The names of a function's arguments and results, and access by name.
+struct Signature {
+  func::FuncOp function;
+
+  Operation *terminator() { return function.front().getTerminator(); }
+  std::string inputName(unsigned i) {
+    auto name = function.getArgAttrOfType<StringAttr>(i, nameAttr);
+    return name ? name.str() : "arg" + std::to_string(i);
+  }
+  std::string outputName(unsigned i) {
+    auto name = function.getResultAttrOfType<StringAttr>(i, nameAttr);
+    return name ? name.str() : "result" + std::to_string(i);
+  }
+  SmallVector<std::string> inputNames() {
+    return llvm::map_to_vector(llvm::seq(function.getNumArguments()),
+                               [&](unsigned i) { return inputName(i); });
+  }
+  SmallVector<std::string> outputNames() {
+    return llvm::map_to_vector(llvm::seq(function.getNumResults()),
+                               [&](unsigned i) { return outputName(i); });
+  }
+  std::optional<unsigned> input(StringRef name) {
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (inputName(i) == name)
+        return i;
+    return std::nullopt;
+  }
+  Value output(StringRef name) {
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      if (outputName(i) == name)
+        return terminator()->getOperand(i);
+    return Value();
+  }
+  BlockArgument addInput(RankedTensorType type, StringRef name,
+                         StringRef role) {
+    Builder builder(function.getContext());
+    unsigned index = function.getNumArguments();
+    auto attributes = builder.getDictionaryAttr(
+        {builder.getNamedAttr(nameAttr, builder.getStringAttr(name)),
+         builder.getNamedAttr(roleAttr, builder.getStringAttr(role))});
+    (void)function.insertArgument(index, type, attributes, function.getLoc());
+    return function.getArgument(index);
+  }
+};
+
+struct NNAttachLoss : impl::NNAttachLossBase<NNAttachLoss> {
+  using NNAttachLossBase::NNAttachLossBase;
+
+  void runOnOperation() override {
+    auto function = getOperation().lookupSymbol<func::FuncOp>("model");
+    if (!function || function.isExternal()) {
+      getOperation().emitError("expects a function @model");
+      return signalPassFailure();
+    }
+    if (failed(attach(function)) || failed(clean(function)))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult attach(func::FuncOp function) {
+    Signature signature{function};
+    std::string text = loss;
+    if (text.empty()) {
+      if (function.getNumResults() != 1 ||
+          !isScalar(signature.terminator()->getOperand(0)))
+        return getOperation().emitError()
+               << "the model has no loss of its own (outputs: "
+               << joinNames(signature.outputNames())
+               << "); say --loss cross-entropy:logits=NAME,labels=NAME, "
+                  "--loss mse:output=NAME,target=NAME or --loss output:NAME";
+      text = "output:" + signature.outputName(0);
+    }
+    llvm::Expected<LossOption> option = LossOption::parse(text);
+    if (!option)
+      return getOperation().emitError() << llvm::toString(option.takeError());
+    Value output = signature.output(option->output);
+    if (!output)
+      return getOperation().emitError()
+             << "--loss: no output '" << option->output << "'; outputs are "
+             << joinNames(signature.outputNames());
+    if (!isa<FloatType>(raise::typeOf(output).getElementType()))
+      return getOperation().emitError()
+             << "--loss: expects output '" << option->output
+             << "' to hold floats, got " << output.getType();
+    OpBuilder builder(signature.terminator());
+    FailureOr<Value> scalar =
+        option->kind == LossOption::CrossEntropy
+            ? attachCrossEntropy(signature, *option, output, builder)
+        : option->kind == LossOption::MeanSquaredError
+            ? attachMeanSquaredError(signature, *option, output, builder)
+            : attachOutput(signature, *option, output, builder);
+    if (failed(scalar))
+      return failure();
+    signature.terminator()->setOperands(*scalar);
+    function.setType(builder.getFunctionType(function.getArgumentTypes(),
+                                             scalar->getType()));
+    function.setAllResultAttrs(
+        ArrayRef<DictionaryAttr>{builder.getDictionaryAttr(
+            builder.getNamedAttr(nameAttr, builder.getStringAttr("loss")))});
+    return success();
+  }
+
+  static bool isScalar(Value value) {
+    auto type = raise::typeOf(value);
+    return isa<FloatType>(type.getElementType()) && type.getNumElements() == 1;
+  }
+
+  static RankedTensorType scalarLike(Value value) {
+    return RankedTensorType::get({}, raise::typeOf(value).getElementType());
+  }
+
+  static Value addScale(Signature &signature, Value like) {
+    return signature.addInput(scalarLike(like), "loss_scale", "loss_scale");
+  }
+
+  // The labels or targets: an input of the graph, or a new one.
+  FailureOr<Value> labelsInput(Signature &signature, StringRef flag,
+                               StringRef name, RankedTensorType type) {
+    auto existing = signature.input(name);
+    if (!existing) {
+      if (signature.output(name))
+        return getOperation().emitError()
+               << "--loss: " << flag << "=" << name
+               << " names an output; inputs are "
+               << joinNames(signature.inputNames())
+               << ", and any other name makes a new input";
+      return Value(signature.addInput(type, name, "labels"));
+    }
+    Value argument = signature.function.getArgument(*existing);
+    auto actual = raise::typeOf(argument);
+    bool integers = type.getElementType().isInteger();
+    if (actual.getShape() != type.getShape() ||
+        (integers ? !actual.getElementType().isInteger(32) &&
+                        !actual.getElementType().isInteger(64)
+                  : actual != type))
+      return getOperation().emitError()
+             << "--loss: expects input '" << name << "' to be " << type
+             << ", got " << actual;
+    signature.function.setArgAttr(*existing, roleAttr,
+                                  StringAttr::get(&getContext(), "labels"));
+    return argument;
+  }
+
+  void describe(StringRef kind, StringRef labels, int64_t ignore, int64_t shift,
+                int64_t classes, int64_t elements) {
+    Builder b(&getContext());
+    getOperation()->setAttr(
+        "nn.loss",
+        b.getDictionaryAttr(
+            {b.getNamedAttr("kind", b.getStringAttr(kind)),
+             b.getNamedAttr("labels", b.getStringAttr(labels)),
+             b.getNamedAttr("ignore_index", b.getI64IntegerAttr(ignore)),
+             b.getNamedAttr("shift", b.getI64IntegerAttr(shift)),
+             b.getNamedAttr("classes", b.getI64IntegerAttr(classes)),
+             b.getNamedAttr("elements", b.getI64IntegerAttr(elements))}));
+  }
+
+  FailureOr<Value> attachCrossEntropy(Signature &signature,
+                                      const LossOption &option, Value logits,
+                                      OpBuilder &builder) {
+    ArrayRef<int64_t> shape = raise::shapeOf(logits);
+    if (shape.size() < 2)
+      return getOperation().emitError()
+             << "--loss: expects logits '" << option.output
+             << "' to have at least 2 dims, got " << logits.getType();
+    auto rows = shape.drop_back();
+    if (option.shift > 0 && (rows.size() < 2 || option.shift >= rows.back()))
+      return getOperation().emitError()
+             << "--loss: shift=" << option.shift
+             << " needs a sequence dim longer than that, logits '"
+             << option.output << "' are " << logits.getType();
+    auto labels =
+        labelsInput(signature, "labels", option.target,
+                    RankedTensorType::get(rows, builder.getI64Type()));
+    if (failed(labels))
+      return failure();
+    Value scale = addScale(signature, logits);
+    describe("cross_entropy", option.target, option.ignore, option.shift,
+             shape.back(), raise::typeOf(*labels).getNumElements());
+    return nn::CrossEntropyOp::create(builder, builder.getUnknownLoc(),
+                                      scalarLike(logits), logits, *labels,
+                                      scale, option.ignore, option.shift)
+        .getResult();
+  }
+
+  FailureOr<Value> attachMeanSquaredError(Signature &signature,
+                                          const LossOption &option,
+                                          Value output, OpBuilder &builder) {
+    auto type = raise::typeOf(output);
+    auto target = labelsInput(signature, "target", option.target, type);
+    if (failed(target))
+      return failure();
+    Value scale = addScale(signature, output);
+    describe("mse", option.target, 0, 0, 0, type.getNumElements());
+    Location loc = builder.getUnknownLoc();
+    Value difference = nn::SubOp::create(builder, loc, type, output, *target);
+    Value square =
+        nn::MulOp::create(builder, loc, type, difference, difference);
+    return scaledSum(square, scale, builder);
+  }
+
+  // scale * sum of all elements.
+  static Value scaledSum(Value value, Value scale, OpBuilder &builder) {
+    Location loc = value.getLoc();
+    unsigned rank = raise::typeOf(value).getRank();
+    if (rank > 0) {
+      SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(rank));
+      SmallVector<int64_t> ones(rank, 1);
+      if (raise::typeOf(value).getNumElements() != 1)
+        value = nn::ReduceSumOp::create(
+            builder, loc, raise::withShape(value, ones), value, dims);
+      value = nn::ReshapeOp::create(builder, loc, scalarLike(value), value);
+    }
+    return nn::MulOp::create(builder, loc, scale.getType(), value, scale);
+  }
+
+  // The graph's own scalar. A cross entropy in it is counted over the global
+  // batch; any other scalar is averaged over the ranks.
+  FailureOr<Value> attachOutput(Signature &signature, const LossOption &option,
+                                Value output, OpBuilder &builder) {
+    if (!isScalar(output))
+      return getOperation().emitError()
+             << "--loss: expects output '" << option.output
+             << "' to be one number, got " << output.getType();
+    Value inner = output;
+    while (auto reshape = inner.getDefiningOp<nn::ReshapeOp>())
+      inner = reshape.getInput();
+    auto crossEntropy = inner.getDefiningOp<nn::CrossEntropyOp>();
+    Value scale = addScale(signature, output);
+    if (!crossEntropy) {
+      describe("output", "", 0, 0, 0, 1);
+      return scaledSum(output, scale, builder);
+    }
+    if (raise::isSplat(crossEntropy.getScale(), 1)) {
+      // A sum over the batch adds up over the ranks.
+      describe("output", "", 0, 0, 0, 1);
+      return crossEntropy.getResult();
+    }
+    auto labels =
+        dyn_cast<BlockArgument>(behindViews(crossEntropy.getLabels()));
+    if (labels && isMeanScale(crossEntropy)) {
+      signature.function.setArgAttr(labels.getArgNumber(), roleAttr,
+                                    builder.getStringAttr("labels"));
+      describe("cross_entropy", signature.inputName(labels.getArgNumber()),
+               crossEntropy.getIgnoreIndex(), crossEntropy.getShift(),
+               raise::shapeOf(crossEntropy.getLogits()).back(),
+               raise::typeOf(labels).getNumElements());
+      crossEntropy.getScaleMutable().assign(scale);
+      return crossEntropy.getResult();
+    }
+    signature.function.emitWarning()
+        << "labels of the cross entropy are computed in the graph: the loss is "
+           "the mean over ranks, not over all valid labels";
+    describe("output", "", 0, 0, 0, 1);
+    return scaledSum(output, scale, builder);
+  }
+
+  // Whether the scale is 1 / number of labels that are not ignored: a constant
+  // where none can be, else counted in the graph.
+  static bool isMeanScale(nn::CrossEntropyOp op) {
+    double count = raise::typeOf(op.getLabels()).getNumElements();
+    if (auto number = raise::splatValue(op.getScale()))
+      return raise::isClose(*number, 1 / count);
+    auto reciprocal = op.getScale().getDefiningOp<nn::ReciprocalOp>();
+    if (!reciprocal)
+      return false;
+    auto sum =
+        behindViews(reciprocal.getInput()).getDefiningOp<nn::ReduceSumOp>();
+    auto valid =
+        sum ? behindViews(sum.getInput()).getDefiningOp<nn::CompareOp>()
+            : nn::CompareOp();
+    return valid && valid.getKind() == nn::CompareKind::ne &&
+           behindViews(valid.getLhs()) == behindViews(op.getLabels()) &&
+           raise::splatValue(valid.getRhs()) ==
+               double(int64_t(op.getIgnoreIndex()));
+  }
+
+  static Value behindViews(Value value) {
+    Operation *op = value.getDefiningOp();
+    while (isa_and_nonnull<nn::ReshapeOp, nn::CastOp>(op)) {
+      value = op->getOperand(0);
+      op = value.getDefiningOp();
+    }
+    return value;
+  }
+
+  // Drops what does not feed the loss, and fuses the head with it.
+  LogicalResult clean(func::FuncOp function) {
+    RewritePatternSet patterns(&getContext());
+    raise::populateFusedLossPatterns(patterns);
+    raise::populateViewPatterns(patterns);
+    if (failed(applyPatternsGreedily(function, std::move(patterns))))
+      return function.emitError(
+          "expects the loss's patterns to come to an end");
+    Signature signature{function};
+    BitVector dead(function.getNumArguments());
+    for (BlockArgument argument : function.getArguments()) {
+      unsigned i = argument.getArgNumber();
+      auto role = function.getArgAttrOfType<StringAttr>(i, roleAttr);
+      bool ours = role && (role == "labels" || role == "loss_scale");
+      if (!argument.use_empty() || ours)
+        continue;
+      function.emitWarning() << "input '" << signature.inputName(i)
+                             << "' does not feed the loss and is dropped";
+      dead.set(i);
+    }
+    (void)function.eraseArguments(dead);
+    SymbolTable symbols(getOperation());
+    llvm::DenseSet<StringAttr> used;
+    getOperation().walk([&](nn::GetParameterOp get) {
+      used.insert(get.getParameterAttr().getAttr());
+    });
+    for (auto parameter :
+         llvm::make_early_inc_range(getOperation().getOps<nn::ParameterOp>())) {
+      if (used.contains(parameter.getSymNameAttr()))
+        continue;
+      if (parameter.getTrainable())
+        function.emitWarning() << "parameter '" << parameter.getSymName()
+                               << "' does not feed the loss and is dropped";
+      symbols.erase(parameter);
+    }
+    return success();
+  }
+};
+
+} // namespace
+} // namespace shardc

@@ -1,0 +1,72 @@
+// What a compilation resolved: how the mesh shards the model, and what a step
+// communicates, holds and computes. As text for people, as JSON for programs.
+#ifndef SHARDC_PASSES_REPORT_H
+#define SHARDC_PASSES_REPORT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/JSON.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shardc {
+
+/// Sizes are in bytes and per rank unless said otherwise.
+struct CompileReport {
+  struct Unit {
+    std::string name;
+    std::vector<std::string>
+        parameters;       // names, in the order of the flat buffer
+    int64_t elements = 0; // of the flat buffer, padding included
+    int64_t padding = 0;
+    int64_t bytes =
+        0; // of the flat buffer: what a rank holds while it is gathered
+    std::string reason;
+  };
+  struct Collective {
+    std::string kind;  // all_gather, reduce_scatter, all_reduce
+    std::string phase; // forward, backward, optimizer
+    std::string unit;  // empty: of no unit (loss and norm)
+    std::string dtype; // float32, float64, ...
+    int64_t bytes = 0; // of the gathered buffer
+  };
+  struct Pool {
+    std::string name;
+    int64_t bytes = 0;
+  };
+  struct Memory {
+    std::vector<Pool> pools;
+    int64_t peakBytes = 0;
+    int64_t liveBoundBytes = 0; // most bytes alive at once: no plan needs less
+  };
+
+  std::vector<int64_t> mesh; // sizes of its dimensions, outermost first
+  std::string strategy;
+  int64_t ranks = 1;
+  int64_t shards = 1;
+  std::vector<Unit> units;
+  std::vector<Collective> collectives; // of one training step, in order
+
+  // Known once code is generated; filled by the driver.
+  std::optional<Memory> memory;
+  std::optional<double> flopsPerStep; // of one rank
+  std::optional<int64_t> kernels;
+  std::optional<double> compileSeconds;
+};
+
+/// Fills mesh, strategy, ranks, shards, units and collectives from a module in
+/// the phase `shard`.
+void collectSharding(mlir::ModuleOp module, CompileReport &report);
+
+/// The summary that shardc prints.
+void printReport(llvm::raw_ostream &os, const CompileReport &report);
+
+/// The contents of --report=FILE.json. `mesh` is the text of the flag ("2x8");
+/// a collective of no unit has unit null; what is not known is left out.
+llvm::json::Value toJson(const CompileReport &report);
+
+} // namespace shardc
+
+#endif

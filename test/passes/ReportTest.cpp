@@ -1,0 +1,139 @@
+// The report of a sharded step: what programs read and what people read.
+#include "passes/Report.h"
+#include "passes/Passes.h"
+
+#include "mlir/Parser/Parser.h"
+
+#include <gtest/gtest.h>
+
+using namespace mlir;
+using namespace shardc;
+
+namespace {
+
+constexpr const char *parameters = R"(
+  nn.parameter @w : tensor<4x4xf32> {initializer = "w", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+  nn.parameter @v : tensor<4x4xf32> {initializer = "v", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+)";
+
+CompileReport reportOf(const std::string &text) {
+  MLIRContext context;
+  context.loadDialect<nn::NNDialect, fsdp::FSDPDialect, func::FuncDialect>();
+  OwningOpRef<ModuleOp> module =
+      parseSourceString<ModuleOp>(parameters + text, &context);
+  CompileReport report;
+  EXPECT_TRUE(module);
+  if (module)
+    collectSharding(*module, report);
+  return report;
+}
+
+CompileReport sharded() {
+  return reportOf(R"(
+    fsdp.mesh @mesh {dims = array<i64: 1, 3>, shard_dims = array<i64: 0, 1>, strategy = "full"}
+    fsdp.unit @a {parameters = [@w], offsets = array<i64: 0>, elements = 24, padding = 8, shards = 3, element_type = f32, reason = "why"}
+    fsdp.unit @b {parameters = [@v], offsets = array<i64: 0>, elements = 24, padding = 8, shards = 3, element_type = f32, reason = ""}
+    func.func @train(%dw: tensor<4x4xf32>, %loss: tensor<f64>) {
+      %0 = fsdp.all_gather_start @a forward
+      %w = fsdp.all_gather_wait %0 : tensor<4x4xf32>
+      fsdp.release @a(%w) : tensor<4x4xf32>
+      %1 = fsdp.reduce_scatter_start @b(%dw) : tensor<4x4xf32>
+      %g = fsdp.reduce_scatter_wait %1 : tensor<8xf32>
+      %2 = fsdp.all_reduce_start optimizer(%loss, %loss) : tensor<f64>, tensor<f64>
+      %sums:2 = fsdp.all_reduce_wait %2 : tensor<f64>, tensor<f64>
+      return
+    }
+    func.func @eval() {
+      %0 = fsdp.all_gather_start @a forward
+      %w = fsdp.all_gather_wait %0 : tensor<4x4xf32>
+      fsdp.release @a(%w) : tensor<4x4xf32>
+      return
+    }
+  )");
+}
+
+std::string textOf(const llvm::json::Value &value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << value;
+  return text;
+}
+
+TEST(Report, listsUnitsAndTheTrainingStepsCollectives) {
+  const llvm::json::Value json = toJson(sharded());
+  const llvm::json::Object &object = *json.getAsObject();
+  EXPECT_EQ(object.getString("mesh"), "1x3");
+  EXPECT_EQ(object.getString("strategy"), "full");
+  EXPECT_EQ(object.getInteger("ranks"), 3);
+  EXPECT_EQ(
+      textOf((*object.getArray("units"))[0]),
+      R"({"bytes":96,"elements":24,"name":"a","padding":8,"parameters":["w"],"reason":"why"})");
+  const llvm::json::Array &collectives = *object.getArray("collectives");
+  ASSERT_EQ(collectives.size(), 3u);
+  EXPECT_EQ(
+      textOf(collectives[0]),
+      R"({"bytes":96,"dtype":"float32","kind":"all_gather","phase":"forward","unit":"a"})");
+  EXPECT_EQ(
+      textOf(collectives[1]),
+      R"({"bytes":96,"dtype":"float32","kind":"reduce_scatter","phase":"backward","unit":"b"})");
+  EXPECT_EQ(
+      textOf(collectives[2]),
+      R"({"bytes":16,"dtype":"float64","kind":"all_reduce","phase":"optimizer","unit":null})");
+  EXPECT_FALSE(object.get("memory"));
+}
+
+TEST(Report, takesWhatTheDriverKnows) {
+  CompileReport report = sharded();
+  report.memory = {{{"persistent", 300}, {"gather", 96}}, 396, 390};
+  report.flopsPerStep = 1.5e9;
+  report.kernels = 7;
+  report.compileSeconds = 0.25;
+  const llvm::json::Value json = toJson(report);
+  EXPECT_EQ(
+      textOf(*json.getAsObject()->get("memory")),
+      R"({"live_bound_bytes":390,"peak_bytes":396,"pools":{"gather":96,"persistent":300}})");
+  EXPECT_EQ(json.getAsObject()->getNumber("flops_per_step"), 1.5e9);
+  EXPECT_EQ(json.getAsObject()->getInteger("kernels"), 7);
+  EXPECT_EQ(json.getAsObject()->getNumber("compile_seconds"), 0.25);
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  printReport(os, report);
+  EXPECT_NE(text.find("memory per rank: 396 B (alive at once: at least 390 B)"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("1.5 GFLOP"), std::string::npos) << text;
+}
+
+TEST(Report, printsEqualUnitsInOneLine) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  printReport(os, sharded());
+  EXPECT_EQ(text.find("mesh 1x3, strategy full: parameters, gradients and "
+                      "optimizer state sharded over 3 ranks\n"),
+            0u)
+      << text;
+  EXPECT_NE(text.find("a .. b (2, each)"), std::string::npos) << text;
+  EXPECT_NE(text.find("8 (33.333 %)"), std::string::npos) << text;
+}
+
+TEST(Report, saysThatNothingIsSharded) {
+  CompileReport report = reportOf(R"(
+    fsdp.mesh @mesh {dims = array<i64: 2>, shard_dims = array<i64>, strategy = "none"}
+    fsdp.unit @a {parameters = [@w], offsets = array<i64: 0>, elements = 16, padding = 0, shards = 1, element_type = f32, reason = ""}
+    func.func @train(%dw: tensor<4x4xf32>) {
+      %0 = fsdp.all_reduce_gradients_start @a(%dw) : tensor<4x4xf32>
+      %g = fsdp.all_reduce_gradients_wait %0 : tensor<16xf32>
+      return
+    }
+  )");
+  ASSERT_EQ(report.collectives.size(), 1u);
+  EXPECT_EQ(report.collectives[0].kind, "all_reduce");
+  EXPECT_EQ(report.collectives[0].unit, "a");
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  printReport(os, report);
+  EXPECT_EQ(text.find("mesh 2, strategy none: every one of 2 ranks holds all"),
+            0u)
+      << text;
+}
+
+} // namespace

@@ -1,0 +1,81 @@
+// RUN: split-file %s %t
+// RUN: shardc-opt %t/logits.mlir -nn-attach-loss="loss=cross-entropy:logits=logits,labels=labels,shift=1" | FileCheck %t/logits.mlir
+// RUN: shardc-opt %t/logits.mlir -nn-attach-loss="loss=mse:output=logits,target=y" | FileCheck %t/logits.mlir --check-prefix=MSE
+// RUN: shardc-opt %t/scalar.mlir -nn-attach-loss | FileCheck %t/scalar.mlir
+// RUN: shardc-opt %t/mean.mlir -nn-attach-loss="loss=output:loss" 2>%t/warnings | FileCheck %t/mean.mlir
+// RUN: FileCheck %t/mean.mlir --check-prefix=WARN <%t/warnings
+// RUN: not shardc-opt %t/logits.mlir -nn-attach-loss 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="loss=cross-entropy:logits=logit,labels=labels" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="loss=cross-entropy:logits=logits" 2>&1 | FileCheck %s --check-prefix=MISSING
+// RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="loss=hinge:logits=logits" 2>&1 | FileCheck %s --check-prefix=KIND
+// RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="loss=cross-entropy:logits=logits,labels=labels,shift=8" 2>&1 | FileCheck %s --check-prefix=SHIFT
+// RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="loss=cross-entropy:logits=logits,labels=x" 2>&1 | FileCheck %s --check-prefix=TYPE
+// RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="loss=output:logits" 2>&1 | FileCheck %s --check-prefix=SCALAR
+
+// NONE: error: the model has no loss of its own (outputs: logits, hidden); say --loss cross-entropy:logits=NAME,labels=NAME
+// UNKNOWN: error: --loss: no output 'logit'; outputs are logits, hidden
+// MISSING: error: --loss: cross-entropy needs labels=NAME; accepted are
+// KIND: error: --loss: unknown kind 'hinge'; accepted are
+// SHIFT: error: --loss: shift=8 needs a sequence dim longer than that
+// TYPE: error: --loss: expects input 'x' to be 'tensor<2x8xi64>', got 'tensor<2x8x16xf32>'
+// SCALAR: error: --loss: expects output 'logits' to be one number, got 'tensor<2x8x32xf32>'
+
+//--- logits.mlir
+nn.parameter @head : tensor<32x16xf32> {initializer = "head", file = "", offset = 0 : i64, length = 2048 : i64, stored_type = f32, trainable}
+// CHECK: nn.loss = {classes = 32 : i64, elements = 16 : i64, ignore_index = -100 : i64, kind = "cross_entropy", labels = "labels", shift = 1 : i64}
+// CHECK: func.func @model(%[[X:[a-z0-9_]+]]: tensor<2x8x16xf32> {nn.name = "x", nn.role = "input"}, %[[L:[a-z0-9_]+]]: tensor<2x8xi64> {nn.name = "labels", nn.role = "labels"}, %[[S:[a-z0-9_]+]]: tensor<f32> {nn.name = "loss_scale", nn.role = "loss_scale"}) -> (tensor<f32> {nn.name = "loss"})
+// The second output and its tanh are gone, the head is fused.
+// CHECK-NOT: nn.tanh
+// CHECK: %[[LOSS:[a-z0-9_]+]] = nn.linear_cross_entropy %[[X]], %{{.*}} labels %[[L]], %[[S]] {ignore_index = -100 : i64, shift = 1 : i64, transpose_weight}
+// CHECK: return %[[LOSS]]
+
+// MSE: nn.loss = {classes = 0 : i64, elements = 512 : i64, {{.*}}kind = "mse", labels = "y"
+// MSE: %[[Y:[a-z0-9_]+]]: tensor<2x8x32xf32> {nn.name = "y", nn.role = "labels"}, %[[S:[a-z0-9_]+]]: tensor<f32>
+// MSE: %[[D:[a-z0-9_]+]] = nn.sub %{{.*}}, %[[Y]]
+// MSE: %[[Q:[a-z0-9_]+]] = nn.mul %[[D]], %[[D]]
+// MSE: nn.reduce_sum %[[Q]] [0, 1, 2]
+// MSE: nn.mul %{{.*}}, %[[S]] : tensor<f32>
+func.func @model(%x: tensor<2x8x16xf32> {nn.name = "x", nn.role = "input"})
+    -> (tensor<2x8x32xf32> {nn.name = "logits"}, tensor<2x8x16xf32> {nn.name = "hidden"}) {
+  %w = nn.get_parameter @head : tensor<32x16xf32>
+  %y = nn.linear %x, %w {transpose_weight} : (tensor<2x8x16xf32>, tensor<32x16xf32>) -> tensor<2x8x32xf32>
+  %h = nn.tanh %x : tensor<2x8x16xf32>
+  return %y, %h : tensor<2x8x32xf32>, tensor<2x8x16xf32>
+}
+
+//--- scalar.mlir
+// A scalar that is no cross entropy is averaged over the ranks.
+// CHECK: nn.loss = {{.*}}kind = "output"
+// CHECK: %[[X:[a-z0-9_]+]]: tensor<1xf32>{{.*}}, %[[S:[a-z0-9_]+]]: tensor<f32>
+// CHECK: %[[R:[a-z0-9_]+]] = nn.reshape %[[X]] : (tensor<1xf32>) -> tensor<f32>
+// CHECK: %[[M:[a-z0-9_]+]] = nn.mul %[[R]], %[[S]]
+// CHECK: return %[[M]]
+func.func @model(%x: tensor<1xf32> {nn.name = "x", nn.role = "input"}) -> (tensor<1xf32> {nn.name = "energy"}) {
+  return %x : tensor<1xf32>
+}
+
+//--- mean.mlir
+// The graph's own mean over valid labels is counted by the run, over the global batch.
+// CHECK: nn.loss = {classes = 32 : i64, elements = 8 : i64, ignore_index = -100 : i64, kind = "cross_entropy", labels = "y", shift = 0 : i64}
+// CHECK: nn.parameter @head
+// CHECK-NOT: @unused
+// CHECK: func.func @model(%[[X:[a-z0-9_]+]]: tensor<8x16xf32> {{.*}}, %[[L:[a-z0-9_]+]]: tensor<8xi64> {nn.name = "y", nn.role = "labels"}, %[[S:[a-z0-9_]+]]: tensor<f32>
+// CHECK-NOT: nn.reciprocal
+// CHECK: nn.linear_cross_entropy %[[X]], %{{.*}} labels %[[L]], %[[S]]
+// WARN-DAG: warning: input 'z' does not feed the loss and is dropped
+// WARN-DAG: warning: parameter 'unused' does not feed the loss and is dropped
+nn.parameter @head : tensor<32x16xf32> {initializer = "head", file = "", offset = 0 : i64, length = 2048 : i64, stored_type = f32, trainable}
+nn.parameter @unused : tensor<4xf32> {initializer = "unused", file = "", offset = 0 : i64, length = 16 : i64, stored_type = f32, trainable}
+func.func @model(%x: tensor<8x16xf32> {nn.name = "x", nn.role = "input"}, %l: tensor<8xi64> {nn.name = "y", nn.role = "input"},
+    %z: tensor<8xf32> {nn.name = "z", nn.role = "input"}) -> (tensor<f32> {nn.name = "loss"}) {
+  %w = nn.get_parameter @head : tensor<32x16xf32>
+  %y = nn.linear %x, %w {transpose_weight} : (tensor<8x16xf32>, tensor<32x16xf32>) -> tensor<8x32xf32>
+  %ignored = nn.constant dense<-100> : tensor<8xi64>
+  %valid = nn.compare ne %l, %ignored : (tensor<8xi64>, tensor<8xi64>) -> tensor<8xi1>
+  %ones = nn.cast %valid : (tensor<8xi1>) -> tensor<8xf32>
+  %sum = nn.reduce_sum %ones [0] : (tensor<8xf32>) -> tensor<1xf32>
+  %count = nn.reshape %sum : (tensor<1xf32>) -> tensor<f32>
+  %scale = nn.reciprocal %count : tensor<f32>
+  %loss = nn.cross_entropy %y, %l, %scale {ignore_index = -100 : i64, shift = 0 : i64} : (tensor<8x32xf32>, tensor<8xi64>, tensor<f32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
