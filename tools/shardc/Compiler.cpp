@@ -17,6 +17,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/xxhash.h"
 
 #include <chrono>
 #include <thread>
@@ -203,7 +204,11 @@ bool Compiler::emitTrainer() {
     return fail(kernels.takeError());
   EmitOptions emit;
   emit.compiler = "shardc " SHARDC_VERSION;
-  emit.model = options.model;
+  // The trainer is run from any folder, and knows the file again by its hash.
+  llvm::SmallString<256> path(options.model);
+  llvm::sys::fs::make_absolute(path);
+  emit.model = path.str();
+  emit.modelHash = llvm::xxh3_64bits(imported.file->bytes());
   emit.precision = options.precision;
   emit.embedWeights = options.embedWeights;
   auto emitted = emitPlan(*module, *kernels, emit);
