@@ -169,10 +169,11 @@ Value VectorOps::multiplyAdd(Location loc, Value x, Value y, Value z) {
 /// The larger or smaller of two that are not NaN: one instruction, where the
 /// general form takes five.
 Value VectorOps::selectExtremum(Operation *op, ValueRange operands) {
-  auto flags = dyn_cast<arith::ArithFastMathInterface>(op);
-  if (!isa<arith::MaximumFOp, arith::MinimumFOp>(op) ||
-      !arith::bitEnumContainsAll(flags.getFastMathFlagsAttr().getValue(),
-                                 arith::FastMathFlags::nnan))
+  if (!isa<arith::MaximumFOp, arith::MinimumFOp>(op))
+    return {};
+  auto flags = cast<arith::ArithFastMathInterface>(op).getFastMathFlagsAttr();
+  if (!flags ||
+      !arith::bitEnumContainsAll(flags.getValue(), arith::FastMathFlags::nnan))
     return {};
   auto order = isa<arith::MaximumFOp>(op) ? arith::CmpFPredicate::OGT
                                           : arith::CmpFPredicate::OLT;
@@ -208,11 +209,11 @@ Value VectorOps::clone(Operation *op, ValueRange operands) {
   // What a body says of NaN holds; but no rounding may depend on what was fused
   // with what.
   Operation *created = builder.create(state);
-  if (auto flags = dyn_cast<arith::ArithFastMathInterface>(created)) {
+  auto fast = dyn_cast<arith::ArithFastMathInterface>(created);
+  if (auto flags = fast ? fast.getFastMathFlagsAttr() : nullptr) {
     using arith::FastMathFlags;
-    auto kept =
-        flags.getFastMathFlagsAttr().getValue() &
-        (FastMathFlags::nnan | FastMathFlags::ninf | FastMathFlags::nsz);
+    auto kept = flags.getValue() & (FastMathFlags::nnan | FastMathFlags::ninf |
+                                    FastMathFlags::nsz);
     created->setAttr("fastmath",
                      arith::FastMathFlagsAttr::get(builder.getContext(), kept));
   }

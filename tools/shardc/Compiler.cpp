@@ -7,6 +7,7 @@
 #include "codegen/emit/WriteTrainer.h"
 #include "frontend/nn/NN.h"
 #include "frontend/onnx/Import.h"
+#include "frontend/onnx/ModelFile.h"
 #include "passes/Passes.h"
 #include "passes/Report.h"
 #include "tools/shardc/Diagnostics.h"
@@ -61,7 +62,7 @@ private:
   const Options &options;
   MLIRContext context;
   DiagnosticPrinter diagnostics;
-  onnx::ImportDiagnostics imported;
+  shardc::onnx::ImportDiagnostics imported;
   OwningOpRef<ModuleOp> module;
   CompileReport report;
   Clock::time_point start = Clock::now();
@@ -80,12 +81,12 @@ bool Compiler::fail(llvm::Error error) {
 }
 
 bool Compiler::importModel() {
-  onnx::ImportOptions import;
+  shardc::onnx::ImportOptions import;
   import.path = options.model;
   for (const auto &[name, size] : options.dims)
     import.dims[name] = size;
   import.allowMissingWeights = options.init == "random";
-  module = onnx::importOnnx(&context, import, imported);
+  module = shardc::onnx::importOnnx(&context, import, imported);
   if (!module || diagnostics.hadError())
     return false;
   for (const std::string &warning : imported.warnings)
