@@ -153,6 +153,10 @@ LogicalResult lpNormalization(NodeContext &context) {
   Operand norm = emit.reduce<nn::ReduceSumOp>(powers, {*axis});
   if (p == 2)
     norm = emit.unary<nn::SqrtOp>(norm);
+  // A vector of zeros stays one.
+  Operand zero = emit.scalar(input.elementType(), 0),
+          one = emit.scalar(input.elementType(), 1);
+  norm = emit.select(emit.compare(nn::CompareKind::eq, norm, zero), one, norm);
   context.set(0, emit.binary<nn::DivOp>(input, norm));
   return success();
 }

@@ -64,6 +64,9 @@ llvm::Expected<HostTensor> shardc::onnx::hostTensor(MLIRContext *context,
   if (!element)
     return unsupportedType(dtype);
   int64_t width = elementBytes(dtype), elements = bytes.size() / width;
+  if (elements > Emitter::maxElements)
+    return makeError("has " + Twine(elements) + " elements, more than the " +
+                     Twine(Emitter::maxElements) + " that a constant may have");
   auto type = RankedTensorType::get(dims, element);
   if (type.getNumElements() * width != int64_t(bytes.size()))
     return makeError("has " + Twine(bytes.size()) +
@@ -279,8 +282,8 @@ LogicalResult NodeContext::checkShape(ArrayRef<int64_t> shape) const {
     if (dim < 0)
       return error("its result has the negative dim " + Twine(dim));
     if (llvm::MulOverflow(elements, dim, elements) ||
-        elements > (int64_t(1) << 31))
-      return error("its result has more than 2^31 elements");
+        elements > (int64_t(1) << 40))
+      return error("its result has more than 2^40 elements");
   }
   return success();
 }

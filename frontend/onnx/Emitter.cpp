@@ -39,7 +39,7 @@ Emitter::~Emitter() = default;
 bool Emitter::withinLimit(int64_t elements) {
   // All evaluations together get a few times what one may have: time is limited
   // as well.
-  if (elements <= maxElements && evaluated <= 16 * maxElements - elements) {
+  if (elements <= maxElements && evaluated <= 6 * maxElements - elements) {
     evaluated += elements;
     return true;
   }
@@ -47,9 +47,52 @@ bool Emitter::withinLimit(int64_t elements) {
     failureText =
         ("needs " + Twine(elements) +
          " elements to be evaluated at compile time, more than the limit of " +
-         Twine(maxElements) + " each or " + Twine(16 * maxElements) + " in all")
+         Twine(maxElements) + " each or " + Twine(6 * maxElements) + " in all")
             .str();
   return false;
+}
+
+std::string Emitter::keyOf(const Operand &constant) {
+  std::string key;
+  llvm::raw_string_ostream stream(key);
+  stream << constant.type() << "#";
+  if (constant.number) {
+    stream << constant.number;
+    return key;
+  }
+  HostTensor compact = constant.host().compact();
+  if (compact.elements() > 64) { // one of its kind
+    stream << ++lastNumber;
+    return key;
+  }
+  // By value: an index of the dims that vary, then their elements' bits.
+  for (int64_t size : compact.shape())
+    stream << size << ",";
+  for (int64_t i = 0; i < compact.elements(); ++i)
+    stream << ":"
+           << (compact.isFloat() ? llvm::bit_cast<int64_t>(compact.floatAt(i))
+                                 : compact.intAt(i));
+  return key;
+}
+
+SmallVector<Operand> Emitter::keep(StringRef key,
+                                   SmallVector<Operand> constants) {
+  for (Operand &constant : constants)
+    constant.number = ++lastNumber;
+  return evaluations[key] = std::move(constants);
+}
+
+Operand Emitter::view(const Operand &input, StringRef how,
+                      ArrayRef<ArrayRef<int64_t>> parameters,
+                      llvm::function_ref<HostTensor()> make) {
+  std::string key = (how + " " + keyOf(input)).str();
+  for (ArrayRef<int64_t> list : parameters) {
+    key += "|";
+    for (int64_t parameter : list)
+      key += std::to_string(parameter) + ",";
+  }
+  auto known = evaluations.find(key);
+  return known != evaluations.end() ? known->second[0] : keep(key, {make()})[0];
 }
 
 /// Elements that evaluating an op writes: elementwise ops only go over the dims
@@ -107,12 +150,21 @@ SmallVector<Operand> Emitter::emit(StringRef name, ArrayRef<Type> types,
   bool constant = llvm::all_of(
       operands, [](const Operand &operand) { return operand.isConstant(); });
   if (constant) {
+    std::string key = name.str();
+    llvm::raw_string_ostream stream(key);
+    stream << builder.getDictionaryAttr(attributes);
+    for (const Operand &operand : operands)
+      stream << " " << keyOf(operand);
+    for (Type type : types)
+      stream << " " << type;
+    if (auto known = evaluations.find(key); known != evaluations.end())
+      return known->second;
     SmallVector<Value> placeholders;
     for (const Operand &operand : operands)
       placeholders.push_back(scratch->addArgument(operand.type(), loc));
     OperationState state(loc, name, placeholders, types, attributes);
     if (auto results = evaluate(state, operands))
-      return *results;
+      return keep(key, std::move(*results));
   }
   SmallVector<Value> values;
   for (const Operand &operand : operands)
@@ -198,10 +250,12 @@ Operand Emitter::reshape(const Operand &input, ArrayRef<int64_t> shape) {
         Shape(input.rank(), 0), Shape(input.rank(), 1), Shape(input.rank(), 1));
     return one.reshaped({}).broadcastTo(type);
   }
-  if (input.host().elements() > maxElements &&
+  // A view, unless it joins a broadcast dim with another.
+  if (input.host().elements() > 4 * maxElements &&
       !withinLimit(input.host().elements()))
     return splat(shape, input.elementType(), 0);
-  return input.host().reshaped(shape);
+  return view(input, "reshape", {shape},
+              [&] { return input.host().reshaped(shape); });
 }
 
 Operand Emitter::transpose(const Operand &input,
@@ -209,7 +263,8 @@ Operand Emitter::transpose(const Operand &input,
   if (llvm::equal(permutation, llvm::seq<int64_t>(0, permutation.size())))
     return input;
   if (input.isConstant())
-    return input.host().transposed(permutation);
+    return view(input, "transpose", {permutation},
+                [&] { return input.host().transposed(permutation); });
   Shape shape;
   for (int64_t dim : permutation)
     shape.push_back(input.shape()[dim]);
@@ -222,7 +277,8 @@ Operand Emitter::broadcast(const Operand &input, ArrayRef<int64_t> shape) {
     return input;
   RankedTensorType type = typeOf(shape, input.elementType());
   if (input.isConstant())
-    return input.host().broadcastTo(type);
+    return view(input, "broadcast", {shape},
+                [&] { return input.host().broadcastTo(type); });
   Shape aligned(shape.size() - input.rank(), 1);
   llvm::append_range(aligned, input.shape());
   Operand source = reshape(input, aligned);
@@ -233,7 +289,8 @@ Operand Emitter::broadcast(const Operand &input, ArrayRef<int64_t> shape) {
 Operand Emitter::slice(const Operand &input, ArrayRef<int64_t> starts,
                        ArrayRef<int64_t> sizes, ArrayRef<int64_t> steps) {
   if (input.isConstant())
-    return input.host().sliced(starts, sizes, steps);
+    return view(input, "slice", {starts, sizes, steps},
+                [&] { return input.host().sliced(starts, sizes, steps); });
   // nn.slice only goes forward: take the same elements in ascending order, then
   // reverse.
   Shape first(starts), limits, strides, reversed;

@@ -38,7 +38,11 @@ public:
   bool isFloat() const { return mlir::isa<mlir::FloatType>(elementType()); }
 
 private:
+  friend class Emitter;
   nn::HostTensor hostTensor;
+  /// Which constant this is, where its values are too many to compare: equal
+  /// numbers mean equal values. 0: not known.
+  uint64_t number = 0;
   mlir::Value irValue;
   std::shared_ptr<const std::vector<Operand>> elements;
 };
@@ -144,6 +148,17 @@ public:
   static constexpr int64_t maxElements = int64_t(1) << 24;
 
 private:
+  /// What tells a constant from all others: its values where they are few, else
+  /// its number.
+  std::string keyOf(const Operand &constant);
+  /// Numbers new constants and keeps them under their key: layers repeat their
+  /// masks and positions.
+  llvm::SmallVector<Operand> keep(llvm::StringRef key,
+                                  llvm::SmallVector<Operand> constants);
+  /// A constant's elements seen differently.
+  Operand view(const Operand &input, llvm::StringRef how,
+               llvm::ArrayRef<llvm::ArrayRef<int64_t>> parameters,
+               llvm::function_ref<nn::HostTensor()> make);
   /// Whether `elements` more may be evaluated; otherwise notes the failure.
   bool withinLimit(int64_t elements);
   std::optional<llvm::SmallVector<Operand>>
@@ -155,6 +170,8 @@ private:
   std::unique_ptr<mlir::Block> scratch;
   mlir::Operation *lastConstant = nullptr;
   llvm::DenseMap<std::pair<mlir::Attribute, mlir::Type>, mlir::Value> constants;
+  llvm::StringMap<llvm::SmallVector<Operand>> evaluations;
+  uint64_t lastNumber = 0;
   int64_t evaluated = 0;
   std::string failureText;
 };

@@ -86,6 +86,13 @@ LogicalResult Importer::read() {
     diagnostics.warnings.push_back(
         "'" + options.path + "': parameter '" + name +
         "' was removed from the graph by the exporter; it is not trained");
+  for (const std::string &name : model->parameters.suspicious())
+    diagnostics.warnings.push_back("'" + options.path + "': parameter '" +
+                                   name +
+                                   "' is read by several nodes and has one "
+                                   "value everywhere: if the exporter merged "
+                                   "equal parameters, they are trained as one; "
+                                   "export with the exporter's metadata");
   diagnostics.lostParameters = model->parameters.lost();
   return success();
 }

@@ -433,6 +433,16 @@ void Recovery::finish() {
         entry->second = {int(index), int(position)};
     }
   }
+  if (!signature.present)
+    for (const Parameter &parameter : found)
+      if (parameter.trainable && parameter.bindings[0].uses.size() > 1 &&
+          parameter.dims.size() == 1 &&
+          file.isUniform(*parameter.bindings[0].initializer).value_or(false) &&
+          llvm::none_of(
+              parameter.bindings[0].uses, [&](std::pair<int, int> use) {
+                return nodes[use.first].proto->op_type() == "Identity";
+              }))
+        result.suspiciousNames.push_back(parameter.name);
   for (const std::string &name : signature.parameters)
     if (!present.contains(name))
       result.lostNames.push_back(name);

@@ -50,6 +50,10 @@ public:
   /// the graph.
   llvm::ArrayRef<std::string> lost() const { return lostNames; }
 
+  /// Names of parameters that several nodes read, and whose equal values may
+  /// hide that they were several.
+  llvm::ArrayRef<std::string> suspicious() const { return suspiciousNames; }
+
   /// What input `input` of node `node` reads, as (parameter, binding); none
   /// where it is no parameter.
   std::optional<std::pair<int, int>> use(int node, int input) const;
@@ -61,7 +65,7 @@ public:
 private:
   friend class Recovery;
   std::vector<Parameter> table;
-  std::vector<std::string> lostNames;
+  std::vector<std::string> lostNames, suspiciousNames;
   llvm::DenseMap<std::pair<int, int>, std::pair<int, int>> uses;
   llvm::StringMap<std::pair<int, int>> initializers;
 };

@@ -1,0 +1,232 @@
+// ONNX's operator tests: imports each test's model, evaluates it op by op on
+// the host, and compares with the expected outputs. Inputs that must be known
+// at compile time (shapes, axes) are stored in the model for a second try.
+#include "frontend/nn/Interpreter.h"
+#include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/Import.h"
+#include "frontend/onnx/ImportedModel.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+#include <cmath>
+#include <fstream>
+#include <iostream>
+#include <map>
+
+using namespace mlir;
+using namespace shardc;
+using nn::HostTensor;
+using ::onnx::ModelProto;
+using ::onnx::TensorProto;
+
+namespace {
+
+template <typename Message>
+bool parseFile(const std::string &path, Message &message) {
+  std::ifstream file(path, std::ios::binary);
+  return file && message.ParseFromIstream(&file);
+}
+
+/// The tensors of one test, input_0.pb and so on.
+std::vector<TensorProto> tensorsOf(const std::string &folder,
+                                   const std::string &kind) {
+  std::vector<TensorProto> result;
+  for (int i = 0;; ++i) {
+    TensorProto tensor;
+    if (!parseFile(folder + "/test_data_set_0/" + kind + "_" +
+                       std::to_string(i) + ".pb",
+                   tensor))
+      return result;
+    result.push_back(std::move(tensor));
+  }
+}
+
+enum class Outcome { passed, unsupported, failed };
+
+class NodeTest {
+public:
+  NodeTest(std::string folder, std::string scratch)
+      : folder(std::move(folder)), scratch(std::move(scratch)) {
+    context.getDiagEngine().registerHandler([&](Diagnostic &diagnostic) {
+      message = diagnostic.str();
+      return success();
+    });
+  }
+
+  Outcome run() {
+    ModelProto model;
+    if (!parseFile(folder + "/model.onnx", model))
+      return Outcome::failed;
+    inputs = tensorsOf(folder, "input");
+    outputs = tensorsOf(folder, "output");
+    if (model.graph().input_size() != int(inputs.size()) ||
+        model.graph().output_size() != int(outputs.size())) {
+      message = "has inputs or outputs that are no tensors";
+      return Outcome::unsupported;
+    }
+    Outcome outcome = run(model);
+    if (outcome != Outcome::unsupported)
+      return outcome;
+    std::string first = message;
+    ModelProto fixed = withStoredIntegers(model);
+    outcome = run(fixed);
+    if (outcome == Outcome::unsupported)
+      message = first;
+    return outcome;
+  }
+
+  std::string message;
+
+private:
+  /// Inputs that are no floats become initializers.
+  ModelProto withStoredIntegers(const ModelProto &model) {
+    ModelProto result = model;
+    auto &graph = *result.mutable_graph();
+    graph.clear_input();
+    std::vector<TensorProto> rest;
+    for (int i = 0; i < model.graph().input_size(); ++i) {
+      TensorProto tensor = inputs[i];
+      tensor.set_name(model.graph().input(i).name());
+      bool isData = i == 0 || tensor.data_type() == TensorProto::FLOAT ||
+                    tensor.data_type() == TensorProto::DOUBLE;
+      if (isData && !(tensor.dims_size() == 0 && i > 0)) {
+        rest.push_back(inputs[i]);
+        *graph.add_input() = model.graph().input(i);
+      } else {
+        *graph.add_initializer() = tensor;
+      }
+    }
+    inputs = std::move(rest);
+    return result;
+  }
+
+  Outcome run(const ModelProto &model) {
+    std::string path = scratch + "/node-test.onnx";
+    std::ofstream(path, std::ios::binary) << model.SerializeAsString();
+    shardc::onnx::ImportOptions options;
+    options.path = path;
+    shardc::onnx::ImportDiagnostics diagnostics;
+    OwningOpRef<ModuleOp> module =
+        shardc::onnx::importOnnx(&context, options, diagnostics);
+    if (!module)
+      return Outcome::unsupported;
+    auto function = *module->getOps<func::FuncOp>().begin();
+    SmallVector<HostTensor> arguments;
+    for (const TensorProto &input : inputs) {
+      auto host = shardc::onnx::hostTensor(&context, input);
+      if (!host) {
+        message = llvm::toString(host.takeError());
+        return Outcome::unsupported;
+      }
+      arguments.push_back(*host);
+    }
+    auto stored = [&](nn::GetParameterOp op) {
+      auto parameter = module->lookupSymbol<nn::ParameterOp>(op.getParameter());
+      const shardc::onnx::ModelFile &file = *diagnostics.model->file;
+      const shardc::onnx::Initializer &initializer =
+          *file.find(parameter.getInitializer());
+      HostTensor host = cantFail(shardc::onnx::hostTensor(
+          &context, initializer.dtype, initializer.dims,
+          cantFail(file.read(*initializer.bytes))));
+      return parameter.getTransposed() ? host.transposed({1, 0}) : host;
+    };
+    auto results = nn::evaluateFunction(function, arguments, stored);
+    if (!results)
+      return Outcome::failed;
+    for (auto [index, result] : llvm::enumerate(*results)) {
+      auto expected = shardc::onnx::hostTensor(&context, outputs[index]);
+      if (!expected) {
+        message = llvm::toString(expected.takeError());
+        return Outcome::unsupported;
+      }
+      if (!agree(result, *expected))
+        return Outcome::failed;
+    }
+    return Outcome::passed;
+  }
+
+  bool agree(const HostTensor &got, const HostTensor &expected) {
+    if (got.type() != expected.type()) {
+      message = "has a result of another type than expected";
+      return false;
+    }
+    Type element = got.elementType();
+    double relative = element.isF16()    ? 1e-2
+                      : element.isBF16() ? 2e-2
+                                         : 1e-3,
+           absolute = element.isF16() ? 1e-3 : 1e-5;
+    for (int64_t i = 0; i < got.elements(); ++i) {
+      double a = got.isFloat() ? got.floatAt(i) : double(got.intAt(i));
+      double b =
+          got.isFloat() ? expected.floatAt(i) : double(expected.intAt(i));
+      bool same = a == b || (std::isnan(a) && std::isnan(b)) ||
+                  (got.isFloat() &&
+                   std::abs(a - b) <= absolute + relative * std::abs(b));
+      if (!same) {
+        message = "element " + std::to_string(i) + " is " + std::to_string(a) +
+                  ", expects " + std::to_string(b);
+        return false;
+      }
+    }
+    return true;
+  }
+
+  std::string folder, scratch;
+  MLIRContext context;
+  std::vector<TensorProto> inputs, outputs;
+};
+
+/// "(Conv, opset 22)" of an importer's message.
+std::string operatorOf(const std::string &message) {
+  size_t open = message.find("' ("), close = message.find(", opset", open);
+  return open == std::string::npos || close == std::string::npos
+             ? "?"
+             : message.substr(open + 3, close - open - 3);
+}
+
+} // namespace
+
+/// NodeTests SCRATCH TESTS...: folders of tests. Prints each failure, and what
+/// is not supported by operator.
+int main(int argc, char **argv) {
+  if (argc < 3) {
+    std::cerr << "usage: onnx-node-tests SCRATCH_FOLDER FOLDER_OF_TESTS...\n";
+    return 2;
+  }
+  int passed = 0, failed = 0, unsupported = 0;
+  std::map<std::string, int> operators;
+  for (int i = 2; i < argc; ++i) {
+    std::vector<std::string> folders;
+    std::error_code error;
+    for (llvm::sys::fs::directory_iterator at(argv[i], error), end;
+         at != end && !error; at.increment(error))
+      folders.push_back(at->path());
+    llvm::sort(folders);
+    for (const std::string &folder : folders) {
+      NodeTest test(folder, argv[1]);
+      Outcome outcome = test.run();
+      passed += outcome == Outcome::passed;
+      failed += outcome == Outcome::failed;
+      unsupported += outcome == Outcome::unsupported;
+      std::string name = llvm::sys::path::filename(folder).str();
+      if (outcome == Outcome::failed)
+        std::cout << "failed: " << name << ": " << test.message << "\n";
+      if (outcome == Outcome::unsupported) {
+        if (test.message.find("the operator is not supported") ==
+            std::string::npos)
+          std::cout << "unsupported: " << name << ": " << test.message << "\n";
+        ++operators[operatorOf(test.message)];
+      }
+    }
+  }
+  std::cout << "unsupported operators:";
+  for (auto &[name, count] : operators)
+    std::cout << " " << name << " " << count;
+  std::cout << "\n"
+            << passed << " passed, " << unsupported << " unsupported, "
+            << failed << " failed\n";
+  return failed ? 1 : 0;
+}
