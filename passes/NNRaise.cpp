@@ -28,6 +28,7 @@ struct NNRaise : impl::NNRaiseBase<NNRaise> {
     raise::populateRopePatterns(local);
     raise::populateLinearPatterns(local);
     raise::populateViewPatterns(local);
+    raise::populateLossPatterns(local);
 
     raise::populateAttentionPatterns(attention, masks);
     raise::populateAttentionHeadPatterns(attention);
@@ -47,7 +48,7 @@ struct NNRaise : impl::NNRaiseBase<NNRaise> {
       raise::classifyAttentionMasks(function, masks);
       for (const FrozenRewritePatternSet &round : rounds) {
         if (failed(applyPatternsGreedily(function, round))) {
-          function.emitError("expects raising to come to an end");
+          emitError(function.getLoc(), "expects raising to come to an end");
           return signalPassFailure();
         }
         unify(function);
