@@ -95,7 +95,7 @@ MaskVerdict judge(const Scores &scores) {
   int64_t queries = scores.queryCount(), keys = scores.keyCount(),
           lag = keys - queries;
   bool hidesFuture = queries > 1, hidesSeen = false, hides = false,
-       adds = false, perKey = true;
+       adds = false;
   for (int64_t o = 0; o < scores.outerCount(); ++o)
     for (int64_t i = 0; i < queries; ++i)
       for (int64_t j = 0; j < keys; ++j) {
@@ -105,11 +105,17 @@ MaskVerdict judge(const Scores &scores) {
         hidesSeen |= hidden && !future;
         hides |= hidden;
         adds |= !hidden && score != 0;
-        perKey &= future || score == scores.at(o, queries - 1, j);
       }
-  if (hidesFuture)
-    return {true, adds || hidesSeen, perKey};
-  return {false, adds || hides, false};
+  if (!hidesFuture)
+    return {false, adds || hides, false};
+  if (!adds && !hidesSeen)
+    return {true, false, false};
+  bool perKey = true;
+  for (int64_t o = 0; o < scores.outerCount() && perKey; ++o)
+    for (int64_t i = 0; i < queries && perKey; ++i)
+      for (int64_t j = 0; j <= std::min(i + lag, keys - 1); ++j)
+        perKey &= scores.at(o, i, j) == scores.at(o, queries - 1, j);
+  return {true, true, perKey};
 }
 
 } // namespace
