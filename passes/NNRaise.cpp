@@ -28,8 +28,10 @@ struct NNRaise : impl::NNRaiseBase<NNRaise> {
     raise::populateRopePatterns(local);
     raise::populateLinearPatterns(local);
     raise::populateViewPatterns(local);
+    raise::populateLossPatterns(local);
 
     raise::populateAttentionPatterns(attention, masks);
+    raise::populateAttentionHeadPatterns(attention);
     raise::populateViewPatterns(attention);
 
     // A slice that moves can make a product linear, a bias foldable.
@@ -43,9 +45,10 @@ struct NNRaise : impl::NNRaiseBase<NNRaise> {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       // Equal values must be one value: rope multiplies the same x twice.
       unify(function);
+      raise::classifyAttentionMasks(function, masks);
       for (const FrozenRewritePatternSet &round : rounds) {
         if (failed(applyPatternsGreedily(function, round))) {
-          function.emitError("expects raising to come to an end");
+          emitError(function.getLoc(), "expects raising to come to an end");
           return signalPassFailure();
         }
         unify(function);
