@@ -10,6 +10,7 @@
 #include "runtime/checkpoint/StoredParameters.h"
 #include "runtime/cli/Options.h"
 #include "runtime/launch/Launcher.h"
+#include "runtime/launch/Processor.h"
 #include "runtime/launch/Signals.h"
 
 #include <cstdio>
@@ -76,6 +77,7 @@ int trainerMain(int argc, char **argv) {
   if (options.report && options.data.empty() && !options.dryRun)
     return 0;
   refuseSeveralProcesses();
+  checkProcessor(plan.cpu());
   installSignalHandlers();
 
   Dataset data(plan, options.data, "--data");

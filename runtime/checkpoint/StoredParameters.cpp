@@ -13,6 +13,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <string_view>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -101,7 +102,8 @@ StoredParameters::recorded(const plan::Plan &plan,
   bool inModel = false;
   for (const plan::Parameter &parameter : plan.parameters()) {
     const plan::Source &source = parameter.source();
-    if (!all && !parameter.init().empty()) {
+    bool isTable = std::string_view(parameter.init()).starts_with("rotary_");
+    if (!all && !parameter.init().empty() && !isTable) {
       stored->ranges.emplace_back();
       continue;
     }
@@ -109,6 +111,10 @@ StoredParameters::recorded(const plan::Plan &plan,
     try {
       range = locate(plan, source, embedded, stored->files);
     } catch (const Error &error) {
+      if (!all && isTable) { // it can be computed
+        stored->ranges.emplace_back();
+        continue;
+      }
       fail(error.what(), " (parameter ", parameter.name(), ")", hint);
     }
     stored->add(parameter, range, source.length());

@@ -63,6 +63,8 @@ public:
   void read(int parameter, int64_t begin, int64_t end, plan::DType dtype,
             std::byte *destination) const override;
 
+  bool has(int parameter) const override { return ranges[parameter].file; }
+
 private:
   explicit StoredParameters(const plan::Plan &plan) : plan(plan) {}
   void addOnnx(const std::string &path);

@@ -7,6 +7,7 @@
 #include "codegen/emit/WriteTrainer.h"
 #include "frontend/nn/NN.h"
 #include "frontend/onnx/Import.h"
+#include "frontend/onnx/ModelFile.h"
 #include "passes/Passes.h"
 #include "passes/Report.h"
 #include "tools/shardc/Diagnostics.h"
@@ -17,6 +18,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/xxhash.h"
 
 #include <chrono>
 #include <thread>
@@ -60,7 +62,7 @@ private:
   const Options &options;
   MLIRContext context;
   DiagnosticPrinter diagnostics;
-  onnx::ImportDiagnostics imported;
+  shardc::onnx::ImportDiagnostics imported;
   OwningOpRef<ModuleOp> module;
   CompileReport report;
   Clock::time_point start = Clock::now();
@@ -79,12 +81,12 @@ bool Compiler::fail(llvm::Error error) {
 }
 
 bool Compiler::importModel() {
-  onnx::ImportOptions import;
+  shardc::onnx::ImportOptions import;
   import.path = options.model;
   for (const auto &[name, size] : options.dims)
     import.dims[name] = size;
   import.allowMissingWeights = options.init == "random";
-  module = onnx::importOnnx(&context, import, imported);
+  module = shardc::onnx::importOnnx(&context, import, imported);
   if (!module || diagnostics.hadError())
     return false;
   for (const std::string &warning : imported.warnings)
@@ -203,7 +205,11 @@ bool Compiler::emitTrainer() {
     return fail(kernels.takeError());
   EmitOptions emit;
   emit.compiler = "shardc " SHARDC_VERSION;
-  emit.model = options.model;
+  // The trainer is run from any folder, and knows the file again by its hash.
+  llvm::SmallString<256> path(options.model);
+  llvm::sys::fs::make_absolute(path);
+  emit.model = path.str();
+  emit.modelHash = llvm::xxh3_64bits(imported.file->bytes());
   emit.precision = options.precision;
   emit.embedWeights = options.embedWeights;
   auto emitted = emitPlan(*module, *kernels, emit);
