@@ -73,8 +73,8 @@ RandomParameters::RandomParameters(const plan::Plan &plan, uint64_t seed,
 static double rotaryElement(const Distribution &table, int64_t position,
                             int64_t column) {
   double base = table.first, headDim = table.second;
-  int64_t frequency = table.third != 0 ? column / 2
-                                       : column % (int64_t(headDim) / 2);
+  int64_t frequency =
+      table.third != 0 ? column / 2 : column % (int64_t(headDim) / 2);
   double angle = position * std::pow(base, -2.0 * frequency / headDim);
   return table.kind == Distribution::Kind::RotaryCos ? std::cos(angle)
                                                      : std::sin(angle);
