@@ -149,7 +149,7 @@ TEST(Gemm, NamesItsLibrary) {
 TEST(Gemm, ClockCountsTheCallingThreadsTime) {
   ThreadPool pool(1, false);
   Product<float> product(Case{200, 200, 200});
-  gemmClock(false); // a run with metrics, earlier in this process, had it on
+  gemmClock(false);
   double before = gemmSeconds();
   gemm(product.gemm, pool);
   EXPECT_EQ(gemmSeconds(), before);
