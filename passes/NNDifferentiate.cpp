@@ -146,9 +146,18 @@ struct NNDifferentiate : impl::NNDifferentiateBase<NNDifferentiate> {
     if (!backward.run())
       return signalPassFailure();
     returnGradients(train, module, backward);
-    // Folds what gradients leave behind (products with 1, sums with 0), and
-    // drops what nothing uses.
-    if (failed(applyPatternsGreedily(train, FrozenRewritePatternSet())))
+    if (train.getNumResults() == 1) {
+      emitError(module.getLoc())
+          << "expects a trainable parameter that reaches the loss, got none; "
+             "shardc --compile-to=import shows what is trainable";
+      return signalPassFailure();
+    }
+    // Folds what gradients leave behind (products with 1, sums of padded
+    // slices), and drops what nothing uses.
+    RewritePatternSet patterns(&getContext());
+    nn::AddOp::getCanonicalizationPatterns(patterns, &getContext());
+    nn::ConcatOp::getCanonicalizationPatterns(patterns, &getContext());
+    if (failed(applyPatternsGreedily(train, std::move(patterns))))
       return signalPassFailure();
   }
 

@@ -54,6 +54,7 @@ struct NNRaise : impl::NNRaiseBase<NNRaise> {
         unify(function);
       }
     }
+    raise::describeRotaryTables(getOperation());
   }
 
 private:

@@ -89,6 +89,8 @@ private:
                         bool perLane);
   mlir::Value emitBound(mlir::Location loc, const kernels::IndexBound &bound);
   mlir::Value emitScalarOutside(mlir::Value scalar);
+  llvm::SmallVector<mlir::Value> withoutZeroDivisors(mlir::Operation *op,
+                                                     mlir::ValueRange operands);
 
   mlir::OpBuilder &builder;
   VectorOps &vectors;

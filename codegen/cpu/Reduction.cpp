@@ -80,10 +80,7 @@ Value combineLanes(OpBuilder &builder, VectorOps &vectors,
           vector::ShuffleOp::create(builder, loc, vector, vector, lanes));
     };
     Value low = part(0), high = part(half);
-    OperationState state(loc, combiner.op->getName());
-    state.addOperands({low, high});
-    state.addTypes(low.getType());
-    vector = builder.create(state)->getResult(0);
+    vector = combine(vectors, combiner, low, high);
   }
   return vector;
 }

@@ -166,6 +166,23 @@ Value VectorOps::multiplyAdd(Location loc, Value x, Value y, Value z) {
   return math::FmaOp::create(builder, loc, x, y, z);
 }
 
+/// The larger or smaller of two that are not NaN: one instruction, where the
+/// general form takes five.
+Value VectorOps::selectExtremum(Operation *op, ValueRange operands) {
+  if (!isa<arith::MaximumFOp, arith::MinimumFOp>(op))
+    return {};
+  auto flags = cast<arith::ArithFastMathInterface>(op).getFastMathFlagsAttr();
+  if (!flags ||
+      !arith::bitEnumContainsAll(flags.getValue(), arith::FastMathFlags::nnan))
+    return {};
+  auto order = isa<arith::MaximumFOp>(op) ? arith::CmpFPredicate::OGT
+                                          : arith::CmpFPredicate::OLT;
+  Value first = arith::CmpFOp::create(builder, op->getLoc(), order, operands[0],
+                                      operands[1]);
+  return arith::SelectOp::create(builder, op->getLoc(), first, operands[0],
+                                 operands[1]);
+}
+
 Value VectorOps::clone(Operation *op, ValueRange operands) {
   if (op->getNumResults() != 1 || op->getNumRegions() != 0 ||
       !isa<arith::ArithDialect, math::MathDialect>(op->getDialect()))
@@ -179,19 +196,27 @@ Value VectorOps::clone(Operation *op, ValueRange operands) {
       input = broadcast(loc, input);
   if (StringRef function = libraryFunction(op); !function.empty())
     return callVectorFunction(loc, function, inputs);
+  if (Value selected = selectExtremum(op, inputs))
+    return selected;
   OperationState state(loc, op->getName());
   state.addOperands(inputs);
   Type element = op->getResult(0).getType();
-  state.addTypes(wide ? vectorType(element) : element);
+  state.addTypes(wide
+                     ? cast<VectorType>(inputs.front().getType()).clone(element)
+                     : element);
   state.addAttributes(op->getAttrs());
   state.propertiesAttr = op->getPropertiesAsAttribute();
-  // Nothing may be assumed about NaN and infinity, and no rounding may depend
-  // on what was fused with what.
+  // What a body says of NaN holds; but no rounding may depend on what was fused
+  // with what.
   Operation *created = builder.create(state);
-  if (created->hasAttr("fastmath"))
+  auto fast = dyn_cast<arith::ArithFastMathInterface>(created);
+  if (auto flags = fast ? fast.getFastMathFlagsAttr() : nullptr) {
+    using arith::FastMathFlags;
+    auto kept = flags.getValue() & (FastMathFlags::nnan | FastMathFlags::ninf |
+                                    FastMathFlags::nsz);
     created->setAttr("fastmath",
-                     arith::FastMathFlagsAttr::get(builder.getContext(),
-                                                   arith::FastMathFlags::none));
+                     arith::FastMathFlagsAttr::get(builder.getContext(), kept));
+  }
   return created->getResult(0);
 }
 

@@ -38,6 +38,7 @@ public:
   bool fusesMultiplyAdd() const { return hasFma; }
 
 private:
+  mlir::Value selectExtremum(mlir::Operation *op, mlir::ValueRange operands);
   mlir::Value callVectorFunction(mlir::Location loc, llvm::StringRef function,
                                  mlir::ValueRange operands);
   mlir::Value callNative(mlir::Location loc, llvm::StringRef function,

@@ -300,8 +300,11 @@ static bool planElements(KernelPlan &plan, std::string &why) {
   return true;
 }
 
+/// Cuts reductions as rows, or as columns of which `columnLanes` neighbouring
+/// results are one block of lanes.
 static bool planReductions(KernelPlan &plan, KernelPlan::Kind kind,
-                           std::string &why) {
+                           int64_t columnLanes, std::string &why,
+                           bool &smooth) {
   plan.kind = kind;
   LoopExtents &extents = plan.extents;
   for (linalg::GenericOp reduction : plan.reductions) {
@@ -313,12 +316,8 @@ static bool planReductions(KernelPlan &plan, KernelPlan::Kind kind,
       mine.steps = product(reduction, ArrayRef(dims).drop_back(trailing));
       mine.lanes = product(reduction, ArrayRef(dims).take_back(trailing));
     } else {
-      // Lanes are the kept dims behind the last reduced one.
-      SmallVector<int64_t> ranges = reduction.getStaticLoopRanges();
       mine.steps = product(reduction, dims);
-      for (size_t dim = ranges.size();
-           dim-- > 0 && !(llvm::is_contained(dims, dim) && ranges[dim] != 1);)
-        mine.lanes *= llvm::is_contained(dims, dim) ? 1 : ranges[dim];
+      mine.lanes = columnLanes;
       mine.pieces = elementsOf(reduction->getResult(0)) / mine.lanes;
     }
     bool first = reduction == plan.reductions.front();
@@ -348,7 +347,6 @@ static bool planReductions(KernelPlan &plan, KernelPlan::Kind kind,
     }
     plan.outputPerRow.push_back(perRow);
   }
-  bool smooth = false;
   return complete(plan, why, smooth);
 }
 
@@ -393,6 +391,12 @@ std::optional<KernelPlan> planKernel(func::FuncOp kernel, std::string &why) {
   }
   if (plan.reductions.empty())
     return planElements(plan, why) ? std::optional(plan) : std::nullopt;
+  using Kind = KernelPlan::Kind;
+  SmallVector<std::pair<Kind, int64_t>> candidates;
+  int64_t lanes = 1;
+  for (int64_t size : llvm::reverse(shapeOf(plan.reductions[0]->getResult(0))))
+    if (candidates.empty() || size != 1)
+      candidates.insert(candidates.begin(), {Kind::Columns, lanes *= size});
   // Which loop is innermost in memory decides where the lanes run.
   bool innermostIsReduced =
       llvm::all_of(plan.reductions, [](linalg::GenericOp generic) {
@@ -400,12 +404,17 @@ std::optional<KernelPlan> planKernel(func::FuncOp kernel, std::string &why) {
         size_t trailing = trailingReductionLoops(generic);
         return product(generic, ArrayRef(dims).take_back(trailing)) != 1;
       });
-  using Kind = KernelPlan::Kind;
-  Kind preferred = innermostIsReduced ? Kind::Rows : Kind::Columns;
-  for (Kind kind :
-       {preferred, preferred == Kind::Rows ? Kind::Columns : Kind::Rows})
-    if (planReductions(plan, kind, why))
-      return plan;
+  candidates.insert(innermostIsReduced ? candidates.begin() : candidates.end(),
+                    {Kind::Rows, 0});
+  for (bool onlySmooth : {true, false}) {
+    for (auto [kind, columnLanes] : candidates) {
+      bool smooth = false;
+      if (planReductions(plan, kind, columnLanes, why, smooth) &&
+          (!onlySmooth ||
+           (smooth && plan.extents.lanes >= shortestElementwiseRow)))
+        return plan;
+    }
+  }
   return std::nullopt;
 }
 

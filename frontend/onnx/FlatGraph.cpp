@@ -17,7 +17,7 @@ namespace shardc::onnx {
 namespace {
 
 // Nested functions can grow exponentially; no real model comes near.
-constexpr size_t maxNodes = 1 << 19;
+constexpr size_t maxNodes = 1 << 17;
 
 bool sameDomain(StringRef lhs, StringRef rhs) {
   auto plain = [](StringRef domain) {

@@ -2,8 +2,8 @@
 // parameters' symbols together.
 #include "frontend/onnx/Import.h"
 #include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/ImportedModel.h"
 #include "frontend/onnx/InputDims.h"
-#include "frontend/onnx/Parameters.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
@@ -59,10 +59,8 @@ private:
   Builder builder;
   const ImportOptions &options;
   ImportDiagnostics &diagnostics;
-  std::shared_ptr<ModelFile> file;
-  std::shared_ptr<ParameterTable> parameters;
-  std::unique_ptr<Flattener> flattener;
-  std::vector<Node> nodes;
+  std::shared_ptr<ImportedModel> model = std::make_shared<ImportedModel>();
+  ModelFile *file = nullptr;
   DecoderTable decoders;
   OwningOpRef<ModuleOp> module;
   func::FuncOp function;
@@ -77,19 +75,18 @@ LogicalResult Importer::read() {
   auto opened = ModelFile::open(options.path, options.allowMissingWeights);
   if (!opened)
     return fail(opened.takeError());
-  file = std::move(*opened);
-  flattener = std::make_unique<Flattener>(*file);
-  if (llvm::Error error = flattener->flatten(file->graph().node(), nodes))
+  model->file = std::move(*opened);
+  file = model->file.get();
+  model->flattener = std::make_unique<Flattener>(*file);
+  if (llvm::Error error =
+          model->flattener->flatten(file->graph().node(), model->nodes))
     return fail(std::move(error));
-  parameters =
-      std::make_shared<ParameterTable>(ParameterTable::recover(*file, nodes));
-  for (const std::string &name : parameters->lost())
+  model->parameters = ParameterTable::recover(*file, model->nodes);
+  for (const std::string &name : model->parameters.lost())
     diagnostics.warnings.push_back(
         "'" + options.path + "': parameter '" + name +
         "' was removed from the graph by the exporter; it is not trained");
-  diagnostics.lostParameters = parameters->lost();
-  diagnostics.file = file;
-  diagnostics.parameters = parameters;
+  diagnostics.lostParameters = model->parameters.lost();
   return success();
 }
 
@@ -129,7 +126,7 @@ bool isFrozen(const ImportOptions &options, StringRef name) {
 
 void Importer::createParameters() {
   auto atEnd = OpBuilder::atBlockEnd(module->getBody());
-  for (const Parameter &parameter : parameters->parameters()) {
+  for (const Parameter &parameter : model->parameters.parameters()) {
     Type element = elementType(context, parameter.dtype);
     const Binding &stored = parameter.bindings[0];
     ByteRange range = stored.initializer->bytes.value_or(ByteRange());
@@ -140,8 +137,8 @@ void Importer::createParameters() {
     for (const Binding &binding : parameter.bindings) {
       SmallVector<Attribute> uses;
       for (auto [node, input] : binding.uses)
-        uses.push_back(
-            builder.getStringAttr(nodes[node].name + ":" + Twine(input)));
+        uses.push_back(builder.getStringAttr(model->nodes[node].name + ":" +
+                                             Twine(input)));
       SmallVector<NamedAttribute> entries = {
           builder.getNamedAttr(
               "initializer", builder.getStringAttr(binding.initializer->name)),
@@ -177,7 +174,7 @@ void Importer::createParameters() {
 //===----------------------------------------------------------------------===//
 
 Operand Importer::parameterValue(std::pair<int, int> use) {
-  const Parameter &parameter = parameters->parameters()[use.first];
+  const Parameter &parameter = model->parameters.parameters()[use.first];
   bool transposed = parameter.bindings[use.second].transposed;
   Value &plain = parameterValues[{use.first, 0}];
   if (!plain) {
@@ -227,7 +224,7 @@ FailureOr<Operand> Importer::valueNamed(StringRef name) {
   const Initializer *initializer = file->find(name);
   if (!initializer)
     return Operand();
-  if (auto use = parameters->byInitializer(name))
+  if (auto use = model->parameters.byInitializer(name))
     return parameterValue(*use);
   FailureOr<Operand> constant = constantInitializer(*initializer);
   if (succeeded(constant))
@@ -243,7 +240,7 @@ FailureOr<SmallVector<Operand>> Importer::inputsOf(const Node &node,
       inputs.emplace_back();
       continue;
     }
-    if (auto use = parameters->use(index, position)) {
+    if (auto use = model->parameters.use(index, position)) {
       inputs.push_back(parameterValue(*use));
       continue;
     }
@@ -373,7 +370,8 @@ LogicalResult Importer::importBranch(const Node &node,
       return failure();
   }
   std::vector<Node> list;
-  if (llvm::Error error = flattener->flatten(graph.node(), list, node.origin))
+  if (llvm::Error error =
+          model->flattener->flatten(graph.node(), list, node.origin))
     return fail(std::move(error));
   if (failed(importNodes(list, false)))
     return failure();
@@ -461,8 +459,9 @@ LogicalResult Importer::finishFunction() {
 OwningOpRef<ModuleOp> Importer::run() {
   context->loadDialect<nn::NNDialect, func::FuncDialect>();
   if (failed(read()) || failed(createFunction()) ||
-      failed(importNodes(nodes, true)) || failed(finishFunction()))
+      failed(importNodes(model->nodes, true)) || failed(finishFunction()))
     return nullptr;
+  diagnostics.model = model;
   return std::move(module);
 }
 

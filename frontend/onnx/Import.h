@@ -12,8 +12,8 @@
 
 namespace shardc::onnx {
 
-class ModelFile;
-class ParameterTable;
+/// A model as read (ImportedModel.h), for what comes after the import.
+struct ImportedModel;
 
 struct ImportOptions {
   std::string path;
@@ -33,9 +33,8 @@ struct ImportDiagnostics {
   std::vector<std::string> warnings;
   /// Parameters that the exporter removed from the graph.
   std::vector<std::string> lostParameters;
-  /// The model as read and its parameters, for the ONNX export.
-  std::shared_ptr<const ModelFile> file;
-  std::shared_ptr<const ParameterTable> parameters;
+  /// Set where the import succeeds.
+  std::shared_ptr<const ImportedModel> model;
 };
 
 /// Null after one emitted error, which names file, node, op and what to do.

@@ -296,6 +296,18 @@ llvm::Expected<std::string> ModelFile::read(const Initializer &initializer,
   return bytes->str();
 }
 
+llvm::Expected<std::string> ModelFile::read(const ByteRange &range) const {
+  const llvm::MemoryBuffer *source = buffer.get();
+  if (!range.file.empty()) {
+    auto entry = mapped.find(range.file);
+    source = entry == mapped.end() ? nullptr : entry->second.get();
+  }
+  if (!source || range.offset + range.length > int64_t(source->getBufferSize()))
+    return makeError("its values are not in '" +
+                     (range.file.empty() ? modelPath : range.file) + "'");
+  return source->getBuffer().substr(range.offset, range.length).str();
+}
+
 std::optional<bool> ModelFile::isUniform(const Initializer &initializer) const {
   std::optional<StringRef> bytes = map(initializer);
   if (!bytes)

@@ -4,8 +4,10 @@
 #ifndef SHARDC_FRONTEND_ONNX_MODELFILE_H
 #define SHARDC_FRONTEND_ONNX_MODELFILE_H
 
+#include "frontend/onnx/ByteRange.h"
 #include "onnx/onnx.pb.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -15,14 +17,6 @@
 #include <string>
 
 namespace shardc::onnx {
-
-/// A range of bytes in a file. `file` is relative to the model's folder; empty:
-/// the model file itself.
-struct ByteRange {
-  std::string file;
-  int64_t offset = 0;
-  int64_t length = 0;
-};
 
 /// An initializer of the graph.
 struct Initializer {
@@ -62,6 +56,10 @@ public:
   const ::onnx::ModelProto &model() const { return proto; }
   const ::onnx::GraphProto &graph() const { return proto.graph(); }
   llvm::StringRef path() const { return modelPath; }
+  /// The file as it is stored.
+  llvm::ArrayRef<uint8_t> bytes() const {
+    return llvm::arrayRefFromStringRef(buffer->getBuffer());
+  }
   /// Version of an operator set that the model imports; 0 if it does not.
   int64_t opset(llvm::StringRef domain) const;
 
@@ -72,6 +70,8 @@ public:
   /// missing or more than that.
   llvm::Expected<std::string> read(const Initializer &initializer,
                                    int64_t limit) const;
+  /// A range of bytes; an error where they are not there.
+  llvm::Expected<std::string> read(const ByteRange &range) const;
   /// Whether all elements have the same bytes; none where the data is missing.
   /// Reads until the first difference.
   std::optional<bool> isUniform(const Initializer &initializer) const;

@@ -1,5 +1,5 @@
 // The pass onnx-import: importOnnx into the module at hand.
-#include "frontend/onnx/Import.h"
+#include "frontend/onnx/ExportTemplate.h"
 #include "frontend/onnx/Passes.h"
 
 using namespace mlir;
@@ -38,9 +38,25 @@ struct OnnxImport : shardc::impl::OnnxImportBase<OnnxImport> {
       return signalPassFailure();
     for (const std::string &warning : diagnostics.warnings)
       emitWarning(UnknownLoc::get(&getContext())) << warning;
+    if (!exportTo.empty() && failed(writeModel(*diagnostics.model)))
+      return signalPassFailure();
     getOperation()->setAttrs((*imported)->getAttrs());
     getOperation().getBody()->getOperations().splice(
         getOperation().getBody()->end(), imported->getBody()->getOperations());
+  }
+
+  LogicalResult writeModel(const onnx::ImportedModel &model) {
+    llvm::Expected<std::string> bytes = onnx::exportInitialValues(model);
+    if (!bytes)
+      return getOperation().emitError() << llvm::toString(bytes.takeError());
+    std::error_code error;
+    llvm::raw_fd_ostream file(exportTo, error);
+    if (!error)
+      file << *bytes;
+    file.close();
+    if (error || file.has_error())
+      return getOperation().emitError() << "cannot write '" << exportTo << "'";
+    return success();
   }
 };
 

@@ -5,6 +5,7 @@
 #include "runtime/Error.h"
 #include "runtime/cli/Suggest.h"
 #include "runtime/data/Dataset.h"
+#include "runtime/data/LossScale.h"
 
 #include <CLI/CLI.hpp>
 #include <charconv>
@@ -247,6 +248,8 @@ std::string inputsText(const plan::Plan &plan) {
     text += "]";
     if (input.bounded())
       text += concat(", values ", input.min_value(), " to ", input.max_value());
+    if (&input == labelsOf(plan) && plan.loss().kind() == "cross_entropy")
+      text += concat(", or ", plan.loss().ignore_index(), ": not counted");
     text += "\n";
   }
   return text;
@@ -355,7 +358,8 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
   if (options.threads && plan.workers() > 0 &&
       *options.threads > plan.workers())
     fail("--threads ", *options.threads, " is more than the ", plan.workers(),
-         " threads that this trainer was compiled for");
+         plan.workers() == 1 ? " thread" : " threads",
+         " that this trainer was compiled for (shardc --threads-per-rank)");
 }
 
 } // namespace shardc::runtime

@@ -25,13 +25,13 @@ module {}
 // LLAMA-SAME: initializer = "val_21"
 // LLAMA-SAME: trainable, transposed
 // LLAMA: nn.parameter @rotary.cos : tensor<128x16xf32>
-// LLAMA-NOT: trainable
+// LLAMA-SAME: stored_type = f32}
 // LLAMA: nn.parameter @layers.0.post_norm.weight : tensor<64xf32> {bindings = [{initializer = "layers.0.input_norm.weight", uses = ["node_mul_23:1"]}]
 // LLAMA: func.func @model
 // LLAMA: %[[K:.*]] = nn.get_parameter @layers.0.attn.k_proj.weight : tensor<32x64xf32>
 // LLAMA: nn.linear %{{.*}}, %[[K]] {transpose_weight}
 
 // FROZEN: nn.parameter @layers.0.weight
-// FROZEN-NOT: trainable
+// FROZEN-SAME: stored_type = f32}
 // FROZEN: nn.parameter @layers.2.weight
 // FROZEN-SAME: trainable

@@ -124,19 +124,18 @@ protected:
         held(plan, options.evalData, "--eval-data");
     RandomParameters initial(plan, 3);
     KernelLibrary kernels = KernelLibrary::of({});
-    runtime::Run run{plan,
-                     options,
-                     RunSettings::resolve(options, plan, training.samples()),
-                     training,
-                     &held,
-                     initial,
-                     kernels,
-                     std::make_unique<SafetensorsExport>(
-                         plan, *options.exportGradients, true),
-                     std::make_unique<SafetensorsExport>(
-                         plan, *options.exportSafetensors, false),
-                     nullptr,
-                     std::make_unique<MetricsFile>(*options.metrics)};
+    runtime::Run run{
+        plan,
+        options,
+        RunSettings::resolve(options, plan, training.samples()),
+        training,
+        &held,
+        initial,
+        kernels,
+        std::make_unique<SafetensorsExport>(plan, *options.exportGradients),
+        std::make_unique<SafetensorsExport>(plan, *options.exportSafetensors),
+        nullptr,
+        std::make_unique<MetricsFile>(*options.metrics)};
     testing::internal::CaptureStdout();
     try {
       int signal = runtime::train(run);
@@ -157,7 +156,7 @@ protected:
   }
 
   std::vector<double> values(const plan::Plan &plan, const std::string &file) {
-    auto stored = StoredParameters::fromPath(plan, folder / file);
+    auto stored = StoredParameters::fromPath(plan, folder / file, {});
     std::vector<double> result(16);
     auto *bytes = reinterpret_cast<std::byte *>(result.data());
     stored->read(0, 0, 12, plan::FLOAT64, bytes);

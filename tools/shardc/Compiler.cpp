@@ -6,7 +6,10 @@
 #include "codegen/emit/EmitPlan.h"
 #include "codegen/emit/WriteTrainer.h"
 #include "frontend/nn/NN.h"
+#include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/ExportTemplate.h"
 #include "frontend/onnx/Import.h"
+#include "frontend/onnx/ImportedModel.h"
 #include "passes/Passes.h"
 #include "passes/Report.h"
 #include "tools/shardc/Diagnostics.h"
@@ -17,6 +20,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/xxhash.h"
 
 #include <chrono>
 #include <thread>
@@ -60,7 +64,7 @@ private:
   const Options &options;
   MLIRContext context;
   DiagnosticPrinter diagnostics;
-  onnx::ImportDiagnostics imported;
+  shardc::onnx::ImportDiagnostics imported;
   OwningOpRef<ModuleOp> module;
   CompileReport report;
   Clock::time_point start = Clock::now();
@@ -79,12 +83,12 @@ bool Compiler::fail(llvm::Error error) {
 }
 
 bool Compiler::importModel() {
-  onnx::ImportOptions import;
+  shardc::onnx::ImportOptions import;
   import.path = options.model;
   for (const auto &[name, size] : options.dims)
     import.dims[name] = size;
   import.allowMissingWeights = options.init == "random";
-  module = onnx::importOnnx(&context, import, imported);
+  module = shardc::onnx::importOnnx(&context, import, imported);
   if (!module || diagnostics.hadError())
     return false;
   for (const std::string &warning : imported.warnings)
@@ -201,11 +205,28 @@ bool Compiler::emitTrainer() {
                                      {options.cpu, 0});
   if (!kernels)
     return fail(kernels.takeError());
+  shardc::onnx::ExportTemplate graph =
+      shardc::onnx::makeExportTemplate(*imported.model);
   EmitOptions emit;
   emit.compiler = "shardc " SHARDC_VERSION;
-  emit.model = options.model;
+  // The trainer is run from any folder, and knows the file again by its hash.
+  llvm::SmallString<256> path(options.model);
+  llvm::sys::fs::make_absolute(path);
+  emit.model = path.str();
+  emit.modelHash = llvm::xxh3_64bits(imported.model->file->bytes());
   emit.precision = options.precision;
   emit.embedWeights = options.embedWeights;
+  for (const shardc::onnx::TemplateInitializer &initializer :
+       graph.initializers)
+    emit.exported.push_back(
+        {initializer.name,
+         initializer.parameter,
+         initializer.transposed,
+         {initializer.source.file, initializer.source.offset,
+          initializer.source.length,
+          shardc::onnx::elementType(&context, initializer.dtype), false},
+         {initializer.dims.begin(), initializer.dims.end()},
+         initializer.dtype});
   auto emitted = emitPlan(*module, *kernels, emit);
   if (!emitted)
     return fail(emitted.takeError());
@@ -218,6 +239,7 @@ bool Compiler::emitTrainer() {
   contents.runtime = *runtime;
   contents.plan = plan;
   contents.kernels = kernels->sharedObject;
+  contents.exportTemplate = graph.model;
   contents.weights = emitted->weights;
   contents.modelPath = options.model;
   if (llvm::Error error = writeTrainer(options.output, contents))

@@ -44,7 +44,7 @@ void DiagnosticPrinter::print(Diagnostic &diagnostic) {
     return;
   std::string message = oneLine(diagnostic.str());
   llvm::errs() << "shardc: " << (isError ? "error: " : "warning: ");
-  if (!StringRef(message).starts_with(file))
+  if (!StringRef(message).contains(file))
     llvm::errs() << file << ": ";
   if (std::string node = nodeName(diagnostic.getLocation());
       !node.empty() && message.find("node") == std::string::npos)
