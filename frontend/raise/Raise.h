@@ -5,11 +5,8 @@
 #define SHARDC_FRONTEND_RAISE_RAISE_H
 
 #include "frontend/raise/Mask.h"
-<<<<<<< HEAD
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-=======
 #include "mlir/IR/BuiltinOps.h"
->>>>>>> main
 #include "mlir/IR/PatternMatch.h"
 
 namespace shardc::raise {
