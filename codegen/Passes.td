@@ -28,6 +28,23 @@ def StepOutlineKernels : Pass<"step-outline-kernels", "::mlir::ModuleOp"> {
     "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect", "::shardc::step::StepDialect"];
 }
 
+def StepTestKernels : Pass<"step-test-kernels", "::mlir::ModuleOp"> {
+  let summary = "runs functions of nn ops as kernels and compares with the ops' reference evaluation (for tests)";
+  let description = [{
+    Needs: functions of nn ops without parameters, that `step-outline-kernels` can take.
+
+    Before and After: the module stays as it is. Each function is evaluated op by op on the host, in float64; a copy is
+    outlined, compiled and run on the same random inputs; results must agree within rounding, and every kernel must give the
+    same bits when its pieces are run one by one. Arguments may carry `step.low` and `step.high`, the range of their values.
+
+    Why here: it is no part of the pipeline. It shows that generated code computes what the ops mean.
+  }];
+  let options = [
+    Option<"cpu", "cpu", "std::string", "\"native\"", "the CPU to generate code for; must run here">,
+    Option<"bench", "bench", "bool", "false", "print what each kernel takes, beside a copy of the bytes it moves">
+  ];
+}
+
 def StepLower : Pass<"step-lower", "::mlir::ModuleOp"> {
   let summary = "turns tensors into views of buffers, and ops into the entries of a linear plan";
   let description = [{

@@ -14,7 +14,7 @@ INCLUDES = ["-I", ROOT, "-I", "/usr/lib/llvm-22/include"]
 PAGES = {
     "nn.md": ("frontend/nn/NNOps.td", "-gen-dialect-doc", "-dialect=nn"),
     "fsdp.md": ("passes/fsdp/FSDP.td", "-gen-dialect-doc", "-dialect=fsdp"),
-    "step.md": ("codegen/step/Step.td", "-gen-dialect-doc", "-dialect=step"),
+    "step.md": ("codegen/step/StepOps.td", "-gen-dialect-doc", "-dialect=step"),
     "onnx-passes.md": ("frontend/onnx/Passes.td", "-gen-pass-doc"),
     "passes.md": ("passes/Passes.td", "-gen-pass-doc"),
     "codegen-passes.md": ("codegen/Passes.td", "-gen-pass-doc"),

@@ -146,6 +146,12 @@ struct NNDifferentiate : impl::NNDifferentiateBase<NNDifferentiate> {
     if (!backward.run())
       return signalPassFailure();
     returnGradients(train, module, backward);
+    if (train.getNumResults() == 1) {
+      emitError(module.getLoc())
+          << "expects a trainable parameter that reaches the loss, got none; "
+             "shardc --compile-to=import shows what is trainable";
+      return signalPassFailure();
+    }
     // Folds what gradients leave behind (products with 1, sums with 0), and
     // drops what nothing uses.
     if (failed(applyPatternsGreedily(train, FrozenRewritePatternSet())))

@@ -51,6 +51,7 @@ struct NNRaise : impl::NNRaiseBase<NNRaise> {
         unify(function);
       }
     }
+    raise::describeRotaryTables(getOperation());
   }
 
 private:

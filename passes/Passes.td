@@ -184,7 +184,9 @@ def FSDPVerify : Pass<"fsdp-verify", "::mlir::ModuleOp"> {
   let description = [{
     Needs: `fsdp.mesh` and `fsdp.unit`s, and functions sharded by `fsdp-shard`.
 
-    Before and after: the same. An error, with notes that point at the other op, where
+    Before: any such functions.
+
+    After: the same, unless there is an error (with notes that point at the other op), where
     - a start has no wait or several, or one in another block;
     - a tensor of a gathered buffer, or a view of one, is used after the release;
     - a unit is gathered again before it was released, is never released, or is released with other tensors;

@@ -37,9 +37,9 @@ double Evaluation::lossScaleOfAll() {
     return lossScale(plan, 0) / static_cast<double>(batches);
 
   // Each rank counts its share of the samples.
-  const plan::Input *labels = labelsOf(plan);
-  int index = static_cast<int>(labels - &plan.inputs(0));
-  auto *values = static_cast<std::byte *>(rank.data(labels->tensor()));
+  int index = labelsIndex(plan);
+  const plan::Tensor &labels = plan.inputs(index).tensor();
+  auto *values = static_cast<std::byte *>(rank.data(labels));
   int64_t valid = 0;
   std::vector<int64_t> chosen(batch);
   for (int64_t begin = rank.rank() * batch; begin < samples;
@@ -47,7 +47,7 @@ double Evaluation::lossScaleOfAll() {
     for (int64_t i = 0; i < batch; ++i)
       chosen[i] = begin + i < samples ? begin + i : Dataset::padding;
     data.load(index, chosen, values);
-    valid += countValidLabels(loss, labels->tensor(), values);
+    valid += countValidLabels(loss, labels, values);
   }
   Segment segment{&valid, 1, plan::INT64};
   rank.communicator().allReduce({&segment, 1}, rank.pool());

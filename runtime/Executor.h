@@ -5,7 +5,7 @@
 #define SHARDC_RUNTIME_EXECUTOR_H
 
 #include "runtime/KernelLibrary.h"
-#include "runtime/Memory.h"
+#include "runtime/RankThreads.h"
 #include "runtime/Tensor.h"
 #include "runtime/ThreadPool.h"
 #include "runtime/comm/Communicator.h"
@@ -118,16 +118,6 @@ private:
   explicit Rank(std::unique_ptr<State> state);
   std::unique_ptr<State> state;
 };
-
-/// Runs `body` as every rank of a mesh, each rank on a thread of its own in
-/// this process. When a body throws, the others are released from their waits,
-/// and the Error that came first is thrown here once all have ended.
-void runRanksAsThreads(int ranks,
-                       const std::function<void(Communicator &)> &body);
-
-/// The number of threads that each of `ranks` ranks on this machine should
-/// have: max(1, cores / ranks).
-int workersPerRank(int ranks);
 
 } // namespace shardc::runtime
 

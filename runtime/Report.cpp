@@ -8,7 +8,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
+#include <vector>
 
 namespace shardc::runtime {
 
@@ -72,13 +72,23 @@ static int64_t reducedBytes(const plan::AllReduceStart &start) {
 }
 
 static std::string collectivesText(const plan::Plan &plan) {
-  // By phase and kind: how many, and bytes of the gathered buffers.
-  std::map<std::string, std::pair<int64_t, int64_t>> totals;
+  // By phase and kind, in the order of the step: how many, and bytes of the
+  // gathered buffers.
+  struct Total {
+    std::string name;
+    int64_t number = 0, bytes = 0;
+  };
+  std::vector<Total> totals;
   for (const plan::Entry &entry : plan.train().entries()) {
     auto count = [&](const char *kind, int64_t size) {
-      auto &[number, sum] = totals[entry.phase() + " " + kind];
-      ++number;
-      sum += size;
+      std::string name = entry.phase() + " " + kind;
+      auto total =
+          std::find_if(totals.begin(), totals.end(),
+                       [&](const Total &each) { return each.name == name; });
+      if (total == totals.end())
+        total = totals.insert(total, {name});
+      ++total->number;
+      total->bytes += size;
     };
     if (entry.has_all_gather_start())
       count("all-gather",
@@ -90,8 +100,8 @@ static std::string collectivesText(const plan::Plan &plan) {
       count("all-reduce", reducedBytes(entry.all_reduce_start()));
   }
   std::string text = "collectives of a step:\n";
-  for (const auto &[name, total] : totals)
-    text += row(name, concat(total.first, ", ", bytes(total.second)));
+  for (const Total &total : totals)
+    text += row(total.name, concat(total.number, ", ", bytes(total.bytes)));
   return text;
 }
 

@@ -5,7 +5,6 @@
 #include "runtime/Error.h"
 #include "runtime/Evaluation.h"
 #include "runtime/Summary.h"
-#include "runtime/ThreadPool.h"
 #include "runtime/checkpoint/ShardedParameters.h"
 #include "runtime/data/LossScale.h"
 #include "runtime/data/SampleOrder.h"
@@ -60,7 +59,7 @@ RankLoop::RankLoop(Run &run, Team &team, Communicator &communicator)
             run.options.seed) {
   RankOptions options;
   options.workers = run.settings.workers;
-  options.spin = communicator.size() * options.workers <= usableCores();
+  options.spin = haveCoresFor(communicator.size(), options.workers);
   options.profile = run.metrics != nullptr;
   rank = Rank::create(plan, run.kernels, communicator, options);
   team.ranks[rank->rank()] = rank.get();

@@ -10,6 +10,7 @@
 #include "runtime/checkpoint/StoredParameters.h"
 #include "runtime/cli/Options.h"
 #include "runtime/launch/Launcher.h"
+#include "runtime/launch/Processor.h"
 #include "runtime/launch/Signals.h"
 
 #include <cstdio>
@@ -33,7 +34,8 @@ InitialValues openInitialValues(const Options &options, const plan::Plan &plan,
                                 const EmbeddedWeights &embedded) {
   InitialValues values;
   if (options.weights)
-    values.stored = StoredParameters::fromPath(plan, *options.weights);
+    values.stored =
+        StoredParameters::fromPath(plan, *options.weights, embedded);
   else
     values.stored =
         StoredParameters::recorded(plan, embedded, !options.initRandom);
@@ -46,11 +48,11 @@ InitialValues openInitialValues(const Options &options, const plan::Plan &plan,
 void openOutputs(Run &run, const TrainerFile &self) {
   const Options &options = run.options;
   if (options.exportGradients)
-    run.gradients = std::make_unique<SafetensorsExport>(
-        run.plan, *options.exportGradients, /*trainableOnly=*/true);
+    run.gradients =
+        std::make_unique<SafetensorsExport>(run.plan, *options.exportGradients);
   if (options.exportSafetensors)
     run.parameters = std::make_unique<SafetensorsExport>(
-        run.plan, *options.exportSafetensors, /*trainableOnly=*/false);
+        run.plan, *options.exportSafetensors);
   if (options.exportOnnx)
     run.onnx = std::make_unique<OnnxExport>(run.plan, self.exportTemplate(),
                                             self.embeddedWeights(),
@@ -76,6 +78,7 @@ int trainerMain(int argc, char **argv) {
   if (options.report && options.data.empty() && !options.dryRun)
     return 0;
   refuseSeveralProcesses();
+  checkProcessor(plan.cpu());
   installSignalHandlers();
 
   Dataset data(plan, options.data, "--data");

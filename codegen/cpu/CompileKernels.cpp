@@ -1,12 +1,206 @@
-// The driver of CPU kernel compilation: functions in parallel to objects,
-// objects to one shared object.
+// The driver: every function on its own, on all cores, from linalg through the
+// LLVM dialect to an object; then one link.
 #include "codegen/cpu/CompileKernels.h"
+
+#include "codegen/cpu/EmitKernel.h"
+#include "codegen/cpu/LinkObjects.h"
+#include "codegen/cpu/TargetCpu.h"
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Threading.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+
+#include <chrono>
+
+using namespace mlir;
 
 namespace shardc::cpu {
 
-llvm::Expected<CompiledKernels> compileKernels(mlir::ModuleOp kernels,
+static LogicalResult lowerToLLVM(ModuleOp module) {
+  MLIRContext *context = module.getContext();
+  {
+    RewritePatternSet patterns(context);
+    populateSCFToControlFlowConversionPatterns(patterns);
+    arith::populateExpandBFloat16Patterns(patterns);
+    ConversionTarget target(*context);
+    target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+    target.addIllegalDialect<scf::SCFDialect>();
+    auto isBFloat16 = [](Type type) {
+      return getElementTypeOrSelf(type).isBF16();
+    };
+    target.addDynamicallyLegalOp<arith::ExtFOp>(
+        [=](arith::ExtFOp op) { return !isBFloat16(op.getIn().getType()); });
+    target.addDynamicallyLegalOp<arith::TruncFOp>(
+        [=](arith::TruncFOp op) { return !isBFloat16(op.getType()); });
+    if (failed(applyPartialConversion(module, target, std::move(patterns))))
+      return failure();
+  }
+  LowerToLLVMOptions options(context);
+  LLVMTypeConverter types(context, options);
+  RewritePatternSet patterns(context);
+  vector::populateVectorExtractStridedSliceToExtractInsertChainPatterns(
+      patterns, [](auto) { return false; });
+  vector::populateVectorInsertExtractStridedSliceTransforms(patterns);
+  populateVectorToLLVMConversionPatterns(types, patterns);
+  populateMathToLLVMConversionPatterns(types, patterns);
+  arith::populateArithToLLVMConversionPatterns(types, patterns);
+  index::populateIndexToLLVMConversionPatterns(types, patterns);
+  cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
+  LLVMConversionTarget target(*context);
+  target.addLegalOp<ModuleOp>();
+  return applyFullConversion(module, target, std::move(patterns));
+}
+
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::PipelineTuningOptions tuning;
+  // The loops are vectors already, unrolled as far as it helps.
+  tuning.LoopVectorization = false;
+  tuning.SLPVectorization = false;
+  tuning.LoopUnrolling = false;
+  tuning.LoopInterleaving = false;
+  llvm::PassBuilder passes(&machine, tuning);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graphs;
+  llvm::ModuleAnalysisManager modules;
+  passes.registerModuleAnalyses(modules);
+  passes.registerCGSCCAnalyses(graphs);
+  passes.registerFunctionAnalyses(functions);
+  passes.registerLoopAnalyses(loops);
+  passes.crossRegisterProxies(loops, functions, graphs, modules);
+  passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2)
+      .run(module, modules);
+}
+
+/// The object file of one kernel.
+static FailureOr<std::string>
+compileKernel(func::FuncOp kernel, const TargetCpu &cpu, int64_t &extent) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
+  FailureOr<int64_t> pieces = emitKernel(kernel, *module, cpu.vectors);
+  if (failed(pieces) || failed(lowerToLLVM(*module)))
+    return failure();
+  extent = *pieces;
+
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> code =
+      translateModuleToLLVMIR(*module, context, kernel.getName());
+  if (!code)
+    return failure();
+  std::unique_ptr<llvm::TargetMachine> machine = cpu.createMachine();
+  code->setTargetTriple(machine->getTargetTriple());
+  code->setDataLayout(machine->createDataLayout());
+  for (llvm::Function &function : *code) {
+    std::string width = std::to_string(cpu.vectors.vectorBytes * 8);
+    function.addFnAttr("target-cpu", cpu.name);
+    function.addFnAttr("prefer-vector-width", width);
+    function.addFnAttr("min-legal-vector-width", width);
+    function.addFnAttr("no-builtins");
+  }
+  optimize(*code, *machine);
+  llvm::SmallString<0> object;
+  llvm::raw_svector_ostream os(object);
+  llvm::legacy::PassManager emit;
+  if (machine->addPassesToEmitFile(emit, os, nullptr,
+                                   llvm::CodeGenFileType::ObjectFile))
+    return kernel.emitError("the target cannot write object files");
+  emit.run(*code);
+  return object.str().str();
+}
+
+static void loadDialects(MLIRContext *context) {
+  DialectRegistry registry;
+  registry
+      .insert<arith::ArithDialect, cf::ControlFlowDialect, LLVM::LLVMDialect,
+              math::MathDialect, scf::SCFDialect, vector::VectorDialect>();
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  context->appendDialectRegistry(registry);
+  for (StringRef name : registry.getDialectNames())
+    context->getOrLoadDialect(name);
+}
+
+llvm::Expected<CompiledKernels> compileKernels(ModuleOp kernels,
                                                const CpuOptions &options) {
-  return llvm::createStringError("compiling kernels is not built yet");
+  auto start = std::chrono::steady_clock::now();
+  llvm::Expected<TargetCpu> cpu = TargetCpu::resolve(options.cpu);
+  if (!cpu)
+    return cpu.takeError();
+  MLIRContext *context = kernels.getContext();
+  loadDialects(context);
+
+  // Named linalg ops become generic ones on a copy: the caller's module stays
+  // as it is.
+  OwningOpRef<ModuleOp> copy = cast<ModuleOp>(kernels->clone());
+  IRRewriter rewriter(context);
+  copy->walk([&](linalg::LinalgOp op) {
+    if (isa<linalg::GenericOp, linalg::FillOp>(op))
+      return;
+    rewriter.setInsertionPoint(op);
+    (void)linalg::generalizeNamedOp(rewriter, op);
+  });
+
+  SmallVector<func::FuncOp> functions(copy->getOps<func::FuncOp>());
+  CompiledKernels compiled;
+  compiled.cpu = cpu->name;
+  compiled.kernels.resize(functions.size());
+  std::vector<std::string> objects(functions.size());
+  std::string firstError;
+  std::mutex errorMutex;
+  ScopedDiagnosticHandler collect(context, [&](Diagnostic &diagnostic) {
+    std::lock_guard lock(errorMutex);
+    if (firstError.empty() &&
+        diagnostic.getSeverity() == DiagnosticSeverity::Error)
+      firstError = diagnostic.str();
+    return success();
+  });
+  LogicalResult done = failableParallelForEachN(
+      context, 0, functions.size(), [&](size_t i) -> LogicalResult {
+        KernelInfo &info = compiled.kernels[i];
+        info.symbol = functions[i].getName().str();
+        FailureOr<std::string> object =
+            compileKernel(functions[i], *cpu, info.extent);
+        if (failed(object)) {
+          std::lock_guard lock(errorMutex);
+          firstError = "kernel " + info.symbol + ": " + firstError;
+          return failure();
+        }
+        objects[i] = std::move(*object);
+        return success();
+      });
+  if (failed(done))
+    return llvm::createStringError(firstError);
+  llvm::Expected<std::string> linked = linkObjects(objects, *cpu);
+  if (!linked)
+    return linked.takeError();
+  compiled.sharedObject = std::move(*linked);
+  compiled.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  return compiled;
 }
 
 } // namespace shardc::cpu

@@ -141,8 +141,8 @@ void ProgramLowering::attention(nn::AttentionOp op) {
   View output = allocate(op->getResult(0));
   if (!op.getLogSumExp().use_empty())
     logSumExp = allocate(op->getResult(1));
-  View workspace = newWorkspace(step::attentionWorkspace(
-      shapeOf(op.getValue()).back(), bytesOf(op.getResult()), plan.workers()));
+  View workspace = newWorkspace(
+      step::attentionWorkspace(bytesOf(op.getResult()), plan.workers()));
   emit<step::AttentionOp>(ref(query), ref(key), ref(value), ref(bias),
                           ref(mask), ref(output), ref(logSumExp),
                           ref(workspace), op.getScale(), op.getCausal());
@@ -162,11 +162,8 @@ void ProgramLowering::attentionGrad(nn::AttentionGradOp op) {
   View queryGradient = allocate(op->getResult(0));
   View keyGradient = allocate(op->getResult(1));
   View valueGradient = allocate(op->getResult(2));
-  int64_t headDims =
-      shapeOf(op.getQuery()).back() + shapeOf(op.getValue()).back();
   View workspace = newWorkspace(
-      step::attentionGradWorkspace(headDims, shapeOf(op.getQuery())[1],
-                                   bytesOf(op.getQuery()), plan.workers()));
+      step::attentionGradWorkspace(bytesOf(op.getQuery()), plan.workers()));
   emit<step::AttentionGradOp>(ref(gradient), ref(query), ref(key), ref(value),
                               ref(output), ref(logSumExp), ref(bias), ref(mask),
                               ref(queryGradient), ref(keyGradient),

@@ -12,18 +12,14 @@ static int64_t perWorker(int64_t elements, int64_t elementBytes,
   return llvm::alignTo(elements * elementBytes, 64) * workers;
 }
 
-int64_t attentionWorkspace(int64_t headDim, int64_t elementBytes,
-                           int64_t workers) {
-  return perWorker(queryBlock * keyBlock + queryBlock * headDim +
-                       4 * queryBlock,
-                   elementBytes, workers);
+int64_t attentionWorkspace(int64_t elementBytes, int64_t workers) {
+  return perWorker(queryBlock * keyBlock + 2 * queryBlock, elementBytes,
+                   workers);
 }
 
-int64_t attentionGradWorkspace(int64_t headDims, int64_t querySequence,
-                               int64_t elementBytes, int64_t workers) {
-  return perWorker(2 * queryBlock * keyBlock +
-                       (queryBlock + keyBlock) * headDims + querySequence,
-                   elementBytes, workers);
+int64_t attentionGradWorkspace(int64_t elementBytes, int64_t workers) {
+  return perWorker(2 * queryBlock * keyBlock + queryBlock, elementBytes,
+                   workers);
 }
 
 int64_t crossEntropyWorkspace(int64_t rows) { return rows * 8; }

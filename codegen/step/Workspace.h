@@ -9,19 +9,16 @@
 namespace shardc::step {
 
 /// Rows of queries and of keys in a block of attention.
-constexpr int64_t queryBlock = 64;
+constexpr int64_t queryBlock = 128;
 constexpr int64_t keyBlock = 128;
 
-/// Bytes of nn.attention's scratch for `workers` threads: a block of scores, a
-/// block of output and four statistics per query row, for each worker.
-int64_t attentionWorkspace(int64_t headDim, int64_t elementBytes,
-                           int64_t workers);
+/// Bytes of nn.attention's scratch for `workers` threads: for each, a block of
+/// scores, and maximum and sum of each query row in it.
+int64_t attentionWorkspace(int64_t elementBytes, int64_t workers);
 
-/// Bytes of nn.attention_grad's: scores and their gradient, blocks of the
-/// operands' gradients, and one value per query row of the sequence, for each
-/// worker. `headDims` is the head dim of query plus that of value.
-int64_t attentionGradWorkspace(int64_t headDims, int64_t querySequence,
-                               int64_t elementBytes, int64_t workers);
+/// Bytes of nn.attention_grad's: for each worker, a block of scores and one of
+/// their gradients, and one value per query row in it.
+int64_t attentionGradWorkspace(int64_t elementBytes, int64_t workers);
 
 /// Bytes of nn.cross_entropy's: a float64 per row.
 int64_t crossEntropyWorkspace(int64_t rows);

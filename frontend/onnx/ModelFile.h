@@ -7,6 +7,7 @@
 #include "frontend/onnx/ByteRange.h"
 #include "onnx/onnx.pb.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -55,6 +56,10 @@ public:
   const ::onnx::ModelProto &model() const { return proto; }
   const ::onnx::GraphProto &graph() const { return proto.graph(); }
   llvm::StringRef path() const { return modelPath; }
+  /// The file as it is stored.
+  llvm::ArrayRef<uint8_t> bytes() const {
+    return llvm::arrayRefFromStringRef(buffer->getBuffer());
+  }
   /// Version of an operator set that the model imports; 0 if it does not.
   int64_t opset(llvm::StringRef domain) const;
 

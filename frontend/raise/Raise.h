@@ -5,6 +5,7 @@
 #define SHARDC_FRONTEND_RAISE_RAISE_H
 
 #include "frontend/raise/Mask.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace shardc::raise {
@@ -31,6 +32,13 @@ void populateIndexingPatterns(mlir::RewritePatternSet &patterns);
 void populateViewPatterns(mlir::RewritePatternSet &patterns);
 /// Moves transposes down and slices up, so that they meet and cancel.
 void populateMotionPatterns(mlir::RewritePatternSet &patterns);
+
+/// Base of the angles in RoFormer (arXiv:2104.09864), and of most models since.
+constexpr int64_t usualRotaryBase = 10000;
+/// Gives buffers that hold the cosines or sines of nn.rope their `init`:
+/// rotary_cos or rotary_sin:BASE,HEAD_DIM,PAIRS (docs/architecture.md, "Initial
+/// values").
+void describeRotaryTables(mlir::ModuleOp module);
 
 } // namespace shardc::raise
 

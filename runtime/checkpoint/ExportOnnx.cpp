@@ -116,7 +116,12 @@ void OnnxExport::locateInitializers(const EmbeddedWeights &embedded) {
                           elementSize(dtypeFromOnnx(exported.onnx_dtype()));
     } else {
       const plan::Source &source = exported.source();
-      initializer.copied = locate(plan, source, embedded, files);
+      try {
+        initializer.copied = locate(plan, source, embedded, files);
+      } catch (const Error &error) {
+        fail(error.what(), " (initializer ", exported.name(),
+             ", which --export-onnx copies)");
+      }
       initializer.bytes = source.length();
       const OpenFiles::File &from = *initializer.copied.file;
       if (initializer.copied.offset > from.size ||

@@ -11,14 +11,13 @@ namespace shardc::runtime {
 constexpr int64_t pieceBytes = int64_t{4} << 20;
 
 SafetensorsExport::SafetensorsExport(const plan::Plan &plan,
-                                     const std::string &path,
-                                     bool trainableOnly)
+                                     const std::string &path)
     : plan(plan), file(path) {
   std::vector<SafetensorsEntry> entries;
   uint64_t bytes = 0;
   for (int i = 0; i < plan.parameters_size(); ++i) {
     const plan::Parameter &parameter = plan.parameters(i);
-    if (trainableOnly && !parameter.trainable())
+    if (!parameter.trainable())
       continue;
     SafetensorsEntry entry;
     entry.name = parameter.name();

@@ -13,10 +13,9 @@ namespace shardc::runtime {
 
 class SafetensorsExport {
 public:
-  /// Opens the output and sees to it that there is room. `trainableOnly`:
-  /// gradients exist for those.
-  SafetensorsExport(const plan::Plan &plan, const std::string &path,
-                    bool trainableOnly);
+  /// Opens the output and sees to it that there is room. Only trained
+  /// parameters are written: buffers are the model's own, not the run's.
+  SafetensorsExport(const plan::Plan &plan, const std::string &path);
   /// Writes all values, in pieces, and makes the file appear.
   void write(const ParameterSource &values);
 

@@ -18,6 +18,8 @@ public:
   /// Throws an Error that names file and parameter.
   virtual void read(int parameter, int64_t begin, int64_t end,
                     plan::DType dtype, std::byte *destination) const = 0;
+  /// Whether there is anything to read for it.
+  virtual bool has(int parameter) const { return true; }
 };
 
 int64_t elementCount(const plan::Parameter &parameter);

@@ -6,15 +6,16 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <string_view>
 
 namespace shardc::runtime {
 
 /// The numbers of "a,b"; none where it is no such list of `count` numbers.
-static std::optional<std::array<double, 2>> parseNumbers(std::string_view text,
+static std::optional<std::array<double, 3>> parseNumbers(std::string_view text,
                                                          int count) {
-  std::array<double, 2> numbers{};
+  std::array<double, 3> numbers{};
   const char *at = text.data(), *end = at + text.size();
   for (int i = 0; i < count; ++i) {
     if (i > 0 && (at == end || *at++ != ','))
@@ -36,7 +37,9 @@ Distribution parseDistribution(const plan::Parameter &parameter) {
     int count;
   } kinds[] = {{"normal:", Distribution::Kind::Normal, 2},
                {"uniform:", Distribution::Kind::Uniform, 2},
-               {"constant:", Distribution::Kind::Constant, 1}};
+               {"constant:", Distribution::Kind::Constant, 1},
+               {"rotary_cos:", Distribution::Kind::RotaryCos, 3},
+               {"rotary_sin:", Distribution::Kind::RotarySin, 3}};
   std::string_view text = parameter.init();
   if (text.empty())
     fail("parameter ", parameter.name(),
@@ -45,7 +48,7 @@ Distribution parseDistribution(const plan::Parameter &parameter) {
   for (const auto &[name, kind, count] : kinds)
     if (text.starts_with(name))
       if (auto numbers = parseNumbers(text.substr(name.size()), count))
-        return {kind, (*numbers)[0], (*numbers)[1]};
+        return {kind, (*numbers)[0], (*numbers)[1], (*numbers)[2]};
   fail("parameter ", parameter.name(),
        " has the unknown initial distribution '", text, "'");
 }
@@ -53,12 +56,28 @@ Distribution parseDistribution(const plan::Parameter &parameter) {
 RandomParameters::RandomParameters(const plan::Plan &plan, uint64_t seed,
                                    const ParameterSource *stored)
     : stored(stored) {
-  for (const plan::Parameter &parameter : plan.parameters()) {
-    bool drawn = !parameter.init().empty() || !stored;
-    distributions.push_back(drawn ? std::optional(parseDistribution(parameter))
-                                  : std::nullopt);
+  for (int i = 0; i < plan.parameters_size(); ++i) {
+    const plan::Parameter &parameter = plan.parameters(i);
+    std::optional<Distribution> &distribution = distributions.emplace_back();
+    if (!parameter.init().empty() || !stored)
+      distribution = parseDistribution(parameter);
+    if (distribution && distribution->isRotary() && stored && stored->has(i))
+      distribution.reset();
     streams.emplace_back(seed, parameter.name());
+    const auto &shape = parameter.shape();
+    widths.push_back(shape.empty() ? 1 : shape[shape.size() - 1]);
   }
+}
+
+/// Element of a table of nn.rope: Su et al., arXiv:2104.09864, equation 15.
+static double rotaryElement(const Distribution &table, int64_t position,
+                            int64_t column) {
+  double base = table.first, headDim = table.second;
+  int64_t frequency =
+      table.third != 0 ? column / 2 : column % (int64_t(headDim) / 2);
+  double angle = position * std::pow(base, -2.0 * frequency / headDim);
+  return table.kind == Distribution::Kind::RotaryCos ? std::cos(angle)
+                                                     : std::sin(angle);
 }
 
 void RandomParameters::read(int parameter, int64_t begin, int64_t end,
@@ -77,6 +96,9 @@ void RandomParameters::read(int parameter, int64_t begin, int64_t end,
       else if (distribution.kind == Distribution::Kind::Uniform)
         value += (distribution.second - distribution.first) *
                  stream.uniform(begin + i);
+      else if (distribution.isRotary())
+        value = rotaryElement(distribution, (begin + i) / widths[parameter],
+                              (begin + i) % widths[parameter]);
       values[i] = static_cast<float>(value);
     }
     convertElements(values, plan::FLOAT32, destination, dtype, count);

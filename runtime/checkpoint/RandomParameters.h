@@ -11,20 +11,27 @@
 
 namespace shardc::runtime {
 
-/// What `Parameter.init` says: normal:MEAN,STD, uniform:LOW,HIGH or
-/// constant:VALUE.
+/// What `Parameter.init` says: normal:MEAN,STD, uniform:LOW,HIGH,
+/// constant:VALUE, or rotary_cos and rotary_sin:BASE,HEAD_DIM,PAIRS, the table
+/// of nn.rope (pairs: columns 2i and 2i+1 turn together).
 struct Distribution {
-  enum class Kind { Normal, Uniform, Constant };
+  enum class Kind { Normal, Uniform, Constant, RotaryCos, RotarySin };
   Kind kind;
-  double first = 0;  // mean, low, value
-  double second = 0; // standard deviation, high
+  double first = 0;  // mean, low, value, base
+  double second = 0; // standard deviation, high, head dim
+  double third = 0;  // pairs
+
+  bool isRotary() const {
+    return kind == Kind::RotaryCos || kind == Kind::RotarySin;
+  }
 };
 
 /// Throws an Error that names the parameter.
 Distribution parseDistribution(const plan::Parameter &parameter);
 
 /// Parameters without a known distribution (buffers) come from `stored`;
-/// without one they are an error. Element i of a parameter depends on seed,
+/// without one they are an error. Rotary tables come from `stored` where it has
+/// them. Element i of a parameter depends on seed,
 /// name and i alone. Values are rounded to float32 first, so that a float64 run
 /// starts from the same ones.
 class RandomParameters : public ParameterSource {
@@ -38,6 +45,7 @@ private:
   const ParameterSource *stored;
   std::vector<std::optional<Distribution>> distributions; // by parameter
   std::vector<RandomStream> streams;
+  std::vector<int64_t> widths; // size of the last dim, by parameter
 };
 
 } // namespace shardc::runtime

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <string_view>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -94,6 +95,17 @@ void StoredParameters::add(const plan::Parameter &parameter, StoredRange range,
   ranges.push_back(range);
 }
 
+void StoredParameters::addRecorded(const plan::Parameter &parameter,
+                                   const EmbeddedWeights &embedded) {
+  StoredRange range;
+  try {
+    range = locate(plan, parameter.source(), embedded, files);
+  } catch (const Error &error) {
+    fail(error.what(), " (parameter ", parameter.name(), ")", hint);
+  }
+  add(parameter, range, parameter.source().length());
+}
+
 std::unique_ptr<StoredParameters>
 StoredParameters::recorded(const plan::Plan &plan,
                            const EmbeddedWeights &embedded, bool all) {
@@ -101,17 +113,19 @@ StoredParameters::recorded(const plan::Plan &plan,
   bool inModel = false;
   for (const plan::Parameter &parameter : plan.parameters()) {
     const plan::Source &source = parameter.source();
-    if (!all && !parameter.init().empty()) {
+    bool isTable = std::string_view(parameter.init()).starts_with("rotary_");
+    if (!all && !parameter.init().empty() && !isTable) {
       stored->ranges.emplace_back();
       continue;
     }
-    StoredRange range;
     try {
-      range = locate(plan, source, embedded, stored->files);
-    } catch (const Error &error) {
-      fail(error.what(), " (parameter ", parameter.name(), ")", hint);
+      stored->addRecorded(parameter, embedded);
+    } catch (const Error &) {
+      if (all || !isTable)
+        throw;
+      stored->ranges.emplace_back(); // it can be computed
+      continue;
     }
-    stored->add(parameter, range, source.length());
     inModel |= !source.embedded() && source.file().empty();
   }
   // Only once the file is known to be there: hashing it takes a while.
@@ -121,7 +135,8 @@ StoredParameters::recorded(const plan::Plan &plan,
 }
 
 std::unique_ptr<StoredParameters>
-StoredParameters::fromPath(const plan::Plan &plan, const std::string &path) {
+StoredParameters::fromPath(const plan::Plan &plan, const std::string &path,
+                           const EmbeddedWeights &embedded) {
   std::unique_ptr<StoredParameters> stored(new StoredParameters(plan));
   std::string file = path;
   std::error_code ignored;
@@ -129,19 +144,25 @@ StoredParameters::fromPath(const plan::Plan &plan, const std::string &path) {
     file = std::filesystem::path(path) /
            std::filesystem::path(plan.model()).filename();
   if (file.ends_with(".safetensors"))
-    stored->addSafetensors(file);
+    stored->addSafetensors(file, embedded);
   else
     stored->addOnnx(file);
   return stored;
 }
 
-void StoredParameters::addSafetensors(const std::string &path) {
+void StoredParameters::addSafetensors(const std::string &path,
+                                      const EmbeddedWeights &embedded) {
   const OpenFiles::File &file = files.open(path);
   auto entries = readSafetensorsHeader(file.descriptor, path);
   for (const plan::Parameter &parameter : plan.parameters()) {
     auto found = entries.find(parameter.name());
-    if (found == entries.end())
-      fail(path, ": has no tensor ", parameter.name());
+    if (found == entries.end()) {
+      // Buffers are seldom in a checkpoint: the model's own serve.
+      if (parameter.trainable())
+        fail(path, ": has no tensor ", parameter.name());
+      addRecorded(parameter, embedded);
+      continue;
+    }
     const SafetensorsEntry &entry = found->second;
     if (!std::equal(entry.shape.begin(), entry.shape.end(),
                     parameter.shape().begin(), parameter.shape().end()))

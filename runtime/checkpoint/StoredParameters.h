@@ -56,17 +56,23 @@ public:
   recorded(const plan::Plan &plan, const EmbeddedWeights &embedded, bool all);
   /// --weights: an .onnx file (parameters by the names of its initializers, as
   /// compiled or as --export-onnx wrote them), its folder, or a .safetensors
-  /// file (by PyTorch's names).
-  static std::unique_ptr<StoredParameters> fromPath(const plan::Plan &plan,
-                                                    const std::string &path);
+  /// file (by PyTorch's names; buffers that it lacks are those of the compiled
+  /// model).
+  static std::unique_ptr<StoredParameters>
+  fromPath(const plan::Plan &plan, const std::string &path,
+           const EmbeddedWeights &embedded);
 
   void read(int parameter, int64_t begin, int64_t end, plan::DType dtype,
             std::byte *destination) const override;
 
+  bool has(int parameter) const override { return ranges[parameter].file; }
+
 private:
   explicit StoredParameters(const plan::Plan &plan) : plan(plan) {}
   void addOnnx(const std::string &path);
-  void addSafetensors(const std::string &path);
+  void addSafetensors(const std::string &path, const EmbeddedWeights &embedded);
+  void addRecorded(const plan::Parameter &parameter,
+                   const EmbeddedWeights &embedded);
   void add(const plan::Parameter &parameter, StoredRange range,
            uint64_t length);
   void readTransposed(const plan::Parameter &parameter,

@@ -5,6 +5,7 @@
 #include "runtime/Error.h"
 #include "runtime/cli/Suggest.h"
 #include "runtime/data/Dataset.h"
+#include "runtime/data/LossScale.h"
 
 #include <CLI/CLI.hpp>
 #include <charconv>
@@ -114,7 +115,9 @@ public:
         ->group(currentGroup);
   }
   void toggle(const std::string &flag, bool &target, const std::string &help) {
-    app.add_flag(flag, target, help)->group(currentGroup);
+    app.add_flag(flag, target, help)
+        ->disable_flag_override()
+        ->group(currentGroup);
   }
 
 private:
@@ -132,10 +135,10 @@ void declareData(FlagTable &flags, Options &options) {
   flags.integer("--eval-every", options.evalEvery, 1,
                 "evaluate before the first step and every N steps [only after "
                 "the last step]");
+  // Without it: step k takes samples kG to kG + G - 1, modulo their number.
   flags.toggle("--shuffle", options.shuffle,
-               "a new order in every epoch, drawn from --seed; samples that "
-               "fill no whole batch wait for the next epoch [step k takes "
-               "samples kG to kG+G-1, modulo their number]");
+               "a new order in every epoch, drawn from --seed [in order, from "
+               "the first again at the end]");
 }
 
 void declareWeights(FlagTable &flags, Options &options) {
@@ -245,6 +248,8 @@ std::string inputsText(const plan::Plan &plan) {
     text += "]";
     if (input.bounded())
       text += concat(", values ", input.min_value(), " to ", input.max_value());
+    if (&input == labelsOf(plan) && plan.loss().kind() == "cross_entropy")
+      text += concat(", or ", plan.loss().ignore_index(), ": not counted");
     text += "\n";
   }
   return text;
@@ -305,6 +310,9 @@ Options parseOptions(int argc, const char *const *argv,
   } catch (const CLI::CallForHelp &) {
     options.information = app.help();
     return options;
+  } catch (const CLI::ArgumentMismatch &error) {
+    std::string text = error.what();
+    fail(text.substr(0, text.find(':')), " needs a value");
   } catch (const CLI::ParseError &error) {
     fail(error.what());
   }
@@ -350,7 +358,8 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
   if (options.threads && plan.workers() > 0 &&
       *options.threads > plan.workers())
     fail("--threads ", *options.threads, " is more than the ", plan.workers(),
-         " threads that this trainer was compiled for");
+         plan.workers() == 1 ? " thread" : " threads",
+         " that this trainer was compiled for (shardc --threads-per-rank)");
 }
 
 } // namespace shardc::runtime

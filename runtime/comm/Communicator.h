@@ -70,6 +70,11 @@ public:
   /// names this rank and `reason`.
   virtual void abort(const std::string &reason) = 0;
 
+  /// To be called before buffers are freed that collectives were started with:
+  /// no rank touches them afterwards. Aborts, if any of this rank's collectives
+  /// is not finished.
+  virtual void leave() = 0;
+
   /// Start and finish in one.
   void allReduce(std::span<const Segment> segments, ThreadPool &pool) {
     finish(startAllReduce(segments), pool);

@@ -48,11 +48,17 @@ void writeScale(double scale, plan::DType dtype, std::byte *destination) {
   convertElements(&scale, plan::FLOAT64, destination, dtype, 1);
 }
 
+int labelsIndex(const plan::Plan &plan) {
+  if (!plan.loss().labels().empty())
+    for (int i = 0; i < plan.inputs_size(); ++i)
+      if (plan.inputs(i).name() == plan.loss().labels())
+        return i;
+  return -1;
+}
+
 const plan::Input *labelsOf(const plan::Plan &plan) {
-  for (const plan::Input &input : plan.inputs())
-    if (!plan.loss().labels().empty() && input.name() == plan.loss().labels())
-      return &input;
-  return nullptr;
+  int index = labelsIndex(plan);
+  return index < 0 ? nullptr : &plan.inputs(index);
 }
 
 } // namespace shardc::runtime

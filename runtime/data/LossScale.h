@@ -24,7 +24,9 @@ double lossScale(const plan::Plan &plan, int64_t validLabels);
 /// Writes the scale in the program's dtype.
 void writeScale(double scale, plan::DType dtype, std::byte *destination);
 
-/// The input that holds the labels; null for a loss without.
+/// The index of the input that holds the labels; -1 for a loss without.
+int labelsIndex(const plan::Plan &plan);
+/// That input, or null.
 const plan::Input *labelsOf(const plan::Plan &plan);
 
 } // namespace shardc::runtime

@@ -105,7 +105,7 @@ std::string Console::bar(const StepFigures &figures, int64_t steps,
   double part =
       steps ? static_cast<double>(figures.step + 1) / static_cast<double>(steps)
             : 1;
-  std::string before = format("%3.0f%% ", 100 * part);
+  std::string before = format("%3d%% ", static_cast<int>(100 * part));
   std::string after = format(" %lld/%lld  loss %.4f  ",
                              static_cast<long long>(figures.step + 1),
                              static_cast<long long>(steps), figures.loss) +
@@ -124,10 +124,14 @@ std::string Console::bar(const StepFigures &figures, int64_t steps,
 
 void Console::draw(const StepFigures &figures) {
   int64_t done = figures.step + 1;
+  // One slow step should not make the figure jump.
+  rate = rate > 0 ? 0.9 * rate + 0.1 * figures.perSecond : figures.perSecond;
+  StepFigures shown = figures;
+  shown.perSecond = rate;
   double left = (monotonicSeconds() - begun) / static_cast<double>(done) *
                 static_cast<double>(steps - done);
   std::string text =
-      "\r\x1b[K" + bar(figures, steps, left, unit, terminalWidth());
+      "\r\x1b[K" + bar(shown, steps, left, unit, terminalWidth());
   std::fputs(text.c_str(), stdout);
   std::fflush(stdout);
   drawn = true;

@@ -50,6 +50,7 @@ private:
   bool terminal;
   bool drawn = false;
   double begun, lastDrawn = 0;
+  double rate = 0; // perSecond as the bar shows it
 };
 
 } // namespace shardc::runtime

@@ -27,7 +27,7 @@ func.func @train(%x: tensor<2x3x4xf32> {nn.name = "x", nn.role = "input"}) {
   %w, %b = fsdp.all_gather_wait %t : tensor<6x4xf32>, tensor<5xf32>
   // CHECK: %[[A:.*]] = step.view %[[X]][0] : memref<6x4xf32>
   // CHECK: %[[W:.*]] = step.view %[[G]][0] : memref<6x4xf32>
-  // CHECK: step.gemm %[[A]], %[[W]] into %{{.*}} {step.phase = "forward", step.unit = "root", transpose_b}
+  // CHECK: step.gemm %[[A]], %[[W]] into %{{.*}} {step.flops = 288 : i64, step.phase = "forward", step.unit = "root", transpose_b}
   %y = nn.linear %x, %w {transpose_weight} : (tensor<2x3x4xf32>, tensor<6x4xf32>) -> tensor<2x3x6xf32>
   // CHECK: %[[DB:.*]] = step.view %[[FLAT]][96] : memref<5xf32>
   // CHECK: step.kernel @kernels::@grow({{.*}}) into(%{{.*}}, %[[DB]])

@@ -81,7 +81,9 @@ TEST(Options, ChecksRanges) {
   EXPECT_EQ(errorOf({"--schedule", "cosin"}),
             "--schedule expects constant, linear or cosine, got 'cosin', did "
             "you mean 'cosine'?");
-  EXPECT_NE(errorOf({"--lr"}), "");
+  EXPECT_EQ(errorOf({"--lr"}), "--lr needs a value");
+  EXPECT_EQ(errorOf({"--lr", "--steps", "3"}), "--lr expects a number of 0 or more, got '--steps'");
+  EXPECT_NE(errorOf({"--shuffle=3"}), "");
 }
 
 TEST(Options, RefusesWhatCannotGoTogether) {

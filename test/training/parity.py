@@ -7,7 +7,7 @@ the first step's gradients per tensor, and of the final parameters per tensor (f
 Bounds. float64: 1e-7 (graphs carry some constants in float32), or a twentieth of the distance between PyTorch's own float32 and
 float64 runs. float32: three times PyTorch's own distance from its float64 run, at least 1e-6. First gradients, float64: 1e-7 of
 the tensor's largest, or 1e-9 of the model's largest where the true gradient is zero; float32: 1e-4 of the tensor's largest, or
-1e-6 of the model's. Final parameters: 1e-3 of the tensor's largest, for tensors whose gradient is not zero.
+1e-6 of the model's. Final parameters: 1e-3 of the tensor's largest, where the true gradient is not zero.
 """
 import argparse
 import os
@@ -34,10 +34,13 @@ def curve_bound(float32, float64, precision):
     return max(1e-7, own / 20) if precision == "float64" else max(1e-6, 3 * own)
 
 
-def zero_gradients(reference):
-    """Parameters whose true gradient is zero: rounding noise, which AdamW turns into steps."""
+def comparable(reference):
+    """Per parameter, the elements whose true gradient is not zero; elsewhere it is rounding noise, which AdamW turns into steps.
+
+    Zero are, for instance, the key part of an attention bias, and queries and keys where a sequence has one element.
+    """
     largest = max(np.abs(g).max(initial=0) for g in reference.values())
-    return {name for name, g in reference.items() if np.abs(g).max(initial=0) < 1e-9 * largest}
+    return {name: np.abs(g) >= 1e-9 * largest for name, g in reference.items()}
 
 
 def gradient_deviation(got, want, precision):
@@ -54,15 +57,13 @@ def gradient_deviation(got, want, precision):
     return float("inf") if np.isnan(worst) else worst, relative
 
 
-def parameter_deviation(got, want, skip):
+def parameter_deviation(got, want, mask):
     worst = 0.0
     for name, reference in want.items():
-        if name in skip:
-            continue
         if name not in got or got[name].shape != reference.shape:
             return float("inf")
         largest = max(np.abs(reference).max(initial=0), 1e-12)
-        worst = max(worst, float(np.abs(got[name].astype(np.float64) - reference).max(initial=0) / largest))
+        worst = max(worst, float((np.abs(got[name].astype(np.float64) - reference) * mask[name]).max(initial=0) / largest))
     return worst
 
 
@@ -82,7 +83,7 @@ def measure(model, mesh, precision, folder, flags=()):
         "norms": (worst_relative([s["grad_norm"] for s in steps], r["grad_norm_f64"]),
                   curve_bound(r["grad_norm"], r["grad_norm_f64"], precision)),
         "gradients": gradient_deviation(read_safetensors(gradients), want, precision),
-        "parameters": (parameter_deviation(read_safetensors(final), parameters, zero_gradients(want)), 1e-3),
+        "parameters": (parameter_deviation(read_safetensors(final), parameters, comparable(want)), 1e-3),
     }
 
 

@@ -5,6 +5,7 @@
 #include "frontend/onnx/Passes.h"
 #include "passes/Passes.h"
 #include "passes/fsdp/FSDP.h"
+#include "test/lib/TestPasses.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllPasses.h"
@@ -19,6 +20,9 @@ int main(int argc, char **argv) {
   shardc::registerShardcOnnxPasses();
   shardc::registerShardcPasses();
   shardc::registerShardcCodegenPasses();
+  shardc::test::registerNNEvaluatePass();
+  shardc::test::registerNNGradientsPass();
+  shardc::test::registerNNKernelsPass();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "shardc's passes\n", registry));
 }

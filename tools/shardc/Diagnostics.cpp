@@ -1,6 +1,7 @@
 // How shardc speaks to its user.
 #include "tools/shardc/Diagnostics.h"
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -43,7 +44,7 @@ void DiagnosticPrinter::print(Diagnostic &diagnostic) {
     return;
   std::string message = oneLine(diagnostic.str());
   llvm::errs() << "shardc: " << (isError ? "error: " : "warning: ");
-  if (!StringRef(message).starts_with(file))
+  if (!StringRef(message).contains(file))
     llvm::errs() << file << ": ";
   if (std::string node = nodeName(diagnostic.getLocation());
       !node.empty() && message.find("node") == std::string::npos)

@@ -17,10 +17,10 @@ LogicalResult ParameterOp::verify() {
     return emitOpError(
                "expects 2 dims where the file holds the transpose, got ")
            << type.getRank();
-  if (static_cast<int64_t>(getOffset()) < 0 ||
-      static_cast<int64_t>(getLength()) < 0)
+  const int64_t offset = getOffset(), length = getLength();
+  if (offset < 0 || length < 0)
     return emitOpError("expects a byte range, got offset ")
-           << getOffset() << " and length " << getLength();
+           << offset << " and length " << length;
   if (getTrainable() && !isa<FloatType>(type.getElementType()))
     return emitOpError("expects float elements of a trainable parameter, got ")
            << type.getElementType();

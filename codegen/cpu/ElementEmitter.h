@@ -1,0 +1,106 @@
+// Emits the elements of a kernel's tensors at the current position of its
+// loops, reading back through the body to the arguments; nothing in between is
+// stored unless it was materialized.
+#ifndef SHARDC_CODEGEN_CPU_ELEMENTEMITTER_H
+#define SHARDC_CODEGEN_CPU_ELEMENTEMITTER_H
+
+#include "codegen/cpu/VectorOps.h"
+#include "codegen/kernels/KernelPlan.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace shardc::cpu {
+
+/// Where the loops stand. `lane` is the first lane of the vector; `mask` (null:
+/// all) says which lanes exist.
+struct LoopPosition {
+  mlir::Value piece, step, lane;
+  mlir::Value mask;
+};
+
+class ElementEmitter {
+public:
+  ElementEmitter(mlir::OpBuilder &builder, VectorOps &vectors,
+                 const kernels::KernelPlan &plan, int64_t lanes)
+      : builder(builder), vectors(vectors), plan(plan), lanes(lanes),
+        extents(plan.extents) {
+    scopes.resize(3);
+  }
+
+  /// Pointers of the kernel's arguments.
+  llvm::DenseMap<mlir::Value, mlir::Value> pointers;
+  /// Results of reductions at the current piece (Columns: and lanes).
+  llvm::DenseMap<mlir::Value, mlir::Value> reduced;
+  LoopPosition position;
+
+  /// A tensor whose row has been stored: at its place in an output, or from
+  /// lane 0 in a buffer of the stack.
+  struct Stored {
+    mlir::Value pointer;
+    bool isRowBuffer;
+  };
+  llvm::DenseMap<mlir::Value, Stored> stored;
+
+  /// Positions along the lanes that are being emitted; forgets what was emitted
+  /// for other lanes.
+  void setLanes(int64_t begin, int64_t end, mlir::Value lane, mlir::Value mask);
+  /// Values that do not depend on a loop are emitted before `loop`, once.
+  void enterStep(mlir::Operation *loop, mlir::Value step);
+  void leaveStep();
+  void enterLanes(mlir::Operation *loop);
+  void leaveLanes();
+  /// Forgets what was emitted for another piece.
+  void enterPiece(mlir::Value piece);
+
+  /// The element, a vector of lanes where it depends on them.
+  llvm::FailureOr<mlir::Value> emit(kernels::Element element);
+  /// Values of the block arguments and ops of a generic's body at `iteration`;
+  /// used for reductions, whose accumulators stay unmapped.
+  llvm::FailureOr<mlir::IRMapping>
+  emitBody(mlir::linalg::GenericOp generic,
+           llvm::ArrayRef<kernels::IndexForm> iteration);
+  void store(mlir::Location loc, mlir::Value value, mlir::Value pointer,
+             const kernels::IndexForm &where, mlir::Type element);
+  const kernels::LoopExtents &loopExtents() const { return extents; }
+
+private:
+  struct Scope {
+    mlir::Operation *hoistBefore = nullptr;
+    llvm::StringMap<mlir::Value> values;
+    llvm::StringMap<mlir::IRMapping> bodies;
+  };
+  size_t scopeOf(llvm::ArrayRef<kernels::IndexForm> index) const;
+  template <typename Emit> auto inScope(size_t scope, Emit emit);
+  mlir::Value *findValue(llvm::StringRef key);
+
+  llvm::FailureOr<mlir::Value> emitUncached(const kernels::Element &element);
+  llvm::FailureOr<mlir::Value>
+  emitCompute(mlir::OpResult result, const kernels::Definition &definition);
+  llvm::FailureOr<mlir::Value>
+  emitChoices(mlir::Type type, const kernels::Definition &definition,
+              size_t first);
+  llvm::FailureOr<mlir::Value> emitChoice(mlir::Type type,
+                                          const kernels::Choice &choice);
+  std::optional<mlir::Value> loadStored(const kernels::Element &element);
+  mlir::Value load(mlir::Location loc, mlir::Value pointer,
+                   const kernels::IndexForm &where, mlir::Type element);
+  /// An index as i64: of the first lane, or of every lane.
+  mlir::Value emitIndex(mlir::Location loc, const kernels::IndexForm &form,
+                        bool perLane);
+  mlir::Value emitBound(mlir::Location loc, const kernels::IndexBound &bound);
+  mlir::Value emitScalarOutside(mlir::Value scalar);
+  llvm::SmallVector<mlir::Value> withoutZeroDivisors(mlir::Operation *op,
+                                                     mlir::ValueRange operands);
+
+  mlir::OpBuilder &builder;
+  VectorOps &vectors;
+  const kernels::KernelPlan &plan;
+  int64_t lanes;
+  kernels::LoopExtents extents;
+  // Piece, step, lane, then one per open branch.
+  llvm::SmallVector<Scope, 4> scopes;
+};
+
+} // namespace shardc::cpu
+
+#endif

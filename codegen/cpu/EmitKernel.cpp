@@ -1,0 +1,90 @@
+// Loops of a kernel: pieces, and within a piece one pass over the lanes for
+// every level of reductions.
+#include "codegen/cpu/EmitKernel.h"
+
+#include "codegen/cpu/ElementEmitter.h"
+#include "codegen/cpu/KernelLoops.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace shardc::kernels;
+
+namespace shardc::cpu {
+
+/// Lanes of a vector: as many of the kernel's widest element as a register
+/// holds.
+static int64_t lanesFor(func::FuncOp kernel, const VectorTarget &target) {
+  int64_t widest = 1;
+  auto visit = [&](Type type) {
+    if (auto tensor = dyn_cast<RankedTensorType>(type))
+      if (isa<FloatType>(tensor.getElementType()))
+        widest = std::max<int64_t>(widest, tensor.getElementTypeBitWidth() / 8);
+  };
+  kernel.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      visit(type);
+  });
+  for (Type type : kernel.getArgumentTypes())
+    visit(type);
+  // Half-precision is computed in single; integers alone come as 64-bit
+  // positions.
+  return target.vectorBytes / (widest == 1 ? 8 : std::max<int64_t>(widest, 4));
+}
+
+FailureOr<int64_t> emitKernel(func::FuncOp kernel, ModuleOp module,
+                              const VectorTarget &target) {
+  std::string why;
+  std::optional<KernelPlan> plan = planKernel(kernel, why);
+  if (!plan)
+    return kernel.emitError() << "cannot be one kernel: " << why;
+  SmallVector<SmallVector<Combiner>> combiners;
+  int64_t lanes = lanesFor(kernel, target);
+  for (linalg::GenericOp reduction : plan->reductions) {
+    auto found = combinersOf(reduction);
+    if (!found)
+      return reduction.emitError("combines in a way that kernels do not know: "
+                                 "expects yield(op(accumulator, term))");
+    combiners.push_back(*found);
+  }
+
+  MLIRContext *context = kernel.getContext();
+  Location loc = kernel.getLoc();
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  Type pointer = LLVM::LLVMPointerType::get(context),
+       i64 = builder.getI64Type();
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context),
+                                          {pointer, i64, i64});
+  auto function =
+      LLVM::LLVMFuncOp::create(builder, loc, kernel.getName(), type);
+  Block *entry = function.addEntryBlock(builder);
+  builder.setInsertionPointToStart(entry);
+  VectorOps vectors(builder, module, lanes, target.vectorBytes, target.hasFma);
+  ElementEmitter elements(builder, vectors, *plan, lanes);
+
+  auto argument = [&](int64_t number) -> Value {
+    Value slot = LLVM::GEPOp::create(
+        builder, loc, pointer, pointer, entry->getArgument(0),
+        ArrayRef<LLVM::GEPArg>{LLVM::GEPArg(int32_t(number))});
+    return LLVM::LoadOp::create(builder, loc, pointer, slot);
+  };
+  int64_t number = 0;
+  for (Value input : kernel.getArguments())
+    elements.pointers[input] = argument(number++);
+  SmallVector<Value> outputs;
+  for (size_t i = 0; i < plan->outputs.size(); ++i)
+    outputs.push_back(argument(number++));
+
+  KernelLoops loops(builder, vectors, elements, *plan, combiners, outputs,
+                    lanes);
+  FailureOr<int64_t> extent =
+      loops.emit(entry->getArgument(1), entry->getArgument(2));
+  if (failed(extent))
+    return kernel.emitError("has an op that CPU kernels cannot hold");
+  LLVM::ReturnOp::create(builder, loc, ValueRange{});
+  return extent;
+}
+
+} // namespace shardc::cpu

@@ -1,0 +1,24 @@
+// One kernel's function of linalg on tensors, as loops over SIMD vectors in the
+// LLVM dialect's memory model.
+#ifndef SHARDC_CODEGEN_CPU_EMITKERNEL_H
+#define SHARDC_CODEGEN_CPU_EMITKERNEL_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace shardc::cpu {
+
+struct VectorTarget {
+  /// Width of a SIMD register: 16, 32 or 64.
+  int64_t vectorBytes = 16;
+  bool hasFma = false;
+};
+
+/// Appends an `llvm.func` of `kernel`'s name to `module` and returns its
+/// extent; errors are emitted on `kernel`.
+llvm::FailureOr<int64_t> emitKernel(mlir::func::FuncOp kernel,
+                                    mlir::ModuleOp module,
+                                    const VectorTarget &target);
+
+} // namespace shardc::cpu
+
+#endif

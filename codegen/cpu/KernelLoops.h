@@ -1,0 +1,95 @@
+// The loop nests of the three kinds of kernels.
+#ifndef SHARDC_CODEGEN_CPU_KERNELLOOPS_H
+#define SHARDC_CODEGEN_CPU_KERNELLOOPS_H
+
+#include "codegen/cpu/ElementEmitter.h"
+#include "codegen/cpu/Reduction.h"
+
+namespace shardc::cpu {
+
+class KernelLoops {
+public:
+  KernelLoops(mlir::OpBuilder &builder, VectorOps &vectors,
+              ElementEmitter &elements, const kernels::KernelPlan &plan,
+              llvm::ArrayRef<llvm::SmallVector<Combiner>> combiners,
+              llvm::ArrayRef<mlir::Value> outputs, int64_t lanes);
+
+  /// Emits the work on pieces [begin, end) and returns the number of pieces.
+  llvm::FailureOr<int64_t> emit(mlir::Value begin, mlir::Value end);
+
+private:
+  /// What one pass over the lanes does.
+  struct Pass {
+    llvm::SmallVector<unsigned> reductions; // indices into plan.reductions
+    llvm::SmallVector<unsigned> outputs;    // indices into plan.outputs
+    llvm::SmallVector<mlir::Value>
+        kept; // tensors whose row goes to a buffer of the stack
+    bool empty() const {
+      return reductions.empty() && outputs.empty() && kept.empty();
+    }
+  };
+  using Accumulators = llvm::SmallVector<mlir::Value>;
+  using LaneBody = llvm::function_ref<llvm::LogicalResult(
+      unsigned unrolled, Accumulators &accumulators)>;
+
+  // Elements: a flat tensor.
+  llvm::FailureOr<int64_t> emitFlat(mlir::Value begin, mlir::Value end);
+  // Elements and Rows: a piece is a row.
+  llvm::FailureOr<int64_t> emitRows(mlir::Value begin, mlir::Value end);
+  llvm::LogicalResult emitRow();
+  llvm::LogicalResult emitPass(const Pass &pass);
+  llvm::LogicalResult emitPassBody(const Pass &pass, unsigned unrolled,
+                                   unsigned unroll, Accumulators &accumulators);
+  llvm::LogicalResult storeRowResults(int64_t level);
+  // Columns: a piece is a block of columns.
+  llvm::FailureOr<int64_t> emitColumns(mlir::Value begin, mlir::Value end);
+  llvm::LogicalResult emitColumnBlock(mlir::Value firstLane,
+                                      int64_t vectorsPerBlock,
+                                      int64_t innerLanes);
+
+  /// Lanes [begin, end) with static or run-time bounds: `unroll` vectors at a
+  /// time, then one under a mask.
+  llvm::LogicalResult forLanes(mlir::Value begin, mlir::Value end,
+                               std::optional<std::pair<int64_t, int64_t>> known,
+                               unsigned unroll, Accumulators &accumulators,
+                               LaneBody body);
+  /// scf.for that carries the accumulators; `body` is emitted inside.
+  llvm::LogicalResult
+  forLoop(mlir::Value from, mlir::Value to, int64_t step,
+          Accumulators &accumulators,
+          llvm::function_ref<llvm::LogicalResult(mlir::Operation *, mlir::Value,
+                                                 Accumulators &)>
+              body);
+  mlir::Value laneMask(mlir::Value lane, mlir::Value end);
+  mlir::Value fixedMask(int64_t count);
+
+  Pass passOf(int64_t level) const;
+  unsigned unrollOf(const Pass &pass) const;
+  void chooseKept();
+  int64_t costOf(mlir::Value tensor,
+                 llvm::DenseMap<mlir::Value, int64_t> &known) const;
+  /// One accumulator per result of each reduction, `copies` times.
+  Accumulators neutralAccumulators(llvm::ArrayRef<unsigned> reductions,
+                                   unsigned copies);
+  llvm::LogicalResult
+  accumulate(unsigned reduction,
+             llvm::MutableArrayRef<mlir::Value> accumulators, mlir::Value mask);
+  llvm::FailureOr<mlir::Value> withInitial(unsigned reduction, unsigned result,
+                                           mlir::Value value);
+  mlir::Value number(int64_t value) { return vectors.constant(loc, value); }
+
+  mlir::OpBuilder &builder;
+  VectorOps &vectors;
+  ElementEmitter &elements;
+  const kernels::KernelPlan &plan;
+  llvm::ArrayRef<llvm::SmallVector<Combiner>> combiners;
+  llvm::SmallVector<mlir::Value> outputs;
+  int64_t lanes;
+  mlir::Location loc;
+  // Rows kept on the stack, and their buffers.
+  llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> kept;
+};
+
+} // namespace shardc::cpu
+
+#endif

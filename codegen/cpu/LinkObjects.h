@@ -1,0 +1,16 @@
+// Links object files into one shared object, with lld, in this process.
+#ifndef SHARDC_CODEGEN_CPU_LINKOBJECTS_H
+#define SHARDC_CODEGEN_CPU_LINKOBJECTS_H
+
+#include "codegen/cpu/TargetCpu.h"
+
+namespace shardc::cpu {
+
+/// The bytes of a shared object that needs libmvec, libm and libc. Equal for
+/// equal objects in equal order.
+llvm::Expected<std::string> linkObjects(llvm::ArrayRef<std::string> objects,
+                                        const TargetCpu &cpu);
+
+} // namespace shardc::cpu
+
+#endif

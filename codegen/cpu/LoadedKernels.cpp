@@ -1,0 +1,42 @@
+// dlopen of a file that exists only in memory.
+#include "codegen/cpu/LoadedKernels.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace shardc::cpu {
+
+llvm::Expected<LoadedKernels>
+LoadedKernels::load(llvm::StringRef sharedObject) {
+  int file = memfd_create("kernels", MFD_CLOEXEC);
+  if (file < 0)
+    return llvm::createStringError(
+        "cannot create a file in memory for the kernels");
+  for (llvm::StringRef rest = sharedObject; !rest.empty();) {
+    ssize_t written = write(file, rest.data(), rest.size());
+    if (written <= 0) {
+      close(file);
+      return llvm::createStringError("cannot write the kernels to memory");
+    }
+    rest = rest.drop_front(written);
+  }
+  void *handle = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(),
+                        RTLD_NOW | RTLD_LOCAL);
+  close(file);
+  if (!handle)
+    return llvm::createStringError(std::string("cannot load the kernels: ") +
+                                   dlerror());
+  return LoadedKernels(handle);
+}
+
+LoadedKernels::~LoadedKernels() {
+  if (handle)
+    dlclose(handle);
+}
+
+KernelFunction LoadedKernels::find(const std::string &symbol) const {
+  return reinterpret_cast<KernelFunction>(dlsym(handle, symbol.c_str()));
+}
+
+} // namespace shardc::cpu

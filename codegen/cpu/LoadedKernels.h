@@ -1,0 +1,34 @@
+// Kernels of a shared object, loaded into this process from memory.
+#ifndef SHARDC_CODEGEN_CPU_LOADEDKERNELS_H
+#define SHARDC_CODEGEN_CPU_LOADEDKERNELS_H
+
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <string>
+
+namespace shardc::cpu {
+
+using KernelFunction = void (*)(void *const *arguments, int64_t begin,
+                                int64_t end);
+
+class LoadedKernels {
+public:
+  static llvm::Expected<LoadedKernels> load(llvm::StringRef sharedObject);
+  LoadedKernels(LoadedKernels &&other) : handle(other.handle) {
+    other.handle = nullptr;
+  }
+  LoadedKernels &operator=(LoadedKernels &&) = delete;
+  ~LoadedKernels();
+
+  /// Null where the shared object has no such function.
+  KernelFunction find(const std::string &symbol) const;
+
+private:
+  explicit LoadedKernels(void *handle) : handle(handle) {}
+  void *handle;
+};
+
+} // namespace shardc::cpu
+
+#endif

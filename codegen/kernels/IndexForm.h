@@ -1,0 +1,123 @@
+// Positions in a tensor as sums of digits of loop variables, so that reshapes,
+// slices and transposes between the loops and memory cancel at compile time.
+//
+// A form is constant + sum of coefficient * ((variable / divisor) % modulus).
+// Delinearizing a flat position into dims and linearizing it again gives the
+// variable back, so a [B, S, C] view of [B*S, C] costs nothing. What does not
+// come out even is kept as an opaque term and computed at run time.
+#ifndef SHARDC_CODEGEN_KERNELS_INDEXFORM_H
+#define SHARDC_CODEGEN_KERNELS_INDEXFORM_H
+
+#include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace shardc::kernels {
+
+/// The loops of a kernel: independent pieces, a serial reduction loop, and the
+/// innermost vectorized one.
+enum class Loop : uint8_t { Piece, Step, Lane };
+
+/// Extents of the loops. The lane loop may be restricted to [laneBegin,
+/// laneEnd).
+struct LoopExtents {
+  int64_t pieces = 1, steps = 1, lanes = 1;
+  int64_t laneBegin = 0, laneEnd = 1;
+
+  int64_t extent(Loop loop) const {
+    return loop == Loop::Piece ? pieces : loop == Loop::Step ? steps : lanes;
+  }
+};
+
+struct OpaqueIndex;
+
+class IndexForm {
+public:
+  /// coefficient * ((loop / divisor) % modulus)
+  struct Term {
+    int64_t coefficient;
+    Loop loop;
+    int64_t divisor, modulus;
+  };
+  /// coefficient * opaque
+  struct OpaqueTerm {
+    int64_t coefficient;
+    std::shared_ptr<const OpaqueIndex> index;
+  };
+
+  IndexForm() = default;
+  static IndexForm constant(int64_t value);
+  static IndexForm loop(Loop loop, const LoopExtents &extents);
+  static IndexForm opaque(OpaqueIndex index);
+
+  int64_t constant() const { return constantPart; }
+  llvm::ArrayRef<Term> terms() const { return digitTerms; }
+  llvm::ArrayRef<OpaqueTerm> opaqueTerms() const { return opaques; }
+  bool isConstant() const { return digitTerms.empty() && opaques.empty(); }
+
+  IndexForm plus(const IndexForm &other, const LoopExtents &extents) const;
+  IndexForm times(int64_t factor) const;
+  /// Floor division and remainder by a positive number.
+  IndexForm floorDivide(int64_t divisor, const LoopExtents &extents) const {
+    return divide(divisor, extents).first;
+  }
+  IndexForm modulo(int64_t divisor, const LoopExtents &extents) const {
+    return divide(divisor, extents).second;
+  }
+
+  /// Smallest and largest value, where no opaque term hides it.
+  std::optional<std::pair<int64_t, int64_t>>
+  range(const LoopExtents &extents) const;
+  bool dependsOn(Loop loop) const;
+  /// How much the form grows from one lane to the next, if that is the same
+  /// everywhere.
+  std::optional<int64_t> laneStride(const LoopExtents &extents) const;
+  /// Digits that are constant or plain within [laneBegin, laneEnd) become so.
+  IndexForm restricted(const LoopExtents &extents) const;
+  bool operator==(const IndexForm &other) const { return str() == other.str(); }
+  /// A key: equal for equal forms.
+  std::string str() const;
+
+private:
+  std::pair<IndexForm, IndexForm> divide(int64_t divisor,
+                                         const LoopExtents &extents) const;
+  void addTerm(Term term, const LoopExtents &extents);
+  void merge(const LoopExtents &extents);
+
+  int64_t constantPart = 0;
+  llvm::SmallVector<Term, 3> digitTerms;
+  llvm::SmallVector<OpaqueTerm, 0> opaques;
+};
+
+/// A position that is known only at run time: a value of the kernel, or a
+/// division that does not come out even.
+struct OpaqueIndex {
+  enum class Kind { Value, FloorDivide, Modulo } kind = Kind::Value;
+  /// Value: an emitted index (scalar or one per lane); null while the kernel is
+  /// only analysed.
+  mlir::Value value;
+  bool perLane = true;
+  /// FloorDivide, Modulo.
+  IndexForm operand;
+  int64_t by = 1;
+};
+
+using IndexForms = llvm::SmallVector<IndexForm, 4>;
+
+/// Row-major position of `index` in a tensor of `shape`.
+IndexForm linearize(llvm::ArrayRef<IndexForm> index,
+                    llvm::ArrayRef<int64_t> shape, const LoopExtents &extents);
+/// Index of the row-major position `position` in a tensor of `shape`.
+IndexForms delinearize(const IndexForm &position, llvm::ArrayRef<int64_t> shape,
+                       const LoopExtents &extents);
+/// An affine expression of the dims in `dims`.
+IndexForm apply(mlir::AffineExpr expression, llvm::ArrayRef<IndexForm> dims,
+                const LoopExtents &extents);
+
+} // namespace shardc::kernels
+
+#endif

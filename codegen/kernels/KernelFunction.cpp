@@ -1,0 +1,160 @@
+// Builds kernel functions by asking each op for its body.
+#include "codegen/kernels/KernelFunction.h"
+
+#include "frontend/nn/NN.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace shardc::kernels {
+
+static bool isSplat(nn::ConstantOp constant) {
+  return isa<SplatElementsAttr>(constant.getValue());
+}
+
+bool isAbsorbed(Operation *op) {
+  if (!op)
+    return false;
+  if (auto constant = dyn_cast<nn::ConstantOp>(op))
+    return isSplat(constant);
+  return isa<nn::ReshapeOp, nn::BroadcastOp, nn::SliceOp, nn::TransposeOp>(
+             op) &&
+         isa<nn::KernelBody>(op);
+}
+
+bool isGenerated(Operation *op) {
+  return op && isa<nn::KernelBody>(op) && !isAbsorbed(op);
+}
+
+bool forEachUser(Value value, llvm::function_ref<bool(Operation *)> visit) {
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    return isAbsorbed(user) ? forEachUser(user->getResult(0), visit)
+                            : visit(user);
+  });
+}
+
+Value throughAbsorbed(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isAbsorbed(op) || op->getNumOperands() == 0)
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+namespace {
+/// Numbers the values of a group and writes down its ops.
+class Signature {
+public:
+  explicit Signature(const OpGroup &group)
+      : group(group), members(group.begin(), group.end()), os(signature.key) {}
+
+  GroupSignature run() {
+    for (Operation *op : group) {
+      write(op, [&](Value operand) { reference(operand); });
+      for (Value result : op->getResults())
+        numbers[result] = next++;
+    }
+    for (Operation *op : group)
+      for (Value result : op->getResults())
+        if (!forEachUser(result, [&](Operation *user) {
+              return members.contains(user);
+            })) {
+          signature.outputs.push_back(result);
+          os << "->" << numbers[result];
+        }
+    return std::move(signature);
+  }
+
+private:
+  void write(Operation *op, llvm::function_ref<void(Value)> operand) {
+    os << op->getName().getStringRef() << op->getAttrDictionary() << "(";
+    for (Value value : op->getOperands()) {
+      operand(value);
+      os << ",";
+    }
+    os << ")";
+    for (Type type : op->getResultTypes())
+      os << type;
+    os << "\n";
+  }
+  void reference(Value value) {
+    auto [entry, isNew] = numbers.try_emplace(value, next);
+    if (!isNew) {
+      os << "%" << entry->second;
+      return;
+    }
+    ++next;
+    if (isAbsorbed(value.getDefiningOp())) {
+      write(value.getDefiningOp(), [&](Value operand) { reference(operand); });
+      return;
+    }
+    signature.inputs.push_back(value);
+    os << "#" << value.getType();
+  }
+
+  const OpGroup &group;
+  llvm::SmallPtrSet<Operation *, 8> members;
+  GroupSignature signature;
+  llvm::raw_string_ostream os;
+  llvm::DenseMap<Value, int> numbers;
+  int next = 0;
+};
+} // namespace
+
+GroupSignature signatureOf(const OpGroup &group) {
+  return Signature(group).run();
+}
+
+static LogicalResult buildOp(OpBuilder &builder, Operation *op,
+                             IRMapping &values) {
+  if (auto constant = dyn_cast<nn::ConstantOp>(op);
+      constant && isSplat(constant)) {
+    values.map(constant.getResult(),
+               arith::ConstantOp::create(builder, op->getLoc(),
+                                         cast<TypedAttr>(constant.getValue())));
+    return success();
+  }
+  SmallVector<Value> operands, results;
+  for (Value operand : op->getOperands()) {
+    // Absorbed ops are built where they are first read.
+    if (!values.contains(operand) &&
+        failed(buildOp(builder, operand.getDefiningOp(), values)))
+      return failure();
+    operands.push_back(values.lookup(operand));
+  }
+  if (failed(cast<nn::KernelBody>(op).buildKernel(builder, operands, results)))
+    return failure();
+  for (auto [old, built] : llvm::zip_equal(op->getResults(), results))
+    values.map(old, built);
+  return success();
+}
+
+FailureOr<func::FuncOp> buildKernelFunction(const OpGroup &group,
+                                            const GroupSignature &signature,
+                                            ModuleOp module, StringRef name) {
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  Location loc = builder.getUnknownLoc();
+  auto type = builder.getFunctionType(ValueRange(signature.inputs).getTypes(),
+                                      ValueRange(signature.outputs).getTypes());
+  auto function = func::FuncOp::create(builder, loc, name, type);
+  builder.setInsertionPointToStart(function.addEntryBlock());
+  IRMapping values;
+  values.map(signature.inputs, function.getArguments());
+  for (Operation *op : group) {
+    if (failed(buildOp(builder, op, values))) {
+      function.erase();
+      return failure();
+    }
+  }
+  SmallVector<Value> results;
+  for (Value output : signature.outputs)
+    results.push_back(values.lookup(output));
+  func::ReturnOp::create(builder, loc, results);
+  return function;
+}
+
+} // namespace shardc::kernels

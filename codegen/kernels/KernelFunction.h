@@ -1,0 +1,45 @@
+// A group of nn ops as one function of linalg on tensors.
+#ifndef SHARDC_CODEGEN_KERNELS_KERNELFUNCTION_H
+#define SHARDC_CODEGEN_KERNELS_KERNELFUNCTION_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace shardc::kernels {
+
+/// Ops that become one kernel, in program order; the kernel runs at the place
+/// of the last.
+using OpGroup = llvm::SmallVector<mlir::Operation *, 4>;
+
+/// Whether `op` only says where elements lie, or that they are all equal: every
+/// kernel that reads its result takes a copy of it, and it has no kernel of its
+/// own: for other readers it is a view.
+bool isAbsorbed(mlir::Operation *op);
+
+/// Whether `op` is generated code.
+bool isGenerated(mlir::Operation *op);
+
+/// Calls `visit` for every op that uses `value`, looking through absorbed ops;
+/// stops where `visit` returns false.
+bool forEachUser(mlir::Value value,
+                 llvm::function_ref<bool(mlir::Operation *)> visit);
+
+/// What `value` is made of, looking through absorbed ops.
+mlir::Value throughAbsorbed(mlir::Value value);
+
+/// What goes into a group and comes out of it.
+struct GroupSignature {
+  llvm::SmallVector<mlir::Value> inputs, outputs;
+  /// Equal for groups with equal bodies.
+  std::string key;
+};
+GroupSignature signatureOf(const OpGroup &group);
+
+/// Appends the group's function to `module`.
+llvm::FailureOr<mlir::func::FuncOp>
+buildKernelFunction(const OpGroup &group, const GroupSignature &signature,
+                    mlir::ModuleOp module, llvm::StringRef name);
+
+} // namespace shardc::kernels
+
+#endif

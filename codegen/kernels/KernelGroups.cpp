@@ -1,0 +1,304 @@
+// Greedy grouping in program order: an op joins the groups of its producers
+// while they are open.
+#include "codegen/kernels/KernelGroups.h"
+
+#include "frontend/nn/NN.h"
+#include "passes/fsdp/FSDP.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace shardc::kernels {
+
+// A group that waits across more library calls than this would keep its inputs
+// alive for too long.
+constexpr int64_t mostCallsAcross = 4;
+// Kernels stay small enough to compile fast.
+constexpr size_t mostOps = 16;
+// Recomputed for every row that reads it: only a few ops.
+constexpr size_t mostRecomputedOps = 4;
+
+static int64_t elementsOf(Value tensor) {
+  return cast<RankedTensorType>(tensor.getType()).getNumElements();
+}
+
+std::optional<KernelSpace> KernelSpaces::of(Operation *op) {
+  KernelSpace space;
+  space.elements = op->getNumResults() ? elementsOf(op->getResult(0)) : 0;
+  if (op->hasTrait<OpTrait::Elementwise>()) {
+    space.elementwise = true;
+    return space;
+  }
+  GroupSignature signature;
+  llvm::raw_string_ostream key(signature.key);
+  key << op->getName().getStringRef() << op->getAttrDictionary();
+  for (Type type : op->getOperandTypes())
+    key << type;
+  auto [entry, isNew] = known.try_emplace(signature.key, std::nullopt);
+  if (!isNew)
+    return entry->second;
+  llvm::append_range(signature.outputs, op->getResults());
+  llvm::SetVector<Value> inputs(op->operand_begin(), op->operand_end());
+  signature.inputs = inputs.takeVector();
+  OwningOpRef<ModuleOp> scratch = ModuleOp::create(op->getLoc());
+  FailureOr<func::FuncOp> function =
+      buildKernelFunction({op}, signature, *scratch, "kernel");
+  std::string why;
+  std::optional<KernelPlan> plan =
+      succeeded(function) ? planKernel(*function, why) : std::nullopt;
+  if (!plan)
+    return std::nullopt;
+  space.kind = plan->kind;
+  space.pieces = plan->extents.pieces;
+  space.steps = plan->extents.steps;
+  space.lanes = plan->extents.lanes;
+  if (space.kind != KernelPlan::Kind::Elements)
+    space.elements = space.pieces * space.steps * space.lanes;
+  entry->second = space;
+  return space;
+}
+
+namespace {
+
+struct Group {
+  OpGroup ops;
+  KernelSpace space;
+  bool open = true;
+  /// Library calls before its last op.
+  int64_t calls = 0;
+};
+
+class Grouper {
+public:
+  Grouper(Block &block, KernelSpaces &spaces) : block(block), spaces(spaces) {}
+
+  SmallVector<OpGroup> run() {
+    for (Operation &op : block) {
+      if (isGenerated(&op))
+        place(&op);
+      else if (!isAbsorbed(&op))
+        pass(&op);
+    }
+    SmallVector<OpGroup> result;
+    SmallVector<Group *> order;
+    for (auto &group : groups)
+      if (!group->ops.empty())
+        order.push_back(group.get());
+    llvm::sort(order, [](Group *a, Group *b) {
+      return a->ops.back()->isBeforeInBlock(b->ops.back());
+    });
+    for (Group *group : order)
+      result.push_back(std::move(group->ops));
+    return result;
+  }
+
+private:
+  Group *groupOf(Value value) {
+    Operation *op = throughAbsorbed(value).getDefiningOp();
+    return op ? groupOfOp.lookup(op) : nullptr;
+  }
+
+  Group *alone(Operation *op) {
+    Group &group = *groups.emplace_back(std::make_unique<Group>());
+    group.ops.push_back(op);
+    group.calls = calls;
+    groupOfOp[op] = &group;
+    return &group;
+  }
+
+  /// An op that is not generated: it needs what it reads, and may release it.
+  void pass(Operation *op) {
+    for (Value operand : op->getOperands())
+      if (Group *group = groupOf(operand))
+        group->open = false;
+    if (auto release = dyn_cast<fsdp::ReleaseOp>(op)) {
+      for (Value parameter : release.getParameters())
+        forEachUser(parameter, [&](Operation *user) {
+          if (Group *group = groupOfOp.lookup(user))
+            group->open = false;
+          return true;
+        });
+    }
+    if (isa<nn::NNDialect>(op->getDialect()) && op->getNumOperands() != 0)
+      ++calls;
+  }
+
+  void place(Operation *op) {
+    std::optional<KernelSpace> space = spaces.of(op);
+    llvm::SetVector<Group *> producers;
+    for (Value operand : op->getOperands())
+      if (Group *group = groupOf(operand))
+        producers.insert(group);
+    Group *home = nullptr;
+    for (Group *producer : producers) {
+      if (!space || !producer->open ||
+          calls - producer->calls > mostCallsAcross ||
+          crossesTranspose(op, producer))
+        continue;
+      std::optional<KernelSpace> joined = join(*producer, op, *space);
+      if (!joined)
+        continue;
+      if (!home) {
+        home = producer;
+        home->space = *joined;
+      } else if (auto merged = merge(*home, *producer, op, *space)) {
+        home->space = *merged;
+        absorbGroup(home, producer);
+      }
+    }
+    if (!home && space && space->elementwise)
+      if ((home = neighbour(op, *space)))
+        home->space = *join(*home, op, *space);
+    if (!home) {
+      home = alone(op);
+      if (space)
+        home->space = *space;
+      else
+        home->open = false;
+    } else {
+      home->ops.push_back(op);
+      home->calls = calls;
+      groupOfOp[op] = home;
+    }
+    // What another group reads must be there when that one runs.
+    for (Group *producer : producers)
+      if (producer != home)
+        producer->open = false;
+  }
+
+  void absorbGroup(Group *home, Group *other) {
+    for (Operation *op : other->ops) {
+      home->ops.push_back(op);
+      groupOfOp[op] = home;
+    }
+    llvm::sort(home->ops, [](Operation *a, Operation *b) {
+      return a->isBeforeInBlock(b);
+    });
+    other->ops.clear();
+    other->open = false;
+  }
+
+  /// Whether all that leaves the group is read by `op` and by the group itself.
+  bool onlyFeeds(const Group &group, Operation *op) {
+    return llvm::all_of(group.ops, [&](Operation *member) {
+      return llvm::all_of(member->getResults(), [&](Value result) {
+        return forEachUser(result, [&](Operation *user) {
+          return user == op || groupOfOp.lookup(user) == &group;
+        });
+      });
+    });
+  }
+
+  /// Another row would be needed than the piece computes.
+  bool crossesTranspose(Operation *op, Group *producer) {
+    return llvm::any_of(op->getOperands(), [&](Value operand) {
+      bool transposed = false;
+      for (Operation *def = operand.getDefiningOp();
+           isAbsorbed(def) && def->getNumOperands();
+           def = def->getOperand(0).getDefiningOp())
+        transposed |=
+            isa<nn::TransposeOp>(def) ||
+            (isa<nn::SliceOp>(def) && producer->space.kind != Elements);
+      return transposed && groupOf(operand) == producer;
+    });
+  }
+
+  /// The group's space with `op` in it, if they fit.
+  std::optional<KernelSpace> join(const Group &group, Operation *op,
+                                  const KernelSpace &space) {
+    const KernelSpace &mine = group.space;
+    if (group.ops.size() >= mostOps)
+      return std::nullopt;
+    auto same = [&] {
+      return mine.kind == space.kind && mine.pieces == space.pieces &&
+             mine.steps == space.steps && mine.lanes == space.lanes;
+    };
+    if (mine.kind == Elements && space.kind == Elements) {
+      if (!space.elementwise)
+        return onlyFeeds(group, op) && group.ops.size() <= mostRecomputedOps
+                   ? std::optional(space)
+                   : std::nullopt;
+      if (mine.elements == space.elements)
+        return mine;
+      bool inlined = mine.elements < space.elements &&
+                     group.ops.size() <= mostRecomputedOps &&
+                     onlyFeeds(group, op);
+      return inlined ? std::optional(space) : std::nullopt;
+    }
+    if (mine.kind == Elements && space.kind == Rows) {
+      bool isRow =
+          mine.elements == space.elements || mine.elements == space.pieces;
+      bool inlined =
+          group.ops.size() <= mostRecomputedOps && onlyFeeds(group, op);
+      return isRow || inlined ? std::optional(space) : std::nullopt;
+    }
+    if (mine.kind == Elements)
+      return onlyFeeds(group, op) ? std::optional(space) : std::nullopt;
+    if (space.kind != Elements)
+      return same() ? std::optional(mine) : std::nullopt;
+    if (mine.steps != 1 || mine.kind == Columns)
+      return space.elementwise &&
+                     space.elements ==
+                         mine.pieces * (mine.kind == Columns ? mine.lanes : 1)
+                 ? std::optional(mine)
+                 : std::nullopt;
+    return space.elementwise && (space.elements == mine.elements ||
+                                 space.elements == mine.pieces)
+               ? std::optional(mine)
+               : std::nullopt;
+  }
+
+  /// The space of two producers of `op` in one kernel with it.
+  std::optional<KernelSpace> merge(const Group &home, const Group &other,
+                                   Operation *op, const KernelSpace &space) {
+    if (home.ops.size() + other.ops.size() >= mostOps)
+      return std::nullopt;
+    std::optional<KernelSpace> a = join(home, op, space),
+                               b = join(other, op, space);
+    if (!a || !b)
+      return std::nullopt;
+    if (a->kind == Elements)
+      return a->elements == b->elements ? b : std::nullopt;
+    if (b->kind == Elements)
+      return b->elements == a->elements || b->elements == a->pieces
+                 ? a
+                 : std::nullopt;
+    bool same = a->kind == b->kind && a->pieces == b->pieces &&
+                a->steps == b->steps && a->lanes == b->lanes;
+    return same ? a : std::nullopt;
+  }
+
+  /// An open group just before `op` that reads one of its tensors.
+  Group *neighbour(Operation *op, const KernelSpace &space) {
+    Group *last = groups.empty() ? nullptr : groups.back().get();
+    if (!last || last->ops.empty() || !last->open || last->calls != calls ||
+        last->space.elements != space.elements)
+      return nullptr;
+    for (Operation *member : last->ops)
+      for (Value theirs : member->getOperands())
+        for (Value mine : op->getOperands())
+          if (theirs == mine && elementsOf(mine) >= space.elements)
+            return join(*last, op, space) ? last : nullptr;
+    return nullptr;
+  }
+
+  static constexpr auto Elements = KernelPlan::Kind::Elements;
+  static constexpr auto Rows = KernelPlan::Kind::Rows;
+  static constexpr auto Columns = KernelPlan::Kind::Columns;
+
+  Block &block;
+  KernelSpaces &spaces;
+  std::vector<std::unique_ptr<Group>> groups;
+  llvm::DenseMap<Operation *, Group *> groupOfOp;
+  int64_t calls = 0;
+};
+
+} // namespace
+
+SmallVector<OpGroup> groupKernels(Block &block, KernelSpaces &spaces) {
+  return Grouper(block, spaces).run();
+}
+
+} // namespace shardc::kernels

@@ -1,0 +1,42 @@
+// Which generated ops of a function share a kernel.
+#ifndef SHARDC_CODEGEN_KERNELS_KERNELGROUPS_H
+#define SHARDC_CODEGEN_KERNELS_KERNELGROUPS_H
+
+#include "codegen/kernels/KernelFunction.h"
+#include "codegen/kernels/KernelPlan.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace shardc::kernels {
+
+/// The iteration space of an op or a group.
+struct KernelSpace {
+  KernelPlan::Kind kind = KernelPlan::Kind::Elements;
+  /// Elements: of a result. Rows: pieces x lanes. Columns: pieces x steps x
+  /// lanes.
+  int64_t elements = 0;
+  int64_t pieces = 1, steps = 1, lanes = 1;
+  /// Whether results are the operands' elements at the same place.
+  bool elementwise = false;
+};
+
+/// Finds the space of ops, each distinct one once.
+class KernelSpaces {
+public:
+  /// Nothing where the op alone is not a kernel.
+  std::optional<KernelSpace> of(mlir::Operation *op);
+
+private:
+  llvm::StringMap<std::optional<KernelSpace>> known;
+};
+
+/// Groups the generated ops of a straight-line block. Every generated op is in
+/// one group; groups are in the order of their last ops, where each of them can
+/// run: all it reads is there, nothing it reads has been released, and what it
+/// computes is not needed before.
+llvm::SmallVector<OpGroup> groupKernels(mlir::Block &block,
+                                        KernelSpaces &spaces);
+
+} // namespace shardc::kernels
+
+#endif

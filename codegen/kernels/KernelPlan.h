@@ -1,0 +1,53 @@
+// How a kernel's function is cut into independent pieces and loops, for any
+// target: decided from its linalg body alone.
+//
+//  Elements  no reduction. Pieces are rows of `lanes` elements (flat: chunks of
+//  a contiguous tensor). Rows      reductions to one value per row; lanes run
+//  along what is reduced (steps: further reduced dims). Columns   reductions
+//  over leading or middle dims; lanes run along the innermost kept dim, steps
+//  along what is reduced.
+#ifndef SHARDC_CODEGEN_KERNELS_KERNELPLAN_H
+#define SHARDC_CODEGEN_KERNELS_KERNELPLAN_H
+
+#include "codegen/kernels/TensorDefinition.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace shardc::kernels {
+
+struct KernelPlan {
+  enum class Kind { Elements, Rows, Columns } kind = Kind::Elements;
+  LoopExtents extents;
+  /// Elements only: the lane loop is the whole tensor, cut into chunks; there
+  /// is one piece.
+  bool flat = false;
+  /// Ascending, from 0 to the number of lanes: between two of them, every
+  /// concatenation along the lanes has one source.
+  llvm::SmallVector<int64_t> laneSplits;
+  /// The number of reductions, one after the other, that a value waits for.
+  llvm::DenseMap<mlir::Value, int64_t> levels;
+  llvm::SmallVector<mlir::linalg::GenericOp> reductions;
+  /// The kernel's results, and which of them have one element per row (Rows
+  /// only).
+  llvm::SmallVector<mlir::Value> outputs;
+  llvm::SmallVector<bool> outputPerRow;
+
+  int64_t levelOf(mlir::Value tensor) const { return levels.lookup(tensor); }
+  /// Index of output `tensor` at the loops' position.
+  IndexForms outputIndex(mlir::Value tensor, bool perRow) const;
+  /// Position of each loop of a reduction; result elements belong to pieces
+  /// (and lanes, for Columns).
+  IndexForms reductionIteration(mlir::linalg::GenericOp reduction) const;
+  /// Position in a tensor of all lanes of all pieces.
+  IndexForm position() const;
+};
+
+/// Plans `kernel`, a function of linalg on tensors. On failure `why` says what
+/// hinders it: the function is not one kernel.
+std::optional<KernelPlan> planKernel(mlir::func::FuncOp kernel,
+                                     std::string &why);
+
+} // namespace shardc::kernels
+
+#endif

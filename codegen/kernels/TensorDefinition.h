@@ -1,0 +1,80 @@
+// Where one element of a tensor inside a kernel comes from: the step by which
+// kernels are read from their results back to their arguments, without ever
+// holding a whole intermediate tensor.
+#ifndef SHARDC_CODEGEN_KERNELS_TENSORDEFINITION_H
+#define SHARDC_CODEGEN_KERNELS_TENSORDEFINITION_H
+
+#include "codegen/kernels/IndexForm.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace shardc::kernels {
+
+/// An element of `tensor` at `index`.
+struct Element {
+  mlir::Value tensor;
+  IndexForms index;
+};
+
+/// low <= form < high.
+struct IndexBound {
+  IndexForm form;
+  int64_t low, high;
+  /// Whether it holds for all positions of the loops, for none, or is decided
+  /// at run time.
+  std::optional<bool> holds(const LoopExtents &extents) const;
+};
+
+/// One of the sources of a concatenation, an insertion or a padding: taken
+/// where all bounds hold.
+struct Choice {
+  llvm::SmallVector<IndexBound, 2> bounds;
+  Element source;
+  /// The value where there is no source tensor.
+  mlir::Value scalar;
+};
+
+struct Definition {
+  enum class Kind {
+    Unknown,   // an op that kernels do not know
+    Undefined, // tensor.empty
+    Argument,  // an argument of the kernel
+    Constant,  // a splat constant (`attribute`)
+    Scalar,    // every element is the scalar `scalar`
+    View,      // `choices[0].source`
+    Choices,   // the first of `choices` whose bounds hold
+    Compute,   // a linalg.generic at iteration `iteration`
+    Reduce,    // a linalg.generic with reduction loops
+  } kind = Kind::Unknown;
+  mlir::TypedAttr attribute;
+  mlir::Value scalar;
+  llvm::SmallVector<Choice, 2> choices;
+  mlir::linalg::GenericOp generic;
+  /// Compute: index of each loop of `generic`.
+  IndexForms iteration;
+};
+
+Definition define(const Element &element, const LoopExtents &extents);
+
+/// Index of every loop of a generic for the result element `index` of result
+/// `result`; reduction loops stay empty.
+IndexForms iterationOf(mlir::linalg::GenericOp generic, unsigned result,
+                       llvm::ArrayRef<IndexForm> index,
+                       const LoopExtents &extents);
+/// The element that operand `operand` of a generic reads at `iteration`.
+Element operandElement(mlir::OpOperand &operand,
+                       llvm::ArrayRef<IndexForm> iteration,
+                       const LoopExtents &extents);
+
+/// An index value of a generic's body as a form of its iteration, or nothing
+/// where it depends on data.
+std::optional<IndexForm> symbolicIndex(mlir::Value index,
+                                       llvm::ArrayRef<IndexForm> iteration,
+                                       const LoopExtents &extents);
+
+bool isReduction(mlir::linalg::GenericOp generic);
+
+} // namespace shardc::kernels
+
+#endif

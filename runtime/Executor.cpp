@@ -1,0 +1,180 @@
+// A rank's programs, run entry by entry.
+#include "runtime/Executor.h"
+#include "runtime/DType.h"
+#include "runtime/Error.h"
+#include "runtime/RankState.h"
+#include "runtime/cpu/Gemm.h"
+
+#include <chrono>
+#include <cstring>
+
+namespace shardc::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds(Clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+std::string placeOf(const char *program, const plan::Entry &entry) {
+  return concat("plan entry ", entry.name(), " (", program,
+                entry.phase().empty() ? "" : ", ", entry.phase(), ")");
+}
+
+/// A program whose entries are bound.
+class BoundProgram {
+public:
+  BoundProgram(RankState &state, const plan::Program &program, const char *name)
+      : state(state), program(program), name(name),
+        firstOptimizerStep(program.entries_size()) {
+    for (int i = 0; i < program.entries_size(); ++i) {
+      const plan::Entry &entry = program.entries(i);
+      if (entry.has_optimizer_step() &&
+          firstOptimizerStep == program.entries_size())
+        firstOptimizerStep = i;
+      at(i, [&] { tasks.push_back(bindEntry(state, program, entry)); });
+    }
+    profile.entrySeconds.resize(tasks.size());
+  }
+
+  void run(bool timed) {
+    state.reported.clear();
+    Clock::time_point begin = Clock::now();
+    double gemmBegin = cpu::gemmSeconds();
+    for (int i = 0; i < static_cast<int>(tasks.size()); ++i) {
+      if (i == firstOptimizerStep && state.beforeOptimizer)
+        state.beforeOptimizer();
+      if (!timed) {
+        at(i, tasks[i]);
+        continue;
+      }
+      Clock::time_point entryBegin = Clock::now();
+      at(i, tasks[i]);
+      profile.entrySeconds[i] += seconds(Clock::now() - entryBegin);
+    }
+    state.finishAllGathers();
+    if (!timed)
+      return;
+    ++profile.runs;
+    profile.seconds += seconds(Clock::now() - begin);
+    profile.gemmSeconds += cpu::gemmSeconds() - gemmBegin;
+  }
+
+  Profile profile;
+
+private:
+  /// Names the entry in what its task throws.
+  template <typename Function> void at(int index, const Function &function) {
+    try {
+      function();
+    } catch (const Aborted &) {
+      throw;
+    } catch (const Error &error) {
+      throw Error(placeOf(name, program.entries(index)) + ": " + error.what());
+    }
+  }
+
+  RankState &state;
+  const plan::Program &program;
+  const char *name;
+  std::vector<Task> tasks;
+  int firstOptimizerStep;
+};
+
+} // namespace
+
+struct Rank::State : RankState {
+  State(const plan::Plan &plan, const KernelLibrary &library,
+        Communicator &communicator, const RankOptions &options)
+      : RankState(plan, library, communicator, options),
+        profiled(options.profile), train(*this, plan.train(), "train"),
+        eval(*this, plan.eval(), "eval") {
+    if (profiled)
+      cpu::gemmClock(true);
+  }
+
+  bool profiled;
+  BoundProgram train, eval;
+};
+
+Rank::Rank(std::unique_ptr<State> state) : state(std::move(state)) {}
+Rank::~Rank() = default;
+
+std::unique_ptr<Rank> Rank::create(const plan::Plan &plan,
+                                   const KernelLibrary &library,
+                                   Communicator &communicator,
+                                   const RankOptions &options) {
+  return std::unique_ptr<Rank>(
+      new Rank(std::make_unique<State>(plan, library, communicator, options)));
+}
+
+int Rank::rank() const { return state->communicator.rank(); }
+int Rank::ranks() const { return state->communicator.size(); }
+Communicator &Rank::communicator() { return state->communicator; }
+ThreadPool &Rank::pool() { return state->pool; }
+
+std::span<std::byte> Rank::buffer(uint32_t id) {
+  if (id >= state->buffers.size())
+    fail("buffer ", id, " of ", state->buffers.size());
+  return {state->buffers[id],
+          static_cast<size_t>(state->plan.buffers(id).bytes())};
+}
+void *Rank::data(const plan::Tensor &tensor) {
+  return state->resolve(tensor, "tensor").data;
+}
+std::span<std::byte> Rank::parameterSlice(const plan::Unit &unit) {
+  return buffer(unit.parameter_buffer())
+      .first(sliceElements(unit) * elementSize(unit.dtype()));
+}
+int64_t Rank::sliceBegin(const plan::Unit &unit) const {
+  return state->sliceBegin(unit);
+}
+int64_t Rank::sliceElements(const plan::Unit &unit) const {
+  return state->sliceElements(unit);
+}
+
+void Rank::gatherSlices(const plan::Unit &unit,
+                        std::span<const std::byte> slice, void *whole) {
+  if (unit.shards() == 1) {
+    std::memcpy(whole, slice.data(), slice.size());
+    return;
+  }
+  Communicator &communicator = state->communicator;
+  communicator.finish(
+      communicator.startAllGather(slice.data(), whole, slice.size()),
+      state->pool);
+}
+
+void Rank::runTrain(const StepNumbers &numbers) {
+  state->numbers = numbers;
+  state->train.run(state->profiled);
+}
+void Rank::runEval() { state->eval.run(state->profiled); }
+
+void Rank::setBeforeOptimizer(std::function<void()> callback) {
+  state->beforeOptimizer = std::move(callback);
+}
+std::span<const std::byte> Rank::gradientSlice(uint32_t unit) {
+  const Tensor &gradient = state->gradients.at(unit);
+  return {gradient.data, gradient ? static_cast<size_t>(gradient.elements()) *
+                                        elementSize(gradient.dtype)
+                                  : 0};
+}
+
+std::optional<double> Rank::reported(std::string_view name) const {
+  auto found = state->reported.find(name);
+  if (found == state->reported.end())
+    return std::nullopt;
+  return found->second;
+}
+
+std::vector<int64_t> Rank::allocatedBytes() const {
+  std::vector<int64_t> bytes;
+  for (const Memory &memory : state->pools)
+    bytes.push_back(memory.size());
+  return bytes;
+}
+const Profile &Rank::trainProfile() const { return state->train.profile; }
+const Profile &Rank::evalProfile() const { return state->eval.profile; }
+
+} // namespace shardc::runtime

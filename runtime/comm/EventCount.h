@@ -1,0 +1,46 @@
+// Waiting for a condition over atomics without missing its change, and without
+// holding a lock: spin a little, then sleep.
+#ifndef SHARDC_RUNTIME_COMM_EVENTCOUNT_H
+#define SHARDC_RUNTIME_COMM_EVENTCOUNT_H
+
+#include <atomic>
+#include <cstdint>
+
+namespace shardc::runtime {
+
+class EventCount {
+public:
+  /// To be called after the condition has changed.
+  void notify() {
+    epoch.fetch_add(1);
+    epoch.notify_all();
+  }
+
+  /// Returns once `condition()` holds. `spin`: burn the core for a while first.
+  template <typename Condition> void await(bool spin, Condition condition) {
+    if (condition())
+      return;
+    for (int round = 0; spin && round < 4000; ++round) {
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+      if (condition())
+        return;
+    }
+    while (true) {
+      // Read before the condition: a change in between raises the epoch, and
+      // the wait returns at once.
+      uint32_t seen = epoch.load();
+      if (condition())
+        return;
+      epoch.wait(seen);
+    }
+  }
+
+private:
+  std::atomic<uint32_t> epoch{0};
+};
+
+} // namespace shardc::runtime
+
+#endif

@@ -1,0 +1,166 @@
+// The work of collectives between threads: copies, and sums over all ranks'
+// buffers in one pass.
+#include "runtime/comm/ThreadOperation.h"
+#include "runtime/DType.h"
+#include "runtime/cpu/simd/Simd.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+namespace shardc::runtime {
+
+/// Work of one claim: large against the claim, small against a core's cache.
+static constexpr int64_t chunkBytes = 256 << 10;
+
+static int64_t chunksOf(int64_t count, int64_t elementBytes) {
+  return (count * elementBytes + chunkBytes - 1) / chunkBytes;
+}
+
+bool Contribution::agreesWith(const Contribution &other) const {
+  return kind == other.kind && count == other.count && dtype == other.dtype &&
+         std::equal(segments.begin(), segments.end(), other.segments.begin(),
+                    other.segments.end(),
+                    [](const Segment &a, const Segment &b) {
+                      return a.count == b.count && a.dtype == b.dtype;
+                    });
+}
+
+std::string Contribution::describe() const {
+  switch (kind) {
+  case Kind::AllGather:
+    return "all-gather of " + std::to_string(count) + " bytes";
+  case Kind::ReduceScatter:
+    return concat("reduce-scatter of ", count, " ", dtypeName(dtype));
+  case Kind::AllReduce: {
+    std::string text = "all-reduce of";
+    for (const Segment &segment : segments)
+      text += concat(" ", segment.count, " ", dtypeName(segment.dtype));
+    return text;
+  }
+  default:
+    return "nothing";
+  }
+}
+
+void ThreadOperation::reset() {
+  arrived = 0;
+  finished = 0;
+  for (ChunkGroup &group : groups) {
+    group.claimed = 0;
+    group.done = 0;
+  }
+}
+
+int ThreadOperation::groupCount() const {
+  return any().kind == Contribution::Kind::AllReduce ? 1 : int(groups.size());
+}
+
+int64_t ThreadOperation::chunksOfGroup() const {
+  switch (any().kind) {
+  case Contribution::Kind::AllGather:
+    return int64_t(contributions.size()) * chunksOf(any().count, 1);
+  case Contribution::Kind::ReduceScatter:
+    return chunksOf(any().count, elementSize(any().dtype));
+  default: {
+    int64_t chunks = 0;
+    for (const Segment &segment : any().segments)
+      chunks += chunksOf(segment.count, elementSize(segment.dtype));
+    return chunks;
+  }
+  }
+}
+
+void ThreadOperation::runChunk(int group, int64_t chunk) {
+  switch (any().kind) {
+  case Contribution::Kind::AllGather:
+    return gatherChunk(group, chunk);
+  case Contribution::Kind::ReduceScatter:
+    return scatterChunk(group, chunk);
+  default:
+    return allReduceChunk(chunk);
+  }
+}
+
+void ThreadOperation::gatherChunk(int receiver, int64_t chunk) {
+  int64_t chunksOfShard = chunksOf(any().count, 1);
+  // The receiver's own shard first: it is the one in its cache.
+  int64_t sender =
+      (receiver + chunk / chunksOfShard) % int64_t(contributions.size());
+  int64_t begin = chunk % chunksOfShard * chunkBytes;
+  const std::byte *from = contributions[sender].source + begin;
+  std::byte *to =
+      contributions[receiver].destination + sender * any().count + begin;
+  if (from != to)
+    std::memcpy(to, from, std::min(chunkBytes, any().count - begin));
+}
+
+template <typename T>
+static void sumInto(const std::vector<std::byte *> &destinations,
+                    const std::vector<const std::byte *> &sources,
+                    int64_t count) {
+  auto to = reinterpret_cast<T *const *>(destinations.data());
+  auto from = reinterpret_cast<const T *const *>(sources.data());
+  if constexpr (std::is_floating_point_v<T>) {
+    cpu::simd<T>().sum(to, destinations.size(), from, sources.size(), count);
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      T total = 0;
+      for (size_t rank = 0; rank < sources.size(); ++rank)
+        total += from[rank][i];
+      for (size_t copy = 0; copy < destinations.size(); ++copy)
+        to[copy][i] = total;
+    }
+  }
+}
+
+/// One chunk of the sum of `sources` in rank order, written to all
+/// `destinations`.
+static void sumChunk(std::vector<std::byte *> destinations,
+                     std::vector<const std::byte *> sources, int64_t count,
+                     plan::DType dtype, int64_t chunk) {
+  int64_t element = elementSize(dtype), size = chunkBytes / element;
+  int64_t begin = chunk * size, end = std::min(count, begin + size);
+  for (std::byte *&destination : destinations)
+    destination += begin * element;
+  for (const std::byte *&source : sources)
+    source += begin * element;
+  if (dtype == plan::FLOAT32)
+    sumInto<float>(destinations, sources, end - begin);
+  else if (dtype == plan::FLOAT64)
+    sumInto<double>(destinations, sources, end - begin);
+  else
+    sumInto<int64_t>(destinations, sources, end - begin);
+}
+
+void ThreadOperation::scatterChunk(int receiver, int64_t chunk) {
+  int64_t slice = receiver * any().count * int64_t(elementSize(any().dtype));
+  std::vector<const std::byte *> sources;
+  for (const Contribution &contribution : contributions)
+    sources.push_back(contribution.source + slice);
+  sumChunk({contributions[receiver].destination}, std::move(sources),
+           any().count, any().dtype, chunk);
+}
+
+void ThreadOperation::allReduceChunk(int64_t chunk) {
+  size_t index = 0;
+  for (;; ++index) {
+    const Segment &segment = any().segments[index];
+    int64_t chunks = chunksOf(segment.count, elementSize(segment.dtype));
+    if (chunk < chunks)
+      break;
+    chunk -= chunks;
+  }
+  std::vector<const std::byte *> sources;
+  std::vector<std::byte *> destinations;
+  for (const Contribution &contribution : contributions) {
+    auto *data = static_cast<std::byte *>(contribution.segments[index].data);
+    sources.push_back(data);
+    destinations.push_back(data);
+  }
+  const Segment &segment = any().segments[index];
+  sumChunk(std::move(destinations), std::move(sources), segment.count,
+           segment.dtype, chunk);
+}
+
+} // namespace shardc::runtime

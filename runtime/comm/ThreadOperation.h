@@ -1,0 +1,61 @@
+// A collective between threads, as a record that all ranks share, and its work
+// cut into chunks. When a chunk is done and by whom is decided in Threads.cpp.
+#ifndef SHARDC_RUNTIME_COMM_THREADOPERATION_H
+#define SHARDC_RUNTIME_COMM_THREADOPERATION_H
+
+#include "runtime/comm/Communicator.h"
+#include "runtime/comm/EventCount.h"
+
+#include <atomic>
+#include <vector>
+
+namespace shardc::runtime {
+
+/// What one rank brings to a collective.
+struct Contribution {
+  enum class Kind { None, AllGather, ReduceScatter, AllReduce };
+  Kind kind = Kind::None;
+  const std::byte *source = nullptr; // all-gather: shard; reduce-scatter: flat
+  std::byte *destination = nullptr;
+  int64_t count = 0; // elements of a shard (bytes for all-gather)
+  plan::DType dtype = plan::INVALID;
+  std::vector<Segment> segments; // all-reduce
+
+  bool agreesWith(const Contribution &other) const;
+  /// all-gather of 128
+  std::string describe() const;
+};
+
+/// Chunks whose results go to one rank (to all ranks, for an all-reduce).
+struct alignas(64) ChunkGroup {
+  std::atomic<int64_t> claimed{0};
+  std::atomic<int64_t> done{0};
+};
+
+/// A collective on its way. Records are used again, never freed before the
+/// world ends: a late notify finds its event.
+struct ThreadOperation {
+  explicit ThreadOperation(int ranks) : contributions(ranks), groups(ranks) {}
+
+  std::vector<Contribution> contributions; // by rank
+  std::vector<ChunkGroup> groups;
+  std::atomic<int> arrived{0};
+  std::atomic<int> finished{0};
+  EventCount event;
+
+  void reset();
+  int groupCount() const;
+  int64_t chunksOfGroup() const;
+  void runChunk(int group, int64_t chunk);
+
+private:
+  // All ranks' contributions agree, so the first stands for all.
+  const Contribution &any() const { return contributions[0]; }
+  void gatherChunk(int receiver, int64_t chunk);
+  void scatterChunk(int receiver, int64_t chunk);
+  void allReduceChunk(int64_t chunk);
+};
+
+} // namespace shardc::runtime
+
+#endif

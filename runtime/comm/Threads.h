@@ -1,0 +1,31 @@
+// Collectives between ranks that are threads of one process: they read each
+// other's buffers directly.
+#ifndef SHARDC_RUNTIME_COMM_THREADS_H
+#define SHARDC_RUNTIME_COMM_THREADS_H
+
+#include "runtime/comm/Communicator.h"
+
+#include <memory>
+#include <vector>
+
+namespace shardc::runtime {
+
+/// The ranks of one process. Outlives all use of its communicators.
+class ThreadWorld {
+public:
+  /// `spin`: every rank's thread has a core of its own.
+  ThreadWorld(int ranks, bool spin);
+  ~ThreadWorld();
+
+  Communicator &communicator(int rank);
+
+private:
+  struct Shared;
+  class End;
+  std::unique_ptr<Shared> shared;
+  std::vector<std::unique_ptr<End>> ends;
+};
+
+} // namespace shardc::runtime
+
+#endif

@@ -1,0 +1,123 @@
+// Attention, forward: a piece of work is a block of query rows of one head.
+// Softmax over key blocks is online: a running maximum and sum per row, the
+// output rescaled when the maximum rises (Milakov, Gimelshein,
+// arXiv:1805.02867).
+#include "runtime/DType.h"
+#include "runtime/ThreadPool.h"
+#include "runtime/cpu/AttentionBlocks.h"
+#include "runtime/cpu/simd/Simd.h"
+
+#include <cmath>
+#include <limits>
+
+namespace shardc::runtime::cpu {
+
+static int64_t roundUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+int64_t attentionWorkspace(const Attention &a) {
+  int64_t elements = queryBlock * keyBlock + 2 * queryBlock;
+  return roundUp(elements * elementSize(a.query.dtype));
+}
+
+namespace {
+
+template <typename T> struct Forward {
+  const Attention &a;
+  AttentionShape<T> shape;
+  const Tensor &output, &logSumExp;
+
+  void block(int64_t batch, int64_t headIndex, int64_t firstRow, int64_t rows,
+             T *workspace) const;
+};
+
+template <typename T>
+void Forward<T>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
+                       int64_t rows, T *workspace) const {
+  constexpr T minusInfinity = -std::numeric_limits<T>::infinity();
+  const Simd<T> &loops = simd<T>();
+  T *scores = workspace, *maximum = scores + queryBlock * keyBlock,
+    *sum = maximum + queryBlock;
+  std::fill_n(maximum, rows, minusInfinity);
+  std::fill_n(sum, rows, T(0));
+  int64_t group = headIndex / shape.headsPerGroup;
+  Head<T> query = head<T>(a.query, batch, headIndex);
+  Head<T> key = head<T>(a.key, batch, group);
+  Head<T> value = head<T>(a.value, batch, group);
+  Head<T> out = head<T>(output, batch, headIndex);
+
+  int64_t end = visibleKeys(a, firstRow + rows - 1);
+  for (int64_t first = 0; first < end; first += keyBlock) {
+    int64_t count = std::min(keyBlock, end - first);
+    rowsTimesRows(scores, query, firstRow, rows, key, first, count,
+                  shape.headDim, a.scale);
+    for (int64_t r = 0; r < rows; ++r) {
+      T *row = scores + r * keyBlock;
+      int64_t seen =
+          std::clamp<int64_t>(visibleKeys(a, firstRow + r) - first, 0, count);
+      std::fill(row + seen, row + count, T(0));
+      if (seen == 0)
+        continue;
+      auto [bias, mask] =
+          rowModifiers(a, batch, headIndex, firstRow + r, first, row, seen);
+      RowSum<T> part = loops.softmaxRow(row, bias, mask, maximum[r], seen);
+      if (first > 0 && part.maximum > maximum[r]) {
+        T factor = std::exp(maximum[r] - part.maximum);
+        sum[r] *= factor;
+        loops.scale(out.row(firstRow + r), factor, shape.valueDim);
+      }
+      maximum[r] = part.maximum;
+      sum[r] += part.sum;
+    }
+    Gemm<T> p{};
+    p.m = rows, p.n = shape.valueDim, p.k = count;
+    p.a = scores, p.strideA = keyBlock;
+    p.b = value.row(first), p.strideB = value.stride;
+    p.c = out.row(firstRow), p.strideC = out.stride;
+    p.accumulate = first > 0;
+    gemm(p);
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    T *row = out.row(firstRow + r);
+    // A sum of 0: everything is masked.
+    if (sum[r] == 0)
+      std::fill_n(row, shape.valueDim, T(0));
+    else
+      loops.scale(row, T(1) / sum[r], shape.valueDim);
+    if (logSumExp)
+      logSumExp.as<T>()[(batch * shape.heads + headIndex) * shape.queries +
+                        firstRow + r] =
+          sum[r] == 0 ? minusInfinity : maximum[r] + std::log(sum[r]);
+  }
+}
+
+template <typename T>
+void run(const Attention &a, const Tensor &output, const Tensor &logSumExp,
+         std::byte *workspace, int workers, ThreadPool &pool) {
+  Forward<T> forward{a, AttentionShape<T>(a), output, logSumExp};
+  const AttentionShape<T> &shape = forward.shape;
+  int64_t blocks = (shape.queries + queryBlock - 1) / queryBlock;
+  int64_t slice = attentionWorkspace(a);
+  pool.forPieces(
+      shape.batch * shape.heads * blocks, workers,
+      [&](int64_t piece, int worker) {
+        // Later blocks see more keys: longest first evens out the threads.
+        int64_t block = blocks - 1 - piece % blocks, head = piece / blocks;
+        int64_t first = block * queryBlock;
+        forward.block(head / shape.heads, head % shape.heads, first,
+                      std::min(queryBlock, shape.queries - first),
+                      reinterpret_cast<T *>(workspace + worker * slice));
+      });
+}
+
+} // namespace
+
+void attention(const Attention &a, const Tensor &output,
+               const Tensor &logSumExp, std::byte *workspace, int workers,
+               ThreadPool &pool) {
+  if (a.query.dtype == plan::FLOAT32)
+    run<float>(a, output, logSumExp, workspace, workers, pool);
+  else
+    run<double>(a, output, logSumExp, workspace, workers, pool);
+}
+
+} // namespace shardc::runtime::cpu

@@ -1,0 +1,53 @@
+// nn.attention and its gradient: blockwise, scores exist for one block of
+// queries and keys per thread (Dao et al., arXiv:2205.14135). Semantics:
+// frontend/nn/ops/Attention.td.
+#ifndef SHARDC_RUNTIME_CPU_ATTENTION_H
+#define SHARDC_RUNTIME_CPU_ATTENTION_H
+
+#include "runtime/Tensor.h"
+
+#include <cstdint>
+
+namespace shardc::runtime {
+class ThreadPool;
+}
+
+namespace shardc::runtime::cpu {
+
+/// Rows of queries and of keys in a block.
+constexpr int64_t queryBlock = 64;
+constexpr int64_t keyBlock = 128;
+
+/// query [B, Sq, H, D], key [B, Sk, G, D], value [B, Sk, G, E], any strides
+/// with a contiguous last dim; G divides H.
+struct Attention {
+  Tensor query, key, value;
+  Tensor bias;    // [B or 1, H or 1, Sq or 1, Sk], optional
+  Tensor keyMask; // bool [B, Sk], optional
+  double scale = 1;
+  bool causal = false;
+};
+
+/// Bytes of scratch memory per thread; plan.proto has the formulas.
+int64_t attentionWorkspace(const Attention &attention);
+int64_t attentionGradWorkspace(const Attention &attention);
+
+/// output [B, Sq, H, E] with a contiguous last dim; logSumExp [B, H, Sq]
+/// contiguous, optional. `workspace`: workers slices of attentionWorkspace()
+/// bytes. At most `workers` threads take part.
+void attention(const Attention &attention, const Tensor &output,
+               const Tensor &logSumExp, std::byte *workspace, int workers,
+               ThreadPool &pool);
+
+struct AttentionGradients {
+  Tensor gradient, output, logSumExp; // read
+  Tensor queryGradient, keyGradient,
+      valueGradient; // written, in the layouts of query, key and value
+};
+void attentionGrad(const Attention &attention,
+                   const AttentionGradients &gradients, std::byte *workspace,
+                   int workers, ThreadPool &pool);
+
+} // namespace shardc::runtime::cpu
+
+#endif

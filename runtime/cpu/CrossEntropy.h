@@ -1,0 +1,58 @@
+// nn.cross_entropy, its gradient, and both fused with the linear layer before
+// them. Semantics: frontend/nn/ops/Loss.td.
+#ifndef SHARDC_RUNTIME_CPU_CROSSENTROPY_H
+#define SHARDC_RUNTIME_CPU_CROSSENTROPY_H
+
+#include "runtime/Tensor.h"
+
+#include <cstdint>
+
+namespace shardc::runtime {
+class ThreadPool;
+}
+
+namespace shardc::runtime::cpu {
+
+/// labels [..., L] of int64 or int32, any strides. Row i of the logits is
+/// compared with the label `shift` positions further on in the same row of
+/// labels; rows without one, and rows whose label is ignoreIndex, do not count.
+/// A label that is neither ignoreIndex nor in [0, classes) throws an Error that
+/// names its row.
+struct Labels {
+  Tensor labels;
+  int64_t ignoreIndex = -100;
+  int64_t shift = 0;
+};
+
+/// loss = scale * sum over rows; logits [..., classes] foldable into rows.
+/// `workspace`: a double per row.
+void crossEntropy(const Tensor &logits, const Labels &labels,
+                  const Tensor &scale, const Tensor &loss, std::byte *workspace,
+                  ThreadPool &pool);
+
+/// logitsGradient = gradient * scale * (softmax(logits) - one_hot(label)); it
+/// may be `logits`.
+void crossEntropyGrad(const Tensor &logits, const Labels &labels,
+                      const Tensor &scale, const Tensor &gradient,
+                      const Tensor &logitsGradient, ThreadPool &pool);
+
+/// input [..., in] foldable into rows; weight [in, classes], or [classes, in]
+/// when transposeWeight, contiguous last dim; bias [classes], optional. Without
+/// any gradient only the loss is computed.
+struct LinearCrossEntropy {
+  Tensor input, weight, bias;
+  Labels labels;
+  Tensor scale;
+  bool transposeWeight = false;
+  Tensor loss;
+  Tensor inputGradient, weightGradient, biasGradient; // optional each
+  int64_t chunkRows = 0; // rows of logits held at a time
+};
+/// Bytes of scratch memory: a chunk of logits, and a double per row.
+int64_t linearCrossEntropyWorkspace(const LinearCrossEntropy &arguments);
+void linearCrossEntropy(const LinearCrossEntropy &arguments,
+                        std::byte *workspace, ThreadPool &pool);
+
+} // namespace shardc::runtime::cpu
+
+#endif

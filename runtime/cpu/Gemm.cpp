@@ -1,0 +1,184 @@
+// Matrix products by OpenBLAS, one thread per call.
+//
+// Bits and threads. A product is cut so that no cut changes a bit:
+// - by rows at multiples of 24. OpenBLAS (its kernels for Haswell, Zen,
+// SkylakeX, Cooperlake and Sandybridge were tried)
+//   sums an element the same way wherever its row lies within a group of rows
+//   that divides 24;
+// - never into parts small enough for its kernels for small matrices (m n k <=
+// 10^6), unless the whole is that small;
+// - by columns only in tiles that the shape alone decides, since there the
+// kernels do differ by position.
+#include "runtime/cpu/Gemm.h"
+
+#include "runtime/ThreadPool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cblas.h>
+#include <chrono>
+#include <cstdlib>
+#include <string>
+
+namespace shardc::runtime::cpu {
+namespace {
+
+/// Rows of a group: see above.
+constexpr int64_t rowGroup = 24;
+constexpr double smallProduct = 1e6;
+
+// OpenBLAS reads its environment in a constructor; this one comes before it. It
+// must not start threads of its own (ours call it), and it must choose its
+// kernels by the processor at hand: an OPENBLAS_CORETYPE in the environment is
+// meant for other programs' copies of the library (Haswell kernels on a
+// processor with AVX-512 run at half its speed), and 0.3.21 does not know every
+// newer processor.
+__attribute__((constructor(101))) void prepareOpenBlas() {
+  setenv("OPENBLAS_NUM_THREADS", "1", 1);
+  __builtin_cpu_init();
+  if (const char *core = std::getenv("SHARDC_OPENBLAS_CORETYPE"))
+    setenv("OPENBLAS_CORETYPE", core, 1);
+  else if (__builtin_cpu_supports("x86-64-v4"))
+    setenv("OPENBLAS_CORETYPE",
+           __builtin_cpu_supports("avx512bf16") ? "Cooperlake" : "SkylakeX", 1);
+  else if (__builtin_cpu_supports("x86-64-v3"))
+    setenv("OPENBLAS_CORETYPE", __builtin_cpu_is("amd") ? "Zen" : "Haswell", 1);
+  else
+    unsetenv("OPENBLAS_CORETYPE");
+}
+
+std::atomic<bool> clockRuns{false};
+thread_local double secondsInLibrary = 0;
+
+void call(const Gemm<float> &p, bool accumulate) {
+  cblas_sgemm(CblasRowMajor, p.transposeA ? CblasTrans : CblasNoTrans,
+              p.transposeB ? CblasTrans : CblasNoTrans, p.m, p.n, p.k, p.alpha,
+              p.a, p.strideA, p.b, p.strideB, accumulate, p.c, p.strideC);
+}
+void call(const Gemm<double> &p, bool accumulate) {
+  cblas_dgemm(CblasRowMajor, p.transposeA ? CblasTrans : CblasNoTrans,
+              p.transposeB ? CblasTrans : CblasNoTrans, p.m, p.n, p.k, p.alpha,
+              p.a, p.strideA, p.b, p.strideB, accumulate, p.c, p.strideC);
+}
+
+template <typename T> Gemm<T> rows(Gemm<T> p, int64_t begin, int64_t end) {
+  p.a += p.transposeA ? begin : begin * p.strideA;
+  p.c += begin * p.strideC;
+  p.m = end - begin;
+  return p;
+}
+template <typename T> Gemm<T> columns(Gemm<T> p, int64_t begin, int64_t end) {
+  p.b += p.transposeB ? begin * p.strideB : begin;
+  p.c += begin;
+  if (p.bias)
+    p.bias += begin;
+  p.n = end - begin;
+  return p;
+}
+
+template <typename T> double work(const Gemm<T> &p) {
+  return double(p.m) * double(p.n) * double(p.k);
+}
+
+/// Columns of a tile where a product is wide and low, so that cutting it by
+/// rows would read all of b in every thread; 0 where it is cut by rows. From
+/// the shape alone.
+template <typename T> int64_t columnTile(const Gemm<T> &p) {
+  if (p.n < 4 * p.m || p.n < 2048)
+    return 0;
+  int64_t tile = std::clamp<int64_t>(p.n / 16 / 384 * 384, 768, 3072);
+  return double(p.m) * double(tile) * double(p.k) > smallProduct ? tile : 0;
+}
+
+} // namespace
+
+template <typename T> void gemm(const Gemm<T> &p) {
+  if (p.m == 0 || p.n == 0)
+    return;
+  bool accumulate = p.accumulate;
+  if (p.bias) {
+    for (int64_t row = 0; row < p.m; ++row)
+      std::copy(p.bias, p.bias + p.n, p.c + row * p.strideC);
+    accumulate = true;
+  } else if (p.k == 0 && !accumulate) {
+    for (int64_t row = 0; row < p.m; ++row)
+      std::fill_n(p.c + row * p.strideC, p.n, T(0));
+  }
+  if (p.k == 0)
+    return;
+  if (!clockRuns.load(std::memory_order_relaxed)) {
+    call(p, accumulate);
+    return;
+  }
+  auto begin = std::chrono::steady_clock::now();
+  call(p, accumulate);
+  secondsInLibrary +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+          .count();
+}
+
+template <typename T> void gemm(const Gemm<T> &p, ThreadPool &pool) {
+  if (int64_t tile = columnTile(p)) {
+    pool.forPieces(
+        (p.n + tile - 1) / tile, pool.workers(), [&](int64_t piece, int) {
+          gemm(columns(p, piece * tile, std::min(p.n, (piece + 1) * tile)));
+        });
+    return;
+  }
+  // The last group may have fewer rows: one more group than the limit asks for,
+  // so that no part falls below it.
+  double groupWork = double(rowGroup) * double(p.n) * double(p.k);
+  int64_t grain = groupWork > 0 ? int64_t(smallProduct / groupWork) + 2 : 1;
+  pool.forRanges(
+      (p.m + rowGroup - 1) / rowGroup, grain,
+      [&](int64_t begin, int64_t end, int) {
+        gemm(rows(p, begin * rowGroup, std::min(p.m, end * rowGroup)));
+      });
+}
+
+template <typename T>
+void gemm(const Gemm<T> &product, const Batch &batch, ThreadPool &pool) {
+  auto at = [&](int64_t index) {
+    Gemm<T> p = product;
+    p.a += index * batch.strideA;
+    p.b += index * batch.strideB;
+    p.c += index * batch.strideC;
+    return p;
+  };
+  // Few large products: each on all threads. Otherwise each on one. The bits
+  // are the same, unless columns are tiled: then the first way, always.
+  if (columnTile(product) || batch.count < pool.workers()) {
+    for (int64_t index = 0; index < batch.count; ++index)
+      gemm(at(index), pool);
+    return;
+  }
+  constexpr double workOfFork = 1e5; // a few microseconds
+  int64_t grain = int64_t(workOfFork / std::max(1.0, work(product))) + 1;
+  pool.forRanges(batch.count, grain, [&](int64_t begin, int64_t end, int) {
+    for (int64_t index = begin; index < end; ++index)
+      gemm(at(index));
+  });
+}
+
+double gemmSeconds() { return secondsInLibrary; }
+void gemmClock(bool measure) {
+  clockRuns.store(measure, std::memory_order_relaxed);
+}
+
+const char *gemmLibrary() {
+  static const std::string name = [] {
+    std::string config = openblas_get_config();
+    return config.substr(0, config.find(' ', config.find(' ') + 1)) + " " +
+           openblas_get_corename();
+  }();
+  return name.c_str();
+}
+
+template void gemm(const Gemm<float> &);
+template void gemm(const Gemm<double> &);
+template void gemm(const Gemm<float> &, ThreadPool &);
+template void gemm(const Gemm<double> &, ThreadPool &);
+template void gemm(const Gemm<float> &, const Batch &, ThreadPool &);
+template void gemm(const Gemm<double> &, const Batch &, ThreadPool &);
+
+} // namespace shardc::runtime::cpu

@@ -1,0 +1,197 @@
+// Embedding tables, gather and running sums.
+#include "runtime/cpu/Indexing.h"
+#include "runtime/DType.h"
+#include "runtime/Error.h"
+#include "runtime/ThreadPool.h"
+#include "runtime/cpu/Integers.h"
+#include "runtime/cpu/simd/Simd.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace shardc::runtime::cpu {
+
+static void checkIds(const Integers &ids, const FirstWrong &wrong,
+                     int64_t rows) {
+  if (wrong.any())
+    fail("id ", ids[wrong.position()], " at position ", wrong.position(),
+         " is outside the table's [0, ", rows, ")");
+}
+
+void embedding(const Tensor &table, const Tensor &idTensor,
+               const Tensor &output, ThreadPool &pool) {
+  Integers ids(idTensor);
+  FirstWrong wrong;
+  int64_t width = table.shape[1], element = elementSize(table.dtype);
+  Rows rows = *foldRows(output, 1);
+  int64_t grain = (64 << 10) / std::max<int64_t>(1, width * element) + 1;
+  pool.forRanges(ids.size(), grain, [&](int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t id = ids[i];
+      if (id < 0 || id >= table.shape[0])
+        wrong.note(i);
+      else
+        std::memcpy(output.data + i * rows.stride * element,
+                    table.data + id * table.strides[0] * element,
+                    width * element);
+    }
+  });
+  checkIds(ids, wrong, table.shape[0]);
+}
+
+template <typename T>
+static void addRows(const Tensor &gradient, const Tensor &idTensor,
+                    const Tensor &table, ThreadPool &pool) {
+  Integers ids(idTensor);
+  FirstWrong wrong;
+  int64_t rows = table.shape[0], width = table.shape[1];
+  Rows from = *foldRows(gradient, 1);
+  pool.forRanges(rows, (64 << 10) / std::max<int64_t>(1, width) + 1,
+                 [&](int64_t begin, int64_t end, int) {
+                   for (int64_t row = begin; row < end; ++row)
+                     std::fill_n(table.as<T>() + row * table.strides[0], width,
+                                 T(0));
+                 });
+  // Threads share the columns: each adds all ids in their order, whatever their
+  // number.
+  constexpr int64_t group = 64 / sizeof(T);
+  pool.forRanges(
+      (width + group - 1) / group, 4, [&](int64_t begin, int64_t end, int) {
+        int64_t first = begin * group;
+        int64_t count = std::min(width, end * group) - first;
+        for (int64_t i = 0; i < ids.size(); ++i) {
+          int64_t id = ids[i];
+          if (id < 0 || id >= rows)
+            wrong.note(i);
+          else
+            simd<T>().add(table.as<T>() + id * table.strides[0] + first,
+                          gradient.as<T>() + i * from.stride + first, count);
+        }
+      });
+  checkIds(ids, wrong, rows);
+}
+
+void embeddingGrad(const Tensor &gradient, const Tensor &ids,
+                   const Tensor &tableGradient, ThreadPool &pool) {
+  if (gradient.dtype == plan::FLOAT32)
+    addRows<float>(gradient, ids, tableGradient, pool);
+  else
+    addRows<double>(gradient, ids, tableGradient, pool);
+}
+
+/// Elements before, at and after a dim of a row-major tensor.
+struct Split {
+  Split(const std::vector<int64_t> &shape, int64_t axis) : axis(shape[axis]) {
+    for (int64_t dim = 0; dim < int64_t(shape.size()); ++dim)
+      (dim < axis ? outer : inner) *= dim == axis ? 1 : shape[dim];
+  }
+  int64_t outer = 1, axis, inner = 1;
+};
+
+template <typename T>
+static void cumsumOf(const Tensor &input, const Tensor &result, int64_t axis,
+                     bool exclusive, bool reverse) {
+  Split split(input.shape, axis);
+  for (int64_t outer = 0; outer < split.outer; ++outer)
+    for (int64_t inner = 0; inner < split.inner; ++inner) {
+      int64_t base = outer * split.axis * split.inner + inner;
+      T total = 0;
+      for (int64_t step = 0; step < split.axis; ++step) {
+        int64_t i = reverse ? split.axis - 1 - step : step;
+        T value = input.as<T>()[base + i * split.inner];
+        result.as<T>()[base + i * split.inner] =
+            exclusive ? total : T(total + value);
+        total = T(total + value);
+      }
+    }
+}
+
+void cumsum(const Tensor &input, const Tensor &result, int64_t axis,
+            bool exclusive, bool reverse) {
+  auto run = [&]<typename T>(T) {
+    cumsumOf<T>(input, result, axis, exclusive, reverse);
+  };
+  switch (input.dtype) {
+  case plan::FLOAT32:
+    return run(float());
+  case plan::FLOAT64:
+    return run(double());
+  case plan::INT64:
+    return run(int64_t());
+  case plan::INT32:
+    return run(int32_t());
+  default:
+    fail("cumsum of ", dtypeName(input.dtype), " is not supported");
+  }
+}
+
+/// An index into an axis of `size`, from the end when negative.
+static int64_t checkedIndex(const Integers &indices, int64_t position,
+                            int64_t size) {
+  int64_t index = indices[position];
+  if (index < -size || index >= size)
+    fail("index ", index, " at position ", position, " is outside [", -size,
+         ", ", size, ")");
+  return index < 0 ? index + size : index;
+}
+
+void gather(const Tensor &data, const Tensor &indexTensor, const Tensor &result,
+            int64_t axis) {
+  Integers indices(indexTensor);
+  Split split(data.shape, axis);
+  int64_t run = split.inner * elementSize(data.dtype);
+  for (int64_t outer = 0; outer < split.outer; ++outer)
+    for (int64_t i = 0; i < indices.size(); ++i)
+      std::memcpy(
+          result.data + (outer * indices.size() + i) * run,
+          data.data +
+              (outer * split.axis + checkedIndex(indices, i, split.axis)) * run,
+          run);
+}
+
+template <typename T>
+static void addSlices(const Tensor &gradient, const Integers &indices,
+                      const Tensor &result, int64_t axis) {
+  Split split(result.shape, axis);
+  std::fill_n(result.as<T>(), result.elements(), T(0));
+  for (int64_t outer = 0; outer < split.outer; ++outer)
+    for (int64_t i = 0; i < indices.size(); ++i)
+      simd<T>().add(
+          result.as<T>() +
+              (outer * split.axis + checkedIndex(indices, i, split.axis)) *
+                  split.inner,
+          gradient.as<T>() + (outer * indices.size() + i) * split.inner,
+          split.inner);
+}
+
+void gatherGrad(const Tensor &gradient, const Tensor &indexTensor,
+                const Tensor &result, int64_t axis) {
+  Integers indices(indexTensor);
+  if (gradient.dtype == plan::FLOAT32)
+    addSlices<float>(gradient, indices, result, axis);
+  else
+    addSlices<double>(gradient, indices, result, axis);
+}
+
+void gatherNd(const Tensor &data, const Tensor &indexTensor,
+              const Tensor &result, int64_t batchDims) {
+  Integers indices(indexTensor);
+  int64_t depth = indexTensor.shape.back();
+  int64_t tuples = depth ? indices.size() / depth : 0;
+  int64_t batches = 1, run = elementSize(data.dtype);
+  for (int64_t dim = 0; dim < batchDims; ++dim)
+    batches *= data.shape[dim];
+  for (int64_t dim = batchDims + depth; dim < data.rank(); ++dim)
+    run *= data.shape[dim];
+  for (int64_t tuple = 0; tuple < tuples; ++tuple) {
+    int64_t position = tuple / std::max<int64_t>(1, tuples / batches);
+    for (int64_t part = 0; part < depth; ++part) {
+      int64_t size = data.shape[batchDims + part];
+      position =
+          position * size + checkedIndex(indices, tuple * depth + part, size);
+    }
+    std::memcpy(result.data + tuple * run, data.data + position * run, run);
+  }
+}
+
+} // namespace shardc::runtime::cpu

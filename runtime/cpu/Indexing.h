@@ -1,0 +1,42 @@
+// Copies between layouts, and reads and writes at positions known at run time.
+// Semantics: frontend/nn/ops/Indexing.td.
+#ifndef SHARDC_RUNTIME_CPU_INDEXING_H
+#define SHARDC_RUNTIME_CPU_INDEXING_H
+
+#include "runtime/Tensor.h"
+
+#include <cstdint>
+
+namespace shardc::runtime {
+class ThreadPool;
+}
+
+namespace shardc::runtime::cpu {
+
+/// Equal shapes and types, any strides. The tensors do not overlap.
+void copy(const Tensor &source, const Tensor &destination, ThreadPool &pool);
+void fill(const Tensor &destination, double value, ThreadPool &pool);
+
+/// output[..., :] = table[ids[...], :]. An id outside the table throws an Error
+/// that names its position.
+void embedding(const Tensor &table, const Tensor &ids, const Tensor &output,
+               ThreadPool &pool);
+/// tableGradient = 0, then rows of `gradient` are added at `ids`, in the order
+/// of the ids.
+void embeddingGrad(const Tensor &gradient, const Tensor &ids,
+                   const Tensor &tableGradient, ThreadPool &pool);
+
+// Contiguous tensors; small ones, so on one thread. Indices are int64 or int32,
+// negative ones count from the end; one outside the axis throws an Error.
+void cumsum(const Tensor &input, const Tensor &result, int64_t axis,
+            bool exclusive, bool reverse);
+void gather(const Tensor &data, const Tensor &indices, const Tensor &result,
+            int64_t axis);
+void gatherGrad(const Tensor &gradient, const Tensor &indices,
+                const Tensor &result, int64_t axis);
+void gatherNd(const Tensor &data, const Tensor &indices, const Tensor &result,
+              int64_t batchDims);
+
+} // namespace shardc::runtime::cpu
+
+#endif

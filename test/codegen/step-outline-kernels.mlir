@@ -1,0 +1,114 @@
+// RUN: shardc-opt %s -step-outline-kernels | FileCheck %s
+
+nn.parameter @w : tensor<32xf32> {initializer = "w", file = "", offset = 0 : i64, length = 128 : i64, stored_type = f32, trainable}
+fsdp.unit @layer {parameters = [@w], offsets = array<i64: 0>, elements = 32 : i64, padding = 0 : i64, shards = 1 : i64,
+  element_type = f32, reason = "test"}
+
+// The sum in between is read by nothing else and is not stored.
+// CHECK-LABEL: @fuses_a_chain
+func.func @fuses_a_chain(%a: tensor<3x17xf32>, %b: tensor<3x17xf32>) -> tensor<3x17xf32> {
+  // CHECK-NEXT: step.launch @kernels::@[[CHAIN:add_gelu_[0-9a-f]+]](%arg0, %arg1) : (tensor<3x17xf32>, tensor<3x17xf32>) -> tensor<3x17xf32>
+  // CHECK-NEXT: return
+  %0 = nn.add %a, %b : tensor<3x17xf32>
+  %1 = nn.gelu %0 : tensor<3x17xf32>
+  return %1 : tensor<3x17xf32>
+}
+
+// CHECK-LABEL: @builds_equal_bodies_once
+func.func @builds_equal_bodies_once(%a: tensor<3x17xf32>, %b: tensor<3x17xf32>, %c: tensor<3x17xf32>) -> tensor<3x17xf32> {
+  // CHECK-NEXT: step.launch @kernels::@[[CHAIN]](%arg2, %arg1)
+  %0 = nn.add %c, %b : tensor<3x17xf32>
+  %1 = nn.gelu %0 : tensor<3x17xf32>
+  return %1 : tensor<3x17xf32>
+}
+
+// The residual stream is stored once, by the kernel that also normalizes it; the sum uses no parameter of the released unit.
+// CHECK-LABEL: @fuses_a_residual_with_the_next_norm
+func.func @fuses_a_residual_with_the_next_norm(%x: tensor<2x8x32xf32>, %r: tensor<2x8x32xf32>, %w: tensor<32xf32>, %g: tensor<32xf32>)
+    -> (tensor<2x8x32xf32>, tensor<2x8x32xf32>) {
+  // CHECK-NEXT: fsdp.release
+  // CHECK-NEXT: %[[Y:.*]]:2 = step.launch @kernels::@add_rms_norm_{{[0-9a-f]+}}(%arg0, %arg1, %arg3)
+  // CHECK-NEXT: return %[[Y]]#0, %[[Y]]#1
+  %0 = nn.add %x, %r : tensor<2x8x32xf32>
+  fsdp.release @layer (%w) : tensor<32xf32>
+  %y, %s = nn.rms_norm %0, %g {epsilon = 1.0e-6 : f64} : (tensor<2x8x32xf32>, tensor<32xf32>) -> (tensor<2x8x32xf32>, tensor<2x8x1xf32>)
+  return %0, %y : tensor<2x8x32xf32>, tensor<2x8x32xf32>
+}
+
+// A kernel that reads a parameter runs before its release.
+// CHECK-LABEL: @does_not_read_after_a_release
+func.func @does_not_read_after_a_release(%x: tensor<2x8x32xf32>, %w: tensor<32xf32>) -> tensor<2x8x32xf32> {
+  // CHECK-NEXT: step.launch @kernels::@rms_norm_{{[0-9a-f]+}}(%arg0, %arg1)
+  // CHECK-NEXT: fsdp.release
+  // CHECK-NEXT: step.launch @kernels::@gelu_{{[0-9a-f]+}}
+  %y, %s = nn.rms_norm %x, %w {epsilon = 1.0e-6 : f64} : (tensor<2x8x32xf32>, tensor<32xf32>) -> (tensor<2x8x32xf32>, tensor<2x8x1xf32>)
+  fsdp.release @layer (%w) : tensor<32xf32>
+  %z = nn.gelu %y : tensor<2x8x32xf32>
+  return %z : tensor<2x8x32xf32>
+}
+
+// silu waits for the second product: one pass over both.
+// CHECK-LABEL: @waits_across_a_library_call
+func.func @waits_across_a_library_call(%x: tensor<8x32xf32>, %u: tensor<64x32xf32>, %v: tensor<64x32xf32>) -> tensor<8x64xf32> {
+  // CHECK: %[[G:.*]] = nn.linear
+  // CHECK-NEXT: %[[U:.*]] = nn.linear
+  // CHECK-NEXT: step.launch @kernels::@silu_mul_{{[0-9a-f]+}}(%[[G]], %[[U]])
+  %g = nn.linear %x, %u {transpose_weight} : (tensor<8x32xf32>, tensor<64x32xf32>) -> tensor<8x64xf32>
+  %s = nn.silu %g : tensor<8x64xf32>
+  %w = nn.linear %x, %v {transpose_weight} : (tensor<8x32xf32>, tensor<64x32xf32>) -> tensor<8x64xf32>
+  %y = nn.mul %s, %w : tensor<8x64xf32>
+  return %y : tensor<8x64xf32>
+}
+
+// What a library call needs is computed before it.
+// CHECK-LABEL: @computes_before_a_library_call
+func.func @computes_before_a_library_call(%x: tensor<8x32xf32>, %u: tensor<32x32xf32>) -> tensor<8x32xf32> {
+  // CHECK-NEXT: %[[S:.*]] = step.launch @kernels::@silu_{{[0-9a-f]+}}
+  // CHECK-NEXT: %[[Y:.*]] = nn.linear %[[S]]
+  // CHECK-NEXT: step.launch @kernels::@add_{{[0-9a-f]+}}(%[[Y]], %[[S]])
+  %s = nn.silu %x : tensor<8x32xf32>
+  %y = nn.linear %s, %u {transpose_weight} : (tensor<8x32xf32>, tensor<32x32xf32>) -> tensor<8x32xf32>
+  %z = nn.add %y, %s : tensor<8x32xf32>
+  return %z : tensor<8x32xf32>
+}
+
+// Reshapes, broadcasts and equal constants are part of the kernel; a view for a library call stays a view.
+// CHECK-LABEL: @absorbs_views_and_constants
+func.func @absorbs_views_and_constants(%x: tensor<2x4x32xf32>, %b: tensor<32xf32>, %u: tensor<32x32xf32>) -> tensor<8x32xf32> {
+  // CHECK-NEXT: %[[K:.*]] = step.launch @kernels::@add_mul_{{[0-9a-f]+}}(%arg0, %arg1) : (tensor<2x4x32xf32>, tensor<32xf32>) -> tensor<2x4x32xf32>
+  // CHECK-NEXT: %[[V:.*]] = nn.reshape %[[K]]
+  // CHECK-NEXT: nn.linear %[[V]]
+  %half = nn.constant dense<0.5> : tensor<2x4x32xf32>
+  %0 = nn.reshape %b : (tensor<32xf32>) -> tensor<1x1x32xf32>
+  %1 = nn.broadcast %0 : (tensor<1x1x32xf32>) -> tensor<2x4x32xf32>
+  %2 = nn.add %x, %1 : tensor<2x4x32xf32>
+  %3 = nn.mul %2, %half : tensor<2x4x32xf32>
+  %4 = nn.reshape %3 : (tensor<2x4x32xf32>) -> tensor<8x32xf32>
+  %5 = nn.linear %4, %u {transpose_weight} : (tensor<8x32xf32>, tensor<32x32xf32>) -> tensor<8x32xf32>
+  return %5 : tensor<8x32xf32>
+}
+
+// The view was before the kernel's place, and has moved behind it.
+// CHECK-LABEL: @views_follow_their_kernel
+func.func @views_follow_their_kernel(%x: tensor<8x32xf32>, %u: tensor<32x32xf32>) -> (tensor<8x32xf32>, tensor<2x4x32xf32>) {
+  // CHECK: %[[Y:.*]] = nn.linear
+  // CHECK-NEXT: %[[K:.*]]:2 = step.launch @kernels::@silu_add_{{[0-9a-f]+}}(%arg0, %[[Y]])
+  // CHECK-NEXT: %[[V:.*]] = nn.reshape %[[K]]#0
+  // CHECK-NEXT: return %[[K]]#1, %[[V]]
+  %s = nn.silu %x : tensor<8x32xf32>
+  %v = nn.reshape %s : (tensor<8x32xf32>) -> tensor<2x4x32xf32>
+  %y = nn.linear %x, %u {transpose_weight} : (tensor<8x32xf32>, tensor<32x32xf32>) -> tensor<8x32xf32>
+  %z = nn.add %y, %s : tensor<8x32xf32>
+  return %z, %v : tensor<8x32xf32>, tensor<2x4x32xf32>
+}
+
+// Sums over rows and sums over columns run along different loops.
+// CHECK-LABEL: @keeps_rows_and_columns_apart
+func.func @keeps_rows_and_columns_apart(%d: tensor<8x32xf32>, %x: tensor<8x32xf32>) -> (tensor<8x32xf32>, tensor<1x32xf32>) {
+  // CHECK-NEXT: %[[K:.*]] = step.launch @kernels::@gelu_grad_softmax_{{[0-9a-f]+}}
+  // CHECK-NEXT: step.launch @kernels::@reduce_sum_{{[0-9a-f]+}}(%[[K]])
+  %0 = nn.gelu_grad %x, %d : tensor<8x32xf32>
+  %1 = nn.softmax %0 : tensor<8x32xf32>
+  %2 = nn.reduce_sum %1 [0] : (tensor<8x32xf32>) -> tensor<1x32xf32>
+  return %1, %2 : tensor<8x32xf32>, tensor<1x32xf32>
+}

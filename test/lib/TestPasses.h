@@ -1,0 +1,14 @@
+// Passes that check the nn ops against each other: gradients against finite
+// differences, kernels against reference evaluation.
+#ifndef SHARDC_TEST_LIB_TESTPASSES_H
+#define SHARDC_TEST_LIB_TESTPASSES_H
+
+namespace shardc::test {
+
+void registerNNEvaluatePass();
+void registerNNGradientsPass();
+void registerNNKernelsPass();
+
+} // namespace shardc::test
+
+#endif

@@ -1,0 +1,49 @@
+// RUN: shardc-opt %s -split-input-file -verify-diagnostics
+
+func.func @heads_form_groups(%q: tensor<1x4x3x8xf32>, %k: tensor<1x4x2x8xf32>) {
+  // expected-error @below {{expects the number of query heads to be a multiple of the key heads 2, got 3}}
+  %o, %l = nn.attention %q, %k, %k {scale = 1.0 : f64} : (tensor<1x4x3x8xf32>, tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>) -> (tensor<1x4x3x8xf32>, tensor<1x3x4xf32>)
+  return
+}
+
+// -----
+
+func.func @keys_have_the_queries_dim(%q: tensor<1x4x2x8xf32>, %k: tensor<1x4x2x6xf32>) {
+  // expected-error @below {{expects dim 3 of key to be 8, got 6}}
+  %o, %l = nn.attention %q, %k, %k {scale = 1.0 : f64} : (tensor<1x4x2x8xf32>, tensor<1x4x2x6xf32>, tensor<1x4x2x6xf32>) -> (tensor<1x4x2x6xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @a_bias_repeats_or_fits(%q: tensor<1x4x2x8xf32>, %b: tensor<1x2x3x4xf32>) {
+  // expected-error @below {{expects dim 2 of bias to be 4 or 1, got 3}}
+  %o, %l = nn.attention %q, %q, %q bias %b {scale = 1.0 : f64}
+    : (tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>, tensor<1x2x3x4xf32>) -> (tensor<1x4x2x8xf32>, tensor<1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @a_key_mask_names_keys(%q: tensor<2x4x2x8xf32>, %m: tensor<1x4xi1>) {
+  // expected-error @below {{expects dim 0 of key_mask to be 2, got 1}}
+  %o, %l = nn.attention %q, %q, %q key_mask %m {scale = 1.0 : f64}
+    : (tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>, tensor<1x4xi1>) -> (tensor<2x4x2x8xf32>, tensor<2x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @rope_turns_pairs(%x: tensor<1x4x2x7xf32>, %c: tensor<1x4x7xf32>) {
+  // expected-error @below {{expects an even head_dim, got 7}}
+  %y = nn.rope %x, %c, %c : (tensor<1x4x2x7xf32>, tensor<1x4x7xf32>, tensor<1x4x7xf32>) -> tensor<1x4x2x7xf32>
+  return
+}
+
+// -----
+
+func.func @rope_has_an_angle_per_position(%x: tensor<2x4x2x6xf32>, %c: tensor<1x3x6xf32>) {
+  // expected-error @below {{expects dim 1 of cos to be 4, got 3}}
+  %y = nn.rope %x, %c, %c : (tensor<2x4x2x6xf32>, tensor<1x3x6xf32>, tensor<1x3x6xf32>) -> tensor<2x4x2x6xf32>
+  return
+}

@@ -1,0 +1,124 @@
+// Reference evaluation against values worked out by hand, and how much of a
+// broadcast tensor it writes out (test.stored).
+// RUN: shardc-opt %s -test-nn-evaluate | FileCheck %s
+
+// Integers divide towards zero; `mod` takes the divisor's sign, `fmod` the dividend's.
+// CHECK-LABEL: @divides_integers
+// CHECK-DAG: dense<[2, -2, -2, 2]>
+// CHECK-DAG: dense<[1, 2, -2, -1]>
+// CHECK-DAG: dense<[1, -1, 1, -1]>
+func.func @divides_integers(%x: tensor<4xi64> {test.values = dense<[7, -7, 7, -7]> : tensor<4xi64>}, %y: tensor<4xi64> {test.values = dense<[3, 3, -3, -3]> : tensor<4xi64>}) -> (tensor<4xi64>, tensor<4xi64>, tensor<4xi64>) {
+  %q = nn.div %x, %y : tensor<4xi64>
+  %m = nn.mod %x, %y : tensor<4xi64>
+  %f = nn.mod %x, %y {fmod} : tensor<4xi64>
+  return %q, %m, %f : tensor<4xi64>, tensor<4xi64>, tensor<4xi64>
+}
+
+// The largest integers stay exact: shapes arithmetic uses them for "to the end".
+// CHECK-LABEL: @keeps_large_integers
+// CHECK: dense<[9223372036854775807, -9223372036854775807]>
+func.func @keeps_large_integers(%x: tensor<2xi64> {test.values = dense<[-9223372036854775807, 9223372036854775807]> : tensor<2xi64>}) -> tensor<2xi64> {
+  %y = nn.neg %x : tensor<2xi64>
+  return %y : tensor<2xi64>
+}
+
+// CHECK-LABEL: @truncates_casts
+// CHECK-DAG: dense<[1, -1, 0, 9223372036854775807]>
+// CHECK-DAG: dense<[true, true, false, true]>
+func.func @truncates_casts(%x: tensor<4xf32> {test.values = dense<[1.7, -1.7, 0.0, 1.0e30]> : tensor<4xf32>}) -> (tensor<4xi64>, tensor<4xi1>) {
+  %i = nn.cast %x : (tensor<4xf32>) -> tensor<4xi64>
+  %b = nn.cast %x : (tensor<4xf32>) -> tensor<4xi1>
+  return %i, %b : tensor<4xi64>, tensor<4xi1>
+}
+
+// Each float32 op rounds to float32: 2^24 + 1 is not one.
+// CHECK-LABEL: @rounds_float32
+// CHECK-DAG: dense<0.000000e+00> : tensor<1xf32>
+// CHECK-DAG: dense<1.000000e+00> : tensor<1xf64>
+func.func @rounds_float32(%x: tensor<1xf32> {test.values = dense<16777216.0> : tensor<1xf32>}, %y: tensor<1xf64> {test.values = dense<16777216.0> : tensor<1xf64>}) -> (tensor<1xf32>, tensor<1xf64>) {
+  %one = nn.constant dense<1.0> : tensor<1xf32>
+  %a = nn.add %x, %one : tensor<1xf32>
+  %b = nn.sub %a, %x : tensor<1xf32>
+  %wide = nn.constant dense<1.0> : tensor<1xf64>
+  %c = nn.add %y, %wide : tensor<1xf64>
+  %d = nn.sub %c, %y : tensor<1xf64>
+  return %b, %d : tensor<1xf32>, tensor<1xf64>
+}
+
+// A causal mask over batch and heads is computed once for all of them.
+// CHECK-LABEL: @a_mask_is_written_once
+// CHECK: test.stored = 4096 : i64
+func.func @a_mask_is_written_once() -> tensor<4x8x64x64xi1> {
+  %ones = nn.constant dense<1> : tensor<4x8x64x64xi64>
+  %i = nn.cumsum %ones {axis = 2 : i64} : tensor<4x8x64x64xi64>
+  %j = nn.cumsum %ones {axis = 3 : i64} : tensor<4x8x64x64xi64>
+  %m = nn.compare le %j, %i : (tensor<4x8x64x64xi64>, tensor<4x8x64x64xi64>) -> tensor<4x8x64x64xi1>
+  return %m : tensor<4x8x64x64xi1>
+}
+
+// mask[b, j] for all i, through a grid of index tuples made by Expand and Concat.
+// CHECK-LABEL: @index_grids_stay_small
+// CHECK-NEXT: nn.constant
+// CHECK-SAME: test.stored = 6 : i64
+func.func @index_grids_stay_small(%mask: tensor<2x3xi1> {test.values = dense<[[1, 1, 0], [1, 0, 1]]> : tensor<2x3xi1>}) -> tensor<2x1x1000x3xi1> {
+  %b = nn.constant dense<[[[[[0]]]], [[[[1]]]]]> : tensor<2x1x1x1x1xi64>
+  %j = nn.constant dense<[[[[[0], [1], [2]]]]]> : tensor<1x1x1x3x1xi64>
+  %bs = nn.broadcast %b : (tensor<2x1x1x1x1xi64>) -> tensor<2x1x1000x3x1xi64>
+  %js = nn.broadcast %j : (tensor<1x1x1x3x1xi64>) -> tensor<2x1x1000x3x1xi64>
+  %tuples = nn.concat %bs, %js {axis = 4 : i64} : (tensor<2x1x1000x3x1xi64>, tensor<2x1x1000x3x1xi64>) -> tensor<2x1x1000x3x2xi64>
+  %y = nn.gather_nd %mask, %tuples {batch_dims = 0 : i64} : (tensor<2x3xi1>, tensor<2x1x1000x3x2xi64>) -> tensor<2x1x1000x3xi1>
+  return %y : tensor<2x1x1000x3xi1>
+}
+
+// A reshape that splits or joins other dims leaves a broadcast one alone.
+// CHECK-LABEL: @reshapes_views
+// CHECK: test.stored = 6 : i64
+func.func @reshapes_views(%x: tensor<1x2x3xf32>) -> tensor<100x3x2xf32> {
+  %y = nn.broadcast %x : (tensor<1x2x3xf32>) -> tensor<100x2x3xf32>
+  %t = nn.transpose %y [0, 2, 1] : (tensor<100x2x3xf32>) -> tensor<100x3x2xf32>
+  %f = nn.reshape %t : (tensor<100x3x2xf32>) -> tensor<100x6xf32>
+  %g = nn.reshape %f : (tensor<100x6xf32>) -> tensor<100x3x2xf32>
+  return %g : tensor<100x3x2xf32>
+}
+
+// CHECK-LABEL: @counts_from_the_end
+// CHECK: dense<[30, 10, 30]>
+func.func @counts_from_the_end(%x: tensor<3xi64> {test.values = dense<[10, 20, 30]> : tensor<3xi64>}, %i: tensor<3xi64> {test.values = dense<[-1, 0, 2]> : tensor<3xi64>}) -> tensor<3xi64> {
+  %y = nn.gather %x, %i {axis = 0 : i64} : (tensor<3xi64>, tensor<3xi64>) -> tensor<3xi64>
+  return %y : tensor<3xi64>
+}
+
+// CHECK-LABEL: @reverses_and_pads
+// CHECK: dense<[0, 3, 0, 2, 0, 1, 0, 0]>
+func.func @reverses_and_pads(%x: tensor<3xi64> {test.values = dense<[1, 2, 3]> : tensor<3xi64>}) -> tensor<8xi64> {
+  %r = nn.reverse %x [0] : tensor<3xi64>
+  %p = nn.pad %r [1] [2] [1] : (tensor<3xi64>) -> tensor<8xi64>
+  return %p : tensor<8xi64>
+}
+
+// A row that sees no key gives zeros; its log-sum-exp is -inf.
+// CHECK-LABEL: @masked_rows_give_zeros
+// CHECK-DAG: dense<{{\[\[\[\[}}0.000000e+00]], {{\[\[}}5.000000e+00]]]]>
+// CHECK-DAG: dense<{{\[\[\[}}0xFFF0000000000000, 1.000000e+00]]]>
+func.func @masked_rows_give_zeros(%x: tensor<1x2x1x1xf64> {test.values = dense<1.0> : tensor<1x2x1x1xf64>}, %k: tensor<1x1x1x1xf64> {test.values = dense<1.0> : tensor<1x1x1x1xf64>}, %v: tensor<1x1x1x1xf64> {test.values = dense<5.0> : tensor<1x1x1x1xf64>}) -> (tensor<1x2x1x1xf64>, tensor<1x1x2xf64>) {
+  %y, %l = nn.attention %x, %k, %v {scale = 1.0 : f64, causal} : (tensor<1x2x1x1xf64>, tensor<1x1x1x1xf64>, tensor<1x1x1x1xf64>) -> (tensor<1x2x1x1xf64>, tensor<1x1x2xf64>)
+  return %y, %l : tensor<1x2x1x1xf64>, tensor<1x1x2xf64>
+}
+
+// Position i is compared with label i + 1; ignored ones and the last do not count: log 2 of the one row left.
+// CHECK-LABEL: @shifts_labels
+// CHECK: dense<1.3862943611198906> : tensor<f64>
+func.func @shifts_labels(%x: tensor<3x2xf64> {test.values = dense<0.0> : tensor<3x2xf64>}, %l: tensor<3xi64> {test.values = dense<[1, -100, 1]> : tensor<3xi64>}, %s: tensor<f64> {test.values = dense<2.0> : tensor<f64>}) -> tensor<f64> {
+  %y = nn.cross_entropy %x, %l, %s {ignore_index = -100 : i64, shift = 1 : i64} : (tensor<3x2xf64>, tensor<3xi64>, tensor<f64>) -> tensor<f64>
+  return %y : tensor<f64>
+}
+
+// rotate_half of (1, 2, 3, 4) is (-3, -4, 1, 2); of neighbours (-2, 1, -4, 3).
+// CHECK-LABEL: @rotates
+// CHECK-DAG: dense<{{\[\[\[\[}}-3.000000e+00, -4.000000e+00, 1.000000e+00, 2.000000e+00]]]]>
+// CHECK-DAG: dense<{{\[\[\[\[}}-2.000000e+00, 1.000000e+00, -4.000000e+00, 3.000000e+00]]]]>
+func.func @rotates(%x: tensor<1x1x1x4xf64> {test.values = dense<[[[[1.0, 2.0, 3.0, 4.0]]]]> : tensor<1x1x1x4xf64>}, %cos: tensor<1x1x4xf64> {test.values = dense<0.0> : tensor<1x1x4xf64>}, %sin: tensor<1x1x4xf64> {test.values = dense<1.0> : tensor<1x1x4xf64>}) -> (tensor<1x1x1x4xf64>, tensor<1x1x1x4xf64>) {
+  %y = nn.rope %x, %cos, %sin : (tensor<1x1x1x4xf64>, tensor<1x1x4xf64>, tensor<1x1x4xf64>) -> tensor<1x1x1x4xf64>
+  %z = nn.rope %x, %cos, %sin {interleaved} : (tensor<1x1x1x4xf64>, tensor<1x1x4xf64>, tensor<1x1x4xf64>) -> tensor<1x1x1x4xf64>
+  return %y, %z : tensor<1x1x1x4xf64>, tensor<1x1x1x4xf64>
+}

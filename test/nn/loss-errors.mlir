@@ -1,0 +1,24 @@
+// RUN: shardc-opt %s -split-input-file -verify-diagnostics
+
+func.func @each_row_has_a_label(%x: tensor<2x3x5xf32>, %l: tensor<2x4xi64>, %s: tensor<f32>) {
+  // expected-error @below {{expects dim 1 of labels to be 3, got 4}}
+  %y = nn.cross_entropy %x, %l, %s {ignore_index = -100 : i64, shift = 0 : i64} : (tensor<2x3x5xf32>, tensor<2x4xi64>, tensor<f32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @a_shift_leaves_something(%x: tensor<2x3x5xf32>, %l: tensor<2x3xi64>, %s: tensor<f32>) {
+  // expected-error @below {{expects shift to be in [0, 3), got 3}}
+  %y = nn.cross_entropy %x, %l, %s {ignore_index = -100 : i64, shift = 3 : i64} : (tensor<2x3x5xf32>, tensor<2x3xi64>, tensor<f32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @no_bias_no_gradient_of_it(%x: tensor<2x4xf32>, %w: tensor<4x5xf32>, %l: tensor<2xi64>, %s: tensor<f32>) {
+  // expected-error @below {{expects no bias_gradient where there is no bias}}
+  %y, %b = "nn.linear_cross_entropy_grad"(%x, %w, %l, %s) {ignore_index = -100 : i64, shift = 0 : i64, resultSegmentSizes = array<i32: 1, 0, 0, 1>}
+    : (tensor<2x4xf32>, tensor<4x5xf32>, tensor<2xi64>, tensor<f32>) -> (tensor<f32>, tensor<5xf32>)
+  return
+}

@@ -1,0 +1,113 @@
+// Which parameters become one unit, for names and shapes as real models have
+// them.
+#include "passes/analysis/RepeatedBlocks.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+using namespace shardc;
+
+namespace {
+
+using Parameters = std::vector<BlockParameter>;
+
+/// Group names in order, each with its number of parameters: "root:3
+/// layers.0:2".
+std::string groupsOf(const Parameters &parameters) {
+  std::string text;
+  std::vector<int> seen(parameters.size());
+  for (const ParameterGroup &group : groupByRepeatedBlock(parameters)) {
+    text += (text.empty() ? "" : " ") + group.name + ":" +
+            std::to_string(group.members.size());
+    EXPECT_FALSE(group.reason.empty());
+    for (size_t member : group.members)
+      ++seen[member];
+  }
+  EXPECT_EQ(seen, std::vector<int>(parameters.size(), 1))
+      << "each parameter is in one group";
+  return text;
+}
+
+void addBlock(Parameters &parameters, const std::string &path, int64_t width) {
+  parameters.push_back({path + ".norm_1.weight", {width}});
+  parameters.push_back({path + ".attn.qkv.weight", {3 * width, width}});
+  parameters.push_back({path + ".attn.out.weight", {width, width}});
+  parameters.push_back({path + ".mlp.0.weight", {4 * width, width}});
+  parameters.push_back({path + ".mlp.2.weight", {width, 4 * width}});
+}
+
+TEST(RepeatedBlocks, areTheOutermostModuleList) {
+  Parameters gpt = {{"transformer.wte.weight", {50257, 64}},
+                    {"transformer.wpe.weight", {128, 64}}};
+  for (int layer = 0; layer < 3; ++layer)
+    addBlock(gpt, "transformer.h." + std::to_string(layer), 64);
+  gpt.push_back({"transformer.ln_f.weight", {64}});
+  EXPECT_EQ(groupsOf(gpt),
+            "root:3 transformer.h.0:5 transformer.h.1:5 transformer.h.2:5");
+}
+
+TEST(RepeatedBlocks, mayBeInTwoLists) {
+  Parameters model = {{"shared.weight", {512, 32}}};
+  addBlock(model, "encoder.block.0", 32);
+  addBlock(model, "encoder.block.1", 32);
+  addBlock(model, "decoder.block.0", 32);
+  addBlock(model, "decoder.block.1", 32);
+  EXPECT_EQ(groupsOf(model), "root:1 encoder.block.0:5 encoder.block.1:5 "
+                             "decoder.block.0:5 decoder.block.1:5");
+}
+
+TEST(RepeatedBlocks, areInsideASequentialOfDifferentParts) {
+  Parameters model = {{"0.weight", {512, 32}}};
+  addBlock(model, "1.0", 32);
+  addBlock(model, "1.1", 32);
+  model.push_back({"2.weight", {512, 32}});
+  EXPECT_EQ(groupsOf(model), "root:2 1.0:5 1.1:5");
+}
+
+TEST(RepeatedBlocks, includeEveryMemberOfTheirList) {
+  Parameters model;
+  addBlock(model, "layers.0", 32);
+  addBlock(model, "layers.1", 32);
+  addBlock(model, "layers.2", 16);
+  EXPECT_EQ(groupsOf(model), "layers.0:5 layers.1:5 layers.2:5");
+}
+
+TEST(RepeatedBlocks, mayDifferInShape) {
+  Parameters mlp = {{"layers.0.weight", {64, 32}}, {"layers.0.bias", {64}},
+                    {"layers.2.weight", {64, 64}}, {"layers.2.bias", {64}},
+                    {"layers.4.weight", {10, 64}}, {"layers.4.bias", {10}}};
+  EXPECT_EQ(groupsOf(mlp), "layers.0:2 layers.2:2 layers.4:2");
+}
+
+TEST(RepeatedBlocks, leaveSmallListsToTheRoot) {
+  Parameters model;
+  addBlock(model, "layers.0", 64);
+  addBlock(model, "layers.1", 64);
+  for (std::string path : {"head.0", "head.1"}) {
+    model.push_back({path + ".weight", {4, 4}});
+    model.push_back({path + ".bias", {4}});
+  }
+  EXPECT_EQ(groupsOf(model), "layers.0:5 layers.1:5 root:4");
+}
+
+TEST(RepeatedBlocks, areFoundByShapesWhereNamesAreGone) {
+  Parameters model = {{"w_0", {512, 32}}};
+  for (int layer = 0; layer < 4; ++layer)
+    addBlock(model, "", 32);
+  model.push_back({"", {32}});
+  model.push_back({"", {512, 32}});
+  for (size_t index = 0; index < model.size(); ++index)
+    model[index].path = "onnx::MatMul_" + std::to_string(index);
+  EXPECT_EQ(groupsOf(model), "root:3 block.0:5 block.1:5 block.2:5 block.3:5");
+}
+
+TEST(RepeatedBlocks, areNotMadeUp) {
+  EXPECT_EQ(groupsOf({}), "");
+  EXPECT_EQ(groupsOf({{"weight", {4, 4}}}), "root:1");
+  EXPECT_EQ(groupsOf({{"a", {4, 4}}, {"b", {4, 4}}, {"c", {4, 4}}}), "root:3");
+  EXPECT_EQ(groupsOf({{"layers.0.weight", {4, 4}}, {"layers.0.bias", {4}}}),
+            "root:2");
+}
+
+} // namespace

@@ -1,0 +1,223 @@
+// Cross entropy, its gradient and the form fused with a linear layer, against
+// the definition in double.
+#include "runtime/cpu/CrossEntropy.h"
+#include "runtime/Error.h"
+#include "runtime/ThreadPool.h"
+#include "test/runtime/TestTensor.h"
+
+#include "gtest/gtest.h"
+
+using namespace shardc;
+using namespace shardc::runtime;
+using namespace shardc::runtime::cpu;
+
+namespace {
+
+template <typename T> class CrossEntropyOf : public testing::Test {};
+using Types = testing::Types<float, double>;
+TYPED_TEST_SUITE(CrossEntropyOf, Types);
+
+constexpr int64_t ignored = -100;
+
+template <typename Integer>
+TestTensor<Integer> labelsFor(int64_t batch, int64_t length, int64_t classes) {
+  TestTensor<Integer> labels({batch, length});
+  for (int64_t i = 0; i < labels.elements(); ++i)
+    labels[i] = i % 5 == 3 ? ignored : i * 31 % classes;
+  return labels;
+}
+
+struct Reference {
+  double loss = 0;
+  std::vector<double> gradient;
+};
+
+/// From the definition; `logits` row-major [batch * length, classes].
+template <typename Integer>
+Reference reference(const std::vector<double> &logits, int64_t classes,
+                    TestTensor<Integer> &labels, int64_t shift, double scale) {
+  Reference r;
+  r.gradient.assign(logits.size(), 0);
+  int64_t length = labels.view.shape.back();
+  for (int64_t row = 0; row < labels.elements(); ++row) {
+    if (row % length + shift >= length || labels[row + shift] == ignored)
+      continue;
+    const double *of = logits.data() + row * classes;
+    double maximum = *std::max_element(of, of + classes), sum = 0;
+    for (int64_t j = 0; j < classes; ++j)
+      sum += std::exp(of[j] - maximum);
+    int64_t label = labels[row + shift];
+    r.loss += scale * (maximum + std::log(sum) - of[label]);
+    for (int64_t j = 0; j < classes; ++j)
+      r.gradient[row * classes + j] =
+          scale * (std::exp(of[j] - maximum) / sum - (j == label));
+  }
+  return r;
+}
+
+template <typename T> std::vector<double> doubles(TestTensor<T> &tensor) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < tensor.elements(); ++i)
+    values.push_back(tensor[i]);
+  return values;
+}
+
+TYPED_TEST(CrossEntropyOf, MatchesTheDefinition) {
+  using T = TypeParam;
+  for (int64_t classes : {1, 3, 64, 1001})
+    for (int64_t shift : {0, 1, 3}) {
+      ThreadPool pool(3, false);
+      auto logits = TestTensor<T>::random(
+          {2, 6, classes}, {6 * (classes + 2), classes + 2, 1}, 1, 6);
+      auto labels = labelsFor<int64_t>(2, 6, classes);
+      const std::vector<int64_t> none;
+      TestTensor<T> scale(none, T(0.125)), loss(none), upstream(none, T(3)),
+          gradient({2, 6, classes}, T(77));
+      std::vector<double> workspace(12);
+      crossEntropy(logits.view, {labels.view, ignored, shift}, scale.view,
+                   loss.view, reinterpret_cast<std::byte *>(workspace.data()),
+                   pool);
+      Reference expected =
+          reference(doubles(logits), classes, labels, shift, 0.125);
+      EXPECT_NEAR(loss.storage[0], expected.loss,
+                  tolerance<T>() * (1 + expected.loss));
+      crossEntropyGrad(logits.view, {labels.view, ignored, shift}, scale.view,
+                       upstream.view, gradient.view, pool);
+      for (double &value : expected.gradient)
+        value *= 3;
+      EXPECT_LE(deviation(gradient, expected.gradient), tolerance<T>());
+    }
+}
+
+template <typename T> struct Fused {
+  int64_t batch = 3, length = 7, features = 10, classes;
+  TestTensor<T> input, weight, bias, scale{std::vector<int64_t>(), T(0.25)},
+      loss{std::vector<int64_t>()}, inputGradient, weightGradient, biasGradient;
+  TestTensor<int32_t> labels;
+  LinearCrossEntropy arguments;
+
+  Fused(int64_t classes, bool transposed, bool withBias, int64_t chunkRows,
+        int64_t shift)
+      : classes(classes) {
+    input = TestTensor<T>::random({batch, length, features}, 1);
+    std::vector<int64_t> shape = {features, classes};
+    if (transposed)
+      std::swap(shape[0], shape[1]);
+    weight = TestTensor<T>::random(shape, 2);
+    bias = TestTensor<T>::random({classes}, 3);
+    labels = labelsFor<int32_t>(batch, length, classes);
+    inputGradient = TestTensor<T>({batch, length, features}, T(77));
+    weightGradient = TestTensor<T>(shape, T(77));
+    biasGradient = TestTensor<T>({classes}, T(77));
+    arguments.input = input.view;
+    arguments.weight = weight.view;
+    if (withBias)
+      arguments.bias = bias.view;
+    arguments.labels = {labels.view, ignored, shift};
+    arguments.scale = scale.view;
+    arguments.transposeWeight = transposed;
+    arguments.loss = loss.view;
+    arguments.chunkRows = chunkRows;
+  }
+  void withGradients() {
+    arguments.inputGradient = inputGradient.view;
+    arguments.weightGradient = weightGradient.view;
+    arguments.biasGradient = biasGradient.view;
+  }
+  void run(int workers) {
+    ThreadPool pool(workers, false);
+    std::vector<double> workspace(
+        linearCrossEntropyWorkspace(arguments) / sizeof(double) + 1);
+    linearCrossEntropy(arguments,
+                       reinterpret_cast<std::byte *>(workspace.data()), pool);
+  }
+  T weightAt(int64_t in, int64_t out) {
+    return arguments.transposeWeight ? weight.at({out, in})
+                                     : weight.at({in, out});
+  }
+};
+
+TYPED_TEST(CrossEntropyOf, FusedWithLinearMatchesTheDefinition) {
+  using T = TypeParam;
+  for (int64_t classes : {5, 300})
+    for (bool transposed : {false, true})
+      for (bool withBias : {false, true})
+        for (int64_t chunkRows : {1, 4, 64}) {
+          Fused<T> fused(classes, transposed, withBias, chunkRows, 1);
+          int64_t rows = fused.batch * fused.length;
+          std::vector<double> logits(rows * classes);
+          for (int64_t row = 0; row < rows; ++row)
+            for (int64_t j = 0; j < classes; ++j) {
+              double sum = withBias ? fused.bias.storage[j] : 0;
+              for (int64_t i = 0; i < fused.features; ++i)
+                sum += double(fused.input[row * fused.features + i]) *
+                       double(fused.weightAt(i, j));
+              logits[row * classes + j] = sum;
+            }
+          Reference expected =
+              reference(logits, classes, fused.labels, 1, 0.25);
+          // Without gradients, as in evaluation.
+          fused.run(2);
+          EXPECT_NEAR(fused.loss.storage[0], expected.loss,
+                      tolerance<T>() * expected.loss);
+          EXPECT_EQ(fused.weightGradient.storage[0], 77);
+          fused.withGradients();
+          fused.run(2);
+          EXPECT_NEAR(fused.loss.storage[0], expected.loss,
+                      tolerance<T>() * expected.loss);
+          std::vector<double> input(rows * fused.features),
+              weight(fused.features * classes), bias(classes);
+          for (int64_t row = 0; row < rows; ++row)
+            for (int64_t j = 0; j < classes; ++j) {
+              double g = expected.gradient[row * classes + j];
+              bias[j] += g;
+              for (int64_t i = 0; i < fused.features; ++i) {
+                input[row * fused.features + i] += g * fused.weightAt(i, j);
+                weight[transposed ? j * fused.features + i : i * classes + j] +=
+                    g * fused.input[row * fused.features + i];
+              }
+            }
+          EXPECT_LE(deviation(fused.inputGradient, input), tolerance<T>());
+          EXPECT_LE(deviation(fused.weightGradient, weight), tolerance<T>());
+          EXPECT_LE(deviation(fused.biasGradient, bias), tolerance<T>());
+        }
+}
+
+TYPED_TEST(CrossEntropyOf, FusedHasTheSameBitsForEveryNumberOfThreads) {
+  using T = TypeParam;
+  Fused<T> one(3000, true, true, 9, 0);
+  one.withGradients();
+  one.run(1);
+  for (int workers : {2, 3, 4}) {
+    Fused<T> many(3000, true, true, 9, 0);
+    many.withGradients();
+    many.run(workers);
+    EXPECT_TRUE(sameBits(one.loss, many.loss));
+    EXPECT_TRUE(sameBits(one.inputGradient, many.inputGradient));
+    EXPECT_TRUE(sameBits(one.weightGradient, many.weightGradient));
+    EXPECT_TRUE(sameBits(one.biasGradient, many.biasGradient));
+  }
+}
+
+TYPED_TEST(CrossEntropyOf, ALabelOutsideTheClassesIsNamed) {
+  using T = TypeParam;
+  ThreadPool pool(2, false);
+  auto logits = TestTensor<T>::random({2, 6, 9}, 1);
+  auto labels = labelsFor<int64_t>(2, 6, 9);
+  labels[8] = 9;
+  labels[10] = -1;
+  const std::vector<int64_t> none;
+  TestTensor<T> scale(none, T(1)), loss(none);
+  std::vector<double> workspace(12);
+  try {
+    crossEntropy(logits.view, {labels.view, ignored, 0}, scale.view, loss.view,
+                 reinterpret_cast<std::byte *>(workspace.data()), pool);
+    FAIL() << "expects an error";
+  } catch (const Error &error) {
+    EXPECT_STREQ(error.what(),
+                 "label 9 in row 8 of the labels is outside [0, 9) and is not "
+                 "the ignored -100");
+  }
+}
+
+} // namespace

@@ -1,0 +1,161 @@
+// Matrix products against a plain reference, and their bits for every number of
+// threads.
+#include "runtime/cpu/Gemm.h"
+#include "runtime/ThreadPool.h"
+#include "test/runtime/TestTensor.h"
+
+#include "gtest/gtest.h"
+
+using namespace shardc::runtime;
+using namespace shardc::runtime::cpu;
+
+namespace {
+
+template <typename T> class GemmOf : public testing::Test {};
+using Types = testing::Types<float, double>;
+TYPED_TEST_SUITE(GemmOf, Types);
+
+struct Case {
+  int64_t m, n, k;
+  bool transposeA = false, transposeB = false, accumulate = false, bias = false;
+  double alpha = 1;
+  int64_t padding = 0; // elements between rows
+};
+
+template <typename T> struct Product {
+  TestTensor<T> a, b, c, bias;
+  Gemm<T> gemm{};
+
+  explicit Product(const Case &of) {
+    auto stored = [&](int64_t rows, int64_t columns, unsigned seed) {
+      return TestTensor<T>::random({rows, columns}, {columns + of.padding, 1},
+                                   seed);
+    };
+    a = of.transposeA ? stored(of.k, of.m, 1) : stored(of.m, of.k, 1);
+    b = of.transposeB ? stored(of.n, of.k, 2) : stored(of.k, of.n, 2);
+    c = stored(of.m, of.n, 3);
+    bias = TestTensor<T>::random({of.n}, 4);
+    gemm.m = of.m, gemm.n = of.n, gemm.k = of.k;
+    gemm.a = a.storage.data(), gemm.strideA = a.view.strides[0];
+    gemm.transposeA = of.transposeA;
+    gemm.b = b.storage.data(), gemm.strideB = b.view.strides[0];
+    gemm.transposeB = of.transposeB;
+    gemm.c = c.storage.data(), gemm.strideC = c.view.strides[0];
+    gemm.alpha = T(of.alpha);
+    gemm.accumulate = of.accumulate;
+    gemm.bias = of.bias ? bias.storage.data() : nullptr;
+  }
+
+  std::vector<double> expected() {
+    std::vector<double> result;
+    for (int64_t i = 0; i < gemm.m; ++i)
+      for (int64_t j = 0; j < gemm.n; ++j) {
+        double sum = 0;
+        for (int64_t l = 0; l < gemm.k; ++l)
+          sum += double(gemm.transposeA ? a.at({l, i}) : a.at({i, l})) *
+                 double(gemm.transposeB ? b.at({j, l}) : b.at({l, j}));
+        sum *= gemm.alpha;
+        if (gemm.accumulate)
+          sum += c.at({i, j});
+        if (gemm.bias)
+          sum += bias.storage[j];
+        result.push_back(sum);
+      }
+    return result;
+  }
+};
+
+TYPED_TEST(GemmOf, MatchesTheReference) {
+  using T = TypeParam;
+  const Case cases[] = {{1, 1, 1},
+                        {5, 7, 3, true, false},
+                        {5, 7, 3, false, true, true, false, 0.5, 2},
+                        {64, 65, 66, true, true, false, true},
+                        {1, 200, 64, false, true, false, true},
+                        {200, 1, 64, false, false, true},
+                        {150, 130, 70, false, false, false, true, 1, 5},
+                        {30, 2500, 40, false, true, false, true},
+                        {4, 5, 0, false, false, false, true},
+                        {4, 5, 0},
+                        {4, 5, 0, false, false, true},
+                        {0, 5, 3},
+                        {4, 0, 3}};
+  for (const Case &of : cases) {
+    ThreadPool pool(2, false);
+    Product<T> product(of);
+    std::vector<double> expected = product.expected();
+    gemm(product.gemm, pool);
+    EXPECT_LE(deviation(product.c, expected), 4 * tolerance<T>())
+        << of.m << "x" << of.n << "x" << of.k;
+  }
+}
+
+// Shapes on both sides of every choice that Gemm.cpp makes: tall, wide (tiled
+// by columns), small, ragged.
+TYPED_TEST(GemmOf, HasTheSameBitsForEveryNumberOfThreads) {
+  using T = TypeParam;
+  const Case cases[] = {{130, 120, 70},
+                        {333, 129, 100, false, true},
+                        {1000, 64, 64, true},
+                        {517, 300, 257, false, true, true},
+                        {96, 96, 96, false, false, false, true},
+                        {490, 569, 32, false, true},
+                        {64, 3000, 65, false, true},
+                        {100, 5000, 48, true, false, true},
+                        {24, 4099, 96}};
+  for (const Case &of : cases) {
+    ThreadPool one(1, false);
+    Product<T> reference(of);
+    gemm(reference.gemm, one);
+    for (int workers : {2, 3, 4}) {
+      ThreadPool pool(workers, false);
+      Product<T> product(of);
+      gemm(product.gemm, pool);
+      EXPECT_TRUE(sameBits(product.c, reference.c))
+          << of.m << "x" << of.n << "x" << of.k << " on " << workers;
+    }
+  }
+}
+
+TYPED_TEST(GemmOf, BatchesMatchSingleProducts) {
+  using T = TypeParam;
+  for (Case of :
+       {Case{20, 30, 10}, Case{300, 100, 50, false, true}, Case{16, 2100, 64}})
+    for (int workers : {1, 2, 4}) {
+      constexpr int64_t count = 3;
+      ThreadPool pool(workers, false), one(1, false);
+      Product<T> product(of);
+      auto a = TestTensor<T>::random({count, of.m, of.k}, 5);
+      TestTensor<T> c({count, of.m, of.n}), expected({count, of.m, of.n});
+      product.gemm.a = a.storage.data();
+      product.gemm.c = c.storage.data();
+      // b is shared by all products.
+      gemm(product.gemm, {count, of.m * of.k, 0, of.m * of.n}, pool);
+      for (int64_t i = 0; i < count; ++i) {
+        Gemm<T> single = product.gemm;
+        single.a += i * of.m * of.k;
+        single.c = expected.storage.data() + i * of.m * of.n;
+        gemm(single, one);
+      }
+      EXPECT_TRUE(sameBits(c, expected)) << of.m << " on " << workers;
+    }
+}
+
+TEST(Gemm, NamesItsLibrary) {
+  EXPECT_EQ(std::string(gemmLibrary()).rfind("OpenBLAS ", 0), 0u)
+      << gemmLibrary();
+}
+
+TEST(Gemm, ClockCountsTheCallingThreadsTime) {
+  ThreadPool pool(1, false);
+  Product<float> product(Case{200, 200, 200});
+  double before = gemmSeconds();
+  gemm(product.gemm, pool);
+  EXPECT_EQ(gemmSeconds(), before);
+  gemmClock(true);
+  gemm(product.gemm, pool);
+  gemmClock(false);
+  EXPECT_GT(gemmSeconds(), before);
+}
+
+} // namespace

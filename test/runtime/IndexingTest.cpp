@@ -1,0 +1,194 @@
+// Copies between layouts, embeddings, gathers and running sums.
+#include "runtime/cpu/Indexing.h"
+#include "runtime/Error.h"
+#include "runtime/ThreadPool.h"
+#include "test/runtime/TestTensor.h"
+
+#include "gtest/gtest.h"
+
+#include <numeric>
+
+using namespace shardc;
+using namespace shardc::runtime;
+using namespace shardc::runtime::cpu;
+
+namespace {
+
+/// Strides of a tensor whose dims lie in memory in the order `order`, outermost
+/// first, with gaps of `gap` elements.
+std::vector<int64_t> stridesInOrder(const std::vector<int64_t> &shape,
+                                    const std::vector<int> &order,
+                                    int64_t gap) {
+  std::vector<int64_t> strides(shape.size());
+  int64_t stride = 1;
+  for (size_t i = order.size(); i-- > 0; stride += gap) {
+    strides[order[i]] = stride;
+    stride *= shape[order[i]];
+  }
+  return strides;
+}
+
+template <typename T>
+void copyMatches(const std::vector<int64_t> &shape,
+                 const std::vector<int64_t> &from,
+                 const std::vector<int64_t> &to, int workers) {
+  ThreadPool pool(workers, false);
+  TestTensor<T> source(shape, from), destination(shape, to);
+  std::iota(source.storage.begin(), source.storage.end(), T(1));
+  copy(source.view, destination.view, pool);
+  for (int64_t i = 0; i < source.elements(); ++i)
+    ASSERT_EQ(destination[i], source[i]) << "element " << i;
+}
+
+TEST(Copy, TakesEveryOrderOfDims) {
+  std::vector<int> from = {0, 1, 2, 3};
+  do {
+    for (int64_t gap : {0, 2}) {
+      std::vector<int64_t> shape = {2, 5, 1, 18};
+      copyMatches<float>(shape, stridesInOrder(shape, from, gap),
+                         rowMajorStrides(shape), 2);
+      copyMatches<uint8_t>(shape, rowMajorStrides(shape),
+                           stridesInOrder(shape, from, gap), 1);
+    }
+  } while (std::next_permutation(from.begin(), from.end()));
+}
+
+TEST(Copy, TransposesAndLongRunsAreSharedByThreads) {
+  for (int workers : {1, 3}) {
+    copyMatches<double>({333, 129}, {1, 333}, {129, 1}, workers);
+    copyMatches<int64_t>({320, 64}, {1, 320}, {64, 1}, workers);
+    copyMatches<float>({100003}, {1}, {1}, workers);
+    copyMatches<float>({4, 64, 96}, {64 * 96, 1, 64}, {64 * 96, 96, 1},
+                       workers);
+  }
+}
+
+TEST(Copy, RepeatsBroadcastDims) {
+  copyMatches<float>({3, 4, 5}, {0, 1, 0}, {20, 5, 1}, 2);
+  copyMatches<float>({7}, {0}, {1}, 1);
+  copyMatches<double>({}, {}, {}, 1);
+  copyMatches<double>({3, 0}, {1, 1}, {1, 1}, 1);
+}
+
+TEST(Fill, WritesTheValueInTheElementsType) {
+  ThreadPool pool(2, false);
+  TestTensor<float> floats({30, 7}, {9, 1});
+  fill(floats.view, -0.5, pool);
+  for (int64_t i = 0; i < floats.elements(); ++i)
+    EXPECT_EQ(floats[i], -0.5f);
+  EXPECT_EQ(floats.storage[7], 0) << "between the rows";
+  TestTensor<int64_t> integers({100000});
+  fill(integers.view, 42, pool);
+  for (int64_t value : integers.storage)
+    ASSERT_EQ(value, 42);
+}
+
+template <typename T> class EmbeddingOf : public testing::Test {};
+using Types = testing::Types<float, double>;
+TYPED_TEST_SUITE(EmbeddingOf, Types);
+
+TYPED_TEST(EmbeddingOf, ReadsRows) {
+  using T = TypeParam;
+  ThreadPool pool(3, false);
+  auto table = TestTensor<T>::random({11, 70}, {72, 1}, 1);
+  TestTensor<int32_t> ids({2, 3});
+  ids.storage = {10, 0, 3, 3, 9, 1};
+  ids.view.data = reinterpret_cast<std::byte *>(ids.storage.data());
+  TestTensor<T> output({2, 3, 70}, {3 * 80, 80, 1});
+  embedding(table.view, ids.view, output.view, pool);
+  for (int64_t i = 0; i < 6; ++i)
+    for (int64_t j = 0; j < 70; ++j)
+      ASSERT_EQ(output[i * 70 + j], table.at({ids[i], j}));
+}
+
+TYPED_TEST(EmbeddingOf, GradientAddsRowsInOrderOfTheIds) {
+  using T = TypeParam;
+  for (int64_t width : {1, 65, 300}) {
+    TestTensor<int64_t> ids({40});
+    for (int64_t i = 0; i < 40; ++i)
+      ids[i] = i * i % 9;
+    auto gradient = TestTensor<T>::random({40, width}, 2);
+    TestTensor<T> expected({12, width}, {width + 3, 1}, T(0));
+    for (int64_t i = 0; i < 40; ++i)
+      for (int64_t j = 0; j < width; ++j)
+        expected.at({ids[i], j}) += gradient.at({i, j});
+    for (int workers : {1, 2, 4}) {
+      ThreadPool pool(workers, false);
+      TestTensor<T> table({12, width}, {width + 3, 1}, T(77));
+      embeddingGrad(gradient.view, ids.view, table.view, pool);
+      for (int64_t i = 0; i < table.elements(); ++i)
+        ASSERT_EQ(table[i], expected[i]);
+    }
+  }
+}
+
+TYPED_TEST(EmbeddingOf, AnIdOutsideTheTableIsNamed) {
+  using T = TypeParam;
+  ThreadPool pool(2, false);
+  TestTensor<T> table({4, 3}), output({5, 3});
+  TestTensor<int64_t> ids({5});
+  ids[2] = 4;
+  ids[4] = -1;
+  try {
+    embedding(table.view, ids.view, output.view, pool);
+    FAIL() << "expects an error";
+  } catch (const Error &error) {
+    EXPECT_STREQ(error.what(),
+                 "id 4 at position 2 is outside the table's [0, 4)");
+  }
+  EXPECT_THROW(embeddingGrad(output.view, ids.view, table.view, pool), Error);
+}
+
+TEST(Cumsum, RunsAlongAnAxisBothWays) {
+  TestTensor<int64_t> input({2, 3, 2}), result({2, 3, 2});
+  std::iota(input.storage.begin(), input.storage.end(), 1);
+  cumsum(input.view, result.view, 1, false, false);
+  EXPECT_EQ(result.storage,
+            (std::vector<int64_t>{1, 2, 4, 6, 9, 12, 7, 8, 16, 18, 27, 30}));
+  cumsum(input.view, result.view, 1, true, false);
+  EXPECT_EQ(result.storage,
+            (std::vector<int64_t>{0, 0, 1, 2, 4, 6, 0, 0, 7, 8, 16, 18}));
+  cumsum(input.view, result.view, 1, false, true);
+  EXPECT_EQ(result.storage,
+            (std::vector<int64_t>{9, 12, 8, 10, 5, 6, 27, 30, 20, 22, 11, 12}));
+  cumsum(input.view, result.view, 2, true, true);
+  EXPECT_EQ(result.storage,
+            (std::vector<int64_t>{2, 0, 4, 0, 6, 0, 8, 0, 10, 0, 12, 0}));
+}
+
+TEST(Gather, TakesSlicesAlongAnAxis) {
+  TestTensor<float> data({2, 3, 2}), result({2, 2, 2, 2});
+  std::iota(data.storage.begin(), data.storage.end(), 0.f);
+  TestTensor<int64_t> indices({2, 2});
+  indices[0] = 2, indices[1] = 0, indices[2] = -1, indices[3] = -3;
+  gather(data.view, indices.view, result.view, 1);
+  EXPECT_EQ(result.storage, (std::vector<float>{4, 5, 0, 1, 4, 5, 0, 1, 10, 11,
+                                                6, 7, 10, 11, 6, 7}));
+  indices[3] = 3;
+  EXPECT_THROW(gather(data.view, indices.view, result.view, 1), Error);
+}
+
+TEST(Gather, GradientAddsSlicesWhereTheyCameFrom) {
+  TestTensor<double> gradient({2, 2, 2, 2}), result({2, 3, 2}, 77.0);
+  std::iota(gradient.storage.begin(), gradient.storage.end(), 0.);
+  TestTensor<int32_t> indices({2, 2});
+  indices[0] = 2, indices[1] = 0, indices[2] = -1, indices[3] = 0;
+  gatherGrad(gradient.view, indices.view, result.view, 1);
+  EXPECT_EQ(result.storage,
+            (std::vector<double>{8, 10, 0, 0, 4, 6, 24, 26, 0, 0, 20, 22}));
+}
+
+TEST(GatherNd, ReadsTuplesAfterTheBatchDims) {
+  TestTensor<int64_t> data({2, 3, 2});
+  std::iota(data.storage.begin(), data.storage.end(), 0);
+  TestTensor<int64_t> indices({2, 2}), result({2, 2});
+  indices[0] = 1, indices[1] = 2, indices[2] = 0, indices[3] = -1;
+  gatherNd(data.view, indices.view, result.view, 0);
+  EXPECT_EQ(result.storage, (std::vector<int64_t>{10, 11, 4, 5}));
+  TestTensor<int64_t> perBatch({2, 1}), rows({2, 2});
+  perBatch[0] = 2, perBatch[1] = 0;
+  gatherNd(data.view, perBatch.view, rows.view, 1);
+  EXPECT_EQ(rows.storage, (std::vector<int64_t>{4, 5, 6, 7}));
+}
+
+} // namespace

@@ -1,0 +1,43 @@
+// What is checked before ranks start: launchers, and the processor.
+#include "runtime/Error.h"
+#include "runtime/launch/Launcher.h"
+#include "runtime/launch/Processor.h"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+
+using namespace shardc::runtime;
+
+TEST(Launcher, OneProcessOfSeveralIsRefused) {
+  auto withEnvironment = [](const char *rank, const char *size,
+                            const char *processes) {
+    setenv(rank, "0", 1);
+    setenv(size, processes, 1);
+    bool refused = false;
+    try {
+      refuseSeveralProcesses();
+    } catch (const Error &) {
+      refused = true;
+    }
+    unsetenv(rank);
+    unsetenv(size);
+    return refused;
+  };
+  EXPECT_NO_THROW(refuseSeveralProcesses());
+  EXPECT_TRUE(withEnvironment("RANK", "WORLD_SIZE", "2"));
+  EXPECT_FALSE(withEnvironment("RANK", "WORLD_SIZE", "1"));
+  EXPECT_TRUE(withEnvironment("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "4"));
+  EXPECT_TRUE(
+      withEnvironment("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "8"));
+}
+
+TEST(Processor, LevelsAreKnownByName) {
+  EXPECT_EQ(neededLevel("x86-64-v3"), 3);
+  EXPECT_EQ(neededLevel("znver3"), 3);
+  EXPECT_EQ(neededLevel("znver4"), 4);
+  EXPECT_EQ(neededLevel("somethinglake"), 0);
+  EXPECT_NO_THROW(checkProcessor("x86-64-v2"));
+  EXPECT_NO_THROW(checkProcessor(""));
+  if (!__builtin_cpu_supports("x86-64-v4"))
+    EXPECT_THROW(checkProcessor("znver4"), Error);
+}

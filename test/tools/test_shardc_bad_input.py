@@ -1,0 +1,177 @@
+"""What shardc says to input that it cannot compile: one test for each kind."""
+import os
+import shutil
+import unittest
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+from support import MODELS, SHARDC, ToolTest, run
+
+MLP = os.path.join(MODELS, "mlp-tiny-loss", "model.onnx")
+
+
+def external(name, dims, location, offset=0, length=None):
+    tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=dims, data_location=TensorProto.EXTERNAL)
+    length = int(np.prod(dims)) * 4 if length is None else length
+    for key, value in (("location", location), ("offset", offset), ("length", length)):
+        entry = tensor.external_data.add()
+        entry.key, entry.value = key, str(value)
+    return tensor
+
+
+class ShardcBadInput(ToolTest):
+    def shardc(self, model, *flags):
+        return run(SHARDC, model, *flags, "-o", self.path("out.trainer"))
+
+    def check(self, result, *words):
+        self.assert_one_error(result, "shardc", *words)
+        leftover = [f for f in os.listdir(self.folder) if "trainer" in f]
+        self.assertEqual(leftover, [], "nothing half-written")
+
+    def write(self, nodes, initializers=(), inputs=None, outputs=None, opset=20, functions=(), imports=(), ir_version=9):
+        """A model of one float input x [batch, 4], one output y, and the given nodes."""
+        inputs = inputs or [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 4])]
+        outputs = outputs or [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 4])]
+        graph = helper.make_graph(list(nodes), "g", inputs, outputs, list(initializers))
+        opsets = [helper.make_opsetid("", opset)] + [helper.make_opsetid(d, 1) for d in imports]
+        model = helper.make_model(graph, opset_imports=opsets, functions=list(functions), ir_version=ir_version)
+        with open(self.path("bad.onnx"), "wb") as file:
+            file.write(model.SerializeToString())
+        return self.path("bad.onnx")
+
+    def linear(self, weight, **keywords):
+        return self.write([helper.make_node("MatMul", ["x", "w"], ["y"], name="product")], [weight], **keywords)
+
+    mse = ("--dim", "batch=2", "--loss", "mse:output=y,target=t")
+
+    def test_file_that_does_not_exist(self):
+        self.check(self.shardc(self.path("none.onnx")), "none.onnx")
+
+    def test_folder_instead_of_a_file(self):
+        self.check(self.shardc(self.folder))
+
+    def test_empty_file(self):
+        open(self.path("empty.onnx"), "w").close()
+        self.check(self.shardc(self.path("empty.onnx")), "empty.onnx")
+
+    def test_truncated_file(self):
+        data = open(MLP, "rb").read()
+        for keep in (len(data) // 2, len(data) - 1, 20):
+            with open(self.path("cut.onnx"), "wb") as file:
+                file.write(data[:keep])
+            self.check(self.shardc(self.path("cut.onnx"), "--dim", "batch=2"), "cut.onnx")
+
+    def test_file_that_is_not_onnx(self):
+        with open(self.path("text.onnx"), "w") as file:
+            file.write("this is not a model\n" * 50)
+        self.check(self.shardc(self.path("text.onnx")), "text.onnx")
+
+    def test_unsupported_op(self):
+        path = self.write([helper.make_node("NonMaxSuppression", ["x", "x"], ["y"], name="boxes")])
+        self.check(self.shardc(path, *self.mse), "bad.onnx", "boxes", "NonMaxSuppression", "20")
+
+    def test_op_of_an_unknown_domain(self):
+        path = self.write([helper.make_node("Fancy", ["x"], ["y"], name="fancy", domain="com.example")], imports=["com.example"])
+        self.check(self.shardc(path, *self.mse), "fancy", "Fancy", "com.example")
+
+    def test_unsupported_opset(self):
+        for opset in (12, 25, 9999):
+            path = self.write([helper.make_node("Relu", ["x"], ["y"], name="r")], opset=opset)
+            self.check(self.shardc(path, *self.mse), "bad.onnx", str(opset), "13", "24")
+
+    def test_unsupported_dtype(self):
+        path = self.write([helper.make_node("Relu", ["x"], ["y"], name="r")], inputs=[helper.make_tensor_value_info("x", TensorProto.COMPLEX64, ["batch", 4])])
+        self.check(self.shardc(path, *self.mse), "x", "complex64")
+
+    def test_unbound_dim(self):
+        self.check(self.shardc(MLP), "batch", "--dim")
+
+    def test_dim_that_the_graph_lacks(self):
+        self.check(self.shardc(MLP, "--dim", "batch=2", "--dim", "sequenze=4"), "sequenze", "batch")
+
+    def test_clashing_dims(self):
+        self.check(self.shardc(MLP, "--dim", "batch=2", "--dim", "batch=3"), "batch", "2", "3")
+
+    def test_dim_that_does_not_fit_the_graph(self):
+        path = self.write([helper.make_node("MatMul", ["x", "w"], ["y"], name="product")], [numpy_helper.from_array(np.ones((4, 4), np.float32), "w")],
+                          inputs=[helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", "width"])])
+        self.check(self.shardc(path, *self.mse, "--dim", "width=5"), "product", "MatMul")
+
+    def test_missing_external_data(self):
+        self.check(self.shardc(self.linear(external("w", [4, 4], "gone.data")), *self.mse), "gone.data", "w")
+
+    def test_short_external_data(self):
+        with open(self.path("short.data"), "wb") as file:
+            file.write(b"\0" * 63)
+        self.check(self.shardc(self.linear(external("w", [4, 4], "short.data")), *self.mse), "short.data", "w", "63", "64")
+
+    def test_external_length_that_disagrees_with_the_shape(self):
+        with open(self.path("w.data"), "wb") as file:
+            file.write(b"\0" * 256)
+        self.check(self.shardc(self.linear(external("w", [4, 4], "w.data", length=60)), *self.mse), "w", "60", "64")
+
+    def test_external_paths_that_leave_the_folder(self):
+        os.mkdir(self.path("model"))
+        with open(self.path("secret.data"), "wb") as file:
+            file.write(b"\0" * 64)
+        os.symlink(self.path("secret.data"), self.path("model/link.data"))
+        for location in ("../secret.data", self.path("secret.data"), "link.data", "sub/../../secret.data", ""):
+            path = self.linear(external("w", [4, 4], location))
+            shutil.copy(path, self.path("model/bad.onnx"))
+            self.check(self.shardc(self.path("model/bad.onnx"), *self.mse), "w")
+
+    def test_raw_data_that_disagrees_with_the_shape(self):
+        for dims, size in (([4, 4], 60), ([4, 4], 68), ([1 << 40, 1 << 40], 64), ([-4, 4], 64)):
+            tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=dims, raw_data=b"\0" * size)
+            self.check(self.shardc(self.linear(tensor), *self.mse), "w")
+
+    def test_recursive_functions(self):
+        opsets = [helper.make_opsetid("", 20), helper.make_opsetid("f", 1)]
+        functions = [helper.make_function("f", a, ["x"], ["y"], [helper.make_node(b, ["x"], ["y"], domain="f", name=f"call_{b}")], opsets)
+                     for a, b in (("A", "B"), ("B", "A"))]
+        path = self.write([helper.make_node("A", ["x"], ["y"], domain="f", name="top")], functions=functions, imports=["f"])
+        self.check(self.shardc(path, *self.mse), "A", "recursive")
+
+    def test_cyclic_graph(self):
+        path = self.write([helper.make_node("Add", ["x", "b"], ["a"], name="first"), helper.make_node("Relu", ["a"], ["b"], name="second"),
+                           helper.make_node("Relu", ["a"], ["y"], name="third")])
+        self.check(self.shardc(path, *self.mse), "first")
+
+    def test_input_of_a_node_that_nobody_makes(self):
+        self.check(self.shardc(self.write([helper.make_node("Add", ["x", "nothing"], ["y"], name="sum")]), *self.mse), "sum", "nothing")
+
+    def test_constant_of_absurd_size(self):
+        size = numpy_helper.from_array(np.array([1 << 31, 1 << 31], np.int64), "size")
+        path = self.write([helper.make_node("ConstantOfShape", ["size"], ["big"], name="huge"), helper.make_node("Add", ["x", "big"], ["y"])], [size])
+        self.check(self.shardc(path, *self.mse), "huge")
+
+    def test_meshes_that_cannot_be(self):
+        for mesh in ("0", "1000000000", "2x0", "-1", "2x", "x2", "1.5", "two", "99999x99999", "2x2x2x2x2"):
+            self.check(self.shardc(MLP, "--dim", "batch=2", "--loss", "output:loss", f"--mesh={mesh}"), mesh)
+
+    def test_unknown_flag(self):
+        self.check(self.shardc(MLP, "--mehs", "2"), "--mehs", "--mesh")
+
+    def test_flags_that_cannot_be_honoured(self):
+        self.check(self.shardc(MLP, "--target", "cuda"), "cuda")
+        self.check(self.shardc(MLP, "--strategy", "hybrid", "--dim", "batch=2"), "hybrid", "full")
+        self.check(self.shardc(MLP, "--precision", "int8"), "int8")
+        self.check(self.shardc(MLP, "--cpu", "pdp11", "--dim", "batch=2"), "pdp11")
+        self.check(self.shardc(MLP, "--embed-weights", "--init", "random"), "--embed-weights", "--init random")
+
+    def test_losses_that_cannot_be(self):
+        for loss, words in (("output:nothing", ["nothing", "loss"]), ("nonsense", ["nonsense"]), ("mse:output=loss", ["target"]),
+                            ("cross-entropy:logits=loss,labels=labels,ignore=x", ["ignore"]), ("cross-entropy:logits=l,labels=t,foo=1", ["foo"])):
+            self.check(self.shardc(MLP, "--dim", "batch=2", "--loss", loss), *words)
+
+    def test_output_that_cannot_be_written(self):
+        result = run(SHARDC, MLP, "--dim", "batch=2", "-o", self.path("no/such/folder/m.trainer"))
+        self.check(result, "no/such/folder")
+
+    def test_model_without_a_trainable_parameter(self):
+        self.check(self.shardc(self.write([helper.make_node("Relu", ["x"], ["y"], name="r")]), *self.mse), "parameter")
+
+
+if __name__ == "__main__":
+    unittest.main()

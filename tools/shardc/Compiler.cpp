@@ -1,0 +1,275 @@
+// The pipeline: which pass runs when, and why there.
+#include "tools/shardc/Compiler.h"
+
+#include "codegen/Passes.h"
+#include "codegen/cpu/CompileKernels.h"
+#include "codegen/emit/EmitPlan.h"
+#include "codegen/emit/WriteTrainer.h"
+#include "frontend/nn/NN.h"
+#include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/ExportTemplate.h"
+#include "frontend/onnx/Import.h"
+#include "frontend/onnx/ImportedModel.h"
+#include "passes/Passes.h"
+#include "passes/Report.h"
+#include "tools/shardc/Diagnostics.h"
+#include "tools/shardc/Files.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/xxhash.h"
+
+#include <chrono>
+#include <thread>
+
+using namespace mlir;
+using namespace shardc;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class Compiler {
+public:
+  explicit Compiler(const Options &options)
+      : options(options), context(registry()),
+        diagnostics(context, llvm::sys::path::filename(options.model).str()) {
+    context.loadAllAvailableDialects();
+  }
+
+  /// Runs the phases up to the one asked for; false after an error, which has
+  /// been printed.
+  bool run();
+
+private:
+  static DialectRegistry registry();
+  bool importModel();
+  /// Runs the passes that make up a phase.
+  bool runPasses(llvm::function_ref<void(OpPassManager &)> build);
+  bool runPhase(Phase phase);
+  void addRaisePasses(OpPassManager &passes);
+  void addTrainPasses(OpPassManager &passes);
+  void addShardPasses(OpPassManager &passes);
+  void addPlanPasses(OpPassManager &passes);
+  /// Shows the IR after a phase where that was asked for.
+  bool show(Phase phase);
+  bool emitTrainer();
+  bool finish(const plan::Plan &plan);
+  int64_t threadsPerRank();
+  bool fail(llvm::Error error);
+
+  const Options &options;
+  MLIRContext context;
+  DiagnosticPrinter diagnostics;
+  shardc::onnx::ImportDiagnostics imported;
+  OwningOpRef<ModuleOp> module;
+  CompileReport report;
+  Clock::time_point start = Clock::now();
+};
+
+DialectRegistry Compiler::registry() {
+  DialectRegistry registry;
+  registry.insert<nn::NNDialect, fsdp::FSDPDialect, step::StepDialect,
+                  func::FuncDialect>();
+  return registry;
+}
+
+bool Compiler::fail(llvm::Error error) {
+  printError(llvm::toString(std::move(error)));
+  return false;
+}
+
+bool Compiler::importModel() {
+  shardc::onnx::ImportOptions import;
+  import.path = options.model;
+  for (const auto &[name, size] : options.dims)
+    import.dims[name] = size;
+  import.allowMissingWeights = options.init == "random";
+  module = shardc::onnx::importOnnx(&context, import, imported);
+  if (!module || diagnostics.hadError())
+    return false;
+  for (const std::string &warning : imported.warnings)
+    emitWarning(module->getLoc(), warning);
+  return true;
+}
+
+bool Compiler::runPasses(llvm::function_ref<void(OpPassManager &)> build) {
+  PassManager manager(&context);
+  build(manager);
+  return succeeded(manager.run(*module)) && !diagnostics.hadError();
+}
+
+void Compiler::addRaisePasses(OpPassManager &passes) {
+  passes.addPass(createNNRaise());
+  // After raising, so that the loss meets the head as one linear and the two
+  // become one op.
+  passes.addPass(createNNAttachLoss({options.loss}));
+  passes.addPass(createNNPrecision({options.precision}));
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+}
+
+void Compiler::addTrainPasses(OpPassManager &passes) {
+  passes.addPass(createNNDifferentiate());
+  // Where backward builds again what forward has, the two become one.
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+}
+
+void Compiler::addShardPasses(OpPassManager &passes) {
+  passes.addPass(createFSDPFormUnits(
+      {options.mesh, options.strategy.empty() ? "full" : options.strategy}));
+  FSDPShardOptions shard;
+  shard.optimizer = options.optimizer;
+  shard.prefetch = options.prefetch;
+  passes.addPass(createFSDPShard(shard));
+  passes.addPass(createFSDPVerify());
+}
+
+void Compiler::addPlanPasses(OpPassManager &passes) {
+  passes.addPass(createStepLower({threadsPerRank()}));
+  passes.addPass(createStepPlanMemory());
+  passes.addPass(createStepVerify());
+}
+
+bool Compiler::runPhase(Phase phase) {
+  switch (phase) {
+  case Phase::Import:
+    return importModel();
+  case Phase::Raise:
+    return runPasses([&](auto &passes) { addRaisePasses(passes); });
+  case Phase::Train:
+    return runPasses([&](auto &passes) { addTrainPasses(passes); });
+  case Phase::Shard:
+    if (!runPasses([&](auto &passes) { addShardPasses(passes); }))
+      return false;
+    // Later phases turn collectives into plan entries; here they still have
+    // their names.
+    collectSharding(*module, report);
+    return true;
+  case Phase::Kernels:
+    return runPasses(
+        [&](auto &passes) { passes.addPass(createStepOutlineKernels()); });
+  case Phase::Plan:
+    return runPasses([&](auto &passes) { addPlanPasses(passes); });
+  case Phase::Trainer:
+    return emitTrainer();
+  }
+  llvm_unreachable("a phase that the compiler does not know");
+}
+
+bool Compiler::show(Phase phase) {
+  if (!options.dumpPhasesTo.empty()) {
+    std::string name = llvm::formatv("{0}/{1}-{2}.mlir", options.dumpPhasesTo,
+                                     int(phase) + 1, phaseNames[int(phase)]);
+    std::string text;
+    llvm::raw_string_ostream(text) << *module << "\n";
+    if (llvm::Error error = writeFile(name, text))
+      return fail(std::move(error));
+  }
+  if (options.compileTo == phase)
+    llvm::outs() << *module << "\n";
+  return true;
+}
+
+bool Compiler::run() {
+  if (!options.dumpPhasesTo.empty())
+    if (std::error_code code =
+            llvm::sys::fs::create_directories(options.dumpPhasesTo))
+      return fail(llvm::createStringError(
+          code, "%s: %s; --dump-phases-to needs a folder that can be written",
+          options.dumpPhasesTo.c_str(), code.message().c_str()));
+  for (int phase = 0; phase <= int(options.compileTo); ++phase) {
+    if (!runPhase(Phase(phase)))
+      return false;
+    if (Phase(phase) != Phase::Trainer && !show(Phase(phase)))
+      return false;
+  }
+  return true;
+}
+
+/// This machine's cores over the ranks, since they all run here without a
+/// launcher.
+int64_t Compiler::threadsPerRank() {
+  if (options.threadsPerRank)
+    return options.threadsPerRank;
+  return std::max<int64_t>(1,
+                           std::thread::hardware_concurrency() / report.ranks);
+}
+
+bool Compiler::emitTrainer() {
+  auto kernels = cpu::compileKernels(module->lookupSymbol<ModuleOp>("kernels"),
+                                     {options.cpu, 0});
+  if (!kernels)
+    return fail(kernels.takeError());
+  shardc::onnx::ExportTemplate graph =
+      shardc::onnx::makeExportTemplate(*imported.model);
+  EmitOptions emit;
+  emit.compiler = "shardc " SHARDC_VERSION;
+  // The trainer is run from any folder, and knows the file again by its hash.
+  llvm::SmallString<256> path(options.model);
+  llvm::sys::fs::make_absolute(path);
+  emit.model = path.str();
+  emit.modelHash = llvm::xxh3_64bits(imported.model->file->bytes());
+  emit.precision = options.precision;
+  emit.embedWeights = options.embedWeights;
+  for (const shardc::onnx::TemplateInitializer &initializer :
+       graph.initializers)
+    emit.exported.push_back(
+        {initializer.name,
+         initializer.parameter,
+         initializer.transposed,
+         {initializer.source.file, initializer.source.offset,
+          initializer.source.length,
+          shardc::onnx::elementType(&context, initializer.dtype), false},
+         {initializer.dims.begin(), initializer.dims.end()},
+         initializer.dtype});
+  auto emitted = emitPlan(*module, *kernels, emit);
+  if (!emitted)
+    return fail(emitted.takeError());
+
+  auto runtime = findRuntime(programPath());
+  if (!runtime)
+    return fail(runtime.takeError());
+  TrainerContents contents;
+  std::string plan = emitted->serialize();
+  contents.runtime = *runtime;
+  contents.plan = plan;
+  contents.kernels = kernels->sharedObject;
+  contents.exportTemplate = graph.model;
+  contents.weights = emitted->weights;
+  contents.modelPath = options.model;
+  if (llvm::Error error = writeTrainer(options.output, contents))
+    return fail(std::move(error));
+  return finish(emitted->plan);
+}
+
+/// What was resolved, for the reader and for programs.
+bool Compiler::finish(const plan::Plan &plan) {
+  report.kernels = plan.kernels_size();
+  report.flopsPerStep = plan.flops_per_step();
+  report.memory.emplace();
+  report.memory->liveBoundBytes = plan.live_bound_bytes();
+  for (const plan::Pool &pool : plan.pools()) {
+    report.memory->pools.push_back({pool.name(), pool.bytes()});
+    report.memory->peakBytes += pool.bytes();
+  }
+  report.compileSeconds =
+      std::chrono::duration<double>(Clock::now() - start).count();
+  if (!options.report.empty())
+    if (llvm::Error error = writeFile(
+            options.report, llvm::formatv("{0:2}\n", toJson(report)).str()))
+      return fail(std::move(error));
+  if (!options.quiet)
+    printReport(llvm::outs(), report);
+  return true;
+}
+
+} // namespace
+
+int shardc::compile(const Options &options) {
+  return Compiler(options).run() ? 0 : 1;
+}
