@@ -36,8 +36,8 @@ struct StepOutlineKernels : impl::StepOutlineKernelsBase<StepOutlineKernels> {
         continue;
       Block &block = function.getBody().front();
       eraseDead(block);
-      for (const OpGroup &group : groupKernels(block, spaces))
-        if (failed(outline(group)))
+      for (const KernelGroup &group : groupKernels(block, spaces))
+        if (failed(outline(group.ops, group.place)))
           return signalPassFailure();
       eraseDead(block);
     }
@@ -102,7 +102,7 @@ private:
         return candidate;
   }
 
-  LogicalResult outline(ArrayRef<Operation *> ops) {
+  LogicalResult outline(ArrayRef<Operation *> ops, Operation *place) {
     // The longest part that is one kernel, then the rest: groups are formed by
     // shape, and a body may still need a row that its piece does not have.
     while (!ops.empty()) {
@@ -116,7 +116,7 @@ private:
         if (failed(kernel))
           return failure();
         if (*kernel) {
-          replace(group, signature, *kernel, ops.back());
+          replace(group, signature, *kernel, place);
           break;
         }
       }
@@ -126,8 +126,8 @@ private:
   }
 
   void replace(const OpGroup &group, const GroupSignature &signature,
-               func::FuncOp kernel, Operation *last) {
-    OpBuilder builder(last);
+               func::FuncOp kernel, Operation *place) {
+    OpBuilder builder(place);
     SmallVector<Location> locations;
     for (Operation *op : group)
       locations.push_back(op->getLoc());

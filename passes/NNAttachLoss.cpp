@@ -72,7 +72,7 @@ struct NNAttachLoss : impl::NNAttachLossBase<NNAttachLoss> {
   void runOnOperation() override {
     auto function = getOperation().lookupSymbol<func::FuncOp>("model");
     if (!function || function.isExternal()) {
-      getOperation().emitError("expects a function @model");
+      emitError(getOperation().getLoc(), "expects a function @model");
       return signalPassFailure();
     }
     if (failed(attach(function)) || failed(clean(function)))
@@ -86,7 +86,7 @@ private:
     if (text.empty()) {
       if (function.getNumResults() != 1 ||
           !isScalar(signature.terminator()->getOperand(0)))
-        return getOperation().emitError()
+        return emitError(getOperation().getLoc())
                << "the model has no loss of its own (outputs: "
                << joinNames(signature.outputNames())
                << "); say --loss cross-entropy:logits=NAME,labels=NAME, "
@@ -95,14 +95,15 @@ private:
     }
     llvm::Expected<LossOption> option = LossOption::parse(text);
     if (!option)
-      return getOperation().emitError() << llvm::toString(option.takeError());
+      return emitError(getOperation().getLoc())
+             << llvm::toString(option.takeError());
     Value output = signature.output(option->output);
     if (!output)
-      return getOperation().emitError()
+      return emitError(getOperation().getLoc())
              << "--loss: no output '" << option->output << "'; outputs are "
              << joinNames(signature.outputNames());
     if (!isa<FloatType>(raise::typeOf(output).getElementType()))
-      return getOperation().emitError()
+      return emitError(getOperation().getLoc())
              << "--loss: expects output '" << option->output
              << "' to hold floats, got " << output.getType();
     OpBuilder builder(signature.terminator());
@@ -142,7 +143,7 @@ private:
     auto existing = signature.input(name);
     if (!existing) {
       if (signature.output(name))
-        return getOperation().emitError()
+        return emitError(getOperation().getLoc())
                << "--loss: " << flag << "=" << name
                << " names an output; inputs are "
                << joinNames(signature.inputNames())
@@ -156,7 +157,7 @@ private:
         (integers ? !actual.getElementType().isInteger(32) &&
                         !actual.getElementType().isInteger(64)
                   : actual != type))
-      return getOperation().emitError()
+      return emitError(getOperation().getLoc())
              << "--loss: expects input '" << name << "' to be " << type
              << ", got " << actual;
     signature.function.setArgAttr(*existing, roleAttr,
@@ -183,12 +184,12 @@ private:
                                       OpBuilder &builder) {
     ArrayRef<int64_t> shape = raise::shapeOf(logits);
     if (shape.size() < 2)
-      return getOperation().emitError()
+      return emitError(getOperation().getLoc())
              << "--loss: expects logits '" << option.output
              << "' to have at least 2 dims, got " << logits.getType();
     auto rows = shape.drop_back();
     if (option.shift > 0 && (rows.size() < 2 || option.shift >= rows.back()))
-      return getOperation().emitError()
+      return emitError(getOperation().getLoc())
              << "--loss: shift=" << option.shift
              << " needs a sequence dim longer than that, logits '"
              << option.output << "' are " << logits.getType();
@@ -242,7 +243,7 @@ private:
   FailureOr<Value> attachOutput(Signature &signature, const LossOption &option,
                                 Value output, OpBuilder &builder) {
     if (!isScalar(output))
-      return getOperation().emitError()
+      return emitError(getOperation().getLoc())
              << "--loss: expects output '" << option.output
              << "' to be one number, got " << output.getType();
     Value inner = output;
@@ -259,23 +260,55 @@ private:
       describe("output", "", 0, 0, 0, 1);
       return crossEntropy.getResult();
     }
-    auto labels =
-        dyn_cast<BlockArgument>(behindViews(crossEntropy.getLabels()));
-    if (labels && isMeanScale(crossEntropy)) {
-      signature.function.setArgAttr(labels.getArgNumber(), roleAttr,
-                                    builder.getStringAttr("labels"));
-      describe("cross_entropy", signature.inputName(labels.getArgNumber()),
-               crossEntropy.getIgnoreIndex(), crossEntropy.getShift(),
-               raise::shapeOf(crossEntropy.getLogits()).back(),
-               raise::typeOf(labels).getNumElements());
-      crossEntropy.getScaleMutable().assign(scale);
-      return crossEntropy.getResult();
+    if (isMeanScale(crossEntropy)) {
+      undoShift(crossEntropy, builder);
+      if (auto labels =
+              dyn_cast<BlockArgument>(behindViews(crossEntropy.getLabels()))) {
+        signature.function.setArgAttr(labels.getArgNumber(), roleAttr,
+                                      builder.getStringAttr("labels"));
+        describe("cross_entropy", signature.inputName(labels.getArgNumber()),
+                 crossEntropy.getIgnoreIndex(), crossEntropy.getShift(),
+                 raise::shapeOf(crossEntropy.getLogits()).back(),
+                 raise::typeOf(labels).getNumElements());
+        crossEntropy.getScaleMutable().assign(scale);
+        return crossEntropy.getResult();
+      }
     }
-    signature.function.emitWarning()
+    emitWarning(signature.function.getLoc())
         << "labels of the cross entropy are computed in the graph: the loss is "
            "the mean over ranks, not over all valid labels";
     describe("output", "", 0, 0, 0, 1);
     return scaledSum(output, scale, builder);
+  }
+
+  // logits[:, :-s] against labels[:, s:] of a [.., S] input -> shift = s, so
+  // that the run can count the labels.
+  static void undoShift(nn::CrossEntropyOp op, OpBuilder &builder) {
+    auto labels = behindViews(op.getLabels()).getDefiningOp<nn::SliceOp>();
+    auto logits =
+        raise::View::of(op.getLogits()).base().getDefiningOp<nn::SliceOp>();
+    if (!labels || !logits || op.getShift() != 0)
+      return;
+    ArrayRef<int64_t> all = raise::shapeOf(labels.getInput());
+    ArrayRef<int64_t> rows = raise::shapeOf(logits.getInput()).drop_back();
+    if (all != rows || all.size() < 2 ||
+        raise::shapeOf(logits.getResult()).back() !=
+            raise::shapeOf(logits.getInput()).back() ||
+        !raise::View::of(op.getLogits()).isReshape())
+      return;
+    size_t last = all.size() - 1;
+    int64_t shift = labels.getStarts()[last];
+    auto isPart = [&](nn::SliceOp slice, int64_t start) {
+      ArrayRef<int64_t> kept = raise::shapeOf(slice.getResult());
+      return kept.take_front(last) == all.take_front(last) &&
+             kept[last] == all[last] - shift &&
+             slice.getStarts()[last] == start && slice.getStrides()[last] == 1;
+    };
+    if (shift <= 0 || !isPart(labels, shift) || !isPart(logits, 0))
+      return;
+    op.getLogitsMutable().assign(logits.getInput());
+    op.getLabelsMutable().assign(labels.getInput());
+    op.setShift(shift);
   }
 
   // Whether the scale is 1 / number of labels that are not ignored: a constant
@@ -313,8 +346,8 @@ private:
     raise::populateFusedLossPatterns(patterns);
     raise::populateViewPatterns(patterns);
     if (failed(applyPatternsGreedily(function, std::move(patterns))))
-      return function.emitError(
-          "expects the loss's patterns to come to an end");
+      return emitError(function.getLoc(),
+                       "expects the loss's patterns to come to an end");
     Signature signature{function};
     BitVector dead(function.getNumArguments());
     for (BlockArgument argument : function.getArguments()) {
@@ -323,8 +356,9 @@ private:
       bool ours = role && (role == "labels" || role == "loss_scale");
       if (!argument.use_empty() || ours)
         continue;
-      function.emitWarning() << "input '" << signature.inputName(i)
-                             << "' does not feed the loss and is dropped";
+      emitWarning(function.getLoc())
+          << "input '" << signature.inputName(i)
+          << "' does not feed the loss and is dropped";
       dead.set(i);
     }
     (void)function.eraseArguments(dead);
@@ -338,8 +372,9 @@ private:
       if (used.contains(parameter.getSymNameAttr()))
         continue;
       if (parameter.getTrainable())
-        function.emitWarning() << "parameter '" << parameter.getSymName()
-                               << "' does not feed the loss and is dropped";
+        emitWarning(function.getLoc())
+            << "parameter '" << parameter.getSymName()
+            << "' does not feed the loss and is dropped";
       symbols.erase(parameter);
     }
     return success();

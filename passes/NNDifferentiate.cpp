@@ -152,9 +152,12 @@ struct NNDifferentiate : impl::NNDifferentiateBase<NNDifferentiate> {
              "shardc --compile-to=import shows what is trainable";
       return signalPassFailure();
     }
-    // Folds what gradients leave behind (products with 1, sums with 0), and
-    // drops what nothing uses.
-    if (failed(applyPatternsGreedily(train, FrozenRewritePatternSet())))
+    // Folds what gradients leave behind (products with 1, sums of padded
+    // slices), and drops what nothing uses.
+    RewritePatternSet patterns(&getContext());
+    nn::AddOp::getCanonicalizationPatterns(patterns, &getContext());
+    nn::ConcatOp::getCanonicalizationPatterns(patterns, &getContext());
+    if (failed(applyPatternsGreedily(train, std::move(patterns))))
       return signalPassFailure();
   }
 

@@ -20,7 +20,7 @@ struct NNPrecision : impl::NNPrecisionBase<NNPrecision> {
     else if (precision == "float64")
       target = builder.getF64Type();
     if (!target) {
-      getOperation().emitError()
+      emitError(getOperation().getLoc())
           << "--precision: expects float32 or float64, got '" << precision
           << "'";
       return signalPassFailure();

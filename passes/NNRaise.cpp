@@ -1,4 +1,4 @@
-// nn-raise: runs the raising patterns of frontend/raise in three rounds. The
+// nn-raise: runs the raising patterns of frontend/raise in two rounds. The
 // patterns live there, one family per file.
 #include "frontend/raise/Raise.h"
 #include "passes/Passes.h"
@@ -21,31 +21,34 @@ struct NNRaise : impl::NNRaiseBase<NNRaise> {
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     raise::MaskCache masks;
-    RewritePatternSet local(context), attention(context), motion(context);
+    RewritePatternSet local(context), attention(context);
     raise::populateIndexingPatterns(local);
     raise::populateActivationPatterns(local);
     raise::populateNormalizationPatterns(local);
     raise::populateRopePatterns(local);
     raise::populateLinearPatterns(local);
     raise::populateViewPatterns(local);
+    raise::populateLossPatterns(local);
 
+    // Transposes move down from one attention until they meet the next, which
+    // then sees its operands where they were made.
     raise::populateAttentionPatterns(attention, masks);
+    raise::populateAttentionHeadPatterns(attention);
+    raise::populateMotionPatterns(attention);
+    raise::populateLinearPatterns(attention);
+    raise::populateIndexingPatterns(attention);
     raise::populateViewPatterns(attention);
 
-    // A slice that moves can make a product linear, a bias foldable.
-    raise::populateMotionPatterns(motion);
-    raise::populateLinearPatterns(motion);
-    raise::populateIndexingPatterns(motion);
-    raise::populateViewPatterns(motion);
-
-    FrozenRewritePatternSet rounds[] = {std::move(local), std::move(attention),
-                                        std::move(motion)};
+    FrozenRewritePatternSet rounds[] = {std::move(local), std::move(attention)};
+    GreedyRewriteConfig inOrder;
+    inOrder.setUseTopDownTraversal();
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       // Equal values must be one value: rope multiplies the same x twice.
       unify(function);
+      raise::classifyAttentionMasks(function, masks);
       for (const FrozenRewritePatternSet &round : rounds) {
-        if (failed(applyPatternsGreedily(function, round))) {
-          function.emitError("expects raising to come to an end");
+        if (failed(applyPatternsGreedily(function, round, inOrder))) {
+          emitError(function.getLoc(), "expects raising to come to an end");
           return signalPassFailure();
         }
         unify(function);

@@ -24,7 +24,7 @@ def NNRaise : Pass<"nn-raise", "::mlir::ModuleOp"> {
     %result, %log_sum_exp = nn.attention %q, %k, %v {causal, scale = 2.5e-01} : ...
     ```
     Patterns match by meaning: operands in any order, constants up to float32 rounding, layouts through any chain of views.
-    First what is local (norms, activations, rope, linear, gathers), then attention with its masks, then transposes move
+    First what is local (norms, activations, rope, linear, gathers); then attention with its masks, while transposes move
     down and slices up until they cancel. What is not recognised stays as it is: plain nn ops always work.
 
     Why here: differentiation, sharding and kernels are simpler and faster on few composite ops; the loss is attached

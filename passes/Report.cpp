@@ -131,7 +131,7 @@ static void printUnits(llvm::raw_ostream &os, const CompileReport &report) {
       ++next;
     std::string name = unit.name;
     if (next - first > 1)
-      name += llvm::formatv(" .. {0} ({1}, each)", report.units[next - 1].name,
+      name += llvm::formatv(" .. {0} (each of {1})", report.units[next - 1].name,
                             next - first)
                   .str();
     std::string padding = llvm::formatv("{0} ({1:f3} %)", unit.padding,

@@ -8,19 +8,17 @@
 
 namespace shardc::runtime {
 
-/// The path under which the loader finds `image`; the file lives as long as
-/// `file` is open.
-static std::string writeToMemory(std::span<const std::byte> image, int &file) {
-  file = memfd_create("shardc-kernels", MFD_CLOEXEC);
+/// Puts `image` into a file in memory; returns the path under which the loader
+/// finds it.
+static std::string writeToMemory(std::span<const std::byte> image) {
+  int file = memfd_create("shardc-kernels", MFD_CLOEXEC);
   if (file < 0)
     failErrno("cannot make a file in memory for the kernels");
   for (size_t written = 0; written < image.size();) {
     ssize_t count = write(file, image.data() + written, image.size() - written);
-    if (count < 0) {
-      close(file);
+    if (count < 0)
       failErrno("cannot write ", image.size(),
                 " bytes of kernels to a file in memory");
-    }
     written += static_cast<size_t>(count);
   }
   return concat("/proc/self/fd/", file);
@@ -31,14 +29,13 @@ KernelLibrary KernelLibrary::open(std::span<const std::byte> image,
   KernelLibrary library;
   if (plan.kernels().empty())
     return library;
-  int file = -1;
-  std::string path = writeToMemory(image, file);
-  // Never closed: its functions are called until the process ends.
+  std::string path = writeToMemory(image);
+  // Neither is ever closed: the functions are called until the process ends,
+  // and the loader takes a path that it has seen for the library that it found
+  // there, so no other file may get this number.
   void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  std::string problem = handle ? "" : dlerror();
-  close(file);
   if (!handle)
-    fail("cannot load the plan's kernels: ", problem);
+    fail("cannot load the plan's kernels: ", dlerror());
   for (const plan::Kernel &kernel : plan.kernels()) {
     void *symbol = dlsym(handle, kernel.symbol().c_str());
     if (!symbol)

@@ -15,8 +15,6 @@ namespace shardc::cpu {
 struct CpuOptions {
   /// "native", or a name that LLVM knows: x86-64-v3, x86-64-v4, znver4, ...
   std::string cpu = "native";
-  /// Threads that compile; 0: as many as the machine has.
-  unsigned threads = 0;
 };
 
 struct KernelInfo {

@@ -64,6 +64,9 @@ namespace {
 
 struct Group {
   OpGroup ops;
+  /// Where it runs: its last op so far, or an earlier one that a hoisted op
+  /// joined.
+  Operation *place = nullptr;
   KernelSpace space;
   bool open = true;
   /// Library calls before its last op.
@@ -74,23 +77,20 @@ class Grouper {
 public:
   Grouper(Block &block, KernelSpaces &spaces) : block(block), spaces(spaces) {}
 
-  SmallVector<OpGroup> run() {
+  SmallVector<KernelGroup> run() {
     for (Operation &op : block) {
       if (isGenerated(&op))
-        place(&op);
+        placeOp(&op);
       else if (!isAbsorbed(&op))
-        pass(&op);
+        passBy(&op);
     }
-    SmallVector<OpGroup> result;
-    SmallVector<Group *> order;
+    SmallVector<KernelGroup> result;
     for (auto &group : groups)
       if (!group->ops.empty())
-        order.push_back(group.get());
-    llvm::sort(order, [](Group *a, Group *b) {
-      return a->ops.back()->isBeforeInBlock(b->ops.back());
+        result.push_back({std::move(group->ops), group->place});
+    llvm::sort(result, [](const KernelGroup &a, const KernelGroup &b) {
+      return a.place->isBeforeInBlock(b.place);
     });
-    for (Group *group : order)
-      result.push_back(std::move(group->ops));
     return result;
   }
 
@@ -103,13 +103,14 @@ private:
   Group *alone(Operation *op) {
     Group &group = *groups.emplace_back(std::make_unique<Group>());
     group.ops.push_back(op);
+    group.place = op;
     group.calls = calls;
     groupOfOp[op] = &group;
     return &group;
   }
 
   /// An op that is not generated: it needs what it reads, and may release it.
-  void pass(Operation *op) {
+  void passBy(Operation *op) {
     for (Value operand : op->getOperands())
       if (Group *group = groupOf(operand))
         group->open = false;
@@ -125,7 +126,7 @@ private:
       ++calls;
   }
 
-  void place(Operation *op) {
+  void placeOp(Operation *op) {
     std::optional<KernelSpace> space = spaces.of(op);
     llvm::SetVector<Group *> producers;
     for (Value operand : op->getOperands())
@@ -151,6 +152,8 @@ private:
     if (!home && space && space->elementwise)
       if ((home = neighbour(op, *space)))
         home->space = *join(*home, op, *space);
+    if (!home && space && space->elementwise && hoist(op, producers, *space))
+      return;
     if (!home) {
       home = alone(op);
       if (space)
@@ -159,6 +162,7 @@ private:
         home->open = false;
     } else {
       home->ops.push_back(op);
+      home->place = op;
       home->calls = calls;
       groupOfOp[op] = home;
     }
@@ -166,6 +170,36 @@ private:
     for (Group *producer : producers)
       if (producer != home)
         producer->open = false;
+  }
+
+  /// Puts an op into a group that can no longer wait for it, where all else
+  /// that the op reads is there already: a gradient is added where it is
+  /// computed.
+  bool hoist(Operation *op, const llvm::SetVector<Group *> &producers,
+             const KernelSpace &space) {
+    for (Group *home : producers) {
+      auto isThere = [&](Value operand) {
+        Operation *definition = throughAbsorbed(operand).getDefiningOp();
+        Group *group = definition ? groupOfOp.lookup(definition) : nullptr;
+        return !definition || group == home ||
+               (group ? group->place : definition)
+                   ->isBeforeInBlock(home->place);
+      };
+      if (home->ops.empty() || calls - home->calls > mostCallsAcross ||
+          crossesTranspose(op, home) ||
+          !llvm::all_of(op->getOperands(), isThere))
+        continue;
+      std::optional<KernelSpace> joined = join(*home, op, space);
+      if (!joined)
+        continue;
+      home->space = *joined;
+      home->ops.push_back(op);
+      groupOfOp[op] = home;
+      for (Group *producer : producers)
+        producer->open = false;
+      return true;
+    }
+    return false;
   }
 
   void absorbGroup(Group *home, Group *other) {
@@ -297,7 +331,7 @@ private:
 
 } // namespace
 
-SmallVector<OpGroup> groupKernels(Block &block, KernelSpaces &spaces) {
+SmallVector<KernelGroup> groupKernels(Block &block, KernelSpaces &spaces) {
   return Grouper(block, spaces).run();
 }
 

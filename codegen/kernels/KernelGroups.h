@@ -30,12 +30,17 @@ private:
   llvm::StringMap<std::optional<KernelSpace>> known;
 };
 
-/// Groups the generated ops of a straight-line block. Every generated op is in
-/// one group; groups are in the order of their last ops, where each of them can
-/// run: all it reads is there, nothing it reads has been released, and what it
-/// computes is not needed before.
-llvm::SmallVector<OpGroup> groupKernels(mlir::Block &block,
-                                        KernelSpaces &spaces);
+struct KernelGroup {
+  OpGroup ops;
+  /// The kernel takes the place of this op: all that it reads is there, nothing
+  /// that it reads has been released, and no one needs its results before.
+  mlir::Operation *place = nullptr;
+};
+
+/// Groups the generated ops of a straight-line block, each into one group.
+/// Groups are in the order of their places.
+llvm::SmallVector<KernelGroup> groupKernels(mlir::Block &block,
+                                            KernelSpaces &spaces);
 
 } // namespace shardc::kernels
 

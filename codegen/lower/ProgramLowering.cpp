@@ -274,7 +274,7 @@ void ProgramLowering::annotate(Operation *op, Operation *before) {
     if (!unit.empty())
       entry.setAttr("step.unit", builder.getStringAttr(unit));
   }
-  if (auto cost = dyn_cast<nn::CostModel>(op); cost && last)
+  if (auto cost = dyn_cast<nn::CostModel>(op); cost && last && cost.flops())
     last->setAttr("step.flops", builder.getI64IntegerAttr(cost.flops()));
 
   if (op == lastForward) {

@@ -94,24 +94,28 @@ private:
 MaskVerdict judge(const Scores &scores) {
   int64_t queries = scores.queryCount(), keys = scores.keyCount(),
           lag = keys - queries;
-  bool hidesNothing = true, hidesFuture = true, hidesOnlyFuture = true,
-       adds = false, perKey = true;
+  bool hidesFuture = queries > 1, hidesSeen = false, hides = false,
+       adds = false;
   for (int64_t o = 0; o < scores.outerCount(); ++o)
     for (int64_t i = 0; i < queries; ++i)
       for (int64_t j = 0; j < keys; ++j) {
         double score = scores.at(o, i, j);
         bool hidden = std::isinf(score), future = j > i + lag;
-        hidesNothing &= !hidden;
         hidesFuture &= hidden || !future;
-        hidesOnlyFuture &= !hidden || future;
+        hidesSeen |= hidden && !future;
+        hides |= hidden;
         adds |= !hidden && score != 0;
-        perKey &= future || score == scores.at(o, queries - 1, j);
       }
-  if (hidesNothing)
-    return {false, adds, false};
-  if (hidesFuture && hidesOnlyFuture)
-    return {true, adds, adds && perKey};
-  return {false, true, false};
+  if (!hidesFuture)
+    return {false, adds || hides, false};
+  if (!adds && !hidesSeen)
+    return {true, false, false};
+  bool perKey = true;
+  for (int64_t o = 0; o < scores.outerCount() && perKey; ++o)
+    for (int64_t i = 0; i < queries && perKey; ++i)
+      for (int64_t j = 0; j <= std::min(i + lag, keys - 1); ++j)
+        perKey &= scores.at(o, i, j) == scores.at(o, queries - 1, j);
+  return {true, true, perKey};
 }
 
 } // namespace
@@ -216,7 +220,8 @@ private:
     return nn::MulOp::create(builder, location, type, value, factor);
   }
 
-  // What a constant adds where causal masking shows a key; hidden keys get 0.
+  // What a constant adds where causal masking shows a key; keys of
+  // the future get 0.
   Value remainder(const MaskTerm &term, const Scores &scores,
                   const MaskVerdict &verdict) {
     TermDims d = dimsOf(term.view, dims);
@@ -232,7 +237,7 @@ private:
       for (int64_t i = verdict.perKey ? queries - 1 : 0; i < queries; ++i)
         for (int64_t j = 0; j < scores.keyCount(); ++j)
           numbers.push_back(
-              std::isinf(scores.at(o, i, j)) ? 0 : scores.at(o, i, j));
+              j > i + scores.keyCount() - queries ? 0 : scores.at(o, i, j));
     auto type =
         RankedTensorType::get({realSize(d.batch), realSize(d.heads),
                                verdict.perKey ? 1 : queries, scores.keyCount()},

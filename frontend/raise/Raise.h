@@ -5,6 +5,7 @@
 #define SHARDC_FRONTEND_RAISE_RAISE_H
 
 #include "frontend/raise/Mask.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -21,6 +22,10 @@ void populateRopePatterns(mlir::RewritePatternSet &patterns);
 /// softmax(q k^T) v -> nn.attention; masks -> causal, key_mask and bias.
 void populateAttentionPatterns(mlir::RewritePatternSet &patterns,
                                MaskCache &cache);
+/// Heads that views repeat, of attentions that the file has as one op.
+void populateAttentionHeadPatterns(mlir::RewritePatternSet &patterns);
+/// Takes the masks of such attentions apart.
+void classifyAttentionMasks(mlir::func::FuncOp function, MaskCache &cache);
 /// Negative log likelihood -> nn.cross_entropy; linear + cross_entropy ->
 /// nn.linear_cross_entropy.
 void populateLossPatterns(mlir::RewritePatternSet &patterns);

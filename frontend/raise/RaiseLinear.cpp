@@ -16,7 +16,7 @@ struct RaiseLinear : OpRewritePattern<nn::MatMulOp> {
   LogicalResult matchAndRewrite(nn::MatMulOp op,
                                 PatternRewriter &rewriter) const override {
     Value weight = op.getRhs();
-    if (!isWeightLike(weight) || isConstantExpression(weight))
+    if (!isWeightLike(weight))
       return failure();
     View view = View::of(weight);
     unsigned rank = view.dims().size();

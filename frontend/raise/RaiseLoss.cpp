@@ -1,5 +1,6 @@
-// Cross entropy: the head that feeds it is fused with it, so that the logits
-// never exist for the whole batch.
+// Cross entropy: from the log probabilities that labels pick; and the head that
+// feeds it is fused with it, so that the logits never exist for the whole
+// batch.
 #include "frontend/raise/Match.h"
 #include "frontend/raise/Raise.h"
 
@@ -8,6 +9,123 @@ using namespace shardc;
 using namespace shardc::raise;
 
 namespace {
+
+Value behindReshapes(Value value) {
+  while (auto reshape = value.getDefiningOp<nn::ReshapeOp>())
+    value = reshape.getInput();
+  return value;
+}
+
+// value = the sum of all elements of the result.
+Value matchTotal(Value value) {
+  auto sum = behindReshapes(value).getDefiningOp<nn::ReduceSumOp>();
+  if (!sum || typeOf(value).getNumElements() != 1)
+    return Value();
+  return sum.getInput();
+}
+
+// valid = labels that are not the ignored one, as booleans or as 0 and 1.
+struct Valid {
+  Value labels;
+  int64_t ignored;
+};
+std::optional<Valid> matchValid(Value value) {
+  value = behindReshapes(value);
+  while (auto cast = value.getDefiningOp<nn::CastOp>())
+    value = behindReshapes(cast.getInput());
+  auto compare = value.getDefiningOp<nn::CompareOp>();
+  auto ignored = compare ? splatValue(compare.getRhs()) : std::nullopt;
+  if (!ignored || compare.getKind() != nn::CompareKind::ne)
+    return std::nullopt;
+  return Valid{behindReshapes(compare.getLhs()), int64_t(*ignored)};
+}
+
+// sum over rows of -log_softmax(x)[label], ignored labels left out.
+struct Likelihood {
+  Value logits, labels; // labels [...], logits [..., V]
+  std::optional<int64_t> ignored;
+};
+std::optional<Likelihood> matchLikelihood(Value total) {
+  Value rows = matchTotal(total);
+  if (!rows)
+    return std::nullopt;
+  Product product = flattenProduct(rows);
+  if (product.factor != -1 || product.others.empty() ||
+      product.others.size() > 2)
+    return std::nullopt;
+  for (unsigned i = 0; i < product.others.size(); ++i) {
+    auto picked =
+        behindReshapes(product.others[i]).getDefiningOp<nn::GatherNdOp>();
+    auto logProbabilities =
+        picked ? picked.getData().getDefiningOp<nn::LogSoftmaxOp>()
+               : nn::LogSoftmaxOp();
+    // One label for each row.
+    if (!logProbabilities ||
+        int64_t(picked.getBatchDims()) + 1 !=
+            typeOf(picked.getData()).getRank() ||
+        shapeOf(picked.getIndices()).back() != 1 ||
+        shapeOf(picked.getResult()) != shapeOf(picked.getData()).drop_back())
+      continue;
+    Likelihood result{logProbabilities.getInput(),
+                      behindReshapes(picked.getIndices()), std::nullopt};
+    // Ignored labels are read as another one, and weigh nothing.
+    if (auto select = result.labels.getDefiningOp<nn::SelectOp>()) {
+      auto valid = matchValid(select.getCondition());
+      if (!valid || valid->labels != behindReshapes(select.getLhs()) ||
+          product.others.size() != 2)
+        return std::nullopt;
+      auto weight = matchValid(product.others[1 - i]);
+      if (!weight || weight->labels != valid->labels ||
+          weight->ignored != valid->ignored)
+        return std::nullopt;
+      result.labels = valid->labels;
+      result.ignored = valid->ignored;
+    } else if (product.others.size() != 1) {
+      return std::nullopt;
+    }
+    return result;
+  }
+  return std::nullopt;
+}
+
+// likelihood / number of valid labels -> the mean cross entropy.
+struct RaiseMeanCrossEntropy : OpRewritePattern<nn::DivOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::DivOp op,
+                                PatternRewriter &rewriter) const override {
+    auto likelihood = matchLikelihood(op.getLhs());
+    if (!likelihood || op.getType().getNumElements() != 1)
+      return failure();
+    ArrayRef<int64_t> rows = shapeOf(likelihood->logits).drop_back();
+    double count = typeOf(likelihood->labels).getNumElements();
+    auto fixed = splatValue(op.getRhs());
+    Value counted = matchTotal(op.getRhs());
+    auto valid = counted ? matchValid(counted) : std::nullopt;
+    bool all = fixed && isClose(*fixed, count) && !likelihood->ignored;
+    if (!all && !(valid && valid->labels == likelihood->labels &&
+                  likelihood->ignored == valid->ignored))
+      return failure();
+    Location location = op.getLoc();
+    auto scalar = RankedTensorType::get({}, op.getType().getElementType());
+    Value divisor = op.getRhs(), labels = likelihood->labels;
+    if (divisor.getType() != scalar)
+      divisor = nn::ReshapeOp::create(rewriter, location, scalar, divisor);
+    if (shapeOf(labels) != rows)
+      labels = nn::ReshapeOp::create(rewriter, location,
+                                     withShape(labels, rows), labels);
+    Value scale =
+        all ? splatConstant(rewriter, location, scalar, 1 / count)
+            : nn::ReciprocalOp::create(rewriter, location, scalar, divisor)
+                  .getResult();
+    Value loss = nn::CrossEntropyOp::create(
+        rewriter, location, scalar, likelihood->logits, labels, scale,
+        likelihood->ignored.value_or(-100), /*shift=*/0);
+    if (op.getType() != scalar)
+      loss = nn::ReshapeOp::create(rewriter, location, op.getType(), loss);
+    rewriter.replaceOp(op, loss);
+    return success();
+  }
+};
 
 // cross_entropy(linear(x, w)) -> linear_cross_entropy(x, w), with views of the
 // rows between them.
@@ -41,6 +159,10 @@ struct FuseHead : OpRewritePattern<nn::CrossEntropyOp> {
 };
 
 } // namespace
+
+void raise::populateLossPatterns(RewritePatternSet &patterns) {
+  patterns.add<RaiseMeanCrossEntropy>(patterns.getContext());
+}
 
 void raise::populateFusedLossPatterns(RewritePatternSet &patterns) {
   patterns.add<FuseHead>(patterns.getContext());

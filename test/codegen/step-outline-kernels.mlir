@@ -35,12 +35,12 @@ func.func @fuses_a_residual_with_the_next_norm(%x: tensor<2x8x32xf32>, %r: tenso
   return %0, %y : tensor<2x8x32xf32>, tensor<2x8x32xf32>
 }
 
-// A kernel that reads a parameter runs before its release.
+// A kernel that reads a parameter runs before its release, and what can run there does.
 // CHECK-LABEL: @does_not_read_after_a_release
 func.func @does_not_read_after_a_release(%x: tensor<2x8x32xf32>, %w: tensor<32xf32>) -> tensor<2x8x32xf32> {
-  // CHECK-NEXT: step.launch @kernels::@rms_norm_{{[0-9a-f]+}}(%arg0, %arg1)
+  // CHECK-NEXT: step.launch @kernels::@rms_norm_gelu_{{[0-9a-f]+}}(%arg0, %arg1)
   // CHECK-NEXT: fsdp.release
-  // CHECK-NEXT: step.launch @kernels::@gelu_{{[0-9a-f]+}}
+  // CHECK-NEXT: return
   %y, %s = nn.rms_norm %x, %w {epsilon = 1.0e-6 : f64} : (tensor<2x8x32xf32>, tensor<32xf32>) -> (tensor<2x8x32xf32>, tensor<2x8x1xf32>)
   fsdp.release @layer (%w) : tensor<32xf32>
   %z = nn.gelu %y : tensor<2x8x32xf32>
@@ -58,6 +58,20 @@ func.func @waits_across_a_library_call(%x: tensor<8x32xf32>, %u: tensor<64x32xf3
   %w = nn.linear %x, %v {transpose_weight} : (tensor<8x32xf32>, tensor<64x32xf32>) -> tensor<8x64xf32>
   %y = nn.mul %s, %w : tensor<8x64xf32>
   return %y : tensor<8x64xf32>
+}
+
+// A product that comes after the release is added by another kernel.
+// CHECK-LABEL: @does_not_wait_beyond_a_release
+func.func @does_not_wait_beyond_a_release(%x: tensor<8x32xf32>, %w: tensor<32xf32>, %u: tensor<32x32xf32>) -> tensor<8x32xf32> {
+  // CHECK-NEXT: step.launch @kernels::@rms_norm_{{[0-9a-f]+}}(%arg0, %arg1)
+  // CHECK-NEXT: fsdp.release
+  // CHECK-NEXT: nn.linear
+  // CHECK-NEXT: step.launch @kernels::@add_{{[0-9a-f]+}}
+  %y, %s = nn.rms_norm %x, %w {epsilon = 1.0e-6 : f64} : (tensor<8x32xf32>, tensor<32xf32>) -> (tensor<8x32xf32>, tensor<8x1xf32>)
+  fsdp.release @layer (%w) : tensor<32xf32>
+  %v = nn.linear %x, %u {transpose_weight} : (tensor<8x32xf32>, tensor<32x32xf32>) -> tensor<8x32xf32>
+  %z = nn.add %y, %v : tensor<8x32xf32>
+  return %z : tensor<8x32xf32>
 }
 
 // What a library call needs is computed before it.
@@ -111,4 +125,16 @@ func.func @keeps_rows_and_columns_apart(%d: tensor<8x32xf32>, %x: tensor<8x32xf3
   %1 = nn.softmax %0 : tensor<8x32xf32>
   %2 = nn.reduce_sum %1 [0] : (tensor<8x32xf32>) -> tensor<1x32xf32>
   return %1, %2 : tensor<8x32xf32>, tensor<1x32xf32>
+}
+
+// The norm's gradient must run before its parameter is released; the residual's gradient was there already.
+// CHECK-LABEL: @adds_a_gradient_where_it_is_computed
+func.func @adds_a_gradient_where_it_is_computed(%d: tensor<8x32xf32>, %x: tensor<8x32xf32>, %w: tensor<32xf32>, %s: tensor<8x1xf32>) -> tensor<8x32xf32> {
+  // CHECK-NEXT: %[[G:.*]] = step.launch @kernels::@rms_norm_grad_add_{{[0-9a-f]+}}(%arg0, %arg1, %arg2, %arg3)
+  // CHECK-NEXT: fsdp.release
+  // CHECK-NEXT: return %[[G]]
+  %g = nn.rms_norm_grad %d, %x, %w, %s : (tensor<8x32xf32>, tensor<8x32xf32>, tensor<32xf32>, tensor<8x1xf32>) -> tensor<8x32xf32>
+  fsdp.release @layer (%w) : tensor<32xf32>
+  %y = nn.add %d, %g : tensor<8x32xf32>
+  return %y : tensor<8x32xf32>
 }

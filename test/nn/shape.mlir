@@ -53,3 +53,30 @@ func.func @moves_small_constants() -> (tensor<2x2xi64>, tensor<2xi64>, tensor<10
   %b = nn.broadcast %seven : (tensor<1x1xi64>) -> tensor<1000x1000xi64>
   return %t, %s, %b : tensor<2x2xi64>, tensor<2xi64>, tensor<1000x1000xi64>
 }
+
+// Three slices' gradients, as they come: last use first.
+// CHECK-LABEL: @joins_padded_slices
+// CHECK-SAME: (%[[A:[^:]*]]: tensor<2x1xf32>, %[[B:[^:]*]]: tensor<2x2xf32>, %[[C:[^:]*]]: tensor<2x3xf32>)
+// CHECK-NEXT: %[[ALL:.*]] = nn.concat %[[A]], %[[B]], %[[C]] {axis = 1 : i64}
+// CHECK-NEXT: return %[[ALL]]
+func.func @joins_padded_slices(%a: tensor<2x1xf32>, %b: tensor<2x2xf32>, %c: tensor<2x3xf32>) -> tensor<2x6xf32> {
+  %pc = nn.pad %c [0, 3] [0, 0] [0, 0] : (tensor<2x3xf32>) -> tensor<2x6xf32>
+  %pb = nn.pad %b [0, 1] [0, 3] [0, 0] : (tensor<2x2xf32>) -> tensor<2x6xf32>
+  %pa = nn.pad %a [0, 0] [0, 5] [0, 0] : (tensor<2x1xf32>) -> tensor<2x6xf32>
+  %s = nn.add %pc, %pb : tensor<2x6xf32>
+  %t = nn.add %s, %pa : tensor<2x6xf32>
+  return %t : tensor<2x6xf32>
+}
+
+// CHECK-LABEL: @keeps_sums_of_slices_that_overlap_or_interleave
+// CHECK: nn.add
+// CHECK: nn.add
+func.func @keeps_sums_of_slices_that_overlap_or_interleave(%a: tensor<2xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %p = nn.pad %a [0] [2] [0] : (tensor<2xf32>) -> tensor<4xf32>
+  %q = nn.pad %a [1] [1] [0] : (tensor<2xf32>) -> tensor<4xf32>
+  %s = nn.add %p, %q : tensor<4xf32>
+  %e = nn.pad %a [0] [1] [1] : (tensor<2xf32>) -> tensor<4xf32>
+  %o = nn.pad %a [1] [0] [1] : (tensor<2xf32>) -> tensor<4xf32>
+  %t = nn.add %e, %o : tensor<4xf32>
+  return %s, %t : tensor<4xf32>, tensor<4xf32>
+}

@@ -111,7 +111,7 @@ TEST(Report, printsEqualUnitsInOneLine) {
                       "optimizer state sharded over 3 ranks\n"),
             0u)
       << text;
-  EXPECT_NE(text.find("a .. b (2, each)"), std::string::npos) << text;
+  EXPECT_NE(text.find("a .. b (each of 2)"), std::string::npos) << text;
   EXPECT_NE(text.find("8 (33.333 %)"), std::string::npos) << text;
 }
 

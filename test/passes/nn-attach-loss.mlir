@@ -4,6 +4,7 @@
 // RUN: shardc-opt %t/scalar.mlir -nn-attach-loss | FileCheck %t/scalar.mlir
 // RUN: shardc-opt %t/mean.mlir -nn-attach-loss="loss=output:loss" 2>%t/warnings | FileCheck %t/mean.mlir
 // RUN: FileCheck %t/mean.mlir --check-prefix=WARN <%t/warnings
+// RUN: shardc-opt %t/shifted.mlir -nn-attach-loss | FileCheck %t/shifted.mlir
 // RUN: not shardc-opt %t/logits.mlir -nn-attach-loss 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="loss=cross-entropy:logits=logit,labels=labels" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="loss=cross-entropy:logits=logits" 2>&1 | FileCheck %s --check-prefix=MISSING
@@ -77,5 +78,19 @@ func.func @model(%x: tensor<8x16xf32> {nn.name = "x", nn.role = "input"}, %l: te
   %count = nn.reshape %sum : (tensor<1xf32>) -> tensor<f32>
   %scale = nn.reciprocal %count : tensor<f32>
   %loss = nn.cross_entropy %y, %l, %scale {ignore_index = -100 : i64, shift = 0 : i64} : (tensor<8x32xf32>, tensor<8xi64>, tensor<f32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+//--- shifted.mlir
+// The graph shifts its labels itself: the run must know, to count them.
+// CHECK: nn.loss = {{.*}}elements = 8 : i64, {{.*}}labels = "y", shift = 1 : i64}
+// CHECK: nn.cross_entropy %arg0, %arg1, %arg2 {ignore_index = -100 : i64, shift = 1 : i64} : (tensor<2x4x5xf32>, tensor<2x4xi64>
+func.func @model(%x: tensor<2x4x5xf32> {nn.name = "x", nn.role = "input"}, %y: tensor<2x4xi64> {nn.name = "y", nn.role = "input"}) -> (tensor<f32> {nn.name = "loss"}) {
+  %0 = nn.slice %x [0, 0, 0] to [2, 3, 5] by [1, 1, 1] : (tensor<2x4x5xf32>) -> tensor<2x3x5xf32>
+  %1 = nn.slice %y [0, 1] to [2, 4] by [1, 1] : (tensor<2x4xi64>) -> tensor<2x3xi64>
+  %2 = nn.reshape %0 : (tensor<2x3x5xf32>) -> tensor<6x5xf32>
+  %3 = nn.reshape %1 : (tensor<2x3xi64>) -> tensor<6xi64>
+  %scale = nn.constant dense<0.16666667> : tensor<f32>
+  %loss = nn.cross_entropy %2, %3, %scale {ignore_index = -100 : i64, shift = 0 : i64} : (tensor<6x5xf32>, tensor<6xi64>, tensor<f32>) -> tensor<f32>
   return %loss : tensor<f32>
 }

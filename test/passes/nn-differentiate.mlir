@@ -87,3 +87,24 @@ func.func @model(%ids: tensor<2x3xi64>, %scale: tensor<f32>) -> tensor<f32> {
     : (tensor<2x3x4xf32>, tensor<8x4xf32>, tensor<2x3xi64>, tensor<f32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
+
+// -----
+
+// The gradients of a tensor's slices are one concat: no zeros are added.
+nn.parameter @qkv : tensor<6xf32> {initializer = "w", file = "", offset = 0 : i64, length = 24 : i64, stored_type = f32, trainable}
+
+// CHECK-LABEL: func.func @train
+// CHECK-NOT: nn.pad
+// CHECK: %[[D:.*]] = nn.concat
+// CHECK: return %{{.*}}, %[[D]]
+func.func @model(%x: tensor<2xf32>) -> tensor<f32> {
+  %w = nn.get_parameter @qkv : tensor<6xf32>
+  %q = nn.slice %w [0] to [2] by [1] : (tensor<6xf32>) -> tensor<2xf32>
+  %k = nn.slice %w [2] to [4] by [1] : (tensor<6xf32>) -> tensor<2xf32>
+  %v = nn.slice %w [4] to [6] by [1] : (tensor<6xf32>) -> tensor<2xf32>
+  %qk = nn.mul %q, %k : tensor<2xf32>
+  %qkv = nn.mul %qk, %v : tensor<2xf32>
+  %s = nn.reduce_sum %qkv [0] : (tensor<2xf32>) -> tensor<1xf32>
+  %loss = nn.reshape %s : (tensor<1xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}

@@ -185,9 +185,9 @@ func.func @mask_that_hides_nothing_is_dropped(%q: tensor<2x4x2x8xf32>, %k: tenso
   return %12 : tensor<2x4x2x8xf32>
 }
 
-// CHECK-LABEL: @window_that_is_not_causal_alone_stays_a_bias
-// CHECK: nn.attention %arg0, %arg1, %arg2 bias %{{.*}} {scale = {{.*}}} : (tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>, tensor<1x1x4x4xf32>)
-func.func @window_that_is_not_causal_alone_stays_a_bias(%q: tensor<2x4x2x8xf32>, %k: tensor<2x4x2x8xf32>, %v: tensor<2x4x2x8xf32>) -> tensor<2x4x2x8xf32> {
+// CHECK-LABEL: @window_is_causal_and_a_bias_of_the_rest
+// CHECK: nn.attention %arg0, %arg1, %arg2 bias %{{.*}} {causal, scale = {{.*}}} : (tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>, tensor<1x1x4x4xf32>)
+func.func @window_is_causal_and_a_bias_of_the_rest(%q: tensor<2x4x2x8xf32>, %k: tensor<2x4x2x8xf32>, %v: tensor<2x4x2x8xf32>) -> tensor<2x4x2x8xf32> {
   %0 = nn.transpose %q [0, 2, 1, 3] : (tensor<2x4x2x8xf32>) -> tensor<2x2x4x8xf32>
   %1 = nn.transpose %k [0, 2, 1, 3] : (tensor<2x4x2x8xf32>) -> tensor<2x2x4x8xf32>
   %2 = nn.transpose %v [0, 2, 1, 3] : (tensor<2x4x2x8xf32>) -> tensor<2x2x4x8xf32>
@@ -434,4 +434,34 @@ func.func @a_trained_bias_needs_its_gradient_and_stays(%q: tensor<2x4x2x8xf32>, 
   %11 = nn.matmul %10, %3 : (tensor<2x2x4x4xf32>, tensor<2x2x4x8xf32>) -> tensor<2x2x4x8xf32>
   %12 = nn.transpose %11 [0, 2, 1, 3] : (tensor<2x2x4x8xf32>) -> tensor<2x4x2x8xf32>
   return %12 : tensor<2x4x2x8xf32>
+}
+
+// CHECK-LABEL: @mask_of_one_op_is_taken_apart
+// CHECK: %[[K:.*]] = nn.cast %arg3
+// CHECK-NEXT: nn.attention %arg0, %arg1, %arg2 key_mask %[[K]] {causal, scale
+func.func @mask_of_one_op_is_taken_apart(%q: tensor<2x4x2x8xf32>, %k: tensor<2x4x2x8xf32>, %v: tensor<2x4x2x8xf32>, %mask: tensor<2x4xi64> {nn.name = "mask"}) -> tensor<2x4x2x8xf32> {
+  %0 = nn.constant dense<[[[[true, false, false, false], [true, true, false, false], [true, true, true, false], [true, true, true, true]]]]> : tensor<1x1x4x4xi1>
+  %1 = nn.broadcast %0 : (tensor<1x1x4x4xi1>) -> tensor<2x1x4x4xi1>
+  %2 = nn.cast %mask : (tensor<2x4xi64>) -> tensor<2x4xi1>
+  %3 = nn.reshape %2 : (tensor<2x4xi1>) -> tensor<2x1x1x4xi1>
+  %4 = nn.broadcast %3 : (tensor<2x1x1x4xi1>) -> tensor<2x1x4x4xi1>
+  %5 = nn.and %1, %4 : tensor<2x1x4x4xi1>
+  %6 = nn.constant dense<0.0> : tensor<2x1x4x4xf32>
+  %7 = nn.constant dense<0xFF800000> : tensor<2x1x4x4xf32>
+  %8 = nn.select %5, %6, %7 : (tensor<2x1x4x4xi1>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xf32>
+  %9, %10 = nn.attention %q, %k, %v bias %8 {scale = 0.35 : f64} : (tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>, tensor<2x1x4x4xf32>) -> (tensor<2x4x2x8xf32>, tensor<2x2x4xf32>)
+  return %9 : tensor<2x4x2x8xf32>
+}
+
+// CHECK-LABEL: @heads_that_views_repeat_before_one_op
+// CHECK-NEXT: nn.attention %arg0, %arg1, %arg2 {scale
+func.func @heads_that_views_repeat_before_one_op(%q: tensor<2x4x4x8xf32>, %k: tensor<2x4x2x8xf32>, %v: tensor<2x4x2x8xf32>) -> tensor<2x4x4x8xf32> {
+  %0 = nn.reshape %k : (tensor<2x4x2x8xf32>) -> tensor<2x4x2x1x8xf32>
+  %1 = nn.broadcast %0 : (tensor<2x4x2x1x8xf32>) -> tensor<2x4x2x2x8xf32>
+  %2 = nn.reshape %1 : (tensor<2x4x2x2x8xf32>) -> tensor<2x4x4x8xf32>
+  %3 = nn.reshape %v : (tensor<2x4x2x8xf32>) -> tensor<2x4x2x1x8xf32>
+  %4 = nn.broadcast %3 : (tensor<2x4x2x1x8xf32>) -> tensor<2x4x2x2x8xf32>
+  %5 = nn.reshape %4 : (tensor<2x4x2x2x8xf32>) -> tensor<2x4x4x8xf32>
+  %6, %7 = nn.attention %q, %2, %5 {scale = 0.35 : f64} : (tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>) -> (tensor<2x4x4x8xf32>, tensor<2x4x4xf32>)
+  return %6 : tensor<2x4x4x8xf32>
 }

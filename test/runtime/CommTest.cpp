@@ -66,7 +66,7 @@ template <typename T> plan::DType dtypeOfElements() {
 }
 
 TEST_P(Comm, AllGatherPutsShardsInRankOrder) {
-  for (int64_t bytes : {0, 1, 777, 300001})
+  for (int64_t bytes : {0, 1, 777, 600001 / ranks()})
     run([&](Communicator &communicator, ThreadPool &pool) {
       std::vector<char> shard(bytes, char('a' + communicator.rank()));
       std::vector<char> gathered(bytes * ranks(), '?');
@@ -124,7 +124,7 @@ void reduceScatter(Communicator &communicator, ThreadPool &pool,
 }
 
 TEST_P(Comm, ReduceScatterSumsInRankOrder) {
-  for (int64_t count : {0, 1, 13, 70001})
+  for (int64_t count : {0, 1, 13, 140001 / ranks()})
     run([&](Communicator &communicator, ThreadPool &pool) {
       reduceScatter<float>(communicator, pool, count);
       reduceScatter<double>(communicator, pool, count);
@@ -238,7 +238,7 @@ TEST_P(Comm, BuffersMayBeFreedAfterLeaving) {
   if (ranks() == 1)
     GTEST_SKIP() << "one rank waits for nobody";
   EXPECT_THROW(run([&](Communicator &communicator, ThreadPool &pool) {
-                 int64_t count = 1 << 20;
+                 int64_t count = (1 << 20) / ranks();
                  struct Leaving {
                    ~Leaving() { communicator.leave(); }
                    Communicator &communicator;

@@ -140,7 +140,7 @@ TEST_F(Export, DamagedFilesAreErrors) {
   for (const char *name : {"a.safetensors", "out.onnx"}) {
     std::string whole = folder.read(name);
     int refused = 0;
-    for (int i = 0; i < 400; ++i, ++trial) {
+    for (int i = 0; i < 120; ++i, ++trial) {
       std::string damaged = whole.substr(
           0, i % 2 ? whole.size() : random.below(whole.size(), trial, 1));
       size_t range = std::min<size_t>(damaged.size(), 300);
@@ -154,7 +154,7 @@ TEST_F(Export, DamagedFilesAreErrors) {
                     read(*stored, 0, 600);
                   }).empty();
     }
-    EXPECT_GE(refused, 200) << name; // half of them are truncated
+    EXPECT_GE(refused, 60) << name; // half of them are truncated
   }
 }
 

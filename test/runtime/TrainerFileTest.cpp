@@ -68,7 +68,7 @@ TEST(TrainerFile, DamageIsFound) {
       {{sectionPlan, somePlan()}, {sectionKernels, std::string(1000, 'k')}});
   RandomStream random(4, "container");
   int found = 0;
-  for (uint64_t trial = 0; trial < 500; ++trial) {
+  for (uint64_t trial = 0; trial < 150; ++trial) {
     std::string damaged = whole;
     // In the kernels, the table or the footer, but for its magic.
     size_t at = whole.size() - 9 - random.below(1000, trial, 0);
@@ -81,7 +81,7 @@ TEST(TrainerFile, DamageIsFound) {
       ++found;
     }
   }
-  EXPECT_EQ(found, 500);
+  EXPECT_EQ(found, 150);
   EXPECT_THROW(
       TrainerFile(folder.write("t", makeContainer({{sectionKernels, "x"}}))),
       Error);

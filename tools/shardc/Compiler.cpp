@@ -202,7 +202,7 @@ int64_t Compiler::threadsPerRank() {
 
 bool Compiler::emitTrainer() {
   auto kernels = cpu::compileKernels(module->lookupSymbol<ModuleOp>("kernels"),
-                                     {options.cpu, 0});
+                                     {options.cpu});
   if (!kernels)
     return fail(kernels.takeError());
   shardc::onnx::ExportTemplate graph =

@@ -140,6 +140,7 @@ def NN_SiluGradOp : NN_FloatOp<"silu_grad", "gradient of silu: dy * silu'(x)", 9
 
 def NN_AddOp : NN_NumberBinaryOp<"add", "x + y", [Commutative, NN_HasGradient]> {
   let hasFolder = 1;
+  let hasCanonicalizer = 1;
 }
 def NN_SubOp : NN_NumberBinaryOp<"sub", "x - y", [NN_HasGradient]> {
   let hasFolder = 1;

@@ -14,13 +14,6 @@ using namespace shardc::nn;
 // Verify
 //===----------------------------------------------------------------------===//
 
-/// The shape of what is kept per row: [..., 1].
-static SmallVector<int64_t> rowShape(Value input) {
-  SmallVector<int64_t> shape(shapeOf(input));
-  shape.back() = 1;
-  return shape;
-}
-
 /// gamma or beta: one element per entry of a row, of the input's type.
 static LogicalResult expectColumn(Operation *op, StringRef what, Value value,
                                   Value input) {

@@ -12,13 +12,6 @@
 using namespace mlir;
 using namespace shardc::nn;
 
-/// The shape of what is kept per row: [..., 1].
-static SmallVector<int64_t> rowShape(Value input) {
-  SmallVector<int64_t> shape(shapeOf(input));
-  shape.back() = 1;
-  return shape;
-}
-
 //===----------------------------------------------------------------------===//
 // Kernel body
 //===----------------------------------------------------------------------===//

@@ -45,6 +45,7 @@ def NN_ConcatOp : NN_ShapeOp<"concat", [NN_HasGradient, NN_HasKernel]> {
   let arguments = (ins Variadic<NN_Tensor>:$inputs, I64Attr:$axis);
   let assemblyFormat = "$inputs attr-dict `:` functional-type($inputs, $result)";
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
   let hasFolder = 1;
 }
 def NN_PadOp : NN_ShapeOp<"pad", [NN_HasGradient, NN_HasKernel]> {

@@ -82,6 +82,12 @@ LogicalResult expectLength(Operation *op, StringRef what,
          << what << " to have " << length << " entries, got " << values.size();
 }
 
+SmallVector<int64_t> rowShape(Value value) {
+  SmallVector<int64_t> shape(shapeOf(value));
+  shape.back() = 1;
+  return shape;
+}
+
 int64_t product(ArrayRef<int64_t> sizes) {
   int64_t result = 1;
   for (int64_t size : sizes)

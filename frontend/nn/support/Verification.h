@@ -46,6 +46,9 @@ llvm::LogicalResult expectLength(mlir::Operation *op, llvm::StringRef what,
                                  llvm::ArrayRef<int64_t> values,
                                  int64_t length);
 
+/// The shape of what is kept per row of a tensor: its last dim becomes 1.
+llvm::SmallVector<int64_t> rowShape(mlir::Value value);
+
 /// Product of sizes.
 int64_t product(llvm::ArrayRef<int64_t> sizes);
 

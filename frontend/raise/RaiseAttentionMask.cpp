@@ -1,0 +1,97 @@
+// An attention that the file has as one op: its mask is still an expression,
+// and its heads may be repeated by views.
+#include "frontend/raise/Mask.h"
+#include "frontend/raise/Raise.h"
+
+using namespace mlir;
+using namespace shardc;
+using namespace shardc::raise;
+
+namespace {
+
+// Keys and values whose heads are copies: the groups alone.
+struct FoldRepeatedHeads : OpRewritePattern<nn::AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::AttentionOp op,
+                                PatternRewriter &rewriter) const override {
+    View key = View::of(op.getKey()), value = View::of(op.getValue());
+    if (!key.refineDims(2, 3, value.sizes(value.dims()[2])) ||
+        !value.refineDims(2, 3, key.sizes(key.dims()[2])))
+      return failure();
+    View::Dims keyDims = key.dims(), valueDims = value.dims();
+    View::Dim &keyHeads = keyDims[2], &valueHeads = valueDims[2];
+    while (!keyHeads.empty() && key.atom(keyHeads.back()).broadcast &&
+           value.atom(valueHeads.back()).broadcast) {
+      keyHeads.pop_back();
+      valueHeads.pop_back();
+    }
+    if (keyHeads.size() == key.dims()[2].size())
+      return failure();
+    Value newKey = key.emit(rewriter, op.getLoc(), keyDims);
+    Value newValue = value.emit(rewriter, op.getLoc(), valueDims);
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getKeyMutable().assign(newKey);
+      op.getValueMutable().assign(newValue);
+    });
+    return success();
+  }
+};
+
+// Takes op's bias apart; nothing where it is what it seems.
+void classify(nn::AttentionOp op, MaskCache &cache) {
+  ArrayRef<int64_t> query = shapeOf(op.getQuery()), key = shapeOf(op.getKey());
+  SmallVector<int64_t> scores{query[0], query[2], query[1], key[1]};
+  MaskTerms mask;
+  if (!mask.addFloat(op.getBias(), 1, {}))
+    return;
+  // Factors of batch and heads that all terms agree on.
+  ScoreDims dims{{query[0]}, {query[2]}, query[1], key[1]};
+  for (MaskTerm &term : mask.terms) {
+    term.view.broadcast(scores);
+    for (auto [d, factors] :
+         {std::pair(0u, &dims.batch), std::pair(1u, &dims.heads)}) {
+      auto refined =
+          commonRefinement(*factors, term.view.sizes(term.view.dims()[d]));
+      if (!refined)
+        return;
+      *factors = *refined;
+    }
+  }
+  for (MaskTerm &term : mask.terms)
+    if (!term.view.refineDims(0, 1, dims.batch) ||
+        !term.view.refineDims(1, 2, dims.heads))
+      return;
+  OpBuilder builder(op);
+  MaskOperands operands =
+      emitMask(builder, op.getLoc(), mask.terms, dims,
+               typeOf(op.getResult()).getElementType(), cache);
+  if (operands.keyMask && op.getKeyMask())
+    operands.keyMask =
+        nn::AndOp::create(builder, op.getLoc(), operands.keyMask.getType(),
+                          op.getKeyMask(), operands.keyMask);
+  else if (!operands.keyMask)
+    operands.keyMask = op.getKeyMask();
+  auto replacement = nn::AttentionOp::create(
+      builder, op.getLoc(), op.getResult().getType(),
+      op.getLogSumExp().getType(), op.getQuery(), op.getKey(), op.getValue(),
+      operands.bias, operands.keyMask, op.getScaleAttr(),
+      operands.causal || op.getCausal() ? builder.getUnitAttr() : UnitAttr());
+  op->replaceAllUsesWith(replacement);
+  op->erase();
+}
+
+} // namespace
+
+void raise::classifyAttentionMasks(func::FuncOp function, MaskCache &cache) {
+  SmallVector<nn::AttentionOp> masked;
+  function.walk([&](nn::AttentionOp op) {
+    if (op.getBias())
+      masked.push_back(op);
+  });
+  for (nn::AttentionOp op : masked)
+    classify(op, cache);
+}
+
+void raise::populateAttentionHeadPatterns(RewritePatternSet &patterns) {
+  patterns.add<FoldRepeatedHeads>(patterns.getContext());
+}
