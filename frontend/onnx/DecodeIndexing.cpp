@@ -12,10 +12,11 @@ using nn::HostTensor;
 
 namespace {
 
-/// Indices of the form start + step * (position along `dim`); step 0 and dim -1
-/// where all are equal.
+/// Indices start, start + step, ... that run through `dims` of the index tensor
+/// in row-major order (outermost first). Without dims all indices are `start`.
 struct AffineIndices {
-  int64_t dim = -1, start = 0, step = 0, count = 1;
+  int64_t start = 0, step = 0, count = 1;
+  SmallVector<std::pair<int64_t, int64_t>> dims; ///< dim and its size
 };
 
 std::optional<AffineIndices> asAffine(const HostTensor &indices) {
@@ -23,32 +24,36 @@ std::optional<AffineIndices> asAffine(const HostTensor &indices) {
   if (compact.elements() == 0 || compact.elements() > Emitter::maxElements)
     return std::nullopt;
   AffineIndices result;
-  Shape position(compact.rank(), 0);
+  Shape position(compact.rank(), 0), steps(compact.rank(), 0);
   result.start = compact.intAt(position);
   for (int64_t dim = 0; dim < compact.rank(); ++dim) {
     if (compact.shape()[dim] == 1)
       continue;
     position[dim] = 1;
-    int64_t step = compact.intAt(position) - result.start;
+    steps[dim] = compact.intAt(position) - result.start;
     position[dim] = 0;
-    if (step == 0)
-      continue;
-    if (result.step != 0)
-      return std::nullopt;
-    result.dim = dim;
-    result.step = step;
-    result.count = compact.shape()[dim];
+    if (steps[dim] != 0)
+      result.dims.emplace_back(dim, compact.shape()[dim]);
   }
-  for (int64_t linear = 0, rest = 0; linear < compact.elements(); ++linear) {
-    int64_t along = 0;
-    rest = linear;
+  for (int64_t linear = 0; linear < compact.elements(); ++linear) {
+    int64_t expected = result.start, rest = linear;
     for (int64_t dim = compact.rank() - 1; dim >= 0; --dim) {
-      if (dim == result.dim)
-        along = rest % compact.shape()[dim];
+      expected += steps[dim] * (rest % compact.shape()[dim]);
       rest /= compact.shape()[dim];
     }
-    if (compact.intAt(linear) != result.start + result.step * along)
+    if (compact.intAt(linear) != expected)
       return std::nullopt;
+  }
+  // Several dims must continue each other: batch * sequence + position.
+  llvm::stable_sort(result.dims, [&](auto lhs, auto rhs) {
+    return std::abs(steps[lhs.first]) > std::abs(steps[rhs.first]);
+  });
+  for (auto [dim, size] : llvm::reverse(result.dims)) {
+    if (result.step == 0)
+      result.step = steps[dim];
+    if (steps[dim] != result.step * result.count)
+      return std::nullopt;
+    result.count *= size;
   }
   return result;
 }
@@ -71,17 +76,16 @@ std::optional<Operand> gatherAffine(Emitter &emit, const Operand &data,
                                     int64_t first, ArrayRef<HostTensor> indices,
                                     ArrayRef<int64_t> shape) {
   SmallVector<AffineIndices> affine;
+  llvm::SmallDenseSet<int64_t> used;
   Shape starts(data.rank(), 0), sizes(data.shape()), steps(data.rank(), 1);
   for (auto [position, index] : llvm::enumerate(indices)) {
     std::optional<AffineIndices> found = asAffine(index);
     int64_t dim = first + position;
     if (!found || !wrap(*found, data.shape()[dim]))
       return std::nullopt;
-    if (found->dim >= 0 &&
-        llvm::any_of(affine, [&](const AffineIndices &other) {
-          return other.dim == found->dim;
-        }))
-      return std::nullopt;
+    for (auto [varying, size] : found->dims)
+      if (!used.insert(varying).second)
+        return std::nullopt;
     starts[dim] = found->start;
     sizes[dim] = found->count;
     steps[dim] = found->count > 1 ? found->step : 1;
@@ -95,9 +99,9 @@ std::optional<Operand> gatherAffine(Emitter &emit, const Operand &data,
   Shape result(kept), spread(kept);
   SmallVector<std::pair<int64_t, int64_t>> order;
   for (const AffineIndices &entry : affine)
-    if (entry.dim >= 0) {
-      order.emplace_back(entry.dim, kept.size());
-      kept.push_back(entry.count);
+    for (auto [dim, size] : entry.dims) {
+      order.emplace_back(dim, kept.size());
+      kept.push_back(size);
     }
   llvm::sort(order);
   for (auto [dim, position] : order)
@@ -107,11 +111,7 @@ std::optional<Operand> gatherAffine(Emitter &emit, const Operand &data,
     kept.push_back(data.shape()[dim]);
   }
   for (auto [dim, size] : llvm::enumerate(shape)) {
-    bool varies =
-        llvm::any_of(affine, [dim = int64_t(dim)](const AffineIndices &entry) {
-          return entry.dim == dim;
-        });
-    spread.push_back(varies ? size : 1);
+    spread.push_back(used.contains(dim) ? size : 1);
     result.push_back(size);
   }
   for (int64_t size : data.shape().drop_front(first + indices.size())) {
