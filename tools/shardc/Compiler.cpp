@@ -15,6 +15,7 @@
 #include "tools/shardc/Diagnostics.h"
 #include "tools/shardc/Files.h"
 
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/FileSystem.h"
@@ -98,8 +99,12 @@ bool Compiler::importModel() {
 
 bool Compiler::runPasses(llvm::function_ref<void(OpPassManager &)> build) {
   PassManager manager(&context);
+  // Once at the end of a phase, not after every pass: half of the time that a
+  // deep model takes would go there.
+  manager.enableVerifier(false);
   build(manager);
-  return succeeded(manager.run(*module)) && !diagnostics.hadError();
+  return succeeded(manager.run(*module)) && succeeded(verify(*module)) &&
+         !diagnostics.hadError();
 }
 
 void Compiler::addRaisePasses(OpPassManager &passes) {

@@ -74,32 +74,31 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
                "shardc");
   app.set_version_flag("--version", "shardc " SHARDC_VERSION);
   app.get_formatter()->column_width(34);
-  app.option_defaults()->always_capture_default();
 
   app.add_option("model", options.model, "the ONNX file (opset 13 to 24)")
       ->required()
-      ->type_name("MODEL.onnx");
+      ->option_text("MODEL.onnx");
   app.add_option("-o,--output", options.output,
                  "the trainer to write; default: MODEL.trainer")
-      ->type_name("FILE");
+      ->option_text("FILE");
 
   const char *model = "Model";
   app.add_option(
          "--dim", dims,
          "size of a symbolic dim (repeatable); batch is that of one rank")
-      ->type_name("NAME=SIZE")
+      ->option_text("NAME=SIZE ...")
       ->group(model);
   app.add_option("--loss", options.loss,
                  "cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=1]"
                  " | mse:output=NAME,target=NAME | output:NAME; "
                  "default: the graph's only output, if it is a scalar")
-      ->type_name("LOSS")
+      ->option_text("LOSS")
       ->group(model);
   app.add_option("--init", options.init,
                  "file: the model's own values; random: trained from scratch, "
                  "values need not exist")
       ->check(CLI::IsMember({"file", "random"}))
-      ->type_name("file|random")
+      ->option_text("file|random [file]")
       ->group(model);
   app.add_flag("--embed-weights", options.embedWeights,
                "ship the model's values inside the trainer")
@@ -107,46 +106,46 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
 
   const char *sharding = "Sharding";
   app.add_option("--mesh", options.mesh, "ranks: N, or RxS")
-      ->type_name("N|RxS")
+      ->option_text("N|RxS [1]")
       ->group(sharding);
   app.add_option("--strategy", options.strategy,
                  "full: parameters, gradients and optimizer state are sharded; "
-                 "none: replicated; default: full")
-      ->type_name("full|none")
+                 "none: replicated")
+      ->option_text("full|none [full]")
       ->group(sharding);
   app.add_option("--prefetch", options.prefetch,
                  "units gathered ahead of their use")
       ->check(CLI::Range(0, 64))
-      ->type_name("N")
+      ->option_text("N [1]")
       ->group(sharding);
 
   const char *training = "Training";
   app.add_option("--optimizer", options.optimizer,
                  "adamw, adam or sgd, with torch's formulas")
       ->check(CLI::IsMember({"adamw", "adam", "sgd"}))
-      ->type_name("KIND")
+      ->option_text("KIND [adamw]")
       ->group(training);
   app.add_option("--precision", options.precision,
                  "type of values and arithmetic")
       ->check(CLI::IsMember({"float32", "float64"}))
-      ->type_name("float32|float64")
+      ->option_text("float32|float64 [float32]")
       ->group(training);
 
   const char *code = "Code";
   app.add_option("--target", options.target, "what the trainer runs on")
       ->check(CLI::IsMember({"cpu"}))
-      ->type_name("cpu")
+      ->option_text("cpu")
       ->group(code);
   app.add_option("--cpu", options.cpu,
                  "processor to generate for: native, x86-64-v3, x86-64-v4, or "
                  "a name that clang knows")
-      ->type_name("CPU")
+      ->option_text("CPU [native]")
       ->group(code);
   app.add_option("--threads-per-rank", options.threadsPerRank,
                  "most threads that a rank may use; 0: this machine's cores "
                  "over the ranks")
       ->check(CLI::Range(0, 1024))
-      ->type_name("N")
+      ->option_text("N [0]")
       ->group(code);
 
   const char *inspection = "Inspection";
@@ -155,14 +154,14 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
                  "shard, kernels, plan")
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(phaseNames),
                                                      std::end(phaseNames))))
-      ->type_name("PHASE")
+      ->option_text("PHASE [trainer]")
       ->group(inspection);
   app.add_option("--dump-phases-to", options.dumpPhasesTo,
                  "write the IR after every phase into this folder")
-      ->type_name("DIR")
+      ->option_text("DIR")
       ->group(inspection);
   app.add_option("--report", options.report, "write what was resolved as JSON")
-      ->type_name("FILE.json")
+      ->option_text("FILE.json")
       ->group(inspection);
   app.add_flag("-q,--quiet", options.quiet, "print errors and warnings alone")
       ->group(inspection);
