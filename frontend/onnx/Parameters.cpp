@@ -373,26 +373,30 @@ void Recovery::addBinding(StringRef name, const Initializer &initializer,
   parameter.bindings.push_back({&initializer, transposed, std::move(uses)});
 }
 
-/// The legacy exporter stores a tied head a second time, transposed and without
-/// a name.
+/// Exporters that fold constants store a tied head a second time, transposed
+/// and without a name. Equal values alone tell it in a graph without a
+/// signature; in one with, layers that were copied have equal values too, so
+/// there the stored tensor must also bear the copy's name.
 void Recovery::joinTransposedCopies() {
-  if (signature.present)
-    return;
   for (Parameter &copy : found) {
     if (copy.bindings.size() != 1 || !copy.bindings[0].transposed)
       continue;
     for (Parameter &other : found) {
       if (&other == &copy || other.bindings.empty() ||
           other.bindings[0].transposed || other.dims != copy.dims ||
-          !other.trainable ||
-          file.isUniform(*other.bindings[0].initializer).value_or(true))
+          !other.trainable)
         continue;
-      if (!file.sameValues(*other.bindings[0].initializer,
-                           *copy.bindings[0].initializer, true)
-               .value_or(false))
+      const Initializer &stored = *other.bindings[0].initializer;
+      bool named = stored.name == copy.name ||
+                   llvm::is_contained(other.aliases, copy.name);
+      if (signature.present ? !named : file.isUniform(stored).value_or(true))
+        continue;
+      if (!file.sameValues(stored, *copy.bindings[0].initializer, true)
+               .value_or(named))
         continue;
       other.bindings.push_back(std::move(copy.bindings[0]));
-      other.aliases.push_back(copy.name);
+      if (!llvm::is_contained(other.aliases, copy.name))
+        other.aliases.push_back(copy.name);
       copy.bindings.clear();
       break;
     }

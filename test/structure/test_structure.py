@@ -55,11 +55,11 @@ class Structure(unittest.TestCase):
 
     def test_each_pass_has_its_source_and_test_of_one_name(self):
         wrong = []
-        for folder in ("passes", "codegen"):
+        for folder, tests in (("passes", "passes"), ("codegen", "codegen"), ("frontend/onnx", "onnx")):
             for mnemonic in re.findall(r'^def\s+\w+\s*:\s*Pass<"([^"]+)"', text(f"{folder}/Passes.td"), re.MULTILINE):
                 words = mnemonic.split("-")
                 camel = "".join({"nn": "NN", "fsdp": "FSDP", "onnx": "Onnx"}.get(w, w.capitalize()) for w in words)
-                for path in (f"{folder}/{camel}.cpp", f"test/{folder}/{mnemonic}.mlir"):
+                for path in (f"{folder}/{camel}.cpp", f"test/{tests}/{mnemonic}.mlir"):
                     if not os.path.exists(os.path.join(ROOT, path)):
                         wrong.append(f"pass {mnemonic}: no {path}")
         self.assertEqual(wrong, [])

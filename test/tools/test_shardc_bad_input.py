@@ -6,7 +6,7 @@ import unittest
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from support import MODELS, SHARDC, ToolTest, run
+from tool_test import MODELS, SHARDC, ToolTest, run
 
 MLP = os.path.join(MODELS, "mlp-tiny-loss", "model.onnx")
 

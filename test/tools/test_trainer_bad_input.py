@@ -12,7 +12,7 @@ from unittest import mock
 
 import numpy as np
 
-from support import MODELS, SHARDC, ToolTest, run
+from tool_test import MODELS, SHARDC, ToolTest, run
 
 MODEL = os.path.join(MODELS, "gpt2-tiny")
 

@@ -16,7 +16,7 @@ import tempfile
 
 import numpy as np
 
-from support import CommandFailed, models, read_metrics, read_safetensors
+from reference import CommandFailed, models, read_metrics, read_safetensors
 
 COLUMNS = ("losses", "norms", "gradients", "parameters")
 

@@ -5,7 +5,7 @@ import unittest
 
 import numpy as np
 
-from support import MODELS, Model, command, read_metrics, read_safetensors
+from reference import MODELS, Model, command, read_metrics, read_safetensors
 
 
 class Determinism(unittest.TestCase):

@@ -3,7 +3,7 @@ import tempfile
 import unittest
 
 from parity import COLUMNS, measure, meshes
-from support import MODELS, Model, models
+from reference import MODELS, Model, models
 
 
 class Parity(unittest.TestCase):

@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 import numpy as np
-from support import BUILD, SHARDC, command, models, read_safetensors
+from reference import BUILD, SHARDC, command, models, read_safetensors
 
 SHARDC_OPT = os.path.join(BUILD, "bin", "shardc-opt")
 NUMPY = {"f64": np.float64, "f32": np.float32, "i64": np.int64, "i32": np.int32, "i1": np.bool_}

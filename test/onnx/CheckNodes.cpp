@@ -193,7 +193,7 @@ std::string operatorOf(const std::string &message) {
 /// is not supported by operator.
 int main(int argc, char **argv) {
   if (argc < 3) {
-    std::cerr << "usage: onnx-node-tests SCRATCH_FOLDER FOLDER_OF_TESTS...\n";
+    std::cerr << "usage: check-onnx-nodes SCRATCH_FOLDER FOLDER_OF_TESTS...\n";
     return 2;
   }
   int passed = 0, failed = 0, unsupported = 0;
