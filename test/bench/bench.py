@@ -9,7 +9,6 @@ spent in GEMM; model FLOP/s over the rate of the GEMM library alone at 1024^3 on
 With torch: fsdp2_peer.py runs the same workload in turn with the trainer, and the ratio of throughputs is printed.
 """
 import argparse
-import importlib.util
 import json
 import os
 import resource
@@ -25,6 +24,7 @@ import numpy as np
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 SHARDC = os.path.join(ROOT, "build", "bin", "shardc")
 HERE = os.path.dirname(os.path.abspath(__file__))
+PEER_PYTHON = os.environ.get("PYTHON", sys.executable)  # one that has torch
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,12 @@ def run_trainer(name, folder, ranks):
             "gemm": summary["gemm_share"]}
 
 
+def has_torch():
+    return subprocess.run([PEER_PYTHON, "-c", "import torch"], capture_output=True).returncode == 0
+
+
 def run_peer(name, folder, ranks):
-    out = subprocess.run([sys.executable, os.path.join(HERE, "fsdp2_peer.py"), "--workload", name, "--ranks", str(ranks), "--folder", folder],
+    out = subprocess.run([PEER_PYTHON, os.path.join(HERE, "fsdp2_peer.py"), "--workload", name, "--ranks", str(ranks), "--folder", folder],
                          check=True, capture_output=True, text=True).stdout
     return json.loads(out.splitlines()[-1])
 
@@ -145,7 +149,7 @@ def bench_train(names, ranks, pairs, folder, with_peer):
             ratios = sorted(p["step"] / s["step"] for s, p in zip(results["shardc"], results["FSDP2"]))
             print(f"{name}: throughput over FSDP2 eager {statistics.median(ratios):.2f} [{ratios[0]:.2f}, {ratios[-1]:.2f}]")
     if not with_peer:
-        print("torch is not installed: no FSDP2 beside it")
+        print("no FSDP2 beside it: torch is not installed; PYTHON names the interpreter that has it")
 
 
 def main():
@@ -160,7 +164,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         if not a.no_compile:
             bench_compile(folder)
-        bench_train(a.workloads or list(WORKLOADS), a.ranks, a.pairs, folder, importlib.util.find_spec("torch") is not None)
+        bench_train(a.workloads or list(WORKLOADS), a.ranks, a.pairs, folder, has_torch())
 
 
 if __name__ == "__main__":
