@@ -13,8 +13,10 @@ namespace shardc::runtime {
 /// The length of a sample's sequence: the second axis of the labels, or of the
 /// first integer input; 0: there is none.
 static int64_t sequenceLength(const plan::Plan &plan) {
+  // Targets of a regression are no tokens, whatever their shape.
   if (const plan::Input *labels = labelsOf(plan);
-      labels && labels->tensor().shape_size() >= 2)
+      labels && labels->tensor().dtype() == plan::INT64 &&
+      labels->tensor().shape_size() >= 2)
     return labels->tensor().shape(1);
   for (const plan::Input &input : plan.inputs())
     if (isGiven(input) && input.tensor().dtype() == plan::INT64 &&

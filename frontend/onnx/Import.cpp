@@ -43,7 +43,7 @@ private:
 
   LogicalResult read();
   LogicalResult createFunction();
-  void createParameters();
+  LogicalResult createParameters();
   LogicalResult importNodes(ArrayRef<Node> list, bool ofGraph);
   LogicalResult importNode(const Node &node, int index);
   LogicalResult importBranch(const Node &node, const Operand &condition);
@@ -109,7 +109,8 @@ LogicalResult Importer::createFunction() {
   for (const GraphInput &input : *inputs)
     types.push_back(input.type);
   auto atEnd = OpBuilder::atBlockEnd(module->getBody());
-  createParameters();
+  if (failed(createParameters()))
+    return failure();
   function = func::FuncOp::create(atEnd, UnknownLoc::get(context), "model",
                                   builder.getFunctionType(types, {}));
   Block *body = function.addEntryBlock();
@@ -131,11 +132,18 @@ bool isFrozen(const ImportOptions &options, StringRef name) {
   });
 }
 
-void Importer::createParameters() {
+LogicalResult Importer::createParameters() {
   auto atEnd = OpBuilder::atBlockEnd(module->getBody());
   for (const Parameter &parameter : model->parameters.parameters()) {
     Type element = elementType(context, parameter.dtype);
     const Binding &stored = parameter.bindings[0];
+    // The trainer reads parameters by byte range.
+    if (!stored.initializer->bytes && !stored.initializer->missing)
+      return fail("'" + options.path + "': initializer '" +
+                  stored.initializer->name + "' stores " +
+                  dtypeName(stored.initializer->dtype) +
+                  " values one by one, not as bytes; save the model with "
+                  "raw_data or external data");
     ByteRange range = stored.initializer->bytes.value_or(ByteRange());
     auto optional = [&](const std::string &text) {
       return text.empty() ? StringAttr() : builder.getStringAttr(text);
@@ -174,6 +182,7 @@ void Importer::createParameters() {
       op->setAttr("nn.aliases", builder.getStrArrayAttr(aliases));
     }
   }
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
