@@ -102,13 +102,13 @@ Task bindWait(RankState &state, const plan::Program &program, uint32_t id) {
 
 Task bindReport(RankState &state, const plan::Report &entry) {
   Tensor value = state.resolve(entry.value(), "value");
-  cpu::requireFloat(value, "value");
+  cpu::requireAnyFloat(value, "value");
   cpu::requireScalar(value, "value");
   std::string name = entry.name();
   return [=, &state] {
-    state.reported[name] = value.dtype == plan::FLOAT32
-                               ? double(*value.as<float>())
-                               : *value.as<double>();
+    double number;
+    convertElements(value.data, value.dtype, &number, plan::FLOAT64, 1);
+    state.reported[name] = number;
   };
 }
 

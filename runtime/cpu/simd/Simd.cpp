@@ -1,5 +1,6 @@
 // Which build of the inner loops this processor runs.
 #include "runtime/cpu/simd/Simd.h"
+#include "runtime/cpu/simd/Narrow.h"
 
 using namespace shardc::runtime::cpu;
 
@@ -7,6 +8,8 @@ using namespace shardc::runtime::cpu;
   namespace shardc::runtime::cpu::level {                                      \
   extern const Simd<float> floatTable;                                         \
   extern const Simd<double> doubleTable;                                       \
+  extern const NarrowSimd<BFloat16> bfloatTable;                               \
+  extern const NarrowSimd<Float16> halfTable;                                  \
   }
 SHARDC_DECLARE_LEVEL(v2)
 SHARDC_DECLARE_LEVEL(v3)
@@ -17,15 +20,20 @@ struct Level {
   const char *name;
   const Simd<float> *floats;
   const Simd<double> *doubles;
+  const NarrowSimd<BFloat16> *bfloats;
+  const NarrowSimd<Float16> *halves;
 };
+#define SHARDC_LEVEL(level)                                                    \
+  {"x86-64-" #level, &level::floatTable, &level::doubleTable,                  \
+   &level::bfloatTable, &level::halfTable}
 
 Level choose() {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("x86-64-v4"))
-    return {"x86-64-v4", &v4::floatTable, &v4::doubleTable};
+    return SHARDC_LEVEL(v4);
   if (__builtin_cpu_supports("x86-64-v3"))
-    return {"x86-64-v3", &v3::floatTable, &v3::doubleTable};
-  return {"x86-64-v2", &v2::floatTable, &v2::doubleTable};
+    return SHARDC_LEVEL(v3);
+  return SHARDC_LEVEL(v2);
 }
 const Level &level() {
   static const Level chosen = choose();
@@ -36,5 +44,11 @@ const Level &level() {
 namespace shardc::runtime::cpu {
 template <> const Simd<float> &simd<float>() { return *level().floats; }
 template <> const Simd<double> &simd<double>() { return *level().doubles; }
+template <> const NarrowSimd<BFloat16> &narrowSimd<BFloat16>() {
+  return *level().bfloats;
+}
+template <> const NarrowSimd<Float16> &narrowSimd<Float16>() {
+  return *level().halves;
+}
 const char *simdLevel() { return level().name; }
 } // namespace shardc::runtime::cpu
