@@ -25,8 +25,10 @@ struct Scratch {
     int64_t chunk = std::min(a.chunkRows, rows);
     int64_t element = elementSize(computeDtype(a.input.dtype));
     losses = roundUp(chunk * classes * element);
-    gemm = losses + roundUp(rows * int64_t(sizeof(double)));
-    gemmSlice = isNarrow(a.input.dtype)
+    bool narrow = isNarrow(a.input.dtype);
+    int64_t ofLosses = rows * int64_t(sizeof(double));
+    gemm = losses + (narrow ? roundUp(ofLosses) : ofLosses);
+    gemmSlice = narrow
                     ? std::max({narrowGemmWorkspace(chunk, classes, features),
                                 narrowGemmWorkspace(chunk, features, classes),
                                 narrowGemmWorkspace(classes, features, chunk),
