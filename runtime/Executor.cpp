@@ -37,6 +37,7 @@ public:
       onlyAtEnd.push_back(runsOnlyAtEnd(entry));
     }
     profile.entrySeconds.resize(tasks.size());
+    profile.entryRuns.resize(tasks.size());
   }
 
   void run(bool timed) {
@@ -47,6 +48,7 @@ public:
     for (int i = 0; i < static_cast<int>(tasks.size()); ++i) {
       if (onlyAtEnd[i] && !all)
         continue;
+      ++profile.entryRuns[i];
       if (i == firstOptimizerStep && state.beforeOptimizer)
         state.beforeOptimizer();
       if (!timed) {

@@ -71,6 +71,8 @@ struct Profile {
   double gemmSeconds =
       0; // spent in the GEMM library by worker 0, inside whatever entry
   std::vector<double> entrySeconds;
+  /// How often each entry has run, with profiling on or not.
+  std::vector<int64_t> entryRuns;
 };
 
 class Rank {
