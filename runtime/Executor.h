@@ -75,8 +75,6 @@ struct Profile {
   std::vector<int64_t> entryRuns;
 };
 
-class ParameterSource;
-
 class Rank {
 public:
   /// Throws an Error where the plan does not hold together. Allocates and
@@ -116,11 +114,6 @@ public:
   std::span<std::byte> masterSlice(const plan::Unit &unit);
   int64_t optimizerBegin(const plan::Unit &unit) const;
   int64_t optimizerElements(const plan::Unit &unit) const;
-
-  /// Reads the unit's initial values: into parameterSlice and masterSlice. The
-  /// former is the latter rounded, also where a rank has no master of all of
-  /// it.
-  void readInitialValues(const plan::Unit &unit, const ParameterSource &source);
 
   /// Gathers the optimizer slices of a unit (masterSlice, gradientSlice) from
   /// all ranks into `whole` (unit.elements elements, padding included); a copy

@@ -6,7 +6,7 @@
 #include "runtime/Evaluation.h"
 #include "runtime/LossScaler.h"
 #include "runtime/Summary.h"
-#include "runtime/checkpoint/ShardedParameters.h"
+#include "runtime/checkpoint/RankValues.h"
 #include "runtime/data/LossScale.h"
 #include "runtime/data/SampleOrder.h"
 #include "runtime/launch/Signals.h"
@@ -153,9 +153,7 @@ void RankLoop::finish(int64_t steps, bool interrupted) {
 }
 
 void RankLoop::loadParameters() {
-  for (const plan::Unit &unit : plan.units())
-    readSlice(plan, unit, rank->sliceBegin(unit), rank->sliceElements(unit),
-              run.initialValues, rank->parameterSlice(unit).data());
+  readInitialValues(plan, *rank, run.initialValues);
 }
 
 std::vector<int64_t> RankLoop::samplesOf(int64_t step, int64_t microBatch) {
@@ -315,11 +313,7 @@ void RankLoop::evaluate(int64_t stepsDone) {
 void RankLoop::exportGradients(double factor) {
   communicator.barrier();
   if (leads()) {
-    ShardedParameters gradients(plan);
-    for (Rank *each : team.ranks)
-      for (int unit = 0; unit < plan.units_size(); ++unit)
-        gradients.addSlice(unit, each->sliceBegin(plan.units(unit)),
-                           each->gradientSlice(unit));
+    ShardedParameters gradients = summedGradients(plan, team.ranks);
     run.gradients->write(ScaledValues(gradients, factor));
   }
   communicator.barrier();
@@ -328,11 +322,8 @@ void RankLoop::exportGradients(double factor) {
 void RankLoop::exportAll() {
   communicator.barrier();
   if (leads()) {
-    ShardedParameters trained(plan);
-    for (Rank *each : team.ranks)
-      for (int unit = 0; unit < plan.units_size(); ++unit)
-        trained.addSlice(unit, each->sliceBegin(plan.units(unit)),
-                         each->parameterSlice(plan.units(unit)));
+    ShardedParameters trained =
+        trainedParameters(plan, team.ranks, run.initialValues);
     if (run.parameters)
       run.parameters->write(trained);
     if (run.onnx)

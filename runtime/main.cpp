@@ -48,8 +48,9 @@ InitialValues openInitialValues(const Options &options, const plan::Plan &plan,
 void openOutputs(Run &run, const TrainerFile &self) {
   const Options &options = run.options;
   if (options.exportGradients)
-    run.gradients =
-        std::make_unique<SafetensorsExport>(run.plan, *options.exportGradients);
+    run.gradients = std::make_unique<SafetensorsExport>(
+        run.plan, *options.exportGradients,
+        SafetensorsExport::Values::Gradients);
   if (options.exportSafetensors)
     run.parameters = std::make_unique<SafetensorsExport>(
         run.plan, *options.exportSafetensors);
