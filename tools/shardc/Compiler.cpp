@@ -267,6 +267,11 @@ bool Compiler::finish(const plan::Plan &plan) {
   report.memory.emplace();
   report.memory->liveBoundBytes = plan.live_bound_bytes();
   for (const plan::Pool &pool : plan.pools()) {
+    // There only in runs with several micro-batches per step.
+    if (pool.name() == "accumulation") {
+      report.memory->accumulationBytes = pool.bytes();
+      continue;
+    }
     report.memory->pools.push_back({pool.name(), pool.bytes()});
     report.memory->peakBytes += pool.bytes();
   }
