@@ -74,10 +74,14 @@ int trainerMain(int argc, char **argv) {
          "compile a model with shardc");
   const plan::Plan &plan = *self.plan();
   checkOptions(options, plan);
-  if (options.report)
-    std::fputs(reportText(plan).c_str(), stdout);
-  if (options.report && options.data.empty() && !options.dryRun)
-    return 0;
+  if (options.report) {
+    std::fputs(reportText(plan, options.microBatches).c_str(), stdout);
+    if (options.data.empty() && !options.dryRun) {
+      std::fputs(ParameterGroups::resolve(options, plan).text().c_str(),
+                 stdout);
+      return 0;
+    }
+  }
   refuseSeveralProcesses();
   checkProcessor(plan.cpu());
   installSignalHandlers();
