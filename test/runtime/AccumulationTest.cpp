@@ -94,7 +94,6 @@ TEST_F(Accumulation, GroupsHaveTheirOwnNumbers) {
 
   options.groups.clear();
   options.noDecay = {"norm", "bias"};
-  plan::Plan plan = LinearPlan(2, 2).plan;
   reference.rateScale.assign(16, 1);
   for (size_t i = 0; i < 16; ++i)
     reference.weightDecay[i] = i < 12 ? 0.2 : 0;

@@ -100,7 +100,6 @@ TEST(Report, TheBannerSaysWhatTheFlagsResolveTo) {
   plan.mutable_precision()->set_gradients(plan::FLOAT32);
   plan.mutable_precision()->set_master(plan::FLOAT32);
   plan.set_accumulate("sharded");
-  plan.mutable_parameters(1)->set_role("bias");
   std::string text = bannerText(plan, RunSettings::resolve(options, plan, 100));
   size_t memory = text.find("; memory per rank "),
          end = text.find('\n', memory);
