@@ -2,7 +2,10 @@
 // that communicate.
 #include "runtime/DType.h"
 #include "runtime/Error.h"
+#include "runtime/ThreadPool.h"
 #include "runtime/cpu/Bind.h"
+
+#include <cstring>
 
 namespace shardc::runtime {
 namespace {
@@ -115,6 +118,24 @@ Task bindStart(RankState &state, const plan::AllGatherUpdatesStart &entry) {
   };
 }
 
+Task bindKeep(RankState &state, const plan::Keep &entry) {
+  const plan::Unit &unit = state.unit(entry.unit());
+  Communicator &group = state.group(entry.group());
+  Tensor gathered = state.vectorOf(entry.gathered(), unit.elements(),
+                                   unit.dtype(), "gathered");
+  Tensor kept = state.resolve(entry.kept(), "kept");
+  cpu::requireDtype(kept, unit.dtype(), "kept");
+  cpu::requireContiguous(kept, "kept");
+  requireWhole(unit, kept.elements(), group);
+  int64_t bytes = kept.elements() * int64_t(elementSize(unit.dtype()));
+  const std::byte *from = gathered.data + group.rank() * bytes;
+  return [=, &state] {
+    state.pool.forRanges(bytes, 1 << 20, [&](int64_t begin, int64_t end, int) {
+      std::memcpy(kept.data + begin, from + begin, end - begin);
+    });
+  };
+}
+
 /// What a wait is for. Ids are unique within a program.
 struct Awaited {
   bool endsStep = false; // starts in the last micro-batch only
@@ -222,6 +243,8 @@ Task bindEntry(RankState &state, const plan::Program &program,
     return bindStart(state, entry.all_reduce_start());
   case plan::Entry::kAllGatherUpdatesStart:
     return bindStart(state, entry.all_gather_updates_start());
+  case plan::Entry::kKeep:
+    return bindKeep(state, entry.keep());
   case plan::Entry::kWait:
     return bindWait(state, program, entry.wait().id());
   case plan::Entry::kReport:

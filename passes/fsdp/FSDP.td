@@ -103,7 +103,7 @@ def FSDP_UnitOp : FSDP_Op<"unit", [Symbol, DeclareOpInterfaceMethods<SymbolUserO
     /// Whether the optimizer updates it.
     bool isTrained() { return getOptimizerShards() != 0; }
     /// The flat gradient of the unit, and a 1/slices-th of it.
-    ::mlir::RankedTensorType getGradientType(int64_t slices = 1);
+    ::mlir::RankedTensorType getFlatGradientType(int64_t slices = 1);
     /// The flat buffer of the parameters, and a 1/slices-th of it.
     ::mlir::RankedTensorType getFlatType(int64_t slices = 1);
     /// The parameters as tensors of the flat buffer: shapes of the `nn.parameter`s, the unit's element type.
