@@ -253,7 +253,7 @@ private:
   /// is trained or what is frozen.
   void createUnits(SymbolTable &symbols, const ParameterGroup &group,
                    ArrayRef<nn::ParameterOp> parameters, int64_t reshard) {
-    using Kind = std::tuple<bool, Type, Type>; // trained, parameters, gradients
+    using Kind = std::tuple<unsigned, Type, Type>; // trained, parameters, gradients
     llvm::MapVector<Kind, SmallVector<nn::ParameterOp>> byKind;
     for (size_t member : group.members) {
       nn::ParameterOp parameter = parameters[member];

@@ -271,7 +271,7 @@ void ProgramLowering::annotate(Operation *op, Operation *before) {
   if (auto start = dyn_cast<fsdp::AllReduceStartOp>(op);
       start && start.getPhase() == fsdp::PhaseKind::optimizer)
     phase = "optimizer";
-  bool last = runsInLastMicroBatch(op);
+  bool onlyLast = runsInLastMicroBatch(op);
   if (StringRef unit = unitOf(op); !unit.empty())
     currentUnit = unit;
 
@@ -285,7 +285,7 @@ void ProgramLowering::annotate(Operation *op, Operation *before) {
     // Scratch copies cost no flops: the last entry is the op itself.
     last = &entry;
     entry.setAttr("step.phase", builder.getStringAttr(phase));
-    if (last)
+    if (onlyLast)
       entry.setAttr("step.last", builder.getUnitAttr());
     auto own = entry.getAttrOfType<FlatSymbolRefAttr>("unit");
     StringRef unit = own ? own.getValue() : currentUnit;
