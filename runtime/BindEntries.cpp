@@ -51,20 +51,6 @@ Task bindStart(RankState &state, const plan::AllGatherStart &entry) {
   };
 }
 
-Task bind(RankState &state, const plan::Keep &entry) {
-  const plan::Unit &unit = state.unit(entry.unit());
-  Communicator &group = state.group(entry.group());
-  Tensor kept = state.resolve(entry.kept(), "kept");
-  cpu::requireDtype(kept, unit.dtype(), "kept");
-  cpu::requireContiguous(kept, "kept");
-  requireWhole(unit, kept.elements(), group);
-  Tensor gathered = state.vectorOf(entry.gathered(), unit.elements(),
-                                   unit.dtype(), "gathered");
-  int64_t bytes = kept.elements() * int64_t(elementSize(unit.dtype()));
-  const std::byte *source = gathered.data + group.rank() * bytes;
-  return [=] { std::memcpy(kept.data, source, bytes); };
-}
-
 Task bindStart(RankState &state, const plan::ReduceScatterStart &entry) {
   Communicator &group = state.group(entry.group());
   Tensor flat = state.resolve(entry.flat(), "flat");
@@ -249,8 +235,6 @@ Task bindEntry(RankState &state, const plan::Program &program,
     return cpu::bind(state, entry.accumulate());
   case plan::Entry::kOptimizerStep:
     return cpu::bind(state, entry.optimizer_step());
-  case plan::Entry::kKeep:
-    return bind(state, entry.keep());
   case plan::Entry::kAllGatherStart:
     return bindStart(state, entry.all_gather_start());
   case plan::Entry::kReduceScatterStart:
