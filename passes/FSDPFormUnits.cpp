@@ -5,6 +5,7 @@
 #include "passes/analysis/Mesh.h"
 #include "passes/analysis/ParameterUses.h"
 #include "passes/analysis/RepeatedBlocks.h"
+#include "passes/analysis/UnitModel.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -15,15 +16,6 @@ namespace shardc {
 #include "passes/Passes.h.inc"
 
 namespace {
-
-/// A name with its module path: the scope tells it where the name does not.
-std::string modulePath(nn::ParameterOp parameter) {
-  StringRef name = parameter.getSymName();
-  std::optional<StringRef> scope = parameter.getScope();
-  if (!scope || scope->empty() || name.contains('.'))
-    return name.str();
-  return (*scope + "." + name).str();
-}
 
 struct FSDPFormUnits : impl::FSDPFormUnitsBase<FSDPFormUnits> {
   using FSDPFormUnitsBase::FSDPFormUnitsBase;
@@ -58,13 +50,7 @@ struct FSDPFormUnits : impl::FSDPFormUnitsBase<FSDPFormUnits> {
                    module.getBody()->begin());
 
     SmallVector<nn::ParameterOp> parameters = trainedParameters(symbols);
-    SmallVector<BlockParameter> described;
-    for (nn::ParameterOp parameter : parameters)
-      described.push_back(
-          {modulePath(parameter),
-           llvm::to_vector(
-               cast<RankedTensorType>(parameter.getType()).getShape())});
-    for (const ParameterGroup &group : groupByRepeatedBlock(described)) {
+    for (const ParameterGroup &group : groups(parameters)) {
       // A flat buffer has one element type.
       llvm::MapVector<Type, SmallVector<nn::ParameterOp>> byType;
       for (size_t member : group.members)
@@ -106,6 +92,38 @@ private:
         parameters.push_back(parameter);
     }
     return parameters;
+  }
+
+  /// What fsdp-assign-units decided, whose attributes end here; without it, one
+  /// group per repeated block.
+  SmallVector<ParameterGroup> groups(ArrayRef<nn::ParameterOp> parameters) {
+    llvm::MapVector<StringRef, ParameterGroup> byName;
+    SmallVector<BlockParameter> described;
+    for (auto [index, parameter] : llvm::enumerate(parameters)) {
+      nn::ParameterOp op = parameter;
+      described.push_back(
+          {modulePath(op),
+           llvm::to_vector(cast<RankedTensorType>(op.getType()).getShape())});
+      if (auto unit = op->getAttrOfType<StringAttr>("fsdp.unit"))
+        byName[unit.getValue()].members.push_back(index);
+    }
+    if (byName.empty())
+      return groupByRepeatedBlock(described);
+    ModuleOp module = getOperation();
+    if (auto reasons = module->getAttrOfType<ArrayAttr>("fsdp.unit_reasons"))
+      for (auto pair : reasons.getAsRange<ArrayAttr>())
+        if (auto found = byName.find(cast<StringAttr>(pair[0]).getValue());
+            found != byName.end())
+          found->second.reason = cast<StringAttr>(pair[1]).str();
+    SmallVector<ParameterGroup> result;
+    for (auto &[name, group] : byName) {
+      group.name = name.str();
+      result.push_back(std::move(group));
+    }
+    module->removeAttr("fsdp.unit_reasons");
+    for (auto parameter : module.getOps<nn::ParameterOp>())
+      parameter->removeAttr("fsdp.unit");
+    return result;
   }
 
   /// Creates the fsdp.unit before the first function. The layout is that of

@@ -131,8 +131,8 @@ static void printUnits(llvm::raw_ostream &os, const CompileReport &report) {
       ++next;
     std::string name = unit.name;
     if (next - first > 1)
-      name += llvm::formatv(" .. {0} (each of {1})", report.units[next - 1].name,
-                            next - first)
+      name += llvm::formatv(" .. {0} (each of {1})",
+                            report.units[next - 1].name, next - first)
                   .str();
     std::string padding = llvm::formatv("{0} ({1:f3} %)", unit.padding,
                                         100.0 * unit.padding / unit.elements)
@@ -141,6 +141,8 @@ static void printUnits(llvm::raw_ostream &os, const CompileReport &report) {
                         unit.parameters.size(), unit.elements, padding,
                         readableBytes(unit.bytes),
                         readableBytes(unit.bytes / report.shards));
+    if (!unit.reason.empty())
+      os << "    " << unit.reason << "\n";
   }
 }
 

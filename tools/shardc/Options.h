@@ -23,6 +23,8 @@ struct Options {
   std::string loss;                    ///< empty: the graph's own scalar output
   std::string mesh = "1";
   std::string strategy; ///< empty: full
+  std::string units = "auto";
+  std::string cluster = "cpu";
   std::string optimizer = "adamw";
   std::string precision = "float32";
   std::string target = "cpu";
