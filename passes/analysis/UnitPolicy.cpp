@@ -171,7 +171,7 @@ std::vector<AssignedUnit> assignSizes(const UnitModel &model, double limit,
   std::string reason = "parameters in order of use, up to " + bytesText(limit);
   for (auto [parameter, _] : enumerate(model.parameters)) {
     double bytes = bytesOf(model, {parameter}, costs.elementBytes);
-    if (filled > 0 && filled + bytes > limit) {
+    if (filled > 0 && bytes > 0 && filled + bytes > limit) {
       ++part;
       filled = 0;
     }
