@@ -97,6 +97,48 @@ def NNAttachLoss : Pass<"nn-attach-loss", "::mlir::ModuleOp"> {
   ];
 }
 
+def FSDPAssignUnits : Pass<"fsdp-assign-units", "::mlir::ModuleOp"> {
+  let summary = "decides which parameters are gathered together";
+  let description = [{
+    Needs: @model with its loss; `nn.scope_classes` on the module for `units=class:`.
+
+    Before (`units=auto mesh=8`):
+    ```mlir
+    nn.parameter @embed.weight : tensor<512x64xf32> {trainable, ...}
+    nn.parameter @layers.0.proj.weight : tensor<64x64xf32> {trainable, ...}
+    nn.parameter @layers.0.proj.bias : tensor<64xf32> {init = "constant:0", ...}    // frozen
+    nn.parameter @layers.1.proj.weight : tensor<64x64xf32> {trainable, ...}
+    ```
+
+    After:
+    ```mlir
+    module attributes {fsdp.unit_reasons = [["embedding", "used before the first block; gather 131 kB over 8 ranks: ..."],
+                                            ["layers.0", "block 1 of 2 (layers.0); gather ..."], ["layers.1", ...]]} {
+    nn.parameter @embed.weight : tensor<512x64xf32> {fsdp.unit = "embedding", trainable, ...}
+    nn.parameter @layers.0.proj.weight : tensor<64x64xf32> {fsdp.unit = "layers.0", trainable, ...}
+    nn.parameter @layers.0.proj.bias : tensor<64xf32> {fsdp.unit = "layers.0", init = "constant:0", ...}
+    nn.parameter @layers.1.proj.weight : tensor<64x64xf32> {fsdp.unit = "layers.1", trainable, ...}
+    ```
+    Every parameter that @model reads gets the name of its unit, trained or frozen; buffers get none. `fsdp.unit_reasons` has a
+    pair of name and reason per unit, by first use. `nn.scope_classes` is dropped: nothing later asks for it.
+
+    `auto` takes a unit per repeated block, found by module paths or, without them, by what repeats in the sequence of uses; apart
+    from these what is used before, after and throughout. By the times of collectives on `cluster` it merges what is more latency
+    than transfer, and splits what would fill more than a twentieth of a rank's memory. A mesh of one rank keeps the blocks.
+
+    Why here: the loss tells which parameters are used, and the graph is one forward pass still, in which blocks repeat; before the
+    gradients, which do not tell frozen parameters.
+  }];
+  let options = [
+    Option<"units", "units", "std::string", "\"auto\"", "auto, block, one, class:NAME[,NAME], scope:REGEX or size:BYTES">,
+    Option<"cluster", "cluster", "std::string", "\"cpu\"", "a machine that is built in, or a TOML file: docs/cluster.md">,
+    Option<"mesh", "mesh", "std::string", "\"1\"", "ranks: N, or RxS">,
+    Option<"strategy", "strategy", "std::string", "\"\"", "tells over which of the mesh's dimensions a unit is gathered">,
+    Option<"elementBytes", "element-bytes", "int64_t", "4", "bytes of a gathered parameter's element: 2, 4 or 8">
+  ];
+  let dependentDialects = ["::shardc::fsdp::FSDPDialect"];
+}
+
 def NNPrecision : Pass<"nn-precision", "::mlir::ModuleOp"> {
   let summary = "gives all floats the compute type";
   let description = [{
@@ -144,9 +186,10 @@ def FSDPFormUnits : Pass<"fsdp-form-units", "::mlir::ModuleOp"> {
     fsdp.unit @layers.0 {parameters = [@layers.0.weight], ...}
     fsdp.unit @layers.1 {parameters = [@layers.1.weight], ...}
     ```
-    Units stand in the order of their first use. Only parameters with a gradient and frozen ones (in units of their own, without
-    optimizer) are in units: buffers stay `nn.get_parameter`, resident on every rank. With strategy `none`, and on one
-    rank, units have one shard but keep the layout.
+    One unit per name that `fsdp-assign-units` gave (it takes these attributes away); where there are none, one per block that
+    repeats (by module path, else by the sequence of shapes), and one for all else. They stand in the order of their first use.
+    Only parameters with a gradient and frozen ones (in units of their own, without optimizer) are in units: buffers stay
+    `nn.get_parameter`, resident on every rank. With strategy `none`, and on one rank, units have one shard but keep the layout.
 
     Why here: gradients tell which parameters are trained; what shards them comes next.
   }];

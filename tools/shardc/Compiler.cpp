@@ -116,6 +116,14 @@ void Compiler::addRaisePasses(OpPassManager &passes) {
   // After raising, so that the loss meets the head as one linear and the two
   // become one op.
   passes.addPass(createNNAttachLoss({options.loss}));
+  // While blocks repeat in one forward pass, and frozen parameters are there.
+  FSDPAssignUnitsOptions units;
+  units.units = options.units;
+  units.cluster = options.cluster;
+  units.mesh = options.mesh;
+  units.strategy = options.strategy;
+  units.elementBytes = options.precision == "float64" ? 8 : 4;
+  passes.addPass(createFSDPAssignUnits(units));
   passes.addPass(createNNPrecision({options.precision}));
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());

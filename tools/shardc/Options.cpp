@@ -137,6 +137,18 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
       ->expected(1)
       ->take_all()
       ->group(sharding);
+  app.add_option("--units", options.units,
+                 "what is gathered together: auto (blocks, merged and split by "
+                 "the cluster's times), block (blocks and the rest), "
+                 "class:NAME[,NAME] or scope:REGEX (modules, and the rest), "
+                 "size:100MB (in order of use), one")
+      ->option_text("HOW [auto]")
+      ->group(sharding);
+  app.add_option("--cluster", options.cluster,
+                 "the machine: cpu, dgx-h100, dgx-a100, cloud-l40s, or a TOML "
+                 "file of link bandwidths, latencies, FLOP rates and memory")
+      ->option_text("NAME|FILE.toml [cpu]")
+      ->group(sharding);
   app.add_option("--prefetch", options.prefetch,
                  "units gathered ahead of their use")
       ->check(CLI::Range(0, 64))

@@ -28,6 +28,8 @@ struct Options {
   std::vector<std::string> unitOptions;       ///< match=REGEX,reshard=...
   std::string accumulate;                     ///< empty: as the strategy says
   std::vector<std::string> freeze, trainable; ///< regular expressions
+  std::string units = "auto";
+  std::string cluster = "cpu";
   std::string optimizer = "adamw";
   std::string precision = "float32";
   std::string target = "cpu";
