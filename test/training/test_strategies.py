@@ -93,7 +93,7 @@ class Counts(unittest.TestCase):
 
     def test_opt_gathers_what_the_optimizer_wrote(self):
         u = self.UNITS
-        self.check({"reduce_scatter backward": u, "all_gather optimizer": u, "all_reduce optimizer": 1}, "opt", "4")
+        self.check({"reduce_scatter backward": u, "all_gather_updates optimizer": u, "all_reduce optimizer": 1}, "opt", "4")
 
     def test_none_reduces_whole_gradients(self):
         u = self.UNITS
