@@ -4,6 +4,7 @@
 #include "passes/Passes.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -115,13 +116,21 @@ static std::string meaning(const CompileReport &report) {
       .str();
 }
 
+/// What the reasons of a repeated block's units have in common.
+static std::string withoutNumbers(std::string text) {
+  llvm::erase_if(text, [](char c) { return llvm::isDigit(c); });
+  return text;
+}
+
 static void printUnits(llvm::raw_ostream &os, const CompileReport &report) {
   os << llvm::formatv("{0,-36}{1,12}{2,14}{3,20}{4,12}{5,12}\n", "units",
                       "parameters", "elements", "padding", "bytes", "per rank");
   auto isAlike = [](const CompileReport::Unit &a,
                     const CompileReport::Unit &b) {
-    return std::tuple(a.parameters.size(), a.elements, a.padding, a.bytes) ==
-           std::tuple(b.parameters.size(), b.elements, b.padding, b.bytes);
+    return std::tuple(a.parameters.size(), a.elements, a.padding, a.bytes,
+                      withoutNumbers(a.reason)) ==
+           std::tuple(b.parameters.size(), b.elements, b.padding, b.bytes,
+                      withoutNumbers(b.reason));
   };
   // Neighbours of equal size share a line: a model of 48 layers has few.
   for (size_t first = 0, next; first < report.units.size(); first = next) {
