@@ -23,11 +23,12 @@ struct FSDPAssignUnits : impl::FSDPAssignUnitsBase<FSDPAssignUnits> {
     llvm::Expected<Cluster> machine = Cluster::load(cluster);
     if (!machine)
       return fail(machine.takeError());
-    llvm::Expected<SmallVector<int64_t>> dims = parseMesh(mesh);
-    if (!dims)
-      return fail(dims.takeError());
-    if (llvm::Error error = checkStrategy(strategy))
-      return fail(std::move(error));
+    llvm::Expected<MeshShape> shape = parseMesh(mesh);
+    if (!shape)
+      return fail(shape.takeError());
+    llvm::Expected<Sharding> sharding = resolveStrategy(strategy, *shape);
+    if (!sharding)
+      return fail(sharding.takeError());
     if (elementBytes != 2 && elementBytes != 4 && elementBytes != 8)
       return fail(
           llvm::createStringError("element-bytes: expects 2, 4 or 8, got " +
@@ -36,8 +37,9 @@ struct FSDPAssignUnits : impl::FSDPAssignUnitsBase<FSDPAssignUnits> {
     if (!function)
       return fail(llvm::createStringError("expects a function @model"));
 
-    UnitCosts costs{CostModel(std::move(*machine)), gatheringRanks(*dims),
-                    elementBytes, strategy == "none"};
+    UnitCosts costs{CostModel(std::move(*machine)),
+                    gatheringRanks(*sharding, *shape), elementBytes,
+                    sharding->parameters.empty()};
     UnitModel model = UnitModel::of(function);
     auto assigned = assignUnits(model, *option, costs);
     if (!assigned)
@@ -61,15 +63,12 @@ private:
     signalPassFailure();
   }
 
-  /// The ranks that hold a unit's slices: all, or in the hybrid strategies
-  /// those of the mesh's last dimension. Where parameters are not sliced, the
+  /// The ranks that hold a unit's slices. Where parameters are not sliced, the
   /// ranks that sum gradients.
-  RankGroup gatheringRanks(ArrayRef<int64_t> dims) {
-    int64_t ranks = 1;
-    for (int64_t size : dims)
-      ranks *= size;
-    bool hybrid = StringRef(strategy).starts_with("hybrid");
-    return {1, hybrid ? dims.back() : ranks};
+  static RankGroup gatheringRanks(const Sharding &sharding,
+                                  const MeshShape &shape) {
+    return {1, sharding.parameters.empty() ? shape.ranks()
+                                           : sharding.parameterShards(shape)};
   }
 };
 

@@ -131,13 +131,6 @@ LogicalResult Importer::createFunction() {
   return success();
 }
 
-bool isFrozen(const ImportOptions &options, StringRef name) {
-  return llvm::any_of(options.frozen, [&](StringRef pattern) {
-    return pattern.consume_back("*") ? name.starts_with(pattern)
-                                     : name == pattern;
-  });
-}
-
 LogicalResult Importer::createParameters() {
   auto atEnd = OpBuilder::atBlockEnd(module->getBody());
   for (const Parameter &parameter : model->parameters.parameters()) {
@@ -169,7 +162,6 @@ LogicalResult Importer::createParameters() {
             builder.getNamedAttr("transposed", builder.getUnitAttr()));
       bindings.push_back(builder.getDictionaryAttr(entries));
     }
-    bool trainable = parameter.trainable && !isFrozen(options, parameter.name);
     auto op = nn::ParameterOp::create(
         atEnd, NameLoc::get(builder.getStringAttr(parameter.name)),
         builder.getStringAttr(parameter.name),
@@ -179,7 +171,8 @@ LogicalResult Importer::createParameters() {
         builder.getI64IntegerAttr(range.offset),
         builder.getI64IntegerAttr(range.length), TypeAttr::get(element),
         stored.transposed ? builder.getUnitAttr() : UnitAttr(),
-        trainable ? builder.getUnitAttr() : UnitAttr(),
+        parameter.trainable ? builder.getUnitAttr() : UnitAttr(),
+        /*frozen=*/UnitAttr(),
         optional(parameter.scope), optional(parameter.init),
         builder.getArrayAttr(bindings));
     if (!parameter.aliases.empty()) {
