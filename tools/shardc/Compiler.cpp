@@ -112,7 +112,10 @@ void Compiler::addRaisePasses(OpPassManager &passes) {
   // After raising, so that the loss meets the head as one linear and the two
   // become one op.
   passes.addPass(createNNAttachLoss({options.loss}));
-  passes.addPass(createNNPrecision({options.precision}));
+  NNPrecisionOptions precision;
+  precision.precision = options.precision;
+  precision.master = options.master;
+  passes.addPass(createNNPrecision(precision));
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
 }

@@ -25,6 +25,7 @@ struct Options {
   std::string strategy; ///< empty: full
   std::string optimizer = "adamw";
   std::string precision = "float32";
+  std::string master; ///< empty: float32, float64 with float64
   std::string target = "cpu";
   std::string cpu = "native";
   std::string init =
