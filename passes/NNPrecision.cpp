@@ -81,6 +81,11 @@ private:
       giveOperand(op->getOpOperand(op->getNumOperands() - 1), wide);
     } else if (isa<nn::RopeOp>(op)) {
       giveOperand(op->getOpOperand(0), type);
+    } else if (isa<nn::AttentionOp>(op)) {
+      for (OpOperand &operand : op->getOpOperands()) // a float32 bias stays
+        if (operand.getOperandNumber() < 3 ||
+            floatElement(operand.get()) != wide)
+          giveOperand(operand, type);
     } else if (!op->hasTrait<nn::MixedTypes>()) {
       giveOperands(op, type);
     }

@@ -250,6 +250,8 @@ def NNDifferentiate : Pass<"nn-differentiate", "::mlir::ModuleOp"> {
     ```
     Only what lies between a trainable parameter and the loss is differentiated. Where a value has several uses, their
     gradients are added as the backward pass meets them, last use first: a fixed order, in which at most one sum is alive. A
+    gradient has its value's type, and a parameter's the type `gradients` of `nn.precision`: the op that makes it makes this type
+    (a sum of bf16 products is float32 as it is), also through views, so that it is never rounded to the parameter's. A
     parameter that does not reach the loss gets a warning and is no longer `trainable`: as in PyTorch, where its gradient is
     None, the optimizer leaves it alone.
 

@@ -48,7 +48,7 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
   if (!bias)
     return success();
   if (failed(expectRank(op, "bias", bias, 4)) ||
-      failed(expectElementType(op, "bias", bias, element)))
+      failed(expectTypeOrWide(op, "bias", bias, shapeOf(bias), element)))
     return failure();
   const int64_t full[4] = {query[0], query[2], query[1], key[1]};
   for (int64_t dim = 0; dim < 4; ++dim) {

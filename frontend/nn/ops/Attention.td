@@ -7,7 +7,7 @@ def NN_AttentionOp : NN_ComputeOp<"attention", [AttrSizedOperandSegments, NN_Has
   let summary = "softmax(scale q k^T + bias, masked) v, blockwise";
   let description = [{
     query [B, Sq, H, D], key [B, Sk, G, D], value [B, Sk, G, E]; H is a multiple of G (grouped heads: query head h reads
-    key head h / (H / G)). bias: [B or 1, H or 1, Sq or 1, Sk], added to the scores. key_mask: i1 [B, Sk], false keys are
+    key head h / (H / G)). bias: [B or 1, H or 1, Sq or 1, Sk] of query's type or float32, added to the scores. key_mask: i1 [B, Sk], false keys are
     not attended to. `causal`: query i sees keys j <= i + Sk - Sq. result [B, Sq, H, E]; log_sum_exp [B, H, Sq] is kept for
     the gradient, in float32 where the query has 16 bits. A row in which everything is masked (-inf or false) gives zeros, and zero gradients.
     Dao et al., arXiv:2205.14135.

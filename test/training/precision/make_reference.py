@@ -32,9 +32,8 @@ def causal(length):
 
 
 def llama(ops, p, ids, labels, **_):
-    """s2-llama-tiny-causal: 8 query heads, 4 key heads."""
-    layers, head_dim = 4, 64 // 8
-    query_heads = 8
+    """s2-llama-tiny-causal: 4 query heads share 2 key heads."""
+    head_dim = 16
     length = ids.shape[1]
     frequency = 10000.0 ** (-torch.arange(0, head_dim, 2).float() / head_dim)
     angle = torch.outer(torch.arange(length).float(), frequency).repeat(1, 2)
@@ -45,15 +44,15 @@ def llama(ops, p, ids, labels, **_):
         return x * cos + torch.cat([-second, first], -1) * sin
 
     x = ops.embedding(p["embed_tokens.weight"], ids)
-    for i in range(layers):
+    for i in range(4):
         w = lambda name: p[f"layers.{i}.{name}.weight"]
         x, residual = ops.two(x)
         y = ops.rms_norm(x, w("input_norm"), 1e-5)
         yq, rest = ops.two(y)
         yk, yv = ops.two(rest)
-        q = heads(ops.linear(yq, w("attn.q_proj")), query_heads)
-        k = ops.linear(yk, w("attn.k_proj")).unflatten(-1, (-1, head_dim)).transpose(1, 2)
-        v = ops.linear(yv, w("attn.v_proj")).unflatten(-1, (-1, head_dim)).transpose(1, 2)
+        q = heads(ops.linear(yq, w("attn.q_proj")), 4)
+        k = heads(ops.linear(yk, w("attn.k_proj")), 2)
+        v = heads(ops.linear(yv, w("attn.v_proj")), 2)
         a = ops.attention(ops.op(rope, q), ops.op(rope, k), v, causal(length))
         x = ops.add(residual, ops.linear(merged(a), w("attn.o_proj")))
         x, residual = ops.two(x)
@@ -73,8 +72,7 @@ def gpt2(ops, p, ids, labels, **_):
     length = ids.shape[1]
     table = p["transformer.wte.weight"]
     gelu = lambda x: nn.functional.gelu(x, approximate="tanh")
-    places = ops.reads(ops.embedding(p["transformer.wpe.weight"], torch.arange(length))[None]).expand(len(ids), -1, -1)
-    x = ops.add(ops.embedding(table, ids), places)
+    x = ops.add(ops.embedding(table, ids), p["transformer.wpe.weight"][:length].expand(len(ids), -1, -1))
     for i in range(3):
         w = lambda name: (p[f"transformer.h.{i}.{name}.weight"], p[f"transformer.h.{i}.{name}.bias"])
         linear = lambda x, name: ops.linear(x, w(name)[0].T, w(name)[1])
@@ -89,7 +87,10 @@ def gpt2(ops, p, ids, labels, **_):
 
 
 def bloom(ops, p, ids, labels, attention_mask):
-    """s4-bloom-tiny: ALiBi over the positions that the mask counts, a norm behind the embedding, q, k and v per head."""
+    """s4-bloom-tiny: ALiBi over the positions that the mask counts, q, k and v per head.
+
+    The norm behind the embedding is kept: the first block's norm reads its float32 result, the residual sum a rounded one.
+    """
     length = ids.shape[1]
     table = p["transformer.word_embeddings.weight"]
     slopes = 2.0 ** (-2.0 * torch.arange(1, 5))
@@ -99,11 +100,16 @@ def bloom(ops, p, ids, labels, attention_mask):
     bias = torch.where(hidden, torch.tensor(-INFINITY), bias.expand(-1, -1, length, -1))
     gelu = lambda x: x * 0.5 * (1 + torch.tanh(0.79788456 * x * (1 + 0.044715 * x * x)))
     pair = lambda name: (p[f"transformer.{name}.weight"], p[f"transformer.{name}.bias"])
-    x = ops.layer_norm(ops.embedding(table, ids), *pair("word_embeddings_layernorm"))
+    norm = lambda x, name: nn.functional.layer_norm(x, x.shape[-1:], *pair(name), 1e-5)
+    first = norm(ops.reads(ops.embedding(table, ids)), "word_embeddings_layernorm")
     for i in range(4):
         w = lambda name: pair(f"h.{i}.{name}")
-        x, residual = ops.two(x)
-        fused = ops.linear(ops.layer_norm(x, *w("input_layernorm")), *w("self_attention.query_key_value"))
+        if i == 0:
+            residual, y = ops.round(first), ops.round(norm(first, "h.0.input_layernorm"))
+        else:
+            x, residual = ops.two(x)
+            y = ops.layer_norm(x, *w("input_layernorm"))
+        fused = ops.linear(y, *w("self_attention.query_key_value"))
         q, k, v = (fused.unflatten(-1, (4, 3, 16))[..., j, :].transpose(1, 2) for j in range(3))
         a = merged(ops.attention(q, k, v, bias))
         x = ops.add(residual, ops.linear(a, *w("self_attention.dense")))
@@ -143,7 +149,7 @@ def initial_values(folder):
             for name, e in entries.items() if "tied_to" not in e}
 
 
-def run(name, dtype):
+def run(name, dtype, steps=STEPS):
     """(losses, loss scale of each step, masters by name)"""
     folder = os.path.join(MODELS, name)
     with open(os.path.join(folder, "reference.json")) as file:
@@ -155,7 +161,7 @@ def run(name, dtype):
     optimizer = torch.optim.AdamW(masters.values(), recipe["lr"], recipe["betas"], recipe["eps"], recipe["weight_decay"])
     scaler = torch.amp.GradScaler("cpu", init_scale=INITIAL_SCALE, growth_interval=GROWTH_INTERVAL, enabled=dtype == torch.float16)
     ops, losses, scales = Ops(dtype), [], []
-    for step in range(STEPS):
+    for step in range(steps):
         optimizer.param_groups[0]["lr"] = reference["lr"][step]
         rows = [(step * recipe["batch"] + i) % len(data["labels"]) for i in range(recipe["batch"])]
         working = {n: m.detach().to(dtype).float().requires_grad_() for n, m in masters.items()}
@@ -172,10 +178,20 @@ def run(name, dtype):
     return losses, scales, {n: m.detach().numpy() for n, m in masters.items()}
 
 
+def check(name):
+    """Without rounding the model is the one that reference.json was made with."""
+    with open(os.path.join(MODELS, name, "reference.json")) as file:
+        want = json.load(file)["loss"]
+    got = run(name, torch.float32, 5)[0]
+    if not np.allclose(got, want[:5], rtol=1e-5):
+        sys.exit(f"{name}: losses without rounding are {got}, expected {want[:5]}")
+
+
 def main():
     torch.set_num_threads(1)
     runs = {"steps": STEPS, "initial_scale": INITIAL_SCALE, "growth_interval": GROWTH_INTERVAL, "torch": torch.__version__, "runs": {}}
     for name in RUNS:
+        check(name)
         for text, dtype in TYPES.items():
             losses, scales, masters = run(name, dtype)
             entry = runs["runs"].setdefault(name, {})

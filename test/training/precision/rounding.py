@@ -110,8 +110,8 @@ class Ops:
         return nn.functional.embedding(ids, table)
 
     def attention(self, q, k, v, bias):
-        """`bias`: float32, rounded here; -inf masks."""
-        return Attend.apply(self.reads(q), self.reads(k), self.reads(v), self.round(bias), 1 / math.sqrt(q.shape[-1]), self.dtype)
+        """`bias`: float32, not rounded; -inf masks."""
+        return Attend.apply(self.reads(q), self.reads(k), self.reads(v), bias, 1 / math.sqrt(q.shape[-1]), self.dtype)
 
     def cross_entropy(self, x, weight, labels, ignore, bias=None):
         """The fused head: logits, loss and the gradient of the logits stay float32."""
