@@ -149,23 +149,50 @@ def initial_values(folder):
             for name, e in entries.items() if "tied_to" not in e}
 
 
+class Model:
+    """A model's graph, data and recipe."""
+
+    def __init__(self, name):
+        self.folder = os.path.join(MODELS, name)
+        self.loss = RUNS[name]
+        with open(os.path.join(self.folder, "reference.json")) as file:
+            self.reference = json.load(file)
+        self.recipe = self.reference["recipe"]
+        folder = os.path.join(self.folder, "data")
+        arrays = {f[:-4]: torch.tensor(np.load(os.path.join(folder, f))) for f in os.listdir(folder) if f.endswith(".npy")}
+        self.data = {{"input_ids": "ids"}.get(n, n): v for n, v in arrays.items()}
+        self.masters = {n: nn.Parameter(v.contiguous()) for n, v in initial_values(self.folder).items()}
+
+    def forward(self, step, dtype):
+        """(loss, working copy of the parameters)"""
+        batch, labels = self.recipe["batch"], self.data["labels"]
+        rows = [(step * batch + i) % len(labels) for i in range(batch)]
+        working = {n: m.detach().to(dtype).float().requires_grad_() for n, m in self.masters.items()}
+        return self.loss(Ops(dtype), working, **{n: v[rows] for n, v in self.data.items()}), working
+
+
+def fingerprint(gradient):
+    """Norm, and the product with a fixed vector, which tells places apart."""
+    flat = gradient.double().flatten()
+    return [flat.norm().item(), (flat @ torch.cos(torch.arange(len(flat), dtype=torch.float64))).item()]
+
+
+def first_gradients(name, dtype):
+    loss, working = Model(name).forward(0, dtype)
+    loss.backward()
+    return {n: fingerprint(w.grad) for n, w in working.items()}
+
+
 def run(name, dtype, steps=STEPS):
     """(losses, loss scale of each step, masters by name)"""
-    folder = os.path.join(MODELS, name)
-    with open(os.path.join(folder, "reference.json")) as file:
-        reference = json.load(file)
-    recipe = reference["recipe"]
-    data = {f[:-4]: torch.tensor(np.load(os.path.join(folder, "data", f))) for f in os.listdir(os.path.join(folder, "data")) if f.endswith(".npy")}
-    data = {{"input_ids": "ids"}.get(n, n): v for n, v in data.items()}
-    masters = {n: nn.Parameter(v.contiguous()) for n, v in initial_values(folder).items()}
+    model = Model(name)
+    recipe, masters = model.recipe, model.masters
     optimizer = torch.optim.AdamW(masters.values(), recipe["lr"], recipe["betas"], recipe["eps"], recipe["weight_decay"])
     scaler = torch.amp.GradScaler("cpu", init_scale=INITIAL_SCALE, growth_interval=GROWTH_INTERVAL, enabled=dtype == torch.float16)
-    ops, losses, scales = Ops(dtype), [], []
+    losses, scales = [], []
     for step in range(steps):
-        optimizer.param_groups[0]["lr"] = reference["lr"][step]
-        rows = [(step * recipe["batch"] + i) % len(data["labels"]) for i in range(recipe["batch"])]
-        working = {n: m.detach().to(dtype).float().requires_grad_() for n, m in masters.items()}
-        loss = RUNS[name](ops, working, **{n: v[rows] for n, v in data.items()})
+        optimizer.param_groups[0]["lr"] = model.reference["lr"][step]
+        loss, working = model.forward(step, dtype)
         scales.append(scaler.get_scale())
         scaler.scale(loss).backward()
         for n, master in masters.items():
@@ -195,7 +222,7 @@ def main():
         for text, dtype in TYPES.items():
             losses, scales, masters = run(name, dtype)
             entry = runs["runs"].setdefault(name, {})
-            entry[text] = {"losses": losses}
+            entry[text] = {"losses": losses, "first_gradients": first_gradients(name, dtype)}
             if dtype == torch.float16:
                 entry[text]["scales"] = scales
             np.savez(os.path.join(HERE, f"{name}.{text}.npz"), **{n: m.astype(np.float16) for n, m in masters.items()})
