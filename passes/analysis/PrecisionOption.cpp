@@ -112,8 +112,8 @@ static Error readKept(StringRef text, PrecisionOption &option) {
 
 /// What the types must be to each other.
 static Error checkTypes(const PrecisionOption &o) {
-  auto both = [](StringRef part, FloatKind kind, FloatKind parameters) {
-    return part + nameOf(kind) + " with param=" + nameOf(parameters);
+  auto both = [](const Twine &part, FloatKind kind, FloatKind parameters) {
+    return (part + nameOf(kind) + " with param=" + nameOf(parameters)).str();
   };
   const FloatKind all[] = {o.parameters, o.gradients, o.output, o.master};
   if (is_contained(all, FloatKind::Float64)) {
