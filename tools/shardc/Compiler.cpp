@@ -12,6 +12,7 @@
 #include "frontend/onnx/ImportedModel.h"
 #include "passes/Passes.h"
 #include "passes/Report.h"
+#include "passes/analysis/PrecisionOption.h"
 #include "tools/shardc/Diagnostics.h"
 #include "tools/shardc/Files.h"
 
@@ -184,6 +185,11 @@ bool Compiler::show(Phase phase) {
 }
 
 bool Compiler::run() {
+  // Before the model is read: a typing error should not take its time.
+  if (auto precision =
+          PrecisionOption::parse(options.precision, options.master);
+      !precision)
+    return fail(precision.takeError());
   if (!options.dumpPhasesTo.empty())
     if (std::error_code code =
             llvm::sys::fs::create_directories(options.dumpPhasesTo))
