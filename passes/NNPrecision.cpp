@@ -290,7 +290,7 @@ private:
     SymbolTable symbols(getOperation());
     for (auto &[name, gets] : reads) {
       auto parameter = symbols.lookup<nn::ParameterOp>(name);
-      if (parameter.getTrainable() || parameter->hasAttr("frozen") ||
+      if (parameter.getTrainable() || parameter.getFrozen() ||
           gets.size() != 1 || !Retyping::takeOverCasts(gets[0].getResult()))
         continue;
       parameter.setType(gets[0].getType());

@@ -32,6 +32,33 @@ def NNRaise : Pass<"nn-raise", "::mlir::ModuleOp"> {
   }];
 }
 
+def NNMarkParameters : Pass<"nn-mark-parameters", "::mlir::ModuleOp"> {
+  let summary = "says which parameters are not trained, and what each is to the model";
+  let description = [{
+    Needs: @model raised.
+
+    Before (`freeze=embed`):
+    ```mlir
+    nn.parameter @embed.weight : tensor<512x64xf32> {trainable, ...}
+    nn.parameter @norm.weight : tensor<64xf32> {trainable, ...}
+    ```
+
+    After:
+    ```mlir
+    nn.parameter @embed.weight : tensor<512x64xf32> {frozen, nn.role = "embedding", ...}
+    nn.parameter @norm.weight : tensor<64xf32> {nn.role = "norm", trainable, ...}
+    ```
+    A frozen parameter has no gradient, no optimizer state and no reduction; what only its gradient needs is not computed.
+    Roles are norm, embedding, bias (of a linear, or added) and weight; the trainer's --no-decay goes by them.
+
+    Why here: norms and embeddings are recognised; differentiation looks at what is trainable.
+  }];
+  let options = [
+    ListOption<"freeze", "freeze", "std::string", "regular expressions found in names of parameters that are not trained">,
+    ListOption<"trainable", "trainable", "std::string", "if any: those of the only parameters that are trained">
+  ];
+}
+
 def NNAttachLoss : Pass<"nn-attach-loss", "::mlir::ModuleOp"> {
   let summary = "makes @model return its loss, and drops what does not feed it";
   let description = [{
@@ -68,6 +95,48 @@ def NNAttachLoss : Pass<"nn-attach-loss", "::mlir::ModuleOp"> {
       "cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=0], mse:output=NAME,target=NAME or output:NAME; "
       "without it, the graph's only scalar output">
   ];
+}
+
+def FSDPAssignUnits : Pass<"fsdp-assign-units", "::mlir::ModuleOp"> {
+  let summary = "decides which parameters are gathered together";
+  let description = [{
+    Needs: @model with its loss; `nn.scope_classes` on the module for `units=class:`.
+
+    Before (`units=auto mesh=8`):
+    ```mlir
+    nn.parameter @embed.weight : tensor<512x64xf32> {trainable, ...}
+    nn.parameter @layers.0.proj.weight : tensor<64x64xf32> {trainable, ...}
+    nn.parameter @layers.0.proj.bias : tensor<64xf32> {init = "constant:0", ...}    // frozen
+    nn.parameter @layers.1.proj.weight : tensor<64x64xf32> {trainable, ...}
+    ```
+
+    After:
+    ```mlir
+    module attributes {fsdp.unit_reasons = [["embedding", "used before the first block; gather 131 kB over 8 ranks: ..."],
+                                            ["layers.0", "block 1 of 2 (layers.0); gather ..."], ["layers.1", ...]]} {
+    nn.parameter @embed.weight : tensor<512x64xf32> {fsdp.unit = "embedding", trainable, ...}
+    nn.parameter @layers.0.proj.weight : tensor<64x64xf32> {fsdp.unit = "layers.0", trainable, ...}
+    nn.parameter @layers.0.proj.bias : tensor<64xf32> {fsdp.unit = "layers.0", init = "constant:0", ...}
+    nn.parameter @layers.1.proj.weight : tensor<64x64xf32> {fsdp.unit = "layers.1", trainable, ...}
+    ```
+    Every parameter that @model reads gets the name of its unit, trained or frozen; buffers get none. `fsdp.unit_reasons` has a
+    pair of name and reason per unit, by first use. `nn.scope_classes` is dropped: nothing later asks for it.
+
+    `auto` takes a unit per repeated block, found by module paths or, without them, by what repeats in the sequence of uses; apart
+    from these what is used before, after and throughout. By the times of collectives on `cluster` it merges what is more latency
+    than transfer, and splits what would fill more than a twentieth of a rank's memory. A mesh of one rank keeps the blocks.
+
+    Why here: the loss tells which parameters are used, and the graph is one forward pass still, in which blocks repeat; before the
+    gradients, which do not tell frozen parameters.
+  }];
+  let options = [
+    Option<"units", "units", "std::string", "\"auto\"", "auto, block, one, class:NAME[,NAME], scope:REGEX or size:BYTES">,
+    Option<"cluster", "cluster", "std::string", "\"cpu\"", "a machine that is built in, or a TOML file: docs/cluster.md">,
+    Option<"mesh", "mesh", "std::string", "\"1\"", "ranks: N, or RxS">,
+    Option<"strategy", "strategy", "std::string", "\"\"", "tells over which of the mesh's dimensions a unit is gathered">,
+    Option<"elementBytes", "element-bytes", "int64_t", "4", "bytes of a gathered parameter's element: 2, 4 or 8">
+  ];
+  let dependentDialects = ["::shardc::fsdp::FSDPDialect"];
 }
 
 def NNPrecision : Pass<"nn-precision", "::mlir::ModuleOp"> {
@@ -116,9 +185,10 @@ def NNPrecision : Pass<"nn-precision", "::mlir::ModuleOp"> {
 }
 
 def FSDPFormUnits : Pass<"fsdp-form-units", "::mlir::ModuleOp"> {
-  let summary = "picks the sharding units and lays out the flat buffer of each";
+  let summary = "lays the mesh and the flat buffer of each sharding unit out";
   let description = [{
-    Needs: `nn.parameter` symbols, and @train with `nn.gradient_of` on its results (or @model before differentiation).
+    Needs: `nn.parameter` symbols, and @train with `nn.gradient_of` on its results (or @model before differentiation). Which
+    unit a parameter belongs to stands in its attribute `fsdp.unit`; without it blocks that repeat are units.
 
     Before:
     ```mlir
@@ -129,20 +199,26 @@ def FSDPFormUnits : Pass<"fsdp-form-units", "::mlir::ModuleOp"> {
 
     After:
     ```mlir
-    fsdp.mesh @mesh {dims = array<i64: 2>, shard_dims = array<i64: 0>, strategy = "full"}
+    fsdp.mesh @mesh {dims = array<i64: 2>, names = ["shard"], shard_dims = array<i64: 0>, optimizer_dims = array<i64: 0>, strategy = "full"}
+    fsdp.group @world {stride = 1 : i64, size = 2 : i64}
     fsdp.unit @root {parameters = [@embed.weight], offsets = array<i64: 0>, elements = 32768, padding = 0, shards = 2, ...}
     fsdp.unit @layers.0 {parameters = [@layers.0.weight], ...}
     fsdp.unit @layers.1 {parameters = [@layers.1.weight], ...}
     ```
-    One unit per block that repeats (by module path, else by the sequence of shapes), and one for all else, in the order of
-    their first use. Only parameters with a gradient are in units: buffers and frozen parameters stay `nn.get_parameter`,
-    resident on every rank. With strategy `none`, and on one rank, units have one shard but keep the layout.
+    One unit per name that `fsdp-assign-units` gave (it takes these attributes away); where there are none, one per block that
+    repeats (by module path, else by the sequence of shapes), and one for all else. They stand in the order of their first use.
+    Only parameters with a gradient and frozen ones (in units of their own, without optimizer) are in units: buffers stay
+    `nn.get_parameter`, resident on every rank. With strategy `none`, and on one rank, units have one shard but keep the layout.
 
     Why here: gradients tell which parameters are trained; what shards them comes next.
   }];
   let options = [
-    Option<"mesh", "mesh", "std::string", "\"1\"", "ranks: N, or RxS">,
-    Option<"strategy", "strategy", "std::string", "\"full\"", "full: parameters sharded over all ranks; none: on every rank">
+    Option<"mesh", "mesh", "std::string", "\"1\"", "ranks: N, RxS, or replicate=R,shard=S">,
+    Option<"strategy", "strategy", "std::string", "\"\"",
+      "full, grad_op, hybrid, hybrid_grad_op, hybrid_opt, opt or none; default: hybrid on two dimensions, else full">,
+    Option<"reshard", "reshard", "std::string", "\"default\"",
+      "what is left of gathered parameters after forward: default, always, never, or a number of ranks">,
+    ListOption<"unitOptions", "unit-options", "std::string", "match=REGEX[,reshard=...] for units of that name">
   ];
   let dependentDialects = ["::shardc::fsdp::FSDPDialect"];
 }
@@ -167,33 +243,42 @@ def FSDPShard : Pass<"fsdp-shard", "::mlir::ModuleOp"> {
     After:
     ```mlir
     func.func @train(%x: ..., %scale: tensor<f32>) {
-      %0 = fsdp.all_gather_start @u forward
+      %0 = fsdp.all_gather_start @u forward over @world
       %w = fsdp.all_gather_wait %0 : tensor<4x4xf32>
       %y = nn.linear %x, %w : ...
       fsdp.release @u(%w) : tensor<4x4xf32>
       ...                                             // all_gather, use and release again for backward
       %dw = nn.linear_weight_grad %x, %dy : ...
-      %1 = fsdp.reduce_scatter_start @u(%dw) : tensor<4x4xf32>
+      %f = fsdp.flat_gradients @u(%dw) : (tensor<4x4xf32>) -> tensor<16xf32>
+      %1 = fsdp.reduce_scatter_start @u %f over @world : tensor<16xf32>
       %g = fsdp.reduce_scatter_wait %1 : tensor<8xf32>
-      %n = fsdp.squared_norm %g {slices = 1 : i64} : (tensor<8xf32>) -> tensor<f64>
-      %2 = fsdp.all_reduce_start optimizer(%loss64, %n) : tensor<f64>, tensor<f64>
+      %a = fsdp.accumulate %g in f32 : tensor<8xf32>
+      %n = fsdp.gradient_norm %a {slices = array<i64: 1>} : (tensor<8xf32>) -> tensor<f64>
+      %l = fsdp.accumulate %loss64 in f64 : tensor<f64>
+      %2 = fsdp.all_reduce_start optimizer(%l, %n) over @world {norms = array<i1: false, true>} : tensor<f64>, tensor<f64>
       %sums:2 = fsdp.all_reduce_wait %2 : tensor<f64>, tensor<f64>
       fsdp.report "loss" %sums#0 : tensor<f64>
-      fsdp.report "squared_norm" %sums#1 : tensor<f64>
-      fsdp.optimizer_step @u(%g, %sums#1) "adamw" : tensor<8xf32>, tensor<f64>
+      fsdp.report "gradient_norm" %sums#1 : tensor<f64>
+      fsdp.optimizer_step @u(%a, %sums#1) "adamw" : tensor<8xf32>, tensor<f64>
       return
     ```
     One all-gather per unit and phase in which it is used: a tied parameter keeps its unit from its first use in a phase to
-    the last. Forward ends with the op that makes the loss. A gather begins `prefetch` units ahead. A unit's reduce-scatter
-    begins with its last gradient; it is waited for before the next but one begins. Units of one shard are `fsdp.resident`,
-    with an all-reduce of their gradients; a mesh of one rank has no collectives.
+    the last. A unit that is not resharded (`reshard = 1`) stays gathered from forward to backward; with a `reshard` between 1
+    and its shards backward gathers it from a kept slice within a smaller group. Forward ends with the op that makes the loss. A
+    gather begins `prefetch` units ahead. A unit's reduce-scatter begins with its last gradient; it is waited for before the
+    next but one begins. What a second mesh dimension adds (hybrid: an all-reduce of the slices, hybrid_opt: a further
+    reduce-scatter) follows in the last micro-batch. Units of one shard are `fsdp.resident`; a mesh of one rank has no
+    collectives. `accumulate`: `sharded` reduces the gradients of every micro-batch and adds what comes out; `unsharded` adds the
+    flat gradients, and reduces them in the last.
 
     Why here: after differentiation, so that forward and backward are both there to place collectives in; before kernels are
     formed, so that fusion does not move a use past a release.
   }];
   let options = [
     Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "adamw, adam or sgd">,
-    Option<"prefetch", "prefetch", "int64_t", "1", "units to gather ahead of the one that computes">
+    Option<"prefetch", "prefetch", "int64_t", "1", "units to gather ahead of the one that computes">,
+    Option<"accumulate", "accumulate", "std::string", "\"\"",
+      "what micro-batches add up: sharded or unsharded gradients; default: sharded where the optimizer is">
   ];
   let dependentDialects = ["::shardc::fsdp::FSDPDialect", "::shardc::nn::NNDialect"];
 }

@@ -37,7 +37,7 @@ static bool isMoveOfWhole(Operation *op) {
 }
 
 static bool isBuffer(nn::ParameterOp parameter) {
-  return !parameter.getTrainable() && !parameter->hasAttr("frozen");
+  return !parameter.getTrainable() && !parameter.getFrozen();
 }
 
 ComputeTypes::ComputeTypes(ModuleOp module, const PrecisionOption &precision)

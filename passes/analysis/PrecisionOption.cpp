@@ -1,5 +1,6 @@
 // Parsing of precisions, and which of them go together.
 #include "passes/analysis/PrecisionOption.h"
+#include "passes/analysis/Mesh.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -197,28 +198,20 @@ Expected<PrecisionOption> PrecisionOption::parse(StringRef text,
 
 Expected<std::optional<UnitPrecision>>
 UnitPrecision::parse(StringRef text, const PrecisionOption &precision) {
-  UnitPrecision unit;
-  std::string type;
-  for (StringRef part : splitParts(text)) {
-    auto [key, value] = part.split('=');
-    if (key == "match")
-      unit.match = value.str();
-    else if (key == "precision")
-      type = value.str();
-  }
-  if (type.empty())
+  auto option = UnitOption::parse(text);
+  if (!option)
+    return option.takeError();
+  if (option->precision.empty())
     return std::nullopt;
   auto failure = [&](const Twine &what) {
     return complain("--unit-option " + text + ": " + what);
   };
-  std::string problem;
-  if (unit.match.empty())
-    return failure("expects match=REGEX, which says for which units");
-  if (!Regex(unit.match).isValid(problem))
-    return failure("match is no regular expression: " + problem);
-  std::optional<FloatKind> kind = parseFloatKind(type);
+  UnitPrecision unit;
+  unit.match = option->match;
+  std::optional<FloatKind> kind = parseFloatKind(option->precision);
   if (!kind)
-    return failure("precision: expects " + types + ", got '" + type + "'");
+    return failure("precision: expects " + types + ", got '" +
+                   option->precision + "'");
   unit.kind = *kind;
   if (*kind == precision.parameters)
     return unit;

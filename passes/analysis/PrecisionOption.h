@@ -52,9 +52,8 @@ struct UnitPrecision {
   std::string match; // regular expression
   FloatKind kind = FloatKind::Float32;
 
-  /// Of "match=REGEX,precision=TYPE", in which other parts may stand, which are
-  /// not looked at; nothing where the text says no precision. Errors are one
-  /// line.
+  /// Of a --unit-option (UnitOption); nothing where it says no precision.
+  /// Errors are one line.
   static llvm::Expected<std::optional<UnitPrecision>>
   parse(llvm::StringRef text, const PrecisionOption &precision);
 };

@@ -46,7 +46,7 @@
 // NOUNIT: error: --unit-option: match=blocks.7 matches no unit; units are blocks.0, root
 // UNITTYPE: error: --unit-option match=root,precision=half: precision: expects bf16, float16, float32 or float64, got 'half'
 // UNITREGEX: error: --unit-option match=*,precision=float32: match is no regular expression: repetition-operator operand invalid
-// NOMATCH: error: --unit-option precision=float32: expects match=REGEX, which says for which units
+// NOMATCH: error: --unit-option precision=float32: expected match=REGEX, which says for which units
 // UNIT64: error: --unit-option match=root,precision=float64: float64 in a run of param=bf16: float64 is for a whole run
 // UNIT16: error: --unit-option match=root,precision=fp16: float16 in a run of param=bf16: float16 needs the loss scaling that --precision float16 brings
 // UNITHALF: error: --unit-option match=root,precision=bf16: bf16 in a run of param=float16: a run has one 16-bit type

@@ -7,6 +7,8 @@ using namespace shardc::runtime::cpu;
   namespace shardc::runtime::cpu::level {                                      \
   extern const Simd<float> floatTable;                                         \
   extern const Simd<double> doubleTable;                                       \
+  extern const HalfSimd<BFloat16> bfloat16Table;                               \
+  extern const HalfSimd<Float16> float16Table;                                 \
   }
 SHARDC_DECLARE_LEVEL(v2)
 SHARDC_DECLARE_LEVEL(v3)
@@ -17,15 +19,21 @@ struct Level {
   const char *name;
   const Simd<float> *floats;
   const Simd<double> *doubles;
+  const HalfSimd<BFloat16> *bfloat16s;
+  const HalfSimd<Float16> *float16s;
 };
+
+#define SHARDC_LEVEL(level)                                                    \
+  {"x86-64-" #level, &level::floatTable, &level::doubleTable,                  \
+   &level::bfloat16Table, &level::float16Table}
 
 Level choose() {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("x86-64-v4"))
-    return {"x86-64-v4", &v4::floatTable, &v4::doubleTable};
+    return SHARDC_LEVEL(v4);
   if (__builtin_cpu_supports("x86-64-v3"))
-    return {"x86-64-v3", &v3::floatTable, &v3::doubleTable};
-  return {"x86-64-v2", &v2::floatTable, &v2::doubleTable};
+    return SHARDC_LEVEL(v3);
+  return SHARDC_LEVEL(v2);
 }
 const Level &level() {
   static const Level chosen = choose();
@@ -36,5 +44,11 @@ const Level &level() {
 namespace shardc::runtime::cpu {
 template <> const Simd<float> &simd<float>() { return *level().floats; }
 template <> const Simd<double> &simd<double>() { return *level().doubles; }
+template <> const HalfSimd<BFloat16> &halfSimd<BFloat16>() {
+  return *level().bfloat16s;
+}
+template <> const HalfSimd<Float16> &halfSimd<Float16>() {
+  return *level().float16s;
+}
 const char *simdLevel() { return level().name; }
 } // namespace shardc::runtime::cpu
