@@ -174,7 +174,10 @@ class ShardcBadInput(ToolTest):
     def test_flags_that_cannot_be_honoured(self):
         self.check(self.shardc(MLP, "--target", "cuda"), "cuda")
         self.check(self.shardc(MLP, "--strategy", "hybrid", "--dim", "batch=2"), "hybrid", "full")
-        self.check(self.shardc(MLP, "--precision", "int8"), "int8")
+        self.check(self.shardc(MLP, "--precision", "int8"), "--precision", "int8", "bf16, float16, float32 or float64")
+        self.check(self.shardc(MLP, "--precision", "param=bf16,keep=(norm"), "keep", "(norm")
+        self.check(self.shardc(MLP, "--precision", "float64", "--master", "bf16"), "float64", "bf16")
+        self.check(self.shardc(MLP, "--master", "bf16"), "--master bf16", "param=float32")
         self.check(self.shardc(MLP, "--cpu", "pdp11", "--dim", "batch=2"), "pdp11")
         self.check(self.shardc(MLP, "--embed-weights", "--init", "random"), "--embed-weights", "--init random")
 
