@@ -17,14 +17,14 @@ struct PoolSizes {
       : bytes(step::getMaxEnumValForPool() + 1, 0), bound(bytes.size(), 0) {}
 };
 
-// What outlives a step lies one after the other.
+// What outlives a step lies one after the other, in its pool.
 void planPersistent(step::PlanOp plan, PoolSizes &sizes) {
-  int64_t &end = sizes.bytes[int64_t(step::Pool::persistent)];
   for (auto buffer : plan.getBody().front().getOps<step::BufferOp>()) {
+    int64_t &end = sizes.bytes[int64_t(buffer.getPool())];
     buffer.setOffset(end);
     end += llvm::alignTo(buffer.getBytes(), step::bufferAlignment);
   }
-  sizes.bound[int64_t(step::Pool::persistent)] = end;
+  sizes.bound = sizes.bytes;
 }
 
 // Programs run one after the other, so each has the pools to itself.
@@ -66,8 +66,10 @@ struct StepPlanMemory : impl::StepPlanMemoryBase<StepPlanMemory> {
       }
       plan.setPoolBytes(ArrayRef<int64_t>(sizes.bytes));
       int64_t bound = 0;
-      for (int64_t bytes : sizes.bound)
-        bound += bytes;
+      // A run without accumulation does without that pool.
+      for (auto [pool, bytes] : llvm::enumerate(sizes.bound))
+        if (step::Pool(pool) != step::Pool::accumulation)
+          bound += bytes;
       plan.setLiveBoundBytes(bound);
     }
   }

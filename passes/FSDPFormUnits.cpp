@@ -5,8 +5,11 @@
 #include "passes/analysis/Mesh.h"
 #include "passes/analysis/ParameterUses.h"
 #include "passes/analysis/RepeatedBlocks.h"
+#include "passes/analysis/UnitModel.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallSet.h"
+#include "llvm/Support/Regex.h"
 
 using namespace mlir;
 
@@ -16,13 +19,8 @@ namespace shardc {
 
 namespace {
 
-/// A name with its module path: the scope tells it where the name does not.
-std::string modulePath(nn::ParameterOp parameter) {
-  StringRef name = parameter.getSymName();
-  std::optional<StringRef> scope = parameter.getScope();
-  if (!scope || scope->empty() || name.contains('.'))
-    return name.str();
-  return (*scope + "." + name).str();
+RankedTensorType tensorType(nn::ParameterOp parameter) {
+  return cast<RankedTensorType>(parameter.getType());
 }
 
 struct FSDPFormUnits : impl::FSDPFormUnitsBase<FSDPFormUnits> {
@@ -30,51 +28,33 @@ struct FSDPFormUnits : impl::FSDPFormUnitsBase<FSDPFormUnits> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    llvm::Expected<SmallVector<int64_t>> dims = parseMesh(mesh);
-    if (!dims)
-      return fail(dims.takeError());
-    if (llvm::Error error = checkStrategy(strategy))
-      return fail(std::move(error));
     if (!module.getOps<fsdp::MeshOp>().empty()) {
       module.emitError(
           "expects a module without fsdp.mesh; units are formed once");
       return signalPassFailure();
     }
-
-    int64_t ranks = 1;
-    for (int64_t size : *dims)
-      ranks *= size;
-    bool sharded = strategy == "full" && ranks > 1;
-    SmallVector<int64_t> shardDims;
-    for (int64_t dim = 0; sharded && dim < static_cast<int64_t>(dims->size());
-         ++dim)
-      shardDims.push_back(dim);
-
+    if (llvm::Error error = readOptions())
+      return fail(std::move(error));
     SymbolTable symbols(module);
-    auto builder = OpBuilder::atBlockBegin(module.getBody());
-    // The symbol table renames what clashes with a parameter or function.
-    symbols.insert(fsdp::MeshOp::create(builder, module.getLoc(), "mesh", *dims,
-                                        shardDims, strategy),
-                   module.getBody()->begin());
-
-    SmallVector<nn::ParameterOp> parameters = trainedParameters(symbols);
-    SmallVector<BlockParameter> described;
-    for (nn::ParameterOp parameter : parameters)
-      described.push_back(
-          {modulePath(parameter),
-           llvm::to_vector(
-               cast<RankedTensorType>(parameter.getType()).getShape())});
-    for (const ParameterGroup &group : groupByRepeatedBlock(described)) {
-      // A flat buffer has one element type.
-      llvm::MapVector<Type, SmallVector<nn::ParameterOp>> byType;
-      for (size_t member : group.members)
-        byType[cast<RankedTensorType>(parameters[member].getType())
-                   .getElementType()]
-            .push_back(parameters[member]);
-      for (auto &[elementType, members] : byType)
-        createUnit(symbols, group, members, elementType, ranks,
-                   sharded ? ranks : 1);
+    auto function = symbols.lookup<func::FuncOp>("train");
+    bool differentiated = static_cast<bool>(function);
+    if (!function)
+      function = symbols.lookup<func::FuncOp>("model");
+    SmallVector<ParameterGroup> groups;
+    SmallVector<nn::ParameterOp> parameters;
+    if (function) {
+      if (differentiated)
+        readGradients(function);
+      parameters = unitParameters(function, symbols, differentiated);
+      groups = groupsOf(parameters);
     }
+    SmallVector<int64_t> reshards;
+    if (llvm::Error error =
+            chooseReshards(groups, symbols, parameters, reshards))
+      return fail(std::move(error));
+    createMesh(symbols, reshards);
+    for (auto [group, reshard] : llvm::zip_equal(groups, reshards))
+      createUnits(symbols, group, parameters, reshard);
   }
 
 private:
@@ -83,42 +63,232 @@ private:
     signalPassFailure();
   }
 
-  /// What a step updates: trainable parameters that have a gradient (all
-  /// trainable ones before differentiation), by first use.
-  SmallVector<nn::ParameterOp> trainedParameters(SymbolTable &symbols) {
-    auto function = symbols.lookup<func::FuncOp>("train");
-    llvm::DenseSet<StringAttr> withGradient;
-    bool differentiated = static_cast<bool>(function);
-    if (differentiated)
-      for (unsigned index = 0; index < function.getNumResults(); ++index)
-        if (auto name = function.getResultAttrOfType<FlatSymbolRefAttr>(
-                index, "nn.gradient_of"))
-          withGradient.insert(name.getAttr());
-    if (!function)
-      function = symbols.lookup<func::FuncOp>("model");
+  llvm::Error readOptions() {
+    auto parsed = parseMesh(mesh);
+    if (!parsed)
+      return parsed.takeError();
+    shape = std::move(*parsed);
+    auto resolved = resolveStrategy(strategy, shape);
+    if (!resolved)
+      return resolved.takeError();
+    sharding = std::move(*resolved);
+    ranks = shape.ranks();
+    shards = sharding.parameterShards(shape);
+    optimizerShards = sharding.optimizerShards(shape);
+    auto option = ReshardOption::parse("--reshard-after-forward", reshard);
+    if (!option)
+      return option.takeError();
+    reshardAll = *option;
+    if (llvm::Error error =
+            reshardAll.check("--reshard-after-forward", sharding, shape))
+      return error;
+    for (const std::string &text : unitOptions) {
+      auto unitOption = UnitOption::parse(text);
+      if (!unitOption)
+        return unitOption.takeError();
+      if (unitOption->reshard)
+        if (llvm::Error error = unitOption->reshard->check(
+                "--unit-option " + text + ": reshard", sharding, shape))
+          return error;
+      options.push_back(std::move(*unitOption));
+    }
+    return llvm::Error::success();
+  }
+
+  /// Types of the gradients that @train returns, by parameter.
+  void readGradients(func::FuncOp train) {
+    for (unsigned index = 0; index < train.getNumResults(); ++index)
+      if (auto name = train.getResultAttrOfType<FlatSymbolRefAttr>(
+              index, "nn.gradient_of"))
+        gradientType[name.getAttr()] =
+            getElementTypeOrSelf(train.getResultTypes()[index]);
+  }
+
+  /// What units hold, by first use: trainable parameters that have a gradient
+  /// (all trainable ones before differentiation), and frozen ones.
+  SmallVector<nn::ParameterOp> unitParameters(func::FuncOp function,
+                                              SymbolTable &symbols,
+                                              bool differentiated) {
     SmallVector<nn::ParameterOp> parameters;
-    if (!function)
-      return parameters;
     for (StringAttr name : ParameterUses(function).byFirstUse()) {
       auto parameter = symbols.lookup<nn::ParameterOp>(name);
-      if (parameter && parameter.getTrainable() &&
-          (!differentiated || withGradient.contains(name)))
+      if (parameter && (parameter.getFrozen() ||
+                        (parameter.getTrainable() &&
+                         (!differentiated || gradientType.contains(name)))))
         parameters.push_back(parameter);
     }
     return parameters;
   }
 
-  /// Creates the fsdp.unit before the first function. The layout is that of
-  /// `slices` shards even where each rank holds all, so that every strategy
-  /// adds the same numbers in the same order.
-  void createUnit(SymbolTable &symbols, const ParameterGroup &group,
+  /// What fsdp-assign-units decided, whose attributes end here; without it, one
+  /// group per repeated block.
+  SmallVector<ParameterGroup> groupsOf(ArrayRef<nn::ParameterOp> parameters) {
+    llvm::MapVector<StringRef, ParameterGroup> byName;
+    SmallVector<BlockParameter> described;
+    for (auto [index, parameter] : llvm::enumerate(parameters)) {
+      nn::ParameterOp op = parameter;
+      described.push_back(
+          {modulePath(op), llvm::to_vector(tensorType(op).getShape())});
+      if (auto unit = op->getAttrOfType<StringAttr>("fsdp.unit"))
+        byName[unit.getValue()].members.push_back(index);
+    }
+    if (byName.empty())
+      return groupByRepeatedBlock(described);
+    ModuleOp module = getOperation();
+    if (auto reasons = module->getAttrOfType<ArrayAttr>("fsdp.unit_reasons"))
+      for (auto pair : reasons.getAsRange<ArrayAttr>())
+        if (auto found = byName.find(cast<StringAttr>(pair[0]).getValue());
+            found != byName.end())
+          found->second.reason = cast<StringAttr>(pair[1]).str();
+    SmallVector<ParameterGroup> result;
+    for (auto &[name, group] : byName) {
+      group.name = name.str();
+      result.push_back(std::move(group));
+    }
+    module->removeAttr("fsdp.unit_reasons");
+    for (auto parameter : module.getOps<nn::ParameterOp>())
+      parameter->removeAttr("fsdp.unit");
+    return result;
+  }
+
+  /// Over how many ranks each group lies between forward and backward. By
+  /// default the last one stays gathered: its backward comes next.
+  llvm::Error chooseReshards(ArrayRef<ParameterGroup> groups,
+                             SymbolTable &symbols,
+                             ArrayRef<nn::ParameterOp> parameters,
+                             SmallVectorImpl<int64_t> &reshards) {
+    SmallVector<bool> matched(options.size(), false);
+    std::optional<size_t> last = lastUsed(groups, symbols, parameters);
+    for (auto [index, group] : llvm::enumerate(groups)) {
+      std::optional<ReshardOption> own; // the first match wins
+      for (auto [number, candidate] : llvm::enumerate(options)) {
+        if (!llvm::Regex(candidate.match).match(group.name))
+          continue;
+        matched[number] = true;
+        if (!own)
+          own = candidate.reshard;
+      }
+      ReshardOption option = own.value_or(reshardAll);
+      bool keeps = sharding.keepsGathered ||
+                   option.kind == ReshardOption::Never ||
+                   (option.kind == ReshardOption::Default && index == last);
+      reshards.push_back(keeps                                  ? 1
+                         : option.kind == ReshardOption::Groups ? option.group
+                                                                : shards);
+    }
+    for (auto [option, found] : llvm::zip_equal(options, matched))
+      if (!found && !groups.empty()) {
+        std::string names =
+            llvm::join(llvm::map_range(groups.take_front(16),
+                                       [](const ParameterGroup &group) {
+                                         return StringRef(group.name);
+                                       }),
+                       ", ");
+        return llvm::createStringError("--unit-option match=" + option.match +
+                                       ": matches no unit; there are " + names +
+                                       (groups.size() > 16 ? ", ..." : ""));
+      }
+    return llvm::Error::success();
+  }
+
+  /// The group whose last use in forward comes last.
+  std::optional<size_t> lastUsed(ArrayRef<ParameterGroup> groups,
+                                 SymbolTable &symbols,
+                                 ArrayRef<nn::ParameterOp> parameters) {
+    // @eval is the forward pass alone.
+    auto forward = symbols.lookup<func::FuncOp>("eval");
+    if (!forward)
+      forward = symbols.lookup<func::FuncOp>("model");
+    if (!forward)
+      return groups.empty() ? std::nullopt
+                            : std::optional<size_t>(groups.size() - 1);
+    llvm::DenseMap<StringAttr, size_t> groupOf;
+    for (auto [index, group] : llvm::enumerate(groups))
+      for (size_t member : group.members)
+        groupOf[nn::ParameterOp(parameters[member]).getSymNameAttr()] = index;
+    std::optional<size_t> last;
+    ParameterUses uses(forward);
+    for (const ParameterUses::Use &use : uses.uses())
+      if (auto found = groupOf.find(use.parameter); found != groupOf.end())
+        last = found->second;
+    return last;
+  }
+
+  /// The mesh, and the groups that its collectives run over.
+  void createMesh(SymbolTable &symbols, ArrayRef<int64_t> reshards) {
+    ModuleOp module = getOperation();
+    OpBuilder builder(&getContext());
+    Location loc = module.getLoc();
+    SmallVector<StringRef> names(shape.names.begin(), shape.names.end());
+    Block::iterator place = module.getBody()->begin();
+    // The symbol table renames what clashes with a parameter or function.
+    symbols.insert(fsdp::MeshOp::create(builder, loc, "mesh", shape.dims,
+                                        builder.getStrArrayAttr(names),
+                                        sharding.parameters, sharding.optimizer,
+                                        sharding.strategy),
+                   place);
+    llvm::SmallSet<std::pair<int64_t, int64_t>, 8> made;
+    auto addGroup = [&](const Twine &name, int64_t stride, int64_t size) {
+      if (size > 1 && made.insert({stride, size}).second)
+        symbols.insert(
+            fsdp::GroupOp::create(builder, loc, name.str(), stride, size),
+            place);
+    };
+    addGroup("world", 1, ranks);
+    int64_t stride = ranks;
+    for (auto [name, size] : llvm::zip_equal(shape.names, shape.dims)) {
+      stride /= size;
+      addGroup(name, stride, size);
+    }
+    for (int64_t size : reshards)
+      if (size > 1 && size < shards)
+        addGroup("reshard." + Twine(size), 1, size);
+  }
+
+  /// The units of one group: a flat buffer has one element type, and holds what
+  /// is trained or what is frozen.
+  void createUnits(SymbolTable &symbols, const ParameterGroup &group,
+                   ArrayRef<nn::ParameterOp> parameters, int64_t reshard) {
+    using Kind = std::tuple<unsigned, Type, Type>; // trained, parameters, gradients
+    llvm::MapVector<Kind, SmallVector<nn::ParameterOp>> byKind;
+    for (size_t member : group.members) {
+      nn::ParameterOp parameter = parameters[member];
+      Type type = tensorType(parameter).getElementType();
+      Type gradient = gradientType.lookup(parameter.getSymNameAttr());
+      byKind[{!parameter.getFrozen(), type, gradient ? gradient : type}]
+          .push_back(parameter);
+    }
+    for (auto &[kind, members] : byKind) {
+      auto [trained, type, gradient] = kind;
+      std::string name = group.name;
+      if (!trained)
+        name += ".frozen";
+      createUnit(symbols, name, group.reason, members, type, gradient, trained,
+                 reshard);
+    }
+  }
+
+  /// Master weights and optimizer state have the type that nn-precision says,
+  /// else the parameters' own.
+  Type masterType(Type elementType) {
+    auto precision =
+        getOperation()->getAttrOfType<DictionaryAttr>("nn.precision");
+    auto type = precision ? precision.getAs<TypeAttr>("master") : TypeAttr();
+    return type ? type.getValue() : elementType;
+  }
+
+  /// Creates the fsdp.unit before the first function. The layout has the slices
+  /// of the finest cut that any strategy makes on these ranks, so that full,
+  /// grad_op, opt and none add the same numbers in the same order.
+  void createUnit(SymbolTable &symbols, StringRef name, StringRef reason,
                   ArrayRef<nn::ParameterOp> members, Type elementType,
-                  int64_t slices, int64_t shards) {
+                  Type gradientType, bool trained, int64_t reshard) {
     SmallVector<FlatItem> items;
     for (nn::ParameterOp parameter : members)
-      items.push_back(
-          FlatItem::of(cast<RankedTensorType>(parameter.getType()).getShape()));
-    FlatLayout layout = layOutFlat(items, slices);
+      items.push_back(FlatItem::of(tensorType(parameter).getShape()));
+    bool hybrid = sharding.parameters == SmallVector<int64_t>{1} &&
+                  sharding.optimizer == sharding.parameters;
+    FlatLayout layout = layOutFlat(items, hybrid ? shards : ranks);
     OpBuilder builder(&getContext());
     SmallVector<Attribute> names;
     SmallVector<Location> locations;
@@ -127,15 +297,24 @@ private:
       locations.push_back(nn::ParameterOp(members[index]).getLoc());
     }
     auto unit = fsdp::UnitOp::create(
-        builder, builder.getFusedLoc(locations), group.name,
+        builder, builder.getFusedLoc(locations), name,
         builder.getArrayAttr(names), layout.offsets, layout.elements(),
-        layout.padding, shards, elementType, group.reason);
+        layout.padding, shards, trained ? optimizerShards : 0, reshard,
+        elementType, trained ? masterType(elementType) : elementType,
+        gradientType, reason);
     Block *body = getOperation().getBody();
     auto functions = body->getOps<func::FuncOp>();
     symbols.insert(unit, functions.empty()
                              ? body->end()
                              : Block::iterator(*functions.begin()));
   }
+
+  MeshShape shape;
+  Sharding sharding;
+  ReshardOption reshardAll;
+  SmallVector<UnitOption> options;
+  int64_t ranks = 1, shards = 1, optimizerShards = 1;
+  llvm::DenseMap<StringAttr, Type> gradientType;
 };
 
 } // namespace

@@ -17,7 +17,8 @@ namespace {
 
 using fsdp::PhaseKind;
 
-/// The stretch of a phase in which a unit's parameters are needed.
+/// The stretch in which a unit's gathered parameters are needed: of a phase, or
+/// of both where they stay gathered in between.
 struct Gather {
   Operation *first = nullptr; // ops that compute with them
   Operation *last = nullptr;
@@ -31,17 +32,76 @@ struct Reduction {
   fsdp::UnitOp unit;
   SmallVector<Value> gradients;
   Operation *ready = nullptr;
-  Operation *start = nullptr;
-  Value flat; // the rank's shard of their sum, or all of it
+  Operation *start = nullptr;  // the flat gradient, and what reduces it
+  Operation *across = nullptr; // what reduces slices over the outer dimension
+  Value flat;                  // as far as it is reduced
 };
+
+/// The groups of ranks that a strategy's collectives run over; null where one
+/// would have a single rank.
+struct Groups {
+  fsdp::GroupOp parameters; // whose slices make a unit
+  fsdp::GroupOp gradients;  // over which flat gradients are reduced first
+  fsdp::GroupOp across;     // over which their slices are reduced then
+  fsdp::GroupOp updates;    // whose optimizer slices make a parameter slice
+  bool scattersGradients = false; // else every rank keeps the whole sum
+  bool scattersAcross = false;
+  /// One per dimension of the mesh, innermost first, and whether norms are
+  /// partial over it.
+  SmallVector<std::pair<fsdp::GroupOp, bool>> ofDims;
+};
+
+Groups groupsOf(ModuleOp module, fsdp::MeshOp mesh) {
+  auto find = [&](int64_t stride, int64_t size) {
+    for (auto group : module.getOps<fsdp::GroupOp>())
+      if (static_cast<int64_t>(group.getStride()) == stride &&
+          static_cast<int64_t>(group.getSize()) == size)
+        return group;
+    return fsdp::GroupOp();
+  };
+  Groups groups;
+  ArrayRef<int64_t> dims = mesh.getDims();
+  ArrayRef<int64_t> ofParameters = mesh.getShardDims(),
+                    ofOptimizer = mesh.getOptimizerDims();
+  int64_t ranks = mesh.getRanks();
+  fsdp::GroupOp world = find(1, ranks);
+  SmallVector<fsdp::GroupOp> ofDim(dims.size());
+  for (int64_t dim = dims.size() - 1, stride = 1; dim >= 0; --dim) {
+    ofDim[dim] = find(stride, dims[dim]);
+    stride *= dims[dim];
+    groups.ofDims.push_back({ofDim[dim], llvm::is_contained(ofOptimizer, dim)});
+  }
+  auto over = [&](ArrayRef<int64_t> list) {
+    return list.size() == dims.size() ? world
+           : list.size() == 1         ? ofDim[list[0]]
+                                      : fsdp::GroupOp();
+  };
+  groups.parameters = over(ofParameters);
+  if (ofOptimizer.empty()) {
+    groups.gradients = world;
+    return groups;
+  }
+  bool isHybrid = ofParameters.size() == 1 && dims.size() == 2;
+  groups.scattersGradients = true;
+  groups.gradients = isHybrid ? groups.parameters : over(ofOptimizer);
+  if (isHybrid) {
+    groups.across = ofDim[1 - ofParameters[0]];
+    groups.scattersAcross = ofOptimizer.size() > 1;
+  }
+  if (ofOptimizer.size() > ofParameters.size())
+    groups.updates = isHybrid ? groups.across : over(ofOptimizer);
+  return groups;
+}
 
 /// Rewrites one function.
 class Sharder {
 public:
-  Sharder(func::FuncOp function, fsdp::MeshOp mesh,
-          ArrayRef<fsdp::UnitOp> units, StringRef optimizer, int64_t prefetch)
-      : function(function), mesh(mesh), units(units), optimizer(optimizer),
-        prefetch(prefetch), builder(function.getContext()),
+  Sharder(func::FuncOp function, fsdp::MeshOp mesh, Groups groups,
+          ArrayRef<fsdp::UnitOp> units, StringRef optimizer, int64_t prefetch,
+          bool accumulatesFlat)
+      : function(function), mesh(mesh), groups(std::move(groups)), units(units),
+        optimizer(optimizer), prefetch(prefetch),
+        accumulatesFlat(accumulatesFlat), builder(function.getContext()),
         body(function.getBody().front()),
         token(fsdp::TokenType::get(function.getContext())) {
     for (fsdp::UnitOp unit : units)
@@ -77,6 +137,14 @@ private:
                : PhaseKind::backward;
   }
 
+  /// The stretch that an op's use of a unit belongs to: a unit that stays
+  /// gathered has one for both phases.
+  PhaseKind phaseOf(fsdp::UnitOp unit, Operation *op) {
+    if (unit.getReshard() == 1 && gathers.contains({unit, PhaseKind::forward}))
+      return PhaseKind::forward;
+    return phaseOf(op);
+  }
+
   /// Uses of parameters that are in units; notes the first and the last of each
   /// unit and phase.
   SmallVector<ParameterUses::Use> collectUses() {
@@ -88,7 +156,8 @@ private:
         continue;
       uses.push_back(use);
       Operation *op = use.operand->getOwner();
-      Gather &gather = gathers[{slot->second.first, phaseOf(op)}];
+      Gather &gather =
+          gathers[{slot->second.first, phaseOf(slot->second.first, op)}];
       if (!gather.first)
         gather.first = op;
       gather.last = op;
@@ -126,9 +195,14 @@ private:
       auto [unit, phase] = key;
       if (unit.getShards() == 1)
         continue;
+      fsdp::GroupOp group = groups.parameters;
+      Value kept = keepSlice(unit, phase);
+      if (kept)
+        group = reshardGroup(unit);
       builder.setInsertionPoint(gather.first);
       auto start = fsdp::AllGatherStartOp::create(
-          builder, gather.first->getLoc(), token, unit.getSymName(), phase);
+          builder, gather.first->getLoc(), token, unit.getSymName(), phase,
+          group.getSymName(), kept);
       auto wait =
           fsdp::AllGatherWaitOp::create(builder, gather.first->getLoc(),
                                         parameterTypes(unit), start.getToken());
@@ -138,6 +212,30 @@ private:
       gather.release = fsdp::ReleaseOp::create(
           builder, gather.last->getLoc(), unit.getSymName(), wait.getResults());
     }
+  }
+
+  /// Where backward gathers a unit within a smaller group: the slice for it,
+  /// taken out of what forward gathered, before its release.
+  Value keepSlice(fsdp::UnitOp unit, PhaseKind phase) {
+    auto forward = gathers.find({unit, PhaseKind::forward});
+    fsdp::GroupOp group = reshardGroup(unit);
+    if (phase != PhaseKind::backward || forward == gathers.end() || !group)
+      return {};
+    builder.setInsertionPoint(forward->second.release);
+    return fsdp::KeepOp::create(builder, forward->second.release->getLoc(),
+                                unit.getFlatType(unit.getReshard()),
+                                unit.getSymName(), forward->second.parameters,
+                                group.getSymName());
+  }
+
+  fsdp::GroupOp reshardGroup(fsdp::UnitOp unit) {
+    if (unit.getReshard() == 1 || unit.getReshard() == unit.getShards())
+      return {};
+    for (auto group :
+         function->getParentOfType<ModuleOp>().getOps<fsdp::GroupOp>())
+      if (group.getStride() == 1 && group.getSize() == unit.getReshard())
+        return group;
+    return {};
   }
 
   /// Moves each start before the wait of the gather `prefetch` places ahead, so
@@ -178,7 +276,7 @@ private:
     for (const ParameterUses::Use &use : uses) {
       Operation *op = use.operand->getOwner();
       auto [unit, position] = slots[use.parameter];
-      PhaseKind phase = phaseOf(op);
+      PhaseKind phase = phaseOf(unit, op);
       SmallVector<Operation *> chain; // from the use to the parameter
       for (Operation *link = use.operand->get().getDefiningOp(); link;
            link = isa<nn::GetParameterOp>(link)
@@ -189,7 +287,9 @@ private:
       Value value = gathers[{unit, phase}].parameters[position];
       builder.setInsertionPoint(op);
       for (Operation *link : llvm::reverse(ArrayRef(chain).drop_back())) {
-        Value &copy = made[{link->getResult(0), static_cast<int>(phase)}];
+        // Made again in backward even where the parameters stay: a kernel's
+        // cast is cheaper than memory held between the phases.
+        Value &copy = made[{link->getResult(0), static_cast<int>(phaseOf(op))}];
         if (!copy) {
           IRMapping mapping;
           mapping.map(link->getOperand(0), value);
@@ -219,6 +319,8 @@ private:
     if (gradientOf.empty())
       return success();
     for (fsdp::UnitOp unit : units) {
+      if (!unit.isTrained())
+        continue;
       Reduction &reduction = reductions.emplace_back();
       reduction.unit = unit;
       for (auto name : unit.getParameters().getAsRange<FlatSymbolRefAttr>()) {
@@ -248,96 +350,144 @@ private:
       return !a->ready || (b->ready && a->ready->isBeforeInBlock(b->ready));
     };
     llvm::sort(inOrder, isReadyBefore);
+    size_t count = inOrder.size();
     for (auto [index, reduction] : llvm::enumerate(inOrder)) {
       Operation *after = reduction->ready;
       if (index > 0 && inOrder[index - 1]->ready == reduction->ready)
         after = inOrder[index - 1]->start;
       after ? builder.setInsertionPointAfter(after)
             : builder.setInsertionPointToStart(&body);
-      begin(*reduction);
-      if (index >= 2) {
-        builder.setInsertionPoint(reduction->start);
+      if (index >= 4)
+        endAcross(*inOrder[index - 4]);
+      if (index >= 2)
         end(*inOrder[index - 2]);
-      }
+      begin(*reduction);
     }
     builder.setInsertionPoint(body.getTerminator());
-    for (Reduction *reduction : ArrayRef(inOrder).take_back(2))
-      end(*reduction);
+    for (size_t index = count; index < count + 4; ++index) {
+      if (index >= 4 && index - 4 < count)
+        endAcross(*inOrder[index - 4]);
+      if (index >= 2 && index - 2 < count)
+        end(*inOrder[index - 2]);
+    }
+  }
+
+  Value accumulated(Value value, Type accumulator) {
+    return fsdp::AccumulateOp::create(builder, value.getLoc(), value.getType(),
+                                      value, accumulator);
   }
 
   void begin(Reduction &reduction) {
     fsdp::UnitOp unit = reduction.unit;
     Location loc = reduction.ready ? reduction.ready->getLoc() : unit.getLoc();
-    if (unit.getShards() > 1)
+    auto flat =
+        fsdp::FlatGradientsOp::create(builder, loc, unit.getFlatGradientType(),
+                                      unit.getSymName(), reduction.gradients);
+    reduction.start = flat;
+    reduction.flat = flat;
+    if (accumulatesFlat) {
+      reduction.flat =
+          accumulated(flat, unit.getFlatGradientType().getElementType());
+      reduction.start = reduction.flat.getDefiningOp();
+    }
+    if (!groups.gradients)
+      return;
+    StringRef group = groups.gradients.getSymName();
+    if (groups.scattersGradients)
       reduction.start = fsdp::ReduceScatterStartOp::create(
-          builder, loc, token, unit.getSymName(), reduction.gradients);
-    else if (mesh.getRanks() > 1)
-      reduction.start = fsdp::AllReduceGradientsStartOp::create(
-          builder, loc, token, unit.getSymName(), reduction.gradients);
+          builder, loc, token, unit.getSymName(), reduction.flat, group,
+          accumulatesFlat);
     else
-      reduction.start =
-          fsdp::FlatGradientsOp::create(builder, loc, unit.getFlatType(),
-                                        unit.getSymName(), reduction.gradients);
+      reduction.start = fsdp::AllReduceGradientsStartOp::create(
+          builder, loc, token, unit.getSymName(), reduction.flat, group,
+          accumulatesFlat);
   }
 
+  /// Waits for a reduction; adds it to those of earlier micro-batches, and
+  /// begins to reduce it over the outer dimension where there is one to do.
   void end(Reduction &reduction) {
     fsdp::UnitOp unit = reduction.unit;
     Location loc = reduction.start->getLoc();
-    Value result = reduction.start->getResult(0);
-    if (unit.getShards() > 1)
+    if (isa<fsdp::ReduceScatterStartOp>(reduction.start))
       reduction.flat = fsdp::ReduceScatterWaitOp::create(
-          builder, loc, unit.getShardType(), result);
-    else if (mesh.getRanks() > 1)
+          builder, loc,
+          unit.getFlatGradientType(
+              static_cast<int64_t>(groups.gradients.getSize())),
+          reduction.start->getResult(0));
+    else if (isa<fsdp::AllReduceGradientsStartOp>(reduction.start))
       reduction.flat = fsdp::AllReduceGradientsWaitOp::create(
-          builder, loc, unit.getFlatType(), result);
+          builder, loc, unit.getFlatGradientType(),
+          reduction.start->getResult(0));
+    if (!accumulatesFlat)
+      reduction.flat = accumulated(reduction.flat, unit.getMasterType());
+    if (!groups.across)
+      return;
+    StringRef group = groups.across.getSymName();
+    if (groups.scattersAcross)
+      reduction.across = fsdp::ReduceScatterStartOp::create(
+          builder, loc, token, unit.getSymName(), reduction.flat, group,
+          /*last=*/true);
     else
-      reduction.flat = result;
+      reduction.across = fsdp::AllReduceGradientsStartOp::create(
+          builder, loc, token, unit.getSymName(), reduction.flat, group,
+          /*last=*/true);
   }
 
-  /// Norm, the one all-reduce, metrics and the optimizer, in place of the
-  /// results.
+  void endAcross(Reduction &reduction) {
+    fsdp::UnitOp unit = reduction.unit;
+    if (!reduction.across)
+      return;
+    Location loc = reduction.across->getLoc();
+    Value started = reduction.across->getResult(0);
+    if (groups.scattersAcross)
+      reduction.flat = fsdp::ReduceScatterWaitOp::create(
+          builder, loc,
+          unit.getFlatGradientType(
+              static_cast<int64_t>(unit.getOptimizerShards())),
+          started);
+    else
+      reduction.flat = fsdp::AllReduceGradientsWaitOp::create(
+          builder, loc, reduction.flat.getType(), started);
+  }
+
+  /// Norm, the all-reduces of loss and norm, metrics and the optimizer, in
+  /// place of the results.
   void finishStep() {
     Operation *terminator = body.getTerminator();
     Location loc = terminator->getLoc();
     builder.setInsertionPoint(terminator);
     auto doubles = RankedTensorType::get({}, builder.getF64Type());
-    bool training = !reductions.empty(), alone = mesh.getRanks() == 1;
-    // Where every rank has all gradients the norm needs no communication.
-    bool normIsPartial = false;
+    bool training = !reductions.empty();
+    // More digits cost nothing here, and one collective has one element type.
+    Value total = loss;
+    if (total.getType() != doubles)
+      total = nn::CastOp::create(builder, loc, doubles, total);
+    // Every micro-batch runs this; what follows, the last.
+    if (training)
+      total = accumulated(total, builder.getF64Type());
     Value norm;
     if (training) {
+      // Where every rank has all gradients it adds them slice by slice, as the
+      // ranks would that have a slice each.
+      SmallVector<int64_t> slices = {1};
+      if (mesh.getOptimizerDims().empty())
+        slices.assign(mesh.getDims().begin(), mesh.getDims().end());
       SmallVector<Value> flats;
-      for (Reduction &reduction : reductions) {
+      for (Reduction &reduction : reductions)
         flats.push_back(reduction.flat);
-        normIsPartial |= reduction.unit.getShards() > 1;
-      }
-      norm = fsdp::SquaredNormOp::create(builder, loc, doubles, flats,
-                                         normIsPartial ? 1 : mesh.getRanks());
+      norm = fsdp::GradientNormOp::create(builder, loc, doubles, flats, slices);
     }
-    Value total = loss;
-    if (!alone) {
-      // One collective has one element type, and more digits cost nothing here.
-      if (total.getType() != doubles)
-        total = nn::CastOp::create(builder, loc, doubles, total);
-      SmallVector<Value> values = {total};
-      if (normIsPartial)
-        values.push_back(norm);
-      auto start = fsdp::AllReduceStartOp::create(
-          builder, loc, token, values,
-          training ? PhaseKind::optimizer : PhaseKind::forward);
-      auto wait = fsdp::AllReduceWaitOp::create(
-          builder, loc, TypeRange(ValueRange(values)), start.getToken());
-      total = wait.getSums()[0];
-      if (normIsPartial)
-        norm = wait.getSums()[1];
-    }
+    for (auto [group, normIsPartial] : groups.ofDims)
+      if (group)
+        allReduce(total, norm, group, normIsPartial && training, loc);
     fsdp::ReportOp::create(builder, loc, "loss", total);
     if (training)
-      fsdp::ReportOp::create(builder, loc, "squared_norm", norm);
+      fsdp::ReportOp::create(builder, loc, "gradient_norm", norm);
     for (Reduction &reduction : reductions)
       fsdp::OptimizerStepOp::create(builder, reduction.unit.getLoc(),
                                     reduction.unit.getSymName(), reduction.flat,
                                     norm, optimizer);
+    gatherUpdates();
 
     func::ReturnOp::create(builder, loc);
     terminator->erase();
@@ -345,11 +495,45 @@ private:
         llvm::BitVector(function.getNumResults(), true));
   }
 
+  void allReduce(Value &total, Value &norm, fsdp::GroupOp group, bool withNorm,
+                 Location loc) {
+    SmallVector<Value> values = {total};
+    SmallVector<bool> norms = {false};
+    if (withNorm) {
+      values.push_back(norm);
+      norms.push_back(true);
+    }
+    auto start = fsdp::AllReduceStartOp::create(
+        builder, loc, token, values,
+        reductions.empty() ? PhaseKind::forward : PhaseKind::optimizer,
+        group.getSymName(), norms);
+    auto wait = fsdp::AllReduceWaitOp::create(
+        builder, loc, TypeRange(ValueRange(values)), start.getToken());
+    total = wait.getSums()[0];
+    if (withNorm)
+      norm = wait.getSums()[1];
+  }
+
+  /// Where the optimizer's slices are finer than those of the parameters.
+  void gatherUpdates() {
+    if (!groups.updates)
+      return;
+    SmallVector<Value> started;
+    for (Reduction &reduction : reductions)
+      started.push_back(fsdp::AllGatherUpdatesStartOp::create(
+          builder, reduction.unit.getLoc(), token, reduction.unit.getSymName(),
+          groups.updates.getSymName()));
+    for (Value update : started)
+      fsdp::AllGatherUpdatesWaitOp::create(builder, update.getLoc(), update);
+  }
+
   func::FuncOp function;
   fsdp::MeshOp mesh;
+  Groups groups;
   ArrayRef<fsdp::UnitOp> units;
   StringRef optimizer;
   int64_t prefetch;
+  bool accumulatesFlat;
   OpBuilder builder;
   Block &body;
   fsdp::TokenType token;
@@ -380,16 +564,28 @@ struct FSDPShard : impl::FSDPShardBase<FSDPShard> {
     }
     if (prefetch < 0) {
       module.emitError("prefetch ")
-          << prefetch
+          << prefetch.getValue()
           << ": expected the number of units to gather ahead, 0 or more";
+      return signalPassFailure();
+    }
+    if (accumulate.empty())
+      accumulate = (*meshes.begin()).getOptimizerDims().empty() ? "unsharded"
+                                                                : "sharded";
+    if (accumulate != "sharded" && accumulate != "unsharded") {
+      module.emitError("accumulate ")
+          << accumulate << ": there are sharded and unsharded";
       return signalPassFailure();
     }
     SmallVector<fsdp::UnitOp> units =
         llvm::to_vector(module.getOps<fsdp::UnitOp>());
+    module->setAttr("fsdp.accumulate",
+                    StringAttr::get(&getContext(), accumulate));
+    Groups groups = groupsOf(module, *meshes.begin());
     for (func::FuncOp function :
          {train, module.lookupSymbol<func::FuncOp>("eval")})
       if (function &&
-          failed(Sharder(function, *meshes.begin(), units, optimizer, prefetch)
+          failed(Sharder(function, *meshes.begin(), groups, units, optimizer,
+                         prefetch, accumulate == "unsharded")
                      .run()))
         return signalPassFailure();
   }

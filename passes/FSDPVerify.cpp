@@ -23,11 +23,15 @@ struct Gathered {
   fsdp::AllGatherWaitOp wait;
 };
 
-/// How a unit's gradients are reduced and used.
+/// How far a unit's gradients are reduced at one place of the walk.
 struct Reduced {
-  Operation *start = nullptr;
-  Value result;
+  Operation *flat = nullptr;
+  Value value;            // flat gradient, or the slice of its sum
+  int64_t summedOver = 1; // ranks
+  int64_t slices = 1;     // that it was cut into
+  bool isAccumulated = false;
   fsdp::OptimizerStepOp step;
+  Operation *gathersUpdates = nullptr;
 };
 
 /// Checks one function in one walk over its ops.
@@ -40,6 +44,9 @@ public:
     for (UnitOp unit : units)
       reductions.insert({unit.getSymNameAttr(), {}}),
           unitNamed[unit.getSymNameAttr()] = unit;
+    for (auto group :
+         function->getParentOfType<ModuleOp>().getOps<fsdp::GroupOp>())
+      groups[group.getSymNameAttr()] = group;
   }
 
   LogicalResult run() {
@@ -59,10 +66,20 @@ public:
               .Case(
                   [&](fsdp::AllGatherWaitOp wait) { return onGathered(wait); })
               .Case([&](fsdp::ReleaseOp release) { return onRelease(release); })
-              .Case<fsdp::ReduceScatterStartOp, fsdp::AllReduceGradientsStartOp,
-                    fsdp::FlatGradientsOp>(
-                  [&](auto start) { return onReduction(start); })
+              .Case([&](fsdp::FlatGradientsOp flat) { return onFlat(flat); })
+              .Case([&](fsdp::AccumulateOp sum) { return onAccumulate(sum); })
+              .Case([&](fsdp::ReduceScatterStartOp start) {
+                return onReduction(start, /*scatters=*/true);
+              })
+              .Case([&](fsdp::AllReduceGradientsStartOp start) {
+                return onReduction(start, /*scatters=*/false);
+              })
+              .Case<fsdp::ReduceScatterWaitOp, fsdp::AllReduceGradientsWaitOp>(
+                  [&](auto wait) { return onReduced(wait); })
               .Case([&](fsdp::OptimizerStepOp step) { return onStep(step); })
+              .Case([&](fsdp::AllGatherUpdatesStartOp start) {
+                return onUpdates(start);
+              })
               .Default([](Operation *) { return success(); });
       if (failed(result) || failed(verifyToken(op)) ||
           failed(verifyRegions(op)))
@@ -92,7 +109,8 @@ private:
       Operation *wait = *result.user_begin();
       if (wait->getBlock() != op.getBlock() ||
           !isa<fsdp::AllGatherWaitOp, fsdp::ReduceScatterWaitOp,
-               fsdp::AllReduceGradientsWaitOp, fsdp::AllReduceWaitOp>(wait)) {
+               fsdp::AllReduceGradientsWaitOp, fsdp::AllReduceWaitOp,
+               fsdp::AllGatherUpdatesWaitOp>(wait)) {
         InFlightDiagnostic error =
             op.emitError("expects its token to go to a wait in the same block");
         error.attachNote(wait->getLoc()) << "it goes here";
@@ -193,121 +211,193 @@ private:
     return success();
   }
 
-  template <typename Op> LogicalResult onReduction(Op start) {
-    FlatSymbolRefAttr name = start.getUnitAttr();
-    UnitOp unit = unitNamed[name.getAttr()];
-    StringRef expected =
-        unit.getShards() > 1 ? fsdp::ReduceScatterStartOp::getOperationName()
-        : mesh.getRanks() > 1
-            ? fsdp::AllReduceGradientsStartOp::getOperationName()
-            : fsdp::FlatGradientsOp::getOperationName();
-    if (start->getName().getStringRef() != expected) {
-      InFlightDiagnostic error = start.emitError("expects gradients of ")
-                                 << name << " to go to " << expected;
-      error.attachNote(unit.getLoc())
-          << "the unit has " << unit.getShards() << " shards, the mesh "
-          << mesh.getRanks() << " ranks";
-      return error;
-    }
+  LogicalResult onFlat(fsdp::FlatGradientsOp flat) {
+    FlatSymbolRefAttr name = flat.getUnitAttr();
     Reduced &reduced = reductions[name.getAttr()];
-    if (reduced.start) {
-      InFlightDiagnostic error = start.emitError("reduces gradients of ")
+    if (!unitNamed[name.getAttr()].isTrained())
+      return flat.emitError("makes gradients of ")
+             << name << ", which is frozen";
+    if (reduced.flat) {
+      InFlightDiagnostic error = flat.emitError("makes gradients of ")
                                  << name << " twice";
-      error.attachNote(reduced.start->getLoc()) << "reduced here";
+      error.attachNote(reduced.flat->getLoc()) << "made here";
       return error;
     }
-    reduced.start = start;
-    reduced.result = start->getResult(0);
-    if (isa<fsdp::TokenType>(reduced.result.getType()) &&
-        reduced.result.hasOneUse() &&
-        reduced.result.user_begin()->getNumResults() == 1)
-      reduced.result = reduced.result.user_begin()->getResult(0);
+    reduced.flat = flat;
+    reduced.value = flat.getFlat();
+    return success();
+  }
+
+  LogicalResult onAccumulate(fsdp::AccumulateOp sum) {
+    for (auto &[name, reduced] : reductions) {
+      if (reduced.value != sum.getValue())
+        continue;
+      if (reduced.isAccumulated)
+        return sum.emitError("adds gradients of @")
+               << name.getValue() << " over micro-batches a second time";
+      reduced.isAccumulated = true;
+      reduced.value = sum.getSum();
+    }
+    return success();
+  }
+
+  template <typename Start>
+  LogicalResult onReduction(Start start, bool scatters) {
+    FlatSymbolRefAttr name = start.getUnitAttr();
+    Reduced &reduced = reductions[name.getAttr()];
+    if (start.getFlat() != reduced.value) {
+      InFlightDiagnostic error = start.emitError("expects the gradients of ")
+                                 << name << " as far as they are reduced";
+      if (reduced.value)
+        error.attachNote(reduced.value.getLoc()) << "these";
+      return error;
+    }
+    // Before gradients are added over micro-batches every one of them reduces,
+    // after that only the last.
+    if (start.getLast() != reduced.isAccumulated)
+      return start.emitError("reduces gradients ")
+             << (start.getLast() ? "of the last micro-batch alone, before they "
+                                   "are added up"
+                                 : "that are added up already in every "
+                                   "micro-batch; expects 'last'");
+    int64_t size = group(start.getGroupAttr()).getSize();
+    reduced.summedOver *= size;
+    if (scatters)
+      reduced.slices *= size;
+    reduced.value = Value(); // until the wait
+    return success();
+  }
+
+  template <typename Wait> LogicalResult onReduced(Wait wait) {
+    Operation *start = wait.getToken().getDefiningOp();
+    auto name = start->getAttrOfType<FlatSymbolRefAttr>("unit");
+    reductions[name.getAttr()].value = wait->getResult(0);
     return success();
   }
 
   LogicalResult onStep(fsdp::OptimizerStepOp step) {
-    Reduced &reduced = reductions[step.getUnitAttr().getAttr()];
+    FlatSymbolRefAttr name = step.getUnitAttr();
+    Reduced &reduced = reductions[name.getAttr()];
     if (reduced.step) {
-      InFlightDiagnostic error = step.emitError("updates ")
-                                 << step.getUnitAttr() << " twice";
+      InFlightDiagnostic error = step.emitError("updates ") << name << " twice";
       error.attachNote(reduced.step.getLoc()) << "updated here";
       return error;
     }
     reduced.step = step;
-    if (step.getGradient() != reduced.result) {
+    if (step.getGradient() != reduced.value) {
       InFlightDiagnostic error =
-          step.emitError("expects the reduced gradient of ")
-          << step.getUnitAttr();
+          step.emitError("expects the reduced gradient of ") << name;
       if (Operation *other = step.getGradient().getDefiningOp())
         error.attachNote(other->getLoc()) << "the gradient comes from here";
       return error;
     }
+    int64_t slices = unitNamed[name.getAttr()].getOptimizerShards();
+    if (reduced.summedOver != mesh.getRanks() || reduced.slices != slices)
+      return step.emitError("expects a gradient summed over ")
+             << mesh.getRanks() << " ranks in " << slices
+             << " slices, got one summed over " << reduced.summedOver
+             << " ranks in " << reduced.slices;
+    if (!reduced.isAccumulated)
+      return step.emitError("expects a gradient that is added up over "
+                            "micro-batches (fsdp.accumulate)");
     return success();
   }
 
-  /// Where there is an optimizer, every unit is reduced and updated once, by
-  /// one norm over all of them.
+  LogicalResult onUpdates(fsdp::AllGatherUpdatesStartOp start) {
+    Reduced &reduced = reductions[start.getUnitAttr().getAttr()];
+    if (!reduced.step)
+      return start.emitError("gathers updates of ")
+             << start.getUnitAttr() << " before its optimizer step";
+    if (reduced.gathersUpdates) {
+      InFlightDiagnostic error = start.emitError("gathers updates of ")
+                                 << start.getUnitAttr() << " twice";
+      error.attachNote(reduced.gathersUpdates->getLoc()) << "gathered here";
+      return error;
+    }
+    reduced.gathersUpdates = start;
+    return success();
+  }
+
+  /// Where there is an optimizer, every trained unit is reduced and updated
+  /// once, by one norm over all of them.
   LogicalResult verifyOptimizer() {
     if (llvm::none_of(reductions, [](auto &entry) {
-          return entry.second.start || entry.second.step;
+          return entry.second.flat || entry.second.step;
         }))
       return success();
     Value norm;
     llvm::SetVector<Value> results;
-    bool sharded = false;
     for (auto &[name, reduced] : reductions) {
-      if (!reduced.start)
+      UnitOp unit = unitNamed[name];
+      if (!unit.isTrained())
+        continue;
+      if (!reduced.flat)
         return function.emitError("expects a reduction of the gradients of @")
                << name.getValue();
       if (!reduced.step)
-        return reduced.start->emitError("reduces gradients of @")
+        return reduced.flat->emitError("reduces gradients of @")
                << name.getValue() << ", which no fsdp.optimizer_step uses";
-      results.insert(reduced.result);
-      sharded |= unitNamed[name].getShards() > 1;
-      if (norm && reduced.step.getSquaredNorm() != norm)
-        return reduced.step.emitError(
-            "expects the squared norm that the other steps have");
-      norm = reduced.step.getSquaredNorm();
+      if (!reduced.gathersUpdates &&
+          unit.getOptimizerShards() != unit.getShards())
+        return reduced.step.emitError("updates a part of the rank's slice of @")
+               << name.getValue() << ", which no all_gather_updates completes";
+      results.insert(reduced.step.getGradient());
+      if (norm && reduced.step.getNorm() != norm)
+        return reduced.step.emitError("expects the norm that the other steps "
+                                      "have");
+      norm = reduced.step.getNorm();
     }
-    return verifyNorm(norm, results, sharded);
+    return norm ? verifyNorm(norm, results) : success();
   }
 
-  LogicalResult verifyNorm(Value norm, const llvm::SetVector<Value> &results,
-                           bool sharded) {
+  /// The norm is summed over the ranks that hold different slices, and over all
+  /// slices where a rank holds them all.
+  LogicalResult verifyNorm(Value norm, const llvm::SetVector<Value> &results) {
     Location loc = norm.getLoc();
-    auto wait = norm.getDefiningOp<fsdp::AllReduceWaitOp>();
-    if (sharded != static_cast<bool>(wait))
+    int64_t summedOver = 1;
+    while (auto wait = norm.getDefiningOp<fsdp::AllReduceWaitOp>()) {
+      auto start = wait.getToken().getDefiningOp<fsdp::AllReduceStartOp>();
+      unsigned index = cast<OpResult>(norm).getResultNumber();
+      if (!start.getNorms()[index])
+        return start.emitError("sums value ")
+               << index << " as no norm, but clips by it";
+      summedOver *= group(start.getGroupAttr()).getSize();
+      norm = start.getValues()[index];
+    }
+    int64_t slices = mesh.getOptimizerShards();
+    if (summedOver != slices)
       return emitError(loc)
-             << (sharded ? "expects the squared norm of shards to be summed "
-                           "over ranks"
-                         : "expects a squared norm of whole gradients not to "
-                           "be summed over ranks");
-    if (wait)
-      norm = wait.getToken()
-                 .getDefiningOp<fsdp::AllReduceStartOp>()
-                 .getValues()[cast<OpResult>(norm).getResultNumber()];
-    auto squaredNorm = norm.getDefiningOp<fsdp::SquaredNormOp>();
-    if (!squaredNorm)
-      return emitError(loc, "expects the optimizer's squared norm to come from "
-                            "fsdp.squared_norm");
-    int64_t slices = sharded ? 1 : mesh.getRanks();
-    if (static_cast<int64_t>(squaredNorm.getSlices()) != slices)
-      return squaredNorm.emitError("expects ")
-             << slices << " slices, got " << squaredNorm.getSlices();
+             << "expects a norm of gradients in " << slices
+             << " slices to be summed over as many ranks, got " << summedOver;
+    auto partial = norm.getDefiningOp<fsdp::GradientNormOp>();
+    if (!partial)
+      return emitError(loc, "expects the optimizer's norm to come from "
+                            "fsdp.gradient_norm");
+    int64_t expected = mesh.getOptimizerDims().empty() ? mesh.getRanks() : 1;
+    int64_t own = 1;
+    for (int64_t level : partial.getSlices())
+      own *= level;
+    if (own != expected)
+      return partial.emitError("expects ")
+             << expected << " slices, got " << own;
     for (Value result : results)
-      if (llvm::count(squaredNorm.getGradients(), result) != 1) {
+      if (llvm::count(partial.getGradients(), result) != 1) {
         InFlightDiagnostic error =
-            squaredNorm.emitError("expects every reduced gradient once");
+            partial.emitError("expects every reduced gradient once");
         error.attachNote(result.getLoc())
             << "this one is there "
-            << llvm::count(squaredNorm.getGradients(), result) << " times";
+            << llvm::count(partial.getGradients(), result) << " times";
         return error;
       }
-    if (squaredNorm.getGradients().size() != results.size())
-      return squaredNorm.emitError("expects ")
+    if (partial.getGradients().size() != results.size())
+      return partial.emitError("expects ")
              << results.size() << " reduced gradients, got "
-             << squaredNorm.getGradients().size();
+             << partial.getGradients().size();
     return success();
+  }
+
+  fsdp::GroupOp group(FlatSymbolRefAttr name) {
+    return groups.lookup(name.getAttr());
   }
 
   FlatSymbolRefAttr unitName(fsdp::AllGatherWaitOp wait) {
@@ -320,6 +410,7 @@ private:
   fsdp::MeshOp mesh;
   const llvm::DenseMap<StringAttr, UnitOp> &unitOf; // of a parameter
   llvm::DenseMap<StringAttr, UnitOp> unitNamed;
+  llvm::DenseMap<StringAttr, fsdp::GroupOp> groups;
   llvm::MapVector<StringAttr, Gathered>
       gathers; // begun or there, not released yet
   llvm::DenseMap<Value, fsdp::AllGatherWaitOp> gatheredBy;
@@ -349,6 +440,15 @@ private:
                                    << unit.getShards()
                                    << " shards, the mesh cuts into "
                                    << meshes[0].getShards();
+        error.attachNote(meshes[0].getLoc()) << "the mesh is here";
+        return error;
+      }
+      if (unit.isTrained() && static_cast<int64_t>(unit.getOptimizerShards()) !=
+                                  meshes[0].getOptimizerShards()) {
+        InFlightDiagnostic error = unit.emitError("has ")
+                                   << unit.getOptimizerShards()
+                                   << " optimizer slices, the mesh cuts "
+                                   << "into " << meshes[0].getOptimizerShards();
         error.attachNote(meshes[0].getLoc()) << "the mesh is here";
         return error;
       }

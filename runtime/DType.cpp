@@ -1,8 +1,10 @@
 // Element types: sizes, names, and conversion between them.
 #include "runtime/DType.h"
+#include "runtime/cpu/simd/Simd.h"
 
 #include <bit>
 #include <cassert>
+#include <cmath>
 #include <cstring>
 
 namespace shardc::runtime {
@@ -37,13 +39,26 @@ const Names *find(DType dtype) {
   return nullptr;
 }
 
+/// To float for one more rounding: to odd, so that the two are one rounding to
+/// nearest (Boldo and Melquiond, 2008: float has two bits to spare).
+float roundToOdd(double value) {
+  float result = static_cast<float>(value);
+  double back = result;
+  uint32_t word = std::bit_cast<uint32_t>(result);
+  if (back == value || std::isnan(value) || (word & 1))
+    return result;
+  // Inexact and even: the neighbour on the value's side is the odd one.
+  bool away = std::fabs(value) > std::fabs(back);
+  return std::bit_cast<float>(away ? word + 1 : word - 1);
+}
+
 struct BFloat16 {
   uint16_t bits;
   operator double() const {
     return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
   }
   static BFloat16 from(double value) {
-    uint32_t word = std::bit_cast<uint32_t>(static_cast<float>(value));
+    uint32_t word = std::bit_cast<uint32_t>(roundToOdd(value));
     if ((word & 0x7fffffff) > 0x7f800000)
       return {static_cast<uint16_t>((word >> 16) | 0x40)}; // stay a NaN
     return {static_cast<uint16_t>((word + 0x7fff + ((word >> 16) & 1)) >> 16)};
@@ -63,11 +78,11 @@ struct Float16 {
     return std::bit_cast<float>(sign | wide << 23 | mantissa << 13);
   }
   static Float16 from(double value) {
-    uint32_t word = std::bit_cast<uint32_t>(static_cast<float>(value));
+    uint32_t word = std::bit_cast<uint32_t>(roundToOdd(value));
     uint16_t sign = (word >> 16) & 0x8000;
     word &= 0x7fffffff;
     if (word > 0x7f800000)
-      return {static_cast<uint16_t>(sign | 0x7e00)};
+      return {static_cast<uint16_t>(sign | 0x7e00 | ((word >> 13) & 0x3ff))};
     if (word >= 0x477ff000) // rounds to 65536 or more
       return {static_cast<uint16_t>(sign | 0x7c00)};
     if (word < 0x38800000) { // subnormal: the sum rounds at 2^-24
@@ -99,6 +114,33 @@ void convertLoop(const void *source, void *destination, size_t count) {
     To converted = convertOne<To>(value);
     std::memcpy(out + i * sizeof(To), &converted, sizeof(To));
   }
+}
+
+template <typename H>
+bool convertHalves(const void *source, DType from, void *destination, DType to,
+                   size_t count) {
+  if (from == plan::FLOAT32)
+    cpu::halfSimd<H>().round(static_cast<H *>(destination),
+                             static_cast<const float *>(source), count);
+  else if (to == plan::FLOAT32)
+    cpu::halfSimd<H>().widen(static_cast<float *>(destination),
+                             static_cast<const H *>(source), count);
+  else
+    return false;
+  return true;
+}
+/// Between float32 and 16 bits, vectorized; false for other pairs, and
+/// addresses that are no multiples of the elements' size.
+bool convertVectorized(const void *source, DType from, void *destination,
+                       DType to, size_t count) {
+  if (reinterpret_cast<uintptr_t>(source) % elementSize(from) ||
+      reinterpret_cast<uintptr_t>(destination) % elementSize(to))
+    return false;
+  if (from == plan::BFLOAT16 || to == plan::BFLOAT16)
+    return convertHalves<cpu::BFloat16>(source, from, destination, to, count);
+  if (from == plan::FLOAT16 || to == plan::FLOAT16)
+    return convertHalves<cpu::Float16>(source, from, destination, to, count);
+  return false;
 }
 
 /// Calls function with a value of the C++ type of a float dtype, or of an
@@ -176,6 +218,8 @@ void convertElements(const void *source, DType from, void *destination,
       std::memcpy(destination, source, count * elementSize(to));
     return;
   }
+  if (convertVectorized(source, from, destination, to, count))
+    return;
   auto convert = [&]<typename From, typename To>(From, To) {
     convertLoop<From, To>(source, destination, count);
   };

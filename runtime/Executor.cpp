@@ -4,6 +4,7 @@
 #include "runtime/Error.h"
 #include "runtime/RankState.h"
 #include "runtime/cpu/Gemm.h"
+#include "runtime/cpu/Optimizer.h"
 
 #include <chrono>
 #include <cstring>
@@ -33,15 +34,21 @@ public:
           firstOptimizerStep == program.entries_size())
         firstOptimizerStep = i;
       at(i, [&] { tasks.push_back(bindEntry(state, program, entry)); });
+      onlyAtEnd.push_back(runsOnlyAtEnd(entry));
     }
     profile.entrySeconds.resize(tasks.size());
+    profile.entryRuns.resize(tasks.size());
   }
 
   void run(bool timed) {
     state.reported.clear();
+    bool all = state.endsStep();
     Clock::time_point begin = Clock::now();
     double gemmBegin = cpu::gemmSeconds();
     for (int i = 0; i < static_cast<int>(tasks.size()); ++i) {
+      if (onlyAtEnd[i] && !all)
+        continue;
+      ++profile.entryRuns[i];
       if (i == firstOptimizerStep && state.beforeOptimizer)
         state.beforeOptimizer();
       if (!timed) {
@@ -78,6 +85,7 @@ private:
   const plan::Program &program;
   const char *name;
   std::vector<Task> tasks;
+  std::vector<bool> onlyAtEnd; // see runsOnlyAtEnd
   int firstOptimizerStep;
 };
 
@@ -122,9 +130,13 @@ std::span<std::byte> Rank::buffer(uint32_t id) {
 void *Rank::data(const plan::Tensor &tensor) {
   return state->resolve(tensor, "tensor").data;
 }
+static std::span<std::byte> bytesOf(const Tensor &tensor) {
+  return {tensor.data,
+          static_cast<size_t>(tensor.elements()) * elementSize(tensor.dtype)};
+}
+
 std::span<std::byte> Rank::parameterSlice(const plan::Unit &unit) {
-  return buffer(unit.parameter_buffer())
-      .first(sliceElements(unit) * elementSize(unit.dtype()));
+  return bytesOf(state->parameterSlice(unit));
 }
 int64_t Rank::sliceBegin(const plan::Unit &unit) const {
   return state->sliceBegin(unit);
@@ -132,33 +144,44 @@ int64_t Rank::sliceBegin(const plan::Unit &unit) const {
 int64_t Rank::sliceElements(const plan::Unit &unit) const {
   return state->sliceElements(unit);
 }
+std::span<std::byte> Rank::masterSlice(const plan::Unit &unit) {
+  if (unit.optimizer_shards() == 0)
+    return {};
+  return bytesOf(state->masterSlice(unit));
+}
+int64_t Rank::optimizerBegin(const plan::Unit &unit) const {
+  return state->optimizerBegin(unit);
+}
+int64_t Rank::optimizerElements(const plan::Unit &unit) const {
+  return state->optimizerElements(unit);
+}
 
 void Rank::gatherSlices(const plan::Unit &unit,
                         std::span<const std::byte> slice, void *whole) {
-  if (unit.shards() == 1) {
-    std::memcpy(whole, slice.data(), slice.size());
-    return;
-  }
-  Communicator &communicator = state->communicator;
-  communicator.finish(
-      communicator.startAllGather(slice.data(), whole, slice.size()),
-      state->pool);
+  state->gatherSlices(unit, slice, static_cast<std::byte *>(whole));
 }
 
 void Rank::runTrain(const StepNumbers &numbers) {
+  if (numbers.microBatch < 0 || numbers.microBatch >= numbers.microBatches)
+    fail("micro-batch ", numbers.microBatch, " of ", numbers.microBatches);
+  if (numbers.microBatches > 1 && !state->accumulates)
+    fail("a step of ", numbers.microBatches,
+         " micro-batches, but the rank has no room to accumulate");
   state->numbers = numbers;
+  state->skipped = false;
   state->train.run(state->profiled);
 }
-void Rank::runEval() { state->eval.run(state->profiled); }
+void Rank::runEval() {
+  state->numbers = {};
+  state->eval.run(state->profiled);
+}
 
 void Rank::setBeforeOptimizer(std::function<void()> callback) {
   state->beforeOptimizer = std::move(callback);
 }
 std::span<const std::byte> Rank::gradientSlice(uint32_t unit) {
   const Tensor &gradient = state->gradients.at(unit);
-  return {gradient.data, gradient ? static_cast<size_t>(gradient.elements()) *
-                                        elementSize(gradient.dtype)
-                                  : 0};
+  return gradient ? bytesOf(gradient) : std::span<std::byte>();
 }
 
 std::optional<double> Rank::reported(std::string_view name) const {
@@ -167,6 +190,15 @@ std::optional<double> Rank::reported(std::string_view name) const {
     return std::nullopt;
   return found->second;
 }
+
+std::optional<double> Rank::gradientNorm() const {
+  std::optional<double> powerSum = reported("gradient_norm");
+  if (!powerSum)
+    return std::nullopt;
+  const StepNumbers &numbers = state->numbers;
+  return cpu::rootOf(*powerSum, numbers.clipNorm) * numbers.gradientFactor;
+}
+bool Rank::skipped() const { return state->skipped; }
 
 std::vector<int64_t> Rank::allocatedBytes() const {
   std::vector<int64_t> bytes;

@@ -23,22 +23,44 @@
 
 namespace shardc::runtime {
 
+/// p of the norm of gradients: sum of |g|^p, and its p-th root; Inf: the
+/// largest |g|.
+enum class Norm { One, Two, Inf };
+
 /// What a step takes from the run. Names and formulas are torch.optim's.
 struct StepNumbers {
   int64_t step = 1; // counts optimizer steps from 1, over the whole run
   double learningRate = 1e-3;
-  double weightDecay = 0;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8; // adam, adamw
   double momentum = 0;                               // sgd
   bool nesterov = false;                             // sgd
   double clip = 0; // largest gradient norm; 0: not clipped
+  Norm clipNorm = Norm::Two;
+  /// What gradients are multiplied by before anything is made of them: 1 /
+  /// (loss scale * what they are divided by).
+  double gradientFactor = 1;
+  bool skipNonFinite = false; // no update where the norm is not finite
+  /// Which of the step's micro-batches runs. What belongs to the end of a step
+  /// (optimizer, entries marked last) runs in the last only.
+  int64_t microBatch = 0, microBatches = 1;
+};
+
+/// What a step takes from the run for one parameter.
+struct ParameterNumbers {
+  double learningRateScale = 1;
+  double weightDecay = 0;
+  bool operator==(const ParameterNumbers &) const = default;
 };
 
 struct RankOptions {
   int workers = 1; // threads of this rank, the calling one included
   bool spin =
       false; // see ThreadPool; right where ranks * workers <= usableCores()
-  bool profile = false; // keep Rank::seconds
+  bool profile = false;     // keep Rank::seconds
+  bool accumulates = false; // several micro-batches per step: allocates the
+                            // pool "accumulation"
+  /// By parameter of the plan; empty: the defaults for all.
+  std::vector<ParameterNumbers> parameterNumbers;
 };
 
 /// Runs of a program with profiling on: seconds by entry, in the order of the
@@ -49,6 +71,8 @@ struct Profile {
   double gemmSeconds =
       0; // spent in the GEMM library by worker 0, inside whatever entry
   std::vector<double> entrySeconds;
+  /// How often each entry has run, with profiling on or not.
+  std::vector<int64_t> entryRuns;
 };
 
 class Rank {
@@ -78,20 +102,29 @@ public:
             static_cast<size_t>(elementCount(tensor))};
   }
   /// This rank's slice of a unit's parameters (all of them when unit.shards is
-  /// 1), and its first element in the unit's flat buffer.
+  /// 1) as gathered and computed with, and its first element in the unit's flat
+  /// buffer.
   std::span<std::byte> parameterSlice(const plan::Unit &unit);
   int64_t sliceBegin(const plan::Unit &unit) const;
   int64_t sliceElements(const plan::Unit &unit) const;
+  /// The part of it that this rank's optimizer updates, and its values in
+  /// unit.master_dtype (part of parameterSlice where that is unit.dtype). Empty
+  /// for a unit that is not trained. Ranks that differ only in mesh dims that
+  /// the optimizer is not sharded over hold equal ones.
+  std::span<std::byte> masterSlice(const plan::Unit &unit);
+  int64_t optimizerBegin(const plan::Unit &unit) const;
+  int64_t optimizerElements(const plan::Unit &unit) const;
 
-  /// Gathers a unit's slices (parameterSlice, gradientSlice) from all ranks
-  /// into `whole` (unit.elements elements, padding included); a copy where the
-  /// unit is not sharded. To be called by all ranks, in the same order. For
-  /// exports.
+  /// Gathers the optimizer slices of a unit (masterSlice, gradientSlice) from
+  /// all ranks into `whole` (unit.elements elements, padding included); a copy
+  /// where they are not sharded. To be called by all ranks, in the same order.
+  /// For exports.
   void gatherSlices(const plan::Unit &unit, std::span<const std::byte> slice,
                     void *whole);
 
-  /// Runs the program once. Throws an Error that names the entry; the caller
-  /// then aborts the communicator (runRanksAsThreads does).
+  /// Runs the program once: a micro-batch of a step. Throws an Error that names
+  /// the entry; the caller then aborts the communicator (runRanksAsThreads
+  /// does).
   void runTrain(const StepNumbers &numbers);
   void runEval();
 
@@ -99,16 +132,24 @@ public:
   /// every gradient is reduced; for
   /// --export-gradients. An empty function takes the callback away.
   void setBeforeOptimizer(std::function<void()> callback);
-  /// The unit's reduced gradient as this rank holds it (its slice, or all when
-  /// unit.shards is 1), not yet clipped; valid inside the callback. Empty for a
+  /// The unit's reduced gradient as this rank's optimizer reads it (elements of
+  /// masterSlice, of unit.gradient_dtype), neither clipped nor multiplied by
+  /// StepNumbers.gradientFactor yet; valid inside the callback. Empty for a
   /// unit that is not trained.
   std::span<const std::byte> gradientSlice(uint32_t unit);
 
-  /// The value of a report entry in the last run ("loss", "squared_norm").
+  /// The value of a report entry in the last run ("loss", "gradient_norm": the
+  /// sum of powers).
   std::optional<double> reported(std::string_view name) const;
+  /// The norm of the gradients in the last training run, gradientFactor
+  /// included, before clipping; none where the run did not end a step.
+  std::optional<double> gradientNorm() const;
+  /// Whether the last training run left all parameters as they were, because
+  /// the norm was not finite.
+  bool skipped() const;
 
   /// Bytes allocated by pool, in the order of the plan; equal to what the plan
-  /// says.
+  /// says, but 0 for the pool "accumulation" where the run does not accumulate.
   std::vector<int64_t> allocatedBytes() const;
   const Profile &trainProfile() const;
   const Profile &evalProfile() const;

@@ -42,6 +42,8 @@ static void writeConstant(const plan::Constant &constant, std::byte *buffer,
 RankState::RankState(const plan::Plan &plan, const KernelLibrary &library,
                      Communicator &communicator, const RankOptions &options)
     : plan(plan), library(library), communicator(communicator),
+      parameterNumbers(options.parameterNumbers),
+      accumulates(options.accumulates),
       pool(workersOf(plan, options), options.spin),
       gradients(plan.units_size()), openGathers(plan.units_size()) {
   if (plan.mesh().ranks() != communicator.size())
@@ -50,27 +52,107 @@ RankState::RankState(const plan::Plan &plan, const KernelLibrary &library,
   if (static_cast<size_t>(plan.kernels_size()) != library.size())
     fail("the plan has ", plan.kernels_size(), " kernels, the kernel library ",
          library.size());
-  for (const plan::Unit &unit : plan.units())
-    if (unit.shards() != 1 && unit.shards() != communicator.size())
-      fail("unit ", unit.name(), " is sharded over ", unit.shards(), " of ",
-           communicator.size(),
-           " ranks: this runtime shards over all ranks or none");
+  size_t parameters = plan.parameters_size();
+  if (!parameterNumbers.empty() && parameterNumbers.size() != parameters)
+    fail("the run has numbers for ", parameterNumbers.size(),
+         " parameters, the plan ", parameters, " parameters");
+  parameterNumbers.resize(parameters);
+  bindMesh();
+  checkUnits();
+  allocate();
+}
+
+RankState::~RankState() { communicator.leave(); }
+
+/// The rank's coordinates in `dims` as one number, outermost first. `shards`:
+/// how many there are, by the plan.
+static int64_t indexIn(const plan::Mesh &mesh, int rank,
+                       const google::protobuf::RepeatedField<int64_t> &dims,
+                       int64_t shards, const char *name) {
+  int64_t index = 0, count = 1;
+  for (int64_t dim : dims) {
+    if (dim < 0 || dim >= mesh.dims_size())
+      fail("the mesh has ", mesh.dims_size(), " dims, its ", name, " name dim ",
+           dim);
+    int64_t stride = 1;
+    for (int64_t inner = dim + 1; inner < mesh.dims_size(); ++inner)
+      stride *= mesh.dims(int(inner));
+    index = index * mesh.dims(int(dim)) + rank / stride % mesh.dims(int(dim));
+    count *= mesh.dims(int(dim));
+  }
+  if (count != shards)
+    fail("the mesh's ", name, " have ", count, " coordinates, the plan says ",
+         shards);
+  return index;
+}
+
+void RankState::bindMesh() {
+  const plan::Mesh &mesh = plan.mesh();
+  int64_t ranks = 1;
+  for (int64_t size : mesh.dims())
+    ranks *= size;
+  if (ranks != mesh.ranks())
+    fail("the dims of the mesh make ", ranks, " ranks, the plan says ",
+         mesh.ranks());
+  int rank = communicator.rank();
+  shardIndex =
+      indexIn(mesh, rank, mesh.shard_dims(), mesh.shards(), "shard_dims");
+  optimizerShardIndex = indexIn(mesh, rank, mesh.optimizer_dims(),
+                                mesh.optimizer_shards(), "optimizer_dims");
+  if (mesh.optimizer_dims_size() < mesh.shard_dims_size() ||
+      !std::equal(mesh.shard_dims().begin(), mesh.shard_dims().end(),
+                  mesh.optimizer_dims().begin()))
+    fail("the mesh's optimizer_dims do not begin with its shard_dims");
+
+  for (const plan::Group &group : plan.groups())
+    groups.push_back(&communicator.group(group.stride(), group.size()));
+  std::vector<Communicator *> ofDims(mesh.dims_size());
+  int64_t stride = 1;
+  for (int dim = mesh.dims_size(); dim-- > 0; stride *= mesh.dims(dim))
+    ofDims[dim] = &communicator.group(stride, mesh.dims(dim));
+  for (int64_t dim : mesh.optimizer_dims())
+    optimizerDims.push_back({mesh.dims(int(dim)), ofDims[dim]});
+}
+
+void RankState::checkUnits() const {
+  const plan::Mesh &mesh = plan.mesh();
+  for (const plan::Unit &unit : plan.units()) {
+    if (unit.shards() != 1 && unit.shards() != mesh.shards())
+      fail("unit ", unit.name(), " is cut into ", unit.shards(),
+           " slices, the mesh has ", mesh.shards());
+    int64_t slices = unit.optimizer_shards();
+    if (slices != 0 && slices != unit.shards() &&
+        slices != mesh.optimizer_shards())
+      fail("unit ", unit.name(), " is optimized in ", slices,
+           " slices, the mesh has ", mesh.optimizer_shards());
+    int64_t finest = std::max(slices, unit.shards());
+    if (slices > 0 && slices < unit.shards())
+      fail("unit ", unit.name(), " is optimized in ", slices,
+           " slices, fewer than its parameters' ", unit.shards());
+    if (unit.elements() % finest != 0)
+      fail("unit ", unit.name(), " of ", unit.elements(),
+           " elements does not fall into ", finest, " equal slices");
+  }
+}
+
+void RankState::allocate() {
   for (const plan::Pool &pool : plan.pools()) {
-    pools.push_back(Memory::allocate(pool.name(), pool.bytes()));
+    bool left = pool.name() == "accumulation" && !accumulates;
+    pools.push_back(Memory::allocate(pool.name(), left ? 0 : pool.bytes()));
     touch(pools.back(), this->pool);
   }
   for (const plan::Buffer &buffer : plan.buffers()) {
     if (buffer.pool() >= pools.size())
       fail("buffer ", buffer.name(), " lies in pool ", buffer.pool(), " of ",
            pools.size());
-    const Memory &memory = pools[buffer.pool()];
+    int64_t bytes = plan.pools(int(buffer.pool())).bytes();
     if (buffer.offset() < 0 || buffer.bytes() < 0 ||
-        buffer.offset() > memory.size() - buffer.bytes() ||
-        buffer.offset() % 64 != 0)
+        buffer.offset() > bytes - buffer.bytes() || buffer.offset() % 64 != 0)
       fail("buffer ", buffer.name(), " at ", buffer.offset(), " of ",
-           buffer.bytes(), " bytes does not lie in its pool of ", memory.size(),
+           buffer.bytes(), " bytes does not lie in its pool of ", bytes,
            " bytes at a multiple of 64");
-    buffers.push_back(memory.data() + buffer.offset());
+    std::byte *begin = pools[buffer.pool()].data();
+    buffers.push_back(begin ? begin + buffer.offset() : nullptr);
   }
   for (const plan::Constant &constant : plan.constants()) {
     if (constant.buffer() >= buffers.size())
@@ -80,13 +162,65 @@ RankState::RankState(const plan::Plan &plan, const KernelLibrary &library,
   }
 }
 
-RankState::~RankState() { communicator.leave(); }
-
 int64_t RankState::sliceElements(const plan::Unit &unit) const {
   return unit.elements() / unit.shards();
 }
 int64_t RankState::sliceBegin(const plan::Unit &unit) const {
-  return unit.shards() == 1 ? 0 : communicator.rank() * sliceElements(unit);
+  return unit.shards() == 1 ? 0 : shardIndex * sliceElements(unit);
+}
+Tensor RankState::parameterSlice(const plan::Unit &unit) const {
+  return vectorOf(unit.parameter_buffer(), sliceElements(unit), unit.dtype(),
+                  "parameter_buffer");
+}
+
+int64_t RankState::optimizerElements(const plan::Unit &unit) const {
+  return unit.optimizer_shards() ? unit.elements() / unit.optimizer_shards()
+                                 : 0;
+}
+int64_t RankState::optimizerIndex(const plan::Unit &unit) const {
+  if (unit.optimizer_shards() <= 1)
+    return 0;
+  return unit.optimizer_shards() == plan.mesh().optimizer_shards()
+             ? optimizerShardIndex
+             : shardIndex;
+}
+int64_t RankState::optimizerBegin(const plan::Unit &unit) const {
+  return optimizerIndex(unit) * optimizerElements(unit);
+}
+Tensor RankState::ownParameters(const plan::Unit &unit) const {
+  Tensor own = parameterSlice(unit);
+  own.data += (optimizerBegin(unit) - sliceBegin(unit)) *
+              int64_t(elementSize(unit.dtype()));
+  own.shape = {optimizerElements(unit)};
+  return own;
+}
+Tensor RankState::masterSlice(const plan::Unit &unit) const {
+  if (unit.master_dtype() == unit.dtype())
+    return ownParameters(unit);
+  return vectorOf(unit.master_buffer(), optimizerElements(unit),
+                  unit.master_dtype(), "master_buffer");
+}
+
+void RankState::gatherSlices(const plan::Unit &unit,
+                             std::span<const std::byte> slice,
+                             std::byte *whole) {
+  int64_t bytes = int64_t(slice.size()), index = optimizerIndex(unit);
+  std::memcpy(whole + index * bytes, slice.data(), slice.size());
+  if (unit.optimizer_shards() <= 1)
+    return;
+  // Innermost first: what a rank has is contiguous after every gather.
+  int64_t dims = unit.optimizer_shards() == plan.mesh().optimizer_shards()
+                     ? plan.mesh().optimizer_dims_size()
+                     : plan.mesh().shard_dims_size();
+  for (int64_t dim = dims; dim-- > 0;) {
+    auto [size, group] = optimizerDims[dim];
+    group->finish(group->startAllGather(whole + index * bytes,
+                                        whole + index / size * size * bytes,
+                                        bytes),
+                  pool);
+    index /= size;
+    bytes *= size;
+  }
 }
 
 const plan::Unit &RankState::unit(uint32_t index) const {
@@ -95,9 +229,15 @@ const plan::Unit &RankState::unit(uint32_t index) const {
   return plan.units(index);
 }
 
+Communicator &RankState::group(uint32_t index) const {
+  if (index >= groups.size())
+    fail("group ", index, " of ", groups.size());
+  return *groups[index];
+}
+
 void RankState::finishGathers(uint32_t unit) {
-  for (Communicator::Ticket ticket : openGathers[unit])
-    communicator.finish(ticket, pool);
+  for (const Started &gather : openGathers[unit])
+    gather.communicator->finish(gather.ticket, pool);
   openGathers[unit].clear();
 }
 void RankState::finishAllGathers() {
@@ -134,6 +274,9 @@ Tensor RankState::resolve(const plan::Tensor &tensor, const char *name) const {
     fail(name, " ", resolved.describe(), " at byte ", tensor.offset(),
          " does not lie in buffer ", buffer.name(), " of ", buffer.bytes(),
          " bytes");
+  if (!buffers[tensor.buffer()] && buffer.bytes() > 0)
+    fail(name, " lies in the pool ", plan.pools(int(buffer.pool())).name(),
+         ", which a run with one micro-batch per step does not have");
   resolved.data = buffers[tensor.buffer()] + tensor.offset();
   return resolved;
 }

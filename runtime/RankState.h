@@ -17,6 +17,12 @@ namespace shardc::runtime {
 /// A bound entry: addresses resolved, shapes checked.
 using Task = std::function<void()>;
 
+/// A collective on its way.
+struct Started {
+  Communicator *communicator;
+  Communicator::Ticket ticket;
+};
+
 struct RankState {
   RankState(const plan::Plan &plan, const KernelLibrary &library,
             Communicator &communicator, const RankOptions &options);
@@ -24,34 +30,73 @@ struct RankState {
 
   const plan::Plan &plan;
   const KernelLibrary &library;
-  Communicator &communicator;
+  Communicator &communicator;                     // of the world
+  std::vector<Communicator *> groups;             // of the plan
+  std::vector<ParameterNumbers> parameterNumbers; // by parameter
+  const bool accumulates;
   ThreadPool pool;
   std::vector<Memory> pools;
   std::vector<std::byte *> buffers;
 
-  StepNumbers numbers; // of the step that runs
+  StepNumbers numbers;  // of the micro-batch that runs
+  bool skipped = false; // the last run's updates
   std::map<std::string, double, std::less<>> reported;
   std::function<void()> beforeOptimizer;
   std::vector<Tensor> gradients; // by unit: what its optimizer step reads
-  std::unordered_map<uint32_t, Communicator::Ticket> tickets; // by plan id
+  std::unordered_map<uint32_t, Started> tickets; // by plan id
   /// All-gathers that peers may still read this rank's parameters for, by unit.
-  std::vector<std::vector<Communicator::Ticket>> openGathers;
+  std::vector<std::vector<Started>> openGathers;
 
-  /// Where this rank's slice of a unit begins in the flat buffer, and its
-  /// length, in elements.
+  /// Whether the micro-batch that runs ends its step.
+  bool endsStep() const {
+    return numbers.microBatch + 1 == numbers.microBatches;
+  }
+
+  /// Where this rank's slice of a unit's parameters begins in the flat buffer,
+  /// and its length, in elements.
   int64_t sliceBegin(const plan::Unit &unit) const;
   int64_t sliceElements(const plan::Unit &unit) const;
+  Tensor parameterSlice(const plan::Unit &unit) const;
+  /// The same for the part of it that the rank's optimizer updates; empty for a
+  /// unit that is not trained.
+  int64_t optimizerIndex(const plan::Unit &unit) const;
+  int64_t optimizerBegin(const plan::Unit &unit) const;
+  int64_t optimizerElements(const plan::Unit &unit) const;
+  /// Its place in parameter_buffer, and its master weights: the same place
+  /// where the types are.
+  Tensor ownParameters(const plan::Unit &unit) const;
+  Tensor masterSlice(const plan::Unit &unit) const;
+
   const plan::Unit &unit(uint32_t index) const;
+  Communicator &group(uint32_t index) const;
   /// Waits until no peer reads the unit's parameters any more.
   void finishGathers(uint32_t unit);
   void finishAllGathers();
 
   /// The tensor with its address. Throws an Error where it leaves its buffer.
   Tensor resolve(const plan::Tensor &tensor, const char *name) const;
+  /// Gathers the optimizer slices of a unit; see Rank.
+  void gatherSlices(const plan::Unit &unit, std::span<const std::byte> slice,
+                    std::byte *whole);
   /// A whole buffer as a vector of `elements` elements.
   Tensor vectorOf(uint32_t buffer, int64_t elements, plan::DType dtype,
                   const char *name) const;
+
+private:
+  void bindMesh();
+  void checkUnits() const;
+  void allocate();
+
+  int64_t shardIndex = 0, optimizerShardIndex = 0; // see plan.Mesh
+  struct MeshDim {
+    int64_t size;
+    Communicator *group;
+  };
+  std::vector<MeshDim> optimizerDims; // outermost first
 };
+
+/// Whether an entry runs in the last micro-batch of a step only.
+bool runsOnlyAtEnd(const plan::Entry &entry);
 
 /// Checks an entry of the program and binds it. Throws an Error that does not
 /// yet name the entry.

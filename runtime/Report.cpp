@@ -1,6 +1,7 @@
 // The plan in words.
 #include "runtime/Report.h"
 
+#include "runtime/Collectives.h"
 #include "runtime/DType.h"
 #include "runtime/Error.h"
 #include "runtime/checkpoint/ParameterSource.h"
@@ -12,40 +13,122 @@
 
 namespace shardc::runtime {
 
-int64_t bytesPerRank(const plan::Plan &plan) {
+int64_t poolBytes(const plan::Pool &pool, int64_t microBatches) {
+  return pool.name() == "accumulation" && microBatches == 1 ? 0 : pool.bytes();
+}
+
+int64_t bytesPerRank(const plan::Plan &plan, int64_t microBatches) {
   int64_t bytes = 0;
   for (const plan::Pool &pool : plan.pools())
-    bytes += pool.bytes();
+    bytes += poolBytes(pool, microBatches);
   return bytes;
 }
 
 static std::string bytes(int64_t count) {
   return bytesText(static_cast<double>(count));
 }
+static std::string counted(int64_t number, const std::string &noun) {
+  return concat(number, " ", noun, number == 1 ? "" : "s");
+}
 
+/// "2x4 (replicate x shard, 8 ranks)"
 static std::string meshText(const plan::Mesh &mesh) {
-  std::string dims;
+  std::string dims, names;
   for (int64_t dim : mesh.dims())
     dims += (dims.empty() ? "" : "x") + std::to_string(dim);
-  return concat(
-      dims, " (", mesh.ranks(), mesh.ranks() == 1 ? " rank" : " ranks",
-      ", strategy ", mesh.strategy(),
-      mesh.shards() > 1 ? concat(", parameters in ", mesh.shards(), " slices)")
-                        : ", parameters whole)");
+  for (const std::string &name : mesh.names())
+    names += (names.empty() ? "" : " x ") + name;
+  return concat(dims, " (", names, names.empty() ? "" : ", ",
+                counted(mesh.ranks(), "rank"), ")");
+}
+
+/// "in 4 slices over shard", for mesh dims that something is cut over.
+static std::string
+slicesText(const plan::Mesh &mesh,
+           const google::protobuf::RepeatedField<int64_t> &dims) {
+  int64_t slices = 1;
+  std::string names;
+  for (int64_t dim : dims) {
+    slices *= mesh.dims(static_cast<int>(dim));
+    std::string name = dim < mesh.names_size()
+                           ? mesh.names(static_cast<int>(dim))
+                           : concat("dim ", dim);
+    names += (names.empty() ? "" : " and ") + name;
+  }
+  if (slices == 1)
+    return "whole on every rank";
+  return concat("in ", slices, " slices over ",
+                dims.size() == mesh.dims_size() ? "all ranks" : names);
+}
+
+std::string strategyText(const plan::Mesh &mesh) {
+  std::string parameters = slicesText(mesh, mesh.shard_dims());
+  std::string optimizer = slicesText(mesh, mesh.optimizer_dims());
+  // grad_op, hybrid_grad_op: what is gathered in forward stays for backward.
+  std::string kept = mesh.strategy().ends_with("grad_op")
+                         ? ", gathered once for forward and backward"
+                         : "";
+  const char *zero = mesh.strategy() == "full"      ? " (ZeRO-3)"
+                     : mesh.strategy() == "grad_op" ? " (ZeRO-2)"
+                     : mesh.strategy() == "opt"     ? " (ZeRO-1)"
+                     : mesh.strategy() == "none"    ? " (data parallel)"
+                                                    : "";
+  return mesh.strategy() + zero + ": " +
+         (parameters == optimizer
+              ? "parameters, gradients and optimizer state " + parameters + kept
+              : "parameters " + parameters + kept +
+                    ", gradients and optimizer state " + optimizer);
+}
+
+static std::string precisionText(const plan::Precision &precision) {
+  std::string text(dtypeName(precision.parameters()));
+  if (precision.gradients() == precision.parameters() &&
+      precision.master() == precision.parameters())
+    return text;
+  return concat(text, " (gradients ", dtypeName(precision.gradients()),
+                ", master weights and optimizer state ",
+                dtypeName(precision.master()), ")");
+}
+
+static std::string lossScaleText(const LossScaling &scaling) {
+  switch (scaling.kind) {
+  case LossScaling::Kind::None:
+    return "";
+  case LossScaling::Kind::Fixed:
+    return concat("loss scale ", numberText(scaling.initial), "\n");
+  case LossScaling::Kind::Dynamic:
+    return concat("loss scale dynamic from ", numberText(scaling.initial),
+                  ", at least ", numberText(scaling.minimum),
+                  "; doubled after ", counted(scaling.window, "finite step"),
+                  ", halved after ", counted(scaling.hysteresis, "step"),
+                  " with gradients that are not\n");
+  }
+  return "";
 }
 
 std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
-  int64_t parameters = 0;
+  int64_t parameters = 0, frozen = 0;
   for (const plan::Parameter &parameter : plan.parameters())
-    parameters += parameter.trainable() ? elementCount(parameter) : 0;
-  return concat(std::filesystem::path(plan.model()).filename().string(), ": ",
-                countText(static_cast<double>(parameters)),
-                " trained parameters, ", plan.precision(), "\n", "mesh ",
-                meshText(plan.mesh()), ", ", settings.workers,
-                settings.workers == 1 ? " thread" : " threads", " per rank\n",
-                settings.steps, " steps of ", settings.globalBatch,
-                " samples, ", plan.optimizer().kind(), "; memory per rank ",
-                bytes(bytesPerRank(plan)));
+    (parameter.trainable() ? parameters : frozen) += elementCount(parameter);
+  std::string text = concat(
+      std::filesystem::path(plan.model()).filename().string(), ": ",
+      countText(static_cast<double>(parameters)), " trained parameters, ",
+      frozen ? countText(static_cast<double>(frozen)) + " frozen, " : "",
+      precisionText(plan.precision()), "\nmesh ", meshText(plan.mesh()), ", ",
+      counted(settings.workers, "thread"), " per rank\nstrategy ",
+      strategyText(plan.mesh()), "\n", counted(settings.steps, "step"), " of ",
+      counted(settings.globalBatch, "sample"), " (", settings.batch, " on ",
+      plan.mesh().ranks() == 1 ? "" : "each of ",
+      counted(plan.mesh().ranks(), "rank"),
+      settings.microBatches == 1
+          ? ""
+          : concat(", in ", settings.microBatches,
+                   " micro-batches; accumulated ", plan.accumulate()),
+      "), ", plan.optimizer().kind(), "; memory per rank ",
+      bytes(bytesPerRank(plan, settings.microBatches)), "\n",
+      lossScaleText(settings.lossScaling), settings.groups.text());
+  text.pop_back(); // whoever prints it ends the line
+  return text;
 }
 
 /// "  NAME         VALUE", a line of a table.
@@ -59,59 +142,30 @@ static int64_t unitBytes(const plan::Unit &unit) {
   return unit.elements() * elementSize(unit.dtype());
 }
 
-/// Bytes that an all-reduce sums.
-static int64_t reducedBytes(const plan::AllReduceStart &start) {
-  int64_t total = 0;
-  for (const plan::Tensor &tensor : start.values()) {
-    int64_t elements = 1;
-    for (int64_t dim : tensor.shape())
-      elements *= dim;
-    total += elements * elementSize(tensor.dtype());
+static std::string collectivesText(const plan::Plan &plan,
+                                   int64_t microBatches) {
+  std::string text = concat(
+      "collectives of a step",
+      microBatches == 1 ? "" : concat(" of ", microBatches, " micro-batches"),
+      ":\n");
+  for (const Collective &each : collectivesOfStep(plan, microBatches)) {
+    std::string kind = each.kind;
+    std::replace(kind.begin(), kind.end(), '_', '-');
+    text += row(each.phase + " " + kind,
+                concat(each.number, ", ", bytes(each.bytes)));
   }
-  return total;
-}
-
-static std::string collectivesText(const plan::Plan &plan) {
-  // By phase and kind, in the order of the step: how many, and bytes of the
-  // gathered buffers.
-  struct Total {
-    std::string name;
-    int64_t number = 0, bytes = 0;
-  };
-  std::vector<Total> totals;
-  for (const plan::Entry &entry : plan.train().entries()) {
-    auto count = [&](const char *kind, int64_t size) {
-      std::string name = entry.phase() + " " + kind;
-      auto total =
-          std::find_if(totals.begin(), totals.end(),
-                       [&](const Total &each) { return each.name == name; });
-      if (total == totals.end())
-        total = totals.insert(total, {name});
-      ++total->number;
-      total->bytes += size;
-    };
-    if (entry.has_all_gather_start())
-      count("all-gather",
-            unitBytes(plan.units(entry.all_gather_start().unit())));
-    else if (entry.has_reduce_scatter_start())
-      count("reduce-scatter",
-            unitBytes(plan.units(entry.reduce_scatter_start().unit())));
-    else if (entry.has_all_reduce_start())
-      count("all-reduce", reducedBytes(entry.all_reduce_start()));
-  }
-  std::string text = "collectives of a step:\n";
-  for (const Total &total : totals)
-    text += row(total.name, concat(total.number, ", ", bytes(total.bytes)));
   return text;
 }
 
-std::string reportText(const plan::Plan &plan) {
-  std::string text = concat("model ", plan.model(), ", built by ",
-                            plan.compiler(), " for ", plan.cpu(), "\n", "mesh ",
-                            meshText(plan.mesh()), "\n", "memory of a rank:\n");
+std::string reportText(const plan::Plan &plan, int64_t microBatches) {
+  std::string text =
+      concat("model ", plan.model(), ", built by ", plan.compiler(), " for ",
+             plan.cpu(), "\nmesh ", meshText(plan.mesh()), "\nstrategy ",
+             strategyText(plan.mesh()), "\nprecision ",
+             precisionText(plan.precision()), "\nmemory of a rank:\n");
   for (const plan::Pool &pool : plan.pools())
-    text += row(pool.name(), bytes(pool.bytes()));
-  text += row("all pools", bytes(bytesPerRank(plan)));
+    text += row(pool.name(), bytes(poolBytes(pool, microBatches)));
+  text += row("all pools", bytes(bytesPerRank(plan, microBatches)));
   if (plan.live_bound_bytes())
     text += row("lower bound", bytes(plan.live_bound_bytes()));
   text += "units:\n";
@@ -121,11 +175,12 @@ std::string reportText(const plan::Plan &plan) {
                        " elements (", unit.padding(), " padding), ",
                        bytes(unitBytes(unit)), " in ", unit.shards(),
                        unit.shards() == 1 ? " slice" : " slices"));
-  text += collectivesText(plan);
-  return text +
-         concat("kernels: ", plan.kernels_size(),
-                "; FLOPs of a rank's step: ", countText(plan.flops_per_step()),
-                "\n");
+  text += collectivesText(plan, microBatches);
+  return text + concat("kernels: ", plan.kernels_size(),
+                       "; FLOPs of a rank's step: ",
+                       countText(plan.flops_per_step() *
+                                 static_cast<double>(microBatches)),
+                       "\n");
 }
 
 } // namespace shardc::runtime

@@ -9,14 +9,20 @@
 
 namespace shardc::runtime {
 
+/// Bytes of a pool that a run allocates: the one for accumulated gradients is
+/// left out where a step is one micro-batch.
+int64_t poolBytes(const plan::Pool &pool, int64_t microBatches);
 /// Bytes of all pools of one rank.
-int64_t bytesPerRank(const plan::Plan &plan);
+int64_t bytesPerRank(const plan::Plan &plan, int64_t microBatches);
 
-/// A few lines: model, mesh, precision, batch, memory.
+/// What the strategy means on this mesh: what is cut over which dims.
+std::string strategyText(const plan::Mesh &mesh);
+
+/// A few lines: model, mesh, precision, batch, memory, parameter groups.
 std::string bannerText(const plan::Plan &plan, const RunSettings &settings);
 
-/// --report: pools, units, and collectives per step with bytes.
-std::string reportText(const plan::Plan &plan);
+/// --report: pools, units, and collectives of a step with bytes.
+std::string reportText(const plan::Plan &plan, int64_t microBatches);
 
 } // namespace shardc::runtime
 

@@ -25,16 +25,49 @@ static int64_t sequenceLength(const plan::Plan &plan) {
   return 0;
 }
 
+bool isLossScaleDynamic(const LossScaleOptions &options,
+                        const plan::Plan &plan) {
+  return options.dynamic ||
+         (!options.fixed && plan.precision().parameters() == plan::FLOAT16);
+}
+
+static LossScaling lossScalingOf(const LossScaleOptions &options,
+                                 const plan::Plan &plan) {
+  LossScaling scaling;
+  if (!isLossScaleDynamic(options, plan)) {
+    scaling.initial = static_cast<float>(options.fixed.value_or(1));
+    if (scaling.initial != 1)
+      scaling.kind = LossScaling::Kind::Fixed;
+    return scaling;
+  }
+  scaling.kind = LossScaling::Kind::Dynamic;
+  if (options.initial)
+    scaling.initial = static_cast<float>(*options.initial);
+  scaling.minimum = options.minimum
+                        ? static_cast<float>(*options.minimum)
+                        : std::min(scaling.minimum, scaling.initial);
+  scaling.window = options.window.value_or(scaling.window);
+  scaling.hysteresis = options.hysteresis.value_or(scaling.hysteresis);
+  return scaling;
+}
+
 RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
                                  int64_t samples) {
   RunSettings settings;
   int64_t ranks = plan.mesh().ranks();
   settings.batch = batchPerRank(plan);
-  settings.globalBatch = settings.batch * ranks;
+  settings.microBatches = options.microBatches;
+  int64_t atOnce = settings.batch * ranks;
+  if (__builtin_mul_overflow(atOnce, settings.microBatches,
+                             &settings.globalBatch))
+    fail("--grad-accumulation ", settings.microBatches, " is too much");
   if (samples < settings.globalBatch)
     fail("--data has ", samples, " samples, too few for one global batch of ",
          settings.globalBatch, " (", settings.batch, " on each of ", ranks,
-         " ranks)");
+         ranks == 1 ? " rank" : " ranks",
+         settings.microBatches == 1
+             ? ")"
+             : concat(", in ", settings.microBatches, " micro-batches)"));
 
   int64_t perEpoch = samples / settings.globalBatch;
   if (options.steps)
@@ -48,14 +81,18 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
       options.minLearningRate,   options.warmupSteps,
       options.warmupStartFactor, options.totalSteps.value_or(settings.steps)};
   StepNumbers &numbers = settings.numbers;
-  numbers.weightDecay = options.weightDecay.value_or(
-      plan.optimizer().kind() == "adamw" ? 0.01 : 0);
   numbers.beta1 = options.beta1.value_or(0.9);
   numbers.beta2 = options.beta2.value_or(0.999);
   numbers.epsilon = options.epsilon.value_or(1e-8);
   numbers.momentum = options.momentum.value_or(0);
   numbers.nesterov = options.nesterov;
   numbers.clip = options.clip;
+  numbers.clipNorm = options.clipNorm.value_or(Norm::Two);
+  settings.lossNorm = options.lossNorm;
+  settings.gradientDivisor = options.gradientDivisor;
+  settings.lossScaling = lossScalingOf(options.lossScale, plan);
+  numbers.skipNonFinite = settings.lossScaling.kind != LossScaling::Kind::None;
+  settings.groups = ParameterGroups::resolve(options, plan);
 
   int64_t most =
       plan.workers() > 0 ? plan.workers() : std::numeric_limits<int>::max();

@@ -4,6 +4,8 @@
 #define SHARDC_RUNTIME_RUNSETTINGS_H
 
 #include "runtime/Executor.h"
+#include "runtime/LossScaler.h"
+#include "runtime/ParameterGroups.h"
 #include "runtime/Schedule.h"
 #include "runtime/cli/Options.h"
 #include "runtime/plan.pb.h"
@@ -14,12 +16,17 @@
 namespace shardc::runtime {
 
 struct RunSettings {
-  int64_t batch = 0;       // samples of one rank
-  int64_t globalBatch = 0; // of all ranks
+  int64_t batch = 0;        // samples of one rank in one micro-batch
+  int64_t microBatches = 1; // of a step
+  int64_t globalBatch = 0;  // samples of a step: of all ranks and micro-batches
   int64_t steps = 0;
+  LossNorm lossNorm = LossNorm::Global;
   Schedule schedule;
-  StepNumbers numbers; // but for step and learning rate
-  int workers = 1;     // threads of each rank
+  StepNumbers numbers; // but for what differs from step to step
+  double gradientDivisor = 1;
+  LossScaling lossScaling;
+  ParameterGroups groups;
+  int workers = 1; // threads of each rank
   int64_t unitsPerSample = 1;
   std::string unit; // what throughput counts: tokens, or samples where there is
                     // no sequence
@@ -29,6 +36,11 @@ struct RunSettings {
   static RunSettings resolve(const Options &options, const plan::Plan &plan,
                              int64_t samples);
 };
+
+/// Whether the loss is scaled dynamically: as --loss-scale says, and without it
+/// for a plan that computes in float16.
+bool isLossScaleDynamic(const LossScaleOptions &options,
+                        const plan::Plan &plan);
 
 } // namespace shardc::runtime
 

@@ -1,7 +1,9 @@
 // What is said of a run when it ends.
 #include "runtime/Summary.h"
 
+#include "runtime/Collectives.h"
 #include "runtime/Error.h"
+#include "runtime/Report.h"
 #include "runtime/metrics/Console.h"
 #include "runtime/metrics/Process.h"
 
@@ -15,6 +17,23 @@ static Json orNull(const std::optional<double> &value) {
   return value ? Json(*value) : Json();
 }
 
+/// By "KIND PHASE": how many a rank started in a step.
+static Json collectivesJson(const plan::Plan &plan,
+                            const std::vector<Rank *> &ranks, int64_t steps) {
+  Json result = Json::object();
+  int64_t runs = steps * static_cast<int64_t>(ranks.size());
+  if (runs == 0)
+    return result;
+  for (const Collective &each : collectivesOfRun(plan, ranks)) {
+    Json &count = result[each.kind + " " + each.phase];
+    if (each.number % runs == 0)
+      count = each.number / runs;
+    else
+      count = static_cast<double>(each.number) / static_cast<double>(runs);
+  }
+  return result;
+}
+
 Json Summary::json(const plan::Plan &plan, const std::vector<Rank *> &ranks,
                    int64_t steps, bool interrupted) const {
   Json memory = Json::array();
@@ -24,7 +43,7 @@ Json Summary::json(const plan::Plan &plan, const std::vector<Rank *> &ranks,
     Json pools = Json::object();
     for (int pool = 0; pool < plan.pools_size(); ++pool)
       pools[plan.pools(pool).name()] = {
-          {"planned_bytes", plan.pools(pool).bytes()},
+          {"planned_bytes", poolBytes(plan.pools(pool), microBatches)},
           {"allocated_bytes", allocated[pool]}};
     memory.push_back({{"rank", rank->rank()}, {"pools", pools}});
     seconds += rank->trainProfile().seconds;
@@ -32,10 +51,14 @@ Json Summary::json(const plan::Plan &plan, const std::vector<Rank *> &ranks,
   }
   return {{"event", "summary"},
           {"steps", steps},
+          {"micro_batches", microBatches},
+          {"skipped_steps", skippedSteps},
+          {"loss_scale", orNull(lossScale)},
           {"interrupted", interrupted},
           {"loss", orNull(loss)},
           {"eval_loss", orNull(evalLoss)},
           {"ranks", ranks.size()},
+          {"collectives", collectivesJson(plan, ranks, steps)},
           {"memory", memory},
           {"peak_rss_bytes", peakResidentBytes()},
           {"seconds_to_first_step", orNull(secondsToFirstStep)},
@@ -51,6 +74,9 @@ std::string Summary::text(const std::string &unit) const {
     text += concat(", eval loss ", *evalLoss);
   if (trainSeconds > 0)
     text += concat(", ", countText(trainUnits / trainSeconds), " ", unit, "/s");
+  if (skippedSteps)
+    text += concat(", ", skippedSteps,
+                   skippedSteps == 1 ? " step skipped" : " steps skipped");
   return text + concat(", peak memory ",
                        bytesText(static_cast<double>(peakResidentBytes())));
 }

@@ -18,10 +18,14 @@ struct Summary {
   std::optional<double> evalLoss;           // of the last evaluation
   std::optional<double> secondsToFirstStep; // from the process's start to the
                                             // end of the first step
+  int64_t microBatches = 1;                 // of a step
+  int64_t skippedSteps = 0;                 // their gradients were not finite
+  std::optional<double> lossScale; // after the last step, where there is one
   double trainSeconds = 0;
   double trainUnits = 0; // tokens or samples
 
-  /// The event of --metrics: with planned and allocated bytes by rank and pool.
+  /// The event of --metrics: with planned and allocated bytes by rank and pool,
+  /// and with the collectives per step that the ranks started.
   /// `ranks` must still live.
   nlohmann::ordered_json json(const plan::Plan &plan,
                               const std::vector<Rank *> &ranks, int64_t steps,

@@ -4,8 +4,9 @@
 #include "runtime/DType.h"
 #include "runtime/Error.h"
 #include "runtime/Evaluation.h"
+#include "runtime/LossScaler.h"
 #include "runtime/Summary.h"
-#include "runtime/checkpoint/ShardedParameters.h"
+#include "runtime/checkpoint/RankValues.h"
 #include "runtime/data/LossScale.h"
 #include "runtime/data/SampleOrder.h"
 #include "runtime/launch/Signals.h"
@@ -17,6 +18,38 @@
 namespace shardc::runtime {
 
 namespace {
+
+/// A run whose loss scale cannot become smaller ends after so many skipped
+/// steps in a row.
+constexpr int64_t mostSkippedSteps = 20;
+
+/// What a step has come to.
+struct Outcome {
+  double loss, gradientNorm; // without the loss scale
+  float lossScale;           // in the step
+  bool skipped;
+};
+
+/// Values times a factor.
+class ScaledValues : public ParameterSource {
+public:
+  ScaledValues(const ParameterSource &source, double factor)
+      : source(source), factor(factor) {}
+  void read(int parameter, int64_t begin, int64_t end, plan::DType dtype,
+            std::byte *destination) const override {
+    std::vector<double> values(end - begin);
+    source.read(parameter, begin, end, plan::FLOAT64,
+                reinterpret_cast<std::byte *>(values.data()));
+    for (double &value : values)
+      value *= factor;
+    convertElements(values.data(), plan::FLOAT64, destination, dtype,
+                    end - begin);
+  }
+
+private:
+  const ParameterSource &source;
+  double factor;
+};
 
 /// What the ranks of this process share.
 struct Team {
@@ -32,12 +65,17 @@ public:
 private:
   bool leads() const { return rank->rank() == 0; }
   void loadParameters();
-  void exportGradients();
-  /// False when the run was told to stop.
-  bool loadBatch(int64_t step);
-  /// `begin`: when the step did, its batch included.
+  /// `factor`: what gradients are still to be multiplied by.
+  void exportGradients(double factor);
+  /// This rank's samples of a micro-batch.
+  std::vector<int64_t> samplesOf(int64_t step, int64_t microBatch);
+  /// Counts the step's valid labels. False when the run was told to stop.
+  bool beginStep(int64_t step);
+  void loadBatch(int64_t step, int64_t microBatch);
+  /// `begin`: when the step did, its batches included.
   void step(int64_t step, double begin);
-  void report(int64_t step, double loss, double squaredNorm, double seconds);
+  void check(int64_t step, const Outcome &outcome);
+  void report(int64_t step, const Outcome &outcome, double seconds);
   void evaluate(int64_t stepsDone);
   void exportAll();
   void finish(int64_t steps, bool interrupted);
@@ -48,6 +86,12 @@ private:
   const plan::Plan &plan;
   std::unique_ptr<Rank> rank;
   SampleOrder order;
+  LossScaler scaler;
+  int64_t updates = 0; // steps that were not skipped
+  /// Valid labels of the step: this rank's by micro-batch, and of all ranks and
+  /// micro-batches together.
+  std::vector<int64_t> validLabels;
+  int64_t allValidLabels = 0;
   std::optional<Evaluation> evaluation;
   std::optional<Console> console; // of the leader
   Summary summary;
@@ -56,11 +100,15 @@ private:
 RankLoop::RankLoop(Run &run, Team &team, Communicator &communicator)
     : run(run), team(team), communicator(communicator), plan(run.plan),
       order(run.data.samples(), run.settings.globalBatch, run.options.shuffle,
-            run.options.seed) {
+            run.options.seed),
+      scaler(run.settings.lossScaling) {
+  summary.microBatches = run.settings.microBatches;
   RankOptions options;
   options.workers = run.settings.workers;
   options.spin = haveCoresFor(communicator.size(), options.workers);
   options.profile = run.metrics != nullptr;
+  options.accumulates = run.settings.microBatches > 1;
+  options.parameterNumbers = run.settings.groups.numbers;
   rank = Rank::create(plan, run.kernels, communicator, options);
   team.ranks[rank->rank()] = rank.get();
 }
@@ -79,7 +127,7 @@ void RankLoop::operator()() {
     if (every && done % every == 0)
       evaluate(done);
     double begin = monotonicSeconds();
-    if (!loadBatch(done))
+    if (!beginStep(done))
       break;
     step(done, begin);
   }
@@ -105,85 +153,141 @@ void RankLoop::finish(int64_t steps, bool interrupted) {
 }
 
 void RankLoop::loadParameters() {
-  for (const plan::Unit &unit : plan.units())
-    readSlice(plan, unit, rank->sliceBegin(unit), rank->sliceElements(unit),
-              run.initialValues, rank->parameterSlice(unit).data());
+  readInitialValues(plan, *rank, run.initialValues);
 }
 
-bool RankLoop::loadBatch(int64_t step) {
-  const RunSettings &settings = run.settings;
-  std::vector<int64_t> samples(settings.batch);
-  for (int64_t i = 0; i < settings.batch; ++i)
-    samples[i] = order.sampleAt(step, rank->rank() * settings.batch + i);
-  int64_t valid = 0;
-  for (int i = 0; i < plan.inputs_size(); ++i) {
-    const plan::Input &input = plan.inputs(i);
-    if (!isGiven(input))
-      continue;
-    auto *destination = static_cast<std::byte *>(rank->data(input.tensor()));
-    run.data.load(i, samples, destination);
-    if (plan.loss().kind() == "cross_entropy" && &input == labelsOf(plan))
-      valid = countValidLabels(plan.loss(), input.tensor(), destination);
+std::vector<int64_t> RankLoop::samplesOf(int64_t step, int64_t microBatch) {
+  int64_t batch = run.settings.batch;
+  int64_t first = (microBatch * rank->ranks() + rank->rank()) * batch;
+  std::vector<int64_t> samples(batch);
+  for (int64_t i = 0; i < batch; ++i)
+    samples[i] = order.sampleAt(step, first + i);
+  return samples;
+}
+
+bool RankLoop::beginStep(int64_t step) {
+  int64_t counts[2] = {0, stopSignal() != 0};
+  validLabels.assign(run.settings.microBatches, 0);
+  if (plan.loss().kind() == "cross_entropy") {
+    int index = labelsIndex(plan);
+    const plan::Tensor &labels = plan.inputs(index).tensor();
+    auto *values = static_cast<std::byte *>(rank->data(labels));
+    for (int64_t i = 0; i < run.settings.microBatches; ++i) {
+      run.data.load(index, samplesOf(step, i), values);
+      validLabels[i] = countValidLabels(plan.loss(), labels, values);
+      counts[0] += validLabels[i];
+    }
   }
   // All ranks agree on the count and on whether to go on.
-  int64_t agreed[2] = {valid, stopSignal() != 0};
-  Segment segment{agreed, 2, plan::INT64};
+  Segment segment{counts, 2, plan::INT64};
   communicator.allReduce({&segment, 1}, rank->pool());
-  if (agreed[1])
-    return false;
-  writeScale(lossScale(plan, agreed[0]), plan.loss().scale_dtype(),
+  allValidLabels = counts[0];
+  return counts[1] == 0;
+}
+
+void RankLoop::loadBatch(int64_t step, int64_t microBatch) {
+  std::vector<int64_t> samples = samplesOf(step, microBatch);
+  for (int i = 0; i < plan.inputs_size(); ++i) {
+    const plan::Input &input = plan.inputs(i);
+    if (isGiven(input))
+      run.data.load(i, samples,
+                    static_cast<std::byte *>(rank->data(input.tensor())));
+  }
+  int64_t microBatches = run.settings.microBatches;
+  double scale =
+      run.settings.lossNorm == LossNorm::Global
+          ? lossScale(plan, allValidLabels, microBatches)
+          : lossScaleOfRank(plan, validLabels[microBatch], microBatches);
+  writeScale(scale * scaler.scale(), plan.loss().scale_dtype(),
              rank->buffer(plan.loss().scale_buffer()).data());
-  return true;
 }
 
 void RankLoop::step(int64_t step, double begin) {
   StepNumbers numbers = run.settings.numbers;
-  numbers.step = step + 1;
+  numbers.step = updates + 1;
+  // As in torch scripts that call scheduler.step() in every iteration, a
+  // skipped one included.
   numbers.learningRate = run.settings.schedule.learningRate(step);
-  if (step == 0 && run.gradients)
-    rank->setBeforeOptimizer([&] { exportGradients(); });
-  rank->runTrain(numbers);
-  if (step == 0 && run.gradients)
+  Outcome outcome;
+  outcome.lossScale = scaler.scale();
+  numbers.gradientFactor =
+      1 / (double(outcome.lossScale) * run.settings.gradientDivisor);
+  numbers.microBatches = run.settings.microBatches;
+  bool exports = step == 0 && run.gradients;
+  if (exports)
+    rank->setBeforeOptimizer([&] { exportGradients(numbers.gradientFactor); });
+  for (int64_t i = 0; i < numbers.microBatches; ++i) {
+    loadBatch(step, i);
+    numbers.microBatch = i;
+    rank->runTrain(numbers);
+  }
+  if (exports)
     rank->setBeforeOptimizer({});
 
-  double loss = rank->reported("loss").value_or(NAN);
-  std::optional<double> squaredNorm = rank->reported("squared_norm");
-  if (!std::isfinite(loss))
-    fail("the loss of step ", step, " (counting from 0) is ", loss,
-         "; nothing was exported");
-  if (squaredNorm && !std::isfinite(*squaredNorm))
-    fail("the gradient norm of step ", step, " (counting from 0) is ",
-         std::sqrt(*squaredNorm), " at a loss of ", loss,
-         "; nothing was exported");
+  outcome.loss = rank->reported("loss").value_or(NAN) / outcome.lossScale;
+  outcome.gradientNorm = rank->gradientNorm().value_or(NAN);
+  // The norm is of all ranks' gradients: all skip the step, or none.
+  outcome.skipped = rank->skipped();
+  scaler.update(!outcome.skipped);
+  updates += outcome.skipped ? 0 : 1;
+  check(step, outcome);
   if (leads())
-    report(step, loss, squaredNorm.value_or(NAN), monotonicSeconds() - begin);
+    report(step, outcome, monotonicSeconds() - begin);
 }
 
-void RankLoop::report(int64_t step, double loss, double squaredNorm,
-                      double seconds) {
+void RankLoop::check(int64_t step, const Outcome &outcome) {
+  if (scaler.skippedAtMinimum() >= mostSkippedSteps)
+    fail("the gradients of ", mostSkippedSteps, " steps up to step ", step,
+         " (counting from 0) were not finite at the loss scale ",
+         numberText(outcome.lossScale),
+         ", the smallest allowed; nothing was exported");
+  if (outcome.skipped)
+    return;
+  if (!std::isfinite(outcome.loss))
+    fail("the loss of step ", step, " (counting from 0) is ", outcome.loss,
+         "; nothing was exported");
+  if (rank->gradientNorm() && !std::isfinite(outcome.gradientNorm))
+    fail("the gradient norm of step ", step, " (counting from 0) is ",
+         outcome.gradientNorm, " at a loss of ", outcome.loss,
+         "; nothing was exported");
+}
+
+void RankLoop::report(int64_t step, const Outcome &outcome, double seconds) {
   if (step == 0)
     summary.secondsToFirstStep = secondsSinceProcessStart();
-  summary.loss = loss;
+  summary.loss = outcome.loss;
+  summary.skippedSteps = scaler.skipped();
+  if (scaler.skips())
+    summary.lossScale = scaler.scale();
   double units = static_cast<double>(run.settings.globalBatch *
                                      run.settings.unitsPerSample);
   StepFigures figures;
   figures.step = step;
-  figures.loss = loss;
-  figures.gradientNorm = std::sqrt(squaredNorm);
+  figures.loss = outcome.loss;
+  figures.gradientNorm = outcome.gradientNorm;
   figures.learningRate = run.settings.schedule.learningRate(step);
   figures.seconds = seconds;
   figures.perSecond = units / seconds;
   summary.trainSeconds += seconds;
   summary.trainUnits += units;
+  if (outcome.skipped)
+    console->line(skippedText(step, run.settings.steps, outcome.lossScale,
+                              scaler.scale()));
   console->step(figures);
   if (!run.metrics)
     return;
-  run.metrics->write({{"step", step},
-                      {"loss", loss},
-                      {"grad_norm", figures.gradientNorm},
-                      {"learning_rate", figures.learningRate},
-                      {run.settings.unit + "_per_second", figures.perSecond},
-                      {"step_seconds", seconds}});
+  nlohmann::ordered_json line = {
+      {"step", step},
+      {"loss", outcome.loss},
+      {"grad_norm", figures.gradientNorm},
+      {"learning_rate", figures.learningRate},
+      {run.settings.unit + "_per_second", figures.perSecond},
+      {"step_seconds", seconds}};
+  if (scaler.skips()) {
+    line["loss_scale"] = outcome.lossScale;
+    line["skipped"] = outcome.skipped;
+  }
+  run.metrics->write(line);
 }
 
 void RankLoop::evaluate(int64_t stepsDone) {
@@ -206,15 +310,11 @@ void RankLoop::evaluate(int64_t stepsDone) {
 
 /// Between two barriers: all ranks have come here, and none goes on before the
 /// leader has read their slices.
-void RankLoop::exportGradients() {
+void RankLoop::exportGradients(double factor) {
   communicator.barrier();
   if (leads()) {
-    ShardedParameters gradients(plan);
-    for (Rank *each : team.ranks)
-      for (int unit = 0; unit < plan.units_size(); ++unit)
-        gradients.addSlice(unit, each->sliceBegin(plan.units(unit)),
-                           each->gradientSlice(unit));
-    run.gradients->write(gradients);
+    ShardedParameters gradients = summedGradients(plan, team.ranks);
+    run.gradients->write(ScaledValues(gradients, factor));
   }
   communicator.barrier();
 }
@@ -222,11 +322,8 @@ void RankLoop::exportGradients() {
 void RankLoop::exportAll() {
   communicator.barrier();
   if (leads()) {
-    ShardedParameters trained(plan);
-    for (Rank *each : team.ranks)
-      for (int unit = 0; unit < plan.units_size(); ++unit)
-        trained.addSlice(unit, each->sliceBegin(plan.units(unit)),
-                         each->parameterSlice(plan.units(unit)));
+    ShardedParameters trained =
+        trainedParameters(plan, team.ranks, run.initialValues);
     if (run.parameters)
       run.parameters->write(trained);
     if (run.onnx)

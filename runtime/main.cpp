@@ -48,8 +48,9 @@ InitialValues openInitialValues(const Options &options, const plan::Plan &plan,
 void openOutputs(Run &run, const TrainerFile &self) {
   const Options &options = run.options;
   if (options.exportGradients)
-    run.gradients =
-        std::make_unique<SafetensorsExport>(run.plan, *options.exportGradients);
+    run.gradients = std::make_unique<SafetensorsExport>(
+        run.plan, *options.exportGradients,
+        SafetensorsExport::Values::Gradients);
   if (options.exportSafetensors)
     run.parameters = std::make_unique<SafetensorsExport>(
         run.plan, *options.exportSafetensors);
@@ -73,10 +74,14 @@ int trainerMain(int argc, char **argv) {
          "compile a model with shardc");
   const plan::Plan &plan = *self.plan();
   checkOptions(options, plan);
-  if (options.report)
-    std::fputs(reportText(plan).c_str(), stdout);
-  if (options.report && options.data.empty() && !options.dryRun)
-    return 0;
+  if (options.report) {
+    std::fputs(reportText(plan, options.microBatches).c_str(), stdout);
+    if (options.data.empty() && !options.dryRun) {
+      std::fputs(ParameterGroups::resolve(options, plan).text().c_str(),
+                 stdout);
+      return 0;
+    }
+  }
   refuseSeveralProcesses();
   checkProcessor(plan.cpu());
   installSignalHandlers();

@@ -75,6 +75,7 @@ private:
   uint32_t bufferOf(Value buffer) {
     return indices.buffers.lookup(buffer.getDefiningOp());
   }
+  uint32_t groupOf(StringRef name) { return indices.groups.lookup(name); }
 
   const PlanIndices &indices;
   llvm::DenseMap<Value, uint32_t> tokens;
@@ -98,6 +99,7 @@ void EntryEmitter::describe(Operation *op, plan::Entry *entry) {
   };
   entry->set_unit(text("step.unit"));
   entry->set_phase(text("step.phase"));
+  entry->set_last(op->hasAttr("step.last"));
   if (auto flops = op->getAttrOfType<IntegerAttr>("step.flops"))
     entry->set_flops(flops.getInt());
   llvm::SetVector<StringRef> nodes;
@@ -227,23 +229,49 @@ void EntryEmitter::collective(Operation *op, plan::Entry *entry) {
         message->set_id(id);
         message->set_unit(indices.units.lookup(start.getUnit()));
         message->set_gathered(bufferOf(start.getGathered()));
+        message->set_group(groupOf(start.getGroup()));
+        if (start.getKept())
+          emitTensor(start.getKept(), indices, message->mutable_kept());
+      })
+      .Case([&](step::KeepOp keep) {
+        auto *message = entry->mutable_keep();
+        message->set_unit(indices.units.lookup(keep.getUnit()));
+        message->set_gathered(bufferOf(keep.getGathered()));
+        message->set_group(groupOf(keep.getGroup()));
+        emitTensor(keep.getKept(), indices, message->mutable_kept());
       })
       .Case([&](step::ReduceScatterStartOp start) {
         auto *message = entry->mutable_reduce_scatter_start();
         message->set_id(id);
         message->set_unit(indices.units.lookup(start.getUnit()));
-        message->set_flat(bufferOf(start.getFlat()));
-        message->set_shard(bufferOf(start.getShard()));
+        message->set_group(groupOf(start.getGroup()));
+        emitTensor(start.getFlat(), indices, message->mutable_flat());
+        emitTensor(start.getShard(), indices, message->mutable_shard());
       })
       .Case([&](step::AllReduceStartOp start) {
         auto *message = entry->mutable_all_reduce_start();
         message->set_id(id);
+        message->set_group(groupOf(start.getGroup()));
         for (Value value : start.getValues())
           emitTensor(value, indices, message->add_values());
+        for (bool norm : start.getNorms())
+          message->add_norms(norm);
         if (start.getUnit()) {
           message->set_gradients(true);
           message->set_unit(indices.units.lookup(*start.getUnit()));
         }
+      })
+      .Case([&](step::AllGatherUpdatesStartOp start) {
+        auto *message = entry->mutable_all_gather_updates_start();
+        message->set_id(id);
+        message->set_unit(indices.units.lookup(start.getUnit()));
+        message->set_group(groupOf(start.getGroup()));
+      })
+      .Case([&](step::AccumulateOp sum) {
+        auto *message = entry->mutable_accumulate();
+        emitTensor(sum.getValue(), indices, message->mutable_value());
+        emitTensor(sum.getAccumulator(), indices,
+                   message->mutable_accumulator());
       })
       .Case([&](step::WaitOp wait) {
         entry->mutable_wait()->set_id(tokens.lookup(wait.getToken()));
@@ -305,19 +333,19 @@ llvm::Error EntryEmitter::emit(Operation *op, plan::Entry *entry) {
           (*message->mutable_attributes())[number.getName().str()] =
               cast<IntegerAttr>(number.getValue()).getInt();
       })
-      .Case([&](step::SquaredNormOp op) {
-        auto *message = entry->mutable_squared_norm();
+      .Case([&](step::GradientNormOp op) {
+        auto *message = entry->mutable_gradient_norm();
         for (Value gradient : op.getGradients())
           emitTensor(gradient, indices, message->add_gradients());
         emitTensor(op.getResult(), indices, message->mutable_result());
-        message->set_slices(op.getSlices());
+        for (int64_t slices : op.getSlices())
+          message->add_slices(slices);
       })
       .Case([&](step::OptimizerStepOp op) {
         auto *message = entry->mutable_optimizer_step();
         message->set_unit(indices.units.lookup(op.getUnit()));
         emitTensor(op.getGradient(), indices, message->mutable_gradient());
-        emitTensor(op.getSquaredNorm(), indices,
-                   message->mutable_squared_norm());
+        emitTensor(op.getNorm(), indices, message->mutable_norm());
       })
       .Case([&](step::ReportOp op) {
         auto *message = entry->mutable_report();

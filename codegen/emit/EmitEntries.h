@@ -16,7 +16,7 @@ plan::DType dtypeOf(mlir::Type elementType);
 /// Indices by which entries refer to the rest of the plan.
 struct PlanIndices {
   llvm::DenseMap<mlir::Operation *, uint32_t> buffers; // by step.buffer
-  llvm::StringMap<uint32_t> kernels, units;
+  llvm::StringMap<uint32_t> kernels, units, groups;
 };
 
 /// A view as a message.

@@ -44,6 +44,7 @@ private:
   llvm::Error checkTypes();
   void header();
   void mesh();
+  void precision();
   void buffers();
   void units();
   void addParameter(nn::ParameterOp parameter, fsdp::UnitOp unit,
@@ -79,7 +80,7 @@ void PlanEmitter::header() {
   message.set_compiler(options.compiler);
   message.set_model(options.model);
   message.set_model_hash(options.modelHash);
-  message.set_precision(options.precision);
+  precision();
   message.set_cpu(kernels.cpu);
   message.set_workers(plan.getWorkers());
   message.set_live_bound_bytes(plan.getLiveBoundBytes().value_or(0));
@@ -91,21 +92,57 @@ void PlanEmitter::header() {
   }
 }
 
+// What nn-precision said; in a module that has not met it, the first unit.
+void PlanEmitter::precision() {
+  plan::Precision *entry = message.mutable_precision();
+  auto attributes = module->getAttrOfType<DictionaryAttr>("nn.precision");
+  auto units = module.getOps<fsdp::UnitOp>();
+  Type fallback = units.empty() ? Float32Type::get(module.getContext())
+                                : (*units.begin()).getElementType();
+  auto type = [&](StringRef key) {
+    auto value = attributes ? attributes.getAs<TypeAttr>(key) : TypeAttr();
+    return dtypeOf(value ? value.getValue() : fallback);
+  };
+  entry->set_parameters(type("parameters"));
+  entry->set_gradients(type("gradients"));
+  entry->set_loss(type("loss"));
+  entry->set_master(type("master"));
+}
+
 void PlanEmitter::mesh() {
   plan::Mesh *mesh = message.mutable_mesh();
   mesh->set_ranks(1);
   mesh->set_shards(1);
+  mesh->set_optimizer_shards(1);
   for (auto op : module.getOps<fsdp::MeshOp>()) {
     mesh->set_strategy(op.getStrategy().str());
-    for (int64_t size : op.getDims()) {
+    mesh->set_ranks(op.getRanks());
+    mesh->set_shards(op.getShards());
+    mesh->set_optimizer_shards(op.getOptimizerShards());
+    for (int64_t size : op.getDims())
       mesh->add_dims(size);
-      mesh->set_ranks(mesh->ranks() * size);
-    }
-    for (int64_t dim : op.getShardDims()) {
+    for (auto name : op.getNames().getAsRange<StringAttr>())
+      mesh->add_names(name.str());
+    for (int64_t dim : op.getShardDims())
       mesh->add_shard_dims(dim);
-      mesh->set_shards(mesh->shards() * op.getDims()[dim]);
-    }
+    for (int64_t dim : op.getOptimizerDims())
+      mesh->add_optimizer_dims(dim);
   }
+  // The world comes first, and is there for one rank too.
+  auto addGroup = [&](StringRef name, int64_t stride, int64_t size) {
+    indices.groups[name] = message.groups_size();
+    plan::Group *group = message.add_groups();
+    group->set_name(name.str());
+    group->set_stride(stride);
+    group->set_size(size);
+  };
+  auto groups = module.getOps<fsdp::GroupOp>();
+  if (groups.empty())
+    addGroup("world", 1, mesh->ranks());
+  for (fsdp::GroupOp group : groups)
+    addGroup(group.getSymName(), group.getStride(), group.getSize());
+  if (auto mode = module->getAttrOfType<StringAttr>("fsdp.accumulate"))
+    message.set_accumulate(mode.str());
 }
 
 void PlanEmitter::buffers() {
@@ -164,6 +201,8 @@ void PlanEmitter::addParameter(nn::ParameterOp parameter, fsdp::UnitOp unit,
          entry->mutable_source());
   if (std::optional<StringRef> init = parameter.getInit())
     entry->set_init(init->str());
+  if (auto role = parameter->getAttrOfType<StringAttr>("nn.role"))
+    entry->set_role(role.str());
 }
 
 void PlanEmitter::units() {
@@ -179,6 +218,12 @@ void PlanEmitter::units() {
     entry->set_dtype(dtypeOf(unit.getElementType()));
     entry->set_parameter_buffer(
         indices.buffers.lookup(storage.getParameters().getDefiningOp()));
+    entry->set_optimizer_shards(unit.getOptimizerShards());
+    entry->set_master_dtype(dtypeOf(unit.getMasterType()));
+    entry->set_gradient_dtype(dtypeOf(unit.getGradientType()));
+    if (storage.getMaster())
+      entry->set_master_buffer(
+          indices.buffers.lookup(storage.getMaster().getDefiningOp()));
     for (Value state : storage.getStates())
       entry->add_state_buffers(indices.buffers.lookup(state.getDefiningOp()));
     for (auto [reference, offset] :

@@ -38,7 +38,6 @@ struct EmitOptions {
   std::string compiler; // "shardc 0.1.0"
   std::string model;    // path of the ONNX file
   uint64_t modelHash = 0;
-  std::string precision = "float32";
   /// Parameters' values are shipped inside the trainer.
   bool embedWeights = false;
   std::vector<ExportedInitializer> exported;

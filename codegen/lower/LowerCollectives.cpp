@@ -18,28 +18,38 @@ LogicalResult ProgramLowering::lowerCollective(Operation *op) {
         // before the release.
         return success();
       })
-      .Case([&](fsdp::ReduceScatterStartOp start) {
-        return reduceScatterStart(start);
-      })
-      .Case([&](fsdp::AllReduceGradientsStartOp start) {
-        return allReduceGradientsStart(start);
-      })
+      .Case([&](fsdp::KeepOp op) { return keep(op); })
       .Case([&](fsdp::FlatGradientsOp flat) {
         set(flat.getFlat(),
-            View::contiguous(completeGradients(flat, flat.getGradients()), 0,
+            View::contiguous(completeGradients(flat), 0,
                              cast<RankedTensorType>(flat.getFlat().getType())));
         return success();
+      })
+      .Case([&](fsdp::AccumulateOp sum) { return accumulate(sum), success(); })
+      .Case([&](fsdp::ReduceScatterStartOp start) {
+        return reduceScatterStart(start), success();
+      })
+      .Case([&](fsdp::AllReduceGradientsStartOp start) {
+        return allReduceGradientsStart(start), success();
       })
       .Case<fsdp::ReduceScatterWaitOp, fsdp::AllReduceGradientsWaitOp>(
           [&](auto wait) {
             Collective &collective = collectives[wait.getToken()];
             emit<step::WaitOp>(collective.token);
-            set(wait->getResult(0),
-                View::contiguous(
-                    collective.buffer, 0,
-                    cast<RankedTensorType>(wait->getResult(0).getType())));
+            set(wait->getResult(0), collective.values[0]);
             return success();
           })
+      .Case([&](fsdp::AllGatherUpdatesStartOp start) {
+        auto update = emit<step::AllGatherUpdatesStartOp>(
+            tokenType(), start.getUnitAttr(), start.getGroupAttr());
+        collectives[start.getToken()] = {
+            update.getToken(), {}, start.getUnit(), {}};
+        return success();
+      })
+      .Case([&](fsdp::AllGatherUpdatesWaitOp wait) {
+        emit<step::WaitOp>(collectives[wait.getToken()].token);
+        return success();
+      })
       .Case([&](fsdp::AllReduceStartOp start) {
         return allReduceStart(start), success();
       })
@@ -50,8 +60,8 @@ LogicalResult ProgramLowering::lowerCollective(Operation *op) {
           set(sum, value);
         return success();
       })
-      .Case([&](fsdp::SquaredNormOp norm) {
-        return squaredNorm(norm), success();
+      .Case([&](fsdp::GradientNormOp norm) {
+        return gradientNorm(norm), success();
       })
       .Case([&](fsdp::OptimizerStepOp step) {
         return optimizerStep(step), success();
@@ -81,7 +91,8 @@ LogicalResult ProgramLowering::resident(fsdp::ResidentOp op) {
   if (failed(checkUnit(op, unit, op.getParameters().size())))
     return failure();
   for (auto [result, member] : llvm::zip(op.getParameters(), unit->members))
-    set(result, UnitLayout::view(plan.storage(op.getUnit()), member));
+    set(result, UnitLayout::view(plan.storage(op.getUnit()), member,
+                                 unit->elementType()));
   return success();
 }
 
@@ -94,8 +105,11 @@ LogicalResult ProgramLowering::allGatherStart(fsdp::AllGatherStartOp op) {
   Value gathered =
       newBuffer(step::Pool::gather, bytes, ("gathered." + op.getUnit()).str());
   plan.setUnit(gathered, op.getUnit());
-  auto start =
-      emit<step::AllGatherStartOp>(tokenType(), op.getUnitAttr(), gathered);
+  Value kept;
+  if (op.getKept())
+    kept = ref(view(op.getKept()));
+  auto start = emit<step::AllGatherStartOp>(tokenType(), op.getUnitAttr(),
+                                            gathered, op.getGroupAttr(), kept);
   collectives[op.getToken()] = {start.getToken(), gathered, op.getUnit(), {}};
   return success();
 }
@@ -107,34 +121,25 @@ LogicalResult ProgramLowering::allGatherWait(fsdp::AllGatherWaitOp op) {
     return failure();
   emit<step::WaitOp>(collective.token);
   for (auto [result, member] : llvm::zip(op.getParameters(), unit->members))
-    set(result, UnitLayout::view(collective.buffer, member));
+    set(result,
+        UnitLayout::view(collective.buffer, member, unit->elementType()));
   return success();
 }
 
-LogicalResult ProgramLowering::placeGradients() {
-  for (Operation &op : function.getBody().front()) {
-    LogicalResult placed = success();
-    if (auto start = dyn_cast<fsdp::ReduceScatterStartOp>(op))
-      placed = placeGradients(start, start.getUnit(), start.getGradients(),
-                              /*reducedInPlace=*/false);
-    else if (auto start = dyn_cast<fsdp::AllReduceGradientsStartOp>(op))
-      placed = placeGradients(start, start.getUnit(), start.getGradients(),
-                              /*reducedInPlace=*/true);
-    else if (auto flat = dyn_cast<fsdp::FlatGradientsOp>(op))
-      placed = placeGradients(flat, flat.getUnit(), flat.getGradients(),
-                              /*reducedInPlace=*/false);
-    if (failed(placed))
-      return failure();
-  }
+LogicalResult ProgramLowering::keep(fsdp::KeepOp op) {
+  UnitLayout *unit = plan.unit(op.getUnit());
+  if (failed(checkUnit(op, unit, op.getParameters().size())))
+    return failure();
+  auto type = cast<RankedTensorType>(op.getKept().getType());
+  View kept = View::contiguous({}, 0, type);
+  // Beside the gathered units: it stands for one between the phases.
+  kept.buffer = newBuffer(step::Pool::gather, kept.spanBytes(),
+                          ("kept." + op.getUnit()).str());
+  plan.setUnit(kept.buffer, op.getUnit());
+  emit<step::KeepOp>(op.getUnitAttr(), view(op.getParameters()[0]).buffer,
+                     op.getGroupAttr(), ref(kept));
+  set(op.getKept(), kept);
   return success();
-}
-
-static SmallVector<UnitLayout::Member> trainableMembers(UnitLayout &unit) {
-  SmallVector<UnitLayout::Member> members;
-  for (const UnitLayout::Member &member : unit.members)
-    if (nn::ParameterOp(member.parameter).getTrainable())
-      members.push_back(member);
-  return members;
 }
 
 // Whether `value`, or a view of it, is read behind `op`.
@@ -146,30 +151,32 @@ static bool isReadBehind(Value value, Operation *op) {
   });
 }
 
-LogicalResult ProgramLowering::placeGradients(Operation *start,
-                                              StringRef unitName,
-                                              ValueRange gradients,
-                                              bool reducedInPlace) {
-  UnitLayout *unit = plan.unit(unitName);
-  if (!unit)
-    return start->emitOpError() << "names a unit that does not exist";
-  SmallVector<UnitLayout::Member> members = trainableMembers(*unit);
-  if (members.size() != gradients.size())
-    return start->emitOpError()
-           << "expects " << members.size()
-           << " gradients, one per trainable parameter of the unit, got "
-           << gradients.size();
+LogicalResult ProgramLowering::placeGradients() {
+  for (auto flat : function.getOps<fsdp::FlatGradientsOp>())
+    if (failed(placeGradients(flat)))
+      return failure();
+  return success();
+}
 
-  location = start->getLoc();
+LogicalResult ProgramLowering::placeGradients(fsdp::FlatGradientsOp op) {
+  UnitLayout *unit = plan.unit(op.getUnit());
+  if (failed(checkUnit(op, unit, op.getGradients().size())))
+    return failure();
+  // A reduce-scatter reads the flat gradient; all else changes it in place.
+  bool changes = !llvm::all_of(op.getFlat().getUsers(), [](Operation *user) {
+    return isa<fsdp::ReduceScatterStartOp>(user);
+  });
+
+  location = op.getLoc();
   int64_t bytes =
-      unit->op.getElements() * step::elementBytes(unit->elementType());
-  Value flat =
-      newBuffer(step::Pool::gradient, bytes, ("gradients." + unitName).str());
-  plan.setUnit(flat, unitName);
-  flatGradients[start] = flat;
+      unit->op.getElements() * step::elementBytes(unit->gradientType());
+  Value flat = newBuffer(step::Pool::gradient, bytes,
+                         ("gradients." + op.getUnit()).str());
+  plan.setUnit(flat, op.getUnit());
+  flatGradients[op] = flat;
 
-  for (auto [gradient, member] : llvm::zip(gradients, members)) {
-    View place = UnitLayout::view(flat, member);
+  for (auto [gradient, member] : llvm::zip(op.getGradients(), unit->members)) {
+    View place = UnitLayout::view(flat, member, unit->gradientType());
     // A reshape of what is written in order lies in the same order.
     Value written = gradient;
     while (auto reshape = written.getDefiningOp<nn::ReshapeOp>())
@@ -181,7 +188,7 @@ LogicalResult ProgramLowering::placeGradients(Operation *start,
              nn::ConstantOp, nn::GetParameterOp>(producer) &&
         !isa<fsdp::FSDPDialect>(producer->getDialect());
     if (!isComputed || places.contains(written) ||
-        (reducedInPlace && isReadBehind(written, start)))
+        (changes && isReadBehind(written, op)))
       continue;
     places[written] =
         *place.reshape(cast<RankedTensorType>(written.getType()).getShape());
@@ -194,16 +201,15 @@ static bool sameMemory(const step::View &a, const step::View &b) {
          b.isContiguous();
 }
 
-Value ProgramLowering::completeGradients(Operation *start,
-                                         ValueRange gradients) {
-  Value flat = flatGradients.lookup(start);
-  UnitLayout &unit = *plan.unit(plan.unitOf(flat));
+Value ProgramLowering::completeGradients(fsdp::FlatGradientsOp op) {
+  Value flat = flatGradients.lookup(op);
+  UnitLayout &unit = *plan.unit(op.getUnit());
   auto fill = [&](const View &view, double value) {
     emit<step::FillOp>(ref(view), llvm::APFloat(value));
   };
   SmallVector<std::pair<int64_t, int64_t>> covered;
-  for (auto [gradient, member] : llvm::zip(gradients, trainableMembers(unit))) {
-    View place = UnitLayout::view(flat, member);
+  for (auto [gradient, member] : llvm::zip(op.getGradients(), unit.members)) {
+    View place = UnitLayout::view(flat, member, unit.gradientType());
     covered.push_back({member.offset, member.offset + place.elements()});
     View source = view(gradient);
     if (sameMemory(source, place))
@@ -217,83 +223,94 @@ Value ProgramLowering::completeGradients(Operation *start,
       emit<step::CopyOp>(ref(source), ref(place));
   }
 
-  // Padding and parameters that are not trained have no gradient. Zeros there
-  // keep norms and updates exact, and the memory is another buffer's before.
+  // Padding has no gradient. Zeros there keep norms exact, and the memory is
+  // another buffer's before.
   llvm::sort(covered);
-  int64_t end = 0, bytes = step::elementBytes(unit.elementType());
+  int64_t end = 0, bytes = step::elementBytes(unit.gradientType());
   covered.push_back({unit.op.getElements(), 0});
   for (auto [from, to] : covered) {
     if (from > end)
       fill(View::contiguous(
                flat, end * bytes,
-               RankedTensorType::get({from - end}, unit.elementType())),
+               RankedTensorType::get({from - end}, unit.gradientType())),
            0.0);
     end = std::max(end, to);
   }
   return flat;
 }
 
-LogicalResult
-ProgramLowering::reduceScatterStart(fsdp::ReduceScatterStartOp op) {
-  UnitLayout &unit = *plan.unit(op.getUnit());
-  Value flat = completeGradients(op, op.getGradients());
-  int64_t bytes = unit.shardElements() * step::elementBytes(unit.elementType());
-  Value shard = newBuffer(step::Pool::gradient, bytes,
-                          ("gradient_shard." + op.getUnit()).str());
-  plan.setUnit(shard, op.getUnit());
-  auto start = emit<step::ReduceScatterStartOp>(tokenType(), op.getUnitAttr(),
-                                                flat, shard);
-  collectives[op.getToken()] = {start.getToken(), shard, op.getUnit(), {}};
-  return success();
+void ProgramLowering::accumulate(fsdp::AccumulateOp op) {
+  View value = changeable(op.getValue());
+  StringRef unit = plan.unitOf(value.buffer);
+  auto type = cast<RankedTensorType>(op.getValue().getType())
+                  .clone(op.getAccumulatorType());
+  View accumulator = plan.accumulator(
+      type, unit.empty() ? "accumulator" : ("accumulator." + unit).str(),
+      location);
+  emit<step::AccumulateOp>(ref(value), ref(accumulator));
+  set(op.getSum(), value);
 }
 
-LogicalResult
-ProgramLowering::allReduceGradientsStart(fsdp::AllReduceGradientsStartOp op) {
-  UnitLayout &unit = *plan.unit(op.getUnit());
-  Value flat = completeGradients(op, op.getGradients());
-  View whole =
-      View::contiguous(flat, 0,
-                       RankedTensorType::get({int64_t(unit.op.getElements())},
-                                             unit.elementType()));
-  auto start = emit<step::AllReduceStartOp>(tokenType(), ValueRange{ref(whole)},
-                                            op.getUnitAttr());
-  collectives[op.getToken()] = {start.getToken(), flat, op.getUnit(), {}};
-  return success();
+void ProgramLowering::reduceScatterStart(fsdp::ReduceScatterStartOp op) {
+  Operation *wait = *op.getToken().user_begin();
+  auto type = cast<RankedTensorType>(wait->getResult(0).getType());
+  View shard = View::contiguous({}, 0, type);
+  shard.buffer = newBuffer(step::Pool::gradient, shard.spanBytes(),
+                           ("gradient_shard." + op.getUnit()).str());
+  plan.setUnit(shard.buffer, op.getUnit());
+  auto start = emit<step::ReduceScatterStartOp>(tokenType(), op.getUnitAttr(),
+                                                ref(view(op.getFlat())),
+                                                ref(shard), op.getGroupAttr());
+  collectives[op.getToken()] = {
+      start.getToken(), shard.buffer, op.getUnit(), {shard}};
+}
+
+void ProgramLowering::allReduceGradientsStart(
+    fsdp::AllReduceGradientsStartOp op) {
+  View flat = view(op.getFlat());
+  auto start = emit<step::AllReduceStartOp>(tokenType(), ValueRange{ref(flat)},
+                                            op.getUnitAttr(), op.getGroupAttr(),
+                                            builder.getDenseBoolArrayAttr({false}));
+  collectives[op.getToken()] = {
+      start.getToken(), flat.buffer, op.getUnit(), {flat}};
+}
+
+// What replaces a value needs memory that nothing else reads.
+ProgramLowering::View ProgramLowering::changeable(Value value) {
+  View own = view(value);
+  Operation *producer = value.getDefiningOp();
+  bool isOwn = producer && value.hasOneUse() && own.isContiguous() &&
+               !isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp,
+                    nn::BroadcastOp, nn::ConstantOp, nn::GetParameterOp,
+                    fsdp::ResidentOp, fsdp::AllGatherWaitOp>(producer);
+  return isOwn ? own : copied(own);
 }
 
 void ProgramLowering::allReduceStart(fsdp::AllReduceStartOp op) {
   Collective collective;
   SmallVector<Value> operands;
   for (Value value : op.getValues()) {
-    // The sum replaces the value: only memory that nothing else reads will do.
-    View summed = view(value);
-    Operation *producer = value.getDefiningOp();
-    bool isOwn = producer && value.hasOneUse() && summed.isContiguous() &&
-                 !isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp,
-                      nn::BroadcastOp, nn::ConstantOp, nn::GetParameterOp,
-                      fsdp::ResidentOp, fsdp::AllGatherWaitOp>(producer);
-    if (!isOwn)
-      summed = copied(summed);
-    collective.values.push_back(summed);
-    operands.push_back(ref(summed));
+    collective.values.push_back(changeable(value));
+    operands.push_back(ref(collective.values.back()));
   }
   auto start = emit<step::AllReduceStartOp>(tokenType(), operands,
-                                            /*unit=*/FlatSymbolRefAttr());
+                                            /*unit=*/FlatSymbolRefAttr(),
+                                            op.getGroupAttr(), op.getNormsAttr());
   collective.token = start.getToken();
   collectives[op.getToken()] = collective;
 }
 
-void ProgramLowering::squaredNorm(fsdp::SquaredNormOp op) {
+void ProgramLowering::gradientNorm(fsdp::GradientNormOp op) {
   SmallVector<Value> gradients;
   for (Value gradient : op.getGradients())
     gradients.push_back(ref(contiguous(gradient)));
   Value result = ref(allocate(op->getResult(0)));
-  emit<step::SquaredNormOp>(gradients, result, op.getSlices());
+  emit<step::GradientNormOp>(gradients, result, op.getSlicesAttr());
 }
 
 void ProgramLowering::optimizerStep(fsdp::OptimizerStepOp op) {
   View gradient = contiguous(op.getGradient());
-  View norm = contiguous(op.getSquaredNorm());
+  View norm = contiguous(op.getNorm());
   emit<step::OptimizerStepOp>(op.getUnitAttr(), ref(gradient), ref(norm),
                               op.getKindAttr());
 }

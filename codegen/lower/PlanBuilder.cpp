@@ -8,9 +8,11 @@ using namespace mlir;
 
 namespace shardc {
 
-step::View UnitLayout::view(Value flat, const Member &member) {
+step::View UnitLayout::view(Value flat, const Member &member,
+                            Type elementType) {
   auto type =
-      cast<RankedTensorType>(nn::ParameterOp(member.parameter).getType());
+      cast<RankedTensorType>(nn::ParameterOp(member.parameter).getType())
+          .clone(elementType);
   return step::View::contiguous(
       flat, member.offset * step::elementBytes(type.getElementType()), type);
 }
@@ -24,9 +26,22 @@ PlanBuilder::PlanBuilder(ModuleOp module, int64_t workers)
   builder.createBlock(&plan.getBody());
 }
 
-Value PlanBuilder::buffer(int64_t bytes, StringRef name, Location loc) {
-  return step::BufferOp::create(builder, loc, step::Pool::persistent, bytes,
-                                name);
+Value PlanBuilder::buffer(int64_t bytes, StringRef name, Location loc,
+                          step::Pool pool) {
+  return step::BufferOp::create(builder, loc, pool, bytes, name);
+}
+
+Value PlanBuilder::buffer(RankedTensorType type, StringRef name, Location loc,
+                          step::Pool pool) {
+  return buffer(type.getNumElements() *
+                    step::elementBytes(type.getElementType()),
+                name, loc, pool);
+}
+
+step::View PlanBuilder::accumulator(RankedTensorType type, StringRef name,
+                                    Location loc) {
+  return step::View::contiguous(
+      buffer(type, name, loc, step::Pool::accumulation), 0, type);
 }
 
 UnitLayout *PlanBuilder::unit(StringRef name) {
@@ -84,7 +99,8 @@ void PlanBuilder::addResidentUnits(ArrayRef<func::FuncOp> functions) {
     builder.setInsertionPoint(plan);
     auto unit = fsdp::UnitOp::create(
         builder, module.getLoc(), name, builder.getArrayAttr(references),
-        offsets, elements, /*padding=*/0, /*shards=*/1, elementType,
+        offsets, elements, /*padding=*/0, /*shards=*/1, /*optimizer_shards=*/0,
+        /*reshard=*/1, elementType, elementType, elementType,
         "not trained: whole on every rank");
     symbols.insert(unit, Block::iterator(plan));
     (void)addLayout(unit); // its parameters were looked up above
@@ -104,21 +120,32 @@ LogicalResult PlanBuilder::addUnits(ArrayRef<func::FuncOp> functions) {
     });
   for (auto &[name, layout] : units) {
     Location loc = layout.op.getLoc();
-    int64_t bytes =
-        layout.shardElements() * step::elementBytes(layout.elementType());
-    Value parameters = buffer(bytes, (name + ".parameters").str(), loc);
+    fsdp::UnitOp unit = layout.op;
+    Value parameters =
+        buffer(unit.getFlatType(static_cast<int64_t>(unit.getShards())),
+               (name + ".parameters").str(), loc);
     SmallVector<Value> stateBuffers;
-    for (int64_t state = 0; state < states.lookup(name); ++state)
-      stateBuffers.push_back(
-          buffer(bytes, (name + ".state" + Twine(state)).str(), loc));
-    step::StorageOp::create(builder, loc, name, parameters, stateBuffers);
+    Value master;
+    if (states.contains(name)) {
+      auto slice = RankedTensorType::get(
+          {static_cast<int64_t>(unit.getElements() /
+                                unit.getOptimizerShards())},
+          unit.getMasterType());
+      if (unit.getMasterType() != unit.getElementType())
+        master = buffer(slice, (name + ".master").str(), loc);
+      for (int64_t state = 0; state < states.lookup(name); ++state)
+        stateBuffers.push_back(
+            buffer(slice, (name + ".state" + Twine(state)).str(), loc));
+    }
+    step::StorageOp::create(builder, loc, name, parameters, master,
+                            stateBuffers);
     storages[name] = parameters;
     if (states.contains(name))
       owners[parameters] = name;
     if (layout.op.getShards() == 1)
       for (const UnitLayout::Member &member : layout.members)
         residents[nn::ParameterOp(member.parameter).getSymName()] =
-            UnitLayout::view(parameters, member);
+            UnitLayout::view(parameters, member, layout.elementType());
   }
   return success();
 }

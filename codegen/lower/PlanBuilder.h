@@ -23,9 +23,11 @@ struct UnitLayout {
   llvm::SmallVector<Member> members;
 
   mlir::Type elementType() { return op.getElementType(); }
-  int64_t shardElements() { return op.getElements() / op.getShards(); }
-  /// The parameter's view in a buffer that holds the whole unit.
-  static step::View view(mlir::Value flat, const Member &member);
+  mlir::Type gradientType() { return op.getGradientType(); }
+  /// The parameter's view, or its gradient's, in a buffer that holds the whole
+  /// unit in elements of a type.
+  static step::View view(mlir::Value flat, const Member &member,
+                         mlir::Type elementType);
 };
 
 class PlanBuilder {
@@ -47,6 +49,10 @@ public:
   mlir::FailureOr<step::View> resident(mlir::FlatSymbolRefAttr parameter,
                                        mlir::Location loc);
 
+  /// Where micro-batches add a value up.
+  step::View accumulator(mlir::RankedTensorType type, llvm::StringRef name,
+                         mlir::Location loc);
+
   UnitLayout *unit(llvm::StringRef name);
   /// The rank's slice of a unit's parameters.
   mlir::Value storage(llvm::StringRef unit) { return storages.lookup(unit); }
@@ -62,7 +68,11 @@ public:
   mlir::ModuleOp getModule() { return module; }
 
 private:
-  mlir::Value buffer(int64_t bytes, llvm::StringRef name, mlir::Location loc);
+  mlir::Value buffer(int64_t bytes, llvm::StringRef name, mlir::Location loc,
+                     step::Pool pool = step::Pool::persistent);
+  mlir::Value buffer(mlir::RankedTensorType type, llvm::StringRef name,
+                     mlir::Location loc,
+                     step::Pool pool = step::Pool::persistent);
   mlir::LogicalResult addLayout(fsdp::UnitOp unit);
   void addResidentUnits(llvm::ArrayRef<mlir::func::FuncOp> functions);
   /// What a run must check of integer values that are used as positions.

@@ -253,9 +253,25 @@ StringRef ProgramLowering::unitOf(Operation *op) {
   return {};
 }
 
+// Whether only the last micro-batch runs the op: reductions marked so, and
+// their waits.
+static bool runsInLastMicroBatch(Operation *op) {
+  if (auto start = dyn_cast<fsdp::ReduceScatterStartOp>(op))
+    return start.getLast();
+  if (auto start = dyn_cast<fsdp::AllReduceGradientsStartOp>(op))
+    return start.getLast();
+  if (isa<fsdp::ReduceScatterWaitOp, fsdp::AllReduceGradientsWaitOp>(op))
+    return runsInLastMicroBatch(op->getOperand(0).getDefiningOp());
+  return false;
+}
+
 void ProgramLowering::annotate(Operation *op, Operation *before) {
-  if (isa<fsdp::SquaredNormOp, fsdp::OptimizerStepOp>(op))
+  if (isa<fsdp::GradientNormOp, fsdp::OptimizerStepOp>(op))
     phase = "optimizer";
+  if (auto start = dyn_cast<fsdp::AllReduceStartOp>(op);
+      start && start.getPhase() == fsdp::PhaseKind::optimizer)
+    phase = "optimizer";
+  bool onlyLast = runsInLastMicroBatch(op);
   if (StringRef unit = unitOf(op); !unit.empty())
     currentUnit = unit;
 
@@ -268,7 +284,14 @@ void ProgramLowering::annotate(Operation *op, Operation *before) {
       continue;
     // Scratch copies cost no flops: the last entry is the op itself.
     last = &entry;
-    entry.setAttr("step.phase", builder.getStringAttr(phase));
+    // A gather for backward may begin before the turn; it is counted there.
+    auto gather = dyn_cast<fsdp::AllGatherStartOp>(op);
+    entry.setAttr("step.phase",
+                  gather ? builder.getStringAttr(
+                               fsdp::stringifyPhaseKind(gather.getPhase()))
+                         : builder.getStringAttr(phase));
+    if (onlyLast)
+      entry.setAttr("step.last", builder.getUnitAttr());
     auto own = entry.getAttrOfType<FlatSymbolRefAttr>("unit");
     StringRef unit = own ? own.getValue() : currentUnit;
     if (!unit.empty())

@@ -41,25 +41,21 @@ private:
   mlir::LogicalResult resident(fsdp::ResidentOp op);
   mlir::LogicalResult allGatherStart(fsdp::AllGatherStartOp op);
   mlir::LogicalResult allGatherWait(fsdp::AllGatherWaitOp op);
-  mlir::LogicalResult reduceScatterStart(fsdp::ReduceScatterStartOp op);
-  mlir::LogicalResult
-  allReduceGradientsStart(fsdp::AllReduceGradientsStartOp op);
+  mlir::LogicalResult keep(fsdp::KeepOp op);
+  void reduceScatterStart(fsdp::ReduceScatterStartOp op);
+  void allReduceGradientsStart(fsdp::AllReduceGradientsStartOp op);
+  void accumulate(fsdp::AccumulateOp op);
   void allReduceStart(fsdp::AllReduceStartOp op);
-  void squaredNorm(fsdp::SquaredNormOp op);
+  void gradientNorm(fsdp::GradientNormOp op);
   void optimizerStep(fsdp::OptimizerStepOp op);
 
-  /// Gives every gradient that ends in a collective its place in the unit's
-  /// flat gradient buffer, before anything is lowered: its producer then
-  /// writes there.
+  /// Gives every gradient its place in the unit's flat gradient buffer, before
+  /// anything is lowered: its producer then writes there.
   mlir::LogicalResult placeGradients();
-  mlir::LogicalResult placeGradients(mlir::Operation *start,
-                                     llvm::StringRef unit,
-                                     mlir::ValueRange gradients,
-                                     bool reducedInPlace);
+  mlir::LogicalResult placeGradients(fsdp::FlatGradientsOp op);
   /// Copies the gradients that are not in their place yet, and zeroes what no
   /// gradient covers. Returns the flat buffer.
-  mlir::Value completeGradients(mlir::Operation *start,
-                                mlir::ValueRange gradients);
+  mlir::Value completeGradients(fsdp::FlatGradientsOp op);
 
   // Views.
   View view(mlir::Value tensor) { return views.lookup(tensor); }
@@ -73,6 +69,8 @@ private:
   /// The tensor in row-major contiguous form; copied at most once per phase.
   View contiguous(mlir::Value tensor);
   View copied(const View &source);
+  /// The value in memory that may be written over.
+  View changeable(mlir::Value value);
   /// The tensor with a last dim of stride 1.
   View withUnitRows(mlir::Value tensor);
   /// The tensor as a (batched) matrix for gemm; `transposed` flips where the

@@ -5,7 +5,7 @@ include "codegen/step/Step.td"
 
 def Step_Pool : I32EnumAttr<"Pool", "pool of memory", [
   I32EnumAttrCase<"persistent", 0>, I32EnumAttrCase<"activation", 1>, I32EnumAttrCase<"gather", 2>,
-  I32EnumAttrCase<"gradient", 3>, I32EnumAttrCase<"workspace", 4>]> {
+  I32EnumAttrCase<"gradient", 3>, I32EnumAttrCase<"workspace", 4>, I32EnumAttrCase<"accumulation", 5>]> {
   let cppNamespace = "::shardc::step";
 }
 
@@ -30,7 +30,8 @@ def Step_ProgramOp : Step_Op<"program", [NoTerminator, SingleBlock, NoRegionArgu
 def Step_BufferOp : Step_Op<"buffer", [MemoryEffects<[MemAlloc]>]> {
   let summary = "bytes of a pool; the offset into the pool is there once memory is planned";
   let description = [{
-    A buffer of the plan lives as long as the trainer. A buffer of a program lives from the first entry that touches it to
+    A buffer of the plan lives as long as the trainer; those of the pool accumulation are there only in runs with several
+    micro-batches per step. A buffer of a program lives from the first entry that touches it to
     the last, and to the wait of a collective that touches it.
   }];
   let arguments = (ins Step_Pool:$pool, I64Attr:$bytes, OptionalAttr<I64Attr>:$offset, StrAttr:$name);
@@ -57,10 +58,10 @@ def Step_InputOp : Step_Op<"input", [HasParent<"PlanOp">]> {
   let arguments = (ins StrAttr:$name, StrAttr:$role, Step_View:$view, OptionalAttr<DenseI64ArrayAttr>:$bounds);
   let assemblyFormat = "$name $role $view attr-dict `:` type($view)";
 }
-def Step_StorageOp : Step_Op<"storage", [HasParent<"PlanOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "where a rank keeps its slice of a unit's parameters, and the optimizer's state of it";
-  let arguments = (ins FlatSymbolRefAttr:$unit, Step_Buffer:$parameters, Variadic<Step_Buffer>:$states);
-  let assemblyFormat = "$unit $parameters (`states` $states^)? attr-dict";
+def Step_StorageOp : Step_Op<"storage", [HasParent<"PlanOp">, AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "where a rank keeps its slice of a unit's parameters, the master weights where they have another type, and optimizer state";
+  let arguments = (ins FlatSymbolRefAttr:$unit, Step_Buffer:$parameters, Optional<Step_Buffer>:$master, Variadic<Step_Buffer>:$states);
+  let assemblyFormat = "$unit $parameters (`master` $master^)? (`states` $states^)? attr-dict";
 }
 def Step_ConstantOp : Step_Op<"constant", [HasParent<"PlanOp">]> {
   let summary = "a buffer's contents, written once when the trainer starts";

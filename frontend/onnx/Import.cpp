@@ -2,6 +2,7 @@
 // parameters' symbols together.
 #include "frontend/onnx/Import.h"
 #include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/Exporter.h"
 #include "frontend/onnx/ImportedModel.h"
 #include "frontend/onnx/InputDims.h"
 
@@ -105,6 +106,11 @@ LogicalResult Importer::createFunction() {
   module = ModuleOp::create(UnknownLoc::get(context));
   (*module)->setAttr("nn.model", builder.getStringAttr(
                                      llvm::sys::path::filename(options.path)));
+  SmallVector<NamedAttribute> classes;
+  for (const auto &[scope, name] : moduleClasses(model->nodes))
+    classes.push_back(builder.getNamedAttr(scope, builder.getStringAttr(name)));
+  if (!classes.empty())
+    (*module)->setAttr("nn.scope_classes", builder.getDictionaryAttr(classes));
   SmallVector<Type> types;
   for (const GraphInput &input : *inputs)
     types.push_back(input.type);
@@ -123,13 +129,6 @@ LogicalResult Importer::createFunction() {
                   "' is defined twice");
   }
   return success();
-}
-
-bool isFrozen(const ImportOptions &options, StringRef name) {
-  return llvm::any_of(options.frozen, [&](StringRef pattern) {
-    return pattern.consume_back("*") ? name.starts_with(pattern)
-                                     : name == pattern;
-  });
 }
 
 LogicalResult Importer::createParameters() {
@@ -163,7 +162,6 @@ LogicalResult Importer::createParameters() {
             builder.getNamedAttr("transposed", builder.getUnitAttr()));
       bindings.push_back(builder.getDictionaryAttr(entries));
     }
-    bool trainable = parameter.trainable && !isFrozen(options, parameter.name);
     auto op = nn::ParameterOp::create(
         atEnd, NameLoc::get(builder.getStringAttr(parameter.name)),
         builder.getStringAttr(parameter.name),
@@ -173,7 +171,8 @@ LogicalResult Importer::createParameters() {
         builder.getI64IntegerAttr(range.offset),
         builder.getI64IntegerAttr(range.length), TypeAttr::get(element),
         stored.transposed ? builder.getUnitAttr() : UnitAttr(),
-        trainable ? builder.getUnitAttr() : UnitAttr(),
+        parameter.trainable ? builder.getUnitAttr() : UnitAttr(),
+        /*frozen=*/UnitAttr(),
         optional(parameter.scope), optional(parameter.init),
         builder.getArrayAttr(bindings));
     if (!parameter.aliases.empty()) {

@@ -23,8 +23,6 @@ struct ImportOptions {
   /// External data need not be there: the graph is compiled for reports or
   /// random initial values.
   bool allowMissingWeights = false;
-  /// Parameters (by name, or by prefix ending in '*') that are not trained.
-  std::vector<std::string> frozen;
 };
 
 /// What importing found besides the module.

@@ -20,7 +20,6 @@ struct OnnxImport : shardc::impl::OnnxImportBase<OnnxImport> {
     onnx::ImportOptions options;
     options.path = path;
     options.allowMissingWeights = allowMissingWeights;
-    options.frozen.assign(frozen.begin(), frozen.end());
     for (StringRef dim : dims) {
       auto [name, size] = dim.rsplit('=');
       int64_t value;

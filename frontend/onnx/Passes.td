@@ -26,7 +26,6 @@ def OnnxImport : Pass<"onnx-import", "::mlir::ModuleOp"> {
   let options = [
     Option<"path", "path", "std::string", "\"\"", "the .onnx file">,
     ListOption<"dims", "dims", "std::string", "sizes of symbolic dims, NAME=N">,
-    ListOption<"frozen", "frozen", "std::string", "parameters that are not trained, by name or PREFIX*">,
     Option<"allowMissingWeights", "allow-missing-weights", "bool", "false", "external data need not be there">,
     Option<"exportTo", "export-to", "std::string", "\"\"", "writes the model, split as for training, to this file">
   ];

@@ -22,16 +22,24 @@ int64_t MeshOp::getRanks() {
   return ranks;
 }
 
-int64_t MeshOp::getShards() {
-  int64_t shards = 1;
-  for (int64_t dim : getShardDims())
-    shards *= getDims()[dim];
-  return shards;
+static int64_t productOf(ArrayRef<int64_t> dims, ArrayRef<int64_t> over) {
+  int64_t product = 1;
+  for (int64_t dim : over)
+    product *= dims[dim];
+  return product;
+}
+int64_t MeshOp::getShards() { return productOf(getDims(), getShardDims()); }
+int64_t MeshOp::getOptimizerShards() {
+  return productOf(getDims(), getOptimizerDims());
 }
 
 LogicalResult MeshOp::verify() {
-  if (getDims().empty())
+  int64_t count = getDims().size();
+  if (count == 0)
     return emitOpError("expects at least one dimension");
+  if (static_cast<int64_t>(getNames().size()) != count)
+    return emitOpError("expects one name per dimension: ")
+           << count << " dimensions, " << getNames().size() << " names";
   int64_t ranks = 1;
   for (int64_t size : getDims()) {
     if (size < 1)
@@ -39,15 +47,33 @@ LogicalResult MeshOp::verify() {
     if (llvm::MulOverflow(ranks, size, ranks))
       return emitOpError("has more ranks than 64 bits can count");
   }
-  int64_t last = -1;
-  for (int64_t dim : getShardDims()) {
-    if (dim <= last || dim >= static_cast<int64_t>(getDims().size()))
-      return emitOpError("expects shard_dims to ascend within [0, ")
-             << getDims().size() << "), got " << dim;
-    last = dim;
-  }
-  if (getStrategy() != "full" && getStrategy() != "none")
-    return emitOpError("expects strategy full or none, got ") << getStrategy();
+  auto verifyDims = [&](ArrayRef<int64_t> list,
+                        StringRef name) -> LogicalResult {
+    for (auto [index, dim] : llvm::enumerate(list))
+      if (dim < 0 || dim >= count ||
+          llvm::is_contained(list.take_front(index), dim))
+        return emitOpError("expects ")
+               << name << " to be different dimensions within [0, " << count
+               << "), got " << dim;
+    return success();
+  };
+  if (failed(verifyDims(getShardDims(), "shard_dims")) ||
+      failed(verifyDims(getOptimizerDims(), "optimizer_dims")))
+    return failure();
+  if (!getOptimizerDims()
+           .take_front(getShardDims().size())
+           .equals(getShardDims()))
+    return emitOpError("expects optimizer_dims to begin with shard_dims: an "
+                       "optimizer slice lies inside the parameters' slice");
+  return success();
+}
+
+LogicalResult GroupOp::verify() {
+  if (static_cast<int64_t>(getSize()) < 2 ||
+      static_cast<int64_t>(getStride()) < 1)
+    return emitOpError(
+               "expects at least 2 ranks at a stride of 1 or more, got ")
+           << getSize() << " at " << getStride();
   return success();
 }
 
@@ -55,14 +81,14 @@ LogicalResult MeshOp::verify() {
 // Unit
 //===----------------------------------------------------------------------===//
 
-RankedTensorType UnitOp::getFlatType() {
-  return RankedTensorType::get({static_cast<int64_t>(getElements())},
+RankedTensorType UnitOp::getFlatType(int64_t slices) {
+  return RankedTensorType::get({static_cast<int64_t>(getElements()) / slices},
                                getElementType());
 }
 
-RankedTensorType UnitOp::getShardType() {
-  return RankedTensorType::get(
-      {static_cast<int64_t>(getElements() / getShards())}, getElementType());
+RankedTensorType UnitOp::getFlatGradientType(int64_t slices) {
+  return RankedTensorType::get({static_cast<int64_t>(getElements()) / slices},
+                               getGradientType());
 }
 
 SmallVector<Type>
@@ -81,14 +107,22 @@ UnitOp::getParameterTypes(SymbolTableCollection &symbolTable) {
 
 LogicalResult UnitOp::verify() {
   int64_t elements = getElements(), shards = getShards();
-  if (!isa<FloatType>(getElementType()))
-    return emitOpError("expects a float element type, got ")
-           << getElementType();
+  int64_t optimizerShards = getOptimizerShards(), reshard = getReshard();
+  for (Type type : {getElementType(), getMasterType(), getGradientType()})
+    if (!isa<FloatType>(type))
+      return emitOpError("expects float types, got ") << type;
   if (shards < 1)
     return emitOpError("expects at least 1 shard, got ") << shards;
-  if (elements < 1 || elements % shards != 0)
+  if (optimizerShards < 0 || optimizerShards % shards != 0)
+    return emitOpError("expects optimizer_shards to be 0 or a multiple of its ")
+           << shards << " shards, got " << optimizerShards;
+  int64_t slices = std::max(shards, optimizerShards);
+  if (elements < 1 || elements % slices != 0)
     return emitOpError("expects elements to be a positive multiple of its ")
-           << shards << " shards, got " << elements;
+           << slices << " shards, got " << elements;
+  if (reshard < 1 || shards % reshard != 0)
+    return emitOpError("expects reshard to divide its ")
+           << shards << " shards, got " << reshard;
   if (getOffsets().size() != getParameters().size())
     return emitOpError("expects one offset per parameter: ")
            << getParameters().size() << " parameters, " << getOffsets().size()
@@ -97,7 +131,8 @@ LogicalResult UnitOp::verify() {
 }
 
 LogicalResult UnitOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
-  int64_t elements = getElements(), slice = elements / getShards();
+  int64_t elements = getElements();
+  int64_t slice = elements / std::max(getShards(), getOptimizerShards());
   int64_t end = 0, used = 0;
   llvm::SmallPtrSet<Operation *, 16> seen;
   for (auto [name, offset] : llvm::zip(
@@ -148,9 +183,11 @@ UnitOp lookUpUnit(Operation *op, FlatSymbolRefAttr name,
 }
 
 /// One tensor per parameter of the unit, in the unit's order.
+/// `gradients`: of the unit's gradient type, not that of its parameters.
 LogicalResult verifyPerParameter(Operation *op, FlatSymbolRefAttr name,
                                  TypeRange types, StringRef what,
-                                 SymbolTableCollection &symbolTable) {
+                                 SymbolTableCollection &symbolTable,
+                                 bool gradients = false) {
   UnitOp unit = lookUpUnit(op, name, symbolTable);
   if (!unit)
     return failure();
@@ -163,12 +200,30 @@ LogicalResult verifyPerParameter(Operation *op, FlatSymbolRefAttr name,
     return error;
   }
   for (auto [index, type, expected] :
-       llvm::enumerate(types, unit.getParameterTypes(symbolTable)))
+       llvm::enumerate(types, unit.getParameterTypes(symbolTable))) {
+    if (gradients && expected)
+      expected = cast<RankedTensorType>(expected).clone(unit.getGradientType());
     if (type != expected)
       return op->emitOpError("expects ")
              << what << " " << index << " (of " << unit.getParameters()[index]
              << ") to be " << expected << ", got " << type;
+  }
   return success();
+}
+
+/// A flat tensor that is an equal slice of the unit (or all of it), of one of
+/// its types.
+LogicalResult verifySlice(Operation *op, Type type, UnitOp unit,
+                          Type elementType, StringRef what) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  int64_t elements = unit.getElements();
+  if (tensor && tensor.getRank() == 1 && tensor.getNumElements() > 0 &&
+      elements % tensor.getNumElements() == 0 &&
+      tensor.getElementType() == elementType)
+    return success();
+  return op->emitOpError("expects ")
+         << what << " to be a slice of " << elements << " x " << elementType
+         << ", got " << type;
 }
 
 LogicalResult verifyFlat(Operation *op, Type type, RankedTensorType expected,
@@ -177,6 +232,14 @@ LogicalResult verifyFlat(Operation *op, Type type, RankedTensorType expected,
     return op->emitOpError("expects ")
            << what << " to be " << expected << ", got " << type;
   return success();
+}
+
+GroupOp lookUpGroup(Operation *op, FlatSymbolRefAttr name,
+                    SymbolTableCollection &symbolTable) {
+  auto group = symbolTable.lookupNearestSymbolFrom<GroupOp>(op, name);
+  if (!group)
+    op->emitOpError("runs over ") << name << ", which is no fsdp.group";
+  return group;
 }
 
 /// A wait's token comes from its own kind of start.
@@ -210,8 +273,32 @@ LogicalResult ResidentOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
 
 LogicalResult
 AllGatherStartOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
-  return success(
-      static_cast<bool>(lookUpUnit(*this, getUnitAttr(), symbolTable)));
+  UnitOp unit = lookUpUnit(*this, getUnitAttr(), symbolTable);
+  GroupOp group = lookUpGroup(*this, getGroupAttr(), symbolTable);
+  if (!unit || !group)
+    return failure();
+  int64_t size = group.getSize();
+  if (getKept())
+    return verifyFlat(*this, getKept().getType(), unit.getFlatType(size),
+                      "what was kept");
+  if (size != static_cast<int64_t>(unit.getShards()))
+    return emitOpError("expects a group of ")
+           << unit.getShards() << " ranks, one per shard of " << getUnitAttr()
+           << ", got " << size;
+  return success();
+}
+
+LogicalResult KeepOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  if (failed(verifyPerParameter(*this, getUnitAttr(), getOperandTypes(),
+                                "operand", symbolTable)))
+    return failure();
+  UnitOp unit = lookUpUnit(*this, getUnitAttr(), symbolTable);
+  GroupOp group = lookUpGroup(*this, getGroupAttr(), symbolTable);
+  if (!group)
+    return failure();
+  return verifyFlat(*this, getKept().getType(),
+                    unit.getFlatType(static_cast<int64_t>(group.getSize())),
+                    "what is kept");
 }
 
 LogicalResult AllGatherWaitOp::verify() {
@@ -231,10 +318,28 @@ LogicalResult ReleaseOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
                             symbolTable);
 }
 
+namespace {
+template <typename Start>
+LogicalResult verifyReduction(Start start, SymbolTableCollection &symbolTable) {
+  UnitOp unit = lookUpUnit(start, start.getUnitAttr(), symbolTable);
+  if (!unit || !lookUpGroup(start, start.getGroupAttr(), symbolTable))
+    return failure();
+  return verifySlice(start, start.getFlat().getType(), unit,
+                     unit.getGradientType(), "the flat gradient");
+}
+} // namespace
+
 LogicalResult
 ReduceScatterStartOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
-  return verifyPerParameter(*this, getUnitAttr(), getOperandTypes(), "gradient",
-                            symbolTable);
+  if (failed(verifyReduction(*this, symbolTable)))
+    return failure();
+  int64_t elements =
+      cast<RankedTensorType>(getFlat().getType()).getNumElements();
+  int64_t size = lookUpGroup(*this, getGroupAttr(), symbolTable).getSize();
+  if (elements % size != 0)
+    return emitOpError("expects a multiple of the group's ")
+           << size << " ranks, got " << elements << " elements";
+  return success();
 }
 
 LogicalResult ReduceScatterWaitOp::verify() {
@@ -243,17 +348,23 @@ LogicalResult ReduceScatterWaitOp::verify() {
 LogicalResult
 ReduceScatterWaitOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   auto start = getToken().getDefiningOp<ReduceScatterStartOp>();
-  UnitOp unit =
-      start ? lookUpUnit(*this, start.getUnitAttr(), symbolTable) : UnitOp();
-  return unit ? verifyFlat(*this, getShard().getType(), unit.getShardType(),
-                           "the shard")
-              : failure();
+  if (!start) // reported by verify()
+    return failure();
+  GroupOp group = lookUpGroup(*this, start.getGroupAttr(), symbolTable);
+  auto flat = cast<RankedTensorType>(start.getFlat().getType());
+  if (!group)
+    return failure();
+  return verifyFlat(
+      *this, getShard().getType(),
+      RankedTensorType::get(
+          {flat.getNumElements() / static_cast<int64_t>(group.getSize())},
+          flat.getElementType()),
+      "the shard");
 }
 
 LogicalResult AllReduceGradientsStartOp::verifySymbolUses(
     SymbolTableCollection &symbolTable) {
-  return verifyPerParameter(*this, getUnitAttr(), getOperandTypes(), "gradient",
-                            symbolTable);
+  return verifyReduction(*this, symbolTable);
 }
 
 LogicalResult AllReduceGradientsWaitOp::verify() {
@@ -262,34 +373,59 @@ LogicalResult AllReduceGradientsWaitOp::verify() {
 LogicalResult
 AllReduceGradientsWaitOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   auto start = getToken().getDefiningOp<AllReduceGradientsStartOp>();
-  UnitOp unit =
-      start ? lookUpUnit(*this, start.getUnitAttr(), symbolTable) : UnitOp();
-  return unit ? verifyFlat(*this, getFlat().getType(), unit.getFlatType(),
-                           "the flat gradient")
-              : failure();
+  if (!start) // reported by verify()
+    return failure();
+  return verifyFlat(*this, getFlat().getType(),
+                    cast<RankedTensorType>(start.getFlat().getType()),
+                    "the sum");
 }
 
 LogicalResult
 FlatGradientsOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   if (failed(verifyPerParameter(*this, getUnitAttr(), getOperandTypes(),
-                                "gradient", symbolTable)))
+                                "gradient", symbolTable, /*gradients=*/true)))
     return failure();
   UnitOp unit = lookUpUnit(*this, getUnitAttr(), symbolTable);
-  return verifyFlat(*this, getFlat().getType(), unit.getFlatType(),
+  return verifyFlat(*this, getFlat().getType(), unit.getFlatGradientType(),
                     "the flat gradient");
+}
+
+LogicalResult
+AllGatherUpdatesStartOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  UnitOp unit = lookUpUnit(*this, getUnitAttr(), symbolTable);
+  GroupOp group = lookUpGroup(*this, getGroupAttr(), symbolTable);
+  if (!unit || !group)
+    return failure();
+  if (group.getSize() * unit.getShards() != unit.getOptimizerShards())
+    return emitOpError("expects a group that makes ")
+           << unit.getOptimizerShards() << " optimizer slices into "
+           << unit.getShards() << " of parameters, got " << group.getSize()
+           << " ranks";
+  return success();
+}
+
+LogicalResult AllGatherUpdatesWaitOp::verify() {
+  return verifyToken<AllGatherUpdatesStartOp>(*this);
+}
+LogicalResult
+AllGatherUpdatesWaitOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  return success(); // the start says it all
 }
 
 //===----------------------------------------------------------------------===//
 // The end of a step
 //===----------------------------------------------------------------------===//
 
-LogicalResult SquaredNormOp::verify() {
+LogicalResult GradientNormOp::verify() {
   if (!isScalar(getPartial().getType(), 64))
     return emitOpError("expects the result to be tensor<f64>, got ")
            << getPartial().getType();
-  int64_t slices = getSlices();
-  if (slices < 1)
-    return emitOpError("expects at least 1 slice, got ") << slices;
+  int64_t slices = 1;
+  for (int64_t level : getSlices()) {
+    if (level < 1)
+      return emitOpError("expects at least 1 slice, got ") << level;
+    slices *= level;
+  }
   for (auto [index, type] : llvm::enumerate(getGradients().getTypes())) {
     auto tensor = cast<RankedTensorType>(type);
     if (tensor.getRank() != 1 || tensor.getNumElements() % slices != 0)
@@ -300,7 +436,17 @@ LogicalResult SquaredNormOp::verify() {
   return success();
 }
 
+LogicalResult
+AllReduceStartOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  return success(
+      static_cast<bool>(lookUpGroup(*this, getGroupAttr(), symbolTable)));
+}
+
 LogicalResult AllReduceStartOp::verify() {
+  if (getNorms().size() != getValues().size())
+    return emitOpError("expects to know of each of ")
+           << getValues().size() << " values whether it is a norm, got "
+           << getNorms().size();
   for (Type type : getValues().getTypes())
     if (cast<RankedTensorType>(type).getElementType() !=
         cast<RankedTensorType>(getValues().getTypes()[0]).getElementType())
@@ -327,9 +473,9 @@ LogicalResult ReportOp::verify() {
 }
 
 LogicalResult OptimizerStepOp::verify() {
-  if (!isScalar(getSquaredNorm().getType(), 64))
-    return emitOpError("expects the squared norm to be tensor<f64>, got ")
-           << getSquaredNorm().getType();
+  if (!isScalar(getNorm().getType(), 64))
+    return emitOpError("expects the norm to be tensor<f64>, got ")
+           << getNorm().getType();
   if (getKind() != "adamw" && getKind() != "adam" && getKind() != "sgd")
     return emitOpError("expects kind adamw, adam or sgd, got ") << getKind();
   return success();
@@ -338,7 +484,12 @@ LogicalResult OptimizerStepOp::verify() {
 LogicalResult
 OptimizerStepOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   UnitOp unit = lookUpUnit(*this, getUnitAttr(), symbolTable);
-  return unit ? verifyFlat(*this, getGradient().getType(), unit.getShardType(),
-                           "the gradient")
-              : failure();
+  if (!unit)
+    return failure();
+  if (!unit.isTrained())
+    return emitOpError("updates ") << getUnitAttr() << ", which is frozen";
+  return verifyFlat(
+      *this, getGradient().getType(),
+      unit.getFlatGradientType(static_cast<int64_t>(unit.getOptimizerShards())),
+      "the gradient");
 }

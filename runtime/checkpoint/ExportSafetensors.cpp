@@ -10,8 +10,16 @@ namespace shardc::runtime {
 
 constexpr int64_t pieceBytes = int64_t{4} << 20;
 
+static plan::DType exportedType(const plan::Unit &unit,
+                                SafetensorsExport::Values values) {
+  if (values == SafetensorsExport::Values::Parameters)
+    return unit.master_dtype();
+  return elementSize(unit.gradient_dtype()) == 2 ? plan::FLOAT32
+                                                 : unit.gradient_dtype();
+}
+
 SafetensorsExport::SafetensorsExport(const plan::Plan &plan,
-                                     const std::string &path)
+                                     const std::string &path, Values values)
     : plan(plan), file(path) {
   std::vector<SafetensorsEntry> entries;
   uint64_t bytes = 0;
@@ -21,11 +29,12 @@ SafetensorsExport::SafetensorsExport(const plan::Plan &plan,
       continue;
     SafetensorsEntry entry;
     entry.name = parameter.name();
-    entry.dtype = parameter.dtype();
+    entry.dtype = exportedType(plan.units(parameter.unit()), values);
+    dtypes.push_back(entry.dtype);
     entry.shape.assign(parameter.shape().begin(), parameter.shape().end());
     entries.push_back(std::move(entry));
     parameters.push_back(i);
-    bytes += elementCount(parameter) * elementSize(parameter.dtype());
+    bytes += elementCount(parameter) * elementSize(dtypes.back());
   }
   header = safetensorsHeader(entries);
   file.checkSpace(header.size() + bytes);
@@ -34,13 +43,12 @@ SafetensorsExport::SafetensorsExport(const plan::Plan &plan,
 void SafetensorsExport::write(const ParameterSource &values) {
   file.write(header.data(), header.size());
   std::vector<std::byte> piece(pieceBytes);
-  for (int index : parameters) {
-    const plan::Parameter &parameter = plan.parameters(index);
-    int64_t size = elementSize(parameter.dtype());
-    int64_t elements = elementCount(parameter);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    int64_t size = elementSize(dtypes[i]);
+    int64_t elements = elementCount(plan.parameters(parameters[i]));
     for (int64_t begin = 0; begin < elements;) {
       int64_t end = std::min(elements, begin + pieceBytes / size);
-      values.read(index, begin, end, parameter.dtype(), piece.data());
+      values.read(parameters[i], begin, end, dtypes[i], piece.data());
       file.write(piece.data(), (end - begin) * size);
       begin = end;
     }

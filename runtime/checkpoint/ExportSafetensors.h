@@ -13,9 +13,14 @@ namespace shardc::runtime {
 
 class SafetensorsExport {
 public:
+  /// Parameters have the type of the master weights; gradients that of their
+  /// sums, float32 for those of 16 bits, which are still to be multiplied.
+  enum class Values { Parameters, Gradients };
+
   /// Opens the output and sees to it that there is room. Only trained
   /// parameters are written: buffers are the model's own, not the run's.
-  SafetensorsExport(const plan::Plan &plan, const std::string &path);
+  SafetensorsExport(const plan::Plan &plan, const std::string &path,
+                    Values values = Values::Parameters);
   /// Writes all values, in pieces, and makes the file appear.
   void write(const ParameterSource &values);
 
@@ -23,6 +28,7 @@ private:
   const plan::Plan &plan;
   OutputFile file;
   std::vector<int> parameters;
+  std::vector<plan::DType> dtypes; // of `parameters`
   std::string header;
 };
 

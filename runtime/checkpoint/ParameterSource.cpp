@@ -16,10 +16,10 @@ int64_t elementCount(const plan::Parameter &parameter) {
 }
 
 void readSlice(const plan::Plan &plan, const plan::Unit &unit,
-               int64_t sliceBegin, int64_t sliceElements,
+               int64_t sliceBegin, int64_t sliceElements, plan::DType dtype,
                const ParameterSource &source, std::byte *slice) {
   int64_t sliceEnd = sliceBegin + sliceElements;
-  auto size = static_cast<int64_t>(elementSize(unit.dtype()));
+  auto size = static_cast<int64_t>(elementSize(dtype));
   std::memset(slice, 0, sliceElements * size);
   for (uint32_t index : unit.parameters()) {
     const plan::Parameter &parameter = plan.parameters(index);
@@ -27,7 +27,7 @@ void readSlice(const plan::Plan &plan, const plan::Unit &unit,
     int64_t begin = std::max(sliceBegin, first);
     int64_t end = std::min(sliceEnd, first + elementCount(parameter));
     if (begin < end)
-      source.read(index, begin - first, end - first, unit.dtype(),
+      source.read(index, begin - first, end - first, dtype,
                   slice + (begin - sliceBegin) * size);
   }
 }

@@ -24,10 +24,10 @@ public:
 
 int64_t elementCount(const plan::Parameter &parameter);
 
-/// Fills elements [sliceBegin, sliceBegin + slice.size() / element size) of a
-/// unit's flat buffer; padding becomes zero.
+/// Elements [sliceBegin, sliceBegin + sliceElements) of a unit's flat buffer as
+/// `dtype`; padding becomes zero.
 void readSlice(const plan::Plan &plan, const plan::Unit &unit,
-               int64_t sliceBegin, int64_t sliceElements,
+               int64_t sliceBegin, int64_t sliceElements, plan::DType dtype,
                const ParameterSource &source, std::byte *slice);
 
 } // namespace shardc::runtime

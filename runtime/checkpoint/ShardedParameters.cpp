@@ -8,21 +8,27 @@
 
 namespace shardc::runtime {
 
-ShardedParameters::ShardedParameters(const plan::Plan &plan)
-    : plan(plan), units(plan.units_size()) {}
+ShardedParameters::ShardedParameters(const plan::Plan &plan,
+                                     const ParameterSource *initial)
+    : plan(plan), initial(initial), units(plan.units_size()) {}
 
 void ShardedParameters::addSlice(uint32_t unit, int64_t begin,
-                                 std::span<const std::byte> slice) {
-  if (!slice.empty())
-    units[unit].emplace(begin, slice);
+                                 std::span<const std::byte> slice,
+                                 plan::DType dtype) {
+  if (slice.empty())
+    return;
+  units[unit].dtype = dtype;
+  units[unit].bytes.emplace(begin, slice);
 }
 
 void ShardedParameters::read(int index, int64_t begin, int64_t end,
                              plan::DType dtype, std::byte *destination) const {
   const plan::Parameter &parameter = plan.parameters(index);
-  const auto &slices = units[parameter.unit()];
-  plan::DType stored = plan.units(parameter.unit()).dtype();
-  auto size = static_cast<int64_t>(elementSize(stored));
+  if (!parameter.trainable() && initial)
+    return initial->read(index, begin, end, dtype, destination);
+  const auto &slices = units[parameter.unit()].bytes;
+  plan::DType stored = units[parameter.unit()].dtype;
+  int64_t size = slices.empty() ? 1 : int64_t(elementSize(stored));
   begin += parameter.flat_offset();
   end += parameter.flat_offset();
   while (begin < end) {

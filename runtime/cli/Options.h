@@ -3,7 +3,9 @@
 #ifndef SHARDC_RUNTIME_CLI_OPTIONS_H
 #define SHARDC_RUNTIME_CLI_OPTIONS_H
 
+#include "runtime/Executor.h"
 #include "runtime/Schedule.h"
+#include "runtime/data/LossScale.h"
 #include "runtime/plan.pb.h"
 
 #include <cstdint>
@@ -17,6 +19,21 @@ namespace shardc::runtime {
 struct NamedFile {
   std::string name;
   std::string path;
+};
+
+/// --group: what differs for parameters in whose names `match` is found, an
+/// ECMAScript regex that compiles.
+struct GroupOption {
+  std::string match;
+  std::optional<double> learningRateScale, weightDecay;
+};
+
+/// --loss-scale and the flags that begin with it.
+struct LossScaleOptions {
+  bool dynamic = false;        // --loss-scale dynamic
+  std::optional<double> fixed; // --loss-scale N
+  std::optional<double> initial, minimum;
+  std::optional<int64_t> window, hysteresis;
 };
 
 /// Absent: not given on the command line; what holds then depends on the plan
@@ -39,13 +56,21 @@ struct Options {
   double warmupStartFactor = 0;
   double minLearningRate = 0;
   std::optional<int64_t> totalSteps;
+  int64_t microBatches = 1; // --grad-accumulation
+  LossNorm lossNorm = LossNorm::Global;
 
   std::optional<double> weightDecay;
   std::optional<double> beta1, beta2;
   std::optional<double> epsilon;
   std::optional<double> momentum;
   bool nesterov = false;
+  std::vector<GroupOption> groups;
+  std::vector<std::string> noDecay; // roles of parameters
+
   double clip = 0; // 0: off
+  std::optional<Norm> clipNorm;
+  double gradientDivisor = 1; // --grad-divide
+  LossScaleOptions lossScale;
 
   std::optional<std::string> metrics;
   std::optional<std::string> exportGradients;

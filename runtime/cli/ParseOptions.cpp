@@ -1,53 +1,17 @@
 // The command line: flags, their ranges, and what --help says about them.
-#include "runtime/cli/Options.h"
-
 #include "runtime/DType.h"
 #include "runtime/Error.h"
+#include "runtime/cli/CheckOptions.h"
+#include "runtime/cli/FlagTable.h"
+#include "runtime/cli/ParseGroups.h"
 #include "runtime/cli/Suggest.h"
 #include "runtime/data/Dataset.h"
-#include "runtime/data/LossScale.h"
-
-#include <CLI/CLI.hpp>
-#include <charconv>
-#include <cmath>
-#include <limits>
 
 namespace shardc::runtime {
 
+using namespace cli;
+
 namespace {
-
-/// The allowed values of a number, and how an error says it.
-struct Range {
-  double low, high;
-  const char *text;
-};
-constexpr double infinite = std::numeric_limits<double>::infinity();
-constexpr Range notNegative{0, infinite, "a number of 0 or more"};
-constexpr Range factor{0, 1, "a number from 0 to 1"};
-constexpr Range belowOne{0, 0x1.fffffffffffffp-1,
-                         "a number from 0 to less than 1"};
-
-double parseNumber(const std::string &flag, const std::string &text,
-                   const Range &range) {
-  double value = 0;
-  const char *end = text.data() + text.size();
-  auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || !std::isfinite(value) ||
-      value < range.low || value > range.high)
-    fail(flag, " expects ", range.text, ", got '", text, "'");
-  return value;
-}
-
-template <typename Integer>
-Integer parseInteger(const std::string &flag, const std::string &text,
-                     Integer low) {
-  Integer value = 0;
-  const char *end = text.data() + text.size();
-  auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || value < low)
-    fail(flag, " expects an integer of ", low, " or more, got '", text, "'");
-  return value;
-}
 
 NamedFile parseNamedFile(const std::string &flag, const std::string &text) {
   size_t equals = text.find('=');
@@ -56,86 +20,25 @@ NamedFile parseNamedFile(const std::string &flag, const std::string &text) {
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-/// Declares flags; every value comes as text and is checked by the functions
-/// above, so that all errors read alike.
-class FlagTable {
-public:
-  explicit FlagTable(CLI::App &app) : app(app) {}
-
-  void group(const std::string &name) { currentGroup = name; }
-
-  template <typename Use>
-  CLI::Option *value(const std::string &flag, const std::string &type,
-                     const std::string &help, Use use) {
-    return app
-        .add_option_function<std::string>(
-            flag, [flag, use](const std::string &text) { use(flag, text); },
-            help)
-        ->type_name(type)
-        ->group(currentGroup)
-        ->take_last();
-  }
-  template <typename Target>
-  void number(const std::string &flag, Target &target, const Range &range,
-              const std::string &help) {
-    value(flag, "NUMBER", help,
-          [&](const std::string &name, const std::string &text) {
-            target = parseNumber(name, text, range);
-          });
-  }
-  template <typename Target>
-  void integer(const std::string &flag, Target &target, int64_t low,
-               const std::string &help) {
-    value(flag, "N", help,
-          [&target, low](const std::string &name, const std::string &text) {
-            target = parseInteger<int64_t>(name, text, low);
-          });
-  }
-  void path(const std::string &flag, std::optional<std::string> &target,
-            const std::string &type, const std::string &help) {
-    value(flag, type, help,
-          [&](const std::string &name, const std::string &text) {
-            if (text.empty())
-              fail(name, " expects a path, got nothing");
-            target = text;
-          });
-  }
-  void files(const std::string &flag, std::vector<NamedFile> &target,
-             const std::string &help) {
-    app.add_option_function<std::vector<std::string>>(
-           flag,
-           [flag, &target](const std::vector<std::string> &texts) {
-             for (const std::string &text : texts)
-               target.push_back(parseNamedFile(flag, text));
-           },
-           help)
-        ->type_name("NAME=FILE.npy")
-        ->expected(1)
-        ->take_all()
-        ->group(currentGroup);
-  }
-  void toggle(const std::string &flag, bool &target, const std::string &help) {
-    app.add_flag(flag, target, help)
-        ->disable_flag_override()
-        ->group(currentGroup);
-  }
-
-private:
-  CLI::App &app;
-  std::string currentGroup;
-};
-
 void declareData(FlagTable &flags, Options &options) {
   flags.group("Data");
-  flags.files("--data", options.data,
-              "values of one input, memory-mapped; the first axis counts "
-              "samples. Once per input");
-  flags.files("--eval-data", options.evalData,
-              "the same for samples that are only evaluated");
+  auto addTo = [](std::vector<NamedFile> &target) {
+    return [&target](const std::string &name, const std::string &text) {
+      target.push_back(parseNamedFile(name, text));
+    };
+  };
+  flags.list("--data", "NAME=FILE.npy",
+             "values of one input, memory-mapped; the first axis counts "
+             "samples. Once per input",
+             addTo(options.data));
+  flags.list("--eval-data", "NAME=FILE.npy",
+             "the same for samples that are only evaluated",
+             addTo(options.evalData));
   flags.integer("--eval-every", options.evalEvery, 1,
                 "evaluate before the first step and every N steps [only after "
                 "the last step]");
-  // Without it: step k takes samples kG to kG + G - 1, modulo their number.
+  // Without it: step k takes samples kG to kG + G - 1, modulo their number; G
+  // is the global batch.
   flags.toggle("--shuffle", options.shuffle,
                "a new order in every epoch, drawn from --seed [in order, from "
                "the first again at the end]");
@@ -171,15 +74,12 @@ void declareTraining(FlagTable &flags, Options &options) {
   flags.value("--schedule", "NAME",
               "constant, linear or cosine, after the warm-up [constant]",
               [&](const std::string &name, const std::string &text) {
-                if (text == "constant")
-                  options.schedule = Schedule::Kind::Constant;
-                else if (text == "linear")
-                  options.schedule = Schedule::Kind::Linear;
-                else if (text == "cosine")
-                  options.schedule = Schedule::Kind::Cosine;
-                else
-                  fail(name, " expects constant, linear or cosine, got '", text,
-                       "'", suggestion(text, {"constant", "linear", "cosine"}));
+                using Kind = Schedule::Kind;
+                options.schedule =
+                    parseChoice<Kind>(name, text,
+                                      {{"constant", Kind::Constant},
+                                       {"linear", Kind::Linear},
+                                       {"cosine", Kind::Cosine}});
               });
   flags.integer("--warmup-steps", options.warmupSteps, 0,
                 "steps over which the learning rate rises along a line [0]");
@@ -190,14 +90,40 @@ void declareTraining(FlagTable &flags, Options &options) {
   flags.integer(
       "--total-steps", options.totalSteps, 1,
       "steps of the schedule, where they differ from the run's [--steps]");
-  flags.number("--clip", options.clip, notNegative,
-               "largest L2 norm of all gradients; 0: no clipping [0]");
+  flags.integer("--grad-accumulation", options.microBatches, 1,
+                "micro-batches of a step, each of the compiled batch on every "
+                "rank [1]");
+  // docs/running.md has the formulas.
+  flags.value("--loss-norm", "NAME",
+              "what a cross entropy is the mean of. global: all valid labels "
+              "of the step; rank: each rank's own in each micro-batch, and "
+              "these means over ranks and micro-batches, as DDP and FSDP "
+              "average [global]",
+              [&](const std::string &name, const std::string &text) {
+                options.lossNorm = parseChoice<LossNorm>(
+                    name, text,
+                    {{"global", LossNorm::Global}, {"rank", LossNorm::Rank}});
+              });
 }
 
 void declareOptimizer(FlagTable &flags, Options &options) {
   flags.group("Optimizer");
   flags.number("--weight-decay", options.weightDecay, notNegative,
                "[0.01 for adamw, 0 for adam and sgd]");
+  flags.list("--group", "KEY=VALUE,...",
+             "match=REGEX,lr-scale=F,weight-decay=F: for parameters in whose "
+             "names the regex (ECMAScript) is found, the learning rate is "
+             "--lr's times F, the weight decay F. Once per group; a parameter "
+             "belongs to the first that matches",
+             [&](const std::string &name, const std::string &text) {
+               options.groups.push_back(parseGroup(name, text));
+             });
+  flags.value("--no-decay", "ROLES",
+              "norm, bias, embedding, separated by commas: no weight decay for "
+              "these, but where a --group says another",
+              [&](const std::string &name, const std::string &text) {
+                options.noDecay = parseRoles(name, text);
+              });
   flags.value(
       "--betas", "B1,B2", "of adamw and adam [0.9,0.999]",
       [&](const std::string &name, const std::string &text) {
@@ -213,6 +139,44 @@ void declareOptimizer(FlagTable &flags, Options &options) {
   flags.toggle("--nesterov", options.nesterov, "Nesterov's momentum, of sgd");
 }
 
+void declareGradients(FlagTable &flags, Options &options) {
+  flags.group("Gradients");
+  flags.number("--grad-divide", options.gradientDivisor, positive,
+               "all gradients are divided by this before their norm is taken, "
+               "they are clipped and the optimizer gets them, on top of what "
+               "the loss is divided by; the loss stays [1]");
+  flags.number("--clip", options.clip, notNegative,
+               "largest norm of all gradients together, as "
+               "torch.nn.utils.clip_grad_norm_; 0: no clipping [0]");
+  flags.value("--clip-norm", "P", "which norm: 1, 2 or inf [2]",
+              [&](const std::string &name, const std::string &text) {
+                options.clipNorm = parseChoice<Norm>(
+                    name, text,
+                    {{"1", Norm::One}, {"2", Norm::Two}, {"inf", Norm::Inf}});
+              });
+  LossScaleOptions &scale = options.lossScale;
+  flags.value("--loss-scale", "dynamic|N",
+              "the loss is multiplied by this and gradients are divided by it, "
+              "and steps with gradients that are not finite are skipped. "
+              "dynamic: as torch.amp.GradScaler finds it; 1: no scaling, and "
+              "such a step ends the run [dynamic for float16, else 1]",
+              [&](const std::string &name, const std::string &text) {
+                scale.dynamic = text == "dynamic";
+                scale.fixed.reset();
+                if (!scale.dynamic)
+                  scale.fixed = parseNumber(name, text, scaleRange);
+              });
+  flags.number("--loss-scale-initial", scale.initial, positive,
+               "where dynamic begins [65536]");
+  flags.integer("--loss-scale-window", scale.window, 1,
+                "finite steps in a row after which it is doubled [2000]");
+  flags.integer("--loss-scale-hysteresis", scale.hysteresis, 1,
+                "steps that are not finite before it is halved, counted from "
+                "when it last grew; 1 as GradScaler, more as Megatron-LM [1]");
+  flags.number("--loss-scale-min", scale.minimum, positive,
+               "it becomes no smaller [1, or --loss-scale-initial below it]");
+}
+
 void declareOutput(FlagTable &flags, Options &options) {
   flags.group("Output");
   flags.path(
@@ -223,13 +187,14 @@ void declareOutput(FlagTable &flags, Options &options) {
   flags.path("--export-onnx", options.exportOnnx, "FILE",
              "the compiled graph with the trained parameters");
   flags.path("--export-gradients", options.exportGradients, "FILE",
-             "safetensors: gradients of the first step, summed over ranks, "
+             "safetensors: gradients of the first step, summed over ranks and "
+             "micro-batches, divided by --grad-divide and the loss scale, "
              "before clipping");
   flags.toggle("--report", options.report,
-               "print the plan: units, collectives, memory");
+               "print the plan: units, collectives, memory, parameter groups");
   flags.toggle("--dry-run", options.dryRun,
-               "check plan, data, weights and outputs, print the memory "
-               "needed, and train nothing");
+               "check plan, data, weights and outputs, print what the flags "
+               "resolve to and the memory needed, and train nothing");
   flags.integer("--threads", options.threads, 1,
                 "threads of each rank [processors / ranks]");
 }
@@ -257,40 +222,12 @@ std::string inputsText(const plan::Plan &plan) {
 
 } // namespace
 
-static void checkCombinations(const Options &options, const CLI::App &app) {
-  auto given = [&](const char *flag) { return app.count(flag) > 0; };
-  if (given("--steps") && given("--epochs"))
-    fail("--steps and --epochs exclude each other");
-  if (options.initRandom && options.weights)
-    fail("--init random and --weights exclude each other");
-  if (given("--warmup-start-factor") && !given("--warmup-steps"))
-    fail("--warmup-start-factor has no effect without --warmup-steps");
-  if (options.minLearningRate > 0 &&
-      options.schedule == Schedule::Kind::Constant)
-    fail("--min-lr has no effect with --schedule constant; use linear or "
-         "cosine");
-  if (options.minLearningRate > options.learningRate)
-    fail("--min-lr ", options.minLearningRate, " is above --lr ",
-         options.learningRate);
-  if (given("--eval-every") && options.evalData.empty())
-    fail("--eval-every needs --eval-data");
-  if (options.nesterov && options.momentum.value_or(0) == 0)
-    fail("--nesterov needs --momentum");
-  const std::optional<std::string> *outputs[] = {
-      &options.metrics, &options.exportGradients, &options.exportSafetensors,
-      &options.exportOnnx};
-  for (auto *first : outputs)
-    for (auto *second : outputs)
-      if (first < second && *first && *first == *second)
-        fail("two outputs would be written to ", **first);
-}
-
 Options parseOptions(int argc, const char *const *argv,
                      const plan::Plan *plan) {
   Options options;
   CLI::App app("Trains the model that it was compiled from.\n"
-               "Defaults in brackets. G, the global batch, is the batch that "
-               "was compiled times the ranks.");
+               "Defaults in brackets. The global batch is the batch that was "
+               "compiled, times ranks, times --grad-accumulation.");
   app.set_help_flag("-h,--help", "print this and exit");
   bool version = false;
   app.add_flag("--version", version, "print the version and exit");
@@ -301,6 +238,7 @@ Options parseOptions(int argc, const char *const *argv,
   declareWeights(flags, options);
   declareTraining(flags, options);
   declareOptimizer(flags, options);
+  declareGradients(flags, options);
   declareOutput(flags, options);
   if (plan)
     app.footer(inputsText(*plan));
@@ -332,34 +270,9 @@ Options parseOptions(int argc, const char *const *argv,
         known.push_back("--" + name);
     fail("unknown flag ", word, suggestion(word, known), "; see --help");
   }
-  checkCombinations(options, app);
+  checkCombinations(options,
+                    [&](const char *flag) { return app.count(flag) > 0; });
   return options;
-}
-
-void checkOptions(const Options &options, const plan::Plan &plan) {
-  const std::string &kind = plan.optimizer().kind();
-  bool adam = kind == "adam" || kind == "adamw";
-  auto refuse = [&](const char *flag, const char *owner) {
-    fail(flag, " is a number of ", owner,
-         ", and this trainer was compiled for ", kind,
-         "; compile it with shardc --optimizer ", owner);
-  };
-  if (options.beta1 && !adam)
-    refuse("--betas", "adamw");
-  if (options.epsilon && !adam)
-    refuse("--eps", "adamw");
-  if (options.momentum && kind != "sgd")
-    refuse("--momentum", "sgd");
-  if (options.nesterov && kind != "sgd")
-    refuse("--nesterov", "sgd");
-  if (options.momentum.value_or(0) > 0 && plan.optimizer().states().empty())
-    fail("--momentum needs a momentum buffer, and this trainer was compiled "
-         "without one");
-  if (options.threads && plan.workers() > 0 &&
-      *options.threads > plan.workers())
-    fail("--threads ", *options.threads, " is more than the ", plan.workers(),
-         plan.workers() == 1 ? " thread" : " threads",
-         " that this trainer was compiled for (shardc --threads-per-rank)");
 }
 
 } // namespace shardc::runtime

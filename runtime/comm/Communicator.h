@@ -15,11 +15,16 @@ namespace shardc::runtime {
 
 class ThreadPool;
 
+/// How ranks' elements become one. The maximum of values of which one is not a
+/// number is not a number.
+enum class Combine { Sum, Max };
+
 /// `count` elements in a row.
 struct Segment {
   void *data;
   int64_t count;
-  plan::DType dtype; // FLOAT32, FLOAT64 or INT64
+  plan::DType dtype; // see isReducible
+  Combine combine = Combine::Sum;
 };
 
 /// What waits throw after some rank gave up: the cause lies there, not here.
@@ -28,32 +33,42 @@ public:
   using Error::Error;
 };
 
-/// One rank's end of a group of ranks. Every rank of the group starts the same
-/// collectives in the same order; one thread of a rank uses its communicator at
-/// a time.
+/// One rank's end of a group of ranks: all of them (the world), or those of
+/// group(). Every rank of a group starts the same collectives in the same
+/// order; between groups there is no order: starting never blocks, so any
+/// number may be on their way in any number of groups. One thread of a rank
+/// uses its communicators at a time.
 ///
-/// Sums are in rank order, ((x0 + x1) + x2) + ..., in the elements' own type,
-/// so they are equal on every rank, for any number of threads, and between
-/// reduceScatter and allReduce.
+/// Sums are in rank order, ((x0 + x1) + x2) + ..., so they are equal on every
+/// rank, for any number of threads, and between reduceScatter and allReduce.
+/// float32, float64, int64 and int32 are added in their own type (integers wrap
+/// around), float16 and bfloat16 in float32, and rounded once to nearest even.
 class Communicator {
 public:
-  /// A collective on its way.
+  /// A collective on its way, of this communicator.
   using Ticket = uint64_t;
 
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
+  /// The ranks base + k * stride, 0 <= k < size, around this one: base = rank()
+  /// - (rank() / stride % size) * stride. All ranks of this communicator ask
+  /// for the same groups in the same order. The group lives as long as this
+  /// communicator. Throws an Error where stride * size does not divide
+  /// this->size().
+  virtual Communicator &group(int64_t stride, int64_t size) = 0;
+
   /// gathered[r * bytes, (r + 1) * bytes) = rank r's shard. The shard may not
   /// change before finish(); it may be the rank's own slice of `gathered`.
   virtual Ticket startAllGather(const void *shard, void *gathered,
                                 int64_t bytes) = 0;
   /// shard = sum over ranks of elements [rank * count, (rank + 1) * count) of
-  /// `flat`.
+  /// `flat`. The shard may not overlap `flat`.
   virtual Ticket startReduceScatter(const void *flat, void *shard,
                                     int64_t count, plan::DType dtype) = 0;
-  /// Every segment becomes its sum over ranks. The segments of all ranks agree
-  /// in number, counts and types.
+  /// Every segment becomes its sum (or maximum) over ranks. The segments of all
+  /// ranks agree in number, counts, types and combination.
   virtual Ticket startAllReduce(std::span<const Segment> segments) = 0;
 
   /// Returns when this rank's results are there. `pool`: threads that may help.
@@ -66,18 +81,26 @@ public:
   /// Returns when all ranks have come here.
   virtual void barrier() = 0;
 
-  /// Gives up: this and all later waits of all ranks throw an Aborted that
-  /// names this rank and `reason`.
+  /// Gives up: this and all later waits of all ranks of the world, in whatever
+  /// group, throw an Aborted that names this rank and `reason`.
   virtual void abort(const std::string &reason) = 0;
 
-  /// To be called before buffers are freed that collectives were started with:
-  /// no rank touches them afterwards. Aborts, if any of this rank's collectives
-  /// is not finished.
+  /// To be called before buffers are freed that collectives of any of this
+  /// rank's communicators were started with: no rank touches them afterwards.
+  /// Aborts, if one is not finished.
   virtual void leave() = 0;
 
   /// Start and finish in one.
   void allReduce(std::span<const Segment> segments, ThreadPool &pool) {
     finish(startAllReduce(segments), pool);
+  }
+
+  /// Whether collectives add and compare elements of this type: floats of 16,
+  /// 32 and 64 bits, INT64 and INT32.
+  static bool isReducible(plan::DType dtype) {
+    return dtype == plan::FLOAT32 || dtype == plan::FLOAT64 ||
+           dtype == plan::BFLOAT16 || dtype == plan::FLOAT16 ||
+           dtype == plan::INT64 || dtype == plan::INT32;
   }
 };
 

@@ -22,7 +22,8 @@ bool Contribution::agreesWith(const Contribution &other) const {
          std::equal(segments.begin(), segments.end(), other.segments.begin(),
                     other.segments.end(),
                     [](const Segment &a, const Segment &b) {
-                      return a.count == b.count && a.dtype == b.dtype;
+                      return a.count == b.count && a.dtype == b.dtype &&
+                             a.combine == b.combine;
                     });
 }
 
@@ -35,7 +36,8 @@ std::string Contribution::describe() const {
   case Kind::AllReduce: {
     std::string text = "all-reduce of";
     for (const Segment &segment : segments)
-      text += concat(" ", segment.count, " ", dtypeName(segment.dtype));
+      text += concat(" ", segment.count, " ", dtypeName(segment.dtype),
+                     segment.combine == Combine::Max ? " (maximum)" : "");
     return text;
   }
   default:
@@ -95,42 +97,89 @@ void ThreadOperation::gatherChunk(int receiver, int64_t chunk) {
     std::memcpy(to, from, std::min(chunkBytes, any().count - begin));
 }
 
-template <typename T>
-static void sumInto(const std::vector<std::byte *> &destinations,
-                    const std::vector<const std::byte *> &sources,
-                    int64_t count) {
-  auto to = reinterpret_cast<T *const *>(destinations.data());
-  auto from = reinterpret_cast<const T *const *>(sources.data());
-  if constexpr (std::is_floating_point_v<T>) {
-    cpu::simd<T>().sum(to, destinations.size(), from, sources.size(), count);
-  } else {
+namespace {
+
+/// One piece of all ranks' buffers, and how it is combined.
+struct Combined {
+  std::vector<std::byte *> destinations;
+  std::vector<const std::byte *> sources; // in rank order
+  int64_t count;
+
+  template <typename T> T *const *to() const {
+    return reinterpret_cast<T *const *>(destinations.data());
+  }
+  template <typename T> const T *const *from() const {
+    return reinterpret_cast<const T *const *>(sources.data());
+  }
+
+  /// Element by element: what is not worth vector registers.
+  template <typename T, typename Function> void each(Function combine) const {
     for (int64_t i = 0; i < count; ++i) {
-      T total = 0;
-      for (size_t rank = 0; rank < sources.size(); ++rank)
-        total += from[rank][i];
+      T total = from<T>()[0][i];
+      for (size_t rank = 1; rank < sources.size(); ++rank)
+        total = combine(total, from<T>()[rank][i]);
       for (size_t copy = 0; copy < destinations.size(); ++copy)
-        to[copy][i] = total;
+        to<T>()[copy][i] = total;
     }
   }
-}
+  template <typename T> void sum() const {
+    if constexpr (std::is_floating_point_v<T>)
+      cpu::simd<T>().sum(to<T>(), destinations.size(), from<T>(),
+                         sources.size(), count);
+    else if constexpr (std::is_integral_v<T>)
+      each<T>([](T a, T b) { // wraps around
+        using Unsigned = std::make_unsigned_t<T>;
+        return T(Unsigned(a) + Unsigned(b));
+      });
+    else
+      cpu::halfSimd<T>().sum(to<T>(), destinations.size(), from<T>(),
+                             sources.size(), count);
+  }
+  template <typename T> void maximum() const {
+    auto larger = [](auto a, auto b) { return a != a || a >= b ? a : b; };
+    if constexpr (std::is_arithmetic_v<T>)
+      each<T>(larger);
+    else
+      each<T>([&](T a, T b) {
+        float wideA, wideB;
+        cpu::halfSimd<T>().widen(&wideA, &a, 1);
+        cpu::halfSimd<T>().widen(&wideB, &b, 1);
+        return wideA != wideA || wideA >= wideB ? a : b;
+      });
+  }
+  template <typename T> void run(Combine combine) const {
+    combine == Combine::Sum ? sum<T>() : maximum<T>();
+  }
+};
 
-/// One chunk of the sum of `sources` in rank order, written to all
+} // namespace
+
+/// One chunk of the combination of `sources` in rank order, written to all
 /// `destinations`.
-static void sumChunk(std::vector<std::byte *> destinations,
-                     std::vector<const std::byte *> sources, int64_t count,
-                     plan::DType dtype, int64_t chunk) {
+static void combineChunk(std::vector<std::byte *> destinations,
+                         std::vector<const std::byte *> sources, int64_t count,
+                         plan::DType dtype, Combine combine, int64_t chunk) {
   int64_t element = elementSize(dtype), size = chunkBytes / element;
   int64_t begin = chunk * size, end = std::min(count, begin + size);
   for (std::byte *&destination : destinations)
     destination += begin * element;
   for (const std::byte *&source : sources)
     source += begin * element;
-  if (dtype == plan::FLOAT32)
-    sumInto<float>(destinations, sources, end - begin);
-  else if (dtype == plan::FLOAT64)
-    sumInto<double>(destinations, sources, end - begin);
-  else
-    sumInto<int64_t>(destinations, sources, end - begin);
+  Combined combined{std::move(destinations), std::move(sources), end - begin};
+  switch (dtype) {
+  case plan::FLOAT32:
+    return combined.run<float>(combine);
+  case plan::FLOAT64:
+    return combined.run<double>(combine);
+  case plan::BFLOAT16:
+    return combined.run<cpu::BFloat16>(combine);
+  case plan::FLOAT16:
+    return combined.run<cpu::Float16>(combine);
+  case plan::INT64:
+    return combined.run<int64_t>(combine);
+  default:
+    return combined.run<int32_t>(combine);
+  }
 }
 
 void ThreadOperation::scatterChunk(int receiver, int64_t chunk) {
@@ -138,8 +187,8 @@ void ThreadOperation::scatterChunk(int receiver, int64_t chunk) {
   std::vector<const std::byte *> sources;
   for (const Contribution &contribution : contributions)
     sources.push_back(contribution.source + slice);
-  sumChunk({contributions[receiver].destination}, std::move(sources),
-           any().count, any().dtype, chunk);
+  combineChunk({contributions[receiver].destination}, std::move(sources),
+               any().count, any().dtype, Combine::Sum, chunk);
 }
 
 void ThreadOperation::allReduceChunk(int64_t chunk) {
@@ -159,8 +208,8 @@ void ThreadOperation::allReduceChunk(int64_t chunk) {
     destinations.push_back(data);
   }
   const Segment &segment = any().segments[index];
-  sumChunk(std::move(destinations), std::move(sources), segment.count,
-           segment.dtype, chunk);
+  combineChunk(std::move(destinations), std::move(sources), segment.count,
+               segment.dtype, segment.combine, chunk);
 }
 
 } // namespace shardc::runtime

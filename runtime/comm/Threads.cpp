@@ -5,114 +5,42 @@
 // the others': nobody sits idle while a late rank's buffers block its own, and
 // what is summed is the same, whoever sums it.
 #include "runtime/comm/Threads.h"
+#include "runtime/DType.h"
 #include "runtime/ThreadPool.h"
-#include "runtime/comm/ThreadOperation.h"
+#include "runtime/comm/ThreadGroup.h"
 
 #include <algorithm>
-#include <atomic>
-#include <deque>
-#include <mutex>
+#include <map>
 
 namespace shardc::runtime {
 
-struct ThreadWorld::Shared {
-  Shared(int ranks, bool spin) : ranks(ranks), spin(spin) {}
-
-  const int ranks;
-  const bool spin;
-
-  /// The record of the collective with this number; the first rank that asks
-  /// makes it.
-  ThreadOperation &operation(uint64_t number) {
-    std::lock_guard lock(mutex);
-    while (first + open.size() <= number) {
-      if (unused.empty()) {
-        records.push_back(std::make_unique<ThreadOperation>(ranks));
-        unused.push_back(records.back().get());
-      }
-      open.push_back(unused.back());
-      unused.pop_back();
-    }
-    return *open[number - first];
-  }
-  /// All ranks have finished `number`.
-  void retire(uint64_t number) {
-    std::lock_guard lock(mutex);
-    ThreadOperation *&slot = open[number - first];
-    slot->reset();
-    unused.push_back(slot);
-    slot = nullptr;
-    while (!open.empty() && !open.front()) {
-      open.pop_front();
-      ++first;
-    }
-  }
-
-  void abort(int rank, const std::string &reason) {
-    std::lock_guard lock(mutex);
-    if (aborted)
-      return;
-    abortReason = "rank " + std::to_string(rank) + " gave up: " + reason;
-    aborted = true;
-    for (ThreadOperation *operation : open)
-      if (operation)
-        operation->event.notify();
-    barrierEvent.notify();
-  }
-  /// Throws, but not before every rank has taken its hands off the others'
-  /// buffers, which may be freed next.
-  [[noreturn]] void throwAborted() {
-    awaitIdle();
-    std::lock_guard lock(mutex);
-    throw Aborted(abortReason);
-  }
-  void awaitIdle() {
-    idleEvent.await(spin, [&] { return working.load() == 0; });
-  }
-  /// Waits for `condition` or an abort; throws on an abort.
-  template <typename Condition>
-  void await(EventCount &event, Condition condition) {
-    bool holds = false;
-    event.await(spin, [&] { return (holds = condition()) || aborted; });
-    if (!holds)
-      throwAborted();
-  }
-  /// Brackets work on other ranks' buffers; false after an abort.
-  bool enterWork() {
-    working.fetch_add(1);
-    if (!aborted)
-      return true;
-    leaveWork();
-    return false;
-  }
-  void leaveWork() {
-    if (working.fetch_sub(1) == 1 && aborted)
-      idleEvent.notify();
-  }
-  bool isAborted() const { return aborted; }
-
-  std::atomic<int> atBarrier{0};
-  std::atomic<uint32_t> barriersPassed{0};
-  EventCount barrierEvent;
-
-private:
-  std::mutex mutex;
-  std::deque<ThreadOperation *> open; // number `first` is at the front
-  uint64_t first = 0;
-  std::vector<ThreadOperation *> unused;
-  std::vector<std::unique_ptr<ThreadOperation>> records;
-  std::atomic<bool> aborted{false};
-  std::string abortReason;
-  std::atomic<int> working{0}; // ranks inside enterWork .. leaveWork
-  EventCount idleEvent;
-};
-
 class ThreadWorld::End final : public Communicator {
 public:
-  End(Shared &shared, int ownRank) : shared(shared), ownRank(ownRank) {}
+  /// `unfinished`: collectives of this rank in any group.
+  End(ThreadGroup &shared, int ownRank, int64_t &unfinished)
+      : shared(shared), process(shared.process), ownRank(ownRank),
+        unfinished(unfinished) {}
 
   int rank() const override { return ownRank; }
-  int size() const override { return shared.ranks; }
+  int size() const override { return shared.size; }
+
+  Communicator &group(int64_t stride, int64_t size) override {
+    if (stride < 1 || size < 1 || size > shared.size || stride > shared.size ||
+        shared.size % (stride * size) != 0)
+      fail("no groups of ", size, " ranks with a stride of ", stride, " in ",
+           shared.size, " ranks: the product does not divide");
+    if (size == shared.size)
+      return *this;
+    std::unique_ptr<End> &end = groups[{stride, size}];
+    if (!end) {
+      int place = int(ownRank / stride % size);
+      end = std::make_unique<End>(
+          process.group(shared.worldRank(ownRank - place * int(stride)),
+                        shared.stride * int(stride), int(size)),
+          place, unfinished);
+    }
+    return *end;
+  }
 
   Ticket startAllGather(const void *shard, void *gathered,
                         int64_t bytes) override {
@@ -125,6 +53,7 @@ public:
   }
   Ticket startReduceScatter(const void *flat, void *shard, int64_t count,
                             plan::DType dtype) override {
+    requireReducible(dtype);
     return start({Contribution::Kind::ReduceScatter,
                   static_cast<const std::byte *>(flat),
                   static_cast<std::byte *>(shard),
@@ -133,6 +62,8 @@ public:
                   {}});
   }
   Ticket startAllReduce(std::span<const Segment> segments) override {
+    for (const Segment &segment : segments)
+      requireReducible(segment.dtype);
     return start({Contribution::Kind::AllReduce,
                   nullptr,
                   nullptr,
@@ -155,37 +86,33 @@ public:
     for (int group = 0; group < groups; ++group)
       awaitGroup(operation, group);
     --unfinished;
-    if (operation.finished.fetch_add(1) + 1 == shared.ranks)
+    if (operation.finished.fetch_add(1) + 1 == shared.size)
       shared.retire(ticket);
   }
 
-  void barrier() override {
-    uint32_t passed = shared.barriersPassed.load();
-    if (shared.atBarrier.fetch_add(1) + 1 == shared.ranks) {
-      shared.atBarrier = 0;
-      shared.barriersPassed.fetch_add(1);
-      shared.barrierEvent.notify();
-    }
-    shared.await(shared.barrierEvent,
-                 [&] { return shared.barriersPassed.load() != passed; });
-  }
+  void barrier() override { shared.barrier(); }
   void abort(const std::string &reason) override {
-    shared.abort(ownRank, reason);
+    process.abort(shared.worldRank(ownRank), reason);
   }
   void leave() override {
     if (unfinished == 0)
       return;
     abort("it left in the middle of a step");
-    shared.awaitIdle();
+    process.awaitIdle();
   }
 
 private:
+  static void requireReducible(plan::DType dtype) {
+    if (!isReducible(dtype))
+      fail("expects floats, int64 or int32 to add up over ranks, got ",
+           dtypeName(dtype));
+  }
   Ticket start(Contribution contribution) {
     Ticket ticket = started++;
     ++unfinished;
     ThreadOperation &operation = shared.operation(ticket);
     operation.contributions[ownRank] = std::move(contribution);
-    if (operation.arrived.fetch_add(1) + 1 == shared.ranks)
+    if (operation.arrived.fetch_add(1) + 1 == shared.size)
       operation.event.notify();
     return ticket;
   }
@@ -193,12 +120,13 @@ private:
     return operation.groupCount() == 1 ? 0 : ownRank;
   }
   void awaitArrival(ThreadOperation &operation) {
-    shared.await(operation.event,
-                 [&] { return operation.arrived.load() == shared.ranks; });
+    process.await(operation.event,
+                  [&] { return operation.arrived.load() == shared.size; });
     const Contribution &own = operation.contributions[ownRank];
-    for (int rank = 0; rank < shared.ranks; ++rank)
+    for (int rank = 0; rank < shared.size; ++rank)
       if (!own.agreesWith(operation.contributions[rank]))
-        fail("rank ", ownRank, " and rank ", rank,
+        fail("rank ", shared.worldRank(ownRank), " and rank ",
+             shared.worldRank(rank),
              " disagree about a collective: ", own.describe(), " and ",
              operation.contributions[rank].describe());
   }
@@ -209,10 +137,10 @@ private:
     int64_t left = chunks - group.claimed.load();
     if (left <= 0)
       return;
-    if (!shared.enterWork())
-      shared.throwAborted();
+    if (!process.enterWork())
+      process.throwAborted();
     auto claim = [&](int64_t, int64_t, int) {
-      for (int64_t chunk; !shared.isAborted() &&
+      for (int64_t chunk; !process.isAborted() &&
                           (chunk = group.claimed.fetch_add(1)) < chunks;) {
         operation.runChunk(groupIndex, chunk);
         if (group.done.fetch_add(1) + 1 == chunks)
@@ -220,28 +148,31 @@ private:
       }
     };
     pool.forRanges(std::min<int64_t>(left, pool.workers()), 1, claim);
-    shared.leaveWork();
+    process.leaveWork();
   }
   void awaitGroup(ThreadOperation &operation, int groupIndex) {
     int64_t chunks = operation.chunksOfGroup();
     ChunkGroup &group = operation.groups[groupIndex];
-    shared.await(operation.event, [&] { return group.done.load() == chunks; });
+    process.await(operation.event, [&] { return group.done.load() == chunks; });
   }
   void complete(ThreadOperation &operation, int group, ThreadPool &pool) {
     help(operation, group, pool);
     awaitGroup(operation, group);
   }
 
-  Shared &shared;
-  int ownRank;
+  ThreadGroup &shared;
+  ThreadProcess &process;
+  int ownRank; // in the group
+  int64_t &unfinished;
   Ticket started = 0;
-  int64_t unfinished = 0;
+  std::map<std::pair<int64_t, int64_t>, std::unique_ptr<End>> groups;
 };
 
 ThreadWorld::ThreadWorld(int ranks, bool spin)
-    : shared(std::make_unique<Shared>(ranks, spin)) {
+    : process(std::make_unique<ThreadProcess>(ranks, spin)), unfinished(ranks) {
   for (int rank = 0; rank < ranks; ++rank)
-    ends.push_back(std::make_unique<End>(*shared, rank));
+    ends.push_back(std::make_unique<End>(process->group(0, 1, ranks), rank,
+                                         unfinished[rank].count));
 }
 ThreadWorld::~ThreadWorld() = default;
 

@@ -10,6 +10,8 @@
 
 namespace shardc::runtime {
 
+class ThreadProcess;
+
 /// The ranks of one process. Outlives all use of its communicators.
 class ThreadWorld {
 public:
@@ -20,9 +22,13 @@ public:
   Communicator &communicator(int rank);
 
 private:
-  struct Shared;
   class End;
-  std::unique_ptr<Shared> shared;
+  /// Written by one rank's thread each.
+  struct alignas(64) Unfinished {
+    int64_t count = 0;
+  };
+  std::unique_ptr<ThreadProcess> process;
+  std::vector<Unfinished> unfinished; // collectives, by rank
   std::vector<std::unique_ptr<End>> ends;
 };
 

@@ -24,7 +24,8 @@ Task bind(RankState &state, const plan::EmbeddingGrad &entry);
 Task bind(RankState &state, const plan::Copy &entry);
 Task bind(RankState &state, const plan::Fill &entry);
 Task bind(RankState &state, const plan::HostCall &entry);
-Task bind(RankState &state, const plan::SquaredNorm &entry);
+Task bind(RankState &state, const plan::GradientNorm &entry);
+Task bind(RankState &state, const plan::Accumulate &entry);
 Task bind(RankState &state, const plan::OptimizerStep &entry);
 
 /// A field of an entry, resolved: bindField(state, entry, query) declares

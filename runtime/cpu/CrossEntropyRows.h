@@ -62,8 +62,8 @@ double lossOfRow(const S *logits, int64_t classes, int64_t label,
   }
   double atLabel = widened(logits[label]);
   if constexpr (isNarrowType<S>) {
-    const NarrowSimd<S> &loops = narrowSimd<S>();
-    NarrowRowSum row = loops.rowSum(logits, classes);
+    const HalfSimd<S> &loops = halfSimd<S>();
+    LogitsSum row = loops.logitsSum(logits, classes);
     if (gradient)
       loops.crossEntropyGradient(logits, gradient, row, factor, label, classes);
     return double(row.maximum) + std::log(row.sum) - atLabel;

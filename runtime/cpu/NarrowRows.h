@@ -2,7 +2,7 @@
 #ifndef SHARDC_RUNTIME_CPU_NARROWROWS_H
 #define SHARDC_RUNTIME_CPU_NARROWROWS_H
 
-#include "runtime/cpu/simd/Narrow.h"
+#include "runtime/cpu/simd/Simd.h"
 #include "runtime/plan.pb.h"
 
 #include <cstddef>
@@ -48,14 +48,14 @@ decltype(auto) withFloat(plan::DType dtype, Function &&function) {
 template <typename S>
 void widenRow(const S *from, ComputeOf<S> *to, int64_t count) {
   if constexpr (isNarrowType<S>)
-    narrowSimd<S>().widen(from, to, count);
+    halfSimd<S>().widen(to, from, count);
   else
     std::memcpy(to, from, count * sizeof(S));
 }
 template <typename S>
 void narrowRow(const ComputeOf<S> *from, S *to, int64_t count) {
   if constexpr (isNarrowType<S>)
-    narrowSimd<S>().narrow(from, to, count);
+    halfSimd<S>().round(to, from, count);
   else
     std::memcpy(to, from, count * sizeof(S));
 }

@@ -1,53 +1,88 @@
-// Norms and optimizer steps: the numbers in double as torch computes them, the
-// elements in the loops of Simd.h.
+// Optimizer steps: the numbers in double as torch computes them, the elements
+// in the loops of Simd.h. Memory is walked once, in blocks that stay in the
+// first cache: what is stored in another type than it is computed in is
+// converted there.
 #include "runtime/cpu/Optimizer.h"
+#include "runtime/DType.h"
 #include "runtime/ThreadPool.h"
 #include "runtime/cpu/simd/Simd.h"
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 namespace shardc::runtime::cpu {
 
-/// Elements of a part of a norm: fixed, so that the order of the sum is.
-static constexpr int64_t partElements = 64 << 10;
 /// Elements below which a fork costs more than it brings.
 static constexpr int64_t grainElements = 16 << 10;
+/// Elements of a block: a multiple of the lanes of every vector.
+static constexpr int64_t blockElements = 1024;
 
-SquaredNorm::SquaredNorm(std::vector<Tensor> gradientTensors, int64_t slices)
-    : gradients(std::move(gradientTensors)) {
-  for (int64_t slice = 0; slice < slices; ++slice)
-    for (int64_t i = 0; i < int64_t(gradients.size()); ++i) {
-      int64_t size = gradients[i].elements() / slices;
-      for (int64_t begin = 0; begin < size; begin += partElements)
-        parts.push_back({slice, i, slice * size + begin,
-                         slice * size + std::min(size, begin + partElements)});
-    }
-  sums.resize(parts.size());
+namespace {
+
+/// A block of a tensor as T: where it lies, if that is its type, else here.
+template <typename T> class Block {
+public:
+  /// `at`, `count`: elements of the tensor.
+  Block(const Tensor &tensor, int64_t at, int64_t count)
+      : count(count), dtype(tensor.dtype),
+        stored(tensor.data + at * int64_t(elementSize(tensor.dtype))) {}
+  T *read() {
+    if (isInPlace())
+      return reinterpret_cast<T *>(stored);
+    convertElements(stored, dtype, values, own, count);
+    return values;
+  }
+  /// Stores what was written to read()'s or room()'s elements.
+  void write() {
+    if (!isInPlace())
+      convertElements(values, own, stored, dtype, count);
+  }
+
+private:
+  static constexpr plan::DType own =
+      std::is_same_v<T, float> ? plan::FLOAT32 : plan::FLOAT64;
+  bool isInPlace() const { return dtype == own; }
+
+  int64_t count;
+  plan::DType dtype;
+  std::byte *stored;
+  alignas(64) T values[blockElements];
+};
+
+/// Calls body(at, count) for the blocks of [begin, end), split over threads.
+template <typename Body>
+void forBlocks(int64_t begin, int64_t end, ThreadPool &pool, Body body) {
+  pool.forRanges(end - begin, grainElements,
+                 [&](int64_t first, int64_t last, int) {
+                   for (int64_t at = first; at < last; at += blockElements)
+                     body(begin + at, std::min(blockElements, last - at));
+                 });
 }
 
-double SquaredNorm::compute(ThreadPool &pool) {
-  pool.forRanges(parts.size(), 1, [&](int64_t begin, int64_t end, int) {
-    for (int64_t i = begin; i < end; ++i) {
-      const Part &part = parts[i];
-      const Tensor &gradient = gradients[part.gradient];
-      int64_t count = part.end - part.begin;
-      sums[i] = gradient.dtype == plan::FLOAT32
-                    ? simd<float>().squaredNorm(
-                          gradient.as<float>() + part.begin, count)
-                    : simd<double>().squaredNorm(
-                          gradient.as<double>() + part.begin, count);
-    }
+template <typename T>
+void accumulateAs(const Tensor &to, const Tensor &from, ThreadPool &pool) {
+  forBlocks(0, to.elements(), pool, [&](int64_t at, int64_t count) {
+    Block<T> sum(to, at, count), value(from, at, count);
+    simd<T>().add(sum.read(), value.read(), count);
+    sum.write();
   });
-  double total = 0, ofSlice = 0;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    ofSlice += sums[i];
-    if (i + 1 == parts.size() || parts[i + 1].slice != parts[i].slice) {
-      total += ofSlice;
-      ofSlice = 0;
-    }
-  }
-  return total;
+}
+
+} // namespace
+
+void assign(const Tensor &to, const Tensor &from, ThreadPool &pool) {
+  forBlocks(0, to.elements(), pool, [&](int64_t at, int64_t count) {
+    convertElements(from.data + at * elementSize(from.dtype), from.dtype,
+                    to.data + at * elementSize(to.dtype), to.dtype, count);
+  });
+}
+
+void accumulate(const Tensor &to, const Tensor &from, ThreadPool &pool) {
+  if (to.dtype == plan::FLOAT64 || from.dtype == plan::FLOAT64)
+    accumulateAs<double>(to, from, pool);
+  else
+    accumulateAs<float>(to, from, pool);
 }
 
 bool OptimizerStep::parse(const std::string &name, Kind &kind, int &states) {
@@ -61,52 +96,69 @@ bool OptimizerStep::parse(const std::string &name, Kind &kind, int &states) {
   return name == "sgd";
 }
 
-template <typename T>
-static void runOn(const OptimizerStep &step, const StepNumbers &numbers,
-                  double factor, ThreadPool &pool) {
+static AdamNumbers adamNumbers(const OptimizerStep &step,
+                               const StepNumbers &numbers,
+                               const ParameterNumbers &own, double factor) {
   bool adamW = step.kind == OptimizerStep::Kind::AdamW;
+  double rate = numbers.learningRate * own.learningRateScale;
   AdamNumbers adam{};
   adam.gradientFactor = factor;
-  adam.weightDecay = adamW ? 0 : numbers.weightDecay;
-  adam.decay = adamW ? 1 - numbers.learningRate * numbers.weightDecay : 1;
+  adam.weightDecay = adamW ? 0 : own.weightDecay;
+  adam.decay = adamW ? 1 - rate * own.weightDecay : 1;
   adam.beta1 = numbers.beta1;
   adam.beta2 = numbers.beta2;
-  adam.stepSize =
-      numbers.learningRate / (1 - std::pow(numbers.beta1, numbers.step));
+  adam.stepSize = rate / (1 - std::pow(numbers.beta1, numbers.step));
   adam.secondCorrection = std::sqrt(1 - std::pow(numbers.beta2, numbers.step));
   adam.epsilon = numbers.epsilon;
-  SgdNumbers sgd{factor, numbers.weightDecay, numbers.momentum,
-                 numbers.learningRate, numbers.nesterov};
-  T *parameter = step.parameter.as<T>();
-  const T *gradient = step.gradient.as<T>();
-  for (const Range &range : step.ranges)
-    pool.forRanges(
-        range.end - range.begin, grainElements,
-        [&](int64_t begin, int64_t end, int) {
-          int64_t at = range.begin + begin, count = end - begin;
-          if (step.kind == OptimizerStep::Kind::Sgd)
-            simd<T>().sgd(parameter + at, step.states[0].as<T>() + at,
-                          gradient + at, sgd, count);
-          else
-            simd<T>().adam(parameter + at, step.states[0].as<T>() + at,
-                           step.states[1].as<T>() + at, gradient + at, adam,
-                           count);
-        });
+  return adam;
 }
 
-void OptimizerStep::run(const StepNumbers &numbers, double squaredNorm,
+template <typename T>
+static void runOn(const OptimizerStep &step, const StepNumbers &numbers,
+                  const Range &range, double factor, ThreadPool &pool) {
+  AdamNumbers adam = adamNumbers(step, numbers, range.numbers, factor);
+  SgdNumbers sgd{factor, range.numbers.weightDecay, numbers.momentum,
+                 numbers.learningRate * range.numbers.learningRateScale,
+                 numbers.nesterov};
+  forBlocks(range.begin, range.end, pool, [&](int64_t at, int64_t count) {
+    Block<T> master(step.master, at, count), gradient(step.gradient, at, count);
+    Block<T> first(step.states[0], at, count);
+    T *values = master.read();
+    if (step.kind == OptimizerStep::Kind::Sgd) {
+      simd<T>().sgd(values, first.read(), gradient.read(), sgd, count);
+    } else {
+      Block<T> second(step.states[1], at, count);
+      simd<T>().adam(values, first.read(), second.read(), gradient.read(), adam,
+                     count);
+      second.write();
+    }
+    first.write();
+    master.write();
+    if (!step.copy)
+      return;
+    // The copy is the master as stored, rounded: gathers and exports agree.
+    size_t masterSize = elementSize(step.master.dtype);
+    convertElements(step.master.data + at * masterSize, step.master.dtype,
+                    step.copy.data + at * elementSize(step.copy.dtype),
+                    step.copy.dtype, count);
+  });
+}
+
+void OptimizerStep::run(const StepNumbers &numbers, double norm,
                         ThreadPool &pool) const {
   // torch.nn.utils.clip_grad_norm_: the coefficient is clamped to 1; a norm
   // that is not a number stays visible.
-  double factor = 1;
+  double clipping = 1;
   if (numbers.clip > 0)
-    factor = numbers.clip / (std::sqrt(squaredNorm) + 1e-6);
-  if (factor > 1)
-    factor = 1;
-  if (parameter.dtype == plan::FLOAT32)
-    runOn<float>(*this, numbers, factor, pool);
-  else
-    runOn<double>(*this, numbers, factor, pool);
+    clipping = numbers.clip / (norm + 1e-6);
+  if (clipping > 1)
+    clipping = 1;
+  double factor = numbers.gradientFactor * clipping;
+  for (const Range &range : ranges)
+    if (master.dtype == plan::FLOAT64)
+      runOn<double>(*this, numbers, range, factor, pool);
+    else
+      runOn<float>(*this, numbers, range, factor, pool);
 }
 
 } // namespace shardc::runtime::cpu

@@ -1,4 +1,5 @@
-// Norms of gradients and optimizer steps over flat shards.
+// Norms of gradients, sums over micro-batches and optimizer steps over flat
+// slices.
 #ifndef SHARDC_RUNTIME_CPU_OPTIMIZER_H
 #define SHARDC_RUNTIME_CPU_OPTIMIZER_H
 
@@ -15,43 +16,62 @@ class ThreadPool;
 
 namespace shardc::runtime::cpu {
 
-/// Sum of squares in double: slice by slice (`slices` equal slices of every
-/// gradient), within a slice gradient by gradient, so that one rank with all
-/// slices adds as the ranks with one slice each would.
-class SquaredNorm {
+/// Sum of |g|^p in double, p = 1 or 2; the largest |g| for Norm::Inf (not a
+/// number where one is not). Every gradient is cut into product(slices) equal
+/// slices: within a slice the sum goes gradient by gradient, slices are added
+/// as a tree of `slices` levels, outermost first. So one rank with all slices
+/// adds as the ranks with one slice each would, mesh dimension by dimension.
+class GradientNorm {
 public:
-  SquaredNorm(std::vector<Tensor> gradients, int64_t slices);
-  double compute(ThreadPool &pool);
+  /// Gradients: contiguous, of any float type, with a multiple of
+  /// product(slices) elements.
+  GradientNorm(std::vector<Tensor> gradients, std::vector<int64_t> slices);
+  double compute(Norm norm, ThreadPool &pool);
 
 private:
+  double partialSum(Norm norm, size_t level, const double *&slice) const;
+
   std::vector<Tensor> gradients;
+  std::vector<int64_t> levels;
   struct Part {
     int64_t slice, gradient, begin, end;
   };
   std::vector<Part> parts; // in the order of the sum
-  std::vector<double> sums;
+  std::vector<double> partSums, sliceSums;
 };
 
-/// [begin, end) of a slice: elements of trainable parameters.
+/// The norm, given what GradientNorm computes for all gradients.
+double rootOf(double powerSum, Norm norm);
+
+/// to = from, or to += from; contiguous floats, equally many. Added in float64
+/// where one of them is, else in float32, and rounded once.
+void assign(const Tensor &to, const Tensor &from, ThreadPool &pool);
+void accumulate(const Tensor &to, const Tensor &from, ThreadPool &pool);
+
+/// [begin, end) of a slice: elements of trained parameters with equal numbers.
 struct Range {
   int64_t begin, end;
+  ParameterNumbers numbers = {};
 };
 
 /// torch.optim's AdamW, Adam or SGD on the elements in `ranges`; states as
-/// Optimizer.states of the plan has them.
+/// Optimizer.states of the plan has them. Computes in float64 where the master
+/// is, else in float32; each result is rounded once to its tensor's type.
 struct OptimizerStep {
   enum class Kind { AdamW, Adam, Sgd };
   Kind kind;
-  Tensor parameter, gradient;
-  std::vector<Tensor> states;
+  Tensor master, gradient;
+  std::vector<Tensor> states; // of the master's type
   std::vector<Range> ranges;
+  /// Where the updated master is written a second time, rounded to this one's
+  /// type; may be empty.
+  Tensor copy = {};
 
   /// Kind of a plan's optimizer, and how many states it has; false for an
   /// unknown one.
   static bool parse(const std::string &name, Kind &kind, int &states);
-  /// `squaredNorm`: of all gradients, where the run clips.
-  void run(const StepNumbers &numbers, double squaredNorm,
-           ThreadPool &pool) const;
+  /// `norm`: of all gradients times gradientFactor, where the run clips.
+  void run(const StepNumbers &numbers, double norm, ThreadPool &pool) const;
 };
 
 } // namespace shardc::runtime::cpu

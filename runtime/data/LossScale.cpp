@@ -34,14 +34,29 @@ int64_t countValidLabels(const plan::Loss &loss, const plan::Tensor &labels,
                  length, loss.shift(), loss.ignore_index());
 }
 
-double lossScale(const plan::Plan &plan, int64_t validLabels) {
+static double batchesOf(const plan::Plan &plan, int64_t microBatches) {
+  return static_cast<double>(plan.mesh().ranks()) *
+         static_cast<double>(microBatches);
+}
+
+double lossScale(const plan::Plan &plan, int64_t validLabels,
+                 int64_t microBatches) {
   const plan::Loss &loss = plan.loss();
-  auto ranks = static_cast<double>(plan.mesh().ranks());
+  double batches = batchesOf(plan, microBatches);
   if (loss.kind() == "cross_entropy")
     return validLabels ? 1 / static_cast<double>(validLabels) : 0;
   if (loss.kind() == "mse")
-    return 1 / (static_cast<double>(loss.elements()) * ranks);
-  return 1 / ranks;
+    return 1 / (static_cast<double>(loss.elements()) * batches);
+  return 1 / batches;
+}
+
+double lossScaleOfRank(const plan::Plan &plan, int64_t validLabels,
+                       int64_t microBatches) {
+  if (plan.loss().kind() != "cross_entropy")
+    return lossScale(plan, validLabels, microBatches);
+  return validLabels ? 1 / (static_cast<double>(validLabels) *
+                            batchesOf(plan, microBatches))
+                     : 0;
 }
 
 void writeScale(double scale, plan::DType dtype, std::byte *destination) {

@@ -16,10 +16,24 @@ namespace shardc::runtime {
 int64_t countValidLabels(const plan::Loss &loss, const plan::Tensor &labels,
                          const std::byte *values);
 
-/// The factor of the loss. cross_entropy: 1 / valid labels of the global batch
-/// (0 when there are none); mse: 1 / elements of the global batch; output: 1 /
-/// ranks.
-double lossScale(const plan::Plan &plan, int64_t validLabels);
+/// What a cross entropy is the mean of: all valid labels of a step, or those of
+/// a rank in a micro-batch, whose means are then averaged.
+enum class LossNorm { Global, Rank };
+
+/// The factor of the loss in each micro-batch of a step, on each rank.
+///
+///   cross_entropy  1 / validLabels, of all ranks and micro-batches of the step
+///                  (0 when there are none)
+///   mse            1 / elements of all ranks and micro-batches
+///   output         1 / (ranks * microBatches)
+double lossScale(const plan::Plan &plan, int64_t validLabels,
+                 int64_t microBatches = 1);
+
+/// The same with LossNorm::Rank: cross_entropy has 1 / (validLabels * ranks *
+/// microBatches), where `validLabels` are this rank's own in this micro-batch
+/// (0 when there are none); means of equally many elements are no different.
+double lossScaleOfRank(const plan::Plan &plan, int64_t validLabels,
+                       int64_t microBatches);
 
 /// Writes the scale in the program's dtype.
 void writeScale(double scale, plan::DType dtype, std::byte *destination);

@@ -7,7 +7,8 @@
 
 namespace shardc::runtime {
 
-/// N samples in batches of G (samples of all ranks together), N >= G.
+/// N samples in batches of G (samples of all ranks and micro-batches of a step
+/// together), N >= G.
 ///
 /// Not shuffled: step k takes samples kG to kG + G - 1, modulo N. Shuffled: an
 /// epoch is floor(N / G) steps over a permutation drawn from (seed, epoch), so

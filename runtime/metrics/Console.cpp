@@ -67,6 +67,19 @@ std::string durationText(double seconds) {
   return format("%lld:%02lld", whole / 60, whole % 60);
 }
 
+std::string numberText(double number) { return format("%.9g", number); }
+
+std::string skippedText(int64_t step, int64_t steps, double lossScale,
+                        double nextLossScale) {
+  return format("step %lld/%lld: gradients not finite, step skipped, ",
+                static_cast<long long>(step + 1),
+                static_cast<long long>(steps)) +
+         (lossScale == nextLossScale
+              ? "loss scale stays " + numberText(lossScale)
+              : "loss scale " + numberText(lossScale) + " -> " +
+                    numberText(nextLossScale));
+}
+
 Console::Console(int64_t steps, std::string unit)
     : steps(steps), unit(std::move(unit)), terminal(isatty(STDOUT_FILENO)),
       begun(monotonicSeconds()) {}

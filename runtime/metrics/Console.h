@@ -24,6 +24,12 @@ std::string durationText(double seconds);
 /// "12345678" as "12.3M"
 std::string countText(double count);
 
+/// 9 digits at most: a float32 in full, "1048576" and not "1.04858e+06".
+std::string numberText(double number);
+/// The line about a step whose gradients were not finite; `step` counts from 0.
+std::string skippedText(int64_t step, int64_t steps, double lossScale,
+                        double nextLossScale);
+
 class Console {
 public:
   /// `unit`: what perSecond counts, "tokens" or "samples".

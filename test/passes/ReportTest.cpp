@@ -30,21 +30,26 @@ CompileReport reportOf(const std::string &text) {
 
 CompileReport sharded() {
   return reportOf(R"(
-    fsdp.mesh @mesh {dims = array<i64: 1, 3>, shard_dims = array<i64: 0, 1>, strategy = "full"}
-    fsdp.unit @a {parameters = [@w], offsets = array<i64: 0>, elements = 24, padding = 8, shards = 3, element_type = f32, reason = "why"}
-    fsdp.unit @b {parameters = [@v], offsets = array<i64: 0>, elements = 24, padding = 8, shards = 3, element_type = f32, reason = ""}
+    fsdp.mesh @mesh {dims = array<i64: 1, 3>, names = ["replicate", "shard"], shard_dims = array<i64: 0, 1>,
+      optimizer_dims = array<i64: 0, 1>, strategy = "full"}
+    fsdp.group @world {stride = 1 : i64, size = 3 : i64}
+    fsdp.unit @a {parameters = [@w], offsets = array<i64: 0>, elements = 24, padding = 8, shards = 3, optimizer_shards = 3, reshard = 3,
+      element_type = f32, master_type = f32, gradient_type = f32, reason = "block 1 of 2"}
+    fsdp.unit @b {parameters = [@v], offsets = array<i64: 0>, elements = 24, padding = 8, shards = 3, optimizer_shards = 3, reshard = 3,
+      element_type = f32, master_type = f32, gradient_type = f32, reason = "block 2 of 2"}
     func.func @train(%dw: tensor<4x4xf32>, %loss: tensor<f64>) {
-      %0 = fsdp.all_gather_start @a forward
+      %0 = fsdp.all_gather_start @a forward over @world
       %w = fsdp.all_gather_wait %0 : tensor<4x4xf32>
       fsdp.release @a(%w) : tensor<4x4xf32>
-      %1 = fsdp.reduce_scatter_start @b(%dw) : tensor<4x4xf32>
+      %f = fsdp.flat_gradients @b(%dw) : (tensor<4x4xf32>) -> tensor<24xf32>
+      %1 = fsdp.reduce_scatter_start @b %f over @world : tensor<24xf32>
       %g = fsdp.reduce_scatter_wait %1 : tensor<8xf32>
-      %2 = fsdp.all_reduce_start optimizer(%loss, %loss) : tensor<f64>, tensor<f64>
+      %2 = fsdp.all_reduce_start optimizer(%loss, %loss) over @world {norms = array<i1: false, true>} : tensor<f64>, tensor<f64>
       %sums:2 = fsdp.all_reduce_wait %2 : tensor<f64>, tensor<f64>
       return
     }
     func.func @eval() {
-      %0 = fsdp.all_gather_start @a forward
+      %0 = fsdp.all_gather_start @a forward over @world
       %w = fsdp.all_gather_wait %0 : tensor<4x4xf32>
       fsdp.release @a(%w) : tensor<4x4xf32>
       return
@@ -66,7 +71,7 @@ TEST(Report, listsUnitsAndTheTrainingStepsCollectives) {
   EXPECT_EQ(object.getInteger("ranks"), 3);
   EXPECT_EQ(
       textOf((*object.getArray("units"))[0]),
-      R"({"bytes":96,"elements":24,"name":"a","padding":8,"parameters":["w"],"reason":"why"})");
+      R"({"bytes":96,"elements":24,"name":"a","padding":8,"parameters":["w"],"reason":"block 1 of 2"})");
   const llvm::json::Array &collectives = *object.getArray("collectives");
   ASSERT_EQ(collectives.size(), 3u);
   EXPECT_EQ(
@@ -113,14 +118,31 @@ TEST(Report, printsEqualUnitsInOneLine) {
       << text;
   EXPECT_NE(text.find("a .. b (each of 2)"), std::string::npos) << text;
   EXPECT_NE(text.find("8 (33.333 %)"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n    block 1 of 2\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("block 2 of 2"), std::string::npos) << text;
+}
+
+TEST(Report, printsEveryReasonOfItsOwnKind) {
+  CompileReport report = sharded();
+  report.units[1].reason = "used after the last block";
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  printReport(os, report);
+  EXPECT_EQ(text.find("each of"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n    block 1 of 2\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n    used after the last block\n"), std::string::npos)
+      << text;
 }
 
 TEST(Report, saysThatNothingIsSharded) {
   CompileReport report = reportOf(R"(
-    fsdp.mesh @mesh {dims = array<i64: 2>, shard_dims = array<i64>, strategy = "none"}
-    fsdp.unit @a {parameters = [@w], offsets = array<i64: 0>, elements = 16, padding = 0, shards = 1, element_type = f32, reason = ""}
+    fsdp.mesh @mesh {dims = array<i64: 2>, names = ["shard"], shard_dims = array<i64>, optimizer_dims = array<i64>, strategy = "none"}
+    fsdp.group @world {stride = 1 : i64, size = 2 : i64}
+    fsdp.unit @a {parameters = [@w], offsets = array<i64: 0>, elements = 16, padding = 0, shards = 1, optimizer_shards = 1, reshard = 1,
+      element_type = f32, master_type = f32, gradient_type = f32, reason = ""}
     func.func @train(%dw: tensor<4x4xf32>) {
-      %0 = fsdp.all_reduce_gradients_start @a(%dw) : tensor<4x4xf32>
+      %f = fsdp.flat_gradients @a(%dw) : (tensor<4x4xf32>) -> tensor<16xf32>
+      %0 = fsdp.all_reduce_gradients_start @a %f over @world : tensor<16xf32>
       %g = fsdp.all_reduce_gradients_wait %0 : tensor<16xf32>
       return
     }

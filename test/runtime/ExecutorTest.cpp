@@ -41,7 +41,18 @@ public:
   PlanBuilder(int64_t ranks, bool sharded)
       : batch(globalBatch / ranks), sharded(sharded) {
     shards = sharded ? ranks : 1;
-    plan.mutable_mesh()->set_ranks(ranks);
+    plan::Mesh *mesh = plan.mutable_mesh();
+    mesh->set_ranks(ranks);
+    mesh->add_dims(ranks);
+    mesh->set_shards(shards);
+    mesh->set_optimizer_shards(shards);
+    if (sharded) {
+      mesh->add_shard_dims(0);
+      mesh->add_optimizer_dims(0);
+    }
+    plan::Group *world = plan.add_groups();
+    world->set_stride(1);
+    world->set_size(ranks);
     for (const char *name :
          {"persistent", "activation", "gather", "gradient", "workspace"})
       plan.add_pools()->set_name(name);
@@ -72,6 +83,9 @@ public:
     unit->add_state_buffers(average);
     unit->add_state_buffers(squares);
     unit->set_dtype(dtype);
+    unit->set_optimizer_shards(shards);
+    unit->set_master_dtype(dtype);
+    unit->set_gradient_dtype(dtype);
     addParameter("weight", {classes, features}, 0);
     addParameter("bias", {classes}, weights);
 
@@ -170,8 +184,11 @@ private:
     start->set_id(2);
     *start->add_values() = tensor(loss, {});
     // Without shards every rank holds all slices, and so the whole norm.
-    if (withGradient && sharded)
+    start->add_norms(false);
+    if (withGradient && sharded) {
       *start->add_values() = tensor(norm, {}, plan::FLOAT64);
+      start->add_norms(true);
+    }
     entry(program, "sums", "backward")->mutable_wait()->set_id(2);
     auto *report = entry(program, "report", "backward")->mutable_report();
     report->set_name("loss");
@@ -194,8 +211,8 @@ private:
       auto *start = entry(program, "reduce_scatter", "backward")
                         ->mutable_reduce_scatter_start();
       start->set_id(1);
-      start->set_flat(flat);
-      start->set_shard(gradient);
+      *start->mutable_flat() = tensor(flat, {flatElements});
+      *start->mutable_shard() = tensor(gradient, {flatElements / shards});
     } else {
       auto *start =
           entry(program, "all_reduce", "backward")->mutable_all_reduce_start();
@@ -204,20 +221,20 @@ private:
       *start->add_values() = tensor(flat, {flatElements});
     }
     entry(program, "reduce", "backward")->mutable_wait()->set_id(1);
-    auto *squared = entry(program, "norm", "backward")->mutable_squared_norm();
-    *squared->add_gradients() = tensor(gradient, {flatElements / shards});
-    squared->set_slices(sharded ? 1 : plan.mesh().ranks());
-    *squared->mutable_result() = tensor(norm, {}, plan::FLOAT64);
+    auto *powers = entry(program, "norm", "backward")->mutable_gradient_norm();
+    *powers->add_gradients() = tensor(gradient, {flatElements / shards});
+    powers->add_slices(sharded ? 1 : plan.mesh().ranks());
+    *powers->mutable_result() = tensor(norm, {}, plan::FLOAT64);
   }
   void train() {
     plan::Program *program = plan.mutable_train();
     lossAndReport(program, true);
     auto *report = entry(program, "report", "backward")->mutable_report();
-    report->set_name("squared_norm");
+    report->set_name("gradient_norm");
     *report->mutable_value() = tensor(norm, {}, plan::FLOAT64);
     auto *step = entry(program, "step", "optimizer")->mutable_optimizer_step();
     *step->mutable_gradient() = tensor(gradient, {flatElements / shards});
-    *step->mutable_squared_norm() = tensor(norm, {}, plan::FLOAT64);
+    *step->mutable_norm() = tensor(norm, {}, plan::FLOAT64);
   }
 };
 
@@ -240,9 +257,16 @@ StepNumbers numbersOf(int64_t step) {
   StepNumbers numbers;
   numbers.step = step + 1;
   numbers.learningRate = 0.05;
-  numbers.weightDecay = 0.1;
   numbers.clip = 0.3;
   return numbers;
+}
+constexpr double weightDecay = 0.1;
+RankOptions optionsOf(int workers, bool profile) {
+  RankOptions options;
+  options.workers = workers;
+  options.profile = profile;
+  options.parameterNumbers.assign(2, {1, weightDecay});
+  return options;
 }
 
 template <typename T> struct Run {
@@ -260,7 +284,7 @@ Run<T> train(int ranks, bool sharded, int workers, bool profile = false) {
   result.parameters.resize(flatElements);
   runRanksAsThreads(ranks, [&](Communicator &communicator) {
     auto rank = Rank::create(builder.plan, library, communicator,
-                             {workers, false, profile});
+                             optionsOf(workers, profile));
     const plan::Unit &unit = builder.plan.units(0);
     auto *parameters = reinterpret_cast<T *>(rank->parameterSlice(unit).data());
     for (int64_t i = 0; i < rank->sliceElements(unit); ++i)
@@ -281,17 +305,17 @@ Run<T> train(int ranks, bool sharded, int workers, bool profile = false) {
           T(1.0 / validLabels(step));
       rank->runTrain(numbersOf(step));
       double loss = rank->reported("loss").value();
-      double norm = rank->reported("squared_norm").value();
+      double norm = rank->reported("gradient_norm").value();
       rank->runEval();
       if (communicator.rank() == 0) {
         result.losses.push_back(loss);
         result.norms.push_back(norm);
         result.evalLosses.push_back(rank->reported("loss").value());
-        EXPECT_FALSE(rank->reported("squared_norm"));
+        EXPECT_FALSE(rank->reported("gradient_norm"));
       }
     }
     std::vector<T> whole(flatElements);
-    rank->gatherSlices(unit, rank->parameterSlice(unit), whole.data());
+    rank->gatherSlices(unit, rank->masterSlice(unit), whole.data());
     if (communicator.rank() == 0)
       result.parameters = whole;
     std::vector<int64_t> bytes = rank->allocatedBytes();
@@ -301,6 +325,8 @@ Run<T> train(int ranks, bool sharded, int workers, bool profile = false) {
       EXPECT_EQ(rank->trainProfile().runs, steps);
       EXPECT_EQ(rank->trainProfile().entrySeconds.size(),
                 size_t(builder.plan.train().entries_size()));
+      for (int64_t runs : rank->trainProfile().entryRuns)
+        EXPECT_EQ(runs, steps);
       EXPECT_GT(rank->trainProfile().gemmSeconds, 0);
       EXPECT_GE(rank->trainProfile().seconds, rank->trainProfile().gemmSeconds);
     }
@@ -350,7 +376,7 @@ Run<double> reference() {
     double factor = std::min(1.0, n.clip / (std::sqrt(norm) + 1e-6));
     for (int64_t i = 0; i < weights + classes; ++i) {
       double gi = g[i] * factor;
-      p[i] *= 1 - n.learningRate * n.weightDecay;
+      p[i] *= 1 - n.learningRate * weightDecay;
       m[i] += (1 - n.beta1) * (gi - m[i]);
       v[i] = n.beta2 * v[i] + (1 - n.beta2) * gi * gi;
       p[i] -= n.learningRate / (1 - std::pow(n.beta1, n.step)) * m[i] /

@@ -30,6 +30,7 @@ protected:
         R"(parameters { name: "w" initializer: "w_t" shape: 30 shape: 20 dtype: FLOAT32 trainable: true init: "normal:0,1"
              source { transposed: true } }
            parameters { name: "b\"q" initializer: "b" shape: 7 dtype: FLOAT32 init: "normal:0,1" }
+           units { name: "root" parameters: 0 parameters: 1 dtype: FLOAT32 master_dtype: FLOAT32 gradient_dtype: FLOAT32 optimizer_shards: 1 shards: 1 }
            exported_initializers { name: "w_t" transposed: true dims: 20 dims: 30 onnx_dtype: 1 }
            exported_initializers { name: "axes" parameter: -1 dims: 2 onnx_dtype: 7
              source { file: "axes.bin" offset: 8 length: 16 dtype: INT64 } }

@@ -22,15 +22,24 @@ public:
       ++elements;
     plan.set_version(1);
     plan.set_model("model.onnx");
-    plan.set_precision("float64");
+    plan.mutable_precision()->set_parameters(shardc::plan::FLOAT64);
+    plan.mutable_precision()->set_gradients(shardc::plan::FLOAT64);
+    plan.mutable_precision()->set_loss(shardc::plan::FLOAT64);
+    plan.mutable_precision()->set_master(shardc::plan::FLOAT64);
     plan.set_workers(2);
     plan.mutable_mesh()->add_dims(ranks);
     plan.mutable_mesh()->add_shard_dims(0);
     plan.mutable_mesh()->set_strategy("full");
     plan.mutable_mesh()->set_ranks(ranks);
     plan.mutable_mesh()->set_shards(ranks);
-    for (const char *name :
-         {"persistent", "activation", "gather", "gradient", "workspace"})
+    plan.mutable_mesh()->add_optimizer_dims(0);
+    plan.mutable_mesh()->set_optimizer_shards(ranks);
+    shardc::plan::Group *world = plan.add_groups();
+    world->set_name("world");
+    world->set_stride(1);
+    world->set_size(ranks);
+    for (const char *name : {"persistent", "activation", "gather", "gradient",
+                             "workspace", "accumulation"})
       plan.add_pools()->set_name(name);
     addUnit();
     addInputs();
@@ -75,6 +84,7 @@ private:
     parameter->set_trainable(true);
     parameter->set_flat_offset(offset);
     parameter->set_init("uniform:-0.5,0.5");
+    parameter->set_role(name);
   }
 
   void addUnit() {
@@ -88,6 +98,9 @@ private:
     unit->set_padding(elements - classes * inputs - classes);
     unit->set_shards(ranks);
     unit->set_dtype(shardc::plan::FLOAT64);
+    unit->set_optimizer_shards(ranks);
+    unit->set_master_dtype(shardc::plan::FLOAT64);
+    unit->set_gradient_dtype(shardc::plan::FLOAT64);
     unit->set_parameter_buffer(buffer("parameters", 0, elements / ranks * 8));
     plan.mutable_optimizer()->set_kind("adamw");
     for (const char *state : {"exp_avg", "exp_avg_sq"}) {
@@ -171,25 +184,43 @@ private:
     auto *scatter = train->add_entries()->mutable_reduce_scatter_start();
     scatter->set_id(1);
     scatter->set_unit(0);
-    scatter->set_flat(gradient);
-    scatter->set_shard(shard);
+    *scatter->mutable_flat() = tensor(gradient, {elements});
+    *scatter->mutable_shard() = tensor(shard, {elements / ranks});
     train->add_entries()->mutable_wait()->set_id(1);
-    auto *squared = train->add_entries()->mutable_squared_norm();
-    *squared->add_gradients() = tensor(shard, {elements / ranks});
-    squared->set_slices(1);
-    *squared->mutable_result() = tensor(norm, {});
-    auto *reduce = train->add_entries()->mutable_all_reduce_start();
+    addAccumulate(train, tensor(shard, {elements / ranks}));
+    addAccumulate(train, tensor(loss, {}));
+    GradientNorm *powers = atEnd(train)->mutable_gradient_norm();
+    *powers->add_gradients() = tensor(shard, {elements / ranks});
+    powers->add_slices(1);
+    *powers->mutable_result() = tensor(norm, {});
+    auto *reduce = atEnd(train)->mutable_all_reduce_start();
     reduce->set_id(2);
     *reduce->add_values() = tensor(loss, {});
     *reduce->add_values() = tensor(norm, {});
-    train->add_entries()->mutable_wait()->set_id(2);
-    Entry *entry = train->add_entries();
-    entry->set_phase("optimizer");
-    OptimizerStep *step = entry->mutable_optimizer_step();
+    reduce->add_norms(false);
+    reduce->add_norms(true);
+    atEnd(train)->mutable_wait()->set_id(2);
+    OptimizerStep *step = atEnd(train)->mutable_optimizer_step();
     *step->mutable_gradient() = tensor(shard, {elements / ranks});
-    *step->mutable_squared_norm() = tensor(norm, {});
+    *step->mutable_norm() = tensor(norm, {});
     addReport(train, "loss", loss);
-    addReport(train, "squared_norm", norm);
+    addReport(train, "gradient_norm", norm);
+  }
+
+  /// An entry that runs once per step, in the last micro-batch.
+  static shardc::plan::Entry *atEnd(shardc::plan::Program *program) {
+    shardc::plan::Entry *entry = program->add_entries();
+    entry->set_phase("optimizer");
+    return entry;
+  }
+  void addAccumulate(shardc::plan::Program *program,
+                     const shardc::plan::Tensor &value) {
+    auto *accumulate = program->add_entries()->mutable_accumulate();
+    *accumulate->mutable_value() = value;
+    *accumulate->mutable_accumulator() = value;
+    int64_t size = value.shape_size() ? value.shape(0) : 1;
+    accumulate->mutable_accumulator()->set_buffer(
+        buffer("accumulator", 5, size * 8));
   }
 
   void addFill(shardc::plan::Program *program, uint32_t destination) {
@@ -198,7 +229,7 @@ private:
   }
   void addReport(shardc::plan::Program *program, const char *name,
                  uint32_t value) {
-    auto *report = program->add_entries()->mutable_report();
+    auto *report = atEnd(program)->mutable_report();
     report->set_name(name);
     *report->mutable_value() = tensor(value, {});
   }

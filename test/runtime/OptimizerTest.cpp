@@ -22,23 +22,20 @@ using Kind = OptimizerStep::Kind;
 struct Case {
   const char *name;
   Kind kind;
+  double weightDecay;
   StepNumbers numbers;
   std::array<double, 3> expected;
 };
 
-StepNumbers numbers(double rate, double decay) {
-  StepNumbers numbers;
-  numbers.learningRate = rate;
-  numbers.weightDecay = decay;
-  return numbers;
-}
 StepNumbers adam(double beta1, double beta2, double epsilon, double clip) {
-  StepNumbers n = numbers(0.01, 0.1);
+  StepNumbers n;
+  n.learningRate = 0.01;
   n.beta1 = beta1, n.beta2 = beta2, n.epsilon = epsilon, n.clip = clip;
   return n;
 }
-StepNumbers sgd(double decay, double momentum, bool nesterov, double clip) {
-  StepNumbers n = numbers(0.1, decay);
+StepNumbers sgd(double momentum, bool nesterov, double clip) {
+  StepNumbers n;
+  n.learningRate = 0.1;
   n.momentum = momentum, n.nesterov = nesterov, n.clip = clip;
   return n;
 }
@@ -47,35 +44,43 @@ StepNumbers sgd(double decay, double momentum, bool nesterov, double clip) {
 const Case cases[] = {
     {"adamw",
      Kind::AdamW,
+     0.1,
      adam(0.9, 0.95, 1e-8, 0),
      {0.968007613690627, -1.964035988749250, 0.470260215642878}},
     {"adamw with beta1 below a half, where lerp takes its other form",
      Kind::AdamW,
+     0.1,
      adam(0.3, 0.95, 1e-3, 0),
      {0.964040365663827, -1.964110726179551, 0.474466351654170}},
     {"adamw, clipped",
      Kind::AdamW,
+     0.1,
      adam(0.9, 0.95, 1e-8, 0.5),
      {0.969655993565391, -1.964873665462423, 0.468564771535736}},
     {"adam",
      Kind::Adam,
+     0.1,
      adam(0.9, 0.999, 1e-8, 0),
      {0.970214206650318, -1.970001607359831, 0.471876592602789}},
     {"sgd",
      Kind::Sgd,
-     sgd(0.01, 0, false, 0),
+     0.01,
+     sgd(0, false, 0),
      {0.937042989000000, -1.874125958000000, -0.050748800500000}},
     {"sgd with momentum",
      Kind::Sgd,
-     sgd(0.01, 0.9, false, 0),
+     0.01,
+     sgd(0.9, false, 0),
      {0.899352789000000, -1.764581558000000, -0.699512900500000}},
     {"sgd with Nesterov's momentum",
      Kind::Sgd,
-     sgd(0.01, 0.9, true, 0),
+     0.01,
+     sgd(0.9, true, 0),
      {0.846550012551000, -1.662525847922000, -1.128588707129500}},
     {"sgd, clipped",
      Kind::Sgd,
-     sgd(0, 0.9, false, 1),
+     0,
+     sgd(0.9, false, 1),
      {0.939940708835900, -1.879871534543256, -0.039998508026925}}};
 
 /// The case's parameters, repeated over `count` elements of which the first is
@@ -89,10 +94,11 @@ std::vector<T> parametersAfter(const Case &of, int64_t count, int workers) {
     parameter[i] = T(i % 3 == 0 ? 1 : i % 3 == 1 ? -2 : 0.5);
   OptimizerStep step;
   step.kind = of.kind;
-  step.parameter = parameter.view;
+  step.master = parameter.view;
   step.gradient = gradient.view;
   step.states = {first.view, second.view};
-  step.ranges = {{3, 5}, {5, count}};
+  ParameterNumbers own{1, of.weightDecay};
+  step.ranges = {{3, 5, own}, {5, count, own}};
   StepNumbers n = of.numbers;
   for (n.step = 1; n.step <= 3; ++n.step) {
     double g[] = {0.1 * n.step, -0.4, 3.0 / n.step}, norm = 0;
@@ -100,7 +106,7 @@ std::vector<T> parametersAfter(const Case &of, int64_t count, int workers) {
       norm += value * value;
     for (int64_t i = 0; i < count; ++i)
       gradient[i] = T(g[i % 3]);
-    step.run(n, norm, pool);
+    step.run(n, std::sqrt(norm), pool);
   }
   return parameter.storage;
 }
@@ -131,7 +137,7 @@ TEST(Optimizer, ANormThatIsNotANumberIsNotClippedAway) {
   TestTensor<float> parameter({4}, 1.f), gradient({4}, 1.f), buffer({4});
   OptimizerStep step{
       Kind::Sgd, parameter.view, gradient.view, {buffer.view}, {{0, 4}}};
-  step.run(sgd(0, 0, false, 1), NAN, pool);
+  step.run(sgd(0, false, 1), NAN, pool);
   EXPECT_TRUE(std::isnan(parameter[0]));
 }
 
@@ -161,9 +167,9 @@ TYPED_TEST(OptimizerOf, SlicesOnOneRankAddAsRanksWithASliceEach) {
     Tensor ofA = a.view, ofB = b.view;
     ofA.data += rank * size * sizeof(T), ofA.shape = {size};
     ofB.data += rank * 5 * sizeof(T), ofB.shape = {5};
-    inRankOrder += SquaredNorm({ofA, ofB}, 1).compute(pool);
+    inRankOrder += GradientNorm({ofA, ofB}, {1}).compute(Norm::Two, pool);
   }
-  double all = SquaredNorm({a.view, b.view}, ranks).compute(pool);
+  double all = GradientNorm({a.view, b.view}, {ranks}).compute(Norm::Two, pool);
   EXPECT_EQ(all, inRankOrder);
   EXPECT_NEAR(all, expected, 1e-12 * expected);
 }

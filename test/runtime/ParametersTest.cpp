@@ -119,7 +119,7 @@ TEST_F(Parameters, TransposedOnesAreReadInPiecesOfManyRows) {
 TEST_F(Parameters, FillSlicesAndLeaveThePaddingZero) {
   auto stored = StoredParameters::recorded(plan, {}, true);
   std::vector<float> slice(10, -1);
-  readSlice(plan, plan.units(0), 10, 10, *stored,
+  readSlice(plan, plan.units(0), 10, 10, plan::FLOAT32, *stored,
             reinterpret_cast<std::byte *>(slice.data()));
   EXPECT_EQ(slice,
             (std::vector<float>{10, 11, 100, 101, 102, 103, 104, 0, 0, 0}));
@@ -131,16 +131,17 @@ TEST_F(Parameters, AreReadOutOfSlices) {
   ShardedParameters sharded(plan);
   for (int shard = 0; shard < 2; ++shard) {
     slices[shard].resize(10);
-    readSlice(plan, plan.units(0), shard * 10, 10, *stored,
+    readSlice(plan, plan.units(0), shard * 10, 10, plan::FLOAT32, *stored,
               reinterpret_cast<std::byte *>(slices[shard].data()));
-    sharded.addSlice(0, shard * 10, std::as_bytes(std::span(slices[shard])));
+    sharded.addSlice(0, shard * 10, std::as_bytes(std::span(slices[shard])),
+                     plan::FLOAT32);
   }
   EXPECT_EQ(read(sharded, 0, 0, 12), read(*stored, 0, 0, 12));
   EXPECT_EQ(read<double>(sharded, 0, 8, 11, plan::FLOAT64),
             (std::vector<double>{8, 9, 10}));
   EXPECT_EQ(read(sharded, 1, 0, 5), read(*stored, 1, 0, 5));
   ShardedParameters incomplete(plan);
-  incomplete.addSlice(0, 0, std::as_bytes(std::span(slices[0])));
+  incomplete.addSlice(0, 0, std::as_bytes(std::span(slices[0])), plan::FLOAT32);
   EXPECT_EQ(errorOf([&] { read(incomplete, 0, 0, 12); }),
             "no rank holds element 10 of unit root");
 }
@@ -182,8 +183,7 @@ TEST_F(Parameters, MayNotLieOutsideTheModelsFolder) {
   EXPECT_NE(errorOfFile("dir/hostname").find("leads through a symbolic link"),
             std::string::npos);
   EXPECT_NE(errorOfFile("a").find("is not a regular file"), std::string::npos);
-  std::filesystem::copy_file(folder / "model.data",
-                             folder / "a/model.data");
+  std::filesystem::copy_file(folder / "model.data", folder / "a/model.data");
   EXPECT_EQ(errorOfFile("./a//model.data"), "");
 }
 

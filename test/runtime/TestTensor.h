@@ -38,8 +38,7 @@ template <typename T> constexpr plan::DType dtypeOf() {
     return plan::BOOL;
 }
 
-/// A number as an element, and an element's number: by the loops of DType.h,
-/// which no kernel uses.
+/// A number as an element, and an element's number.
 template <typename T> T element(double number) {
   if constexpr (isNarrowType<T>) {
     T result;

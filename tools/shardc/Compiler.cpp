@@ -12,6 +12,7 @@
 #include "frontend/onnx/ImportedModel.h"
 #include "passes/Passes.h"
 #include "passes/Report.h"
+#include "passes/analysis/PrecisionOption.h"
 #include "tools/shardc/Diagnostics.h"
 #include "tools/shardc/Files.h"
 
@@ -109,10 +110,33 @@ bool Compiler::runPasses(llvm::function_ref<void(OpPassManager &)> build) {
 
 void Compiler::addRaisePasses(OpPassManager &passes) {
   passes.addPass(createNNRaise());
+  NNMarkParametersOptions mark;
+  mark.freeze = {options.freeze.begin(), options.freeze.end()};
+  mark.trainable = {options.trainable.begin(), options.trainable.end()};
+  passes.addPass(createNNMarkParameters(mark));
   // After raising, so that the loss meets the head as one linear and the two
   // become one op.
   passes.addPass(createNNAttachLoss({options.loss}));
-  passes.addPass(createNNPrecision({options.precision}));
+  // While blocks repeat in one forward pass, and frozen parameters are there.
+  FSDPAssignUnitsOptions units;
+  units.units = options.units;
+  units.cluster = options.cluster;
+  units.mesh = options.mesh;
+  units.strategy = options.strategy;
+  units.elementBytes =
+      floatType(&context, llvm::cantFail(PrecisionOption::parse(
+                                             options.precision, options.master))
+                              .parameters)
+          .getWidth() /
+      8;
+  passes.addPass(createFSDPAssignUnits(units));
+  // Behind the units, some of which may have a precision of their own.
+  NNPrecisionOptions precision;
+  precision.precision = options.precision;
+  precision.master = options.master;
+  precision.unitOptions = {options.unitOptions.begin(),
+                           options.unitOptions.end()};
+  passes.addPass(createNNPrecision(precision));
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
 }
@@ -125,11 +149,16 @@ void Compiler::addTrainPasses(OpPassManager &passes) {
 }
 
 void Compiler::addShardPasses(OpPassManager &passes) {
-  passes.addPass(createFSDPFormUnits(
-      {options.mesh, options.strategy.empty() ? "full" : options.strategy}));
+  FSDPFormUnitsOptions units;
+  units.mesh = options.mesh;
+  units.strategy = options.strategy;
+  units.reshard = options.reshardAfterForward;
+  units.unitOptions = {options.unitOptions.begin(), options.unitOptions.end()};
+  passes.addPass(createFSDPFormUnits(units));
   FSDPShardOptions shard;
   shard.optimizer = options.optimizer;
   shard.prefetch = options.prefetch;
+  shard.accumulate = options.accumulate;
   passes.addPass(createFSDPShard(shard));
   passes.addPass(createFSDPVerify());
 }
@@ -181,6 +210,11 @@ bool Compiler::show(Phase phase) {
 }
 
 bool Compiler::run() {
+  // Before the model is read: a typing error should not take its time.
+  if (auto precision =
+          PrecisionOption::parse(options.precision, options.master);
+      !precision)
+    return fail(precision.takeError());
   if (!options.dumpPhasesTo.empty())
     if (std::error_code code =
             llvm::sys::fs::create_directories(options.dumpPhasesTo))
@@ -219,7 +253,6 @@ bool Compiler::emitTrainer() {
   llvm::sys::fs::make_absolute(path);
   emit.model = path.str();
   emit.modelHash = llvm::xxh3_64bits(imported.model->file->bytes());
-  emit.precision = options.precision;
   emit.embedWeights = options.embedWeights;
   for (const shardc::onnx::TemplateInitializer &initializer :
        graph.initializers)
@@ -259,6 +292,11 @@ bool Compiler::finish(const plan::Plan &plan) {
   report.memory.emplace();
   report.memory->liveBoundBytes = plan.live_bound_bytes();
   for (const plan::Pool &pool : plan.pools()) {
+    // There only in runs with several micro-batches per step.
+    if (pool.name() == "accumulation") {
+      report.memory->accumulationBytes = pool.bytes();
+      continue;
+    }
     report.memory->pools.push_back({pool.name(), pool.bytes()});
     report.memory->peakBytes += pool.bytes();
   }

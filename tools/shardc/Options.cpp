@@ -105,13 +105,49 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
       ->group(model);
 
   const char *sharding = "Sharding";
-  app.add_option("--mesh", options.mesh, "ranks: N, or RxS")
+  app.add_option(
+         "--mesh", options.mesh,
+         "ranks: N, RxS, or replicate=R,shard=S; the ranks of dimension "
+         "1 are neighbours (one node)")
       ->option_text("N|RxS [1]")
       ->group(sharding);
-  app.add_option("--strategy", options.strategy,
-                 "full: parameters, gradients and optimizer state are sharded; "
-                 "none: replicated")
-      ->option_text("full|none [full]")
+  app.add_option(
+         "--strategy", options.strategy,
+         "full, grad_op: parameters, gradients and optimizer state sharded "
+         "over "
+         "all ranks (grad_op keeps parameters gathered until backward); "
+         "hybrid, "
+         "hybrid_grad_op: over dimension 1, replicated over dimension 0; "
+         "hybrid_opt: hybrid, optimizer state over all ranks; opt: optimizer "
+         "state alone; none: nothing. Default: hybrid on two dimensions, else "
+         "full")
+      ->option_text("NAME")
+      ->group(sharding);
+  app.add_option("--reshard-after-forward", options.reshardAfterForward,
+                 "what is left of gathered parameters until backward: always: "
+                 "the rank's shard; never: all; N: a slice over N neighbours, "
+                 "which gather among themselves; default: always, but for the "
+                 "last unit")
+      ->option_text("default|always|never|N")
+      ->group(sharding);
+  app.add_option("--unit-option", options.unitOptions,
+                 "for units whose name the regular expression is found in "
+                 "(repeatable; the first match wins)")
+      ->option_text("match=REGEX[,reshard=...][,precision=TYPE] ...")
+      ->expected(1)
+      ->take_all()
+      ->group(sharding);
+  app.add_option("--units", options.units,
+                 "what is gathered together: auto (blocks, merged and split by "
+                 "the cluster's times), block (blocks and the rest), "
+                 "class:NAME[,NAME] or scope:REGEX (modules, and the rest), "
+                 "size:100MB (in order of use), one")
+      ->option_text("HOW [auto]")
+      ->group(sharding);
+  app.add_option("--cluster", options.cluster,
+                 "the machine: cpu, dgx-h100, dgx-a100, cloud-l40s, or a TOML "
+                 "file of link bandwidths, latencies, FLOP rates and memory")
+      ->option_text("NAME|FILE.toml [cpu]")
       ->group(sharding);
   app.add_option("--prefetch", options.prefetch,
                  "units gathered ahead of their use")
@@ -125,10 +161,39 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
       ->check(CLI::IsMember({"adamw", "adam", "sgd"}))
       ->option_text("KIND [adamw]")
       ->group(training);
+  app.add_option(
+         "--accumulate", options.accumulate,
+         "what --grad-accumulation adds up: sharded: reduced gradients, "
+         "every micro-batch communicates; unsharded: whole ones, only "
+         "the last does [sharded; unsharded with --strategy none]")
+      ->check(CLI::IsMember({"sharded", "unsharded"}))
+      ->option_text("sharded|unsharded")
+      ->group(training);
+  app.add_option(
+         "--freeze", options.freeze,
+         "parameters that are not trained: a regular expression that is "
+         "found in their names (repeatable)")
+      ->option_text("REGEX ...")
+      ->expected(1)
+      ->take_all()
+      ->group(training);
+  app.add_option("--trainable", options.trainable,
+                 "the only parameters that are trained (repeatable)")
+      ->option_text("REGEX ...")
+      ->expected(1)
+      ->take_all()
+      ->group(training);
   app.add_option("--precision", options.precision,
-                 "type of values and arithmetic")
-      ->check(CLI::IsMember({"float32", "float64"}))
-      ->option_text("float32|float64 [float32]")
+                 "bf16, float16, float32 or float64, or in full param=TYPE"
+                 "[,reduce=TYPE][,output=TYPE][,keep=norm|softmax|loss|REGEX]: "
+                 "of parameters and products, of gradients, of the reported "
+                 "loss, and what stays float32")
+      ->option_text("PRECISION [float32]")
+      ->group(training);
+  app.add_option("--master", options.master,
+                 "master weights and optimizer state: bf16, float16 or "
+                 "float32; default float32, float64 with --precision float64")
+      ->option_text("TYPE [float32]")
       ->group(training);
 
   const char *code = "Code";

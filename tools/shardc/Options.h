@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace shardc {
 
@@ -22,9 +23,16 @@ struct Options {
   std::map<std::string, int64_t> dims; ///< symbolic dim -> size
   std::string loss;                    ///< empty: the graph's own scalar output
   std::string mesh = "1";
-  std::string strategy; ///< empty: full
+  std::string strategy; ///< empty: as the mesh says
+  std::string reshardAfterForward = "default";
+  std::vector<std::string> unitOptions;       ///< match=REGEX[,reshard=...][,precision=...]
+  std::string accumulate;                     ///< empty: as the strategy says
+  std::vector<std::string> freeze, trainable; ///< regular expressions
+  std::string units = "auto";
+  std::string cluster = "cpu";
   std::string optimizer = "adamw";
   std::string precision = "float32";
+  std::string master; ///< empty: float32, float64 with float64
   std::string target = "cpu";
   std::string cpu = "native";
   std::string init =

@@ -22,6 +22,7 @@ def NN_ParameterOp : Op<NN_Dialect, "parameter", [Symbol]> {
     StrAttr:$file, I64Attr:$offset, I64Attr:$length, TypeAttr:$stored_type,
     UnitAttr:$transposed,
     UnitAttr:$trainable,
+    UnitAttr:$frozen,                // a parameter that the user does not want trained (never a buffer)
     OptionalAttr<StrAttr>:$scope,    // module that owns it, e.g. "layers.0.attn.q_proj"
     OptionalAttr<StrAttr>:$init,     // how PyTorch would initialise it: see docs/architecture.md, "Initial values"
     OptionalAttr<ArrayAttr>:$bindings // further initializers and uses of the same parameter, for the ONNX export

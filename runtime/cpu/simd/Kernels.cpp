@@ -54,6 +54,86 @@ template <typename T> double squaredNorm(const T *values, int64_t count) {
   return sumOfLanes<Wide<T>, double, lanes<T>>(total[0] + total[1]);
 }
 
+template <typename T> double absoluteSum(const T *values, int64_t count) {
+  Wide<T> total[2] = {};
+  int which = 0;
+  forLanes<T>(count, [&](int64_t i, int64_t n) {
+    auto magnitude = (Vector<T>)magnitudeBits(loadUpTo(values + i, n));
+    total[which] += __builtin_convertvector(magnitude, Wide<T>);
+    which ^= 1;
+  });
+  return sumOfLanes<Wide<T>, double, lanes<T>>(total[0] + total[1]);
+}
+
+template <typename T> double largestAbsolute(const T *values, int64_t count) {
+  Bits<T> largest[2] = {};
+  int which = 0;
+  forLanes<T>(count, [&](int64_t i, int64_t n) {
+    Bits<T> bits = magnitudeBits(loadUpTo(values + i, n));
+    largest[which] = bits > largest[which] ? bits : largest[which];
+    which ^= 1;
+  });
+  Bits<T> both = largest[0] > largest[1] ? largest[0] : largest[1];
+  auto result = both[0];
+  for (int lane = 1; lane < lanes<T>; ++lane)
+    result = both[lane] > result ? both[lane] : result;
+  return __builtin_bit_cast(T, result);
+}
+
+SHARDC_INLINE Float16x widened(BFloat16, Word16x words) {
+  return widenBFloat16(words);
+}
+SHARDC_INLINE Float16x widened(Float16, Word16x words) {
+  return widenFloat16(words);
+}
+SHARDC_INLINE Word16x rounded(BFloat16, Float16x value) {
+  return roundToBFloat16(value);
+}
+SHARDC_INLINE Word16x rounded(Float16, Float16x value) {
+  return roundToFloat16(value);
+}
+template <typename H>
+SHARDC_INLINE Float16x loadHalf(const H *from, int64_t n) {
+  Word16x words = {};
+  if (n == lanes<float>)
+    __builtin_memcpy(&words, from, sizeof(words));
+  else
+    for (int64_t i = 0; i < n; ++i)
+      words[i] = from[i].bits;
+  return widened(H(), words);
+}
+template <typename H>
+SHARDC_INLINE void storeHalf(H *to, Float16x value, int64_t n) {
+  Word16x words = rounded(H(), value);
+  if (n == lanes<float>)
+    __builtin_memcpy(to, &words, sizeof(words));
+  else
+    for (int64_t i = 0; i < n; ++i)
+      to[i].bits = words[i];
+}
+
+template <typename H> void widen(float *to, const H *from, int64_t count) {
+  forLanes<float>(count, [&](int64_t i, int64_t n) {
+    storeUpTo(to + i, loadHalf(from + i, n), n);
+  });
+}
+template <typename H> void round(H *to, const float *from, int64_t count) {
+  forLanes<float>(count, [&](int64_t i, int64_t n) {
+    storeHalf(to + i, loadUpTo(from + i, n), n);
+  });
+}
+template <typename H>
+void sumHalves(H *const *destinations, int copies, const H *const *sources,
+               int terms, int64_t count) {
+  forLanes<float>(count, [&](int64_t i, int64_t n) {
+    Float16x total = loadHalf(sources[0] + i, n);
+    for (int term = 1; term < terms; ++term)
+      total += loadHalf(sources[term] + i, n);
+    for (int copy = 0; copy < copies; ++copy)
+      storeHalf(destinations[copy] + i, total, n);
+  });
+}
+
 template <typename T> void add(T *to, const T *from, int64_t count) {
   for (int64_t i = 0; i < count; ++i)
     to[i] += from[i];
@@ -227,9 +307,54 @@ double logSumExp(const T *logits, T *exponentials, double *sum, int64_t count) {
   return double(shift) + __builtin_log(all);
 }
 
+template <typename H>
+SHARDC_INLINE Float16x loadLogits(const H *from, int64_t n) {
+  Float16x logits = loadHalf(from, n);
+  for (int64_t lane = n; lane < lanes<float>; ++lane)
+    logits[lane] = -infinity<float>;
+  return logits;
+}
+template <typename H> LogitsSum logitsSum(const H *logits, int64_t count) {
+  Float16x largest[2] = {broadcast(-infinity<float>),
+                         broadcast(-infinity<float>)};
+  int which = 0;
+  forLanes<float>(count, [&](int64_t i, int64_t n) {
+    largest[which] = larger<float>(loadLogits(logits + i, n), largest[which]);
+    which ^= 1;
+  });
+  float maximum = largestLane<float>(larger<float>(largest[0], largest[1]));
+  float shift = maximum == -infinity<float> ? 0 : maximum;
+  constexpr int64_t run = 64 * lanes<float>; // see logSumExp
+  Wide<float> total = {};
+  for (int64_t begin = 0; begin < count; begin += run) {
+    int64_t size = count - begin < run ? count - begin : run;
+    Float16x part = {};
+    forLanes<float>(size, [&](int64_t i, int64_t n) {
+      part += exponential(loadLogits(logits + begin + i, n) - shift);
+    });
+    total += __builtin_convertvector(part, Wide<float>);
+  }
+  return {shift, sumOfLanes<Wide<float>, double, lanes<float>>(total)};
+}
+template <typename H>
+void crossEntropyGradient(const H *logits, H *gradient, LogitsSum row,
+                          float factor, int64_t label, int64_t count) {
+  const float scale = float(factor / row.sum);
+  auto probability = [&](int64_t i, int64_t n) {
+    return exponential(loadLogits(logits + i, n) - row.maximum) * scale;
+  };
+  Float16x atLabel = probability(label, 1) - factor;
+  forLanes<float>(count, [&](int64_t i, int64_t n) {
+    storeHalf(gradient + i, probability(i, n), n);
+  });
+  storeHalf(gradient + label, atLabel, 1);
+}
+
 template <typename T>
 constexpr Simd<T> table = {sum<T>,
                            squaredNorm<T>,
+                           absoluteSum<T>,
+                           largestAbsolute<T>,
                            add<T>,
                            scale<T>,
                            dot<T>,
@@ -240,11 +365,19 @@ constexpr Simd<T> table = {sum<T>,
                            softmaxGradientRow<T>,
                            logSumExp<T>};
 
+template <typename H>
+constexpr HalfSimd<H> halfTable = {widen<H>, round<H>, sumHalves<H>,
+                                   logitsSum<H>, crossEntropyGradient<H>};
+
 } // namespace
 
 extern const Simd<float> floatTable;
 extern const Simd<double> doubleTable;
+extern const HalfSimd<BFloat16> bfloat16Table;
+extern const HalfSimd<Float16> float16Table;
 const Simd<float> floatTable = table<float>;
 const Simd<double> doubleTable = table<double>;
+const HalfSimd<BFloat16> bfloat16Table = halfTable<BFloat16>;
+const HalfSimd<Float16> float16Table = halfTable<Float16>;
 
 } // namespace shardc::runtime::cpu::SHARDC_SIMD_LEVEL

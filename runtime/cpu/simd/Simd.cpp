@@ -1,6 +1,5 @@
 // Which build of the inner loops this processor runs.
 #include "runtime/cpu/simd/Simd.h"
-#include "runtime/cpu/simd/Narrow.h"
 
 using namespace shardc::runtime::cpu;
 
@@ -8,8 +7,8 @@ using namespace shardc::runtime::cpu;
   namespace shardc::runtime::cpu::level {                                      \
   extern const Simd<float> floatTable;                                         \
   extern const Simd<double> doubleTable;                                       \
-  extern const NarrowSimd<BFloat16> bfloatTable;                               \
-  extern const NarrowSimd<Float16> halfTable;                                  \
+  extern const HalfSimd<BFloat16> bfloat16Table;                               \
+  extern const HalfSimd<Float16> float16Table;                                 \
   }
 SHARDC_DECLARE_LEVEL(v2)
 SHARDC_DECLARE_LEVEL(v3)
@@ -20,12 +19,13 @@ struct Level {
   const char *name;
   const Simd<float> *floats;
   const Simd<double> *doubles;
-  const NarrowSimd<BFloat16> *bfloats;
-  const NarrowSimd<Float16> *halves;
+  const HalfSimd<BFloat16> *bfloat16s;
+  const HalfSimd<Float16> *float16s;
 };
+
 #define SHARDC_LEVEL(level)                                                    \
   {"x86-64-" #level, &level::floatTable, &level::doubleTable,                  \
-   &level::bfloatTable, &level::halfTable}
+   &level::bfloat16Table, &level::float16Table}
 
 Level choose() {
   __builtin_cpu_init();
@@ -44,11 +44,11 @@ const Level &level() {
 namespace shardc::runtime::cpu {
 template <> const Simd<float> &simd<float>() { return *level().floats; }
 template <> const Simd<double> &simd<double>() { return *level().doubles; }
-template <> const NarrowSimd<BFloat16> &narrowSimd<BFloat16>() {
-  return *level().bfloats;
+template <> const HalfSimd<BFloat16> &halfSimd<BFloat16>() {
+  return *level().bfloat16s;
 }
-template <> const NarrowSimd<Float16> &narrowSimd<Float16>() {
-  return *level().halves;
+template <> const HalfSimd<Float16> &halfSimd<Float16>() {
+  return *level().float16s;
 }
 const char *simdLevel() { return level().name; }
 } // namespace shardc::runtime::cpu

@@ -8,10 +8,18 @@
 
 namespace shardc::runtime::cpu {
 
+/// Elements of 16 bits: stored and sent, never computed with.
+struct BFloat16 {
+  uint16_t bits;
+};
+struct Float16 {
+  uint16_t bits;
+};
+
 /// What adam and adamw take, already in double (torch computes these scalars in
 /// double, then casts to the type).
 struct AdamNumbers {
-  double gradientFactor; // clipping
+  double gradientFactor; // clipping, loss scale
   double weightDecay;    // l2: added to the gradient; decoupled: see decay
   double decay;          // adamw: 1 - lr * weight decay, else 1
   double beta1, beta2;
@@ -40,6 +48,10 @@ template <typename T> struct Simd {
               int terms, int64_t count);
   /// Sum of squares in double, in one fixed order.
   double (*squaredNorm)(const T *values, int64_t count);
+  /// Sum of absolute values in double, in one fixed order.
+  double (*absoluteSum)(const T *values, int64_t count);
+  /// Not a number where one value is not.
+  double (*largestAbsolute)(const T *values, int64_t count);
   /// to[i] += from[i].
   void (*add)(T *to, const T *from, int64_t count);
   void (*scale)(T *values, T factor, int64_t count);
@@ -71,8 +83,31 @@ template <typename T> struct Simd {
                       int64_t count);
 };
 
-/// The loops for this machine's processor.
+/// The largest of a row of logits, and the sum of exp(logit - maximum).
+struct LogitsSum {
+  float maximum; // 0 where every logit is -inf, so that it can be subtracted
+  double sum;
+};
+
+/// Loops over 16-bit elements. Rounding is to nearest even.
+template <typename H> struct HalfSimd {
+  void (*widen)(float *to, const H *from, int64_t count);
+  void (*round)(H *to, const float *from, int64_t count);
+  /// As Simd::sum: the sum in float32, rounded once.
+  void (*sum)(H *const *destinations, int copies, const H *const *sources,
+              int terms, int64_t count);
+  /// In the order of Simd::logSumExp.
+  LogitsSum (*logitsSum)(const H *logits, int64_t count);
+  /// gradient[i] = exp(logits[i] - row.maximum) * factor / row.sum, less
+  /// `factor` at `label`; each rounded once. `gradient` may be `logits`.
+  void (*crossEntropyGradient)(const H *logits, H *gradient, LogitsSum row,
+                               float factor, int64_t label, int64_t count);
+};
+
+/// The loops for this machine's processor. T: float, double.
 template <typename T> const Simd<T> &simd();
+/// H: BFloat16, Float16.
+template <typename H> const HalfSimd<H> &halfSimd();
 /// x86-64-v4, x86-64-v3 or x86-64-v2.
 const char *simdLevel();
 

@@ -18,6 +18,9 @@ typedef double Double8x __attribute__((vector_size(64)));
 typedef double Double16x __attribute__((vector_size(128)));
 typedef int32_t Int16x __attribute__((vector_size(64)));
 typedef int64_t Int8x __attribute__((vector_size(64)));
+typedef uint32_t Unsigned16x __attribute__((vector_size(64)));
+typedef uint16_t Word16x __attribute__((vector_size(32)));
+typedef _Float16 Half16x __attribute__((vector_size(32)));
 
 template <typename T> struct VectorOf;
 template <> struct VectorOf<float> {
@@ -76,6 +79,59 @@ template <typename T> SHARDC_INLINE Vector<T> squareRoot(Vector<T> a) {
 /// The larger; b where a is not a number.
 template <typename T> SHARDC_INLINE Vector<T> larger(Vector<T> a, Vector<T> b) {
   return a > b ? a : b;
+}
+
+/// The absolute value's bits: ordered as integers they are ordered as the
+/// values, infinity behind all and what is not a number behind that.
+SHARDC_INLINE Int16x magnitudeBits(Float16x a) {
+  return (Int16x)a & 0x7fffffff;
+}
+SHARDC_INLINE Int8x magnitudeBits(Double8x a) {
+  return (Int8x)a & 0x7fffffffffffffff;
+}
+
+// 16-bit floats. Rounding is to nearest even; what is not a number stays so,
+// quiet, with the upper bits of its payload, as the processor's own conversion
+// of float16 leaves it.
+SHARDC_INLINE Float16x widenBFloat16(Word16x words) {
+  return (Float16x)(__builtin_convertvector(words, Unsigned16x) << 16);
+}
+SHARDC_INLINE Word16x roundToBFloat16(Float16x value) {
+  Unsigned16x word = (Unsigned16x)value;
+  Unsigned16x rounded = (word + 0x7fff + ((word >> 16) & 1)) >> 16;
+  Unsigned16x quiet = (word >> 16) | 0x40;
+  Unsigned16x result =
+      (word & 0x7fffffff) > 0x7f800000u + Unsigned16x{} ? quiet : rounded;
+  return __builtin_convertvector(result, Word16x);
+}
+SHARDC_INLINE Float16x widenFloat16(Word16x words) {
+#ifdef __F16C__
+  return __builtin_convertvector((Half16x)words, Float16x);
+#else
+  Unsigned16x word = __builtin_convertvector(words, Unsigned16x);
+  // Exact also for subnormal ones: the product normalises them.
+  Float16x magnitude = (Float16x)((word & 0x7fff) << 13) * 0x1p112f;
+  Unsigned16x bits = (Unsigned16x)magnitude;
+  Unsigned16x special =
+      (word & 0x7c00) == 0x7c00u + Unsigned16x{} ? bits | 0x7f800000 : bits;
+  return (Float16x)(special | (word & 0x8000) << 16);
+#endif
+}
+SHARDC_INLINE Word16x roundToFloat16(Float16x value) {
+#ifdef __F16C__
+  return (Word16x) __builtin_convertvector(value, Half16x);
+#else
+  const Unsigned16x zero = {};
+  Unsigned16x word = (Unsigned16x)value & 0x7fffffff;
+  Unsigned16x normal = (word + 0xfff + ((word >> 13) & 1) - 0x38000000) >> 13;
+  // Below 2^-14 the sum with 1/2 rounds at 2^-24, the last place there.
+  Unsigned16x subnormal = (Unsigned16x)((Float16x)word + 0.5f) - 0x3f000000;
+  Unsigned16x result = word < 0x38800000u + zero ? subnormal : normal;
+  result = word >= 0x477ff000u + zero ? zero + 0x7c00 : result;
+  result = word > 0x7f800000u + zero ? 0x7e00 | ((word >> 13) & 0x3ff) : result;
+  return __builtin_convertvector(result | (((Unsigned16x)value >> 16) & 0x8000),
+                                 Word16x);
+#endif
 }
 
 template <typename T> SHARDC_INLINE T largestLane(Vector<T> value) {

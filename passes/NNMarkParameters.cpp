@@ -1,0 +1,120 @@
+// nn-mark-parameters: what is not to be trained, and what each parameter is to
+// the model.
+#include "passes/Passes.h"
+#include "passes/analysis/ParameterUses.h"
+
+#include "llvm/Support/Regex.h"
+
+using namespace mlir;
+
+namespace shardc {
+#define GEN_PASS_DEF_NNMARKPARAMETERS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// What an operand is to its op.
+StringRef roleAt(OpOperand &operand) {
+  Operation *op = operand.getOwner();
+  if (isa<nn::LayerNormOp, nn::RmsNormOp>(op))
+    return "norm";
+  if (isa<nn::EmbeddingOp>(op))
+    return operand.getOperandNumber() == 0 ? "embedding" : "weight";
+  if (auto linear = dyn_cast<nn::LinearOp>(op))
+    return operand.get() == linear.getBias() ? "bias" : "weight";
+  if (isa<nn::AddOp, nn::SubOp>(op))
+    return "bias";
+  return "weight";
+}
+
+struct NNMarkParameters : impl::NNMarkParametersBase<NNMarkParameters> {
+  using NNMarkParametersBase::NNMarkParametersBase;
+
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    for (auto parameter : getOperation().getOps<nn::ParameterOp>())
+      if (parameter.getTrainable())
+        parameters.push_back(parameter);
+    if (failed(mark("--trainable", trainable, /*freezes=*/false)) ||
+        failed(mark("--freeze", freeze, /*freezes=*/true)))
+      return signalPassFailure();
+    if (!parameters.empty() && llvm::all_of(parameters, [](nn::ParameterOp p) {
+          return p.getFrozen();
+        })) {
+      emitError(getOperation().getLoc())
+          << "no parameter is left to train: "
+          << (trainable.empty() ? "--freeze matches"
+                                : "--freeze and --trainable leave out")
+          << " all " << parameters.size();
+      return signalPassFailure();
+    }
+    markRoles(symbols);
+  }
+
+private:
+  /// Freezes what one of the regular expressions is found in, or (trainable)
+  /// what none is.
+  LogicalResult mark(StringRef flag, ArrayRef<std::string> patterns,
+                     bool freezes) {
+    if (patterns.empty())
+      return success();
+    llvm::DenseSet<Operation *> found;
+    for (const std::string &pattern : patterns) {
+      llvm::Regex regex(pattern);
+      std::string problem;
+      if (!regex.isValid(problem))
+        return emitError(getOperation().getLoc())
+               << flag << " " << pattern
+               << ": no regular expression: " << problem;
+      bool matches = false;
+      for (nn::ParameterOp parameter : parameters)
+        if (regex.match(parameter.getSymName())) {
+          found.insert(parameter);
+          matches = true;
+        }
+      if (!matches)
+        return emitError(getOperation().getLoc())
+               << flag << " " << pattern << ": matches no parameter; there are "
+               << someNames();
+    }
+    for (nn::ParameterOp parameter : parameters)
+      if (found.contains(parameter) == freezes) {
+        parameter.setFrozen(true);
+        parameter.setTrainable(false);
+      }
+    return success();
+  }
+
+  std::string someNames() {
+    constexpr size_t most = 12;
+    std::string text = llvm::join(
+        llvm::map_range(ArrayRef(parameters).take_front(most),
+                        [](nn::ParameterOp p) { return p.getSymName(); }),
+        ", ");
+    if (parameters.size() > most)
+      text += ", ... (" + std::to_string(parameters.size()) + " in all)";
+    return text;
+  }
+
+  /// By the first use that says more than "weight".
+  void markRoles(SymbolTable &symbols) {
+    auto model = symbols.lookup<func::FuncOp>("model");
+    if (!model)
+      return;
+    ParameterUses uses(model);
+    for (const ParameterUses::Use &use : uses.uses()) {
+      auto parameter = symbols.lookup<nn::ParameterOp>(use.parameter);
+      if (!parameter)
+        continue;
+      StringRef role = roleAt(*use.operand);
+      auto known = parameter->getAttrOfType<StringAttr>("nn.role");
+      if (!known || known.getValue() == "weight")
+        parameter->setAttr("nn.role", StringAttr::get(&getContext(), role));
+    }
+  }
+
+  SmallVector<nn::ParameterOp> parameters;
+};
+
+} // namespace
+} // namespace shardc

@@ -1,0 +1,76 @@
+// Between the slices of ranks and whole parameters.
+#include "runtime/checkpoint/RankValues.h"
+
+#include "runtime/DType.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace shardc::runtime {
+
+/// Elements read at a time where they are kept in two types.
+static constexpr int64_t pieceElements = 1 << 20;
+
+static void readRounded(const plan::Plan &plan, const plan::Unit &unit,
+                        Rank &rank, const ParameterSource &source) {
+  plan::DType masterType = unit.master_dtype();
+  auto masterSize = static_cast<int64_t>(elementSize(masterType));
+  auto size = static_cast<int64_t>(elementSize(unit.dtype()));
+  int64_t first = rank.sliceBegin(unit),
+          last = first + rank.sliceElements(unit);
+  int64_t ownFirst = rank.optimizerBegin(unit);
+  int64_t ownLast = ownFirst + rank.optimizerElements(unit);
+  std::byte *parameters = rank.parameterSlice(unit).data();
+  std::byte *master = rank.masterSlice(unit).data();
+  std::vector<std::byte> piece(std::min(pieceElements, last - first) *
+                               masterSize);
+  for (int64_t begin = first; begin < last; begin += pieceElements) {
+    int64_t end = std::min(last, begin + pieceElements);
+    readSlice(plan, unit, begin, end - begin, masterType, source, piece.data());
+    convertElements(piece.data(), masterType,
+                    parameters + (begin - first) * size, unit.dtype(),
+                    end - begin);
+    int64_t from = std::max(begin, ownFirst), to = std::min(end, ownLast);
+    if (from < to)
+      std::memcpy(master + (from - ownFirst) * masterSize,
+                  piece.data() + (from - begin) * masterSize,
+                  (to - from) * masterSize);
+  }
+}
+
+void readInitialValues(const plan::Plan &plan, Rank &rank,
+                       const ParameterSource &source) {
+  for (const plan::Unit &unit : plan.units())
+    if (unit.optimizer_shards() == 0 || unit.master_dtype() == unit.dtype())
+      readSlice(plan, unit, rank.sliceBegin(unit), rank.sliceElements(unit),
+                unit.dtype(), source, rank.parameterSlice(unit).data());
+    else
+      readRounded(plan, unit, rank, source);
+}
+
+ShardedParameters trainedParameters(const plan::Plan &plan,
+                                    std::span<Rank *const> ranks,
+                                    const ParameterSource &initial) {
+  ShardedParameters values(plan, &initial);
+  for (Rank *rank : ranks)
+    for (int i = 0; i < plan.units_size(); ++i) {
+      const plan::Unit &unit = plan.units(i);
+      values.addSlice(i, rank->optimizerBegin(unit), rank->masterSlice(unit),
+                      unit.master_dtype());
+    }
+  return values;
+}
+
+ShardedParameters summedGradients(const plan::Plan &plan,
+                                  std::span<Rank *const> ranks) {
+  ShardedParameters values(plan);
+  for (Rank *rank : ranks)
+    for (int i = 0; i < plan.units_size(); ++i) {
+      const plan::Unit &unit = plan.units(i);
+      values.addSlice(i, rank->optimizerBegin(unit), rank->gradientSlice(i),
+                      unit.gradient_dtype());
+    }
+  return values;
+}
+
+} // namespace shardc::runtime

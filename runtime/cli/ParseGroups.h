@@ -1,0 +1,23 @@
+// The values of --group and --no-decay.
+#ifndef SHARDC_RUNTIME_CLI_PARSEGROUPS_H
+#define SHARDC_RUNTIME_CLI_PARSEGROUPS_H
+
+#include "runtime/cli/Options.h"
+
+#include <string>
+#include <vector>
+
+namespace shardc::runtime::cli {
+
+/// match=REGEX,lr-scale=F,weight-decay=F in any order, one of the numbers at
+/// least. The regex may have commas: it ends where another key begins. Throws
+/// an Error that begins with the flag.
+GroupOption parseGroup(const std::string &flag, const std::string &text);
+
+/// Roles of parameters, separated by commas: norm, bias, embedding.
+std::vector<std::string> parseRoles(const std::string &flag,
+                                    const std::string &text);
+
+} // namespace shardc::runtime::cli
+
+#endif

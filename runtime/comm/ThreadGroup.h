@@ -1,0 +1,93 @@
+// What the ranks of a process share: that one gave up, and, by group of ranks,
+// the records of its collectives and its barrier.
+#ifndef SHARDC_RUNTIME_COMM_THREADGROUP_H
+#define SHARDC_RUNTIME_COMM_THREADGROUP_H
+
+#include "runtime/comm/ThreadOperation.h"
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+
+namespace shardc::runtime {
+
+class ThreadGroup;
+
+/// Giving up is for all groups: a rank that waits in one may do so for another
+/// that is stuck elsewhere, and buffers belong to no group.
+class ThreadProcess {
+public:
+  ThreadProcess(int ranks, bool spin);
+  ~ThreadProcess();
+
+  const int ranks;
+  const bool spin;
+
+  /// The group with these members (of the world); the first that asks makes it.
+  ThreadGroup &group(int base, int stride, int size);
+
+  void abort(int rank, const std::string &reason);
+  bool isAborted() const { return aborted; }
+  /// Throws, but not before every rank has taken its hands off the others'
+  /// buffers, which may be freed next.
+  [[noreturn]] void throwAborted();
+  void awaitIdle();
+
+  /// Waits for `condition` or an abort; throws on an abort.
+  template <typename Condition>
+  void await(EventCount &event, Condition condition) {
+    bool holds = false;
+    event.await(spin, [&] { return (holds = condition()) || aborted; });
+    if (!holds)
+      throwAborted();
+  }
+
+  /// Brackets work on other ranks' buffers; false after an abort.
+  bool enterWork();
+  void leaveWork();
+
+private:
+  std::mutex mutex;
+  std::map<std::tuple<int, int, int>, std::unique_ptr<ThreadGroup>> groups;
+  std::atomic<bool> aborted{false};
+  std::string abortReason;
+  std::atomic<int> working{0}; // ranks inside enterWork .. leaveWork
+  EventCount idleEvent;
+};
+
+/// Ranks base + k * stride, 0 <= k < size, of the world.
+class ThreadGroup {
+public:
+  ThreadGroup(ThreadProcess &process, int base, int stride, int size)
+      : process(process), base(base), stride(stride), size(size) {}
+
+  ThreadProcess &process;
+  const int base, stride, size;
+
+  int worldRank(int member) const { return base + member * stride; }
+
+  /// The record of the collective with this number; the first rank that asks
+  /// makes it.
+  ThreadOperation &operation(uint64_t number);
+  /// All ranks have finished `number`.
+  void retire(uint64_t number);
+  void barrier();
+  /// After an abort.
+  void wakeAll();
+
+private:
+  std::mutex mutex;
+  std::deque<ThreadOperation *> open; // number `first` is at the front
+  uint64_t first = 0;
+  std::vector<ThreadOperation *> unused;
+  std::vector<std::unique_ptr<ThreadOperation>> records;
+  std::atomic<int> atBarrier{0};
+  std::atomic<uint32_t> barriersPassed{0};
+  EventCount barrierEvent;
+};
+
+} // namespace shardc::runtime
+
+#endif
