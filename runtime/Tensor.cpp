@@ -3,6 +3,8 @@
 
 #include "runtime/DType.h"
 
+#include <algorithm>
+
 using namespace shardc;
 using namespace shardc::runtime;
 
@@ -47,7 +49,12 @@ runtime::rowMajorStrides(const std::vector<int64_t> &shape) {
 }
 
 std::optional<Rows> runtime::foldRows(const Tensor &tensor, int64_t inner) {
-  Rows rows{1, 0};
+  // One row lies as rows of a contiguous tensor would: a stride below a row's
+  // length is none that BLAS accepts.
+  Rows rows{1, 1};
+  for (int64_t dim = std::max<int64_t>(0, tensor.rank() - inner);
+       dim < tensor.rank(); ++dim)
+    rows.stride *= tensor.shape[dim];
   for (int64_t dim = tensor.rank() - inner - 1; dim >= 0; --dim) {
     int64_t size = tensor.shape[dim];
     if (size == 1)

@@ -270,7 +270,7 @@ void ProgramLowering::allReduceGradientsStart(
   View flat = view(op.getFlat());
   auto start = emit<step::AllReduceStartOp>(tokenType(), ValueRange{ref(flat)},
                                             op.getUnitAttr(), op.getGroupAttr(),
-                                            ArrayRef<bool>{false});
+                                            builder.getDenseBoolArrayAttr({false}));
   collectives[op.getToken()] = {
       start.getToken(), flat.buffer, op.getUnit(), {flat}};
 }
@@ -295,7 +295,7 @@ void ProgramLowering::allReduceStart(fsdp::AllReduceStartOp op) {
   }
   auto start = emit<step::AllReduceStartOp>(tokenType(), operands,
                                             /*unit=*/FlatSymbolRefAttr(),
-                                            op.getGroupAttr(), op.getNorms());
+                                            op.getGroupAttr(), op.getNormsAttr());
   collective.token = start.getToken();
   collectives[op.getToken()] = collective;
 }
@@ -305,7 +305,7 @@ void ProgramLowering::gradientNorm(fsdp::GradientNormOp op) {
   for (Value gradient : op.getGradients())
     gradients.push_back(ref(contiguous(gradient)));
   Value result = ref(allocate(op->getResult(0)));
-  emit<step::GradientNormOp>(gradients, result, op.getSlices());
+  emit<step::GradientNormOp>(gradients, result, op.getSlicesAttr());
 }
 
 void ProgramLowering::optimizerStep(fsdp::OptimizerStepOp op) {

@@ -271,7 +271,7 @@ void ProgramLowering::annotate(Operation *op, Operation *before) {
   if (auto start = dyn_cast<fsdp::AllReduceStartOp>(op);
       start && start.getPhase() == fsdp::PhaseKind::optimizer)
     phase = "optimizer";
-  bool last = runsInLastMicroBatch(op);
+  bool onlyLast = runsInLastMicroBatch(op);
   if (StringRef unit = unitOf(op); !unit.empty())
     currentUnit = unit;
 
@@ -284,8 +284,13 @@ void ProgramLowering::annotate(Operation *op, Operation *before) {
       continue;
     // Scratch copies cost no flops: the last entry is the op itself.
     last = &entry;
-    entry.setAttr("step.phase", builder.getStringAttr(phase));
-    if (last)
+    // A gather for backward may begin before the turn; it is counted there.
+    auto gather = dyn_cast<fsdp::AllGatherStartOp>(op);
+    entry.setAttr("step.phase",
+                  gather ? builder.getStringAttr(
+                               fsdp::stringifyPhaseKind(gather.getPhase()))
+                         : builder.getStringAttr(phase));
+    if (onlyLast)
       entry.setAttr("step.last", builder.getUnitAttr());
     auto own = entry.getAttrOfType<FlatSymbolRefAttr>("unit");
     StringRef unit = own ? own.getValue() : currentUnit;

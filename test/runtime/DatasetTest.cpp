@@ -141,6 +141,15 @@ TEST_F(DatasetTest, ScalesTheLoss) {
   plan.mutable_loss()->set_kind("mse");
   plan.mutable_loss()->set_elements(16);
   EXPECT_EQ(lossScale(plan, 0), 1.0 / 32);
+  EXPECT_EQ(lossScale(plan, 0, 4), 1.0 / 128);
+  EXPECT_EQ(lossScaleOfRank(plan, 0, 4), 1.0 / 128);
+  plan.mutable_loss()->set_kind("output");
+  EXPECT_EQ(lossScale(plan, 0, 4), 1.0 / 8);
+  plan.mutable_loss()->set_kind("cross_entropy");
+  // All valid labels are counted already; a rank's own are a mean among 2 x 4.
+  EXPECT_EQ(lossScale(plan, 8, 4), 1.0 / 8);
+  EXPECT_EQ(lossScaleOfRank(plan, 4, 4), 1.0 / 32);
+  EXPECT_EQ(lossScaleOfRank(plan, 0, 4), 0);
   float scale;
   writeScale(0.5, plan::FLOAT32, reinterpret_cast<std::byte *>(&scale));
   EXPECT_EQ(scale, 0.5f);

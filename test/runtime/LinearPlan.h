@@ -84,6 +84,7 @@ private:
     parameter->set_trainable(true);
     parameter->set_flat_offset(offset);
     parameter->set_init("uniform:-0.5,0.5");
+    parameter->set_role(name);
   }
 
   void addUnit() {

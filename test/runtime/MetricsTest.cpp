@@ -32,6 +32,15 @@ TEST(Console, TheBarFitsTheTerminal) {
               static_cast<size_t>(std::max(width - 1, 0)));
 }
 
+TEST(Console, NamesSkippedSteps) {
+  EXPECT_EQ(skippedText(11, 60, 1048576, 524288),
+            "step 12/60: gradients not finite, step skipped, loss scale "
+            "1048576 -> 524288");
+  EXPECT_EQ(skippedText(0, 60, 0.5, 0.5),
+            "step 1/60: gradients not finite, step skipped, loss scale stays "
+            "0.5");
+}
+
 TEST(Metrics, LinesKeepAllDigits) {
   TemporaryFolder folder;
   folder.write("m.jsonl", "old\n");

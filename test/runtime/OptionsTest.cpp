@@ -45,6 +45,94 @@ TEST(Options, ReadsEveryKindOfFlag) {
   EXPECT_FALSE(options.momentum);
 }
 
+TEST(Options, ReadsWhatBecomesOfGradients) {
+  Options options = parse({"--grad-accumulation",
+                           "4",
+                           "--loss-norm",
+                           "rank",
+                           "--clip",
+                           "1",
+                           "--clip-norm",
+                           "inf",
+                           "--grad-divide",
+                           "0.5",
+                           "--loss-scale",
+                           "dynamic",
+                           "--loss-scale-initial",
+                           "1024",
+                           "--loss-scale-window",
+                           "7",
+                           "--loss-scale-hysteresis",
+                           "2",
+                           "--loss-scale-min",
+                           "0.25"});
+  EXPECT_EQ(options.microBatches, 4);
+  EXPECT_EQ(options.lossNorm, LossNorm::Rank);
+  EXPECT_EQ(options.clipNorm, Norm::Inf);
+  EXPECT_EQ(options.gradientDivisor, 0.5);
+  EXPECT_TRUE(options.lossScale.dynamic);
+  EXPECT_EQ(options.lossScale.initial, 1024);
+  EXPECT_EQ(options.lossScale.window, 7);
+  EXPECT_EQ(options.lossScale.hysteresis, 2);
+  EXPECT_EQ(options.lossScale.minimum, 0.25);
+  EXPECT_EQ(parse({"--loss-scale", "128"}).lossScale.fixed, 128);
+  // The last of several wins.
+  EXPECT_FALSE(parse({"--loss-scale", "128", "--loss-scale", "dynamic"})
+                   .lossScale.fixed);
+
+  EXPECT_EQ(errorOf({"--grad-accumulation", "0"}),
+            "--grad-accumulation expects an integer of 1 or more, got '0'");
+  EXPECT_EQ(errorOf({"--loss-norm", "ranks"}),
+            "--loss-norm expects global or rank, got 'ranks', did you mean "
+            "'rank'?");
+  EXPECT_EQ(errorOf({"--clip", "1", "--clip-norm", "3"}).substr(0, 46),
+            "--clip-norm expects 1, 2 or inf, got '3', did ");
+  EXPECT_EQ(errorOf({"--grad-divide", "0"}).substr(0, 39),
+            "--grad-divide expects a number above 0 ");
+  EXPECT_EQ(errorOf({"--loss-scale", "0"}),
+            "--loss-scale expects dynamic or a number above 0, got '0'");
+  EXPECT_NE(errorOf({"--loss-scale", "1e39"}), ""); // no float32
+}
+
+TEST(Options, ReadsParameterGroups) {
+  Options options =
+      parse({"--group", "match=a{1,2},lr-scale=0.1", "--group",
+             "weight-decay=0,match=x=y,z$", "--group",
+             "match=norm,weight-decay=0.5", "--no-decay", "norm,bias,norm"});
+  ASSERT_EQ(options.groups.size(), 3u);
+  EXPECT_EQ(options.groups[0].match, "a{1,2}");
+  EXPECT_EQ(options.groups[0].learningRateScale, 0.1);
+  EXPECT_FALSE(options.groups[0].weightDecay);
+  EXPECT_EQ(options.groups[1].match, "x=y,z$");
+  EXPECT_EQ(options.groups[1].weightDecay, 0);
+  EXPECT_EQ(options.noDecay, (std::vector<std::string>{"norm", "bias"}));
+
+  EXPECT_EQ(errorOf({"--group", "norm"}),
+            "--group expects match=REGEX,lr-scale=F,weight-decay=F, got "
+            "'norm'");
+  EXPECT_EQ(errorOf({"--group", "match=norm"}),
+            "--group match=norm changes nothing; give lr-scale or "
+            "weight-decay");
+  EXPECT_EQ(errorOf({"--group", "lr-scale=2"}),
+            "--group needs match=REGEX, got 'lr-scale=2'");
+  EXPECT_EQ(errorOf({"--group", "match=,lr-scale=2"}),
+            "--group expects match=REGEX, got an empty regex");
+  EXPECT_EQ(errorOf({"--group", "match=a,lr-scale=-1"}),
+            "--group lr-scale expects a number of 0 or more, got '-1'");
+  EXPECT_EQ(errorOf({"--group", "lr-scael=2,match=a"}),
+            "--group has the keys match, lr-scale and weight-decay, got "
+            "'lr-scael', did you mean 'lr-scale'?");
+  EXPECT_EQ(errorOf({"--group", "match=a,lr-scale=1,lr-scale=2"}),
+            "--group has lr-scale twice: 'match=a,lr-scale=1,lr-scale=2'");
+  EXPECT_EQ(errorOf({"--group", "match=(a,lr-scale=1"})
+                .find("--group match=(a is no regex: "),
+            0u);
+  EXPECT_EQ(errorOf({"--no-decay", "norms"}),
+            "--no-decay expects norm, bias or embedding, got 'norms', did you "
+            "mean 'norm'?");
+  EXPECT_NE(errorOf({"--no-decay", "norm,"}), "");
+}
+
 TEST(Options, NamesTheNearestFlag) {
   EXPECT_EQ(errorOf({"--stepz", "3"}),
             "unknown flag --stepz, did you mean '--steps'?; see --help");
@@ -82,7 +170,8 @@ TEST(Options, ChecksRanges) {
             "--schedule expects constant, linear or cosine, got 'cosin', did "
             "you mean 'cosine'?");
   EXPECT_EQ(errorOf({"--lr"}), "--lr needs a value");
-  EXPECT_EQ(errorOf({"--lr", "--steps", "3"}), "--lr expects a number of 0 or more, got '--steps'");
+  EXPECT_EQ(errorOf({"--lr", "--steps", "3"}),
+            "--lr expects a number of 0 or more, got '--steps'");
   EXPECT_NE(errorOf({"--shuffle=3"}), "");
 }
 
@@ -99,6 +188,14 @@ TEST(Options, RefusesWhatCannotGoTogether) {
   EXPECT_NE(errorOf({"--eval-every", "2"}), "");
   EXPECT_NE(errorOf({"--nesterov"}), "");
   EXPECT_NE(errorOf({"--metrics", "a", "--export-onnx", "a"}), "");
+  EXPECT_EQ(errorOf({"--clip-norm", "1"}),
+            "--clip-norm has no effect without --clip");
+  EXPECT_EQ(errorOf({"--clip-norm", "1", "--clip", "1"}), "");
+  EXPECT_EQ(errorOf({"--loss-scale", "8", "--loss-scale-window", "5"}),
+            "--loss-scale-window has no effect with --loss-scale 8, which is "
+            "fixed; use --loss-scale dynamic");
+  EXPECT_EQ(errorOf({"--loss-scale-min", "100000"}),
+            "--loss-scale-min 100000 is above --loss-scale-initial 65536");
 }
 
 TEST(Options, RefusesWhatThePlanCannotHonour) {
@@ -124,6 +221,19 @@ TEST(Options, RefusesWhatThePlanCannotHonour) {
   EXPECT_NE(errorWith({"--eps", "1e-6"}), "");
   plan.mutable_optimizer()->clear_states();
   EXPECT_NE(errorWith({"--momentum", "0.9"}), "");
+  EXPECT_EQ(errorWith({"--no-decay", "norm"}),
+            "--no-decay has no effect: the weight decay is 0; give "
+            "--weight-decay");
+  EXPECT_EQ(errorWith({"--no-decay", "norm", "--weight-decay", "0.1"}), "");
+  plan.mutable_precision()->set_parameters(plan::BFLOAT16);
+  EXPECT_EQ(errorWith({"--loss-scale-hysteresis", "2"}),
+            "--loss-scale-hysteresis has no effect: this trainer computes in "
+            "bfloat16, whose loss is not scaled; give --loss-scale dynamic");
+  EXPECT_EQ(
+      errorWith({"--loss-scale-hysteresis", "2", "--loss-scale", "dynamic"}),
+      "");
+  plan.mutable_precision()->set_parameters(plan::FLOAT16);
+  EXPECT_EQ(errorWith({"--loss-scale-hysteresis", "2"}), "");
   plan.set_workers(2);
   EXPECT_EQ(errorWith({"--threads", "2"}), "");
   EXPECT_NE(errorWith({"--threads", "3"}), "");

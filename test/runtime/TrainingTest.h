@@ -107,8 +107,7 @@ private:
       for (int64_t i = 0; i < inputs; ++i)
         gradient[c * inputs + i] += slope * data.x[sample * inputs + i];
     }
-    return factor *
-           (std::log(sum) + largest - logits[data.labels[sample]]);
+    return factor * (std::log(sum) + largest - logits[data.labels[sample]]);
   }
 };
 
@@ -151,18 +150,18 @@ protected:
         held(plan, options.evalData, "--eval-data");
     RandomParameters initial(plan, 3);
     KernelLibrary kernels = KernelLibrary::of({});
-    Run run{plan,
-            options,
-            RunSettings::resolve(options, plan, training.samples()),
-            training,
-            &held,
-            initial,
-            kernels,
-            std::make_unique<SafetensorsExport>(plan, *options.exportGradients),
-            std::make_unique<SafetensorsExport>(plan,
-                                                *options.exportSafetensors),
-            nullptr,
-            std::make_unique<MetricsFile>(*options.metrics)};
+    shardc::runtime::Run run{
+        plan,
+        options,
+        RunSettings::resolve(options, plan, training.samples()),
+        training,
+        &held,
+        initial,
+        kernels,
+        std::make_unique<SafetensorsExport>(plan, *options.exportGradients),
+        std::make_unique<SafetensorsExport>(plan, *options.exportSafetensors),
+        nullptr,
+        std::make_unique<MetricsFile>(*options.metrics)};
     testing::internal::CaptureStdout();
     try {
       int signal = shardc::runtime::train(run);
@@ -183,12 +182,14 @@ protected:
     return "";
   }
 
-  /// The lines of --metrics without evaluations; the last is the summary.
-  std::vector<nlohmann::json> metrics() {
+  /// The lines of --metrics, with or without evaluations; the last is the
+  /// summary.
+  std::vector<nlohmann::json> metrics(bool evaluations = false) {
     std::istringstream text(folder.read("m.jsonl"));
     std::vector<nlohmann::json> lines;
     for (std::string line; std::getline(text, line);)
-      if (auto json = nlohmann::json::parse(line); json["event"] != "eval")
+      if (auto json = nlohmann::json::parse(line);
+          evaluations || json.value("event", "") != "eval")
         lines.push_back(json);
     return lines;
   }
@@ -196,8 +197,8 @@ protected:
   /// Weight and bias of an exported file.
   std::vector<double> values(const shardc::plan::Plan &plan,
                              const std::string &file) {
-    return valuesOf(*shardc::runtime::StoredParameters::fromPath(
-        plan, folder / file, {}));
+    return valuesOf(
+        *shardc::runtime::StoredParameters::fromPath(plan, folder / file, {}));
   }
   std::vector<double> initialValues(const shardc::plan::Plan &plan) {
     return valuesOf(shardc::runtime::RandomParameters(plan, 3));

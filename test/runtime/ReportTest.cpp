@@ -1,0 +1,122 @@
+// The plan in words.
+#include "runtime/Report.h"
+
+#include "runtime/Collectives.h"
+#include "test/runtime/LinearPlan.h"
+
+#include <gtest/gtest.h>
+
+using namespace shardc;
+using namespace shardc::runtime;
+
+static plan::Mesh mesh(const char *strategy, std::vector<int64_t> shardDims,
+                       std::vector<int64_t> optimizerDims) {
+  plan::Mesh mesh;
+  for (int64_t dim : {2, 4})
+    mesh.add_dims(dim);
+  for (const char *name : {"replicate", "shard"})
+    mesh.add_names(name);
+  mesh.set_strategy(strategy);
+  mesh.set_ranks(8);
+  mesh.mutable_shard_dims()->Assign(shardDims.begin(), shardDims.end());
+  mesh.mutable_optimizer_dims()->Assign(optimizerDims.begin(),
+                                        optimizerDims.end());
+  return mesh;
+}
+
+TEST(Report, SaysWhatAStrategyMeans) {
+  EXPECT_EQ(strategyText(mesh("full", {0, 1}, {0, 1})),
+            "full (ZeRO-3): parameters, gradients and optimizer state in 8 "
+            "slices over all ranks");
+  EXPECT_EQ(strategyText(mesh("grad_op", {0, 1}, {0, 1})),
+            "grad_op (ZeRO-2): parameters, gradients and optimizer state in 8 "
+            "slices over all ranks, gathered once for forward and backward");
+  EXPECT_EQ(strategyText(mesh("hybrid", {1}, {1})),
+            "hybrid: parameters, gradients and optimizer state in 4 slices "
+            "over shard");
+  EXPECT_EQ(strategyText(mesh("hybrid_opt", {1}, {1, 0})),
+            "hybrid_opt: parameters in 4 slices over shard, gradients and "
+            "optimizer state in 8 slices over all ranks");
+  EXPECT_EQ(strategyText(mesh("opt", {}, {0, 1})),
+            "opt (ZeRO-1): parameters whole on every rank, gradients and "
+            "optimizer state in 8 slices over all ranks");
+  EXPECT_EQ(strategyText(mesh("none", {}, {})),
+            "none (data parallel): parameters, gradients and optimizer state "
+            "whole on every rank");
+}
+
+TEST(Report, CountsPoolsOnlyWhereTheyAreAllocated) {
+  plan::Plan plan = LinearPlan(2, 2).plan;
+  int64_t all = 0, accumulation = 0;
+  for (const plan::Pool &pool : plan.pools()) {
+    all += pool.bytes();
+    accumulation += pool.name() == "accumulation" ? pool.bytes() : 0;
+  }
+  EXPECT_GT(accumulation, 0);
+  EXPECT_EQ(bytesPerRank(plan, 1), all - accumulation);
+  EXPECT_EQ(bytesPerRank(plan, 2), all);
+}
+
+// A reduce-scatter for the last micro-batch only, a gather for each.
+TEST(Report, CountsTheCollectivesOfAllMicroBatches) {
+  plan::Plan plan = LinearPlan(2, 2).plan;
+  for (plan::Entry &entry : *plan.mutable_train()->mutable_entries()) {
+    if (entry.has_reduce_scatter_start())
+      entry.set_last(true);
+    if (entry.phase().empty())
+      entry.set_phase("backward");
+  }
+  std::vector<Collective> collectives = collectivesOfStep(plan, 3);
+  ASSERT_EQ(collectives.size(), 3u);
+  // 16 elements, padded to 18, of 8 bytes.
+  EXPECT_EQ(collectives[0].kind, "all_gather");
+  EXPECT_EQ(collectives[0].number, 3);
+  EXPECT_EQ(collectives[0].bytes, 3 * 18 * 8);
+  EXPECT_EQ(collectives[1].kind, "reduce_scatter");
+  EXPECT_EQ(collectives[1].number, 1);
+  EXPECT_EQ(collectives[1].bytes, 18 * 8);
+  EXPECT_EQ(collectives[2].kind, "all_reduce");
+  EXPECT_EQ(collectives[2].phase, "optimizer");
+  EXPECT_EQ(collectives[2].number, 1);
+  EXPECT_EQ(collectives[2].bytes, 2 * 8);
+  std::string text = reportText(plan, 3);
+  EXPECT_NE(text.find("collectives of a step of 3 micro-batches:\n"
+                      "  backward all-gather         3, 432 B\n"
+                      "  backward reduce-scatter     1, 144 B\n"
+                      "  optimizer all-reduce        1, 16 B\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Report, TheBannerSaysWhatTheFlagsResolveTo) {
+  Options options;
+  options.microBatches = 2;
+  options.steps = 5;
+  options.threads = 1;
+  options.lossScale.dynamic = true;
+  options.noDecay = {"bias"};
+  plan::Plan plan = LinearPlan(2, 2).plan;
+  plan.mutable_precision()->set_parameters(plan::FLOAT16);
+  plan.mutable_precision()->set_gradients(plan::FLOAT32);
+  plan.mutable_precision()->set_master(plan::FLOAT32);
+  plan.set_accumulate("sharded");
+  std::string text = bannerText(plan, RunSettings::resolve(options, plan, 100));
+  size_t memory = text.find("; memory per rank "),
+         end = text.find('\n', memory);
+  ASSERT_NE(memory, std::string::npos) << text;
+  EXPECT_EQ(text.erase(memory, end - memory),
+            "model.onnx: 16 trained parameters, float16 (gradients float32, "
+            "master weights and optimizer state float32)\n"
+            "mesh 2 (2 ranks), 1 thread per rank\n"
+            "strategy full (ZeRO-3): parameters, gradients and optimizer state "
+            "in 2 slices over all ranks\n"
+            "5 steps of 8 samples (2 on each of 2 ranks, in 2 micro-batches; "
+            "accumulated sharded), adamw\n"
+            "loss scale dynamic from 65536, at least 1; doubled after 2000 "
+            "finite steps, halved after 1 step with gradients that are not\n"
+            "parameter groups:\n"
+            "  others           lr x 1, weight decay 0.01: 1 parameter, 12 "
+            "elements\n"
+            "  no decay (bias)  lr x 1, weight decay 0: 1 parameter, 4 "
+            "elements");
+}
