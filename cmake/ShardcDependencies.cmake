@@ -19,6 +19,7 @@ find_package(nlohmann_json REQUIRED)
 find_library(SHARDC_PROTOBUF_STATIC libprotobuf.a REQUIRED)
 find_library(SHARDC_OPENBLAS_STATIC libopenblas.a REQUIRED)
 find_path(SHARDC_OPENBLAS_INCLUDE cblas.h REQUIRED PATH_SUFFIXES x86_64-linux-gnu openblas)
+find_path(SHARDC_TOML_INCLUDE toml++/toml.h REQUIRED)
 find_path(SHARDC_ONNX_PROTO_DIR onnx/onnx.proto REQUIRED)
 
 # lld in process: links the kernels into a shared object.

@@ -5,6 +5,7 @@
 #include "passes/analysis/Mesh.h"
 #include "passes/analysis/ParameterUses.h"
 #include "passes/analysis/RepeatedBlocks.h"
+#include "passes/analysis/UnitModel.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallSet.h"
@@ -17,15 +18,6 @@ namespace shardc {
 #include "passes/Passes.h.inc"
 
 namespace {
-
-/// A name with its module path: the scope tells it where the name does not.
-std::string modulePath(nn::ParameterOp parameter) {
-  StringRef name = parameter.getSymName();
-  std::optional<StringRef> scope = parameter.getScope();
-  if (!scope || scope->empty() || name.contains('.'))
-    return name.str();
-  return (*scope + "." + name).str();
-}
 
 RankedTensorType tensorType(nn::ParameterOp parameter) {
   return cast<RankedTensorType>(parameter.getType());
@@ -128,31 +120,35 @@ private:
     return parameters;
   }
 
-  /// As fsdp-assign-units has said; where it has not run, by repeated block.
+  /// What fsdp-assign-units decided, whose attributes end here; without it, one
+  /// group per repeated block.
   SmallVector<ParameterGroup> groupsOf(ArrayRef<nn::ParameterOp> parameters) {
-    llvm::MapVector<StringAttr, ParameterGroup> assigned;
-    auto reasons =
-        getOperation()->getAttrOfType<DictionaryAttr>("fsdp.unit_reasons");
-    for (auto [index, parameter] : llvm::enumerate(parameters)) {
-      auto unit =
-          nn::ParameterOp(parameter)->getAttrOfType<StringAttr>("fsdp.unit");
-      if (!unit)
-        continue;
-      ParameterGroup &group = assigned[unit];
-      group.name = unit.str();
-      if (auto reason = reasons ? reasons.getAs<StringAttr>(unit.getValue())
-                                : StringAttr())
-        group.reason = reason.str();
-      group.members.push_back(index);
-    }
-    if (!assigned.empty())
-      return llvm::map_to_vector(assigned,
-                                 [](auto &entry) { return entry.second; });
+    llvm::MapVector<StringRef, ParameterGroup> byName;
     SmallVector<BlockParameter> described;
-    for (nn::ParameterOp parameter : parameters)
-      described.push_back({modulePath(parameter),
-                           llvm::to_vector(tensorType(parameter).getShape())});
-    return groupByRepeatedBlock(described);
+    for (auto [index, parameter] : llvm::enumerate(parameters)) {
+      nn::ParameterOp op = parameter;
+      described.push_back(
+          {modulePath(op), llvm::to_vector(tensorType(op).getShape())});
+      if (auto unit = op->getAttrOfType<StringAttr>("fsdp.unit"))
+        byName[unit.getValue()].members.push_back(index);
+    }
+    if (byName.empty())
+      return groupByRepeatedBlock(described);
+    ModuleOp module = getOperation();
+    if (auto reasons = module->getAttrOfType<ArrayAttr>("fsdp.unit_reasons"))
+      for (auto pair : reasons.getAsRange<ArrayAttr>())
+        if (auto found = byName.find(cast<StringAttr>(pair[0]).getValue());
+            found != byName.end())
+          found->second.reason = cast<StringAttr>(pair[1]).str();
+    SmallVector<ParameterGroup> result;
+    for (auto &[name, group] : byName) {
+      group.name = name.str();
+      result.push_back(std::move(group));
+    }
+    module->removeAttr("fsdp.unit_reasons");
+    for (auto parameter : module.getOps<nn::ParameterOp>())
+      parameter->removeAttr("fsdp.unit");
+    return result;
   }
 
   /// Over how many ranks each group lies between forward and backward. By

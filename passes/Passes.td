@@ -97,29 +97,90 @@ def NNAttachLoss : Pass<"nn-attach-loss", "::mlir::ModuleOp"> {
   ];
 }
 
-def NNPrecision : Pass<"nn-precision", "::mlir::ModuleOp"> {
-  let summary = "gives all floats the compute type";
+def FSDPAssignUnits : Pass<"fsdp-assign-units", "::mlir::ModuleOp"> {
+  let summary = "decides which parameters are gathered together";
   let description = [{
-    Needs: any module of nn ops.
+    Needs: @model with its loss; `nn.scope_classes` on the module for `units=class:`.
 
-    Before (`precision=float64`):
+    Before (`units=auto mesh=8`):
     ```mlir
-    nn.parameter @w : tensor<64x64xf32> {stored_type = f32, ...}
-    %0 = nn.constant dense<1.000000e-01> : tensor<64xf32>
-    %1 = nn.cast %x : (tensor<4xf16>) -> tensor<4xf32>
+    nn.parameter @embed.weight : tensor<512x64xf32> {trainable, ...}
+    nn.parameter @layers.0.proj.weight : tensor<64x64xf32> {trainable, ...}
+    nn.parameter @layers.0.proj.bias : tensor<64xf32> {init = "constant:0", ...}    // frozen
+    nn.parameter @layers.1.proj.weight : tensor<64x64xf32> {trainable, ...}
     ```
 
     After:
     ```mlir
-    nn.parameter @w : tensor<64x64xf64> {stored_type = f32, ...}
-    %0 = nn.constant dense<0.10000000149011612> : tensor<64xf64>    // the float32's exact value
+    module attributes {fsdp.unit_reasons = [["embedding", "used before the first block; gather 131 kB over 8 ranks: ..."],
+                                            ["layers.0", "block 1 of 2 (layers.0); gather ..."], ["layers.1", ...]]} {
+    nn.parameter @embed.weight : tensor<512x64xf32> {fsdp.unit = "embedding", trainable, ...}
+    nn.parameter @layers.0.proj.weight : tensor<64x64xf32> {fsdp.unit = "layers.0", trainable, ...}
+    nn.parameter @layers.0.proj.bias : tensor<64xf32> {fsdp.unit = "layers.0", init = "constant:0", ...}
+    nn.parameter @layers.1.proj.weight : tensor<64x64xf32> {fsdp.unit = "layers.1", trainable, ...}
     ```
-    Arguments, constants, parameters and results change type, `stored_type` and integers stay; casts between floats vanish.
+    Every parameter that @model reads gets the name of its unit, trained or frozen; buffers get none. `fsdp.unit_reasons` has a
+    pair of name and reason per unit, by first use. `nn.scope_classes` is dropped: nothing later asks for it.
 
-    Why here: the gradients and the optimizer's state inherit the type.
+    `auto` takes a unit per repeated block, found by module paths or, without them, by what repeats in the sequence of uses; apart
+    from these what is used before, after and throughout. By the times of collectives on `cluster` it merges what is more latency
+    than transfer, and splits what would fill more than a twentieth of a rank's memory. A mesh of one rank keeps the blocks.
+
+    Why here: the loss tells which parameters are used, and the graph is one forward pass still, in which blocks repeat; before the
+    gradients, which do not tell frozen parameters.
   }];
   let options = [
-    Option<"precision", "precision", "std::string", "\"float32\"", "float32 or float64">
+    Option<"units", "units", "std::string", "\"auto\"", "auto, block, one, class:NAME[,NAME], scope:REGEX or size:BYTES">,
+    Option<"cluster", "cluster", "std::string", "\"cpu\"", "a machine that is built in, or a TOML file: docs/cluster.md">,
+    Option<"mesh", "mesh", "std::string", "\"1\"", "ranks: N, or RxS">,
+    Option<"strategy", "strategy", "std::string", "\"\"", "tells over which of the mesh's dimensions a unit is gathered">,
+    Option<"elementBytes", "element-bytes", "int64_t", "4", "bytes of a gathered parameter's element: 2, 4 or 8">
+  ];
+  let dependentDialects = ["::shardc::fsdp::FSDPDialect"];
+}
+
+def NNPrecision : Pass<"nn-precision", "::mlir::ModuleOp"> {
+  let summary = "gives floats their types: what parameters are, what each op computes in, and a cast where two meet";
+  let description = [{
+    Needs: any module of nn ops, before gradients. docs/precision.md is the definition.
+
+    Before (`precision=bf16`):
+    ```mlir
+    nn.parameter @gamma : tensor<64xf32> {stored_type = f32, trainable, ...}
+    nn.parameter @w : tensor<64x64xf32> {stored_type = f32, trainable, ...}
+    func.func @model(%x: tensor<4x64xf32>, ..., %scale: tensor<f32>) -> tensor<f32> {
+      %y, %rstd = nn.rms_norm %x, %gamma : (tensor<4x64xf32>, tensor<64xf32>) -> (tensor<4x64xf32>, tensor<4x1xf32>)
+      %z = nn.linear %y, %w : ...
+      %loss = nn.cross_entropy %z, %labels, %scale : ...
+    ```
+
+    After:
+    ```mlir
+    module attributes {nn.precision = {parameters = bf16, gradients = f32, loss = f32, master = f32}} {
+    nn.parameter @gamma : tensor<64xbf16> {stored_type = f32, trainable, ...}
+    nn.parameter @w : tensor<64x64xbf16> {stored_type = f32, trainable, ...}
+    func.func @model(%x: tensor<4x64xf32>, ..., %scale: tensor<f32>) -> tensor<f32> {
+      %y, %rstd = nn.rms_norm %x, %gamma : (tensor<4x64xf32>, tensor<64xbf16>) -> (tensor<4x64xbf16>, tensor<4x1xf32>)
+      %z = nn.linear %y, %w : ...                          // bf16
+      %loss = nn.cross_entropy %z, %labels, %scale : ...   // bf16 logits, float32 loss
+    ```
+    Inputs stay float32 and `stored_type` what it is. An op computes in the parameters' type; in float32 where `keep` says so and
+    where its floats come from integers, constants and buffers alone (positions, masks); in the type that a unit option gives
+    to a parameter that it reads. Moves keep their operand's type. A value has one cast per type that it is read in, directly
+    behind its producer; views are repeated in front of it. Ops of mixed types (norms, softmax, sums) read floats as they are and
+    round to the type in which they are read, so that keeping them costs no cast. Weights of a library call have the type that it
+    computes in: no cast of a gathered parameter feeds one. With `float32` and `float64` all floats have this one type, and
+    casts between floats vanish.
+
+    Why here: the gradients and the optimizer's state inherit the types; the loss must be there to keep it.
+  }];
+  let options = [
+    Option<"precision", "precision", "std::string", "\"float32\"",
+      "bf16, float16, float32 or float64, or param=TYPE[,reduce=TYPE][,output=TYPE][,keep=norm|softmax|loss|REGEX]">,
+    Option<"master", "master", "std::string", "\"\"",
+      "type of master weights and optimizer state: float32 (float64 with float64), or the 16-bit type of the parameters">,
+    ListOption<"unitOptions", "unit-options", "std::string",
+      "match=REGEX,precision=TYPE for parameters whose fsdp.unit (else name) matches; first match wins">
   ];
 }
 
@@ -144,9 +205,10 @@ def FSDPFormUnits : Pass<"fsdp-form-units", "::mlir::ModuleOp"> {
     fsdp.unit @layers.0 {parameters = [@layers.0.weight], ...}
     fsdp.unit @layers.1 {parameters = [@layers.1.weight], ...}
     ```
-    Units stand in the order of their first use. Only parameters with a gradient and frozen ones (in units of their own, without
-    optimizer) are in units: buffers stay `nn.get_parameter`, resident on every rank. With strategy `none`, and on one
-    rank, units have one shard but keep the layout.
+    One unit per name that `fsdp-assign-units` gave (it takes these attributes away); where there are none, one per block that
+    repeats (by module path, else by the sequence of shapes), and one for all else. They stand in the order of their first use.
+    Only parameters with a gradient and frozen ones (in units of their own, without optimizer) are in units: buffers stay
+    `nn.get_parameter`, resident on every rank. With strategy `none`, and on one rank, units have one shard but keep the layout.
 
     Why here: gradients tell which parameters are trained; what shards them comes next.
   }];
@@ -273,6 +335,8 @@ def NNDifferentiate : Pass<"nn-differentiate", "::mlir::ModuleOp"> {
     ```
     Only what lies between a trainable parameter and the loss is differentiated. Where a value has several uses, their
     gradients are added as the backward pass meets them, last use first: a fixed order, in which at most one sum is alive. A
+    gradient has its value's type, and a parameter's the type `gradients` of `nn.precision`: the op that makes it makes this type
+    (a sum of bf16 products is float32 as it is), also through views, so that it is never rounded to the parameter's. A
     parameter that does not reach the loss gets a warning and is no longer `trainable`: as in PyTorch, where its gradient is
     None, the optimizer leaves it alone.
 

@@ -4,8 +4,11 @@
 #include "passes/Passes.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
+
+#include <map>
 
 using namespace mlir;
 using namespace shardc;
@@ -26,55 +29,118 @@ static int64_t bytesOf(Type type) {
          llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
 }
 
+namespace {
+/// Reads the collectives of @train, in order.
+class CollectiveCollector {
+public:
+  CollectiveCollector(SymbolTable &symbols, CompileReport &report)
+      : symbols(symbols), report(report) {}
+
+  void collect(Operation *op) {
+    llvm::TypeSwitch<Operation *>(op)
+        .Case([&](fsdp::AllGatherStartOp start) {
+          auto unit = symbols.lookup<fsdp::UnitOp>(start.getUnit());
+          add("all_gather", start.getPhase(), start.getUnit(),
+              unit.getFlatType(), start.getGroup());
+        })
+        .Case([&](fsdp::AllGatherUpdatesStartOp start) {
+          auto unit = symbols.lookup<fsdp::UnitOp>(start.getUnit());
+          int64_t shards = unit.getShards();
+          add("all_gather", fsdp::PhaseKind::optimizer, start.getUnit(),
+              unit.getFlatType(shards), start.getGroup());
+        })
+        .Case([&](fsdp::ReduceScatterStartOp start) {
+          add("reduce_scatter", fsdp::PhaseKind::backward, start.getUnit(),
+              start.getFlat().getType(), start.getGroup(), start.getLast());
+        })
+        .Case([&](fsdp::AllReduceGradientsStartOp start) {
+          add("all_reduce", fsdp::PhaseKind::backward, start.getUnit(),
+              start.getFlat().getType(), start.getGroup(), start.getLast());
+        })
+        .Case([&](fsdp::AllReduceStartOp start) {
+          add("all_reduce", start.getPhase(), "",
+              start.getValues().getTypes()[0], start.getGroup());
+          report.collectives.back().bytes = 0;
+          for (Type type : start.getValues().getTypes())
+            report.collectives.back().bytes += bytesOf(type);
+        });
+  }
+
+private:
+  void add(StringRef kind, fsdp::PhaseKind phase, StringRef unit, Type type,
+           StringRef group, bool last = false) {
+    auto groupOp = symbols.lookup<fsdp::GroupOp>(group);
+    report.collectives.push_back(
+        {kind.str(), stringifyPhaseKind(phase).str(), unit.str(),
+         dtypeName(getElementTypeOrSelf(type)), bytesOf(type), group.str(),
+         groupOp ? int64_t(groupOp.getSize()) : 1,
+         last || phase == fsdp::PhaseKind::optimizer});
+  }
+
+  SymbolTable &symbols;
+  CompileReport &report;
+};
+} // namespace
+
+static int64_t stateTensors(StringRef optimizer) {
+  return optimizer == "sgd" ? 1 : 2;
+}
+
+static CompileReport::Unit describe(fsdp::UnitOp unit, int64_t states) {
+  CompileReport::Unit entry;
+  entry.name = unit.getSymName().str();
+  for (auto name : unit.getParameters().getAsRange<FlatSymbolRefAttr>())
+    entry.parameters.push_back(name.getValue().str());
+  entry.elements = unit.getElements();
+  entry.padding = unit.getPadding();
+  entry.bytes = bytesOf(unit.getFlatType());
+  entry.dtype = dtypeName(unit.getElementType());
+  entry.gradientDtype = dtypeName(unit.getGradientType());
+  entry.masterDtype = dtypeName(unit.getMasterType());
+  entry.trained = unit.isTrained();
+  entry.reshard = unit.getReshard();
+  entry.reason = unit.getReason().str();
+  entry.parameterBytes = entry.bytes / static_cast<int64_t>(unit.getShards());
+  if (!entry.trained)
+    return entry;
+  int64_t slices = unit.getOptimizerShards();
+  int64_t master = bytesOf(
+      RankedTensorType::get({entry.elements / slices}, unit.getMasterType()));
+  if (unit.getMasterType() != unit.getElementType())
+    entry.masterBytes = master;
+  entry.optimizerBytes = states * master;
+  entry.gradientBytes = bytesOf(unit.getFlatGradientType(slices));
+  return entry;
+}
+
 void shardc::collectSharding(ModuleOp module, CompileReport &report) {
   for (auto mesh : module.getOps<fsdp::MeshOp>()) {
-    report.mesh.assign(mesh.getDims().begin(), mesh.getDims().end());
+    for (auto [name, size] : llvm::zip_equal(
+             mesh.getNames().getAsRange<StringAttr>(), mesh.getDims()))
+      report.mesh.push_back({name.str(), size});
     report.strategy = mesh.getStrategy().str();
     report.ranks = mesh.getRanks();
     report.shards = mesh.getShards();
+    report.optimizerShards = mesh.getOptimizerShards();
+    report.shardDims.assign(mesh.getShardDims().begin(),
+                            mesh.getShardDims().end());
+    report.optimizerDims.assign(mesh.getOptimizerDims().begin(),
+                                mesh.getOptimizerDims().end());
   }
+  if (auto mode = module->getAttrOfType<StringAttr>("fsdp.accumulate"))
+    report.accumulate = mode.str();
   SymbolTable symbols(module);
-  for (auto unit : module.getOps<fsdp::UnitOp>()) {
-    CompileReport::Unit &entry = report.units.emplace_back();
-    entry.name = unit.getSymName().str();
-    for (auto name : unit.getParameters().getAsRange<FlatSymbolRefAttr>())
-      entry.parameters.push_back(name.getValue().str());
-    entry.elements = unit.getElements();
-    entry.padding = unit.getPadding();
-    entry.bytes = bytesOf(unit.getFlatType());
-    entry.reason = unit.getReason().str();
-  }
   auto train = symbols.lookup<func::FuncOp>("train");
+  int64_t states = 2;
+  if (train)
+    for (auto step : train.getOps<fsdp::OptimizerStepOp>())
+      states = stateTensors(step.getKind());
+  for (auto unit : module.getOps<fsdp::UnitOp>())
+    report.units.push_back(describe(unit, states));
   if (!train)
     return;
-  auto add = [&](StringRef kind, fsdp::PhaseKind phase, StringRef unit,
-                 Type elementType, int64_t bytes) {
-    report.collectives.push_back({kind.str(), stringifyPhaseKind(phase).str(),
-                                  unit.str(), dtypeName(elementType), bytes});
-  };
-  auto addUnit = [&](StringRef kind, fsdp::PhaseKind phase, StringRef name) {
-    auto unit = symbols.lookup<fsdp::UnitOp>(name);
-    add(kind, phase, name, unit.getElementType(), bytesOf(unit.getFlatType()));
-  };
-  train.walk([&](Operation *op) {
-    llvm::TypeSwitch<Operation *>(op)
-        .Case([&](fsdp::AllGatherStartOp start) {
-          addUnit("all_gather", start.getPhase(), start.getUnit());
-        })
-        .Case([&](fsdp::ReduceScatterStartOp start) {
-          addUnit("reduce_scatter", fsdp::PhaseKind::backward, start.getUnit());
-        })
-        .Case([&](fsdp::AllReduceGradientsStartOp start) {
-          addUnit("all_reduce", fsdp::PhaseKind::backward, start.getUnit());
-        })
-        .Case([&](fsdp::AllReduceStartOp start) {
-          int64_t bytes = 0;
-          for (Type type : start.getValues().getTypes())
-            bytes += bytesOf(type);
-          add("all_reduce", start.getPhase(), "",
-              getElementTypeOrSelf(start.getValues().getTypes()[0]), bytes);
-        });
-  });
+  CollectiveCollector collector(symbols, report);
+  train.walk([&](Operation *op) { collector.collect(op); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -95,33 +161,116 @@ static std::string readableBytes(int64_t bytes) {
 }
 
 static std::string meshText(const CompileReport &report) {
-  return llvm::join(
-      llvm::map_range(report.mesh,
-                      [](int64_t size) { return std::to_string(size); }),
-      "x");
+  return llvm::join(llvm::map_range(report.mesh,
+                                    [](const CompileReport::Dim &dim) {
+                                      return std::to_string(dim.size);
+                                    }),
+                    "x");
 }
 
-static std::string meaning(const CompileReport &report) {
+/// "16 slices over all ranks", "8 slices over dimension shard".
+static std::string slices(const CompileReport &report, int64_t count,
+                          ArrayRef<int64_t> dims) {
+  if (dims.size() == report.mesh.size())
+    return llvm::formatv("{0} slices over all ranks", count).str();
+  return llvm::formatv("{0} slices over dimension {1}", count,
+                       report.mesh[dims[0]].name)
+      .str();
+}
+
+std::string shardc::meaningOf(const CompileReport &report) {
   if (report.ranks == 1)
     return "one rank holds everything, no communication";
-  if (report.shards == 1)
+  if (report.optimizerDims.empty())
     return llvm::formatv("every one of {0} ranks holds all parameters, "
                          "gradients and optimizer state",
                          report.ranks)
         .str();
-  return llvm::formatv(
-             "parameters, gradients and optimizer state sharded over {0} ranks",
-             report.shards)
-      .str();
+  std::string optimizer =
+      slices(report, report.optimizerShards, report.optimizerDims);
+  if (report.shardDims.empty())
+    return "every rank holds all parameters; reduced gradients and optimizer "
+           "state in " +
+           optimizer;
+  std::string parameters = slices(report, report.shards, report.shardDims);
+  std::string text =
+      parameters == optimizer
+          ? "parameters, gradients and optimizer state in " + parameters
+          : "parameters in " + parameters +
+                ", reduced gradients and optimizer state in " + optimizer;
+  if (report.shardDims.size() < report.mesh.size())
+    text += ", replicated over " + report.mesh[1 - report.shardDims[0]].name;
+  if (StringRef(report.strategy).ends_with("grad_op"))
+    text += "; parameters stay gathered until backward";
+  return text;
+}
+
+/// What stays of gathered parameters between forward and backward.
+static std::string reshardText(const CompileReport &report) {
+  std::vector<std::string> kept;
+  std::map<int64_t, int64_t> grouped;
+  for (const CompileReport::Unit &unit : report.units)
+    if (unit.reshard == 1)
+      kept.push_back(unit.name);
+    else if (unit.reshard < report.shards)
+      ++grouped[unit.reshard];
+  if (report.shards == 1)
+    return "";
+  std::string text = "gathered parameters after forward: ";
+  if (kept.size() == report.units.size())
+    return text + "kept until backward\n";
+  text += "released";
+  for (auto [size, count] : grouped)
+    text += llvm::formatv(", of {0} units a slice over {1} ranks is kept",
+                          count, size)
+                .str();
+  if (!kept.empty())
+    text += ", kept of " + (kept.size() <= 3
+                                ? llvm::join(kept, ", ")
+                                : std::to_string(kept.size()) + " units");
+  return text + "\n";
+}
+
+/// The types of what is trained; units with others follow.
+static std::string precisionText(const CompileReport &report) {
+  llvm::MapVector<StringRef, int64_t> types;
+  std::vector<std::string> texts;
+  for (const CompileReport::Unit &unit : report.units)
+    texts.push_back(
+        unit.trained
+            ? llvm::formatv("parameters {0}, gradients {1}, master weights and "
+                            "optimizer state {2}",
+                            unit.dtype, unit.gradientDtype, unit.masterDtype)
+                  .str()
+            : "frozen parameters " + unit.dtype);
+  for (const std::string &text : texts)
+    ++types[text];
+  std::string joined;
+  for (auto &[text, count] : types)
+    joined += (joined.empty() ? "precision: " : "; ") + text.str();
+  return joined.empty() ? joined : joined + "\n";
+}
+
+static int64_t perRank(const CompileReport::Unit &unit) {
+  return unit.parameterBytes + unit.masterBytes + unit.optimizerBytes;
+}
+
+/// What the reasons of a repeated block's units have in common.
+static std::string withoutNumbers(std::string text) {
+  llvm::erase_if(text, [](char c) { return llvm::isDigit(c); });
+  return text;
 }
 
 static void printUnits(llvm::raw_ostream &os, const CompileReport &report) {
   os << llvm::formatv("{0,-36}{1,12}{2,14}{3,20}{4,12}{5,12}\n", "units",
-                      "parameters", "elements", "padding", "bytes", "per rank");
+                      "parameters", "elements", "padding", "gathered",
+                      "per rank");
   auto isAlike = [](const CompileReport::Unit &a,
                     const CompileReport::Unit &b) {
-    return std::tuple(a.parameters.size(), a.elements, a.padding, a.bytes) ==
-           std::tuple(b.parameters.size(), b.elements, b.padding, b.bytes);
+    return std::tuple(a.parameters.size(), a.elements, a.padding, a.bytes,
+                      a.trained, a.reshard, withoutNumbers(a.reason)) ==
+           std::tuple(b.parameters.size(), b.elements, b.padding, b.bytes,
+                      b.trained, b.reshard, withoutNumbers(b.reason));
   };
   // Neighbours of equal size share a line: a model of 48 layers has few.
   for (size_t first = 0, next; first < report.units.size(); first = next) {
@@ -140,7 +289,9 @@ static void printUnits(llvm::raw_ostream &os, const CompileReport &report) {
     os << llvm::formatv("  {0,-34}{1,12}{2,14}{3,20}{4,12}{5,12}\n", name,
                         unit.parameters.size(), unit.elements, padding,
                         readableBytes(unit.bytes),
-                        readableBytes(unit.bytes / report.shards));
+                        readableBytes(perRank(unit)));
+    if (!unit.reason.empty())
+      os << "    " << unit.reason << "\n";
   }
 }
 
@@ -149,23 +300,42 @@ static void printCollectives(llvm::raw_ostream &os,
   if (report.collectives.empty())
     return;
   struct Sum {
-    int64_t count = 0, bytes = 0;
+    int64_t count = 0, bytes = 0, groupSize = 1;
   };
-  llvm::MapVector<std::pair<StringRef, StringRef>, Sum> sums;
+  using Key = std::tuple<StringRef, StringRef, StringRef>;
+  std::vector<std::pair<Key, Sum>> sums;
   for (const CompileReport::Collective &collective : report.collectives) {
-    Sum &sum = sums[{collective.kind, collective.phase}];
-    ++sum.count;
-    sum.bytes += collective.bytes;
+    Key key{collective.kind, collective.phase, collective.group};
+    auto found = llvm::find_if(
+        sums, [&](const auto &entry) { return entry.first == key; });
+    if (found == sums.end())
+      found = sums.insert(sums.end(), {key, {0, 0, collective.groupSize}});
+    ++found->second.count;
+    found->second.bytes += collective.bytes;
   }
   os << "collectives per step\n";
   for (auto &[key, sum] : sums)
-    os << llvm::formatv("  {0,-16}{1,-12}{2,8}{3,12}\n", key.first, key.second,
-                        sum.count, readableBytes(sum.bytes));
+    os << llvm::formatv(
+        "  {0,-16}{1,-12}{2,-18}{3,8}{4,12}\n", std::get<0>(key),
+        std::get<1>(key),
+        llvm::formatv("over {0} ({1})", std::get<2>(key), sum.groupSize).str(),
+        sum.count, readableBytes(sum.bytes));
+}
+
+/// "2x8 (replicate=2, shard=8)".
+static std::string meshDescription(const CompileReport &report) {
+  if (report.mesh.size() < 2)
+    return meshText(report);
+  return llvm::formatv("{0} ({1}={2}, {3}={4})", meshText(report),
+                       report.mesh[0].name, report.mesh[0].size,
+                       report.mesh[1].name, report.mesh[1].size)
+      .str();
 }
 
 void shardc::printReport(llvm::raw_ostream &os, const CompileReport &report) {
-  os << "mesh " << meshText(report) << ", strategy " << report.strategy << ": "
-     << meaning(report) << "\n";
+  os << "mesh " << meshDescription(report) << ", strategy " << report.strategy
+     << ": " << meaningOf(report) << "\n"
+     << reshardText(report) << precisionText(report);
   printUnits(os, report);
   printCollectives(os, report);
   if (report.memory) {
@@ -191,37 +361,65 @@ void shardc::printReport(llvm::raw_ostream &os, const CompileReport &report) {
 // JSON
 //===----------------------------------------------------------------------===//
 
-llvm::json::Value shardc::toJson(const CompileReport &report) {
-  llvm::json::Array units, collectives;
-  for (const CompileReport::Unit &unit : report.units)
-    units.push_back(
-        llvm::json::Object{{"name", unit.name},
-                           {"parameters", llvm::json::Array(unit.parameters)},
-                           {"elements", unit.elements},
-                           {"padding", unit.padding},
-                           {"bytes", unit.bytes},
-                           {"reason", unit.reason}});
-  for (const CompileReport::Collective &collective : report.collectives)
-    collectives.push_back(llvm::json::Object{
-        {"kind", collective.kind},
-        {"phase", collective.phase},
-        {"unit", collective.unit.empty() ? llvm::json::Value(nullptr)
+static llvm::json::Value toJson(const CompileReport::Unit &unit) {
+  return llvm::json::Object{
+      {"name", unit.name},
+      {"parameters", llvm::json::Array(unit.parameters)},
+      {"elements", unit.elements},
+      {"padding", unit.padding},
+      {"bytes", unit.bytes},
+      {"dtype", unit.dtype},
+      {"gradient_dtype", unit.gradientDtype},
+      {"master_dtype", unit.masterDtype},
+      {"trained", unit.trained},
+      {"reshard", unit.reshard},
+      {"reason", unit.reason},
+      {"per_rank", llvm::json::Object{{"parameters", unit.parameterBytes},
+                                      {"master", unit.masterBytes},
+                                      {"optimizer", unit.optimizerBytes},
+                                      {"gradients", unit.gradientBytes}}}};
+}
+
+static llvm::json::Value toJson(const CompileReport::Collective &collective) {
+  return llvm::json::Object{{"kind", collective.kind},
+                            {"phase", collective.phase},
+                            {"unit", collective.unit.empty()
+                                         ? llvm::json::Value(nullptr)
                                          : llvm::json::Value(collective.unit)},
-        {"dtype", collective.dtype},
-        {"bytes", collective.bytes}});
+                            {"dtype", collective.dtype},
+                            {"bytes", collective.bytes},
+                            {"group", collective.group},
+                            {"ranks", collective.groupSize},
+                            {"last", collective.last}};
+}
+
+llvm::json::Value shardc::toJson(const CompileReport &report) {
+  llvm::json::Array units, collectives, dims;
+  for (const CompileReport::Dim &dim : report.mesh)
+    dims.push_back(llvm::json::Object{{"name", dim.name}, {"size", dim.size}});
+  for (const CompileReport::Unit &unit : report.units)
+    units.push_back(::toJson(unit));
+  for (const CompileReport::Collective &collective : report.collectives)
+    collectives.push_back(::toJson(collective));
   llvm::json::Object object{{"mesh", meshText(report)},
+                            {"dims", std::move(dims)},
                             {"strategy", report.strategy},
+                            {"meaning", meaningOf(report)},
                             {"ranks", report.ranks},
+                            {"shards", report.shards},
+                            {"optimizer_shards", report.optimizerShards},
+                            {"accumulate", report.accumulate},
                             {"units", std::move(units)},
                             {"collectives", std::move(collectives)}};
   if (report.memory) {
     llvm::json::Object pools;
     for (const CompileReport::Pool &pool : report.memory->pools)
       pools[pool.name] = pool.bytes;
-    object["memory"] =
-        llvm::json::Object{{"pools", std::move(pools)},
-                           {"peak_bytes", report.memory->peakBytes},
-                           {"live_bound_bytes", report.memory->liveBoundBytes}};
+    object["memory"] = llvm::json::Object{
+        {"pools", std::move(pools)},
+        {"peak_bytes", report.memory->peakBytes},
+        {"live_bound_bytes", report.memory->liveBoundBytes},
+        {"accumulation_bytes", report.memory->accumulationBytes}};
   }
   if (report.flopsPerStep)
     object["flops_per_step"] = *report.flopsPerStep;

@@ -15,6 +15,10 @@ namespace shardc {
 
 /// Sizes are in bytes and per rank unless said otherwise.
 struct CompileReport {
+  struct Dim {
+    std::string name; // replicate, shard
+    int64_t size = 1;
+  };
   struct Unit {
     std::string name;
     std::vector<std::string>
@@ -23,14 +27,25 @@ struct CompileReport {
     int64_t padding = 0;
     int64_t bytes =
         0; // of the flat buffer: what a rank holds while it is gathered
+    std::string dtype, gradientDtype, masterDtype;
+    bool trained = true;
+    int64_t reshard =
+        1; // ranks over which it lies between forward and backward
     std::string reason;
+    // What a rank keeps between steps, and of the reduced gradient. `master` is
+    // 0 where the parameters are the masters.
+    int64_t parameterBytes = 0, masterBytes = 0, optimizerBytes = 0,
+            gradientBytes = 0;
   };
   struct Collective {
     std::string kind;  // all_gather, reduce_scatter, all_reduce
     std::string phase; // forward, backward, optimizer
     std::string unit;  // empty: of no unit (loss and norm)
     std::string dtype; // float32, float64, ...
-    int64_t bytes = 0; // of the gathered buffer
+    int64_t bytes = 0; // of the gathered buffer, or of what is reduced
+    std::string group; // world, shard, replicate, reshard.N
+    int64_t groupSize = 1;
+    bool last = false; // in the last micro-batch of a step only
   };
   struct Pool {
     std::string name;
@@ -40,12 +55,16 @@ struct CompileReport {
     std::vector<Pool> pools;
     int64_t peakBytes = 0;
     int64_t liveBoundBytes = 0; // most bytes alive at once: no plan needs less
+    int64_t accumulationBytes = 0; // besides, with several micro-batches a step
   };
 
-  std::vector<int64_t> mesh; // sizes of its dimensions, outermost first
+  std::vector<Dim> mesh; // its dimensions, outermost first
   std::string strategy;
   int64_t ranks = 1;
-  int64_t shards = 1;
+  int64_t shards = 1;          // slices of parameters
+  int64_t optimizerShards = 1; // slices of master weights and optimizer state
+  std::vector<int64_t> shardDims, optimizerDims;
+  std::string accumulate; // sharded, unsharded
   std::vector<Unit> units;
   std::vector<Collective> collectives; // of one training step, in order
 
@@ -56,9 +75,11 @@ struct CompileReport {
   std::optional<double> compileSeconds;
 };
 
-/// Fills mesh, strategy, ranks, shards, units and collectives from a module in
-/// the phase `shard`.
+/// Fills all but what is optional from a module in the phase `shard`.
 void collectSharding(mlir::ModuleOp module, CompileReport &report);
+
+/// What the strategy means on this mesh, in words.
+std::string meaningOf(const CompileReport &report);
 
 /// The summary that shardc prints.
 void printReport(llvm::raw_ostream &os, const CompileReport &report);

@@ -103,6 +103,25 @@ std::string moduleScope(const Node &node) {
   return llvm::join(path, ".");
 }
 
+std::map<std::string, std::string> moduleClasses(llvm::ArrayRef<Node> nodes) {
+  std::map<std::string, std::string> result;
+  for (const Node &node : nodes) {
+    StringRef scopes = metadata(*node.proto, "pkg.torch.onnx.name_scopes");
+    StringRef classes = metadata(*node.proto, "pkg.torch.onnx.class_hierarchy");
+    if (scopes.empty() || classes.empty())
+      continue;
+    // Entry by entry; the first is the model itself, the last the operation.
+    std::vector<std::string> path = pythonStrings(scopes),
+                             names = pythonStrings(classes);
+    if (path.size() != names.size())
+      continue;
+    for (size_t index = 0; index + 1 < path.size(); ++index)
+      if (!path[index].empty())
+        result.try_emplace(path[index], names[index]);
+  }
+  return result;
+}
+
 bool isGeneratedName(StringRef name) {
   StringRef digits = name;
   if (digits.consume_front("val_") || digits.consume_front("_val_") ||

@@ -8,6 +8,8 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
+#include <map>
+
 namespace shardc::onnx {
 
 /// The dynamo exporter's list of everything that a program takes.
@@ -41,6 +43,10 @@ std::vector<std::string> foldedFrom(const ::onnx::ValueInfoProto &value);
 /// Module path that a node belongs to ("layers.0.attn.q_proj"), from its
 /// metadata or from its name; empty where not known.
 std::string moduleScope(const Node &node);
+
+/// Class of each module that a node belongs to, by path: "layers.0.attn":
+/// "pkg.Attention"; the model itself is left out. Empty where not known.
+std::map<std::string, std::string> moduleClasses(llvm::ArrayRef<Node> nodes);
 
 /// Whether an exporter made this name up (val_152, onnx::MatMul_846,
 /// /layers.0/Constant_output_0).

@@ -2,6 +2,7 @@
 // parameters' symbols together.
 #include "frontend/onnx/Import.h"
 #include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/Exporter.h"
 #include "frontend/onnx/ImportedModel.h"
 #include "frontend/onnx/InputDims.h"
 
@@ -105,6 +106,11 @@ LogicalResult Importer::createFunction() {
   module = ModuleOp::create(UnknownLoc::get(context));
   (*module)->setAttr("nn.model", builder.getStringAttr(
                                      llvm::sys::path::filename(options.path)));
+  SmallVector<NamedAttribute> classes;
+  for (const auto &[scope, name] : moduleClasses(model->nodes))
+    classes.push_back(builder.getNamedAttr(scope, builder.getStringAttr(name)));
+  if (!classes.empty())
+    (*module)->setAttr("nn.scope_classes", builder.getDictionaryAttr(classes));
   SmallVector<Type> types;
   for (const GraphInput &input : *inputs)
     types.push_back(input.type);

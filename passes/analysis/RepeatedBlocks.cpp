@@ -132,26 +132,18 @@ SmallVector<ModuleList> chooseLists(std::map<std::string, ModuleList> lists,
 Partition partitionByName(ArrayRef<BlockParameter> parameters) {
   Partition partition;
   partition.blockOf.resize(parameters.size());
-  std::map<std::string, ModuleList> lists = findModuleLists(parameters);
-  SmallVector<ModuleList> chosen =
-      chooseLists(lists, parameters, /*withShapes=*/true);
-  if (chosen.empty())
-    chosen = chooseLists(std::move(lists), parameters, /*withShapes=*/false);
-  for (const ModuleList &list : chosen)
-    for (const auto &[number, members] : list.members) {
-      for (size_t index : members) {
-        partition.blockOf[index] = partition.names.size();
-        partition.covered += elementsOf(parameters[index]);
-      }
-      std::string owner =
-          list.prefix.empty()
-              ? "the model's list"
-              : "module list " + StringRef(list.prefix).drop_back().str();
-      partition.names.push_back(list.prefix + std::to_string(number));
-      partition.reasons.push_back("block " + std::to_string(number) + " of " +
-                                  owner + ", which has " +
-                                  std::to_string(list.members.size()));
+  for (const NamedBlock &block : findNamedBlocks(parameters)) {
+    for (size_t index : block.members) {
+      partition.blockOf[index] = partition.names.size();
+      partition.covered += elementsOf(parameters[index]);
     }
+    std::string owner =
+        block.list.empty() ? "the model's list" : "module list " + block.list;
+    partition.names.push_back(block.name);
+    partition.reasons.push_back("block " + std::to_string(block.number) +
+                                " of " + owner + ", which has " +
+                                std::to_string(block.of));
+  }
   return partition;
 }
 
@@ -200,6 +192,23 @@ Partition partitionByShapes(ArrayRef<BlockParameter> parameters) {
 }
 
 } // namespace
+
+SmallVector<NamedBlock>
+shardc::findNamedBlocks(ArrayRef<BlockParameter> parameters) {
+  std::map<std::string, ModuleList> lists = findModuleLists(parameters);
+  SmallVector<ModuleList> chosen =
+      chooseLists(lists, parameters, /*withShapes=*/true);
+  if (chosen.empty())
+    chosen = chooseLists(std::move(lists), parameters, /*withShapes=*/false);
+  SmallVector<NamedBlock> blocks;
+  for (const ModuleList &list : chosen)
+    for (const auto &[number, members] : list.members)
+      blocks.push_back(
+          {list.prefix + std::to_string(number),
+           StringRef(list.prefix).drop_back(!list.prefix.empty()).str(), number,
+           list.members.size(), members});
+  return blocks;
+}
 
 SmallVector<ParameterGroup>
 shardc::groupByRepeatedBlock(ArrayRef<BlockParameter> parameters) {

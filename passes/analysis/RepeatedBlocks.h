@@ -24,6 +24,19 @@ struct ParameterGroup {
   llvm::SmallVector<size_t> members; // ascending
 };
 
+/// A member of a module list.
+struct NamedBlock {
+  std::string name;                  // "layers.0"
+  std::string list;                  // "layers", or "" for the model's own list
+  int64_t number = 0;                // in the list
+  size_t of = 0;                     // members of the list
+  llvm::SmallVector<size_t> members; // ascending
+};
+
+/// The blocks that names tell (see below), list by list.
+llvm::SmallVector<NamedBlock>
+findNamedBlocks(llvm::ArrayRef<BlockParameter> parameters);
+
 /// Groups `parameters`, which stand in the order of their first use; each is in
 /// exactly one group, and groups stand in the order of their first members.
 ///

@@ -31,8 +31,8 @@ CompileReport reportOf(const std::string &text) {
 CompileReport sharded() {
   return reportOf(R"(
     fsdp.mesh @mesh {dims = array<i64: 1, 3>, shard_dims = array<i64: 0, 1>, strategy = "full"}
-    fsdp.unit @a {parameters = [@w], offsets = array<i64: 0>, elements = 24, padding = 8, shards = 3, element_type = f32, reason = "why"}
-    fsdp.unit @b {parameters = [@v], offsets = array<i64: 0>, elements = 24, padding = 8, shards = 3, element_type = f32, reason = ""}
+    fsdp.unit @a {parameters = [@w], offsets = array<i64: 0>, elements = 24, padding = 8, shards = 3, element_type = f32, reason = "block 1 of 2"}
+    fsdp.unit @b {parameters = [@v], offsets = array<i64: 0>, elements = 24, padding = 8, shards = 3, element_type = f32, reason = "block 2 of 2"}
     func.func @train(%dw: tensor<4x4xf32>, %loss: tensor<f64>) {
       %0 = fsdp.all_gather_start @a forward
       %w = fsdp.all_gather_wait %0 : tensor<4x4xf32>
@@ -66,7 +66,7 @@ TEST(Report, listsUnitsAndTheTrainingStepsCollectives) {
   EXPECT_EQ(object.getInteger("ranks"), 3);
   EXPECT_EQ(
       textOf((*object.getArray("units"))[0]),
-      R"({"bytes":96,"elements":24,"name":"a","padding":8,"parameters":["w"],"reason":"why"})");
+      R"({"bytes":96,"elements":24,"name":"a","padding":8,"parameters":["w"],"reason":"block 1 of 2"})");
   const llvm::json::Array &collectives = *object.getArray("collectives");
   ASSERT_EQ(collectives.size(), 3u);
   EXPECT_EQ(
@@ -113,6 +113,20 @@ TEST(Report, printsEqualUnitsInOneLine) {
       << text;
   EXPECT_NE(text.find("a .. b (each of 2)"), std::string::npos) << text;
   EXPECT_NE(text.find("8 (33.333 %)"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n    block 1 of 2\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("block 2 of 2"), std::string::npos) << text;
+}
+
+TEST(Report, printsEveryReasonOfItsOwnKind) {
+  CompileReport report = sharded();
+  report.units[1].reason = "used after the last block";
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  printReport(os, report);
+  EXPECT_EQ(text.find("each of"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n    block 1 of 2\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n    used after the last block\n"), std::string::npos)
+      << text;
 }
 
 TEST(Report, saysThatNothingIsSharded) {

@@ -150,13 +150,34 @@ class ShardcBadInput(ToolTest):
         for mesh in ("0", "1000000000", "2x0", "-1", "2x", "x2", "1.5", "two", "99999x99999", "2x2x2x2x2"):
             self.check(self.shardc(MLP, "--dim", "batch=2", "--loss", "output:loss", f"--mesh={mesh}"), mesh)
 
+    def test_units_that_cannot_be(self):
+        flags = ("--dim", "batch=2", "--mesh", "2")
+        for units, words in (("blocks", ("accepted are auto, block",)), ("size:1XB", ("size:100MB",)), ("scope:(", ("parentheses",)),
+                             ("class:Linear", ("dynamo", "--units class")), ("scope:block", ("layers.{0..4}",))):
+            self.check(self.shardc(MLP, *flags, f"--units={units}"), f"--units {units.split(':')[0]}", *words)
+        llama = os.path.join(MODELS, "s2-llama-tiny-mask", "model.onnx")
+        self.check(self.shardc(llama, *flags, "--dim", "sequence=8", "--loss", "cross-entropy:logits=logits,labels=labels", "--units=class:Layer"),
+                   "class:Layer", "LlamaBlock (4)")
+
+    def test_clusters_that_cannot_be(self):
+        flags = ("--dim", "batch=2", "--mesh", "2")
+        self.check(self.shardc(MLP, *flags, "--cluster=dgx"), "dgx", "cpu, dgx-h100")
+        self.check(self.shardc(MLP, *flags, f"--cluster={self.folder}"), self.folder)
+        for text, line, word in (("memory_gb = 'much'", 1, "memory_gb"), ("\nmemory_tb = 1", 2, "memory_tb"), ("\n\n[inside_node", 3, ""), ("", 1, "memory_gb")):
+            with open(self.path("c.toml"), "w") as file:
+                file.write(text)
+            self.check(self.shardc(MLP, *flags, "--cluster", self.path("c.toml")), f"c.toml:{line}: ", word)
+
     def test_unknown_flag(self):
         self.check(self.shardc(MLP, "--mehs", "2"), "--mehs", "--mesh")
 
     def test_flags_that_cannot_be_honoured(self):
         self.check(self.shardc(MLP, "--target", "cuda"), "cuda")
         self.check(self.shardc(MLP, "--strategy", "hybrid", "--dim", "batch=2"), "hybrid", "full")
-        self.check(self.shardc(MLP, "--precision", "int8"), "int8")
+        self.check(self.shardc(MLP, "--precision", "int8"), "--precision", "int8", "bf16, float16, float32 or float64")
+        self.check(self.shardc(MLP, "--precision", "param=bf16,keep=(norm"), "keep", "(norm")
+        self.check(self.shardc(MLP, "--precision", "float64", "--master", "bf16"), "float64", "bf16")
+        self.check(self.shardc(MLP, "--master", "bf16"), "--master bf16", "param=float32")
         self.check(self.shardc(MLP, "--cpu", "pdp11", "--dim", "batch=2"), "pdp11")
         self.check(self.shardc(MLP, "--embed-weights", "--init", "random"), "--embed-weights", "--init random")
 

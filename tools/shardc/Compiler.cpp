@@ -12,6 +12,7 @@
 #include "frontend/onnx/ImportedModel.h"
 #include "passes/Passes.h"
 #include "passes/Report.h"
+#include "passes/analysis/PrecisionOption.h"
 #include "tools/shardc/Diagnostics.h"
 #include "tools/shardc/Files.h"
 
@@ -116,7 +117,26 @@ void Compiler::addRaisePasses(OpPassManager &passes) {
   // After raising, so that the loss meets the head as one linear and the two
   // become one op.
   passes.addPass(createNNAttachLoss({options.loss}));
-  passes.addPass(createNNPrecision({options.precision}));
+  // While blocks repeat in one forward pass, and frozen parameters are there.
+  FSDPAssignUnitsOptions units;
+  units.units = options.units;
+  units.cluster = options.cluster;
+  units.mesh = options.mesh;
+  units.strategy = options.strategy;
+  units.elementBytes =
+      floatType(&context, llvm::cantFail(PrecisionOption::parse(
+                                             options.precision, options.master))
+                              .parameters)
+          .getWidth() /
+      8;
+  passes.addPass(createFSDPAssignUnits(units));
+  // Behind the units, some of which may have a precision of their own.
+  NNPrecisionOptions precision;
+  precision.precision = options.precision;
+  precision.master = options.master;
+  precision.unitOptions = {options.unitOptions.begin(),
+                           options.unitOptions.end()};
+  passes.addPass(createNNPrecision(precision));
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
 }
@@ -190,6 +210,11 @@ bool Compiler::show(Phase phase) {
 }
 
 bool Compiler::run() {
+  // Before the model is read: a typing error should not take its time.
+  if (auto precision =
+          PrecisionOption::parse(options.precision, options.master);
+      !precision)
+    return fail(precision.takeError());
   if (!options.dumpPhasesTo.empty())
     if (std::error_code code =
             llvm::sys::fs::create_directories(options.dumpPhasesTo))
@@ -267,6 +292,11 @@ bool Compiler::finish(const plan::Plan &plan) {
   report.memory.emplace();
   report.memory->liveBoundBytes = plan.live_bound_bytes();
   for (const plan::Pool &pool : plan.pools()) {
+    // There only in runs with several micro-batches per step.
+    if (pool.name() == "accumulation") {
+      report.memory->accumulationBytes = pool.bytes();
+      continue;
+    }
     report.memory->pools.push_back({pool.name(), pool.bytes()});
     report.memory->peakBytes += pool.bytes();
   }

@@ -1,0 +1,121 @@
+// All maximal repetitions, the heaviest first, each with its best borders.
+#include "passes/analysis/RepeatedRuns.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+using namespace llvm;
+using namespace shardc;
+
+namespace {
+
+/// Items [start, end) of which each equals the one `period` after it, if that
+/// is in the range.
+struct Repetition {
+  size_t start, end, period;
+  int64_t weight; // of its heaviest run
+
+  size_t count() const { return (end - start) / period; }
+  size_t slack() const { return (end - start) % period; }
+};
+
+class Finder {
+public:
+  Finder(ArrayRef<size_t> kinds, ArrayRef<int64_t> weights,
+         function_ref<int64_t(size_t, size_t)> crossing)
+      : kinds(kinds), before(kinds.size() + 1, 0), crossing(crossing) {
+    for (auto [index, weight] : enumerate(weights))
+      before[index + 1] = before[index] + weight;
+  }
+
+  SmallVector<RepeatedRun> find() {
+    SmallVector<Repetition> all = repetitions();
+    llvm::stable_sort(all, [](const Repetition &a, const Repetition &b) {
+      return std::tuple(-a.weight, a.period) < std::tuple(-b.weight, b.period);
+    });
+    SmallVector<RepeatedRun> chosen;
+    int64_t best = 0;
+    for (const Repetition &repetition : all) {
+      if (repetition.weight <= 0 || repetition.weight < best / 10)
+        break;
+      std::optional<RepeatedRun> run = bestRun(repetition);
+      if (!run || any_of(chosen, [&](const RepeatedRun &other) {
+            return run->start < other.end() && other.start < run->end();
+          }))
+        continue;
+      best = std::max(best, weightOf(*run));
+      chosen.push_back(*run);
+    }
+    llvm::sort(chosen, [](const RepeatedRun &a, const RepeatedRun &b) {
+      return a.start < b.start;
+    });
+    return chosen;
+  }
+
+private:
+  int64_t weightOf(const RepeatedRun &run) const {
+    return before[run.end()] - before[run.start];
+  }
+
+  SmallVector<Repetition> repetitions() const {
+    SmallVector<Repetition> result;
+    size_t count = kinds.size();
+    for (size_t period = 2; period <= count / 2; ++period)
+      for (size_t start = 0; start + period < count;) {
+        size_t end = start;
+        while (end + period < count && kinds[end] == kinds[end + period])
+          ++end;
+        Repetition repetition{start, end + period, period, 0};
+        start = end + 1;
+        if (repetition.count() < 2)
+          continue;
+        for (size_t shift = 0; shift <= repetition.slack(); ++shift)
+          repetition.weight = std::max(
+              repetition.weight,
+              weightOf({repetition.start + shift, period, repetition.count()}));
+        result.push_back(repetition);
+      }
+    return result;
+  }
+
+  /// None where no borders serve.
+  std::optional<RepeatedRun> bestRun(const Repetition &repetition) const {
+    std::optional<RepeatedRun> best;
+    int64_t least = noBorder, heaviest = 0;
+    for (size_t shift = 0; shift <= repetition.slack(); ++shift) {
+      RepeatedRun run{repetition.start + shift, repetition.period,
+                      repetition.count()};
+      int64_t total = 0, narrowest = noBorder;
+      for (size_t piece = 0; piece + 1 < run.count && total < noBorder;
+           ++piece) {
+        size_t start = run.start + piece * run.period;
+        int64_t passes = crossing(start, start + run.period);
+        narrowest = std::min(narrowest, passes);
+        total += passes;
+      }
+      if (total >= noBorder || narrowest > 1)
+        continue;
+      if (std::tuple(total, -weightOf(run)) <= std::tuple(least, -heaviest)) {
+        best = run;
+        least = total;
+        heaviest = weightOf(run);
+      }
+    }
+    return best;
+  }
+
+  ArrayRef<size_t> kinds;
+  SmallVector<int64_t> before; // weight of the items before each
+  function_ref<int64_t(size_t, size_t)> crossing;
+};
+
+} // namespace
+
+SmallVector<RepeatedRun>
+shardc::findRepeatedRuns(ArrayRef<size_t> kinds, ArrayRef<int64_t> weights,
+                         function_ref<int64_t(size_t, size_t)> crossing) {
+  return Finder(kinds, weights, crossing).find();
+}

@@ -1,0 +1,34 @@
+// What --units says.
+#ifndef SHARDC_PASSES_ANALYSIS_UNITSOPTION_H
+#define SHARDC_PASSES_ANALYSIS_UNITSOPTION_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+#include <vector>
+
+namespace shardc {
+
+/// `auto`, `block`, `one`, `class:A,B`, `scope:REGEX` or `size:100MB`.
+struct UnitsOption {
+  enum Kind { Auto, Block, One, Class, Scope, Size };
+
+  Kind kind = Auto;
+  std::vector<std::string> classes; // Class: names as given
+  std::string pattern;              // Scope: as given
+  double bytes = 0;                 // Size: of the gathered parameters
+
+  /// Errors are one line that names the offending part and the accepted forms.
+  /// The pattern is a valid expression for llvm::Regex after
+  /// `translatePattern`.
+  static llvm::Expected<UnitsOption> parse(llvm::StringRef text);
+};
+
+/// POSIX has no \d, \w and \s, which users of other expressions write: spells
+/// them (and \D, \W, \S outside of brackets) as bracket expressions.
+std::string translatePattern(llvm::StringRef pattern);
+
+} // namespace shardc
+
+#endif
