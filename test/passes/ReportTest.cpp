@@ -30,21 +30,26 @@ CompileReport reportOf(const std::string &text) {
 
 CompileReport sharded() {
   return reportOf(R"(
-    fsdp.mesh @mesh {dims = array<i64: 1, 3>, shard_dims = array<i64: 0, 1>, strategy = "full"}
-    fsdp.unit @a {parameters = [@w], offsets = array<i64: 0>, elements = 24, padding = 8, shards = 3, element_type = f32, reason = "block 1 of 2"}
-    fsdp.unit @b {parameters = [@v], offsets = array<i64: 0>, elements = 24, padding = 8, shards = 3, element_type = f32, reason = "block 2 of 2"}
+    fsdp.mesh @mesh {dims = array<i64: 1, 3>, names = ["replicate", "shard"], shard_dims = array<i64: 0, 1>,
+      optimizer_dims = array<i64: 0, 1>, strategy = "full"}
+    fsdp.group @world {stride = 1 : i64, size = 3 : i64}
+    fsdp.unit @a {parameters = [@w], offsets = array<i64: 0>, elements = 24, padding = 8, shards = 3, optimizer_shards = 3, reshard = 3,
+      element_type = f32, master_type = f32, gradient_type = f32, reason = "block 1 of 2"}
+    fsdp.unit @b {parameters = [@v], offsets = array<i64: 0>, elements = 24, padding = 8, shards = 3, optimizer_shards = 3, reshard = 3,
+      element_type = f32, master_type = f32, gradient_type = f32, reason = "block 2 of 2"}
     func.func @train(%dw: tensor<4x4xf32>, %loss: tensor<f64>) {
-      %0 = fsdp.all_gather_start @a forward
+      %0 = fsdp.all_gather_start @a forward over @world
       %w = fsdp.all_gather_wait %0 : tensor<4x4xf32>
       fsdp.release @a(%w) : tensor<4x4xf32>
-      %1 = fsdp.reduce_scatter_start @b(%dw) : tensor<4x4xf32>
+      %f = fsdp.flat_gradients @b(%dw) : (tensor<4x4xf32>) -> tensor<24xf32>
+      %1 = fsdp.reduce_scatter_start @b %f over @world : tensor<24xf32>
       %g = fsdp.reduce_scatter_wait %1 : tensor<8xf32>
-      %2 = fsdp.all_reduce_start optimizer(%loss, %loss) : tensor<f64>, tensor<f64>
+      %2 = fsdp.all_reduce_start optimizer(%loss, %loss) over @world {norms = array<i1: false, true>} : tensor<f64>, tensor<f64>
       %sums:2 = fsdp.all_reduce_wait %2 : tensor<f64>, tensor<f64>
       return
     }
     func.func @eval() {
-      %0 = fsdp.all_gather_start @a forward
+      %0 = fsdp.all_gather_start @a forward over @world
       %w = fsdp.all_gather_wait %0 : tensor<4x4xf32>
       fsdp.release @a(%w) : tensor<4x4xf32>
       return
@@ -131,10 +136,13 @@ TEST(Report, printsEveryReasonOfItsOwnKind) {
 
 TEST(Report, saysThatNothingIsSharded) {
   CompileReport report = reportOf(R"(
-    fsdp.mesh @mesh {dims = array<i64: 2>, shard_dims = array<i64>, strategy = "none"}
-    fsdp.unit @a {parameters = [@w], offsets = array<i64: 0>, elements = 16, padding = 0, shards = 1, element_type = f32, reason = ""}
+    fsdp.mesh @mesh {dims = array<i64: 2>, names = ["shard"], shard_dims = array<i64>, optimizer_dims = array<i64>, strategy = "none"}
+    fsdp.group @world {stride = 1 : i64, size = 2 : i64}
+    fsdp.unit @a {parameters = [@w], offsets = array<i64: 0>, elements = 16, padding = 0, shards = 1, optimizer_shards = 1, reshard = 1,
+      element_type = f32, master_type = f32, gradient_type = f32, reason = ""}
     func.func @train(%dw: tensor<4x4xf32>) {
-      %0 = fsdp.all_reduce_gradients_start @a(%dw) : tensor<4x4xf32>
+      %f = fsdp.flat_gradients @a(%dw) : (tensor<4x4xf32>) -> tensor<16xf32>
+      %0 = fsdp.all_reduce_gradients_start @a %f over @world : tensor<16xf32>
       %g = fsdp.all_reduce_gradients_wait %0 : tensor<16xf32>
       return
     }
