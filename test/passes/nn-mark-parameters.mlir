@@ -5,7 +5,7 @@
 // RUN: shardc-opt %s --nn-mark-parameters="trainable=layers freeze=norm" | FileCheck %s --check-prefix=BOTH
 
 // What a parameter is to the model, by what computes with it: through views, and by the use that says most. The embedding is tied to
-// the head, whose linear makes it a weight as well. A buffer has a role too; what nothing uses has none. Nothing is frozen.
+// the head, whose linear makes it a weight as well. Buffers have none, nor has what nothing uses. Nothing is frozen.
 //
 // CHECK-NOT: frozen
 // CHECK: nn.parameter @embed.weight {{.*}}nn.role = "embedding"{{.*}}trainable
@@ -19,6 +19,7 @@
 // A vector that is added is a bias, a table an embedding (of positions).
 // CHECK: nn.parameter @positions {{.*}}nn.role = "embedding"
 // CHECK: nn.parameter @table
+// CHECK-NOT: nn.role
 // CHECK-NOT: trainable
 // CHECK: nn.parameter @unused
 // CHECK-NOT: nn.role
