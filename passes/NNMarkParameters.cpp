@@ -108,8 +108,8 @@ private:
     ParameterUses uses(model);
     for (const ParameterUses::Use &use : uses.uses()) {
       auto parameter = symbols.lookup<nn::ParameterOp>(use.parameter);
-      if (!parameter)
-        continue;
+      if (!parameter || !(parameter.getTrainable() || parameter.getFrozen()))
+        continue; // a buffer
       StringRef role = isa<nn::AddOp, nn::SubOp>(use.operand->getOwner())
                            ? roleOfAdded(parameter)
                            : roleAt(*use.operand);

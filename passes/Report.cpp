@@ -343,6 +343,10 @@ void shardc::printReport(llvm::raw_ostream &os, const CompileReport &report) {
     os << "memory per rank: " << readableBytes(report.memory->peakBytes)
        << " (alive at once: at least "
        << readableBytes(report.memory->liveBoundBytes) << ")\n";
+    if (report.memory->accumulationBytes)
+      os << "with --grad-accumulation (" << report.accumulate
+         << "): " << readableBytes(report.memory->accumulationBytes)
+         << " more\n";
     for (const CompileReport::Pool &pool : report.memory->pools)
       os << llvm::formatv("  {0,-16}{1,12}\n", pool.name,
                           readableBytes(pool.bytes));
