@@ -132,7 +132,8 @@ Deviation boundOf(func::FuncOp function, const HostTensor &result) {
   if (isOf([](Type type) { return type.isBF16() || type.isF16(); })) {
     bound.largest =
         isOf([](Type type) { return type.isBF16(); }) ? 0x1p-7 : 0x1p-10;
-    bound.elements = 1 + result.elements() / 50;
+    if (result.elementType().getIntOrFloatBitWidth() == 16)
+      bound.elements = 1 + result.elements() / 50;
   } else {
     bound.largest = isOf([](Type type) { return type.isF32(); }) ? 2e-5 : 1e-11;
   }

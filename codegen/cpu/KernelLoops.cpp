@@ -403,6 +403,7 @@ int64_t KernelLoops::costOf(Value tensor,
     for (Operation &inner : generic.getBody()->without_terminator())
       cost +=
           isa<math::SqrtOp, math::RsqrtOp, arith::DivFOp>(inner) ? 4
+          : isNarrowFloat(inner.getResult(0).getType())          ? 4
           : isa<math::FmaOp, math::AbsFOp, math::FloorOp, math::CeilOp>(inner)
               ? 1
           : isa<math::MathDialect>(inner.getDialect()) ? 16

@@ -35,11 +35,6 @@ Task bind(RankState &state, const plan::OptimizerStep &entry);
                          : ::shardc::runtime::Tensor())
 
 inline void requireFloat(const Tensor &tensor, const char *name) {
-  if (tensor.dtype != plan::FLOAT32 && tensor.dtype != plan::FLOAT64)
-    fail("expects ", name, " to be float32 or float64, got ",
-         tensor.describe());
-}
-inline void requireAnyFloat(const Tensor &tensor, const char *name) {
   if (!isFloat(tensor.dtype))
     fail("expects ", name, " to be float32, float64, bfloat16 or float16, got ",
          tensor.describe());

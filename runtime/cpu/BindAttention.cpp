@@ -26,7 +26,7 @@ Attention bindOperands(RankState &state, const Entry &entry) {
   a.keyMask = SHARDC_BIND_FIELD(state, entry, key_mask);
   a.scale = entry.scale();
   a.causal = entry.causal();
-  requireAnyFloat(a.query, "query");
+  requireFloat(a.query, "query");
   requireRank(a.query, 4, "query");
   requireRank(a.key, 4, "key");
   requireRank(a.value, 4, "value");

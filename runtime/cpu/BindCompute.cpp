@@ -49,7 +49,7 @@ Operand operand(RankState &state, const plan::Tensor &from, bool transpose,
                 const char *name) {
   Operand o{state.resolve(from, name), 1, 0, 0, 0, 0};
   const Tensor &t = o.tensor;
-  requireAnyFloat(t, name);
+  requireFloat(t, name);
   if (t.rank() != 2 && t.rank() != 3)
     fail("expects ", name, " to have 2 or 3 dims, got ", t.describe());
   requireContiguousRows(t, name);
@@ -168,7 +168,7 @@ Task bind(RankState &state, const plan::EmbeddingGrad &entry) {
   Tensor ids = state.resolve(entry.ids(), "ids");
   Tensor table = state.resolve(entry.table_gradient(), "table_gradient");
   checkEmbedding(table, ids, gradient, "table_gradient", "gradient");
-  requireAnyFloat(gradient, "gradient");
+  requireFloat(gradient, "gradient");
   requireDtypeOrWider(table, gradient.dtype, "table_gradient");
   return [=, &state] { embeddingGrad(gradient, ids, table, state.pool); };
 }
@@ -221,7 +221,7 @@ Task bindGather(const plan::HostCall &entry, const std::vector<Tensor> &of) {
 Task bindGatherGrad(const plan::HostCall &entry,
                     const std::vector<Tensor> &of) {
   int64_t axis = axisOf(entry, of[2]);
-  requireAnyFloat(of[0], "gradient");
+  requireFloat(of[0], "gradient");
   requireInteger(of[1], "indices");
   requireDtypeOrWider(of[2], of[0].dtype, "result");
   requireShape(of[0], gatheredShape(of[2], of[1], axis), "gradient");

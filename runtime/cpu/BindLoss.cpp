@@ -12,7 +12,7 @@ static Labels bindLabels(RankState &state, const Entry &entry,
   Labels labels{state.resolve(entry.labels(), "labels"), entry.ignore_index(),
                 entry.shift()};
   requireInteger(labels.labels, "labels");
-  requireAnyFloat(rows, rowsName);
+  requireFloat(rows, rowsName);
   requireFoldable(rows, rowsName);
   requireShape(labels.labels, {rows.shape.begin(), rows.shape.end() - 1},
                "labels");

@@ -17,7 +17,7 @@ Task bind(RankState &state, const plan::GradientNorm &entry) {
     count *= level;
   for (const plan::Tensor &tensor : entry.gradients()) {
     Tensor gradient = state.resolve(tensor, "gradient");
-    requireAnyFloat(gradient, "gradient");
+    requireFloat(gradient, "gradient");
     requireContiguous(gradient, "gradient");
     if (count < 1 || gradient.elements() % count != 0)
       fail("expects gradients of ", count, " equal slices, got ",
@@ -36,12 +36,12 @@ Task bind(RankState &state, const plan::GradientNorm &entry) {
 
 Task bind(RankState &state, const plan::Accumulate &entry) {
   Tensor value = state.resolve(entry.value(), "value");
-  requireAnyFloat(value, "value");
+  requireFloat(value, "value");
   requireContiguous(value, "value");
   if (!state.accumulates)
     return [] {};
   Tensor sum = state.resolve(entry.accumulator(), "accumulator");
-  requireAnyFloat(sum, "accumulator");
+  requireFloat(sum, "accumulator");
   requireContiguous(sum, "accumulator");
   if (sum.elements() != value.elements())
     fail("expects an accumulator of ", value.elements(), " elements, got ",
@@ -105,20 +105,20 @@ static OptimizerStep stepOf(RankState &state, const plan::OptimizerStep &entry,
     fail("expects ", states, " states of ", state.plan.optimizer().kind(),
          " for unit ", unit.name(), ", got ", unit.state_buffers_size());
   step.master = state.masterSlice(unit);
-  requireAnyFloat(step.master, "master");
+  requireFloat(step.master, "master");
   for (uint32_t buffer : unit.state_buffers())
     step.states.push_back(
         state.vectorOf(buffer, elements, unit.master_dtype(), "state_buffer"));
   step.gradient = state.resolve(entry.gradient(), "gradient");
   requireDtype(step.gradient, unit.gradient_dtype(), "gradient");
-  requireAnyFloat(step.gradient, "gradient");
+  requireFloat(step.gradient, "gradient");
   requireContiguous(step.gradient, "gradient");
   if (step.gradient.elements() != elements)
     fail("expects a gradient of ", elements, " elements, got ",
          step.gradient.describe());
   if (unit.master_dtype() != unit.dtype()) {
     step.copy = state.ownParameters(unit);
-    requireAnyFloat(step.copy, "parameter_buffer");
+    requireFloat(step.copy, "parameter_buffer");
   }
   step.ranges = trainedRanges(state, unit);
   return step;
