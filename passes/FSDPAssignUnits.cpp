@@ -37,8 +37,8 @@ struct FSDPAssignUnits : impl::FSDPAssignUnitsBase<FSDPAssignUnits> {
     if (!function)
       return fail(llvm::createStringError("expects a function @model"));
 
-    UnitCosts costs{CostModel(std::move(*machine)), gatheringRanks(*sharding, *shape),
-                    elementBytes,
+    UnitCosts costs{CostModel(std::move(*machine)),
+                    gatheringRanks(*sharding, *shape), elementBytes,
                     sharding->parameters.empty()};
     UnitModel model = UnitModel::of(function);
     auto assigned = assignUnits(model, *option, costs);

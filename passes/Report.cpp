@@ -4,6 +4,7 @@
 #include "passes/Passes.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -192,13 +193,14 @@ std::string shardc::meaningOf(const CompileReport &report) {
            "state in " +
            optimizer;
   std::string parameters = slices(report, report.shards, report.shardDims);
+  if (report.shardDims.size() < report.mesh.size())
+    parameters +=
+        ", replicated over " + report.mesh[1 - report.shardDims[0]].name;
   std::string text =
-      parameters == optimizer
+      report.shardDims == report.optimizerDims
           ? "parameters, gradients and optimizer state in " + parameters
           : "parameters in " + parameters +
-                ", reduced gradients and optimizer state in " + optimizer;
-  if (report.shardDims.size() < report.mesh.size())
-    text += ", replicated over " + report.mesh[1 - report.shardDims[0]].name;
+                "; reduced gradients and optimizer state in " + optimizer;
   if (StringRef(report.strategy).ends_with("grad_op"))
     text += "; parameters stay gathered until backward";
   return text;
@@ -254,6 +256,12 @@ static int64_t perRank(const CompileReport::Unit &unit) {
   return unit.parameterBytes + unit.masterBytes + unit.optimizerBytes;
 }
 
+/// What the reasons of a repeated block's units have in common.
+static std::string withoutNumbers(std::string text) {
+  llvm::erase_if(text, [](char c) { return llvm::isDigit(c); });
+  return text;
+}
+
 static void printUnits(llvm::raw_ostream &os, const CompileReport &report) {
   os << llvm::formatv("{0,-36}{1,12}{2,14}{3,20}{4,12}{5,12}\n", "units",
                       "parameters", "elements", "padding", "gathered",
@@ -261,9 +269,9 @@ static void printUnits(llvm::raw_ostream &os, const CompileReport &report) {
   auto isAlike = [](const CompileReport::Unit &a,
                     const CompileReport::Unit &b) {
     return std::tuple(a.parameters.size(), a.elements, a.padding, a.bytes,
-                      a.trained, a.reshard) ==
+                      a.trained, a.reshard, withoutNumbers(a.reason)) ==
            std::tuple(b.parameters.size(), b.elements, b.padding, b.bytes,
-                      b.trained, b.reshard);
+                      b.trained, b.reshard, withoutNumbers(b.reason));
   };
   // Neighbours of equal size share a line: a model of 48 layers has few.
   for (size_t first = 0, next; first < report.units.size(); first = next) {

@@ -2,15 +2,13 @@
 // parts.
 #include "passes/analysis/AutoUnits.h"
 
-#include "passes/analysis/ModuleScopes.h"
+#include "passes/analysis/SplitUnit.h"
 
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
-#include <numeric>
 #include <set>
 
 using namespace llvm;
@@ -295,124 +293,42 @@ void AutoUnits::mergeLong() {
 // Splitting
 //===----------------------------------------------------------------------===//
 
-/// What is kept together while a part is split, if it can be.
-struct Piece {
-  std::string module; // below what the part's paths have in common
-  std::vector<size_t> members;
-};
-
 std::vector<Part> AutoUnits::splitPart(const Part &part) const {
-  double total = bytes(part), most = mostBytes();
+  auto size = [&](ArrayRef<size_t> members) {
+    return bytesOf(model, members, costs.elementBytes);
+  };
+  std::vector<UnitPiece> pieces = splitUnit(
+      model, part.members, mostBytes(), size,
+      [&](ArrayRef<size_t> members) { return isSmall(size(members)); });
   std::string share =
-      formatv("{0} gathered would be {1:f1} % of {2}", bytesText(total),
-              100 * total / costs.model.cluster.memory,
+      formatv("{0} gathered would be {1:f1} % of {2}", bytesText(bytes(part)),
+              100 * bytes(part) / costs.model.cluster.memory,
               bytesText(costs.model.cluster.memory))
           .str();
-  // The components that all paths begin with.
-  SmallVector<SmallVector<StringRef>> paths;
-  size_t common = SIZE_MAX;
-  for (size_t member : part.members) {
-    StringRef(model.parameters[member].path).split(paths.emplace_back(), '.');
-    size_t equal = 0;
-    while (equal + 1 < std::min(paths[0].size(), paths.back().size()) &&
-           paths[0][equal] == paths.back()[equal])
-      ++equal;
-    common = std::min(common, equal);
-  }
-  auto moduleOf = [&](size_t index) -> std::string {
-    const auto &path = paths[index];
-    return common + 1 < path.size() ? path[common].str() : "";
-  };
-  auto positionOf = [&](size_t index) {
-    return model.uses[model.firstUse(part.members[index])].position;
-  };
-  /// Neighbours that `together` joins.
-  auto pieces = [&](ArrayRef<size_t> indices, auto together) {
-    std::vector<Piece> result;
-    for (auto [order, index] : enumerate(indices)) {
-      if (order == 0 || !together(indices[order - 1], index))
-        result.push_back({moduleOf(index), {}});
-      result.back().members.push_back(index);
-    }
-    return result;
-  };
-  auto size = [&](const Piece &piece) {
-    double sum = 0;
-    for (size_t index : piece.members)
-      sum += bytesOf(model, {part.members[index]}, costs.elementBytes);
-    return sum;
-  };
-  // Modules where they are small enough, else the parameters of one op, else
-  // single ones.
-  std::vector<Piece> fitting;
-  std::vector<size_t> all(part.members.size());
-  std::iota(all.begin(), all.end(), 0);
-  for (Piece &module : pieces(all, [&](size_t a, size_t b) {
-         return !moduleOf(a).empty() && moduleOf(a) == moduleOf(b);
-       })) {
-    if (size(module) <= most) {
-      fitting.push_back(std::move(module));
-      continue;
-    }
-    for (Piece &op : pieces(module.members, [&](size_t a, size_t b) {
-           return positionOf(a) == positionOf(b);
-         })) {
-      if (size(op) <= most)
-        fitting.push_back(std::move(op));
-      else
-        append_range(fitting,
-                     pieces(op.members, [](size_t, size_t) { return false; }));
-    }
-  }
-  // Parts of about equal size, none over the limit that can be under it.
-  double target = total / std::ceil(total / most), filled = 0;
-  std::vector<Part> result;
-  std::vector<SetVector<StringRef>> modules;
-  for (const Piece &piece : fitting) {
-    if (result.empty() || filled + size(piece) > most ||
-        filled + size(piece) / 2 > target) {
-      result.push_back(part);
-      result.back().members.clear();
-      modules.emplace_back();
-      filled = 0;
-    }
-    filled += size(piece);
-    for (size_t index : piece.members)
-      result.back().members.push_back(part.members[index]);
-    if (!piece.module.empty())
-      modules.back().insert(piece.module);
-  }
-  // A norm beside a large table gains nothing by a collective of its own.
-  for (size_t index = 0; index < result.size() && result.size() > 1;) {
-    if (!isSmall(bytes(result[index]))) {
-      ++index;
-      continue;
-    }
-    size_t into = index + 1 < result.size() ? index + 1 : index - 1;
-    append_range(result[into].members, result[index].members);
-    modules[into].insert_range(modules[index]);
-    result.erase(result.begin() + index);
-    modules.erase(modules.begin() + index);
-  }
-  if (result.size() == 1) {
-    result.front().reason +=
+  if (pieces.size() == 1) {
+    Part whole = part;
+    whole.reason +=
         "; not split although " + share + ": almost all is one parameter";
-    return result;
+    return {whole};
   }
-  for (auto [index, piece] : enumerate(result)) {
-    piece.name = part.name + ".part." + std::to_string(index);
-    piece.reason += formatv("; split: {0}, part {1} of {2}", share, index + 1,
-                            result.size())
-                        .str();
-    if (!modules[index].empty())
-      piece.reason += " (" + join(modules[index], ", ") + ")";
+  std::vector<Part> result;
+  for (auto [index, piece] : enumerate(pieces)) {
+    Part &next = result.emplace_back(part);
+    next.name += ".part." + std::to_string(index);
+    next.members = piece.members;
+    next.reason += formatv("; split: {0}, part {1} of {2}", share, index + 1,
+                           pieces.size())
+                       .str();
+    if (!piece.modules.empty())
+      next.reason += " (" + join(piece.modules, ", ") + ")";
   }
   return result;
 }
 
 void AutoUnits::split() {
   std::vector<Part> result;
-  for (const Part &part : parts) {
+  for (Part &part : parts) {
+    llvm::sort(part.members);
     if (bytes(part) > mostBytes())
       append_range(result, splitPart(part));
     else

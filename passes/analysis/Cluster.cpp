@@ -31,7 +31,7 @@ constexpr uint64_t mostBytes = 1 << 20;
 //===----------------------------------------------------------------------===//
 
 // Latencies of a step between GPUs are what NCCL plans with: hwLat, ring,
-// Simple protocol, in src/graph/tuning.cc (2.19 to 2.27).
+// Simple protocol, in src/graph/tuning.cc.
 constexpr double ncclNvlink = 3.4, ncclPci = 5.7, ncclNetwork = 14.0; // us
 
 Cluster makeCluster(StringRef name, int64_t ranksPerNode, Link inside,

@@ -290,6 +290,17 @@ TEST(AutoUnits, splitWhatFillsTheMemory) {
       << units[0].reason;
 }
 
+TEST(AutoUnits, leaveANormBesideALargeTable) {
+  // A twentieth of the memory is 150 kB; the table has 200 kB, the norm 400 B.
+  Cluster cluster = plainMachine();
+  cluster.memory = 3e6;
+  UnitModel model = Chain().op("norm", 'n', 100).op("head", 'h', 50000).model;
+  EXPECT_EQ(unitsOf(model, "auto", 2, cluster),
+            "model.part.0:1 model.part.1:1");
+  cluster.insideNode.latency = 1e-6;
+  EXPECT_EQ(unitsOf(model, "auto", 2, cluster), "model:2");
+}
+
 TEST(AutoUnits, splitAlongModules) {
   // 330 kB: norm and attention (160 kB), and the two halves of the mlp (320
   // kB).
