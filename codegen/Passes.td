@@ -24,6 +24,9 @@ def StepOutlineKernels : Pass<"step-outline-kernels", "::mlir::ModuleOp"> {
     Why here: after sharding, so that waits and releases of parameters bound what may be moved; before memory is planned,
     so that values inside a kernel never get a buffer.
   }];
+  let options = [
+    Option<"fuse", "fuse", "bool", "true", "put several ops into one kernel; results have the same bits without">
+  ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect", "::shardc::step::StepDialect"];
 }
@@ -35,13 +38,14 @@ def StepTestKernels : Pass<"step-test-kernels", "::mlir::ModuleOp"> {
 
     Before and After: the module stays as it is. Each function is evaluated op by op on the host, in float64; a copy is
     outlined, compiled and run on the same random inputs; results must agree within rounding, and every kernel must give the
-    same bits when its pieces are run one by one. Arguments may carry `step.low` and `step.high`, the range of their values.
+    same bits when its pieces are run one by one. 16-bit floats may be off by one unit in the last place, and seldom are. Arguments may carry `step.low` and `step.high`, the range of their values.
 
     Why here: it is no part of the pipeline. It shows that generated code computes what the ops mean.
   }];
   let options = [
     Option<"cpu", "cpu", "std::string", "\"native\"", "the CPU to generate code for; must run here">,
-    Option<"bench", "bench", "bool", "false", "print what each kernel takes, beside a copy of the bytes it moves">
+    Option<"bench", "bench", "bool", "false", "print what each kernel takes, beside a copy of the bytes it moves">,
+    Option<"compareUnfused", "compare-unfused", "bool", "false", "each op as a kernel of its own must give the same bits">
   ];
 }
 

@@ -20,6 +20,8 @@ namespace {
 constexpr size_t opsInName = 3;
 
 struct StepOutlineKernels : impl::StepOutlineKernelsBase<StepOutlineKernels> {
+  using StepOutlineKernelsBase::StepOutlineKernelsBase;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     bySignature.clear();
@@ -36,7 +38,7 @@ struct StepOutlineKernels : impl::StepOutlineKernelsBase<StepOutlineKernels> {
         continue;
       Block &block = function.getBody().front();
       eraseDead(block);
-      for (const KernelGroup &group : groupKernels(block, spaces))
+      for (const KernelGroup &group : groupKernels(block, spaces, fuse))
         if (failed(outline(group.ops, group.place)))
           return signalPassFailure();
       eraseDead(block);

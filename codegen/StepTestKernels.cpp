@@ -37,6 +37,22 @@ template <typename T> T at(const Bytes &bytes, int64_t index) {
   return value;
 }
 
+/// The bits of a 16-bit float, and its value.
+uint16_t narrowBits(FloatType type, double value) {
+  llvm::APFloat number(value);
+  bool inexact;
+  number.convert(type.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven,
+                 &inexact);
+  return number.bitcastToAPInt().getZExtValue();
+}
+double narrowValue(FloatType type, uint16_t bits) {
+  llvm::APFloat number(type.getFloatSemantics(), llvm::APInt(16, bits));
+  bool inexact;
+  number.convert(llvm::APFloat::IEEEdouble(),
+                 llvm::APFloat::rmNearestTiesToEven, &inexact);
+  return number.convertToDouble();
+}
+
 Bytes toBytes(const HostTensor &tensor) {
   Type element = tensor.type().getElementType();
   Bytes bytes;
@@ -45,6 +61,8 @@ Bytes toBytes(const HostTensor &tensor) {
       append(bytes, float(tensor.floatAt(i)));
     else if (element.isF64())
       append(bytes, tensor.floatAt(i));
+    else if (auto type = dyn_cast<FloatType>(element))
+      append(bytes, narrowBits(type, tensor.floatAt(i)));
     else if (element.isInteger(64))
       append(bytes, tensor.intAt(i));
     else if (element.isInteger(32))
@@ -64,6 +82,8 @@ HostTensor fromBytes(RankedTensorType type, const Bytes &bytes) {
       floats.push_back(at<float>(bytes, i));
     else if (element.isF64())
       floats.push_back(at<double>(bytes, i));
+    else if (auto narrow = dyn_cast<FloatType>(element))
+      floats.push_back(narrowValue(narrow, at<uint16_t>(bytes, i)));
     else
       ints.push_back(element.isInteger(64)   ? at<int64_t>(bytes, i)
                      : element.isInteger(32) ? at<int32_t>(bytes, i)
@@ -73,10 +93,16 @@ HostTensor fromBytes(RankedTensorType type, const Bytes &bytes) {
                                  : HostTensor::ints(type, std::move(ints));
 }
 
-/// Largest deviation, relative to the largest value; infinity where one is NaN
-/// or infinite and the other is not equal.
-double deviation(const HostTensor &got, const HostTensor &expected) {
+struct Deviation {
+  /// Relative to the largest value; infinity where one is NaN or infinite and
+  /// the other is not equal.
+  double largest = 0;
+  int64_t elements = 0; // that are not equal
+};
+
+Deviation deviation(const HostTensor &got, const HostTensor &expected) {
   double largest = 1e-30, worst = 0;
+  int64_t unequal = 0;
   for (int64_t i = 0; i < got.elements(); ++i) {
     double a = got.isFloat() ? got.floatAt(i) : double(got.intAt(i));
     double b = got.isFloat() ? expected.floatAt(i) : double(expected.intAt(i));
@@ -84,51 +110,85 @@ double deviation(const HostTensor &got, const HostTensor &expected) {
       largest = std::max(largest, std::abs(b));
     if (a == b || (std::isnan(a) && std::isnan(b)))
       continue;
+    ++unequal;
     worst =
         std::max(worst, std::isfinite(a) && std::isfinite(b) ? std::abs(a - b)
                                                              : INFINITY);
   }
-  return got.isFloat() ? worst / largest : worst;
+  return {got.isFloat() ? worst / largest : worst, unequal};
+}
+
+/// What results may deviate by. An op computes in float32 (float64) where its
+/// reference computes in float64; a 16-bit result of both is rounded once, to
+/// neighbouring numbers at most, and seldom to different ones.
+Deviation boundOf(func::FuncOp function, const HostTensor &result) {
+  auto isOf = [&](auto is) {
+    return llvm::any_of(function.getArgumentTypes(), [&](Type type) {
+      return is(getElementTypeOrSelf(type));
+    });
+  };
+  Deviation bound;
+  bound.elements = result.elements();
+  if (isOf([](Type type) { return type.isBF16() || type.isF16(); })) {
+    bound.largest =
+        isOf([](Type type) { return type.isBF16(); }) ? 0x1p-7 : 0x1p-10;
+    bound.elements = 1 + result.elements() / 50;
+  } else {
+    bound.largest = isOf([](Type type) { return type.isF32(); }) ? 2e-5 : 1e-11;
+  }
+  return bound;
 }
 
 struct StepTestKernels : impl::StepTestKernelsBase<StepTestKernels> {
   using StepTestKernelsBase::StepTestKernelsBase;
 
   void runOnOperation() override {
+    std::optional<Program> fused = compile(/*fuse=*/true);
+    std::optional<Program> unfused =
+        fused && compareUnfused ? compile(/*fuse=*/false) : std::nullopt;
+    if (!fused || (compareUnfused && !unfused))
+      return signalPassFailure();
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (failed(test(function, *fused, unfused ? &*unfused : nullptr)))
+        return signalPassFailure();
+  }
+
+private:
+  /// The module outlined, and its kernels.
+  struct Program {
+    OwningOpRef<ModuleOp> outlined;
+    cpu::LoadedKernels kernels;
+    llvm::StringMap<int64_t> extents;
+  };
+
+  std::optional<Program> compile(bool fuse) {
+    auto fail = [&](llvm::Error error) -> std::optional<Program> {
+      getOperation().emitError() << llvm::toString(std::move(error));
+      return std::nullopt;
+    };
     OwningOpRef<ModuleOp> outlined = getOperation().clone();
     PassManager outline(&getContext(), ModuleOp::getOperationName());
-    outline.addPass(createStepOutlineKernels());
+    outline.addPass(createStepOutlineKernels({fuse}));
     if (failed(outline.run(*outlined)))
-      return signalPassFailure();
+      return std::nullopt;
     cpu::CpuOptions options;
     options.cpu = cpu;
     auto kernels = outlined->lookupSymbol<ModuleOp>("kernels");
     llvm::Expected<cpu::CompiledKernels> compiled =
         cpu::compileKernels(kernels, options);
     if (!compiled)
-      return fail(llvm::toString(compiled.takeError()));
+      return fail(compiled.takeError());
     llvm::Expected<cpu::LoadedKernels> loaded =
         cpu::LoadedKernels::load(compiled->sharedObject);
     if (!loaded)
-      return fail(llvm::toString(loaded.takeError()));
-    loadedKernels = &*loaded;
-    extents.clear();
+      return fail(loaded.takeError());
+    Program program{std::move(outlined), std::move(*loaded), {}};
     for (const cpu::KernelInfo &info : compiled->kernels)
-      extents[info.symbol] = info.extent;
+      program.extents[info.symbol] = info.extent;
     if (bench)
       llvm::errs() << llvm::format("%zu kernels in %.2f s\n",
                                    compiled->kernels.size(), compiled->seconds);
-
-    for (auto function : getOperation().getOps<func::FuncOp>())
-      if (failed(test(function, outlined->lookupSymbol<func::FuncOp>(
-                                    function.getName()))))
-        return signalPassFailure();
-  }
-
-private:
-  void fail(const std::string &message) {
-    getOperation().emitError() << message;
-    signalPassFailure();
+    return program;
   }
 
   HostTensor randomInput(func::FuncOp function, unsigned number) {
@@ -146,7 +206,7 @@ private:
       double unit = double(random() >> 11) / double(uint64_t(1) << 53),
              value = low + unit * (high - low);
       if (isFloat)
-        floats.push_back(type.getElementType().isF32() ? float(value) : value);
+        floats.push_back(value);
       else
         ints.push_back(int64_t(std::floor(value)));
     }
@@ -154,11 +214,11 @@ private:
                    : HostTensor::ints(type, std::move(ints));
   }
 
-  LogicalResult launch(step::LaunchOp op,
+  LogicalResult launch(const Program &program, step::LaunchOp op,
                        llvm::DenseMap<Value, Bytes> &values) {
     std::string symbol = op.getKernel().getLeafReference().str();
-    cpu::KernelFunction kernel = loadedKernels->find(symbol);
-    int64_t extent = extents.lookup(symbol);
+    cpu::KernelFunction kernel = program.kernels.find(symbol);
+    int64_t extent = program.extents.lookup(symbol);
     if (!kernel)
       return op.emitError("the shared object lacks the kernel");
     std::vector<void *> arguments;
@@ -213,19 +273,21 @@ private:
     return success();
   }
 
-  LogicalResult test(func::FuncOp function, func::FuncOp outlined) {
-    SmallVector<HostTensor> inputs;
+  /// Runs a function as kernels; its results, and how many were launched.
+  FailureOr<SmallVector<Bytes>> run(const Program &program, StringRef name,
+                                    ArrayRef<HostTensor> inputs,
+                                    int64_t &launches) {
+    auto function = program.outlined.get().lookupSymbol<func::FuncOp>(name);
     llvm::DenseMap<Value, Bytes> values;
-    random.seed(llvm::hash_value(0));
-    for (auto [number, argument] : llvm::enumerate(outlined.getArguments())) {
-      inputs.push_back(randomInput(function, number));
-      values[argument] = toBytes(inputs.back());
-    }
-    int64_t launches = 0;
-    for (Operation &op : outlined.getBody().front().without_terminator()) {
+    for (auto [argument, input] :
+         llvm::zip_equal(function.getArguments(), inputs))
+      values[argument] = toBytes(input);
+    launches = 0;
+    Block &body = function.getBody().front();
+    for (Operation &op : body.without_terminator()) {
       if (auto launchOp = dyn_cast<step::LaunchOp>(op)) {
         ++launches;
-        if (failed(launch(launchOp, values)))
+        if (failed(launch(program, launchOp, values)))
           return failure();
         continue;
       }
@@ -240,35 +302,60 @@ private:
       for (auto [result, tensor] : llvm::zip_equal(op.getResults(), *results))
         values[result] = toBytes(tensor);
     }
-    double worst = 0;
+    SmallVector<Bytes> results;
+    for (Value returned : body.getTerminator()->getOperands())
+      results.push_back(values[returned]);
+    return results;
+  }
+
+  LogicalResult test(func::FuncOp function, const Program &fused,
+                     const Program *unfused) {
+    SmallVector<HostTensor> inputs;
+    random.seed(llvm::hash_value(0));
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      inputs.push_back(randomInput(function, i));
+    int64_t launches = 0, more = 0;
+    auto got = run(fused, function.getName(), inputs, launches);
+    if (failed(got))
+      return failure();
     if (!bench) {
       auto expected = nn::evaluateFunction(function, inputs);
       if (!expected)
         return failure();
-      bool isDouble = llvm::none_of(function.getArgumentTypes(), [](Type type) {
-        return getElementTypeOrSelf(type).isF32();
-      });
-      double bound = isDouble ? 1e-11 : 2e-5;
-      auto returned = outlined.getBody().front().getTerminator()->getOperands();
-      for (auto [number, value] : llvm::enumerate(returned)) {
-        HostTensor got =
-            fromBytes(cast<RankedTensorType>(value.getType()), values[value]);
-        double error = deviation(got, (*expected)[number]);
-        if (!(error <= bound))
+      for (auto [number, bytes] : llvm::enumerate(*got)) {
+        const HostTensor &reference = (*expected)[number];
+        Deviation found =
+                      deviation(fromBytes(reference.type(), bytes), reference),
+                  bound = boundOf(function, reference);
+        if (!(found.largest <= bound.largest))
           return function.emitError()
                  << "result " << number << " deviates from its reference by "
-                 << error << ", more than " << bound;
-        worst = std::max(worst, error);
+                 << found.largest << ", more than " << bound.largest;
+        if (found.elements > bound.elements)
+          return function.emitError()
+                 << found.elements << " elements of result " << number
+                 << " deviate from their reference, more than "
+                 << bound.elements;
       }
     }
+    if (unfused) {
+      auto alone = run(*unfused, function.getName(), inputs, more);
+      if (failed(alone))
+        return failure();
+      for (auto [number, bytes] : llvm::enumerate(*alone))
+        if (bytes != (*got)[number])
+          return function.emitError()
+                 << "result " << number << " has other bits without fusion";
+    }
     llvm::outs() << "@" << function.getName() << ": " << launches
-                 << " kernels agree\n";
+                 << " kernels agree";
+    if (unfused)
+      llvm::outs() << ", and " << more << " unfused ones";
+    llvm::outs() << "\n";
     llvm::outs().flush();
     return success();
   }
 
-  cpu::LoadedKernels *loadedKernels = nullptr;
-  llvm::StringMap<int64_t> extents;
   std::mt19937_64 random;
 };
 

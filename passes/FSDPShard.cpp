@@ -564,7 +564,7 @@ struct FSDPShard : impl::FSDPShardBase<FSDPShard> {
     }
     if (prefetch < 0) {
       module.emitError("prefetch ")
-          << prefetch
+          << prefetch.getValue()
           << ": expected the number of units to gather ahead, 0 or more";
       return signalPassFailure();
     }

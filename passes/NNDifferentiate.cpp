@@ -1,6 +1,7 @@
 // nn-differentiate: reverse mode over straight-line SSA, by each op's own
 // gradient.
 #include "passes/Passes.h"
+#include "passes/analysis/GradientTypes.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -23,7 +24,7 @@ public:
   BackwardPass(func::FuncOp function, SymbolTable &symbols)
       : function(function), symbols(symbols),
         ret(cast<func::ReturnOp>(function.front().getTerminator())),
-        builder(ret) {}
+        builder(ret), types(function) {}
 
   /// Writes the backward pass before the return; false after an error.
   bool run() {
@@ -33,6 +34,7 @@ public:
     gradients[loss] = nn::ConstantOp::create(
         builder, loss.getLoc(),
         nn::HostTensor::splat(lossType, 1).toAttribute());
+    types.hold(gradients[loss]);
     SmallVector<Operation *> forward;
     for (Operation &op : function.front())
       if (!isa<func::ReturnOp>(op) &&
@@ -82,6 +84,12 @@ private:
                  resultGradients[0], op->getLoc());
       return true;
     }
+    if (auto cast = dyn_cast<nn::CastOp>(op)) {
+      // The gradient of a float that was converted is converted back, unless it
+      // has the right type already.
+      addGradient(cast.getInput(), resultGradients[0], op->getLoc());
+      return true;
+    }
     auto differentiable = dyn_cast<nn::Differentiable>(op);
     if (!differentiable) {
       op->emitError("'") << op->getName()
@@ -100,26 +108,34 @@ private:
            "one gradient, or null, per operand");
     for (auto [operand, gradient] :
          llvm::zip_equal(op->getOperands(), operandGradients))
-      if (gradient && varying.contains(operand)) {
-        assert(gradient.getType() == operand.getType() &&
-               "a gradient has its value's type");
-        Operation *producer = operand.getDefiningOp();
-        accumulate(gradients[operand], gradient,
-                   producer ? producer->getLoc() : op->getLoc());
-      }
+      if (gradient)
+        addGradient(operand, gradient, op->getLoc());
     return true;
+  }
+
+  /// Adds to the gradient of a value, in the type that this has.
+  void addGradient(Value value, Value gradient, Location userLoc) {
+    if (!varying.contains(value))
+      return;
+    gradient = types.inType(gradient, types.of(value), builder);
+    assert(gradient.getType() == types.of(value) && "one gradient, one shape");
+    Operation *producer = value.getDefiningOp();
+    accumulate(gradients[value], gradient,
+               producer ? producer->getLoc() : userLoc);
   }
 
   void accumulate(Value &sum, Value gradient, Location loc) {
     sum = sum ? Value(nn::AddOp::create(builder, loc, sum.getType(), sum,
                                         gradient))
               : gradient;
+    types.hold(sum);
   }
 
   func::FuncOp function;
   SymbolTable &symbols;
   func::ReturnOp ret;
   OpBuilder builder;
+  GradientTypes types;
   llvm::DenseSet<Value> varying;
   llvm::DenseMap<Value, Value> gradients;
   llvm::DenseMap<StringAttr, Value> parameterGradients;

@@ -1,5 +1,6 @@
-// nn-precision: one type for all floats.
+// nn-precision: gives floats their types, and places casts where two meet.
 #include "passes/Passes.h"
+#include "passes/analysis/ComputeTypes.h"
 
 using namespace mlir;
 
@@ -9,76 +10,339 @@ namespace shardc {
 
 namespace {
 
+FloatType floatElement(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type ? dyn_cast<FloatType>(type.getElementType()) : FloatType();
+}
+
+void setElement(Value value, FloatType type) {
+  value.setType(cast<RankedTensorType>(value.getType()).clone(type));
+}
+
+/// Widening keeps each value exactly; narrowing rounds to nearest. A finite
+/// value beyond the type becomes the largest that it has: the -3.4e38 of a mask
+/// stays finite in float16.
+ElementsAttr convertValues(DenseFPElementsAttr values, FloatType target) {
+  return values.mapValues(target, [&](const APFloat &value) {
+    APFloat copy = value;
+    bool lossy;
+    copy.convert(target.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                 &lossy);
+    if (copy.isInfinity() && value.isFinite())
+      copy =
+          APFloat::getLargest(target.getFloatSemantics(), value.isNegative());
+    return copy.bitcastToAPInt();
+  });
+}
+
+/// All floats of a module in one type.
+void makeUniform(ModuleOp module, FloatType target);
+
+/// Rewrites a function of float32 values: each op in the type that it computes
+/// in. A value is converted once per type, directly behind its producer; views
+/// are repeated rather than what they look at converted twice.
+class Retyping {
+public:
+  Retyping(func::FuncOp function, const ComputeTypes &types, FloatType output)
+      : function(function), types(types), output(output),
+        wide(Float32Type::get(function.getContext())) {}
+
+  void run() {
+    SmallVector<Operation *> ops;
+    for (Operation &op : function.front())
+      ops.push_back(&op);
+    for (Operation *op : ops)
+      visit(op);
+    eraseDead();
+    narrowResults();
+    function.setType(
+        FunctionType::get(function.getContext(), function.getArgumentTypes(),
+                          function.front().getTerminator()->getOperandTypes()));
+  }
+
+private:
+  void visit(Operation *op) {
+    if (isa<func::ReturnOp>(op))
+      return giveOperands(op, output);
+    if (isa<nn::ConstantOp>(op))
+      return;
+    if (auto get = dyn_cast<nn::GetParameterOp>(op)) {
+      if (floatElement(get.getResult()))
+        setElement(get.getResult(), types.of(get.getParameterAttr().getAttr()));
+      return;
+    }
+    FloatType type = typeOf(op);
+    if (!type)
+      return;
+    if (isa<nn::CrossEntropyOp>(op)) {
+      giveOperand(op->getOpOperand(2), wide); // scale
+    } else if (isa<nn::LinearCrossEntropyOp>(op)) {
+      giveOperands(op, type);
+      giveOperand(op->getOpOperand(op->getNumOperands() - 1), wide);
+    } else if (isa<nn::RopeOp>(op)) {
+      giveOperand(op->getOpOperand(0), type);
+    } else if (isa<nn::AttentionOp>(op)) {
+      for (OpOperand &operand : op->getOpOperands()) // a float32 bias stays
+        if (operand.getOperandNumber() < 3 ||
+            floatElement(operand.get()) != wide)
+          giveOperand(operand, type);
+    } else if (!op->hasTrait<nn::MixedTypes>()) {
+      giveOperands(op, type);
+    }
+    // Losses, and what is kept per row, are sums.
+    const bool isSum = isa<nn::CrossEntropyOp, nn::LinearCrossEntropyOp>(op);
+    for (OpResult result : op->getResults())
+      if (floatElement(result))
+        setElement(result, isSum || result.getResultNumber() > 0 ? wide : type);
+  }
+
+  /// The type that the op's operands and its first result have; null where no
+  /// float is read or made.
+  FloatType typeOf(Operation *op) {
+    auto isOpen = [&](Value value) {
+      return floatElement(value) && !value.getDefiningOp<nn::ConstantOp>();
+    };
+    const bool makesFloats = llvm::any_of(op->getResults(), floatElement);
+    FloatType widest, narrowest;
+    for (Value operand : op->getOperands())
+      if (FloatType own = floatElement(operand); own && isOpen(operand)) {
+        if (!widest || own.getWidth() > widest.getWidth())
+          widest = own;
+        if (!narrowest || own.getWidth() < narrowest.getWidth())
+          narrowest = own;
+      }
+    // What compares or counts floats reads them as they are.
+    if (!makesFloats)
+      return widest;
+    if (isMove(op) && widest == narrowest)
+      return widest ? widest : wide;
+    return types.of(op);
+  }
+
+  void giveOperands(Operation *op, FloatType type) {
+    for (OpOperand &operand : op->getOpOperands())
+      giveOperand(operand, type);
+  }
+  void giveOperand(OpOperand &operand, FloatType type) {
+    if (floatElement(operand.get()))
+      operand.set(inType(operand.get(), type));
+  }
+
+  /// The value in another float type.
+  Value inType(Value value, FloatType type) {
+    if (floatElement(value) == type)
+      return value;
+    Value &version = versions[{value, type}];
+    if (version)
+      return version;
+    Operation *producer = value.getDefiningOp();
+    OpBuilder builder(function.getContext());
+    auto target = cast<RankedTensorType>(value.getType()).clone(type);
+    Value made;
+    if (isa_and_nonnull<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp,
+                        nn::BroadcastOp>(producer)) {
+      Value input = inType(producer->getOperand(0), type);
+      builder.setInsertionPointAfter(producer);
+      Operation *view = builder.clone(*producer);
+      view->setOperand(0, input);
+      view->getResult(0).setType(target);
+      made = view->getResult(0);
+    } else {
+      if (producer)
+        builder.setInsertionPointAfter(producer);
+      else
+        builder.setInsertionPointToStart(&function.front());
+      auto constant = dyn_cast_or_null<nn::ConstantOp>(producer);
+      auto values = constant
+                        ? dyn_cast<DenseFPElementsAttr>(constant.getValue())
+                        : DenseFPElementsAttr();
+      auto cast = dyn_cast_or_null<nn::CastOp>(producer);
+      if (values)
+        made = nn::ConstantOp::create(builder, value.getLoc(),
+                                      convertValues(values, type));
+      else // of integers: converted from those
+        made = nn::CastOp::create(builder, value.getLoc(), target,
+                                  cast ? cast.getInput() : value);
+    }
+    // Looked up again: what was made on the way may have moved the entries.
+    return versions[{value, type}] = made;
+  }
+
+  void eraseDead() {
+    for (Operation &op :
+         llvm::make_early_inc_range(llvm::reverse(function.front())))
+      if (!isa<func::ReturnOp>(op) && op.use_empty() &&
+          isa_and_nonnull<nn::NNDialect>(op.getDialect()))
+        op.erase();
+  }
+
+  /// A generated op whose float32 result is read in one other type alone makes
+  /// that type: the value is rounded once either way.
+  void narrowResults() {
+    for (Operation &op : function.front())
+      if (op.hasTrait<nn::MixedTypes>())
+        takeOverCasts(op.getResult(0));
+  }
+
+public:
+  /// Gives a value the type that all its users cast it to, if there is one.
+  static bool takeOverCasts(Value value) {
+    FloatType type;
+    if (value.use_empty())
+      return false;
+    for (Operation *user : value.getUsers()) {
+      auto cast = dyn_cast<nn::CastOp>(user);
+      FloatType own = cast ? floatElement(cast.getResult()) : FloatType();
+      if (!own || (type && own != type))
+        return false;
+      type = own;
+    }
+    setElement(value, type);
+    for (Operation *user : llvm::make_early_inc_range(value.getUsers())) {
+      user->getResult(0).replaceAllUsesWith(value);
+      user->erase();
+    }
+    return true;
+  }
+
+private:
+  func::FuncOp function;
+  const ComputeTypes &types;
+  FloatType output, wide;
+  llvm::DenseMap<std::pair<Value, Type>, Value> versions;
+};
+
 struct NNPrecision : impl::NNPrecisionBase<NNPrecision> {
   using NNPrecisionBase::NNPrecisionBase;
 
   void runOnOperation() override {
-    Builder builder(&getContext());
-    FloatType target;
-    if (precision == "float32")
-      target = builder.getF32Type();
-    else if (precision == "float64")
-      target = builder.getF64Type();
-    if (!target) {
-      emitError(getOperation().getLoc())
-          << "--precision: expects float32 or float64, got '" << precision
-          << "'";
-      return signalPassFailure();
+    if (llvm::Error error = apply()) {
+      emitError(getOperation().getLoc()) << llvm::toString(std::move(error));
+      signalPassFailure();
     }
-    getOperation().walk([&](Operation *op) { convert(op, target); });
-    // Between equal types nothing is left to convert.
-    getOperation().walk([](nn::CastOp cast) {
-      if (cast.getInput().getType() != cast.getResult().getType())
-        return;
-      cast.getResult().replaceAllUsesWith(cast.getInput());
-      cast.erase();
-    });
   }
 
 private:
-  static Type converted(Type type, FloatType target) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor || !isa<FloatType>(tensor.getElementType()))
-      return type;
-    return tensor.clone(target);
-  }
-
-  static void convert(Operation *op, FloatType target) {
-    for (Region &region : op->getRegions())
-      for (Block &block : region)
-        for (BlockArgument argument : block.getArguments())
-          argument.setType(converted(argument.getType(), target));
-    if (auto constant = dyn_cast<nn::ConstantOp>(op))
-      if (auto values = dyn_cast<DenseFPElementsAttr>(constant.getValue()))
-        constant.setValueAttr(convertValues(values, target));
-    if (auto parameter = dyn_cast<nn::ParameterOp>(op))
-      parameter.setType(converted(parameter.getType(), target));
-    if (auto function = dyn_cast<func::FuncOp>(op)) {
-      auto convertAll = [&](TypeRange types) {
-        return llvm::map_to_vector(
-            types, [&](Type type) { return converted(type, target); });
-      };
-      FunctionType type = function.getFunctionType();
-      function.setType(FunctionType::get(op->getContext(),
-                                         convertAll(type.getInputs()),
-                                         convertAll(type.getResults())));
+  llvm::Error apply() {
+    ModuleOp module = getOperation();
+    auto option = PrecisionOption::parse(precision, master);
+    if (!option)
+      return option.takeError();
+    SmallVector<UnitPrecision> units;
+    for (const std::string &text : unitOptions) {
+      auto unit = UnitPrecision::parse(text, *option);
+      if (!unit)
+        return unit.takeError();
+      if (*unit)
+        units.push_back(**unit);
     }
-    for (OpResult result : op->getResults())
-      result.setType(converted(result.getType(), target));
+    if (std::string warning = option->warning(); !warning.empty())
+      emitWarning(module.getLoc()) << warning;
+    record(*option);
+
+    const bool isWide = option->parameters == FloatKind::Float64;
+    makeUniform(module, floatType(&getContext(), isWide ? FloatKind::Float64
+                                                        : FloatKind::Float32));
+    // Patterns and units are looked for where they change nothing, too: one
+    // that matches nothing is a mistake.
+    auto types = ComputeTypes::find(module, *option, units);
+    if (!types)
+      return types.takeError();
+    if (option->isUniform() && units.empty())
+      return llvm::Error::success();
+    for (auto parameter : module.getOps<nn::ParameterOp>())
+      setType(parameter, types->of(parameter));
+    for (auto function : module.getOps<func::FuncOp>())
+      if (!function.isExternal())
+        Retyping(function, *types, floatType(&getContext(), option->output))
+            .run();
+    narrowBuffers();
+    return llvm::Error::success();
   }
 
-  // Widening keeps each value exactly; narrowing rounds to nearest.
-  static ElementsAttr convertValues(DenseFPElementsAttr values,
-                                    FloatType target) {
-    return values.mapValues(target, [&](const APFloat &value) {
-      APFloat copy = value;
-      bool lossy;
-      copy.convert(target.getFloatSemantics(), APFloat::rmNearestTiesToEven,
-                   &lossy);
-      return copy.bitcastToAPInt();
+  static void setType(nn::ParameterOp parameter, FloatType type) {
+    auto tensor = cast<RankedTensorType>(parameter.getType());
+    if (isa<FloatType>(tensor.getElementType()))
+      parameter.setType(tensor.clone(type));
+  }
+
+  /// For fsdp-form-units, the report and the plan.
+  void record(const PrecisionOption &option) {
+    Builder b(&getContext());
+    auto type = [&](StringRef name, FloatKind kind) {
+      return b.getNamedAttr(name,
+                            TypeAttr::get(floatType(&getContext(), kind)));
+    };
+    getOperation()->setAttr(
+        "nn.precision",
+        b.getDictionaryAttr({type("parameters", option.parameters),
+                             type("gradients", option.gradients),
+                             type("loss", option.output),
+                             type("master", option.master)}));
+  }
+
+  /// A buffer that is read in one other type alone is stored in it.
+  void narrowBuffers() {
+    llvm::MapVector<StringAttr, SmallVector<nn::GetParameterOp>> reads;
+    getOperation().walk([&](nn::GetParameterOp get) {
+      reads[get.getParameterAttr().getAttr()].push_back(get);
     });
+    SymbolTable symbols(getOperation());
+    for (auto &[name, gets] : reads) {
+      auto parameter = symbols.lookup<nn::ParameterOp>(name);
+      if (parameter.getTrainable() || parameter.getFrozen() ||
+          gets.size() != 1 || !Retyping::takeOverCasts(gets[0].getResult()))
+        continue;
+      parameter.setType(gets[0].getType());
+    }
   }
 };
+
+//===----------------------------------------------------------------------===//
+// One type for all floats
+//===----------------------------------------------------------------------===//
+
+Type converted(Type type, FloatType target) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !isa<FloatType>(tensor.getElementType()))
+    return type;
+  return tensor.clone(target);
+}
+
+void convert(Operation *op, FloatType target) {
+  for (Region &region : op->getRegions())
+    for (Block &block : region)
+      for (BlockArgument argument : block.getArguments())
+        argument.setType(converted(argument.getType(), target));
+  if (auto constant = dyn_cast<nn::ConstantOp>(op))
+    if (auto values = dyn_cast<DenseFPElementsAttr>(constant.getValue()))
+      constant.setValueAttr(convertValues(values, target));
+  if (auto parameter = dyn_cast<nn::ParameterOp>(op))
+    parameter.setType(converted(parameter.getType(), target));
+  if (auto function = dyn_cast<func::FuncOp>(op)) {
+    auto convertAll = [&](TypeRange types) {
+      return llvm::map_to_vector(
+          types, [&](Type type) { return converted(type, target); });
+    };
+    FunctionType type = function.getFunctionType();
+    function.setType(FunctionType::get(op->getContext(),
+                                       convertAll(type.getInputs()),
+                                       convertAll(type.getResults())));
+  }
+  for (OpResult result : op->getResults())
+    result.setType(converted(result.getType(), target));
+}
+
+void makeUniform(ModuleOp module, FloatType target) {
+  module.walk([&](Operation *op) { convert(op, target); });
+  // Between equal types nothing is left to convert.
+  module.walk([](nn::CastOp cast) {
+    if (cast.getInput().getType() != cast.getResult().getType())
+      return;
+    cast.getResult().replaceAllUsesWith(cast.getInput());
+    cast.erase();
+  });
+}
 
 } // namespace
 } // namespace shardc

@@ -140,28 +140,47 @@ def FSDPAssignUnits : Pass<"fsdp-assign-units", "::mlir::ModuleOp"> {
 }
 
 def NNPrecision : Pass<"nn-precision", "::mlir::ModuleOp"> {
-  let summary = "gives all floats the compute type";
+  let summary = "gives floats their types: what parameters are, what each op computes in, and a cast where two meet";
   let description = [{
-    Needs: any module of nn ops.
+    Needs: any module of nn ops, before gradients. docs/precision.md is the definition.
 
-    Before (`precision=float64`):
+    Before (`precision=bf16`):
     ```mlir
-    nn.parameter @w : tensor<64x64xf32> {stored_type = f32, ...}
-    %0 = nn.constant dense<1.000000e-01> : tensor<64xf32>
-    %1 = nn.cast %x : (tensor<4xf16>) -> tensor<4xf32>
+    nn.parameter @gamma : tensor<64xf32> {stored_type = f32, trainable, ...}
+    nn.parameter @w : tensor<64x64xf32> {stored_type = f32, trainable, ...}
+    func.func @model(%x: tensor<4x64xf32>, ..., %scale: tensor<f32>) -> tensor<f32> {
+      %y, %rstd = nn.rms_norm %x, %gamma : (tensor<4x64xf32>, tensor<64xf32>) -> (tensor<4x64xf32>, tensor<4x1xf32>)
+      %z = nn.linear %y, %w : ...
+      %loss = nn.cross_entropy %z, %labels, %scale : ...
     ```
 
     After:
     ```mlir
-    nn.parameter @w : tensor<64x64xf64> {stored_type = f32, ...}
-    %0 = nn.constant dense<0.10000000149011612> : tensor<64xf64>    // the float32's exact value
+    module attributes {nn.precision = {parameters = bf16, gradients = f32, loss = f32, master = f32}} {
+    nn.parameter @gamma : tensor<64xbf16> {stored_type = f32, trainable, ...}
+    nn.parameter @w : tensor<64x64xbf16> {stored_type = f32, trainable, ...}
+    func.func @model(%x: tensor<4x64xf32>, ..., %scale: tensor<f32>) -> tensor<f32> {
+      %y, %rstd = nn.rms_norm %x, %gamma : (tensor<4x64xf32>, tensor<64xbf16>) -> (tensor<4x64xbf16>, tensor<4x1xf32>)
+      %z = nn.linear %y, %w : ...                          // bf16
+      %loss = nn.cross_entropy %z, %labels, %scale : ...   // bf16 logits, float32 loss
     ```
-    Arguments, constants, parameters and results change type, `stored_type` and integers stay; casts between floats vanish.
+    Inputs stay float32 and `stored_type` what it is. An op computes in the parameters' type; in float32 where `keep` says so and
+    where its floats come from integers, constants and buffers alone (positions, masks); in the type that a unit option gives
+    to a parameter that it reads. Moves keep their operand's type. A value has one cast per type that it is read in, directly
+    behind its producer; views are repeated in front of it. Ops of mixed types (norms, softmax, sums) read floats as they are and
+    round to the type in which they are read, so that keeping them costs no cast. Weights of a library call have the type that it
+    computes in: no cast of a gathered parameter feeds one. With `float32` and `float64` all floats have this one type, and
+    casts between floats vanish.
 
-    Why here: the gradients and the optimizer's state inherit the type.
+    Why here: the gradients and the optimizer's state inherit the types; the loss must be there to keep it.
   }];
   let options = [
-    Option<"precision", "precision", "std::string", "\"float32\"", "float32 or float64">
+    Option<"precision", "precision", "std::string", "\"float32\"",
+      "bf16, float16, float32 or float64, or param=TYPE[,reduce=TYPE][,output=TYPE][,keep=norm|softmax|loss|REGEX]">,
+    Option<"master", "master", "std::string", "\"\"",
+      "type of master weights and optimizer state: float32 (float64 with float64), or the 16-bit type of the parameters">,
+    ListOption<"unitOptions", "unit-options", "std::string",
+      "match=REGEX,precision=TYPE for parameters whose fsdp.unit (else name) matches; first match wins">
   ];
 }
 
@@ -316,6 +335,8 @@ def NNDifferentiate : Pass<"nn-differentiate", "::mlir::ModuleOp"> {
     ```
     Only what lies between a trainable parameter and the loss is differentiated. Where a value has several uses, their
     gradients are added as the backward pass meets them, last use first: a fixed order, in which at most one sum is alive. A
+    gradient has its value's type, and a parameter's the type `gradients` of `nn.precision`: the op that makes it makes this type
+    (a sum of bf16 products is float32 as it is), also through views, so that it is never rounded to the parameter's. A
     parameter that does not reach the loss gets a warning and is no longer `trainable`: as in PyTorch, where its gradient is
     None, the optimizer leaves it alone.
 

@@ -45,17 +45,9 @@ static LogicalResult lowerToLLVM(ModuleOp module) {
   {
     RewritePatternSet patterns(context);
     populateSCFToControlFlowConversionPatterns(patterns);
-    arith::populateExpandBFloat16Patterns(patterns);
     ConversionTarget target(*context);
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     target.addIllegalDialect<scf::SCFDialect>();
-    auto isBFloat16 = [](Type type) {
-      return getElementTypeOrSelf(type).isBF16();
-    };
-    target.addDynamicallyLegalOp<arith::ExtFOp>(
-        [=](arith::ExtFOp op) { return !isBFloat16(op.getIn().getType()); });
-    target.addDynamicallyLegalOp<arith::TruncFOp>(
-        [=](arith::TruncFOp op) { return !isBFloat16(op.getType()); });
     if (failed(applyPartialConversion(module, target, std::move(patterns))))
       return failure();
   }

@@ -115,22 +115,23 @@ FailureOr<Value> ElementEmitter::emitUncached(const Element &element) {
   case Definition::Kind::Unknown:
     return failure();
   case Definition::Kind::Undefined:
-    return Value(
-        arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type)));
+    return Value(arith::ConstantOp::create(
+        builder, loc, builder.getZeroAttr(heldType(type))));
   case Definition::Kind::Argument:
     return load(loc, pointers.lookup(element.tensor),
                 linearize(element.index, shapeOf(element.tensor), extents),
                 type);
   case Definition::Kind::Constant:
-    return Value(arith::ConstantOp::create(builder, loc, definition.attribute));
+    return Value(arith::ConstantOp::create(builder, loc,
+                                           heldConstant(definition.attribute)));
   case Definition::Kind::Scalar:
     return emitScalarOutside(definition.scalar);
   case Definition::Kind::View:
     return emit(definition.choices[0].source);
   case Definition::Kind::Choices: {
     bool perLane = scopeOf(element.index) == LaneScope;
-    return emitChoices(perLane ? vectors.vectorType(type) : type, definition,
-                       0);
+    return emitChoices(perLane ? vectors.vectorType(type) : heldType(type),
+                       definition, 0);
   }
   case Definition::Kind::Compute:
     return emitCompute(cast<OpResult>(element.tensor), definition);
@@ -284,9 +285,8 @@ FailureOr<Value> ElementEmitter::emitCompute(OpResult result,
 static arith::MulFOp fusableProduct(Value value) {
   auto product = value.getDefiningOp<arith::MulFOp>();
   Type type = value.getType();
-  return product && value.hasOneUse() && (type.isF32() || type.isF64())
-             ? product
-             : arith::MulFOp();
+  return product && value.hasOneUse() && !isNarrowFloat(type) ? product
+                                                              : arith::MulFOp();
 }
 
 /// Lanes that do not exist read zeros, by which integers cannot be divided.

@@ -32,6 +32,9 @@ public:
   /// Results of reductions at the current piece (Columns: and lanes).
   llvm::DenseMap<mlir::Value, mlir::Value> reduced;
   LoopPosition position;
+  /// All true, without LLVM knowing it; null where it is not needed. See
+  /// store().
+  mlir::Value allLanes;
 
   /// A tensor whose row has been stored: at its place in an output, or from
   /// lane 0 in a buffer of the stack.

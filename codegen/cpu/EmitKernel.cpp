@@ -34,6 +34,23 @@ static int64_t lanesFor(func::FuncOp kernel, const VectorTarget &target) {
   return target.vectorBytes / (widest == 1 ? 8 : std::max<int64_t>(widest, 4));
 }
 
+/// A mask of all lanes that LLVM cannot know to be one: it comes from memory
+/// that anyone may write.
+static Value emitAllLanes(OpBuilder &builder, Location loc, int64_t lanes) {
+  Type bits = builder.getIntegerType(lanes);
+  Value one = LLVM::ConstantOp::create(builder, loc, builder.getI64Type(), 1);
+  Value slot = LLVM::AllocaOp::create(
+      builder, loc, LLVM::LLVMPointerType::get(builder.getContext()), bits,
+      one);
+  Value all = LLVM::ConstantOp::create(builder, loc, bits, -1);
+  LLVM::StoreOp::create(builder, loc, all, slot, /*alignment=*/0,
+                        /*isVolatile=*/true);
+  Value loaded = LLVM::LoadOp::create(builder, loc, bits, slot,
+                                      /*alignment=*/0, /*isVolatile=*/true);
+  return LLVM::BitcastOp::create(
+      builder, loc, VectorType::get({lanes}, builder.getI1Type()), loaded);
+}
+
 FailureOr<int64_t> emitKernel(func::FuncOp kernel, ModuleOp module,
                               const VectorTarget &target) {
   std::string why;
@@ -61,7 +78,7 @@ FailureOr<int64_t> emitKernel(func::FuncOp kernel, ModuleOp module,
       LLVM::LLVMFuncOp::create(builder, loc, kernel.getName(), type);
   Block *entry = function.addEntryBlock(builder);
   builder.setInsertionPointToStart(entry);
-  VectorOps vectors(builder, module, lanes, target.vectorBytes, target.hasFma);
+  VectorOps vectors(builder, module, lanes, target);
   ElementEmitter elements(builder, vectors, *plan, lanes);
 
   auto argument = [&](int64_t number) -> Value {
@@ -77,6 +94,9 @@ FailureOr<int64_t> emitKernel(func::FuncOp kernel, ModuleOp module,
   for (size_t i = 0; i < plan->outputs.size(); ++i)
     outputs.push_back(argument(number++));
 
+  // Masked stores that truncate are AVX-512's.
+  if (target.vectorBytes == 64)
+    elements.allLanes = emitAllLanes(builder, loc, lanes);
   KernelLoops loops(builder, vectors, elements, *plan, combiners, outputs,
                     lanes);
   FailureOr<int64_t> extent =

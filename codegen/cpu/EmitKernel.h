@@ -11,6 +11,8 @@ struct VectorTarget {
   /// Width of a SIMD register: 16, 32 or 64.
   int64_t vectorBytes = 16;
   bool hasFma = false;
+  /// Instructions that convert float16.
+  bool hasF16C = false;
 };
 
 /// Appends an `llvm.func` of `kernel`'s name to `module` and returns its

@@ -163,8 +163,7 @@ LogicalResult KernelLoops::accumulate(unsigned reduction,
     Value lhs = product ? body->lookupOrNull(product.getLhs()) : Value();
     Value rhs = product ? body->lookupOrNull(product.getRhs()) : Value();
     if (isa<arith::AddFOp>(combiner.op) && lhs && rhs && product->hasOneUse() &&
-        vectors.fusesMultiplyAdd() && !combiner.term.getType().isBF16() &&
-        !combiner.term.getType().isF16()) {
+        vectors.fusesMultiplyAdd()) {
       sum = vectors.multiplyAdd(loc, lhs, rhs, accumulator);
     } else {
       Value term = body->lookupOrNull(combiner.term);

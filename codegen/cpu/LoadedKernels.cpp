@@ -23,16 +23,19 @@ LoadedKernels::load(llvm::StringRef sharedObject) {
   }
   void *handle = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(),
                         RTLD_NOW | RTLD_LOCAL);
-  close(file);
-  if (!handle)
+  if (!handle) {
+    close(file);
     return llvm::createStringError(std::string("cannot load the kernels: ") +
                                    dlerror());
-  return LoadedKernels(handle);
+  }
+  return LoadedKernels(handle, file);
 }
 
 LoadedKernels::~LoadedKernels() {
-  if (handle)
-    dlclose(handle);
+  if (!handle)
+    return;
+  dlclose(handle);
+  close(file);
 }
 
 KernelFunction LoadedKernels::find(const std::string &symbol) const {

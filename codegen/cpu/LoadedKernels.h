@@ -15,7 +15,8 @@ using KernelFunction = void (*)(void *const *arguments, int64_t begin,
 class LoadedKernels {
 public:
   static llvm::Expected<LoadedKernels> load(llvm::StringRef sharedObject);
-  LoadedKernels(LoadedKernels &&other) : handle(other.handle) {
+  LoadedKernels(LoadedKernels &&other)
+      : handle(other.handle), file(other.file) {
     other.handle = nullptr;
   }
   LoadedKernels &operator=(LoadedKernels &&) = delete;
@@ -25,8 +26,11 @@ public:
   KernelFunction find(const std::string &symbol) const;
 
 private:
-  explicit LoadedKernels(void *handle) : handle(handle) {}
+  LoadedKernels(void *handle, int file) : handle(handle), file(file) {}
   void *handle;
+  /// Open for as long: the loader knows a library by its path, which has this
+  /// number in it.
+  int file;
 };
 
 } // namespace shardc::cpu

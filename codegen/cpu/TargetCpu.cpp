@@ -50,6 +50,7 @@ llvm::Expected<TargetCpu> TargetCpu::resolve(llvm::StringRef name) {
                             : info->checkFeatures("+avx2") ? 32
                                                            : 16;
   cpu.vectors.hasFma = info->checkFeatures("+fma");
+  cpu.vectors.hasF16C = info->checkFeatures("+f16c");
   return cpu;
 }
 

@@ -12,6 +12,7 @@ using namespace mlir;
 namespace shardc::cpu {
 
 Type VectorOps::vectorType(Type element) const {
+  element = heldType(element);
   return lanes == 1 ? element : Type(VectorType::get({lanes}, element));
 }
 
@@ -100,21 +101,11 @@ Value VectorOps::callNative(Location loc, StringRef function,
 Value VectorOps::callVectorFunction(Location loc, StringRef function,
                                     ValueRange operands) {
   Type given = operands.front().getType();
-  Type element = getElementTypeOrSelf(given);
-  // Half precision is computed in single.
-  Type compute = element.isF64() ? element : Type(builder.getF32Type());
+  Type compute = getElementTypeOrSelf(given);
   int64_t native = vectorBytes * 8 / compute.getIntOrFloatBitWidth();
   int64_t count =
       isa<VectorType>(given) ? cast<VectorType>(given).getNumElements() : 1;
-  auto withElement = [&](Type type) -> Type {
-    return isa<VectorType>(given) ? Type(VectorType::get({count}, type)) : type;
-  };
-  SmallVector<Value> inputs;
-  for (Value operand : operands)
-    inputs.push_back(element == compute
-                         ? operand
-                         : Value(arith::ExtFOp::create(
-                               builder, loc, withElement(compute), operand)));
+  SmallVector<Value> inputs(operands);
   Value result;
   if (count < native) {
     // Always the widest variant: the narrower ones round differently.
@@ -152,9 +143,7 @@ Value VectorOps::callVectorFunction(Location loc, StringRef function,
           ArrayRef<int64_t>{start}, ArrayRef<int64_t>{1});
     }
   }
-  return element == compute
-             ? result
-             : Value(arith::TruncFOp::create(builder, loc, given, result));
+  return result;
 }
 
 Value VectorOps::multiplyAdd(Location loc, Value x, Value y, Value z) {
@@ -183,11 +172,41 @@ Value VectorOps::selectExtremum(Operation *op, ValueRange operands) {
                                  operands[1]);
 }
 
+/// A conversion to or from a 16-bit float; null for any other op.
+Value VectorOps::convertNarrow(Operation *op, Value operand) {
+  Type to = getElementTypeOrSelf(op->getResult(0).getType());
+  Type from = getElementTypeOrSelf(op->getOperand(0).getType());
+  if (isa<arith::ExtFOp>(op) && isNarrowFloat(from))
+    return narrowFloats.widen(op->getLoc(), operand, from, to);
+  if (isa<arith::TruncFOp>(op) && isNarrowFloat(to))
+    return narrowFloats.narrow(op->getLoc(), operand, to);
+  return {};
+}
+
+/// Whether an op only moves values, so that it takes 16-bit floats as they are
+/// held.
+static bool isMove(Operation *op) {
+  return isa<arith::ConstantOp, arith::SelectOp>(op);
+}
+
 Value VectorOps::clone(Operation *op, ValueRange operands) {
   if (op->getNumResults() != 1 || op->getNumRegions() != 0 ||
       !isa<arith::ArithDialect, math::MathDialect>(op->getDialect()))
     return {};
   Location loc = op->getLoc();
+  auto isNarrow = [](Type type) {
+    return isNarrowFloat(getElementTypeOrSelf(type));
+  };
+  if (isNarrow(op->getResult(0).getType()) ||
+      llvm::any_of(op->getOperandTypes(), isNarrow)) {
+    if (op->getNumOperands() == 1)
+      return convertNarrow(op, operands.front());
+    if (!isMove(op))
+      return {};
+  }
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    return arith::ConstantOp::create(builder, loc,
+                                     heldConstant(constant.getValue()));
   bool wide =
       llvm::any_of(operands, [&](Value operand) { return isVector(operand); });
   SmallVector<Value> inputs(operands);
@@ -200,7 +219,7 @@ Value VectorOps::clone(Operation *op, ValueRange operands) {
     return selected;
   OperationState state(loc, op->getName());
   state.addOperands(inputs);
-  Type element = op->getResult(0).getType();
+  Type element = heldType(op->getResult(0).getType());
   state.addTypes(wide
                      ? cast<VectorType>(inputs.front().getType()).clone(element)
                      : element);

@@ -4,6 +4,9 @@
 #ifndef SHARDC_CODEGEN_CPU_VECTOROPS_H
 #define SHARDC_CODEGEN_CPU_VECTOROPS_H
 
+#include "codegen/cpu/EmitKernel.h"
+#include "codegen/cpu/NarrowFloats.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -11,14 +14,13 @@ namespace shardc::cpu {
 
 class VectorOps {
 public:
-  /// `lanes`: elements of a vector; 1 makes everything scalar. `vectorBytes`:
-  /// width of the CPU's registers.
+  /// `lanes`: elements of a vector; 1 makes everything scalar.
   VectorOps(mlir::OpBuilder &builder, mlir::ModuleOp module, int64_t lanes,
-            int64_t vectorBytes, bool hasFma)
-      : builder(builder), module(module), lanes(lanes),
-        vectorBytes(vectorBytes), hasFma(hasFma) {}
+            const VectorTarget &target)
+      : builder(builder), module(module), narrowFloats(builder, target.hasF16C),
+        lanes(lanes), vectorBytes(target.vectorBytes), hasFma(target.hasFma) {}
 
-  /// `element` itself where there is one lane.
+  /// Of elements as they are held (heldType); a scalar where there is one lane.
   mlir::Type vectorType(mlir::Type element) const;
   bool isVector(mlir::Value value) const {
     return mlir::isa<mlir::VectorType>(value.getType());
@@ -38,6 +40,7 @@ public:
   bool fusesMultiplyAdd() const { return hasFma; }
 
 private:
+  mlir::Value convertNarrow(mlir::Operation *op, mlir::Value operand);
   mlir::Value selectExtremum(mlir::Operation *op, mlir::ValueRange operands);
   mlir::Value callVectorFunction(mlir::Location loc, llvm::StringRef function,
                                  mlir::ValueRange operands);
@@ -46,6 +49,7 @@ private:
 
   mlir::OpBuilder &builder;
   mlir::ModuleOp module;
+  NarrowFloats narrowFloats;
   int64_t lanes, vectorBytes;
   bool hasFma;
 };

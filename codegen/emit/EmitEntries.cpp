@@ -136,6 +136,7 @@ void EntryEmitter::gemm(step::GemmOp op, plan::Gemm *message) {
   set(message, &plan::Gemm::mutable_b, op.getB());
   set(message, &plan::Gemm::mutable_c, op.getC());
   set(message, &plan::Gemm::mutable_bias, op.getBias());
+  set(message, &plan::Gemm::mutable_workspace, op.getWorkspace());
   message->set_transpose_a(op.getTransposeA());
   message->set_transpose_b(op.getTransposeB());
   message->set_accumulate(op.getAccumulate());

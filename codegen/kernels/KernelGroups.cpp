@@ -77,9 +77,11 @@ class Grouper {
 public:
   Grouper(Block &block, KernelSpaces &spaces) : block(block), spaces(spaces) {}
 
-  SmallVector<KernelGroup> run() {
+  SmallVector<KernelGroup> run(bool fuse) {
     for (Operation &op : block) {
-      if (isGenerated(&op))
+      if (isGenerated(&op) && !fuse)
+        alone(&op);
+      else if (isGenerated(&op))
         placeOp(&op);
       else if (!isAbsorbed(&op))
         passBy(&op);
@@ -331,8 +333,9 @@ private:
 
 } // namespace
 
-SmallVector<KernelGroup> groupKernels(Block &block, KernelSpaces &spaces) {
-  return Grouper(block, spaces).run();
+SmallVector<KernelGroup> groupKernels(Block &block, KernelSpaces &spaces,
+                                      bool fuse) {
+  return Grouper(block, spaces).run(fuse);
 }
 
 } // namespace shardc::kernels

@@ -37,10 +37,10 @@ struct KernelGroup {
   mlir::Operation *place = nullptr;
 };
 
-/// Groups the generated ops of a straight-line block, each into one group.
-/// Groups are in the order of their places.
+/// Groups the generated ops of a straight-line block, each into one group;
+/// alone, unless `fuse`. Groups are in the order of their places.
 llvm::SmallVector<KernelGroup> groupKernels(mlir::Block &block,
-                                            KernelSpaces &spaces);
+                                            KernelSpaces &spaces, bool fuse);
 
 } // namespace shardc::kernels
 

@@ -30,6 +30,12 @@ static int64_t bytesOf(Value tensor) {
   return step::elementBytes(getElementTypeOrSelf(tensor.getType()));
 }
 
+static step::AttentionSizes attentionSizes(Value query, Value key,
+                                           Value value) {
+  return {bytesOf(query), shapeOf(query).back(), shapeOf(value).back(),
+          shapeOf(key)[1]};
+}
+
 LogicalResult ProgramLowering::lowerLibraryCall(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](nn::LinearOp linearOp) { return linear(linearOp), success(); })
@@ -89,6 +95,20 @@ LogicalResult ProgramLowering::lowerLibraryCall(Operation *op) {
       });
 }
 
+void ProgramLowering::gemm(const View &a, bool transposeA, const View &b,
+                           bool transposeB, const std::optional<View> &bias,
+                           const View &c) {
+  ArrayRef<int64_t> rows = ArrayRef(a.shape).take_back(2),
+                    columns = ArrayRef(c.shape).take_back(2);
+  std::optional<View> workspace;
+  if (int64_t bytes = step::gemmWorkspace(
+          columns[0], columns[1], rows[transposeA ? 0 : 1],
+          step::elementBytes(a.elementType), plan.workers()))
+    workspace = newWorkspace(bytes);
+  emit<step::GemmOp>(ref(a), ref(b), ref(bias), ref(c), ref(workspace),
+                     transposeA, transposeB, /*accumulate=*/false);
+}
+
 void ProgramLowering::linear(nn::LinearOp op) {
   bool transposeA = false, transposeB = op.getTransposeWeight();
   View a = matrix(op.getInput(), rowsByColumns(op.getInput()), transposeA);
@@ -97,8 +117,7 @@ void ProgramLowering::linear(nn::LinearOp op) {
   if (op.getBias())
     bias = contiguous(op.getBias());
   View c = *allocate(op->getResult(0)).reshape(rowsByColumns(op.getResult()));
-  emit<step::GemmOp>(ref(a), ref(b), ref(bias), ref(c), transposeA, transposeB,
-                     /*accumulate=*/false);
+  gemm(a, transposeA, b, transposeB, bias, c);
 }
 
 void ProgramLowering::linearWeightGrad(nn::LinearWeightGradOp op) {
@@ -110,8 +129,7 @@ void ProgramLowering::linearWeightGrad(nn::LinearWeightGradOp op) {
   View a = matrix(first, rowsByColumns(first), transposeA);
   View b = matrix(second, rowsByColumns(second), transposeB);
   View c = allocate(op->getResult(0));
-  emit<step::GemmOp>(ref(a), ref(b), Value(), ref(c), transposeA, transposeB,
-                     /*accumulate=*/false);
+  gemm(a, transposeA, b, transposeB, std::nullopt, c);
 }
 
 void ProgramLowering::matmul(nn::MatMulOp op) {
@@ -126,8 +144,7 @@ void ProgramLowering::matmul(nn::MatMulOp op) {
   View a = matrix(op.getLhs(), batched(op.getLhs()), transposeA);
   View b = matrix(op.getRhs(), batched(op.getRhs()), transposeB);
   View c = *allocate(op->getResult(0)).reshape(batched(op.getResult()));
-  emit<step::GemmOp>(ref(a), ref(b), Value(), ref(c), transposeA, transposeB,
-                     /*accumulate=*/false);
+  gemm(a, transposeA, b, transposeB, std::nullopt, c);
 }
 
 void ProgramLowering::attention(nn::AttentionOp op) {
@@ -141,8 +158,9 @@ void ProgramLowering::attention(nn::AttentionOp op) {
   View output = allocate(op->getResult(0));
   if (!op.getLogSumExp().use_empty())
     logSumExp = allocate(op->getResult(1));
-  View workspace = newWorkspace(
-      step::attentionWorkspace(bytesOf(op.getResult()), plan.workers()));
+  View workspace = newWorkspace(step::attentionWorkspace(
+      attentionSizes(op.getQuery(), op.getKey(), op.getValue()),
+      plan.workers()));
   emit<step::AttentionOp>(ref(query), ref(key), ref(value), ref(bias),
                           ref(mask), ref(output), ref(logSumExp),
                           ref(workspace), op.getScale(), op.getCausal());
@@ -162,8 +180,9 @@ void ProgramLowering::attentionGrad(nn::AttentionGradOp op) {
   View queryGradient = allocate(op->getResult(0));
   View keyGradient = allocate(op->getResult(1));
   View valueGradient = allocate(op->getResult(2));
-  View workspace = newWorkspace(
-      step::attentionGradWorkspace(bytesOf(op.getQuery()), plan.workers()));
+  View workspace = newWorkspace(step::attentionGradWorkspace(
+      attentionSizes(op.getQuery(), op.getKey(), op.getValue()),
+      plan.workers()));
   emit<step::AttentionGradOp>(ref(gradient), ref(query), ref(key), ref(value),
                               ref(output), ref(logSumExp), ref(bias), ref(mask),
                               ref(queryGradient), ref(keyGradient),
@@ -210,15 +229,25 @@ template <typename OpTy> void ProgramLowering::linearCrossEntropy(OpTy op) {
     weightGradient = allocated(op.getWeightGradient());
     biasGradient = allocated(op.getBiasGradient());
   }
-  int64_t classes = weight.shape[op.getTransposeWeight() ? 0 : 1];
-  int64_t rows = labels.elements(), bytes = bytesOf(op.getInput());
+  auto isNarrow = [](const std::optional<View> &view) {
+    return view && step::elementBytes(view->elementType) < 4;
+  };
+  step::LinearCrossEntropySizes sizes;
+  sizes.rows = labels.elements();
+  sizes.features = input.shape.back();
+  sizes.classes = weight.shape[op.getTransposeWeight() ? 0 : 1];
+  sizes.elementBytes = bytesOf(op.getInput());
+  sizes.roundsWeightGradient = isNarrow(weightGradient);
+  sizes.roundsBiasGradient = isNarrow(biasGradient);
   View workspace =
-      newWorkspace(step::linearCrossEntropyWorkspace(rows, classes, bytes));
+      newWorkspace(step::linearCrossEntropyWorkspace(sizes, plan.workers()));
+  int64_t chunk = step::linearCrossEntropyChunk(sizes.rows, sizes.classes,
+                                                sizes.elementBytes);
   emit<step::LinearCrossEntropyOp>(
       ref(input), ref(weight), ref(bias), ref(labels), ref(scale), ref(loss),
       ref(inputGradient), ref(weightGradient), ref(biasGradient),
-      ref(workspace), step::linearCrossEntropyChunk(rows, classes, bytes),
-      op.getIgnoreIndex(), op.getShift(), op.getTransposeWeight());
+      ref(workspace), chunk, op.getIgnoreIndex(), op.getShift(),
+      op.getTransposeWeight());
 }
 
 void ProgramLowering::hostCall(

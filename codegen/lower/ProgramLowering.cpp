@@ -284,7 +284,12 @@ void ProgramLowering::annotate(Operation *op, Operation *before) {
       continue;
     // Scratch copies cost no flops: the last entry is the op itself.
     last = &entry;
-    entry.setAttr("step.phase", builder.getStringAttr(phase));
+    // A gather for backward may begin before the turn; it is counted there.
+    auto gather = dyn_cast<fsdp::AllGatherStartOp>(op);
+    entry.setAttr("step.phase",
+                  gather ? builder.getStringAttr(
+                               fsdp::stringifyPhaseKind(gather.getPhase()))
+                         : builder.getStringAttr(phase));
     if (onlyLast)
       entry.setAttr("step.last", builder.getUnitAttr());
     auto own = entry.getAttrOfType<FlatSymbolRefAttr>("unit");

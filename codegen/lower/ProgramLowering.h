@@ -32,6 +32,10 @@ private:
   void hostCall(mlir::Operation *op, llvm::StringRef function,
                 llvm::ArrayRef<std::pair<llvm::StringRef, int64_t>> numbers);
   void launch(step::LaunchOp op);
+  /// c = op(a) op(b) (+ bias), with the scratch memory that their type asks
+  /// for.
+  void gemm(const View &a, bool transposeA, const View &b, bool transposeB,
+            const std::optional<View> &bias, const View &c);
 
   // Collectives.
   mlir::LogicalResult resident(fsdp::ResidentOp op);

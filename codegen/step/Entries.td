@@ -12,15 +12,19 @@ def Step_KernelOp : Step_Entry<"kernel", [AttrSizedOperandSegments, DeclareOpInt
   let hasVerifier = 1;
 }
 
-def Step_GemmOp : Step_Entry<"gemm"> {
+def Step_GemmOp : Step_Entry<"gemm", [AttrSizedOperandSegments]> {
   let summary = "c = op(a) op(b) (+ bias) (+ c with `accumulate`), 2-d or batched 3-d";
   let description = [{
     With `transpose_a` a is stored [k, m], with `transpose_b` b is [n, k]. The last dim of each operand has stride 1 and the
-    one before a stride of at least the row's length; the batch dim may have any stride. bias: [n].
+    one before a stride of at least the row's length; the batch dim may have any stride. bias: [n]. a, b and bias have one
+    element type; c has it too, or float32 where they have 16 bits: then products take a workspace, are summed in float32 and
+    rounded once.
   }];
   let arguments = (ins Step_Reads<Step_View>:$a, Step_Reads<Step_View>:$b, Step_Reads<Optional<Step_View>>:$bias,
-    Step_Writes<Step_View>:$c, UnitAttr:$transpose_a, UnitAttr:$transpose_b, UnitAttr:$accumulate);
-  let assemblyFormat = "$a `,` $b (`bias` $bias^)? `into` $c attr-dict `:` functional-type(operands, results)";
+    Step_Writes<Step_View>:$c, Step_Writes<Optional<Step_View>>:$workspace, UnitAttr:$transpose_a, UnitAttr:$transpose_b,
+    UnitAttr:$accumulate);
+  let assemblyFormat = [{$a `,` $b (`bias` $bias^)? `into` $c (`workspace` $workspace^)? attr-dict `:`
+    functional-type(operands, results)}];
   let hasVerifier = 1;
 }
 

@@ -109,6 +109,18 @@ LogicalResult GemmOp::verify() {
                     b.getDimSize(0) != c.getDimSize(0)))
     return emitOpError() << "expects equal batch dims, got " << a << ", " << b
                          << " and " << c;
+  Type element = a.getElementType();
+  bool isNarrow = element.isBF16() || element.isF16();
+  if (b.getElementType() != element ||
+      (c.getElementType() != element &&
+       !(isNarrow && c.getElementType().isF32())))
+    return emitOpError() << "expects operands and result of one element type, "
+                            "or a float32 result of 16-bit operands, got "
+                         << a << ", " << b << " and " << c;
+  if (isNarrow != bool(getWorkspace()))
+    return emitOpError() << "expects a workspace for 16-bit operands, and for "
+                            "no others, got "
+                         << (isNarrow ? "none for " : "one for ") << a;
   if (getBias() && cast<MemRefType>(getBias().getType()).getNumElements() != n)
     return emitOpError() << "expects a bias of " << n << " elements, got "
                          << getBias().getType();

@@ -11,6 +11,16 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace shardc::nn {
+
+/// Traits of ops whose float types may differ; NN.td says what they promise.
+template <typename ConcreteOp>
+class MixedTypes : public mlir::OpTrait::TraitBase<ConcreteOp, MixedTypes> {};
+template <typename ConcreteOp>
+class WideResult : public mlir::OpTrait::TraitBase<ConcreteOp, WideResult> {};
+
+} // namespace shardc::nn
+
 #include "frontend/nn/NNDialect.h.inc"
 #include "frontend/nn/NNEnums.h.inc"
 #include "frontend/nn/NNInterfaces.h.inc"

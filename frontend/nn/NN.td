@@ -19,6 +19,9 @@ def NN_Dialect : Dialect {
     Every op works on ranked tensors of static shape. Broadcasting is explicit (`nn.broadcast`), reductions keep their
     dims (size 1), sequences stay in the layout [batch, sequence, heads, head_dim]. A parameter is a symbol
     (`nn.parameter`) that says where its values are stored; the values never enter the IR.
+
+    Every op computes in float32 (float64 for float64 operands) and rounds each result once to its element type: the 16-bit
+    floats are types of storage. docs/precision.md has the whole definition.
   }];
   let hasConstantMaterializer = 1;
   let useDefaultAttributePrinterParser = 1;
@@ -46,6 +49,13 @@ class NN_ComputeOp<string mnemonic, list<Trait> traits = []> :
 class NN_MoveOp<string mnemonic, list<Trait> traits = []> : NN_ComputeOp<mnemonic, traits> {
   let extraClassDefinition = "int64_t $cppClass::flops() { return 0; }";
 }
+
+// Generated code that reads floats of any types, and whose float results may have any type: each is rounded to it once. What is
+// kept per row (mean, rstd) is float32 where the input has 16 bits.
+def NN_MixedTypes : NativeOpTrait<"MixedTypes"> { let cppNamespace = "::shardc::nn"; }
+// A library call of one float type whose results (gradients of parameters, losses) may be float32 where that has 16 bits: they
+// are sums in float32, which are then not rounded.
+def NN_WideResult : NativeOpTrait<"WideResult"> { let cppNamespace = "::shardc::nn"; }
 
 // What an op adds to its traits when it has a gradient, or is generated code.
 defvar NN_HasGradient = DeclareOpInterfaceMethods<NN_Differentiable>;

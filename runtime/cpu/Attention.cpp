@@ -16,40 +16,52 @@ static int64_t roundUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 int64_t attentionWorkspace(const Attention &a) {
   int64_t elements = queryBlock * keyBlock + 2 * queryBlock;
-  return roundUp(elements * elementSize(a.query.dtype));
+  if (isNarrow(a.query.dtype))
+    elements += (queryBlock + keyBlock) * (a.query.shape[3] + a.value.shape[3]);
+  return roundUp(elements * int64_t(elementSize(computeDtype(a.query.dtype))));
 }
 
 namespace {
 
-template <typename T> struct Forward {
+/// S: the type of the elements.
+template <typename S> struct Forward {
+  using T = ComputeOf<S>;
   const Attention &a;
-  AttentionShape<T> shape;
+  AttentionShape shape;
   const Tensor &output, &logSumExp;
 
   void block(int64_t batch, int64_t headIndex, int64_t firstRow, int64_t rows,
              T *workspace) const;
 };
 
-template <typename T>
-void Forward<T>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
+template <typename S>
+void Forward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
                        int64_t rows, T *workspace) const {
   constexpr T minusInfinity = -std::numeric_limits<T>::infinity();
   const Simd<T> &loops = simd<T>();
   T *scores = workspace, *maximum = scores + queryBlock * keyBlock,
     *sum = maximum + queryBlock;
+  // Converted blocks.
+  T *queryRows = sum + queryBlock,
+    *outRows = queryRows + queryBlock * shape.headDim,
+    *keyRows = outRows + queryBlock * shape.valueDim,
+    *valueRows = keyRows + keyBlock * shape.headDim;
   std::fill_n(maximum, rows, minusInfinity);
   std::fill_n(sum, rows, T(0));
   int64_t group = headIndex / shape.headsPerGroup;
-  Head<T> query = head<T>(a.query, batch, headIndex);
-  Head<T> key = head<T>(a.key, batch, group);
-  Head<T> value = head<T>(a.value, batch, group);
-  Head<T> out = head<T>(output, batch, headIndex);
+  Head<S> result = head<S>(output, batch, headIndex);
+  Head<T> query = loadBlock(head<S>(a.query, batch, headIndex), firstRow, rows,
+                            shape.headDim, queryRows);
+  Head<T> out = resultBlock(result, firstRow, shape.valueDim, outRows);
 
   int64_t end = visibleKeys(a, firstRow + rows - 1);
   for (int64_t first = 0; first < end; first += keyBlock) {
     int64_t count = std::min(keyBlock, end - first);
-    rowsTimesRows(scores, query, firstRow, rows, key, first, count,
-                  shape.headDim, a.scale);
+    Head<T> key = loadBlock(head<S>(a.key, batch, group), first, count,
+                            shape.headDim, keyRows);
+    Head<T> value = loadBlock(head<S>(a.value, batch, group), first, count,
+                              shape.valueDim, valueRows);
+    rowsTimesRows(scores, query, rows, key, count, shape.headDim, a.scale);
     for (int64_t r = 0; r < rows; ++r) {
       T *row = scores + r * keyBlock;
       int64_t seen =
@@ -63,7 +75,7 @@ void Forward<T>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
       if (first > 0 && part.maximum > maximum[r]) {
         T factor = std::exp(maximum[r] - part.maximum);
         sum[r] *= factor;
-        loops.scale(out.row(firstRow + r), factor, shape.valueDim);
+        loops.scale(out.row(r), factor, shape.valueDim);
       }
       maximum[r] = part.maximum;
       sum[r] += part.sum;
@@ -71,13 +83,13 @@ void Forward<T>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
     Gemm<T> p{};
     p.m = rows, p.n = shape.valueDim, p.k = count;
     p.a = scores, p.strideA = keyBlock;
-    p.b = value.row(first), p.strideB = value.stride;
-    p.c = out.row(firstRow), p.strideC = out.stride;
+    p.b = value.data, p.strideB = value.stride;
+    p.c = out.data, p.strideC = out.stride;
     p.accumulate = first > 0;
     gemm(p);
   }
   for (int64_t r = 0; r < rows; ++r) {
-    T *row = out.row(firstRow + r);
+    T *row = out.row(r);
     // A sum of 0: everything is masked.
     if (sum[r] == 0)
       std::fill_n(row, shape.valueDim, T(0));
@@ -88,13 +100,15 @@ void Forward<T>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
                         firstRow + r] =
           sum[r] == 0 ? minusInfinity : maximum[r] + std::log(sum[r]);
   }
+  storeBlock(out, result, firstRow, rows, shape.valueDim);
 }
 
-template <typename T>
+template <typename S>
 void run(const Attention &a, const Tensor &output, const Tensor &logSumExp,
          std::byte *workspace, int workers, ThreadPool &pool) {
-  Forward<T> forward{a, AttentionShape<T>(a), output, logSumExp};
-  const AttentionShape<T> &shape = forward.shape;
+  using T = ComputeOf<S>;
+  Forward<S> forward{a, AttentionShape(a), output, logSumExp};
+  const AttentionShape &shape = forward.shape;
   int64_t blocks = (shape.queries + queryBlock - 1) / queryBlock;
   int64_t slice = attentionWorkspace(a);
   pool.forPieces(
@@ -114,10 +128,9 @@ void run(const Attention &a, const Tensor &output, const Tensor &logSumExp,
 void attention(const Attention &a, const Tensor &output,
                const Tensor &logSumExp, std::byte *workspace, int workers,
                ThreadPool &pool) {
-  if (a.query.dtype == plan::FLOAT32)
-    run<float>(a, output, logSumExp, workspace, workers, pool);
-  else
-    run<double>(a, output, logSumExp, workspace, workers, pool);
+  withFloat(a.query.dtype, [&]<typename S>(S) {
+    run<S>(a, output, logSumExp, workspace, workers, pool);
+  });
 }
 
 } // namespace shardc::runtime::cpu

@@ -1,6 +1,8 @@
 // nn.attention and its gradient: blockwise, scores exist for one block of
 // queries and keys per thread (Dao et al., arXiv:2205.14135). Semantics:
-// frontend/nn/ops/Attention.td.
+// frontend/nn/ops/Attention.td. Elements of 16 bits are converted block by
+// block: scores, sums and gradients are float32, and each result is rounded
+// once.
 #ifndef SHARDC_RUNTIME_CPU_ATTENTION_H
 #define SHARDC_RUNTIME_CPU_ATTENTION_H
 
@@ -22,7 +24,8 @@ constexpr int64_t keyBlock = 128;
 /// with a contiguous last dim; G divides H.
 struct Attention {
   Tensor query, key, value;
-  Tensor bias;    // [B or 1, H or 1, Sq or 1, Sk], optional
+  Tensor bias;    // [B or 1, H or 1, Sq or 1, Sk], optional; query's type or
+                  // float32
   Tensor keyMask; // bool [B, Sk], optional
   double scale = 1;
   bool causal = false;
@@ -33,8 +36,8 @@ int64_t attentionWorkspace(const Attention &attention);
 int64_t attentionGradWorkspace(const Attention &attention);
 
 /// output [B, Sq, H, E] with a contiguous last dim; logSumExp [B, H, Sq]
-/// contiguous, optional. `workspace`: workers slices of attentionWorkspace()
-/// bytes. At most `workers` threads take part.
+/// contiguous, of the type that is computed in, optional. `workspace`: workers
+/// slices of attentionWorkspace() bytes. At most `workers` threads take part.
 void attention(const Attention &attention, const Tensor &output,
                const Tensor &logSumExp, std::byte *workspace, int workers,
                ThreadPool &pool);

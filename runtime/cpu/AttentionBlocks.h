@@ -5,6 +5,7 @@
 
 #include "runtime/cpu/Attention.h"
 #include "runtime/cpu/Gemm.h"
+#include "runtime/cpu/NarrowRows.h"
 
 #include <algorithm>
 
@@ -23,7 +24,38 @@ Head<T> head(const Tensor &tensor, int64_t batch, int64_t index) {
           tensor.strides[1]};
 }
 
-template <typename T> struct AttentionShape {
+/// A block of rows of an operand as numbers that can be computed with: where
+/// they lie, or converted to `scratch` where elements have 16 bits. Row 0 of
+/// the result is row `first`.
+template <typename S>
+Head<ComputeOf<S>> loadBlock(Head<S> rows, int64_t first, int64_t count,
+                             int64_t dim, ComputeOf<S> *scratch) {
+  if constexpr (isNarrowType<S>) {
+    widenRows(rows.row(first), rows.stride, scratch, dim, count, dim);
+    return {scratch, dim};
+  } else {
+    return {rows.row(first), rows.stride};
+  }
+}
+/// A block of rows of a result, to be computed in place or in `scratch`, and
+/// its way to where it belongs.
+template <typename S>
+Head<ComputeOf<S>> resultBlock(Head<S> rows, int64_t first, int64_t dim,
+                               ComputeOf<S> *scratch) {
+  if constexpr (isNarrowType<S>)
+    return {scratch, dim};
+  else
+    return {rows.row(first), rows.stride};
+}
+template <typename S>
+void storeBlock(Head<ComputeOf<S>> block, Head<S> rows, int64_t first,
+                int64_t count, int64_t dim) {
+  if constexpr (isNarrowType<S>)
+    narrowRows(block.data, block.stride, rows.row(first), rows.stride, count,
+               dim);
+}
+
+struct AttentionShape {
   explicit AttentionShape(const Attention &a)
       : batch(a.query.shape[0]), queries(a.query.shape[1]),
         heads(a.query.shape[2]), headDim(a.query.shape[3]),
@@ -46,8 +78,21 @@ template <typename T> struct RowModifiers {
   const T *bias = nullptr;
   const uint8_t *mask = nullptr;
 };
-/// A bias whose last dim is not contiguous is added here, to `scores`; others
-/// are left to the row's kernel.
+template <typename T, typename S>
+void addBias(T *scores, const S *bias, int64_t stride, int64_t count) {
+  if (isNarrowType<S> && stride == 1) {
+    ComputeOf<S> row[keyBlock];
+    widenRow(bias, row, count);
+    for (int64_t i = 0; i < count; ++i)
+      scores[i] += T(row[i]);
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i)
+    scores[i] += T(widened(bias[i * stride]));
+}
+
+/// A bias whose last dim is not contiguous, or whose elements have 16 bits, is
+/// added here, to `scores`; others are left to the row's kernel.
 template <typename T>
 RowModifiers<T> rowModifiers(const Attention &a, int64_t batch, int64_t head,
                              int64_t row, int64_t first, T *scores,
@@ -58,16 +103,21 @@ RowModifiers<T> rowModifiers(const Attention &a, int64_t batch, int64_t head,
                      first * a.keyMask.strides[1];
   if (a.bias) {
     const int64_t index[4] = {batch, head, row, first};
-    const T *bias = a.bias.as<T>();
+    int64_t offset = 0;
     for (int dim = 0; dim < 4; ++dim)
       if (a.bias.shape[dim] != 1)
-        bias += index[dim] * a.bias.strides[dim];
+        offset += index[dim] * a.bias.strides[dim];
     int64_t stride = a.bias.shape[3] == 1 ? 0 : a.bias.strides[3];
-    if (stride == 1)
-      modifiers.bias = bias;
-    else
-      for (int64_t i = 0; i < count; ++i)
-        scores[i] += bias[i * stride];
+    withFloat(a.bias.dtype, [&]<typename S>(S) {
+      const S *bias = a.bias.as<S>() + offset;
+      if constexpr (std::is_same_v<S, T>) {
+        if (stride == 1) {
+          modifiers.bias = bias;
+          return;
+        }
+      }
+      addBias(scores, bias, stride, count);
+    });
   }
   return modifiers;
 }
@@ -75,13 +125,12 @@ RowModifiers<T> rowModifiers(const Attention &a, int64_t batch, int64_t head,
 /// scores [rows, count] = alpha * a b^T, with a's rows in `left` and b's in
 /// `right`.
 template <typename T>
-void rowsTimesRows(T *scores, Head<T> left, int64_t leftFirst, int64_t rows,
-                   Head<T> right, int64_t rightFirst, int64_t count,
-                   int64_t dim, double alpha) {
+void rowsTimesRows(T *scores, Head<T> left, int64_t rows, Head<T> right,
+                   int64_t count, int64_t dim, double alpha) {
   Gemm<T> p{};
   p.m = rows, p.n = count, p.k = dim;
-  p.a = left.row(leftFirst), p.strideA = left.stride;
-  p.b = right.row(rightFirst), p.strideB = right.stride, p.transposeB = true;
+  p.a = left.data, p.strideA = left.stride;
+  p.b = right.data, p.strideB = right.stride, p.transposeB = true;
   p.c = scores, p.strideC = keyBlock;
   p.alpha = T(alpha);
   gemm(p);

@@ -10,19 +10,29 @@ namespace shardc::runtime::cpu {
 
 int64_t attentionGradWorkspace(const Attention &a) {
   int64_t elements = 2 * queryBlock * keyBlock + queryBlock;
-  return (elements * elementSize(a.query.dtype) + 63) / 64 * 64;
+  int64_t dims = a.query.shape[3] + a.value.shape[3];
+  if (isNarrow(a.query.dtype))
+    elements += 2 * queryBlock * dims + (keyBlock + a.key.shape[1]) * dims;
+  return (elements * int64_t(elementSize(computeDtype(a.query.dtype))) + 63) /
+         64 * 64;
 }
 
 namespace {
 
-template <typename T> struct Backward {
+/// S: the type of the elements.
+template <typename S> struct Backward {
+  using T = ComputeOf<S>;
   const Attention &a;
-  AttentionShape<T> shape;
+  AttentionShape shape;
   const AttentionGradients &g;
+  T *workspace;
+  /// Gradients of the group's keys and values, summed over its query heads:
+  /// where they belong, or in the workspace.
+  Head<T> keyGradient{}, valueGradient{};
 
-  void group(int64_t batch, int64_t groupIndex, T *workspace) const;
-  void block(int64_t batch, int64_t headIndex, int64_t firstRow, int64_t rows,
-             T *workspace) const;
+  void group(int64_t batch, int64_t groupIndex);
+  void block(int64_t batch, int64_t headIndex, int64_t firstRow,
+             int64_t rows) const;
 };
 
 template <typename T> void clear(Head<T> rows, int64_t count, int64_t dim) {
@@ -33,47 +43,58 @@ template <typename T> void clear(Head<T> rows, int64_t count, int64_t dim) {
 /// to[first...] += scores^T from: gradients of keys and values.
 template <typename T>
 void addTransposed(const T *scores, int64_t rows, int64_t count, Head<T> from,
-                   int64_t firstRow, Head<T> to, int64_t first, int64_t dim) {
+                   Head<T> to, int64_t first, int64_t dim) {
   Gemm<T> p{};
   p.m = count, p.n = dim, p.k = rows;
   p.a = scores, p.strideA = keyBlock, p.transposeA = true;
-  p.b = from.row(firstRow), p.strideB = from.stride;
+  p.b = from.data, p.strideB = from.stride;
   p.c = to.row(first), p.strideC = to.stride;
   p.accumulate = true;
   gemm(p);
 }
 
-template <typename T>
-void Backward<T>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
-                        int64_t rows, T *workspace) const {
+template <typename S>
+void Backward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
+                        int64_t rows) const {
   const Simd<T> &loops = simd<T>();
   T *scores = workspace, *gradients = scores + queryBlock * keyBlock,
     *delta = gradients + queryBlock * keyBlock;
+  // Converted blocks.
+  T *queryRows = delta + queryBlock,
+    *queryGradientRows = queryRows + queryBlock * shape.headDim,
+    *gradientRows = queryGradientRows + queryBlock * shape.headDim,
+    *outputRows = gradientRows + queryBlock * shape.valueDim,
+    *keyRows = outputRows + queryBlock * shape.valueDim,
+    *valueRows = keyRows + keyBlock * shape.headDim;
   int64_t group = headIndex / shape.headsPerGroup;
-  Head<T> query = head<T>(a.query, batch, headIndex);
-  Head<T> key = head<T>(a.key, batch, group);
-  Head<T> value = head<T>(a.value, batch, group);
-  Head<T> gradient = head<T>(g.gradient, batch, headIndex);
-  Head<T> output = head<T>(g.output, batch, headIndex);
-  Head<T> queryGradient = head<T>(g.queryGradient, batch, headIndex);
+  Head<S> result = head<S>(g.queryGradient, batch, headIndex);
+  Head<T> queryGradient =
+      resultBlock(result, firstRow, shape.headDim, queryGradientRows);
   const T *logSumExp =
       g.logSumExp.as<T>() + (batch * shape.heads + headIndex) * shape.queries;
 
   int64_t end = visibleKeys(a, firstRow + rows - 1);
   if (end == 0) {
-    clear<T>({queryGradient.row(firstRow), queryGradient.stride}, rows,
-             shape.headDim);
+    clear(queryGradient, rows, shape.headDim);
+    storeBlock(queryGradient, result, firstRow, rows, shape.headDim);
     return;
   }
+  Head<T> query = loadBlock(head<S>(a.query, batch, headIndex), firstRow, rows,
+                            shape.headDim, queryRows);
+  Head<T> gradient = loadBlock(head<S>(g.gradient, batch, headIndex), firstRow,
+                               rows, shape.valueDim, gradientRows);
+  Head<T> output = loadBlock(head<S>(g.output, batch, headIndex), firstRow,
+                             rows, shape.valueDim, outputRows);
   for (int64_t r = 0; r < rows; ++r)
-    delta[r] = T(loops.dot(gradient.row(firstRow + r), output.row(firstRow + r),
-                           shape.valueDim));
+    delta[r] = T(loops.dot(gradient.row(r), output.row(r), shape.valueDim));
   for (int64_t first = 0; first < end; first += keyBlock) {
     int64_t count = std::min(keyBlock, end - first);
-    rowsTimesRows(scores, query, firstRow, rows, key, first, count,
-                  shape.headDim, a.scale);
-    rowsTimesRows(gradients, gradient, firstRow, rows, value, first, count,
-                  shape.valueDim, 1);
+    Head<T> key = loadBlock(head<S>(a.key, batch, group), first, count,
+                            shape.headDim, keyRows);
+    Head<T> value = loadBlock(head<S>(a.value, batch, group), first, count,
+                              shape.valueDim, valueRows);
+    rowsTimesRows(scores, query, rows, key, count, shape.headDim, a.scale);
+    rowsTimesRows(gradients, gradient, rows, value, count, shape.valueDim, 1);
     for (int64_t r = 0; r < rows; ++r) {
       T *row = scores + r * keyBlock, *gradientRow = gradients + r * keyBlock;
       int64_t seen =
@@ -85,41 +106,52 @@ void Backward<T>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
       std::fill(row + seen, row + count, T(0));
       std::fill(gradientRow + seen, gradientRow + count, T(0));
     }
-    addTransposed(scores, rows, count, gradient, firstRow,
-                  head<T>(g.valueGradient, batch, group), first,
+    addTransposed(scores, rows, count, gradient, valueGradient, first,
                   shape.valueDim);
-    addTransposed(gradients, rows, count, query, firstRow,
-                  head<T>(g.keyGradient, batch, group), first, shape.headDim);
+    addTransposed(gradients, rows, count, query, keyGradient, first,
+                  shape.headDim);
     Gemm<T> p{};
     p.m = rows, p.n = shape.headDim, p.k = count;
     p.a = gradients, p.strideA = keyBlock;
-    p.b = key.row(first), p.strideB = key.stride;
-    p.c = queryGradient.row(firstRow), p.strideC = queryGradient.stride;
+    p.b = key.data, p.strideB = key.stride;
+    p.c = queryGradient.data, p.strideC = queryGradient.stride;
     p.accumulate = first > 0;
     gemm(p);
   }
+  storeBlock(queryGradient, result, firstRow, rows, shape.headDim);
 }
 
-template <typename T>
-void Backward<T>::group(int64_t batch, int64_t groupIndex, T *workspace) const {
-  clear(head<T>(g.keyGradient, batch, groupIndex), shape.keys, shape.headDim);
-  clear(head<T>(g.valueGradient, batch, groupIndex), shape.keys,
-        shape.valueDim);
+template <typename S>
+void Backward<S>::group(int64_t batch, int64_t groupIndex) {
+  Head<S> keyResult = head<S>(g.keyGradient, batch, groupIndex);
+  Head<S> valueResult = head<S>(g.valueGradient, batch, groupIndex);
+  // Behind what block() uses.
+  T *sums = workspace + 2 * queryBlock * keyBlock + queryBlock +
+            (2 * queryBlock + keyBlock) * (shape.headDim + shape.valueDim);
+  keyGradient = resultBlock(keyResult, 0, shape.headDim, sums);
+  valueGradient = resultBlock(valueResult, 0, shape.valueDim,
+                              sums + shape.keys * shape.headDim);
+  clear(keyGradient, shape.keys, shape.headDim);
+  clear(valueGradient, shape.keys, shape.valueDim);
   for (int64_t member = 0; member < shape.headsPerGroup; ++member)
     for (int64_t first = 0; first < shape.queries; first += queryBlock)
       block(batch, groupIndex * shape.headsPerGroup + member, first,
-            std::min(queryBlock, shape.queries - first), workspace);
+            std::min(queryBlock, shape.queries - first));
+  storeBlock(keyGradient, keyResult, 0, shape.keys, shape.headDim);
+  storeBlock(valueGradient, valueResult, 0, shape.keys, shape.valueDim);
 }
 
-template <typename T>
+template <typename S>
 void run(const Attention &a, const AttentionGradients &g, std::byte *workspace,
          int workers, ThreadPool &pool) {
-  Backward<T> backward{a, AttentionShape<T>(a), g};
-  int64_t groups = backward.shape.groups, slice = attentionGradWorkspace(a);
+  using T = ComputeOf<S>;
+  AttentionShape shape(a);
+  int64_t slice = attentionGradWorkspace(a);
   pool.forPieces(
-      backward.shape.batch * groups, workers, [&](int64_t piece, int worker) {
-        backward.group(piece / groups, piece % groups,
-                       reinterpret_cast<T *>(workspace + worker * slice));
+      shape.batch * shape.groups, workers, [&](int64_t piece, int worker) {
+        auto *own = reinterpret_cast<T *>(workspace + worker * slice);
+        Backward<S>{a, shape, g, own}.group(piece / shape.groups,
+                                            piece % shape.groups);
       });
 }
 
@@ -127,10 +159,9 @@ void run(const Attention &a, const AttentionGradients &g, std::byte *workspace,
 
 void attentionGrad(const Attention &a, const AttentionGradients &gradients,
                    std::byte *workspace, int workers, ThreadPool &pool) {
-  if (a.query.dtype == plan::FLOAT32)
-    run<float>(a, gradients, workspace, workers, pool);
-  else
-    run<double>(a, gradients, workspace, workers, pool);
+  withFloat(a.query.dtype, [&]<typename S>(S) {
+    run<S>(a, gradients, workspace, workers, pool);
+  });
 }
 
 } // namespace shardc::runtime::cpu

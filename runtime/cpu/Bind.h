@@ -6,6 +6,10 @@
 #include "runtime/DType.h"
 #include "runtime/Error.h"
 #include "runtime/RankState.h"
+#include "runtime/ThreadPool.h"
+#include "runtime/cpu/NarrowRows.h"
+
+#include <algorithm>
 
 namespace shardc::runtime::cpu {
 
@@ -35,11 +39,23 @@ inline void requireFloat(const Tensor &tensor, const char *name) {
     fail("expects ", name, " to be float32 or float64, got ",
          tensor.describe());
 }
+inline void requireAnyFloat(const Tensor &tensor, const char *name) {
+  if (!isFloat(tensor.dtype))
+    fail("expects ", name, " to be float32, float64, bfloat16 or float16, got ",
+         tensor.describe());
+}
 inline void requireDtype(const Tensor &tensor, plan::DType dtype,
                          const char *name) {
   if (tensor.dtype != dtype)
     fail("expects ", name, " to be ", dtypeName(dtype), ", got ",
          tensor.describe());
+}
+/// A result of elements of type `dtype`: of the same type, or as summed.
+inline void requireDtypeOrWider(const Tensor &tensor, plan::DType dtype,
+                                const char *name) {
+  if (tensor.dtype != dtype && tensor.dtype != computeDtype(dtype))
+    fail("expects ", name, " to be ", dtypeName(dtype), " or ",
+         dtypeName(computeDtype(dtype)), ", got ", tensor.describe());
 }
 inline void requireInteger(const Tensor &tensor, const char *name) {
   if (tensor.dtype != plan::INT64 && tensor.dtype != plan::INT32)
@@ -87,6 +103,15 @@ inline void requireBytes(const Tensor &tensor, int64_t bytes,
   if (has < bytes || (tensor && !tensor.contiguous()))
     fail("expects ", name, " of at least ", bytes, " contiguous bytes, got ",
          has);
+}
+
+/// As many threads as there are slices in the workspace.
+inline int workersFor(const RankState &state, const Tensor &workspace,
+                      int64_t slice) {
+  requireBytes(workspace, slice, "workspace");
+  return static_cast<int>(std::min<int64_t>(
+      state.pool.workers(),
+      workspace.elements() * int64_t(elementSize(workspace.dtype)) / slice));
 }
 
 } // namespace shardc::runtime::cpu

@@ -26,7 +26,7 @@ Attention bindOperands(RankState &state, const Entry &entry) {
   a.keyMask = SHARDC_BIND_FIELD(state, entry, key_mask);
   a.scale = entry.scale();
   a.causal = entry.causal();
-  requireFloat(a.query, "query");
+  requireAnyFloat(a.query, "query");
   requireRank(a.query, 4, "query");
   requireRank(a.key, 4, "key");
   requireRank(a.value, 4, "value");
@@ -39,7 +39,7 @@ Attention bindOperands(RankState &state, const Entry &entry) {
     fail("expects the heads of query ", a.query.describe(),
          " to be a multiple of those of key ", a.key.describe());
   if (a.bias) {
-    requireDtype(a.bias, dtype, "bias");
+    requireDtypeOrWider(a.bias, dtype, "bias");
     requireRank(a.bias, 4, "bias");
     const int64_t full[4] = {q[0], q[2], q[1], k[1]};
     for (int dim = 0; dim < 4; ++dim)
@@ -55,14 +55,6 @@ Attention bindOperands(RankState &state, const Entry &entry) {
   return a;
 }
 
-/// As many threads as there are slices in the workspace.
-int workersFor(const RankState &state, const Tensor &workspace, int64_t slice) {
-  requireBytes(workspace, slice, "workspace");
-  return static_cast<int>(std::min<int64_t>(
-      state.pool.workers(),
-      workspace.elements() * int64_t(elementSize(workspace.dtype)) / slice));
-}
-
 } // namespace
 
 Task bind(RankState &state, const plan::Attention &entry) {
@@ -73,7 +65,7 @@ Task bind(RankState &state, const plan::Attention &entry) {
                "output");
   Tensor logSumExp = SHARDC_BIND_FIELD(state, entry, log_sum_exp);
   if (logSumExp) {
-    requireDtype(logSumExp, a.query.dtype, "log_sum_exp");
+    requireDtype(logSumExp, computeDtype(a.query.dtype), "log_sum_exp");
     requireShape(logSumExp, {q[0], q[2], q[1]}, "log_sum_exp");
     requireContiguous(logSumExp, "log_sum_exp");
   }
@@ -101,7 +93,7 @@ Task bind(RankState &state, const plan::AttentionGrad &entry) {
   requireHeads(g.queryGradient, q, dtype, "query_gradient");
   requireHeads(g.keyGradient, a.key.shape, dtype, "key_gradient");
   requireHeads(g.valueGradient, a.value.shape, dtype, "value_gradient");
-  requireDtype(g.logSumExp, dtype, "log_sum_exp");
+  requireDtype(g.logSumExp, computeDtype(dtype), "log_sum_exp");
   requireShape(g.logSumExp, {q[0], q[2], q[1]}, "log_sum_exp");
   requireContiguous(g.logSumExp, "log_sum_exp");
   Tensor workspace = SHARDC_BIND_FIELD(state, entry, workspace);

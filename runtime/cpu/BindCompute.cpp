@@ -4,6 +4,7 @@
 #include "runtime/cpu/Bind.h"
 #include "runtime/cpu/Gemm.h"
 #include "runtime/cpu/Indexing.h"
+#include "runtime/cpu/NarrowGemm.h"
 
 #include <algorithm>
 #include <limits>
@@ -48,7 +49,7 @@ Operand operand(RankState &state, const plan::Tensor &from, bool transpose,
                 const char *name) {
   Operand o{state.resolve(from, name), 1, 0, 0, 0, 0};
   const Tensor &t = o.tensor;
-  requireFloat(t, name);
+  requireAnyFloat(t, name);
   if (t.rank() != 2 && t.rank() != 3)
     fail("expects ", name, " to have 2 or 3 dims, got ", t.describe());
   requireContiguousRows(t, name);
@@ -90,14 +91,37 @@ Task bindGemm(RankState &state, const plan::Gemm &entry, const Operand &a,
   return [&state, product, batch] { gemm(product, batch, state.pool); };
 }
 
+Task bindNarrowGemm(RankState &state, const plan::Gemm &entry, const Operand &a,
+                    const Operand &b, const Operand &c, const Tensor &bias) {
+  auto matrix = [](const Operand &from, bool transpose) {
+    return NarrowGemm::Matrix{from.tensor.data, from.tensor.dtype, from.stride,
+                              transpose};
+  };
+  NarrowGemm product{};
+  product.m = c.rows, product.n = c.columns, product.k = a.columns;
+  product.a = matrix(a, entry.transpose_a());
+  product.b = matrix(b, entry.transpose_b());
+  product.c = matrix(c, false);
+  product.accumulate = entry.accumulate();
+  product.bias = bias.data, product.biasDtype = bias.dtype;
+  Batch batch{c.batch, a.batchStride, b.batchStride, c.batchStride};
+  Tensor workspace = SHARDC_BIND_FIELD(state, entry, workspace);
+  int workers = workersFor(
+      state, workspace, narrowGemmWorkspace(product.m, product.n, product.k));
+  return [&state, product, batch, workspace, workers] {
+    narrowGemm(product, batch, workspace.data, workers, state.pool);
+  };
+}
+
 } // namespace
 
 Task bind(RankState &state, const plan::Gemm &entry) {
   Operand a = operand(state, entry.a(), entry.transpose_a(), "a");
   Operand b = operand(state, entry.b(), entry.transpose_b(), "b");
   Operand c = operand(state, entry.c(), false, "c");
-  requireDtype(b.tensor, a.tensor.dtype, "b");
-  requireDtype(c.tensor, a.tensor.dtype, "c");
+  plan::DType dtype = a.tensor.dtype;
+  requireDtype(b.tensor, dtype, "b");
+  requireDtypeOrWider(c.tensor, dtype, "c");
   if (a.rows != c.rows || b.columns != c.columns || a.columns != b.rows ||
       a.batch != c.batch || b.batch != c.batch)
     fail("expects a product of ", a.tensor.describe(), " and ",
@@ -105,15 +129,16 @@ Task bind(RankState &state, const plan::Gemm &entry) {
          entry.transpose_b(), "), got ", c.tensor.describe());
   Tensor bias = SHARDC_BIND_FIELD(state, entry, bias);
   if (bias) {
-    requireDtype(bias, c.tensor.dtype, "bias");
+    requireDtype(bias, dtype, "bias");
     requireShape(bias, {c.columns}, "bias");
     requireContiguous(bias, "bias");
     if (entry.accumulate())
       fail("expects a bias or accumulate, got both");
   }
-  return a.tensor.dtype == plan::FLOAT32
-             ? bindGemm<float>(state, entry, a, b, c, bias)
-             : bindGemm<double>(state, entry, a, b, c, bias);
+  if (isNarrow(dtype))
+    return bindNarrowGemm(state, entry, a, b, c, bias);
+  return dtype == plan::FLOAT32 ? bindGemm<float>(state, entry, a, b, c, bias)
+                                : bindGemm<double>(state, entry, a, b, c, bias);
 }
 
 /// table [rows, width], ids [...], values [..., width].
@@ -127,7 +152,6 @@ static void checkEmbedding(const Tensor &table, const Tensor &ids,
   shape.push_back(table.shape[1]);
   requireShape(values, shape, valuesName);
   requireFoldable(values, valuesName);
-  requireDtype(values, table.dtype, valuesName);
 }
 
 Task bind(RankState &state, const plan::Embedding &entry) {
@@ -135,6 +159,7 @@ Task bind(RankState &state, const plan::Embedding &entry) {
   Tensor ids = state.resolve(entry.ids(), "ids");
   Tensor output = state.resolve(entry.output(), "output");
   checkEmbedding(table, ids, output, "table", "output");
+  requireDtype(output, table.dtype, "output");
   return [=, &state] { embedding(table, ids, output, state.pool); };
 }
 
@@ -143,7 +168,8 @@ Task bind(RankState &state, const plan::EmbeddingGrad &entry) {
   Tensor ids = state.resolve(entry.ids(), "ids");
   Tensor table = state.resolve(entry.table_gradient(), "table_gradient");
   checkEmbedding(table, ids, gradient, "table_gradient", "gradient");
-  requireFloat(table, "table_gradient");
+  requireAnyFloat(gradient, "gradient");
+  requireDtypeOrWider(table, gradient.dtype, "table_gradient");
   return [=, &state] { embeddingGrad(gradient, ids, table, state.pool); };
 }
 
@@ -195,9 +221,9 @@ Task bindGather(const plan::HostCall &entry, const std::vector<Tensor> &of) {
 Task bindGatherGrad(const plan::HostCall &entry,
                     const std::vector<Tensor> &of) {
   int64_t axis = axisOf(entry, of[2]);
-  requireFloat(of[0], "gradient");
+  requireAnyFloat(of[0], "gradient");
   requireInteger(of[1], "indices");
-  requireDtype(of[2], of[0].dtype, "result");
+  requireDtypeOrWider(of[2], of[0].dtype, "result");
   requireShape(of[0], gatheredShape(of[2], of[1], axis), "gradient");
   return [=] { gatherGrad(of[0], of[1], of[2], axis); };
 }

@@ -12,7 +12,7 @@ static Labels bindLabels(RankState &state, const Entry &entry,
   Labels labels{state.resolve(entry.labels(), "labels"), entry.ignore_index(),
                 entry.shift()};
   requireInteger(labels.labels, "labels");
-  requireFloat(rows, rowsName);
+  requireAnyFloat(rows, rowsName);
   requireFoldable(rows, rowsName);
   requireShape(labels.labels, {rows.shape.begin(), rows.shape.end() - 1},
                "labels");
@@ -25,7 +25,8 @@ Task bind(RankState &state, const plan::CrossEntropy &entry) {
   Tensor logits = state.resolve(entry.logits(), "logits");
   Labels labels = bindLabels(state, entry, logits, "logits");
   Tensor scale = state.resolve(entry.scale(), "scale");
-  requireDtype(scale, logits.dtype, "scale");
+  plan::DType computed = computeDtype(logits.dtype);
+  requireDtype(scale, computed, "scale");
   requireScalar(scale, "scale");
   Tensor loss = SHARDC_BIND_FIELD(state, entry, loss);
   Tensor logitsGradient = SHARDC_BIND_FIELD(state, entry, logits_gradient);
@@ -33,7 +34,7 @@ Task bind(RankState &state, const plan::CrossEntropy &entry) {
     fail("expects a loss or a logits_gradient, got neither");
   Task forward, backward;
   if (loss) {
-    requireDtype(loss, logits.dtype, "loss");
+    requireDtype(loss, computed, "loss");
     requireScalar(loss, "loss");
     Tensor workspace = SHARDC_BIND_FIELD(state, entry, workspace);
     requireBytes(workspace, foldRows(logits, 1)->rows * sizeof(double),
@@ -45,7 +46,7 @@ Task bind(RankState &state, const plan::CrossEntropy &entry) {
   if (logitsGradient) {
     Tensor gradient = SHARDC_BIND_FIELD(state, entry, gradient);
     if (gradient) {
-      requireDtype(gradient, logits.dtype, "gradient");
+      requireDtype(gradient, computed, "gradient");
       requireScalar(gradient, "gradient");
     }
     requireDtype(logitsGradient, logits.dtype, "logits_gradient");
@@ -90,15 +91,15 @@ Task bind(RankState &state, const plan::LinearCrossEntropy &entry) {
   auto requireVector = [&](const Tensor &tensor, const char *name) {
     if (!tensor)
       return;
-    requireDtype(tensor, dtype, name);
+    requireDtypeOrWider(tensor, dtype, name);
     requireShape(tensor, {classes}, name);
     requireContiguous(tensor, name);
   };
   requireVector(a.bias, "bias");
   requireVector(a.biasGradient, "bias_gradient");
-  requireDtype(a.scale, dtype, "scale");
+  requireDtype(a.scale, computeDtype(dtype), "scale");
   requireScalar(a.scale, "scale");
-  requireDtype(a.loss, dtype, "loss");
+  requireDtype(a.loss, computeDtype(dtype), "loss");
   requireScalar(a.loss, "loss");
   if (a.inputGradient) {
     requireDtype(a.inputGradient, dtype, "input_gradient");
@@ -106,14 +107,15 @@ Task bind(RankState &state, const plan::LinearCrossEntropy &entry) {
     requireFoldable(a.inputGradient, "input_gradient");
   }
   if (a.weightGradient) {
-    requireDtype(a.weightGradient, dtype, "weight_gradient");
+    requireDtypeOrWider(a.weightGradient, dtype, "weight_gradient");
     requireShape(a.weightGradient, weightShape, "weight_gradient");
     requireContiguousRows(a.weightGradient, "weight_gradient");
   }
   if (a.chunkRows <= 0)
     fail("expects chunk_rows above 0, got ", a.chunkRows);
   Tensor workspace = SHARDC_BIND_FIELD(state, entry, workspace);
-  requireBytes(workspace, linearCrossEntropyWorkspace(a), "workspace");
+  requireBytes(workspace, linearCrossEntropyWorkspace(a, state.pool.workers()),
+               "workspace");
   return [=, &state] { linearCrossEntropy(a, workspace.data, state.pool); };
 }
 

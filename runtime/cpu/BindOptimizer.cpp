@@ -9,11 +9,6 @@
 
 namespace shardc::runtime::cpu {
 
-static void requireAnyFloat(const Tensor &tensor, const char *name) {
-  if (!isFloat(tensor.dtype))
-    fail("expects ", name, " to be a float, got ", tensor.describe());
-}
-
 Task bind(RankState &state, const plan::GradientNorm &entry) {
   std::vector<Tensor> gradients;
   std::vector<int64_t> slices(entry.slices().begin(), entry.slices().end());

@@ -1,5 +1,7 @@
 // nn.cross_entropy, its gradient, and both fused with the linear layer before
-// them. Semantics: frontend/nn/ops/Loss.td.
+// them. Semantics: frontend/nn/ops/Loss.td. Logits and inputs may have 16 bits:
+// loss, scale and the gradient of the loss are then float32, as is what is
+// computed with; each result is rounded once.
 #ifndef SHARDC_RUNTIME_CPU_CROSSENTROPY_H
 #define SHARDC_RUNTIME_CPU_CROSSENTROPY_H
 
@@ -38,7 +40,8 @@ void crossEntropyGrad(const Tensor &logits, const Labels &labels,
 
 /// input [..., in] foldable into rows; weight [in, classes], or [classes, in]
 /// when transposeWeight, contiguous last dim; bias [classes], optional. Without
-/// any gradient only the loss is computed.
+/// any gradient only the loss is computed. Inputs of 16 bits have gradients of
+/// their own type; those of weight and bias may be float32 besides.
 struct LinearCrossEntropy {
   Tensor input, weight, bias;
   Labels labels;
@@ -48,8 +51,10 @@ struct LinearCrossEntropy {
   Tensor inputGradient, weightGradient, biasGradient; // optional each
   int64_t chunkRows = 0; // rows of logits held at a time
 };
-/// Bytes of scratch memory: a chunk of logits, and a double per row.
-int64_t linearCrossEntropyWorkspace(const LinearCrossEntropy &arguments);
+/// Bytes of scratch memory: a chunk of logits, a double per row, and for inputs
+/// of 16 bits what plan.proto lists.
+int64_t linearCrossEntropyWorkspace(const LinearCrossEntropy &arguments,
+                                    int workers);
 void linearCrossEntropy(const LinearCrossEntropy &arguments,
                         std::byte *workspace, ThreadPool &pool);
 

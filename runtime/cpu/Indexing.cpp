@@ -4,10 +4,12 @@
 #include "runtime/Error.h"
 #include "runtime/ThreadPool.h"
 #include "runtime/cpu/Integers.h"
+#include "runtime/cpu/NarrowRows.h"
 #include "runtime/cpu/simd/Simd.h"
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 namespace shardc::runtime::cpu {
 
@@ -39,9 +41,27 @@ void embedding(const Tensor &table, const Tensor &idTensor,
   checkIds(ids, wrong, table.shape[0]);
 }
 
-template <typename T>
+/// sums[0, count) += a row of gradients, of the same type or of 16 bits.
+template <typename T, typename S>
+static void addRow(T *sums, const S *row, int64_t count) {
+  if constexpr (std::is_same_v<T, S>) {
+    simd<T>().add(sums, row, count);
+  } else {
+    constexpr int64_t most = 512;
+    T wide[most];
+    for (int64_t i = 0; i < count; i += most) {
+      int64_t part = std::min(most, count - i);
+      widenRow(row + i, wide, part);
+      simd<T>().add(sums + i, wide, part);
+    }
+  }
+}
+
+/// A table of the type that sums have.
+template <typename S>
 static void addRows(const Tensor &gradient, const Tensor &idTensor,
                     const Tensor &table, ThreadPool &pool) {
+  using T = ComputeOf<S>;
   Integers ids(idTensor);
   FirstWrong wrong;
   int64_t rows = table.shape[0], width = table.shape[1];
@@ -64,19 +84,69 @@ static void addRows(const Tensor &gradient, const Tensor &idTensor,
           if (id < 0 || id >= rows)
             wrong.note(i);
           else
-            simd<T>().add(table.as<T>() + id * table.strides[0] + first,
-                          gradient.as<T>() + i * from.stride + first, count);
+            addRow(table.as<T>() + id * table.strides[0] + first,
+                   gradient.as<S>() + i * from.stride + first, count);
         }
       });
   checkIds(ids, wrong, rows);
 }
 
+/// Positions of ids by id, each id's in their order.
+struct PositionsById {
+  PositionsById(const Integers &ids, int64_t rows) : begin(rows + 1) {
+    FirstWrong wrong;
+    for (int64_t i = 0; i < ids.size(); ++i)
+      if (ids[i] < 0 || ids[i] >= rows)
+        wrong.note(i);
+      else
+        ++begin[ids[i] + 1];
+    checkIds(ids, wrong, rows);
+    for (int64_t row = 0; row < rows; ++row)
+      begin[row + 1] += begin[row];
+    positions.resize(ids.size());
+    std::vector<int64_t> next(begin.begin(), begin.end() - 1);
+    for (int64_t i = 0; i < ids.size(); ++i)
+      positions[next[ids[i]]++] = i;
+  }
+  std::vector<int64_t> begin, positions;
+};
+
+/// A table of 16 bits: a row is summed in float32 as a whole, and rounded once.
+template <typename S>
+static void addRowsRounded(const Tensor &gradient, const Tensor &idTensor,
+                           const Tensor &table, ThreadPool &pool) {
+  Integers ids(idTensor);
+  int64_t rows = table.shape[0], width = table.shape[1];
+  PositionsById by(ids, rows);
+  Rows from = *foldRows(gradient, 1);
+  pool.forRanges(
+      rows, (64 << 10) / std::max<int64_t>(1, width) + 1,
+      [&](int64_t begin, int64_t end, int) {
+        constexpr int64_t most = 512;
+        float sums[most];
+        for (int64_t row = begin; row < end; ++row)
+          for (int64_t first = 0; first < width; first += most) {
+            int64_t count = std::min(most, width - first);
+            std::fill_n(sums, count, 0.0f);
+            for (int64_t i = by.begin[row]; i < by.begin[row + 1]; ++i)
+              addRow(sums,
+                     gradient.as<S>() + by.positions[i] * from.stride + first,
+                     count);
+            narrowRow(sums, table.as<S>() + row * table.strides[0] + first,
+                      count);
+          }
+      });
+}
+
 void embeddingGrad(const Tensor &gradient, const Tensor &ids,
                    const Tensor &tableGradient, ThreadPool &pool) {
-  if (gradient.dtype == plan::FLOAT32)
-    addRows<float>(gradient, ids, tableGradient, pool);
-  else
-    addRows<double>(gradient, ids, tableGradient, pool);
+  withFloat(gradient.dtype, [&]<typename S>(S) {
+    if constexpr (isNarrowType<S>) {
+      if (isNarrow(tableGradient.dtype))
+        return addRowsRounded<S>(gradient, ids, tableGradient, pool);
+    }
+    addRows<S>(gradient, ids, tableGradient, pool);
+  });
 }
 
 /// Elements before, at and after a dim of a row-major tensor.
@@ -88,34 +158,35 @@ struct Split {
   int64_t outer = 1, axis, inner = 1;
 };
 
-template <typename T>
+template <typename S>
 static void cumsumOf(const Tensor &input, const Tensor &result, int64_t axis,
                      bool exclusive, bool reverse) {
   Split split(input.shape, axis);
   for (int64_t outer = 0; outer < split.outer; ++outer)
     for (int64_t inner = 0; inner < split.inner; ++inner) {
       int64_t base = outer * split.axis * split.inner + inner;
-      T total = 0;
+      ComputeOf<S> total = 0;
       for (int64_t step = 0; step < split.axis; ++step) {
         int64_t i = reverse ? split.axis - 1 - step : step;
-        T value = input.as<T>()[base + i * split.inner];
-        result.as<T>()[base + i * split.inner] =
-            exclusive ? total : T(total + value);
-        total = T(total + value);
+        ComputeOf<S> value = widened(input.as<S>()[base + i * split.inner]);
+        S *to = result.as<S>() + base + i * split.inner;
+        if (exclusive)
+          *to = narrowed<S>(total);
+        total += value;
+        if (!exclusive)
+          *to = narrowed<S>(total);
       }
     }
 }
 
 void cumsum(const Tensor &input, const Tensor &result, int64_t axis,
             bool exclusive, bool reverse) {
-  auto run = [&]<typename T>(T) {
-    cumsumOf<T>(input, result, axis, exclusive, reverse);
+  auto run = [&]<typename S>(S) {
+    cumsumOf<S>(input, result, axis, exclusive, reverse);
   };
+  if (isFloat(input.dtype))
+    return withFloat(input.dtype, run);
   switch (input.dtype) {
-  case plan::FLOAT32:
-    return run(float());
-  case plan::FLOAT64:
-    return run(double());
   case plan::INT64:
     return run(int64_t());
   case plan::INT32:
@@ -149,28 +220,32 @@ void gather(const Tensor &data, const Tensor &indexTensor, const Tensor &result,
           run);
 }
 
-template <typename T>
+template <typename S>
 static void addSlices(const Tensor &gradient, const Integers &indices,
                       const Tensor &result, int64_t axis) {
+  using T = ComputeOf<S>;
   Split split(result.shape, axis);
-  std::fill_n(result.as<T>(), result.elements(), T(0));
+  // Elements of 16 bits are summed in float32 and rounded once.
+  std::vector<T> wide(isNarrow(result.dtype) ? result.elements() : 0);
+  T *sums = isNarrow(result.dtype) ? wide.data() : result.as<T>();
+  std::fill_n(sums, result.elements(), T(0));
   for (int64_t outer = 0; outer < split.outer; ++outer)
     for (int64_t i = 0; i < indices.size(); ++i)
-      simd<T>().add(
-          result.as<T>() +
-              (outer * split.axis + checkedIndex(indices, i, split.axis)) *
-                  split.inner,
-          gradient.as<T>() + (outer * indices.size() + i) * split.inner,
-          split.inner);
+      addRow(sums +
+                 (outer * split.axis + checkedIndex(indices, i, split.axis)) *
+                     split.inner,
+             gradient.as<S>() + (outer * indices.size() + i) * split.inner,
+             split.inner);
+  if (isNarrow(result.dtype))
+    narrowRow(sums, result.as<S>(), result.elements());
 }
 
 void gatherGrad(const Tensor &gradient, const Tensor &indexTensor,
                 const Tensor &result, int64_t axis) {
   Integers indices(indexTensor);
-  if (gradient.dtype == plan::FLOAT32)
-    addSlices<float>(gradient, indices, result, axis);
-  else
-    addSlices<double>(gradient, indices, result, axis);
+  withFloat(gradient.dtype, [&]<typename S>(S) {
+    addSlices<S>(gradient, indices, result, axis);
+  });
 }
 
 void gatherNd(const Tensor &data, const Tensor &indexTensor,

@@ -22,7 +22,8 @@ void fill(const Tensor &destination, double value, ThreadPool &pool);
 void embedding(const Tensor &table, const Tensor &ids, const Tensor &output,
                ThreadPool &pool);
 /// tableGradient = 0, then rows of `gradient` are added at `ids`, in the order
-/// of the ids.
+/// of the ids. Rows of 16 bits are added in float32, which the table keeps, or
+/// rounds once to their type.
 void embeddingGrad(const Tensor &gradient, const Tensor &ids,
                    const Tensor &tableGradient, ThreadPool &pool);
 

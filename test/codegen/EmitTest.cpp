@@ -18,13 +18,17 @@ namespace {
 
 constexpr const char *model = R"(
 module attributes {nn.loss = {kind = "cross_entropy", labels = "labels", ignore_index = -100 : i64, shift = 1 : i64,
-                              classes = 6 : i64, elements = 0 : i64}} {
-  fsdp.mesh @mesh {dims = array<i64: 2, 3>, shard_dims = array<i64: 1>, strategy = "full"}
+                              classes = 6 : i64, elements = 0 : i64}, fsdp.accumulate = "sharded"} {
+  fsdp.mesh @mesh {dims = array<i64: 2, 3>, names = ["replicate", "shard"], shard_dims = array<i64: 1>,
+    optimizer_dims = array<i64: 1>, strategy = "hybrid"}
+  fsdp.group @world {stride = 1 : i64, size = 6 : i64}
+  fsdp.group @replicate {stride = 3 : i64, size = 2 : i64}
+  fsdp.group @shard {stride = 1 : i64, size = 3 : i64}
   nn.parameter @w : tensor<6x4xf32> {initializer = "val_1", file = "model.data", offset = 8 : i64, length = 96 : i64,
-    stored_type = f32, transposed, trainable, init = "normal:0,1"}
+    stored_type = f32, transposed, trainable, init = "normal:0,1", nn.role = "weight"}
   nn.parameter @scale : tensor<4xf32> {initializer = "s", file = "", offset = 3 : i64, length = 16 : i64, stored_type = f32}
   fsdp.unit @root {parameters = [@w], offsets = array<i64: 0>, elements = 24 : i64, padding = 0 : i64, shards = 3 : i64,
-    element_type = f32, reason = "root"}
+    optimizer_shards = 3 : i64, reshard = 3 : i64, element_type = f32, master_type = f32, gradient_type = f32, reason = "root"}
   module @kernels { func.func private @k(tensor<2x3x4xf32>, tensor<4xf32>, tensor<2xi1>) -> tensor<2x3x4xf32> }
   func.func @train(%x: tensor<2x3x4xf32> {nn.name = "x", nn.role = "input"},
                    %labels: tensor<2x3xi64> {nn.name = "labels", nn.role = "labels"},
@@ -32,17 +36,21 @@ module attributes {nn.loss = {kind = "cross_entropy", labels = "labels", ignore_
     %s = nn.get_parameter @scale : tensor<4xf32>
     %m = nn.constant dense<[true, false]> : tensor<2xi1>
     %h = step.launch @kernels::@k(%x, %s, %m) : (tensor<2x3x4xf32>, tensor<4xf32>, tensor<2xi1>) -> tensor<2x3x4xf32> loc("a/k")
-    %t = fsdp.all_gather_start @root forward
+    %t = fsdp.all_gather_start @root forward over @shard
     %w = fsdp.all_gather_wait %t : tensor<6x4xf32>
     %loss, %dw = "nn.linear_cross_entropy_grad"(%h, %w, %labels, %scale) <{ignore_index = -100 : i64, shift = 1 : i64,
       transpose_weight, resultSegmentSizes = array<i32: 1, 0, 1, 0>}>
       : (tensor<2x3x4xf32>, tensor<6x4xf32>, tensor<2x3xi64>, tensor<f32>) -> (tensor<f32>, tensor<6x4xf32>) loc(fused["b", "c"])
-    %r = fsdp.reduce_scatter_start @root(%dw) : tensor<6x4xf32>
+    %f = fsdp.flat_gradients @root(%dw) : (tensor<6x4xf32>) -> tensor<24xf32>
+    %r = fsdp.reduce_scatter_start @root %f over @shard : tensor<24xf32>
     %g = fsdp.reduce_scatter_wait %r : tensor<8xf32>
-    %n = fsdp.squared_norm %g {slices = 1 : i64} : (tensor<8xf32>) -> tensor<f64>
-    %at = fsdp.all_reduce_start optimizer(%n) : tensor<f64>
+    %a = fsdp.accumulate %g in f32 : tensor<8xf32>
+    %c = fsdp.all_reduce_gradients_start @root %a over @replicate last : tensor<8xf32>
+    %ga = fsdp.all_reduce_gradients_wait %c : tensor<8xf32>
+    %n = fsdp.gradient_norm %ga {slices = array<i64: 1>} : (tensor<8xf32>) -> tensor<f64>
+    %at = fsdp.all_reduce_start optimizer(%n) over @shard {norms = array<i1: true>} : tensor<f64>
     %sum = fsdp.all_reduce_wait %at : tensor<f64>
-    fsdp.optimizer_step @root(%g, %sum) "adamw" : tensor<8xf32>, tensor<f64>
+    fsdp.optimizer_step @root(%ga, %sum) "adamw" : tensor<8xf32>, tensor<f64>
     fsdp.report "loss" %loss : tensor<f32>
     return
   }
@@ -83,6 +91,19 @@ TEST_F(Emit, SaysWhatTheModelIs) {
   EXPECT_EQ(plan.model(), "m.onnx");
   EXPECT_EQ(plan.mesh().ranks(), 6);
   EXPECT_EQ(plan.mesh().shards(), 3);
+  EXPECT_EQ(plan.mesh().optimizer_shards(), 3);
+  EXPECT_EQ(plan.mesh().strategy(), "hybrid");
+  ASSERT_EQ(plan.mesh().names_size(), 2);
+  EXPECT_EQ(plan.mesh().names(0), "replicate");
+  ASSERT_EQ(plan.mesh().optimizer_dims_size(), 1);
+  EXPECT_EQ(plan.mesh().optimizer_dims(0), 1);
+  // The world is group 0.
+  ASSERT_EQ(plan.groups_size(), 3);
+  EXPECT_EQ(plan.groups(0).size(), 6);
+  EXPECT_EQ(plan.groups(1).name(), "replicate");
+  EXPECT_EQ(plan.groups(1).stride(), 3);
+  EXPECT_EQ(plan.groups(2).size(), 3);
+  EXPECT_EQ(plan.accumulate(), "sharded");
   ASSERT_EQ(plan.parameters_size(), 2);
   const plan::Parameter &w = plan.parameters(0);
   EXPECT_EQ(w.name(), "w");
@@ -90,12 +111,21 @@ TEST_F(Emit, SaysWhatTheModelIs) {
   EXPECT_EQ(w.source().offset(), 8);
   EXPECT_TRUE(w.source().transposed());
   EXPECT_EQ(w.init(), "normal:0,1");
+  EXPECT_EQ(w.role(), "weight");
   // A parameter that no unit holds has a unit of its own, whole everywhere.
   EXPECT_EQ(plan.units(plan.parameters(1).unit()).name(), "resident.f32");
   EXPECT_EQ(plan.units(plan.parameters(1).unit()).shards(), 1);
+  EXPECT_EQ(plan.units(plan.parameters(1).unit()).optimizer_shards(), 0);
   const plan::Unit &root = plan.units(0);
   EXPECT_EQ(plan.buffers(root.parameter_buffer()).bytes(), 32);
+  EXPECT_EQ(root.optimizer_shards(), 3);
+  EXPECT_EQ(root.master_dtype(), plan::FLOAT32);
+  EXPECT_EQ(root.gradient_dtype(), plan::FLOAT32);
   EXPECT_EQ(root.state_buffers_size(), 2);
+  // Sums over micro-batches have a pool of their own.
+  ASSERT_EQ(plan.pools_size(), 6);
+  EXPECT_EQ(plan.pools(5).name(), "accumulation");
+  EXPECT_EQ(plan.pools(5).bytes(), 64);
   EXPECT_EQ(plan.optimizer().states(1), "exp_avg_sq");
   EXPECT_EQ(plan.loss().kind(), "cross_entropy");
   EXPECT_EQ(plan.loss().ignore_index(), -100);
@@ -118,8 +148,9 @@ TEST_F(Emit, EntriesReferToBuffersKernelsAndUnits) {
                 "forward k", "forward root/all_gather_start",
                 "forward root/wait", "forward root/linear_cross_entropy",
                 "backward root/reduce_scatter_start", "backward root/wait.1",
-                "optimizer root/squared_norm",
-                "optimizer root/all_reduce_start", "optimizer root/wait.2",
+                "backward root/accumulate", "backward root/all_reduce_start",
+                "backward root/wait.2", "optimizer root/gradient_norm",
+                "optimizer root/all_reduce_start.1", "optimizer root/wait.3",
                 "optimizer root/optimizer_step", "optimizer root/report"}));
   const plan::Entry &loss = plan.train().entries(3);
   EXPECT_EQ(loss.nodes_size(), 2);
@@ -128,8 +159,28 @@ TEST_F(Emit, EntriesReferToBuffersKernelsAndUnits) {
   // The weight's gradient is written where the reduce-scatter reads it.
   const plan::ReduceScatterStart &scatter =
       plan.train().entries(4).reduce_scatter_start();
-  EXPECT_EQ(call.weight_gradient().buffer(), scatter.flat());
+  EXPECT_EQ(call.weight_gradient().buffer(), scatter.flat().buffer());
   EXPECT_EQ(plan.train().entries(5).wait().id(), scatter.id());
+  EXPECT_EQ(plan.groups(scatter.group()).name(), "shard");
+  // Every micro-batch adds its shard; what crosses replicas is the sum, in
+  // place, in the last micro-batch.
+  const plan::Accumulate &sum = plan.train().entries(6).accumulate();
+  EXPECT_EQ(sum.value().buffer(), scatter.shard().buffer());
+  EXPECT_EQ(plan.buffers(sum.accumulator().buffer()).pool(), 5u);
+  EXPECT_FALSE(plan.train().entries(4).last());
+  EXPECT_FALSE(plan.train().entries(6).last());
+  const plan::AllReduceStart &across =
+      plan.train().entries(7).all_reduce_start();
+  EXPECT_TRUE(across.gradients());
+  EXPECT_EQ(plan.groups(across.group()).name(), "replicate");
+  EXPECT_EQ(across.values(0).buffer(), scatter.shard().buffer());
+  EXPECT_TRUE(plan.train().entries(7).last());
+  EXPECT_TRUE(plan.train().entries(8).last());
+  const plan::AllReduceStart &norm =
+      plan.train().entries(10).all_reduce_start();
+  EXPECT_FALSE(norm.gradients());
+  ASSERT_EQ(norm.norms_size(), 1);
+  EXPECT_TRUE(norm.norms(0));
   EXPECT_EQ(plan.train().entries(0).launch().arguments_size(), 4);
 }
 

@@ -16,13 +16,14 @@ module {
 // -----
 
 module {
+  fsdp.group @world {stride = 1 : i64, size = 2 : i64}
   func.func @eval(%x: tensor<4xf32> {nn.name = "x"}) {
     // expected-error @+1 {{is no library call, view, constant or launch; run step-outline-kernels before step-lower}}
     %y = nn.exp %x : tensor<4xf32>
     %s = nn.cumsum %y {axis = 0 : i64} : tensor<4xf32>
     %n = nn.reshape %s : (tensor<4xf32>) -> tensor<4xf32>
     %k = nn.cumsum %n {axis = 0 : i64} : tensor<4xf32>
-    %t = fsdp.all_reduce_start forward(%k) : tensor<4xf32>
+    %t = fsdp.all_reduce_start forward(%k) over @world {norms = array<i1: false>} : tensor<4xf32>
     return
   }
 }

@@ -2,7 +2,7 @@
 
 nn.parameter @w : tensor<32xf32> {initializer = "w", file = "", offset = 0 : i64, length = 128 : i64, stored_type = f32, trainable}
 fsdp.unit @layer {parameters = [@w], offsets = array<i64: 0>, elements = 32 : i64, padding = 0 : i64, shards = 1 : i64,
-  element_type = f32, reason = "test"}
+  optimizer_shards = 1 : i64, reshard = 1 : i64, element_type = f32, master_type = f32, gradient_type = f32, reason = "test"}
 
 // The sum in between is read by nothing else and is not stored.
 // CHECK-LABEL: @fuses_a_chain

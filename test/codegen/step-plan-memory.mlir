@@ -1,14 +1,18 @@
 // RUN: shardc-opt %s -step-plan-memory -step-verify | FileCheck %s
 
-// CHECK: step.plan attributes {live_bound_bytes = 576 : i64, pool_bytes = array<i64: 128, 256, 0, 192, 0>, workers = 1 : i64}
+// CHECK: step.plan attributes {live_bound_bytes = 576 : i64, pool_bytes = array<i64: 128, 256, 0, 192, 0, 64>, workers = 1 : i64}
 fsdp.unit @root {parameters = [], offsets = array<i64>, elements = 16 : i64, padding = 16 : i64, shards = 2 : i64,
-  element_type = f32, reason = "root"}
+  optimizer_shards = 2 : i64, reshard = 2 : i64, element_type = f32, master_type = f32, gradient_type = f32, reason = "root"}
+fsdp.group @world {stride = 1 : i64, size = 2 : i64}
 step.plan attributes {workers = 1 : i64} {
   // Persistent buffers lie one after the other, at multiples of 64.
   // CHECK: step.buffer persistent 20 at 0 "x"
   // CHECK: step.buffer persistent 64 at 64 "p"
   %x = step.buffer persistent 20 "x"
   %p = step.buffer persistent 64 "p"
+  // So do sums over micro-batches, in a pool that a run with one per step does without: it is no part of the bound.
+  // CHECK: step.buffer accumulation 48 at 0 "sum"
+  %sum = step.buffer accumulation 48 "sum"
   step.program "train" {
     // CHECK: step.program "train"
     // a and b meet; c begins when a is dead, and takes its place.
@@ -41,7 +45,7 @@ step.plan attributes {workers = 1 : i64} {
     %e0 = step.view %after[0] : memref<16xf32>
     %s0 = step.view %shard[0] : memref<16xf32>
     step.fill 0.0 into %f0 : memref<16xf32>
-    %t = step.reduce_scatter_start @root %flat into %shard
+    %t = step.reduce_scatter_start @root %f0 into %s0 over @world : (memref<16xf32>, memref<16xf32>) -> !step.token
     step.fill 0.0 into %m0 : memref<16xf32>
     step.wait %t
     step.copy %m0 into %e0 : (memref<16xf32>, memref<16xf32>) -> ()

@@ -1,7 +1,12 @@
-// Generated code against the reference evaluation of every op, in both precisions; shapes that no vector width divides.
-// RUN: sed 's/FLOAT/f32/g' %s | shardc-opt -step-test-kernels -o /dev/null | FileCheck %s
-// RUN: sed 's/FLOAT/f64/g' %s | shardc-opt -step-test-kernels -o /dev/null | FileCheck %s
-// RUN: sed 's/FLOAT/f32/g' %s | shardc-opt -step-test-kernels=cpu=x86-64-v3 -o /dev/null | FileCheck %s
+// Generated code against the reference evaluation of every op, in every precision; shapes that no vector width divides. Fused or
+// not, results have the same bits. STAT is the type of a norm's statistics.
+// RUN: sed 's/FLOAT/f32/g;s/STAT/f32/g' %s | shardc-opt -step-test-kernels=compare-unfused=true -o /dev/null | FileCheck %s
+// RUN: sed 's/FLOAT/f64/g;s/STAT/f64/g' %s | shardc-opt -step-test-kernels -o /dev/null | FileCheck %s
+// RUN: sed 's/FLOAT/f32/g;s/STAT/f32/g' %s | shardc-opt -step-test-kernels=cpu=x86-64-v3 -o /dev/null | FileCheck %s
+// RUN: sed 's/FLOAT/bf16/g;s/STAT/f32/g' %s | shardc-opt -step-test-kernels=compare-unfused=true -o /dev/null | FileCheck %s
+// RUN: sed 's/FLOAT/bf16/g;s/STAT/f32/g' %s | shardc-opt -step-test-kernels=cpu=x86-64-v3 -o /dev/null | FileCheck %s
+// RUN: sed 's/FLOAT/f16/g;s/STAT/f32/g' %s | shardc-opt -step-test-kernels=compare-unfused=true -o /dev/null | FileCheck %s
+// RUN: sed 's/FLOAT/f16/g;s/STAT/f32/g' %s | shardc-opt -step-test-kernels=cpu=x86-64 -o /dev/null | FileCheck %s
 
 // CHECK: @neg: 1 kernels agree
 func.func @neg(%a: tensor<3x17xFLOAT>) -> tensor<3x17xFLOAT> {
@@ -218,102 +223,102 @@ func.func @nan_and_infinity(%a: tensor<3x17xFLOAT>) -> tensor<3x17xFLOAT> {
 }
 
 // CHECK: @norms_1: {{[0-9]+}} kernels agree
-func.func @norms_1(%x: tensor<5x1xFLOAT>, %r: tensor<5x1xFLOAT>, %g: tensor<1xFLOAT>, %b: tensor<1xFLOAT>) -> (tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xFLOAT>) {
+func.func @norms_1(%x: tensor<5x1xFLOAT>, %r: tensor<5x1xFLOAT>, %g: tensor<1xFLOAT>, %b: tensor<1xFLOAT>) -> (tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xSTAT>, tensor<5x1xSTAT>, tensor<5x1xFLOAT>, tensor<5x1xSTAT>, tensor<5x1xFLOAT>, tensor<5x1xFLOAT>) {
   %0 = nn.add %x, %r : tensor<5x1xFLOAT>
-  %y, %m, %s = nn.layer_norm %0, %g, %b {epsilon = 1.0e-5 : f64} : (tensor<5x1xFLOAT>, tensor<1xFLOAT>, tensor<1xFLOAT>) -> (tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xFLOAT>)
-  %z, %q = nn.rms_norm %y, %g {epsilon = 1.0e-6 : f64} : (tensor<5x1xFLOAT>, tensor<1xFLOAT>) -> (tensor<5x1xFLOAT>, tensor<5x1xFLOAT>)
+  %y, %m, %s = nn.layer_norm %0, %g, %b {epsilon = 1.0e-5 : f64} : (tensor<5x1xFLOAT>, tensor<1xFLOAT>, tensor<1xFLOAT>) -> (tensor<5x1xFLOAT>, tensor<5x1xSTAT>, tensor<5x1xSTAT>)
+  %z, %q = nn.rms_norm %y, %g {epsilon = 1.0e-6 : f64} : (tensor<5x1xFLOAT>, tensor<1xFLOAT>) -> (tensor<5x1xFLOAT>, tensor<5x1xSTAT>)
   %w = nn.softmax %z : tensor<5x1xFLOAT>
   %v = nn.log_softmax %0 : tensor<5x1xFLOAT>
-  return %0, %y, %m, %s, %z, %q, %w, %v : tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xFLOAT>
+  return %0, %y, %m, %s, %z, %q, %w, %v : tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xSTAT>, tensor<5x1xSTAT>, tensor<5x1xFLOAT>, tensor<5x1xSTAT>, tensor<5x1xFLOAT>, tensor<5x1xFLOAT>
 }
 
 // CHECK: @norm_gradients_1: {{[0-9]+}} kernels agree
-func.func @norm_gradients_1(%d: tensor<5x1xFLOAT>, %x: tensor<5x1xFLOAT>, %g: tensor<1xFLOAT>, %m: tensor<5x1xFLOAT>, %s: tensor<5x1xFLOAT> {step.low = 0.5 : f64, step.high = 2.0 : f64}) -> (tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<1xFLOAT>, tensor<1xFLOAT>, tensor<1xFLOAT>) {
-  %0 = nn.layer_norm_grad %d, %x, %g, %m, %s : (tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xFLOAT>) -> tensor<5x1xFLOAT>
-  %1 = nn.rms_norm_grad %d, %x, %g, %s : (tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<1xFLOAT>, tensor<5x1xFLOAT>) -> tensor<5x1xFLOAT>
+func.func @norm_gradients_1(%d: tensor<5x1xFLOAT>, %x: tensor<5x1xFLOAT>, %g: tensor<1xFLOAT>, %m: tensor<5x1xSTAT>, %s: tensor<5x1xSTAT> {step.low = 0.5 : f64, step.high = 2.0 : f64}) -> (tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<1xFLOAT>, tensor<1xFLOAT>, tensor<1xFLOAT>) {
+  %0 = nn.layer_norm_grad %d, %x, %g, %m, %s : (tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<1xFLOAT>, tensor<5x1xSTAT>, tensor<5x1xSTAT>) -> tensor<5x1xFLOAT>
+  %1 = nn.rms_norm_grad %d, %x, %g, %s : (tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<1xFLOAT>, tensor<5x1xSTAT>) -> tensor<5x1xFLOAT>
   %2 = nn.softmax_grad %0, %d : tensor<5x1xFLOAT>
-  %a, %b = nn.layer_norm_param_grad %d, %x, %m, %s : (tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xFLOAT>) -> (tensor<1xFLOAT>, tensor<1xFLOAT>)
-  %e = nn.rms_norm_param_grad %d, %x, %s : (tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xFLOAT>) -> tensor<1xFLOAT>
+  %a, %b = nn.layer_norm_param_grad %d, %x, %m, %s : (tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xSTAT>, tensor<5x1xSTAT>) -> (tensor<1xFLOAT>, tensor<1xFLOAT>)
+  %e = nn.rms_norm_param_grad %d, %x, %s : (tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xSTAT>) -> tensor<1xFLOAT>
   return %0, %1, %2, %a, %b, %e : tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<5x1xFLOAT>, tensor<1xFLOAT>, tensor<1xFLOAT>, tensor<1xFLOAT>
 }
 
 // CHECK: @norms_10: 1 kernels agree
-func.func @norms_10(%x: tensor<3x10xFLOAT>, %r: tensor<3x10xFLOAT>, %g: tensor<10xFLOAT>, %b: tensor<10xFLOAT>) -> (tensor<3x10xFLOAT>, tensor<3x10xFLOAT>, tensor<3x1xFLOAT>, tensor<3x1xFLOAT>, tensor<3x10xFLOAT>, tensor<3x1xFLOAT>, tensor<3x10xFLOAT>, tensor<3x10xFLOAT>) {
+func.func @norms_10(%x: tensor<3x10xFLOAT>, %r: tensor<3x10xFLOAT>, %g: tensor<10xFLOAT>, %b: tensor<10xFLOAT>) -> (tensor<3x10xFLOAT>, tensor<3x10xFLOAT>, tensor<3x1xSTAT>, tensor<3x1xSTAT>, tensor<3x10xFLOAT>, tensor<3x1xSTAT>, tensor<3x10xFLOAT>, tensor<3x10xFLOAT>) {
   %0 = nn.add %x, %r : tensor<3x10xFLOAT>
-  %y, %m, %s = nn.layer_norm %0, %g, %b {epsilon = 1.0e-5 : f64} : (tensor<3x10xFLOAT>, tensor<10xFLOAT>, tensor<10xFLOAT>) -> (tensor<3x10xFLOAT>, tensor<3x1xFLOAT>, tensor<3x1xFLOAT>)
-  %z, %q = nn.rms_norm %y, %g {epsilon = 1.0e-6 : f64} : (tensor<3x10xFLOAT>, tensor<10xFLOAT>) -> (tensor<3x10xFLOAT>, tensor<3x1xFLOAT>)
+  %y, %m, %s = nn.layer_norm %0, %g, %b {epsilon = 1.0e-5 : f64} : (tensor<3x10xFLOAT>, tensor<10xFLOAT>, tensor<10xFLOAT>) -> (tensor<3x10xFLOAT>, tensor<3x1xSTAT>, tensor<3x1xSTAT>)
+  %z, %q = nn.rms_norm %y, %g {epsilon = 1.0e-6 : f64} : (tensor<3x10xFLOAT>, tensor<10xFLOAT>) -> (tensor<3x10xFLOAT>, tensor<3x1xSTAT>)
   %w = nn.softmax %z : tensor<3x10xFLOAT>
   %v = nn.log_softmax %0 : tensor<3x10xFLOAT>
-  return %0, %y, %m, %s, %z, %q, %w, %v : tensor<3x10xFLOAT>, tensor<3x10xFLOAT>, tensor<3x1xFLOAT>, tensor<3x1xFLOAT>, tensor<3x10xFLOAT>, tensor<3x1xFLOAT>, tensor<3x10xFLOAT>, tensor<3x10xFLOAT>
+  return %0, %y, %m, %s, %z, %q, %w, %v : tensor<3x10xFLOAT>, tensor<3x10xFLOAT>, tensor<3x1xSTAT>, tensor<3x1xSTAT>, tensor<3x10xFLOAT>, tensor<3x1xSTAT>, tensor<3x10xFLOAT>, tensor<3x10xFLOAT>
 }
 
 // CHECK: @norm_gradients_10: {{[0-9]+}} kernels agree
-func.func @norm_gradients_10(%d: tensor<3x10xFLOAT>, %x: tensor<3x10xFLOAT>, %g: tensor<10xFLOAT>, %m: tensor<3x1xFLOAT>, %s: tensor<3x1xFLOAT> {step.low = 0.5 : f64, step.high = 2.0 : f64}) -> (tensor<3x10xFLOAT>, tensor<3x10xFLOAT>, tensor<3x10xFLOAT>, tensor<10xFLOAT>, tensor<10xFLOAT>, tensor<10xFLOAT>) {
-  %0 = nn.layer_norm_grad %d, %x, %g, %m, %s : (tensor<3x10xFLOAT>, tensor<3x10xFLOAT>, tensor<10xFLOAT>, tensor<3x1xFLOAT>, tensor<3x1xFLOAT>) -> tensor<3x10xFLOAT>
-  %1 = nn.rms_norm_grad %d, %x, %g, %s : (tensor<3x10xFLOAT>, tensor<3x10xFLOAT>, tensor<10xFLOAT>, tensor<3x1xFLOAT>) -> tensor<3x10xFLOAT>
+func.func @norm_gradients_10(%d: tensor<3x10xFLOAT>, %x: tensor<3x10xFLOAT>, %g: tensor<10xFLOAT>, %m: tensor<3x1xSTAT>, %s: tensor<3x1xSTAT> {step.low = 0.5 : f64, step.high = 2.0 : f64}) -> (tensor<3x10xFLOAT>, tensor<3x10xFLOAT>, tensor<3x10xFLOAT>, tensor<10xFLOAT>, tensor<10xFLOAT>, tensor<10xFLOAT>) {
+  %0 = nn.layer_norm_grad %d, %x, %g, %m, %s : (tensor<3x10xFLOAT>, tensor<3x10xFLOAT>, tensor<10xFLOAT>, tensor<3x1xSTAT>, tensor<3x1xSTAT>) -> tensor<3x10xFLOAT>
+  %1 = nn.rms_norm_grad %d, %x, %g, %s : (tensor<3x10xFLOAT>, tensor<3x10xFLOAT>, tensor<10xFLOAT>, tensor<3x1xSTAT>) -> tensor<3x10xFLOAT>
   %2 = nn.softmax_grad %0, %d : tensor<3x10xFLOAT>
-  %a, %b = nn.layer_norm_param_grad %d, %x, %m, %s : (tensor<3x10xFLOAT>, tensor<3x10xFLOAT>, tensor<3x1xFLOAT>, tensor<3x1xFLOAT>) -> (tensor<10xFLOAT>, tensor<10xFLOAT>)
-  %e = nn.rms_norm_param_grad %d, %x, %s : (tensor<3x10xFLOAT>, tensor<3x10xFLOAT>, tensor<3x1xFLOAT>) -> tensor<10xFLOAT>
+  %a, %b = nn.layer_norm_param_grad %d, %x, %m, %s : (tensor<3x10xFLOAT>, tensor<3x10xFLOAT>, tensor<3x1xSTAT>, tensor<3x1xSTAT>) -> (tensor<10xFLOAT>, tensor<10xFLOAT>)
+  %e = nn.rms_norm_param_grad %d, %x, %s : (tensor<3x10xFLOAT>, tensor<3x10xFLOAT>, tensor<3x1xSTAT>) -> tensor<10xFLOAT>
   return %0, %1, %2, %a, %b, %e : tensor<3x10xFLOAT>, tensor<3x10xFLOAT>, tensor<3x10xFLOAT>, tensor<10xFLOAT>, tensor<10xFLOAT>, tensor<10xFLOAT>
 }
 
 // CHECK: @norms_64: 1 kernels agree
-func.func @norms_64(%x: tensor<4x64xFLOAT>, %r: tensor<4x64xFLOAT>, %g: tensor<64xFLOAT>, %b: tensor<64xFLOAT>) -> (tensor<4x64xFLOAT>, tensor<4x64xFLOAT>, tensor<4x1xFLOAT>, tensor<4x1xFLOAT>, tensor<4x64xFLOAT>, tensor<4x1xFLOAT>, tensor<4x64xFLOAT>, tensor<4x64xFLOAT>) {
+func.func @norms_64(%x: tensor<4x64xFLOAT>, %r: tensor<4x64xFLOAT>, %g: tensor<64xFLOAT>, %b: tensor<64xFLOAT>) -> (tensor<4x64xFLOAT>, tensor<4x64xFLOAT>, tensor<4x1xSTAT>, tensor<4x1xSTAT>, tensor<4x64xFLOAT>, tensor<4x1xSTAT>, tensor<4x64xFLOAT>, tensor<4x64xFLOAT>) {
   %0 = nn.add %x, %r : tensor<4x64xFLOAT>
-  %y, %m, %s = nn.layer_norm %0, %g, %b {epsilon = 1.0e-5 : f64} : (tensor<4x64xFLOAT>, tensor<64xFLOAT>, tensor<64xFLOAT>) -> (tensor<4x64xFLOAT>, tensor<4x1xFLOAT>, tensor<4x1xFLOAT>)
-  %z, %q = nn.rms_norm %y, %g {epsilon = 1.0e-6 : f64} : (tensor<4x64xFLOAT>, tensor<64xFLOAT>) -> (tensor<4x64xFLOAT>, tensor<4x1xFLOAT>)
+  %y, %m, %s = nn.layer_norm %0, %g, %b {epsilon = 1.0e-5 : f64} : (tensor<4x64xFLOAT>, tensor<64xFLOAT>, tensor<64xFLOAT>) -> (tensor<4x64xFLOAT>, tensor<4x1xSTAT>, tensor<4x1xSTAT>)
+  %z, %q = nn.rms_norm %y, %g {epsilon = 1.0e-6 : f64} : (tensor<4x64xFLOAT>, tensor<64xFLOAT>) -> (tensor<4x64xFLOAT>, tensor<4x1xSTAT>)
   %w = nn.softmax %z : tensor<4x64xFLOAT>
   %v = nn.log_softmax %0 : tensor<4x64xFLOAT>
-  return %0, %y, %m, %s, %z, %q, %w, %v : tensor<4x64xFLOAT>, tensor<4x64xFLOAT>, tensor<4x1xFLOAT>, tensor<4x1xFLOAT>, tensor<4x64xFLOAT>, tensor<4x1xFLOAT>, tensor<4x64xFLOAT>, tensor<4x64xFLOAT>
+  return %0, %y, %m, %s, %z, %q, %w, %v : tensor<4x64xFLOAT>, tensor<4x64xFLOAT>, tensor<4x1xSTAT>, tensor<4x1xSTAT>, tensor<4x64xFLOAT>, tensor<4x1xSTAT>, tensor<4x64xFLOAT>, tensor<4x64xFLOAT>
 }
 
 // CHECK: @norm_gradients_64: {{[0-9]+}} kernels agree
-func.func @norm_gradients_64(%d: tensor<4x64xFLOAT>, %x: tensor<4x64xFLOAT>, %g: tensor<64xFLOAT>, %m: tensor<4x1xFLOAT>, %s: tensor<4x1xFLOAT> {step.low = 0.5 : f64, step.high = 2.0 : f64}) -> (tensor<4x64xFLOAT>, tensor<4x64xFLOAT>, tensor<4x64xFLOAT>, tensor<64xFLOAT>, tensor<64xFLOAT>, tensor<64xFLOAT>) {
-  %0 = nn.layer_norm_grad %d, %x, %g, %m, %s : (tensor<4x64xFLOAT>, tensor<4x64xFLOAT>, tensor<64xFLOAT>, tensor<4x1xFLOAT>, tensor<4x1xFLOAT>) -> tensor<4x64xFLOAT>
-  %1 = nn.rms_norm_grad %d, %x, %g, %s : (tensor<4x64xFLOAT>, tensor<4x64xFLOAT>, tensor<64xFLOAT>, tensor<4x1xFLOAT>) -> tensor<4x64xFLOAT>
+func.func @norm_gradients_64(%d: tensor<4x64xFLOAT>, %x: tensor<4x64xFLOAT>, %g: tensor<64xFLOAT>, %m: tensor<4x1xSTAT>, %s: tensor<4x1xSTAT> {step.low = 0.5 : f64, step.high = 2.0 : f64}) -> (tensor<4x64xFLOAT>, tensor<4x64xFLOAT>, tensor<4x64xFLOAT>, tensor<64xFLOAT>, tensor<64xFLOAT>, tensor<64xFLOAT>) {
+  %0 = nn.layer_norm_grad %d, %x, %g, %m, %s : (tensor<4x64xFLOAT>, tensor<4x64xFLOAT>, tensor<64xFLOAT>, tensor<4x1xSTAT>, tensor<4x1xSTAT>) -> tensor<4x64xFLOAT>
+  %1 = nn.rms_norm_grad %d, %x, %g, %s : (tensor<4x64xFLOAT>, tensor<4x64xFLOAT>, tensor<64xFLOAT>, tensor<4x1xSTAT>) -> tensor<4x64xFLOAT>
   %2 = nn.softmax_grad %0, %d : tensor<4x64xFLOAT>
-  %a, %b = nn.layer_norm_param_grad %d, %x, %m, %s : (tensor<4x64xFLOAT>, tensor<4x64xFLOAT>, tensor<4x1xFLOAT>, tensor<4x1xFLOAT>) -> (tensor<64xFLOAT>, tensor<64xFLOAT>)
-  %e = nn.rms_norm_param_grad %d, %x, %s : (tensor<4x64xFLOAT>, tensor<4x64xFLOAT>, tensor<4x1xFLOAT>) -> tensor<64xFLOAT>
+  %a, %b = nn.layer_norm_param_grad %d, %x, %m, %s : (tensor<4x64xFLOAT>, tensor<4x64xFLOAT>, tensor<4x1xSTAT>, tensor<4x1xSTAT>) -> (tensor<64xFLOAT>, tensor<64xFLOAT>)
+  %e = nn.rms_norm_param_grad %d, %x, %s : (tensor<4x64xFLOAT>, tensor<4x64xFLOAT>, tensor<4x1xSTAT>) -> tensor<64xFLOAT>
   return %0, %1, %2, %a, %b, %e : tensor<4x64xFLOAT>, tensor<4x64xFLOAT>, tensor<4x64xFLOAT>, tensor<64xFLOAT>, tensor<64xFLOAT>, tensor<64xFLOAT>
 }
 
 // CHECK: @norms_771: 1 kernels agree
-func.func @norms_771(%x: tensor<2x771xFLOAT>, %r: tensor<2x771xFLOAT>, %g: tensor<771xFLOAT>, %b: tensor<771xFLOAT>) -> (tensor<2x771xFLOAT>, tensor<2x771xFLOAT>, tensor<2x1xFLOAT>, tensor<2x1xFLOAT>, tensor<2x771xFLOAT>, tensor<2x1xFLOAT>, tensor<2x771xFLOAT>, tensor<2x771xFLOAT>) {
+func.func @norms_771(%x: tensor<2x771xFLOAT>, %r: tensor<2x771xFLOAT>, %g: tensor<771xFLOAT>, %b: tensor<771xFLOAT>) -> (tensor<2x771xFLOAT>, tensor<2x771xFLOAT>, tensor<2x1xSTAT>, tensor<2x1xSTAT>, tensor<2x771xFLOAT>, tensor<2x1xSTAT>, tensor<2x771xFLOAT>, tensor<2x771xFLOAT>) {
   %0 = nn.add %x, %r : tensor<2x771xFLOAT>
-  %y, %m, %s = nn.layer_norm %0, %g, %b {epsilon = 1.0e-5 : f64} : (tensor<2x771xFLOAT>, tensor<771xFLOAT>, tensor<771xFLOAT>) -> (tensor<2x771xFLOAT>, tensor<2x1xFLOAT>, tensor<2x1xFLOAT>)
-  %z, %q = nn.rms_norm %y, %g {epsilon = 1.0e-6 : f64} : (tensor<2x771xFLOAT>, tensor<771xFLOAT>) -> (tensor<2x771xFLOAT>, tensor<2x1xFLOAT>)
+  %y, %m, %s = nn.layer_norm %0, %g, %b {epsilon = 1.0e-5 : f64} : (tensor<2x771xFLOAT>, tensor<771xFLOAT>, tensor<771xFLOAT>) -> (tensor<2x771xFLOAT>, tensor<2x1xSTAT>, tensor<2x1xSTAT>)
+  %z, %q = nn.rms_norm %y, %g {epsilon = 1.0e-6 : f64} : (tensor<2x771xFLOAT>, tensor<771xFLOAT>) -> (tensor<2x771xFLOAT>, tensor<2x1xSTAT>)
   %w = nn.softmax %z : tensor<2x771xFLOAT>
   %v = nn.log_softmax %0 : tensor<2x771xFLOAT>
-  return %0, %y, %m, %s, %z, %q, %w, %v : tensor<2x771xFLOAT>, tensor<2x771xFLOAT>, tensor<2x1xFLOAT>, tensor<2x1xFLOAT>, tensor<2x771xFLOAT>, tensor<2x1xFLOAT>, tensor<2x771xFLOAT>, tensor<2x771xFLOAT>
+  return %0, %y, %m, %s, %z, %q, %w, %v : tensor<2x771xFLOAT>, tensor<2x771xFLOAT>, tensor<2x1xSTAT>, tensor<2x1xSTAT>, tensor<2x771xFLOAT>, tensor<2x1xSTAT>, tensor<2x771xFLOAT>, tensor<2x771xFLOAT>
 }
 
 // CHECK: @norm_gradients_771: {{[0-9]+}} kernels agree
-func.func @norm_gradients_771(%d: tensor<2x771xFLOAT>, %x: tensor<2x771xFLOAT>, %g: tensor<771xFLOAT>, %m: tensor<2x1xFLOAT>, %s: tensor<2x1xFLOAT> {step.low = 0.5 : f64, step.high = 2.0 : f64}) -> (tensor<2x771xFLOAT>, tensor<2x771xFLOAT>, tensor<2x771xFLOAT>, tensor<771xFLOAT>, tensor<771xFLOAT>, tensor<771xFLOAT>) {
-  %0 = nn.layer_norm_grad %d, %x, %g, %m, %s : (tensor<2x771xFLOAT>, tensor<2x771xFLOAT>, tensor<771xFLOAT>, tensor<2x1xFLOAT>, tensor<2x1xFLOAT>) -> tensor<2x771xFLOAT>
-  %1 = nn.rms_norm_grad %d, %x, %g, %s : (tensor<2x771xFLOAT>, tensor<2x771xFLOAT>, tensor<771xFLOAT>, tensor<2x1xFLOAT>) -> tensor<2x771xFLOAT>
+func.func @norm_gradients_771(%d: tensor<2x771xFLOAT>, %x: tensor<2x771xFLOAT>, %g: tensor<771xFLOAT>, %m: tensor<2x1xSTAT>, %s: tensor<2x1xSTAT> {step.low = 0.5 : f64, step.high = 2.0 : f64}) -> (tensor<2x771xFLOAT>, tensor<2x771xFLOAT>, tensor<2x771xFLOAT>, tensor<771xFLOAT>, tensor<771xFLOAT>, tensor<771xFLOAT>) {
+  %0 = nn.layer_norm_grad %d, %x, %g, %m, %s : (tensor<2x771xFLOAT>, tensor<2x771xFLOAT>, tensor<771xFLOAT>, tensor<2x1xSTAT>, tensor<2x1xSTAT>) -> tensor<2x771xFLOAT>
+  %1 = nn.rms_norm_grad %d, %x, %g, %s : (tensor<2x771xFLOAT>, tensor<2x771xFLOAT>, tensor<771xFLOAT>, tensor<2x1xSTAT>) -> tensor<2x771xFLOAT>
   %2 = nn.softmax_grad %0, %d : tensor<2x771xFLOAT>
-  %a, %b = nn.layer_norm_param_grad %d, %x, %m, %s : (tensor<2x771xFLOAT>, tensor<2x771xFLOAT>, tensor<2x1xFLOAT>, tensor<2x1xFLOAT>) -> (tensor<771xFLOAT>, tensor<771xFLOAT>)
-  %e = nn.rms_norm_param_grad %d, %x, %s : (tensor<2x771xFLOAT>, tensor<2x771xFLOAT>, tensor<2x1xFLOAT>) -> tensor<771xFLOAT>
+  %a, %b = nn.layer_norm_param_grad %d, %x, %m, %s : (tensor<2x771xFLOAT>, tensor<2x771xFLOAT>, tensor<2x1xSTAT>, tensor<2x1xSTAT>) -> (tensor<771xFLOAT>, tensor<771xFLOAT>)
+  %e = nn.rms_norm_param_grad %d, %x, %s : (tensor<2x771xFLOAT>, tensor<2x771xFLOAT>, tensor<2x1xSTAT>) -> tensor<771xFLOAT>
   return %0, %1, %2, %a, %b, %e : tensor<2x771xFLOAT>, tensor<2x771xFLOAT>, tensor<2x771xFLOAT>, tensor<771xFLOAT>, tensor<771xFLOAT>, tensor<771xFLOAT>
 }
 
 // CHECK: @norms_50257: 1 kernels agree
-func.func @norms_50257(%x: tensor<2x50257xFLOAT>, %r: tensor<2x50257xFLOAT>, %g: tensor<50257xFLOAT>, %b: tensor<50257xFLOAT>) -> (tensor<2x50257xFLOAT>, tensor<2x50257xFLOAT>, tensor<2x1xFLOAT>, tensor<2x1xFLOAT>, tensor<2x50257xFLOAT>, tensor<2x1xFLOAT>, tensor<2x50257xFLOAT>, tensor<2x50257xFLOAT>) {
+func.func @norms_50257(%x: tensor<2x50257xFLOAT>, %r: tensor<2x50257xFLOAT>, %g: tensor<50257xFLOAT>, %b: tensor<50257xFLOAT>) -> (tensor<2x50257xFLOAT>, tensor<2x50257xFLOAT>, tensor<2x1xSTAT>, tensor<2x1xSTAT>, tensor<2x50257xFLOAT>, tensor<2x1xSTAT>, tensor<2x50257xFLOAT>, tensor<2x50257xFLOAT>) {
   %0 = nn.add %x, %r : tensor<2x50257xFLOAT>
-  %y, %m, %s = nn.layer_norm %0, %g, %b {epsilon = 1.0e-5 : f64} : (tensor<2x50257xFLOAT>, tensor<50257xFLOAT>, tensor<50257xFLOAT>) -> (tensor<2x50257xFLOAT>, tensor<2x1xFLOAT>, tensor<2x1xFLOAT>)
-  %z, %q = nn.rms_norm %y, %g {epsilon = 1.0e-6 : f64} : (tensor<2x50257xFLOAT>, tensor<50257xFLOAT>) -> (tensor<2x50257xFLOAT>, tensor<2x1xFLOAT>)
+  %y, %m, %s = nn.layer_norm %0, %g, %b {epsilon = 1.0e-5 : f64} : (tensor<2x50257xFLOAT>, tensor<50257xFLOAT>, tensor<50257xFLOAT>) -> (tensor<2x50257xFLOAT>, tensor<2x1xSTAT>, tensor<2x1xSTAT>)
+  %z, %q = nn.rms_norm %y, %g {epsilon = 1.0e-6 : f64} : (tensor<2x50257xFLOAT>, tensor<50257xFLOAT>) -> (tensor<2x50257xFLOAT>, tensor<2x1xSTAT>)
   %w = nn.softmax %z : tensor<2x50257xFLOAT>
   %v = nn.log_softmax %0 : tensor<2x50257xFLOAT>
-  return %0, %y, %m, %s, %z, %q, %w, %v : tensor<2x50257xFLOAT>, tensor<2x50257xFLOAT>, tensor<2x1xFLOAT>, tensor<2x1xFLOAT>, tensor<2x50257xFLOAT>, tensor<2x1xFLOAT>, tensor<2x50257xFLOAT>, tensor<2x50257xFLOAT>
+  return %0, %y, %m, %s, %z, %q, %w, %v : tensor<2x50257xFLOAT>, tensor<2x50257xFLOAT>, tensor<2x1xSTAT>, tensor<2x1xSTAT>, tensor<2x50257xFLOAT>, tensor<2x1xSTAT>, tensor<2x50257xFLOAT>, tensor<2x50257xFLOAT>
 }
 
 // CHECK: @norm_gradients_50257: {{[0-9]+}} kernels agree
-func.func @norm_gradients_50257(%d: tensor<2x50257xFLOAT>, %x: tensor<2x50257xFLOAT>, %g: tensor<50257xFLOAT>, %m: tensor<2x1xFLOAT>, %s: tensor<2x1xFLOAT> {step.low = 0.5 : f64, step.high = 2.0 : f64}) -> (tensor<2x50257xFLOAT>, tensor<2x50257xFLOAT>, tensor<2x50257xFLOAT>, tensor<50257xFLOAT>, tensor<50257xFLOAT>, tensor<50257xFLOAT>) {
-  %0 = nn.layer_norm_grad %d, %x, %g, %m, %s : (tensor<2x50257xFLOAT>, tensor<2x50257xFLOAT>, tensor<50257xFLOAT>, tensor<2x1xFLOAT>, tensor<2x1xFLOAT>) -> tensor<2x50257xFLOAT>
-  %1 = nn.rms_norm_grad %d, %x, %g, %s : (tensor<2x50257xFLOAT>, tensor<2x50257xFLOAT>, tensor<50257xFLOAT>, tensor<2x1xFLOAT>) -> tensor<2x50257xFLOAT>
+func.func @norm_gradients_50257(%d: tensor<2x50257xFLOAT>, %x: tensor<2x50257xFLOAT>, %g: tensor<50257xFLOAT>, %m: tensor<2x1xSTAT>, %s: tensor<2x1xSTAT> {step.low = 0.5 : f64, step.high = 2.0 : f64}) -> (tensor<2x50257xFLOAT>, tensor<2x50257xFLOAT>, tensor<2x50257xFLOAT>, tensor<50257xFLOAT>, tensor<50257xFLOAT>, tensor<50257xFLOAT>) {
+  %0 = nn.layer_norm_grad %d, %x, %g, %m, %s : (tensor<2x50257xFLOAT>, tensor<2x50257xFLOAT>, tensor<50257xFLOAT>, tensor<2x1xSTAT>, tensor<2x1xSTAT>) -> tensor<2x50257xFLOAT>
+  %1 = nn.rms_norm_grad %d, %x, %g, %s : (tensor<2x50257xFLOAT>, tensor<2x50257xFLOAT>, tensor<50257xFLOAT>, tensor<2x1xSTAT>) -> tensor<2x50257xFLOAT>
   %2 = nn.softmax_grad %0, %d : tensor<2x50257xFLOAT>
-  %a, %b = nn.layer_norm_param_grad %d, %x, %m, %s : (tensor<2x50257xFLOAT>, tensor<2x50257xFLOAT>, tensor<2x1xFLOAT>, tensor<2x1xFLOAT>) -> (tensor<50257xFLOAT>, tensor<50257xFLOAT>)
-  %e = nn.rms_norm_param_grad %d, %x, %s : (tensor<2x50257xFLOAT>, tensor<2x50257xFLOAT>, tensor<2x1xFLOAT>) -> tensor<50257xFLOAT>
+  %a, %b = nn.layer_norm_param_grad %d, %x, %m, %s : (tensor<2x50257xFLOAT>, tensor<2x50257xFLOAT>, tensor<2x1xSTAT>, tensor<2x1xSTAT>) -> (tensor<50257xFLOAT>, tensor<50257xFLOAT>)
+  %e = nn.rms_norm_param_grad %d, %x, %s : (tensor<2x50257xFLOAT>, tensor<2x50257xFLOAT>, tensor<2x1xSTAT>) -> tensor<50257xFLOAT>
   return %0, %1, %2, %a, %b, %e : tensor<2x50257xFLOAT>, tensor<2x50257xFLOAT>, tensor<2x50257xFLOAT>, tensor<50257xFLOAT>, tensor<50257xFLOAT>, tensor<50257xFLOAT>
 }
 
@@ -507,12 +512,12 @@ func.func @transposes_then_adds(%x: tensor<2x3x5x8xFLOAT>, %y: tensor<2x5x3x8xFL
 }
 
 // CHECK: @reshapes_between_row_spaces: 1 kernels agree
-func.func @reshapes_between_row_spaces(%x: tensor<2x6x32xFLOAT>, %y: tensor<12x32xFLOAT>, %g: tensor<32xFLOAT>) -> (tensor<12x32xFLOAT>, tensor<2x6x32xFLOAT>, tensor<2x6x1xFLOAT>) {
+func.func @reshapes_between_row_spaces(%x: tensor<2x6x32xFLOAT>, %y: tensor<12x32xFLOAT>, %g: tensor<32xFLOAT>) -> (tensor<12x32xFLOAT>, tensor<2x6x32xFLOAT>, tensor<2x6x1xSTAT>) {
   %0 = nn.reshape %x : (tensor<2x6x32xFLOAT>) -> tensor<12x32xFLOAT>
   %1 = nn.add %0, %y : tensor<12x32xFLOAT>
   %2 = nn.reshape %1 : (tensor<12x32xFLOAT>) -> tensor<2x6x32xFLOAT>
-  %n, %r = nn.rms_norm %2, %g {epsilon = 1.0e-6 : f64} : (tensor<2x6x32xFLOAT>, tensor<32xFLOAT>) -> (tensor<2x6x32xFLOAT>, tensor<2x6x1xFLOAT>)
-  return %1, %n, %r : tensor<12x32xFLOAT>, tensor<2x6x32xFLOAT>, tensor<2x6x1xFLOAT>
+  %n, %r = nn.rms_norm %2, %g {epsilon = 1.0e-6 : f64} : (tensor<2x6x32xFLOAT>, tensor<32xFLOAT>) -> (tensor<2x6x32xFLOAT>, tensor<2x6x1xSTAT>)
+  return %1, %n, %r : tensor<12x32xFLOAT>, tensor<2x6x32xFLOAT>, tensor<2x6x1xSTAT>
 }
 
 // CHECK: @broadcasts: 1 kernels agree

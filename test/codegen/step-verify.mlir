@@ -1,6 +1,6 @@
 // RUN: shardc-opt %s -step-verify -split-input-file -verify-diagnostics
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0, 0>} {
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0, 0, 0>} {
   step.program "overlap" {
     // expected-note @+1 {{the other buffer}}
     %a = step.buffer activation 128 at 0 "a"
@@ -15,7 +15,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0, 0
 
 // -----
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 64, 0, 0, 0>} {
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 64, 0, 0, 0, 0>} {
   step.program "pool" {
     // expected-error @+1 {{ends at byte 128 of a pool of 64}}
     %a = step.buffer activation 128 at 0 "a"
@@ -26,7 +26,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 64, 0, 0, 0>
 
 // -----
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0, 0>} {
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0, 0, 0>} {
   step.program "unwritten" {
     %a = step.buffer activation 128 at 0 "a"
     %b = step.buffer activation 128 at 128 "b"
@@ -41,12 +41,12 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0, 0
 
 // -----
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0, 0>} {
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0, 0, 0>} {
   step.program "flight" {
     %g = step.buffer gather 64 at 0 "g"
     %g0 = step.view %g[0] : memref<16xf32>
     // expected-note @+1 {{begins here}}
-    %t = step.all_gather_start @root into %g
+    %t = step.all_gather_start @root into %g over @world
     // expected-error @+1 {{touches buffer "g" while a collective works on it}}
     step.fill 1.0 into %g0 : memref<16xf32>
     step.wait %t
@@ -55,11 +55,11 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0, 0>
 
 // -----
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0, 0>} {
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0, 0, 0>} {
   step.program "no wait" {
     %g = step.buffer gather 64 at 0 "g"
     // expected-error @+1 {{expects one wait, got 0}}
-    %t = step.all_gather_start @root into %g
+    %t = step.all_gather_start @root into %g over @world
   }
 }
 
@@ -84,5 +84,59 @@ step.plan attributes {workers = 1 : i64} {
     %z = step.view %a[0] : memref<4x5xf32>
     // expected-error @+1 {{does not multiply 4x3 by 4x5 into}}
     step.gemm %x, %y into %z : (memref<4x3xf32>, memref<4x5xf32>, memref<4x5xf32>) -> ()
+  }
+}
+
+// -----
+
+// A kept slice is read by the gather from it until the wait.
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 192, 0, 0, 0>} {
+  step.program "kept" {
+    %g = step.buffer gather 64 at 0 "g"
+    %k = step.buffer gather 32 at 64 "k"
+    %h = step.buffer gather 64 at 128 "h"
+    %k0 = step.view %k[0] : memref<8xf32>
+    %t = step.all_gather_start @root into %g over @world
+    step.wait %t
+    step.keep @root %g over @half into %k0 : memref<8xf32>
+    // expected-note @+1 {{begins here}}
+    %u = step.all_gather_start @root into %h over @half from %k0 : memref<8xf32>
+    // expected-error @+1 {{touches buffer "k" while a collective works on it}}
+    step.fill 1.0 into %k0 : memref<8xf32>
+    step.wait %u
+  }
+}
+
+// -----
+
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 128, 0, 0, 0>} {
+  step.program "kept too early" {
+    %g = step.buffer gather 64 at 0 "g"
+    %k = step.buffer gather 32 at 64 "k"
+    %k0 = step.view %k[0] : memref<8xf32>
+    // expected-error @+1 {{reads bytes [0, 64) of buffer "g" before they are written}}
+    step.keep @root %g over @half into %k0 : memref<8xf32>
+  }
+}
+
+// -----
+
+// What is added up must be there; the accumulator is of an earlier micro-batch.
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 0, 64, 0, 64>} {
+  %sum = step.buffer accumulation 64 at 0 "sum"
+  step.program "accumulate" {
+    %a = step.buffer gradient 64 at 0 "a"
+    %a0 = step.view %a[0] : memref<16xf32>
+    %sum0 = step.view %sum[0] : memref<16xf32>
+    // expected-error @+1 {{reads bytes [0, 64) of buffer "a" before they are written}}
+    step.accumulate %a0 in %sum0 : memref<16xf32>, memref<16xf32>
+  }
+}
+
+// -----
+
+// expected-error @+1 {{expects the bytes of 6 pools; run step-plan-memory first}}
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0, 0>} {
+  step.program "pools" {
   }
 }

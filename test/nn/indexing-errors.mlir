@@ -53,3 +53,11 @@ func.func @cumsum_has_an_axis(%x: tensor<3xf32>) {
   %y = nn.cumsum %x {axis = 1 : i64} : tensor<3xf32>
   return
 }
+
+// -----
+
+func.func @a_tables_gradient_may_be_float32_alone(%g: tensor<3x4xbf16>, %i: tensor<3xi64>) {
+  // expected-error @below {{expects elements of result to be 'bf16' or 'f32', got 'f64'}}
+  %y = nn.embedding_grad %g, %i : (tensor<3x4xbf16>, tensor<3xi64>) -> tensor<5x4xf64>
+  return
+}

@@ -22,3 +22,28 @@ func.func @no_bias_no_gradient_of_it(%x: tensor<2x4xf32>, %w: tensor<4x5xf32>, %
     : (tensor<2x4xf32>, tensor<4x5xf32>, tensor<2xi64>, tensor<f32>) -> (tensor<f32>, tensor<5xf32>)
   return
 }
+
+// -----
+
+func.func @the_scale_of_16_bits_is_float32(%x: tensor<2x5xbf16>, %l: tensor<2xi64>, %s: tensor<bf16>) {
+  // expected-error @below {{expects elements of scale to be 'f32', got 'bf16'}}
+  %y = nn.cross_entropy %x, %l, %s {ignore_index = -100 : i64, shift = 0 : i64} : (tensor<2x5xbf16>, tensor<2xi64>, tensor<bf16>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @the_loss_of_16_bits_is_float32(%x: tensor<2x4xbf16>, %w: tensor<4x5xbf16>, %l: tensor<2xi64>, %s: tensor<f32>) {
+  // expected-error @below {{expects elements of loss to be 'f32', got 'bf16'}}
+  %y = nn.linear_cross_entropy %x, %w labels %l, %s {ignore_index = -100 : i64, shift = 0 : i64} : (tensor<2x4xbf16>, tensor<4x5xbf16>, tensor<2xi64>, tensor<f32>) -> tensor<bf16>
+  return
+}
+
+// -----
+
+func.func @the_input_gradient_has_the_inputs_type(%x: tensor<2x4xbf16>, %w: tensor<4x5xbf16>, %l: tensor<2xi64>, %s: tensor<f32>) {
+  // expected-error @below {{expects elements of input_gradient to be 'bf16', got 'f32'}}
+  %y, %dx = "nn.linear_cross_entropy_grad"(%x, %w, %l, %s) {ignore_index = -100 : i64, shift = 0 : i64, resultSegmentSizes = array<i32: 1, 1, 0, 0>}
+    : (tensor<2x4xbf16>, tensor<4x5xbf16>, tensor<2xi64>, tensor<f32>) -> (tensor<f32>, tensor<2x4xf32>)
+  return
+}

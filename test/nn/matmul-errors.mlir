@@ -37,3 +37,27 @@ func.func @rows_of_input_and_gradient_agree(%x: tensor<2x3xf32>, %g: tensor<4x5x
   %y = nn.linear_weight_grad %x, %g : (tensor<2x3xf32>, tensor<4x5xf32>) -> tensor<3x5xf32>
   return
 }
+
+// -----
+
+func.func @a_product_is_not_rounded_to_another_16_bit_type(%a: tensor<2x3xbf16>, %b: tensor<3x5xbf16>) {
+  // expected-error @below {{expects elements of result to be 'bf16' or 'f32', got 'f16'}}
+  %c = nn.matmul %a, %b : (tensor<2x3xbf16>, tensor<3x5xbf16>) -> tensor<2x5xf16>
+  return
+}
+
+// -----
+
+func.func @a_gradient_of_float32_is_float32(%x: tensor<2x3xf32>, %g: tensor<2x5xf32>) {
+  // expected-error @below {{expects elements of result to be 'f32', got 'f64'}}
+  %w = nn.linear_weight_grad %x, %g : (tensor<2x3xf32>, tensor<2x5xf32>) -> tensor<3x5xf64>
+  return
+}
+
+// -----
+
+func.func @a_linear_layer_reads_one_type(%x: tensor<2x3xf32>, %w: tensor<3x5xbf16>) {
+  // expected-error @below {{expects elements of weight to be 'f32', got 'bf16'}}
+  %y = nn.linear %x, %w : (tensor<2x3xf32>, tensor<3x5xbf16>) -> tensor<2x5xf32>
+  return
+}

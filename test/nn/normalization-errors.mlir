@@ -30,3 +30,19 @@ func.func @statistics_are_per_row(%x: tensor<2x4xf32>, %g: tensor<4xf32>) {
   %y, %r = nn.rms_norm %x, %g {epsilon = 1.0e-5 : f64} : (tensor<2x4xf32>, tensor<4xf32>) -> (tensor<2x4xf32>, tensor<1x1xf32>)
   return
 }
+
+// -----
+
+func.func @statistics_of_16_bits_are_float32(%x: tensor<2x4xbf16>, %g: tensor<4xbf16>) {
+  // expected-error @below {{expects elements of rstd to be 'f32', got 'bf16'}}
+  %y, %r = nn.rms_norm %x, %g {epsilon = 1.0e-5 : f64} : (tensor<2x4xbf16>, tensor<4xbf16>) -> (tensor<2x4xbf16>, tensor<2x1xbf16>)
+  return
+}
+
+// -----
+
+func.func @softmax_keeps_the_shape(%x: tensor<2x4xbf16>) {
+  // expected-error @below {{requires the same shape for all operands and results}}
+  %y = nn.softmax %x : (tensor<2x4xbf16>) -> tensor<4x2xf32>
+  return
+}

@@ -24,3 +24,13 @@ func.func @reduced_dims_are_distinct(%x: tensor<2x3xf32>) {
   %a = nn.reduce_prod %x [0, 0] : (tensor<2x3xf32>) -> tensor<1x3xf32>
   return
 }
+
+// -----
+
+// A sum over nothing that changes the type is no copy.
+// CHECK-LABEL: @a_sum_in_another_type_stays
+// CHECK: nn.reduce_sum %arg0 [1] : (tensor<2x1xbf16>) -> tensor<2x1xf32>
+func.func @a_sum_in_another_type_stays(%x: tensor<2x1xbf16>) -> tensor<2x1xf32> {
+  %a = nn.reduce_sum %x [1] : (tensor<2x1xbf16>) -> tensor<2x1xf32>
+  return %a : tensor<2x1xf32>
+}

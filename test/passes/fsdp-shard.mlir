@@ -1,101 +1,274 @@
 // RUN: shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard --fsdp-verify | FileCheck %s
-// RUN: shardc-opt %s --fsdp-form-units="mesh=2 strategy=none" --fsdp-shard=optimizer=sgd --fsdp-verify | FileCheck %s --check-prefix=NONE
+// RUN: shardc-opt %s --fsdp-form-units="mesh=2 strategy=grad_op" --fsdp-shard --fsdp-verify | FileCheck %s --check-prefix=GRAD-OP
+// RUN: shardc-opt %s --fsdp-form-units=mesh=2x2 --fsdp-shard --fsdp-verify | FileCheck %s --check-prefix=HYBRID
+// RUN: shardc-opt %s --fsdp-form-units="mesh=2x2 strategy=hybrid_opt" --fsdp-shard --fsdp-verify | FileCheck %s --check-prefix=HYBRID-OPT
+// RUN: shardc-opt %s --fsdp-form-units="mesh=2x2 strategy=opt" --fsdp-shard --fsdp-verify | FileCheck %s --check-prefix=OPT
+// RUN: shardc-opt %s --fsdp-form-units="mesh=2x2 strategy=none" --fsdp-shard=optimizer=sgd --fsdp-verify | FileCheck %s --check-prefix=NONE
+// RUN: shardc-opt %s --fsdp-form-units="mesh=2x2 strategy=none" --fsdp-shard=accumulate=sharded --fsdp-verify | FileCheck %s --check-prefix=NONE-SHARDED
 // RUN: shardc-opt %s --fsdp-form-units=mesh=1 --fsdp-shard --fsdp-verify | FileCheck %s --check-prefix=ONE
+// RUN: shardc-opt %s --fsdp-form-units=mesh=2x1 --fsdp-shard --fsdp-verify | FileCheck %s --check-prefix=ONE-SHARD
+// RUN: shardc-opt %s --fsdp-form-units=mesh=1x2 --fsdp-shard --fsdp-verify | FileCheck %s --check-prefix=ONE-REPLICA
+// RUN: shardc-opt %s --fsdp-form-units="mesh=2 reshard=always" --fsdp-shard --fsdp-verify | FileCheck %s --check-prefix=ALWAYS
+// RUN: shardc-opt %s --fsdp-form-units="mesh=4 reshard=2" --fsdp-shard --fsdp-verify | FileCheck %s --check-prefix=KEEP
+// RUN: shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=accumulate=unsharded --fsdp-verify | FileCheck %s --check-prefix=UNSHARDED
+// RUN: shardc-opt %s --fsdp-form-units=mesh=2x2 --fsdp-shard=accumulate=unsharded --fsdp-verify | FileCheck %s --check-prefix=UNSHARDED-HYBRID
 // RUN: shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=prefetch=0 --fsdp-verify | FileCheck %s --check-prefix=AHEAD0
 // RUN: shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=prefetch=9 --fsdp-verify | FileCheck %s --check-prefix=AHEAD9
 // RUN: not shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=optimizer=lion 2>&1 | FileCheck %s --check-prefix=LION
+// RUN: not shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=prefetch=-1 2>&1 | FileCheck %s --check-prefix=PREFETCH
+// RUN: not shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=accumulate=half 2>&1 | FileCheck %s --check-prefix=ACCUMULATE
 // RUN: not shardc-opt %s --fsdp-shard 2>&1 | FileCheck %s --check-prefix=NO-MESH
 
 // An embedding tied to the head, two layers, a norm in the root.
 //
-// The root is gathered once in forward, for embedding and head; a unit's gather begins before its predecessor computes.
+// A unit's gather begins before its predecessor computes. The root, used last in forward and first in backward, is gathered once.
+// CHECK: module attributes {fsdp.accumulate = "sharded"}
 // CHECK-LABEL: func.func @train
 // CHECK-SAME: %arg2: tensor<f32> {nn.role = "loss_scale"}) {
 // CHECK-DAG: %[[TABLE:.*]] = nn.get_parameter @table
-// CHECK-DAG: %[[ROOT:.*]] = fsdp.all_gather_start @root forward
-// CHECK: %[[L0:.*]] = fsdp.all_gather_start @layers.0 forward
+// CHECK-DAG: %[[ROOT:.*]] = fsdp.all_gather_start @root forward over @world
+// CHECK: %[[L0:.*]] = fsdp.all_gather_start @layers.0 forward over @world
 // CHECK: %[[E:.*]]:2 = fsdp.all_gather_wait %[[ROOT]] : tensor<8x4xf32>, tensor<4xf32>
 // CHECK-NEXT: nn.embedding %[[E]]#0
 // CHECK-NEXT: nn.add {{.*}} %[[TABLE]]
-// CHECK-NEXT: %[[L1:.*]] = fsdp.all_gather_start @layers.1 forward
+// CHECK-NEXT: %[[L1:.*]] = fsdp.all_gather_start @layers.1 forward over @world
 // CHECK-NEXT: %[[W0:.*]]:2 = fsdp.all_gather_wait %[[L0]]
 // CHECK-NEXT: nn.linear {{.*}} %[[W0]]#0, %[[W0]]#1
 // CHECK-NEXT: fsdp.release @layers.0(%[[W0]]#0, %[[W0]]#1)
 // CHECK-NEXT: %[[W1:.*]]:2 = fsdp.all_gather_wait %[[L1]]
 // CHECK-NEXT: %[[T1:.*]] = nn.transpose %[[W1]]#0
 // CHECK-NEXT: nn.linear {{.*}} %[[T1]], %[[W1]]#1
-// CHECK-NEXT: fsdp.release @layers.1
+// CHECK-NEXT: fsdp.release @layers.1(%[[W1]]#0, %[[W1]]#1)
+//
+// Backward gathers the layers again; a view of the forward buffer is made anew.
+// CHECK-NEXT: %[[L1B:.*]] = fsdp.all_gather_start @layers.1 backward over @world
 // CHECK-NEXT: nn.rms_norm {{.*}} %[[E]]#1
-// CHECK-NEXT: nn.linear_cross_entropy_grad {{.*}} %[[E]]#0
+// CHECK-NEXT: %[[LOSS:[^,]*]], {{.*}} = nn.linear_cross_entropy_grad {{.*}} %[[E]]#0
+// CHECK-NEXT: nn.rms_norm_param_grad
+// CHECK-NEXT: nn.rms_norm_grad {{.*}} %[[E]]#1
 // CHECK-NEXT: fsdp.release @root(%[[E]]#0, %[[E]]#1)
 //
-// Backward gathers again; a view of the forward buffer is made anew.
-// CHECK: %[[ROOT2:.*]] = fsdp.all_gather_start @root backward
-// CHECK: %[[L1B:.*]] = fsdp.all_gather_start @layers.1 backward
-// CHECK: %[[E2:.*]]:2 = fsdp.all_gather_wait %[[ROOT2]]
-// CHECK-NEXT: nn.rms_norm_grad {{.*}} %[[E2]]#1
-// CHECK-NEXT: fsdp.release @root(%[[E2]]#0, %[[E2]]#1)
-//
 // A reduce-scatter begins with the unit's last gradient, in the order of the flat buffer.
-// CHECK: %[[DW1:.*]] = nn.linear_weight_grad
-// CHECK-NEXT: %[[S1:.*]] = fsdp.reduce_scatter_start @layers.1(%[[DW1]], %{{.*}}) : tensor<4x4xf32>, tensor<4xf32>
-// CHECK-NEXT: fsdp.all_gather_start @layers.0 backward
+// CHECK: %[[DB1:.*]] = nn.reshape
+// CHECK-NEXT: %[[DW1:.*]] = nn.linear_weight_grad
+// CHECK-NEXT: %[[F1:.*]] = fsdp.flat_gradients @layers.1(%[[DW1]], %[[DB1]]) : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<24xf32>
+// CHECK-NEXT: %[[S1:.*]] = fsdp.reduce_scatter_start @layers.1 %[[F1]] over @world : tensor<24xf32>
+// CHECK-NEXT: %[[L0B:.*]] = fsdp.all_gather_start @layers.0 backward over @world
 // CHECK-NEXT: %[[W1B:.*]]:2 = fsdp.all_gather_wait %[[L1B]]
 // CHECK-NEXT: %[[T1B:.*]] = nn.transpose %[[W1B]]#0
 // CHECK-NEXT: nn.linear {{.*}} %[[T1B]]
-// CHECK-NEXT: fsdp.release @layers.1
-// CHECK: %[[S0:.*]] = fsdp.reduce_scatter_start @layers.0
-// CHECK: fsdp.release @layers.0
+// CHECK-NEXT: fsdp.release @layers.1(%[[W1B]]#0, %[[W1B]]#1)
+// CHECK: %[[F0:.*]] = fsdp.flat_gradients @layers.0
+// CHECK-NEXT: %[[S0:.*]] = fsdp.reduce_scatter_start @layers.0 %[[F0]] over @world
+// CHECK-NEXT: %[[W0B:.*]]:2 = fsdp.all_gather_wait %[[L0B]]
+// CHECK-NEXT: nn.linear {{.*}} %[[W0B]]#0
+// CHECK-NEXT: fsdp.release @layers.0(%[[W0B]]#0, %[[W0B]]#1)
 // CHECK: nn.embedding_grad
 //
-// Two flat gradients are alive at most; the root's are complete last.
-// CHECK: %[[G1:.*]] = fsdp.reduce_scatter_wait %[[S1]] : tensor<12xf32>
-// CHECK-NEXT: %[[SR:.*]] = fsdp.reduce_scatter_start @root
-// CHECK-NEXT: %[[G0:.*]] = fsdp.reduce_scatter_wait %[[S0]] : tensor<12xf32>
-// CHECK-NEXT: %[[GR:.*]] = fsdp.reduce_scatter_wait %[[SR]] : tensor<20xf32>
-// CHECK-NEXT: %[[N:.*]] = fsdp.squared_norm %[[GR]], %[[G0]], %[[G1]] {slices = 1 : i64}
-// CHECK-NEXT: %[[LOSS:.*]] = nn.cast {{.*}} : (tensor<f32>) -> tensor<f64>
-// CHECK-NEXT: %[[A:.*]] = fsdp.all_reduce_start optimizer(%[[LOSS]], %[[N]])
+// Two flat gradients are alive at most; the root's are complete last. What micro-batches add up are shards.
+// CHECK: %[[R1:.*]] = fsdp.reduce_scatter_wait %[[S1]] : tensor<12xf32>
+// CHECK-NEXT: %[[G1:.*]] = fsdp.accumulate %[[R1]] in f32 : tensor<12xf32>
+// CHECK-NEXT: %[[FR:.*]] = fsdp.flat_gradients @root
+// CHECK-NEXT: %[[SR:.*]] = fsdp.reduce_scatter_start @root %[[FR]] over @world : tensor<40xf32>
+// CHECK-NEXT: %[[R0:.*]] = fsdp.reduce_scatter_wait %[[S0]] : tensor<12xf32>
+// CHECK-NEXT: %[[G0:.*]] = fsdp.accumulate %[[R0]] in f32 : tensor<12xf32>
+// CHECK-NEXT: %[[RR:.*]] = fsdp.reduce_scatter_wait %[[SR]] : tensor<20xf32>
+// CHECK-NEXT: %[[GR:.*]] = fsdp.accumulate %[[RR]] in f32 : tensor<20xf32>
+// CHECK-NEXT: %[[LOSS64:.*]] = nn.cast %[[LOSS]] : (tensor<f32>) -> tensor<f64>
+// CHECK-NEXT: %[[LOSSES:.*]] = fsdp.accumulate %[[LOSS64]] in f64 : tensor<f64>
+// CHECK-NEXT: %[[N:.*]] = fsdp.gradient_norm %[[GR]], %[[G0]], %[[G1]] {slices = array<i64: 1>}
+// CHECK-NEXT: %[[A:.*]] = fsdp.all_reduce_start optimizer(%[[LOSSES]], %[[N]]) over @world {norms = array<i1: false, true>}
 // CHECK-NEXT: %[[SUMS:.*]]:2 = fsdp.all_reduce_wait %[[A]]
 // CHECK-NEXT: fsdp.report "loss" %[[SUMS]]#0
-// CHECK-NEXT: fsdp.report "squared_norm" %[[SUMS]]#1
+// CHECK-NEXT: fsdp.report "gradient_norm" %[[SUMS]]#1
 // CHECK-NEXT: fsdp.optimizer_step @root(%[[GR]], %[[SUMS]]#1) "adamw"
 // CHECK-NEXT: fsdp.optimizer_step @layers.0(%[[G0]], %[[SUMS]]#1) "adamw"
 // CHECK-NEXT: fsdp.optimizer_step @layers.1(%[[G1]], %[[SUMS]]#1) "adamw"
 // CHECK-NEXT: return
 //
-// A unit that @eval does not use is not gathered there.
+// A unit that @eval does not use is not gathered there. Nothing is accumulated: @eval runs once per batch.
 // CHECK-LABEL: func.func @eval
 // CHECK-NOT: @layers.1
+// CHECK-NOT: fsdp.accumulate
 // CHECK: fsdp.release @root
-// CHECK: fsdp.all_reduce_start forward(%{{.*}}) : tensor<f64>
+// CHECK: fsdp.all_reduce_start forward(%{{.*}}) over @world {norms = array<i1: false>} : tensor<f64>
 // CHECK: fsdp.report "loss"
 // CHECK-NEXT: return
 
+// Every unit stays gathered from forward to backward.
+// GRAD-OP-LABEL: func.func @train
+// GRAD-OP: %[[L0:.*]] = fsdp.all_gather_start @layers.0 forward
+// GRAD-OP: %[[W0:.*]]:2 = fsdp.all_gather_wait %[[L0]]
+// GRAD-OP-NOT: fsdp.release
+// GRAD-OP-NOT: fsdp.all_gather_start {{.*}} backward
+// GRAD-OP: nn.linear_cross_entropy_grad
+// GRAD-OP: fsdp.release @root
+// GRAD-OP-NOT: fsdp.all_gather_start
+// GRAD-OP: fsdp.reduce_scatter_start @layers.1 %{{.*}} over @world : tensor<24xf32>
+// GRAD-OP: fsdp.release @layers.1
+// GRAD-OP: fsdp.reduce_scatter_start @layers.0
+// GRAD-OP-NEXT: nn.linear {{.*}} %[[W0]]#0
+// GRAD-OP-NEXT: fsdp.release @layers.0(%[[W0]]#0, %[[W0]]#1)
+// GRAD-OP: return
+
+// Gathers and reduce-scatters stay among neighbours; the sums of their slices cross the other dimension in the last micro-batch.
+// The loss is summed over both dimensions, the norm over the one that has other slices.
+// HYBRID-LABEL: func.func @train
+// HYBRID: fsdp.all_gather_start @layers.0 forward over @shard
+// HYBRID: fsdp.all_gather_start @layers.1 backward over @shard
+// HYBRID: %[[S1:.*]] = fsdp.reduce_scatter_start @layers.1 %{{.*}} over @shard : tensor<24xf32>
+// HYBRID: %[[R1:.*]] = fsdp.reduce_scatter_wait %[[S1]] : tensor<12xf32>
+// HYBRID-NEXT: %[[A1:.*]] = fsdp.accumulate %[[R1]] in f32
+// HYBRID-NEXT: %[[X1:.*]] = fsdp.all_reduce_gradients_start @layers.1 %[[A1]] over @replicate last : tensor<12xf32>
+// HYBRID: %[[G1:.*]] = fsdp.all_reduce_gradients_wait %[[X1]] : tensor<12xf32>
+// HYBRID: %[[LOSS:.*]] = fsdp.accumulate %{{.*}} in f64
+// HYBRID-NEXT: %[[N:.*]] = fsdp.gradient_norm %{{.*}}, %{{.*}}, %[[G1]] {slices = array<i64: 1>}
+// HYBRID-NEXT: %[[T:.*]] = fsdp.all_reduce_start optimizer(%[[LOSS]], %[[N]]) over @shard {norms = array<i1: false, true>}
+// HYBRID-NEXT: %[[SUMS:.*]]:2 = fsdp.all_reduce_wait %[[T]]
+// HYBRID-NEXT: %[[T2:.*]] = fsdp.all_reduce_start optimizer(%[[SUMS]]#0) over @replicate {norms = array<i1: false>}
+// HYBRID-NEXT: %[[SUM:.*]] = fsdp.all_reduce_wait %[[T2]]
+// HYBRID-NEXT: fsdp.report "loss" %[[SUM]]
+// HYBRID-NEXT: fsdp.report "gradient_norm" %[[SUMS]]#1
+// HYBRID: fsdp.optimizer_step @layers.1(%[[G1]], %[[SUMS]]#1) "adamw" : tensor<12xf32>
+// HYBRID-NEXT: return
+// HYBRID-LABEL: func.func @eval
+// HYBRID: fsdp.all_reduce_start forward(%{{.*}}) over @shard
+// HYBRID: fsdp.all_reduce_start forward(%{{.*}}) over @replicate
+
+// The optimizer has a slice of the slice, and what it writes is gathered after it.
+// HYBRID-OPT-LABEL: func.func @train
+// HYBRID-OPT: fsdp.all_gather_start @layers.1 backward over @shard
+// HYBRID-OPT: %[[S1:.*]] = fsdp.reduce_scatter_start @layers.1 %{{.*}} over @shard : tensor<32xf32>
+// HYBRID-OPT: %[[R1:.*]] = fsdp.reduce_scatter_wait %[[S1]] : tensor<16xf32>
+// HYBRID-OPT-NEXT: %[[A1:.*]] = fsdp.accumulate %[[R1]] in f32
+// HYBRID-OPT-NEXT: %[[X1:.*]] = fsdp.reduce_scatter_start @layers.1 %[[A1]] over @replicate last : tensor<16xf32>
+// HYBRID-OPT: %[[G1:.*]] = fsdp.reduce_scatter_wait %[[X1]] : tensor<8xf32>
+// HYBRID-OPT: fsdp.all_reduce_start optimizer(%{{.*}}, %{{.*}}) over @shard {norms = array<i1: false, true>}
+// HYBRID-OPT: %[[T:.*]] = fsdp.all_reduce_start optimizer(%{{.*}}, %{{.*}}) over @replicate {norms = array<i1: false, true>}
+// HYBRID-OPT-NEXT: %[[SUMS:.*]]:2 = fsdp.all_reduce_wait %[[T]]
+// HYBRID-OPT: fsdp.optimizer_step @layers.1(%[[G1]], %[[SUMS]]#1) "adamw" : tensor<8xf32>
+// HYBRID-OPT-NEXT: %[[UR:.*]] = fsdp.all_gather_updates_start @root over @replicate
+// HYBRID-OPT-NEXT: %[[U0:.*]] = fsdp.all_gather_updates_start @layers.0 over @replicate
+// HYBRID-OPT-NEXT: %[[U1:.*]] = fsdp.all_gather_updates_start @layers.1 over @replicate
+// HYBRID-OPT-NEXT: fsdp.all_gather_updates_wait %[[UR]]
+// HYBRID-OPT-NEXT: fsdp.all_gather_updates_wait %[[U0]]
+// HYBRID-OPT-NEXT: fsdp.all_gather_updates_wait %[[U1]]
+// HYBRID-OPT-NEXT: return
+// HYBRID-OPT-LABEL: func.func @eval
+// HYBRID-OPT-NOT: all_gather_updates
+
+// Parameters lie on every rank, gradients go to the rank that updates their slice.
+// OPT-LABEL: func.func @train
+// OPT: fsdp.resident @root
+// OPT-NOT: all_gather_start
+// OPT: %[[S1:.*]] = fsdp.reduce_scatter_start @layers.1 %{{.*}} over @world : tensor<32xf32>
+// OPT: %[[R1:.*]] = fsdp.reduce_scatter_wait %[[S1]] : tensor<8xf32>
+// OPT-NEXT: %[[G1:.*]] = fsdp.accumulate %[[R1]] in f32
+// OPT: fsdp.optimizer_step @layers.1(%[[G1]], %{{.*}}#1) "adamw" : tensor<8xf32>
+// OPT: fsdp.all_gather_updates_start @layers.1 over @world
+
 // Without sharding all gradients are on every rank, so the norm is too; only the loss is summed. The norm adds the slices
-// that `full` has.
+// that `full` has, as a tree over the mesh. Flat gradients are added up, so that only the last micro-batch communicates.
+// NONE: module attributes {fsdp.accumulate = "unsharded"}
 // NONE-LABEL: func.func @train
 // NONE: fsdp.resident @root
 // NONE-NOT: all_gather
-// NONE: %[[S1:.*]] = fsdp.all_reduce_gradients_start @layers.1
-// NONE: fsdp.all_reduce_gradients_wait %[[S1]] : tensor<24xf32>
-// NONE: %[[N:.*]] = fsdp.squared_norm {{.*}} {slices = 2 : i64}
-// NONE: fsdp.all_reduce_start optimizer(%{{[0-9]+}}) : tensor<f64>
-// NONE: fsdp.report "squared_norm" %[[N]]
-// NONE: fsdp.optimizer_step @root(%{{.*}}, %[[N]]) "sgd" : tensor<40xf32>
+// NONE: %[[F1:.*]] = fsdp.flat_gradients @layers.1
+// NONE-NEXT: %[[A1:.*]] = fsdp.accumulate %[[F1]] in f32
+// NONE-NEXT: %[[S1:.*]] = fsdp.all_reduce_gradients_start @layers.1 %[[A1]] over @world last : tensor<32xf32>
+// NONE: fsdp.all_reduce_gradients_wait %[[S1]] : tensor<32xf32>
+// NONE: %[[N:.*]] = fsdp.gradient_norm {{.*}} {slices = array<i64: 2, 2>}
+// NONE: fsdp.all_reduce_start optimizer(%{{[0-9]+}}) over @shard {norms = array<i1: false>} : tensor<f64>
+// NONE: fsdp.all_reduce_start optimizer(%{{[0-9]+}}) over @replicate {norms = array<i1: false>} : tensor<f64>
+// NONE: fsdp.report "gradient_norm" %[[N]]
+// NONE: fsdp.optimizer_step @root(%{{.*}}, %[[N]]) "sgd" : tensor<48xf32>
+// NONE-SHARDED: %[[F1:.*]] = fsdp.flat_gradients @layers.1
+// NONE-SHARDED-NEXT: %[[S1:.*]] = fsdp.all_reduce_gradients_start @layers.1 %[[F1]] over @world : tensor<32xf32>
+// NONE-SHARDED: %[[G1:.*]] = fsdp.all_reduce_gradients_wait %[[S1]] : tensor<32xf32>
+// NONE-SHARDED-NEXT: fsdp.accumulate %[[G1]] in f32
 
 // One rank talks to nobody.
 // ONE-NOT: _start
 // ONE-LABEL: func.func @train
 // ONE: fsdp.resident @layers.1
 // ONE-NOT: _start
-// ONE: %[[G:.*]] = fsdp.flat_gradients @layers.1({{.*}}) : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<20xf32>
+// ONE: %[[F:.*]] = fsdp.flat_gradients @layers.1({{.*}}) : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<20xf32>
 // ONE-NOT: _start
-// ONE: fsdp.report "loss" %{{.*}} : tensor<f32>
+// ONE: %[[G:.*]] = fsdp.accumulate %[[F]] in f32
+// ONE-NOT: _start
+// ONE: fsdp.report "loss" %{{.*}} : tensor<f64>
 // ONE: fsdp.optimizer_step @layers.1(%[[G]],
+// ONE-NOT: _start
+
+// Two replicas of one shard: nothing is gathered, the gradients are summed over the replicas.
+// ONE-SHARD-LABEL: func.func @train
+// ONE-SHARD: fsdp.resident @layers.1
+// ONE-SHARD-NOT: all_gather
+// ONE-SHARD: %[[A1:.*]] = fsdp.accumulate
+// ONE-SHARD-NEXT: %[[S1:.*]] = fsdp.all_reduce_gradients_start @layers.1 %[[A1]] over @world last : tensor<20xf32>
+// ONE-SHARD: %[[N:.*]] = fsdp.gradient_norm {{.*}} {slices = array<i64: 1>}
+// ONE-SHARD: fsdp.all_reduce_start optimizer(%{{[0-9]+}}) over @world
+// ONE-SHARD: fsdp.report "gradient_norm" %[[N]]
+// One replica: nothing crosses.
+// ONE-REPLICA-LABEL: func.func @train
+// ONE-REPLICA-NOT: over @replicate
+// ONE-REPLICA: fsdp.reduce_scatter_start @layers.1 %{{.*}} over @world : tensor<24xf32>
+// ONE-REPLICA-NOT: all_reduce_gradients
+// ONE-REPLICA: fsdp.all_reduce_start optimizer(%{{.*}}, %{{.*}}) over @world
+// ONE-REPLICA-NEXT: fsdp.all_reduce_wait
+// ONE-REPLICA-NEXT: fsdp.report "loss"
+
+// Resharded like the others, the root is gathered again for backward, before its successor there.
+// ALWAYS-LABEL: func.func @train
+// ALWAYS: nn.linear_cross_entropy_grad
+// ALWAYS-NEXT: fsdp.release @root
+// ALWAYS-NEXT: %[[ROOT:.*]] = fsdp.all_gather_start @root backward over @world
+// ALWAYS: %[[L1:.*]] = fsdp.all_gather_start @layers.1 backward over @world
+// ALWAYS: %[[E:.*]]:2 = fsdp.all_gather_wait %[[ROOT]]
+// ALWAYS-NEXT: nn.rms_norm_grad {{.*}} %[[E]]#1
+// ALWAYS-NEXT: fsdp.release @root(%[[E]]#0, %[[E]]#1)
+// ALWAYS: fsdp.all_gather_wait %[[L1]]
+
+// A rank keeps half of a unit until backward, which gathers it between two neighbours; gradients go to all four.
+// KEEP-LABEL: func.func @train
+// KEEP: fsdp.all_gather_start @layers.1 forward over @world
+// KEEP: %[[W0:.*]]:2 = fsdp.all_gather_wait
+// KEEP-NEXT: nn.linear
+// KEEP-NEXT: %[[K0:.*]] = fsdp.keep @layers.0(%[[W0]]#0, %[[W0]]#1) over @reshard.2 : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<16xf32>
+// KEEP-NEXT: fsdp.release @layers.0(%[[W0]]#0, %[[W0]]#1)
+// KEEP: %[[K1:.*]] = fsdp.keep @layers.1
+// KEEP-NEXT: fsdp.release @layers.1
+// KEEP: %[[KR:.*]] = fsdp.keep @root{{.*}} -> tensor<24xf32>
+// KEEP-NEXT: fsdp.release @root
+// KEEP-NEXT: fsdp.all_gather_start @root backward over @reshard.2 from %[[KR]] : tensor<24xf32>
+// KEEP: fsdp.all_gather_start @layers.1 backward over @reshard.2 from %[[K1]] : tensor<16xf32>
+// KEEP: fsdp.reduce_scatter_start @layers.1 %{{.*}} over @world : tensor<32xf32>
+// KEEP-NEXT: fsdp.all_gather_start @layers.0 backward over @reshard.2 from %[[K0]] : tensor<16xf32>
+// @eval has no backward to keep anything for.
+// KEEP-LABEL: func.func @eval
+// KEEP-NOT: fsdp.keep
+// KEEP: return
+
+// Flat gradients are added up, and reduced in the last micro-batch alone. Parameters are gathered in every one.
+// UNSHARDED: module attributes {fsdp.accumulate = "unsharded"}
+// UNSHARDED-LABEL: func.func @train
+// UNSHARDED: fsdp.all_gather_start @layers.1 backward over @world{{$}}
+// UNSHARDED: %[[F1:.*]] = fsdp.flat_gradients @layers.1
+// UNSHARDED-NEXT: %[[A1:.*]] = fsdp.accumulate %[[F1]] in f32 : tensor<24xf32>
+// UNSHARDED-NEXT: %[[S1:.*]] = fsdp.reduce_scatter_start @layers.1 %[[A1]] over @world last : tensor<24xf32>
+// UNSHARDED: %[[G1:.*]] = fsdp.reduce_scatter_wait %[[S1]] : tensor<12xf32>
+// UNSHARDED-NEXT: fsdp.flat_gradients @root
+// UNSHARDED: fsdp.optimizer_step @layers.1(%[[G1]],
+// UNSHARDED-HYBRID: %[[A1:.*]] = fsdp.accumulate %{{.*}} in f32 : tensor<24xf32>
+// UNSHARDED-HYBRID-NEXT: %[[S1:.*]] = fsdp.reduce_scatter_start @layers.1 %[[A1]] over @shard last : tensor<24xf32>
+// UNSHARDED-HYBRID: %[[R1:.*]] = fsdp.reduce_scatter_wait %[[S1]] : tensor<12xf32>
+// UNSHARDED-HYBRID-NEXT: fsdp.all_reduce_gradients_start @layers.1 %[[R1]] over @replicate last : tensor<12xf32>
 
 // AHEAD0-LABEL: func.func @train
 // AHEAD0: %[[T:.*]] = fsdp.all_gather_start @layers.0 forward
+// AHEAD0-NEXT: fsdp.all_gather_wait %[[T]]
+// AHEAD0: nn.linear_cross_entropy_grad
+// AHEAD0: %[[T:.*]] = fsdp.all_gather_start @layers.1 backward
 // AHEAD0-NEXT: fsdp.all_gather_wait %[[T]]
 
 // However far ahead, a unit is not gathered again before it was released.
@@ -104,12 +277,13 @@
 // AHEAD9-NEXT: fsdp.all_gather_start @layers.0 forward
 // AHEAD9-NEXT: fsdp.all_gather_start @layers.1 forward
 // AHEAD9-NEXT: fsdp.all_gather_wait
-// AHEAD9: fsdp.release @root
-// AHEAD9-NEXT: fsdp.all_gather_start @root backward
+// AHEAD9: fsdp.release @layers.1
 // AHEAD9-NEXT: fsdp.all_gather_start @layers.1 backward
 // AHEAD9-NEXT: fsdp.all_gather_start @layers.0 backward
 
 // LION: error: optimizer lion: there are adamw, adam and sgd
+// PREFETCH: error: prefetch -1: expected the number of units to gather ahead, 0 or more
+// ACCUMULATE: error: accumulate half: there are sharded and unsharded
 // NO-MESH: error: expects fsdp.mesh and @train; run nn-differentiate and fsdp-form-units first
 nn.parameter @embed.weight : tensor<8x4xf32> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
 nn.parameter @layers.0.weight : tensor<4x4xf32> {initializer = "1", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}

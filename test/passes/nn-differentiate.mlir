@@ -108,3 +108,75 @@ func.func @model(%x: tensor<2xf32>) -> tensor<f32> {
   %loss = nn.reshape %s : (tensor<1xf32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
+
+// -----
+
+// Gradients of bf16 parameters are float32 where nn.precision says so, made by the op that sums them: no cast, also behind views. Where
+// a parameter is read twice the sum is float32. The gradient of a value has the value's bf16.
+module attributes {nn.precision = {parameters = bf16, gradients = f32, loss = f32, master = f32}} {
+nn.parameter @w : tensor<4x4xbf16> {initializer = "w", file = "", offset = 0 : i64, length = 64 : i64, stored_type = f32, trainable}
+nn.parameter @b : tensor<4xbf16> {initializer = "b", file = "", offset = 0 : i64, length = 16 : i64, stored_type = f32, trainable}
+nn.parameter @g : tensor<4xbf16> {initializer = "g", file = "", offset = 0 : i64, length = 16 : i64, stored_type = f32, trainable}
+nn.parameter @p : tensor<2x4xbf16> {initializer = "p", file = "", offset = 0 : i64, length = 32 : i64, stored_type = f32, trainable}
+
+// CHECK-LABEL: func.func @train
+// CHECK-SAME: -> (tensor<f32>, tensor<4x4xf32> {nn.gradient_of = @w}, tensor<4xf32> {nn.gradient_of = @b}, tensor<4xf32> {nn.gradient_of = @g}, tensor<2x4xf32> {nn.gradient_of = @p})
+// CHECK: %[[LOSS:.*]], %[[DX:.*]], %[[DHEAD:.*]] = nn.linear_cross_entropy_grad {{.*}} -> (tensor<f32>, tensor<2x3x4xbf16>, tensor<4x4xf32>)
+// CHECK: %[[DY:.*]] = nn.rms_norm_grad %[[DX]], {{.*}} -> tensor<2x3x4xbf16>
+// CHECK: %[[DG:.*]] = nn.rms_norm_param_grad {{.*}} -> tensor<4xf32>
+// CHECK: %[[DW:.*]] = nn.linear_weight_grad {{.*}} : (tensor<2x3x4xbf16>, tensor<2x3x4xbf16>) -> tensor<4x4xf32>
+// CHECK: %[[DB:.*]] = nn.reduce_sum %[[DY]] [0, 1] : (tensor<2x3x4xbf16>) -> tensor<1x1x4xf32>
+// CHECK: %[[DB1:.*]] = nn.reshape %[[DB]] : (tensor<1x1x4xf32>) -> tensor<4xf32>
+// CHECK: %[[DWT:.*]] = nn.transpose %[[DW]] [1, 0] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+// CHECK: %[[SUM:.*]] = nn.add %[[DHEAD]], %[[DWT]] : tensor<4x4xf32>
+// A product of bf16 values that is itself the gradient is computed in float32.
+// CHECK: %[[Z:.*]] = nn.cast %{{.*}} : (tensor<2x4xbf16>) -> tensor<2x4xf32>
+// CHECK: %[[C:.*]] = nn.cast %{{.*}} : (tensor<2x4xbf16>) -> tensor<2x4xf32>
+// CHECK: %[[DP:.*]] = nn.mul %[[Z]], %[[C]] : tensor<2x4xf32>
+// CHECK: return %[[LOSS]], %[[SUM]], %[[DB1]], %[[DG]], %[[DP]]
+func.func @model(%x: tensor<2x4xbf16>, %labels: tensor<2x3xi64>, %scale: tensor<f32>) -> tensor<f32> {
+  %w = nn.get_parameter @w : tensor<4x4xbf16>
+  %b = nn.get_parameter @b : tensor<4xbf16>
+  %g = nn.get_parameter @g : tensor<4xbf16>
+  %p = nn.get_parameter @p : tensor<2x4xbf16>
+  %m = nn.mul %x, %p : tensor<2x4xbf16>
+  %r = nn.reshape %m : (tensor<2x4xbf16>) -> tensor<2x1x4xbf16>
+  %s = nn.broadcast %r : (tensor<2x1x4xbf16>) -> tensor<2x3x4xbf16>
+  %wt = nn.transpose %w [1, 0] : (tensor<4x4xbf16>) -> tensor<4x4xbf16>
+  %y = nn.linear %s, %wt, %b : (tensor<2x3x4xbf16>, tensor<4x4xbf16>, tensor<4xbf16>) -> tensor<2x3x4xbf16>
+  %n, %q = nn.rms_norm %y, %g {epsilon = 1.0e-5 : f64} : (tensor<2x3x4xbf16>, tensor<4xbf16>) -> (tensor<2x3x4xbf16>, tensor<2x3x1xf32>)
+  %loss = nn.linear_cross_entropy %n, %w labels %labels, %scale {ignore_index = -100 : i64, shift = 0 : i64, transpose_weight}
+    : (tensor<2x3x4xbf16>, tensor<4x4xbf16>, tensor<2x3xi64>, tensor<f32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+}
+
+// -----
+
+// A residual sum hands one gradient on to both of its operands: what a parameter makes of it leaves the other's type alone. A cast
+// parameter's gradient is not cast back.
+module attributes {nn.precision = {parameters = bf16, gradients = f32, loss = f32, master = f32}} {
+nn.parameter @p : tensor<4xbf16> {initializer = "p", file = "", offset = 0 : i64, length = 16 : i64, stored_type = f32, trainable}
+nn.parameter @w : tensor<4x4xbf16> {initializer = "w", file = "", offset = 0 : i64, length = 64 : i64, stored_type = f32, trainable}
+nn.parameter @k : tensor<4xbf16> {initializer = "k", file = "", offset = 0 : i64, length = 16 : i64, stored_type = f32, trainable}
+
+// CHECK-LABEL: func.func @train
+// CHECK: nn.reduce_sum
+// CHECK: %[[DZ:.*]] = nn.cast %{{.*}} : (tensor<4xf32>) -> tensor<4xbf16>
+// CHECK: %[[DP:.*]] = nn.cast %[[DZ]] : (tensor<4xbf16>) -> tensor<4xf32>
+// CHECK: %[[DW:.*]] = nn.linear_weight_grad %{{.*}}, %[[DZ]] : (tensor<4xbf16>, tensor<4xbf16>) -> tensor<4x4xf32>
+// CHECK: return %{{.*}}, %[[DP]], %[[DW]], %{{[0-9]+}} : tensor<f32>, tensor<4xf32>, tensor<4x4xf32>, tensor<4xf32>
+func.func @model(%x: tensor<4xbf16>) -> tensor<f32> {
+  %p = nn.get_parameter @p : tensor<4xbf16>
+  %w = nn.get_parameter @w : tensor<4x4xbf16>
+  %k = nn.get_parameter @k : tensor<4xbf16>
+  %y = nn.linear %x, %w : (tensor<4xbf16>, tensor<4x4xbf16>) -> tensor<4xbf16>
+  %z = nn.add %y, %p : tensor<4xbf16>
+  %f = nn.cast %z : (tensor<4xbf16>) -> tensor<4xf32>
+  %kf = nn.cast %k : (tensor<4xbf16>) -> tensor<4xf32>
+  %m = nn.mul %f, %kf : tensor<4xf32>
+  %s = nn.reduce_sum %m [0] : (tensor<4xf32>) -> tensor<1xf32>
+  %loss = nn.reshape %s : (tensor<1xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+}

@@ -39,8 +39,9 @@ const Case cases[] = {
 };
 
 template <typename T> struct Setting {
-  TestTensor<T> query, key, value, all, bias, output, logSumExp, gradient,
-      queryGradient, keyGradient, valueGradient;
+  TestTensor<T> query, key, value, all, bias, output, gradient, queryGradient,
+      keyGradient, valueGradient;
+  TestTensor<ComputeOf<T>> logSumExp;
   TestTensor<uint8_t> mask;
   Attention attention;
   AttentionGradients gradients;
@@ -82,9 +83,9 @@ template <typename T> struct Setting {
       // Some scores are masked by the bias, in some rows all.
       for (int64_t i = 0; i < bias.elements(); ++i)
         if (i % 7 == 3 || (bias.elements() > 100 && i / of.keys % 11 == 2))
-          bias[i] = -INFINITY;
+          bias[i] = element<T>(-INFINITY);
       if (bias.elements() == 1)
-        bias[0] = 1;
+        bias[0] = element<T>(1);
       attention.bias = bias.view;
     }
     if (of.mask) {
@@ -95,12 +96,13 @@ template <typename T> struct Setting {
     }
     attention.scale = 0.7;
     attention.causal = of.causal;
-    output = TestTensor<T>(o, T(77));
-    logSumExp = TestTensor<T>({of.batch, of.heads, of.queries}, T(77));
+    const T other = element<T>(77);
+    output = TestTensor<T>(o, other);
+    logSumExp = TestTensor<ComputeOf<T>>({of.batch, of.heads, of.queries}, 77);
     gradient = TestTensor<T>::random(o, 5);
-    queryGradient = TestTensor<T>(q, T(77));
-    keyGradient = TestTensor<T>(k, T(77));
-    valueGradient = TestTensor<T>(v, T(77));
+    queryGradient = TestTensor<T>(q, other);
+    keyGradient = TestTensor<T>(k, other);
+    valueGradient = TestTensor<T>(v, other);
     gradients = {gradient.view,      output.view,      logSumExp.view,
                  queryGradient.view, keyGradient.view, valueGradient.view};
   }
@@ -123,8 +125,10 @@ double at(const Tensor &tensor, int64_t b, int64_t s, int64_t h, int64_t d) {
   for (int dim = 0; dim < 4; ++dim)
     if (tensor.shape[dim] != 1)
       offset += index[dim] * tensor.strides[dim];
-  return tensor.dtype == plan::FLOAT32 ? tensor.as<float>()[offset]
-                                       : tensor.as<double>()[offset];
+  double result;
+  convertElements(tensor.data + offset * elementSize(tensor.dtype),
+                  tensor.dtype, &result, plan::FLOAT64, 1);
+  return result;
 }
 
 struct Reference {
@@ -191,7 +195,7 @@ Reference reference(const Case &of, const Attention &a,
 }
 
 template <typename T> class AttentionOf : public testing::Test {};
-using Types = testing::Types<float, double>;
+using Types = testing::Types<float, double, BFloat16, Float16>;
 TYPED_TEST_SUITE(AttentionOf, Types);
 
 TYPED_TEST(AttentionOf, MatchesTheDefinition) {
@@ -212,7 +216,7 @@ TYPED_TEST(AttentionOf, MatchesTheDefinition) {
         EXPECT_EQ(setting.logSumExp[row], -INFINITY);
       else
         EXPECT_NEAR(setting.logSumExp[row], expected.logSumExp[row],
-                    10 * bound);
+                    40 * tolerance<ComputeOf<T>>());
   }
 }
 
@@ -233,6 +237,21 @@ TYPED_TEST(AttentionOf, HasTheSameBitsForEveryNumberOfThreads) {
   }
 }
 
+TYPED_TEST(AttentionOf, TakesABiasInTheTypeThatIsComputedIn) {
+  using T = TypeParam;
+  Case of{2, 40, 140, 2, 2, 8, 8, false, true, {2, 1, 40, 140}};
+  Setting<T> setting(of);
+  TestTensor<ComputeOf<T>> bias(of.bias);
+  for (int64_t i = 0; i < bias.elements(); ++i)
+    bias[i] = ComputeOf<T>(number(setting.bias[i]));
+  setting.run(1);
+  Setting<T> wide(of);
+  wide.attention.bias = bias.view;
+  wide.run(1);
+  EXPECT_TRUE(sameBits(setting.output, wide.output));
+  EXPECT_TRUE(sameBits(setting.queryGradient, wide.queryGradient));
+}
+
 TYPED_TEST(AttentionOf, RowsThatSeeNothingGiveZerosAndZeroGradients) {
   using T = TypeParam;
   Case of{1, 4, 6, 1, 1, 4, 4, false, true};
@@ -242,16 +261,16 @@ TYPED_TEST(AttentionOf, RowsThatSeeNothingGiveZerosAndZeroGradients) {
   for (TestTensor<T> *tensor : {&setting.output, &setting.queryGradient,
                                 &setting.keyGradient, &setting.valueGradient})
     for (T value : tensor->storage)
-      EXPECT_EQ(value, 0);
+      EXPECT_EQ(number(value), 0);
 }
 
 TYPED_TEST(AttentionOf, ANotANumberReachesTheOutput) {
   using T = TypeParam;
   Setting<T> setting(Case{1, 3, 3, 1, 1, 4, 4});
-  setting.query.storage[5] = std::numeric_limits<T>::quiet_NaN();
+  setting.query.storage[5] = element<T>(NAN);
   setting.run(1);
-  EXPECT_TRUE(std::isnan(setting.output.at({0, 1, 0, 0})));
-  EXPECT_FALSE(std::isnan(setting.output.at({0, 0, 0, 0})));
+  EXPECT_TRUE(std::isnan(number(setting.output.at({0, 1, 0, 0}))));
+  EXPECT_FALSE(std::isnan(number(setting.output.at({0, 0, 0, 0}))));
 }
 
 } // namespace

@@ -21,6 +21,9 @@ protected:
     std::get<0>(GetParam()).run(ranks(), [&](Communicator &communicator) {
       ThreadPool pool(std::get<2>(GetParam()), false);
       body(communicator, pool);
+      // The others would wait for this rank for ever.
+      if (HasFatalFailure())
+        fail("a test failed");
     });
   }
 };

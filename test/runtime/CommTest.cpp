@@ -33,6 +33,9 @@ protected:
       ASSERT_EQ(group.size(), shape.size);
       ASSERT_EQ(group.rank(), world.rank() / shape.stride % shape.size);
       body(group, pool, world.rank());
+      // The others would wait for this rank for ever.
+      if (HasFatalFailure())
+        fail("a test failed");
     });
   }
   /// Elements per rank: none, few, odd, and, in the smallest worlds, enough

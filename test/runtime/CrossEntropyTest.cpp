@@ -14,7 +14,7 @@ using namespace shardc::runtime::cpu;
 namespace {
 
 template <typename T> class CrossEntropyOf : public testing::Test {};
-using Types = testing::Types<float, double>;
+using Types = testing::Types<float, double, BFloat16, Float16>;
 TYPED_TEST_SUITE(CrossEntropyOf, Types);
 
 constexpr int64_t ignored = -100;
@@ -58,7 +58,7 @@ Reference reference(const std::vector<double> &logits, int64_t classes,
 template <typename T> std::vector<double> doubles(TestTensor<T> &tensor) {
   std::vector<double> values;
   for (int64_t i = 0; i < tensor.elements(); ++i)
-    values.push_back(tensor[i]);
+    values.push_back(number(tensor[i]));
   return values;
 }
 
@@ -71,8 +71,9 @@ TYPED_TEST(CrossEntropyOf, MatchesTheDefinition) {
           {2, 6, classes}, {6 * (classes + 2), classes + 2, 1}, 1, 6);
       auto labels = labelsFor<int64_t>(2, 6, classes);
       const std::vector<int64_t> none;
-      TestTensor<T> scale(none, T(0.125)), loss(none), upstream(none, T(3)),
-          gradient({2, 6, classes}, T(77));
+      using C = ComputeOf<T>;
+      TestTensor<C> scale(none, 0.125), loss(none), upstream(none, 3);
+      TestTensor<T> gradient({2, 6, classes}, element<T>(77));
       std::vector<double> workspace(12);
       crossEntropy(logits.view, {labels.view, ignored, shift}, scale.view,
                    loss.view, reinterpret_cast<std::byte *>(workspace.data()),
@@ -80,7 +81,7 @@ TYPED_TEST(CrossEntropyOf, MatchesTheDefinition) {
       Reference expected =
           reference(doubles(logits), classes, labels, shift, 0.125);
       EXPECT_NEAR(loss.storage[0], expected.loss,
-                  tolerance<T>() * (1 + expected.loss));
+                  tolerance<C>() * (1 + expected.loss));
       crossEntropyGrad(logits.view, {labels.view, ignored, shift}, scale.view,
                        upstream.view, gradient.view, pool);
       for (double &value : expected.gradient)
@@ -89,10 +90,13 @@ TYPED_TEST(CrossEntropyOf, MatchesTheDefinition) {
     }
 }
 
-template <typename T> struct Fused {
+/// T: of inputs; W: of the gradients of weight and bias.
+template <typename T, typename W = T> struct Fused {
   int64_t batch = 3, length = 7, features = 10, classes;
-  TestTensor<T> input, weight, bias, scale{std::vector<int64_t>(), T(0.25)},
-      loss{std::vector<int64_t>()}, inputGradient, weightGradient, biasGradient;
+  TestTensor<T> input, weight, bias, inputGradient;
+  TestTensor<W> weightGradient, biasGradient;
+  TestTensor<ComputeOf<T>> scale{std::vector<int64_t>(), 0.25},
+      loss{std::vector<int64_t>()};
   TestTensor<int32_t> labels;
   LinearCrossEntropy arguments;
 
@@ -106,9 +110,9 @@ template <typename T> struct Fused {
     weight = TestTensor<T>::random(shape, 2);
     bias = TestTensor<T>::random({classes}, 3);
     labels = labelsFor<int32_t>(batch, length, classes);
-    inputGradient = TestTensor<T>({batch, length, features}, T(77));
-    weightGradient = TestTensor<T>(shape, T(77));
-    biasGradient = TestTensor<T>({classes}, T(77));
+    inputGradient = TestTensor<T>({batch, length, features}, element<T>(77));
+    weightGradient = TestTensor<W>(shape, element<W>(77));
+    biasGradient = TestTensor<W>({classes}, element<W>(77));
     arguments.input = input.view;
     arguments.weight = weight.view;
     if (withBias)
@@ -127,15 +131,57 @@ template <typename T> struct Fused {
   void run(int workers) {
     ThreadPool pool(workers, false);
     std::vector<double> workspace(
-        linearCrossEntropyWorkspace(arguments) / sizeof(double) + 1);
+        linearCrossEntropyWorkspace(arguments, workers) / sizeof(double) + 8);
     linearCrossEntropy(arguments,
                        reinterpret_cast<std::byte *>(workspace.data()), pool);
   }
-  T weightAt(int64_t in, int64_t out) {
-    return arguments.transposeWeight ? weight.at({out, in})
-                                     : weight.at({in, out});
+  double inputAt(int64_t row, int64_t in) {
+    return number(input[row * features + in]);
+  }
+  double weightAt(int64_t in, int64_t out) {
+    return number(arguments.transposeWeight ? weight.at({out, in})
+                                            : weight.at({in, out}));
   }
 };
+
+template <typename T, typename W>
+void fusedMatches(int64_t classes, bool transposed, bool withBias,
+                  int64_t chunkRows) {
+  Fused<T, W> fused(classes, transposed, withBias, chunkRows, 1);
+  const double ofLoss = tolerance<ComputeOf<T>>();
+  int64_t rows = fused.batch * fused.length;
+  std::vector<double> logits(rows * classes);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t j = 0; j < classes; ++j) {
+      double sum = withBias ? number(fused.bias.storage[j]) : 0;
+      for (int64_t i = 0; i < fused.features; ++i)
+        sum += fused.inputAt(row, i) * fused.weightAt(i, j);
+      logits[row * classes + j] = sum;
+    }
+  Reference expected = reference(logits, classes, fused.labels, 1, 0.25);
+  // Without gradients, as in evaluation.
+  fused.run(2);
+  EXPECT_NEAR(fused.loss.storage[0], expected.loss, ofLoss * expected.loss);
+  EXPECT_EQ(number(fused.weightGradient.storage[0]), 77);
+  fused.withGradients();
+  fused.run(2);
+  EXPECT_NEAR(fused.loss.storage[0], expected.loss, ofLoss * expected.loss);
+  std::vector<double> input(rows * fused.features),
+      weight(fused.features * classes), bias(classes);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t j = 0; j < classes; ++j) {
+      double g = expected.gradient[row * classes + j];
+      bias[j] += g;
+      for (int64_t i = 0; i < fused.features; ++i) {
+        input[row * fused.features + i] += g * fused.weightAt(i, j);
+        weight[transposed ? j * fused.features + i : i * classes + j] +=
+            g * fused.inputAt(row, i);
+      }
+    }
+  EXPECT_LE(deviation(fused.inputGradient, input), tolerance<T>());
+  EXPECT_LE(deviation(fused.weightGradient, weight), tolerance<W>());
+  EXPECT_LE(deviation(fused.biasGradient, bias), tolerance<W>());
+}
 
 TYPED_TEST(CrossEntropyOf, FusedWithLinearMatchesTheDefinition) {
   using T = TypeParam;
@@ -143,43 +189,10 @@ TYPED_TEST(CrossEntropyOf, FusedWithLinearMatchesTheDefinition) {
     for (bool transposed : {false, true})
       for (bool withBias : {false, true})
         for (int64_t chunkRows : {1, 4, 64}) {
-          Fused<T> fused(classes, transposed, withBias, chunkRows, 1);
-          int64_t rows = fused.batch * fused.length;
-          std::vector<double> logits(rows * classes);
-          for (int64_t row = 0; row < rows; ++row)
-            for (int64_t j = 0; j < classes; ++j) {
-              double sum = withBias ? fused.bias.storage[j] : 0;
-              for (int64_t i = 0; i < fused.features; ++i)
-                sum += double(fused.input[row * fused.features + i]) *
-                       double(fused.weightAt(i, j));
-              logits[row * classes + j] = sum;
-            }
-          Reference expected =
-              reference(logits, classes, fused.labels, 1, 0.25);
-          // Without gradients, as in evaluation.
-          fused.run(2);
-          EXPECT_NEAR(fused.loss.storage[0], expected.loss,
-                      tolerance<T>() * expected.loss);
-          EXPECT_EQ(fused.weightGradient.storage[0], 77);
-          fused.withGradients();
-          fused.run(2);
-          EXPECT_NEAR(fused.loss.storage[0], expected.loss,
-                      tolerance<T>() * expected.loss);
-          std::vector<double> input(rows * fused.features),
-              weight(fused.features * classes), bias(classes);
-          for (int64_t row = 0; row < rows; ++row)
-            for (int64_t j = 0; j < classes; ++j) {
-              double g = expected.gradient[row * classes + j];
-              bias[j] += g;
-              for (int64_t i = 0; i < fused.features; ++i) {
-                input[row * fused.features + i] += g * fused.weightAt(i, j);
-                weight[transposed ? j * fused.features + i : i * classes + j] +=
-                    g * fused.input[row * fused.features + i];
-              }
-            }
-          EXPECT_LE(deviation(fused.inputGradient, input), tolerance<T>());
-          EXPECT_LE(deviation(fused.weightGradient, weight), tolerance<T>());
-          EXPECT_LE(deviation(fused.biasGradient, bias), tolerance<T>());
+          fusedMatches<T, T>(classes, transposed, withBias, chunkRows);
+          // Gradients of parameters may be summed in float32 and stay so.
+          fusedMatches<T, ComputeOf<T>>(classes, transposed, withBias,
+                                        chunkRows);
         }
 }
 
@@ -207,7 +220,7 @@ TYPED_TEST(CrossEntropyOf, ALabelOutsideTheClassesIsNamed) {
   labels[8] = 9;
   labels[10] = -1;
   const std::vector<int64_t> none;
-  TestTensor<T> scale(none, T(1)), loss(none);
+  TestTensor<ComputeOf<T>> scale(none, 1), loss(none);
   std::vector<double> workspace(12);
   try {
     crossEntropy(logits.view, {labels.view, ignored, 0}, scale.view, loss.view,

@@ -77,6 +77,10 @@ TEST(Fill, WritesTheValueInTheElementsType) {
   for (int64_t i = 0; i < floats.elements(); ++i)
     EXPECT_EQ(floats[i], -0.5f);
   EXPECT_EQ(floats.storage[7], 0) << "between the rows";
+  TestTensor<BFloat16> narrow({3, 5});
+  fill(narrow.view, -0.5, pool);
+  for (BFloat16 value : narrow.storage)
+    EXPECT_EQ(number(value), -0.5);
   TestTensor<int64_t> integers({100000});
   fill(integers.view, 42, pool);
   for (int64_t value : integers.storage)
@@ -84,7 +88,7 @@ TEST(Fill, WritesTheValueInTheElementsType) {
 }
 
 template <typename T> class EmbeddingOf : public testing::Test {};
-using Types = testing::Types<float, double>;
+using Types = testing::Types<float, double, BFloat16, Float16>;
 TYPED_TEST_SUITE(EmbeddingOf, Types);
 
 TYPED_TEST(EmbeddingOf, ReadsRows) {
@@ -98,27 +102,33 @@ TYPED_TEST(EmbeddingOf, ReadsRows) {
   embedding(table.view, ids.view, output.view, pool);
   for (int64_t i = 0; i < 6; ++i)
     for (int64_t j = 0; j < 70; ++j)
-      ASSERT_EQ(output[i * 70 + j], table.at({ids[i], j}));
+      ASSERT_EQ(number(output[i * 70 + j]), number(table.at({ids[i], j})));
+}
+
+/// Rows of T are added in the type that is computed in; W: of the table.
+template <typename T, typename W> void gradientMatches(int64_t width) {
+  TestTensor<int64_t> ids({40});
+  for (int64_t i = 0; i < 40; ++i)
+    ids[i] = i * i % 9;
+  auto gradient = TestTensor<T>::random({40, width}, 2);
+  TestTensor<ComputeOf<T>> expected({12, width}, 0);
+  for (int64_t i = 0; i < 40; ++i)
+    for (int64_t j = 0; j < width; ++j)
+      expected.at({ids[i], j}) += ComputeOf<T>(number(gradient.at({i, j})));
+  for (int workers : {1, 2, 4}) {
+    ThreadPool pool(workers, false);
+    TestTensor<W> table({12, width}, {width + 3, 1}, element<W>(77));
+    embeddingGrad(gradient.view, ids.view, table.view, pool);
+    for (int64_t i = 0; i < table.elements(); ++i)
+      ASSERT_EQ(number(table[i]), number(element<W>(expected[i])));
+  }
 }
 
 TYPED_TEST(EmbeddingOf, GradientAddsRowsInOrderOfTheIds) {
   using T = TypeParam;
-  for (int64_t width : {1, 65, 300}) {
-    TestTensor<int64_t> ids({40});
-    for (int64_t i = 0; i < 40; ++i)
-      ids[i] = i * i % 9;
-    auto gradient = TestTensor<T>::random({40, width}, 2);
-    TestTensor<T> expected({12, width}, {width + 3, 1}, T(0));
-    for (int64_t i = 0; i < 40; ++i)
-      for (int64_t j = 0; j < width; ++j)
-        expected.at({ids[i], j}) += gradient.at({i, j});
-    for (int workers : {1, 2, 4}) {
-      ThreadPool pool(workers, false);
-      TestTensor<T> table({12, width}, {width + 3, 1}, T(77));
-      embeddingGrad(gradient.view, ids.view, table.view, pool);
-      for (int64_t i = 0; i < table.elements(); ++i)
-        ASSERT_EQ(table[i], expected[i]);
-    }
+  for (int64_t width : {1, 65, 300, 1030}) {
+    gradientMatches<T, T>(width);
+    gradientMatches<T, ComputeOf<T>>(width);
   }
 }
 
@@ -176,6 +186,28 @@ TEST(Gather, GradientAddsSlicesWhereTheyCameFrom) {
   gatherGrad(gradient.view, indices.view, result.view, 1);
   EXPECT_EQ(result.storage,
             (std::vector<double>{8, 10, 0, 0, 4, 6, 24, 26, 0, 0, 20, 22}));
+}
+
+TEST(Gather, GradientOf16BitsIsSummedInFloat32) {
+  // 256 + 1 is no bfloat16: sums that were rounded would stay at 256.
+  TestTensor<BFloat16> gradient({5}, element<BFloat16>(1)), rounded({2});
+  gradient[0] = element<BFloat16>(256);
+  TestTensor<float> wide({2});
+  TestTensor<int64_t> indices({5});
+  gatherGrad(gradient.view, indices.view, wide.view, 0);
+  EXPECT_EQ(wide.storage, (std::vector<float>{260, 0}));
+  gatherGrad(gradient.view, indices.view, rounded.view, 0);
+  EXPECT_EQ(number(rounded[0]), 260);
+  EXPECT_EQ(number(rounded[1]), 0);
+}
+
+TEST(Cumsum, Of16BitsRunsInFloat32) {
+  TestTensor<BFloat16> input({5}, element<BFloat16>(1)), result({5});
+  input[0] = element<BFloat16>(256);
+  cumsum(input.view, result.view, 0, false, false);
+  const double sums[] = {256, 256, 258, 260, 260};
+  for (int64_t i = 0; i < 5; ++i)
+    EXPECT_EQ(number(result[i]), sums[i]) << i;
 }
 
 TEST(GatherNd, ReadsTuplesAfterTheBatchDims) {

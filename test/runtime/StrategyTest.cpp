@@ -85,7 +85,7 @@ double initialOf(int64_t i) {
 double gradientValue(int64_t step, int64_t microBatch, int64_t rank,
                      int64_t i) {
   return i < StrategyPlan::trained
-             ? std::cos(double(i * 5 + rank * 3 + microBatch * 11 + step)) / 2
+             ? std::cos(double(i * 5 + rank + microBatch * 6 + step)) / 2
              : 0;
 }
 
@@ -101,8 +101,8 @@ struct Case {
   StepNumbers numbers(int64_t step, int64_t microBatch) const {
     StepNumbers numbers;
     numbers.step = step + 1;
-    numbers.learningRate = 0.1;
-    numbers.clip = norm == Norm::One ? 1 : 0.4;
+    numbers.learningRate = 2;
+    numbers.clip = step == 1 ? 100 : 0.02; // far off, and always
     numbers.clipNorm = norm;
     numbers.gradientFactor = 1.0 / 8;
     numbers.microBatch = microBatch;
@@ -209,6 +209,14 @@ double valueAt(std::span<const std::byte> bytes, plan::DType dtype, int64_t i) {
   return value;
 }
 
+/// Norms in float64 are added in other orders here: float64 masters feel it.
+void expectSame(plan::DType master, double actual, double expected) {
+  if (master == plan::FLOAT64)
+    ASSERT_NEAR(actual, expected, 1e-15);
+  else
+    ASSERT_EQ(actual, expected);
+}
+
 class Strategies
     : public testing::TestWithParam<std::tuple<Strategy, Types, Accumulated>> {
 protected:
@@ -235,6 +243,9 @@ protected:
           readInitialValues(built.plan, *rank, InitialValues());
           communicator.barrier();
           body(*rank, communicator);
+          // The others would wait for this rank for ever.
+          if (HasFatalFailure())
+            fail("a test failed");
           communicator.barrier();
         });
   }
@@ -279,9 +290,8 @@ TEST_P(Strategies, TrainAsOneProcessWould) {
       auto expectParameters = [&](std::span<const std::byte> bytes,
                                   int64_t first, int64_t count) {
         for (int64_t i = 0; i < count; ++i)
-          ASSERT_EQ(valueAt(bytes, of.types.parameters, i),
-                    expected.parameter(first + i))
-              << "element " << first + i;
+          expectSame(of.types.master, valueAt(bytes, of.types.parameters, i),
+                     expected.parameter(first + i));
       };
       for (int64_t step = 0; step < steps; ++step) {
         Reference before = expected;
@@ -314,14 +324,15 @@ TEST_P(Strategies, TrainAsOneProcessWould) {
                          rank.sliceElements(unit));
         auto master = rank.masterSlice(unit);
         for (int64_t i = 0; i < rank.optimizerElements(unit); ++i)
-          ASSERT_EQ(valueAt(master, of.types.master, i),
-                    expected.master[rank.optimizerBegin(unit) + i]);
+          expectSame(of.types.master, valueAt(master, of.types.master, i),
+                     expected.master[rank.optimizerBegin(unit) + i]);
       }
       // Whole again, by both ways.
       std::vector<std::byte> whole(elements * elementSize(of.types.master));
       rank.gatherSlices(unit, rank.masterSlice(unit), whole.data());
       for (int64_t i = 0; i < elements; ++i)
-        ASSERT_EQ(valueAt(whole, of.types.master, i), expected.master[i]);
+        expectSame(of.types.master, valueAt(whole, of.types.master, i),
+                   expected.master[i]);
       communicator.barrier();
       if (rank.rank() == 0) {
         InitialValues initial;
@@ -332,7 +343,7 @@ TEST_P(Strategies, TrainAsOneProcessWould) {
         values.read(1, 0, 4, plan::FLOAT64,
                     bytes + StrategyPlan::weights * sizeof(double));
         for (int64_t i = 0; i < StrategyPlan::trained; ++i)
-          EXPECT_EQ(read[i], expected.master[i]);
+          expectSame(of.types.master, read[i], expected.master[i]);
       }
     });
   }
@@ -391,8 +402,9 @@ TEST_P(Strategies, AnInfinityAnywhereSkipsTheStepEverywhere) {
           expected.step(step);
         auto parameters = rank.parameterSlice(unit);
         for (int64_t i = 0; i < rank.sliceElements(unit); ++i)
-          ASSERT_EQ(valueAt(parameters, of.types.parameters, i),
-                    expected.parameter(rank.sliceBegin(unit) + i));
+          expectSame(of.types.master,
+                     valueAt(parameters, of.types.parameters, i),
+                     expected.parameter(rank.sliceBegin(unit) + i));
       }
     });
   }

@@ -3,7 +3,9 @@
 #ifndef SHARDC_TEST_RUNTIME_TESTTENSOR_H
 #define SHARDC_TEST_RUNTIME_TESTTENSOR_H
 
+#include "runtime/DType.h"
 #include "runtime/Tensor.h"
+#include "runtime/cpu/NarrowRows.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,17 +16,46 @@
 
 namespace shardc::runtime {
 
+using cpu::BFloat16;
+using cpu::ComputeOf;
+using cpu::Float16;
+using cpu::isNarrowType;
+
 template <typename T> constexpr plan::DType dtypeOf() {
   if constexpr (std::is_same_v<T, float>)
     return plan::FLOAT32;
   else if constexpr (std::is_same_v<T, double>)
     return plan::FLOAT64;
+  else if constexpr (std::is_same_v<T, BFloat16>)
+    return plan::BFLOAT16;
+  else if constexpr (std::is_same_v<T, Float16>)
+    return plan::FLOAT16;
   else if constexpr (std::is_same_v<T, int64_t>)
     return plan::INT64;
   else if constexpr (std::is_same_v<T, int32_t>)
     return plan::INT32;
   else
     return plan::BOOL;
+}
+
+/// A number as an element, and an element's number.
+template <typename T> T element(double number) {
+  if constexpr (isNarrowType<T>) {
+    T result;
+    convertElements(&number, plan::FLOAT64, &result, dtypeOf<T>(), 1);
+    return result;
+  } else {
+    return T(number);
+  }
+}
+template <typename T> double number(T element) {
+  if constexpr (isNarrowType<T>) {
+    double result;
+    convertElements(&element, dtypeOf<T>(), &result, plan::FLOAT64, 1);
+    return result;
+  } else {
+    return double(element);
+  }
 }
 
 template <typename T> struct TestTensor {
@@ -62,7 +93,7 @@ template <typename T> struct TestTensor {
     std::mt19937 generator(seed);
     std::uniform_real_distribution<double> distribution(-scale, scale);
     for (T &value : tensor.storage)
-      value = T(distribution(generator));
+      value = element<T>(distribution(generator));
     return tensor;
   }
   static TestTensor random(std::vector<int64_t> shape, unsigned seed,
@@ -98,7 +129,7 @@ double deviation(TestTensor<T> &actual, const std::vector<double> &expected) {
   double largest = 0, difference = 0;
   for (int64_t i = 0; i < actual.elements(); ++i) {
     largest = std::max(largest, std::fabs(expected[i]));
-    double now = std::fabs(double(actual[i]) - expected[i]);
+    double now = std::fabs(number(actual[i]) - expected[i]);
     difference = std::isnan(now) ? INFINITY : std::max(difference, now);
   }
   return largest == 0 ? difference : difference / largest;
@@ -111,9 +142,13 @@ bool sameBits(const TestTensor<T> &a, const TestTensor<T> &b) {
                      a.storage.size() * sizeof(T)) == 0;
 }
 
-/// What float and double results may be off by.
+/// What results may be off by: float and double by what rounding adds up to,
+/// 16 bits by the one rounding at the end and little more.
 template <typename T> constexpr double tolerance() {
-  return std::is_same_v<T, float> ? 2e-6 : 1e-14;
+  return std::is_same_v<T, float>      ? 2e-6
+         : std::is_same_v<T, BFloat16> ? 0x1.02p-8
+         : std::is_same_v<T, Float16>  ? 0x1.02p-11
+                                       : 1e-14;
 }
 
 } // namespace shardc::runtime

@@ -10,7 +10,7 @@ import numpy as np
 from reference import BUILD, SHARDC, command, models, read_safetensors
 
 SHARDC_OPT = os.path.join(BUILD, "bin", "shardc-opt")
-NUMPY = {"f64": np.float64, "f32": np.float32, "i64": np.int64, "i32": np.int32, "i1": np.bool_}
+NUMPY = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": np.float32, "i64": np.int64, "i32": np.int32, "i1": np.bool_}
 SYMBOL = r'@("[^"]*"|[\w.$-]+)'
 TENSOR = r"tensor<((?:\d+x)*)(\w+)>"
 LARGEST_ERROR = 1e-7  # of the tensor's largest; the graphs carry some constants in float32
@@ -23,6 +23,9 @@ def shape_of(dims):
 def literal(array, dims, element):
     """An MLIR attribute of the array's values."""
     array = np.ascontiguousarray(array, NUMPY[element])
+    if element == "bf16":  # the upper half of a float32, rounded to nearest even
+        bits = array.view(np.uint32)
+        array = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
     if element == "i1":  # booleans have no hexadecimal form that all versions read alike
         text = np.array2string(array.astype(int), separator=",", threshold=array.size + 1).replace("0", "false").replace("1", "true")
         return f"dense<{text}> : tensor<{dims}{element}>"
@@ -55,10 +58,10 @@ def labels_that_count(model, labels):
     return int(np.sum((labels[..., 1:] if settings["shift"] else labels) != settings["ignore_index"]))
 
 
-def evaluate(model):
+def evaluate(model, precision="float64"):
     """(loss, gradients by name) of the first step."""
     data = {name: np.load(path)[:model.batch] for name, path in model.data().items()}
-    words = [SHARDC, model.onnx, "--loss", model.loss(), "--precision", "float64", "--compile-to", "train"]
+    words = [SHARDC, model.onnx, "--loss", model.loss(), "--precision", precision, "--compile-to", "train"]
     for name, size in model.dims(1).items():
         words += ["--dim", f"{name}={size}"]
     ir = command(*words).stdout
@@ -85,9 +88,9 @@ def evaluate(model):
         file.flush()
         out = command(SHARDC_OPT, file.name, "-test-nn-evaluate", "--mlir-print-elementsattrs-with-hex-if-larger=0").stdout
     constants = {}
-    for name, text, dims in re.findall(r"(%\w+) = nn\.constant dense<([^>]*)>[^:]* : tensor<((?:\d+x)*)f64>", out):
+    for name, text, dims, element in re.findall(r"(%\w+) = nn\.constant dense<([^>]*)>[^:]* : tensor<((?:\d+x)*)(f64|f32)>", out):
         text = text.strip('"')
-        values = np.frombuffer(bytes.fromhex(text[2:])) if text.startswith("0x") else np.array(float(text))
+        values = np.frombuffer(bytes.fromhex(text[2:]), NUMPY[element]) if text.startswith("0x") else np.array(float(text))
         constants[name] = np.broadcast_to(values, [int(np.prod(shape_of(dims)))]).reshape(shape_of(dims))
     returned = [constants[name] for name in re.search(r"return (.*) :", out).group(1).split(", ")]
     return float(returned[0]), dict(zip(names, returned[1:]))

@@ -12,6 +12,7 @@
 #include "frontend/onnx/ImportedModel.h"
 #include "passes/Passes.h"
 #include "passes/Report.h"
+#include "passes/analysis/PrecisionOption.h"
 #include "tools/shardc/Diagnostics.h"
 #include "tools/shardc/Files.h"
 
@@ -122,9 +123,20 @@ void Compiler::addRaisePasses(OpPassManager &passes) {
   units.cluster = options.cluster;
   units.mesh = options.mesh;
   units.strategy = options.strategy;
-  units.elementBytes = options.precision == "float64" ? 8 : 4;
+  units.elementBytes =
+      floatType(&context, llvm::cantFail(PrecisionOption::parse(
+                                             options.precision, options.master))
+                              .parameters)
+          .getWidth() /
+      8;
   passes.addPass(createFSDPAssignUnits(units));
-  passes.addPass(createNNPrecision({options.precision}));
+  // Behind the units, some of which may have a precision of their own.
+  NNPrecisionOptions precision;
+  precision.precision = options.precision;
+  precision.master = options.master;
+  precision.unitOptions = {options.unitOptions.begin(),
+                           options.unitOptions.end()};
+  passes.addPass(createNNPrecision(precision));
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
 }
@@ -198,6 +210,11 @@ bool Compiler::show(Phase phase) {
 }
 
 bool Compiler::run() {
+  // Before the model is read: a typing error should not take its time.
+  if (auto precision =
+          PrecisionOption::parse(options.precision, options.master);
+      !precision)
+    return fail(precision.takeError());
   if (!options.dumpPhasesTo.empty())
     if (std::error_code code =
             llvm::sys::fs::create_directories(options.dumpPhasesTo))

@@ -133,7 +133,7 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
   app.add_option("--unit-option", options.unitOptions,
                  "for units whose name the regular expression is found in "
                  "(repeatable; the first match wins)")
-      ->option_text("match=REGEX[,reshard=...] ...")
+      ->option_text("match=REGEX[,reshard=...][,precision=TYPE] ...")
       ->expected(1)
       ->take_all()
       ->group(sharding);
@@ -184,9 +184,16 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
       ->take_all()
       ->group(training);
   app.add_option("--precision", options.precision,
-                 "type of values and arithmetic")
-      ->check(CLI::IsMember({"float32", "float64"}))
-      ->option_text("float32|float64 [float32]")
+                 "bf16, float16, float32 or float64, or in full param=TYPE"
+                 "[,reduce=TYPE][,output=TYPE][,keep=norm|softmax|loss|REGEX]: "
+                 "of parameters and products, of gradients, of the reported "
+                 "loss, and what stays float32")
+      ->option_text("PRECISION [float32]")
+      ->group(training);
+  app.add_option("--master", options.master,
+                 "master weights and optimizer state: bf16, float16 or "
+                 "float32; default float32, float64 with --precision float64")
+      ->option_text("TYPE [float32]")
       ->group(training);
 
   const char *code = "Code";

@@ -25,13 +25,14 @@ struct Options {
   std::string mesh = "1";
   std::string strategy; ///< empty: as the mesh says
   std::string reshardAfterForward = "default";
-  std::vector<std::string> unitOptions;       ///< match=REGEX,reshard=...
+  std::vector<std::string> unitOptions;       ///< match=REGEX[,reshard=...][,precision=...]
   std::string accumulate;                     ///< empty: as the strategy says
   std::vector<std::string> freeze, trainable; ///< regular expressions
   std::string units = "auto";
   std::string cluster = "cpu";
   std::string optimizer = "adamw";
   std::string precision = "float32";
+  std::string master; ///< empty: float32, float64 with float64
   std::string target = "cpu";
   std::string cpu = "native";
   std::string init =

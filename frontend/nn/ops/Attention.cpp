@@ -33,8 +33,9 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
                         {query[0], key[1], key[2], query[3]}, element)) ||
       failed(expectType(op, "value", op.getValue(),
                         {query[0], key[1], key[2], value[3]}, element)) ||
-      failed(expectShape(op, "log_sum_exp", op.getLogSumExp(),
-                         {query[0], query[2], query[1]})))
+      failed(expectType(op, "log_sum_exp", op.getLogSumExp(),
+                        {query[0], query[2], query[1]},
+                        computeTypeOf(element))))
     return failure();
   if (key[2] == 0 || query[2] % key[2] != 0)
     return op.emitOpError("expects the number of query heads to be a multiple "
@@ -47,7 +48,7 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
   if (!bias)
     return success();
   if (failed(expectRank(op, "bias", bias, 4)) ||
-      failed(expectElementType(op, "bias", bias, element)))
+      failed(expectTypeOrWide(op, "bias", bias, shapeOf(bias), element)))
     return failure();
   const int64_t full[4] = {query[0], query[2], query[1], key[1]};
   for (int64_t dim = 0; dim < 4; ++dim) {
@@ -97,12 +98,12 @@ LogicalResult RopeOp::verify() {
   if (input[3] % 2 != 0)
     return emitOpError("expects an even head_dim, got ") << input[3];
   const int64_t batch = shapeOf(getCos())[0] == 1 ? 1 : input[0];
-  Type element = elementTypeOf(getInput());
-  if (failed(expectType(*this, "cos", getCos(), {batch, input[1], input[3]},
-                        element)) ||
-      failed(expectType(*this, "sin", getSin(), shapeOf(getCos()), element)))
+  if (failed(
+          expectShape(*this, "cos", getCos(), {batch, input[1], input[3]})) ||
+      failed(expectShape(*this, "sin", getSin(), shapeOf(getCos()))))
     return failure();
-  return expectType(*this, "result", getResult(), input, element);
+  return expectType(*this, "result", getResult(), input,
+                    elementTypeOf(getInput()));
 }
 
 //===----------------------------------------------------------------------===//

@@ -7,9 +7,9 @@ def NN_AttentionOp : NN_ComputeOp<"attention", [AttrSizedOperandSegments, NN_Has
   let summary = "softmax(scale q k^T + bias, masked) v, blockwise";
   let description = [{
     query [B, Sq, H, D], key [B, Sk, G, D], value [B, Sk, G, E]; H is a multiple of G (grouped heads: query head h reads
-    key head h / (H / G)). bias: [B or 1, H or 1, Sq or 1, Sk], added to the scores. key_mask: i1 [B, Sk], false keys are
+    key head h / (H / G)). bias: [B or 1, H or 1, Sq or 1, Sk] of query's type or float32, added to the scores. key_mask: i1 [B, Sk], false keys are
     not attended to. `causal`: query i sees keys j <= i + Sk - Sq. result [B, Sq, H, E]; log_sum_exp [B, H, Sq] is kept for
-    the gradient. A row in which everything is masked (-inf or false) gives zeros, and zero gradients.
+    the gradient, in float32 where the query has 16 bits. A row in which everything is masked (-inf or false) gives zeros, and zero gradients.
     Dao et al., arXiv:2205.14135.
   }];
   let arguments = (ins NN_Float:$query, NN_Float:$key, NN_Float:$value, Optional<NN_Float>:$bias, Optional<NN_Bool>:$key_mask,
@@ -32,7 +32,7 @@ def NN_RopeOp : NN_ComputeOp<"rope", [NN_HasGradient, NN_HasKernel]> {
   let summary = "rotary positions over [B, S, H, D]";
   let description = [{
     x * cos + rotate_half(x) * sin, rotate_half(x) = concat(-x[D/2:], x[:D/2]); with `interleaved` the pairs are (0,1), (2,3), ...
-    cos and sin: [1 or B, S, D], of x's element type. Only the first dims `2 * cos.D` need rotate: cos.D == D here.
+    cos and sin: [1 or B, S, D], floats of any type. Only the first dims `2 * cos.D` need rotate: cos.D == D here.
     With `transposed` the linear map's transpose, which is the gradient: dy * cos + rotate_half^T(dy * sin).
     Su et al., arXiv:2104.09864.
   }];

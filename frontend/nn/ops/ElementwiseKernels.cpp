@@ -219,9 +219,11 @@ Value CastOp::buildScalar(OpBuilder &builder, ValueRange x) {
     return x[0];
   if (to.isInteger(1))
     return s.compare(CompareKind::ne, x[0], s.constant(x[0], 0));
+  // Floats are converted where they are stored: from float64 to 16 bits in one
+  // step, rounded once.
   if (isa<FloatType>(from))
     return isa<FloatType>(to)
-               ? convertFloat(builder, getLoc(), x[0], to)
+               ? x[0]
                : Value(arith::FPToSIOp::create(builder, getLoc(), to, x[0]));
   if (isa<FloatType>(to))
     return from.isInteger(1)

@@ -30,11 +30,13 @@ LogicalResult EmbeddingOp::verify() {
 }
 
 LogicalResult EmbeddingGradOp::verify() {
-  if (failed(expectRank(*this, "result", getResult(), 2)))
+  if (failed(expectRank(*this, "result", getResult(), 2)) ||
+      failed(expectShape(
+          *this, "gradient", getGradient(),
+          gatheredShape(shapeOf(getResult()), shapeOf(getIds()), 0))))
     return failure();
-  return expectType(*this, "gradient", getGradient(),
-                    gatheredShape(shapeOf(getResult()), shapeOf(getIds()), 0),
-                    elementTypeOf(getResult()));
+  return expectTypeOrWide(*this, "result", getResult(), shapeOf(getResult()),
+                          elementTypeOf(getGradient()));
 }
 
 LogicalResult GatherOp::verify() {
@@ -49,12 +51,13 @@ LogicalResult GatherOp::verify() {
 
 LogicalResult GatherGradOp::verify() {
   if (failed(expectAxis(*this, "axis", getAxis(),
-                        tensorType(getResult()).getRank())))
+                        tensorType(getResult()).getRank())) ||
+      failed(expectShape(*this, "gradient", getGradient(),
+                         gatheredShape(shapeOf(getResult()),
+                                       shapeOf(getIndices()), getAxis()))))
     return failure();
-  return expectType(
-      *this, "gradient", getGradient(),
-      gatheredShape(shapeOf(getResult()), shapeOf(getIndices()), getAxis()),
-      elementTypeOf(getResult()));
+  return expectTypeOrWide(*this, "result", getResult(), shapeOf(getResult()),
+                          elementTypeOf(getGradient()));
 }
 
 LogicalResult GatherNdOp::verify() {

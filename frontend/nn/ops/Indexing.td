@@ -10,8 +10,8 @@ def NN_EmbeddingOp : NN_MoveOp<"embedding", [NN_HasGradient]> {
   let assemblyFormat = "$table `,` $ids attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_EmbeddingGradOp : NN_ComputeOp<"embedding_grad"> {
-  let summary = "gradient of the table: rows of `gradient` added at `ids`, in order of the ids";
+def NN_EmbeddingGradOp : NN_ComputeOp<"embedding_grad", [NN_WideResult]> {
+  let summary = "gradient of the table: rows of `gradient` added at `ids`, in order of the ids; float32 of 16 bits is not rounded";
   let arguments = (ins NN_Float:$gradient, NN_Int:$ids);
   let results = (outs NN_Float:$result);
   let assemblyFormat = "$gradient `,` $ids attr-dict `:` functional-type(operands, $result)";
@@ -24,8 +24,8 @@ def NN_GatherOp : NN_MoveOp<"gather", [NN_HasGradient]> {
   let assemblyFormat = "$data `,` $indices attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_GatherGradOp : NN_ComputeOp<"gather_grad"> {
-  let summary = "gradient of gather's data: slices of `gradient` added at `indices`, in order";
+def NN_GatherGradOp : NN_ComputeOp<"gather_grad", [NN_WideResult]> {
+  let summary = "gradient of gather's data: slices of `gradient` added at `indices`, in order; float32 of 16 bits is not rounded";
   let arguments = (ins NN_Float:$gradient, NN_Int:$indices, I64Attr:$axis);
   let results = (outs NN_Float:$result);
   let assemblyFormat = "$gradient `,` $indices attr-dict `:` functional-type(operands, $result)";

@@ -2,6 +2,7 @@
 #include "frontend/nn/NN.h"
 #include "frontend/nn/support/Evaluation.h"
 #include "frontend/nn/support/Formula.h"
+#include "frontend/nn/support/KernelBuilder.h"
 #include "frontend/nn/support/Verification.h"
 
 #include "mlir/IR/Matchers.h"
@@ -28,13 +29,26 @@ static LogicalResult verifyLabels(Operation *op, StringRef what, Value rows,
   return success();
 }
 
+/// Scale, loss and its gradient are sums over the rows: float32 where those
+/// have 16 bits.
+static LogicalResult expectSum(Operation *op, StringRef what, Value value,
+                               Value rows) {
+  return expectElementType(op, what, value, computeTypeOf(elementTypeOf(rows)));
+}
+
 LogicalResult CrossEntropyOp::verify() {
-  return verifyLabels(*this, "logits", getLogits(), getLabels(), getShift());
+  if (failed(verifyLabels(*this, "logits", getLogits(), getLabels(),
+                          getShift())) ||
+      failed(expectSum(*this, "scale", getScale(), getLogits())))
+    return failure();
+  return expectSum(*this, "loss", getLoss(), getLogits());
 }
 
 LogicalResult CrossEntropyGradOp::verify() {
-  if (failed(
-          verifyLabels(*this, "logits", getLogits(), getLabels(), getShift())))
+  if (failed(verifyLabels(*this, "logits", getLogits(), getLabels(),
+                          getShift())) ||
+      failed(expectSum(*this, "scale", getScale(), getLogits())) ||
+      failed(expectSum(*this, "gradient", getGradient(), getLogits())))
     return failure();
   return expectType(*this, "result", getResult(), shapeOf(getLogits()),
                     elementTypeOf(getLogits()));
@@ -52,7 +66,9 @@ template <typename Op> static LogicalResult verifyLinearCrossEntropy(Op op) {
   SmallVector<int64_t> weight{in, classes};
   if (op.getTransposeWeight())
     std::swap(weight[0], weight[1]);
-  if (failed(expectType(op, "weight", op.getWeight(), weight, element)))
+  if (failed(expectType(op, "weight", op.getWeight(), weight, element)) ||
+      failed(expectSum(op, "scale", op.getScale(), op.getInput())) ||
+      failed(expectSum(op, "loss", op.getLoss(), op.getInput())))
     return failure();
   return op.getBias() ? expectType(op, "bias", op.getBias(), {classes}, element)
                       : success();
@@ -71,11 +87,13 @@ LogicalResult LinearCrossEntropyGradOp::verify() {
       return success();
     if (!value)
       return emitOpError("expects no ") << what << " where there is no bias";
-    return expectType(*this, what, gradient, shapeOf(value),
-                      elementTypeOf(value));
+    return expectTypeOrWide(*this, what, gradient, shapeOf(value),
+                            elementTypeOf(value));
   };
   return success(
-      succeeded(expectLike("input_gradient", getInputGradient(), getInput())) &&
+      (!getInputGradient() ||
+       succeeded(expectType(*this, "input_gradient", getInputGradient(),
+                            shapeOf(getInput()), elementTypeOf(getInput())))) &&
       succeeded(
           expectLike("weight_gradient", getWeightGradient(), getWeight())) &&
       succeeded(expectLike("bias_gradient", getBiasGradient(), getBias())));

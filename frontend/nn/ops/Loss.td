@@ -1,5 +1,6 @@
 // Losses. Each multiplies by `scale`, a value of the run: 1 / (valid labels of the global batch), so that the sum over
-// ranks is the mean over the global batch.
+// ranks is the mean over the global batch. Scale and loss, and the gradient of the loss, have the operands' type, or are all float32
+// where those have 16 bits.
 #ifndef SHARDC_FRONTEND_NN_OPS_LOSS_TD
 #define SHARDC_FRONTEND_NN_OPS_LOSS_TD
 include "frontend/nn/NN.td"
@@ -25,17 +26,18 @@ def NN_CrossEntropyGradOp : NN_ComputeOp<"cross_entropy_grad"> {
 }
 def NN_LinearCrossEntropyOp : NN_ComputeOp<"linear_cross_entropy", [NN_HasGradient]> {
   let summary = "cross entropy of linear(input, weight), chunked over rows: the logits never exist for the whole batch";
+  let description = "The logits and their gradient are not rounded to 16 bits.";
   let arguments = (ins NN_Float:$input, NN_Float:$weight, Optional<NN_Float>:$bias, NN_Int:$labels, NN_ScalarFloat:$scale,
     I64Attr:$ignore_index, I64Attr:$shift, UnitAttr:$transpose_weight);
   let results = (outs NN_ScalarFloat:$loss);
   let assemblyFormat = "$input `,` $weight (`bias` $bias^)? `labels` $labels `,` $scale attr-dict `:` functional-type(operands, $loss)";
   let hasVerifier = 1;
 }
-def NN_LinearCrossEntropyGradOp : NN_ComputeOp<"linear_cross_entropy_grad", [AttrSizedResultSegments]> {
+def NN_LinearCrossEntropyGradOp : NN_ComputeOp<"linear_cross_entropy_grad", [AttrSizedResultSegments, NN_WideResult]> {
   let summary = "the loss and the gradients of input, weight and bias in the same pass over the rows";
   let description = [{
     Takes the place of the forward op in a training step, since `scale` is known before the forward pass: the gradient
-    of the loss itself is 1.
+    of the loss itself is 1. The gradients of weight and bias may be float32 where these have 16 bits: they are not rounded.
   }];
   let arguments = (ins NN_Float:$input, NN_Float:$weight, Optional<NN_Float>:$bias, NN_Int:$labels, NN_ScalarFloat:$scale,
     I64Attr:$ignore_index, I64Attr:$shift, UnitAttr:$transpose_weight);

@@ -31,8 +31,8 @@ LogicalResult MatMulOp::verify() {
   result.append({m, n});
   if (failed(expectType(*this, "rhs", getRhs(), rhs, elementTypeOf(getLhs()))))
     return failure();
-  return expectType(*this, "result", getResult(), result,
-                    elementTypeOf(getLhs()));
+  return expectTypeOrWide(*this, "result", getResult(), result,
+                          elementTypeOf(getLhs()));
 }
 
 LogicalResult LinearOp::verify() {
@@ -63,8 +63,8 @@ LogicalResult LinearWeightGradOp::verify() {
   Type element = elementTypeOf(getInput());
   if (failed(expectType(*this, "gradient", getGradient(), gradient, element)))
     return failure();
-  return expectType(*this, "result", getResult(),
-                    weightShape(in, out, getTransposeWeight()), element);
+  return expectTypeOrWide(*this, "result", getResult(),
+                          weightShape(in, out, getTransposeWeight()), element);
 }
 
 //===----------------------------------------------------------------------===//

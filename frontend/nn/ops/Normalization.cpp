@@ -2,6 +2,7 @@
 // NormalizationKernels.cpp.
 #include "frontend/nn/NN.h"
 #include "frontend/nn/support/Formula.h"
+#include "frontend/nn/support/KernelBuilder.h"
 #include "frontend/nn/support/Verification.h"
 
 #include <algorithm>
@@ -14,11 +15,22 @@ using namespace shardc::nn;
 // Verify
 //===----------------------------------------------------------------------===//
 
-/// gamma or beta: one element per entry of a row, of the input's type.
+/// gamma or beta, or a gradient of one: one element per entry of a row.
 static LogicalResult expectColumn(Operation *op, StringRef what, Value value,
                                   Value input) {
-  return expectType(op, what, value, shapeOf(input).take_back(),
-                    elementTypeOf(input));
+  return expectShape(op, what, value, shapeOf(input).take_back());
+}
+
+/// mean or rstd: one number per row, in the type that the op computes in.
+static LogicalResult expectPerRow(Operation *op, StringRef what, Value value,
+                                  Value input) {
+  return expectType(op, what, value, rowShape(input),
+                    computeTypeOf(elementTypeOf(input)));
+}
+
+static LogicalResult expectLike(Operation *op, StringRef what, Value value,
+                                Value input) {
+  return expectShape(op, what, value, shapeOf(input));
 }
 
 LogicalResult SoftmaxOp::verify() {
@@ -36,31 +48,27 @@ LogicalResult LayerNormOp::verify() {
       failed(expectColumn(*this, "gamma", getGamma(), getInput())) ||
       (getBeta() &&
        failed(expectColumn(*this, "beta", getBeta(), getInput()))) ||
-      failed(expectType(*this, "result", getResult(), shapeOf(getInput()),
-                        elementTypeOf(getInput()))) ||
-      failed(expectShape(*this, "mean", getMean(), rowShape(getInput()))))
+      failed(expectLike(*this, "result", getResult(), getInput())) ||
+      failed(expectPerRow(*this, "mean", getMean(), getInput())))
     return failure();
-  return expectShape(*this, "rstd", getRstd(), rowShape(getInput()));
+  return expectPerRow(*this, "rstd", getRstd(), getInput());
 }
 
 LogicalResult LayerNormGradOp::verify() {
   if (failed(expectRankAtLeast(*this, "input", getInput(), 1)) ||
-      failed(expectType(*this, "gradient", getGradient(), shapeOf(getInput()),
-                        elementTypeOf(getInput()))) ||
+      failed(expectLike(*this, "gradient", getGradient(), getInput())) ||
       failed(expectColumn(*this, "gamma", getGamma(), getInput())) ||
-      failed(expectShape(*this, "mean", getMean(), rowShape(getInput()))) ||
-      failed(expectShape(*this, "rstd", getRstd(), rowShape(getInput()))))
+      failed(expectPerRow(*this, "mean", getMean(), getInput())) ||
+      failed(expectPerRow(*this, "rstd", getRstd(), getInput())))
     return failure();
-  return expectType(*this, "result", getResult(), shapeOf(getInput()),
-                    elementTypeOf(getInput()));
+  return expectLike(*this, "result", getResult(), getInput());
 }
 
 LogicalResult LayerNormParamGradOp::verify() {
   if (failed(expectRankAtLeast(*this, "input", getInput(), 1)) ||
-      failed(expectType(*this, "gradient", getGradient(), shapeOf(getInput()),
-                        elementTypeOf(getInput()))) ||
-      failed(expectShape(*this, "mean", getMean(), rowShape(getInput()))) ||
-      failed(expectShape(*this, "rstd", getRstd(), rowShape(getInput()))) ||
+      failed(expectLike(*this, "gradient", getGradient(), getInput())) ||
+      failed(expectPerRow(*this, "mean", getMean(), getInput())) ||
+      failed(expectPerRow(*this, "rstd", getRstd(), getInput())) ||
       failed(expectColumn(*this, "gamma_gradient", getGammaGradient(),
                           getInput())))
     return failure();
@@ -70,28 +78,24 @@ LogicalResult LayerNormParamGradOp::verify() {
 LogicalResult RmsNormOp::verify() {
   if (failed(expectRankAtLeast(*this, "input", getInput(), 1)) ||
       failed(expectColumn(*this, "gamma", getGamma(), getInput())) ||
-      failed(expectType(*this, "result", getResult(), shapeOf(getInput()),
-                        elementTypeOf(getInput()))))
+      failed(expectLike(*this, "result", getResult(), getInput())))
     return failure();
-  return expectShape(*this, "rstd", getRstd(), rowShape(getInput()));
+  return expectPerRow(*this, "rstd", getRstd(), getInput());
 }
 
 LogicalResult RmsNormGradOp::verify() {
   if (failed(expectRankAtLeast(*this, "input", getInput(), 1)) ||
-      failed(expectType(*this, "gradient", getGradient(), shapeOf(getInput()),
-                        elementTypeOf(getInput()))) ||
+      failed(expectLike(*this, "gradient", getGradient(), getInput())) ||
       failed(expectColumn(*this, "gamma", getGamma(), getInput())) ||
-      failed(expectShape(*this, "rstd", getRstd(), rowShape(getInput()))))
+      failed(expectPerRow(*this, "rstd", getRstd(), getInput())))
     return failure();
-  return expectType(*this, "result", getResult(), shapeOf(getInput()),
-                    elementTypeOf(getInput()));
+  return expectLike(*this, "result", getResult(), getInput());
 }
 
 LogicalResult RmsNormParamGradOp::verify() {
   if (failed(expectRankAtLeast(*this, "input", getInput(), 1)) ||
-      failed(expectType(*this, "gradient", getGradient(), shapeOf(getInput()),
-                        elementTypeOf(getInput()))) ||
-      failed(expectShape(*this, "rstd", getRstd(), rowShape(getInput()))))
+      failed(expectLike(*this, "gradient", getGradient(), getInput())) ||
+      failed(expectPerRow(*this, "rstd", getRstd(), getInput())))
     return failure();
   return expectColumn(*this, "gamma_gradient", getGammaGradient(), getInput());
 }
@@ -125,7 +129,8 @@ LogSoftmaxOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
   Value dy = resultGradients[0];
   Value sum = f.reduceSum(dy, tensorType(dy).getRank() - 1);
   operandGradients.push_back(
-      f.sub(dy, f.mul(f.exp(getResult()), f.broadcast(sum, dy))));
+      f.cast(f.sub(dy, f.mul(f.exp(getResult()), f.broadcast(sum, dy))),
+             elementTypeOf(getInput())));
   return success();
 }
 

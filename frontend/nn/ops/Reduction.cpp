@@ -16,7 +16,8 @@ using namespace shardc::nn;
 // Verify
 //===----------------------------------------------------------------------===//
 
-template <typename Op> static LogicalResult verifyReduction(Op op) {
+template <typename Op>
+static LogicalResult verifyReduction(Op op, bool anyType = false) {
   if (failed(expectDistinctAxes(op, "dims", op.getDims(),
                                 tensorType(op.getInput()).getRank())))
     return failure();
@@ -24,10 +25,15 @@ template <typename Op> static LogicalResult verifyReduction(Op op) {
   for (int64_t dim : op.getDims())
     expected[dim] = 1;
   return expectType(op, "result", op.getResult(), expected,
-                    elementTypeOf(op.getInput()));
+                    elementTypeOf(anyType ? op.getResult() : op.getInput()));
 }
 
-LogicalResult ReduceSumOp::verify() { return verifyReduction(*this); }
+LogicalResult ReduceSumOp::verify() {
+  const bool fromFloat = isa<FloatType>(elementTypeOf(getInput())),
+             toFloat = isa<FloatType>(elementTypeOf(getResult()));
+  // A sum of floats may have another float type.
+  return verifyReduction(*this, /*anyType=*/fromFloat && toFloat);
+}
 LogicalResult ReduceMeanOp::verify() { return verifyReduction(*this); }
 LogicalResult ReduceMaxOp::verify() { return verifyReduction(*this); }
 LogicalResult ReduceMinOp::verify() { return verifyReduction(*this); }
@@ -59,8 +65,9 @@ LogicalResult
 ReduceSumOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
                            ArrayRef<bool> needed,
                            SmallVectorImpl<Value> &operandGradients) {
-  operandGradients.push_back(
-      Formula(builder, getLoc()).broadcast(resultGradients[0], getInput()));
+  Formula f(builder, getLoc());
+  operandGradients.push_back(f.cast(f.broadcast(resultGradients[0], getInput()),
+                                    elementTypeOf(getInput())));
   return success();
 }
 

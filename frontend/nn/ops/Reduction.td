@@ -3,7 +3,8 @@
 #define SHARDC_FRONTEND_NN_OPS_REDUCTION_TD
 include "frontend/nn/NN.td"
 
-class NN_ReduceOp<string mnemonic, string what> : NN_ComputeOp<mnemonic, [NN_HasGradient, NN_HasKernel]> {
+class NN_ReduceOp<string mnemonic, string what, list<Trait> traits = []> :
+    NN_ComputeOp<mnemonic, !listconcat(traits, [NN_HasGradient, NN_HasKernel])> {
   let summary = what;
   let arguments = (ins NN_Tensor:$input, DenseI64ArrayAttr:$dims);
   let results = (outs NN_Tensor:$result);
@@ -11,7 +12,7 @@ class NN_ReduceOp<string mnemonic, string what> : NN_ComputeOp<mnemonic, [NN_Has
   let hasVerifier = 1;
   let hasFolder = 1;
 }
-def NN_ReduceSumOp : NN_ReduceOp<"reduce_sum", "sum over dims">;
+def NN_ReduceSumOp : NN_ReduceOp<"reduce_sum", "sum over dims; a sum of floats may have another float type", [NN_MixedTypes]>;
 def NN_ReduceMeanOp : NN_ReduceOp<"reduce_mean", "mean over dims">;
 def NN_ReduceMaxOp : NN_ReduceOp<"reduce_max", "largest over dims">;
 def NN_ReduceMinOp : NN_ReduceOp<"reduce_min", "smallest over dims">;

@@ -203,6 +203,12 @@ OpFoldResult PadOp::fold(FoldAdaptor) {
 // Gradient
 //===----------------------------------------------------------------------===//
 
+/// The input's shape in the type of the result's gradient, which the gradient
+/// of a move keeps: that of a parameter may be wider than the parameter.
+static RankedTensorType gradientType(Value input, ValueRange resultGradients) {
+  return tensorType(input).clone(elementTypeOf(resultGradients[0]));
+}
+
 LogicalResult
 ReshapeOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
                          ArrayRef<bool> needed,
@@ -255,9 +261,9 @@ LogicalResult SliceOp::differentiate(OpBuilder &builder,
     high.push_back(shapeOf(getInput())[dim] - 1 - last);
     interior.push_back(getStrides()[dim] - 1);
   }
-  operandGradients.push_back(
-      PadOp::create(builder, getLoc(), getInput().getType(), resultGradients[0],
-                    getStarts(), high, interior));
+  operandGradients.push_back(PadOp::create(
+      builder, getLoc(), gradientType(getInput(), resultGradients),
+      resultGradients[0], getStarts(), high, interior));
   return success();
 }
 
@@ -266,7 +272,8 @@ ReverseOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
                          ArrayRef<bool> needed,
                          SmallVectorImpl<Value> &operandGradients) {
   operandGradients.push_back(ReverseOp::create(
-      builder, getLoc(), getInput().getType(), resultGradients[0], getDims()));
+      builder, getLoc(), gradientType(getInput(), resultGradients),
+      resultGradients[0], getDims()));
   return success();
 }
 
@@ -280,10 +287,10 @@ ConcatOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
     SmallVector<int64_t> limits(shapeOf(getResult()));
     limits[getAxis()] = starts[getAxis()] + shapeOf(input)[getAxis()];
     operandGradients.push_back(
-        isNeeded
-            ? Value(SliceOp::create(builder, getLoc(), input.getType(),
-                                    resultGradients[0], starts, limits, steps))
-            : Value());
+        isNeeded ? Value(SliceOp::create(
+                       builder, getLoc(), gradientType(input, resultGradients),
+                       resultGradients[0], starts, limits, steps))
+                 : Value());
     starts[getAxis()] = limits[getAxis()];
   }
   return success();
@@ -299,9 +306,9 @@ LogicalResult PadOp::differentiate(OpBuilder &builder,
     limits.push_back(getLow()[dim] +
                      (size > 0 ? (size - 1) * steps.back() + 1 : 0));
   }
-  operandGradients.push_back(
-      SliceOp::create(builder, getLoc(), getInput().getType(),
-                      resultGradients[0], getLow(), limits, steps));
+  operandGradients.push_back(SliceOp::create(
+      builder, getLoc(), gradientType(getInput(), resultGradients),
+      resultGradients[0], getLow(), limits, steps));
   return success();
 }
 

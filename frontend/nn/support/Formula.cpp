@@ -1,6 +1,9 @@
 // Gradients as nn ops: the functions whose result types need working out.
 #include "frontend/nn/support/Formula.h"
+#include "frontend/nn/support/Evaluation.h"
 #include "frontend/nn/support/Verification.h"
+
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -17,10 +20,14 @@ Value Formula::compare(CompareKind kind, Value x, Value y) {
 }
 
 Value Formula::cast(Value x, Type elementType) {
-  return elementTypeOf(x) == elementType
-             ? x
-             : Value(CastOp::create(builder, loc,
-                                    tensorType(x).clone(elementType), x));
+  if (elementTypeOf(x) == elementType)
+    return x;
+  DenseElementsAttr constant;
+  if (matchPattern(x, m_Constant(&constant)) && constant.isSplat())
+    return ConstantOp::create(
+        builder, loc,
+        castTo(HostTensor::fromAttribute(constant), elementType).toAttribute());
+  return CastOp::create(builder, loc, tensorType(x).clone(elementType), x);
 }
 
 Value Formula::reduceSum(Value x, ArrayRef<int64_t> dims) {

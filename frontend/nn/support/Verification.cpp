@@ -1,5 +1,6 @@
 // Checks of shapes and element types for the ops' verifiers.
 #include "frontend/nn/support/Verification.h"
+#include "frontend/nn/support/KernelBuilder.h"
 
 #include "mlir/IR/Diagnostics.h"
 
@@ -50,6 +51,20 @@ LogicalResult expectType(Operation *op, StringRef what, Value value,
                          ArrayRef<int64_t> shape, Type elementType) {
   return success(succeeded(expectShape(op, what, value, shape)) &&
                  succeeded(expectElementType(op, what, value, elementType)));
+}
+
+LogicalResult expectTypeOrWide(Operation *op, StringRef what, Value value,
+                               ArrayRef<int64_t> shape, Type elementType) {
+  if (failed(expectShape(op, what, value, shape)))
+    return failure();
+  Type wide = computeTypeOf(elementType);
+  if (elementTypeOf(value) == elementType || elementTypeOf(value) == wide)
+    return success();
+  auto error = op->emitOpError("expects elements of ")
+               << what << " to be " << elementType;
+  if (wide != elementType)
+    error << " or " << wide;
+  return error << ", got " << elementTypeOf(value);
 }
 
 LogicalResult expectAxis(Operation *op, StringRef what, int64_t axis,

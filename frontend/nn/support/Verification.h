@@ -33,6 +33,12 @@ llvm::LogicalResult expectElementType(mlir::Operation *op, llvm::StringRef what,
 llvm::LogicalResult expectType(mlir::Operation *op, llvm::StringRef what,
                                mlir::Value value, llvm::ArrayRef<int64_t> shape,
                                mlir::Type elementType);
+/// Shape, and the element type or, where that has 16 bits, float32: a sum that
+/// may stay unrounded.
+llvm::LogicalResult expectTypeOrWide(mlir::Operation *op, llvm::StringRef what,
+                                     mlir::Value value,
+                                     llvm::ArrayRef<int64_t> shape,
+                                     mlir::Type elementType);
 /// Whether `axis` counts a dim of a tensor of `rank` dims.
 llvm::LogicalResult expectAxis(mlir::Operation *op, llvm::StringRef what,
                                int64_t axis, int64_t rank);

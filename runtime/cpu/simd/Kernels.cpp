@@ -307,6 +307,49 @@ double logSumExp(const T *logits, T *exponentials, double *sum, int64_t count) {
   return double(shift) + __builtin_log(all);
 }
 
+template <typename H>
+SHARDC_INLINE Float16x loadLogits(const H *from, int64_t n) {
+  Float16x logits = loadHalf(from, n);
+  for (int64_t lane = n; lane < lanes<float>; ++lane)
+    logits[lane] = -infinity<float>;
+  return logits;
+}
+template <typename H> LogitsSum logitsSum(const H *logits, int64_t count) {
+  Float16x largest[2] = {broadcast(-infinity<float>),
+                         broadcast(-infinity<float>)};
+  int which = 0;
+  forLanes<float>(count, [&](int64_t i, int64_t n) {
+    largest[which] = larger<float>(loadLogits(logits + i, n), largest[which]);
+    which ^= 1;
+  });
+  float maximum = largestLane<float>(larger<float>(largest[0], largest[1]));
+  float shift = maximum == -infinity<float> ? 0 : maximum;
+  constexpr int64_t run = 64 * lanes<float>; // see logSumExp
+  Wide<float> total = {};
+  for (int64_t begin = 0; begin < count; begin += run) {
+    int64_t size = count - begin < run ? count - begin : run;
+    Float16x part = {};
+    forLanes<float>(size, [&](int64_t i, int64_t n) {
+      part += exponential(loadLogits(logits + begin + i, n) - shift);
+    });
+    total += __builtin_convertvector(part, Wide<float>);
+  }
+  return {shift, sumOfLanes<Wide<float>, double, lanes<float>>(total)};
+}
+template <typename H>
+void crossEntropyGradient(const H *logits, H *gradient, LogitsSum row,
+                          float factor, int64_t label, int64_t count) {
+  const float scale = float(factor / row.sum);
+  auto probability = [&](int64_t i, int64_t n) {
+    return exponential(loadLogits(logits + i, n) - row.maximum) * scale;
+  };
+  Float16x atLabel = probability(label, 1) - factor;
+  forLanes<float>(count, [&](int64_t i, int64_t n) {
+    storeHalf(gradient + i, probability(i, n), n);
+  });
+  storeHalf(gradient + label, atLabel, 1);
+}
+
 template <typename T>
 constexpr Simd<T> table = {sum<T>,
                            squaredNorm<T>,
@@ -323,7 +366,8 @@ constexpr Simd<T> table = {sum<T>,
                            logSumExp<T>};
 
 template <typename H>
-constexpr HalfSimd<H> halfTable = {widen<H>, round<H>, sumHalves<H>};
+constexpr HalfSimd<H> halfTable = {widen<H>, round<H>, sumHalves<H>,
+                                   logitsSum<H>, crossEntropyGradient<H>};
 
 } // namespace
 

@@ -83,6 +83,12 @@ template <typename T> struct Simd {
                       int64_t count);
 };
 
+/// The largest of a row of logits, and the sum of exp(logit - maximum).
+struct LogitsSum {
+  float maximum; // 0 where every logit is -inf, so that it can be subtracted
+  double sum;
+};
+
 /// Loops over 16-bit elements. Rounding is to nearest even.
 template <typename H> struct HalfSimd {
   void (*widen)(float *to, const H *from, int64_t count);
@@ -90,6 +96,12 @@ template <typename H> struct HalfSimd {
   /// As Simd::sum: the sum in float32, rounded once.
   void (*sum)(H *const *destinations, int copies, const H *const *sources,
               int terms, int64_t count);
+  /// In the order of Simd::logSumExp.
+  LogitsSum (*logitsSum)(const H *logits, int64_t count);
+  /// gradient[i] = exp(logits[i] - row.maximum) * factor / row.sum, less
+  /// `factor` at `label`; each rounded once. `gradient` may be `logits`.
+  void (*crossEntropyGradient)(const H *logits, H *gradient, LogitsSum row,
+                               float factor, int64_t label, int64_t count);
 };
 
 /// The loops for this machine's processor. T: float, double.

@@ -1,0 +1,94 @@
+// What cross entropy and its fused form share: labels of rows, and the loss of
+// one row.
+#ifndef SHARDC_RUNTIME_CPU_CROSSENTROPYROWS_H
+#define SHARDC_RUNTIME_CPU_CROSSENTROPYROWS_H
+
+#include "runtime/Error.h"
+#include "runtime/cpu/CrossEntropy.h"
+#include "runtime/cpu/Integers.h"
+#include "runtime/cpu/NarrowRows.h"
+#include "runtime/cpu/simd/Simd.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace shardc::runtime::cpu {
+
+constexpr int64_t noLabel = -1;
+
+/// The label that each row of logits is compared with.
+class Targets {
+public:
+  Targets(const Labels &labels, int64_t classes)
+      : labels(labels), values(labels.labels), classes(classes),
+        length(labels.labels.shape.empty() ? 1 : labels.labels.shape.back()) {}
+
+  /// In [0, classes), or noLabel.
+  int64_t of(int64_t row) {
+    if (row % length + labels.shift >= length)
+      return noLabel;
+    int64_t label = values[row + labels.shift];
+    if (label == labels.ignoreIndex)
+      return noLabel;
+    if (label >= 0 && label < classes)
+      return label;
+    wrong.note(row + labels.shift);
+    return noLabel;
+  }
+  /// Throws where of() met a label outside the classes.
+  void check() const {
+    if (wrong.any())
+      fail("label ", values[wrong.position()], " in row ", wrong.position(),
+           " of the labels is outside [0, ", classes,
+           ") and is not the ignored ", labels.ignoreIndex);
+  }
+
+private:
+  const Labels &labels;
+  Integers values;
+  int64_t classes, length;
+  FirstWrong wrong;
+};
+
+/// A row's loss; `gradient` (null: none; may be `logits`) becomes factor *
+/// (softmax - one_hot).
+template <typename S>
+double lossOfRow(const S *logits, int64_t classes, int64_t label,
+                 ComputeOf<S> factor, S *gradient) {
+  if (label == noLabel) {
+    if (gradient)
+      std::fill_n(gradient, classes, S());
+    return 0;
+  }
+  double atLabel = widened(logits[label]);
+  if constexpr (isNarrowType<S>) {
+    const HalfSimd<S> &loops = halfSimd<S>();
+    LogitsSum row = loops.logitsSum(logits, classes);
+    if (gradient)
+      loops.crossEntropyGradient(logits, gradient, row, factor, label, classes);
+    return double(row.maximum) + std::log(row.sum) - atLabel;
+  } else {
+    const Simd<S> &loops = simd<S>();
+    double sum, logSumExp = loops.logSumExp(logits, gradient, &sum, classes);
+    if (gradient) {
+      loops.scale(gradient, S(factor / sum), classes);
+      gradient[label] -= factor;
+    }
+    return logSumExp - atLabel;
+  }
+}
+
+/// The rows' losses, added in order. Loss and scale are of the type that is
+/// computed in.
+template <typename T>
+void writeLoss(const Tensor &loss, const double *rowLosses, int64_t rows,
+               const Tensor &scale) {
+  double total = 0;
+  for (int64_t row = 0; row < rows; ++row)
+    total += rowLosses[row];
+  *loss.as<T>() = T(double(*scale.as<T>()) * total);
+}
+
+} // namespace shardc::runtime::cpu
+
+#endif

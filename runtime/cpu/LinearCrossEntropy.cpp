@@ -1,0 +1,220 @@
+// Linear layer and cross entropy over chunks of rows: logits, their gradient in
+// place, and from it the gradients of input, weight and bias while the chunk is
+// at hand.
+#include "runtime/DType.h"
+#include "runtime/ThreadPool.h"
+#include "runtime/cpu/CrossEntropyRows.h"
+#include "runtime/cpu/NarrowGemm.h"
+
+namespace shardc::runtime::cpu {
+namespace {
+
+using Matrix = NarrowGemm::Matrix;
+
+int64_t roundUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+int64_t classesOf(const LinearCrossEntropy &a) {
+  return a.weight.shape[a.transposeWeight ? 0 : 1];
+}
+
+/// Where things lie in the scratch memory, in bytes.
+struct Scratch {
+  Scratch(const LinearCrossEntropy &a, int64_t workers) {
+    int64_t rows = foldRows(a.input, 1)->rows, classes = classesOf(a);
+    int64_t features = a.input.shape.back();
+    int64_t chunk = std::min(a.chunkRows, rows);
+    int64_t element = elementSize(computeDtype(a.input.dtype));
+    losses = roundUp(chunk * classes * element);
+    bool narrow = isNarrow(a.input.dtype);
+    int64_t ofLosses = rows * int64_t(sizeof(double));
+    gemm = losses + (narrow ? roundUp(ofLosses) : ofLosses);
+    gemmSlice = narrow
+                    ? std::max({narrowGemmWorkspace(chunk, classes, features),
+                                narrowGemmWorkspace(chunk, features, classes),
+                                narrowGemmWorkspace(classes, features, chunk),
+                                narrowGemmWorkspace(features, classes, chunk)})
+                    : 0;
+    weightSums = gemm + workers * gemmSlice;
+    sumsWeights = a.weightGradient && isNarrow(a.weightGradient.dtype) &&
+                  rows > a.chunkRows;
+    biasSums =
+        weightSums + (sumsWeights ? roundUp(features * classes * element) : 0);
+    sumsBias = a.biasGradient && isNarrow(a.biasGradient.dtype);
+    end = biasSums + (sumsBias ? roundUp(classes * element) : 0);
+  }
+  int64_t losses, gemm, gemmSlice, weightSums, biasSums, end;
+  /// Whether gradients of 16 bits are summed here in float32, to be rounded
+  /// once.
+  bool sumsWeights, sumsBias;
+};
+
+/// S: the type of input and weight. Logits and their gradients are float32
+/// where it has 16 bits.
+template <typename S> class Chunks {
+public:
+  using T = ComputeOf<S>;
+
+  Chunks(const LinearCrossEntropy &a, std::byte *workspace, ThreadPool &pool)
+      : a(a), pool(pool), scratch(a, pool.workers()), workspace(workspace),
+        input(*foldRows(a.input, 1)), features(a.input.shape.back()),
+        classes(classesOf(a)), targets(a.labels, classes),
+        logits(reinterpret_cast<T *>(workspace)),
+        rowLosses(reinterpret_cast<double *>(workspace + scratch.losses)) {
+    if (a.weightGradient)
+      weightSums = scratch.sumsWeights
+                       ? Matrix{workspace + scratch.weightSums, plan::FLOAT32,
+                                a.weight.shape[1]}
+                       : Matrix{a.weightGradient.data, a.weightGradient.dtype,
+                                a.weightGradient.strides[0]};
+    biasSums = reinterpret_cast<T *>(
+        scratch.sumsBias ? workspace + scratch.biasSums : a.biasGradient.data);
+  }
+
+  void run() {
+    // A batch without rows still has gradients: zeros.
+    for (int64_t first = 0; first == 0 || first < input.rows;
+         first += a.chunkRows) {
+      int64_t rows = std::min(a.chunkRows, input.rows - first);
+      computeLogits(first, rows);
+      computeLosses(first, rows);
+      if (a.inputGradient)
+        computeInputGradient(first, rows);
+      if (a.weightGradient)
+        addWeightGradient(first, rows);
+      if (a.biasGradient)
+        addBiasGradient(first, rows);
+    }
+    targets.check();
+    roundSums();
+    writeLoss<T>(a.loss, rowLosses, input.rows, a.scale);
+  }
+
+private:
+  Matrix inputRows(int64_t first) const {
+    return {a.input.data + first * input.stride * int64_t(sizeof(S)),
+            a.input.dtype, input.stride};
+  }
+  Matrix weight(bool transpose) const {
+    return {a.weight.data, a.weight.dtype, a.weight.strides[0], transpose};
+  }
+  Matrix logitsMatrix() const {
+    return {reinterpret_cast<std::byte *>(logits), computeDtype(a.input.dtype),
+            classes};
+  }
+
+  void multiply(const NarrowGemm &product) {
+    if constexpr (isNarrowType<S>) {
+      narrowGemm(product, workspace + scratch.gemm, pool.workers(), pool);
+    } else {
+      Gemm<T> p{};
+      p.m = product.m, p.n = product.n, p.k = product.k;
+      p.a = reinterpret_cast<T *>(product.a.data);
+      p.strideA = product.a.stride, p.transposeA = product.a.transpose;
+      p.b = reinterpret_cast<T *>(product.b.data);
+      p.strideB = product.b.stride, p.transposeB = product.b.transpose;
+      p.c = reinterpret_cast<T *>(product.c.data), p.strideC = product.c.stride;
+      p.bias = reinterpret_cast<const T *>(product.bias);
+      p.accumulate = product.accumulate;
+      cpu::gemm(p, pool);
+    }
+  }
+
+  void computeLogits(int64_t first, int64_t rows) {
+    NarrowGemm p{rows,
+                 classes,
+                 features,
+                 inputRows(first),
+                 weight(a.transposeWeight),
+                 logitsMatrix()};
+    p.bias = a.bias.data, p.biasDtype = a.bias.dtype;
+    multiply(p);
+  }
+  void computeLosses(int64_t first, int64_t rows) {
+    bool gradients = a.inputGradient || a.weightGradient || a.biasGradient;
+    T factor = *a.scale.template as<T>();
+    pool.forRanges(rows, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t row = begin; row < end; ++row) {
+        T *of = logits + row * classes;
+        rowLosses[first + row] =
+            lossOfRow<T>(of, classes, targets.of(first + row), factor,
+                         gradients ? of : nullptr);
+      }
+    });
+  }
+  void computeInputGradient(int64_t first, int64_t rows) {
+    Rows out = *foldRows(a.inputGradient, 1);
+    multiply({rows,
+              features,
+              classes,
+              logitsMatrix(),
+              weight(!a.transposeWeight),
+              {a.inputGradient.data + first * out.stride * int64_t(sizeof(S)),
+               a.inputGradient.dtype, out.stride}});
+  }
+  void addWeightGradient(int64_t first, int64_t rows) {
+    NarrowGemm p{};
+    p.m = features, p.n = classes, p.k = rows;
+    p.a = inputRows(first), p.b = logitsMatrix();
+    if (a.transposeWeight) {
+      std::swap(p.m, p.n);
+      std::swap(p.a, p.b);
+    }
+    p.a.transpose = true;
+    p.c = weightSums;
+    p.accumulate = first > 0;
+    multiply(p);
+  }
+  void addBiasGradient(int64_t first, int64_t rows) {
+    pool.forRanges(classes, 1024, [&](int64_t begin, int64_t end, int) {
+      if (first == 0)
+        std::fill(biasSums + begin, biasSums + end, T(0));
+      for (int64_t row = 0; row < rows; ++row)
+        simd<T>().add(biasSums + begin, logits + row * classes + begin,
+                      end - begin);
+    });
+  }
+  /// Gradients of 16 bits that were summed in float32.
+  void roundSums() {
+    if constexpr (isNarrowType<S>) {
+      if (scratch.sumsBias)
+        narrowRow(biasSums, a.biasGradient.template as<S>(), classes);
+      if (!scratch.sumsWeights)
+        return;
+      auto *sums = reinterpret_cast<const float *>(weightSums.data);
+      int64_t columns = a.weight.shape[1];
+      pool.forRanges(
+          a.weight.shape[0], 16, [&](int64_t begin, int64_t end, int) {
+            int64_t stride = a.weightGradient.strides[0];
+            narrowRows(sums + begin * columns, columns,
+                       a.weightGradient.template as<S>() + begin * stride,
+                       stride, end - begin, columns);
+          });
+    }
+  }
+
+  const LinearCrossEntropy &a;
+  ThreadPool &pool;
+  Scratch scratch;
+  std::byte *workspace;
+  Rows input;
+  int64_t features, classes;
+  Targets targets;
+  T *logits;
+  double *rowLosses;
+  Matrix weightSums;
+  T *biasSums;
+};
+
+} // namespace
+
+int64_t linearCrossEntropyWorkspace(const LinearCrossEntropy &a, int workers) {
+  return Scratch(a, workers).end;
+}
+
+void linearCrossEntropy(const LinearCrossEntropy &a, std::byte *workspace,
+                        ThreadPool &pool) {
+  withFloat(a.input.dtype,
+            [&]<typename S>(S) { Chunks<S>(a, workspace, pool).run(); });
+}
+
+} // namespace shardc::runtime::cpu
