@@ -29,10 +29,18 @@ struct Reduced {
   Value value;            // flat gradient, or the slice of its sum
   int64_t summedOver = 1; // ranks
   int64_t slices = 1;     // that it was cut into
+  SmallVector<fsdp::GroupOp, 2> groups; // that summed it
   bool isAccumulated = false;
   fsdp::OptimizerStepOp step;
   Operation *gathersUpdates = nullptr;
 };
+
+/// Whether two ranks can be in one group of both kinds: a group steps through
+/// the digits from its stride on.
+bool overlap(fsdp::GroupOp a, fsdp::GroupOp b) {
+  return a.getStride() < b.getStride() * b.getSize() &&
+         b.getStride() < a.getStride() * a.getSize();
+}
 
 /// Checks one function in one walk over its ops.
 class FunctionVerifier {
@@ -260,11 +268,26 @@ private:
                                    "are added up"
                                  : "that are added up already in every "
                                    "micro-batch; expects 'last'");
-    int64_t size = group(start.getGroupAttr()).getSize();
+    fsdp::GroupOp over = group(start.getGroupAttr());
+    if (failed(verifySummedOnce(start, over, reduced.groups)))
+      return failure();
+    int64_t size = over.getSize();
     reduced.summedOver *= size;
     if (scatters)
       reduced.slices *= size;
     reduced.value = Value(); // until the wait
+    return success();
+  }
+
+  /// A sum over the same ranks again would count them several times.
+  LogicalResult verifySummedOnce(Operation *start, fsdp::GroupOp over,
+                                 SmallVectorImpl<fsdp::GroupOp> &groups) {
+    for (fsdp::GroupOp before : groups)
+      if (overlap(before, over))
+        return start->emitError("sums over @")
+               << over.getSymName() << " what is a sum over @"
+               << before.getSymName() << " already";
+    groups.push_back(over);
     return success();
   }
 
@@ -355,13 +378,17 @@ private:
   LogicalResult verifyNorm(Value norm, const llvm::SetVector<Value> &results) {
     Location loc = norm.getLoc();
     int64_t summedOver = 1;
+    SmallVector<fsdp::GroupOp, 2> summed;
     while (auto wait = norm.getDefiningOp<fsdp::AllReduceWaitOp>()) {
       auto start = wait.getToken().getDefiningOp<fsdp::AllReduceStartOp>();
       unsigned index = cast<OpResult>(norm).getResultNumber();
       if (!start.getNorms()[index])
         return start.emitError("sums value ")
                << index << " as no norm, but clips by it";
-      summedOver *= group(start.getGroupAttr()).getSize();
+      fsdp::GroupOp over = group(start.getGroupAttr());
+      if (failed(verifySummedOnce(start, over, summed)))
+        return failure();
+      summedOver *= over.getSize();
       norm = start.getValues()[index];
     }
     int64_t slices = mesh.getOptimizerShards();

@@ -22,9 +22,13 @@ StringRef roleAt(OpOperand &operand) {
     return operand.getOperandNumber() == 0 ? "embedding" : "weight";
   if (auto linear = dyn_cast<nn::LinearOp>(op))
     return operand.get() == linear.getBias() ? "bias" : "weight";
-  if (isa<nn::AddOp, nn::SubOp>(op))
-    return "bias";
   return "weight";
+}
+
+/// A vector that is added is a bias, a table (of positions) an embedding.
+StringRef roleOfAdded(nn::ParameterOp parameter) {
+  return cast<RankedTensorType>(parameter.getType()).getRank() > 1 ? "embedding"
+                                                                   : "bias";
 }
 
 struct NNMarkParameters : impl::NNMarkParametersBase<NNMarkParameters> {
@@ -104,9 +108,11 @@ private:
     ParameterUses uses(model);
     for (const ParameterUses::Use &use : uses.uses()) {
       auto parameter = symbols.lookup<nn::ParameterOp>(use.parameter);
-      if (!parameter)
-        continue;
-      StringRef role = roleAt(*use.operand);
+      if (!parameter || !(parameter.getTrainable() || parameter.getFrozen()))
+        continue; // a buffer
+      StringRef role = isa<nn::AddOp, nn::SubOp>(use.operand->getOwner())
+                           ? roleOfAdded(parameter)
+                           : roleAt(*use.operand);
       auto known = parameter->getAttrOfType<StringAttr>("nn.role");
       if (!known || known.getValue() == "weight")
         parameter->setAttr("nn.role", StringAttr::get(&getContext(), role));

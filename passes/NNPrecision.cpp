@@ -74,11 +74,15 @@ private:
     FloatType type = typeOf(op);
     if (!type)
       return;
-    if (isa<nn::CrossEntropyOp>(op)) {
-      giveOperand(op->getOpOperand(2), wide); // scale
-    } else if (isa<nn::LinearCrossEntropyOp>(op)) {
-      giveOperands(op, type);
-      giveOperand(op->getOpOperand(op->getNumOperands() - 1), wide);
+    // Losses, and what is kept per row, are sums; the last operand of a loss is
+    // its scale.
+    const bool isSum = isa<nn::CrossEntropyOp, nn::LinearCrossEntropyOp>(op);
+    if (isSum) {
+      MutableArrayRef<OpOperand> operands = op->getOpOperands();
+      giveOperand(operands.back(), wide);
+      if (isa<nn::LinearCrossEntropyOp>(op))
+        for (OpOperand &operand : operands.drop_back())
+          giveOperand(operand, type);
     } else if (isa<nn::RopeOp>(op)) {
       giveOperand(op->getOpOperand(0), type);
     } else if (isa<nn::AttentionOp>(op)) {
@@ -89,8 +93,6 @@ private:
     } else if (!op->hasTrait<nn::MixedTypes>()) {
       giveOperands(op, type);
     }
-    // Losses, and what is kept per row, are sums.
-    const bool isSum = isa<nn::CrossEntropyOp, nn::LinearCrossEntropyOp>(op);
     for (OpResult result : op->getResults())
       if (floatElement(result))
         setElement(result, isSum || result.getResultNumber() > 0 ? wide : type);
@@ -99,13 +101,11 @@ private:
   /// The type that the op's operands and its first result have; null where no
   /// float is read or made.
   FloatType typeOf(Operation *op) {
-    auto isOpen = [&](Value value) {
-      return floatElement(value) && !value.getDefiningOp<nn::ConstantOp>();
-    };
     const bool makesFloats = llvm::any_of(op->getResults(), floatElement);
     FloatType widest, narrowest;
     for (Value operand : op->getOperands())
-      if (FloatType own = floatElement(operand); own && isOpen(operand)) {
+      if (FloatType own = floatElement(operand);
+          own && !operand.getDefiningOp<nn::ConstantOp>()) {
         if (!widest || own.getWidth() > widest.getWidth())
           widest = own;
         if (!narrowest || own.getWidth() < narrowest.getWidth())
@@ -185,7 +185,8 @@ private:
   }
 
 public:
-  /// Gives a value the type that all its users cast it to, if there is one.
+  /// Gives a value the narrower type that all its users cast it to, if there is
+  /// one.
   static bool takeOverCasts(Value value) {
     FloatType type;
     if (value.use_empty())
@@ -193,7 +194,8 @@ public:
     for (Operation *user : value.getUsers()) {
       auto cast = dyn_cast<nn::CastOp>(user);
       FloatType own = cast ? floatElement(cast.getResult()) : FloatType();
-      if (!own || (type && own != type))
+      if (!own || own.getWidth() >= floatElement(value).getWidth() ||
+          (type && own != type))
         return false;
       type = own;
     }

@@ -106,7 +106,7 @@ def FSDPAssignUnits : Pass<"fsdp-assign-units", "::mlir::ModuleOp"> {
     ```mlir
     nn.parameter @embed.weight : tensor<512x64xf32> {trainable, ...}
     nn.parameter @layers.0.proj.weight : tensor<64x64xf32> {trainable, ...}
-    nn.parameter @layers.0.proj.bias : tensor<64xf32> {init = "constant:0", ...}    // frozen
+    nn.parameter @layers.0.proj.bias : tensor<64xf32> {frozen, ...}
     nn.parameter @layers.1.proj.weight : tensor<64x64xf32> {trainable, ...}
     ```
 
@@ -116,7 +116,7 @@ def FSDPAssignUnits : Pass<"fsdp-assign-units", "::mlir::ModuleOp"> {
                                             ["layers.0", "block 1 of 2 (layers.0); gather ..."], ["layers.1", ...]]} {
     nn.parameter @embed.weight : tensor<512x64xf32> {fsdp.unit = "embedding", trainable, ...}
     nn.parameter @layers.0.proj.weight : tensor<64x64xf32> {fsdp.unit = "layers.0", trainable, ...}
-    nn.parameter @layers.0.proj.bias : tensor<64xf32> {fsdp.unit = "layers.0", init = "constant:0", ...}
+    nn.parameter @layers.0.proj.bias : tensor<64xf32> {frozen, fsdp.unit = "layers.0", ...}
     nn.parameter @layers.1.proj.weight : tensor<64x64xf32> {fsdp.unit = "layers.1", trainable, ...}
     ```
     Every parameter that @model reads gets the name of its unit, trained or frozen; buffers get none. `fsdp.unit_reasons` has a

@@ -193,13 +193,14 @@ std::string shardc::meaningOf(const CompileReport &report) {
            "state in " +
            optimizer;
   std::string parameters = slices(report, report.shards, report.shardDims);
+  if (report.shardDims.size() < report.mesh.size())
+    parameters +=
+        ", replicated over " + report.mesh[1 - report.shardDims[0]].name;
   std::string text =
-      parameters == optimizer
+      report.shardDims == report.optimizerDims
           ? "parameters, gradients and optimizer state in " + parameters
           : "parameters in " + parameters +
-                ", reduced gradients and optimizer state in " + optimizer;
-  if (report.shardDims.size() < report.mesh.size())
-    text += ", replicated over " + report.mesh[1 - report.shardDims[0]].name;
+                "; reduced gradients and optimizer state in " + optimizer;
   if (StringRef(report.strategy).ends_with("grad_op"))
     text += "; parameters stay gathered until backward";
   return text;
@@ -342,6 +343,10 @@ void shardc::printReport(llvm::raw_ostream &os, const CompileReport &report) {
     os << "memory per rank: " << readableBytes(report.memory->peakBytes)
        << " (alive at once: at least "
        << readableBytes(report.memory->liveBoundBytes) << ")\n";
+    if (report.memory->accumulationBytes)
+      os << "with --grad-accumulation (" << report.accumulate
+         << "): " << readableBytes(report.memory->accumulationBytes)
+         << " more\n";
     for (const CompileReport::Pool &pool : report.memory->pools)
       os << llvm::formatv("  {0,-16}{1,12}\n", pool.name,
                           readableBytes(pool.bytes));

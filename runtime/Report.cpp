@@ -109,7 +109,8 @@ static std::string lossScaleText(const LossScaling &scaling) {
 std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
   int64_t parameters = 0, frozen = 0;
   for (const plan::Parameter &parameter : plan.parameters())
-    (parameter.trainable() ? parameters : frozen) += elementCount(parameter);
+    if (!parameter.role().empty()) // else a buffer
+      (parameter.trainable() ? parameters : frozen) += elementCount(parameter);
   std::string text = concat(
       std::filesystem::path(plan.model()).filename().string(), ": ",
       countText(static_cast<double>(parameters)), " trained parameters, ",
@@ -134,7 +135,7 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
 /// "  NAME         VALUE", a line of a table.
 static std::string row(const std::string &name, const std::string &value) {
   return "  " + name +
-         std::string(name.size() < 28 ? 28 - name.size() : 1, ' ') + value +
+         std::string(name.size() < 32 ? 32 - name.size() : 1, ' ') + value +
          "\n";
 }
 
@@ -171,10 +172,10 @@ std::string reportText(const plan::Plan &plan, int64_t microBatches) {
   text += "units:\n";
   for (const plan::Unit &unit : plan.units())
     text += row(unit.name(),
-                concat(unit.parameters_size(), " parameters, ", unit.elements(),
-                       " elements (", unit.padding(), " padding), ",
-                       bytes(unitBytes(unit)), " in ", unit.shards(),
-                       unit.shards() == 1 ? " slice" : " slices"));
+                concat(counted(unit.parameters_size(), "parameter"), ", ",
+                       unit.elements(), " elements (", unit.padding(),
+                       " padding), ", bytes(unitBytes(unit)), " in ",
+                       counted(unit.shards(), "slice")));
   text += collectivesText(plan, microBatches);
   return text + concat("kernels: ", plan.kernels_size(),
                        "; FLOPs of a rank's step: ",

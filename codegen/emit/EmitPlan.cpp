@@ -193,6 +193,7 @@ void PlanEmitter::addParameter(nn::ParameterOp parameter, fsdp::UnitOp unit,
     entry->add_shape(size);
   entry->set_dtype(dtypeOf(unit.getElementType()));
   entry->set_trainable(parameter.getTrainable());
+  entry->set_frozen(parameter.getFrozen());
   entry->set_unit(unitIndex);
   entry->set_flat_offset(flatOffset);
   source({parameter.getFile().str(), int64_t(parameter.getOffset()),

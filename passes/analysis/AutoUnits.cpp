@@ -187,7 +187,8 @@ void AutoUnits::place() {
 // Merging
 //===----------------------------------------------------------------------===//
 
-/// "layers.0-3" of layers.0 and layers.3; names that share no list are joined.
+/// "layers.0..3" of layers.0 and layers.3; names that share no list are joined:
+/// symbols that need no quotes.
 std::string mergedName(StringRef first, StringRef last) {
   auto [list, number] = first.rsplit('.');
   auto [otherList, otherNumber] = last.rsplit('.');
@@ -195,8 +196,8 @@ std::string mergedName(StringRef first, StringRef last) {
     return !text.empty() && all_of(text, isDigit);
   };
   if (list == otherList && isNumber(number) && isNumber(otherNumber))
-    return (first + "-" + otherNumber).str();
-  return (first + "+" + last).str();
+    return (first + ".." + otherNumber).str();
+  return (first + "_" + last).str();
 }
 
 static void add(Part &to, const Part &from) {

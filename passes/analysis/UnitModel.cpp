@@ -18,10 +18,7 @@ std::string shardc::modulePath(nn::ParameterOp parameter) {
 }
 
 bool shardc::isModelParameter(nn::ParameterOp parameter) {
-  // Buffers are read from the file, or are rotary tables.
-  std::optional<StringRef> init = parameter.getInit();
-  return parameter.getTrainable() || parameter.getFrozen() ||
-         (init && !init->starts_with("rotary_"));
+  return parameter.getTrainable() || parameter.getFrozen();
 }
 
 namespace {

@@ -18,8 +18,7 @@ namespace shardc {
 /// name does not.
 std::string modulePath(nn::ParameterOp parameter);
 
-/// Whether it is a parameter, trained or frozen, rather than a buffer: PyTorch
-/// would initialise it.
+/// Whether it is a parameter, trained or frozen, rather than a buffer.
 bool isModelParameter(nn::ParameterOp parameter);
 
 struct UnitModel {

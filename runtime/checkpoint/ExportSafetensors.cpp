@@ -10,12 +10,22 @@ namespace shardc::runtime {
 
 constexpr int64_t pieceBytes = int64_t{4} << 20;
 
-static plan::DType exportedType(const plan::Unit &unit,
+/// INVALID for what is not written.
+static plan::DType exportedType(const plan::Plan &plan,
+                                const plan::Parameter &parameter,
                                 SafetensorsExport::Values values) {
-  if (values == SafetensorsExport::Values::Parameters)
+  const plan::Unit &unit = plan.units(parameter.unit());
+  bool gradients = values == SafetensorsExport::Values::Gradients;
+  if (parameter.trainable() && gradients)
+    return elementSize(unit.gradient_dtype()) == 2 ? plan::FLOAT32
+                                                   : unit.gradient_dtype();
+  if (parameter.trainable())
     return unit.master_dtype();
-  return elementSize(unit.gradient_dtype()) == 2 ? plan::FLOAT32
-                                                 : unit.gradient_dtype();
+  if (!parameter.frozen() || gradients)
+    return plan::INVALID;
+  plan::DType stored = parameter.source().dtype();
+  plan::DType master = plan.precision().master();
+  return elementSize(stored) > elementSize(master) ? stored : master;
 }
 
 SafetensorsExport::SafetensorsExport(const plan::Plan &plan,
@@ -25,12 +35,13 @@ SafetensorsExport::SafetensorsExport(const plan::Plan &plan,
   uint64_t bytes = 0;
   for (int i = 0; i < plan.parameters_size(); ++i) {
     const plan::Parameter &parameter = plan.parameters(i);
-    if (!parameter.trainable())
+    plan::DType dtype = exportedType(plan, parameter, values);
+    if (dtype == plan::INVALID)
       continue;
     SafetensorsEntry entry;
     entry.name = parameter.name();
-    entry.dtype = exportedType(plan.units(parameter.unit()), values);
-    dtypes.push_back(entry.dtype);
+    entry.dtype = dtype;
+    dtypes.push_back(dtype);
     entry.shape.assign(parameter.shape().begin(), parameter.shape().end());
     entries.push_back(std::move(entry));
     parameters.push_back(i);

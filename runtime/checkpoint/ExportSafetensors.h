@@ -13,12 +13,13 @@ namespace shardc::runtime {
 
 class SafetensorsExport {
 public:
-  /// Parameters have the type of the master weights; gradients that of their
-  /// sums, float32 for those of 16 bits, which are still to be multiplied.
+  /// Parameters have the type of the master weights, frozen ones their stored
+  /// type where that is wider; gradients that of their sums, float32 for those
+  /// of 16 bits, which are still to be multiplied.
   enum class Values { Parameters, Gradients };
 
-  /// Opens the output and sees to it that there is room. Only trained
-  /// parameters are written: buffers are the model's own, not the run's.
+  /// Opens the output and sees to it that there is room. Parameters are
+  /// written, trained or frozen; buffers are the model's own, not the run's.
   SafetensorsExport(const plan::Plan &plan, const std::string &path,
                     Values values = Values::Parameters);
   /// Writes all values, in pieces, and makes the file appear.

@@ -158,7 +158,7 @@ void StoredParameters::addSafetensors(const std::string &path,
     auto found = entries.find(parameter.name());
     if (found == entries.end()) {
       // Buffers are seldom in a checkpoint: the model's own serve.
-      if (parameter.trainable())
+      if (parameter.trainable() || parameter.frozen())
         fail(path, ": has no tensor ", parameter.name());
       addRecorded(parameter, embedded);
       continue;

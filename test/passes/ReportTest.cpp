@@ -71,31 +71,34 @@ TEST(Report, listsUnitsAndTheTrainingStepsCollectives) {
   EXPECT_EQ(object.getInteger("ranks"), 3);
   EXPECT_EQ(
       textOf((*object.getArray("units"))[0]),
-      R"({"bytes":96,"elements":24,"name":"a","padding":8,"parameters":["w"],"reason":"block 1 of 2"})");
+      R"({"bytes":96,"dtype":"float32","elements":24,"gradient_dtype":"float32","master_dtype":"float32",)"
+      R"("name":"a","padding":8,"parameters":["w"],)"
+      R"("per_rank":{"gradients":32,"master":0,"optimizer":64,"parameters":32},)"
+      R"("reason":"block 1 of 2","reshard":3,"trained":true})");
   const llvm::json::Array &collectives = *object.getArray("collectives");
   ASSERT_EQ(collectives.size(), 3u);
   EXPECT_EQ(
       textOf(collectives[0]),
-      R"({"bytes":96,"dtype":"float32","kind":"all_gather","phase":"forward","unit":"a"})");
+      R"({"bytes":96,"dtype":"float32","group":"world","kind":"all_gather","last":false,"phase":"forward","ranks":3,"unit":"a"})");
   EXPECT_EQ(
       textOf(collectives[1]),
-      R"({"bytes":96,"dtype":"float32","kind":"reduce_scatter","phase":"backward","unit":"b"})");
+      R"({"bytes":96,"dtype":"float32","group":"world","kind":"reduce_scatter","last":false,"phase":"backward","ranks":3,"unit":"b"})");
   EXPECT_EQ(
       textOf(collectives[2]),
-      R"({"bytes":16,"dtype":"float64","kind":"all_reduce","phase":"optimizer","unit":null})");
+      R"({"bytes":16,"dtype":"float64","group":"world","kind":"all_reduce","last":true,"phase":"optimizer","ranks":3,"unit":null})");
   EXPECT_FALSE(object.get("memory"));
 }
 
 TEST(Report, takesWhatTheDriverKnows) {
   CompileReport report = sharded();
-  report.memory = {{{"persistent", 300}, {"gather", 96}}, 396, 390};
+  report.memory = {{{"persistent", 300}, {"gather", 96}}, 396, 390, 40};
   report.flopsPerStep = 1.5e9;
   report.kernels = 7;
   report.compileSeconds = 0.25;
   const llvm::json::Value json = toJson(report);
   EXPECT_EQ(
       textOf(*json.getAsObject()->get("memory")),
-      R"({"live_bound_bytes":390,"peak_bytes":396,"pools":{"gather":96,"persistent":300}})");
+      R"({"accumulation_bytes":40,"live_bound_bytes":390,"peak_bytes":396,"pools":{"gather":96,"persistent":300}})");
   EXPECT_EQ(json.getAsObject()->getNumber("flops_per_step"), 1.5e9);
   EXPECT_EQ(json.getAsObject()->getInteger("kernels"), 7);
   EXPECT_EQ(json.getAsObject()->getNumber("compile_seconds"), 0.25);
@@ -105,6 +108,8 @@ TEST(Report, takesWhatTheDriverKnows) {
   EXPECT_NE(text.find("memory per rank: 396 B (alive at once: at least 390 B)"),
             std::string::npos)
       << text;
+  EXPECT_NE(text.find("with --grad-accumulation"), std::string::npos) << text;
+  EXPECT_NE(text.find("40 B more"), std::string::npos) << text;
   EXPECT_NE(text.find("1.5 GFLOP"), std::string::npos) << text;
 }
 
@@ -112,8 +117,9 @@ TEST(Report, printsEqualUnitsInOneLine) {
   std::string text;
   llvm::raw_string_ostream os(text);
   printReport(os, sharded());
-  EXPECT_EQ(text.find("mesh 1x3, strategy full: parameters, gradients and "
-                      "optimizer state sharded over 3 ranks\n"),
+  EXPECT_EQ(text.find("mesh 1x3 (replicate=1, shard=3), strategy full: "
+                      "parameters, gradients and optimizer state in 3 slices "
+                      "over all ranks\n"),
             0u)
       << text;
   EXPECT_NE(text.find("a .. b (each of 2)"), std::string::npos) << text;
@@ -132,6 +138,43 @@ TEST(Report, printsEveryReasonOfItsOwnKind) {
   EXPECT_NE(text.find("\n    block 1 of 2\n"), std::string::npos) << text;
   EXPECT_NE(text.find("\n    used after the last block\n"), std::string::npos)
       << text;
+}
+
+TEST(Report, saysWhatEachStrategyMeans) {
+  CompileReport report;
+  report.mesh = {{"replicate", 2}, {"shard", 8}};
+  report.ranks = 16;
+  auto meaning = [&](const char *strategy, std::vector<int64_t> parameters,
+                     std::vector<int64_t> optimizer) {
+    auto product = [&](const std::vector<int64_t> &dims) {
+      int64_t count = 1;
+      for (int64_t dim : dims)
+        count *= report.mesh[dim].size;
+      return count;
+    };
+    report.strategy = strategy;
+    report.shardDims = parameters;
+    report.optimizerDims = optimizer;
+    report.shards = product(parameters);
+    report.optimizerShards = product(optimizer);
+    return meaningOf(report);
+  };
+  EXPECT_EQ(meaning("grad_op", {0, 1}, {0, 1}),
+            "parameters, gradients and optimizer state in 16 slices over all "
+            "ranks; parameters stay gathered until backward");
+  EXPECT_EQ(meaning("hybrid", {1}, {1}),
+            "parameters, gradients and optimizer state in 8 slices over "
+            "dimension shard, replicated over replicate");
+  EXPECT_EQ(meaning("hybrid_opt", {1}, {1, 0}),
+            "parameters in 8 slices over dimension shard, replicated over "
+            "replicate; reduced gradients and optimizer state in 16 slices "
+            "over all ranks");
+  EXPECT_EQ(meaning("opt", {}, {0, 1}),
+            "every rank holds all parameters; reduced gradients and optimizer "
+            "state in 16 slices over all ranks");
+  EXPECT_EQ(meaning("none", {}, {}),
+            "every one of 16 ranks holds all parameters, gradients and "
+            "optimizer state");
 }
 
 TEST(Report, saysThatNothingIsSharded) {

@@ -228,14 +228,14 @@ TEST(AutoUnits, mergeWhatIsMoreLatencyThanTransfer) {
   std::vector<AssignedUnit> units;
   // Three blocks together take longer than 60 us; seven make two groups.
   EXPECT_EQ(unitsOf(model, "auto", 2, cluster, &units),
-            "embedding+layers.0-2:16 layers.3-6+head:22");
+            "embedding_layers.0..2:16 layers.3..6_head:22");
   EXPECT_EQ(units[0].reason,
             "merged layers.0 .. layers.2: one gather would be 24.0 us transfer "
             "under 60.0 us latency; with embedding, whose gather would be 10.0 "
             "us transfer under 60.0 us latency; gather 1.64 MB over 2 ranks: "
             "82.1 us transfer, 60.0 us latency; forward computes 96 ns");
   EXPECT_EQ(unitsOf(stripped(model), "auto", 2, cluster),
-            "embedding+block.0-2:16 block.3-6+head:22");
+            "embedding_block.0..2:16 block.3..6_head:22");
   // Nobody communicates.
   EXPECT_EQ(unitsOf(model, "auto", 1, cluster),
             "embedding:1 layers.0:5 layers.1:5 layers.2:5 layers.3:5 "
@@ -248,7 +248,7 @@ TEST(AutoUnits, mergeWhatIsMoreLatencyThanTransfer) {
   Chain chain;
   chain.op("norm.weight", 'N', 100).block("layers.0").block("layers.1");
   EXPECT_EQ(unitsOf(chain.model, "auto", 2, cluster),
-            "embedding+layers.0:6 layers.1:5");
+            "embedding_layers.0:6 layers.1:5");
 }
 
 TEST(AutoUnits, mergeATiedTableOnlyWithAllThatLivesAsLong) {
@@ -260,7 +260,7 @@ TEST(AutoUnits, mergeATiedTableOnlyWithAllThatLivesAsLong) {
     chain.block("layers." + layer);
   chain.op("norm.weight", 'N', 100).op("embed.weight", 'h', 500);
   EXPECT_EQ(unitsOf(chain.model, "auto", 2, cluster),
-            "tied:1 layers.0-2:15 layers.3-6+head:21");
+            "tied:1 layers.0..2:15 layers.3..6_head:21");
 }
 
 TEST(AutoUnits, splitWhatFillsTheMemory) {

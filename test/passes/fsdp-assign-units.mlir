@@ -7,6 +7,7 @@
 // RUN: shardc-opt %s --fsdp-assign-units='mesh=2 units=scope:layers[.]\d+' | FileCheck %s --check-prefix=SCOPE
 // RUN: shardc-opt %s --fsdp-assign-units="mesh=8 cluster=dgx-h100" | FileCheck %s --check-prefix=MERGED
 // RUN: shardc-opt %s --fsdp-assign-units="mesh=2x8 strategy=full cluster=dgx-h100" | FileCheck %s --check-prefix=NODES
+// RUN: shardc-opt %s --fsdp-assign-units="mesh=2x8 strategy=hybrid cluster=dgx-h100" | FileCheck %s --check-prefix=HYBRID
 // RUN: shardc-opt %s --fsdp-assign-units="mesh=1 cluster=dgx-h100" | FileCheck %s --check-prefix=ALONE
 // RUN: shardc-opt %s --fsdp-assign-units="mesh=2 strategy=none units=one" | FileCheck %s --check-prefix=NONE
 // RUN: sed s/0.00025/0.0001/ %S/units-cluster.toml > %t.toml
@@ -33,7 +34,7 @@
 // BLOCK: nn.parameter @embed.weight {{.*}}fsdp.unit = "root"
 // BLOCK: nn.parameter @layers.0.norm.weight {{.*}}fsdp.unit = "layers.0"
 // BLOCK: nn.parameter @layers.0.proj.weight {{.*}}fsdp.unit = "layers.0"
-// BLOCK: nn.parameter @layers.1.norm.weight {{.*}}fsdp.unit = "layers.1", init = "constant:1"
+// BLOCK: nn.parameter @layers.1.norm.weight {{.*}}frozen, fsdp.unit = "layers.1"
 // BLOCK: nn.parameter @layers.1.proj.weight {{.*}}fsdp.unit = "layers.1"
 // BLOCK: nn.parameter @head.weight {{.*}}fsdp.unit = "root"
 // BLOCK-NOT: fsdp.unit
@@ -48,6 +49,7 @@
 //
 // MERGED: {{\[\[}}"model", "merged layers.0 .. layers.1: one gather would be 20 ns transfer under 23.8 us latency; with embedding, whose gather would be 31 ns transfer under 23.8 us latency; with head,
 // NODES: over 16 ranks: 167 ns transfer, 37.8 us latency
+// HYBRID: over 8 ranks: 102 ns transfer, 23.8 us latency
 // ALONE: {{\[\[}}"embedding", "used before the first block; 16.0 kB, no communication"], ["layers.0", {{.*}}["layers.1", {{.*}}["head",
 // NONE: all-reduce 52.4 kB over 2 ranks: 5.24 us transfer, 10.0 us latency
 //
@@ -56,13 +58,14 @@
 // FORMED-NOT: fsdp.unit_reasons
 // FORMED: fsdp.unit @root {{.*}}parameters = [@embed.weight, @head.weight], reason = "in no repeated block; gather
 // FORMED: fsdp.unit @layers.0 {{.*}}parameters = [@layers.0.proj.weight, @layers.0.norm.weight], reason = "block 1 of 2
-// FORMED: fsdp.unit @layers.1 {{.*}}parameters = [@layers.1.proj.weight]
+// FORMED-DAG: fsdp.unit @layers.1 {{.*}}parameters = [@layers.1.proj.weight]
+// FORMED-DAG: fsdp.unit @layers.1.frozen {{.*}}parameters = [@layers.1.norm.weight]
 // FORMED-NOT: fsdp.unit =
 module attributes {nn.scope_classes = {"embed" = "torch.Embedding", "layers.0" = "pkg.Block", "layers.1" = "pkg.Block"}} {
   nn.parameter @embed.weight : tensor<80x50xf32> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
   nn.parameter @layers.0.norm.weight : tensor<50xf32> {initializer = "1", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
   nn.parameter @layers.0.proj.weight : tensor<50x50xf32> {initializer = "2", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
-  nn.parameter @layers.1.norm.weight : tensor<50xf32> {initializer = "3", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, init = "constant:1"}
+  nn.parameter @layers.1.norm.weight : tensor<50xf32> {initializer = "3", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
   nn.parameter @layers.1.proj.weight : tensor<50x50xf32> {initializer = "4", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
   nn.parameter @head.weight : tensor<80x50xf32> {initializer = "5", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
   nn.parameter @table : tensor<2x50xf32> {initializer = "6", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32}

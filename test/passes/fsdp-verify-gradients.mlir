@@ -521,3 +521,49 @@ func.func @cuts_whole_gradients_into_the_slices_of_full(%x: tensor<4x4xf32>) {
   fsdp.optimizer_step @u(%g, %n) "adamw" : tensor<16xf32>, tensor<f64>
   return
 }
+
+// -----
+
+fsdp.mesh @mesh {dims = array<i64: 2, 2>, names = ["replicate", "shard"], shard_dims = array<i64: 1>, optimizer_dims = array<i64: 1>, strategy = "hybrid"}
+fsdp.group @replicate {stride = 2 : i64, size = 2 : i64}
+fsdp.group @shard {stride = 1 : i64, size = 2 : i64}
+nn.parameter @w : tensor<4x4xf32> {initializer = "w", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+fsdp.unit @u {parameters = [@w], offsets = array<i64: 0>, elements = 16, padding = 0, shards = 2, optimizer_shards = 2, reshard = 2,
+  element_type = f32, master_type = f32, gradient_type = f32, reason = ""}
+func.func @reduces_over_every_dimension_once(%x: tensor<4x4xf32>) {
+  %f = fsdp.flat_gradients @u(%x) : (tensor<4x4xf32>) -> tensor<16xf32>
+  %s = fsdp.reduce_scatter_start @u %f over @shard : tensor<16xf32>
+  %r = fsdp.reduce_scatter_wait %s : tensor<8xf32>
+  %g = fsdp.accumulate %r in f32 : tensor<8xf32>
+  // expected-error @below {{sums over @shard what is a sum over @shard already}}
+  %s2 = fsdp.all_reduce_gradients_start @u %g over @shard last : tensor<8xf32>
+  %h = fsdp.all_reduce_gradients_wait %s2 : tensor<8xf32>
+  return
+}
+
+// -----
+
+fsdp.mesh @mesh {dims = array<i64: 2, 2>, names = ["replicate", "shard"], shard_dims = array<i64: 1>, optimizer_dims = array<i64: 1, 0>, strategy = "hybrid_opt"}
+fsdp.group @replicate {stride = 2 : i64, size = 2 : i64}
+fsdp.group @shard {stride = 1 : i64, size = 2 : i64}
+nn.parameter @w : tensor<4x4xf32> {initializer = "w", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+fsdp.unit @u {parameters = [@w], offsets = array<i64: 0>, elements = 16, padding = 0, shards = 2, optimizer_shards = 4, reshard = 2,
+  element_type = f32, master_type = f32, gradient_type = f32, reason = ""}
+func.func @sums_the_norm_over_every_dimension_once(%x: tensor<4x4xf32>) {
+  %f = fsdp.flat_gradients @u(%x) : (tensor<4x4xf32>) -> tensor<16xf32>
+  %s = fsdp.reduce_scatter_start @u %f over @shard : tensor<16xf32>
+  %r = fsdp.reduce_scatter_wait %s : tensor<8xf32>
+  %g = fsdp.accumulate %r in f32 : tensor<8xf32>
+  %s2 = fsdp.reduce_scatter_start @u %g over @replicate last : tensor<8xf32>
+  %h = fsdp.reduce_scatter_wait %s2 : tensor<4xf32>
+  %n = fsdp.gradient_norm %h {slices = array<i64: 1>} : (tensor<4xf32>) -> tensor<f64>
+  // expected-error @below {{sums over @shard what is a sum over @shard already}}
+  %a = fsdp.all_reduce_start optimizer(%n) over @shard {norms = array<i1: true>} : tensor<f64>
+  %m = fsdp.all_reduce_wait %a : tensor<f64>
+  %a2 = fsdp.all_reduce_start optimizer(%m) over @shard {norms = array<i1: true>} : tensor<f64>
+  %m2 = fsdp.all_reduce_wait %a2 : tensor<f64>
+  fsdp.optimizer_step @u(%h, %m2) "adamw" : tensor<4xf32>, tensor<f64>
+  %q = fsdp.all_gather_updates_start @u over @replicate
+  fsdp.all_gather_updates_wait %q
+  return
+}

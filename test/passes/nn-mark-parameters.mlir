@@ -5,7 +5,7 @@
 // RUN: shardc-opt %s --nn-mark-parameters="trainable=layers freeze=norm" | FileCheck %s --check-prefix=BOTH
 
 // What a parameter is to the model, by what computes with it: through views, and by the use that says most. The embedding is tied to
-// the head, whose linear makes it a weight as well. A buffer has a role too; what nothing uses has none. Nothing is frozen.
+// the head, whose linear makes it a weight as well. Buffers have none, nor has what nothing uses. Nothing is frozen.
 //
 // CHECK-NOT: frozen
 // CHECK: nn.parameter @embed.weight {{.*}}nn.role = "embedding"{{.*}}trainable
@@ -16,8 +16,10 @@
 // CHECK: nn.parameter @layers.1.norm.bias {{.*}}nn.role = "norm"
 // CHECK: nn.parameter @layers.1.gate {{.*}}nn.role = "weight"
 // CHECK: nn.parameter @offset {{.*}}nn.role = "bias"
-// CHECK: nn.parameter @centre {{.*}}nn.role = "bias"
+// A vector that is added is a bias, a table an embedding (of positions).
+// CHECK: nn.parameter @positions {{.*}}nn.role = "embedding"
 // CHECK: nn.parameter @table
+// CHECK-NOT: nn.role
 // CHECK-NOT: trainable
 // CHECK: nn.parameter @unused
 // CHECK-NOT: nn.role
@@ -49,7 +51,7 @@
 // TRAINABLE: nn.parameter @layers.1.norm.bias {{.*}}trainable
 // TRAINABLE: nn.parameter @layers.1.gate {{.*}}frozen
 // TRAINABLE: nn.parameter @offset {{.*}}trainable
-// TRAINABLE: nn.parameter @centre {{.*}}frozen
+// TRAINABLE: nn.parameter @positions {{.*}}frozen
 // TRAINABLE-NOT: frozen
 // TRAINABLE: nn.parameter @unused {{.*}}frozen
 
@@ -66,8 +68,8 @@ nn.parameter @layers.0.proj.bias : tensor<4xf32> {initializer = "0", file = "", 
 nn.parameter @layers.1.norm.weight : tensor<4xf32> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
 nn.parameter @layers.1.norm.bias : tensor<4xf32> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
 nn.parameter @layers.1.gate : tensor<2x4xf32> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
-nn.parameter @offset : tensor<1x4xf32> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
-nn.parameter @centre : tensor<2x4xf32> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+nn.parameter @offset : tensor<4xf32> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+nn.parameter @positions : tensor<2x4xf32> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
 nn.parameter @table : tensor<2x4xf32> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32}
 nn.parameter @unused : tensor<4xf32> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
 func.func @model(%ids: tensor<2xi64>) -> tensor<2x8xf32> {
@@ -86,11 +88,12 @@ func.func @model(%ids: tensor<2xi64>) -> tensor<2x8xf32> {
   %x4, %mean, %r4 = nn.layer_norm %x3, %n1, %m1 {epsilon = 1.0e-5 : f64} : (tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<2x4xf32>, tensor<2x1xf32>, tensor<2x1xf32>)
   %g = nn.get_parameter @layers.1.gate : tensor<2x4xf32>
   %x5 = nn.mul %x4, %g : tensor<2x4xf32>
-  %o = nn.get_parameter @offset : tensor<1x4xf32>
-  %ob = nn.broadcast %o : (tensor<1x4xf32>) -> tensor<2x4xf32>
-  %x6 = nn.add %x5, %ob : tensor<2x4xf32>
-  %c = nn.get_parameter @centre : tensor<2x4xf32>
-  %x7 = nn.sub %x6, %c : tensor<2x4xf32>
+  %o = nn.get_parameter @offset : tensor<4xf32>
+  %or = nn.reshape %o : (tensor<4xf32>) -> tensor<1x4xf32>
+  %ob = nn.broadcast %or : (tensor<1x4xf32>) -> tensor<2x4xf32>
+  %x6 = nn.sub %x5, %ob : tensor<2x4xf32>
+  %c = nn.get_parameter @positions : tensor<2x4xf32>
+  %x7 = nn.add %x6, %c : tensor<2x4xf32>
   %x8 = nn.linear %x7, %head : (tensor<2x4xf32>, tensor<4x8xf32>) -> tensor<2x8xf32>
   return %x8 : tensor<2x8xf32>
 }

@@ -195,6 +195,22 @@ func.func @keeps_the_loss(%x: tensor<2x4xf32>, %target: tensor<2x4xf32> {nn.role
   return %loss : tensor<f32>
 }
 
+// The fused loss reads its scale in float32; a bf16 softmax that float32 reads is rounded first, as its type says.
+// BF16-LABEL: func.func @types_are_kept(
+// BF16-SAME: %[[S:[^ ]*]]: tensor<f32>
+// BF16-NOT: nn.cast %[[S]]
+// BF16: nn.linear_cross_entropy %{{.*}}, %{{.*}} labels %{{.*}}, %[[S]] {{.*}} : (tensor<2x4xbf16>, tensor<4x4xbf16>, tensor<2xi64>, tensor<f32>) -> tensor<f32>
+// NOTHING-LABEL: func.func @types_are_kept(
+// NOTHING: nn.softmax %{{.*}} : tensor<2x4xbf16>
+func.func @types_are_kept(%x: tensor<2x4xf32>, %labels: tensor<2xi64>, %s: tensor<f32>) -> (tensor<f32>, tensor<2x4xf32>) {
+  %w = nn.get_parameter @blocks.0.up : tensor<4x4xf32>
+  %y = nn.linear %x, %w : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  %p = nn.softmax %y : tensor<2x4xf32>
+  %loss = nn.linear_cross_entropy %y, %w labels %labels, %s {ignore_index = -100 : i64, shift = 0 : i64}
+    : (tensor<2x4xf32>, tensor<4x4xf32>, tensor<2xi64>, tensor<f32>) -> tensor<f32>
+  return %loss, %p : tensor<f32>, tensor<2x4xf32>
+}
+
 // A mask's constant stays finite, and softmax rounds once to what the product reads.
 // F16-LABEL: func.func @masks_stay_finite(
 // F16: dense<-6.550400e+04> : tensor<2x4xf16>

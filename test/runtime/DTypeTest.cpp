@@ -3,8 +3,10 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <limits>
+#include <vector>
 
 using namespace shardc::runtime;
 using namespace shardc;
@@ -45,6 +47,42 @@ TEST(DType, HalvesRoundToNearestEven) {
   EXPECT_EQ(toBFloat(1 + 0x1p-8f), 0x3f80);
   EXPECT_EQ(toBFloat(1 + 3 * 0x1p-8f), 0x3f82);
   EXPECT_EQ(toBFloat(std::numeric_limits<float>::infinity()), 0x7f80);
+}
+
+TEST(DType, DoublesAreRoundedOnce) {
+  // By way of float these would first become ties.
+  struct Case {
+    double value;
+    plan::DType half;
+    uint16_t bits;
+  };
+  for (const Case &of : {Case{1 + 0x1p-8 + 0x1p-30, plan::BFLOAT16, 0x3f81},
+                         {1 + 3 * 0x1p-8 - 0x1p-30, plan::BFLOAT16, 0x3f81},
+                         {-1 - 0x1p-8 - 0x1p-30, plan::BFLOAT16, 0xbf81},
+                         {1 + 0x1p-11 + 0x1p-40, plan::FLOAT16, 0x3c01},
+                         {1 + 3 * 0x1p-11 - 0x1p-40, plan::FLOAT16, 0x3c01},
+                         {0x1p-25 + 0x1p-60, plan::FLOAT16, 0x0001},
+                         {-1e-60, plan::FLOAT16, 0x8000},
+                         {1e300, plan::BFLOAT16, 0x7f80}})
+    EXPECT_EQ((convertOne<double, uint16_t>(of.value, plan::FLOAT64, of.half)),
+              of.bits)
+        << of.value << " " << dtypeName(of.half);
+}
+
+TEST(DType, AlignmentChangesNothing) {
+  constexpr size_t count = 4000;
+  std::vector<float> values;
+  for (size_t i = 0; i < count; ++i)
+    values.push_back(std::ldexp(std::sin(float(i)), int(i % 60) - 40));
+  values[7] = std::numeric_limits<float>::quiet_NaN();
+  std::vector<char> shifted(4 * count + 1);
+  std::memcpy(shifted.data() + 1, values.data(), 4 * count);
+  for (plan::DType half : {plan::FLOAT16, plan::BFLOAT16}) {
+    std::vector<uint16_t> a(count), b(count);
+    convertElements(values.data(), plan::FLOAT32, a.data(), half, count);
+    convertElements(shifted.data() + 1, plan::FLOAT32, b.data(), half, count);
+    EXPECT_EQ(a, b) << dtypeName(half);
+  }
 }
 
 TEST(DType, IntegersAndBoolsConvert) {

@@ -112,6 +112,46 @@ TEST_F(Export, SafetensorsAreReadBack) {
       "out.safetensors: tensor w has another shape than the model's parameter");
 }
 
+TEST_F(Export, SafetensorsHaveTheTypesOfWhatTheyHold) {
+  using Values = SafetensorsExport::Values;
+  // What the header says of a tensor; "" where there is none.
+  auto typeOf = [&](const char *name, Values which) {
+    SafetensorsExport(plan, folder / "out.safetensors", which).write(*values);
+    OpenFiles files;
+    std::string path = folder / "out.safetensors";
+    auto entries = readSafetensorsHeader(files.open(path).descriptor, path);
+    auto found = entries.find(name);
+    return found == entries.end() ? plan::INVALID : found->second.dtype;
+  };
+  plan::Unit *unit = plan.mutable_units(0);
+  unit->set_dtype(plan::BFLOAT16);
+  unit->set_gradient_dtype(plan::BFLOAT16);
+  EXPECT_EQ(typeOf("w", Values::Parameters), plan::FLOAT32);
+  EXPECT_EQ(typeOf("w", Values::Gradients), plan::FLOAT32);
+  unit->set_master_dtype(plan::BFLOAT16);
+  unit->set_gradient_dtype(plan::FLOAT64);
+  EXPECT_EQ(typeOf("w", Values::Parameters), plan::BFLOAT16);
+  EXPECT_EQ(typeOf("w", Values::Gradients), plan::FLOAT64);
+  // Frozen parameters are not rounded; buffers stay with the model.
+  plan.mutable_precision()->set_master(plan::FLOAT32);
+  EXPECT_EQ(typeOf("b\"q", Values::Parameters), plan::INVALID);
+  plan.mutable_parameters(1)->set_frozen(true);
+  EXPECT_EQ(typeOf("b\"q", Values::Parameters), plan::FLOAT32);
+  EXPECT_EQ(typeOf("b\"q", Values::Gradients), plan::INVALID);
+  plan.mutable_parameters(1)->mutable_source()->set_dtype(plan::FLOAT64);
+  EXPECT_EQ(typeOf("b\"q", Values::Parameters), plan::FLOAT64);
+}
+
+TEST_F(Export, AFrozenParameterMayNotBeMissing) {
+  SafetensorsExport(plan, folder / "out.safetensors").write(*values);
+  plan.mutable_parameters(1)->set_frozen(true);
+  EXPECT_EQ(errorOf([&] { open("out.safetensors"); }),
+            "out.safetensors: has no tensor b\"q");
+  plan.mutable_precision()->set_master(plan::FLOAT32);
+  SafetensorsExport(plan, folder / "out.safetensors").write(*values);
+  expectSame(*open("out.safetensors"));
+}
+
 TEST_F(Export, OnnxModelsAreReadBackInlineAndWithExternalData) {
   for (uint64_t mostInlineBytes :
        {OnnxExport::defaultInlineBytes, uint64_t{100}}) {

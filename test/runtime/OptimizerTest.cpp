@@ -1,6 +1,7 @@
 // Optimizer steps against numbers worked out from torch.optim's documented
 // formulas, and norms of gradients.
 #include "runtime/cpu/Optimizer.h"
+#include "runtime/DType.h"
 #include "runtime/ThreadPool.h"
 #include "test/runtime/TestTensor.h"
 
@@ -8,6 +9,7 @@
 
 #include <array>
 
+using namespace shardc;
 using namespace shardc::runtime;
 using namespace shardc::runtime::cpu;
 
@@ -172,6 +174,177 @@ TYPED_TEST(OptimizerOf, SlicesOnOneRankAddAsRanksWithASliceEach) {
   double all = GradientNorm({a.view, b.view}, {ranks}).compute(Norm::Two, pool);
   EXPECT_EQ(all, inRankOrder);
   EXPECT_NEAR(all, expected, 1e-12 * expected);
+}
+
+/// Values of any float type, as doubles.
+struct AnyTensor {
+  AnyTensor(plan::DType dtype, const std::vector<double> &values)
+      : bytes(values.size() * elementSize(dtype)) {
+    convertElements(values.data(), plan::FLOAT64, bytes.data(), dtype,
+                    values.size());
+    view.data = bytes.data();
+    view.dtype = dtype;
+    view.shape = {int64_t(values.size())};
+    view.strides = {1};
+  }
+  std::vector<double> values() const {
+    std::vector<double> values(view.elements());
+    convertElements(bytes.data(), view.dtype, values.data(), plan::FLOAT64,
+                    values.size());
+    return values;
+  }
+  std::vector<std::byte> bytes;
+  Tensor view;
+};
+
+constexpr plan::DType floats[] = {plan::FLOAT32, plan::FLOAT64, plan::BFLOAT16,
+                                  plan::FLOAT16};
+std::vector<double> waves(int64_t count, double frequency, double shift) {
+  std::vector<double> values(count);
+  for (int64_t i = 0; i < count; ++i)
+    values[i] = std::sin(frequency * double(i) + shift);
+  return values;
+}
+
+TEST(Optimizer, ComputesInFloatAndRoundsOnce) {
+  // Several blocks, and one that is not full.
+  constexpr int64_t count = 3001;
+  ThreadPool pool(2, false);
+  StepNumbers n = adam(0.9, 0.95, 1e-3, 0);
+  n.gradientFactor = 0.25;
+  ParameterNumbers own{0.5, 0.1};
+  for (plan::DType master : floats)
+    for (plan::DType gradient : floats)
+      for (plan::DType copy : floats)
+        for (Kind kind : {Kind::AdamW, Kind::Adam, Kind::Sgd}) {
+          SCOPED_TRACE(testing::Message()
+                       << dtypeName(master) << " " << dtypeName(gradient) << " "
+                       << dtypeName(copy) << " " << int(kind));
+          AnyTensor p(master, waves(count, 0.7, 0)),
+              g(gradient, waves(count, 0.3, 1)), m(master, waves(count, 1, 2)),
+              v(master, std::vector<double>(count, 0.5)),
+              c(copy, std::vector<double>(count, 9));
+          // The same in one type, from what the types made of the values.
+          bool isDouble = master == plan::FLOAT64;
+          plan::DType wide = isDouble ? plan::FLOAT64 : plan::FLOAT32;
+          AnyTensor wideP(wide, p.values()), wideG(wide, g.values()),
+              wideM(wide, m.values()), wideV(wide, v.values());
+          OptimizerStep step{
+              kind,  p.view, g.view, {m.view, v.view}, {{1, count - 1, own}},
+              c.view};
+          OptimizerStep wideStep{kind,
+                                 wideP.view,
+                                 wideG.view,
+                                 {wideM.view, wideV.view},
+                                 {{1, count - 1, own}}};
+          n.momentum = 0.9;
+          step.run(n, 0, pool);
+          wideStep.run(n, 0, pool);
+          AnyTensor expected(master, wideP.values());
+          EXPECT_EQ(p.bytes, expected.bytes);
+          EXPECT_EQ(m.bytes, AnyTensor(master, wideM.values()).bytes);
+          EXPECT_EQ(v.bytes, AnyTensor(master, wideV.values()).bytes);
+          std::vector<double> copied = expected.values();
+          copied.front() = copied.back() = 9;
+          EXPECT_EQ(c.bytes, AnyTensor(copy, copied).bytes);
+        }
+}
+
+TEST(Optimizer, ParametersHaveNumbersOfTheirOwn) {
+  ThreadPool pool(1, false);
+  TestTensor<double> parameter({4}, 1.), gradient({4}, 1.), buffer({4});
+  OptimizerStep step{Kind::Sgd,
+                     parameter.view,
+                     gradient.view,
+                     {buffer.view},
+                     {{0, 2, {0.5, 0}}, {2, 3, {2, 0.5}}}};
+  StepNumbers n = sgd(0, false, 0);
+  n.gradientFactor = 2;
+  step.run(n, 0, pool);
+  EXPECT_EQ(parameter.storage, (std::vector<double>{1 - 0.05 * 2, 1 - 0.05 * 2,
+                                                    1 - 0.2 * 2.5, 1}));
+}
+
+TEST(Optimizer, ClippingComesAfterTheGradientFactor) {
+  ThreadPool pool(1, false);
+  for (double clip : {1.0, 100.0}) {
+    TestTensor<double> parameter({1}, 0.), gradient({1}, 16.), buffer({1});
+    OptimizerStep step{
+        Kind::Sgd, parameter.view, gradient.view, {buffer.view}, {{0, 1}}};
+    StepNumbers n = sgd(0, false, clip);
+    n.learningRate = 1;
+    n.gradientFactor = 0.25; // a gradient of 4
+    step.run(n, 4, pool);
+    EXPECT_NEAR(parameter[0], clip == 1 ? -1 : -4, 1e-6);
+  }
+}
+
+TEST(GradientNorm, IsTheOneAskedForInEveryType) {
+  ThreadPool pool(2, false);
+  for (plan::DType dtype : floats)
+    for (int64_t count : {0, 5, 70001}) {
+      AnyTensor a(dtype, waves(count, 1.3, 0)), b(dtype, waves(7, 0.9, 1));
+      double one = 0, two = 0, largest = 0;
+      for (const AnyTensor *tensor : {&a, &b})
+        for (double value : tensor->values()) {
+          one += std::fabs(value);
+          two += value * value;
+          largest = std::max(largest, std::fabs(value));
+        }
+      GradientNorm norm({a.view, b.view}, {1});
+      EXPECT_NEAR(norm.compute(Norm::One, pool), one, 1e-12 * one);
+      EXPECT_NEAR(norm.compute(Norm::Two, pool), two, 1e-12 * two);
+      EXPECT_EQ(norm.compute(Norm::Inf, pool), largest);
+      EXPECT_NEAR(rootOf(norm.compute(Norm::Two, pool), Norm::Two),
+                  std::sqrt(two), 1e-12 * two);
+      EXPECT_EQ(rootOf(largest, Norm::Inf), largest);
+      if (count == 0)
+        continue;
+      // Neither is lost.
+      for (double bad : {double(-INFINITY), double(NAN)}) {
+        std::vector<double> values = a.values();
+        values[count / 2] = bad;
+        AnyTensor broken(dtype, values);
+        GradientNorm of({broken.view, b.view}, {1});
+        for (Norm each : {Norm::One, Norm::Two, Norm::Inf})
+          EXPECT_EQ(std::isnan(of.compute(each, pool)), std::isnan(bad));
+        EXPECT_FALSE(std::isfinite(of.compute(Norm::Inf, pool)));
+      }
+    }
+}
+
+TEST(GradientNorm, SlicesAreATree) {
+  // 2^53 swallows a 1 that comes alone, not two that come together: with [2, 2]
+  // it is (2^53 + 0) + (1 + 1).
+  ThreadPool pool(1, false);
+  double large = 0x1p53;
+  AnyTensor values(plan::FLOAT64, {large, 0, 1, 1});
+  Norm one = Norm::One;
+  EXPECT_EQ(GradientNorm({values.view}, {2, 2}).compute(one, pool), large + 2);
+  EXPECT_EQ(GradientNorm({values.view}, {4}).compute(one, pool), large);
+  EXPECT_EQ(GradientNorm({values.view}, {4, 1}).compute(one, pool), large);
+  EXPECT_EQ(GradientNorm({values.view}, {1, 4}).compute(one, pool), large);
+}
+
+TEST(Accumulate, AddsInTheWiderTypeAndRoundsOnce) {
+  constexpr int64_t count = 2500;
+  ThreadPool pool(2, false);
+  for (plan::DType to : floats)
+    for (plan::DType from : floats) {
+      SCOPED_TRACE(testing::Message()
+                   << dtypeName(to) << " " << dtypeName(from));
+      AnyTensor sum(to, waves(count, 0.7, 0)),
+          value(from, waves(count, 0.2, 1));
+      bool isDouble = to == plan::FLOAT64 || from == plan::FLOAT64;
+      std::vector<double> expected = sum.values(), added = value.values();
+      for (int64_t i = 0; i < count; ++i)
+        expected[i] = isDouble ? expected[i] + added[i]
+                               : float(expected[i]) + float(added[i]);
+      accumulate(sum.view, value.view, pool);
+      EXPECT_EQ(sum.bytes, AnyTensor(to, expected).bytes);
+      assign(sum.view, value.view, pool);
+      EXPECT_EQ(sum.bytes, AnyTensor(to, added).bytes);
+    }
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 
 #include "gtest/gtest.h"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -168,6 +169,33 @@ TYPED_TEST(SimdLoops, SumsOfSquaresAreInDouble) {
   }
 }
 
+TYPED_TEST(SimdLoops, OtherNormsSumAbsoluteValuesAndFindTheLargest) {
+  using T = TypeParam;
+  for (int64_t count : {0, 1, 15, 17, 5003}) {
+    auto values = TestTensor<T>::random({count}, 8, 3);
+    values.storage.resize(count);
+    double sum = 0, largest = 0;
+    for (T value : values.storage) {
+      sum += std::fabs(double(value));
+      largest = std::max(largest, std::fabs(double(value)));
+    }
+    const T *data = values.storage.data();
+    EXPECT_NEAR(simd<T>().absoluteSum(data, count), sum, 1e-13 * sum);
+    EXPECT_EQ(simd<T>().largestAbsolute(data, count), largest);
+    for (int64_t at : {int64_t(0), count / 2, count - 1}) {
+      if (at < 0 || at >= count)
+        continue;
+      T kept = values.storage[at];
+      values.storage[at] = -this->infinity;
+      EXPECT_EQ(simd<T>().largestAbsolute(data, count), this->infinity);
+      EXPECT_EQ(simd<T>().absoluteSum(data, count), this->infinity);
+      values.storage[at] = -this->nan;
+      EXPECT_TRUE(std::isnan(simd<T>().largestAbsolute(data, count)));
+      values.storage[at] = kept;
+    }
+  }
+}
+
 TYPED_TEST(SimdLoops, SumKeepsTheOrderOfTheSources) {
   using T = TypeParam;
   int64_t count = 37;
@@ -182,6 +210,149 @@ TYPED_TEST(SimdLoops, SumKeepsTheOrderOfTheSources) {
   simd<T>().sum(destinations, 2, sources, 3, count);
   EXPECT_EQ(b.storage, expected);
   EXPECT_EQ(other, expected);
+}
+
+/// What float16 and bfloat16 say about bits, by arithmetic.
+struct Format {
+  int mantissaBits, exponentBits;
+  int bias() const { return (1 << (exponentBits - 1)) - 1; }
+
+  double value(uint16_t bits) const {
+    int mantissa = bits & ((1 << mantissaBits) - 1);
+    int exponent = bits >> mantissaBits & ((1 << exponentBits) - 1);
+    double sign = bits >> 15 ? -1 : 1;
+    if (exponent == (1 << exponentBits) - 1)
+      return mantissa ? NAN : sign * INFINITY;
+    if (exponent == 0)
+      return sign * std::ldexp(mantissa, 1 - bias() - mantissaBits);
+    return sign * std::ldexp(mantissa + (1 << mantissaBits),
+                             exponent - bias() - mantissaBits);
+  }
+};
+template <typename H> constexpr Format formatOf() {
+  return std::is_same_v<H, BFloat16> ? Format{7, 8} : Format{10, 5};
+}
+
+} // namespace
+
+// Every build of the loops, not only this machine's.
+#define SHARDC_DECLARE_HALVES(level)                                           \
+  namespace shardc::runtime::cpu::level {                                      \
+  extern const HalfSimd<BFloat16> bfloat16Table;                               \
+  extern const HalfSimd<Float16> float16Table;                                 \
+  }
+SHARDC_DECLARE_HALVES(v2)
+SHARDC_DECLARE_HALVES(v3)
+SHARDC_DECLARE_HALVES(v4)
+
+namespace {
+
+template <typename H> std::vector<const HalfSimd<H> *> halfTables() {
+  std::vector<const HalfSimd<H> *> tables;
+  auto add = [&](const HalfSimd<BFloat16> &bfloat16,
+                 const HalfSimd<Float16> &float16) {
+    if constexpr (std::is_same_v<H, BFloat16>)
+      tables.push_back(&bfloat16);
+    else
+      tables.push_back(&float16);
+  };
+  __builtin_cpu_init();
+  add(v2::bfloat16Table, v2::float16Table);
+  if (__builtin_cpu_supports("x86-64-v3"))
+    add(v3::bfloat16Table, v3::float16Table);
+  if (__builtin_cpu_supports("x86-64-v4"))
+    add(v4::bfloat16Table, v4::float16Table);
+  return tables;
+}
+
+template <typename H> class HalfLoops : public testing::Test {
+protected:
+  std::vector<H> all() {
+    std::vector<H> all;
+    for (int bits = 0; bits < 1 << 16; ++bits)
+      all.push_back({uint16_t(bits)});
+    return all;
+  }
+};
+using Halves = testing::Types<BFloat16, Float16>;
+TYPED_TEST_SUITE(HalfLoops, Halves);
+
+TYPED_TEST(HalfLoops, WidenEveryValue) {
+  std::vector<TypeParam> all = this->all();
+  for (const HalfSimd<TypeParam> *table : halfTables<TypeParam>()) {
+    std::vector<float> wide(all.size());
+    table->widen(wide.data(), all.data(), all.size());
+    for (size_t i = 0; i < all.size(); ++i) {
+      double expected = formatOf<TypeParam>().value(all[i].bits);
+      if (std::isnan(expected))
+        ASSERT_TRUE(std::isnan(wide[i])) << i;
+      else
+        ASSERT_EQ(wide[i], expected) << i;
+      ASSERT_EQ(std::signbit(wide[i]), all[i].bits >> 15 != 0) << i;
+    }
+  }
+}
+
+TYPED_TEST(HalfLoops, RoundToNearestEven) {
+  Format format = formatOf<TypeParam>();
+  uint16_t infinity = ((1 << format.exponentBits) - 1) << format.mantissaBits;
+  // Each value, what lies half way to the next one, and both sides of that.
+  std::vector<float> values;
+  std::vector<uint16_t> expected;
+  auto add = [&](double value, uint16_t bits) {
+    for (int sign : {0, 1}) {
+      values.push_back(float(sign ? -value : value));
+      expected.push_back(bits | sign << 15);
+    }
+  };
+  for (int bits = 0; bits < infinity; ++bits) {
+    double low = format.value(bits);
+    // Behind the largest comes infinity, as if the exponents went on.
+    double high = bits + 1 == infinity ? low + (low - format.value(bits - 1))
+                                       : format.value(bits + 1);
+    auto half = float(low + (high - low) / 2);
+    add(low, bits);
+    add(half, bits % 2 ? bits + 1 : bits);
+    if (half > low) { // bfloat16's smallest numbers have no room for that
+      add(std::nextafter(half, 0.f), bits);
+      add(std::nextafter(half, INFINITY), bits + 1);
+    }
+  }
+  add(INFINITY, infinity);
+  for (const HalfSimd<TypeParam> *table : halfTables<TypeParam>()) {
+    std::vector<TypeParam> rounded(values.size());
+    table->round(rounded.data(), values.data(), values.size());
+    for (size_t i = 0; i < values.size(); ++i)
+      ASSERT_EQ(rounded[i].bits, expected[i]) << values[i];
+    // What is not a number stays so, with its sign, however small its payload.
+    for (uint32_t bits : {0x7f800001u, 0x7fc00000u, 0xffffffffu, 0xff801000u}) {
+      auto nan = std::bit_cast<float>(bits);
+      TypeParam result;
+      table->round(&result, &nan, 1);
+      EXPECT_TRUE(std::isnan(format.value(result.bits)));
+      EXPECT_EQ(result.bits >> 15, bits >> 31);
+    }
+  }
+}
+
+TYPED_TEST(HalfLoops, SumsAreRoundedOnce) {
+  // In 16 bits 1 + tiny + tiny would stay 1.
+  Format format = formatOf<TypeParam>();
+  float tiny = std::ldexp(1.f, -format.mantissaBits - 1);
+  for (const HalfSimd<TypeParam> *table : halfTables<TypeParam>())
+    for (int64_t count : {1, 15, 16, 33}) {
+      std::vector<float> ones(count, 1.f), tinies(count, tiny);
+      std::vector<TypeParam> a(count), b(count), other(count);
+      table->round(a.data(), ones.data(), count);
+      table->round(b.data(), tinies.data(), count);
+      const TypeParam *sources[] = {a.data(), b.data(), b.data()};
+      TypeParam *destinations[] = {a.data(), other.data()};
+      table->sum(destinations, 2, sources, 3, count);
+      for (int64_t i = 0; i < count; ++i) {
+        EXPECT_EQ(format.value(a[i].bits), 1 + 2 * tiny);
+        EXPECT_EQ(other[i].bits, a[i].bits);
+      }
+    }
 }
 
 } // namespace

@@ -158,7 +158,9 @@ protected:
         &held,
         initial,
         kernels,
-        std::make_unique<SafetensorsExport>(plan, *options.exportGradients),
+        std::make_unique<SafetensorsExport>(
+            plan, *options.exportGradients,
+            SafetensorsExport::Values::Gradients),
         std::make_unique<SafetensorsExport>(plan, *options.exportSafetensors),
         nullptr,
         std::make_unique<MetricsFile>(*options.metrics)};

@@ -147,7 +147,8 @@ class ShardcBadInput(ToolTest):
         self.check(self.shardc(path, *self.mse), "huge")
 
     def test_meshes_that_cannot_be(self):
-        for mesh in ("0", "1000000000", "2x0", "-1", "2x", "x2", "1.5", "two", "99999x99999", "2x2x2x2x2"):
+        for mesh in ("0", "1000000000", "2x0", "-1", "2x", "x2", "1.5", "two", "99999x99999", "2x2x2x2x2", "replicate=2,tensor=2", "shard=2,shard=2", "shard=2,replicate=2",
+                     "shard="):
             self.check(self.shardc(MLP, "--dim", "batch=2", "--loss", "output:loss", f"--mesh={mesh}"), mesh)
 
     def test_units_that_cannot_be(self):
@@ -158,6 +159,25 @@ class ShardcBadInput(ToolTest):
         llama = os.path.join(MODELS, "s2-llama-tiny-mask", "model.onnx")
         self.check(self.shardc(llama, *flags, "--dim", "sequence=8", "--loss", "cross-entropy:logits=logits,labels=labels", "--units=class:Layer"),
                    "class:Layer", "LlamaBlock (4)")
+
+    def test_sharding_that_cannot_be(self):
+        for words, expected in ((("--strategy", "zero3"), ("zero3", "full, grad_op, hybrid")),
+                                (("--strategy", "opt", "--reshard-after-forward", "never"), ("strategy opt", "nothing to reshard")),
+                                (("--strategy", "grad_op", "--reshard-after-forward", "always"), ("grad_op", "use full")),
+                                (("--reshard-after-forward", "3"), ("--reshard-after-forward 3", "divisor of the 8 shards", "2, 4")),
+                                (("--reshard-after-forward", "often"), ("often", "always, never")),
+                                (("--unit-option", "match=layers"), ("match=layers", "reshard=")),
+                                (("--unit-option", "match=nothing,reshard=never"), ("match=nothing", "matches no unit", "model")),
+                                (("--unit-option", "match=model,reshard=5"), ("match=model,reshard=5", "2, 4")),
+                                (("--unit-option", "match=(,reshard=never"), ("match=(", "regular expression")),
+                                (("--unit-option", "wrap=yes"), ("wrap", "match, reshard")),
+                                (("--freeze", "nothing"), ("--freeze nothing", "layers.0.weight")),
+                                (("--freeze", "*"), ("--freeze *", "regular expression")),
+                                (("--trainable", "nothing"), ("--trainable nothing", "layers.0.weight")),
+                                (("--freeze", "layers"), ("no parameter is left to train", "all 6")),
+                                (("--accumulate", "half"), ("--accumulate", "sharded,unsharded")),
+                                (("--prefetch", "-1"), ("--prefetch", "0 to 64"))):
+            self.check(self.shardc(MLP, "--dim", "batch=2", "--mesh", "8", *words), *expected)
 
     def test_clusters_that_cannot_be(self):
         flags = ("--dim", "batch=2", "--mesh", "2")
@@ -173,7 +193,7 @@ class ShardcBadInput(ToolTest):
 
     def test_flags_that_cannot_be_honoured(self):
         self.check(self.shardc(MLP, "--target", "cuda"), "cuda")
-        self.check(self.shardc(MLP, "--strategy", "hybrid", "--dim", "batch=2"), "hybrid", "full")
+        self.check(self.shardc(MLP, "--strategy", "hybrid", "--dim", "batch=2"), "hybrid", "one dimension", "--mesh 2x")
         self.check(self.shardc(MLP, "--precision", "int8"), "--precision", "int8", "bf16, float16, float32 or float64")
         self.check(self.shardc(MLP, "--precision", "param=bf16,keep=(norm"), "keep", "(norm")
         self.check(self.shardc(MLP, "--precision", "float64", "--master", "bf16"), "float64", "bf16")

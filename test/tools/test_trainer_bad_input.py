@@ -74,7 +74,8 @@ class TrainerBadInput(ToolTest):
     def test_values_out_of_range(self):
         for flag, value in (("--lr", "-1"), ("--lr", "nan"), ("--betas", "0.9"), ("--betas", "0.9,1.5"), ("--clip", "-1"), ("--steps", "-3"), ("--steps", "1.5"),
                             ("--schedule", "cubic"), ("--seed", "-1"), ("--threads", "0"), ("--eps", "x"), ("--init", "ones"),
-                            ("--warmup-steps", "99999999999999999999"), ("--data", "input_ids")):
+                            ("--warmup-steps", "99999999999999999999"), ("--data", "input_ids"), ("--grad-accumulation", "0"), ("--loss-norm", "mean"),
+                            ("--grad-divide", "0"), ("--loss-scale", "-1"), ("--no-decay", "norms"), ("--group", "lr-scale=2,match=(")):
             with self.subTest(flag=flag, value=value):
                 self.fails(self.words(flag, value), flag, value.split(",")[-1])
 
@@ -85,6 +86,16 @@ class TrainerBadInput(ToolTest):
         self.fails(self.words("--eval-every", "2"), "--eval-every", "--eval-data")
         self.fails(self.words("--epochs", "2"), "--steps", "--epochs")
         self.fails(self.words("--warmup-start-factor", "0.1"), "--warmup-steps")
+        self.fails(self.words("--clip-norm", "1"), "--clip-norm", "--clip")
+        self.fails(self.words("--loss-scale-window", "5"), "--loss-scale-window", "float32", "--loss-scale dynamic")
+        self.fails(self.words("--no-decay", "norm", "--weight-decay", "0"), "--no-decay", "--weight-decay")
+
+    def test_groups_that_get_no_parameter(self):
+        self.fails(self.words("--group", "match=q_proj,lr-scale=2"), "q_proj", "no trained parameter", "transformer.h.*.attn.c_attn.weight")
+        self.fails(self.words("--group", "match=h.0,lr-scale=2", "--group", "match=h.0.attn,lr-scale=3"), "h.0.attn", "the first match wins")
+
+    def test_more_micro_batches_than_samples(self):
+        self.fails(self.words("--grad-accumulation", "1000"), "too few for one global batch of 4000", "1000 micro-batches")
         self.fails(self.words("--init", "random", "--weights", "x.onnx"), "--weights")
 
     def test_launched_as_several_processes(self):

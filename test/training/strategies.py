@@ -64,11 +64,15 @@ def against_pytorch(model, run, precision):
 
 def against_unsharded(run, unsharded, precision):
     bound = 1e-7 if precision == "float64" else 1e-4
+    # Frozen parameters have no gradient, and keep their values to the bit.
+    frozen = [n for n in unsharded.parameters if n not in unsharded.gradients]
+    trained = {n: p for n, p in unsharded.parameters.items() if n in unsharded.gradients}
     return {
         "losses": (parity.worst_relative(run.losses, unsharded.losses), bound),
         "norms": (parity.worst_relative(run.norms, unsharded.norms), bound),
         "gradients": parity.gradient_deviation(run.gradients, unsharded.gradients, precision),
-        "parameters": (parity.parameter_deviation(run.parameters, unsharded.parameters, parity.comparable(unsharded.gradients)), 1e-3),
+        "parameters": (parity.parameter_deviation(run.parameters, trained, parity.comparable(unsharded.gradients)), 1e-3),
+        "frozen": (float(sum((run.parameters[n] != unsharded.parameters[n]).sum() for n in frozen)), 0),
     }
 
 
