@@ -23,6 +23,22 @@ RankedTensorType tensorType(nn::ParameterOp parameter) {
   return cast<RankedTensorType>(parameter.getType());
 }
 
+/// What is trained of a group, or what is frozen: units of their own, used at
+/// the same place.
+struct Part {
+  size_t group = 0;
+  std::string groupName;
+  bool trained = true;
+  bool isWhole = true; // all of its group
+  std::string reason;
+  SmallVector<size_t> members;
+  int64_t reshard = 0;
+
+  std::string name() const {
+    return trained ? groupName : groupName + ".frozen";
+  }
+};
+
 struct FSDPFormUnits : impl::FSDPFormUnitsBase<FSDPFormUnits> {
   using FSDPFormUnitsBase::FSDPFormUnitsBase;
 
@@ -48,13 +64,12 @@ struct FSDPFormUnits : impl::FSDPFormUnitsBase<FSDPFormUnits> {
       parameters = unitParameters(function, symbols, differentiated);
       groups = groupsOf(parameters);
     }
-    SmallVector<int64_t> reshards;
-    if (llvm::Error error =
-            chooseReshards(groups, symbols, parameters, reshards))
+    SmallVector<Part> parts = partsOf(groups, parameters);
+    if (llvm::Error error = chooseReshards(groups, symbols, parameters, parts))
       return fail(std::move(error));
-    createMesh(symbols, reshards);
-    for (auto [group, reshard] : llvm::zip_equal(groups, reshards))
-      createUnits(symbols, group, parameters, reshard);
+    createMesh(symbols, parts);
+    for (const Part &part : parts)
+      createUnits(symbols, part, parameters);
   }
 
 private:
@@ -151,42 +166,57 @@ private:
     return result;
   }
 
-  /// Over how many ranks each group lies between forward and backward. By
-  /// default the last one stays gathered: its backward comes next.
+  SmallVector<Part> partsOf(ArrayRef<ParameterGroup> groups,
+                            ArrayRef<nn::ParameterOp> parameters) {
+    SmallVector<Part> parts;
+    for (auto [index, group] : llvm::enumerate(groups)) {
+      llvm::MapVector<unsigned, SmallVector<size_t>> members; // by: trained
+      for (size_t member : group.members)
+        members[!nn::ParameterOp(parameters[member]).getFrozen()].push_back(
+            member);
+      for (auto &[trained, own] : members)
+        parts.push_back({index, group.name, trained != 0, members.size() == 1,
+                         group.reason, std::move(own)});
+    }
+    return parts;
+  }
+
+  /// Over how many ranks each part lies between forward and backward. By
+  /// default the last group stays gathered: its backward comes next.
   llvm::Error chooseReshards(ArrayRef<ParameterGroup> groups,
                              SymbolTable &symbols,
                              ArrayRef<nn::ParameterOp> parameters,
-                             SmallVectorImpl<int64_t> &reshards) {
+                             MutableArrayRef<Part> parts) {
     SmallVector<bool> matched(options.size(), false);
     std::optional<size_t> last = lastUsed(groups, symbols, parameters);
-    for (auto [index, group] : llvm::enumerate(groups)) {
+    for (Part &part : parts) {
       std::optional<ReshardOption> own; // the first match wins
       for (auto [number, candidate] : llvm::enumerate(options)) {
-        if (!llvm::Regex(candidate.match).match(group.name))
+        // What is said for a block holds for what is frozen of it.
+        llvm::Regex regex(candidate.match);
+        if (!regex.match(part.groupName) && !regex.match(part.name()))
           continue;
         matched[number] = true;
         if (!own)
           own = candidate.reshard;
       }
       ReshardOption option = own.value_or(reshardAll);
-      bool keeps = sharding.keepsGathered ||
-                   option.kind == ReshardOption::Never ||
-                   (option.kind == ReshardOption::Default && index == last);
-      reshards.push_back(keeps                                  ? 1
-                         : option.kind == ReshardOption::Groups ? option.group
-                                                                : shards);
+      bool keeps =
+          sharding.keepsGathered || option.kind == ReshardOption::Never ||
+          (option.kind == ReshardOption::Default && part.group == last);
+      part.reshard = keeps                                  ? 1
+                     : option.kind == ReshardOption::Groups ? option.group
+                                                            : shards;
     }
     for (auto [option, found] : llvm::zip_equal(options, matched))
-      if (!found && !groups.empty()) {
-        std::string names =
-            llvm::join(llvm::map_range(groups.take_front(16),
-                                       [](const ParameterGroup &group) {
-                                         return StringRef(group.name);
-                                       }),
-                       ", ");
+      if (!found && !parts.empty()) {
+        std::string names = llvm::join(
+            llvm::map_range(parts.take_front(16),
+                            [](const Part &part) { return part.name(); }),
+            ", ");
         return llvm::createStringError("--unit-option match=" + option.match +
                                        ": matches no unit; there are " + names +
-                                       (groups.size() > 16 ? ", ..." : ""));
+                                       (parts.size() > 16 ? ", ..." : ""));
       }
     return llvm::Error::success();
   }
@@ -215,7 +245,7 @@ private:
   }
 
   /// The mesh, and the groups that its collectives run over.
-  void createMesh(SymbolTable &symbols, ArrayRef<int64_t> reshards) {
+  void createMesh(SymbolTable &symbols, ArrayRef<Part> parts) {
     ModuleOp module = getOperation();
     OpBuilder builder(&getContext());
     Location loc = module.getLoc();
@@ -240,31 +270,29 @@ private:
       stride /= size;
       addGroup(name, stride, size);
     }
-    for (int64_t size : reshards)
-      if (size > 1 && size < shards)
-        addGroup("reshard." + Twine(size), 1, size);
+    for (const Part &part : parts)
+      if (part.reshard > 1 && part.reshard < shards)
+        addGroup("reshard." + Twine(part.reshard), 1, part.reshard);
   }
 
-  /// The units of one group: a flat buffer has one element type, and holds what
-  /// is trained or what is frozen.
-  void createUnits(SymbolTable &symbols, const ParameterGroup &group,
-                   ArrayRef<nn::ParameterOp> parameters, int64_t reshard) {
-    using Kind = std::tuple<unsigned, Type, Type>; // trained, parameters, gradients
-    llvm::MapVector<Kind, SmallVector<nn::ParameterOp>> byKind;
-    for (size_t member : group.members) {
+  /// The units of one part: a flat buffer has one element type.
+  void createUnits(SymbolTable &symbols, const Part &part,
+                   ArrayRef<nn::ParameterOp> parameters) {
+    using Types = std::pair<Type, Type>; // parameters, gradients
+    llvm::MapVector<Types, SmallVector<nn::ParameterOp>> byType;
+    for (size_t member : part.members) {
       nn::ParameterOp parameter = parameters[member];
       Type type = tensorType(parameter).getElementType();
       Type gradient = gradientType.lookup(parameter.getSymNameAttr());
-      byKind[{!parameter.getFrozen(), type, gradient ? gradient : type}]
-          .push_back(parameter);
+      byType[{type, gradient ? gradient : type}].push_back(parameter);
     }
-    for (auto &[kind, members] : byKind) {
-      auto [trained, type, gradient] = kind;
-      std::string name = group.name;
-      if (!trained)
-        name += ".frozen";
-      createUnit(symbols, name, group.reason, members, type, gradient, trained,
-                 reshard);
+    for (auto &[types, members] : byType) {
+      fsdp::UnitOp unit =
+          createUnit(symbols, part, members, types.first, types.second);
+      // For fsdp-shard, which gathers them together.
+      if (!part.isWhole || byType.size() > 1)
+        unit->setAttr("fsdp.group",
+                      StringAttr::get(&getContext(), part.groupName));
     }
   }
 
@@ -280,9 +308,9 @@ private:
   /// Creates the fsdp.unit before the first function. The layout has the slices
   /// of the finest cut that any strategy makes on these ranks, so that full,
   /// grad_op, opt and none add the same numbers in the same order.
-  void createUnit(SymbolTable &symbols, StringRef name, StringRef reason,
-                  ArrayRef<nn::ParameterOp> members, Type elementType,
-                  Type gradientType, bool trained, int64_t reshard) {
+  fsdp::UnitOp createUnit(SymbolTable &symbols, const Part &part,
+                          ArrayRef<nn::ParameterOp> members, Type elementType,
+                          Type gradientType) {
     SmallVector<FlatItem> items;
     for (nn::ParameterOp parameter : members)
       items.push_back(FlatItem::of(tensorType(parameter).getShape()));
@@ -297,16 +325,18 @@ private:
       locations.push_back(nn::ParameterOp(members[index]).getLoc());
     }
     auto unit = fsdp::UnitOp::create(
-        builder, builder.getFusedLoc(locations), name,
+        builder, builder.getFusedLoc(locations), part.name(),
         builder.getArrayAttr(names), layout.offsets, layout.elements(),
-        layout.padding, shards, trained ? optimizerShards : 0, reshard,
-        elementType, trained ? masterType(elementType) : elementType,
-        gradientType, reason);
+        layout.padding, shards, part.trained ? optimizerShards : 0,
+        part.reshard, elementType,
+        part.trained ? masterType(elementType) : elementType, gradientType,
+        part.reason);
     Block *body = getOperation().getBody();
     auto functions = body->getOps<func::FuncOp>();
     symbols.insert(unit, functions.empty()
                              ? body->end()
                              : Block::iterator(*functions.begin()));
+    return unit;
   }
 
   MeshShape shape;

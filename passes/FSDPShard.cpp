@@ -240,7 +240,8 @@ private:
 
   /// Moves each start before the wait of the gather `prefetch` places ahead, so
   /// that it runs under that unit's compute: but not before its own unit was
-  /// released, and never past an earlier start.
+  /// released, and never past an earlier start. Units that were split from one
+  /// group are used at one place.
   void placeStarts() {
     SmallVector<Gather *> inOrder;
     for (auto &[key, gather] : gathers)
@@ -249,16 +250,25 @@ private:
     llvm::DenseMap<Operation *, Operation *>
         released; // unit -> its release so far
     Operation *lastStart = nullptr;
-    for (auto [index, gather] : llvm::enumerate(inOrder)) {
+    SmallVector<Gather *> places; // the first gather of each
+    std::pair<Attribute, PhaseKind> before;
+    for (Gather *gather : inOrder) {
       Operation *start = gather->start;
-      if (prefetch > 0) {
-        Gather *ahead =
-            inOrder[index >= static_cast<size_t>(prefetch) ? index - prefetch
-                                                           : 0];
-        start->moveBefore(ahead->parameters.front().getDefiningOp());
-      }
       Operation *unit = symbolTable.lookupNearestSymbolFrom(
           function, cast<fsdp::AllGatherStartOp>(start).getUnitAttr());
+      std::pair<Attribute, PhaseKind> place = {
+          unit->getAttr("fsdp.group"),
+          cast<fsdp::AllGatherStartOp>(start).getPhase()};
+      if (!place.first || place != before)
+        places.push_back(gather);
+      before = place;
+      if (prefetch > 0) {
+        size_t index = places.size() - 1;
+        Gather *ahead =
+            places[index >= static_cast<size_t>(prefetch) ? index - prefetch
+                                                          : 0];
+        start->moveBefore(ahead->parameters.front().getDefiningOp());
+      }
       for (Operation *bound : {released.lookup(unit), lastStart})
         if (bound && start->isBeforeInBlock(bound))
           start->moveAfter(bound);

@@ -23,6 +23,41 @@ struct Gathered {
   fsdp::AllGatherWaitOp wait;
 };
 
+/// Digits of a rank's number: of each, its weight and how many values it has.
+using Digits = SmallVector<std::pair<int64_t, int64_t>, 2>;
+
+/// Appends a less significant digit; two that are neighbours in the rank's
+/// number, too, are one.
+void append(Digits &digits, int64_t stride, int64_t size) {
+  if (size == 1)
+    return;
+  if (!digits.empty() && digits.back().first == stride * size)
+    digits.back() = {stride, digits.back().second * size};
+  else
+    digits.push_back({stride, size});
+}
+void append(Digits &digits, fsdp::GroupOp group) {
+  append(digits, group.getStride(), group.getSize());
+}
+
+/// The coordinates in these dimensions as one number: a rank's slice.
+Digits digitsOf(fsdp::MeshOp mesh, ArrayRef<int64_t> over) {
+  Digits digits;
+  for (int64_t dim : over) {
+    int64_t stride = 1;
+    for (int64_t inner : mesh.getDims().drop_front(dim + 1))
+      stride *= inner;
+    append(digits, stride, mesh.getDims()[dim]);
+  }
+  return digits;
+}
+
+Digits digitsOf(fsdp::GroupOp group) {
+  Digits digits;
+  append(digits, group);
+  return digits;
+}
+
 /// How far a unit's gradients are reduced at one place of the walk.
 struct Reduced {
   Operation *flat = nullptr;
@@ -30,6 +65,7 @@ struct Reduced {
   int64_t summedOver = 1; // ranks
   int64_t slices = 1;     // that it was cut into
   SmallVector<fsdp::GroupOp, 2> groups; // that summed it
+  Digits slice;                         // which of them the rank has
   bool isAccumulated = false;
   fsdp::OptimizerStepOp step;
   Operation *gathersUpdates = nullptr;
@@ -191,7 +227,31 @@ private:
       return error;
     }
     gathers[name].start = start;
-    return success();
+    return verifySource(start);
+  }
+
+  /// What is gathered comes from the ranks that have it, in the order of their
+  /// slices.
+  LogicalResult verifySource(fsdp::AllGatherStartOp start) {
+    fsdp::GroupOp over = group(start.getGroupAttr());
+    if (!start.getKept()) {
+      if (digitsOf(over) != digitsOf(mesh, mesh.getShardDims()))
+        return start.emitError("gathers ")
+               << start.getUnitAttr() << " over " << start.getGroupAttr()
+               << ", whose ranks are not those of the mesh's shard_dims";
+      return success();
+    }
+    auto keep = start.getKept().getDefiningOp<fsdp::KeepOp>();
+    if (keep && keep.getUnitAttr() == start.getUnitAttr() &&
+        keep.getGroupAttr() == start.getGroupAttr())
+      return success();
+    InFlightDiagnostic error = start.emitError("gathers ")
+                               << start.getUnitAttr() << " over "
+                               << start.getGroupAttr()
+                               << " from what is no fsdp.keep of it over them";
+    if (Operation *other = start.getKept().getDefiningOp())
+      error.attachNote(other->getLoc()) << "it comes from here";
+    return error;
   }
 
   LogicalResult onGathered(fsdp::AllGatherWaitOp wait) {
@@ -273,8 +333,10 @@ private:
       return failure();
     int64_t size = over.getSize();
     reduced.summedOver *= size;
-    if (scatters)
+    if (scatters) {
       reduced.slices *= size;
+      append(reduced.slice, over);
+    }
     reduced.value = Value(); // until the wait
     return success();
   }
@@ -320,6 +382,12 @@ private:
              << mesh.getRanks() << " ranks in " << slices
              << " slices, got one summed over " << reduced.summedOver
              << " ranks in " << reduced.slices;
+    // The right number of slices, but which has the rank?
+    if (reduced.slice != digitsOf(mesh, mesh.getOptimizerDims()))
+      return step.emitError("expects the gradient's slice of ")
+             << name
+             << " that the rank's optimizer has; it was scattered over other "
+                "groups, or in another order, than the mesh's optimizer_dims";
     if (!reduced.isAccumulated)
       return step.emitError("expects a gradient that is added up over "
                             "micro-batches (fsdp.accumulate)");
@@ -338,6 +406,13 @@ private:
       return error;
     }
     reduced.gathersUpdates = start;
+    Digits updated = digitsOf(
+        mesh, mesh.getOptimizerDims().drop_front(mesh.getShardDims().size()));
+    if (digitsOf(group(start.getGroupAttr())) != updated)
+      return start.emitError("gathers updates of ")
+             << start.getUnitAttr() << " over " << start.getGroupAttr()
+             << ", whose ranks are not those of the mesh's optimizer_dims "
+                "behind shard_dims";
     return success();
   }
 

@@ -136,6 +136,14 @@ LogicalResult Importer::createParameters() {
   for (const Parameter &parameter : model->parameters.parameters()) {
     Type element = elementType(context, parameter.dtype);
     const Binding &stored = parameter.bindings[0];
+    // Symbols of the module that later phases add.
+    if (llvm::is_contained({"model", "train", "eval", "kernels"},
+                           parameter.name))
+      return fail("'" + options.path + "': initializer '" +
+                  stored.initializer->name +
+                  "': a parameter cannot be named '" + parameter.name +
+                  "'; model, train, eval and kernels name parts of the "
+                  "program; rename it in the model");
     // The trainer reads parameters by byte range.
     if (!stored.initializer->bytes && !stored.initializer->missing)
       return fail("'" + options.path + "': initializer '" +
@@ -172,9 +180,8 @@ LogicalResult Importer::createParameters() {
         builder.getI64IntegerAttr(range.length), TypeAttr::get(element),
         stored.transposed ? builder.getUnitAttr() : UnitAttr(),
         parameter.trainable ? builder.getUnitAttr() : UnitAttr(),
-        /*frozen=*/UnitAttr(),
-        optional(parameter.scope), optional(parameter.init),
-        builder.getArrayAttr(bindings));
+        /*frozen=*/UnitAttr(), optional(parameter.scope),
+        optional(parameter.init), builder.getArrayAttr(bindings));
     if (!parameter.aliases.empty()) {
       SmallVector<StringRef> aliases(parameter.aliases.begin(),
                                      parameter.aliases.end());

@@ -206,12 +206,17 @@ llvm::Error ComputeTypes::giveUnitTypes(ArrayRef<UnitPrecision> units) {
   for (const UnitPrecision &unit : units) {
     llvm::Regex regex(unit.match);
     bool found = false;
-    llvm::SetVector<StringRef> names;
+    SmallVector<std::string> names;
     for (auto parameter : module.getOps<nn::ParameterOp>()) {
       if (isBuffer(parameter))
         continue;
-      names.insert(unitOf(parameter));
-      if (!regex.match(unitOf(parameter)))
+      // What is frozen of a unit becomes one of its own: fsdp-form-units.
+      StringRef group = unitOf(parameter);
+      std::string own =
+          parameter.getFrozen() ? (group + ".frozen").str() : group.str();
+      if (!llvm::is_contained(names, own))
+        names.push_back(own);
+      if (!regex.match(group) && !regex.match(own))
         continue;
       found = true;
       // The first option that matches is the one that counts.
@@ -220,9 +225,10 @@ llvm::Error ComputeTypes::giveUnitTypes(ArrayRef<UnitPrecision> units) {
             floatType(module.getContext(), unit.kind);
     }
     if (!found)
-      return llvm::createStringError("--unit-option: match=" + unit.match +
-                                     " matches no unit; units are " +
-                                     listNames(names.getArrayRef()));
+      return llvm::createStringError(
+          "--unit-option: match=" + unit.match +
+          " matches no unit; units are " +
+          listNames(llvm::to_vector_of<StringRef>(names)));
   }
   return llvm::Error::success();
 }

@@ -4,6 +4,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Regex.h"
 
 using namespace llvm;
@@ -180,10 +181,13 @@ Expected<UnitOption> UnitOption::parse(StringRef text) {
       parts.push_back(part.str());
     else // a comma of the regular expression: x{1,2}
       parts.back() += ("," + part).str();
+  StringSet<> given;
   for (StringRef part : parts) {
     auto [key, value] = part.split('=');
     if (value.empty())
       return failure("expected KEY=VALUE, got '" + part + "'");
+    if (!given.insert(key).second)
+      return failure("'" + key + "' is given twice");
     if (key == "match") {
       option.match = value.str();
     } else if (key == "reshard") {

@@ -32,8 +32,14 @@ def read_safetensors(path):
         header = json.loads(file.read(length))
         data = file.read()
     header.pop("__metadata__", None)
-    return {name: np.frombuffer(data[entry["data_offsets"][0]:entry["data_offsets"][1]], DTYPES[entry["dtype"]]).reshape(entry["shape"])
-            for name, entry in header.items()}
+
+    def values(entry):
+        stored = data[entry["data_offsets"][0]:entry["data_offsets"][1]]
+        if entry["dtype"] == "BF16":  # the upper half of a float32
+            return (np.frombuffer(stored, np.uint16).astype(np.uint32) << 16).view(np.float32)
+        return np.frombuffer(stored, DTYPES[entry["dtype"]])
+
+    return {name: values(entry).reshape(entry["shape"]) for name, entry in header.items()}
 
 
 def read_metrics(path):
