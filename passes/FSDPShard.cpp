@@ -193,26 +193,21 @@ private:
     for (auto &[key, gather] : gathers)
       if (gather.start)
         inOrder.push_back(&gather);
-    llvm::DenseMap<Operation *, Operation *>
-        released; // unit -> its release so far
+    llvm::DenseMap<Operation *, Operation *> released; // by unit, so far
     Operation *lastStart = nullptr;
     SmallVector<Gather *> places; // the first gather of each
     std::pair<Attribute, PhaseKind> before;
     for (Gather *gather : inOrder) {
-      Operation *start = gather->start;
-      Operation *unit = symbolTable.lookupNearestSymbolFrom(
-          function, cast<fsdp::AllGatherStartOp>(start).getUnitAttr());
-      std::pair<Attribute, PhaseKind> place = {
-          unit->getAttr("fsdp.group"),
-          cast<fsdp::AllGatherStartOp>(start).getPhase()};
+      auto start = cast<fsdp::AllGatherStartOp>(gather->start);
+      Operation *unit =
+          symbolTable.lookupNearestSymbolFrom(function, start.getUnitAttr());
+      std::pair place(unit->getAttr("fsdp.group"), start.getPhase());
       if (!place.first || place != before)
         places.push_back(gather);
       before = place;
       if (prefetch > 0) {
-        size_t index = places.size() - 1;
-        Gather *ahead =
-            places[index >= static_cast<size_t>(prefetch) ? index - prefetch
-                                                          : 0];
+        int64_t here = places.size() - 1;
+        Gather *ahead = places[std::max<int64_t>(here - prefetch, 0)];
         start->moveBefore(ahead->parameters.front().getDefiningOp());
       }
       for (Operation *bound : {released.lookup(unit), lastStart})

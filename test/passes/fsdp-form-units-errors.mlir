@@ -25,6 +25,7 @@
 // RUN: not shardc-opt %s --fsdp-form-units="mesh=4 unit-options={{match=w,reshard}}" 2>&1 | FileCheck %s --check-prefix=COMMA
 // RUN: not shardc-opt %s --fsdp-form-units="mesh=4 unit-options={{match=w,reshard=}}" 2>&1 | FileCheck %s --check-prefix=VALUE
 // RUN: not shardc-opt %s --fsdp-form-units="mesh=4 unit-options={{match=w,wrap=yes}}" 2>&1 | FileCheck %s --check-prefix=KEY
+// RUN: not shardc-opt %s --fsdp-form-units="mesh=4 unit-options={{match=w,reshard=never,reshard=2}}" 2>&1 | FileCheck %s --check-prefix=KEY-TWICE
 // RUN: not shardc-opt %s --fsdp-form-units="mesh=4 unit-options=reshard=never" 2>&1 | FileCheck %s --check-prefix=MATCH
 // RUN: not shardc-opt %s --fsdp-form-units="mesh=4 unit-options={{match=*w,reshard=never}}" 2>&1 | FileCheck %s --check-prefix=REGEX
 // RUN: not shardc-opt %s --fsdp-form-units="mesh=4 unit-options={{match=layers,reshard=never}}" 2>&1 | FileCheck %s --check-prefix=NONE
@@ -53,6 +54,7 @@
 // COMMA: error: --unit-option match=w,reshard: says nothing; add reshard=... or precision=...
 // VALUE: error: --unit-option match=w,reshard=: expected KEY=VALUE, got 'reshard='
 // KEY: error: --unit-option match=w,wrap=yes: there is no 'wrap'; there are match, reshard and precision
+// KEY-TWICE: error: --unit-option match=w,reshard=never,reshard=2: 'reshard' is given twice
 // MATCH: error: --unit-option reshard=never: expected match=REGEX, which says for which units
 // REGEX: error: --unit-option match=*w,reshard=never: match is no regular expression: {{.+}}
 // NONE: error: --unit-option match=layers: matches no unit; there are root

@@ -2,13 +2,15 @@
 // RUN: shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard --fsdp-verify | FileCheck %s
 // RUN: shardc-opt %s --fsdp-form-units="mesh=2 strategy=opt" --fsdp-shard --fsdp-verify | FileCheck %s --check-prefix=OPT
 // RUN: shardc-opt %s --fsdp-form-units="mesh=4 unit-options={{match=layers,reshard=2}}" --fsdp-shard --fsdp-verify | FileCheck %s --check-prefix=KEEP
+// RUN: shardc-opt %s --fsdp-form-units="mesh=4 unit-options={{match=0\.frozen,reshard=never},{match=layers.0,reshard=2}}" | FileCheck %s --check-prefix=OWN
 
 // The first layer's weight is frozen, its bias is not: two units. The second layer is frozen whole. The table is trained, so that
-// backward needs both weights; it gathers no bias.
+// backward needs both weights; it gathers no bias. Both parts of the first layer are gathered under the compute before it.
 // CHECK-LABEL: func.func @train
 // CHECK: fsdp.all_gather_start @root forward
 // CHECK: fsdp.all_gather_start @layers.0.frozen forward
-// CHECK: fsdp.all_gather_start @layers.0 forward
+// CHECK-NEXT: fsdp.all_gather_start @layers.0 forward
+// CHECK-NEXT: fsdp.all_gather_wait
 // CHECK: fsdp.all_gather_start @layers.1.frozen forward
 // CHECK: fsdp.all_gather_start @layers.0.frozen backward
 // CHECK: nn.linear {{.*}} %[[W1:[0-9]+]]#0, %[[W1]]#1
@@ -46,6 +48,10 @@
 // KEEP: %[[K1:.*]] = fsdp.keep @layers.1.frozen(
 // KEEP: fsdp.all_gather_start @layers.1.frozen backward over @reshard.2 from %[[K1]]
 // KEEP: fsdp.all_gather_start @layers.0.frozen backward over @reshard.2 from %[[K0]]
+
+// An option can be for what is frozen of a unit alone.
+// OWN: fsdp.unit @layers.0.frozen {{.*}} reshard = 1 :
+// OWN: fsdp.unit @layers.0 {{.*}} reshard = 2 :
 nn.parameter @embed : tensor<8x4xf32> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
 nn.parameter @layers.0.weight : tensor<4x4xf32> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, frozen}
 nn.parameter @layers.0.bias : tensor<4xf32> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}

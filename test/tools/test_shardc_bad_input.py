@@ -146,6 +146,11 @@ class ShardcBadInput(ToolTest):
         path = self.write([helper.make_node("ConstantOfShape", ["size"], ["big"], name="huge"), helper.make_node("Add", ["x", "big"], ["y"])], [size])
         self.check(self.shardc(path, *self.mse), "huge")
 
+    def test_parameters_named_like_parts_of_the_program(self):
+        for name in ("model", "train", "eval", "kernels"):
+            path = self.write([helper.make_node("MatMul", ["x", name], ["y"], name="product")], [numpy_helper.from_array(np.ones((4, 4), np.float32), name)])
+            self.check(self.shardc(path, *self.mse), f"'{name}'", "rename")
+
     def test_meshes_that_cannot_be(self):
         for mesh in ("0", "1000000000", "2x0", "-1", "2x", "x2", "1.5", "two", "99999x99999", "2x2x2x2x2", "replicate=2,tensor=2", "shard=2,shard=2", "shard=2,replicate=2",
                      "shard="):
