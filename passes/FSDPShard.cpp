@@ -2,6 +2,7 @@
 // reduce-scatters, the optimizer runs on shards.
 #include "passes/Passes.h"
 #include "passes/analysis/ParameterUses.h"
+#include "passes/fsdp/Groups.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
@@ -15,6 +16,7 @@ namespace shardc {
 
 namespace {
 
+using fsdp::Groups;
 using fsdp::PhaseKind;
 
 /// The stretch in which a unit's gathered parameters are needed: of a phase, or
@@ -36,62 +38,6 @@ struct Reduction {
   Operation *across = nullptr; // what reduces slices over the outer dimension
   Value flat;                  // as far as it is reduced
 };
-
-/// The groups of ranks that a strategy's collectives run over; null where one
-/// would have a single rank.
-struct Groups {
-  fsdp::GroupOp parameters; // whose slices make a unit
-  fsdp::GroupOp gradients;  // over which flat gradients are reduced first
-  fsdp::GroupOp across;     // over which their slices are reduced then
-  fsdp::GroupOp updates;    // whose optimizer slices make a parameter slice
-  bool scattersGradients = false; // else every rank keeps the whole sum
-  bool scattersAcross = false;
-  /// One per dimension of the mesh, innermost first, and whether norms are
-  /// partial over it.
-  SmallVector<std::pair<fsdp::GroupOp, bool>> ofDims;
-};
-
-Groups groupsOf(ModuleOp module, fsdp::MeshOp mesh) {
-  auto find = [&](int64_t stride, int64_t size) {
-    for (auto group : module.getOps<fsdp::GroupOp>())
-      if (static_cast<int64_t>(group.getStride()) == stride &&
-          static_cast<int64_t>(group.getSize()) == size)
-        return group;
-    return fsdp::GroupOp();
-  };
-  Groups groups;
-  ArrayRef<int64_t> dims = mesh.getDims();
-  ArrayRef<int64_t> ofParameters = mesh.getShardDims(),
-                    ofOptimizer = mesh.getOptimizerDims();
-  int64_t ranks = mesh.getRanks();
-  fsdp::GroupOp world = find(1, ranks);
-  SmallVector<fsdp::GroupOp> ofDim(dims.size());
-  for (int64_t dim = dims.size() - 1, stride = 1; dim >= 0; --dim) {
-    ofDim[dim] = find(stride, dims[dim]);
-    stride *= dims[dim];
-    groups.ofDims.push_back({ofDim[dim], llvm::is_contained(ofOptimizer, dim)});
-  }
-  auto over = [&](ArrayRef<int64_t> list) {
-    return list.size() == dims.size() ? world
-           : list.size() == 1         ? ofDim[list[0]]
-                                      : fsdp::GroupOp();
-  };
-  groups.parameters = over(ofParameters);
-  if (ofOptimizer.empty()) {
-    groups.gradients = world;
-    return groups;
-  }
-  bool isHybrid = ofParameters.size() == 1 && dims.size() == 2;
-  groups.scattersGradients = true;
-  groups.gradients = isHybrid ? groups.parameters : over(ofOptimizer);
-  if (isHybrid) {
-    groups.across = ofDim[1 - ofParameters[0]];
-    groups.scattersAcross = ofOptimizer.size() > 1;
-  }
-  if (ofOptimizer.size() > ofParameters.size())
-    groups.updates = isHybrid ? groups.across : over(ofOptimizer);
-  return groups;
-}
 
 /// Rewrites one function.
 class Sharder {
@@ -585,7 +531,7 @@ struct FSDPShard : impl::FSDPShardBase<FSDPShard> {
         llvm::to_vector(module.getOps<fsdp::UnitOp>());
     module->setAttr("fsdp.accumulate",
                     StringAttr::get(&getContext(), accumulate));
-    Groups groups = groupsOf(module, *meshes.begin());
+    Groups groups = fsdp::groupsOf(module, *meshes.begin());
     for (func::FuncOp function :
          {train, module.lookupSymbol<func::FuncOp>("eval")})
       if (function &&

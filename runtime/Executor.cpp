@@ -51,13 +51,17 @@ public:
       ++profile.entryRuns[i];
       if (i == firstOptimizerStep && state.beforeOptimizer)
         state.beforeOptimizer();
-      if (!timed) {
+      if (!timed && !recording) {
         at(i, tasks[i]);
         continue;
       }
       Clock::time_point entryBegin = Clock::now();
       at(i, tasks[i]);
-      profile.entrySeconds[i] += seconds(Clock::now() - entryBegin);
+      Clock::time_point entryEnd = Clock::now();
+      profile.entrySeconds[i] += seconds(entryEnd - entryBegin);
+      if (recording)
+        events.push_back({i, seconds(entryBegin.time_since_epoch()),
+                          seconds(entryEnd.time_since_epoch())});
     }
     state.finishAllGathers();
     if (!timed)
@@ -68,6 +72,8 @@ public:
   }
 
   Profile profile;
+  bool recording = false;
+  std::vector<EntryEvent> events;
 
 private:
   /// Names the entry in what its task throws.
@@ -207,6 +213,14 @@ std::vector<int64_t> Rank::allocatedBytes() const {
   return bytes;
 }
 const Profile &Rank::trainProfile() const { return state->train.profile; }
+void Rank::recordEvents(bool record) {
+  state->train.recording = record;
+  if (record)
+    state->train.events.reserve(state->plan.train().entries_size());
+}
+const std::vector<EntryEvent> &Rank::events() const {
+  return state->train.events;
+}
 const Profile &Rank::evalProfile() const { return state->eval.profile; }
 
 } // namespace shardc::runtime

@@ -75,6 +75,13 @@ struct Profile {
   std::vector<int64_t> entryRuns;
 };
 
+/// An entry of the training program that ran, in seconds of
+/// monotonicSeconds().
+struct EntryEvent {
+  int entry;
+  double begin, end;
+};
+
 class Rank {
 public:
   /// Throws an Error where the plan does not hold together. Allocates and
@@ -152,6 +159,9 @@ public:
   /// says, but 0 for the pool "accumulation" where the run does not accumulate.
   std::vector<int64_t> allocatedBytes() const;
   const Profile &trainProfile() const;
+  /// Keeps an event per entry of the training program from now on, or no more.
+  void recordEvents(bool record);
+  const std::vector<EntryEvent> &events() const;
   const Profile &evalProfile() const;
 
 private:

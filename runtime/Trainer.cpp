@@ -11,6 +11,7 @@
 #include "runtime/data/SampleOrder.h"
 #include "runtime/launch/Signals.h"
 #include "runtime/metrics/Process.h"
+#include "runtime/metrics/StepProfile.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -76,6 +77,8 @@ private:
   void step(int64_t step, double begin);
   void check(int64_t step, const Outcome &outcome);
   void report(int64_t step, const Outcome &outcome, double seconds);
+  /// Begins and ends the steps that are traced.
+  void traceFrom(int64_t step);
   void evaluate(int64_t stepsDone);
   void exportAll();
   void finish(int64_t steps, bool interrupted);
@@ -95,6 +98,9 @@ private:
   std::optional<Evaluation> evaluation;
   std::optional<Console> console; // of the leader
   Summary summary;
+  double dataSeconds = 0;
+  bool tracing = false;
+  std::vector<Trace::Span> spans; // of the traced steps
 };
 
 RankLoop::RankLoop(Run &run, Team &team, Communicator &communicator)
@@ -106,7 +112,7 @@ RankLoop::RankLoop(Run &run, Team &team, Communicator &communicator)
   RankOptions options;
   options.workers = run.settings.workers;
   options.spin = haveCoresFor(communicator.size(), options.workers);
-  options.profile = run.metrics != nullptr;
+  options.profile = run.metrics || run.options.profile;
   options.accumulates = run.settings.microBatches > 1;
   options.parameterNumbers = run.settings.groups.numbers;
   rank = Rank::create(plan, run.kernels, communicator, options);
@@ -126,10 +132,15 @@ void RankLoop::operator()() {
   for (; done < steps; ++done) {
     if (every && done % every == 0)
       evaluate(done);
+    if (run.trace)
+      traceFrom(done);
     double begin = monotonicSeconds();
     if (!beginStep(done))
       break;
+    dataSeconds += monotonicSeconds() - begin;
     step(done, begin);
+    if (tracing)
+      spans.push_back({concat("step ", done + 1), begin, monotonicSeconds()});
   }
   bool interrupted = done < steps;
   if (!interrupted) {
@@ -148,8 +159,21 @@ void RankLoop::finish(int64_t steps, bool interrupted) {
   console->finish();
   if (run.metrics)
     run.metrics->write(summary.json(plan, team.ranks, steps, interrupted));
-  if (!interrupted)
-    console->line(summary.text(run.settings.unit));
+  if (interrupted)
+    return;
+  console->line(summary.text(run.settings.unit));
+  if (run.trace)
+    run.trace->write(plan, team.ranks, spans);
+  if (run.options.profile)
+    console->line(profileText(plan, team.ranks, steps, dataSeconds));
+}
+
+void RankLoop::traceFrom(int64_t step) {
+  // Two steps to warm up, where that leaves enough.
+  int64_t count = std::min(run.options.traceSteps, run.settings.steps);
+  int64_t first = std::min<int64_t>(2, run.settings.steps - count);
+  tracing = step >= first && step < first + count;
+  rank->recordEvents(tracing);
 }
 
 void RankLoop::loadParameters() {
@@ -217,7 +241,9 @@ void RankLoop::step(int64_t step, double begin) {
   if (exports)
     rank->setBeforeOptimizer([&] { exportGradients(numbers.gradientFactor); });
   for (int64_t i = 0; i < numbers.microBatches; ++i) {
+    double loading = monotonicSeconds();
     loadBatch(step, i);
+    dataSeconds += monotonicSeconds() - loading;
     numbers.microBatch = i;
     rank->runTrain(numbers);
   }

@@ -13,6 +13,7 @@
 #include "runtime/data/Dataset.h"
 #include "runtime/metrics/Console.h"
 #include "runtime/metrics/MetricsFile.h"
+#include "runtime/metrics/Trace.h"
 #include "runtime/plan.pb.h"
 
 #include <memory>
@@ -32,6 +33,7 @@ struct Run {
   std::unique_ptr<SafetensorsExport> gradients, parameters;
   std::unique_ptr<OnnxExport> onnx;
   std::unique_ptr<MetricsFile> metrics;
+  std::unique_ptr<Trace> trace;
 };
 
 /// Trains. Throws an Error for a loss that is not finite, a value out of range,

@@ -60,6 +60,8 @@ void openOutputs(Run &run, const TrainerFile &self) {
                                             *options.exportOnnx);
   if (options.metrics && !options.dryRun)
     run.metrics = std::make_unique<MetricsFile>(*options.metrics);
+  if (options.trace)
+    run.trace = std::make_unique<Trace>(*options.trace);
 }
 
 int trainerMain(int argc, char **argv) {
@@ -102,6 +104,7 @@ int trainerMain(int argc, char **argv) {
           evalData ? &*evalData : nullptr,
           values.source(),
           kernels,
+          {},
           {},
           {},
           {},

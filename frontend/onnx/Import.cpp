@@ -86,7 +86,8 @@ LogicalResult Importer::read() {
   for (const std::string &name : model->parameters.lost())
     diagnostics.warnings.push_back(
         "'" + options.path + "': parameter '" + name +
-        "' was removed from the graph by the exporter; it is not trained");
+        "' was removed from the graph by the exporter; it is not trained "
+        "(torch.onnx.export with optimize=False folds nothing)");
   for (const std::string &name : model->parameters.suspicious())
     diagnostics.warnings.push_back("'" + options.path + "': parameter '" +
                                    name +

@@ -94,6 +94,7 @@ private:
                   bool transposed, bool trainable,
                   std::vector<std::pair<int, int>> uses);
   void joinTransposedCopies();
+  std::string scopeOfUses(const Parameter &parameter) const;
   void finish();
 
   const ModelFile &file;
@@ -406,6 +407,20 @@ void Recovery::joinTransposedCopies() {
   });
 }
 
+/// The module of all nodes that read a parameter without a name of PyTorch's
+/// (1 + weight, folded): where it belongs among the units.
+std::string Recovery::scopeOfUses(const Parameter &parameter) const {
+  std::optional<std::string> common;
+  for (const Binding &binding : parameter.bindings)
+    for (auto [node, input] : binding.uses) {
+      std::string scope = moduleScope(nodes[node]);
+      if (common && *common != scope)
+        return {};
+      common = std::move(scope);
+    }
+  return parameter.trainable ? common.value_or("") : "";
+}
+
 /// Orders the parameters by first use, numbers their uses, and names what is
 /// lost.
 void Recovery::finish() {
@@ -426,7 +441,7 @@ void Recovery::finish() {
       present.insert(alias);
     parameter.scope = StringRef(parameter.name).contains('.')
                           ? StringRef(parameter.name).rsplit('.').first.str()
-                          : "";
+                          : scopeOfUses(parameter);
     for (auto [position, binding] : llvm::enumerate(parameter.bindings)) {
       llvm::sort(binding.uses);
       for (std::pair<int, int> use : binding.uses)

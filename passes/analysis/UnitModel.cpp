@@ -14,7 +14,9 @@ std::string shardc::modulePath(nn::ParameterOp parameter) {
   std::optional<StringRef> scope = parameter.getScope();
   if (!scope || scope->empty() || name.contains('.'))
     return name.str();
-  return (*scope + "." + name).str();
+  // An exporter's own name (add_14): its number says nothing about the module,
+  // and would make blocks differ that are equal.
+  return (*scope + "." + name.rtrim("0123456789").rtrim('_')).str();
 }
 
 bool shardc::isModelParameter(nn::ParameterOp parameter) {

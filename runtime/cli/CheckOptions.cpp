@@ -31,6 +31,8 @@ void cli::checkCombinations(const Options &options,
          options.learningRate);
   if (given("--eval-every") && options.evalData.empty())
     fail("--eval-every needs --eval-data");
+  if (given("--trace-steps") && !options.trace)
+    fail("--trace-steps has no effect without --trace");
   if (options.nesterov && options.momentum.value_or(0) == 0)
     fail("--nesterov needs --momentum");
   if (options.clipNorm && options.clip == 0)
@@ -47,7 +49,7 @@ void cli::checkCombinations(const Options &options,
     fail("--loss-scale-min ", numberText(*scale.minimum),
          " is above --loss-scale-initial ", numberText(initial));
   const std::optional<std::string> *outputs[] = {
-      &options.metrics, &options.exportGradients, &options.exportSafetensors,
+      &options.metrics, &options.trace, &options.exportGradients, &options.exportSafetensors,
       &options.exportOnnx};
   for (auto *first : outputs)
     for (auto *second : outputs)

@@ -73,6 +73,9 @@ struct Options {
   LossScaleOptions lossScale;
 
   std::optional<std::string> metrics;
+  bool profile = false;
+  std::optional<std::string> trace;
+  int64_t traceSteps = 3;
   std::optional<std::string> exportGradients;
   std::optional<std::string> exportSafetensors;
   std::optional<std::string> exportOnnx;

@@ -182,6 +182,14 @@ void declareOutput(FlagTable &flags, Options &options) {
   flags.path(
       "--metrics", options.metrics, "FILE.jsonl",
       "a JSON object per step and evaluation, and a last one with a summary");
+  flags.toggle("--profile", options.profile,
+               "print at the end where the time of a step goes, by kind of "
+               "work");
+  flags.path("--trace", options.trace, "FILE.json",
+             "what every rank did when, for Perfetto and chrome://tracing");
+  flags.integer("--trace-steps", options.traceSteps, 1,
+                "steps that are traced, behind the first two where the run has "
+                "as many [3]");
   flags.path("--export-safetensors", options.exportSafetensors, "FILE",
              "the trained parameters under PyTorch's names");
   flags.path("--export-onnx", options.exportOnnx, "FILE",

@@ -89,6 +89,32 @@ step.plan attributes {workers = 1 : i64} {
 
 // -----
 
+step.plan attributes {workers = 1 : i64} {
+  step.program "types" {
+    %a = step.buffer activation 128 "a"
+    %x = step.view %a[0] : memref<4x3xbf16>
+    %y = step.view %a[0] : memref<3x5xbf16>
+    %z = step.view %a[0] : memref<4x5xf16>
+    // expected-error @+1 {{expects operands and result of one element type, or a float32 result of 16-bit operands, got 'memref<4x3xbf16>', 'memref<3x5xbf16>' and 'memref<4x5xf16>'}}
+    step.gemm %x, %y into %z : (memref<4x3xbf16>, memref<3x5xbf16>, memref<4x5xf16>) -> ()
+  }
+}
+
+// -----
+
+step.plan attributes {workers = 1 : i64} {
+  step.program "no_workspace" {
+    %a = step.buffer activation 128 "a"
+    %x = step.view %a[0] : memref<4x3xbf16>
+    %y = step.view %a[0] : memref<3x5xbf16>
+    %z = step.view %a[0] : memref<4x5xf32>
+    // expected-error @+1 {{expects a workspace for 16-bit operands, and for no others, got none for 'memref<4x3xbf16>'}}
+    step.gemm %x, %y into %z : (memref<4x3xbf16>, memref<3x5xbf16>, memref<4x5xf32>) -> ()
+  }
+}
+
+// -----
+
 // A kept slice is read by the gather from it until the wait.
 step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 192, 0, 0, 0>} {
   step.program "kept" {

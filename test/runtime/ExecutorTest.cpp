@@ -528,6 +528,23 @@ TEST(Executor, APlanThatDoesNotHoldTogetherIsRefusedByName) {
             }),
             "plan entry loss (train, forward): expects workspace of at least "
             "24 contiguous bytes, got 8");
+  // Products of 16 bits: types that go together, and memory to convert in.
+  auto half = [](auto &b, bool all) {
+    plan::Gemm *gemm =
+        b.plan.mutable_train()->mutable_entries(2)->mutable_gemm();
+    gemm->mutable_a()->set_dtype(plan::BFLOAT16);
+    if (!all)
+      return;
+    gemm->mutable_b()->set_dtype(plan::BFLOAT16);
+    gemm->mutable_c()->set_dtype(plan::BFLOAT16);
+    gemm->clear_bias();
+  };
+  EXPECT_EQ(failureOf([&](auto &b) { half(b, false); }),
+            "plan entry linear (train, forward): expects b to be bfloat16, got "
+            "float32 [4, 3]");
+  EXPECT_EQ(failureOf([&](auto &b) { half(b, true); }),
+            "plan entry linear (train, forward): expects workspace of at least "
+            "28928 contiguous bytes, got 0");
   EXPECT_EQ(failureOf([](auto &b) { b.plan.mutable_mesh()->set_ranks(4); }),
             "the plan is for 4 ranks, the run has 2");
   EXPECT_EQ(failureOf([](auto &b) { b.plan.add_kernels(); }),
