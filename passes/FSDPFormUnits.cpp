@@ -6,6 +6,7 @@
 #include "passes/analysis/ParameterUses.h"
 #include "passes/analysis/RepeatedBlocks.h"
 #include "passes/analysis/UnitModel.h"
+#include "passes/analysis/UnitsOption.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallSet.h"
@@ -193,7 +194,7 @@ private:
       std::optional<ReshardOption> own; // the first match wins
       for (auto [number, candidate] : llvm::enumerate(options)) {
         // What is said for a block holds for what is frozen of it.
-        llvm::Regex regex(candidate.match);
+        llvm::Regex regex(translatePattern(candidate.match));
         if (!regex.match(part.groupName) && !regex.match(part.name()))
           continue;
         matched[number] = true;

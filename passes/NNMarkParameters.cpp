@@ -2,6 +2,7 @@
 // the model.
 #include "passes/Passes.h"
 #include "passes/analysis/ParameterUses.h"
+#include "passes/analysis/UnitsOption.h"
 
 #include "llvm/Support/Regex.h"
 
@@ -64,7 +65,7 @@ private:
       return success();
     llvm::DenseSet<Operation *> found;
     for (const std::string &pattern : patterns) {
-      llvm::Regex regex(pattern);
+      llvm::Regex regex(translatePattern(pattern));
       std::string problem;
       if (!regex.isValid(problem))
         return emitError(getOperation().getLoc())

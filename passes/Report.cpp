@@ -173,8 +173,8 @@ static std::string slices(const CompileReport &report, int64_t count,
                           ArrayRef<int64_t> dims) {
   if (dims.size() == report.mesh.size())
     return llvm::formatv("{0} slices over all ranks", count).str();
-  return llvm::formatv("{0} slices over dimension {1}", count,
-                       report.mesh[dims[0]].name)
+  return llvm::formatv("{0} slice{1} over dimension {2}", count,
+                       count == 1 ? "" : "s", report.mesh[dims[0]].name)
       .str();
 }
 

@@ -1,6 +1,7 @@
 // Which type each op computes in. The families that `keep` names (norm,
 // softmax, loss) are told here.
 #include "passes/analysis/ComputeTypes.h"
+#include "passes/analysis/UnitsOption.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/Regex.h"
@@ -174,7 +175,7 @@ std::string ComputeTypes::listModules() const {
 
 llvm::Error ComputeTypes::findKept() {
   for (const std::string &pattern : precision.keptPatterns) {
-    llvm::Regex regex(pattern);
+    llvm::Regex regex(translatePattern(pattern));
     bool found = false;
     for (Operation *op : ops) {
       SmallVector<StringRef> names;
@@ -204,7 +205,7 @@ llvm::Error ComputeTypes::giveUnitTypes(ArrayRef<UnitPrecision> units) {
     return unit ? unit.getValue() : parameter.getSymName();
   };
   for (const UnitPrecision &unit : units) {
-    llvm::Regex regex(unit.match);
+    llvm::Regex regex(translatePattern(unit.match));
     bool found = false;
     SmallVector<std::string> names;
     for (auto parameter : module.getOps<nn::ParameterOp>()) {

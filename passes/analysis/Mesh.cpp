@@ -1,6 +1,7 @@
 // Parsing of --mesh, --strategy and how units are resharded, with the lines
 // that users read when they are wrong.
 #include "passes/analysis/Mesh.h"
+#include "passes/analysis/UnitsOption.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -205,7 +206,7 @@ Expected<UnitOption> UnitOption::parse(StringRef text) {
   if (option.match.empty())
     return failure("expected match=REGEX, which says for which units");
   std::string problem;
-  if (!Regex(option.match).isValid(problem))
+  if (!Regex(translatePattern(option.match)).isValid(problem))
     return failure("match is no regular expression: " + problem);
   if (!option.reshard && option.precision.empty())
     return failure("says nothing; add reshard=... or precision=...");

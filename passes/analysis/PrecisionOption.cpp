@@ -1,6 +1,7 @@
 // Parsing of precisions, and which of them go together.
 #include "passes/analysis/PrecisionOption.h"
 #include "passes/analysis/Mesh.h"
+#include "passes/analysis/UnitsOption.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -102,7 +103,7 @@ static Error readKept(StringRef text, PrecisionOption &option) {
       return complain("--precision: keep: has an empty part in '" + text +
                       "'; expects norm, softmax, loss or regular expressions, "
                       "with | between");
-    else if (!Regex(kept).isValid(problem))
+    else if (!Regex(translatePattern(kept)).isValid(problem))
       return complain("--precision: keep: '" + kept +
                       "' is no regular expression: " + problem);
     else

@@ -224,7 +224,7 @@ class Frozen(Case):
 
     def test_frozen_and_trainable_in_one_unit(self):
         for mesh, flags in (("4", []), ("2x3", ["--strategy", "hybrid_opt"]), ("3", ["--strategy", "opt"]), ("6", ["--reshard-after-forward", "2"])):
-            self.check(self.blocks, mesh, ["--units", "block", *flags], training=["--freeze", r"layers\.[0-9]\.(up|scale)"])
+            self.check(self.blocks, mesh, ["--units", "block", *flags], training=["--freeze", r"layers\.\d\.(up|scale)"])
 
     def test_all_but_one_frozen(self):
         for name in ("layers.1.scale", "layers.0.down.weight", "head.bias"):
@@ -246,9 +246,9 @@ class Frozen(Case):
 
     def test_options_of_what_is_frozen_of_a_unit(self):
         flags = ["--units", "block", "--freeze", "down"]
-        kept = self.report("6", *flags, "--unit-option", r"match=^layers\.0\.frozen$,reshard=2", "--unit-option", r"match=^layers\.0$,reshard=never")
+        kept = self.report("6", *flags, "--unit-option", r"match=^layers\.\d\.frozen$,reshard=2", "--unit-option", r"match=^layers\.0$,reshard=never")
         reshard = {u["name"]: u["reshard"] for u in kept["units"]}
-        self.assertEqual((reshard["layers.0.frozen"], reshard["layers.0"], reshard["layers.1.frozen"]), (2, 1, 6))
+        self.assertEqual((reshard["layers.0.frozen"], reshard["layers.0"], reshard["layers.1.frozen"]), (2, 1, 2))
 
 
 class Precision(Case):
@@ -271,6 +271,7 @@ class Precision(Case):
         self.close("3x2", "bf16", "--strategy", "hybrid_opt", micro_batches=2)
         self.close("6", "param=bf16,reduce=bf16", "--units", "block")
         self.close("8", "bf16", "--master", "bf16", "--units", "one")
+        self.close("3", r"param=bf16,keep=layers\.\d", "--units", "block")
         self.close("4", "bf16", "--units", "block", "--unit-option", r"match=layers\.1,precision=float32")
 
 
