@@ -32,6 +32,17 @@ StringRef roleOfAdded(nn::ParameterOp parameter) {
                                                                    : "bias";
 }
 
+/// Whether the name is found, or one of those that the parameter is tied under.
+bool isFound(llvm::Regex &regex, nn::ParameterOp parameter) {
+  if (regex.match(parameter.getSymName()))
+    return true;
+  auto aliases = parameter->getAttrOfType<ArrayAttr>("nn.aliases");
+  return aliases &&
+         llvm::any_of(aliases.getAsRange<StringAttr>(), [&](StringAttr alias) {
+           return regex.match(alias.getValue());
+         });
+}
+
 struct NNMarkParameters : impl::NNMarkParametersBase<NNMarkParameters> {
   using NNMarkParametersBase::NNMarkParametersBase;
 
@@ -73,7 +84,7 @@ private:
                << ": no regular expression: " << problem;
       bool matches = false;
       for (nn::ParameterOp parameter : parameters)
-        if (regex.match(parameter.getSymName())) {
+        if (isFound(regex, parameter)) {
           found.insert(parameter);
           matches = true;
         }

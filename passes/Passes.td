@@ -54,7 +54,8 @@ def NNMarkParameters : Pass<"nn-mark-parameters", "::mlir::ModuleOp"> {
     Why here: norms and embeddings are recognised; differentiation looks at what is trainable.
   }];
   let options = [
-    ListOption<"freeze", "freeze", "std::string", "regular expressions found in names of parameters that are not trained">,
+    ListOption<"freeze", "freeze", "std::string",
+      "regular expressions found in names of parameters (of tied ones: in any name) that are not trained">,
     ListOption<"trainable", "trainable", "std::string", "if any: those of the only parameters that are trained">
   ];
 }
