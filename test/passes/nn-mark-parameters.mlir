@@ -9,10 +9,7 @@
 // the head, whose linear makes it a weight as well. Buffers have none, nor has what nothing uses. Nothing is frozen.
 //
 // CHECK-NOT: frozen
-// CHECK: // A tied parameter is found by each of its names.
-// TIED: nn.parameter @embed.weight {{.*}}frozen
-// TIED-NOT: frozen
-nn.parameter @embed.weight {{.*}}nn.role = "embedding"{{.*}}trainable
+// CHECK: nn.parameter @embed.weight {{.*}}nn.role = "embedding"{{.*}}trainable
 // CHECK: nn.parameter @layers.0.norm.weight {{.*}}nn.role = "norm"{{.*}}trainable
 // CHECK: nn.parameter @layers.0.proj.weight {{.*}}nn.role = "weight"{{.*}}trainable
 // CHECK: nn.parameter @layers.0.proj.bias {{.*}}nn.role = "bias"{{.*}}trainable
@@ -65,6 +62,9 @@ nn.parameter @embed.weight {{.*}}nn.role = "embedding"{{.*}}trainable
 // BOTH: nn.parameter @layers.0.proj.weight {{.*}}trainable
 // BOTH: nn.parameter @layers.1.norm.weight {{.*}}frozen
 // BOTH: nn.parameter @layers.1.gate {{.*}}trainable
+// A tied parameter is found by each of its names.
+// TIED: nn.parameter @embed.weight {{.*}}frozen
+// TIED-NOT: frozen
 nn.parameter @embed.weight : tensor<8x4xf32> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable, nn.aliases = ["head.weight"]}
 nn.parameter @layers.0.norm.weight : tensor<4xf32> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
 nn.parameter @layers.0.proj.weight : tensor<4x4xf32> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
