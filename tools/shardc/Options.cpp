@@ -131,8 +131,9 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
       ->option_text("default|always|never|N")
       ->group(sharding);
   app.add_option("--unit-option", options.unitOptions,
-                 "for units whose name the regular expression is found in "
-                 "(repeatable; the first match wins)")
+                 "for units whose name (X, or X.frozen for what is frozen of "
+                 "it) the regular expression is found in (repeatable; the "
+                 "first match wins)")
       ->option_text("match=REGEX[,reshard=...][,precision=TYPE] ...")
       ->expected(1)
       ->take_all()
