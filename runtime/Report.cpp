@@ -109,8 +109,10 @@ static std::string lossScaleText(const LossScaling &scaling) {
 std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
   int64_t parameters = 0, frozen = 0;
   for (const plan::Parameter &parameter : plan.parameters())
-    if (!parameter.role().empty()) // else a buffer
-      (parameter.trainable() ? parameters : frozen) += elementCount(parameter);
+    if (parameter.trainable())
+      parameters += elementCount(parameter);
+    else if (parameter.frozen())
+      frozen += elementCount(parameter);
   std::string text = concat(
       std::filesystem::path(plan.model()).filename().string(), ": ",
       countText(static_cast<double>(parameters)), " trained parameters, ",
