@@ -39,7 +39,7 @@ struct FSDPAssignUnits : impl::FSDPAssignUnitsBase<FSDPAssignUnits> {
 
     UnitCosts costs{CostModel(std::move(*machine)),
                     gatheringRanks(*sharding, *shape), elementBytes,
-                    sharding->parameters.empty()};
+                    sharding->parameters.empty(), !sharding->optimizer.empty()};
     UnitModel model = UnitModel::of(function);
     auto assigned = assignUnits(model, *option, costs);
     if (!assigned)

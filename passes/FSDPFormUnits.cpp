@@ -4,8 +4,6 @@
 #include "passes/analysis/FlatLayout.h"
 #include "passes/analysis/Mesh.h"
 #include "passes/analysis/ParameterUses.h"
-#include "passes/analysis/RepeatedBlocks.h"
-#include "passes/analysis/UnitModel.h"
 #include "passes/analysis/UnitsOption.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -23,6 +21,13 @@ namespace {
 RankedTensorType tensorType(nn::ParameterOp parameter) {
   return cast<RankedTensorType>(parameter.getType());
 }
+
+/// Parameters that fsdp-assign-units put together.
+struct ParameterGroup {
+  std::string name;
+  std::string reason;
+  SmallVector<size_t> members; // by first use
+};
 
 /// What is trained of a group, or what is frozen: units of their own, used at
 /// the same place.
@@ -136,20 +141,15 @@ private:
     return parameters;
   }
 
-  /// What fsdp-assign-units decided, whose attributes end here; without it, one
-  /// group per repeated block.
+  /// What fsdp-assign-units decided, whose attributes end here. What has no
+  /// unit is in the root.
   SmallVector<ParameterGroup> groupsOf(ArrayRef<nn::ParameterOp> parameters) {
     llvm::MapVector<StringRef, ParameterGroup> byName;
-    SmallVector<BlockParameter> described;
     for (auto [index, parameter] : llvm::enumerate(parameters)) {
       nn::ParameterOp op = parameter;
-      described.push_back(
-          {modulePath(op), llvm::to_vector(tensorType(op).getShape())});
-      if (auto unit = op->getAttrOfType<StringAttr>("fsdp.unit"))
-        byName[unit.getValue()].members.push_back(index);
+      auto unit = op->getAttrOfType<StringAttr>("fsdp.unit");
+      byName[unit ? unit.getValue() : "root"].members.push_back(index);
     }
-    if (byName.empty())
-      return groupByRepeatedBlock(described);
     ModuleOp module = getOperation();
     if (auto reasons = module->getAttrOfType<ArrayAttr>("fsdp.unit_reasons"))
       for (auto pair : reasons.getAsRange<ArrayAttr>())

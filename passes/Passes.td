@@ -189,13 +189,13 @@ def FSDPFormUnits : Pass<"fsdp-form-units", "::mlir::ModuleOp"> {
   let summary = "lays the mesh and the flat buffer of each sharding unit out";
   let description = [{
     Needs: `nn.parameter` symbols, and @train with `nn.gradient_of` on its results (or @model before differentiation). Which
-    unit a parameter belongs to stands in its attribute `fsdp.unit`; without it blocks that repeat are units.
+    unit a parameter belongs to stands in its attribute `fsdp.unit`.
 
     Before:
     ```mlir
     nn.parameter @embed.weight : tensor<512x64xf32> {trainable, ...}
-    nn.parameter @layers.0.weight : tensor<64x64xf32> {trainable, ...}
-    nn.parameter @layers.1.weight : tensor<64x64xf32> {trainable, ...}
+    nn.parameter @layers.0.weight : tensor<64x64xf32> {fsdp.unit = "layers.0", trainable, ...}
+    nn.parameter @layers.1.weight : tensor<64x64xf32> {fsdp.unit = "layers.1", trainable, ...}
     ```
 
     After:
@@ -206,8 +206,8 @@ def FSDPFormUnits : Pass<"fsdp-form-units", "::mlir::ModuleOp"> {
     fsdp.unit @layers.0 {parameters = [@layers.0.weight], ...}
     fsdp.unit @layers.1 {parameters = [@layers.1.weight], ...}
     ```
-    One unit per name that `fsdp-assign-units` gave (it takes these attributes away); where there are none, one per block that
-    repeats (by module path, else by the sequence of shapes), and one for all else. They stand in the order of their first use.
+    One unit per name that `fsdp-assign-units` gave (it takes these attributes away), `root` for what has none, in the order of
+    their first use.
     Only parameters with a gradient and frozen ones (in units of their own, without optimizer) are in units: buffers stay
     `nn.get_parameter`, resident on every rank. With strategy `none`, and on one rank, units have one shard but keep the layout.
 

@@ -67,8 +67,8 @@ private:
   std::string smallness(double bytes) const {
     CollectiveTime time = costs.time(bytes);
     return formatv("{0} would be {1} transfer under {2} latency",
-                   costs.replicated ? "all-reduce" : "gather",
-                   timeText(time.transfer), timeText(time.latency))
+                   costs.collective(), timeText(time.transfer),
+                   timeText(time.latency))
         .str();
   }
 

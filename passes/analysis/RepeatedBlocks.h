@@ -1,5 +1,4 @@
-// Which parameters form a block that repeats: what sharding units are made of.
-// Knows names and shapes only.
+// Which parameters form a block that repeats, as their names tell it.
 #ifndef SHARDC_PASSES_ANALYSIS_REPEATEDBLOCKS_H
 #define SHARDC_PASSES_ANALYSIS_REPEATEDBLOCKS_H
 
@@ -17,13 +16,6 @@ struct BlockParameter {
   llvm::SmallVector<int64_t> shape;
 };
 
-/// Parameters that belong together.
-struct ParameterGroup {
-  std::string name;                  // "layers.0", or "root"
-  std::string reason;                // in words, for reports
-  llvm::SmallVector<size_t> members; // ascending
-};
-
 /// A member of a module list.
 struct NamedBlock {
   std::string name;                  // "layers.0"
@@ -33,26 +25,14 @@ struct NamedBlock {
   llvm::SmallVector<size_t> members; // ascending
 };
 
-/// The blocks that names tell (see below), list by list.
+/// The blocks that names tell, list by list. A module list is a path with
+/// numbered members ("layers.0.", "layers.1."). Of the lists with at least two
+/// members of equal parameters, the outermost are taken, the one that covers
+/// the most elements first; a list that covers less than a tenth of what that
+/// one covers is not worth units of its own. Where no two members have equal
+/// shapes, equal names serve. What repeats without names is RepeatedRuns.h's.
 llvm::SmallVector<NamedBlock>
 findNamedBlocks(llvm::ArrayRef<BlockParameter> parameters);
-
-/// Groups `parameters`, which stand in the order of their first use; each is in
-/// exactly one group, and groups stand in the order of their first members.
-///
-/// By name: a module list is a path with numbered members ("layers.0.",
-/// "layers.1."). Of the lists with at least two members of equal parameters,
-/// the outermost are taken, the one that covers the most elements first; a list
-/// that covers less than a tenth of what that one covers is not worth units of
-/// its own. Each member of a list is a group. Where no two members have equal
-/// shapes, equal names serve.
-///
-/// By structure, where names tell little: the repeated sequence of shapes that
-/// covers the most elements.
-///
-/// What is in no block is the group "root".
-llvm::SmallVector<ParameterGroup>
-groupByRepeatedBlock(llvm::ArrayRef<BlockParameter> parameters);
 
 } // namespace shardc
 

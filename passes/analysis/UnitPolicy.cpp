@@ -36,9 +36,8 @@ std::string UnitCosts::describe(double bytes, double flops) const {
   CollectiveTime seconds = time(bytes);
   return formatv("{0} {1} over {2} ranks: {3} transfer, {4} latency; forward "
                  "computes {5}",
-                 replicated ? "all-reduce" : "gather", bytesText(bytes),
-                 group.size, timeText(seconds.transfer),
-                 timeText(seconds.latency),
+                 collective(), bytesText(bytes), group.size,
+                 timeText(seconds.transfer), timeText(seconds.latency),
                  timeText(model.compute(flops, elementBytes)))
       .str();
 }

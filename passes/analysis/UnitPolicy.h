@@ -19,8 +19,18 @@ struct UnitCosts {
   CostModel model;
   RankGroup group;          // the ranks that gather a unit together
   int64_t elementBytes = 4; // of a gathered parameter: 2, 4 or 8
-  /// Every rank holds the parameters, and a unit's gradients are all-reduced.
+  /// Every rank holds the parameters: a unit's gradients are all-reduced, or
+  /// (updatesGathered) reduce-scattered, and what the optimizer makes of them
+  /// gathered, which takes as long.
   bool replicated = false;
+  bool updatesGathered = false;
+
+  /// What that communication is called.
+  const char *collective() const {
+    return !replicated       ? "gather"
+           : updatesGathered ? "reduce-scatter and gather"
+                             : "all-reduce";
+  }
 
   /// Of what a unit of `bytes` communicates in each pass.
   CollectiveTime time(double bytes) const {

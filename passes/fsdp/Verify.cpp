@@ -174,12 +174,15 @@ LogicalResult UnitOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
 
 namespace {
 
-UnitOp lookUpUnit(Operation *op, FlatSymbolRefAttr name,
-                  SymbolTableCollection &symbolTable) {
-  auto unit = symbolTable.lookupNearestSymbolFrom<UnitOp>(op, name);
-  if (!unit)
-    op->emitOpError("refers to ") << name << ", which is no fsdp.unit";
-  return unit;
+/// The symbol of that kind that an op names, or null after an error.
+template <typename Symbol>
+Symbol lookUp(Operation *op, FlatSymbolRefAttr name,
+              SymbolTableCollection &symbolTable) {
+  auto symbol = symbolTable.lookupNearestSymbolFrom<Symbol>(op, name);
+  if (!symbol)
+    op->emitOpError("refers to ")
+        << name << ", which is no " << Symbol::getOperationName();
+  return symbol;
 }
 
 /// One tensor per parameter of the unit, in the unit's order.
@@ -188,7 +191,7 @@ LogicalResult verifyPerParameter(Operation *op, FlatSymbolRefAttr name,
                                  TypeRange types, StringRef what,
                                  SymbolTableCollection &symbolTable,
                                  bool gradients = false) {
-  UnitOp unit = lookUpUnit(op, name, symbolTable);
+  UnitOp unit = lookUp<UnitOp>(op, name, symbolTable);
   if (!unit)
     return failure();
   if (types.size() != unit.getParameters().size()) {
@@ -234,14 +237,6 @@ LogicalResult verifyFlat(Operation *op, Type type, RankedTensorType expected,
   return success();
 }
 
-GroupOp lookUpGroup(Operation *op, FlatSymbolRefAttr name,
-                    SymbolTableCollection &symbolTable) {
-  auto group = symbolTable.lookupNearestSymbolFrom<GroupOp>(op, name);
-  if (!group)
-    op->emitOpError("runs over ") << name << ", which is no fsdp.group";
-  return group;
-}
-
 /// A wait's token comes from its own kind of start.
 template <typename Start> LogicalResult verifyToken(Operation *wait) {
   if (!wait->getOperand(0).getDefiningOp<Start>())
@@ -264,7 +259,7 @@ LogicalResult ResidentOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   if (failed(verifyPerParameter(*this, getUnitAttr(), getResultTypes(),
                                 "result", symbolTable)))
     return failure();
-  if (UnitOp unit = lookUpUnit(*this, getUnitAttr(), symbolTable);
+  if (UnitOp unit = lookUp<UnitOp>(*this, getUnitAttr(), symbolTable);
       unit.getShards() != 1)
     return emitOpError("expects a unit of 1 shard, got ")
            << unit.getShards() << "; gather it";
@@ -273,8 +268,8 @@ LogicalResult ResidentOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
 
 LogicalResult
 AllGatherStartOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
-  UnitOp unit = lookUpUnit(*this, getUnitAttr(), symbolTable);
-  GroupOp group = lookUpGroup(*this, getGroupAttr(), symbolTable);
+  UnitOp unit = lookUp<UnitOp>(*this, getUnitAttr(), symbolTable);
+  GroupOp group = lookUp<GroupOp>(*this, getGroupAttr(), symbolTable);
   if (!unit || !group)
     return failure();
   int64_t size = group.getSize();
@@ -292,8 +287,8 @@ LogicalResult KeepOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   if (failed(verifyPerParameter(*this, getUnitAttr(), getOperandTypes(),
                                 "operand", symbolTable)))
     return failure();
-  UnitOp unit = lookUpUnit(*this, getUnitAttr(), symbolTable);
-  GroupOp group = lookUpGroup(*this, getGroupAttr(), symbolTable);
+  UnitOp unit = lookUp<UnitOp>(*this, getUnitAttr(), symbolTable);
+  GroupOp group = lookUp<GroupOp>(*this, getGroupAttr(), symbolTable);
   if (!group)
     return failure();
   return verifyFlat(*this, getKept().getType(),
@@ -321,8 +316,8 @@ LogicalResult ReleaseOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
 namespace {
 template <typename Start>
 LogicalResult verifyReduction(Start start, SymbolTableCollection &symbolTable) {
-  UnitOp unit = lookUpUnit(start, start.getUnitAttr(), symbolTable);
-  if (!unit || !lookUpGroup(start, start.getGroupAttr(), symbolTable))
+  UnitOp unit = lookUp<UnitOp>(start, start.getUnitAttr(), symbolTable);
+  if (!unit || !lookUp<GroupOp>(start, start.getGroupAttr(), symbolTable))
     return failure();
   return verifySlice(start, start.getFlat().getType(), unit,
                      unit.getGradientType(), "the flat gradient");
@@ -335,7 +330,7 @@ ReduceScatterStartOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
     return failure();
   int64_t elements =
       cast<RankedTensorType>(getFlat().getType()).getNumElements();
-  int64_t size = lookUpGroup(*this, getGroupAttr(), symbolTable).getSize();
+  int64_t size = lookUp<GroupOp>(*this, getGroupAttr(), symbolTable).getSize();
   if (elements % size != 0)
     return emitOpError("expects a multiple of the group's ")
            << size << " ranks, got " << elements << " elements";
@@ -350,7 +345,7 @@ ReduceScatterWaitOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   auto start = getToken().getDefiningOp<ReduceScatterStartOp>();
   if (!start) // reported by verify()
     return failure();
-  GroupOp group = lookUpGroup(*this, start.getGroupAttr(), symbolTable);
+  GroupOp group = lookUp<GroupOp>(*this, start.getGroupAttr(), symbolTable);
   auto flat = cast<RankedTensorType>(start.getFlat().getType());
   if (!group)
     return failure();
@@ -385,15 +380,15 @@ FlatGradientsOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   if (failed(verifyPerParameter(*this, getUnitAttr(), getOperandTypes(),
                                 "gradient", symbolTable, /*gradients=*/true)))
     return failure();
-  UnitOp unit = lookUpUnit(*this, getUnitAttr(), symbolTable);
+  UnitOp unit = lookUp<UnitOp>(*this, getUnitAttr(), symbolTable);
   return verifyFlat(*this, getFlat().getType(), unit.getFlatGradientType(),
                     "the flat gradient");
 }
 
 LogicalResult
 AllGatherUpdatesStartOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
-  UnitOp unit = lookUpUnit(*this, getUnitAttr(), symbolTable);
-  GroupOp group = lookUpGroup(*this, getGroupAttr(), symbolTable);
+  UnitOp unit = lookUp<UnitOp>(*this, getUnitAttr(), symbolTable);
+  GroupOp group = lookUp<GroupOp>(*this, getGroupAttr(), symbolTable);
   if (!unit || !group)
     return failure();
   if (group.getSize() * unit.getShards() != unit.getOptimizerShards())
@@ -439,7 +434,7 @@ LogicalResult GradientNormOp::verify() {
 LogicalResult
 AllReduceStartOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   return success(
-      static_cast<bool>(lookUpGroup(*this, getGroupAttr(), symbolTable)));
+      static_cast<bool>(lookUp<GroupOp>(*this, getGroupAttr(), symbolTable)));
 }
 
 LogicalResult AllReduceStartOp::verify() {
@@ -483,7 +478,7 @@ LogicalResult OptimizerStepOp::verify() {
 
 LogicalResult
 OptimizerStepOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
-  UnitOp unit = lookUpUnit(*this, getUnitAttr(), symbolTable);
+  UnitOp unit = lookUp<UnitOp>(*this, getUnitAttr(), symbolTable);
   if (!unit)
     return failure();
   if (!unit.isTrained())

@@ -1,4 +1,4 @@
-// Which parameters become one unit, for names and shapes as real models have
+// Which parameters form a block, for names and shapes as real models have
 // them.
 #include "passes/analysis/RepeatedBlocks.h"
 
@@ -12,20 +12,16 @@ namespace {
 
 using Parameters = std::vector<BlockParameter>;
 
-/// Group names in order, each with its number of parameters: "root:3
-/// layers.0:2".
-std::string groupsOf(const Parameters &parameters) {
+/// Block names in order, each with its number of parameters: "layers.0:2".
+std::string blocksOf(const Parameters &parameters) {
   std::string text;
   std::vector<int> seen(parameters.size());
-  for (const ParameterGroup &group : groupByRepeatedBlock(parameters)) {
-    text += (text.empty() ? "" : " ") + group.name + ":" +
-            std::to_string(group.members.size());
-    EXPECT_FALSE(group.reason.empty());
-    for (size_t member : group.members)
-      ++seen[member];
+  for (const NamedBlock &block : findNamedBlocks(parameters)) {
+    text += (text.empty() ? "" : " ") + block.name + ":" +
+            std::to_string(block.members.size());
+    for (size_t member : block.members)
+      EXPECT_EQ(seen[member]++, 0) << "a parameter is in one block";
   }
-  EXPECT_EQ(seen, std::vector<int>(parameters.size(), 1))
-      << "each parameter is in one group";
   return text;
 }
 
@@ -43,8 +39,8 @@ TEST(RepeatedBlocks, areTheOutermostModuleList) {
   for (int layer = 0; layer < 3; ++layer)
     addBlock(gpt, "transformer.h." + std::to_string(layer), 64);
   gpt.push_back({"transformer.ln_f.weight", {64}});
-  EXPECT_EQ(groupsOf(gpt),
-            "root:3 transformer.h.0:5 transformer.h.1:5 transformer.h.2:5");
+  EXPECT_EQ(blocksOf(gpt),
+            "transformer.h.0:5 transformer.h.1:5 transformer.h.2:5");
 }
 
 TEST(RepeatedBlocks, mayBeInTwoLists) {
@@ -53,8 +49,8 @@ TEST(RepeatedBlocks, mayBeInTwoLists) {
   addBlock(model, "encoder.block.1", 32);
   addBlock(model, "decoder.block.0", 32);
   addBlock(model, "decoder.block.1", 32);
-  EXPECT_EQ(groupsOf(model), "root:1 encoder.block.0:5 encoder.block.1:5 "
-                             "decoder.block.0:5 decoder.block.1:5");
+  EXPECT_EQ(blocksOf(model), "decoder.block.0:5 decoder.block.1:5 "
+                             "encoder.block.0:5 encoder.block.1:5");
 }
 
 TEST(RepeatedBlocks, areInsideASequentialOfDifferentParts) {
@@ -62,7 +58,7 @@ TEST(RepeatedBlocks, areInsideASequentialOfDifferentParts) {
   addBlock(model, "1.0", 32);
   addBlock(model, "1.1", 32);
   model.push_back({"2.weight", {512, 32}});
-  EXPECT_EQ(groupsOf(model), "root:2 1.0:5 1.1:5");
+  EXPECT_EQ(blocksOf(model), "1.0:5 1.1:5");
 }
 
 TEST(RepeatedBlocks, includeEveryMemberOfTheirList) {
@@ -70,14 +66,14 @@ TEST(RepeatedBlocks, includeEveryMemberOfTheirList) {
   addBlock(model, "layers.0", 32);
   addBlock(model, "layers.1", 32);
   addBlock(model, "layers.2", 16);
-  EXPECT_EQ(groupsOf(model), "layers.0:5 layers.1:5 layers.2:5");
+  EXPECT_EQ(blocksOf(model), "layers.0:5 layers.1:5 layers.2:5");
 }
 
 TEST(RepeatedBlocks, mayDifferInShape) {
   Parameters mlp = {{"layers.0.weight", {64, 32}}, {"layers.0.bias", {64}},
                     {"layers.2.weight", {64, 64}}, {"layers.2.bias", {64}},
                     {"layers.4.weight", {10, 64}}, {"layers.4.bias", {10}}};
-  EXPECT_EQ(groupsOf(mlp), "layers.0:2 layers.2:2 layers.4:2");
+  EXPECT_EQ(blocksOf(mlp), "layers.0:2 layers.2:2 layers.4:2");
 }
 
 TEST(RepeatedBlocks, leaveSmallListsToTheRoot) {
@@ -88,26 +84,15 @@ TEST(RepeatedBlocks, leaveSmallListsToTheRoot) {
     model.push_back({path + ".weight", {4, 4}});
     model.push_back({path + ".bias", {4}});
   }
-  EXPECT_EQ(groupsOf(model), "layers.0:5 layers.1:5 root:4");
-}
-
-TEST(RepeatedBlocks, areFoundByShapesWhereNamesAreGone) {
-  Parameters model = {{"w_0", {512, 32}}};
-  for (int layer = 0; layer < 4; ++layer)
-    addBlock(model, "", 32);
-  model.push_back({"", {32}});
-  model.push_back({"", {512, 32}});
-  for (size_t index = 0; index < model.size(); ++index)
-    model[index].path = "onnx::MatMul_" + std::to_string(index);
-  EXPECT_EQ(groupsOf(model), "root:3 block.0:5 block.1:5 block.2:5 block.3:5");
+  EXPECT_EQ(blocksOf(model), "layers.0:5 layers.1:5");
 }
 
 TEST(RepeatedBlocks, areNotMadeUp) {
-  EXPECT_EQ(groupsOf({}), "");
-  EXPECT_EQ(groupsOf({{"weight", {4, 4}}}), "root:1");
-  EXPECT_EQ(groupsOf({{"a", {4, 4}}, {"b", {4, 4}}, {"c", {4, 4}}}), "root:3");
-  EXPECT_EQ(groupsOf({{"layers.0.weight", {4, 4}}, {"layers.0.bias", {4}}}),
-            "root:2");
+  EXPECT_EQ(blocksOf({}), "");
+  EXPECT_EQ(blocksOf({{"weight", {4, 4}}}), "");
+  EXPECT_EQ(blocksOf({{"a", {4, 4}}, {"b", {4, 4}}, {"c", {4, 4}}}), "");
+  EXPECT_EQ(blocksOf({{"layers.0.weight", {4, 4}}, {"layers.0.bias", {4}}}),
+            "");
 }
 
 } // namespace

@@ -18,7 +18,7 @@ nn.parameter @w : tensor<4x4xf32> {initializer = "w", file = "", offset = 0 : i6
 fsdp.unit @u {parameters = [@w], offsets = array<i64: 0>, elements = 16, padding = 0, shards = 2, optimizer_shards = 2, reshard = 2,
   element_type = f32, master_type = f32, gradient_type = f32, reason = ""}
 func.func @names_a_group(%x: tensor<4x4xf32>) {
-  // expected-error @below {{runs over @u, which is no fsdp.group}}
+  // expected-error @below {{refers to @u, which is no fsdp.group}}
   %t = fsdp.all_gather_start @u forward over @u
   return
 }
@@ -196,7 +196,7 @@ nn.parameter @w : tensor<4x4xf32> {initializer = "w", file = "", offset = 0 : i6
 fsdp.unit @u {parameters = [@w], offsets = array<i64: 0>, elements = 16, padding = 0, shards = 2, optimizer_shards = 2, reshard = 2,
   element_type = f32, master_type = f32, gradient_type = f32, reason = ""}
 func.func @keeps_over_a_group(%x: tensor<4x4xf32>) {
-  // expected-error @below {{runs over @w, which is no fsdp.group}}
+  // expected-error @below {{refers to @w, which is no fsdp.group}}
   %k = fsdp.keep @u(%x) over @w : (tensor<4x4xf32>) -> tensor<8xf32>
   return
 }
@@ -316,7 +316,7 @@ nn.parameter @w : tensor<4x4xf32> {initializer = "w", file = "", offset = 0 : i6
 fsdp.unit @u {parameters = [@w], offsets = array<i64: 0>, elements = 16, padding = 0, shards = 2, optimizer_shards = 2, reshard = 2,
   element_type = f32, master_type = f32, gradient_type = f32, reason = ""}
 func.func @scatters_over_a_group(%f: tensor<16xf32>) {
-  // expected-error @below {{runs over @w, which is no fsdp.group}}
+  // expected-error @below {{refers to @w, which is no fsdp.group}}
   %t = fsdp.reduce_scatter_start @u %f over @w : tensor<16xf32>
   return
 }
@@ -353,7 +353,7 @@ nn.parameter @w : tensor<4x4xf32> {initializer = "w", file = "", offset = 0 : i6
 fsdp.unit @u {parameters = [@w], offsets = array<i64: 0>, elements = 16, padding = 0, shards = 2, optimizer_shards = 2, reshard = 2,
   element_type = f32, master_type = f32, gradient_type = f32, reason = ""}
 func.func @reduces_over_a_group(%f: tensor<16xf32>) {
-  // expected-error @below {{runs over @w, which is no fsdp.group}}
+  // expected-error @below {{refers to @w, which is no fsdp.group}}
   %t = fsdp.all_reduce_gradients_start @u %f over @w : tensor<16xf32>
   return
 }
@@ -437,7 +437,7 @@ func.func @knows_which_values_are_norms(%x: tensor<f64>, %y: tensor<f64>) {
 
 nn.parameter @w : tensor<4x4xf32> {initializer = "w", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
 func.func @sums_over_a_group(%x: tensor<f64>) {
-  // expected-error @below {{runs over @w, which is no fsdp.group}}
+  // expected-error @below {{refers to @w, which is no fsdp.group}}
   %t = fsdp.all_reduce_start optimizer(%x) over @w {norms = array<i1: false>} : tensor<f64>
   return
 }
@@ -527,7 +527,7 @@ nn.parameter @w : tensor<4x4xf32> {initializer = "w", file = "", offset = 0 : i6
 fsdp.unit @u {parameters = [@w], offsets = array<i64: 0>, elements = 16, padding = 0, shards = 2, optimizer_shards = 4, reshard = 2,
   element_type = f32, master_type = f32, gradient_type = f32, reason = ""}
 func.func @gathers_updates_over_a_group() {
-  // expected-error @below {{runs over @w, which is no fsdp.group}}
+  // expected-error @below {{refers to @w, which is no fsdp.group}}
   %t = fsdp.all_gather_updates_start @u over @w
   return
 }
