@@ -1,4 +1,4 @@
-// step-plan-memory: offsets into pools for every buffer of a plan.
+// step-plan-memory: offsets for every buffer of a plan.
 #include "codegen/Passes.h"
 #include "codegen/step/Liveness.h"
 
@@ -11,37 +11,44 @@ namespace shardc {
 namespace {
 using namespace mlir;
 
-struct PoolSizes {
-  SmallVector<int64_t> bytes, bound;
-  PoolSizes()
-      : bytes(step::getMaxEnumValForPool() + 1, 0), bound(bytes.size(), 0) {}
+struct Sizes {
+  SmallVector<int64_t> bytes, bound; // by allocation
+  Sizes()
+      : bytes(step::getMaxEnumValForAllocation() + 1, 0),
+        bound(bytes.size(), 0) {}
 };
 
-// What outlives a step lies one after the other, in its pool.
-void planPersistent(step::PlanOp plan, PoolSizes &sizes) {
+step::Allocation allocationOf(step::BufferOp buffer) {
+  return step::allocationOf(buffer.getPool());
+}
+
+// What outlives a step lies one after the other.
+void planPersistent(step::PlanOp plan, Sizes &sizes) {
   for (auto buffer : plan.getBody().front().getOps<step::BufferOp>()) {
-    int64_t &end = sizes.bytes[int64_t(buffer.getPool())];
+    int64_t &end = sizes.bytes[int64_t(allocationOf(buffer))];
     buffer.setOffset(end);
     end += llvm::alignTo(buffer.getBytes(), step::bufferAlignment);
   }
   sizes.bound = sizes.bytes;
 }
 
-// Programs run one after the other, so each has the pools to itself.
-void planProgram(step::ProgramOp program, PoolSizes &sizes) {
-  std::map<step::Pool, SmallVector<std::pair<step::BufferOp, step::Lifetime>>>
-      pools;
+// Programs run one after the other, so each has the memory to itself.
+void planProgram(step::ProgramOp program, Sizes &sizes) {
+  std::map<step::Allocation,
+           SmallVector<std::pair<step::BufferOp, step::Lifetime>>>
+      allocations;
   auto lifetimes = step::lifetimes(program);
-  for (auto &[op, lifetime] : lifetimes)
-    pools[cast<step::BufferOp>(op).getPool()].push_back(
-        {cast<step::BufferOp>(op), lifetime});
-  for (auto &[pool, buffers] : pools) {
+  for (auto &[op, lifetime] : lifetimes) {
+    auto buffer = cast<step::BufferOp>(op);
+    allocations[allocationOf(buffer)].push_back({buffer, lifetime});
+  }
+  for (auto &[allocation, buffers] : allocations) {
     SmallVector<step::Lifetime> times(llvm::make_second_range(buffers));
     step::Placement placement = step::placeBuffers(times);
     for (auto [buffer, offset] : llvm::zip(buffers, placement.offsets))
       buffer.first.setOffset(offset);
-    int64_t &bytes = sizes.bytes[int64_t(pool)];
-    int64_t &bound = sizes.bound[int64_t(pool)];
+    int64_t &bytes = sizes.bytes[int64_t(allocation)];
+    int64_t &bound = sizes.bound[int64_t(allocation)];
     bytes = std::max(bytes, placement.bytes);
     bound = std::max(bound, placement.bound);
   }
@@ -58,7 +65,7 @@ void eraseUntouchedBuffers(step::ProgramOp program) {
 struct StepPlanMemory : impl::StepPlanMemoryBase<StepPlanMemory> {
   void runOnOperation() override {
     for (auto plan : getOperation().getOps<step::PlanOp>()) {
-      PoolSizes sizes;
+      Sizes sizes;
       planPersistent(plan, sizes);
       for (auto program : plan.getBody().front().getOps<step::ProgramOp>()) {
         eraseUntouchedBuffers(program);
@@ -66,9 +73,9 @@ struct StepPlanMemory : impl::StepPlanMemoryBase<StepPlanMemory> {
       }
       plan.setPoolBytes(ArrayRef<int64_t>(sizes.bytes));
       int64_t bound = 0;
-      // A run without accumulation does without that pool.
-      for (auto [pool, bytes] : llvm::enumerate(sizes.bound))
-        if (step::Pool(pool) != step::Pool::accumulation)
+      // A run without accumulation does without that memory.
+      for (auto [allocation, bytes] : llvm::enumerate(sizes.bound))
+        if (step::Allocation(allocation) != step::Allocation::accumulation)
           bound += bytes;
       plan.setLiveBoundBytes(bound);
     }

@@ -26,13 +26,17 @@ LogicalResult verifyCollectives(step::ProgramOp program) {
   return success();
 }
 
-// No two buffers of a pool that are alive at once share a byte: sweeps over
-// time with the live buffers of each pool in order of their offsets.
+step::Allocation allocationOf(step::BufferOp buffer) {
+  return step::allocationOf(buffer.getPool());
+}
+
+// No two buffers that are alive at once share a byte: sweeps over time with the
+// live buffers of each allocation in order of their offsets.
 LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
   std::optional<ArrayRef<int64_t>> pools = plan.getPoolBytes();
-  if (!pools || pools->size() != step::getMaxEnumValForPool() + 1)
+  if (!pools || pools->size() != step::getMaxEnumValForAllocation() + 1)
     return plan.emitOpError()
-           << "expects the bytes of " << step::getMaxEnumValForPool() + 1
+           << "expects the bytes of " << step::getMaxEnumValForAllocation() + 1
            << " pools; run step-plan-memory first";
   struct Event {
     int64_t time;
@@ -44,7 +48,7 @@ LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
   for (auto &[op, lifetime] : lifetimes) {
     auto buffer = cast<step::BufferOp>(op);
     std::optional<int64_t> offset = buffer.getOffset();
-    int64_t poolBytes = (*pools)[int64_t(buffer.getPool())];
+    int64_t poolBytes = (*pools)[int64_t(allocationOf(buffer))];
     if (!offset)
       return buffer.emitOpError() << "has no offset";
     if (*offset % step::bufferAlignment)
@@ -65,9 +69,9 @@ LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
            std::tuple(b.time, b.isStart, *b.buffer.getOffset());
   });
 
-  std::map<std::pair<step::Pool, int64_t>, step::BufferOp> live;
+  std::map<std::pair<step::Allocation, int64_t>, step::BufferOp> live;
   auto clash = [](step::BufferOp low, step::BufferOp high) -> LogicalResult {
-    if (low.getPool() != high.getPool() ||
+    if (allocationOf(low) != allocationOf(high) ||
         int64_t(*low.getOffset() + low.getBytes()) <=
             int64_t(*high.getOffset()))
       return success();
@@ -79,7 +83,7 @@ LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
   };
   for (Event &event : events) {
     auto key =
-        std::pair(event.buffer.getPool(), int64_t(*event.buffer.getOffset()));
+        std::pair(allocationOf(event.buffer), int64_t(*event.buffer.getOffset()));
     if (!event.isStart) {
       live.erase(key);
       continue;

@@ -8,12 +8,19 @@ def Step_Pool : I32EnumAttr<"Pool", "pool of memory", [
   I32EnumAttrCase<"gradient", 3>, I32EnumAttrCase<"workspace", 4>, I32EnumAttrCase<"accumulation", 5>]> {
   let cppNamespace = "::shardc::step";
 }
+// What is allocated. Activations are at their most when forward ends, gradients when backward does: they share bytes.
+def Step_Allocation : I32EnumAttr<"Allocation", "memory that is allocated at once", [
+  I32EnumAttrCase<"persistent", 0>, I32EnumAttrCase<"step", 1>, I32EnumAttrCase<"gather", 2>,
+  I32EnumAttrCase<"accumulation", 3>]> {
+  let cppNamespace = "::shardc::step";
+}
 
 def Step_PlanOp : Step_Op<"plan", [NoTerminator, SingleBlock, NoRegionArguments]> {
   let summary = "a training step as data: the buffers that outlive a step, and the programs";
   let description = [{
-    `step-plan-memory` adds the pools' sizes (`pool_bytes`, in the order of the pools) and the lower bound that no placement
-    could beat (`live_bound_bytes`: the sum over pools of the most bytes alive at once). `workers` is the number of a rank's
+    `step-plan-memory` adds the sizes of what is allocated (`pool_bytes`: persistent; step, where the pools activation, gradient
+    and workspace lie together; gather; accumulation) and the lower bound that no placement could beat (`live_bound_bytes`: the
+    sum over allocations, without accumulation, of the most bytes alive at once). `workers` is the number of a rank's
     threads that workspaces are sized for.
   }];
   let arguments = (ins I64Attr:$workers, OptionalAttr<DenseI64ArrayAttr>:$pool_bytes, OptionalAttr<I64Attr>:$live_bound_bytes);

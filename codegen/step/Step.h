@@ -16,4 +16,22 @@
 #define GET_OP_CLASSES
 #include "codegen/step/StepOps.h.inc"
 
+namespace shardc::step {
+
+/// Where the buffers of a pool lie.
+inline Allocation allocationOf(Pool pool) {
+  switch (pool) {
+  case Pool::persistent:
+    return Allocation::persistent;
+  case Pool::gather:
+    return Allocation::gather;
+  case Pool::accumulation:
+    return Allocation::accumulation;
+  default:
+    return Allocation::step;
+  }
+}
+
+} // namespace shardc::step
+
 #endif
