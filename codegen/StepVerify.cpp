@@ -82,8 +82,8 @@ LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
     return diagnostic;
   };
   for (Event &event : events) {
-    auto key =
-        std::pair(allocationOf(event.buffer), int64_t(*event.buffer.getOffset()));
+    auto key = std::pair(allocationOf(event.buffer),
+                         int64_t(*event.buffer.getOffset()));
     if (!event.isStart) {
       live.erase(key);
       continue;
