@@ -31,9 +31,8 @@ LogicalResult verifyCollectives(step::ProgramOp program) {
 LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
   std::optional<ArrayRef<int64_t>> pools = plan.getPoolBytes();
   if (!pools || int64_t(pools->size()) != step::poolCount)
-    return plan.emitOpError()
-           << "expects the bytes of " << step::poolCount
-           << " pools; run step-plan-memory first";
+    return plan.emitOpError() << "expects the bytes of " << step::poolCount
+                              << " pools; run step-plan-memory first";
   struct Event {
     int64_t time;
     bool isStart;
@@ -78,9 +77,8 @@ LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
     return diagnostic;
   };
   for (Event &event : events) {
-    auto key =
-        std::pair(step::poolOf(event.buffer.getKind()),
-                  int64_t(*event.buffer.getOffset()));
+    auto key = std::pair(step::poolOf(event.buffer.getKind()),
+                         int64_t(*event.buffer.getOffset()));
     if (!event.isStart) {
       live.erase(key);
       continue;

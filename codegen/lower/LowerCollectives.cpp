@@ -268,9 +268,9 @@ void ProgramLowering::reduceScatterStart(fsdp::ReduceScatterStartOp op) {
 void ProgramLowering::allReduceGradientsStart(
     fsdp::AllReduceGradientsStartOp op) {
   View flat = view(op.getFlat());
-  auto start = emit<step::AllReduceStartOp>(tokenType(), ValueRange{ref(flat)},
-                                            op.getUnitAttr(), op.getGroupAttr(),
-                                            builder.getDenseBoolArrayAttr({false}));
+  auto start = emit<step::AllReduceStartOp>(
+      tokenType(), ValueRange{ref(flat)}, op.getUnitAttr(), op.getGroupAttr(),
+      builder.getDenseBoolArrayAttr({false}));
   collectives[op.getToken()] = {
       start.getToken(), flat.buffer, op.getUnit(), {flat}};
 }
@@ -293,9 +293,9 @@ void ProgramLowering::allReduceStart(fsdp::AllReduceStartOp op) {
     collective.values.push_back(changeable(value));
     operands.push_back(ref(collective.values.back()));
   }
-  auto start = emit<step::AllReduceStartOp>(tokenType(), operands,
-                                            /*unit=*/FlatSymbolRefAttr(),
-                                            op.getGroupAttr(), op.getNormsAttr());
+  auto start = emit<step::AllReduceStartOp>(
+      tokenType(), operands,
+      /*unit=*/FlatSymbolRefAttr(), op.getGroupAttr(), op.getNormsAttr());
   collective.token = start.getToken();
   collectives[op.getToken()] = collective;
 }
