@@ -1,4 +1,4 @@
-// step-plan-memory: offsets for every buffer of a plan.
+// step-plan-memory: offsets into pools for every buffer of a plan.
 #include "codegen/Passes.h"
 #include "codegen/step/Liveness.h"
 
@@ -12,43 +12,49 @@ namespace {
 using namespace mlir;
 
 struct Sizes {
-  SmallVector<int64_t> bytes, bound; // by allocation
+  // By pool: what it takes, and the least that it could.
+  SmallVector<int64_t> bytes, bound;
+  // By kind of buffer: the most that is alive at once.
+  SmallVector<int64_t> kinds;
   Sizes()
-      : bytes(step::getMaxEnumValForAllocation() + 1, 0),
-        bound(bytes.size(), 0) {}
+      : bytes(step::poolCount, 0), bound(step::poolCount, 0),
+        kinds(step::kindCount, 0) {}
 };
 
-step::Allocation allocationOf(step::BufferOp buffer) {
-  return step::allocationOf(buffer.getPool());
-}
-
-// What outlives a step lies one after the other.
+// What outlives a step lies one after the other, in its pool.
 void planPersistent(step::PlanOp plan, Sizes &sizes) {
   for (auto buffer : plan.getBody().front().getOps<step::BufferOp>()) {
-    int64_t &end = sizes.bytes[int64_t(allocationOf(buffer))];
+    int64_t &end = sizes.bytes[int64_t(step::poolOf(buffer.getKind()))];
+    int64_t size = llvm::alignTo(buffer.getBytes(), step::bufferAlignment);
     buffer.setOffset(end);
-    end += llvm::alignTo(buffer.getBytes(), step::bufferAlignment);
+    end += size;
+    sizes.kinds[int64_t(buffer.getKind())] += size;
   }
   sizes.bound = sizes.bytes;
 }
 
-// Programs run one after the other, so each has the memory to itself.
+// Programs run one after the other, so each has the pools to itself.
 void planProgram(step::ProgramOp program, Sizes &sizes) {
-  std::map<step::Allocation,
-           SmallVector<std::pair<step::BufferOp, step::Lifetime>>>
-      allocations;
+  std::map<step::Pool, SmallVector<std::pair<step::BufferOp, step::Lifetime>>>
+      pools;
+  std::map<step::Kind, SmallVector<step::Lifetime>> kinds;
   auto lifetimes = step::lifetimes(program);
   for (auto &[op, lifetime] : lifetimes) {
     auto buffer = cast<step::BufferOp>(op);
-    allocations[allocationOf(buffer)].push_back({buffer, lifetime});
+    pools[step::poolOf(buffer.getKind())].push_back({buffer, lifetime});
+    kinds[buffer.getKind()].push_back(lifetime);
   }
-  for (auto &[allocation, buffers] : allocations) {
+  for (auto &[kind, times] : kinds) {
+    int64_t &most = sizes.kinds[int64_t(kind)];
+    most = std::max(most, step::mostAlive(times));
+  }
+  for (auto &[pool, buffers] : pools) {
     SmallVector<step::Lifetime> times(llvm::make_second_range(buffers));
     step::Placement placement = step::placeBuffers(times);
     for (auto [buffer, offset] : llvm::zip(buffers, placement.offsets))
       buffer.first.setOffset(offset);
-    int64_t &bytes = sizes.bytes[int64_t(allocation)];
-    int64_t &bound = sizes.bound[int64_t(allocation)];
+    int64_t &bytes = sizes.bytes[int64_t(pool)];
+    int64_t &bound = sizes.bound[int64_t(pool)];
     bytes = std::max(bytes, placement.bytes);
     bound = std::max(bound, placement.bound);
   }
@@ -72,10 +78,11 @@ struct StepPlanMemory : impl::StepPlanMemoryBase<StepPlanMemory> {
         planProgram(program, sizes);
       }
       plan.setPoolBytes(ArrayRef<int64_t>(sizes.bytes));
+      plan.setKindBytes(ArrayRef<int64_t>(sizes.kinds));
       int64_t bound = 0;
-      // A run without accumulation does without that memory.
-      for (auto [allocation, bytes] : llvm::enumerate(sizes.bound))
-        if (step::Allocation(allocation) != step::Allocation::accumulation)
+      // A run without accumulation does without that pool.
+      for (auto [pool, bytes] : llvm::enumerate(sizes.bound))
+        if (step::Pool(pool) != step::Pool::accumulation)
           bound += bytes;
       plan.setLiveBoundBytes(bound);
     }

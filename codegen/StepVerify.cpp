@@ -26,18 +26,13 @@ LogicalResult verifyCollectives(step::ProgramOp program) {
   return success();
 }
 
-step::Allocation allocationOf(step::BufferOp buffer) {
-  return step::allocationOf(buffer.getPool());
-}
-
-// No two buffers that are alive at once share a byte: sweeps over time with the
-// live buffers of each allocation in order of their offsets.
+// No two buffers of a pool that are alive at once share a byte: sweeps over
+// time with the live buffers of each pool in order of their offsets.
 LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
   std::optional<ArrayRef<int64_t>> pools = plan.getPoolBytes();
-  if (!pools || pools->size() != step::getMaxEnumValForAllocation() + 1)
-    return plan.emitOpError()
-           << "expects the bytes of " << step::getMaxEnumValForAllocation() + 1
-           << " pools; run step-plan-memory first";
+  if (!pools || int64_t(pools->size()) != step::poolCount)
+    return plan.emitOpError() << "expects the bytes of " << step::poolCount
+                              << " pools; run step-plan-memory first";
   struct Event {
     int64_t time;
     bool isStart;
@@ -48,7 +43,7 @@ LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
   for (auto &[op, lifetime] : lifetimes) {
     auto buffer = cast<step::BufferOp>(op);
     std::optional<int64_t> offset = buffer.getOffset();
-    int64_t poolBytes = (*pools)[int64_t(allocationOf(buffer))];
+    int64_t poolBytes = (*pools)[int64_t(step::poolOf(buffer.getKind()))];
     if (!offset)
       return buffer.emitOpError() << "has no offset";
     if (*offset % step::bufferAlignment)
@@ -69,9 +64,9 @@ LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
            std::tuple(b.time, b.isStart, *b.buffer.getOffset());
   });
 
-  std::map<std::pair<step::Allocation, int64_t>, step::BufferOp> live;
+  std::map<std::pair<step::Pool, int64_t>, step::BufferOp> live;
   auto clash = [](step::BufferOp low, step::BufferOp high) -> LogicalResult {
-    if (allocationOf(low) != allocationOf(high) ||
+    if (step::poolOf(low.getKind()) != step::poolOf(high.getKind()) ||
         int64_t(*low.getOffset() + low.getBytes()) <=
             int64_t(*high.getOffset()))
       return success();
@@ -82,7 +77,7 @@ LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
     return diagnostic;
   };
   for (Event &event : events) {
-    auto key = std::pair(allocationOf(event.buffer),
+    auto key = std::pair(step::poolOf(event.buffer.getKind()),
                          int64_t(*event.buffer.getOffset()));
     if (!event.isStart) {
       live.erase(key);

@@ -180,6 +180,9 @@ std::string reportText(const plan::Plan &plan, int64_t microBatches) {
                                      ? " planned, 0 B allocated: the ranks are "
                                        "threads and read each other's slices"
                                      : ""));
+    if (pool.kinds_size() > 1)
+      for (const plan::Pool::Kind &kind : pool.kinds())
+        text += row("  " + kind.name() + ", at most", bytes(kind.bytes()));
   }
   text += row("all pools",
               bytes(planned) +

@@ -149,14 +149,20 @@ void PlanEmitter::buffers() {
   ArrayRef<int64_t> poolBytes = *plan.getPoolBytes();
   for (auto [pool, bytes] : llvm::enumerate(poolBytes)) {
     plan::Pool *entry = message.add_pools();
-    entry->set_name(step::stringifyAllocation(step::Allocation(pool)).str());
+    entry->set_name(step::stringifyPool(step::Pool(pool)).str());
+    entry->set_bytes(bytes);
+  }
+  for (auto [kind, bytes] : llvm::enumerate(*plan.getKindBytes())) {
+    step::Pool pool = step::poolOf(step::Kind(kind));
+    plan::Pool::Kind *entry = message.mutable_pools(int(pool))->add_kinds();
+    entry->set_name(step::stringifyKind(step::Kind(kind)).str());
     entry->set_bytes(bytes);
   }
   plan.walk([&](step::BufferOp buffer) {
     indices.buffers[buffer] = message.buffers_size();
     plan::Buffer *entry = message.add_buffers();
     entry->set_name(buffer.getName().str());
-    entry->set_pool(uint32_t(step::allocationOf(buffer.getPool())));
+    entry->set_pool(uint32_t(step::poolOf(buffer.getKind())));
     entry->set_offset(buffer.getOffset().value_or(0));
     entry->set_bytes(buffer.getBytes());
   });

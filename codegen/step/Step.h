@@ -18,19 +18,11 @@
 
 namespace shardc::step {
 
-/// Where the buffers of a pool lie.
-inline Allocation allocationOf(Pool pool) {
-  switch (pool) {
-  case Pool::persistent:
-    return Allocation::persistent;
-  case Pool::gather:
-    return Allocation::gather;
-  case Pool::accumulation:
-    return Allocation::accumulation;
-  default:
-    return Allocation::step;
-  }
-}
+constexpr int64_t poolCount = getMaxEnumValForPool() + 1;
+constexpr int64_t kindCount = getMaxEnumValForKind() + 1;
+
+/// Where buffers of a kind lie.
+Pool poolOf(Kind kind);
 
 } // namespace shardc::step
 
