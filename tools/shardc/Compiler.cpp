@@ -146,6 +146,8 @@ void Compiler::addTrainPasses(OpPassManager &passes) {
   // Where backward builds again what forward has, the two become one.
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
+  // Last: what it computes twice is one value to those two.
+  passes.addPass(createNNRemat({options.remat, options.cluster}));
 }
 
 void Compiler::addShardPasses(OpPassManager &passes) {
@@ -161,6 +163,23 @@ void Compiler::addShardPasses(OpPassManager &passes) {
   shard.accumulate = options.accumulate;
   passes.addPass(createFSDPShard(shard));
   passes.addPass(createFSDPVerify());
+}
+
+/// What backward keeps, and what lies in memory where it is fullest.
+static void collectMemory(ModuleOp module, CompileReport::Memory &memory) {
+  if (auto remat = module->getAttrOfType<DictionaryAttr>("nn.remat")) {
+    auto number = [&](StringRef name) {
+      return remat.getAs<IntegerAttr>(name).getInt();
+    };
+    memory.remat = {remat.getAs<StringAttr>("policy").str(),
+                    number("read_bytes"), number("kept_bytes"),
+                    number("recomputed_bytes"), number("recomputed_flops")};
+  }
+  for (auto plan : module.getOps<step::PlanOp>())
+    for (auto [pool, bytes] : llvm::enumerate(*plan.getPeakBytes()))
+      if (bytes)
+        memory.atPeak.push_back(
+            {step::stringifyPool(step::Pool(pool)).str(), bytes});
 }
 
 void Compiler::addPlanPasses(OpPassManager &passes) {
@@ -291,13 +310,15 @@ bool Compiler::finish(const plan::Plan &plan) {
   report.flopsPerStep = plan.flops_per_step();
   report.memory.emplace();
   report.memory->liveBoundBytes = plan.live_bound_bytes();
+  collectMemory(*module, *report.memory);
   for (const plan::Pool &pool : plan.pools()) {
     // There only in runs with several micro-batches per step.
     if (pool.name() == "accumulation") {
       report.memory->accumulationBytes = pool.bytes();
       continue;
     }
-    report.memory->pools.push_back({pool.name(), pool.bytes()});
+    if (pool.bytes())
+      report.memory->pools.push_back({pool.name(), pool.bytes()});
     report.memory->peakBytes += pool.bytes();
   }
   report.compileSeconds =
