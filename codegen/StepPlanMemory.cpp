@@ -2,10 +2,7 @@
 #include "codegen/Passes.h"
 #include "codegen/step/Liveness.h"
 
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
-
-#include <map>
 
 namespace shardc {
 #define GEN_PASS_DEF_STEPPLANMEMORY
@@ -15,12 +12,9 @@ namespace {
 using namespace mlir;
 
 struct PoolSizes {
-  /// By pool: what it takes, what it must take, and of what its program's
-  /// buffers hold the part alive where most is alive.
-  SmallVector<int64_t> bytes, bound, peak;
+  SmallVector<int64_t> bytes, bound;
   PoolSizes()
-      : bytes(step::getMaxEnumValForPool() + 1, 0), bound(bytes.size(), 0),
-        peak(bytes.size(), 0) {}
+      : bytes(step::getMaxEnumValForPool() + 1, 0), bound(bytes.size(), 0) {}
 };
 
 // What outlives a step lies one after the other, in its pool.
@@ -33,51 +27,23 @@ void planPersistent(step::PlanOp plan, PoolSizes &sizes) {
   sizes.bound = sizes.bytes;
 }
 
-using Placed = std::pair<step::BufferOp, step::Lifetime>;
-
-// The bytes of each kind that are alive when most are, first time.
-SmallVector<int64_t> bytesAtPeak(ArrayRef<Placed> buffers, size_t kinds) {
-  std::map<int64_t, SmallVector<int64_t>> changes; // time -> bytes by kind
-  for (const auto &[buffer, lifetime] : buffers) {
-    int64_t bytes = llvm::alignTo(lifetime.bytes, step::bufferAlignment);
-    auto kind = int64_t(step::BufferOp(buffer).getPool());
-    for (auto [time, change] : {std::pair(lifetime.first, bytes),
-                                std::pair(lifetime.last + 1, -bytes)}) {
-      SmallVector<int64_t> &at = changes[time];
-      at.resize(kinds);
-      at[kind] += change;
-    }
-  }
-  SmallVector<int64_t> alive(kinds, 0), peak(kinds, 0);
-  for (auto &[time, change] : changes) {
-    for (auto [sum, bytes] : llvm::zip(alive, change))
-      sum += bytes;
-    if (llvm::sum_of(alive) > llvm::sum_of(peak))
-      peak = alive;
-  }
-  return peak;
-}
-
-// Programs run one after the other, so each has the pool to itself. One pool
-// for all that lives within a step: activations are at their most when the
-// gradients' slices are at their least.
+// Programs run one after the other, so each has the pools to itself.
 void planProgram(step::ProgramOp program, PoolSizes &sizes) {
-  SmallVector<Placed> buffers;
-  SmallVector<step::Lifetime> times;
-  for (auto &[op, lifetime] : step::lifetimes(program)) {
-    buffers.push_back({cast<step::BufferOp>(op), lifetime});
-    times.push_back(lifetime);
-  }
-  step::Placement placement = step::placeBuffers(times);
-  auto pool = int64_t(step::Pool::step);
-  sizes.bytes[pool] = std::max(sizes.bytes[pool], placement.bytes);
-  if (placement.bound > sizes.bound[pool]) {
-    sizes.bound[pool] = placement.bound;
-    sizes.peak = bytesAtPeak(buffers, sizes.peak.size());
-  }
-  for (auto [buffer, offset] : llvm::zip(buffers, placement.offsets)) {
-    buffer.first.setOffset(offset);
-    buffer.first.setPool(step::Pool::step);
+  std::map<step::Pool, SmallVector<std::pair<step::BufferOp, step::Lifetime>>>
+      pools;
+  auto lifetimes = step::lifetimes(program);
+  for (auto &[op, lifetime] : lifetimes)
+    pools[cast<step::BufferOp>(op).getPool()].push_back(
+        {cast<step::BufferOp>(op), lifetime});
+  for (auto &[pool, buffers] : pools) {
+    SmallVector<step::Lifetime> times(llvm::make_second_range(buffers));
+    step::Placement placement = step::placeBuffers(times);
+    for (auto [buffer, offset] : llvm::zip(buffers, placement.offsets))
+      buffer.first.setOffset(offset);
+    int64_t &bytes = sizes.bytes[int64_t(pool)];
+    int64_t &bound = sizes.bound[int64_t(pool)];
+    bytes = std::max(bytes, placement.bytes);
+    bound = std::max(bound, placement.bound);
   }
 }
 
@@ -105,7 +71,6 @@ struct StepPlanMemory : impl::StepPlanMemoryBase<StepPlanMemory> {
         if (step::Pool(pool) != step::Pool::accumulation)
           bound += bytes;
       plan.setLiveBoundBytes(bound);
-      plan.setPeakBytes(ArrayRef<int64_t>(sizes.peak));
     }
   }
 };

@@ -333,17 +333,6 @@ static std::string meshDescription(const CompileReport &report) {
       .str();
 }
 
-static void printAtPeak(llvm::raw_ostream &os,
-                        const CompileReport::Memory &memory) {
-  if (memory.atPeak.empty())
-    return;
-  os << "    at its fullest: ";
-  llvm::interleaveComma(memory.atPeak, os, [&](const CompileReport::Pool &use) {
-    os << use.name << " " << readableBytes(use.bytes);
-  });
-  os << "\n";
-}
-
 /// "remat cheap: backward keeps 472.1 MB of 878.3 MB, computes the rest again:
 /// 0.06 % of the step's FLOP, 905 MB read and written".
 static void printRemat(llvm::raw_ostream &os, const CompileReport &report) {
@@ -381,7 +370,6 @@ void shardc::printReport(llvm::raw_ostream &os, const CompileReport &report) {
     for (const CompileReport::Pool &pool : report.memory->pools)
       os << llvm::formatv("  {0,-16}{1,12}\n", pool.name,
                           readableBytes(pool.bytes));
-    printAtPeak(os, *report.memory);
     printRemat(os, report);
   }
   if (report.flopsPerStep)
@@ -453,15 +441,11 @@ llvm::json::Value shardc::toJson(const CompileReport &report) {
     llvm::json::Object pools;
     for (const CompileReport::Pool &pool : report.memory->pools)
       pools[pool.name] = pool.bytes;
-    llvm::json::Object atPeak;
-    for (const CompileReport::Pool &use : report.memory->atPeak)
-      atPeak[use.name] = use.bytes;
     object["memory"] = llvm::json::Object{
         {"pools", std::move(pools)},
         {"peak_bytes", report.memory->peakBytes},
         {"live_bound_bytes", report.memory->liveBoundBytes},
-        {"accumulation_bytes", report.memory->accumulationBytes},
-        {"at_peak", std::move(atPeak)}};
+        {"accumulation_bytes", report.memory->accumulationBytes}};
     if (report.memory->remat)
       object["remat"] = llvm::json::Object{
           {"policy", report.memory->remat->policy},

@@ -60,7 +60,6 @@ struct CompileReport {
   };
   struct Memory {
     std::vector<Pool> pools;
-    std::vector<Pool> atPeak; // of the pool `step`, by use, where it is fullest
     std::optional<Remat> remat;
     int64_t peakBytes = 0;
     int64_t liveBoundBytes = 0; // most bytes alive at once: no plan needs less

@@ -22,8 +22,7 @@ PlanBuilder::PlanBuilder(ModuleOp module, int64_t workers)
   builder.setInsertionPointToEnd(module.getBody());
   plan = step::PlanOp::create(builder, module.getLoc(), workers,
                               /*pool_bytes=*/nullptr,
-                              /*live_bound_bytes=*/nullptr,
-                              /*peak_bytes=*/nullptr);
+                              /*live_bound_bytes=*/nullptr);
   builder.createBlock(&plan.getBody());
 }
 

@@ -5,8 +5,7 @@ include "codegen/step/Step.td"
 
 def Step_Pool : I32EnumAttr<"Pool", "pool of memory", [
   I32EnumAttrCase<"persistent", 0>, I32EnumAttrCase<"activation", 1>, I32EnumAttrCase<"gather", 2>,
-  I32EnumAttrCase<"gradient", 3>, I32EnumAttrCase<"workspace", 4>, I32EnumAttrCase<"accumulation", 5>,
-  I32EnumAttrCase<"step", 6>]> {
+  I32EnumAttrCase<"gradient", 3>, I32EnumAttrCase<"workspace", 4>, I32EnumAttrCase<"accumulation", 5>]> {
   let cppNamespace = "::shardc::step";
 }
 
@@ -14,13 +13,10 @@ def Step_PlanOp : Step_Op<"plan", [NoTerminator, SingleBlock, NoRegionArguments]
   let summary = "a training step as data: the buffers that outlive a step, and the programs";
   let description = [{
     `step-plan-memory` adds the pools' sizes (`pool_bytes`, in the order of the pools) and the lower bound that no placement
-    could beat (`live_bound_bytes`: the sum over pools of the most bytes alive at once). Buffers of programs are of the pools
-    activation, gather, gradient and workspace, by what they hold, until they are placed: then all lie in the pool `step`, and
-    `peak_bytes` says how many bytes of each (in the order of the pools) are alive where most are. `workers` is the number of a
-    rank's threads that workspaces are sized for.
+    could beat (`live_bound_bytes`: the sum over pools of the most bytes alive at once). `workers` is the number of a rank's
+    threads that workspaces are sized for.
   }];
-  let arguments = (ins I64Attr:$workers, OptionalAttr<DenseI64ArrayAttr>:$pool_bytes, OptionalAttr<I64Attr>:$live_bound_bytes,
-    OptionalAttr<DenseI64ArrayAttr>:$peak_bytes);
+  let arguments = (ins I64Attr:$workers, OptionalAttr<DenseI64ArrayAttr>:$pool_bytes, OptionalAttr<I64Attr>:$live_bound_bytes);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "attr-dict-with-keyword $body";
 }

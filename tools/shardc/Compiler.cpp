@@ -165,8 +165,8 @@ void Compiler::addShardPasses(OpPassManager &passes) {
   passes.addPass(createFSDPVerify());
 }
 
-/// What backward keeps, and what lies in memory where it is fullest.
-static void collectMemory(ModuleOp module, CompileReport::Memory &memory) {
+/// What backward keeps, as nn-remat noted it.
+static void collectRemat(ModuleOp module, CompileReport::Memory &memory) {
   if (auto remat = module->getAttrOfType<DictionaryAttr>("nn.remat")) {
     auto number = [&](StringRef name) {
       return remat.getAs<IntegerAttr>(name).getInt();
@@ -175,15 +175,11 @@ static void collectMemory(ModuleOp module, CompileReport::Memory &memory) {
                     number("read_bytes"), number("kept_bytes"),
                     number("recomputed_bytes"), number("recomputed_flops")};
   }
-  for (auto plan : module.getOps<step::PlanOp>())
-    for (auto [pool, bytes] : llvm::enumerate(*plan.getPeakBytes()))
-      if (bytes)
-        memory.atPeak.push_back(
-            {step::stringifyPool(step::Pool(pool)).str(), bytes});
 }
 
 void Compiler::addPlanPasses(OpPassManager &passes) {
   passes.addPass(createStepLower({threadsPerRank()}));
+  passes.addPass(createStepWriteInPlace());
   passes.addPass(createStepPlanMemory());
   passes.addPass(createStepVerify());
 }
@@ -310,15 +306,14 @@ bool Compiler::finish(const plan::Plan &plan) {
   report.flopsPerStep = plan.flops_per_step();
   report.memory.emplace();
   report.memory->liveBoundBytes = plan.live_bound_bytes();
-  collectMemory(*module, *report.memory);
+  collectRemat(*module, *report.memory);
   for (const plan::Pool &pool : plan.pools()) {
     // There only in runs with several micro-batches per step.
     if (pool.name() == "accumulation") {
       report.memory->accumulationBytes = pool.bytes();
       continue;
     }
-    if (pool.bytes())
-      report.memory->pools.push_back({pool.name(), pool.bytes()});
+    report.memory->pools.push_back({pool.name(), pool.bytes()});
     report.memory->peakBytes += pool.bytes();
   }
   report.compileSeconds =
