@@ -38,7 +38,7 @@ private:
     step::View view = step::View::of(memref);
     auto buffer = view.buffer.getDefiningOp<step::BufferOp>();
     bool isWhole = buffer && lifetimes.contains(buffer) &&
-                   buffer.getPool() == step::Pool::activation &&
+                   buffer.getKind() == step::Kind::activation &&
                    view.offset == 0 && view.isContiguous() &&
                    view.spanBytes() == int64_t(buffer.getBytes());
     return isWhole ? buffer : step::BufferOp();

@@ -51,12 +51,12 @@ module @kernels {
 // CHECK-LABEL: step.plan
 step.plan attributes {workers = 1 : i64} {
   step.program "train" {
-    // CHECK-DAG: %[[A:.*]] = step.buffer step 256 at {{[0-9]+}} "a"
-    // CHECK-DAG: %[[B:.*]] = step.buffer step 256 at {{[0-9]+}} "b"
+    // CHECK-DAG: %[[A:.*]] = step.buffer activation 256 at {{[0-9]+}} "a"
+    // CHECK-DAG: %[[B:.*]] = step.buffer activation 256 at {{[0-9]+}} "b"
     // CHECK-NOT: "sum"
     // CHECK-NOT: "sum2"
-    // CHECK: %[[T:.*]] = step.buffer step 256 at {{[0-9]+}} "turned"
-    // CHECK: %[[TWICE:.*]] = step.buffer step 256 at {{[0-9]+}} "twice"
+    // CHECK: %[[T:.*]] = step.buffer activation 256 at {{[0-9]+}} "turned"
+    // CHECK: %[[TWICE:.*]] = step.buffer activation 256 at {{[0-9]+}} "twice"
     // CHECK-NOT: "less"
     %a = step.buffer activation 256 "a"
     %b = step.buffer activation 256 "b"
