@@ -166,8 +166,12 @@ std::string reportText(const plan::Plan &plan, int64_t microBatches) {
              plan.cpu(), "\nmesh ", meshText(plan.mesh()), "\nstrategy ",
              strategyText(plan.mesh()), "\nprecision ",
              precisionText(plan.precision()), "\nmemory of a rank:\n");
-  for (const plan::Pool &pool : plan.pools())
+  for (const plan::Pool &pool : plan.pools()) {
     text += row(pool.name(), bytes(poolBytes(pool, microBatches)));
+    if (pool.kinds_size() > 1)
+      for (const plan::Pool::Kind &kind : pool.kinds())
+        text += row("  " + kind.name() + ", at most", bytes(kind.bytes()));
+  }
   text += row("all pools", bytes(bytesPerRank(plan, microBatches)));
   if (plan.live_bound_bytes())
     text += row("lower bound", bytes(plan.live_bound_bytes()));
