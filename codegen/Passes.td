@@ -95,7 +95,8 @@ def StepPlanMemory : Pass<"step-plan-memory", "::mlir::ModuleOp"> {
 
     After:
     ```mlir
-    step.plan attributes {live_bound_bytes = 9216 : i64, pool_bytes = array<i64: 1024, 8192, 0, 0, 0>, workers = 1 : i64} {
+    step.plan attributes {kind_bytes = array<i64: 1024, 8192, 0, 0, 0, 0>, live_bound_bytes = 9216 : i64,
+                          pool_bytes = array<i64: 1024, 8192, 0, 0>, workers = 1 : i64} {
       %1 = step.buffer activation 4096 at 128 "linear"
     ```
     Buffers of a program that are never alive at the same time share bytes. A buffer that a collective touches is alive until

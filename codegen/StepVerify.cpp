@@ -30,10 +30,9 @@ LogicalResult verifyCollectives(step::ProgramOp program) {
 // time with the live buffers of each pool in order of their offsets.
 LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
   std::optional<ArrayRef<int64_t>> pools = plan.getPoolBytes();
-  if (!pools || pools->size() != step::getMaxEnumValForPool() + 1)
-    return plan.emitOpError()
-           << "expects the bytes of " << step::getMaxEnumValForPool() + 1
-           << " pools; run step-plan-memory first";
+  if (!pools || int64_t(pools->size()) != step::poolCount)
+    return plan.emitOpError() << "expects the bytes of " << step::poolCount
+                              << " pools; run step-plan-memory first";
   struct Event {
     int64_t time;
     bool isStart;
@@ -44,7 +43,7 @@ LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
   for (auto &[op, lifetime] : lifetimes) {
     auto buffer = cast<step::BufferOp>(op);
     std::optional<int64_t> offset = buffer.getOffset();
-    int64_t poolBytes = (*pools)[int64_t(buffer.getPool())];
+    int64_t poolBytes = (*pools)[int64_t(step::poolOf(buffer.getKind()))];
     if (!offset)
       return buffer.emitOpError() << "has no offset";
     if (*offset % step::bufferAlignment)
@@ -67,7 +66,7 @@ LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
 
   std::map<std::pair<step::Pool, int64_t>, step::BufferOp> live;
   auto clash = [](step::BufferOp low, step::BufferOp high) -> LogicalResult {
-    if (low.getPool() != high.getPool() ||
+    if (step::poolOf(low.getKind()) != step::poolOf(high.getKind()) ||
         int64_t(*low.getOffset() + low.getBytes()) <=
             int64_t(*high.getOffset()))
       return success();
@@ -78,8 +77,8 @@ LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
     return diagnostic;
   };
   for (Event &event : events) {
-    auto key =
-        std::pair(event.buffer.getPool(), int64_t(*event.buffer.getOffset()));
+    auto key = std::pair(step::poolOf(event.buffer.getKind()),
+                         int64_t(*event.buffer.getOffset()));
     if (!event.isStart) {
       live.erase(key);
       continue;

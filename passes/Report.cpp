@@ -347,9 +347,14 @@ void shardc::printReport(llvm::raw_ostream &os, const CompileReport &report) {
       os << "with --grad-accumulation (" << report.accumulate
          << "): " << readableBytes(report.memory->accumulationBytes)
          << " more\n";
-    for (const CompileReport::Pool &pool : report.memory->pools)
+    for (const CompileReport::Pool &pool : report.memory->pools) {
       os << llvm::formatv("  {0,-16}{1,12}\n", pool.name,
                           readableBytes(pool.bytes));
+      if (pool.kinds.size() > 1)
+        for (const CompileReport::Kind &kind : pool.kinds)
+          os << llvm::formatv("    {0,-14}{1,12} at most\n", kind.name,
+                              readableBytes(kind.bytes));
+    }
   }
   if (report.flopsPerStep)
     os << "arithmetic per rank and step: "
@@ -417,11 +422,15 @@ llvm::json::Value shardc::toJson(const CompileReport &report) {
                             {"units", std::move(units)},
                             {"collectives", std::move(collectives)}};
   if (report.memory) {
-    llvm::json::Object pools;
-    for (const CompileReport::Pool &pool : report.memory->pools)
+    llvm::json::Object pools, kinds;
+    for (const CompileReport::Pool &pool : report.memory->pools) {
       pools[pool.name] = pool.bytes;
+      for (const CompileReport::Kind &kind : pool.kinds)
+        kinds[kind.name] = kind.bytes;
+    }
     object["memory"] = llvm::json::Object{
         {"pools", std::move(pools)},
+        {"kinds", std::move(kinds)},
         {"peak_bytes", report.memory->peakBytes},
         {"live_bound_bytes", report.memory->liveBoundBytes},
         {"accumulation_bytes", report.memory->accumulationBytes}};

@@ -47,9 +47,14 @@ struct CompileReport {
     int64_t groupSize = 1;
     bool last = false; // in the last micro-batch of a step only
   };
+  struct Kind {
+    std::string name;
+    int64_t bytes = 0; // most that is alive at once
+  };
   struct Pool {
     std::string name;
     int64_t bytes = 0;
+    std::vector<Kind> kinds; // of buffers in it
   };
   struct Memory {
     std::vector<Pool> pools;

@@ -103,7 +103,7 @@ LogicalResult ProgramLowering::allGatherStart(fsdp::AllGatherStartOp op) {
   int64_t bytes =
       unit->op.getElements() * step::elementBytes(unit->elementType());
   Value gathered =
-      newBuffer(step::Pool::gather, bytes, ("gathered." + op.getUnit()).str());
+      newBuffer(step::Kind::gather, bytes, ("gathered." + op.getUnit()).str());
   plan.setUnit(gathered, op.getUnit());
   Value kept;
   if (op.getKept())
@@ -133,7 +133,7 @@ LogicalResult ProgramLowering::keep(fsdp::KeepOp op) {
   auto type = cast<RankedTensorType>(op.getKept().getType());
   View kept = View::contiguous({}, 0, type);
   // Beside the gathered units: it stands for one between the phases.
-  kept.buffer = newBuffer(step::Pool::gather, kept.spanBytes(),
+  kept.buffer = newBuffer(step::Kind::gather, kept.spanBytes(),
                           ("kept." + op.getUnit()).str());
   plan.setUnit(kept.buffer, op.getUnit());
   emit<step::KeepOp>(op.getUnitAttr(), view(op.getParameters()[0]).buffer,
@@ -170,7 +170,7 @@ LogicalResult ProgramLowering::placeGradients(fsdp::FlatGradientsOp op) {
   location = op.getLoc();
   int64_t bytes =
       unit->op.getElements() * step::elementBytes(unit->gradientType());
-  Value flat = newBuffer(step::Pool::gradient, bytes,
+  Value flat = newBuffer(step::Kind::gradient, bytes,
                          ("gradients." + op.getUnit()).str());
   plan.setUnit(flat, op.getUnit());
   flatGradients[op] = flat;
@@ -255,7 +255,7 @@ void ProgramLowering::reduceScatterStart(fsdp::ReduceScatterStartOp op) {
   Operation *wait = *op.getToken().user_begin();
   auto type = cast<RankedTensorType>(wait->getResult(0).getType());
   View shard = View::contiguous({}, 0, type);
-  shard.buffer = newBuffer(step::Pool::gradient, shard.spanBytes(),
+  shard.buffer = newBuffer(step::Kind::gradient, shard.spanBytes(),
                            ("gradient_shard." + op.getUnit()).str());
   plan.setUnit(shard.buffer, op.getUnit());
   auto start = emit<step::ReduceScatterStartOp>(tokenType(), op.getUnitAttr(),
@@ -268,9 +268,9 @@ void ProgramLowering::reduceScatterStart(fsdp::ReduceScatterStartOp op) {
 void ProgramLowering::allReduceGradientsStart(
     fsdp::AllReduceGradientsStartOp op) {
   View flat = view(op.getFlat());
-  auto start = emit<step::AllReduceStartOp>(tokenType(), ValueRange{ref(flat)},
-                                            op.getUnitAttr(), op.getGroupAttr(),
-                                            builder.getDenseBoolArrayAttr({false}));
+  auto start = emit<step::AllReduceStartOp>(
+      tokenType(), ValueRange{ref(flat)}, op.getUnitAttr(), op.getGroupAttr(),
+      builder.getDenseBoolArrayAttr({false}));
   collectives[op.getToken()] = {
       start.getToken(), flat.buffer, op.getUnit(), {flat}};
 }
@@ -293,9 +293,9 @@ void ProgramLowering::allReduceStart(fsdp::AllReduceStartOp op) {
     collective.values.push_back(changeable(value));
     operands.push_back(ref(collective.values.back()));
   }
-  auto start = emit<step::AllReduceStartOp>(tokenType(), operands,
-                                            /*unit=*/FlatSymbolRefAttr(),
-                                            op.getGroupAttr(), op.getNormsAttr());
+  auto start = emit<step::AllReduceStartOp>(
+      tokenType(), operands,
+      /*unit=*/FlatSymbolRefAttr(), op.getGroupAttr(), op.getNormsAttr());
   collective.token = start.getToken();
   collectives[op.getToken()] = collective;
 }

@@ -64,7 +64,7 @@ private:
   /// or a new buffer.
   View allocate(mlir::OpResult result);
   View allocate(const View &like, llvm::StringRef name);
-  mlir::Value newBuffer(step::Pool pool, int64_t bytes, llvm::StringRef name);
+  mlir::Value newBuffer(step::Kind kind, int64_t bytes, llvm::StringRef name);
   View newWorkspace(int64_t bytes);
   /// The tensor in row-major contiguous form; copied at most once per phase.
   View contiguous(mlir::Value tensor);

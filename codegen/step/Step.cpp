@@ -27,6 +27,22 @@ void StepDialect::initialize() {
       >();
 }
 
+Pool shardc::step::poolOf(Kind kind) {
+  switch (kind) {
+  case Kind::persistent:
+    return Pool::persistent;
+  case Kind::gather:
+    return Pool::gather;
+  case Kind::accumulation:
+    return Pool::accumulation;
+  case Kind::activation:
+  case Kind::gradient:
+  case Kind::workspace:
+    return Pool::step;
+  }
+  llvm_unreachable("a kind of buffer without a pool");
+}
+
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto kernel =
       symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getKernelAttr());

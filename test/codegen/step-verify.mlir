@@ -1,6 +1,6 @@
 // RUN: shardc-opt %s -step-verify -split-input-file -verify-diagnostics
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0, 0, 0>} {
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0>} {
   step.program "overlap" {
     // expected-note @+1 {{the other buffer}}
     %a = step.buffer activation 128 at 0 "a"
@@ -15,7 +15,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0, 0
 
 // -----
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 64, 0, 0, 0, 0>} {
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 64, 0, 0>} {
   step.program "pool" {
     // expected-error @+1 {{ends at byte 128 of a pool of 64}}
     %a = step.buffer activation 128 at 0 "a"
@@ -26,7 +26,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 64, 0, 0, 0,
 
 // -----
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0, 0, 0>} {
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0>} {
   step.program "unwritten" {
     %a = step.buffer activation 128 at 0 "a"
     %b = step.buffer activation 128 at 128 "b"
@@ -41,7 +41,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0, 0
 
 // -----
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0, 0, 0>} {
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0>} {
   step.program "flight" {
     %g = step.buffer gather 64 at 0 "g"
     %g0 = step.view %g[0] : memref<16xf32>
@@ -55,7 +55,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0, 0,
 
 // -----
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0, 0, 0>} {
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0>} {
   step.program "no wait" {
     %g = step.buffer gather 64 at 0 "g"
     // expected-error @+1 {{expects one wait, got 0}}
@@ -116,7 +116,7 @@ step.plan attributes {workers = 1 : i64} {
 // -----
 
 // A kept slice is read by the gather from it until the wait.
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 192, 0, 0, 0>} {
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 192, 0>} {
   step.program "kept" {
     %g = step.buffer gather 64 at 0 "g"
     %k = step.buffer gather 32 at 64 "k"
@@ -135,7 +135,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 192, 0, 0
 
 // -----
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 128, 0, 0, 0>} {
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 128, 0>} {
   step.program "kept too early" {
     %g = step.buffer gather 64 at 0 "g"
     %k = step.buffer gather 32 at 64 "k"
@@ -148,7 +148,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 128, 0, 0
 // -----
 
 // What is added up must be there; the accumulator is of an earlier micro-batch.
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 0, 64, 0, 64>} {
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 64, 0, 64>} {
   %sum = step.buffer accumulation 64 at 0 "sum"
   step.program "accumulate" {
     %a = step.buffer gradient 64 at 0 "a"
@@ -161,8 +161,8 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 0, 64, 0,
 
 // -----
 
-// expected-error @+1 {{expects the bytes of 6 pools; run step-plan-memory first}}
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0, 0>} {
+// expected-error @+1 {{expects the bytes of 4 pools; run step-plan-memory first}}
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0>} {
   step.program "pools" {
   }
 }

@@ -297,7 +297,11 @@ bool Compiler::finish(const plan::Plan &plan) {
       report.memory->accumulationBytes = pool.bytes();
       continue;
     }
-    report.memory->pools.push_back({pool.name(), pool.bytes()});
+    CompileReport::Pool &reported = report.memory->pools.emplace_back();
+    reported.name = pool.name();
+    reported.bytes = pool.bytes();
+    for (const plan::Pool::Kind &kind : pool.kinds())
+      reported.kinds.push_back({kind.name(), kind.bytes()});
     report.memory->peakBytes += pool.bytes();
   }
   report.compileSeconds =
