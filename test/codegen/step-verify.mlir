@@ -170,9 +170,6 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0>} {
 // -----
 
 // Where ranks share memory, what is gathered is other ranks' parameters.
-fsdp.unit @root {parameters = [], offsets = array<i64>, elements = 16 : i64, padding = 16 : i64, shards = 2 : i64,
-  optimizer_shards = 2 : i64, reshard = 2 : i64, element_type = f32, master_type = f32, gradient_type = f32, reason = "root"}
-fsdp.group @world {stride = 1 : i64, size = 2 : i64}
 step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0>} {
   step.program "gathered" {
     %g = step.buffer gather 64 at 0 "g"

@@ -117,7 +117,7 @@ uint32_t addWatch(StrategyPlan &built) {
   plan.add_kernels()->set_extent(1);
   plan::Program train;
   for (const plan::Entry &entry : plan.train().entries()) {
-    if (entry.has_gradient_norm()) {
+    if (entry.has_optimizer_step()) {
       plan::Launch *launch = train.add_entries()->mutable_launch();
       for (uint32_t argument : {built.gathered, index}) {
         plan::Tensor *tensor = launch->add_arguments();
