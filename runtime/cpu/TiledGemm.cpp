@@ -466,8 +466,8 @@ bool isTiled(const NarrowGemm &p) {
                  double(p.m) * double(p.n) * double(p.k) < leastWork;
   bool isPlain = p.a.dtype == plan::FLOAT32 && p.b.dtype == plan::FLOAT32 &&
                  p.c.dtype == plan::FLOAT32;
-  return runsTiledGemm() && p.k > 0 && (p.alpha == 1 || !p.accumulate) &&
-         !(isSmall && isPlain);
+  return runsTiledGemm() && p.k > 0 &&
+         (p.alpha == 1 || (!p.accumulate && !p.bias)) && !(isSmall && isPlain);
 }
 
 void tiledGemm(const NarrowGemm &p) {

@@ -12,7 +12,7 @@ namespace shardc::runtime::cpu {
 /// something else.
 bool runsTiledGemm();
 /// Whether a product is run that way; small ones of float32 are not, nor those
-/// with alpha and accumulate.
+/// with alpha and something to add to.
 bool isTiled(const NarrowGemm &product);
 
 /// The product on the calling thread, and a batch of them on at most `workers`
