@@ -172,7 +172,10 @@ Task bind(RankState &state, const plan::EmbeddingGrad &entry) {
   checkEmbedding(table, ids, gradient, "table_gradient", "gradient");
   requireFloat(gradient, "gradient");
   requireDtypeOrWider(table, gradient.dtype, "table_gradient");
-  return [=, &state] { embeddingGrad(gradient, ids, table, state.pool); };
+  bool accumulate = entry.accumulate();
+  return [=, &state] {
+    embeddingGrad(gradient, ids, table, state.pool, accumulate);
+  };
 }
 
 Task bind(RankState &state, const plan::Copy &entry) {
