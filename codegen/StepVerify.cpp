@@ -1,7 +1,9 @@
 // step-verify: the invariants of a planned step that its ops cannot check
 // alone.
 #include "codegen/Passes.h"
+#include "codegen/kernels/KernelPlan.h"
 #include "codegen/step/Liveness.h"
+#include "codegen/step/View.h"
 
 #include <map>
 
@@ -172,13 +174,39 @@ LogicalResult verifyDataFlow(step::ProgramOp program) {
   return success();
 }
 
+// A kernel that writes where it reads must not read there again.
+LogicalResult verifyInPlace(step::ProgramOp program) {
+  for (auto kernel : program.getBody().front().getOps<step::KernelOp>())
+    for (auto [output, written] : llvm::enumerate(kernel.getOutputs()))
+      for (auto [input, read] : llvm::enumerate(kernel.getInputs())) {
+        step::View to = step::View::of(written), from = step::View::of(read);
+        if (to.buffer != from.buffer ||
+            to.offset >= from.offset + from.spanBytes() ||
+            from.offset >= to.offset + to.spanBytes())
+          continue;
+        auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+            kernel, kernel.getKernelAttr());
+        std::string why;
+        std::optional<kernels::KernelPlan> plan;
+        if (function && !function.isExternal())
+          plan = kernels::planKernel(function, why);
+        if (to.offset != from.offset || !plan ||
+            !kernels::mayLieInPlace(*plan, function.getArgument(input),
+                                    output))
+          return kernel.emitOpError()
+                 << "writes output " << output << " over input " << input
+                 << ", of which it reads other elements or reads them later";
+      }
+  return success();
+}
+
 struct StepVerify : impl::StepVerifyBase<StepVerify> {
   void runOnOperation() override {
     for (auto plan : getOperation().getOps<step::PlanOp>())
       for (auto program : plan.getBody().front().getOps<step::ProgramOp>())
         if (failed(verifyCollectives(program)) ||
             failed(verifyPlacement(plan, program)) ||
-            failed(verifyDataFlow(program)))
+            failed(verifyDataFlow(program)) || failed(verifyInPlace(program)))
           return signalPassFailure();
     markAllAnalysesPreserved();
   }

@@ -151,6 +151,15 @@ static bool isReadBehind(Value value, Operation *op) {
   });
 }
 
+// Whether an entry makes the value, wherever it is told to.
+static bool isComputed(Value value) {
+  Operation *producer = value.getDefiningOp();
+  return producer &&
+         !isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::BroadcastOp,
+              nn::ConstantOp, nn::GetParameterOp>(producer) &&
+         !isa<fsdp::FSDPDialect>(producer->getDialect());
+}
+
 LogicalResult ProgramLowering::placeGradients() {
   for (auto flat : function.getOps<fsdp::FlatGradientsOp>())
     if (failed(placeGradients(flat)))
@@ -181,19 +190,26 @@ LogicalResult ProgramLowering::placeGradients(fsdp::FlatGradientsOp op) {
     Value written = gradient;
     while (auto reshape = written.getDefiningOp<nn::ReshapeOp>())
       written = reshape.getInput();
-    Operation *producer = written.getDefiningOp();
-    bool isComputed =
-        producer &&
-        !isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::BroadcastOp,
-             nn::ConstantOp, nn::GetParameterOp>(producer) &&
-        !isa<fsdp::FSDPDialect>(producer->getDialect());
-    if (!isComputed || places.contains(written) ||
+    if (!isComputed(written) || places.contains(written) ||
         (changes && isReadBehind(written, op)))
       continue;
     places[written] =
         *place.reshape(cast<RankedTensorType>(written.getType()).getShape());
+    if (auto grad = written.getDefiningOp<nn::EmbeddingGradOp>())
+      placeBase(grad);
   }
   return success();
+}
+
+void ProgramLowering::placeBase(nn::EmbeddingGradOp op) {
+  View place = places.lookup(op.getResult());
+  while (op && op.getBase()) {
+    Value base = op.getBase();
+    if (!isComputed(base) || !base.hasOneUse() || places.contains(base))
+      return;
+    places[base] = place;
+    op = base.getDefiningOp<nn::EmbeddingGradOp>();
+  }
 }
 
 static bool sameMemory(const step::View &a, const step::View &b) {

@@ -107,6 +107,21 @@ LogicalResult CopyOp::verify() {
          << getSource().getType() << " and " << getDestination().getType();
 }
 
+LogicalResult EmbeddingGradOp::verify() {
+  if (!getBase())
+    return success();
+  auto base = getBase().getDefiningOp<ViewOp>();
+  auto table = getTableGradient().getDefiningOp<ViewOp>();
+  if (base && table && base.getBuffer() == table.getBuffer() &&
+      base.getOffset() == table.getOffset() &&
+      base.getType() == table.getType())
+    return success();
+  return emitOpError() << "adds in place: expects base and table_gradient to "
+                          "be one view, got "
+                       << getBase().getType() << " and "
+                       << getTableGradient().getType();
+}
+
 LogicalResult GemmOp::verify() {
   auto a = getA().getType(), b = getB().getType(), c = getC().getType();
   int64_t rank = c.getRank();
