@@ -84,8 +84,7 @@ def record(results):
         run = next((r for r in each["rounds"][0] if r["who"] == "FSDP2 eager"), None) or failed("--record-losses needs --peer eager")
         losses[each["workload"]] = [round(loss, 6) for loss in run["losses"]]
     with open(RECORDED, "w") as file:
-        json.dump(losses, file, indent=1)
-        file.write("\n")
+        file.write("{\n" + ",\n".join(f' "{name}": {json.dumps(losses[name])}' for name in sorted(losses)) + "\n}\n")
 
 
 def arguments():
