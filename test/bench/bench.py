@@ -21,9 +21,10 @@ import tempfile
 
 import compile_time
 import micro
+from fsdp2_peer import KINDS, tcmalloc
 from machine import describe, failed
 from report import HEADER, Result, print_targets
-from sides import KINDS, LOSS_TOLERANCE, has_torch, loss_mismatch, sides, tcmalloc
+from sides import LOSS_TOLERANCE, has_torch, loss_mismatch, sides
 from workloads import QUICK, ROOT, WORKLOADS, Prepared
 
 RECORDED = os.path.join(ROOT, "test", "bench", "losses.json")
