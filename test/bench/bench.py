@@ -21,9 +21,10 @@ import tempfile
 
 import compile_time
 import micro
+from fsdp2_peer import KINDS, tcmalloc
 from machine import describe, failed
 from report import HEADER, Result, print_targets
-from sides import KINDS, LOSS_TOLERANCE, has_torch, loss_mismatch, sides, tcmalloc
+from sides import LOSS_TOLERANCE, has_torch, loss_mismatch, sides
 from workloads import QUICK, ROOT, WORKLOADS, Prepared
 
 RECORDED = os.path.join(ROOT, "test", "bench", "losses.json")
@@ -84,8 +85,7 @@ def record(results):
         run = next((r for r in each["rounds"][0] if r["who"] == "FSDP2 eager"), None) or failed("--record-losses needs --peer eager")
         losses[each["workload"]] = [round(loss, 6) for loss in run["losses"]]
     with open(RECORDED, "w") as file:
-        json.dump(losses, file, indent=1)
-        file.write("\n")
+        file.write("{\n" + ",\n".join(f' "{name}": {json.dumps(losses[name])}' for name in sorted(losses)) + "\n}\n")
 
 
 def arguments():

@@ -1,69 +1,69 @@
-"""Section `micro`: GEMM, collectives and optimizer alone, by the programs of this folder that are built; gloo beside the collectives."""
+"""Section `micro`: GEMM, collectives and optimizer alone, by the programs of this folder; gloo beside the collectives."""
 import json
 import os
+import re
 
-from machine import BIN, run, wait_until_idle
+from machine import BIN, failed, run, wait_until_idle
 from report import Target
 from sides import PEER_PYTHON
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GEMM_OF_PEAK, OVER_GLOO, OF_COPY, OF_TRIAD = 0.88, 5.0, 0.6, 0.85
 LEAST = 512  # m, n and k that the GEMM target is for
-COLLECTIVES = ("all_gather", "reduce_scatter", "all_reduce")
+BYTES = 32 << 20  # of the whole buffer, that the targets of collectives are for
+COLLECTIVES = {"all_gather": True, "reduce_scatter": True, "all_reduce": False}  # whether it has targets
+PEAK_ROW = re.compile(r"^float32 FMA peak +([\d.]+)$", re.M)
+SHAPE_ROW = re.compile(r"^(\d+) x (\d+) x (\d+) +([\d.]+) +[\d.]+ %", re.M)
 
 
-def last_object(text):
-    return json.loads(next(line for line in reversed(text.splitlines()) if line.startswith("{")))
-
-
-def program(name, *words):
-    """What it printed last, or None where it is not built."""
-    path = os.path.join(BIN, name)
-    return last_object(run(path, *words, "--json").out) if os.path.exists(path) else None
+def objects(text):
+    return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
 
 
 def gemm(threads):
-    found = program("gemm-bench", threads, "--table")
-    print(f"\n{'GEMM float32':16} {'GFLOP/s':>8} {'of peak':>8}   (FMA peak of {threads} threads {found['fma_peak']:.0f} GFLOP/s)")
-    for row in found["rows"]:
-        print(f"{'{m}x{n}x{k}'.format(**row):16} {row['gflops']:8.0f} {row['gflops'] / found['fma_peak']:8.1%}")
-    large = [row for row in found["rows"] if min(row["m"], row["n"], row["k"]) >= LEAST]
-    worst = min(large, key=lambda row: row["gflops"])
-    shape = "{m}x{n}x{k}".format(**worst)
-    return found, [Target(f"GEMM over FMA peak, the slowest of m, n, k >= {LEAST} ({shape})", worst["gflops"] / found["fma_peak"], GEMM_OF_PEAK)]
+    """Rates are those of one thread while all compute."""
+    table = run(os.path.join(BIN, "gemm-bench"), threads, "--table").out
+    peak = PEAK_ROW.search(table) or failed("gemm-bench --table printed no FMA peak")
+    peak = float(peak[1])
+    rows = [{"shape": tuple(map(int, row[:3])), "gflops": float(row[3])} for row in SHAPE_ROW.findall(table)]
+    print("\n" + table.rstrip())
+    slowest = min((row for row in rows if min(row["shape"]) >= LEAST), key=lambda row: row["gflops"])
+    shape = "x".join(map(str, slowest["shape"]))
+    return {"peak": peak, "rows": rows}, [Target(f"GEMM {shape} over FMA peak, the slowest of m, n, k >= {LEAST}", slowest["gflops"] / peak, GEMM_OF_PEAK)]
 
 
 def collectives(ranks, torch):
-    found = program("comm-bench", "--ranks", ranks)
-    gloo = last_object(run(PEER_PYTHON, os.path.join(HERE, "gloo_collectives.py"), "--ranks", ranks, "--bytes", found["bytes"]).out) if torch else None
-    print(f"\n{'collective':16} {'ms':>8} {'GB/s':>7} {'of copies at once':>18} {'gloo ms':>8}   ({found['bytes'] / 1e6:.0f} MB over {ranks} ranks)")
+    sizes = objects(run(os.path.join(BIN, "comm-bench"), ranks, "--json").out)
+    ours = min(sizes, key=lambda each: abs(each["bytes"] - BYTES))
+    gloo = None
+    if torch:
+        gloo = objects(run(PEER_PYTHON, os.path.join(HERE, "gloo_collectives.py"), "--ranks", ranks, "--bytes", ours["bytes"]).out)[-1]
+    print(f"\n{'collective':16} {'ms':>8} {'GB/s':>7} {'of copies at once':>18} {'gloo ms':>8}   ({ours['bytes'] >> 20} MiB, {ranks} ranks)")
     targets = []
-    for kind in COLLECTIVES:
-        ms = found[f"{kind}_ms"]
-        print(f"{kind:16} {ms:8.2f} {found['bytes'] / ms / 1e6:7.1f} {found['copy_ms'] / ms:18.1%} " + (f"{gloo[f'{kind}_ms']:8.2f}" if gloo else f"{'-':>8}"))
-        if kind == "all_reduce":
-            continue
-        targets.append(Target(f"{kind} over both ranks' copies at once", found["copy_ms"] / ms, OF_COPY))
-        if gloo:
-            targets.append(Target(f"{kind} over gloo's", gloo[f"{kind}_ms"] / ms, OVER_GLOO, unit="x"))
-    return {"shardc": found, "gloo": gloo}, targets
+    for kind, has_targets in COLLECTIVES.items():
+        seconds, of_copy = ours[f"{kind}_seconds"], ours["copy_seconds"] / ours[f"{kind}_seconds"]
+        beside = f"{gloo[f'{kind}_ms']:8.2f}" if gloo else f"{'-':>8}"
+        print(f"{kind:16} {1e3 * seconds:8.2f} {ours['bytes'] / seconds / 1e9:7.1f} {of_copy:18.1%} {beside}")
+        if has_targets:
+            targets.append(Target(f"{kind} over the copies of all ranks at once", of_copy, OF_COPY))
+            if gloo:
+                targets.append(Target(f"{kind} over gloo's", gloo[f"{kind}_ms"] / seconds / 1e3, OVER_GLOO, unit="x"))
+    return {"shardc": sizes, "gloo": gloo}, targets
 
 
-def optimizer(threads):
-    found = program("optimizer-bench", "--threads", threads)
-    print(f"\nAdamW {found['adamw_gbs']:.1f} GB/s, triad {found['triad_gbs']:.1f} GB/s on {threads} threads")
-    return found, [Target("AdamW over triad", found["adamw_gbs"] / found["triad_gbs"], OF_TRIAD)]
+def optimizer(ranks):
+    found = objects(run(os.path.join(BIN, "optimizer-bench"), ranks, "--json").out)[-1]
+    adamw, triad = found["adamw_gb_per_second"], found["triad_gb_per_second"]
+    print(f"\nAdamW {adamw:.1f} GB/s, gradient norm {found['norm_gb_per_second']:.1f} GB/s, triad {triad:.1f} GB/s on {ranks} ranks")
+    return found, [Target("AdamW over triad", adamw / triad, OF_TRIAD)]
 
 
 def bench(ranks, torch, wait):
-    """(figures, targets) of what is built."""
-    threads = min(ranks, os.cpu_count())
+    """(figures, targets)."""
     figures, targets = {}, []
-    for name, section in (("gemm-bench", lambda: gemm(threads)), ("comm-bench", lambda: collectives(ranks, torch)),
-                          ("optimizer-bench", lambda: optimizer(threads))):
-        if not os.path.exists(os.path.join(BIN, name)):
-            print(f"no {name} in {BIN}: ninja -C build {name}")
-            continue
+    sections = {"gemm": lambda: gemm(min(ranks, os.cpu_count())), "collectives": lambda: collectives(ranks, torch),
+                "optimizer": lambda: optimizer(ranks)}
+    for name, section in sections.items():
         wait_until_idle(wait)
         figures[name], found = section()
         targets += found

@@ -5,7 +5,6 @@ import statistics
 import subprocess
 import sys
 
-from fsdp2_peer import KINDS, tcmalloc
 from machine import BIN, failed, gemm_rate, run, wait_until_idle
 from workloads import LEARNING
 
@@ -101,6 +100,3 @@ def loss_mismatch(ours, theirs, tolerance):
         if not abs(a - b) <= tolerance * (1 + abs(b)):  # NaN fails too
             return f"the loss of step {step} is {a:.6f}, not {b:.6f} (tolerance {tolerance:g} * (1 + |loss|))"
     return None
-
-
-__all__ = ["KINDS", "LOSS_TOLERANCE", "Run", "has_torch", "loss_mismatch", "sides", "tcmalloc"]

@@ -86,9 +86,8 @@ def graph(name, folder):
     if os.path.exists(path):
         return path
     unpacked = os.path.join(folder, name.replace("/", "-") + ".onnx")
-    if not os.path.exists(unpacked):
-        with lzma.open(path + ".xz") as packed, open(unpacked, "wb") as file:
-            shutil.copyfileobj(packed, file)
+    with lzma.open(path + ".xz") as packed, open(unpacked, "wb") as file:
+        shutil.copyfileobj(packed, file)
     return unpacked
 
 

@@ -67,6 +67,6 @@ TEST(Process, KnowsItsAgeAndSize) {
   std::vector<char> more(64 << 20, 1);
   int64_t with = proportionalBytes();
   EXPECT_EQ(more.back(), 1);
-  more = {};
+  std::vector<char>().swap(more);
   EXPECT_GE(with - proportionalBytes(), 60 << 20);
 }
