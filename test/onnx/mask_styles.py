@@ -72,16 +72,17 @@ class Masks:
         self.output("expanded", four, True, lambda i, j: j <= i)
         self.output("turned", self.op("Transpose", causal, perm=[1, 0]), True, lambda i, j: i <= j)
         self.output("later_queries", self.op("Slice", causal, self.ints(3), self.ints(self.size), self.ints(0)), True, lambda i, j: j <= i + 3)
-        self.output("every_third_key", self.op("Slice", causal, self.ints(1), self.ints(self.size), self.ints(1), self.ints(3)), True,
-                    lambda i, j: 3 * j + 1 <= i)
         backwards = self.op("Slice", causal, self.ints(-1), self.ints(-self.size - 1), self.ints(1), self.ints(-1))
         self.output("backwards", backwards, True, lambda i, j: self.size - 1 - j <= i)
         self.output("sum_of_positions", self.op("Less", self.op("Add", i, j), self.constant(lambda name: ints(name, [self.size], []))), True,
                     lambda i, j: i + j < self.size)
         distance = self.op("Cast", self.op("Sub", j, i), to=FLOAT)
-        slopes = self.constant(lambda name: floats(name, [2, 1, 1], SLOPES))
+        # A Constant node: an initializer of floats would be a parameter.
+        slopes = self.op("Constant", value=floats("value", [2, 1, 1], SLOPES))
         self.output("slopes", self.op("Mul", distance, slopes), False, lambda i, j, h=0: SLOPES[h] * (j - i))
-        if self.size < 100:  # no line of numbers says these
+        if self.size < 100:  # no line of numbers says these, or none is looked for
+            self.output("every_third_key", self.op("Slice", causal, self.ints(1), self.ints(self.size), self.ints(1), self.ints(3)), True,
+                        lambda i, j: 3 * j + 1 <= i)
             self.output("block", self.op("Equal", self.op("Div", i, self.ints(8)), self.op("Div", j, self.ints(8))), True, lambda i, j: i // 8 == j // 8)
             self.output("product", self.op("Cast", self.op("Mul", i, j), to=FLOAT), False, lambda i, j: i * j)
         renamed = [node("Identity", [source], [name], f"out_{name}") for name, (source, _) in self.outputs.items()]
