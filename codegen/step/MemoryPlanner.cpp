@@ -75,7 +75,12 @@ std::optional<Placement> place(llvm::ArrayRef<Lifetime> buffers,
   return result;
 }
 
-int64_t mostAlive(llvm::ArrayRef<Lifetime> buffers, int64_t times) {
+} // namespace
+
+int64_t mostAlive(llvm::ArrayRef<Lifetime> buffers) {
+  int64_t times = 0;
+  for (const Lifetime &buffer : buffers)
+    times = std::max(times, buffer.last + 1);
   std::vector<int64_t> change(times + 1);
   for (const Lifetime &buffer : buffers) {
     change[buffer.first] += alignedSize(buffer);
@@ -86,8 +91,6 @@ int64_t mostAlive(llvm::ArrayRef<Lifetime> buffers, int64_t times) {
     most = std::max(most, alive += bytes);
   return most;
 }
-
-} // namespace
 
 Placement placeBuffers(llvm::ArrayRef<Lifetime> buffers) {
   int64_t times = 1;
@@ -104,7 +107,7 @@ Placement placeBuffers(llvm::ArrayRef<Lifetime> buffers) {
   llvm::SmallVector<Lifetime> alive;
   for (int64_t index : live)
     alive.push_back(buffers[index]);
-  int64_t bound = mostAlive(alive, times);
+  int64_t bound = mostAlive(alive);
 
   // The first key decides, the next ones break ties; the index makes every
   // order total.
