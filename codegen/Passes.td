@@ -139,7 +139,7 @@ def StepVerify : Pass<"step-verify", "::mlir::ModuleOp"> {
 
     Before and after: the same. It fails when two buffers of a pool that are alive at the same time share bytes, when a buffer
     ends behind its pool, when an entry reads bytes that nothing has written, when an entry touches a buffer that a collective
-    is working on, and when a collective has no wait or two.
+    is working on, when a collective has no wait or two, and when a kernel writes over an input that it still reads.
 
     Why here: the last look before the plan leaves the compiler; the runtime trusts it.
   }];

@@ -5,6 +5,8 @@
 #include "codegen/step/Liveness.h"
 #include "codegen/step/View.h"
 
+#include "llvm/ADT/StringMap.h"
+
 namespace shardc {
 #define GEN_PASS_DEF_STEPWRITEINPLACE
 #include "codegen/Passes.h.inc"

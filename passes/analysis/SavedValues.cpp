@@ -80,8 +80,9 @@ void SavedValues::findNeeds() {
     for (Value operand : op.getOperands()) {
       Value storage = storageOf(operand);
       Operation *producer = storage.getDefiningOp();
-      // The terminator takes the loss.
-      if (producer && position[producer] <= turn && !isFree(storage) &&
+      // What the loss's op makes besides are gradients, which nobody keeps; the
+      // terminator takes the loss.
+      if (producer && position[producer] < turn && !isFree(storage) &&
           !op.hasTrait<OpTrait::IsTerminator>())
         needs[storage].add({here, here});
     }

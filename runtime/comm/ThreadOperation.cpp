@@ -102,7 +102,8 @@ void ThreadOperation::gatherChunk(int receiver, int64_t chunk) {
     return;
   int64_t bytes = std::min(chunkBytes, any().count - begin);
   bool aligned = (uintptr_t(from) | uintptr_t(to)) % sizeof(float) == 0;
-  if (!aligned || any().count * int64_t(contributions.size()) < 4 * streamedBytes) {
+  if (!aligned ||
+      any().count * int64_t(contributions.size()) < 4 * streamedBytes) {
     std::memcpy(to, from, bytes);
     return;
   }

@@ -460,7 +460,14 @@ bool runsTiledGemm() {
 }
 
 bool isTiled(const NarrowGemm &p) {
-  return runsTiledGemm() && p.k > 0 && (p.alpha == 1 || !p.accumulate);
+  // Below this OpenBLAS has kernels that need no packing.
+  constexpr double leastWork = 32 * 32 * 32;
+  bool isSmall = p.n < fewestColumns ||
+                 double(p.m) * double(p.n) * double(p.k) < leastWork;
+  bool isPlain = p.a.dtype == plan::FLOAT32 && p.b.dtype == plan::FLOAT32 &&
+                 p.c.dtype == plan::FLOAT32;
+  return runsTiledGemm() && p.k > 0 &&
+         (p.alpha == 1 || (!p.accumulate && !p.bias)) && !(isSmall && isPlain);
 }
 
 void tiledGemm(const NarrowGemm &p) {

@@ -11,7 +11,8 @@ namespace shardc::runtime::cpu {
 /// the environment does not say openblas. Throws an Error where it names
 /// something else.
 bool runsTiledGemm();
-/// Whether a product is run that way; one with alpha and accumulate is not.
+/// Whether a product is run that way; small ones of float32 are not, nor those
+/// with alpha and something to add to.
 bool isTiled(const NarrowGemm &product);
 
 /// The product on the calling thread, and a batch of them on at most `workers`

@@ -56,16 +56,15 @@ template <typename T, int terms>
 SHARDC_INLINE void sumStreamed(T *destination, const T *const *sources,
                                int number, int64_t count) {
   // Up to where the destination is aligned, and what is left behind.
-  int64_t first = int64_t(-(uintptr_t)destination % sizeof(Vector<T>) /
-                          sizeof(T));
+  int64_t first =
+      int64_t(-(uintptr_t)destination % sizeof(Vector<T>) / sizeof(T));
   first = first < count ? first : count;
   if (first > 0)
     storeUpTo(destination, sumAt<T, terms>(sources, number, 0, first), first);
   int64_t i = first;
   for (; i + lanes<T> <= count; i += lanes<T>)
-    __builtin_nontemporal_store(
-        sumAt<T, terms>(sources, number, i, lanes<T>),
-        reinterpret_cast<Vector<T> *>(destination + i));
+    __builtin_nontemporal_store(sumAt<T, terms>(sources, number, i, lanes<T>),
+                                reinterpret_cast<Vector<T> *>(destination + i));
   if (i < count)
     storeUpTo(destination + i, sumAt<T, terms>(sources, number, i, count - i),
               count - i);
@@ -99,8 +98,8 @@ SHARDC_INLINE void forAlternatingLanes(int64_t count, Body body) {
 
 template <typename T> double squaredNorm(const T *values, int64_t count) {
   Wide<T> total[2] = {};
-  forAlternatingLanes<T>(count, [&](int which, int64_t i, int64_t n)
-                                    __attribute__((always_inline)) {
+  forAlternatingLanes<T>(count, [&](int which, int64_t i,
+                                    int64_t n) __attribute__((always_inline)) {
     Wide<T> wide = __builtin_convertvector(loadUpTo(values + i, n), Wide<T>);
     total[which] += wide * wide;
   });
@@ -109,8 +108,8 @@ template <typename T> double squaredNorm(const T *values, int64_t count) {
 
 template <typename T> double absoluteSum(const T *values, int64_t count) {
   Wide<T> total[2] = {};
-  forAlternatingLanes<T>(count, [&](int which, int64_t i, int64_t n)
-                                    __attribute__((always_inline)) {
+  forAlternatingLanes<T>(count, [&](int which, int64_t i,
+                                    int64_t n) __attribute__((always_inline)) {
     auto magnitude = (Vector<T>)magnitudeBits(loadUpTo(values + i, n));
     total[which] += __builtin_convertvector(magnitude, Wide<T>);
   });
