@@ -418,4 +418,13 @@ std::optional<KernelPlan> planKernel(func::FuncOp kernel, std::string &why) {
   return std::nullopt;
 }
 
+void visitAccesses(const KernelPlan &plan,
+                   llvm::function_ref<void(const IndexForm &)> argument,
+                   llvm::function_ref<void(const IndexBound &)> bound) {
+  Reader reader(plan, plan.extents);
+  reader.onArgument = argument;
+  reader.onBound = bound;
+  (void)reader.readAll();
+}
+
 } // namespace shardc::kernels

@@ -48,6 +48,12 @@ struct KernelPlan {
 std::optional<KernelPlan> planKernel(mlir::func::FuncOp kernel,
                                      std::string &why);
 
+/// Calls `argument` with every position at which a planned kernel reads its
+/// arguments, and `bound` with every bound that no position decides.
+void visitAccesses(const KernelPlan &plan,
+                   llvm::function_ref<void(const IndexForm &)> argument,
+                   llvm::function_ref<void(const IndexBound &)> bound);
+
 } // namespace shardc::kernels
 
 #endif

@@ -103,7 +103,7 @@ Value VectorOps::clone(Operation *op, ValueRange operands) {
     return special;
   OperationState state(loc, op->getName());
   state.addOperands(inputs);
-  Type element = heldType(op->getResult(0).getType());
+  Type element = heldType(getElementTypeOrSelf(op->getResult(0).getType()));
   state.addTypes(wide
                      ? cast<VectorType>(inputs.front().getType()).clone(element)
                      : element);
