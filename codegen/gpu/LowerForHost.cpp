@@ -167,7 +167,9 @@ FailureOr<int64_t> HostLowering::run(mlir::gpu::GPUFuncOp kernel) {
   builder.setInsertionPointToStart(entry);
   self = entry->getArgument(1);
   IRMapping values;
-  for (auto [number, argument] : llvm::enumerate(kernel.getArguments())) {
+  // Its block has the shared memory as arguments, too.
+  for (auto [number, argument] : llvm::enumerate(
+           kernel.getArguments().take_front(kernel.getNumArguments()))) {
     Value slot = LLVM::GEPOp::create(
         builder, loc(), pointer, pointer, entry->getArgument(0),
         ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(number)});

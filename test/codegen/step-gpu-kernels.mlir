@@ -1,4 +1,4 @@
-// One kernel of each kind as gpu.func, and its PTX: accesses of 16 bytes, shuffles, hardware conversions of 16-bit floats, no memory
+// One kernel of each kind as gpu.func, and the PTX of it, with accesses of 16 bytes, shuffles, hardware conversions of 16-bit floats, no memory
 // of threads' own.
 // RUN: shardc-opt %s -step-outline-kernels -step-gpu-kernels | FileCheck %s
 // RUN: shardc-opt %s -step-outline-kernels -step-gpu-kernels=ptx=true -o /dev/null | FileCheck %s --check-prefix=PTX --implicit-check-not=.local
@@ -21,10 +21,10 @@
 // CHECK: math.exp2 %{{.*}} fastmath<afn> : vector<4xf32>
 // CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr
 // PTX-LABEL: .visible .entry silu_mul_
-// PTX: .reqntid 256
+// PTX: .maxntid 256
 // PTX: ld.global.nc.v4.b32
 // PTX: ex2.approx.f32
-// PTX: div.rn.f32
+// PTX: rcp.rn.f32
 // PTX: st.global.v4.b32
 func.func @loop(%x: tensor<64x512xf32>, %y: tensor<64x512xf32>) -> tensor<64x512xf32> {
   %0 = nn.silu %x : tensor<64x512xf32>
@@ -91,18 +91,20 @@ func.func @indexed(%x: tensor<2x16x8x64xf32>, %c: tensor<1x16x64xf32>, %s: tenso
   return %0 : tensor<2x16x8x64xf32>
 }
 
-// bfloat16 is storage: eight elements an access, computed in float32, rounded once by the hardware.
-// CHECK-LABEL: gpu.func @add_
+// bfloat16 is storage: eight elements an access, computed in float32, rounded once by the hardware. (Where rounding twice is
+// rounding once, as for one addition, LLVM takes bfloat16's own.)
+// CHECK-LABEL: gpu.func @silu_add_
 // CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<8xi16>
 // CHECK: arith.extf %{{.*}} : vector<8xbf16> to vector<8xf32>
 // CHECK: arith.truncf %{{.*}} : vector<8xf32> to vector<8xbf16>
-// PTX-LABEL: .visible .entry add_
+// PTX-LABEL: .visible .entry silu_add_
 // PTX: ld.global.nc.v4.b32
 // PTX: cvt.rn.bf16
 // PTX: st.global.v4.b32
 func.func @bfloats(%x: tensor<64x256xbf16>, %y: tensor<64x256xbf16>) -> tensor<64x256xbf16> {
-  %0 = nn.add %x, %y : tensor<64x256xbf16>
-  return %0 : tensor<64x256xbf16>
+  %0 = nn.silu %x : tensor<64x256xbf16>
+  %1 = nn.add %0, %y : tensor<64x256xbf16>
+  return %1 : tensor<64x256xbf16>
 }
 
 // CHECK-LABEL: gpu.func @sub_

@@ -74,7 +74,7 @@ private:
   shardc::onnx::ImportDiagnostics imported;
   OwningOpRef<ModuleOp> module;
   CompileReport report;
-  std::optional<gpu::GpuKernels> gpuKernels;
+  std::optional<shardc::gpu::GpuKernels> gpuKernels;
   Clock::time_point start = Clock::now();
 };
 
@@ -221,8 +221,8 @@ bool Compiler::run() {
           PrecisionOption::parse(options.precision, options.master);
       !precision)
     return fail(precision.takeError());
-  if (auto gpu = gpu::TargetGpu::resolve(options.gpu); !gpu)
-    return fail(gpu.takeError());
+  if (auto target = shardc::gpu::TargetGpu::resolve(options.gpu); !target)
+    return fail(target.takeError());
   if (!options.dumpPhasesTo.empty())
     if (std::error_code code =
             llvm::sys::fs::create_directories(options.dumpPhasesTo))
@@ -242,10 +242,10 @@ bool Compiler::run() {
 }
 
 bool Compiler::emitGpuKernels() {
-  gpu::CudaToolkit toolkit = gpu::CudaToolkit::find();
-  auto compiled = gpu::compileGpuKernels(
+  shardc::gpu::CudaToolkit toolkit = shardc::gpu::CudaToolkit::find();
+  auto compiled = shardc::gpu::compileGpuKernels(
       module->lookupSymbol<ModuleOp>("kernels"),
-      llvm::cantFail(gpu::TargetGpu::resolve(options.gpu)), toolkit);
+      llvm::cantFail(shardc::gpu::TargetGpu::resolve(options.gpu)), toolkit);
   if (!compiled)
     return fail(compiled.takeError());
   if (toolkit.ptxas.empty())
