@@ -115,6 +115,31 @@ def StepLower : Pass<"step-lower", "::mlir::ModuleOp"> {
   let dependentDialects = ["::shardc::step::StepDialect", "::shardc::fsdp::FSDPDialect"];
 }
 
+def StepWriteInPlace : Pass<"step-write-in-place", "::mlir::ModuleOp"> {
+  let summary = "results of kernels take the places of inputs that die there";
+  let description = [{
+    Needs: a step.plan of `step-lower`.
+
+    Before:
+    ```mlir
+    %g = step.buffer activation 4096 "gradient"
+    %r = step.buffer activation 4096 "result"
+    ...
+    step.kernel @kernels::@gelu_grad(%x, %g0) into (%r0)      // the last entry that reads %g
+    ```
+
+    After:
+    ```mlir
+    step.kernel @kernels::@gelu_grad(%x, %g0) into (%g0)
+    ```
+    An input's buffer is taken where nothing reads it later, where the whole of it is the input, and where the kernel reads each of
+    its elements for the element at the same place alone, not after that was written (`mayLieInPlace`).
+
+    Why here: what dies where is known in the linear order; the planner then sees one buffer.
+  }];
+  let dependentDialects = ["::shardc::step::StepDialect"];
+}
+
 def StepPlanMemory : Pass<"step-plan-memory", "::mlir::ModuleOp"> {
   let summary = "gives every buffer its offset in its pool";
   let description = [{
@@ -127,7 +152,8 @@ def StepPlanMemory : Pass<"step-plan-memory", "::mlir::ModuleOp"> {
 
     After:
     ```mlir
-    step.plan attributes {live_bound_bytes = 9216 : i64, pool_bytes = array<i64: 1024, 8192, 0, 0, 0>, workers = 1 : i64} {
+    step.plan attributes {kind_bytes = array<i64: 1024, 8192, 0, 0, 0, 0>, live_bound_bytes = 9216 : i64,
+                          pool_bytes = array<i64: 1024, 8192, 0, 0>, workers = 1 : i64} {
       %1 = step.buffer activation 4096 at 128 "linear"
     ```
     Buffers of a program that are never alive at the same time share bytes. A buffer that a collective touches is alive until

@@ -11,30 +11,43 @@ namespace shardc {
 namespace {
 using namespace mlir;
 
-struct PoolSizes {
+struct Sizes {
+  // By pool: what it takes, and the least that it could.
   SmallVector<int64_t> bytes, bound;
-  PoolSizes()
-      : bytes(step::getMaxEnumValForPool() + 1, 0), bound(bytes.size(), 0) {}
+  // By kind of buffer: the most that is alive at once.
+  SmallVector<int64_t> kinds;
+  Sizes()
+      : bytes(step::poolCount, 0), bound(step::poolCount, 0),
+        kinds(step::kindCount, 0) {}
 };
 
 // What outlives a step lies one after the other, in its pool.
-void planPersistent(step::PlanOp plan, PoolSizes &sizes) {
+void planPersistent(step::PlanOp plan, Sizes &sizes) {
   for (auto buffer : plan.getBody().front().getOps<step::BufferOp>()) {
-    int64_t &end = sizes.bytes[int64_t(buffer.getPool())];
+    int64_t &end = sizes.bytes[int64_t(step::poolOf(buffer.getKind()))];
+    int64_t size = llvm::alignTo(buffer.getBytes(), step::bufferAlignment);
     buffer.setOffset(end);
-    end += llvm::alignTo(buffer.getBytes(), step::bufferAlignment);
+    end += size;
+    sizes.kinds[int64_t(buffer.getKind())] += size;
   }
   sizes.bound = sizes.bytes;
 }
 
 // Programs run one after the other, so each has the pools to itself.
-void planProgram(step::ProgramOp program, PoolSizes &sizes) {
+void planProgram(step::ProgramOp program, Sizes &sizes) {
   std::map<step::Pool, SmallVector<std::pair<step::BufferOp, step::Lifetime>>>
       pools;
+  std::map<step::Kind, SmallVector<step::Lifetime>> kinds;
   auto lifetimes = step::lifetimes(program);
-  for (auto &[op, lifetime] : lifetimes)
-    pools[cast<step::BufferOp>(op).getPool()].push_back(
-        {cast<step::BufferOp>(op), lifetime});
+  for (auto &[op, lifetime] : lifetimes) {
+    auto buffer = cast<step::BufferOp>(op);
+    pools[step::poolOf(buffer.getKind())].push_back({buffer, lifetime});
+    kinds[buffer.getKind()].push_back(lifetime);
+  }
+  for (auto &[kind, times] : kinds) {
+    int64_t &most = sizes.kinds[int64_t(kind)];
+    most = std::max(most, step::mostAlive(times));
+  }
   for (auto &[pool, buffers] : pools) {
     SmallVector<step::Lifetime> times(llvm::make_second_range(buffers));
     step::Placement placement = step::placeBuffers(times);
@@ -58,13 +71,14 @@ void eraseUntouchedBuffers(step::ProgramOp program) {
 struct StepPlanMemory : impl::StepPlanMemoryBase<StepPlanMemory> {
   void runOnOperation() override {
     for (auto plan : getOperation().getOps<step::PlanOp>()) {
-      PoolSizes sizes;
+      Sizes sizes;
       planPersistent(plan, sizes);
       for (auto program : plan.getBody().front().getOps<step::ProgramOp>()) {
         eraseUntouchedBuffers(program);
         planProgram(program, sizes);
       }
       plan.setPoolBytes(ArrayRef<int64_t>(sizes.bytes));
+      plan.setKindBytes(ArrayRef<int64_t>(sizes.kinds));
       int64_t bound = 0;
       // A run without accumulation does without that pool.
       for (auto [pool, bytes] : llvm::enumerate(sizes.bound))

@@ -1,7 +1,9 @@
 // step-verify: the invariants of a planned step that its ops cannot check
 // alone.
 #include "codegen/Passes.h"
+#include "codegen/kernels/KernelPlan.h"
 #include "codegen/step/Liveness.h"
+#include "codegen/step/View.h"
 
 #include <map>
 
@@ -30,10 +32,9 @@ LogicalResult verifyCollectives(step::ProgramOp program) {
 // time with the live buffers of each pool in order of their offsets.
 LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
   std::optional<ArrayRef<int64_t>> pools = plan.getPoolBytes();
-  if (!pools || pools->size() != step::getMaxEnumValForPool() + 1)
-    return plan.emitOpError()
-           << "expects the bytes of " << step::getMaxEnumValForPool() + 1
-           << " pools; run step-plan-memory first";
+  if (!pools || int64_t(pools->size()) != step::poolCount)
+    return plan.emitOpError() << "expects the bytes of " << step::poolCount
+                              << " pools; run step-plan-memory first";
   struct Event {
     int64_t time;
     bool isStart;
@@ -44,7 +45,7 @@ LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
   for (auto &[op, lifetime] : lifetimes) {
     auto buffer = cast<step::BufferOp>(op);
     std::optional<int64_t> offset = buffer.getOffset();
-    int64_t poolBytes = (*pools)[int64_t(buffer.getPool())];
+    int64_t poolBytes = (*pools)[int64_t(step::poolOf(buffer.getKind()))];
     if (!offset)
       return buffer.emitOpError() << "has no offset";
     if (*offset % step::bufferAlignment)
@@ -67,7 +68,7 @@ LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
 
   std::map<std::pair<step::Pool, int64_t>, step::BufferOp> live;
   auto clash = [](step::BufferOp low, step::BufferOp high) -> LogicalResult {
-    if (low.getPool() != high.getPool() ||
+    if (step::poolOf(low.getKind()) != step::poolOf(high.getKind()) ||
         int64_t(*low.getOffset() + low.getBytes()) <=
             int64_t(*high.getOffset()))
       return success();
@@ -78,8 +79,8 @@ LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
     return diagnostic;
   };
   for (Event &event : events) {
-    auto key =
-        std::pair(event.buffer.getPool(), int64_t(*event.buffer.getOffset()));
+    auto key = std::pair(step::poolOf(event.buffer.getKind()),
+                         int64_t(*event.buffer.getOffset()));
     if (!event.isStart) {
       live.erase(key);
       continue;
@@ -173,13 +174,39 @@ LogicalResult verifyDataFlow(step::ProgramOp program) {
   return success();
 }
 
+// A kernel that writes where it reads must not read there again.
+LogicalResult verifyInPlace(step::ProgramOp program) {
+  for (auto kernel : program.getBody().front().getOps<step::KernelOp>())
+    for (auto [output, written] : llvm::enumerate(kernel.getOutputs()))
+      for (auto [input, read] : llvm::enumerate(kernel.getInputs())) {
+        step::View to = step::View::of(written), from = step::View::of(read);
+        if (to.buffer != from.buffer ||
+            to.offset >= from.offset + from.spanBytes() ||
+            from.offset >= to.offset + to.spanBytes())
+          continue;
+        auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+            kernel, kernel.getKernelAttr());
+        std::string why;
+        std::optional<kernels::KernelPlan> plan;
+        if (function && !function.isExternal())
+          plan = kernels::planKernel(function, why);
+        if (to.offset != from.offset || !plan ||
+            !kernels::mayLieInPlace(*plan, function.getArgument(input),
+                                    output))
+          return kernel.emitOpError()
+                 << "writes output " << output << " over input " << input
+                 << ", of which it reads other elements or reads them later";
+      }
+  return success();
+}
+
 struct StepVerify : impl::StepVerifyBase<StepVerify> {
   void runOnOperation() override {
     for (auto plan : getOperation().getOps<step::PlanOp>())
       for (auto program : plan.getBody().front().getOps<step::ProgramOp>())
         if (failed(verifyCollectives(program)) ||
             failed(verifyPlacement(plan, program)) ||
-            failed(verifyDataFlow(program)))
+            failed(verifyDataFlow(program)) || failed(verifyInPlace(program)))
           return signalPassFailure();
     markAllAnalysesPreserved();
   }

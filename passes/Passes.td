@@ -346,4 +346,48 @@ def NNDifferentiate : Pass<"nn-differentiate", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::shardc::nn::NNDialect"];
 }
+
+def NNRemat : Pass<"nn-remat", "::mlir::ModuleOp"> {
+  let summary = "backward computes again what is cheaper to compute than to keep";
+  let description = [{
+    Needs: @train, simplified, with the loss as its first result; `fsdp.unit` on parameters that will be gathered.
+
+    Before (`policy=cheap`):
+    ```mlir
+    %gate = nn.linear %x, %w1 : ...
+    %s = nn.silu %gate : tensor<1024x3072xf32>
+    %h = nn.mul %s, %up : tensor<1024x3072xf32>
+    ...                                                  // the rest of forward and backward: %s and %h are alive
+    %dw = nn.linear_weight_grad %h, %dy : ...
+    %dup = nn.mul %dh, %s : tensor<1024x3072xf32>
+    ```
+
+    After:
+    ```mlir
+    %s1 = nn.silu %gate {nn.recomputed} : tensor<1024x3072xf32>
+    %h1 = nn.mul %s1, %up {nn.recomputed} : tensor<1024x3072xf32>
+    %dw = nn.linear_weight_grad %h1, %dy : ...
+    %s2 = nn.silu %gate {nn.recomputed} : tensor<1024x3072xf32>   // part of the kernel of %dup
+    %dup = nn.mul %dh, %s2 : tensor<1024x3072xf32>
+    ```
+    Generated code alone runs again: no product, attention, loss or collective. Which of it is a minimum cut between what
+    forward must compute and what backward reads: a value that is kept costs its bytes, an op that runs again an eighth of the
+    bytes that memory moves in its time (its operands and results, its arithmetic, a launch; `cluster` has the rates). So what is
+    recomputed comes from values that are kept anyway, or from smaller ones. The time of all that runs again is at most 1 % of the
+    step's arithmetic: else the least profitable stays kept, in a model of small products all. An op that reads a parameter runs
+    again only while backward has its unit gathered in any case.
+
+    Clones stand right before their first reader, so that one block's are alive at a time. Those that map one tensor to one are
+    repeated for every kernel that reads them; what a library call reads is made once. Kernels round alike everywhere, so losses
+    and gradients have the same bits with `none`. The module's attribute `nn.remat` says what backward reads, what of it is kept,
+    and what runs again.
+
+    Why here: behind the simplification that would make clone and original one again; before sharding, which gathers parameters
+    where they are used.
+  }];
+  let options = [
+    Option<"policy", "policy", "std::string", "\"cheap\"", "cheap; none: everything that backward reads is kept">,
+    Option<"cluster", "cluster", "std::string", "\"\"", "name or TOML file of the machine; empty: cpu">
+  ];
+}
 #endif

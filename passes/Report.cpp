@@ -333,6 +333,26 @@ static std::string meshDescription(const CompileReport &report) {
       .str();
 }
 
+/// "remat cheap: backward keeps 472.1 MB of 878.3 MB, computes the rest again:
+/// 0.06 % of the step's FLOP, 905 MB read and written".
+static void printRemat(llvm::raw_ostream &os, const CompileReport &report) {
+  const std::optional<CompileReport::Remat> &remat = report.memory->remat;
+  if (!remat)
+    return;
+  os << "remat " << remat->policy << ": backward keeps "
+     << readableBytes(remat->keptBytes);
+  if (remat->recomputedBytes) {
+    os << " of the " << readableBytes(remat->readBytes)
+       << " that it reads, and computes the rest again: ";
+    if (report.flopsPerStep)
+      os << llvm::formatv("{0:f2} % of the step's FLOP, ",
+                          100.0 * remat->recomputedFlops /
+                              *report.flopsPerStep);
+    os << readableBytes(remat->recomputedBytes) << " read and written";
+  }
+  os << "\n";
+}
+
 void shardc::printReport(llvm::raw_ostream &os, const CompileReport &report) {
   os << "mesh " << meshDescription(report) << ", strategy " << report.strategy
      << ": " << meaningOf(report) << "\n"
@@ -347,9 +367,15 @@ void shardc::printReport(llvm::raw_ostream &os, const CompileReport &report) {
       os << "with --grad-accumulation (" << report.accumulate
          << "): " << readableBytes(report.memory->accumulationBytes)
          << " more\n";
-    for (const CompileReport::Pool &pool : report.memory->pools)
+    for (const CompileReport::Pool &pool : report.memory->pools) {
       os << llvm::formatv("  {0,-16}{1,12}\n", pool.name,
                           readableBytes(pool.bytes));
+      if (pool.kinds.size() > 1)
+        for (const CompileReport::Kind &kind : pool.kinds)
+          os << llvm::formatv("    {0,-14}{1,12} at most\n", kind.name,
+                              readableBytes(kind.bytes));
+    }
+    printRemat(os, report);
   }
   if (report.flopsPerStep)
     os << "arithmetic per rank and step: "
@@ -417,14 +443,25 @@ llvm::json::Value shardc::toJson(const CompileReport &report) {
                             {"units", std::move(units)},
                             {"collectives", std::move(collectives)}};
   if (report.memory) {
-    llvm::json::Object pools;
-    for (const CompileReport::Pool &pool : report.memory->pools)
+    llvm::json::Object pools, kinds;
+    for (const CompileReport::Pool &pool : report.memory->pools) {
       pools[pool.name] = pool.bytes;
+      for (const CompileReport::Kind &kind : pool.kinds)
+        kinds[kind.name] = kind.bytes;
+    }
     object["memory"] = llvm::json::Object{
         {"pools", std::move(pools)},
+        {"kinds", std::move(kinds)},
         {"peak_bytes", report.memory->peakBytes},
         {"live_bound_bytes", report.memory->liveBoundBytes},
         {"accumulation_bytes", report.memory->accumulationBytes}};
+    if (report.memory->remat)
+      object["remat"] = llvm::json::Object{
+          {"policy", report.memory->remat->policy},
+          {"read_bytes", report.memory->remat->readBytes},
+          {"kept_bytes", report.memory->remat->keptBytes},
+          {"recomputed_bytes", report.memory->remat->recomputedBytes},
+          {"recomputed_flops", report.memory->remat->recomputedFlops}};
   }
   if (report.flopsPerStep)
     object["flops_per_step"] = *report.flopsPerStep;

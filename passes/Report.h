@@ -47,12 +47,25 @@ struct CompileReport {
     int64_t groupSize = 1;
     bool last = false; // in the last micro-batch of a step only
   };
+  struct Kind {
+    std::string name;
+    int64_t bytes = 0; // most that is alive at once
+  };
   struct Pool {
     std::string name;
     int64_t bytes = 0;
+    std::vector<Kind> kinds; // of buffers in it
+  };
+  /// What nn-remat decided.
+  struct Remat {
+    std::string policy;
+    int64_t readBytes = 0; // of forward's values that backward reads
+    int64_t keptBytes = 0; // alive between the two
+    int64_t recomputedBytes = 0, recomputedFlops = 0;
   };
   struct Memory {
     std::vector<Pool> pools;
+    std::optional<Remat> remat;
     int64_t peakBytes = 0;
     int64_t liveBoundBytes = 0; // most bytes alive at once: no plan needs less
     int64_t accumulationBytes = 0; // besides, with several micro-batches a step

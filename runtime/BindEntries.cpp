@@ -27,6 +27,13 @@ void requireWhole(const plan::Unit &unit, int64_t elements,
 Task bindStart(RankState &state, const plan::AllGatherStart &entry) {
   const plan::Unit &unit = state.unit(entry.unit());
   Communicator &group = state.group(entry.group());
+  uint32_t id = entry.id();
+  // Nothing moves: the slices are where they are read. They are current when
+  // the ranks that hold them have come here.
+  if (state.shared.isShared(entry.unit()))
+    return [=, &state, &group] {
+      keepTicket(state, id, {&group, group.startBarrier()});
+    };
   Tensor shard;
   if (entry.has_kept()) {
     shard = state.resolve(entry.kept(), "kept");
@@ -43,7 +50,6 @@ Task bindStart(RankState &state, const plan::AllGatherStart &entry) {
   Tensor gathered = state.vectorOf(entry.gathered(), unit.elements(),
                                    unit.dtype(), "gathered");
   int64_t bytes = shard.elements() * int64_t(elementSize(unit.dtype()));
-  uint32_t id = entry.id();
   return [=, &state, &group] {
     keepTicket(
         state, id,
@@ -120,6 +126,8 @@ Task bindStart(RankState &state, const plan::AllGatherUpdatesStart &entry) {
 
 Task bindKeep(RankState &state, const plan::Keep &entry) {
   const plan::Unit &unit = state.unit(entry.unit());
+  if (state.shared.isShared(entry.unit()))
+    return [] {};
   Communicator &group = state.group(entry.group());
   Tensor gathered = state.vectorOf(entry.gathered(), unit.elements(),
                                    unit.dtype(), "gathered");
@@ -140,14 +148,17 @@ Task bindKeep(RankState &state, const plan::Keep &entry) {
 struct Awaited {
   bool endsStep = false; // starts in the last micro-batch only
   /// The unit whose parameters peers read, -1 for none: an all-gather of kept
-  /// values reads a buffer that may be used again behind the wait.
+  /// values reads a buffer that may be used again behind the wait, and who
+  /// reads a block is waited for by awaitReaders.
   int64_t unit = -1;
 };
-Awaited awaitedBy(const plan::Program &program, uint32_t id) {
+Awaited awaitedBy(const RankState &state, const plan::Program &program,
+                  uint32_t id) {
   for (const plan::Entry &entry : program.entries()) {
     Awaited awaited{runsOnlyAtEnd(entry)};
     if (entry.has_all_gather_start() && entry.all_gather_start().id() == id) {
-      if (!entry.all_gather_start().has_kept())
+      if (!entry.all_gather_start().has_kept() &&
+          !state.shared.isShared(entry.all_gather_start().unit()))
         awaited.unit = entry.all_gather_start().unit();
       return awaited;
     }
@@ -165,7 +176,7 @@ Awaited awaitedBy(const plan::Program &program, uint32_t id) {
 }
 
 Task bindWait(RankState &state, const plan::Program &program, uint32_t id) {
-  Awaited awaited = awaitedBy(program, id);
+  Awaited awaited = awaitedBy(state, program, id);
   return [=, &state] {
     auto found = state.tickets.find(id);
     if (found == state.tickets.end()) {

@@ -49,8 +49,11 @@ public:
       if (onlyAtEnd[i] && !all)
         continue;
       ++profile.entryRuns[i];
-      if (i == firstOptimizerStep && state.beforeOptimizer)
-        state.beforeOptimizer();
+      if (i == firstOptimizerStep) {
+        if (state.beforeOptimizer)
+          state.beforeOptimizer();
+        state.awaitReaders();
+      }
       if (!timed && !recording) {
         at(i, tasks[i]);
         continue;
@@ -207,10 +210,7 @@ std::optional<double> Rank::gradientNorm() const {
 bool Rank::skipped() const { return state->skipped; }
 
 std::vector<int64_t> Rank::allocatedBytes() const {
-  std::vector<int64_t> bytes;
-  for (const Memory &memory : state->pools)
-    bytes.push_back(memory.size());
-  return bytes;
+  return state->allocatedBytes;
 }
 const Profile &Rank::trainProfile() const { return state->train.profile; }
 void Rank::recordEvents(bool record) {

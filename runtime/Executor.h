@@ -59,6 +59,10 @@ struct RankOptions {
   bool profile = false;     // keep Rank::seconds
   bool accumulates = false; // several micro-batches per step: allocates the
                             // pool "accumulation"
+  /// Whether slices lie side by side where the ranks share an address space, so
+  /// that nothing is copied to gather them (SharedSlices.h). The same for all
+  /// ranks; off in tests alone.
+  bool shareSlices = true;
   /// By parameter of the plan; empty: the defaults for all.
   std::vector<ParameterNumbers> parameterNumbers;
 };
@@ -110,7 +114,7 @@ public:
   }
   /// This rank's slice of a unit's parameters (all of them when unit.shards is
   /// 1) as gathered and computed with, and its first element in the unit's flat
-  /// buffer.
+  /// buffer. Peers may read it until they have ended the program that they run.
   std::span<std::byte> parameterSlice(const plan::Unit &unit);
   int64_t sliceBegin(const plan::Unit &unit) const;
   int64_t sliceElements(const plan::Unit &unit) const;
@@ -155,8 +159,10 @@ public:
   /// the norm was not finite.
   bool skipped() const;
 
-  /// Bytes allocated by pool, in the order of the plan; equal to what the plan
-  /// says, but 0 for the pool "accumulation" where the run does not accumulate.
+  /// Bytes allocated by pool, in the order of the plan, a slice in a block that
+  /// ranks share included; equal to what the plan says, but 0 for the pool
+  /// "accumulation" where the run does not accumulate, and for the pool
+  /// "gather" where the ranks read each other's slices in place.
   std::vector<int64_t> allocatedBytes() const;
   const Profile &trainProfile() const;
   /// Keeps an event per entry of the training program from now on, or no more.

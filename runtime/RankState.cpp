@@ -15,13 +15,12 @@ static int workersOf(const plan::Plan &plan, const RankOptions &options) {
 }
 
 /// Pages are touched by the threads that will work on them.
-static void touch(Memory &memory, ThreadPool &pool) {
+static void touch(Memory &memory, int64_t from, int64_t to, ThreadPool &pool) {
   constexpr int64_t page = int64_t(2) << 20;
-  pool.forRanges((memory.size() + page - 1) / page, 1,
-                 [&](int64_t begin, int64_t end, int) {
-                   memory.touch(begin * page,
-                                std::min(memory.size(), end * page));
-                 });
+  pool.forRanges(
+      (to - from + page - 1) / page, 1, [&](int64_t begin, int64_t end, int) {
+        memory.touch(from + begin * page, std::min(to, from + end * page));
+      });
 }
 
 static void writeConstant(const plan::Constant &constant, std::byte *buffer,
@@ -59,6 +58,7 @@ RankState::RankState(const plan::Plan &plan, const KernelLibrary &library,
   parameterNumbers.resize(parameters);
   bindMesh();
   checkUnits();
+  makeBlocks(options.shareSlices);
   allocate();
 }
 
@@ -135,13 +135,71 @@ void RankState::checkUnits() const {
   }
 }
 
-void RankState::allocate() {
-  for (const plan::Pool &pool : plan.pools()) {
-    bool left = pool.name() == "accumulation" && !accumulates;
-    pools.push_back(Memory::allocate(pool.name(), left ? 0 : pool.bytes()));
-    touch(pools.back(), this->pool);
+static int64_t alignedBytes(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/// One block per group: its units' slices, unit by unit.
+void RankState::makeBlocks(bool wanted) {
+  shared = wanted ? SharedSlices::of(plan) : SharedSlices::none(plan);
+  blockOf.resize(plan.units_size());
+  for (size_t group = 0; group < groups.size(); ++group) {
+    int64_t bytes = 0;
+    std::vector<int64_t> begins(plan.units_size());
+    auto size = [&](int unit) {
+      return plan.units(unit).elements() *
+             int64_t(elementSize(plan.units(unit).dtype()));
+    };
+    for (int unit = 0; unit < plan.units_size(); ++unit)
+      if (shared.groups[unit] == int64_t(group)) {
+        begins[unit] = bytes;
+        bytes += alignedBytes(size(unit));
+      }
+    if (bytes == 0)
+      continue;
+    std::shared_ptr<Memory> block =
+        groups[group]->sharedMemory("shared parameters", bytes);
+    if (!block) {
+      shared.drop(int64_t(group));
+      continue;
+    }
+    blocks.push_back(block);
+    for (int unit = 0; unit < plan.units_size(); ++unit)
+      if (shared.groups[unit] == int64_t(group)) {
+        blockOf[unit] = block->data() + begins[unit];
+        int64_t slice = size(unit) / groups[group]->size();
+        int64_t begin = begins[unit] + groups[group]->rank() * slice;
+        touch(*block, begin, begin + slice, pool);
+      }
   }
-  for (const plan::Buffer &buffer : plan.buffers()) {
+}
+
+void RankState::allocate() {
+  // What lies in a block leaves its pool; the rest of the pool moves together.
+  std::vector<std::byte *> inBlock(plan.buffers_size());
+  std::vector<std::map<int64_t, int64_t>> left(plan.pools_size());
+  allocatedBytes.resize(plan.pools_size());
+  for (int i = 0; i < plan.units_size(); ++i) {
+    if (!blockOf[i])
+      continue;
+    uint32_t index = plan.units(i).parameter_buffer();
+    const plan::Buffer &buffer = plan.buffers(int(index));
+    inBlock[index] =
+        blockOf[i] + groups[shared.groups[i]]->rank() * buffer.bytes();
+    if (buffer.pool() < left.size())
+      left[buffer.pool()][buffer.offset()] = alignedBytes(buffer.bytes());
+  }
+  for (int i = 0; i < plan.pools_size(); ++i) {
+    const plan::Pool &pool = plan.pools(i);
+    bool unused = pool.name() == "accumulation" && !accumulates;
+    int64_t bytes = unused ? 0 : shared.poolBytes(plan, i);
+    allocatedBytes[i] = bytes;
+    for (auto [offset, buffer] : left[i])
+      bytes -= buffer;
+    pools.push_back(Memory::allocate(pool.name(), std::max<int64_t>(0, bytes)));
+    touch(pools.back(), 0, pools.back().size(), this->pool);
+  }
+
+  for (int i = 0; i < plan.buffers_size(); ++i) {
+    const plan::Buffer &buffer = plan.buffers(i);
     if (buffer.pool() >= pools.size())
       fail("buffer ", buffer.name(), " lies in pool ", buffer.pool(), " of ",
            pools.size());
@@ -152,7 +210,15 @@ void RankState::allocate() {
            buffer.bytes(), " bytes does not lie in its pool of ", bytes,
            " bytes at a multiple of 64");
     std::byte *begin = pools[buffer.pool()].data();
-    buffers.push_back(begin ? begin + buffer.offset() : nullptr);
+    int64_t offset = buffer.offset();
+    for (auto [before, size] : left[buffer.pool()])
+      offset -= before < buffer.offset() ? size : 0;
+    if (inBlock[i])
+      buffers.push_back(inBlock[i]);
+    else if (shared.gathered[i] >= 0)
+      buffers.push_back(blockOf[shared.gathered[i]]);
+    else
+      buffers.push_back(begin ? begin + offset : nullptr);
   }
   for (const plan::Constant &constant : plan.constants()) {
     if (constant.buffer() >= buffers.size())
@@ -160,6 +226,16 @@ void RankState::allocate() {
     writeConstant(constant, buffers[constant.buffer()],
                   plan.buffers(constant.buffer()).bytes());
   }
+}
+
+void RankState::awaitReaders() {
+  std::vector<bool> met(groups.size());
+  for (int unit = 0; unit < plan.units_size(); ++unit)
+    if (blockOf[unit] && plan.units(unit).optimizer_shards() &&
+        !met[shared.groups[unit]]) {
+      met[shared.groups[unit]] = true;
+      groups[shared.groups[unit]]->barrier();
+    }
 }
 
 int64_t RankState::sliceElements(const plan::Unit &unit) const {

@@ -5,6 +5,7 @@
 
 #include "runtime/Executor.h"
 #include "runtime/Memory.h"
+#include "runtime/SharedSlices.h"
 
 #include <functional>
 #include <map>
@@ -37,6 +38,9 @@ struct RankState {
   ThreadPool pool;
   std::vector<Memory> pools;
   std::vector<std::byte *> buffers;
+  /// The units whose slices lie in blocks that the ranks of a group share.
+  SharedSlices shared;
+  std::vector<int64_t> allocatedBytes; // by pool, slices in blocks included
 
   StepNumbers numbers;  // of the micro-batch that runs
   bool skipped = false; // the last run's updates
@@ -71,6 +75,10 @@ struct RankState {
   Communicator &group(uint32_t index) const;
   /// Waits until no peer reads the unit's parameters any more.
   void finishGathers(uint32_t unit);
+  /// Waits until no peer reads what this rank's optimizer is about to change in
+  /// blocks: the ranks of their groups have come here, behind what reads them
+  /// (SharedSlices::of).
+  void awaitReaders();
   void finishAllGathers();
 
   /// The tensor with its address. Throws an Error where it leaves its buffer.
@@ -85,6 +93,7 @@ struct RankState {
 private:
   void bindMesh();
   void checkUnits() const;
+  void makeBlocks(bool wanted);
   void allocate();
 
   int64_t shardIndex = 0, optimizerShardIndex = 0; // see plan.Mesh
@@ -93,6 +102,8 @@ private:
     Communicator *group;
   };
   std::vector<MeshDim> optimizerDims; // outermost first
+  std::vector<std::shared_ptr<Memory>> blocks;
+  std::vector<std::byte *> blockOf; // by unit; null: not shared
 };
 
 /// Whether an entry runs in the last micro-batch of a step only.

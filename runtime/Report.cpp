@@ -4,6 +4,7 @@
 #include "runtime/Collectives.h"
 #include "runtime/DType.h"
 #include "runtime/Error.h"
+#include "runtime/SharedSlices.h"
 #include "runtime/checkpoint/ParameterSource.h"
 #include "runtime/metrics/Console.h"
 
@@ -18,9 +19,11 @@ int64_t poolBytes(const plan::Pool &pool, int64_t microBatches) {
 }
 
 int64_t bytesPerRank(const plan::Plan &plan, int64_t microBatches) {
+  SharedSlices shared = SharedSlices::of(plan);
   int64_t bytes = 0;
-  for (const plan::Pool &pool : plan.pools())
-    bytes += poolBytes(pool, microBatches);
+  for (int pool = 0; pool < plan.pools_size(); ++pool)
+    bytes += std::min(poolBytes(plan.pools(pool), microBatches),
+                      shared.poolBytes(plan, pool));
   return bytes;
 }
 
@@ -166,9 +169,26 @@ std::string reportText(const plan::Plan &plan, int64_t microBatches) {
              plan.cpu(), "\nmesh ", meshText(plan.mesh()), "\nstrategy ",
              strategyText(plan.mesh()), "\nprecision ",
              precisionText(plan.precision()), "\nmemory of a rank:\n");
-  for (const plan::Pool &pool : plan.pools())
-    text += row(pool.name(), bytes(poolBytes(pool, microBatches)));
-  text += row("all pools", bytes(bytesPerRank(plan, microBatches)));
+  SharedSlices shared = SharedSlices::of(plan);
+  int64_t planned = 0, allocated = bytesPerRank(plan, microBatches);
+  for (int i = 0; i < plan.pools_size(); ++i) {
+    const plan::Pool &pool = plan.pools(i);
+    int64_t needed = poolBytes(pool, microBatches);
+    planned += needed;
+    text += row(pool.name(),
+                bytes(needed) + (shared.poolBytes(plan, i) < needed
+                                     ? " planned, 0 B allocated: the ranks are "
+                                       "threads and read each other's slices"
+                                     : ""));
+    if (pool.kinds_size() > 1)
+      for (const plan::Pool::Kind &kind : pool.kinds())
+        text += row("  " + kind.name() + ", at most", bytes(kind.bytes()));
+  }
+  text += row("all pools",
+              bytes(planned) +
+                  (allocated < planned
+                       ? concat(" planned, ", bytes(allocated), " allocated")
+                       : ""));
   if (plan.live_bound_bytes())
     text += row("lower bound", bytes(plan.live_bound_bytes()));
   text += "units:\n";

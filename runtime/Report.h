@@ -9,10 +9,11 @@
 
 namespace shardc::runtime {
 
-/// Bytes of a pool that a run allocates: the one for accumulated gradients is
-/// left out where a step is one micro-batch.
+/// Bytes of a pool that a step needs: the one for accumulated gradients is left
+/// out where a step is one micro-batch.
 int64_t poolBytes(const plan::Pool &pool, int64_t microBatches);
-/// Bytes of all pools of one rank.
+/// Bytes that a run allocates for one rank: of all pools but those that ranks
+/// of one process do without (SharedSlices.h).
 int64_t bytesPerRank(const plan::Plan &plan, int64_t microBatches);
 
 /// What the strategy means on this mesh: what is cut over which dims.

@@ -311,6 +311,7 @@ llvm::Error EntryEmitter::emit(Operation *op, plan::Entry *entry) {
         emitTensor(op.getIds(), indices, message->mutable_ids());
         emitTensor(op.getTableGradient(), indices,
                    message->mutable_table_gradient());
+        message->set_accumulate(bool(op.getBase()));
       })
       .Case([&](step::CopyOp op) {
         auto *message = entry->mutable_copy();

@@ -152,11 +152,17 @@ void PlanEmitter::buffers() {
     entry->set_name(step::stringifyPool(step::Pool(pool)).str());
     entry->set_bytes(bytes);
   }
+  for (auto [kind, bytes] : llvm::enumerate(*plan.getKindBytes())) {
+    step::Pool pool = step::poolOf(step::Kind(kind));
+    plan::Pool::Kind *entry = message.mutable_pools(int(pool))->add_kinds();
+    entry->set_name(step::stringifyKind(step::Kind(kind)).str());
+    entry->set_bytes(bytes);
+  }
   plan.walk([&](step::BufferOp buffer) {
     indices.buffers[buffer] = message.buffers_size();
     plan::Buffer *entry = message.add_buffers();
     entry->set_name(buffer.getName().str());
-    entry->set_pool(uint32_t(buffer.getPool()));
+    entry->set_pool(uint32_t(step::poolOf(buffer.getKind())));
     entry->set_offset(buffer.getOffset().value_or(0));
     entry->set_bytes(buffer.getBytes());
   });

@@ -136,7 +136,7 @@ private:
         producers.insert(group);
     Group *home = nullptr;
     for (Group *producer : producers) {
-      if (!space || !producer->open ||
+      if (!space || !producer->open || isTooEarly(op, *producer) ||
           calls - producer->calls > mostCallsAcross ||
           crossesTranspose(op, producer))
         continue;
@@ -154,7 +154,8 @@ private:
     if (!home && space && space->elementwise)
       if ((home = neighbour(op, *space)))
         home->space = *join(*home, op, *space);
-    if (!home && space && space->elementwise && hoist(op, producers, *space))
+    if (!home && space && space->elementwise && !isRecomputed(op) &&
+        hoist(op, producers, *space))
       return;
     if (!home) {
       home = alone(op);
@@ -172,6 +173,16 @@ private:
     for (Group *producer : producers)
       if (producer != home)
         producer->open = false;
+  }
+
+  static bool isRecomputed(Operation *op) {
+    return op->hasAttr("nn.recomputed");
+  }
+
+  /// A recomputed op does not run where it did in forward: its result would be
+  /// kept after all.
+  static bool isTooEarly(Operation *op, const Group &group) {
+    return isRecomputed(op) && llvm::none_of(group.ops, isRecomputed);
   }
 
   /// Puts an op into a group that can no longer wait for it, where all else
@@ -306,12 +317,15 @@ private:
     return same ? a : std::nullopt;
   }
 
-  /// An open group just before `op` that reads one of its tensors.
+  /// An open group just before `op` that reads one of its tensors, or, for an
+  /// op that is recomputed for what follows, has its shape.
   Group *neighbour(Operation *op, const KernelSpace &space) {
     Group *last = groups.empty() ? nullptr : groups.back().get();
     if (!last || last->ops.empty() || !last->open || last->calls != calls ||
         last->space.elements != space.elements)
       return nullptr;
+    if (isRecomputed(op))
+      return join(*last, op, space) ? last : nullptr;
     for (Operation *member : last->ops)
       for (Value theirs : member->getOperands())
         for (Value mine : op->getOperands())

@@ -97,7 +97,8 @@ public:
   Reader(const KernelPlan &plan, LoopExtents extents)
       : plan(plan), extents(extents) {}
 
-  std::function<void(const IndexForm &)> onArgument = [](const IndexForm &) {};
+  std::function<void(Value, const IndexForm &)> onArgument =
+      [](Value, const IndexForm &) {};
   std::function<void(const IndexBound &)> onBound = [](const IndexBound &) {};
   std::string why;
 
@@ -139,7 +140,8 @@ private:
     case Definition::Kind::Scalar:
       return true;
     case Definition::Kind::Argument:
-      onArgument(linearize(element.index, shapeOf(element.tensor), extents)
+      onArgument(element.tensor,
+                 linearize(element.index, shapeOf(element.tensor), extents)
                      .restricted(extents));
       return true;
     case Definition::Kind::View:
@@ -241,7 +243,7 @@ static bool complete(KernelPlan &plan, std::string &why, bool &smooth) {
     LoopExtents segment = extents;
     segment.laneBegin = plan.laneSplits[i];
     segment.laneEnd = plan.laneSplits[i + 1];
-    auto checkArgument = [&](const IndexForm &position) {
+    auto checkArgument = [&](Value, const IndexForm &position) {
       auto stride = position.laneStride(segment);
       smooth &= stride && (*stride == 0 || *stride == 1);
     };
@@ -422,9 +424,37 @@ void visitAccesses(const KernelPlan &plan,
                    llvm::function_ref<void(const IndexForm &)> argument,
                    llvm::function_ref<void(const IndexBound &)> bound) {
   Reader reader(plan, plan.extents);
-  reader.onArgument = argument;
+  reader.onArgument = [&](Value, const IndexForm &position) {
+    argument(position);
+  };
   reader.onBound = bound;
   (void)reader.readAll();
+}
+
+bool mayLieInPlace(const KernelPlan &plan, Value argument, unsigned output) {
+  using Kind = KernelPlan::Kind;
+  Value result = plan.outputs[output];
+  if (plan.kind == Kind::Columns || plan.extents.steps != 1 ||
+      plan.outputPerRow[output] || plan.laneSplits.size() != 2 ||
+      argument.getType() != result.getType())
+    return false;
+  // Passes after this output's would read it where they expect the argument.
+  for (linalg::GenericOp reduction : plan.reductions)
+    if (plan.levelOf(reduction->getResult(0)) > plan.levelOf(result))
+      return false;
+  for (Value other : plan.outputs)
+    if (plan.levelOf(other) > plan.levelOf(result))
+      return false;
+  LoopExtents extents = plan.extents;
+  extents.laneBegin = 0;
+  extents.laneEnd = extents.lanes;
+  IndexForm own = plan.position().restricted(extents);
+  bool isOwn = true;
+  Reader reader(plan, extents);
+  reader.onArgument = [&](Value tensor, const IndexForm &position) {
+    isOwn &= tensor != argument || position == own;
+  };
+  return reader.readAll() && isOwn;
 }
 
 } // namespace shardc::kernels

@@ -54,6 +54,12 @@ void visitAccesses(const KernelPlan &plan,
                    llvm::function_ref<void(const IndexForm &)> argument,
                    llvm::function_ref<void(const IndexBound &)> bound);
 
+/// Whether output `output` may be written where `argument` lies: no element of
+/// that is read at another place than its own, or after it was written. (What
+/// is emitted reads all operands of a vector of lanes before it writes one.)
+bool mayLieInPlace(const KernelPlan &plan, mlir::Value argument,
+                   unsigned output);
+
 } // namespace shardc::kernels
 
 #endif

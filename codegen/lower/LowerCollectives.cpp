@@ -103,7 +103,7 @@ LogicalResult ProgramLowering::allGatherStart(fsdp::AllGatherStartOp op) {
   int64_t bytes =
       unit->op.getElements() * step::elementBytes(unit->elementType());
   Value gathered =
-      newBuffer(step::Pool::gather, bytes, ("gathered." + op.getUnit()).str());
+      newBuffer(step::Kind::gather, bytes, ("gathered." + op.getUnit()).str());
   plan.setUnit(gathered, op.getUnit());
   Value kept;
   if (op.getKept())
@@ -133,7 +133,7 @@ LogicalResult ProgramLowering::keep(fsdp::KeepOp op) {
   auto type = cast<RankedTensorType>(op.getKept().getType());
   View kept = View::contiguous({}, 0, type);
   // Beside the gathered units: it stands for one between the phases.
-  kept.buffer = newBuffer(step::Pool::gather, kept.spanBytes(),
+  kept.buffer = newBuffer(step::Kind::gather, kept.spanBytes(),
                           ("kept." + op.getUnit()).str());
   plan.setUnit(kept.buffer, op.getUnit());
   emit<step::KeepOp>(op.getUnitAttr(), view(op.getParameters()[0]).buffer,
@@ -149,6 +149,15 @@ static bool isReadBehind(Value value, Operation *op) {
       return isReadBehind(user->getResult(0), op);
     return op->isBeforeInBlock(user);
   });
+}
+
+// Whether an entry makes the value, wherever it is told to.
+static bool isComputed(Value value) {
+  Operation *producer = value.getDefiningOp();
+  return producer &&
+         !isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::BroadcastOp,
+              nn::ConstantOp, nn::GetParameterOp>(producer) &&
+         !isa<fsdp::FSDPDialect>(producer->getDialect());
 }
 
 LogicalResult ProgramLowering::placeGradients() {
@@ -170,7 +179,7 @@ LogicalResult ProgramLowering::placeGradients(fsdp::FlatGradientsOp op) {
   location = op.getLoc();
   int64_t bytes =
       unit->op.getElements() * step::elementBytes(unit->gradientType());
-  Value flat = newBuffer(step::Pool::gradient, bytes,
+  Value flat = newBuffer(step::Kind::gradient, bytes,
                          ("gradients." + op.getUnit()).str());
   plan.setUnit(flat, op.getUnit());
   flatGradients[op] = flat;
@@ -181,19 +190,26 @@ LogicalResult ProgramLowering::placeGradients(fsdp::FlatGradientsOp op) {
     Value written = gradient;
     while (auto reshape = written.getDefiningOp<nn::ReshapeOp>())
       written = reshape.getInput();
-    Operation *producer = written.getDefiningOp();
-    bool isComputed =
-        producer &&
-        !isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::BroadcastOp,
-             nn::ConstantOp, nn::GetParameterOp>(producer) &&
-        !isa<fsdp::FSDPDialect>(producer->getDialect());
-    if (!isComputed || places.contains(written) ||
+    if (!isComputed(written) || places.contains(written) ||
         (changes && isReadBehind(written, op)))
       continue;
     places[written] =
         *place.reshape(cast<RankedTensorType>(written.getType()).getShape());
+    if (auto grad = written.getDefiningOp<nn::EmbeddingGradOp>())
+      placeBase(grad);
   }
   return success();
+}
+
+void ProgramLowering::placeBase(nn::EmbeddingGradOp op) {
+  View place = places.lookup(op.getResult());
+  while (op && op.getBase()) {
+    Value base = op.getBase();
+    if (!isComputed(base) || !base.hasOneUse() || places.contains(base))
+      return;
+    places[base] = place;
+    op = base.getDefiningOp<nn::EmbeddingGradOp>();
+  }
 }
 
 static bool sameMemory(const step::View &a, const step::View &b) {
@@ -255,7 +271,7 @@ void ProgramLowering::reduceScatterStart(fsdp::ReduceScatterStartOp op) {
   Operation *wait = *op.getToken().user_begin();
   auto type = cast<RankedTensorType>(wait->getResult(0).getType());
   View shard = View::contiguous({}, 0, type);
-  shard.buffer = newBuffer(step::Pool::gradient, shard.spanBytes(),
+  shard.buffer = newBuffer(step::Kind::gradient, shard.spanBytes(),
                            ("gradient_shard." + op.getUnit()).str());
   plan.setUnit(shard.buffer, op.getUnit());
   auto start = emit<step::ReduceScatterStartOp>(tokenType(), op.getUnitAttr(),
@@ -268,9 +284,9 @@ void ProgramLowering::reduceScatterStart(fsdp::ReduceScatterStartOp op) {
 void ProgramLowering::allReduceGradientsStart(
     fsdp::AllReduceGradientsStartOp op) {
   View flat = view(op.getFlat());
-  auto start = emit<step::AllReduceStartOp>(tokenType(), ValueRange{ref(flat)},
-                                            op.getUnitAttr(), op.getGroupAttr(),
-                                            builder.getDenseBoolArrayAttr({false}));
+  auto start = emit<step::AllReduceStartOp>(
+      tokenType(), ValueRange{ref(flat)}, op.getUnitAttr(), op.getGroupAttr(),
+      builder.getDenseBoolArrayAttr({false}));
   collectives[op.getToken()] = {
       start.getToken(), flat.buffer, op.getUnit(), {flat}};
 }
@@ -293,9 +309,9 @@ void ProgramLowering::allReduceStart(fsdp::AllReduceStartOp op) {
     collective.values.push_back(changeable(value));
     operands.push_back(ref(collective.values.back()));
   }
-  auto start = emit<step::AllReduceStartOp>(tokenType(), operands,
-                                            /*unit=*/FlatSymbolRefAttr(),
-                                            op.getGroupAttr(), op.getNormsAttr());
+  auto start = emit<step::AllReduceStartOp>(
+      tokenType(), operands,
+      /*unit=*/FlatSymbolRefAttr(), op.getGroupAttr(), op.getNormsAttr());
   collective.token = start.getToken();
   collectives[op.getToken()] = collective;
 }

@@ -63,11 +63,7 @@ LogicalResult ProgramLowering::lowerLibraryCall(Operation *op) {
         return success();
       })
       .Case([&](nn::EmbeddingGradOp grad) {
-        View gradient = contiguous(grad.getGradient());
-        View ids = contiguous(grad.getIds());
-        View table = allocate(grad->getResult(0));
-        emit<step::EmbeddingGradOp>(ref(gradient), ref(ids), ref(table));
-        return success();
+        return embeddingGrad(grad), success();
       })
       .Case([&](nn::GatherOp gather) {
         return hostCall(op, "gather", {{"axis", gather.getAxis()}}), success();
@@ -248,6 +244,26 @@ template <typename OpTy> void ProgramLowering::linearCrossEntropy(OpTy op) {
       ref(inputGradient), ref(weightGradient), ref(biasGradient),
       ref(workspace), chunk, op.getIgnoreIndex(), op.getShift(),
       op.getTransposeWeight());
+}
+
+void ProgramLowering::embeddingGrad(nn::EmbeddingGradOp op) {
+  View gradient = contiguous(op.getGradient());
+  View ids = contiguous(op.getIds());
+  std::optional<View> base;
+  View table;
+  if (!op.getBase()) {
+    table = allocate(op->getResult(0));
+  } else if (!places.contains(op.getResult())) {
+    base = table = changeable(op.getBase());
+    set(op.getResult(), table);
+  } else {
+    // A base with the same place was written there.
+    base = table = allocate(op->getResult(0));
+    View source = view(op.getBase());
+    if (source.buffer != table.buffer || source.offset != table.offset)
+      emit<step::CopyOp>(ref(source), ref(table));
+  }
+  emit<step::EmbeddingGradOp>(ref(gradient), ref(ids), ref(base), ref(table));
 }
 
 void ProgramLowering::hostCall(

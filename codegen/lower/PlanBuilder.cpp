@@ -22,26 +22,27 @@ PlanBuilder::PlanBuilder(ModuleOp module, int64_t workers)
   builder.setInsertionPointToEnd(module.getBody());
   plan = step::PlanOp::create(builder, module.getLoc(), workers,
                               /*pool_bytes=*/nullptr,
+                              /*kind_bytes=*/nullptr,
                               /*live_bound_bytes=*/nullptr);
   builder.createBlock(&plan.getBody());
 }
 
 Value PlanBuilder::buffer(int64_t bytes, StringRef name, Location loc,
-                          step::Pool pool) {
-  return step::BufferOp::create(builder, loc, pool, bytes, name);
+                          step::Kind kind) {
+  return step::BufferOp::create(builder, loc, kind, bytes, name);
 }
 
 Value PlanBuilder::buffer(RankedTensorType type, StringRef name, Location loc,
-                          step::Pool pool) {
+                          step::Kind kind) {
   return buffer(type.getNumElements() *
                     step::elementBytes(type.getElementType()),
-                name, loc, pool);
+                name, loc, kind);
 }
 
 step::View PlanBuilder::accumulator(RankedTensorType type, StringRef name,
                                     Location loc) {
   return step::View::contiguous(
-      buffer(type, name, loc, step::Pool::accumulation), 0, type);
+      buffer(type, name, loc, step::Kind::accumulation), 0, type);
 }
 
 UnitLayout *PlanBuilder::unit(StringRef name) {

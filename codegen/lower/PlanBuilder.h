@@ -69,10 +69,10 @@ public:
 
 private:
   mlir::Value buffer(int64_t bytes, llvm::StringRef name, mlir::Location loc,
-                     step::Pool pool = step::Pool::persistent);
+                     step::Kind kind = step::Kind::persistent);
   mlir::Value buffer(mlir::RankedTensorType type, llvm::StringRef name,
                      mlir::Location loc,
-                     step::Pool pool = step::Pool::persistent);
+                     step::Kind kind = step::Kind::persistent);
   mlir::LogicalResult addLayout(fsdp::UnitOp unit);
   void addResidentUnits(llvm::ArrayRef<mlir::func::FuncOp> functions);
   /// What a run must check of integer values that are used as positions.

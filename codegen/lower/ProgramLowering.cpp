@@ -122,9 +122,9 @@ static std::string nameOf(OpResult result) {
   return name;
 }
 
-Value ProgramLowering::newBuffer(step::Pool pool, int64_t bytes,
+Value ProgramLowering::newBuffer(step::Kind kind, int64_t bytes,
                                  StringRef name) {
-  return emit<step::BufferOp>(pool, bytes, name);
+  return emit<step::BufferOp>(kind, bytes, name);
 }
 
 ProgramLowering::View ProgramLowering::allocate(OpResult result) {
@@ -136,7 +136,7 @@ ProgramLowering::View ProgramLowering::allocate(OpResult result) {
   auto type = cast<RankedTensorType>(result.getType());
   View fresh = View::contiguous({}, 0, type);
   fresh.buffer =
-      newBuffer(step::Pool::activation, fresh.spanBytes(), nameOf(result));
+      newBuffer(step::Kind::activation, fresh.spanBytes(), nameOf(result));
   set(result, fresh);
   return fresh;
 }
@@ -145,14 +145,14 @@ ProgramLowering::View ProgramLowering::newWorkspace(int64_t bytes) {
   auto type = MemRefType::get(
       {bytes}, IntegerType::get(builder.getContext(), 8,
                                 IntegerType::SignednessSemantics::Unsigned));
-  return View::contiguous(newBuffer(step::Pool::workspace, bytes, "workspace"),
+  return View::contiguous(newBuffer(step::Kind::workspace, bytes, "workspace"),
                           0, type);
 }
 
 ProgramLowering::View ProgramLowering::copied(const View &source) {
   View copy = View::contiguous(
       {}, 0, RankedTensorType::get(source.shape, source.elementType));
-  copy.buffer = newBuffer(step::Pool::activation, copy.spanBytes(), "copy");
+  copy.buffer = newBuffer(step::Kind::activation, copy.spanBytes(), "copy");
   emit<step::CopyOp>(ref(source), ref(copy));
   return copy;
 }

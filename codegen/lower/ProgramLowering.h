@@ -29,6 +29,7 @@ private:
   void crossEntropy(nn::CrossEntropyOp op);
   void crossEntropyGrad(nn::CrossEntropyGradOp op);
   template <typename OpTy> void linearCrossEntropy(OpTy op);
+  void embeddingGrad(nn::EmbeddingGradOp op);
   void hostCall(mlir::Operation *op, llvm::StringRef function,
                 llvm::ArrayRef<std::pair<llvm::StringRef, int64_t>> numbers);
   void launch(step::LaunchOp op);
@@ -53,6 +54,8 @@ private:
   /// anything is lowered: its producer then writes there.
   mlir::LogicalResult placeGradients();
   mlir::LogicalResult placeGradients(fsdp::FlatGradientsOp op);
+  /// Where a value that `op` changes in place is written: where its result is.
+  void placeBase(nn::EmbeddingGradOp op);
   /// Copies the gradients that are not in their place yet, and zeroes what no
   /// gradient covers. Returns the flat buffer.
   mlir::Value completeGradients(fsdp::FlatGradientsOp op);
@@ -64,7 +67,7 @@ private:
   /// or a new buffer.
   View allocate(mlir::OpResult result);
   View allocate(const View &like, llvm::StringRef name);
-  mlir::Value newBuffer(step::Pool pool, int64_t bytes, llvm::StringRef name);
+  mlir::Value newBuffer(step::Kind kind, int64_t bytes, llvm::StringRef name);
   View newWorkspace(int64_t bytes);
   /// The tensor in row-major contiguous form; copied at most once per phase.
   View contiguous(mlir::Value tensor);

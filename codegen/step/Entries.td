@@ -80,9 +80,12 @@ def Step_EmbeddingOp : Step_Entry<"embedding"> {
   let assemblyFormat = "$table `,` $ids `into` $output attr-dict `:` functional-type(operands, results)";
 }
 def Step_EmbeddingGradOp : Step_Entry<"embedding_grad"> {
-  let summary = "nn.embedding_grad; overwrites the whole table";
-  let arguments = (ins Step_Reads<Step_View>:$gradient, Step_Reads<Step_View>:$ids, Step_Writes<Step_View>:$table_gradient);
-  let assemblyFormat = "$gradient `,` $ids `into` $table_gradient attr-dict `:` functional-type(operands, results)";
+  let summary = "nn.embedding_grad; overwrites the whole table, or adds to it where it is `base` too";
+  let arguments = (ins Step_Reads<Step_View>:$gradient, Step_Reads<Step_View>:$ids, Step_Reads<Optional<Step_View>>:$base,
+    Step_Writes<Step_View>:$table_gradient);
+  let assemblyFormat = [{$gradient `,` $ids (`onto` $base^)? `into` $table_gradient attr-dict `:`
+    functional-type(operands, results)}];
+  let hasVerifier = 1;
 }
 def Step_CopyOp : Step_Entry<"copy"> {
   let summary = "the same elements under other strides; equal shapes";

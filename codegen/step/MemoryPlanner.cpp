@@ -111,7 +111,12 @@ Placement place(llvm::ArrayRef<Lifetime> buffers, llvm::ArrayRef<int64_t> order,
   return result;
 }
 
-int64_t mostAlive(llvm::ArrayRef<Lifetime> buffers, int64_t times) {
+} // namespace
+
+int64_t mostAlive(llvm::ArrayRef<Lifetime> buffers) {
+  int64_t times = 0;
+  for (const Lifetime &buffer : buffers)
+    times = std::max(times, buffer.last + 1);
   std::vector<int64_t> change(times + 1);
   for (const Lifetime &buffer : buffers) {
     change[buffer.first] += alignedSize(buffer);
@@ -122,8 +127,6 @@ int64_t mostAlive(llvm::ArrayRef<Lifetime> buffers, int64_t times) {
     most = std::max(most, alive += bytes);
   return most;
 }
-
-} // namespace
 
 Placement placeBuffers(llvm::ArrayRef<Lifetime> buffers) {
   int64_t times = 1;
@@ -140,7 +143,7 @@ Placement placeBuffers(llvm::ArrayRef<Lifetime> buffers) {
   llvm::SmallVector<Lifetime> alive;
   for (int64_t index : live)
     alive.push_back(buffers[index]);
-  int64_t bound = mostAlive(alive, times);
+  int64_t bound = mostAlive(alive);
 
   // The first key decides, the next ones break ties; the index makes every
   // order total.

@@ -34,6 +34,9 @@ struct Placement {
 /// start; the best result is kept (Pisarchyk and Lee, arXiv:2001.03288).
 Placement placeBuffers(llvm::ArrayRef<Lifetime> buffers);
 
+/// Most bytes alive at one time, each buffer's rounded up to the alignment.
+int64_t mostAlive(llvm::ArrayRef<Lifetime> buffers);
+
 } // namespace shardc::step
 
 #endif

@@ -3,20 +3,28 @@
 #define SHARDC_CODEGEN_STEP_PLAN_TD
 include "codegen/step/Step.td"
 
-def Step_Pool : I32EnumAttr<"Pool", "pool of memory", [
+def Step_Kind : I32EnumAttr<"Kind", "what a buffer holds", [
   I32EnumAttrCase<"persistent", 0>, I32EnumAttrCase<"activation", 1>, I32EnumAttrCase<"gather", 2>,
   I32EnumAttrCase<"gradient", 3>, I32EnumAttrCase<"workspace", 4>, I32EnumAttrCase<"accumulation", 5>]> {
+  let cppNamespace = "::shardc::step";
+}
+// What is allocated at once. Activations, gradients and workspaces share the pool step: most activations are dead when most gradients
+// live. Gathered parameters have a pool of their own, which a run without copies between its ranks does without.
+def Step_Pool : I32EnumAttr<"Pool", "pool of memory", [
+  I32EnumAttrCase<"persistent", 0>, I32EnumAttrCase<"step", 1>, I32EnumAttrCase<"gather", 2>, I32EnumAttrCase<"accumulation", 3>]> {
   let cppNamespace = "::shardc::step";
 }
 
 def Step_PlanOp : Step_Op<"plan", [NoTerminator, SingleBlock, NoRegionArguments]> {
   let summary = "a training step as data: the buffers that outlive a step, and the programs";
   let description = [{
-    `step-plan-memory` adds the pools' sizes (`pool_bytes`, in the order of the pools) and the lower bound that no placement
-    could beat (`live_bound_bytes`: the sum over pools of the most bytes alive at once). `workers` is the number of a rank's
+    `step-plan-memory` adds the pools' sizes (`pool_bytes`, in the order of the pools), the most bytes of each kind of buffer that are
+    alive at once (`kind_bytes`, in the order of the kinds), and the lower bound that no placement could beat (`live_bound_bytes`: the sum
+    over pools of the most bytes alive at once). `workers` is the number of a rank's
     threads that workspaces are sized for.
   }];
-  let arguments = (ins I64Attr:$workers, OptionalAttr<DenseI64ArrayAttr>:$pool_bytes, OptionalAttr<I64Attr>:$live_bound_bytes);
+  let arguments = (ins I64Attr:$workers, OptionalAttr<DenseI64ArrayAttr>:$pool_bytes,
+                       OptionalAttr<DenseI64ArrayAttr>:$kind_bytes, OptionalAttr<I64Attr>:$live_bound_bytes);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "attr-dict-with-keyword $body";
 }
@@ -28,18 +36,18 @@ def Step_ProgramOp : Step_Op<"program", [NoTerminator, SingleBlock, NoRegionArgu
 }
 
 def Step_BufferOp : Step_Op<"buffer", [MemoryEffects<[MemAlloc]>]> {
-  let summary = "bytes of a pool; the offset into the pool is there once memory is planned";
+  let summary = "bytes of the pool of their kind; the offset into the pool is there once memory is planned";
   let description = [{
-    A buffer of the plan lives as long as the trainer; those of the pool accumulation are there only in runs with several
+    A buffer of the plan lives as long as the trainer; those of the kind accumulation are there only in runs with several
     micro-batches per step. A buffer of a program lives from the first entry that touches it to
     the last, and to the wait of a collective that touches it.
   }];
-  let arguments = (ins Step_Pool:$pool, I64Attr:$bytes, OptionalAttr<I64Attr>:$offset, StrAttr:$name);
+  let arguments = (ins Step_Kind:$kind, I64Attr:$bytes, OptionalAttr<I64Attr>:$offset, StrAttr:$name);
   let results = (outs Step_Buffer:$result);
-  let builders = [OpBuilder<(ins "Pool":$pool, "int64_t":$bytes, "::llvm::StringRef":$name), [{
-    build($_builder, $_state, BufferType::get($_builder.getContext()), pool, bytes, /*offset=*/nullptr, name);
+  let builders = [OpBuilder<(ins "Kind":$kind, "int64_t":$bytes, "::llvm::StringRef":$name), [{
+    build($_builder, $_state, BufferType::get($_builder.getContext()), kind, bytes, /*offset=*/nullptr, name);
   }]>];
-  let assemblyFormat = "$pool $bytes (`at` $offset^)? $name attr-dict";
+  let assemblyFormat = "$kind $bytes (`at` $offset^)? $name attr-dict";
 }
 def Step_ViewOp : Step_Op<"view", [Pure]> {
   let summary = "a strided tensor in a buffer, beginning at a byte offset";

@@ -27,6 +27,22 @@ void StepDialect::initialize() {
       >();
 }
 
+Pool shardc::step::poolOf(Kind kind) {
+  switch (kind) {
+  case Kind::persistent:
+    return Pool::persistent;
+  case Kind::gather:
+    return Pool::gather;
+  case Kind::accumulation:
+    return Pool::accumulation;
+  case Kind::activation:
+  case Kind::gradient:
+  case Kind::workspace:
+    return Pool::step;
+  }
+  llvm_unreachable("a kind of buffer without a pool");
+}
+
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto kernel =
       symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getKernelAttr());
@@ -89,6 +105,21 @@ LogicalResult CopyOp::verify() {
   return emitOpError()
          << "expects source and destination of one shape and type, got "
          << getSource().getType() << " and " << getDestination().getType();
+}
+
+LogicalResult EmbeddingGradOp::verify() {
+  if (!getBase())
+    return success();
+  auto base = getBase().getDefiningOp<ViewOp>();
+  auto table = getTableGradient().getDefiningOp<ViewOp>();
+  if (base && table && base.getBuffer() == table.getBuffer() &&
+      base.getOffset() == table.getOffset() &&
+      base.getType() == table.getType())
+    return success();
+  return emitOpError() << "adds in place: expects base and table_gradient to "
+                          "be one view, got "
+                       << getBase().getType() << " and "
+                       << getTableGradient().getType();
 }
 
 LogicalResult GemmOp::verify() {

@@ -16,4 +16,14 @@
 #define GET_OP_CLASSES
 #include "codegen/step/StepOps.h.inc"
 
+namespace shardc::step {
+
+constexpr int64_t poolCount = getMaxEnumValForPool() + 1;
+constexpr int64_t kindCount = getMaxEnumValForKind() + 1;
+
+/// Where buffers of a kind lie.
+Pool poolOf(Kind kind);
+
+} // namespace shardc::step
+
 #endif

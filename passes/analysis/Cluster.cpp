@@ -35,14 +35,16 @@ constexpr uint64_t mostBytes = 1 << 20;
 constexpr double ncclNvlink = 3.4, ncclPci = 5.7, ncclNetwork = 14.0; // us
 
 Cluster makeCluster(StringRef name, int64_t ranksPerNode, Link inside,
-                    Link between, double memoryGB, double teraflops16,
-                    double teraflops32, double teraflops64) {
+                    Link between, double memoryGB, double memoryGBPerSecond,
+                    double teraflops16, double teraflops32,
+                    double teraflops64) {
   Cluster cluster;
   cluster.name = name.str();
   cluster.ranksPerNode = ranksPerNode;
   cluster.insideNode = inside;
   cluster.betweenNodes = between;
   cluster.memory = memoryGB * gigabyte;
+  cluster.memoryBandwidth = memoryGBPerSecond * gigabyte;
   cluster.flops16 = teraflops16 * teraflop;
   cluster.flops32 = teraflops32 * teraflop;
   cluster.flops64 = teraflops64 * teraflop;
@@ -61,28 +63,29 @@ ArrayRef<Cluster> machines() {
       // another thread: two wake-ups of a few microseconds. Arithmetic is one
       // core with AVX2 at 3 GHz: two multiply-adds of eight float32 per cycle
       // make 96 GFLOP/s, half of it in float64; values of 2 bytes are computed
-      // in float32. Memory is a share of a common server's.
+      // in float32. Memory is a share of a common server's; a kernel of one of
+      // two ranks has half of those two channels, 20 GB/s after refreshes.
       makeCluster("cpu", std::numeric_limits<int64_t>::max(), link(10, 5), {},
-                  32, 0.096, 0.096, 0.048),
+                  32, 20, 0.096, 0.096, 0.048),
       // NVIDIA DGX H100 data sheet and H100 SXM data sheet: fourth NVLink,
       // 900 GB/s per GPU in both directions; a 400 Gb/s ConnectX-7 per GPU;
-      // 80 GB; dense 989.4 TFLOP/s bfloat16 and float16 (tensor cores),
-      // 66.9 float32, 66.9 float64 (tensor cores).
+      // 80 GB at 3.35 TB/s; dense 989.4 TFLOP/s bfloat16 and float16 (tensor
+      // cores), 66.9 float32, 66.9 float64 (tensor cores).
       makeCluster("dgx-h100", 8, link(450, ncclNvlink), link(50, ncclNetwork),
-                  80, 989.4, 66.9, 66.9),
+                  80, 3350, 989.4, 66.9, 66.9),
       // NVIDIA DGX A100 data sheet and A100 data sheet: third NVLink, 600 GB/s
-      // per GPU in both directions; a 200 Gb/s ConnectX-6 per GPU; 80 GB; dense
-      // 312 TFLOP/s bfloat16 and float16 (tensor cores), 19.5 float32, 19.5
-      // float64 (tensor cores).
+      // per GPU in both directions; a 200 Gb/s ConnectX-6 per GPU; 80 GB at
+      // 2.039 TB/s; dense 312 TFLOP/s bfloat16 and float16 (tensor cores), 19.5
+      // float32, 19.5 float64 (tensor cores).
       makeCluster("dgx-a100", 8, link(300, ncclNvlink), link(25, ncclNetwork),
-                  80, 312, 19.5, 19.5),
+                  80, 2039, 312, 19.5, 19.5),
       // Eight L40S without NVLink, as cloud providers rent them (AWS
       // g6e.48xlarge: 400 Gb/s of network for the node). NVIDIA L40S data
-      // sheet: PCIe 4.0 x16, 64 GB/s in both directions; 48 GB; dense 362.05
-      // TFLOP/s bfloat16 and float16 (tensor cores), 91.6 float32; float64 at
-      // a 64th of that.
+      // sheet: PCIe 4.0 x16, 64 GB/s in both directions; 48 GB at 864 GB/s;
+      // dense 362.05 TFLOP/s bfloat16 and float16 (tensor cores), 91.6 float32;
+      // float64 at a 64th of that.
       makeCluster("cloud-l40s", 8, link(32, ncclPci), link(6.25, ncclNetwork),
-                  48, 362.05, 91.6, 1.43),
+                  48, 864, 362.05, 91.6, 1.43),
   };
   return list;
 }
@@ -216,8 +219,9 @@ Expected<Cluster> Cluster::parse(StringRef text, StringRef path) {
   std::string place = ("--cluster " + path).str();
   Reader reader(place);
   reader.checkKeys(file,
-                   {"name", "ranks_per_node", "memory_gb", "inside_node",
-                    "between_nodes", "tflop_per_s"},
+                   {"name", "ranks_per_node", "memory_gb",
+                    "memory_bandwidth_gb_per_s", "inside_node", "between_nodes",
+                    "tflop_per_s"},
                    "");
   Cluster cluster;
   cluster.name = path.str();
@@ -233,6 +237,12 @@ Expected<Cluster> Cluster::parse(StringRef text, StringRef path) {
       reader.fail(file, "table [" + key + "] is missing");
   cluster.insideNode = reader.link(file, "inside_node");
   cluster.betweenNodes = reader.link(file, "between_nodes");
+  // A byte from another rank is read and written here.
+  cluster.memoryBandwidth = 2 * cluster.insideNode.bandwidth;
+  if (file.contains("memory_bandwidth_gb_per_s"))
+    cluster.memoryBandwidth =
+        reader.number(file, "memory_bandwidth_gb_per_s", gigabyte, "")
+            .value_or(0);
   // One without the other says nothing.
   if (const toml::node *ranks = file.get("ranks_per_node")) {
     std::optional<int64_t> value = ranks->value_exact<int64_t>();

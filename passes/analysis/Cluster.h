@@ -28,6 +28,8 @@ struct Cluster {
   Link insideNode;
   Link betweenNodes; // unused where one node holds every rank
   double memory = 0; // bytes of one rank
+  double memoryBandwidth =
+      0; // bytes per second that a rank's kernels read and write together
   /// Floating-point operations per second of one rank on values of 2, 4 and 8
   /// bytes.
   double flops16 = 0, flops32 = 0, flops64 = 0;

@@ -8,11 +8,13 @@
 #include "runtime/plan.pb.h"
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
 namespace shardc::runtime {
 
+class Memory;
 class ThreadPool;
 
 /// How ranks' elements become one. The maximum of values of which one is not a
@@ -59,6 +61,13 @@ public:
   /// this->size().
   virtual Communicator &group(int64_t stride, int64_t size) = 0;
 
+  /// `bytes` > 0 of zeros, at one address for all ranks of this communicator,
+  /// there until the last of them lets go; null where the ranks have address
+  /// spaces of their own. All ranks ask for the same sizes in the same order;
+  /// nobody waits. Throws an Error with `name` when the system has no more.
+  virtual std::shared_ptr<Memory> sharedMemory(const std::string &name,
+                                               int64_t bytes) = 0;
+
   /// gathered[r * bytes, (r + 1) * bytes) = rank r's shard. The shard may not
   /// change before finish(); it may be the rank's own slice of `gathered`.
   virtual Ticket startAllGather(const void *shard, void *gathered,
@@ -89,6 +98,10 @@ public:
   /// rank's communicators were started with: no rank touches them afterwards.
   /// Aborts, if one is not finished.
   virtual void leave() = 0;
+
+  /// A barrier in two phases: its wait() returns when all ranks have started
+  /// it.
+  Ticket startBarrier() { return startAllReduce({}); }
 
   /// Start and finish in one.
   void allReduce(std::span<const Segment> segments, ThreadPool &pool) {

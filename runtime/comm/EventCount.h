@@ -4,7 +4,9 @@
 #define SHARDC_RUNTIME_COMM_EVENTCOUNT_H
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <cstdlib>
 
 namespace shardc::runtime {
 
@@ -20,13 +22,8 @@ public:
   template <typename Condition> void await(bool spin, Condition condition) {
     if (condition())
       return;
-    for (int round = 0; spin && round < 4000; ++round) {
-#if defined(__x86_64__)
-      __builtin_ia32_pause();
-#endif
-      if (condition())
-        return;
-    }
+    if (spin && spinUntil(condition))
+      return;
     while (true) {
       // Read before the condition: a change in between raises the epoch, and
       // the wait returns at once.
@@ -38,6 +35,22 @@ public:
   }
 
 private:
+  template <typename Condition> static bool spinUntil(Condition &condition) {
+    static const double ms = getenv("SPINMS") ? atof(getenv("SPINMS")) : 0.1;
+    std::chrono::duration<double> spinTime(ms*1e-3);
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point begin = Clock::now();
+    for (int round = 1;; ++round) {
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+      if (condition())
+        return true;
+      if (round % 64 == 0 && Clock::now() - begin > spinTime)
+        return false;
+    }
+  }
+
   std::atomic<uint32_t> epoch{0};
 };
 

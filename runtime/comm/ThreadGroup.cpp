@@ -81,6 +81,21 @@ void ThreadGroup::barrier() {
   process.await(barrierEvent, [&] { return barriersPassed.load() != passed; });
 }
 
+std::shared_ptr<Memory>
+ThreadGroup::memory(uint64_t number, const std::string &name, int64_t bytes) {
+  std::lock_guard lock(mutex);
+  Handed &handed = handedOut[number];
+  if (!handed.memory)
+    handed.memory = std::make_shared<Memory>(Memory::allocate(name, bytes));
+  std::shared_ptr<Memory> memory = handed.memory;
+  if (memory->size() != bytes)
+    fail("ranks disagree about the ", name, ": ", memory->size(), " and ",
+         bytes, " bytes");
+  if (++handed.ranks == size)
+    handedOut.erase(number);
+  return memory;
+}
+
 void ThreadGroup::wakeAll() {
   std::lock_guard lock(mutex);
   for (ThreadOperation *operation : open)

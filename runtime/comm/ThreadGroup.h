@@ -3,6 +3,7 @@
 #ifndef SHARDC_RUNTIME_COMM_THREADGROUP_H
 #define SHARDC_RUNTIME_COMM_THREADGROUP_H
 
+#include "runtime/Memory.h"
 #include "runtime/comm/ThreadOperation.h"
 
 #include <deque>
@@ -74,6 +75,9 @@ public:
   /// All ranks have finished `number`.
   void retire(uint64_t number);
   void barrier();
+  /// The memory with this number, which the first rank that asks allocates.
+  std::shared_ptr<Memory> memory(uint64_t number, const std::string &name,
+                                 int64_t bytes);
   /// After an abort.
   void wakeAll();
 
@@ -83,6 +87,11 @@ private:
   uint64_t first = 0;
   std::vector<ThreadOperation *> unused;
   std::vector<std::unique_ptr<ThreadOperation>> records;
+  struct Handed {
+    std::shared_ptr<Memory> memory;
+    int ranks = 0; // that have it
+  };
+  std::map<uint64_t, Handed> handedOut; // to some ranks, not yet to all
   std::atomic<int> atBarrier{0};
   std::atomic<uint32_t> barriersPassed{0};
   EventCount barrierEvent;

@@ -42,6 +42,11 @@ public:
     return *end;
   }
 
+  std::shared_ptr<Memory> sharedMemory(const std::string &name,
+                                       int64_t bytes) override {
+    return shared.memory(memories++, name, bytes);
+  }
+
   Ticket startAllGather(const void *shard, void *gathered,
                         int64_t bytes) override {
     return start({Contribution::Kind::AllGather,
@@ -165,6 +170,7 @@ private:
   int ownRank; // in the group
   int64_t &unfinished;
   Ticket started = 0;
+  uint64_t memories = 0; // asked for
   std::map<std::pair<int64_t, int64_t>, std::unique_ptr<End>> groups;
 };
 

@@ -60,18 +60,19 @@ static void addRow(T *sums, const S *row, int64_t count) {
 /// A table of the type that sums have.
 template <typename S>
 static void addRows(const Tensor &gradient, const Tensor &idTensor,
-                    const Tensor &table, ThreadPool &pool) {
+                    const Tensor &table, ThreadPool &pool, bool accumulate) {
   using T = ComputeOf<S>;
   Integers ids(idTensor);
   FirstWrong wrong;
   int64_t rows = table.shape[0], width = table.shape[1];
   Rows from = *foldRows(gradient, 1);
-  pool.forRanges(rows, (64 << 10) / std::max<int64_t>(1, width) + 1,
-                 [&](int64_t begin, int64_t end, int) {
-                   for (int64_t row = begin; row < end; ++row)
-                     std::fill_n(table.as<T>() + row * table.strides[0], width,
-                                 T(0));
-                 });
+  if (!accumulate)
+    pool.forRanges(rows, (64 << 10) / std::max<int64_t>(1, width) + 1,
+                   [&](int64_t begin, int64_t end, int) {
+                     for (int64_t row = begin; row < end; ++row)
+                       std::fill_n(table.as<T>() + row * table.strides[0],
+                                   width, T(0));
+                   });
   // Threads share the columns: each adds all ids in their order, whatever their
   // number.
   constexpr int64_t group = 64 / sizeof(T);
@@ -114,7 +115,8 @@ struct PositionsById {
 /// A table of 16 bits: a row is summed in float32 as a whole, and rounded once.
 template <typename S>
 static void addRowsRounded(const Tensor &gradient, const Tensor &idTensor,
-                           const Tensor &table, ThreadPool &pool) {
+                           const Tensor &table, ThreadPool &pool,
+                           bool accumulate) {
   Integers ids(idTensor);
   int64_t rows = table.shape[0], width = table.shape[1];
   PositionsById by(ids, rows);
@@ -128,6 +130,9 @@ static void addRowsRounded(const Tensor &gradient, const Tensor &idTensor,
           for (int64_t first = 0; first < width; first += most) {
             int64_t count = std::min(most, width - first);
             std::fill_n(sums, count, 0.0f);
+            if (accumulate)
+              addRow(sums, table.as<S>() + row * table.strides[0] + first,
+                     count);
             for (int64_t i = by.begin[row]; i < by.begin[row + 1]; ++i)
               addRow(sums,
                      gradient.as<S>() + by.positions[i] * from.stride + first,
@@ -139,13 +144,15 @@ static void addRowsRounded(const Tensor &gradient, const Tensor &idTensor,
 }
 
 void embeddingGrad(const Tensor &gradient, const Tensor &ids,
-                   const Tensor &tableGradient, ThreadPool &pool) {
+                   const Tensor &tableGradient, ThreadPool &pool,
+                   bool accumulate) {
   withFloat(gradient.dtype, [&]<typename S>(S) {
     if constexpr (isNarrowType<S>) {
       if (isNarrow(tableGradient.dtype))
-        return addRowsRounded<S>(gradient, ids, tableGradient, pool);
+        return addRowsRounded<S>(gradient, ids, tableGradient, pool,
+                                 accumulate);
     }
-    addRows<S>(gradient, ids, tableGradient, pool);
+    addRows<S>(gradient, ids, tableGradient, pool, accumulate);
   });
 }
 

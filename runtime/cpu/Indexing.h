@@ -21,11 +21,12 @@ void fill(const Tensor &destination, double value, ThreadPool &pool);
 /// that names its position.
 void embedding(const Tensor &table, const Tensor &ids, const Tensor &output,
                ThreadPool &pool);
-/// tableGradient = 0, then rows of `gradient` are added at `ids`, in the order
-/// of the ids. Rows of 16 bits are added in float32, which the table keeps, or
-/// rounds once to their type.
+/// tableGradient = 0 unless `accumulate`, then rows of `gradient` are added at
+/// `ids`, in the order of the ids. Rows of 16 bits are added in float32, which
+/// the table keeps, or rounds once to their type.
 void embeddingGrad(const Tensor &gradient, const Tensor &ids,
-                   const Tensor &tableGradient, ThreadPool &pool);
+                   const Tensor &tableGradient, ThreadPool &pool,
+                   bool accumulate = false);
 
 // Contiguous tensors; small ones, so on one thread. Indices are int64 or int32,
 // negative ones count from the end; one outside the axis throws an Error.

@@ -123,9 +123,12 @@ TEST_F(Emit, SaysWhatTheModelIs) {
   EXPECT_EQ(root.gradient_dtype(), plan::FLOAT32);
   EXPECT_EQ(root.state_buffers_size(), 2);
   // Sums over micro-batches have a pool of their own.
-  ASSERT_EQ(plan.pools_size(), 6);
-  EXPECT_EQ(plan.pools(5).name(), "accumulation");
-  EXPECT_EQ(plan.pools(5).bytes(), 64);
+  ASSERT_EQ(plan.pools_size(), 4);
+  EXPECT_EQ(plan.pools(3).name(), "accumulation");
+  EXPECT_EQ(plan.pools(3).bytes(), 64);
+  // The pool of a step has three kinds of buffers.
+  ASSERT_EQ(plan.pools(1).kinds_size(), 3);
+  EXPECT_EQ(plan.pools(1).kinds(0).name(), "activation");
   EXPECT_EQ(plan.optimizer().states(1), "exp_avg_sq");
   EXPECT_EQ(plan.loss().kind(), "cross_entropy");
   EXPECT_EQ(plan.loss().ignore_index(), -100);
@@ -166,7 +169,9 @@ TEST_F(Emit, EntriesReferToBuffersKernelsAndUnits) {
   // place, in the last micro-batch.
   const plan::Accumulate &sum = plan.train().entries(6).accumulate();
   EXPECT_EQ(sum.value().buffer(), scatter.shard().buffer());
-  EXPECT_EQ(plan.buffers(sum.accumulator().buffer()).pool(), 5u);
+  EXPECT_EQ(
+      plan.pools(int(plan.buffers(sum.accumulator().buffer()).pool())).name(),
+      "accumulation");
   EXPECT_FALSE(plan.train().entries(4).last());
   EXPECT_FALSE(plan.train().entries(6).last());
   const plan::AllReduceStart &across =

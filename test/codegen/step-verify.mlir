@@ -1,6 +1,6 @@
 // RUN: shardc-opt %s -step-verify -split-input-file -verify-diagnostics
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0, 0, 0>} {
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0>} {
   step.program "overlap" {
     // expected-note @+1 {{the other buffer}}
     %a = step.buffer activation 128 at 0 "a"
@@ -15,7 +15,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0, 0
 
 // -----
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 64, 0, 0, 0, 0>} {
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 64, 0, 0>} {
   step.program "pool" {
     // expected-error @+1 {{ends at byte 128 of a pool of 64}}
     %a = step.buffer activation 128 at 0 "a"
@@ -26,7 +26,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 64, 0, 0, 0,
 
 // -----
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0, 0, 0>} {
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0>} {
   step.program "unwritten" {
     %a = step.buffer activation 128 at 0 "a"
     %b = step.buffer activation 128 at 128 "b"
@@ -41,7 +41,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0, 0
 
 // -----
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0, 0, 0>} {
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0>} {
   step.program "flight" {
     %g = step.buffer gather 64 at 0 "g"
     %g0 = step.view %g[0] : memref<16xf32>
@@ -55,7 +55,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0, 0,
 
 // -----
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0, 0, 0>} {
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0>} {
   step.program "no wait" {
     %g = step.buffer gather 64 at 0 "g"
     // expected-error @+1 {{expects one wait, got 0}}
@@ -116,7 +116,7 @@ step.plan attributes {workers = 1 : i64} {
 // -----
 
 // A kept slice is read by the gather from it until the wait.
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 192, 0, 0, 0>} {
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 192, 0>} {
   step.program "kept" {
     %g = step.buffer gather 64 at 0 "g"
     %k = step.buffer gather 32 at 64 "k"
@@ -135,7 +135,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 192, 0, 0
 
 // -----
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 128, 0, 0, 0>} {
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 128, 0>} {
   step.program "kept too early" {
     %g = step.buffer gather 64 at 0 "g"
     %k = step.buffer gather 32 at 64 "k"
@@ -148,7 +148,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 128, 0, 0
 // -----
 
 // What is added up must be there; the accumulator is of an earlier micro-batch.
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 0, 64, 0, 64>} {
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 64, 0, 64>} {
   %sum = step.buffer accumulation 64 at 0 "sum"
   step.program "accumulate" {
     %a = step.buffer gradient 64 at 0 "a"
@@ -161,8 +161,48 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 0, 64, 0,
 
 // -----
 
-// expected-error @+1 {{expects the bytes of 6 pools; run step-plan-memory first}}
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0, 0>} {
+// expected-error @+1 {{expects the bytes of 4 pools; run step-plan-memory first}}
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0>} {
   step.program "pools" {
+  }
+}
+
+// -----
+
+// A kernel may write over an input only where it reads each element for the element at its place.
+module @kernels {
+  func.func @turn(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %0 = tensor.empty() : tensor<8x8xf32>
+    %1 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<8x8xf32>) outs(%0 : tensor<8x8xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %s = arith.negf %a : f32
+      linalg.yield %s : f32
+    } -> tensor<8x8xf32>
+    return %1 : tensor<8x8xf32>
+  }
+}
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0>} {
+  step.program "in place" {
+    %a = step.buffer activation 256 at 0 "a"
+    %a0 = step.view %a[0] : memref<8x8xf32>
+    step.fill 1.0 into %a0 : memref<8x8xf32>
+    // expected-error @+1 {{writes output 0 over input 0, of which it reads other elements or reads them later}}
+    step.kernel @kernels::@turn(%a0) into (%a0) : (memref<8x8xf32>) -> (memref<8x8xf32>)
+  }
+}
+
+// -----
+
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0>} {
+  step.program "onto" {
+    %ids = step.buffer activation 64 at 0 "ids"
+    %rows = step.buffer activation 64 at 64 "rows"
+    %table = step.buffer activation 128 at 128 "table"
+    %i = step.view %ids[0] : memref<2xi64>
+    %r = step.view %rows[0] : memref<2x4xf32>
+    %t = step.view %table[0] : memref<3x4xf32>
+    %other = step.view %table[64] : memref<3x4xf32>
+    // expected-error @+1 {{adds in place: expects base and table_gradient to be one view, got}}
+    step.embedding_grad %r, %i onto %other into %t : (memref<2x4xf32>, memref<2xi64>, memref<3x4xf32>, memref<3x4xf32>) -> ()
   }
 }

@@ -44,6 +44,7 @@ TEST(Cluster, isReadInItsUnits) {
   EXPECT_EQ(cluster->name, "two boxes");
   EXPECT_EQ(cluster->ranksPerNode, 4);
   EXPECT_DOUBLE_EQ(cluster->memory, 24e9);
+  EXPECT_DOUBLE_EQ(cluster->memoryBandwidth, 25e9); // twice the link's
   EXPECT_DOUBLE_EQ(cluster->insideNode.bandwidth, 12.5e9);
   EXPECT_DOUBLE_EQ(cluster->insideNode.latency, 8e-6);
   EXPECT_DOUBLE_EQ(cluster->betweenNodes.bandwidth, 1e9);
@@ -51,6 +52,14 @@ TEST(Cluster, isReadInItsUnits) {
   EXPECT_DOUBLE_EQ(cluster->flopsPerSecond(8), 0.5e12);
   EXPECT_DOUBLE_EQ(cluster->flopsPerSecond(4), 10e12);
   EXPECT_DOUBLE_EQ(cluster->flopsPerSecond(2), 40e12);
+}
+
+TEST(Cluster, mayKnowItsMemoryBandwidth) {
+  auto cluster = Cluster::parse(with("memory_gb = 24", "memory_gb = 24\nmemory_bandwidth_gb_per_s = 40"), "c.toml");
+  ASSERT_TRUE(bool(cluster)) << llvm::toString(cluster.takeError());
+  EXPECT_DOUBLE_EQ(cluster->memoryBandwidth, 40e9);
+  EXPECT_EQ(errorOf(with("memory_gb = 24", "memory_gb = 24\nmemory_bandwidth_gb_per_s = -1")),
+            "--cluster c.toml:4: key 'memory_bandwidth_gb_per_s': expects a number above 0");
 }
 
 TEST(Cluster, mayBeOneNode) {

@@ -91,14 +91,18 @@ TEST(Report, listsUnitsAndTheTrainingStepsCollectives) {
 
 TEST(Report, takesWhatTheDriverKnows) {
   CompileReport report = sharded();
-  report.memory = {{{"persistent", 300}, {"gather", 96}}, 396, 390, 40};
+  report.memory = {{{"persistent", 300, {{"persistent", 300}}},
+                    {"step", 96, {{"activation", 90}, {"gradient", 64}}}},
+                   396,
+                   390,
+                   40};
   report.flopsPerStep = 1.5e9;
   report.kernels = 7;
   report.compileSeconds = 0.25;
   const llvm::json::Value json = toJson(report);
   EXPECT_EQ(
       textOf(*json.getAsObject()->get("memory")),
-      R"({"accumulation_bytes":40,"live_bound_bytes":390,"peak_bytes":396,"pools":{"gather":96,"persistent":300}})");
+      R"({"accumulation_bytes":40,"kinds":{"activation":90,"gradient":64,"persistent":300},"live_bound_bytes":390,"peak_bytes":396,"pools":{"persistent":300,"step":96}})");
   EXPECT_EQ(json.getAsObject()->getNumber("flops_per_step"), 1.5e9);
   EXPECT_EQ(json.getAsObject()->getInteger("kernels"), 7);
   EXPECT_EQ(json.getAsObject()->getNumber("compile_seconds"), 0.25);

@@ -180,3 +180,24 @@ func.func @model(%x: tensor<4xbf16>) -> tensor<f32> {
   return %loss : tensor<f32>
 }
 }
+
+// -----
+
+// A table that embeds twice and is the output layer too: the rows of both are added onto the output layer's gradient, last use first.
+nn.parameter @table : tensor<8x4xf32> {initializer = "t", file = "", offset = 0 : i64, length = 128 : i64, stored_type = f32, trainable}
+
+// CHECK-LABEL: func.func @train
+// CHECK: %[[LOSS:.*]], %[[DX:.*]], %[[DT:.*]] = nn.linear_cross_entropy_grad
+// CHECK: %[[SECOND:.*]] = nn.embedding_grad %{{.*}}, %{{.*}} onto %[[DT]]
+// CHECK: %[[FIRST:.*]] = nn.embedding_grad %{{.*}}, %{{.*}} onto %[[SECOND]]
+// CHECK-NOT: nn.add
+// CHECK: return %[[LOSS]], %[[FIRST]]
+func.func @model(%a: tensor<5xi64>, %b: tensor<5xi64>, %labels: tensor<5xi64>, %scale: tensor<f32>) -> tensor<f32> {
+  %table = nn.get_parameter @table : tensor<8x4xf32>
+  %x = nn.embedding %table, %a : (tensor<8x4xf32>, tensor<5xi64>) -> tensor<5x4xf32>
+  %s = nn.sin %x : tensor<5x4xf32>
+  %y = nn.embedding %table, %b : (tensor<8x4xf32>, tensor<5xi64>) -> tensor<5x4xf32>
+  %z = nn.mul %s, %y : tensor<5x4xf32>
+  %loss = nn.linear_cross_entropy %z, %table labels %labels, %scale {ignore_index = -100 : i64, shift = 0 : i64, transpose_weight} : (tensor<5x4xf32>, tensor<8x4xf32>, tensor<5xi64>, tensor<f32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}

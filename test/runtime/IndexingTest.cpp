@@ -124,11 +124,46 @@ template <typename T, typename W> void gradientMatches(int64_t width) {
   }
 }
 
+/// The same, onto what the table holds: each row's sum begins with it.
+template <typename T, typename W> void gradientAddsOntoTheTable(int64_t width) {
+  TestTensor<int64_t> ids({40});
+  for (int64_t i = 0; i < 40; ++i)
+    ids[i] = i * i % 9;
+  auto gradient = TestTensor<T>::random({40, width}, 2);
+  auto base = TestTensor<W>::random({12, width}, 3);
+  TestTensor<ComputeOf<T>> expected({12, width}, 0);
+  for (int64_t row = 0; row < 12; ++row)
+    for (int64_t j = 0; j < width; ++j) {
+      expected.at({row, j}) = ComputeOf<T>(number(base.at({row, j})));
+      for (int64_t i = 0; i < 40; ++i)
+        if (ids[i] == row)
+          expected.at({row, j}) += ComputeOf<T>(number(gradient.at({i, j})));
+    }
+  for (int workers : {1, 2, 4}) {
+    ThreadPool pool(workers, false);
+    TestTensor<W> table({12, width});
+    for (int64_t i = 0; i < table.elements(); ++i)
+      table[i] = base[i];
+    embeddingGrad(gradient.view, ids.view, table.view, pool,
+                  /*accumulate=*/true);
+    for (int64_t i = 0; i < table.elements(); ++i)
+      ASSERT_EQ(number(table[i]), number(element<W>(expected[i])));
+  }
+}
+
 TYPED_TEST(EmbeddingOf, GradientAddsRowsInOrderOfTheIds) {
   using T = TypeParam;
   for (int64_t width : {1, 65, 300, 1030}) {
     gradientMatches<T, T>(width);
     gradientMatches<T, ComputeOf<T>>(width);
+  }
+}
+
+TYPED_TEST(EmbeddingOf, GradientIsAddedOntoAnother) {
+  using T = TypeParam;
+  for (int64_t width : {1, 65, 300, 1030}) {
+    gradientAddsOntoTheTable<T, T>(width);
+    gradientAddsOntoTheTable<T, ComputeOf<T>>(width);
   }
 }
 

@@ -74,7 +74,9 @@ TEST(OpenGathers, AreFinishedBeforeParametersChange) {
         strategy.dims.size() == 1 ? StrategyPlan::World : StrategyPlan::Shard;
     auto [gathered, number] = addLateGather(built.plan, group);
     runRanksAsThreads(4, [&](Communicator &communicator) {
-      auto rank = Rank::create(built.plan, library, communicator, {});
+      RankOptions options;
+      options.shareSlices = false;
+      auto rank = Rank::create(built.plan, library, communicator, options);
       readInitialValues(built.plan, *rank, Ones());
       float own = float(rank->rank());
       std::memcpy(rank->buffer(number).data(), &own, sizeof(own));

@@ -33,11 +33,13 @@ std::string failureOf(const std::function<void(plan::Plan &)> &breakIt,
   StrategyPlan built(hybridOpt, mixed, Accumulated::Reduced);
   breakIt(built.plan);
   KernelLibrary library = KernelLibrary::of({});
+  RankOptions copying = options;
+  copying.shareSlices = false;
   std::vector<std::string> texts(4);
   try {
     runRanksAsThreads(4, [&](Communicator &communicator) {
       try {
-        Rank::create(built.plan, library, communicator, options)
+        Rank::create(built.plan, library, communicator, copying)
             ->runTrain(numbers);
       } catch (const Aborted &) {
         throw;

@@ -227,27 +227,34 @@ protected:
   RankOptions options() {
     RankOptions options;
     options.workers = 2;
+    options.shareSlices = shares;
     options.accumulates = std::get<2>(GetParam()) != Accumulated::Never;
     options.parameterNumbers.assign(std::begin(ownNumbers),
                                     std::end(ownNumbers));
     return options;
   }
-  /// body(rank, leads), as all ranks; initial values are read.
+  /// Whether this run's ranks read each other's slices in place.
+  bool shares = false;
+  /// body(rank, communicator), as all ranks, with gathers that copy and with
+  /// gathers that do not; initial values are read.
   void run(StrategyPlan &built,
            const std::function<void(Rank &, Communicator &)> &body) {
     KernelLibrary library = KernelLibrary::of({});
-    runRanksAsThreads(
-        int(built.plan.mesh().ranks()), [&](Communicator &communicator) {
-          auto rank =
-              Rank::create(built.plan, library, communicator, options());
-          readInitialValues(built.plan, *rank, InitialValues());
-          communicator.barrier();
-          body(*rank, communicator);
-          // The others would wait for this rank for ever.
-          if (HasFatalFailure())
-            fail("a test failed");
-          communicator.barrier();
-        });
+    for (bool share : {false, true}) {
+      shares = share;
+      runRanksAsThreads(
+          int(built.plan.mesh().ranks()), [&](Communicator &communicator) {
+            auto rank =
+                Rank::create(built.plan, library, communicator, options());
+            readInitialValues(built.plan, *rank, InitialValues());
+            communicator.barrier();
+            body(*rank, communicator);
+            // The others would wait for this rank for ever.
+            if (HasFatalFailure())
+              fail("a test failed");
+            communicator.barrier();
+          });
+    }
   }
   /// Writes the rank's flat gradient; `poison`: an infinity in it.
   void writeGradient(StrategyPlan &built, Rank &rank, int64_t step,
@@ -299,8 +306,14 @@ TEST_P(Strategies, TrainAsOneProcessWould) {
         std::swap(before, expected);
         for (int64_t batch = 0; batch < of.count(); ++batch) {
           int seen = 0;
+          auto expectGathered = [&] {
+            if (unit.shards() > 1)
+              expectParameters(rank.buffer(built.gathered), 0, elements);
+            expectParameters(rank.buffer(built.gatheredAgain), 0, elements);
+          };
           rank.setBeforeOptimizer([&] {
             ++seen;
+            expectGathered();
             auto gradient = rank.gradientSlice(0);
             for (int64_t i = 0; i < rank.optimizerElements(unit); ++i)
               ASSERT_EQ(valueAt(gradient, of.types.gradients, i),
@@ -312,10 +325,10 @@ TEST_P(Strategies, TrainAsOneProcessWould) {
           bool ends = batch + 1 == of.count();
           EXPECT_EQ(seen, ends);
           EXPECT_EQ(rank.gradientNorm().has_value(), ends);
-          // What forward and backward saw is from before the step.
-          if (unit.shards() > 1)
-            expectParameters(rank.buffer(built.gathered), 0, elements);
-          expectParameters(rank.buffer(built.gatheredAgain), 0, elements);
+          // What forward and backward saw is from before the step, and a copy
+          // stays so.
+          if (!shares || !ends)
+            expectGathered();
         }
         std::swap(before, expected);
         EXPECT_NEAR(*rank.gradientNorm(), expected.norm, 1e-14 * expected.norm);
@@ -415,8 +428,12 @@ TEST_P(Strategies, OnlyAccumulatingRunsHaveRoomToAccumulate) {
   StrategyPlan built(of.strategy, of.types, of.accumulated);
   run(built, [&](Rank &rank, Communicator &) {
     std::vector<int64_t> bytes = rank.allocatedBytes();
-    for (int i = 0; i < built.plan.pools_size(); ++i)
-      EXPECT_EQ(bytes[i], built.plan.pools(i).bytes());
+    for (int i = 0; i < built.plan.pools_size(); ++i) {
+      const plan::Pool &pool = built.plan.pools(i);
+      bool isLeft =
+          shares && pool.name() == "gather" && built.plan.units(0).shards() > 1;
+      EXPECT_EQ(bytes[i], isLeft ? 0 : pool.bytes()) << pool.name();
+    }
   });
   // The same plan in a run without: nothing there, and one micro-batch works.
   KernelLibrary library = KernelLibrary::of({});

@@ -61,7 +61,10 @@ TEST_F(Trainer, IsTheSameOnEveryMesh) {
     EXPECT_EQ(summary["memory"].size(), static_cast<size_t>(ranks));
     for (const nlohmann::json &rank : summary["memory"])
       for (const auto &[name, pool] : rank["pools"].items())
-        EXPECT_EQ(pool["planned_bytes"], pool["allocated_bytes"]) << name;
+        EXPECT_EQ(pool["allocated_bytes"], name == "gather" && ranks > 1
+                                               ? nlohmann::json(0)
+                                               : pool["planned_bytes"])
+            << name;
     EXPECT_GT(summary["peak_rss_bytes"].get<int64_t>(), 0);
     EXPECT_GT(summary["seconds_to_first_step"].get<double>(), 0);
   }

@@ -1,4 +1,5 @@
 """The same bits: from run to run, from strategy to strategy, from compilation to compilation, from mesh to mesh where it can be."""
+import json
 import os
 import tempfile
 import unittest
@@ -37,6 +38,31 @@ class Determinism(unittest.TestCase):
                     model.compile(trainer, mesh, "float32", "--strategy", strategy)
                     results.append(self.run_model(model, trainer, f"{name}-{strategy}"))
                 self.assert_same_bits(*results)
+
+    def test_recomputing_gives_the_same_bits(self):
+        # On a machine of fast memory and slow products everything cheap is worth recomputing, also in models as small as these.
+        with open(self.path("cluster.toml"), "w") as file:
+            file.write("""memory_gb = 32
+memory_bandwidth_gb_per_s = 100000
+inside_node = {bandwidth_gb_per_s = 10, latency_us = 0}
+tflop_per_s = {float64 = 0.001, float32 = 0.001, bfloat16 = 0.001}
+""")
+        for name, precision in (("s2-llama-tiny-mask", "float32"), ("gpt2-tiny", "float32"), ("s1-llama31-tiny", "bf16"), ("s4-bloom-tiny-dynamo", "float32"), ("s2-llama-tiny-causal", "float64")):
+            with self.subTest(model=name, precision=precision):
+                model = Model(os.path.join(MODELS, name))
+                results, kept = [], []
+                for remat in ("none", "cheap"):
+                    trainer = self.path(f"{name}-{remat}.trainer")
+                    report = self.path(f"{name}-{remat}.json")
+                    model.compile(trainer, 2, precision, "--remat", remat, "--cluster", self.path("cluster.toml"), "--units", "block", "--report", report)
+                    with open(report) as file:
+                        kept.append(json.load(file)["remat"])
+                    results.append(self.run_model(model, trainer, f"{name}-{remat}"))
+                self.assert_same_bits(*results)
+                self.assertEqual(kept[0]["kept_bytes"], kept[0]["read_bytes"])
+                self.assertEqual(kept[1]["read_bytes"], kept[0]["read_bytes"])
+                self.assertLess(kept[1]["kept_bytes"], 0.9 * kept[1]["read_bytes"])
+                self.assertGreater(kept[1]["recomputed_bytes"], 0)
 
     def test_two_runs_give_the_same_bits(self):
         model = Model(os.path.join(MODELS, "s4-bloom-tiny-dynamo"))

@@ -152,6 +152,8 @@ void Compiler::addTrainPasses(OpPassManager &passes) {
   // Where backward builds again what forward has, the two become one.
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
+  // Last: what it computes twice is one value to those two.
+  passes.addPass(createNNRemat({options.remat, options.cluster}));
 }
 
 void Compiler::addShardPasses(OpPassManager &passes) {
@@ -169,8 +171,21 @@ void Compiler::addShardPasses(OpPassManager &passes) {
   passes.addPass(createFSDPVerify());
 }
 
+/// What backward keeps, as nn-remat noted it.
+static void collectRemat(ModuleOp module, CompileReport::Memory &memory) {
+  if (auto remat = module->getAttrOfType<DictionaryAttr>("nn.remat")) {
+    auto number = [&](StringRef name) {
+      return remat.getAs<IntegerAttr>(name).getInt();
+    };
+    memory.remat = {remat.getAs<StringAttr>("policy").str(),
+                    number("read_bytes"), number("kept_bytes"),
+                    number("recomputed_bytes"), number("recomputed_flops")};
+  }
+}
+
 void Compiler::addPlanPasses(OpPassManager &passes) {
   passes.addPass(createStepLower({threadsPerRank()}));
+  passes.addPass(createStepWriteInPlace());
   passes.addPass(createStepPlanMemory());
   passes.addPass(createStepVerify());
 }
@@ -318,13 +333,18 @@ bool Compiler::finish(const plan::Plan &plan) {
   report.flopsPerStep = plan.flops_per_step();
   report.memory.emplace();
   report.memory->liveBoundBytes = plan.live_bound_bytes();
+  collectRemat(*module, *report.memory);
   for (const plan::Pool &pool : plan.pools()) {
     // There only in runs with several micro-batches per step.
     if (pool.name() == "accumulation") {
       report.memory->accumulationBytes = pool.bytes();
       continue;
     }
-    report.memory->pools.push_back({pool.name(), pool.bytes()});
+    CompileReport::Pool &reported = report.memory->pools.emplace_back();
+    reported.name = pool.name();
+    reported.bytes = pool.bytes();
+    for (const plan::Pool::Kind &kind : pool.kinds())
+      reported.kinds.push_back({kind.name(), kind.bytes()});
     report.memory->peakBytes += pool.bytes();
   }
   return writeReport();

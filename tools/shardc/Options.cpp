@@ -197,6 +197,14 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
       ->option_text("TYPE [float32]")
       ->group(training);
 
+  app.add_option("--remat", options.remat,
+                 "what backward computes again instead of keeping it: cheap: "
+                 "norms, activations and the like, from what is kept anyway; "
+                 "none: nothing. Results have the same bits")
+      ->check(CLI::IsMember({"cheap", "none"}))
+      ->option_text("cheap|none [cheap]")
+      ->group(training);
+
   const char *code = "Code";
   app.add_option("--target", options.target, "what the trainer runs on")
       ->check(CLI::IsMember({"cpu"}))

@@ -33,6 +33,7 @@ struct Options {
   std::string cluster = "cpu";
   std::string optimizer = "adamw";
   std::string precision = "float32";
+  std::string remat = "cheap";
   std::string master; ///< empty: float32, float64 with float64
   std::string target = "cpu";
   std::string cpu = "native";

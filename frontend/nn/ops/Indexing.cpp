@@ -30,6 +30,10 @@ LogicalResult EmbeddingOp::verify() {
 }
 
 LogicalResult EmbeddingGradOp::verify() {
+  if (getBase() && failed(expectType(*this, "base", getBase(),
+                                     shapeOf(getResult()),
+                                     elementTypeOf(getResult()))))
+    return failure();
   if (failed(expectRank(*this, "result", getResult(), 2)) ||
       failed(expectShape(
           *this, "gradient", getGradient(),
@@ -97,7 +101,8 @@ EmbeddingOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
                            ArrayRef<bool> needed,
                            SmallVectorImpl<Value> &operandGradients) {
   operandGradients.push_back(EmbeddingGradOp::create(
-      builder, getLoc(), getTable().getType(), resultGradients[0], getIds()));
+      builder, getLoc(), getTable().getType(), resultGradients[0], getIds(),
+      /*base=*/Value()));
   operandGradients.push_back(Value());
   return success();
 }
@@ -254,10 +259,13 @@ static LogicalResult gather(Operation *op, const HostTensor &wholeData,
 static LogicalResult scatterAdd(Operation *op, const HostTensor &gradient,
                                 const HostTensor &indices, int64_t axis,
                                 bool negative,
-                                SmallVectorImpl<HostTensor> &results) {
+                                SmallVectorImpl<HostTensor> &results,
+                                const HostTensor *base = nullptr) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   const HostTensor::Floats values = gradient.toFloats();
   HostTensor::Floats sums(type.getNumElements(), 0);
+  if (base)
+    sums = base->toFloats();
   const HostTensor::Ints positions = indices.toInts();
   const int64_t outer = product(type.getShape().take_front(axis)),
                 inner = product(type.getShape().drop_front(axis + 1));
@@ -282,7 +290,7 @@ LogicalResult EmbeddingOp::evaluate(ArrayRef<HostTensor> operands,
 LogicalResult EmbeddingGradOp::evaluate(ArrayRef<HostTensor> operands,
                                         SmallVectorImpl<HostTensor> &results) {
   return scatterAdd(*this, operands[0], operands[1], 0, /*negative=*/false,
-                    results);
+                    results, getBase() ? &operands[2] : nullptr);
 }
 
 LogicalResult GatherOp::evaluate(ArrayRef<HostTensor> operands,

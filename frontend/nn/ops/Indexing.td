@@ -12,9 +12,13 @@ def NN_EmbeddingOp : NN_MoveOp<"embedding", [NN_HasGradient]> {
 }
 def NN_EmbeddingGradOp : NN_ComputeOp<"embedding_grad", [NN_WideResult]> {
   let summary = "gradient of the table: rows of `gradient` added at `ids`, in order of the ids; float32 of 16 bits is not rounded";
-  let arguments = (ins NN_Float:$gradient, NN_Int:$ids);
+  let description = [{
+    The rows are added to zeros, or to `base`: another gradient of the same table, where the weights of an output layer are tied to
+    it. A base that nothing else reads is changed in place, so that no second table is there.
+  }];
+  let arguments = (ins NN_Float:$gradient, NN_Int:$ids, Optional<NN_Float>:$base);
   let results = (outs NN_Float:$result);
-  let assemblyFormat = "$gradient `,` $ids attr-dict `:` functional-type(operands, $result)";
+  let assemblyFormat = "$gradient `,` $ids (`onto` $base^)? attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
 def NN_GatherOp : NN_MoveOp<"gather", [NN_HasGradient]> {

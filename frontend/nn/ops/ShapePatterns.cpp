@@ -1,5 +1,6 @@
 // Canonicalization that spares zeros: the gradients of a tensor's slices, each
-// padded and all added, become one concat.
+// padded and all added, become one concat; the rows of a table's gradient are
+// added to what else is one.
 #include "frontend/nn/NN.h"
 #include "frontend/nn/support/Verification.h"
 
@@ -87,11 +88,39 @@ struct FlattenConcat : OpRewritePattern<ConcatOp> {
   }
 };
 
+/// x + embedding_grad(g, ids) adds the rows onto x: no table of zeros, and where
+/// x is read here alone no second table. (The rows are added to x one by one,
+/// instead of their sum.)
+struct AddRowsOntoGradient : OpRewritePattern<AddOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AddOp add,
+                                PatternRewriter &rewriter) const override {
+    // The later one of two, onto the other.
+    EmbeddingGradOp rows;
+    Value base;
+    for (auto [value, other] : {std::pair(add.getLhs(), add.getRhs()),
+                                std::pair(add.getRhs(), add.getLhs())}) {
+      auto grad = value.getDefiningOp<EmbeddingGradOp>();
+      if (!grad || grad.getBase() || !grad->hasOneUse() || value == other ||
+          (rows && grad->isBeforeInBlock(rows)))
+        continue;
+      rows = grad;
+      base = other;
+    }
+    if (!rows)
+      return failure();
+    rewriter.replaceOpWithNewOp<EmbeddingGradOp>(
+        add, add.getType(), rows.getGradient(), rows.getIds(), base);
+    return success();
+  }
+};
+
 } // namespace
 
 void AddOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                         MLIRContext *context) {
-  patterns.add<JoinAdjacentPads>(context);
+  patterns.add<JoinAdjacentPads, AddRowsOntoGradient>(context);
 }
 
 void ConcatOp::getCanonicalizationPatterns(RewritePatternSet &patterns,

@@ -1,0 +1,102 @@
+// step-write-in-place: results of kernels take the places of inputs that die
+// there.
+#include "codegen/Passes.h"
+#include "codegen/kernels/KernelPlan.h"
+#include "codegen/step/Liveness.h"
+#include "codegen/step/View.h"
+
+namespace shardc {
+#define GEN_PASS_DEF_STEPWRITEINPLACE
+#include "codegen/Passes.h.inc"
+
+namespace {
+using namespace mlir;
+
+class InPlaceWriter {
+public:
+  InPlaceWriter(step::ProgramOp program,
+                llvm::StringMap<std::optional<kernels::KernelPlan>> &plans)
+      : program(program), plans(plans), lifetimes(step::lifetimes(program)) {}
+
+  void run() {
+    int64_t position = 0;
+    for (Operation &op : program.getBody().front()) {
+      if (!step::isEntry(&op))
+        continue;
+      if (auto kernel = dyn_cast<step::KernelOp>(op))
+        for (size_t output = 0; output < kernel.getOutputs().size(); ++output)
+          takeInput(kernel, output, position);
+      ++position;
+    }
+    for (step::BufferOp buffer : replaced)
+      buffer.erase();
+  }
+
+private:
+  /// The buffer that a view shows the whole of, if it holds activations.
+  step::BufferOp wholeBuffer(Value memref) {
+    step::View view = step::View::of(memref);
+    auto buffer = view.buffer.getDefiningOp<step::BufferOp>();
+    bool isWhole = buffer && lifetimes.contains(buffer) &&
+                   buffer.getKind() == step::Kind::activation &&
+                   view.offset == 0 && view.isContiguous() &&
+                   view.spanBytes() == int64_t(buffer.getBytes());
+    return isWhole ? buffer : step::BufferOp();
+  }
+
+  void takeInput(step::KernelOp kernel, size_t output, int64_t position) {
+    step::BufferOp result = wholeBuffer(kernel.getOutputs()[output]);
+    if (!result || lifetimes[result].first != position)
+      return;
+    for (size_t input = 0; input < kernel.getInputs().size(); ++input) {
+      step::BufferOp buffer = wholeBuffer(kernel.getInputs()[input]);
+      if (!buffer || buffer == result ||
+          buffer.getBytes() != result.getBytes() ||
+          lifetimes[buffer].last != position || isTwice(kernel, buffer) ||
+          !allows(kernel, input, output))
+        continue;
+      lifetimes[buffer].last = lifetimes[result].last;
+      result.getResult().replaceAllUsesWith(buffer.getResult());
+      replaced.push_back(result);
+      return;
+    }
+  }
+
+  /// Whether another operand shows the buffer too.
+  static bool isTwice(step::KernelOp kernel, step::BufferOp buffer) {
+    return llvm::count_if(kernel->getOperands(), [&](Value operand) {
+             return step::View::of(operand).buffer == buffer.getResult();
+           }) != 1;
+  }
+
+  bool allows(step::KernelOp kernel, size_t input, size_t output) {
+    auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+        kernel, kernel.getKernelAttr());
+    if (!function || function.isExternal())
+      return false;
+    auto [entry, isNew] = plans.try_emplace(function.getName());
+    std::string why;
+    if (isNew)
+      entry->second = kernels::planKernel(function, why);
+    return entry->second &&
+           kernels::mayLieInPlace(*entry->second, function.getArgument(input),
+                                  output);
+  }
+
+  step::ProgramOp program;
+  llvm::StringMap<std::optional<kernels::KernelPlan>> &plans;
+  llvm::MapVector<Operation *, step::Lifetime> lifetimes;
+  SmallVector<step::BufferOp> replaced;
+};
+
+struct StepWriteInPlace : impl::StepWriteInPlaceBase<StepWriteInPlace> {
+  void runOnOperation() override {
+    llvm::StringMap<std::optional<kernels::KernelPlan>> plans;
+    for (auto plan : getOperation().getOps<step::PlanOp>())
+      for (auto program : plan.getBody().front().getOps<step::ProgramOp>())
+        InPlaceWriter(program, plans).run();
+  }
+};
+
+} // namespace
+} // namespace shardc
