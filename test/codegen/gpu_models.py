@@ -152,7 +152,7 @@ def main():
     if options.markdown:
         with open(options.markdown, "w") as file:
             file.write(HEADER.format(gpu=options.gpu) + "\n".join(rows) + "\n\n"
-                       f"Together {total} kernels, {len(bodies)} different ones; {wrong} of them refused, not assembled or with spills.\n")
+                       f"Together {total} kernels, {len(bodies)} different ones; {wrong} refused, not assembled or with spills.\n")
     return wrong != 0 or not rows
 
 
