@@ -38,15 +38,47 @@ def StepTestKernels : Pass<"step-test-kernels", "::mlir::ModuleOp"> {
 
     Before and After: the module stays as it is. Each function is evaluated op by op on the host, in float64; a copy is
     outlined, compiled and run on the same random inputs; results must agree within rounding, and every kernel must give the
-    same bits when its pieces are run one by one. 16-bit floats may be off by one unit in the last place, and seldom are. Arguments may carry `step.low` and `step.high`, the range of their values.
+    same bits when its pieces (a GPU's blocks) are run one by one. 16-bit floats may be off by one unit in the last place, and seldom are. Arguments may carry `step.low` and `step.high`, the range of their values.
 
     Why here: it is no part of the pipeline. It shows that generated code computes what the ops mean.
   }];
   let options = [
     Option<"cpu", "cpu", "std::string", "\"native\"", "the CPU to generate code for; must run here">,
+    Option<"emulateGpu", "emulate-gpu", "bool", "false", "run what GPUs would, thread by thread, on the CPU">,
     Option<"bench", "bench", "bool", "false", "print what each kernel takes, beside a copy of the bytes it moves">,
     Option<"compareUnfused", "compare-unfused", "bool", "false", "each op as a kernel of its own must give the same bits">
   ];
+}
+
+def StepGpuKernels : Pass<"step-gpu-kernels", "::mlir::ModuleOp"> {
+  let summary = "lowers the kernels once more, to gpu.func";
+  let description = [{
+    Needs: the module @kernels of `step-outline-kernels`, which stays as it is.
+
+    Before:
+    ```mlir
+    module @kernels { func.func @softmax_3f9a(%x: tensor<4x128xf32>) -> tensor<4x128xf32> { linalg on tensors } }
+    ```
+
+    After:
+    ```mlir
+    gpu.module @gpu_kernels {
+      gpu.func @softmax_3f9a(%x: !llvm.ptr {llvm.align = 16, llvm.noalias}, %y: !llvm.ptr {...}) kernel attributes {
+          known_block_size = array<i32: 128, 1, 1>, known_grid_size = array<i32: 1, 1, 1>, step.kind = "row"}
+    ```
+    Row kernels: a group of threads, a warp or a block per row; what a thread has of it stays in registers between passes.
+    Column kernels: threads of a block share the rows of a few columns. Loop kernels: a thread has one vector of elements.
+    Sums are trees of shuffles and one barrier, in an order that follows from the shapes.
+
+    Why here: it reads the same bodies as the CPU's emitter, where they are still linalg. The trainer does not use it yet.
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", "\"sm_90\"", "sm_80, sm_90 or sm_100">,
+    Option<"ptx", "ptx", "bool", "false", "print the PTX of every kernel">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"];
 }
 
 def StepLower : Pass<"step-lower", "::mlir::ModuleOp"> {

@@ -3,8 +3,11 @@
 #include "codegen/Passes.h"
 #include "codegen/cpu/CompileKernels.h"
 #include "codegen/cpu/LoadedKernels.h"
+#include "codegen/gpu/CompileGpuKernels.h"
+#include "codegen/gpu/EmulateKernels.h"
 #include "frontend/nn/Interpreter.h"
 
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 
 #include <chrono>
@@ -158,9 +161,35 @@ private:
   /// The module outlined, and its kernels.
   struct Program {
     OwningOpRef<ModuleOp> outlined;
-    cpu::LoadedKernels kernels;
+    std::optional<cpu::LoadedKernels> kernels;
+    /// In place of `kernels` with the option `gpu`.
+    std::optional<gpu::EmulatedKernels> emulated;
+    /// Pieces of the CPU's kernels, blocks of the GPU's.
     llvm::StringMap<int64_t> extents;
   };
+
+  std::optional<Program> emulate(OwningOpRef<ModuleOp> outlined) {
+    bool refused = false;
+    OwningOpRef<ModuleOp> parent = ModuleOp::create(outlined->getLoc());
+    mlir::gpu::GPUModuleOp module = gpu::emitGpuKernels(
+        outlined->lookupSymbol<ModuleOp>("kernels"), *parent, "kernels",
+        [&](StringRef kernel, StringRef why) {
+          refused = true;
+          getOperation().emitError() << kernel << ": " << why;
+        });
+    if (refused || failed(mlir::verify(module)))
+      return std::nullopt;
+    auto emulated = gpu::EmulatedKernels::compile(module, cpu);
+    if (!emulated) {
+      getOperation().emitError() << llvm::toString(emulated.takeError());
+      return std::nullopt;
+    }
+    llvm::StringMap<int64_t> extents;
+    for (auto function : module.getOps<mlir::gpu::GPUFuncOp>())
+      extents[function.getName()] = emulated->grid(function.getName());
+    return Program{std::move(outlined), std::nullopt, std::move(*emulated),
+                   std::move(extents)};
+  }
 
   std::optional<Program> compile(bool fuse) {
     auto fail = [&](llvm::Error error) -> std::optional<Program> {
@@ -172,6 +201,8 @@ private:
     outline.addPass(createStepOutlineKernels({fuse}));
     if (failed(outline.run(*outlined)))
       return std::nullopt;
+    if (emulateGpu)
+      return emulate(std::move(outlined));
     cpu::CpuOptions options;
     options.cpu = cpu;
     auto kernels = outlined->lookupSymbol<ModuleOp>("kernels");
@@ -183,7 +214,7 @@ private:
         cpu::LoadedKernels::load(compiled->sharedObject);
     if (!loaded)
       return fail(loaded.takeError());
-    Program program{std::move(outlined), std::move(*loaded), {}};
+    Program program{std::move(outlined), std::move(*loaded), std::nullopt, {}};
     for (const cpu::KernelInfo &info : compiled->kernels)
       program.extents[info.symbol] = info.extent;
     if (bench)
@@ -218,9 +249,10 @@ private:
   LogicalResult launch(const Program &program, step::LaunchOp op,
                        llvm::DenseMap<Value, Bytes> &values) {
     std::string symbol = op.getKernel().getLeafReference().str();
-    cpu::KernelFunction kernel = program.kernels.find(symbol);
+    cpu::KernelFunction kernel =
+        program.kernels ? program.kernels->find(symbol) : nullptr;
     int64_t extent = program.extents.lookup(symbol);
-    if (!kernel)
+    if (!kernel && !program.emulated)
       return op.emitError("the shared object lacks the kernel");
     std::vector<void *> arguments;
     for (Value input : op.getInputs())
@@ -233,15 +265,29 @@ private:
       whole.emplace_back(size, char(0x5a));
       parts.emplace_back(size, char(0x5a));
     }
-    auto run = [&](std::vector<Bytes> &outputs, int64_t begin, int64_t end) {
+    auto run = [&](std::vector<Bytes> &outputs, int64_t begin,
+                   int64_t end) -> llvm::Error {
       std::vector<void *> all = arguments;
       for (Bytes &output : outputs)
         all.push_back(output.data());
-      kernel(all.data(), begin, end);
+      if (kernel) {
+        kernel(all.data(), begin, end);
+        return llvm::Error::success();
+      }
+      // In falling order, threads are too: what one leaves to another without
+      // a barrier would be missing.
+      for (int64_t block = begin; block < end; ++block)
+        if (llvm::Error error = program.emulated->runBlock(
+                symbol, all.data(), block, &outputs == &parts))
+          return error;
+      return llvm::Error::success();
     };
-    run(whole, 0, extent);
-    for (int64_t piece = extent; piece-- > 0;)
-      run(parts, piece, piece + 1);
+    llvm::Error error = run(whole, 0, extent);
+    for (int64_t piece = extent; !error && piece-- > 0;)
+      error = run(parts, piece, piece + 1);
+    if (error)
+      return op.emitError()
+             << symbol << ": " << llvm::toString(std::move(error));
     for (auto [number, output] : llvm::enumerate(op.getOutputs())) {
       if (whole[number] != parts[number])
         return op.emitError() << symbol << ": result " << number
@@ -266,7 +312,8 @@ private:
       Bytes from(moved / 2, 1), to(moved / 2, 2);
       double copy =
           seconds([&] { std::memcpy(to.data(), from.data(), from.size()); });
-      double kernelTime = seconds([&] { run(whole, 0, extent); });
+      double kernelTime =
+          seconds([&] { llvm::cantFail(run(whole, 0, extent)); });
       llvm::errs() << llvm::format(
           "%-40s %8.3f ms, memcpy of %.1f MB %8.3f ms\n", symbol.c_str(),
           kernelTime * 1e3, moved / 1e6, copy * 1e3);

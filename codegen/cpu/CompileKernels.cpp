@@ -89,18 +89,13 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
       .run(module, modules);
 }
 
-/// The object file of one kernel.
-static FailureOr<std::string>
-compileKernel(func::FuncOp kernel, const TargetCpu &cpu, int64_t &extent) {
-  OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
-  FailureOr<int64_t> pieces = emitKernel(kernel, *module, cpu.vectors);
-  if (failed(pieces) || failed(lowerToLLVM(*module)))
+FailureOr<std::string> compileObject(ModuleOp module, const TargetCpu &cpu,
+                                     StringRef name) {
+  if (failed(lowerToLLVM(module)))
     return failure();
-  extent = *pieces;
-
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> code =
-      translateModuleToLLVMIR(*module, context, kernel.getName());
+      translateModuleToLLVMIR(module, context, name);
   if (!code)
     return failure();
   std::unique_ptr<llvm::TargetMachine> machine = cpu.createMachine();
@@ -119,9 +114,20 @@ compileKernel(func::FuncOp kernel, const TargetCpu &cpu, int64_t &extent) {
   llvm::legacy::PassManager emit;
   if (machine->addPassesToEmitFile(emit, os, nullptr,
                                    llvm::CodeGenFileType::ObjectFile))
-    return kernel.emitError("the target cannot write object files");
+    return module.emitError("the target cannot write object files");
   emit.run(*code);
   return object.str().str();
+}
+
+/// The object file of one kernel.
+static FailureOr<std::string>
+compileKernel(func::FuncOp kernel, const TargetCpu &cpu, int64_t &extent) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
+  FailureOr<int64_t> pieces = emitKernel(kernel, *module, cpu.vectors);
+  if (failed(pieces))
+    return failure();
+  extent = *pieces;
+  return compileObject(*module, cpu, kernel.getName());
 }
 
 static void loadDialects(MLIRContext *context) {

@@ -3,6 +3,8 @@
 #ifndef SHARDC_CODEGEN_CPU_COMPILEKERNELS_H
 #define SHARDC_CODEGEN_CPU_COMPILEKERNELS_H
 
+#include "codegen/cpu/TargetCpu.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/Error.h"
@@ -60,6 +62,12 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> kernels;
   std::future<llvm::Expected<CompiledKernels>> result; // ends before the copy
 };
+
+/// The object file of a module of llvm.func whose bodies may still be of scf,
+/// vector, arith and math ops. The module becomes LLVM's dialect.
+llvm::FailureOr<std::string> compileObject(mlir::ModuleOp module,
+                                           const TargetCpu &cpu,
+                                           llvm::StringRef name);
 
 } // namespace shardc::cpu
 

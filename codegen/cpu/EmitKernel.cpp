@@ -2,7 +2,7 @@
 // every level of reductions.
 #include "codegen/cpu/EmitKernel.h"
 
-#include "codegen/cpu/ElementEmitter.h"
+#include "codegen/cpu/CpuVectorOps.h"
 #include "codegen/cpu/KernelLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -78,8 +78,8 @@ FailureOr<int64_t> emitKernel(func::FuncOp kernel, ModuleOp module,
       LLVM::LLVMFuncOp::create(builder, loc, kernel.getName(), type);
   Block *entry = function.addEntryBlock(builder);
   builder.setInsertionPointToStart(entry);
-  VectorOps vectors(builder, module, lanes, target);
-  ElementEmitter elements(builder, vectors, *plan, lanes);
+  CpuVectorOps vectors(builder, module, lanes, target);
+  ElementEmitter elements(builder, vectors, *plan);
 
   auto argument = [&](int64_t number) -> Value {
     Value slot = LLVM::GEPOp::create(

@@ -77,7 +77,7 @@ LogicalResult KernelLoops::emitColumnBlock(Value firstLane,
     }
     if (pass.reductions.empty())
       continue;
-    Accumulators sums = neutralAccumulators(pass.reductions, vectorsPerBlock);
+    Accumulators totals = sums.neutral(pass.reductions, vectorsPerBlock);
     auto rows = [&](Operation *hoistBefore, Value from, Value to,
                     Accumulators &accumulators) {
       return forLoop(
@@ -92,7 +92,7 @@ LogicalResult KernelLoops::emitColumnBlock(Value firstLane,
                 Accumulators mine;
                 for (size_t result = 0; result < results; ++result)
                   mine.push_back(carried[next + result * vectorsPerBlock + k]);
-                if (failed(accumulate(reduction, mine, {})))
+                if (failed(sums.accumulate(reduction, mine, {})))
                   return failure();
                 for (size_t result = 0; result < results; ++result)
                   carried[next + result * vectorsPerBlock + k] = mine[result];
@@ -104,17 +104,17 @@ LogicalResult KernelLoops::emitColumnBlock(Value firstLane,
           });
     };
     if (steps <= stepGroup) {
-      if (failed(rows(nullptr, number(0), number(steps), sums)))
+      if (failed(rows(nullptr, number(0), number(steps), totals)))
         return failure();
     } else if (failed(forLoop(
-                   number(0), number(steps), stepGroup, sums,
+                   number(0), number(steps), stepGroup, totals,
                    [&](Operation *loop, Value from, Accumulators &carried) {
                      Value to = arith::AddIOp::create(builder, loc, from,
                                                       number(stepGroup));
                      to = arith::MinSIOp::create(builder, loc, to,
                                                  number(steps));
                      Accumulators group =
-                         neutralAccumulators(pass.reductions, vectorsPerBlock);
+                         sums.neutral(pass.reductions, vectorsPerBlock);
                      if (failed(rows(loop, from, to, group)))
                        return failure();
                      size_t next = 0;
@@ -132,7 +132,8 @@ LogicalResult KernelLoops::emitColumnBlock(Value firstLane,
       for (size_t result = 0; result < combiners[reduction].size(); ++result) {
         for (int64_t k = 0; k < vectorsPerBlock; ++k, ++next) {
           enter(k);
-          FailureOr<Value> value = withInitial(reduction, result, sums[next]);
+          FailureOr<Value> value =
+              sums.withInitial(reduction, result, totals[next]);
           if (failed(value))
             return failure();
           reduced[k][plan.reductions[reduction]->getResult(result)] = *value;

@@ -29,8 +29,9 @@ KernelLoops::KernelLoops(OpBuilder &builder, VectorOps &vectors,
                          ArrayRef<SmallVector<Combiner>> combiners,
                          ArrayRef<Value> outputs, int64_t lanes)
     : builder(builder), vectors(vectors), elements(elements), plan(plan),
-      combiners(combiners), outputs(outputs.begin(), outputs.end()),
-      lanes(lanes), loc(plan.outputs.front().getLoc()) {}
+      combiners(combiners), sums(builder, vectors, elements, plan, combiners),
+      outputs(outputs.begin(), outputs.end()), lanes(lanes),
+      loc(plan.outputs.front().getLoc()) {}
 
 FailureOr<int64_t> KernelLoops::emit(Value begin, Value end) {
   if (plan.kind == KernelPlan::Kind::Columns)
@@ -135,73 +136,6 @@ LogicalResult KernelLoops::forLanes(
                                       : vectorLoop(middle, end, 1, true);
 }
 
-KernelLoops::Accumulators
-KernelLoops::neutralAccumulators(ArrayRef<unsigned> reductions,
-                                 unsigned copies) {
-  Accumulators accumulators;
-  for (unsigned reduction : reductions)
-    for (const Combiner &combiner : combiners[reduction])
-      accumulators.append(
-          copies, vectors.broadcast(loc, arith::ConstantOp::create(
-                                             builder, loc, combiner.neutral)));
-  return accumulators;
-}
-
-/// Adds the terms at the current position to one accumulator per result.
-LogicalResult KernelLoops::accumulate(unsigned reduction,
-                                      MutableArrayRef<Value> accumulators,
-                                      Value mask) {
-  linalg::GenericOp generic = plan.reductions[reduction];
-  FailureOr<IRMapping> body =
-      elements.emitBody(generic, plan.reductionIteration(generic));
-  if (failed(body))
-    return failure();
-  for (auto [combiner, accumulator] :
-       llvm::zip_equal(combiners[reduction], accumulators)) {
-    Value sum;
-    auto product = combiner.term.getDefiningOp<arith::MulFOp>();
-    Value lhs = product ? body->lookupOrNull(product.getLhs()) : Value();
-    Value rhs = product ? body->lookupOrNull(product.getRhs()) : Value();
-    if (isa<arith::AddFOp>(combiner.op) && lhs && rhs && product->hasOneUse() &&
-        vectors.fusesMultiplyAdd()) {
-      sum = vectors.multiplyAdd(loc, lhs, rhs, accumulator);
-    } else {
-      Value term = body->lookupOrNull(combiner.term);
-      if (!term)
-        return failure();
-      sum =
-          combine(vectors, combiner, accumulator, vectors.broadcast(loc, term));
-    }
-    accumulator = mask ? Value(arith::SelectOp::create(builder, loc, mask, sum,
-                                                       accumulator))
-                       : sum;
-  }
-  return success();
-}
-
-FailureOr<Value> KernelLoops::withInitial(unsigned reduction, unsigned result,
-                                          Value value) {
-  linalg::GenericOp generic = plan.reductions[reduction];
-  const Combiner &combiner = combiners[reduction][result];
-  Value initial = generic.getDpsInits()[result];
-  if (auto fill = initial.getDefiningOp<linalg::FillOp>()) {
-    auto constant = fill.getInputs()[0].getDefiningOp<arith::ConstantOp>();
-    bool isZero =
-        constant && (matchPattern(fill.getInputs()[0], m_AnyZeroFloat()) ||
-                     matchPattern(fill.getInputs()[0], m_Zero()));
-    bool adds = isa<arith::AddFOp, arith::AddIOp>(combiner.op);
-    if (constant &&
-        (constant.getValue() == combiner.neutral || (adds && isZero)))
-      return value;
-  }
-  bool perRow = plan.kind == KernelPlan::Kind::Rows;
-  FailureOr<Value> start =
-      elements.emit({initial, plan.outputIndex(initial, perRow)});
-  if (failed(start))
-    return failure();
-  return combine(vectors, combiner, *start, value);
-}
-
 FailureOr<int64_t> KernelLoops::emitFlat(Value begin, Value end) {
   int64_t total = plan.extents.lanes;
   Value first = arith::MulIOp::create(builder, loc, begin, number(flatChunk));
@@ -270,7 +204,7 @@ LogicalResult KernelLoops::storeRowResults(int64_t level) {
 
 LogicalResult KernelLoops::emitPass(const Pass &pass) {
   unsigned unroll = unrollOf(pass);
-  Accumulators accumulators = neutralAccumulators(pass.reductions, unroll);
+  Accumulators accumulators = sums.neutral(pass.reductions, unroll);
   auto segments = [&](Accumulators &carried) {
     for (size_t i = 0; i + 1 < plan.laneSplits.size(); ++i) {
       int64_t from = plan.laneSplits[i], to = plan.laneSplits[i + 1];
@@ -310,8 +244,8 @@ LogicalResult KernelLoops::emitPass(const Pass &pass) {
         copies.resize(copies.size() / 2);
       }
       FailureOr<Value> value =
-          withInitial(reduction, result,
-                      combineLanes(builder, vectors, combiner, copies[0]));
+          sums.withInitial(reduction, result,
+                           combineLanes(builder, vectors, combiner, copies[0]));
       if (failed(value))
         return failure();
       elements.reduced[plan.reductions[reduction]->getResult(result)] = *value;
@@ -341,7 +275,7 @@ LogicalResult KernelLoops::emitPassBody(const Pass &pass, unsigned unrolled,
     size_t results = combiners[reduction].size();
     for (size_t result = 0; result < results; ++result)
       mine.push_back(accumulators[next + result * unroll]);
-    if (failed(accumulate(reduction, mine, elements.position.mask)))
+    if (failed(sums.accumulate(reduction, mine, elements.position.mask)))
       return failure();
     for (size_t result = 0; result < results; ++result)
       accumulators[next + result * unroll] = mine[result];

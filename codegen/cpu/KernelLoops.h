@@ -2,16 +2,16 @@
 #ifndef SHARDC_CODEGEN_CPU_KERNELLOOPS_H
 #define SHARDC_CODEGEN_CPU_KERNELLOOPS_H
 
-#include "codegen/cpu/ElementEmitter.h"
-#include "codegen/cpu/Reduction.h"
+#include "codegen/kernels/ReductionEmitter.h"
 
 namespace shardc::cpu {
 
 class KernelLoops {
 public:
-  KernelLoops(mlir::OpBuilder &builder, VectorOps &vectors,
-              ElementEmitter &elements, const kernels::KernelPlan &plan,
-              llvm::ArrayRef<llvm::SmallVector<Combiner>> combiners,
+  KernelLoops(mlir::OpBuilder &builder, kernels::VectorOps &vectors,
+              kernels::ElementEmitter &elements,
+              const kernels::KernelPlan &plan,
+              llvm::ArrayRef<llvm::SmallVector<kernels::Combiner>> combiners,
               llvm::ArrayRef<mlir::Value> outputs, int64_t lanes);
 
   /// Emits the work on pieces [begin, end) and returns the number of pieces.
@@ -68,21 +68,14 @@ private:
   void chooseKept();
   int64_t costOf(mlir::Value tensor,
                  llvm::DenseMap<mlir::Value, int64_t> &known) const;
-  /// One accumulator per result of each reduction, `copies` times.
-  Accumulators neutralAccumulators(llvm::ArrayRef<unsigned> reductions,
-                                   unsigned copies);
-  llvm::LogicalResult
-  accumulate(unsigned reduction,
-             llvm::MutableArrayRef<mlir::Value> accumulators, mlir::Value mask);
-  llvm::FailureOr<mlir::Value> withInitial(unsigned reduction, unsigned result,
-                                           mlir::Value value);
   mlir::Value number(int64_t value) { return vectors.constant(loc, value); }
 
   mlir::OpBuilder &builder;
-  VectorOps &vectors;
-  ElementEmitter &elements;
+  kernels::VectorOps &vectors;
+  kernels::ElementEmitter &elements;
   const kernels::KernelPlan &plan;
-  llvm::ArrayRef<llvm::SmallVector<Combiner>> combiners;
+  llvm::ArrayRef<llvm::SmallVector<kernels::Combiner>> combiners;
+  kernels::ReductionEmitter sums;
   llvm::SmallVector<mlir::Value> outputs;
   int64_t lanes;
   mlir::Location loc;

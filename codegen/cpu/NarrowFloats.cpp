@@ -9,22 +9,6 @@ using namespace mlir;
 
 namespace shardc::cpu {
 
-bool isNarrowFloat(Type element) { return element.isBF16() || element.isF16(); }
-
-Type heldType(Type element) {
-  return isNarrowFloat(element)
-             ? Type(IntegerType::get(element.getContext(), 16))
-             : element;
-}
-
-TypedAttr heldConstant(TypedAttr constant) {
-  auto value = dyn_cast<FloatAttr>(constant);
-  if (!value || !isNarrowFloat(value.getType()))
-    return constant;
-  return IntegerAttr::get(heldType(value.getType()),
-                          value.getValue().bitcastToAPInt());
-}
-
 namespace {
 /// Arithmetic on scalars or vectors of one shape.
 struct Lanes {

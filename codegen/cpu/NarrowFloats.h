@@ -10,15 +10,6 @@
 
 namespace shardc::cpu {
 
-/// Whether `element` is bfloat16 or float16.
-bool isNarrowFloat(mlir::Type element);
-
-/// What emitted code holds elements as: i16 for the 16-bit floats, else
-/// `element` itself.
-mlir::Type heldType(mlir::Type element);
-/// A constant of such a type.
-mlir::TypedAttr heldConstant(mlir::TypedAttr constant);
-
 /// Conversions of a scalar or a vector. bfloat16 is converted by integer
 /// arithmetic on every CPU: vcvtneps2bf16 would flush subnormal numbers, and
 /// bits would depend on the CPU. float16 is converted by F16C's instructions

@@ -7,6 +7,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
+#include <bit>
 
 using namespace mlir;
 
@@ -186,12 +187,19 @@ bool IndexForm::dependsOn(Loop loop) const {
          });
 }
 
-std::optional<int64_t> IndexForm::laneStride(const LoopExtents &extents) const {
+std::optional<int64_t> IndexForm::laneStride(const LoopExtents &extents,
+                                             int64_t vectorLanes) const {
   int64_t stride = 0;
   for (const Term &term : digitTerms) {
     if (term.loop != Loop::Lane)
       continue;
-    if (term.divisor != 1 || term.modulus < extents.lanes)
+    // A higher digit stays the same within an aligned vector, and the lowest
+    // one does not wrap around.
+    if (vectorLanes > 1 && term.divisor % vectorLanes == 0)
+      continue;
+    bool wraps = term.modulus < extents.lanes &&
+                 (vectorLanes == 1 || term.modulus % vectorLanes != 0);
+    if (term.divisor != 1 || wraps)
       return std::nullopt;
     stride += term.coefficient;
   }
@@ -203,6 +211,21 @@ std::optional<int64_t> IndexForm::laneStride(const LoopExtents &extents) const {
       return std::nullopt;
   }
   return stride;
+}
+
+int64_t IndexForm::alignment(int64_t most, int64_t vectorLanes,
+                             const LoopExtents &extents) const {
+  uint64_t common = static_cast<uint64_t>(constantPart) | most;
+  for (const Term &term : digitTerms) {
+    uint64_t step = term.coefficient;
+    if (term.loop == Loop::Lane && term.divisor == 1 &&
+        (term.modulus % vectorLanes == 0 || term.modulus >= extents.lanes))
+      step *= vectorLanes;
+    common |= step;
+  }
+  for (const OpaqueTerm &term : opaques)
+    common |= static_cast<uint64_t>(term.coefficient);
+  return int64_t(1) << std::countr_zero(common);
 }
 
 IndexForm IndexForm::restricted(const LoopExtents &extents) const {

@@ -74,8 +74,14 @@ public:
   range(const LoopExtents &extents) const;
   bool dependsOn(Loop loop) const;
   /// How much the form grows from one lane to the next, if that is the same
-  /// everywhere.
-  std::optional<int64_t> laneStride(const LoopExtents &extents) const;
+  /// everywhere; within vectors that begin at multiples of `vectorLanes`, if
+  /// there are such vectors.
+  std::optional<int64_t> laneStride(const LoopExtents &extents,
+                                    int64_t vectorLanes = 1) const;
+  /// The largest power of two, up to `most`, that divides the form at the first
+  /// lane of every vector of `vectorLanes` lanes.
+  int64_t alignment(int64_t most, int64_t vectorLanes,
+                    const LoopExtents &extents) const;
   /// Digits that are constant or plain within [laneBegin, laneEnd) become so.
   IndexForm restricted(const LoopExtents &extents) const;
   bool operator==(const IndexForm &other) const { return str() == other.str(); }

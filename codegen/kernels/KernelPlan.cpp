@@ -420,6 +420,17 @@ std::optional<KernelPlan> planKernel(func::FuncOp kernel, std::string &why) {
   return std::nullopt;
 }
 
+void visitAccesses(const KernelPlan &plan,
+                   llvm::function_ref<void(const IndexForm &)> argument,
+                   llvm::function_ref<void(const IndexBound &)> bound) {
+  Reader reader(plan, plan.extents);
+  reader.onArgument = [&](Value, const IndexForm &position) {
+    argument(position);
+  };
+  reader.onBound = bound;
+  (void)reader.readAll();
+}
+
 bool mayLieInPlace(const KernelPlan &plan, Value argument, unsigned output) {
   using Kind = KernelPlan::Kind;
   Value result = plan.outputs[output];

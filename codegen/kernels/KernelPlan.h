@@ -48,6 +48,12 @@ struct KernelPlan {
 std::optional<KernelPlan> planKernel(mlir::func::FuncOp kernel,
                                      std::string &why);
 
+/// Calls `argument` with every position at which a planned kernel reads its
+/// arguments, and `bound` with every bound that no position decides.
+void visitAccesses(const KernelPlan &plan,
+                   llvm::function_ref<void(const IndexForm &)> argument,
+                   llvm::function_ref<void(const IndexBound &)> bound);
+
 /// Whether output `output` may be written where `argument` lies: no element of
 /// that is read at another place than its own, or after it was written. (What
 /// is emitted reads all operands of a vector of lanes before it writes one.)

@@ -28,6 +28,17 @@ std::optional<bool> IndexBound::holds(const LoopExtents &extents) const {
   return std::nullopt;
 }
 
+bool IndexBound::sameInVector(const LoopExtents &extents,
+                              int64_t vectorLanes) const {
+  IndexForm index =
+      form.restricted(extents).plus(IndexForm::constant(-low), extents);
+  std::optional<int64_t> stride = index.laneStride(extents, vectorLanes);
+  if (!index.dependsOn(Loop::Lane) || stride == 0)
+    return true;
+  return vectorLanes > 1 && stride == 1 && (high - low) % vectorLanes == 0 &&
+         index.alignment(vectorLanes, vectorLanes, extents) == vectorLanes;
+}
+
 IndexForms iterationOf(linalg::GenericOp generic, unsigned result,
                        ArrayRef<IndexForm> index, const LoopExtents &extents) {
   IndexForms iteration(generic.getNumLoops());

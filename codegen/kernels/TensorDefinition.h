@@ -24,6 +24,9 @@ struct IndexBound {
   /// Whether it holds for all positions of the loops, for none, or is decided
   /// at run time.
   std::optional<bool> holds(const LoopExtents &extents) const;
+  /// Whether it holds for all or none of the lanes of each vector of
+  /// `vectorLanes` lanes that begins at a multiple of as many.
+  bool sameInVector(const LoopExtents &extents, int64_t vectorLanes) const;
 };
 
 /// One of the sources of a concatenation, an insertion or a padding: taken

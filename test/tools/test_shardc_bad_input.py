@@ -196,6 +196,15 @@ class ShardcBadInput(ToolTest):
     def test_unknown_flag(self):
         self.check(self.shardc(MLP, "--mehs", "2"), "--mehs", "--mesh")
 
+    def test_gpu_that_does_not_exist(self):
+        kernels = ("--gpu-kernels", self.path("kernels"), "--dim", "batch=2")
+        self.check(self.shardc(MLP, "--gpu", "sm_12", *kernels), "sm_12", "sm_80, sm_90 or sm_100")
+        self.assertFalse(os.path.exists(self.path("kernels")))
+        self.check(self.shardc(MLP, "--gpu", "sm_90", "--dim", "batch=2"), "--gpu sm_90", "--gpu-kernels")
+        self.check(run(SHARDC, MLP, *kernels, "--compile-to", "raise"), "--compile-to raise", "--gpu-kernels")
+        self.check(run(SHARDC, MLP, *kernels, "--embed-weights"), "--embed-weights", "-o FILE")
+        self.check(self.shardc(MLP, "--gpu-kernels", "/proc/none", "--dim", "batch=2"), "/proc/none", "--gpu-kernels")
+
     def test_flags_that_cannot_be_honoured(self):
         self.check(self.shardc(MLP, "--target", "cuda"), "cuda")
         self.check(self.shardc(MLP, "--strategy", "hybrid", "--dim", "batch=2"), "hybrid", "one dimension", "--mesh 2x")

@@ -15,6 +15,7 @@
 #include "passes/analysis/PrecisionOption.h"
 #include "tools/shardc/Diagnostics.h"
 #include "tools/shardc/Files.h"
+#include "tools/shardc/GpuKernels.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
@@ -60,7 +61,11 @@ private:
   /// Shows the IR after a phase where that was asked for.
   bool show(Phase phase);
   bool emitTrainer();
+  /// The kernels for --gpu-kernels.
+  bool emitGpuKernels();
   bool finish(const plan::Plan &plan);
+  /// Writes and prints what was resolved.
+  bool writeReport();
   int64_t threadsPerRank();
   bool fail(llvm::Error error);
 
@@ -71,6 +76,7 @@ private:
   OwningOpRef<ModuleOp> module;
   std::unique_ptr<cpu::KernelCompilation> kernels;
   CompileReport report;
+  std::optional<shardc::gpu::GpuKernels> gpuKernels;
   Clock::time_point start = Clock::now();
 };
 
@@ -228,7 +234,7 @@ bool Compiler::show(Phase phase) {
     if (llvm::Error error = writeFile(name, text))
       return fail(std::move(error));
   }
-  if (options.compileTo == phase)
+  if (options.compileTo == phase && options.printIr)
     llvm::outs() << *module << "\n";
   return true;
 }
@@ -241,6 +247,8 @@ bool Compiler::run() {
           PrecisionOption::parse(options.precision, options.master);
       !precision)
     return fail(precision.takeError());
+  if (auto target = shardc::gpu::TargetGpu::resolve(options.gpu); !target)
+    return fail(target.takeError());
   if (!options.dumpPhasesTo.empty())
     if (std::error_code code =
             llvm::sys::fs::create_directories(options.dumpPhasesTo))
@@ -252,7 +260,26 @@ bool Compiler::run() {
       return false;
     if (Phase(phase) != Phase::Trainer && !show(Phase(phase)))
       return false;
+    if (Phase(phase) == Phase::Kernels && !options.gpuKernels.empty() &&
+        !emitGpuKernels())
+      return false;
   }
+  return options.printIr || writeReport();
+}
+
+bool Compiler::emitGpuKernels() {
+  shardc::gpu::CudaToolkit toolkit = shardc::gpu::CudaToolkit::find();
+  auto compiled = shardc::gpu::compileGpuKernels(
+      module->lookupSymbol<ModuleOp>("kernels"),
+      llvm::cantFail(shardc::gpu::TargetGpu::resolve(options.gpu)), toolkit);
+  if (!compiled)
+    return fail(compiled.takeError());
+  if (toolkit.ptxas.empty())
+    emitWarning(module->getLoc())
+        << "no ptxas in $CUDA_HOME, $PATH or /usr/local/cuda: PTX alone";
+  if (llvm::Error error = writeGpuKernels(*compiled, options.gpuKernels))
+    return fail(std::move(error));
+  gpuKernels = std::move(*compiled);
   return true;
 }
 
@@ -330,14 +357,25 @@ bool Compiler::finish(const plan::Plan &plan) {
       reported.kinds.push_back({kind.name(), kind.bytes()});
     report.memory->peakBytes += pool.bytes();
   }
+  return writeReport();
+}
+
+bool Compiler::writeReport() {
   report.compileSeconds =
       std::chrono::duration<double>(Clock::now() - start).count();
-  if (!options.report.empty())
-    if (llvm::Error error = writeFile(
-            options.report, llvm::formatv("{0:2}\n", toJson(report)).str()))
+  if (!options.report.empty()) {
+    llvm::json::Value json = toJson(report);
+    if (gpuKernels)
+      (*json.getAsObject())["gpu_kernels"] = toJson(*gpuKernels);
+    if (llvm::Error error =
+            writeFile(options.report, llvm::formatv("{0:2}\n", json).str()))
       return fail(std::move(error));
-  if (!options.quiet)
+  }
+  if (!options.quiet) {
     printReport(llvm::outs(), report);
+    if (gpuKernels)
+      printGpuKernels(llvm::outs(), *gpuKernels);
+  }
   return true;
 }
 

@@ -222,6 +222,17 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
       ->option_text("N [0]")
       ->group(code);
 
+  CLI::Option *gpu =
+      app.add_option("--gpu", options.gpu,
+                     "what --gpu-kernels builds for: sm_80, sm_90 or sm_100")
+          ->option_text("GPU [sm_90]")
+          ->group(code);
+  app.add_option("--gpu-kernels", options.gpuKernels,
+                 "write the kernels as PTX into this folder, and as cubins "
+                 "where CUDA's ptxas is; the trainer as well only with -o")
+      ->option_text("DIR")
+      ->group(code);
+
   const char *inspection = "Inspection";
   app.add_option("--compile-to", compileTo,
                  "stop after a phase and print its IR: import, raise, train, "
@@ -254,13 +265,29 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
       throw CLI::ValidationError("--embed-weights",
                                  "cannot be honoured with --init random, which "
                                  "reads no values; drop one of the two");
+    bool buildsGpu = !options.gpuKernels.empty();
+    if (gpu->count() && !buildsGpu)
+      throw CLI::ValidationError("--gpu " + options.gpu,
+                                 "needs --gpu-kernels DIR");
+    if (buildsGpu && (compileTo == "import" || compileTo == "raise" ||
+                      compileTo == "train" || compileTo == "shard"))
+      throw CLI::ValidationError("--compile-to " + compileTo,
+                                 "has no kernels yet; drop --gpu-kernels");
+    if (buildsGpu && compileTo == "trainer" && options.output.empty()) {
+      if (options.embedWeights)
+        throw CLI::ValidationError(
+            "--embed-weights", "needs a trainer; add -o FILE to --gpu-kernels");
+      // Kernels are all that is asked for.
+      compileTo = "kernels";
+      options.printIr = false;
+    }
     bool writesTrainer = compileTo == "trainer";
     if (!writesTrainer && (!options.output.empty() || options.embedWeights))
       throw CLI::ValidationError(
           "--compile-to " + compileTo,
           "writes no trainer; drop " +
               std::string(options.embedWeights ? "--embed-weights" : "-o"));
-    if (!writesTrainer && !options.report.empty())
+    if (!writesTrainer && options.printIr && !options.report.empty())
       throw CLI::ValidationError("--compile-to " + compileTo,
                                  "makes no report; drop --report");
   } catch (const CLI::CallForHelp &) {

@@ -19,14 +19,15 @@ constexpr const char *phaseNames[] = {"import",  "raise", "train",  "shard",
 
 struct Options {
   std::string model;
-  std::string output;
+  std::string output;                  ///< of the phase trainer
   std::map<std::string, int64_t> dims; ///< symbolic dim -> size
   std::string loss;                    ///< empty: the graph's own scalar output
   std::string mesh = "1";
   std::string strategy; ///< empty: as the mesh says
   std::string reshardAfterForward = "default";
-  std::vector<std::string> unitOptions;       ///< match=REGEX[,reshard=...][,precision=...]
-  std::string accumulate;                     ///< empty: as the strategy says
+  std::vector<std::string>
+      unitOptions;        ///< match=REGEX[,reshard=...][,precision=...]
+  std::string accumulate; ///< empty: as the strategy says
   std::vector<std::string> freeze, trainable; ///< regular expressions
   std::string units = "auto";
   std::string cluster = "cpu";
@@ -42,7 +43,10 @@ struct Options {
   int64_t prefetch = 1; ///< units gathered ahead of their use
   int64_t threadsPerRank =
       0; ///< 0: this machine's cores over the ranks, at least 1
+  std::string gpuKernels; ///< folder; empty: none
+  std::string gpu = "sm_90";
   Phase compileTo = Phase::Trainer;
+  bool printIr = true; ///< of the last phase, unless that is the trainer
   std::string dumpPhasesTo;
   std::string report;
   bool quiet = false;

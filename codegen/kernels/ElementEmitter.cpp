@@ -1,15 +1,16 @@
 // Reading back: tensor elements to loads, arithmetic and branches. Memory
 // access is in ElementAccess.cpp.
-#include "codegen/cpu/ElementEmitter.h"
+#include "codegen/kernels/ElementEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
-using namespace mlir;
-using namespace shardc::kernels;
+#include <utility>
 
-namespace shardc::cpu {
+using namespace mlir;
+
+namespace shardc::kernels {
 
 static ArrayRef<int64_t> shapeOf(Value tensor) {
   return cast<RankedTensorType>(tensor.getType()).getShape();
@@ -57,6 +58,14 @@ void ElementEmitter::setLanes(int64_t begin, int64_t end, Value lane,
   position.lane = lane;
   position.mask = mask;
   scopes[LaneScope] = {};
+}
+
+ElementEmitter::LaneValues ElementEmitter::takeLaneValues() {
+  return std::exchange(scopes[LaneScope], {});
+}
+
+void ElementEmitter::restoreLaneValues(LaneValues values) {
+  scopes[LaneScope] = std::move(values);
 }
 
 size_t ElementEmitter::scopeOf(ArrayRef<IndexForm> index) const {
@@ -354,7 +363,7 @@ FailureOr<IRMapping> ElementEmitter::emitBody(linalg::GenericOp generic,
           Value value = operands[number + 1];
           if (!value)
             return failure();
-          Type type = builder.getI64Type();
+          Type type = vectors.indexType();
           value = arith::IndexCastOp::create(
               builder, loc,
               vectors.isVector(value) ? vectors.vectorType(type) : type, value);
@@ -413,4 +422,4 @@ FailureOr<IRMapping> ElementEmitter::emitBody(linalg::GenericOp generic,
   return map;
 }
 
-} // namespace shardc::cpu
+} // namespace shardc::kernels

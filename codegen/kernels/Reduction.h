@@ -1,13 +1,13 @@
 // How a linalg reduction combines: the operation of each of its results and
 // that operation's neutral element.
-#ifndef SHARDC_CODEGEN_CPU_REDUCTION_H
-#define SHARDC_CODEGEN_CPU_REDUCTION_H
+#ifndef SHARDC_CODEGEN_KERNELS_REDUCTION_H
+#define SHARDC_CODEGEN_KERNELS_REDUCTION_H
 
-#include "codegen/cpu/VectorOps.h"
+#include "codegen/kernels/VectorOps.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
-namespace shardc::cpu {
+namespace shardc::kernels {
 
 /// One result of a reduction: result = combine(accumulator, term).
 struct Combiner {
@@ -31,6 +31,6 @@ mlir::Value combine(VectorOps &vectors, const Combiner &combiner,
 mlir::Value combineLanes(mlir::OpBuilder &builder, VectorOps &vectors,
                          const Combiner &combiner, mlir::Value vector);
 
-} // namespace shardc::cpu
+} // namespace shardc::kernels
 
 #endif

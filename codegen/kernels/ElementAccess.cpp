@@ -1,15 +1,14 @@
 // Memory access of kernels: positions to addresses, loads, gathers and stores
 // under the mask of the existing lanes.
-#include "codegen/cpu/ElementEmitter.h"
+#include "codegen/kernels/ElementEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
-using namespace shardc::kernels;
 
-namespace shardc::cpu {
+namespace shardc::kernels {
 
 static ArrayRef<int64_t> shapeOf(Value tensor) {
   return cast<RankedTensorType>(tensor.getType()).getShape();
@@ -26,18 +25,30 @@ static unsigned bytesOf(Type element) {
 
 static Value elementPointer(OpBuilder &builder, Location loc, Value base,
                             Type element, Value index) {
-  Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  Type pointer = base.getType();
   if (auto vector = dyn_cast<VectorType>(index.getType()))
     pointer = VectorType::get(vector.getShape(), pointer);
   return LLVM::GEPOp::create(builder, loc, pointer, element, base,
                              ArrayRef<LLVM::GEPArg>{index});
 }
 
+/// Bytes at whose multiples an access begins.
+unsigned ElementEmitter::alignmentOf(const IndexForm &where,
+                                     Type element) const {
+  constexpr int64_t argumentAlignment = 16;
+  int64_t bytes = bytesOf(element);
+  if (!vectors.aligned())
+    return bytes;
+  return bytes * where.alignment(argumentAlignment / bytes,
+                                 vectors.alignedLanes(), extents);
+}
+
 Value ElementEmitter::load(Location loc, Value pointer, const IndexForm &where,
                            Type element) {
   Type memory = memoryType(element);
   unsigned align = bytesOf(element);
-  std::optional<int64_t> stride = where.laneStride(extents);
+  std::optional<int64_t> stride =
+      where.laneStride(extents, vectors.alignedLanes());
   bool perLane = lanes != 1 && where.dependsOn(Loop::Lane) && stride != 0;
   Value value;
   if (!perLane) {
@@ -48,6 +59,7 @@ Value ElementEmitter::load(Location loc, Value pointer, const IndexForm &where,
     Value address = elementPointer(builder, loc, pointer, memory,
                                    emitIndex(loc, where, false));
     Type type = vectors.vectorType(memory);
+    align = alignmentOf(where, element);
     if (position.mask) {
       Value zero =
           arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
@@ -91,6 +103,7 @@ void ElementEmitter::store(Location loc, Value value, Value pointer,
                                  emitIndex(loc, where, false));
   if (where.dependsOn(Loop::Lane) || position.mask) {
     value = vectors.broadcast(loc, value);
+    align = alignmentOf(where, element);
     if (Value mask = position.mask) {
       // LLVM 22 joins a truncation with the masked store behind it, and where
       // it knows that the mask has one lane, it stores the element untruncated:
@@ -188,7 +201,7 @@ Value ElementEmitter::emitIndex(Location loc, const IndexForm &form,
 
 Value ElementEmitter::emitBound(Location loc, const IndexBound &bound) {
   IndexForm form = bound.form.restricted(extents);
-  bool perLane = form.dependsOn(Loop::Lane) && form.laneStride(extents) != 0;
+  bool perLane = !bound.sameInVector(extents, vectors.alignedLanes());
   auto spread = [&](int64_t value) {
     Value constant = vectors.constant(loc, value);
     return perLane ? vectors.broadcast(loc, constant) : constant;
@@ -200,4 +213,4 @@ Value ElementEmitter::emitBound(Location loc, const IndexBound &bound) {
                                spread(bound.high - bound.low));
 }
 
-} // namespace shardc::cpu
+} // namespace shardc::kernels

@@ -1,15 +1,15 @@
 // Emits the elements of a kernel's tensors at the current position of its
 // loops, reading back through the body to the arguments; nothing in between is
 // stored unless it was materialized.
-#ifndef SHARDC_CODEGEN_CPU_ELEMENTEMITTER_H
-#define SHARDC_CODEGEN_CPU_ELEMENTEMITTER_H
+#ifndef SHARDC_CODEGEN_KERNELS_ELEMENTEMITTER_H
+#define SHARDC_CODEGEN_KERNELS_ELEMENTEMITTER_H
 
-#include "codegen/cpu/VectorOps.h"
 #include "codegen/kernels/KernelPlan.h"
+#include "codegen/kernels/VectorOps.h"
 
 #include "llvm/ADT/StringMap.h"
 
-namespace shardc::cpu {
+namespace shardc::kernels {
 
 /// Where the loops stand. `lane` is the first lane of the vector; `mask` (null:
 /// all) says which lanes exist.
@@ -21,8 +21,8 @@ struct LoopPosition {
 class ElementEmitter {
 public:
   ElementEmitter(mlir::OpBuilder &builder, VectorOps &vectors,
-                 const kernels::KernelPlan &plan, int64_t lanes)
-      : builder(builder), vectors(vectors), plan(plan), lanes(lanes),
+                 const KernelPlan &plan)
+      : builder(builder), vectors(vectors), plan(plan), lanes(vectors.lanes()),
         extents(plan.extents) {
     scopes.resize(3);
   }
@@ -56,15 +56,15 @@ public:
   void enterPiece(mlir::Value piece);
 
   /// The element, a vector of lanes where it depends on them.
-  llvm::FailureOr<mlir::Value> emit(kernels::Element element);
+  llvm::FailureOr<mlir::Value> emit(Element element);
   /// Values of the block arguments and ops of a generic's body at `iteration`;
   /// used for reductions, whose accumulators stay unmapped.
   llvm::FailureOr<mlir::IRMapping>
   emitBody(mlir::linalg::GenericOp generic,
-           llvm::ArrayRef<kernels::IndexForm> iteration);
+           llvm::ArrayRef<IndexForm> iteration);
   void store(mlir::Location loc, mlir::Value value, mlir::Value pointer,
-             const kernels::IndexForm &where, mlir::Type element);
-  const kernels::LoopExtents &loopExtents() const { return extents; }
+             const IndexForm &where, mlir::Type element);
+  const LoopExtents &loopExtents() const { return extents; }
 
 private:
   struct Scope {
@@ -72,38 +72,47 @@ private:
     llvm::StringMap<mlir::Value> values;
     llvm::StringMap<mlir::IRMapping> bodies;
   };
-  size_t scopeOf(llvm::ArrayRef<kernels::IndexForm> index) const;
+
+public:
+  /// What was emitted for the present lanes, to be put back when the loops
+  /// return to them: the values stay in registers.
+  using LaneValues = Scope;
+  LaneValues takeLaneValues();
+  void restoreLaneValues(LaneValues values);
+
+private:
+  size_t scopeOf(llvm::ArrayRef<IndexForm> index) const;
   template <typename Emit> auto inScope(size_t scope, Emit emit);
   mlir::Value *findValue(llvm::StringRef key);
 
-  llvm::FailureOr<mlir::Value> emitUncached(const kernels::Element &element);
+  llvm::FailureOr<mlir::Value> emitUncached(const Element &element);
+  llvm::FailureOr<mlir::Value> emitCompute(mlir::OpResult result,
+                                           const Definition &definition);
   llvm::FailureOr<mlir::Value>
-  emitCompute(mlir::OpResult result, const kernels::Definition &definition);
-  llvm::FailureOr<mlir::Value>
-  emitChoices(mlir::Type type, const kernels::Definition &definition,
-              size_t first);
+  emitChoices(mlir::Type type, const Definition &definition, size_t first);
   llvm::FailureOr<mlir::Value> emitChoice(mlir::Type type,
-                                          const kernels::Choice &choice);
-  std::optional<mlir::Value> loadStored(const kernels::Element &element);
+                                          const Choice &choice);
+  std::optional<mlir::Value> loadStored(const Element &element);
+  unsigned alignmentOf(const IndexForm &where, mlir::Type element) const;
   mlir::Value load(mlir::Location loc, mlir::Value pointer,
-                   const kernels::IndexForm &where, mlir::Type element);
+                   const IndexForm &where, mlir::Type element);
   /// An index as i64: of the first lane, or of every lane.
-  mlir::Value emitIndex(mlir::Location loc, const kernels::IndexForm &form,
+  mlir::Value emitIndex(mlir::Location loc, const IndexForm &form,
                         bool perLane);
-  mlir::Value emitBound(mlir::Location loc, const kernels::IndexBound &bound);
+  mlir::Value emitBound(mlir::Location loc, const IndexBound &bound);
   mlir::Value emitScalarOutside(mlir::Value scalar);
   llvm::SmallVector<mlir::Value> withoutZeroDivisors(mlir::Operation *op,
                                                      mlir::ValueRange operands);
 
   mlir::OpBuilder &builder;
   VectorOps &vectors;
-  const kernels::KernelPlan &plan;
+  const KernelPlan &plan;
   int64_t lanes;
-  kernels::LoopExtents extents;
+  LoopExtents extents;
   // Piece, step, lane, then one per open branch.
   llvm::SmallVector<Scope, 4> scopes;
 };
 
-} // namespace shardc::cpu
+} // namespace shardc::kernels
 
 #endif

@@ -1,12 +1,12 @@
 // Recognition and emission of combiners.
-#include "codegen/cpu/Reduction.h"
+#include "codegen/kernels/Reduction.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 
-namespace shardc::cpu {
+namespace shardc::kernels {
 
 static TypedAttr neutralOf(Operation *op) {
   Type type = op->getResult(0).getType();
@@ -85,4 +85,4 @@ Value combineLanes(OpBuilder &builder, VectorOps &vectors,
   return vector;
 }
 
-} // namespace shardc::cpu
+} // namespace shardc::kernels

@@ -1,5 +1,5 @@
-// Vector forms of arith and math ops, and calls of libmvec.
-#include "codegen/cpu/VectorOps.h"
+// Calls of libmvec, and what a CPU does in fewer instructions.
+#include "codegen/cpu/CpuVectorOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -10,32 +10,6 @@
 using namespace mlir;
 
 namespace shardc::cpu {
-
-Type VectorOps::vectorType(Type element) const {
-  element = heldType(element);
-  return lanes == 1 ? element : Type(VectorType::get({lanes}, element));
-}
-
-Value VectorOps::broadcast(Location loc, Value value) {
-  if (lanes == 1 || isVector(value))
-    return value;
-  return vector::BroadcastOp::create(
-      builder, loc, cast<VectorType>(vectorType(value.getType())), value);
-}
-
-Value VectorOps::laneNumbers(Location loc) {
-  if (lanes == 1)
-    return constant(loc, 0);
-  auto numbers = llvm::to_vector(llvm::seq<int64_t>(0, lanes));
-  auto type = cast<VectorType>(vectorType(builder.getI64Type()));
-  return arith::ConstantOp::create(
-      builder, loc, DenseElementsAttr::get(type, ArrayRef<int64_t>(numbers)));
-}
-
-Value VectorOps::constant(Location loc, int64_t value) {
-  return arith::ConstantOp::create(builder, loc,
-                                   builder.getI64IntegerAttr(value));
-}
 
 /// The C function behind a math op, for float64; libmvec has it for every
 /// width.
@@ -68,8 +42,8 @@ static StringRef libraryFunction(Operation *op) {
       .Default("");
 }
 
-Value VectorOps::callNative(Location loc, StringRef function,
-                            ValueRange vectors) {
+Value CpuVectorOps::callNative(Location loc, StringRef function,
+                               ValueRange vectors) {
   auto type = cast<VectorType>(vectors.front().getType());
   bool isDouble = type.getElementType().isF64();
   int64_t bits = type.getNumElements() * (isDouble ? 64 : 32);
@@ -98,8 +72,8 @@ Value VectorOps::callNative(Location loc, StringRef function,
   return LLVM::CallOp::create(builder, loc, callee, vectors).getResult();
 }
 
-Value VectorOps::callVectorFunction(Location loc, StringRef function,
-                                    ValueRange operands) {
+Value CpuVectorOps::callVectorFunction(Location loc, StringRef function,
+                                       ValueRange operands) {
   Type given = operands.front().getType();
   Type compute = getElementTypeOrSelf(given);
   int64_t native = vectorBytes * 8 / compute.getIntOrFloatBitWidth();
@@ -146,18 +120,9 @@ Value VectorOps::callVectorFunction(Location loc, StringRef function,
   return result;
 }
 
-Value VectorOps::multiplyAdd(Location loc, Value x, Value y, Value z) {
-  if (isVector(x) || isVector(y) || isVector(z)) {
-    x = broadcast(loc, x);
-    y = broadcast(loc, y);
-    z = broadcast(loc, z);
-  }
-  return math::FmaOp::create(builder, loc, x, y, z);
-}
-
 /// The larger or smaller of two that are not NaN: one instruction, where the
 /// general form takes five.
-Value VectorOps::selectExtremum(Operation *op, ValueRange operands) {
+Value CpuVectorOps::selectExtremum(Operation *op, ValueRange operands) {
   if (!isa<arith::MaximumFOp, arith::MinimumFOp>(op))
     return {};
   auto flags = cast<arith::ArithFastMathInterface>(op).getFastMathFlagsAttr();
@@ -172,71 +137,10 @@ Value VectorOps::selectExtremum(Operation *op, ValueRange operands) {
                                  operands[1]);
 }
 
-/// A conversion to or from a 16-bit float; null for any other op.
-Value VectorOps::convertNarrow(Operation *op, Value operand) {
-  Type to = getElementTypeOrSelf(op->getResult(0).getType());
-  Type from = getElementTypeOrSelf(op->getOperand(0).getType());
-  if (isa<arith::ExtFOp>(op) && isNarrowFloat(from))
-    return narrowFloats.widen(op->getLoc(), operand, from, to);
-  if (isa<arith::TruncFOp>(op) && isNarrowFloat(to))
-    return narrowFloats.narrow(op->getLoc(), operand, to);
-  return {};
-}
-
-/// Whether an op only moves values, so that it takes 16-bit floats as they are
-/// held.
-static bool isMove(Operation *op) {
-  return isa<arith::ConstantOp, arith::SelectOp>(op);
-}
-
-Value VectorOps::clone(Operation *op, ValueRange operands) {
-  if (op->getNumResults() != 1 || op->getNumRegions() != 0 ||
-      !isa<arith::ArithDialect, math::MathDialect>(op->getDialect()))
-    return {};
-  Location loc = op->getLoc();
-  auto isNarrow = [](Type type) {
-    return isNarrowFloat(getElementTypeOrSelf(type));
-  };
-  if (isNarrow(op->getResult(0).getType()) ||
-      llvm::any_of(op->getOperandTypes(), isNarrow)) {
-    if (op->getNumOperands() == 1)
-      return convertNarrow(op, operands.front());
-    if (!isMove(op))
-      return {};
-  }
-  if (auto constant = dyn_cast<arith::ConstantOp>(op))
-    return arith::ConstantOp::create(builder, loc,
-                                     heldConstant(constant.getValue()));
-  bool wide =
-      llvm::any_of(operands, [&](Value operand) { return isVector(operand); });
-  SmallVector<Value> inputs(operands);
-  if (wide)
-    for (Value &input : inputs)
-      input = broadcast(loc, input);
+Value CpuVectorOps::cloneSpecial(Operation *op, ValueRange operands) {
   if (StringRef function = libraryFunction(op); !function.empty())
-    return callVectorFunction(loc, function, inputs);
-  if (Value selected = selectExtremum(op, inputs))
-    return selected;
-  OperationState state(loc, op->getName());
-  state.addOperands(inputs);
-  Type element = heldType(op->getResult(0).getType());
-  state.addTypes(wide
-                     ? cast<VectorType>(inputs.front().getType()).clone(element)
-                     : element);
-  state.addAttributes(op->getAttrs());
-  state.propertiesAttr = op->getPropertiesAsAttribute();
-  // What a body says of NaN holds; but no rounding may depend on what was fused
-  // with what.
-  Operation *created = builder.create(state);
-  auto fast = dyn_cast<arith::ArithFastMathInterface>(created);
-  if (auto flags = fast ? fast.getFastMathFlagsAttr() : nullptr) {
-    using arith::FastMathFlags;
-    auto kept = flags.getValue() & (FastMathFlags::nnan | FastMathFlags::ninf |
-                                    FastMathFlags::nsz);
-    created->setAttr("fastmath",
-                     arith::FastMathFlagsAttr::get(builder.getContext(), kept));
-  }
-  return created->getResult(0);
+    return callVectorFunction(op->getLoc(), function, operands);
+  return selectExtremum(op, operands);
 }
 
 } // namespace shardc::cpu

@@ -1,0 +1,124 @@
+// The driver: every function on its own, on all cores.
+#include "codegen/gpu/CompileGpuKernels.h"
+
+#include "codegen/gpu/EmitGpuKernel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Threading.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+
+#include <chrono>
+
+using namespace mlir;
+
+namespace shardc::gpu {
+
+static void loadDialects(MLIRContext *context) {
+  DialectRegistry registry;
+  registry.insert<arith::ArithDialect, cf::ControlFlowDialect,
+                  mlir::gpu::GPUDialect, LLVM::LLVMDialect, math::MathDialect,
+                  memref::MemRefDialect, NVVM::NVVMDialect, scf::SCFDialect,
+                  vector::VectorDialect>();
+  registerBuiltinDialectTranslation(registry);
+  registerGPUDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
+  context->appendDialectRegistry(registry);
+  for (StringRef name : registry.getDialectNames())
+    context->getOrLoadDialect(name);
+}
+
+mlir::gpu::GPUModuleOp
+emitGpuKernels(ModuleOp kernels, ModuleOp parent, StringRef name,
+               llvm::function_ref<void(StringRef, StringRef)> refuse) {
+  MLIRContext *context = kernels.getContext();
+  loadDialects(context);
+  // Named linalg ops become generic ones on a copy: the caller's module stays
+  // as it is.
+  OwningOpRef<ModuleOp> copy = cast<ModuleOp>(kernels->clone());
+  IRRewriter rewriter(context);
+  copy->walk([&](linalg::LinalgOp op) {
+    if (isa<linalg::GenericOp, linalg::FillOp>(op))
+      return;
+    rewriter.setInsertionPoint(op);
+    (void)linalg::generalizeNamedOp(rewriter, op);
+  });
+  auto builder = OpBuilder::atBlockEnd(parent.getBody());
+  auto module = mlir::gpu::GPUModuleOp::create(builder, kernels.getLoc(), name);
+  for (auto function : copy->getOps<func::FuncOp>()) {
+    std::string why;
+    ScopedDiagnosticHandler collect(context, [&](Diagnostic &diagnostic) {
+      if (why.empty())
+        why = diagnostic.str();
+      return success();
+    });
+    if (failed(emitGpuKernel(function, module)))
+      refuse(function.getName(), why);
+  }
+  return module;
+}
+
+llvm::Expected<GpuKernels> compileGpuKernels(ModuleOp kernels,
+                                             const TargetGpu &gpu,
+                                             const CudaToolkit &toolkit) {
+  auto start = std::chrono::steady_clock::now();
+  GpuKernels compiled;
+  compiled.gpu = gpu.name;
+  llvm::StringMap<size_t> numbers;
+  for (auto function : kernels.getOps<func::FuncOp>()) {
+    numbers[function.getName()] = compiled.kernels.size();
+    compiled.kernels.emplace_back().symbol = function.getName().str();
+  }
+  OwningOpRef<ModuleOp> parent = ModuleOp::create(kernels.getLoc());
+  mlir::gpu::GPUModuleOp module = emitGpuKernels(
+      kernels, *parent, "kernels", [&](StringRef kernel, StringRef why) {
+        compiled.kernels[numbers.lookup(kernel)].refusal = why.str();
+      });
+  SmallVector<mlir::gpu::GPUFuncOp> functions(
+      module.getOps<mlir::gpu::GPUFuncOp>());
+  std::mutex mutex;
+  std::string firstError;
+  parallelFor(kernels.getContext(), 0, functions.size(), [&](size_t i) {
+    mlir::gpu::GPUFuncOp function = functions[i];
+    GpuKernel &kernel = compiled.kernels[numbers.lookup(function.getName())];
+    kernel.kind = kindOf(function).str();
+    kernel.grid = (*function.getKnownGridSize())[0];
+    kernel.block = (*function.getKnownBlockSize())[0];
+    auto ptx = compileToPtx(function, gpu, toolkit.libdevice);
+    if (!ptx) {
+      kernel.refusal = llvm::toString(ptx.takeError());
+      return;
+    }
+    kernel.ptx = std::move(*ptx);
+    if (toolkit.ptxas.empty())
+      return;
+    auto cubin = assemble(kernel.ptx, toolkit.ptxas, gpu);
+    if (cubin) {
+      kernel.cubin = std::move(*cubin);
+      return;
+    }
+    std::lock_guard lock(mutex);
+    firstError =
+        "kernel " + kernel.symbol + ": " + llvm::toString(cubin.takeError());
+  });
+  if (!firstError.empty())
+    return llvm::createStringError(firstError);
+  compiled.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  return compiled;
+}
+
+} // namespace shardc::gpu

@@ -1,0 +1,56 @@
+// Compiles the functions of a @kernels module for a GPU, to PTX and, with
+// CUDA's toolkit, to cubins.
+#ifndef SHARDC_CODEGEN_GPU_COMPILEGPUKERNELS_H
+#define SHARDC_CODEGEN_GPU_COMPILEGPUKERNELS_H
+
+#include "codegen/gpu/TargetGpu.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <vector>
+
+namespace shardc::gpu {
+
+struct GpuKernel {
+  std::string symbol;
+  std::string kind; // loop, row, column
+  int64_t grid = 0, block = 0;
+  /// Empty where `refusal` says why there is none.
+  std::string ptx;
+  std::string refusal;
+  /// Where there is a ptxas.
+  std::optional<Cubin> cubin;
+};
+
+struct GpuKernels {
+  std::string gpu;
+  /// In the order of the module's functions.
+  std::vector<GpuKernel> kernels;
+  double seconds = 0;
+};
+
+/// Appends a gpu.module `name` with a gpu.func for each function of `kernels`
+/// to `parent`. Functions that GPUs cannot hold are left out; `refuse` is told
+/// their names and why.
+mlir::gpu::GPUModuleOp emitGpuKernels(
+    mlir::ModuleOp kernels, mlir::ModuleOp parent, llvm::StringRef name,
+    llvm::function_ref<void(llvm::StringRef kernel, llvm::StringRef why)>
+        refuse);
+
+/// The PTX of one gpu.func of a gpu.module, which stays as it is. Without
+/// libdevice a kernel that calls its functions fails, and the error names one.
+llvm::Expected<std::string> compileToPtx(mlir::gpu::GPUFuncOp kernel,
+                                         const TargetGpu &gpu,
+                                         llvm::StringRef libdevice);
+
+/// Compiles every function of `kernels` (linalg on tensors), which stays as it
+/// is. A kernel that cannot be built has a `refusal`; fails where ptxas refuses
+/// what was generated.
+llvm::Expected<GpuKernels> compileGpuKernels(mlir::ModuleOp kernels,
+                                             const TargetGpu &gpu,
+                                             const CudaToolkit &toolkit);
+
+} // namespace shardc::gpu
+
+#endif

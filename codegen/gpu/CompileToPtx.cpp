@@ -1,0 +1,197 @@
+// A gpu.func through NVVM and LLVM to PTX, in this process.
+#include "codegen/gpu/CompileGpuKernels.h"
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace mlir;
+
+namespace shardc::gpu {
+
+/// Functions that are one correctly rounded instruction, or that kernels ask to
+/// be approximate, become LLVM's; what is left is for libdevice.
+static void lowerInstructions(Operation *module) {
+  IRRewriter rewriter(module->getContext());
+  module->walk([&](Operation *op) {
+    rewriter.setInsertionPoint(op);
+    Location loc = op->getLoc();
+    auto as = [&](auto *tag) {
+      using Op = std::remove_pointer_t<decltype(tag)>;
+      rewriter.replaceOp(op,
+                         Op::create(rewriter, loc, op->getResult(0).getType(),
+                                    op->getOperands()));
+    };
+    auto same = [](auto *tag) { return tag; };
+    llvm::TypeSwitch<Operation *>(op)
+        .Case([&](math::SqrtOp) { as(same((LLVM::SqrtOp *)nullptr)); })
+        .Case([&](math::FmaOp) { as(same((LLVM::FMAOp *)nullptr)); })
+        .Case([&](math::AbsFOp) { as(same((LLVM::FAbsOp *)nullptr)); })
+        .Case([&](math::FloorOp) { as(same((LLVM::FFloorOp *)nullptr)); })
+        .Case([&](math::CeilOp) { as(same((LLVM::FCeilOp *)nullptr)); })
+        .Case([&](math::TruncOp) { as(same((LLVM::FTruncOp *)nullptr)); })
+        .Case(
+            [&](math::RoundEvenOp) { as(same((LLVM::RoundEvenOp *)nullptr)); })
+        .Case([&](math::RsqrtOp rsqrt) {
+          Value root = LLVM::SqrtOp::create(rewriter, loc, rsqrt.getType(),
+                                            rsqrt.getOperand());
+          auto number =
+              rewriter.getFloatAttr(getElementTypeOrSelf(rsqrt.getType()), 1);
+          auto vector = dyn_cast<VectorType>(rsqrt.getType());
+          Value one = arith::ConstantOp::create(
+              rewriter, loc,
+              vector ? TypedAttr(DenseElementsAttr::get(
+                           vector, ArrayRef<Attribute>(number)))
+                     : TypedAttr(number));
+          rewriter.replaceOp(op,
+                             arith::DivFOp::create(rewriter, loc, one, root));
+        })
+        .Case([&](math::Exp2Op power) {
+          if (!arith::bitEnumContainsAll(power.getFastmath(),
+                                         arith::FastMathFlags::afn))
+            return;
+          auto exp2 = LLVM::Exp2Op::create(rewriter, loc, power.getType(),
+                                           power.getOperand());
+          exp2.setFastmathFlags(LLVM::FastmathFlags::afn);
+          rewriter.replaceOp(op, exp2);
+        });
+  });
+}
+
+static LogicalResult lowerToNvvm(mlir::gpu::GPUModuleOp module) {
+  MLIRContext *context = module.getContext();
+  lowerInstructions(module);
+  {
+    RewritePatternSet patterns(context);
+    populateSCFToControlFlowConversionPatterns(patterns);
+    ConversionTarget target(*context);
+    target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+    target.addIllegalDialect<scf::SCFDialect>();
+    if (failed(applyPartialConversion(module, target, std::move(patterns))))
+      return failure();
+  }
+  LowerToLLVMOptions options(context);
+  options.useBarePtrCallConv = true;
+  LLVMTypeConverter types(context, options);
+  configureGpuToNVVMTypeConverter(types);
+  RewritePatternSet patterns(context);
+  populateVectorToLLVMConversionPatterns(types, patterns);
+  populateFinalizeMemRefToLLVMConversionPatterns(types, patterns);
+  cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
+  arith::populateArithToLLVMConversionPatterns(types, patterns);
+  populateGpuToNVVMConversionPatterns(types, patterns);
+  // Before arith's: a remainder is exact.
+  populateLibDeviceConversionPatterns(types, patterns, /*benefit=*/2);
+  ConversionTarget target(*context);
+  configureGpuToNVVMConversionLegality(target);
+  // What lowerInstructions made.
+  target.addLegalOp<LLVM::Exp2Op, LLVM::FAbsOp, LLVM::FCeilOp, LLVM::FFloorOp,
+                    LLVM::FMAOp, LLVM::FTruncOp, LLVM::RoundEvenOp,
+                    LLVM::SqrtOp>();
+  return applyPartialConversion(module, target, std::move(patterns));
+}
+
+/// Links in what the kernel calls of libdevice, alone.
+static llvm::Error linkLibdevice(llvm::Module &code, llvm::StringRef path) {
+  std::string called;
+  for (const llvm::Function &function : code)
+    if (function.isDeclaration() && function.getName().starts_with("__nv_"))
+      called = function.getName().str();
+  if (called.empty())
+    return llvm::Error::success();
+  if (path.empty())
+    return llvm::createStringError(
+        "calls " + called +
+        " of libdevice, which comes with the CUDA toolkit; install it or set "
+        "CUDA_HOME");
+  auto buffer = llvm::MemoryBuffer::getFile(path);
+  if (!buffer)
+    return llvm::createStringError(buffer.getError(), "%s", path.str().c_str());
+  auto library = llvm::parseBitcodeFile(**buffer, code.getContext());
+  if (!library)
+    return library.takeError();
+  (*library)->setTargetTriple(code.getTargetTriple());
+  (*library)->setDataLayout(code.getDataLayout());
+  if (llvm::Linker::linkModules(code, std::move(*library),
+                                llvm::Linker::LinkOnlyNeeded))
+    return llvm::createStringError("cannot link " + path);
+  for (llvm::Function &function : code)
+    if (!function.isDeclaration() && function.getName().starts_with("__"))
+      function.setLinkage(llvm::GlobalValue::InternalLinkage);
+  // Numbers smaller than normal are kept, divisions and roots are exact.
+  if (!code.getModuleFlag("nvvm-reflect-ftz"))
+    code.addModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", 0u);
+  return llvm::Error::success();
+}
+
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::PipelineTuningOptions tuning;
+  // A thread's elements are vectors already.
+  tuning.LoopVectorization = false;
+  tuning.SLPVectorization = false;
+  llvm::PassBuilder passes(&machine, tuning);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graphs;
+  llvm::ModuleAnalysisManager modules;
+  passes.registerModuleAnalyses(modules);
+  passes.registerCGSCCAnalyses(graphs);
+  passes.registerFunctionAnalyses(functions);
+  passes.registerLoopAnalyses(loops);
+  passes.crossRegisterProxies(loops, functions, graphs, modules);
+  passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2)
+      .run(module, modules);
+}
+
+llvm::Expected<std::string> compileToPtx(mlir::gpu::GPUFuncOp kernel,
+                                         const TargetGpu &gpu,
+                                         llvm::StringRef libdevice) {
+  OpBuilder builder(kernel.getContext());
+  Location loc = kernel.getLoc();
+  OwningOpRef<ModuleOp> holder = ModuleOp::create(loc);
+  builder.setInsertionPointToEnd(holder->getBody());
+  auto module = mlir::gpu::GPUModuleOp::create(builder, loc, "kernels");
+  builder.setInsertionPointToEnd(module.getBody());
+  builder.clone(*kernel);
+  if (failed(lowerToNvvm(module)))
+    return llvm::createStringError("does not lower to NVVM");
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> code =
+      translateModuleToLLVMIR(module, context, kernel.getName());
+  if (!code)
+    return llvm::createStringError("does not lower to LLVM IR");
+  std::unique_ptr<llvm::TargetMachine> machine = gpu.createMachine();
+  code->setTargetTriple(machine->getTargetTriple());
+  code->setDataLayout(machine->createDataLayout());
+  if (llvm::Error error = linkLibdevice(*code, libdevice))
+    return std::move(error);
+  optimize(*code, *machine);
+  llvm::SmallString<0> ptx;
+  llvm::raw_svector_ostream os(ptx);
+  llvm::legacy::PassManager emit;
+  if (machine->addPassesToEmitFile(emit, os, nullptr,
+                                   llvm::CodeGenFileType::AssemblyFile))
+    return llvm::createStringError("this build of LLVM cannot write PTX");
+  emit.run(*code);
+  return ptx.str().str();
+}
+
+} // namespace shardc::gpu

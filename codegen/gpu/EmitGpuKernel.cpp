@@ -1,0 +1,90 @@
+// The gpu.func around a kernel's loops.
+#include "codegen/gpu/EmitGpuKernel.h"
+
+#include "codegen/gpu/GpuLoops.h"
+#include "codegen/gpu/GpuVectorOps.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+using namespace shardc::kernels;
+
+namespace shardc::gpu {
+
+constexpr StringRef kindAttribute = "step.kind";
+
+StringRef kindOf(mlir::gpu::GPUFuncOp kernel) {
+  auto kind = kernel->getAttrOfType<StringAttr>(kindAttribute);
+  return kind ? kind.getValue() : StringRef();
+}
+
+static StringRef nameOf(KernelPlan::Kind kind) {
+  switch (kind) {
+  case KernelPlan::Kind::Elements:
+    return "loop";
+  case KernelPlan::Kind::Rows:
+    return "row";
+  case KernelPlan::Kind::Columns:
+    return "column";
+  }
+  return "";
+}
+
+FailureOr<mlir::gpu::GPUFuncOp> emitGpuKernel(func::FuncOp kernel,
+                                              mlir::gpu::GPUModuleOp module) {
+  std::string why;
+  std::optional<KernelPlan> plan = planKernel(kernel, why);
+  if (!plan)
+    return kernel.emitError() << "cannot be one kernel: " << why;
+  SmallVector<SmallVector<Combiner>> combiners;
+  for (linalg::GenericOp reduction : plan->reductions) {
+    auto found = combinersOf(reduction);
+    if (!found)
+      return reduction.emitError("combines in a way that kernels do not know: "
+                                 "expects yield(op(accumulator, term))");
+    combiners.push_back(*found);
+  }
+  LaunchShape shape = shapeOf(kernel, *plan);
+  if (shape.grid > std::numeric_limits<int32_t>::max())
+    return kernel.emitError()
+           << "needs " << shape.grid << " blocks, more than a grid has";
+
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  size_t arguments = kernel.getNumArguments() + plan->outputs.size();
+  SmallVector<Type> types(arguments,
+                          LLVM::LLVMPointerType::get(kernel.getContext()));
+  auto function =
+      mlir::gpu::GPUFuncOp::create(builder, kernel.getLoc(), kernel.getName(),
+                                   builder.getFunctionType(types, {}));
+  function->setAttr(mlir::gpu::GPUDialect::getKernelFuncAttrName(),
+                    builder.getUnitAttr());
+  function->setAttr(kindAttribute, builder.getStringAttr(nameOf(plan->kind)));
+  function.setKnownGridSize(
+      ArrayRef<int32_t>{static_cast<int32_t>(shape.grid), 1, 1});
+  function.setKnownBlockSize(
+      ArrayRef<int32_t>{static_cast<int32_t>(shape.block), 1, 1});
+  for (unsigned i = 0; i < arguments; ++i) {
+    function.setArgAttr(i, "llvm.align", builder.getI64IntegerAttr(16));
+    function.setArgAttr(i, "llvm.noalias", builder.getUnitAttr());
+  }
+
+  builder.setInsertionPointToStart(&function.getBody().front());
+  GpuVectorOps vectors(builder, {.lanes = shape.vector,
+                                 .indexBits = shape.smallIndices ? 32u : 64u,
+                                 .aligned = true,
+                                 .fusesMultiplyAdd = true});
+  ElementEmitter elements(builder, vectors, *plan);
+  for (auto [input, pointer] :
+       llvm::zip(kernel.getArguments(), function.getArguments()))
+    elements.pointers[input] = pointer;
+  if (failed(GpuLoops(builder, vectors, elements, *plan, combiners, shape,
+                      function)
+                 .emit())) {
+    function.erase();
+    return kernel.emitError("has an op that GPU kernels cannot hold");
+  }
+  mlir::gpu::ReturnOp::create(builder, kernel.getLoc());
+  return function;
+}
+
+} // namespace shardc::gpu

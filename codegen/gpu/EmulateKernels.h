@@ -1,0 +1,43 @@
+// GPU kernels run on the host, thread by thread: what they compute can be
+// tested where there is no GPU. Not fast.
+#ifndef SHARDC_CODEGEN_GPU_EMULATEKERNELS_H
+#define SHARDC_CODEGEN_GPU_EMULATEKERNELS_H
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Error.h"
+
+#include <memory>
+#include <string>
+
+namespace shardc::gpu {
+
+/// Every thread of a block is a fiber that runs up to the next barrier or
+/// shuffle; then the next thread does. The arithmetic of a thread is compiled
+/// for the host from the same gpu.func, before it is lowered to NVVM; functions
+/// are libmvec's instead of libdevice's.
+class EmulatedKernels {
+public:
+  /// Compiles every gpu.func of `module`, which stays as it is.
+  static llvm::Expected<EmulatedKernels> compile(mlir::gpu::GPUModuleOp module,
+                                                 llvm::StringRef cpu);
+  EmulatedKernels(EmulatedKernels &&);
+  ~EmulatedKernels();
+
+  /// Blocks of a kernel's grid; 0 where there is no such kernel.
+  int64_t grid(llvm::StringRef kernel) const;
+  /// Runs one block; `backwards`, its threads in falling order. Fails where
+  /// threads do not meet at the same barrier or shuffle.
+  llvm::Error runBlock(llvm::StringRef kernel, void *const *arguments,
+                       int64_t block, bool backwards) const;
+
+private:
+  struct Impl;
+  explicit EmulatedKernels(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace shardc::gpu
+
+#endif

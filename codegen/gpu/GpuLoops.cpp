@@ -1,0 +1,294 @@
+// Elements and rows. Columns are in GpuColumns.cpp.
+#include "codegen/gpu/GpuLoops.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace shardc::kernels;
+
+namespace shardc::gpu {
+
+template <typename Op> Value GpuLoops::idOf(Type type) {
+  Value id = Op::create(builder, loc, mlir::gpu::Dimension::x);
+  return arith::IndexCastOp::create(builder, loc, type, id);
+}
+
+GpuLoops::GpuLoops(OpBuilder &builder, VectorOps &vectors,
+                   ElementEmitter &elements, const KernelPlan &plan,
+                   ArrayRef<SmallVector<Combiner>> combiners,
+                   const LaunchShape &shape, mlir::gpu::GPUFuncOp function)
+    : builder(builder), vectors(vectors), elements(elements), plan(plan),
+      combiners(combiners), sums(builder, vectors, elements, plan, combiners),
+      shape(shape), loc(function.getLoc()),
+      thread(idOf<mlir::gpu::ThreadIdOp>(vectors.indexType())),
+      block(idOf<mlir::gpu::BlockIdOp>(vectors.indexType())),
+      threads(builder, vectors, function,
+              idOf<mlir::gpu::ThreadIdOp>(builder.getI32Type())) {
+  for (Value argument : function.getArguments().take_back(plan.outputs.size()))
+    outputs.push_back(argument);
+}
+
+LogicalResult GpuLoops::emit() {
+  switch (plan.kind) {
+  case KernelPlan::Kind::Elements:
+    return emitElements();
+  case KernelPlan::Kind::Rows:
+    return emitRows();
+  case KernelPlan::Kind::Columns:
+    return emitColumns();
+  }
+  return failure();
+}
+
+int64_t GpuLoops::levels() const {
+  int64_t most = 0;
+  for (Value output : plan.outputs)
+    most = std::max(most, plan.levelOf(output));
+  return most;
+}
+
+GpuLoops::Pass GpuLoops::passOf(int64_t level) const {
+  Pass pass;
+  for (auto [number, reduction] : llvm::enumerate(plan.reductions))
+    if (plan.levelOf(reduction->getResult(0)) == level + 1)
+      pass.reductions.push_back(number);
+  for (auto [number, output] : llvm::enumerate(plan.outputs))
+    if (!plan.outputPerRow[number] && plan.levelOf(output) == level)
+      pass.outputs.push_back(number);
+  return pass;
+}
+
+Value GpuLoops::both(Value a, Value b) {
+  return a && b ? Value(arith::AndIOp::create(builder, loc, a, b))
+                : (a ? a : b);
+}
+
+/// `threads` positions begin at 0, of which `count` are there.
+GpuLoops::Clamped GpuLoops::clamp(Value position, int64_t count,
+                                  int64_t threads) {
+  if (threads == count)
+    return {position, {}};
+  Value inside = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                       position, number(count));
+  return {make<arith::MinSIOp>(position, count - 1), inside};
+}
+
+LogicalResult GpuLoops::forLoop(
+    Value from, int64_t to, int64_t step, Accumulators &accumulators,
+    llvm::function_ref<LogicalResult(Operation *, Value, Accumulators &)>
+        body) {
+  auto loop = scf::ForOp::create(builder, loc, from, number(to), number(step),
+                                 accumulators);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  Accumulators carried(loop.getRegionIterArgs().begin(),
+                       loop.getRegionIterArgs().end());
+  if (failed(body(loop, loop.getInductionVar(), carried)))
+    return failure();
+  if (!accumulators.empty())
+    scf::YieldOp::create(builder, loc, carried);
+  accumulators.assign(loop.getResults().begin(), loop.getResults().end());
+  return success();
+}
+
+void GpuLoops::storeGuarded(Value inside, llvm::function_ref<void()> store) {
+  if (!inside)
+    return store();
+  auto guard = scf::IfOp::create(builder, loc, inside);
+  OpBuilder::InsertionGuard inner(builder);
+  builder.setInsertionPointToStart(guard.thenBlock());
+  store();
+}
+
+LogicalResult GpuLoops::emitElements() {
+  int64_t perPiece = plan.extents.lanes / shape.vector;
+  int64_t count = plan.extents.pieces * perPiece;
+  Value number = arith::AddIOp::create(
+      builder, loc, make<arith::MulIOp>(block, shape.block), thread);
+  auto [vector, inside] = clamp(number, count, shape.grid * shape.block);
+  bool onePiece = plan.extents.pieces == 1;
+  Value piece =
+      onePiece ? this->number(0) : make<arith::DivUIOp>(vector, perPiece);
+  Value inPiece = onePiece ? vector : make<arith::RemUIOp>(vector, perPiece);
+  elements.enterPiece(piece);
+  elements.position.step = this->number(0);
+  elements.setLanes(0, plan.extents.lanes,
+                    make<arith::MulIOp>(inPiece, shape.vector), {});
+  Accumulators none;
+  return emitVector(passOf(0), inside, none);
+}
+
+/// Terms and results of a pass for the vector at the elements' position.
+LogicalResult GpuLoops::emitVector(const Pass &pass, Value inside,
+                                   Accumulators &accumulators) {
+  size_t next = 0;
+  for (unsigned reduction : pass.reductions) {
+    size_t results = combiners[reduction].size();
+    if (failed(sums.accumulate(
+            reduction,
+            MutableArrayRef<Value>(accumulators).slice(next, results), inside)))
+      return failure();
+    next += results;
+  }
+  SmallVector<Value> values;
+  for (unsigned output : pass.outputs) {
+    FailureOr<Value> value = elements.emit(
+        {plan.outputs[output], plan.outputIndex(plan.outputs[output], false)});
+    if (failed(value))
+      return failure();
+    values.push_back(*value);
+  }
+  if (!values.empty())
+    storeGuarded(both(inside, rowInside), [&] {
+      for (auto [output, value] : llvm::zip_equal(pass.outputs, values))
+        elements.store(loc, value, outputs[output],
+                       plan.position().restricted(elements.loopExtents()),
+                       getElementTypeOrSelf(plan.outputs[output].getType()));
+    });
+  return success();
+}
+
+LogicalResult GpuLoops::emitRows() {
+  int64_t perRow = plan.extents.lanes / shape.vector;
+  Value row = block;
+  inRow = thread;
+  if (shape.rowThreads <= warpSize) {
+    int64_t rows = shape.block / shape.rowThreads;
+    inRow = make<arith::RemUIOp>(thread, shape.rowThreads);
+    Value inBlock = make<arith::DivUIOp>(thread, shape.rowThreads);
+    row = arith::AddIOp::create(builder, loc, make<arith::MulIOp>(block, rows),
+                                inBlock);
+    Clamped clamped = clamp(row, plan.extents.pieces, shape.grid * rows);
+    row = clamped.position;
+    rowInside = clamped.inside;
+  }
+  elements.enterPiece(row);
+  elements.position.step = number(0);
+  if (shape.keepsRow) {
+    // The thread's vectors, side by side with those of its neighbours.
+    for (int64_t k = 0; k < shape.vectorsPerThread; ++k) {
+      Value vector =
+          k ? make<arith::AddIOp>(inRow, k * shape.rowThreads) : inRow;
+      bool whole = (k + 1) * shape.rowThreads <= perRow;
+      Clamped place =
+          whole ? Clamped{vector, {}} : clamp(vector, perRow, perRow + 1);
+      place.position = make<arith::MulIOp>(place.position, shape.vector);
+      places.push_back(place);
+    }
+    held.resize(places.size());
+  }
+  for (int64_t level = 0; level <= levels(); ++level) {
+    if (failed(storeRowResults(level)))
+      return failure();
+    Pass pass = passOf(level);
+    if (!pass.empty() && failed(emitRowPass(pass)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult GpuLoops::emitRowVector(const Pass &pass, int64_t number,
+                                      Accumulators &accumulators) {
+  elements.setLanes(0, plan.extents.lanes, places[number].position, {});
+  bool staysInRegisters = plan.extents.steps == 1;
+  if (staysInRegisters)
+    elements.restoreLaneValues(std::move(held[number]));
+  if (failed(emitVector(pass, places[number].inside, accumulators)))
+    return failure();
+  if (staysInRegisters)
+    held[number] = elements.takeLaneValues();
+  return success();
+}
+
+LogicalResult GpuLoops::emitRowPass(const Pass &pass) {
+  Accumulators accumulators = sums.neutral(pass.reductions, 1);
+  auto lanes = [&](Accumulators &carried) {
+    if (shape.keepsRow) {
+      for (size_t k = 0; k < places.size(); ++k)
+        if (failed(emitRowVector(pass, k, carried)))
+          return failure();
+      return success();
+    }
+    // A row that registers cannot hold is read again by every pass.
+    return forLoop(
+        inRow, plan.extents.lanes / shape.vector, shape.rowThreads, carried,
+        [&](Operation *loop, Value vector, Accumulators &inner) {
+          elements.enterLanes(loop);
+          elements.setLanes(0, plan.extents.lanes,
+                            make<arith::MulIOp>(vector, shape.vector), {});
+          LogicalResult done = emitVector(pass, {}, inner);
+          elements.leaveLanes();
+          return done;
+        });
+  };
+  if (plan.extents.steps == 1) {
+    if (failed(lanes(accumulators)))
+      return failure();
+  } else if (failed(forLoop(
+                 number(0), plan.extents.steps, 1, accumulators,
+                 [&](Operation *loop, Value step, Accumulators &carried) {
+                   elements.enterStep(loop, step);
+                   LogicalResult done = lanes(carried);
+                   elements.leaveStep();
+                   return done;
+                 }))) {
+    return failure();
+  }
+  elements.setLanes(0, plan.extents.lanes, {}, {});
+  // From here on, a thread's lanes are one number.
+  size_t next = 0;
+  for (unsigned reduction : pass.reductions)
+    for (const Combiner &combiner : combiners[reduction]) {
+      accumulators[next] =
+          combineLanes(builder, vectors, combiner, accumulators[next]);
+      ++next;
+    }
+  return finish(pass, accumulators, 1, shape.rowThreads);
+}
+
+LogicalResult GpuLoops::finish(const Pass &pass, Accumulators &accumulators,
+                               int64_t stride, int64_t count) {
+  SmallVector<ThreadValue> values;
+  for (unsigned reduction : pass.reductions)
+    for (const Combiner &combiner : combiners[reduction])
+      values.push_back({&combiner, accumulators[values.size()]});
+  if (!values.empty() && count > 1)
+    threads.combine(values, stride, count);
+  size_t next = 0;
+  for (unsigned reduction : pass.reductions)
+    for (size_t result = 0; result < combiners[reduction].size(); ++result) {
+      FailureOr<Value> value =
+          sums.withInitial(reduction, result, values[next++].value);
+      if (failed(value))
+        return failure();
+      elements.reduced[plan.reductions[reduction]->getResult(result)] = *value;
+    }
+  return success();
+}
+
+LogicalResult GpuLoops::storeRowResults(int64_t level) {
+  SmallVector<std::pair<unsigned, Value>> values;
+  for (auto [number, output] : llvm::enumerate(plan.outputs)) {
+    if (!plan.outputPerRow[number] || plan.levelOf(output) != level)
+      continue;
+    FailureOr<Value> value =
+        elements.emit({output, plan.outputIndex(output, true)});
+    if (failed(value))
+      return failure();
+    values.push_back({number, *value});
+  }
+  if (values.empty())
+    return success();
+  Value first = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                      inRow, number(0));
+  storeGuarded(both(first, rowInside), [&] {
+    for (auto [number, value] : values)
+      elements.store(loc, value, outputs[number],
+                     IndexForm::loop(Loop::Piece, plan.extents),
+                     getElementTypeOrSelf(plan.outputs[number].getType()));
+  });
+  return success();
+}
+
+} // namespace shardc::gpu

@@ -1,0 +1,90 @@
+// What one thread of a kernel does.
+#ifndef SHARDC_CODEGEN_GPU_GPULOOPS_H
+#define SHARDC_CODEGEN_GPU_GPULOOPS_H
+
+#include "codegen/gpu/LaunchShape.h"
+#include "codegen/gpu/ThreadReduction.h"
+#include "codegen/kernels/ReductionEmitter.h"
+
+namespace shardc::gpu {
+
+/// Threads never leave early, for shuffles and barriers need all of them. A
+/// thread behind the last vector, row or column works on the last one again,
+/// adds nothing and stores nothing.
+class GpuLoops {
+public:
+  GpuLoops(mlir::OpBuilder &builder, kernels::VectorOps &vectors,
+           kernels::ElementEmitter &elements, const kernels::KernelPlan &plan,
+           llvm::ArrayRef<llvm::SmallVector<kernels::Combiner>> combiners,
+           const LaunchShape &shape, mlir::gpu::GPUFuncOp function);
+
+  llvm::LogicalResult emit();
+
+private:
+  using Accumulators = llvm::SmallVector<mlir::Value>;
+  /// What one pass over the lanes, or the steps, does.
+  struct Pass {
+    llvm::SmallVector<unsigned> reductions; // indices into plan.reductions
+    llvm::SmallVector<unsigned> outputs;    // indices into plan.outputs
+    bool empty() const { return reductions.empty() && outputs.empty(); }
+  };
+  /// A position, clamped to the last one; `inside` (null: always) says whether
+  /// it was there.
+  struct Clamped {
+    mlir::Value position, inside;
+  };
+
+  llvm::LogicalResult emitElements();
+  llvm::LogicalResult emitRows();
+  llvm::LogicalResult emitRowPass(const Pass &pass);
+  llvm::LogicalResult emitRowVector(const Pass &pass, int64_t number,
+                                    Accumulators &accumulators);
+  llvm::LogicalResult emitVector(const Pass &pass, mlir::Value inside,
+                                 Accumulators &accumulators);
+  llvm::LogicalResult storeRowResults(int64_t level);
+  llvm::LogicalResult emitColumns();
+  llvm::FailureOr<Accumulators> sumColumns(const Pass &pass);
+  /// Combines accumulators over threads, and makes results of them.
+  llvm::LogicalResult finish(const Pass &pass, Accumulators &accumulators,
+                             int64_t stride, int64_t threads);
+
+  llvm::LogicalResult
+  forLoop(mlir::Value from, int64_t to, int64_t step,
+          Accumulators &accumulators,
+          llvm::function_ref<llvm::LogicalResult(mlir::Operation *, mlir::Value,
+                                                 Accumulators &)>
+              body);
+  /// Stores where `inside` holds.
+  void storeGuarded(mlir::Value inside, llvm::function_ref<void()> store);
+  Pass passOf(int64_t level) const;
+  int64_t levels() const;
+  Clamped clamp(mlir::Value position, int64_t count, int64_t threads);
+  mlir::Value both(mlir::Value a, mlir::Value b);
+  mlir::Value number(int64_t value) { return vectors.constant(loc, value); }
+  template <typename Op> mlir::Value make(mlir::Value x, int64_t y) {
+    return Op::create(builder, loc, x, number(y));
+  }
+  /// gpu.thread_id and gpu.block_id as positions.
+  template <typename Op> mlir::Value idOf(mlir::Type type);
+
+  mlir::OpBuilder &builder;
+  kernels::VectorOps &vectors;
+  kernels::ElementEmitter &elements;
+  const kernels::KernelPlan &plan;
+  llvm::ArrayRef<llvm::SmallVector<kernels::Combiner>> combiners;
+  kernels::ReductionEmitter sums;
+  LaunchShape shape;
+  llvm::SmallVector<mlir::Value> outputs;
+  mlir::Location loc;
+  mlir::Value thread, block;
+  ThreadReduction threads;
+
+  // Rows: the thread's place in its row, and whether the row is there.
+  mlir::Value inRow, rowInside;
+  llvm::SmallVector<kernels::ElementEmitter::LaneValues> held;
+  llvm::SmallVector<Clamped> places;
+};
+
+} // namespace shardc::gpu
+
+#endif

@@ -1,0 +1,153 @@
+// Vector width, threads and blocks of a kernel.
+#include "codegen/gpu/LaunchShape.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace shardc::kernels;
+
+namespace shardc::gpu {
+
+// The widest load and store, in bytes, and the most elements that are worth
+// their registers.
+constexpr int64_t widestAccess = 16, mostLanes = 8;
+constexpr int64_t loopBlock = 256, rowBlock = 128, columnBlock = 512;
+// A row that one warp can hold in these registers of each thread is left to
+// one warp; longer ones get threads until each has half as many.
+constexpr int64_t mostRegisterBytes = 128;
+// Streaming multiprocessors of a large GPU: fewer blocks leave some idle.
+constexpr int64_t wantedBlocks = 132;
+// What a warp should read side by side, and the least that memory delivers.
+constexpr int64_t columnBytes = 128, sectorBytes = 32;
+
+static int64_t bytesOf(Type element) {
+  return std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8);
+}
+
+namespace {
+/// The elements that a kernel reads and writes.
+struct Elements {
+  int64_t narrowest = 8, widestComputed = 4, mostElements = 0;
+
+  explicit Elements(func::FuncOp kernel) {
+    auto visit = [&](Type type, bool inMemory) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      if (!tensor)
+        return;
+      int64_t bytes = bytesOf(tensor.getElementType());
+      widestComputed = std::max(widestComputed, bytes);
+      mostElements = std::max(mostElements, tensor.getNumElements());
+      // Masks of a byte follow what they mask.
+      if (inMemory && bytes > 1)
+        narrowest = std::min(narrowest, bytes);
+    };
+    for (Type type : kernel.getFunctionType().getInputs())
+      visit(type, true);
+    for (Type type : kernel.getFunctionType().getResults())
+      visit(type, true);
+    kernel.walk([&](Operation *op) {
+      for (Type type : op->getResultTypes())
+        visit(type, false);
+    });
+  }
+};
+} // namespace
+
+/// The widest vector that divides the lanes, and within which every access runs
+/// along memory or stays in place.
+static int64_t vectorFor(const KernelPlan &plan, const Elements &elements) {
+  for (int64_t lanes = std::min(mostLanes, widestAccess / elements.narrowest);
+       lanes > 1; lanes /= 2) {
+    bool fits = plan.extents.lanes % lanes == 0;
+    auto argument = [&](const IndexForm &position) {
+      auto stride = position.laneStride(plan.extents, lanes);
+      fits &= stride && (*stride == 0 || *stride == 1);
+    };
+    auto bound = [&](const IndexBound &bound) {
+      fits &= bound.sameInVector(plan.extents, lanes);
+    };
+    if (fits)
+      visitAccesses(plan, argument, bound);
+    if (fits)
+      return lanes;
+  }
+  return 1;
+}
+
+static void shapeLoop(const KernelPlan &plan, LaunchShape &shape) {
+  int64_t vectors = plan.extents.pieces * plan.extents.lanes / shape.vector;
+  shape.block = std::min(loopBlock, int64_t(llvm::alignTo(vectors, warpSize)));
+  shape.grid = llvm::divideCeil(vectors, shape.block);
+}
+
+static void shapeRows(const KernelPlan &plan, const Elements &elements,
+                      LaunchShape &shape) {
+  int64_t vectors = plan.extents.lanes / shape.vector;
+  int64_t rowBytes = plan.extents.lanes * elements.widestComputed;
+  if (rowBytes <= warpSize * mostRegisterBytes)
+    shape.rowThreads = std::min<int64_t>(warpSize, llvm::PowerOf2Ceil(vectors));
+  else
+    shape.rowThreads = std::clamp<int64_t>(
+        llvm::PowerOf2Ceil(llvm::divideCeil(rowBytes, mostRegisterBytes / 2)),
+        2 * warpSize, 1024);
+  shape.vectorsPerThread = llvm::divideCeil(vectors, shape.rowThreads);
+  int64_t held =
+      shape.vectorsPerThread * shape.vector * elements.widestComputed;
+  shape.keepsRow = held <= (shape.rowThreads == 1024 ? mostRegisterBytes / 2
+                                                     : mostRegisterBytes);
+  shape.block = std::max(rowBlock, shape.rowThreads);
+  // A few rows take no more warps than they need.
+  if (shape.rowThreads <= warpSize)
+    shape.block = std::min<int64_t>(
+        rowBlock,
+        llvm::alignTo(plan.extents.pieces * shape.rowThreads, warpSize));
+  else
+    shape.block = shape.rowThreads;
+  shape.grid =
+      llvm::divideCeil(plan.extents.pieces * shape.rowThreads, shape.block);
+}
+
+static void shapeColumns(const KernelPlan &plan, const Elements &elements,
+                         LaunchShape &shape) {
+  int64_t columns = plan.extents.pieces * plan.extents.lanes / shape.vector;
+  int64_t vectorBytes = shape.vector * elements.narrowest;
+  auto side = [&](int64_t bytes) {
+    return std::clamp<int64_t>(bytes / vectorBytes, 1, warpSize);
+  };
+  int64_t width = columnBytes;
+  while (width > sectorBytes &&
+         int64_t(llvm::divideCeil(columns, side(width))) < wantedBlocks)
+    width /= 2;
+  shape.columnThreads =
+      std::min<int64_t>(side(width), llvm::PowerOf2Ceil(columns));
+  shape.stepThreads = std::clamp<int64_t>(
+      llvm::PowerOf2Ceil(plan.extents.steps), warpSize / shape.columnThreads,
+      columnBlock / shape.columnThreads);
+  shape.block = shape.columnThreads * shape.stepThreads;
+  shape.grid = llvm::divideCeil(columns, shape.columnThreads);
+}
+
+LaunchShape shapeOf(func::FuncOp kernel, const KernelPlan &plan) {
+  Elements elements(kernel);
+  LaunchShape shape;
+  shape.vector = vectorFor(plan, elements);
+  switch (plan.kind) {
+  case KernelPlan::Kind::Elements:
+    shapeLoop(plan, shape);
+    break;
+  case KernelPlan::Kind::Rows:
+    shapeRows(plan, elements, shape);
+    break;
+  case KernelPlan::Kind::Columns:
+    shapeColumns(plan, elements, shape);
+    break;
+  }
+  // Threads behind the last vector have positions as well, and unsigned
+  // comparisons need the sign bit.
+  int64_t most =
+      std::max(elements.mostElements, shape.grid * shape.block * shape.vector);
+  shape.smallIndices = most < (int64_t(1) << 30);
+  return shape;
+}
+
+} // namespace shardc::gpu

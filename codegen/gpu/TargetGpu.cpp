@@ -1,0 +1,79 @@
+// GPU names to LLVM's target machine.
+#include "codegen/gpu/TargetGpu.h"
+
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/TargetSelect.h"
+
+#include <mutex>
+
+namespace shardc::gpu {
+
+static llvm::Triple triple() { return llvm::Triple("nvptx64-nvidia-cuda"); }
+
+static const llvm::Target *lookupTarget() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+  std::string error;
+  return llvm::TargetRegistry::lookupTarget(triple(), error);
+}
+
+llvm::Expected<TargetGpu> TargetGpu::resolve(llvm::StringRef name) {
+  // What CUDA 13 assembles of the server GPUs.
+  for (auto [known, ptx] : {std::pair("sm_80", "+ptx80"),
+                            {"sm_90", "+ptx80"},
+                            {"sm_100", "+ptx86"}})
+    if (name == known) {
+      if (!lookupTarget())
+        return llvm::createStringError(
+            "this build of LLVM cannot generate PTX");
+      return TargetGpu{known, ptx};
+    }
+  return llvm::createStringError("unknown GPU '" + name +
+                                 "'; expects sm_80, sm_90 or sm_100");
+}
+
+std::unique_ptr<llvm::TargetMachine> TargetGpu::createMachine() const {
+  llvm::TargetOptions options;
+  // Products and sums are fused where the kernels say so, and nowhere else.
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  return std::unique_ptr<llvm::TargetMachine>(
+      lookupTarget()->createTargetMachine(triple(), name, features, options,
+                                          std::nullopt, std::nullopt,
+                                          llvm::CodeGenOptLevel::Aggressive));
+}
+
+CudaToolkit CudaToolkit::find() {
+  llvm::SmallVector<std::string> roots;
+  if (auto home = llvm::sys::Process::GetEnv("CUDA_HOME"))
+    roots.push_back(*home);
+  if (auto program = llvm::sys::findProgramByName("ptxas")) {
+    llvm::SmallString<128> path;
+    if (!llvm::sys::fs::real_path(*program, path))
+      roots.push_back(
+          llvm::sys::path::parent_path(llvm::sys::path::parent_path(path))
+              .str());
+  }
+  roots.push_back("/usr/local/cuda");
+  CudaToolkit toolkit;
+  for (const std::string &root : roots) {
+    auto take = [&](std::string &into, llvm::StringRef path) {
+      if (std::string full = root + path.str();
+          into.empty() && llvm::sys::fs::exists(full))
+        into = full;
+    };
+    take(toolkit.ptxas, "/bin/ptxas");
+    take(toolkit.libdevice, "/nvvm/libdevice/libdevice.10.bc");
+  }
+  return toolkit;
+}
+
+} // namespace shardc::gpu

@@ -1,0 +1,55 @@
+// The GPU that kernels are built for, and the CUDA toolkit that assembles them.
+#ifndef SHARDC_CODEGEN_GPU_TARGETGPU_H
+#define SHARDC_CODEGEN_GPU_TARGETGPU_H
+
+#include "llvm/Support/Error.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace shardc::gpu {
+
+struct TargetGpu {
+  std::string name;     // sm_90
+  std::string features; // the version of PTX, as LLVM names it
+
+  /// sm_80, sm_90 or sm_100. Fails on any other name.
+  static llvm::Expected<TargetGpu> resolve(llvm::StringRef name);
+  std::unique_ptr<llvm::TargetMachine> createMachine() const;
+};
+
+/// What of CUDA's toolkit is on this machine.
+struct CudaToolkit {
+  /// Paths; empty where they were not found.
+  std::string ptxas, libdevice;
+
+  /// Looks into $CUDA_HOME, then beside the ptxas of $PATH, then into
+  /// /usr/local/cuda.
+  static CudaToolkit find();
+};
+
+/// What ptxas says of a kernel.
+struct PtxasReport {
+  int64_t registers = 0;   // of a thread
+  int64_t stackBytes = 0;  // of a thread
+  int64_t spillBytes = 0;  // stored and loaded, by a thread
+  int64_t sharedBytes = 0; // of a block, static
+};
+
+struct Cubin {
+  std::string bytes;
+  PtxasReport report;
+};
+
+/// Assembles one kernel for `gpu`. Fails with what ptxas printed.
+llvm::Expected<Cubin> assemble(llvm::StringRef ptx, llvm::StringRef ptxas,
+                               const TargetGpu &gpu);
+
+/// Reads `ptxas -v`'s messages on one kernel; nothing if they are not there.
+std::optional<PtxasReport> parsePtxas(llvm::StringRef messages);
+
+} // namespace shardc::gpu
+
+#endif
