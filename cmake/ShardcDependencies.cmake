@@ -18,6 +18,9 @@ find_package(nlohmann_json REQUIRED)
 # The trainer ships as one file, so what it uses is linked statically.
 find_library(SHARDC_PROTOBUF_STATIC libprotobuf.a REQUIRED)
 find_library(SHARDC_OPENBLAS_STATIC libopenblas.a REQUIRED)
+find_library(SHARDC_XSMM_STATIC libxsmm.a REQUIRED)
+# Stands in for the BLAS that libxsmm falls back to, which shardc never lets it.
+find_library(SHARDC_XSMM_NOBLAS_STATIC libxsmmnoblas.a REQUIRED)
 find_path(SHARDC_OPENBLAS_INCLUDE cblas.h REQUIRED PATH_SUFFIXES x86_64-linux-gnu openblas)
 find_path(SHARDC_TOML_INCLUDE toml++/toml.h REQUIRED)
 find_path(SHARDC_ONNX_PROTO_DIR onnx/onnx.proto REQUIRED)

@@ -73,7 +73,8 @@ private:
     }
     std::string body;
     llvm::raw_string_ostream os(body);
-    function->print(os);
+    // Otherwise the whole module around it is verified and numbered first.
+    function->print(os, OpPrintingFlags().useLocalScope().assumeVerified());
     auto [known, isNewBody] = byBody.try_emplace(body, *function);
     if (isNewBody) {
       function->setName(nameOf(group, body));

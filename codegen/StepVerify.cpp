@@ -155,6 +155,13 @@ LogicalResult verifyDataFlow(step::ProgramOp program) {
           diagnostic.attachNote(flight.start->getLoc()) << "begins here";
           return diagnostic;
         }
+      // Where ranks share an address space, what is gathered is the parameters
+      // themselves.
+      if (access.isWritten && access.buffer.getKind() == step::Kind::gather &&
+          !isa<step::AllGatherStartOp, step::KeepOp>(op))
+        return op.emitOpError()
+               << "writes to buffer \"" << access.buffer.getName()
+               << "\", which only gathers may write to";
       bool isOwn = access.buffer->getParentOp() == program;
       if (isOwn && access.isRead &&
           !written[access.buffer].contains(access.begin, access.end))

@@ -22,7 +22,7 @@ void setElement(Value value, FloatType type) {
 /// Widening keeps each value exactly; narrowing rounds to nearest. A finite
 /// value beyond the type becomes the largest that it has: the -3.4e38 of a mask
 /// stays finite in float16.
-ElementsAttr convertValues(DenseFPElementsAttr values, FloatType target) {
+DenseElementsAttr convertValues(DenseFPElementsAttr values, FloatType target) {
   return values.mapValues(target, [&](const APFloat &value) {
     APFloat copy = value;
     bool lossy;
@@ -33,6 +33,20 @@ ElementsAttr convertValues(DenseFPElementsAttr values, FloatType target) {
           APFloat::getLargest(target.getFloatSemantics(), value.isNegative());
     return copy.bitcastToAPInt();
   });
+}
+
+/// The same of any constant of floats; null of others.
+ElementsAttr convertFloats(ElementsAttr values, FloatType target) {
+  if (auto dense = dyn_cast<DenseFPElementsAttr>(values))
+    return convertValues(dense, target);
+  auto strided = dyn_cast<nn::StridedAttr>(values);
+  auto stored = strided ? dyn_cast<DenseFPElementsAttr>(strided.getValues())
+                        : DenseFPElementsAttr();
+  if (!stored)
+    return {};
+  return nn::StridedAttr::get(
+      target.getContext(), strided.getType().clone(target),
+      convertValues(stored, target), strided.getStart(), strided.getStrides());
 }
 
 /// All floats of a module in one type.
@@ -153,13 +167,11 @@ private:
       else
         builder.setInsertionPointToStart(&function.front());
       auto constant = dyn_cast_or_null<nn::ConstantOp>(producer);
-      auto values = constant
-                        ? dyn_cast<DenseFPElementsAttr>(constant.getValue())
-                        : DenseFPElementsAttr();
+      ElementsAttr values =
+          constant ? convertFloats(constant.getValue(), type) : ElementsAttr();
       auto cast = dyn_cast_or_null<nn::CastOp>(producer);
       if (values)
-        made = nn::ConstantOp::create(builder, value.getLoc(),
-                                      convertValues(values, type));
+        made = nn::ConstantOp::create(builder, value.getLoc(), values);
       else // of integers: converted from those
         made = nn::CastOp::create(builder, value.getLoc(), target,
                                   cast ? cast.getInput() : value);
@@ -317,8 +329,8 @@ void convert(Operation *op, FloatType target) {
       for (BlockArgument argument : block.getArguments())
         argument.setType(converted(argument.getType(), target));
   if (auto constant = dyn_cast<nn::ConstantOp>(op))
-    if (auto values = dyn_cast<DenseFPElementsAttr>(constant.getValue()))
-      constant.setValueAttr(convertValues(values, target));
+    if (ElementsAttr values = convertFloats(constant.getValue(), target))
+      constant.setValueAttr(values);
   if (auto parameter = dyn_cast<nn::ParameterOp>(op))
     parameter.setType(converted(parameter.getType(), target));
   if (auto function = dyn_cast<func::FuncOp>(op)) {

@@ -53,6 +53,8 @@ struct NNRaise : impl::NNRaiseBase<NNRaise> {
         }
         unify(function);
       }
+      if (failed(raise::writeOutConstants(function)))
+        return signalPassFailure();
     }
     raise::describeRotaryTables(getOperation());
   }

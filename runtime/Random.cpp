@@ -1,8 +1,7 @@
 // Philox 4x32-10 and the distributions drawn from it.
 #include "runtime/Random.h"
 
-#include <cmath>
-#include <numbers>
+#include "runtime/cpu/simd/Draws.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -41,20 +40,16 @@ static uint64_t joined(uint32_t high, uint32_t low) {
   return uint64_t{high} << 32 | low;
 }
 
-double RandomStream::uniform(uint64_t index) const {
-  std::array<uint32_t, 4> block = bits(index);
-  return static_cast<double>(joined(block[0], block[1]) >> 11) * 0x1p-53;
+void RandomStream::uniform(float low, float high, uint64_t begin,
+                           std::span<float> values) const {
+  cpu::drawLoops().uniform(key.data(), low, high, begin, values.data(),
+                           std::ssize(values));
 }
 
-double RandomStream::normal(uint64_t index) const {
-  std::array<uint32_t, 4> block = bits(index);
-  // (0, 1]: the logarithm must be finite.
-  double radius =
-      static_cast<double>((joined(block[0], block[1]) >> 11) + 1) * 0x1p-53;
-  double angle =
-      static_cast<double>(joined(block[2], block[3]) >> 11) * 0x1p-53;
-  return std::sqrt(-2 * std::log(radius)) *
-         std::cos(2 * std::numbers::pi * angle);
+void RandomStream::normal(float mean, float deviation, uint64_t begin,
+                          std::span<float> values) const {
+  cpu::drawLoops().normal(key.data(), mean, deviation, begin, values.data(),
+                          std::ssize(values));
 }
 
 uint64_t RandomStream::below(uint64_t bound, uint64_t index,

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace shardc::runtime {
@@ -23,10 +24,13 @@ public:
   /// 128 random bits of an index; `lane` tells apart several draws of one
   /// index.
   std::array<uint32_t, 4> bits(uint64_t index, uint64_t lane = 0) const;
-  /// Uniform in [0, 1) with 53 bits.
-  double uniform(uint64_t index) const;
-  /// Standard normal, by Box and Muller's cosine.
-  double normal(uint64_t index) const;
+  /// Draws begin, begin + 1, ... of the uniform distribution on [low, high), or
+  /// of the normal one; cpu/simd/Draws.h has the formulas. A draw does not
+  /// depend on which others are made with it.
+  void uniform(float low, float high, uint64_t begin,
+               std::span<float> values) const;
+  void normal(float mean, float deviation, uint64_t begin,
+              std::span<float> values) const;
   /// Uniform in [0, bound), bound > 0. Biased by less than bound / 2^64.
   uint64_t below(uint64_t bound, uint64_t index, uint64_t lane = 0) const;
 

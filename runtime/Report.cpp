@@ -6,6 +6,7 @@
 #include "runtime/Error.h"
 #include "runtime/SharedSlices.h"
 #include "runtime/checkpoint/ParameterSource.h"
+#include "runtime/cpu/Gemm.h"
 #include "runtime/metrics/Console.h"
 
 #include <algorithm>
@@ -131,8 +132,11 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
           : concat(", in ", settings.microBatches,
                    " micro-batches; accumulated ", plan.accumulate()),
       "), ", plan.optimizer().kind(), "; memory per rank ",
-      bytes(bytesPerRank(plan, settings.microBatches)), "\n",
-      lossScaleText(settings.lossScaling), settings.groups.text());
+      bytes(bytesPerRank(plan, settings.microBatches)),
+      cpu::gemmThreadBytes() ? concat(", and ", bytes(cpu::gemmThreadBytes()),
+                                      " per thread for matrix products")
+                             : "",
+      "\n", lossScaleText(settings.lossScaling), settings.groups.text());
   text.pop_back(); // whoever prints it ends the line
   return text;
 }

@@ -25,7 +25,6 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/Threading.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -34,7 +33,9 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 
+#include <atomic>
 #include <chrono>
+#include <thread>
 
 using namespace mlir;
 
@@ -135,56 +136,76 @@ static void loadDialects(MLIRContext *context) {
     context->getOrLoadDialect(name);
 }
 
-llvm::Expected<CompiledKernels> compileKernels(ModuleOp kernels,
-                                               const CpuOptions &options) {
+/// Calls compile(i) for i in [0, count) on all cores, on threads that are not
+/// the context's: others may be waiting for those. Returns false once one call
+/// did.
+static bool onAllCores(size_t count, llvm::function_ref<bool(size_t)> compile) {
+  std::atomic<size_t> next{0};
+  std::atomic<bool> ok{true};
+  auto work = [&] {
+    for (size_t i; ok && (i = next++) < count;)
+      if (!compile(i))
+        ok = false;
+  };
+  std::vector<std::thread> threads(std::min<size_t>(
+      count, std::max(1u, std::thread::hardware_concurrency())));
+  for (std::thread &thread : threads)
+    thread = std::thread(work);
+  for (std::thread &thread : threads)
+    thread.join();
+  return ok;
+}
+
+/// The error of the kernel that this thread compiles; null on other threads.
+static thread_local std::string *kernelError = nullptr;
+
+/// Compiles the functions of `kernels`, and changes them.
+static llvm::Expected<CompiledKernels> compileCopy(ModuleOp kernels,
+                                                   const CpuOptions &options) {
   auto start = std::chrono::steady_clock::now();
   llvm::Expected<TargetCpu> cpu = TargetCpu::resolve(options.cpu);
   if (!cpu)
     return cpu.takeError();
   MLIRContext *context = kernels.getContext();
-  loadDialects(context);
-
-  // Named linalg ops become generic ones on a copy: the caller's module stays
-  // as it is.
-  OwningOpRef<ModuleOp> copy = cast<ModuleOp>(kernels->clone());
   IRRewriter rewriter(context);
-  copy->walk([&](linalg::LinalgOp op) {
+  kernels.walk([&](linalg::LinalgOp op) {
     if (isa<linalg::GenericOp, linalg::FillOp>(op))
       return;
     rewriter.setInsertionPoint(op);
     (void)linalg::generalizeNamedOp(rewriter, op);
   });
 
-  SmallVector<func::FuncOp> functions(copy->getOps<func::FuncOp>());
+  SmallVector<func::FuncOp> functions(kernels.getOps<func::FuncOp>());
   CompiledKernels compiled;
   compiled.cpu = cpu->name;
   compiled.kernels.resize(functions.size());
-  std::vector<std::string> objects(functions.size());
-  std::string firstError;
-  std::mutex errorMutex;
-  ScopedDiagnosticHandler collect(context, [&](Diagnostic &diagnostic) {
-    std::lock_guard lock(errorMutex);
-    if (firstError.empty() &&
+  std::vector<std::string> objects(functions.size()), errors(functions.size());
+  ScopedDiagnosticHandler collect(context, [](Diagnostic &diagnostic) {
+    if (!kernelError)
+      return failure(); // what other passes say is not of kernels
+    if (kernelError->empty() &&
         diagnostic.getSeverity() == DiagnosticSeverity::Error)
-      firstError = diagnostic.str();
+      *kernelError = diagnostic.str();
     return success();
   });
-  LogicalResult done = failableParallelForEachN(
-      context, 0, functions.size(), [&](size_t i) -> LogicalResult {
-        KernelInfo &info = compiled.kernels[i];
-        info.symbol = functions[i].getName().str();
-        FailureOr<std::string> object =
-            compileKernel(functions[i], *cpu, info.extent);
-        if (failed(object)) {
-          std::lock_guard lock(errorMutex);
-          firstError = "kernel " + info.symbol + ": " + firstError;
-          return failure();
-        }
-        objects[i] = std::move(*object);
-        return success();
-      });
-  if (failed(done))
-    return llvm::createStringError(firstError);
+  bool done = onAllCores(functions.size(), [&](size_t i) {
+    KernelInfo &info = compiled.kernels[i];
+    info.symbol = functions[i].getName().str();
+    std::string error;
+    kernelError = &error;
+    FailureOr<std::string> object =
+        compileKernel(functions[i], *cpu, info.extent);
+    kernelError = nullptr;
+    if (failed(object)) {
+      errors[i] = "kernel " + info.symbol + ": " + error;
+      return false;
+    }
+    objects[i] = std::move(*object);
+    return true;
+  });
+  if (!done)
+    return llvm::createStringError(*llvm::find_if(
+        errors, [](const std::string &error) { return !error.empty(); }));
   llvm::Expected<std::string> linked = linkObjects(objects, *cpu);
   if (!linked)
     return linked.takeError();
@@ -193,6 +214,28 @@ llvm::Expected<CompiledKernels> compileKernels(ModuleOp kernels,
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();
   return compiled;
+}
+
+llvm::Expected<CompiledKernels> compileKernels(ModuleOp kernels,
+                                               const CpuOptions &options) {
+  loadDialects(kernels.getContext());
+  OwningOpRef<ModuleOp> copy = cast<ModuleOp>(kernels->clone());
+  return compileCopy(*copy, options);
+}
+
+KernelCompilation::KernelCompilation(ModuleOp kernels, CpuOptions options)
+    : kernels(cast<ModuleOp>(kernels->clone())) {
+  // Here: dialects are not loaded while several threads use a context.
+  loadDialects(kernels.getContext());
+  result = std::async(std::launch::async, [this, options] {
+    return compileCopy(*this->kernels, options);
+  });
+}
+
+KernelCompilation::~KernelCompilation() {
+  if (result.valid())
+    if (auto unused = result.get(); !unused)
+      llvm::consumeError(unused.takeError());
 }
 
 } // namespace shardc::cpu

@@ -4,9 +4,11 @@
 #define SHARDC_CODEGEN_CPU_COMPILEKERNELS_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/Error.h"
 
 #include <cstdint>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -43,6 +45,21 @@ struct CompiledKernels {
 /// linalg, tensor, arith and math.
 llvm::Expected<CompiledKernels> compileKernels(mlir::ModuleOp kernels,
                                                const CpuOptions &options);
+
+/// compileKernels on threads of its own, while the caller goes on with other IR
+/// of the same context: kernels do not depend on what becomes of the rest.
+class KernelCompilation {
+public:
+  /// Takes a copy of `kernels`.
+  KernelCompilation(mlir::ModuleOp kernels, CpuOptions options);
+  ~KernelCompilation();
+  /// Waits, then gives the result; once.
+  llvm::Expected<CompiledKernels> take() { return result.get(); }
+
+private:
+  mlir::OwningOpRef<mlir::ModuleOp> kernels;
+  std::future<llvm::Expected<CompiledKernels>> result; // ends before the copy
+};
 
 } // namespace shardc::cpu
 

@@ -71,14 +71,16 @@ public:
 
 private:
   void write(Operation *op, llvm::function_ref<void(Value)> operand) {
-    os << op->getName().getStringRef() << op->getAttrDictionary() << "(";
+    writeUnique(os, op->getName());
+    writeUnique(os, op->getAttrDictionary());
+    os << "(";
     for (Value value : op->getOperands()) {
       operand(value);
       os << ",";
     }
     os << ")";
     for (Type type : op->getResultTypes())
-      os << type;
+      writeUnique(os, type);
     os << "\n";
   }
   void reference(Value value) {
@@ -89,11 +91,13 @@ private:
     }
     ++next;
     if (isAbsorbed(value.getDefiningOp())) {
+      os << "@";
       write(value.getDefiningOp(), [&](Value operand) { reference(operand); });
       return;
     }
     signature.inputs.push_back(value);
-    os << "#" << value.getType();
+    os << "#";
+    writeUnique(os, value.getType());
   }
 
   const OpGroup &group;

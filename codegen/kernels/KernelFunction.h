@@ -30,9 +30,16 @@ mlir::Value throughAbsorbed(mlir::Value value);
 /// What goes into a group and comes out of it.
 struct GroupSignature {
   llvm::SmallVector<mlir::Value> inputs, outputs;
-  /// Equal for groups with equal bodies.
+  /// Equal for groups with equal bodies, in one context.
   std::string key;
 };
+/// Appends a type, attribute or name to a key: they are unique, so their
+/// addresses say as much as their texts.
+template <typename Unique>
+void writeUnique(llvm::raw_ostream &os, Unique unique) {
+  const void *address = unique.getAsOpaquePointer();
+  os.write(reinterpret_cast<const char *>(&address), sizeof(address));
+}
 GroupSignature signatureOf(const OpGroup &group);
 
 /// Appends the group's function to `module`.

@@ -33,9 +33,10 @@ std::optional<KernelSpace> KernelSpaces::of(Operation *op) {
   }
   GroupSignature signature;
   llvm::raw_string_ostream key(signature.key);
-  key << op->getName().getStringRef() << op->getAttrDictionary();
+  writeUnique(key, op->getName());
+  writeUnique(key, op->getAttrDictionary());
   for (Type type : op->getOperandTypes())
-    key << type;
+    writeUnique(key, type);
   auto [entry, isNew] = known.try_emplace(signature.key, std::nullopt);
   if (!isNew)
     return entry->second;

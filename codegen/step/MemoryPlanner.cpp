@@ -6,107 +6,71 @@
 
 #include <functional>
 #include <limits>
+#include <optional>
 #include <tuple>
 #include <vector>
 
 namespace shardc::step {
 namespace {
 
-/// The buffers that are placed so far, by time: a segment tree whose nodes list
-/// the lifetimes that cover them, so that a query visits what it finds and not
-/// all that there is.
-class PlacedBuffers {
-public:
-  explicit PlacedBuffers(int64_t times) {
-    while (leaves < times)
-      leaves *= 2;
-    nodes.resize(2 * leaves);
-  }
-
-  void insert(int64_t buffer, const Lifetime &lifetime) {
-    insert(1, 0, leaves - 1, buffer, lifetime);
-  }
-
-  /// Appends every placed buffer that is alive during `lifetime`, each at least
-  /// once.
-  void overlapping(const Lifetime &lifetime,
-                   llvm::SmallVectorImpl<int64_t> &found) const {
-    query(1, 0, leaves - 1, lifetime, found);
-  }
-
-private:
-  struct Node {
-    llvm::SmallVector<int64_t, 2> buffers;
-    int64_t below = 0; // buffers listed in the subtree
-  };
-
-  void insert(int64_t node, int64_t from, int64_t to, int64_t buffer,
-              const Lifetime &lifetime) {
-    ++nodes[node].below;
-    if (lifetime.first <= from && to <= lifetime.last) {
-      nodes[node].buffers.push_back(buffer);
-      return;
-    }
-    int64_t middle = from + (to - from) / 2;
-    if (lifetime.first <= middle)
-      insert(2 * node, from, middle, buffer, lifetime);
-    if (lifetime.last > middle)
-      insert(2 * node + 1, middle + 1, to, buffer, lifetime);
-  }
-
-  void query(int64_t node, int64_t from, int64_t to, const Lifetime &lifetime,
-             llvm::SmallVectorImpl<int64_t> &found) const {
-    if (!nodes[node].below || lifetime.last < from || to < lifetime.first)
-      return;
-    llvm::append_range(found, nodes[node].buffers);
-    if (from == to)
-      return;
-    int64_t middle = from + (to - from) / 2;
-    query(2 * node, from, middle, lifetime, found);
-    query(2 * node + 1, middle + 1, to, lifetime, found);
-  }
-
-  int64_t leaves = 1;
-  std::vector<Node> nodes;
-};
-
 int64_t alignedSize(const Lifetime &buffer) {
   return llvm::alignTo(buffer.bytes, bufferAlignment);
 }
 
-Placement place(llvm::ArrayRef<Lifetime> buffers, llvm::ArrayRef<int64_t> order,
-                int64_t times) {
-  Placement result;
-  result.offsets.assign(buffers.size(), 0);
-  PlacedBuffers placed(times);
-  std::vector<int64_t> seenBy(buffers.size(), -1);
-  llvm::SmallVector<int64_t> overlapping;
-  llvm::SmallVector<std::pair<int64_t, int64_t>> taken; // [offset, end)
-
-  for (int64_t buffer : order) {
-    overlapping.clear();
-    taken.clear();
-    placed.overlapping(buffers[buffer], overlapping);
-    for (int64_t other : overlapping)
-      if (seenBy[other] != buffer) {
-        seenBy[other] = buffer;
-        int64_t offset = result.offsets[other];
-        taken.push_back({offset, offset + alignedSize(buffers[other])});
-      }
-    llvm::sort(taken);
-
-    int64_t size = alignedSize(buffers[buffer]);
+/// The buffers that are placed so far, in the order of their offsets. A walk
+/// over all of them costs less than to keep those apart that are alive at other
+/// times: most of what a step keeps for backward is alive at once.
+class PlacedBuffers {
+public:
+  /// The start of the smallest gap that has room for `size` bytes during
+  /// `lifetime`; behind all others where there is none.
+  int64_t bestGap(const Lifetime &lifetime, int64_t size) const {
     int64_t best = -1, bestGap = std::numeric_limits<int64_t>::max(), end = 0;
-    for (auto [offset, takenEnd] : taken) {
-      if (int64_t gap = offset - end; gap >= size && gap < bestGap) {
+    for (const Range &range : ranges) {
+      if (range.last < lifetime.first || lifetime.last < range.first)
+        continue;
+      if (int64_t gap = range.begin - end; gap >= size && gap < bestGap) {
         best = end;
         bestGap = gap;
       }
-      end = std::max(end, takenEnd);
+      end = std::max(end, range.end);
     }
-    result.offsets[buffer] = best >= 0 ? best : end;
-    result.bytes = std::max(result.bytes, result.offsets[buffer] + size);
-    placed.insert(buffer, buffers[buffer]);
+    return best >= 0 ? best : end;
+  }
+
+  void insert(const Lifetime &lifetime, int64_t offset) {
+    Range range{lifetime.first, lifetime.last, offset,
+                offset + alignedSize(lifetime)};
+    ranges.insert(llvm::upper_bound(ranges, range,
+                                    [](const Range &a, const Range &b) {
+                                      return std::pair(a.begin, a.end) <
+                                             std::pair(b.begin, b.end);
+                                    }),
+                  range);
+  }
+
+private:
+  struct Range {
+    int64_t first, last; // lifetime
+    int64_t begin, end;  // bytes
+  };
+  std::vector<Range> ranges;
+};
+
+/// Places the buffers in this order; none once that takes `limit` bytes.
+std::optional<Placement> place(llvm::ArrayRef<Lifetime> buffers,
+                               llvm::ArrayRef<int64_t> order, int64_t limit) {
+  Placement result;
+  result.offsets.assign(buffers.size(), 0);
+  PlacedBuffers placed;
+  for (int64_t buffer : order) {
+    int64_t size = alignedSize(buffers[buffer]);
+    int64_t offset = placed.bestGap(buffers[buffer], size);
+    result.offsets[buffer] = offset;
+    result.bytes = std::max(result.bytes, offset + size);
+    if (result.bytes >= limit)
+      return std::nullopt;
+    placed.insert(buffers[buffer], offset);
   }
   return result;
 }
@@ -164,9 +128,8 @@ Placement placeBuffers(llvm::ArrayRef<Lifetime> buffers) {
   for (const auto &key : keys) {
     llvm::SmallVector<int64_t> order = live;
     llvm::sort(order, [&](int64_t a, int64_t b) { return key(a) < key(b); });
-    Placement candidate = place(buffers, order, times);
-    if (candidate.bytes < best.bytes)
-      best = candidate;
+    if (auto better = place(buffers, order, best.bytes))
+      best = std::move(*better);
     if (best.bytes == bound)
       break;
   }

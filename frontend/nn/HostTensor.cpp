@@ -1,6 +1,8 @@
 // Host tensors: storage, views, conversion to and from attributes.
 #include "frontend/nn/HostTensor.h"
 
+#include "frontend/nn/NN.h"
+
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -229,6 +231,29 @@ HostTensor HostTensor::sliced(ArrayRef<int64_t> starts, ArrayRef<int64_t> sizes,
   return HostTensor(withShape(sizes), strides, offsetOf(starts), storage);
 }
 
+HostTensor HostTensor::strided(RankedTensorType type, ArrayRef<int64_t> strides,
+                               int64_t offset) const {
+  assert(type.getElementType() == elementType() && "a view keeps the type");
+  return HostTensor(type, strides, start + offset, storage);
+}
+
+std::pair<int64_t, int64_t> HostTensor::reach() const {
+  int64_t lowest = 0, highest = 0;
+  for (auto [size, stride] : llvm::zip_equal(shape(), elementStrides))
+    (stride < 0 ? lowest : highest) += (size - 1) * stride;
+  return {lowest, highest};
+}
+
+HostTensor HostTensor::reached() const {
+  const auto [lowest, highest] = reach();
+  return strided(withShape({highest - lowest + 1}), {1}, lowest);
+}
+
+bool HostTensor::isOverlapping() const {
+  const auto [lowest, highest] = reach();
+  return elements() > 0 && compact().elements() > highest - lowest + 1;
+}
+
 HostTensor HostTensor::copied(ArrayRef<bool> written) const {
   SmallVector<int64_t> sizes(shape());
   for (int64_t dim = 0; dim < rank(); ++dim)
@@ -325,6 +350,9 @@ static HostTensor fromRaw(RankedTensorType type, ArrayRef<char> raw) {
 }
 
 HostTensor HostTensor::fromAttribute(ElementsAttr attribute) {
+  if (auto strided = dyn_cast<StridedAttr>(attribute))
+    return fromAttribute(strided.getValues())
+        .strided(strided.getType(), strided.getStrides(), strided.getStart());
   auto dense = dyn_cast<DenseElementsAttr>(attribute);
   auto type = dyn_cast<RankedTensorType>(attribute.getShapedType());
   if (!dense || !type)
@@ -418,4 +446,15 @@ DenseElementsAttr HostTensor::toAttribute() const {
   for (int64_t value : values)
     converted.push_back(toAPInt(value));
   return DenseElementsAttr::get(tensorType, converted);
+}
+
+ElementsAttr HostTensor::toCompactAttribute() const {
+  constexpr int64_t few = 256;
+  if (elements() <= few || !isOverlapping())
+    return toAttribute();
+  DenseElementsAttr values = reached().toAttribute();
+  if (values.isSplat())
+    return toAttribute();
+  return StridedAttr::get(tensorType.getContext(), tensorType, values,
+                          -reach().first, elementStrides);
 }

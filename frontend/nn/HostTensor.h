@@ -3,7 +3,9 @@
 //
 // Broadcast dims cost nothing: a dim may have stride 0, so a causal mask
 // expanded over batch and heads, or an index grid built by Expand, holds one
-// copy of its elements.
+// copy of its elements. Nor do diagonals: rows and columns of a mask that
+// depends on key - query have the strides -1 and 1, so S + S - 1 elements are
+// held for S x S.
 #ifndef SHARDC_FRONTEND_NN_HOSTTENSOR_H
 #define SHARDC_FRONTEND_NN_HOSTTENSOR_H
 
@@ -36,8 +38,8 @@ public:
   /// beyond 2^53 exact.
   static HostTensor splat(mlir::RankedTensorType type, double value);
   static HostTensor splatInt(mlir::RankedTensorType type, int64_t value);
-  /// From an attribute of an nn.constant; null where the attribute is not dense
-  /// (a resource, a sparse one).
+  /// From an attribute of an nn.constant; null where the attribute is neither
+  /// dense nor #nn.strided (a resource, a sparse one).
   static HostTensor fromAttribute(mlir::ElementsAttr attribute);
 
   mlir::RankedTensorType type() const { return tensorType; }
@@ -81,12 +83,27 @@ public:
   HostTensor sliced(llvm::ArrayRef<int64_t> starts,
                     llvm::ArrayRef<int64_t> sizes,
                     llvm::ArrayRef<int64_t> steps) const;
+  /// Element `offset` + sum of index[d] * strides[d] behind this tensor's first
+  /// one, which must lie within `reach`.
+  HostTensor strided(mlir::RankedTensorType type,
+                     llvm::ArrayRef<int64_t> strides, int64_t offset) const;
+  /// The stored elements that this tensor may show, lowest and highest, counted
+  /// from its first one. Empty tensors have none.
+  std::pair<int64_t, int64_t> reach() const;
+  /// All of `reach`, as one dim.
+  HostTensor reached() const;
+  /// Whether positions share elements otherwise than by broadcast, so that a
+  /// dense copy would be larger.
+  bool isOverlapping() const;
   /// The same elements in row-major order under another shape; copies only the
   /// dims whose strides do not allow a view.
   HostTensor reshaped(llvm::ArrayRef<int64_t> shape) const;
 
   /// As the value of an nn.constant, dense (splat where all values agree).
   mlir::DenseElementsAttr toAttribute() const;
+  /// The same; #nn.strided where positions share elements and there are more
+  /// than a few of them.
+  mlir::ElementsAttr toCompactAttribute() const;
 
 private:
   using Storage = std::variant<Floats, Ints>;

@@ -1,6 +1,8 @@
 // Op building and host evaluation behind one interface.
 #include "frontend/onnx/Emitter.h"
 
+#include "frontend/nn/support/Evaluation.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 
@@ -95,24 +97,15 @@ Operand Emitter::view(const Operand &input, StringRef how,
   return known != evaluations.end() ? known->second[0] : keep(key, {make()})[0];
 }
 
-/// Elements that evaluating an op writes: elementwise ops only go over the dims
-/// along which an operand varies.
-static int64_t evaluationCost(Operation *op, ArrayRef<Operand> operands) {
+/// Elements that evaluating an op writes.
+static int64_t evaluationCost(Operation *op, ArrayRef<HostTensor> operands) {
+  if (op->hasTrait<OpTrait::Elementwise>())
+    return nn::distinctElements(operands);
   int64_t cost = 0;
-  for (Type type : op->getResultTypes()) {
-    auto tensor = cast<RankedTensorType>(type);
-    int64_t elements = 1;
-    for (auto [dim, size] : llvm::enumerate(tensor.getShape()))
-      if (!op->hasTrait<OpTrait::Elementwise>() ||
-          llvm::any_of(operands, [&](const Operand &operand) {
-            return !operand.host().isBroadcastAlong(dim);
-          }))
-        elements *= size;
-    cost += elements;
-  }
-  if (!op->hasTrait<OpTrait::Elementwise>())
-    for (const Operand &operand : operands)
-      cost = std::max(cost, operand.host().elements());
+  for (Type type : op->getResultTypes())
+    cost += cast<RankedTensorType>(type).getNumElements();
+  for (const HostTensor &operand : operands)
+    cost = std::max(cost, operand.elements());
   return cost;
 }
 
@@ -127,16 +120,22 @@ Emitter::evaluate(OperationState &state, ArrayRef<Operand> operands) {
   auto evaluable = dyn_cast<nn::ReferenceEval>(op);
   if (!evaluable)
     return std::nullopt;
-  if (!withinLimit(evaluationCost(op, operands))) {
+  SmallVector<HostTensor> inputs, outputs;
+  for (const Operand &operand : operands)
+    inputs.push_back(operand.host());
+  int64_t cost = evaluationCost(op, inputs);
+  constexpr int64_t few = 256; // cheaper than to look for something better
+  if (cost > few) {
+    nn::combineProgressions(op, inputs);
+    cost = evaluationCost(op, inputs);
+  }
+  if (!withinLimit(cost)) {
     for (Type type : op->getResultTypes())
       results.push_back(splat(cast<RankedTensorType>(type).getShape(),
                               cast<RankedTensorType>(type).getElementType(),
                               0));
     return results;
   }
-  SmallVector<HostTensor> inputs, outputs;
-  for (const Operand &operand : operands)
-    inputs.push_back(operand.host());
   if (failed(evaluable.evaluate(inputs, outputs)))
     return std::nullopt;
   for (HostTensor &output : outputs)
@@ -177,11 +176,18 @@ SmallVector<Operand> Emitter::emit(StringRef name, ArrayRef<Type> types,
 Value Emitter::materialize(const Operand &operand) {
   if (!operand.isConstant())
     return operand.value();
-  HostTensor compact = operand.host().compact();
-  DenseElementsAttr attribute = compact.toAttribute();
-  auto [entry, inserted] = constants.try_emplace({attribute, operand.type()});
-  if (!inserted)
-    return entry->second;
+  if (Value known = materialized.lookup({operand.number, operand.type()}))
+    return known;
+  ElementsAttr attribute = operand.host().compact().toCompactAttribute();
+  Value &value = constants[{attribute, operand.type()}];
+  if (!value)
+    value = emitConstant(attribute, operand.type());
+  if (operand.number)
+    materialized[{operand.number, operand.type()}] = value;
+  return value;
+}
+
+Value Emitter::emitConstant(ElementsAttr attribute, RankedTensorType type) {
   // Constants stand at the start of the block, so that any op may use them.
   if (lastConstant)
     constantBuilder.setInsertionPointAfter(lastConstant);
@@ -189,11 +195,10 @@ Value Emitter::materialize(const Operand &operand) {
     constantBuilder.setInsertionPointToStart(builder.getInsertionBlock());
   Value value = nn::ConstantOp::create(constantBuilder, loc,
                                        attribute.getType(), attribute);
-  if (value.getType() != operand.type())
-    value =
-        nn::BroadcastOp::create(constantBuilder, loc, operand.type(), value);
+  if (value.getType() != type)
+    value = nn::BroadcastOp::create(constantBuilder, loc, type, value);
   lastConstant = value.getDefiningOp();
-  return entry->second = value;
+  return value;
 }
 
 //===----------------------------------------------------------------------===//

@@ -159,6 +159,8 @@ private:
   Operand view(const Operand &input, llvm::StringRef how,
                llvm::ArrayRef<llvm::ArrayRef<int64_t>> parameters,
                llvm::function_ref<nn::HostTensor()> make);
+  mlir::Value emitConstant(mlir::ElementsAttr attribute,
+                           mlir::RankedTensorType type);
   /// Whether `elements` more may be evaluated; otherwise notes the failure.
   bool withinLimit(int64_t elements);
   std::optional<llvm::SmallVector<Operand>>
@@ -170,6 +172,8 @@ private:
   std::unique_ptr<mlir::Block> scratch;
   mlir::Operation *lastConstant = nullptr;
   llvm::DenseMap<std::pair<mlir::Attribute, mlir::Type>, mlir::Value> constants;
+  /// The same by number, which is cheaper to know than the values.
+  llvm::DenseMap<std::pair<uint64_t, mlir::Type>, mlir::Value> materialized;
   llvm::StringMap<llvm::SmallVector<Operand>> evaluations;
   uint64_t lastNumber = 0;
   int64_t evaluated = 0;

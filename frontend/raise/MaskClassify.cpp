@@ -28,19 +28,21 @@ SmallVector<int64_t> offsetsOf(ArrayRef<int64_t> sizes,
   return offsets;
 }
 
-// Row-major strides of the base's atoms; 0 for broadcast atoms.
-SmallVector<int64_t> atomStrides(const View &view, ArrayRef<unsigned> list) {
+// Strides of the base's atoms, given those of its dims; 0 for broadcast atoms.
+SmallVector<int64_t> atomStrides(const View &view, ArrayRef<unsigned> list,
+                                 ArrayRef<int64_t> ofDims) {
   SmallVector<int64_t> strides;
   for (unsigned atom : list) {
-    int64_t stride = 1;
-    bool after = false;
-    for (const View::Dim &dim : view.baseDims())
-      for (unsigned other : dim) {
-        if (after)
-          stride *= view.atom(other).size;
-        after |= other == atom;
-      }
-    strides.push_back(view.atom(atom).broadcast ? 0 : stride);
+    int64_t stride = 0;
+    for (auto [dim, ofDim] : llvm::zip_equal(view.baseDims(), ofDims)) {
+      const auto *at = llvm::find(dim, atom);
+      if (at == dim.end() || view.atom(atom).broadcast)
+        continue;
+      stride = ofDim;
+      while (++at != dim.end())
+        stride *= view.atom(*at).size;
+    }
+    strides.push_back(stride);
   }
   return strides;
 }
@@ -49,11 +51,12 @@ SmallVector<int64_t> atomStrides(const View &view, ArrayRef<unsigned> list) {
 // is hidden.
 class Scores {
 public:
-  Scores(const MaskTerm &term, DenseElementsAttr values) {
+  Scores(const MaskTerm &term, const nn::HostTensor &values) {
     const View &view = term.view;
     unsigned rank = view.dims().size();
     auto offsets = [&](const View::Dim &list) {
-      return offsetsOf(view.sizes(list), atomStrides(view, list));
+      return offsetsOf(view.sizes(list),
+                       atomStrides(view, list, values.strides()));
     };
     View::Dim real = view.flat(0, rank - 2);
     llvm::erase_if(real,
@@ -61,34 +64,47 @@ public:
     outer = offsets(real);
     queries = offsets(view.dims()[rank - 2]);
     keys = offsets(view.dims()[rank - 1]);
-    if (term.boolean) {
-      for (bool seen : values.getValues<bool>())
-        numbers.push_back(seen != term.negated
-                              ? 0
-                              : -std::numeric_limits<double>::infinity());
-    } else {
-      for (const APFloat &number : values.getValues<APFloat>()) {
-        APFloat copy = number;
-        bool lossy;
-        copy.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
-                     &lossy);
-        double score = copy.convertToDouble() * term.factor;
-        numbers.push_back(score <= hiddenBelow
-                              ? -std::numeric_limits<double>::infinity()
-                              : score);
-      }
+    first = -values.reach().first;
+    for (double number : values.reached().toFloats()) {
+      if (term.boolean)
+        number = (number != 0) != term.negated ? 0 : hidden;
+      else if ((number *= term.factor) <= hiddenBelow)
+        number = hidden;
+      numbers.push_back(number);
     }
+    diagonal = values.isOverlapping() && isStep(queries, -1) && isStep(keys, 1);
   }
   int64_t outerCount() const { return outer.size(); }
   int64_t queryCount() const { return queries.size(); }
   int64_t keyCount() const { return keys.size(); }
   double at(int64_t o, int64_t i, int64_t j) const {
-    return numbers[outer[o] + queries[i] + keys[j]];
+    return numbers[first + outer[o] + queries[i] + keys[j]];
+  }
+  /// Whether scores depend on key - query only.
+  bool isDiagonal() const { return diagonal; }
+  /// Calls visit(o, i, j) for all positions, or for one of each diagonal.
+  template <typename Visit> void forEach(Visit visit) const {
+    for (int64_t o = 0; o < outerCount(); ++o)
+      for (int64_t i = 0; i < queryCount(); ++i)
+        for (int64_t j = 0; j < (diagonal && i > 0 ? 1 : keyCount()); ++j)
+          visit(o, i, j);
   }
 
 private:
+  static constexpr double hidden = -std::numeric_limits<double>::infinity();
+
+  // 0, step, 2 step, ...
+  static bool isStep(ArrayRef<int64_t> offsets, int64_t step) {
+    for (auto [i, offset] : llvm::enumerate(offsets))
+      if (offset != step * int64_t(i))
+        return false;
+    return true;
+  }
+
   SmallVector<int64_t> outer, queries, keys;
   std::vector<double> numbers;
+  int64_t first;
+  bool diagonal;
 };
 
 MaskVerdict judge(const Scores &scores) {
@@ -96,25 +112,29 @@ MaskVerdict judge(const Scores &scores) {
           lag = keys - queries;
   bool hidesFuture = queries > 1, hidesSeen = false, hides = false,
        adds = false;
-  for (int64_t o = 0; o < scores.outerCount(); ++o)
-    for (int64_t i = 0; i < queries; ++i)
-      for (int64_t j = 0; j < keys; ++j) {
-        double score = scores.at(o, i, j);
-        bool hidden = std::isinf(score), future = j > i + lag;
-        hidesFuture &= hidden || !future;
-        hidesSeen |= hidden && !future;
-        hides |= hidden;
-        adds |= !hidden && score != 0;
-      }
+  scores.forEach([&](int64_t o, int64_t i, int64_t j) {
+    double score = scores.at(o, i, j);
+    bool hidden = std::isinf(score), future = j > i + lag;
+    hidesFuture &= hidden || !future;
+    hidesSeen |= hidden && !future;
+    hides |= hidden;
+    adds |= !hidden && score != 0;
+  });
   if (!hidesFuture)
     return {false, adds || hides, false};
   if (!adds && !hidesSeen)
     return {true, false, false};
   bool perKey = true;
-  for (int64_t o = 0; o < scores.outerCount() && perKey; ++o)
-    for (int64_t i = 0; i < queries && perKey; ++i)
-      for (int64_t j = 0; j <= std::min(i + lag, keys - 1); ++j)
-        perKey &= scores.at(o, i, j) == scores.at(o, queries - 1, j);
+  if (scores.isDiagonal()) // all that is seen is the same, then
+    scores.forEach([&](int64_t o, int64_t i, int64_t j) {
+      perKey &=
+          j > i + lag || scores.at(o, i, j) == scores.at(o, queries - 1, 0);
+    });
+  else
+    for (int64_t o = 0; o < scores.outerCount() && perKey; ++o)
+      for (int64_t i = 0; i < queries && perKey; ++i)
+        for (int64_t j = 0; j <= std::min(i + lag, keys - 1); ++j)
+          perKey &= scores.at(o, i, j) == scores.at(o, queries - 1, j);
   return {true, true, perKey};
 }
 
@@ -136,13 +156,29 @@ TermDims dimsOf(const View &view, const ScoreDims &dims) {
           view.dims()[rank - 2], view.dims()[rank - 1]};
 }
 
+// How HostTensor::fromAttribute reads a constant; none where it does not.
+std::optional<SmallVector<int64_t>> stridesOf(ElementsAttr values) {
+  if (auto strided = dyn_cast<nn::StridedAttr>(values))
+    return llvm::to_vector(strided.getStrides());
+  if (!isa<DenseElementsAttr>(values))
+    return std::nullopt;
+  ArrayRef<int64_t> shape = values.getShapedType().getShape();
+  SmallVector<int64_t> strides(shape.size(), 0);
+  int64_t stride = 1;
+  for (size_t dim = shape.size(); dim-- > 0 && !values.isSplat();
+       stride *= shape[dim])
+    strides[dim] = stride;
+  return strides;
+}
+
 // What a verdict on a constant depends on besides the constant.
-std::vector<int64_t> signature(const MaskTerm &term) {
+std::vector<int64_t> signature(const MaskTerm &term,
+                               ArrayRef<int64_t> strides) {
   std::vector<int64_t> key{term.boolean, term.negated,
                            llvm::bit_cast<int64_t>(term.factor)};
   for (const View::Dim &dim : term.view.dims()) {
     llvm::append_range(key, term.view.sizes(dim));
-    llvm::append_range(key, atomStrides(term.view, dim));
+    llvm::append_range(key, atomStrides(term.view, dim, strides));
     key.push_back(-1);
   }
   return key;
@@ -156,20 +192,29 @@ public:
         elementType(elementType), cache(cache) {}
 
   void add(const MaskTerm &term) {
-    if (auto constant = term.view.base().getDefiningOp<nn::ConstantOp>())
-      if (auto values = dyn_cast<DenseElementsAttr>(constant.getValue());
-          values && (term.boolean || isa<FloatType>(values.getElementType()))) {
-        auto [known, isNew] = cache.try_emplace(
-            std::pair(values.getAsOpaquePointer(), signature(term)));
-        if (isNew)
-          known->second = judge(Scores(term, values));
-        MaskVerdict verdict = known->second;
-        operands.causal |= verdict.causal;
-        if (!verdict.rest)
-          return;
-        if (verdict.causal)
-          return addBias(remainder(term, Scores(term, values), verdict));
-      }
+    auto constant = term.view.base().getDefiningOp<nn::ConstantOp>();
+    bool isNumber = term.boolean ||
+                    isa<FloatType>(typeOf(term.view.base()).getElementType());
+    auto strides =
+        constant && isNumber ? stridesOf(constant.getValue()) : std::nullopt;
+    if (strides) {
+      ElementsAttr values = constant.getValue();
+      auto [known, isNew] = cache.try_emplace(
+          std::pair(values.getAsOpaquePointer(), signature(term, *strides)));
+      if (isNew)
+        known->second =
+            judge(Scores(term, nn::HostTensor::fromAttribute(values)));
+      MaskVerdict verdict = known->second;
+      operands.causal |= verdict.causal;
+      if (!verdict.rest)
+        return;
+      // Diagonals stay as they are: without the future they would be written
+      // out.
+      if (verdict.causal && (verdict.perKey || !isa<nn::StridedAttr>(values)))
+        return addBias(
+            remainder(term, Scores(term, nn::HostTensor::fromAttribute(values)),
+                      verdict));
+    }
     term.boolean ? addCondition(term) : addBias(biasOf(term));
   }
 

@@ -38,6 +38,10 @@ void populateViewPatterns(mlir::RewritePatternSet &patterns);
 /// Moves transposes down and slices up, so that they meet and cancel.
 void populateMotionPatterns(mlir::RewritePatternSet &patterns);
 
+/// Writes out the #nn.strided constants that are left: masks that are neither
+/// causal nor one of keys. An error where one is too large for that.
+llvm::LogicalResult writeOutConstants(mlir::func::FuncOp function);
+
 /// Base of the angles in RoFormer (arXiv:2104.09864), and of most models since.
 constexpr int64_t usualRotaryBase = 10000;
 /// Gives buffers that hold the cosines or sines of nn.rope their `init`:

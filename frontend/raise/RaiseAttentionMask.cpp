@@ -95,3 +95,26 @@ void raise::classifyAttentionMasks(func::FuncOp function, MaskCache &cache) {
 void raise::populateAttentionHeadPatterns(RewritePatternSet &patterns) {
   patterns.add<FoldRepeatedHeads>(patterns.getContext());
 }
+
+LogicalResult raise::writeOutConstants(func::FuncOp function) {
+  // As the importer allows, for constants that it evaluates.
+  constexpr int64_t mostElements = int64_t(1) << 24;
+  WalkResult result = function.walk([&](nn::ConstantOp constant) {
+    auto strided = dyn_cast<nn::StridedAttr>(constant.getValue());
+    if (!strided)
+      return WalkResult::advance();
+    int64_t elements = strided.getType().getNumElements();
+    if (elements > mostElements) {
+      emitError(constant.getLoc())
+          << "a constant of shape " << strided.getType().getShape() << " has "
+          << elements << " elements to be written out, more than the limit of "
+          << mostElements
+          << "; attention is masked without that where the mask is causal or "
+             "one of keys: make the sequence shorter";
+      return WalkResult::interrupt();
+    }
+    constant.setValueAttr(nn::HostTensor::fromAttribute(strided).toAttribute());
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}

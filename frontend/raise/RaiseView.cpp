@@ -38,11 +38,21 @@ struct FoldReshapeOfConstant : OpRewritePattern<nn::ReshapeOp> {
   LogicalResult matchAndRewrite(nn::ReshapeOp op,
                                 PatternRewriter &rewriter) const override {
     auto constant = op.getInput().getDefiningOp<nn::ConstantOp>();
+    auto type = cast<RankedTensorType>(op.getResult().getType());
+    if (auto strided = constant ? dyn_cast<nn::StridedAttr>(constant.getValue())
+                                : nn::StridedAttr()) {
+      nn::HostTensor reshaped =
+          nn::HostTensor::fromAttribute(strided).reshaped(type.getShape());
+      if (!reshaped.isOverlapping()) // written out
+        return failure();
+      rewriter.replaceOpWithNewOp<nn::ConstantOp>(
+          op, type, reshaped.toCompactAttribute());
+      return success();
+    }
     auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue())
                              : DenseElementsAttr();
     if (!elements)
       return failure();
-    auto type = cast<RankedTensorType>(op.getResult().getType());
     rewriter.replaceOpWithNewOp<nn::ConstantOp>(op, type,
                                                 elements.reshape(type));
     return success();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 namespace shardc::runtime {
 
@@ -20,16 +21,31 @@ void readSlice(const plan::Plan &plan, const plan::Unit &unit,
                const ParameterSource &source, std::byte *slice) {
   int64_t sliceEnd = sliceBegin + sliceElements;
   auto size = static_cast<int64_t>(elementSize(dtype));
-  std::memset(slice, 0, sliceElements * size);
-  for (uint32_t index : unit.parameters()) {
-    const plan::Parameter &parameter = plan.parameters(index);
+  // Only padding is zeroed: whole slices would be a pass over all memory.
+  int64_t written = sliceBegin;
+  auto zeroUpTo = [&](int64_t end) {
+    if (written < end)
+      std::memset(slice + (written - sliceBegin) * size, 0,
+                  (end - written) * size);
+  };
+  std::vector<uint32_t> inOrder(unit.parameters().begin(),
+                                unit.parameters().end());
+  std::ranges::sort(inOrder, {}, [&](uint32_t index) {
+    return plan.parameters(int(index)).flat_offset();
+  });
+  for (uint32_t index : inOrder) {
+    const plan::Parameter &parameter = plan.parameters(int(index));
     int64_t first = parameter.flat_offset();
     int64_t begin = std::max(sliceBegin, first);
     int64_t end = std::min(sliceEnd, first + elementCount(parameter));
-    if (begin < end)
-      source.read(index, begin - first, end - first, dtype,
-                  slice + (begin - sliceBegin) * size);
+    if (begin >= end)
+      continue;
+    zeroUpTo(begin);
+    source.read(int(index), begin - first, end - first, dtype,
+                slice + (begin - sliceBegin) * size);
+    written = std::max(written, end);
   }
+  zeroUpTo(sliceEnd);
 }
 
 } // namespace shardc::runtime

@@ -84,26 +84,38 @@ void RandomParameters::read(int parameter, int64_t begin, int64_t end,
                             plan::DType dtype, std::byte *destination) const {
   if (!distributions[parameter])
     return stored->read(parameter, begin, end, dtype, destination);
-  const Distribution &distribution = *distributions[parameter];
-  const RandomStream &stream = streams[parameter];
+  if (dtype == plan::FLOAT32)
+    return fill(parameter, begin,
+                {reinterpret_cast<float *>(destination), size_t(end - begin)});
   float values[1024];
   while (begin < end) {
     int64_t count = std::min<int64_t>(end - begin, std::size(values));
-    for (int64_t i = 0; i < count; ++i) {
-      double value = distribution.first;
-      if (distribution.kind == Distribution::Kind::Normal)
-        value += distribution.second * stream.normal(begin + i);
-      else if (distribution.kind == Distribution::Kind::Uniform)
-        value += (distribution.second - distribution.first) *
-                 stream.uniform(begin + i);
-      else if (distribution.isRotary())
-        value = rotaryElement(distribution, (begin + i) / widths[parameter],
-                              (begin + i) % widths[parameter]);
-      values[i] = static_cast<float>(value);
-    }
+    fill(parameter, begin, {values, size_t(count)});
     convertElements(values, plan::FLOAT32, destination, dtype, count);
     destination += count * elementSize(dtype);
     begin += count;
+  }
+}
+
+void RandomParameters::fill(int parameter, int64_t begin,
+                            std::span<float> values) const {
+  const Distribution &distribution = *distributions[parameter];
+  auto first = static_cast<float>(distribution.first),
+       second = static_cast<float>(distribution.second);
+  switch (distribution.kind) {
+  case Distribution::Kind::Normal:
+    return streams[parameter].normal(first, second, begin, values);
+  case Distribution::Kind::Uniform:
+    return streams[parameter].uniform(first, second, begin, values);
+  case Distribution::Kind::Constant:
+    std::ranges::fill(values, first);
+    return;
+  case Distribution::Kind::RotaryCos:
+  case Distribution::Kind::RotarySin:
+    for (int64_t i = 0; i < std::ssize(values); ++i)
+      values[i] = static_cast<float>(
+          rotaryElement(distribution, (begin + i) / widths[parameter],
+                        (begin + i) % widths[parameter]));
   }
 }
 

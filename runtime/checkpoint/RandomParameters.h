@@ -32,7 +32,7 @@ Distribution parseDistribution(const plan::Parameter &parameter);
 /// Parameters without a known distribution (buffers) come from `stored`;
 /// without one they are an error. Rotary tables come from `stored` where it has
 /// them. Element i of a parameter depends on seed,
-/// name and i alone. Values are rounded to float32 first, so that a float64 run
+/// name and i alone. Values are float32 first, so that a float64 run
 /// starts from the same ones.
 class RandomParameters : public ParameterSource {
 public:
@@ -42,6 +42,9 @@ public:
             std::byte *destination) const override;
 
 private:
+  /// Elements begin, begin + 1, ... of a parameter that has a distribution.
+  void fill(int parameter, int64_t begin, std::span<float> values) const;
+
   const ParameterSource *stored;
   std::vector<std::optional<Distribution>> distributions; // by parameter
   std::vector<RandomStream> streams;

@@ -10,6 +10,11 @@
 
 namespace shardc::runtime {
 
+/// Results of one rank from this size on are stored around the caches: what is
+/// reduced is read again at the step's end, and what is gathered beside as much
+/// from other ranks.
+static constexpr int64_t streamedBytes = 2 << 20;
+
 /// Work of one claim: large against the claim, small against a core's cache.
 static constexpr int64_t chunkBytes = 256 << 10;
 
@@ -93,8 +98,21 @@ void ThreadOperation::gatherChunk(int receiver, int64_t chunk) {
   const std::byte *from = contributions[sender].source + begin;
   std::byte *to =
       contributions[receiver].destination + sender * any().count + begin;
-  if (from != to)
-    std::memcpy(to, from, std::min(chunkBytes, any().count - begin));
+  if (from == to)
+    return;
+  int64_t bytes = std::min(chunkBytes, any().count - begin);
+  bool aligned = (uintptr_t(from) | uintptr_t(to)) % sizeof(float) == 0;
+  if (!aligned ||
+      any().count * int64_t(contributions.size()) < 4 * streamedBytes) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  const auto *source = reinterpret_cast<const float *>(from);
+  int64_t count = bytes / int64_t(sizeof(float));
+  cpu::simd<float>().sumAroundCaches(reinterpret_cast<float *>(to), &source, 1,
+                                     count);
+  std::memcpy(to + count * sizeof(float), from + count * sizeof(float),
+              bytes % sizeof(float));
 }
 
 namespace {
@@ -104,6 +122,7 @@ struct Combined {
   std::vector<std::byte *> destinations;
   std::vector<const std::byte *> sources; // in rank order
   int64_t count;
+  bool streamed;
 
   template <typename T> T *const *to() const {
     return reinterpret_cast<T *const *>(destinations.data());
@@ -123,10 +142,13 @@ struct Combined {
     }
   }
   template <typename T> void sum() const {
-    if constexpr (std::is_floating_point_v<T>)
+    if constexpr (std::is_floating_point_v<T>) {
+      if (streamed && destinations.size() == 1)
+        return cpu::simd<T>().sumAroundCaches(to<T>()[0], from<T>(),
+                                              int(sources.size()), count);
       cpu::simd<T>().sum(to<T>(), destinations.size(), from<T>(),
                          sources.size(), count);
-    else if constexpr (std::is_integral_v<T>)
+    } else if constexpr (std::is_integral_v<T>)
       each<T>([](T a, T b) { // wraps around
         using Unsigned = std::make_unsigned_t<T>;
         return T(Unsigned(a) + Unsigned(b));
@@ -165,7 +187,8 @@ static void combineChunk(std::vector<std::byte *> destinations,
     destination += begin * element;
   for (const std::byte *&source : sources)
     source += begin * element;
-  Combined combined{std::move(destinations), std::move(sources), end - begin};
+  Combined combined{std::move(destinations), std::move(sources), end - begin,
+                    count * element >= streamedBytes};
   switch (dtype) {
   case plan::FLOAT32:
     return combined.run<float>(combine);

@@ -86,6 +86,7 @@ Task bindGemm(RankState &state, const plan::Gemm &entry, const Operand &a,
   product.accumulate = entry.accumulate();
   product.bias = bias ? bias.as<T>() : nullptr;
   Batch batch{c.batch, a.batchStride, b.batchStride, c.batchStride};
+  prepareGemm(product, batch, state.pool);
   if (batch.count == 1)
     return [&state, product] { gemm(product, state.pool); };
   return [&state, product, batch] { gemm(product, batch, state.pool); };
@@ -108,6 +109,7 @@ Task bindNarrowGemm(RankState &state, const plan::Gemm &entry, const Operand &a,
   Tensor workspace = SHARDC_BIND_FIELD(state, entry, workspace);
   int workers = workersFor(
       state, workspace, narrowGemmWorkspace(product.m, product.n, product.k));
+  prepareNarrowGemm(product, batch, workers, state.pool);
   return [&state, product, batch, workspace, workers] {
     narrowGemm(product, batch, workspace.data, workers, state.pool);
   };

@@ -116,6 +116,7 @@ Task bind(RankState &state, const plan::LinearCrossEntropy &entry) {
   Tensor workspace = SHARDC_BIND_FIELD(state, entry, workspace);
   requireBytes(workspace, linearCrossEntropyWorkspace(a, state.pool.workers()),
                "workspace");
+  prepareLinearCrossEntropy(a, workspace.data, state.pool);
   return [=, &state] { linearCrossEntropy(a, workspace.data, state.pool); };
 }
 

@@ -57,6 +57,9 @@ int64_t linearCrossEntropyWorkspace(const LinearCrossEntropy &arguments,
                                     int workers);
 void linearCrossEntropy(const LinearCrossEntropy &arguments,
                         std::byte *workspace, ThreadPool &pool);
+/// What its first run would do besides computing: see prepareGemm() of Gemm.h.
+void prepareLinearCrossEntropy(const LinearCrossEntropy &arguments,
+                               std::byte *workspace, ThreadPool &pool);
 
 } // namespace shardc::runtime::cpu
 

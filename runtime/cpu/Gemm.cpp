@@ -1,6 +1,6 @@
-// Matrix products by OpenBLAS, one thread per call.
+// Which library multiplies, and products by OpenBLAS, one thread per call.
 //
-// Bits and threads. A product is cut so that no cut changes a bit:
+// Bits and threads. A product for OpenBLAS is cut so that no cut changes a bit:
 // - by rows at multiples of 24. OpenBLAS (its kernels for Haswell, Zen,
 // SkylakeX, Cooperlake and Sandybridge were tried)
 //   sums an element the same way wherever its row lies within a group of rows
@@ -12,6 +12,8 @@
 #include "runtime/cpu/Gemm.h"
 
 #include "runtime/ThreadPool.h"
+#include "runtime/cpu/MicroKernels.h"
+#include "runtime/cpu/TiledGemm.h"
 
 #include <algorithm>
 #include <atomic>
@@ -19,6 +21,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <string>
+#include <type_traits>
 
 namespace shardc::runtime::cpu {
 namespace {
@@ -90,9 +93,41 @@ template <typename T> int64_t columnTile(const Gemm<T> &p) {
   return double(p.m) * double(tile) * double(p.k) > smallProduct ? tile : 0;
 }
 
+/// The same product for TiledGemm.h.
+NarrowGemm tiled(const Gemm<float> &p) {
+  auto matrix = [](const float *data, int64_t stride, bool transpose) {
+    auto *bytes = reinterpret_cast<std::byte *>(const_cast<float *>(data));
+    return NarrowGemm::Matrix{bytes, plan::FLOAT32, stride, transpose};
+  };
+  NarrowGemm result{};
+  result.m = p.m, result.n = p.n, result.k = p.k;
+  result.a = matrix(p.a, p.strideA, p.transposeA);
+  result.b = matrix(p.b, p.strideB, p.transposeB);
+  result.c = matrix(p.c, p.strideC, false);
+  result.bias = reinterpret_cast<const std::byte *>(p.bias);
+  result.biasDtype = plan::FLOAT32;
+  result.accumulate = p.accumulate;
+  result.alpha = p.alpha;
+  return result;
+}
+
+/// Calls run(product) where TiledGemm.h takes it, and says whether it does.
+template <typename T, typename Run> bool runTiled(const Gemm<T> &p, Run &&run) {
+  if constexpr (std::is_same_v<T, float>) {
+    NarrowGemm product = tiled(p);
+    if (isTiled(product)) {
+      run(product);
+      return true;
+    }
+  }
+  return false;
+}
+
 } // namespace
 
 template <typename T> void gemm(const Gemm<T> &p) {
+  if (runTiled(p, [](const NarrowGemm &product) { tiledGemm(product); }))
+    return;
   if (p.m == 0 || p.n == 0)
     return;
   bool accumulate = p.accumulate;
@@ -106,18 +141,15 @@ template <typename T> void gemm(const Gemm<T> &p) {
   }
   if (p.k == 0)
     return;
-  if (!clockRuns.load(std::memory_order_relaxed)) {
-    call(p, accumulate);
-    return;
-  }
-  auto begin = std::chrono::steady_clock::now();
+  GemmTimer timer(true);
   call(p, accumulate);
-  secondsInLibrary +=
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
-          .count();
 }
 
 template <typename T> void gemm(const Gemm<T> &p, ThreadPool &pool) {
+  if (runTiled(p, [&](const NarrowGemm &product) {
+        tiledGemm(product, {1, 0, 0, 0}, pool.workers(), pool);
+      }))
+    return;
   if (int64_t tile = columnTile(p)) {
     pool.forPieces(
         (p.n + tile - 1) / tile, pool.workers(), [&](int64_t piece, int) {
@@ -138,6 +170,10 @@ template <typename T> void gemm(const Gemm<T> &p, ThreadPool &pool) {
 
 template <typename T>
 void gemm(const Gemm<T> &product, const Batch &batch, ThreadPool &pool) {
+  if (runTiled(product, [&](const NarrowGemm &p) {
+        tiledGemm(p, batch, pool.workers(), pool);
+      }))
+    return;
   auto at = [&](int64_t index) {
     Gemm<T> p = product;
     p.a += index * batch.strideA;
@@ -160,12 +196,39 @@ void gemm(const Gemm<T> &product, const Batch &batch, ThreadPool &pool) {
   });
 }
 
+template <typename T>
+void prepareGemm(const Gemm<T> &product, const Batch &batch, ThreadPool &pool) {
+  runTiled(product, [&](const NarrowGemm &p) {
+    prepareTiledGemm(p, batch, pool.workers());
+    prepareTiledGemmThreads(pool);
+  });
+}
+template <typename T> void prepareGemm(const Gemm<T> &product) {
+  runTiled(product, [](const NarrowGemm &p) { prepareTiledGemm(p); });
+}
+
+int64_t gemmThreadBytes() { return runsTiledGemm() ? tiledGemmBytes : 0; }
+
 double gemmSeconds() { return secondsInLibrary; }
 void gemmClock(bool measure) {
   clockRuns.store(measure, std::memory_order_relaxed);
 }
 
+GemmTimer::GemmTimer(bool counts)
+    : runs(counts && clockRuns.load(std::memory_order_relaxed)) {
+  if (runs)
+    begin = std::chrono::steady_clock::now();
+}
+GemmTimer::~GemmTimer() {
+  if (runs)
+    secondsInLibrary +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+            .count();
+}
+
 const char *gemmLibrary() {
+  if (runsTiledGemm())
+    return microKernelLibrary();
   static const std::string name = [] {
     std::string config = openblas_get_config();
     return config.substr(0, config.find(' ', config.find(' ') + 1)) + " " +
@@ -178,6 +241,10 @@ template void gemm(const Gemm<float> &);
 template void gemm(const Gemm<double> &);
 template void gemm(const Gemm<float> &, ThreadPool &);
 template void gemm(const Gemm<double> &, ThreadPool &);
+template void prepareGemm(const Gemm<float> &);
+template void prepareGemm(const Gemm<double> &);
+template void prepareGemm(const Gemm<float> &, const Batch &, ThreadPool &);
+template void prepareGemm(const Gemm<double> &, const Batch &, ThreadPool &);
 template void gemm(const Gemm<float> &, const Batch &, ThreadPool &);
 template void gemm(const Gemm<double> &, const Batch &, ThreadPool &);
 

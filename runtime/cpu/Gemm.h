@@ -1,8 +1,11 @@
-// Matrix products: the one interface to a BLAS-like library (OpenBLAS; Gemm.cpp
-// alone knows which), and their split over a rank's threads.
+// Matrix products: the one interface to the libraries that multiply, and their
+// split over a rank's threads. On processors with AVX-512 float32 is multiplied
+// by libxsmm's kernels (TiledGemm.h), everything else by OpenBLAS (Gemm.cpp).
+// SHARDC_GEMM=openblas in the environment leaves all to OpenBLAS.
 #ifndef SHARDC_RUNTIME_CPU_GEMM_H
 #define SHARDC_RUNTIME_CPU_GEMM_H
 
+#include <chrono>
 #include <cstdint>
 
 namespace shardc::runtime {
@@ -44,13 +47,36 @@ struct Batch {
 template <typename T>
 void gemm(const Gemm<T> &product, const Batch &batch, ThreadPool &pool);
 
-/// Seconds that the calling thread has spent in the library since
+/// Does what a product's first run would do besides multiplying: generates its
+/// kernels and takes the threads' memory for packed operands. Optional.
+template <typename T>
+void prepareGemm(const Gemm<T> &product, const Batch &batch, ThreadPool &pool);
+/// The same for gemm(product), from the thread that will call it.
+template <typename T> void prepareGemm(const Gemm<T> &product);
+
+/// Bytes that every thread which multiplies keeps for packed operands; 0 where
+/// OpenBLAS multiplies, whose buffers are its own.
+int64_t gemmThreadBytes();
+
+/// Seconds that the calling thread has spent on products since
 /// gemmClock(true).
 double gemmSeconds();
 /// Whether threads measure that (two clock reads per call).
 void gemmClock(bool measure);
+/// Counts its lifetime, if `counts`. Internal to the products.
+class GemmTimer {
+public:
+  explicit GemmTimer(bool counts);
+  ~GemmTimer();
+  GemmTimer(const GemmTimer &) = delete;
+  GemmTimer &operator=(const GemmTimer &) = delete;
 
-/// "OpenBLAS 0.3.21 SkylakeX".
+private:
+  bool runs;
+  std::chrono::steady_clock::time_point begin;
+};
+
+/// What multiplies float32: "libxsmm 1.17 cpx", "OpenBLAS 0.3.21 Haswell".
 const char *gemmLibrary();
 
 } // namespace shardc::runtime::cpu

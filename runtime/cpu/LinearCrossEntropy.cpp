@@ -89,6 +89,23 @@ public:
     writeLoss<T>(a.loss, rowLosses, input.rows, a.scale);
   }
 
+  /// The kernels of what run() multiplies.
+  void prepare() {
+    executes = false;
+    for (int64_t first = 0; first == 0 || first < input.rows;
+         first += a.chunkRows) {
+      int64_t rows = std::min(a.chunkRows, input.rows - first);
+      // The last chunk may be shorter than the others.
+      if (first > 0 && rows == a.chunkRows)
+        continue;
+      computeLogits(first, rows);
+      if (a.inputGradient)
+        computeInputGradient(first, rows);
+      if (a.weightGradient)
+        addWeightGradient(first, rows);
+    }
+  }
+
 private:
   Matrix inputRows(int64_t first) const {
     return {a.input.data + first * input.stride * int64_t(sizeof(S)),
@@ -104,7 +121,10 @@ private:
 
   void multiply(const NarrowGemm &product) {
     if constexpr (isNarrowType<S>) {
-      narrowGemm(product, workspace + scratch.gemm, pool.workers(), pool);
+      if (executes)
+        narrowGemm(product, workspace + scratch.gemm, pool.workers(), pool);
+      else
+        prepareNarrowGemm(product, {1, 0, 0, 0}, pool.workers(), pool);
     } else {
       Gemm<T> p{};
       p.m = product.m, p.n = product.n, p.k = product.k;
@@ -115,7 +135,10 @@ private:
       p.c = reinterpret_cast<T *>(product.c.data), p.strideC = product.c.stride;
       p.bias = reinterpret_cast<const T *>(product.bias);
       p.accumulate = product.accumulate;
-      cpu::gemm(p, pool);
+      if (executes)
+        cpu::gemm(p, pool);
+      else
+        prepareGemm(p, {1, 0, 0, 0}, pool);
     }
   }
 
@@ -203,12 +226,19 @@ private:
   double *rowLosses;
   Matrix weightSums;
   T *biasSums;
+  bool executes = true;
 };
 
 } // namespace
 
 int64_t linearCrossEntropyWorkspace(const LinearCrossEntropy &a, int workers) {
   return Scratch(a, workers).end;
+}
+
+void prepareLinearCrossEntropy(const LinearCrossEntropy &a,
+                               std::byte *workspace, ThreadPool &pool) {
+  withFloat(a.input.dtype,
+            [&]<typename S>(S) { Chunks<S>(a, workspace, pool).prepare(); });
 }
 
 void linearCrossEntropy(const LinearCrossEntropy &a, std::byte *workspace,

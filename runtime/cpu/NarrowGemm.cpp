@@ -5,7 +5,9 @@
 
 #include "runtime/DType.h"
 #include "runtime/ThreadPool.h"
+#include "runtime/cpu/Cut.h"
 #include "runtime/cpu/NarrowRows.h"
+#include "runtime/cpu/TiledGemm.h"
 
 #include <algorithm>
 
@@ -21,21 +23,6 @@ constexpr int64_t group = 64;
 // No part is longer than these.
 static_assert(tileSide % rowGroup == 0 && tileSide % group == 0 &&
               tileDepth % group == 0);
-
-/// A dim cut into equal parts, but for the last.
-struct Cut {
-  Cut(int64_t size, int64_t longest, int64_t multiple) : size(size) {
-    int64_t wanted = std::max<int64_t>(1, (size + longest - 1) / longest);
-    part = (size + wanted - 1) / wanted;
-    part = std::max<int64_t>(1, (part + multiple - 1) / multiple * multiple);
-    parts = (size + part - 1) / part;
-  }
-  int64_t begin(int64_t index) const { return index * part; }
-  int64_t length(int64_t index) const {
-    return std::min(part, size - index * part);
-  }
-  int64_t size, part, parts;
-};
 
 using Matrix = NarrowGemm::Matrix;
 
@@ -108,6 +95,7 @@ void Tiles::run(const NarrowGemm &product, int64_t tile, float *scratch) const {
   p.c = isDirect ? reinterpret_cast<float *>(result) : scratch + places.c;
   p.strideC = isDirect ? product.c.stride : p.n;
   p.accumulate = product.accumulate;
+  p.alpha = product.alpha;
   if (product.accumulate && !isDirect)
     withNarrow(product.c.dtype, [&]<typename S>(S) {
       widenRows(reinterpret_cast<const S *>(result), product.c.stride,
@@ -151,6 +139,10 @@ void narrowGemm(const NarrowGemm &product, const Batch &batch,
                 std::byte *workspace, int workers, ThreadPool &pool) {
   if (product.m == 0 || product.n == 0)
     return;
+  if (isTiled(product)) {
+    tiledGemm(product, batch, workers, pool);
+    return;
+  }
   Tiles tiles(product.m, product.n, product.k);
   int64_t slice = narrowGemmWorkspace(product.m, product.n, product.k);
   // Threads take neighbouring tiles, and many at once where they are small.
@@ -180,6 +172,14 @@ void narrowGemm(const NarrowGemm &product, const Batch &batch,
 void narrowGemm(const NarrowGemm &product, std::byte *workspace, int workers,
                 ThreadPool &pool) {
   narrowGemm(product, {1, 0, 0, 0}, workspace, workers, pool);
+}
+
+void prepareNarrowGemm(const NarrowGemm &product, const Batch &batch,
+                       int workers, ThreadPool &pool) {
+  if (!isTiled(product))
+    return;
+  prepareTiledGemm(product, batch, workers);
+  prepareTiledGemmThreads(pool);
 }
 
 } // namespace shardc::runtime::cpu

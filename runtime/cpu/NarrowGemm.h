@@ -1,6 +1,6 @@
-// Matrix products with operands of 16 bits: tiles are converted to float32 on
-// the way into the library's float32 product, sums are formed in float32 and
-// rounded once.
+// Matrix products with operands of 16 bits: sums are formed in float32 and
+// rounded once. bfloat16 is multiplied as it is where the processor can
+// (TiledGemm.h); otherwise tiles are converted to float32 on the way.
 #ifndef SHARDC_RUNTIME_CPU_NARROWGEMM_H
 #define SHARDC_RUNTIME_CPU_NARROWGEMM_H
 
@@ -26,6 +26,7 @@ struct NarrowGemm {
   const std::byte *bias = nullptr; // [n]; not together with accumulate
   plan::DType biasDtype = plan::INVALID;
   bool accumulate = false;
+  float alpha = 1; // a factor of the product
 };
 
 /// Bytes of scratch memory per thread, for any types; plan.proto has the
@@ -40,6 +41,10 @@ void narrowGemm(const NarrowGemm &product, std::byte *workspace, int workers,
                 ThreadPool &pool);
 void narrowGemm(const NarrowGemm &product, const Batch &batch,
                 std::byte *workspace, int workers, ThreadPool &pool);
+
+/// As prepareGemm() of Gemm.h.
+void prepareNarrowGemm(const NarrowGemm &product, const Batch &batch,
+                       int workers, ThreadPool &pool);
 
 } // namespace shardc::runtime::cpu
 

@@ -41,4 +41,14 @@ int64_t peakResidentBytes() {
   return usage.ru_maxrss * 1024;
 }
 
+int64_t proportionalBytes() {
+  std::ifstream file("/proc/self/smaps_rollup");
+  for (std::string word; file >> word;) {
+    int64_t kibibytes = 0;
+    if (word == "Pss:" && file >> kibibytes)
+      return kibibytes * 1024;
+  }
+  return 0;
+}
+
 } // namespace shardc::runtime

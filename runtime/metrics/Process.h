@@ -13,6 +13,10 @@ double secondsSinceProcessStart();
 /// Most bytes resident at once so far.
 int64_t peakResidentBytes();
 
+/// Bytes resident now, pages that several processes share counted in parts
+/// (Pss of proc(5), smaps_rollup); 0 where the kernel does not say.
+int64_t proportionalBytes();
+
 /// Seconds of a clock that only goes forward.
 double monotonicSeconds();
 

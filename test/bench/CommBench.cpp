@@ -40,19 +40,18 @@ struct Bench {
           std::memcpy(other.data() + from, whole.data() + from, to - from);
         });
       });
-      measure(InPlace, [&] {
-        communicator.finish(communicator.startBarrier(), pool);
-      });
+      measure(InPlace,
+              [&] { communicator.finish(communicator.startBarrier(), pool); });
       measure(AllGather, [&] {
-        communicator.finish(communicator.startAllGather(
-                                other.data(), whole.data(), shardBytes),
-                            pool);
+        communicator.finish(
+            communicator.startAllGather(other.data(), whole.data(), shardBytes),
+            pool);
       });
       measure(ReduceScatter, [&] {
-        communicator.finish(
-            communicator.startReduceScatter(whole.data(), other.data(), count,
-                                            plan::FLOAT32),
-            pool);
+        communicator.finish(communicator.startReduceScatter(whole.data(),
+                                                            other.data(), count,
+                                                            plan::FLOAT32),
+                            pool);
       });
       measure(AllReduce, [&] { communicator.allReduce({&segment, 1}, pool); });
       goesOn = communicator.rank() == 0 &&
@@ -80,8 +79,8 @@ void print(const Bench &bench, int ranks, bool json) {
     std::puts("}");
     return;
   }
-  std::printf("%9.0f kB  copy %7.2f GB/s  gathered in place %8.2f us", bytes / 1024,
-              bytes / median[Copy] / 1e9, median[InPlace] * 1e6);
+  std::printf("%9.0f kB  copy %7.2f GB/s  gathered in place %8.2f us",
+              bytes / 1024, bytes / median[Copy] / 1e9, median[InPlace] * 1e6);
   for (Kind kind : {AllGather, ReduceScatter, AllReduce})
     std::printf("  %s %9.3f ms %7.2f GB/s %4.0f %%", names[kind],
                 median[kind] * 1e3, bytes / median[kind] / 1e9,

@@ -79,8 +79,8 @@ int main(int argc, char **argv) {
                                gradient.as<float>(), from * 16, to * 16);
                        });
       }));
-      seconds[NormOfGradients].push_back(bench::timed(
-          communicator, [&] { norm.compute(Norm::Two, pool); }));
+      seconds[NormOfGradients].push_back(
+          bench::timed(communicator, [&] { norm.compute(Norm::Two, pool); }));
       seconds[AdamW].push_back(
           bench::timed(communicator, [&] { step.run(numbers, 0, pool); }));
     }

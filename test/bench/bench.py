@@ -1,171 +1,146 @@
 #!/usr/bin/env python3
 """Benchmarks: what the compiler costs, and what the trainer reaches beside PyTorch FSDP2 where torch is installed.
 
-Compile: seconds, kernels and the compiler's peak memory for GPT-2 124M and Llama graphs of 12 and 48 layers (no weights needed).
-Train: the workloads of test/models/bench on 2 ranks from random initial values. tokens/s from the median step; the share of the step
-spent in GEMM; model FLOP/s over the rate of the GEMM library alone at 1024^3 on all ranks at once; memory of the whole process
-(VmHWM); seconds from the process's start to the end of the first step.
+compile  seconds and peak memory of the compiler for full-size graphs, no weights beside them (compile_time.py)
+micro    GEMM, collectives and optimizer alone, beside gloo (micro.py)
+train    the workloads of test/models/bench, each side in turn, round by round, from the same initial values on the same batches
 
-With torch: fsdp2_peer.py runs the same workload in turn with the trainer, and the ratio of throughputs is printed.
+A row of train: the median step (over runs, of the median step of each run); tokens or samples per second; model FLOP/s over the rate
+of the GEMM library alone at 1024^3 on all processors, right before and after each run; memory of all ranks after the last step (PSS) and
+the sum of their peaks; seconds from the start of the process to the end of the first step; the largest share of the machine that other
+programs used during a run. docs/performance.md has more, and what was reached.
+
+A run whose losses are not those of the other side, or of the recorded FSDP2 run in losses.json, ends the bench with an error. Missed
+targets are reported alone.
 """
 import argparse
 import json
 import os
-import resource
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
-from dataclasses import dataclass
 
-import numpy as np
+import compile_time
+import micro
+from fsdp2_peer import KINDS, tcmalloc
+from machine import describe, failed
+from report import HEADER, Result, print_targets
+from sides import LOSS_TOLERANCE, has_torch, loss_mismatch, sides
+from workloads import QUICK, ROOT, WORKLOADS, Prepared
 
-ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-SHARDC = os.path.join(ROOT, "build", "bin", "shardc")
-HERE = os.path.dirname(os.path.abspath(__file__))
-PEER_PYTHON = os.environ.get("PYTHON", sys.executable)  # one that has torch
-
-
-@dataclass(frozen=True)
-class Workload:
-    batch: int  # global
-    sequence: int
-    layers: int
-    dim: int
-    vocab: int  # 0: float input and 10 classes
-    matrices: int  # elements of all matrices that take part in products
-    causal: bool
-    warmup: int
-    steps: int
-
-    @property
-    def tokens(self):
-        return self.batch * self.sequence
-
-    @property
-    def flops(self):
-        """Model FLOPs of one step, forward and backward: 6 N a token, and 12 L S D for the attention products, half if causal."""
-        return self.tokens * (6 * self.matrices + 12 * self.layers * self.sequence * self.dim * (0.5 if self.causal else 1))
+RECORDED = os.path.join(ROOT, "test", "bench", "losses.json")
 
 
-def llama_matrices(dim, ffn, kv, layers, vocab):
-    return layers * (2 * dim * dim + 2 * dim * kv + 3 * dim * ffn) + dim * vocab
+def recorded_losses():
+    with open(RECORDED) as file:
+        return json.load(file)
 
 
-WORKLOADS = {
-    "W3": Workload(16, 128, 4, 256, 8192, llama_matrices(256, 1024, 128, 4, 8192), True, 5, 25),
-    "W4": Workload(64, 1, 4, 512, 0, 4 * (4 * 512 * 512 + 2 * 512 * 2048) + 512 * 10, False, 20, 100),
-}
+def check_losses(name, round, recorded):
+    """Every float32 run against the recorded one of FSDP2, and the sides of a precision against each other."""
+    first = {}
+    for run in round:
+        others = [first.setdefault(run["precision"], (run["who"], run["losses"]))]
+        if run["precision"] == "float32" and name in recorded:
+            common = min(len(recorded[name]), len(run["losses"]))
+            others.append(("the recorded FSDP2 run", recorded[name][:common] + run["losses"][common:]))
+        for who, losses in others:
+            if wrong := loss_mismatch(run["losses"], losses, LOSS_TOLERANCE[run["precision"]]):
+                failed(f"{name}: {run['who']} and {who} do not train the same: {wrong}")
 
 
-def timed(*words):
-    """(seconds, peak MiB of the process)."""
-    start = time.monotonic()
-    process = subprocess.Popen([str(w) for w in words], stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        sys.exit(f"bench: error: {' '.join(map(str, words))} failed")
-    return time.monotonic() - start, usage.ru_maxrss / 1024
+def has_bf16_products():
+    with open("/proc/cpuinfo") as file:
+        return "avx512_bf16" in file.read()
 
 
-def bench_compile(folder):
-    print(f"{'compile':24} {'seconds':>8} {'kernels':>8} {'peak MiB':>9}")
-    loss = ("--loss", "cross-entropy:logits=logits,labels=labels")
-    seconds = {}
-    cases = {"gpt2-124m": (os.path.join(ROOT, "test/models/gpt2-124m/model.onnx"), ["--dim", "sequence=256"]),
-             "llama 12 layers, 180M": (os.path.join(ROOT, "test/models/s2-llama-pretrain-12l/model.onnx"), ["--dim", "sequence=512"])}
-    for layers in (12, 48):
-        path = os.path.join(folder, f"llama-{layers}.onnx")
-        subprocess.run([sys.executable, os.path.join(HERE, "make_llama.py"), "--layers", str(layers), "-o", path], check=True)
-        cases[f"llama {layers} layers"] = (path, [])
-    for name, (path, dims) in cases.items():
-        report = os.path.join(folder, "report.json")
-        runs = [timed(SHARDC, path, "--mesh", 8, "--dim", "batch=1", *dims, *loss, "--init", "random", "--quiet", "-o",
-                      os.path.join(folder, "m.trainer"), "--report", report) for _ in range(3)]
-        seconds[name] = statistics.median(r[0] for r in runs)
-        with open(report) as file:
-            kernels = json.load(file)["kernels"]
-        print(f"{name:24} {seconds[name]:8.2f} {kernels:8} {max(r[1] for r in runs):9.0f}", flush=True)
-    print(f"48 layers over 12: {seconds['llama 48 layers'] / seconds['llama 12 layers']:.2f}")
-
-
-def write_batches(name, folder):
-    w, generator = WORKLOADS[name], np.random.default_rng(1234)
-    samples = w.batch * 4
-    if w.vocab:
-        ids = generator.integers(0, w.vocab, (samples, w.sequence + 1))
-        arrays = {"input": ids[:, :-1], "labels": ids[:, 1:]}
-    else:
-        arrays = {"input": generator.standard_normal((samples, w.sequence, w.dim), np.float32), "labels": generator.integers(0, 10, samples)}
-    for key, array in arrays.items():
-        np.save(os.path.join(folder, f"{key}.npy"), np.ascontiguousarray(array))
-
-
-def run_trainer(name, folder, ranks):
-    w = WORKLOADS[name]
-    metrics = os.path.join(folder, "metrics.jsonl")
-    timed(os.path.join(folder, f"{name}.trainer"), "--data", f"input={folder}/input.npy", "--data", f"labels={folder}/labels.npy",
-          "--init", "random", "--steps", w.warmup + w.steps, "--lr", "3e-4", "--betas", "0.9,0.95", "--weight-decay", "0.1", "--clip", "1",
-          "--metrics", metrics)
-    with open(metrics) as file:
-        lines = [json.loads(line) for line in file]
-    steps = [l["step_seconds"] for l in lines if "event" not in l][w.warmup:]
-    summary = next(l for l in lines if l.get("event") == "summary")
-    return {"step": statistics.median(steps), "memory": summary["peak_rss_bytes"] / 2**20, "first": summary["seconds_to_first_step"],
-            "gemm": summary["gemm_share"]}
-
-
-def has_torch():
-    return subprocess.run([PEER_PYTHON, "-c", "import torch"], capture_output=True).returncode == 0
-
-
-def run_peer(name, folder, ranks):
-    out = subprocess.run([PEER_PYTHON, os.path.join(HERE, "fsdp2_peer.py"), "--workload", name, "--ranks", str(ranks), "--folder", folder],
-                         check=True, capture_output=True, text=True).stdout
-    return json.loads(out.splitlines()[-1])
-
-
-def bench_train(names, ranks, pairs, folder, with_peer):
-    gemm = float(subprocess.run([os.path.join(ROOT, "build", "bin", "gemm-bench"), str(ranks)], check=True, capture_output=True, text=True).stdout)
-    print(f"\nGEMM 1024^3 float32 on {ranks} threads at once: {gemm:.0f} GFLOP/s")
-    print(f"{'train':6} {'who':8} {'step ms':>9} {'tokens/s':>10} {'FLOP/s of GEMM':>15} {'GEMM share':>11} {'MiB':>7} {'first step s':>13}")
+def bench_train(names, a, peers, folder):
+    processors = os.cpu_count()
+    recorded = {} if a.record_losses else recorded_losses()
+    print(f"\n{HEADER}")
+    results, targets = [], []
     for name in names:
-        w = WORKLOADS[name]
-        write_batches(name, folder)
-        subprocess.run([SHARDC, os.path.join(ROOT, "test/models/bench", name, "model.onnx"), "--mesh", str(ranks), "--dim", f"batch={w.batch // ranks}",
-                        "--loss", "cross-entropy:logits=logits,labels=labels", "--init", "random", "--quiet", "-o", f"{folder}/{name}.trainer"], check=True)
-        results = {"shardc": [], "FSDP2": []}
-        for _ in range(pairs):
-            results["shardc"].append(run_trainer(name, folder, ranks))
-            if with_peer:
-                results["FSDP2"].append(run_peer(name, folder, ranks))
-        middle = {who: {key: statistics.median(r[key] for r in runs) for key in runs[0]} for who, runs in results.items() if runs}
-        for who, r in middle.items():
-            share = f"{r['gemm']:10.0%}" if "gemm" in r else " " * 10
-            print(f"{name:6} {who:8} {r['step'] * 1e3:9.2f} {w.tokens / r['step']:10.0f} {w.flops / r['step'] / 1e9 / gemm:15.1%} {share:>11} "
-                  f"{r['memory']:7.0f} {r['first']:13.2f}", flush=True)
-        if with_peer:
-            ratios = sorted(p["step"] / s["step"] for s, p in zip(results["shardc"], results["FSDP2"]))
-            print(f"{name}: throughput over FSDP2 eager {statistics.median(ratios):.2f} [{ratios[0]:.2f}, {ratios[-1]:.2f}]")
-    if not with_peer:
-        print("no FSDP2 beside it: torch is not installed; PYTHON names the interpreter that has it")
+        workload = WORKLOADS[name]
+        warmup, steps = QUICK[name] if a.quick else (workload.warmup, workload.steps)
+        every = sides(Prepared(name, folder), a.ranks, peers, min(a.ranks, processors))
+        rounds = []
+        for _ in range(a.pairs):
+            rounds.append([side.run(warmup, steps, a.wait) for side in every])
+            check_losses(name, rounds[-1], recorded)
+        result = Result(workload, a.ranks, processors, warmup, rounds)
+        result.print_rows()
+        result.print_ratios()
+        results.append({"workload": name, "ranks": a.ranks, "warmup": warmup, "flops": workload.flops, "tokens": workload.tokens, "rounds": rounds})
+        targets += result.targets(has_bf16_products())
+    if a.record_losses:
+        record(results)
+    else:
+        print("losses: every run within tolerance of the recorded FSDP2 run" + (" and of the other side" if peers else ""))
+    return results, targets
+
+
+def record(results):
+    """Writes the float32 losses of FSDP2 eager into losses.json."""
+    losses = recorded_losses() if os.path.exists(RECORDED) else {}
+    for each in results:
+        run = next((r for r in each["rounds"][0] if r["who"] == "FSDP2 eager"), None) or failed("--record-losses needs --peer eager")
+        losses[each["workload"]] = [round(loss, 6) for loss in run["losses"]]
+    with open(RECORDED, "w") as file:
+        file.write("{\n" + ",\n".join(f' "{name}": {json.dumps(losses[name])}' for name in sorted(losses)) + "\n}\n")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("workloads", nargs="*", help=f"default: {' '.join(WORKLOADS)}")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--pairs", type=int, help="rounds, with a run of every side in each; default 5, with --quick 1")
+    parser.add_argument("--peer", action="append", choices=KINDS, help="FSDP2 as it comes (eager, the default), tuned or in bf16, beside a trainer "
+                        "of the same precision (repeatable)")
+    parser.add_argument("--no-peer", action="store_true", help="the trainer alone")
+    parser.add_argument("--quick", action="store_true", help="few steps, one round: to see that it works")
+    parser.add_argument("--wait", type=float, default=60, help="seconds to wait before each run until the machine is idle [%(default)g]")
+    parser.add_argument("--folder", help="keeps initial values, batches and trainers here for the next run")
+    parser.add_argument("--json", metavar="FILE", help="write every figure of every run")
+    parser.add_argument("--no-compile", action="store_true", help="leave out the compile section")
+    parser.add_argument("--no-micro", action="store_true", help="leave out the micro section")
+    parser.add_argument("--no-train", action="store_true", help="leave out the train section")
+    parser.add_argument("--record-losses", action="store_true", help="write FSDP2's losses into losses.json instead of comparing with them")
+    a = parser.parse_args()
+    if a.ranks < 1:
+        parser.error(f"expects a positive number of ranks, got {a.ranks}")
+    for name in a.workloads:
+        if name not in WORKLOADS:
+            parser.error(f"unknown workload {name}; there are {', '.join(WORKLOADS)}")
+        if WORKLOADS[name].batch % a.ranks:
+            parser.error(f"{name} has {WORKLOADS[name].batch} samples a step, which {a.ranks} ranks cannot share equally")
+    a.workloads = a.workloads or list(WORKLOADS)
+    a.pairs = a.pairs or (1 if a.quick else 5)
+    return a
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.splitlines()[0])
-    parser.add_argument("workloads", nargs="*", help=f"default: {' '.join(WORKLOADS)}")
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--pairs", type=int, default=3, help="runs of each side, in turn")
-    parser.add_argument("--no-compile", action="store_true", help="leave out the compile-time figures")
-    a = parser.parse_args()
-    if unknown := [n for n in a.workloads if n not in WORKLOADS]:
-        parser.error(f"unknown workload {unknown[0]}; there are {', '.join(WORKLOADS)}")
-    with tempfile.TemporaryDirectory() as folder:
-        if not a.no_compile:
-            bench_compile(folder)
-        bench_train(a.workloads or list(WORKLOADS), a.ranks, a.pairs, folder, has_torch())
+    a = arguments()
+    torch = not a.no_peer and has_torch()
+    peers = (a.peer or ["eager"]) if torch else []
+    if not torch:
+        print("without FSDP2 beside it: " + ("--no-peer" if a.no_peer else "torch is not installed; PYTHON names the interpreter that has it"))
+    elif any(kind.startswith("tuned") for kind in peers) and not tcmalloc():
+        print("the tuned peer runs without tcmalloc: Debian's libtcmalloc-minimal4 has it")
+    figures, targets = {"machine": describe(), "quick": a.quick}, []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = os.path.abspath(a.folder or temporary)
+        os.makedirs(folder, exist_ok=True)
+        sections = {"compile": None if a.no_compile else lambda: compile_time.bench(folder, a.quick),
+                    "micro": None if a.no_micro else lambda: micro.bench(a.ranks, torch, a.wait),
+                    "train": None if a.no_train else lambda: bench_train(a.workloads, a, peers, folder)}
+        for section, bench in sections.items():
+            if bench:
+                figures[section], found = bench()
+                targets += found
+    print_targets(targets)
+    if a.json:
+        with open(a.json, "w") as file:
+            json.dump({**figures, "targets": [target.json() for target in targets]}, file, indent=1)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

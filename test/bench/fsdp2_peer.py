@@ -1,146 +1,186 @@
 #!/usr/bin/env python3
-"""The same workload on PyTorch FSDP2 (eager, gloo, CPU): what bench.py compares with. Needs torch.
+"""A workload on PyTorch FSDP2 (gloo, CPU): what bench.py compares with. Needs torch; starts its own ranks.
 
-fully_shard per block and on the root as PyTorch does by default (the root stays gathered after forward), clip_grad_norm_ 1.0, fused
-AdamW. Starts its own ranks, cores / ranks threads each. The last line is JSON: median step, memory (PSS of all ranks, MiB), seconds
-from the start to the end of the first step.
+fully_shard on every block and on the root with PyTorch's defaults (the root stays gathered after forward), clip_grad_norm_ (foreach),
+fused AdamW, cores / ranks threads a rank. Initial values and batches are the files that bench.py writes and the trainer reads too.
+
+  eager        as it comes
+  tuned        blocks compiled, all-gathers asynchronous and two blocks ahead, tcmalloc where it is installed
+  tuned-eager  the same, not compiled
+  bf16         eager, parameters and products in bfloat16, gradients reduced in float32
+
+The last line is JSON: seconds, losses and gradient norms of all steps, PSS of all ranks and peak RSS of each (MiB, after the last
+step with all ranks alive), seconds from the start of this process to the end of the first step on the slowest rank.
 """
 import argparse
 import json
 import os
-import statistics
+import socket
 import subprocess
 import sys
 import time
 
 import numpy as np
 
+KINDS = ("eager", "tuned", "tuned-eager", "bf16")
+TCMALLOC = ("libtcmalloc_minimal.so.4", "libtcmalloc.so.4")
+AHEAD = 2
 
-def build(name):
+
+def seconds_of_process():
+    """Since this process was started (proc(5): field 22 of stat, in ticks since boot)."""
+    with open("/proc/self/stat") as file:
+        started = int(file.read().rsplit(")", 1)[1].split()[19]) / os.sysconf("SC_CLK_TCK")
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started
+
+
+def mebibytes(path, key):
+    with open(path) as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(key + ":")) / 1024
+
+
+class Safetensors:
+    """Values by name, of which a rank reads its rows."""
+
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            self.header = json.loads(file.read(length))
+        self.bytes = np.memmap(path, np.uint8, "r", offset=8 + length)
+
+    def __getitem__(self, name):
+        entry = self.header[name]
+        begin, end = entry["data_offsets"]
+        return self.bytes[begin:end].view(np.float32).reshape(entry["shape"])
+
+
+def fill(model, path):
+    """Sets the parameters' local rows (dimension 0 is cut into equal parts, the last ones shorter), and the buffers."""
     import torch
-    import torch.nn.functional as F
-    from torch import nn
 
-    class LlamaBlock(nn.Module):
-        def __init__(self, dim, ffn, heads, kv_heads):
-            super().__init__()
-            self.head_dim = dim // heads
-            self.norm_1, self.norm_2 = nn.RMSNorm(dim, eps=1e-5), nn.RMSNorm(dim, eps=1e-5)
-            self.q, self.o = nn.Linear(dim, dim, bias=False), nn.Linear(dim, dim, bias=False)
-            self.k, self.v = (nn.Linear(dim, kv_heads * self.head_dim, bias=False) for _ in range(2))
-            self.gate, self.up = (nn.Linear(dim, ffn, bias=False) for _ in range(2))
-            self.down = nn.Linear(ffn, dim, bias=False)
+    values = Safetensors(path)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            value, local = values["model." + name], parameter.to_local()
+            rows = -(-len(value) // parameter.device_mesh.size())
+            begin = min(rows * parameter.device_mesh.get_local_rank(), len(value))
+            local.copy_(torch.from_numpy(np.array(value[begin:begin + len(local)])))
+        model.fill_buffers()
 
-        def forward(self, x, cos, sin):
-            h = self.norm_1(x)
-            q, k, v = (p(h).unflatten(-1, (-1, self.head_dim)).transpose(1, 2) for p in (self.q, self.k, self.v))
-            rotate = lambda t: t * cos + torch.cat((-t.chunk(2, -1)[1], t.chunk(2, -1)[0]), -1) * sin
-            groups = q.shape[1] // k.shape[1]
-            k, v = rotate(k).repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
-            a = F.scaled_dot_product_attention(rotate(q), k, v, is_causal=True)
-            x = x + self.o(a.transpose(1, 2).flatten(2))
-            h = self.norm_2(x)
-            return x + self.down(F.silu(self.gate(h)) * self.up(h))
 
-    class Llama(nn.Module):
-        def __init__(self, vocab=8192, dim=256, ffn=1024, heads=4, kv_heads=2, layers=4, sequence=128):
-            super().__init__()
-            self.embed = nn.Embedding(vocab, dim)
-            self.blocks = nn.ModuleList(LlamaBlock(dim, ffn, heads, kv_heads) for _ in range(layers))
-            self.norm, self.head = nn.RMSNorm(dim, eps=1e-5), nn.Linear(dim, vocab, bias=False)
-            half = dim // heads
-            angle = torch.outer(torch.arange(sequence), 10000.0 ** (-torch.arange(0, half, 2) / half)).repeat(1, 2)
-            self.cos, self.sin = angle.cos(), angle.sin()
+def sharded_model(workload, kind, world, weights):
+    import fsdp2_models
+    import torch
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
-        def forward(self, ids, labels):
-            x = self.embed(ids)
-            for block in self.blocks:
-                x = block(x, self.cos, self.sin)
-            return F.cross_entropy(self.head(self.norm(x)).flatten(0, 1), labels.flatten())
-
-    class EncoderBlock(nn.Module):
-        def __init__(self, dim, heads):
-            super().__init__()
-            self.heads = heads
-            self.qkv, self.proj = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)
-            self.fc, self.fc_proj = nn.Linear(dim, 4 * dim), nn.Linear(4 * dim, dim)
-            self.norm_1, self.norm_2 = nn.LayerNorm(dim), nn.LayerNorm(dim)
-
-        def forward(self, x):
-            q, k, v = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-            a = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
-            x = self.norm_1(x + self.proj(a))
-            return self.norm_2(x + self.fc_proj(F.gelu(self.fc(x))))
-
-    class Encoder(nn.Module):
-        def __init__(self, dim=512, heads=8, layers=4, classes=10):
-            super().__init__()
-            self.blocks = nn.ModuleList(EncoderBlock(dim, heads) for _ in range(layers))
-            self.head = nn.Linear(dim, classes)
-
-        def forward(self, x, labels):
-            for block in self.blocks:
-                x = block(x)
-            return F.cross_entropy(self.head(x.mean(1)), labels)
-
-    return {"W3": Llama, "W4": Encoder}[name]()
+    with torch.device("meta"):
+        model = getattr(fsdp2_models, workload.model)(**workload.sizes)
+    how = {"mesh": init_device_mesh("cpu", (world,))}
+    if kind == "bf16":
+        how["mp_policy"] = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+    blocks = list(model.blocks)
+    for block in blocks:
+        if kind == "tuned":
+            block.compile()
+        fully_shard(block, **how)
+    fully_shard(model, **how)
+    if kind.startswith("tuned"):
+        model._set_unshard_async_op(True)
+        for i, block in enumerate(blocks):
+            block.set_modules_to_forward_prefetch(blocks[i + 1:i + 1 + AHEAD])
+            block.set_modules_to_backward_prefetch(blocks[max(0, i - AHEAD):i][::-1])
+    model.to_empty(device="cpu")
+    fill(model, weights)
+    return model
 
 
 def rank_main(args):
     import torch
     import torch.distributed as dist
-    from torch.distributed.fsdp import fully_shard
+    from workloads import BATCHES, LEARNING, WORKLOADS
 
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    torch.set_num_threads(max(1, os.cpu_count() // world))
+    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     dist.init_process_group("gloo")
-    torch.manual_seed(0)
-    model = build(args.workload)
-    for block in model.blocks:
-        fully_shard(block)
-    fully_shard(model)
+    workload = WORKLOADS[args.workload]
+    model = sharded_model(workload, args.kind, world, os.path.join(args.folder, "initial.safetensors"))
     parameters = list(model.parameters())
-    optimizer = torch.optim.AdamW(parameters, lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
-    data = [np.load(os.path.join(args.folder, f"{n}.npy"), mmap_mode="r") for n in ("input", "labels")]
-    batch = len(data[0]) // 4
-    seconds, first = [], None
+    optimizer = torch.optim.AdamW(parameters, lr=LEARNING["lr"], betas=LEARNING["betas"], weight_decay=LEARNING["weight_decay"], fused=True)
+    data = [np.load(os.path.join(args.folder, f"{name}.npy"), mmap_mode="r") for name in ("input", "labels")]
+    own = workload.batch // world
+
+    mine = {"seconds": [], "losses": [], "grad_norms": []}
     for step in range(args.warmup + args.steps):
         start = time.perf_counter()
-        begin = step % 4 * batch + rank * batch // world
-        x, y = (torch.from_numpy(np.array(d[begin:begin + batch // world])) for d in data)
-        model(x, y).backward()
-        torch.nn.utils.clip_grad_norm_(parameters, 1.0, foreach=True)
+        begin = step % BATCHES * workload.batch + rank * own
+        input, labels = (torch.from_numpy(np.array(values[begin:begin + own])) for values in data)
+        loss = model(input, labels)
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(parameters, LEARNING["clip"], foreach=True)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        seconds.append(time.perf_counter() - start)
-        first = first or time.time()
-    with open("/proc/self/smaps_rollup") as file:
-        pss = next(int(line.split()[1]) for line in file if line.startswith("Pss:")) / 1024
+        mine["seconds"].append(time.perf_counter() - start)
+        if step == 0:
+            mine["first_step"] = float(os.environ["BENCH_SECONDS"]) + time.time() - float(os.environ["BENCH_TIME"])
+        mine["losses"].append(loss.item())
+        mine["grad_norms"].append(norm.full_tensor().item())
+    dist.barrier()
+    mine["pss_mib"] = mebibytes("/proc/self/smaps_rollup", "Pss")
+    mine["peak_rss_mib"] = mebibytes("/proc/self/status", "VmHWM")
     everyone = [None] * world
-    dist.all_gather_object(everyone, (pss, first))
+    dist.all_gather_object(everyone, mine)
     if rank == 0:
-        print(json.dumps({"step": statistics.median(seconds[args.warmup:]), "memory": sum(p for p, _ in everyone),
-                          "first": max(f for _, f in everyone) - float(os.environ["BENCH_START"])}), flush=True)
+        print(json.dumps(dict(
+            seconds=mine["seconds"], losses=np.mean([each["losses"] for each in everyone], axis=0).tolist(), grad_norms=mine["grad_norms"],
+            first_step=max(each["first_step"] for each in everyone), pss_mib=sum(each["pss_mib"] for each in everyone),
+            peak_rss_mib=sum(each["peak_rss_mib"] for each in everyone), torch=torch.__version__)), flush=True)
     dist.barrier()
     os._exit(0)  # gloo's threads now and then abort in an orderly shutdown
 
 
+def start_ranks(script, words, ranks, **environment):
+    """`ranks` processes of a script, joined by the environment as torch.distributed reads it; the largest exit status."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    threads = str(max(1, os.cpu_count() // ranks))
+    common = dict(os.environ, **environment, WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), GLOO_SOCKET_IFNAME="lo",
+                  OMP_NUM_THREADS=threads, CUDA_VISIBLE_DEVICES="")
+    processes = [subprocess.Popen([sys.executable, script, *words], env=dict(common, RANK=str(rank))) for rank in range(ranks)]
+    try:
+        while any(p.poll() is None for p in processes):
+            if any(p.poll() for p in processes):  # the others would wait for this one
+                break
+            time.sleep(0.02)
+    finally:
+        for process in processes:
+            process.kill()
+    return max(abs(process.wait()) for process in processes)
+
+
+def tcmalloc():
+    listed = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True).stdout
+    return next((name for name in TCMALLOC if f"\t{name} " in listed), None)
+
+
 def main():
+    seconds = seconds_of_process()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--workload", required=True, choices=["W3", "W4"])
+    parser.add_argument("--workload", required=True)
+    parser.add_argument("--kind", choices=KINDS, default="eager")
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--folder", required=True, help="where input.npy and labels.npy are: four global batches")
-    parser.add_argument("--warmup", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=25)
+    parser.add_argument("--folder", required=True, help="where initial.safetensors, input.npy and labels.npy are")
+    parser.add_argument("--warmup", type=int, required=True)
+    parser.add_argument("--steps", type=int, required=True)
     args = parser.parse_args()
     if "RANK" in os.environ:
         return rank_main(args)
-    threads = str(max(1, os.cpu_count() // args.ranks))
-    common = dict(os.environ, WORLD_SIZE=str(args.ranks), MASTER_ADDR="127.0.0.1", MASTER_PORT="29571", OMP_NUM_THREADS=threads,
-                  BENCH_START=str(time.time()))
-    ranks = [subprocess.Popen([sys.executable, __file__, *sys.argv[1:]], env=dict(common, RANK=str(r))) for r in range(args.ranks)]
-    sys.exit(max(p.wait() for p in ranks))
+    environment = {"BENCH_SECONDS": repr(seconds), "BENCH_TIME": repr(time.time())}
+    if args.kind.startswith("tuned") and (library := tcmalloc()):
+        environment["LD_PRELOAD"] = library
+    return start_ranks(os.path.abspath(__file__), sys.argv[1:], args.ranks, **environment)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -169,6 +169,20 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0>} {
 
 // -----
 
+// Where ranks share memory, what is gathered is other ranks' parameters.
+step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0>} {
+  step.program "gathered" {
+    %g = step.buffer gather 64 at 0 "g"
+    %gv = step.view %g[0] : memref<16xf32>
+    %t = step.all_gather_start @root into %g over @world
+    step.wait %t
+    // expected-error @+1 {{writes to buffer "g", which only gathers may write to}}
+    step.fill 0.0 into %gv : memref<16xf32>
+  }
+}
+
+// -----
+
 // A kernel may write over an input only where it reads each element for the element at its place.
 module @kernels {
   func.func @turn(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {

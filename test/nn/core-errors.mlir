@@ -34,3 +34,27 @@ nn.parameter @w : tensor<3xi64> {initializer = "w", file = "", offset = 0 : i64,
 
 // expected-error @below {{expects a tensor of static shape, got 'f32'}}
 nn.parameter @w : f32 {initializer = "w", file = "", offset = 0 : i64, length = 4 : i64, stored_type = f32}
+
+// -----
+
+func.func @a_strided_constant_has_one_type() {
+  // expected-error @below {{expects elements of the type 'f32', got 'f64'}}
+  %m = nn.constant #nn.strided<dense<[0.0, 1.0, 2.0]> : tensor<3xf64>, start 1, strides [-1, 1]> : tensor<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @a_strided_constant_has_a_stride_per_dim() {
+  // expected-error @below {{expects 2 strides, got 1}}
+  %m = nn.constant #nn.strided<dense<[0.0, 1.0, 2.0]> : tensor<3xf32>, start 1, strides [1]> : tensor<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @a_strided_constant_lies_within_its_values() {
+  // expected-error @below {{reaches elements -1 to 1 of 3}}
+  %m = nn.constant #nn.strided<dense<[0.0, 1.0, 2.0]> : tensor<3xf32>, start 0, strides [-1, 1]> : tensor<2x2xf32>
+  return
+}

@@ -93,6 +93,7 @@ TEST(Report, takesWhatTheDriverKnows) {
   CompileReport report = sharded();
   report.memory = {{{"persistent", 300, {{"persistent", 300}}},
                     {"step", 96, {{"activation", 90}, {"gradient", 64}}}},
+                   std::nullopt,
                    396,
                    390,
                    40};

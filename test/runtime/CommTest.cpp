@@ -1,6 +1,7 @@
 // Conformance of communicators: every collective, type and shape of a group,
 // against a serial computation.
 #include "runtime/DType.h"
+#include "runtime/Memory.h"
 #include "test/runtime/CommSuite.h"
 
 #include <chrono>
@@ -180,6 +181,51 @@ TEST_P(Groups, AllGatherTakesTheShardInPlace) {
         pool);
     for (int i = 0; i < shape().size; ++i)
       EXPECT_EQ(gathered[i], shape().member(rank, i));
+  });
+}
+
+TEST_P(Groups, SharedMemoryIsOneBlockForAll) {
+  run([&](Communicator &group, ThreadPool &pool, int) {
+    for (int64_t bytes : {64, 4096, 3 << 20}) {
+      std::shared_ptr<Memory> block = group.sharedMemory("block", bytes);
+      ASSERT_TRUE(block);
+      ASSERT_EQ(block->size(), bytes);
+      uintptr_t own = reinterpret_cast<uintptr_t>(block->data());
+      std::vector<uintptr_t> all(shape().size);
+      group.finish(group.startAllGather(&own, all.data(), sizeof(own)), pool);
+      for (uintptr_t address : all)
+        EXPECT_EQ(address, own);
+      for (int64_t i = 0; i < bytes; i += 63)
+        ASSERT_EQ(block->data()[i], std::byte(0)) << i;
+      group.barrier();
+      // There until the last lets go.
+      block->data()[group.rank()] = std::byte(group.rank() + 1);
+      if (group.rank() + 1 < shape().size)
+        block.reset();
+      group.barrier();
+      if (block)
+        for (int place = 0; place < shape().size; ++place)
+          EXPECT_EQ(block->data()[place], std::byte(place + 1));
+    }
+  });
+}
+
+// What is written before the start is read behind the wait, round after round.
+TEST_P(Groups, AStartedBarrierWaitsForEveryStart) {
+  run([&](Communicator &group, ThreadPool &pool, int) {
+    auto block = group.sharedMemory("block", shape().size * sizeof(int));
+    int *rounds = reinterpret_cast<int *>(block->data());
+    for (int round = 1; round <= 50; ++round) {
+      rounds[group.rank()] = round;
+      auto ticket = group.startBarrier();
+      if ((round + group.rank()) % 7 == 0)
+        std::this_thread::yield();
+      group.wait(ticket, pool);
+      for (int place = 0; place < shape().size; ++place)
+        ASSERT_EQ(rounds[place], round);
+      group.finish(ticket, pool);
+      group.barrier();
+    }
   });
 }
 

@@ -2,9 +2,15 @@
 // threads.
 #include "runtime/cpu/Gemm.h"
 #include "runtime/ThreadPool.h"
+#include "runtime/cpu/TiledGemm.h"
 #include "test/runtime/TestTensor.h"
 
 #include "gtest/gtest.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
 
 using namespace shardc::runtime;
 using namespace shardc::runtime::cpu;
@@ -79,7 +85,20 @@ TYPED_TEST(GemmOf, MatchesTheReference) {
                         {4, 5, 0},
                         {4, 5, 0, false, false, true},
                         {0, 5, 3},
-                        {4, 0, 3}};
+                        {4, 0, 3},
+                        // Few rows, b transposed: computed the other way round.
+                        {32, 700, 300, false, true},
+                        {32, 700, 300, true, true, true, false, 1, 3},
+                        {9, 300, 1111, false, true, false, true, 0.25},
+                        {64, 3300, 70, false, true, false, false, 2},
+                        // Widths around those of panels, deep and shallow.
+                        {70, 17, 70},
+                        {70, 65, 300, true},
+                        {70, 80, 300, false, true, true},
+                        {70, 81, 20, true, false, false, true},
+                        {600, 450, 300, true, true, false, true, 1, 1},
+                        {600, 2150, 20, false, false, true},
+                        {520, 40, 530, false, false, false, false, -1, 7}};
   for (const Case &of : cases) {
     ThreadPool pool(2, false);
     Product<T> product(of);
@@ -102,7 +121,10 @@ TYPED_TEST(GemmOf, HasTheSameBitsForEveryNumberOfThreads) {
                         {490, 569, 32, false, true},
                         {64, 3000, 65, false, true},
                         {100, 5000, 48, true, false, true},
-                        {24, 4099, 96}};
+                        {24, 4099, 96},
+                        {40, 3000, 200, false, true, true},
+                        {1100, 700, 300, true, true, false, true},
+                        {20, 16, 2000, true}};
   for (const Case &of : cases) {
     ThreadPool one(1, false);
     Product<T> reference(of);
@@ -141,8 +163,69 @@ TYPED_TEST(GemmOf, BatchesMatchSingleProducts) {
     }
 }
 
+/// The processor's own fused multiply-add, of which TiledGemm.h says every
+/// element is one chain: no cut of any kind may change a bit.
+void expectChains(const Case &of) {
+  Product<float> product(of);
+  ThreadPool pool(3, false);
+  std::vector<float> expected;
+  const Gemm<float> &p = product.gemm;
+  for (int64_t i = 0; i < p.m; ++i)
+    for (int64_t j = 0; j < p.n; ++j) {
+      float sum = p.bias ? p.bias[j] : p.accumulate ? product.c.at({i, j}) : 0;
+      for (int64_t l = 0; l < p.k; ++l)
+        sum = std::fma(
+            p.a[p.transposeA ? l * p.strideA + i : i * p.strideA + l],
+            p.b[p.transposeB ? j * p.strideB + l : l * p.strideB + j], sum);
+      expected.push_back(sum);
+    }
+  gemm(product.gemm, pool);
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < p.m * p.n; ++i)
+    wrong += p.c[i / p.n * p.strideC + i % p.n] != expected[i];
+  EXPECT_EQ(wrong, 0) << of.m << "x" << of.n << "x" << of.k << " transposed "
+                      << of.transposeA << of.transposeB;
+}
+
+TEST(Gemm, ElementsAreChainsOfMultiplyAddsWhereKernelsAreGenerated) {
+  if (!runsTiledGemm())
+    GTEST_SKIP() << "OpenBLAS multiplies here: no AVX-512, or SHARDC_GEMM";
+  for (bool transposeA : {false, true})
+    for (bool transposeB : {false, true})
+      for (bool accumulate : {false, true})
+        for (const Case &of :
+             {Case{40, 50, 60}, Case{5, 150, 270}, Case{64, 81, 300},
+              Case{65, 97, 513}, Case{530, 80, 66}, Case{33, 600, 48},
+              Case{200, 400, 30}, Case{31, 200, 2100}})
+          expectChains({of.m, of.n, of.k, transposeA, transposeB, accumulate,
+                        !accumulate, 1, 3});
+}
+
+// Kernels that this processor would not choose by itself.
+TEST(Gemm, OpenBlasPassesTheSameTests) {
+  if (std::getenv("SHARDC_GEMM"))
+    GTEST_SKIP() << "is what SHARDC_GEMM chose";
+  __builtin_cpu_init();
+  std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  for (const char *core : {"SHARDC_OPENBLAS_CORETYPE=Haswell", ""}) {
+    if (*core && !__builtin_cpu_supports("avx2"))
+      continue;
+    std::string command =
+        std::string("SHARDC_GEMM=openblas ") + core + " '" + self +
+        "' --gtest_filter='GemmOf/0.*:NarrowGemmOf/0.*:Gemm.Names*'"
+        " > /dev/null";
+    EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  }
+}
+
 TEST(Gemm, NamesItsLibrary) {
-  EXPECT_EQ(std::string(gemmLibrary()).rfind("OpenBLAS ", 0), 0u)
+  const char *wanted = std::getenv("SHARDC_GEMM");
+  __builtin_cpu_init();
+  bool isOpenBlas = !__builtin_cpu_supports("x86-64-v4") ||
+                    (wanted && std::string(wanted) == "openblas");
+  EXPECT_EQ(std::string(gemmLibrary())
+                .rfind(isOpenBlas ? "OpenBLAS " : "libxsmm ", 0),
+            0u)
       << gemmLibrary();
 }
 

@@ -63,4 +63,10 @@ TEST(Process, KnowsItsAgeAndSize) {
   EXPECT_GE(age, 0);
   EXPECT_LT(age, 600);
   EXPECT_GT(peakResidentBytes(), 1 << 20);
+  EXPECT_LE(proportionalBytes(), peakResidentBytes());
+  std::vector<char> more(64 << 20, 1);
+  int64_t with = proportionalBytes();
+  EXPECT_EQ(more.back(), 1);
+  std::vector<char>().swap(more);
+  EXPECT_GE(with - proportionalBytes(), 60 << 20);
 }

@@ -118,7 +118,15 @@ TYPED_TEST(NarrowGemmOf, MatchesTheReference) {
                         {4, 5, 0},
                         {4, 5, 0, false, false, true},
                         {0, 5, 3},
-                        {4, 0, 3}};
+                        {4, 0, 3},
+                        // Few rows, b transposed: computed the other way round.
+                        {32, 700, 130, false, true},
+                        {9, 300, 1112, true, true, true, false, 2},
+                        {64, 2000, 70, false, true, false, true},
+                        // Odd depths and strides, widths around a panel's.
+                        {70, 80, 131, false, true, false, false, 1},
+                        {70, 81, 33, true, false, true},
+                        {530, 410, 521, true, true}};
   for (const Case &of : cases) {
     matches<T, T, T>(of);
     matches<T, T, float>(of);
@@ -148,7 +156,8 @@ TYPED_TEST(NarrowGemmOf, HasTheSameBitsForEveryNumberOfThreads) {
                         {517, 800, 257, false, true, true},
                         {800, 500, 600, false, false, false, true},
                         {64, 3000, 65, false, true},
-                        {24, 4099, 96}};
+                        {24, 4099, 96},
+                        {40, 3000, 200, false, true, true}};
   for (const Case &of : cases) {
     Product<T, T, float> wide(of);
     Product<T, T, T> reference(of);

@@ -212,6 +212,31 @@ TYPED_TEST(SimdLoops, SumKeepsTheOrderOfTheSources) {
   EXPECT_EQ(other, expected);
 }
 
+// For every place of the destination in a line, and what is left at the end.
+TYPED_TEST(SimdLoops, SumAroundCachesIsTheSum) {
+  using T = TypeParam;
+  for (int64_t count : {0, 1, 15, 16, 17, 31, 64, 203})
+    for (int terms : {1, 2, 3, 5})
+      for (int64_t shift = 0; shift < 16; shift += 3) {
+        std::vector<TestTensor<T>> values;
+        std::vector<const T *> sources;
+        for (int term = 0; term < terms; ++term)
+          values.push_back(TestTensor<T>::random({count + 1}, 5 + term));
+        for (TestTensor<T> &value : values)
+          sources.push_back(value.storage.data());
+        std::vector<T> expected(count), stored(count + 32, T(-1));
+        T *sums[] = {expected.data()};
+        simd<T>().sum(sums, 1, sources.data(), terms, count);
+        simd<T>().sumAroundCaches(stored.data() + shift, sources.data(), terms,
+                                  count);
+        for (int64_t i = 0; i < count + 32; ++i)
+          ASSERT_EQ(stored[i], i >= shift && i < shift + count
+                                   ? expected[i - shift]
+                                   : T(-1))
+              << count << " elements, " << terms << " terms, at " << shift;
+      }
+}
+
 /// What float16 and bfloat16 say about bits, by arithmetic.
 struct Format {
   int mantissaBits, exponentBits;

@@ -24,8 +24,9 @@ struct LinearSamples {
 
   LinearSamples() {
     shardc::runtime::RandomStream random(9, "samples");
-    for (int64_t i = 0; i < samples * inputs; ++i)
-      x.push_back(random.normal(i));
+    std::vector<float> drawn(samples * inputs);
+    random.normal(0, 1, 0, drawn);
+    x.assign(drawn.begin(), drawn.end());
     for (int64_t i = 0; i < samples; ++i)
       labels.push_back(i % 5 == 3
                            ? -100

@@ -19,6 +19,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -68,6 +69,7 @@ private:
   DiagnosticPrinter diagnostics;
   shardc::onnx::ImportDiagnostics imported;
   OwningOpRef<ModuleOp> module;
+  std::unique_ptr<cpu::KernelCompilation> kernels;
   CompileReport report;
   Clock::time_point start = Clock::now();
 };
@@ -200,8 +202,15 @@ bool Compiler::runPhase(Phase phase) {
     collectSharding(*module, report);
     return true;
   case Phase::Kernels:
-    return runPasses(
-        [&](auto &passes) { passes.addPass(createStepOutlineKernels()); });
+    if (!runPasses(
+            [&](auto &passes) { passes.addPass(createStepOutlineKernels()); }))
+      return false;
+    // They are compiled while the plan is made.
+    if (options.compileTo == Phase::Trainer)
+      kernels = std::make_unique<cpu::KernelCompilation>(
+          module->lookupSymbol<ModuleOp>("kernels"),
+          cpu::CpuOptions{options.cpu});
+    return true;
   case Phase::Plan:
     return runPasses([&](auto &passes) { addPlanPasses(passes); });
   case Phase::Trainer:
@@ -225,6 +234,8 @@ bool Compiler::show(Phase phase) {
 }
 
 bool Compiler::run() {
+  // No thread outlives a failure.
+  llvm::scope_exit wait([this] { kernels.reset(); });
   // Before the model is read: a typing error should not take its time.
   if (auto precision =
           PrecisionOption::parse(options.precision, options.master);
@@ -255,10 +266,9 @@ int64_t Compiler::threadsPerRank() {
 }
 
 bool Compiler::emitTrainer() {
-  auto kernels = cpu::compileKernels(module->lookupSymbol<ModuleOp>("kernels"),
-                                     {options.cpu});
-  if (!kernels)
-    return fail(kernels.takeError());
+  auto compiled = kernels->take();
+  if (!compiled)
+    return fail(compiled.takeError());
   shardc::onnx::ExportTemplate graph =
       shardc::onnx::makeExportTemplate(*imported.model);
   EmitOptions emit;
@@ -280,7 +290,7 @@ bool Compiler::emitTrainer() {
           shardc::onnx::elementType(&context, initializer.dtype), false},
          {initializer.dims.begin(), initializer.dims.end()},
          initializer.dtype});
-  auto emitted = emitPlan(*module, *kernels, emit);
+  auto emitted = emitPlan(*module, *compiled, emit);
   if (!emitted)
     return fail(emitted.takeError());
 
@@ -291,7 +301,7 @@ bool Compiler::emitTrainer() {
   std::string plan = emitted->serialize();
   contents.runtime = *runtime;
   contents.plan = plan;
-  contents.kernels = kernels->sharedObject;
+  contents.kernels = compiled->sharedObject;
   contents.exportTemplate = graph.model;
   contents.weights = emitted->weights;
   contents.modelPath = options.model;
@@ -334,5 +344,8 @@ bool Compiler::finish(const plan::Plan &plan) {
 } // namespace
 
 int shardc::compile(const Options &options) {
-  return Compiler(options).run() ? 0 : 1;
+  // Never taken down: to free a large module node by node takes as long as a
+  // pass, and the process ends here.
+  static Compiler &compiler = *new Compiler(options);
+  return compiler.run() ? 0 : 1;
 }

@@ -9,6 +9,27 @@ using namespace shardc::nn;
 // Verify
 //===----------------------------------------------------------------------===//
 
+LogicalResult
+StridedAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                    RankedTensorType type, DenseElementsAttr values,
+                    int64_t start, ArrayRef<int64_t> strides) {
+  if (values.getElementType() != type.getElementType())
+    return emitError() << "expects elements of the type "
+                       << type.getElementType() << ", got "
+                       << values.getElementType();
+  if (int64_t(strides.size()) != type.getRank())
+    return emitError() << "expects " << type.getRank() << " strides, got "
+                       << strides.size();
+  int64_t lowest = start, highest = start;
+  for (auto [size, stride] : llvm::zip_equal(type.getShape(), strides))
+    (stride < 0 ? lowest : highest) += (size - 1) * stride;
+  if (type.getNumElements() > 0 &&
+      (lowest < 0 || highest >= values.getNumElements()))
+    return emitError() << "reaches elements " << lowest << " to " << highest
+                       << " of " << values.getNumElements();
+  return success();
+}
+
 LogicalResult ParameterOp::verify() {
   auto type = dyn_cast<RankedTensorType>(getType());
   if (!type || !type.hasStaticShape())

@@ -38,6 +38,20 @@ def NN_GetParameterOp : NN_Op<"get_parameter", [DeclareOpInterfaceMethods<Symbol
   let assemblyFormat = "$parameter attr-dict `:` type($result)";
 }
 
+def NN_StridedAttr : AttrDef<NN_Dialect, "Strided", [ElementsAttrInterface]> {
+  let mnemonic = "strided";
+  let summary = "a tensor's elements as a view of fewer stored ones";
+  let description = [{
+    The element at `index` is `values[start + sum of index[d] * strides[d]]`. A mask [S, S] that depends on key - query alone is
+    one of 2 S - 1 values with strides [-1, 1]. The importer makes them, for masks are recognised without being written out;
+    `nn-raise` leaves none behind.
+  }];
+  let parameters = (ins AttributeSelfTypeParameter<"", "::mlir::RankedTensorType">:$type, "::mlir::DenseElementsAttr":$values,
+                        "int64_t":$start, ArrayRefParameter<"int64_t">:$strides);
+  let assemblyFormat = "`<` $values `,` `start` $start `,` `strides` `[` $strides `]` `>`";
+  let genVerifyDecl = 1;
+}
+
 def NN_ConstantOp : NN_Op<"constant", [ConstantLike, AllTypesMatch<["value", "result"]>]> {
   let summary = "a compile-time constant";
   let arguments = (ins ElementsAttr:$value);

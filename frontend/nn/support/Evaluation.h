@@ -24,9 +24,9 @@ foldMove(mlir::Attribute input, mlir::Value result,
 /// (saturating, NaN to 0), to i1 is x != 0.
 HostTensor castTo(const HostTensor &input, mlir::Type elementType);
 
-/// Elementwise evaluation, over only those dims along which an operand varies:
-/// the result is broadcast along the others. All operands have the result's
-/// shape.
+/// Elementwise evaluation of each distinct element once: the result is
+/// broadcast along dims along which no operand varies, and shares the elements
+/// of diagonals that the operands share. All operands have the result's shape.
 HostTensor
 mapFloats(mlir::RankedTensorType type, llvm::ArrayRef<HostTensor> operands,
           llvm::function_ref<double(llvm::ArrayRef<double>)> function);
@@ -47,10 +47,18 @@ llvm::LogicalResult evaluateNumbers(
     llvm::function_ref<double(llvm::ArrayRef<double>)> onFloats,
     llvm::function_ref<std::optional<int64_t>(llvm::ArrayRef<int64_t>)> onInts);
 
-/// The operands' views over the dims along which at least one of them varies;
-/// the other dims are cut to size 1.
-llvm::SmallVector<HostTensor>
-cutToVaryingDims(llvm::ArrayRef<HostTensor> operands);
+/// Elements that these evaluations write: dims along which no operand varies
+/// count once, and two dims of which only the difference or the sum of the
+/// indices matters as one diagonal.
+int64_t distinctElements(llvm::ArrayRef<HostTensor> operands);
+
+/// For a sum, a difference or a comparison whose operands are both arithmetic
+/// progressions of the indices: replaces them by their sum or difference, held
+/// in as few elements as it has values, and 0. The result is the same. A causal
+/// mask compares positions of keys with positions of queries: as key - query
+/// against 0 it needs no S x S elements.
+void combineProgressions(mlir::Operation *op,
+                         llvm::SmallVectorImpl<HostTensor> &operands);
 
 } // namespace shardc::nn
 

@@ -43,24 +43,75 @@ void sum(T *const *destinations, int copies, const T *const *sources, int terms,
   });
 }
 
+/// `terms`: of the sum; 0: as many as `number` says.
+template <typename T, int terms>
+SHARDC_INLINE Vector<T> sumAt(const T *const *sources, int number, int64_t i,
+                              int64_t n) {
+  Vector<T> total = loadUpTo(sources[0] + i, n);
+  for (int term = 1; term < (terms ? terms : number); ++term)
+    total += loadUpTo(sources[term] + i, n);
+  return total;
+}
+template <typename T, int terms>
+SHARDC_INLINE void sumStreamed(T *destination, const T *const *sources,
+                               int number, int64_t count) {
+  // Up to where the destination is aligned, and what is left behind.
+  int64_t first =
+      int64_t(-(uintptr_t)destination % sizeof(Vector<T>) / sizeof(T));
+  first = first < count ? first : count;
+  if (first > 0)
+    storeUpTo(destination, sumAt<T, terms>(sources, number, 0, first), first);
+  int64_t i = first;
+  for (; i + lanes<T> <= count; i += lanes<T>)
+    __builtin_nontemporal_store(sumAt<T, terms>(sources, number, i, lanes<T>),
+                                reinterpret_cast<Vector<T> *>(destination + i));
+  if (i < count)
+    storeUpTo(destination + i, sumAt<T, terms>(sources, number, i, count - i),
+              count - i);
+#if defined(__x86_64__)
+  __builtin_ia32_sfence(); // before who waits for them is told
+#endif
+}
+template <typename T>
+void sumAroundCaches(T *destination, const T *const *sources, int terms,
+                     int64_t count) {
+  const T *few[2] = {sources[0], sources[terms > 1]};
+  if (terms == 1)
+    sumStreamed<T, 1>(destination, few, 1, count);
+  else if (terms == 2)
+    sumStreamed<T, 2>(destination, few, 2, count);
+  else
+    sumStreamed<T, 0>(destination, sources, terms, count);
+}
+
+/// forLanes with two accumulators: the vectors go to 0, 1, 0, 1, ...
+template <typename T, typename Body>
+SHARDC_INLINE void forAlternatingLanes(int64_t count, Body body) {
+  int64_t i = 0;
+  for (; i + 2 * lanes<T> <= count; i += 2 * lanes<T>) {
+    body(0, i, lanes<T>);
+    body(1, i + lanes<T>, lanes<T>);
+  }
+  for (int which = 0; i < count; i += lanes<T>, ++which)
+    body(which, i, count - i < lanes<T> ? count - i : lanes<T>);
+}
+
 template <typename T> double squaredNorm(const T *values, int64_t count) {
   Wide<T> total[2] = {};
-  int which = 0;
-  forLanes<T>(count, [&](int64_t i, int64_t n) {
+  forAlternatingLanes<T>(count, [&](int which, int64_t i,
+                                    int64_t n) __attribute__((always_inline)) {
     Wide<T> wide = __builtin_convertvector(loadUpTo(values + i, n), Wide<T>);
     total[which] += wide * wide;
-    which ^= 1;
   });
   return sumOfLanes<Wide<T>, double, lanes<T>>(total[0] + total[1]);
 }
 
 template <typename T> double absoluteSum(const T *values, int64_t count) {
   Wide<T> total[2] = {};
-  int which = 0;
-  forLanes<T>(count, [&](int64_t i, int64_t n) {
+  forAlternatingLanes<T>(count, [&](int which, int64_t i,
+                                    int64_t n) __attribute__((always_inline)) {
     auto magnitude = (Vector<T>)magnitudeBits(loadUpTo(values + i, n));
     total[which] += __builtin_convertvector(magnitude, Wide<T>);
-    which ^= 1;
   });
   return sumOfLanes<Wide<T>, double, lanes<T>>(total[0] + total[1]);
 }
@@ -352,6 +403,7 @@ void crossEntropyGradient(const H *logits, H *gradient, LogitsSum row,
 
 template <typename T>
 constexpr Simd<T> table = {sum<T>,
+                           sumAroundCaches<T>,
                            squaredNorm<T>,
                            absoluteSum<T>,
                            largestAbsolute<T>,

@@ -1,5 +1,6 @@
 // Which build of the inner loops this processor runs.
 #include "runtime/cpu/simd/Simd.h"
+#include "runtime/cpu/simd/Draws.h"
 
 using namespace shardc::runtime::cpu;
 
@@ -9,6 +10,7 @@ using namespace shardc::runtime::cpu;
   extern const Simd<double> doubleTable;                                       \
   extern const HalfSimd<BFloat16> bfloat16Table;                               \
   extern const HalfSimd<Float16> float16Table;                                 \
+  extern const DrawLoops drawTable;                                            \
   }
 SHARDC_DECLARE_LEVEL(v2)
 SHARDC_DECLARE_LEVEL(v3)
@@ -21,11 +23,12 @@ struct Level {
   const Simd<double> *doubles;
   const HalfSimd<BFloat16> *bfloat16s;
   const HalfSimd<Float16> *float16s;
+  const DrawLoops *draws;
 };
 
 #define SHARDC_LEVEL(level)                                                    \
-  {"x86-64-" #level, &level::floatTable, &level::doubleTable,                  \
-   &level::bfloat16Table, &level::float16Table}
+  {"x86-64-" #level,      &level::floatTable,   &level::doubleTable,           \
+   &level::bfloat16Table, &level::float16Table, &level::drawTable}
 
 Level choose() {
   __builtin_cpu_init();
@@ -50,5 +53,6 @@ template <> const HalfSimd<BFloat16> &halfSimd<BFloat16>() {
 template <> const HalfSimd<Float16> &halfSimd<Float16>() {
   return *level().float16s;
 }
+const DrawLoops &drawLoops() { return *level().draws; }
 const char *simdLevel() { return level().name; }
 } // namespace shardc::runtime::cpu

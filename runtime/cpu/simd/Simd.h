@@ -46,6 +46,10 @@ template <typename T> struct Simd {
   /// destination may be a source.
   void (*sum)(T *const *destinations, int copies, const T *const *sources,
               int terms, int64_t count);
+  /// The same sums, stored around the caches: for results that are too large
+  /// to be found there when they are read. The destination may be a source.
+  void (*sumAroundCaches)(T *destination, const T *const *sources, int terms,
+                          int64_t count);
   /// Sum of squares in double, in one fixed order.
   double (*squaredNorm)(const T *values, int64_t count);
   /// Sum of absolute values in double, in one fixed order.

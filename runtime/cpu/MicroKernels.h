@@ -1,0 +1,46 @@
+// The innermost products: register tiles over packed operands, generated at run
+// time for each size by libxsmm (MicroKernels.cpp alone knows that). They need
+// AVX-512.
+#ifndef SHARDC_RUNTIME_CPU_MICROKERNELS_H
+#define SHARDC_RUNTIME_CPU_MICROKERNELS_H
+
+#include <cstdint>
+
+namespace shardc::runtime::cpu {
+
+/// What is multiplied; sums are float32.
+enum class Factors {
+  float32,
+  /// Pairs of bfloat16 (AVX512-BF16): the depth is even and so are strides of
+  /// the left operand; the right one is [depth / 2, columns, 2], its stride
+  /// counts pairs.
+  bfloat16,
+};
+
+/// c [rows, columns] = a b (+ c), row-major, a [rows, depth] and b [depth,
+/// columns].
+struct MicroKernelShape {
+  int64_t rows, columns, depth;
+  int64_t strideA, strideB, strideC; // elements from row to row
+  bool accumulate;
+  bool transposeA = false; // a is stored [depth, rows]; float32 alone
+};
+
+/// Kernels of fewer columns add up in another order: from this many on, an
+/// element of the result is one chain of fused multiply-adds along the depth
+/// (of dot products of pairs), begun with c or 0, whatever the kernel's size.
+constexpr int64_t fewestColumns = 17;
+
+using MicroKernel = void (*)(const void *b, const void *a, void *c);
+/// The kernel for a shape, generated on first demand; later calls find it in
+/// about 30 nanoseconds. Throws an Error where libxsmm has none.
+MicroKernel microKernel(Factors factors, const MicroKernelShape &shape);
+
+/// Whether this processor runs such kernels.
+bool hasMicroKernels(Factors factors);
+/// "libxsmm 1.17 cpx".
+const char *microKernelLibrary();
+
+} // namespace shardc::runtime::cpu
+
+#endif
