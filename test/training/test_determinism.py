@@ -40,14 +40,14 @@ class Determinism(unittest.TestCase):
                 self.assert_same_bits(*results)
 
     def test_recomputing_gives_the_same_bits(self):
-        # On a machine of fast memory and slow products everything cheap is worth recomputing, also in models as small as these.
+        # On a machine of fast memory and launches without latency what is cheap is worth recomputing, also in models this small (but gelu, for whose arithmetic the products of a tiny GPT-2 are too few).
         with open(self.path("cluster.toml"), "w") as file:
             file.write("""memory_gb = 32
-memory_bandwidth_gb_per_s = 100000
+memory_bandwidth_gb_per_s = 400
 inside_node = {bandwidth_gb_per_s = 10, latency_us = 0}
-tflop_per_s = {float64 = 0.001, float32 = 0.001, bfloat16 = 0.001}
+tflop_per_s = {float64 = 0.1, float32 = 0.1, bfloat16 = 0.1}
 """)
-        for name, precision in (("s2-llama-tiny-mask", "float32"), ("gpt2-tiny", "float32"), ("s1-llama31-tiny", "bf16"), ("s4-bloom-tiny-dynamo", "float32"), ("s2-llama-tiny-causal", "float64")):
+        for name, precision in (("s2-llama-tiny-mask", "float32"), ("s1-llama31-tiny", "bf16"), ("s2-llama-tiny-causal", "float64")):
             with self.subTest(model=name, precision=precision):
                 model = Model(os.path.join(MODELS, name))
                 results, kept = [], []
