@@ -55,11 +55,15 @@ TEST(Cluster, isReadInItsUnits) {
 }
 
 TEST(Cluster, mayKnowItsMemoryBandwidth) {
-  auto cluster = Cluster::parse(with("memory_gb = 24", "memory_gb = 24\nmemory_bandwidth_gb_per_s = 40"), "c.toml");
+  auto cluster = Cluster::parse(
+      with("memory_gb = 24", "memory_gb = 24\nmemory_bandwidth_gb_per_s = 40"),
+      "c.toml");
   ASSERT_TRUE(bool(cluster)) << llvm::toString(cluster.takeError());
   EXPECT_DOUBLE_EQ(cluster->memoryBandwidth, 40e9);
-  EXPECT_EQ(errorOf(with("memory_gb = 24", "memory_gb = 24\nmemory_bandwidth_gb_per_s = -1")),
-            "--cluster c.toml:4: key 'memory_bandwidth_gb_per_s': expects a number above 0");
+  EXPECT_EQ(errorOf(with("memory_gb = 24",
+                         "memory_gb = 24\nmemory_bandwidth_gb_per_s = -1")),
+            "--cluster c.toml:4: key 'memory_bandwidth_gb_per_s': expects a "
+            "number above 0, got -1.00");
 }
 
 TEST(Cluster, mayBeOneNode) {
@@ -100,7 +104,8 @@ TEST(Cluster, namesWhatItDoesNotKnow) {
             "there are bandwidth_gb_per_s, latency_us");
   EXPECT_EQ(errorOf(with("memory_gb", "memory")),
             "--cluster c.toml:3: unknown key 'memory'; there are name, "
-            "ranks_per_node, memory_gb, inside_node, between_nodes, "
+            "ranks_per_node, memory_gb, memory_bandwidth_gb_per_s, "
+            "inside_node, between_nodes, "
             "tflop_per_s");
   EXPECT_EQ(errorOf(with("float32 = 10", "float32 = 10\nfloat8 = 1")),
             "--cluster c.toml:16: unknown key 'float8' of [tflop_per_s]; there "
