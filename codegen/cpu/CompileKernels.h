@@ -46,6 +46,10 @@ struct CompiledKernels {
 llvm::Expected<CompiledKernels> compileKernels(mlir::ModuleOp kernels,
                                                const CpuOptions &options);
 
+/// Loads the dialects that lowering needs, and their translations. Before
+/// compileObject, which may run on several threads.
+void loadDialects(mlir::MLIRContext *context);
+
 /// The object file of a module of llvm.func whose bodies may still be of scf,
 /// vector, arith and math ops. The module becomes LLVM's dialect.
 llvm::FailureOr<std::string> compileObject(mlir::ModuleOp module,
