@@ -130,7 +130,7 @@ compileKernel(func::FuncOp kernel, const TargetCpu &cpu, int64_t &extent) {
   return compileObject(*module, cpu, kernel.getName());
 }
 
-static void loadDialects(MLIRContext *context) {
+void loadDialects(MLIRContext *context) {
   DialectRegistry registry;
   registry
       .insert<arith::ArithDialect, cf::ControlFlowDialect, LLVM::LLVMDialect,

@@ -63,6 +63,10 @@ private:
   std::future<llvm::Expected<CompiledKernels>> result; // ends before the copy
 };
 
+/// Loads the dialects that lowering needs, and their translations. Before
+/// compileObject, which may run on several threads.
+void loadDialects(mlir::MLIRContext *context);
+
 /// The object file of a module of llvm.func whose bodies may still be of scf,
 /// vector, arith and math ops. The module becomes LLVM's dialect.
 llvm::FailureOr<std::string> compileObject(mlir::ModuleOp module,

@@ -129,6 +129,7 @@ EmulatedKernels::compile(mlir::gpu::GPUModuleOp module, StringRef cpuName) {
   auto cpu = cpu::TargetCpu::resolve(cpuName);
   if (!cpu)
     return cpu.takeError();
+  cpu::loadDialects(module.getContext());
   llvm::StringMap<Impl::Kernel> kernels;
   std::vector<std::string> objects;
   for (auto function : module.getOps<mlir::gpu::GPUFuncOp>()) {

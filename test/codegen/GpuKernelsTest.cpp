@@ -90,8 +90,9 @@ TEST_F(GpuKernels, EmulatorNoticesThreadsThatDoNotMeet) {
 gpu.module @kernels {
   gpu.func @half_of_a_warp() kernel attributes {known_block_size = array<i32: 32, 1, 1>, known_grid_size = array<i32: 1, 1, 1>} {
     %id = gpu.thread_id x
-    %half = arith.constant 16 : index
-    %first = arith.cmpi ult, %id, %half : index
+    %number = arith.index_cast %id : index to i32
+    %half = arith.constant 16 : i32
+    %first = arith.cmpi ult, %number, %half : i32
     scf.if %first {
       gpu.barrier
     }
