@@ -69,6 +69,8 @@ step.plan attributes {workers = 1 : i64} {
     // CHECK: %[[BV:.*]] = step.view %[[B]][0]
     // CHECK: %[[SUM:.*]] = step.view %[[B]][0]
     // CHECK: %[[SUM2:.*]] = step.view %[[A]][0]
+    // CHECK: step.view %[[T]][0]
+    // CHECK: step.view %[[TWICE]][0]
     // CHECK: %[[LESS:.*]] = step.view %[[T]][0]
     %av = step.view %a[0] : memref<8x8xf32>
     %bv = step.view %b[0] : memref<8x8xf32>

@@ -20,16 +20,18 @@ def makers(text):
         if match := re.match(r"\s*((?:%[\w#]+(?:, )?)+) = nn\.(\w+) (.*)", line):
             results, op, rest = match.groups()
             for result in results.split(", "):
-                producer[result] = (op, re.findall(r"%\w+", rest))
+                operands = re.findall(r"%\w+", rest)
+                # Rows are added onto the gradient of a tied head: both make it.
+                onto = re.search(r" onto (%\w+)", rest)
+                producer[result] = (op, operands if op in SAME else [onto[1]] if onto else [])
     header = body[:body.index("\n")]
     types = set(re.findall(r"tensor<(?:\d+x)*(\w+)> \{nn\.gradient_of", header))
     returned = re.search(r"return (.*) :", body).group(1).split(", ")[1:]
     found, pending = set(), list(returned)
     while pending:
         op, operands = producer[pending.pop()]
-        if op in SAME:
-            pending += operands
-        else:
+        pending += operands
+        if op not in SAME:
             found.add(op)
     return found, types, len(returned)
 
