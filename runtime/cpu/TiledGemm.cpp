@@ -27,7 +27,7 @@ using Matrix = NarrowGemm::Matrix;
 
 constexpr int64_t panelColumns = 64;
 // By measurement on a Zen 5 (48 KB, 1 MB): 0013-libxsmm.md.
-constexpr int64_t tileRows = 512;
+constexpr int64_t tileRows = 516;
 constexpr int64_t columnsOfScratch = 384; // of c, where it is rounded
 constexpr int64_t depthOf[] = {256, 512}; // by Factors
 constexpr int64_t depthPadding = 16;      // elements of 32 bits
@@ -48,6 +48,8 @@ constexpr int64_t bytesOfA =
 constexpr int64_t bytesOfB = 512 << 10;
 constexpr int64_t bytesOfC =
     tileRows * columnsOfScratch * int64_t(sizeof(float));
+// No part of the rows is longer.
+static_assert(tileRows % rowGroup == 0);
 static_assert(bytesOfA + bytesOfB + bytesOfC <= tiledGemmBytes);
 static_assert(bytesOfB >= panelColumns * depthOf[0] * 4);
 

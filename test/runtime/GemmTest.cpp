@@ -98,7 +98,11 @@ TYPED_TEST(GemmOf, MatchesTheReference) {
                         {70, 81, 20, true, false, false, true},
                         {600, 450, 300, true, true, false, true, 1, 1},
                         {600, 2150, 20, false, false, true},
-                        {520, 40, 530, false, false, false, false, -1, 7}};
+                        {520, 40, 530, false, false, false, false, -1, 7},
+                        // Whole tiles of rows, as long as they become.
+                        {1536, 200, 32, true},
+                        {1024, 210, 300, false, true},
+                        {1032, 192, 600, false, false, true}};
   for (const Case &of : cases) {
     ThreadPool pool(2, false);
     Product<T> product(of);
