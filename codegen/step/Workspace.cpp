@@ -45,13 +45,6 @@ int64_t attentionGradWorkspace(const AttentionSizes &sizes, int64_t workers) {
 
 int64_t crossEntropyWorkspace(int64_t rows) { return rows * 8; }
 
-/// Elements from one row of logits to the next, as
-/// runtime/cpu/LinearCrossEntropy.cpp has them.
-static int64_t strideOfLogits(int64_t classes) {
-  int64_t stride = llvm::alignTo(classes, 16);
-  return stride % 1024 ? stride : stride + 16;
-}
-
 int64_t linearCrossEntropyChunk(int64_t rows, int64_t classes,
                                 int64_t elementBytes) {
   int64_t row = classes * numberBytes(elementBytes);
@@ -65,8 +58,7 @@ int64_t linearCrossEntropyWorkspace(const LinearCrossEntropySizes &sizes,
   int64_t classes = sizes.classes, features = sizes.features;
   int64_t chunk = linearCrossEntropyChunk(sizes.rows, classes, bytes);
   int64_t total =
-      aligned(chunk * strideOfLogits(classes) * number) +
-      aligned(sizes.rows * 8) +
+      aligned(chunk * classes * number) + aligned(sizes.rows * 8) +
       std::max({gemmWorkspace(chunk, classes, features, bytes, workers),
                 gemmWorkspace(chunk, features, classes, bytes, workers),
                 gemmWorkspace(classes, features, chunk, bytes, workers),

@@ -17,13 +17,6 @@ int64_t classesOf(const LinearCrossEntropy &a) {
   return a.weight.shape[a.transposeWeight ? 0 : 1];
 }
 
-/// Elements from one row of logits to the next: rows begin at cache lines, and
-/// not at multiples of 4 KiB, which all fall into the same lines of the cache.
-int64_t strideOfLogits(int64_t classes) {
-  int64_t stride = (classes + 15) / 16 * 16;
-  return stride % 1024 ? stride : stride + 16;
-}
-
 /// Where things lie in the scratch memory, in bytes.
 struct Scratch {
   Scratch(const LinearCrossEntropy &a, int64_t workers) {
@@ -31,7 +24,7 @@ struct Scratch {
     int64_t features = a.input.shape.back();
     int64_t chunk = std::min(a.chunkRows, rows);
     int64_t element = elementSize(computeDtype(a.input.dtype));
-    losses = roundUp(chunk * strideOfLogits(classes) * element);
+    losses = roundUp(chunk * classes * element);
     bool narrow = isNarrow(a.input.dtype);
     int64_t ofLosses = rows * int64_t(sizeof(double));
     gemm = losses + (narrow ? roundUp(ofLosses) : ofLosses);
@@ -64,8 +57,8 @@ public:
   Chunks(const LinearCrossEntropy &a, std::byte *workspace, ThreadPool &pool)
       : a(a), pool(pool), scratch(a, pool.workers()), workspace(workspace),
         input(*foldRows(a.input, 1)), features(a.input.shape.back()),
-        classes(classesOf(a)), logitsStride(strideOfLogits(classes)),
-        targets(a.labels, classes), logits(reinterpret_cast<T *>(workspace)),
+        classes(classesOf(a)), targets(a.labels, classes),
+        logits(reinterpret_cast<T *>(workspace)),
         rowLosses(reinterpret_cast<double *>(workspace + scratch.losses)) {
     if (a.weightGradient)
       weightSums = scratch.sumsWeights
@@ -123,7 +116,7 @@ private:
   }
   Matrix logitsMatrix() const {
     return {reinterpret_cast<std::byte *>(logits), computeDtype(a.input.dtype),
-            logitsStride};
+            classes};
   }
 
   void multiply(const NarrowGemm &product) {
@@ -164,7 +157,7 @@ private:
     T factor = *a.scale.template as<T>();
     pool.forRanges(rows, 1, [&](int64_t begin, int64_t end, int) {
       for (int64_t row = begin; row < end; ++row) {
-        T *of = logits + row * logitsStride;
+        T *of = logits + row * classes;
         rowLosses[first + row] =
             lossOfRow<T>(of, classes, targets.of(first + row), factor,
                          gradients ? of : nullptr);
@@ -199,7 +192,7 @@ private:
       if (first == 0)
         std::fill(biasSums + begin, biasSums + end, T(0));
       for (int64_t row = 0; row < rows; ++row)
-        simd<T>().add(biasSums + begin, logits + row * logitsStride + begin,
+        simd<T>().add(biasSums + begin, logits + row * classes + begin,
                       end - begin);
     });
   }
@@ -227,7 +220,7 @@ private:
   Scratch scratch;
   std::byte *workspace;
   Rows input;
-  int64_t features, classes, logitsStride;
+  int64_t features, classes;
   Targets targets;
   T *logits;
   double *rowLosses;
