@@ -129,7 +129,7 @@ def main():
     parser.add_argument("--skip", default="", help="names of models, by commas")
     parser.add_argument("--markdown")
     options = parser.parse_args()
-    rows, wrong, total, bodies = [], 0, 0, set()
+    rows, wrong, uncompiled, total, bodies = [], 0, [], 0, set()
     for name, path in models(options.folders).items():
         if name in options.skip.split(","):
             continue
@@ -138,7 +138,7 @@ def main():
                 made, error = build(options.shardc, path, name, precision, options.gpu, folder)
             if made is None:
                 print(f"{name} {precision}: {error}")
-                wrong += 1
+                uncompiled.append(f"{name} ({precision})")
                 continue
             for kernel in made["kernels"]:
                 for fault in faults(kernel):
@@ -148,12 +148,13 @@ def main():
             total += len(made["kernels"])
             rows.append(row(name, precision, made["kernels"]))
             print(rows[-1], flush=True)
-    print(f"{total} kernels, {len(bodies)} different ones, {wrong} faults")
+    print(f"{total} kernels, {len(bodies)} different names, {wrong} faults, {len(uncompiled)} models not compiled")
     if options.markdown:
         with open(options.markdown, "w") as file:
             file.write(HEADER.format(gpu=options.gpu) + "\n".join(rows) + "\n\n"
-                       f"Together {total} kernels, {len(bodies)} different ones; {wrong} refused, not assembled or with spills.\n")
-    return wrong != 0 or not rows
+                       f"Together {total} kernels, {len(bodies)} different names; {wrong} refused, not assembled or with spills.\n" +
+                       (f"Not compiled, on any target: {', '.join(uncompiled)}.\n" if uncompiled else ""))
+    return wrong != 0 or bool(uncompiled) or not rows
 
 
 if __name__ == "__main__":
