@@ -183,6 +183,7 @@ LogicalResult verifyDataFlow(step::ProgramOp program) {
 
 // A kernel that writes where it reads must not read there again.
 LogicalResult verifyInPlace(step::ProgramOp program) {
+  llvm::DenseMap<Operation *, std::optional<kernels::KernelPlan>> plans;
   for (auto kernel : program.getBody().front().getOps<step::KernelOp>())
     for (auto [output, written] : llvm::enumerate(kernel.getOutputs()))
       for (auto [input, read] : llvm::enumerate(kernel.getInputs())) {
@@ -193,12 +194,12 @@ LogicalResult verifyInPlace(step::ProgramOp program) {
           continue;
         auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
             kernel, kernel.getKernelAttr());
+        auto [entry, isNew] = plans.try_emplace(function);
         std::string why;
-        std::optional<kernels::KernelPlan> plan;
-        if (function && !function.isExternal())
-          plan = kernels::planKernel(function, why);
-        if (to.offset != from.offset || !plan ||
-            !kernels::mayLieInPlace(*plan, function.getArgument(input),
+        if (isNew && function && !function.isExternal())
+          entry->second = kernels::planKernel(function, why);
+        if (to.offset != from.offset || !entry->second ||
+            !kernels::mayLieInPlace(*entry->second, function.getArgument(input),
                                     output))
           return kernel.emitOpError()
                  << "writes output " << output << " over input " << input

@@ -5,6 +5,8 @@
 #include "codegen/cpu/EmitKernel.h"
 #include "codegen/cpu/LinkObjects.h"
 #include "codegen/cpu/TargetCpu.h"
+#include "codegen/kernels/KernelFunction.h"
+#include "codegen/kernels/OptimizeModule.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -19,7 +21,6 @@
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -31,7 +32,6 @@
 #include "mlir/Transforms/DialectConversion.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Passes/PassBuilder.h"
 
 #include <atomic>
 #include <chrono>
@@ -68,27 +68,6 @@ static LogicalResult lowerToLLVM(ModuleOp module) {
   return applyFullConversion(module, target, std::move(patterns));
 }
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::PipelineTuningOptions tuning;
-  // The loops are vectors already, unrolled as far as it helps.
-  tuning.LoopVectorization = false;
-  tuning.SLPVectorization = false;
-  tuning.LoopUnrolling = false;
-  tuning.LoopInterleaving = false;
-  llvm::PassBuilder passes(&machine, tuning);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager graphs;
-  llvm::ModuleAnalysisManager modules;
-  passes.registerModuleAnalyses(modules);
-  passes.registerCGSCCAnalyses(graphs);
-  passes.registerFunctionAnalyses(functions);
-  passes.registerLoopAnalyses(loops);
-  passes.crossRegisterProxies(loops, functions, graphs, modules);
-  passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2)
-      .run(module, modules);
-}
-
 FailureOr<std::string> compileObject(ModuleOp module, const TargetCpu &cpu,
                                      StringRef name) {
   if (failed(lowerToLLVM(module)))
@@ -108,7 +87,7 @@ FailureOr<std::string> compileObject(ModuleOp module, const TargetCpu &cpu,
     function.addFnAttr("min-legal-vector-width", width);
     function.addFnAttr("no-builtins");
   }
-  optimize(*code, *machine);
+  kernels::optimizeModule(*code, *machine, /*unrollsLoops=*/false);
   llvm::SmallString<0> object;
   llvm::raw_svector_ostream os(object);
   llvm::legacy::PassManager emit;
@@ -142,10 +121,11 @@ void loadDialects(MLIRContext *context) {
     context->getOrLoadDialect(name);
 }
 
-/// Calls compile(i) for i in [0, count) on all cores, on threads that are not
-/// the context's: others may be waiting for those. Returns false once one call
-/// did.
-static bool onAllCores(size_t count, llvm::function_ref<bool(size_t)> compile) {
+/// Calls compile(i) for i in [0, count) on all cores (on one where the context
+/// wants no threads), on threads that are not the context's: others may be
+/// waiting for those. Returns false once one call did.
+static bool onAllCores(MLIRContext *context, size_t count,
+                       llvm::function_ref<bool(size_t)> compile) {
   std::atomic<size_t> next{0};
   std::atomic<bool> ok{true};
   auto work = [&] {
@@ -153,8 +133,10 @@ static bool onAllCores(size_t count, llvm::function_ref<bool(size_t)> compile) {
       if (!compile(i))
         ok = false;
   };
-  std::vector<std::thread> threads(std::min<size_t>(
-      count, std::max(1u, std::thread::hardware_concurrency())));
+  unsigned cores = context->isMultithreadingEnabled()
+                       ? std::max(1u, std::thread::hardware_concurrency())
+                       : 1;
+  std::vector<std::thread> threads(std::min<size_t>(count, cores));
   for (std::thread &thread : threads)
     thread = std::thread(work);
   for (std::thread &thread : threads)
@@ -173,13 +155,7 @@ static llvm::Expected<CompiledKernels> compileCopy(ModuleOp kernels,
   if (!cpu)
     return cpu.takeError();
   MLIRContext *context = kernels.getContext();
-  IRRewriter rewriter(context);
-  kernels.walk([&](linalg::LinalgOp op) {
-    if (isa<linalg::GenericOp, linalg::FillOp>(op))
-      return;
-    rewriter.setInsertionPoint(op);
-    (void)linalg::generalizeNamedOp(rewriter, op);
-  });
+  kernels::generalizeNamedOps(kernels);
 
   SmallVector<func::FuncOp> functions(kernels.getOps<func::FuncOp>());
   CompiledKernels compiled;
@@ -194,7 +170,7 @@ static llvm::Expected<CompiledKernels> compileCopy(ModuleOp kernels,
       *kernelError = diagnostic.str();
     return success();
   });
-  bool done = onAllCores(functions.size(), [&](size_t i) {
+  bool done = onAllCores(context, functions.size(), [&](size_t i) {
     KernelInfo &info = compiled.kernels[i];
     info.symbol = functions[i].getName().str();
     std::string error;
@@ -233,13 +209,16 @@ KernelCompilation::KernelCompilation(ModuleOp kernels, CpuOptions options)
     : kernels(cast<ModuleOp>(kernels->clone())) {
   // Here: dialects are not loaded while several threads use a context.
   loadDialects(kernels.getContext());
-  result = std::async(std::launch::async, [this, options] {
-    return compileCopy(*this->kernels, options);
-  });
+  result = std::async(
+      kernels.getContext()->isMultithreadingEnabled() ? std::launch::async
+                                                      : std::launch::deferred,
+      [this, options] { return compileCopy(*this->kernels, options); });
 }
 
 KernelCompilation::~KernelCompilation() {
-  if (result.valid())
+  bool isRunning = result.valid() && result.wait_for(std::chrono::seconds(0)) !=
+                                         std::future_status::deferred;
+  if (isRunning)
     if (auto unused = result.get(); !unused)
       llvm::consumeError(unused.takeError());
 }

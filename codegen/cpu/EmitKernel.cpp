@@ -57,15 +57,10 @@ FailureOr<int64_t> emitKernel(func::FuncOp kernel, ModuleOp module,
   std::optional<KernelPlan> plan = planKernel(kernel, why);
   if (!plan)
     return kernel.emitError() << "cannot be one kernel: " << why;
-  SmallVector<SmallVector<Combiner>> combiners;
   int64_t lanes = lanesFor(kernel, target);
-  for (linalg::GenericOp reduction : plan->reductions) {
-    auto found = combinersOf(reduction);
-    if (!found)
-      return reduction.emitError("combines in a way that kernels do not know: "
-                                 "expects yield(op(accumulator, term))");
-    combiners.push_back(*found);
-  }
+  auto combiners = combinersOf(*plan);
+  if (failed(combiners))
+    return failure();
 
   MLIRContext *context = kernel.getContext();
   Location loc = kernel.getLoc();
@@ -97,7 +92,7 @@ FailureOr<int64_t> emitKernel(func::FuncOp kernel, ModuleOp module,
   // Masked stores that truncate are AVX-512's.
   if (target.vectorBytes == 64)
     elements.allLanes = emitAllLanes(builder, loc, lanes);
-  KernelLoops loops(builder, vectors, elements, *plan, combiners, outputs,
+  KernelLoops loops(builder, vectors, elements, *plan, *combiners, outputs,
                     lanes);
   FailureOr<int64_t> extent =
       loops.emit(entry->getArgument(1), entry->getArgument(2));

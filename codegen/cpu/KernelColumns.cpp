@@ -58,10 +58,8 @@ LogicalResult KernelLoops::emitColumnBlock(Value firstLane,
     elements.setLanes(0, inner, lane[k], masks[k]);
     elements.reduced = reduced[k];
   };
-  int64_t levels = 0, steps = plan.extents.steps;
-  for (Value output : plan.outputs)
-    levels = std::max(levels, plan.levelOf(output));
-  for (int64_t level = 0; level <= levels; ++level) {
+  int64_t steps = plan.extents.steps;
+  for (int64_t level = 0; level <= plan.lastLevel(); ++level) {
     Pass pass = passOf(level);
     for (int64_t k = 0; k < vectorsPerBlock; ++k) {
       enter(k);

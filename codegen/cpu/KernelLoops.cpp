@@ -43,18 +43,8 @@ LogicalResult KernelLoops::forLoop(
     Value from, Value to, int64_t step, Accumulators &accumulators,
     llvm::function_ref<LogicalResult(Operation *, Value, Accumulators &)>
         body) {
-  auto loop =
-      scf::ForOp::create(builder, loc, from, to, number(step), accumulators);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(loop.getBody());
-  Accumulators carried(loop.getRegionIterArgs().begin(),
-                       loop.getRegionIterArgs().end());
-  if (failed(body(loop, loop.getInductionVar(), carried)))
-    return failure();
-  if (!accumulators.empty())
-    scf::YieldOp::create(builder, loc, carried);
-  accumulators.assign(loop.getResults().begin(), loop.getResults().end());
-  return success();
+  return kernels::forLoop(builder, loc, from, to, number(step), accumulators,
+                          body);
 }
 
 Value KernelLoops::fixedMask(int64_t count) {
@@ -167,10 +157,7 @@ FailureOr<int64_t> KernelLoops::emitRows(Value begin, Value end) {
 }
 
 LogicalResult KernelLoops::emitRow() {
-  int64_t levels = 0;
-  for (Value output : plan.outputs)
-    levels = std::max(levels, plan.levelOf(output));
-  for (int64_t level = 0; level <= levels; ++level) {
+  for (int64_t level = 0; level <= plan.lastLevel(); ++level) {
     if (failed(storeRowResults(level)))
       return failure();
     Pass pass = passOf(level);
@@ -299,13 +286,7 @@ LogicalResult KernelLoops::emitPassBody(const Pass &pass, unsigned unrolled,
 }
 
 KernelLoops::Pass KernelLoops::passOf(int64_t level) const {
-  Pass pass;
-  for (auto [number, reduction] : llvm::enumerate(plan.reductions))
-    if (plan.levelOf(reduction->getResult(0)) == level + 1)
-      pass.reductions.push_back(number);
-  for (auto [number, output] : llvm::enumerate(plan.outputs))
-    if (!plan.outputPerRow[number] && plan.levelOf(output) == level)
-      pass.outputs.push_back(number);
+  Pass pass{plan.passOf(level), {}};
   for (auto [tensor, buffer] : kept)
     if (plan.levelOf(tensor) == level)
       pass.kept.push_back(tensor);

@@ -2,6 +2,7 @@
 #ifndef SHARDC_CODEGEN_CPU_KERNELLOOPS_H
 #define SHARDC_CODEGEN_CPU_KERNELLOOPS_H
 
+#include "codegen/kernels/AccumulatorLoop.h"
 #include "codegen/kernels/ReductionEmitter.h"
 
 namespace shardc::cpu {
@@ -18,17 +19,12 @@ public:
   llvm::FailureOr<int64_t> emit(mlir::Value begin, mlir::Value end);
 
 private:
-  /// What one pass over the lanes does.
-  struct Pass {
-    llvm::SmallVector<unsigned> reductions; // indices into plan.reductions
-    llvm::SmallVector<unsigned> outputs;    // indices into plan.outputs
-    llvm::SmallVector<mlir::Value>
-        kept; // tensors whose row goes to a buffer of the stack
-    bool empty() const {
-      return reductions.empty() && outputs.empty() && kept.empty();
-    }
+  struct Pass : kernels::KernelPass {
+    /// Tensors whose row goes to a buffer of the stack.
+    llvm::SmallVector<mlir::Value> kept;
+    bool empty() const { return KernelPass::empty() && kept.empty(); }
   };
-  using Accumulators = llvm::SmallVector<mlir::Value>;
+  using Accumulators = kernels::Accumulators;
   using LaneBody = llvm::function_ref<llvm::LogicalResult(
       unsigned unrolled, Accumulators &accumulators)>;
 

@@ -2,12 +2,12 @@
 #include "codegen/gpu/CompileGpuKernels.h"
 
 #include "codegen/gpu/EmitGpuKernel.h"
+#include "codegen/kernels/KernelFunction.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -45,16 +45,9 @@ emitGpuKernels(ModuleOp kernels, ModuleOp parent, StringRef name,
                llvm::function_ref<void(StringRef, StringRef)> refuse) {
   MLIRContext *context = kernels.getContext();
   loadDialects(context);
-  // Named linalg ops become generic ones on a copy: the caller's module stays
-  // as it is.
+  // On a copy: the caller's module stays as it is.
   OwningOpRef<ModuleOp> copy = cast<ModuleOp>(kernels->clone());
-  IRRewriter rewriter(context);
-  copy->walk([&](linalg::LinalgOp op) {
-    if (isa<linalg::GenericOp, linalg::FillOp>(op))
-      return;
-    rewriter.setInsertionPoint(op);
-    (void)linalg::generalizeNamedOp(rewriter, op);
-  });
+  kernels::generalizeNamedOps(*copy);
   auto builder = OpBuilder::atBlockEnd(parent.getBody());
   auto module = mlir::gpu::GPUModuleOp::create(builder, kernels.getLoc(), name);
   for (auto function : copy->getOps<func::FuncOp>()) {

@@ -1,6 +1,8 @@
 // A gpu.func through NVVM and LLVM to PTX, in this process.
 #include "codegen/gpu/CompileGpuKernels.h"
 
+#include "codegen/kernels/OptimizeModule.h"
+
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
@@ -20,7 +22,6 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
@@ -142,25 +143,6 @@ static llvm::Error linkLibdevice(llvm::Module &code, llvm::StringRef path) {
   return llvm::Error::success();
 }
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::PipelineTuningOptions tuning;
-  // A thread's elements are vectors already.
-  tuning.LoopVectorization = false;
-  tuning.SLPVectorization = false;
-  llvm::PassBuilder passes(&machine, tuning);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager graphs;
-  llvm::ModuleAnalysisManager modules;
-  passes.registerModuleAnalyses(modules);
-  passes.registerCGSCCAnalyses(graphs);
-  passes.registerFunctionAnalyses(functions);
-  passes.registerLoopAnalyses(loops);
-  passes.crossRegisterProxies(loops, functions, graphs, modules);
-  passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2)
-      .run(module, modules);
-}
-
 llvm::Expected<std::string> compileToPtx(mlir::gpu::GPUFuncOp kernel,
                                          const TargetGpu &gpu,
                                          llvm::StringRef libdevice) {
@@ -183,7 +165,7 @@ llvm::Expected<std::string> compileToPtx(mlir::gpu::GPUFuncOp kernel,
   code->setDataLayout(machine->createDataLayout());
   if (llvm::Error error = linkLibdevice(*code, libdevice))
     return std::move(error);
-  optimize(*code, *machine);
+  kernels::optimizeModule(*code, *machine, /*unrollsLoops=*/true);
   llvm::SmallString<0> ptx;
   llvm::raw_svector_ostream os(ptx);
   llvm::legacy::PassManager emit;

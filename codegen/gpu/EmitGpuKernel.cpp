@@ -36,14 +36,9 @@ FailureOr<mlir::gpu::GPUFuncOp> emitGpuKernel(func::FuncOp kernel,
   std::optional<KernelPlan> plan = planKernel(kernel, why);
   if (!plan)
     return kernel.emitError() << "cannot be one kernel: " << why;
-  SmallVector<SmallVector<Combiner>> combiners;
-  for (linalg::GenericOp reduction : plan->reductions) {
-    auto found = combinersOf(reduction);
-    if (!found)
-      return reduction.emitError("combines in a way that kernels do not know: "
-                                 "expects yield(op(accumulator, term))");
-    combiners.push_back(*found);
-  }
+  auto combiners = combinersOf(*plan);
+  if (failed(combiners))
+    return failure();
   LaunchShape shape = shapeOf(kernel, *plan);
   if (shape.grid > std::numeric_limits<int32_t>::max())
     return kernel.emitError()
@@ -77,7 +72,7 @@ FailureOr<mlir::gpu::GPUFuncOp> emitGpuKernel(func::FuncOp kernel,
   for (auto [input, pointer] :
        llvm::zip(kernel.getArguments(), function.getArguments()))
     elements.pointers[input] = pointer;
-  if (failed(GpuLoops(builder, vectors, elements, *plan, combiners, shape,
+  if (failed(GpuLoops(builder, vectors, elements, *plan, *combiners, shape,
                       function)
                  .emit())) {
     function.erase();

@@ -45,8 +45,8 @@ LogicalResult GpuLoops::emitColumns() {
   if (shape.stepThreads > 1)
     stores = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
                                    thread, this->number(shape.columnThreads));
-  for (int64_t level = 0; level <= levels(); ++level) {
-    Pass pass = passOf(level), results;
+  for (int64_t level = 0; level <= plan.lastLevel(); ++level) {
+    Pass pass = plan.passOf(level), results;
     results.outputs = pass.outputs;
     Accumulators none;
     if (!results.empty() &&

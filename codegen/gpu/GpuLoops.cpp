@@ -41,24 +41,6 @@ LogicalResult GpuLoops::emit() {
   return failure();
 }
 
-int64_t GpuLoops::levels() const {
-  int64_t most = 0;
-  for (Value output : plan.outputs)
-    most = std::max(most, plan.levelOf(output));
-  return most;
-}
-
-GpuLoops::Pass GpuLoops::passOf(int64_t level) const {
-  Pass pass;
-  for (auto [number, reduction] : llvm::enumerate(plan.reductions))
-    if (plan.levelOf(reduction->getResult(0)) == level + 1)
-      pass.reductions.push_back(number);
-  for (auto [number, output] : llvm::enumerate(plan.outputs))
-    if (!plan.outputPerRow[number] && plan.levelOf(output) == level)
-      pass.outputs.push_back(number);
-  return pass;
-}
-
 Value GpuLoops::both(Value a, Value b) {
   return a && b ? Value(arith::AndIOp::create(builder, loc, a, b))
                 : (a ? a : b);
@@ -78,18 +60,8 @@ LogicalResult GpuLoops::forLoop(
     Value from, int64_t to, int64_t step, Accumulators &accumulators,
     llvm::function_ref<LogicalResult(Operation *, Value, Accumulators &)>
         body) {
-  auto loop = scf::ForOp::create(builder, loc, from, number(to), number(step),
-                                 accumulators);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(loop.getBody());
-  Accumulators carried(loop.getRegionIterArgs().begin(),
-                       loop.getRegionIterArgs().end());
-  if (failed(body(loop, loop.getInductionVar(), carried)))
-    return failure();
-  if (!accumulators.empty())
-    scf::YieldOp::create(builder, loc, carried);
-  accumulators.assign(loop.getResults().begin(), loop.getResults().end());
-  return success();
+  return kernels::forLoop(builder, loc, from, number(to), number(step),
+                          accumulators, body);
 }
 
 void GpuLoops::storeGuarded(Value inside, llvm::function_ref<void()> store) {
@@ -116,7 +88,7 @@ LogicalResult GpuLoops::emitElements() {
   elements.setLanes(0, plan.extents.lanes,
                     make<arith::MulIOp>(inPiece, shape.vector), {});
   Accumulators none;
-  return emitVector(passOf(0), inside, none);
+  return emitVector(plan.passOf(0), inside, none);
 }
 
 /// Terms and results of a pass for the vector at the elements' position.
@@ -178,10 +150,10 @@ LogicalResult GpuLoops::emitRows() {
     }
     held.resize(places.size());
   }
-  for (int64_t level = 0; level <= levels(); ++level) {
+  for (int64_t level = 0; level <= plan.lastLevel(); ++level) {
     if (failed(storeRowResults(level)))
       return failure();
-    Pass pass = passOf(level);
+    Pass pass = plan.passOf(level);
     if (!pass.empty() && failed(emitRowPass(pass)))
       return failure();
   }

@@ -4,6 +4,7 @@
 
 #include "codegen/gpu/LaunchShape.h"
 #include "codegen/gpu/ThreadReduction.h"
+#include "codegen/kernels/AccumulatorLoop.h"
 #include "codegen/kernels/ReductionEmitter.h"
 
 namespace shardc::gpu {
@@ -21,13 +22,8 @@ public:
   llvm::LogicalResult emit();
 
 private:
-  using Accumulators = llvm::SmallVector<mlir::Value>;
-  /// What one pass over the lanes, or the steps, does.
-  struct Pass {
-    llvm::SmallVector<unsigned> reductions; // indices into plan.reductions
-    llvm::SmallVector<unsigned> outputs;    // indices into plan.outputs
-    bool empty() const { return reductions.empty() && outputs.empty(); }
-  };
+  using Accumulators = kernels::Accumulators;
+  using Pass = kernels::KernelPass;
   /// A position, clamped to the last one; `inside` (null: always) says whether
   /// it was there.
   struct Clamped {
@@ -56,8 +52,6 @@ private:
               body);
   /// Stores where `inside` holds.
   void storeGuarded(mlir::Value inside, llvm::function_ref<void()> store);
-  Pass passOf(int64_t level) const;
-  int64_t levels() const;
   Clamped clamp(mlir::Value position, int64_t count, int64_t threads);
   mlir::Value both(mlir::Value a, mlir::Value b);
   mlir::Value number(int64_t value) { return vectors.constant(loc, value); }

@@ -95,7 +95,6 @@ static void shapeRows(const KernelPlan &plan, const Elements &elements,
       shape.vectorsPerThread * shape.vector * elements.widestComputed;
   shape.keepsRow = held <= (shape.rowThreads == 1024 ? mostRegisterBytes / 2
                                                      : mostRegisterBytes);
-  shape.block = std::max(rowBlock, shape.rowThreads);
   // A few rows take no more warps than they need.
   if (shape.rowThreads <= warpSize)
     shape.block = std::min<int64_t>(

@@ -66,14 +66,12 @@ public:
              const IndexForm &where, mlir::Type element);
   const LoopExtents &loopExtents() const { return extents; }
 
-private:
+  /// Values that stay valid while the loops are at one place.
   struct Scope {
     mlir::Operation *hoistBefore = nullptr;
     llvm::StringMap<mlir::Value> values;
     llvm::StringMap<mlir::IRMapping> bodies;
   };
-
-public:
   /// What was emitted for the present lanes, to be put back when the loops
   /// return to them: the values stay in registers.
   using LaneValues = Scope;

@@ -4,6 +4,7 @@
 #include "frontend/nn/NN.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -159,6 +160,16 @@ FailureOr<func::FuncOp> buildKernelFunction(const OpGroup &group,
     results.push_back(values.lookup(output));
   func::ReturnOp::create(builder, loc, results);
   return function;
+}
+
+void generalizeNamedOps(ModuleOp kernels) {
+  IRRewriter rewriter(kernels.getContext());
+  kernels.walk([&](linalg::LinalgOp op) {
+    if (isa<linalg::GenericOp, linalg::FillOp>(op))
+      return;
+    rewriter.setInsertionPoint(op);
+    (void)linalg::generalizeNamedOp(rewriter, op);
+  });
 }
 
 } // namespace shardc::kernels

@@ -47,6 +47,10 @@ llvm::FailureOr<mlir::func::FuncOp>
 buildKernelFunction(const OpGroup &group, const GroupSignature &signature,
                     mlir::ModuleOp module, llvm::StringRef name);
 
+/// Makes linalg.generic of every linalg op but linalg.fill, as planKernel
+/// wants it.
+void generalizeNamedOps(mlir::ModuleOp kernels);
+
 } // namespace shardc::kernels
 
 #endif

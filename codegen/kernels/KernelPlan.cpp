@@ -420,6 +420,24 @@ std::optional<KernelPlan> planKernel(func::FuncOp kernel, std::string &why) {
   return std::nullopt;
 }
 
+int64_t KernelPlan::lastLevel() const {
+  int64_t last = 0;
+  for (Value output : outputs)
+    last = std::max(last, levelOf(output));
+  return last;
+}
+
+KernelPass KernelPlan::passOf(int64_t level) const {
+  KernelPass pass;
+  for (auto [number, reduction] : llvm::enumerate(reductions))
+    if (levelOf(reduction->getResult(0)) == level + 1)
+      pass.reductions.push_back(number);
+  for (auto [number, output] : llvm::enumerate(outputs))
+    if (!outputPerRow[number] && levelOf(output) == level)
+      pass.outputs.push_back(number);
+  return pass;
+}
+
 void visitAccesses(const KernelPlan &plan,
                    llvm::function_ref<void(const IndexForm &)> argument,
                    llvm::function_ref<void(const IndexBound &)> bound) {

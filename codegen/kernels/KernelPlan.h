@@ -16,6 +16,13 @@
 
 namespace shardc::kernels {
 
+/// What one pass over the lanes, or the steps, of a kernel does.
+struct KernelPass {
+  llvm::SmallVector<unsigned> reductions; // indices into plan.reductions
+  llvm::SmallVector<unsigned> outputs;    // indices into plan.outputs
+  bool empty() const { return reductions.empty() && outputs.empty(); }
+};
+
 struct KernelPlan {
   enum class Kind { Elements, Rows, Columns } kind = Kind::Elements;
   LoopExtents extents;
@@ -34,6 +41,11 @@ struct KernelPlan {
   llvm::SmallVector<bool> outputPerRow;
 
   int64_t levelOf(mlir::Value tensor) const { return levels.lookup(tensor); }
+  /// Of the outputs that wait for most. Passes have the levels 0 to this.
+  int64_t lastLevel() const;
+  /// The outputs of a level, but for those with one element per row, and the
+  /// reductions that the next level waits for.
+  KernelPass passOf(int64_t level) const;
   /// Index of output `tensor` at the loops' position.
   IndexForms outputIndex(mlir::Value tensor, bool perRow) const;
   /// Position of each loop of a reduction; result elements belong to pieces

@@ -57,6 +57,19 @@ std::optional<SmallVector<Combiner>> combinersOf(linalg::GenericOp reduction) {
   return combiners;
 }
 
+FailureOr<SmallVector<SmallVector<Combiner>>>
+combinersOf(const KernelPlan &plan) {
+  SmallVector<SmallVector<Combiner>> combiners;
+  for (linalg::GenericOp reduction : plan.reductions) {
+    auto found = combinersOf(reduction);
+    if (!found)
+      return reduction.emitError("combines in a way that kernels do not know: "
+                                 "expects yield(op(accumulator, term))");
+    combiners.push_back(*found);
+  }
+  return combiners;
+}
+
 Value combine(VectorOps &vectors, const Combiner &combiner, Value accumulator,
               Value next) {
   return vectors.clone(combiner.op, {accumulator, next});

@@ -3,6 +3,7 @@
 #ifndef SHARDC_CODEGEN_KERNELS_REDUCTION_H
 #define SHARDC_CODEGEN_KERNELS_REDUCTION_H
 
+#include "codegen/kernels/KernelPlan.h"
 #include "codegen/kernels/VectorOps.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -21,6 +22,9 @@ struct Combiner {
 /// yield(op(accumulator, term)).
 std::optional<llvm::SmallVector<Combiner>>
 combinersOf(mlir::linalg::GenericOp reduction);
+/// Those of each of a plan's reductions; emits an error on one that has none.
+llvm::FailureOr<llvm::SmallVector<llvm::SmallVector<Combiner>>>
+combinersOf(const KernelPlan &plan);
 
 /// combine(accumulator, next), of equal types.
 mlir::Value combine(VectorOps &vectors, const Combiner &combiner,

@@ -12,7 +12,7 @@
 namespace shardc::step {
 
 /// Rows of queries and of keys in a block of attention.
-constexpr int64_t queryBlock = 128;
+constexpr int64_t queryBlock = 64;
 constexpr int64_t keyBlock = 128;
 
 /// Bytes of a product's scratch for `workers` threads, [m, k] by [k, n]: for

@@ -55,8 +55,6 @@ public:
   /// Of running the recomputed ops once.
   int64_t recomputedFlops() const;
   int64_t recomputedBytes() const;
-  /// Floating-point operations of the whole function.
-  int64_t stepFlops() const { return flops; }
 
 private:
   /// Positions in the backward pass.

@@ -203,9 +203,6 @@ void prepareGemm(const Gemm<T> &product, const Batch &batch, ThreadPool &pool) {
     prepareTiledGemmThreads(pool);
   });
 }
-template <typename T> void prepareGemm(const Gemm<T> &product) {
-  runTiled(product, [](const NarrowGemm &p) { prepareTiledGemm(p); });
-}
 
 int64_t gemmThreadBytes() { return runsTiledGemm() ? tiledGemmBytes : 0; }
 
@@ -241,8 +238,6 @@ template void gemm(const Gemm<float> &);
 template void gemm(const Gemm<double> &);
 template void gemm(const Gemm<float> &, ThreadPool &);
 template void gemm(const Gemm<double> &, ThreadPool &);
-template void prepareGemm(const Gemm<float> &);
-template void prepareGemm(const Gemm<double> &);
 template void prepareGemm(const Gemm<float> &, const Batch &, ThreadPool &);
 template void prepareGemm(const Gemm<double> &, const Batch &, ThreadPool &);
 template void gemm(const Gemm<float> &, const Batch &, ThreadPool &);

@@ -51,8 +51,6 @@ void gemm(const Gemm<T> &product, const Batch &batch, ThreadPool &pool);
 /// kernels and takes the threads' memory for packed operands. Optional.
 template <typename T>
 void prepareGemm(const Gemm<T> &product, const Batch &batch, ThreadPool &pool);
-/// The same for gemm(product), from the thread that will call it.
-template <typename T> void prepareGemm(const Gemm<T> &product);
 
 /// Bytes that every thread which multiplies keeps for packed operands; 0 where
 /// OpenBLAS multiplies, whose buffers are its own.

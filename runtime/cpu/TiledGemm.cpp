@@ -499,9 +499,6 @@ void tiledGemm(const NarrowGemm &p, const Batch &batch, int workers,
   });
 }
 
-void prepareTiledGemm(const NarrowGemm &p) {
-  prepareTiledGemm(p, {1, 0, 0, 0}, 1);
-}
 void prepareTiledGemm(const NarrowGemm &p, const Batch &batch, int workers) {
   if (p.m == 0 || p.n == 0 || batch.count == 0)
     return;

@@ -24,7 +24,6 @@ void tiledGemm(const NarrowGemm &product, const Batch &batch, int workers,
                ThreadPool &pool);
 
 /// Generates the kernels that these will need.
-void prepareTiledGemm(const NarrowGemm &product);
 void prepareTiledGemm(const NarrowGemm &product, const Batch &batch,
                       int workers);
 

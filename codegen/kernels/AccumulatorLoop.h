@@ -1,0 +1,23 @@
+// A loop of a kernel that carries accumulators.
+#ifndef SHARDC_CODEGEN_KERNELS_ACCUMULATORLOOP_H
+#define SHARDC_CODEGEN_KERNELS_ACCUMULATORLOOP_H
+
+#include "mlir/IR/Builders.h"
+
+namespace shardc::kernels {
+
+using Accumulators = llvm::SmallVector<mlir::Value>;
+
+/// An scf.for from `from` to below `to`. `body` is called once, with the loop,
+/// its position and the accumulators of an iteration, which it replaces by the
+/// next one's; behind the loop `accumulators` are its results.
+llvm::LogicalResult
+forLoop(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value from,
+        mlir::Value to, mlir::Value step, Accumulators &accumulators,
+        llvm::function_ref<llvm::LogicalResult(mlir::Operation *, mlir::Value,
+                                               Accumulators &)>
+            body);
+
+} // namespace shardc::kernels
+
+#endif
