@@ -33,6 +33,7 @@ struct Gather {
 struct Reduction {
   fsdp::UnitOp unit;
   SmallVector<Value> gradients;
+  Operation *first = nullptr; // what makes one
   Operation *ready = nullptr;
   Operation *start = nullptr;  // the flat gradient, and what reduces it
   Operation *across = nullptr; // what reduces slices over the outer dimension
@@ -283,6 +284,10 @@ private:
         Operation *op = gradient.getDefiningOp();
         if (op && (!reduction.ready || reduction.ready->isBeforeInBlock(op)))
           reduction.ready = op;
+        while (auto reshape = dyn_cast_or_null<nn::ReshapeOp>(op))
+          op = reshape.getInput().getDefiningOp();
+        if (op && (!reduction.first || op->isBeforeInBlock(reduction.first)))
+          reduction.first = op;
       }
     }
     return success();
@@ -290,7 +295,9 @@ private:
 
   /// Each unit's reduction begins when its last gradient is there, and is
   /// waited for before the next but one begins: two flat gradients are alive,
-  /// and one is on its way while the next is computed.
+  /// and one is on its way while the next is computed. A large one, of which
+  /// memory has room for one alone (a head's, when all that backward reads is
+  /// still there), is waited for before the next one's first gradient.
   void insertReductions() {
     SmallVector<Reduction *> inOrder;
     for (Reduction &reduction : reductions)
@@ -301,26 +308,43 @@ private:
       return !a->ready || (b->ready && a->ready->isBeforeInBlock(b->ready));
     };
     llvm::sort(inOrder, isReadyBefore);
+    size_t ended = 0, endedAcross = 0; // in order: all ranks wait alike
+    auto endUpTo = [&](size_t count) {
+      for (; ended < count; ++ended)
+        end(*inOrder[ended]);
+    };
+    auto endAcrossUpTo = [&](size_t count) {
+      for (; endedAcross < count; ++endedAcross)
+        endAcross(*inOrder[endedAcross]);
+    };
     size_t count = inOrder.size();
     for (auto [index, reduction] : llvm::enumerate(inOrder)) {
+      Reduction *previous = index > 0 ? inOrder[index - 1] : nullptr;
+      if (previous && isLarge(*previous, *reduction)) {
+        builder.setInsertionPoint(reduction->first);
+        endUpTo(index);
+      }
       Operation *after = reduction->ready;
-      if (index > 0 && inOrder[index - 1]->ready == reduction->ready)
-        after = inOrder[index - 1]->start;
+      if (previous && previous->ready == reduction->ready)
+        after = previous->start;
       after ? builder.setInsertionPointAfter(after)
             : builder.setInsertionPointToStart(&body);
-      if (index >= 4)
-        endAcross(*inOrder[index - 4]);
-      if (index >= 2)
-        end(*inOrder[index - 2]);
+      endAcrossUpTo(index >= 4 ? index - 3 : 0);
+      endUpTo(index >= 2 ? index - 1 : 0);
       begin(*reduction);
     }
     builder.setInsertionPoint(body.getTerminator());
     for (size_t index = count; index < count + 4; ++index) {
-      if (index >= 4 && index - 4 < count)
-        endAcross(*inOrder[index - 4]);
-      if (index >= 2 && index - 2 < count)
-        end(*inOrder[index - 2]);
+      endAcrossUpTo(index >= 4 ? std::min(index - 3, count) : 0);
+      endUpTo(index >= 2 ? std::min(index - 1, count) : 0);
     }
+  }
+
+  /// Whether a reduction that has begun is to end before `next` has gradients:
+  /// its flat gradient is twice as large, and they are made behind it.
+  static bool isLarge(Reduction &reduction, Reduction &next) {
+    return reduction.unit.getElements() >= 2 * next.unit.getElements() &&
+           next.first && reduction.start->isBeforeInBlock(next.first);
   }
 
   Value accumulated(Value value, Type accumulator) {
