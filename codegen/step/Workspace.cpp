@@ -49,7 +49,7 @@ int64_t linearCrossEntropyChunk(int64_t rows, int64_t classes,
                                 int64_t elementBytes) {
   int64_t row = classes * numberBytes(elementBytes);
   int64_t fitting = (int64_t(64) << 20) / row / 64 * 64;
-  return std::min(rows, std::max<int64_t>(fitting, 64));
+  return std::min(rows, std::clamp<int64_t>(fitting, 64, 256));
 }
 
 int64_t linearCrossEntropyWorkspace(const LinearCrossEntropySizes &sizes,

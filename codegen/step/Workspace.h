@@ -40,9 +40,10 @@ int64_t attentionGradWorkspace(const AttentionSizes &sizes, int64_t workers);
 /// Bytes of nn.cross_entropy's: a float64 per row.
 int64_t crossEntropyWorkspace(int64_t rows);
 
-/// Rows of logits that nn.linear_cross_entropy holds at a time: as many as fit
-/// 64 MiB, a multiple of 64 and at least 64, so that the weight gradient is not
-/// passed over too often.
+/// Rows of logits that nn.linear_cross_entropy holds at a time: 256, the depth
+/// to which a product runs between two passes over its result, so that more
+/// would not save the weight gradient any; or as many as fit 64 MiB, a multiple
+/// of 64 and at least 64.
 int64_t linearCrossEntropyChunk(int64_t rows, int64_t classes,
                                 int64_t elementBytes);
 
