@@ -48,8 +48,10 @@ int64_t crossEntropyWorkspace(int64_t rows) { return rows * 8; }
 int64_t linearCrossEntropyChunk(int64_t rows, int64_t classes,
                                 int64_t elementBytes) {
   int64_t row = classes * numberBytes(elementBytes);
-  int64_t fitting = (int64_t(64) << 20) / row / 64 * 64;
-  return std::min(rows, std::clamp<int64_t>(fitting, 64, 256));
+  auto fitting = [&](int64_t bytes) { return bytes / row / 64 * 64; };
+  int64_t chunk = std::min(std::max<int64_t>(256, fitting(int64_t(16) << 20)),
+                           fitting(int64_t(64) << 20));
+  return std::min(rows, std::max<int64_t>(64, chunk));
 }
 
 int64_t linearCrossEntropyWorkspace(const LinearCrossEntropySizes &sizes,
