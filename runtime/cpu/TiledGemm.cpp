@@ -27,9 +27,9 @@ using Matrix = NarrowGemm::Matrix;
 
 constexpr int64_t panelColumns = 64;
 // By measurement on a Zen 5 (48 KB, 1 MB): 0013-libxsmm.md.
-constexpr int64_t tileRows = 516;
+constexpr int64_t tileRows = 384;
 constexpr int64_t columnsOfScratch = 384; // of c, where it is rounded
-constexpr int64_t depthOf[] = {256, 512}; // by Factors
+constexpr int64_t depthOf[] = {384, 768}; // by Factors
 constexpr int64_t depthPadding = 16;      // elements of 32 bits
 constexpr int64_t rowGroup = 6;           // the kernels' register tiles
 /// Up to this many rows, packing b costs more than reading it as it lies.
@@ -39,13 +39,19 @@ constexpr int64_t fewRows = 64;
 constexpr int64_t manyColumns = 192;
 /// Up to this depth a product writes more than it multiplies: c is written row
 /// by row.
-constexpr int64_t shallow = 64;
+constexpr int64_t shallowDepth = 64;
 constexpr int64_t rowsAtOnce = 48;    // then
 constexpr int64_t panelsTogether = 2; // packed at a time
+/// Columns of b that stay packed while several tiles of rows are multiplied by
+/// them.
+constexpr int64_t columnsOfBlock = 2048;
 
 constexpr int64_t bytesOfA =
     tileRows * (depthOf[0] + depthPadding) * int64_t(sizeof(float));
-constexpr int64_t bytesOfB = 512 << 10;
+constexpr int64_t bytesOfB =
+    columnsOfBlock * depthOf[0] * int64_t(sizeof(float));
+/// Of it, what stays in the second-level cache.
+constexpr int64_t bytesOfPassingB = 512 << 10;
 constexpr int64_t bytesOfC =
     tileRows * columnsOfScratch * int64_t(sizeof(float));
 // No part of the rows is longer.
@@ -114,8 +120,21 @@ private:
   struct Sums {
     float *data;
     int64_t stride;
-    bool accumulate; // from the first part on
-    bool isLast;     // part
+  };
+  /// What becomes of the packed panels of b.
+  enum class Panels {
+    passing, // packed for these rows alone
+    packed,  // and kept for the next rows
+    kept     // since the rows before
+  };
+  /// A tile of rows times some columns, along [first, first + length) of k.
+  struct Part {
+    Left left;
+    int64_t rows, first, length; // of bfloat16 an even length
+    int64_t column, columns;     // of b
+    bool readsB;                 // where it lies
+    Sums sums;
+    Panels panels;
   };
 
   int64_t elementBytes() const { return factors == Factors::bfloat16 ? 2 : 4; }
@@ -123,22 +142,21 @@ private:
     return matrix.dtype !=
            (factors == Factors::bfloat16 ? plan::BFLOAT16 : plan::FLOAT32);
   }
+  void runInPlace(int64_t row, const Cut &tiles, int64_t column,
+                  int64_t columns);
+  void runByScratch(int64_t row, int64_t rows, int64_t column, int64_t columns);
+  Part partOf(int64_t row, int64_t rows, int64_t first, int64_t column,
+              int64_t columns, const Sums &sums, Panels panels);
   Left leftRows(int64_t row, int64_t rows, int64_t first, int64_t length,
                 int64_t columns);
   void packRight(std::byte *to, int64_t stride, const Matrix &from,
                  int64_t first, int64_t length, int64_t column,
                  int64_t columns) const;
-  void packPanels(int64_t first, int64_t length, int64_t column,
-                  int64_t columns, int64_t from, int64_t to,
+  void packPanels(const Part &part, int64_t from, int64_t to, std::byte *packed,
                   int64_t panelBytes) const;
-  void part(const Left &left, int64_t rows, int64_t first, int64_t length,
-            int64_t column, int64_t columns, const Sums &sums);
-  void multiply(const MicroKernelShape &shape, const std::byte *a,
-                const std::byte *b, float *c) const {
-    MicroKernel kernel = microKernel(factors, shape);
-    if (execute)
-      kernel(b, a, c);
-  }
+  void multiplyPart(const Part &part);
+  void multiplyPanel(const Part &part, int64_t row, int64_t rows, int64_t panel,
+                     int64_t width, const std::byte *packed) const;
   void fillBias(int64_t column, int64_t columns, float *c, int64_t stride,
                 int64_t rows) const;
   void loadSums(int64_t row, int64_t rows, int64_t column, int64_t columns);
@@ -218,66 +236,106 @@ void Piece::fillBias(int64_t column, int64_t columns, float *c, int64_t stride,
     std::copy_n(row, columns, c + i * stride);
 }
 
-/// The panels of the columns [column + from, column + to).
-void Piece::packPanels(int64_t first, int64_t length, int64_t column,
-                       int64_t columns, int64_t from, int64_t to,
-                       int64_t panelBytes) const {
+/// The panels of the part's columns [from, to).
+void Piece::packPanels(const Part &part, int64_t from, int64_t to,
+                       std::byte *packed, int64_t panelBytes) const {
   // Along the rows of b as it is stored.
+  int64_t length = std::min(part.length, p.k - part.first); // without padding
   int64_t step = p.b.transpose ? length : 16;
   for (int64_t i = 0; i < length; i += step) {
-    std::byte *target = packedB + i * panelColumns * elementBytes();
+    std::byte *target = packed + i * panelColumns * elementBytes();
     for (int64_t panel = from, width; panel < to; panel += width) {
-      width = panelWidth(panel, columns);
-      packRight(target, panelColumns, p.b, first + i,
-                std::min(step, length - i), column + panel, width);
+      width = panelWidth(panel, part.columns);
+      packRight(target, panelColumns, p.b, part.first + i,
+                std::min(step, length - i), part.column + panel, width);
       target += panelBytes;
     }
   }
 }
 
-/// One part along k of the columns [column, column + columns), which begin at
-/// sums.data.
-void Piece::part(const Left &left, int64_t rows, int64_t first, int64_t length,
-                 int64_t column, int64_t columns, const Sums &sums) {
-  int64_t evenLength = roundUp(length, factors == Factors::bfloat16 ? 2 : 1);
-  int64_t panelBytes = panelColumns * evenLength * elementBytes();
-  bool isWide = columns >= fewestColumns;
-  bool inPlace = factors == Factors::float32 && !isConverted(p.b) &&
-                 !p.b.transpose && p.m <= fewRows && isWide;
+/// Asks for rows of c that come next: a kernel begins with reading them.
+void prefetchRows(const float *c, int64_t stride, int64_t rows,
+                  int64_t columns) {
+  constexpr int64_t line = 16;
+  for (int64_t row = 0; row < rows; ++row, c += stride) {
+    for (int64_t i = 0; i < columns; i += line)
+      __builtin_prefetch(c + i, 1);
+    __builtin_prefetch(c + columns - 1, 1);
+  }
+}
+
+/// One part along k of a tile of rows.
+void Piece::multiplyPart(const Part &part) {
+  bool shallow = part.length <= shallowDepth;
+  int64_t panelBytes = panelColumns * part.length * elementBytes();
   int64_t panelsAtOnce =
-      length <= shallow ? bytesOfB / panelBytes : panelsTogether;
-  int64_t rowStep = length <= shallow ? rowsAtOnce : rows;
-  for (int64_t from = 0, to; from < columns; from = to) {
-    to = from;
-    for (int64_t i = 0; i < panelsAtOnce && to < columns; ++i)
-      to += panelWidth(to, columns);
-    if (execute && !inPlace) {
-      if (!isWide)
-        std::fill_n(packedB, panelBytes, std::byte(0));
-      packPanels(first, length, column, columns, from, to, panelBytes);
+      shallow ? bytesOfPassingB / panelBytes : panelsTogether;
+  int64_t rowStep = shallow ? rowsAtOnce : part.rows;
+  std::byte *packed = packedB;
+  for (int64_t from = 0, to; from < part.columns; from = to) {
+    int64_t count = 0;
+    for (to = from; count < panelsAtOnce && to < part.columns; ++count)
+      to += panelWidth(to, part.columns);
+    if (execute && !part.readsB && part.panels != Panels::kept) {
+      if (part.columns < fewestColumns)
+        std::fill_n(packed, panelBytes, std::byte(0));
+      packPanels(part, from, to, packed, panelBytes);
     }
-    for (int64_t row = 0; row < rows; row += rowStep) {
-      int64_t count = std::min(rowStep, rows - row);
-      const std::byte *a = left.data + left.row(row) * elementBytes();
-      const std::byte *packed = packedB;
-      for (int64_t panel = from; panel < to;) {
-        int64_t width = panelWidth(panel, columns);
-        float *c = sums.data + row * sums.stride + panel;
-        bool startsWithBias = first == 0 && p.bias;
-        if (execute && startsWithBias)
-          fillBias(column + panel, width, c, sums.stride, count);
-        multiply({count, isWide ? width : 2 * fewestColumns - 2, evenLength,
-                  left.stride, inPlace ? p.b.stride : panelColumns, sums.stride,
-                  sums.accumulate || first > 0 || startsWithBias,
-                  left.transpose},
-                 a, inPlace ? at(p.b, first, column + panel) : packed, c);
-        if (execute && sums.isLast && p.alpha != 1)
-          for (int64_t i = 0; i < count; ++i)
-            simd<float>().scale(c + i * sums.stride, p.alpha, width);
+    for (int64_t row = 0; row < part.rows; row += rowStep)
+      for (int64_t panel = from, i = 0; panel < to; ++i) {
+        int64_t width = panelWidth(panel, part.columns);
+        multiplyPanel(part, row, std::min(rowStep, part.rows - row), panel,
+                      width, packed + i * panelBytes);
         panel += width;
-        packed += panelBytes;
       }
-    }
+    if (part.panels != Panels::passing)
+      packed += count * panelBytes;
+  }
+}
+
+/// The rows [row, row + rows) of a panel of `width` columns.
+void Piece::multiplyPanel(const Part &part, int64_t row, int64_t rows,
+                          int64_t panel, int64_t width,
+                          const std::byte *packed) const {
+  const Sums &sums = part.sums;
+  float *c = sums.data + row * sums.stride + panel;
+  bool startsWithBias = part.first == 0 && p.bias;
+  bool isLast = part.first + part.length >= p.k;
+  MicroKernelShape shape{rows,
+                         width < fewestColumns ? 2 * fewestColumns - 2 : width,
+                         part.length,
+                         part.left.stride,
+                         part.readsB ? p.b.stride : panelColumns,
+                         sums.stride,
+                         p.accumulate || part.first > 0 || startsWithBias,
+                         part.left.transpose};
+  // Many rows: a register tile at a time, so that the next one's c can be
+  // asked for.
+  if (rows > fewRows && part.length > shallowDepth)
+    shape.rows = rowGroup;
+  MicroKernel kernel = microKernel(factors, shape), rest = kernel;
+  if (int64_t left = rows % shape.rows) {
+    MicroKernelShape last = shape;
+    last.rows = left;
+    rest = microKernel(factors, last);
+  }
+  if (!execute)
+    return;
+  const std::byte *b =
+      part.readsB ? at(p.b, part.first, part.column + panel) : packed;
+  for (int64_t i = 0; i < rows; i += shape.rows) {
+    int64_t count = std::min(shape.rows, rows - i);
+    float *own = c + i * sums.stride;
+    if (i + count < rows)
+      prefetchRows(own + count * sums.stride, sums.stride,
+                   std::min(count, rows - i - count), width);
+    if (startsWithBias)
+      fillBias(part.column + panel, width, own, sums.stride, count);
+    (count == shape.rows ? kernel : rest)(
+        b, part.left.data + part.left.row(row + i) * elementBytes(), own);
+    if (isLast && p.alpha != 1)
+      for (int64_t j = 0; j < count; ++j)
+        simd<float>().scale(own + j * sums.stride, p.alpha, width);
   }
 }
 
@@ -300,25 +358,69 @@ void Piece::storeSums(int64_t row, int64_t rows, int64_t column,
 }
 
 void Piece::run(int64_t row, int64_t rows, int64_t column, int64_t columns) {
-  bool inPlace = p.c.dtype == plan::FLOAT32 && columns >= fewestColumns;
-  int64_t end = column + columns;
-  for (int64_t width; column < end; column += width) {
-    width = inPlace ? columns : std::min(end - column, columnsOfScratch);
-    Sums sums{scratch, columnsOfScratch, p.accumulate, false};
-    if (inPlace)
-      sums.data = reinterpret_cast<float *>(at(p.c, row, column)),
-      sums.stride = p.c.stride;
-    else if (execute && p.accumulate)
-      loadSums(row, rows, column, width);
-    for (int64_t first = 0; first < p.k; first += depth) {
-      int64_t length = std::min(depth, p.k - first);
-      sums.isLast = first + length == p.k;
-      Left left = leftRows(row, rows, first, length, width);
-      part(left, rows, first, length, column, width, sums);
+  Cut tiles(rows, tileRows, rowGroup);
+  bool inPlace = p.c.dtype == plan::FLOAT32;
+  Cut blocks(columns,
+             !inPlace           ? columnsOfScratch
+             : tiles.parts == 1 ? columns
+                                : columnsOfBlock,
+             panelColumns);
+  for (int64_t i = 0; i < blocks.parts; ++i) {
+    int64_t begin = column + blocks.begin(i), width = blocks.length(i);
+    if (inPlace && width >= fewestColumns) {
+      runInPlace(row, tiles, begin, width);
+      continue;
     }
-    if (execute && !inPlace)
-      storeSums(row, rows, column, width);
+    for (int64_t tile = 0; tile < tiles.parts; ++tile)
+      runByScratch(row + tiles.begin(tile), tiles.length(tile), begin, width);
   }
+}
+
+/// Packs the rows of a for it.
+Piece::Part Piece::partOf(int64_t row, int64_t rows, int64_t first,
+                          int64_t column, int64_t columns, const Sums &sums,
+                          Panels panels) {
+  int64_t length = std::min(depth, p.k - first);
+  bool pairs = factors == Factors::bfloat16;
+  bool readsB = !pairs && !isConverted(p.b) && !p.b.transpose &&
+                p.m <= fewRows && columns >= fewestColumns;
+  return {leftRows(row, rows, first, length, columns),
+          rows,
+          first,
+          roundUp(length, pairs ? 2 : 1),
+          column,
+          columns,
+          readsB,
+          sums,
+          panels};
+}
+
+/// With sums where they belong: each part of b is packed once for all tiles.
+void Piece::runInPlace(int64_t row, const Cut &tiles, int64_t column,
+                       int64_t columns) {
+  for (int64_t first = 0; first < p.k; first += depth)
+    for (int64_t tile = 0; tile < tiles.parts; ++tile) {
+      int64_t top = row + tiles.begin(tile);
+      auto *c = reinterpret_cast<float *>(at(p.c, top, column));
+      Panels panels = tiles.parts == 1 ? Panels::passing
+                      : tile == 0      ? Panels::packed
+                                       : Panels::kept;
+      multiplyPart(partOf(top, tiles.length(tile), first, column, columns,
+                          {c, p.c.stride}, panels));
+    }
+}
+
+/// With sums beside it, rounded at the end: at most a tile of rows and
+/// columnsOfScratch.
+void Piece::runByScratch(int64_t row, int64_t rows, int64_t column,
+                         int64_t columns) {
+  if (execute && p.accumulate)
+    loadSums(row, rows, column, columns);
+  for (int64_t first = 0; first < p.k; first += depth)
+    multiplyPart(partOf(row, rows, first, column, columns,
+                        {scratch, columnsOfScratch}, Panels::passing));
+  if (execute)
+    storeSums(row, rows, column, columns);
 }
 
 /// Columns of c for all rows: sums [columns, m] in the scratch.
@@ -328,7 +430,7 @@ void Piece::runTurned(int64_t column, int64_t columns) {
   int64_t width = std::max<int64_t>(p.m, 2 * fewestColumns - 2);
   int64_t stride = roundUp(width, 16);
   int64_t most = bytesOfC / (stride * int64_t(sizeof(float)));
-  int64_t deepest = bytesOfB / (stride * bytes) / depth * depth;
+  int64_t deepest = bytesOfPassingB / (stride * bytes) / depth * depth;
   Matrix turnedA{p.a.data, p.a.dtype, p.a.stride, !p.a.transpose};
   float *staged = reinterpret_cast<float *>(packedA);
   for (int64_t end = column + columns, count; column < end; column += count) {
@@ -365,11 +467,16 @@ void Piece::runTurned(int64_t column, int64_t columns) {
       }
       for (int64_t row = 0; row < count; row += rowsAtOnce) {
         int64_t rows = std::min(rowsAtOnce, count - row);
-        for (int64_t inner = 0; inner < length; inner += depth)
-          multiply({rows, width, std::min(depth, length - inner), p.b.stride,
-                    stride, stride, begun || first + inner > 0},
+        for (int64_t inner = 0; inner < length; inner += depth) {
+          MicroKernel kernel = microKernel(
+              factors,
+              {rows, width, std::min(depth, length - inner), p.b.stride, stride,
+               stride, begun || first + inner > 0});
+          if (execute)
+            kernel(packedB + inner * stride * bytes,
                    at(p.b, first + inner, column + row),
-                   packedB + inner * stride * bytes, scratch + row * stride);
+                   scratch + row * stride);
+        }
       }
     }
     if (!execute)
@@ -404,7 +511,7 @@ Factors factorsOf(const NarrowGemm &p) {
 struct Pieces {
   Pieces(const NarrowGemm &p, int64_t products, int workers)
       : factors(factorsOf(p)), turned(Piece::isTurned(p, factors)),
-        rows(p.m, turned ? p.m : tileRows, rowGroup),
+        rows(p.m, turned || workers == 1 ? p.m : tileRows, rowGroup),
         columns(p.n, widest(p, products * rows.parts, workers), panelColumns) {}
   Factors factors;
   bool turned;
