@@ -27,11 +27,11 @@ using Matrix = NarrowGemm::Matrix;
 
 constexpr int64_t panelColumns = 64;
 // By measurement on a Zen 5 (48 KB, 1 MB): 0013-libxsmm.md.
-constexpr int64_t tileRows = 384;
-constexpr int64_t columnsOfScratch = 384; // of c, where it is rounded
-constexpr int64_t depthOf[] = {384, 768}; // by Factors
-constexpr int64_t depthPadding = 16;      // elements of 32 bits
-constexpr int64_t rowGroup = 6;           // the kernels' register tiles
+constexpr int64_t tileRowsOf[] = {384, 516}; // by Factors
+constexpr int64_t columnsOfScratch = 384;    // of c, where it is rounded
+constexpr int64_t depthOf[] = {384, 512};
+constexpr int64_t depthPadding = 16; // elements of 32 bits
+constexpr int64_t rowGroup = 6;      // the kernels' register tiles
 /// Up to this many rows, packing b costs more than reading it as it lies.
 constexpr int64_t fewRows = 64;
 /// From this many columns on a is packed even where it could be read as it
@@ -47,15 +47,18 @@ constexpr int64_t panelsTogether = 2; // packed at a time
 constexpr int64_t columnsOfBlock = 2048;
 
 constexpr int64_t bytesOfA =
-    tileRows * (depthOf[0] + depthPadding) * int64_t(sizeof(float));
+    std::max(tileRowsOf[0] * (depthOf[0] + depthPadding),
+             tileRowsOf[1] * (depthOf[1] / 2 + depthPadding)) *
+    int64_t(sizeof(float));
 constexpr int64_t bytesOfB =
     columnsOfBlock * depthOf[0] * int64_t(sizeof(float));
 /// Of it, what stays in the second-level cache.
 constexpr int64_t bytesOfPassingB = 512 << 10;
 constexpr int64_t bytesOfC =
-    tileRows * columnsOfScratch * int64_t(sizeof(float));
-// No part of the rows is longer.
-static_assert(tileRows % rowGroup == 0);
+    tileRowsOf[1] * columnsOfScratch * int64_t(sizeof(float));
+// A tile is no higher, whatever the product.
+static_assert(tileRowsOf[0] % rowGroup == 0 && tileRowsOf[1] % rowGroup == 0);
+static_assert(tileRowsOf[0] <= tileRowsOf[1]);
 static_assert(bytesOfA + bytesOfB + bytesOfC <= tiledGemmBytes);
 static_assert(bytesOfB >= panelColumns * depthOf[0] * 4);
 
@@ -91,6 +94,7 @@ class Piece {
 public:
   Piece(const NarrowGemm &product, Factors factors, bool execute)
       : p(product), factors(factors), execute(execute),
+        tileRows(tileRowsOf[factors == Factors::bfloat16]),
         depth(depthOf[factors == Factors::bfloat16]), packedA(threadMemory()),
         packedB(packedA + bytesOfA),
         scratch(reinterpret_cast<float *>(packedB + bytesOfB)) {}
@@ -165,7 +169,7 @@ private:
   const NarrowGemm &p;
   Factors factors;
   bool execute;
-  int64_t depth;
+  int64_t tileRows, depth;
   std::byte *packedA, *packedB;
   float *scratch;
 };
@@ -309,9 +313,9 @@ void Piece::multiplyPanel(const Part &part, int64_t row, int64_t rows,
                          sums.stride,
                          p.accumulate || part.first > 0 || startsWithBias,
                          part.left.transpose};
-  // Many rows: a register tile at a time, so that the next one's c can be
-  // asked for.
-  if (rows > fewRows && part.length > shallowDepth)
+  // Many rows where c is not in the cache: a register tile at a time, so that
+  // the next one's c can be asked for.
+  if (sums.data != scratch && rows > fewRows && part.length > shallowDepth)
     shape.rows = rowGroup;
   MicroKernel kernel = microKernel(factors, shape), rest = kernel;
   if (int64_t left = rows % shape.rows) {
@@ -511,7 +515,10 @@ Factors factorsOf(const NarrowGemm &p) {
 struct Pieces {
   Pieces(const NarrowGemm &p, int64_t products, int workers)
       : factors(factorsOf(p)), turned(Piece::isTurned(p, factors)),
-        rows(p.m, turned || workers == 1 ? p.m : tileRows, rowGroup),
+        rows(p.m,
+             turned || workers == 1 ? p.m
+                                    : tileRowsOf[factors == Factors::bfloat16],
+             rowGroup),
         columns(p.n, widest(p, products * rows.parts, workers), panelColumns) {}
   Factors factors;
   bool turned;
