@@ -27,11 +27,11 @@ using Matrix = NarrowGemm::Matrix;
 
 constexpr int64_t panelColumns = 64;
 // By measurement on a Zen 5 (48 KB, 1 MB): 0013-libxsmm.md.
-constexpr int64_t tileRowsOf[] = {384, 516}; // by Factors
+constexpr int64_t tileRowsOf[] = {300, 516}; // by Factors
 constexpr int64_t columnsOfScratch = 384;    // of c, where it is rounded
-constexpr int64_t depthOf[] = {384, 512};
-constexpr int64_t depthPadding = 16; // elements of 32 bits
-constexpr int64_t rowGroup = 6;      // the kernels' register tiles
+constexpr int64_t depth = 512;               // of a part
+constexpr int64_t depthPadding = 16;         // elements of 32 bits
+constexpr int64_t rowGroup = 6;              // the kernels' register tiles
 /// Up to this many rows, packing b costs more than reading it as it lies.
 constexpr int64_t fewRows = 64;
 /// From this many columns on a is packed even where it could be read as it
@@ -44,14 +44,13 @@ constexpr int64_t rowsAtOnce = 48;    // then
 constexpr int64_t panelsTogether = 2; // packed at a time
 /// Columns of b that stay packed while several tiles of rows are multiplied by
 /// them.
-constexpr int64_t columnsOfBlock = 2048;
+constexpr int64_t columnsOfBlock = 1536;
 
 constexpr int64_t bytesOfA =
-    std::max(tileRowsOf[0] * (depthOf[0] + depthPadding),
-             tileRowsOf[1] * (depthOf[1] / 2 + depthPadding)) *
+    std::max(tileRowsOf[0] * (depth + depthPadding),
+             tileRowsOf[1] * (depth / 2 + depthPadding)) *
     int64_t(sizeof(float));
-constexpr int64_t bytesOfB =
-    columnsOfBlock * depthOf[0] * int64_t(sizeof(float));
+constexpr int64_t bytesOfB = columnsOfBlock * depth * int64_t(sizeof(float));
 /// Of it, what stays in the second-level cache.
 constexpr int64_t bytesOfPassingB = 512 << 10;
 constexpr int64_t bytesOfC =
@@ -60,7 +59,7 @@ constexpr int64_t bytesOfC =
 static_assert(tileRowsOf[0] % rowGroup == 0 && tileRowsOf[1] % rowGroup == 0);
 static_assert(tileRowsOf[0] <= tileRowsOf[1]);
 static_assert(bytesOfA + bytesOfB + bytesOfC <= tiledGemmBytes);
-static_assert(bytesOfB >= panelColumns * depthOf[0] * 4);
+static_assert(bytesOfB >= panelColumns * depth * 4);
 
 int64_t roundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -95,8 +94,7 @@ public:
   Piece(const NarrowGemm &product, Factors factors, bool execute)
       : p(product), factors(factors), execute(execute),
         tileRows(tileRowsOf[factors == Factors::bfloat16]),
-        depth(depthOf[factors == Factors::bfloat16]), packedA(threadMemory()),
-        packedB(packedA + bytesOfA),
+        packedA(threadMemory()), packedB(packedA + bytesOfA),
         scratch(reinterpret_cast<float *>(packedB + bytesOfB)) {}
 
   void run(int64_t row, int64_t rows, int64_t column, int64_t columns);
@@ -169,7 +167,7 @@ private:
   const NarrowGemm &p;
   Factors factors;
   bool execute;
-  int64_t tileRows, depth;
+  int64_t tileRows;
   std::byte *packedA, *packedB;
   float *scratch;
 };
