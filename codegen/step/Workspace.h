@@ -41,9 +41,8 @@ int64_t attentionGradWorkspace(const AttentionSizes &sizes, int64_t workers);
 int64_t crossEntropyWorkspace(int64_t rows);
 
 /// Rows of logits that nn.linear_cross_entropy holds at a time, a multiple of
-/// 64 and at least 64: 256, the depth to which a product runs between two
-/// passes over its result, so that the weight gradient gains little by more;
-/// more where 16 MiB hold them, and fewer where 64 MiB hold no 256.
+/// 64 and at least 64: 256, since each chunk is another pass over the weight
+/// gradient; more where 16 MiB hold them, and fewer where 64 MiB hold no 256.
 int64_t linearCrossEntropyChunk(int64_t rows, int64_t classes,
                                 int64_t elementBytes);
 
