@@ -34,12 +34,14 @@ public:
 private:
   /// The buffer that a view shows the whole of, if it holds activations.
   step::BufferOp wholeBuffer(Value memref) {
+    auto op = memref.getDefiningOp<step::ViewOp>();
+    auto buffer = op.getBuffer().getDefiningOp<step::BufferOp>();
+    if (!buffer || buffer.getKind() != step::Kind::activation ||
+        op.getOffset() != 0 || !lifetimes.contains(buffer))
+      return {};
     step::View view = step::View::of(memref);
-    auto buffer = view.buffer.getDefiningOp<step::BufferOp>();
-    bool isWhole = buffer && lifetimes.contains(buffer) &&
-                   buffer.getKind() == step::Kind::activation &&
-                   view.offset == 0 && view.isContiguous() &&
-                   view.spanBytes() == int64_t(buffer.getBytes());
+    bool isWhole =
+        view.isContiguous() && view.spanBytes() == int64_t(buffer.getBytes());
     return isWhole ? buffer : step::BufferOp();
   }
 
@@ -64,7 +66,8 @@ private:
   /// Whether another operand shows the buffer too.
   static bool isTwice(step::KernelOp kernel, step::BufferOp buffer) {
     return llvm::count_if(kernel->getOperands(), [&](Value operand) {
-             return step::View::of(operand).buffer == buffer.getResult();
+             return operand.getDefiningOp<step::ViewOp>().getBuffer() ==
+                    buffer.getResult();
            }) != 1;
   }
 

@@ -109,15 +109,15 @@ bool Compiler::importModel() {
   return true;
 }
 
-/// The plan, whose invariants step-verify has checked, is what is written: what
-/// an earlier phase breaks shows there, or stops a pass on the way. Debug
-/// builds verify every phase, to name the one; so does a release where somebody
-/// reads the IR.
+/// A release verifies the program once, when it is complete and still made of
+/// ops that say what they mean (import has verified what the file became, and
+/// step-verify checks the plan), and where somebody reads the IR. Debug builds
+/// verify every phase, to name the one that broke it.
 bool Compiler::verifies(Phase phase) const {
 #ifndef NDEBUG
   return true;
 #endif
-  return phase == Phase::Plan || phase == options.compileTo ||
+  return phase == Phase::Shard || phase == options.compileTo ||
          !options.dumpPhasesTo.empty();
 }
 
