@@ -63,12 +63,13 @@ def StepGpuKernels : Pass<"step-gpu-kernels", "::mlir::ModuleOp"> {
     After:
     ```mlir
     gpu.module @gpu_kernels {
-      gpu.func @softmax_3f9a(%x: !llvm.ptr {llvm.align = 16, llvm.noalias}, %y: !llvm.ptr {...}) kernel attributes {
+      gpu.func @softmax_3f9a(%x: !llvm.ptr {llvm.align = 16}, %y: !llvm.ptr {llvm.align = 16}) kernel attributes {
           known_block_size = array<i32: 128, 1, 1>, known_grid_size = array<i32: 1, 1, 1>, step.kind = "row"}
     ```
     Row kernels: a group of threads, a warp or a block per row; what a thread has of it stays in registers between passes.
     Column kernels: threads of a block share the rows of a few columns. Loop kernels: a thread has one vector of elements.
-    Sums are trees of shuffles and one barrier, in an order that follows from the shapes.
+    Sums are trees of shuffles and one barrier, in an order that follows from the shapes. Arguments are `llvm.noalias`, apart from those
+    where `step-write-in-place` may put a result.
 
     Why here: it reads the same bodies as the CPU's emitter, where they are still linalg. The trainer does not use it yet.
   }];

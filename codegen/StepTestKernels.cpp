@@ -5,6 +5,7 @@
 #include "codegen/cpu/LoadedKernels.h"
 #include "codegen/gpu/CompileGpuKernels.h"
 #include "codegen/gpu/EmulateKernels.h"
+#include "codegen/kernels/KernelPlan.h"
 #include "frontend/nn/Interpreter.h"
 
 #include "mlir/IR/Verifier.h"
@@ -246,6 +247,46 @@ private:
                    : HostTensor::ints(type, std::move(ints));
   }
 
+  /// Runs a kernel with every result in the place of every argument that
+  /// step-write-in-place might give it: the bits must be the same.
+  LogicalResult
+  checkInPlace(const Program &program, step::LaunchOp op,
+               const llvm::DenseMap<Value, Bytes> &values,
+               const std::vector<Bytes> &expected,
+               llvm::function_ref<llvm::Error(std::vector<void *>)> run) {
+    auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+        op, op.getKernelAttr());
+    std::string why;
+    std::optional<kernels::KernelPlan> plan =
+        kernels::planKernel(function, why);
+    if (!plan)
+      return op.emitError() << "cannot be one kernel: " << why;
+    size_t inputs = op.getInputs().size();
+    for (size_t output = 0; output < expected.size(); ++output)
+      for (size_t input = 0; input < inputs; ++input) {
+        if (!kernels::mayLieInPlace(*plan, function.getArgument(input), output))
+          continue;
+        std::vector<Bytes> own = expected;
+        own[output] = values.lookup(op.getInputs()[input]);
+        std::vector<void *> all;
+        std::vector<Bytes> read;
+        for (Value value : op.getInputs())
+          read.push_back(values.lookup(value));
+        for (Bytes &bytes : read)
+          all.push_back(bytes.data());
+        for (Bytes &bytes : own)
+          all.push_back(bytes.data());
+        all[input] = own[output].data();
+        if (llvm::Error error = run(std::move(all)))
+          return op.emitError() << llvm::toString(std::move(error));
+        if (own != expected)
+          return op.emitError()
+                 << op.getKernel() << ": result " << output
+                 << " is another in the place of argument " << input;
+      }
+    return success();
+  }
+
   LogicalResult launch(const Program &program, step::LaunchOp op,
                        llvm::DenseMap<Value, Bytes> &values) {
     std::string symbol = op.getKernel().getLeafReference().str();
@@ -265,11 +306,8 @@ private:
       whole.emplace_back(size, char(0x5a));
       parts.emplace_back(size, char(0x5a));
     }
-    auto run = [&](std::vector<Bytes> &outputs, int64_t begin,
-                   int64_t end) -> llvm::Error {
-      std::vector<void *> all = arguments;
-      for (Bytes &output : outputs)
-        all.push_back(output.data());
+    auto runOn = [&](std::vector<void *> all, int64_t begin, int64_t end,
+                     bool falling) -> llvm::Error {
       if (kernel) {
         kernel(all.data(), begin, end);
         return llvm::Error::success();
@@ -277,10 +315,16 @@ private:
       // In falling order, threads are too: what one leaves to another without
       // a barrier would be missing.
       for (int64_t block = begin; block < end; ++block)
-        if (llvm::Error error = program.emulated->runBlock(
-                symbol, all.data(), block, &outputs == &parts))
+        if (llvm::Error error =
+                program.emulated->runBlock(symbol, all.data(), block, falling))
           return error;
       return llvm::Error::success();
+    };
+    auto run = [&](std::vector<Bytes> &outputs, int64_t begin, int64_t end) {
+      std::vector<void *> all = arguments;
+      for (Bytes &output : outputs)
+        all.push_back(output.data());
+      return runOn(std::move(all), begin, end, &outputs == &parts);
     };
     llvm::Error error = run(whole, 0, extent);
     for (int64_t piece = extent; !error && piece-- > 0;)
@@ -288,6 +332,11 @@ private:
     if (error)
       return op.emitError()
              << symbol << ": " << llvm::toString(std::move(error));
+    if (failed(checkInPlace(program, op, values, whole,
+                            [&](std::vector<void *> all) {
+                              return runOn(std::move(all), 0, extent, true);
+                            })))
+      return failure();
     for (auto [number, output] : llvm::enumerate(op.getOutputs())) {
       if (whole[number] != parts[number])
         return op.emitError() << symbol << ": result " << number

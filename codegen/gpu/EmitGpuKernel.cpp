@@ -5,6 +5,7 @@
 #include "codegen/gpu/GpuVectorOps.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/ADT/BitVector.h"
 
 using namespace mlir;
 using namespace shardc::kernels;
@@ -28,6 +29,20 @@ static StringRef nameOf(KernelPlan::Kind kind) {
     return "column";
   }
   return "";
+}
+
+/// Arguments, then outputs, that step-write-in-place may give one place.
+static llvm::BitVector argumentsThatMayShare(func::FuncOp kernel,
+                                             const KernelPlan &plan) {
+  unsigned inputs = kernel.getNumArguments();
+  llvm::BitVector sharing(inputs + plan.outputs.size());
+  for (unsigned output = 0; output < plan.outputs.size(); ++output)
+    for (BlockArgument input : kernel.getArguments())
+      if (mayLieInPlace(plan, input, output)) {
+        sharing.set(input.getArgNumber());
+        sharing.set(inputs + output);
+      }
+  return sharing;
 }
 
 FailureOr<mlir::gpu::GPUFuncOp> emitGpuKernel(func::FuncOp kernel,
@@ -58,9 +73,11 @@ FailureOr<mlir::gpu::GPUFuncOp> emitGpuKernel(func::FuncOp kernel,
       ArrayRef<int32_t>{static_cast<int32_t>(shape.grid), 1, 1});
   function.setKnownBlockSize(
       ArrayRef<int32_t>{static_cast<int32_t>(shape.block), 1, 1});
+  llvm::BitVector sharing = argumentsThatMayShare(kernel, *plan);
   for (unsigned i = 0; i < arguments; ++i) {
     function.setArgAttr(i, "llvm.align", builder.getI64IntegerAttr(16));
-    function.setArgAttr(i, "llvm.noalias", builder.getUnitAttr());
+    if (!sharing[i])
+      function.setArgAttr(i, "llvm.noalias", builder.getUnitAttr());
   }
 
   builder.setInsertionPointToStart(&function.getBody().front());

@@ -1,397 +1,16 @@
 // A product is cut into pieces (tiles of rows, ranges of columns), each
-// computed by one thread, part after part along k:
-// - the rows of a are packed (a tile stays in the second-level cache), b is
-//   packed panel by panel of 64 columns, the kernels run over both;
-// - a product of few rows whose b is stored transposed is computed the other
-// way
-//   around, c^T = b a^T: b is read once, where it lies, and only a is packed.
+// computed by one thread: GemmPiece.h.
 #include "runtime/cpu/TiledGemm.h"
 
-#include "runtime/DType.h"
 #include "runtime/Error.h"
-#include "runtime/Memory.h"
 #include "runtime/ThreadPool.h"
-#include "runtime/cpu/Cut.h"
-#include "runtime/cpu/MicroKernels.h"
-#include "runtime/cpu/NarrowRows.h"
-#include "runtime/cpu/simd/Pack.h"
+#include "runtime/cpu/GemmPiece.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
 namespace shardc::runtime::cpu {
 namespace {
-
-using Matrix = NarrowGemm::Matrix;
-
-constexpr int64_t panelColumns = 64;
-// By measurement on a Zen 5 (48 KB, 1 MB): 0013-libxsmm.md.
-constexpr int64_t tileRows = 516;
-constexpr int64_t columnsOfScratch = 384; // of c, where it is rounded
-constexpr int64_t depthOf[] = {256, 512}; // by Factors
-constexpr int64_t depthPadding = 16;      // elements of 32 bits
-constexpr int64_t rowGroup = 6;           // the kernels' register tiles
-/// Up to this many rows, packing b costs more than reading it as it lies.
-constexpr int64_t fewRows = 64;
-/// From this many columns on a is packed even where it could be read as it
-/// lies.
-constexpr int64_t manyColumns = 192;
-/// Up to this depth a product writes more than it multiplies: c is written row
-/// by row.
-constexpr int64_t shallow = 64;
-constexpr int64_t rowsAtOnce = 48;    // then
-constexpr int64_t panelsTogether = 2; // packed at a time
-
-constexpr int64_t bytesOfA =
-    tileRows * (depthOf[0] + depthPadding) * int64_t(sizeof(float));
-constexpr int64_t bytesOfB = 512 << 10;
-constexpr int64_t bytesOfC =
-    tileRows * columnsOfScratch * int64_t(sizeof(float));
-// No part of the rows is longer.
-static_assert(tileRows % rowGroup == 0);
-static_assert(bytesOfA + bytesOfB + bytesOfC <= tiledGemmBytes);
-static_assert(bytesOfB >= panelColumns * depthOf[0] * 4);
-
-int64_t roundUp(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
-/// The calling thread's memory for packed operands.
-std::byte *threadMemory() {
-  thread_local Memory memory =
-      Memory::allocate("packed operands of products", tiledGemmBytes);
-  return memory.data();
-}
-
-std::byte *at(const Matrix &matrix, int64_t row, int64_t column) {
-  if (matrix.transpose)
-    std::swap(row, column);
-  return matrix.data + (row * matrix.stride + column) *
-                           static_cast<int64_t>(elementSize(matrix.dtype));
-}
-
-/// Columns of the panel that begins at `column` of `columns`: none of fewer
-/// columns than the kernels want, unless there are no more.
-int64_t panelWidth(int64_t column, int64_t columns) {
-  int64_t left = columns - column;
-  if (left <= panelColumns)
-    return left;
-  return left < panelColumns + fewestColumns ? panelColumns - 16 : panelColumns;
-}
-
-/// One piece of a product, or with `execute` false the kernels that it needs.
-class Piece {
-public:
-  Piece(const NarrowGemm &product, Factors factors, bool execute)
-      : p(product), factors(factors), execute(execute),
-        depth(depthOf[factors == Factors::bfloat16]), packedA(threadMemory()),
-        packedB(packedA + bytesOfA),
-        scratch(reinterpret_cast<float *>(packedB + bytesOfB)) {}
-
-  void run(int64_t row, int64_t rows, int64_t column, int64_t columns);
-  void runTurned(int64_t column, int64_t columns);
-
-  /// Whether the product is computed as c^T = b a^T.
-  static bool isTurned(const NarrowGemm &p, Factors factors) {
-    bool pairs = factors == Factors::bfloat16;
-    return p.b.transpose && p.m <= fewRows && p.n >= 2 * p.m && p.k >= 64 &&
-           p.b.dtype == (pairs ? plan::BFLOAT16 : plan::FLOAT32) &&
-           !(pairs && (p.k % 2 || p.b.stride % 2));
-  }
-
-private:
-  /// A packed or unpacked left operand.
-  struct Left {
-    const std::byte *data;
-    int64_t stride;
-    bool transpose;
-    int64_t row(int64_t index) const {
-      return transpose ? index : index * stride;
-    }
-  };
-  /// A part of the result as it is computed.
-  struct Sums {
-    float *data;
-    int64_t stride;
-    bool accumulate; // from the first part on
-    bool isLast;     // part
-  };
-
-  int64_t elementBytes() const { return factors == Factors::bfloat16 ? 2 : 4; }
-  bool isConverted(const Matrix &matrix) const {
-    return matrix.dtype !=
-           (factors == Factors::bfloat16 ? plan::BFLOAT16 : plan::FLOAT32);
-  }
-  Left leftRows(int64_t row, int64_t rows, int64_t first, int64_t length,
-                int64_t columns);
-  void packRight(std::byte *to, int64_t stride, const Matrix &from,
-                 int64_t first, int64_t length, int64_t column,
-                 int64_t columns) const;
-  void packPanels(int64_t first, int64_t length, int64_t column,
-                  int64_t columns, int64_t from, int64_t to,
-                  int64_t panelBytes) const;
-  void part(const Left &left, int64_t rows, int64_t first, int64_t length,
-            int64_t column, int64_t columns, const Sums &sums);
-  void multiply(const MicroKernelShape &shape, const std::byte *a,
-                const std::byte *b, float *c) const {
-    MicroKernel kernel = microKernel(factors, shape);
-    if (execute)
-      kernel(b, a, c);
-  }
-  void fillBias(int64_t column, int64_t columns, float *c, int64_t stride,
-                int64_t rows) const;
-  void loadSums(int64_t row, int64_t rows, int64_t column, int64_t columns);
-  void storeSums(int64_t row, int64_t rows, int64_t column, int64_t columns);
-
-  const NarrowGemm &p;
-  Factors factors;
-  bool execute;
-  int64_t depth;
-  std::byte *packedA, *packedB;
-  float *scratch;
-};
-
-/// Rows of a for the kernels, along [first, first + length) of k.
-Piece::Left Piece::leftRows(int64_t row, int64_t rows, int64_t first,
-                            int64_t length, int64_t columns) {
-  const Matrix &a = p.a;
-  std::byte *from = at(a, row, first);
-  bool pairs = factors == Factors::bfloat16;
-  if (!isConverted(a) && columns < manyColumns &&
-      (!pairs || (!a.transpose && a.stride % 2 == 0 && length % 2 == 0)))
-    return {from, a.stride, a.transpose};
-  int64_t stride = depth + depthPadding * (pairs ? 2 : 1);
-  if (execute && pairs) {
-    auto *to = reinterpret_cast<BFloat16 *>(packedA);
-    auto *source = reinterpret_cast<const BFloat16 *>(from);
-    if (a.transpose)
-      pack::transposeDepth(to, stride, source, a.stride, length, rows);
-    else
-      pack::copyDepth(to, stride, source, a.stride, rows, length);
-  } else if (execute) {
-    withNarrow(a.dtype, [&]<typename S>(S) {
-      auto *to = reinterpret_cast<float *>(packedA);
-      auto *source = reinterpret_cast<const S *>(from);
-      if (a.transpose)
-        pack::transpose(to, stride, source, a.stride, length, rows);
-      else
-        pack::copy(to, stride, source, a.stride, rows, length);
-    });
-  }
-  return {packedA, stride, false};
-}
-
-/// A right operand [length, columns] of the kernels.
-void Piece::packRight(std::byte *to, int64_t stride, const Matrix &from,
-                      int64_t first, int64_t length, int64_t column,
-                      int64_t columns) const {
-  std::byte *data = at(from, first, column);
-  if (factors == Factors::bfloat16) {
-    auto *target = reinterpret_cast<BFloat16 *>(to);
-    auto *source = reinterpret_cast<const BFloat16 *>(data);
-    if (from.transpose)
-      pack::transposePairs(target, stride, source, from.stride, columns,
-                           length);
-    else
-      pack::copyPairs(target, stride, source, from.stride, length, columns);
-    return;
-  }
-  withNarrow(from.dtype, [&]<typename S>(S) {
-    auto *target = reinterpret_cast<float *>(to);
-    auto *source = reinterpret_cast<const S *>(data);
-    if (from.transpose)
-      pack::transpose(target, stride, source, from.stride, columns, length);
-    else
-      pack::copy(target, stride, source, from.stride, length, columns);
-  });
-}
-
-void Piece::fillBias(int64_t column, int64_t columns, float *c, int64_t stride,
-                     int64_t rows) const {
-  float row[panelColumns];
-  withNarrow(p.biasDtype, [&]<typename S>(S) {
-    widenRow(reinterpret_cast<const S *>(p.bias) + column,
-             reinterpret_cast<ComputeOf<S> *>(row), columns);
-  });
-  for (int64_t i = 0; i < rows; ++i)
-    std::copy_n(row, columns, c + i * stride);
-}
-
-/// The panels of the columns [column + from, column + to).
-void Piece::packPanels(int64_t first, int64_t length, int64_t column,
-                       int64_t columns, int64_t from, int64_t to,
-                       int64_t panelBytes) const {
-  // Along the rows of b as it is stored.
-  int64_t step = p.b.transpose ? length : 16;
-  for (int64_t i = 0; i < length; i += step) {
-    std::byte *target = packedB + i * panelColumns * elementBytes();
-    for (int64_t panel = from, width; panel < to; panel += width) {
-      width = panelWidth(panel, columns);
-      packRight(target, panelColumns, p.b, first + i,
-                std::min(step, length - i), column + panel, width);
-      target += panelBytes;
-    }
-  }
-}
-
-/// One part along k of the columns [column, column + columns), which begin at
-/// sums.data.
-void Piece::part(const Left &left, int64_t rows, int64_t first, int64_t length,
-                 int64_t column, int64_t columns, const Sums &sums) {
-  int64_t evenLength = roundUp(length, factors == Factors::bfloat16 ? 2 : 1);
-  int64_t panelBytes = panelColumns * evenLength * elementBytes();
-  bool isWide = columns >= fewestColumns;
-  bool inPlace = factors == Factors::float32 && !isConverted(p.b) &&
-                 !p.b.transpose && p.m <= fewRows && isWide;
-  int64_t panelsAtOnce =
-      length <= shallow ? bytesOfB / panelBytes : panelsTogether;
-  int64_t rowStep = length <= shallow ? rowsAtOnce : rows;
-  for (int64_t from = 0, to; from < columns; from = to) {
-    to = from;
-    for (int64_t i = 0; i < panelsAtOnce && to < columns; ++i)
-      to += panelWidth(to, columns);
-    if (execute && !inPlace) {
-      if (!isWide)
-        std::fill_n(packedB, panelBytes, std::byte(0));
-      packPanels(first, length, column, columns, from, to, panelBytes);
-    }
-    for (int64_t row = 0; row < rows; row += rowStep) {
-      int64_t count = std::min(rowStep, rows - row);
-      const std::byte *a = left.data + left.row(row) * elementBytes();
-      const std::byte *packed = packedB;
-      for (int64_t panel = from; panel < to;) {
-        int64_t width = panelWidth(panel, columns);
-        float *c = sums.data + row * sums.stride + panel;
-        bool startsWithBias = first == 0 && p.bias;
-        if (execute && startsWithBias)
-          fillBias(column + panel, width, c, sums.stride, count);
-        multiply({count, isWide ? width : 2 * fewestColumns - 2, evenLength,
-                  left.stride, inPlace ? p.b.stride : panelColumns, sums.stride,
-                  sums.accumulate || first > 0 || startsWithBias,
-                  left.transpose},
-                 a, inPlace ? at(p.b, first, column + panel) : packed, c);
-        if (execute && sums.isLast && p.alpha != 1)
-          for (int64_t i = 0; i < count; ++i)
-            simd<float>().scale(c + i * sums.stride, p.alpha, width);
-        panel += width;
-        packed += panelBytes;
-      }
-    }
-  }
-}
-
-/// c as it is into the scratch, and the scratch into c.
-void Piece::loadSums(int64_t row, int64_t rows, int64_t column,
-                     int64_t columns) {
-  withNarrow(p.c.dtype, [&]<typename S>(S) {
-    widenRows(reinterpret_cast<const S *>(at(p.c, row, column)), p.c.stride,
-              reinterpret_cast<ComputeOf<S> *>(scratch), columnsOfScratch, rows,
-              columns);
-  });
-}
-void Piece::storeSums(int64_t row, int64_t rows, int64_t column,
-                      int64_t columns) {
-  withNarrow(p.c.dtype, [&]<typename S>(S) {
-    narrowRows(reinterpret_cast<const ComputeOf<S> *>(scratch),
-               columnsOfScratch, reinterpret_cast<S *>(at(p.c, row, column)),
-               p.c.stride, rows, columns);
-  });
-}
-
-void Piece::run(int64_t row, int64_t rows, int64_t column, int64_t columns) {
-  bool inPlace = p.c.dtype == plan::FLOAT32 && columns >= fewestColumns;
-  int64_t end = column + columns;
-  for (int64_t width; column < end; column += width) {
-    width = inPlace ? columns : std::min(end - column, columnsOfScratch);
-    Sums sums{scratch, columnsOfScratch, p.accumulate, false};
-    if (inPlace)
-      sums.data = reinterpret_cast<float *>(at(p.c, row, column)),
-      sums.stride = p.c.stride;
-    else if (execute && p.accumulate)
-      loadSums(row, rows, column, width);
-    for (int64_t first = 0; first < p.k; first += depth) {
-      int64_t length = std::min(depth, p.k - first);
-      sums.isLast = first + length == p.k;
-      Left left = leftRows(row, rows, first, length, width);
-      part(left, rows, first, length, column, width, sums);
-    }
-    if (execute && !inPlace)
-      storeSums(row, rows, column, width);
-  }
-}
-
-/// Columns of c for all rows: sums [columns, m] in the scratch.
-void Piece::runTurned(int64_t column, int64_t columns) {
-  int64_t bytes = elementBytes();
-  // What the kernels call columns: the rows of c.
-  int64_t width = std::max<int64_t>(p.m, 2 * fewestColumns - 2);
-  int64_t stride = roundUp(width, 16);
-  int64_t most = bytesOfC / (stride * int64_t(sizeof(float)));
-  int64_t deepest = bytesOfB / (stride * bytes) / depth * depth;
-  Matrix turnedA{p.a.data, p.a.dtype, p.a.stride, !p.a.transpose};
-  float *staged = reinterpret_cast<float *>(packedA);
-  for (int64_t end = column + columns, count; column < end; column += count) {
-    count = std::min(most, end - column);
-    auto eachBlock = [&](auto &&function) {
-      constexpr int64_t step = 512;
-      for (int64_t first = 0; first < count; first += step)
-        function(first, std::min(step, count - first));
-    };
-    if (execute && p.accumulate)
-      eachBlock([&](int64_t first, int64_t length) {
-        withNarrow(p.c.dtype, [&]<typename S>(S) {
-          pack::transpose(
-              scratch + first * stride, stride,
-              reinterpret_cast<const S *>(at(p.c, 0, column + first)),
-              p.c.stride, p.m, length);
-        });
-      });
-    if (execute && p.bias)
-      withNarrow(p.biasDtype, [&]<typename S>(S) {
-        for (int64_t i = 0; i < count; ++i) {
-          S value = reinterpret_cast<const S *>(p.bias)[column + i];
-          std::fill_n(scratch + i * stride, width, float(widened(value)));
-        }
-      });
-    bool begun = p.accumulate || p.bias;
-    for (int64_t first = 0; first < p.k; first += deepest) {
-      int64_t length = std::min(deepest, p.k - first);
-      if (execute) {
-        if (p.m < width)
-          std::fill_n(packedB, stride * length * bytes, std::byte(0));
-        // op(a)^T [length, m]: its elements lie as those of op(a) do.
-        packRight(packedB, stride, turnedA, first, length, 0, p.m);
-      }
-      for (int64_t row = 0; row < count; row += rowsAtOnce) {
-        int64_t rows = std::min(rowsAtOnce, count - row);
-        for (int64_t inner = 0; inner < length; inner += depth)
-          multiply({rows, width, std::min(depth, length - inner), p.b.stride,
-                    stride, stride, begun || first + inner > 0},
-                   at(p.b, first + inner, column + row),
-                   packedB + inner * stride * bytes, scratch + row * stride);
-      }
-    }
-    if (!execute)
-      continue;
-    if (p.alpha != 1)
-      simd<float>().scale(scratch, p.alpha, count * stride);
-    if (p.c.dtype == plan::FLOAT32) {
-      pack::transpose(reinterpret_cast<float *>(at(p.c, 0, column)), p.c.stride,
-                      scratch, stride, count, p.m);
-      continue;
-    }
-    eachBlock([&](int64_t first, int64_t length) {
-      pack::transpose(staged, length, scratch + first * stride, stride, length,
-                      p.m);
-      withNarrow(p.c.dtype, [&]<typename S>(S) {
-        narrowRows(reinterpret_cast<const ComputeOf<S> *>(staged), length,
-                   reinterpret_cast<S *>(at(p.c, 0, column + first)),
-                   p.c.stride, p.m, length);
-      });
-    });
-  }
-}
 
 Factors factorsOf(const NarrowGemm &p) {
   static const bool hasPairs = hasMicroKernels(Factors::bfloat16);
@@ -403,9 +22,14 @@ Factors factorsOf(const NarrowGemm &p) {
 /// A product's pieces.
 struct Pieces {
   Pieces(const NarrowGemm &p, int64_t products, int workers)
-      : factors(factorsOf(p)), turned(Piece::isTurned(p, factors)),
-        rows(p.m, turned ? p.m : tileRows, rowGroup),
-        columns(p.n, widest(p, products * rows.parts, workers), panelColumns) {}
+      : factors(factorsOf(p)), turned(GemmPiece::isTurned(p, factors)),
+        rows(p.m,
+             turned || workers == 1
+                 ? p.m
+                 : tiles::tileRowsOf[factors == Factors::bfloat16],
+             tiles::rowGroup),
+        columns(p.n, widest(p, products * rows.parts, workers),
+                tiles::panelColumns) {}
   Factors factors;
   bool turned;
   Cut rows, columns;
@@ -413,7 +37,7 @@ struct Pieces {
   int64_t count() const { return rows.parts * columns.parts; }
   void run(const NarrowGemm &p, int64_t index, bool execute) const {
     GemmTimer timer(execute);
-    Piece piece(p, factors, execute);
+    GemmPiece piece(p, factors, execute);
     int64_t row = index % rows.parts, column = index / rows.parts;
     if (turned)
       piece.runTurned(columns.begin(column), columns.length(column));
@@ -429,13 +53,13 @@ private:
     if (workers == 1 || others >= perWorker * workers)
       return p.n;
     int64_t wanted = (perWorker * workers + others - 1) / others;
-    return std::max(narrowest,
-                    roundUp((p.n + wanted - 1) / wanted, panelColumns));
+    return std::max(narrowest, tiles::roundUp((p.n + wanted - 1) / wanted,
+                                              tiles::panelColumns));
   }
 };
 
 NarrowGemm productAt(NarrowGemm p, const Batch &batch, int64_t index) {
-  auto move = [&](Matrix &matrix, int64_t elements) {
+  auto move = [&](NarrowGemm::Matrix &matrix, int64_t elements) {
     matrix.data +=
         index * elements * static_cast<int64_t>(elementSize(matrix.dtype));
   };
@@ -510,7 +134,7 @@ void prepareTiledGemm(const NarrowGemm &p, const Batch &batch, int workers) {
 void prepareTiledGemmThreads(ThreadPool &pool) {
   if (runsTiledGemm())
     pool.forRanges(pool.workers(), 1,
-                   [](int64_t, int64_t, int) { threadMemory(); });
+                   [](int64_t, int64_t, int) { tiles::threadMemory(); });
 }
 
 } // namespace shardc::runtime::cpu

@@ -28,7 +28,7 @@ void prepareTiledGemm(const NarrowGemm &product, const Batch &batch,
                       int workers);
 
 /// Bytes that every thread which multiplies keeps for packed operands.
-constexpr int64_t tiledGemmBytes = int64_t(2) << 20;
+constexpr int64_t tiledGemmBytes = int64_t(5) << 20;
 /// Takes them for each thread of the pool; otherwise a thread's first product
 /// does.
 void prepareTiledGemmThreads(ThreadPool &pool);

@@ -1,14 +1,16 @@
 // gemm-bench: the rate of matrix products, every thread computing its own, as
 // ranks do; the yardstick of bench.py.
-//   gemm-bench THREADS [--dtype f32|bf16]          1024^3 on all of them,
-//   GFLOP/s gemm-bench THREADS [--dtype f32|bf16] --table  that of several
-//   shapes, a
-//                      thread, beside the measured peak of float32 FMA
+//   gemm-bench THREADS [--dtype f32|bf16]          1024^3, all threads' sum
+//   gemm-bench THREADS [--dtype f32|bf16] --table  several shapes, a thread's,
+//                                                  beside the peak of FMA
+// in GFLOP/s.
+#include "runtime/Memory.h"
 #include "runtime/ThreadPool.h"
 #include "runtime/cpu/Gemm.h"
 #include "runtime/cpu/NarrowGemm.h"
 #include "test/bench/PeakRate.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -57,12 +59,23 @@ double seconds(std::chrono::steady_clock::time_point since) {
       .count();
 }
 
-/// FLOP/s / 1e9 of one thread that multiplies for `duration` seconds.
-double rate(const Shape &s, plan::DType dtype, double duration) {
+struct Rates { // GFLOP/s
+  double products, ofPeak;
+};
+
+double median(std::vector<double> values) {
+  auto middle = values.begin() + values.size() / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// Of one thread. Machines are shared and clocks change: in each of several
+/// rounds the peak is measured, then products for `duration` seconds; medians.
+Rates ratesOf(const Shape &s, plan::DType dtype, double duration) {
   bool narrow = dtype == plan::BFLOAT16;
   size_t bytes = narrow ? 2 : 4;
   auto matrix = [&](int64_t rows, int64_t columns) {
-    std::vector<std::byte> data(rows * columns * bytes);
+    Memory data = Memory::allocate("a matrix", rows * columns * bytes);
     for (int64_t i = 0; i < rows * columns; ++i) {
       float value = 1 + float(i % 7) / 8;
       // bfloat16 is the upper half.
@@ -71,8 +84,7 @@ double rate(const Shape &s, plan::DType dtype, double duration) {
     }
     return data;
   };
-  std::vector<std::byte> a = matrix(s.m, s.k), b = matrix(s.k, s.n),
-                         c = matrix(s.m, s.n);
+  Memory a = matrix(s.m, s.k), b = matrix(s.k, s.n), c = matrix(s.m, s.n);
   std::vector<std::byte> workspace(narrow ? narrowGemmWorkspace(s.m, s.n, s.k)
                                           : 0);
   ThreadPool pool(1, false);
@@ -92,40 +104,46 @@ double rate(const Shape &s, plan::DType dtype, double duration) {
                  s.transposeB, reinterpret_cast<float *>(c.data()), s.n});
   };
   product();
-  auto start = std::chrono::steady_clock::now();
-  int64_t products = 0;
-  for (; seconds(start) < duration; ++products)
-    product();
-  return 2.0 * double(s.m) * double(s.n) * double(s.k) * double(products) /
-         seconds(start) / 1e9;
+  double work = 2.0 * double(s.m) * double(s.n) * double(s.k) / 1e9;
+  constexpr int rounds = 7;
+  std::vector<double> rates, ratios;
+  for (int round = 0; round < rounds; ++round) {
+    double peak = peakRate(duration / 4);
+    int64_t products = 0;
+    auto start = std::chrono::steady_clock::now();
+    do
+      product(), ++products;
+    while (seconds(start) < duration);
+    rates.push_back(work * double(products) / seconds(start));
+    ratios.push_back(peak > 0 ? rates.back() / peak : 0);
+  }
+  return {median(rates), median(ratios)};
 }
 
-/// The sum over `count` threads at once.
-double onThreads(int count, const std::function<double()> &rateOfOne) {
-  std::vector<double> rates(count);
+/// Means over `count` threads at once.
+Rates onThreads(int count, const std::function<Rates()> &ratesOfOne) {
+  std::vector<Rates> rates(count);
   std::vector<std::thread> threads;
-  for (double &own : rates)
-    threads.emplace_back([&] { own = rateOfOne(); });
+  for (Rates &own : rates)
+    threads.emplace_back([&] { own = ratesOfOne(); });
   for (std::thread &thread : threads)
     thread.join();
-  double total = 0;
-  for (double own : rates)
-    total += own;
-  return total;
+  Rates mean{};
+  for (const Rates &own : rates)
+    mean.products += own.products / count, mean.ofPeak += own.ofPeak / count;
+  return mean;
 }
 
 void printTable(int threads, plan::DType dtype) {
-  double peak = onThreads(threads, [] { return peakRate(0.5); }) / threads;
-  std::printf("%s, %d threads at once, GFLOP/s a thread\n", gemmLibrary(),
-              threads);
-  std::printf("%-22s %7.1f\n", "float32 FMA peak", peak);
+  std::printf("%s, %d threads at once, GFLOP/s a thread, and of the peak of "
+              "float32 FMA beside it\n",
+              gemmLibrary(), threads);
   for (const Shape &s : shapes) {
-    double own =
-        onThreads(threads, [&] { return rate(s, dtype, 0.2); }) / threads;
+    Rates rates = onThreads(threads, [&] { return ratesOf(s, dtype, 0.04); });
     std::string size = std::to_string(s.m) + " x " + std::to_string(s.n) +
                        " x " + std::to_string(s.k);
-    std::printf("%-22s %7.1f %5.1f %% of the peak  %s\n", size.c_str(), own,
-                100 * own / peak, s.what);
+    std::printf("%-22s %7.1f %5.1f %%  %s\n", size.c_str(), rates.products,
+                100 * rates.ofPeak, s.what);
   }
 }
 
@@ -156,6 +174,7 @@ int main(int argc, char **argv) {
   if (table)
     printTable(threads, dtype);
   else
-    std::printf("%.1f\n",
-                onThreads(threads, [&] { return rate(cube, dtype, 1); }));
+    std::printf("%.1f\n", threads * onThreads(threads, [&] {
+                                      return ratesOf(cube, dtype, 0.15);
+                                    }).products);
 }

@@ -128,6 +128,7 @@ TYPED_TEST(GemmOf, HasTheSameBitsForEveryNumberOfThreads) {
                         {24, 4099, 96},
                         {40, 3000, 200, false, true, true},
                         {1100, 700, 300, true, true, false, true},
+                        {800, 2200, 390, false, true, true},
                         {20, 16, 2000, true}};
   for (const Case &of : cases) {
     ThreadPool one(1, false);
@@ -169,9 +170,9 @@ TYPED_TEST(GemmOf, BatchesMatchSingleProducts) {
 
 /// The processor's own fused multiply-add, of which TiledGemm.h says every
 /// element is one chain: no cut of any kind may change a bit.
-void expectChains(const Case &of) {
+void expectChains(const Case &of, int workers = 3) {
   Product<float> product(of);
-  ThreadPool pool(3, false);
+  ThreadPool pool(workers, false);
   std::vector<float> expected;
   const Gemm<float> &p = product.gemm;
   for (int64_t i = 0; i < p.m; ++i)
@@ -203,6 +204,10 @@ TEST(Gemm, ElementsAreChainsOfMultiplyAddsWhereKernelsAreGenerated) {
               Case{200, 400, 30}, Case{31, 200, 2100}})
           expectChains({of.m, of.n, of.k, transposeA, transposeB, accumulate,
                         !accumulate, 1, 3});
+  // Tiles of rows and blocks of columns of one thread, the last block narrower
+  // than kernels are.
+  expectChains({800, 70, 400, true, true, true}, 1);
+  expectChains({390, 65545, 3}, 1);
 }
 
 // Kernels that this processor would not choose by itself.

@@ -16,8 +16,12 @@ inline __mmask16 maskOf(int64_t count) {
 /// misses: rows are asked for this many rows ahead. An address behind the
 /// matrix does no harm.
 constexpr int64_t rowsAhead = 16;
-template <typename S> inline void prefetch(const S *from, int64_t fromStride) {
-  _mm_prefetch(reinterpret_cast<const char *>(from + rowsAhead * fromStride),
+/// Where runs are long, so that what was asked for is still there.
+constexpr int64_t longRowsAhead = 2, longRow = 192; // elements
+template <typename S>
+inline void prefetch(const S *from, int64_t fromStride,
+                     int64_t rows = rowsAhead) {
+  _mm_prefetch(reinterpret_cast<const char *>(from + rows * fromStride),
                _MM_HINT_T0);
 }
 
@@ -118,13 +122,14 @@ inline void transposeOf(float *to, int64_t toStride, const S *from,
 template <typename S>
 inline void copyOf(float *to, int64_t toStride, const S *from,
                    int64_t fromStride, int64_t rows, int64_t columns) {
+  int64_t ahead = columns >= longRow ? longRowsAhead : rowsAhead;
   for (int64_t row = 0; row < rows; ++row) {
     const S *source = from + row * fromStride;
     float *target = to + row * toStride;
     int64_t column = 0;
     for (; column + 64 <= columns; column += 64) {
       for (int64_t i = 0; i < 64; i += 64 / int64_t(sizeof(S)))
-        prefetch(source + column + i, fromStride);
+        prefetch(source + column + i, fromStride, ahead);
       __m512i a = load(source + column, 0xffff);
       __m512i b = load(source + column + 16, 0xffff);
       __m512i c = load(source + column + 32, 0xffff);
@@ -169,11 +174,12 @@ SHARDC_PACK(Float16)
 
 void copyDepth(BFloat16 *to, int64_t toStride, const BFloat16 *from,
                int64_t fromStride, int64_t rows, int64_t depth) {
+  int64_t ahead = depth >= longRow ? longRowsAhead : rowsAhead;
   for (int64_t row = 0; row < rows; ++row) {
     const BFloat16 *source = from + row * fromStride;
     BFloat16 *target = to + row * toStride;
     for (int64_t i = 0; i < depth; i += 32) {
-      prefetch(source + i, fromStride);
+      prefetch(source + i, fromStride, ahead);
       auto mask = [](int64_t count) {
         return count >= 32 ? ~__mmask32(0) : (__mmask32(1) << count) - 1;
       };
