@@ -34,11 +34,11 @@ void planPersistent(step::PlanOp plan, Sizes &sizes) {
 }
 
 // Programs run one after the other, so each has the pools to itself.
-void planProgram(step::ProgramOp program, Sizes &sizes) {
+void planProgram(const llvm::MapVector<Operation *, step::Lifetime> &lifetimes,
+                 Sizes &sizes) {
   std::map<step::Pool, SmallVector<std::pair<step::BufferOp, step::Lifetime>>>
       pools;
   std::map<step::Kind, SmallVector<step::Lifetime>> kinds;
-  auto lifetimes = step::lifetimes(program);
   for (auto &[op, lifetime] : lifetimes) {
     auto buffer = cast<step::BufferOp>(op);
     pools[step::poolOf(buffer.getKind())].push_back({buffer, lifetime});
@@ -60,8 +60,9 @@ void planProgram(step::ProgramOp program, Sizes &sizes) {
   }
 }
 
-void eraseUntouchedBuffers(step::ProgramOp program) {
-  auto touched = step::lifetimes(program);
+void eraseUntouchedBuffers(
+    step::ProgramOp program,
+    const llvm::MapVector<Operation *, step::Lifetime> &touched) {
   for (Operation &op :
        llvm::make_early_inc_range(llvm::reverse(program.getBody().front())))
     if (!step::isEntry(&op) && op.use_empty() && !touched.contains(&op))
@@ -74,8 +75,9 @@ struct StepPlanMemory : impl::StepPlanMemoryBase<StepPlanMemory> {
       Sizes sizes;
       planPersistent(plan, sizes);
       for (auto program : plan.getBody().front().getOps<step::ProgramOp>()) {
-        eraseUntouchedBuffers(program);
-        planProgram(program, sizes);
+        auto lifetimes = step::lifetimes(program);
+        eraseUntouchedBuffers(program, lifetimes);
+        planProgram(lifetimes, sizes);
       }
       plan.setPoolBytes(ArrayRef<int64_t>(sizes.bytes));
       plan.setKindBytes(ArrayRef<int64_t>(sizes.kinds));

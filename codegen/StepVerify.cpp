@@ -1,7 +1,7 @@
 // step-verify: the invariants of a planned step that its ops cannot check
 // alone.
 #include "codegen/Passes.h"
-#include "codegen/kernels/KernelPlan.h"
+#include "codegen/kernels/InPlaceRules.h"
 #include "codegen/step/Liveness.h"
 #include "codegen/step/View.h"
 
@@ -38,6 +38,7 @@ LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
   struct Event {
     int64_t time;
     bool isStart;
+    int64_t offset;
     step::BufferOp buffer;
   };
   SmallVector<Event> events;
@@ -58,12 +59,12 @@ LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
              << " of a pool of " << poolBytes;
     if (buffer.getBytes() == 0)
       continue;
-    events.push_back({lifetime.first, true, buffer});
-    events.push_back({lifetime.last + 1, false, buffer});
+    events.push_back({lifetime.first, true, *offset, buffer});
+    events.push_back({lifetime.last + 1, false, *offset, buffer});
   }
-  llvm::sort(events, [](Event a, Event b) {
-    return std::tuple(a.time, a.isStart, *a.buffer.getOffset()) <
-           std::tuple(b.time, b.isStart, *b.buffer.getOffset());
+  llvm::sort(events, [](const Event &a, const Event &b) {
+    return std::tuple(a.time, a.isStart, a.offset) <
+           std::tuple(b.time, b.isStart, b.offset);
   });
 
   std::map<std::pair<step::Pool, int64_t>, step::BufferOp> live;
@@ -79,8 +80,7 @@ LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
     return diagnostic;
   };
   for (Event &event : events) {
-    auto key = std::pair(step::poolOf(event.buffer.getKind()),
-                         int64_t(*event.buffer.getOffset()));
+    auto key = std::pair(step::poolOf(event.buffer.getKind()), event.offset);
     if (!event.isStart) {
       live.erase(key);
       continue;
@@ -183,7 +183,7 @@ LogicalResult verifyDataFlow(step::ProgramOp program) {
 
 // A kernel that writes where it reads must not read there again.
 LogicalResult verifyInPlace(step::ProgramOp program) {
-  llvm::DenseMap<Operation *, std::optional<kernels::KernelPlan>> plans;
+  kernels::InPlaceRules rules;
   for (auto kernel : program.getBody().front().getOps<step::KernelOp>())
     for (auto [output, written] : llvm::enumerate(kernel.getOutputs()))
       for (auto [input, read] : llvm::enumerate(kernel.getInputs())) {
@@ -192,15 +192,8 @@ LogicalResult verifyInPlace(step::ProgramOp program) {
             to.offset >= from.offset + from.spanBytes() ||
             from.offset >= to.offset + to.spanBytes())
           continue;
-        auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
-            kernel, kernel.getKernelAttr());
-        auto [entry, isNew] = plans.try_emplace(function);
-        std::string why;
-        if (isNew && function && !function.isExternal())
-          entry->second = kernels::planKernel(function, why);
-        if (to.offset != from.offset || !entry->second ||
-            !kernels::mayLieInPlace(*entry->second, function.getArgument(input),
-                                    output))
+        if (to.offset != from.offset ||
+            !rules.allows(kernel, kernel.getKernelAttr(), input, output))
           return kernel.emitOpError()
                  << "writes output " << output << " over input " << input
                  << ", of which it reads other elements or reads them later";

@@ -1,11 +1,9 @@
 // step-write-in-place: results of kernels take the places of inputs that die
 // there.
 #include "codegen/Passes.h"
-#include "codegen/kernels/KernelPlan.h"
+#include "codegen/kernels/InPlaceRules.h"
 #include "codegen/step/Liveness.h"
 #include "codegen/step/View.h"
-
-#include "llvm/ADT/StringMap.h"
 
 namespace shardc {
 #define GEN_PASS_DEF_STEPWRITEINPLACE
@@ -16,9 +14,8 @@ using namespace mlir;
 
 class InPlaceWriter {
 public:
-  InPlaceWriter(step::ProgramOp program,
-                llvm::StringMap<std::optional<kernels::KernelPlan>> &plans)
-      : program(program), plans(plans), lifetimes(step::lifetimes(program)) {}
+  InPlaceWriter(step::ProgramOp program, kernels::InPlaceRules &rules)
+      : program(program), rules(rules), lifetimes(step::lifetimes(program)) {}
 
   void run() {
     int64_t position = 0;
@@ -37,12 +34,14 @@ public:
 private:
   /// The buffer that a view shows the whole of, if it holds activations.
   step::BufferOp wholeBuffer(Value memref) {
+    auto op = memref.getDefiningOp<step::ViewOp>();
+    auto buffer = op.getBuffer().getDefiningOp<step::BufferOp>();
+    if (!buffer || buffer.getKind() != step::Kind::activation ||
+        op.getOffset() != 0 || !lifetimes.contains(buffer))
+      return {};
     step::View view = step::View::of(memref);
-    auto buffer = view.buffer.getDefiningOp<step::BufferOp>();
-    bool isWhole = buffer && lifetimes.contains(buffer) &&
-                   buffer.getKind() == step::Kind::activation &&
-                   view.offset == 0 && view.isContiguous() &&
-                   view.spanBytes() == int64_t(buffer.getBytes());
+    bool isWhole =
+        view.isContiguous() && view.spanBytes() == int64_t(buffer.getBytes());
     return isWhole ? buffer : step::BufferOp();
   }
 
@@ -55,7 +54,7 @@ private:
       if (!buffer || buffer == result ||
           buffer.getBytes() != result.getBytes() ||
           lifetimes[buffer].last != position || isTwice(kernel, buffer) ||
-          !allows(kernel, input, output))
+          !rules.allows(kernel, kernel.getKernelAttr(), input, output))
         continue;
       lifetimes[buffer].last = lifetimes[result].last;
       result.getResult().replaceAllUsesWith(buffer.getResult());
@@ -67,36 +66,23 @@ private:
   /// Whether another operand shows the buffer too.
   static bool isTwice(step::KernelOp kernel, step::BufferOp buffer) {
     return llvm::count_if(kernel->getOperands(), [&](Value operand) {
-             return step::View::of(operand).buffer == buffer.getResult();
+             return operand.getDefiningOp<step::ViewOp>().getBuffer() ==
+                    buffer.getResult();
            }) != 1;
   }
 
-  bool allows(step::KernelOp kernel, size_t input, size_t output) {
-    auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
-        kernel, kernel.getKernelAttr());
-    if (!function || function.isExternal())
-      return false;
-    auto [entry, isNew] = plans.try_emplace(function.getName());
-    std::string why;
-    if (isNew)
-      entry->second = kernels::planKernel(function, why);
-    return entry->second &&
-           kernels::mayLieInPlace(*entry->second, function.getArgument(input),
-                                  output);
-  }
-
   step::ProgramOp program;
-  llvm::StringMap<std::optional<kernels::KernelPlan>> &plans;
+  kernels::InPlaceRules &rules;
   llvm::MapVector<Operation *, step::Lifetime> lifetimes;
   SmallVector<step::BufferOp> replaced;
 };
 
 struct StepWriteInPlace : impl::StepWriteInPlaceBase<StepWriteInPlace> {
   void runOnOperation() override {
-    llvm::StringMap<std::optional<kernels::KernelPlan>> plans;
+    kernels::InPlaceRules rules;
     for (auto plan : getOperation().getOps<step::PlanOp>())
       for (auto program : plan.getBody().front().getOps<step::ProgramOp>())
-        InPlaceWriter(program, plans).run();
+        InPlaceWriter(program, rules).run();
   }
 };
 

@@ -185,6 +185,15 @@ private:
     return {};
   }
 
+  /// Operation::moveBefore would make the block number all its ops again for
+  /// the next isBeforeInBlock; an op taken out and put in numbers itself alone.
+  void put(Operation *op, Block::iterator before) {
+    if (op->getIterator() == before)
+      return;
+    op->remove();
+    body.getOperations().insert(before, op);
+  }
+
   /// Moves each start before the wait of the gather `prefetch` places ahead, so
   /// that it runs under that unit's compute: but not before its own unit was
   /// released, and never past an earlier start. Units that were split from one
@@ -209,11 +218,11 @@ private:
       if (prefetch > 0) {
         int64_t here = places.size() - 1;
         Gather *ahead = places[std::max<int64_t>(here - prefetch, 0)];
-        start->moveBefore(ahead->parameters.front().getDefiningOp());
+        put(start, ahead->parameters.front().getDefiningOp()->getIterator());
       }
       for (Operation *bound : {released.lookup(unit), lastStart})
         if (bound && start->isBeforeInBlock(bound))
-          start->moveAfter(bound);
+          put(start, std::next(bound->getIterator()));
       released[unit] = gather->release;
       lastStart = start;
     }

@@ -345,7 +345,10 @@ private:
     RewritePatternSet patterns(&getContext());
     raise::populateFusedLossPatterns(patterns);
     raise::populateViewPatterns(patterns);
-    if (failed(applyPatternsGreedily(function, std::move(patterns))))
+    // There is one block: no region to simplify.
+    GreedyRewriteConfig config;
+    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+    if (failed(applyPatternsGreedily(function, std::move(patterns), config)))
       return emitError(function.getLoc(),
                        "expects the loss's patterns to come to an end");
     Signature signature{function};

@@ -155,8 +155,15 @@ struct NNDifferentiate : impl::NNDifferentiateBase<NNDifferentiate> {
     auto train = cast<func::FuncOp>(model->clone());
     train.setSymName("train");
     symbols.insert(train, std::next(model->getIterator()));
-    if (failed(symbols.rename(model, "eval")))
+    if (symbols.lookup("eval")) {
+      emitError(model.getLoc()) << "expects no symbol @eval in the module";
       return signalPassFailure();
+    }
+    // Not SymbolTable::rename, which looks for uses in every attribute of the
+    // module: nothing names @model.
+    symbols.remove(model);
+    model.setSymName("eval");
+    symbols.insert(model);
 
     BackwardPass backward(train, symbols);
     if (!backward.run())
@@ -173,7 +180,10 @@ struct NNDifferentiate : impl::NNDifferentiateBase<NNDifferentiate> {
     RewritePatternSet patterns(&getContext());
     nn::AddOp::getCanonicalizationPatterns(patterns, &getContext());
     nn::ConcatOp::getCanonicalizationPatterns(patterns, &getContext());
-    if (failed(applyPatternsGreedily(train, std::move(patterns))))
+    // There is one block: no region to simplify.
+    GreedyRewriteConfig config;
+    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+    if (failed(applyPatternsGreedily(train, std::move(patterns), config)))
       return signalPassFailure();
   }
 

@@ -42,6 +42,8 @@ struct NNRaise : impl::NNRaiseBase<NNRaise> {
     FrozenRewritePatternSet rounds[] = {std::move(local), std::move(attention)};
     GreedyRewriteConfig inOrder;
     inOrder.setUseTopDownTraversal();
+    // There is one block: no region to simplify.
+    inOrder.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       // Equal values must be one value: rope multiplies the same x twice.
       unify(function);

@@ -207,6 +207,8 @@ llvm::Expected<CompiledKernels> compileKernels(ModuleOp kernels,
 
 KernelCompilation::KernelCompilation(ModuleOp kernels, CpuOptions options)
     : kernels(cast<ModuleOp>(kernels->clone())) {
+  for (auto kernel : this->kernels->getOps<func::FuncOp>())
+    names.push_back(kernel.getName().str());
   // Here: dialects are not loaded while several threads use a context.
   loadDialects(kernels.getContext());
   result = std::async(

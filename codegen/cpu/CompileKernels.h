@@ -55,11 +55,14 @@ public:
   /// Takes a copy of `kernels`.
   KernelCompilation(mlir::ModuleOp kernels, CpuOptions options);
   ~KernelCompilation();
+  /// The kernels' symbols, in the order of CompiledKernels::kernels.
+  llvm::ArrayRef<std::string> symbols() const { return names; }
   /// Waits, then gives the result; once.
   llvm::Expected<CompiledKernels> take() { return result.get(); }
 
 private:
   mlir::OwningOpRef<mlir::ModuleOp> kernels;
+  std::vector<std::string> names;
   std::future<llvm::Expected<CompiledKernels>> result; // ends before the copy
 };
 

@@ -29,11 +29,20 @@ std::string EmittedPlan::serialize() const {
   return bytes;
 }
 
+void EmittedPlan::addCompiled(const cpu::CompiledKernels &kernels) {
+  plan.set_cpu(kernels.cpu);
+  for (auto [entry, kernel] :
+       llvm::zip_equal(*plan.mutable_kernels(), kernels.kernels)) {
+    assert(entry.symbol() == kernel.symbol && "kernels in another order");
+    entry.set_extent(kernel.extent);
+  }
+}
+
 namespace {
 
 class PlanEmitter {
 public:
-  PlanEmitter(ModuleOp module, const cpu::CompiledKernels &kernels,
+  PlanEmitter(ModuleOp module, ArrayRef<std::string> kernels,
               const EmitOptions &options)
       : module(module), kernels(kernels), options(options), symbols(module),
         message(result.plan) {}
@@ -62,7 +71,7 @@ private:
   }
 
   ModuleOp module;
-  const cpu::CompiledKernels &kernels;
+  ArrayRef<std::string> kernels;
   const EmitOptions &options;
   SymbolTable symbols;
   step::PlanOp plan;
@@ -81,14 +90,11 @@ void PlanEmitter::header() {
   message.set_model(options.model);
   message.set_model_hash(options.modelHash);
   precision();
-  message.set_cpu(kernels.cpu);
   message.set_workers(plan.getWorkers());
   message.set_live_bound_bytes(plan.getLiveBoundBytes().value_or(0));
-  for (const cpu::KernelInfo &kernel : kernels.kernels) {
-    indices.kernels[kernel.symbol] = message.kernels_size();
-    plan::Kernel *entry = message.add_kernels();
-    entry->set_symbol(kernel.symbol);
-    entry->set_extent(kernel.extent);
+  for (const std::string &kernel : kernels) {
+    indices.kernels[kernel] = message.kernels_size();
+    message.add_kernels()->set_symbol(kernel);
   }
 }
 
@@ -411,7 +417,7 @@ llvm::Expected<EmittedPlan> PlanEmitter::emit() {
 } // namespace
 
 llvm::Expected<EmittedPlan> emitPlan(ModuleOp module,
-                                     const cpu::CompiledKernels &kernels,
+                                     ArrayRef<std::string> kernels,
                                      const EmitOptions &options) {
   return PlanEmitter(module, kernels, options).emit();
 }

@@ -7,6 +7,7 @@
 #include "runtime/plan.pb.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 
 #include <cstdint>
@@ -56,15 +57,21 @@ struct EmittedPlan {
   plan::Plan plan;
   std::vector<EmbeddedRange> weights; // in order of sectionOffset
 
+  /// Fills in what compiling has found: the CPU, and the extents of the
+  /// kernels that emitPlan was given, in its order.
+  void addCompiled(const cpu::CompiledKernels &kernels);
+
   /// The plan's bytes, map fields in order of their keys.
   std::string serialize() const;
 };
 
 /// Writes out the step.plan of `module` (after step-plan-memory), its
-/// nn.parameter, fsdp.mesh and fsdp.unit symbols and its nn.loss. Fails on a
-/// kernel that `kernels` does not have, and on types that the plan cannot name.
+/// nn.parameter, fsdp.mesh and fsdp.unit symbols and its nn.loss. `kernels` are
+/// the symbols of those that are compiled, perhaps still now; their number in
+/// the plan is the place here. Fails on a kernel that is not among them, and on
+/// types that the plan cannot name.
 llvm::Expected<EmittedPlan> emitPlan(mlir::ModuleOp module,
-                                     const cpu::CompiledKernels &kernels,
+                                     llvm::ArrayRef<std::string> kernels,
                                      const EmitOptions &options);
 
 } // namespace shardc

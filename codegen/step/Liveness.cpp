@@ -10,6 +10,14 @@ namespace shardc::step {
 
 bool isEntry(Operation *op) { return !isa<BufferOp, ViewOp>(op); }
 
+/// View::spanBytes of the view that a memref shows.
+static int64_t spanBytes(ViewOp view) {
+  MemRefType type = view.getType();
+  if (type.getLayout().isIdentity())
+    return type.getNumElements() * elementBytes(type.getElementType());
+  return View::of(view).spanBytes();
+}
+
 SmallVector<Access> accesses(Operation *entry) {
   SmallVector<Access> result;
   auto effectful = dyn_cast<MemoryEffectOpInterface>(entry);
@@ -17,13 +25,13 @@ SmallVector<Access> accesses(Operation *entry) {
     return result;
   SmallVector<MemoryEffects::EffectInstance> effects;
   effectful.getEffects(effects);
+  result.reserve(entry->getNumOperands());
   for (OpOperand &operand : entry->getOpOperands()) {
     Access access;
     if (auto view = operand.get().getDefiningOp<ViewOp>()) {
-      View strided = View::of(view);
-      access.buffer = strided.buffer.getDefiningOp<BufferOp>();
-      access.begin = strided.offset;
-      access.end = strided.offset + strided.spanBytes();
+      access.buffer = view.getBuffer().getDefiningOp<BufferOp>();
+      access.begin = view.getOffset();
+      access.end = access.begin + spanBytes(view);
     } else if (auto buffer = operand.get().getDefiningOp<BufferOp>()) {
       access.buffer = buffer;
       access.end = buffer.getBytes();

@@ -32,6 +32,8 @@ public:
       if (int64_t gap = range.begin - end; gap >= size && gap < bestGap) {
         best = end;
         bestGap = gap;
+        if (gap == size) // none is smaller
+          break;
       }
       end = std::max(end, range.end);
     }
@@ -126,8 +128,10 @@ Placement placeBuffers(llvm::ArrayRef<Lifetime> buffers) {
   };
   best.bytes = std::numeric_limits<int64_t>::max();
   for (const auto &key : keys) {
-    llvm::SmallVector<int64_t> order = live;
-    llvm::sort(order, [&](int64_t a, int64_t b) { return key(a) < key(b); });
+    auto keyed = llvm::map_to_vector(live, key);
+    llvm::sort(keyed);
+    auto order = llvm::map_to_vector(
+        keyed, [](const Key &entry) { return std::get<int64_t>(entry); });
     if (auto better = place(buffers, order, best.bytes))
       best = std::move(*better);
     if (best.bytes == bound)

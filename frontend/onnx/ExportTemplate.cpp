@@ -2,6 +2,7 @@
 #include "frontend/onnx/ExportTemplate.h"
 #include "frontend/onnx/ImportedModel.h"
 
+#include "google/protobuf/arena.h"
 #include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -17,7 +18,10 @@ class TemplateBuilder {
 public:
   explicit TemplateBuilder(const ImportedModel &imported)
       : file(*imported.file), nodes(imported.nodes),
-        parameters(imported.parameters), model(file.model()) {}
+        parameters(imported.parameters),
+        model(*google::protobuf::Arena::CreateMessage<ModelProto>(&arena)) {
+    model.CopyFrom(file.model());
+  }
 
   ExportTemplate run() {
     collectNames();
@@ -130,7 +134,8 @@ private:
   const ModelFile &file;
   llvm::ArrayRef<Node> nodes;
   const ParameterTable &parameters;
-  ModelProto model;
+  google::protobuf::Arena arena; // thousands of nodes go away at once
+  ModelProto &model;
   llvm::StringSet<> names;
   /// The parameter that a name holds in the exported graph.
   llvm::StringMap<int> holder;

@@ -5,6 +5,7 @@
 #define SHARDC_FRONTEND_ONNX_MODELFILE_H
 
 #include "frontend/onnx/ByteRange.h"
+#include "google/protobuf/arena.h"
 #include "onnx/onnx.pb.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -92,7 +93,9 @@ private:
 
   std::string modelPath;
   std::unique_ptr<llvm::MemoryBuffer> buffer;
-  ::onnx::ModelProto proto;
+  google::protobuf::Arena arena; // thousands of nodes
+  ::onnx::ModelProto &proto =
+      *google::protobuf::Arena::CreateMessage<::onnx::ModelProto>(&arena);
   /// Per initializer: offset and length of raw_data or packed typed data in the
   /// file; length -1: none there.
   std::vector<std::pair<int64_t, int64_t>> dataRanges;

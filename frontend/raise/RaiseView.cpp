@@ -16,6 +16,12 @@ struct ShortenViewChain : RewritePattern {
   LogicalResult matchAndRewrite(Operation *op,
                                 PatternRewriter &rewriter) const override {
     Value result = op->getResult(0);
+    // A chain of one op that changes the shape, most of what there is, can only
+    // become shorter by a transpose that is none.
+    if (!isViewOp(op->getOperand(0).getDefiningOp()) &&
+        !isa<nn::TransposeOp>(op) &&
+        op->getOperand(0).getType() != result.getType())
+      return failure();
     View view = View::of(result);
     unsigned length = 0;
     for (Value value = result; value != view.base();

@@ -43,7 +43,8 @@ void SavedValues::Span::add(Span other) {
 }
 
 SavedValues::SavedValues(func::FuncOp train, const CostModel &costs)
-    : train(train), costs(costs), lastForward(lastForwardOp(train)) {
+    : train(train), symbols(train->getParentOfType<ModuleOp>()), costs(costs),
+      lastForward(lastForwardOp(train)) {
   for (Operation &op : train.front()) {
     position[&op] = static_cast<int64_t>(position.size());
     auto cost = dyn_cast<nn::CostModel>(op);
@@ -71,7 +72,6 @@ void SavedValues::findFreeValues() {
 void SavedValues::findNeeds() {
   if (!lastForward)
     return;
-  SymbolTable symbols(train->getParentOfType<ModuleOp>());
   int64_t turn = position[lastForward];
   for (Operation &op : train.front()) {
     int64_t here = position[&op];
@@ -121,10 +121,8 @@ bool SavedValues::mayRunAgain(Operation *op, Span span) const {
 }
 
 bool SavedValues::hasParametersAt(Operation *op, int64_t place) const {
-  auto module = train->getParentOfType<ModuleOp>();
   return llvm::all_of(parametersOf(op), [&](StringAttr name) {
-    auto parameter = dyn_cast_or_null<nn::ParameterOp>(
-        SymbolTable::lookupSymbolIn(module, name));
+    auto parameter = symbols.lookup<nn::ParameterOp>(name);
     auto unit = parameter ? parameter->getAttrOfType<StringAttr>("fsdp.unit")
                           : StringAttr();
     if (!unit)
@@ -162,8 +160,8 @@ void SavedValues::findCandidates() {
 
 double SavedValues::secondsOf(Operation *op) const {
   double bytes = 0;
-  for (ValueRange values : {ValueRange(op->getOperands()),
-                            ValueRange(op->getResults())})
+  for (ValueRange values :
+       {ValueRange(op->getOperands()), ValueRange(op->getResults())})
     for (Value value : values)
       bytes += bytesOf(storageOf(value));
   auto cost = dyn_cast<nn::CostModel>(op);

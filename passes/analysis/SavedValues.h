@@ -86,6 +86,7 @@ private:
   double stepSeconds() const;
 
   mlir::func::FuncOp train;
+  mlir::SymbolTable symbols; // of the module
   const CostModel &costs;
   mlir::Operation *lastForward;
   llvm::DenseMap<mlir::Operation *, int64_t> position;

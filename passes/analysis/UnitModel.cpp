@@ -25,15 +25,15 @@ bool shardc::isModelParameter(nn::ParameterOp parameter) {
 
 namespace {
 
-/// Small numbers for texts.
-class Numbers {
+/// Small numbers for keys, in the order in which they are first seen.
+template <typename Key> class Numbers {
 public:
-  size_t of(const std::string &text) {
-    return numbers.try_emplace(text, numbers.size()).first->second;
+  size_t of(const Key &key) {
+    return numbers.try_emplace(key, numbers.size()).first->second;
   }
 
 private:
-  std::map<std::string, size_t> numbers;
+  std::map<Key, size_t> numbers;
 };
 
 /// Operations that an op costs.
@@ -59,7 +59,9 @@ UnitModel UnitModel::of(func::FuncOp function) {
   // Uses.
   llvm::DenseMap<StringAttr, size_t> numberOf;
   llvm::DenseSet<Operation *> usesParameter;
-  Numbers kinds, looseKinds;
+  // The types of the parameter and of the result, by address: they are unique.
+  Numbers<std::tuple<std::string, const void *, const void *>> kinds;
+  Numbers<std::string> looseKinds;
   ParameterUses parameterUses(function);
   for (const ParameterUses::Use &use : parameterUses.uses()) {
     auto parameter = symbolTable.lookup<nn::ParameterOp>(use.parameter);
@@ -78,15 +80,13 @@ UnitModel UnitModel::of(func::FuncOp function) {
     std::string kind = (op->getName().getStringRef() + " " +
                         Twine(use.operand->getOperandNumber()))
                            .str();
-    std::string shaped = kind;
-    llvm::raw_string_ostream stream(shaped);
-    stream << " " << parameter.getType();
-    if (op->getNumResults())
-      stream << " " << op->getResult(0).getType();
+    Type result = op->getNumResults() ? op->getResult(0).getType() : Type();
     StringRef loose = op->getName().getStringRef();
     loose.consume_back("_cross_entropy");
     model.uses.push_back(
-        {entry->second, positions.lookup(op), kinds.of(shaped),
+        {entry->second, positions.lookup(op),
+         kinds.of({kind, parameter.getType().getAsOpaquePointer(),
+                   result.getAsOpaquePointer()}),
          looseKinds.of(
              (loose + " " + Twine(use.operand->getOperandNumber())).str()),
          0});

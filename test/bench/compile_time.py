@@ -20,6 +20,7 @@ MODELS = {
     "s1-llama31-8b": ("Llama-3.1-8B", 512, True, 30, 2000e6 / 2**20),
 }
 LAYERS, GROWTH = (12, 48), 1.3  # seconds of the second over the first, at most
+PAIRS = 7  # of these, alternating: a few hundred milliseconds each, and what else the machine does shows in them
 
 
 def compile_once(path, mesh, dims, shift, folder):
@@ -36,8 +37,7 @@ def bench(folder, quick):
     print(f"\n{'compile':32} {'seconds':>8} {'kernels':>8} {'peak MiB':>9}")
     figures, targets = [], []
 
-    def measure(name, path, mesh, dims, shift, times):
-        runs = [compile_once(path, mesh, dims, shift, folder) for _ in range(times)]
+    def add(name, mesh, runs):
         row = {"model": name, "mesh": mesh, "seconds": statistics.median(r[0] for r in runs), "peak_mib": max(r[1] for r in runs),
                "kernels": runs[0][2]}
         figures.append(row)
@@ -47,15 +47,18 @@ def bench(folder, quick):
     for model, (name, sequence, shift, seconds, peak) in MODELS.items():
         path = graph(model, folder)
         for mesh in MESHES[:1] if quick else MESHES:
-            row = measure(name, path, mesh, ("batch=1", f"sequence={sequence}"), shift, 1)
+            row = add(name, mesh, [compile_once(path, mesh, ("batch=1", f"sequence={sequence}"), shift, folder)])
             if seconds:
                 targets.append(Target(f"compile {name}, --mesh {mesh}", row["seconds"], seconds, False, "s"))
             if peak:
                 targets.append(Target(f"compile {name}, --mesh {mesh}: memory", row["peak_mib"], peak, False, "MiB"))
-    growth = []
-    for layers in LAYERS:
-        path = os.path.join(folder, f"llama-{layers}.onnx")
+    paths = {layers: os.path.join(folder, f"llama-{layers}.onnx") for layers in LAYERS}
+    for layers, path in paths.items():
         subprocess.run([sys.executable, os.path.join(HERE, "make_llama.py"), "--layers", str(layers), "-o", path], check=True)
-        growth.append(measure(f"Llama, {layers} layers", path, MESHES[0], ("batch=1",), False, 1 if quick else 3)["seconds"])
+    runs = {layers: [] for layers in LAYERS}
+    for _ in range(1 if quick else PAIRS):
+        for layers, path in paths.items():
+            runs[layers].append(compile_once(path, MESHES[0], ("batch=1",), False, folder))
+    growth = [add(f"Llama, {layers} layers", MESHES[0], runs[layers])["seconds"] for layers in LAYERS]
     targets.append(Target(f"compile {LAYERS[1]} layers over {LAYERS[0]}", growth[1] / growth[0], GROWTH, False, "x"))
     return figures, targets

@@ -70,25 +70,31 @@ protected:
     passes.addPass(createStepPlanMemory());
     passes.addPass(createStepVerify());
     ASSERT_TRUE(succeeded(passes.run(*module)));
-    kernels.kernels.push_back({"k", 6});
-    kernels.cpu = "znver3";
   }
 
   EmittedPlan emit(bool embedWeights = false) {
     EmitOptions options;
     options.model = "m.onnx";
     options.embedWeights = embedWeights;
-    return llvm::cantFail(emitPlan(*module, kernels, options));
+    EmittedPlan emitted = llvm::cantFail(emitPlan(*module, {"k"}, options));
+    cpu::CompiledKernels kernels;
+    kernels.kernels.push_back({"k", 6});
+    kernels.cpu = "znver3";
+    emitted.addCompiled(kernels);
+    return emitted;
   }
 
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  cpu::CompiledKernels kernels;
 };
 
 TEST_F(Emit, SaysWhatTheModelIs) {
   plan::Plan plan = emit().plan;
   EXPECT_EQ(plan.model(), "m.onnx");
+  EXPECT_EQ(plan.cpu(), "znver3");
+  ASSERT_EQ(plan.kernels_size(), 1);
+  EXPECT_EQ(plan.kernels(0).symbol(), "k");
+  EXPECT_EQ(plan.kernels(0).extent(), 6);
   EXPECT_EQ(plan.mesh().ranks(), 6);
   EXPECT_EQ(plan.mesh().shards(), 3);
   EXPECT_EQ(plan.mesh().optimizer_shards(), 3);
@@ -190,8 +196,7 @@ TEST_F(Emit, EntriesReferToBuffersKernelsAndUnits) {
 }
 
 TEST_F(Emit, RefusesAKernelThatWasNotCompiled) {
-  kernels.kernels.clear();
-  auto plan = emitPlan(*module, kernels, {});
+  auto plan = emitPlan(*module, {}, {});
   EXPECT_EQ(llvm::toString(plan.takeError()), "kernel 'k' was not compiled");
 }
 

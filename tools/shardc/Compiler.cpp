@@ -51,8 +51,10 @@ public:
 private:
   static DialectRegistry registry();
   bool importModel();
+  /// Whether the IR is verified at the end of a phase.
+  bool verifies(Phase phase) const;
   /// Runs the passes that make up a phase.
-  bool runPasses(llvm::function_ref<void(OpPassManager &)> build);
+  bool runPasses(Phase phase, llvm::function_ref<void(OpPassManager &)> build);
   bool runPhase(Phase phase);
   void addRaisePasses(OpPassManager &passes);
   void addTrainPasses(OpPassManager &passes);
@@ -75,6 +77,7 @@ private:
   shardc::onnx::ImportDiagnostics imported;
   OwningOpRef<ModuleOp> module;
   std::unique_ptr<cpu::KernelCompilation> kernels;
+  std::optional<EmittedPlan> plan;
   CompileReport report;
   std::optional<shardc::gpu::GpuKernels> gpuKernels;
   Clock::time_point start = Clock::now();
@@ -106,14 +109,34 @@ bool Compiler::importModel() {
   return true;
 }
 
-bool Compiler::runPasses(llvm::function_ref<void(OpPassManager &)> build) {
+/// A release verifies the program once, when it is complete and still made of
+/// ops that say what they mean (import has verified what the file became, and
+/// step-verify checks the plan), and where somebody reads the IR. Debug builds
+/// verify every phase, to name the one that broke it.
+bool Compiler::verifies(Phase phase) const {
+#ifndef NDEBUG
+  return true;
+#endif
+  return phase == Phase::Shard || phase == options.compileTo ||
+         !options.dumpPhasesTo.empty();
+}
+
+bool Compiler::runPasses(Phase phase,
+                         llvm::function_ref<void(OpPassManager &)> build) {
   PassManager manager(&context);
-  // Once at the end of a phase, not after every pass: half of the time that a
-  // deep model takes would go there.
+  // Once at the end, not after every pass: half of the time that a deep model
+  // takes would go there.
   manager.enableVerifier(false);
   build(manager);
-  return succeeded(manager.run(*module)) && succeeded(verify(*module)) &&
+  return succeeded(manager.run(*module)) &&
+         (!verifies(phase) || succeeded(verify(*module))) &&
          !diagnostics.hadError();
+}
+
+/// Functions have one block: there is no region to simplify.
+static GreedyRewriteConfig oneBlock() {
+  return GreedyRewriteConfig().setRegionSimplificationLevel(
+      GreedySimplifyRegionLevel::Disabled);
 }
 
 void Compiler::addRaisePasses(OpPassManager &passes) {
@@ -145,14 +168,14 @@ void Compiler::addRaisePasses(OpPassManager &passes) {
   precision.unitOptions = {options.unitOptions.begin(),
                            options.unitOptions.end()};
   passes.addPass(createNNPrecision(precision));
-  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCanonicalizerPass(oneBlock()));
   passes.addPass(createCSEPass());
 }
 
 void Compiler::addTrainPasses(OpPassManager &passes) {
   passes.addPass(createNNDifferentiate());
   // Where backward builds again what forward has, the two become one.
-  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCanonicalizerPass(oneBlock()));
   passes.addPass(createCSEPass());
   // Last: what it computes twice is one value to those two.
   passes.addPass(createNNRemat({options.remat, options.cluster}));
@@ -197,19 +220,20 @@ bool Compiler::runPhase(Phase phase) {
   case Phase::Import:
     return importModel();
   case Phase::Raise:
-    return runPasses([&](auto &passes) { addRaisePasses(passes); });
+    return runPasses(phase, [&](auto &passes) { addRaisePasses(passes); });
   case Phase::Train:
-    return runPasses([&](auto &passes) { addTrainPasses(passes); });
+    return runPasses(phase, [&](auto &passes) { addTrainPasses(passes); });
   case Phase::Shard:
-    if (!runPasses([&](auto &passes) { addShardPasses(passes); }))
+    if (!runPasses(phase, [&](auto &passes) { addShardPasses(passes); }))
       return false;
     // Later phases turn collectives into plan entries; here they still have
     // their names.
     collectSharding(*module, report);
     return true;
   case Phase::Kernels:
-    if (!runPasses(
-            [&](auto &passes) { passes.addPass(createStepOutlineKernels()); }))
+    if (!runPasses(phase, [&](auto &passes) {
+          passes.addPass(createStepOutlineKernels());
+        }))
       return false;
     // They are compiled while the plan is made.
     if (options.compileTo == Phase::Trainer)
@@ -218,7 +242,7 @@ bool Compiler::runPhase(Phase phase) {
           cpu::CpuOptions{options.cpu});
     return true;
   case Phase::Plan:
-    return runPasses([&](auto &passes) { addPlanPasses(passes); });
+    return runPasses(phase, [&](auto &passes) { addPlanPasses(passes); });
   case Phase::Trainer:
     return emitTrainer();
   }
@@ -293,9 +317,7 @@ int64_t Compiler::threadsPerRank() {
 }
 
 bool Compiler::emitTrainer() {
-  auto compiled = kernels->take();
-  if (!compiled)
-    return fail(compiled.takeError());
+  // All that does not need the kernels' code is done while it is made.
   shardc::onnx::ExportTemplate graph =
       shardc::onnx::makeExportTemplate(*imported.model);
   EmitOptions emit;
@@ -317,24 +339,29 @@ bool Compiler::emitTrainer() {
           shardc::onnx::elementType(&context, initializer.dtype), false},
          {initializer.dims.begin(), initializer.dims.end()},
          initializer.dtype});
-  auto emitted = emitPlan(*module, *compiled, emit);
+  auto emitted = emitPlan(*module, kernels->symbols(), emit);
   if (!emitted)
     return fail(emitted.takeError());
+  EmittedPlan &plan = *(this->plan = std::move(*emitted));
 
+  auto compiled = kernels->take();
+  if (!compiled)
+    return fail(compiled.takeError());
+  plan.addCompiled(*compiled);
   auto runtime = findRuntime(programPath());
   if (!runtime)
     return fail(runtime.takeError());
   TrainerContents contents;
-  std::string plan = emitted->serialize();
+  std::string bytes = plan.serialize();
   contents.runtime = *runtime;
-  contents.plan = plan;
+  contents.plan = bytes;
   contents.kernels = compiled->sharedObject;
   contents.exportTemplate = graph.model;
-  contents.weights = emitted->weights;
+  contents.weights = plan.weights;
   contents.modelPath = options.model;
   if (llvm::Error error = writeTrainer(options.output, contents))
     return fail(std::move(error));
-  return finish(emitted->plan);
+  return finish(plan.plan);
 }
 
 /// What was resolved, for the reader and for programs.
