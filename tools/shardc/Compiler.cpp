@@ -60,6 +60,7 @@ private:
   void addTrainPasses(OpPassManager &passes);
   void addShardPasses(OpPassManager &passes);
   void addPlanPasses(OpPassManager &passes);
+  void loadDialectsOfPlanPasses();
   /// Shows the IR after a phase where that was asked for.
   bool show(Phase phase);
   bool emitTrainer();
@@ -215,6 +216,16 @@ void Compiler::addPlanPasses(OpPassManager &passes) {
   passes.addPass(createStepVerify());
 }
 
+void Compiler::loadDialectsOfPlanPasses() {
+  PassManager manager(&context);
+  addPlanPasses(manager);
+  DialectRegistry registry;
+  manager.getDependentDialects(registry);
+  context.appendDialectRegistry(registry);
+  for (StringRef name : registry.getDialectNames())
+    context.getOrLoadDialect(name);
+}
+
 bool Compiler::runPhase(Phase phase) {
   switch (phase) {
   case Phase::Import:
@@ -235,7 +246,11 @@ bool Compiler::runPhase(Phase phase) {
           passes.addPass(createStepOutlineKernels());
         }))
       return false;
-    // They are compiled while the plan is made.
+    if (!options.gpuKernels.empty() && !emitGpuKernels())
+      return false;
+    // They are compiled while the plan is made: no dialect may be loaded from
+    // there on.
+    loadDialectsOfPlanPasses();
     if (options.compileTo == Phase::Trainer)
       kernels = std::make_unique<cpu::KernelCompilation>(
           module->lookupSymbol<ModuleOp>("kernels"),
@@ -283,9 +298,6 @@ bool Compiler::run() {
     if (!runPhase(Phase(phase)))
       return false;
     if (Phase(phase) != Phase::Trainer && !show(Phase(phase)))
-      return false;
-    if (Phase(phase) == Phase::Kernels && !options.gpuKernels.empty() &&
-        !emitGpuKernels())
       return false;
   }
   return options.printIr || writeReport();
