@@ -109,7 +109,7 @@ class Result:
         if "shardc" in self.names() and not crowded:
             if self.workload.sequence > 1:
                 found.append(Target(f"{name}: FLOP/s over the GEMM library's", self.share_of_gemm("shardc"), GEMM_SHARE))
-            if self.workload.name in ("W3", "W4"):
+            if self.workload.is_quick:
                 found.append(Target(f"{name}: start of the process to the end of the first step", self.median("shardc", "first_step"), FIRST_STEP,
                                     False, "s"))
         return found

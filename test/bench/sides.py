@@ -43,9 +43,10 @@ class Side:
                     pass
         idle = wait_until_idle(wait)
         before = gemm_rate(self.gemm)
-        # An idle virtual machine gives free memory back to its host and gets it again page by page, which a first step would wait for. What a
-        # run had is there still for the one right behind it.
-        self.train(0, 1)
+        if self.prepared.workload.is_quick:
+            # An idle virtual machine gives free memory back to its host and gets it again page by page, which a first step would wait for. What
+            # a run had is there still for the one right behind it.
+            self.train(0, 1)
         result = self.train(warmup, steps)
         result.update(who=self.who, idle=idle, gemm=(before + gemm_rate(self.gemm)) / 2)
         return result
