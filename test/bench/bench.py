@@ -7,8 +7,9 @@ train    the workloads of test/models/bench, each side in turn, round by round, 
 
 A row of train: the median step (over runs, of the median step of each run); tokens or samples per second; model FLOP/s over the rate
 of the GEMM library alone at 1024^3 on all processors, right before and after each run; memory of all ranks after the last step (PSS) and
-the sum of their peaks; seconds from the start of the process to the end of the first step; the largest share of the machine that other
-programs used during a run. docs/performance.md has more, and what was reached.
+the sum of their peaks; seconds from the start of the process to the end of the first step (of W3 and W4 right behind a run of one step
+of the same side); the largest share of the machine that other programs used during a run. docs/performance.md has more, and what was
+reached.
 
 A run whose losses are not those of the other side, or of the recorded FSDP2 run in losses.json, ends the bench with an error. Missed
 targets are reported alone.
