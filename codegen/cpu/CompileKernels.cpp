@@ -5,6 +5,7 @@
 #include "codegen/cpu/EmitKernel.h"
 #include "codegen/cpu/LinkObjects.h"
 #include "codegen/cpu/TargetCpu.h"
+#include "codegen/kernels/AccumulatorLoop.h"
 #include "codegen/kernels/KernelFunction.h"
 #include "codegen/kernels/OptimizeModule.h"
 
@@ -14,7 +15,6 @@
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -43,15 +43,8 @@ namespace shardc::cpu {
 
 static LogicalResult lowerToLLVM(ModuleOp module) {
   MLIRContext *context = module.getContext();
-  {
-    RewritePatternSet patterns(context);
-    populateSCFToControlFlowConversionPatterns(patterns);
-    ConversionTarget target(*context);
-    target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-    target.addIllegalDialect<scf::SCFDialect>();
-    if (failed(applyPartialConversion(module, target, std::move(patterns))))
-      return failure();
-  }
+  if (failed(kernels::lowerLoops(module)))
+    return failure();
   LowerToLLVMOptions options(context);
   LLVMTypeConverter types(context, options);
   RewritePatternSet patterns(context);

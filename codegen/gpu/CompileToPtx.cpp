@@ -1,6 +1,7 @@
 // A gpu.func through NVVM and LLVM to PTX, in this process.
 #include "codegen/gpu/CompileGpuKernels.h"
 
+#include "codegen/kernels/AccumulatorLoop.h"
 #include "codegen/kernels/OptimizeModule.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -8,7 +9,6 @@
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -80,15 +80,8 @@ static void lowerInstructions(Operation *module) {
 static LogicalResult lowerToNvvm(mlir::gpu::GPUModuleOp module) {
   MLIRContext *context = module.getContext();
   lowerInstructions(module);
-  {
-    RewritePatternSet patterns(context);
-    populateSCFToControlFlowConversionPatterns(patterns);
-    ConversionTarget target(*context);
-    target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-    target.addIllegalDialect<scf::SCFDialect>();
-    if (failed(applyPartialConversion(module, target, std::move(patterns))))
-      return failure();
-  }
+  if (failed(kernels::lowerLoops(module)))
+    return failure();
   LowerToLLVMOptions options(context);
   options.useBarePtrCallConv = true;
   LLVMTypeConverter types(context, options);

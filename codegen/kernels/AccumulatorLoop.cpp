@@ -1,6 +1,8 @@
 #include "codegen/kernels/AccumulatorLoop.h"
 
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Transforms/DialectConversion.h"
 
 using namespace mlir;
 
@@ -22,6 +24,15 @@ forLoop(OpBuilder &builder, Location loc, Value from, Value to, Value step,
     scf::YieldOp::create(builder, loc, carried);
   accumulators.assign(loop.getResults().begin(), loop.getResults().end());
   return success();
+}
+
+LogicalResult lowerLoops(Operation *root) {
+  RewritePatternSet patterns(root->getContext());
+  populateSCFToControlFlowConversionPatterns(patterns);
+  ConversionTarget target(*root->getContext());
+  target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+  target.addIllegalDialect<scf::SCFDialect>();
+  return applyPartialConversion(root, target, std::move(patterns));
 }
 
 } // namespace shardc::kernels

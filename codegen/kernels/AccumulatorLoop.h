@@ -1,4 +1,4 @@
-// A loop of a kernel that carries accumulators.
+// Loops of a kernel: those that carry accumulators, and all as branches.
 #ifndef SHARDC_CODEGEN_KERNELS_ACCUMULATORLOOP_H
 #define SHARDC_CODEGEN_KERNELS_ACCUMULATORLOOP_H
 
@@ -17,6 +17,9 @@ forLoop(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value from,
         llvm::function_ref<llvm::LogicalResult(mlir::Operation *, mlir::Value,
                                                Accumulators &)>
             body);
+
+/// Every op of scf below `root` as branches.
+llvm::LogicalResult lowerLoops(mlir::Operation *root);
 
 } // namespace shardc::kernels
 
