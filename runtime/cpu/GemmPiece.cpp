@@ -1,11 +1,13 @@
-// The rows of a are packed (a tile stays in the second-level cache), b is
-// packed panel by panel of 64 columns, the kernels run over both, part after
-// part along k.
+// Part after part along k: a block of b is packed, panel by panel of 64
+// columns, and stays in the second-level cache while the rows of a pass, six at
+// a time. They are read where they lie, or packed where the kernels cannot.
 #include "runtime/cpu/GemmPiece.h"
 
 #include "runtime/Memory.h"
 #include "runtime/cpu/NarrowRows.h"
 #include "runtime/cpu/simd/Pack.h"
+
+#include <array>
 
 namespace shardc::runtime::cpu {
 
@@ -41,16 +43,30 @@ void prefetchRows(const float *c, int64_t stride, int64_t rows,
 
 } // namespace
 
+/// Asks for the share [from, to) of the part's depth in rows of a, into the
+/// second-level cache.
+void GemmPiece::prefetchLeft(const Left &left, int64_t row, int64_t rows,
+                             int64_t from, int64_t to) const {
+  constexpr int64_t line = 64;
+  int64_t begin = from * elementBytes(), end = to * elementBytes();
+  for (int64_t i = row; i < row + rows; ++i) {
+    const std::byte *data = left.data + left.row(i) * elementBytes();
+    for (int64_t byte = begin / line * line; byte < end; byte += line)
+      __builtin_prefetch(data + byte, 0, 2);
+  }
+}
+
 /// Rows of a for the kernels, along [first, first + length) of k.
 GemmPiece::Left GemmPiece::leftRows(int64_t row, int64_t rows, int64_t first,
                                     int64_t length, int64_t columns) {
   const Matrix &a = p.a;
   std::byte *from = at(a, row, first);
   bool pairs = factors == Factors::bfloat16;
-  if (!isConverted(a) && columns < manyColumns &&
-      (!pairs || (!a.transpose && a.stride % 2 == 0 && length % 2 == 0)))
+  bool isRead = pairs ? !a.transpose && a.stride % 2 == 0 && length % 2 == 0
+                      : !a.transpose || columns < manyColumns;
+  if (isRead && !isConverted(a))
     return {from, a.stride, a.transpose};
-  int64_t stride = depth + depthPadding * (pairs ? 2 : 1);
+  int64_t stride = depth() + depthPadding / elementBytes();
   if (execute && pairs) {
     auto *to = reinterpret_cast<BFloat16 *>(packedA);
     auto *source = reinterpret_cast<const BFloat16 *>(from);
@@ -108,94 +124,98 @@ void GemmPiece::fillBias(int64_t column, int64_t columns, float *c,
 }
 
 /// The panels of the part's columns [from, to).
-void GemmPiece::packPanels(const Part &part, int64_t from, int64_t to,
-                           std::byte *packed, int64_t panelBytes) const {
+void GemmPiece::packPanels(const Part &part, int64_t from, int64_t to) const {
+  if (part.columns < fewestColumns)
+    std::fill_n(packedB, panelColumns * part.length * elementBytes(),
+                std::byte(0));
   // Along the rows of b as it is stored.
   int64_t length = std::min(part.length, p.k - part.first); // without padding
   int64_t step = p.b.transpose ? length : 16;
   for (int64_t i = 0; i < length; i += step) {
-    std::byte *target = packed + i * panelColumns * elementBytes();
+    std::byte *target = packedB + i * panelColumns * elementBytes();
     for (int64_t panel = from, width; panel < to; panel += width) {
       width = panelWidth(panel, part.columns);
       packRight(target, panelColumns, p.b, part.first + i,
                 std::min(step, length - i), part.column + panel, width);
-      target += panelBytes;
+      target += panelColumns * part.length * elementBytes();
     }
   }
 }
 
-/// One part along k of a tile of rows.
+/// One part along k of a block of rows, block after block of b.
 void GemmPiece::multiplyPart(const Part &part) {
-  bool shallow = part.length <= shallowDepth;
-  int64_t panelBytes = panelColumns * part.length * elementBytes();
-  int64_t panelsAtOnce =
-      shallow ? bytesOfPassingB / panelBytes : panelsTogether;
-  int64_t rowStep = shallow ? rowsAtOnce : part.rows;
-  std::byte *packed = packedB;
+  int64_t most = std::min(
+      bytesOfBlock / (panelColumns * part.length * elementBytes()), mostPanels);
   for (int64_t from = 0, to; from < part.columns; from = to) {
-    int64_t count = 0;
-    for (to = from; count < panelsAtOnce && to < part.columns; ++count)
+    to = from;
+    for (int64_t count = 0; count < most && to < part.columns; ++count)
       to += panelWidth(to, part.columns);
-    if (execute && !part.readsB && part.panels != Panels::kept) {
-      if (part.columns < fewestColumns)
-        std::fill_n(packed, panelBytes, std::byte(0));
-      packPanels(part, from, to, packed, panelBytes);
-    }
-    for (int64_t row = 0; row < part.rows; row += rowStep)
-      for (int64_t panel = from, i = 0; panel < to; ++i) {
-        int64_t width = panelWidth(panel, part.columns);
-        multiplyPanel(part, row, std::min(rowStep, part.rows - row), panel,
-                      width, packed + i * panelBytes);
-        panel += width;
-      }
-    if (part.panels != Panels::passing)
-      packed += count * panelBytes;
+    if (execute && !part.readsB)
+      packPanels(part, from, to);
+    multiplyBlock(part, from, to);
   }
 }
 
-/// The rows [row, row + rows) of a panel of `width` columns.
-void GemmPiece::multiplyPanel(const Part &part, int64_t row, int64_t rows,
-                              int64_t panel, int64_t width,
-                              const std::byte *packed) const {
+MicroKernel GemmPiece::kernelOf(const Part &part, int64_t rows,
+                                int64_t width) const {
+  return microKernel(
+      factors,
+      {rows, width < fewestColumns ? 2 * fewestColumns - 2 : width, part.length,
+       part.left.stride, part.readsB ? p.b.stride : panelColumns,
+       part.sums.stride, p.accumulate || part.first > 0 || startsWithBias(part),
+       part.left.transpose});
+}
+
+/// All rows of a part by its columns [from, to).
+void GemmPiece::multiplyBlock(const Part &part, int64_t from,
+                              int64_t to) const {
   const Sums &sums = part.sums;
-  float *c = sums.data + row * sums.stride + panel;
-  bool startsWithBias = part.first == 0 && p.bias;
   bool isLast = part.first + part.length >= p.k;
-  MicroKernelShape shape{rows,
-                         width < fewestColumns ? 2 * fewestColumns - 2 : width,
-                         part.length,
-                         part.left.stride,
-                         part.readsB ? p.b.stride : panelColumns,
-                         sums.stride,
-                         p.accumulate || part.first > 0 || startsWithBias,
-                         part.left.transpose};
-  // Many rows where c is not in the cache: a register tile at a time, so that
-  // the next one's c can be asked for.
-  if (sums.data != scratch && rows > fewRows && part.length > shallowDepth)
-    shape.rows = rowGroup;
-  MicroKernel kernel = microKernel(factors, shape), rest = kernel;
-  if (int64_t left = rows % shape.rows) {
-    MicroKernelShape last = shape;
-    last.rows = left;
-    rest = microKernel(factors, last);
+  bool isShallow = part.length <= shallowDepth;
+  // Register tile by register tile, so that what comes next can be asked for:
+  // the rest of c and a is not in a cache near by.
+  bool asks = part.rows > fewRows && !isShallow;
+  int64_t step = asks ? rowGroup : isShallow ? rowsAtOnce : part.rows;
+  step = std::min(step, part.rows);
+
+  std::array<Panel, mostPanels> panels;
+  int64_t count = 0;
+  int64_t panelBytes = panelColumns * part.length * elementBytes();
+  for (int64_t begin = from, width; begin < to; begin += width, ++count) {
+    width = panelWidth(begin, part.columns);
+    Panel &panel = panels[count];
+    panel = {begin, width,
+             part.readsB ? at(p.b, part.first, part.column + begin)
+                         : packedB + count * panelBytes,
+             kernelOf(part, step, width), nullptr};
+    if (int64_t left = part.rows % step)
+      panel.rest = kernelOf(part, left, width);
   }
   if (!execute)
     return;
-  const std::byte *b =
-      part.readsB ? at(p.b, part.first, part.column + panel) : packed;
-  for (int64_t i = 0; i < rows; i += shape.rows) {
-    int64_t count = std::min(shape.rows, rows - i);
-    float *own = c + i * sums.stride;
-    if (i + count < rows)
-      prefetchRows(own + count * sums.stride, sums.stride,
-                   std::min(count, rows - i - count), width);
-    if (startsWithBias)
-      fillBias(part.column + panel, width, own, sums.stride, count);
-    (count == shape.rows ? kernel : rest)(
-        b, part.left.data + part.left.row(row + i) * elementBytes(), own);
-    if (isLast && p.alpha != 1)
-      for (int64_t j = 0; j < count; ++j)
-        simd<float>().scale(own + j * sums.stride, p.alpha, width);
+
+  for (int64_t row = 0; row < part.rows; row += step) {
+    int64_t rows = std::min(step, part.rows - row);
+    int64_t next = row + rows, nextRows = std::min(step, part.rows - next);
+    const std::byte *a = part.left.data + part.left.row(row) * elementBytes();
+    for (int64_t i = 0; i < count; ++i) {
+      const Panel &panel = panels[i];
+      float *c = sums.data + row * sums.stride + panel.begin;
+      if (asks && i + 1 < count)
+        prefetchRows(c + panel.width, sums.stride, rows, panels[i + 1].width);
+      else if (asks && nextRows > 0)
+        prefetchRows(sums.data + next * sums.stride + from, sums.stride,
+                     nextRows, panels[0].width);
+      if (asks && nextRows > 0 && !part.left.transpose)
+        prefetchLeft(part.left, next, nextRows, part.length * i / count,
+                     part.length * (i + 1) / count);
+      if (startsWithBias(part))
+        fillBias(part.column + panel.begin, panel.width, c, sums.stride, rows);
+      (rows == step ? panel.step : panel.rest)(panel.b, a, c);
+      if (isLast && p.alpha != 1)
+        for (int64_t j = 0; j < rows; ++j)
+          simd<float>().scale(c + j * sums.stride, p.alpha, panel.width);
+    }
   }
 }
 
@@ -219,29 +239,25 @@ void GemmPiece::storeSums(int64_t row, int64_t rows, int64_t column,
 
 void GemmPiece::run(int64_t row, int64_t rows, int64_t column,
                     int64_t columns) {
-  Cut tiles(rows, tileRows, rowGroup);
-  bool inPlace = p.c.dtype == plan::FLOAT32;
-  Cut blocks(columns,
-             !inPlace           ? columnsOfScratch
-             : tiles.parts == 1 ? columns
-                                : columnsOfBlock,
-             panelColumns);
-  for (int64_t i = 0; i < blocks.parts; ++i) {
-    int64_t begin = column + blocks.begin(i), width = blocks.length(i);
-    if (inPlace && width >= fewestColumns) {
-      runInPlace(row, tiles, begin, width);
-      continue;
-    }
-    for (int64_t tile = 0; tile < tiles.parts; ++tile)
-      runByScratch(row + tiles.begin(tile), tiles.length(tile), begin, width);
+  if (p.c.dtype == plan::FLOAT32 && columns >= fewestColumns) {
+    Cut blocks(rows, rowsOfBlock, rowGroup);
+    for (int64_t i = 0; i < blocks.parts; ++i)
+      runInPlace(row + blocks.begin(i), blocks.length(i), column, columns);
+    return;
   }
+  Cut high(rows, rowsOfScratch, rowGroup),
+      wide(columns, columnsOfScratch, panelColumns);
+  for (int64_t i = 0; i < high.parts; ++i)
+    for (int64_t j = 0; j < wide.parts; ++j)
+      runByScratch(row + high.begin(i), high.length(i), column + wide.begin(j),
+                   wide.length(j));
 }
 
 /// Packs the rows of a for it.
 GemmPiece::Part GemmPiece::partOf(int64_t row, int64_t rows, int64_t first,
                                   int64_t column, int64_t columns,
-                                  const Sums &sums, Panels panels) {
-  int64_t length = std::min(depth, p.k - first);
+                                  const Sums &sums) {
+  int64_t length = std::min(depth(), p.k - first);
   bool pairs = factors == Factors::bfloat16;
   bool readsB = !pairs && !isConverted(p.b) && !p.b.transpose &&
                 p.m <= fewRows && columns >= fewestColumns;
@@ -252,34 +268,26 @@ GemmPiece::Part GemmPiece::partOf(int64_t row, int64_t rows, int64_t first,
           column,
           columns,
           readsB,
-          sums,
-          panels};
+          sums};
 }
 
-/// With sums where they belong: each part of b is packed once for all tiles.
-void GemmPiece::runInPlace(int64_t row, const Cut &tiles, int64_t column,
+/// With sums where they belong.
+void GemmPiece::runInPlace(int64_t row, int64_t rows, int64_t column,
                            int64_t columns) {
-  for (int64_t first = 0; first < p.k; first += depth)
-    for (int64_t tile = 0; tile < tiles.parts; ++tile) {
-      int64_t top = row + tiles.begin(tile);
-      auto *c = reinterpret_cast<float *>(at(p.c, top, column));
-      Panels panels = tiles.parts == 1 ? Panels::passing
-                      : tile == 0      ? Panels::packed
-                                       : Panels::kept;
-      multiplyPart(partOf(top, tiles.length(tile), first, column, columns,
-                          {c, p.c.stride}, panels));
-    }
+  auto *c = reinterpret_cast<float *>(at(p.c, row, column));
+  for (int64_t first = 0; first < p.k; first += depth())
+    multiplyPart(partOf(row, rows, first, column, columns, {c, p.c.stride}));
 }
 
-/// With sums beside it, rounded at the end: at most a tile of rows and
+/// With sums beside it, rounded at the end: at most rowsOfScratch and
 /// columnsOfScratch.
 void GemmPiece::runByScratch(int64_t row, int64_t rows, int64_t column,
                              int64_t columns) {
   if (execute && p.accumulate)
     loadSums(row, rows, column, columns);
-  for (int64_t first = 0; first < p.k; first += depth)
-    multiplyPart(partOf(row, rows, first, column, columns,
-                        {scratch, columnsOfScratch}, Panels::passing));
+  for (int64_t first = 0; first < p.k; first += depth())
+    multiplyPart(
+        partOf(row, rows, first, column, columns, {scratch, columnsOfScratch}));
   if (execute)
     storeSums(row, rows, column, columns);
 }

@@ -16,40 +16,37 @@ namespace shardc::runtime::cpu {
 /// Sizes, by measurement on a Zen 5 (48 KB, 1 MB): 0013-libxsmm.md.
 namespace tiles {
 
-constexpr int64_t panelColumns = 64;
-constexpr int64_t tileRowsOf[] = {300, 516}; // by Factors
-constexpr int64_t columnsOfScratch = 384;    // of c, where it is rounded
-constexpr int64_t depth = 512;               // of a part
-constexpr int64_t depthPadding = 16;         // elements of 32 bits
-constexpr int64_t rowGroup = 6;              // the kernels' register tiles
+constexpr int64_t panelColumns = 64; // of b, side by side in the register tile
+constexpr int64_t rowGroup = 6;      // the register tile's rows
+constexpr int64_t bytesOfDepth = 2048; // of a part
+constexpr int64_t depthPadding = 64;   // bytes
+/// Of b, packed: half of the second-level cache, where it stays while the rows
+/// of a pass.
+constexpr int64_t bytesOfBlock = 512 << 10;
+constexpr int64_t mostPanels = 32; // of a block, where the depth is small
+/// Rows of a that meet all of b before the next ones: packed, or as they lie,
+/// they stay in the third-level cache.
+constexpr int64_t rowsOfBlock = 1536;
+constexpr int64_t rowsOfPiece = 516; // where threads share a product
+/// Of c, where it is rounded.
+constexpr int64_t rowsOfScratch = 768, columnsOfScratch = 256;
 /// Up to this many rows, packing b costs more than reading it as it lies.
 constexpr int64_t fewRows = 64;
-/// From this many columns on a is packed even where it could be read as it
-/// lies.
+/// From this many columns on a transposed a is packed, even where it could be
+/// read as it lies.
 constexpr int64_t manyColumns = 192;
 /// Up to this depth a product writes more than it multiplies: c is written row
 /// by row.
 constexpr int64_t shallowDepth = 64;
-constexpr int64_t rowsAtOnce = 48;    // then
-constexpr int64_t panelsTogether = 2; // packed at a time
-/// Columns of b that stay packed while several tiles of rows are multiplied by
-/// them.
-constexpr int64_t columnsOfBlock = 1536;
+constexpr int64_t rowsAtOnce = 48; // then
 
-constexpr int64_t bytesOfA =
-    std::max(tileRowsOf[0] * (depth + depthPadding),
-             tileRowsOf[1] * (depth / 2 + depthPadding)) *
-    int64_t(sizeof(float));
-constexpr int64_t bytesOfB = columnsOfBlock * depth * int64_t(sizeof(float));
-/// Of it, what stays in the second-level cache.
-constexpr int64_t bytesOfPassingB = 512 << 10;
+constexpr int64_t bytesOfA = rowsOfBlock * (bytesOfDepth + depthPadding);
 constexpr int64_t bytesOfC =
-    tileRowsOf[1] * columnsOfScratch * int64_t(sizeof(float));
-// A tile is no higher, whatever the product.
-static_assert(tileRowsOf[0] % rowGroup == 0 && tileRowsOf[1] % rowGroup == 0);
-static_assert(tileRowsOf[0] <= tileRowsOf[1]);
-static_assert(bytesOfA + bytesOfB + bytesOfC <= tiledGemmBytes);
-static_assert(bytesOfB >= panelColumns * depth * 4);
+    rowsOfScratch * columnsOfScratch * int64_t(sizeof(float));
+static_assert(bytesOfA + bytesOfBlock + bytesOfC <= tiledGemmBytes);
+static_assert(bytesOfBlock >= panelColumns * bytesOfDepth);
+static_assert(rowsOfBlock % rowGroup == 0 && rowsOfScratch % rowGroup == 0);
+static_assert(rowsOfScratch <= rowsOfBlock);
 
 /// Of the calling thread: tiledGemmBytes for packed operands.
 std::byte *threadMemory();
@@ -65,9 +62,8 @@ class GemmPiece {
 public:
   GemmPiece(const NarrowGemm &product, Factors factors, bool execute)
       : p(product), factors(factors), execute(execute),
-        tileRows(tiles::tileRowsOf[factors == Factors::bfloat16]),
         packedA(tiles::threadMemory()), packedB(packedA + tiles::bytesOfA),
-        scratch(reinterpret_cast<float *>(packedB + tiles::bytesOfB)) {}
+        scratch(reinterpret_cast<float *>(packedB + tiles::bytesOfBlock)) {}
 
   /// Of c: rows [row, row + rows), columns [column, column + columns).
   void run(int64_t row, int64_t rows, int64_t column, int64_t columns);
@@ -98,20 +94,20 @@ private:
     float *data;
     int64_t stride;
   };
-  /// What becomes of the packed panels of b.
-  enum class Panels {
-    passing, // packed for these rows alone
-    packed,  // and kept for the next rows
-    kept     // since the rows before
-  };
-  /// A tile of rows times some columns, along [first, first + length) of k.
+  /// A block of rows times some columns, along [first, first + length) of k.
   struct Part {
     Left left;
     int64_t rows, first, length; // of bfloat16 an even length
     int64_t column, columns;     // of b
     bool readsB;                 // where it lies
     Sums sums;
-    Panels panels;
+  };
+  /// Columns [begin, begin + width) of a part, and what multiplies them: rows
+  /// by `step`, and those that are left.
+  struct Panel {
+    int64_t begin, width;
+    const std::byte *b;
+    MicroKernel step, rest;
   };
 
   static std::byte *at(const Matrix &matrix, int64_t row, int64_t column) {
@@ -121,25 +117,29 @@ private:
                              static_cast<int64_t>(elementSize(matrix.dtype));
   }
   int64_t elementBytes() const { return factors == Factors::bfloat16 ? 2 : 4; }
+  int64_t depth() const { return tiles::bytesOfDepth / elementBytes(); }
   bool isConverted(const Matrix &matrix) const {
     return matrix.dtype !=
            (factors == Factors::bfloat16 ? plan::BFLOAT16 : plan::FLOAT32);
   }
-  void runInPlace(int64_t row, const Cut &tiles, int64_t column,
-                  int64_t columns);
+  void runInPlace(int64_t row, int64_t rows, int64_t column, int64_t columns);
   void runByScratch(int64_t row, int64_t rows, int64_t column, int64_t columns);
   Part partOf(int64_t row, int64_t rows, int64_t first, int64_t column,
-              int64_t columns, const Sums &sums, Panels panels);
+              int64_t columns, const Sums &sums);
   Left leftRows(int64_t row, int64_t rows, int64_t first, int64_t length,
                 int64_t columns);
   void packRight(std::byte *to, int64_t stride, const Matrix &from,
                  int64_t first, int64_t length, int64_t column,
                  int64_t columns) const;
-  void packPanels(const Part &part, int64_t from, int64_t to, std::byte *packed,
-                  int64_t panelBytes) const;
+  void packPanels(const Part &part, int64_t from, int64_t to) const;
   void multiplyPart(const Part &part);
-  void multiplyPanel(const Part &part, int64_t row, int64_t rows, int64_t panel,
-                     int64_t width, const std::byte *packed) const;
+  void multiplyBlock(const Part &part, int64_t from, int64_t to) const;
+  MicroKernel kernelOf(const Part &part, int64_t rows, int64_t width) const;
+  void prefetchLeft(const Left &left, int64_t row, int64_t rows, int64_t from,
+                    int64_t to) const;
+  bool startsWithBias(const Part &part) const {
+    return part.first == 0 && p.bias;
+  }
   void fillBias(int64_t column, int64_t columns, float *c, int64_t stride,
                 int64_t rows) const;
   void loadSums(int64_t row, int64_t rows, int64_t column, int64_t columns);
@@ -148,7 +148,6 @@ private:
   const NarrowGemm &p;
   Factors factors;
   bool execute;
-  int64_t tileRows;
   std::byte *packedA, *packedB;
   float *scratch;
 };

@@ -15,7 +15,7 @@ void GemmPiece::runTurned(int64_t column, int64_t columns) {
   int64_t width = std::max<int64_t>(p.m, 2 * fewestColumns - 2);
   int64_t stride = roundUp(width, 16);
   int64_t most = bytesOfC / (stride * int64_t(sizeof(float)));
-  int64_t deepest = bytesOfPassingB / (stride * bytes) / depth * depth;
+  int64_t deepest = bytesOfBlock / (stride * bytes) / depth() * depth();
   Matrix turnedA{p.a.data, p.a.dtype, p.a.stride, !p.a.transpose};
   float *staged = reinterpret_cast<float *>(packedA);
   for (int64_t end = column + columns, count; column < end; column += count) {
@@ -52,11 +52,11 @@ void GemmPiece::runTurned(int64_t column, int64_t columns) {
       }
       for (int64_t row = 0; row < count; row += rowsAtOnce) {
         int64_t rows = std::min(rowsAtOnce, count - row);
-        for (int64_t inner = 0; inner < length; inner += depth) {
+        for (int64_t inner = 0; inner < length; inner += depth()) {
           MicroKernel kernel = microKernel(
               factors,
-              {rows, width, std::min(depth, length - inner), p.b.stride, stride,
-               stride, begun || first + inner > 0});
+              {rows, width, std::min(depth(), length - inner), p.b.stride,
+               stride, stride, begun || first + inner > 0});
           if (execute)
             kernel(packedB + inner * stride * bytes,
                    at(p.b, first + inner, column + row),

@@ -23,10 +23,7 @@ Factors factorsOf(const NarrowGemm &p) {
 struct Pieces {
   Pieces(const NarrowGemm &p, int64_t products, int workers)
       : factors(factorsOf(p)), turned(GemmPiece::isTurned(p, factors)),
-        rows(p.m,
-             turned || workers == 1
-                 ? p.m
-                 : tiles::tileRowsOf[factors == Factors::bfloat16],
+        rows(p.m, turned || workers == 1 ? p.m : tiles::rowsOfPiece,
              tiles::rowGroup),
         columns(p.n, widest(p, products * rows.parts, workers),
                 tiles::panelColumns) {}

@@ -206,6 +206,9 @@ TEST(Gemm, ElementsAreChainsOfMultiplyAddsWhereKernelsAreGenerated) {
                         !accumulate, 1, 3});
   // Tiles of rows and blocks of columns of one thread, the last block narrower
   // than kernels are.
+  // Beyond one block of rows, of columns, and along the depth.
+  expectChains({1560, 329, 70, true}, 1);
+  expectChains({70, 600, 1030}, 1);
   expectChains({800, 70, 400, true, true, true}, 1);
   expectChains({390, 65545, 3}, 1);
 }
