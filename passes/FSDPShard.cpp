@@ -3,6 +3,7 @@
 #include "passes/Passes.h"
 #include "passes/analysis/ParameterUses.h"
 #include "passes/fsdp/Groups.h"
+#include "passes/fsdp/Reductions.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
@@ -29,17 +30,6 @@ struct Gather {
   Operation *release = nullptr;
 };
 
-/// A unit's gradients: complete after `ready`.
-struct Reduction {
-  fsdp::UnitOp unit;
-  SmallVector<Value> gradients;
-  Operation *first = nullptr; // what makes one
-  Operation *ready = nullptr;
-  Operation *start = nullptr;  // the flat gradient, and what reduces it
-  Operation *across = nullptr; // what reduces slices over the outer dimension
-  Value flat;                  // as far as it is reduced
-};
-
 /// Rewrites one function.
 class Sharder {
 public:
@@ -48,9 +38,9 @@ public:
           bool accumulatesFlat)
       : function(function), mesh(mesh), groups(std::move(groups)), units(units),
         optimizer(optimizer), prefetch(prefetch),
-        accumulatesFlat(accumulatesFlat), builder(function.getContext()),
-        body(function.getBody().front()),
-        token(fsdp::TokenType::get(function.getContext())) {
+        builder(function.getContext()), body(function.getBody().front()),
+        token(fsdp::TokenType::get(function.getContext())),
+        reductions(function, this->groups, accumulatesFlat) {
     for (fsdp::UnitOp unit : units)
       for (auto [position, name] : llvm::enumerate(
                unit.getParameters().getAsRange<FlatSymbolRefAttr>()))
@@ -63,14 +53,14 @@ public:
       return function.emitError("expects @")
              << function.getName() << " to return the loss";
     loss = terminator->getOperand(0);
-    if (failed(collectGradients()))
+    if (failed(reductions.collect(function, units)))
       return failure();
     SmallVector<ParameterUses::Use> uses = collectUses();
     insertResidents();
     insertGathers();
     placeStarts();
     rewriteUses(uses);
-    insertReductions();
+    reductions.insert();
     finishStep();
     return success();
   }
@@ -270,170 +260,6 @@ private:
     });
   }
 
-  /// One gradient per parameter of each unit, from the results of the function.
-  LogicalResult collectGradients() {
-    llvm::DenseMap<StringAttr, Value> gradientOf;
-    for (unsigned index = 1; index < function.getNumResults(); ++index)
-      if (auto name = function.getResultAttrOfType<FlatSymbolRefAttr>(
-              index, "nn.gradient_of"))
-        gradientOf[name.getAttr()] = body.getTerminator()->getOperand(index);
-    if (gradientOf.empty())
-      return success();
-    for (fsdp::UnitOp unit : units) {
-      if (!unit.isTrained())
-        continue;
-      Reduction &reduction = reductions.emplace_back();
-      reduction.unit = unit;
-      for (auto name : unit.getParameters().getAsRange<FlatSymbolRefAttr>()) {
-        Value gradient = gradientOf.lookup(name.getAttr());
-        if (!gradient)
-          return function.emitError("expects a result with nn.gradient_of = ")
-                 << name << ", a parameter of " << unit.getSymName();
-        reduction.gradients.push_back(gradient);
-        Operation *op = gradient.getDefiningOp();
-        if (op && (!reduction.ready || reduction.ready->isBeforeInBlock(op)))
-          reduction.ready = op;
-        while (auto reshape = dyn_cast_or_null<nn::ReshapeOp>(op))
-          op = reshape.getInput().getDefiningOp();
-        if (op && (!reduction.first || op->isBeforeInBlock(reduction.first)))
-          reduction.first = op;
-      }
-    }
-    return success();
-  }
-
-  /// Each unit's reduction begins when its last gradient is there, and is
-  /// waited for before the next but one begins: two flat gradients are alive,
-  /// and one is on its way while the next is computed. A large one, of which
-  /// memory has room for one alone (a head's, when all that backward reads is
-  /// still there), is waited for before the next one's first gradient.
-  void insertReductions() {
-    SmallVector<Reduction *> inOrder;
-    for (Reduction &reduction : reductions)
-      inOrder.push_back(&reduction);
-    auto isReadyBefore = [](Reduction *a, Reduction *b) {
-      if (a->ready == b->ready)
-        return a < b; // neighbours in one vector: the order of the units
-      return !a->ready || (b->ready && a->ready->isBeforeInBlock(b->ready));
-    };
-    llvm::sort(inOrder, isReadyBefore);
-    size_t ended = 0, endedAcross = 0; // in order: all ranks wait alike
-    auto endUpTo = [&](size_t count) {
-      for (; ended < count; ++ended)
-        end(*inOrder[ended]);
-    };
-    auto endAcrossUpTo = [&](size_t count) {
-      for (; endedAcross < count; ++endedAcross)
-        endAcross(*inOrder[endedAcross]);
-    };
-    size_t count = inOrder.size();
-    for (auto [index, reduction] : llvm::enumerate(inOrder)) {
-      Reduction *previous = index > 0 ? inOrder[index - 1] : nullptr;
-      if (previous && isLarge(*previous, *reduction)) {
-        builder.setInsertionPoint(reduction->first);
-        endUpTo(index);
-      }
-      Operation *after = reduction->ready;
-      if (previous && previous->ready == reduction->ready)
-        after = previous->start;
-      after ? builder.setInsertionPointAfter(after)
-            : builder.setInsertionPointToStart(&body);
-      endAcrossUpTo(index >= 4 ? index - 3 : 0);
-      endUpTo(index >= 2 ? index - 1 : 0);
-      begin(*reduction);
-    }
-    builder.setInsertionPoint(body.getTerminator());
-    for (size_t index = count; index < count + 4; ++index) {
-      endAcrossUpTo(index >= 4 ? std::min(index - 3, count) : 0);
-      endUpTo(index >= 2 ? std::min(index - 1, count) : 0);
-    }
-  }
-
-  /// Whether a reduction that has begun is to end before `next` has gradients:
-  /// its flat gradient is twice as large, and they are made behind it.
-  static bool isLarge(Reduction &reduction, Reduction &next) {
-    return reduction.unit.getElements() >= 2 * next.unit.getElements() &&
-           next.first && reduction.start->isBeforeInBlock(next.first);
-  }
-
-  Value accumulated(Value value, Type accumulator) {
-    return fsdp::AccumulateOp::create(builder, value.getLoc(), value.getType(),
-                                      value, accumulator);
-  }
-
-  void begin(Reduction &reduction) {
-    fsdp::UnitOp unit = reduction.unit;
-    Location loc = reduction.ready ? reduction.ready->getLoc() : unit.getLoc();
-    auto flat =
-        fsdp::FlatGradientsOp::create(builder, loc, unit.getFlatGradientType(),
-                                      unit.getSymName(), reduction.gradients);
-    reduction.start = flat;
-    reduction.flat = flat;
-    if (accumulatesFlat) {
-      reduction.flat =
-          accumulated(flat, unit.getFlatGradientType().getElementType());
-      reduction.start = reduction.flat.getDefiningOp();
-    }
-    if (!groups.gradients)
-      return;
-    StringRef group = groups.gradients.getSymName();
-    if (groups.scattersGradients)
-      reduction.start = fsdp::ReduceScatterStartOp::create(
-          builder, loc, token, unit.getSymName(), reduction.flat, group,
-          accumulatesFlat);
-    else
-      reduction.start = fsdp::AllReduceGradientsStartOp::create(
-          builder, loc, token, unit.getSymName(), reduction.flat, group,
-          accumulatesFlat);
-  }
-
-  /// Waits for a reduction; adds it to those of earlier micro-batches, and
-  /// begins to reduce it over the outer dimension where there is one to do.
-  void end(Reduction &reduction) {
-    fsdp::UnitOp unit = reduction.unit;
-    Location loc = reduction.start->getLoc();
-    if (isa<fsdp::ReduceScatterStartOp>(reduction.start))
-      reduction.flat = fsdp::ReduceScatterWaitOp::create(
-          builder, loc,
-          unit.getFlatGradientType(
-              static_cast<int64_t>(groups.gradients.getSize())),
-          reduction.start->getResult(0));
-    else if (isa<fsdp::AllReduceGradientsStartOp>(reduction.start))
-      reduction.flat = fsdp::AllReduceGradientsWaitOp::create(
-          builder, loc, unit.getFlatGradientType(),
-          reduction.start->getResult(0));
-    if (!accumulatesFlat)
-      reduction.flat = accumulated(reduction.flat, unit.getMasterType());
-    if (!groups.across)
-      return;
-    StringRef group = groups.across.getSymName();
-    if (groups.scattersAcross)
-      reduction.across = fsdp::ReduceScatterStartOp::create(
-          builder, loc, token, unit.getSymName(), reduction.flat, group,
-          /*last=*/true);
-    else
-      reduction.across = fsdp::AllReduceGradientsStartOp::create(
-          builder, loc, token, unit.getSymName(), reduction.flat, group,
-          /*last=*/true);
-  }
-
-  void endAcross(Reduction &reduction) {
-    fsdp::UnitOp unit = reduction.unit;
-    if (!reduction.across)
-      return;
-    Location loc = reduction.across->getLoc();
-    Value started = reduction.across->getResult(0);
-    if (groups.scattersAcross)
-      reduction.flat = fsdp::ReduceScatterWaitOp::create(
-          builder, loc,
-          unit.getFlatGradientType(
-              static_cast<int64_t>(unit.getOptimizerShards())),
-          started);
-    else
-      reduction.flat = fsdp::AllReduceGradientsWaitOp::create(
-          builder, loc, reduction.flat.getType(), started);
-  }
-
   /// Norm, the all-reduces of loss and norm, metrics and the optimizer, in
   /// place of the results.
   void finishStep() {
@@ -441,14 +267,15 @@ private:
     Location loc = terminator->getLoc();
     builder.setInsertionPoint(terminator);
     auto doubles = RankedTensorType::get({}, builder.getF64Type());
-    bool training = !reductions.empty();
+    bool training = !reductions.all().empty();
     // More digits cost nothing here, and one collective has one element type.
     Value total = loss;
     if (total.getType() != doubles)
       total = nn::CastOp::create(builder, loc, doubles, total);
     // Every micro-batch runs this; what follows, the last.
     if (training)
-      total = accumulated(total, builder.getF64Type());
+      total = fsdp::AccumulateOp::create(builder, loc, doubles, total,
+                                         builder.getF64Type());
     Value norm;
     if (training) {
       // Where every rank has all gradients it adds them slice by slice, as the
@@ -457,7 +284,7 @@ private:
       if (mesh.getOptimizerDims().empty())
         slices.assign(mesh.getDims().begin(), mesh.getDims().end());
       SmallVector<Value> flats;
-      for (Reduction &reduction : reductions)
+      for (const fsdp::Reduction &reduction : reductions.all())
         flats.push_back(reduction.flat);
       norm = fsdp::GradientNormOp::create(builder, loc, doubles, flats, slices);
     }
@@ -467,10 +294,11 @@ private:
     fsdp::ReportOp::create(builder, loc, "loss", total);
     if (training)
       fsdp::ReportOp::create(builder, loc, "gradient_norm", norm);
-    for (Reduction &reduction : reductions)
-      fsdp::OptimizerStepOp::create(builder, reduction.unit.getLoc(),
-                                    reduction.unit.getSymName(), reduction.flat,
-                                    norm, optimizer);
+    for (const fsdp::Reduction &reduction : reductions.all()) {
+      fsdp::UnitOp unit = reduction.unit;
+      fsdp::OptimizerStepOp::create(builder, unit.getLoc(), unit.getSymName(),
+                                    reduction.flat, norm, optimizer);
+    }
     gatherUpdates();
 
     func::ReturnOp::create(builder, loc);
@@ -489,7 +317,7 @@ private:
     }
     auto start = fsdp::AllReduceStartOp::create(
         builder, loc, token, values,
-        reductions.empty() ? PhaseKind::forward : PhaseKind::optimizer,
+        reductions.all().empty() ? PhaseKind::forward : PhaseKind::optimizer,
         group.getSymName(), norms);
     auto wait = fsdp::AllReduceWaitOp::create(
         builder, loc, TypeRange(ValueRange(values)), start.getToken());
@@ -503,10 +331,12 @@ private:
     if (!groups.updates)
       return;
     SmallVector<Value> started;
-    for (Reduction &reduction : reductions)
+    for (const fsdp::Reduction &reduction : reductions.all()) {
+      fsdp::UnitOp unit = reduction.unit;
       started.push_back(fsdp::AllGatherUpdatesStartOp::create(
-          builder, reduction.unit.getLoc(), token, reduction.unit.getSymName(),
+          builder, unit.getLoc(), token, unit.getSymName(),
           groups.updates.getSymName()));
+    }
     for (Value update : started)
       fsdp::AllGatherUpdatesWaitOp::create(builder, update.getLoc(), update);
   }
@@ -517,7 +347,6 @@ private:
   ArrayRef<fsdp::UnitOp> units;
   StringRef optimizer;
   int64_t prefetch;
-  bool accumulatesFlat;
   OpBuilder builder;
   Block &body;
   fsdp::TokenType token;
@@ -526,7 +355,7 @@ private:
   llvm::DenseMap<StringAttr, std::pair<fsdp::UnitOp, size_t>>
       slots; // parameter -> unit, position in it
   llvm::MapVector<std::pair<fsdp::UnitOp, PhaseKind>, Gather> gathers;
-  SmallVector<Reduction> reductions; // in the order of the units
+  fsdp::Reductions reductions;
 };
 
 struct FSDPShard : impl::FSDPShardBase<FSDPShard> {
