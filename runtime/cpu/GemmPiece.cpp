@@ -78,9 +78,10 @@ GemmPiece::Left GemmPiece::leftRows(int64_t row, int64_t rows, int64_t first,
     withNarrow(a.dtype, [&]<typename S>(S) {
       auto *to = reinterpret_cast<float *>(packedA);
       auto *source = reinterpret_cast<const S *>(from);
-      if (a.transpose)
-        pack::transpose(to, stride, source, a.stride, length, rows);
-      else
+      for (int64_t i = 0; a.transpose && i < rows; i += rowsTransposedAtOnce)
+        pack::transpose(to + i * stride, stride, source + i, a.stride, length,
+                        std::min(rowsTransposedAtOnce, rows - i));
+      if (!a.transpose)
         pack::copy(to, stride, source, a.stride, rows, length);
     });
   }

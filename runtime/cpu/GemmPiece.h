@@ -27,6 +27,8 @@ constexpr int64_t mostPanels = 32; // of a block, where the depth is small
 /// Rows of a that meet all of b before the next ones: packed, or as they lie,
 /// they stay in the third-level cache.
 constexpr int64_t rowsOfBlock = 1536;
+/// What a transposition writes at a time stays in the second-level cache.
+constexpr int64_t rowsTransposedAtOnce = 256;
 constexpr int64_t rowsOfPiece = 516; // where threads share a product
 /// Of c, where it is rounded.
 constexpr int64_t rowsOfScratch = 768, columnsOfScratch = 256;
