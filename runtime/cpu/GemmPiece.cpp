@@ -62,9 +62,7 @@ GemmPiece::Left GemmPiece::leftRows(int64_t row, int64_t rows, int64_t first,
   const Matrix &a = p.a;
   std::byte *from = at(a, row, first);
   bool pairs = factors == Factors::bfloat16;
-  bool isRead = pairs ? !a.transpose && a.stride % 2 == 0 && length % 2 == 0
-                      : !a.transpose || columns < manyColumns;
-  if (isRead && !isConverted(a))
+  if (readsA(columns))
     return {from, a.stride, a.transpose};
   int64_t stride = depth() + depthPadding / elementBytes();
   if (execute && pairs) {
@@ -241,7 +239,7 @@ void GemmPiece::storeSums(int64_t row, int64_t rows, int64_t column,
 void GemmPiece::run(int64_t row, int64_t rows, int64_t column,
                     int64_t columns) {
   if (p.c.dtype == plan::FLOAT32 && columns >= fewestColumns) {
-    Cut blocks(rows, rowsOfBlock, rowGroup);
+    Cut blocks(rows, readsA(columns) ? rowsRead : rowsPacked, rowGroup);
     for (int64_t i = 0; i < blocks.parts; ++i)
       runInPlace(row + blocks.begin(i), blocks.length(i), column, columns);
     return;

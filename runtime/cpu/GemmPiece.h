@@ -24,9 +24,9 @@ constexpr int64_t depthPadding = 64;   // bytes
 /// of a pass.
 constexpr int64_t bytesOfBlock = 512 << 10;
 constexpr int64_t mostPanels = 32; // of a block, where the depth is small
-/// Rows of a that meet all of b before the next ones: packed, or as they lie,
+/// Rows of a that meet all of b before the next ones, packed or as they lie:
 /// they stay in the third-level cache.
-constexpr int64_t rowsOfBlock = 1536;
+constexpr int64_t rowsPacked = 1536, rowsRead = 3072;
 /// What a transposition writes at a time stays in the second-level cache.
 constexpr int64_t rowsTransposedAtOnce = 256;
 constexpr int64_t rowsOfPiece = 516; // where threads share a product
@@ -42,13 +42,13 @@ constexpr int64_t manyColumns = 192;
 constexpr int64_t shallowDepth = 64;
 constexpr int64_t rowsAtOnce = 48; // then
 
-constexpr int64_t bytesOfA = rowsOfBlock * (bytesOfDepth + depthPadding);
+constexpr int64_t bytesOfA = rowsPacked * (bytesOfDepth + depthPadding);
 constexpr int64_t bytesOfC =
     rowsOfScratch * columnsOfScratch * int64_t(sizeof(float));
 static_assert(bytesOfA + bytesOfBlock + bytesOfC <= tiledGemmBytes);
 static_assert(bytesOfBlock >= panelColumns * bytesOfDepth);
-static_assert(rowsOfBlock % rowGroup == 0 && rowsOfScratch % rowGroup == 0);
-static_assert(rowsOfScratch <= rowsOfBlock);
+static_assert(rowsPacked % rowGroup == 0 && rowsRead % rowGroup == 0);
+static_assert(rowsOfScratch % rowGroup == 0 && rowsOfScratch <= rowsPacked);
 
 /// Of the calling thread: tiledGemmBytes for packed operands.
 std::byte *threadMemory();
@@ -123,6 +123,13 @@ private:
   bool isConverted(const Matrix &matrix) const {
     return matrix.dtype !=
            (factors == Factors::bfloat16 ? plan::BFLOAT16 : plan::FLOAT32);
+  }
+  /// Whether kernels read a where it lies.
+  bool readsA(int64_t columns) const {
+    bool pairs = factors == Factors::bfloat16;
+    bool fits = pairs ? !p.a.transpose && p.a.stride % 2 == 0 && p.k % 2 == 0
+                      : !p.a.transpose || columns < tiles::manyColumns;
+    return fits && !isConverted(p.a);
   }
   void runInPlace(int64_t row, int64_t rows, int64_t column, int64_t columns);
   void runByScratch(int64_t row, int64_t rows, int64_t column, int64_t columns);
