@@ -53,7 +53,7 @@ public:
       return function.emitError("expects @")
              << function.getName() << " to return the loss";
     loss = terminator->getOperand(0);
-    if (failed(reductions.collect(function, units)))
+    if (failed(reductions.collect(units)))
       return failure();
     SmallVector<ParameterUses::Use> uses = collectUses();
     insertResidents();

@@ -6,8 +6,7 @@ using namespace mlir;
 
 namespace shardc::fsdp {
 
-LogicalResult Reductions::collect(func::FuncOp function,
-                                  ArrayRef<UnitOp> units) {
+LogicalResult Reductions::collect(ArrayRef<UnitOp> units) {
   llvm::DenseMap<StringAttr, Value> gradientOf;
   for (unsigned index = 1; index < function.getNumResults(); ++index)
     if (auto name = function.getResultAttrOfType<FlatSymbolRefAttr>(

@@ -26,14 +26,13 @@ public:
   /// they are reduced, else after.
   Reductions(mlir::func::FuncOp function, const Groups &groups,
              bool accumulatesFlat)
-      : body(function.getBody().front()), groups(groups),
+      : function(function), body(function.getBody().front()), groups(groups),
         accumulatesFlat(accumulatesFlat), builder(function.getContext()),
         token(TokenType::get(function.getContext())) {}
 
   /// Finds the gradients among the results of the function, none where it has
   /// no gradients at all. Reports an error where some lack.
-  mlir::LogicalResult collect(mlir::func::FuncOp function,
-                              llvm::ArrayRef<UnitOp> units);
+  mlir::LogicalResult collect(llvm::ArrayRef<UnitOp> units);
   /// Inserts what begins each and what waits for it.
   void insert();
 
@@ -46,6 +45,7 @@ private:
   void endAcross(Reduction &reduction);
   mlir::Value accumulated(mlir::Value value, mlir::Type accumulator);
 
+  mlir::func::FuncOp function;
   mlir::Block &body;
   Groups groups;
   bool accumulatesFlat;

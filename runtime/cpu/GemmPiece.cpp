@@ -59,31 +59,37 @@ void GemmPiece::prefetchLeft(const Left &left, int64_t row, int64_t rows,
 /// Rows of a for the kernels, along [first, first + length) of k.
 GemmPiece::Left GemmPiece::leftRows(int64_t row, int64_t rows, int64_t first,
                                     int64_t length, int64_t columns) {
-  const Matrix &a = p.a;
-  std::byte *from = at(a, row, first);
-  bool pairs = factors == Factors::bfloat16;
   if (readsA(columns))
-    return {from, a.stride, a.transpose};
+    return {at(p.a, row, first), p.a.stride, p.a.transpose};
   int64_t stride = depth() + depthPadding / elementBytes();
-  if (execute && pairs) {
-    auto *to = reinterpret_cast<BFloat16 *>(packedA);
-    auto *source = reinterpret_cast<const BFloat16 *>(from);
-    if (a.transpose)
-      pack::transposeDepth(to, stride, source, a.stride, length, rows);
-    else
-      pack::copyDepth(to, stride, source, a.stride, rows, length);
-  } else if (execute) {
-    withNarrow(a.dtype, [&]<typename S>(S) {
-      auto *to = reinterpret_cast<float *>(packedA);
-      auto *source = reinterpret_cast<const S *>(from);
-      for (int64_t i = 0; a.transpose && i < rows; i += rowsTransposedAtOnce)
-        pack::transpose(to + i * stride, stride, source + i, a.stride, length,
-                        std::min(rowsTransposedAtOnce, rows - i));
-      if (!a.transpose)
-        pack::copy(to, stride, source, a.stride, rows, length);
-    });
-  }
+  for (int64_t i = 0; execute && i < rows; i += rowsPackedAtOnce)
+    packLeft(packedA + i * stride * elementBytes(), stride, row + i,
+             std::min(rowsPackedAtOnce, rows - i), first, length);
   return {packedA, stride, false};
+}
+
+/// A left operand [rows, length] of the kernels.
+void GemmPiece::packLeft(std::byte *to, int64_t stride, int64_t row,
+                         int64_t rows, int64_t first, int64_t length) const {
+  const Matrix &a = p.a;
+  std::byte *data = at(a, row, first);
+  if (factors == Factors::bfloat16) {
+    auto *target = reinterpret_cast<BFloat16 *>(to);
+    auto *source = reinterpret_cast<const BFloat16 *>(data);
+    if (a.transpose)
+      pack::transposeDepth(target, stride, source, a.stride, length, rows);
+    else
+      pack::copyDepth(target, stride, source, a.stride, rows, length);
+    return;
+  }
+  withNarrow(a.dtype, [&]<typename S>(S) {
+    auto *target = reinterpret_cast<float *>(to);
+    auto *source = reinterpret_cast<const S *>(data);
+    if (a.transpose)
+      pack::transpose(target, stride, source, a.stride, length, rows);
+    else
+      pack::copy(target, stride, source, a.stride, rows, length);
+  });
 }
 
 /// A right operand [length, columns] of the kernels.

@@ -27,8 +27,8 @@ constexpr int64_t mostPanels = 32; // of a block, where the depth is small
 /// Rows of a that meet all of b before the next ones, packed or as they lie:
 /// they stay in the third-level cache.
 constexpr int64_t rowsPacked = 1536, rowsRead = 3072;
-/// What a transposition writes at a time stays in the second-level cache.
-constexpr int64_t rowsTransposedAtOnce = 256;
+/// What packing them writes at a time stays in the second-level cache.
+constexpr int64_t rowsPackedAtOnce = 256;
 constexpr int64_t rowsOfPiece = 516; // where threads share a product
 /// Of c, where it is rounded.
 constexpr int64_t rowsOfScratch = 768, columnsOfScratch = 256;
@@ -137,6 +137,8 @@ private:
               int64_t columns, const Sums &sums);
   Left leftRows(int64_t row, int64_t rows, int64_t first, int64_t length,
                 int64_t columns);
+  void packLeft(std::byte *to, int64_t stride, int64_t row, int64_t rows,
+                int64_t first, int64_t length) const;
   void packRight(std::byte *to, int64_t stride, const Matrix &from,
                  int64_t first, int64_t length, int64_t column,
                  int64_t columns) const;

@@ -204,11 +204,10 @@ TEST(Gemm, ElementsAreChainsOfMultiplyAddsWhereKernelsAreGenerated) {
               Case{200, 400, 30}, Case{31, 200, 2100}})
           expectChains({of.m, of.n, of.k, transposeA, transposeB, accumulate,
                         !accumulate, 1, 3});
-  // Tiles of rows and blocks of columns of one thread, the last block narrower
-  // than kernels are.
   // Beyond one block of rows, of columns, and along the depth.
   expectChains({1560, 329, 70, true}, 1);
   expectChains({70, 600, 1030}, 1);
+  // Blocks of one thread, the last one narrower than kernels are.
   expectChains({800, 70, 400, true, true, true}, 1);
   expectChains({390, 65545, 3}, 1);
 }
