@@ -18,7 +18,7 @@ import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
 BUILD = os.path.join(ROOT, "build")
-GTESTS = ("codegen-tests", "passes-tests", "runtime-tests")
+GTESTS = ("codegen-tests", "onnx-tests", "passes-tests", "runtime-tests")
 LIT = next((p for p in ("/usr/lib/llvm-22/bin/lit", "/usr/lib/llvm-22/build/utils/lit/lit.py") if os.path.exists(p)), "lit")
 
 
