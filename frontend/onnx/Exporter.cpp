@@ -1,5 +1,6 @@
 // Parsing of the exporters' traces.
 #include "frontend/onnx/Exporter.h"
+#include "frontend/onnx/FxCall.h"
 #include "frontend/onnx/Metadata.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -53,28 +54,25 @@ GraphSignature readSignature(const ::onnx::GraphProto &graph) {
 
 std::vector<std::string> parameterArguments(const ::onnx::NodeProto &node,
                                             const GraphSignature &signature) {
-  // %linear : [num_users=1] = call_function[target=...](args = (%x,
-  // %p_head_weight), kwargs = {})
   std::vector<std::string> result;
-  StringRef text = metadata(node, "pkg.torch.onnx.fx_node").split("](").second;
-  while (true) {
-    text = text.split('%').second;
-    if (text.empty())
-      return result;
-    StringRef name =
-        text.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
-    auto parameter = signature.placeholders.find(name);
-    if (parameter != signature.placeholders.end() &&
-        !llvm::is_contained(result, parameter->second))
+  FxCall call = fxCall(node); // its values point into it
+  for (StringRef value : call.values())
+    if (auto parameter = signature.placeholders.find(value);
+        parameter != signature.placeholders.end())
       result.push_back(parameter->second);
-  }
+  return result;
 }
 
 StringRef fxTarget(const ::onnx::NodeProto &node) {
-  return metadata(node, "pkg.torch.onnx.fx_node")
-      .split("[target=")
-      .second.split("](")
-      .first;
+  return fxCall(node).target;
+}
+
+StringRef fxFunction(StringRef value) {
+  StringRef function = value.rtrim("0123456789");
+  return function.size() < value.size() && function.consume_back("_") &&
+                 !function.empty()
+             ? function
+             : value;
 }
 
 std::vector<std::string> foldedFrom(const ::onnx::ValueInfoProto &value) {

@@ -28,13 +28,17 @@ struct GraphSignature {
 GraphSignature readSignature(const ::onnx::GraphProto &graph);
 
 /// Names of the parameters that stand as arguments in the FX node that an ONNX
-/// node was made from, in order.
+/// node was made from, in order and as often as they stand there.
 std::vector<std::string> parameterArguments(const ::onnx::NodeProto &node,
                                             const GraphSignature &signature);
 
 /// The function that the FX node of an ONNX node calls,
 /// "torch.ops.aten.linear.default"; empty where not known.
 llvm::StringRef fxTarget(const ::onnx::NodeProto &node);
+
+/// The function that torch.fx named a value after: "layer_norm" of
+/// "layer_norm_12".
+llvm::StringRef fxFunction(llvm::StringRef value);
 
 /// Names of the values that a constant was folded from (dynamo); empty where
 /// not known.

@@ -83,11 +83,31 @@ LogicalResult Importer::read() {
           model->flattener->flatten(file->graph().node(), model->nodes))
     return fail(std::move(error));
   model->parameters = ParameterTable::recover(*file, model->nodes);
+  if (ArrayRef<std::string> problems = model->parameters.problems();
+      !problems.empty())
+    return fail("'" + options.path + "': " + problems.front() +
+                (problems.size() > 1
+                     ? " (and " + Twine(problems.size() - 1) + " more like it)"
+                     : Twine()));
   for (const std::string &name : model->parameters.lost())
     diagnostics.warnings.push_back(
         "'" + options.path + "': parameter '" + name +
         "' was removed from the graph by the exporter; it is not trained "
         "(torch.onnx.export with optimize=False folds nothing)");
+  if (ArrayRef<std::string> unused = model->parameters.unused();
+      !unused.empty())
+    diagnostics.warnings.push_back(
+        "'" + options.path + "': no node reads the parameters '" +
+        llvm::join(unused, "', '") +
+        "': they are tied to others, PyTorch does not use them, or the "
+        "exporter removed them; what was removed is not trained "
+        "(torch.onnx.export with optimize=False removes nothing)");
+  for (const std::string &name : model->parameters.reshaped())
+    diagnostics.warnings.push_back(
+        "'" + options.path + "': parameter '" + name +
+        "' is stored in the shape that the exporter's view left, and is "
+        "exported in that shape (torch.onnx.export with optimize=False keeps "
+        "PyTorch's)");
   for (const std::string &name : model->parameters.suspicious())
     diagnostics.warnings.push_back("'" + options.path + "': parameter '" +
                                    name +
@@ -96,6 +116,7 @@ LogicalResult Importer::read() {
                                    "equal parameters, they are trained as one; "
                                    "export with the exporter's metadata");
   diagnostics.lostParameters = model->parameters.lost();
+  llvm::append_range(diagnostics.lostParameters, model->parameters.unused());
   return success();
 }
 

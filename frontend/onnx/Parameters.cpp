@@ -2,12 +2,14 @@
 // which initializers are parameters, give each use its parameter's name, split
 // what was merged, and join what is tied.
 #include "frontend/onnx/Parameters.h"
-#include "frontend/onnx/Exporter.h"
 #include "frontend/onnx/InitialValues.h"
+#include "frontend/onnx/Merges.h"
+#include "frontend/onnx/ParameterNames.h"
 
 #include "llvm/ADT/MapVector.h"
 
 using llvm::StringRef;
+using llvm::Twine;
 using ::onnx::TensorProto;
 
 namespace shardc::onnx {
@@ -27,9 +29,6 @@ ParameterTable::byInitializer(StringRef initializer) const {
 
 namespace {
 
-// The dynamo exporter merges equal initializers up to this size; larger ones
-// that are shared are tied.
-constexpr int64_t mergedElements = 1024;
 // Floats that are no parameter and no larger become constants of the program.
 constexpr int64_t constantElements = 1024;
 
@@ -38,243 +37,121 @@ bool isFloatType(int dtype) {
          dtype == TensorProto::FLOAT16 || dtype == TensorProto::BFLOAT16;
 }
 
-StringRef lastComponent(StringRef name) {
-  return name.rsplit('.').second.empty() ? name : name.rsplit('.').second;
-}
-
 } // namespace
 
 class Recovery {
 public:
   Recovery(const ModelFile &file, llvm::ArrayRef<Node> nodes)
-      : file(file), nodes(nodes), signature(readSignature(file.graph())) {}
+      : file(file), nodes(nodes), signature(readSignature(file.graph())),
+        readers(file, nodes), folds(file, nodes, signature, readers),
+        names(file, nodes, signature, readers),
+        legacyNames(file, nodes, readers) {}
 
   ParameterTable run() {
-    collectReaders();
-    for (const Node &node : nodes)
-      for (const std::string &name : parameterArguments(*node.proto, signature))
-        referenced.insert(name);
-    for (const auto &value : file.graph().value_info())
-      if (file.find(value.name()))
-        if (std::vector<std::string> sources = foldedFrom(value);
-            !sources.empty())
-          folded[value.name()] = std::move(sources);
-    for (auto &[initializer, readers] : readersOf)
-      addInitializer(*initializer, readers);
+    for (auto &[initializer, usedBy] : readers.all()) {
+      Fold fold = folds.of(*initializer);
+      if (isTrainable(*initializer, fold, usedBy)) {
+        names.add(*initializer, fold, usedBy);
+        trained[initializer] = std::move(fold);
+      }
+    }
+    for (auto &[initializer, usedBy] : readers.all()) {
+      if (auto entry = trained.find(initializer); entry == trained.end())
+        addConstant(*initializer, usedBy);
+      else if (signature.present)
+        addBySignature(*initializer, entry->second, usedBy);
+      else
+        addByLegacyNames(*initializer, usedBy);
+    }
     joinTransposedCopies();
+    if (signature.present) {
+      nameTied();
+      findLost();
+    }
     finish();
     return std::move(result);
   }
 
 private:
-  struct Reader {
-    int node, input;
-    /// Name of the Identity's result through which the initializer is read;
-    /// empty: read directly.
-    std::string alias;
-  };
   /// A name and the uses that mean it.
   using Groups = llvm::MapVector<StringRef, std::vector<std::pair<int, int>>>;
 
-  void collectReaders();
-  bool isTrainable(const Initializer &initializer,
-                   llvm::ArrayRef<Reader> readers) const;
-  std::string ownName(const Initializer &initializer,
-                      llvm::ArrayRef<Reader> readers) const;
-  std::string legacyName(const Initializer &initializer,
-                         llvm::ArrayRef<Reader> readers) const;
-  std::string nameOfUse(StringRef own, const Reader &reader) const;
-  bool isTransposed(const Initializer &initializer,
-                    llvm::ArrayRef<Reader> readers) const;
+  bool isTrainable(const Initializer &initializer, const Fold &fold,
+                   llvm::ArrayRef<Reader> usedBy);
   bool isTied(const Initializer &initializer, StringRef lhs,
               StringRef rhs) const;
-  void addInitializer(const Initializer &initializer,
-                      llvm::ArrayRef<Reader> readers);
-  void addBinding(StringRef name, const Initializer &initializer,
-                  bool transposed, bool trainable,
-                  std::vector<std::pair<int, int>> uses);
+  void addConstant(const Initializer &initializer,
+                   llvm::ArrayRef<Reader> usedBy);
+  void addBySignature(const Initializer &initializer, const Fold &fold,
+                      llvm::ArrayRef<Reader> usedBy);
+  void addByLegacyNames(const Initializer &initializer,
+                        llvm::ArrayRef<Reader> usedBy);
+  Parameter &addBinding(StringRef name, const Initializer &initializer,
+                        bool transposed, bool trainable,
+                        std::vector<std::pair<int, int>> uses);
   void joinTransposedCopies();
+  void nameTied();
+  Parameter *tiedTo(StringRef name);
+  void findLost();
+  /// Whether a parameter of the same module is there.
+  bool hasNamesBeside(StringRef name) const {
+    return modulesPresent.contains(moduleOf(name));
+  }
   std::string scopeOfUses(const Parameter &parameter) const;
   void finish();
+  void refuse(const Twine &problem) {
+    result.problemTexts.push_back(problem.str());
+  }
+
+  size_t rank(StringRef name) const {
+    auto entry = signature.order.find(name);
+    return entry == signature.order.end() ? signature.parameters.size()
+                                          : entry->second;
+  }
 
   const ModelFile &file;
   llvm::ArrayRef<Node> nodes;
   GraphSignature signature;
-  llvm::MapVector<const Initializer *, std::vector<Reader>> readersOf;
-  /// Node that makes a value, and the nodes that read it.
-  llvm::StringMap<std::vector<std::pair<int, int>>> consumers;
-  llvm::StringMap<std::vector<std::string>> folded;
-  /// Parameters that are an argument of any FX node.
-  llvm::StringSet<> referenced;
+  Readers readers;
+  Folds folds;
+  SignatureNames names;
+  LegacyNames legacyNames;
+  llvm::DenseMap<const Initializer *, Fold> trained;
   llvm::StringMap<size_t> byName;
   std::vector<Parameter> found;
+  /// Names of `found` and their aliases, the modules that own them, and the
+  /// modules that nodes belong to.
+  llvm::StringSet<> present, modulesPresent, modulesRun;
   ParameterTable result;
 };
 
-void Recovery::collectReaders() {
-  llvm::StringMap<std::pair<const Initializer *, std::string>> aliases;
-  for (auto [index, node] : llvm::enumerate(nodes)) {
-    for (auto [position, input] : llvm::enumerate(node.proto->input())) {
-      consumers[input].emplace_back(index, position);
-      const Initializer *initializer = file.find(input);
-      std::string alias;
-      if (auto entry = aliases.find(input); entry != aliases.end())
-        std::tie(initializer, alias) = entry->second;
-      if (!initializer)
-        continue;
-      if (node.proto->op_type() == "Identity" &&
-          node.proto->output_size() == 1) {
-        // An Identity of an Identity keeps the name that is furthest from the
-        // initializer.
-        StringRef output = node.proto->output(0);
-        aliases[output] = {initializer,
-                           isGeneratedName(output) ? alias : output.str()};
-        // Its own read means the parameter that it stands for.
-        readersOf[initializer].push_back(
-            {int(index), int(position), aliases[output].second});
-        continue;
-      }
-      readersOf[initializer].push_back({int(index), int(position), alias});
-    }
-  }
-}
-
-bool Recovery::isTrainable(const Initializer &initializer,
-                           llvm::ArrayRef<Reader> readers) const {
+bool Recovery::isTrainable(const Initializer &initializer, const Fold &fold,
+                           llvm::ArrayRef<Reader> usedBy) {
   if (!isFloatType(initializer.dtype))
     return false;
-  if (signature.present) {
-    if (signature.isParameter(initializer.name))
-      return true;
-    if (auto entry = folded.find(initializer.name); entry != folded.end())
-      return llvm::any_of(entry->second, [&](StringRef name) {
-        return signature.isParameter(name);
-      });
-    if (!isGeneratedName(initializer.name))
-      return false;
-    // A renamed weight of an exporter that does not say what it folded.
-    return initializer.dims.size() >= 2 &&
-           llvm::any_of(readers, [&](const Reader &reader) {
-             return reader.input == 1 &&
-                    nodes[reader.node].proto->op_type() == "MatMul" &&
-                    !parameterArguments(*nodes[reader.node].proto, signature)
-                         .empty();
-           });
-  }
-  return looksTrainable(
-      initializer, readers.empty() ? nullptr : nodes[readers[0].node].proto,
-      readers.empty() ? 0 : readers[0].input);
-}
-
-/// The name that an initializer has by itself.
-std::string Recovery::ownName(const Initializer &initializer,
-                              llvm::ArrayRef<Reader> readers) const {
-  if (signature.isParameter(initializer.name))
-    return initializer.name;
-  if (auto entry = folded.find(initializer.name);
-      entry != folded.end() && entry->second.size() == 1)
-    return entry->second[0];
-  if (signature.present) {
-    for (const Reader &reader : readers) {
-      std::vector<std::string> arguments =
-          parameterArguments(*nodes[reader.node].proto, signature);
-      // Those that have an initializer of their own are not meant.
-      llvm::erase_if(arguments, [&](StringRef name) {
-        return file.find(name) != nullptr;
-      });
-      if (arguments.size() == 1)
-        return arguments[0];
-    }
-    return initializer.name;
-  }
-  return isGeneratedName(initializer.name) ? legacyName(initializer, readers)
-                                           : initializer.name;
-}
-
-/// A Linear's weight that the legacy exporter transposed and renamed: the bias
-/// that is added tells its name, else the module that its node belongs to.
-std::string Recovery::legacyName(const Initializer &initializer,
-                                 llvm::ArrayRef<Reader> readers) const {
-  for (const Reader &reader : readers) {
-    const Node &node = nodes[reader.node];
-    if (node.proto->op_type() != "MatMul" || reader.input != 1 ||
-        node.proto->output_size() != 1)
-      continue;
-    if (auto entry = consumers.find(node.proto->output(0));
-        entry != consumers.end())
-      for (auto [consumer, input] : entry->second) {
-        const ::onnx::NodeProto &add = *nodes[consumer].proto;
-        if (add.op_type() != "Add" || add.input_size() != 2)
-          continue;
-        StringRef bias = add.input(1 - input);
-        if (bias.consume_back("bias") && !bias.empty())
-          return (bias + "weight").str();
-      }
-    if (std::string scope = moduleScope(node); !scope.empty())
-      return scope + ".weight";
-  }
-  return initializer.name;
-}
-
-/// Which parameter a use of an initializer means.
-std::string Recovery::nameOfUse(StringRef own, const Reader &reader) const {
-  if (!reader.alias.empty())
-    return reader.alias;
-  if (!signature.present || !signature.isParameter(own))
-    return own.str();
-  std::vector<std::string> arguments =
-      parameterArguments(*nodes[reader.node].proto, signature);
-  if (arguments.empty()) {
-    // Nodes without an FX node of their own: parameters of the module that the
-    // node belongs to.
-    std::string prefix = moduleScope(nodes[reader.node]) + ".";
-    for (const std::string &name : signature.parameters)
-      if (name == prefix + lastComponent(own).str())
-        return name;
-    return own.str();
-  }
-  if (llvm::is_contained(arguments, own)) {
-    // Of tied parameters, FX knows one name only: the module that the node
-    // belongs to tells the other.
-    std::string ofScope =
-        moduleScope(nodes[reader.node]) + "." + lastComponent(own).str();
-    return signature.isParameter(ofScope) && !referenced.contains(ofScope) &&
-                   !file.find(ofScope)
-               ? ofScope
-               : own.str();
-  }
-  std::vector<std::string> alike;
-  llvm::copy_if(arguments, std::back_inserter(alike), [&](StringRef name) {
-    return lastComponent(name) == lastComponent(own);
-  });
-  if (alike.size() == 1)
-    return alike[0];
-  // Those that have an initializer of their own are not meant.
-  llvm::erase_if(arguments,
-                 [&](StringRef name) { return file.find(name) != nullptr; });
-  return arguments.size() == 1 ? arguments[0] : own.str();
-}
-
-bool Recovery::isTransposed(const Initializer &initializer,
-                            llvm::ArrayRef<Reader> readers) const {
-  if (initializer.dims.size() != 2 || signature.isParameter(initializer.name) ||
-      !isGeneratedName(initializer.name))
+  if (!signature.present)
+    return llvm::any_of(usedBy, [&](const Reader &reader) {
+      const ::onnx::NodeProto *node = nodes[reader.node].proto;
+      return node->op_type() != "Identity" &&
+             looksTrainable(initializer, node, reader.input);
+    });
+  if (fold.kind == Fold::Computed) {
+    refuse("initializer '" + initializer.name +
+           "' was computed from parameter" +
+           (fold.parameters.size() > 1 ? "s '" : " '") +
+           llvm::join(fold.parameters, "', '") + "' by the exporter" +
+           (fold.function.empty() ? "" : " (" + fold.function + ")") +
+           ", which cannot be trained from it; export with optimize=False, "
+           "which folds nothing");
     return false;
-  return llvm::any_of(readers, [&](const Reader &reader) {
-    const ::onnx::NodeProto &node = *nodes[reader.node].proto;
-    // Only a Linear reads its weight transposed.
-    StringRef fx = fxTarget(node);
-    return node.op_type() == "MatMul" && reader.input == 1 &&
-           (fx.empty() || fx.contains("linear") || fx.contains("attention"));
-  });
+  }
+  return fold.kind == Fold::Moved || signature.isParameter(initializer.name);
 }
 
 /// Whether two names of one initializer are one parameter, rather than two that
-/// were equal when exported.
+/// were equal when exported: what the legacy exporter leaves does not say.
 bool Recovery::isTied(const Initializer &initializer, StringRef lhs,
                       StringRef rhs) const {
-  if (signature.present && initializer.elements > mergedElements)
-    return true;
   std::optional<bool> uniform = file.isUniform(initializer);
   // Nobody ties a tensor of ones; random values are equal by chance never, but
   // copied layers start equal.
@@ -283,69 +160,87 @@ bool Recovery::isTied(const Initializer &initializer, StringRef lhs,
   return !*uniform && !differInNumbersOnly(lhs, rhs);
 }
 
-void Recovery::addInitializer(const Initializer &initializer,
-                              llvm::ArrayRef<Reader> readers) {
-  bool trainable = isTrainable(initializer, readers);
-  if (!trainable) {
-    bool buffer = isFloatType(initializer.dtype) &&
-                  (initializer.elements > constantElements ||
-                   !initializer.dims.empty()) &&
-                  (initializer.elements > constantElements ||
-                   !isGeneratedName(initializer.name));
-    if (!buffer && !initializer.missing)
-      return; // a constant
-    std::vector<std::pair<int, int>> uses;
-    for (const Reader &reader : readers)
-      uses.emplace_back(reader.node, reader.input);
-    addBinding(initializer.name, initializer, false, false, std::move(uses));
+/// What is not trained: a buffer where it is large or bears a name, else a
+/// constant of the program.
+void Recovery::addConstant(const Initializer &initializer,
+                           llvm::ArrayRef<Reader> usedBy) {
+  bool buffer =
+      isFloatType(initializer.dtype) &&
+      (initializer.elements > constantElements || !initializer.dims.empty()) &&
+      (initializer.elements > constantElements ||
+       !isGeneratedName(initializer.name));
+  if (!buffer && !initializer.missing)
     return;
-  }
-  bool transposed = isTransposed(initializer, readers);
-  std::string own = ownName(initializer, readers);
-  std::vector<std::string> names;
-  Groups groups;
-  for (const Reader &reader : readers)
-    names.push_back(nameOfUse(own, reader));
-  for (auto [reader, name] : llvm::zip(readers, names))
-    groups[name].emplace_back(reader.node, reader.input);
-  // Tied names become aliases of the one that PyTorch lists first, which is the
-  // one it keeps.
-  std::vector<StringRef> kept;
-  llvm::StringMap<StringRef> canonical;
-  std::vector<StringRef> ordered;
-  for (auto &[name, uses] : groups)
-    ordered.push_back(name);
-  auto rank = [&](StringRef name) {
-    auto entry = signature.order.find(name);
-    return entry == signature.order.end() ? signature.parameters.size()
-                                          : entry->second;
+  std::vector<std::pair<int, int>> uses;
+  for (const Reader &reader : usedBy)
+    uses.emplace_back(reader.node, reader.input);
+  addBinding(initializer.name, initializer, false, false, std::move(uses));
+}
+
+void Recovery::addBySignature(const Initializer &initializer, const Fold &fold,
+                              llvm::ArrayRef<Reader> usedBy) {
+  struct Group {
+    std::string name;
+    std::vector<std::pair<int, int>> uses;
+    llvm::SmallVector<std::string, 1> aliases;
   };
-  llvm::stable_sort(ordered, [&](StringRef lhs, StringRef rhs) {
-    return rank(lhs) < rank(rhs);
-  });
-  for (StringRef name : ordered) {
+  std::vector<Group> groups;
+  llvm::StringMap<size_t> groupOf;
+  for (const Reader &reader : usedBy) {
+    Meaning meaning = names.of(initializer, reader);
+    if (meaning.name.empty()) {
+      refuse("node '" + nodes[reader.node].name + "' reads initializer '" +
+             initializer.name +
+             "', which the exporter merged of several parameters with equal "
+             "values, and which of them it means is not known; export with "
+             "optimize=False");
+      continue;
+    }
+    auto [entry, isNew] = groupOf.try_emplace(meaning.name, groups.size());
+    if (isNew)
+      groups.push_back({meaning.name, {}, {}});
+    Group &group = groups[entry->second];
+    group.uses.emplace_back(reader.node, reader.input);
+    if (!meaning.alias.empty())
+      group.aliases.push_back(std::move(meaning.alias));
+  }
+  for (Group &group : groups) {
+    Parameter &parameter =
+        addBinding(group.name, initializer, fold.transposed, true, group.uses);
+    for (std::string &alias : group.aliases)
+      if (!llvm::is_contained(parameter.aliases, alias))
+        parameter.aliases.push_back(std::move(alias));
+    if (fold.reshaped)
+      result.reshapedNames.push_back(parameter.name);
+  }
+}
+
+void Recovery::addByLegacyNames(const Initializer &initializer,
+                                llvm::ArrayRef<Reader> usedBy) {
+  bool transposed = legacyNames.isTransposed(initializer, usedBy);
+  std::vector<std::string> meant = legacyNames.namesOf(initializer, usedBy);
+  Groups groups;
+  for (auto [reader, name] : llvm::zip(usedBy, meant))
+    groups[name].emplace_back(reader.node, reader.input);
+  // The first of tied names is kept, the others become its aliases.
+  std::vector<StringRef> kept;
+  for (auto &[name, uses] : groups) {
     auto tied = llvm::find_if(kept, [&](StringRef other) {
       return isTied(initializer, other, name);
     });
-    canonical[name] = tied == kept.end() ? name : *tied;
+    StringRef parameter = tied == kept.end() ? name : *tied;
     if (tied == kept.end())
       kept.push_back(name);
-  }
-  for (auto &[name, uses] : groups) {
-    StringRef parameter = canonical[name];
-    addBinding(parameter, initializer, transposed, true, uses);
+    Parameter &bound =
+        addBinding(parameter, initializer, transposed, true, uses);
     if (parameter != name)
-      found[byName[parameter]].aliases.push_back(name.str());
+      bound.aliases.push_back(name.str());
   }
-  if (kept.size() == 1 && kept[0] != own && signature.isParameter(own) &&
-      own == initializer.name &&
-      !llvm::is_contained(found[byName[kept[0]]].aliases, own))
-    found[byName[kept[0]]].aliases.push_back(own);
 }
 
-void Recovery::addBinding(StringRef name, const Initializer &initializer,
-                          bool transposed, bool trainable,
-                          std::vector<std::pair<int, int>> uses) {
+Parameter &Recovery::addBinding(StringRef name, const Initializer &initializer,
+                                bool transposed, bool trainable,
+                                std::vector<std::pair<int, int>> uses) {
   llvm::SmallVector<int64_t> dims(initializer.dims);
   if (transposed)
     std::reverse(dims.begin(), dims.end());
@@ -369,16 +264,17 @@ void Recovery::addBinding(StringRef name, const Initializer &initializer,
     if (binding.initializer == &initializer &&
         binding.transposed == transposed) {
       llvm::append_range(binding.uses, uses);
-      return;
+      return parameter;
     }
   parameter.bindings.push_back({&initializer, transposed, std::move(uses)});
+  return parameter;
 }
 
 /// Exporters that fold constants store a tied head a second time, transposed
-/// and without a name. Equal values alone tell it in a graph without a
-/// signature; in one with, layers that were copied have equal values too, so
-/// there the stored tensor must also bear the copy's name.
+/// and without a name. Equal values alone tell it where there is no signature.
 void Recovery::joinTransposedCopies() {
+  if (signature.present)
+    return;
   for (Parameter &copy : found) {
     if (copy.bindings.size() != 1 || !copy.bindings[0].transposed)
       continue;
@@ -390,9 +286,8 @@ void Recovery::joinTransposedCopies() {
       const Initializer &stored = *other.bindings[0].initializer;
       bool named = stored.name == copy.name ||
                    llvm::is_contained(other.aliases, copy.name);
-      if (signature.present ? !named : file.isUniform(stored).value_or(true))
-        continue;
-      if (!file.sameValues(stored, *copy.bindings[0].initializer, true)
+      if (file.isUniform(stored).value_or(true) ||
+          !file.sameValues(stored, *copy.bindings[0].initializer, true)
                .value_or(named))
         continue;
       other.bindings.push_back(std::move(copy.bindings[0]));
@@ -405,6 +300,99 @@ void Recovery::joinTransposedCopies() {
   llvm::erase_if(found, [](const Parameter &parameter) {
     return parameter.bindings.empty();
   });
+}
+
+/// Gives tied parameters the name that PyTorch lists first, and the names that
+/// no node tells.
+void Recovery::nameTied() {
+  auto add = [&](StringRef name) {
+    present.insert(name);
+    modulesPresent.insert(moduleOf(name));
+  };
+  for (const Parameter &parameter : found) {
+    add(parameter.name);
+    llvm::for_each(parameter.aliases, add);
+  }
+  for (const Node &node : nodes)
+    modulesRun.insert(moduleScope(node));
+  for (const std::string &name : signature.parameters)
+    if (!present.contains(name) && !names.isReferenced(name))
+      if (Parameter *tied = tiedTo(name)) {
+        tied->aliases.push_back(name);
+        add(name);
+      }
+  for (Parameter &parameter : found) {
+    if (parameter.aliases.empty())
+      continue;
+    std::vector<std::string> all = std::move(parameter.aliases);
+    all.push_back(parameter.name);
+    llvm::stable_sort(all, [&](StringRef lhs, StringRef rhs) {
+      return rank(lhs) < rank(rhs);
+    });
+    parameter.name = std::move(all.front());
+    parameter.aliases.assign(std::next(all.begin()), all.end());
+  }
+}
+
+/// The parameter that one without any use is tied to: torch.export keeps, of
+/// tied names, the one that is registered last. A parameter of a module that
+/// does not run itself (the table that encoder and decoder share) is what else
+/// is tied; one that a module shares with its child belongs to a child with
+/// tied parameters (the bias of a tied head). Null where that is not unique.
+Parameter *Recovery::tiedTo(StringRef name) {
+  StringRef module = moduleOf(name);
+  if (hasNamesBeside(name))
+    return nullptr;
+  llvm::StringSet<> modulesOfTied;
+  for (const Parameter &parameter : found)
+    if (!parameter.aliases.empty()) {
+      modulesOfTied.insert(moduleOf(parameter.name));
+      for (StringRef alias : parameter.aliases)
+        modulesOfTied.insert(moduleOf(alias));
+    }
+  Parameter *only = nullptr;
+  for (Parameter &parameter : found) {
+    StringRef kept = parameter.name;
+    bool isShared = !modulesRun.contains(module) && !parameter.aliases.empty();
+    bool isOfChild = moduleOf(moduleOf(kept)) == module &&
+                     moduleOf(kept) != module &&
+                     modulesOfTied.contains(moduleOf(kept));
+    if (!parameter.trainable || lastComponent(kept) != lastComponent(name) ||
+        rank(kept) < rank(name) || !(isShared || isOfChild))
+      continue;
+    if (only)
+      return nullptr;
+    only = &parameter;
+  }
+  return only;
+}
+
+/// Parameters that are nowhere in the graph.
+void Recovery::findLost() {
+  llvm::StringSet<> lost;
+  for (const std::string &name : signature.parameters) {
+    if (present.contains(name))
+      continue;
+    lost.insert(name);
+    bool removed = names.isReferenced(name) || hasNamesBeside(name);
+    (removed ? result.lostNames : result.unusedNames).push_back(name);
+  }
+  if (lost.empty())
+    return;
+  for (const Merge &merge : findMerges(nodes, signature))
+    for (const std::string &name : signature.parameters)
+      if (lost.contains(name) && !hasNamesBeside(name) &&
+          llvm::any_of(merge.parameters, [&](StringRef kept) {
+            return lastComponent(kept) == lastComponent(name);
+          })) {
+        refuse("the exporter merged '" + merge.gone + "' into node '" +
+               nodes[merge.kept].name + "', since parameters '" +
+               llvm::join(merge.parameters, "', '") +
+               "' had the values of others ('" + name +
+               "' for one), which would be trained as one; export with "
+               "optimize=False");
+        return;
+      }
 }
 
 /// The module of all nodes that read a parameter without a name of PyTorch's
@@ -434,11 +422,7 @@ void Recovery::finish() {
   llvm::stable_sort(found, [&](const Parameter &lhs, const Parameter &rhs) {
     return firstUse(lhs) < firstUse(rhs);
   });
-  llvm::StringSet<> present;
   for (auto [index, parameter] : llvm::enumerate(found)) {
-    present.insert(parameter.name);
-    for (const std::string &alias : parameter.aliases)
-      present.insert(alias);
     parameter.scope = StringRef(parameter.name).contains('.')
                           ? StringRef(parameter.name).rsplit('.').first.str()
                           : scopeOfUses(parameter);
@@ -462,9 +446,6 @@ void Recovery::finish() {
                 return nodes[use.first].proto->op_type() == "Identity";
               }))
         result.suspiciousNames.push_back(parameter.name);
-  for (const std::string &name : signature.parameters)
-    if (!present.contains(name))
-      result.lostNames.push_back(name);
   result.table = std::move(found);
   setInitialValues(result.table, nodes, file);
 }

@@ -46,9 +46,16 @@ public:
                                 llvm::ArrayRef<Node> nodes);
 
   llvm::ArrayRef<Parameter> parameters() const { return table; }
-  /// Names of the parameters that the exporter listed and that are nowhere in
-  /// the graph.
+  /// Parameters that the exporter listed and removed from the graph.
   llvm::ArrayRef<std::string> lost() const { return lostNames; }
+  /// Parameters that the exporter listed and no node reads: removed, tied to
+  /// one whose name is not known, or without a use in PyTorch too.
+  llvm::ArrayRef<std::string> unused() const { return unusedNames; }
+  /// Parameters whose shape is the one that a view left.
+  llvm::ArrayRef<std::string> reshaped() const { return reshapedNames; }
+  /// Why the file does not hold the model that PyTorch trains: a line each,
+  /// with what to do.
+  llvm::ArrayRef<std::string> problems() const { return problemTexts; }
 
   /// Names of parameters that several nodes read, and whose equal values may
   /// hide that they were several.
@@ -65,7 +72,8 @@ public:
 private:
   friend class Recovery;
   std::vector<Parameter> table;
-  std::vector<std::string> lostNames, suspiciousNames;
+  std::vector<std::string> lostNames, unusedNames, reshapedNames,
+      suspiciousNames, problemTexts;
   llvm::DenseMap<std::pair<int, int>, std::pair<int, int>> uses;
   llvm::StringMap<std::pair<int, int>> initializers;
 };
