@@ -82,13 +82,15 @@ Fold Folds::chain(const Initializer &initializer,
     if (motion != Motion::Arithmetic)
       return;
     fold.kind = Fold::Computed;
-    // The last one stands for all.
+    // What came last is what a reader would look for.
     fold.function = function.str();
   };
   for (StringRef source : sources) {
     if (signature.isParameter(source))
       fold.parameters.push_back(source.str());
-    else if (!isGeneratedName(source)) // shapes and steps inside of a function
+    else if (signature.buffers.contains(source))
+      follow(Motion::Arithmetic, fold.function);
+    else if (!isGeneratedName(source)) // else a shape or a step of a function
       follow(motionOf(fxFunction(source)), fxFunction(source));
   }
   if (fold.parameters.empty())

@@ -108,13 +108,14 @@ LogicalResult Importer::read() {
         "' is stored in the shape that the exporter's view left, and is "
         "exported in that shape (torch.onnx.export with optimize=False keeps "
         "PyTorch's)");
-  for (const std::string &name : model->parameters.suspicious())
-    diagnostics.warnings.push_back("'" + options.path + "': parameter '" +
-                                   name +
-                                   "' is read by several nodes and has one "
-                                   "value everywhere: if the exporter merged "
-                                   "equal parameters, they are trained as one; "
-                                   "export with the exporter's metadata");
+  if (ArrayRef<std::string> several = model->parameters.suspicious();
+      !several.empty())
+    diagnostics.warnings.push_back(
+        "'" + options.path + "': several modules read each of '" +
+        llvm::join(several, "', '") +
+        "': if the exporter merged parameters that were equal, they are "
+        "trained as one; torch.onnx.export with dynamo=True and "
+        "optimize=False merges none");
   diagnostics.lostParameters = model->parameters.lost();
   llvm::append_range(diagnostics.lostParameters, model->parameters.unused());
   return success();

@@ -68,9 +68,11 @@ public:
   bool isTransposed(const Initializer &initializer,
                     llvm::ArrayRef<Reader> usedBy) const;
 
+  /// The module that a node belongs to, however often it was called before.
+  std::string moduleOfNode(const Node &node) const;
+
 private:
   std::string nameOf(int node, int input) const;
-  std::string moduleOfNode(const Node &node) const;
 
   llvm::ArrayRef<Node> nodes;
   const Readers &readers;

@@ -45,7 +45,8 @@ public:
       : file(file), nodes(nodes), signature(readSignature(file.graph())),
         readers(file, nodes), folds(file, nodes, signature, readers),
         names(file, nodes, signature, readers),
-        legacyNames(file, nodes, readers) {}
+        legacyNames(file, nodes, readers),
+        merges(findMerges(nodes, signature)) {}
 
   ParameterTable run() {
     for (auto &[initializer, usedBy] : readers.all()) {
@@ -92,12 +93,14 @@ private:
   void joinTransposedCopies();
   void nameTied();
   Parameter *tiedTo(StringRef name);
+  const Merge *mergeOf(StringRef name) const;
   void findLost();
   /// Whether a parameter of the same module is there.
   bool hasNamesBeside(StringRef name) const {
     return modulesPresent.contains(moduleOf(name));
   }
   std::string scopeOfUses(const Parameter &parameter) const;
+  bool mayBeSeveral(const Parameter &parameter) const;
   void finish();
   void refuse(const Twine &problem) {
     result.problemTexts.push_back(problem.str());
@@ -116,6 +119,7 @@ private:
   Folds folds;
   SignatureNames names;
   LegacyNames legacyNames;
+  std::vector<Merge> merges;
   llvm::DenseMap<const Initializer *, Fold> trained;
   llvm::StringMap<size_t> byName;
   std::vector<Parameter> found;
@@ -316,7 +320,7 @@ void Recovery::nameTied() {
   for (const Node &node : nodes)
     modulesRun.insert(moduleScope(node));
   for (const std::string &name : signature.parameters)
-    if (!present.contains(name) && !names.isReferenced(name))
+    if (!present.contains(name) && !names.isReferenced(name) && !mergeOf(name))
       if (Parameter *tied = tiedTo(name)) {
         tied->aliases.push_back(name);
         add(name);
@@ -341,7 +345,10 @@ void Recovery::nameTied() {
 /// tied parameters (the bias of a tied head). Null where that is not unique.
 Parameter *Recovery::tiedTo(StringRef name) {
   StringRef module = moduleOf(name);
-  if (hasNamesBeside(name))
+  bool isAlone = llvm::none_of(signature.parameters, [&](StringRef other) {
+    return other != name && moduleOf(other) == module;
+  });
+  if (!isAlone)
     return nullptr;
   llvm::StringSet<> modulesOfTied;
   for (const Parameter &parameter : found)
@@ -367,32 +374,34 @@ Parameter *Recovery::tiedTo(StringRef name) {
   return only;
 }
 
+/// The merge that a parameter without any use may have gone with: its node
+/// would be of the function of the one that stayed.
+const Merge *Recovery::mergeOf(StringRef name) const {
+  if (hasNamesBeside(name))
+    return nullptr;
+  for (const Merge &merge : merges)
+    if (llvm::any_of(merge.parameters, [&](StringRef kept) {
+          return lastComponent(kept) == lastComponent(name);
+        }))
+      return &merge;
+  return nullptr;
+}
+
 /// Parameters that are nowhere in the graph.
 void Recovery::findLost() {
-  llvm::StringSet<> lost;
   for (const std::string &name : signature.parameters) {
     if (present.contains(name))
       continue;
-    lost.insert(name);
+    if (const Merge *merge = mergeOf(name))
+      refuse("the exporter merged '" + merge->gone + "' into node '" +
+             nodes[merge->kept].name + "', since parameters '" +
+             llvm::join(merge->parameters, "', '") +
+             "' had the values of others ('" + name +
+             "' for one), which would be trained as one; export with "
+             "optimize=False, which folds nothing");
     bool removed = names.isReferenced(name) || hasNamesBeside(name);
     (removed ? result.lostNames : result.unusedNames).push_back(name);
   }
-  if (lost.empty())
-    return;
-  for (const Merge &merge : findMerges(nodes, signature))
-    for (const std::string &name : signature.parameters)
-      if (lost.contains(name) && !hasNamesBeside(name) &&
-          llvm::any_of(merge.parameters, [&](StringRef kept) {
-            return lastComponent(kept) == lastComponent(name);
-          })) {
-        refuse("the exporter merged '" + merge.gone + "' into node '" +
-               nodes[merge.kept].name + "', since parameters '" +
-               llvm::join(merge.parameters, "', '") +
-               "' had the values of others ('" + name +
-               "' for one), which would be trained as one; export with "
-               "optimize=False");
-        return;
-      }
 }
 
 /// The module of all nodes that read a parameter without a name of PyTorch's
@@ -407,6 +416,30 @@ std::string Recovery::scopeOfUses(const Parameter &parameter) const {
       common = std::move(scope);
     }
   return parameter.trainable ? common.value_or("") : "";
+}
+
+/// Whether nodes of several modules read a parameter that the legacy exporter
+/// may have merged of some with equal values: of vectors with one value
+/// everywhere, or of matrices, where none is an embedding's that a head is tied
+/// to.
+bool Recovery::mayBeSeveral(const Parameter &parameter) const {
+  const Binding &binding = parameter.bindings[0];
+  if (!parameter.trainable)
+    return false;
+  llvm::StringSet<> modules;
+  bool isEmbedding = false;
+  for (auto [node, input] : binding.uses) {
+    StringRef op = nodes[node].proto->op_type();
+    isEmbedding |= op == "Gather";
+    if (op != "Identity")
+      modules.insert(legacyNames.moduleOfNode(nodes[node]));
+  }
+  if (modules.size() < 2)
+    return false;
+  return parameter.dims.size() == 1
+             ? parameter.aliases.empty() &&
+                   file.isUniform(*binding.initializer).value_or(false)
+             : !parameter.aliases.empty() && !isEmbedding;
 }
 
 /// Orders the parameters by first use, numbers their uses, and names what is
@@ -438,14 +471,11 @@ void Recovery::finish() {
   }
   if (!signature.present)
     for (const Parameter &parameter : found)
-      if (parameter.trainable && parameter.bindings[0].uses.size() > 1 &&
-          parameter.dims.size() == 1 &&
-          file.isUniform(*parameter.bindings[0].initializer).value_or(false) &&
-          llvm::none_of(
-              parameter.bindings[0].uses, [&](std::pair<int, int> use) {
-                return nodes[use.first].proto->op_type() == "Identity";
-              }))
-        result.suspiciousNames.push_back(parameter.name);
+      if (mayBeSeveral(parameter))
+        result.suspiciousNames.push_back(
+            llvm::join(llvm::concat<const std::string>(
+                           llvm::ArrayRef(parameter.name), parameter.aliases),
+                       "' = '"));
   result.table = std::move(found);
   setInitialValues(result.table, nodes, file);
 }

@@ -191,6 +191,16 @@ class Meanings(unittest.TestCase):
         self.refused(dynamo(nodes, listed, [ones("norm1.weight", [4]), constant("norm1.bias", [4], 0)], [X], y(4)),
                      "'layer_norm_1'", "'norm1.weight'", "'norm2.weight'", "optimize=False")
 
+    def test_merged_norms_are_no_names_of_a_tied_table(self):
+        nodes = [call("Gather", ["head.weight", "ids"], "embedding", "embed", "embedding.default", "%p_head_weight", "%ids"),
+                 self.norm("embedding", "norm1.weight", "norm1.bias", "layer_norm", "norm1", "norm1"),
+                 call("Sin", ["layer_norm"], "sin", "", "sin.default", "%layer_norm_1"),
+                 call("Add", ["layer_norm", "sin"], "add", "", "add.Tensor", "%layer_norm", "%sin"),
+                 call("Gemm", ["add", "head.weight"], "y", "head", "linear.default", "%add", "%p_head_weight", transB=1)]
+        listed = ["embed.weight", "norm1.weight", "norm1.bias", "norm2.weight", "norm2.bias", "head.weight"]
+        self.refused(dynamo(nodes, listed, [constant("head.weight", [8, 4]), ones("norm1.weight", [4]), constant("norm1.bias", [4], 0)], [IDS], y(8)),
+                     "'layer_norm_1'", "'norm2.weight'")
+
     def test_merged_nodes_without_parameters_are_no_matter(self):
         nodes = [call("Tanh", ["x"], "tanh", "", "tanh.default", "%x"), call("Sin", ["tanh"], "sin", "", "sin.default", "%tanh_1"),
                  call("Mul", ["sin", "a.weight"], "y", "a", "mul.Tensor", "%sin", "%p_a_weight")]
