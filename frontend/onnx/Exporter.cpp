@@ -43,23 +43,32 @@ GraphSignature readSignature(const ::onnx::GraphProto &graph) {
     result.present = true;
     if (kind == "BUFFER")
       result.buffers.insert(names[0]);
-    if (kind != "PARAMETER")
-      continue;
-    result.placeholders[placeholder] = names[0];
-    if (result.order.try_emplace(names[0], result.parameters.size()).second)
+    if (kind == "BUFFER" || kind == "PARAMETER")
+      result.placeholders[placeholder] = names[0];
+    if (kind == "PARAMETER" &&
+        result.order.try_emplace(names[0], result.parameters.size()).second)
       result.parameters.push_back(names[0]);
   }
   return result;
 }
 
-std::vector<std::string> parameterArguments(const ::onnx::NodeProto &node,
-                                            const GraphSignature &signature) {
+std::vector<std::string> tensorArguments(const ::onnx::NodeProto &node,
+                                         const GraphSignature &signature) {
   std::vector<std::string> result;
   FxCall call = fxCall(node); // its values point into it
   for (StringRef value : call.values())
-    if (auto parameter = signature.placeholders.find(value);
-        parameter != signature.placeholders.end())
-      result.push_back(parameter->second);
+    if (auto tensor = signature.placeholders.find(value);
+        tensor != signature.placeholders.end())
+      result.push_back(tensor->second);
+  return result;
+}
+
+std::vector<std::string> parameterArguments(const ::onnx::NodeProto &node,
+                                            const GraphSignature &signature) {
+  std::vector<std::string> result = tensorArguments(node, signature);
+  llvm::erase_if(result, [&](const std::string &name) {
+    return !signature.isParameter(name);
+  });
   return result;
 }
 

@@ -19,7 +19,8 @@ struct GraphSignature {
   std::vector<std::string> parameters;
   /// Position in `parameters` by name.
   llvm::StringMap<size_t> order;
-  /// From an FX placeholder (p_layers_0_weight) to the parameter's name.
+  /// From an FX placeholder (p_layers_0_weight, b_mask) to the name of the
+  /// parameter or buffer.
   llvm::StringMap<std::string> placeholders;
   llvm::StringSet<> buffers;
 
@@ -31,6 +32,10 @@ GraphSignature readSignature(const ::onnx::GraphProto &graph);
 /// node was made from, in order and as often as they stand there.
 std::vector<std::string> parameterArguments(const ::onnx::NodeProto &node,
                                             const GraphSignature &signature);
+
+/// The same of parameters and buffers.
+std::vector<std::string> tensorArguments(const ::onnx::NodeProto &node,
+                                         const GraphSignature &signature);
 
 /// The function that the FX node of an ONNX node calls,
 /// "torch.ops.aten.linear.default"; empty where not known.

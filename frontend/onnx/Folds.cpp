@@ -75,6 +75,7 @@ Fold Folds::of(const Initializer &initializer) const {
 Fold Folds::chain(const Initializer &initializer,
                   llvm::ArrayRef<std::string> sources) const {
   Fold fold;
+  fold.sources = sources.vec();
   int transposes = 0;
   auto follow = [&](Motion motion, StringRef function) {
     transposes += motion == Motion::Transpose;

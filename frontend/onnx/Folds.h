@@ -22,6 +22,8 @@ struct Fold {
   Kind kind = None;
   /// In the order of their names; none where the exporter does not tell.
   std::vector<std::string> parameters;
+  /// All that it was folded from, results of calls among them.
+  std::vector<std::string> sources;
   /// Moved: it is the parameter's transpose (2-d).
   bool transposed = false;
   /// Moved: it has the shape that a view left, PyTorch's is not in the file.

@@ -1,6 +1,5 @@
 // Names by the calls that read a parameter, then by modules, then by itself.
 #include "frontend/onnx/ParameterNames.h"
-#include "frontend/onnx/FxCall.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -29,12 +28,28 @@ SignatureNames::SignatureNames(const ModelFile &file,
 void SignatureNames::add(const Initializer &initializer, const Fold &fold,
                          llvm::ArrayRef<Reader> usedBy) {
   ownNames[&initializer] = ownName(initializer, fold, usedBy);
+  sourcesOf[&initializer] = fold.sources;
+}
+
+/// Whether a call takes a result that the initializer was folded to, or on the
+/// way there: it is that argument, no parameter or buffer.
+bool SignatureNames::isResultIn(const FxCall &call,
+                                const Initializer &initializer) const {
+  std::vector<StringRef> values = call.values();
+  auto isTaken = [&](StringRef name) {
+    return !signature.isParameter(name) && !signature.buffers.contains(name) &&
+           llvm::is_contained(values, name);
+  };
+  auto sources = sourcesOf.find(&initializer);
+  return isTaken(initializer.name) ||
+         (sources != sourcesOf.end() && llvm::any_of(sources->second, isTaken));
 }
 
 std::string SignatureNames::ownName(const Initializer &initializer,
                                     const Fold &fold,
                                     llvm::ArrayRef<Reader> usedBy) const {
-  if (signature.isParameter(initializer.name))
+  if (signature.isParameter(initializer.name) ||
+      signature.buffers.contains(initializer.name))
     return initializer.name;
   if (fold.parameters.size() == 1)
     return fold.parameters[0];
@@ -55,15 +70,23 @@ Meaning SignatureNames::of(const Initializer &initializer,
                            const Reader &reader) const {
   auto own = ownNames.find(&initializer);
   Meaning meaning;
-  if (own == ownNames.end() || !signature.isParameter(own->second)) {
+  if (own == ownNames.end() ||
+      own->second == initializer.name &&
+          !signature.isParameter(initializer.name) &&
+          !signature.buffers.contains(initializer.name)) {
     meaning.name = initializer.name;
     return meaning;
   }
-  // Another folded value that was equal: its parameter is not told.
   FxCall call = fxCall(*nodes[reader.node].proto);
-  if (!signature.isParameter(initializer.name) &&
-      !isGeneratedName(initializer.name) && call &&
-      !llvm::is_contained(call.values(), initializer.name))
+  if (isResultIn(call, initializer)) {
+    meaning.name = own->second;
+    return meaning;
+  }
+  // A result that no call takes stands for another one that was equal, whose
+  // parameter is not told.
+  if (call && !signature.isParameter(initializer.name) &&
+      !signature.buffers.contains(initializer.name) &&
+      !isGeneratedName(initializer.name))
     return meaning;
   meaning.name = nameOf(own->second, reader);
   // Of tied parameters, FX knows one name only: the module that the node
@@ -78,7 +101,7 @@ Meaning SignatureNames::of(const Initializer &initializer,
 
 std::string SignatureNames::nameOf(StringRef own, const Reader &reader) const {
   std::vector<std::string> arguments =
-      parameterArguments(*nodes[reader.node].proto, signature);
+      tensorArguments(*nodes[reader.node].proto, signature);
   if (arguments.empty()) {
     // Nodes without an FX node of their own: parameters of the module that the
     // node belongs to.
@@ -117,9 +140,11 @@ std::string SignatureNames::matched(llvm::ArrayRef<std::string> arguments,
   };
   llvm::SmallVector<Input> inputs;
   const ::onnx::NodeProto &node = *nodes[reader.node].proto;
+  FxCall call = fxCall(node);
   for (int position = 0; position < node.input_size(); ++position)
     if (const Initializer *initializer = readers.at(reader.node, position))
-      if (auto own = ownNames.find(initializer); own != ownNames.end())
+      if (auto own = ownNames.find(initializer);
+          own != ownNames.end() && !isResultIn(call, *initializer))
         inputs.push_back({position, own->second, {}});
   if (inputs.size() != arguments.size())
     return {};
@@ -219,12 +244,14 @@ LegacyNames::namesOf(const Initializer &initializer,
     result.push_back(!reader.alias.empty() ? reader.alias
                      : isGenerated         ? nameOf(reader.node, reader.input)
                                            : initializer.name);
-  // What another node tells stands for those that tell nothing.
+  // What another node tells stands for those that tell nothing: they read the
+  // same initializer, unless it is a copy that was merged for its values.
   auto known = llvm::find_if(
       result, [](const std::string &name) { return !name.empty(); });
   std::string own = known == result.end() ? initializer.name : *known;
-  for (std::string &name : result)
-    if (name.empty())
+  for (auto [name, reader] : llvm::zip(result, usedBy))
+    if (name.empty() && (!reader.isCopy || own == initializer.name ||
+                         nodes[reader.node].proto->op_type() == "Identity"))
       name = own;
   return result;
 }

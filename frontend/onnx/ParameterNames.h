@@ -3,6 +3,7 @@
 #define SHARDC_FRONTEND_ONNX_PARAMETERNAMES_H
 
 #include "frontend/onnx/Folds.h"
+#include "frontend/onnx/FxCall.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -10,7 +11,7 @@ namespace shardc::onnx {
 
 /// What a use means.
 struct Meaning {
-  /// Empty: the exporter's metadata allows several.
+  /// Of a parameter or a buffer. Empty: the exporter's metadata allows several.
   std::string name;
   /// Another name of the same parameter, by the module that reads it; empty
   /// where there is none.
@@ -25,8 +26,8 @@ public:
   SignatureNames(const ModelFile &file, llvm::ArrayRef<Node> nodes,
                  const GraphSignature &signature, const Readers &readers);
 
-  /// Takes note of an initializer that holds a parameter. All of them are added
-  /// before the first use is asked for.
+  /// Takes note of an initializer that holds a parameter or a buffer. All of
+  /// them are added before the first use is asked for.
   void add(const Initializer &initializer, const Fold &fold,
            llvm::ArrayRef<Reader> usedBy);
 
@@ -43,14 +44,16 @@ private:
   std::string nameOf(llvm::StringRef own, const Reader &reader) const;
   std::string matched(llvm::ArrayRef<std::string> arguments,
                       const Reader &reader) const;
+  bool isResultIn(const FxCall &call, const Initializer &initializer) const;
 
   const ModelFile &file;
   llvm::ArrayRef<Node> nodes;
   const GraphSignature &signature;
   const Readers &readers;
-  /// Initializers that hold parameters, and the names that they have by
-  /// themselves.
+  /// Initializers that hold parameters and buffers, and the names that they
+  /// have by themselves.
   llvm::DenseMap<const Initializer *, std::string> ownNames;
+  llvm::DenseMap<const Initializer *, std::vector<std::string>> sourcesOf;
   /// Parameters that are an argument of any FX node.
   llvm::StringSet<> referenced;
 };
@@ -61,7 +64,8 @@ public:
   LegacyNames(const ModelFile &file, llvm::ArrayRef<Node> nodes,
               const Readers &readers);
 
-  /// The parameter that each reader of an initializer means.
+  /// The parameter that each reader of an initializer means; empty where it is
+  /// not the only one that had the initializer's values, and nothing tells.
   std::vector<std::string> namesOf(const Initializer &initializer,
                                    llvm::ArrayRef<Reader> usedBy) const;
   /// Whether an initializer is the transpose of a Linear's weight.

@@ -54,8 +54,18 @@ public:
       if (isTrainable(*initializer, fold, usedBy)) {
         names.add(*initializer, fold, usedBy);
         trained[initializer] = std::move(fold);
+      } else if (isFloatType(initializer->dtype) &&
+                 signature.buffers.contains(initializer->name)) {
+        names.add(*initializer, fold, usedBy);
+        buffers.push_back(initializer);
       }
     }
+    // Buffers that stand for parameters with the same values, too.
+    for (const Initializer *initializer : buffers)
+      if (llvm::any_of(readers.of(*initializer), [&](const Reader &reader) {
+            return signature.isParameter(names.of(*initializer, reader).name);
+          }))
+        trained[initializer];
     for (auto &[initializer, usedBy] : readers.all()) {
       if (auto entry = trained.find(initializer); entry == trained.end())
         addConstant(*initializer, usedBy);
@@ -121,6 +131,7 @@ private:
   LegacyNames legacyNames;
   std::vector<Merge> merges;
   llvm::DenseMap<const Initializer *, Fold> trained;
+  std::vector<const Initializer *> buffers;
   llvm::StringMap<size_t> byName;
   std::vector<Parameter> found;
   /// Names of `found` and their aliases, the modules that own them, and the
@@ -210,7 +221,8 @@ void Recovery::addBySignature(const Initializer &initializer, const Fold &fold,
   }
   for (Group &group : groups) {
     Parameter &parameter =
-        addBinding(group.name, initializer, fold.transposed, true, group.uses);
+        addBinding(group.name, initializer, fold.transposed,
+                   !signature.buffers.contains(group.name), group.uses);
     for (std::string &alias : group.aliases)
       if (!llvm::is_contained(parameter.aliases, alias))
         parameter.aliases.push_back(std::move(alias));
@@ -224,8 +236,24 @@ void Recovery::addByLegacyNames(const Initializer &initializer,
   bool transposed = legacyNames.isTransposed(initializer, usedBy);
   std::vector<std::string> meant = legacyNames.namesOf(initializer, usedBy);
   Groups groups;
-  for (auto [reader, name] : llvm::zip(usedBy, meant))
+  for (auto [reader, name] : llvm::zip(usedBy, meant)) {
+    if (name.empty())
+      return refuse("node '" + nodes[reader.node].name +
+                    "' reads initializer '" + initializer.name +
+                    "', which the exporter merged of several tensors with "
+                    "equal values, and which of them it means is not known; "
+                    "export with do_constant_folding=False");
     groups[name].emplace_back(reader.node, reader.input);
+  }
+  if (isGeneratedName(initializer.name))
+    for (auto &[name, uses] : groups)
+      if (StringRef first = groups.front().first;
+          name != first && isTied(initializer, first, name))
+        return refuse("initializer '" + initializer.name +
+                      "' stands for parameters '" + first + "' and '" + name +
+                      "', which the exporter merged since they had equal "
+                      "values, or which are tied; export with "
+                      "do_constant_folding=False, which tells");
   // The first of tied names is kept, the others become its aliases.
   std::vector<StringRef> kept;
   for (auto &[name, uses] : groups) {

@@ -28,7 +28,8 @@ Readers::Readers(const ModelFile &file, llvm::ArrayRef<Node> nodes) {
           alias = output.str();
         aliases[output] = {initializer, alias};
       }
-      readersOf[initializer].push_back({int(index), int(position), alias});
+      readersOf[initializer].push_back(
+          {int(index), int(position), alias, !file.find(input)});
       readAt[{int(index), int(position)}] = initializer;
     }
   }

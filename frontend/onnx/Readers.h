@@ -17,6 +17,8 @@ struct Reader {
   /// Name of the Identity's result through which the initializer is read;
   /// empty: read directly, or under a name that an exporter made up.
   std::string alias;
+  /// Whether it is read through an Identity.
+  bool isCopy = false;
 };
 
 class Readers {
@@ -27,6 +29,11 @@ public:
   /// own read stands among them.
   const llvm::MapVector<const Initializer *, std::vector<Reader>> &all() const {
     return readersOf;
+  }
+  llvm::ArrayRef<Reader> of(const Initializer &initializer) const {
+    auto entry = readersOf.find(&initializer);
+    return entry == readersOf.end() ? llvm::ArrayRef<Reader>()
+                                    : llvm::ArrayRef<Reader>(entry->second);
   }
   /// The initializer that an input reads; null where it reads none.
   const Initializer *at(int node, int input) const {

@@ -32,10 +32,11 @@ def call(op, inputs, output, scope, target, *arguments, result=None, **attribute
         "pkg.torch.onnx.fx_node": fx(result, target, *arguments), "pkg.torch.onnx.name_scopes": str(path)}, **attributes)
 
 
-def dynamo(nodes, listed, initializers, inputs, output, folds=None, rewritten=()):
+def dynamo(nodes, listed, initializers, inputs, output, folds=None, rewritten=(), buffers=()):
     """A model of the dynamo exporter. `listed`: parameters in PyTorch's order; `folds`: what initializers were folded from; `rewritten`: those
     that no longer hold what torch.export handed over."""
     signature = "\n".join(f"{placeholder(name)}: PARAMETER target='{name}'" for name in listed)
+    signature += "".join(f"\nb_{name.replace('.', '_')}: BUFFER target='{name}' persistent=True" for name in buffers)
     values = [value(name, FLOAT, [], {"pkg.onnxscript.optimizer.folded_from": str(sources)}) for name, sources in (folds or {}).items()]
     values += [value(name, FLOAT, [], {"pkg.torch.export.graph_signature.InputSpec.kind": "PARAMETER",
                                        "pkg.torch.onnx.original_node_name": placeholder(name)})
@@ -134,6 +135,18 @@ class Meanings(unittest.TestCase):
                  call("MatMul", ["h", "permute"], "y", "layers.1", "matmul.default", "%h", "%permute_1")]
         self.refused(dynamo(nodes, ["a", "b"], [constant("permute", [4, 4])], [X], y(4), {"permute": ["a"]}), "'permute'", "optimize=False")
 
+    def test_a_fold_beside_another_parameter(self):
+        nodes = [call("Gemm", ["x", "t", "outer"], "y", "layers.0", "linear.default", "%x", "%t", "%p_outer", transB=1)]
+        trained, _ = self.found(dynamo(nodes, ["w", "outer"], [constant("t", [4, 4]), constant("outer", [4])], [X], y(4), {"t": ["w"]}))
+        self.assertEqual({n: p["bindings"][0]["uses"] for n, p in trained.items()}, {"w": ["node_y:1"], "outer": ["node_y:2"]})
+        # As a product and a sum: the product's operand has a name that the exporter made up.
+        nodes = [call("MatMul", ["x", "val_3"], "val_4", "layers.0", "linear.default", "%x", "%t", "%p_outer", result="linear"),
+                 call("Add", ["val_4", "outer"], "y", "layers.0", "linear.default", "%x", "%t", "%p_outer", result="linear")]
+        trained, _ = self.found(dynamo(nodes, ["w", "outer"], [constant("val_3", [4, 4]), constant("outer", [4])], [X], y(4), {"val_3": ["t", "w"]}))
+        self.assertEqual({n: p["bindings"] for n, p in trained.items()},
+                         {"w": [{"initializer": "val_3", "transposed": False, "uses": ["node_val_4:1"]}],
+                          "outer": [{"initializer": "outer", "transposed": False, "uses": ["node_y:1"]}]})
+
     def test_a_batch_norm_in_the_layer_before_it_is_refused(self):
         listed = ["net.0.weight", "net.0.bias", "net.1.weight", "net.1.bias"]
         norm = ["%linear", "%p_net_1_weight", "%p_net_1_bias", "%b_net_1_running_mean", "%b_net_1_running_var", "True", "0.1", "1e-05"]
@@ -180,6 +193,19 @@ class Meanings(unittest.TestCase):
                  call("Gemm", ["linear", "query.weight"], "y", "key", "linear.default", "%linear", "%p_key_weight", transB=1)]
         trained, _ = self.found(dynamo(nodes, ["query.weight", "key.weight"], [constant("query.weight", [4, 4])], [X], y(4)))
         self.assertEqual({n: p["aliases"] for n, p in trained.items()}, {"query.weight": [], "key.weight": []})
+
+    def test_a_buffer_that_starts_as_a_parameter_is_no_parameter(self):
+        # The average of a weight, as it is before the first step.
+        def nodes(first, second):
+            name = {"weight": "%p_weight", "average": "%b_average"}
+            return [call("Gemm", ["x", first], "linear", "a", "linear.default", "%x", name[first], transB=1),
+                    call("Gemm", ["x", first], "linear_1", "b", "linear.default", "%x", name[second], transB=1),
+                    call("Add", ["linear", "linear_1"], "y", "", "add.Tensor", "%linear", "%linear_1")]
+        for first, second, use in (("weight", "average", "node_linear:1"), ("average", "weight", "node_linear_1:1")):
+            content = dynamo(nodes(first, second), ["weight"], [constant(first, [4, 4])], [X], y(4), buffers=["average"])
+            trained, warnings = self.found(content)
+            self.assertEqual({n: p["bindings"][0]["uses"] for n, p in trained.items()}, {"weight": [use]})
+            self.assertEqual(warnings, "")
 
     def test_merged_norms_are_refused(self):
         # Both norms of a parallel block have one input: the second node is gone, its reader still names it.
@@ -269,6 +295,14 @@ class Meanings(unittest.TestCase):
     def test_layers_that_are_copies_are_two(self):
         trained, _ = self.found(self.legacy("layers.0", "layers.1", ["layers.0.bias", "layers.1.bias"]))
         self.assertEqual(sorted(trained), ["layers.0.bias", "layers.0.weight", "layers.1.bias", "layers.1.weight"])
+
+    def test_matrices_of_other_modules_that_were_merged_are_refused(self):
+        self.refused(self.legacy("query", "key", ["query.bias", "key.bias"]), "'query.weight'", "'key.weight'", "do_constant_folding=False")
+
+    def test_a_copy_that_nothing_names_is_refused(self):
+        nodes = [node("Identity", ["onnx::MatMul_9"], ["onnx::MatMul_10"], "Identity_1"),
+                 node("MatMul", ["x", "onnx::MatMul_9"], ["m"], "/a/MatMul"), node("MatMul", ["m", "onnx::MatMul_10"], ["y"], "/MatMul")]
+        self.refused(model(graph(nodes, [X], [y(4)], [constant("onnx::MatMul_9", [4, 4])[1]])), "'/MatMul'", "do_constant_folding=False")
 
 
 if __name__ == "__main__":
