@@ -7,7 +7,6 @@ import sys
 import tempfile
 
 import numpy as np
-import onnx
 
 from reference import SHARDC, read_metrics, read_safetensors
 
@@ -52,17 +51,42 @@ class Exporter:
 class Outcome:
     """What one export with some flags led to."""
 
-    def __init__(self):
+    def __init__(self, told):
+        self.told = told  # names that are in the file
         self.refusal = ""  # shardc's message where it compiled nothing
         self.warnings = []  # shardc's
         self.wrong = []  # what differs from PyTorch's run
         self.untrained = []  # parameters that PyTorch trains and the trainer does not
         self.extra = []  # tensors that the trainer trains and PyTorch does not
 
+    def said(self):
+        return "\n".join([self.refusal, *self.warnings])
+
+    def is_other(self):
+        """Whether it is refused, or trains other tensors than PyTorch."""
+        return bool(self.refusal or self.untrained or self.extra)
+
     def unsaid(self):
-        """Parameters of another role than PyTorch's that no warning names."""
-        said = "\n".join(self.warnings)
-        return [n for n in self.untrained + self.extra if not re.search(rf"(?<![\w.]){re.escape(n)}(?![\w.]*\w)", said)]
+        """Tensors of another role than PyTorch's of which no warning tells: by name, or, where an exporter kept no name, by the export that does."""
+        said = self.said()
+        return [n for n in self.untrained + self.extra
+                if not re.search(rf"(?<![\w.]){re.escape(n)}(?![\w.]*\w)", said) and (n in self.told or "do_constant_folding=False" not in said)]
+
+    def remedy(self):
+        """(flags of shardc, another export) that its messages advise; None where they advise nothing."""
+        said, flags = self.said(), []
+        pattern = lambda names: "^(" + "|".join(map(re.escape, names)) + ")$"
+        known = [n for n in self.untrained if n in self.told]
+        if self.extra and "--buffer" in said:
+            flags += ["--buffer", pattern(self.extra)]
+        if known and "--trainable" in said:
+            flags += ["--trainable", pattern(known), "--trainable", "."]
+        if flags and known == self.untrained:
+            return flags, None
+        for words, export in (("do_constant_folding=False", "legacy"), ("optimize=False", "dynamo-unoptimized")):
+            if words in said:
+                return [], export
+        return None
 
 
 class Export:
@@ -83,13 +107,14 @@ class Export:
             return self.check_in(folder, flags)
 
     def check_in(self, folder, flags):
-        outcome = Outcome()
         path = lambda name: os.path.join(folder, name)
         model = os.path.join(self.folder, "model.onnx")
-        with open(os.path.join(self.folder, "dims.json")) as file:
-            dims = [f"--dim={n}={size}" for n, size in json.load(file).items()]
+        with open(os.path.join(self.folder, "graph.json")) as file:
+            graph = json.load(file)
+        outcome = Outcome(graph["names"])
         with open(os.path.join(self.run, "run.json")) as file:
             expected = json.load(file)
+        dims = [f"--dim={n}={size}" for n, size in graph["dims"].items()]
         compiled = run(SHARDC, model, "--mesh", "2", "--precision", "float64", "--loss", "cross-entropy:logits=logits,labels=labels", *dims, *flags,
                        "-o", path("m.trainer"))
         if compiled.returncode == 1:
@@ -99,7 +124,7 @@ class Export:
         if compiled.returncode:
             return outcome
         outcome.warnings = [l for l in compiled.stderr.splitlines() if "warning" in l]
-        data = [f"--data={n}={os.path.join(self.run, n + '.npy')}" for n in [*self.inputs(model), "labels"]]
+        data = [f"--data={n}={os.path.join(self.run, n + '.npy')}" for n in [*graph["inputs"], "labels"]]
         trained = run(path("m.trainer"), *data, *FLAGS, "--metrics", path("m.jsonl"), "--export-gradients", path("g.st"), "--export-safetensors", path("w.st"))
         if trained.returncode:
             outcome.wrong.append(f"the trainer ended with {trained.returncode}: {(trained.stderr or trained.stdout)[-500:]}")
@@ -108,17 +133,13 @@ class Export:
         if outcome.untrained or outcome.extra:
             return outcome
         # PyTorch's own file of what it trained is read under its names and in its shapes.
-        again = run(path("m.trainer"), *data, "--steps", "1", "--lr", "0", "--metrics", path("again.jsonl"), "--weights", os.path.join(self.run, "final.safetensors"))
+        again = run(path("m.trainer"), *data, "--steps", "1", "--lr", "0", "--metrics", path("again.jsonl"),
+                    "--weights", os.path.join(self.run, "final.safetensors"))
         if again.returncode:
             outcome.wrong.append(f"--weights with PyTorch's parameters: {(again.stderr or again.stdout)[-500:]}")
         else:
             self.compare_loss(outcome.wrong, "loss with PyTorch's parameters", losses(path("again.jsonl"))[0], expected["losses"][-1])
         return outcome
-
-    @staticmethod
-    def inputs(model):
-        """The graph's inputs: exporters drop those that nothing reads."""
-        return [v.name for v in onnx.load(model, load_external_data=False).graph.input]
 
     def compare(self, outcome, theirs, losses, gradients, parameters):
         tensors = {n: read_safetensors(os.path.join(self.run, n + ".safetensors")) for n in ("gradients", "final")}
@@ -140,7 +161,8 @@ class Export:
             if not self.compare_loss(wrong, f"loss of step {step}", mine, expected):
                 break
         for name in sorted(trained & set(gradients)):
-            self.compare_tensor(wrong, f"gradient of {name}", gradients[name], tensors["gradients"][name], GRADIENT * np.abs(tensors["gradients"][name]).max(initial=0))
+            gradient = tensors["gradients"][name]
+            self.compare_tensor(wrong, f"gradient of {name}", gradients[name], gradient, GRADIENT * np.abs(gradient).max(initial=0))
             if name not in parameters:
                 wrong.append(f"{name} is trained and not exported")
             elif steps > 1:
@@ -160,14 +182,3 @@ class Export:
         elif not np.abs(mine - expected).max(initial=0) <= max(bound, 1e-12):
             hint = ", transposed" if mine.ndim == 2 and mine.shape[0] == mine.shape[1] and np.abs(mine.T - expected).max() <= max(bound, 1e-12) else ""
             wrong.append(f"{what} is off by {np.abs(mine - expected).max() / max(np.abs(expected).max(), 1e-30):.1e} of its largest element{hint}")
-
-
-def remedies(message):
-    """(flags, export) that a message of shardc's advises: flags of shardc, or another export of the model."""
-    flags = [w.strip("'\"`,;.()") for pair in re.findall(r"(--(?:buffer|trainable|freeze))[ =](\S+)", message) for w in pair]
-    if flags:
-        return flags, None
-    for words, export in (("optimize=False", "dynamo-unoptimized"), ("do_constant_folding=False", "legacy")):
-        if words in message:
-            return [], export
-    return None

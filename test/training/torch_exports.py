@@ -3,18 +3,21 @@
     python torch_exports.py FOLDER
 
 reads lines "MODEL VALUES EXPORT" from standard input and answers each with an empty line when FOLDER/MODEL.VALUES.EXPORT has model.onnx and
-dims.json (or error.txt, what the exporter said) and FOLDER/MODEL.VALUES the data (NAME.npy, labels.npy) and PyTorch's run in float64: run.json (the
-loss of each step and after the last), gradients.safetensors of the first step and final.safetensors.
+graph.json: its inputs, the sizes of their dims, the names of its tensors (or error.txt: what the exporter said), and FOLDER/MODEL.VALUES the
+data (NAME.npy, labels.npy) and PyTorch's run in float64: run.json (the loss of each step and after the last), gradients.safetensors of the
+first step and final.safetensors.
 """
 import contextlib
 import json
 import logging
 import os
+import re
 import sys
 import unittest.mock
 import warnings
 
 import numpy as np
+import onnx
 import torch
 import torch.nn.functional as F
 from safetensors.torch import save_file
@@ -55,15 +58,20 @@ def export(name, values, exporter, folder):
         inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
         axes["attention_mask"] = axes["input_ids"]
     os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "dims.json"), "w") as file:
-        json.dump({d: t.shape[i] // (RANKS if i == 0 else 1) for n, t in inputs.items() for i, d in axes[n].items()}, file)
+    path = os.path.join(folder, "model.onnx")
     try:
-        with contextlib.redirect_stdout(None):
-            EXPORTS[exporter](model, {k: v[:2] for k, v in inputs.items()}, axes, os.path.join(folder, "model.onnx"))
+        EXPORTS[exporter](model, {k: v[:2] for k, v in inputs.items()}, axes, path)
     except Exception as error:  # the exporter's own
         lines = [l for l in str(error).splitlines() if l.strip()] or [""]
         with open(os.path.join(folder, "error.txt"), "w") as file:
             file.write(f"{type(error).__name__}: {lines[0][:300]}")
+        return
+    graph = onnx.load(path, load_external_data=False).graph
+    listed = re.findall(r"target='([^']+)'", " ".join(p.value for p in graph.metadata_props))
+    with open(os.path.join(folder, "graph.json"), "w") as file:
+        json.dump({"dims": {d: t.shape[i] // (RANKS if i == 0 else 1) for n, t in inputs.items() for i, d in axes[n].items()},
+                   "inputs": [v.name for v in graph.input],
+                   "names": sorted({i.name for i in graph.initializer} | {o for n in graph.node for o in n.output} | set(listed))}, file)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -106,7 +114,8 @@ def run(name, values, folder):
             if step == 0:
                 dump({n: p.grad for n, p in model.named_parameters() if p.grad is not None}, "gradients.safetensors")
             optimizer.step()
-    dump({n: p for n, p in model.named_parameters()}, "final.safetensors")
+    kept = {n: b for n, b in model.named_buffers() if n in model.state_dict()}
+    dump({**dict(model.named_parameters()), **kept}, "final.safetensors")
     with open(os.path.join(folder, "run.json"), "w") as file:
         json.dump({"losses": losses, "trained": [n for n, p in model.named_parameters() if p.requires_grad and p.grad is not None],
                    "unused": [n for n, p in model.named_parameters() if p.requires_grad and p.grad is None],
@@ -119,7 +128,8 @@ def main(folder):
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
     torch.set_num_threads(1)
-    answers, sys.stdout = sys.stdout, sys.stderr  # exporters print
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # exporters print, from C++ too
     for line in sys.stdin:
         name, values, exporter = line.split()
         where = os.path.join(folder, f"{name}.{values}")

@@ -2,6 +2,8 @@
 
 Needs torch; transformers is imported by the models that need it.
 """
+import copy
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -300,6 +302,163 @@ class OnePlus(nn.Module):
         return self.head(norm(torch.tanh(self.b(norm(self.a(x), self.norm1))), self.norm2))
 
 
+class Transposes(nn.Module):
+    """Parameters that are transposed before their use, by a product, twice, and before a Linear."""
+
+    def __init__(self):
+        super().__init__()
+        self.once, self.twice = nn.Parameter(torch.randn(16, 16) / 4), nn.Parameter(torch.randn(16, 16) / 4)
+        self.copied, self.inner = nn.Parameter(torch.randn(8, 16) / 4), nn.Parameter(torch.randn(8, 8) / 4)
+        self.head = nn.Parameter(torch.randn(8, 4) / 4)
+
+    def forward(self, x):
+        x = torch.tanh(torch.tanh(x @ self.once.transpose(0, 1)) @ self.twice.T.T)
+        return F.linear(torch.tanh(F.linear(x @ self.copied.T.contiguous(), self.inner.T)), self.head.t())
+
+
+class TransposedBiases(nn.Module):
+    """Linears of transposed weights, whose biases start equal."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Parameter(torch.randn(16, 8) / 4), nn.Parameter(torch.randn(8, 8) / 3)
+        self.bias, self.other, self.head = nn.Parameter(torch.zeros(8)), nn.Parameter(torch.zeros(8)), nn.Linear(8, 4)
+
+    def forward(self, x):
+        return self.head(torch.tanh(F.linear(torch.tanh(F.linear(x, self.first.T, self.bias)), self.second.T, self.other)))
+
+
+class Slopes(nn.Module):
+    """PReLU, whose weight the exporter reshapes, and a temperature."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.act, self.head = nn.Linear(16, 16), nn.PReLU(16), nn.Linear(16, 4)
+        self.temperature = nn.Parameter(torch.tensor(2.0))
+
+    def forward(self, x):
+        return self.head(self.act(self.a(x))) / self.temperature
+
+
+class Reshaped(nn.Module):
+    """Parameters that are reshaped, expanded and permuted before their use."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Parameter(torch.randn(256) / 4), nn.Parameter(torch.randn(2, 8, 16) / 4), nn.Parameter(torch.randn(1, 16))
+        self.d, self.head = nn.Parameter(torch.randn(16, 1, 1)), nn.Linear(16, 4)
+
+    def forward(self, x):
+        x = torch.tanh(x @ self.a.view(16, 16)) + self.c.expand(4, 16) + self.d.permute(1, 2, 0)
+        return self.head(torch.tanh(x @ self.b.permute(2, 0, 1).reshape(16, 16)))
+
+
+class Joined(nn.Module):
+    """Weights that are joined before they are used."""
+
+    def __init__(self):
+        super().__init__()
+        self.q, self.k, self.v, self.head = nn.Linear(16, 16), nn.Linear(16, 16), nn.Linear(16, 16), nn.Linear(16, 4)
+
+    def forward(self, x):
+        weight, bias = torch.cat([self.q.weight, self.k.weight, self.v.weight]), torch.cat([self.q.bias, self.k.bias, self.v.bias])
+        q, k, v = F.linear(x, weight, bias).chunk(3, -1)
+        return self.head((q @ k.transpose(1, 2)).softmax(-1) @ v)
+
+
+class Stacked(nn.Module):
+    """Matrices in one tensor, and one that is read both ways round."""
+
+    def __init__(self):
+        super().__init__()
+        self.stack, self.both = nn.Parameter(torch.randn(3, 16, 16) / 4), nn.Parameter(torch.randn(16, 16) / 4)
+        self.head = nn.Linear(16, 4)
+
+    def forward(self, x):
+        for i in range(3):
+            x = torch.tanh(x @ self.stack[i])
+        return self.head((x @ self.both) @ self.both.T)
+
+
+class Autoencoder(nn.Module):
+    """A decoder that is the encoder's transpose."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(8, 16) / 4)
+        self.inner, self.outer = nn.Parameter(torch.randn(8) / 4), nn.Parameter(torch.randn(16) / 4)
+
+    def forward(self, x):
+        return F.linear(torch.tanh(F.linear(x, self.weight, self.inner)), self.weight.t(), self.outer)
+
+
+class SquareTied(nn.Module):
+    """Linears that share one square matrix, which a product reads too."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.head = nn.Linear(16, 16), nn.Linear(16, 16), nn.Linear(16, 4)
+        self.b.weight = self.a.weight
+
+    def forward(self, x):
+        return self.head(torch.tanh(self.b(torch.tanh(self.a(x)))) @ self.a.weight)
+
+
+class Towers(nn.Module):
+    """Two towers and a scale, whose exponential is used."""
+
+    def __init__(self):
+        super().__init__()
+        self.text, self.image = nn.Linear(16, 8, bias=False), nn.Linear(16, 8, bias=False)
+        self.logit_scale = nn.Parameter(torch.tensor(2.6592))
+
+    def forward(self, x):
+        unit = lambda y: y / y.norm(dim=-1, keepdim=True)
+        return self.logit_scale.exp() * unit(self.text(x)) @ unit(self.image(x)).transpose(-1, -2)
+
+
+class Copies(nn.Module):
+    """Layers that start as copies of one."""
+
+    def __init__(self):
+        super().__init__()
+        block = nn.Sequential(nn.LayerNorm(16), nn.Linear(16, 16), nn.GELU())
+        self.layers, self.head = nn.ModuleList([copy.deepcopy(block) for _ in range(3)]), nn.Linear(16, 4)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = x + layer(x)
+        return self.head(x)
+
+
+class LayerScale(nn.Module):
+    """Vectors that start equal and belong to no module."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers, self.head = nn.ModuleList([nn.Linear(16, 16) for _ in range(2)]), nn.Linear(16, 4)
+        self.gamma = nn.ParameterList([nn.Parameter(torch.full((16,), 0.1)) for _ in range(2)])
+
+    def forward(self, x):
+        for layer, gamma in zip(self.layers, self.gamma):
+            x = x + gamma * torch.tanh(layer(x))
+        return self.head(x)
+
+
+class Buffers(nn.Module):
+    """Buffers that look as parameters do, and one that has a parameter's values."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.head = nn.Linear(16, 16), nn.Linear(16, 4)
+        self.register_buffer("weight", torch.randn(16, 16) / 4)
+        self.register_buffer("bias", torch.randn(16))
+        self.register_buffer("average", self.a.weight.detach().clone())
+
+    def forward(self, x):
+        return self.head(torch.tanh(F.linear(self.a(x), self.weight, self.bias)) + F.linear(x, self.average))
+
+
 def fold(function, shape=(8,)):
     return Case(lambda: Folded(function, shape), "vectors")
 
@@ -351,6 +510,20 @@ MODELS = {
     "weight-norm": Case(WeightNorm, "vectors"),
     "at-root": Case(AtRoot, "rows"),
     "at-identity": Case(AtIdentity, "vectors"),
+    "transposes": Case(Transposes, "vectors"),
+    "transposes-rows": Case(Transposes, "rows"),
+    "transposed-biases": Case(TransposedBiases, "vectors"),
+    "slopes": Case(Slopes, "vectors"),
+    "reshaped": Case(Reshaped, "rows"),
+    "joined": Case(Joined, "rows"),
+    "stacked": Case(Stacked, "vectors"),
+    "autoencoder": Case(Autoencoder, "vectors"),
+    "autoencoder-rows": Case(Autoencoder, "rows"),
+    "square-tied": Case(SquareTied, "vectors"),
+    "towers": Case(Towers, "rows"),
+    "copies": Case(Copies, "rows"),
+    "layer-scale": Case(LayerScale, "vectors"),
+    "buffers": Case(Buffers, "vectors"),
 }
 
 
