@@ -55,9 +55,13 @@ private:
     return symbols.lookup<nn::ParameterOp>(get.getParameter()).getTrainable();
   }
 
-  /// A value varies if a trainable parameter reaches it through floats.
+  /// A value varies if a trainable parameter reaches it through floats, and
+  /// nothing on the way stops all gradients.
   void findVaryingValues() {
     for (Operation &op : function.front()) {
+      if (auto stop = dyn_cast<nn::StopGradientOp>(op);
+          stop && !stop.getWhere())
+        continue;
       auto get = dyn_cast<nn::GetParameterOp>(op);
       if (get ? !isTrained(get) : llvm::none_of(op.getOperands(), [&](Value x) {
             return varying.contains(x);
@@ -175,6 +179,8 @@ struct NNDifferentiate : impl::NNDifferentiateBase<NNDifferentiate> {
              "shardc --compile-to=import shows what is trainable";
       return signalPassFailure();
     }
+    removeStops(train);
+    removeStops(model);
     // Folds what gradients leave behind (products with 1, sums of padded
     // slices), and drops what nothing uses.
     RewritePatternSet patterns(&getContext());
@@ -185,6 +191,15 @@ struct NNDifferentiate : impl::NNDifferentiateBase<NNDifferentiate> {
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
     if (failed(applyPatternsGreedily(train, std::move(patterns), config)))
       return signalPassFailure();
+  }
+
+  /// What stopped gradients has done so: it is its input from here on.
+  static void removeStops(func::FuncOp function) {
+    for (auto stop : llvm::make_early_inc_range(
+             function.front().getOps<nn::StopGradientOp>())) {
+      stop.replaceAllUsesWith(stop.getInput());
+      stop.erase();
+    }
   }
 
   static bool returnsLoss(func::FuncOp function) {

@@ -339,7 +339,8 @@ def NNDifferentiate : Pass<"nn-differentiate", "::mlir::ModuleOp"> {
     gradient has its value's type, and a parameter's the type `gradients` of `nn.precision`: the op that makes it makes this type
     (a sum of bf16 products is float32 as it is), also through views, so that it is never rounded to the parameter's. A
     parameter that does not reach the loss gets a warning and is no longer `trainable`: as in PyTorch, where its gradient is
-    None, the optimizer leaves it alone.
+    None, the optimizer leaves it alone. No gradient is handed on by an `nn.stop_gradient` (where `where` is true, if it has one);
+    in what this pass leaves, its result is its input.
 
     Why here: units are formed from the parameters that have gradients, and gathers are placed around the uses of both
     passes.

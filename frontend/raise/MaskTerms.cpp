@@ -155,7 +155,8 @@ bool raise::needsGradient(Value value) {
         !seen.insert(next).second)
       continue;
     Operation *op = next.getDefiningOp();
-    if (!op)
+    auto stop = dyn_cast_or_null<nn::StopGradientOp>(op);
+    if (!op || (stop && !stop.getWhere()))
       continue;
     if (auto get = dyn_cast<nn::GetParameterOp>(op)) {
       auto parameter = SymbolTable::lookupNearestSymbolFrom<nn::ParameterOp>(

@@ -30,11 +30,11 @@ static bool isLibraryCall(Operation *op) { return !isa<nn::KernelBody>(op); }
 bool isMove(Operation *op) {
   return isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::BroadcastOp,
              nn::ReverseOp, nn::PadOp, nn::ConcatOp, nn::GatherOp,
-             nn::GatherNdOp, nn::EmbeddingOp>(op);
+             nn::GatherNdOp, nn::EmbeddingOp, nn::StopGradientOp>(op);
 }
 /// Its result is still a parameter, in another shape.
 static bool isMoveOfWhole(Operation *op) {
-  return isMove(op) && !isLibraryCall(op);
+  return isMove(op) && (!isLibraryCall(op) || isa<nn::StopGradientOp>(op));
 }
 
 static bool isBuffer(nn::ParameterOp parameter) {

@@ -58,3 +58,11 @@ func.func @a_strided_constant_lies_within_its_values() {
   %m = nn.constant #nn.strided<dense<[0.0, 1.0, 2.0]> : tensor<3xf32>, start 0, strides [-1, 1]> : tensor<2x2xf32>
   return
 }
+
+// -----
+
+func.func @where_gradients_stop_is_said_per_element(%x: tensor<2x3xf32>, %m: tensor<2x1xi1>) {
+  // expected-error @below {{expects dim 1 of where to be 3, got 1}}
+  %y = nn.stop_gradient %x where %m : (tensor<2x3xf32>, tensor<2x1xi1>) -> tensor<2x3xf32>
+  return
+}

@@ -6,7 +6,7 @@
 // RUN: shardc-opt %s -test-nn-kernels=differentiate -o /dev/null
 // STRICT: error: expects the gradient of argument
 
-// CHECK-COUNT-68: gradients agree with finite differences
+// CHECK-COUNT-69: gradients agree with finite differences
 
 //===--- Elementwise ---===//
 
@@ -336,4 +336,12 @@ func.func @linear_cross_entropy_of_a_frozen_input(%x: tensor<3x4xf64> {test.cons
   %y = nn.linear_cross_entropy %x, %w labels %l, %s {ignore_index = -1 : i64, shift = 0 : i64}
     : (tensor<3x4xf64>, tensor<4x5xf64>, tensor<3xi64>, tensor<f64>) -> tensor<f64>
   return %y : tensor<f64>
+}
+
+//===--- Where values come from ---===//
+
+// Nowhere stopped: where it is, finite differences know nothing of it. nn-differentiate.mlir has that.
+func.func @stop_gradient_nowhere(%x: tensor<3xf64>, %m: tensor<3xi1> {test.values = dense<[0, 0, 0]> : tensor<3xi1>}) -> tensor<3xf64> {
+  %y = nn.stop_gradient %x where %m : (tensor<3xf64>, tensor<3xi1>) -> tensor<3xf64>
+  return %y : tensor<3xf64>
 }

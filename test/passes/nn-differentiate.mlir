@@ -201,3 +201,49 @@ func.func @model(%a: tensor<5xi64>, %b: tensor<5xi64>, %labels: tensor<5xi64>, %
   %loss = nn.linear_cross_entropy %z, %table labels %labels, %scale {ignore_index = -100 : i64, shift = 0 : i64, transpose_weight} : (tensor<5x4xf32>, tensor<8x4xf32>, tensor<5xi64>, tensor<f32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
+
+// -----
+
+// What is detached has no gradient, nor has what feeds nothing else; where gradients are stopped in some places, they are 0 there. The op is
+// gone from both functions.
+nn.parameter @w : tensor<3xf32> {initializer = "w", file = "", offset = 0 : i64, length = 12 : i64, stored_type = f32, trainable}
+nn.parameter @v : tensor<3xf32> {initializer = "v", file = "", offset = 0 : i64, length = 12 : i64, stored_type = f32, trainable}
+
+// CHECK-LABEL: func.func @eval
+// CHECK-NOT: nn.stop_gradient
+// CHECK-LABEL: func.func @train(
+// CHECK-SAME: %[[PAD:[a-z0-9]*]]: tensor<3xi1>
+// CHECK-DAG: %[[ONE:.*]] = nn.constant dense<1.0
+// CHECK-DAG: %[[ZERO:.*]] = nn.constant dense<0.0
+// CHECK-NOT: nn.stop_gradient
+// The gradient of w * detach(tanh(w)) is tanh(w); none goes through the tanh.
+// CHECK: %[[T:.*]] = nn.tanh
+// CHECK: %[[DV:.*]] = nn.select %[[PAD]], %[[ZERO]], %[[ONE]]
+// CHECK: return %{{.*}}, %[[T]], %[[DV]]
+func.func @model(%pad: tensor<3xi1>) -> tensor<f32> {
+  %w = nn.get_parameter @w : tensor<3xf32>
+  %v = nn.get_parameter @v : tensor<3xf32>
+  %t = nn.tanh %w : tensor<3xf32>
+  %d = nn.stop_gradient %t : (tensor<3xf32>) -> tensor<3xf32>
+  %m = nn.mul %w, %d : tensor<3xf32>
+  %s = nn.stop_gradient %v where %pad : (tensor<3xf32>, tensor<3xi1>) -> tensor<3xf32>
+  %a = nn.add %m, %s : tensor<3xf32>
+  %r = nn.reduce_sum %a [0] : (tensor<3xf32>) -> tensor<1xf32>
+  %loss = nn.reshape %r : (tensor<1xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
+// A parameter that only a detached value reads is not trained.
+// CHECK: nn.parameter @w {{.*}} trainable
+// CHECK: nn.parameter @v {{.*}} stored_type = f32}
+nn.parameter @w : tensor<f32> {initializer = "w", file = "", offset = 0 : i64, length = 4 : i64, stored_type = f32, trainable}
+nn.parameter @v : tensor<f32> {initializer = "v", file = "", offset = 0 : i64, length = 4 : i64, stored_type = f32, trainable}
+func.func @model() -> tensor<f32> {
+  %w = nn.get_parameter @w : tensor<f32>
+  %v = nn.get_parameter @v : tensor<f32>
+  %d = nn.stop_gradient %v : (tensor<f32>) -> tensor<f32>
+  %loss = nn.mul %w, %d : tensor<f32>
+  return %loss : tensor<f32>
+}

@@ -1,5 +1,6 @@
 // Parameters and constants.
 #include "frontend/nn/NN.h"
+#include "frontend/nn/support/Formula.h"
 #include "frontend/nn/support/Verification.h"
 
 using namespace mlir;
@@ -59,8 +60,44 @@ LogicalResult GetParameterOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
+LogicalResult StopGradientOp::verify() {
+  if (!getWhere())
+    return success();
+  return expectShape(*this, "where", getWhere(), shapeOf(getInput()));
+}
+
 //===----------------------------------------------------------------------===//
 // Fold
 //===----------------------------------------------------------------------===//
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
+
+//===----------------------------------------------------------------------===//
+// Gradient
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+StopGradientOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                              ArrayRef<bool> needed,
+                              SmallVectorImpl<Value> &operandGradients) {
+  if (!getWhere()) {
+    operandGradients.push_back(Value());
+    return success();
+  }
+  // Selected rather than multiplied: a gradient there may not be finite.
+  Formula f(builder, getLoc());
+  Value zero = f.constant(resultGradients[0], 0);
+  operandGradients.push_back(f.select(getWhere(), zero, resultGradients[0]));
+  operandGradients.push_back(Value());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Reference evaluation
+//===----------------------------------------------------------------------===//
+
+LogicalResult StopGradientOp::evaluate(ArrayRef<HostTensor> operands,
+                                       SmallVectorImpl<HostTensor> &results) {
+  results.push_back(operands[0]);
+  return success();
+}

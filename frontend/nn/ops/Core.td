@@ -38,6 +38,18 @@ def NN_GetParameterOp : NN_Op<"get_parameter", [DeclareOpInterfaceMethods<Symbol
   let assemblyFormat = "$parameter attr-dict `:` type($result)";
 }
 
+def NN_StopGradientOp : NN_MoveOp<"stop_gradient", [AllTypesMatch<["input", "result"]>, NN_HasGradient]> {
+  let summary = "the input, through which no gradient flows: nowhere, or not where `where` is true";
+  let description = [{
+    PyTorch's detach(), and with `where` what does without a gradient of its own: the rows of an embedding that padding_idx names.
+    `nn-differentiate` leaves none behind: a forward pass alone has no use for it.
+  }];
+  let arguments = (ins NN_Float:$input, Optional<NN_Bool>:$where);
+  let results = (outs NN_Float:$result);
+  let assemblyFormat = "$input (`where` $where^)? attr-dict `:` functional-type(operands, $result)";
+  let hasVerifier = 1;
+}
+
 def NN_StridedAttr : AttrDef<NN_Dialect, "Strided", [ElementsAttrInterface]> {
   let mnemonic = "strided";
   let summary = "a tensor's elements as a view of fewer stored ones";
