@@ -49,7 +49,7 @@ struct NNMarkParameters : impl::NNMarkParametersBase<NNMarkParameters> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     for (auto parameter : getOperation().getOps<nn::ParameterOp>())
-      if (parameter.getTrainable())
+      if (parameter.getTrainable() || parameter.getFrozen())
         parameters.push_back(parameter);
     if (failed(mark("--trainable", trainable, /*freezes=*/false)) ||
         failed(mark("--freeze", freeze, /*freezes=*/true)))

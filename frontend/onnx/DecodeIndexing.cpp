@@ -2,6 +2,7 @@
 // slices and broadcasts, so that the masks and position tables of exported
 // models reach the passes without a gather.
 #include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/FxCall.h"
 
 #include <cmath>
 
@@ -147,6 +148,47 @@ LogicalResult checkRange(NodeContext &context, const Operand &indices,
   return success();
 }
 
+/// PyTorch's embedding gives the row `padding_idx` of its table no gradient:
+/// `rows`, without a gradient where they are that row. The file tells only by
+/// its metadata.
+FailureOr<Operand> stopAtPadding(NodeContext &context, const Operand &rows) {
+  FxCall call = fxCall(*context.node.proto);
+  const Operand &table = context.input(0), &ids = context.input(1);
+  if (!call.target.starts_with("torch.ops.aten.embedding.") ||
+      table.isConstant() || !table.isFloat() || table.rank() != 2)
+    return rows;
+  // embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, ...);
+  // PyTorch counts a padding_idx from the end before it gets here.
+  auto argument = [&](size_t position, StringRef keyword) -> StringRef {
+    if (position < call.arguments.size())
+      return call.arguments[position];
+    for (const auto &[key, value] : call.keywords)
+      if (key == keyword)
+        return value;
+    return {};
+  };
+  if (argument(3, "scale_grad_by_freq") == "True")
+    return context.error("an embedding with scale_grad_by_freq is not "
+                         "supported: its gradient is divided by how often an "
+                         "id occurs");
+  int64_t padding = -1;
+  if (argument(2, "padding_idx").getAsInteger(10, padding) || padding < 0)
+    return rows;
+  Emitter &emit = context.emit;
+  Operand index = asIndex(emit, ids);
+  Operand isPadding =
+      emit.compare(nn::CompareKind::eq, index,
+                   emit.cast(emit.integer(padding), index.elementType()));
+  if (isPadding.isConstant() &&
+      llvm::none_of(isPadding.host().toInts(), [](int64_t is) { return is; }))
+    return rows;
+  Shape column(ids.shape());
+  column.push_back(1);
+  return emit.emit<nn::StopGradientOp>(
+      rows.type(),
+      {rows, emit.broadcast(emit.reshape(isPadding, column), rows.shape())});
+}
+
 LogicalResult gather(NodeContext &context) {
   const Operand &data = context.input(0), &indices = context.input(1);
   if (indices.isFloat())
@@ -161,15 +203,17 @@ LogicalResult gather(NodeContext &context) {
   if (failed(context.checkShape(shape)))
     return failure();
   Emitter &emit = context.emit;
+  std::optional<Operand> rows;
   if (indices.isConstant())
-    if (auto result = gatherAffine(emit, data, *axis, {indices.host()},
-                                   indices.shape())) {
-      context.set(0, *result);
-      return success();
-    }
-  context.set(0, emit.emit<nn::GatherOp>(emit.typeOf(shape, data.elementType()),
-                                         {data, asIndex(emit, indices)},
-                                         {emit.named("axis", *axis)}));
+    rows = gatherAffine(emit, data, *axis, {indices.host()}, indices.shape());
+  if (!rows)
+    rows = emit.emit<nn::GatherOp>(emit.typeOf(shape, data.elementType()),
+                                   {data, asIndex(emit, indices)},
+                                   {emit.named("axis", *axis)});
+  FailureOr<Operand> result = stopAtPadding(context, *rows);
+  if (failed(result))
+    return failure();
+  context.set(0, *result);
   return success();
 }
 

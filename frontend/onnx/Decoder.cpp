@@ -319,3 +319,55 @@ std::vector<StringRef> DecoderTable::names() const {
   llvm::sort(result);
   return result;
 }
+
+std::string DecoderTable::whyUnsupported(StringRef op) const {
+  if (auto entry = table.find(op); entry != table.end()) {
+    int64_t since = INT64_MAX;
+    for (const Decoder &decoder : entry->second)
+      since = std::min(since, decoder.since);
+    return "the operator is supported from opset " + std::to_string(since) +
+           " on; export the model with that opset or a later one";
+  }
+  // A third of its letters may differ, or one name begins or ends as the other.
+  constexpr size_t most = 3;
+  std::vector<std::pair<unsigned, StringRef>> near;
+  for (StringRef name : names()) {
+    unsigned distance = op.edit_distance_insensitive(name);
+    StringRef shorter = std::min(
+        op, name, [](StringRef a, StringRef b) { return a.size() < b.size(); });
+    StringRef longer = shorter == op ? name : op;
+    if (distance * 3 <= std::max(op.size(), name.size()) ||
+        (shorter.size() >= 4 && (longer.starts_with_insensitive(shorter) ||
+                                 longer.ends_with_insensitive(shorter))))
+      near.emplace_back(distance, name);
+  }
+  llvm::sort(near);
+  // One that differs in capitals alone is the one that is meant.
+  if (!near.empty() && near.front().first == 0)
+    near.resize(1);
+  std::vector<StringRef> nearest;
+  for (auto [distance, name] : llvm::ArrayRef(near).take_front(most))
+    nearest.push_back(name);
+  return "the operator is not supported; " +
+         (nearest.empty()
+              ? std::string()
+              : "the nearest that " +
+                    std::string(nearest.size() > 1 ? "are: " : "is: ") +
+                    llvm::join(nearest, ", ") + "; ") +
+         "shardc --list-ops prints all";
+}
+
+std::string DecoderTable::list() const {
+  std::string result;
+  for (StringRef name : names()) {
+    result += name;
+    llvm::SmallVector<int64_t> versions;
+    for (const Decoder &decoder : table.find(name)->second)
+      versions.push_back(decoder.since);
+    llvm::sort(versions);
+    for (int64_t version : versions)
+      result += " " + std::to_string(version);
+    result += "\n";
+  }
+  return result;
+}

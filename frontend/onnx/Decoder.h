@@ -100,6 +100,12 @@ public:
   const Decoder *find(llvm::StringRef op, int64_t opset) const;
   /// Names of all operators, sorted.
   std::vector<llvm::StringRef> names() const;
+  /// Why `find` has none: the operator is of later opsets, or unknown; then the
+  /// names that are nearest to it.
+  std::string whyUnsupported(llvm::StringRef op) const;
+  /// A line per operator, sorted: its name, and the opsets from which on a
+  /// definition of it is supported ("Softmax 13").
+  std::string list() const;
 
 private:
   llvm::StringMap<llvm::SmallVector<Decoder, 1>> table;

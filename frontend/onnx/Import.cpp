@@ -2,6 +2,7 @@
 // parameters' symbols together.
 #include "frontend/onnx/Import.h"
 #include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/Detached.h"
 #include "frontend/onnx/Exporter.h"
 #include "frontend/onnx/ImportedModel.h"
 #include "frontend/onnx/InputDims.h"
@@ -67,6 +68,7 @@ private:
   func::FuncOp function;
   std::unique_ptr<Emitter> emitter;
   llvm::StringMap<Operand> values;
+  DetachedInputs detached;
   /// Names defined by the branch that is being imported; they end with it.
   std::vector<std::string> *branchNames = nullptr;
   llvm::DenseMap<std::pair<int, int>, Value> parameterValues;
@@ -82,24 +84,41 @@ LogicalResult Importer::read() {
   if (llvm::Error error =
           model->flattener->flatten(file->graph().node(), model->nodes))
     return fail(std::move(error));
-  model->parameters = ParameterTable::recover(*file, model->nodes);
+  model->parameters =
+      ParameterTable::recover(*file, model->nodes, options.roles);
   if (ArrayRef<std::string> problems = model->parameters.problems();
       !problems.empty())
     return fail("'" + options.path + "': " + problems.front() +
                 (problems.size() > 1
                      ? " (and " + Twine(problems.size() - 1) + " more like it)"
                      : Twine()));
-  for (const std::string &name : model->parameters.lost())
+  auto stops = findDetached(*file, model->nodes);
+  if (!stops)
+    return fail(stops.takeError());
+  detached = std::move(*stops);
+  const RoleFindings &roles = model->parameters.roles();
+  if (!roles.problem.empty())
+    return fail("'" + options.path + "': " + roles.problem);
+  for (const std::string &warning : roleWarnings(roles))
+    diagnostics.warnings.push_back("'" + options.path + "': " + warning);
+  diagnostics.roles = roles.notes;
+  auto quoted = [](ArrayRef<std::string> names) {
+    return listFew(llvm::map_to_vector(
+        names, [](const std::string &name) { return "'" + name + "'"; }));
+  };
+  if (ArrayRef<std::string> lost = model->parameters.lost(); !lost.empty())
     diagnostics.warnings.push_back(
-        "'" + options.path + "': parameter '" + name +
-        "' was removed from the graph by the exporter; it is not trained "
-        "(torch.onnx.export with optimize=False folds nothing)");
+        "'" + options.path +
+        "': the exporter removed parameters from the graph, which are not "
+        "trained: " +
+        quoted(lost) +
+        "; torch.onnx.export with optimize=False removes nothing");
   if (ArrayRef<std::string> unused = model->parameters.unused();
       !unused.empty())
     diagnostics.warnings.push_back(
-        "'" + options.path + "': no node reads the parameters '" +
-        llvm::join(unused, "', '") +
-        "': they are tied to others, PyTorch does not use them, or the "
+        "'" + options.path + "': no node reads the parameters " +
+        quoted(unused) +
+        ": they are tied to others, PyTorch does not use them, or the "
         "exporter removed them; what was removed is not trained "
         "(torch.onnx.export with optimize=False removes nothing)");
   for (const std::string &name : model->parameters.reshaped())
@@ -203,8 +222,9 @@ LogicalResult Importer::createParameters() {
         builder.getI64IntegerAttr(range.length), TypeAttr::get(element),
         stored.transposed ? builder.getUnitAttr() : UnitAttr(),
         parameter.trainable ? builder.getUnitAttr() : UnitAttr(),
-        /*frozen=*/UnitAttr(), optional(parameter.scope),
-        optional(parameter.init), builder.getArrayAttr(bindings));
+        parameter.frozen ? builder.getUnitAttr() : UnitAttr(),
+        optional(parameter.scope), optional(parameter.init),
+        builder.getArrayAttr(bindings));
     if (!parameter.aliases.empty()) {
       SmallVector<StringRef> aliases(parameter.aliases.begin(),
                                      parameter.aliases.end());
@@ -300,6 +320,10 @@ FailureOr<SmallVector<Operand>> Importer::inputsOf(const Node &node,
                   "sorted, or lacks a node");
     inputs.push_back(*value);
   }
+  for (auto [position, input] : llvm::enumerate(inputs))
+    if (input && !input.isConstant() && !input.isSequence() &&
+        input.isFloat() && detached.contains({index, int(position)}))
+      input = emitter->emit<nn::StopGradientOp>(input.type(), {input});
   // Optional inputs at the end may be left out by empty names.
   while (!inputs.empty() && !inputs.back())
     inputs.pop_back();
@@ -352,8 +376,7 @@ LogicalResult Importer::importNode(const Node &node, int index) {
                                : nodeContext.error("expects one input");
   const Decoder *decoder = decoders.find(op, node.opset);
   if (!decoder)
-    return nodeContext.error("the operator is not supported; supported are " +
-                             llvm::join(decoders.names(), ", "));
+    return nodeContext.error(decoders.whyUnsupported(op));
   int count = inputs->size();
   if (count < decoder->minInputs ||
       (decoder->maxInputs >= 0 && count > decoder->maxInputs))

@@ -2,6 +2,8 @@
 #ifndef SHARDC_FRONTEND_ONNX_IMPORT_H
 #define SHARDC_FRONTEND_ONNX_IMPORT_H
 
+#include "frontend/onnx/RoleChoices.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/StringMap.h"
@@ -23,6 +25,8 @@ struct ImportOptions {
   /// External data need not be there: the graph is compiled for reports or
   /// random initial values.
   bool allowMissingWeights = false;
+  /// Which tensors are trained.
+  RoleChoices roles;
 };
 
 /// What importing found besides the module.
@@ -31,6 +35,9 @@ struct ImportDiagnostics {
   std::vector<std::string> warnings;
   /// Parameters that the exporter removed from the graph.
   std::vector<std::string> lostParameters;
+  /// Tensors of which the file does not say whether they are trained, and what
+  /// was decided.
+  std::vector<RoleNote> roles;
   /// Set where the import succeeds.
   std::shared_ptr<const ImportedModel> model;
 };

@@ -1,8 +1,6 @@
-// Guesses by names and uses, in one place.
+// Guesses by names and uses.
 #include "frontend/onnx/InitialValues.h"
-#include "frontend/onnx/Exporter.h"
 
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
@@ -16,53 +14,10 @@ StringRef lastComponent(StringRef name) {
   return name.rsplit('.').second.empty() ? name : name.rsplit('.').second;
 }
 
-/// Names that modules give to buffers: position tables, masks, running
-/// statistics.
-bool isBufferName(StringRef name, size_t rank) {
-  StringRef last = lastComponent(name);
-  static constexpr StringRef exact[] = {
-      "cos",       "sin",          "cos_cached",  "sin_cached",   "inv_freq",
-      "freqs",     "mask",         "masked_bias", "attn_mask",    "causal_mask",
-      "slopes",    "alibi",        "pe",          "running_mean", "running_var",
-      "freqs_cis", "position_ids", "anchors"};
-  if (llvm::is_contained(exact, last) || last.ends_with("_mask") ||
-      last.starts_with("cos_") || last.starts_with("sin_") ||
-      last.ends_with("inv_freq"))
-    return true;
-  // GPT-2's causal mask is called attn.bias.
-  return last == "bias" && rank == 4;
-}
-
 std::string uniform(double bound) {
   return llvm::formatv("uniform:-{0},{0}", llvm::formatv("{0:f9}", bound).str())
       .str();
 }
-
-} // namespace
-
-bool looksTrainable(const Initializer &initializer,
-                    const ::onnx::NodeProto *reader, int input) {
-  if (!reader || isBufferName(initializer.name, initializer.dims.size()))
-    return false;
-  StringRef op = reader->op_type();
-  if (op == "BatchNormalization" && input >= 3) // running statistics
-    return false;
-  bool product =
-      ((op == "MatMul" || op == "Gemm" || op == "Conv") && input >= 1) ||
-      (op == "Gather" && input == 0);
-  if (isGeneratedName(initializer.name))
-    return product && initializer.dims.size() >= 2;
-  if (initializer.dims.empty())
-    return StringRef(initializer.name).contains('.');
-  // Shapes, bounds and exponents are constants, whatever their name.
-  return !llvm::StringSwitch<bool>(op)
-              .Cases({"Reshape", "Expand", "Pow", "Where", "Range", "Clip",
-                      "Tile", "Pad", "Resize", "OneHot"},
-                     input >= 1)
-              .Default(false);
-}
-
-namespace {
 
 class Guess {
 public:

@@ -5,6 +5,7 @@
 #include "frontend/onnx/InitialValues.h"
 #include "frontend/onnx/Merges.h"
 #include "frontend/onnx/ParameterNames.h"
+#include "frontend/onnx/Roles.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -41,9 +42,11 @@ bool isFloatType(int dtype) {
 
 class Recovery {
 public:
-  Recovery(const ModelFile &file, llvm::ArrayRef<Node> nodes)
+  Recovery(const ModelFile &file, llvm::ArrayRef<Node> nodes,
+           const RoleChoices &choices)
       : file(file), nodes(nodes), signature(readSignature(file.graph())),
-        readers(file, nodes), folds(file, nodes, signature, readers),
+        roles(file, nodes, signature, choices), readers(file, nodes),
+        folds(file, nodes, signature, readers),
         names(file, nodes, signature, readers),
         legacyNames(file, nodes, readers),
         merges(findMerges(nodes, signature)) {}
@@ -79,6 +82,7 @@ public:
       nameTied();
       findLost();
     }
+    result.roleFindings = roles.apply(found);
     finish();
     return std::move(result);
   }
@@ -125,6 +129,7 @@ private:
   const ModelFile &file;
   llvm::ArrayRef<Node> nodes;
   GraphSignature signature;
+  Roles roles;
   Readers readers;
   Folds folds;
   SignatureNames names;
@@ -145,11 +150,7 @@ bool Recovery::isTrainable(const Initializer &initializer, const Fold &fold,
   if (!isFloatType(initializer.dtype))
     return false;
   if (!signature.present)
-    return llvm::any_of(usedBy, [&](const Reader &reader) {
-      const ::onnx::NodeProto *node = nodes[reader.node].proto;
-      return node->op_type() != "Identity" &&
-             looksTrainable(initializer, node, reader.input);
-    });
+    return roles.isParameter(initializer);
   if (fold.kind == Fold::Computed) {
     refuse("initializer '" + initializer.name +
            "' was computed from parameter" +
@@ -184,7 +185,7 @@ void Recovery::addConstant(const Initializer &initializer,
       (initializer.elements > constantElements || !initializer.dims.empty()) &&
       (initializer.elements > constantElements ||
        !isGeneratedName(initializer.name));
-  if (!buffer && !initializer.missing)
+  if (!buffer && !initializer.missing && !roles.isWanted(initializer))
     return;
   std::vector<std::pair<int, int>> uses;
   for (const Reader &reader : usedBy)
@@ -509,8 +510,9 @@ void Recovery::finish() {
 }
 
 ParameterTable ParameterTable::recover(const ModelFile &file,
-                                       llvm::ArrayRef<Node> nodes) {
-  return Recovery(file, nodes).run();
+                                       llvm::ArrayRef<Node> nodes,
+                                       const RoleChoices &choices) {
+  return Recovery(file, nodes, choices).run();
 }
 
 } // namespace shardc::onnx

@@ -5,6 +5,7 @@
 #define SHARDC_FRONTEND_ONNX_PARAMETERS_H
 
 #include "frontend/onnx/FlatGraph.h"
+#include "frontend/onnx/RoleChoices.h"
 
 #include "llvm/ADT/DenseMap.h"
 
@@ -29,6 +30,8 @@ struct Parameter {
   llvm::SmallVector<int64_t> dims;
   int dtype = 0;
   bool trainable = false;
+  /// A parameter that is kept as it is.
+  bool frozen = false;
   /// Module that owns it; empty where not known.
   std::string scope;
   /// How PyTorch would initialise it; see docs/architecture.md.
@@ -43,7 +46,8 @@ class ParameterTable {
 public:
   /// Recovers the parameters of a model. `nodes` is its flat graph.
   static ParameterTable recover(const ModelFile &file,
-                                llvm::ArrayRef<Node> nodes);
+                                llvm::ArrayRef<Node> nodes,
+                                const RoleChoices &choices = {});
 
   llvm::ArrayRef<Parameter> parameters() const { return table; }
   /// Parameters that the exporter listed and removed from the graph.
@@ -61,6 +65,9 @@ public:
   /// hide that they were several.
   llvm::ArrayRef<std::string> suspicious() const { return suspiciousNames; }
 
+  /// What the file does not say about which tensors are trained.
+  const RoleFindings &roles() const { return roleFindings; }
+
   /// What input `input` of node `node` reads, as (parameter, binding); none
   /// where it is no parameter.
   std::optional<std::pair<int, int>> use(int node, int input) const;
@@ -74,6 +81,7 @@ private:
   std::vector<Parameter> table;
   std::vector<std::string> lostNames, unusedNames, reshapedNames,
       suspiciousNames, problemTexts;
+  RoleFindings roleFindings;
   llvm::DenseMap<std::pair<int, int>, std::pair<int, int>> uses;
   llvm::StringMap<std::pair<int, int>> initializers;
 };

@@ -19,51 +19,6 @@ static Error complain(const Twine &what) {
       "scope:REGEX and size:BYTES (size:100MB)");
 }
 
-std::string translatePattern(StringRef pattern) {
-  std::string result;
-  bool inBrackets = false;
-  for (size_t i = 0; i < pattern.size(); ++i) {
-    char c = pattern[i];
-    if (c == '\\' && i + 1 < pattern.size()) {
-      char escaped = pattern[++i];
-      StringRef set;
-      switch (toLower(escaped)) {
-      case 'd':
-        set = "0-9";
-        break;
-      case 'w':
-        set = "A-Za-z0-9_";
-        break;
-      case 's':
-        set = " \t";
-        break;
-      }
-      bool negated = isUpper(escaped);
-      if (!set.empty() && !inBrackets)
-        result += (Twine(negated ? "[^" : "[") + set + "]").str();
-      else if (!set.empty() && !negated)
-        result += set;
-      else
-        (result += c) += escaped;
-      continue;
-    }
-    if (c == '[' && !inBrackets) {
-      inBrackets = true;
-      // A bracket right after the opening one is a member of the set.
-      result += c;
-      if (i + 1 < pattern.size() && pattern[i + 1] == '^')
-        result += pattern[++i];
-      if (i + 1 < pattern.size() && pattern[i + 1] == ']')
-        result += pattern[++i];
-      continue;
-    }
-    if (c == ']')
-      inBrackets = false;
-    result += c;
-  }
-  return result;
-}
-
 Expected<UnitsOption> UnitsOption::parse(StringRef text) {
   UnitsOption option;
   auto [name, rest] = text.split(':');

@@ -2,6 +2,8 @@
 #ifndef SHARDC_PASSES_ANALYSIS_UNITSOPTION_H
 #define SHARDC_PASSES_ANALYSIS_UNITSOPTION_H
 
+#include "frontend/nn/support/NamePattern.h"
+
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
@@ -24,10 +26,6 @@ struct UnitsOption {
   /// `translatePattern`.
   static llvm::Expected<UnitsOption> parse(llvm::StringRef text);
 };
-
-/// POSIX has no \d, \w and \s, which users of other expressions write: spells
-/// them (and \D, \W, \S outside of brackets) as bracket expressions.
-std::string translatePattern(llvm::StringRef pattern);
 
 } // namespace shardc
 

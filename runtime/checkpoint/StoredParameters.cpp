@@ -157,8 +157,10 @@ void StoredParameters::addSafetensors(const std::string &path,
   for (const plan::Parameter &parameter : plan.parameters()) {
     auto found = entries.find(parameter.name());
     if (found == entries.end()) {
-      // Buffers are seldom in a checkpoint: the model's own serve.
-      if (parameter.trainable() || parameter.frozen())
+      // Buffers are seldom in a checkpoint, nor are tables that are never
+      // trained and have no way to be drawn: the model's own serve.
+      if (parameter.trainable() ||
+          (parameter.frozen() && !parameter.init().empty()))
         fail(path, ": has no tensor ", parameter.name());
       addRecorded(parameter, embedded);
       continue;

@@ -84,7 +84,14 @@ class BadInputs(unittest.TestCase):
 
     def test_unsupported_operators(self):
         self.refused(single(node("Conv", ["x", "w"], ["y"], name="stem/conv"), WEIGHT),
-                     r"node 'stem/conv' \(Conv, opset 20\): the operator is not supported; supported are Abs, ")
+                     r"node 'stem/conv' \(Conv, opset 20\): the operator is not supported; shardc --list-ops prints all$")
+        # The nearest names: misspelled, at most three, or begun alike.
+        self.refused(single(node("Sinn", ["x"], ["y"], name="s")), r"not supported; the nearest that are: Sign, Sin; shardc --list-ops prints all$")
+        self.refused(single(node("gelu", ["x"], ["y"], name="g")), r"not supported; the nearest that is: Gelu; shardc --list-ops")
+        self.refused(single(node("LayerNorm", ["x"], ["y"], name="g")), r"the nearest that is: LayerNormalization; shardc --list-ops")
+        # One that later opsets define.
+        self.refused(single(node("Gelu", ["x"], ["y"], name="g"), version=18),
+                     r"node 'g' \(Gelu, opset 18\): the operator is supported from opset 20 on; export the model with that opset or a later one")
         self.refused(single(node("Swish", ["x"], ["y"]), version=23), r"node 'swish' \(Swish, opset 23\)")
         self.refused(single(node("FusedMatMul", ["x", "w"], ["y"], domain="com.microsoft"), WEIGHT), "domain 'com.microsoft'")
         self.refused(single(node("Loop", ["", "", "x"], ["y"])), "Loop, opset 20")

@@ -112,6 +112,6 @@ def function(domain, name, inputs, outputs, nodes, attributes=(), version=20, ov
     return out + message(10, domain) + (message(13, overload) if overload else b"")
 
 
-def model(a_graph, version=20, ir=10, functions=(), domains=()):
-    out = integer(1, ir) + message(2, "test") + message(7, a_graph) + message(8, opset(version))
+def model(a_graph, version=20, ir=10, functions=(), domains=(), producer="test"):
+    out = integer(1, ir) + message(2, producer) + message(7, a_graph) + message(8, opset(version))
     return out + b"".join(message(8, opset(1, d)) for d in domains) + b"".join(message(25, f) for f in functions)

@@ -102,6 +102,7 @@ bool Compiler::importModel() {
   for (const auto &[name, size] : options.dims)
     import.dims[name] = size;
   import.allowMissingWeights = options.init == "random";
+  import.roles = {options.trainable, options.buffers};
   module = shardc::onnx::importOnnx(&context, import, imported);
   if (!module || diagnostics.hadError())
     return false;
@@ -399,11 +400,24 @@ bool Compiler::finish(const plan::Plan &plan) {
   return writeReport();
 }
 
+/// What was decided of tensors whose role the file does not tell.
+static llvm::json::Value rolesToJson(ArrayRef<shardc::onnx::RoleNote> notes) {
+  llvm::json::Array list;
+  for (const shardc::onnx::RoleNote &note : notes)
+    list.push_back(llvm::json::Object{{"name", note.name},
+                                      {"trained", note.trained},
+                                      {"reason", note.reason}});
+  return list;
+}
+
 bool Compiler::writeReport() {
   report.compileSeconds =
       std::chrono::duration<double>(Clock::now() - start).count();
   if (!options.report.empty()) {
     llvm::json::Value json = toJson(report);
+    (*json.getAsObject())["guessed_roles"] = rolesToJson(imported.roles);
+    (*json.getAsObject())["parameters_not_in_graph"] =
+        llvm::json::Array(imported.lostParameters);
     if (gpuKernels)
       (*json.getAsObject())["gpu_kernels"] = toJson(*gpuKernels);
     if (llvm::Error error =

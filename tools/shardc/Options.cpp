@@ -2,6 +2,8 @@
 // with exceptions, which CLI11 throws.
 #include "tools/shardc/Options.h"
 
+#include "frontend/onnx/Decoder.h"
+
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -28,35 +30,24 @@ std::pair<std::string, int64_t> parseDim(const std::string &text) {
   return {name, std::stoll(size)};
 }
 
-/// How many edits turn one word into the other; to suggest a flag for a
-/// misspelled one.
-size_t editDistance(const std::string &a, const std::string &b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j)
-    row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0]++;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      size_t replace = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replace});
-    }
-  }
-  return row[b.size()];
-}
-
 std::string suggestion(const CLI::App &app, std::string word) {
   word = word.substr(0, word.find('='));
   std::string best;
-  size_t distance = 4;
+  unsigned distance = 4;
   for (const CLI::Option *option : app.get_options())
     for (const std::string &name : option->get_lnames())
-      if (size_t d = editDistance(word, "--" + name); d < distance) {
+      if (unsigned d = llvm::StringRef(word).edit_distance("--" + name);
+          d < distance) {
         distance = d;
         best = "--" + name;
       }
   return best.empty() ? "see --help" : "did you mean " + best + "?";
 }
+
+/// Ends the parsing as --help does, whatever else is given.
+struct CallForOps : CLI::Success {
+  CallForOps() : CLI::Success("CallForOps", "", CLI::ExitCodes::Success) {}
+};
 
 std::string oneLine(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -73,6 +64,11 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
                "mesh of ranks.",
                "shardc");
   app.set_version_flag("--version", "shardc " SHARDC_VERSION);
+  app.add_flag_callback(
+         "--list-ops", [] { throw CallForOps(); },
+         "print the ONNX operators that are supported, and the opsets that "
+         "define what is")
+      ->trigger_on_parse();
   app.get_formatter()->column_width(34);
 
   app.add_option("model", options.model, "the ONNX file (opset 13 to 24)")
@@ -179,7 +175,17 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
       ->take_all()
       ->group(training);
   app.add_option("--trainable", options.trainable,
-                 "the only parameters that are trained (repeatable)")
+                 "the only parameters that are trained (repeatable); one that "
+                 "is found in no parameter's name makes parameters of the "
+                 "buffers and constants that it is found in")
+      ->option_text("REGEX ...")
+      ->expected(1)
+      ->take_all()
+      ->group(training);
+  app.add_option("--buffer", options.buffers,
+                 "float tensors of the file that are no parameters: kept as "
+                 "they are, whole on every rank; before --trainable "
+                 "(repeatable)")
       ->option_text("REGEX ...")
       ->expected(1)
       ->take_all()
@@ -292,6 +298,9 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
                                  "makes no report; drop --report");
   } catch (const CLI::CallForHelp &) {
     std::fputs(app.help().c_str(), stdout);
+    return {std::nullopt, 0};
+  } catch (const CallForOps &) {
+    std::fputs(onnx::DecoderTable().list().c_str(), stdout);
     return {std::nullopt, 0};
   } catch (const CLI::CallForVersion &) {
     std::puts("shardc " SHARDC_VERSION);

@@ -28,7 +28,7 @@ struct Options {
   std::vector<std::string>
       unitOptions;        ///< match=REGEX[,reshard=...][,precision=...]
   std::string accumulate; ///< empty: as the strategy says
-  std::vector<std::string> freeze, trainable; ///< regular expressions
+  std::vector<std::string> freeze, trainable, buffers; ///< regular expressions
   std::string units = "auto";
   std::string cluster = "cpu";
   std::string optimizer = "adamw";
