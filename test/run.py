@@ -68,7 +68,8 @@ def main():
     kinds = ["structure", "lit", "gtest", "tools", "training"]
     parser = argparse.ArgumentParser(prog="./dev test", description=__doc__.splitlines()[0])
     parser.add_argument("--kind", action="append", choices=kinds, help="only this kind (repeatable)")
-    parser.add_argument("--torch", action="store_true", help="also compare live with PyTorch, which PYTHON (or this interpreter) must have")
+    parser.add_argument("--torch", action="store_true", help="also compare live with PyTorch, which PYTHON (or this interpreter) must have; its exports "
+                        "are trained where transformers and onnxscript are there too")
     parser.add_argument("--quiet", action="store_true")
     parser.add_argument("--build-seconds", type=float, default=0, help=argparse.SUPPRESS)
     args = parser.parse_args()
