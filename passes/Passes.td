@@ -374,13 +374,13 @@ def NNRemat : Pass<"nn-remat", "::mlir::ModuleOp"> {
     forward must compute and what backward reads: a value that is kept costs its bytes, an op that runs again an eighth of the
     bytes that memory moves in its time (its operands and results, its arithmetic, a launch; `cluster` has the rates). So what is
     recomputed comes from values that are kept anyway, or from smaller ones. The time of all that runs again is at most 1 % of the
-    step's arithmetic: else the least profitable stays kept, in a model of small products all. An op that reads a parameter runs
-    again only while backward has its unit gathered in any case.
+    step's arithmetic: else what saves least for its time stays kept, and of what saves as much (layers are alike) the first
+    layers' run again, as many as fit. An op that reads a parameter runs again only while backward has its unit gathered in any case.
 
     Clones stand right before their first reader, so that one block's are alive at a time. Those that map one tensor to one are
     repeated for every kernel that reads them; what a library call reads is made once. Kernels round alike everywhere, so losses
     and gradients have the same bits with `none`. The module's attribute `nn.remat` says what backward reads, what of it is kept,
-    and what runs again.
+    what runs again, and what that takes by estimate.
 
     Why here: behind the simplification that would make clone and original one again; before sharding, which gathers parameters
     where they are used.
