@@ -76,8 +76,8 @@ def NNAttachLoss : Pass<"nn-attach-loss", "::mlir::ModuleOp"> {
 
     After:
     ```mlir
-    module attributes {nn.loss = {kind = "cross_entropy", labels = "labels", ignore_index = -100 : i64, shift = 1 : i64,
-                                  classes = 512 : i64, elements = 512 : i64}} {
+    module attributes {nn.loss = {kind = "cross_entropy", reduction = "mean", labels = "labels", ignore_index = -100 : i64,
+                                  shift = 1 : i64, classes = 512 : i64, elements = 512 : i64}} {
     func.func @model(%ids: ..., %labels: tensor<4x128xi64> {nn.name = "labels", nn.role = "labels"},
                      %scale: tensor<f32> {nn.name = "loss_scale", nn.role = "loss_scale"}) -> (tensor<f32> {nn.name = "loss"}) {
       ...
@@ -85,8 +85,10 @@ def NNAttachLoss : Pass<"nn-attach-loss", "::mlir::ModuleOp"> {
       return %9 : tensor<f32>
     ```
     `nn.loss.elements` is the number of labels (cross_entropy) or of output elements (mse) of one rank. A scalar of the
-    graph (`output:NAME`) that is a mean cross entropy becomes one over the global batch; any other is multiplied by the
-    scale (1 / ranks). Inputs and parameters without use are dropped with a warning.
+    graph (`output:NAME`) that is a cross entropy, times a constant, becomes the mean or the sum over the global batch: which of
+    them, its node says (`nn.reduction`, which import leaves on the ops of a loss node and which is gone afterwards), not the number
+    in its scale. Any other is multiplied by the run's scale (1 / ranks and micro-batches); that of a cross entropy goes into its
+    own scale. Inputs and parameters without use are dropped with a warning.
 
     Why here: the head is one linear after raising and can be fused with the loss; precision and differentiation need
     the loss.

@@ -192,7 +192,7 @@ std::vector<int64_t> RankLoop::samplesOf(int64_t step, int64_t microBatch) {
 bool RankLoop::beginStep(int64_t step) {
   int64_t counts[2] = {0, stopSignal() != 0};
   validLabels.assign(run.settings.microBatches, 0);
-  if (plan.loss().kind() == "cross_entropy") {
+  if (countsLabels(plan.loss())) {
     int index = labelsIndex(plan);
     const plan::Tensor &labels = plan.inputs(index).tensor();
     auto *values = static_cast<std::byte *>(rank->data(labels));
