@@ -16,6 +16,8 @@ namespace shardc {
 namespace {
 
 constexpr StringLiteral nameAttr = "nn.name", roleAttr = "nn.role";
+// What a loss node of the graph was told to make of its labels' losses.
+constexpr StringLiteral reductionAttr = "nn.reduction";
 
 std::string joinNames(ArrayRef<std::string> names) {
   return names.empty() ? "none" : llvm::join(names, ", ");
@@ -165,13 +167,15 @@ private:
     return argument;
   }
 
-  void describe(StringRef kind, StringRef labels, int64_t ignore, int64_t shift,
-                int64_t classes, int64_t elements) {
+  void describe(StringRef kind, StringRef reduction, StringRef labels,
+                int64_t ignore, int64_t shift, int64_t classes,
+                int64_t elements) {
     Builder b(&getContext());
     getOperation()->setAttr(
         "nn.loss",
         b.getDictionaryAttr(
             {b.getNamedAttr("kind", b.getStringAttr(kind)),
+             b.getNamedAttr("reduction", b.getStringAttr(reduction)),
              b.getNamedAttr("labels", b.getStringAttr(labels)),
              b.getNamedAttr("ignore_index", b.getI64IntegerAttr(ignore)),
              b.getNamedAttr("shift", b.getI64IntegerAttr(shift)),
@@ -199,8 +203,9 @@ private:
     if (failed(labels))
       return failure();
     Value scale = addScale(signature, logits);
-    describe("cross_entropy", option.target, option.ignore, option.shift,
-             shape.back(), raise::typeOf(*labels).getNumElements());
+    describe("cross_entropy", "mean", option.target, option.ignore,
+             option.shift, shape.back(),
+             raise::typeOf(*labels).getNumElements());
     return nn::CrossEntropyOp::create(builder, builder.getUnknownLoc(),
                                       scalarLike(logits), logits, *labels,
                                       scale, option.ignore, option.shift)
@@ -215,7 +220,7 @@ private:
     if (failed(target))
       return failure();
     Value scale = addScale(signature, output);
-    describe("mse", option.target, 0, 0, 0, type.getNumElements());
+    describe("mse", "mean", option.target, 0, 0, 0, type.getNumElements());
     Location loc = builder.getUnknownLoc();
     Value difference = nn::SubOp::create(builder, loc, type, output, *target);
     Value square =
@@ -238,48 +243,128 @@ private:
     return nn::MulOp::create(builder, loc, scale.getType(), value, scale);
   }
 
-  // The graph's own scalar. A cross entropy in it is counted over the global
-  // batch; any other scalar is averaged over the ranks.
+  // The graph's own scalar. Where it is a cross entropy that says what it is
+  // the mean or the sum of, it is that of all ranks and micro-batches; any
+  // other scalar is averaged over them (docs/running.md, "Loss").
   FailureOr<Value> attachOutput(Signature &signature, const LossOption &option,
                                 Value output, OpBuilder &builder) {
     if (!isScalar(output))
       return emitError(getOperation().getLoc())
              << "--loss: expects output '" << option.output
              << "' to be one number, got " << output.getType();
-    Value inner = output;
-    while (auto reshape = inner.getDefiningOp<nn::ReshapeOp>())
-      inner = reshape.getInput();
-    auto crossEntropy = inner.getDefiningOp<nn::CrossEntropyOp>();
-    Value scale = addScale(signature, output);
+    OwnLoss own = OwnLoss::of(output);
+    auto crossEntropy = own.value.getDefiningOp<nn::CrossEntropyOp>();
     if (!crossEntropy) {
-      describe("output", "", 0, 0, 0, 1);
-      return scaledSum(output, scale, builder);
+      describe("output", own.isSum ? "sum" : "mean", "", 0, 0, 0, 1);
+      return scaledSum(output, addScale(signature, output), builder);
     }
-    if (raise::isSplat(crossEntropy.getScale(), 1)) {
-      // A sum over the batch adds up over the ranks.
-      describe("output", "", 0, 0, 0, 1);
-      return crossEntropy.getResult();
-    }
-    if (isMeanScale(crossEntropy)) {
+    StringRef reduction = own.isSum ? "sum" : "mean";
+    const bool isMean = reductionOf(crossEntropy) == "mean";
+    Value scale = addScale(signature, crossEntropy.getScale());
+    if (isMean || own.isSum)
       undoShift(crossEntropy, builder);
-      if (auto labels =
-              dyn_cast<BlockArgument>(behindViews(crossEntropy.getLabels()))) {
-        signature.function.setArgAttr(labels.getArgNumber(), roleAttr,
-                                      builder.getStringAttr("labels"));
-        describe("cross_entropy", signature.inputName(labels.getArgNumber()),
-                 crossEntropy.getIgnoreIndex(), crossEntropy.getShift(),
-                 raise::shapeOf(crossEntropy.getLogits()).back(),
-                 raise::typeOf(labels).getNumElements());
-        crossEntropy.getScaleMutable().assign(scale);
-        return crossEntropy.getResult();
+    auto labels =
+        dyn_cast<BlockArgument>(behindViews(crossEntropy.getLabels()));
+    OpBuilder before(crossEntropy);
+    if (labels && (isMean || own.isSum)) {
+      signature.function.setArgAttr(labels.getArgNumber(), roleAttr,
+                                    builder.getStringAttr("labels"));
+      describe("cross_entropy", reduction,
+               signature.inputName(labels.getArgNumber()),
+               crossEntropy.getIgnoreIndex(), crossEntropy.getShift(),
+               raise::shapeOf(crossEntropy.getLogits()).back(),
+               raise::typeOf(labels).getNumElements());
+    } else {
+      // What counts its labels in the graph may find as many on every rank.
+      if (isMean && !raise::isConstantExpression(crossEntropy.getScale()))
+        emitWarning(signature.function.getLoc())
+            << "labels of the cross entropy are computed in the graph: the "
+               "loss is the mean over ranks and micro-batches of each one's "
+               "mean, not over all valid labels of a step";
+      describe("output", reduction, "", 0, 0, 0, 1);
+      if (!raise::isSplat(crossEntropy.getScale(), 1))
+        scale =
+            nn::MulOp::create(before, crossEntropy.getLoc(), scale.getType(),
+                              scale, crossEntropy.getScale());
+    }
+    // Into the scale, not behind the loss: what backward rounds to 16 bits has
+    // it already.
+    if (own.factor != 1)
+      scale = nn::MulOp::create(
+          before, crossEntropy.getLoc(), scale.getType(), scale,
+          raise::splatConstant(before, crossEntropy.getLoc(),
+                               raise::typeOf(scale), own.factor));
+    crossEntropy.getScaleMutable().assign(scale);
+    return crossEntropy.getResult();
+  }
+
+  static StringRef reductionOf(Operation *op) {
+    auto reduction =
+        op ? op->getAttrOfType<StringAttr>(reductionAttr) : StringAttr();
+    return reduction ? reduction.getValue() : StringRef();
+  }
+
+  // A scalar as factor * value, behind views, conversions and constants.
+  struct OwnLoss {
+    Value value;
+    double factor = 1;
+    // Whether it is what a loss node of the graph was to add up. One that is
+    // divided is some mean over this batch.
+    bool isSum = false;
+
+    static OwnLoss of(Value output) {
+      OwnLoss own{output};
+      bool isDivided = false;
+      for (;;) {
+        Value next = behindFloatViews(own.value);
+        if (!reductionOf(next.getDefiningOp()).empty()) {
+          own.value = next;
+          break;
+        }
+        if (auto neg = next.getDefiningOp<nn::NegOp>()) {
+          own.factor = -own.factor;
+          next = neg.getInput();
+        } else if (auto mul = next.getDefiningOp<nn::MulOp>()) {
+          if (auto rhs = raise::splatValue(mul.getRhs())) {
+            own.factor *= *rhs;
+            next = mul.getLhs();
+          } else if (auto lhs = raise::splatValue(mul.getLhs())) {
+            own.factor *= *lhs;
+            next = mul.getRhs();
+          }
+        } else if (auto div = next.getDefiningOp<nn::DivOp>()) {
+          auto rhs = raise::splatValue(div.getRhs());
+          if (rhs && *rhs != 0) {
+            own.factor /= *rhs;
+            next = div.getLhs();
+            isDivided = true;
+          }
+        }
+        if (next == own.value)
+          break;
+        own.value = next;
+      }
+      Operation *losses = own.value.getDefiningOp();
+      if (auto sum = dyn_cast_or_null<nn::ReduceSumOp>(losses))
+        losses = behindFloatViews(sum.getInput()).getDefiningOp();
+      own.isSum = reductionOf(losses) == "sum" && !isDivided;
+      return own;
+    }
+
+    static Value behindFloatViews(Value value) {
+      for (;;) {
+        auto reshape = value.getDefiningOp<nn::ReshapeOp>();
+        auto cast = value.getDefiningOp<nn::CastOp>();
+        if (reshape)
+          value = reshape.getInput();
+        else if (cast && isa<FloatType>(
+                             raise::typeOf(cast.getInput()).getElementType()))
+          value = cast.getInput();
+        else
+          return value;
       }
     }
-    emitWarning(signature.function.getLoc())
-        << "labels of the cross entropy are computed in the graph: the loss is "
-           "the mean over ranks, not over all valid labels";
-    describe("output", "", 0, 0, 0, 1);
-    return scaledSum(output, scale, builder);
-  }
+  };
 
   // logits[:, :-s] against labels[:, s:] of a [.., S] input -> shift = s, so
   // that the run can count the labels.
@@ -311,26 +396,6 @@ private:
     op.setShift(shift);
   }
 
-  // Whether the scale is 1 / number of labels that are not ignored: a constant
-  // where none can be, else counted in the graph.
-  static bool isMeanScale(nn::CrossEntropyOp op) {
-    double count = raise::typeOf(op.getLabels()).getNumElements();
-    if (auto number = raise::splatValue(op.getScale()))
-      return raise::isClose(*number, 1 / count);
-    auto reciprocal = op.getScale().getDefiningOp<nn::ReciprocalOp>();
-    if (!reciprocal)
-      return false;
-    auto sum =
-        behindViews(reciprocal.getInput()).getDefiningOp<nn::ReduceSumOp>();
-    auto valid =
-        sum ? behindViews(sum.getInput()).getDefiningOp<nn::CompareOp>()
-            : nn::CompareOp();
-    return valid && valid.getKind() == nn::CompareKind::ne &&
-           behindViews(valid.getLhs()) == behindViews(op.getLabels()) &&
-           raise::splatValue(valid.getRhs()) ==
-               double(int64_t(op.getIgnoreIndex()));
-  }
-
   static Value behindViews(Value value) {
     Operation *op = value.getDefiningOp();
     while (isa_and_nonnull<nn::ReshapeOp, nn::CastOp>(op)) {
@@ -351,6 +416,8 @@ private:
     if (failed(applyPatternsGreedily(function, std::move(patterns), config)))
       return emitError(function.getLoc(),
                        "expects the loss's patterns to come to an end");
+    function.walk(
+        [](Operation *op) { op->removeDiscardableAttr(reductionAttr); });
     Signature signature{function};
     BitVector dead(function.getNumArguments());
     for (BlockArgument argument : function.getArguments()) {

@@ -145,6 +145,9 @@ struct NNRemat : impl::NNRematBase<NNRemat> {
     auto number = [&](StringRef name, int64_t value) {
       return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
     };
+    auto seconds = [&](StringRef name, double value) {
+      return builder.getNamedAttr(name, builder.getF64FloatAttr(value));
+    };
     module->setAttr(
         "nn.remat",
         builder.getDictionaryAttr(
@@ -152,7 +155,9 @@ struct NNRemat : impl::NNRematBase<NNRemat> {
              number("read_bytes", saved.bytesRead()),
              number("kept_bytes", saved.bytesKept()),
              number("recomputed_bytes", saved.recomputedBytes()),
-             number("recomputed_flops", saved.recomputedFlops())}));
+             number("recomputed_flops", saved.recomputedFlops()),
+             seconds("recomputed_seconds", saved.recomputedSeconds()),
+             seconds("step_seconds", saved.stepSeconds())}));
   }
 };
 

@@ -76,8 +76,8 @@ def NNAttachLoss : Pass<"nn-attach-loss", "::mlir::ModuleOp"> {
 
     After:
     ```mlir
-    module attributes {nn.loss = {kind = "cross_entropy", labels = "labels", ignore_index = -100 : i64, shift = 1 : i64,
-                                  classes = 512 : i64, elements = 512 : i64}} {
+    module attributes {nn.loss = {kind = "cross_entropy", reduction = "mean", labels = "labels", ignore_index = -100 : i64,
+                                  shift = 1 : i64, classes = 512 : i64, elements = 512 : i64}} {
     func.func @model(%ids: ..., %labels: tensor<4x128xi64> {nn.name = "labels", nn.role = "labels"},
                      %scale: tensor<f32> {nn.name = "loss_scale", nn.role = "loss_scale"}) -> (tensor<f32> {nn.name = "loss"}) {
       ...
@@ -85,8 +85,10 @@ def NNAttachLoss : Pass<"nn-attach-loss", "::mlir::ModuleOp"> {
       return %9 : tensor<f32>
     ```
     `nn.loss.elements` is the number of labels (cross_entropy) or of output elements (mse) of one rank. A scalar of the
-    graph (`output:NAME`) that is a mean cross entropy becomes one over the global batch; any other is multiplied by the
-    scale (1 / ranks). Inputs and parameters without use are dropped with a warning.
+    graph (`output:NAME`) that is a cross entropy, times a constant, becomes the mean or the sum over the global batch: which of
+    them, its node says (`nn.reduction`, which import leaves on the ops of a loss node and which is gone afterwards), not the number
+    in its scale. Any other is multiplied by the run's scale (1 / ranks and micro-batches); that of a cross entropy goes into its
+    own scale. Inputs and parameters without use are dropped with a warning.
 
     Why here: the head is one linear after raising and can be fused with the loss; precision and differentiation need
     the loss.
@@ -375,13 +377,13 @@ def NNRemat : Pass<"nn-remat", "::mlir::ModuleOp"> {
     forward must compute and what backward reads: a value that is kept costs its bytes, an op that runs again an eighth of the
     bytes that memory moves in its time (its operands and results, its arithmetic, a launch; `cluster` has the rates). So what is
     recomputed comes from values that are kept anyway, or from smaller ones. The time of all that runs again is at most 1 % of the
-    step's arithmetic: else the least profitable stays kept, in a model of small products all. An op that reads a parameter runs
-    again only while backward has its unit gathered in any case.
+    step's arithmetic: else what saves least for its time stays kept, and of what saves as much (layers are alike) the first
+    layers' run again, as many as fit. An op that reads a parameter runs again only while backward has its unit gathered in any case.
 
     Clones stand right before their first reader, so that one block's are alive at a time. Those that map one tensor to one are
     repeated for every kernel that reads them; what a library call reads is made once. Kernels round alike everywhere, so losses
     and gradients have the same bits with `none`. The module's attribute `nn.remat` says what backward reads, what of it is kept,
-    and what runs again.
+    what runs again, and what that takes by estimate.
 
     Why here: behind the simplification that would make clone and original one again; before sharding, which gathers parameters
     where they are used.

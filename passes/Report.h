@@ -62,6 +62,8 @@ struct CompileReport {
     int64_t readBytes = 0; // of forward's values that backward reads
     int64_t keptBytes = 0; // alive between the two
     int64_t recomputedBytes = 0, recomputedFlops = 0;
+    // Estimated by the cluster's rates: of that, beside the step's arithmetic.
+    double recomputedSeconds = 0, stepSeconds = 0;
   };
   struct Memory {
     std::vector<Pool> pools;
@@ -80,6 +82,14 @@ struct CompileReport {
   std::string accumulate; // sharded, unsharded
   std::vector<Unit> units;
   std::vector<Collective> collectives; // of one training step, in order
+
+  /// As nn-attach-loss says it.
+  struct Loss {
+    std::string kind;      // cross_entropy, mse, output
+    std::string reduction; // mean, sum
+    std::string labels;    // input; empty: none
+  };
+  std::optional<Loss> loss;
 
   // Known once code is generated; filled by the driver.
   std::optional<Memory> memory;

@@ -33,6 +33,8 @@ double Evaluation::lossScaleOfAll() {
   if (loss.kind() == "mse")
     return 1 / (static_cast<double>(loss.elements()) /
                 static_cast<double>(batch) * static_cast<double>(samples));
+  if (loss.reduction() == "sum")
+    return lossScale(plan, 0);
   if (loss.kind() != "cross_entropy")
     return lossScale(plan, 0) / static_cast<double>(batches);
 

@@ -14,9 +14,9 @@ namespace shardc::runtime {
 /// One rank's part. Batches are loaded like training batches; the last one is
 /// filled up with samples that do not count.
 ///
-/// cross_entropy: the mean over the valid labels of all samples. mse: the mean
-/// over the elements of all samples. output: the graph's own value, averaged
-/// over batches.
+/// cross_entropy: the mean or the sum over the valid labels of all samples.
+/// mse: the mean over the elements of all samples. output: the graph's own
+/// value, averaged or added over batches.
 class Evaluation {
 public:
   /// Throws an Error where the samples are no whole number of batches and the

@@ -39,7 +39,6 @@ struct StepNumbers {
   /// What gradients are multiplied by before anything is made of them: 1 /
   /// (loss scale * what they are divided by).
   double gradientFactor = 1;
-  bool skipNonFinite = false; // no update where the norm is not finite
   /// Which of the step's micro-batches runs. What belongs to the end of a step
   /// (optimizer, entries marked last) runs in the last only.
   int64_t microBatch = 0, microBatches = 1;
@@ -155,8 +154,8 @@ public:
   /// The norm of the gradients in the last training run, gradientFactor
   /// included, before clipping; none where the run did not end a step.
   std::optional<double> gradientNorm() const;
-  /// Whether the last training run left all parameters as they were, because
-  /// the norm was not finite.
+  /// Whether the last training run left parameters and optimizer state as they
+  /// were, on all ranks alike, because the loss or the norm was not finite.
   bool skipped() const;
 
   /// Bytes allocated by pool, in the order of the plan, a slice in a block that

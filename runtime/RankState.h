@@ -43,7 +43,7 @@ struct RankState {
   std::vector<int64_t> allocatedBytes; // by pool, slices in blocks included
 
   StepNumbers numbers;  // of the micro-batch that runs
-  bool skipped = false; // the last run's updates
+  bool skipped = false; // the last run's updates, by a loss or norm not finite
   std::map<std::string, double, std::less<>> reported;
   std::function<void()> beforeOptimizer;
   std::vector<Tensor> gradients; // by unit: what its optimizer step reads

@@ -7,6 +7,7 @@
 #include "runtime/SharedSlices.h"
 #include "runtime/checkpoint/ParameterSource.h"
 #include "runtime/cpu/Gemm.h"
+#include "runtime/data/LossScale.h"
 #include "runtime/metrics/Console.h"
 
 #include <algorithm>
@@ -136,7 +137,8 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
       cpu::gemmThreadBytes() ? concat(", and ", bytes(cpu::gemmThreadBytes()),
                                       " per thread for matrix products")
                              : "",
-      "\n", lossScaleText(settings.lossScaling), settings.groups.text());
+      "\nloss: ", lossText(plan.loss(), settings.lossNorm), "\n",
+      lossScaleText(settings.lossScaling), settings.groups.text());
   text.pop_back(); // whoever prints it ends the line
   return text;
 }

@@ -91,7 +91,6 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
   settings.lossNorm = options.lossNorm;
   settings.gradientDivisor = options.gradientDivisor;
   settings.lossScaling = lossScalingOf(options.lossScale, plan);
-  numbers.skipNonFinite = settings.lossScaling.kind != LossScaling::Kind::None;
   settings.groups = ParameterGroups::resolve(options, plan);
 
   int64_t most =

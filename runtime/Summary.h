@@ -19,7 +19,7 @@ struct Summary {
   std::optional<double> secondsToFirstStep; // from the process's start to the
                                             // end of the first step
   int64_t microBatches = 1;                 // of a step
-  int64_t skippedSteps = 0;                 // their gradients were not finite
+  int64_t skippedSteps = 0;                 // loss or gradients were not finite
   std::optional<double> lossScale; // after the last step, where there is one
   double trainSeconds = 0;
   double trainUnits = 0; // tokens or samples

@@ -192,7 +192,7 @@ std::vector<int64_t> RankLoop::samplesOf(int64_t step, int64_t microBatch) {
 bool RankLoop::beginStep(int64_t step) {
   int64_t counts[2] = {0, stopSignal() != 0};
   validLabels.assign(run.settings.microBatches, 0);
-  if (plan.loss().kind() == "cross_entropy") {
+  if (countsLabels(plan.loss())) {
     int index = labelsIndex(plan);
     const plan::Tensor &labels = plan.inputs(index).tensor();
     auto *values = static_cast<std::byte *>(rank->data(labels));
@@ -252,7 +252,7 @@ void RankLoop::step(int64_t step, double begin) {
 
   outcome.loss = rank->reported("loss").value_or(NAN) / outcome.lossScale;
   outcome.gradientNorm = rank->gradientNorm().value_or(NAN);
-  // The norm is of all ranks' gradients: all skip the step, or none.
+  // Loss and norm are those of all ranks: all skip the step, or none.
   outcome.skipped = rank->skipped();
   scaler.update(!outcome.skipped);
   updates += outcome.skipped ? 0 : 1;
@@ -263,11 +263,12 @@ void RankLoop::step(int64_t step, double begin) {
 
 void RankLoop::check(int64_t step, const Outcome &outcome) {
   if (scaler.skippedAtMinimum() >= mostSkippedSteps)
-    fail("the gradients of ", mostSkippedSteps, " steps up to step ", step,
+    fail("the loss or the gradients of ", mostSkippedSteps,
+         " steps up to step ", step,
          " (counting from 0) were not finite at the loss scale ",
          numberText(outcome.lossScale),
          ", the smallest allowed; nothing was exported");
-  if (outcome.skipped)
+  if (outcome.skipped && scaler.skips())
     return;
   if (!std::isfinite(outcome.loss))
     fail("the loss of step ", step, " (counting from 0) is ", outcome.loss,
@@ -297,8 +298,10 @@ void RankLoop::report(int64_t step, const Outcome &outcome, double seconds) {
   summary.trainSeconds += seconds;
   summary.trainUnits += units;
   if (outcome.skipped)
-    console->line(skippedText(step, run.settings.steps, outcome.lossScale,
-                              scaler.scale()));
+    console->line(
+        skippedText(step, run.settings.steps,
+                    std::isfinite(outcome.gradientNorm) ? "loss" : "gradients",
+                    outcome.lossScale, scaler.scale()));
   console->step(figures);
   if (!run.metrics)
     return;

@@ -290,6 +290,7 @@ void PlanEmitter::loss() {
   entry->set_shift(number("shift"));
   entry->set_classes(number("classes"));
   entry->set_elements(number("elements"));
+  entry->set_reduction(text("reduction"));
 }
 
 void PlanEmitter::optimizer() {

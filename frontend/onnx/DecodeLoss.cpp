@@ -1,5 +1,6 @@
 // Losses inside the graph. The plain case becomes nn.cross_entropy with scale =
-// 1 / valid labels of this batch.
+// 1 / valid labels of this batch, or 1. What a node asked for stands in the
+// attribute nn.reduction: numbers do not tell a mean over one label from a sum.
 #include "frontend/onnx/Decoder.h"
 
 using namespace mlir;
@@ -92,8 +93,14 @@ LogicalResult likelihoodLoss(NodeContext &context, const LossNode &loss,
         {emit.named("axis", int64_t(0))});
     weight = emit.binary<nn::MulOp>(weight, ofClass);
   }
-  Operand result =
-      emit.binary<nn::MulOp>(emit.unary<nn::NegOp>(picked), weight);
+  Operand losses = emit.unary<nn::NegOp>(picked);
+  Operand result = emit.binary<nn::MulOp>(losses, weight);
+  // Weights of 1 fold away, and so does a sum of one loss.
+  if (loss.reduction == "sum")
+    for (const Operand &each : {losses, result})
+      if (!each.isConstant())
+        each.value().getDefiningOp()->setDiscardableAttr(
+            "nn.reduction", emit.attributes().getStringAttr(loss.reduction));
   if (loss.reduction != "none")
     result = total(emit, result);
   if (loss.reduction == "mean")
@@ -126,14 +133,18 @@ LogicalResult softmaxCrossEntropyLoss(NodeContext &context) {
     return likelihoodLoss(context, *loss,
                           emit.unary<nn::LogSoftmaxOp>(loss->scores));
   Operand scale = emit.scalar(element, 1);
+  // Not evaluated here, where 1 / 12 would be a float32 in float64 too.
   if (loss->reduction == "mean")
-    scale = emit.unary<nn::ReciprocalOp>(
-        total(emit, emit.cast(validLabels(emit, *loss), element)));
+    scale = emit.unary<nn::ReciprocalOp>(emit.materialize(
+        total(emit, emit.cast(validLabels(emit, *loss), element))));
   context.set(0,
               emit.emit<nn::CrossEntropyOp>(
                   emit.typeOf({}, element), {loss->scores, loss->labels, scale},
                   {emit.named("ignore_index", loss->ignoreIndex.value_or(-100)),
-                   emit.named("shift", int64_t(0))}));
+                   emit.named("shift", int64_t(0)),
+                   emit.attributes().getNamedAttr(
+                       "nn.reduction",
+                       emit.attributes().getStringAttr(loss->reduction))}));
   return success();
 }
 

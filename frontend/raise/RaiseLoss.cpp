@@ -16,12 +16,13 @@ Value behindReshapes(Value value) {
   return value;
 }
 
-// value = the sum of all elements of the result.
+// value = the sum of all elements of the result. A sum of one folds away.
 Value matchTotal(Value value) {
-  auto sum = behindReshapes(value).getDefiningOp<nn::ReduceSumOp>();
-  if (!sum || typeOf(value).getNumElements() != 1)
+  if (typeOf(value).getNumElements() != 1)
     return Value();
-  return sum.getInput();
+  Value total = behindReshapes(value);
+  auto sum = total.getDefiningOp<nn::ReduceSumOp>();
+  return sum ? sum.getInput() : total;
 }
 
 // valid = labels that are not the ignored one, as booleans or as 0 and 1.
@@ -107,19 +108,22 @@ struct RaiseMeanCrossEntropy : OpRewritePattern<nn::DivOp> {
       return failure();
     Location location = op.getLoc();
     auto scalar = RankedTensorType::get({}, op.getType().getElementType());
-    Value divisor = op.getRhs(), labels = likelihood->labels;
+    Value labels = likelihood->labels;
+    // Constants are float32: 12 is one, 1 / 12 is not.
+    Value divisor =
+        all ? splatConstant(rewriter, location, scalar, count) : op.getRhs();
     if (divisor.getType() != scalar)
       divisor = nn::ReshapeOp::create(rewriter, location, scalar, divisor);
     if (shapeOf(labels) != rows)
       labels = nn::ReshapeOp::create(rewriter, location,
                                      withShape(labels, rows), labels);
-    Value scale =
-        all ? splatConstant(rewriter, location, scalar, 1 / count)
-            : nn::ReciprocalOp::create(rewriter, location, scalar, divisor)
-                  .getResult();
-    Value loss = nn::CrossEntropyOp::create(
+    Value scale = nn::ReciprocalOp::create(rewriter, location, scalar, divisor);
+    auto crossEntropy = nn::CrossEntropyOp::create(
         rewriter, location, scalar, likelihood->logits, labels, scale,
         likelihood->ignored.value_or(-100), /*shift=*/0);
+    crossEntropy->setDiscardableAttr("nn.reduction",
+                                     rewriter.getStringAttr("mean"));
+    Value loss = crossEntropy;
     if (op.getType() != scalar)
       loss = nn::ReshapeOp::create(rewriter, location, op.getType(), loss);
     rewriter.replaceOp(op, loss);

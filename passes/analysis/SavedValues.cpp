@@ -5,6 +5,8 @@
 #include "passes/analysis/MinCut.h"
 #include "passes/analysis/ParameterUses.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace shardc {
@@ -14,11 +16,6 @@ static int64_t elementBytesOf(Type type) {
   return element.isIntOrFloat()
              ? std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8)
              : 8;
-}
-
-static int64_t bytesOf(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type ? type.getNumElements() * elementBytesOf(type) : 0;
 }
 
 static bool looksAt(Operation *op) {
@@ -158,18 +155,6 @@ void SavedValues::findCandidates() {
   }
 }
 
-double SavedValues::secondsOf(Operation *op) const {
-  double bytes = 0;
-  for (ValueRange values :
-       {ValueRange(op->getOperands()), ValueRange(op->getResults())})
-    for (Value value : values)
-      bytes += bytesOf(storageOf(value));
-  auto cost = dyn_cast<nn::CostModel>(op);
-  return costs.cluster.insideNode.latency +
-         bytes / costs.cluster.memoryBandwidth +
-         costs.compute(cost ? cost.flops() : 0, 4);
-}
-
 double SavedValues::stepSeconds() const {
   return costs.compute(static_cast<double>(flops), elementBytes);
 }
@@ -188,10 +173,14 @@ SavedValues::Choice SavedValues::cut(double bytesPerSecond) const {
     }
     return entry->second;
   };
+  // No value has so many bytes, and sums of them have room.
+  constexpr double mostPrice = 1e15;
+  RecomputationTime time(candidates, lastForward, costs);
   for (Operation *op : candidates) {
     int64_t node = nodes[op] = network.addNode();
     network.addEdge(source, node,
-                    static_cast<int64_t>(secondsOf(op) * bytesPerSecond));
+                    static_cast<int64_t>(
+                        std::min(time.of(op) * bytesPerSecond, mostPrice)));
     for (Value result : op->getResults())
       network.addEdge(node, valueNodes(result).first, FlowNetwork::unlimited);
     for (Value operand : op->getOperands())
@@ -206,57 +195,86 @@ SavedValues::Choice SavedValues::cut(double bytesPerSecond) const {
       network.addEdge(source, pair.first, FlowNetwork::unlimited);
 
   FlowNetwork::Cut cut = network.minCut(source, sink);
-  // Only what something asks for runs again.
-  llvm::SetVector<Operation *> again;
-  llvm::DenseMap<Operation *, int64_t> firstReader;
+  return askedFor([&](Operation *op) {
+    return candidates.contains(op) && !cut.withSource[nodes.lookup(op)];
+  });
+}
+
+SavedValues::Choice
+SavedValues::askedFor(llvm::function_ref<bool(Operation *)> wanted) const {
+  Choice choice;
   SmallVector<std::pair<Value, int64_t>> asked;
   for (auto &[value, span] : needs)
     asked.push_back({value, span.first});
   while (!asked.empty()) {
     auto [value, reader] = asked.pop_back_val();
     Operation *op = value.getDefiningOp();
-    if (!candidates.contains(op) || cut.withSource[nodes.lookup(op)])
+    if (!op || !wanted(op))
       continue;
-    auto [first, isNew] = firstReader.try_emplace(op, reader);
+    auto [first, isNew] = choice.firstReader.try_emplace(op, reader);
     if (!isNew && first->second <= reader)
       continue;
     first->second = reader;
-    again.insert(op);
+    choice.ops.insert(op);
     for (Value operand : op->getOperands())
       if (Value storage = storageOf(operand); !isFree(storage))
         asked.push_back({storage, reader});
   }
-  return Choice{again, firstReader};
+  return choice;
 }
 
-void SavedValues::chooseAt(double bytesPerSecond) {
+bool SavedValues::hasParametersFor(const Choice &choice) const {
+  return llvm::all_of(choice.ops, [&](Operation *op) {
+    return hasParametersAt(op, choice.firstReader.lookup(op));
+  });
+}
+
+OpSet SavedValues::chooseAt(double bytesPerSecond) {
   for (;;) {
     Choice choice = cut(bytesPerSecond);
     // It would have to gather.
     bool isRefused = candidates.remove_if([&](Operation *op) {
       return choice.ops.contains(op) &&
-             !hasParametersAt(op, choice.firstReader[op]);
+             !hasParametersAt(op, choice.firstReader.lookup(op));
     });
-    if (isRefused)
-      continue;
-    recomputed = choice.ops;
-    return;
+    if (!isRefused)
+      return choice.ops;
   }
 }
 
 void SavedValues::recomputeCheap(double movedPerSaved, double mostTime) {
-  double bytesPerSecond = costs.cluster.memoryBandwidth / movedPerSaved;
-  // Each round gives up what saves least for its time.
-  constexpr int mostRounds = 40;
-  for (int round = 0; round < mostRounds; ++round, bytesPerSecond *= 2) {
-    chooseAt(bytesPerSecond);
-    double seconds = 0;
-    for (Operation *op : recomputed)
-      seconds += secondsOf(op);
-    if (seconds <= mostTime * stepSeconds())
-      return;
+  double budget = mostTime * stepSeconds();
+  double low = costs.cluster.memoryBandwidth / movedPerSaved;
+  recomputed = chooseAt(low);
+  if (secondsOf(recomputed) <= budget)
+    return;
+  // A higher price gives up what saves least for its time. Two prices close to
+  // each other, of which one allows too much and one does not:
+  OpSet more = recomputed, less;
+  constexpr int mostDoublings = 40;
+  constexpr double close = 1.01;
+  double high = low;
+  for (int round = 0; round < mostDoublings; ++round) {
+    high *= 2;
+    less = chooseAt(high);
+    if (secondsOf(less) <= budget)
+      break;
+    low = high;
+    more = std::move(less);
+    less.clear();
   }
-  recomputed.clear();
+  while (high > low * close) {
+    double middle = std::sqrt(low * high);
+    OpSet between = chooseAt(middle);
+    if (secondsOf(between) <= budget) {
+      high = middle;
+      less = std::move(between);
+    } else {
+      low = middle;
+      more = std::move(between);
+    }
+  }
+  recomputed = fillUp(less, more, budget);
 }
 
 int64_t SavedValues::bytesRead() const {

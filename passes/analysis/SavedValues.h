@@ -3,14 +3,12 @@
 #ifndef SHARDC_PASSES_ANALYSIS_SAVEDVALUES_H
 #define SHARDC_PASSES_ANALYSIS_SAVEDVALUES_H
 
-#include "passes/analysis/CostModel.h"
+#include "passes/analysis/RecomputationTime.h"
 
-#include "frontend/nn/NN.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace shardc {
@@ -39,7 +37,10 @@ public:
 
   /// Recomputes what is cheap: bytes that are not kept at less than
   /// `movedPerSaved` times as many bytes of memory traffic (or their time), and
-  /// in all at most `mostTime` of the step's arithmetic.
+  /// in all at most `mostTime` of the step's arithmetic. Where all of it would
+  /// take longer, what saves most bytes per second is recomputed, and of what
+  /// saves equally many (a model's layers are alike) as much as there is time
+  /// for, from the first layer on.
   void recomputeCheap(double movedPerSaved, double mostTime);
 
   /// Whether backward does not find the results of `op`, but runs it again.
@@ -55,6 +56,10 @@ public:
   /// Of running the recomputed ops once.
   int64_t recomputedFlops() const;
   int64_t recomputedBytes() const;
+  /// Estimates by the machine's rates: of what runs again, beside the step's
+  /// own arithmetic.
+  double recomputedSeconds() const { return secondsOf(recomputed); }
+  double stepSeconds() const;
 
 private:
   /// Positions in the backward pass.
@@ -72,18 +77,37 @@ private:
   /// Which ops may run again, from the last to the first.
   void findCandidates();
   bool mayRunAgain(mlir::Operation *op, Span span) const;
-  double secondsOf(mlir::Operation *op) const;
   /// Whether backward has the parameters that an op reads at a position.
   bool hasParametersAt(mlir::Operation *op, int64_t place) const;
   struct Choice {
-    llvm::SetVector<mlir::Operation *> ops; // that run again
+    OpSet ops; // that run again
     llvm::DenseMap<mlir::Operation *, int64_t> firstReader;
   };
+  double secondsOf(const OpSet &ops) const {
+    return RecomputationTime(ops, lastForward, costs).ofAll();
+  }
+  /// Those of the ops for which `wanted` holds that backward asks for.
+  Choice askedFor(llvm::function_ref<bool(mlir::Operation *)> wanted) const;
+  /// Whether all of it can run where it is read first.
+  bool hasParametersFor(const Choice &choice) const;
   /// The best choice when a second costs `bytesPerSecond`.
   Choice cut(double bytesPerSecond) const;
-  /// Takes it, without ops whose parameters are not there.
-  void chooseAt(double bytesPerSecond);
-  double stepSeconds() const;
+  /// That without ops whose parameters are not there.
+  OpSet chooseAt(double bytesPerSecond);
+
+  /// Ops that read each other's results, or the same values that would be kept
+  /// for them alone: what they save and cost does not depend on other pieces.
+  struct Piece {
+    llvm::SmallVector<mlir::Operation *> ops; // in their order
+    int64_t savedBytes = 0;
+    double seconds = 0;
+  };
+  /// What `more` has and `less` has not, in pieces that save something, those
+  /// first that save most per second.
+  llvm::SmallVector<Piece> piecesBetween(const OpSet &less,
+                                         const OpSet &more) const;
+  /// `less` and as many of the pieces as `seconds` allow.
+  OpSet fillUp(const OpSet &less, const OpSet &more, double seconds) const;
 
   mlir::func::FuncOp train;
   mlir::SymbolTable symbols; // of the module
@@ -97,8 +121,8 @@ private:
   llvm::StringMap<Span> gathered;
   /// Values of forward that ops of backward read, and where.
   llvm::MapVector<mlir::Value, Span> needs;
-  llvm::SetVector<mlir::Operation *> candidates;
-  llvm::SetVector<mlir::Operation *> recomputed;
+  OpSet candidates;
+  OpSet recomputed;
 };
 
 } // namespace shardc

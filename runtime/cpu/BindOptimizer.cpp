@@ -135,14 +135,15 @@ Task bind(RankState &state, const plan::OptimizerStep &entry) {
   state.gradients[index] = step.gradient;
   return [=, &state] {
     const StepNumbers &numbers = state.numbers;
-    if (!powerSum && (numbers.clip > 0 || numbers.skipNonFinite))
-      fail("expects a norm to ",
-           numbers.clip > 0 ? "clip by" : "decide about the update by",
-           ", got none");
+    if (!powerSum && numbers.clip > 0)
+      fail("expects a norm to clip by, got none");
     double norm = powerSum ? rootOf(*powerSum.as<double>(), numbers.clipNorm) *
                                  numbers.gradientFactor
                            : 0;
-    if (numbers.skipNonFinite && !std::isfinite(norm)) {
+    // Both are sums over all ranks: all write, or none does.
+    auto loss = state.reported.find("loss");
+    if (!std::isfinite(norm) ||
+        (loss != state.reported.end() && !std::isfinite(loss->second))) {
       state.skipped = true;
       return;
     }

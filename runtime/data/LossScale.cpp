@@ -34,6 +34,29 @@ int64_t countValidLabels(const plan::Loss &loss, const plan::Tensor &labels,
                  length, loss.shift(), loss.ignore_index());
 }
 
+bool countsLabels(const plan::Loss &loss) {
+  return loss.kind() == "cross_entropy" && loss.reduction() != "sum";
+}
+
+std::string lossText(const plan::Loss &loss, LossNorm norm) {
+  bool isSum = loss.reduction() == "sum";
+  bool isOutput = loss.kind() == "output";
+  std::string kind = loss.kind() == "cross_entropy" ? "cross entropy"
+                     : isOutput                     ? "the graph's own"
+                                                    : "mean squared error";
+  if (isOutput && (!isSum || norm == LossNorm::Rank))
+    return kind + ", the mean over ranks and micro-batches";
+  if (isOutput)
+    return kind + ", the sum over ranks and micro-batches";
+  if (loss.kind() == "mse")
+    return kind + ", the mean over all elements of a step";
+  if (norm == LossNorm::Rank)
+    return kind + ", the mean over ranks and micro-batches of each one's " +
+           (isSum ? "sum" : "mean") + " over its valid labels";
+  return kind + ", the " + (isSum ? "sum" : "mean") +
+         " over all valid labels of a step";
+}
+
 static double batchesOf(const plan::Plan &plan, int64_t microBatches) {
   return static_cast<double>(plan.mesh().ranks()) *
          static_cast<double>(microBatches);
@@ -43,6 +66,8 @@ double lossScale(const plan::Plan &plan, int64_t validLabels,
                  int64_t microBatches) {
   const plan::Loss &loss = plan.loss();
   double batches = batchesOf(plan, microBatches);
+  if (loss.reduction() == "sum")
+    return 1;
   if (loss.kind() == "cross_entropy")
     return validLabels ? 1 / static_cast<double>(validLabels) : 0;
   if (loss.kind() == "mse")
@@ -52,7 +77,9 @@ double lossScale(const plan::Plan &plan, int64_t validLabels,
 
 double lossScaleOfRank(const plan::Plan &plan, int64_t validLabels,
                        int64_t microBatches) {
-  if (plan.loss().kind() != "cross_entropy")
+  if (plan.loss().reduction() == "sum")
+    return 1 / batchesOf(plan, microBatches);
+  if (!countsLabels(plan.loss()))
     return lossScale(plan, validLabels, microBatches);
   return validLabels ? 1 / (static_cast<double>(validLabels) *
                             batchesOf(plan, microBatches))

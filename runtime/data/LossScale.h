@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace shardc::runtime {
 
@@ -16,22 +17,30 @@ namespace shardc::runtime {
 int64_t countValidLabels(const plan::Loss &loss, const plan::Tensor &labels,
                          const std::byte *values);
 
-/// What a cross entropy is the mean of: all valid labels of a step, or those of
-/// a rank in a micro-batch, whose means are then averaged.
+/// What a loss is the mean or the sum of: all labels of a step, or those of a
+/// rank in a micro-batch, whose means or sums are then averaged.
 enum class LossNorm { Global, Rank };
+
+/// Whether the scale depends on how many labels are valid.
+bool countsLabels(const plan::Loss &loss);
+
+/// "cross entropy, the mean over all valid labels of a step".
+std::string lossText(const plan::Loss &loss, LossNorm norm);
 
 /// The factor of the loss in each micro-batch of a step, on each rank.
 ///
-///   cross_entropy  1 / validLabels, of all ranks and micro-batches of the step
-///                  (0 when there are none)
-///   mse            1 / elements of all ranks and micro-batches
-///   output         1 / (ranks * microBatches)
+///   sum                     1
+///   mean of cross_entropy   1 / validLabels, of all ranks and micro-batches of
+///                           the step (0 when there are none)
+///           mse             1 / elements of all ranks and micro-batches
+///           output          1 / (ranks * microBatches)
 double lossScale(const plan::Plan &plan, int64_t validLabels,
                  int64_t microBatches = 1);
 
-/// The same with LossNorm::Rank: cross_entropy has 1 / (validLabels * ranks *
-/// microBatches), where `validLabels` are this rank's own in this micro-batch
-/// (0 when there are none); means of equally many elements are no different.
+/// The same with LossNorm::Rank: a sum has 1 / (ranks * microBatches), a mean
+/// of cross_entropy 1 / (validLabels * ranks * microBatches), where
+/// `validLabels` are this rank's own in this micro-batch (0 when there are
+/// none); means of equally many elements are no different.
 double lossScaleOfRank(const plan::Plan &plan, int64_t validLabels,
                        int64_t microBatches);
 

@@ -69,11 +69,11 @@ std::string durationText(double seconds) {
 
 std::string numberText(double number) { return format("%.9g", number); }
 
-std::string skippedText(int64_t step, int64_t steps, double lossScale,
-                        double nextLossScale) {
-  return format("step %lld/%lld: gradients not finite, step skipped, ",
-                static_cast<long long>(step + 1),
-                static_cast<long long>(steps)) +
+std::string skippedText(int64_t step, int64_t steps, const char *what,
+                        double lossScale, double nextLossScale) {
+  return format("step %lld/%lld: %s not finite, step skipped, ",
+                static_cast<long long>(step + 1), static_cast<long long>(steps),
+                what) +
          (lossScale == nextLossScale
               ? "loss scale stays " + numberText(lossScale)
               : "loss scale " + numberText(lossScale) + " -> " +

@@ -26,9 +26,10 @@ std::string countText(double count);
 
 /// 9 digits at most: a float32 in full, "1048576" and not "1.04858e+06".
 std::string numberText(double number);
-/// The line about a step whose gradients were not finite; `step` counts from 0.
-std::string skippedText(int64_t step, int64_t steps, double lossScale,
-                        double nextLossScale);
+/// The line about a step that was skipped because `what` ("loss", "gradients")
+/// is not finite; `step` counts from 0.
+std::string skippedText(int64_t step, int64_t steps, const char *what,
+                        double lossScale, double nextLossScale);
 
 class Console {
 public:

@@ -5,6 +5,11 @@
 // RUN: shardc-opt %t/mean.mlir -nn-attach-loss="loss=output:loss" 2>%t/warnings | FileCheck %t/mean.mlir
 // RUN: FileCheck %t/mean.mlir --check-prefix=WARN <%t/warnings
 // RUN: shardc-opt %t/shifted.mlir -nn-attach-loss | FileCheck %t/shifted.mlir
+// RUN: shardc-opt %t/sum.mlir -nn-attach-loss | FileCheck %t/sum.mlir
+// RUN: shardc-opt %t/divided.mlir -nn-attach-loss 2>%t/warnings | FileCheck %t/divided.mlir
+// RUN: not test -s %t/warnings
+// RUN: shardc-opt %t/computed.mlir -nn-attach-loss 2>%t/warnings | FileCheck %t/computed.mlir
+// RUN: FileCheck %t/computed.mlir --check-prefix=COMPUTED <%t/warnings
 // RUN: not shardc-opt %t/logits.mlir -nn-attach-loss 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="loss=cross-entropy:logits=logit,labels=labels" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="loss=cross-entropy:logits=logits" 2>&1 | FileCheck %s --check-prefix=MISSING
@@ -23,7 +28,7 @@
 
 //--- logits.mlir
 nn.parameter @head : tensor<32x16xf32> {initializer = "head", file = "", offset = 0 : i64, length = 2048 : i64, stored_type = f32, trainable}
-// CHECK: nn.loss = {classes = 32 : i64, elements = 16 : i64, ignore_index = -100 : i64, kind = "cross_entropy", labels = "labels", shift = 1 : i64}
+// CHECK: nn.loss = {classes = 32 : i64, elements = 16 : i64, ignore_index = -100 : i64, kind = "cross_entropy", labels = "labels", reduction = "mean", shift = 1 : i64}
 // CHECK: func.func @model(%[[X:[a-z0-9_]+]]: tensor<2x8x16xf32> {nn.name = "x", nn.role = "input"}, %[[L:[a-z0-9_]+]]: tensor<2x8xi64> {nn.name = "labels", nn.role = "labels"}, %[[S:[a-z0-9_]+]]: tensor<f32> {nn.name = "loss_scale", nn.role = "loss_scale"}) -> (tensor<f32> {nn.name = "loss"})
 // The second output and its tanh are gone, the head is fused.
 // CHECK-NOT: nn.tanh
@@ -46,7 +51,7 @@ func.func @model(%x: tensor<2x8x16xf32> {nn.name = "x", nn.role = "input"})
 
 //--- scalar.mlir
 // A scalar that is no cross entropy is averaged over the ranks.
-// CHECK: nn.loss = {{.*}}kind = "output"
+// CHECK: nn.loss = {{.*}}kind = "output", labels = "", reduction = "mean"
 // CHECK: %[[X:[a-z0-9_]+]]: tensor<1xf32>{{.*}}, %[[S:[a-z0-9_]+]]: tensor<f32>
 // CHECK: %[[R:[a-z0-9_]+]] = nn.reshape %[[X]] : (tensor<1xf32>) -> tensor<f32>
 // CHECK: %[[M:[a-z0-9_]+]] = nn.mul %[[R]], %[[S]]
@@ -57,7 +62,7 @@ func.func @model(%x: tensor<1xf32> {nn.name = "x", nn.role = "input"}) -> (tenso
 
 //--- mean.mlir
 // The graph's own mean over valid labels is counted by the run, over the global batch.
-// CHECK: nn.loss = {classes = 32 : i64, elements = 8 : i64, ignore_index = -100 : i64, kind = "cross_entropy", labels = "y", shift = 0 : i64}
+// CHECK: nn.loss = {classes = 32 : i64, elements = 8 : i64, ignore_index = -100 : i64, kind = "cross_entropy", labels = "y", reduction = "mean", shift = 0 : i64}
 // CHECK: nn.parameter @head
 // CHECK-NOT: @unused
 // CHECK: func.func @model(%[[X:[a-z0-9_]+]]: tensor<8x16xf32> {{.*}}, %[[L:[a-z0-9_]+]]: tensor<8xi64> {nn.name = "y", nn.role = "labels"}, %[[S:[a-z0-9_]+]]: tensor<f32>
@@ -77,13 +82,13 @@ func.func @model(%x: tensor<8x16xf32> {nn.name = "x", nn.role = "input"}, %l: te
   %sum = nn.reduce_sum %ones [0] : (tensor<8xf32>) -> tensor<1xf32>
   %count = nn.reshape %sum : (tensor<1xf32>) -> tensor<f32>
   %scale = nn.reciprocal %count : tensor<f32>
-  %loss = nn.cross_entropy %y, %l, %scale {ignore_index = -100 : i64, shift = 0 : i64} : (tensor<8x32xf32>, tensor<8xi64>, tensor<f32>) -> tensor<f32>
+  %loss = nn.cross_entropy %y, %l, %scale {ignore_index = -100 : i64, shift = 0 : i64, nn.reduction = "mean"} : (tensor<8x32xf32>, tensor<8xi64>, tensor<f32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
 
 //--- shifted.mlir
 // The graph shifts its labels itself: the run must know, to count them.
-// CHECK: nn.loss = {{.*}}elements = 8 : i64, {{.*}}labels = "y", shift = 1 : i64}
+// CHECK: nn.loss = {{.*}}elements = 8 : i64, {{.*}}labels = "y", reduction = "mean", shift = 1 : i64}
 // CHECK: nn.cross_entropy %arg0, %arg1, %arg2 {ignore_index = -100 : i64, shift = 1 : i64} : (tensor<2x4x5xf32>, tensor<2x4xi64>
 func.func @model(%x: tensor<2x4x5xf32> {nn.name = "x", nn.role = "input"}, %y: tensor<2x4xi64> {nn.name = "y", nn.role = "input"}) -> (tensor<f32> {nn.name = "loss"}) {
   %0 = nn.slice %x [0, 0, 0] to [2, 3, 5] by [1, 1, 1] : (tensor<2x4x5xf32>) -> tensor<2x3x5xf32>
@@ -91,6 +96,55 @@ func.func @model(%x: tensor<2x4x5xf32> {nn.name = "x", nn.role = "input"}, %y: t
   %2 = nn.reshape %0 : (tensor<2x3x5xf32>) -> tensor<6x5xf32>
   %3 = nn.reshape %1 : (tensor<2x3xi64>) -> tensor<6xi64>
   %scale = nn.constant dense<0.16666667> : tensor<f32>
-  %loss = nn.cross_entropy %2, %3, %scale {ignore_index = -100 : i64, shift = 0 : i64} : (tensor<6x5xf32>, tensor<6xi64>, tensor<f32>) -> tensor<f32>
+  %loss = nn.cross_entropy %2, %3, %scale {ignore_index = -100 : i64, shift = 0 : i64, nn.reduction = "mean"} : (tensor<6x5xf32>, tensor<6xi64>, tensor<f32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+//--- sum.mlir
+// Half a sum over one label: its node says that it is a sum, and its scale has both factors.
+// CHECK: nn.loss = {{.*}}kind = "cross_entropy", labels = "y", reduction = "sum"
+// CHECK: %[[S:[a-z0-9_]+]]: tensor<f32> {nn.name = "loss_scale"
+// CHECK: %[[HALF:[a-z0-9_]+]] = nn.constant dense<5.000000e-01>
+// CHECK: %[[BOTH:[a-z0-9_]+]] = nn.mul %[[S]], %[[HALF]]
+// CHECK: %[[LOSS:[a-z0-9_]+]] = nn.cross_entropy %{{.*}}, %{{.*}}, %[[BOTH]] {ignore_index = -100 : i64, shift = 0 : i64} :
+// CHECK: return %[[LOSS]]
+func.func @model(%x: tensor<1x5xf32> {nn.name = "x", nn.role = "input"}, %y: tensor<1xi64> {nn.name = "y", nn.role = "input"}) -> (tensor<f32> {nn.name = "loss"}) {
+  %one = nn.constant dense<1.0> : tensor<f32>
+  %half = nn.constant dense<0.5> : tensor<f32>
+  %sum = nn.cross_entropy %x, %y, %one {ignore_index = -100 : i64, shift = 0 : i64, nn.reduction = "sum"} : (tensor<1x5xf32>, tensor<1xi64>, tensor<f32>) -> tensor<f32>
+  %loss = nn.mul %sum, %half : tensor<f32>
+  return %loss : tensor<f32>
+}
+
+//--- divided.mlir
+// A sum that is divided is some mean over this batch.
+// CHECK: nn.loss = {{.*}}kind = "output", labels = "", reduction = "mean"
+// CHECK-NOT: nn.div
+func.func @model(%x: tensor<2x5xf32> {nn.name = "x", nn.role = "input"}, %y: tensor<2xi64> {nn.name = "y", nn.role = "input"}) -> (tensor<f32> {nn.name = "loss"}) {
+  %one = nn.constant dense<1.0> : tensor<f32>
+  %three = nn.constant dense<3.0> : tensor<f32>
+  %sum = nn.cross_entropy %x, %y, %one {ignore_index = -100 : i64, shift = 0 : i64, nn.reduction = "sum"} : (tensor<2x5xf32>, tensor<2xi64>, tensor<f32>) -> tensor<f32>
+  %loss = nn.div %sum, %three : tensor<f32>
+  return %loss : tensor<f32>
+}
+
+//--- computed.mlir
+// Labels that the graph computes, counted there: the run's scale goes into that of the cross entropy.
+// COMPUTED: warning: labels of the cross entropy are computed in the graph: the loss is the mean over ranks and micro-batches of each one's mean
+// CHECK: nn.loss = {{.*}}kind = "output", labels = "", reduction = "mean"
+// CHECK: %[[S:[a-z0-9_]+]]: tensor<f32> {nn.name = "loss_scale"
+// CHECK: %[[OWN:[a-z0-9_]+]] = nn.reciprocal
+// CHECK: %[[BOTH:[a-z0-9_]+]] = nn.mul %[[S]], %[[OWN]]
+// CHECK: %[[LOSS:[a-z0-9_]+]] = nn.cross_entropy %{{.*}}, %{{.*}}, %[[BOTH]]
+// CHECK: return %[[LOSS]]
+func.func @model(%x: tensor<2x5xf32> {nn.name = "x", nn.role = "input"}, %y: tensor<2xi64> {nn.name = "y", nn.role = "input"}) -> (tensor<f32> {nn.name = "loss"}) {
+  %l = nn.abs %y : tensor<2xi64>
+  %ignored = nn.constant dense<1> : tensor<2xi64>
+  %valid = nn.compare ne %l, %ignored : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi1>
+  %ones = nn.cast %valid : (tensor<2xi1>) -> tensor<2xf32>
+  %sum = nn.reduce_sum %ones [0] : (tensor<2xf32>) -> tensor<1xf32>
+  %count = nn.reshape %sum : (tensor<1xf32>) -> tensor<f32>
+  %scale = nn.reciprocal %count : tensor<f32>
+  %loss = nn.cross_entropy %x, %l, %scale {ignore_index = 1 : i64, shift = 0 : i64, nn.reduction = "mean"} : (tensor<2x5xf32>, tensor<2xi64>, tensor<f32>) -> tensor<f32>
   return %loss : tensor<f32>
 }

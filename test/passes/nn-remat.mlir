@@ -4,7 +4,7 @@
 // A gated layer: backward reads gate and up anyway, so silu and the product run again, each in front of what reads it. What a
 // library call reads (the product) stands right before it; silu is repeated for the other kernel.
 // CHECK: module attributes {nn.remat = {kept_bytes = 33554432 : i64, policy = "cheap", read_bytes = 58720256 : i64,
-// CHECK-SAME: recomputed_bytes = 62914560 : i64, recomputed_flops = 18874368 : i64}}
+// CHECK-SAME: recomputed_bytes = 62914560 : i64, recomputed_flops = 18874368 : i64, recomputed_seconds = {{.*}}, step_seconds = {{.*}}}}
 // CHECK-LABEL: func.func @train
 // CHECK: %[[GATE:.*]] = nn.linear %{{.*}}
 // CHECK: %[[UP:.*]] = nn.linear %{{.*}}

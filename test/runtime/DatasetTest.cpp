@@ -133,6 +133,28 @@ TEST_F(DatasetTest, NamesAValueOutOfRange) {
                               "the values 0 to 9 of input ids");
 }
 
+TEST_F(DatasetTest, SaysWhatTheLossIs) {
+  auto text = [](const char *kind, const char *reduction, LossNorm norm) {
+    plan::Loss loss;
+    loss.set_kind(kind);
+    loss.set_reduction(reduction);
+    return lossText(loss, norm);
+  };
+  EXPECT_EQ(text("cross_entropy", "mean", LossNorm::Global),
+            "cross entropy, the mean over all valid labels of a step");
+  EXPECT_EQ(text("cross_entropy", "sum", LossNorm::Global),
+            "cross entropy, the sum over all valid labels of a step");
+  EXPECT_EQ(text("cross_entropy", "sum", LossNorm::Rank),
+            "cross entropy, the mean over ranks and micro-batches of each "
+            "one's sum over its valid labels");
+  EXPECT_EQ(text("output", "sum", LossNorm::Global),
+            "the graph's own, the sum over ranks and micro-batches");
+  EXPECT_EQ(text("output", "sum", LossNorm::Rank),
+            "the graph's own, the mean over ranks and micro-batches");
+  EXPECT_EQ(text("mse", "mean", LossNorm::Rank),
+            "mean squared error, the mean over all elements of a step");
+}
+
 TEST_F(DatasetTest, ScalesTheLoss) {
   EXPECT_EQ(lossScale(plan, 8), 0.125);
   EXPECT_EQ(lossScale(plan, 0), 0);
@@ -150,6 +172,15 @@ TEST_F(DatasetTest, ScalesTheLoss) {
   EXPECT_EQ(lossScale(plan, 8, 4), 1.0 / 8);
   EXPECT_EQ(lossScaleOfRank(plan, 4, 4), 1.0 / 32);
   EXPECT_EQ(lossScaleOfRank(plan, 0, 4), 0);
+  EXPECT_TRUE(countsLabels(plan.loss()));
+  // A sum is one, whatever there is; the mean of 2 x 4 parts' with Rank.
+  for (const char *kind : {"cross_entropy", "output"}) {
+    plan.mutable_loss()->set_kind(kind);
+    plan.mutable_loss()->set_reduction("sum");
+    EXPECT_FALSE(countsLabels(plan.loss()));
+    EXPECT_EQ(lossScale(plan, 0, 4), 1);
+    EXPECT_EQ(lossScaleOfRank(plan, 0, 4), 1.0 / 8);
+  }
   float scale;
   writeScale(0.5, plan::FLOAT32, reinterpret_cast<std::byte *>(&scale));
   EXPECT_EQ(scale, 0.5f);

@@ -33,11 +33,11 @@ TEST(Console, TheBarFitsTheTerminal) {
 }
 
 TEST(Console, NamesSkippedSteps) {
-  EXPECT_EQ(skippedText(11, 60, 1048576, 524288),
+  EXPECT_EQ(skippedText(11, 60, "gradients", 1048576, 524288),
             "step 12/60: gradients not finite, step skipped, loss scale "
             "1048576 -> 524288");
-  EXPECT_EQ(skippedText(0, 60, 0.5, 0.5),
-            "step 1/60: gradients not finite, step skipped, loss scale stays "
+  EXPECT_EQ(skippedText(0, 60, "loss", 0.5, 0.5),
+            "step 1/60: loss not finite, step skipped, loss scale stays "
             "0.5");
 }
 

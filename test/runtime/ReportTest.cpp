@@ -120,6 +120,7 @@ TEST(Report, TheBannerSaysWhatTheFlagsResolveTo) {
             "in 2 slices over all ranks\n"
             "5 steps of 8 samples (2 on each of 2 ranks, in 2 micro-batches; "
             "accumulated sharded), adamw\n"
+            "loss: cross entropy, the mean over all valid labels of a step\n"
             "loss scale dynamic from 65536, at least 1; doubled after 2000 "
             "finite steps, halved after 1 step with gradients that are not\n"
             "parameter groups:\n"

@@ -60,8 +60,9 @@ public:
 
   plan::Plan plan;
   /// The unit as gathered for forward, again for backward from what was kept,
-  /// the frozen unit as gathered, the flat gradient that the test writes.
-  uint32_t gathered, gatheredAgain, gatheredFrozen, flat;
+  /// the frozen unit as gathered, the flat gradient that the test writes, and
+  /// the loss, as if it had been added over the ranks.
+  uint32_t gathered, gatheredAgain, gatheredFrozen, flat, loss;
 
 private:
   uint32_t buffer(const char *name, uint32_t pool, int64_t bytes) {
@@ -262,6 +263,10 @@ private:
       bool inner = dim + 1 == int64_t(strategy.dims.size());
       allReduce(norm, inner ? Shard : Replicate, "optimizer", false, true);
     }
+    loss = buffer("loss", 1, 1, plan::FLOAT64);
+    auto *lossReport = entry("loss", "optimizer")->mutable_report();
+    lossReport->set_name("loss");
+    *lossReport->mutable_value() = vector(loss, 1, plan::FLOAT64);
     auto *report = entry("report", "optimizer")->mutable_report();
     report->set_name("gradient_norm");
     *report->mutable_value() = norm;

@@ -392,27 +392,43 @@ TEST_P(Strategies, FrozenParametersAreGatheredAndNothingElse) {
   });
 }
 
-TEST_P(Strategies, AnInfinityAnywhereSkipsTheStepEverywhere) {
+// With and without clipping: who decides is the norm that is always there, and
+// the loss, whose gradients may all be finite.
+TEST_P(Strategies, WhatIsNotFiniteAnywhereIsWrittenNowhere) {
   for (Norm norm : {Norm::One, Norm::Two, Norm::Inf}) {
     Case of = this->of(norm);
     StrategyPlan built(of.strategy, of.types, of.accumulated);
     const plan::Unit &unit = built.plan.units(0);
     run(built, [&](Rank &rank, Communicator &communicator) {
       Reference expected(of);
-      for (int64_t step = 0; step < steps; ++step) {
-        bool poisoned = step == 1;
+      // A good step; then the same with a gradient, a loss that is not finite,
+      // clipped or not: nothing happens; then a good one again.
+      struct Attempt {
+        int64_t step;
+        bool gradient;
+        double loss;
+        bool clips;
+      };
+      constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+      for (const Attempt &attempt :
+           {Attempt{0, false, 2, true}, Attempt{1, true, 2, true},
+            Attempt{1, true, 2, false}, Attempt{1, false, nan, true},
+            Attempt{1, false, -INFINITY, false}, Attempt{2, false, 2, true}}) {
         for (int64_t batch = 0; batch < of.count(); ++batch) {
-          bool here =
-              poisoned && batch == 0 && rank.rank() == communicator.size() - 1;
-          writeGradient(built, rank, step, batch, here);
-          StepNumbers numbers = of.numbers(step, batch);
-          numbers.skipNonFinite = true;
+          bool here = attempt.gradient && batch == 0 &&
+                      rank.rank() == communicator.size() - 1;
+          writeGradient(built, rank, attempt.step, batch, here);
+          std::memcpy(rank.buffer(built.loss).data(), &attempt.loss,
+                      sizeof(double));
+          StepNumbers numbers = of.numbers(attempt.step, batch);
+          if (!attempt.clips)
+            numbers.clip = 0;
           rank.runTrain(numbers);
         }
-        EXPECT_EQ(rank.skipped(), poisoned);
-        EXPECT_EQ(std::isfinite(*rank.gradientNorm()), !poisoned);
-        if (!poisoned)
-          expected.step(step);
+        EXPECT_EQ(rank.skipped(), attempt.step == 1);
+        EXPECT_EQ(std::isfinite(*rank.gradientNorm()), !attempt.gradient);
+        if (attempt.step != 1)
+          expected.step(attempt.step);
         auto parameters = rank.parameterSlice(unit);
         for (int64_t i = 0; i < rank.sliceElements(unit); ++i)
           expectSame(of.types.master,

@@ -204,9 +204,16 @@ static void collectRemat(ModuleOp module, CompileReport::Memory &memory) {
     auto number = [&](StringRef name) {
       return remat.getAs<IntegerAttr>(name).getInt();
     };
+    auto seconds = [&](StringRef name) {
+      return remat.getAs<FloatAttr>(name).getValueAsDouble();
+    };
     memory.remat = {remat.getAs<StringAttr>("policy").str(),
-                    number("read_bytes"), number("kept_bytes"),
-                    number("recomputed_bytes"), number("recomputed_flops")};
+                    number("read_bytes"),
+                    number("kept_bytes"),
+                    number("recomputed_bytes"),
+                    number("recomputed_flops"),
+                    seconds("recomputed_seconds"),
+                    seconds("step_seconds")};
   }
 }
 
