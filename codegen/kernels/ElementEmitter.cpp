@@ -298,24 +298,6 @@ static arith::MulFOp fusableProduct(Value value) {
                                                               : arith::MulFOp();
 }
 
-/// Lanes that do not exist read zeros, by which integers cannot be divided.
-SmallVector<Value> ElementEmitter::withoutZeroDivisors(Operation *op,
-                                                       ValueRange operands) {
-  SmallVector<Value> safe(operands);
-  if (!isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
-           arith::FloorDivSIOp, arith::CeilDivSIOp, arith::CeilDivUIOp>(op) ||
-      !position.mask || !vectors.isVector(operands.back()))
-    return safe;
-  Location loc = op->getLoc();
-  Type type = getElementTypeOrSelf(operands.back().getType());
-  Value one = vectors.broadcast(
-      loc, arith::ConstantOp::create(
-               builder, loc, cast<TypedAttr>(builder.getIntegerAttr(type, 1))));
-  safe.back() = arith::SelectOp::create(builder, loc, position.mask,
-                                        operands.back(), one);
-  return safe;
-}
-
 FailureOr<IRMapping> ElementEmitter::emitBody(linalg::GenericOp generic,
                                               ArrayRef<IndexForm> iteration) {
   IRMapping map;
@@ -408,7 +390,7 @@ FailureOr<IRMapping> ElementEmitter::emitBody(linalg::GenericOp generic,
         result = vectors.multiplyAdd(loc, negated(mapped(mul.getLhs())),
                                      mapped(mul.getRhs()), operands[0]);
       else
-        result = vectors.clone(&op, withoutZeroDivisors(&op, operands));
+        result = vectors.clone(&op, operands);
       if (!result)
         return failure();
     }

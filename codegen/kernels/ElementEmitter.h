@@ -99,8 +99,6 @@ private:
                         bool perLane);
   mlir::Value emitBound(mlir::Location loc, const IndexBound &bound);
   mlir::Value emitScalarOutside(mlir::Value scalar);
-  llvm::SmallVector<mlir::Value> withoutZeroDivisors(mlir::Operation *op,
-                                                     mlir::ValueRange operands);
 
   mlir::OpBuilder &builder;
   VectorOps &vectors;

@@ -12,8 +12,9 @@ namespace shardc::kernels {
 bool isNarrowFloat(Type element) { return element.isBF16() || element.isF16(); }
 
 Type heldType(Type element) {
-  return isNarrowFloat(element)
-             ? Type(IntegerType::get(element.getContext(), 16))
+  return isNarrowFloat(element) || element.isUnsignedInteger()
+             ? Type(IntegerType::get(element.getContext(),
+                                     element.getIntOrFloatBitWidth()))
              : element;
 }
 
@@ -69,6 +70,9 @@ static bool isMove(Operation *op) {
 }
 
 Value VectorOps::clone(Operation *op, ValueRange operands) {
+  // Signed or unsigned: the bits are held alike.
+  if (isa<UnrealizedConversionCastOp>(op) && op->getNumResults() == 1)
+    return operands.front();
   if (op->getNumResults() != 1 || op->getNumRegions() != 0 ||
       !isa<arith::ArithDialect, math::MathDialect>(op->getDialect()))
     return {};

@@ -13,8 +13,8 @@ namespace shardc::kernels {
 
 /// Whether `element` is bfloat16 or float16.
 bool isNarrowFloat(mlir::Type element);
-/// What emitted code holds elements as: i16 for the 16-bit floats, else
-/// `element` itself.
+/// What emitted code holds elements as: i16 for the 16-bit floats, integers of
+/// no sign for unsigned ones, else `element` itself.
 mlir::Type heldType(mlir::Type element);
 /// A constant of such a type.
 mlir::TypedAttr heldConstant(mlir::TypedAttr constant);

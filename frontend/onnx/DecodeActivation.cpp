@@ -30,21 +30,23 @@ LogicalResult gelu(NodeContext &context) {
   return success();
 }
 
-/// x where x > 0, else `negative`.
-Operand positiveOr(Emitter &emit, const Operand &x, const Operand &negative) {
-  return emit.select(
-      emit.compare(nn::CompareKind::gt, x, emit.scalar(x.elementType(), 0)), x,
-      negative);
+/// x where x > 0, else `slope` x. The slope multiplies nothing but what is not
+/// positive, so that its gradient is 0 elsewhere, whatever x is.
+Operand leaky(Emitter &emit, const Operand &x, const Operand &slope) {
+  Operand zero = emit.scalar(x.elementType(), 0);
+  Operand positive = emit.compare(nn::CompareKind::gt, x, zero);
+  Operand rest = slope.isConstant() ? x : emit.select(positive, zero, x);
+  return emit.select(positive, x, emit.binary<nn::MulOp>(rest, slope));
 }
 
 LogicalResult leakyRelu(NodeContext &context) {
   if (failed(context.expectFloat(0)))
     return failure();
-  Operand x = context.input(0),
-          alpha = context.emit.scalar(x.elementType(),
-                                      context.floatAttribute("alpha", 0.01f));
+  const Operand &x = context.input(0);
   context.set(
-      0, positiveOr(context.emit, x, context.emit.binary<nn::MulOp>(x, alpha)));
+      0, leaky(context.emit, x,
+               context.emit.scalar(x.elementType(),
+                                   context.floatAttribute("alpha", 0.01f))));
   return success();
 }
 
@@ -56,31 +58,32 @@ LogicalResult pRelu(NodeContext &context) {
     return failure();
   if (*shape != Shape(context.input(0).shape()))
     return context.error("expects its slope to broadcast to the input's shape");
-  context.set(0, positiveOr(context.emit, context.input(0),
-                            context.emit.binary<nn::MulOp>(context.input(0),
-                                                           context.input(1))));
+  context.set(0, leaky(context.emit, context.input(0), context.input(1)));
   return success();
 }
 
-/// alpha (e^x - 1), of min(x, 0) so that the branch that is not taken stays
-/// finite.
-Operand eluNegative(Emitter &emit, const Operand &x, double alpha) {
+/// x where x > 0, else alpha (e^(x / width) - 1). The exponent is 0 where it is
+/// not used, so that it stays finite; it is chosen, not bounded by a minimum,
+/// which would share the gradient at 0 with the bound.
+Operand exponentialUnit(Emitter &emit, const Operand &x, double alpha,
+                        double width) {
   Type element = x.elementType();
-  Operand bounded = emit.binary<nn::MinOp>(x, emit.scalar(element, 0));
-  Operand grown = emit.binary<nn::SubOp>(emit.unary<nn::ExpOp>(bounded),
-                                         emit.scalar(element, 1));
-  return alpha == 1
-             ? grown
-             : emit.binary<nn::MulOp>(grown, emit.scalar(element, alpha));
+  Operand zero = emit.scalar(element, 0);
+  Operand below = emit.compare(nn::CompareKind::le, x, zero);
+  Operand exponent = emit.select(below, x, zero);
+  if (width != 1)
+    exponent = emit.binary<nn::DivOp>(exponent, emit.scalar(element, width));
+  Operand grown = emit.unary<nn::Expm1Op>(exponent);
+  if (alpha != 1)
+    grown = emit.binary<nn::MulOp>(grown, emit.scalar(element, alpha));
+  return emit.select(below, grown, x);
 }
 
 LogicalResult elu(NodeContext &context) {
   if (failed(context.expectFloat(0)))
     return failure();
-  Operand x = context.input(0);
-  context.set(0, positiveOr(context.emit, x,
-                            eluNegative(context.emit, x,
-                                        context.floatAttribute("alpha", 1))));
+  context.set(0, exponentialUnit(context.emit, context.input(0),
+                                 context.floatAttribute("alpha", 1), 1));
   return success();
 }
 
@@ -89,11 +92,9 @@ LogicalResult selu(NodeContext &context) {
     return failure();
   double alpha = context.floatAttribute("alpha", 1.67326319217681884765625);
   double gamma = context.floatAttribute("gamma", 1.05070102214813232421875);
-  Operand x = context.input(0);
-  Operand result =
-      positiveOr(context.emit, x, eluNegative(context.emit, x, alpha));
+  Operand result = exponentialUnit(context.emit, context.input(0), alpha, 1);
   context.set(0, context.emit.binary<nn::MulOp>(
-                     result, context.emit.scalar(x.elementType(), gamma)));
+                     result, context.emit.scalar(result.elementType(), gamma)));
   return success();
 }
 
@@ -101,64 +102,60 @@ LogicalResult celu(NodeContext &context) {
   if (failed(context.expectFloat(0)))
     return failure();
   double alpha = context.floatAttribute("alpha", 1);
-  Operand x = context.input(0);
-  Operand scaled = context.emit.binary<nn::DivOp>(
-      x, context.emit.scalar(x.elementType(), alpha));
-  context.set(
-      0, positiveOr(context.emit, x, eluNegative(context.emit, scaled, alpha)));
+  context.set(0, exponentialUnit(context.emit, context.input(0), alpha, alpha));
   return success();
+}
+
+/// 0 where `low` holds, 1 where `high` does, else `line`: between them only has
+/// it a gradient, as in torch.
+Operand ramp(Emitter &emit, const Operand &line, const Operand &low,
+             const Operand &high) {
+  Operand zero = emit.scalar(line.elementType(), 0),
+          one = emit.scalar(line.elementType(), 1);
+  return emit.select(low, zero, emit.select(high, one, line));
 }
 
 /// max(0, min(1, alpha x + beta)).
-Operand hardSigmoid(Emitter &emit, const Operand &x, double alpha,
-                    double beta) {
-  Type element = x.elementType();
-  Operand line = emit.binary<nn::AddOp>(
-      emit.binary<nn::MulOp>(x, emit.scalar(element, alpha)),
-      emit.scalar(element, beta));
-  return emit.binary<nn::MaxOp>(
-      emit.binary<nn::MinOp>(line, emit.scalar(element, 1)),
-      emit.scalar(element, 0));
-}
-
 LogicalResult hardSigmoid(NodeContext &context) {
   if (failed(context.expectFloat(0)))
     return failure();
-  context.set(0, hardSigmoid(context.emit, context.input(0),
-                             context.floatAttribute("alpha", 0.2f),
-                             context.floatAttribute("beta", 0.5f)));
+  Emitter &emit = context.emit;
+  Type element = context.input(0).elementType();
+  auto number = [&](double value) { return emit.scalar(element, value); };
+  Operand line = emit.binary<nn::AddOp>(
+      emit.binary<nn::MulOp>(context.input(0),
+                             number(context.floatAttribute("alpha", 0.2f))),
+      number(context.floatAttribute("beta", 0.5f)));
+  context.set(0, ramp(emit, line,
+                      emit.compare(nn::CompareKind::le, line, number(0)),
+                      emit.compare(nn::CompareKind::ge, line, number(1))));
   return success();
 }
 
+/// x max(0, min(1, (x + 3) / 6)); the ends are compared in x, of which no
+/// rounding moves them.
 LogicalResult hardSwish(NodeContext &context) {
   if (failed(context.expectFloat(0)))
     return failure();
-  Operand gate = hardSigmoid(context.emit, context.input(0), 1.0 / 6, 0.5);
-  context.set(0, context.emit.binary<nn::MulOp>(context.input(0), gate));
-  return success();
-}
-
-/// log(1 + e^x) = max(x, 0) + log(1 + e^-|x|).
-Operand softplus(Emitter &emit, const Operand &x) {
-  Operand small =
-      emit.unary<nn::ExpOp>(emit.unary<nn::NegOp>(emit.unary<nn::AbsOp>(x)));
-  Operand log = emit.unary<nn::LogOp>(
-      emit.binary<nn::AddOp>(small, emit.scalar(x.elementType(), 1)));
-  return emit.binary<nn::AddOp>(emit.unary<nn::ReluOp>(x), log);
-}
-
-LogicalResult softplus(NodeContext &context) {
-  if (failed(context.expectFloat(0)))
-    return failure();
-  context.set(0, softplus(context.emit, context.input(0)));
+  Emitter &emit = context.emit;
+  const Operand &x = context.input(0);
+  auto number = [&](double value) {
+    return emit.scalar(x.elementType(), value);
+  };
+  Operand line =
+      emit.binary<nn::DivOp>(emit.binary<nn::AddOp>(x, number(3)), number(6));
+  Operand gate =
+      ramp(emit, line, emit.compare(nn::CompareKind::le, x, number(-3)),
+           emit.compare(nn::CompareKind::ge, x, number(3)));
+  context.set(0, emit.binary<nn::MulOp>(x, gate));
   return success();
 }
 
 LogicalResult mish(NodeContext &context) {
   if (failed(context.expectFloat(0)))
     return failure();
-  Operand gate =
-      context.emit.unary<nn::TanhOp>(softplus(context.emit, context.input(0)));
+  Operand gate = context.emit.unary<nn::TanhOp>(
+      context.emit.unary<nn::SoftplusOp>(context.input(0)));
   context.set(0, context.emit.binary<nn::MulOp>(context.input(0), gate));
   return success();
 }
@@ -195,9 +192,10 @@ LogicalResult thresholdedRelu(NodeContext &context) {
   Operand x = context.input(0), zero = context.emit.scalar(x.elementType(), 0);
   Operand alpha =
       context.emit.scalar(x.elementType(), context.floatAttribute("alpha", 1));
+  // A NaN is not below alpha: it stays.
   context.set(
       0, context.emit.select(
-             context.emit.compare(nn::CompareKind::gt, x, alpha), x, zero));
+             context.emit.compare(nn::CompareKind::le, x, alpha), zero, x));
   return success();
 }
 
@@ -213,7 +211,7 @@ constexpr Decoder decoders[] = {
     {"Relu", 13, 1, 1, activation<nn::ReluOp>},
     {"Selu", 6, 1, 1, selu},
     {"Sigmoid", 13, 1, 1, activation<nn::SigmoidOp>},
-    {"Softplus", 1, 1, 1, softplus},
+    {"Softplus", 1, 1, 1, activation<nn::SoftplusOp>},
     {"Softsign", 1, 1, 1, softsign},
     {"Swish", 24, 1, 1, swish},
     {"Tanh", 13, 1, 1, activation<nn::TanhOp>},

@@ -1,6 +1,8 @@
 // Ops that map elements to elements.
 #include "frontend/onnx/Decoder.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace shardc;
 using namespace shardc::onnx;
@@ -26,9 +28,23 @@ template <typename Op> LogicalResult binary(NodeContext &context) {
 }
 
 template <typename Op> LogicalResult logical(NodeContext &context) {
-  if (!context.input(0).elementType().isInteger(1))
-    return context.error("expects its inputs to be bool");
-  return binary<Op>(context);
+  return failed(context.expectBool(0)) ? failure() : binary<Op>(context);
+}
+
+/// A divisor of integers that is known and somewhere 0: the kernels define the
+/// result, but no model means it.
+void warnOfZeroDivisor(NodeContext &context) {
+  const Operand &divisor = context.input(1);
+  if (divisor.isFloat() || !divisor.isConstant() ||
+      divisor.host().compact().elements() > Emitter::maxElements)
+    return;
+  if (llvm::is_contained(divisor.host().compact().toInts(), 0))
+    context.warning("divides integers by a constant 0; the result there is 0");
+}
+
+LogicalResult divide(NodeContext &context) {
+  warnOfZeroDivisor(context);
+  return binary<nn::DivOp>(context);
 }
 
 /// Sum, Max, Min: any number of inputs, combined from the left.
@@ -40,6 +56,29 @@ template <typename Op> LogicalResult variadic(NodeContext &context) {
   for (size_t i = 1; i < context.inputCount(); ++i)
     result = context.emit.binary<Op>(result, context.input(i));
   context.set(0, result);
+  return success();
+}
+
+/// Max or Min of x and what it is clamped to: at a bound that is a number x has
+/// no gradient, as in torch's clamp, hardtanh and relu6. A bound that is
+/// computed shares it, there as in a maximum.
+template <typename Op, nn::CompareKind beyond>
+Operand clamped(Emitter &emit, const Operand &x, const Operand &limit) {
+  return limit.isConstant()
+             ? emit.select(emit.compare(beyond, x, limit), limit, x)
+             : emit.binary<Op>(x, limit);
+}
+
+/// Max and Min, which torch's clamp is exported as, too.
+template <typename Op, nn::CompareKind beyond>
+LogicalResult extremum(NodeContext &context) {
+  if (context.inputCount() != 2 || !context.atenFunction().starts_with("clamp"))
+    return variadic<Op>(context);
+  if (failed(context.sameElementType(0, 1)) ||
+      failed(context.broadcastShape(context.allInputs())))
+    return failure();
+  context.set(
+      0, clamped<Op, beyond>(context.emit, context.input(0), context.input(1)));
   return success();
 }
 
@@ -63,24 +102,42 @@ template <nn::CompareKind kind> LogicalResult compare(NodeContext &context) {
 }
 
 LogicalResult logicalNot(NodeContext &context) {
-  if (!context.input(0).elementType().isInteger(1))
-    return context.error("expects its input to be bool");
-  return unary<nn::NotOp>(context);
+  return failed(context.expectBool(0)) ? failure() : unary<nn::NotOp>(context);
 }
 
-/// The exponent may be of another type; the result has the base's.
+/// Whether a constant of floats has whole numbers only, of int32's range.
+bool isWhole(const Operand &operand) {
+  return operand.isConstant() &&
+         llvm::all_of(operand.host().compact().toFloats(), [](double value) {
+           return value == std::trunc(value) && std::abs(value) < 0x1p31;
+         });
+}
+
+/// The exponent may be of another type; the result has the base's. A power of
+/// integers stays one where it can: its low bits are those of any wider type.
 LogicalResult power(NodeContext &context) {
   if (failed(context.broadcastShape(context.allInputs())))
     return failure();
+  Emitter &emit = context.emit;
   Operand exponent = context.input(1), base = context.input(0);
-  if (!base.isFloat() && exponent.isFloat()) {
-    Operand real = context.emit.binary<nn::PowOp>(
-        context.emit.cast(base, exponent.elementType()), exponent);
-    context.set(0, context.emit.cast(real, base.elementType()));
-    return success();
+  Type type = base.elementType(), computed = type;
+  if (type.isInteger(1))
+    return context.error("is not supported for the data type bool");
+  auto bits = [](const Operand &operand) {
+    return operand.elementType().getIntOrFloatBitWidth();
+  };
+  if (!base.isFloat() && exponent.elementType() != type) {
+    if (exponent.isFloat() && !isWhole(exponent))
+      computed = emit.attributes().getF64Type();
+    else
+      computed = emit.attributes().getIntegerType(
+          bits(base) == 64 || (!exponent.isFloat() && bits(exponent) == 64)
+              ? 64
+              : 32);
   }
-  context.set(0, context.emit.binary<nn::PowOp>(
-                     base, context.emit.cast(exponent, base.elementType())));
+  Operand result = emit.binary<nn::PowOp>(emit.cast(base, computed),
+                                          emit.cast(exponent, computed));
+  context.set(0, emit.cast(result, type));
   return success();
 }
 
@@ -90,6 +147,7 @@ LogicalResult modulo(NodeContext &context) {
   FailureOr<Shape> shape = context.broadcastShape(context.allInputs());
   if (failed(shape))
     return failure();
+  warnOfZeroDivisor(context);
   bool fmod = context.intAttribute("fmod", 0) != 0;
   if (context.input(0).isFloat() && !fmod)
     return context.error("expects fmod = 1 for floats");
@@ -106,9 +164,7 @@ LogicalResult modulo(NodeContext &context) {
 }
 
 LogicalResult where(NodeContext &context) {
-  if (!context.input(0).elementType().isInteger(1))
-    return context.error("expects its condition to be bool");
-  if (failed(context.sameElementType(1, 2)) ||
+  if (failed(context.expectBool(0)) || failed(context.sameElementType(1, 2)) ||
       failed(context.broadcastShape(context.allInputs())))
     return failure();
   context.set(0, context.emit.select(context.input(0), context.input(1),
@@ -155,8 +211,10 @@ LogicalResult clip(NodeContext &context) {
       return context.error(
           "expects its bounds to be scalars of the input's type");
     Operand limit = context.emit.reshape(context.input(bound), {});
-    result = bound == 1 ? context.emit.binary<nn::MaxOp>(result, limit)
-                        : context.emit.binary<nn::MinOp>(result, limit);
+    result = bound == 1 ? clamped<nn::MaxOp, nn::CompareKind::le>(context.emit,
+                                                                  result, limit)
+                        : clamped<nn::MinOp, nn::CompareKind::ge>(
+                              context.emit, result, limit);
   }
   context.set(0, result);
   return success();
@@ -214,7 +272,7 @@ constexpr Decoder decoders[] = {
     {"Ceil", 13, 1, 1, unaryFloat<nn::CeilOp>},
     {"Clip", 13, 1, 3, clip},
     {"Cos", 7, 1, 1, unaryFloat<nn::CosOp>},
-    {"Div", 13, 2, 2, binary<nn::DivOp>},
+    {"Div", 13, 2, 2, divide},
     {"Dropout", 13, 1, 3, dropout},
     {"Equal", 13, 2, 2, compare<Kind::eq>},
     {"Erf", 13, 1, 1, unaryFloat<nn::ErfOp>},
@@ -227,9 +285,9 @@ constexpr Decoder decoders[] = {
     {"Less", 13, 2, 2, compare<Kind::lt>},
     {"LessOrEqual", 12, 2, 2, compare<Kind::le>},
     {"Log", 13, 1, 1, unaryFloat<nn::LogOp>},
-    {"Max", 13, 1, -1, variadic<nn::MaxOp>},
+    {"Max", 13, 1, -1, extremum<nn::MaxOp, Kind::le>},
     {"Mean", 13, 1, -1, mean},
-    {"Min", 13, 1, -1, variadic<nn::MinOp>},
+    {"Min", 13, 1, -1, extremum<nn::MinOp, Kind::ge>},
     {"Mod", 13, 2, 2, modulo},
     {"Mul", 13, 2, 2, binary<nn::MulOp>},
     {"Neg", 13, 1, 1, unary<nn::NegOp>},

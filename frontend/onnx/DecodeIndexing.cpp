@@ -331,6 +331,10 @@ LogicalResult oneHot(NodeContext &context) {
 
 LogicalResult cumSum(NodeContext &context) {
   const Operand &input = context.input(0);
+  if (Type element = input.elementType();
+      !input.isFloat() && !element.isInteger(32) && !element.isInteger(64))
+    return context.error("is not supported for the data type " +
+                         typeName(element));
   FailureOr<double> given = context.constantFloat(1, "its axis");
   if (failed(given))
     return failure();

@@ -135,7 +135,8 @@ LogicalResult rmsNormalization(NodeContext &context) {
   return success();
 }
 
-/// x / norm(x) over one axis, p = 1 or 2.
+/// x / norm(x) over one axis, p = 1 or 2. Zeros stay zeros, as constants: the
+/// quotient has no derivative there.
 LogicalResult lpNormalization(NodeContext &context) {
   const Operand &input = context.input(0);
   if (failed(context.expectFloat(0)))
@@ -150,14 +151,15 @@ LogicalResult lpNormalization(NodeContext &context) {
   Emitter &emit = context.emit;
   Operand powers = p == 1 ? emit.unary<nn::AbsOp>(input)
                           : emit.binary<nn::MulOp>(input, input);
-  Operand norm = emit.reduce<nn::ReduceSumOp>(powers, {*axis});
-  if (p == 2)
-    norm = emit.unary<nn::SqrtOp>(norm);
-  // A vector of zeros stays one.
+  Operand sum = emit.reduce<nn::ReduceSumOp>(powers, {*axis});
   Operand zero = emit.scalar(input.elementType(), 0),
           one = emit.scalar(input.elementType(), 1);
-  norm = emit.select(emit.compare(nn::CompareKind::eq, norm, zero), one, norm);
-  context.set(0, emit.binary<nn::DivOp>(input, norm));
+  Operand isZero = emit.compare(nn::CompareKind::eq, sum, zero);
+  Operand norm = emit.select(isZero, one, sum);
+  if (p == 2)
+    norm = emit.unary<nn::SqrtOp>(norm);
+  context.set(0,
+              emit.select(isZero, zero, emit.binary<nn::DivOp>(input, norm)));
   return success();
 }
 

@@ -1,6 +1,8 @@
 // Reductions. nn's keep the reduced dims with size 1; ONNX may drop them.
 #include "frontend/onnx/Decoder.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace shardc;
 using namespace shardc::onnx;
@@ -33,19 +35,32 @@ Operand l1(Emitter &emit, const Operand &input, ArrayRef<int64_t> dims) {
   return emit.reduce<nn::ReduceSumOp>(emit.unary<nn::AbsOp>(input), dims);
 }
 
+/// The norm of zeros is 0 and has the gradient 0, as torch's has; the root
+/// alone has an infinite one.
 Operand l2(Emitter &emit, const Operand &input, ArrayRef<int64_t> dims) {
-  return emit.unary<nn::SqrtOp>(sumOfSquares(emit, input, dims));
+  Operand squares = sumOfSquares(emit, input, dims);
+  Operand zero = emit.scalar(input.elementType(), 0),
+          one = emit.scalar(input.elementType(), 1);
+  Operand isZero = emit.compare(nn::CompareKind::eq, squares, zero);
+  return emit.select(isZero, zero,
+                     emit.unary<nn::SqrtOp>(emit.select(isZero, one, squares)));
 }
 
 Operand logSum(Emitter &emit, const Operand &input, ArrayRef<int64_t> dims) {
   return emit.unary<nn::LogOp>(emit.reduce<nn::ReduceSumOp>(input, dims));
 }
 
+/// Shifted by the largest element, unless that is infinite: log(0) is -inf, and
+/// -inf - -inf would be NaN.
 Operand logSumExp(Emitter &emit, const Operand &input, ArrayRef<int64_t> dims) {
   Operand largest = emit.reduce<nn::ReduceMaxOp>(input, dims);
-  Operand shifted =
-      emit.unary<nn::ExpOp>(emit.binary<nn::SubOp>(input, largest));
-  return emit.binary<nn::AddOp>(logSum(emit, shifted, dims), largest);
+  Type element = input.elementType();
+  Operand isInfinite = emit.compare(
+      nn::CompareKind::eq, emit.unary<nn::AbsOp>(largest),
+      emit.scalar(element, std::numeric_limits<double>::infinity()));
+  Operand shift = emit.select(isInfinite, emit.scalar(element, 0), largest);
+  Operand shifted = emit.unary<nn::ExpOp>(emit.binary<nn::SubOp>(input, shift));
+  return emit.binary<nn::AddOp>(logSum(emit, shifted, dims), shift);
 }
 
 /// Axes are an attribute first, and an input since opset 13 (ReduceSum) or 18
@@ -55,6 +70,10 @@ LogicalResult decode(NodeContext &context) {
   const Operand &input = context.input(0);
   if (floatOnly && failed(context.expectFloat(0)))
     return failure();
+  const bool isBool = input.elementType().isInteger(1);
+  if (isBool && reduce != extremum<nn::ReduceMaxOp> &&
+      reduce != extremum<nn::ReduceMinOp>)
+    return context.error("is not supported for the data type bool");
   Shape given;
   if (context.has(1)) {
     FailureOr<Shape> values = context.constantInts(1, "axes");

@@ -1,6 +1,7 @@
 // What decoders share: access to a node's inputs and attributes, its errors,
 // and the table.
 #include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/Exporter.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/Endian.h"
@@ -36,6 +37,18 @@ Type shardc::onnx::elementType(MLIRContext *context, int dtype) {
   default:
     return nullptr;
   }
+}
+
+std::string shardc::onnx::typeName(Type element) {
+  for (int dtype :
+       {TensorProto::FLOAT, TensorProto::DOUBLE, TensorProto::FLOAT16,
+        TensorProto::BFLOAT16, TensorProto::INT64, TensorProto::INT32,
+        TensorProto::INT8, TensorProto::UINT8, TensorProto::BOOL})
+    if (elementType(element.getContext(), dtype) == element)
+      return dtypeName(dtype).str();
+  std::string text;
+  llvm::raw_string_ostream(text) << element;
+  return text;
 }
 
 //===----------------------------------------------------------------------===//
@@ -165,11 +178,26 @@ NodeContext::NodeContext(const Node &node, StringRef file, Emitter &emitter,
                          SmallVector<Operand> inputs)
     : emit(emitter), node(node), file(file), inputs(std::move(inputs)) {}
 
+static void describe(InFlightDiagnostic diagnostic, StringRef file,
+                     const Node &node, const Twine &message) {
+  diagnostic << "'" << file << "': node '" << node.name << "' ("
+             << node.proto->op_type() << ", opset " << node.opset
+             << "): " << message;
+}
+
 LogicalResult NodeContext::error(const Twine &message) const {
-  return emitError(UnknownLoc::get(emit.attributes().getContext()))
-         << "'" << file << "': node '" << node.name << "' ("
-         << node.proto->op_type() << ", opset " << node.opset
-         << "): " << message;
+  describe(emitError(UnknownLoc::get(emit.attributes().getContext())), file,
+           node, message);
+  return failure();
+}
+
+void NodeContext::warning(const Twine &message) const {
+  describe(emitWarning(UnknownLoc::get(emit.attributes().getContext())), file,
+           node, message);
+}
+
+StringRef NodeContext::atenFunction() const {
+  return fxTarget(*node.proto).split("aten.").second.split('.').first;
 }
 
 FailureOr<Shape> NodeContext::constantInts(size_t i, StringRef what) const {
@@ -197,20 +225,25 @@ FailureOr<double> NodeContext::constantFloat(size_t i, StringRef what) const {
 LogicalResult NodeContext::sameElementType(size_t first, size_t last) const {
   for (size_t i = first + 1; i <= last && i < inputs.size(); ++i)
     if (has(i) && has(first) &&
-        input(i).elementType() != input(first).elementType()) {
-      std::string got, expected;
-      llvm::raw_string_ostream(got) << input(i).elementType();
-      llvm::raw_string_ostream(expected) << input(first).elementType();
-      return error("expects the element type of input " + Twine(i) + " to be " +
-                   expected + ", got " + got);
-    }
+        input(i).elementType() != input(first).elementType())
+      return error("expects the data type of input " + Twine(i) + " to be " +
+                   typeName(input(first).elementType()) + ", got " +
+                   typeName(input(i).elementType()));
   return success();
 }
 
 LogicalResult NodeContext::expectFloat(size_t i) const {
   if (input(i).isFloat())
     return success();
-  return error("expects input " + Twine(i) + " to be of a float type");
+  return error("expects input " + Twine(i) + " to be of a float type, got " +
+               typeName(input(i).elementType()));
+}
+
+LogicalResult NodeContext::expectBool(size_t i) const {
+  if (input(i).elementType().isInteger(1))
+    return success();
+  return error("expects input " + Twine(i) + " to be bool, got " +
+               typeName(input(i).elementType()));
 }
 
 FailureOr<Shape> NodeContext::broadcastShape(ArrayRef<Operand> operands) const {

@@ -36,6 +36,7 @@ public:
 
   /// Emits one error that names file, node, op and opset.
   mlir::LogicalResult error(const llvm::Twine &message) const;
+  void warning(const llvm::Twine &message) const;
 
   size_t inputCount() const { return inputs.size(); }
   /// Whether optional input i is given.
@@ -47,10 +48,16 @@ public:
   mlir::FailureOr<double> constantFloat(size_t i, llvm::StringRef what) const;
   /// Checks that inputs [first, last] have one element type.
   mlir::LogicalResult sameElementType(size_t first, size_t last) const;
-  /// Checks that an input is of a float type.
+  /// Checks that an input is of a float type, or bool.
   mlir::LogicalResult expectFloat(size_t i) const;
+  mlir::LogicalResult expectBool(size_t i) const;
   /// Checks that the operands' shapes broadcast against each other.
   mlir::FailureOr<Shape> broadcastShape(llvm::ArrayRef<Operand> operands) const;
+
+  /// The function of torch's library that the node was exported from, "clamp"
+  /// for torch.ops.aten.clamp.Tensor: several functions that differ in their
+  /// derivatives become one ONNX operator. Empty where not known.
+  llvm::StringRef atenFunction() const;
 
   const ::onnx::AttributeProto *attribute(llvm::StringRef name) const;
   int64_t intAttribute(llvm::StringRef name, int64_t otherwise) const;

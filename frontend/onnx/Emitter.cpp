@@ -3,8 +3,11 @@
 
 #include "frontend/nn/support/Evaluation.h"
 
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <numeric>
 
@@ -109,6 +112,37 @@ static int64_t evaluationCost(Operation *op, ArrayRef<HostTensor> operands) {
   return cost;
 }
 
+bool Emitter::isValid(Operation *op) {
+  std::string message;
+  ScopedDiagnosticHandler collect(op->getContext(),
+                                  [&](Diagnostic &diagnostic) {
+                                    if (message.empty())
+                                      message = diagnostic.str();
+                                    return success();
+                                  });
+  if (succeeded(op->getName().verifyInvariants(op)))
+    return true;
+  if (!failureText.empty())
+    return false;
+  // A number, a float or a boolean where the op takes another: in MLIR's words.
+  failureText = message;
+  if (StringRef(message).contains(" must be ")) {
+    llvm::SetVector<Type> types;
+    for (Type type : op->getOperandTypes())
+      types.insert(getElementTypeOrSelf(type));
+    failureText = "is not supported for the data type " +
+                  llvm::join(llvm::map_range(types, typeName), " with ");
+  }
+  return false;
+}
+
+SmallVector<Operand> Emitter::zeros(TypeRange types) {
+  return llvm::map_to_vector(types, [&](Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    return splat(tensor.getShape(), tensor.getElementType(), 0);
+  });
+}
+
 std::optional<SmallVector<Operand>>
 Emitter::evaluate(OperationState &state, ArrayRef<Operand> operands) {
   Operation *op = Operation::create(state);
@@ -117,6 +151,8 @@ Emitter::evaluate(OperationState &state, ArrayRef<Operand> operands) {
     scratch->eraseArguments([](BlockArgument) { return true; });
   });
   SmallVector<Operand> results;
+  if (!isValid(op))
+    return zeros(op->getResultTypes());
   auto evaluable = dyn_cast<nn::ReferenceEval>(op);
   if (!evaluable)
     return std::nullopt;
@@ -129,13 +165,8 @@ Emitter::evaluate(OperationState &state, ArrayRef<Operand> operands) {
     nn::combineProgressions(op, inputs);
     cost = evaluationCost(op, inputs);
   }
-  if (!withinLimit(cost)) {
-    for (Type type : op->getResultTypes())
-      results.push_back(splat(cast<RankedTensorType>(type).getShape(),
-                              cast<RankedTensorType>(type).getElementType(),
-                              0));
-    return results;
-  }
+  if (!withinLimit(cost))
+    return zeros(op->getResultTypes());
   if (failed(evaluable.evaluate(inputs, outputs)))
     return std::nullopt;
   for (HostTensor &output : outputs)
@@ -170,6 +201,10 @@ SmallVector<Operand> Emitter::emit(StringRef name, ArrayRef<Type> types,
     values.push_back(materialize(operand));
   Operation *op =
       builder.create(OperationState(loc, name, values, types, attributes));
+  if (!isValid(op)) {
+    op->erase();
+    return zeros(types);
+  }
   return SmallVector<Operand>(op->getResults());
 }
 

@@ -15,6 +15,9 @@ namespace shardc::onnx {
 
 using Shape = llvm::SmallVector<int64_t>;
 
+/// ONNX's name of an element type, "int64".
+std::string typeName(mlir::Type element);
+
 /// What an ONNX value is while importing: a constant, a value of the run, or a
 /// sequence of such.
 class Operand {
@@ -141,8 +144,8 @@ public:
   /// do not.
   static std::optional<Shape> broadcastShape(llvm::ArrayRef<Operand> operands);
 
-  /// Why an evaluation could not be done; empty while all is well. Results
-  /// after a failure are of the right type only.
+  /// Why an op could not be built or evaluated; empty while all is well.
+  /// Results after a failure are of the right type only.
   llvm::StringRef failure() const { return failureText; }
   /// Most elements that a result evaluated at compile time may hold.
   static constexpr int64_t maxElements = int64_t(1) << 24;
@@ -163,6 +166,11 @@ private:
                            mlir::RankedTensorType type);
   /// Whether `elements` more may be evaluated; otherwise notes the failure.
   bool withinLimit(int64_t elements);
+  /// Whether an op is one that nn defines; otherwise notes the failure: what
+  /// data types an operator takes, its nn ops say.
+  bool isValid(mlir::Operation *op);
+  /// Stands for results after a failure.
+  llvm::SmallVector<Operand> zeros(mlir::TypeRange types);
   std::optional<llvm::SmallVector<Operand>>
   evaluate(mlir::OperationState &state, llvm::ArrayRef<Operand> operands);
 

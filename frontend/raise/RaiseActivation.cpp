@@ -1,5 +1,5 @@
-// gelu, silu and sigmoid from their arithmetic, in any algebraic form that the
-// exporters leave behind.
+// gelu, silu, sigmoid and log_sigmoid from their arithmetic, in any algebraic
+// form that the exporters leave behind.
 #include "frontend/raise/Match.h"
 #include "frontend/raise/Raise.h"
 
@@ -157,19 +157,32 @@ struct RaiseSilu : OpRewritePattern<nn::MulOp> {
   }
 };
 
-struct RaiseRelu : OpRewritePattern<nn::MaxOp> {
+// value = sigmoid(x), or 1 - sigmoid(x) = sigmoid(-x); `negated` says which.
+Value matchSigmoid(Value value, bool &negated) {
+  auto sigmoid = value.getDefiningOp<nn::SigmoidOp>();
+  negated = !sigmoid;
+  if (auto difference = value.getDefiningOp<nn::SubOp>();
+      difference && isSplat(difference.getLhs(), 1))
+    sigmoid = difference.getRhs().getDefiningOp<nn::SigmoidOp>();
+  return sigmoid ? sigmoid.getInput() : Value();
+}
+
+// log(sigmoid(x)) = -log(1 + e^-x), which is finite where sigmoid(x) is too
+// small for a float: how exporters write log_sigmoid and binary cross entropy.
+struct RaiseLogSigmoid : OpRewritePattern<nn::LogOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(nn::MaxOp op,
+  LogicalResult matchAndRewrite(nn::LogOp op,
                                 PatternRewriter &rewriter) const override {
-    if (!isa<FloatType>(op.getType().getElementType()))
+    bool negated;
+    Value x = matchSigmoid(op.getInput(), negated);
+    if (!x)
       return failure();
-    for (auto [a, b] : {std::pair(op.getLhs(), op.getRhs()),
-                        std::pair(op.getRhs(), op.getLhs())})
-      if (splatValue(b) == 0.0) {
-        rewriter.replaceOpWithNewOp<nn::ReluOp>(op, op.getType(), a);
-        return success();
-      }
-    return failure();
+    if (!negated)
+      x = nn::NegOp::create(rewriter, op.getLoc(), op.getType(), x);
+    Value softplus =
+        nn::SoftplusOp::create(rewriter, op.getLoc(), op.getType(), x);
+    rewriter.replaceOpWithNewOp<nn::NegOp>(op, op.getType(), softplus);
+    return success();
   }
 };
 
@@ -179,6 +192,7 @@ void raise::populateActivationPatterns(RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
   patterns.add<RaiseGelu>(context, nn::MulOp::getOperationName());
   patterns.add<RaiseGelu>(context, nn::DivOp::getOperationName());
-  patterns.add<RaiseSigmoid, RaiseSigmoidOfReciprocal, RaiseSilu, RaiseRelu>(
-      context);
+  patterns
+      .add<RaiseSigmoid, RaiseSigmoidOfReciprocal, RaiseSilu, RaiseLogSigmoid>(
+          context);
 }

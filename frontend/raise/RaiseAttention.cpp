@@ -68,6 +68,24 @@ bool hides(Value value) {
   return number && *number <= hiddenBelow;
 }
 
+// value of max(value, lowest), which only keeps masked scores finite, in either
+// form that is decoded: a maximum, or a choice of the bound where it is larger.
+Value behindLowerBound(Operation *op) {
+  if (auto max = dyn_cast<nn::MaxOp>(op)) {
+    if (hides(max.getRhs()))
+      return max.getLhs();
+    return hides(max.getLhs()) ? Value(max.getRhs()) : Value();
+  }
+  auto select = dyn_cast<nn::SelectOp>(op);
+  auto compare = select ? select.getCondition().getDefiningOp<nn::CompareOp>()
+                        : nn::CompareOp();
+  return compare && compare.getKind() == nn::CompareKind::le &&
+                 compare.getLhs() == select.getRhs() &&
+                 compare.getRhs() == select.getLhs() && hides(select.getLhs())
+             ? Value(select.getRhs())
+             : Value();
+}
+
 // Whether the scores' product lies behind `value`, through what may stand
 // between it and the softmax.
 bool leadsToProduct(Value value, unsigned depth = 16) {
@@ -117,6 +135,8 @@ struct ScoresChain {
                            isa<nn::SubOp>(op) ? -scale : scale, path))
           return false;
         value = op->getOperand(side);
+      } else if (Value bounded = behindLowerBound(op)) {
+        value = bounded;
       } else if (auto select = dyn_cast<nn::SelectOp>(op);
                  select && scale > 0) {
         bool hidesWhere = hides(select.getLhs());
@@ -125,11 +145,6 @@ struct ScoresChain {
         if (!mask.addCondition(select.getCondition(), hidesWhere, path))
           return false;
         value = hidesWhere ? select.getRhs() : select.getLhs();
-      } else if (auto max = dyn_cast<nn::MaxOp>(op)) {
-        // max(scores, smallest float) only keeps masked scores finite.
-        if (!hides(max.getRhs()) && !hides(max.getLhs()))
-          return false;
-        value = hides(max.getRhs()) ? max.getLhs() : max.getRhs();
       } else {
         return false;
       }

@@ -50,6 +50,18 @@ func.func @erf(%a: tensor<3x17xFLOAT>) -> tensor<3x17xFLOAT> {
   return %0 : tensor<3x17xFLOAT>
 }
 
+// CHECK: @expm1: 1 kernels agree
+func.func @expm1(%a: tensor<3x17xFLOAT>) -> tensor<3x17xFLOAT> {
+  %0 = nn.expm1 %a : tensor<3x17xFLOAT>
+  return %0 : tensor<3x17xFLOAT>
+}
+
+// CHECK: @softplus: 1 kernels agree
+func.func @softplus(%a: tensor<3x17xFLOAT>) -> tensor<3x17xFLOAT> {
+  %0 = nn.softplus %a : tensor<3x17xFLOAT>
+  return %0 : tensor<3x17xFLOAT>
+}
+
 // CHECK: @sigmoid: 1 kernels agree
 func.func @sigmoid(%a: tensor<3x17xFLOAT>) -> tensor<3x17xFLOAT> {
   %0 = nn.sigmoid %a : tensor<3x17xFLOAT>

@@ -193,6 +193,13 @@ private:
         matchPattern(operand, m_Constant(&value));
       operands.push_back(value);
     }
+    // The same bits, of a type with or without a sign.
+    if (isa<UnrealizedConversionCastOp>(op)) {
+      scalars[op->getResult(0)] =
+          IntegerAttr::get(op->getResult(0).getType(),
+                           cast<IntegerAttr>(operands[0]).getValue());
+      return success();
+    }
     // Folds only where it is exact.
     if (auto narrow = dyn_cast<arith::TruncFOp>(op)) {
       scalars[narrow] = FloatAttr::get(

@@ -1,13 +1,5 @@
 // RUN: shardc-opt %s -test-nn-evaluate -split-input-file -verify-diagnostics
 
-func.func @an_integer_divided_by_zero(%x: tensor<2xi64> {test.values = dense<1> : tensor<2xi64>}, %y: tensor<2xi64> {test.values = dense<[1, 0]> : tensor<2xi64>}) -> tensor<2xi64> {
-  // expected-error @below {{divides an integer by zero}}
-  %z = nn.div %x, %y : tensor<2xi64>
-  return %z : tensor<2xi64>
-}
-
-// -----
-
 func.func @an_index_behind_the_end(%x: tensor<3xi64>, %i: tensor<1xi64> {test.values = dense<3> : tensor<1xi64>}) -> tensor<1xi64> {
   // expected-error @below {{expects indices in [-3, 3), got 3}}
   %y = nn.gather %x, %i {axis = 0 : i64} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>

@@ -14,6 +14,20 @@ func.func @divides_integers(%x: tensor<4xi64> {test.values = dense<[7, -7, 7, -7
   return %q, %m, %f : tensor<4xi64>, tensor<4xi64>, tensor<4xi64>
 }
 
+// By zero quotients and remainders are zero, as ONNX's reference has them; what overflows wraps. A power with a negative exponent
+// truncates to zero but for 1 and -1, and 0 to the 0 is 1.
+// CHECK-LABEL: @integers_at_their_seams
+// CHECK-DAG: dense<[0, 0, -9223372036854775808, 9, 0]>
+// CHECK-DAG: dense<0> : tensor<5xi64>
+// CHECK-DAG: dense<[1, 0, 0, -1, 0]>
+func.func @integers_at_their_seams(%x: tensor<5xi64> {test.values = dense<[7, 0, -9223372036854775808, -9, 0]> : tensor<5xi64>}, %y: tensor<5xi64> {test.values = dense<[0, 0, -1, -1, -1]> : tensor<5xi64>}, %b: tensor<5xi64> {test.values = dense<[0, 0, 2, -1, 0]> : tensor<5xi64>}, %e: tensor<5xi64> {test.values = dense<[0, 3, -1, -3, -2]> : tensor<5xi64>}) -> (tensor<5xi64>, tensor<5xi64>, tensor<5xi64>, tensor<5xi64>) {
+  %q = nn.div %x, %y : tensor<5xi64>
+  %m = nn.mod %x, %y : tensor<5xi64>
+  %f = nn.mod %x, %y {fmod} : tensor<5xi64>
+  %p = nn.pow %b, %e : tensor<5xi64>
+  return %q, %m, %f, %p : tensor<5xi64>, tensor<5xi64>, tensor<5xi64>, tensor<5xi64>
+}
+
 // The largest integers stay exact: shapes arithmetic uses them for "to the end".
 // CHECK-LABEL: @keeps_large_integers
 // CHECK: dense<[9223372036854775807, -9223372036854775807]>
@@ -29,6 +43,18 @@ func.func @truncates_casts(%x: tensor<4xf32> {test.values = dense<[1.7, -1.7, 0.
   %i = nn.cast %x : (tensor<4xf32>) -> tensor<4xi64>
   %b = nn.cast %x : (tensor<4xf32>) -> tensor<4xi1>
   return %i, %b : tensor<4xi64>, tensor<4xi1>
+}
+
+// Floats beyond an integer type become its ends.
+// CHECK-LABEL: @saturates_casts
+// CHECK-DAG: dense<[127, -128, 0, -1]> : tensor<4xi8>
+// CHECK-DAG: dense<[255, 0, 0, 0]> : tensor<4xui8>
+// CHECK-DAG: dense<[300, -2147483648, 0, -1]> : tensor<4xi32>
+func.func @saturates_casts(%x: tensor<4xf32> {test.values = dense<[300.0, -1.0e10, 0x7FC00000, -1.5]> : tensor<4xf32>}) -> (tensor<4xi8>, tensor<4xui8>, tensor<4xi32>) {
+  %a = nn.cast %x : (tensor<4xf32>) -> tensor<4xi8>
+  %b = nn.cast %x : (tensor<4xf32>) -> tensor<4xui8>
+  %c = nn.cast %x : (tensor<4xf32>) -> tensor<4xi32>
+  return %a, %b, %c : tensor<4xi8>, tensor<4xui8>, tensor<4xi32>
 }
 
 // Each float32 op rounds to float32: 2^24 + 1 is not one.

@@ -6,7 +6,7 @@
 // RUN: shardc-opt %s -test-nn-kernels=differentiate -o /dev/null
 // STRICT: error: expects the gradient of argument
 
-// CHECK-COUNT-69: gradients agree with finite differences
+// CHECK-COUNT-71: gradients agree with finite differences
 
 //===--- Elementwise ---===//
 
@@ -53,6 +53,14 @@ func.func @erf(%x: tensor<9xf64> {test.range = array<f64: -3.0, 3.0>}) -> tensor
 }
 func.func @sigmoid(%x: tensor<9xf64> {test.range = array<f64: -3.0, 3.0>}) -> tensor<9xf64> {
   %y = nn.sigmoid %x : tensor<9xf64>
+  return %y : tensor<9xf64>
+}
+func.func @softplus(%x: tensor<9xf64> {test.range = array<f64: -3.0, 3.0>}) -> tensor<9xf64> {
+  %y = nn.softplus %x : tensor<9xf64>
+  return %y : tensor<9xf64>
+}
+func.func @expm1(%x: tensor<9xf64> {test.range = array<f64: -3.0, 3.0>}) -> tensor<9xf64> {
+  %y = nn.expm1 %x : tensor<9xf64>
   return %y : tensor<9xf64>
 }
 func.func @relu(%x: tensor<3x4xf64>) -> tensor<3x4xf64> {

@@ -1,6 +1,7 @@
 // Kernel bodies of the ops that take integers, against reference evaluation.
 // RUN: sed -e s/ELEM/i64/g %s | shardc-opt -test-nn-kernels -o /dev/null
 // RUN: sed -e s/ELEM/i32/g %s | shardc-opt -test-nn-kernels -o /dev/null
+// RUN: sed -e s/ELEM/i8/g %s | shardc-opt -test-nn-kernels -o /dev/null
 
 //===--- Elementwise ---===//
 

@@ -110,7 +110,7 @@ class BadInputs(unittest.TestCase):
     def test_operands_that_do_not_fit(self):
         self.refused(single(node("Add", ["x", "w"], ["y"]), floats("w", [3], [1] * 3)), r"shapes \[2, 4\] and \[3\] do not broadcast")
         self.refused(single(node("MatMul", ["x", "w"], ["y"]), floats("w", [3, 4], [1] * 12)), r"cannot multiply \[2, 4\] by \[3, 4\]")
-        self.refused(single(node("Add", ["x", "w"], ["y"]), ints("w", [1, 2, 3, 4])), "expects the element type of input 1 to be f32, got i64")
+        self.refused(single(node("Add", ["x", "w"], ["y"]), ints("w", [1, 2, 3, 4])), "expects the data type of input 1 to be float, got int64")
         self.refused(single(node("Reshape", ["x", "w"], ["y"]), ints("w", [3, 3])), r"cannot reshape \[2, 4\] to \[3, 3\]")
         self.refused(single(node("Softmax", ["x"], ["y"], axis=5)), "axis 5 is out of range for rank 2")
         self.refused(single(node("Gather", ["x", "w"], ["y"]), ints("w", [7])), "index 7 is out of range")

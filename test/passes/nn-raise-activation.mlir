@@ -119,3 +119,30 @@ func.func @silu_from_sigmoid_and_from_exponentials(%x: tensor<2x8xf32>) -> (tens
   %7 = nn.mul %x, %6 : tensor<2x8xf32>
   return %1, %5, %7 : tensor<2x8xf32>, tensor<2x8xf32>, tensor<2x8xf32>
 }
+
+// -softplus(-x), and -softplus(x) for the complement: finite where the sigmoid is too small for a float.
+// CHECK-LABEL: @log_sigmoid_and_that_of_the_complement
+// CHECK-NOT: nn.log
+// CHECK-DAG: %[[N:.*]] = nn.neg %arg0
+// CHECK-DAG: %[[A:.*]] = nn.softplus %[[N]]
+// CHECK-DAG: %[[B:.*]] = nn.softplus %arg0
+// CHECK-DAG: %[[R:.*]] = nn.neg %[[A]]
+// CHECK-DAG: %[[S:.*]] = nn.neg %[[B]]
+// CHECK: return %[[R]], %[[S]]
+func.func @log_sigmoid_and_that_of_the_complement(%x: tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>) {
+  %one = nn.constant dense<1.0> : tensor<2x8xf32>
+  %0 = nn.sigmoid %x : tensor<2x8xf32>
+  %1 = nn.log %0 : tensor<2x8xf32>
+  %2 = nn.sub %one, %0 : tensor<2x8xf32>
+  %3 = nn.log %2 : tensor<2x8xf32>
+  return %1, %3 : tensor<2x8xf32>, tensor<2x8xf32>
+}
+
+// Half of the gradient of a maximum goes to an equal constant, none of relu's.
+// CHECK-LABEL: @a_maximum_is_no_relu
+// CHECK: nn.max
+func.func @a_maximum_is_no_relu(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+  %zero = nn.constant dense<0.0> : tensor<2x8xf32>
+  %0 = nn.max %x, %zero : tensor<2x8xf32>
+  return %0 : tensor<2x8xf32>
+}

@@ -225,6 +225,28 @@ func.func @scores_divided_after_the_product_and_a_clamp(%q: tensor<2x4x2x8xf32>,
   return %13 : tensor<2x4x2x8xf32>
 }
 
+// CHECK-LABEL: @scores_divided_after_the_product_and_a_clamp_by_clip
+// CHECK-NEXT: %[[R:result.*]], %{{.*}} = nn.attention %arg0, %arg1, %arg2 {scale = 5.000000e-01 : f64}
+// CHECK-NEXT: return
+func.func @scores_divided_after_the_product_and_a_clamp_by_clip(%q: tensor<2x4x2x8xf32>, %k: tensor<2x4x2x8xf32>, %v: tensor<2x4x2x8xf32>) -> tensor<2x4x2x8xf32> {
+  %0 = nn.transpose %q [0, 2, 1, 3] : (tensor<2x4x2x8xf32>) -> tensor<2x2x4x8xf32>
+  %1 = nn.transpose %k [0, 2, 1, 3] : (tensor<2x4x2x8xf32>) -> tensor<2x2x4x8xf32>
+  %2 = nn.transpose %v [0, 2, 1, 3] : (tensor<2x4x2x8xf32>) -> tensor<2x2x4x8xf32>
+  %3 = nn.transpose %1 [0, 1, 3, 2] : (tensor<2x2x4x8xf32>) -> tensor<2x2x8x4xf32>
+  %4 = nn.matmul %0, %3 : (tensor<2x2x4x8xf32>, tensor<2x2x8x4xf32>) -> tensor<2x2x4x4xf32>
+  %5 = nn.constant dense<1.0> : tensor<2x2x4x4xf32>
+  %6 = nn.mul %4, %5 : tensor<2x2x4x4xf32>
+  %7 = nn.constant dense<2.0> : tensor<2x2x4x4xf32>
+  %8 = nn.div %6, %7 : tensor<2x2x4x4xf32>
+  %9 = nn.constant dense<-3.40282347E+38> : tensor<2x2x4x4xf32>
+  %low = nn.compare le %8, %9 : (tensor<2x2x4x4xf32>, tensor<2x2x4x4xf32>) -> tensor<2x2x4x4xi1>
+  %10 = nn.select %low, %9, %8 : (tensor<2x2x4x4xi1>, tensor<2x2x4x4xf32>, tensor<2x2x4x4xf32>) -> tensor<2x2x4x4xf32>
+  %11 = nn.softmax %10 : tensor<2x2x4x4xf32>
+  %12 = nn.matmul %11, %2 : (tensor<2x2x4x4xf32>, tensor<2x2x4x8xf32>) -> tensor<2x2x4x8xf32>
+  %13 = nn.transpose %12 [0, 2, 1, 3] : (tensor<2x2x4x8xf32>) -> tensor<2x4x2x8xf32>
+  return %13 : tensor<2x4x2x8xf32>
+}
+
 // CHECK-LABEL: @batch_and_heads_in_one_dim
 // CHECK: %[[A:.*]] = nn.reshape %arg3 : (tensor<2x2x4xf32>) -> tensor<2x2x1x4xf32>
 // CHECK-NEXT: %[[R:result.*]], %{{.*}} = nn.attention %arg0, %arg1, %arg2 bias %[[A]] {causal, scale

@@ -75,6 +75,7 @@ OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
 
 SHARDC_UNARY_GRADIENT(NegOp, f.neg(dy))
 SHARDC_UNARY_GRADIENT(ExpOp, f.mul(dy, y))
+SHARDC_UNARY_GRADIENT(Expm1Op, f.mul(dy, f.add(y, f.constant(y, 1))))
 SHARDC_UNARY_GRADIENT(LogOp, f.div(dy, x))
 SHARDC_UNARY_GRADIENT(SqrtOp, f.div(f.scale(dy, 0.5), y))
 SHARDC_UNARY_GRADIENT(RsqrtOp, f.mul(f.scale(dy, -0.5), f.mul(y, f.mul(y, y))))
@@ -91,6 +92,7 @@ SHARDC_UNARY_GRADIENT(ReluOp,
                                dy, f.constant(dy, 0)))
 SHARDC_UNARY_GRADIENT(SiluOp, SiluGradOp::create(builder, getLoc(),
                                                  dy.getType(), x, dy))
+SHARDC_UNARY_GRADIENT(SoftplusOp, f.mul(dy, f.sigmoid(x)))
 SHARDC_UNARY_GRADIENT(GeluOp,
                       GeluGradOp::create(builder, getLoc(), dy.getType(), x, dy,
                                          getTanh()))
@@ -196,16 +198,18 @@ SelectOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
 
 static double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// Of gelu's tanh form.
+// Of gelu's tanh form. Its slope is 0 times x^2 far out, where that would be
+// infinite: squares are bounded there.
+static constexpr double geluLargestSquare = 1e30;
 static constexpr double geluCubic = 0.044715;
 static constexpr double geluScale =
     std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
 
 using Floats = ArrayRef<double>;
 using Ints = ArrayRef<int64_t>;
-using OptionalInt = std::optional<int64_t>;
 
 double ExpOp::compute(Floats x) { return std::exp(x[0]); }
+double Expm1Op::compute(Floats x) { return std::expm1(x[0]); }
 double LogOp::compute(Floats x) { return std::log(x[0]); }
 double SqrtOp::compute(Floats x) { return std::sqrt(x[0]); }
 double RsqrtOp::compute(Floats x) { return 1 / std::sqrt(x[0]); }
@@ -217,6 +221,9 @@ double ErfOp::compute(Floats x) { return std::erf(x[0]); }
 double SigmoidOp::compute(Floats x) { return sigmoid(x[0]); }
 double ReluOp::compute(Floats x) { return x[0] < 0 ? 0 : x[0]; }
 double SiluOp::compute(Floats x) { return x[0] * sigmoid(x[0]); }
+double SoftplusOp::compute(Floats x) {
+  return (x[0] < 0 ? 0 : x[0]) + std::log1p(std::exp(-std::abs(x[0])));
+}
 double FloorOp::compute(Floats x) { return std::floor(x[0]); }
 double CeilOp::compute(Floats x) { return std::ceil(x[0]); }
 
@@ -231,8 +238,9 @@ double GeluGradOp::compute(Floats operands) {
   const double x = operands[0], dy = operands[1];
   if (getTanh()) {
     const double t = std::tanh(geluScale * (x + geluCubic * x * x * x));
-    return dy * ((1 + t) / 2 +
-                 x / 2 * (1 - t * t) * geluScale * (1 + 3 * geluCubic * x * x));
+    const double square = std::min(x * x, geluLargestSquare);
+    return dy * ((1 + t) / 2 + x / 2 * (1 - t * t) * geluScale *
+                                   (1 + 3 * geluCubic * square));
   }
   const double density =
       std::exp(-x * x / 2) * std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2;
@@ -268,46 +276,42 @@ double ModOp::compute(Floats x) {
 // undefined overflow.
 static int64_t wrap(uint64_t value) { return static_cast<int64_t>(value); }
 
-OptionalInt NegOp::compute(Ints x) {
-  return wrap(-static_cast<uint64_t>(x[0]));
-}
-OptionalInt AbsOp::compute(Ints x) {
+int64_t NegOp::compute(Ints x) { return wrap(-static_cast<uint64_t>(x[0])); }
+int64_t AbsOp::compute(Ints x) {
   return x[0] < 0 ? wrap(-static_cast<uint64_t>(x[0])) : x[0];
 }
-OptionalInt AddOp::compute(Ints x) {
+int64_t AddOp::compute(Ints x) {
   return wrap(static_cast<uint64_t>(x[0]) + static_cast<uint64_t>(x[1]));
 }
-OptionalInt SubOp::compute(Ints x) {
+int64_t SubOp::compute(Ints x) {
   return wrap(static_cast<uint64_t>(x[0]) - static_cast<uint64_t>(x[1]));
 }
-OptionalInt MulOp::compute(Ints x) {
+int64_t MulOp::compute(Ints x) {
   return wrap(static_cast<uint64_t>(x[0]) * static_cast<uint64_t>(x[1]));
 }
-OptionalInt MaxOp::compute(Ints x) { return std::max(x[0], x[1]); }
-OptionalInt MinOp::compute(Ints x) { return std::min(x[0], x[1]); }
+int64_t MaxOp::compute(Ints x) { return std::max(x[0], x[1]); }
+int64_t MinOp::compute(Ints x) { return std::min(x[0], x[1]); }
 
-OptionalInt DivOp::compute(Ints x) {
+// By zero: what ONNX's reference and numpy give. No kernel can raise an error.
+int64_t DivOp::compute(Ints x) {
   if (x[1] == 0)
-    return std::nullopt;
+    return 0;
   return x[1] == -1 ? wrap(-static_cast<uint64_t>(x[0])) : x[0] / x[1];
 }
 
-OptionalInt ModOp::compute(Ints x) {
+int64_t ModOp::compute(Ints x) {
   if (x[1] == 0)
-    return std::nullopt;
+    return 0;
   const int64_t remainder = x[1] == -1 ? 0 : x[0] % x[1];
   return !getFmod() && remainder != 0 && (remainder < 0) != (x[1] < 0)
              ? remainder + x[1]
              : remainder;
 }
 
-OptionalInt PowOp::compute(Ints x) {
+int64_t PowOp::compute(Ints x) {
   uint64_t base = x[0], result = 1;
-  if (x[1] < 0) {
-    if (x[0] == 0)
-      return std::nullopt;
+  if (x[1] < 0)
     return x[0] == 1 ? 1 : x[0] == -1 ? (x[1] % 2 ? -1 : 1) : 0;
-  }
   for (uint64_t exponent = x[1]; exponent; exponent >>= 1, base *= base)
     if (exponent & 1)
       result *= base;

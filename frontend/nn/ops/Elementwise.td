@@ -52,9 +52,9 @@ class NN_FloatUnaryOp<string mnemonic, string what, int flopsPerElement, list<Tr
 class NN_NumberOp<string mnemonic, string what, int flopsPerElement, list<Trait> traits> :
     NN_ElementwiseOp<mnemonic, what, flopsPerElement, !listconcat([SameOperandsAndResultType], traits)> {
   let extraClassDeclaration = scalarDeclaration # [{
-    /// The result of one element on the host; none where it is undefined (an integer divided by zero).
+    /// The result of one element on the host. Integers wrap, and always have a result: dividing by zero gives zero.
     double compute(::llvm::ArrayRef<double> x);
-    ::std::optional<int64_t> compute(::llvm::ArrayRef<int64_t> x);
+    int64_t compute(::llvm::ArrayRef<int64_t> x);
   }];
   let extraClassDefinition = sharedDefinition # [{
     ::llvm::LogicalResult $cppClass::evaluate(::llvm::ArrayRef<HostTensor> operands,
@@ -103,6 +103,7 @@ class NN_BoolBinaryOp<string mnemonic, string what> : NN_BoolOp<mnemonic, what, 
 def NN_NegOp : NN_NumberUnaryOp<"neg", "-x", [NN_HasGradient]>;
 def NN_AbsOp : NN_NumberUnaryOp<"abs", "|x|; the gradient at 0 is 0", [NN_HasGradient]>;
 def NN_ExpOp : NN_FloatUnaryOp<"exp", "e^x", 1, [NN_HasGradient]>;
+def NN_Expm1Op : NN_FloatUnaryOp<"expm1", "e^x - 1, exact also near 0", 1, [NN_HasGradient]>;
 def NN_LogOp : NN_FloatUnaryOp<"log", "natural logarithm", 1, [NN_HasGradient]>;
 def NN_SqrtOp : NN_FloatUnaryOp<"sqrt", "square root", 1, [NN_HasGradient]>;
 def NN_RsqrtOp : NN_FloatUnaryOp<"rsqrt", "1 / sqrt(x)", 2, [NN_HasGradient]>;
@@ -114,6 +115,7 @@ def NN_ErfOp : NN_FloatUnaryOp<"erf", "error function", 1, [NN_HasGradient]>;
 def NN_SigmoidOp : NN_FloatUnaryOp<"sigmoid", "1 / (1 + e^-x)", 4, [NN_HasGradient]>;
 def NN_ReluOp : NN_FloatUnaryOp<"relu", "max(x, 0); the gradient at 0 is 0", 1, [NN_HasGradient]>;
 def NN_SiluOp : NN_FloatUnaryOp<"silu", "x * sigmoid(x)", 5, [NN_HasGradient]>;
+def NN_SoftplusOp : NN_FloatUnaryOp<"softplus", "log(1 + e^x); finite wherever x is", 5, [NN_HasGradient]>;
 def NN_FloorOp : NN_FloatUnaryOp<"floor", "largest integer not above x", 1, [NN_HasGradient]>;
 def NN_CeilOp : NN_FloatUnaryOp<"ceil", "smallest integer not below x", 1, [NN_HasGradient]>;
 def NN_NotOp : NN_BoolOp<"not", "logical not", []> {
@@ -148,15 +150,15 @@ def NN_SubOp : NN_NumberBinaryOp<"sub", "x - y", [NN_HasGradient]> {
 def NN_MulOp : NN_NumberBinaryOp<"mul", "x * y", [Commutative, NN_HasGradient]> {
   let hasFolder = 1;
 }
-def NN_DivOp : NN_NumberBinaryOp<"div", "x / y; integers truncate towards zero", [NN_HasGradient]> {
+def NN_DivOp : NN_NumberBinaryOp<"div", "x / y; integers truncate towards zero, and divided by 0 give 0", [NN_HasGradient]> {
   let hasFolder = 1;
 }
-def NN_PowOp : NN_NumberBinaryOp<"pow", "x ^ y; an integer power with y < 0 truncates towards zero", [NN_HasGradient]>;
+def NN_PowOp : NN_NumberBinaryOp<"pow", "x ^ y; an integer power with y < 0 truncates towards zero, that of 0 is 0", [NN_HasGradient]>;
 def NN_MaxOp : NN_NumberBinaryOp<"max", "the larger, NaN where one is; at a tie each has half the gradient",
   [Commutative, NN_HasGradient]>;
 def NN_MinOp : NN_NumberBinaryOp<"min", "the smaller, NaN where one is; at a tie each has half the gradient",
   [Commutative, NN_HasGradient]>;
-def NN_ModOp : NN_NumberBinaryOp<"mod", "remainder; with `fmod` the sign of x, else the sign of y", [NN_HasGradient]> {
+def NN_ModOp : NN_NumberBinaryOp<"mod", "remainder; with `fmod` the sign of x, else the sign of y; that of an integer by 0 is 0", [NN_HasGradient]> {
   let arguments = (ins NN_Number:$lhs, NN_Number:$rhs, UnitAttr:$fmod);
 }
 def NN_AndOp : NN_BoolBinaryOp<"and", "logical and">;
@@ -189,7 +191,7 @@ def NN_SelectOp : NN_ElementwiseOp<"select", "lhs where the condition holds, els
   let assemblyFormat = "$condition `,` $lhs `,` $rhs attr-dict `:` functional-type(operands, $result)";
   let hasFolder = 1;
 }
-def NN_CastOp : NN_ElementwiseOp<"cast", "conversion of element type; floats truncate towards zero; to i1: x != 0", 0,
+def NN_CastOp : NN_ElementwiseOp<"cast", "conversion of element type; floats truncate towards zero, saturating, NaN to 0; to i1: x != 0", 0,
     [NN_HasGradient]> {
   let arguments = (ins NN_Tensor:$input);
   let results = (outs NN_Tensor:$result);

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 
+#include <cmath>
 #include <numbers>
 
 using namespace mlir;
@@ -43,7 +44,8 @@ struct Scalar {
     return pick<arith::MulFOp, arith::MulIOp>(x, y);
   }
   Value div(Value x, Value y) {
-    return pick<arith::DivFOp, arith::DivSIOp>(x, y);
+    return isa<FloatType>(x.getType()) ? make<arith::DivFOp>(x, y)
+                                       : integerQuotient(x, y);
   }
   Value scale(Value x, double factor) { return mul(x, constant(x, factor)); }
   Value exp(Value x) { return make<math::ExpOp>(x); }
@@ -59,6 +61,20 @@ struct Scalar {
     return make<arith::SelectOp>(condition, x, y);
   }
   Value compare(CompareKind kind, Value x, Value y);
+  /// y where integers can be divided by it on every processor, else 1: 0 has no
+  /// quotient, and that of the lowest integer by -1 overflows.
+  Value safeDivisor(Value y);
+  /// x / y towards zero: 0 where y is 0, wrapping where y is -1.
+  Value integerQuotient(Value x, Value y);
+  /// The remainder of x / y: 0 where y is 0 or -1.
+  Value integerRemainder(Value x, Value y) {
+    return make<arith::RemSIOp>(x, safeDivisor(y));
+  }
+  /// A float truncated to an integer that `type` holds: saturating, NaN to 0.
+  Value truncated(Value x, Type type);
+  /// x ^ y by squaring, wrapping.
+  Value integerPower(Value x, Value y);
+  Value integerPower(Value x, int64_t exponent);
   /// The remainder r of x / y with the sign of x, moved to the sign of y.
   Value withSignOf(Value remainder, Value y) {
     Value zero = constant(y, 0);
@@ -104,6 +120,74 @@ Value Scalar::compare(CompareKind kind, Value x, Value y) {
       x.getType().isInteger(1) ? bools[index] : ints[index], x, y);
 }
 
+Value Scalar::safeDivisor(Value y) {
+  Value unsafe =
+      make<arith::OrIOp>(compare(CompareKind::eq, y, constant(y, 0)),
+                         compare(CompareKind::eq, y, constant(y, -1)));
+  return select(unsafe, constant(y, 1), y);
+}
+
+Value Scalar::integerQuotient(Value x, Value y) {
+  Value zero = constant(x, 0);
+  Value quotient = make<arith::DivSIOp>(x, safeDivisor(y));
+  quotient = select(compare(CompareKind::eq, y, constant(y, -1)), sub(zero, x),
+                    quotient);
+  return select(compare(CompareKind::eq, y, zero), zero, quotient);
+}
+
+Value Scalar::truncated(Value x, Type type) {
+  const unsigned bits = type.getIntOrFloatBitWidth();
+  const bool isUnsigned = type.isUnsignedInteger();
+  Type computed = computeTypeOf(type);
+  // Outside of it the conversion is undefined: processors differ.
+  Value low = constant(x, isUnsigned ? 0 : -std::ldexp(1, bits - 1)),
+        high = constant(x, std::ldexp(1, isUnsigned ? bits : bits - 1));
+  Value isLow = compare(CompareKind::lt, x, low),
+        isHigh = compare(CompareKind::ge, x, high);
+  Value inside = make<arith::AndIOp>(compare(CompareKind::ge, x, low),
+                                     compare(CompareKind::lt, x, high));
+  auto integer = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(builder, loc,
+                                     builder.getIntegerAttr(computed, value));
+  };
+  Value result = arith::FPToSIOp::create(builder, loc, computed,
+                                         select(inside, x, constant(x, 0)));
+  result = select(
+      isHigh, integer(isUnsigned ? llvm::maxUIntN(bits) : llvm::maxIntN(bits)),
+      result);
+  return select(isLow, integer(isUnsigned ? 0 : llvm::minIntN(bits)), result);
+}
+
+Value Scalar::integerPower(Value x, int64_t exponent) {
+  Value result;
+  for (Value square = x;; square = mul(square, square)) {
+    if (exponent & 1)
+      result = result ? mul(result, square) : square;
+    if ((exponent >>= 1) == 0)
+      return result ? result : constant(x, 1);
+  }
+}
+
+Value Scalar::integerPower(Value x, Value y) {
+  const unsigned bits = x.getType().getIntOrFloatBitWidth() - 1;
+  Value zero = constant(x, 0), one = constant(x, 1), minusOne = constant(x, -1);
+  Value result = one, square = x;
+  for (unsigned bit = 0; bit < bits; ++bit) {
+    Value taken =
+        compare(CompareKind::ne,
+                make<arith::AndIOp>(y, constant(y, std::ldexp(1, bit))), zero);
+    result = select(taken, mul(result, square), result);
+    if (bit + 1 < bits)
+      square = mul(square, square);
+  }
+  // 1 / x^-y: of 1 and -1 alone it is not 0.
+  Value isOdd = compare(CompareKind::ne, make<arith::AndIOp>(y, one), zero);
+  Value inverse = select(compare(CompareKind::eq, x, minusOne),
+                         select(isOdd, minusOne, one), zero);
+  inverse = select(compare(CompareKind::eq, x, one), one, inverse);
+  return select(compare(CompareKind::lt, y, zero), inverse, result);
+}
+
 //===----------------------------------------------------------------------===//
 // Kernel body
 //===----------------------------------------------------------------------===//
@@ -115,6 +199,7 @@ Value Scalar::compare(CompareKind kind, Value x, Value y) {
   }
 
 SHARDC_SCALAR(ExpOp, s.exp(x[0]))
+SHARDC_SCALAR(Expm1Op, s.make<math::ExpM1Op>(x[0]))
 SHARDC_SCALAR(LogOp, s.make<math::LogOp>(x[0]))
 SHARDC_SCALAR(SqrtOp, s.make<math::SqrtOp>(x[0]))
 SHARDC_SCALAR(RsqrtOp, s.div(s.constant(x[0], 1), s.make<math::SqrtOp>(x[0])))
@@ -159,6 +244,14 @@ Value AbsOp::buildScalar(OpBuilder &builder, ValueRange x) {
                                         : s.make<math::AbsIOp>(x[0]);
 }
 
+Value SoftplusOp::buildScalar(OpBuilder &builder, ValueRange operands) {
+  Scalar s{builder, getLoc()};
+  Value x = operands[0], zero = s.constant(x, 0);
+  Value positive = s.select(s.compare(CompareKind::lt, x, zero), zero, x);
+  Value decay = s.exp(s.make<arith::NegFOp>(s.make<math::AbsFOp>(x)));
+  return s.add(positive, s.make<math::Log1pOp>(decay));
+}
+
 Value GeluOp::buildScalar(OpBuilder &builder, ValueRange x) {
   Scalar s{builder, getLoc()};
   if (!getTanh())
@@ -174,6 +267,10 @@ Value GeluGradOp::buildScalar(OpBuilder &builder, ValueRange operands) {
                             std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2);
     return s.mul(dy, s.add(s.normal(x), s.mul(x, density)));
   }
+  // Far out the slope is 0 times x^2, which must not be infinite.
+  Value largest = s.constant(x, 1e30);
+  square =
+      s.select(s.compare(CompareKind::gt, square, largest), largest, square);
   Value t = s.geluTanh(x);
   Value inner = s.scale(s.scaleAdd(square, 3 * 0.044715, 1),
                         std::numbers::sqrt2 * std::numbers::inv_sqrtpi / 2);
@@ -190,12 +287,19 @@ Value SiluGradOp::buildScalar(OpBuilder &builder, ValueRange operands) {
 
 Value PowOp::buildScalar(OpBuilder &builder, ValueRange x) {
   Scalar s{builder, getLoc()};
-  if (!isa<FloatType>(x[0].getType()))
-    return s.make<math::IPowIOp>(x[0], x[1]);
   // Squares and roots are what models mean by most powers; libm's pow is twenty
   // times as slow.
   DenseElementsAttr exponent;
-  if (matchPattern(getRhs(), m_Constant(&exponent))) {
+  const bool isConstant = matchPattern(getRhs(), m_Constant(&exponent));
+  if (!isa<FloatType>(x[0].getType())) {
+    if (isConstant && exponent.isSplat() && !exponent.empty())
+      if (const int64_t power =
+              HostTensor::fromAttribute(exponent).intAt(int64_t(0));
+          power >= 0)
+        return s.integerPower(x[0], power);
+    return s.integerPower(x[0], x[1]);
+  }
+  if (isConstant) {
     if (isSplatOf(exponent, 2))
       return s.mul(x[0], x[0]);
     if (isSplatOf(exponent, 3))
@@ -208,7 +312,9 @@ Value PowOp::buildScalar(OpBuilder &builder, ValueRange x) {
 
 Value ModOp::buildScalar(OpBuilder &builder, ValueRange x) {
   Scalar s{builder, getLoc()};
-  Value remainder = s.pick<arith::RemFOp, arith::RemSIOp>(x[0], x[1]);
+  Value remainder = isa<FloatType>(x[0].getType())
+                        ? s.make<arith::RemFOp>(x[0], x[1])
+                        : s.integerRemainder(x[0], x[1]);
   return getFmod() ? remainder : s.withSignOf(remainder, x[1]);
 }
 
@@ -222,9 +328,8 @@ Value CastOp::buildScalar(OpBuilder &builder, ValueRange x) {
   // Floats are converted where they are stored: from float64 to 16 bits in one
   // step, rounded once.
   if (isa<FloatType>(from))
-    return isa<FloatType>(to)
-               ? x[0]
-               : Value(arith::FPToSIOp::create(builder, getLoc(), to, x[0]));
+    return isa<FloatType>(to) ? x[0]
+                              : s.truncated(x[0], elementTypeOf(getResult()));
   if (isa<FloatType>(to))
     return from.isInteger(1)
                ? Value(arith::UIToFPOp::create(builder, getLoc(), to, x[0]))

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace shardc::nn;
@@ -233,11 +234,12 @@ forEachRow(RankedTensorType type,
     row(r * width, r);
 }
 
-/// log(sum(exp(x))) of a row; -inf where all is -inf.
+/// log(sum(exp(x))) of a row; -inf where all is -inf, and NaN where an element
+/// is infinite: no softmax is defined there.
 static double logSumExp(const double *x, int64_t width) {
   const double largest = *std::max_element(x, x + width);
   if (std::isinf(largest))
-    return largest;
+    return largest < 0 ? largest : std::numeric_limits<double>::quiet_NaN();
   return largest + std::log(sumOver(width, [&](int64_t i) {
            return std::exp(x[i] - largest);
          }));

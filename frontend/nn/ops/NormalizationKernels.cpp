@@ -132,16 +132,16 @@ LogicalResult LogSoftmaxOp::buildKernel(OpBuilder &builder, ValueRange operands,
                                         SmallVectorImpl<Value> &results) {
   RowKernel kernel(builder, getLoc(), operands[0]);
   auto [largest, exponential, sum] = exponentials(kernel, operands[0]);
-  Value logSumExp =
-      kernel.perRow({largest, sum}, [&](OpBuilder &nested, ValueRange x) {
-        Arithmetic a{nested, getLoc()};
-        return a.add(x[0], a.log(x[1]));
-      });
-  results.push_back(
-      kernel.map(tensorType(getResult()), {operands[0], logSumExp},
-                 [&](OpBuilder &nested, ValueRange x) {
-                   return Arithmetic{nested, getLoc()}.sub(x[0], x[1]);
-                 }));
+  // The largest first: beside it the logarithm of a sum would lose its digits.
+  Value logSum = kernel.perRow(sum, [&](OpBuilder &nested, ValueRange x) {
+    return Arithmetic{nested, getLoc()}.log(x[0]);
+  });
+  results.push_back(kernel.map(tensorType(getResult()),
+                               {operands[0], largest, logSum},
+                               [&](OpBuilder &nested, ValueRange x) {
+                                 Arithmetic a{nested, getLoc()};
+                                 return a.sub(a.sub(x[0], x[1]), x[2]);
+                               }));
   return success();
 }
 

@@ -84,16 +84,19 @@ ReduceMeanOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
 }
 
 /// The elements that are the result share its gradient equally, as in
-/// torch.amax.
+/// torch.amax. They are counted in the type that the op computes in: 16 bits do
+/// not hold every count.
 template <typename Op>
 static Value shareAmongEqual(Op op, OpBuilder &builder, Value gradient) {
   Formula f(builder, op.getLoc());
   Value input = op.getInput();
+  Type element = elementTypeOf(input), wide = computeTypeOf(element);
   Value isResult = f.cast(
       f.compare(CompareKind::eq, input, f.broadcast(op.getResult(), input)),
-      elementTypeOf(input));
-  Value share = f.div(gradient, f.reduceSum(isResult, op.getDims()));
-  return f.mul(isResult, f.broadcast(share, input));
+      wide);
+  Value share =
+      f.div(f.cast(gradient, wide), f.reduceSum(isResult, op.getDims()));
+  return f.cast(f.mul(isResult, f.broadcast(share, input)), element);
 }
 
 LogicalResult
@@ -278,8 +281,6 @@ static LogicalResult buildReduction(Op op, OpBuilder &builder, Value input,
                                     SmallVectorImpl<Value> &results) {
   KernelBuilder kernel(builder, op.getLoc());
   Type element = computeTypeOf(elementTypeOf(input));
-  if (element.isUnsignedInteger())
-    return op.emitOpError("has no kernel for unsigned elements");
   const bool isFloat = isa<FloatType>(element);
   TypedAttr initial =
       isFloat ? TypedAttr(builder.getFloatAttr(element, floatInitial))
@@ -299,10 +300,15 @@ static LogicalResult buildReduction(Op op, OpBuilder &builder, Value input,
 
 /// The smallest and the largest integer of a type.
 static int64_t lowest(Type type) {
-  return isa<FloatType>(type) ? 0 : llvm::minIntN(type.getIntOrFloatBitWidth());
+  return isa<FloatType>(type) || type.isUnsignedInteger()
+             ? 0
+             : llvm::minIntN(type.getIntOrFloatBitWidth());
 }
 static int64_t highest(Type type) {
-  return isa<FloatType>(type) ? 0 : llvm::maxIntN(type.getIntOrFloatBitWidth());
+  if (isa<FloatType>(type))
+    return 0;
+  const unsigned bits = type.getIntOrFloatBitWidth();
+  return type.isUnsignedInteger() ? llvm::maxUIntN(bits) : llvm::maxIntN(bits);
 }
 
 LogicalResult ReduceSumOp::buildKernel(OpBuilder &builder, ValueRange operands,
@@ -334,9 +340,6 @@ LogicalResult ReduceMinOp::buildKernel(OpBuilder &builder, ValueRange operands,
 LogicalResult ReduceMeanOp::buildKernel(OpBuilder &builder, ValueRange operands,
                                         SmallVectorImpl<Value> &results) {
   KernelBuilder kernel(builder, getLoc());
-  Type element = elementTypeOf(getInput());
-  if (element.isUnsignedInteger())
-    return emitOpError("has no kernel for unsigned elements");
   const int64_t count = product(shapeOf(getInput())) /
                         std::max<int64_t>(product(shapeOf(getResult())), 1);
   Value sum = kernel.sum(operands[0], getDims(),

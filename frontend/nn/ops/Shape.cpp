@@ -515,8 +515,6 @@ LogicalResult ConcatOp::buildKernel(OpBuilder &builder, ValueRange operands,
 LogicalResult PadOp::buildKernel(OpBuilder &builder, ValueRange operands,
                                  SmallVectorImpl<Value> &results) {
   auto type = tensorType(getResult());
-  if (type.getElementType().isUnsignedInteger())
-    return emitOpError("has no kernel for unsigned elements");
   Value empty = tensor::EmptyOp::create(builder, getLoc(), type.getShape(),
                                         type.getElementType());
   Value zero =

@@ -4,6 +4,7 @@
 #include "frontend/nn/NN.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <cmath>
 #include <limits>
@@ -35,15 +36,19 @@ Attribute foldMove(Attribute input, Value result,
   return moved.toAttribute();
 }
 
-static int64_t truncateToInt(double value) {
+/// Saturating, NaN to 0.
+static int64_t truncateToInt(double value, IntegerType type) {
+  const unsigned bits = type.getWidth();
+  const int64_t lowest = type.isUnsigned() ? 0 : llvm::minIntN(bits),
+                highest = type.isUnsigned() ? int64_t(llvm::maxUIntN(bits))
+                                            : llvm::maxIntN(bits);
   if (std::isnan(value))
     return 0;
-  // 2^63 is the first double that an int64 cannot hold.
-  if (value >= 0x1p63)
-    return std::numeric_limits<int64_t>::max();
-  if (value < -0x1p63)
-    return std::numeric_limits<int64_t>::min();
-  return static_cast<int64_t>(value);
+  // The highest may be no double, but one more is: a power of two.
+  if (value >= std::ldexp(1, type.isUnsigned() ? bits : bits - 1))
+    return highest;
+  return value < static_cast<double>(lowest) ? lowest
+                                             : static_cast<int64_t>(value);
 }
 
 HostTensor castTo(const HostTensor &input, Type elementType) {
@@ -55,7 +60,8 @@ HostTensor castTo(const HostTensor &input, Type elementType) {
   if (!input.isFloat())
     return mapInts(type, input, [](ArrayRef<int64_t> x) { return x[0]; });
   return mapFloatsToInts(type, input, [&](ArrayRef<double> x) {
-    return toBool ? int64_t(x[0] != 0) : truncateToInt(x[0]);
+    return toBool ? int64_t(x[0] != 0)
+                  : truncateToInt(x[0], cast<IntegerType>(elementType));
   });
 }
 
@@ -278,23 +284,16 @@ mapFloatsToInts(RankedTensorType type, ArrayRef<HostTensor> operands,
       type);
 }
 
-LogicalResult evaluateNumbers(
-    Operation *op, ArrayRef<HostTensor> operands,
-    SmallVectorImpl<HostTensor> &results,
-    llvm::function_ref<double(ArrayRef<double>)> onFloats,
-    llvm::function_ref<std::optional<int64_t>(ArrayRef<int64_t>)> onInts) {
+LogicalResult
+evaluateNumbers(Operation *op, ArrayRef<HostTensor> operands,
+                SmallVectorImpl<HostTensor> &results,
+                llvm::function_ref<double(ArrayRef<double>)> onFloats,
+                llvm::function_ref<int64_t(ArrayRef<int64_t>)> onInts) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  if (isa<FloatType>(type.getElementType())) {
-    results.push_back(mapFloats(type, operands, onFloats));
-    return success();
-  }
-  bool defined = true;
-  results.push_back(mapInts(type, operands, [&](ArrayRef<int64_t> x) {
-    std::optional<int64_t> value = onInts(x);
-    defined &= value.has_value();
-    return value.value_or(0);
-  }));
-  return defined ? success() : op->emitOpError("divides an integer by zero");
+  results.push_back(isa<FloatType>(type.getElementType())
+                        ? mapFloats(type, operands, onFloats)
+                        : mapInts(type, operands, onInts));
+  return success();
 }
 
 } // namespace shardc::nn

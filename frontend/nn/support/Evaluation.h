@@ -39,13 +39,12 @@ mapFloatsToInts(mlir::RankedTensorType type,
                 llvm::ArrayRef<HostTensor> operands,
                 llvm::function_ref<int64_t(llvm::ArrayRef<double>)> function);
 
-/// Elementwise evaluation of an op on floats or integers; an error where
-/// `onInts` has no value.
-llvm::LogicalResult evaluateNumbers(
-    mlir::Operation *op, llvm::ArrayRef<HostTensor> operands,
-    llvm::SmallVectorImpl<HostTensor> &results,
-    llvm::function_ref<double(llvm::ArrayRef<double>)> onFloats,
-    llvm::function_ref<std::optional<int64_t>(llvm::ArrayRef<int64_t>)> onInts);
+/// Elementwise evaluation of an op on floats or integers.
+llvm::LogicalResult
+evaluateNumbers(mlir::Operation *op, llvm::ArrayRef<HostTensor> operands,
+                llvm::SmallVectorImpl<HostTensor> &results,
+                llvm::function_ref<double(llvm::ArrayRef<double>)> onFloats,
+                llvm::function_ref<int64_t(llvm::ArrayRef<int64_t>)> onInts);
 
 /// Elements that these evaluations write: dims along which no operand varies
 /// count once, and two dims of which only the difference or the sum of the

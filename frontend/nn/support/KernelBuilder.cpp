@@ -11,10 +11,32 @@ using namespace mlir;
 namespace shardc::nn {
 
 Type computeTypeOf(Type elementType) {
+  if (elementType.isUnsignedInteger())
+    return IntegerType::get(elementType.getContext(), 32);
   auto floating = dyn_cast<FloatType>(elementType);
   return floating && floating.getWidth() < 32
              ? Type(Float32Type::get(elementType.getContext()))
              : elementType;
+}
+
+/// The bits of an integer as one of a type that differs in its sign only.
+static Value withSignedness(OpBuilder &builder, Location loc, Value value,
+                            Type type) {
+  return UnrealizedConversionCastOp::create(builder, loc, type, value)
+      .getResult(0);
+}
+
+/// A scalar of a compute type as it is stored.
+static Value narrowed(OpBuilder &builder, Location loc, Value value,
+                      Type type) {
+  if (isa<FloatType>(type))
+    return convertFloat(builder, loc, value, type);
+  if (!type.isUnsignedInteger())
+    return value;
+  Value bits = arith::TruncIOp::create(
+      builder, loc, builder.getIntegerType(type.getIntOrFloatBitWidth()),
+      value);
+  return withSignedness(builder, loc, bits, type);
 }
 
 Value convertFloat(OpBuilder &builder, Location loc, Value value, Type type) {
@@ -49,13 +71,17 @@ static AffineMap alignedMap(Value input, ArrayRef<int64_t> domain,
 
 static SmallVector<Value> widened(OpBuilder &builder, Location loc,
                                   ValueRange scalars) {
-  SmallVector<Value> wide;
-  for (Value scalar : scalars)
-    wide.push_back(isa<FloatType>(scalar.getType())
-                       ? convertFloat(builder, loc, scalar,
-                                      computeTypeOf(scalar.getType()))
-                       : scalar);
-  return wide;
+  return llvm::map_to_vector(scalars, [&](Value scalar) -> Value {
+    Type type = scalar.getType(), wide = computeTypeOf(type);
+    if (isa<FloatType>(type))
+      return convertFloat(builder, loc, scalar, wide);
+    if (!type.isUnsignedInteger())
+      return scalar;
+    Value bits =
+        withSignedness(builder, loc, scalar,
+                       builder.getIntegerType(type.getIntOrFloatBitWidth()));
+    return arith::ExtUIOp::create(builder, loc, wide, bits);
+  });
 }
 
 Value KernelBuilder::map(RankedTensorType type, ValueRange inputs,
@@ -71,10 +97,9 @@ Value KernelBuilder::map(RankedTensorType type, ValueRange inputs,
              [&](OpBuilder &nested, Location, ValueRange scalars) {
                Value value =
                    body(nested, widened(nested, loc, scalars.drop_back()));
-               if (isa<FloatType>(type.getElementType()))
-                 value =
-                     convertFloat(nested, loc, value, type.getElementType());
-               linalg::YieldOp::create(nested, loc, value);
+               linalg::YieldOp::create(
+                   nested, loc,
+                   narrowed(nested, loc, value, type.getElementType()));
              })
       .getResult(0);
 }
@@ -88,6 +113,10 @@ Value KernelBuilder::map(RankedTensorType type, ValueRange inputs,
 }
 
 Value KernelBuilder::constant(Type type, double value) {
+  if (type.isUnsignedInteger()) {
+    Type bits = builder.getIntegerType(type.getIntOrFloatBitWidth());
+    return withSignedness(builder, loc, constant(bits, value), type);
+  }
   TypedAttr attribute;
   if (isa<FloatType>(type))
     attribute = builder.getFloatAttr(type, value);
@@ -101,8 +130,10 @@ Value KernelBuilder::convert(Value tensor, Type elementType) {
     return tensor;
   return map(tensorType(tensor).clone(elementType), tensor,
              [&](OpBuilder &nested, ValueRange x) {
-               return convertFloat(nested, loc, x[0],
-                                   computeTypeOf(elementType));
+               return isa<FloatType>(elementType)
+                          ? convertFloat(nested, loc, x[0],
+                                         computeTypeOf(elementType))
+                          : x[0];
              });
 }
 
@@ -241,12 +272,6 @@ LogicalResult buildElementwiseKernel(Operation *op, OpBuilder &builder,
                                      ValueRange operands,
                                      SmallVectorImpl<Value> &results,
                                      ScalarBody body) {
-  auto isUnsigned = [](Type type) {
-    return getElementTypeOrSelf(type).isUnsignedInteger();
-  };
-  if (llvm::any_of(op->getOperandTypes(), isUnsigned) ||
-      llvm::any_of(op->getResultTypes(), isUnsigned))
-    return op->emitOpError("has no kernel for unsigned elements");
   KernelBuilder kernel(builder, op->getLoc());
   results.push_back(kernel.map(
       cast<RankedTensorType>(op->getResult(0).getType()), operands, body));

@@ -11,12 +11,13 @@
 
 namespace shardc::nn {
 
-/// What scalars are computed in: float32 for the 16-bit floats, else the
-/// element type itself.
+/// What scalars are computed in: float32 for the 16-bit floats, i32 for
+/// unsigned integers (which it holds, so that no op need know of signs), else
+/// the element type itself.
 mlir::Type computeTypeOf(mlir::Type elementType);
 
-/// Body of a generic: from scalars (16-bit floats widened) to the result's
-/// scalar, which is narrowed again.
+/// Body of a generic: from scalars of the compute types to the result's, which
+/// is narrowed again.
 using ScalarBody =
     llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::ValueRange)>;
 
@@ -64,8 +65,7 @@ public:
 mlir::Value convertFloat(mlir::OpBuilder &builder, mlir::Location loc,
                          mlir::Value value, mlir::Type type);
 
-/// The kernel of an elementwise op; an error for unsigned elements, which have
-/// no arithmetic.
+/// The kernel of an elementwise op.
 llvm::LogicalResult buildElementwiseKernel(
     mlir::Operation *op, mlir::OpBuilder &builder, mlir::ValueRange operands,
     llvm::SmallVectorImpl<mlir::Value> &results, ScalarBody body);
