@@ -20,6 +20,7 @@ namespace shardc::onnx {
 namespace {
 
 constexpr int64_t maxElements = int64_t(1) << 31;
+constexpr int64_t deepestBranch = 30;
 constexpr int64_t oldestOpset = 13, newestOpset = 24, newestIR = 13;
 
 std::string shapeText(llvm::ArrayRef<int64_t> dims) {
@@ -125,8 +126,17 @@ ModelFile::open(StringRef path, bool allowMissingWeights) {
       reinterpret_cast<const uint8_t *>(stripped->bytes.data()),
       int(stripped->bytes.size()));
   if (!result->proto.ParseFromCodedStream(&stream) ||
-      !stream.ConsumedEntireMessage())
+      !stream.ConsumedEntireMessage()) {
+    // protobuf reads 100 messages inside each other, and a branch is three.
+    if (int64_t nesting = branchNesting(stripped->bytes);
+        nesting > deepestBranch)
+      return makeError("'" + path + "': " + Twine(nesting) +
+                       " branches of nodes If lie in each other, the limit "
+                       "is " +
+                       Twine(deepestBranch) +
+                       "; move the inner ones into a function");
     return damaged("it is truncated or not in ONNX's format");
+  }
   if (!result->proto.has_graph() || result->proto.opset_import_size() == 0)
     return damaged("it has no graph or no operator set");
 
