@@ -16,7 +16,8 @@ static bool isSplat(nn::ConstantOp constant) {
   return isa<SplatElementsAttr>(constant.getValue());
 }
 
-// More slices of one tensor than this, and each would make kernels of its own.
+// More slices of one tensor than this, or places of a small tensor in a large
+// one, and each would make kernels of its own.
 constexpr int64_t mostSlices = 8;
 // A kernel's body is read back view by view.
 constexpr int64_t mostViewsInRow = 16;
@@ -30,10 +31,19 @@ static bool isView(Operation *op) {
 
 void separateViews(Block &block) {
   llvm::DenseMap<Value, int64_t> slices;
+  llvm::DenseMap<std::pair<Type, Type>, int64_t> pads;
+  auto typesOf = [](nn::PadOp pad) {
+    return std::pair<Type, Type>(pad.getInput().getType(), pad.getType());
+  };
   for (auto slice : block.getOps<nn::SliceOp>())
     ++slices[slice.getInput()];
+  for (auto pad : block.getOps<nn::PadOp>())
+    ++pads[typesOf(pad)];
   llvm::DenseMap<Operation *, int64_t> inRow;
   for (Operation &op : block) {
+    if (auto pad = dyn_cast<nn::PadOp>(op);
+        pad && pads[typesOf(pad)] > mostSlices)
+      op.setDiscardableAttr(separate, UnitAttr::get(op.getContext()));
     if (!isView(&op))
       continue;
     int64_t length = inRow.lookup(op.getOperand(0).getDefiningOp()) + 1;
@@ -56,7 +66,8 @@ bool isAbsorbed(Operation *op) {
 bool isGenerated(Operation *op) {
   if (auto concat = dyn_cast_or_null<nn::ConcatOp>(op))
     return concat.getInputs().size() <= mostPieces;
-  return op && isa<nn::KernelBody>(op) && !isView(op) && !isAbsorbed(op);
+  return op && isa<nn::KernelBody>(op) && !isView(op) && !isAbsorbed(op) &&
+         !op->hasAttr(separate);
 }
 
 bool forEachUser(Value value, llvm::function_ref<bool(Operation *)> visit) {

@@ -18,7 +18,8 @@ constexpr size_t mostPieces = 8;
 /// Marks the views of a function that no kernel takes a copy of: slices of a
 /// tensor that has many, which are copied out where they do not lie in one
 /// piece, so that equal work on each is one kernel; and every so many views in
-/// a row, so that bodies stay shallow.
+/// a row, so that bodies stay shallow. Pads of which many differ in place alone
+/// are marked too: they are copies into zeros.
 void separateViews(mlir::Block &block);
 
 /// Whether `op` only says where elements lie, or that they are all equal: every

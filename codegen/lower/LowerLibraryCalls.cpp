@@ -85,6 +85,7 @@ LogicalResult ProgramLowering::lowerLibraryCall(Operation *op) {
                success();
       })
       .Case([&](nn::ConcatOp pieces) { return concat(pieces), success(); })
+      .Case([&](nn::PadOp placed) { return pad(placed), success(); })
       .Default([](Operation *op) {
         return op->emitOpError()
                << "is no library call, view, constant or launch; run "
@@ -279,6 +280,21 @@ void ProgramLowering::concat(nn::ConcatOp op) {
                          ref(joined.slice(starts, limits, steps)));
     starts[op.getAxis()] = limits[op.getAxis()];
   }
+}
+
+// Zeros, and the input in its place.
+void ProgramLowering::pad(nn::PadOp op) {
+  View whole = allocate(op->getResult(0));
+  emit<step::FillOp>(ref(whole), llvm::APFloat(0.0));
+  SmallVector<int64_t> limits, steps;
+  for (auto [dim, size] : llvm::enumerate(shapeOf(op.getInput()))) {
+    if (size == 0)
+      return;
+    steps.push_back(op.getInterior()[dim] + 1);
+    limits.push_back(op.getLow()[dim] + (size - 1) * steps.back() + 1);
+  }
+  emit<step::CopyOp>(ref(view(op.getInput())),
+                     ref(whole.slice(op.getLow(), limits, steps)));
 }
 
 void ProgramLowering::hostCall(

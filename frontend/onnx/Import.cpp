@@ -153,13 +153,17 @@ LogicalResult Importer::createFunction() {
                                   builder.getFunctionType(types, {}));
   Block *body = function.addEntryBlock();
   emitter = std::make_unique<Emitter>(body);
+  // All at once: one by one, each would make a list of all anew.
+  SmallVector<DictionaryAttr> attributes;
   for (auto [index, input] : llvm::enumerate(*inputs)) {
-    function.setArgAttr(index, "nn.name", builder.getStringAttr(input.name));
-    function.setArgAttr(index, "nn.role", builder.getStringAttr("input"));
+    attributes.push_back(builder.getDictionaryAttr(
+        {builder.getNamedAttr("nn.name", builder.getStringAttr(input.name)),
+         builder.getNamedAttr("nn.role", builder.getStringAttr("input"))}));
     if (!values.try_emplace(input.name, body->getArgument(index)).second)
       return fail("'" + options.path + "': input '" + input.name +
                   "' is defined twice");
   }
+  function.setAllArgAttrs(attributes);
   return success();
 }
 
@@ -506,9 +510,11 @@ LogicalResult Importer::finishFunction() {
   SmallVector<Type> types =
       llvm::map_to_vector(results, [](Value value) { return value.getType(); });
   function.setType(builder.getFunctionType(function.getArgumentTypes(), types));
-  for (auto [index, output] : llvm::enumerate(file->graph().output()))
-    function.setResultAttr(index, "nn.name",
-                           builder.getStringAttr(output.name()));
+  SmallVector<DictionaryAttr> attributes;
+  for (const ValueInfoProto &output : file->graph().output())
+    attributes.push_back(builder.getDictionaryAttr(
+        builder.getNamedAttr("nn.name", builder.getStringAttr(output.name()))));
+  function.setAllResultAttrs(attributes);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
     if (isOpTriviallyDead(&op))
       op.erase();

@@ -3,6 +3,7 @@
 #include "frontend/onnx/ExternalData.h"
 #include "frontend/onnx/WireFormat.h"
 
+#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
@@ -326,6 +327,18 @@ std::optional<bool> ModelFile::isUniform(const Initializer &initializer) const {
   return bytes->size() <= width ||
          std::memcmp(bytes->data(), bytes->data() + width,
                      bytes->size() - width) == 0;
+}
+
+std::optional<uint64_t>
+ModelFile::corners(const Initializer &initializer) const {
+  std::optional<StringRef> bytes = map(initializer);
+  size_t width = elementBytes(initializer.dtype);
+  if (!bytes || width == 0 || bytes->size() < width)
+    return std::nullopt;
+  // Its sign bit off: two values of a DenseMap's keys are its own.
+  return llvm::hash_combine(bytes->take_front(width),
+                            bytes->take_back(width)) >>
+         1;
 }
 
 std::optional<bool> ModelFile::sameValues(const Initializer &lhs,

@@ -181,3 +181,29 @@ func.func @reads_many_slices_as_views(%x: tensor<2x9xf32>) -> (tensor<2x1xf32>, 
   %0 = nn.concat %n0, %n1, %n2, %n3, %n4, %n5, %n6, %n7, %n8 {axis = 1 : i64} : (tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x9xf32>
   return %n0, %n8, %0 : tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x9xf32>
 }
+
+// So are sums of one tensor in nine places.
+// CHECK-LABEL: @places_are_copies
+func.func @places_are_copies(%a: tensor<2x1xf32>) -> tensor<2x9xf32> {
+  // CHECK-COUNT-9: nn.pad
+  // CHECK-NEXT: step.launch @kernels::@add_
+  // CHECK-NEXT: return
+  %p0 = nn.pad %a [0, 0] [0, 8] [0, 0] : (tensor<2x1xf32>) -> tensor<2x9xf32>
+  %p1 = nn.pad %a [0, 1] [0, 7] [0, 0] : (tensor<2x1xf32>) -> tensor<2x9xf32>
+  %p2 = nn.pad %a [0, 2] [0, 6] [0, 0] : (tensor<2x1xf32>) -> tensor<2x9xf32>
+  %p3 = nn.pad %a [0, 3] [0, 5] [0, 0] : (tensor<2x1xf32>) -> tensor<2x9xf32>
+  %p4 = nn.pad %a [0, 4] [0, 4] [0, 0] : (tensor<2x1xf32>) -> tensor<2x9xf32>
+  %p5 = nn.pad %a [0, 5] [0, 3] [0, 0] : (tensor<2x1xf32>) -> tensor<2x9xf32>
+  %p6 = nn.pad %a [0, 6] [0, 2] [0, 0] : (tensor<2x1xf32>) -> tensor<2x9xf32>
+  %p7 = nn.pad %a [0, 7] [0, 1] [0, 0] : (tensor<2x1xf32>) -> tensor<2x9xf32>
+  %p8 = nn.pad %a [0, 8] [0, 0] [0, 0] : (tensor<2x1xf32>) -> tensor<2x9xf32>
+  %t1 = nn.add %p0, %p1 : tensor<2x9xf32>
+  %t2 = nn.add %t1, %p2 : tensor<2x9xf32>
+  %t3 = nn.add %t2, %p3 : tensor<2x9xf32>
+  %t4 = nn.add %t3, %p4 : tensor<2x9xf32>
+  %t5 = nn.add %t4, %p5 : tensor<2x9xf32>
+  %t6 = nn.add %t5, %p6 : tensor<2x9xf32>
+  %t7 = nn.add %t6, %p7 : tensor<2x9xf32>
+  %t8 = nn.add %t7, %p8 : tensor<2x9xf32>
+  return %t8 : tensor<2x9xf32>
+}

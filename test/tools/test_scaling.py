@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(ROOT, "test", "bench"))
 import make_scaling  # noqa: E402
 import scaling  # noqa: E402
 
-PIECES = ("pieces", "pieces-of-rows", "split-concat", "concat-mixed", "gathers", "cuts", "stack", "stack-chain", "growing-concat")
+PIECES = ("pieces", "pieces-of-rows", "split-concat", "concat-mixed", "gathers", "slices", "cuts", "stack", "stack-chain", "growing-concat")
 SMALL_STACK = ((resource.RLIMIT_STACK, 1 << 20),)
 
 
