@@ -5,11 +5,13 @@ which is what starting, linking the kernels and writing the runtime into the tra
 the size."""
 import os
 import subprocess
+import sys
 
 from machine import BIN, failed
 from make_scaling import FORMS
 from report import Target
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 # Sizes at which a form takes long enough to be measured; each is doubled so often.
 FIRST = {"pieces": 512, "pieces-of-rows": 1024, "split-concat": 1024, "concat-parameters": 512, "concat-mixed": 512, "gathers": 512, "slices": 64,
          "cuts": 512, "stack": 512, "stack-chain": 1024, "sum": 2048, "max": 2048, "mean": 2048, "growing-concat": 64, "calls": 2048,
@@ -24,8 +26,8 @@ def compile_once(form, size, folder):
     """(processor seconds, MiB)"""
     path = os.path.join(folder, f"{form}-{size}.onnx")
     if not os.path.exists(path):
-        with open(path, "wb") as file:
-            file.write(FORMS[form](size).SerializeToString())
+        # Not here: what this process has at most counts as its children's.
+        subprocess.run([sys.executable, os.path.join(HERE, "make_scaling.py"), form, str(size), "-o", path], check=True)
     words = [os.path.join(BIN, "shardc"), path, "--mesh", "1", "--loss", "output:loss", "--quiet", "-o", os.path.join(folder, "scaling.trainer")]
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
     errors = process.stderr.read().decode()
