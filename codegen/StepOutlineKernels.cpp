@@ -38,6 +38,7 @@ struct StepOutlineKernels : impl::StepOutlineKernelsBase<StepOutlineKernels> {
         continue;
       Block &block = function.getBody().front();
       eraseDead(block);
+      separateViews(block);
       for (const KernelGroup &group : groupKernels(block, spaces, fuse))
         if (failed(outline(group.ops, group.place)))
           return signalPassFailure();
@@ -154,7 +155,11 @@ private:
       for (Operation *user : values.pop_back_val().getUsers()) {
         if (!isAbsorbed(user) || !user->isBeforeInBlock(behind))
           continue;
-        user->moveAfter(behind);
+        // Operation::moveAfter would make the block number all its ops again
+        // for the next isBeforeInBlock.
+        user->remove();
+        behind->getBlock()->getOperations().insertAfter(behind->getIterator(),
+                                                        user);
         behind = user;
         values.push_back(user->getResult(0));
       }

@@ -74,6 +74,10 @@ struct FSDPFormUnits : impl::FSDPFormUnitsBase<FSDPFormUnits> {
     if (llvm::Error error = chooseReshards(groups, symbols, parameters, parts))
       return fail(std::move(error));
     createMesh(symbols, parts);
+    Block *body = module.getBody();
+    auto functions = body->getOps<func::FuncOp>();
+    beforeFunctions =
+        functions.empty() ? body->end() : Block::iterator(*functions.begin());
     for (const Part &part : parts)
       createUnits(symbols, part, parameters);
   }
@@ -332,14 +336,11 @@ private:
         part.reshard, elementType,
         part.trained ? masterType(elementType) : elementType, gradientType,
         part.reason);
-    Block *body = getOperation().getBody();
-    auto functions = body->getOps<func::FuncOp>();
-    symbols.insert(unit, functions.empty()
-                             ? body->end()
-                             : Block::iterator(*functions.begin()));
+    symbols.insert(unit, beforeFunctions);
     return unit;
   }
 
+  Block::iterator beforeFunctions;
   MeshShape shape;
   Sharding sharding;
   ReshardOption reshardAll;

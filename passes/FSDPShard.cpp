@@ -45,6 +45,10 @@ public:
       for (auto [position, name] : llvm::enumerate(
                unit.getParameters().getAsRange<FlatSymbolRefAttr>()))
         slots[name.getAttr()] = {unit, position};
+    for (auto group :
+         function->getParentOfType<ModuleOp>().getOps<fsdp::GroupOp>())
+      if (group.getStride() == 1)
+        innerGroups.try_emplace(group.getSize(), group);
   }
 
   LogicalResult run() {
@@ -168,11 +172,7 @@ private:
   fsdp::GroupOp reshardGroup(fsdp::UnitOp unit) {
     if (unit.getReshard() == 1 || unit.getReshard() == unit.getShards())
       return {};
-    for (auto group :
-         function->getParentOfType<ModuleOp>().getOps<fsdp::GroupOp>())
-      if (group.getStride() == 1 && group.getSize() == unit.getReshard())
-        return group;
-    return {};
+    return innerGroups.lookup(unit.getReshard());
   }
 
   /// Operation::moveBefore would make the block number all its ops again for
@@ -354,6 +354,7 @@ private:
   Value loss;
   llvm::DenseMap<StringAttr, std::pair<fsdp::UnitOp, size_t>>
       slots; // parameter -> unit, position in it
+  llvm::DenseMap<int64_t, fsdp::GroupOp> innerGroups; // by size, stride 1
   llvm::MapVector<std::pair<fsdp::UnitOp, PhaseKind>, Gather> gathers;
   fsdp::Reductions reductions;
 };

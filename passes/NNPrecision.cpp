@@ -142,42 +142,55 @@ private:
       operand.set(inType(operand.get(), type));
   }
 
-  /// The value in another float type.
+  /// The value in another float type. Views are made again on what they show in
+  /// that type, however many there are in a row.
   Value inType(Value value, FloatType type) {
-    if (floatElement(value) == type)
-      return value;
-    Value &version = versions[{value, type}];
-    if (version)
-      return version;
+    SmallVector<Operation *> shown;
+    Value made = value;
+    auto version = [&](Value of) {
+      return floatElement(of) == type ? of : versions.lookup({of, type});
+    };
+    while (!version(made) &&
+           isa_and_nonnull<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp,
+                           nn::BroadcastOp>(made.getDefiningOp())) {
+      shown.push_back(made.getDefiningOp());
+      made = shown.back()->getOperand(0);
+    }
+    if (Value known = version(made))
+      made = known;
+    else
+      made = versions[{made, type}] = converted(made, type);
+    for (Operation *view : llvm::reverse(shown)) {
+      OpBuilder builder(function.getContext());
+      builder.setInsertionPointAfter(view);
+      Operation *clone = builder.clone(*view);
+      clone->setOperand(0, made);
+      clone->getResult(0).setType(
+          cast<RankedTensorType>(clone->getResult(0).getType()).clone(type));
+      made = versions[{view->getResult(0), type}] = clone->getResult(0);
+    }
+    return made;
+  }
+
+  /// A conversion of what is no view.
+  Value converted(Value value, FloatType type) {
     Operation *producer = value.getDefiningOp();
     OpBuilder builder(function.getContext());
-    auto target = cast<RankedTensorType>(value.getType()).clone(type);
-    Value made;
-    if (isa_and_nonnull<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp,
-                        nn::BroadcastOp>(producer)) {
-      Value input = inType(producer->getOperand(0), type);
+    if (producer)
       builder.setInsertionPointAfter(producer);
-      Operation *view = builder.clone(*producer);
-      view->setOperand(0, input);
-      view->getResult(0).setType(target);
-      made = view->getResult(0);
-    } else {
-      if (producer)
-        builder.setInsertionPointAfter(producer);
-      else
-        builder.setInsertionPointToStart(&function.front());
-      auto constant = dyn_cast_or_null<nn::ConstantOp>(producer);
-      ElementsAttr values =
-          constant ? convertFloats(constant.getValue(), type) : ElementsAttr();
-      auto cast = dyn_cast_or_null<nn::CastOp>(producer);
-      if (values)
-        made = nn::ConstantOp::create(builder, value.getLoc(), values);
-      else // of integers: converted from those
-        made = nn::CastOp::create(builder, value.getLoc(), target,
-                                  cast ? cast.getInput() : value);
-    }
-    // Looked up again: what was made on the way may have moved the entries.
-    return versions[{value, type}] = made;
+    else
+      builder.setInsertionPointToStart(&function.front());
+    auto constant = dyn_cast_or_null<nn::ConstantOp>(producer);
+    if (ElementsAttr values = constant
+                                  ? convertFloats(constant.getValue(), type)
+                                  : ElementsAttr())
+      return nn::ConstantOp::create(builder, value.getLoc(), values);
+    // Of integers: converted from those.
+    auto cast = dyn_cast_or_null<nn::CastOp>(producer);
+    return nn::CastOp::create(
+        builder, value.getLoc(),
+        mlir::cast<RankedTensorType>(value.getType()).clone(type),
+        cast ? cast.getInput() : value);
   }
 
   void eraseDead() {

@@ -58,55 +58,100 @@ public:
 private:
   /// Place of a clone that every later reader takes.
   static constexpr int64_t shared = -1;
+  /// Clones of one op: a chain that is made again for each of many readers
+  /// would cost its length each time.
+  static constexpr int64_t mostClones = 16;
 
   static bool isLook(Operation *op) {
     return op->getNumOperands() == 1 && op->getNumResults() == 1 &&
            storageOf(op->getResult(0)) != op->getResult(0);
   }
 
-  /// The value as an op of backward reads it that stands at the insertion
-  /// point.
-  Value inBackward(Value value, int64_t place) {
+  /// An op on one tensor becomes part of each kernel that reads its result,
+  /// `place` being what no library call divides: it costs no traffic there.
+  /// Others run once, and so does one that many places ask for.
+  int64_t placeOf(Operation *op, int64_t place) {
+    if (place == shared || !op->hasTrait<OpTrait::Elementwise>() ||
+        op->getNumOperands() != 1)
+      return shared;
+    if (clones.contains({op, place}))
+      return place;
+    return clonesOf[op] < mostClones ? place : shared;
+  }
+
+  /// A value that is being made again: what it is made of comes first.
+  struct Open {
+    OpResult value;
+    int64_t place;
+    IRMapping mapping;
+    unsigned next = 0; // operand
+  };
+
+  /// The value if it is kept, or was made again already; null if it is to be
+  /// made.
+  Value known(Value value, int64_t place) {
     Value storage = storageOf(value);
     Operation *producer = storage.getDefiningOp();
     if (!producer || !saved.isRecomputed(producer))
       return value;
-    if (value == storage)
-      return again(cast<OpResult>(storage), place);
-    Operation *look = value.getDefiningOp();
-    IRMapping mapping;
-    mapping.map(look->getOperand(0), inBackward(look->getOperand(0), place));
-    return builder.clone(*look, mapping)->getResult(0);
+    if (value != storage)
+      return {};
+    auto found = clones.find({producer, placeOf(producer, place)});
+    return found == clones.end() ? Value()
+                                 : found->second->getResult(
+                                       cast<OpResult>(value).getResultNumber());
   }
 
-  /// An op on one tensor becomes part of each kernel that reads its result,
-  /// `place` being what no library call divides: it costs no traffic there.
-  /// Others run once.
-  static bool runsInEachKernel(Operation *op) {
-    return op->hasTrait<OpTrait::Elementwise>() && op->getNumOperands() == 1;
-  }
-
-  Value again(OpResult result, int64_t place) {
-    Operation *op = result.getOwner();
-    if (!runsInEachKernel(op))
-      place = shared;
-    auto found = clones.find({op, place});
-    if (found != clones.end())
-      return found->second->getResult(result.getResultNumber());
-    IRMapping mapping;
-    for (Value operand : op->getOperands())
-      if (!mapping.contains(operand))
-        mapping.map(operand, inBackward(operand, place));
-    Operation *clone = builder.clone(*op, mapping);
-    clone->setDiscardableAttr("nn.recomputed", builder.getUnitAttr());
-    clones[{op, place}] = clone;
-    return clone->getResult(result.getResultNumber());
+  /// The value as an op of backward reads it that stands at the insertion
+  /// point. What is made again may be a chain as long as the model is deep.
+  Value inBackward(Value value, int64_t place) {
+    Value made = known(value, place);
+    if (made)
+      return made;
+    SmallVector<Open, 4> open;
+    auto enter = [&](Value next, int64_t at) {
+      Operation *op = next.getDefiningOp();
+      open.push_back({cast<OpResult>(next), isLook(op) ? at : placeOf(op, at),
+                      IRMapping()});
+    };
+    enter(value, place);
+    while (!open.empty()) {
+      Open &current = open.back();
+      Operation *op = current.value.getOwner();
+      if (current.next < op->getNumOperands()) {
+        Value operand = op->getOperand(current.next);
+        if (current.mapping.contains(operand)) {
+          ++current.next;
+        } else if (Value there = known(operand, current.place)) {
+          current.mapping.map(operand, there);
+          ++current.next;
+        } else {
+          enter(operand, current.place);
+        }
+        continue;
+      }
+      Operation *clone = builder.clone(*op, current.mapping);
+      if (!isLook(op)) {
+        clone->setDiscardableAttr("nn.recomputed", builder.getUnitAttr());
+        clones[{op, current.place}] = clone;
+        ++clonesOf[op];
+      }
+      made = clone->getResult(current.value.getResultNumber());
+      open.pop_back();
+      if (!open.empty()) {
+        Open &reader = open.back();
+        reader.mapping.map(reader.value.getOwner()->getOperand(reader.next++),
+                           made);
+      }
+    }
+    return made;
   }
 
   const SavedValues &saved;
   OpBuilder builder;
   SmallVector<Operation *> backward;
   llvm::DenseMap<std::pair<Operation *, int64_t>, Operation *> clones;
+  llvm::DenseMap<Operation *, int64_t> clonesOf;
   /// Library calls so far.
   int64_t calls = 0;
 };

@@ -152,31 +152,23 @@ struct Awaited {
   /// reads a block is waited for by awaitReaders.
   int64_t unit = -1;
 };
-Awaited awaitedBy(const RankState &state, const plan::Program &program,
-                  uint32_t id) {
-  for (const plan::Entry &entry : program.entries()) {
-    Awaited awaited{runsOnlyAtEnd(entry)};
-    if (entry.has_all_gather_start() && entry.all_gather_start().id() == id) {
-      if (!entry.all_gather_start().has_kept() &&
-          !state.shared.isShared(entry.all_gather_start().unit()))
-        awaited.unit = entry.all_gather_start().unit();
-      return awaited;
-    }
-    if (entry.has_all_gather_updates_start() &&
-        entry.all_gather_updates_start().id() == id) {
-      awaited.unit = entry.all_gather_updates_start().unit();
-      return awaited;
-    }
-    if ((entry.has_reduce_scatter_start() &&
-         entry.reduce_scatter_start().id() == id) ||
-        (entry.has_all_reduce_start() && entry.all_reduce_start().id() == id))
-      return awaited;
-  }
-  fail("nothing starts collective ", id);
+Awaited awaitedBy(const RankState &state, const Starts &starts, uint32_t id) {
+  auto found = starts.find(id);
+  if (found == starts.end())
+    fail("nothing starts collective ", id);
+  const plan::Entry &entry = *found->second;
+  Awaited awaited{runsOnlyAtEnd(entry)};
+  if (entry.has_all_gather_updates_start())
+    awaited.unit = entry.all_gather_updates_start().unit();
+  else if (entry.has_all_gather_start() &&
+           !entry.all_gather_start().has_kept() &&
+           !state.shared.isShared(entry.all_gather_start().unit()))
+    awaited.unit = entry.all_gather_start().unit();
+  return awaited;
 }
 
-Task bindWait(RankState &state, const plan::Program &program, uint32_t id) {
-  Awaited awaited = awaitedBy(state, program, id);
+Task bindWait(RankState &state, const Starts &starts, uint32_t id) {
+  Awaited awaited = awaitedBy(state, starts, id);
   return [=, &state] {
     auto found = state.tickets.find(id);
     if (found == state.tickets.end()) {
@@ -215,7 +207,22 @@ bool runsOnlyAtEnd(const plan::Entry &entry) {
   return entry.last() || entry.phase() == "optimizer";
 }
 
-Task bindEntry(RankState &state, const plan::Program &program,
+Starts startsOf(const plan::Program &program) {
+  Starts starts;
+  for (const plan::Entry &entry : program.entries()) {
+    if (entry.has_all_gather_start())
+      starts.emplace(entry.all_gather_start().id(), &entry);
+    else if (entry.has_all_gather_updates_start())
+      starts.emplace(entry.all_gather_updates_start().id(), &entry);
+    else if (entry.has_reduce_scatter_start())
+      starts.emplace(entry.reduce_scatter_start().id(), &entry);
+    else if (entry.has_all_reduce_start())
+      starts.emplace(entry.all_reduce_start().id(), &entry);
+  }
+  return starts;
+}
+
+Task bindEntry(RankState &state, const Starts &starts,
                const plan::Entry &entry) {
   switch (entry.kind_case()) {
   case plan::Entry::kLaunch:
@@ -257,7 +264,7 @@ Task bindEntry(RankState &state, const plan::Program &program,
   case plan::Entry::kKeep:
     return bindKeep(state, entry.keep());
   case plan::Entry::kWait:
-    return bindWait(state, program, entry.wait().id());
+    return bindWait(state, starts, entry.wait().id());
   case plan::Entry::kReport:
     return bindReport(state, entry.report());
   case plan::Entry::KIND_NOT_SET:

@@ -28,12 +28,13 @@ public:
   BoundProgram(RankState &state, const plan::Program &program, const char *name)
       : state(state), program(program), name(name),
         firstOptimizerStep(program.entries_size()) {
+    Starts starts = startsOf(program);
     for (int i = 0; i < program.entries_size(); ++i) {
       const plan::Entry &entry = program.entries(i);
       if (entry.has_optimizer_step() &&
           firstOptimizerStep == program.entries_size())
         firstOptimizerStep = i;
-      at(i, [&] { tasks.push_back(bindEntry(state, program, entry)); });
+      at(i, [&] { tasks.push_back(bindEntry(state, starts, entry)); });
       onlyAtEnd.push_back(runsOnlyAtEnd(entry));
     }
     profile.entrySeconds.resize(tasks.size());

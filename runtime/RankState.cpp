@@ -196,6 +196,10 @@ void RankState::allocate() {
       bytes -= buffer;
     pools.push_back(Memory::allocate(pool.name(), std::max<int64_t>(0, bytes)));
     touch(pools.back(), 0, pools.back().size(), this->pool);
+    // From here on: with what left before it.
+    int64_t sum = 0;
+    for (auto &[offset, buffer] : left[i])
+      sum = buffer += sum;
   }
 
   for (int i = 0; i < plan.buffers_size(); ++i) {
@@ -211,8 +215,9 @@ void RankState::allocate() {
            " bytes at a multiple of 64");
     std::byte *begin = pools[buffer.pool()].data();
     int64_t offset = buffer.offset();
-    for (auto [before, size] : left[buffer.pool()])
-      offset -= before < buffer.offset() ? size : 0;
+    const std::map<int64_t, int64_t> &gone = left[buffer.pool()];
+    if (auto next = gone.lower_bound(buffer.offset()); next != gone.begin())
+      offset -= std::prev(next)->second;
     if (inBlock[i])
       buffers.push_back(inBlock[i]);
     else if (shared.gathered[i] >= 0)

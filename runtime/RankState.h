@@ -109,9 +109,13 @@ private:
 /// Whether an entry runs in the last micro-batch of a step only.
 bool runsOnlyAtEnd(const plan::Entry &entry);
 
-/// Checks an entry of the program and binds it. Throws an Error that does not
-/// yet name the entry.
-Task bindEntry(RankState &state, const plan::Program &program,
+/// The entries of a program that start collectives, by id.
+using Starts = std::unordered_map<uint32_t, const plan::Entry *>;
+Starts startsOf(const plan::Program &program);
+
+/// Checks an entry of the program with these starts and binds it. Throws an
+/// Error that does not yet name the entry.
+Task bindEntry(RankState &state, const Starts &starts,
                const plan::Entry &entry);
 
 } // namespace shardc::runtime

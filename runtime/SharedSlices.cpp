@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
+#include <tuple>
 
 namespace shardc::runtime {
 namespace {
@@ -45,24 +47,40 @@ void forGathers(const plan::Plan &plan, const plan::Program &program,
   }
 }
 
+/// Which buffers have their bytes to themselves, of all in their pools.
+std::vector<bool> buffersAlone(const plan::Plan &plan) {
+  std::vector<int> order(plan.buffers_size());
+  std::iota(order.begin(), order.end(), 0);
+  auto begin = [&](int i) { return plan.buffers(i).offset(); };
+  auto end = [&](int i) { return begin(i) + plan.buffers(i).bytes(); };
+  std::sort(order.begin(), order.end(), [&](int a, int b) {
+    return std::tuple(plan.buffers(a).pool(), begin(a), end(a)) <
+           std::tuple(plan.buffers(b).pool(), begin(b), end(b));
+  });
+  std::vector<bool> alone(order.size(), true);
+  int furthest = -1; // of those so far in the pool, the one that ends last
+  for (int index : order) {
+    if (furthest >= 0 &&
+        plan.buffers(furthest).pool() == plan.buffers(index).pool()) {
+      if (begin(index) < end(furthest))
+        alone[index] = alone[furthest] = false;
+      if (end(index) < end(furthest))
+        continue;
+    }
+    furthest = index;
+  }
+  return alone;
+}
+
 /// Whether the unit's slice is all of its buffer, which has its bytes to
 /// itself.
-bool standsAlone(const plan::Plan &plan, const plan::Unit &unit) {
+bool standsAlone(const plan::Plan &plan, const plan::Unit &unit,
+                 const std::vector<bool> &alone) {
   uint32_t index = unit.parameter_buffer();
-  if (index >= uint32_t(plan.buffers_size()))
+  if (index >= alone.size() || !alone[index])
     return false;
-  const plan::Buffer &own = plan.buffers(int(index));
-  if (own.bytes() * unit.shards() !=
-      unit.elements() * int64_t(elementSize(unit.dtype())))
-    return false;
-  for (int i = 0; i < plan.buffers_size(); ++i) {
-    const plan::Buffer &other = plan.buffers(i);
-    if (uint32_t(i) != index && other.pool() == own.pool() &&
-        other.offset() < own.offset() + own.bytes() &&
-        own.offset() < other.offset() + other.bytes())
-      return false;
-  }
-  return true;
+  return plan.buffers(int(index)).bytes() * unit.shards() ==
+         unit.elements() * int64_t(elementSize(unit.dtype()));
 }
 
 /// Buffers that are touched where parameters change already, or behind it.
@@ -99,7 +117,7 @@ SharedSlices SharedSlices::of(const plan::Plan &plan) {
   constexpr int64_t unknown = -2;
   SharedSlices shared = none(plan);
   std::fill(shared.groups.begin(), shared.groups.end(), unknown);
-  std::vector<bool> late = touchedLate(plan);
+  std::vector<bool> late = touchedLate(plan), alone = buffersAlone(plan);
   const plan::Program *programs[] = {&plan.train(), &plan.eval()};
 
   for (const plan::Program *program : programs)
@@ -118,7 +136,7 @@ SharedSlices SharedSlices::of(const plan::Plan &plan) {
         return; // of the same values, from fewer ranks
       bool isWhole = plan.groups(int(start.group())).size() == unit.shards();
       if (group == unknown && unit.shards() > 1 && isWhole &&
-          standsAlone(plan, unit))
+          standsAlone(plan, unit, alone))
         group = start.group();
       else if (group != start.group())
         group = -1;

@@ -32,10 +32,10 @@
 #include "mlir/Transforms/DialectConversion.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/thread.h"
 
 #include <atomic>
 #include <chrono>
-#include <thread>
 
 using namespace mlir;
 
@@ -127,12 +127,15 @@ static bool onAllCores(MLIRContext *context, size_t count,
         ok = false;
   };
   unsigned cores = context->isMultithreadingEnabled()
-                       ? std::max(1u, std::thread::hardware_concurrency())
+                       ? std::max(1u, llvm::thread::hardware_concurrency())
                        : 1;
-  std::vector<std::thread> threads(std::min<size_t>(count, cores));
-  for (std::thread &thread : threads)
-    thread = std::thread(work);
-  for (std::thread &thread : threads)
+  // LLVM's passes are recursive in the code that they work on: how much stack
+  // the user's shell gives to a thread must not matter.
+  constexpr std::optional<unsigned> stackBytes = 8 << 20;
+  std::vector<llvm::thread> threads(std::min<size_t>(count, cores));
+  for (llvm::thread &thread : threads)
+    thread = llvm::thread(stackBytes, work);
+  for (llvm::thread &thread : threads)
     thread.join();
   return ok;
 }

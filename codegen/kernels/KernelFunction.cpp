@@ -16,25 +16,70 @@ static bool isSplat(nn::ConstantOp constant) {
   return isa<SplatElementsAttr>(constant.getValue());
 }
 
+// More slices of one tensor than this, or places of a small tensor in a large
+// one, and each would make kernels of its own.
+constexpr int64_t mostSlices = 8;
+// A kernel's body is read back view by view.
+constexpr int64_t mostViewsInRow = 16;
+constexpr StringLiteral separate = "step.separate";
+
+static bool isView(Operation *op) {
+  return isa_and_nonnull<nn::ReshapeOp, nn::BroadcastOp, nn::SliceOp,
+                         nn::TransposeOp>(op) &&
+         isa<nn::KernelBody>(op);
+}
+
+void separateViews(Block &block) {
+  llvm::DenseMap<Value, int64_t> slices;
+  llvm::DenseMap<std::pair<Type, Type>, int64_t> pads;
+  auto typesOf = [](nn::PadOp pad) {
+    return std::pair<Type, Type>(pad.getInput().getType(), pad.getType());
+  };
+  for (auto slice : block.getOps<nn::SliceOp>())
+    ++slices[slice.getInput()];
+  for (auto pad : block.getOps<nn::PadOp>())
+    ++pads[typesOf(pad)];
+  llvm::DenseMap<Operation *, int64_t> inRow;
+  for (Operation &op : block) {
+    if (auto pad = dyn_cast<nn::PadOp>(op);
+        pad && pads[typesOf(pad)] > mostSlices)
+      op.setDiscardableAttr(separate, UnitAttr::get(op.getContext()));
+    if (!isView(&op))
+      continue;
+    int64_t length = inRow.lookup(op.getOperand(0).getDefiningOp()) + 1;
+    if (length > mostViewsInRow ||
+        (isa<nn::SliceOp>(op) && slices[op.getOperand(0)] > mostSlices))
+      op.setDiscardableAttr(separate, UnitAttr::get(op.getContext()));
+    else
+      inRow[&op] = length;
+  }
+}
+
 bool isAbsorbed(Operation *op) {
   if (!op)
     return false;
   if (auto constant = dyn_cast<nn::ConstantOp>(op))
     return isSplat(constant);
-  return isa<nn::ReshapeOp, nn::BroadcastOp, nn::SliceOp, nn::TransposeOp>(
-             op) &&
-         isa<nn::KernelBody>(op);
+  return isView(op) && !op->hasAttr(separate);
 }
 
 bool isGenerated(Operation *op) {
-  return op && isa<nn::KernelBody>(op) && !isAbsorbed(op);
+  if (auto concat = dyn_cast_or_null<nn::ConcatOp>(op))
+    return concat.getInputs().size() <= mostPieces;
+  return op && isa<nn::KernelBody>(op) && !isView(op) && !isAbsorbed(op) &&
+         !op->hasAttr(separate);
 }
 
 bool forEachUser(Value value, llvm::function_ref<bool(Operation *)> visit) {
-  return llvm::all_of(value.getUsers(), [&](Operation *user) {
-    return isAbsorbed(user) ? forEachUser(user->getResult(0), visit)
-                            : visit(user);
-  });
+  SmallVector<Value> values{value};
+  while (!values.empty())
+    for (Operation *user : values.pop_back_val().getUsers()) {
+      if (isAbsorbed(user))
+        values.push_back(user->getResult(0));
+      else if (!visit(user))
+        return false;
+    }
+  return true;
 }
 
 Value throughAbsorbed(Value value) {

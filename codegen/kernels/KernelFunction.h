@@ -11,6 +11,17 @@ namespace shardc::kernels {
 /// of the last.
 using OpGroup = llvm::SmallVector<mlir::Operation *, 4>;
 
+/// A concatenation of more is copied piece by piece: a kernel would ask of each
+/// element which piece it is of, and its code would grow with their number.
+constexpr size_t mostPieces = 8;
+
+/// Marks the views of a function that no kernel takes a copy of: slices of a
+/// tensor that has many, which are copied out where they do not lie in one
+/// piece, so that equal work on each is one kernel; and every so many views in
+/// a row, so that bodies stay shallow. Pads of which many differ in place alone
+/// are marked too: they are copies into zeros.
+void separateViews(mlir::Block &block);
+
 /// Whether `op` only says where elements lie, or that they are all equal: every
 /// kernel that reads its result takes a copy of it, and it has no kernel of its
 /// own: for other readers it is a view.

@@ -125,7 +125,9 @@ private:
           return true;
         });
     }
-    if (isa<nn::NNDialect>(op->getDialect()) && op->getNumOperands() != 0)
+    bool isCall = !isa<nn::KernelBody>(op) || isa<nn::ConcatOp, nn::PadOp>(op);
+    if (isa<nn::NNDialect>(op->getDialect()) && op->getNumOperands() != 0 &&
+        isCall)
       ++calls;
   }
 

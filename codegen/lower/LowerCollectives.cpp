@@ -144,11 +144,16 @@ LogicalResult ProgramLowering::keep(fsdp::KeepOp op) {
 
 // Whether `value`, or a view of it, is read behind `op`.
 static bool isReadBehind(Value value, Operation *op) {
-  return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    if (isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::BroadcastOp>(user))
-      return isReadBehind(user->getResult(0), op);
-    return op->isBeforeInBlock(user);
-  });
+  SmallVector<Value> views{value};
+  while (!views.empty())
+    for (Operation *user : views.pop_back_val().getUsers()) {
+      if (isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::BroadcastOp>(
+              user))
+        views.push_back(user->getResult(0));
+      else if (op->isBeforeInBlock(user))
+        return true;
+    }
+  return false;
 }
 
 // Whether an entry makes the value, wherever it is told to.

@@ -84,6 +84,8 @@ LogicalResult ProgramLowering::lowerLibraryCall(Operation *op) {
                          {"reverse", sum.getReverse()}}),
                success();
       })
+      .Case([&](nn::ConcatOp pieces) { return concat(pieces), success(); })
+      .Case([&](nn::PadOp placed) { return pad(placed), success(); })
       .Default([](Operation *op) {
         return op->emitOpError()
                << "is no library call, view, constant or launch; run "
@@ -264,6 +266,35 @@ void ProgramLowering::embeddingGrad(nn::EmbeddingGradOp op) {
       emit<step::CopyOp>(ref(source), ref(table));
   }
   emit<step::EmbeddingGradOp>(ref(gradient), ref(ids), ref(base), ref(table));
+}
+
+// Each piece to its place.
+void ProgramLowering::concat(nn::ConcatOp op) {
+  View joined = allocate(op->getResult(0));
+  SmallVector<int64_t> starts(joined.rank(), 0), steps(joined.rank(), 1);
+  for (Value piece : op.getInputs()) {
+    SmallVector<int64_t> limits(joined.shape);
+    limits[op.getAxis()] = starts[op.getAxis()] + shapeOf(piece)[op.getAxis()];
+    if (!llvm::is_contained(shapeOf(piece), 0))
+      emit<step::CopyOp>(ref(view(piece)),
+                         ref(joined.slice(starts, limits, steps)));
+    starts[op.getAxis()] = limits[op.getAxis()];
+  }
+}
+
+// Zeros, and the input in its place.
+void ProgramLowering::pad(nn::PadOp op) {
+  View whole = allocate(op->getResult(0));
+  emit<step::FillOp>(ref(whole), llvm::APFloat(0.0));
+  SmallVector<int64_t> limits, steps;
+  for (auto [dim, size] : llvm::enumerate(shapeOf(op.getInput()))) {
+    if (size == 0)
+      return;
+    steps.push_back(op.getInterior()[dim] + 1);
+    limits.push_back(op.getLow()[dim] + (size - 1) * steps.back() + 1);
+  }
+  emit<step::CopyOp>(ref(view(op.getInput())),
+                     ref(whole.slice(op.getLow(), limits, steps)));
 }
 
 void ProgramLowering::hostCall(

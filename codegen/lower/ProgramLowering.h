@@ -30,6 +30,8 @@ private:
   void crossEntropyGrad(nn::CrossEntropyGradOp op);
   template <typename OpTy> void linearCrossEntropy(OpTy op);
   void embeddingGrad(nn::EmbeddingGradOp op);
+  void concat(nn::ConcatOp op);
+  void pad(nn::PadOp op);
   void hostCall(mlir::Operation *op, llvm::StringRef function,
                 llvm::ArrayRef<std::pair<llvm::StringRef, int64_t>> numbers);
   void launch(step::LaunchOp op);

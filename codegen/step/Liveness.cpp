@@ -26,6 +26,14 @@ SmallVector<Access> accesses(Operation *entry) {
   SmallVector<MemoryEffects::EffectInstance> effects;
   effectful.getEffects(effects);
   result.reserve(entry->getNumOperands());
+  // Entries of n operands have as many effects.
+  SmallVector<std::pair<bool, bool>> ofOperand(entry->getNumOperands());
+  for (const MemoryEffects::EffectInstance &effect : effects)
+    if (auto *operand = effect.getEffectValue<OpOperand *>()) {
+      auto &[reads, writes] = ofOperand[operand->getOperandNumber()];
+      reads |= isa<MemoryEffects::Read>(effect.getEffect());
+      writes |= isa<MemoryEffects::Write>(effect.getEffect());
+    }
   for (OpOperand &operand : entry->getOpOperands()) {
     Access access;
     if (auto view = operand.get().getDefiningOp<ViewOp>()) {
@@ -38,12 +46,8 @@ SmallVector<Access> accesses(Operation *entry) {
     } else {
       continue;
     }
-    for (const MemoryEffects::EffectInstance &effect : effects) {
-      if (effect.getEffectValue<OpOperand *>() != &operand)
-        continue;
-      access.isRead |= isa<MemoryEffects::Read>(effect.getEffect());
-      access.isWritten |= isa<MemoryEffects::Write>(effect.getEffect());
-    }
+    std::tie(access.isRead, access.isWritten) =
+        ofOperand[operand.getOperandNumber()];
     result.push_back(access);
   }
   return result;

@@ -6,12 +6,20 @@
 
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
+#include <queue>
+#include <set>
 #include <tuple>
 #include <vector>
 
 namespace shardc::step {
 namespace {
+
+// No order is worth the square of more buffers than these.
+constexpr size_t mostSearched = 6000;
+// Above it, buffers that live longer than this are placed before the others.
+constexpr int64_t shortSpan = 64;
 
 int64_t alignedSize(const Lifetime &buffer) {
   return llvm::alignTo(buffer.bytes, bufferAlignment);
@@ -77,6 +85,139 @@ std::optional<Placement> place(llvm::ArrayRef<Lifetime> buffers,
   return result;
 }
 
+/// The bytes that no living buffer has, while time goes by.
+class FreeBytes {
+public:
+  /// The start of the smallest gap between living buffers that has room, the
+  /// first one of several; behind all others where there is none.
+  int64_t take(int64_t size) {
+    auto found = bySize.lower_bound({size, 0});
+    if (found == bySize.end()) {
+      int64_t offset = end;
+      end += size;
+      return offset;
+    }
+    auto [room, offset] = *found;
+    erase(gaps.find(offset));
+    if (room > size)
+      insert(offset + size, offset + room);
+    return offset;
+  }
+
+  void give(int64_t begin, int64_t size) {
+    int64_t until = begin + size;
+    if (auto behind = gaps.find(until); behind != gaps.end()) {
+      until = behind->second;
+      erase(behind);
+    }
+    if (auto next = gaps.lower_bound(begin); next != gaps.begin())
+      if (auto before = std::prev(next); before->second == begin) {
+        begin = before->first;
+        erase(before);
+      }
+    if (until == end)
+      end = begin;
+    else
+      insert(begin, until);
+  }
+
+private:
+  void insert(int64_t begin, int64_t until) {
+    gaps.emplace(begin, until);
+    bySize.emplace(until - begin, begin);
+  }
+  void erase(std::map<int64_t, int64_t>::iterator gap) {
+    bySize.erase({gap->second - gap->first, gap->first});
+    gaps.erase(gap);
+  }
+
+  std::map<int64_t, int64_t> gaps; // begin -> end, none beside another
+  std::set<std::pair<int64_t, int64_t>> bySize;
+  int64_t end = 0; // of what lives
+};
+
+/// What `place` makes of an order in which no buffer begins before the one
+/// ahead of it: all that it could meet lives when it begins, so that gaps need
+/// no search.
+std::optional<Placement> placeByTime(llvm::ArrayRef<Lifetime> buffers,
+                                     llvm::ArrayRef<int64_t> order,
+                                     int64_t limit) {
+  Placement result;
+  result.offsets.assign(buffers.size(), 0);
+  FreeBytes free;
+  using Living = std::pair<int64_t, int64_t>; // last, buffer
+  std::priority_queue<Living, std::vector<Living>, std::greater<>> living;
+  for (int64_t buffer : order) {
+    for (; !living.empty() && living.top().first < buffers[buffer].first;
+         living.pop()) {
+      int64_t ended = living.top().second;
+      free.give(result.offsets[ended], alignedSize(buffers[ended]));
+    }
+    int64_t size = alignedSize(buffers[buffer]);
+    int64_t offset = result.offsets[buffer] = free.take(size);
+    result.bytes = std::max(result.bytes, offset + size);
+    if (result.bytes >= limit)
+      return std::nullopt;
+    living.emplace(buffers[buffer].last, buffer);
+  }
+  return result;
+}
+
+/// Long-lived buffers at the bottom, as time goes by: what forward keeps for
+/// backward is a stack. The others, of which few live at once, lie above all of
+/// those that live meanwhile. Takes time in proportion to the buffers.
+std::optional<Placement> placeInTwoLayers(llvm::ArrayRef<Lifetime> buffers,
+                                          llvm::ArrayRef<int64_t> byTime,
+                                          int64_t times, int64_t limit) {
+  llvm::SmallVector<int64_t> longLived, shortLived;
+  for (int64_t buffer : byTime)
+    (buffers[buffer].last - buffers[buffer].first > shortSpan ? longLived
+                                                              : shortLived)
+        .push_back(buffer);
+  std::optional<Placement> result = placeByTime(buffers, longLived, limit);
+  if (!result)
+    return std::nullopt;
+  // Where the long-lived ones end at each time: the highest of them that lives.
+  std::vector<int64_t> height(times, 0);
+  auto endOf = [&](int64_t buffer) {
+    return result->offsets[buffer] + alignedSize(buffers[buffer]);
+  };
+  std::priority_queue<std::pair<int64_t, int64_t>> highest; // end, last
+  auto next = longLived.begin();
+  for (int64_t time = 0; time < times; ++time) {
+    for (; next != longLived.end() && buffers[*next].first <= time; ++next)
+      highest.emplace(endOf(*next), buffers[*next].last);
+    while (!highest.empty() && highest.top().second < time)
+      highest.pop();
+    height[time] = highest.empty() ? 0 : highest.top().first;
+  }
+
+  std::map<int64_t, int64_t> living; // offset -> end
+  std::priority_queue<std::pair<int64_t, int64_t>,
+                      std::vector<std::pair<int64_t, int64_t>>, std::greater<>>
+      ends; // last, offset
+  for (int64_t buffer : shortLived) {
+    const Lifetime &lifetime = buffers[buffer];
+    for (; !ends.empty() && ends.top().first < lifetime.first; ends.pop())
+      living.erase(ends.top().second);
+    int64_t size = alignedSize(lifetime);
+    int64_t offset = *std::max_element(height.begin() + lifetime.first,
+                                       height.begin() + lifetime.last + 1);
+    for (auto [begin, end] : living) {
+      if (begin >= offset + size)
+        break;
+      offset = std::max(offset, end);
+    }
+    result->offsets[buffer] = offset;
+    result->bytes = std::max(result->bytes, offset + size);
+    if (result->bytes >= limit)
+      return std::nullopt;
+    living.emplace(offset, offset + size);
+    ends.emplace(lifetime.last, offset);
+  }
+  return result;
+}
+
 } // namespace
 
 int64_t mostAlive(llvm::ArrayRef<Lifetime> buffers) {
@@ -116,6 +257,7 @@ Placement placeBuffers(llvm::ArrayRef<Lifetime> buffers) {
   auto span = [&](int64_t i) { return buffers[i].last - buffers[i].first + 1; };
   auto size = [&](int64_t i) { return alignedSize(buffers[i]); };
   using Key = std::tuple<double, double, int64_t>;
+  constexpr size_t byTime = 2;
   const std::function<Key(int64_t)> keys[] = {
       [&](int64_t i) { return Key{-double(size(i)), -double(span(i)), i}; },
       [&](int64_t i) {
@@ -127,13 +269,20 @@ Placement placeBuffers(llvm::ArrayRef<Lifetime> buffers) {
       [&](int64_t i) { return Key{-double(span(i)), -double(size(i)), i}; },
   };
   best.bytes = std::numeric_limits<int64_t>::max();
-  for (const auto &key : keys) {
+  for (auto [number, key] : llvm::enumerate(keys)) {
+    // The others look at all that is placed for each buffer.
+    if (live.size() > mostSearched && number != byTime)
+      continue;
     auto keyed = llvm::map_to_vector(live, key);
     llvm::sort(keyed);
     auto order = llvm::map_to_vector(
         keyed, [](const Key &entry) { return std::get<int64_t>(entry); });
-    if (auto better = place(buffers, order, best.bytes))
+    if (auto better = number == byTime ? placeByTime(buffers, order, best.bytes)
+                                       : place(buffers, order, best.bytes))
       best = std::move(*better);
+    if (live.size() > mostSearched)
+      if (auto better = placeInTwoLayers(buffers, order, times, best.bytes))
+        best = std::move(*better);
     if (best.bytes == bound)
       break;
   }

@@ -4,45 +4,56 @@
 #include "frontend/onnx/Metadata.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using google::protobuf::RepeatedPtrField;
 using llvm::StringRef;
 using llvm::Twine;
 using ::onnx::AttributeProto;
 using ::onnx::FunctionProto;
-using ::onnx::GraphProto;
 using ::onnx::NodeProto;
 
 namespace shardc::onnx {
-namespace {
 
-// Nested functions can grow exponentially; no real model comes near.
-constexpr size_t maxNodes = 1 << 17;
-
-bool sameDomain(StringRef lhs, StringRef rhs) {
-  auto plain = [](StringRef domain) {
-    return domain == "ai.onnx" ? StringRef() : domain;
-  };
-  return plain(lhs) == plain(rhs);
-}
-
-} // namespace
-
-const FunctionProto *Flattener::findFunction(const NodeProto &node) const {
-  for (const FunctionProto &function : file.model().functions())
-    if (function.name() == node.op_type() &&
-        sameDomain(function.domain(), node.domain()) &&
-        overloadOf(function) == overloadOf(node))
-      return &function;
-  return nullptr;
-}
+/// A name of this length says where a node is; with those of all the calls
+/// around it, deep nesting would take memory in its square.
+constexpr size_t longestPrefix = 256;
 
 llvm::Error Flattener::flatten(const RepeatedPtrField<NodeProto> &nodes,
                                std::vector<Node> &result, int origin) {
-  for (auto [index, node] : llvm::enumerate(nodes))
-    if (llvm::Error error = append(node, "", file.opset(node.domain()),
-                                   origin < 0 ? int(index) : origin, result))
+  llvm::Expected<int64_t> count = functions.countInlined(nodes);
+  if (!count)
+    return count.takeError();
+  if (llvm::AddOverflow(appended, *count, appended))
+    appended = INT64_MAX;
+  if (appended > maxNodes)
+    return makeError(
+        "'" + file.path() + "': the graph has " +
+        (appended == INT64_MAX ? "more than 2^63" : Twine(appended)) +
+        " nodes with its functions inlined, the limit is " + Twine(maxNodes) +
+        "; split the model, or call its functions less often");
+  for (auto [index, node] : llvm::enumerate(nodes)) {
+    int from = origin < 0 ? int(index) : origin;
+    if (llvm::Error error =
+            append(node, "", file.opset(node.domain()), from, result))
       return error;
+    while (!open.empty()) {
+      Call &call = *open.back();
+      if (call.next == call.function->node_size()) {
+        open.pop_back();
+        continue;
+      }
+      const NodeProto &inner = call.function->node(call.next++);
+      NodeProto &copy = owned.emplace_back(inner);
+      substitute(copy, call.names, call.attributes, call.valuePrefix);
+      int64_t opset = file.opset(inner.domain());
+      for (const auto &entry : call.function->opset_import())
+        if (sameDomain(entry.domain(), inner.domain()))
+          opset = entry.version();
+      if (llvm::Error error = append(copy, call.prefix, opset, from, result))
+        return error;
+    }
+  }
   return llvm::Error::success();
 }
 
@@ -54,62 +65,41 @@ llvm::Error Flattener::append(const NodeProto &node, StringRef prefix,
     name = node.op_type() + ":" +
            (node.output_size() ? node.output(0) : std::string());
   name = (prefix + name).str();
-  if (const FunctionProto *function = findFunction(node))
-    return inlineCall(node, name, *function, origin, result);
-  if (result.size() >= maxNodes)
-    return makeError("'" + file.path() + "': the graph has more than " +
-                     Twine(maxNodes) + " nodes with its functions inlined");
+  if (const FunctionProto *function = functions.find(node))
+    return openCall(node, name, *function);
   result.push_back({&node, std::move(name), opset, origin});
   return llvm::Error::success();
 }
 
-llvm::Error Flattener::inlineCall(const NodeProto &call, StringRef name,
-                                  const FunctionProto &function, int origin,
-                                  std::vector<Node> &result) {
-  auto fail = [&](const Twine &what) {
+llvm::Error Flattener::openCall(const NodeProto &node, StringRef name,
+                                const FunctionProto &function) {
+  if (node.input_size() > function.input_size() ||
+      node.output_size() > function.output_size())
     return makeError("'" + file.path() + "': node '" + name + "': function '" +
-                     function.name() + "' " + what);
-  };
-  if (llvm::is_contained(callStack, &function))
-    return fail("calls itself; recursive functions are not supported");
-  if (call.input_size() > function.input_size() ||
-      call.output_size() > function.output_size())
-    return fail("takes at most " + Twine(function.input_size()) +
-                " inputs and gives " + Twine(function.output_size()) +
-                " outputs, got " + Twine(call.input_size()) + " and " +
-                Twine(call.output_size()));
-  if (++calls > maxNodes)
-    return fail("is called more than " + Twine(maxNodes) + " times");
-
-  std::string prefix = (name + "/").str();
-  std::string valuePrefix = prefix + std::to_string(calls) + ":";
-  Names names;
+                     function.name() + "' takes at most " +
+                     Twine(function.input_size()) + " inputs and gives " +
+                     Twine(function.output_size()) + " outputs, got " +
+                     Twine(node.input_size()) + " and " +
+                     Twine(node.output_size()));
+  Call &call = *open.emplace_back(std::make_unique<Call>());
+  call.function = &function;
+  std::string number = std::to_string(++calls);
+  call.prefix =
+      name.size() < longestPrefix
+          ? (name + "/").str()
+          : (name.take_front(longestPrefix / 2) + "...#" + number + "/").str();
+  call.valuePrefix = call.prefix + number + ":";
   for (int i = 0; i < function.input_size(); ++i)
-    names[function.input(i)] =
-        i < call.input_size() ? call.input(i) : std::string();
-  for (int i = 0; i < call.output_size(); ++i)
-    if (!call.output(i).empty())
-      names[function.output(i)] = call.output(i);
-
-  std::vector<AttributeProto> defaults = defaultAttributes(function);
-  Attributes attributes;
-  for (const AttributeProto &attribute : defaults)
-    attributes[attribute.name()] = &attribute;
-  for (const AttributeProto &attribute : call.attribute())
-    attributes[attribute.name()] = &attribute;
-
-  callStack.push_back(&function);
-  for (const NodeProto &inner : function.node()) {
-    NodeProto &copy = owned.emplace_back(inner);
-    substitute(copy, names, attributes, valuePrefix);
-    int64_t opset = file.opset(inner.domain());
-    for (const auto &entry : function.opset_import())
-      if (sameDomain(entry.domain(), inner.domain()))
-        opset = entry.version();
-    if (llvm::Error error = append(copy, prefix, opset, origin, result))
-      return error;
-  }
-  callStack.pop_back();
+    call.names[function.input(i)] =
+        i < node.input_size() ? node.input(i) : std::string();
+  for (int i = 0; i < node.output_size(); ++i)
+    if (!node.output(i).empty())
+      call.names[function.output(i)] = node.output(i);
+  call.defaults = defaultAttributes(function);
+  for (const AttributeProto &attribute : call.defaults)
+    call.attributes[attribute.name()] = &attribute;
+  for (const AttributeProto &attribute : node.attribute())
+    call.attributes[attribute.name()] = &attribute;
   return llvm::Error::success();
 }
 
@@ -146,6 +136,9 @@ void Flattener::substitute(NodeProto &node, Names &names,
     if (attribute.has_g())
       for (auto &output : *attribute.mutable_g()->mutable_output())
         rename(*output.mutable_name());
+    if (attribute.has_g())
+      for (auto &tensor : *attribute.mutable_g()->mutable_initializer())
+        rename(*tensor.mutable_name());
   }
 }
 

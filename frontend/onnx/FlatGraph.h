@@ -2,7 +2,7 @@
 #ifndef SHARDC_FRONTEND_ONNX_FLATGRAPH_H
 #define SHARDC_FRONTEND_ONNX_FLATGRAPH_H
 
-#include "frontend/onnx/ModelFile.h"
+#include "frontend/onnx/FunctionTable.h"
 
 #include <deque>
 #include <vector>
@@ -21,14 +21,16 @@ struct Node {
   int origin = 0;
 };
 
-/// Inlines functions; owns the nodes that this makes.
+/// Inlines functions, however deep they are nested; owns the nodes that this
+/// makes.
 class Flattener {
 public:
-  explicit Flattener(const ModelFile &file) : file(file) {}
+  explicit Flattener(const ModelFile &file) : file(file), functions(file) {}
 
   /// Appends the nodes of a graph (or of a taken branch: `origin` >= 0 then is
-  /// the index of its If node). An error names a recursive function, or a call
-  /// that does not fit its function.
+  /// the index of its If node). An error names a recursive function, a call
+  /// that does not fit its function, or the number of nodes where that is above
+  /// `maxNodes` for all that was appended so far.
   llvm::Error
   flatten(const google::protobuf::RepeatedPtrField<::onnx::NodeProto> &nodes,
           std::vector<Node> &result, int origin = -1);
@@ -36,21 +38,32 @@ public:
 private:
   using Names = llvm::StringMap<std::string>;
   using Attributes = llvm::StringMap<const ::onnx::AttributeProto *>;
+  /// A call whose function's nodes are being appended.
+  struct Call {
+    const ::onnx::FunctionProto *function;
+    int next = 0; // of the function's nodes
+    /// In front of the names of nodes, and of values that the call does not
+    /// name.
+    std::string prefix, valuePrefix;
+    Names names;
+    std::vector<::onnx::AttributeProto> defaults;
+    Attributes attributes;
+  };
 
-  const ::onnx::FunctionProto *
-  findFunction(const ::onnx::NodeProto &node) const;
-  llvm::Error inlineCall(const ::onnx::NodeProto &call, llvm::StringRef name,
-                         const ::onnx::FunctionProto &function, int origin,
-                         std::vector<Node> &result);
+  /// Appends a node, or opens a call.
   llvm::Error append(const ::onnx::NodeProto &node, llvm::StringRef prefix,
                      int64_t opset, int origin, std::vector<Node> &result);
+  llvm::Error openCall(const ::onnx::NodeProto &node, llvm::StringRef name,
+                       const ::onnx::FunctionProto &function);
   void substitute(::onnx::NodeProto &node, Names &names,
                   const Attributes &attributes, llvm::StringRef prefix);
 
   const ModelFile &file;
+  FunctionTable functions;
   std::deque<::onnx::NodeProto> owned;
-  std::vector<const ::onnx::FunctionProto *> callStack;
+  std::vector<std::unique_ptr<Call>> open; // the innermost last
   size_t calls = 0;
+  int64_t appended = 0;
 };
 
 } // namespace shardc::onnx

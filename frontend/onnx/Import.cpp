@@ -10,7 +10,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -46,9 +45,20 @@ private:
   LogicalResult read();
   LogicalResult createFunction();
   LogicalResult createParameters();
-  LogicalResult importNodes(ArrayRef<Node> list, bool ofGraph);
+  /// A branch of an If that is being imported: its nodes, and the names that
+  /// end with it.
+  struct Branch {
+    const Node *node;
+    const GraphProto *graph;
+    std::vector<Node> nodes;
+    size_t next = 0;
+    std::vector<std::string> names;
+  };
+
+  LogicalResult importNodes();
   LogicalResult importNode(const Node &node, int index);
-  LogicalResult importBranch(const Node &node, const Operand &condition);
+  LogicalResult enterBranch(const Node &node, const Operand &condition);
+  LogicalResult leaveBranch();
   FailureOr<SmallVector<Operand>> inputsOf(const Node &node, int index);
   FailureOr<Operand> constantInitializer(const Initializer &initializer);
   Operand parameterValue(std::pair<int, int> use);
@@ -69,8 +79,7 @@ private:
   std::unique_ptr<Emitter> emitter;
   llvm::StringMap<Operand> values;
   DetachedInputs detached;
-  /// Names defined by the branch that is being imported; they end with it.
-  std::vector<std::string> *branchNames = nullptr;
+  std::vector<std::unique_ptr<Branch>> branches; // the innermost last
   llvm::DenseMap<std::pair<int, int>, Value> parameterValues;
 };
 
@@ -163,13 +172,17 @@ LogicalResult Importer::createFunction() {
                                   builder.getFunctionType(types, {}));
   Block *body = function.addEntryBlock();
   emitter = std::make_unique<Emitter>(body);
+  // All at once: one by one, each would make a list of all anew.
+  SmallVector<DictionaryAttr> attributes;
   for (auto [index, input] : llvm::enumerate(*inputs)) {
-    function.setArgAttr(index, "nn.name", builder.getStringAttr(input.name));
-    function.setArgAttr(index, "nn.role", builder.getStringAttr("input"));
+    attributes.push_back(builder.getDictionaryAttr(
+        {builder.getNamedAttr("nn.name", builder.getStringAttr(input.name)),
+         builder.getNamedAttr("nn.role", builder.getStringAttr("input"))}));
     if (!values.try_emplace(input.name, body->getArgument(index)).second)
       return fail("'" + options.path + "': input '" + input.name +
                   "' is defined twice");
   }
+  function.setAllArgAttrs(attributes);
   return success();
 }
 
@@ -335,8 +348,8 @@ LogicalResult Importer::define(const Node &node, StringRef name,
   if (file->find(name) || !values.try_emplace(name, std::move(value)).second)
     return fail("'" + options.path + "': node '" + node.name +
                 "': its output '" + name + "' is defined twice");
-  if (branchNames)
-    branchNames->push_back(name.str());
+  if (!branches.empty())
+    branches.back()->names.push_back(name.str());
   return success();
 }
 
@@ -344,10 +357,19 @@ LogicalResult Importer::define(const Node &node, StringRef name,
 // Nodes
 //===----------------------------------------------------------------------===//
 
-LogicalResult Importer::importNodes(ArrayRef<Node> list, bool ofGraph) {
-  for (auto [index, node] : llvm::enumerate(list))
-    if (failed(importNode(node, ofGraph ? int(index) : -1)))
+LogicalResult Importer::importNodes() {
+  for (auto [index, node] : llvm::enumerate(model->nodes)) {
+    if (failed(importNode(node, index)))
       return failure();
+    // Branches are nested as deep as they like, also through functions.
+    while (!branches.empty()) {
+      Branch &branch = *branches.back();
+      if (failed(branch.next < branch.nodes.size()
+                     ? importNode(branch.nodes[branch.next++], -1)
+                     : leaveBranch()))
+        return failure();
+    }
+  }
   return success();
 }
 
@@ -372,7 +394,7 @@ LogicalResult Importer::importNode(const Node &node, int index) {
                              "' are not supported; supported are the default "
                              "domain and the model's own functions");
   if (op == "If")
-    return inputs->size() == 1 ? importBranch(node, inputs->front())
+    return inputs->size() == 1 ? enterBranch(node, inputs->front())
                                : nodeContext.error("expects one input");
   const Decoder *decoder = decoders.find(op, node.opset);
   if (!decoder)
@@ -409,8 +431,8 @@ LogicalResult Importer::importNode(const Node &node, int index) {
 }
 
 /// If with a condition that is known: the branch that is taken stands for it.
-LogicalResult Importer::importBranch(const Node &node,
-                                     const Operand &condition) {
+LogicalResult Importer::enterBranch(const Node &node,
+                                    const Operand &condition) {
   NodeContext nodeContext(node, options.path, *emitter, {condition});
   FailureOr<double> taken = nodeContext.constantFloat(0, "its condition");
   if (failed(taken))
@@ -421,15 +443,10 @@ LogicalResult Importer::importBranch(const Node &node,
       branch->g().output_size() != node.proto->output_size())
     return nodeContext.error(
         "expects branches with as many outputs as the node");
-  const GraphProto &graph = branch->g();
-  std::vector<std::string> names;
-  std::vector<std::string> *outer = std::exchange(branchNames, &names);
-  llvm::scope_exit cleanup([&] {
-    branchNames = outer;
-    for (const std::string &name : names)
-      values.erase(name);
-  });
-  for (const auto &tensor : graph.initializer()) {
+  Branch &entered = *branches.emplace_back(std::make_unique<Branch>());
+  entered.node = &node;
+  entered.graph = &branch->g();
+  for (const auto &tensor : entered.graph->initializer()) {
     auto host = hostTensor(context, tensor);
     if (!host)
       return nodeContext.error("initializer '" + tensor.name() + "' " +
@@ -437,28 +454,31 @@ LogicalResult Importer::importBranch(const Node &node,
     if (failed(define(node, tensor.name(), *host)))
       return failure();
   }
-  std::vector<Node> list;
-  if (llvm::Error error =
-          model->flattener->flatten(graph.node(), list, node.origin))
+  if (llvm::Error error = model->flattener->flatten(entered.graph->node(),
+                                                    entered.nodes, node.origin))
     return fail(std::move(error));
-  if (failed(importNodes(list, false)))
-    return failure();
+  return success();
+}
+
+/// The outputs of the innermost branch become those of its If.
+LogicalResult Importer::leaveBranch() {
+  std::unique_ptr<Branch> left = std::move(branches.back());
+  branches.pop_back();
   SmallVector<Operand> results;
-  for (const ValueInfoProto &output : graph.output()) {
+  for (const ValueInfoProto &output : left->graph->output()) {
     FailureOr<Operand> value = valueNamed(output.name());
     if (failed(value))
       return failure();
     if (!*value)
-      return nodeContext.error("its branch does not define the output '" +
-                               output.name() + "'");
+      return NodeContext(*left->node, options.path, *emitter, {})
+          .error("its branch does not define the output '" + output.name() +
+                 "'");
     results.push_back(*value);
   }
-  cleanup.release();
-  branchNames = outer;
-  for (const std::string &name : names)
+  for (const std::string &name : left->names)
     values.erase(name);
-  for (auto [name, value] : llvm::zip(node.proto->output(), results))
-    if (!name.empty() && failed(define(node, name, value)))
+  for (auto [name, value] : llvm::zip(left->node->proto->output(), results))
+    if (!name.empty() && failed(define(*left->node, name, value)))
       return failure();
   return success();
 }
@@ -513,9 +533,11 @@ LogicalResult Importer::finishFunction() {
   SmallVector<Type> types =
       llvm::map_to_vector(results, [](Value value) { return value.getType(); });
   function.setType(builder.getFunctionType(function.getArgumentTypes(), types));
-  for (auto [index, output] : llvm::enumerate(file->graph().output()))
-    function.setResultAttr(index, "nn.name",
-                           builder.getStringAttr(output.name()));
+  SmallVector<DictionaryAttr> attributes;
+  for (const ValueInfoProto &output : file->graph().output())
+    attributes.push_back(builder.getDictionaryAttr(
+        builder.getNamedAttr("nn.name", builder.getStringAttr(output.name()))));
+  function.setAllResultAttrs(attributes);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
     if (isOpTriviallyDead(&op))
       op.erase();
@@ -526,8 +548,8 @@ LogicalResult Importer::finishFunction() {
 
 OwningOpRef<ModuleOp> Importer::run() {
   context->loadDialect<nn::NNDialect, func::FuncDialect>();
-  if (failed(read()) || failed(createFunction()) ||
-      failed(importNodes(model->nodes, true)) || failed(finishFunction()))
+  if (failed(read()) || failed(createFunction()) || failed(importNodes()) ||
+      failed(finishFunction()))
     return nullptr;
   diagnostics.model = model;
   return std::move(module);

@@ -3,6 +3,7 @@
 #include "frontend/onnx/ExternalData.h"
 #include "frontend/onnx/WireFormat.h"
 
+#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
@@ -20,6 +21,7 @@ namespace shardc::onnx {
 namespace {
 
 constexpr int64_t maxElements = int64_t(1) << 31;
+constexpr int64_t deepestBranch = 30;
 constexpr int64_t oldestOpset = 13, newestOpset = 24, newestIR = 13;
 
 std::string shapeText(llvm::ArrayRef<int64_t> dims) {
@@ -125,8 +127,17 @@ ModelFile::open(StringRef path, bool allowMissingWeights) {
       reinterpret_cast<const uint8_t *>(stripped->bytes.data()),
       int(stripped->bytes.size()));
   if (!result->proto.ParseFromCodedStream(&stream) ||
-      !stream.ConsumedEntireMessage())
+      !stream.ConsumedEntireMessage()) {
+    // protobuf reads 100 messages inside each other, and a branch is three.
+    if (int64_t nesting = branchNesting(stripped->bytes);
+        nesting > deepestBranch)
+      return makeError("'" + path + "': " + Twine(nesting) +
+                       " branches of nodes If lie in each other, the limit "
+                       "is " +
+                       Twine(deepestBranch) +
+                       "; move the inner ones into a function");
     return damaged("it is truncated or not in ONNX's format");
+  }
   if (!result->proto.has_graph() || result->proto.opset_import_size() == 0)
     return damaged("it has no graph or no operator set");
 
@@ -316,6 +327,18 @@ std::optional<bool> ModelFile::isUniform(const Initializer &initializer) const {
   return bytes->size() <= width ||
          std::memcmp(bytes->data(), bytes->data() + width,
                      bytes->size() - width) == 0;
+}
+
+std::optional<uint64_t>
+ModelFile::corners(const Initializer &initializer) const {
+  std::optional<StringRef> bytes = map(initializer);
+  size_t width = elementBytes(initializer.dtype);
+  if (!bytes || width == 0 || bytes->size() < width)
+    return std::nullopt;
+  // Its sign bit off: two values of a DenseMap's keys are its own.
+  return llvm::hash_combine(bytes->take_front(width),
+                            bytes->take_back(width)) >>
+         1;
 }
 
 std::optional<bool> ModelFile::sameValues(const Initializer &lhs,

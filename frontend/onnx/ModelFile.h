@@ -76,6 +76,9 @@ public:
   /// Whether all elements have the same bytes; none where the data is missing.
   /// Reads until the first difference.
   std::optional<bool> isUniform(const Initializer &initializer) const;
+  /// A hash of the first and the last element, which a transposition leaves
+  /// where they are; none where the data is missing or empty.
+  std::optional<uint64_t> corners(const Initializer &initializer) const;
   /// Whether `lhs` holds the same elements as `rhs`, or, with `transposed`, its
   /// transpose (2-d); none where data is missing.
   std::optional<bool> sameValues(const Initializer &lhs, const Initializer &rhs,

@@ -308,20 +308,28 @@ Parameter &Recovery::addBinding(StringRef name, const Initializer &initializer,
 void Recovery::joinTransposedCopies() {
   if (signature.present)
     return;
+  // Only what begins and ends alike is compared: every layer has a copy.
+  llvm::DenseMap<uint64_t, llvm::SmallVector<Parameter *, 1>> alike;
+  for (Parameter &parameter : found)
+    if (!parameter.bindings.empty())
+      if (auto corners = file.corners(*parameter.bindings[0].initializer))
+        alike[*corners].push_back(&parameter);
   for (Parameter &copy : found) {
     if (copy.bindings.size() != 1 || !copy.bindings[0].transposed)
       continue;
-    for (Parameter &other : found) {
+    auto corners = file.corners(*copy.bindings[0].initializer);
+    if (!corners)
+      continue;
+    for (Parameter *candidate : alike[*corners]) {
+      Parameter &other = *candidate;
       if (&other == &copy || other.bindings.empty() ||
           other.bindings[0].transposed || other.dims != copy.dims ||
           !other.trainable)
         continue;
       const Initializer &stored = *other.bindings[0].initializer;
-      bool named = stored.name == copy.name ||
-                   llvm::is_contained(other.aliases, copy.name);
       if (file.isUniform(stored).value_or(true) ||
           !file.sameValues(stored, *copy.bindings[0].initializer, true)
-               .value_or(named))
+               .value_or(false))
         continue;
       other.bindings.push_back(std::move(copy.bindings[0]));
       if (!llvm::is_contained(other.aliases, copy.name))

@@ -158,4 +158,46 @@ std::optional<StrippedModel> stripWeights(StringRef model) {
   return Stripper(model).run();
 }
 
+int64_t branchNesting(StringRef model) {
+  enum Kind { Model, Graph, Function, Node, Attribute };
+  struct Message {
+    Kind kind;
+    StringRef bytes;
+    int64_t nesting;
+  };
+  // What a field of a message holds, of onnx.proto.
+  auto inside = [](Kind kind, uint64_t field) -> std::optional<Kind> {
+    switch (kind) {
+    case Model:
+      return field == 7    ? std::optional(Graph)
+             : field == 25 ? std::optional(Function)
+                           : std::nullopt;
+    case Graph:
+      return field == 1 ? std::optional(Node) : std::nullopt;
+    case Function:
+      return field == 7 ? std::optional(Node) : std::nullopt;
+    case Node:
+      return field == 5 ? std::optional(Attribute) : std::nullopt;
+    case Attribute:
+      return field == 6 || field == 11 ? std::optional(Graph) : std::nullopt;
+    }
+    return std::nullopt;
+  };
+  int64_t deepest = 0;
+  llvm::SmallVector<Message> left = {{Model, model, 0}};
+  while (!left.empty()) {
+    auto [kind, bytes, nesting] = left.pop_back_val();
+    deepest = std::max(deepest, nesting);
+    for (FieldReader reader(bytes); !reader.done();) {
+      std::optional<Field> field = reader.next();
+      if (!field)
+        break;
+      if (std::optional<Kind> held = inside(kind, field->number);
+          held && field->wireType == 2)
+        left.push_back({*held, field->payload, nesting + (kind == Attribute)});
+    }
+  }
+  return deepest;
+}
+
 } // namespace shardc::onnx

@@ -46,6 +46,10 @@ struct StrippedModel {
 /// Walks a serialized ModelProto; none where it is damaged.
 std::optional<StrippedModel> stripWeights(llvm::StringRef model);
 
+/// How many branches (graphs that are attributes of nodes) lie in each other at
+/// the deepest place of a serialized ModelProto, as far as it can be read.
+int64_t branchNesting(llvm::StringRef model);
+
 } // namespace shardc::onnx
 
 #endif

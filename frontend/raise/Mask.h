@@ -32,6 +32,9 @@ struct MaskTerms {
   /// Adds a condition for a key to be seen.
   bool addCondition(mlir::Value value, bool negated,
                     llvm::SmallVector<mlir::Operation *> path);
+
+  /// Values looked at so far.
+  unsigned steps = 0;
 };
 
 /// Below it a finite summand hides a key: exporters write -1e4, -1e9, the

@@ -18,6 +18,8 @@ static std::optional<View> follow(Value value, ArrayRef<Operation *> path) {
   return view;
 }
 
+constexpr unsigned mostSteps = 256;
+
 static bool isBoolean(Value value) {
   return typeOf(value).getElementType().isInteger(1);
 }
@@ -51,6 +53,10 @@ bool MaskTerms::addFloat(Value value, double factor,
       terms.push_back({std::move(*view), false, false, factor});
     return view.has_value();
   };
+  // What is taken apart further than any mask is made of stays whole: sums may
+  // be as long as the model is.
+  if (++steps > mostSteps)
+    return leaf();
   // The same number for all keys of a row changes nothing, unless it hides
   // them.
   if (auto number = splatValue(value); number &&
@@ -113,7 +119,7 @@ bool MaskTerms::addCondition(Value value, bool negated,
                              SmallVector<Operation *> path) {
   if (auto number = splatValue(value); number && (*number != 0) != negated)
     return true;
-  Operation *op = value.getDefiningOp();
+  Operation *op = ++steps > mostSteps ? nullptr : value.getDefiningOp();
   if (op && isViewOp(op)) {
     path.push_back(op);
     return addCondition(op->getOperand(0), negated, path);

@@ -3,6 +3,7 @@
 #include "frontend/raise/Match.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <cmath>
 
@@ -82,19 +83,33 @@ Value raise::skipFloatCasts(Value value) {
   return value;
 }
 
-// Depth bounds the walk: weights are a few ops away from their parameters.
-static bool dependsOnly(Value value, bool parametersToo, unsigned depth = 16) {
-  Operation *op = value.getDefiningOp();
-  if (!op || depth == 0)
-    return false;
-  if (isa<nn::ConstantOp>(op))
-    return true;
-  if (isa<nn::GetParameterOp>(op))
-    return parametersToo;
-  return op->getNumOperands() != 0 &&
-         llvm::all_of(op->getOperands(), [&](Value operand) {
-           return dependsOnly(operand, parametersToo, depth - 1);
-         });
+// Depth bounds the walk: weights are a few ops away from their parameters. A
+// value that is read twice on the way is looked at once.
+static bool dependsOnly(Value value, bool parametersToo) {
+  llvm::SetVector<Value> values;
+  values.insert(value);
+  size_t begin = 0;
+  for (unsigned depth = 16; depth > 0; --depth) {
+    size_t end = values.size();
+    for (; begin < end; ++begin) {
+      Operation *op = values[begin].getDefiningOp();
+      if (!op)
+        return false;
+      if (isa<nn::ConstantOp>(op))
+        continue;
+      if (isa<nn::GetParameterOp>(op)) {
+        if (!parametersToo)
+          return false;
+        continue;
+      }
+      if (op->getNumOperands() == 0)
+        return false;
+      values.insert_range(op->getOperands());
+    }
+    if (end == values.size())
+      return true;
+  }
+  return false;
 }
 
 bool raise::isWeightLike(Value value) {

@@ -4,7 +4,9 @@
 
 #include "passes/analysis/SplitUnit.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -98,6 +100,9 @@ void AutoUnits::findStretches() {
     return add(0, Part::Whole, "model",
                "the whole model: it has no repeated block");
   add(0, Part::Embedding, "embedding", "used before the first block");
+  DenseMap<size_t, size_t> lastOf; // block of each repetition
+  for (auto [index, block] : enumerate(blocks))
+    lastOf[block.repetition] = index;
   for (auto [index, block] : enumerate(blocks)) {
     size_t first = model.uses.size(), last = 0;
     for (size_t member : block.members) {
@@ -106,15 +111,12 @@ void AutoUnits::findStretches() {
     }
     add(first, Part::Block, block.name, block.which, block.repetition);
     // Up to the next block of its repetition, what is used is its own.
-    bool goesOn =
-        any_of(ArrayRef(blocks).drop_front(index + 1),
-               [&, repetition = block.repetition](const RepeatedBlock &other) {
-                 return other.repetition == repetition;
-               });
+    bool goesOn = lastOf[block.repetition] != index;
     // Its parameters may be used again before it ends.
+    DenseSet<size_t> members(block.members.begin(), block.members.end());
     size_t after = last + 1;
     while (after < model.uses.size() &&
-           is_contained(block.members, model.uses[after].parameter))
+           members.contains(model.uses[after].parameter))
       ++after;
     if (index + 1 == blocks.size())
       add(after, Part::Head, "head", "used after the last block");
@@ -142,12 +144,13 @@ void AutoUnits::place() {
     usedIn[use.parameter].insert(stretchOf(number));
   // Blocks of names that interleave keep their own.
   std::vector<std::optional<size_t>> owner(model.parameters.size());
+  StringMap<size_t> stretchOfBlock;
+  for (auto [index, stretch] : enumerate(stretches))
+    if (stretch.second.kind == Part::Block)
+      stretchOfBlock[stretch.second.name] = index;
   for (const RepeatedBlock &block : blocks)
     for (size_t member : block.members)
-      for (auto [index, stretch] : enumerate(stretches))
-        if (stretch.second.kind == Part::Block &&
-            stretch.second.name == block.name)
-          owner[member] = index;
+      owner[member] = stretchOfBlock.lookup(block.name);
   Part tied, shared;
   for (auto [parameter, places] : enumerate(usedIn)) {
     if (places.size() == 1) {

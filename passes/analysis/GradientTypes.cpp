@@ -49,50 +49,78 @@ static void setElement(Value value, FloatType type) {
 /// Whether the producer of a value that is read at most `uses` times can make
 /// it in the type.
 bool GradientTypes::canMake(Value value, FloatType type, unsigned uses) const {
-  Operation *op = value.getDefiningOp();
-  if (floatElement(value) == type)
-    return true;
-  if (!op || held.contains(value) || value.hasNUsesOrMore(uses + 1))
-    return false;
-  if (op->hasTrait<nn::MixedTypes>() || matchPattern(op, m_Constant()))
-    return true;
-  if (op->hasTrait<OpTrait::Elementwise>())
-    return type.getWidth() > floatElement(value).getWidth();
-  if (op->hasTrait<nn::WideResult>()) {
-    auto fused = dyn_cast<nn::LinearCrossEntropyGradOp>(op);
-    return type.isF32() && floatElement(op->getOperand(0)).getWidth() == 16 &&
-           !(fused && value == fused.getInputGradient());
+  // Moves are followed to what they move, however many there are in a row.
+  SmallVector<std::pair<Value, unsigned>> left{{value, uses}};
+  while (!left.empty()) {
+    auto [made, most] = left.pop_back_val();
+    Operation *op = made.getDefiningOp();
+    if (floatElement(made) == type)
+      continue;
+    if (!op || held.contains(made) || made.hasNUsesOrMore(most + 1))
+      return false;
+    if (op->hasTrait<nn::MixedTypes>() || matchPattern(op, m_Constant()))
+      continue;
+    if (op->hasTrait<OpTrait::Elementwise>()) {
+      if (type.getWidth() <= floatElement(made).getWidth())
+        return false;
+      continue;
+    }
+    if (op->hasTrait<nn::WideResult>()) {
+      auto fused = dyn_cast<nn::LinearCrossEntropyGradOp>(op);
+      if (!type.isF32() || floatElement(op->getOperand(0)).getWidth() != 16 ||
+          (fused && made == fused.getInputGradient()))
+        return false;
+      continue;
+    }
+    if (!isMove(op) || !isa<nn::KernelBody>(op))
+      return false;
+    for (Value operand : op->getOperands())
+      left.emplace_back(operand, 1);
   }
-  return isMove(op) && isa<nn::KernelBody>(op) &&
-         llvm::all_of(op->getOperands(),
-                      [&](Value x) { return canMake(x, type, 1); });
+  return true;
 }
 
-/// Changes the producer of a value so that it makes the type.
+/// A constant in another type; null where the value is none.
+static Value madeConstant(Value value, FloatType type) {
+  DenseElementsAttr constant;
+  if (!matchPattern(value, m_Constant(&constant)))
+    return {};
+  OpBuilder before(value.getDefiningOp());
+  return nn::ConstantOp::create(
+      before, value.getLoc(),
+      nn::castTo(nn::HostTensor::fromAttribute(constant), type).toAttribute());
+}
+
+/// Changes the producer of a value so that it makes the type, and what the
+/// producer moves.
 static Value make(Value value, FloatType type) {
-  Operation *op = value.getDefiningOp();
   if (floatElement(value) == type)
     return value;
-  OpBuilder before(op);
-  DenseElementsAttr constant;
-  if (matchPattern(value, m_Constant(&constant)))
-    return nn::ConstantOp::create(
-        before, value.getLoc(),
-        nn::castTo(nn::HostTensor::fromAttribute(constant), type)
-            .toAttribute());
-  for (OpOperand &operand : op->getOpOperands()) {
-    FloatType own = floatElement(operand.get());
-    if (!own || own == type)
-      continue;
-    if (isMove(op))
-      operand.set(make(operand.get(), type));
-    else if (op->hasTrait<OpTrait::Elementwise>())
-      operand.set(nn::CastOp::create(
-          before, op->getLoc(),
-          cast<RankedTensorType>(operand.get().getType()).clone(type),
-          operand.get()));
+  if (Value constant = madeConstant(value, type))
+    return constant;
+  SmallVector<Value> left{value};
+  while (!left.empty()) {
+    Value made = left.pop_back_val();
+    Operation *op = made.getDefiningOp();
+    OpBuilder before(op);
+    for (OpOperand &operand : op->getOpOperands()) {
+      FloatType own = floatElement(operand.get());
+      if (!own || own == type)
+        continue;
+      if (isMove(op)) {
+        if (Value constant = madeConstant(operand.get(), type))
+          operand.set(constant);
+        else
+          left.push_back(operand.get());
+      } else if (op->hasTrait<OpTrait::Elementwise>()) {
+        operand.set(nn::CastOp::create(
+            before, op->getLoc(),
+            cast<RankedTensorType>(operand.get().getType()).clone(type),
+            operand.get()));
+      }
+    }
+    setElement(made, type);
   }
-  setElement(value, type);
   return value;
 }
 

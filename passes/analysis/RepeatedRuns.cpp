@@ -12,6 +12,13 @@ using namespace shardc;
 
 namespace {
 
+// Blocks have fewer items than this; without a bound, long sequences would cost
+// their square.
+constexpr size_t longestPeriod = 4096;
+// Items between the borders that are weighed, in all and per item. Sequences of
+// a few thousand items never come near.
+constexpr int64_t mostWeighed = int64_t(1) << 26, mostWeighedPerItem = 4096;
+
 /// Items [start, end) of which each equals the one `period` after it, if that
 /// is in the range.
 struct Repetition {
@@ -26,7 +33,9 @@ class Finder {
 public:
   Finder(ArrayRef<size_t> kinds, ArrayRef<int64_t> weights,
          function_ref<int64_t(size_t, size_t)> crossing)
-      : kinds(kinds), before(kinds.size() + 1, 0), crossing(crossing) {
+      : kinds(kinds), before(kinds.size() + 1, 0), crossing(crossing),
+        left(std::max<int64_t>(mostWeighed,
+                               mostWeighedPerItem * int64_t(kinds.size()))) {
     for (auto [index, weight] : enumerate(weights))
       before[index + 1] = before[index] + weight;
   }
@@ -39,8 +48,14 @@ public:
     SmallVector<RepeatedRun> chosen;
     int64_t best = 0;
     for (const Repetition &repetition : all) {
-      if (repetition.weight <= 0 || repetition.weight < best / 10)
+      if (repetition.weight <= 0 || repetition.weight < best / 10 || left < 0)
         break;
+      // What all its runs have in common may be taken.
+      if (any_of(chosen, [&](const RepeatedRun &other) {
+            return repetition.start + repetition.slack() < other.end() &&
+                   other.start < repetition.end - repetition.slack();
+          }))
+        continue;
       std::optional<RepeatedRun> run = bestRun(repetition);
       if (!run || any_of(chosen, [&](const RepeatedRun &other) {
             return run->start < other.end() && other.start < run->end();
@@ -63,7 +78,8 @@ private:
   SmallVector<Repetition> repetitions() const {
     SmallVector<Repetition> result;
     size_t count = kinds.size();
-    for (size_t period = 2; period <= count / 2; ++period)
+    for (size_t period = 2; period <= std::min(count / 2, longestPeriod);
+         ++period)
       for (size_t start = 0; start + period < count;) {
         size_t end = start;
         while (end + period < count && kinds[end] == kinds[end + period])
@@ -82,10 +98,10 @@ private:
   }
 
   /// None where no borders serve.
-  std::optional<RepeatedRun> bestRun(const Repetition &repetition) const {
+  std::optional<RepeatedRun> bestRun(const Repetition &repetition) {
     std::optional<RepeatedRun> best;
     int64_t least = noBorder, heaviest = 0;
-    for (size_t shift = 0; shift <= repetition.slack(); ++shift) {
+    for (size_t shift = 0; shift <= repetition.slack() && left >= 0; ++shift) {
       RepeatedRun run{repetition.start + shift, repetition.period,
                       repetition.count()};
       int64_t total = 0, narrowest = noBorder;
@@ -93,6 +109,7 @@ private:
            ++piece) {
         size_t start = run.start + piece * run.period;
         int64_t passes = crossing(start, start + run.period);
+        left -= run.period;
         narrowest = std::min(narrowest, passes);
         total += passes;
       }
@@ -110,6 +127,7 @@ private:
   ArrayRef<size_t> kinds;
   SmallVector<int64_t> before; // weight of the items before each
   function_ref<int64_t(size_t, size_t)> crossing;
+  int64_t left; // items that may still be weighed
 };
 
 } // namespace

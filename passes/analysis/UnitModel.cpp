@@ -91,8 +91,6 @@ UnitModel UnitModel::of(func::FuncOp function) {
              (loose + " " + Twine(use.operand->getOperandNumber())).str()),
          0});
   }
-  model.index();
-
   // Values and operations.
   llvm::DenseMap<Value, Value> viewed;
   llvm::DenseMap<Value, size_t> valueOf;
@@ -124,13 +122,17 @@ UnitModel UnitModel::of(func::FuncOp function) {
       model.activations.push_back({position, position});
     }
   });
+  model.index();
   return model;
 }
 
 void UnitModel::index() {
   firstUses.assign(parameters.size(), uses.size());
-  for (auto [number, use] : llvm::enumerate(uses))
+  parameterFlops.assign(parameters.size(), 0);
+  for (auto [number, use] : llvm::enumerate(uses)) {
     firstUses[use.parameter] = std::min(firstUses[use.parameter], number);
+    parameterFlops[use.parameter] += use.flops;
+  }
 }
 
 int64_t UnitModel::elements(size_t parameter) const {

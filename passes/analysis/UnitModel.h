@@ -52,6 +52,8 @@ struct UnitModel {
   static UnitModel of(mlir::func::FuncOp function);
 
   int64_t elements(size_t parameter) const;
+  /// Of all uses of a parameter.
+  double flops(size_t parameter) const { return parameterFlops[parameter]; }
   /// Index of a parameter's first use.
   size_t firstUse(size_t parameter) const { return firstUses[parameter]; }
   /// The fewest values that pass a border between the uses `border` - 1 and
@@ -59,11 +61,12 @@ struct UnitModel {
   /// where one op has both uses.
   int64_t crossing(size_t start, size_t border) const;
 
-  /// Fills firstUse from `uses`.
+  /// Fills firstUse and flops from `uses`.
   void index();
 
 private:
   std::vector<size_t> firstUses;
+  std::vector<double> parameterFlops;
 };
 
 } // namespace shardc

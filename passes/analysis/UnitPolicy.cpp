@@ -22,11 +22,9 @@ double shardc::bytesOf(const UnitModel &model, ArrayRef<size_t> members,
 }
 
 double shardc::flopsOf(const UnitModel &model, ArrayRef<size_t> members) {
-  llvm::DenseSet<size_t> set(members.begin(), members.end());
   double flops = 0;
-  for (const UnitModel::Use &use : model.uses)
-    if (set.contains(use.parameter))
-      flops += use.flops;
+  for (size_t member : members)
+    flops += model.flops(member);
   return flops;
 }
 
@@ -71,9 +69,9 @@ blocksByStructure(const UnitModel &model, size_t UnitModel::Use::*kind) {
                         .str();
       block.repetition = repetition;
       size_t start = run.start + piece * run.period;
-      for (auto [parameter, _] : enumerate(model.parameters))
-        if (size_t first = model.firstUse(parameter);
-            first >= start && first < start + run.period)
+      for (size_t use = start; use < start + run.period; ++use)
+        if (size_t parameter = model.uses[use].parameter;
+            model.firstUse(parameter) == use)
           block.members.push_back(parameter);
       if (!block.members.empty())
         blocks.push_back(std::move(block));

@@ -2,6 +2,7 @@
 """Benchmarks: what the compiler costs, and what the trainer reaches beside PyTorch FSDP2 where torch is installed.
 
 compile  seconds and peak memory of the compiler for full-size graphs, no weights beside them (compile_time.py)
+scaling  the same for n pieces, n calls, n nodes and depth n, in doubling sizes (scaling.py); only with --scaling, and then alone
 micro    GEMM, collectives and optimizer alone, beside gloo (micro.py)
 train    the workloads of test/models/bench, each side in turn, round by round, from the same initial values on the same batches
 
@@ -22,6 +23,7 @@ import tempfile
 
 import compile_time
 import micro
+import scaling
 from fsdp2_peer import KINDS, tcmalloc
 from machine import describe, failed
 from report import HEADER, Result, print_targets
@@ -104,6 +106,7 @@ def arguments():
     parser.add_argument("--no-compile", action="store_true", help="leave out the compile section")
     parser.add_argument("--no-micro", action="store_true", help="leave out the micro section")
     parser.add_argument("--no-train", action="store_true", help="leave out the train section")
+    parser.add_argument("--scaling", nargs="*", metavar="FORM", help=f"the scaling section alone, of all forms or of these: {', '.join(scaling.FORMS)}")
     parser.add_argument("--record-losses", action="store_true", help="write FSDP2's losses into losses.json instead of comparing with them")
     a = parser.parse_args()
     if a.ranks < 1:
@@ -113,6 +116,9 @@ def arguments():
             parser.error(f"unknown workload {name}; there are {', '.join(WORKLOADS)}")
         if WORKLOADS[name].batch % a.ranks:
             parser.error(f"{name} has {WORKLOADS[name].batch} samples a step, which {a.ranks} ranks cannot share equally")
+    for form in a.scaling or []:
+        if form not in scaling.FORMS:
+            parser.error(f"unknown form {form}; there are {', '.join(scaling.FORMS)}")
     a.workloads = a.workloads or list(WORKLOADS)
     a.pairs = a.pairs or (1 if a.quick else 5)
     return a
@@ -130,9 +136,11 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = os.path.abspath(a.folder or temporary)
         os.makedirs(folder, exist_ok=True)
-        sections = {"compile": None if a.no_compile else lambda: compile_time.bench(folder, a.quick),
-                    "micro": None if a.no_micro else lambda: micro.bench(a.ranks, torch, a.wait),
-                    "train": None if a.no_train else lambda: bench_train(a.workloads, a, peers, folder)}
+        alone = a.scaling is not None
+        sections = {"scaling": (lambda: scaling.bench(folder, a.quick, a.scaling)) if alone else None,
+                    "compile": None if alone or a.no_compile else lambda: compile_time.bench(folder, a.quick),
+                    "micro": None if alone or a.no_micro else lambda: micro.bench(a.ranks, torch, a.wait),
+                    "train": None if alone or a.no_train else lambda: bench_train(a.workloads, a, peers, folder)}
         for section, bench in sections.items():
             if bench:
                 figures[section], found = bench()

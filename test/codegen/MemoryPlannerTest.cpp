@@ -85,5 +85,34 @@ TEST(MemoryPlanner, TenThousandBuffersStayNearTheBound) {
   EXPECT_LE(placement.bytes, 1.05 * placement.bound);
 }
 
+// More than are placed by search.
+TEST(MemoryPlanner, ManyRandomBuffersNeverOverlap) {
+  std::mt19937_64 random(11);
+  llvm::SmallVector<Lifetime> buffers;
+  for (int i = 0; i < 7000; ++i) {
+    int64_t first = random() % 5000, span = random() % (i % 3 ? 40 : 3000);
+    buffers.push_back({first, first + span, int64_t(random() % 10000)});
+  }
+  Placement placement = placeBuffers(buffers);
+  expectDisjoint(buffers, placement);
+  EXPECT_LE(placement.bytes, 1.1 * placement.bound);
+}
+
+TEST(MemoryPlanner, AHundredThousandBuffersAreQuickAndDisjoint) {
+  llvm::SmallVector<Lifetime> buffers;
+  for (int64_t i = 0; i < 100'000; ++i)
+    buffers.push_back({i, i + 1 + i % 3, 64 * (1 + i % 2)});
+  Placement placement = placeBuffers(buffers);
+  EXPECT_LE(placement.bytes, 2 * placement.bound);
+  for (size_t i = 0; i < buffers.size(); ++i)
+    for (size_t j = i + 1; j < std::min(i + 5, buffers.size()); ++j)
+      if (buffers[i].overlaps(buffers[j])) {
+        EXPECT_TRUE(
+            placement.offsets[i] + buffers[i].bytes <= placement.offsets[j] ||
+            placement.offsets[j] + buffers[j].bytes <= placement.offsets[i])
+            << "buffers " << i << " and " << j;
+      }
+}
+
 } // namespace
 } // namespace shardc::step

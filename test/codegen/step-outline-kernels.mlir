@@ -138,3 +138,72 @@ func.func @adds_a_gradient_where_it_is_computed(%d: tensor<8x32xf32>, %x: tensor
   %y = nn.add %d, %g : tensor<8x32xf32>
   return %y : tensor<8x32xf32>
 }
+
+// Up to eight pieces are code, more are copies.
+// CHECK-LABEL: @joins_eight_pieces
+func.func @joins_eight_pieces(%a: tensor<2x1xf32>) -> tensor<2x8xf32> {
+  // CHECK-NEXT: step.launch @kernels::@concat_{{[0-9a-f]+}}(%arg0)
+  %0 = nn.concat %a, %a, %a, %a, %a, %a, %a, %a {axis = 1 : i64} : (tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>
+  return %0 : tensor<2x8xf32>
+}
+// CHECK-LABEL: @copies_nine_pieces
+func.func @copies_nine_pieces(%a: tensor<2x1xf32>) -> tensor<2x9xf32> {
+  // CHECK-NEXT: nn.concat
+  // CHECK-NEXT: return
+  %0 = nn.concat %a, %a, %a, %a, %a, %a, %a, %a, %a {axis = 1 : i64} : (tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x9xf32>
+  return %0 : tensor<2x9xf32>
+}
+
+// Equal work on each of nine slices is one kernel.
+// CHECK-LABEL: @reads_many_slices_as_views
+func.func @reads_many_slices_as_views(%x: tensor<2x9xf32>) -> (tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x9xf32>) {
+  // CHECK: step.launch @kernels::@[[ONE:gelu_[0-9a-f]+]]
+  // CHECK-COUNT-8: step.launch @kernels::@[[ONE]]
+  // CHECK-NEXT: nn.concat
+  %s0 = nn.slice %x [0, 0] to [2, 1] by [1, 1] : (tensor<2x9xf32>) -> tensor<2x1xf32>
+  %n0 = nn.gelu %s0 : tensor<2x1xf32>
+  %s1 = nn.slice %x [0, 1] to [2, 2] by [1, 1] : (tensor<2x9xf32>) -> tensor<2x1xf32>
+  %n1 = nn.gelu %s1 : tensor<2x1xf32>
+  %s2 = nn.slice %x [0, 2] to [2, 3] by [1, 1] : (tensor<2x9xf32>) -> tensor<2x1xf32>
+  %n2 = nn.gelu %s2 : tensor<2x1xf32>
+  %s3 = nn.slice %x [0, 3] to [2, 4] by [1, 1] : (tensor<2x9xf32>) -> tensor<2x1xf32>
+  %n3 = nn.gelu %s3 : tensor<2x1xf32>
+  %s4 = nn.slice %x [0, 4] to [2, 5] by [1, 1] : (tensor<2x9xf32>) -> tensor<2x1xf32>
+  %n4 = nn.gelu %s4 : tensor<2x1xf32>
+  %s5 = nn.slice %x [0, 5] to [2, 6] by [1, 1] : (tensor<2x9xf32>) -> tensor<2x1xf32>
+  %n5 = nn.gelu %s5 : tensor<2x1xf32>
+  %s6 = nn.slice %x [0, 6] to [2, 7] by [1, 1] : (tensor<2x9xf32>) -> tensor<2x1xf32>
+  %n6 = nn.gelu %s6 : tensor<2x1xf32>
+  %s7 = nn.slice %x [0, 7] to [2, 8] by [1, 1] : (tensor<2x9xf32>) -> tensor<2x1xf32>
+  %n7 = nn.gelu %s7 : tensor<2x1xf32>
+  %s8 = nn.slice %x [0, 8] to [2, 9] by [1, 1] : (tensor<2x9xf32>) -> tensor<2x1xf32>
+  %n8 = nn.gelu %s8 : tensor<2x1xf32>
+  %0 = nn.concat %n0, %n1, %n2, %n3, %n4, %n5, %n6, %n7, %n8 {axis = 1 : i64} : (tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x9xf32>
+  return %n0, %n8, %0 : tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x9xf32>
+}
+
+// So are sums of one tensor in nine places.
+// CHECK-LABEL: @places_are_copies
+func.func @places_are_copies(%a: tensor<2x1xf32>) -> tensor<2x9xf32> {
+  // CHECK-COUNT-9: nn.pad
+  // CHECK-NEXT: step.launch @kernels::@add_
+  // CHECK-NEXT: return
+  %p0 = nn.pad %a [0, 0] [0, 8] [0, 0] : (tensor<2x1xf32>) -> tensor<2x9xf32>
+  %p1 = nn.pad %a [0, 1] [0, 7] [0, 0] : (tensor<2x1xf32>) -> tensor<2x9xf32>
+  %p2 = nn.pad %a [0, 2] [0, 6] [0, 0] : (tensor<2x1xf32>) -> tensor<2x9xf32>
+  %p3 = nn.pad %a [0, 3] [0, 5] [0, 0] : (tensor<2x1xf32>) -> tensor<2x9xf32>
+  %p4 = nn.pad %a [0, 4] [0, 4] [0, 0] : (tensor<2x1xf32>) -> tensor<2x9xf32>
+  %p5 = nn.pad %a [0, 5] [0, 3] [0, 0] : (tensor<2x1xf32>) -> tensor<2x9xf32>
+  %p6 = nn.pad %a [0, 6] [0, 2] [0, 0] : (tensor<2x1xf32>) -> tensor<2x9xf32>
+  %p7 = nn.pad %a [0, 7] [0, 1] [0, 0] : (tensor<2x1xf32>) -> tensor<2x9xf32>
+  %p8 = nn.pad %a [0, 8] [0, 0] [0, 0] : (tensor<2x1xf32>) -> tensor<2x9xf32>
+  %t1 = nn.add %p0, %p1 : tensor<2x9xf32>
+  %t2 = nn.add %t1, %p2 : tensor<2x9xf32>
+  %t3 = nn.add %t2, %p3 : tensor<2x9xf32>
+  %t4 = nn.add %t3, %p4 : tensor<2x9xf32>
+  %t5 = nn.add %t4, %p5 : tensor<2x9xf32>
+  %t6 = nn.add %t5, %p6 : tensor<2x9xf32>
+  %t7 = nn.add %t6, %p7 : tensor<2x9xf32>
+  %t8 = nn.add %t7, %p8 : tensor<2x9xf32>
+  return %t8 : tensor<2x9xf32>
+}

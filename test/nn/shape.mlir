@@ -68,6 +68,20 @@ func.func @joins_padded_slices(%a: tensor<2x1xf32>, %b: tensor<2x2xf32>, %c: ten
   return %t : tensor<2x6xf32>
 }
 
+// In any order, with zeros where no slice was.
+// CHECK-LABEL: @joins_padded_slices_with_gaps
+// CHECK-NEXT: %[[ZEROS:.*]] = nn.constant dense<0.000000e+00> : tensor<2x1xf32>
+// CHECK-NEXT: %[[ALL:.*]] = nn.concat %arg2, %[[ZEROS]], %arg0, %arg1 {axis = 1 : i64}
+// CHECK-NEXT: return %[[ALL]]
+func.func @joins_padded_slices_with_gaps(%a: tensor<2x1xf32>, %b: tensor<2x2xf32>, %c: tensor<2x2xf32>) -> tensor<2x6xf32> {
+  %pa = nn.pad %a [0, 3] [0, 2] [0, 0] : (tensor<2x1xf32>) -> tensor<2x6xf32>
+  %pb = nn.pad %b [0, 4] [0, 0] [0, 0] : (tensor<2x2xf32>) -> tensor<2x6xf32>
+  %pc = nn.pad %c [0, 0] [0, 4] [0, 0] : (tensor<2x2xf32>) -> tensor<2x6xf32>
+  %ab = nn.add %pa, %pb : tensor<2x6xf32>
+  %abc = nn.add %ab, %pc : tensor<2x6xf32>
+  return %abc : tensor<2x6xf32>
+}
+
 // CHECK-LABEL: @keeps_sums_of_slices_that_overlap_or_interleave
 // CHECK: nn.add
 // CHECK: nn.add

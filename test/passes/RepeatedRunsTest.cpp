@@ -73,4 +73,22 @@ TEST(RepeatedRuns, doNotBorderInsideAnOp) {
   EXPECT_EQ(runs[0].count, 3u);
 }
 
+// No border serves, so that every repetition is tried: what that costs grows as
+// the sequence does, not as its square.
+TEST(RepeatedRuns, costWhatTheirLengthIsWorth) {
+  auto weighed = [](size_t count) {
+    llvm::SmallVector<size_t> kinds(count, 1);
+    llvm::SmallVector<int64_t> weights(count, 1);
+    int64_t items = 0;
+    auto runs = findRepeatedRuns(kinds, weights, [&](size_t start, size_t end) {
+      items += end - start;
+      return 2;
+    });
+    EXPECT_TRUE(runs.empty());
+    return items;
+  };
+  int64_t once = weighed(20'000), twice = weighed(40'000);
+  EXPECT_LE(twice, 2.2 * once);
+}
+
 } // namespace

@@ -6,77 +6,146 @@
 
 #include "mlir/IR/PatternMatch.h"
 
+#include <map>
+
 using namespace mlir;
 using namespace shardc::nn;
 
 namespace {
 
-/// pad(a) + pad(b) is pad(concat(a, b)) where a ends along one dim where b
-/// begins, and their places agree along the others. (Up to the sign of zeros.)
-struct JoinAdjacentPads : OpRewritePattern<AddOp> {
+/// pad(a) + pad(b) + ... is pad(concat(a, b, ...)) where the places of a, b,
+/// ... differ along one dim, and none covers another's; zeros stand where there
+/// is room between them. (Up to the sign of zeros.) The whole chain of sums is
+/// one step, so that n slices of a tensor cost n.
+struct JoinPads : OpRewritePattern<AddOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(AddOp add,
                                 PatternRewriter &rewriter) const override {
-    auto first = add.getLhs().getDefiningOp<PadOp>();
-    auto second = add.getRhs().getDefiningOp<PadOp>();
-    if (!first || !second || first == second || !first->hasOneUse() ||
-        !second->hasOneUse())
+    PadOp first = soleUse(add.getLhs()), second = soleUse(add.getRhs());
+    if (!first || !second || first == second)
       return failure();
-    for (auto [before, after] :
-         {std::pair(first, second), std::pair(second, first)})
-      if (std::optional<int64_t> axis = adjacentAlong(before, after)) {
-        replace(add, before, after, *axis, rewriter);
-        return success();
-      }
-    return failure();
+    std::optional<int64_t> axis = differAlong(first, second);
+    if (!axis)
+      return failure();
+    Row row(*axis);
+    if (!row.add(first) || !row.add(second))
+      return failure();
+    // The sum goes on with more of them.
+    while (add->hasOneUse()) {
+      auto next = dyn_cast<AddOp>(*add->user_begin());
+      if (!next)
+        break;
+      PadOp pad = soleUse(next.getLhs() == add ? next.getRhs() : next.getLhs());
+      if (!pad || differAlong(first, pad) != axis || !row.add(pad))
+        break;
+      add = next;
+    }
+    if (row.size() == 2 && row.hasGaps())
+      return failure();
+    rewriter.setInsertionPoint(add);
+    row.replace(add, rewriter);
+    return success();
   }
 
 private:
-  /// The one dim along which `after` begins where `before` ends.
-  static std::optional<int64_t> adjacentAlong(PadOp before, PadOp after) {
+  static PadOp soleUse(Value value) {
+    auto pad = value.getDefiningOp<PadOp>();
+    return pad && pad->hasOneUse() ? pad : PadOp();
+  }
+
+  /// The one dim along which the places of two pads' inputs differ.
+  static std::optional<int64_t> differAlong(PadOp one, PadOp other) {
     std::optional<int64_t> axis;
-    for (int64_t dim = 0; dim < tensorType(before).getRank(); ++dim) {
-      if (before.getInterior()[dim] != 0 || after.getInterior()[dim] != 0)
+    for (int64_t dim = 0; dim < tensorType(one).getRank(); ++dim) {
+      if (one.getInterior()[dim] != 0 || other.getInterior()[dim] != 0)
         return std::nullopt;
-      if (before.getLow()[dim] == after.getLow()[dim] &&
-          before.getHigh()[dim] == after.getHigh()[dim])
+      if (one.getLow()[dim] == other.getLow()[dim] &&
+          one.getHigh()[dim] == other.getHigh()[dim])
         continue;
-      const int64_t end =
-          before.getLow()[dim] + shapeOf(before.getInput())[dim];
-      if (axis || end != after.getLow()[dim])
+      if (axis)
         return std::nullopt;
       axis = dim;
     }
     return axis;
   }
 
-  static void replace(AddOp add, PadOp before, PadOp after, int64_t axis,
-                      PatternRewriter &rewriter) {
-    SmallVector<int64_t> shape(shapeOf(before.getInput()));
-    shape[axis] += shapeOf(after.getInput())[axis];
-    SmallVector<int64_t> high(before.getHigh());
-    high[axis] = after.getHigh()[axis];
-    Value joined =
-        ConcatOp::create(rewriter, add.getLoc(), tensorType(add).clone(shape),
-                         ValueRange{before.getInput(), after.getInput()}, axis);
-    rewriter.replaceOpWithNewOp<PadOp>(add, add.getType(), joined,
-                                       before.getLow(), high,
-                                       before.getInterior());
-  }
+  /// Pads by the places of their inputs along a dim.
+  class Row {
+  public:
+    explicit Row(int64_t axis) : axis(axis) {}
+
+    size_t size() const { return pads.size(); }
+
+    /// False where another's place is covered.
+    bool add(PadOp pad) {
+      auto next = pads.lower_bound(begin(pad));
+      if ((next != pads.end() && begin(next->second) < end(pad)) ||
+          (next != pads.begin() && end(std::prev(next)->second) > begin(pad)))
+        return false;
+      return pads.emplace(begin(pad), pad).second;
+    }
+
+    bool hasGaps() {
+      int64_t covered = 0;
+      for (auto &[_, pad] : pads)
+        covered += end(pad) - begin(pad);
+      return covered != end(pads.rbegin()->second) - pads.begin()->first;
+    }
+
+    void replace(AddOp add, PatternRewriter &rewriter) {
+      PadOp first = pads.begin()->second, last = pads.rbegin()->second;
+      auto typeOf = [&](int64_t size) {
+        SmallVector<int64_t> shape(shapeOf(first.getInput()));
+        shape[axis] = size;
+        return tensorType(add).clone(shape);
+      };
+      SmallVector<Value> pieces;
+      int64_t place = begin(first);
+      for (auto &[low, pad] : pads) {
+        if (low > place)
+          pieces.push_back(ConstantOp::create(
+              rewriter, add.getLoc(),
+              HostTensor::splat(typeOf(low - place), 0).toAttribute()));
+        pieces.push_back(pad.getInput());
+        place = end(pad);
+      }
+      SmallVector<int64_t> high(first.getHigh());
+      high[axis] = last.getHigh()[axis];
+      Value joined = ConcatOp::create(
+          rewriter, add.getLoc(), typeOf(place - begin(first)), pieces, axis);
+      rewriter.replaceOpWithNewOp<PadOp>(add, add.getType(), joined,
+                                         first.getLow(), high,
+                                         first.getInterior());
+    }
+
+  private:
+    int64_t begin(PadOp pad) const { return pad.getLow()[axis]; }
+    int64_t end(PadOp pad) const {
+      return begin(pad) + shapeOf(pad.getInput())[axis];
+    }
+
+    int64_t axis;
+    std::map<int64_t, PadOp> pads;
+  };
 };
 
-/// concat(concat(a, b), c) is concat(a, b, c) along one axis.
+/// concat(concat(a, b), c) is concat(a, b, c) along one axis. All that is
+/// inside the outermost is taken at once, so that a row of n costs n.
 struct FlattenConcat : OpRewritePattern<ConcatOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(ConcatOp concat,
                                 PatternRewriter &rewriter) const override {
+    if (isInner(concat))
+      return failure();
     SmallVector<Value> inputs;
-    for (Value input : concat.getInputs()) {
+    SmallVector<Value> left(llvm::reverse(concat.getInputs()));
+    while (!left.empty()) {
+      Value input = left.pop_back_val();
       auto inner = input.getDefiningOp<ConcatOp>();
       if (inner && inner.getAxis() == concat.getAxis() && inner->hasOneUse())
-        llvm::append_range(inputs, inner.getInputs());
+        left.append(llvm::to_vector(llvm::reverse(inner.getInputs())));
       else
         inputs.push_back(input);
     }
@@ -86,11 +155,18 @@ struct FlattenConcat : OpRewritePattern<ConcatOp> {
                                           concat.getAxis());
     return success();
   }
+
+private:
+  static bool isInner(ConcatOp concat) {
+    auto outer = concat->hasOneUse() ? dyn_cast<ConcatOp>(*concat->user_begin())
+                                     : ConcatOp();
+    return outer && outer.getAxis() == concat.getAxis();
+  }
 };
 
-/// x + embedding_grad(g, ids) adds the rows onto x: no table of zeros, and where
-/// x is read here alone no second table. (The rows are added to x one by one,
-/// instead of their sum.)
+/// x + embedding_grad(g, ids) adds the rows onto x: no table of zeros, and
+/// where x is read here alone no second table. (The rows are added to x one by
+/// one, instead of their sum.)
 struct AddRowsOntoGradient : OpRewritePattern<AddOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -120,7 +196,7 @@ struct AddRowsOntoGradient : OpRewritePattern<AddOp> {
 
 void AddOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                         MLIRContext *context) {
-  patterns.add<JoinAdjacentPads, AddRowsOntoGradient>(context);
+  patterns.add<JoinPads, AddRowsOntoGradient>(context);
 }
 
 void ConcatOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
