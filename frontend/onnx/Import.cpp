@@ -45,9 +45,11 @@ private:
   LogicalResult read();
   LogicalResult createFunction();
   LogicalResult createParameters();
-  LogicalResult importNodes(ArrayRef<Node> list, bool ofGraph);
+  LogicalResult flattenBranches();
+  LogicalResult importNodes(int begin, int end);
   LogicalResult importNode(const Node &node, int index);
-  LogicalResult importBranch(const Node &node, const Operand &condition);
+  LogicalResult importBranch(const Node &node, int index,
+                             const Operand &condition);
   FailureOr<SmallVector<Operand>> inputsOf(const Node &node, int index);
   FailureOr<Operand> constantInitializer(const Initializer &initializer);
   Operand parameterValue(std::pair<int, int> use);
@@ -72,6 +74,29 @@ private:
   llvm::DenseMap<std::pair<int, int>, Value> parameterValues;
 };
 
+/// Appends the nodes of all branches, those of nested ones too: what they read
+/// of the graph's initializers are uses like all others.
+LogicalResult Importer::flattenBranches() {
+  model->graphNodes = model->nodes.size();
+  for (size_t index = 0; index < model->nodes.size(); ++index) {
+    const Node node = model->nodes[index];
+    if (node.proto->op_type() != "If")
+      continue;
+    for (const ::onnx::AttributeProto &attribute : node.proto->attribute()) {
+      bool taken = attribute.name() == "then_branch";
+      if (!attribute.has_g() || (!taken && attribute.name() != "else_branch"))
+        continue;
+      int begin = model->nodes.size();
+      if (llvm::Error error = model->flattener->flatten(
+              attribute.g().node(), model->nodes, node.origin))
+        return fail(std::move(error));
+      model->branches[{int(index), int(taken)}] = {begin,
+                                                   int(model->nodes.size())};
+    }
+  }
+  return success();
+}
+
 LogicalResult Importer::read() {
   auto opened = ModelFile::open(options.path, options.allowMissingWeights);
   if (!opened)
@@ -82,6 +107,8 @@ LogicalResult Importer::read() {
   if (llvm::Error error =
           model->flattener->flatten(file->graph().node(), model->nodes))
     return fail(std::move(error));
+  if (failed(flattenBranches()))
+    return failure();
   model->parameters = ParameterTable::recover(*file, model->nodes);
   if (ArrayRef<std::string> problems = model->parameters.problems();
       !problems.empty())
@@ -320,9 +347,9 @@ LogicalResult Importer::define(const Node &node, StringRef name,
 // Nodes
 //===----------------------------------------------------------------------===//
 
-LogicalResult Importer::importNodes(ArrayRef<Node> list, bool ofGraph) {
-  for (auto [index, node] : llvm::enumerate(list))
-    if (failed(importNode(node, ofGraph ? int(index) : -1)))
+LogicalResult Importer::importNodes(int begin, int end) {
+  for (int index = begin; index < end; ++index)
+    if (failed(importNode(model->nodes[index], index)))
       return failure();
   return success();
 }
@@ -348,7 +375,7 @@ LogicalResult Importer::importNode(const Node &node, int index) {
                              "' are not supported; supported are the default "
                              "domain and the model's own functions");
   if (op == "If")
-    return inputs->size() == 1 ? importBranch(node, inputs->front())
+    return inputs->size() == 1 ? importBranch(node, index, inputs->front())
                                : nodeContext.error("expects one input");
   const Decoder *decoder = decoders.find(op, node.opset);
   if (!decoder)
@@ -386,7 +413,7 @@ LogicalResult Importer::importNode(const Node &node, int index) {
 }
 
 /// If with a condition that is known: the branch that is taken stands for it.
-LogicalResult Importer::importBranch(const Node &node,
+LogicalResult Importer::importBranch(const Node &node, int index,
                                      const Operand &condition) {
   NodeContext nodeContext(node, options.path, *emitter, {condition});
   FailureOr<double> taken = nodeContext.constantFloat(0, "its condition");
@@ -414,11 +441,8 @@ LogicalResult Importer::importBranch(const Node &node,
     if (failed(define(node, tensor.name(), *host)))
       return failure();
   }
-  std::vector<Node> list;
-  if (llvm::Error error =
-          model->flattener->flatten(graph.node(), list, node.origin))
-    return fail(std::move(error));
-  if (failed(importNodes(list, false)))
+  auto [begin, end] = model->branches.lookup({index, int(*taken != 0)});
+  if (failed(importNodes(begin, end)))
     return failure();
   SmallVector<Operand> results;
   for (const ValueInfoProto &output : graph.output()) {
@@ -504,7 +528,7 @@ LogicalResult Importer::finishFunction() {
 OwningOpRef<ModuleOp> Importer::run() {
   context->loadDialect<nn::NNDialect, func::FuncDialect>();
   if (failed(read()) || failed(createFunction()) ||
-      failed(importNodes(model->nodes, true)) || failed(finishFunction()))
+      failed(importNodes(0, model->graphNodes)) || failed(finishFunction()))
     return nullptr;
   diagnostics.model = model;
   return std::move(module);
