@@ -213,14 +213,13 @@ public:
   /// Gives a value the narrower type that all its users cast it to, if there is
   /// one.
   static bool takeOverCasts(Value value) {
-    FloatType type;
-    if (value.use_empty())
+    FloatType type, held = floatElement(value);
+    if (!held || value.use_empty()) // a count of integers stays one
       return false;
     for (Operation *user : value.getUsers()) {
       auto cast = dyn_cast<nn::CastOp>(user);
       FloatType own = cast ? floatElement(cast.getResult()) : FloatType();
-      if (!own || own.getWidth() >= floatElement(value).getWidth() ||
-          (type && own != type))
+      if (!own || own.getWidth() >= held.getWidth() || (type && own != type))
         return false;
       type = own;
     }

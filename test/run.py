@@ -6,6 +6,7 @@
   gtest      the runtime, by GoogleTest
   tools      shardc and the trainer as a user runs them: good and bad input
   training   whole runs against PyTorch's recorded ones
+  fuzz       random graphs against a written reference
 """
 import argparse
 import json
@@ -65,7 +66,7 @@ def run_unittest(folder, verbosity):
 
 
 def main():
-    kinds = ["structure", "lit", "gtest", "tools", "training"]
+    kinds = ["structure", "lit", "gtest", "tools", "training", "fuzz"]
     parser = argparse.ArgumentParser(prog="./dev test", description=__doc__.splitlines()[0])
     parser.add_argument("--kind", action="append", choices=kinds, help="only this kind (repeatable)")
     parser.add_argument("--torch", action="store_true", help="also compare live with PyTorch, which PYTHON (or this interpreter) must have; its exports "

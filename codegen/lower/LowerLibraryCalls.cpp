@@ -146,8 +146,8 @@ void ProgramLowering::matmul(nn::MatMulOp op) {
 }
 
 void ProgramLowering::attention(nn::AttentionOp op) {
-  View query = withUnitRows(op.getQuery());
-  View key = withUnitRows(op.getKey()), value = withUnitRows(op.getValue());
+  View query = heads(op.getQuery());
+  View key = heads(op.getKey()), value = heads(op.getValue());
   std::optional<View> bias, mask, logSumExp;
   if (op.getBias())
     bias = view(op.getBias());
@@ -165,10 +165,10 @@ void ProgramLowering::attention(nn::AttentionOp op) {
 }
 
 void ProgramLowering::attentionGrad(nn::AttentionGradOp op) {
-  View gradient = withUnitRows(op.getGradient());
-  View query = withUnitRows(op.getQuery()), key = withUnitRows(op.getKey());
-  View value = withUnitRows(op.getValue());
-  View output = withUnitRows(op.getOutput());
+  View gradient = heads(op.getGradient());
+  View query = heads(op.getQuery()), key = heads(op.getKey());
+  View value = heads(op.getValue());
+  View output = heads(op.getOutput());
   View logSumExp = contiguous(op.getLogSumExp());
   std::optional<View> bias, mask;
   if (op.getBias())

@@ -167,11 +167,14 @@ ProgramLowering::View ProgramLowering::contiguous(Value tensor) {
   return copy;
 }
 
-ProgramLowering::View ProgramLowering::withUnitRows(Value tensor) {
+ProgramLowering::View ProgramLowering::heads(Value tensor) {
   View source = view(tensor);
-  if (source.shape.back() == 1 || source.strides.back() == 1)
-    return source;
-  return contiguous(tensor);
+  int64_t width = source.shape[3];
+  bool unitRows = width == 1 || source.strides[3] == 1;
+  // What a broadcast repeats, or a slice reverses, is no matrix of the GEMM
+  // library: it takes the distance of two rows for a row's length at least.
+  bool apart = source.shape[1] <= 1 || source.strides[1] >= width;
+  return unitRows && apart ? source : contiguous(tensor);
 }
 
 static bool hasGemmRows(const step::View &view) {

@@ -76,8 +76,9 @@ private:
   View copied(const View &source);
   /// The value in memory that may be written over.
   View changeable(mlir::Value value);
-  /// The tensor with a last dim of stride 1.
-  View withUnitRows(mlir::Value tensor);
+  /// Heads [B, S, H, D] as attention's products read them: a last dim of
+  /// stride 1, and positions at least a row apart.
+  View heads(mlir::Value tensor);
   /// The tensor as a (batched) matrix for gemm; `transposed` flips where the
   /// memory holds the transpose.
   View matrix(mlir::Value tensor, llvm::ArrayRef<int64_t> shape,

@@ -133,9 +133,12 @@ LogicalResult attention(NodeContext &context) {
     operands.push_back(keyMask);
   attributes.push_back(emit.named(
       "operandSegmentSizes", emit.attributes().getDenseI32ArrayAttr(segments)));
+  // Log-sum-exp has the type of the arithmetic.
+  Type sums =
+      scores.element.isF64() ? scores.element : emit.attributes().getF32Type();
   SmallVector<Type> types = {
       emit.typeOf({q[0], q[1], q[2], v[3]}, scores.element),
-      emit.typeOf({q[0], q[2], q[1]}, scores.element)};
+      emit.typeOf({q[0], q[2], q[1]}, sums)};
   SmallVector<Operand> results = emit.emit(nn::AttentionOp::getOperationName(),
                                            types, operands, attributes);
   context.set(0, originalLayout(emit, results[0], context.input(0)));

@@ -79,6 +79,30 @@ FailureOr<Operand> normalizedVector(NodeContext &context, size_t i,
                               {view.inner});
 }
 
+/// The type that norms save statistics in: that of their arithmetic.
+Type statisticsType(Emitter &emit, const Operand &input) {
+  Type element = input.elementType();
+  return element.isF64() ? element : emit.attributes().getF32Type();
+}
+
+/// Mean and inverse deviation of rows, as a model that reads them means them:
+/// with gradients, which those that nn.layer_norm saves for itself do not have.
+/// ONNX gives them in the type of stash_type, float32.
+std::pair<Operand, Operand> statistics(Emitter &emit, const Operand &rows,
+                                       double epsilon) {
+  Operand input = emit.cast(rows, statisticsType(emit, rows));
+  Type element = input.elementType();
+  int64_t last = input.rank() - 1;
+  Operand mean = emit.reduce<nn::ReduceMeanOp>(input, {last});
+  Operand centred = emit.binary<nn::SubOp>(input, mean);
+  Operand variance = emit.reduce<nn::ReduceMeanOp>(
+      emit.binary<nn::MulOp>(centred, centred), {last});
+  Operand inverse = emit.unary<nn::ReciprocalOp>(emit.unary<nn::SqrtOp>(
+      emit.binary<nn::AddOp>(variance, emit.scalar(element, epsilon))));
+  Type stored = emit.attributes().getF32Type();
+  return {emit.cast(mean, stored), emit.cast(inverse, stored)};
+}
+
 LogicalResult layerNormalization(NodeContext &context) {
   FailureOr<NormalizedView> view = normalizedView(context);
   if (failed(view))
@@ -97,7 +121,7 @@ LogicalResult layerNormalization(NodeContext &context) {
   Shape rows(view->outer);
   rows.push_back(1);
   Type type = view->input.type(),
-       rowType = emit.typeOf(rows, view->input.elementType());
+       rowType = emit.typeOf(rows, statisticsType(emit, view->input));
   auto epsilon =
       emit.named("epsilon", emit.attributes().getF64FloatAttr(
                                 context.floatAttribute("epsilon", 1e-5f)));
@@ -105,11 +129,15 @@ LogicalResult layerNormalization(NodeContext &context) {
       emit.emit(nn::LayerNormOp::getOperationName(), {type, rowType, rowType},
                 operands, {epsilon});
   context.set(0, emit.reshape(results[0], context.input(0).shape()));
+  if (!context.wants(1) && !context.wants(2))
+    return success();
   // Mean and inverse deviation keep the normalized dims with size 1.
   Shape kept(view->outer);
   kept.resize(context.input(0).rank(), 1);
-  context.set(1, emit.reshape(results[1], kept));
-  context.set(2, emit.reshape(results[2], kept));
+  auto [mean, inverse] =
+      statistics(emit, view->input, context.floatAttribute("epsilon", 1e-5f));
+  context.set(1, emit.reshape(mean, kept));
+  context.set(2, emit.reshape(inverse, kept));
   return success();
 }
 
@@ -124,7 +152,7 @@ LogicalResult rmsNormalization(NodeContext &context) {
   Shape rows(view->outer);
   rows.push_back(1);
   Type type = view->input.type(),
-       rowType = emit.typeOf(rows, view->input.elementType());
+       rowType = emit.typeOf(rows, statisticsType(emit, view->input));
   auto epsilon =
       emit.named("epsilon", emit.attributes().getF64FloatAttr(
                                 context.floatAttribute("epsilon", 1e-5f)));

@@ -73,10 +73,23 @@ private:
       rewritten.set_input(input, own);
       return;
     }
-    for (std::string &argument :
-         *rewritten.mutable_input()) // inside a function: the call passes it
-      if (argument == name)
-        argument = own;
+    rename(rewritten, name, own);
+  }
+
+  /// What is inside a function is passed by its call; a branch of an If reads
+  /// what is around it.
+  static void rename(NodeProto &node, StringRef from, const std::string &to) {
+    llvm::SmallVector<NodeProto *> open = {&node};
+    while (!open.empty()) {
+      NodeProto *next = open.pop_back_val();
+      for (std::string &argument : *next->mutable_input())
+        if (argument == from)
+          argument = to;
+      for (auto &attribute : *next->mutable_attribute())
+        if (attribute.has_g())
+          for (NodeProto &inner : *attribute.mutable_g()->mutable_node())
+            open.push_back(&inner);
+    }
   }
 
   /// The initializer that holds a merged parameter alone.

@@ -50,14 +50,15 @@ private:
   struct Branch {
     const Node *node;
     const GraphProto *graph;
-    std::vector<Node> nodes;
-    size_t next = 0;
+    int next, end; // of its nodes
     std::vector<std::string> names;
   };
 
+  LogicalResult flattenBranches();
   LogicalResult importNodes();
   LogicalResult importNode(const Node &node, int index);
-  LogicalResult enterBranch(const Node &node, const Operand &condition);
+  LogicalResult enterBranch(const Node &node, int index,
+                            const Operand &condition);
   LogicalResult leaveBranch();
   FailureOr<SmallVector<Operand>> inputsOf(const Node &node, int index);
   FailureOr<Operand> constantInitializer(const Initializer &initializer);
@@ -83,6 +84,29 @@ private:
   llvm::DenseMap<std::pair<int, int>, Value> parameterValues;
 };
 
+/// Appends the nodes of all branches, those of nested ones too: what they read
+/// of the graph's initializers are uses like all others.
+LogicalResult Importer::flattenBranches() {
+  model->graphNodes = model->nodes.size();
+  for (size_t index = 0; index < model->nodes.size(); ++index) {
+    const Node node = model->nodes[index];
+    if (node.proto->op_type() != "If")
+      continue;
+    for (const ::onnx::AttributeProto &attribute : node.proto->attribute()) {
+      bool taken = attribute.name() == "then_branch";
+      if (!attribute.has_g() || (!taken && attribute.name() != "else_branch"))
+        continue;
+      int begin = model->nodes.size();
+      if (llvm::Error error = model->flattener->flatten(
+              attribute.g().node(), model->nodes, node.origin))
+        return fail(std::move(error));
+      model->branches[{int(index), int(taken)}] = {begin,
+                                                   int(model->nodes.size())};
+    }
+  }
+  return success();
+}
+
 LogicalResult Importer::read() {
   auto opened = ModelFile::open(options.path, options.allowMissingWeights);
   if (!opened)
@@ -93,6 +117,8 @@ LogicalResult Importer::read() {
   if (llvm::Error error =
           model->flattener->flatten(file->graph().node(), model->nodes))
     return fail(std::move(error));
+  if (failed(flattenBranches()))
+    return failure();
   model->parameters =
       ParameterTable::recover(*file, model->nodes, options.roles);
   if (ArrayRef<std::string> problems = model->parameters.problems();
@@ -358,15 +384,15 @@ LogicalResult Importer::define(const Node &node, StringRef name,
 //===----------------------------------------------------------------------===//
 
 LogicalResult Importer::importNodes() {
-  for (auto [index, node] : llvm::enumerate(model->nodes)) {
-    if (failed(importNode(node, index)))
+  for (size_t index = 0; index < model->graphNodes; ++index) {
+    if (failed(importNode(model->nodes[index], int(index))))
       return failure();
     // Branches are nested as deep as they like, also through functions.
     while (!branches.empty()) {
       Branch &branch = *branches.back();
-      if (failed(branch.next < branch.nodes.size()
-                     ? importNode(branch.nodes[branch.next++], -1)
-                     : leaveBranch()))
+      int next = branch.next++;
+      if (failed(next < branch.end ? importNode(model->nodes[next], next)
+                                   : leaveBranch()))
         return failure();
     }
   }
@@ -394,7 +420,7 @@ LogicalResult Importer::importNode(const Node &node, int index) {
                              "' are not supported; supported are the default "
                              "domain and the model's own functions");
   if (op == "If")
-    return inputs->size() == 1 ? enterBranch(node, inputs->front())
+    return inputs->size() == 1 ? enterBranch(node, index, inputs->front())
                                : nodeContext.error("expects one input");
   const Decoder *decoder = decoders.find(op, node.opset);
   if (!decoder)
@@ -431,7 +457,7 @@ LogicalResult Importer::importNode(const Node &node, int index) {
 }
 
 /// If with a condition that is known: the branch that is taken stands for it.
-LogicalResult Importer::enterBranch(const Node &node,
+LogicalResult Importer::enterBranch(const Node &node, int index,
                                     const Operand &condition) {
   NodeContext nodeContext(node, options.path, *emitter, {condition});
   FailureOr<double> taken = nodeContext.constantFloat(0, "its condition");
@@ -454,9 +480,8 @@ LogicalResult Importer::enterBranch(const Node &node,
     if (failed(define(node, tensor.name(), *host)))
       return failure();
   }
-  if (llvm::Error error = model->flattener->flatten(entered.graph->node(),
-                                                    entered.nodes, node.origin))
-    return fail(std::move(error));
+  std::tie(entered.next, entered.end) =
+      model->branches.lookup({index, int(*taken != 0)});
   return success();
 }
 

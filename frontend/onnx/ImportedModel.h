@@ -4,13 +4,19 @@
 
 #include "frontend/onnx/Parameters.h"
 
+#include "llvm/ADT/DenseMap.h"
+
 namespace shardc::onnx {
 
 struct ImportedModel {
   std::unique_ptr<ModelFile> file;
   std::unique_ptr<Flattener> flattener;
-  /// The flat graph; the flattener owns what was inlined.
+  /// The flat graph, and behind its nodes those of the branches of its Ifs; the
+  /// flattener owns what was inlined.
   std::vector<Node> nodes;
+  size_t graphNodes = 0;
+  /// By If node and branch (1: then): where its nodes begin and end.
+  llvm::DenseMap<std::pair<int, int>, std::pair<int, int>> branches;
   ParameterTable parameters;
 };
 

@@ -68,8 +68,10 @@ public:
     for (double number : values.reached().toFloats()) {
       if (term.boolean)
         number = (number != 0) != term.negated ? 0 : hidden;
-      else if ((number *= term.factor) <= hiddenBelow)
+      else if ((number *= term.factor) <= hiddenBelow) {
+        byNumber |= std::isfinite(number);
         number = hidden;
+      }
       numbers.push_back(number);
     }
     diagonal = values.isOverlapping() && isStep(queries, -1) && isStep(keys, 1);
@@ -79,6 +81,25 @@ public:
   int64_t keyCount() const { return keys.size(); }
   double at(int64_t o, int64_t i, int64_t j) const {
     return numbers[first + outer[o] + queries[i] + keys[j]];
+  }
+  /// Whether there is a row of which every key is hidden, by finite numbers:
+  /// such a row still is the softmax of its scores.
+  bool hidesRowsByNumber() const {
+    if (!byNumber)
+      return false;
+    for (int64_t o = 0; o < outerCount(); ++o)
+      for (int64_t i = 0; i < queryCount(); ++i) {
+        // Causal masks show the key of the diagonal: looked at first.
+        int64_t own = i + keyCount() - queryCount();
+        if (own >= 0 && own < keyCount() && !std::isinf(at(o, i, own)))
+          continue;
+        int64_t j = 0;
+        while (j < keyCount() && std::isinf(at(o, i, j)))
+          ++j;
+        if (j == keyCount())
+          return true;
+      }
+    return false;
   }
   /// Whether scores depend on key - query only.
   bool isDiagonal() const { return diagonal; }
@@ -105,6 +126,7 @@ private:
   std::vector<double> numbers;
   int64_t first;
   bool diagonal;
+  bool byNumber = false; // keys are hidden by finite numbers
 };
 
 MaskVerdict judge(const Scores &scores) {
@@ -120,7 +142,7 @@ MaskVerdict judge(const Scores &scores) {
     hides |= hidden;
     adds |= !hidden && score != 0;
   });
-  if (!hidesFuture)
+  if (!hidesFuture || scores.hidesRowsByNumber())
     return {false, adds || hides, false};
   if (!adds && !hidesSeen)
     return {true, false, false};

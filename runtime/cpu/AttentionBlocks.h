@@ -19,9 +19,12 @@ template <typename T> struct Head {
 };
 template <typename T>
 Head<T> head(const Tensor &tensor, int64_t batch, int64_t index) {
+  // The stride of a dim of size 1 says nothing; products want a row's length.
+  int64_t stride = tensor.shape[1] > 1 ? tensor.strides[1]
+                                       : std::max<int64_t>(tensor.shape[3], 1);
   return {tensor.as<T>() + batch * tensor.strides[0] +
               index * tensor.strides[2],
-          tensor.strides[1]};
+          stride};
 }
 
 /// A block of rows of an operand as numbers that can be computed with: where

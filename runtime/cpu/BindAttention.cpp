@@ -8,12 +8,17 @@
 namespace shardc::runtime::cpu {
 namespace {
 
-/// [B, S, H, D] with a contiguous last dim.
+/// [B, S, H, D] with a contiguous last dim and positions at least a row apart,
+/// as products read them: neither repeated by a broadcast nor reversed.
 void requireHeads(const Tensor &tensor, const std::vector<int64_t> &shape,
                   plan::DType dtype, const char *name) {
   requireDtype(tensor, dtype, name);
   requireShape(tensor, shape, name);
   requireContiguousRows(tensor, name);
+  if (tensor.shape[1] > 1 && tensor.strides[1] < tensor.shape[3])
+    fail("expects the positions of ", name, " ", tensor.describe(),
+         " to be at least ", tensor.shape[3], " elements apart, got ",
+         tensor.strides[1]);
 }
 
 template <typename Entry>

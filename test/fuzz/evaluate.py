@@ -1,0 +1,168 @@
+"""Expected numbers: the loss of a step by the written reference, derivatives of it by differences, and by torch where that is there.
+
+A step is cut into parts, one for each rank and micro-batch; part p takes the samples [p batch, (p + 1) batch). docs/running.md says how the
+losses of the parts become one."""
+import numpy as np
+
+import numpy_ops_moves  # noqa: F401  (registers its operators)
+import numpy_ops_reductions  # noqa: F401
+from numpy_ops import OPS, Call
+from program import FLOATS, TYPES, rounded
+
+STEP = 1e-6  # of differences; in 80-bit floats it leaves 12 digits
+
+
+def as_array(dtype, values, wide):
+    return np.array(values, wide) if dtype in FLOATS else np.array(values, TYPES[dtype][1])
+
+
+def folded(value, dtype, wide):
+    """What the compiler works out has the file's type."""
+    if isinstance(value, list):
+        return [folded(v, dtype, wide) for v in value]
+    return np.asarray(rounded(value, dtype), wide) if dtype in FLOATS and dtype != "f64" else value
+
+
+def step_noise(value, key, relative):
+    """Relative errors of a rounding, the same whenever the same place is evaluated."""
+    if relative == 0 or not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+        return value
+    numbers = np.random.default_rng(key)
+    return value * (1 + relative * numbers.uniform(-1, 1, value.shape).astype(value.dtype))
+
+
+class Written:
+    """The program by numpy. noise: each float result is wrong by up to this, relatively, which shows what rounding to a type can do."""
+
+    def __init__(self, program, parts, wide=np.longdouble, noise=0.0, seed=0):
+        self.program, self.parts, self.wide, self.noise, self.seed = program, parts, wide, noise, seed
+        kept, self.known = program.needed([program.loss.value]), program.known()
+        self.nodes = [n for n in program.nodes if any(o in kept for o in n.outputs)]
+        shared = {name: as_array(t, v, wide) for name, (t, v) in (*program.parameters.items(), *program.constants.items())}
+        self.values = []
+        for part in range(parts):
+            environment = dict(shared)
+            for name, given in program.inputs.items():
+                rows = slice(part * program.batch, (part + 1) * program.batch)
+                environment[name] = as_array(given.dtype, given.values[rows], wide)
+            self.run(self.nodes, environment, part)
+            self.values.append(environment)
+        self.loss = self.combined(self.values)
+        self.readers = {}
+
+    def run(self, nodes, environment, part):
+        with np.errstate(all="ignore"):
+            for index, node in enumerate(nodes):
+                inputs = [environment[i] if i else None for i in node.inputs]
+                results = OPS[node.op](Call(node, inputs, self.program.opset, self.wide))
+                for at, (name, result) in enumerate(zip(node.outputs, results)):
+                    if name:
+                        result = result if isinstance(result, list) else np.asarray(result)
+                        if name in self.known:
+                            environment[name] = folded(result, self.program.types[name], self.wide)
+                            continue
+                        key = (self.seed, part, hash_of(node.outputs[0]), at)
+                        environment[name] = step_noise(result, key, self.noise)
+
+    def combined(self, environments):
+        loss = self.program.loss
+        if loss.kind == "output":
+            return sum(e[loss.value].reshape(()) for e in environments) / self.parts
+        total, count = self.wide(0), 0
+        for part, environment in enumerate(environments):
+            scores = environment[loss.value]
+            labels = loss.labels[part * self.program.batch:(part + 1) * self.program.batch]
+            if loss.kind == "mse":
+                difference = scores - labels.astype(self.wide)
+                total, count = total + np.sum(difference * difference), count + labels.size
+                continue
+            if loss.shift:
+                scores, labels = scores[..., :-loss.shift, :], labels[..., loss.shift:]
+            valid = labels != loss.ignore
+            shifted = scores - np.max(scores, -1, keepdims=True)
+            logs = shifted - np.log(np.sum(np.exp(shifted), -1, keepdims=True))
+            picked = np.take_along_axis(logs, np.where(valid, labels, 0)[..., None].astype(np.int64), -1)[..., 0]
+            total, count = total - np.sum(np.where(valid, picked, 0)), count + int(np.sum(valid))
+        return total / count
+
+    def with_parameter(self, name, values):
+        """The loss with other values of one parameter."""
+        if name not in self.readers:
+            reached, nodes = {name}, []
+            for node in self.nodes:
+                if reached.intersection(node.inputs):
+                    reached.update(o for o in node.outputs if o)
+                    nodes.append(node)
+            self.readers[name] = nodes
+        environments = []
+        for part, base in enumerate(self.values):
+            environment = dict(base)
+            environment[name] = values
+            self.run(self.readers[name], environment, part)
+            environments.append(environment)
+        return self.combined(environments)
+
+    def slope(self, name, direction):
+        """(derivative along a direction, whether the loss is smooth there)."""
+        at, direction = as_array("f64", self.program.parameters[name][1], self.wide), np.asarray(direction, self.wide)
+        value = {h: self.with_parameter(name, at + self.wide(h * STEP) * direction) for h in (-4, -1, 1, 4)}
+        if not all(np.isfinite(v) for v in value.values()):
+            return np.nan, False
+        central = {h: (value[h] - value[-h]) / (2 * h * self.wide(STEP)) for h in (1, 4)}
+        jump = {h: abs(value[h] + value[-h] - 2 * self.loss) / (h * self.wide(STEP)) for h in (1, 4)}
+        scale = max(abs(central[1]), abs(central[4]), abs(self.loss), 1)
+        smooth = jump[1] <= 1e-9 * scale + jump[4] / 2 and abs(central[1] - central[4]) <= 1e-9 * scale
+        return float((16 * central[1] - central[4]) / 15), bool(smooth)
+
+
+def hash_of(text):
+    """A number of a name that is the same in every run."""
+    result = 0
+    for character in text:
+        result = (result * 131 + ord(character)) % (1 << 61)
+    return result
+
+
+def by_torch(program, parts, noise=0.0, seed=0):
+    """(loss, {parameter: gradient}) by torch in float64."""
+    import torch
+
+    import torch_ops_moves  # noqa: F401
+    from torch_ops import OPS as TORCH, tensor
+    torch.set_num_threads(1)
+    kept, known = program.needed([program.loss.value]), program.known()
+    nodes = [n for n in program.nodes if any(o in kept for o in n.outputs)]
+    parameters = {name: tensor(v, t).requires_grad_() for name, (t, v) in program.parameters.items() if name in kept}
+    constants = {name: tensor(v, t) for name, (t, v) in program.constants.items() if name in kept}
+    total, count, loss = 0, 0, program.loss
+    for part in range(parts):
+        rows = slice(part * program.batch, (part + 1) * program.batch)
+        environment = {**parameters, **constants, **{name: tensor(given.values[rows], given.dtype) for name, given in program.inputs.items()}}
+        for node in nodes:
+            results = TORCH[node.op](Call(node, [environment[i] if i else None for i in node.inputs], program.opset, np.float64))
+            for at, (name, result) in enumerate(zip(node.outputs, results)):
+                if name in known and isinstance(result, torch.Tensor) and result.is_floating_point():
+                    result = torch.from_numpy(np.array(folded(result.numpy(), program.types[name], np.float64)))
+                elif name and noise and isinstance(result, torch.Tensor) and result.is_floating_point():
+                    numbers = np.random.default_rng((seed, part, hash_of(node.outputs[0]), at))
+                    result = result * torch.from_numpy(np.asarray(1 + noise * numbers.uniform(-1, 1, tuple(result.shape))))
+                if name:
+                    environment[name] = result
+        scores = environment[loss.value]
+        if loss.kind == "output":
+            total, count = total + scores.reshape(()), count + 1
+            continue
+        labels = torch.from_numpy(np.array(loss.labels[rows]))
+        if loss.kind == "mse":
+            total = total + torch.nn.functional.mse_loss(scores, labels.to(scores.dtype), reduction="sum")
+            count += labels.numel()
+            continue
+        if loss.shift:
+            scores, labels = scores[..., :-loss.shift, :], labels[..., loss.shift:]
+        total = total + torch.nn.functional.cross_entropy(scores.reshape(-1, scores.shape[-1]), labels.reshape(-1), ignore_index=loss.ignore,
+                                                          reduction="sum")
+        count += int((labels != loss.ignore).sum())
+    result = total / count
+    if result.requires_grad:
+        result.backward()
+    return float(result.detach()), {name: np.zeros(p.shape) if p.grad is None else p.grad.numpy() for name, p in parameters.items()}

@@ -1,0 +1,272 @@
+"""Compiles a case, runs one step, and holds what comes out against the references."""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import numpy as np
+
+from evaluate import Written, by_torch
+from program import FLOATS, TYPES, rounded
+from write_onnx import Writer
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+sys.path.insert(0, os.path.join(ROOT, "test", "training"))
+from reference import read_safetensors  # noqa: E402
+
+SHARDC = os.path.join(os.environ.get("SHARDC_BUILD", os.path.join(ROOT, "build")), "bin", "shardc")
+# Relative error that one rounding of the type makes.
+ROUNDING = {"float64": 2.0 ** -53, "float32": 2.0 ** -24, "bf16": 2.0 ** -9, "float16": 2.0 ** -12}
+EXACT, TAKEN = 1e-8, 1e-6
+LIMIT = 60  # seconds for a compilation, and for a step
+RAW = re.compile(r"LLVM ERROR|Assertion|PLEASE submit|Stack dump|mlir::|loc\(|error: '(?:nn|step|fsdp|func|linalg|arith|math|scf|memref|vector|llvm)\.|"
+                 r"failed to legalize|AddressSanitizer|runtime error|terminate called|std::")
+
+
+# Refusals that name a limit of shardc and what to do: no finding.
+KNOWN_LIMITS = re.compile(r"'nn\.rope' op has no gradient of its angles; freeze|"
+                          r"'nn\.attention' op has no gradient of its bias; keep a trained bias out of attention")
+
+
+class Finding:
+    """What is wrong with a case: a kind (crash, hang, message, refused, lost, loss, gradient, seam) and text."""
+
+    def __init__(self, kind, text, detail=""):
+        self.kind, self.text, self.detail = kind, text, detail
+
+    def same(self, other):
+        return other is not None and self.kind == other.kind and signature(self.text) == signature(other.text)
+
+    def __str__(self):
+        return f"{self.kind}: {self.text}"
+
+
+def signature(text):
+    """The text without names and numbers."""
+    text = re.sub(r"'[^']*'", "'_'", text)
+    return re.sub(r"[-+]?\d[\d.e+-]*", "#", text)[:160]
+
+
+class Work:
+    """A case's files in a folder."""
+
+    def __init__(self, case, folder, dressed=True):
+        self.case, self.folder = case, folder
+        program = case.program
+        os.makedirs(folder, exist_ok=True)
+        self.model, self.trainer = os.path.join(folder, "model.onnx"), os.path.join(folder, "model.trainer")
+        self.weights = os.path.join(folder, "weights.safetensors")
+        self.gradients, self.metrics = os.path.join(folder, "gradients.safetensors"), os.path.join(folder, "metrics.jsonl")
+        writer = Writer(program, case.habit, case.configuration.symbolic, case.seed, dressed)
+        self.names = writer.write(self.model)
+        case.wrapped = writer.wrapped
+        kept = program.needed([program.loss.value])
+        self.data = {}
+        for name, given in program.inputs.items():
+            if name in kept:
+                self.save(name, given.values, given.dtype)
+        if program.loss.target:
+            self.save(program.loss.target, program.loss.labels, "f32" if program.loss.kind == "mse" else "i64")
+
+    def save(self, name, values, dtype):
+        self.data[name] = os.path.join(self.folder, f"{name}.npy")
+        np.save(self.data[name], np.asarray(values, np.float64 if dtype == "f64" else np.float32 if dtype in FLOATS else TYPES[dtype][1]))
+
+    def compile_words(self):
+        loss, configuration = self.case.program.loss, self.case.configuration
+        if loss.kind == "output":
+            text = f"output:{loss.value}"
+        elif loss.kind == "mse":
+            text = f"mse:output={loss.value},target={loss.target}"
+        else:
+            text = f"cross-entropy:logits={loss.value},labels={loss.target},ignore={loss.ignore},shift={loss.shift}"
+        frozen = self.names.get(configuration.frozen, ((), False))[0]
+        trained = [n for p in self.case.program.trained() if p != configuration.frozen for n in self.names[p][0]]
+        return [SHARDC, self.model, "--loss", text, "-o", self.trainer, *configuration.compile_flags(self.case.program.batch, frozen, trained)]
+
+    def run_words(self):
+        words = [self.trainer, "--steps", "1", "--lr", "0", "--export-gradients", self.gradients, "--metrics", self.metrics,
+                 "--export-safetensors", self.weights]
+        for name, path in self.data.items():
+            words += ["--data", f"{name}={path}"]
+        return words + self.case.configuration.run_flags()
+
+
+def execute(words, folder):
+    """(exit code, output), or a Finding."""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "TMPDIR": folder}
+    what = os.path.basename(words[0])
+    try:
+        process = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=LIMIT, env=environment)
+    except subprocess.TimeoutExpired:
+        return Finding("hang", f"{what} ran for more than {LIMIT} s")
+    output = process.stderr + process.stdout
+    if process.returncode < 0 or process.returncode > 2:
+        name = signal.Signals(-process.returncode).name if process.returncode < 0 else str(process.returncode)
+        return Finding("crash", f"{what} ended with {name}: {last_line(output)}", output)
+    if RAW.search(output):
+        return Finding("message", f"{what}: {next(l for l in output.splitlines() if RAW.search(l))[:300]}", output)
+    if process.returncode:
+        return Finding("refused", f"{what}: {last_line(output)}", output)
+    return output
+
+
+def last_line(text):
+    lines = [l for l in text.strip().splitlines() if "error" in l] or text.strip().splitlines() or [""]
+    return lines[-1][:400]
+
+
+class Judge:
+    """torch: also by torch, all elements; else by differences, along directions."""
+
+    def __init__(self, torch=False, directions=2):
+        self.torch, self.directions = torch, directions
+
+    def judge(self, case, folder, dressed=True):
+        """None, or what is wrong."""
+        work = Work(case, folder, dressed)
+        compiled = execute(work.compile_words(), folder)
+        if isinstance(compiled, Finding):
+            if compiled.kind == "refused" and (KNOWN_LIMITS.search(compiled.text) or self.has_nothing_to_train(case, compiled)):
+                return None
+            return compiled
+        ran = execute(work.run_words(), folder)
+        while isinstance(ran, Finding) and (unused := re.search(r"--data (\S+): the model has no such input", ran.text)):
+            # What the loss takes nothing but the shape from is no input of the trainer.
+            del work.data[unused.group(1)]
+            ran = execute(work.run_words(), folder)
+        if isinstance(ran, Finding):
+            return ran
+        with open(work.metrics) as file:
+            step = json.loads(file.readline())
+        return self.compare(case, work, step["loss"], read_safetensors(work.gradients), compiled + ran)
+
+    @staticmethod
+    def has_nothing_to_train(case, refusal):
+        """Whether the loss really does not change with any parameter, where the compiler says so."""
+        if "expects a trainable parameter that reaches the loss" not in refusal.text:
+            return False
+        written = Written(case.program, case.configuration.parts())
+        return all(slope == 0 or not smooth for name in case.program.trained() if name != case.configuration.frozen
+                   for slope, smooth in [written.slope(name, np.random.default_rng(1).standard_normal(case.program.parameters[name][1].shape))])
+
+    def compare(self, case, work, loss, exported, output):
+        program, configuration = case.program, case.configuration
+        precision = re.match(r"(?:param=)?(\w+)", configuration.precision).group(1)
+        unit = ROUNDING[precision]
+        written = Written(program, configuration.parts(), np.longdouble)
+        expected = float(written.loss)
+        noisy = [Written(program, configuration.parts(), np.float64, unit * 4, seed) for seed in range(3)] if precision != "float64" else []
+        self.exact = TAKEN if program.takes_constants else EXACT
+        allowed = self.exact * max(abs(expected), 1e-3 * sum_of_sizes(written))
+        if noisy:
+            allowed = 8 * max(abs(float(n.loss) - expected) for n in noisy) + 16 * unit * max(1, abs(expected))
+        gradients, finding = self.gradients(case, work, exported, output)
+        if finding:
+            return finding
+        if not abs(loss - expected) <= allowed:
+            return Finding("loss", f"is {loss!r}, expected {expected!r}, bound {allowed:.3g}")
+        if finding := self.weights(program, work):
+            return finding
+        check = self.by_torch if self.torch else self.by_differences
+        return check(case, written, noisy, gradients, unit if noisy else 0, expected)
+
+    def gradients(self, case, work, exported, output):
+        """{parameter: gradient}, as the trainer exported them; or what is missing."""
+        result, frozen, left = {}, case.configuration.frozen, dict(exported)
+        warned = "\n".join(l for l in output.splitlines() if "warning" in l)
+        for name in case.program.trained():
+            names, turned = work.names[name]
+            found = [n for n in names if n in left]
+            if name == frozen:
+                if found:
+                    return result, Finding("lost", f"'{name}' is frozen and has a gradient")
+                continue
+            if not found:
+                if not any(f"'{n}'" in warned for n in names):
+                    return result, Finding("lost", f"'{name}' has no gradient and no warning names it", "\n".join(exported))
+                continue
+            values = left.pop(found[0])
+            result[name] = np.asarray(values.T if turned else values, np.float64)
+            if result[name].shape != case.program.parameters[name][1].shape:
+                return result, Finding("gradient", f"of '{name}' has shape {list(values.shape)}")
+        extra = [n for n in left if not any(n in names for names, _ in work.names.values())]
+        if extra:
+            return result, Finding("lost", f"'{extra[0]}' has a gradient and is no parameter")
+        return result, None
+
+    @staticmethod
+    def weights(program, work):
+        """A step with learning rate 0 leaves every parameter as it is, and exports it under its name, as PyTorch has it."""
+        exported = read_safetensors(work.weights)
+        for name in program.trained():
+            names, turned = work.names[name]
+            for found in names & set(exported):
+                values = np.asarray(exported[found], np.float64)
+                expected = program.parameters[name][1]
+                if exported[found].dtype == np.float32:  # master weights
+                    expected = rounded(expected, "f32")
+                if not np.array_equal(values.T if turned else values, expected):
+                    return Finding("weights", f"'{found}' was exported with other values or another shape, {list(values.shape)}")
+        return None
+
+    def by_differences(self, case, written, noisy, gradients, unit, loss):
+        largest = max((np.max(np.abs(g), initial=0) for g in gradients.values()), default=0)
+        random = np.random.default_rng(case.seed)
+        for name, gradient in gradients.items():
+            if not np.all(np.isfinite(gradient)):
+                return Finding("gradient", f"of '{name}' is not finite")
+            for index in range(min(self.directions, max(1, gradient.size))):
+                direction = random.standard_normal(gradient.shape)
+                if index:  # one element
+                    direction = np.zeros(gradient.shape)
+                    direction.flat[random.integers(gradient.size)] = 1
+                slope, smooth = written.slope(name, direction)
+                if not smooth:
+                    continue
+                got, size = float(np.sum(gradient * direction)), float(np.linalg.norm(direction))
+                allowed = self.exact * size * np.linalg.norm(gradient) + 1e-10 * size * (1 + largest + abs(loss))
+                if unit:
+                    others = [n.slope(name, direction)[0] for n in noisy]
+                    spread = max((abs(o - slope) if np.isfinite(o) else np.inf) for o in others)
+                    allowed = 16 * spread + 64 * unit * size * (np.linalg.norm(gradient) + 0.1 * largest + 0.05)
+                if not abs(got - slope) <= allowed:
+                    return Finding("gradient", f"of '{name}' along a direction is {got!r}, expected {slope!r}, bound {allowed:.3g}")
+        return None
+
+    def by_torch(self, case, written, noisy, gradients, unit, loss):
+        program, parts = case.program, case.configuration.parts()
+        by, expected = by_torch(program, parts)
+        if not abs(by - loss) <= 1e-11 * max(1, abs(loss), 1e-3 * sum_of_sizes(written)):
+            return Finding("reference", f"loss is {by!r} by torch, {loss!r} by numpy")
+        largest = max((np.max(np.abs(g), initial=0) for g in expected.values()), default=0)
+        shaken = [by_torch(program, parts, unit * 4, seed)[1] for seed in range(3)] if unit else []
+        for name, gradient in gradients.items():
+            true = expected[name]
+            size = np.max(np.abs(true), initial=0)
+            allowed = self.exact * size + 1e-11 * (1 + largest)
+            error = np.max(np.abs(gradient - true), initial=0)
+            if unit:
+                spread = max(np.linalg.norm(s[name] - true) for s in shaken)
+                allowed = 16 * spread + 64 * unit * (np.linalg.norm(true) + 0.1 * largest + 0.05)
+                error = np.linalg.norm(gradient - true)
+            if not error <= allowed:
+                where = np.unravel_index(np.argmax(np.nan_to_num(np.abs(gradient - true), nan=np.inf)), true.shape)
+                direction = np.zeros(true.shape)
+                direction[where] = 1
+                slope, smooth = written.slope(name, direction)
+                text = f"of '{name}' at {list(map(int, where))} is {gradient[where]!r}, expected {true[where]!r}, bound {allowed:.3g}"
+                if not smooth:
+                    return Finding("seam", text)
+                if abs(slope - true[where]) > 1e-6 * (1 + abs(slope)):
+                    return Finding("reference", f"{text}; by differences {slope!r}")
+                return Finding("gradient", text)
+        return None
+
+
+def sum_of_sizes(written):
+    """How large the numbers are that the loss is made of."""
+    return max((float(np.max(np.abs(v), initial=0)) for e in written.values for v in e.values()
+                if isinstance(v, np.ndarray) and v.dtype.kind == "f" and np.all(np.isfinite(v))), default=0)
