@@ -1,9 +1,10 @@
 // The container of a trainer: what follows the runtime's own bytes in the one
 // file. Shared by the compiler, which writes it, and the runtime, which reads
-// itself. No dependencies.
+// itself.
 //
 //   [runtime executable][section]...[section table][footer]
 //
+// The runtime is a section too, so that all bytes that matter have a checksum.
 // A reader takes the last sizeof(Footer) bytes of the file, checks `magic` and
 // `version`, then reads `sections` entries of `Section` at `tableOffset`.
 // Sections begin at multiples of `alignment`, so that a mapped kernel library
@@ -12,14 +13,19 @@
 #ifndef SHARDC_RUNTIME_CONTAINER_H
 #define SHARDC_RUNTIME_CONTAINER_H
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <vector>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 namespace shardc::container {
 
 constexpr char magic[8] = {'S', 'H', 'A', 'R', 'D', 'C', '\n', '\x1a'};
-constexpr uint32_t version = 1;
+constexpr uint32_t version = 2;
 constexpr uint64_t alignment = 4096;
 
 /// What a section holds.
@@ -28,6 +34,7 @@ enum SectionKind : uint32_t {
   sectionKernels = 2,        // shared object with the plan's kernels
   sectionExportTemplate = 3, // ONNX ModelProto without initializers' values
   sectionWeights = 4,        // stored parameters; plan Source.embedded
+  sectionRuntime = 5,        // the executable, at the file's first byte
 };
 
 struct Section {
@@ -48,22 +55,41 @@ struct Footer {
 };
 static_assert(sizeof(Footer) == 32);
 
-/// FNV-1a over 64-bit words (the last one filled up with zeros) and the
-/// length: finds truncation and flipped bits, not malice. Every update but the
-/// last takes a multiple of 8 bytes.
+/// Finds truncation, splices and flipped bits, not malice: XXH3-64 of the
+/// XXH3-64 of each block of `checksumBlock` bytes, the last one shorter, and of
+/// the length. Blocks are apart so that several threads can check a large
+/// section.
+constexpr uint64_t checksumBlock = 1 << 20;
+
+/// The checksum whose blocks have the hashes `blocks`.
+inline uint64_t combineBlocks(const std::vector<uint64_t> &blocks,
+                              uint64_t length) {
+  return XXH3_64bits_withSeed(blocks.data(), blocks.size() * sizeof(uint64_t),
+                              length);
+}
+
+/// Takes the bytes in pieces of any size.
 class Checksum {
 public:
   void update(const void *data, size_t size) {
     const char *bytes = static_cast<const char *>(data);
-    total += size;
-    for (; size >= 8; bytes += 8, size -= 8)
-      mix(word(bytes, 8));
-    if (size)
-      mix(word(bytes, size));
+    while (size) {
+      if (inBlock == 0)
+        XXH3_64bits_reset(&state);
+      size_t part = std::min<uint64_t>(size, checksumBlock - inBlock);
+      XXH3_64bits_update(&state, bytes, part);
+      inBlock += part;
+      total += part;
+      bytes += part;
+      size -= part;
+      if (inBlock == checksumBlock)
+        endBlock();
+    }
   }
   uint64_t finish() {
-    mix(total);
-    return state ^ (state >> 32);
+    if (inBlock)
+      endBlock();
+    return combineBlocks(blocks, total);
   }
   static uint64_t of(const void *data, size_t size) {
     Checksum checksum;
@@ -72,15 +98,14 @@ public:
   }
 
 private:
-  static uint64_t word(const char *bytes, size_t size) {
-    uint64_t value = 0;
-    std::memcpy(&value, bytes, size);
-    return value;
+  void endBlock() {
+    blocks.push_back(XXH3_64bits_digest(&state));
+    inBlock = 0;
   }
-  void mix(uint64_t value) { state = (state ^ value) * 0x100000001b3ull; }
 
-  uint64_t state = 0xcbf29ce484222325ull;
-  uint64_t total = 0;
+  XXH3_state_t state = {};
+  std::vector<uint64_t> blocks;
+  uint64_t inBlock = 0, total = 0;
 };
 
 } // namespace shardc::container

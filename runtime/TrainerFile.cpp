@@ -4,7 +4,12 @@
 
 #include "runtime/Error.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <google/protobuf/stubs/logging.h>
+#include <limits>
+#include <thread>
 
 namespace shardc::runtime {
 
@@ -30,7 +35,8 @@ readSections(std::span<const std::byte> file, const std::string &name) {
           footer.tableChecksum)
     fail(name, ": the trainer file is damaged; compile it again");
   std::vector<Section> sections(footer.sections);
-  std::memcpy(sections.data(), file.data() + footer.tableOffset, tableBytes);
+  if (!sections.empty())
+    std::memcpy(sections.data(), file.data() + footer.tableOffset, tableBytes);
   for (const Section &section : sections)
     if (section.offset > footer.tableOffset ||
         section.length > footer.tableOffset - section.offset)
@@ -38,23 +44,72 @@ readSections(std::span<const std::byte> file, const std::string &name) {
   return sections;
 }
 
+static bool isLarge(const Section &section) {
+  return section.kind == sectionWeights || section.kind == sectionRuntime;
+}
+
 TrainerFile::TrainerFile(const std::string &path) : path(path), file(path) {
   auto found = readSections(file.bytes(), path);
   if (!found)
     return;
   sections = std::move(*found);
-  // Embedded weights may be gigabytes, and a wrong one shows in the loss.
   for (const Section &section : sections)
-    if (section.kind != sectionWeights &&
-        Checksum::of(file.bytes().data() + section.offset, section.length) !=
-            section.checksum)
-      fail(path, ": section ", section.kind,
-           " of the trainer file is damaged; compile it again");
+    if (!isLarge(section))
+      checkSection(section, 1);
+  // A damaged plan is reported by us, once.
+  google::protobuf::SetLogHandler(nullptr);
   std::span<const std::byte> bytes = content(sectionPlan);
   parsedPlan.emplace();
-  if (!find(sectionPlan) ||
+  if (!find(sectionPlan) || bytes.size() > std::numeric_limits<int>::max() ||
       !parsedPlan->ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
     fail(path, ": the trainer file holds no plan; compile it again");
+}
+
+void TrainerFile::checkLargeSections(unsigned threads) const {
+  for (const Section &section : sections)
+    if (isLarge(section))
+      checkSection(section, threads);
+}
+
+static const char *nameOf(uint32_t kind) {
+  switch (kind) {
+  case sectionPlan:
+    return "plan";
+  case sectionKernels:
+    return "kernels";
+  case sectionExportTemplate:
+    return "graph";
+  case sectionWeights:
+    return "weights";
+  case sectionRuntime:
+    return "runtime";
+  }
+  return "unknown section";
+}
+
+/// Block by block; a thread takes the next one that is left.
+void TrainerFile::checkSection(const Section &section, unsigned threads) const {
+  std::vector<uint64_t> hashes((section.length + checksumBlock - 1) /
+                               checksumBlock);
+  const std::byte *begin = file.bytes().data() + section.offset;
+  std::atomic<size_t> next = 0;
+  auto work = [&] {
+    for (size_t block = next++; block < hashes.size(); block = next++) {
+      uint64_t at = block * checksumBlock;
+      hashes[block] =
+          XXH3_64bits(begin + at, std::min(checksumBlock, section.length - at));
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    for (size_t i = 1; i < std::min<size_t>(threads, hashes.size()); ++i)
+      helpers.emplace_back(work);
+    work();
+  }
+  if (combineBlocks(hashes, section.length) != section.checksum)
+    fail(path, ": the ", nameOf(section.kind),
+         " of the trainer file are not what was compiled: it is damaged; "
+         "compile it again");
 }
 
 const Section *TrainerFile::find(SectionKind kind) const {

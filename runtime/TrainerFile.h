@@ -23,9 +23,14 @@ readSections(std::span<const std::byte> file, const std::string &name);
 
 class TrainerFile {
 public:
-  /// Maps the file; plan, kernels and template are checked against their
-  /// checksums.
+  /// Maps the file; all sections but those that checkLargeSections() takes are
+  /// checked against their checksums.
   explicit TrainerFile(const std::string &path);
+
+  /// Checks the embedded weights, which may be gigabytes, and the runtime's own
+  /// code, on `threads` threads. Throws an Error where they are damaged. Apart
+  /// from the rest, since --help and --report do without.
+  void checkLargeSections(unsigned threads) const;
 
   /// Null where nothing was appended.
   const plan::Plan *plan() const { return parsedPlan ? &*parsedPlan : nullptr; }
@@ -34,6 +39,7 @@ public:
   EmbeddedWeights embeddedWeights() const;
 
 private:
+  void checkSection(const container::Section &section, unsigned threads) const;
   const container::Section *find(container::SectionKind kind) const;
   std::span<const std::byte> content(container::SectionKind kind) const;
 

@@ -55,7 +55,6 @@ public:
     checksum = {};
     return llvm::Error::success();
   }
-  /// All pieces of a section but the last are multiples of 8 bytes.
   llvm::Error addToSection(StringRef bytes) {
     checksum.update(bytes.data(), bytes.size());
     return append(bytes.data(), bytes.size());
@@ -146,8 +145,8 @@ llvm::Error writeContents(TrainerFile &file, const TrainerContents &contents) {
   if (!runtime)
     return failure("cannot read the trainer's runtime", contents.runtime,
                    runtime.getError());
-  StringRef executable = (*runtime)->getBuffer();
-  if (llvm::Error error = file.append(executable.data(), executable.size()))
+  if (llvm::Error error =
+          file.section(container::sectionRuntime, (*runtime)->getBuffer()))
     return error;
   if (llvm::Error error = file.section(container::sectionPlan, contents.plan))
     return error;
@@ -179,6 +178,12 @@ llvm::Expected<std::string> findRuntime(StringRef executable) {
 }
 
 llvm::Error writeTrainer(StringRef path, const TrainerContents &contents) {
+  // A device is not replaced by a file, for root neither.
+  llvm::sys::fs::file_status status;
+  if (!llvm::sys::fs::status(path, status) &&
+      !llvm::sys::fs::is_regular_file(status))
+    return llvm::createStringError("cannot write '" + path +
+                                   "': it is not a regular file");
   auto temporary = llvm::sys::fs::TempFile::create(path + ".%%%%%%%%.tmp",
                                                    llvm::sys::fs::owner_all);
   if (!temporary)

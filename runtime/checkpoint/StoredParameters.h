@@ -14,7 +14,7 @@
 namespace shardc::runtime {
 
 /// Part of the trainer's own file: the section of embedded weights. No length:
-/// there is none.
+/// there is none. Whoever opens it has checked it (TrainerFile.h).
 struct EmbeddedWeights {
   std::string path;
   uint64_t offset = 0;

@@ -245,7 +245,7 @@ TEST_F(Emit, TrainersAreByteEqualAndSectionsReadBack) {
                                       section.length));
   }
   EXPECT_EQ(trainer.substr(sections[0].offset, sections[0].length), bytes);
-  EXPECT_EQ(sections[2].kind, container::sectionWeights);
+  EXPECT_EQ(sections[3].kind, container::sectionWeights);
   for (auto [parameter, letter] : {std::pair(0, 'W'), std::pair(1, 'S')}) {
     const plan::Source &source = plan.plan.parameters(parameter).source();
     EXPECT_TRUE(source.embedded());

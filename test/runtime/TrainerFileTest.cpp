@@ -62,6 +62,45 @@ TEST(TrainerFile, MayBeABareRuntime) {
   EXPECT_FALSE(TrainerFile(folder.write("t", std::string(5000, 'R'))).plan());
 }
 
+TEST(TrainerFile, DamagedWeightsAndCodeAreFound) {
+  TemporaryFolder folder;
+  std::string weights(3 * checksumBlock / 2, 'w');
+  std::string whole = makeContainer({{sectionRuntime, std::string(5000, 'r')},
+                                     {sectionPlan, somePlan()},
+                                     {sectionWeights, weights}});
+  std::string path = folder.write("t", whole);
+  for (unsigned threads : {1, 2, 7})
+    TrainerFile(path).checkLargeSections(threads);
+  size_t begin = TrainerFile(path).embeddedWeights().offset;
+  RandomStream random(5, "weights");
+  for (uint64_t trial = 0; trial < 200; ++trial) {
+    std::string damaged = whole;
+    size_t at = trial % 10 == 0
+                    ? alignment + random.below(5000, trial, 0)
+                    : begin + random.below(uint32_t(weights.size()), trial, 0);
+    damaged[at] =
+        static_cast<char>(damaged[at] ^ (1 << random.below(8, trial, 1)));
+    // Two flips of one bit do not make up for each other.
+    if (trial % 2)
+      damaged[begin + 8 * random.below(1000, trial, 2) + 7] ^= char(0x80);
+    TrainerFile file(folder.write("t", damaged));
+    EXPECT_THROW(file.checkLargeSections(1 + trial % 3), Error);
+  }
+}
+
+TEST(TrainerFile, ChecksumsDoNotDependOnPieces) {
+  std::string bytes(2 * checksumBlock + 77, 'b');
+  uint64_t whole = Checksum::of(bytes.data(), bytes.size());
+  for (size_t piece : {1000ul, checksumBlock, checksumBlock + 1}) {
+    Checksum checksum;
+    for (size_t at = 0; at < bytes.size(); at += piece)
+      checksum.update(bytes.data() + at, std::min(piece, bytes.size() - at));
+    EXPECT_EQ(checksum.finish(), whole);
+  }
+  EXPECT_NE(Checksum::of(bytes.data(), bytes.size() - 1), whole);
+  EXPECT_NE(Checksum::of("", 0), Checksum::of("\0", 1));
+}
+
 TEST(TrainerFile, DamageIsFound) {
   TemporaryFolder folder;
   std::string whole = makeContainer(
