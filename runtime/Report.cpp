@@ -137,6 +137,7 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
       cpu::gemmThreadBytes() ? concat(", and ", bytes(cpu::gemmThreadBytes()),
                                       " per thread for matrix products")
                              : "",
+      "\ninitial values ", settings.initialValues,
       "\nloss: ", lossText(plan.loss(), settings.lossNorm), "\n",
       lossScaleText(settings.lossScaling), settings.groups.text());
   text.pop_back(); // whoever prints it ends the line

@@ -25,6 +25,22 @@ static int64_t sequenceLength(const plan::Plan &plan) {
   return 0;
 }
 
+bool drawsInitialValues(const Options &options, const plan::Plan &plan) {
+  if (options.weights)
+    return false;
+  return options.init ? *options.init == Options::Init::Random
+                      : plan.init() == "random";
+}
+
+static std::string initialValuesText(const Options &options,
+                                     const plan::Plan &plan) {
+  if (options.weights)
+    return "from " + *options.weights;
+  return drawsInitialValues(options, plan)
+             ? concat("drawn, seed ", options.seed)
+             : "those of the compiled model";
+}
+
 bool isLossScaleDynamic(const LossScaleOptions &options,
                         const plan::Plan &plan) {
   return options.dynamic ||
@@ -100,6 +116,7 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
   int64_t sequence = sequenceLength(plan);
   settings.unitsPerSample = std::max<int64_t>(sequence, 1);
   settings.unit = sequence ? "tokens" : "samples";
+  settings.initialValues = initialValuesText(options, plan);
   return settings;
 }
 

@@ -30,12 +30,17 @@ struct RunSettings {
   int64_t unitsPerSample = 1;
   std::string unit; // what throughput counts: tokens, or samples where there is
                     // no sequence
+  std::string initialValues; // where they come from, for the banner
 
   /// Throws an Error where a flag cannot be honoured or the samples do not fill
   /// a batch. `samples`: of --data.
   static RunSettings resolve(const Options &options, const plan::Plan &plan,
                              int64_t samples);
 };
+
+/// Whether initial values are drawn: as --init says, as --weights does by being
+/// there, or else as was compiled.
+bool drawsInitialValues(const Options &options, const plan::Plan &plan);
 
 /// Whether the loss is scaled dynamically: as --loss-scale says, and without it
 /// for a plan that computes in float16.

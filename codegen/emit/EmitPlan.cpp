@@ -89,6 +89,7 @@ void PlanEmitter::header() {
   message.set_compiler(options.compiler);
   message.set_model(options.model);
   message.set_model_hash(options.modelHash);
+  message.set_init(options.init);
   precision();
   message.set_workers(plan.getWorkers());
   message.set_live_bound_bytes(plan.getLiveBoundBytes().value_or(0));

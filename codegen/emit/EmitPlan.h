@@ -39,6 +39,8 @@ struct EmitOptions {
   std::string compiler; // "shardc 0.1.0"
   std::string model;    // path of the ONNX file
   uint64_t modelHash = 0;
+  /// Where a run's initial values come from by default: file or random.
+  std::string init = "file";
   /// Parameters' values are shipped inside the trainer.
   bool embedWeights = false;
   std::vector<ExportedInitializer> exported;

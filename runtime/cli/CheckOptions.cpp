@@ -18,8 +18,9 @@ void cli::checkCombinations(const Options &options,
                             const std::function<bool(const char *)> &given) {
   if (given("--steps") && given("--epochs"))
     fail("--steps and --epochs exclude each other");
-  if (options.initRandom && options.weights)
-    fail("--init random and --weights exclude each other");
+  if (options.init && options.weights)
+    fail("--init and --weights exclude each other: both say where initial "
+         "values come from");
   if (given("--warmup-start-factor") && !given("--warmup-steps"))
     fail("--warmup-start-factor has no effect without --warmup-steps");
   if (options.minLearningRate > 0 &&
@@ -49,8 +50,8 @@ void cli::checkCombinations(const Options &options,
     fail("--loss-scale-min ", numberText(*scale.minimum),
          " is above --loss-scale-initial ", numberText(initial));
   const std::optional<std::string> *outputs[] = {
-      &options.metrics, &options.trace, &options.exportGradients, &options.exportSafetensors,
-      &options.exportOnnx};
+      &options.metrics, &options.trace, &options.exportGradients,
+      &options.exportSafetensors, &options.exportOnnx};
   for (auto *first : outputs)
     for (auto *second : outputs)
       if (first < second && *first && *first == *second)

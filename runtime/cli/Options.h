@@ -45,7 +45,8 @@ struct Options {
   bool shuffle = false;
 
   std::optional<std::string> weights;
-  bool initRandom = false;
+  enum class Init { File, Random };
+  std::optional<Init> init; // else as the plan says
   uint64_t seed = 0;
 
   std::optional<int64_t> steps;

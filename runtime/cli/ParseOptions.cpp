@@ -44,18 +44,23 @@ void declareData(FlagTable &flags, Options &options) {
                "the first again at the end]");
 }
 
-void declareWeights(FlagTable &flags, Options &options) {
+void declareWeights(FlagTable &flags, Options &options,
+                    const plan::Plan *plan) {
   flags.group("Weights");
   flags.path("--weights", options.weights, "PATH",
              "stored values: an .onnx file, its folder, or a .safetensors file "
-             "[the file that was compiled]");
-  flags.value("--init", "random",
-              "initial values as PyTorch's layers draw them, from --seed, "
-              "equal on every mesh",
+             "[as --init says]");
+  flags.value("--init", "file|random",
+              concat("file: the values of the file that was compiled; random: "
+                     "as PyTorch's layers draw them, from --seed, equal on "
+                     "every mesh [",
+                     plan && plan->init() == "random" ? "random" : "file",
+                     ", as it was compiled]"),
               [&](const std::string &name, const std::string &text) {
-                if (text != "random")
-                  fail(name, " expects 'random', got '", text, "'");
-                options.initRandom = true;
+                using Init = Options::Init;
+                options.init = parseChoice<Init>(
+                    name, text,
+                    {{"file", Init::File}, {"random", Init::Random}});
               });
   flags.value("--seed", "N", "of --init random and --shuffle [0]",
               [&](const std::string &name, const std::string &text) {
@@ -243,7 +248,7 @@ Options parseOptions(int argc, const char *const *argv,
   app.allow_extras();
   FlagTable flags(app);
   declareData(flags, options);
-  declareWeights(flags, options);
+  declareWeights(flags, options, plan);
   declareTraining(flags, options);
   declareOptimizer(flags, options);
   declareGradients(flags, options);

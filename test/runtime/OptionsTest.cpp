@@ -39,7 +39,7 @@ TEST(Options, ReadsEveryKindOfFlag) {
   EXPECT_EQ(options.beta2, 0.95);
   EXPECT_EQ(options.steps, 12);
   EXPECT_EQ(options.schedule, Schedule::Kind::Cosine);
-  EXPECT_TRUE(options.shuffle && options.initRandom);
+  EXPECT_TRUE(options.shuffle && options.init == Options::Init::Random);
   EXPECT_EQ(options.seed, ~uint64_t{0});
   EXPECT_EQ(options.weightDecay, 0.0);
   EXPECT_FALSE(options.momentum);
@@ -165,7 +165,7 @@ TEST(Options, ChecksRanges) {
             "--betas expects two numbers, as in 0.9,0.999, got '0.9'");
   EXPECT_EQ(errorOf({"--data", "x"}), "--data expects NAME=FILE.npy, got 'x'");
   EXPECT_EQ(errorOf({"--init", "zeros"}),
-            "--init expects 'random', got 'zeros'");
+            "--init expects file or random, got 'zeros'");
   EXPECT_EQ(errorOf({"--schedule", "cosin"}),
             "--schedule expects constant, linear or cosine, got 'cosin', did "
             "you mean 'cosine'?");
@@ -178,7 +178,8 @@ TEST(Options, ChecksRanges) {
 TEST(Options, RefusesWhatCannotGoTogether) {
   EXPECT_EQ(errorOf({"--steps", "1", "--epochs", "1"}),
             "--steps and --epochs exclude each other");
-  EXPECT_NE(errorOf({"--init", "random", "--weights", "x.onnx"}), "");
+  for (const char *init : {"random", "file"})
+    EXPECT_NE(errorOf({"--init", init, "--weights", "x.onnx"}), "");
   EXPECT_NE(errorOf({"--warmup-start-factor", "0.1"}), "");
   EXPECT_EQ(errorOf({"--warmup-start-factor", "0.1", "--warmup-steps", "0"}),
             "");

@@ -103,7 +103,9 @@ TEST(Report, TheBannerSaysWhatTheFlagsResolveTo) {
   options.threads = 1;
   options.lossScale.dynamic = true;
   options.noDecay = {"bias"};
+  options.seed = 7;
   plan::Plan plan = LinearPlan(2, 2).plan;
+  plan.set_init("random");
   plan.mutable_precision()->set_parameters(plan::FLOAT16);
   plan.mutable_precision()->set_gradients(plan::FLOAT32);
   plan.mutable_precision()->set_master(plan::FLOAT32);
@@ -120,6 +122,7 @@ TEST(Report, TheBannerSaysWhatTheFlagsResolveTo) {
             "in 2 slices over all ranks\n"
             "5 steps of 8 samples (2 on each of 2 ranks, in 2 micro-batches; "
             "accumulated sharded), adamw\n"
+            "initial values drawn, seed 7\n"
             "loss: cross entropy, the mean over all valid labels of a step\n"
             "loss scale dynamic from 65536, at least 1; doubled after 2000 "
             "finite steps, halved after 1 step with gradients that are not\n"

@@ -347,6 +347,7 @@ bool Compiler::emitTrainer() {
   llvm::sys::fs::make_absolute(path);
   emit.model = path.str();
   emit.modelHash = llvm::xxh3_64bits(imported.model->file->bytes());
+  emit.init = options.init;
   emit.embedWeights = options.embedWeights;
   for (const shardc::onnx::TemplateInitializer &initializer :
        graph.initializers)

@@ -91,8 +91,9 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
       ->option_text("LOSS")
       ->group(model);
   app.add_option("--init", options.init,
-                 "file: the model's own values; random: trained from scratch, "
-                 "values need not exist")
+                 "the trainer's default, which its own --init overrides: file: "
+                 "the model's own values; random: trained from scratch, values "
+                 "need not exist")
       ->check(CLI::IsMember({"file", "random"}))
       ->option_text("file|random [file]")
       ->group(model);
