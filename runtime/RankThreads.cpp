@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -46,7 +47,14 @@ void runRanksAsThreads(int ranks,
   };
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank)
-    threads.emplace_back(run, rank);
+    try {
+      threads.emplace_back(run, rank);
+    } catch (const std::system_error &error) {
+      // Those that run wait for this one.
+      keep(true);
+      world.communicator(rank).abort(error.what());
+      break;
+    }
   for (std::thread &thread : threads)
     thread.join();
   if (first)
