@@ -1,5 +1,6 @@
 // The executable that shardc copies and appends a plan to. Reads the plan from
 // its own file, checks everything, trains.
+#include "runtime/CheckPlan.h"
 #include "runtime/Error.h"
 #include "runtime/Evaluation.h"
 #include "runtime/Report.h"
@@ -9,9 +10,11 @@
 #include "runtime/checkpoint/RandomParameters.h"
 #include "runtime/checkpoint/StoredParameters.h"
 #include "runtime/cli/Options.h"
+#include "runtime/launch/Guard.h"
 #include "runtime/launch/Launcher.h"
 #include "runtime/launch/Processor.h"
 #include "runtime/launch/Signals.h"
+#include "runtime/metrics/Print.h"
 
 #include <cstdio>
 #include <cstring>
@@ -33,13 +36,13 @@ struct InitialValues {
 InitialValues openInitialValues(const Options &options, const plan::Plan &plan,
                                 const EmbeddedWeights &embedded) {
   InitialValues values;
+  bool drawn = drawsInitialValues(options, plan);
   if (options.weights)
     values.stored =
         StoredParameters::fromPath(plan, *options.weights, embedded);
   else
-    values.stored =
-        StoredParameters::recorded(plan, embedded, !options.initRandom);
-  if (options.initRandom)
+    values.stored = StoredParameters::recorded(plan, embedded, !drawn);
+  if (drawn)
     values.random = std::make_unique<RandomParameters>(plan, options.seed,
                                                        values.stored.get());
   return values;
@@ -66,9 +69,12 @@ void openOutputs(Run &run, const TrainerFile &self) {
 
 int trainerMain(int argc, char **argv) {
   TrainerFile self("/proc/self/exe");
+  if (self.plan())
+    checkPlan(*self.plan());
   Options options = parseOptions(argc, argv, self.plan());
   if (options.information) {
-    std::fputs(options.information->c_str(), stdout);
+    print(*options.information);
+    checkPrinted("nothing was trained");
     return 0;
   }
   if (!self.plan())
@@ -77,16 +83,17 @@ int trainerMain(int argc, char **argv) {
   const plan::Plan &plan = *self.plan();
   checkOptions(options, plan);
   if (options.report) {
-    std::fputs(reportText(plan, options.microBatches).c_str(), stdout);
+    print(reportText(plan, options.microBatches));
     if (options.data.empty() && !options.dryRun) {
-      std::fputs(ParameterGroups::resolve(options, plan).text().c_str(),
-                 stdout);
+      print(ParameterGroups::resolve(options, plan).text());
+      checkPrinted("nothing was trained");
       return 0;
     }
   }
   refuseSeveralProcesses();
   checkProcessor(plan.cpu());
   installSignalHandlers();
+  self.checkLargeSections(static_cast<unsigned>(usableCores()));
 
   Dataset data(plan, options.data, "--data");
   std::optional<Dataset> evalData;
@@ -110,16 +117,18 @@ int trainerMain(int argc, char **argv) {
           {},
           {}};
   openOutputs(run, self);
-  std::puts(bannerText(plan, run.settings).c_str());
-  if (options.dryRun) {
-    std::puts("dry run: plan, data, weights and outputs are in order");
+  print(bannerText(plan, run.settings) + "\n");
+  if (options.dryRun)
+    print("dry run: plan, data, weights and outputs are in order\n");
+  checkPrinted("nothing was trained");
+  if (options.dryRun)
     return 0;
-  }
   if (int signal = train(run)) {
     std::fprintf(stderr, "trainer: stopped by %s; nothing was exported\n",
                  strsignal(signal));
     return 128 + signal;
   }
+  checkPrinted("the run is complete and its results are written");
   return 0;
 }
 
@@ -135,12 +144,15 @@ void printError(std::string text) {
 } // namespace
 
 int main(int argc, char **argv) {
+  guardProcess("trainer");
   try {
     return trainerMain(argc, argv);
   } catch (const Error &error) {
     printError(error.what());
   } catch (const std::bad_alloc &) {
     printError("out of memory");
+  } catch (const std::exception &error) {
+    printError(error.what());
   }
   return 1;
 }

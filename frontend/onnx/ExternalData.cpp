@@ -1,6 +1,7 @@
 // openat2(2) with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS; component by
 // component on kernels before 5.6.
 #include "frontend/onnx/ExternalData.h"
+#include "frontend/files/RegularFile.h"
 #include "frontend/onnx/ModelFile.h"
 
 #include "llvm/ADT/SmallVector.h"
@@ -10,7 +11,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -82,18 +82,11 @@ mapBeneath(StringRef folder, StringRef location) {
     return makeError("cannot open external data file '" + location +
                      "': " + std::strerror(failure));
   }
-  struct stat status = {};
-  if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
-    close(descriptor);
-    return makeError("external data file '" + location +
-                     "' is not a regular file");
-  }
-  auto buffer = llvm::MemoryBuffer::getOpenFile(
-      descriptor, location, status.st_size, /*RequiresNullTerminator=*/false);
+  auto buffer = mapRegularFile(descriptor, location);
   close(descriptor);
   if (!buffer)
     return makeError("cannot read external data file '" + location +
-                     "': " + buffer.getError().message());
+                     "': " + llvm::toString(buffer.takeError()));
   return std::move(*buffer);
 }
 

@@ -1,5 +1,6 @@
 // Opens a model: parse, check versions, locate every initializer's bytes.
 #include "frontend/onnx/ModelFile.h"
+#include "frontend/files/RegularFile.h"
 #include "frontend/onnx/ExternalData.h"
 #include "frontend/onnx/WireFormat.h"
 
@@ -102,11 +103,10 @@ ModelFile::open(StringRef path, bool allowMissingWeights) {
   // A damaged file is reported by us, once.
   google::protobuf::SetLogHandler(nullptr);
 
-  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
-                                          /*RequiresNullTerminator=*/false);
+  auto file = mapRegularFile(path);
   if (!file)
     return makeError("cannot read '" + path +
-                     "': " + file.getError().message());
+                     "': " + llvm::toString(file.takeError()));
   auto result = std::make_unique<ModelFile>();
   result->modelPath = path.str();
   result->buffer = std::move(*file);

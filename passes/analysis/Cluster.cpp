@@ -2,10 +2,11 @@
 // TOML file describes.
 #include "passes/analysis/Cluster.h"
 
+#include "frontend/files/RegularFile.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 // The compiler is built without exceptions, and reads one file: no library to
 // link.
@@ -194,11 +195,10 @@ Expected<Cluster> Cluster::load(StringRef nameOrPath) {
     if (nameOrPath == cluster.name ||
         (nameOrPath.empty() && cluster.name == "cpu"))
       return cluster;
-  auto file = MemoryBuffer::getFile(nameOrPath, /*IsText=*/true,
-                                    /*RequiresNullTerminator=*/false);
+  auto file = mapRegularFile(nameOrPath);
   if (!file)
     return createStringError(
-        "--cluster " + nameOrPath + ": " + file.getError().message() +
+        "--cluster " + nameOrPath + ": " + toString(file.takeError()) +
         "; it is a TOML file or one of " + join(builtIn(), ", "));
   return parse((*file)->getBuffer(), nameOrPath);
 }

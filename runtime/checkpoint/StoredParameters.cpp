@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fcntl.h>
 #include <filesystem>
 #include <string_view>
 
@@ -25,9 +24,7 @@ constexpr const char *hint = "; give --weights PATH or --init random";
 const OpenFiles::File &OpenFiles::open(const std::string &path) {
   std::unique_ptr<File> &file = files[path];
   if (!file) {
-    Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!descriptor)
-      failErrno("cannot open ", path);
+    Descriptor descriptor = Descriptor::openForReading(path);
     uint64_t size = descriptor.regularSize(path);
     file = std::make_unique<File>(File{std::move(descriptor), path, size});
   }
@@ -66,9 +63,18 @@ StoredRange locate(const plan::Plan &plan, const plan::Source &source,
 void checkModelUnchanged(const plan::Plan &plan) {
   if (plan.model_hash() == 0)
     return;
-  MappedFile file(plan.model());
-  if (XXH3_64bits(file.bytes().data(), file.bytes().size()) !=
-      plan.model_hash())
+  // Read, not mapped: a mapped file that shrinks ends the process.
+  Descriptor file = Descriptor::openForReading(plan.model());
+  uint64_t size = file.regularSize(plan.model());
+  std::vector<std::byte> piece(std::min<uint64_t>(size, 1 << 20));
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
+  for (uint64_t at = 0; at < size; at += piece.size()) {
+    piece.resize(std::min<uint64_t>(size - at, piece.size()));
+    file.readAt(at, piece.data(), piece.size(), plan.model());
+    XXH3_64bits_update(&state, piece.data(), piece.size());
+  }
+  if (XXH3_64bits_digest(&state) != plan.model_hash())
     fail(plan.model(),
          " is not the file that was compiled any more; compile "
          "it again, or give --weights ",

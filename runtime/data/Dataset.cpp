@@ -117,8 +117,7 @@ Dataset::Dataset(const plan::Plan &plan, const std::vector<NamedFile> &files,
     if (!array || !plan.inputs(i).bounded() ||
         sampleCount * array->sampleBytes() > checkedBytes)
       continue;
-    for (int64_t sample = 0; sample < sampleCount; ++sample)
-      checkBounds(i, sample);
+    checkAll(i);
   }
 }
 
@@ -136,22 +135,40 @@ static int64_t firstOutside(const plan::Input &input,
   return -1;
 }
 
-void Dataset::checkBounds(int index, int64_t sample) const {
+void Dataset::checkAll(int index) const {
+  constexpr int64_t pieceBytes = 1 << 20;
+  const NpyArray &array = *inputs[index];
+  int64_t most = std::max<int64_t>(
+      1, pieceBytes / std::max<int64_t>(1, array.sampleBytes()));
+  most = std::min(most, sampleCount);
+  std::vector<std::byte> values(most * array.sampleBytes());
+  for (int64_t first = 0; first < sampleCount; first += most) {
+    int64_t count = std::min(most, sampleCount - first);
+    array.read(first, count, values.data());
+    checkBounds(index, first, count, values.data());
+  }
+}
+
+void Dataset::checkBounds(int index, int64_t first, int64_t samples,
+                          const std::byte *values) const {
   const plan::Input &input = plan.inputs(index);
   const NpyArray &array = *inputs[index];
   std::optional<int64_t> ignored;
   if (&input == labelsOf(plan))
     ignored = plan.loss().ignore_index();
-  const std::byte *values = array.sample(sample);
-  int64_t count = array.sampleElements();
+  int64_t count = samples * array.sampleElements();
   int64_t at = array.dtype() == plan::INT32
                    ? firstOutside<int32_t>(input, ignored, values, count)
-                   : firstOutside<int64_t>(input, ignored, values, count);
+               : array.dtype() == plan::INT64
+                   ? firstOutside<int64_t>(input, ignored, values, count)
+                   : -1;
   if (at < 0)
     return;
   int64_t value = 0;
   convertElements(values + at * elementSize(array.dtype()), array.dtype(),
                   &value, plan::INT64, 1);
+  int64_t sample = first + at / array.sampleElements();
+  at %= array.sampleElements();
   // The position by axis, without the axis of samples.
   std::vector<int64_t> position(array.shape().begin() + 1, array.shape().end());
   for (size_t axis = position.size(); axis-- > 0;) {
@@ -172,20 +189,37 @@ void Dataset::load(int index, std::span<const int64_t> samples,
   const NpyArray &array = *inputs[index];
   plan::DType dtype = input.tensor().dtype();
   size_t stride = array.sampleElements() * elementSize(dtype);
-  for (int64_t sample : samples) {
-    if (sample == padding && &input == labelsOf(plan) && !isFloat(dtype)) {
+  bool converts = array.dtype() != dtype;
+  std::vector<std::byte> stored; // values that are still to be converted
+  for (size_t i = 0; i < samples.size();) {
+    if (samples[i] == padding && &input == labelsOf(plan) && !isFloat(dtype)) {
       int64_t ignored = plan.loss().ignore_index();
-      for (int64_t i = 0; i < array.sampleElements(); ++i)
+      for (int64_t j = 0; j < array.sampleElements(); ++j)
         convertElements(&ignored, plan::INT64,
-                        destination + i * elementSize(dtype), dtype, 1);
-    } else {
-      int64_t source = sample == padding ? 0 : sample;
-      if (input.bounded())
-        checkBounds(index, source);
-      convertElements(array.sample(source), array.dtype(), destination, dtype,
-                      array.sampleElements());
+                        destination + j * elementSize(dtype), dtype, 1);
+      destination += stride;
+      ++i;
+      continue;
     }
-    destination += stride;
+    int64_t first = samples[i] == padding ? 0 : samples[i];
+    // Samples that follow one another are read at once.
+    int64_t count = 1;
+    while (i + count < samples.size() && samples[i + count] == first + count)
+      ++count;
+    std::byte *values = destination;
+    if (converts) {
+      stored.resize(count * array.sampleBytes());
+      values = stored.data();
+    }
+    // What is checked is what is used, also where the file is overwritten.
+    array.read(first, count, values);
+    if (input.bounded())
+      checkBounds(index, first, count, values);
+    if (converts)
+      convertElements(values, array.dtype(), destination, dtype,
+                      count * array.sampleElements());
+    destination += count * stride;
+    i += count;
   }
 }
 

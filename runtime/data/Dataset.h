@@ -44,7 +44,12 @@ public:
   static constexpr int64_t checkedBytes = int64_t{256} << 20;
 
 private:
-  void checkBounds(int input, int64_t sample) const;
+  /// Throws for a value outside the bounds among `values`, those that are
+  /// stored for samples [first, first + count) of a bounded input.
+  void checkBounds(int input, int64_t first, int64_t count,
+                   const std::byte *values) const;
+  /// The same for all samples of an input.
+  void checkAll(int input) const;
   const NamedFile &findFile(const std::vector<NamedFile> &files,
                             const plan::Input &input) const;
   void checkNames(const std::vector<NamedFile> &files) const;

@@ -160,18 +160,18 @@ plan::DType checkDescr(const std::string &descr, const std::string &name) {
 
 } // namespace
 
-NpyHeader parseNpyHeader(std::span<const std::byte> file,
+NpyHeader parseNpyHeader(std::span<const std::byte> head, uint64_t fileSize,
                          const std::string &name) {
   auto byteAt = [&](size_t index) {
-    return static_cast<unsigned char>(file[index]);
+    return static_cast<unsigned char>(head[index]);
   };
-  std::string_view bytes(reinterpret_cast<const char *>(file.data()),
-                         file.size());
+  std::string_view bytes(reinterpret_cast<const char *>(head.data()),
+                         std::min(head.size(), longestNpyHead));
   constexpr std::string_view magic = "\x93NUMPY";
   if (!bytes.starts_with(magic))
     fail(name, ": is not a .npy file");
-  if (file.size() < 12)
-    fail(name, ": is truncated: ", file.size(), " bytes hold no header");
+  if (bytes.size() < 12)
+    fail(name, ": is truncated: ", fileSize, " bytes hold no header");
   int major = byteAt(6);
   if (major < 1 || major > 3)
     fail(name, ": has .npy version ", major, ".", int(byteAt(7)),
@@ -180,9 +180,12 @@ NpyHeader parseNpyHeader(std::span<const std::byte> file,
   size_t length = byteAt(8) | size_t(byteAt(9)) << 8;
   if (major > 1)
     length |= size_t(byteAt(10)) << 16 | size_t(byteAt(11)) << 24;
-  if (length > file.size() - begin)
+  if (length > fileSize - begin)
     fail(name, ": is truncated: a header of ", length, " bytes in a file of ",
-         file.size());
+         fileSize);
+  if (length > bytes.size() - begin)
+    fail(name, ": has a header of ", length, " bytes; at most ",
+         longestNpyHead - begin, " are read");
 
   std::optional<Literal> literal = parseLiteral(bytes.substr(begin, length));
   if (literal && literal->structured)
@@ -206,16 +209,23 @@ NpyHeader parseNpyHeader(std::span<const std::byte> file,
       fail(name, ": shape ", shapeText(header.shape), " is not possible");
     needed *= dim;
   }
-  if (needed > static_cast<int64_t>(file.size() - header.dataOffset))
+  uint64_t left = fileSize - header.dataOffset;
+  if (static_cast<uint64_t>(needed) > left)
     fail(name, ": is truncated: shape ", shapeText(header.shape), " of ",
-         dtypeName(header.dtype), " takes ", needed, " bytes, got ",
-         file.size() - header.dataOffset);
+         dtypeName(header.dtype), " takes ", needed, " bytes, got ", left);
   return header;
 }
 
+static NpyHeader readHeader(const Descriptor &file, const std::string &path) {
+  uint64_t size = file.regularSize(path);
+  std::vector<std::byte> head(std::min<uint64_t>(size, longestNpyHead));
+  file.readAt(0, head.data(), head.size(), path);
+  return parseNpyHeader(head, size, path);
+}
+
 NpyArray::NpyArray(const std::string &path)
-    : name(path), file(path), header(parseNpyHeader(file.bytes(), path)),
-      elements(1) {
+    : name(path), file(Descriptor::openForReading(path)),
+      header(readHeader(file, path)), elements(1) {
   for (size_t axis = 1; axis < header.shape.size(); ++axis)
     elements *= header.shape[axis];
 }
@@ -224,8 +234,10 @@ int64_t NpyArray::sampleBytes() const {
   return elements * static_cast<int64_t>(elementSize(header.dtype));
 }
 
-const std::byte *NpyArray::sample(int64_t index) const {
-  return file.bytes().data() + header.dataOffset + index * sampleBytes();
+void NpyArray::read(int64_t first, int64_t count,
+                    std::byte *destination) const {
+  file.readAt(header.dataOffset + first * sampleBytes(), destination,
+              count * sampleBytes(), name);
 }
 
 std::string shapeText(std::span<const int64_t> shape) {

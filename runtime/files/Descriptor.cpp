@@ -3,11 +3,21 @@
 
 #include "runtime/Error.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
 namespace shardc::runtime {
+
+Descriptor Descriptor::openForReading(const std::string &path) {
+  // Has no effect on regular files, and keeps all others from blocking.
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file)
+    failErrno("cannot open ", path);
+  file.regularSize(path);
+  return file;
+}
 
 Descriptor::Descriptor(Descriptor &&other) noexcept
     : fd(std::exchange(other.fd, -1)) {}
@@ -25,12 +35,21 @@ void Descriptor::close() {
   fd = -1;
 }
 
+static const char *kindOf(mode_t mode) {
+  return S_ISDIR(mode)    ? "a folder"
+         : S_ISFIFO(mode) ? "a pipe"
+         : S_ISCHR(mode)  ? "a device"
+         : S_ISBLK(mode)  ? "a block device"
+         : S_ISSOCK(mode) ? "a socket"
+                          : "something else";
+}
+
 uint64_t Descriptor::regularSize(const std::string &name) const {
   struct stat status;
   if (fstat(fd, &status) != 0)
     failErrno("cannot read ", name);
   if (!S_ISREG(status.st_mode))
-    fail(name, " is not a regular file");
+    fail(name, " is not a regular file but ", kindOf(status.st_mode));
   return status.st_size;
 }
 
@@ -44,7 +63,8 @@ void Descriptor::readAt(uint64_t offset, void *destination, size_t size,
     if (got < 0)
       failErrno("cannot read ", name);
     if (got == 0)
-      fail(name, " ends at byte ", offset, ", ", size, " bytes too early");
+      fail(name, " was truncated while it was in use: it ends ", size,
+           " bytes before byte ", offset + size);
     out += got;
     offset += got;
     size -= got;

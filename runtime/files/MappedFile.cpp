@@ -5,17 +5,13 @@
 
 #include "runtime/Error.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <utility>
 
 namespace shardc::runtime {
 
 MappedFile::MappedFile(const std::string &path) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file)
-    failErrno("cannot open ", path);
+  Descriptor file = Descriptor::openForReading(path);
   size = file.regularSize(path);
   if (size == 0)
     return;

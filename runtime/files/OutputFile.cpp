@@ -4,16 +4,19 @@
 #include "runtime/Error.h"
 #include "runtime/files/ConfinedOpen.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 namespace shardc::runtime {
 
-OutputFile::OutputFile(std::string path) : target(std::move(path)) {
+OutputFile::OutputFile(std::string path, bool nameless)
+    : target(std::move(path)) {
   struct stat status;
   if (stat(target.c_str(), &status) == 0) {
     if (!S_ISREG(status.st_mode))
@@ -27,6 +30,26 @@ OutputFile::OutputFile(std::string path) : target(std::move(path)) {
     destination = resolved;
     free(resolved);
   }
+  if (nameless)
+    openNameless();
+  if (!file)
+    openNamed();
+}
+
+static std::string linkOf(const Descriptor &file) {
+  return concat("/proc/self/fd/", file.get());
+}
+
+void OutputFile::openNameless() {
+  // Readable, so that it can be copied where it gets no name after all.
+  file = Descriptor(::open(folderOf(destination).c_str(),
+                           O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
+  // Names are given through /proc.
+  if (file && access(linkOf(file).c_str(), F_OK) != 0)
+    file.close();
+}
+
+void OutputFile::openNamed() {
   temporary = destination + ".XXXXXX.tmp";
   file = Descriptor(mkostemps(temporary.data(), 4, O_CLOEXEC));
   if (!file) {
@@ -61,11 +84,43 @@ void OutputFile::write(const void *data, size_t size) {
   written += size;
 }
 
+/// A link cannot take the place of a file, a renamed one can: where there is
+/// one, there are two names for a moment.
+void OutputFile::giveName() {
+  std::string link = linkOf(file);
+  auto name = [&](const std::string &path) {
+    return linkat(AT_FDCWD, link.c_str(), AT_FDCWD, path.c_str(),
+                  AT_SYMLINK_FOLLOW) == 0;
+  };
+  if (name(destination))
+    return;
+  for (int number = 0; errno == EEXIST; ++number) {
+    std::string path = concat(destination, ".", getpid(), "-", number, ".tmp");
+    if (name(path)) {
+      temporary = path;
+      return;
+    }
+  }
+  // A file system that makes such files and does not name them.
+  Descriptor whole = std::move(file);
+  openNamed();
+  std::vector<char> piece(1 << 20);
+  for (uint64_t at = 0; at < written; at += piece.size()) {
+    piece.resize(std::min<uint64_t>(piece.size(), written - at));
+    whole.readAt(at, piece.data(), piece.size(), target);
+    file.write(piece.data(), piece.size(), target);
+  }
+  if (fsync(file.get()) != 0)
+    failErrno("cannot write ", target);
+}
+
 void OutputFile::commit() {
   if (fsync(file.get()) != 0)
     failErrno("cannot write ", target);
+  if (temporary.empty())
+    giveName();
   file.close();
-  if (rename(temporary.c_str(), destination.c_str()) != 0)
+  if (!temporary.empty() && rename(temporary.c_str(), destination.c_str()) != 0)
     failErrno("cannot write ", target);
   temporary.clear();
   // The new name is on disk once the folder is.

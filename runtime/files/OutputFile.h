@@ -1,5 +1,6 @@
-// A file that exists whole or not at all: written under a temporary name in the
-// same folder, synced, then renamed.
+// A file that exists whole or not at all: written without a name, synced, then
+// named. What has no name goes with the process, however that ends. Where the
+// file system has no such files, under a temporary name in the same folder.
 #ifndef SHARDC_RUNTIME_FILES_OUTPUTFILE_H
 #define SHARDC_RUNTIME_FILES_OUTPUTFILE_H
 
@@ -16,7 +17,8 @@ public:
   /// Creates the temporary file, so that a folder that cannot be written to is
   /// found before any work is done. What lies at `path` stays until commit().
   /// Throws an Error with the path.
-  explicit OutputFile(std::string path);
+  /// `nameless`: false takes the way of those other file systems.
+  explicit OutputFile(std::string path, bool nameless = true);
   OutputFile(OutputFile &&) = delete;
   /// Removes the temporary file, unless it was committed.
   ~OutputFile();
@@ -27,13 +29,17 @@ public:
   /// Throws when the folder's file system has not `bytes` left.
   void checkSpace(uint64_t bytes) const;
   void write(const void *data, size_t size);
-  /// Syncs and renames.
+  /// Syncs, and puts it in the place of what lies at the path.
   void commit();
 
 private:
+  void openNameless();
+  void openNamed();
+  void giveName();
+
   std::string target;      // as given
   std::string destination; // without links
-  std::string temporary;
+  std::string temporary;   // the name that it has until commit(); empty: none
   Descriptor file;
   uint64_t written = 0;
 };

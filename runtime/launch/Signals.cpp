@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM end a run after the step that is under way.
+// SIGINT, SIGTERM and SIGHUP end a run after the step that is under way.
 #include "runtime/launch/Signals.h"
 
 #include <atomic>
@@ -10,15 +10,25 @@ static std::atomic<int> noted = 0;
 static_assert(std::atomic<int>::is_always_lock_free);
 
 void installSignalHandlers() {
-  struct sigaction action = {};
-  action.sa_handler = [](int signal) { noted = signal; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before = {};
+    sigaction(signal, nullptr, &before);
+    // Under nohup a run outlives its terminal.
+    if (signal == SIGHUP && before.sa_handler == SIG_IGN)
+      continue;
+    struct sigaction action = {};
+    action.sa_handler = [](int number) { noted = number; };
+    action.sa_flags = SA_RESTART;
+    // A terminal that goes away is said twice, by the system and by the shell.
+    if (signal != SIGHUP)
+      action.sa_flags |= static_cast<int>(SA_RESETHAND);
+    sigaction(signal, &action, nullptr);
+  }
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 int stopSignal() { return noted.load(); }
+
+void requestStop(int signal) { noted = signal; }
 
 } // namespace shardc::runtime

@@ -2,6 +2,7 @@
 // elsewhere.
 #include "runtime/metrics/Console.h"
 
+#include "runtime/metrics/Print.h"
 #include "runtime/metrics/Process.h"
 
 #include <algorithm>
@@ -88,8 +89,7 @@ Console::~Console() { finish(); }
 
 void Console::line(const std::string &text) {
   erase();
-  std::fputs((text + "\n").c_str(), stdout);
-  std::fflush(stdout);
+  print(text + "\n");
 }
 
 void Console::step(const StepFigures &figures) {
@@ -145,22 +145,20 @@ void Console::draw(const StepFigures &figures) {
                 static_cast<double>(steps - done);
   std::string text =
       "\r\x1b[K" + bar(shown, steps, left, unit, terminalWidth());
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
+  print(text);
   drawn = true;
 }
 
 void Console::erase() {
   if (drawn)
-    std::fputs("\r\x1b[K", stdout);
+    print("\r\x1b[K");
   drawn = false;
 }
 
 void Console::finish() {
   if (!drawn)
     return;
-  std::fputs("\n", stdout);
-  std::fflush(stdout);
+  print("\n");
   drawn = false;
 }
 

@@ -155,6 +155,37 @@ TEST_F(DatasetTest, SaysWhatTheLossIs) {
             "mean squared error, the mean over all elements of a step");
 }
 
+TEST_F(DatasetTest, FilesMayChangeWhileTheyAreRead) {
+  Dataset data(plan, files(), "--data");
+  std::vector<int64_t> batch(6), samples = {0, 1};
+  auto errorOfLoad = [&](int input) -> std::string {
+    try {
+      data.load(input, samples, reinterpret_cast<std::byte *>(batch.data()));
+    } catch (const Error &error) {
+      return std::string(error.what()).substr(folder.path().size() + 1);
+    }
+    return "";
+  };
+  EXPECT_EQ(errorOfLoad(2), "");
+  // Written over: what is used is what was checked.
+  int64_t wrong = 77;
+  std::fstream file(folder / "labels.npy",
+                    std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(-9 * int64_t(sizeof(wrong)), std::ios::end);
+  file.write(reinterpret_cast<char *>(&wrong), sizeof(wrong));
+  file.close();
+  EXPECT_EQ(errorOfLoad(2), "labels.npy: sample 0 at [0]: 77 is not one of the "
+                            "values 0 to 4 or -100 of input labels");
+  // Truncated: an error, not a signal.
+  size_t whole = folder.read("labels.npy").size();
+  std::filesystem::resize_file(folder / "labels.npy", whole - 60);
+  EXPECT_EQ(errorOfLoad(2), "labels.npy was truncated while it was in use: it "
+                            "ends 36 bytes before byte " +
+                                std::to_string(whole - 24));
+  std::filesystem::resize_file(folder / "ids.npy", 0);
+  EXPECT_NE(errorOfLoad(0), "");
+}
+
 TEST_F(DatasetTest, ScalesTheLoss) {
   EXPECT_EQ(lossScale(plan, 8), 0.125);
   EXPECT_EQ(lossScale(plan, 0), 0);

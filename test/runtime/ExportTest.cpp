@@ -17,6 +17,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 using namespace shardc;
 using namespace shardc::runtime;
@@ -204,7 +205,8 @@ TEST_F(Export, WhatIsThereStaysUntilTheNewFileIsWhole) {
   size_t before = folder.size();
   {
     SafetensorsExport unfinished(plan, folder / "a.safetensors");
-    EXPECT_EQ(folder.size(), before + 1);
+    // It has no name yet: even a process that is killed leaves nothing.
+    EXPECT_EQ(folder.size(), before);
   }
   EXPECT_EQ(folder.size(), before);
   EXPECT_EQ(folder.read("a.safetensors"), "old");
@@ -224,6 +226,32 @@ TEST_F(Export, WhatIsThereStaysUntilTheNewFileIsWhole) {
   EXPECT_EQ(onnxError, "cannot write out.onnx.data: File too large");
   EXPECT_EQ(folder.size(), before);
   EXPECT_EQ(folder.read("a.safetensors"), "old");
+}
+
+TEST_F(Export, OutputsGetTheirPlaceOnEveryFileSystem) {
+  for (bool nameless : {true, false})
+    for (bool there : {true, false}) {
+      std::string name = concat("o", nameless, there);
+      if (there)
+        folder.write(name, "old");
+      size_t before = folder.size();
+      {
+        OutputFile unfinished(folder / name, nameless);
+        unfinished.write("ne", 2);
+        EXPECT_EQ(folder.size(), before + !nameless);
+      }
+      EXPECT_EQ(folder.size(), before);
+      OutputFile file(folder / name, nameless);
+      file.write("new", 3);
+      file.commit();
+      EXPECT_EQ(folder.size(), before + !there);
+      EXPECT_EQ(folder.read(name), "new");
+      struct stat status;
+      ASSERT_EQ(stat((folder / name).c_str(), &status), 0);
+      mode_t mask = umask(0);
+      umask(mask);
+      EXPECT_EQ(status.st_mode & 0777, 0666 & ~mask);
+    }
 }
 
 TEST_F(Export, OutputsThatCannotBeWrittenAreFoundAtOnce) {

@@ -26,7 +26,7 @@ static NpyHeader parse(const std::string &file) {
   // An exact heap copy: a sanitizer sees reads behind the end.
   std::vector<std::byte> bytes(file.size());
   std::memcpy(bytes.data(), file.data(), file.size());
-  return parseNpyHeader(bytes, "x.npy");
+  return parseNpyHeader(bytes, bytes.size(), "x.npy");
 }
 
 static std::string errorOf(const std::string &file) {
@@ -97,6 +97,15 @@ TEST(Npy, RefusesWithTheReason) {
           npy("{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }", 8))
           .substr(0, 35),
       "x.npy: dtype '<c8' is not supported");
+}
+
+TEST(Npy, HeadersHaveALimit) {
+  std::string header =
+      "{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }";
+  std::string file = npy(header, 0, 2) + std::string(100000, ' ');
+  file[10] = 1; // a header of 65,536 bytes more
+  EXPECT_EQ(errorOf(file), "x.npy: has a header of 65593 bytes; at most 65524 "
+                           "are read");
 }
 
 TEST(Npy, SurvivesTruncationAndDamage) {

@@ -3,7 +3,15 @@
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <unistd.h>
 
 using namespace mlir;
 using namespace shardc;
@@ -52,6 +60,48 @@ void DiagnosticPrinter::print(Diagnostic &diagnostic) {
   llvm::errs() << message << "\n";
 }
 
-void shardc::printError(StringRef message) {
+void shardc::printError(const llvm::Twine &message) {
   llvm::errs() << "shardc: error: " << oneLine(message.str()) << "\n";
+}
+
+/// Ends the process at once: who gives up holds locks, and what is destroyed at
+/// exit may be what broke. Allocates nothing.
+[[noreturn]] static void giveUp(const char *what, const char *reason) {
+  for (const char *text : {"shardc: error: ", what, reason, "\n"})
+    if (write(STDERR_FILENO, text, std::strlen(text)) < 0)
+      break;
+  llvm::sys::RunInterruptHandlers();
+  _exit(1);
+}
+
+void shardc::reportFatalErrors() {
+  llvm::install_fatal_error_handler(
+      [](void *, const char *reason, bool) {
+        static char line[1000];
+        snprintf(line, sizeof(line), "%s", reason);
+        for (char &character : line)
+          if (character && (character < ' ' || character == 127))
+            character = ' ';
+        giveUp("the compiler gave up, which is its own fault: ", line);
+      },
+      nullptr);
+  llvm::install_bad_alloc_error_handler(
+      [](void *, const char *, bool) { giveUp("out of memory", ""); }, nullptr);
+  std::set_new_handler([] { giveUp("out of memory", ""); });
+}
+
+int shardc::finishOutput(int code) {
+  llvm::outs().flush();
+  std::error_code problem = llvm::outs().error();
+  if (!problem && std::fflush(stdout) != 0)
+    problem = llvm::errnoAsErrorCode();
+  // Their destructors would end the program with words of their own.
+  llvm::outs().clear_error();
+  llvm::errs().clear_error();
+  if (!problem)
+    return code;
+  if (code == 0)
+    printError("cannot write to stdout: " + problem.message());
+  llvm::errs().clear_error();
+  return code ? code : 1;
 }

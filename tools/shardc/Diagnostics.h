@@ -23,7 +23,16 @@ private:
 };
 
 /// One line for an error that has no place in the model.
-void printError(llvm::StringRef message);
+void printError(const llvm::Twine &message);
+
+/// From now on what LLVM and MLIR give up over, and memory that runs out, ends
+/// the program with one line and exit code 1; files that are half written are
+/// removed.
+void reportFatalErrors();
+
+/// Flushes stdout; the program's exit code: `code`, or 1 after an error of one
+/// line where not all could be written.
+int finishOutput(int code);
 
 } // namespace shardc
 
