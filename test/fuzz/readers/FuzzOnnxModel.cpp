@@ -1,0 +1,58 @@
+// The compiler's reader of ONNX files: the file, the graph, and the raising of
+// its patterns.
+#include "frontend/nn/NN.h"
+#include "frontend/onnx/ExportTemplate.h"
+#include "frontend/onnx/Import.h"
+#include "frontend/onnx/ImportedModel.h"
+#include "passes/Passes.h"
+#include "test/fuzz/readers/MemoryPath.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace shardc;
+
+static mlir::MLIRContext &context() {
+  static mlir::MLIRContext *context = [] {
+    mlir::DialectRegistry registry;
+    registry.insert<nn::NNDialect, mlir::func::FuncDialect>();
+    auto *made =
+        new mlir::MLIRContext(registry, mlir::MLIRContext::Threading::DISABLED);
+    made->loadAllAvailableDialects();
+    return made;
+  }();
+  return *context;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  std::string path = fuzz::memoryPath(data, size);
+  // Errors are answers, and none may go without one.
+  int errors = 0;
+  mlir::ScopedDiagnosticHandler handler(
+      &context(), [&](mlir::Diagnostic &diagnostic) {
+        errors +=
+            diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error ? 1 : 0;
+      });
+  shardc::onnx::ImportOptions options;
+  options.path = path;
+  options.allowMissingWeights = true;
+  for (const char *dim : {"batch", "sequence", "s0", "s1"})
+    options.dims[dim] = 2;
+  shardc::onnx::ImportDiagnostics found;
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      shardc::onnx::importOnnx(&context(), options, found);
+  if (!module) {
+    if (errors == 0)
+      std::abort();
+    return 0;
+  }
+  if (mlir::failed(mlir::verify(*module)))
+    std::abort();
+  shardc::onnx::makeExportTemplate(*found.model);
+  mlir::PassManager passes(&context());
+  passes.addPass(createNNRaise());
+  if (mlir::failed(passes.run(*module)) && errors == 0)
+    std::abort();
+  return 0;
+}
