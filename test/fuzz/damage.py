@@ -121,6 +121,10 @@ TEXTS = KINDS + [Damage.digits] * 4
 IN_PLACE = [Damage.flip, Damage.flip, Damage.number]  # leave the rest of a container where it is
 
 
+def samples(place):
+    return sorted(name for name in os.listdir(os.path.join(place, "data")) if name.endswith(".npy"))
+
+
 class Bench:
     """The files that are damaged, and what becomes of them whole."""
 
@@ -147,8 +151,7 @@ class Bench:
 
     @staticmethod
     def data(place):
-        return [word for name in sorted(os.listdir(os.path.join(place, "data"))) if name.endswith(".npy")
-                for word in ("--data", f"{name[:-4]}=data/{name}")]
+        return [word for name in samples(place) for word in ("--data", f"{name[:-4]}=data/{name}")]
 
     @staticmethod
     def loss(result):
@@ -224,7 +227,7 @@ def damage_trainer(bench, draw, place, flags, data):
 
 
 def damage_data(bench, draw, place, flags, data):
-    name = draw.choice(sorted(os.listdir(os.path.join(place, "data"))))
+    name = draw.choice(samples(place))
     damage = Damage(draw, bench.read(place, f"data/{name}"))
     # The header is a small part of the file.
     if draw.random() < 0.6:
@@ -265,7 +268,7 @@ def run_seed(bench, seed):
         for name in os.listdir(source):
             if name != "data" and os.path.isfile(os.path.join(source, name)):
                 (os.link if name in ("t", "e") else shutil.copyfile)(os.path.join(source, name), os.path.join(place, name))
-        for name in os.listdir(os.path.join(source, "data")):
+        for name in samples(source):
             shutil.copyfile(os.path.join(source, "data", name), os.path.join(place, "data", name))
         before = os.listdir(place)
         outcome, written = TARGETS[target](bench, draw, place, flags, data)

@@ -3,7 +3,6 @@
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
-#include "llvm/Support/Error.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
@@ -93,8 +92,6 @@ void shardc::reportFatalErrors() {
 int shardc::finishOutput(int code) {
   llvm::outs().flush();
   std::error_code problem = llvm::outs().error();
-  if (!problem && std::fflush(stdout) != 0)
-    problem = llvm::errnoAsErrorCode();
   // Their destructors would end the program with words of their own.
   llvm::outs().clear_error();
   llvm::errs().clear_error();

@@ -4,6 +4,8 @@
 
 #include "frontend/onnx/Decoder.h"
 
+#include "llvm/Support/raw_ostream.h"
+
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -298,13 +300,13 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
       throw CLI::ValidationError("--compile-to " + compileTo,
                                  "makes no report; drop --report");
   } catch (const CLI::CallForHelp &) {
-    std::fputs(app.help().c_str(), stdout);
+    llvm::outs() << app.help();
     return {std::nullopt, 0};
   } catch (const CallForOps &) {
-    std::fputs(onnx::DecoderTable().list().c_str(), stdout);
+    llvm::outs() << onnx::DecoderTable().list();
     return {std::nullopt, 0};
   } catch (const CLI::CallForVersion &) {
-    std::puts("shardc " SHARDC_VERSION);
+    llvm::outs() << "shardc " SHARDC_VERSION "\n";
     return {std::nullopt, 0};
   } catch (const CLI::ExtrasError &) {
     std::string word =
