@@ -38,8 +38,9 @@ readSections(std::span<const std::byte> file, const std::string &name) {
   return sections;
 }
 
-TrainerFile::TrainerFile(const std::string &path) : path(path), file(path) {
-  auto found = readSections(file.bytes(), path);
+TrainerFile::TrainerFile(const std::string &path, const std::string &name)
+    : path(path), name(name), file(path) {
+  auto found = readSections(file.bytes(), name);
   if (!found)
     return;
   sections = std::move(*found);
@@ -48,13 +49,13 @@ TrainerFile::TrainerFile(const std::string &path) : path(path), file(path) {
     if (section.kind != sectionWeights &&
         Checksum::of(file.bytes().data() + section.offset, section.length) !=
             section.checksum)
-      fail(path, ": section ", section.kind,
+      fail(name, ": section ", section.kind,
            " of the trainer file is damaged; compile it again");
   std::span<const std::byte> bytes = content(sectionPlan);
   parsedPlan.emplace();
   if (!find(sectionPlan) ||
       !parsedPlan->ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-    fail(path, ": the trainer file holds no plan; compile it again");
+    fail(name, ": the trainer file holds no plan; compile it again");
 }
 
 const Section *TrainerFile::find(SectionKind kind) const {
@@ -79,8 +80,8 @@ std::span<const std::byte> TrainerFile::exportTemplate() const {
 
 EmbeddedWeights TrainerFile::embeddedWeights() const {
   const Section *section = find(sectionWeights);
-  return section ? EmbeddedWeights{path, section->offset, section->length}
-                 : EmbeddedWeights{path, 0, 0};
+  return section ? EmbeddedWeights{path, section->offset, section->length, name}
+                 : EmbeddedWeights{path, 0, 0, name};
 }
 
 } // namespace shardc::runtime

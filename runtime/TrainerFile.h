@@ -24,8 +24,9 @@ readSections(std::span<const std::byte> file, const std::string &name);
 class TrainerFile {
 public:
   /// Maps the file; plan, kernels and template are checked against their
-  /// checksums.
-  explicit TrainerFile(const std::string &path);
+  /// checksums. `name`: what errors call it.
+  TrainerFile(const std::string &path, const std::string &name);
+  explicit TrainerFile(const std::string &path) : TrainerFile(path, path) {}
 
   /// Null where nothing was appended.
   const plan::Plan *plan() const { return parsedPlan ? &*parsedPlan : nullptr; }
@@ -37,7 +38,7 @@ private:
   const container::Section *find(container::SectionKind kind) const;
   std::span<const std::byte> content(container::SectionKind kind) const;
 
-  std::string path;
+  std::string path, name;
   MappedFile file;
   std::vector<container::Section> sections;
   std::optional<plan::Plan> parsedPlan;
