@@ -243,7 +243,7 @@ void noteGiven(const CLI::App &app, Options &options) {
     const std::vector<std::string> &values = option->results();
     fail(flag, " is given ",
          values.size() == 2 ? "twice" : concat(values.size(), " times"),
-         option->get_type_size() == 0
+         option->get_expected_max() == 0
              ? ""
              : concat(": ", values[0], " and ", values[1]),
          "; give it once");
