@@ -5,10 +5,13 @@
 #define SHARDC_RUNTIME_ERROR_H
 
 #include <cerrno>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 namespace shardc::runtime {
 
@@ -18,10 +21,20 @@ public:
   using std::runtime_error::runtime_error;
 };
 
+/// A number without the sign that a NaN has by chance.
+template <typename Part> const Part &withoutNanSign(const Part &part) {
+  if constexpr (std::is_floating_point_v<Part>) {
+    static constexpr Part plain = std::numeric_limits<Part>::quiet_NaN();
+    if (std::isnan(part))
+      return plain;
+  }
+  return part;
+}
+
 /// The parts as one text, each as operator<< prints it.
 template <typename... Parts> std::string concat(const Parts &...parts) {
   std::ostringstream text;
-  (text << ... << parts);
+  (text << ... << withoutNanSign(parts));
   return text.str();
 }
 

@@ -77,6 +77,8 @@ private:
   void step(int64_t step, double begin);
   void check(int64_t step, const Outcome &outcome);
   void report(int64_t step, const Outcome &outcome, double seconds);
+  /// A line of --metrics, which are not worth a run.
+  void writeMetrics(const nlohmann::ordered_json &line);
   /// Begins and ends the steps that are traced.
   void traceFrom(int64_t step);
   void evaluate(int64_t stepsDone);
@@ -158,10 +160,12 @@ void RankLoop::operator()() {
 void RankLoop::finish(int64_t steps, bool interrupted) {
   console->finish();
   if (run.metrics)
-    run.metrics->write(summary.json(plan, team.ranks, steps, interrupted));
+    writeMetrics(summary.json(plan, team.ranks, steps, interrupted));
   if (interrupted)
     return;
   console->line(summary.text(run.settings.unit));
+  if (run.metrics && !run.metrics->lossText().empty())
+    console->line(run.metrics->lossText());
   if (run.trace)
     run.trace->write(plan, team.ranks, spans);
   if (run.options.profile)
@@ -266,17 +270,17 @@ void RankLoop::check(int64_t step, const Outcome &outcome) {
     fail("the loss or the gradients of ", mostSkippedSteps,
          " steps up to step ", step,
          " (counting from 0) were not finite at the loss scale ",
-         numberText(outcome.lossScale),
-         ", the smallest allowed; nothing was exported");
+         numberText(outcome.lossScale), ", the smallest allowed; ",
+         exportedText(run));
   if (outcome.skipped && scaler.skips())
     return;
   if (!std::isfinite(outcome.loss))
     fail("the loss of step ", step, " (counting from 0) is ", outcome.loss,
-         "; nothing was exported");
+         "; ", exportedText(run));
   if (rank->gradientNorm() && !std::isfinite(outcome.gradientNorm))
     fail("the gradient norm of step ", step, " (counting from 0) is ",
-         outcome.gradientNorm, " at a loss of ", outcome.loss,
-         "; nothing was exported");
+         outcome.gradientNorm, " at a loss of ", outcome.loss, "; ",
+         exportedText(run));
 }
 
 void RankLoop::report(int64_t step, const Outcome &outcome, double seconds) {
@@ -316,7 +320,13 @@ void RankLoop::report(int64_t step, const Outcome &outcome, double seconds) {
     line["loss_scale"] = outcome.lossScale;
     line["skipped"] = outcome.skipped;
   }
-  run.metrics->write(line);
+  writeMetrics(line);
+}
+
+void RankLoop::writeMetrics(const nlohmann::ordered_json &line) {
+  std::string failure = run.metrics->write(line);
+  if (!failure.empty())
+    console->warning(failure + "; the run goes on without these metrics");
 }
 
 void RankLoop::evaluate(int64_t stepsDone) {
@@ -324,17 +334,17 @@ void RankLoop::evaluate(int64_t stepsDone) {
   double loss = evaluation->loss();
   if (!std::isfinite(loss))
     fail("the loss of the evaluation after step ", stepsDone, " is ", loss,
-         "; nothing was exported");
+         "; ", exportedText(run));
   if (!leads())
     return;
   summary.evalLoss = loss;
   console->line(concat("eval after step ", stepsDone, ": loss ", loss));
   if (run.metrics)
-    run.metrics->write({{"event", "eval"},
-                        {"step", stepsDone},
-                        {"loss", loss},
-                        {"samples", run.evalData->samples()},
-                        {"seconds", monotonicSeconds() - begin}});
+    writeMetrics({{"event", "eval"},
+                  {"step", stepsDone},
+                  {"loss", loss},
+                  {"samples", run.evalData->samples()},
+                  {"seconds", monotonicSeconds() - begin}});
 }
 
 /// Between two barriers: all ranks have come here, and none goes on before the
@@ -353,15 +363,37 @@ void RankLoop::exportAll() {
   if (leads()) {
     ShardedParameters trained =
         trainedParameters(plan, team.ranks, run.initialValues);
-    if (run.parameters)
-      run.parameters->write(trained);
-    if (run.onnx)
-      run.onnx->write(trained);
+    // A full disk under one of them does not take the other with it.
+    std::string failure;
+    auto write = [&](auto &file) {
+      try {
+        if (file)
+          file->write(trained);
+      } catch (const Error &error) {
+        failure += (failure.empty() ? "" : "; ") + std::string(error.what());
+      }
+    };
+    write(run.parameters);
+    write(run.onnx);
+    if (!failure.empty())
+      fail(failure, "; ", exportedText(run));
   }
   communicator.barrier();
 }
 
 } // namespace
+
+std::string exportedText(const Run &run) {
+  std::string text;
+  auto add = [&](const auto &file) {
+    if (file && !file->written().empty())
+      text += (text.empty() ? "" : ", ") + file->written();
+  };
+  add(run.gradients);
+  add(run.parameters);
+  add(run.onnx);
+  return text.empty() ? "nothing was exported" : "exported was only " + text;
+}
 
 int train(Run &run) {
   int ranks = static_cast<int>(run.plan.mesh().ranks());

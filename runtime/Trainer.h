@@ -17,6 +17,7 @@
 #include "runtime/plan.pb.h"
 
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace shardc::runtime {
@@ -36,11 +37,15 @@ struct Run {
   std::unique_ptr<Trace> trace;
 };
 
-/// Trains. Throws an Error for a loss that is not finite, a value out of range,
-/// or an output that cannot be written; then nothing is exported. Returns the
-/// signal that ended the run early, 0 for none; then nothing is exported
-/// either.
+/// Trains. Throws an Error for a loss that is not finite or a value out of
+/// range; then parameters are not exported. Throws one as well for an export
+/// that cannot be written, once the others are. Returns the signal that ended
+/// the run early, 0 for none; then parameters are not exported either.
 int train(Run &run);
+
+/// What has been exported so far, for the end of an error: "nothing was
+/// exported", or the files.
+std::string exportedText(const Run &run);
 
 } // namespace shardc::runtime
 

@@ -48,8 +48,9 @@ static bool isLarge(const Section &section) {
   return section.kind == sectionWeights || section.kind == sectionRuntime;
 }
 
-TrainerFile::TrainerFile(const std::string &path) : path(path), file(path) {
-  auto found = readSections(file.bytes(), path);
+TrainerFile::TrainerFile(const std::string &path, const std::string &name)
+    : path(path), name(name), file(path) {
+  auto found = readSections(file.bytes(), name);
   if (!found)
     return;
   sections = std::move(*found);
@@ -62,7 +63,7 @@ TrainerFile::TrainerFile(const std::string &path) : path(path), file(path) {
   parsedPlan.emplace();
   if (!find(sectionPlan) || bytes.size() > std::numeric_limits<int>::max() ||
       !parsedPlan->ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-    fail(path, ": the trainer file holds no plan; compile it again");
+    fail(name, ": the trainer file holds no plan; compile it again");
 }
 
 void TrainerFile::checkLargeSections(unsigned threads) const {
@@ -107,7 +108,7 @@ void TrainerFile::checkSection(const Section &section, unsigned threads) const {
     work();
   }
   if (combineBlocks(hashes, section.length) != section.checksum)
-    fail(path, ": the ", nameOf(section.kind),
+    fail(name, ": the ", nameOf(section.kind),
          " of the trainer file are not what was compiled: it is damaged; "
          "compile it again");
 }
@@ -134,8 +135,8 @@ std::span<const std::byte> TrainerFile::exportTemplate() const {
 
 EmbeddedWeights TrainerFile::embeddedWeights() const {
   const Section *section = find(sectionWeights);
-  return section ? EmbeddedWeights{path, section->offset, section->length}
-                 : EmbeddedWeights{path, 0, 0};
+  return section ? EmbeddedWeights{path, section->offset, section->length, name}
+                 : EmbeddedWeights{path, 0, 0, name};
 }
 
 } // namespace shardc::runtime

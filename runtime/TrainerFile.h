@@ -24,8 +24,9 @@ readSections(std::span<const std::byte> file, const std::string &name);
 class TrainerFile {
 public:
   /// Maps the file; all sections but those that checkLargeSections() takes are
-  /// checked against their checksums.
-  explicit TrainerFile(const std::string &path);
+  /// checked against their checksums. `name`: what errors call it.
+  TrainerFile(const std::string &path, const std::string &name);
+  explicit TrainerFile(const std::string &path) : TrainerFile(path, path) {}
 
   /// Checks the embedded weights, which may be gigabytes, and the runtime's own
   /// code, on `threads` threads. Throws an Error where they are damaged. Apart
@@ -43,7 +44,7 @@ private:
   const container::Section *find(container::SectionKind kind) const;
   std::span<const std::byte> content(container::SectionKind kind) const;
 
-  std::string path;
+  std::string path, name;
   MappedFile file;
   std::vector<container::Section> sections;
   std::optional<plan::Plan> parsedPlan;

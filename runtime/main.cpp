@@ -10,6 +10,9 @@
 #include "runtime/checkpoint/RandomParameters.h"
 #include "runtime/checkpoint/StoredParameters.h"
 #include "runtime/cli/Options.h"
+#include "runtime/cli/Printable.h"
+#include "runtime/files/ConfinedOpen.h"
+#include "runtime/files/FileUses.h"
 #include "runtime/launch/Guard.h"
 #include "runtime/launch/Launcher.h"
 #include "runtime/launch/Processor.h"
@@ -18,12 +21,24 @@
 
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <new>
+#include <set>
 
 using namespace shardc;
 using namespace shardc::runtime;
 
 namespace {
+
+/// The running file, also where its name is another file's by now.
+constexpr const char *executable = "/proc/self/exe";
+
+/// What its user calls it.
+std::string trainerPath() {
+  std::error_code error;
+  std::string path = std::filesystem::read_symlink(executable, error).string();
+  return error ? executable : path;
+}
 
 struct InitialValues {
   std::unique_ptr<StoredParameters> stored;
@@ -48,7 +63,7 @@ InitialValues openInitialValues(const Options &options, const plan::Plan &plan,
   return values;
 }
 
-void openOutputs(Run &run, const TrainerFile &self) {
+void openOutputs(Run &run) {
   const Options &options = run.options;
   if (options.exportGradients)
     run.gradients = std::make_unique<SafetensorsExport>(
@@ -57,23 +72,67 @@ void openOutputs(Run &run, const TrainerFile &self) {
   if (options.exportSafetensors)
     run.parameters = std::make_unique<SafetensorsExport>(
         run.plan, *options.exportSafetensors);
-  if (options.exportOnnx)
-    run.onnx = std::make_unique<OnnxExport>(run.plan, self.exportTemplate(),
-                                            self.embeddedWeights(),
-                                            *options.exportOnnx);
-  if (options.metrics && !options.dryRun)
-    run.metrics = std::make_unique<MetricsFile>(*options.metrics);
+  if (run.onnx)
+    run.onnx->open();
   if (options.trace)
     run.trace = std::make_unique<Trace>(*options.trace);
+  // Last: it stays, whatever becomes of the others.
+  if (options.metrics && !options.dryRun)
+    run.metrics = std::make_unique<MetricsFile>(*options.metrics);
+  if (run.metrics && !run.metrics->earlierRun().empty())
+    print(concat("metrics: the earlier run's are in ",
+                 printable(run.metrics->earlierRun()), " now\n"));
+}
+
+/// All files of the run, none of which may be another's as well. Nothing has
+/// been written yet.
+void checkFiles(const Run &run, const InitialValues &values,
+                const std::string &trainer) {
+  const Options &options = run.options;
+  FileUses uses;
+  uses.reads("this trainer, " + trainer, executable);
+  uses.reads("the compiled model, " + run.plan.model(), run.plan.model());
+  for (const NamedFile &file : options.data)
+    uses.reads(concat("--data ", file.name, "=", file.path), file.path);
+  for (const NamedFile &file : options.evalData)
+    uses.reads(concat("--eval-data ", file.name, "=", file.path), file.path);
+  const char *weights =
+      options.weights ? "--weights, " : "the model's values, ";
+  for (const std::string &path : values.stored->paths())
+    uses.reads(weights + path, path);
+  // Also where this run takes other values.
+  std::set<std::string> modelFiles;
+  for (const plan::Parameter &parameter : run.plan.parameters())
+    modelFiles.insert(parameter.source().file());
+  for (const plan::ExportedInitializer &each : run.plan.exported_initializers())
+    modelFiles.insert(each.source().file());
+  for (const std::string &file : modelFiles) {
+    std::string path = folderOf(run.plan.model()) + "/" + file;
+    if (!file.empty())
+      uses.reads("the compiled model's external data, " + path, path);
+  }
+  auto writes = [&](const char *flag, const std::optional<std::string> &path) {
+    if (path)
+      uses.writes(concat(flag, " ", *path), *path);
+  };
+  writes("--metrics", options.metrics);
+  writes("--trace", options.trace);
+  writes("--export-gradients", options.exportGradients);
+  writes("--export-safetensors", options.exportSafetensors);
+  if (run.onnx)
+    for (const std::string &path : run.onnx->outputs())
+      uses.writes("--export-onnx " + path, path);
+  uses.check();
 }
 
 int trainerMain(int argc, char **argv) {
-  TrainerFile self("/proc/self/exe");
+  std::string trainer = trainerPath();
+  TrainerFile self(executable, trainer);
   if (self.plan())
     checkPlan(*self.plan());
   Options options = parseOptions(argc, argv, self.plan());
   if (options.information) {
-    print(*options.information);
+    print(printableLines(*options.information));
     checkPrinted("nothing was trained");
     return 0;
   }
@@ -83,9 +142,9 @@ int trainerMain(int argc, char **argv) {
   const plan::Plan &plan = *self.plan();
   checkOptions(options, plan);
   if (options.report) {
-    print(reportText(plan, options.microBatches));
+    print(printableLines(reportText(plan, options.microBatches)));
     if (options.data.empty() && !options.dryRun) {
-      print(ParameterGroups::resolve(options, plan).text());
+      print(printableLines(ParameterGroups::resolve(options, plan).text()));
       checkPrinted("nothing was trained");
       return 0;
     }
@@ -116,29 +175,30 @@ int trainerMain(int argc, char **argv) {
           {},
           {},
           {}};
-  openOutputs(run, self);
-  print(bannerText(plan, run.settings) + "\n");
+  if (options.exportOnnx)
+    run.onnx = std::make_unique<OnnxExport>(plan, self.exportTemplate(),
+                                            self.embeddedWeights(),
+                                            *options.exportOnnx);
+  checkFiles(run, values, trainer);
+  openOutputs(run);
+  print(printableLines(bannerText(plan, run.settings)) + "\n");
   if (options.dryRun)
     print("dry run: plan, data, weights and outputs are in order\n");
   checkPrinted("nothing was trained");
   if (options.dryRun)
     return 0;
   if (int signal = train(run)) {
-    std::fprintf(stderr, "trainer: stopped by %s; nothing was exported\n",
-                 strsignal(signal));
+    std::fprintf(stderr, "trainer: stopped by %s; %s\n", strsignal(signal),
+                 printable(exportedText(run)).c_str());
     return 128 + signal;
   }
   checkPrinted("the run is complete and its results are written");
   return 0;
 }
 
-/// One line, whatever a file's name or header contains.
-void printError(std::string text) {
-  for (char &character : text)
-    if (static_cast<unsigned char>(character) < ' ' || character == 127)
-      character = '?';
+void printError(const std::string &text) {
   std::fflush(stdout);
-  std::fprintf(stderr, "trainer: error: %s\n", text.c_str());
+  std::fprintf(stderr, "trainer: error: %s\n", printable(text).c_str());
 }
 
 } // namespace

@@ -9,6 +9,7 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <map>
@@ -220,6 +221,12 @@ void PlanEmitter::addParameter(nn::ParameterOp parameter, fsdp::UnitOp unit,
 }
 
 void PlanEmitter::units() {
+  struct Place {
+    fsdp::UnitOp unit;
+    uint32_t index;
+    int64_t flatOffset;
+  };
+  llvm::MapVector<StringAttr, Place> places; // in the units' order
   for (auto storage : planOps<step::StorageOp>()) {
     auto unit = symbols.lookup<fsdp::UnitOp>(storage.getUnit());
     uint32_t index = message.units_size();
@@ -242,12 +249,20 @@ void PlanEmitter::units() {
       entry->add_state_buffers(indices.buffers.lookup(state.getDefiningOp()));
     for (auto [reference, offset] :
          llvm::zip(unit.getParameters().getAsRange<FlatSymbolRefAttr>(),
-                   unit.getOffsets())) {
-      entry->add_parameters(message.parameters_size());
-      addParameter(symbols.lookup<nn::ParameterOp>(reference.getValue()), unit,
-                   index, offset);
-    }
+                   unit.getOffsets()))
+      places.insert({reference.getAttr(), Place{unit, index, offset}});
   }
+  // In the model's own order: units, and with them the mesh and the cluster's
+  // times, do not show in what a trainer exports.
+  for (auto parameter : module.getOps<nn::ParameterOp>())
+    if (auto place = places.find(parameter.getSymNameAttr());
+        place != places.end()) {
+      auto [unit, index, offset] = place->second;
+      addParameter(parameter, unit, index, offset);
+    }
+  for (auto &[name, place] : places)
+    message.mutable_units(static_cast<int>(place.index))
+        ->add_parameters(parameterIndices.lookup(name.getValue()));
 }
 
 void PlanEmitter::inputs() {

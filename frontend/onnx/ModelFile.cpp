@@ -260,7 +260,7 @@ llvm::Error ModelFile::locateExternal(const TensorProto &tensor,
 
   auto [entry, inserted] = mapped.try_emplace(range.file);
   if (inserted) {
-    auto file = mapBeneath(llvm::sys::path::parent_path(modelPath), range.file);
+    auto file = mapBeside(modelPath, range.file);
     if (!file) {
       mapped.erase(entry);
       return file.takeError();
@@ -281,6 +281,18 @@ llvm::Error ModelFile::locateExternal(const TensorProto &tensor,
   }
   initializer.bytes = std::move(range);
   return llvm::Error::success();
+}
+
+llvm::SmallVector<std::string> ModelFile::externalFiles() const {
+  llvm::SmallVector<std::string> files;
+  for (const auto &[location, file] : mapped) {
+    llvm::SmallString<256> path(llvm::sys::path::parent_path(modelPath));
+    llvm::sys::path::append(path, location);
+    if (file)
+      files.push_back(path.str().str());
+  }
+  llvm::sort(files); // the map has no order
+  return files;
 }
 
 std::optional<StringRef> ModelFile::map(const Initializer &initializer) const {

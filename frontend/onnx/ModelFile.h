@@ -66,6 +66,8 @@ public:
 
   const Initializer *find(llvm::StringRef name) const;
   llvm::ArrayRef<Initializer> initializers() const { return table; }
+  /// Paths of the external data files that are there.
+  llvm::SmallVector<std::string> externalFiles() const;
 
   /// The initializer's bytes, at most `limit` of them; an error where they are
   /// missing or more than that.

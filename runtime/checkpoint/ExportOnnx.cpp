@@ -59,20 +59,19 @@ OnnxExport::OnnxExport(const plan::Plan &plan,
                        std::span<const std::byte> modelTemplate,
                        const EmbeddedWeights &embedded, const std::string &path,
                        uint64_t mostInlineBytes)
-    : plan(plan), file(path) {
+    : plan(plan), path(path) {
   if (modelTemplate.empty())
     fail("--export-onnx: this trainer was compiled without the graph");
   splitTemplate(modelTemplate);
   locateInitializers(embedded);
-  uint64_t bytes = modelTemplate.size();
+  bytes = modelTemplate.size();
   for (Initializer &initializer : initializers) {
     describe(initializer);
     bytes += initializer.message.size() + initializer.bytes + 32;
   }
-  file.checkSpace(bytes);
   if (bytes <= mostInlineBytes)
     return;
-  dataFile.emplace(path + ".data");
+  dataPath = path + ".data";
   uint64_t offset = 0;
   for (Initializer &initializer : initializers) {
     if (initializer.bytes < smallestExternal)
@@ -83,6 +82,19 @@ OnnxExport::OnnxExport(const plan::Plan &plan,
     offset = initializer.offset + initializer.bytes;
     describe(initializer);
   }
+}
+
+std::vector<std::string> OnnxExport::outputs() const {
+  if (dataPath.empty())
+    return {path};
+  return {path, dataPath};
+}
+
+void OnnxExport::open() {
+  file.emplace(path);
+  file->checkSpace(bytes);
+  if (!dataPath.empty())
+    dataFile.emplace(dataPath);
 }
 
 void OnnxExport::splitTemplate(std::span<const std::byte> modelTemplate) {
@@ -150,7 +162,7 @@ void OnnxExport::describe(Initializer &initializer) const {
     appendLengthField(message, tensorRawData, initializer.bytes);
     return;
   }
-  std::string name = std::filesystem::path(dataFile->path()).filename();
+  std::string name = std::filesystem::path(dataPath).filename();
   for (const auto &[key, value] :
        {std::pair<std::string, std::string>{"location", name},
         {"offset", std::to_string(initializer.offset)},
@@ -164,8 +176,10 @@ void OnnxExport::describe(Initializer &initializer) const {
 }
 
 void OnnxExport::write(const ParameterSource &values) {
+  if (!file)
+    open();
   auto put = [&](std::string_view text) {
-    file.write(text.data(), text.size());
+    file->write(text.data(), text.size());
   };
   uint64_t graphBytes = totalSize(graphParts);
   auto valueBytes = [](const Initializer &initializer) {
@@ -177,15 +191,15 @@ void OnnxExport::write(const ParameterSource &values) {
     graphBytes += lengthField(graphInitializer, bytes).size() + bytes;
   }
   for (std::span<const std::byte> part : modelParts)
-    file.write(part.data(), part.size());
+    file->write(part.data(), part.size());
   put(lengthField(modelGraph, graphBytes));
   for (std::span<const std::byte> part : graphParts)
-    file.write(part.data(), part.size());
+    file->write(part.data(), part.size());
   for (const Initializer &initializer : initializers) {
     put(lengthField(graphInitializer, valueBytes(initializer)));
     put(initializer.message);
     if (!initializer.external) {
-      writeValues(initializer, values, file);
+      writeValues(initializer, values, *file);
       continue;
     }
     std::vector<std::byte> gap(initializer.offset - dataFile->size());
@@ -194,7 +208,8 @@ void OnnxExport::write(const ParameterSource &values) {
   }
   if (dataFile)
     dataFile->commit();
-  file.commit();
+  file->commit();
+  done = path;
 }
 
 void OnnxExport::writeValues(const Initializer &initializer,

@@ -18,13 +18,20 @@ namespace shardc::runtime {
 /// larger ones lie beside it in PATH.data, as external data.
 class OnnxExport {
 public:
-  /// Opens the outputs, finds the initializers that are copied, and sees to it
-  /// that there is room. `modelTemplate` must stay where it is.
+  /// Finds the initializers that are copied; writes nothing. `modelTemplate`
+  /// must stay where it is.
   OnnxExport(const plan::Plan &plan, std::span<const std::byte> modelTemplate,
              const EmbeddedWeights &embedded, const std::string &path,
              uint64_t mostInlineBytes = defaultInlineBytes);
-  /// Writes all values, in pieces, and makes the files appear.
+  /// The files that it will write: one or two.
+  std::vector<std::string> outputs() const;
+  /// Opens the outputs and sees to it that there is room.
+  void open();
+  /// Writes all values, in pieces, and makes the files appear. Opens them where
+  /// that was not done.
   void write(const ParameterSource &values);
+  /// The file, once write() has made it appear; else empty.
+  const std::string &written() const { return done; }
 
   /// protobuf messages end at 2 GiB.
   static constexpr uint64_t defaultInlineBytes =
@@ -50,8 +57,10 @@ private:
 
   const plan::Plan &plan;
   OpenFiles files;
-  OutputFile file;
-  std::optional<OutputFile> dataFile;
+  std::string path, dataPath; // the latter empty: all values are inline
+  uint64_t bytes = 0;         // of both files, at most
+  std::optional<OutputFile> file, dataFile;
+  std::string done;
   std::vector<Initializer> initializers;
   std::vector<std::span<const std::byte>>
       modelParts; // fields of the model besides the graph

@@ -65,6 +65,7 @@ void SafetensorsExport::write(const ParameterSource &values) {
     }
   }
   file.commit();
+  done = file.path();
 }
 
 } // namespace shardc::runtime

@@ -24,13 +24,15 @@ public:
                     Values values = Values::Parameters);
   /// Writes all values, in pieces, and makes the file appear.
   void write(const ParameterSource &values);
+  /// The file, once write() has made it appear; else empty.
+  const std::string &written() const { return done; }
 
 private:
   const plan::Plan &plan;
   OutputFile file;
   std::vector<int> parameters;
   std::vector<plan::DType> dtypes; // of `parameters`
-  std::string header;
+  std::string header, done;
 };
 
 } // namespace shardc::runtime

@@ -5,13 +5,13 @@
 #include "runtime/DType.h"
 #include "runtime/Error.h"
 #include "runtime/checkpoint/OnnxIndex.h"
-#include "runtime/checkpoint/Safetensors.h"
+#include "runtime/checkpoint/WeightsPath.h"
+#include "runtime/cli/Suggest.h"
 #include "runtime/files/ConfinedOpen.h"
 #include "runtime/files/MappedFile.h"
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <string_view>
 
 #define XXH_INLINE_ALL
@@ -21,26 +21,35 @@ namespace shardc::runtime {
 
 constexpr const char *hint = "; give --weights PATH or --init random";
 
-const OpenFiles::File &OpenFiles::open(const std::string &path) {
+const OpenFiles::File &OpenFiles::open(const std::string &path,
+                                       const std::string &name) {
   std::unique_ptr<File> &file = files[path];
   if (!file) {
-    Descriptor descriptor = Descriptor::openForReading(path);
+    const std::string &shown = name.empty() ? path : name;
+    Descriptor descriptor = Descriptor::openForReading(path, shown);
+    uint64_t size = descriptor.regularSize(shown);
+    file = std::make_unique<File>(File{std::move(descriptor), shown, size});
+  }
+  return *file;
+}
+
+const OpenFiles::File &OpenFiles::openConfined(const std::string &owner,
+                                               const std::string &relative) {
+  std::string path = folderOf(owner) + "/" + relative;
+  std::unique_ptr<File> &file = files[path];
+  if (!file) {
+    Descriptor descriptor = runtime::openConfined(owner, relative);
     uint64_t size = descriptor.regularSize(path);
     file = std::make_unique<File>(File{std::move(descriptor), path, size});
   }
   return *file;
 }
 
-const OpenFiles::File &OpenFiles::openBelow(const std::string &folder,
-                                            const std::string &relative) {
-  std::string path = folder + "/" + relative;
-  std::unique_ptr<File> &file = files[path];
-  if (!file) {
-    Descriptor descriptor = openConfined(folder, relative);
-    uint64_t size = descriptor.regularSize(path);
-    file = std::make_unique<File>(File{std::move(descriptor), path, size});
-  }
-  return *file;
+std::vector<std::string> OpenFiles::paths() const {
+  std::vector<std::string> paths;
+  for (const auto &[path, file] : files)
+    paths.push_back(path);
+  return paths;
 }
 
 StoredRange locate(const plan::Plan &plan, const plan::Source &source,
@@ -50,12 +59,12 @@ StoredRange locate(const plan::Plan &plan, const plan::Source &source,
   range.dtype = source.dtype();
   range.transposed = source.transposed();
   if (source.embedded()) {
-    range.file = &files.open(embedded.path);
+    range.file = &files.open(embedded.path, embedded.name);
     range.offset += embedded.offset;
   } else if (source.file().empty()) {
     range.file = &files.open(plan.model());
   } else {
-    range.file = &files.openBelow(folderOf(plan.model()), source.file());
+    range.file = &files.openConfined(plan.model(), source.file());
   }
   return range;
 }
@@ -144,39 +153,87 @@ std::unique_ptr<StoredParameters>
 StoredParameters::fromPath(const plan::Plan &plan, const std::string &path,
                            const EmbeddedWeights &embedded) {
   std::unique_ptr<StoredParameters> stored(new StoredParameters(plan));
-  std::string file = path;
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    file = std::filesystem::path(path) /
-           std::filesystem::path(plan.model()).filename();
-  if (file.ends_with(".safetensors"))
-    stored->addSafetensors(file, embedded);
-  else
-    stored->addOnnx(file);
+  WeightsPath weights = findWeights(path, plan.model(), stored->files);
+  switch (weights.format) {
+  case WeightsFormat::Onnx:
+    stored->addOnnx(weights.file);
+    break;
+  case WeightsFormat::Safetensors:
+    stored->addSafetensors(weights.file, embedded);
+    break;
+  case WeightsFormat::SafetensorsIndex:
+    stored->addShards(weights.file, embedded);
+    break;
+  }
   return stored;
 }
 
 void StoredParameters::addSafetensors(const std::string &path,
                                       const EmbeddedWeights &embedded) {
   const OpenFiles::File &file = files.open(path);
-  auto entries = readSafetensorsHeader(file.descriptor, path);
+  Tensors tensors;
+  for (auto &[name, entry] : readSafetensorsHeader(file.descriptor, path))
+    tensors[name] = {std::move(entry), &file};
+  addTensors(path, tensors, embedded);
+}
+
+void StoredParameters::addShards(const std::string &index,
+                                 const EmbeddedWeights &embedded) {
+  using Header = std::map<std::string, SafetensorsEntry>;
+  std::map<std::string, std::pair<Header, const OpenFiles::File *>> shards;
+  Tensors tensors;
+  for (const auto &[name, location] : readSafetensorsIndex(files.open(index))) {
+    auto [place, isNew] = shards.try_emplace(location);
+    auto &[header, file] = place->second;
+    if (isNew) {
+      file = &files.openConfined(index, location);
+      header = readSafetensorsHeader(file->descriptor, file->path);
+    }
+    auto found = header.find(name);
+    if (found == header.end())
+      fail(file->path, ": has no tensor ", name, ", which ", index,
+           " says is there");
+    tensors[name] = {found->second, file};
+  }
+  addTensors(index, tensors, embedded);
+}
+
+/// Where a tensor of the file could be the parameter `name` of a model that has
+/// the file's model inside, or the other way round.
+static std::string likely(const std::string &name,
+                          const std::vector<std::string> &names) {
+  for (const std::string &other : names)
+    if (name.ends_with("." + other) || other.ends_with("." + name))
+      return concat(", did you mean '", other,
+                    "'? Write the values of the model that was exported");
+  return suggestion(name, names);
+}
+
+void StoredParameters::addTensors(const std::string &path,
+                                  const Tensors &tensors,
+                                  const EmbeddedWeights &embedded) {
   for (const plan::Parameter &parameter : plan.parameters()) {
-    auto found = entries.find(parameter.name());
-    if (found == entries.end()) {
+    auto found = tensors.find(parameter.name());
+    if (found == tensors.end()) {
       // Buffers are seldom in a checkpoint, nor are tables that are never
       // trained and have no way to be drawn: the model's own serve.
       if (parameter.trainable() ||
-          (parameter.frozen() && !parameter.init().empty()))
-        fail(path, ": has no tensor ", parameter.name());
+          (parameter.frozen() && !parameter.init().empty())) {
+        std::vector<std::string> names;
+        for (const auto &[name, tensor] : tensors)
+          names.push_back(name);
+        fail(path, ": has no tensor ", parameter.name(),
+             likely(parameter.name(), names));
+      }
       addRecorded(parameter, embedded);
       continue;
     }
-    const SafetensorsEntry &entry = found->second;
+    const auto &[entry, file] = found->second;
     if (!std::equal(entry.shape.begin(), entry.shape.end(),
                     parameter.shape().begin(), parameter.shape().end()))
-      fail(path, ": tensor ", parameter.name(),
+      fail(file->path, ": tensor ", parameter.name(),
            " has another shape than the model's parameter");
-    add(parameter, {&file, entry.offset, entry.dtype, false}, entry.length);
+    add(parameter, {file, entry.offset, entry.dtype, false}, entry.length);
   }
 }
 
@@ -206,9 +263,8 @@ void StoredParameters::addOnnx(const std::string &path) {
       fail(path, ": has no initializer ", parameter.initializer(),
            " for parameter ", parameter.name());
     const OpenFiles::File &file =
-        initializer->external
-            ? files.openBelow(folderOf(path), initializer->location)
-            : files.open(path);
+        initializer->external ? files.openConfined(path, initializer->location)
+                              : files.open(path);
     uint64_t length = initializer->length;
     // External data without a length go to the end of the file.
     if (initializer->external && length == 0 &&

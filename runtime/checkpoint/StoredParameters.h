@@ -4,11 +4,13 @@
 #define SHARDC_RUNTIME_CHECKPOINT_STOREDPARAMETERS_H
 
 #include "runtime/checkpoint/ParameterSource.h"
+#include "runtime/checkpoint/Safetensors.h"
 #include "runtime/files/Descriptor.h"
 
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace shardc::runtime {
@@ -19,6 +21,7 @@ struct EmbeddedWeights {
   std::string path;
   uint64_t offset = 0;
   uint64_t length = 0;
+  std::string name; // what errors call the file; empty: its path
 };
 
 /// Files that values are read from, each opened once.
@@ -29,9 +32,13 @@ public:
     std::string path;
     uint64_t size = 0;
   };
-  const File &open(const std::string &path);
-  /// A file below `folder`, see ConfinedOpen.h.
-  const File &openBelow(const std::string &folder, const std::string &relative);
+  /// `name`: what errors call it; empty: its path.
+  const File &open(const std::string &path, const std::string &name = "");
+  /// A file that the file `owner` names, see ConfinedOpen.h.
+  const File &openConfined(const std::string &owner,
+                           const std::string &relative);
+  /// Where those that are open were found.
+  std::vector<std::string> paths() const;
 
 private:
   std::map<std::string, std::unique_ptr<File>> files;
@@ -54,10 +61,10 @@ public:
   /// be drawn, for --init random.
   static std::unique_ptr<StoredParameters>
   recorded(const plan::Plan &plan, const EmbeddedWeights &embedded, bool all);
-  /// --weights: an .onnx file (parameters by the names of its initializers, as
-  /// compiled or as --export-onnx wrote them), its folder, or a .safetensors
-  /// file (by PyTorch's names; buffers that it lacks are those of the compiled
-  /// model).
+  /// --weights, see WeightsPath.h: an ONNX file (parameters by the names of its
+  /// initializers, as compiled or as --export-onnx wrote them), or safetensors
+  /// in one file or in shards (by PyTorch's names; buffers that they lack are
+  /// those of the compiled model).
   static std::unique_ptr<StoredParameters>
   fromPath(const plan::Plan &plan, const std::string &path,
            const EmbeddedWeights &embedded);
@@ -67,10 +74,21 @@ public:
 
   bool has(int parameter) const override { return ranges[parameter].file; }
 
+  /// All files that values are read from.
+  std::vector<std::string> paths() const { return files.paths(); }
+
 private:
+  /// Tensors of safetensors files by name, and the file of each.
+  using Tensors =
+      std::map<std::string,
+               std::pair<SafetensorsEntry, const OpenFiles::File *>>;
+
   explicit StoredParameters(const plan::Plan &plan) : plan(plan) {}
   void addOnnx(const std::string &path);
   void addSafetensors(const std::string &path, const EmbeddedWeights &embedded);
+  void addShards(const std::string &index, const EmbeddedWeights &embedded);
+  void addTensors(const std::string &path, const Tensors &tensors,
+                  const EmbeddedWeights &embedded);
   void addRecorded(const plan::Parameter &parameter,
                    const EmbeddedWeights &embedded);
   void add(const plan::Parameter &parameter, StoredRange range,

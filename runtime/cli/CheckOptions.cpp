@@ -7,6 +7,8 @@
 #include "runtime/RunSettings.h"
 #include "runtime/metrics/Console.h"
 
+#include <vector>
+
 namespace shardc::runtime {
 
 /// Those that only a dynamic loss scale has.
@@ -14,62 +16,84 @@ static const char *const dynamicFlags[] = {
     "--loss-scale-initial", "--loss-scale-window", "--loss-scale-hysteresis",
     "--loss-scale-min"};
 
-void cli::checkCombinations(const Options &options,
-                            const std::function<bool(const char *)> &given) {
+namespace {
+
+/// When a flag changes anything, and what is said where it does not.
+struct Effect {
+  const char *flag;
+  bool there;
+  std::string otherwise; // behind "FLAG has no effect"
+};
+
+/// Whoever gives a flag believes that it does something.
+void refuseIdle(const Options &options, const std::vector<Effect> &effects) {
+  for (const Effect &effect : effects)
+    if (!effect.there && options.given.contains(effect.flag))
+      fail(effect.flag, " has no effect", effect.otherwise);
+}
+
+} // namespace
+
+void cli::checkCombinations(const Options &options) {
+  auto given = [&](const char *flag) { return options.given.contains(flag); };
   if (given("--steps") && given("--epochs"))
     fail("--steps and --epochs exclude each other");
   if (options.init && options.weights)
     fail("--init and --weights exclude each other: both say where initial "
          "values come from");
-  if (given("--warmup-start-factor") && !given("--warmup-steps"))
-    fail("--warmup-start-factor has no effect without --warmup-steps");
-  if (options.minLearningRate > 0 &&
-      options.schedule == Schedule::Kind::Constant)
-    fail("--min-lr has no effect with --schedule constant; use linear or "
-         "cosine");
   if (options.minLearningRate > options.learningRate)
     fail("--min-lr ", options.minLearningRate, " is above --lr ",
          options.learningRate);
-  if (given("--eval-every") && options.evalData.empty())
-    fail("--eval-every needs --eval-data");
-  if (given("--trace-steps") && !options.trace)
-    fail("--trace-steps has no effect without --trace");
-  if (options.nesterov && options.momentum.value_or(0) == 0)
-    fail("--nesterov needs --momentum");
-  if (options.clipNorm && options.clip == 0)
-    fail("--clip-norm has no effect without --clip");
+
+  bool decays = options.schedule != Schedule::Kind::Constant;
+  bool hasSteps = options.steps.value_or(1) > 0;
+  const char *noDecay = " with --schedule constant; use linear or cosine";
+  const char *noSteps = " with --steps 0";
+  std::vector<Effect> effects = {
+      {"--warmup-start-factor", given("--warmup-steps"),
+       " without --warmup-steps"},
+      {"--min-lr", decays || options.minLearningRate == 0, noDecay},
+      {"--total-steps", decays, noDecay},
+      {"--eval-every", !options.evalData.empty(), " without --eval-data"},
+      {"--trace-steps", options.trace.has_value(), " without --trace"},
+      {"--nesterov", options.momentum.value_or(0) > 0, " without --momentum"},
+      {"--clip-norm", options.clip > 0, " without --clip"},
+      {"--export-gradients", hasSteps, noSteps},
+      {"--trace", hasSteps, noSteps},
+      {"--profile", hasSteps, noSteps}};
   const LossScaleOptions &scale = options.lossScale;
   if (scale.fixed)
     for (const char *flag : dynamicFlags)
-      if (given(flag))
-        fail(flag, " has no effect with --loss-scale ",
-             numberText(*scale.fixed),
-             ", which is fixed; use --loss-scale dynamic");
+      effects.push_back({flag, false,
+                         concat(" with --loss-scale ", numberText(*scale.fixed),
+                                ", which is fixed; use --loss-scale dynamic")});
+  if (options.report && options.data.empty() && !options.dryRun)
+    for (const char *flag :
+         {"--metrics", "--trace", "--profile", "--export-gradients",
+          "--export-safetensors", "--export-onnx"})
+      effects.push_back(
+          {flag, false,
+           " with --report and no --data: the report is printed, and nothing "
+           "is trained"});
+  refuseIdle(options, effects);
+
   double initial = scale.initial.value_or(LossScaling().initial);
   if (scale.minimum && *scale.minimum > initial)
     fail("--loss-scale-min ", numberText(*scale.minimum),
          " is above --loss-scale-initial ", numberText(initial));
-  const std::optional<std::string> *outputs[] = {
-      &options.metrics, &options.trace, &options.exportGradients,
-      &options.exportSafetensors, &options.exportOnnx};
-  for (auto *first : outputs)
-    for (auto *second : outputs)
-      if (first < second && *first && *first == *second)
-        fail("two outputs would be written to ", **first);
 }
 
-static void checkLossScale(const LossScaleOptions &scale,
-                           const plan::Plan &plan) {
-  if (isLossScaleDynamic(scale, plan))
+static void checkLossScale(const Options &options, const plan::Plan &plan) {
+  if (isLossScaleDynamic(options.lossScale, plan))
     return;
-  const bool given[] = {scale.initial.has_value(), scale.window.has_value(),
-                        scale.hysteresis.has_value(),
-                        scale.minimum.has_value()};
-  for (size_t i = 0; i < std::size(given); ++i)
-    if (given[i])
-      fail(dynamicFlags[i], " has no effect: this trainer computes in ",
-           dtypeName(plan.precision().parameters()),
-           ", whose loss is not scaled; give --loss-scale dynamic");
+  std::vector<Effect> effects;
+  for (const char *flag : dynamicFlags)
+    effects.push_back(
+        {flag, false,
+         concat(": this trainer computes in ",
+                dtypeName(plan.precision().parameters()),
+                ", whose loss is not scaled; give --loss-scale dynamic")});
+  refuseIdle(options, effects);
 }
 
 void checkOptions(const Options &options, const plan::Plan &plan) {
@@ -96,10 +120,12 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
     fail("--threads ", *options.threads, " is more than the ", plan.workers(),
          plan.workers() == 1 ? " thread" : " threads",
          " that this trainer was compiled for (shardc --threads-per-rank)");
-  if (!options.noDecay.empty() && weightDecayOf(options, plan) == 0)
-    fail("--no-decay has no effect: the weight decay is 0; give "
-         "--weight-decay");
-  checkLossScale(options.lossScale, plan);
+  refuseIdle(options,
+             {{"--no-decay", weightDecayOf(options, plan) > 0,
+               ": the weight decay is 0; give --weight-decay"},
+              {"--seed", options.shuffle || drawsInitialValues(options, plan),
+               " without --shuffle or --init random: nothing is drawn"}});
+  checkLossScale(options, plan);
 }
 
 } // namespace shardc::runtime

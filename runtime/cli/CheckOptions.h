@@ -4,14 +4,11 @@
 
 #include "runtime/cli/Options.h"
 
-#include <functional>
-
 namespace shardc::runtime::cli {
 
-/// What needs no plan. Throws an Error. `given`: whether a flag stands on the
-/// command line.
-void checkCombinations(const Options &options,
-                       const std::function<bool(const char *)> &given);
+/// What needs no plan: flags that exclude each other, and flags that change
+/// nothing beside the others. Throws an Error.
+void checkCombinations(const Options &options);
 
 } // namespace shardc::runtime::cli
 

@@ -9,7 +9,9 @@
 #include "runtime/plan.pb.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -84,6 +86,9 @@ struct Options {
   std::optional<int64_t> threads;
   bool dryRun = false;
   bool report = false;
+
+  /// The flags on the command line, "--lr" and so on.
+  std::set<std::string, std::less<>> given;
 
   /// What --help or --version print; nothing is trained then.
   std::optional<std::string> information;

@@ -48,8 +48,9 @@ void declareWeights(FlagTable &flags, Options &options,
                     const plan::Plan *plan) {
   flags.group("Weights");
   flags.path("--weights", options.weights, "PATH",
-             "stored values: an .onnx file, its folder, or a .safetensors file "
-             "[as --init says]");
+             "stored values: an ONNX or safetensors file, the index of a "
+             "sharded one (model.safetensors.index.json), or a folder with one "
+             "of these [as --init says]");
   flags.value("--init", "file|random",
               concat("file: the values of the file that was compiled; random: "
                      "as PyTorch's layers draw them, from --seed, equal on "
@@ -186,7 +187,8 @@ void declareOutput(FlagTable &flags, Options &options) {
   flags.group("Output");
   flags.path(
       "--metrics", options.metrics, "FILE.jsonl",
-      "a JSON object per step and evaluation, and a last one with a summary");
+      "a JSON object per step and evaluation, and a last one with a summary; "
+      "an earlier run's file is kept as FILE.jsonl.1");
   flags.toggle("--profile", options.profile,
                "print at the end where the time of a step goes, by kind of "
                "work");
@@ -231,6 +233,26 @@ std::string inputsText(const plan::Plan &plan) {
     text += "\n";
   }
   return text;
+}
+
+/// Throws for a flag that is given twice and has one meaning.
+void noteGiven(const CLI::App &app, Options &options) {
+  for (const CLI::Option *option : app.get_options()) {
+    if (option->count() == 0)
+      continue;
+    std::string flag = option->get_name();
+    options.given.insert(flag);
+    if (option->count() == 1 ||
+        option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll)
+      continue;
+    const std::vector<std::string> &values = option->results();
+    fail(flag, " is given ",
+         values.size() == 2 ? "twice" : concat(values.size(), " times"),
+         option->get_expected_max() == 0
+             ? ""
+             : concat(": ", values[0], " and ", values[1]),
+         "; give it once");
+  }
 }
 
 } // namespace
@@ -283,8 +305,8 @@ Options parseOptions(int argc, const char *const *argv,
         known.push_back("--" + name);
     fail("unknown flag ", word, suggestion(word, known), "; see --help");
   }
-  checkCombinations(options,
-                    [&](const char *flag) { return app.count(flag) > 0; });
+  noteGiven(app, options);
+  checkCombinations(options);
   return options;
 }
 

@@ -10,12 +10,13 @@
 
 namespace shardc::runtime {
 
-Descriptor Descriptor::openForReading(const std::string &path) {
+Descriptor Descriptor::openForReading(const std::string &path,
+                                      const std::string &name) {
   // Has no effect on regular files, and keeps all others from blocking.
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file)
-    failErrno("cannot open ", path);
-  file.regularSize(path);
+    failErrno("cannot open ", name);
+  file.regularSize(name);
   return file;
 }
 

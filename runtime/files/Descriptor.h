@@ -13,10 +13,13 @@ public:
   Descriptor() = default;
   /// Takes what open() returned; negative: none.
   explicit Descriptor(int fd) : fd(fd) {}
-  /// Opens a regular file for reading. Throws an Error with the path for
-  /// anything else, and at once: a FIFO would wait for a writer, a device has
-  /// no end.
-  static Descriptor openForReading(const std::string &path);
+  /// Opens a regular file for reading. Throws an Error with `name` for anything
+  /// else, and at once: a FIFO would wait for a writer, a device has no end.
+  static Descriptor openForReading(const std::string &path,
+                                   const std::string &name);
+  static Descriptor openForReading(const std::string &path) {
+    return openForReading(path, path);
+  }
   Descriptor(Descriptor &&other) noexcept;
   Descriptor &operator=(Descriptor &&other) noexcept;
   ~Descriptor();

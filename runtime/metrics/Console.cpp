@@ -2,6 +2,8 @@
 // elsewhere.
 #include "runtime/metrics/Console.h"
 
+#include "runtime/Error.h"
+#include "runtime/cli/Printable.h"
 #include "runtime/metrics/Print.h"
 #include "runtime/metrics/Process.h"
 
@@ -68,7 +70,9 @@ std::string durationText(double seconds) {
   return format("%lld:%02lld", whole / 60, whole % 60);
 }
 
-std::string numberText(double number) { return format("%.9g", number); }
+std::string numberText(double number) {
+  return format("%.9g", withoutNanSign(number));
+}
 
 std::string skippedText(int64_t step, int64_t steps, const char *what,
                         double lossScale, double nextLossScale) {
@@ -89,7 +93,13 @@ Console::~Console() { finish(); }
 
 void Console::line(const std::string &text) {
   erase();
-  print(text + "\n");
+  print(printableLines(text) + "\n");
+}
+
+void Console::warning(const std::string &text) {
+  erase();
+  std::fflush(stdout);
+  std::fprintf(stderr, "trainer: warning: %s\n", printable(text).c_str());
 }
 
 void Console::step(const StepFigures &figures) {
@@ -107,8 +117,8 @@ void Console::step(const StepFigures &figures) {
   lastDrawn = now;
   line(format("step %lld/%lld  loss %.6f  grad norm %.4f  lr %.3g  ",
               static_cast<long long>(figures.step + 1),
-              static_cast<long long>(steps), figures.loss, figures.gradientNorm,
-              figures.learningRate) +
+              static_cast<long long>(steps), withoutNanSign(figures.loss),
+              withoutNanSign(figures.gradientNorm), figures.learningRate) +
        countText(figures.perSecond) + " " + unit + "/s");
 }
 
@@ -119,11 +129,12 @@ std::string Console::bar(const StepFigures &figures, int64_t steps,
       steps ? static_cast<double>(figures.step + 1) / static_cast<double>(steps)
             : 1;
   std::string before = format("%3d%% ", static_cast<int>(100 * part));
-  std::string after = format(" %lld/%lld  loss %.4f  ",
-                             static_cast<long long>(figures.step + 1),
-                             static_cast<long long>(steps), figures.loss) +
-                      countText(figures.perSecond) + " " + unit + "/s  " +
-                      durationText(secondsLeft) + " left";
+  std::string after =
+      format(" %lld/%lld  loss %.4f  ",
+             static_cast<long long>(figures.step + 1),
+             static_cast<long long>(steps), withoutNanSign(figures.loss)) +
+      countText(figures.perSecond) + " " + unit + "/s  " +
+      durationText(secondsLeft) + " left";
   // The last column stays free: some terminals wrap when it is written.
   int room = width - 1 - static_cast<int>(before.size() + after.size()) - 2;
   std::string text = before;

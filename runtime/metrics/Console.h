@@ -39,6 +39,8 @@ public:
 
   /// A whole line that stays.
   void line(const std::string &text);
+  /// The same on stderr, with the program's name.
+  void warning(const std::string &text);
   void step(const StepFigures &figures);
   /// Leaves the terminal as it was.
   void finish();

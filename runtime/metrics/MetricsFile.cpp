@@ -3,23 +3,95 @@
 
 #include "runtime/Error.h"
 
+#include <cstdio>
 #include <fcntl.h>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace shardc::runtime {
 
-MetricsFile::MetricsFile(const std::string &path) : path(path) {
-  file = Descriptor(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!file)
-    failErrno("cannot write ", path);
+MetricsFile::MetricsFile(const std::string &given) : path(given), shown(given) {
+  // Behind a link, the file that it leads to is kept and made anew, not the
+  // link.
+  std::error_code none;
+  if (auto real = std::filesystem::canonical(given, none); !none)
+    path = real.string();
+  // Between opening and locking another run may give the name to a file of its
+  // own; then this is that run's, or an earlier one's.
+  struct stat opened, named;
+  do {
+    file =
+        Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+    if (!file || fstat(file.get(), &opened) != 0)
+      failErrno("cannot write ", shown);
+    isRegular = S_ISREG(opened.st_mode);
+    if (!isRegular)
+      return;
+    // A file system without locks says so in other words.
+    if (flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+      fail("cannot write ", shown,
+           ": another process writes its metrics there; choose another name");
+    if (opened.st_size > 0)
+      keepEarlierRun();
+  } while (opened.st_size > 0 || stat(path.c_str(), &named) != 0 ||
+           named.st_ino != opened.st_ino || named.st_dev != opened.st_dev);
 }
 
-void MetricsFile::write(const nlohmann::ordered_json &object) {
+void MetricsFile::keepEarlierRun() {
+  // The lines of a run begin so. A path that was mistyped is not moved away.
+  char bytes[16] = {};
+  Descriptor reader(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!reader || pread(reader.get(), bytes, sizeof(bytes), 0) < 0)
+    failErrno("cannot read ", shown,
+              ", which may hold an earlier run's metrics");
+  std::string_view begin(bytes, sizeof(bytes));
+  if (!begin.starts_with(R"({"step":)") && !begin.starts_with(R"({"event":)"))
+    fail("cannot write ", shown,
+         ": it holds something else than the metrics of an earlier run; choose "
+         "another name");
+  for (int number = 1;; ++number) {
+    keptAs = concat(path, ".", number);
+    if (renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, keptAs.c_str(),
+                  RENAME_NOREPLACE) == 0)
+      return;
+    // Not all file systems can refuse to replace; a link can.
+    if (errno == EINVAL && link(path.c_str(), keptAs.c_str()) == 0 &&
+        unlink(path.c_str()) == 0)
+      return;
+    if (errno != EEXIST)
+      failErrno("cannot write ", shown,
+                ": the metrics of an earlier run cannot be moved to ", keptAs);
+  }
+}
+
+std::string MetricsFile::write(const nlohmann::ordered_json &object) {
   std::string line =
       object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
       "\n";
-  file.write(line.data(), line.size(), path);
+  ++lines;
+  try {
+    file.write(line.data(), line.size(), shown);
+    size += line.size();
+    return "";
+  } catch (const Error &error) {
+    // Half a line would make the file unreadable, and the next one with it.
+    if (isRegular && ftruncate(file.get(), static_cast<off_t>(size)) == 0)
+      lseek(file.get(), static_cast<off_t>(size), SEEK_SET);
+    if (++lost > 1)
+      return "";
+    reason = error.what();
+    return reason;
+  }
+}
+
+std::string MetricsFile::lossText() const {
+  if (lost == 0)
+    return "";
+  return concat(lost, " of ", lines, " lines of metrics are lost: ", reason);
 }
 
 } // namespace shardc::runtime

@@ -4,22 +4,43 @@
 
 #include "runtime/files/Descriptor.h"
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace shardc::runtime {
 
+/// The file is this run's alone: it is locked (flock) while the run goes on,
+/// and the lines of an earlier run are kept under another name. What cannot be
+/// written is lost, not the run.
 class MetricsFile {
 public:
-  /// Creates the file, or empties it. Throws an Error with the path.
-  explicit MetricsFile(const std::string &path);
-  /// Writes a line at once; numbers keep all their digits. Throws when it
-  /// cannot be written.
-  void write(const nlohmann::ordered_json &object);
+  /// Creates the file. Lines of an earlier run that are there become PATH.N,
+  /// with the lowest N from 1 on that is free. Throws an Error with the path
+  /// where it cannot be written, another process writes to it, or it holds
+  /// something else than metrics.
+  explicit MetricsFile(const std::string &given);
+
+  /// Where the lines of the earlier run are now; empty: there were none.
+  const std::string &earlierRun() const { return keptAs; }
+
+  /// Writes a line at once, whole or not at all; numbers keep all their digits.
+  /// Returns why this line is the first that cannot be written, "" otherwise.
+  [[nodiscard]] std::string write(const nlohmann::ordered_json &object);
+  /// How many lines are lost, and why: the end of a run says it. Empty: none.
+  std::string lossText() const;
 
 private:
-  std::string path;
+  void keepEarlierRun();
+
+  std::string path;  // behind links
+  std::string shown; // as given
+  std::string keptAs;
   Descriptor file;
+  bool isRegular = false;
+  uint64_t size = 0; // of whole lines, where it is a regular file
+  int64_t lines = 0, lost = 0;
+  std::string reason; // of the first line that was lost
 };
 
 } // namespace shardc::runtime

@@ -68,6 +68,8 @@ class Shardc(Side):
 
     def train(self, warmup, steps):
         metrics = os.path.join(self.prepared.folder, "metrics.jsonl")
+        if os.path.exists(metrics):
+            os.remove(metrics)  # the trainer would keep the last run's beside it
         data = [word for name, path in self.prepared.data.items() for word in ("--data", f"{name}={path}")]
         ran = run(self.trainer, "--weights", self.prepared.weights, *data, "--steps", warmup + steps, "--lr", LEARNING["lr"],
                   "--betas", ",".join(map(str, LEARNING["betas"])), "--weight-decay", LEARNING["weight_decay"], "--clip", LEARNING["clip"],

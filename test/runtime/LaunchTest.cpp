@@ -31,6 +31,30 @@ TEST(Launcher, OneProcessOfSeveralIsRefused) {
       withEnvironment("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "8"));
 }
 
+TEST(Launcher, OneNodeOfSeveralIsRefused) {
+  auto errorWith = [](const char *name, const char *value) -> std::string {
+    setenv(name, value, 1);
+    std::string text;
+    try {
+      refuseSeveralProcesses();
+    } catch (const Error &error) {
+      text = error.what();
+    }
+    unsetenv(name);
+    return text;
+  };
+  EXPECT_EQ(errorWith("NUM_NODES", "2").substr(0, 42),
+            "this job has several nodes (NUM_NODES=2), ");
+  EXPECT_NE(errorWith("NODE_RANK", "1"), "");
+  EXPECT_NE(errorWith("NNODES", "16"), "");
+  EXPECT_NE(errorWith("PET_NNODES", "2"), "");
+  for (const char *one : {"1", "0", ""}) {
+    EXPECT_EQ(errorWith("NUM_NODES", one), "");
+    EXPECT_EQ(errorWith("NNODES", one), "");
+  }
+  EXPECT_EQ(errorWith("NODE_RANK", "0"), "");
+}
+
 TEST(Processor, LevelsAreKnownByName) {
   EXPECT_EQ(neededLevel("x86-64-v3"), 3);
   EXPECT_EQ(neededLevel("znver3"), 3);

@@ -5,8 +5,11 @@
 #include "runtime/metrics/Process.h"
 #include "test/runtime/TemporaryFolder.h"
 
+#include <csignal>
 #include <gtest/gtest.h>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
 
 using namespace shardc::runtime;
 
@@ -41,21 +44,108 @@ TEST(Console, NamesSkippedSteps) {
             "0.5");
 }
 
+TEST(Console, ANanHasNoSign) {
+  StepFigures figures;
+  figures.loss = -std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(Console::bar(figures, 1, 0, "tokens", 200).find("-nan"),
+            std::string::npos);
+  EXPECT_EQ(numberText(figures.loss), "nan");
+  EXPECT_EQ(concat(figures.loss, " ", -std::numeric_limits<float>::quiet_NaN(),
+                   " ", -1.5),
+            "nan nan -1.5");
+}
+
+namespace {
+
+std::string errorOf(const std::string &path) {
+  try {
+    MetricsFile file(path);
+  } catch (const Error &error) {
+    return error.what();
+  }
+  return "";
+}
+
+} // namespace
+
 TEST(Metrics, LinesKeepAllDigits) {
   TemporaryFolder folder;
-  folder.write("m.jsonl", "old\n");
   MetricsFile file(folder / "m.jsonl");
-  file.write({{"step", 0}, {"loss", 0.1 + 0.2}});
-  file.write({{"event", "summary"}});
+  EXPECT_EQ(file.write({{"step", 0}, {"loss", 0.1 + 0.2}}), "");
+  EXPECT_EQ(file.write({{"event", "summary"}}), "");
   EXPECT_EQ(
       folder.read("m.jsonl"),
       "{\"step\":0,\"loss\":0.30000000000000004}\n{\"event\":\"summary\"}\n");
 }
 
-TEST(Metrics, AFullDiskIsAnError) {
+TEST(Metrics, AnEarlierRunIsKept) {
+  TemporaryFolder folder;
+  folder.write("m.jsonl", "");
+  for (int run = 0; run < 3; ++run) {
+    MetricsFile file(folder / "m.jsonl");
+    EXPECT_EQ(file.earlierRun(),
+              run == 0 ? "" : concat(folder / "m.jsonl", ".", run));
+    EXPECT_EQ(file.write({{"step", run}}), "");
+  }
+  EXPECT_EQ(folder.read("m.jsonl"), "{\"step\":2}\n");
+  EXPECT_EQ(folder.read("m.jsonl.2"), "{\"step\":1}\n");
+  EXPECT_EQ(folder.read("m.jsonl.1"), "{\"step\":0}\n");
+  // A link stays one.
+  std::filesystem::create_symlink("m.jsonl", folder / "link");
+  {
+    MetricsFile file(folder / "link");
+    EXPECT_EQ(file.write({{"step", 3}}), "");
+  }
+  EXPECT_EQ(folder.read("m.jsonl"), "{\"step\":3}\n");
+  EXPECT_EQ(folder.read("m.jsonl.3"), "{\"step\":2}\n");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  // What is no run's stays where it is.
+  folder.write("ids.npy", "\x93NUMPY and so on");
+  EXPECT_NE(
+      errorOf(folder / "ids.npy").find("ids.npy: it holds something else"),
+      std::string::npos);
+  EXPECT_EQ(folder.read("ids.npy"), "\x93NUMPY and so on");
+  folder.write("index.json", R"({"weight_map":{}})");
+  EXPECT_NE(errorOf(folder / "index.json"), "");
+}
+
+TEST(Metrics, AreOfOneRun) {
+  TemporaryFolder folder;
+  MetricsFile first(folder / "m.jsonl");
+  EXPECT_NE(errorOf(folder / "m.jsonl").find("another process"),
+            std::string::npos);
+  EXPECT_EQ(first.write({{"step", 1}}), "");
+  EXPECT_NE(errorOf(folder / "m.jsonl").find("another process"),
+            std::string::npos);
+  EXPECT_EQ(folder.read("m.jsonl"), "{\"step\":1}\n");
+  EXPECT_EQ(folder.size(), 1u);
+}
+
+TEST(Metrics, AFullDiskLosesLinesAndNotTheRun) {
   MetricsFile file("/dev/full");
-  EXPECT_THROW(file.write({{"step", 0}}), Error);
-  EXPECT_THROW(MetricsFile("/nowhere/m.jsonl"), Error);
+  EXPECT_EQ(file.lossText(), "");
+  EXPECT_EQ(file.write({{"step", 0}}),
+            "cannot write /dev/full: No space left on device");
+  EXPECT_EQ(file.write({{"step", 1}}), ""); // said once
+  EXPECT_EQ(file.lossText(), "2 of 2 lines of metrics are lost: cannot write "
+                             "/dev/full: No space left on device");
+  EXPECT_NE(errorOf("/nowhere/m.jsonl"), "");
+}
+
+TEST(Metrics, LinesAreWholeWhereTheDiskWasFull) {
+  TemporaryFolder folder;
+  MetricsFile file(folder / "m.jsonl");
+  EXPECT_EQ(file.write({{"step", 0}}), "");
+  rlimit old = {};
+  getrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit small = {15, old.rlim_max}; // a line and a half
+  setrlimit(RLIMIT_FSIZE, &small);
+  EXPECT_NE(file.write({{"step", 1}}), "");
+  setrlimit(RLIMIT_FSIZE, &old);
+  EXPECT_EQ(file.write({{"step", 2}}), "");
+  EXPECT_EQ(folder.read("m.jsonl"), "{\"step\":0}\n{\"step\":2}\n");
+  EXPECT_EQ(file.lossText().substr(0, 28), "1 of 3 lines of metrics are ");
 }
 
 TEST(Process, KnowsItsAgeAndSize) {

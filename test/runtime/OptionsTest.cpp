@@ -76,9 +76,6 @@ TEST(Options, ReadsWhatBecomesOfGradients) {
   EXPECT_EQ(options.lossScale.hysteresis, 2);
   EXPECT_EQ(options.lossScale.minimum, 0.25);
   EXPECT_EQ(parse({"--loss-scale", "128"}).lossScale.fixed, 128);
-  // The last of several wins.
-  EXPECT_FALSE(parse({"--loss-scale", "128", "--loss-scale", "dynamic"})
-                   .lossScale.fixed);
 
   EXPECT_EQ(errorOf({"--grad-accumulation", "0"}),
             "--grad-accumulation expects an integer of 1 or more, got '0'");
@@ -188,7 +185,6 @@ TEST(Options, RefusesWhatCannotGoTogether) {
   EXPECT_EQ(errorOf({"--min-lr", "1e-5", "--schedule", "linear"}), "");
   EXPECT_NE(errorOf({"--eval-every", "2"}), "");
   EXPECT_NE(errorOf({"--nesterov"}), "");
-  EXPECT_NE(errorOf({"--metrics", "a", "--export-onnx", "a"}), "");
   EXPECT_EQ(errorOf({"--clip-norm", "1"}),
             "--clip-norm has no effect without --clip");
   EXPECT_EQ(errorOf({"--clip-norm", "1", "--clip", "1"}), "");
@@ -197,6 +193,55 @@ TEST(Options, RefusesWhatCannotGoTogether) {
             "fixed; use --loss-scale dynamic");
   EXPECT_EQ(errorOf({"--loss-scale-min", "100000"}),
             "--loss-scale-min 100000 is above --loss-scale-initial 65536");
+}
+
+TEST(Options, RefusesWhatIsGivenTwice) {
+  EXPECT_EQ(errorOf({"--lr", "1", "--lr=2"}),
+            "--lr is given twice: 1 and 2; give it once");
+  EXPECT_EQ(errorOf({"--loss-scale", "8", "--loss-scale", "dynamic"}),
+            "--loss-scale is given twice: 8 and dynamic; give it once");
+  EXPECT_EQ(errorOf({"--steps", "1", "--steps", "1", "--steps", "1"}),
+            "--steps is given 3 times: 1 and 1; give it once");
+  EXPECT_EQ(errorOf({"--shuffle", "--shuffle"}),
+            "--shuffle is given twice; give it once");
+  EXPECT_EQ(errorOf({"--data", "a=1", "--data", "b=2", "--group",
+                     "match=a,lr-scale=1", "--group", "match=b,lr-scale=1"}),
+            "");
+}
+
+TEST(Options, RefusesWhatChangesNothing) {
+  EXPECT_EQ(errorOf({"--total-steps", "5"}),
+            "--total-steps has no effect with --schedule constant; use linear "
+            "or cosine");
+  EXPECT_EQ(errorOf({"--total-steps", "5", "--schedule", "linear"}), "");
+  EXPECT_EQ(errorOf({"--min-lr", "1e-5"}),
+            "--min-lr has no effect with --schedule constant; use linear or "
+            "cosine");
+  EXPECT_EQ(errorOf({"--eval-every", "2"}),
+            "--eval-every has no effect without --eval-data");
+  EXPECT_EQ(errorOf({"--trace-steps", "2"}),
+            "--trace-steps has no effect without --trace");
+  EXPECT_EQ(errorOf({"--nesterov", "--momentum", "0"}),
+            "--nesterov has no effect without --momentum");
+  EXPECT_EQ(errorOf({"--clip-norm", "1", "--clip", "0"}),
+            "--clip-norm has no effect without --clip");
+  for (std::vector<const char *> flag :
+       {std::vector<const char *>{"--export-gradients", "g"},
+        {"--trace", "t"},
+        {"--profile"}}) {
+    std::vector<const char *> words = {"--steps", "0"};
+    words.insert(words.end(), flag.begin(), flag.end());
+    EXPECT_EQ(errorOf(words),
+              std::string(flag[0]) + " has no effect with --steps 0");
+    words[1] = "1";
+    EXPECT_EQ(errorOf(words), "");
+  }
+  // A report is printed, and no file is written.
+  for (const char *flag : {"--metrics", "--export-onnx", "--trace"}) {
+    EXPECT_NE(errorOf({"--report", flag, "f"}), "");
+    EXPECT_EQ(errorOf({"--report", flag, "f", "--data", "x=y"}), "");
+    EXPECT_EQ(errorOf({"--report", flag, "f", "--dry-run"}), "");
+  }
 }
 
 TEST(Options, RefusesWhatThePlanCannotHonour) {
@@ -235,6 +280,11 @@ TEST(Options, RefusesWhatThePlanCannotHonour) {
       "");
   plan.mutable_precision()->set_parameters(plan::FLOAT16);
   EXPECT_EQ(errorWith({"--loss-scale-hysteresis", "2"}), "");
+  EXPECT_EQ(errorWith({"--seed", "0"}),
+            "--seed has no effect without --shuffle or --init random: nothing "
+            "is drawn");
+  EXPECT_EQ(errorWith({"--seed", "1", "--shuffle"}), "");
+  EXPECT_EQ(errorWith({"--seed", "1", "--init", "random"}), "");
   plan.set_workers(2);
   EXPECT_EQ(errorWith({"--threads", "2"}), "");
   EXPECT_NE(errorWith({"--threads", "3"}), "");

@@ -88,9 +88,11 @@ class Model:
 
     def train_flags(self, steps=None):
         r = self.recipe
-        words = ["--steps", steps or r["steps"], "--total-steps", r["steps"], "--lr", r["lr"], "--betas", ",".join(map(str, r["betas"])), "--eps", r["eps"],
+        words = ["--steps", steps or r["steps"], "--lr", r["lr"], "--betas", ",".join(map(str, r["betas"])), "--eps", r["eps"],
                  "--weight-decay", r["weight_decay"], "--clip", r["clip"], "--schedule", r["schedule"],
                  "--warmup-steps", r["warmup"], "--warmup-start-factor", r["warmup_start"]]
+        if r["schedule"] != "constant":
+            words += ["--total-steps", r["steps"]]
         for name, path in self.data().items():
             words += ["--data", f"{name}={path}"]
         return words

@@ -64,6 +64,8 @@ def main():
     run(os.path.join(ROOT, "build", "bin", "shardc"), MODEL, "--mesh", str(RANKS), "--dim", f"batch={BATCH}", "--dim", f"sequence={SEQUENCE}",
         "--loss", "cross-entropy:logits=logits,labels=labels,shift=1", "-o", path("llama.trainer"))
     data = [w for name in ("input_ids", "labels") for w in ("--data", f"{name}={path('train.npy')}", "--eval-data", f"{name}={path('held-out.npy')}")]
+    if os.path.exists(path("metrics.jsonl")):
+        os.remove(path("metrics.jsonl"))  # the trainer would keep the last run's beside it
     run(path("llama.trainer"), *data, "--steps", str(steps), "--eval-every", str(max(1, steps // 4)), "--lr", "3e-3", "--schedule", "cosine",
         "--warmup-steps", str(steps // 10), "--weight-decay", "0.1", "--clip", "1", "--shuffle", "--seed", "1", "--init", "random",
         "--metrics", path("metrics.jsonl"), "--export-onnx", path("trained.onnx"))

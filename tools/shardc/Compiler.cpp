@@ -12,10 +12,13 @@
 #include "frontend/onnx/ImportedModel.h"
 #include "passes/Passes.h"
 #include "passes/Report.h"
+#include "passes/analysis/Cluster.h"
 #include "passes/analysis/PrecisionOption.h"
 #include "tools/shardc/Diagnostics.h"
+#include "tools/shardc/FileUses.h"
 #include "tools/shardc/Files.h"
 #include "tools/shardc/GpuKernels.h"
+#include "tools/shardc/Printable.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
@@ -51,6 +54,9 @@ public:
 private:
   static DialectRegistry registry();
   bool importModel();
+  /// Whether no file is input and output, or two outputs. The model's external
+  /// data are known once it is imported.
+  bool checkFiles();
   /// Whether the IR is verified at the end of a phase.
   bool verifies(Phase phase) const;
   /// Runs the passes that make up a phase.
@@ -61,6 +67,8 @@ private:
   void addShardPasses(OpPassManager &passes);
   void addPlanPasses(OpPassManager &passes);
   void loadDialectsOfPlanPasses();
+  /// The folder of --dump-phases-to.
+  bool makeFolder();
   /// Shows the IR after a phase where that was asked for.
   bool show(Phase phase);
   bool emitTrainer();
@@ -94,6 +102,46 @@ DialectRegistry Compiler::registry() {
 bool Compiler::fail(llvm::Error error) {
   printError(llvm::toString(std::move(error)));
   return false;
+}
+
+static std::string phaseFile(const Options &options, Phase phase) {
+  return llvm::formatv("{0}/{1}-{2}.mlir", options.dumpPhasesTo, int(phase) + 1,
+                       phaseNames[int(phase)]);
+}
+
+bool Compiler::checkFiles() {
+  FileUses uses;
+  uses.reads("the model " + options.model, options.model);
+  if (module)
+    for (const std::string &path : imported.model->file->externalFiles())
+      uses.reads("the model's external data " + path, path);
+  if (!options.cluster.empty() &&
+      !llvm::is_contained(Cluster::builtIn(), options.cluster))
+    uses.reads("--cluster " + options.cluster, options.cluster);
+  uses.reads("shardc itself, " + programPath(), programPath());
+  bool writesTrainer = options.compileTo == Phase::Trainer;
+  if (auto runtime = findRuntime(programPath()); !runtime)
+    llvm::consumeError(runtime.takeError());
+  else
+    uses.reads("the trainer's runtime " + *runtime, *runtime);
+  if (writesTrainer)
+    uses.writes("the trainer (-o " + options.output + ")", options.output);
+  // "-" is stdout.
+  if (!options.report.empty() && options.report != "-")
+    uses.writes("--report " + options.report, options.report);
+  if (!options.dumpPhasesTo.empty())
+    for (int phase = 0;
+         phase <= int(options.compileTo) && Phase(phase) != Phase::Trainer;
+         ++phase) {
+      std::string path = phaseFile(options, Phase(phase));
+      uses.writes(
+          "--dump-phases-to " + options.dumpPhasesTo + " (" + path + ")", path);
+    }
+  if (!options.gpuKernels.empty())
+    uses.writesInto("--gpu-kernels", options.gpuKernels, {".ptx", ".cubin"});
+  if (llvm::Error error = uses.check())
+    return fail(std::move(error));
+  return true;
 }
 
 bool Compiler::importModel() {
@@ -274,16 +322,26 @@ bool Compiler::runPhase(Phase phase) {
 
 bool Compiler::show(Phase phase) {
   if (!options.dumpPhasesTo.empty()) {
-    std::string name = llvm::formatv("{0}/{1}-{2}.mlir", options.dumpPhasesTo,
-                                     int(phase) + 1, phaseNames[int(phase)]);
     std::string text;
     llvm::raw_string_ostream(text) << *module << "\n";
-    if (llvm::Error error = writeFile(name, text))
+    if (llvm::Error error = writeFile(phaseFile(options, phase), text))
       return fail(std::move(error));
   }
   if (options.compileTo == phase && options.printIr)
     llvm::outs() << *module << "\n";
   return true;
+}
+
+bool Compiler::makeFolder() {
+  if (options.dumpPhasesTo.empty())
+    return true;
+  std::error_code code =
+      llvm::sys::fs::create_directories(options.dumpPhasesTo);
+  return !code ||
+         fail(llvm::createStringError(
+             code,
+             "%s: %s; --dump-phases-to needs a folder that can be written",
+             options.dumpPhasesTo.c_str(), code.message().c_str()));
 }
 
 bool Compiler::run() {
@@ -296,14 +354,12 @@ bool Compiler::run() {
     return fail(precision.takeError());
   if (auto target = shardc::gpu::TargetGpu::resolve(options.gpu); !target)
     return fail(target.takeError());
-  if (!options.dumpPhasesTo.empty())
-    if (std::error_code code =
-            llvm::sys::fs::create_directories(options.dumpPhasesTo))
-      return fail(llvm::createStringError(
-          code, "%s: %s; --dump-phases-to needs a folder that can be written",
-          options.dumpPhasesTo.c_str(), code.message().c_str()));
+  if (!checkFiles())
+    return false;
   for (int phase = 0; phase <= int(options.compileTo); ++phase) {
     if (!runPhase(Phase(phase)))
+      return false;
+    if (Phase(phase) == Phase::Import && (!checkFiles() || !makeFolder()))
       return false;
     if (Phase(phase) != Phase::Trainer && !show(Phase(phase)))
       return false;
@@ -433,9 +489,12 @@ bool Compiler::writeReport() {
       return fail(std::move(error));
   }
   if (!options.quiet) {
-    printReport(llvm::outs(), report);
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    printReport(stream, report);
     if (gpuKernels)
-      printGpuKernels(llvm::outs(), *gpuKernels);
+      printGpuKernels(stream, *gpuKernels);
+    llvm::outs() << printableLines(text);
   }
   return true;
 }

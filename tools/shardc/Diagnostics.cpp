@@ -1,6 +1,8 @@
 // How shardc speaks to its user.
 #include "tools/shardc/Diagnostics.h"
 
+#include "tools/shardc/Printable.h"
+
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -30,13 +32,6 @@ std::string nodeName(Location location) {
   return name;
 }
 
-std::string oneLine(std::string text) {
-  for (char &c : text)
-    if (c == '\n' || c == '\r')
-      c = ' ';
-  return text;
-}
-
 } // namespace
 
 DiagnosticPrinter::DiagnosticPrinter(MLIRContext &context, std::string file)
@@ -49,18 +44,18 @@ void DiagnosticPrinter::print(Diagnostic &diagnostic) {
   if ((!isError && diagnostic.getSeverity() != DiagnosticSeverity::Warning) ||
       (isError && errors++))
     return;
-  std::string message = oneLine(diagnostic.str());
-  llvm::errs() << "shardc: " << (isError ? "error: " : "warning: ");
+  std::string message = diagnostic.str(), place;
   if (!StringRef(message).contains(file))
-    llvm::errs() << file << ": ";
+    place += file + ": ";
   if (std::string node = nodeName(diagnostic.getLocation());
       !node.empty() && message.find("node") == std::string::npos)
-    llvm::errs() << "node '" << node << "': ";
-  llvm::errs() << message << "\n";
+    place += "node '" + node + "': ";
+  llvm::errs() << "shardc: " << (isError ? "error: " : "warning: ")
+               << printable(place + message) << "\n";
 }
 
 void shardc::printError(const llvm::Twine &message) {
-  llvm::errs() << "shardc: error: " << oneLine(message.str()) << "\n";
+  llvm::errs() << "shardc: error: " << printable(message.str()) << "\n";
 }
 
 /// Ends the process at once: who gives up holds locks, and what is destroyed at

@@ -3,6 +3,7 @@
 #include "tools/shardc/Options.h"
 
 #include "frontend/onnx/Decoder.h"
+#include "tools/shardc/Diagnostics.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -51,9 +52,37 @@ struct CallForOps : CLI::Success {
   CallForOps() : CLI::Success("CallForOps", "", CLI::ExitCodes::Success) {}
 };
 
-std::string oneLine(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
+/// Throws for a flag that is given twice and has one meaning.
+void refuseTwice(const CLI::App &app) {
+  for (const CLI::Option *option : app.get_options()) {
+    const std::vector<std::string> &values = option->results();
+    if (values.size() < 2 ||
+        option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll)
+      continue;
+    bool isSwitch = option->get_expected_max() == 0;
+    throw CLI::ValidationError(
+        option->get_name(),
+        "is given " +
+            (values.size() == 2 ? "twice"
+                                : std::to_string(values.size()) + " times") +
+            (isSwitch ? "" : ": " + values[0] + " and " + values[1]) +
+            "; give it once");
+  }
+}
+
+/// When a flag changes anything, and what is said where it does not.
+struct Effect {
+  const char *flag;
+  bool there;
+  const char *otherwise; // behind "has no effect"
+};
+
+/// Throws for a flag that is given and changes nothing.
+void refuseIdle(const CLI::App &app, const std::vector<Effect> &effects) {
+  for (const Effect &effect : effects)
+    if (!effect.there && app.count(effect.flag))
+      throw CLI::ValidationError(effect.flag, std::string("has no effect ") +
+                                                  effect.otherwise);
 }
 
 } // namespace
@@ -72,6 +101,8 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
          "define what is")
       ->trigger_on_parse();
   app.get_formatter()->column_width(34);
+  // refuseTwice() says it better than CLI11.
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 
   app.add_option("model", options.model, "the ONNX file (opset 13 to 24)")
       ->required()
@@ -85,6 +116,7 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
          "--dim", dims,
          "size of a symbolic dim (repeatable); batch is that of one rank")
       ->option_text("NAME=SIZE ...")
+      ->take_all()
       ->group(model);
   app.add_option("--loss", options.loss,
                  "cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=1]"
@@ -262,6 +294,7 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
 
   try {
     app.parse(argc, argv);
+    refuseTwice(app);
     for (const std::string &text : dims) {
       auto [name, size] = parseDim(text);
       auto [entry, fresh] = options.dims.emplace(name, size);
@@ -277,15 +310,17 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
     bool buildsGpu = !options.gpuKernels.empty();
     if (gpu->count() && !buildsGpu)
       throw CLI::ValidationError("--gpu " + options.gpu,
-                                 "needs --gpu-kernels DIR");
+                                 "has no effect without --gpu-kernels DIR");
     if (buildsGpu && (compileTo == "import" || compileTo == "raise" ||
                       compileTo == "train" || compileTo == "shard"))
       throw CLI::ValidationError("--compile-to " + compileTo,
                                  "has no kernels yet; drop --gpu-kernels");
     if (buildsGpu && compileTo == "trainer" && options.output.empty()) {
-      if (options.embedWeights)
-        throw CLI::ValidationError(
-            "--embed-weights", "needs a trainer; add -o FILE to --gpu-kernels");
+      const char *noTrainer =
+          "with --gpu-kernels alone, which makes no trainer; add -o FILE";
+      refuseIdle(app, {{"--embed-weights", false, noTrainer},
+                       {"--cpu", false, noTrainer},
+                       {"--threads-per-rank", false, noTrainer}});
       // Kernels are all that is asked for.
       compileTo = "kernels";
       options.printIr = false;
@@ -311,12 +346,10 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
   } catch (const CLI::ExtrasError &) {
     std::string word =
         app.remaining().empty() ? std::string("?") : app.remaining().front();
-    std::fprintf(stderr, "shardc: error: unknown argument %s; %s\n",
-                 word.c_str(), suggestion(app, word).c_str());
+    printError("unknown argument " + word + "; " + suggestion(app, word));
     return {std::nullopt, 2};
   } catch (const CLI::ParseError &error) {
-    std::fprintf(stderr, "shardc: error: %s; see --help\n",
-                 oneLine(error.what()).c_str());
+    printError(std::string(error.what()) + "; see --help");
     return {std::nullopt, 2};
   }
   options.compileTo = static_cast<Phase>(

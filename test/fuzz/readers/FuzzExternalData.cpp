@@ -39,10 +39,11 @@ public:
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static Folder folder;
-  static const std::string model = (folder.root / "model").string();
+  static const std::string model = (folder.root / "model").string(),
+                           owner = model + "/model.onnx";
   std::string path(reinterpret_cast<const char *>(data), size);
   fuzz::read([&] {
-    runtime::Descriptor file = runtime::openConfined(model, path);
+    runtime::Descriptor file = runtime::openConfined(owner, path);
     char opened[PATH_MAX];
     std::string link = "/proc/self/fd/" + std::to_string(file.get());
     ssize_t length = readlink(link.c_str(), opened, sizeof(opened));
