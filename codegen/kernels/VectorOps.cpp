@@ -19,11 +19,13 @@ Type heldType(Type element) {
 }
 
 TypedAttr heldConstant(TypedAttr constant) {
-  auto value = dyn_cast<FloatAttr>(constant);
-  if (!value || !isNarrowFloat(value.getType()))
+  Type held = heldType(constant.getType());
+  if (held == constant.getType())
     return constant;
-  return IntegerAttr::get(heldType(value.getType()),
-                          value.getValue().bitcastToAPInt());
+  if (auto number = dyn_cast<IntegerAttr>(constant))
+    return IntegerAttr::get(held, number.getValue());
+  return IntegerAttr::get(
+      held, cast<FloatAttr>(constant).getValue().bitcastToAPInt());
 }
 
 Type VectorOps::vectorType(Type element) const {

@@ -234,7 +234,7 @@ TEST_F(Emit, TrainersAreByteEqualAndSectionsReadBack) {
   std::memcpy(&footer, trainer.data() + trainer.size() - sizeof(footer),
               sizeof(footer));
   EXPECT_EQ(std::memcmp(footer.magic, container::magic, 8), 0);
-  ASSERT_EQ(footer.sections, 3u);
+  ASSERT_EQ(footer.sections, 4u);
   std::vector<container::Section> sections(footer.sections);
   std::memcpy(sections.data(), trainer.data() + footer.tableOffset,
               sections.size() * sizeof(container::Section));
@@ -244,13 +244,13 @@ TEST_F(Emit, TrainersAreByteEqualAndSectionsReadBack) {
               container::Checksum::of(trainer.data() + section.offset,
                                       section.length));
   }
-  EXPECT_EQ(trainer.substr(sections[0].offset, sections[0].length), bytes);
+  EXPECT_EQ(trainer.substr(sections[1].offset, sections[1].length), bytes);
   EXPECT_EQ(sections[3].kind, container::sectionWeights);
   for (auto [parameter, letter] : {std::pair(0, 'W'), std::pair(1, 'S')}) {
     const plan::Source &source = plan.plan.parameters(parameter).source();
     EXPECT_TRUE(source.embedded());
     EXPECT_EQ(
-        trainer.substr(sections[2].offset + source.offset(), source.length()),
+        trainer.substr(sections[3].offset + source.offset(), source.length()),
         std::string(source.length(), letter));
   }
 

@@ -101,7 +101,7 @@ def container_seeds():
 
 
 def external_data_seeds():
-    for path in ("f", "a/f", "a/b/f", "./a//f", "in", "out", "up/secret", "../secret", "loop", "a/root/secret", "a/b/again/f", "/etc/passwd", "", "a", "f\0x"):
+    for path in ("f", "a/f", "a/b/f", "./a//f", "in", "out", "up/secret", "../secret", "loop", "a/whole/secret", "a/b/again/f", "/etc/passwd", "", "a", "f\0x"):
         yield path.encode()
 
 

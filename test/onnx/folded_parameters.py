@@ -23,6 +23,6 @@ for block in range(2):
     last = f"tanh_{block}"
 # What two modules read belongs to neither.
 nodes += [scoped("Add", [last, "both"], "add", "head"), scoped("Mul", ["add", "both"], "y", "tail")]
-initializers.append(floats("both", [4], [1, 2, 3, 4]))
+initializers.append(floats("both", [4], [1, 0.5, 3, 2]))
 with open(sys.argv[1], "wb") as file:
     file.write(model(graph(nodes, [value("x", FLOAT, ["batch", 4])], [value("y", FLOAT, ["batch", 4])], initializers)))

@@ -28,7 +28,7 @@ public:
     std::filesystem::create_symlink("a/f", root / "model/in");
     std::filesystem::create_symlink("..", root / "model/up");
     std::filesystem::create_symlink("loop", root / "model/loop");
-    std::filesystem::create_symlink(root, root / "model/a/root");
+    std::filesystem::create_symlink(root, root / "model/a/whole");
     std::filesystem::create_symlink("../b", root / "model/a/b/again");
   }
   ~Folder() { std::filesystem::remove_all(root); }
