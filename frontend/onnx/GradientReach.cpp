@@ -43,6 +43,8 @@ bool handsGradientOn(const ::onnx::NodeProto &node, int input) {
         return isFloat(attribute.i());
     return false;
   }
+  if (op == "OneHot") // its values, off and on
+    return input == 2;
   // The first input without a gradient, of those whose inputs differ.
   constexpr int none = INT_MAX;
   int first =
@@ -53,7 +55,7 @@ bool handsGradientOn(const ::onnx::NodeProto &node, int input) {
           .Cases({"Not", "And", "Or", "Xor", "IsNaN", "IsInf"}, 0)
           .Cases({"ArgMax", "ArgMin", "NonZero", "Shape", "Size"}, 0)
           .Cases({"ConstantOfShape", "RandomNormalLike", "RandomUniformLike",
-                  "EyeLike", "Bernoulli", "Multinomial", "Range", "OneHot"},
+                  "EyeLike", "Bernoulli", "Multinomial", "Range"},
                  0)
           // How to compute it. PyTorch pads with a number, not with a tensor.
           .Cases({"CastLike", "Dropout", "Resize", "Upsample", "Reshape",

@@ -70,10 +70,9 @@ Meaning SignatureNames::of(const Initializer &initializer,
                            const Reader &reader) const {
   auto own = ownNames.find(&initializer);
   Meaning meaning;
-  if (own == ownNames.end() ||
-      own->second == initializer.name &&
-          !signature.isParameter(initializer.name) &&
-          !signature.buffers.contains(initializer.name)) {
+  bool isListed = signature.isParameter(initializer.name) ||
+                  signature.buffers.contains(initializer.name);
+  if (own == ownNames.end() || (own->second == initializer.name && !isListed)) {
     meaning.name = initializer.name;
     return meaning;
   }
@@ -84,9 +83,7 @@ Meaning SignatureNames::of(const Initializer &initializer,
   }
   // A result that no call takes stands for another one that was equal, whose
   // parameter is not told.
-  if (call && !signature.isParameter(initializer.name) &&
-      !signature.buffers.contains(initializer.name) &&
-      !isGeneratedName(initializer.name))
+  if (call && !isListed && !isGeneratedName(initializer.name))
     return meaning;
   meaning.name = nameOf(own->second, reader);
   // Of tied parameters, FX knows one name only: the module that the node
@@ -117,15 +114,25 @@ std::string SignatureNames::nameOf(StringRef own, const Reader &reader) const {
   // One of several nodes that a call became.
   if (llvm::is_contained(arguments, own))
     return own.str();
+  // What the node's other inputs hold is not meant.
+  const ::onnx::NodeProto &node = *nodes[reader.node].proto;
+  for (int position = 0; position < node.input_size(); ++position)
+    if (const Initializer *other = readers.at(reader.node, position);
+        other && position != reader.input)
+      llvm::erase(arguments, ownNames.lookup(other));
   std::vector<std::string> alike;
   llvm::copy_if(arguments, std::back_inserter(alike), [&](StringRef name) {
     return lastComponent(name) == lastComponent(own);
   });
-  if (alike.empty())
+  bool isAlike = !alike.empty();
+  if (!isAlike)
     alike = std::move(arguments);
-  if (alike.size() > 1)
-    // Those that have an initializer of their own are not meant.
+  // Nor are those that have an initializer of their own.
+  if (!isAlike || alike.size() > 1)
     llvm::erase_if(alike, [&](StringRef name) { return file.find(name); });
+  // A call that takes what was made of the parameter names none.
+  if (!isAlike && alike.empty())
+    return own.str();
   return alike.size() == 1 ? alike[0] : std::string();
 }
 

@@ -178,7 +178,10 @@ Roles::Verdict Roles::judgeNamed(const Initializer &initializer) const {
     return {false, "its name"};
   if (form == StoredForm::Sines && usual)
     return {true, {}}; // kept as it is by apply, which knows all its names
-  if (!usual && !formText(form).empty())
+  // A product's matrix may start as any of them but a table of sines (of a
+  // Fourier transform).
+  if (!usual && !formText(form).empty() &&
+      (form == StoredForm::Sines || !isFactor(initializer)))
     return {false, formText(form).str()};
   // Exporters that are not PyTorch's name parameters and constants as they
   // like.

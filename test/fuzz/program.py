@@ -93,14 +93,16 @@ class Program:
         return {output: node for node in self.nodes for output in node.outputs if output}
 
     def needed(self, targets, numbers=False):
-        """Names that the targets are computed from, themselves included; numbers: not those of which the shape alone is."""
+        """Names that the targets are computed from, themselves included; numbers: along what gradients flow through, no shapes, integers or
+        comparisons."""
         made, seen, stack = self.producer(), set(), list(targets)
         while stack:
             name = stack.pop()
             if name and name not in seen:
                 seen.add(name)
-                if name in made and not (numbers and made[name].op in OF_SHAPES):
-                    stack.extend(made[name].inputs)
+                if name in made and not (numbers and (made[name].op in OF_SHAPES or self.types[name] not in FLOATS)):
+                    # Of CastLike's second input the type alone is.
+                    stack.extend(made[name].inputs[:1] if numbers and made[name].op == "CastLike" else made[name].inputs)
         return seen
 
     def known(self):

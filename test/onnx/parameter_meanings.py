@@ -207,6 +207,13 @@ class Meanings(unittest.TestCase):
             self.assertEqual({n: p["bindings"][0]["uses"] for n, p in trained.items()}, {"weight": [use]})
             self.assertEqual(warnings, "")
 
+    def test_a_call_of_a_copy_names_a_buffer_alone(self):
+        nodes = [call("Identity", ["w"], "clone", "a", "clone.default", "%p_w"),
+                 call("Mul", ["clone", "mask"], "mul", "a", "mul.Tensor", "%clone", "%b_mask"),
+                 call("Add", ["x", "mul"], "y", "", "add.Tensor", "%x", "%mul")]
+        trained, _ = self.found(dynamo(nodes, ["w"], [constant("w", [4]), constant("mask", [4])], [X], y(4), buffers=["mask"]))
+        self.assertEqual({n: p["bindings"][0]["uses"] for n, p in trained.items()}, {"w": ["node_clone:0", "node_mul:0"]})
+
     def test_merged_norms_are_refused(self):
         # Both norms of a parallel block have one input: the second node is gone, its reader still names it.
         nodes = [self.norm("x", "norm1.weight", "norm1.bias", "layer_norm", "norm1", "norm1"),

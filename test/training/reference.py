@@ -86,9 +86,9 @@ class Model:
             words += ["--dim", f"{name}={size}"]
         return command(*words, *flags)
 
-    def train_flags(self, steps=None):
+    def train_flags(self, steps=None, lr=None):
         r = self.recipe
-        words = ["--steps", steps or r["steps"], "--lr", r["lr"], "--betas", ",".join(map(str, r["betas"])), "--eps", r["eps"],
+        words = ["--steps", steps or r["steps"], "--lr", r["lr"] if lr is None else lr, "--betas", ",".join(map(str, r["betas"])), "--eps", r["eps"],
                  "--weight-decay", r["weight_decay"], "--clip", r["clip"], "--schedule", r["schedule"],
                  "--warmup-steps", r["warmup"], "--warmup-start-factor", r["warmup_start"]]
         if r["schedule"] != "constant":

@@ -86,7 +86,7 @@ tflop_per_s = {float64 = 0.1, float32 = 0.1, bfloat16 = 0.1}
         for mesh in (1, 2, 8):
             trainer = self.path(f"{mesh}.trainer")
             model.compile(trainer, mesh, "float32")
-            command(trainer, *model.train_flags(1), "--init", "random", "--seed", "7", "--lr", "0", "--export-safetensors", self.path(f"{mesh}.safetensors"))
+            command(trainer, *model.train_flags(1, lr=0), "--init", "random", "--seed", "7", "--export-safetensors", self.path(f"{mesh}.safetensors"))
             results.append(read_safetensors(self.path(f"{mesh}.safetensors")))
         for other in results[1:]:
             for name, value in results[0].items():
