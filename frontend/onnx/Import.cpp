@@ -162,6 +162,15 @@ LogicalResult Importer::read() {
         "' is stored in the shape that the exporter's view left, and is "
         "exported in that shape (torch.onnx.export with optimize=False keeps "
         "PyTorch's)");
+  if (ArrayRef<std::string> unnamed = model->parameters.unnamed();
+      !unnamed.empty())
+    diagnostics.warnings.push_back(
+        "'" + options.path +
+        "': trained under names that the exporter made "
+        "up: " +
+        quoted(unnamed) +
+        "; it may have computed them from the model's parameters: "
+        "torch.onnx.export with do_constant_folding=False keeps these");
   if (ArrayRef<std::string> several = model->parameters.suspicious();
       !several.empty())
     diagnostics.warnings.push_back(

@@ -508,7 +508,9 @@ void Recovery::finish() {
   }
   if (!signature.present)
     for (const Parameter &parameter : found)
-      if (mayBeSeveral(parameter))
+      if (parameter.trainable && isGeneratedName(parameter.name))
+        result.unnamedNames.push_back(parameter.name);
+      else if (mayBeSeveral(parameter))
         result.suspiciousNames.push_back(
             llvm::join(llvm::concat<const std::string>(
                            llvm::ArrayRef(parameter.name), parameter.aliases),

@@ -57,6 +57,9 @@ public:
   llvm::ArrayRef<std::string> unused() const { return unusedNames; }
   /// Parameters whose shape is the one that a view left.
   llvm::ArrayRef<std::string> reshaped() const { return reshapedNames; }
+  /// Trained parameters that have the exporter's name alone: it stored what it
+  /// computed from them, or from something else.
+  llvm::ArrayRef<std::string> unnamed() const { return unnamedNames; }
   /// Why the file does not hold the model that PyTorch trains: a line each,
   /// with what to do.
   llvm::ArrayRef<std::string> problems() const { return problemTexts; }
@@ -79,7 +82,7 @@ public:
 private:
   friend class Recovery;
   std::vector<Parameter> table;
-  std::vector<std::string> lostNames, unusedNames, reshapedNames,
+  std::vector<std::string> lostNames, unusedNames, reshapedNames, unnamedNames,
       suspiciousNames, problemTexts;
   RoleFindings roleFindings;
   llvm::DenseMap<std::pair<int, int>, std::pair<int, int>> uses;

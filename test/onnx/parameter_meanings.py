@@ -303,6 +303,13 @@ class Meanings(unittest.TestCase):
         trained, _ = self.found(self.legacy("layers.0", "layers.1", ["layers.0.bias", "layers.1.bias"]))
         self.assertEqual(sorted(trained), ["layers.0.bias", "layers.0.weight", "layers.1.bias", "layers.1.weight"])
 
+    def test_names_that_the_exporter_made_up_are_said(self):
+        # x @ (a * b) in the model itself: no module, no bias.
+        nodes = [node("MatMul", ["x", "onnx::MatMul_9"], ["y"], "/MatMul")]
+        trained, warnings = self.found(model(graph(nodes, [X], [y(4)], [constant("onnx::MatMul_9", [4, 4])[1]])))
+        self.assertEqual(list(trained), ["onnx::MatMul_9"])
+        self.assertIn("names that the exporter made up: 'onnx::MatMul_9'", warnings)
+
     def test_matrices_of_other_modules_that_were_merged_are_refused(self):
         self.refused(self.legacy("query", "key", ["query.bias", "key.bias"]), "'query.weight'", "'key.weight'", "do_constant_folding=False")
 
