@@ -508,7 +508,8 @@ void Recovery::finish() {
   }
   if (!signature.present)
     for (const Parameter &parameter : found)
-      if (parameter.trainable && isGeneratedName(parameter.name))
+      if (parameter.trainable && isGeneratedName(parameter.name) &&
+          !roles.isWanted(*parameter.bindings[0].initializer))
         result.unnamedNames.push_back(parameter.name);
       else if (mayBeSeveral(parameter))
         result.suspiciousNames.push_back(
