@@ -153,6 +153,8 @@ def trilu(g, op):
 def pad(g, op):
     x = g.pick("i64", "i32") if g.chance(0.15) else g.float(lambda d: len(d) > 0)
     rank, dtype = g.rank(x), g.type(x)
+    if not rank:
+        raise Unsuitable
     axes = list(range(rank))
     if g.program.opset >= 18 and g.chance(0.4):
         axes = g.random.sample(axes, g.integer(1, rank))
