@@ -7,7 +7,7 @@ using namespace mlir;
 
 namespace shardc {
 
-static int64_t elementBytesOf(Type type) {
+int64_t elementBytesOf(Type type) {
   Type element = getElementTypeOrSelf(type);
   return element.isIntOrFloat()
              ? std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8)

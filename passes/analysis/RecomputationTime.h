@@ -15,6 +15,8 @@ using OpSet = llvm::SetVector<mlir::Operation *>;
 
 /// Bytes of a tensor's elements.
 int64_t bytesOf(mlir::Value value);
+/// Bytes of one element of a tensor type; 1 for a bool.
+int64_t elementBytesOf(mlir::Type type);
 
 /// Estimates seconds of memory traffic, arithmetic and launches by the rates of
 /// a machine. Ops that become one kernel are counted as one: what an

@@ -11,13 +11,6 @@ using namespace mlir;
 
 namespace shardc {
 
-static int64_t elementBytesOf(Type type) {
-  Type element = getElementTypeOrSelf(type);
-  return element.isIntOrFloat()
-             ? std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8)
-             : 8;
-}
-
 static bool looksAt(Operation *op) {
   return op && (isView(op) || isa<nn::BroadcastOp>(op));
 }
