@@ -6,6 +6,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
+using llvm::ArrayRef;
 using llvm::StringRef;
 
 namespace shardc::onnx {
@@ -41,6 +42,15 @@ Motion motionInside(const ::onnx::NodeProto &node, int input) {
   return target.contains("norm") || target.contains("prelu")
              ? Motion::Reshape
              : Motion::Arithmetic;
+}
+
+/// Whether the parameters of a function have one dim, whatever shape its
+/// lowering gives them: torch.nn.PReLU, GroupNorm, InstanceNorm, BatchNorm.
+bool takesVectors(const ::onnx::NodeProto &node) {
+  StringRef target = fxTarget(node);
+  return llvm::any_of(
+      ArrayRef<StringRef>{"prelu", "group_norm", "instance_norm", "batch_norm"},
+      [&](StringRef function) { return target.contains(function); });
 }
 
 } // namespace
@@ -103,6 +113,8 @@ Fold Folds::chain(const Initializer &initializer,
              entry != readers.all().end() && !entry->second.empty()) {
     const Reader &reader = entry->second.front();
     const ::onnx::NodeProto &node = *nodes[reader.node].proto;
+    // What only the lowering reshaped had the shape that the function takes.
+    fold.isVector = !fold.reshaped && takesVectors(node);
     follow(motionInside(node, reader.input), fxFunction(fxCall(node).result));
   }
   if (fold.kind == Fold::None)

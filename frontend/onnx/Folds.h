@@ -28,6 +28,8 @@ struct Fold {
   bool transposed = false;
   /// Moved: it has the shape that a view left, PyTorch's is not in the file.
   bool reshaped = false;
+  /// Moved: PyTorch's shape has one dim, by the function that takes it.
+  bool isVector = false;
   /// Computed: by what, as FX names it ("exp"); empty where not known.
   std::string function;
 };

@@ -45,6 +45,8 @@ bool handsGradientOn(const ::onnx::NodeProto &node, int input) {
   }
   if (op == "OneHot") // its values, off and on
     return input == 2;
+  if (op == "Pad") // what is padded, and with what
+    return input == 0 || input == 2;
   // The first input without a gradient, of those whose inputs differ.
   constexpr int none = INT_MAX;
   int first =
@@ -57,9 +59,9 @@ bool handsGradientOn(const ::onnx::NodeProto &node, int input) {
           .Cases({"ConstantOfShape", "RandomNormalLike", "RandomUniformLike",
                   "EyeLike", "Bernoulli", "Multinomial", "Range"},
                  0)
-          // How to compute it. PyTorch pads with a number, not with a tensor.
+          // How to compute it.
           .Cases({"CastLike", "Dropout", "Resize", "Upsample", "Reshape",
-                  "Expand", "Tile", "Pad", "TopK"},
+                  "Expand", "Tile", "TopK"},
                  1)
           // Targets, and weights of classes.
           .Cases({"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"}, 1)

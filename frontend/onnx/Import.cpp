@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -43,6 +44,7 @@ private:
   }
 
   LogicalResult read();
+  LogicalResult checkNames();
   LogicalResult createFunction();
   LogicalResult createParameters();
   /// A branch of an If that is being imported: its nodes, and the names that
@@ -107,6 +109,37 @@ LogicalResult Importer::flattenBranches() {
   return success();
 }
 
+/// Names become symbols, entries of the plan and of the report: UTF-8, as ONNX
+/// has it.
+LogicalResult Importer::checkNames() {
+  auto check = [&](StringRef what, StringRef name) -> LogicalResult {
+    if (llvm::json::isUTF8(name))
+      return success();
+    return fail("'" + options.path + "': " + what + " '" + name +
+                "': its name is no UTF-8; rename it in the model");
+  };
+  for (const Initializer &initializer : file->initializers())
+    if (failed(check("initializer", initializer.name)))
+      return failure();
+  for (const auto &input : file->graph().input())
+    if (failed(check("input", input.name())))
+      return failure();
+  for (const auto &output : file->graph().output())
+    if (failed(check("output", output.name())))
+      return failure();
+  for (const Node &node : model->nodes)
+    if (failed(check("node", node.name)))
+      return failure();
+  for (const Parameter &parameter : model->parameters.parameters()) {
+    if (failed(check("parameter", parameter.name)))
+      return failure();
+    for (StringRef alias : parameter.aliases)
+      if (failed(check("parameter", alias)))
+        return failure();
+  }
+  return success();
+}
+
 LogicalResult Importer::read() {
   auto opened = ModelFile::open(options.path, options.allowMissingWeights);
   if (!opened)
@@ -127,6 +160,8 @@ LogicalResult Importer::read() {
                 (problems.size() > 1
                      ? " (and " + Twine(problems.size() - 1) + " more like it)"
                      : Twine()));
+  if (failed(checkNames()))
+    return failure();
   auto stops = findDetached(*file, model->nodes);
   if (!stops)
     return fail(stops.takeError());
@@ -176,9 +211,9 @@ LogicalResult Importer::read() {
     diagnostics.warnings.push_back(
         "'" + options.path + "': several modules read each of '" +
         llvm::join(several, "', '") +
-        "': if the exporter merged parameters that were equal, they are "
-        "trained as one; torch.onnx.export with dynamo=True and "
-        "optimize=False merges none");
+        "', which is one parameter: if they were several that had equal "
+        "values, torch.onnx.export with dynamo=True and optimize=False keeps "
+        "them apart");
   diagnostics.lostParameters = model->parameters.lost();
   llvm::append_range(diagnostics.lostParameters, model->parameters.unused());
   return success();
@@ -288,7 +323,7 @@ LogicalResult Importer::createParameters() {
 
 Operand Importer::parameterValue(std::pair<int, int> use) {
   const Parameter &parameter = model->parameters.parameters()[use.first];
-  bool transposed = parameter.bindings[use.second].transposed;
+  const Binding &binding = parameter.bindings[use.second];
   Value &plain = parameterValues[{use.first, 0}];
   if (!plain) {
     auto type = RankedTensorType::get(parameter.dims,
@@ -300,13 +335,17 @@ Operand Importer::parameterValue(std::pair<int, int> use) {
                                                      context, parameter.name))})
                 .value();
   }
-  if (!transposed)
+  if (binding.initializer->dims == parameter.dims && !binding.transposed)
     return plain;
   Value source = plain;
-  Value &turned = parameterValues[{use.first, 1}];
-  if (!turned)
-    turned = emitter->transpose(source, {1, 0}).value();
-  return turned;
+  Value &moved =
+      parameterValues[{use.first, binding.transposed ? 1 : 2 + use.second}];
+  if (!moved)
+    moved = (binding.transposed
+                 ? emitter->transpose(source, {1, 0})
+                 : emitter->reshape(source, binding.initializer->dims))
+                .value();
+  return moved;
 }
 
 FailureOr<Operand>

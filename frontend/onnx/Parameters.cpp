@@ -102,7 +102,7 @@ private:
   void addByLegacyNames(const Initializer &initializer,
                         llvm::ArrayRef<Reader> usedBy);
   Parameter &addBinding(StringRef name, const Initializer &initializer,
-                        bool transposed, bool trainable,
+                        const Fold &fold, bool trainable,
                         std::vector<std::pair<int, int>> uses);
   void joinTransposedCopies();
   void nameTied();
@@ -190,7 +190,7 @@ void Recovery::addConstant(const Initializer &initializer,
   std::vector<std::pair<int, int>> uses;
   for (const Reader &reader : usedBy)
     uses.emplace_back(reader.node, reader.input);
-  addBinding(initializer.name, initializer, false, false, std::move(uses));
+  addBinding(initializer.name, initializer, Fold(), false, std::move(uses));
 }
 
 void Recovery::addBySignature(const Initializer &initializer, const Fold &fold,
@@ -222,19 +222,20 @@ void Recovery::addBySignature(const Initializer &initializer, const Fold &fold,
   }
   for (Group &group : groups) {
     Parameter &parameter =
-        addBinding(group.name, initializer, fold.transposed,
+        addBinding(group.name, initializer, fold,
                    !signature.buffers.contains(group.name), group.uses);
     for (std::string &alias : group.aliases)
       if (!llvm::is_contained(parameter.aliases, alias))
         parameter.aliases.push_back(std::move(alias));
-    if (fold.reshaped)
+    if (fold.reshaped && !fold.isVector)
       result.reshapedNames.push_back(parameter.name);
   }
 }
 
 void Recovery::addByLegacyNames(const Initializer &initializer,
                                 llvm::ArrayRef<Reader> usedBy) {
-  bool transposed = legacyNames.isTransposed(initializer, usedBy);
+  Fold fold;
+  fold.transposed = legacyNames.isTransposed(initializer, usedBy);
   std::vector<std::string> meant = legacyNames.namesOf(initializer, usedBy);
   Groups groups;
   for (auto [reader, name] : llvm::zip(usedBy, meant)) {
@@ -264,19 +265,20 @@ void Recovery::addByLegacyNames(const Initializer &initializer,
     StringRef parameter = tied == kept.end() ? name : *tied;
     if (tied == kept.end())
       kept.push_back(name);
-    Parameter &bound =
-        addBinding(parameter, initializer, transposed, true, uses);
+    Parameter &bound = addBinding(parameter, initializer, fold, true, uses);
     if (parameter != name)
       bound.aliases.push_back(name.str());
   }
 }
 
 Parameter &Recovery::addBinding(StringRef name, const Initializer &initializer,
-                                bool transposed, bool trainable,
+                                const Fold &fold, bool trainable,
                                 std::vector<std::pair<int, int>> uses) {
   llvm::SmallVector<int64_t> dims(initializer.dims);
-  if (transposed)
+  if (fold.transposed)
     std::reverse(dims.begin(), dims.end());
+  if (fold.isVector)
+    dims = {initializer.elements};
   // A made-up name that is taken by a tensor of another shape stays the
   // initializer's.
   auto entry = byName.find(name);
@@ -295,11 +297,12 @@ Parameter &Recovery::addBinding(StringRef name, const Initializer &initializer,
   Parameter &parameter = found[entry->second];
   for (Binding &binding : parameter.bindings)
     if (binding.initializer == &initializer &&
-        binding.transposed == transposed) {
+        binding.transposed == fold.transposed) {
       llvm::append_range(binding.uses, uses);
       return parameter;
     }
-  parameter.bindings.push_back({&initializer, transposed, std::move(uses)});
+  parameter.bindings.push_back(
+      {&initializer, fold.transposed, std::move(uses)});
   return parameter;
 }
 
@@ -456,26 +459,28 @@ std::string Recovery::scopeOfUses(const Parameter &parameter) const {
 }
 
 /// Whether nodes of several modules read a parameter that the legacy exporter
-/// may have merged of some with equal values: of vectors with one value
+/// may have merged of some with equal values (or that is joined here with a
+/// transposed copy): of vectors with one value
 /// everywhere, or of matrices, where none is an embedding's that a head is tied
 /// to.
 bool Recovery::mayBeSeveral(const Parameter &parameter) const {
-  const Binding &binding = parameter.bindings[0];
   if (!parameter.trainable)
     return false;
   llvm::StringSet<> modules;
   bool isEmbedding = false;
-  for (auto [node, input] : binding.uses) {
-    StringRef op = nodes[node].proto->op_type();
-    isEmbedding |= op == "Gather";
-    if (op != "Identity")
-      modules.insert(legacyNames.moduleOfNode(nodes[node]));
-  }
+  for (const Binding &binding : parameter.bindings)
+    for (auto [node, input] : binding.uses) {
+      StringRef op = nodes[node].proto->op_type();
+      isEmbedding |= op == "Gather";
+      if (op != "Identity")
+        modules.insert(legacyNames.moduleOfNode(nodes[node]));
+    }
   if (modules.size() < 2)
     return false;
   return parameter.dims.size() == 1
              ? parameter.aliases.empty() &&
-                   file.isUniform(*binding.initializer).value_or(false)
+                   file.isUniform(*parameter.bindings[0].initializer)
+                       .value_or(false)
              : !parameter.aliases.empty() && !isEmbedding;
 }
 

@@ -17,7 +17,8 @@ struct Binding {
   /// Null: the parameter was merged with another one and shares that one's
   /// initializer.
   const Initializer *initializer = nullptr;
-  /// The initializer is the parameter's transpose (2-d).
+  /// The initializer is the parameter's transpose (2-d). Where it is not and
+  /// its dims are others than the parameter's, it is a view.
   bool transposed = false;
   /// Node (index in the flat graph) and input.
   std::vector<std::pair<int, int>> uses;

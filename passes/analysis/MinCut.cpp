@@ -6,23 +6,41 @@
 
 namespace shardc {
 
-void FlowNetwork::addEdge(int64_t from, int64_t to, int64_t capacity) {
+int64_t FlowNetwork::addEdge(int64_t from, int64_t to, int64_t capacity) {
   assert(capacity >= 0 && "a capacity is an amount");
-  edgesOf[from].push_back(static_cast<int64_t>(edges.size()));
   edges.push_back({to, capacity});
-  edgesOf[to].push_back(static_cast<int64_t>(edges.size()));
   edges.push_back({from, 0});
+  return static_cast<int64_t>(edges.size()) / 2 - 1;
+}
+
+void FlowNetwork::setCapacity(int64_t edge, int64_t capacity) {
+  assert(capacity >= 0 && "a capacity is an amount");
+  edges[2 * edge].capacity = capacity;
+}
+
+void FlowNetwork::arrange() {
+  firstEdge.assign(nodes + 1, 0);
+  for (const Edge &edge : edges) // the reverse edge leaves where this one ends
+    ++firstEdge[edge.to + 1];
+  for (int64_t node = 0; node < nodes; ++node)
+    firstEdge[node + 1] += firstEdge[node];
+  edgesOf.resize(edges.size());
+  std::vector<int64_t> end = firstEdge;
+  for (size_t edge = 0; edge < edges.size(); ++edge)
+    edgesOf[end[edges[edge ^ 1].to]++] = static_cast<int64_t>(edge);
 }
 
 void FlowNetwork::findDistances(int64_t source) {
-  distance.assign(edgesOf.size(), -1);
+  distance.assign(nodes, -1);
   distance[source] = 0;
   std::vector<int64_t> reached = {source};
   for (size_t i = 0; i < reached.size(); ++i)
-    for (int64_t edge : edgesOf[reached[i]])
-      if (edges[edge].left > 0 && distance[edges[edge].to] < 0) {
-        distance[edges[edge].to] = distance[reached[i]] + 1;
-        reached.push_back(edges[edge].to);
+    for (int64_t at = firstEdge[reached[i]]; at < firstEdge[reached[i] + 1];
+         ++at)
+      if (const Edge &edge = edges[edgesOf[at]];
+          edge.left > 0 && distance[edge.to] < 0) {
+        distance[edge.to] = distance[reached[i]] + 1;
+        reached.push_back(edge.to);
       }
 }
 
@@ -47,8 +65,8 @@ int64_t FlowNetwork::sendBlockingFlow(int64_t source, int64_t sink) {
       continue;
     }
     bool advanced = false;
-    for (; next[node] < int64_t(edgesOf[node].size()); ++next[node]) {
-      int64_t edge = edgesOf[node][next[node]];
+    for (; next[node] < firstEdge[node + 1]; ++next[node]) {
+      int64_t edge = edgesOf[next[node]];
       if (edges[edge].left > 0 &&
           distance[edges[edge].to] == distance[node] + 1) {
         path.push_back(edge);
@@ -70,15 +88,20 @@ int64_t FlowNetwork::sendBlockingFlow(int64_t source, int64_t sink) {
 
 FlowNetwork::Cut FlowNetwork::minCut(int64_t source, int64_t sink) {
   Cut cut;
+  if (edgesOf.size() != edges.size() ||
+      static_cast<int64_t>(firstEdge.size()) != nodes + 1)
+    arrange();
+  for (Edge &edge : edges)
+    edge.left = edge.capacity;
   for (;;) {
     findDistances(source);
     if (distance[sink] < 0 || cut.capacity >= unlimited)
       break;
-    next.assign(edgesOf.size(), 0);
+    next.assign(firstEdge.begin(), std::prev(firstEdge.end()));
     cut.capacity += sendBlockingFlow(source, sink);
   }
-  cut.withSource.resize(edgesOf.size());
-  for (size_t node = 0; node < edgesOf.size(); ++node)
+  cut.withSource.resize(nodes);
+  for (int64_t node = 0; node < nodes; ++node)
     cut.withSource[node] = distance[node] >= 0;
   return cut;
 }

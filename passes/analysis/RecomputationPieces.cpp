@@ -78,15 +78,25 @@ OpSet SavedValues::fillUp(const OpSet &less, const OpSet &more,
       taken.push_back(std::move(piece));
     }
   // What a piece takes was estimated beside all of `more`.
-  for (;; taken.pop_back()) {
+  OpSet best = less;
+  auto fits = [&](size_t count) {
     OpSet ops = less;
-    for (const Piece &piece : taken)
+    for (const Piece &piece : ArrayRef(taken).take_front(count))
       ops.insert(piece.ops.begin(), piece.ops.end());
     Choice choice = askedFor([&](Operation *op) { return ops.contains(op); });
-    if (taken.empty() ||
-        (secondsOf(choice.ops) <= seconds && hasParametersFor(choice)))
-      return choice.ops;
+    if (secondsOf(choice.ops) > seconds || !hasParametersFor(choice))
+      return false;
+    best = std::move(choice.ops);
+    return true;
+  };
+  if (fits(taken.size()))
+    return best;
+  size_t most = 0, tooMany = taken.size();
+  while (most + 1 < tooMany) {
+    size_t middle = most + (tooMany - most) / 2;
+    (fits(middle) ? most : tooMany) = middle;
   }
+  return best;
 }
 
 } // namespace shardc

@@ -1,11 +1,10 @@
-// Which values of the forward pass are kept: a network of values and ops, and
-// its minimum cut.
+// Which values of the forward pass are kept, and at which price of a second.
 #include "passes/analysis/SavedValues.h"
 
-#include "passes/analysis/MinCut.h"
 #include "passes/analysis/ParameterUses.h"
 
 #include <cmath>
+#include <queue>
 
 using namespace mlir;
 
@@ -152,66 +151,29 @@ double SavedValues::stepSeconds() const {
   return costs.compute(static_cast<double>(flops), elementBytes);
 }
 
-SavedValues::Choice SavedValues::cut(double bytesPerSecond) const {
-  FlowNetwork network;
-  int64_t source = network.addNode(), sink = network.addNode();
-  llvm::DenseMap<Operation *, int64_t> nodes;
-  llvm::DenseMap<Value, std::pair<int64_t, int64_t>> values; // made, at hand
-  auto valueNodes = [&](Value value) {
-    auto [entry, isNew] = values.try_emplace(value);
-    if (isNew) {
-      entry->second = {network.addNode(), network.addNode()};
-      network.addEdge(entry->second.first, entry->second.second,
-                      bytesOf(value));
-    }
-    return entry->second;
-  };
-  // No value has so many bytes, and sums of them have room.
-  constexpr double mostPrice = 1e15;
-  RecomputationTime time(candidates, lastForward, costs);
-  for (Operation *op : candidates) {
-    int64_t node = nodes[op] = network.addNode();
-    network.addEdge(source, node,
-                    static_cast<int64_t>(
-                        std::min(time.of(op) * bytesPerSecond, mostPrice)));
-    for (Value result : op->getResults())
-      network.addEdge(node, valueNodes(result).first, FlowNetwork::unlimited);
-    for (Value operand : op->getOperands())
-      if (Value storage = storageOf(operand); !isFree(storage))
-        network.addEdge(valueNodes(storage).second, node,
-                        FlowNetwork::unlimited);
-  }
-  for (auto &[value, span] : needs)
-    network.addEdge(valueNodes(value).second, sink, FlowNetwork::unlimited);
-  for (auto &[value, pair] : values)
-    if (!candidates.contains(value.getDefiningOp()))
-      network.addEdge(source, pair.first, FlowNetwork::unlimited);
-
-  FlowNetwork::Cut cut = network.minCut(source, sink);
-  return askedFor([&](Operation *op) {
-    return candidates.contains(op) && !cut.withSource[nodes.lookup(op)];
-  });
-}
-
 SavedValues::Choice
 SavedValues::askedFor(llvm::function_ref<bool(Operation *)> wanted) const {
   Choice choice;
-  SmallVector<std::pair<Value, int64_t>> asked;
-  for (auto &[value, span] : needs)
-    asked.push_back({value, span.first});
-  while (!asked.empty()) {
-    auto [value, reader] = asked.pop_back_val();
+  // From the last op to the first: whoever asks for one comes before it.
+  std::priority_queue<std::pair<int64_t, Operation *>> asked;
+  auto ask = [&](Value value, int64_t reader) {
     Operation *op = value.getDefiningOp();
     if (!op || !wanted(op))
-      continue;
+      return;
     auto [first, isNew] = choice.firstReader.try_emplace(op, reader);
-    if (!isNew && first->second <= reader)
-      continue;
-    first->second = reader;
+    first->second = std::min(first->second, reader);
+    if (isNew)
+      asked.push({position.lookup(op), op});
+  };
+  for (auto &[value, span] : needs)
+    ask(value, span.first);
+  while (!asked.empty()) {
+    Operation *op = asked.top().second;
+    asked.pop();
     choice.ops.insert(op);
     for (Value operand : op->getOperands())
       if (Value storage = storageOf(operand); !isFree(storage))
-        asked.push_back({storage, reader});
+        ask(storage, choice.firstReader.lookup(op));
   }
   return choice;
 }
@@ -224,14 +186,21 @@ bool SavedValues::hasParametersFor(const Choice &choice) const {
 
 OpSet SavedValues::chooseAt(double bytesPerSecond) {
   for (;;) {
-    Choice choice = cut(bytesPerSecond);
+    if (!network)
+      network = std::make_unique<RecomputationCut>(
+          candidates, llvm::to_vector(llvm::make_first_range(needs)),
+          [&](Value value) { return isFree(value); },
+          RecomputationTime(candidates, lastForward, costs));
+    llvm::DenseSet<Operation *> again = network->at(bytesPerSecond);
+    Choice choice = askedFor([&](Operation *op) { return again.contains(op); });
     // It would have to gather.
     bool isRefused = candidates.remove_if([&](Operation *op) {
       return choice.ops.contains(op) &&
              !hasParametersAt(op, choice.firstReader.lookup(op));
     });
     if (!isRefused)
-      return choice.ops;
+      return std::move(choice.ops);
+    network.reset();
   }
 }
 

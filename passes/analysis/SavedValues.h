@@ -3,7 +3,7 @@
 #ifndef SHARDC_PASSES_ANALYSIS_SAVEDVALUES_H
 #define SHARDC_PASSES_ANALYSIS_SAVEDVALUES_H
 
-#include "passes/analysis/RecomputationTime.h"
+#include "passes/analysis/RecomputationCut.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
@@ -90,9 +90,8 @@ private:
   Choice askedFor(llvm::function_ref<bool(mlir::Operation *)> wanted) const;
   /// Whether all of it can run where it is read first.
   bool hasParametersFor(const Choice &choice) const;
-  /// The best choice when a second costs `bytesPerSecond`.
-  Choice cut(double bytesPerSecond) const;
-  /// That without ops whose parameters are not there.
+  /// The best choice when a second costs `bytesPerSecond`, without ops whose
+  /// parameters are not there.
   OpSet chooseAt(double bytesPerSecond);
 
   /// Ops that read each other's results, or the same values that would be kept
@@ -122,6 +121,8 @@ private:
   /// Values of forward that ops of backward read, and where.
   llvm::MapVector<mlir::Value, Span> needs;
   OpSet candidates;
+  /// Of the candidates; null when they changed.
+  std::unique_ptr<RecomputationCut> network;
   OpSet recomputed;
 };
 

@@ -18,7 +18,7 @@ FIRST = {"pieces": 512, "pieces-of-rows": 1024, "split-concat": 1024, "concat-pa
          "functions": 2048, "doubling": 4096, "nested": 3000, "nested-if": 7, "ifs": 4096, "chain": 10000, "constants": 16384, "two-before": 4096,
          "layers": 1024, "views": 10000, "moved-chain": 4096, "norms": 1024, "residuals": 1024, "fan-in": 4096, "one-parameter": 4096, "outputs": 1024,
          "inputs": 1024}
-DOUBLINGS, QUICK_DOUBLINGS, RUNS, MOST = 2, 1, 3, 2.2
+DOUBLINGS, QUICK_DOUBLINGS, RUNS, MOST = 2, 1, 7, 2.2
 FEW_SECONDS, FEW_MIB = 0.15, 16  # differences below say nothing about growth
 
 
@@ -38,9 +38,13 @@ def compile_once(form, size, folder):
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
-def measure(form, size, folder, runs):
-    each = [compile_once(form, size, folder) for _ in range(runs)]
-    return min(seconds for seconds, _ in each), min(mib for _, mib in each)
+def measure(form, sizes, folder, runs):
+    """{size: (processor seconds, MiB)}, the least of several runs: sizes in turn, so that a slow moment of the machine is none of one size."""
+    best = {size: (float("inf"), float("inf")) for size in sizes}
+    for _ in range(runs):
+        for size in sizes:
+            best[size] = tuple(map(min, best[size], compile_once(form, size, folder)))
+    return best
 
 
 def factor(small, large, few):
@@ -54,11 +58,11 @@ def bench(folder, quick, forms=None):
     figures, targets = [], []
     for form in forms or FORMS:
         runs = 1 if quick else RUNS
-        start = measure(form, 1, folder, runs)
+        sizes = [FIRST[form] << doubling for doubling in range((QUICK_DOUBLINGS if quick else DOUBLINGS) + 1)]
+        measured = measure(form, [1, *sizes], folder, runs)
         before = None
-        for doubling in range((QUICK_DOUBLINGS if quick else DOUBLINGS) + 1):
-            size = FIRST[form] << doubling
-            seconds, mib = (a - b for a, b in zip(measure(form, size, folder, runs), start))
+        for size in sizes:
+            seconds, mib = (a - b for a, b in zip(measured[size], measured[1]))
             row = {"form": form, "size": size, "seconds": seconds, "mib": mib}
             grown = (None, None)
             if before:

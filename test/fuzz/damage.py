@@ -1,7 +1,7 @@
 """Damages trainers, models, external data, data and weights, and runs what is left: each is refused with one line and exit code 1, or
 harmless. A signal, a sanitizer's report, a run that hangs, a file that is left behind is a finding.
 
-  ./dev fuzz damage [--seeds A..B] [--keep DIR]
+  ./dev fuzz damage [--seeds A..B]
 
 A seed is always the same damage. Half of the trainers have their checksums made right again, so that the checks behind them are reached;
 of those, the runtime's and the kernels' machine code is left alone: nothing but a checksum can tell good code from bad."""
@@ -16,6 +16,8 @@ import struct
 import subprocess
 import sys
 import tempfile
+
+from seeds import seeds_of
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 BUILD = os.environ.get("SHARDC_BUILD", os.path.join(ROOT, "build"))
@@ -277,14 +279,6 @@ def run_seed(bench, seed):
         return target, outcome
 
 
-def seeds_of(text):
-    first, _, last = text.partition("..")
-    try:
-        return range(int(first), int(last) if last else int(first) + 1)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expects A..B or a number, got '{text}'") from None
-
-
 def damage_all(seeds, report=None):
     """Counts of outcomes by target, and the findings as (seed, text)."""
     counts, findings = {}, []
@@ -303,7 +297,7 @@ def damage_all(seeds, report=None):
 
 def main(argv):
     parser = argparse.ArgumentParser(prog="./dev fuzz damage", description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=seeds_of, default=range(100), metavar="A..B", help="[0..100]")
+    parser.add_argument("--seeds", type=seeds_of, default=range(100), metavar="A..B", help="B not included [0..100]")
     args = parser.parse_args(argv)
     counts, findings = damage_all(args.seeds, lambda seed, text: print(f"seed {seed}: {text}", flush=True))
     for (target, outcome), count in sorted(counts.items()):

@@ -19,14 +19,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-
-def seeds_of(text):
-    """A..B (B not included), or one seed."""
-    first, _, last = text.partition("..")
-    try:
-        return range(int(first), int(last) if last else int(first) + 1)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expects A..B or a number, got '{text}'") from None
+from seeds import seeds_of  # noqa: E402
 
 
 def run_seed(seed, torch, folder):

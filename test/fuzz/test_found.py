@@ -96,6 +96,11 @@ class Found(unittest.TestCase):
                           {"l.w": normal(4)}, {"x": np.arange(24).reshape(2, 3, 4) % 5}, {"axis": np.array([1])},
                           types={"i": "i64", "n": "i64"}, precision=precision)
 
+    def test_a_parameter_that_a_tensor_is_padded_with(self):
+        self.good([Node("Mul", ["x", "l.w"], ["a"]), Node("Pad", ["a", "pads", "l.v"], ["b"], {"mode": "constant"}), Node("Mul", ["b", "b"], ["c"]),
+                   Node("ReduceSum", ["c"], ["f"], {"keepdims": 0})],
+                  {"l.w": normal(4), "l.v": normal()}, {"x": normal(2, 4)}, {"pads": np.array([0, 1, 0, 2])}, dressed=True)
+
     def test_parameters_that_a_branch_reads(self):
         """Nodes of the branch of an If that is taken are nodes of the graph."""
         nodes = [Node("MatMul", ["x", "l.weight"], ["a"]), Node("Add", ["a", "l.bias"], ["b"]), Node("Mul", ["b", "b"], ["c"]),

@@ -21,13 +21,13 @@ def imported(shardc_opt, folder, dims):
 
 
 def parameters(module):
-    """{name: {"bindings": [{initializer, uses, transposed}], "aliases": [...], "trainable"}} of the printed symbols."""
+    """{name: {"dims", "bindings": [{initializer, uses, transposed}], "aliases": [...], "trainable"}} of the printed symbols."""
     result = {}
     for line in module.splitlines():
-        match = re.match(r'\s*nn\.parameter @("[^"]+"|\S+) : \S+ \{(.*)\}$', line)
+        match = re.match(r'\s*nn\.parameter @("[^"]+"|\S+) : tensor<(\S+)> \{(.*)\}$', line)
         if not match:
             continue
-        name, attributes = match.group(1).strip('"'), match.group(2)
+        name, shape, attributes = match.group(1).strip('"'), match.group(2), match.group(3)
         bindings = []
         for binding in re.findall(r"\{(initializer = [^}]*)\}", attributes):
             bindings.append({
@@ -36,7 +36,7 @@ def parameters(module):
                 "uses": sorted(ast.literal_eval(re.search(r"uses = (\[[^\]]*\])", binding).group(1))),
             })
         aliases = re.search(r"nn\.aliases = (\[[^\]]*\])", attributes)
-        result[name] = {"bindings": bindings, "aliases": ast.literal_eval(aliases.group(1)) if aliases else [],
+        result[name] = {"dims": [int(dim) for dim in shape.split("x")[:-1]], "bindings": bindings, "aliases": ast.literal_eval(aliases.group(1)) if aliases else [],
                         "trainable": bool(re.search(r"[{,] ?trainable", attributes))}
     return result
 

@@ -110,6 +110,13 @@ class Meanings(unittest.TestCase):
         self.assertEqual(list(trained), ["scale"])
         self.assertIn("'scale' is stored in the shape that the exporter's view left", warnings)
 
+    def test_slopes_that_the_lowering_reshaped_are_a_vector(self):
+        """torch.nn.PReLU's weight has one dim, whatever its activations have."""
+        nodes = [call("PRelu", ["x", "val_1"], "y", "layers.0", "prelu.default", "%x", "%p_layers_0_weight")]
+        trained, warnings = self.found(dynamo(nodes, ["layers.0.weight"], [constant("val_1", [1, 4])], [X], y(4), {"val_1": ["layers.0.weight", "val_0"]}))
+        self.assertEqual(trained["layers.0.weight"]["dims"], [4])
+        self.assertEqual(warnings, "")
+
     def test_a_transposition_is_the_parameter_as_pytorch_has_it(self):
         for dims in ([4, 3], [4, 4]):
             nodes = [call("MatMul", ["x", "permute"], "y", "layers.0", "matmul.default", "%x", "%permute")]
@@ -312,6 +319,15 @@ class Meanings(unittest.TestCase):
 
     def test_matrices_of_other_modules_that_were_merged_are_refused(self):
         self.refused(self.legacy("query", "key", ["query.bias", "key.bias"]), "'query.weight'", "'key.weight'", "do_constant_folding=False")
+
+    def test_a_transposed_copy_that_another_module_reads_is_said(self):
+        """A tied weight, or a buffer that starts as the weight: the file does not tell."""
+        values = [i / 16 for i in range(16)]
+        stored = [floats("a.weight", [4, 4], values), floats("onnx::MatMul_9", [4, 4], [values[i % 4 * 4 + i // 4] for i in range(16)])]
+        nodes = [node("Gemm", ["x", "a.weight"], ["a"], "/a/Gemm", transB=1), node("MatMul", ["a", "onnx::MatMul_9"], ["y"], "/MatMul")]
+        trained, warnings = self.found(model(graph(nodes, [X], [y(4)], stored)))
+        self.assertEqual(list(trained), ["a.weight"])
+        self.assertIn("several modules read each of 'a.weight' = 'onnx::MatMul_9'", warnings)
 
     def test_a_copy_that_nothing_names_is_refused(self):
         nodes = [node("Identity", ["onnx::MatMul_9"], ["onnx::MatMul_10"], "Identity_1"),

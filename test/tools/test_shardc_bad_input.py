@@ -151,6 +151,17 @@ class ShardcBadInput(ToolTest):
             path = self.write([helper.make_node("MatMul", ["x", name], ["y"], name="product")], [numpy_helper.from_array(np.ones((4, 4), np.float32), name)])
             self.check(self.shardc(path, *self.mse), f"'{name}'", "rename")
 
+    def test_names_that_are_no_utf8(self):
+        def model(name):
+            return self.write([helper.make_node("MatMul", ["x", name], ["y"], name="product")], [numpy_helper.from_array(np.ones((4, 4), np.float32), name)])
+
+        with open(model("w.??"), "rb") as file:
+            content = file.read()
+        for old, new, what in ((b"w.??", b"w.\xc3(", "initializer 'w.\\xc3('"), (b"product", b"produc\xff", "node 'produc\\xff'"), (b"\x01x", b"\x01\xfe", "input '\\xfe'")):
+            with open(self.path("bad.onnx"), "wb") as file:
+                file.write(content.replace(old, new))
+            self.check(self.shardc(self.path("bad.onnx"), *self.mse), what, "no UTF-8")
+
     def test_meshes_that_cannot_be(self):
         for mesh in ("0", "1000000000", "2x0", "-1", "2x", "x2", "1.5", "two", "99999x99999", "2x2x2x2x2", "replicate=2,tensor=2", "shard=2,shard=2", "shard=2,replicate=2",
                      "shard="):
