@@ -6,11 +6,12 @@
 #include "frontend/onnx/Exporter.h"
 #include "frontend/onnx/ImportedModel.h"
 #include "frontend/onnx/InputDims.h"
+#include "frontend/onnx/Names.h"
+#include "frontend/onnx/ParameterWarnings.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -44,7 +45,6 @@ private:
   }
 
   LogicalResult read();
-  LogicalResult checkNames();
   LogicalResult createFunction();
   LogicalResult createParameters();
   /// A branch of an If that is being imported: its nodes, and the names that
@@ -109,37 +109,6 @@ LogicalResult Importer::flattenBranches() {
   return success();
 }
 
-/// Names become symbols, entries of the plan and of the report: UTF-8, as ONNX
-/// has it.
-LogicalResult Importer::checkNames() {
-  auto check = [&](StringRef what, StringRef name) -> LogicalResult {
-    if (llvm::json::isUTF8(name))
-      return success();
-    return fail("'" + options.path + "': " + what + " '" + name +
-                "': its name is no UTF-8; rename it in the model");
-  };
-  for (const Initializer &initializer : file->initializers())
-    if (failed(check("initializer", initializer.name)))
-      return failure();
-  for (const auto &input : file->graph().input())
-    if (failed(check("input", input.name())))
-      return failure();
-  for (const auto &output : file->graph().output())
-    if (failed(check("output", output.name())))
-      return failure();
-  for (const Node &node : model->nodes)
-    if (failed(check("node", node.name)))
-      return failure();
-  for (const Parameter &parameter : model->parameters.parameters()) {
-    if (failed(check("parameter", parameter.name)))
-      return failure();
-    for (StringRef alias : parameter.aliases)
-      if (failed(check("parameter", alias)))
-        return failure();
-  }
-  return success();
-}
-
 LogicalResult Importer::read() {
   auto opened = ModelFile::open(options.path, options.allowMissingWeights);
   if (!opened)
@@ -160,8 +129,8 @@ LogicalResult Importer::read() {
                 (problems.size() > 1
                      ? " (and " + Twine(problems.size() - 1) + " more like it)"
                      : Twine()));
-  if (failed(checkNames()))
-    return failure();
+  if (llvm::Error error = checkNames(*model))
+    return fail("'" + options.path + "': " + llvm::toString(std::move(error)));
   auto stops = findDetached(*file, model->nodes);
   if (!stops)
     return fail(stops.takeError());
@@ -169,51 +138,9 @@ LogicalResult Importer::read() {
   const RoleFindings &roles = model->parameters.roles();
   if (!roles.problem.empty())
     return fail("'" + options.path + "': " + roles.problem);
-  for (const std::string &warning : roleWarnings(roles))
+  for (const std::string &warning : parameterWarnings(model->parameters))
     diagnostics.warnings.push_back("'" + options.path + "': " + warning);
   diagnostics.roles = roles.notes;
-  auto quoted = [](ArrayRef<std::string> names) {
-    return listFew(llvm::map_to_vector(
-        names, [](const std::string &name) { return "'" + name + "'"; }));
-  };
-  if (ArrayRef<std::string> lost = model->parameters.lost(); !lost.empty())
-    diagnostics.warnings.push_back(
-        "'" + options.path +
-        "': the exporter removed parameters from the graph, which are not "
-        "trained: " +
-        quoted(lost) +
-        "; torch.onnx.export with optimize=False removes nothing");
-  if (ArrayRef<std::string> unused = model->parameters.unused();
-      !unused.empty())
-    diagnostics.warnings.push_back(
-        "'" + options.path + "': no node reads the parameters " +
-        quoted(unused) +
-        ": they are tied to others, PyTorch does not use them, or the "
-        "exporter removed them; what was removed is not trained "
-        "(torch.onnx.export with optimize=False removes nothing)");
-  for (const std::string &name : model->parameters.reshaped())
-    diagnostics.warnings.push_back(
-        "'" + options.path + "': parameter '" + name +
-        "' is stored in the shape that the exporter's view left, and is "
-        "exported in that shape (torch.onnx.export with optimize=False keeps "
-        "PyTorch's)");
-  if (ArrayRef<std::string> unnamed = model->parameters.unnamed();
-      !unnamed.empty())
-    diagnostics.warnings.push_back(
-        "'" + options.path +
-        "': trained under names that the exporter made "
-        "up: " +
-        quoted(unnamed) +
-        "; it may have computed them from the model's parameters: "
-        "torch.onnx.export with do_constant_folding=False keeps these");
-  if (ArrayRef<std::string> several = model->parameters.suspicious();
-      !several.empty())
-    diagnostics.warnings.push_back(
-        "'" + options.path + "': several modules read each of '" +
-        llvm::join(several, "', '") +
-        "', which is one parameter: if they were several that had equal "
-        "values, torch.onnx.export with dynamo=True and optimize=False keeps "
-        "them apart");
   diagnostics.lostParameters = model->parameters.lost();
   llvm::append_range(diagnostics.lostParameters, model->parameters.unused());
   return success();
