@@ -2,7 +2,7 @@
 // runtime.
 #include "runtime/TrainerFile.h"
 
-#include "runtime/Error.h"
+#include "runtime/base/Error.h"
 
 #include <algorithm>
 #include <atomic>

@@ -4,9 +4,9 @@
 #define SHARDC_RUNTIME_TRAINERFILE_H
 
 #include "runtime/Container.h"
-#include "runtime/checkpoint/StoredParameters.h"
 #include "runtime/files/MappedFile.h"
 #include "runtime/plan.pb.h"
+#include "runtime/weights/StoredParameters.h"
 
 #include <optional>
 #include <span>

@@ -58,6 +58,14 @@ Operand total(Emitter &emit, const Operand &input) {
       {});
 }
 
+/// The type that losses are computed in: sums of 16-bit values are formed in
+/// float32, and rounded once.
+Type lossType(Emitter &emit, const Operand &scores) {
+  return scores.elementType().getIntOrFloatBitWidth() < 32
+             ? Type(emit.attributes().getF32Type())
+             : scores.elementType();
+}
+
 /// One where the label counts.
 Operand validLabels(Emitter &emit, const LossNode &loss) {
   if (!loss.ignoreIndex)
@@ -69,9 +77,11 @@ Operand validLabels(Emitter &emit, const LossNode &loss) {
 /// The loss of log probabilities, label by label, with the weights of the
 /// classes if there are any.
 LogicalResult likelihoodLoss(NodeContext &context, const LossNode &loss,
-                             const Operand &logProbabilities) {
+                             Operand logProbabilities) {
   Emitter &emit = context.emit;
-  Type element = logProbabilities.elementType();
+  const Type stored = logProbabilities.elementType();
+  const Type element = lossType(emit, logProbabilities);
+  logProbabilities = emit.cast(logProbabilities, element);
   Operand valid = validLabels(emit, loss);
   Operand safe =
       emit.select(valid, loss.labels, constantLike(emit, loss.labels, 0));
@@ -85,12 +95,13 @@ LogicalResult likelihoodLoss(NodeContext &context, const LossNode &loss,
   if (context.has(2)) {
     if (context.input(2).shape() !=
             ArrayRef<int64_t>{logProbabilities.shape().back()} ||
-        context.input(2).elementType() != element)
+        context.input(2).elementType() != stored)
       return context.error(
           "expects one weight of the scores' type for each class");
-    Operand ofClass = emit.emit<nn::GatherOp>(
-        emit.typeOf(safe.shape(), element), {context.input(2), safe},
-        {emit.named("axis", int64_t(0))});
+    Operand ofClass =
+        emit.emit<nn::GatherOp>(emit.typeOf(safe.shape(), element),
+                                {emit.cast(context.input(2), element), safe},
+                                {emit.named("axis", int64_t(0))});
     weight = emit.binary<nn::MulOp>(weight, ofClass);
   }
   Operand losses = emit.unary<nn::NegOp>(picked);
@@ -103,9 +114,13 @@ LogicalResult likelihoodLoss(NodeContext &context, const LossNode &loss,
             "nn.reduction", emit.attributes().getStringAttr(loss.reduction));
   if (loss.reduction != "none")
     result = total(emit, result);
+  // A sum of given weights is not evaluated here, where it would be a float32
+  // in float64 too.
   if (loss.reduction == "mean")
-    result = emit.binary<nn::DivOp>(result, total(emit, weight));
-  context.set(0, result);
+    result = emit.binary<nn::DivOp>(
+        result,
+        total(emit, context.has(2) ? emit.materialize(weight) : weight));
+  context.set(0, emit.cast(result, stored));
   return success();
 }
 
@@ -120,7 +135,7 @@ LogicalResult softmaxCrossEntropyLoss(NodeContext &context) {
   if (failed(loss))
     return failure();
   Emitter &emit = context.emit;
-  Type element = loss->scores.elementType();
+  const Type element = lossType(emit, loss->scores);
   if (context.wants(1)) {
     Shape permutation =
         llvm::to_vector(llvm::seq<int64_t>(0, loss->scores.rank()));
@@ -137,14 +152,13 @@ LogicalResult softmaxCrossEntropyLoss(NodeContext &context) {
   if (loss->reduction == "mean")
     scale = emit.unary<nn::ReciprocalOp>(emit.materialize(
         total(emit, emit.cast(validLabels(emit, *loss), element))));
-  context.set(0,
-              emit.emit<nn::CrossEntropyOp>(
-                  emit.typeOf({}, element), {loss->scores, loss->labels, scale},
-                  {emit.named("ignore_index", loss->ignoreIndex.value_or(-100)),
-                   emit.named("shift", int64_t(0)),
-                   emit.attributes().getNamedAttr(
-                       "nn.reduction",
-                       emit.attributes().getStringAttr(loss->reduction))}));
+  Operand result = emit.emit<nn::CrossEntropyOp>(
+      emit.typeOf({}, element), {loss->scores, loss->labels, scale},
+      {emit.named("ignore_index", loss->ignoreIndex.value_or(-100)),
+       emit.named("shift", int64_t(0)),
+       emit.attributes().getNamedAttr(
+           "nn.reduction", emit.attributes().getStringAttr(loss->reduction))});
+  context.set(0, emit.cast(result, loss->scores.elementType()));
   return success();
 }
 

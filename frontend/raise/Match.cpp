@@ -55,7 +55,9 @@ bool raise::isSplat(Value value, double expected) {
 double raise::withoutFloat32Rounding(double value) {
   if (!std::isfinite(value) || double(float(value)) != value)
     return value;
-  for (int digits = 1; digits <= 7; ++digits) {
+  // Nobody writes more digits; of seven, every second number has a decimal that
+  // rounds to it.
+  for (int digits = 1; digits <= 6; ++digits) {
     char text[32];
     std::snprintf(text, sizeof text, "%.*e", digits - 1, value);
     double decimal = std::strtod(text, nullptr);

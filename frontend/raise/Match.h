@@ -19,7 +19,7 @@ bool isSplat(mlir::Value value, double expected);
 bool isClose(double value, double expected);
 /// A number as it was before an exporter rounded it to
 /// float32: 9.999999747378752e-06 is 1e-05. The shortest decimal that rounds to
-/// the same float32, if it has at most 7 digits.
+/// the same float32, if it has at most 6 digits.
 double withoutFloat32Rounding(double value);
 
 /// Behind casts between float types.

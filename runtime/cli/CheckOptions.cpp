@@ -1,11 +1,11 @@
 // Flags that contradict each other, or the plan.
 #include "runtime/cli/CheckOptions.h"
 
-#include "runtime/DType.h"
-#include "runtime/Error.h"
-#include "runtime/ParameterGroups.h"
-#include "runtime/RunSettings.h"
-#include "runtime/metrics/Console.h"
+#include "runtime/base/DType.h"
+#include "runtime/base/Error.h"
+#include "runtime/base/Text.h"
+#include "runtime/train/ParameterGroups.h"
+#include "runtime/train/RunSettings.h"
 
 #include <vector>
 

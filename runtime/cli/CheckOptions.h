@@ -1,15 +1,22 @@
-// Flags that contradict each other.
+// Flags that contradict each other, or the plan.
 #ifndef SHARDC_RUNTIME_CLI_CHECKOPTIONS_H
 #define SHARDC_RUNTIME_CLI_CHECKOPTIONS_H
 
-#include "runtime/cli/Options.h"
+#include "runtime/plan.pb.h"
+#include "runtime/train/Options.h"
 
-namespace shardc::runtime::cli {
+namespace shardc::runtime {
+
+/// Throws an Error for a flag that this plan cannot honour, with the reason.
+void checkOptions(const Options &options, const plan::Plan &plan);
+
+namespace cli {
 
 /// What needs no plan: flags that exclude each other, and flags that change
 /// nothing beside the others. Throws an Error.
 void checkCombinations(const Options &options);
 
-} // namespace shardc::runtime::cli
+} // namespace cli
+} // namespace shardc::runtime
 
 #endif

@@ -2,8 +2,8 @@
 #ifndef SHARDC_RUNTIME_CLI_FLAGTABLE_H
 #define SHARDC_RUNTIME_CLI_FLAGTABLE_H
 
-#include "runtime/Error.h"
-#include "runtime/cli/Suggest.h"
+#include "runtime/base/Error.h"
+#include "runtime/base/Suggest.h"
 
 #include <CLI/CLI.hpp>
 #include <charconv>

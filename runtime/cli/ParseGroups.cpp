@@ -1,7 +1,7 @@
 // The values of --group and --no-decay.
 #include "runtime/cli/ParseGroups.h"
 
-#include "runtime/Error.h"
+#include "runtime/base/Error.h"
 #include "runtime/cli/FlagTable.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 #ifndef SHARDC_RUNTIME_CLI_PARSEGROUPS_H
 #define SHARDC_RUNTIME_CLI_PARSEGROUPS_H
 
-#include "runtime/cli/Options.h"
+#include "runtime/train/Options.h"
 
 #include <string>
 #include <vector>

@@ -1,10 +1,11 @@
 // The command line: flags, their ranges, and what --help says about them.
-#include "runtime/DType.h"
-#include "runtime/Error.h"
+#include "runtime/cli/ParseOptions.h"
+#include "runtime/base/DType.h"
+#include "runtime/base/Error.h"
+#include "runtime/base/Suggest.h"
 #include "runtime/cli/CheckOptions.h"
 #include "runtime/cli/FlagTable.h"
 #include "runtime/cli/ParseGroups.h"
-#include "runtime/cli/Suggest.h"
 #include "runtime/data/Dataset.h"
 
 namespace shardc::runtime {

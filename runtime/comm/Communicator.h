@@ -4,7 +4,7 @@
 #ifndef SHARDC_RUNTIME_COMM_COMMUNICATOR_H
 #define SHARDC_RUNTIME_COMM_COMMUNICATOR_H
 
-#include "runtime/Error.h"
+#include "runtime/base/Error.h"
 #include "runtime/plan.pb.h"
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 #ifndef SHARDC_RUNTIME_COMM_THREADGROUP_H
 #define SHARDC_RUNTIME_COMM_THREADGROUP_H
 
-#include "runtime/Memory.h"
+#include "runtime/base/Memory.h"
 #include "runtime/comm/ThreadOperation.h"
 
 #include <deque>

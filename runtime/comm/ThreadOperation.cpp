@@ -1,8 +1,8 @@
 // The work of collectives between threads: copies, and sums over all ranks'
 // buffers in one pass.
 #include "runtime/comm/ThreadOperation.h"
-#include "runtime/DType.h"
-#include "runtime/cpu/simd/Simd.h"
+#include "runtime/base/DType.h"
+#include "runtime/simd/Simd.h"
 
 #include <algorithm>
 #include <cstring>
@@ -109,8 +109,8 @@ void ThreadOperation::gatherChunk(int receiver, int64_t chunk) {
   }
   const auto *source = reinterpret_cast<const float *>(from);
   int64_t count = bytes / int64_t(sizeof(float));
-  cpu::simd<float>().sumAroundCaches(reinterpret_cast<float *>(to), &source, 1,
-                                     count);
+  simd::loops<float>().sumAroundCaches(reinterpret_cast<float *>(to), &source,
+                                       1, count);
   std::memcpy(to + count * sizeof(float), from + count * sizeof(float),
               bytes % sizeof(float));
 }
@@ -144,18 +144,18 @@ struct Combined {
   template <typename T> void sum() const {
     if constexpr (std::is_floating_point_v<T>) {
       if (streamed && destinations.size() == 1)
-        return cpu::simd<T>().sumAroundCaches(to<T>()[0], from<T>(),
-                                              int(sources.size()), count);
-      cpu::simd<T>().sum(to<T>(), destinations.size(), from<T>(),
-                         sources.size(), count);
+        return simd::loops<T>().sumAroundCaches(to<T>()[0], from<T>(),
+                                                int(sources.size()), count);
+      simd::loops<T>().sum(to<T>(), destinations.size(), from<T>(),
+                           sources.size(), count);
     } else if constexpr (std::is_integral_v<T>)
       each<T>([](T a, T b) { // wraps around
         using Unsigned = std::make_unsigned_t<T>;
         return T(Unsigned(a) + Unsigned(b));
       });
     else
-      cpu::halfSimd<T>().sum(to<T>(), destinations.size(), from<T>(),
-                             sources.size(), count);
+      simd::halfLoops<T>().sum(to<T>(), destinations.size(), from<T>(),
+                               sources.size(), count);
   }
   template <typename T> void maximum() const {
     auto larger = [](auto a, auto b) { return a != a || a >= b ? a : b; };
@@ -164,8 +164,8 @@ struct Combined {
     else
       each<T>([&](T a, T b) {
         float wideA, wideB;
-        cpu::halfSimd<T>().widen(&wideA, &a, 1);
-        cpu::halfSimd<T>().widen(&wideB, &b, 1);
+        simd::halfLoops<T>().widen(&wideA, &a, 1);
+        simd::halfLoops<T>().widen(&wideB, &b, 1);
         return wideA != wideA || wideA >= wideB ? a : b;
       });
   }
@@ -195,9 +195,9 @@ static void combineChunk(std::vector<std::byte *> destinations,
   case plan::FLOAT64:
     return combined.run<double>(combine);
   case plan::BFLOAT16:
-    return combined.run<cpu::BFloat16>(combine);
+    return combined.run<BFloat16>(combine);
   case plan::FLOAT16:
-    return combined.run<cpu::Float16>(combine);
+    return combined.run<Float16>(combine);
   case plan::INT64:
     return combined.run<int64_t>(combine);
   default:

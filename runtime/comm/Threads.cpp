@@ -5,8 +5,8 @@
 // the others': nobody sits idle while a late rank's buffers block its own, and
 // what is summed is the same, whoever sums it.
 #include "runtime/comm/Threads.h"
-#include "runtime/DType.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/base/DType.h"
+#include "runtime/base/ThreadPool.h"
 #include "runtime/comm/ThreadGroup.h"
 
 #include <algorithm>

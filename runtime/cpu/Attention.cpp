@@ -2,10 +2,10 @@
 // Softmax over key blocks is online: a running maximum and sum per row, the
 // output rescaled when the maximum rises (Milakov, Gimelshein,
 // arXiv:1805.02867).
-#include "runtime/DType.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/base/DType.h"
+#include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/AttentionBlocks.h"
-#include "runtime/cpu/simd/Simd.h"
+#include "runtime/simd/Simd.h"
 
 #include <cmath>
 #include <limits>
@@ -38,7 +38,7 @@ template <typename S>
 void Forward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
                        int64_t rows, T *workspace) const {
   constexpr T minusInfinity = -std::numeric_limits<T>::infinity();
-  const Simd<T> &loops = simd<T>();
+  const simd::Simd<T> &loops = simd::loops<T>();
   T *scores = workspace, *maximum = scores + queryBlock * keyBlock,
     *sum = maximum + queryBlock;
   // Converted blocks.
@@ -71,7 +71,8 @@ void Forward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
         continue;
       auto [bias, mask] =
           rowModifiers(a, batch, headIndex, firstRow + r, first, row, seen);
-      RowSum<T> part = loops.softmaxRow(row, bias, mask, maximum[r], seen);
+      simd::RowSum<T> part =
+          loops.softmaxRow(row, bias, mask, maximum[r], seen);
       if (first > 0 && part.maximum > maximum[r]) {
         T factor = std::exp(maximum[r] - part.maximum);
         sum[r] *= factor;

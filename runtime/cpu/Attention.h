@@ -6,7 +6,7 @@
 #ifndef SHARDC_RUNTIME_CPU_ATTENTION_H
 #define SHARDC_RUNTIME_CPU_ATTENTION_H
 
-#include "runtime/Tensor.h"
+#include "runtime/base/Tensor.h"
 
 #include <cstdint>
 

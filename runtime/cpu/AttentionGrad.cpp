@@ -1,10 +1,10 @@
 // Attention, backward: a piece of work is one head of keys and values with all
 // query heads that read it, so that its gradients are summed in one order.
 // Scores are computed again from the saved log_sum_exp.
-#include "runtime/DType.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/base/DType.h"
+#include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/AttentionBlocks.h"
-#include "runtime/cpu/simd/Simd.h"
+#include "runtime/simd/Simd.h"
 
 namespace shardc::runtime::cpu {
 
@@ -56,7 +56,7 @@ void addTransposed(const T *scores, int64_t rows, int64_t count, Head<T> from,
 template <typename S>
 void Backward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
                         int64_t rows) const {
-  const Simd<T> &loops = simd<T>();
+  const simd::Simd<T> &loops = simd::loops<T>();
   T *scores = workspace, *gradients = scores + queryBlock * keyBlock,
     *delta = gradients + queryBlock * keyBlock;
   // Converted blocks.

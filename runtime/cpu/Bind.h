@@ -3,11 +3,11 @@
 #ifndef SHARDC_RUNTIME_CPU_BIND_H
 #define SHARDC_RUNTIME_CPU_BIND_H
 
-#include "runtime/DType.h"
-#include "runtime/Error.h"
-#include "runtime/RankState.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/base/DType.h"
+#include "runtime/base/Error.h"
+#include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/NarrowRows.h"
+#include "runtime/engine/RankState.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Attention entries: shapes and workspaces checked.
-#include "runtime/ThreadPool.h"
+#include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/Attention.h"
 #include "runtime/cpu/Bind.h"
 

@@ -1,6 +1,6 @@
 // Launches, matrix products, embeddings, copies and host calls: from plan
 // entries to calls.
-#include "runtime/ThreadPool.h"
+#include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/Bind.h"
 #include "runtime/cpu/Gemm.h"
 #include "runtime/cpu/Indexing.h"

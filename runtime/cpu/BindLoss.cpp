@@ -1,5 +1,5 @@
 // Cross entropy entries: shapes and workspaces checked.
-#include "runtime/ThreadPool.h"
+#include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/Bind.h"
 #include "runtime/cpu/CrossEntropy.h"
 

@@ -1,6 +1,6 @@
 // Norms, sums over micro-batches and optimizer steps: which elements of a
 // unit's slice are trained, with which numbers.
-#include "runtime/ThreadPool.h"
+#include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/Bind.h"
 #include "runtime/cpu/Optimizer.h"
 

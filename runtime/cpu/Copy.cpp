@@ -1,7 +1,7 @@
 // Copies: dims are reordered and merged once per call, so that most copies end
 // as memcpy of long runs, and transposes as small square tiles.
-#include "runtime/DType.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/base/DType.h"
+#include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/Indexing.h"
 
 #include <algorithm>

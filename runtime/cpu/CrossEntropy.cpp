@@ -1,7 +1,7 @@
 // Cross entropy by rows; the rows' losses are kept in double and added in
 // order.
 #include "runtime/cpu/CrossEntropy.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/CrossEntropyRows.h"
 
 namespace shardc::runtime::cpu {

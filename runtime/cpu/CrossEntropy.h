@@ -5,7 +5,7 @@
 #ifndef SHARDC_RUNTIME_CPU_CROSSENTROPY_H
 #define SHARDC_RUNTIME_CPU_CROSSENTROPY_H
 
-#include "runtime/Tensor.h"
+#include "runtime/base/Tensor.h"
 
 #include <cstdint>
 

@@ -3,11 +3,11 @@
 #ifndef SHARDC_RUNTIME_CPU_CROSSENTROPYROWS_H
 #define SHARDC_RUNTIME_CPU_CROSSENTROPYROWS_H
 
-#include "runtime/Error.h"
+#include "runtime/base/Error.h"
 #include "runtime/cpu/CrossEntropy.h"
 #include "runtime/cpu/Integers.h"
 #include "runtime/cpu/NarrowRows.h"
-#include "runtime/cpu/simd/Simd.h"
+#include "runtime/simd/Simd.h"
 
 #include <algorithm>
 #include <cmath>
@@ -62,13 +62,13 @@ double lossOfRow(const S *logits, int64_t classes, int64_t label,
   }
   double atLabel = widened(logits[label]);
   if constexpr (isNarrowType<S>) {
-    const HalfSimd<S> &loops = halfSimd<S>();
-    LogitsSum row = loops.logitsSum(logits, classes);
+    const simd::HalfSimd<S> &loops = simd::halfLoops<S>();
+    simd::LogitsSum row = loops.logitsSum(logits, classes);
     if (gradient)
       loops.crossEntropyGradient(logits, gradient, row, factor, label, classes);
     return double(row.maximum) + std::log(row.sum) - atLabel;
   } else {
-    const Simd<S> &loops = simd<S>();
+    const simd::Simd<S> &loops = simd::loops<S>();
     double sum, logSumExp = loops.logSumExp(logits, gradient, &sum, classes);
     if (gradient) {
       loops.scale(gradient, S(factor / sum), classes);

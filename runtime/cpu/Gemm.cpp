@@ -11,7 +11,7 @@
 // kernels do differ by position.
 #include "runtime/cpu/Gemm.h"
 
-#include "runtime/ThreadPool.h"
+#include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/MicroKernels.h"
 #include "runtime/cpu/TiledGemm.h"
 

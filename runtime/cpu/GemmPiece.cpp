@@ -3,9 +3,9 @@
 // a time. They are read where they lie, or packed where the kernels cannot.
 #include "runtime/cpu/GemmPiece.h"
 
-#include "runtime/Memory.h"
+#include "runtime/base/Memory.h"
 #include "runtime/cpu/NarrowRows.h"
-#include "runtime/cpu/simd/Pack.h"
+#include "runtime/simd/Pack.h"
 
 #include <array>
 
@@ -77,18 +77,19 @@ void GemmPiece::packLeft(std::byte *to, int64_t stride, int64_t row,
     auto *target = reinterpret_cast<BFloat16 *>(to);
     auto *source = reinterpret_cast<const BFloat16 *>(data);
     if (a.transpose)
-      pack::transposeDepth(target, stride, source, a.stride, length, rows);
+      simd::pack::transposeDepth(target, stride, source, a.stride, length,
+                                 rows);
     else
-      pack::copyDepth(target, stride, source, a.stride, rows, length);
+      simd::pack::copyDepth(target, stride, source, a.stride, rows, length);
     return;
   }
   withNarrow(a.dtype, [&]<typename S>(S) {
     auto *target = reinterpret_cast<float *>(to);
     auto *source = reinterpret_cast<const S *>(data);
     if (a.transpose)
-      pack::transpose(target, stride, source, a.stride, length, rows);
+      simd::pack::transpose(target, stride, source, a.stride, length, rows);
     else
-      pack::copy(target, stride, source, a.stride, rows, length);
+      simd::pack::copy(target, stride, source, a.stride, rows, length);
   });
 }
 
@@ -101,19 +102,21 @@ void GemmPiece::packRight(std::byte *to, int64_t stride, const Matrix &from,
     auto *target = reinterpret_cast<BFloat16 *>(to);
     auto *source = reinterpret_cast<const BFloat16 *>(data);
     if (from.transpose)
-      pack::transposePairs(target, stride, source, from.stride, columns,
-                           length);
+      simd::pack::transposePairs(target, stride, source, from.stride, columns,
+                                 length);
     else
-      pack::copyPairs(target, stride, source, from.stride, length, columns);
+      simd::pack::copyPairs(target, stride, source, from.stride, length,
+                            columns);
     return;
   }
   withNarrow(from.dtype, [&]<typename S>(S) {
     auto *target = reinterpret_cast<float *>(to);
     auto *source = reinterpret_cast<const S *>(data);
     if (from.transpose)
-      pack::transpose(target, stride, source, from.stride, columns, length);
+      simd::pack::transpose(target, stride, source, from.stride, columns,
+                            length);
     else
-      pack::copy(target, stride, source, from.stride, length, columns);
+      simd::pack::copy(target, stride, source, from.stride, length, columns);
   });
 }
 
@@ -219,7 +222,7 @@ void GemmPiece::multiplyBlock(const Part &part, int64_t from,
       (rows == step ? panel.step : panel.rest)(panel.b, a, c);
       if (isLast && p.alpha != 1)
         for (int64_t j = 0; j < rows; ++j)
-          simd<float>().scale(c + j * sums.stride, p.alpha, panel.width);
+          simd::loops<float>().scale(c + j * sums.stride, p.alpha, panel.width);
     }
   }
 }

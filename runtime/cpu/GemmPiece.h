@@ -2,7 +2,7 @@
 #ifndef SHARDC_RUNTIME_CPU_GEMMPIECE_H
 #define SHARDC_RUNTIME_CPU_GEMMPIECE_H
 
-#include "runtime/DType.h"
+#include "runtime/base/DType.h"
 #include "runtime/cpu/Cut.h"
 #include "runtime/cpu/MicroKernels.h"
 #include "runtime/cpu/NarrowGemm.h"

@@ -2,7 +2,7 @@
 // around: b is read once, where it lies, and only a is packed.
 #include "runtime/cpu/GemmPiece.h"
 #include "runtime/cpu/NarrowRows.h"
-#include "runtime/cpu/simd/Pack.h"
+#include "runtime/simd/Pack.h"
 
 namespace shardc::runtime::cpu {
 
@@ -28,7 +28,7 @@ void GemmPiece::runTurned(int64_t column, int64_t columns) {
     if (execute && p.accumulate)
       eachBlock([&](int64_t first, int64_t length) {
         withNarrow(p.c.dtype, [&]<typename S>(S) {
-          pack::transpose(
+          simd::pack::transpose(
               scratch + first * stride, stride,
               reinterpret_cast<const S *>(at(p.c, 0, column + first)),
               p.c.stride, p.m, length);
@@ -67,15 +67,15 @@ void GemmPiece::runTurned(int64_t column, int64_t columns) {
     if (!execute)
       continue;
     if (p.alpha != 1)
-      simd<float>().scale(scratch, p.alpha, count * stride);
+      simd::loops<float>().scale(scratch, p.alpha, count * stride);
     if (p.c.dtype == plan::FLOAT32) {
-      pack::transpose(reinterpret_cast<float *>(at(p.c, 0, column)), p.c.stride,
-                      scratch, stride, count, p.m);
+      simd::pack::transpose(reinterpret_cast<float *>(at(p.c, 0, column)),
+                            p.c.stride, scratch, stride, count, p.m);
       continue;
     }
     eachBlock([&](int64_t first, int64_t length) {
-      pack::transpose(staged, length, scratch + first * stride, stride, length,
-                      p.m);
+      simd::pack::transpose(staged, length, scratch + first * stride, stride,
+                            length, p.m);
       withNarrow(p.c.dtype, [&]<typename S>(S) {
         narrowRows(reinterpret_cast<const ComputeOf<S> *>(staged), length,
                    reinterpret_cast<S *>(at(p.c, 0, column + first)),

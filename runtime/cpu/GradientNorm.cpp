@@ -1,8 +1,8 @@
 // Norms of gradients: parts of fixed size, so that the order of the sum is.
-#include "runtime/DType.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/base/DType.h"
+#include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/Optimizer.h"
-#include "runtime/cpu/simd/Simd.h"
+#include "runtime/simd/Simd.h"
 
 #include <algorithm>
 #include <cmath>
@@ -38,11 +38,11 @@ template <typename T>
 static double powerSum(const T *values, int64_t count, Norm norm) {
   switch (norm) {
   case Norm::One:
-    return simd<T>().absoluteSum(values, count);
+    return simd::loops<T>().absoluteSum(values, count);
   case Norm::Two:
-    return simd<T>().squaredNorm(values, count);
+    return simd::loops<T>().squaredNorm(values, count);
   default:
-    return simd<T>().largestAbsolute(values, count);
+    return simd::loops<T>().largestAbsolute(values, count);
   }
 }
 template <typename H>
@@ -52,7 +52,7 @@ static double powerSumOfHalves(const H *values, int64_t count, Norm norm) {
   double total = 0;
   for (int64_t begin = 0; begin < count; begin += block) {
     int64_t size = std::min(block, count - begin);
-    halfSimd<H>().widen(wide, values + begin, size);
+    simd::halfLoops<H>().widen(wide, values + begin, size);
     total = combined(norm, total, powerSum(wide, size, norm));
   }
   return total;

@@ -1,11 +1,11 @@
 // Embedding tables, gather and running sums.
 #include "runtime/cpu/Indexing.h"
-#include "runtime/DType.h"
-#include "runtime/Error.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/base/DType.h"
+#include "runtime/base/Error.h"
+#include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/Integers.h"
 #include "runtime/cpu/NarrowRows.h"
-#include "runtime/cpu/simd/Simd.h"
+#include "runtime/simd/Simd.h"
 
 #include <algorithm>
 #include <cstring>
@@ -45,14 +45,14 @@ void embedding(const Tensor &table, const Tensor &idTensor,
 template <typename T, typename S>
 static void addRow(T *sums, const S *row, int64_t count) {
   if constexpr (std::is_same_v<T, S>) {
-    simd<T>().add(sums, row, count);
+    simd::loops<T>().add(sums, row, count);
   } else {
     constexpr int64_t most = 512;
     T wide[most];
     for (int64_t i = 0; i < count; i += most) {
       int64_t part = std::min(most, count - i);
       widenRow(row + i, wide, part);
-      simd<T>().add(sums + i, wide, part);
+      simd::loops<T>().add(sums + i, wide, part);
     }
   }
 }

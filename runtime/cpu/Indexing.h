@@ -3,7 +3,7 @@
 #ifndef SHARDC_RUNTIME_CPU_INDEXING_H
 #define SHARDC_RUNTIME_CPU_INDEXING_H
 
-#include "runtime/Tensor.h"
+#include "runtime/base/Tensor.h"
 
 #include <cstdint>
 

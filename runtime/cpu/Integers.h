@@ -3,7 +3,7 @@
 #ifndef SHARDC_RUNTIME_CPU_INTEGERS_H
 #define SHARDC_RUNTIME_CPU_INTEGERS_H
 
-#include "runtime/Tensor.h"
+#include "runtime/base/Tensor.h"
 
 #include <atomic>
 #include <cstdint>

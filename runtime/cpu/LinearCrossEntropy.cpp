@@ -1,8 +1,8 @@
 // Linear layer and cross entropy over chunks of rows: logits, their gradient in
 // place, and from it the gradients of input, weight and bias while the chunk is
 // at hand.
-#include "runtime/DType.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/base/DType.h"
+#include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/CrossEntropyRows.h"
 #include "runtime/cpu/NarrowGemm.h"
 
@@ -192,8 +192,8 @@ private:
       if (first == 0)
         std::fill(biasSums + begin, biasSums + end, T(0));
       for (int64_t row = 0; row < rows; ++row)
-        simd<T>().add(biasSums + begin, logits + row * classes + begin,
-                      end - begin);
+        simd::loops<T>().add(biasSums + begin, logits + row * classes + begin,
+                             end - begin);
     });
   }
   /// Gradients of 16 bits that were summed in float32.

@@ -1,7 +1,7 @@
 // libxsmm's matrices are column-major: its a is our b, its m our columns.
 #include "runtime/cpu/MicroKernels.h"
 
-#include "runtime/Error.h"
+#include "runtime/base/Error.h"
 
 #include <cstdlib>
 #include <libxsmm.h>

@@ -3,8 +3,8 @@
 // is formed by one thread, part after part along k.
 #include "runtime/cpu/NarrowGemm.h"
 
-#include "runtime/DType.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/base/DType.h"
+#include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/Cut.h"
 #include "runtime/cpu/NarrowRows.h"
 #include "runtime/cpu/TiledGemm.h"

@@ -2,8 +2,8 @@
 #ifndef SHARDC_RUNTIME_CPU_NARROWROWS_H
 #define SHARDC_RUNTIME_CPU_NARROWROWS_H
 
-#include "runtime/cpu/simd/Simd.h"
 #include "runtime/plan.pb.h"
+#include "runtime/simd/Simd.h"
 
 #include <cstddef>
 #include <cstring>
@@ -48,14 +48,14 @@ decltype(auto) withFloat(plan::DType dtype, Function &&function) {
 template <typename S>
 void widenRow(const S *from, ComputeOf<S> *to, int64_t count) {
   if constexpr (isNarrowType<S>)
-    halfSimd<S>().widen(to, from, count);
+    simd::halfLoops<S>().widen(to, from, count);
   else
     std::memcpy(to, from, count * sizeof(S));
 }
 template <typename S>
 void narrowRow(const ComputeOf<S> *from, S *to, int64_t count) {
   if constexpr (isNarrowType<S>)
-    halfSimd<S>().round(to, from, count);
+    simd::halfLoops<S>().round(to, from, count);
   else
     std::memcpy(to, from, count * sizeof(S));
 }

@@ -3,9 +3,9 @@
 // first cache: what is stored in another type than it is computed in is
 // converted there.
 #include "runtime/cpu/Optimizer.h"
-#include "runtime/DType.h"
-#include "runtime/ThreadPool.h"
-#include "runtime/cpu/simd/Simd.h"
+#include "runtime/base/DType.h"
+#include "runtime/base/ThreadPool.h"
+#include "runtime/simd/Simd.h"
 
 #include <algorithm>
 #include <cmath>
@@ -64,7 +64,7 @@ template <typename T>
 void accumulateAs(const Tensor &to, const Tensor &from, ThreadPool &pool) {
   forBlocks(0, to.elements(), pool, [&](int64_t at, int64_t count) {
     Block<T> sum(to, at, count), value(from, at, count);
-    simd<T>().add(sum.read(), value.read(), count);
+    simd::loops<T>().add(sum.read(), value.read(), count);
     sum.write();
   });
 }
@@ -96,12 +96,13 @@ bool OptimizerStep::parse(const std::string &name, Kind &kind, int &states) {
   return name == "sgd";
 }
 
-static AdamNumbers adamNumbers(const OptimizerStep &step,
-                               const StepNumbers &numbers,
-                               const ParameterNumbers &own, double factor) {
+static simd::AdamNumbers adamNumbers(const OptimizerStep &step,
+                                     const StepNumbers &numbers,
+                                     const ParameterNumbers &own,
+                                     double factor) {
   bool adamW = step.kind == OptimizerStep::Kind::AdamW;
   double rate = numbers.learningRate * own.learningRateScale;
-  AdamNumbers adam{};
+  simd::AdamNumbers adam{};
   adam.gradientFactor = factor;
   adam.weightDecay = adamW ? 0 : own.weightDecay;
   adam.decay = adamW ? 1 - rate * own.weightDecay : 1;
@@ -116,20 +117,20 @@ static AdamNumbers adamNumbers(const OptimizerStep &step,
 template <typename T>
 static void runOn(const OptimizerStep &step, const StepNumbers &numbers,
                   const Range &range, double factor, ThreadPool &pool) {
-  AdamNumbers adam = adamNumbers(step, numbers, range.numbers, factor);
-  SgdNumbers sgd{factor, range.numbers.weightDecay, numbers.momentum,
-                 numbers.learningRate * range.numbers.learningRateScale,
-                 numbers.nesterov};
+  simd::AdamNumbers adam = adamNumbers(step, numbers, range.numbers, factor);
+  simd::SgdNumbers sgd{factor, range.numbers.weightDecay, numbers.momentum,
+                       numbers.learningRate * range.numbers.learningRateScale,
+                       numbers.nesterov};
   forBlocks(range.begin, range.end, pool, [&](int64_t at, int64_t count) {
     Block<T> master(step.master, at, count), gradient(step.gradient, at, count);
     Block<T> first(step.states[0], at, count);
     T *values = master.read();
     if (step.kind == OptimizerStep::Kind::Sgd) {
-      simd<T>().sgd(values, first.read(), gradient.read(), sgd, count);
+      simd::loops<T>().sgd(values, first.read(), gradient.read(), sgd, count);
     } else {
       Block<T> second(step.states[1], at, count);
-      simd<T>().adam(values, first.read(), second.read(), gradient.read(), adam,
-                     count);
+      simd::loops<T>().adam(values, first.read(), second.read(),
+                            gradient.read(), adam, count);
       second.write();
     }
     first.write();

@@ -3,8 +3,8 @@
 #ifndef SHARDC_RUNTIME_CPU_OPTIMIZER_H
 #define SHARDC_RUNTIME_CPU_OPTIMIZER_H
 
-#include "runtime/Executor.h"
-#include "runtime/Tensor.h"
+#include "runtime/base/Tensor.h"
+#include "runtime/device/StepNumbers.h"
 
 #include <cstdint>
 #include <string>

@@ -2,8 +2,8 @@
 // computed by one thread: GemmPiece.h.
 #include "runtime/cpu/TiledGemm.h"
 
-#include "runtime/Error.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/base/Error.h"
+#include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/GemmPiece.h"
 
 #include <cstdlib>

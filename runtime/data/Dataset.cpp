@@ -1,9 +1,9 @@
 // The samples of a run: binding of files to inputs, and the copy of a batch.
 #include "runtime/data/Dataset.h"
 
-#include "runtime/DType.h"
-#include "runtime/Error.h"
-#include "runtime/cli/Suggest.h"
+#include "runtime/base/DType.h"
+#include "runtime/base/Error.h"
+#include "runtime/base/Suggest.h"
 #include "runtime/data/LossScale.h"
 
 #include <algorithm>

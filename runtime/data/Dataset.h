@@ -3,7 +3,7 @@
 #ifndef SHARDC_RUNTIME_DATA_DATASET_H
 #define SHARDC_RUNTIME_DATA_DATASET_H
 
-#include "runtime/cli/Options.h"
+#include "runtime/data/NamedFile.h"
 #include "runtime/data/Npy.h"
 #include "runtime/plan.pb.h"
 

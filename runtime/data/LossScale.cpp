@@ -1,7 +1,7 @@
 // What the loss is divided by.
 #include "runtime/data/LossScale.h"
 
-#include "runtime/DType.h"
+#include "runtime/base/DType.h"
 
 #include <algorithm>
 

@@ -2,8 +2,8 @@
 // known keys.
 #include "runtime/data/Npy.h"
 
-#include "runtime/DType.h"
-#include "runtime/Error.h"
+#include "runtime/base/DType.h"
+#include "runtime/base/Error.h"
 
 #include <algorithm>
 #include <cctype>

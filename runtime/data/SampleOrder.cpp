@@ -1,7 +1,7 @@
 // Which samples a step trains on.
 #include "runtime/data/SampleOrder.h"
 
-#include "runtime/Random.h"
+#include "runtime/base/Random.h"
 
 #include <numeric>
 #include <utility>

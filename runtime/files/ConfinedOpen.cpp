@@ -1,7 +1,7 @@
 // Files that another file names, which must lie where that one does.
 #include "runtime/files/ConfinedOpen.h"
 
-#include "runtime/Error.h"
+#include "runtime/base/Error.h"
 
 #include <fcntl.h>
 #include <filesystem>

@@ -1,7 +1,7 @@
 // An open file, closed when it goes out of scope.
 #include "runtime/files/Descriptor.h"
 
-#include "runtime/Error.h"
+#include "runtime/base/Error.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 // All files that a run reads and writes, compared before the first is written.
 #include "runtime/files/FileUses.h"
 
-#include "runtime/Error.h"
+#include "runtime/base/Error.h"
 
 #include <utility>
 

@@ -3,7 +3,7 @@
 
 #include "runtime/files/Descriptor.h"
 
-#include "runtime/Error.h"
+#include "runtime/base/Error.h"
 
 #include <sys/mman.h>
 #include <utility>

@@ -1,7 +1,7 @@
 // A file that exists whole or not at all.
 #include "runtime/files/OutputFile.h"
 
-#include "runtime/Error.h"
+#include "runtime/base/Error.h"
 #include "runtime/files/ConfinedOpen.h"
 
 #include <algorithm>

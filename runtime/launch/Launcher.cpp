@@ -2,7 +2,7 @@
 // started this process as one of several.
 #include "runtime/launch/Launcher.h"
 
-#include "runtime/Error.h"
+#include "runtime/base/Error.h"
 
 #include <cstdlib>
 #include <string>

@@ -2,8 +2,9 @@
 // elsewhere.
 #include "runtime/metrics/Console.h"
 
-#include "runtime/Error.h"
-#include "runtime/cli/Printable.h"
+#include "runtime/base/Error.h"
+#include "runtime/base/Printable.h"
+#include "runtime/base/Text.h"
 #include "runtime/metrics/Print.h"
 #include "runtime/metrics/Process.h"
 
@@ -23,15 +24,6 @@ constexpr double drawInterval = 0.1; // seconds between two drawings of the bar
 constexpr double lineInterval = 1; // and between two plain lines of a long run
 constexpr int64_t fewSteps = 100;  // a run of up to so many steps prints each
 
-[[gnu::format(printf, 1, 2)]] std::string format(const char *pattern, ...) {
-  char text[256];
-  va_list arguments;
-  va_start(arguments, pattern);
-  vsnprintf(text, sizeof(text), pattern, arguments);
-  va_end(arguments);
-  return text;
-}
-
 int terminalWidth() {
   winsize size;
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
@@ -39,40 +31,7 @@ int terminalWidth() {
   return size.ws_col;
 }
 
-std::string scaled(double value, double base, const char *const *units,
-                   int count) {
-  int unit = 0;
-  for (; std::abs(value) >= base && unit + 1 < count; ++unit)
-    value /= base;
-  return format(unit == 0    ? "%.0f%s"
-                : value < 10 ? "%.2f%s"
-                             : "%.1f%s",
-                value, units[unit]);
-}
-
 } // namespace
-
-std::string bytesText(double bytes) {
-  static const char *const units[] = {" B", " KiB", " MiB", " GiB", " TiB"};
-  return scaled(bytes, 1024, units, 5);
-}
-
-std::string countText(double count) {
-  static const char *const units[] = {"", "k", "M", "G", "T"};
-  return scaled(count, 1000, units, 5);
-}
-
-std::string durationText(double seconds) {
-  auto whole = static_cast<long long>(std::min(std::ceil(seconds), 1e15));
-  if (whole >= 3600)
-    return format("%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60,
-                  whole % 60);
-  return format("%lld:%02lld", whole / 60, whole % 60);
-}
-
-std::string numberText(double number) {
-  return format("%.9g", withoutNanSign(number));
-}
 
 std::string skippedText(int64_t step, int64_t steps, const char *what,
                         double lossScale, double nextLossScale) {

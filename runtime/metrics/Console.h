@@ -17,15 +17,6 @@ struct StepFigures {
   double perSecond = 0; // tokens or samples
 };
 
-/// "1.2 GiB"
-std::string bytesText(double bytes);
-/// "1:02:03" or "2:03"
-std::string durationText(double seconds);
-/// "12345678" as "12.3M"
-std::string countText(double count);
-
-/// 9 digits at most: a float32 in full, "1048576" and not "1.04858e+06".
-std::string numberText(double number);
 /// The line about a step that was skipped because `what` ("loss", "gradients")
 /// is not finite; `step` counts from 0.
 std::string skippedText(int64_t step, int64_t steps, const char *what,

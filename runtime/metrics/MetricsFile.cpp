@@ -1,7 +1,7 @@
 // --metrics: one JSON object per line, written as it happens.
 #include "runtime/metrics/MetricsFile.h"
 
-#include "runtime/Error.h"
+#include "runtime/base/Error.h"
 
 #include <cstdio>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 // What goes to stdout.
 #include "runtime/metrics/Print.h"
 
-#include "runtime/Error.h"
-#include "runtime/launch/Signals.h"
+#include "runtime/base/Error.h"
+#include "runtime/base/Signals.h"
 
 #include <csignal>
 #include <cstdio>

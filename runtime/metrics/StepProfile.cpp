@@ -44,12 +44,12 @@ std::string title(const std::string &kind) {
 } // namespace
 
 std::string profileText(const plan::Plan &plan,
-                        const std::vector<Rank *> &ranks, int64_t steps,
+                        const std::vector<RankRecord> &ranks, int64_t steps,
                         double dataSeconds) {
   std::map<std::string, Work> kinds;
   double entrySeconds = 0, gemmSeconds = 0, runSeconds = 0;
-  for (const Rank *rank : ranks) {
-    const Profile &profile = rank->trainProfile();
+  for (const RankRecord &rank : ranks) {
+    const Profile &profile = rank.train;
     gemmSeconds += profile.gemmSeconds;
     runSeconds += profile.seconds;
     for (int i = 0; i < plan.train().entries_size(); ++i) {

@@ -2,7 +2,7 @@
 #ifndef SHARDC_RUNTIME_METRICS_STEPPROFILE_H
 #define SHARDC_RUNTIME_METRICS_STEPPROFILE_H
 
-#include "runtime/Executor.h"
+#include "runtime/metrics/RankRecord.h"
 #include "runtime/plan.pb.h"
 
 #include <string>
@@ -15,7 +15,7 @@ namespace shardc::runtime {
 /// profiled for `steps` steps; `dataSeconds`: what a rank spent on batches in
 /// all.
 std::string profileText(const plan::Plan &plan,
-                        const std::vector<Rank *> &ranks, int64_t steps,
+                        const std::vector<RankRecord> &ranks, int64_t steps,
                         double dataSeconds);
 
 } // namespace shardc::runtime

@@ -56,25 +56,25 @@ Json describe(const plan::Entry &entry) {
 
 } // namespace
 
-void Trace::write(const plan::Plan &plan, const std::vector<Rank *> &ranks,
+void Trace::write(const plan::Plan &plan, const std::vector<RankRecord> &ranks,
                   const std::vector<Span> &spans) {
   double origin = std::numeric_limits<double>::max();
   for (const Span &span : spans)
     origin = std::min(origin, span.begin);
-  for (const Rank *rank : ranks)
-    for (const EntryEvent &event : rank->events())
+  for (const RankRecord &rank : ranks)
+    for (const EntryEvent &event : rank.events)
       origin = std::min(origin, event.begin);
   auto microseconds = [&](double seconds) { return (seconds - origin) * 1e6; };
 
   Writer writer(file);
-  for (const Rank *rank : ranks) {
-    int id = rank->rank();
+  for (const RankRecord &rank : ranks) {
+    int id = rank.rank;
     writer.event(metadata("process_name", id, 0, "rank " + std::to_string(id)));
     writer.event(metadata("thread_name", id, 0, "entries"));
     // Starts that are not waited for yet, by collective.
     std::map<int64_t, EntryEvent> begun;
     int64_t number = 0;
-    for (const EntryEvent &event : rank->events()) {
+    for (const EntryEvent &event : rank.events) {
       const plan::Entry &entry = plan.train().entries(event.entry);
       writer.event({{"name", entry.name()},
                     {"cat", workKind(entry)},

@@ -3,8 +3,8 @@
 #ifndef SHARDC_RUNTIME_METRICS_TRACE_H
 #define SHARDC_RUNTIME_METRICS_TRACE_H
 
-#include "runtime/Executor.h"
 #include "runtime/files/OutputFile.h"
+#include "runtime/metrics/RankRecord.h"
 #include "runtime/plan.pb.h"
 
 #include <string>
@@ -26,7 +26,7 @@ public:
   /// Writes the events that the ranks recorded: a process per rank, its entries
   /// in one thread, its collectives, from start to the end of the wait, as
   /// asynchronous events beside it. `spans`: of the leader.
-  void write(const plan::Plan &plan, const std::vector<Rank *> &ranks,
+  void write(const plan::Plan &plan, const std::vector<RankRecord> &ranks,
              const std::vector<Span> &spans);
 
 private:

@@ -2,7 +2,7 @@
 #ifndef SHARDC_TEST_BENCH_BENCH_H
 #define SHARDC_TEST_BENCH_BENCH_H
 
-#include "runtime/RankThreads.h"
+#include "runtime/launch/RankThreads.h"
 
 #include <algorithm>
 #include <chrono>

@@ -2,8 +2,8 @@
 // whole buffers from 4 kB to 256 MB (float32), beside the rate at which all
 // ranks copy as many bytes at once, in turns, medians. A rate is the whole
 // buffer's bytes by the time that all ranks take.
-#include "runtime/Memory.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/base/Memory.h"
+#include "runtime/base/ThreadPool.h"
 #include "test/bench/Bench.h"
 
 using namespace shardc;

@@ -4,8 +4,8 @@
 //   gemm-bench THREADS [--dtype f32|bf16] --table  several shapes, a thread's,
 //                                                  beside the peak of FMA
 // in GFLOP/s.
-#include "runtime/Memory.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/base/Memory.h"
+#include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/Gemm.h"
 #include "runtime/cpu/NarrowGemm.h"
 #include "test/bench/PeakRate.h"

@@ -4,8 +4,8 @@
 // move: 28 per element for AdamW (four arrays read, three written), 4 for the
 // norm, 12 for the triad. The triad stores around the caches: its a is not
 // read first.
-#include "runtime/Memory.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/base/Memory.h"
+#include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/Optimizer.h"
 #include "test/bench/Bench.h"
 

@@ -210,4 +210,5 @@ def rms_normalization(call):
 @op("LpNormalization")
 def lp_normalization(call):
     norm = torch.linalg.vector_norm(call[0], call.attribute("p", 2), call.attribute("axis", -1), keepdim=True)
-    return [call[0] / torch.where(norm == 0, torch.ones_like(norm), norm)]
+    # Of zeros it is the constant 0 (docs/seams.md).
+    return [torch.where(norm == 0, torch.zeros_like(call[0]), call[0] / torch.where(norm == 0, torch.ones_like(norm), norm))]

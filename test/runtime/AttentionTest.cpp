@@ -1,7 +1,7 @@
 // Attention and its gradient against plain loops in double, over layouts, masks
 // and numbers of threads.
 #include "runtime/cpu/Attention.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/base/ThreadPool.h"
 #include "test/runtime/TestTensor.h"
 
 #include "gtest/gtest.h"

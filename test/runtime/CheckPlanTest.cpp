@@ -1,11 +1,12 @@
 // Plans that do not hold together by themselves, as damage with right checksums
 // leaves them.
-#include "runtime/CheckPlan.h"
+#include "runtime/launch/RankThreads.h"
+#include "runtime/engine/CheckPlan.h"
 
-#include "runtime/Error.h"
-#include "runtime/Executor.h"
-#include "runtime/Random.h"
-#include "runtime/Report.h"
+#include "runtime/base/Error.h"
+#include "runtime/base/Random.h"
+#include "runtime/engine/Executor.h"
+#include "runtime/train/Report.h"
 #include "test/runtime/LinearPlan.h"
 
 #include <functional>

@@ -4,9 +4,9 @@
 #ifndef SHARDC_TEST_RUNTIME_COMMSUITE_H
 #define SHARDC_TEST_RUNTIME_COMMSUITE_H
 
-#include "runtime/RankThreads.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/base/ThreadPool.h"
 #include "runtime/comm/Communicator.h"
+#include "runtime/launch/RankThreads.h"
 
 #include "gtest/gtest.h"
 

@@ -1,7 +1,7 @@
 // Conformance of communicators: every collective, type and shape of a group,
 // against a serial computation.
-#include "runtime/DType.h"
-#include "runtime/Memory.h"
+#include "runtime/base/DType.h"
+#include "runtime/base/Memory.h"
 #include "test/runtime/CommSuite.h"
 
 #include <chrono>

@@ -1,8 +1,8 @@
 // Cross entropy, its gradient and the form fused with a linear layer, against
 // the definition in double.
 #include "runtime/cpu/CrossEntropy.h"
-#include "runtime/Error.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/base/Error.h"
+#include "runtime/base/ThreadPool.h"
 #include "test/runtime/TestTensor.h"
 
 #include "gtest/gtest.h"

@@ -1,5 +1,5 @@
 // Conversions between element types, with their roundings and corner cases.
-#include "runtime/DType.h"
+#include "runtime/base/DType.h"
 
 #include <bit>
 #include <cmath>

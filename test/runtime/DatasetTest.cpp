@@ -2,7 +2,7 @@
 // and what the loss is divided by.
 #include "runtime/data/Dataset.h"
 
-#include "runtime/Error.h"
+#include "runtime/base/Error.h"
 #include "runtime/data/LossScale.h"
 #include "runtime/data/SampleOrder.h"
 #include "test/runtime/TemporaryFolder.h"

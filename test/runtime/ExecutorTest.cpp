@@ -1,8 +1,10 @@
 // A whole small plan, written by hand: a linear layer with cross entropy,
 // trained by AdamW on meshes of 1, 2 and 3 ranks.
-#include "runtime/Executor.h"
-#include "runtime/Error.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/launch/RankThreads.h"
+#include "runtime/engine/Executor.h"
+#include "runtime/base/Error.h"
+#include "runtime/base/ThreadPool.h"
+#include "test/runtime/WholeUnit.h"
 
 #include "gtest/gtest.h"
 
@@ -314,8 +316,7 @@ Run<T> train(int ranks, bool sharded, int workers, bool profile = false) {
         EXPECT_FALSE(rank->reported("gradient_norm"));
       }
     }
-    std::vector<T> whole(flatElements);
-    rank->gatherSlices(unit, rank->masterSlice(unit), whole.data());
+    std::vector<T> whole = wholeUnit<T>(*rank, unit, rank->masterSlice(unit));
     if (communicator.rank() == 0)
       result.parameters = whole;
     std::vector<int64_t> bytes = rank->allocatedBytes();
@@ -437,8 +438,8 @@ TEST(Executor, GradientsAreSeenBeforeTheOptimizer) {
     int calls = 0;
     rank->setBeforeOptimizer([&] {
       ++calls;
-      std::vector<double> whole(flatElements);
-      rank->gatherSlices(unit, rank->gradientSlice(0), whole.data());
+      std::vector<double> whole =
+          wholeUnit<double>(*rank, unit, rank->gradientSlice(0));
       if (communicator.rank() == 0)
         gradients = whole;
     });

@@ -1,14 +1,14 @@
 // Exported files: what they hold, read back; that they appear whole or not at
 // all; and damaged ones.
-#include "runtime/Error.h"
-#include "runtime/Random.h"
-#include "runtime/checkpoint/ExportOnnx.h"
-#include "runtime/checkpoint/ExportSafetensors.h"
-#include "runtime/checkpoint/OnnxIndex.h"
-#include "runtime/checkpoint/RandomParameters.h"
-#include "runtime/checkpoint/Safetensors.h"
-#include "runtime/checkpoint/StoredParameters.h"
-#include "runtime/checkpoint/WireReader.h"
+#include "runtime/base/Error.h"
+#include "runtime/base/Random.h"
+#include "runtime/weights/ExportOnnx.h"
+#include "runtime/weights/ExportSafetensors.h"
+#include "runtime/weights/OnnxIndex.h"
+#include "runtime/weights/RandomParameters.h"
+#include "runtime/weights/Safetensors.h"
+#include "runtime/weights/StoredParameters.h"
+#include "runtime/weights/WireReader.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include <cstring>

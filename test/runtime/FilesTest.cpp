@@ -1,5 +1,5 @@
 // Which paths are one file, and which files a file may name.
-#include "runtime/Error.h"
+#include "runtime/base/Error.h"
 #include "runtime/files/ConfinedOpen.h"
 #include "runtime/files/FileUses.h"
 #include "test/runtime/TemporaryFolder.h"

@@ -1,7 +1,7 @@
 // Matrix products against a plain reference, and their bits for every number of
 // threads.
 #include "runtime/cpu/Gemm.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/TiledGemm.h"
 #include "test/runtime/TestTensor.h"
 

@@ -1,7 +1,7 @@
 // Copies between layouts, embeddings, gathers and running sums.
 #include "runtime/cpu/Indexing.h"
-#include "runtime/Error.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/base/Error.h"
+#include "runtime/base/ThreadPool.h"
 #include "test/runtime/TestTensor.h"
 
 #include "gtest/gtest.h"

@@ -1,6 +1,6 @@
 // Kernels loaded from an image in memory.
-#include "runtime/KernelLibrary.h"
-#include "runtime/Error.h"
+#include "runtime/cpu/KernelLibrary.h"
+#include "runtime/base/Error.h"
 
 #include "gtest/gtest.h"
 

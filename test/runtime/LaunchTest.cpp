@@ -1,7 +1,7 @@
 // What is checked before ranks start: launchers, and the processor.
-#include "runtime/Error.h"
+#include "runtime/base/Error.h"
+#include "runtime/cpu/Processor.h"
 #include "runtime/launch/Launcher.h"
-#include "runtime/launch/Processor.h"
 
 #include <cstdlib>
 #include <gtest/gtest.h>

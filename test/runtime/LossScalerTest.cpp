@@ -1,6 +1,6 @@
 // The loss scale against histories of torch's own GradScaler, and what goes
 // beyond it.
-#include "runtime/LossScaler.h"
+#include "runtime/train/LossScaler.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

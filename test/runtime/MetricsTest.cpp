@@ -1,5 +1,6 @@
 // What is printed and written while a run goes on.
-#include "runtime/Error.h"
+#include "runtime/base/Error.h"
+#include "runtime/base/Text.h"
 #include "runtime/metrics/Console.h"
 #include "runtime/metrics/MetricsFile.h"
 #include "runtime/metrics/Process.h"

@@ -1,7 +1,7 @@
 // Products of 16-bit operands against double, their rounding, and their bits
 // for every number of threads.
 #include "runtime/cpu/NarrowGemm.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/base/ThreadPool.h"
 #include "test/runtime/TestTensor.h"
 
 #include "gtest/gtest.h"

@@ -1,6 +1,6 @@
 // Conversion of 16-bit floats: every bit pattern, every place where rounding
 // changes, and the loops' ends.
-#include "runtime/cpu/simd/Simd.h"
+#include "runtime/simd/Simd.h"
 #include "test/runtime/TestTensor.h"
 
 #include "gtest/gtest.h"
@@ -9,7 +9,7 @@
 
 using namespace shardc;
 using namespace shardc::runtime;
-using namespace shardc::runtime::cpu;
+using namespace shardc::runtime::simd;
 
 namespace {
 
@@ -37,7 +37,7 @@ TYPED_TEST(NarrowLoops, WidensEveryElement) {
   std::vector<float> wide(65536);
   for (int i = 0; i < 65536; ++i)
     all[i].bits = i;
-  halfSimd<S>().widen(wide.data(), all.data(), 65536);
+  simd::halfLoops<S>().widen(wide.data(), all.data(), 65536);
   for (int i = 0; i < 65536; ++i) {
     double value = valueOf<S>(i);
     if (std::isnan(value))
@@ -76,7 +76,7 @@ TYPED_TEST(NarrowLoops, RoundsToNearestEven) {
   expect(INFINITY, infinite);
   expect(3.4e38f, std::is_same_v<S, BFloat16> ? 0x7f80 : infinite);
   std::vector<S> results(values.size());
-  halfSimd<S>().round(results.data(), values.data(), values.size());
+  simd::halfLoops<S>().round(results.data(), values.data(), values.size());
   for (size_t i = 0; i < values.size(); ++i)
     ASSERT_EQ(results[i].bits, expected[i]) << values[i];
 }
@@ -87,7 +87,7 @@ TYPED_TEST(NarrowLoops, ANotANumberStaysOne) {
                         0xff80ffffu, 0x7fff8000u}) {
     auto value = std::bit_cast<float>(bits);
     S result;
-    halfSimd<S>().round(&result, &value, 1);
+    simd::halfLoops<S>().round(&result, &value, 1);
     EXPECT_TRUE(std::isnan(valueOf<S>(result.bits))) << bits;
     EXPECT_EQ(result.bits >> 15, bits >> 31);
   }
@@ -98,8 +98,8 @@ TYPED_TEST(NarrowLoops, EndWithTheLastElement) {
   for (int64_t count : {0, 1, 15, 16, 17, 33}) {
     std::vector<float> values(count + 1, 1), back(count + 1, 77);
     std::vector<S> results(count + 1, S{0x1234});
-    halfSimd<S>().round(results.data(), values.data(), count);
-    halfSimd<S>().widen(back.data(), results.data(), count);
+    simd::halfLoops<S>().round(results.data(), values.data(), count);
+    simd::halfLoops<S>().widen(back.data(), results.data(), count);
     EXPECT_EQ(results.back().bits, 0x1234);
     EXPECT_EQ(back.back(), 77);
     for (int64_t i = 0; i < count; ++i)

@@ -2,8 +2,8 @@
 // damaged ones.
 #include "runtime/data/Npy.h"
 
-#include "runtime/Error.h"
-#include "runtime/Random.h"
+#include "runtime/base/Error.h"
+#include "runtime/base/Random.h"
 
 #include <cstring>
 #include <gtest/gtest.h>

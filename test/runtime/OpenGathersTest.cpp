@@ -1,7 +1,8 @@
 // A rank that is slow to take what it gathers gets the parameters from before
 // the step, however far the others are.
-#include "runtime/Executor.h"
-#include "runtime/checkpoint/RankValues.h"
+#include "runtime/launch/RankThreads.h"
+#include "runtime/engine/Executor.h"
+#include "runtime/weights/RankValues.h"
 #include "test/runtime/StrategyPlan.h"
 
 #include "gtest/gtest.h"

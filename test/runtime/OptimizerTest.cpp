@@ -1,8 +1,8 @@
 // Optimizer steps against numbers worked out from torch.optim's documented
 // formulas, and norms of gradients.
 #include "runtime/cpu/Optimizer.h"
-#include "runtime/DType.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/base/DType.h"
+#include "runtime/base/ThreadPool.h"
 #include "test/runtime/TestTensor.h"
 
 #include "gtest/gtest.h"

@@ -1,8 +1,10 @@
 // The command line: what is accepted, and the one-line errors for what is not.
-#include "runtime/cli/Options.h"
+#include "runtime/train/Options.h"
+#include "runtime/cli/CheckOptions.h"
+#include "runtime/cli/ParseOptions.h"
 
-#include "runtime/Error.h"
-#include "runtime/cli/Suggest.h"
+#include "runtime/base/Error.h"
+#include "runtime/base/Suggest.h"
 
 #include <gtest/gtest.h>
 

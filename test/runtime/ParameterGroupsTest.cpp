@@ -1,7 +1,7 @@
 // Which parameters --group and --no-decay get.
-#include "runtime/ParameterGroups.h"
+#include "runtime/train/ParameterGroups.h"
 
-#include "runtime/Error.h"
+#include "runtime/base/Error.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,9 @@
 // Where initial values come from: ranges of files in every orientation, drawn
 // ones, and slices of ranks; and what is refused.
-#include "runtime/DType.h"
-#include "runtime/Error.h"
-#include "runtime/checkpoint/RandomParameters.h"
-#include "runtime/checkpoint/ShardedParameters.h"
-#include "runtime/checkpoint/StoredParameters.h"
+#include "runtime/base/DType.h"
+#include "runtime/base/Error.h"
+#include "runtime/weights/RandomParameters.h"
+#include "runtime/weights/StoredParameters.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include <cmath>
@@ -123,27 +122,6 @@ TEST_F(Parameters, FillSlicesAndLeaveThePaddingZero) {
             reinterpret_cast<std::byte *>(slice.data()));
   EXPECT_EQ(slice,
             (std::vector<float>{10, 11, 100, 101, 102, 103, 104, 0, 0, 0}));
-}
-
-TEST_F(Parameters, AreReadOutOfSlices) {
-  auto stored = StoredParameters::recorded(plan, {}, true);
-  std::vector<float> slices[2];
-  ShardedParameters sharded(plan);
-  for (int shard = 0; shard < 2; ++shard) {
-    slices[shard].resize(10);
-    readSlice(plan, plan.units(0), shard * 10, 10, plan::FLOAT32, *stored,
-              reinterpret_cast<std::byte *>(slices[shard].data()));
-    sharded.addSlice(0, shard * 10, std::as_bytes(std::span(slices[shard])),
-                     plan::FLOAT32);
-  }
-  EXPECT_EQ(read(sharded, 0, 0, 12), read(*stored, 0, 0, 12));
-  EXPECT_EQ(read<double>(sharded, 0, 8, 11, plan::FLOAT64),
-            (std::vector<double>{8, 9, 10}));
-  EXPECT_EQ(read(sharded, 1, 0, 5), read(*stored, 1, 0, 5));
-  ShardedParameters incomplete(plan);
-  incomplete.addSlice(0, 0, std::as_bytes(std::span(slices[0])), plan::FLOAT32);
-  EXPECT_EQ(errorOf([&] { read(incomplete, 0, 0, 12); }),
-            "no rank holds element 10 of unit root");
 }
 
 TEST_F(Parameters, ThatAreMissingAreNamed) {

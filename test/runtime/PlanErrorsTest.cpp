@@ -1,7 +1,8 @@
 // Plans whose mesh, groups, units or micro-batches do not hold together: what
 // is said about them.
-#include "runtime/Error.h"
-#include "runtime/Executor.h"
+#include "runtime/launch/RankThreads.h"
+#include "runtime/base/Error.h"
+#include "runtime/engine/Executor.h"
 #include "test/runtime/StrategyPlan.h"
 
 #include "gtest/gtest.h"

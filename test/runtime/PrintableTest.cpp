@@ -1,5 +1,5 @@
 // What a terminal gets of names that come from files.
-#include "runtime/cli/Printable.h"
+#include "runtime/base/Printable.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Philox against the known answers that Random123 publishes, and the
 // distributions drawn from it.
-#include "runtime/Random.h"
-#include "runtime/cpu/simd/Draws.h"
+#include "runtime/base/Random.h"
+#include "runtime/simd/Draws.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,11 +11,11 @@
 #include <vector>
 
 using namespace shardc::runtime;
-using namespace shardc::runtime::cpu;
+using namespace shardc::runtime::simd;
 using Block = std::array<uint32_t, 4>;
 
 // Every build of the loops, not only this machine's.
-namespace shardc::runtime::cpu {
+namespace shardc::runtime::simd {
 namespace v2 {
 extern const DrawLoops drawTable;
 }
@@ -25,11 +25,11 @@ extern const DrawLoops drawTable;
 namespace v4 {
 extern const DrawLoops drawTable;
 }
-} // namespace shardc::runtime::cpu
+} // namespace shardc::runtime::simd
 
-static std::vector<const DrawLoops *> drawTables() {
+static std::vector<const simd::DrawLoops *> drawTables() {
   __builtin_cpu_init();
-  std::vector<const DrawLoops *> tables{&v2::drawTable};
+  std::vector<const simd::DrawLoops *> tables{&v2::drawTable};
   if (__builtin_cpu_supports("x86-64-v3"))
     tables.push_back(&v3::drawTable);
   if (__builtin_cpu_supports("x86-64-v4"))
@@ -83,8 +83,8 @@ TEST(Random, DrawsAreWhatTheFormulasSay) {
   // 2^34 draws are 2^32 blocks: there the second counter word begins.
   for (uint64_t begin : {uint64_t{0}, uint64_t{5}, (uint64_t{1} << 34) - 99}) {
     std::vector<float> uniform(200003), normal(uniform.size());
-    drawLoops().uniform(key, 0, 1, begin, uniform.data(), uniform.size());
-    drawLoops().normal(key, 0, 1, begin, normal.data(), normal.size());
+    simd::drawLoops().uniform(key, 0, 1, begin, uniform.data(), uniform.size());
+    simd::drawLoops().normal(key, 0, 1, begin, normal.data(), normal.size());
     for (size_t i = 0; i < uniform.size(); ++i) {
       ASSERT_EQ(uniform[i], exactUniform(begin + i, {key[0], key[1]}));
       Normal expected = exactNormal(begin + i, {key[0], key[1]});
@@ -99,10 +99,11 @@ TEST(Random, DrawsAreWhatTheFormulasSay) {
 TEST(Random, DrawsAreTheSameBitsOnEveryProcessorAndInEveryRange) {
   uint32_t key[2] = {17, 4};
   std::vector<float> whole(4 * 100003);
-  using Loop = decltype(DrawLoops::normal);
-  for (Loop DrawLoops::*loop : {&DrawLoops::uniform, &DrawLoops::normal}) {
+  using Loop = decltype(simd::DrawLoops::normal);
+  for (Loop simd::DrawLoops::*loop :
+       {&simd::DrawLoops::uniform, &simd::DrawLoops::normal}) {
     (v2::drawTable.*loop)(key, -1, 0.7f, 0, whole.data(), whole.size());
-    for (const DrawLoops *table : drawTables()) {
+    for (const simd::DrawLoops *table : drawTables()) {
       std::vector<float> again(whole.size(), NAN);
       (table->*loop)(key, -1, 0.7f, 0, again.data(), again.size());
       EXPECT_EQ(

@@ -1,6 +1,7 @@
 // Initial values of a unit that is read in several pieces.
-#include "runtime/checkpoint/RankValues.h"
-#include "runtime/RankThreads.h"
+#include "runtime/weights/RankValues.h"
+#include "runtime/launch/RankThreads.h"
+#include "runtime/weights/GatheredParameters.h"
 
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
@@ -34,10 +35,8 @@ TEST(RankValues, AreReadInPiecesIntoBothTypes) {
                  master_dtype: FLOAT32 gradient_dtype: FLOAT32 master_buffer: 1 })",
       &plan));
   KernelLibrary library = KernelLibrary::of({});
-  std::vector<Rank *> team(2);
   runRanksAsThreads(2, [&](Communicator &communicator) {
     auto rank = Rank::create(plan, library, communicator, {});
-    team[rank->rank()] = rank.get();
     readInitialValues(plan, *rank, Indices());
     const plan::Unit &unit = plan.units(0);
     auto *parameters =
@@ -58,17 +57,24 @@ TEST(RankValues, AreReadInPiecesIntoBothTypes) {
                            {3 << 19, 0x49c0},
                            {1 << 21, 0x4a00}})
       EXPECT_EQ(parameters[i], bits) << i;
-    communicator.barrier();
-    if (rank->rank() == 0) {
-      std::vector<float> whole(size);
-      trainedParameters(plan, team, Indices())
-          .read(0, 0, size, plan::FLOAT32,
-                reinterpret_cast<std::byte *>(whole.data()));
-      for (int64_t i = 0; i < size; ++i)
-        wrong += whole[i] != float(i);
-      EXPECT_EQ(wrong, 0);
+    Indices indices;
+    GatheredParameters trained(
+        plan, *rank, GatheredParameters::Values::Parameters, &indices);
+    if (rank->rank() != 0)
+      return trained.serve();
+    // Of both ranks' slices at once, and of one's.
+    for (auto [begin, end] : {std::pair<int64_t, int64_t>{0, size},
+                              {half - 1, half + 2},
+                              {half + 3, half + 4},
+                              {5, 5}}) {
+      std::vector<float> read(end - begin);
+      trained.read(0, begin, end, plan::FLOAT32,
+                   reinterpret_cast<std::byte *>(read.data()));
+      for (int64_t i = begin; i < end; ++i)
+        wrong += read[i - begin] != float(i);
     }
-    communicator.barrier();
+    trained.finish();
+    EXPECT_EQ(wrong, 0);
   });
 }
 

@@ -1,7 +1,7 @@
 // The plan in words.
-#include "runtime/Report.h"
+#include "runtime/train/Report.h"
 
-#include "runtime/Collectives.h"
+#include "runtime/train/Collectives.h"
 #include "test/runtime/LinearPlan.h"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // Headers of safetensors files: what the reference implementation writes, and
 // everything that it would refuse.
-#include "runtime/checkpoint/Safetensors.h"
+#include "runtime/weights/Safetensors.h"
 
-#include "runtime/Error.h"
+#include "runtime/base/Error.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include <gtest/gtest.h>

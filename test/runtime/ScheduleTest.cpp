@@ -1,5 +1,5 @@
 // The learning rate of a step against its formula, written out by hand.
-#include "runtime/Schedule.h"
+#include "runtime/train/Schedule.h"
 
 #include <gtest/gtest.h>
 

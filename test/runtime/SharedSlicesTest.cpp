@@ -1,8 +1,9 @@
 // Which units' slices ranks read in place, and that nobody reads what is being
 // updated, however far ranks are apart.
-#include "runtime/SharedSlices.h"
-#include "runtime/Executor.h"
-#include "runtime/checkpoint/RankValues.h"
+#include "runtime/launch/RankThreads.h"
+#include "runtime/engine/SharedSlices.h"
+#include "runtime/engine/Executor.h"
+#include "runtime/weights/RankValues.h"
 #include "test/runtime/LinearPlan.h"
 #include "test/runtime/StrategyPlan.h"
 

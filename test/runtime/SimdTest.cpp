@@ -1,5 +1,5 @@
 // The vectorized inner loops against plain double arithmetic.
-#include "runtime/cpu/simd/Simd.h"
+#include "runtime/simd/Simd.h"
 #include "test/runtime/TestTensor.h"
 
 #include "gtest/gtest.h"
@@ -9,7 +9,7 @@
 #include <limits>
 
 using namespace shardc::runtime;
-using namespace shardc::runtime::cpu;
+using namespace shardc::runtime::simd;
 
 namespace {
 
@@ -25,8 +25,9 @@ TYPED_TEST_SUITE(SimdLoops, Types);
 // becomes exp(score).
 template <typename T> std::vector<T> exponentials(std::vector<T> values) {
   values.push_back(0);
-  simd<T>().softmaxRow(values.data(), nullptr, nullptr,
-                       -std::numeric_limits<T>::infinity(), values.size());
+  simd::loops<T>().softmaxRow(values.data(), nullptr, nullptr,
+                              -std::numeric_limits<T>::infinity(),
+                              values.size());
   values.pop_back();
   return values;
 }
@@ -85,7 +86,7 @@ TYPED_TEST(SimdLoops, SoftmaxRowTakesBiasMaskAndFloor) {
               : 0;
       sum += expected[i];
     }
-    RowSum<T> result = simd<T>().softmaxRow(
+    simd::RowSum<T> result = simd::loops<T>().softmaxRow(
         scores.storage.data(), bias.storage.data(), mask.data(), floor, count);
     EXPECT_EQ(result.maximum, T(maximum));
     EXPECT_NEAR(result.sum, sum, sum * tolerance<T>());
@@ -97,15 +98,15 @@ TYPED_TEST(SimdLoops, AFullyMaskedRowBecomesZeros) {
   using T = TypeParam;
   std::vector<T> scores(21, 3);
   std::vector<uint8_t> mask(21, 0);
-  RowSum<T> result = simd<T>().softmaxRow(scores.data(), nullptr, mask.data(),
-                                          -this->infinity, 21);
+  simd::RowSum<T> result = simd::loops<T>().softmaxRow(
+      scores.data(), nullptr, mask.data(), -this->infinity, 21);
   EXPECT_EQ(result.maximum, -this->infinity);
   EXPECT_EQ(result.sum, 0);
   for (T score : scores)
     EXPECT_EQ(score, 0);
   std::fill(scores.begin(), scores.end(), T(3));
-  simd<T>().probabilityRow(scores.data(), nullptr, mask.data(), -this->infinity,
-                           21);
+  simd::loops<T>().probabilityRow(scores.data(), nullptr, mask.data(),
+                                  -this->infinity, 21);
   for (T score : scores)
     EXPECT_EQ(score, 0);
 }
@@ -116,18 +117,18 @@ TYPED_TEST(SimdLoops, NotANumberIsNotLost) {
     std::vector<T> scores(19, 1);
     scores[at] = this->nan;
     EXPECT_TRUE(std::isnan(
-        simd<T>()
+        simd::loops<T>()
             .softmaxRow(scores.data(), nullptr, nullptr, -this->infinity, 19)
             .sum));
     std::vector<T> logits(19, 1);
     logits[at] = this->nan;
     double sum;
-    EXPECT_TRUE(std::isnan(
-        simd<T>().logSumExp(logits.data(), nullptr, &sum, logits.size())));
+    EXPECT_TRUE(std::isnan(simd::loops<T>().logSumExp(logits.data(), nullptr,
+                                                      &sum, logits.size())));
   }
   std::vector<T> all(19, this->nan);
   EXPECT_TRUE(std::isnan(
-      simd<T>()
+      simd::loops<T>()
           .softmaxRow(all.data(), nullptr, nullptr, -this->infinity, 19)
           .sum));
 }
@@ -143,8 +144,8 @@ TYPED_TEST(SimdLoops, LogSumExpOfLongRows) {
       sum += std::exp(double(logit) - maximum);
     std::vector<T> exponentials(count);
     double got;
-    double result = simd<T>().logSumExp(logits.storage.data(),
-                                        exponentials.data(), &got, count);
+    double result = simd::loops<T>().logSumExp(
+        logits.storage.data(), exponentials.data(), &got, count);
     EXPECT_NEAR(result, maximum + std::log(sum), tolerance<T>());
     EXPECT_NEAR(got, sum, sum * tolerance<T>());
     EXPECT_NEAR(exponentials[count / 2],
@@ -161,11 +162,11 @@ TYPED_TEST(SimdLoops, SumsOfSquaresAreInDouble) {
     double expected = 0;
     for (T value : values.storage)
       expected += double(value) * double(value);
-    EXPECT_NEAR(simd<T>().squaredNorm(values.storage.data(), count), expected,
-                1e-13 * expected);
-    EXPECT_NEAR(
-        simd<T>().dot(values.storage.data(), values.storage.data(), count),
-        expected, 1e-13 * expected);
+    EXPECT_NEAR(simd::loops<T>().squaredNorm(values.storage.data(), count),
+                expected, 1e-13 * expected);
+    EXPECT_NEAR(simd::loops<T>().dot(values.storage.data(),
+                                     values.storage.data(), count),
+                expected, 1e-13 * expected);
   }
 }
 
@@ -180,17 +181,17 @@ TYPED_TEST(SimdLoops, OtherNormsSumAbsoluteValuesAndFindTheLargest) {
       largest = std::max(largest, std::fabs(double(value)));
     }
     const T *data = values.storage.data();
-    EXPECT_NEAR(simd<T>().absoluteSum(data, count), sum, 1e-13 * sum);
-    EXPECT_EQ(simd<T>().largestAbsolute(data, count), largest);
+    EXPECT_NEAR(simd::loops<T>().absoluteSum(data, count), sum, 1e-13 * sum);
+    EXPECT_EQ(simd::loops<T>().largestAbsolute(data, count), largest);
     for (int64_t at : {int64_t(0), count / 2, count - 1}) {
       if (at < 0 || at >= count)
         continue;
       T kept = values.storage[at];
       values.storage[at] = -this->infinity;
-      EXPECT_EQ(simd<T>().largestAbsolute(data, count), this->infinity);
-      EXPECT_EQ(simd<T>().absoluteSum(data, count), this->infinity);
+      EXPECT_EQ(simd::loops<T>().largestAbsolute(data, count), this->infinity);
+      EXPECT_EQ(simd::loops<T>().absoluteSum(data, count), this->infinity);
       values.storage[at] = -this->nan;
-      EXPECT_TRUE(std::isnan(simd<T>().largestAbsolute(data, count)));
+      EXPECT_TRUE(std::isnan(simd::loops<T>().largestAbsolute(data, count)));
       values.storage[at] = kept;
     }
   }
@@ -207,7 +208,7 @@ TYPED_TEST(SimdLoops, SumKeepsTheOrderOfTheSources) {
     expected[i] = a.storage[i] + b.storage[i] + c.storage[i];
   const T *sources[] = {a.storage.data(), b.storage.data(), c.storage.data()};
   T *destinations[] = {b.storage.data(), other.data()};
-  simd<T>().sum(destinations, 2, sources, 3, count);
+  simd::loops<T>().sum(destinations, 2, sources, 3, count);
   EXPECT_EQ(b.storage, expected);
   EXPECT_EQ(other, expected);
 }
@@ -226,9 +227,9 @@ TYPED_TEST(SimdLoops, SumAroundCachesIsTheSum) {
           sources.push_back(value.storage.data());
         std::vector<T> expected(count), stored(count + 32, T(-1));
         T *sums[] = {expected.data()};
-        simd<T>().sum(sums, 1, sources.data(), terms, count);
-        simd<T>().sumAroundCaches(stored.data() + shift, sources.data(), terms,
-                                  count);
+        simd::loops<T>().sum(sums, 1, sources.data(), terms, count);
+        simd::loops<T>().sumAroundCaches(stored.data() + shift, sources.data(),
+                                         terms, count);
         for (int64_t i = 0; i < count + 32; ++i)
           ASSERT_EQ(stored[i], i >= shift && i < shift + count
                                    ? expected[i - shift]
@@ -262,9 +263,9 @@ template <typename H> constexpr Format formatOf() {
 
 // Every build of the loops, not only this machine's.
 #define SHARDC_DECLARE_HALVES(level)                                           \
-  namespace shardc::runtime::cpu::level {                                      \
-  extern const HalfSimd<BFloat16> bfloat16Table;                               \
-  extern const HalfSimd<Float16> float16Table;                                 \
+  namespace shardc::runtime::simd::level {                                      \
+  extern const simd::HalfSimd<BFloat16> bfloat16Table;                         \
+  extern const simd::HalfSimd<Float16> float16Table;                           \
   }
 SHARDC_DECLARE_HALVES(v2)
 SHARDC_DECLARE_HALVES(v3)
@@ -272,10 +273,10 @@ SHARDC_DECLARE_HALVES(v4)
 
 namespace {
 
-template <typename H> std::vector<const HalfSimd<H> *> halfTables() {
-  std::vector<const HalfSimd<H> *> tables;
-  auto add = [&](const HalfSimd<BFloat16> &bfloat16,
-                 const HalfSimd<Float16> &float16) {
+template <typename H> std::vector<const simd::HalfSimd<H> *> halfTables() {
+  std::vector<const simd::HalfSimd<H> *> tables;
+  auto add = [&](const simd::HalfSimd<BFloat16> &bfloat16,
+                 const simd::HalfSimd<Float16> &float16) {
     if constexpr (std::is_same_v<H, BFloat16>)
       tables.push_back(&bfloat16);
     else
@@ -304,7 +305,7 @@ TYPED_TEST_SUITE(HalfLoops, Halves);
 
 TYPED_TEST(HalfLoops, WidenEveryValue) {
   std::vector<TypeParam> all = this->all();
-  for (const HalfSimd<TypeParam> *table : halfTables<TypeParam>()) {
+  for (const simd::HalfSimd<TypeParam> *table : halfTables<TypeParam>()) {
     std::vector<float> wide(all.size());
     table->widen(wide.data(), all.data(), all.size());
     for (size_t i = 0; i < all.size(); ++i) {
@@ -344,7 +345,7 @@ TYPED_TEST(HalfLoops, RoundToNearestEven) {
     }
   }
   add(INFINITY, infinity);
-  for (const HalfSimd<TypeParam> *table : halfTables<TypeParam>()) {
+  for (const simd::HalfSimd<TypeParam> *table : halfTables<TypeParam>()) {
     std::vector<TypeParam> rounded(values.size());
     table->round(rounded.data(), values.data(), values.size());
     for (size_t i = 0; i < values.size(); ++i)
@@ -364,7 +365,7 @@ TYPED_TEST(HalfLoops, SumsAreRoundedOnce) {
   // In 16 bits 1 + tiny + tiny would stay 1.
   Format format = formatOf<TypeParam>();
   float tiny = std::ldexp(1.f, -format.mantissaBits - 1);
-  for (const HalfSimd<TypeParam> *table : halfTables<TypeParam>())
+  for (const simd::HalfSimd<TypeParam> *table : halfTables<TypeParam>())
     for (int64_t count : {1, 15, 16, 33}) {
       std::vector<float> ones(count, 1.f), tinies(count, tiny);
       std::vector<TypeParam> a(count), b(count), other(count);

@@ -3,7 +3,7 @@
 #ifndef SHARDC_TEST_RUNTIME_STRATEGYPLAN_H
 #define SHARDC_TEST_RUNTIME_STRATEGYPLAN_H
 
-#include "runtime/DType.h"
+#include "runtime/base/DType.h"
 #include "runtime/plan.pb.h"
 
 #include <cstdint>

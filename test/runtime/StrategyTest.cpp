@@ -1,8 +1,10 @@
 // What all strategies do with parameters and gradients, in all types, with and
 // without accumulation, against one process that computes the same numbers.
-#include "runtime/Error.h"
-#include "runtime/Executor.h"
-#include "runtime/checkpoint/RankValues.h"
+#include "runtime/launch/RankThreads.h"
+#include "runtime/base/Error.h"
+#include "runtime/engine/Executor.h"
+#include "runtime/weights/GatheredParameters.h"
+#include "runtime/weights/RankValues.h"
 #include "test/runtime/StrategyPlan.h"
 
 #include "gtest/gtest.h"
@@ -340,16 +342,13 @@ TEST_P(Strategies, TrainAsOneProcessWould) {
           expectSame(of.types.master, valueAt(master, of.types.master, i),
                      expected.master[rank.optimizerBegin(unit) + i]);
       }
-      // Whole again, by both ways.
-      std::vector<std::byte> whole(elements * elementSize(of.types.master));
-      rank.gatherSlices(unit, rank.masterSlice(unit), whole.data());
-      for (int64_t i = 0; i < elements; ++i)
-        expectSame(of.types.master, valueAt(whole, of.types.master, i),
-                   expected.master[i]);
-      communicator.barrier();
-      if (rank.rank() == 0) {
-        InitialValues initial;
-        ShardedParameters values = trainedParameters(built.plan, team, initial);
+      // Whole again.
+      InitialValues initial;
+      GatheredParameters values(
+          built.plan, rank, GatheredParameters::Values::Parameters, &initial);
+      if (rank.rank() != 0) {
+        values.serve();
+      } else {
         double read[StrategyPlan::trained];
         auto *bytes = reinterpret_cast<std::byte *>(read);
         values.read(0, 0, StrategyPlan::weights, plan::FLOAT64, bytes);
@@ -357,6 +356,7 @@ TEST_P(Strategies, TrainAsOneProcessWould) {
                     bytes + StrategyPlan::weights * sizeof(double));
         for (int64_t i = 0; i < StrategyPlan::trained; ++i)
           expectSame(of.types.master, read[i], expected.master[i]);
+        values.finish();
       }
     });
   }
@@ -379,12 +379,10 @@ TEST_P(Strategies, FrozenParametersAreGatheredAndNothingElse) {
                 i < StrategyPlan::frozenValues
                     ? roundTo(of.types.parameters, initialValue(2, i))
                     : 0);
-    communicator.barrier();
-    if (rank.rank() != 0)
-      return;
     InitialValues initial;
     double exported[StrategyPlan::frozenValues];
-    trainedParameters(built.plan, team, initial)
+    GatheredParameters(built.plan, rank, GatheredParameters::Values::Parameters,
+                       &initial)
         .read(2, 0, StrategyPlan::frozenValues, plan::FLOAT64,
               reinterpret_cast<std::byte *>(exported));
     for (int64_t i = 0; i < StrategyPlan::frozenValues; ++i)

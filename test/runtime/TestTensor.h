@@ -3,8 +3,8 @@
 #ifndef SHARDC_TEST_RUNTIME_TESTTENSOR_H
 #define SHARDC_TEST_RUNTIME_TESTTENSOR_H
 
-#include "runtime/DType.h"
-#include "runtime/Tensor.h"
+#include "runtime/base/DType.h"
+#include "runtime/base/Tensor.h"
 #include "runtime/cpu/NarrowRows.h"
 
 #include <algorithm>
@@ -16,9 +16,7 @@
 
 namespace shardc::runtime {
 
-using cpu::BFloat16;
 using cpu::ComputeOf;
-using cpu::Float16;
 using cpu::isNarrowType;
 
 template <typename T> constexpr plan::DType dtypeOf() {

@@ -1,5 +1,5 @@
 // The fork-join pool: every piece once, whatever the number of workers.
-#include "runtime/ThreadPool.h"
+#include "runtime/base/ThreadPool.h"
 
 #include "gtest/gtest.h"
 

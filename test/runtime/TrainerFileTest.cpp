@@ -1,8 +1,8 @@
 // The container: what is read from a trainer, and that damage is found.
 #include "runtime/TrainerFile.h"
 
-#include "runtime/Error.h"
-#include "runtime/Random.h"
+#include "runtime/base/Error.h"
+#include "runtime/base/Random.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include <gtest/gtest.h>

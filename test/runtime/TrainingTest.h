@@ -3,10 +3,11 @@
 #ifndef SHARDC_TEST_RUNTIME_TRAININGTEST_H
 #define SHARDC_TEST_RUNTIME_TRAININGTEST_H
 
-#include "runtime/Error.h"
-#include "runtime/Trainer.h"
-#include "runtime/checkpoint/RandomParameters.h"
-#include "runtime/checkpoint/StoredParameters.h"
+#include "runtime/base/Error.h"
+#include "runtime/cli/CheckOptions.h"
+#include "runtime/train/Trainer.h"
+#include "runtime/weights/RandomParameters.h"
+#include "runtime/weights/StoredParameters.h"
 #include "test/runtime/LinearPlan.h"
 #include "test/runtime/TemporaryFolder.h"
 

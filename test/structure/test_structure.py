@@ -16,6 +16,22 @@ MAY_INCLUDE = {
     "runtime": {"runtime"},
     "tools": {"tools", "codegen", "passes", "frontend"},
 }
+# The rooms of the runtime, from the lowest: what each may include besides itself, plan.pb.h and Container.h. Its root may include all.
+ROOMS = {
+    "simd": set(),
+    "base": {"simd"},
+    "files": {"base"},
+    "comm": {"base", "simd"},
+    "device": {"base", "comm"},
+    "cpu": {"base", "simd", "comm", "device", "engine"},
+    "engine": {"base", "comm", "device", "cpu"},
+    "data": {"base", "files"},
+    "weights": {"base", "files", "engine"},
+    "metrics": {"base", "files"},
+    "launch": {"base", "comm"},
+    "train": {"base", "files", "comm", "device", "engine", "cpu", "data", "weights", "metrics", "launch"},
+    "cli": {"base", "data", "device", "train"},
+}
 SHARED_WITH_RUNTIME = {"runtime/plan.pb.h", "runtime/Container.h", "runtime/launch/Guard.h"}
 MOST_LINES = 600
 CODE = (".cpp", ".h", ".td", ".py", ".proto", ".cu", ".txt", ".cmake")
@@ -48,6 +64,23 @@ class Structure(unittest.TestCase):
                     if not (target == "runtime" and included in SHARED_WITH_RUNTIME and top in ("codegen", "tools", "frontend")):
                         wrong.append(f"{name} includes {included}")
         self.assertEqual(wrong, [])
+
+    def test_rooms_of_the_runtime_include_only_what_lies_below_them(self):
+        wrong, root = [], []
+        for name in files():
+            if not name.startswith("runtime/"):
+                continue
+            if name.count("/") == 1:
+                root.append(name)
+                continue
+            room = name.split("/")[1]
+            if room not in ROOMS:
+                wrong.append(f"{name} is in a room that {os.path.basename(__file__)} does not know")
+            elif name.endswith((".cpp", ".h")):
+                wrong += [f"{name} includes {i}" for i in includes(name) if i.startswith("runtime/") and i not in ("runtime/plan.pb.h", "runtime/Container.h")
+                          and i.split("/")[1] not in ROOMS[room] | {room}]
+        self.assertEqual(wrong, [])
+        self.assertLessEqual(len(root), 10, root)
 
     def test_runtime_uses_no_llvm(self):
         wrong = [f"{name} includes {i}" for name in files() if name.startswith("runtime/") and name.endswith((".cpp", ".h"))

@@ -1,5 +1,5 @@
 // The trainer's reader of .npy files.
-#include "runtime/DType.h"
+#include "runtime/base/DType.h"
 #include "runtime/data/Npy.h"
 #include "test/fuzz/readers/Harness.h"
 

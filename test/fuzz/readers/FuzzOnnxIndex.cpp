@@ -1,5 +1,5 @@
 // The trainer's reader of the initializers of an ONNX file.
-#include "runtime/checkpoint/OnnxIndex.h"
+#include "runtime/weights/OnnxIndex.h"
 #include "test/fuzz/readers/Harness.h"
 
 using namespace shardc;

@@ -1,10 +1,10 @@
 // What the runtime checks of a plan before it runs one: a serialized plan is
 // described, its flags are resolved, and every rank binds it to memory.
-#include "runtime/CheckPlan.h"
-#include "runtime/Executor.h"
-#include "runtime/Report.h"
-#include "runtime/RunSettings.h"
-#include "runtime/checkpoint/RandomParameters.h"
+#include "runtime/engine/CheckPlan.h"
+#include "runtime/engine/Executor.h"
+#include "runtime/train/Report.h"
+#include "runtime/train/RunSettings.h"
+#include "runtime/weights/RandomParameters.h"
 #include "test/fuzz/readers/Harness.h"
 
 using namespace shardc;

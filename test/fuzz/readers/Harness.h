@@ -3,7 +3,7 @@
 #ifndef SHARDC_TEST_FUZZ_READERS_HARNESS_H
 #define SHARDC_TEST_FUZZ_READERS_HARNESS_H
 
-#include "runtime/Error.h"
+#include "runtime/base/Error.h"
 #include "runtime/files/Descriptor.h"
 
 #include <cstddef>

@@ -1,0 +1,40 @@
+// Element types: sizes, names, and conversion of stored values to the type that
+// a program computes in.
+#ifndef SHARDC_RUNTIME_BASE_DTYPE_H
+#define SHARDC_RUNTIME_BASE_DTYPE_H
+
+#include "runtime/plan.pb.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace shardc::runtime {
+
+/// Bytes of one element; 0 for INVALID.
+size_t elementSize(plan::DType dtype);
+/// numpy's name: "float32", "bool", ...
+const char *dtypeName(plan::DType dtype);
+/// "F32", "I64", ...: the names of the safetensors format.
+const char *safetensorsName(plan::DType dtype);
+/// INVALID for a name that is none.
+plan::DType dtypeFromSafetensorsName(const std::string &name);
+/// onnx.TensorProto.DataType; INVALID or 0 where there is no counterpart.
+plan::DType dtypeFromOnnx(int32_t onnxDtype);
+int32_t onnxDtype(plan::DType dtype);
+
+bool isFloat(plan::DType dtype);
+
+/// Whether convertElements takes this pair: floats to floats, integers and bool
+/// to integers and bool.
+bool isConvertible(plan::DType from, plan::DType to);
+
+/// Converts `count` elements, rounding to nearest even. The ranges must not
+/// overlap, unless the types are equal and the ranges are the same. Any
+/// alignment.
+void convertElements(const void *source, plan::DType from, void *destination,
+                     plan::DType to, size_t count);
+
+} // namespace shardc::runtime
+
+#endif

@@ -1,0 +1,54 @@
+// Anonymous mappings for the pools.
+#include "runtime/base/Memory.h"
+
+#include "runtime/base/Error.h"
+
+#include <sys/mman.h>
+#include <utility>
+
+using namespace shardc::runtime;
+
+static constexpr int64_t hugePage = int64_t(2) << 20;
+
+Memory Memory::allocate(const std::string &name, int64_t bytes) {
+  Memory memory;
+  if (bytes == 0)
+    return memory;
+  // Mapped with one huge page to spare, so that the pool can begin on a huge
+  // page's boundary.
+  size_t mapped = static_cast<size_t>(bytes + hugePage);
+  void *mapping = mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapping == MAP_FAILED)
+    failErrno("no memory for the ", name, " pool of ", bytes, " bytes");
+  uintptr_t address = reinterpret_cast<uintptr_t>(mapping);
+  uintptr_t aligned = (address + hugePage - 1) / hugePage * hugePage;
+  memory.begin = reinterpret_cast<std::byte *>(aligned);
+  memory.bytes = bytes;
+  memory.mapping = mapping;
+  memory.mappedBytes = mapped;
+  if (bytes >= hugePage)
+    madvise(memory.begin, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  return memory;
+}
+
+Memory::Memory(Memory &&other) noexcept { *this = std::move(other); }
+
+Memory &Memory::operator=(Memory &&other) noexcept {
+  std::swap(begin, other.begin);
+  std::swap(bytes, other.bytes);
+  std::swap(mapping, other.mapping);
+  std::swap(mappedBytes, other.mappedBytes);
+  return *this;
+}
+
+Memory::~Memory() {
+  if (mapping)
+    munmap(mapping, mappedBytes);
+}
+
+void Memory::touch(int64_t from, int64_t to) {
+  constexpr int64_t page = 4096;
+  for (int64_t at = from; at < to; at = at / page * page + page)
+    *reinterpret_cast<volatile char *>(begin + at) = 0;
+}

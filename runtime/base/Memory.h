@@ -1,0 +1,42 @@
+// The memory of a pool: taken from the system once, whole pages, zeroed, never
+// moved.
+#ifndef SHARDC_RUNTIME_BASE_MEMORY_H
+#define SHARDC_RUNTIME_BASE_MEMORY_H
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace shardc::runtime {
+
+/// Owned bytes, aligned to 2 MiB (64 at least), in huge pages where the system
+/// gives them.
+class Memory {
+public:
+  Memory() = default;
+  /// Throws an Error with `name` when the system has no more.
+  static Memory allocate(const std::string &name, int64_t bytes);
+  Memory(Memory &&other) noexcept;
+  Memory &operator=(Memory &&other) noexcept;
+  ~Memory();
+
+  std::byte *data() const { return begin; }
+  int64_t size() const { return bytes; }
+  std::span<std::byte> span() const {
+    return {begin, static_cast<size_t>(bytes)};
+  }
+  /// Touches [from, to), so that the pages lie near the calling thread's
+  /// processor.
+  void touch(int64_t from, int64_t to);
+
+private:
+  std::byte *begin = nullptr;
+  int64_t bytes = 0;
+  void *mapping = nullptr;
+  size_t mappedBytes = 0;
+};
+
+} // namespace shardc::runtime
+
+#endif

@@ -1,0 +1,19 @@
+// Whether this machine's processor runs the kernels that were compiled.
+#ifndef SHARDC_RUNTIME_CPU_PROCESSOR_H
+#define SHARDC_RUNTIME_CPU_PROCESSOR_H
+
+#include <string>
+
+namespace shardc::runtime {
+
+/// The x86-64 microarchitecture level (2 to 4) that code for `cpu` needs: a
+/// name of LLVM's, or x86-64-vN. 0: not known.
+int neededLevel(const std::string &cpu);
+
+/// Throws an Error where the kernels would end in an illegal instruction, as
+/// far as the name tells.
+void checkProcessor(const std::string &cpu);
+
+} // namespace shardc::runtime
+
+#endif

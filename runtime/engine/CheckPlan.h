@@ -1,0 +1,17 @@
+// What must hold of a plan before anything is computed from it.
+#ifndef SHARDC_RUNTIME_ENGINE_CHECKPLAN_H
+#define SHARDC_RUNTIME_ENGINE_CHECKPLAN_H
+
+#include "runtime/plan.pb.h"
+
+namespace shardc::runtime {
+
+/// Throws an Error where a plan does not hold together by itself: an index that
+/// names nothing, a size below zero or beyond what can be, a tensor outside of
+/// its buffer, a parameter outside of its unit. What entries demand of their
+/// operands is checked when a rank binds them (Executor.h).
+void checkPlan(const plan::Plan &plan);
+
+} // namespace shardc::runtime
+
+#endif

@@ -1,0 +1,179 @@
+// Reads the plan's programs for what they do with gathered buffers.
+#include "runtime/engine/SharedSlices.h"
+
+#include "runtime/base/DType.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <tuple>
+
+namespace shardc::runtime {
+namespace {
+
+/// Calls function(buffer) for every tensor in a message.
+void forTensors(const google::protobuf::Message &message,
+                const std::function<void(uint32_t)> &function) {
+  if (message.GetDescriptor() == plan::Tensor::descriptor())
+    return function(static_cast<const plan::Tensor &>(message).buffer());
+  const google::protobuf::Reflection *reflection = message.GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor *> fields;
+  reflection->ListFields(message, &fields);
+  for (const auto *field : fields) {
+    using Type = google::protobuf::FieldDescriptor::CppType;
+    if (field->cpp_type() != Type::CPPTYPE_MESSAGE || field->is_map())
+      continue;
+    if (!field->is_repeated()) {
+      forTensors(reflection->GetMessage(message, field), function);
+      continue;
+    }
+    for (int i = 0; i < reflection->FieldSize(message, field); ++i)
+      forTensors(reflection->GetRepeatedMessage(message, field, i), function);
+  }
+}
+
+/// Calls function(start) for every all-gather of a program whose numbers hold
+/// together; what does not is reported when it is bound.
+void forGathers(const plan::Plan &plan, const plan::Program &program,
+                const std::function<void(const plan::AllGatherStart &)> &body) {
+  for (const plan::Entry &entry : program.entries()) {
+    if (!entry.has_all_gather_start())
+      continue;
+    const plan::AllGatherStart &start = entry.all_gather_start();
+    if (start.unit() < uint32_t(plan.units_size()) &&
+        start.group() < uint32_t(plan.groups_size()) &&
+        start.gathered() < uint32_t(plan.buffers_size()))
+      body(start);
+  }
+}
+
+/// Which buffers have their bytes to themselves, of all in their pools.
+std::vector<bool> buffersAlone(const plan::Plan &plan) {
+  std::vector<int> order(plan.buffers_size());
+  std::iota(order.begin(), order.end(), 0);
+  auto begin = [&](int i) { return plan.buffers(i).offset(); };
+  auto end = [&](int i) { return begin(i) + plan.buffers(i).bytes(); };
+  std::sort(order.begin(), order.end(), [&](int a, int b) {
+    return std::tuple(plan.buffers(a).pool(), begin(a), end(a)) <
+           std::tuple(plan.buffers(b).pool(), begin(b), end(b));
+  });
+  std::vector<bool> alone(order.size(), true);
+  int furthest = -1; // of those so far in the pool, the one that ends last
+  for (int index : order) {
+    if (furthest >= 0 &&
+        plan.buffers(furthest).pool() == plan.buffers(index).pool()) {
+      if (begin(index) < end(furthest))
+        alone[index] = alone[furthest] = false;
+      if (end(index) < end(furthest))
+        continue;
+    }
+    furthest = index;
+  }
+  return alone;
+}
+
+/// Whether the unit's slice is all of its buffer, which has its bytes to
+/// itself.
+bool standsAlone(const plan::Plan &plan, const plan::Unit &unit,
+                 const std::vector<bool> &alone) {
+  uint32_t index = unit.parameter_buffer();
+  if (index >= alone.size() || !alone[index])
+    return false;
+  return plan.buffers(int(index)).bytes() * unit.shards() ==
+         unit.elements() * int64_t(elementSize(unit.dtype()));
+}
+
+/// Buffers that are touched where parameters change already, or behind it.
+std::vector<bool> touchedLate(const plan::Plan &plan) {
+  std::vector<bool> touched(plan.buffers_size());
+  bool changes = false;
+  for (const plan::Entry &entry : plan.train().entries()) {
+    changes |=
+        entry.has_optimizer_step() || entry.has_all_gather_updates_start();
+    if (!changes)
+      continue;
+    auto touch = [&](uint32_t buffer) {
+      if (buffer < touched.size())
+        touched[buffer] = true;
+    };
+    forTensors(entry, touch);
+    if (entry.has_all_gather_start())
+      touch(entry.all_gather_start().gathered());
+    if (entry.has_keep())
+      touch(entry.keep().gathered());
+  }
+  return touched;
+}
+
+} // namespace
+
+SharedSlices SharedSlices::none(const plan::Plan &plan) {
+  return {std::vector<int64_t>(plan.units_size(), -1),
+          std::vector<int64_t>(plan.buffers_size(), -1),
+          std::vector<int64_t>(plan.buffers_size(), -1)};
+}
+
+SharedSlices SharedSlices::of(const plan::Plan &plan) {
+  constexpr int64_t unknown = -2;
+  SharedSlices shared = none(plan);
+  std::fill(shared.groups.begin(), shared.groups.end(), unknown);
+  std::vector<bool> late = touchedLate(plan), alone = buffersAlone(plan);
+  const plan::Program *programs[] = {&plan.train(), &plan.eval()};
+
+  for (const plan::Program *program : programs)
+    forGathers(plan, *program, [&](const plan::AllGatherStart &start) {
+      const plan::Unit &unit = plan.units(int(start.unit()));
+      int64_t &group = shared.groups[start.unit()];
+      const plan::Buffer &buffer = plan.buffers(int(start.gathered()));
+      int64_t &owner = shared.gathered[start.gathered()];
+      bool fits = buffer.bytes() ==
+                      unit.elements() * int64_t(elementSize(unit.dtype())) &&
+                  (owner < 0 || owner == start.unit());
+      owner = start.unit();
+      if (!fits || late[start.gathered()])
+        group = -1;
+      if (start.has_kept())
+        return; // of the same values, from fewer ranks
+      bool isWhole = plan.groups(int(start.group())).size() == unit.shards();
+      if (group == unknown && unit.shards() > 1 && isWhole &&
+          standsAlone(plan, unit, alone))
+        group = start.group();
+      else if (group != start.group())
+        group = -1;
+    });
+  std::replace(shared.groups.begin(), shared.groups.end(), unknown,
+               int64_t(-1));
+
+  for (int64_t &unit : shared.gathered)
+    if (unit >= 0 && !shared.isShared(uint32_t(unit)))
+      unit = -1;
+  for (const plan::Program *program : programs)
+    for (const plan::Entry &entry : program->entries())
+      if (entry.has_keep() && entry.keep().kept().buffer() < late.size() &&
+          entry.keep().unit() < shared.groups.size() &&
+          shared.isShared(entry.keep().unit()))
+        shared.kept[entry.keep().kept().buffer()] = entry.keep().unit();
+  return shared;
+}
+
+void SharedSlices::drop(int64_t group) {
+  for (std::vector<int64_t> *units : {&gathered, &kept})
+    for (int64_t &unit : *units)
+      if (unit >= 0 && groups[unit] == group)
+        unit = -1;
+  std::replace(groups.begin(), groups.end(), group, int64_t(-1));
+}
+
+int64_t SharedSlices::poolBytes(const plan::Plan &plan, int pool) const {
+  bool any = false;
+  for (int i = 0; i < plan.buffers_size(); ++i) {
+    if (plan.buffers(i).pool() != uint32_t(pool))
+      continue;
+    any = true;
+    if (gathered[i] < 0 && kept[i] < 0)
+      return plan.pools(pool).bytes();
+  }
+  return any ? 0 : plan.pools(pool).bytes();
+}
+
+} // namespace shardc::runtime

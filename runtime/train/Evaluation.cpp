@@ -1,0 +1,94 @@
+// The loss over held samples, as if they were one batch.
+#include "runtime/train/Evaluation.h"
+
+#include "runtime/base/DType.h"
+#include "runtime/base/Error.h"
+#include "runtime/data/LossScale.h"
+
+#include <cmath>
+
+namespace shardc::runtime {
+
+void Evaluation::check(const plan::Plan &plan, const Dataset &data) {
+  int64_t globalBatch = batchPerRank(plan) * plan.mesh().ranks();
+  if (data.samples() == 0)
+    fail("--eval-data has no samples");
+  if (plan.loss().kind() == "output" && data.samples() % globalBatch != 0)
+    fail("--eval-data has ", data.samples(),
+         " samples; a loss that is the graph's own output needs whole batches "
+         "of ",
+         globalBatch);
+}
+
+Evaluation::Evaluation(const plan::Plan &plan, const Dataset &data, Rank &rank)
+    : plan(plan), data(data), rank(rank), batch(batchPerRank(plan)),
+      globalBatch(batch * plan.mesh().ranks()) {
+  check(plan, data);
+}
+
+double Evaluation::lossScaleOfAll() {
+  int64_t samples = data.samples();
+  int64_t batches = (samples + globalBatch - 1) / globalBatch;
+  const plan::Loss &loss = plan.loss();
+  if (loss.kind() == "mse")
+    return 1 / (static_cast<double>(loss.elements()) /
+                static_cast<double>(batch) * static_cast<double>(samples));
+  if (loss.reduction() == "sum")
+    return lossScale(plan, 0);
+  if (loss.kind() != "cross_entropy")
+    return lossScale(plan, 0) / static_cast<double>(batches);
+
+  // Each rank counts its share of the samples.
+  int index = labelsIndex(plan);
+  const plan::Tensor &labels = plan.inputs(index).tensor();
+  auto *values = static_cast<std::byte *>(rank.data(labels));
+  int64_t valid = 0;
+  std::vector<int64_t> chosen(batch);
+  for (int64_t begin = rank.rank() * batch; begin < samples;
+       begin += globalBatch) {
+    for (int64_t i = 0; i < batch; ++i)
+      chosen[i] = begin + i < samples ? begin + i : Dataset::padding;
+    data.load(index, chosen, values);
+    valid += countValidLabels(loss, labels, values);
+  }
+  Segment segment{&valid, 1, plan::INT64};
+  rank.communicator().allReduce({&segment, 1}, rank.pool());
+  return lossScale(plan, valid);
+}
+
+template <typename SampleAt>
+double Evaluation::run(SampleAt sampleAt, double batchScale) {
+  std::vector<int64_t> chosen(batch);
+  for (int64_t i = 0; i < batch; ++i)
+    chosen[i] = sampleAt(rank.rank() * batch + i);
+  for (int i = 0; i < plan.inputs_size(); ++i)
+    if (isGiven(plan.inputs(i)))
+      data.load(i, chosen,
+                static_cast<std::byte *>(rank.data(plan.inputs(i).tensor())));
+  writeScale(batchScale, plan.loss().scale_dtype(),
+             rank.buffer(plan.loss().scale_buffer()).data());
+  rank.runEval();
+  return rank.reported("loss").value_or(NAN);
+}
+
+double Evaluation::loss() {
+  if (scale < 0)
+    scale = lossScaleOfAll();
+  int64_t samples = data.samples();
+  double sum = 0;
+  for (int64_t begin = 0; begin < samples; begin += globalBatch)
+    sum += run(
+        [&](int64_t place) {
+          return begin + place < samples ? begin + place : Dataset::padding;
+        },
+        scale);
+  // Padding without labels counts nothing. Where there are none to leave out
+  // (mse), it was sample 0: a batch of nothing else says what that added.
+  int64_t padded = (globalBatch - samples % globalBatch) % globalBatch;
+  if (padded && plan.loss().kind() == "mse")
+    sum -= run([](int64_t) { return int64_t{0}; }, scale) /
+           static_cast<double>(globalBatch) * static_cast<double>(padded);
+  return sum;
+}
+
+} // namespace shardc::runtime

@@ -1,0 +1,46 @@
+// The loss over held samples, as if they were one batch.
+#ifndef SHARDC_RUNTIME_TRAIN_EVALUATION_H
+#define SHARDC_RUNTIME_TRAIN_EVALUATION_H
+
+#include "runtime/data/Dataset.h"
+#include "runtime/engine/Executor.h"
+#include "runtime/plan.pb.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace shardc::runtime {
+
+/// One rank's part. Batches are loaded like training batches; the last one is
+/// filled up with samples that do not count.
+///
+/// cross_entropy: the mean or the sum over the valid labels of all samples.
+/// mse: the mean over the elements of all samples. output: the graph's own
+/// value, averaged or added over batches.
+class Evaluation {
+public:
+  /// Throws an Error where the samples are no whole number of batches and the
+  /// loss is the graph's own.
+  Evaluation(const plan::Plan &plan, const Dataset &data, Rank &rank);
+
+  /// To be called by all ranks; all get the same value.
+  double loss();
+
+  /// The check of the constructor, before ranks exist.
+  static void check(const plan::Plan &plan, const Dataset &data);
+
+private:
+  /// The summed loss of the batch whose place i holds sampleAt(i).
+  template <typename SampleAt> double run(SampleAt sampleAt, double scale);
+  double lossScaleOfAll();
+
+  const plan::Plan &plan;
+  const Dataset &data;
+  Rank &rank;
+  int64_t batch, globalBatch;
+  double scale = -1; // not yet known
+};
+
+} // namespace shardc::runtime
+
+#endif

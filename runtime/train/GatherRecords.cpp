@@ -1,0 +1,31 @@
+// The longest record says how many bytes each rank sends.
+#include "runtime/train/GatherRecords.h"
+
+namespace shardc::runtime {
+
+std::vector<RankRecord> gatherRecords(Rank &rank) {
+  RankRecord own;
+  own.rank = rank.rank();
+  own.train = rank.trainProfile();
+  own.events = rank.events();
+  own.poolBytes = rank.allocatedBytes();
+  std::vector<std::byte> bytes = own.encode();
+
+  Communicator &communicator = rank.communicator();
+  int64_t longest = static_cast<int64_t>(bytes.size());
+  Segment segment{&longest, 1, plan::INT64, Combine::Max};
+  communicator.allReduce({&segment, 1}, rank.pool());
+  bytes.resize(longest);
+  std::vector<std::byte> all(longest * rank.ranks());
+  communicator.finish(
+      communicator.startAllGather(bytes.data(), all.data(), longest),
+      rank.pool());
+
+  std::vector<RankRecord> records;
+  for (int i = 0; i < rank.ranks(); ++i)
+    records.push_back(RankRecord::decode(
+        std::span<const std::byte>(all).subspan(i * longest, longest)));
+  return records;
+}
+
+} // namespace shardc::runtime

@@ -1,0 +1,94 @@
+// A trainer's flags: numbers, paths and intervals. What changes the program
+// itself is a flag of shardc.
+#ifndef SHARDC_RUNTIME_TRAIN_OPTIONS_H
+#define SHARDC_RUNTIME_TRAIN_OPTIONS_H
+
+#include "runtime/data/LossScale.h"
+#include "runtime/data/NamedFile.h"
+#include "runtime/device/StepNumbers.h"
+#include "runtime/plan.pb.h"
+#include "runtime/train/Schedule.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace shardc::runtime {
+
+/// --group: what differs for parameters in whose names `match` is found, an
+/// ECMAScript regex that compiles.
+struct GroupOption {
+  std::string match;
+  std::optional<double> learningRateScale, weightDecay;
+};
+
+/// --loss-scale and the flags that begin with it.
+struct LossScaleOptions {
+  bool dynamic = false;        // --loss-scale dynamic
+  std::optional<double> fixed; // --loss-scale N
+  std::optional<double> initial, minimum;
+  std::optional<int64_t> window, hysteresis;
+};
+
+/// Absent: not given on the command line; what holds then depends on the plan
+/// or on other flags.
+struct Options {
+  std::vector<NamedFile> data;
+  std::vector<NamedFile> evalData;
+  int64_t evalEvery = 0; // steps; 0: only at the end
+  bool shuffle = false;
+
+  std::optional<std::string> weights;
+  enum class Init { File, Random };
+  std::optional<Init> init; // else as the plan says
+  uint64_t seed = 0;
+
+  std::optional<int64_t> steps;
+  std::optional<int64_t> epochs;
+  double learningRate = 1e-3;
+  Schedule::Kind schedule = Schedule::Kind::Constant;
+  int64_t warmupSteps = 0;
+  double warmupStartFactor = 0;
+  double minLearningRate = 0;
+  std::optional<int64_t> totalSteps;
+  int64_t microBatches = 1; // --grad-accumulation
+  LossNorm lossNorm = LossNorm::Global;
+
+  std::optional<double> weightDecay;
+  std::optional<double> beta1, beta2;
+  std::optional<double> epsilon;
+  std::optional<double> momentum;
+  bool nesterov = false;
+  std::vector<GroupOption> groups;
+  std::vector<std::string> noDecay; // roles of parameters
+
+  double clip = 0; // 0: off
+  std::optional<Norm> clipNorm;
+  double gradientDivisor = 1; // --grad-divide
+  LossScaleOptions lossScale;
+
+  std::optional<std::string> metrics;
+  bool profile = false;
+  std::optional<std::string> trace;
+  int64_t traceSteps = 3;
+  std::optional<std::string> exportGradients;
+  std::optional<std::string> exportSafetensors;
+  std::optional<std::string> exportOnnx;
+
+  std::optional<int64_t> threads;
+  bool dryRun = false;
+  bool report = false;
+
+  /// The flags on the command line, "--lr" and so on.
+  std::set<std::string, std::less<>> given;
+
+  /// What --help or --version print; nothing is trained then.
+  std::optional<std::string> information;
+};
+
+} // namespace shardc::runtime
+
+#endif

@@ -1,0 +1,216 @@
+// The plan in words.
+#include "runtime/train/Report.h"
+
+#include "runtime/base/DType.h"
+#include "runtime/base/Error.h"
+#include "runtime/base/Text.h"
+#include "runtime/cpu/Gemm.h"
+#include "runtime/data/LossScale.h"
+#include "runtime/engine/SharedSlices.h"
+#include "runtime/train/Collectives.h"
+#include "runtime/weights/ParameterSource.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+namespace shardc::runtime {
+
+int64_t poolBytes(const plan::Pool &pool, int64_t microBatches) {
+  return pool.name() == "accumulation" && microBatches == 1 ? 0 : pool.bytes();
+}
+
+int64_t bytesPerRank(const plan::Plan &plan, int64_t microBatches) {
+  SharedSlices shared = SharedSlices::of(plan);
+  int64_t bytes = 0;
+  for (int pool = 0; pool < plan.pools_size(); ++pool)
+    bytes += std::min(poolBytes(plan.pools(pool), microBatches),
+                      shared.poolBytes(plan, pool));
+  return bytes;
+}
+
+static std::string bytes(int64_t count) {
+  return bytesText(static_cast<double>(count));
+}
+static std::string counted(int64_t number, const std::string &noun) {
+  return concat(number, " ", noun, number == 1 ? "" : "s");
+}
+
+/// "2x4 (replicate x shard, 8 ranks)"
+static std::string meshText(const plan::Mesh &mesh) {
+  std::string dims, names;
+  for (int64_t dim : mesh.dims())
+    dims += (dims.empty() ? "" : "x") + std::to_string(dim);
+  for (const std::string &name : mesh.names())
+    names += (names.empty() ? "" : " x ") + name;
+  return concat(dims, " (", names, names.empty() ? "" : ", ",
+                counted(mesh.ranks(), "rank"), ")");
+}
+
+/// "in 4 slices over shard", for mesh dims that something is cut over.
+static std::string
+slicesText(const plan::Mesh &mesh,
+           const google::protobuf::RepeatedField<int64_t> &dims) {
+  int64_t slices = 1;
+  std::string names;
+  for (int64_t dim : dims) {
+    slices *= mesh.dims(static_cast<int>(dim));
+    std::string name = dim < mesh.names_size()
+                           ? mesh.names(static_cast<int>(dim))
+                           : concat("dim ", dim);
+    names += (names.empty() ? "" : " and ") + name;
+  }
+  if (slices == 1)
+    return "whole on every rank";
+  return concat("in ", slices, " slices over ",
+                dims.size() == mesh.dims_size() ? "all ranks" : names);
+}
+
+std::string strategyText(const plan::Mesh &mesh) {
+  std::string parameters = slicesText(mesh, mesh.shard_dims());
+  std::string optimizer = slicesText(mesh, mesh.optimizer_dims());
+  // grad_op, hybrid_grad_op: what is gathered in forward stays for backward.
+  std::string kept = mesh.strategy().ends_with("grad_op")
+                         ? ", gathered once for forward and backward"
+                         : "";
+  const char *zero = mesh.strategy() == "full"      ? " (ZeRO-3)"
+                     : mesh.strategy() == "grad_op" ? " (ZeRO-2)"
+                     : mesh.strategy() == "opt"     ? " (ZeRO-1)"
+                     : mesh.strategy() == "none"    ? " (data parallel)"
+                                                    : "";
+  return mesh.strategy() + zero + ": " +
+         (parameters == optimizer
+              ? "parameters, gradients and optimizer state " + parameters + kept
+              : "parameters " + parameters + kept +
+                    ", gradients and optimizer state " + optimizer);
+}
+
+static std::string precisionText(const plan::Precision &precision) {
+  std::string text(dtypeName(precision.parameters()));
+  if (precision.gradients() == precision.parameters() &&
+      precision.master() == precision.parameters())
+    return text;
+  return concat(text, " (gradients ", dtypeName(precision.gradients()),
+                ", master weights and optimizer state ",
+                dtypeName(precision.master()), ")");
+}
+
+static std::string lossScaleText(const LossScaling &scaling) {
+  switch (scaling.kind) {
+  case LossScaling::Kind::None:
+    return "";
+  case LossScaling::Kind::Fixed:
+    return concat("loss scale ", numberText(scaling.initial), "\n");
+  case LossScaling::Kind::Dynamic:
+    return concat("loss scale dynamic from ", numberText(scaling.initial),
+                  ", at least ", numberText(scaling.minimum),
+                  "; doubled after ", counted(scaling.window, "finite step"),
+                  ", halved after ", counted(scaling.hysteresis, "step"),
+                  " with gradients that are not\n");
+  }
+  return "";
+}
+
+std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
+  int64_t parameters = 0, frozen = 0;
+  for (const plan::Parameter &parameter : plan.parameters())
+    if (parameter.trainable())
+      parameters += elementCount(parameter);
+    else if (parameter.frozen())
+      frozen += elementCount(parameter);
+  std::string text = concat(
+      std::filesystem::path(plan.model()).filename().string(), ": ",
+      countText(static_cast<double>(parameters)), " trained parameters, ",
+      frozen ? countText(static_cast<double>(frozen)) + " frozen, " : "",
+      precisionText(plan.precision()), "\nmesh ", meshText(plan.mesh()), ", ",
+      counted(settings.workers, "thread"), " per rank\nstrategy ",
+      strategyText(plan.mesh()), "\n", counted(settings.steps, "step"), " of ",
+      counted(settings.globalBatch, "sample"), " (", settings.batch, " on ",
+      plan.mesh().ranks() == 1 ? "" : "each of ",
+      counted(plan.mesh().ranks(), "rank"),
+      settings.microBatches == 1
+          ? ""
+          : concat(", in ", settings.microBatches,
+                   " micro-batches; accumulated ", plan.accumulate()),
+      "), ", plan.optimizer().kind(), "; memory per rank ",
+      bytes(bytesPerRank(plan, settings.microBatches)),
+      cpu::gemmThreadBytes() ? concat(", and ", bytes(cpu::gemmThreadBytes()),
+                                      " per thread for matrix products")
+                             : "",
+      "\ninitial values ", settings.initialValues,
+      "\nloss: ", lossText(plan.loss(), settings.lossNorm), "\n",
+      lossScaleText(settings.lossScaling), settings.groups.text());
+  text.pop_back(); // whoever prints it ends the line
+  return text;
+}
+
+/// "  NAME         VALUE", a line of a table.
+static std::string row(const std::string &name, const std::string &value) {
+  return "  " + name +
+         std::string(name.size() < 32 ? 32 - name.size() : 1, ' ') + value +
+         "\n";
+}
+
+static int64_t unitBytes(const plan::Unit &unit) {
+  return unit.elements() * elementSize(unit.dtype());
+}
+
+static std::string collectivesText(const plan::Plan &plan,
+                                   int64_t microBatches) {
+  std::string text = concat(
+      "collectives of a step",
+      microBatches == 1 ? "" : concat(" of ", microBatches, " micro-batches"),
+      ":\n");
+  for (const Collective &each : collectivesOfStep(plan, microBatches)) {
+    std::string kind = each.kind;
+    std::replace(kind.begin(), kind.end(), '_', '-');
+    text += row(each.phase + " " + kind,
+                concat(each.number, ", ", bytes(each.bytes)));
+  }
+  return text;
+}
+
+std::string reportText(const plan::Plan &plan, int64_t microBatches) {
+  std::string text =
+      concat("model ", plan.model(), ", built by ", plan.compiler(), " for ",
+             plan.cpu(), "\nmesh ", meshText(plan.mesh()), "\nstrategy ",
+             strategyText(plan.mesh()), "\nprecision ",
+             precisionText(plan.precision()), "\nmemory of a rank:\n");
+  SharedSlices shared = SharedSlices::of(plan);
+  int64_t planned = 0, allocated = bytesPerRank(plan, microBatches);
+  for (int i = 0; i < plan.pools_size(); ++i) {
+    const plan::Pool &pool = plan.pools(i);
+    int64_t needed = poolBytes(pool, microBatches);
+    planned += needed;
+    text += row(pool.name(),
+                bytes(needed) + (shared.poolBytes(plan, i) < needed
+                                     ? " planned, 0 B allocated: the ranks are "
+                                       "threads and read each other's slices"
+                                     : ""));
+    if (pool.kinds_size() > 1)
+      for (const plan::Pool::Kind &kind : pool.kinds())
+        text += row("  " + kind.name() + ", at most", bytes(kind.bytes()));
+  }
+  text += row("all pools",
+              bytes(planned) +
+                  (allocated < planned
+                       ? concat(" planned, ", bytes(allocated), " allocated")
+                       : ""));
+  if (plan.live_bound_bytes())
+    text += row("lower bound", bytes(plan.live_bound_bytes()));
+  text += "units:\n";
+  for (const plan::Unit &unit : plan.units())
+    text += row(unit.name(),
+                concat(counted(unit.parameters_size(), "parameter"), ", ",
+                       unit.elements(), " elements (", unit.padding(),
+                       " padding), ", bytes(unitBytes(unit)), " in ",
+                       counted(unit.shards(), "slice")));
+  text += collectivesText(plan, microBatches);
+  return text + concat("kernels: ", plan.kernels_size(),
+                       "; FLOPs of a rank's step: ",
+                       countText(plan.flops_per_step() *
+                                 static_cast<double>(microBatches)),
+                       "\n");
+}
+
+} // namespace shardc::runtime

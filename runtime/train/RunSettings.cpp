@@ -1,0 +1,124 @@
+// A run's numbers, with all defaults resolved.
+#include "runtime/launch/RankThreads.h"
+#include "runtime/train/RunSettings.h"
+
+#include "runtime/base/Error.h"
+#include "runtime/data/Dataset.h"
+#include "runtime/data/LossScale.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace shardc::runtime {
+
+/// The length of a sample's sequence: the second axis of the labels, or of the
+/// first integer input; 0: there is none.
+static int64_t sequenceLength(const plan::Plan &plan) {
+  // Targets of a regression are no tokens, whatever their shape.
+  if (const plan::Input *labels = labelsOf(plan);
+      labels && labels->tensor().dtype() == plan::INT64 &&
+      labels->tensor().shape_size() >= 2)
+    return labels->tensor().shape(1);
+  for (const plan::Input &input : plan.inputs())
+    if (isGiven(input) && input.tensor().dtype() == plan::INT64 &&
+        input.tensor().shape_size() >= 2)
+      return input.tensor().shape(1);
+  return 0;
+}
+
+bool drawsInitialValues(const Options &options, const plan::Plan &plan) {
+  if (options.weights)
+    return false;
+  return options.init ? *options.init == Options::Init::Random
+                      : plan.init() == "random";
+}
+
+static std::string initialValuesText(const Options &options,
+                                     const plan::Plan &plan) {
+  if (options.weights)
+    return "from " + *options.weights;
+  return drawsInitialValues(options, plan)
+             ? concat("drawn, seed ", options.seed)
+             : "those of the compiled model";
+}
+
+bool isLossScaleDynamic(const LossScaleOptions &options,
+                        const plan::Plan &plan) {
+  return options.dynamic ||
+         (!options.fixed && plan.precision().parameters() == plan::FLOAT16);
+}
+
+static LossScaling lossScalingOf(const LossScaleOptions &options,
+                                 const plan::Plan &plan) {
+  LossScaling scaling;
+  if (!isLossScaleDynamic(options, plan)) {
+    scaling.initial = static_cast<float>(options.fixed.value_or(1));
+    if (scaling.initial != 1)
+      scaling.kind = LossScaling::Kind::Fixed;
+    return scaling;
+  }
+  scaling.kind = LossScaling::Kind::Dynamic;
+  if (options.initial)
+    scaling.initial = static_cast<float>(*options.initial);
+  scaling.minimum = options.minimum
+                        ? static_cast<float>(*options.minimum)
+                        : std::min(scaling.minimum, scaling.initial);
+  scaling.window = options.window.value_or(scaling.window);
+  scaling.hysteresis = options.hysteresis.value_or(scaling.hysteresis);
+  return scaling;
+}
+
+RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
+                                 int64_t samples) {
+  RunSettings settings;
+  int64_t ranks = plan.mesh().ranks();
+  settings.batch = batchPerRank(plan);
+  settings.microBatches = options.microBatches;
+  int64_t atOnce = settings.batch * ranks;
+  if (__builtin_mul_overflow(atOnce, settings.microBatches,
+                             &settings.globalBatch))
+    fail("--grad-accumulation ", settings.microBatches, " is too much");
+  if (samples < settings.globalBatch)
+    fail("--data has ", samples, " samples, too few for one global batch of ",
+         settings.globalBatch, " (", settings.batch, " on each of ", ranks,
+         ranks == 1 ? " rank" : " ranks",
+         settings.microBatches == 1
+             ? ")"
+             : concat(", in ", settings.microBatches, " micro-batches)"));
+
+  int64_t perEpoch = samples / settings.globalBatch;
+  if (options.steps)
+    settings.steps = *options.steps;
+  else if (__builtin_mul_overflow(perEpoch, options.epochs.value_or(1),
+                                  &settings.steps))
+    fail("--epochs ", *options.epochs, " are too many");
+
+  settings.schedule = {
+      options.schedule,          options.learningRate,
+      options.minLearningRate,   options.warmupSteps,
+      options.warmupStartFactor, options.totalSteps.value_or(settings.steps)};
+  StepNumbers &numbers = settings.numbers;
+  numbers.beta1 = options.beta1.value_or(0.9);
+  numbers.beta2 = options.beta2.value_or(0.999);
+  numbers.epsilon = options.epsilon.value_or(1e-8);
+  numbers.momentum = options.momentum.value_or(0);
+  numbers.nesterov = options.nesterov;
+  numbers.clip = options.clip;
+  numbers.clipNorm = options.clipNorm.value_or(Norm::Two);
+  settings.lossNorm = options.lossNorm;
+  settings.gradientDivisor = options.gradientDivisor;
+  settings.lossScaling = lossScalingOf(options.lossScale, plan);
+  settings.groups = ParameterGroups::resolve(options, plan);
+
+  int64_t most =
+      plan.workers() > 0 ? plan.workers() : std::numeric_limits<int>::max();
+  settings.workers = static_cast<int>(std::min<int64_t>(
+      options.threads.value_or(workersPerRank(static_cast<int>(ranks))), most));
+  int64_t sequence = sequenceLength(plan);
+  settings.unitsPerSample = std::max<int64_t>(sequence, 1);
+  settings.unit = sequence ? "tokens" : "samples";
+  settings.initialValues = initialValuesText(options, plan);
+  return settings;
+}
+
+} // namespace shardc::runtime

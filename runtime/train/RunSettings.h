@@ -1,0 +1,52 @@
+// A run's numbers, with all defaults resolved: what the flags, the plan and the
+// data together say.
+#ifndef SHARDC_RUNTIME_TRAIN_RUNSETTINGS_H
+#define SHARDC_RUNTIME_TRAIN_RUNSETTINGS_H
+
+#include "runtime/engine/Executor.h"
+#include "runtime/plan.pb.h"
+#include "runtime/train/LossScaler.h"
+#include "runtime/train/Options.h"
+#include "runtime/train/ParameterGroups.h"
+#include "runtime/train/Schedule.h"
+
+#include <cstdint>
+#include <string>
+
+namespace shardc::runtime {
+
+struct RunSettings {
+  int64_t batch = 0;        // samples of one rank in one micro-batch
+  int64_t microBatches = 1; // of a step
+  int64_t globalBatch = 0;  // samples of a step: of all ranks and micro-batches
+  int64_t steps = 0;
+  LossNorm lossNorm = LossNorm::Global;
+  Schedule schedule;
+  StepNumbers numbers; // but for what differs from step to step
+  double gradientDivisor = 1;
+  LossScaling lossScaling;
+  ParameterGroups groups;
+  int workers = 1; // threads of each rank
+  int64_t unitsPerSample = 1;
+  std::string unit; // what throughput counts: tokens, or samples where there is
+                    // no sequence
+  std::string initialValues; // where they come from, for the banner
+
+  /// Throws an Error where a flag cannot be honoured or the samples do not fill
+  /// a batch. `samples`: of --data.
+  static RunSettings resolve(const Options &options, const plan::Plan &plan,
+                             int64_t samples);
+};
+
+/// Whether initial values are drawn: as --init says, as --weights does by being
+/// there, or else as was compiled.
+bool drawsInitialValues(const Options &options, const plan::Plan &plan);
+
+/// Whether the loss is scaled dynamically: as --loss-scale says, and without it
+/// for a plan that computes in float16.
+bool isLossScaleDynamic(const LossScaleOptions &options,
+                        const plan::Plan &plan);
+
+} // namespace shardc::runtime
+
+#endif

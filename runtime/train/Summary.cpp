@@ -1,0 +1,85 @@
+// What is said of a run when it ends.
+#include "runtime/train/Summary.h"
+
+#include "runtime/base/Error.h"
+#include "runtime/base/Text.h"
+#include "runtime/metrics/Process.h"
+#include "runtime/train/Collectives.h"
+#include "runtime/train/Report.h"
+
+#include <nlohmann/json.hpp>
+
+namespace shardc::runtime {
+
+using Json = nlohmann::ordered_json;
+
+static Json orNull(const std::optional<double> &value) {
+  return value ? Json(*value) : Json();
+}
+
+/// By "KIND PHASE": how many a rank started in a step.
+static Json collectivesJson(const plan::Plan &plan,
+                            const std::vector<RankRecord> &ranks,
+                            int64_t steps) {
+  Json result = Json::object();
+  int64_t runs = steps * static_cast<int64_t>(ranks.size());
+  if (runs == 0)
+    return result;
+  for (const Collective &each : collectivesOfRun(plan, ranks)) {
+    Json &count = result[each.kind + " " + each.phase];
+    if (each.number % runs == 0)
+      count = each.number / runs;
+    else
+      count = static_cast<double>(each.number) / static_cast<double>(runs);
+  }
+  return result;
+}
+
+Json Summary::json(const plan::Plan &plan, const std::vector<RankRecord> &ranks,
+                   int64_t steps, bool interrupted) const {
+  Json memory = Json::array();
+  double seconds = 0, gemmSeconds = 0;
+  for (const RankRecord &rank : ranks) {
+    Json pools = Json::object();
+    for (int pool = 0; pool < plan.pools_size(); ++pool)
+      pools[plan.pools(pool).name()] = {
+          {"planned_bytes", poolBytes(plan.pools(pool), microBatches)},
+          {"allocated_bytes", rank.poolBytes[pool]}};
+    memory.push_back({{"rank", rank.rank}, {"pools", pools}});
+    seconds += rank.train.seconds;
+    gemmSeconds += rank.train.gemmSeconds;
+  }
+  return {{"event", "summary"},
+          {"steps", steps},
+          {"micro_batches", microBatches},
+          {"skipped_steps", skippedSteps},
+          {"loss_scale", orNull(lossScale)},
+          {"interrupted", interrupted},
+          {"loss", orNull(loss)},
+          {"eval_loss", orNull(evalLoss)},
+          {"ranks", ranks.size()},
+          {"collectives", collectivesJson(plan, ranks, steps)},
+          {"memory", memory},
+          {"pss_bytes", proportionalBytes()},
+          {"peak_rss_bytes", peakResidentBytes()},
+          {"seconds_to_first_step", orNull(secondsToFirstStep)},
+          {"seconds", secondsSinceProcessStart()},
+          {"gemm_share", seconds > 0 ? Json(gemmSeconds / seconds) : Json()}};
+}
+
+std::string Summary::text(const std::string &unit) const {
+  std::string text = "done";
+  if (loss)
+    text += concat(": loss ", *loss);
+  if (evalLoss)
+    text += concat(", eval loss ", *evalLoss);
+  if (trainSeconds > 0)
+    text += concat(", ", countText(trainUnits / trainSeconds), " ", unit, "/s");
+  if (skippedSteps)
+    text += concat(", ", skippedSteps,
+                   skippedSteps == 1 ? " step skipped" : " steps skipped");
+  return text + concat(", peak memory ",
+                       bytesText(static_cast<double>(peakResidentBytes())));
+}
+
+} // namespace shardc::runtime

@@ -1,0 +1,407 @@
+// The training loop, as every rank runs it on its own thread.
+#include "runtime/train/Trainer.h"
+
+#include "runtime/base/DType.h"
+#include "runtime/base/Error.h"
+#include "runtime/base/Signals.h"
+#include "runtime/base/Text.h"
+#include "runtime/data/LossScale.h"
+#include "runtime/data/SampleOrder.h"
+#include "runtime/launch/RankThreads.h"
+#include "runtime/metrics/Process.h"
+#include "runtime/metrics/StepProfile.h"
+#include "runtime/train/Evaluation.h"
+#include "runtime/train/GatherRecords.h"
+#include "runtime/train/LossScaler.h"
+#include "runtime/train/Summary.h"
+#include "runtime/weights/GatheredParameters.h"
+#include "runtime/weights/RankValues.h"
+
+#include <atomic>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace shardc::runtime {
+
+namespace {
+
+/// A run whose loss scale cannot become smaller ends after so many skipped
+/// steps in a row.
+constexpr int64_t mostSkippedSteps = 20;
+
+/// What a step has come to.
+struct Outcome {
+  double loss, gradientNorm; // without the loss scale
+  float lossScale;           // in the step
+  bool skipped;
+};
+
+/// Values times a factor.
+class ScaledValues : public ParameterSource {
+public:
+  ScaledValues(const ParameterSource &source, double factor)
+      : source(source), factor(factor) {}
+  void read(int parameter, int64_t begin, int64_t end, plan::DType dtype,
+            std::byte *destination) const override {
+    std::vector<double> values(end - begin);
+    source.read(parameter, begin, end, plan::FLOAT64,
+                reinterpret_cast<std::byte *>(values.data()));
+    for (double &value : values)
+      value *= factor;
+    convertElements(values.data(), plan::FLOAT64, destination, dtype,
+                    end - begin);
+  }
+
+private:
+  const ParameterSource &source;
+  double factor;
+};
+
+class RankLoop {
+public:
+  RankLoop(Run &run, Communicator &communicator);
+  /// Whether the run was told to stop.
+  bool operator()();
+
+private:
+  bool leads() const { return rank->rank() == 0; }
+  void loadParameters();
+  /// `factor`: what gradients are still to be multiplied by.
+  void exportGradients(double factor);
+  /// This rank's samples of a micro-batch.
+  std::vector<int64_t> samplesOf(int64_t step, int64_t microBatch);
+  /// Counts the step's valid labels. False when the run was told to stop.
+  bool beginStep(int64_t step);
+  void loadBatch(int64_t step, int64_t microBatch);
+  /// `begin`: when the step did, its batches included.
+  void step(int64_t step, double begin);
+  void check(int64_t step, const Outcome &outcome);
+  void report(int64_t step, const Outcome &outcome, double seconds);
+  /// A line of --metrics, which are not worth a run.
+  void writeMetrics(const nlohmann::ordered_json &line);
+  /// Begins and ends the steps that are traced.
+  void traceFrom(int64_t step);
+  void evaluate(int64_t stepsDone);
+  void exportAll();
+  void finish(const std::vector<RankRecord> &records, int64_t steps,
+              bool interrupted);
+
+  Run &run;
+  Communicator &communicator;
+  const plan::Plan &plan;
+  std::unique_ptr<Rank> rank;
+  SampleOrder order;
+  LossScaler scaler;
+  int64_t updates = 0; // steps that were not skipped
+  /// Valid labels of the step: this rank's by micro-batch, and of all ranks and
+  /// micro-batches together.
+  std::vector<int64_t> validLabels;
+  int64_t allValidLabels = 0;
+  std::optional<Evaluation> evaluation;
+  std::optional<Console> console; // of the leader
+  Summary summary;
+  double dataSeconds = 0;
+  bool tracing = false;
+  std::vector<Trace::Span> spans; // of the traced steps
+};
+
+RankLoop::RankLoop(Run &run, Communicator &communicator)
+    : run(run), communicator(communicator), plan(run.plan),
+      order(run.data.samples(), run.settings.globalBatch, run.options.shuffle,
+            run.options.seed),
+      scaler(run.settings.lossScaling) {
+  summary.microBatches = run.settings.microBatches;
+  RankOptions options;
+  options.workers = run.settings.workers;
+  options.spin = haveCoresFor(communicator.size(), options.workers);
+  options.profile = run.metrics || run.options.profile;
+  options.accumulates = run.settings.microBatches > 1;
+  options.parameterNumbers = run.settings.groups.numbers;
+  rank = Rank::create(plan, run.kernels, communicator, options);
+}
+
+bool RankLoop::operator()() {
+  loadParameters();
+  if (run.evalData)
+    evaluation.emplace(plan, *run.evalData, *rank);
+  if (leads())
+    console.emplace(run.settings.steps, run.settings.unit);
+  communicator.barrier();
+
+  int64_t every = run.options.evalEvery, steps = run.settings.steps;
+  int64_t done = 0;
+  for (; done < steps; ++done) {
+    if (every && done % every == 0)
+      evaluate(done);
+    if (run.trace)
+      traceFrom(done);
+    double begin = monotonicSeconds();
+    if (!beginStep(done))
+      break;
+    dataSeconds += monotonicSeconds() - begin;
+    step(done, begin);
+    if (tracing)
+      spans.push_back({concat("step ", done + 1), begin, monotonicSeconds()});
+  }
+  bool interrupted = done < steps;
+  if (!interrupted) {
+    if (run.evalData)
+      evaluate(done);
+    exportAll();
+  }
+  std::vector<RankRecord> records = gatherRecords(*rank);
+  if (leads())
+    finish(records, done, interrupted);
+  return interrupted;
+}
+
+void RankLoop::finish(const std::vector<RankRecord> &records, int64_t steps,
+                      bool interrupted) {
+  console->finish();
+  if (run.metrics)
+    writeMetrics(summary.json(plan, records, steps, interrupted));
+  if (interrupted)
+    return;
+  console->line(summary.text(run.settings.unit));
+  if (run.metrics && !run.metrics->lossText().empty())
+    console->line(run.metrics->lossText());
+  if (run.trace)
+    run.trace->write(plan, records, spans);
+  if (run.options.profile)
+    console->line(profileText(plan, records, steps, dataSeconds));
+}
+
+void RankLoop::traceFrom(int64_t step) {
+  // Two steps to warm up, where that leaves enough.
+  int64_t count = std::min(run.options.traceSteps, run.settings.steps);
+  int64_t first = std::min<int64_t>(2, run.settings.steps - count);
+  tracing = step >= first && step < first + count;
+  rank->recordEvents(tracing);
+}
+
+void RankLoop::loadParameters() {
+  readInitialValues(plan, *rank, run.initialValues);
+}
+
+std::vector<int64_t> RankLoop::samplesOf(int64_t step, int64_t microBatch) {
+  int64_t batch = run.settings.batch;
+  int64_t first = (microBatch * rank->ranks() + rank->rank()) * batch;
+  std::vector<int64_t> samples(batch);
+  for (int64_t i = 0; i < batch; ++i)
+    samples[i] = order.sampleAt(step, first + i);
+  return samples;
+}
+
+bool RankLoop::beginStep(int64_t step) {
+  int64_t counts[2] = {0, stopSignal() != 0};
+  validLabels.assign(run.settings.microBatches, 0);
+  if (countsLabels(plan.loss())) {
+    int index = labelsIndex(plan);
+    const plan::Tensor &labels = plan.inputs(index).tensor();
+    auto *values = static_cast<std::byte *>(rank->data(labels));
+    for (int64_t i = 0; i < run.settings.microBatches; ++i) {
+      run.data.load(index, samplesOf(step, i), values);
+      validLabels[i] = countValidLabels(plan.loss(), labels, values);
+      counts[0] += validLabels[i];
+    }
+  }
+  // All ranks agree on the count and on whether to go on.
+  Segment segment{counts, 2, plan::INT64};
+  communicator.allReduce({&segment, 1}, rank->pool());
+  allValidLabels = counts[0];
+  return counts[1] == 0;
+}
+
+void RankLoop::loadBatch(int64_t step, int64_t microBatch) {
+  std::vector<int64_t> samples = samplesOf(step, microBatch);
+  for (int i = 0; i < plan.inputs_size(); ++i) {
+    const plan::Input &input = plan.inputs(i);
+    if (isGiven(input))
+      run.data.load(i, samples,
+                    static_cast<std::byte *>(rank->data(input.tensor())));
+  }
+  int64_t microBatches = run.settings.microBatches;
+  double scale =
+      run.settings.lossNorm == LossNorm::Global
+          ? lossScale(plan, allValidLabels, microBatches)
+          : lossScaleOfRank(plan, validLabels[microBatch], microBatches);
+  writeScale(scale * scaler.scale(), plan.loss().scale_dtype(),
+             rank->buffer(plan.loss().scale_buffer()).data());
+}
+
+void RankLoop::step(int64_t step, double begin) {
+  StepNumbers numbers = run.settings.numbers;
+  numbers.step = updates + 1;
+  // As in torch scripts that call scheduler.step() in every iteration, a
+  // skipped one included.
+  numbers.learningRate = run.settings.schedule.learningRate(step);
+  Outcome outcome;
+  outcome.lossScale = scaler.scale();
+  numbers.gradientFactor =
+      1 / (double(outcome.lossScale) * run.settings.gradientDivisor);
+  numbers.microBatches = run.settings.microBatches;
+  bool exports = step == 0 && run.gradients;
+  if (exports)
+    rank->setBeforeOptimizer([&] { exportGradients(numbers.gradientFactor); });
+  for (int64_t i = 0; i < numbers.microBatches; ++i) {
+    double loading = monotonicSeconds();
+    loadBatch(step, i);
+    dataSeconds += monotonicSeconds() - loading;
+    numbers.microBatch = i;
+    rank->runTrain(numbers);
+  }
+  if (exports)
+    rank->setBeforeOptimizer({});
+
+  outcome.loss = rank->reported("loss").value_or(NAN) / outcome.lossScale;
+  outcome.gradientNorm = rank->gradientNorm().value_or(NAN);
+  // Loss and norm are those of all ranks: all skip the step, or none.
+  outcome.skipped = rank->skipped();
+  scaler.update(!outcome.skipped);
+  updates += outcome.skipped ? 0 : 1;
+  check(step, outcome);
+  if (leads())
+    report(step, outcome, monotonicSeconds() - begin);
+}
+
+void RankLoop::check(int64_t step, const Outcome &outcome) {
+  if (scaler.skippedAtMinimum() >= mostSkippedSteps)
+    fail("the loss or the gradients of ", mostSkippedSteps,
+         " steps up to step ", step,
+         " (counting from 0) were not finite at the loss scale ",
+         numberText(outcome.lossScale), ", the smallest allowed; ",
+         exportedText(run));
+  if (outcome.skipped && scaler.skips())
+    return;
+  if (!std::isfinite(outcome.loss))
+    fail("the loss of step ", step, " (counting from 0) is ", outcome.loss,
+         "; ", exportedText(run));
+  if (rank->gradientNorm() && !std::isfinite(outcome.gradientNorm))
+    fail("the gradient norm of step ", step, " (counting from 0) is ",
+         outcome.gradientNorm, " at a loss of ", outcome.loss, "; ",
+         exportedText(run));
+}
+
+void RankLoop::report(int64_t step, const Outcome &outcome, double seconds) {
+  if (step == 0)
+    summary.secondsToFirstStep = secondsSinceProcessStart();
+  summary.loss = outcome.loss;
+  summary.skippedSteps = scaler.skipped();
+  if (scaler.skips())
+    summary.lossScale = scaler.scale();
+  double units = static_cast<double>(run.settings.globalBatch *
+                                     run.settings.unitsPerSample);
+  StepFigures figures;
+  figures.step = step;
+  figures.loss = outcome.loss;
+  figures.gradientNorm = outcome.gradientNorm;
+  figures.learningRate = run.settings.schedule.learningRate(step);
+  figures.seconds = seconds;
+  figures.perSecond = units / seconds;
+  summary.trainSeconds += seconds;
+  summary.trainUnits += units;
+  if (outcome.skipped)
+    console->line(
+        skippedText(step, run.settings.steps,
+                    std::isfinite(outcome.gradientNorm) ? "loss" : "gradients",
+                    outcome.lossScale, scaler.scale()));
+  console->step(figures);
+  if (!run.metrics)
+    return;
+  nlohmann::ordered_json line = {
+      {"step", step},
+      {"loss", outcome.loss},
+      {"grad_norm", figures.gradientNorm},
+      {"learning_rate", figures.learningRate},
+      {run.settings.unit + "_per_second", figures.perSecond},
+      {"step_seconds", seconds}};
+  if (scaler.skips()) {
+    line["loss_scale"] = outcome.lossScale;
+    line["skipped"] = outcome.skipped;
+  }
+  writeMetrics(line);
+}
+
+void RankLoop::writeMetrics(const nlohmann::ordered_json &line) {
+  std::string failure = run.metrics->write(line);
+  if (!failure.empty())
+    console->warning(failure + "; the run goes on without these metrics");
+}
+
+void RankLoop::evaluate(int64_t stepsDone) {
+  double begin = monotonicSeconds();
+  double loss = evaluation->loss();
+  if (!std::isfinite(loss))
+    fail("the loss of the evaluation after step ", stepsDone, " is ", loss,
+         "; ", exportedText(run));
+  if (!leads())
+    return;
+  summary.evalLoss = loss;
+  console->line(concat("eval after step ", stepsDone, ": loss ", loss));
+  if (run.metrics)
+    writeMetrics({{"event", "eval"},
+                  {"step", stepsDone},
+                  {"loss", loss},
+                  {"samples", run.evalData->samples()},
+                  {"seconds", monotonicSeconds() - begin}});
+}
+
+void RankLoop::exportGradients(double factor) {
+  GatheredParameters gradients(plan, *rank,
+                               GatheredParameters::Values::Gradients, nullptr);
+  if (!leads())
+    return gradients.serve();
+  run.gradients->write(ScaledValues(gradients, factor));
+  gradients.finish();
+}
+
+void RankLoop::exportAll() {
+  GatheredParameters trained(
+      plan, *rank, GatheredParameters::Values::Parameters, &run.initialValues);
+  if (!leads())
+    return trained.serve();
+  // A full disk under one of them does not take the other with it.
+  std::string failure;
+  auto write = [&](auto &file) {
+    try {
+      if (file)
+        file->write(trained);
+    } catch (const Aborted &) {
+      throw;
+    } catch (const Error &error) {
+      failure += (failure.empty() ? "" : "; ") + std::string(error.what());
+    }
+  };
+  write(run.parameters);
+  write(run.onnx);
+  trained.finish();
+  if (!failure.empty())
+    fail(failure, "; ", exportedText(run));
+}
+
+} // namespace
+
+std::string exportedText(const Run &run) {
+  std::string text;
+  auto add = [&](const auto &file) {
+    if (file && !file->written().empty())
+      text += (text.empty() ? "" : ", ") + file->written();
+  };
+  add(run.gradients);
+  add(run.parameters);
+  add(run.onnx);
+  return text.empty() ? "nothing was exported" : "exported was only " + text;
+}
+
+int train(Run &run) {
+  int ranks = static_cast<int>(run.plan.mesh().ranks());
+  // Of all ranks alike.
+  std::atomic<bool> interrupted = false;
+  runRanksAsThreads(ranks, [&](Communicator &communicator) {
+    if (RankLoop(run, communicator)())
+      interrupted = true;
+  });
+  return interrupted ? stopSignal() : 0;
+}
+
+} // namespace shardc::runtime

@@ -1,0 +1,36 @@
+// The safetensors format (https://github.com/huggingface/safetensors#format):
+// eight bytes with the length of a JSON header, the header, and the tensors'
+// bytes one after the other.
+#ifndef SHARDC_RUNTIME_WEIGHTS_SAFETENSORS_H
+#define SHARDC_RUNTIME_WEIGHTS_SAFETENSORS_H
+
+#include "runtime/files/Descriptor.h"
+#include "runtime/plan.pb.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace shardc::runtime {
+
+struct SafetensorsEntry {
+  std::string name;
+  plan::DType dtype =
+      plan::INVALID; // INVALID: a dtype that the runtime does not know
+  std::vector<int64_t> shape;
+  uint64_t offset = 0; // bytes from the file's begin
+  uint64_t length = 0; // bytes
+};
+
+/// Reads and checks a file's header. Throws an Error with the file's name.
+std::map<std::string, SafetensorsEntry>
+readSafetensorsHeader(const Descriptor &file, const std::string &path);
+
+/// The first bytes of a file with these tensors (name, dtype and shape are
+/// used) in this order, a multiple of 8 long.
+std::string safetensorsHeader(const std::vector<SafetensorsEntry> &entries);
+
+} // namespace shardc::runtime
+
+#endif
