@@ -179,6 +179,12 @@ struct NNDifferentiate : impl::NNDifferentiateBase<NNDifferentiate> {
              "shardc --compile-to=import shows what is trainable";
       return signalPassFailure();
     }
+    if (module->hasAttr("nn.loss") && !readsData(train)) {
+      emitError(module.getLoc())
+          << "expects an input that reaches the loss, got none: every step "
+             "would be the same";
+      return signalPassFailure();
+    }
     removeStops(train);
     removeStops(model);
     // Folds what gradients leave behind (products with 1, sums of padded
@@ -191,6 +197,17 @@ struct NNDifferentiate : impl::NNDifferentiateBase<NNDifferentiate> {
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
     if (failed(applyPatternsGreedily(train, std::move(patterns), config)))
       return signalPassFailure();
+  }
+
+  /// Whether the loss depends on what a run gives: an input, or labels.
+  static bool readsData(func::FuncOp function) {
+    for (BlockArgument argument : function.getArguments()) {
+      auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                        "nn.role");
+      if (!argument.use_empty() && (!role || role != "loss_scale"))
+        return true;
+    }
+    return false;
   }
 
   /// What stopped gradients has done so: it is its input from here on.

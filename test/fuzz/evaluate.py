@@ -123,8 +123,31 @@ def hash_of(text):
     return result
 
 
+def rounding_mode(noise, seed):
+    """Every result of arithmetic is wrong by up to `noise`, relatively, in backward as in forward."""
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+    exact = {"gather", "index", "index_select", "cat", "clone", "where", "constant_pad_nd", "stack", "flip", "repeat", "zeros_like", "ones_like", "new_zeros",
+             "slice_backward", "select_backward", "_to_copy", "copy", "neg", "abs", "sign", "relu", "threshold_backward"}
+    numbers = np.random.default_rng(seed)
+
+    class Rounding(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
+            result = function(*arguments, **(keywords or {}))
+            # What shares memory with an operand is a view, or was written in place.
+            shares = any(r.alias_info for r in function._schema.returns)
+            if isinstance(result, torch.Tensor) and result.is_floating_point() and not shares and function._schema.name.split("::")[-1] not in exact:
+                result = result * torch.from_numpy(np.asarray(1 + noise * numbers.uniform(-1, 1, tuple(result.shape))))
+            return result
+
+    return Rounding()
+
+
 def by_torch(program, parts, noise=0.0, seed=0):
     """(loss, {parameter: gradient}) by torch in float64."""
+    if noise:
+        with rounding_mode(noise, seed):
+            return by_torch(program, parts)
     import torch
 
     import torch_ops_moves  # noqa: F401
@@ -140,12 +163,9 @@ def by_torch(program, parts, noise=0.0, seed=0):
         environment = {**parameters, **constants, **{name: tensor(given.values[rows], given.dtype) for name, given in program.inputs.items()}}
         for node in nodes:
             results = TORCH[node.op](Call(node, [environment[i] if i else None for i in node.inputs], program.opset, np.float64))
-            for at, (name, result) in enumerate(zip(node.outputs, results)):
+            for name, result in zip(node.outputs, results):
                 if name in known and isinstance(result, torch.Tensor) and result.is_floating_point():
                     result = torch.from_numpy(np.array(folded(result.numpy(), program.types[name], np.float64)))
-                elif name and noise and isinstance(result, torch.Tensor) and result.is_floating_point():
-                    numbers = np.random.default_rng((seed, part, hash_of(node.outputs[0]), at))
-                    result = result * torch.from_numpy(np.asarray(1 + noise * numbers.uniform(-1, 1, tuple(result.shape))))
                 if name:
                     environment[name] = result
         scores = environment[loss.value]

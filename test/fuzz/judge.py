@@ -28,6 +28,7 @@ RAW = re.compile(r"LLVM ERROR|Assertion|PLEASE submit|Stack dump|mlir::|loc\(|er
 # Refusals that name a limit of shardc and what to do: no finding.
 KNOWN_LIMITS = re.compile(r"'nn\.rope' op has no gradient of its angles; freeze|"
                           r"'nn\.attention' op has no gradient of its bias; keep a trained bias out of attention|"
+                          r"expects an input that reaches the loss, got none|"
                           # of parameters that no loss reaches
                           r"--units scope:layers\S+ matches no parameter; there are (?!.*layers\.)")
 

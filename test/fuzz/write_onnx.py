@@ -127,10 +127,10 @@ class Writer:
         if self.habit == "legacy":
             # A node's name is its module's path; a renamed weight gets its name from it.
             name = "/" + (scope.replace(".", "/") + "/" if scope else "") + f"{given.op}_{index}"
-            renamed = [i for at, i in enumerate(given.inputs) if (index, at) in self.renamed and i in self.program.parameters]
-            if renamed and self.written[renamed[0]][1]:
+            turned = [i for at, i in enumerate(given.inputs) if (index, at) in self.renamed and i in self.program.parameters and self.written[i][1]]
+            if turned:
                 # The path is that of a module of its own.
-                self.written[renamed[0]] = ({f"linear.{index}.weight"}, True)
+                self.written[turned[0]] = ({f"linear.{index}.weight"}, True)
                 name = f"/linear.{index}/MatMul"
         if self.habit == "dynamo":
             arguments = [("%" + (self.placeholder(i) if i in self.program.parameters else i)) for i in given.inputs if i]

@@ -238,6 +238,12 @@ class ShardcBadInput(ToolTest):
     def test_model_without_a_trainable_parameter(self):
         self.check(self.shardc(self.write([helper.make_node("Relu", ["x"], ["y"], name="r")]), *self.mse), "parameter")
 
+    def test_loss_that_depends_on_no_data(self):
+        weight = numpy_helper.from_array(np.arange(4, dtype=np.float32).reshape(4), "head.weight")
+        path = self.write([helper.make_node("ReduceSum", ["head.weight"], ["y"], name="sum", keepdims=0)], [weight],
+                          outputs=[helper.make_tensor_value_info("y", TensorProto.FLOAT, [])])
+        self.check(self.shardc(path, "--dim", "batch=2", "--loss", "output:y"), "an input that reaches the loss")
+
 
 if __name__ == "__main__":
     unittest.main()
