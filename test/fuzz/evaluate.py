@@ -143,11 +143,14 @@ def rounding_mode(noise, seed):
     return Rounding()
 
 
+def rounded_by_torch(program, parts, noise, seed):
+    """The same as by_torch, with a relative error in every result, backward's included."""
+    with rounding_mode(noise, seed):
+        return by_torch(program, parts)
+
+
 def by_torch(program, parts, noise=0.0, seed=0):
-    """(loss, {parameter: gradient}) by torch in float64."""
-    if noise:
-        with rounding_mode(noise, seed):
-            return by_torch(program, parts)
+    """(loss, {parameter: gradient}) by torch in float64. noise: of each result of a node."""
     import torch
 
     import torch_ops_moves  # noqa: F401
@@ -163,9 +166,12 @@ def by_torch(program, parts, noise=0.0, seed=0):
         environment = {**parameters, **constants, **{name: tensor(given.values[rows], given.dtype) for name, given in program.inputs.items()}}
         for node in nodes:
             results = TORCH[node.op](Call(node, [environment[i] if i else None for i in node.inputs], program.opset, np.float64))
-            for name, result in zip(node.outputs, results):
+            for at, (name, result) in enumerate(zip(node.outputs, results)):
                 if name in known and isinstance(result, torch.Tensor) and result.is_floating_point():
                     result = torch.from_numpy(np.array(folded(result.numpy(), program.types[name], np.float64)))
+                elif name and noise and isinstance(result, torch.Tensor) and result.is_floating_point():
+                    numbers = np.random.default_rng((seed, part, hash_of(node.outputs[0]), at))
+                    result = result * torch.from_numpy(np.asarray(1 + noise * numbers.uniform(-1, 1, tuple(result.shape))))
                 if name:
                     environment[name] = result
         scores = environment[loss.value]
