@@ -6,12 +6,15 @@
 #include "runtime/base/Signals.h"
 #include "runtime/cli/CheckOptions.h"
 #include "runtime/cli/ParseOptions.h"
+#include "runtime/cpu/CpuDevice.h"
+#include "runtime/cpu/Gemm.h"
 #include "runtime/cpu/Processor.h"
 #include "runtime/engine/CheckPlan.h"
 #include "runtime/files/ConfinedOpen.h"
 #include "runtime/files/FileUses.h"
 #include "runtime/launch/Guard.h"
 #include "runtime/launch/Launcher.h"
+#include "runtime/launch/RankThreads.h"
 #include "runtime/metrics/Print.h"
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/Options.h"
@@ -165,13 +168,20 @@ int trainerMain(int argc, char **argv) {
   InitialValues values =
       openInitialValues(options, plan, self.embeddedWeights());
   KernelLibrary kernels = KernelLibrary::open(self.kernels(), plan);
+  RunSettings settings = RunSettings::resolve(options, plan, data.samples());
+  settings.bytesPerThread = cpu::gemmThreadBytes();
+  cpu::CpuOptions device;
+  device.workers = settings.workers;
+  device.spin =
+      haveCoresFor(static_cast<int>(plan.mesh().ranks()), settings.workers);
+  device.gemmClock = options.metrics || options.profile;
   Run run{plan,
           options,
-          RunSettings::resolve(options, plan, data.samples()),
+          std::move(settings),
           data,
           evalData ? &*evalData : nullptr,
           values.source(),
-          kernels,
+          cpu::cpuDevices(plan, kernels, device),
           {},
           {},
           {},

@@ -2,6 +2,8 @@
 // raw_data, float_data and double_data.
 #include "frontend/onnx/WireFormat.h"
 
+#include "llvm/ADT/SmallVector.h"
+
 using llvm::StringRef;
 
 namespace shardc::onnx {

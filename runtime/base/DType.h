@@ -25,6 +25,11 @@ int32_t onnxDtype(plan::DType dtype);
 
 bool isFloat(plan::DType dtype);
 
+/// What is computed with elements of a type: float64, or float32.
+inline plan::DType computeDtype(plan::DType dtype) {
+  return dtype == plan::FLOAT64 ? plan::FLOAT64 : plan::FLOAT32;
+}
+
 /// Whether convertElements takes this pair: floats to floats, integers and bool
 /// to integers and bool.
 bool isConvertible(plan::DType from, plan::DType to);

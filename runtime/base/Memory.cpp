@@ -47,8 +47,9 @@ Memory::~Memory() {
     munmap(mapping, mappedBytes);
 }
 
-void Memory::touch(int64_t from, int64_t to) {
-  constexpr int64_t page = 4096;
-  for (int64_t at = from; at < to; at = at / page * page + page)
-    *reinterpret_cast<volatile char *>(begin + at) = 0;
+void shardc::runtime::touchPages(std::byte *begin, std::byte *end) {
+  constexpr uintptr_t page = 4096;
+  for (std::byte *at = begin; at < end;
+       at += page - reinterpret_cast<uintptr_t>(at) % page)
+    *reinterpret_cast<volatile char *>(at) = 0;
 }

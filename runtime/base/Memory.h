@@ -26,9 +26,6 @@ public:
   std::span<std::byte> span() const {
     return {begin, static_cast<size_t>(bytes)};
   }
-  /// Touches [from, to), so that the pages lie near the calling thread's
-  /// processor.
-  void touch(int64_t from, int64_t to);
 
 private:
   std::byte *begin = nullptr;
@@ -36,6 +33,10 @@ private:
   void *mapping = nullptr;
   size_t mappedBytes = 0;
 };
+
+/// Writes a zero into every page of [begin, end), so that they lie near the
+/// calling thread's processor.
+void touchPages(std::byte *begin, std::byte *end);
 
 } // namespace shardc::runtime
 

@@ -17,6 +17,21 @@ namespace shardc::runtime {
 class Memory;
 class ThreadPool;
 
+/// What only ranks have whose buffers lie in memory of one host.
+class HostRanks {
+public:
+  virtual ~HostRanks() = default;
+  /// `bytes` > 0 of zeros, at one address for all ranks of this communicator,
+  /// there until the last of them lets go. All ranks ask for the same sizes in
+  /// the same order; nobody waits. Throws an Error with `name` when the system
+  /// has no more.
+  virtual std::shared_ptr<Memory> sharedMemory(const std::string &name,
+                                               int64_t bytes) = 0;
+  /// Threads that may help while this rank waits, in whatever group; null: it
+  /// does its part alone. The pool must outlive all waits.
+  virtual void helpWith(ThreadPool *pool) = 0;
+};
+
 /// How ranks' elements become one. The maximum of values of which one is not a
 /// number is not a number.
 enum class Combine { Sum, Max };
@@ -27,6 +42,15 @@ struct Segment {
   int64_t count;
   plan::DType dtype; // see isReducible
   Combine combine = Combine::Sum;
+};
+
+/// In which order an implementation adds what ranks bring.
+enum class SumOrder {
+  /// ((x0 + x1) + x2) + ..., so sums are equal on every rank, for any number of
+  /// threads, and between reduceScatter and allReduce.
+  Ranks,
+  /// Some order of its own: equal on every rank, not between calls.
+  Any,
 };
 
 /// What waits throw after some rank gave up: the cause lies there, not here.
@@ -41,10 +65,10 @@ public:
 /// number may be on their way in any number of groups. One thread of a rank
 /// uses its communicators at a time.
 ///
-/// Sums are in rank order, ((x0 + x1) + x2) + ..., so they are equal on every
-/// rank, for any number of threads, and between reduceScatter and allReduce.
-/// float32, float64, int64 and int32 are added in their own type (integers wrap
-/// around), float16 and bfloat16 in float32, and rounded once to nearest even.
+/// Buffers lie where the device of the ranks computes. float32, float64, int64
+/// and int32 are added in their own type (integers wrap around), float16 and
+/// bfloat16 in float32, and rounded once to nearest even; sumOrder() says in
+/// which order.
 class Communicator {
 public:
   /// A collective on its way, of this communicator.
@@ -53,6 +77,9 @@ public:
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  virtual SumOrder sumOrder() const = 0;
+  /// Null where the ranks' buffers do not lie in one host's memory.
+  virtual HostRanks *hostRanks() { return nullptr; }
 
   /// The ranks base + k * stride, 0 <= k < size, around this one: base = rank()
   /// - (rank() / stride % size) * stride. All ranks of this communicator ask
@@ -60,13 +87,6 @@ public:
   /// communicator. Throws an Error where stride * size does not divide
   /// this->size().
   virtual Communicator &group(int64_t stride, int64_t size) = 0;
-
-  /// `bytes` > 0 of zeros, at one address for all ranks of this communicator,
-  /// there until the last of them lets go; null where the ranks have address
-  /// spaces of their own. All ranks ask for the same sizes in the same order;
-  /// nobody waits. Throws an Error with `name` when the system has no more.
-  virtual std::shared_ptr<Memory> sharedMemory(const std::string &name,
-                                               int64_t bytes) = 0;
 
   /// gathered[r * bytes, (r + 1) * bytes) = rank r's shard. The shard may not
   /// change before finish(); it may be the rank's own slice of `gathered`.
@@ -80,12 +100,12 @@ public:
   /// ranks agree in number, counts, types and combination.
   virtual Ticket startAllReduce(std::span<const Segment> segments) = 0;
 
-  /// Returns when this rank's results are there. `pool`: threads that may help.
-  /// Throws Aborted when a rank gave up.
-  virtual void wait(Ticket ticket, ThreadPool &pool) = 0;
+  /// Returns when this rank's results are there. Throws Aborted when a rank
+  /// gave up.
+  virtual void wait(Ticket ticket) = 0;
   /// wait(), and no other rank reads this rank's buffers of that collective any
   /// more. Each collective is finished once, in the end.
-  virtual void finish(Ticket ticket, ThreadPool &pool) = 0;
+  virtual void finish(Ticket ticket) = 0;
 
   /// Returns when all ranks have come here.
   virtual void barrier() = 0;
@@ -104,8 +124,8 @@ public:
   Ticket startBarrier() { return startAllReduce({}); }
 
   /// Start and finish in one.
-  void allReduce(std::span<const Segment> segments, ThreadPool &pool) {
-    finish(startAllReduce(segments), pool);
+  void allReduce(std::span<const Segment> segments) {
+    finish(startAllReduce(segments));
   }
 
   /// Whether collectives add and compare elements of this type: floats of 16,

@@ -2,11 +2,11 @@
 // buffers in one pass.
 #include "runtime/comm/ThreadOperation.h"
 #include "runtime/base/DType.h"
+#include "runtime/comm/RankOrderSum.h"
 #include "runtime/simd/Simd.h"
 
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 
 namespace shardc::runtime {
 
@@ -115,69 +115,7 @@ void ThreadOperation::gatherChunk(int receiver, int64_t chunk) {
               bytes % sizeof(float));
 }
 
-namespace {
-
-/// One piece of all ranks' buffers, and how it is combined.
-struct Combined {
-  std::vector<std::byte *> destinations;
-  std::vector<const std::byte *> sources; // in rank order
-  int64_t count;
-  bool streamed;
-
-  template <typename T> T *const *to() const {
-    return reinterpret_cast<T *const *>(destinations.data());
-  }
-  template <typename T> const T *const *from() const {
-    return reinterpret_cast<const T *const *>(sources.data());
-  }
-
-  /// Element by element: what is not worth vector registers.
-  template <typename T, typename Function> void each(Function combine) const {
-    for (int64_t i = 0; i < count; ++i) {
-      T total = from<T>()[0][i];
-      for (size_t rank = 1; rank < sources.size(); ++rank)
-        total = combine(total, from<T>()[rank][i]);
-      for (size_t copy = 0; copy < destinations.size(); ++copy)
-        to<T>()[copy][i] = total;
-    }
-  }
-  template <typename T> void sum() const {
-    if constexpr (std::is_floating_point_v<T>) {
-      if (streamed && destinations.size() == 1)
-        return simd::loops<T>().sumAroundCaches(to<T>()[0], from<T>(),
-                                                int(sources.size()), count);
-      simd::loops<T>().sum(to<T>(), destinations.size(), from<T>(),
-                           sources.size(), count);
-    } else if constexpr (std::is_integral_v<T>)
-      each<T>([](T a, T b) { // wraps around
-        using Unsigned = std::make_unsigned_t<T>;
-        return T(Unsigned(a) + Unsigned(b));
-      });
-    else
-      simd::halfLoops<T>().sum(to<T>(), destinations.size(), from<T>(),
-                               sources.size(), count);
-  }
-  template <typename T> void maximum() const {
-    auto larger = [](auto a, auto b) { return a != a || a >= b ? a : b; };
-    if constexpr (std::is_arithmetic_v<T>)
-      each<T>(larger);
-    else
-      each<T>([&](T a, T b) {
-        float wideA, wideB;
-        simd::halfLoops<T>().widen(&wideA, &a, 1);
-        simd::halfLoops<T>().widen(&wideB, &b, 1);
-        return wideA != wideA || wideA >= wideB ? a : b;
-      });
-  }
-  template <typename T> void run(Combine combine) const {
-    combine == Combine::Sum ? sum<T>() : maximum<T>();
-  }
-};
-
-} // namespace
-
-/// One chunk of the combination of `sources` in rank order, written to all
-/// `destinations`.
+/// One chunk of the combination of `sources`, written to all `destinations`.
 static void combineChunk(std::vector<std::byte *> destinations,
                          std::vector<const std::byte *> sources, int64_t count,
                          plan::DType dtype, Combine combine, int64_t chunk) {
@@ -187,22 +125,8 @@ static void combineChunk(std::vector<std::byte *> destinations,
     destination += begin * element;
   for (const std::byte *&source : sources)
     source += begin * element;
-  Combined combined{std::move(destinations), std::move(sources), end - begin,
-                    count * element >= streamedBytes};
-  switch (dtype) {
-  case plan::FLOAT32:
-    return combined.run<float>(combine);
-  case plan::FLOAT64:
-    return combined.run<double>(combine);
-  case plan::BFLOAT16:
-    return combined.run<BFloat16>(combine);
-  case plan::FLOAT16:
-    return combined.run<Float16>(combine);
-  case plan::INT64:
-    return combined.run<int64_t>(combine);
-  default:
-    return combined.run<int32_t>(combine);
-  }
+  combineInRankOrder(destinations, sources, end - begin, dtype, combine,
+                     count * element >= streamedBytes);
 }
 
 void ThreadOperation::scatterChunk(int receiver, int64_t chunk) {

@@ -14,15 +14,15 @@
 
 namespace shardc::runtime {
 
-class ThreadWorld::End final : public Communicator {
+class ThreadWorld::End final : public Communicator, private HostRanks {
 public:
-  /// `unfinished`: collectives of this rank in any group.
-  End(ThreadGroup &shared, int ownRank, int64_t &unfinished)
-      : shared(shared), process(shared.process), ownRank(ownRank),
-        unfinished(unfinished) {}
+  End(ThreadGroup &shared, int ownRank, RankSide &side)
+      : shared(shared), process(shared.process), ownRank(ownRank), side(side) {}
 
   int rank() const override { return ownRank; }
   int size() const override { return shared.size; }
+  SumOrder sumOrder() const override { return SumOrder::Ranks; }
+  HostRanks *hostRanks() override { return this; }
 
   Communicator &group(int64_t stride, int64_t size) override {
     if (stride < 1 || size < 1 || size > shared.size || stride > shared.size ||
@@ -37,7 +37,7 @@ public:
       end = std::make_unique<End>(
           process.group(shared.worldRank(ownRank - place * int(stride)),
                         shared.stride * int(stride), int(size)),
-          place, unfinished);
+          place, side);
     }
     return *end;
   }
@@ -46,6 +46,7 @@ public:
                                        int64_t bytes) override {
     return shared.memory(memories++, name, bytes);
   }
+  void helpWith(ThreadPool *pool) override { side.helpers = pool; }
 
   Ticket startAllGather(const void *shard, void *gathered,
                         int64_t bytes) override {
@@ -77,20 +78,22 @@ public:
                   {segments.begin(), segments.end()}});
   }
 
-  void wait(Ticket ticket, ThreadPool &pool) override {
+  void wait(Ticket ticket) override {
     ThreadOperation &operation = shared.operation(ticket);
     awaitArrival(operation);
-    complete(operation, ownGroup(operation), pool);
+    int group = ownGroup(operation);
+    help(operation, group);
+    awaitGroup(operation, group);
   }
-  void finish(Ticket ticket, ThreadPool &pool) override {
+  void finish(Ticket ticket) override {
     ThreadOperation &operation = shared.operation(ticket);
     awaitArrival(operation);
     int groups = operation.groupCount();
     for (int i = 0; i < groups; ++i)
-      help(operation, (ownGroup(operation) + i) % groups, pool);
+      help(operation, (ownGroup(operation) + i) % groups);
     for (int group = 0; group < groups; ++group)
       awaitGroup(operation, group);
-    --unfinished;
+    --side.unfinished;
     if (operation.finished.fetch_add(1) + 1 == shared.size)
       shared.retire(ticket);
   }
@@ -100,7 +103,7 @@ public:
     process.abort(shared.worldRank(ownRank), reason);
   }
   void leave() override {
-    if (unfinished == 0)
+    if (side.unfinished == 0)
       return;
     abort("it left in the middle of a step");
     process.awaitIdle();
@@ -114,7 +117,7 @@ private:
   }
   Ticket start(Contribution contribution) {
     Ticket ticket = started++;
-    ++unfinished;
+    ++side.unfinished;
     ThreadOperation &operation = shared.operation(ticket);
     operation.contributions[ownRank] = std::move(contribution);
     if (operation.arrived.fetch_add(1) + 1 == shared.size)
@@ -136,7 +139,7 @@ private:
              operation.contributions[rank].describe());
   }
   /// Does chunks of the group until none is unclaimed.
-  void help(ThreadOperation &operation, int groupIndex, ThreadPool &pool) {
+  void help(ThreadOperation &operation, int groupIndex) {
     ChunkGroup &group = operation.groups[groupIndex];
     int64_t chunks = operation.chunksOfGroup();
     int64_t left = chunks - group.claimed.load();
@@ -152,7 +155,11 @@ private:
           operation.event.notify();
       }
     };
-    pool.forRanges(std::min<int64_t>(left, pool.workers()), 1, claim);
+    if (side.helpers)
+      side.helpers->forRanges(std::min<int64_t>(left, side.helpers->workers()),
+                              1, claim);
+    else
+      claim(0, 1, 0);
     process.leaveWork();
   }
   void awaitGroup(ThreadOperation &operation, int groupIndex) {
@@ -160,25 +167,21 @@ private:
     ChunkGroup &group = operation.groups[groupIndex];
     process.await(operation.event, [&] { return group.done.load() == chunks; });
   }
-  void complete(ThreadOperation &operation, int group, ThreadPool &pool) {
-    help(operation, group, pool);
-    awaitGroup(operation, group);
-  }
 
   ThreadGroup &shared;
   ThreadProcess &process;
   int ownRank; // in the group
-  int64_t &unfinished;
+  RankSide &side;
   Ticket started = 0;
   uint64_t memories = 0; // asked for
   std::map<std::pair<int64_t, int64_t>, std::unique_ptr<End>> groups;
 };
 
 ThreadWorld::ThreadWorld(int ranks, bool spin)
-    : process(std::make_unique<ThreadProcess>(ranks, spin)), unfinished(ranks) {
+    : process(std::make_unique<ThreadProcess>(ranks, spin)), sides(ranks) {
   for (int rank = 0; rank < ranks; ++rank)
-    ends.push_back(std::make_unique<End>(process->group(0, 1, ranks), rank,
-                                         unfinished[rank].count));
+    ends.push_back(
+        std::make_unique<End>(process->group(0, 1, ranks), rank, sides[rank]));
 }
 ThreadWorld::~ThreadWorld() = default;
 

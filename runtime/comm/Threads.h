@@ -23,12 +23,13 @@ public:
 
 private:
   class End;
-  /// Written by one rank's thread each.
-  struct alignas(64) Unfinished {
-    int64_t count = 0;
+  /// Of a rank in all its groups; written by its thread alone.
+  struct alignas(64) RankSide {
+    int64_t unfinished = 0; // collectives
+    ThreadPool *helpers = nullptr;
   };
   std::unique_ptr<ThreadProcess> process;
-  std::vector<Unfinished> unfinished; // collectives, by rank
+  std::vector<RankSide> sides; // by rank
   std::vector<std::unique_ptr<End>> ends;
 };
 

@@ -1,113 +1,42 @@
-// Binding of compute entries: checks that they share. One function per kind of
-// entry.
+// From resolved entries to calls: one function per kind of entry.
 #ifndef SHARDC_RUNTIME_CPU_BIND_H
 #define SHARDC_RUNTIME_CPU_BIND_H
 
-#include "runtime/base/DType.h"
-#include "runtime/base/Error.h"
-#include "runtime/base/ThreadPool.h"
-#include "runtime/cpu/NarrowRows.h"
-#include "runtime/engine/RankState.h"
+#include "runtime/cpu/CpuDevice.h"
 
-#include <algorithm>
+#include <functional>
 
 namespace shardc::runtime::cpu {
 
-Task bind(RankState &state, const plan::Launch &entry);
-Task bind(RankState &state, const plan::Gemm &entry);
-Task bind(RankState &state, const plan::Attention &entry);
-Task bind(RankState &state, const plan::AttentionGrad &entry);
-Task bind(RankState &state, const plan::CrossEntropy &entry);
-Task bind(RankState &state, const plan::LinearCrossEntropy &entry);
-Task bind(RankState &state, const plan::Embedding &entry);
-Task bind(RankState &state, const plan::EmbeddingGrad &entry);
-Task bind(RankState &state, const plan::Copy &entry);
-Task bind(RankState &state, const plan::Fill &entry);
-Task bind(RankState &state, const plan::HostCall &entry);
-Task bind(RankState &state, const plan::GradientNorm &entry);
-Task bind(RankState &state, const plan::Accumulate &entry);
-Task bind(RankState &state, const plan::OptimizerStep &entry);
+/// A bound entry.
+using Task = std::function<void()>;
 
-/// A field of an entry, resolved: bindField(state, entry, query) declares
-/// `query`; an absent one is an empty Tensor.
-#define SHARDC_BIND_FIELD(state, entry, field)                                 \
-  ((entry).has_##field() ? (state).resolve((entry).field(), #field)            \
-                         : ::shardc::runtime::Tensor())
+Task bind(CpuDevice &device, const entry::Launch &entry);
+Task bind(CpuDevice &device, const entry::Gemm &entry);
+Task bind(CpuDevice &device, const entry::Attention &entry);
+Task bind(CpuDevice &device, const entry::AttentionGrad &entry);
+Task bind(CpuDevice &device, const entry::CrossEntropy &entry);
+Task bind(CpuDevice &device, const entry::LinearCrossEntropy &entry);
+Task bind(CpuDevice &device, const entry::Embedding &entry);
+Task bind(CpuDevice &device, const entry::EmbeddingGrad &entry);
+Task bind(CpuDevice &device, const entry::Copy &entry);
+Task bind(CpuDevice &device, const entry::Fill &entry);
+Task bind(CpuDevice &device, const entry::HostCall &entry);
+Task bind(CpuDevice &device, const entry::GradientNorm &entry);
+Task bind(CpuDevice &device, const entry::Accumulate &entry);
+Task bind(CpuDevice &device, const entry::OptimizerStep &entry);
+Task bind(CpuDevice &device, const entry::Report &entry);
+Task bind(CpuDevice &device, const entry::StartAllGather &entry);
+Task bind(CpuDevice &device, const entry::StartReduceScatter &entry);
+Task bind(CpuDevice &device, const entry::StartAllReduce &entry);
+Task bind(CpuDevice &device, const entry::StartBarrier &entry);
+Task bind(CpuDevice &device, const entry::Wait &entry);
+Task bind(CpuDevice &device, const entry::Finish &entry);
 
-inline void requireFloat(const Tensor &tensor, const char *name) {
-  if (!isFloat(tensor.dtype))
-    fail("expects ", name, " to be float32, float64, bfloat16 or float16, got ",
-         tensor.describe());
-}
-inline void requireDtype(const Tensor &tensor, plan::DType dtype,
-                         const char *name) {
-  if (tensor.dtype != dtype)
-    fail("expects ", name, " to be ", dtypeName(dtype), ", got ",
-         tensor.describe());
-}
-/// A result of elements of type `dtype`: of the same type, or as summed.
-inline void requireDtypeOrWider(const Tensor &tensor, plan::DType dtype,
-                                const char *name) {
-  if (tensor.dtype != dtype && tensor.dtype != computeDtype(dtype))
-    fail("expects ", name, " to be ", dtypeName(dtype), " or ",
-         dtypeName(computeDtype(dtype)), ", got ", tensor.describe());
-}
-inline void requireInteger(const Tensor &tensor, const char *name) {
-  if (tensor.dtype != plan::INT64 && tensor.dtype != plan::INT32)
-    fail("expects ", name, " to be int64 or int32, got ", tensor.describe());
-}
-inline void requireShape(const Tensor &tensor,
-                         const std::vector<int64_t> &shape, const char *name) {
-  if (tensor.shape == shape)
-    return;
-  Tensor expected;
-  expected.dtype = tensor.dtype;
-  expected.shape = shape;
-  fail("expects ", name, " to be ", expected.describe(), ", got ",
-       tensor.describe());
-}
-inline void requireRank(const Tensor &tensor, int64_t rank, const char *name) {
-  if (tensor.rank() != rank)
-    fail("expects ", name, " to have ", rank, " dims, got ", tensor.describe());
-}
-inline void requireContiguous(const Tensor &tensor, const char *name) {
-  if (!tensor.contiguous())
-    fail("expects ", name, " ", tensor.describe(), " to be contiguous");
-}
-inline void requireContiguousRows(const Tensor &tensor, const char *name) {
-  if (tensor.rank() == 0 ||
-      (tensor.shape.back() > 1 && tensor.strides.back() != 1))
-    fail("expects the last dim of ", name, " ", tensor.describe(),
-         " to be contiguous");
-}
-/// Leading dims that one stride walks.
-inline void requireFoldable(const Tensor &tensor, const char *name) {
-  requireContiguousRows(tensor, name);
-  if (!foldRows(tensor, 1))
-    fail("expects the rows of ", name, " ", tensor.describe(),
-         " to be evenly spaced");
-}
-inline void requireScalar(const Tensor &tensor, const char *name) {
-  if (!tensor || tensor.elements() != 1)
-    fail("expects ", name, " to have one element, got ", tensor.describe());
-}
-inline void requireBytes(const Tensor &tensor, int64_t bytes,
-                         const char *name) {
-  int64_t has =
-      tensor ? tensor.elements() * int64_t(elementSize(tensor.dtype)) : 0;
-  if (has < bytes || (tensor && !tensor.contiguous()))
-    fail("expects ", name, " of at least ", bytes, " contiguous bytes, got ",
-         has);
-}
-
+/// That a workspace has so many contiguous bytes.
+void requireBytes(const Tensor &tensor, int64_t bytes, const char *name);
 /// As many threads as there are slices in the workspace.
-inline int workersFor(const RankState &state, const Tensor &workspace,
-                      int64_t slice) {
-  requireBytes(workspace, slice, "workspace");
-  return static_cast<int>(std::min<int64_t>(
-      state.pool.workers(),
-      workspace.elements() * int64_t(elementSize(workspace.dtype)) / slice));
-}
+int workersFor(const CpuDevice &device, const Tensor &workspace, int64_t slice);
 
 } // namespace shardc::runtime::cpu
 

@@ -1,110 +1,32 @@
-// Attention entries: shapes and workspaces checked.
-#include "runtime/base/ThreadPool.h"
+// Attention, as calls.
 #include "runtime/cpu/Attention.h"
 #include "runtime/cpu/Bind.h"
 
-#include <algorithm>
-
 namespace shardc::runtime::cpu {
-namespace {
 
-/// [B, S, H, D] with a contiguous last dim and positions at least a row apart,
-/// as products read them: neither repeated by a broadcast nor reversed.
-void requireHeads(const Tensor &tensor, const std::vector<int64_t> &shape,
-                  plan::DType dtype, const char *name) {
-  requireDtype(tensor, dtype, name);
-  requireShape(tensor, shape, name);
-  requireContiguousRows(tensor, name);
-  if (tensor.shape[1] > 1 && tensor.strides[1] < tensor.shape[3])
-    fail("expects the positions of ", name, " ", tensor.describe(),
-         " to be at least ", tensor.shape[3], " elements apart, got ",
-         tensor.strides[1]);
+static Attention operandsOf(const entry::AttentionOperands &from) {
+  return {from.query,   from.key,   from.value, from.bias,
+          from.keyMask, from.scale, from.causal};
 }
 
-template <typename Entry>
-Attention bindOperands(RankState &state, const Entry &entry) {
-  Attention a;
-  a.query = state.resolve(entry.query(), "query");
-  a.key = state.resolve(entry.key(), "key");
-  a.value = state.resolve(entry.value(), "value");
-  a.bias = SHARDC_BIND_FIELD(state, entry, bias);
-  a.keyMask = SHARDC_BIND_FIELD(state, entry, key_mask);
-  a.scale = entry.scale();
-  a.causal = entry.causal();
-  requireFloat(a.query, "query");
-  requireRank(a.query, 4, "query");
-  requireRank(a.key, 4, "key");
-  requireRank(a.value, 4, "value");
-  const std::vector<int64_t> &q = a.query.shape, &k = a.key.shape;
-  plan::DType dtype = a.query.dtype;
-  requireHeads(a.query, q, dtype, "query");
-  requireHeads(a.key, {q[0], k[1], k[2], q[3]}, dtype, "key");
-  requireHeads(a.value, {q[0], k[1], k[2], a.value.shape[3]}, dtype, "value");
-  if (k[2] == 0 || q[2] % k[2] != 0)
-    fail("expects the heads of query ", a.query.describe(),
-         " to be a multiple of those of key ", a.key.describe());
-  if (a.bias) {
-    requireDtypeOrWider(a.bias, dtype, "bias");
-    requireRank(a.bias, 4, "bias");
-    const int64_t full[4] = {q[0], q[2], q[1], k[1]};
-    for (int dim = 0; dim < 4; ++dim)
-      if (a.bias.shape[dim] != 1 && a.bias.shape[dim] != full[dim])
-        fail("expects dim ", dim, " of bias to be 1 or ", full[dim], ", got ",
-             a.bias.describe());
-  }
-  if (a.keyMask) {
-    requireDtype(a.keyMask, plan::BOOL, "key_mask");
-    requireShape(a.keyMask, {q[0], k[1]}, "key_mask");
-    requireContiguousRows(a.keyMask, "key_mask");
-  }
-  return a;
-}
-
-} // namespace
-
-Task bind(RankState &state, const plan::Attention &entry) {
-  Attention a = bindOperands(state, entry);
-  const std::vector<int64_t> &q = a.query.shape;
-  Tensor output = state.resolve(entry.output(), "output");
-  requireHeads(output, {q[0], q[1], q[2], a.value.shape[3]}, a.query.dtype,
-               "output");
-  Tensor logSumExp = SHARDC_BIND_FIELD(state, entry, log_sum_exp);
-  if (logSumExp) {
-    requireDtype(logSumExp, computeDtype(a.query.dtype), "log_sum_exp");
-    requireShape(logSumExp, {q[0], q[2], q[1]}, "log_sum_exp");
-    requireContiguous(logSumExp, "log_sum_exp");
-  }
-  Tensor workspace = SHARDC_BIND_FIELD(state, entry, workspace);
-  int workers = workersFor(state, workspace, attentionWorkspace(a));
-  return [=, &state] {
-    attention(a, output, logSumExp, workspace.data, workers, state.pool);
+Task bind(CpuDevice &device, const entry::Attention &entry) {
+  Attention a = operandsOf(entry.operands);
+  int workers = workersFor(device, entry.workspace, attentionWorkspace(a));
+  return [=, &device] {
+    attention(a, entry.output, entry.logSumExp, entry.workspace.data, workers,
+              device.pool);
   };
 }
 
-Task bind(RankState &state, const plan::AttentionGrad &entry) {
-  Attention a = bindOperands(state, entry);
-  const std::vector<int64_t> &q = a.query.shape;
-  plan::DType dtype = a.query.dtype;
-  AttentionGradients g;
-  g.gradient = state.resolve(entry.gradient(), "gradient");
-  g.output = state.resolve(entry.output(), "output");
-  g.logSumExp = state.resolve(entry.log_sum_exp(), "log_sum_exp");
-  g.queryGradient = state.resolve(entry.query_gradient(), "query_gradient");
-  g.keyGradient = state.resolve(entry.key_gradient(), "key_gradient");
-  g.valueGradient = state.resolve(entry.value_gradient(), "value_gradient");
-  std::vector<int64_t> outputShape = {q[0], q[1], q[2], a.value.shape[3]};
-  requireHeads(g.gradient, outputShape, dtype, "gradient");
-  requireHeads(g.output, outputShape, dtype, "output");
-  requireHeads(g.queryGradient, q, dtype, "query_gradient");
-  requireHeads(g.keyGradient, a.key.shape, dtype, "key_gradient");
-  requireHeads(g.valueGradient, a.value.shape, dtype, "value_gradient");
-  requireDtype(g.logSumExp, computeDtype(dtype), "log_sum_exp");
-  requireShape(g.logSumExp, {q[0], q[2], q[1]}, "log_sum_exp");
-  requireContiguous(g.logSumExp, "log_sum_exp");
-  Tensor workspace = SHARDC_BIND_FIELD(state, entry, workspace);
-  int workers = workersFor(state, workspace, attentionGradWorkspace(a));
-  return
-      [=, &state] { attentionGrad(a, g, workspace.data, workers, state.pool); };
+Task bind(CpuDevice &device, const entry::AttentionGrad &entry) {
+  Attention a = operandsOf(entry.operands);
+  AttentionGradients g{entry.gradient,    entry.output,
+                       entry.logSumExp,   entry.queryGradient,
+                       entry.keyGradient, entry.valueGradient};
+  int workers = workersFor(device, entry.workspace, attentionGradWorkspace(a));
+  return [=, &device] {
+    attentionGrad(a, g, entry.workspace.data, workers, device.pool);
+  };
 }
 
 } // namespace shardc::runtime::cpu

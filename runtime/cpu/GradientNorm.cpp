@@ -97,8 +97,4 @@ double GradientNorm::compute(Norm norm, ThreadPool &pool) {
   return partialSum(norm, 0, slice);
 }
 
-double rootOf(double powerSum, Norm norm) {
-  return norm == Norm::Two ? std::sqrt(powerSum) : powerSum;
-}
-
 } // namespace shardc::runtime::cpu

@@ -22,11 +22,6 @@ constexpr bool isNarrowType =
 template <typename S>
 using ComputeOf = std::conditional_t<isNarrowType<S>, float, S>;
 
-/// What is computed with elements of a type: float64, or float32.
-inline plan::DType computeDtype(plan::DType dtype) {
-  return dtype == plan::FLOAT64 ? plan::FLOAT64 : plan::FLOAT32;
-}
-
 /// Calls function with an element of the C++ type of float32 or of a 16-bit
 /// float.
 template <typename Function>

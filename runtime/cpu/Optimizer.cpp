@@ -85,17 +85,6 @@ void accumulate(const Tensor &to, const Tensor &from, ThreadPool &pool) {
     accumulateAs<float>(to, from, pool);
 }
 
-bool OptimizerStep::parse(const std::string &name, Kind &kind, int &states) {
-  if (name == "adamw" || name == "adam") {
-    kind = name == "adam" ? Kind::Adam : Kind::AdamW;
-    states = 2;
-    return true;
-  }
-  kind = Kind::Sgd;
-  states = 1;
-  return name == "sgd";
-}
-
 static simd::AdamNumbers adamNumbers(const OptimizerStep &step,
                                      const StepNumbers &numbers,
                                      const ParameterNumbers &own,

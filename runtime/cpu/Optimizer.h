@@ -4,10 +4,9 @@
 #define SHARDC_RUNTIME_CPU_OPTIMIZER_H
 
 #include "runtime/base/Tensor.h"
-#include "runtime/device/StepNumbers.h"
+#include "runtime/device/Entries.h"
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace shardc::runtime {
@@ -40,25 +39,18 @@ private:
   std::vector<double> partSums, sliceSums;
 };
 
-/// The norm, given what GradientNorm computes for all gradients.
-double rootOf(double powerSum, Norm norm);
-
 /// to = from, or to += from; contiguous floats, equally many. Added in float64
 /// where one of them is, else in float32, and rounded once.
 void assign(const Tensor &to, const Tensor &from, ThreadPool &pool);
 void accumulate(const Tensor &to, const Tensor &from, ThreadPool &pool);
 
-/// [begin, end) of a slice: elements of trained parameters with equal numbers.
-struct Range {
-  int64_t begin, end;
-  ParameterNumbers numbers = {};
-};
+using entry::Range;
 
 /// torch.optim's AdamW, Adam or SGD on the elements in `ranges`; states as
 /// Optimizer.states of the plan has them. Computes in float64 where the master
 /// is, else in float32; each result is rounded once to its tensor's type.
 struct OptimizerStep {
-  enum class Kind { AdamW, Adam, Sgd };
+  using Kind = OptimizerKind;
   Kind kind;
   Tensor master, gradient;
   std::vector<Tensor> states; // of the master's type
@@ -67,9 +59,6 @@ struct OptimizerStep {
   /// type; may be empty.
   Tensor copy = {};
 
-  /// Kind of a plan's optimizer, and how many states it has; false for an
-  /// unknown one.
-  static bool parse(const std::string &name, Kind &kind, int &states);
   /// `norm`: of all gradients times gradientFactor, where the run clips.
   void run(const StepNumbers &numbers, double norm, ThreadPool &pool) const;
 };

@@ -3,6 +3,7 @@
 #ifndef SHARDC_RUNTIME_DEVICE_STEPNUMBERS_H
 #define SHARDC_RUNTIME_DEVICE_STEPNUMBERS_H
 
+#include <cmath>
 #include <cstdint>
 
 namespace shardc::runtime {
@@ -25,6 +26,8 @@ struct StepNumbers {
   /// Which of the step's micro-batches runs. What belongs to the end of a step
   /// (optimizer, entries marked last) runs in the last only.
   int64_t microBatch = 0, microBatches = 1;
+
+  bool endsStep() const { return microBatch + 1 == microBatches; }
 };
 
 /// What a step takes from the run for one parameter.
@@ -33,6 +36,11 @@ struct ParameterNumbers {
   double weightDecay = 0;
   bool operator==(const ParameterNumbers &) const = default;
 };
+
+/// The norm, given the sum of powers over all gradients.
+inline double rootOf(double powerSum, Norm norm) {
+  return norm == Norm::Two ? std::sqrt(powerSum) : powerSum;
+}
 
 } // namespace shardc::runtime
 

@@ -1,174 +1,112 @@
-// A rank's programs, run entry by entry.
+// A rank's memory and programs.
 #include "runtime/engine/Executor.h"
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
-#include "runtime/cpu/Gemm.h"
-#include "runtime/cpu/Optimizer.h"
+#include "runtime/engine/Program.h"
 #include "runtime/engine/RankState.h"
 
-#include <chrono>
-#include <cstring>
-
 namespace shardc::runtime {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-double seconds(Clock::duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
-std::string placeOf(const char *program, const plan::Entry &entry) {
-  return concat("plan entry ", entry.name(), " (", program,
-                entry.phase().empty() ? "" : ", ", entry.phase(), ")");
-}
-
-/// A program whose entries are bound.
-class BoundProgram {
-public:
-  BoundProgram(RankState &state, const plan::Program &program, const char *name)
-      : state(state), program(program), name(name),
-        firstOptimizerStep(program.entries_size()) {
-    Starts starts = startsOf(program);
-    for (int i = 0; i < program.entries_size(); ++i) {
-      const plan::Entry &entry = program.entries(i);
-      if (entry.has_optimizer_step() &&
-          firstOptimizerStep == program.entries_size())
-        firstOptimizerStep = i;
-      at(i, [&] { tasks.push_back(bindEntry(state, starts, entry)); });
-      onlyAtEnd.push_back(runsOnlyAtEnd(entry));
-    }
-    profile.entrySeconds.resize(tasks.size());
-    profile.entryRuns.resize(tasks.size());
-  }
-
-  void run(bool timed) {
-    state.reported.clear();
-    bool all = state.endsStep();
-    Clock::time_point begin = Clock::now();
-    double gemmBegin = cpu::gemmSeconds();
-    for (int i = 0; i < static_cast<int>(tasks.size()); ++i) {
-      if (onlyAtEnd[i] && !all)
-        continue;
-      ++profile.entryRuns[i];
-      if (i == firstOptimizerStep) {
-        if (state.beforeOptimizer)
-          state.beforeOptimizer();
-        state.awaitReaders();
-      }
-      if (!timed && !recording) {
-        at(i, tasks[i]);
-        continue;
-      }
-      Clock::time_point entryBegin = Clock::now();
-      at(i, tasks[i]);
-      Clock::time_point entryEnd = Clock::now();
-      profile.entrySeconds[i] += seconds(entryEnd - entryBegin);
-      if (recording)
-        events.push_back({i, seconds(entryBegin.time_since_epoch()),
-                          seconds(entryEnd.time_since_epoch())});
-    }
-    state.finishAllGathers();
-    if (!timed)
-      return;
-    ++profile.runs;
-    profile.seconds += seconds(Clock::now() - begin);
-    profile.gemmSeconds += cpu::gemmSeconds() - gemmBegin;
-  }
-
-  Profile profile;
-  bool recording = false;
-  std::vector<EntryEvent> events;
-
-private:
-  /// Names the entry in what its task throws.
-  template <typename Function> void at(int index, const Function &function) {
-    try {
-      function();
-    } catch (const Aborted &) {
-      throw;
-    } catch (const Error &error) {
-      throw Error(placeOf(name, program.entries(index)) + ": " + error.what());
-    }
-  }
-
-  RankState &state;
-  const plan::Program &program;
-  const char *name;
-  std::vector<Task> tasks;
-  std::vector<bool> onlyAtEnd; // see runsOnlyAtEnd
-  int firstOptimizerStep;
-};
-
-} // namespace
 
 struct Rank::State : RankState {
-  State(const plan::Plan &plan, const KernelLibrary &library,
+  State(const plan::Plan &plan, std::unique_ptr<Device> device,
         Communicator &communicator, const RankOptions &options)
-      : RankState(plan, library, communicator, options),
-        profiled(options.profile), train(*this, plan.train(), "train"),
-        eval(*this, plan.eval(), "eval") {
-    if (profiled)
-      cpu::gemmClock(true);
+      : RankState(plan, std::move(device), communicator, options),
+        train(*this, plan.train(), "train"), eval(*this, plan.eval(), "eval") {
+    train.measured.timed = eval.measured.timed = options.profile;
   }
 
-  bool profiled;
-  BoundProgram train, eval;
+  Program train, eval;
+  Program *last = nullptr; // that ran
+  StepNumbers numbers;     // of the last training run
 };
 
 Rank::Rank(std::unique_ptr<State> state) : state(std::move(state)) {}
 Rank::~Rank() = default;
 
 std::unique_ptr<Rank> Rank::create(const plan::Plan &plan,
-                                   const KernelLibrary &library,
+                                   const DeviceFactory &makeDevice,
                                    Communicator &communicator,
                                    const RankOptions &options) {
-  return std::unique_ptr<Rank>(
-      new Rank(std::make_unique<State>(plan, library, communicator, options)));
+  return std::unique_ptr<Rank>(new Rank(std::make_unique<State>(
+      plan, makeDevice(communicator), communicator, options)));
 }
 
 int Rank::rank() const { return state->communicator.rank(); }
 int Rank::ranks() const { return state->communicator.size(); }
 Communicator &Rank::communicator() { return state->communicator; }
-ThreadPool &Rank::pool() { return state->pool; }
+Device &Rank::device() { return *state->device; }
 
-std::span<std::byte> Rank::buffer(uint32_t id) {
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+int64_t Slice::bytes() const {
+  return elements * static_cast<int64_t>(elementSize(dtype));
+}
+
+static std::byte *elementsOf(const Slice &slice, int64_t begin,
+                             int64_t elements) {
+  if (begin < 0 || elements < 0 || begin + elements > slice.elements)
+    fail("elements ", begin, " to ", begin + elements, " of a slice of ",
+         slice.elements);
+  return slice.data + begin * static_cast<int64_t>(elementSize(slice.dtype));
+}
+void Rank::write(const Slice &slice, int64_t begin, int64_t elements,
+                 const void *values) {
+  state->device->upload(elementsOf(slice, begin, elements), values,
+                        elements * int64_t(elementSize(slice.dtype)));
+}
+void Rank::read(const Slice &slice, int64_t begin, int64_t elements,
+                void *values) {
+  state->device->download(values, elementsOf(slice, begin, elements),
+                          elements * int64_t(elementSize(slice.dtype)));
+}
+
+static Slice sliceOf(const Tensor &tensor, int64_t begin) {
+  return {tensor.data, tensor.dtype, begin, tensor.elements()};
+}
+
+Slice Rank::tensor(const plan::Tensor &tensor) const {
+  Tensor resolved = state->resolve(tensor, "tensor");
+  if (!resolved.contiguous())
+    fail("expects a contiguous tensor, got ", resolved.describe());
+  return sliceOf(resolved, 0);
+}
+Slice Rank::buffer(uint32_t id) const {
   if (id >= state->buffers.size())
     fail("buffer ", id, " of ", state->buffers.size());
-  return {state->buffers[id],
-          static_cast<size_t>(state->plan.buffers(id).bytes())};
+  return {state->buffers[id], plan::UINT8, 0,
+          state->plan.buffers(int(id)).bytes()};
 }
-void *Rank::data(const plan::Tensor &tensor) {
-  return state->resolve(tensor, "tensor").data;
+Slice Rank::parameterSlice(const plan::Unit &unit) const {
+  return sliceOf(state->parameterSlice(unit), state->sliceBegin(unit));
 }
-static std::span<std::byte> bytesOf(const Tensor &tensor) {
-  return {tensor.data,
-          static_cast<size_t>(tensor.elements()) * elementSize(tensor.dtype)};
-}
-
-std::span<std::byte> Rank::parameterSlice(const plan::Unit &unit) {
-  return bytesOf(state->parameterSlice(unit));
-}
-int64_t Rank::sliceBegin(const plan::Unit &unit) const {
-  return state->sliceBegin(unit);
-}
-int64_t Rank::sliceElements(const plan::Unit &unit) const {
-  return state->sliceElements(unit);
-}
-std::span<std::byte> Rank::masterSlice(const plan::Unit &unit) {
+Slice Rank::masterSlice(const plan::Unit &unit) const {
   if (unit.optimizer_shards() == 0)
     return {};
-  return bytesOf(state->masterSlice(unit));
+  return sliceOf(state->masterSlice(unit), state->optimizerBegin(unit));
 }
-int64_t Rank::optimizerBegin(const plan::Unit &unit) const {
-  return state->optimizerBegin(unit);
+Slice Rank::stateSlice(const plan::Unit &unit, int index) const {
+  if (unit.optimizer_shards() == 0)
+    return {};
+  return sliceOf(state->vectorOf(unit.state_buffers(index),
+                                 state->optimizerElements(unit),
+                                 unit.master_dtype(), "state_buffer"),
+                 state->optimizerBegin(unit));
 }
-int64_t Rank::optimizerElements(const plan::Unit &unit) const {
-  return state->optimizerElements(unit);
+Slice Rank::gradientSlice(uint32_t unit) const {
+  const Tensor &gradient = state->train.gradients.at(unit);
+  if (!gradient)
+    return {};
+  return sliceOf(gradient, state->optimizerBegin(state->plan.units(int(unit))));
 }
-
 bool Rank::isFirstHolder(const plan::Unit &unit) const {
   return state->isFirstHolder(unit);
 }
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
 
 void Rank::runTrain(const StepNumbers &numbers) {
   if (numbers.microBatch < 0 || numbers.microBatch >= numbers.microBatches)
@@ -177,27 +115,20 @@ void Rank::runTrain(const StepNumbers &numbers) {
     fail("a step of ", numbers.microBatches,
          " micro-batches, but the rank has no room to accumulate");
   state->numbers = numbers;
-  state->skipped = false;
-  state->train.run(state->profiled);
+  state->last = &state->train;
+  state->train.run(numbers);
 }
 void Rank::runEval() {
-  state->numbers = {};
-  state->eval.run(state->profiled);
+  state->last = &state->eval;
+  state->eval.run({});
 }
 
 void Rank::setBeforeOptimizer(std::function<void()> callback) {
-  state->beforeOptimizer = std::move(callback);
-}
-std::span<const std::byte> Rank::gradientSlice(uint32_t unit) {
-  const Tensor &gradient = state->gradients.at(unit);
-  return gradient ? bytesOf(gradient) : std::span<std::byte>();
+  state->train.beforeOptimizer = std::move(callback);
 }
 
 std::optional<double> Rank::reported(std::string_view name) const {
-  auto found = state->reported.find(name);
-  if (found == state->reported.end())
-    return std::nullopt;
-  return found->second;
+  return state->last ? state->last->reported(name) : std::nullopt;
 }
 
 std::optional<double> Rank::gradientNorm() const {
@@ -205,22 +136,26 @@ std::optional<double> Rank::gradientNorm() const {
   if (!powerSum)
     return std::nullopt;
   const StepNumbers &numbers = state->numbers;
-  return cpu::rootOf(*powerSum, numbers.clipNorm) * numbers.gradientFactor;
+  return rootOf(*powerSum, numbers.clipNorm) * numbers.gradientFactor;
 }
-bool Rank::skipped() const { return state->skipped; }
+bool Rank::skipped() const { return state->train.skipped(); }
 
 std::vector<int64_t> Rank::allocatedBytes() const {
   return state->allocatedBytes;
 }
-const Profile &Rank::trainProfile() const { return state->train.profile; }
+const Profile &Rank::trainProfile() const {
+  return state->train.measured.profile;
+}
 void Rank::recordEvents(bool record) {
-  state->train.recording = record;
+  state->train.measured.recording = record;
   if (record)
-    state->train.events.reserve(state->plan.train().entries_size());
+    state->train.measured.events.reserve(state->plan.train().entries_size());
 }
 const std::vector<EntryEvent> &Rank::events() const {
-  return state->train.events;
+  return state->train.measured.events;
 }
-const Profile &Rank::evalProfile() const { return state->eval.profile; }
+const Profile &Rank::evalProfile() const {
+  return state->eval.measured.profile;
+}
 
 } // namespace shardc::runtime

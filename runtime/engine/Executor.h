@@ -1,4 +1,4 @@
-// A rank: its pools, allocated once, and its programs, run entry by entry. What
+// A rank: its pools, allocated once, and its programs, run on a device. What
 // the numbers of a step are, where data and weights come from and what becomes
 // of reported values is the trainer's business.
 #ifndef SHARDC_RUNTIME_ENGINE_EXECUTOR_H
@@ -6,9 +6,8 @@
 
 #include "runtime/base/Profile.h"
 #include "runtime/base/Tensor.h"
-#include "runtime/base/ThreadPool.h"
 #include "runtime/comm/Communicator.h"
-#include "runtime/cpu/KernelLibrary.h"
+#include "runtime/device/Device.h"
 #include "runtime/device/StepNumbers.h"
 #include "runtime/plan.pb.h"
 
@@ -17,18 +16,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 namespace shardc::runtime {
 
 struct RankOptions {
-  int workers = 1; // threads of this rank, the calling one included
-  bool spin =
-      false; // see ThreadPool; right where ranks * workers <= usableCores()
-  bool profile = false;     // keep Rank::seconds
+  bool profile = false;     // keep seconds
   bool accumulates = false; // several micro-batches per step: allocates the
                             // pool "accumulation"
   /// Whether slices lie side by side where the ranks share an address space, so
@@ -39,14 +33,25 @@ struct RankOptions {
   std::vector<ParameterNumbers> parameterNumbers;
 };
 
+/// Elements in a row in the device's memory. Of a unit: those from element
+/// `begin` of its flat buffer on.
+struct Slice {
+  std::byte *data = nullptr;
+  plan::DType dtype = plan::INVALID;
+  int64_t begin = 0, elements = 0;
+
+  explicit operator bool() const { return elements > 0; }
+  int64_t bytes() const;
+};
+
 class Rank {
 public:
-  /// Throws an Error where the plan does not hold together. Allocates and
-  /// touches every pool of the plan, and checks and binds every entry. To be
-  /// called by the thread that will run the programs. `plan`, `library` and
-  /// `communicator` must outlive the rank.
+  /// Throws an Error where the plan does not hold together. Allocates every
+  /// pool of the plan, and checks and binds every entry. To be called by the
+  /// thread that will run the programs. `plan` and `communicator` must outlive
+  /// the rank.
   static std::unique_ptr<Rank> create(const plan::Plan &plan,
-                                      const KernelLibrary &library,
+                                      const DeviceFactory &makeDevice,
                                       Communicator &communicator,
                                       const RankOptions &options);
   ~Rank();
@@ -54,30 +59,33 @@ public:
   int rank() const;
   int ranks() const;
   Communicator &communicator();
-  ThreadPool &pool();
+  Device &device();
 
-  /// The bytes of a buffer of the plan.
-  std::span<std::byte> buffer(uint32_t id);
-  /// First byte of a tensor (buffer + offset).
-  void *data(const plan::Tensor &tensor);
-  /// The elements of a contiguous tensor of element type T.
-  template <typename T> std::span<T> elements(const plan::Tensor &tensor) {
-    return {static_cast<T *>(data(tensor)),
-            static_cast<size_t>(elementCount(tensor))};
-  }
+  /// A contiguous tensor of the plan, and all bytes of a buffer.
+  Slice tensor(const plan::Tensor &tensor) const;
+  Slice buffer(uint32_t id) const;
+  /// Copy elements [begin, begin + elements) of a slice, counted from its
+  /// first, between the host and the device.
+  void write(const Slice &slice, int64_t begin, int64_t elements,
+             const void *values);
+  void read(const Slice &slice, int64_t begin, int64_t elements, void *values);
+
   /// This rank's slice of a unit's parameters (all of them when unit.shards is
-  /// 1) as gathered and computed with, and its first element in the unit's flat
-  /// buffer. Peers may read it until they have ended the program that they run.
-  std::span<std::byte> parameterSlice(const plan::Unit &unit);
-  int64_t sliceBegin(const plan::Unit &unit) const;
-  int64_t sliceElements(const plan::Unit &unit) const;
-  /// The part of it that this rank's optimizer updates, and its values in
-  /// unit.master_dtype (part of parameterSlice where that is unit.dtype). Empty
-  /// for a unit that is not trained. Ranks that differ only in mesh dims that
-  /// the optimizer is not sharded over hold equal ones.
-  std::span<std::byte> masterSlice(const plan::Unit &unit);
-  int64_t optimizerBegin(const plan::Unit &unit) const;
-  int64_t optimizerElements(const plan::Unit &unit) const;
+  /// 1) as gathered and computed with. Peers may read it until they have ended
+  /// the program that they run.
+  Slice parameterSlice(const plan::Unit &unit) const;
+  /// The part of it that this rank's optimizer updates, in unit.master_dtype
+  /// (part of parameterSlice where that is unit.dtype). Empty for a unit that
+  /// is not trained. Ranks that differ only in mesh dims that the optimizer is
+  /// not sharded over hold equal ones.
+  Slice masterSlice(const plan::Unit &unit) const;
+  /// The same place of a state of the optimizer (index of Optimizer.states).
+  Slice stateSlice(const plan::Unit &unit, int state) const;
+  /// The unit's reduced gradient as this rank's optimizer reads it, of
+  /// unit.gradient_dtype, neither clipped nor multiplied by
+  /// StepNumbers.gradientFactor yet; valid inside the callback of
+  /// setBeforeOptimizer. Empty for a unit that is not trained.
+  Slice gradientSlice(uint32_t unit) const;
   /// Whether no rank before this one holds the same optimizer slice.
   bool isFirstHolder(const plan::Unit &unit) const;
 
@@ -88,14 +96,9 @@ public:
   void runEval();
 
   /// Called before the first optimizer step entry of a training step, when
-  /// every gradient is reduced; for
-  /// --export-gradients. An empty function takes the callback away.
+  /// every gradient is reduced; for --export-gradients. An empty function takes
+  /// the callback away.
   void setBeforeOptimizer(std::function<void()> callback);
-  /// The unit's reduced gradient as this rank's optimizer reads it (elements of
-  /// masterSlice, of unit.gradient_dtype), neither clipped nor multiplied by
-  /// StepNumbers.gradientFactor yet; valid inside the callback. Empty for a
-  /// unit that is not trained.
-  std::span<const std::byte> gradientSlice(uint32_t unit);
 
   /// The value of a report entry in the last run ("loss", "gradient_norm": the
   /// sum of powers).

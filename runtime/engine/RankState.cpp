@@ -2,55 +2,21 @@
 #include "runtime/engine/RankState.h"
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
+#include "runtime/engine/Executor.h"
 
 #include <algorithm>
-#include <cstring>
+#include <map>
 
 namespace shardc::runtime {
 
-static int workersOf(const plan::Plan &plan, const RankOptions &options) {
-  int64_t most = plan.workers() > 0 ? plan.workers() : options.workers;
-  return static_cast<int>(
-      std::max<int64_t>(1, std::min<int64_t>(options.workers, most)));
-}
-
-/// Pages are touched by the threads that will work on them.
-static void touch(Memory &memory, int64_t from, int64_t to, ThreadPool &pool) {
-  constexpr int64_t page = int64_t(2) << 20;
-  pool.forRanges(
-      (to - from + page - 1) / page, 1, [&](int64_t begin, int64_t end, int) {
-        memory.touch(from + begin * page, std::min(to, from + end * page));
-      });
-}
-
-static void writeConstant(const plan::Constant &constant, std::byte *buffer,
-                          int64_t bytes) {
-  const std::string &data = constant.data();
-  int64_t size = static_cast<int64_t>(data.size());
-  bool fits = constant.splat() ? size > 0 && bytes % size == 0 : size <= bytes;
-  if (!fits)
-    fail("constant of ", size, " bytes does not fit buffer ", constant.buffer(),
-         " of ", bytes);
-  if (!constant.splat())
-    std::memcpy(buffer, data.data(), data.size());
-  else
-    for (int64_t at = 0; at < bytes; at += size)
-      std::memcpy(buffer + at, data.data(), data.size());
-}
-
-RankState::RankState(const plan::Plan &plan, const KernelLibrary &library,
+RankState::RankState(const plan::Plan &plan, std::unique_ptr<Device> device,
                      Communicator &communicator, const RankOptions &options)
-    : plan(plan), library(library), communicator(communicator),
+    : plan(plan), communicator(communicator),
       parameterNumbers(options.parameterNumbers),
-      accumulates(options.accumulates),
-      pool(workersOf(plan, options), options.spin),
-      gradients(plan.units_size()), openGathers(plan.units_size()) {
+      accumulates(options.accumulates), device(std::move(device)) {
   if (plan.mesh().ranks() != communicator.size())
     fail("the plan is for ", plan.mesh().ranks(), " ranks, the run has ",
          communicator.size());
-  if (static_cast<size_t>(plan.kernels_size()) != library.size())
-    fail("the plan has ", plan.kernels_size(), " kernels, the kernel library ",
-         library.size());
   size_t parameters = plan.parameters_size();
   if (!parameterNumbers.empty() && parameterNumbers.size() != parameters)
     fail("the run has numbers for ", parameterNumbers.size(),
@@ -60,9 +26,8 @@ RankState::RankState(const plan::Plan &plan, const KernelLibrary &library,
   checkUnits();
   makeBlocks(options.shareSlices);
   allocate();
+  writeConstants();
 }
-
-RankState::~RankState() { communicator.leave(); }
 
 /// The rank's coordinates in `dims` as one number, outermost first. `shards`:
 /// how many there are, by the plan.
@@ -149,26 +114,24 @@ void RankState::makeBlocks(bool wanted) {
       }
     if (bytes == 0)
       continue;
-    std::shared_ptr<Memory> block =
-        groups[group]->sharedMemory("shared parameters", bytes);
+    std::byte *block =
+        device->allocateShared(*groups[group], "shared parameters", bytes);
     if (!block) {
       shared.drop(int64_t(group));
       continue;
     }
-    blocks.push_back(block);
     for (int unit = 0; unit < plan.units_size(); ++unit)
       if (shared.groups[unit] == int64_t(group)) {
-        blockOf[unit] = block->data() + begins[unit];
+        blockOf[unit] = block + begins[unit];
         int64_t slice = size(unit) / groups[group]->size();
-        int64_t begin = begins[unit] + groups[group]->rank() * slice;
-        touch(*block, begin, begin + slice, pool);
+        device->touch(blockOf[unit] + groups[group]->rank() * slice, slice);
       }
   }
 }
 
 void RankState::allocate() {
   // What lies in a block leaves its pool; the rest of the pool moves together.
-  std::vector<std::byte *> inBlock(plan.buffers_size());
+  std::vector<std::byte *> inBlock(plan.buffers_size()), pools;
   std::vector<std::map<int64_t, int64_t>> left(plan.pools_size());
   allocatedBytes.resize(plan.pools_size());
   for (int i = 0; i < plan.units_size(); ++i) {
@@ -188,8 +151,7 @@ void RankState::allocate() {
     allocatedBytes[i] = bytes;
     for (auto [offset, buffer] : left[i])
       bytes -= buffer;
-    pools.push_back(Memory::allocate(pool.name(), std::max<int64_t>(0, bytes)));
-    touch(pools.back(), 0, pools.back().size(), this->pool);
+    pools.push_back(device->allocate(pool.name(), std::max<int64_t>(0, bytes)));
     // From here on: with what left before it.
     int64_t sum = 0;
     for (auto &[offset, buffer] : left[i])
@@ -207,7 +169,7 @@ void RankState::allocate() {
       fail("buffer ", buffer.name(), " at ", buffer.offset(), " of ",
            buffer.bytes(), " bytes does not lie in its pool of ", bytes,
            " bytes at a multiple of 64");
-    std::byte *begin = pools[buffer.pool()].data();
+    std::byte *begin = pools[buffer.pool()];
     int64_t offset = buffer.offset();
     const std::map<int64_t, int64_t> &gone = left[buffer.pool()];
     if (auto next = gone.lower_bound(buffer.offset()); next != gone.begin())
@@ -219,22 +181,30 @@ void RankState::allocate() {
     else
       buffers.push_back(begin ? begin + offset : nullptr);
   }
+}
+
+void RankState::writeConstants() {
   for (const plan::Constant &constant : plan.constants()) {
     if (constant.buffer() >= buffers.size())
       fail("constant in buffer ", constant.buffer(), " of ", buffers.size());
-    writeConstant(constant, buffers[constant.buffer()],
-                  plan.buffers(constant.buffer()).bytes());
-  }
-}
-
-void RankState::awaitReaders() {
-  std::vector<bool> met(groups.size());
-  for (int unit = 0; unit < plan.units_size(); ++unit)
-    if (blockOf[unit] && plan.units(unit).optimizer_shards() &&
-        !met[shared.groups[unit]]) {
-      met[shared.groups[unit]] = true;
-      groups[shared.groups[unit]]->barrier();
+    int64_t bytes = plan.buffers(int(constant.buffer())).bytes();
+    const std::string &data = constant.data();
+    int64_t size = static_cast<int64_t>(data.size());
+    bool fits =
+        constant.splat() ? size > 0 && bytes % size == 0 : size <= bytes;
+    if (!fits)
+      fail("constant of ", size, " bytes does not fit buffer ",
+           constant.buffer(), " of ", bytes);
+    std::byte *buffer = buffers[constant.buffer()];
+    if (!constant.splat()) {
+      device->upload(buffer, data.data(), size);
+      continue;
     }
+    std::string all;
+    for (all.reserve(bytes); std::ssize(all) < bytes;)
+      all += data;
+    device->upload(buffer, all.data(), bytes);
+  }
 }
 
 int64_t RankState::sliceElements(const plan::Unit &unit) const {
@@ -301,16 +271,6 @@ Communicator &RankState::group(uint32_t index) const {
   if (index >= groups.size())
     fail("group ", index, " of ", groups.size());
   return *groups[index];
-}
-
-void RankState::finishGathers(uint32_t unit) {
-  for (const Started &gather : openGathers[unit])
-    gather.communicator->finish(gather.ticket, pool);
-  openGathers[unit].clear();
-}
-void RankState::finishAllGathers() {
-  for (size_t unit = 0; unit < openGathers.size(); ++unit)
-    finishGathers(unit);
 }
 
 Tensor RankState::resolve(const plan::Tensor &tensor, const char *name) const {

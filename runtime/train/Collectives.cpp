@@ -1,6 +1,6 @@
 // The collectives of a step, as a plan's entries start them.
-#include "runtime/base/Tensor.h"
 #include "runtime/train/Collectives.h"
+#include "runtime/base/Tensor.h"
 
 #include "runtime/base/DType.h"
 

@@ -21,8 +21,8 @@ void Evaluation::check(const plan::Plan &plan, const Dataset &data) {
 }
 
 Evaluation::Evaluation(const plan::Plan &plan, const Dataset &data, Rank &rank)
-    : plan(plan), data(data), rank(rank), batch(batchPerRank(plan)),
-      globalBatch(batch * plan.mesh().ranks()) {
+    : plan(plan), data(data), rank(rank), loader(plan, rank),
+      batch(batchPerRank(plan)), globalBatch(batch * plan.mesh().ranks()) {
   check(plan, data);
 }
 
@@ -39,20 +39,16 @@ double Evaluation::lossScaleOfAll() {
     return lossScale(plan, 0) / static_cast<double>(batches);
 
   // Each rank counts its share of the samples.
-  int index = labelsIndex(plan);
-  const plan::Tensor &labels = plan.inputs(index).tensor();
-  auto *values = static_cast<std::byte *>(rank.data(labels));
   int64_t valid = 0;
   std::vector<int64_t> chosen(batch);
   for (int64_t begin = rank.rank() * batch; begin < samples;
        begin += globalBatch) {
     for (int64_t i = 0; i < batch; ++i)
       chosen[i] = begin + i < samples ? begin + i : Dataset::padding;
-    data.load(index, chosen, values);
-    valid += countValidLabels(loss, labels, values);
+    valid += loader.countLabels(data, chosen);
   }
   Segment segment{&valid, 1, plan::INT64};
-  rank.communicator().allReduce({&segment, 1}, rank.pool());
+  rank.communicator().allReduce({&segment, 1});
   return lossScale(plan, valid);
 }
 
@@ -61,12 +57,7 @@ double Evaluation::run(SampleAt sampleAt, double batchScale) {
   std::vector<int64_t> chosen(batch);
   for (int64_t i = 0; i < batch; ++i)
     chosen[i] = sampleAt(rank.rank() * batch + i);
-  for (int i = 0; i < plan.inputs_size(); ++i)
-    if (isGiven(plan.inputs(i)))
-      data.load(i, chosen,
-                static_cast<std::byte *>(rank.data(plan.inputs(i).tensor())));
-  writeScale(batchScale, plan.loss().scale_dtype(),
-             rank.buffer(plan.loss().scale_buffer()).data());
+  loader.load(data, chosen, batchScale);
   rank.runEval();
   return rank.reported("loss").value_or(NAN);
 }

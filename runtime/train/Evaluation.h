@@ -5,6 +5,7 @@
 #include "runtime/data/Dataset.h"
 #include "runtime/engine/Executor.h"
 #include "runtime/plan.pb.h"
+#include "runtime/train/BatchLoader.h"
 
 #include <cstdint>
 #include <vector>
@@ -37,6 +38,7 @@ private:
   const plan::Plan &plan;
   const Dataset &data;
   Rank &rank;
+  BatchLoader loader;
   int64_t batch, globalBatch;
   double scale = -1; // not yet known
 };

@@ -14,12 +14,11 @@ std::vector<RankRecord> gatherRecords(Rank &rank) {
   Communicator &communicator = rank.communicator();
   int64_t longest = static_cast<int64_t>(bytes.size());
   Segment segment{&longest, 1, plan::INT64, Combine::Max};
-  communicator.allReduce({&segment, 1}, rank.pool());
+  communicator.allReduce({&segment, 1});
   bytes.resize(longest);
   std::vector<std::byte> all(longest * rank.ranks());
   communicator.finish(
-      communicator.startAllGather(bytes.data(), all.data(), longest),
-      rank.pool());
+      communicator.startAllGather(bytes.data(), all.data(), longest));
 
   std::vector<RankRecord> records;
   for (int i = 0; i < rank.ranks(); ++i)

@@ -4,7 +4,6 @@
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/base/Text.h"
-#include "runtime/cpu/Gemm.h"
 #include "runtime/data/LossScale.h"
 #include "runtime/engine/SharedSlices.h"
 #include "runtime/train/Collectives.h"
@@ -134,9 +133,9 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
                    " micro-batches; accumulated ", plan.accumulate()),
       "), ", plan.optimizer().kind(), "; memory per rank ",
       bytes(bytesPerRank(plan, settings.microBatches)),
-      cpu::gemmThreadBytes() ? concat(", and ", bytes(cpu::gemmThreadBytes()),
-                                      " per thread for matrix products")
-                             : "",
+      settings.bytesPerThread ? concat(", and ", bytes(settings.bytesPerThread),
+                                       " per thread for matrix products")
+                              : "",
       "\ninitial values ", settings.initialValues,
       "\nloss: ", lossText(plan.loss(), settings.lossNorm), "\n",
       lossScaleText(settings.lossScaling), settings.groups.text());

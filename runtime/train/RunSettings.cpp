@@ -1,6 +1,6 @@
 // A run's numbers, with all defaults resolved.
-#include "runtime/launch/RankThreads.h"
 #include "runtime/train/RunSettings.h"
+#include "runtime/launch/RankThreads.h"
 
 #include "runtime/base/Error.h"
 #include "runtime/data/Dataset.h"

@@ -27,6 +27,8 @@ struct RunSettings {
   LossScaling lossScaling;
   ParameterGroups groups;
   int workers = 1; // threads of each rank
+  /// What the device takes besides the plan's pools, for each thread.
+  int64_t bytesPerThread = 0;
   int64_t unitsPerSample = 1;
   std::string unit; // what throughput counts: tokens, or samples where there is
                     // no sequence

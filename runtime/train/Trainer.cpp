@@ -10,6 +10,7 @@
 #include "runtime/launch/RankThreads.h"
 #include "runtime/metrics/Process.h"
 #include "runtime/metrics/StepProfile.h"
+#include "runtime/train/BatchLoader.h"
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/GatherRecords.h"
 #include "runtime/train/LossScaler.h"
@@ -90,6 +91,7 @@ private:
   Communicator &communicator;
   const plan::Plan &plan;
   std::unique_ptr<Rank> rank;
+  std::optional<BatchLoader> batches;
   SampleOrder order;
   LossScaler scaler;
   int64_t updates = 0; // steps that were not skipped
@@ -112,12 +114,11 @@ RankLoop::RankLoop(Run &run, Communicator &communicator)
       scaler(run.settings.lossScaling) {
   summary.microBatches = run.settings.microBatches;
   RankOptions options;
-  options.workers = run.settings.workers;
-  options.spin = haveCoresFor(communicator.size(), options.workers);
   options.profile = run.metrics || run.options.profile;
   options.accumulates = run.settings.microBatches > 1;
   options.parameterNumbers = run.settings.groups.numbers;
-  rank = Rank::create(plan, run.kernels, communicator, options);
+  rank = Rank::create(plan, run.makeDevice, communicator, options);
+  batches.emplace(plan, *rank);
 }
 
 bool RankLoop::operator()() {
@@ -196,37 +197,25 @@ bool RankLoop::beginStep(int64_t step) {
   int64_t counts[2] = {0, stopSignal() != 0};
   validLabels.assign(run.settings.microBatches, 0);
   if (countsLabels(plan.loss())) {
-    int index = labelsIndex(plan);
-    const plan::Tensor &labels = plan.inputs(index).tensor();
-    auto *values = static_cast<std::byte *>(rank->data(labels));
     for (int64_t i = 0; i < run.settings.microBatches; ++i) {
-      run.data.load(index, samplesOf(step, i), values);
-      validLabels[i] = countValidLabels(plan.loss(), labels, values);
+      validLabels[i] = batches->countLabels(run.data, samplesOf(step, i));
       counts[0] += validLabels[i];
     }
   }
   // All ranks agree on the count and on whether to go on.
   Segment segment{counts, 2, plan::INT64};
-  communicator.allReduce({&segment, 1}, rank->pool());
+  communicator.allReduce({&segment, 1});
   allValidLabels = counts[0];
   return counts[1] == 0;
 }
 
 void RankLoop::loadBatch(int64_t step, int64_t microBatch) {
-  std::vector<int64_t> samples = samplesOf(step, microBatch);
-  for (int i = 0; i < plan.inputs_size(); ++i) {
-    const plan::Input &input = plan.inputs(i);
-    if (isGiven(input))
-      run.data.load(i, samples,
-                    static_cast<std::byte *>(rank->data(input.tensor())));
-  }
   int64_t microBatches = run.settings.microBatches;
   double scale =
       run.settings.lossNorm == LossNorm::Global
           ? lossScale(plan, allValidLabels, microBatches)
           : lossScaleOfRank(plan, validLabels[microBatch], microBatches);
-  writeScale(scale * scaler.scale(), plan.loss().scale_dtype(),
-             rank->buffer(plan.loss().scale_buffer()).data());
+  batches->load(run.data, samplesOf(step, microBatch), scale * scaler.scale());
 }
 
 void RankLoop::step(int64_t step, double begin) {

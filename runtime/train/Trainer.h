@@ -3,7 +3,6 @@
 #ifndef SHARDC_RUNTIME_TRAIN_TRAINER_H
 #define SHARDC_RUNTIME_TRAIN_TRAINER_H
 
-#include "runtime/cpu/KernelLibrary.h"
 #include "runtime/data/Dataset.h"
 #include "runtime/engine/Executor.h"
 #include "runtime/metrics/Console.h"
@@ -30,7 +29,7 @@ struct Run {
   const Dataset &data;
   const Dataset *evalData;
   const ParameterSource &initialValues;
-  const KernelLibrary &kernels;
+  DeviceFactory makeDevice;
   std::unique_ptr<SafetensorsExport> gradients, parameters;
   std::unique_ptr<OnnxExport> onnx;
   std::unique_ptr<MetricsFile> metrics;

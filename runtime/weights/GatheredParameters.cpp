@@ -4,7 +4,6 @@
 #include "runtime/base/DType.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace shardc::runtime {
 
@@ -18,7 +17,7 @@ GatheredParameters::agree(const Request &asked) const {
   // Only the reader asks: the sum of the ranks' numbers is its question.
   int64_t numbers[3] = {asked.parameter + 1, asked.begin, asked.end};
   Segment segment{numbers, 3, plan::INT64};
-  rank.communicator().allReduce({&segment, 1}, rank.pool());
+  rank.communicator().allReduce({&segment, 1});
   return {numbers[0] - 1, numbers[1], numbers[2]};
 }
 
@@ -36,21 +35,20 @@ GatheredParameters::exchange(const Request &request) const {
   std::vector<int64_t> words((bytes + 7) / 8);
   // Ranks that hold the same slice would add it several times.
   if (rank.isFirstHolder(unit)) {
-    std::span<const std::byte> slice =
-        values == Values::Parameters ? rank.masterSlice(unit)
-                                     : rank.gradientSlice(parameter.unit());
+    Slice slice = values == Values::Parameters
+                      ? rank.masterSlice(unit)
+                      : rank.gradientSlice(parameter.unit());
     int64_t first = request.begin + parameter.flat_offset();
     int64_t last = request.end + parameter.flat_offset();
-    int64_t sliceFirst = rank.optimizerBegin(unit);
-    int64_t begin = std::max(first, sliceFirst);
-    int64_t end = std::min(last, sliceFirst + int64_t(slice.size()) / size);
+    int64_t begin = std::max(first, slice.begin);
+    int64_t end = std::min(last, slice.begin + slice.elements);
     if (begin < end)
-      std::memcpy(
-          reinterpret_cast<std::byte *>(words.data()) + (begin - first) * size,
-          slice.data() + (begin - sliceFirst) * size, (end - begin) * size);
+      rank.read(slice, begin - slice.begin, end - begin,
+                reinterpret_cast<std::byte *>(words.data()) +
+                    (begin - first) * size);
   }
   Segment segment{words.data(), int64_t(words.size()), plan::INT64};
-  rank.communicator().allReduce({&segment, 1}, rank.pool());
+  rank.communicator().allReduce({&segment, 1});
   return words;
 }
 

@@ -1,17 +1,18 @@
-// From whole parameters to the slices of a rank.
+// From whole parameters to the slices of a rank, piece by piece through the
+// host's memory.
 #include "runtime/weights/RankValues.h"
 
 #include "runtime/base/DType.h"
 
 #include <algorithm>
-#include <cstring>
 #include <exception>
 #include <mutex>
+#include <vector>
 
 namespace shardc::runtime {
 
-/// Elements read at a time where they are kept in two types.
-static constexpr int64_t pieceElements = 1 << 20;
+/// Elements that are read at a time.
+static constexpr int64_t pieceElements = 4 << 20;
 
 /// readSlice, with the elements shared out to the rank's threads.
 static void readShared(const plan::Plan &plan, const plan::Unit &unit,
@@ -22,8 +23,8 @@ static void readShared(const plan::Plan &plan, const plan::Unit &unit,
   auto size = static_cast<int64_t>(elementSize(dtype));
   std::mutex mutex;
   std::exception_ptr failure;
-  rank.pool().forRanges(
-      sliceElements, leastElements, [&](int64_t begin, int64_t end, int) {
+  rank.device().onHost(
+      sliceElements, leastElements, [&](int64_t begin, int64_t end) {
         try {
           readSlice(plan, unit, sliceBegin + begin, end - begin, dtype, source,
                     slice + begin * size);
@@ -36,43 +37,33 @@ static void readShared(const plan::Plan &plan, const plan::Unit &unit,
     std::rethrow_exception(failure);
 }
 
-static void readRounded(const plan::Plan &plan, const plan::Unit &unit,
-                        Rank &rank, const ParameterSource &source) {
-  plan::DType masterType = unit.master_dtype();
-  auto masterSize = static_cast<int64_t>(elementSize(masterType));
-  auto size = static_cast<int64_t>(elementSize(unit.dtype()));
-  int64_t first = rank.sliceBegin(unit),
-          last = first + rank.sliceElements(unit);
-  int64_t ownFirst = rank.optimizerBegin(unit);
-  int64_t ownLast = ownFirst + rank.optimizerElements(unit);
-  std::byte *parameters = rank.parameterSlice(unit).data();
-  std::byte *master = rank.masterSlice(unit).data();
-  std::vector<std::byte> piece(std::min(pieceElements, last - first) *
-                               masterSize);
-  for (int64_t begin = first; begin < last; begin += pieceElements) {
-    int64_t end = std::min(last, begin + pieceElements);
-    readShared(plan, unit, rank, begin, end - begin, masterType, source,
-               piece.data());
-    convertElements(piece.data(), masterType,
-                    parameters + (begin - first) * size, unit.dtype(),
-                    end - begin);
-    int64_t from = std::max(begin, ownFirst), to = std::min(end, ownLast);
-    if (from < to)
-      std::memcpy(master + (from - ownFirst) * masterSize,
-                  piece.data() + (from - begin) * masterSize,
-                  (to - from) * masterSize);
-  }
-}
-
 void readInitialValues(const plan::Plan &plan, Rank &rank,
                        const ParameterSource &source) {
-  for (const plan::Unit &unit : plan.units())
-    if (unit.optimizer_shards() == 0 || unit.master_dtype() == unit.dtype())
-      readShared(plan, unit, rank, rank.sliceBegin(unit),
-                 rank.sliceElements(unit), unit.dtype(), source,
-                 rank.parameterSlice(unit).data());
-    else
-      readRounded(plan, unit, rank, source);
+  std::vector<std::byte> piece, rounded;
+  for (const plan::Unit &unit : plan.units()) {
+    Slice slice = rank.parameterSlice(unit), master = rank.masterSlice(unit);
+    bool isRounded = master && master.dtype != slice.dtype;
+    plan::DType dtype = isRounded ? master.dtype : slice.dtype;
+    auto size = static_cast<int64_t>(elementSize(dtype));
+    int64_t last = slice.begin + slice.elements;
+    for (int64_t begin = slice.begin; begin < last; begin += pieceElements) {
+      int64_t count = std::min(last - begin, pieceElements);
+      piece.resize(count * size);
+      readShared(plan, unit, rank, begin, count, dtype, source, piece.data());
+      if (!isRounded) {
+        rank.write(slice, begin - slice.begin, count, piece.data());
+        continue;
+      }
+      rounded.resize(count * elementSize(slice.dtype));
+      convertElements(piece.data(), dtype, rounded.data(), slice.dtype, count);
+      rank.write(slice, begin - slice.begin, count, rounded.data());
+      int64_t from = std::max(begin, master.begin);
+      int64_t to = std::min(begin + count, master.begin + master.elements);
+      if (from < to)
+        rank.write(master, from - master.begin, to - from,
+                   piece.data() + (from - begin) * size);
+    }
+  }
 }
 
 } // namespace shardc::runtime

@@ -41,23 +41,20 @@ struct Bench {
         });
       });
       measure(InPlace,
-              [&] { communicator.finish(communicator.startBarrier(), pool); });
+              [&] { communicator.finish(communicator.startBarrier()); });
       measure(AllGather, [&] {
-        communicator.finish(
-            communicator.startAllGather(other.data(), whole.data(), shardBytes),
-            pool);
+        communicator.finish(communicator.startAllGather(
+            other.data(), whole.data(), shardBytes));
       });
       measure(ReduceScatter, [&] {
-        communicator.finish(communicator.startReduceScatter(whole.data(),
-                                                            other.data(), count,
-                                                            plan::FLOAT32),
-                            pool);
+        communicator.finish(communicator.startReduceScatter(
+            whole.data(), other.data(), count, plan::FLOAT32));
       });
-      measure(AllReduce, [&] { communicator.allReduce({&segment, 1}, pool); });
+      measure(AllReduce, [&] { communicator.allReduce({&segment, 1}); });
       goesOn = communicator.rank() == 0 &&
                (round < 6 || (round < 1000 && bench::now() - begin < 0.5));
       Segment sum{&goesOn, 1, plan::INT64};
-      communicator.allReduce({&sum, 1}, pool);
+      communicator.allReduce({&sum, 1});
     }
     if (communicator.rank() == 0)
       for (int kind = 0; kind < Kinds; ++kind)
@@ -100,7 +97,9 @@ int main(int argc, char **argv) {
     Bench bench{bytes, {}};
     runRanksAsThreads(arguments.ranks, [&](Communicator &communicator) {
       ThreadPool pool(workers, spin);
+      communicator.hostRanks()->helpWith(&pool);
       bench.run(communicator, pool);
+      communicator.hostRanks()->helpWith(nullptr);
     });
     print(bench, arguments.ranks, arguments.json);
   }

@@ -1,7 +1,8 @@
 // Plans that do not hold together by themselves, as damage with right checksums
 // leaves them.
-#include "runtime/launch/RankThreads.h"
 #include "runtime/engine/CheckPlan.h"
+#include "runtime/launch/RankThreads.h"
+#include "test/runtime/HostRank.h"
 
 #include "runtime/base/Error.h"
 #include "runtime/base/Random.h"
@@ -103,7 +104,7 @@ TEST(CheckPlan, DamagedPlansAreRefusedOrBound) {
       checkPlan(plan);
       reportText(plan, 2);
       runRanksAsThreads(1, [&](Communicator &communicator) {
-        Rank::create(plan, library, communicator, RankOptions());
+        makeHostRank(plan, library, communicator, RankOptions());
       });
       ++bound;
     } catch (const Error &) {

@@ -17,10 +17,10 @@ class Comm
 protected:
   int ranks() { return std::get<1>(GetParam()); }
   GroupShape world() { return {ranks(), 1, ranks()}; }
-  void run(const std::function<void(Communicator &, ThreadPool &)> &body) {
+  void run(const std::function<void(Communicator &)> &body) {
     std::get<0>(GetParam()).run(ranks(), [&](Communicator &communicator) {
-      ThreadPool pool(std::get<2>(GetParam()), false);
-      body(communicator, pool);
+      HelpingThreads helpers(communicator, std::get<2>(GetParam()));
+      body(communicator);
       // The others would wait for this rank for ever.
       if (HasFatalFailure())
         fail("a test failed");
@@ -41,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(All, Comm,
                          nameOf);
 
 TEST_P(Comm, CollectivesOverlapAndFinishInAnyOrder) {
-  run([&](Communicator &communicator, ThreadPool &pool) {
+  run([&](Communicator &communicator) {
     constexpr int rounds = 40;
     int rank = communicator.rank();
     std::vector<std::vector<float>> flats(rounds), shards(rounds),
@@ -57,17 +57,17 @@ TEST_P(Comm, CollectivesOverlapAndFinishInAnyOrder) {
           flats[round].data(), shards[round].data(), count, plan::FLOAT32));
       // Two are on their way at any time.
       if (round > 0) {
-        communicator.finish(scatters[round - 1], pool);
+        communicator.finish(scatters[round - 1]);
         gathers.push_back(communicator.startAllGather(
             shards[round - 1].data(), gathered[round - 1].data(),
             count * sizeof(float)));
-        communicator.wait(gathers.back(), pool);
+        communicator.wait(gathers.back());
       }
     }
-    communicator.finish(scatters.back(), pool);
+    communicator.finish(scatters.back());
     // The oldest gathers are finished last.
     for (size_t i = gathers.size(); i-- > 0;)
-      communicator.finish(gathers[i], pool);
+      communicator.finish(gathers[i]);
     for (int round = 0; round + 1 < rounds; ++round)
       for (int64_t i = 0; i < count * ranks(); ++i)
         ASSERT_EQ(gathered[round][i],
@@ -87,7 +87,7 @@ std::vector<GroupShape> meshGroups(int ranks) {
 }
 
 TEST_P(Comm, ManyGroupsAreOnTheirWayAtOnce) {
-  run([&](Communicator &communicator, ThreadPool &pool) {
+  run([&](Communicator &communicator) {
     constexpr int rounds = 12;
     constexpr int64_t count = 300;
     int rank = communicator.rank();
@@ -114,7 +114,7 @@ TEST_P(Comm, ManyGroupsAreOnTheirWayAtOnce) {
     size_t size = all.size();
     for (size_t i = 0; i < size; ++i) {
       Started &started = all[(rank % 2 ? size - 1 - i : i)];
-      started.group->finish(started.ticket, pool);
+      started.group->finish(started.ticket);
       for (int64_t k = 0; k < count; ++k)
         ASSERT_EQ(started.values[k],
                   sumInRankOrder<double>(started.shape, rank, k, started.seed));
@@ -124,7 +124,7 @@ TEST_P(Comm, ManyGroupsAreOnTheirWayAtOnce) {
 
 TEST_P(Comm, GroupsOfGroupsAreTheWorldsOwn) {
   int stride = ranks() % 2 == 0 ? 2 : 1, half = ranks() / stride;
-  run([&](Communicator &communicator, ThreadPool &pool) {
+  run([&](Communicator &communicator) {
     Communicator &outer = communicator.group(stride, half);
     EXPECT_EQ(&outer, &communicator.group(stride, half));
     EXPECT_EQ(outer.rank(), communicator.rank() / stride);
@@ -137,13 +137,13 @@ TEST_P(Comm, GroupsOfGroupsAreTheWorldsOwn) {
     for (int place = 0; place < shape.size; ++place)
       expected += shape.member(communicator.rank(), place);
     const Segment segment{&sum, 1, plan::INT64};
-    inner.allReduce({&segment, 1}, pool);
+    inner.allReduce({&segment, 1});
     EXPECT_EQ(sum, expected);
   });
 }
 
 TEST_P(Comm, GroupsThatDoNotDivideAreRefused) {
-  run([&](Communicator &communicator, ThreadPool &) {
+  run([&](Communicator &communicator) {
     EXPECT_THROW(communicator.group(1, ranks() + 1), Error);
     EXPECT_THROW(communicator.group(ranks() + 1, 1), Error);
     EXPECT_THROW(communicator.group(0, 1), Error);
@@ -154,7 +154,7 @@ TEST_P(Comm, GroupsThatDoNotDivideAreRefused) {
 }
 
 TEST_P(Comm, OnlyNumbersAreAdded) {
-  run([&](Communicator &communicator, ThreadPool &) {
+  run([&](Communicator &communicator) {
     std::vector<uint8_t> bytes(ranks());
     EXPECT_THROW(communicator.startReduceScatter(bytes.data(), bytes.data(), 1,
                                                  plan::UINT8),
@@ -167,7 +167,7 @@ TEST_P(Comm, OnlyNumbersAreAdded) {
 TEST_P(Comm, BarriersHoldUntilAllHaveCome) {
   for (const GroupShape &shape : meshGroups(ranks())) {
     std::vector<std::atomic<int>> arrived(ranks());
-    run([&](Communicator &communicator, ThreadPool &) {
+    run([&](Communicator &communicator) {
       Communicator &group = communicator.group(shape.stride, shape.size);
       int rank = communicator.rank(), first = shape.member(rank, 0);
       for (int round = 1; round <= 20; ++round) {
@@ -184,7 +184,7 @@ TEST_P(Comm, AFailingRankReleasesTheOthersInWhateverGroup) {
   std::atomic<int> released{0};
   std::vector<GroupShape> shapes = meshGroups(ranks());
   try {
-    run([&](Communicator &communicator, ThreadPool &pool) {
+    run([&](Communicator &communicator) {
       std::vector<float> values(50000, 1), shard(50000);
       int rank = communicator.rank();
       if (rank == ranks() - 1) {
@@ -199,7 +199,7 @@ TEST_P(Comm, AFailingRankReleasesTheOthersInWhateverGroup) {
         if (rank % 2)
           group.barrier();
         else
-          group.finish(group.startAllReduce({&segment, 1}), pool);
+          group.finish(group.startAllReduce({&segment, 1}));
         communicator.barrier();
       } catch (const Aborted &error) {
         ++released;
@@ -228,7 +228,7 @@ INSTANTIATE_TEST_SUITE_P(All, CommOfSeveral,
 TEST_P(CommOfSeveral, BuffersMayBeFreedAfterLeaving) {
   // The collective is in flight in a group; leaving is the world's.
   GroupShape shape = meshGroups(ranks())[0];
-  EXPECT_THROW(run([&](Communicator &communicator, ThreadPool &pool) {
+  EXPECT_THROW(run([&](Communicator &communicator) {
                  int64_t count = (1 << 20) / ranks();
                  struct Leaving {
                    ~Leaving() { communicator.leave(); }
@@ -242,7 +242,7 @@ TEST_P(CommOfSeveral, BuffersMayBeFreedAfterLeaving) {
                      flat.data(), shard.data(), count, plan::FLOAT32);
                  if (communicator.rank() == 0)
                    fail("gave up after a start");
-                 group.finish(ticket, pool);
+                 group.finish(ticket);
                  communicator.barrier();
                }),
                Error);
@@ -251,13 +251,13 @@ TEST_P(CommOfSeveral, BuffersMayBeFreedAfterLeaving) {
 TEST_P(CommOfSeveral, DisagreementIsAnError) {
   for (bool counts : {true, false})
     try {
-      run([&](Communicator &communicator, ThreadPool &pool) {
+      run([&](Communicator &communicator) {
         std::vector<float> values(8);
         bool differs = communicator.rank() == 1;
         const Segment segment{values.data(), differs && counts ? 7 : 8,
                               plan::FLOAT32,
                               differs && !counts ? Combine::Max : Combine::Sum};
-        communicator.allReduce({&segment, 1}, pool);
+        communicator.allReduce({&segment, 1});
       });
       FAIL() << "expects an error";
     } catch (const Error &error) {

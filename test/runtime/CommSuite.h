@@ -26,6 +26,25 @@ struct Implementation {
 inline const Implementation implementations[] = {
     {"Threads", runRanksAsThreads}};
 
+/// Threads that help a rank while it waits, where its communicator has a use
+/// for them.
+class HelpingThreads {
+public:
+  HelpingThreads(Communicator &communicator, int workers)
+      : ranks(communicator.hostRanks()), pool(workers, false) {
+    if (ranks)
+      ranks->helpWith(&pool);
+  }
+  ~HelpingThreads() {
+    if (ranks)
+      ranks->helpWith(nullptr);
+  }
+
+private:
+  HostRanks *ranks;
+  ThreadPool pool;
+};
+
 /// A world, and groups in it; size == ranks: the world itself.
 struct GroupShape {
   int ranks, stride, size;

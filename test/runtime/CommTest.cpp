@@ -24,16 +24,16 @@ protected:
   GroupShape shape() { return std::get<1>(GetParam()); }
   plan::DType dtype() { return std::get<2>(GetParam()); }
 
-  /// body(group, pool, world rank), as every rank.
-  void run(const std::function<void(Communicator &, ThreadPool &, int)> &body) {
+  /// body(group, world rank), as every rank.
+  void run(const std::function<void(Communicator &, int)> &body) {
     GroupShape shape = this->shape();
     std::get<0>(GetParam()).run(shape.ranks, [&](Communicator &world) {
       // One rank in three has help.
-      ThreadPool pool(world.rank() % 3 == 1 ? 3 : 1, false);
+      HelpingThreads helpers(world, world.rank() % 3 == 1 ? 3 : 1);
       Communicator &group = world.group(shape.stride, shape.size);
       ASSERT_EQ(group.size(), shape.size);
       ASSERT_EQ(group.rank(), world.rank() / shape.stride % shape.size);
-      body(group, pool, world.rank());
+      body(group, world.rank());
       // The others would wait for this rank for ever.
       if (HasFatalFailure())
         fail("a test failed");
@@ -63,13 +63,12 @@ INSTANTIATE_TEST_SUITE_P(All, Collectives,
                          });
 
 template <typename T>
-void scatter(const GroupShape &shape, Communicator &group, ThreadPool &pool,
-             int rank, plan::DType dtype, int64_t count) {
+void scatter(const GroupShape &shape, Communicator &group, int rank, plan::DType dtype, int64_t count) {
   std::vector<T> flat(count * shape.size), shard(count);
   for (int64_t i = 0; i < count * shape.size; ++i)
     flat[i] = valueOf<T>(rank, i);
   group.finish(
-      group.startReduceScatter(flat.data(), shard.data(), count, dtype), pool);
+      group.startReduceScatter(flat.data(), shard.data(), count, dtype));
   for (int64_t i = 0; i < count; i += stepOf(count))
     ASSERT_TRUE(sameBits(
         shard[i], sumInRankOrder<T>(shape, rank, group.rank() * count + i)))
@@ -77,10 +76,10 @@ void scatter(const GroupShape &shape, Communicator &group, ThreadPool &pool,
 }
 
 TEST_P(Collectives, ReduceScatterSumsInRankOrder) {
-  run([&](Communicator &group, ThreadPool &pool, int rank) {
+  run([&](Communicator &group, int rank) {
     for (int64_t count : counts())
       withElement(dtype(), [&]<typename T>(T) {
-        scatter<T>(shape(), group, pool, rank, dtype(), count);
+        scatter<T>(shape(), group, rank, dtype(), count);
       });
   });
 }
@@ -106,8 +105,7 @@ T maximumOf(const GroupShape &shape, int rank, int64_t i) {
 }
 
 template <typename T>
-void reduce(const GroupShape &shape, Communicator &group, ThreadPool &pool,
-            int rank, plan::DType dtype, int64_t count) {
+void reduce(const GroupShape &shape, Communicator &group, int rank, plan::DType dtype, int64_t count) {
   // A second segment of another type, one of none, and a maximum.
   std::vector<T> values(count), maxima(count / 2 + 3);
   std::vector<double> doubles(3);
@@ -122,7 +120,7 @@ void reduce(const GroupShape &shape, Communicator &group, ThreadPool &pool,
       {nullptr, 0, dtype},
       {maxima.data(), int64_t(maxima.size()), dtype, Combine::Max},
       {doubles.data(), 3, plan::FLOAT64}};
-  group.allReduce(segments, pool);
+  group.allReduce(segments);
   for (int64_t i = 0; i < count; i += stepOf(count))
     ASSERT_TRUE(sameBits(values[i], sumInRankOrder<T>(shape, rank, i)))
         << i << " of " << count;
@@ -138,10 +136,10 @@ void reduce(const GroupShape &shape, Communicator &group, ThreadPool &pool,
 }
 
 TEST_P(Collectives, AllReduceCombinesSegmentsInRankOrder) {
-  run([&](Communicator &group, ThreadPool &pool, int rank) {
+  run([&](Communicator &group, int rank) {
     for (int64_t count : counts())
       withElement(dtype(), [&]<typename T>(T) {
-        reduce<T>(shape(), group, pool, rank, dtype(), count);
+        reduce<T>(shape(), group, rank, dtype(), count);
       });
   });
 }
@@ -158,12 +156,11 @@ INSTANTIATE_TEST_SUITE_P(All, Groups,
                          });
 
 TEST_P(Groups, AllGatherPutsShardsInRankOrder) {
-  run([&](Communicator &group, ThreadPool &pool, int rank) {
+  run([&](Communicator &group, int rank) {
     for (int64_t bytes : {0, 1, 777, 600001 / shape().ranks}) {
       std::string shard(bytes, char('a' + rank)), expected;
       std::string gathered(bytes * shape().size, '?');
-      group.finish(group.startAllGather(shard.data(), gathered.data(), bytes),
-                   pool);
+      group.finish(group.startAllGather(shard.data(), gathered.data(), bytes));
       for (int place = 0; place < shape().size; ++place)
         expected.append(bytes, char('a' + shape().member(rank, place)));
       ASSERT_TRUE(gathered == expected) << bytes << " bytes";
@@ -172,27 +169,26 @@ TEST_P(Groups, AllGatherPutsShardsInRankOrder) {
 }
 
 TEST_P(Groups, AllGatherTakesTheShardInPlace) {
-  run([&](Communicator &group, ThreadPool &pool, int rank) {
+  run([&](Communicator &group, int rank) {
     std::vector<int> gathered(shape().size, -1);
     int place = group.rank();
     gathered[place] = rank;
     group.finish(
-        group.startAllGather(&gathered[place], gathered.data(), sizeof(int)),
-        pool);
+        group.startAllGather(&gathered[place], gathered.data(), sizeof(int)));
     for (int i = 0; i < shape().size; ++i)
       EXPECT_EQ(gathered[i], shape().member(rank, i));
   });
 }
 
 TEST_P(Groups, SharedMemoryIsOneBlockForAll) {
-  run([&](Communicator &group, ThreadPool &pool, int) {
+  run([&](Communicator &group, int) {
     for (int64_t bytes : {64, 4096, 3 << 20}) {
-      std::shared_ptr<Memory> block = group.sharedMemory("block", bytes);
+      std::shared_ptr<Memory> block = group.hostRanks()->sharedMemory("block", bytes);
       ASSERT_TRUE(block);
       ASSERT_EQ(block->size(), bytes);
       uintptr_t own = reinterpret_cast<uintptr_t>(block->data());
       std::vector<uintptr_t> all(shape().size);
-      group.finish(group.startAllGather(&own, all.data(), sizeof(own)), pool);
+      group.finish(group.startAllGather(&own, all.data(), sizeof(own)));
       for (uintptr_t address : all)
         EXPECT_EQ(address, own);
       for (int64_t i = 0; i < bytes; i += 63)
@@ -212,36 +208,36 @@ TEST_P(Groups, SharedMemoryIsOneBlockForAll) {
 
 // What is written before the start is read behind the wait, round after round.
 TEST_P(Groups, AStartedBarrierWaitsForEveryStart) {
-  run([&](Communicator &group, ThreadPool &pool, int) {
-    auto block = group.sharedMemory("block", shape().size * sizeof(int));
+  run([&](Communicator &group, int) {
+    auto block = group.hostRanks()->sharedMemory("block", shape().size * sizeof(int));
     int *rounds = reinterpret_cast<int *>(block->data());
     for (int round = 1; round <= 50; ++round) {
       rounds[group.rank()] = round;
       auto ticket = group.startBarrier();
       if ((round + group.rank()) % 7 == 0)
         std::this_thread::yield();
-      group.wait(ticket, pool);
+      group.wait(ticket);
       for (int place = 0; place < shape().size; ++place)
         ASSERT_EQ(rounds[place], round);
-      group.finish(ticket, pool);
+      group.finish(ticket);
       group.barrier();
     }
   });
 }
 
 TEST_P(Groups, WaitLeavesTheShardToSlowerRanks) {
-  run([&](Communicator &group, ThreadPool &pool, int rank) {
+  run([&](Communicator &group, int rank) {
     int64_t bytes = 50000;
     std::string shard(bytes, char('a' + rank)), expected;
     std::string gathered(bytes * shape().size, '?');
     auto ticket = group.startAllGather(shard.data(), gathered.data(), bytes);
     if (rank % 2)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    group.wait(ticket, pool);
+    group.wait(ticket);
     for (int place = 0; place < shape().size; ++place)
       expected.append(bytes, char('a' + shape().member(rank, place)));
     ASSERT_TRUE(gathered == expected);
-    group.finish(ticket, pool);
+    group.finish(ticket);
     std::fill(shard.begin(), shard.end(), '!');
   });
 }

@@ -1,9 +1,10 @@
 // A whole small plan, written by hand: a linear layer with cross entropy,
 // trained by AdamW on meshes of 1, 2 and 3 ranks.
-#include "runtime/launch/RankThreads.h"
 #include "runtime/engine/Executor.h"
 #include "runtime/base/Error.h"
 #include "runtime/base/ThreadPool.h"
+#include "runtime/launch/RankThreads.h"
+#include "test/runtime/HostRank.h"
 #include "test/runtime/WholeUnit.h"
 
 #include "gtest/gtest.h"
@@ -263,9 +264,8 @@ StepNumbers numbersOf(int64_t step) {
   return numbers;
 }
 constexpr double weightDecay = 0.1;
-RankOptions optionsOf(int workers, bool profile) {
+RankOptions optionsOf(bool profile) {
   RankOptions options;
-  options.workers = workers;
   options.profile = profile;
   options.parameterNumbers.assign(2, {1, weightDecay});
   return options;
@@ -285,25 +285,26 @@ Run<T> train(int ranks, bool sharded, int workers, bool profile = false) {
   Run<T> result;
   result.parameters.resize(flatElements);
   runRanksAsThreads(ranks, [&](Communicator &communicator) {
-    auto rank = Rank::create(builder.plan, library, communicator,
-                             optionsOf(workers, profile));
+    auto rank = makeHostRank(builder.plan, library, communicator,
+                             optionsOf(profile), {workers, false, profile});
     const plan::Unit &unit = builder.plan.units(0);
-    auto *parameters = reinterpret_cast<T *>(rank->parameterSlice(unit).data());
-    for (int64_t i = 0; i < rank->sliceElements(unit); ++i)
-      parameters[i] = T(initialValue(rank->sliceBegin(unit) + i));
+    auto *parameters =
+        reinterpret_cast<T *>(hostBytes(rank->parameterSlice(unit)).data());
+    for (int64_t i = 0; i < rank->parameterSlice(unit).elements; ++i)
+      parameters[i] = T(initialValue(rank->parameterSlice(unit).begin + i));
     communicator.barrier();
     for (int64_t step = 0; step < steps; ++step) {
       int64_t first = communicator.rank() * builder.batch;
-      auto x = rank->template elements<T>(
-          builder.tensor(builder.input, {builder.batch, features}));
-      auto labels = rank->template elements<int64_t>(
-          builder.tensor(builder.labels, {builder.batch}, plan::INT64));
+      auto x = hostElements<T>(rank->tensor(
+          builder.tensor(builder.input, {builder.batch, features})));
+      auto labels = hostElements<int64_t>(rank->tensor(
+          builder.tensor(builder.labels, {builder.batch}, plan::INT64)));
       for (int64_t sample = 0; sample < builder.batch; ++sample) {
         for (int64_t i = 0; i < features; ++i)
           x[sample * features + i] = T(inputValue(step, first + sample, i));
         labels[sample] = labelOf(step, first + sample);
       }
-      *reinterpret_cast<T *>(rank->buffer(builder.scale).data()) =
+      *reinterpret_cast<T *>(hostBytes(rank->buffer(builder.scale)).data()) =
           T(1.0 / validLabels(step));
       rank->runTrain(numbersOf(step));
       double loss = rank->reported("loss").value();
@@ -433,7 +434,7 @@ TEST(Executor, GradientsAreSeenBeforeTheOptimizer) {
   KernelLibrary library = KernelLibrary::of({columnSums<double>});
   std::vector<double> gradients(flatElements);
   runRanksAsThreads(2, [&](Communicator &communicator) {
-    auto rank = Rank::create(builder.plan, library, communicator, {});
+    auto rank = makeHostRank(builder.plan, library, communicator, {});
     const plan::Unit &unit = builder.plan.units(0);
     int calls = 0;
     rank->setBeforeOptimizer([&] {
@@ -445,9 +446,10 @@ TEST(Executor, GradientsAreSeenBeforeTheOptimizer) {
     });
     // All parameters are 0: the gradient of the bias is 1 / classes for each
     // class.
-    *reinterpret_cast<double *>(rank->buffer(builder.scale).data()) = 1;
-    auto labels = rank->elements<int64_t>(
-        builder.tensor(builder.labels, {builder.batch}, plan::INT64));
+    *reinterpret_cast<double *>(hostBytes(rank->buffer(builder.scale)).data()) =
+        1;
+    auto labels = hostElements<int64_t>(rank->tensor(
+        builder.tensor(builder.labels, {builder.batch}, plan::INT64)));
     for (int64_t i = 0; i < builder.batch; ++i)
       labels[i] = i == 0 ? 2 : -100;
     rank->runTrain(numbersOf(0));
@@ -463,11 +465,12 @@ TEST(Executor, ParametersThatAreNotTrainableStay) {
   builder.plan.mutable_parameters(0)->set_trainable(false);
   KernelLibrary library = KernelLibrary::of({columnSums<float>});
   runRanksAsThreads(1, [&](Communicator &communicator) {
-    auto rank = Rank::create(builder.plan, library, communicator, {});
-    auto parameters = rank->elements<float>(
-        builder.tensor(builder.parameters, {flatElements}));
+    auto rank = makeHostRank(builder.plan, library, communicator, {});
+    auto parameters = hostElements<float>(
+        rank->tensor(builder.tensor(builder.parameters, {flatElements})));
     std::fill(parameters.begin(), parameters.end(), 1.f);
-    *reinterpret_cast<float *>(rank->buffer(builder.scale).data()) = 1;
+    *reinterpret_cast<float *>(hostBytes(rank->buffer(builder.scale)).data()) =
+        1;
     rank->runTrain(numbersOf(0));
     for (int64_t i = 0; i < flatElements; ++i)
       EXPECT_EQ(parameters[i] == 1, i < weights || i >= weights + classes);
@@ -482,7 +485,7 @@ std::string failureOf(const std::function<void(PlanBuilder<float> &)> &breakIt,
   KernelLibrary library = KernelLibrary::of({columnSums<float>});
   try {
     runRanksAsThreads(ranks, [&](Communicator &communicator) {
-      auto rank = Rank::create(builder.plan, library, communicator, {});
+      auto rank = makeHostRank(builder.plan, library, communicator, {});
       rank->runTrain({});
     });
   } catch (const Error &error) {
@@ -559,9 +562,9 @@ TEST(Executor, AFailureOfOneRankEndsAllAndNamesTheEntry) {
   KernelLibrary library = KernelLibrary::of({columnSums<float>});
   try {
     runRanksAsThreads(3, [&](Communicator &communicator) {
-      auto rank = Rank::create(builder.plan, library, communicator, {});
-      auto labels = rank->elements<int64_t>(
-          builder.tensor(builder.labels, {builder.batch}, plan::INT64));
+      auto rank = makeHostRank(builder.plan, library, communicator, {});
+      auto labels = hostElements<int64_t>(rank->tensor(
+          builder.tensor(builder.labels, {builder.batch}, plan::INT64)));
       labels[1] = communicator.rank() == 1 ? 99 : 0;
       for (int step = 0; step < 100; ++step)
         rank->runTrain({});

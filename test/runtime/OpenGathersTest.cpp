@@ -1,8 +1,9 @@
 // A rank that is slow to take what it gathers gets the parameters from before
 // the step, however far the others are.
-#include "runtime/launch/RankThreads.h"
 #include "runtime/engine/Executor.h"
+#include "runtime/launch/RankThreads.h"
 #include "runtime/weights/RankValues.h"
+#include "test/runtime/HostRank.h"
 #include "test/runtime/StrategyPlan.h"
 
 #include "gtest/gtest.h"
@@ -77,12 +78,13 @@ TEST(OpenGathers, AreFinishedBeforeParametersChange) {
     runRanksAsThreads(4, [&](Communicator &communicator) {
       RankOptions options;
       options.shareSlices = false;
-      auto rank = Rank::create(built.plan, library, communicator, options);
+      auto rank = makeHostRank(built.plan, library, communicator, options);
       readInitialValues(built.plan, *rank, Ones());
       float own = float(rank->rank());
-      std::memcpy(rank->buffer(number).data(), &own, sizeof(own));
+      std::memcpy(hostBytes(rank->buffer(number)).data(), &own, sizeof(own));
       auto values = [&](uint32_t buffer) {
-        auto *begin = reinterpret_cast<float *>(rank->buffer(buffer).data());
+        auto *begin =
+            reinterpret_cast<float *>(hostBytes(rank->buffer(buffer)).data());
         return std::span(begin, StrategyPlan::trained);
       };
       for (float &gradient : values(built.flat))

@@ -144,14 +144,11 @@ TEST(Optimizer, ANormThatIsNotANumberIsNotClippedAway) {
 }
 
 TEST(Optimizer, KnowsItsKinds) {
-  Kind kind;
-  int states;
-  EXPECT_TRUE(OptimizerStep::parse("adamw", kind, states));
-  EXPECT_EQ(states, 2);
-  EXPECT_EQ(kind, Kind::AdamW);
-  EXPECT_TRUE(OptimizerStep::parse("sgd", kind, states));
-  EXPECT_EQ(states, 1);
-  EXPECT_FALSE(OptimizerStep::parse("lion", kind, states));
+  EXPECT_EQ(optimizerOf("adamw"), Kind::AdamW);
+  EXPECT_EQ(statesOf(Kind::AdamW), 2);
+  EXPECT_EQ(optimizerOf("sgd"), Kind::Sgd);
+  EXPECT_EQ(statesOf(Kind::Sgd), 1);
+  EXPECT_EQ(optimizerOf("lion"), std::nullopt);
 }
 
 TYPED_TEST(OptimizerOf, SlicesOnOneRankAddAsRanksWithASliceEach) {

@@ -1,8 +1,9 @@
 // Plans whose mesh, groups, units or micro-batches do not hold together: what
 // is said about them.
-#include "runtime/launch/RankThreads.h"
 #include "runtime/base/Error.h"
 #include "runtime/engine/Executor.h"
+#include "runtime/launch/RankThreads.h"
+#include "test/runtime/HostRank.h"
 #include "test/runtime/StrategyPlan.h"
 
 #include "gtest/gtest.h"
@@ -40,7 +41,7 @@ std::string failureOf(const std::function<void(plan::Plan &)> &breakIt,
   try {
     runRanksAsThreads(4, [&](Communicator &communicator) {
       try {
-        Rank::create(built.plan, library, communicator, copying)
+        makeHostRank(built.plan, library, communicator, copying)
             ->runTrain(numbers);
       } catch (const Aborted &) {
         throw;

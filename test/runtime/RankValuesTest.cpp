@@ -2,6 +2,7 @@
 #include "runtime/weights/RankValues.h"
 #include "runtime/launch/RankThreads.h"
 #include "runtime/weights/GatheredParameters.h"
+#include "test/runtime/HostRank.h"
 
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
@@ -36,13 +37,14 @@ TEST(RankValues, AreReadInPiecesIntoBothTypes) {
       &plan));
   KernelLibrary library = KernelLibrary::of({});
   runRanksAsThreads(2, [&](Communicator &communicator) {
-    auto rank = Rank::create(plan, library, communicator, {});
+    auto rank = makeHostRank(plan, library, communicator, {});
     readInitialValues(plan, *rank, Indices());
     const plan::Unit &unit = plan.units(0);
-    auto *parameters =
-        reinterpret_cast<uint16_t *>(rank->parameterSlice(unit).data());
-    auto *masters = reinterpret_cast<float *>(rank->masterSlice(unit).data());
-    ASSERT_EQ(rank->optimizerBegin(unit), rank->rank() * half);
+    auto *parameters = reinterpret_cast<uint16_t *>(
+        hostBytes(rank->parameterSlice(unit)).data());
+    auto *masters =
+        reinterpret_cast<float *>(hostBytes(rank->masterSlice(unit)).data());
+    ASSERT_EQ(rank->masterSlice(unit).begin, rank->rank() * half);
     int64_t wrong = 0;
     for (int64_t i = 0; i < half; ++i)
       wrong += masters[i] != float(rank->rank() * half + i);

@@ -1,9 +1,10 @@
 // Which units' slices ranks read in place, and that nobody reads what is being
 // updated, however far ranks are apart.
-#include "runtime/launch/RankThreads.h"
 #include "runtime/engine/SharedSlices.h"
 #include "runtime/engine/Executor.h"
+#include "runtime/launch/RankThreads.h"
 #include "runtime/weights/RankValues.h"
+#include "test/runtime/HostRank.h"
 #include "test/runtime/LinearPlan.h"
 #include "test/runtime/StrategyPlan.h"
 
@@ -145,11 +146,13 @@ TEST(SharedSlices, AreNotUpdatedWhileAPeerReadsThem) {
     uint32_t seen = addWatch(built);
     int ranks = int(strategy.ranks());
     runRanksAsThreads(ranks, [&](Communicator &communicator) {
-      auto rank = Rank::create(built.plan, library, communicator, {});
+      auto rank = makeHostRank(built.plan, library, communicator, {});
       readInitialValues(built.plan, *rank, Ones());
-      auto *numbers = reinterpret_cast<float *>(rank->buffer(seen).data());
+      auto *numbers =
+          reinterpret_cast<float *>(hostBytes(rank->buffer(seen)).data());
       numbers[0] = float(rank->rank());
-      auto *flat = reinterpret_cast<float *>(rank->buffer(built.flat).data());
+      auto *flat =
+          reinterpret_cast<float *>(hostBytes(rank->buffer(built.flat)).data());
       StepNumbers step;
       step.learningRate = 0.25 / ranks; // every rank's gradient is 1
       for (int i = 0; i < 40; ++i) {

@@ -263,7 +263,7 @@ template <typename H> constexpr Format formatOf() {
 
 // Every build of the loops, not only this machine's.
 #define SHARDC_DECLARE_HALVES(level)                                           \
-  namespace shardc::runtime::simd::level {                                      \
+  namespace shardc::runtime::simd::level {                                     \
   extern const simd::HalfSimd<BFloat16> bfloat16Table;                         \
   extern const simd::HalfSimd<Float16> float16Table;                           \
   }

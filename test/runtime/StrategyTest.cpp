@@ -1,10 +1,11 @@
 // What all strategies do with parameters and gradients, in all types, with and
 // without accumulation, against one process that computes the same numbers.
-#include "runtime/launch/RankThreads.h"
 #include "runtime/base/Error.h"
 #include "runtime/engine/Executor.h"
+#include "runtime/launch/RankThreads.h"
 #include "runtime/weights/GatheredParameters.h"
 #include "runtime/weights/RankValues.h"
+#include "test/runtime/HostRank.h"
 #include "test/runtime/StrategyPlan.h"
 
 #include "gtest/gtest.h"
@@ -228,7 +229,6 @@ protected:
   }
   RankOptions options() {
     RankOptions options;
-    options.workers = 2;
     options.shareSlices = shares;
     options.accumulates = std::get<2>(GetParam()) != Accumulated::Never;
     options.parameterNumbers.assign(std::begin(ownNumbers),
@@ -246,8 +246,8 @@ protected:
       shares = share;
       runRanksAsThreads(
           int(built.plan.mesh().ranks()), [&](Communicator &communicator) {
-            auto rank =
-                Rank::create(built.plan, library, communicator, options());
+            auto rank = makeHostRank(built.plan, library, communicator,
+                                     options(), {.workers = 2});
             readInitialValues(built.plan, *rank, InitialValues());
             communicator.barrier();
             body(*rank, communicator);
@@ -262,7 +262,7 @@ protected:
   void writeGradient(StrategyPlan &built, Rank &rank, int64_t step,
                      int64_t microBatch, bool poison = false) {
     plan::DType dtype = std::get<1>(GetParam()).gradients;
-    std::byte *flat = rank.buffer(built.flat).data();
+    std::byte *flat = hostBytes(rank.buffer(built.flat)).data();
     for (int64_t i = 0; i < elements; ++i) {
       double value = gradientValue(step, microBatch, rank.rank(), i);
       if (poison && i == 7)
@@ -310,17 +310,19 @@ TEST_P(Strategies, TrainAsOneProcessWould) {
           int seen = 0;
           auto expectGathered = [&] {
             if (unit.shards() > 1)
-              expectParameters(rank.buffer(built.gathered), 0, elements);
-            expectParameters(rank.buffer(built.gatheredAgain), 0, elements);
+              expectParameters(hostBytes(rank.buffer(built.gathered)), 0,
+                               elements);
+            expectParameters(hostBytes(rank.buffer(built.gatheredAgain)), 0,
+                             elements);
           };
           rank.setBeforeOptimizer([&] {
             ++seen;
             expectGathered();
-            auto gradient = rank.gradientSlice(0);
-            for (int64_t i = 0; i < rank.optimizerElements(unit); ++i)
+            auto gradient = hostBytes(rank.gradientSlice(0));
+            for (int64_t i = 0; i < rank.masterSlice(unit).elements; ++i)
               ASSERT_EQ(valueAt(gradient, of.types.gradients, i),
-                        before.gradient[rank.optimizerBegin(unit) + i])
-                  << "gradient " << rank.optimizerBegin(unit) + i;
+                        before.gradient[rank.masterSlice(unit).begin + i])
+                  << "gradient " << rank.masterSlice(unit).begin + i;
           });
           writeGradient(built, rank, step, batch);
           rank.runTrain(of.numbers(step, batch));
@@ -335,12 +337,13 @@ TEST_P(Strategies, TrainAsOneProcessWould) {
         std::swap(before, expected);
         EXPECT_NEAR(*rank.gradientNorm(), expected.norm, 1e-14 * expected.norm);
         EXPECT_FALSE(rank.skipped());
-        expectParameters(rank.parameterSlice(unit), rank.sliceBegin(unit),
-                         rank.sliceElements(unit));
-        auto master = rank.masterSlice(unit);
-        for (int64_t i = 0; i < rank.optimizerElements(unit); ++i)
+        expectParameters(hostBytes(rank.parameterSlice(unit)),
+                         rank.parameterSlice(unit).begin,
+                         rank.parameterSlice(unit).elements);
+        auto master = hostBytes(rank.masterSlice(unit));
+        for (int64_t i = 0; i < rank.masterSlice(unit).elements; ++i)
           expectSame(of.types.master, valueAt(master, of.types.master, i),
-                     expected.master[rank.optimizerBegin(unit) + i]);
+                     expected.master[rank.masterSlice(unit).begin + i]);
       }
       // Whole again.
       InitialValues initial;
@@ -370,10 +373,10 @@ TEST_P(Strategies, FrozenParametersAreGatheredAndNothingElse) {
   run(built, [&](Rank &rank, Communicator &communicator) {
     team[rank.rank()] = &rank;
     rank.runTrain(of.numbers(0, 0));
-    EXPECT_TRUE(rank.masterSlice(unit).empty());
-    EXPECT_TRUE(rank.gradientSlice(1).empty());
-    EXPECT_EQ(rank.optimizerElements(unit), 0);
-    auto gathered = rank.buffer(built.gatheredFrozen);
+    EXPECT_FALSE(rank.masterSlice(unit));
+    EXPECT_FALSE(rank.gradientSlice(1));
+    EXPECT_EQ(rank.masterSlice(unit).elements, 0);
+    auto gathered = hostBytes(rank.buffer(built.gatheredFrozen));
     for (int64_t i = 0; i < StrategyPlan::frozen; ++i)
       EXPECT_EQ(valueAt(gathered, of.types.parameters, i),
                 i < StrategyPlan::frozenValues
@@ -416,7 +419,7 @@ TEST_P(Strategies, WhatIsNotFiniteAnywhereIsWrittenNowhere) {
           bool here = attempt.gradient && batch == 0 &&
                       rank.rank() == communicator.size() - 1;
           writeGradient(built, rank, attempt.step, batch, here);
-          std::memcpy(rank.buffer(built.loss).data(), &attempt.loss,
+          std::memcpy(hostBytes(rank.buffer(built.loss)).data(), &attempt.loss,
                       sizeof(double));
           StepNumbers numbers = of.numbers(attempt.step, batch);
           if (!attempt.clips)
@@ -427,11 +430,11 @@ TEST_P(Strategies, WhatIsNotFiniteAnywhereIsWrittenNowhere) {
         EXPECT_EQ(std::isfinite(*rank.gradientNorm()), !attempt.gradient);
         if (attempt.step != 1)
           expected.step(attempt.step);
-        auto parameters = rank.parameterSlice(unit);
-        for (int64_t i = 0; i < rank.sliceElements(unit); ++i)
+        auto parameters = hostBytes(rank.parameterSlice(unit));
+        for (int64_t i = 0; i < rank.parameterSlice(unit).elements; ++i)
           expectSame(of.types.master,
                      valueAt(parameters, of.types.parameters, i),
-                     expected.parameter(rank.sliceBegin(unit) + i));
+                     expected.parameter(rank.parameterSlice(unit).begin + i));
       }
     });
   }
@@ -452,7 +455,7 @@ TEST_P(Strategies, OnlyAccumulatingRunsHaveRoomToAccumulate) {
   // The same plan in a run without: nothing there, and one micro-batch works.
   KernelLibrary library = KernelLibrary::of({});
   runRanksAsThreads(int(of.strategy.ranks()), [&](Communicator &communicator) {
-    auto rank = Rank::create(built.plan, library, communicator, {});
+    auto rank = makeHostRank(built.plan, library, communicator, {});
     EXPECT_EQ(rank->allocatedBytes().back(), 0);
     rank->runTrain({});
     StepNumbers two;

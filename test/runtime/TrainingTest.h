@@ -5,6 +5,7 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/cli/CheckOptions.h"
+#include "runtime/cpu/CpuDevice.h"
 #include "runtime/train/Trainer.h"
 #include "runtime/weights/RandomParameters.h"
 #include "runtime/weights/StoredParameters.h"
@@ -159,7 +160,7 @@ protected:
         training,
         &held,
         initial,
-        kernels,
+        cpu::cpuDevices(plan, kernels, {}),
         std::make_unique<SafetensorsExport>(
             plan, *options.exportGradients,
             SafetensorsExport::Values::Gradients),

@@ -4,6 +4,7 @@
 
 #include "runtime/base/DType.h"
 #include "runtime/engine/Executor.h"
+#include "test/runtime/HostRank.h"
 
 #include <cstring>
 #include <span>
@@ -15,14 +16,14 @@ namespace shardc::runtime {
 /// of `T`): padding is there, too.
 template <typename T>
 std::vector<T> wholeUnit(Rank &rank, const plan::Unit &unit,
-                         std::span<const std::byte> slice) {
+                         const Slice &slice) {
   std::vector<int64_t> words((unit.elements() * sizeof(T) + 7) / 8);
-  if (rank.isFirstHolder(unit) && !slice.empty())
-    std::memcpy(reinterpret_cast<std::byte *>(words.data()) +
-                    rank.optimizerBegin(unit) * sizeof(T),
-                slice.data(), slice.size());
+  if (rank.isFirstHolder(unit))
+    rank.read(slice, 0, slice.elements,
+              reinterpret_cast<std::byte *>(words.data()) +
+                  slice.begin * sizeof(T));
   Segment segment{words.data(), int64_t(words.size()), plan::INT64};
-  rank.communicator().allReduce({&segment, 1}, rank.pool());
+  rank.communicator().allReduce({&segment, 1});
   std::vector<T> whole(unit.elements());
   std::memcpy(whole.data(), words.data(), whole.size() * sizeof(T));
   return whole;

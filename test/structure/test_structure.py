@@ -23,13 +23,13 @@ ROOMS = {
     "files": {"base"},
     "comm": {"base", "simd"},
     "device": {"base", "comm"},
-    "cpu": {"base", "simd", "comm", "device", "engine"},
-    "engine": {"base", "comm", "device", "cpu"},
+    "cpu": {"base", "simd", "comm", "device"},
+    "engine": {"base", "comm", "device"},
     "data": {"base", "files"},
     "weights": {"base", "files", "engine"},
     "metrics": {"base", "files"},
     "launch": {"base", "comm"},
-    "train": {"base", "files", "comm", "device", "engine", "cpu", "data", "weights", "metrics", "launch"},
+    "train": {"base", "files", "comm", "device", "engine", "data", "weights", "metrics", "launch"},
     "cli": {"base", "data", "device", "train"},
 }
 SHARED_WITH_RUNTIME = {"runtime/plan.pb.h", "runtime/Container.h", "runtime/launch/Guard.h"}
@@ -81,6 +81,14 @@ class Structure(unittest.TestCase):
                           and i.split("/")[1] not in ROOMS[room] | {room}]
         self.assertEqual(wrong, [])
         self.assertLessEqual(len(root), 10, root)
+
+    def test_one_place_chooses_the_device(self):
+        named = [f for f in files() if f.startswith("runtime/") and not f.startswith("runtime/cpu/") and f.endswith((".cpp", ".h")) and "cpu::" in text(f)]
+        self.assertEqual(named, ["runtime/main.cpp"])
+
+    def test_no_rank_points_to_another(self):
+        pointers = re.compile(r"\bRank \*|vector<Rank\b|span<Rank\b")
+        self.assertEqual([f for f in files() if f.startswith("runtime/") and f.endswith((".cpp", ".h")) and pointers.search(text(f))], [])
 
     def test_runtime_uses_no_llvm(self):
         wrong = [f"{name} includes {i}" for name in files() if name.startswith("runtime/") and name.endswith((".cpp", ".h"))

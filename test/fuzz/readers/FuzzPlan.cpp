@@ -1,7 +1,9 @@
 // What the runtime checks of a plan before it runs one: a serialized plan is
 // described, its flags are resolved, and every rank binds it to memory.
+#include "runtime/cpu/CpuDevice.h"
 #include "runtime/engine/CheckPlan.h"
 #include "runtime/engine/Executor.h"
+#include "runtime/launch/RankThreads.h"
 #include "runtime/train/Report.h"
 #include "runtime/train/RunSettings.h"
 #include "runtime/weights/RandomParameters.h"
@@ -47,10 +49,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   KernelLibrary library = KernelLibrary::of(
       std::vector<KernelFunction>(plan.kernels_size(), doNothing));
   fuzz::read([&] {
-    runRanksAsThreads(
-        static_cast<int>(plan.mesh().ranks()), [&](Communicator &communicator) {
-          Rank::create(plan, library, communicator, RankOptions());
-        });
+    runRanksAsThreads(static_cast<int>(plan.mesh().ranks()),
+                      [&](Communicator &communicator) {
+                        Rank::create(plan, cpu::cpuDevices(plan, library, {}),
+                                     communicator, RankOptions());
+                      });
   });
   return 0;
 }

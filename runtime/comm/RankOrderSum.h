@@ -1,0 +1,24 @@
+// How elements of several ranks become one, where the order of a sum is that of
+// the ranks: what communicators share whose ranks see each other's elements.
+#ifndef SHARDC_RUNTIME_COMM_RANKORDERSUM_H
+#define SHARDC_RUNTIME_COMM_RANKORDERSUM_H
+
+#include "runtime/comm/Communicator.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace shardc::runtime {
+
+/// Combines `count` elements of each of `sources`, which are in rank order, and
+/// writes them to all `destinations`, each of which may be a source.
+/// `streamed`: one destination is stored around the caches.
+void combineInRankOrder(std::span<std::byte *const> destinations,
+                        std::span<const std::byte *const> sources,
+                        int64_t count, plan::DType dtype, Combine combine,
+                        bool streamed);
+
+} // namespace shardc::runtime
+
+#endif

@@ -1,0 +1,65 @@
+// The device that is this machine's processor: memory of the host, threads, and
+// entries that run one after the other on the calling thread.
+#ifndef SHARDC_RUNTIME_CPU_CPUDEVICE_H
+#define SHARDC_RUNTIME_CPU_CPUDEVICE_H
+
+#include "runtime/base/Memory.h"
+#include "runtime/base/ThreadPool.h"
+#include "runtime/cpu/KernelLibrary.h"
+#include "runtime/device/Device.h"
+#include "runtime/device/Tickets.h"
+
+#include <memory>
+#include <vector>
+
+namespace shardc::runtime::cpu {
+
+struct CpuOptions {
+  int workers = 1; // threads of the rank, the calling one included
+  /// See ThreadPool; right where ranks * workers <= usableCores().
+  bool spin = false;
+  /// Whether the GEMM library's seconds are measured.
+  bool gemmClock = false;
+};
+
+class CpuDevice final : public Device {
+public:
+  /// `kernels` and `communicator` must outlive the device, `plan` too: it says
+  /// what the kernels' extents are, and how many threads workspaces are for.
+  CpuDevice(const plan::Plan &plan, const KernelLibrary &kernels,
+            Communicator &communicator, const CpuOptions &options);
+  ~CpuDevice() override;
+
+  std::byte *allocate(const std::string &name, int64_t bytes) override;
+  std::byte *allocateShared(Communicator &group, const std::string &name,
+                            int64_t bytes) override;
+  /// The pages are made by the threads that will work on them.
+  void touch(std::byte *begin, int64_t bytes) override;
+  void upload(std::byte *to, const void *from, int64_t bytes) override;
+  void download(void *to, const std::byte *from, int64_t bytes) override;
+  std::unique_ptr<DeviceProgram> newProgram() override;
+  void settle() override {}
+  void
+  onHost(int64_t extent, int64_t grain,
+         const std::function<void(int64_t begin, int64_t end)> &body) override;
+
+  // For what is bound to it.
+  const plan::Plan &plan;
+  const KernelLibrary &kernels;
+  ThreadPool pool;
+  Tickets tickets;
+  StepNumbers numbers; // of the micro-batch that runs
+
+private:
+  Communicator &communicator;
+  std::vector<Memory> memories;
+  std::vector<std::shared_ptr<Memory>> blocks; // that ranks share
+};
+
+/// A factory of such devices, for each rank the same but for its communicator.
+DeviceFactory cpuDevices(const plan::Plan &plan, const KernelLibrary &kernels,
+                         const CpuOptions &options);
+
+} // namespace shardc::runtime::cpu
+
+#endif

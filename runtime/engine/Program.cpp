@@ -1,0 +1,221 @@
+// What the plan's entries become on a device, and runs of them.
+#include "runtime/engine/Program.h"
+
+#include "runtime/engine/Checks.h"
+#include "runtime/engine/Resolve.h"
+
+#include <chrono>
+
+namespace shardc::runtime {
+
+using Clock = std::chrono::steady_clock;
+
+bool runsOnlyAtEnd(const plan::Entry &entry) {
+  return entry.last() || entry.phase() == "optimizer";
+}
+
+Program::Program(RankState &state, const plan::Program &program,
+                 const char *name)
+    : gradients(state.plan.units_size()), state(state), program(program),
+      name(name), gathersOf(state.plan.units_size()),
+      onDevice(state.device->newProgram()) {
+  measured.profile.entrySeconds.resize(program.entries_size());
+  measured.profile.entryRuns.resize(program.entries_size());
+  findCollectives();
+  makeSlots();
+  for (int i = 0; i < program.entries_size(); ++i) {
+    const plan::Entry &entry = program.entries(i);
+    try {
+      add(i, entry);
+    } catch (const Aborted &) {
+      throw;
+    } catch (const Error &error) {
+      throw Error(concat("plan entry ", entry.name(), " (", name,
+                         entry.phase().empty() ? "" : ", ", entry.phase(),
+                         "): ", error.what()));
+    }
+  }
+  // What peers may still read is waited for in the end.
+  entry::Finish rest;
+  for (const std::vector<uint32_t> &ids : gathersOf)
+    rest.ids.insert(rest.ids.end(), ids.begin(), ids.end());
+  if (!rest.ids.empty())
+    push(program.entries_size() - 1, std::move(rest), false);
+}
+
+void Program::findCollectives() {
+  for (const plan::Entry &entry : program.entries()) {
+    Collective collective{runsOnlyAtEnd(entry)};
+    uint32_t id = 0;
+    if (entry.has_all_gather_start()) {
+      const plan::AllGatherStart &start = entry.all_gather_start();
+      id = start.id();
+      if (!start.has_kept() && start.unit() < gathersOf.size() &&
+          !state.shared.isShared(start.unit()))
+        collective.unit = start.unit();
+    } else if (entry.has_all_gather_updates_start()) {
+      id = entry.all_gather_updates_start().id();
+      if (entry.all_gather_updates_start().unit() < gathersOf.size())
+        collective.unit = entry.all_gather_updates_start().unit();
+    } else if (entry.has_reduce_scatter_start()) {
+      id = entry.reduce_scatter_start().id();
+    } else if (entry.has_all_reduce_start()) {
+      id = entry.all_reduce_start().id();
+    } else {
+      continue;
+    }
+    if (collectives.emplace(id, collective).second && collective.unit >= 0)
+      gathersOf[collective.unit].push_back(id);
+  }
+}
+
+void Program::makeSlots() {
+  for (const plan::Entry &entry : program.entries()) {
+    hasSteps |= entry.has_optimizer_step();
+    if (entry.has_report())
+      reports.push_back({entry.report().name(), runsOnlyAtEnd(entry)});
+  }
+  slots.dtype = plan::FLOAT64;
+  slots.shape = {std::ssize(reports) + 1}; // the last one: skipped
+  slots.strides = {1};
+  values.resize(slots.elements());
+  slots.data = state.device->allocate("reports", slots.elements() *
+                                                     int64_t(sizeof(double)));
+}
+
+static Tensor slotAt(const Tensor &slots, int64_t index) {
+  Tensor slot = slots;
+  slot.data += index * int64_t(sizeof(double));
+  slot.shape = {1};
+  return slot;
+}
+
+void Program::push(int index, entry::Any what, bool last) {
+  const plan::Entry &entry = program.entries(index);
+  onDevice->add({std::move(what), index,
+                 concat("plan entry ", entry.name(), " (", name,
+                        entry.phase().empty() ? "" : ", ", entry.phase(), ")"),
+                 last});
+}
+
+void Program::add(int index, const plan::Entry &entry) {
+  auto resolved = [&](const auto &message) {
+    push(index, resolve(state, message), runsOnlyAtEnd(entry));
+  };
+  switch (entry.kind_case()) {
+  case plan::Entry::kLaunch:
+    return resolved(entry.launch());
+  case plan::Entry::kGemm:
+    return resolved(entry.gemm());
+  case plan::Entry::kAttention:
+    return resolved(entry.attention());
+  case plan::Entry::kAttentionGrad:
+    return resolved(entry.attention_grad());
+  case plan::Entry::kCrossEntropy:
+    return resolved(entry.cross_entropy());
+  case plan::Entry::kLinearCrossEntropy:
+    return resolved(entry.linear_cross_entropy());
+  case plan::Entry::kEmbedding:
+    return resolved(entry.embedding());
+  case plan::Entry::kEmbeddingGrad:
+    return resolved(entry.embedding_grad());
+  case plan::Entry::kCopy:
+    return resolved(entry.copy());
+  case plan::Entry::kFill:
+    return resolved(entry.fill());
+  case plan::Entry::kHostCall:
+    return resolved(entry.host_call());
+  case plan::Entry::kGradientNorm:
+    return resolved(entry.gradient_norm());
+  case plan::Entry::kAccumulate:
+    if (auto accumulate = resolve(state, entry.accumulate()))
+      push(index, *accumulate, runsOnlyAtEnd(entry));
+    return;
+  case plan::Entry::kOptimizerStep:
+    return addOptimizerStep(index, entry.optimizer_step());
+  case plan::Entry::kAllGatherStart:
+    return addCollective(index, entry.all_gather_start());
+  case plan::Entry::kReduceScatterStart:
+    return addCollective(index, entry.reduce_scatter_start());
+  case plan::Entry::kAllReduceStart:
+    return addCollective(index, entry.all_reduce_start());
+  case plan::Entry::kAllGatherUpdatesStart:
+    return addCollective(index, entry.all_gather_updates_start());
+  case plan::Entry::kKeep:
+    return addKeep(index, entry.keep());
+  case plan::Entry::kWait:
+    return addWait(index, entry.wait().id());
+  case plan::Entry::kReport:
+    return addReport(index, entry.report());
+  case plan::Entry::KIND_NOT_SET:
+    break;
+  }
+  fail("a kind of entry that this runtime does not know");
+}
+
+void Program::addReport(int index, const plan::Report &entry) {
+  Tensor value = state.resolve(entry.value(), "value");
+  requireScalar(value, "value");
+  if (!isFloat(value.dtype))
+    fail("expects value to be a float, got ", value.describe());
+  int64_t slot = 0;
+  for (int i = 0; i < index; ++i)
+    slot += program.entries(i).has_report();
+  push(index, entry::Report{value, slotAt(slots, slot)},
+       runsOnlyAtEnd(program.entries(index)));
+}
+
+void Program::addOptimizerStep(int index, const plan::OptimizerStep &entry) {
+  entry::OptimizerStep step = resolve(state, entry);
+  gradients[entry.unit()] = step.gradient;
+  for (size_t i = 0; i < reports.size(); ++i)
+    if (reports[i].name == "loss")
+      step.loss = slotAt(slots, int64_t(i));
+  step.skipped = slotAt(slots, std::ssize(reports));
+  if (firstOptimizerStep < 0) {
+    firstOptimizerStep = onDevice->size();
+    awaitReaders(index);
+  }
+  finishGathers(index, entry.unit());
+  push(index, std::move(step), true);
+}
+
+void Program::run(const StepNumbers &numbers) {
+  Clock::time_point begin = Clock::now();
+  ranToEnd = numbers.endsStep();
+  if (hasSteps) {
+    double no = 0;
+    state.device->upload(slotAt(slots, std::ssize(reports)).data, &no,
+                         sizeof no);
+  }
+  int64_t size = onDevice->size();
+  bool stops = beforeOptimizer && ranToEnd && firstOptimizerStep >= 0;
+  int64_t middle = stops ? firstOptimizerStep : size;
+  onDevice->run(0, middle, numbers, measured);
+  if (stops) {
+    state.device->settle();
+    beforeOptimizer();
+    onDevice->run(middle, size, numbers, measured);
+  }
+  state.device->settle();
+  state.device->download(values.data(), slots.data,
+                         int64_t(values.size() * sizeof(double)));
+  wasSkipped = hasSteps && ranToEnd && values.back() != 0;
+  for (int i = 0; i < program.entries_size(); ++i)
+    if (ranToEnd || !runsOnlyAtEnd(program.entries(i)))
+      ++measured.profile.entryRuns[i];
+  if (measured.timed) {
+    ++measured.profile.runs;
+    measured.profile.seconds +=
+        std::chrono::duration<double>(Clock::now() - begin).count();
+  }
+}
+
+std::optional<double> Program::reported(std::string_view wanted) const {
+  for (size_t i = 0; i < reports.size(); ++i)
+    if (reports[i].name == wanted && (ranToEnd || !reports[i].last))
+      return values[i];
+  return std::nullopt;
+}
+
+} // namespace shardc::runtime

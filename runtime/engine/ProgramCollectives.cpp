@@ -1,0 +1,148 @@
+// The entries that communicate: what is begun, what a wait waits for, and what
+// has to be waited for besides.
+#include "runtime/engine/Program.h"
+
+#include "runtime/engine/Checks.h"
+
+namespace shardc::runtime {
+
+/// That `elements` over the group's ranks make the whole unit.
+static void requireWhole(const plan::Unit &unit, int64_t elements,
+                         const Communicator &group) {
+  if (elements * group.size() != unit.elements())
+    fail("expects 1/", group.size(), " of unit ", unit.name(), " of ",
+         unit.elements(), " elements from each rank of the group, got ",
+         elements);
+}
+
+void Program::addCollective(int index, const plan::AllGatherStart &entry) {
+  const plan::Unit &unit = state.unit(entry.unit());
+  Communicator &group = state.group(entry.group());
+  bool last = runsOnlyAtEnd(program.entries(index));
+  // Nothing moves: the slices are where they are read. They are current when
+  // the ranks that hold them have come here.
+  if (state.shared.isShared(entry.unit()))
+    return push(index, entry::StartBarrier{entry.id(), &group}, last);
+  Tensor shard;
+  if (entry.has_kept()) {
+    shard = state.resolve(entry.kept(), "kept");
+    requireDtype(shard, unit.dtype(), "kept");
+    requireContiguous(shard, "kept");
+  } else {
+    shard = state.parameterSlice(unit);
+    if (state.sliceBegin(unit) != group.rank() * shard.elements())
+      fail("rank ", group.rank(), " of the group holds unit ", unit.name(),
+           " from element ", state.sliceBegin(unit), " on, not from ",
+           group.rank() * shard.elements());
+  }
+  requireWhole(unit, shard.elements(), group);
+  Tensor gathered = state.vectorOf(entry.gathered(), unit.elements(),
+                                   unit.dtype(), "gathered");
+  push(index, entry::StartAllGather{entry.id(), &group, shard, gathered}, last);
+}
+
+void Program::addCollective(int index, const plan::ReduceScatterStart &entry) {
+  Communicator &group = state.group(entry.group());
+  Tensor flat = state.resolve(entry.flat(), "flat");
+  Tensor shard = state.resolve(entry.shard(), "shard");
+  requireContiguous(flat, "flat");
+  requireDtype(shard, flat.dtype, "shard");
+  requireContiguous(shard, "shard");
+  if (!isFloat(flat.dtype))
+    fail("expects flat to be a float, got ", flat.describe());
+  if (shard.elements() * group.size() != flat.elements())
+    fail("expects a shard of 1/", group.size(), " of flat ", flat.describe(),
+         ", got ", shard.describe());
+  push(index, entry::StartReduceScatter{entry.id(), &group, flat, shard},
+       runsOnlyAtEnd(program.entries(index)));
+}
+
+void Program::addCollective(int index, const plan::AllReduceStart &entry) {
+  entry::StartAllReduce start{entry.id(), &state.group(entry.group()), {}, {}};
+  for (const plan::Tensor &value : entry.values()) {
+    Tensor tensor = state.resolve(value, "value");
+    requireContiguous(tensor, "value");
+    if (!Communicator::isReducible(tensor.dtype))
+      fail("expects values of a float type, int64 or int32, got ",
+           tensor.describe());
+    start.values.push_back(tensor);
+  }
+  start.norms.assign(entry.norms().begin(), entry.norms().end());
+  if (!start.norms.empty() && start.norms.size() != start.values.size())
+    fail("expects norms for ", start.values.size(), " values, got ",
+         start.norms.size());
+  start.norms.resize(start.values.size());
+  push(index, std::move(start), runsOnlyAtEnd(program.entries(index)));
+}
+
+void Program::addCollective(int index,
+                            const plan::AllGatherUpdatesStart &entry) {
+  const plan::Unit &unit = state.unit(entry.unit());
+  Communicator &group = state.group(entry.group());
+  Tensor own = state.ownParameters(unit), all = state.parameterSlice(unit);
+  int64_t elements = own.elements();
+  int64_t before = state.optimizerBegin(unit) - state.sliceBegin(unit);
+  if (elements * group.size() != all.elements() ||
+      before != group.rank() * elements)
+    fail("rank ", group.rank(), " of ", group.size(), " updates ", elements,
+         " elements from ", before, " on of its ", all.elements(), " of unit ",
+         unit.name());
+  // The others' parts change as well: who still reads them here goes first.
+  finishGathers(index, entry.unit());
+  push(index, entry::StartAllGather{entry.id(), &group, own, all},
+       runsOnlyAtEnd(program.entries(index)));
+}
+
+void Program::addKeep(int index, const plan::Keep &entry) {
+  const plan::Unit &unit = state.unit(entry.unit());
+  if (state.shared.isShared(entry.unit()))
+    return;
+  Communicator &group = state.group(entry.group());
+  Tensor gathered = state.vectorOf(entry.gathered(), unit.elements(),
+                                   unit.dtype(), "gathered");
+  Tensor kept = state.resolve(entry.kept(), "kept");
+  requireDtype(kept, unit.dtype(), "kept");
+  requireContiguous(kept, "kept");
+  requireWhole(unit, kept.elements(), group);
+  Tensor own = kept;
+  own.data = gathered.data + group.rank() * kept.elements() *
+                                 int64_t(elementSize(unit.dtype()));
+  push(index, entry::Copy{own, kept}, runsOnlyAtEnd(program.entries(index)));
+}
+
+void Program::addWait(int index, uint32_t id) {
+  auto found = collectives.find(id);
+  if (found == collectives.end())
+    fail("nothing starts collective ", id);
+  const Collective &awaited = found->second;
+  // Peers may go on reading this rank's parameters; only the optimizer has to
+  // wait for them.
+  push(index, entry::Wait{id, awaited.unit < 0},
+       awaited.last || runsOnlyAtEnd(program.entries(index)));
+}
+
+void Program::finishGathers(int index, uint32_t unit) {
+  if (unit < gathersOf.size() && !gathersOf[unit].empty())
+    push(index, entry::Finish{gathersOf[unit]},
+         runsOnlyAtEnd(program.entries(index)));
+}
+
+void Program::awaitReaders(int index) {
+  // Ids behind those of the plan.
+  uint32_t id =
+      collectives.empty() ? 0 : std::prev(collectives.end())->first + 1;
+  std::vector<bool> met(state.groups.size());
+  for (int i = 0; i < state.plan.units_size(); ++i) {
+    if (!state.isInBlock(i) || !state.plan.units(i).optimizer_shards())
+      continue;
+    int64_t group = state.shared.groups[i];
+    if (met[group])
+      continue;
+    met[group] = true;
+    push(index, entry::StartBarrier{id, state.groups[group]}, true);
+    push(index, entry::Wait{id, true}, true);
+    ++id;
+  }
+}
+
+} // namespace shardc::runtime

@@ -1,0 +1,221 @@
+// Launches, matrix products, embeddings, copies and host calls.
+#include "runtime/engine/Checks.h"
+#include "runtime/engine/Resolve.h"
+
+#include <algorithm>
+
+namespace shardc::runtime {
+
+entry::Launch resolve(const RankState &state, const plan::Launch &entry) {
+  if (entry.kernel() >= static_cast<uint32_t>(state.plan.kernels_size()))
+    fail("kernel ", entry.kernel(), " of ", state.plan.kernels_size());
+  entry::Launch launch{entry.kernel(), {}};
+  for (const plan::Tensor &argument : entry.arguments()) {
+    launch.arguments.push_back(state.resolve(argument, "argument"));
+    requireContiguous(launch.arguments.back(), "argument");
+  }
+  return launch;
+}
+
+static entry::Matrix matrix(const RankState &state, const plan::Tensor &from,
+                            bool transpose, const char *name) {
+  entry::Matrix m;
+  m.tensor = state.resolve(from, name);
+  const Tensor &t = m.tensor;
+  requireFloat(t, name);
+  if (t.rank() != 2 && t.rank() != 3)
+    fail("expects ", name, " to have 2 or 3 dims, got ", t.describe());
+  requireContiguousRows(t, name);
+  int64_t first = t.rank() - 2;
+  if (t.rank() == 3) {
+    m.batch = t.shape[0];
+    m.batchStride = t.strides[0];
+  }
+  m.rows = t.shape[first + (transpose ? 1 : 0)];
+  m.columns = t.shape[first + (transpose ? 0 : 1)];
+  m.stride = t.strides[first];
+  int64_t length = t.shape[first + 1];
+  if (t.shape[first] <= 1)
+    m.stride = std::max<int64_t>(length, 1);
+  if (m.stride < std::max<int64_t>(length, 1))
+    fail("expects the rows of ", name, " ", t.describe(),
+         " to be at least their length apart, got ", m.stride);
+  return m;
+}
+
+entry::Gemm resolve(const RankState &state, const plan::Gemm &entry) {
+  entry::Gemm gemm;
+  gemm.transposeA = entry.transpose_a();
+  gemm.transposeB = entry.transpose_b();
+  gemm.accumulate = entry.accumulate();
+  gemm.a = matrix(state, entry.a(), gemm.transposeA, "a");
+  gemm.b = matrix(state, entry.b(), gemm.transposeB, "b");
+  gemm.c = matrix(state, entry.c(), false, "c");
+  const entry::Matrix &a = gemm.a, &b = gemm.b, &c = gemm.c;
+  plan::DType dtype = a.tensor.dtype;
+  requireDtype(b.tensor, dtype, "b");
+  requireDtypeOrWider(c.tensor, dtype, "c");
+  if (a.rows != c.rows || b.columns != c.columns || a.columns != b.rows ||
+      a.batch != c.batch || b.batch != c.batch)
+    fail("expects a product of ", a.tensor.describe(), " and ",
+         b.tensor.describe(), " (transposed: ", entry.transpose_a(), ", ",
+         entry.transpose_b(), "), got ", c.tensor.describe());
+  gemm.bias = SHARDC_RESOLVE_FIELD(state, entry, bias);
+  if (gemm.bias) {
+    requireDtype(gemm.bias, dtype, "bias");
+    requireShape(gemm.bias, {c.columns}, "bias");
+    requireContiguous(gemm.bias, "bias");
+    if (entry.accumulate())
+      fail("expects a bias or accumulate, got both");
+  }
+  gemm.workspace = SHARDC_RESOLVE_FIELD(state, entry, workspace);
+  return gemm;
+}
+
+/// table [rows, width], ids [...], values [..., width].
+static void checkEmbedding(const Tensor &table, const Tensor &ids,
+                           const Tensor &values, const char *tableName,
+                           const char *valuesName) {
+  requireRank(table, 2, tableName);
+  requireContiguousRows(table, tableName);
+  requireInteger(ids, "ids");
+  std::vector<int64_t> shape = ids.shape;
+  shape.push_back(table.shape[1]);
+  requireShape(values, shape, valuesName);
+  requireFoldable(values, valuesName);
+}
+
+entry::Embedding resolve(const RankState &state, const plan::Embedding &entry) {
+  entry::Embedding result{state.resolve(entry.table(), "table"),
+                          state.resolve(entry.ids(), "ids"),
+                          state.resolve(entry.output(), "output")};
+  checkEmbedding(result.table, result.ids, result.output, "table", "output");
+  requireDtype(result.output, result.table.dtype, "output");
+  return result;
+}
+
+entry::EmbeddingGrad resolve(const RankState &state,
+                             const plan::EmbeddingGrad &entry) {
+  entry::EmbeddingGrad result{
+      state.resolve(entry.gradient(), "gradient"),
+      state.resolve(entry.ids(), "ids"),
+      state.resolve(entry.table_gradient(), "table_gradient"),
+      entry.accumulate()};
+  checkEmbedding(result.tableGradient, result.ids, result.gradient,
+                 "table_gradient", "gradient");
+  requireFloat(result.gradient, "gradient");
+  requireDtypeOrWider(result.tableGradient, result.gradient.dtype,
+                      "table_gradient");
+  return result;
+}
+
+entry::Copy resolve(const RankState &state, const plan::Copy &entry) {
+  entry::Copy copy{state.resolve(entry.source(), "source"),
+                   state.resolve(entry.destination(), "destination")};
+  requireShape(copy.destination, copy.source.shape, "destination");
+  requireDtype(copy.destination, copy.source.dtype, "destination");
+  return copy;
+}
+
+entry::Fill resolve(const RankState &state, const plan::Fill &entry) {
+  return {state.resolve(entry.destination(), "destination"), entry.value()};
+}
+
+namespace {
+
+int64_t attribute(const entry::HostCall &entry, const char *name) {
+  auto found = entry.attributes.find(name);
+  return found == entry.attributes.end() ? 0 : found->second;
+}
+
+/// The axis of a host call, which must be one of `tensor`.
+int64_t axisOf(const entry::HostCall &entry, const Tensor &tensor) {
+  int64_t axis = attribute(entry, "axis");
+  if (axis < 0 || axis >= tensor.rank())
+    fail("expects an axis of ", tensor.describe(), ", got ", axis);
+  return axis;
+}
+
+/// The shape of `data` with the dim `axis` replaced by the dims of `indices`.
+std::vector<int64_t> gatheredShape(const Tensor &data, const Tensor &indices,
+                                   int64_t axis) {
+  std::vector<int64_t> shape(data.shape.begin(), data.shape.begin() + axis);
+  shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
+  shape.insert(shape.end(), data.shape.begin() + axis + 1, data.shape.end());
+  return shape;
+}
+
+void checkGather(const entry::HostCall &entry) {
+  const std::vector<Tensor> &of = entry.arguments;
+  int64_t axis = axisOf(entry, of[0]);
+  requireInteger(of[1], "indices");
+  requireDtype(of[2], of[0].dtype, "result");
+  requireShape(of[2], gatheredShape(of[0], of[1], axis), "result");
+}
+void checkGatherGrad(const entry::HostCall &entry) {
+  const std::vector<Tensor> &of = entry.arguments;
+  int64_t axis = axisOf(entry, of[2]);
+  requireFloat(of[0], "gradient");
+  requireInteger(of[1], "indices");
+  requireDtypeOrWider(of[2], of[0].dtype, "result");
+  requireShape(of[0], gatheredShape(of[2], of[1], axis), "gradient");
+}
+void checkGatherNd(const entry::HostCall &entry) {
+  const std::vector<Tensor> &of = entry.arguments;
+  const Tensor &data = of[0], &indices = of[1], &result = of[2];
+  int64_t batchDims = attribute(entry, "batch_dims");
+  requireInteger(indices, "indices");
+  requireDtype(result, data.dtype, "result");
+  if (indices.rank() == 0 || batchDims < 0 || batchDims >= indices.rank() ||
+      batchDims + indices.shape.back() > data.rank())
+    fail("expects index tuples for ", data.describe(), " after ", batchDims,
+         " batch dims, got ", indices.describe());
+  if (!std::equal(data.shape.begin(), data.shape.begin() + batchDims,
+                  indices.shape.begin()))
+    fail("expects equal batch dims, got ", data.describe(), " and ",
+         indices.describe());
+  std::vector<int64_t> shape(indices.shape.begin(), indices.shape.end() - 1);
+  shape.insert(shape.end(),
+               data.shape.begin() + batchDims + indices.shape.back(),
+               data.shape.end());
+  requireShape(result, shape, "result");
+}
+void checkCumsum(const entry::HostCall &entry) {
+  const std::vector<Tensor> &of = entry.arguments;
+  axisOf(entry, of[0]);
+  requireShape(of[1], of[0].shape, "result");
+  requireDtype(of[1], of[0].dtype, "result");
+}
+
+struct HostFunction {
+  const char *name;
+  int arguments;
+  void (*check)(const entry::HostCall &);
+};
+constexpr HostFunction hostFunctions[] = {{"cumsum", 2, checkCumsum},
+                                          {"gather", 3, checkGather},
+                                          {"gather_grad", 3, checkGatherGrad},
+                                          {"gather_nd", 3, checkGatherNd}};
+
+} // namespace
+
+entry::HostCall resolve(const RankState &state, const plan::HostCall &entry) {
+  for (const HostFunction &function : hostFunctions) {
+    if (entry.function() != function.name)
+      continue;
+    if (entry.arguments_size() != function.arguments)
+      fail("expects ", function.arguments, " arguments of ", function.name,
+           ", got ", entry.arguments_size());
+    entry::HostCall call{entry.function(), {}, {}};
+    call.attributes = {entry.attributes().begin(), entry.attributes().end()};
+    for (const plan::Tensor &argument : entry.arguments()) {
+      call.arguments.push_back(state.resolve(argument, "argument"));
+      requireContiguous(call.arguments.back(), "argument");
+    }
+    function.check(call);
+    return call;
+  }
+  fail("this runtime has no host function ", entry.function());
+}
+
+} // namespace shardc::runtime

@@ -1,0 +1,108 @@
+// Cross entropy.
+#include "runtime/engine/Checks.h"
+#include "runtime/engine/Resolve.h"
+
+namespace shardc::runtime {
+
+/// Labels for logits (or inputs of a linear layer) [..., n].
+template <typename Entry>
+static entry::Labels resolveLabels(const RankState &state, const Entry &entry,
+                                   const Tensor &rows, const char *rowsName) {
+  entry::Labels labels{state.resolve(entry.labels(), "labels"),
+                       entry.ignore_index(), entry.shift()};
+  requireInteger(labels.labels, "labels");
+  requireFloat(rows, rowsName);
+  requireFoldable(rows, rowsName);
+  requireShape(labels.labels, {rows.shape.begin(), rows.shape.end() - 1},
+               "labels");
+  if (labels.shift < 0)
+    fail("expects a shift of at least 0, got ", labels.shift);
+  return labels;
+}
+
+entry::CrossEntropy resolve(const RankState &state,
+                            const plan::CrossEntropy &entry) {
+  entry::CrossEntropy result;
+  result.logits = state.resolve(entry.logits(), "logits");
+  const Tensor &logits = result.logits;
+  result.labels = resolveLabels(state, entry, logits, "logits");
+  result.scale = state.resolve(entry.scale(), "scale");
+  plan::DType computed = computeDtype(logits.dtype);
+  requireDtype(result.scale, computed, "scale");
+  requireScalar(result.scale, "scale");
+  result.loss = SHARDC_RESOLVE_FIELD(state, entry, loss);
+  result.logitsGradient = SHARDC_RESOLVE_FIELD(state, entry, logits_gradient);
+  if (!result.loss && !result.logitsGradient)
+    fail("expects a loss or a logits_gradient, got neither");
+  if (result.loss) {
+    requireDtype(result.loss, computed, "loss");
+    requireScalar(result.loss, "loss");
+    result.workspace = SHARDC_RESOLVE_FIELD(state, entry, workspace);
+  }
+  if (result.logitsGradient) {
+    result.gradient = SHARDC_RESOLVE_FIELD(state, entry, gradient);
+    if (result.gradient) {
+      requireDtype(result.gradient, computed, "gradient");
+      requireScalar(result.gradient, "gradient");
+    }
+    requireDtype(result.logitsGradient, logits.dtype, "logits_gradient");
+    requireShape(result.logitsGradient, logits.shape, "logits_gradient");
+    requireFoldable(result.logitsGradient, "logits_gradient");
+  }
+  return result;
+}
+
+entry::LinearCrossEntropy resolve(const RankState &state,
+                                  const plan::LinearCrossEntropy &entry) {
+  entry::LinearCrossEntropy a;
+  a.input = state.resolve(entry.input(), "input");
+  a.labels = resolveLabels(state, entry, a.input, "input");
+  a.weight = state.resolve(entry.weight(), "weight");
+  a.transposeWeight = entry.transpose_weight();
+  a.bias = SHARDC_RESOLVE_FIELD(state, entry, bias);
+  a.scale = state.resolve(entry.scale(), "scale");
+  a.loss = state.resolve(entry.loss(), "loss");
+  a.inputGradient = SHARDC_RESOLVE_FIELD(state, entry, input_gradient);
+  a.weightGradient = SHARDC_RESOLVE_FIELD(state, entry, weight_gradient);
+  a.biasGradient = SHARDC_RESOLVE_FIELD(state, entry, bias_gradient);
+  a.chunkRows = entry.chunk_rows();
+  plan::DType dtype = a.input.dtype;
+  requireDtype(a.weight, dtype, "weight");
+  requireRank(a.weight, 2, "weight");
+  requireContiguousRows(a.weight, "weight");
+  int64_t features = a.input.shape.back();
+  int64_t classes = a.weight.shape[a.transposeWeight ? 0 : 1];
+  std::vector<int64_t> weightShape =
+      a.transposeWeight ? std::vector<int64_t>{classes, features}
+                        : std::vector<int64_t>{features, classes};
+  requireShape(a.weight, weightShape, "weight");
+  auto requireVector = [&](const Tensor &tensor, const char *name) {
+    if (!tensor)
+      return;
+    requireDtypeOrWider(tensor, dtype, name);
+    requireShape(tensor, {classes}, name);
+    requireContiguous(tensor, name);
+  };
+  requireVector(a.bias, "bias");
+  requireVector(a.biasGradient, "bias_gradient");
+  requireDtype(a.scale, computeDtype(dtype), "scale");
+  requireScalar(a.scale, "scale");
+  requireDtype(a.loss, computeDtype(dtype), "loss");
+  requireScalar(a.loss, "loss");
+  if (a.inputGradient) {
+    requireDtype(a.inputGradient, dtype, "input_gradient");
+    requireShape(a.inputGradient, a.input.shape, "input_gradient");
+    requireFoldable(a.inputGradient, "input_gradient");
+  }
+  if (a.weightGradient) {
+    requireDtypeOrWider(a.weightGradient, dtype, "weight_gradient");
+    requireShape(a.weightGradient, weightShape, "weight_gradient");
+    requireContiguousRows(a.weightGradient, "weight_gradient");
+  }
+  if (a.chunkRows <= 0)
+    fail("expects chunk_rows above 0, got ", a.chunkRows);
+  a.workspace = SHARDC_RESOLVE_FIELD(state, entry, workspace);
+  return a;
+}
+
+} // namespace shardc::runtime

@@ -1,0 +1,31 @@
+// A rank's batches, from the samples to the device.
+#ifndef SHARDC_RUNTIME_TRAIN_BATCHLOADER_H
+#define SHARDC_RUNTIME_TRAIN_BATCHLOADER_H
+
+#include "runtime/data/Dataset.h"
+#include "runtime/engine/Executor.h"
+
+#include <span>
+#include <vector>
+
+namespace shardc::runtime {
+
+class BatchLoader {
+public:
+  BatchLoader(const plan::Plan &plan, Rank &rank);
+
+  /// Labels among these samples that the loss counts.
+  int64_t countLabels(const Dataset &data, std::span<const int64_t> samples);
+  /// Fills all inputs of the program, and the factor of its loss.
+  void load(const Dataset &data, std::span<const int64_t> samples,
+            double lossScale);
+
+private:
+  const plan::Plan &plan;
+  Rank &rank;
+  std::vector<std::byte> staged; // one input's
+};
+
+} // namespace shardc::runtime
+
+#endif
