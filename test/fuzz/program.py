@@ -106,8 +106,8 @@ class Program:
         return seen
 
     def known(self):
-        """Names that the compiler works out: constants, what is made of them, and shapes."""
-        result = set(self.constants)
+        """Names that the compiler works out: constants, parameters that no gradient reaches, what is made of them, and shapes."""
+        result = set(self.constants) | (set(self.parameters) - set(self.trained()))
         for node in self.nodes:
             if node.op in OF_SHAPES or all(not i or i in result for i in node.inputs):
                 result.update(o for o in node.outputs if o)

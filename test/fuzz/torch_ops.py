@@ -197,14 +197,18 @@ def layer_normalization(call):
     shape, axes = x.shape[axis % x.ndim:], tuple(range(axis % x.ndim, x.ndim))
     scale, bias = (None if v is None else v.broadcast_to(shape) if v.ndim <= len(shape) else v.reshape(shape) for v in (call[1], call[2]))
     mean = x.mean(axes, keepdim=True)
-    return [F.layer_norm(x, shape, scale, bias, epsilon), mean, torch.rsqrt(x.var(axes, correction=0, keepdim=True) + epsilon)]
+    # Not F.layer_norm, of whose steps rounding could show nothing.
+    centred = x - mean
+    inverse = torch.rsqrt((centred * centred).mean(axes, keepdim=True) + epsilon)
+    result = centred * inverse * scale
+    return [result if bias is None else result + bias, mean, inverse]
 
 
 @op("RMSNormalization")
 def rms_normalization(call):
     x, axis = call[0], call.attribute("axis", -1)
-    shape = x.shape[axis % x.ndim:]
-    return [F.rms_norm(x, shape, call[1].broadcast_to(shape), float(call.real("epsilon", 1e-5)))]
+    axes = tuple(range(axis % x.ndim, x.ndim))
+    return [x * torch.rsqrt((x * x).mean(axes, keepdim=True) + float(call.real("epsilon", 1e-5))) * call[1]]
 
 
 @op("LpNormalization")

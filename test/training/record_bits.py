@@ -13,7 +13,7 @@ import os
 import sys
 import tempfile
 
-from reference import CommandFailed, models, read_metrics
+from reference import MODELS, CommandFailed, models, read_metrics
 from strategies import ACCUMULATIONS, MESHES, STRATEGIES, fits, ranks_of
 
 PRECISIONS = ("float32", "float64", "bf16", "float16")
@@ -65,7 +65,7 @@ def main():
     parser.add_argument("bits", metavar="BITS.json")
     parser.add_argument("--against", metavar="OLD.json")
     args = parser.parse_args()
-    known = {name: model for name, model in models().items() if "tiny" in name}
+    known = {name: model for name, model in models().items() if "tiny" in name and model.folder.startswith(MODELS)}
     found, different = {}, 0
     old = {}
     if args.against:
