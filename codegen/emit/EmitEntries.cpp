@@ -128,6 +128,7 @@ llvm::Error EntryEmitter::kernel(step::KernelOp op, plan::Launch *message) {
   message->set_kernel(found->second);
   for (Value view : op.getOperands())
     emitTensor(view, indices, message->add_arguments());
+  message->set_results(static_cast<uint32_t>(op.getOutputs().size()));
   return llvm::Error::success();
 }
 

@@ -1,6 +1,6 @@
 // Collectives between ranks, as one rank sees them: started, then waited for.
 // Implementations: Threads.h (ranks are threads of one process). One
-// conformance suite runs over all of them: test/runtime/CommTest.cpp.
+// conformance suite runs over all of them: test/runtime/comm/CommTest.cpp.
 #ifndef SHARDC_RUNTIME_COMM_COMMUNICATOR_H
 #define SHARDC_RUNTIME_COMM_COMMUNICATOR_H
 

@@ -19,6 +19,7 @@ namespace shardc::runtime::entry {
 struct Launch {
   uint32_t kernel;
   std::vector<Tensor> arguments; // contiguous; inputs, then outputs
+  int64_t results;               // outputs; they may be inputs' bytes
 };
 
 /// A 2-d or batched operand of a product, as it is after op().

@@ -9,7 +9,9 @@ namespace shardc::runtime {
 entry::Launch resolve(const RankState &state, const plan::Launch &entry) {
   if (entry.kernel() >= static_cast<uint32_t>(state.plan.kernels_size()))
     fail("kernel ", entry.kernel(), " of ", state.plan.kernels_size());
-  entry::Launch launch{entry.kernel(), {}};
+  if (entry.results() > static_cast<uint32_t>(entry.arguments_size()))
+    fail(entry.results(), " results of ", entry.arguments_size(), " arguments");
+  entry::Launch launch{entry.kernel(), {}, entry.results()};
   for (const plan::Tensor &argument : entry.arguments()) {
     launch.arguments.push_back(state.resolve(argument, "argument"));
     requireContiguous(launch.arguments.back(), "argument");

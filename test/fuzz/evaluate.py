@@ -168,7 +168,7 @@ def by_torch(program, parts, noise=0.0, seed=0):
             results = TORCH[node.op](Call(node, [environment[i] if i else None for i in node.inputs], program.opset, np.float64))
             for at, (name, result) in enumerate(zip(node.outputs, results)):
                 if name in known and isinstance(result, torch.Tensor) and result.is_floating_point():
-                    result = torch.from_numpy(np.array(folded(result.numpy(), program.types[name], np.float64)))
+                    result = torch.from_numpy(np.array(folded(result.detach().numpy(), program.types[name], np.float64)))
                 elif name and noise and isinstance(result, torch.Tensor) and result.is_floating_point():
                     numbers = np.random.default_rng((seed, part, hash_of(node.outputs[0]), at))
                     result = result * torch.from_numpy(np.asarray(1 + noise * numbers.uniform(-1, 1, tuple(result.shape))))

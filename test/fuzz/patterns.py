@@ -8,7 +8,7 @@ from generate_products import of_shape, weight
 
 def near(g, value):
     """The constant of the pattern, or one beside it."""
-    return value if g.chance(0.8) else value * g.choose(0.5, 1.1, -1.0, 2.0)
+    return value if g.chance(0.8) else value * g.choose(0.5, 1.125, -1.0, 2.0)
 
 
 def swap(g, a, b):

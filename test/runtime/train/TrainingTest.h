@@ -1,7 +1,7 @@
 // Whole runs of LinearPlan in one process, and the same training written out
 // plainly: one sample after the other, in one go.
-#ifndef SHARDC_TEST_RUNTIME_TRAININGTEST_H
-#define SHARDC_TEST_RUNTIME_TRAININGTEST_H
+#ifndef SHARDC_TEST_RUNTIME_TRAIN_TRAININGTEST_H
+#define SHARDC_TEST_RUNTIME_TRAIN_TRAININGTEST_H
 
 #include "runtime/base/Error.h"
 #include "runtime/cli/CheckOptions.h"
@@ -9,8 +9,8 @@
 #include "runtime/train/Trainer.h"
 #include "runtime/weights/RandomParameters.h"
 #include "runtime/weights/StoredParameters.h"
-#include "test/runtime/LinearPlan.h"
 #include "test/runtime/TemporaryFolder.h"
+#include "test/runtime/engine/LinearPlan.h"
 
 #include <algorithm>
 #include <cmath>

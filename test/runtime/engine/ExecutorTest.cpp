@@ -4,8 +4,8 @@
 #include "runtime/base/Error.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/launch/RankThreads.h"
-#include "test/runtime/HostRank.h"
-#include "test/runtime/WholeUnit.h"
+#include "test/runtime/engine/HostRank.h"
+#include "test/runtime/engine/WholeUnit.h"
 
 #include "gtest/gtest.h"
 

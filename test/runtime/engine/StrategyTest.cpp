@@ -5,8 +5,9 @@
 #include "runtime/launch/RankThreads.h"
 #include "runtime/weights/GatheredParameters.h"
 #include "runtime/weights/RankValues.h"
-#include "test/runtime/HostRank.h"
-#include "test/runtime/StrategyPlan.h"
+#include "test/runtime/device/GuardedDevice.h"
+#include "test/runtime/engine/HostRank.h"
+#include "test/runtime/engine/StrategyPlan.h"
 
 #include "gtest/gtest.h"
 
@@ -237,18 +238,33 @@ protected:
   }
   /// Whether this run's ranks read each other's slices in place.
   bool shares = false;
+  /// What a rank's device holds.
+  static std::vector<std::byte> bytesOf(Rank &rank, const Slice &slice) {
+    std::vector<std::byte> bytes(slice.bytes());
+    rank.read(slice, 0, slice.elements, bytes.data());
+    return bytes;
+  }
   /// body(rank, communicator), as all ranks, with gathers that copy and with
-  /// gathers that do not; initial values are read.
+  /// gathers that do not, and on a device that shows what may not be done;
+  /// initial values are read.
   void run(StrategyPlan &built,
            const std::function<void(Rank &, Communicator &)> &body) {
     KernelLibrary library = KernelLibrary::of({});
-    for (bool share : {false, true}) {
+    const DeviceFactory processors =
+        cpu::cpuDevices(built.plan, library, {.workers = 2});
+    const DeviceFactory guarded = guardedDevices(built.plan, library, 7);
+    for (auto &[share, devices] :
+         {std::pair(false, processors), {true, processors}, {false, guarded}}) {
       shares = share;
       runRanksAsThreads(
           int(built.plan.mesh().ranks()), [&](Communicator &communicator) {
-            auto rank = makeHostRank(built.plan, library, communicator,
-                                     options(), {.workers = 2});
+            auto rank =
+                Rank::create(built.plan, devices, communicator, options());
             readInitialValues(built.plan, *rank, InitialValues());
+            // A loss that no entry of this plan computes.
+            Slice loss = rank->buffer(built.loss);
+            rank->write(loss, 0, loss.elements,
+                        std::vector<std::byte>(loss.elements).data());
             communicator.barrier();
             body(*rank, communicator);
             // The others would wait for this rank for ever.
@@ -262,14 +278,15 @@ protected:
   void writeGradient(StrategyPlan &built, Rank &rank, int64_t step,
                      int64_t microBatch, bool poison = false) {
     plan::DType dtype = std::get<1>(GetParam()).gradients;
-    std::byte *flat = hostBytes(rank.buffer(built.flat)).data();
+    auto size = static_cast<int64_t>(elementSize(dtype));
+    std::vector<std::byte> flat(elements * size);
     for (int64_t i = 0; i < elements; ++i) {
       double value = gradientValue(step, microBatch, rank.rank(), i);
       if (poison && i == 7)
         value = INFINITY;
-      convertElements(&value, plan::FLOAT64, flat + i * elementSize(dtype),
-                      dtype, 1);
+      convertElements(&value, plan::FLOAT64, flat.data() + i * size, dtype, 1);
     }
+    rank.write(rank.buffer(built.flat), 0, elements * size, flat.data());
   }
 };
 
@@ -292,9 +309,7 @@ TEST_P(Strategies, TrainAsOneProcessWould) {
     Case of = this->of(norm);
     StrategyPlan built(of.strategy, of.types, of.accumulated);
     const plan::Unit &unit = built.plan.units(0);
-    std::vector<Rank *> team(of.strategy.ranks());
     run(built, [&](Rank &rank, Communicator &communicator) {
-      team[rank.rank()] = &rank;
       Reference expected(of);
       auto expectParameters = [&](std::span<const std::byte> bytes,
                                   int64_t first, int64_t count) {
@@ -310,15 +325,15 @@ TEST_P(Strategies, TrainAsOneProcessWould) {
           int seen = 0;
           auto expectGathered = [&] {
             if (unit.shards() > 1)
-              expectParameters(hostBytes(rank.buffer(built.gathered)), 0,
+              expectParameters(bytesOf(rank, rank.buffer(built.gathered)), 0,
                                elements);
-            expectParameters(hostBytes(rank.buffer(built.gatheredAgain)), 0,
+            expectParameters(bytesOf(rank, rank.buffer(built.gatheredAgain)), 0,
                              elements);
           };
           rank.setBeforeOptimizer([&] {
             ++seen;
             expectGathered();
-            auto gradient = hostBytes(rank.gradientSlice(0));
+            auto gradient = bytesOf(rank, rank.gradientSlice(0));
             for (int64_t i = 0; i < rank.masterSlice(unit).elements; ++i)
               ASSERT_EQ(valueAt(gradient, of.types.gradients, i),
                         before.gradient[rank.masterSlice(unit).begin + i])
@@ -337,10 +352,10 @@ TEST_P(Strategies, TrainAsOneProcessWould) {
         std::swap(before, expected);
         EXPECT_NEAR(*rank.gradientNorm(), expected.norm, 1e-14 * expected.norm);
         EXPECT_FALSE(rank.skipped());
-        expectParameters(hostBytes(rank.parameterSlice(unit)),
+        expectParameters(bytesOf(rank, rank.parameterSlice(unit)),
                          rank.parameterSlice(unit).begin,
                          rank.parameterSlice(unit).elements);
-        auto master = hostBytes(rank.masterSlice(unit));
+        auto master = bytesOf(rank, rank.masterSlice(unit));
         for (int64_t i = 0; i < rank.masterSlice(unit).elements; ++i)
           expectSame(of.types.master, valueAt(master, of.types.master, i),
                      expected.master[rank.masterSlice(unit).begin + i]);
@@ -369,14 +384,13 @@ TEST_P(Strategies, FrozenParametersAreGatheredAndNothingElse) {
   Case of = this->of(Norm::Two);
   StrategyPlan built(of.strategy, of.types, of.accumulated);
   const plan::Unit &unit = built.plan.units(1);
-  std::vector<Rank *> team(of.strategy.ranks());
   run(built, [&](Rank &rank, Communicator &communicator) {
-    team[rank.rank()] = &rank;
+    writeGradient(built, rank, 0, 0);
     rank.runTrain(of.numbers(0, 0));
     EXPECT_FALSE(rank.masterSlice(unit));
     EXPECT_FALSE(rank.gradientSlice(1));
     EXPECT_EQ(rank.masterSlice(unit).elements, 0);
-    auto gathered = hostBytes(rank.buffer(built.gatheredFrozen));
+    auto gathered = bytesOf(rank, rank.buffer(built.gatheredFrozen));
     for (int64_t i = 0; i < StrategyPlan::frozen; ++i)
       EXPECT_EQ(valueAt(gathered, of.types.parameters, i),
                 i < StrategyPlan::frozenValues
@@ -419,8 +433,7 @@ TEST_P(Strategies, WhatIsNotFiniteAnywhereIsWrittenNowhere) {
           bool here = attempt.gradient && batch == 0 &&
                       rank.rank() == communicator.size() - 1;
           writeGradient(built, rank, attempt.step, batch, here);
-          std::memcpy(hostBytes(rank.buffer(built.loss)).data(), &attempt.loss,
-                      sizeof(double));
+          rank.write(rank.buffer(built.loss), 0, sizeof(double), &attempt.loss);
           StepNumbers numbers = of.numbers(attempt.step, batch);
           if (!attempt.clips)
             numbers.clip = 0;
@@ -430,7 +443,7 @@ TEST_P(Strategies, WhatIsNotFiniteAnywhereIsWrittenNowhere) {
         EXPECT_EQ(std::isfinite(*rank.gradientNorm()), !attempt.gradient);
         if (attempt.step != 1)
           expected.step(attempt.step);
-        auto parameters = hostBytes(rank.parameterSlice(unit));
+        auto parameters = bytesOf(rank, rank.parameterSlice(unit));
         for (int64_t i = 0; i < rank.parameterSlice(unit).elements; ++i)
           expectSame(of.types.master,
                      valueAt(parameters, of.types.parameters, i),

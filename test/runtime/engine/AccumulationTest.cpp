@@ -1,6 +1,6 @@
 // Micro-batches, norms of the loss and of gradients, and parameter groups: runs
 // against the same training written out plainly, in one go.
-#include "test/runtime/TrainingTest.h"
+#include "test/runtime/train/TrainingTest.h"
 
 using namespace shardc;
 using namespace shardc::runtime;

@@ -1,7 +1,7 @@
 // Runs whose scaled gradients overflow: which steps are skipped, what the scale
 // does, and that nothing else changes. The overflow is that of the norm: the
 // square of a float64 above 1.3e154.
-#include "test/runtime/TrainingTest.h"
+#include "test/runtime/train/TrainingTest.h"
 
 using namespace shardc;
 using namespace shardc::runtime;

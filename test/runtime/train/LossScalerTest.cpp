@@ -18,7 +18,7 @@ struct History {
   std::vector<std::pair<int64_t, float>> changes;
 };
 const History histories[] = {
-#include "test/runtime/GradScalerHistory.inc"
+#include "test/runtime/train/GradScalerHistory.inc"
 };
 
 LossScaling dynamic(float initial, int64_t window, float minimum = 1e-30f,

@@ -1,8 +1,8 @@
 // A plan made by hand: a linear classifier with cross entropy, sharded as one
 // unit. Small enough to check by hand, and all of it is library calls: no
 // kernels.
-#ifndef SHARDC_TEST_RUNTIME_LINEARPLAN_H
-#define SHARDC_TEST_RUNTIME_LINEARPLAN_H
+#ifndef SHARDC_TEST_RUNTIME_ENGINE_LINEARPLAN_H
+#define SHARDC_TEST_RUNTIME_ENGINE_LINEARPLAN_H
 
 #include "runtime/plan.pb.h"
 

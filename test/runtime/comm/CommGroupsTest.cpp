@@ -1,6 +1,6 @@
 // Conformance of communicators: many collectives and groups at once, barriers,
 // and ranks that give up.
-#include "test/runtime/CommSuite.h"
+#include "test/runtime/comm/CommSuite.h"
 
 #include <atomic>
 #include <chrono>

@@ -1,8 +1,8 @@
 // What the conformance tests of communicators share. An implementation is a way
 // to run a body as every rank of a world; one more line in `implementations`,
 // and all of the suite runs over it.
-#ifndef SHARDC_TEST_RUNTIME_COMMSUITE_H
-#define SHARDC_TEST_RUNTIME_COMMSUITE_H
+#ifndef SHARDC_TEST_RUNTIME_COMM_COMMSUITE_H
+#define SHARDC_TEST_RUNTIME_COMM_COMMSUITE_H
 
 #include "runtime/base/ThreadPool.h"
 #include "runtime/comm/Communicator.h"

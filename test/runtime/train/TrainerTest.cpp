@@ -1,6 +1,6 @@
 // Whole runs of a plan made by hand, against the same training written out
 // plainly.
-#include "test/runtime/TrainingTest.h"
+#include "test/runtime/train/TrainingTest.h"
 
 using namespace shardc;
 using namespace shardc::runtime;

@@ -1,7 +1,7 @@
 // Plans made by hand for all strategies: what happens to parameters and flat
 // gradients in a step, without a model. The test writes the gradients.
-#ifndef SHARDC_TEST_RUNTIME_STRATEGYPLAN_H
-#define SHARDC_TEST_RUNTIME_STRATEGYPLAN_H
+#ifndef SHARDC_TEST_RUNTIME_ENGINE_STRATEGYPLAN_H
+#define SHARDC_TEST_RUNTIME_ENGINE_STRATEGYPLAN_H
 
 #include "runtime/base/DType.h"
 #include "runtime/plan.pb.h"

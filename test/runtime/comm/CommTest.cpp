@@ -2,7 +2,7 @@
 // against a serial computation.
 #include "runtime/base/DType.h"
 #include "runtime/base/Memory.h"
-#include "test/runtime/CommSuite.h"
+#include "test/runtime/comm/CommSuite.h"
 
 #include <chrono>
 #include <cmath>
@@ -63,7 +63,8 @@ INSTANTIATE_TEST_SUITE_P(All, Collectives,
                          });
 
 template <typename T>
-void scatter(const GroupShape &shape, Communicator &group, int rank, plan::DType dtype, int64_t count) {
+void scatter(const GroupShape &shape, Communicator &group, int rank,
+             plan::DType dtype, int64_t count) {
   std::vector<T> flat(count * shape.size), shard(count);
   for (int64_t i = 0; i < count * shape.size; ++i)
     flat[i] = valueOf<T>(rank, i);
@@ -105,7 +106,8 @@ T maximumOf(const GroupShape &shape, int rank, int64_t i) {
 }
 
 template <typename T>
-void reduce(const GroupShape &shape, Communicator &group, int rank, plan::DType dtype, int64_t count) {
+void reduce(const GroupShape &shape, Communicator &group, int rank,
+            plan::DType dtype, int64_t count) {
   // A second segment of another type, one of none, and a maximum.
   std::vector<T> values(count), maxima(count / 2 + 3);
   std::vector<double> doubles(3);
@@ -183,7 +185,8 @@ TEST_P(Groups, AllGatherTakesTheShardInPlace) {
 TEST_P(Groups, SharedMemoryIsOneBlockForAll) {
   run([&](Communicator &group, int) {
     for (int64_t bytes : {64, 4096, 3 << 20}) {
-      std::shared_ptr<Memory> block = group.hostRanks()->sharedMemory("block", bytes);
+      std::shared_ptr<Memory> block =
+          group.hostRanks()->sharedMemory("block", bytes);
       ASSERT_TRUE(block);
       ASSERT_EQ(block->size(), bytes);
       uintptr_t own = reinterpret_cast<uintptr_t>(block->data());
@@ -209,7 +212,8 @@ TEST_P(Groups, SharedMemoryIsOneBlockForAll) {
 // What is written before the start is read behind the wait, round after round.
 TEST_P(Groups, AStartedBarrierWaitsForEveryStart) {
   run([&](Communicator &group, int) {
-    auto block = group.hostRanks()->sharedMemory("block", shape().size * sizeof(int));
+    auto block =
+        group.hostRanks()->sharedMemory("block", shape().size * sizeof(int));
     int *rounds = reinterpret_cast<int *>(block->data());
     for (int round = 1; round <= 50; ++round) {
       rounds[group.rank()] = round;

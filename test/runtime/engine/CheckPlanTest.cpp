@@ -2,13 +2,13 @@
 // leaves them.
 #include "runtime/engine/CheckPlan.h"
 #include "runtime/launch/RankThreads.h"
-#include "test/runtime/HostRank.h"
+#include "test/runtime/engine/HostRank.h"
 
 #include "runtime/base/Error.h"
 #include "runtime/base/Random.h"
 #include "runtime/engine/Executor.h"
 #include "runtime/train/Report.h"
-#include "test/runtime/LinearPlan.h"
+#include "test/runtime/engine/LinearPlan.h"
 
 #include <functional>
 #include <google/protobuf/stubs/logging.h>

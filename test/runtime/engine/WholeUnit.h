@@ -1,10 +1,10 @@
 // A unit's flat values, put together of what the ranks hold.
-#ifndef SHARDC_TEST_RUNTIME_WHOLEUNIT_H
-#define SHARDC_TEST_RUNTIME_WHOLEUNIT_H
+#ifndef SHARDC_TEST_RUNTIME_ENGINE_WHOLEUNIT_H
+#define SHARDC_TEST_RUNTIME_ENGINE_WHOLEUNIT_H
 
 #include "runtime/base/DType.h"
 #include "runtime/engine/Executor.h"
-#include "test/runtime/HostRank.h"
+#include "test/runtime/engine/HostRank.h"
 
 #include <cstring>
 #include <span>

@@ -3,8 +3,8 @@
 #include "runtime/engine/Executor.h"
 #include "runtime/launch/RankThreads.h"
 #include "runtime/weights/RankValues.h"
-#include "test/runtime/HostRank.h"
-#include "test/runtime/StrategyPlan.h"
+#include "test/runtime/engine/HostRank.h"
+#include "test/runtime/engine/StrategyPlan.h"
 
 #include "gtest/gtest.h"
 

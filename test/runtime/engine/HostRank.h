@@ -1,7 +1,7 @@
 // Ranks whose device is this machine's processor, and their memory, which tests
 // look into.
-#ifndef SHARDC_TEST_RUNTIME_HOSTRANK_H
-#define SHARDC_TEST_RUNTIME_HOSTRANK_H
+#ifndef SHARDC_TEST_RUNTIME_ENGINE_HOSTRANK_H
+#define SHARDC_TEST_RUNTIME_ENGINE_HOSTRANK_H
 
 #include "runtime/cpu/CpuDevice.h"
 #include "runtime/engine/Executor.h"

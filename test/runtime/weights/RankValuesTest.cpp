@@ -2,7 +2,7 @@
 #include "runtime/weights/RankValues.h"
 #include "runtime/launch/RankThreads.h"
 #include "runtime/weights/GatheredParameters.h"
-#include "test/runtime/HostRank.h"
+#include "test/runtime/engine/HostRank.h"
 
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>

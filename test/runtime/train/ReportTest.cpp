@@ -2,7 +2,7 @@
 #include "runtime/train/Report.h"
 
 #include "runtime/train/Collectives.h"
-#include "test/runtime/LinearPlan.h"
+#include "test/runtime/engine/LinearPlan.h"
 
 #include <gtest/gtest.h>
 
