@@ -22,7 +22,10 @@ inline void mendChecksums(std::string &file) {
   uint64_t tableBytes = uint64_t(footer.sections) * sizeof(Section);
   if (footer.tableOffset > most || tableBytes > most - footer.tableOffset)
     return;
-  for (uint32_t i = 0; i < footer.sections; ++i) {
+  // A table elsewhere would be written into what lies there, the runtime's code
+  // for one.
+  bool isInPlace = footer.tableOffset + tableBytes == most;
+  for (uint32_t i = 0; isInPlace && i < footer.sections; ++i) {
     char *entry =
         file.data() + footer.tableOffset + uint64_t(i) * sizeof(Section);
     Section section;
