@@ -21,6 +21,8 @@ Program::Program(RankState &state, const plan::Program &program,
       onDevice(state.device->newProgram()) {
   measured.profile.entrySeconds.resize(program.entries_size());
   measured.profile.entryRuns.resize(program.entries_size());
+  for (const plan::Entry &entry : program.entries())
+    onlyAtEnd.push_back(runsOnlyAtEnd(entry));
   findCollectives();
   makeSlots();
   for (int i = 0; i < program.entries_size(); ++i) {
@@ -158,11 +160,8 @@ void Program::addReport(int index, const plan::Report &entry) {
   requireScalar(value, "value");
   if (!isFloat(value.dtype))
     fail("expects value to be a float, got ", value.describe());
-  int64_t slot = 0;
-  for (int i = 0; i < index; ++i)
-    slot += program.entries(i).has_report();
-  push(index, entry::Report{value, slotAt(slots, slot)},
-       runsOnlyAtEnd(program.entries(index)));
+  push(index, entry::Report{value, slotAt(slots, boundReports++)},
+       onlyAtEnd[index]);
 }
 
 void Program::addOptimizerStep(int index, const plan::OptimizerStep &entry) {
@@ -202,7 +201,7 @@ void Program::run(const StepNumbers &numbers) {
                          int64_t(values.size() * sizeof(double)));
   wasSkipped = hasSteps && ranToEnd && values.back() != 0;
   for (int i = 0; i < program.entries_size(); ++i)
-    if (ranToEnd || !runsOnlyAtEnd(program.entries(i)))
+    if (ranToEnd || !onlyAtEnd[i])
       ++measured.profile.entryRuns[i];
   if (measured.timed) {
     ++measured.profile.runs;

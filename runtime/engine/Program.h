@@ -66,6 +66,7 @@ private:
 
   RankState &state;
   const plan::Program &program;
+  std::vector<bool> onlyAtEnd; // by entry: see runsOnlyAtEnd
   const char *name;
   std::map<uint32_t, Collective> collectives; // by id
   /// By unit: all-gathers that peers may still read its parameters for.
@@ -80,6 +81,7 @@ private:
     bool last;
   };
   std::vector<Slot> reports;
+  int64_t boundReports = 0;
   Tensor slots; // of the device
   std::vector<double> values;
   bool wasSkipped = false, hasSteps = false;

@@ -4,7 +4,7 @@
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/cpu/Bind.h"
-#include "runtime/device/Operands.h"
+#include "test/runtime/device/Operands.h"
 
 #include <algorithm>
 #include <condition_variable>

@@ -318,6 +318,15 @@ Run<T> train(int ranks, bool sharded, int workers, bool profile = false) {
       }
     }
     std::vector<T> whole = wholeUnit<T>(*rank, unit, rank->masterSlice(unit));
+    // The state stands beside the master weights, and has moved.
+    for (int i = 0; i < unit.state_buffers_size(); ++i) {
+      Slice slice = rank->stateSlice(unit, i);
+      EXPECT_EQ(slice.begin, rank->masterSlice(unit).begin);
+      ASSERT_EQ(slice.elements, rank->masterSlice(unit).elements);
+      std::vector<T> values = wholeUnit<T>(*rank, unit, slice);
+      EXPECT_TRUE(std::any_of(values.begin(), values.end(),
+                              [](T value) { return value != 0; }));
+    }
     if (communicator.rank() == 0)
       result.parameters = whole;
     std::vector<int64_t> bytes = rank->allocatedBytes();

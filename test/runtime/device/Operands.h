@@ -1,6 +1,6 @@
 // The tensors of an entry, and what becomes of each.
-#ifndef SHARDC_RUNTIME_DEVICE_OPERANDS_H
-#define SHARDC_RUNTIME_DEVICE_OPERANDS_H
+#ifndef SHARDC_TEST_RUNTIME_DEVICE_OPERANDS_H
+#define SHARDC_TEST_RUNTIME_DEVICE_OPERANDS_H
 
 #include "runtime/device/Entries.h"
 
@@ -86,8 +86,8 @@ void forOperands(Entry &entry, Visit &&visit) {
   } else if constexpr (std::is_same_v<Kind, entry::EmbeddingGrad>) {
     each(entry.gradient, Access::Read, "gradient");
     each(entry.ids, Access::Read, "ids");
-    each(entry.tableGradient,
-         entry.accumulate ? Access::Update : Access::Write, "table_gradient");
+    each(entry.tableGradient, entry.accumulate ? Access::Update : Access::Write,
+         "table_gradient");
   } else if constexpr (std::is_same_v<Kind, entry::Copy>) {
     each(entry.source, Access::Read, "source");
     each(entry.destination, Access::Write, "destination");
