@@ -17,7 +17,7 @@ def StepOutlineKernels : Pass<"step-outline-kernels", "::mlir::ModuleOp"> {
 
     After:
     ```mlir
-    %0, %y, %mean, %rstd = step.launch @kernels::@add_layer_norm_3f9a(%x, %r, %gamma, %beta) : ...
+    %0, %y, %mean, %rstd = step.call @kernels::@add_layer_norm_3f9a(%x, %r, %gamma, %beta) : ...
     module @kernels { func.func @add_layer_norm_3f9a(...) { linalg on tensors } }
     ```
 
@@ -85,7 +85,7 @@ def StepGpuKernels : Pass<"step-gpu-kernels", "::mlir::ModuleOp"> {
 def StepLower : Pass<"step-lower", "::mlir::ModuleOp"> {
   let summary = "turns tensors into views of buffers, and ops into the entries of a linear plan";
   let description = [{
-    Needs: @train and @eval after `step-outline-kernels`: fsdp ops, step.launch, library calls and views of nn, constants and
+    Needs: @train and @eval after `step-outline-kernels`: fsdp ops, step.call, library calls and views of nn, constants and
     parameters that no unit holds; no results.
 
     Before:
@@ -126,12 +126,12 @@ def StepWriteInPlace : Pass<"step-write-in-place", "::mlir::ModuleOp"> {
     %g = step.buffer activation 4096 "gradient"
     %r = step.buffer activation 4096 "result"
     ...
-    step.kernel @kernels::@gelu_grad(%x, %g0) into (%r0)      // the last entry that reads %g
+    step.launch @kernels::@gelu_grad(%x, %g0) into (%r0)      // the last entry that reads %g
     ```
 
     After:
     ```mlir
-    step.kernel @kernels::@gelu_grad(%x, %g0) into (%g0)
+    step.launch @kernels::@gelu_grad(%x, %g0) into (%g0)
     ```
     An input's buffer is taken where nothing reads it later, where the whole of it is the input, and where the kernel reads each of
     its elements for the element at the same place alone, not after that was written (`mayLieInPlace`).

@@ -137,9 +137,9 @@ private:
       locations.push_back(op->getLoc());
     auto symbol = SymbolRefAttr::get(builder.getContext(), "kernels",
                                      {FlatSymbolRefAttr::get(kernel)});
-    auto launch = step::LaunchOp::create(
-        builder, builder.getFusedLoc(locations), kernel.getResultTypes(),
-        symbol, signature.inputs);
+    auto launch =
+        step::CallOp::create(builder, builder.getFusedLoc(locations),
+                             kernel.getResultTypes(), symbol, signature.inputs);
     for (auto [output, result] :
          llvm::zip_equal(signature.outputs, launch.getOutputs())) {
       Value(output).replaceAllUsesWith(result);

@@ -250,7 +250,7 @@ private:
   /// Runs a kernel with every result in the place of every argument that
   /// step-write-in-place might give it: the bits must be the same.
   LogicalResult
-  checkInPlace(const Program &program, step::LaunchOp op,
+  checkInPlace(const Program &program, step::CallOp op,
                const llvm::DenseMap<Value, Bytes> &values,
                const std::vector<Bytes> &expected,
                llvm::function_ref<llvm::Error(std::vector<void *>)> run) {
@@ -287,7 +287,7 @@ private:
     return success();
   }
 
-  LogicalResult launch(const Program &program, step::LaunchOp op,
+  LogicalResult launch(const Program &program, step::CallOp op,
                        llvm::DenseMap<Value, Bytes> &values) {
     std::string symbol = op.getKernel().getLeafReference().str();
     cpu::KernelFunction kernel =
@@ -382,7 +382,7 @@ private:
     launches = 0;
     Block &body = function.getBody().front();
     for (Operation &op : body.without_terminator()) {
-      if (auto launchOp = dyn_cast<step::LaunchOp>(op)) {
+      if (auto launchOp = dyn_cast<step::CallOp>(op)) {
         ++launches;
         if (failed(launch(program, launchOp, values)))
           return failure();

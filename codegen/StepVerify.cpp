@@ -184,7 +184,7 @@ LogicalResult verifyDataFlow(step::ProgramOp program) {
 // A kernel that writes where it reads must not read there again.
 LogicalResult verifyInPlace(step::ProgramOp program) {
   kernels::InPlaceRules rules;
-  for (auto kernel : program.getBody().front().getOps<step::KernelOp>())
+  for (auto kernel : program.getBody().front().getOps<step::LaunchOp>())
     for (auto [output, written] : llvm::enumerate(kernel.getOutputs()))
       for (auto [input, read] : llvm::enumerate(kernel.getInputs())) {
         step::View to = step::View::of(written), from = step::View::of(read);

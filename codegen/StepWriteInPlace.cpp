@@ -22,7 +22,7 @@ public:
     for (Operation &op : program.getBody().front()) {
       if (!step::isEntry(&op))
         continue;
-      if (auto kernel = dyn_cast<step::KernelOp>(op))
+      if (auto kernel = dyn_cast<step::LaunchOp>(op))
         for (size_t output = 0; output < kernel.getOutputs().size(); ++output)
           takeInput(kernel, output, position);
       ++position;
@@ -45,7 +45,7 @@ private:
     return isWhole ? buffer : step::BufferOp();
   }
 
-  void takeInput(step::KernelOp kernel, size_t output, int64_t position) {
+  void takeInput(step::LaunchOp kernel, size_t output, int64_t position) {
     step::BufferOp result = wholeBuffer(kernel.getOutputs()[output]);
     if (!result || lifetimes[result].first != position)
       return;
@@ -64,7 +64,7 @@ private:
   }
 
   /// Whether another operand shows the buffer too.
-  static bool isTwice(step::KernelOp kernel, step::BufferOp buffer) {
+  static bool isTwice(step::LaunchOp kernel, step::BufferOp buffer) {
     return llvm::count_if(kernel->getOperands(), [&](Value operand) {
              return operand.getDefiningOp<step::ViewOp>().getBuffer() ==
                     buffer.getResult();

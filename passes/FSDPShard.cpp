@@ -4,6 +4,7 @@
 #include "passes/analysis/ParameterUses.h"
 #include "passes/fsdp/Groups.h"
 #include "passes/fsdp/Reductions.h"
+#include "runtime/device/Optimizers.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
@@ -371,9 +372,9 @@ struct FSDPShard : impl::FSDPShardBase<FSDPShard> {
                        "fsdp-form-units first");
       return signalPassFailure();
     }
-    if (optimizer != "adamw" && optimizer != "adam" && optimizer != "sgd") {
+    if (!findOptimizer(optimizer)) {
       module.emitError("optimizer ")
-          << optimizer << ": there are adamw, adam and sgd";
+          << optimizer << ": expected " << optimizerNames();
       return signalPassFailure();
     }
     if (prefetch < 0) {

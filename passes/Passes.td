@@ -278,7 +278,7 @@ def FSDPShard : Pass<"fsdp-shard", "::mlir::ModuleOp"> {
     formed, so that fusion does not move a use past a release.
   }];
   let options = [
-    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "adamw, adam or sgd">,
+    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "adamw, adam, sgd, lion or amsgrad">,
     Option<"prefetch", "prefetch", "int64_t", "1", "units to gather ahead of the one that computes">,
     Option<"accumulate", "accumulate", "std::string", "\"\"",
       "what micro-batches add up: sharded or unsharded gradients; default: sharded where the optimizer is">

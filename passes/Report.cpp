@@ -3,6 +3,7 @@
 
 #include "passes/Passes.h"
 #include "passes/analysis/CostModel.h"
+#include "runtime/device/Optimizers.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -83,8 +84,9 @@ private:
 };
 } // namespace
 
-static int64_t stateTensors(StringRef optimizer) {
-  return optimizer == "sgd" ? 1 : 2;
+static int64_t stateTensors(StringRef name) {
+  const Optimizer *optimizer = findOptimizer(name);
+  return optimizer ? optimizer->states().size() : 0;
 }
 
 static CompileReport::Unit describe(fsdp::UnitOp unit, int64_t states) {

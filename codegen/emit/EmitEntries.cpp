@@ -1,9 +1,12 @@
-// The entries of a step.program as messages: one function per op.
+// The entries of a step.program as messages: an op's operands, attributes and
+// results go to the fields that have their names.
 #include "codegen/emit/EmitEntries.h"
 
 #include "codegen/step/Liveness.h"
 #include "codegen/step/View.h"
+#include "google/protobuf/message.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -47,40 +50,160 @@ void emitTensor(Value value, const PlanIndices &indices, plan::Tensor *tensor) {
 
 namespace {
 
-class EntryEmitter {
-public:
-  EntryEmitter(const PlanIndices &indices) : indices(indices) {}
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
 
-  llvm::Error emit(Operation *op, plan::Entry *entry);
+/// Fills one message from one op.
+class FieldWriter {
+public:
+  FieldWriter(Message &message, const PlanIndices &indices,
+              llvm::DenseMap<Value, uint32_t> &tokens)
+      : message(message), reflection(*message.GetReflection()),
+        indices(indices), tokens(tokens) {}
+
+  llvm::Error write(step::EntryOpInterface op);
 
 private:
-  // `set(message->mutable_x(), value)` would make absent operands present.
-  template <typename Message>
-  void set(Message *message, plan::Tensor *(Message::*mutableField)(),
-           Value view) {
-    if (view)
-      emitTensor(view, indices, (message->*mutableField)());
-  }
-  void describe(Operation *op, plan::Entry *entry);
-  llvm::Error kernel(step::KernelOp op, plan::Launch *message);
-  void gemm(step::GemmOp op, plan::Gemm *message);
-  void attention(step::AttentionOp op, plan::Attention *message);
-  void attentionGrad(step::AttentionGradOp op, plan::AttentionGrad *message);
-  void crossEntropy(step::CrossEntropyOp op, plan::CrossEntropy *message);
-  void crossEntropyGrad(step::CrossEntropyGradOp op,
-                        plan::CrossEntropy *message);
-  void linearCrossEntropy(step::LinearCrossEntropyOp op,
-                          plan::LinearCrossEntropy *message);
-  void collective(Operation *op, plan::Entry *entry);
-  uint32_t bufferOf(Value buffer) {
-    return indices.buffers.lookup(buffer.getDefiningOp());
-  }
-  uint32_t groupOf(StringRef name) { return indices.groups.lookup(name); }
+  /// The field called `name`; an error where there is none.
+  llvm::Error find(StringRef name, const FieldDescriptor *&field);
+  void operand(const FieldDescriptor *field, Value value);
+  /// Whether the attribute has a form that the field can hold.
+  bool attribute(const FieldDescriptor *field, Attribute attribute);
+  bool number(const FieldDescriptor *field, int64_t value);
+  bool index(const FieldDescriptor *field, StringRef symbol);
+  bool array(const FieldDescriptor *field, Attribute attribute);
+  void map(const FieldDescriptor *field, DictionaryAttr numbers);
 
+  Message &message;
+  const google::protobuf::Reflection &reflection;
   const PlanIndices &indices;
-  llvm::DenseMap<Value, uint32_t> tokens;
-  llvm::StringMap<int64_t> names;
+  llvm::DenseMap<Value, uint32_t> &tokens;
 };
+
+llvm::Error FieldWriter::find(StringRef name, const FieldDescriptor *&field) {
+  field = message.GetDescriptor()->FindFieldByName(name.str());
+  if (field)
+    return llvm::Error::success();
+  return llvm::createStringError("plan.proto's " +
+                                 message.GetDescriptor()->name() +
+                                 " has no field " + name);
+}
+
+llvm::Error FieldWriter::write(step::EntryOpInterface op) {
+  const FieldDescriptor *field = nullptr;
+  for (auto [index, name] : llvm::enumerate(op.getOperandNames()))
+    for (Value value : op.getOperandsNamed(index)) {
+      if (llvm::Error error = find(name, field))
+        return error;
+      operand(field, value);
+    }
+  for (NamedAttribute named : op->getAttrs()) {
+    StringRef name = named.getName();
+    // What an entry says besides, step.unit and the like, is not the message's.
+    if (name.contains('.') || name == "operandSegmentSizes")
+      continue;
+    if (llvm::Error error = find(name, field))
+      return error;
+    if (attribute(field, named.getValue()))
+      continue;
+    if (auto symbol = dyn_cast<SymbolRefAttr>(named.getValue()))
+      return llvm::createStringError("the plan has no " + name + " '" +
+                                     symbol.getLeafReference().getValue() +
+                                     "'");
+    return llvm::createStringError("plan.proto's " + field->full_name() +
+                                   " cannot hold what the op has there");
+  }
+  // A collective's token is its number in the program.
+  for (OpResult result : op->getResults()) {
+    if (llvm::Error error = find("token", field))
+      return error;
+    uint32_t token = tokens.size();
+    tokens[result] = token;
+    reflection.SetUInt32(&message, field, token);
+  }
+  return llvm::Error::success();
+}
+
+void FieldWriter::operand(const FieldDescriptor *field, Value value) {
+  if (isa<step::TokenType>(value.getType()))
+    return reflection.SetUInt32(&message, field, tokens.lookup(value));
+  if (isa<step::BufferType>(value.getType()))
+    return reflection.SetUInt32(&message, field,
+                                indices.buffers.lookup(value.getDefiningOp()));
+  Message *tensor = field->is_repeated()
+                        ? reflection.AddMessage(&message, field)
+                        : reflection.MutableMessage(&message, field);
+  emitTensor(value, indices, static_cast<plan::Tensor *>(tensor));
+}
+
+bool FieldWriter::attribute(const FieldDescriptor *field, Attribute attribute) {
+  if (isa<UnitAttr>(attribute))
+    return number(field, 1);
+  if (auto integer = dyn_cast<IntegerAttr>(attribute))
+    return number(field, integer.getInt());
+  if (auto symbol = dyn_cast<SymbolRefAttr>(attribute))
+    return index(field, symbol.getLeafReference());
+  if (auto real = dyn_cast<FloatAttr>(attribute);
+      real && field->cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE)
+    return reflection.SetDouble(&message, field, real.getValueAsDouble()), true;
+  if (auto text = dyn_cast<StringAttr>(attribute);
+      text && field->cpp_type() == FieldDescriptor::CPPTYPE_STRING)
+    return reflection.SetString(&message, field, text.str()), true;
+  if (auto numbers = dyn_cast<DictionaryAttr>(attribute);
+      numbers && field->is_map())
+    return map(field, numbers), true;
+  return array(field, attribute);
+}
+
+bool FieldWriter::number(const FieldDescriptor *field, int64_t value) {
+  if (field->cpp_type() == FieldDescriptor::CPPTYPE_BOOL)
+    return reflection.SetBool(&message, field, value != 0), true;
+  if (field->cpp_type() == FieldDescriptor::CPPTYPE_INT64)
+    return reflection.SetInt64(&message, field, value), true;
+  return false;
+}
+
+bool FieldWriter::index(const FieldDescriptor *field, StringRef symbol) {
+  const llvm::StringMap<uint32_t> *of =
+      llvm::StringSwitch<const llvm::StringMap<uint32_t> *>(field->name())
+          .Case("kernel", &indices.kernels)
+          .Case("unit", &indices.units)
+          .Case("group", &indices.groups)
+          .Default(nullptr);
+  if (!of || !of->contains(symbol))
+    return false;
+  return reflection.SetUInt32(&message, field, of->lookup(symbol)), true;
+}
+
+bool FieldWriter::array(const FieldDescriptor *field, Attribute attribute) {
+  if (!field->is_repeated())
+    return false;
+  if (auto integers = dyn_cast<DenseI64ArrayAttr>(attribute);
+      integers && field->cpp_type() == FieldDescriptor::CPPTYPE_INT64) {
+    for (int64_t value : integers.asArrayRef())
+      reflection.AddInt64(&message, field, value);
+    return true;
+  }
+  if (auto flags = dyn_cast<DenseBoolArrayAttr>(attribute);
+      flags && field->cpp_type() == FieldDescriptor::CPPTYPE_BOOL) {
+    for (bool value : flags.asArrayRef())
+      reflection.AddBool(&message, field, value);
+    return true;
+  }
+  return false;
+}
+
+void FieldWriter::map(const FieldDescriptor *field, DictionaryAttr numbers) {
+  // To reflection a map is a repeated message of keys and values.
+  const FieldDescriptor *key = field->message_type()->map_key(),
+                        *value = field->message_type()->map_value();
+  for (NamedAttribute number : numbers) {
+    Message *entry = reflection.AddMessage(&message, field);
+    const google::protobuf::Reflection *of = entry->GetReflection();
+    of->SetString(entry, key, number.getName().str());
+    of->SetInt64(entry, value, cast<IntegerAttr>(number.getValue()).getInt());
+  }
+}
 
 void addNodes(Location loc, llvm::SetVector<StringRef> &nodes) {
   if (auto name = dyn_cast<NameLoc>(loc)) {
@@ -91,6 +214,20 @@ void addNodes(Location loc, llvm::SetVector<StringRef> &nodes) {
       addNodes(part, nodes);
   }
 }
+
+/// The entries of one program.
+class EntryEmitter {
+public:
+  explicit EntryEmitter(const PlanIndices &indices) : indices(indices) {}
+  llvm::Error emit(step::EntryOpInterface op, plan::Entry *entry);
+
+private:
+  void describe(Operation *op, plan::Entry *entry);
+
+  const PlanIndices &indices;
+  llvm::DenseMap<Value, uint32_t> tokens;
+  llvm::StringMap<int64_t> names;
+};
 
 void EntryEmitter::describe(Operation *op, plan::Entry *entry) {
   auto text = [&](StringRef attribute) {
@@ -111,7 +248,7 @@ void EntryEmitter::describe(Operation *op, plan::Entry *entry) {
   std::string name = entry->unit();
   if (!name.empty())
     name += "/";
-  if (auto call = dyn_cast<step::KernelOp>(op))
+  if (auto call = dyn_cast<step::LaunchOp>(op))
     name += call.getKernel().getLeafReference().str();
   else
     name += op->getName().stripDialect().str();
@@ -120,245 +257,14 @@ void EntryEmitter::describe(Operation *op, plan::Entry *entry) {
   entry->set_name(name);
 }
 
-llvm::Error EntryEmitter::kernel(step::KernelOp op, plan::Launch *message) {
-  StringRef symbol = op.getKernel().getLeafReference();
-  auto found = indices.kernels.find(symbol);
-  if (found == indices.kernels.end())
-    return llvm::createStringError("kernel '" + symbol + "' was not compiled");
-  message->set_kernel(found->second);
-  for (Value view : op.getOperands())
-    emitTensor(view, indices, message->add_arguments());
-  message->set_results(static_cast<uint32_t>(op.getOutputs().size()));
-  return llvm::Error::success();
-}
-
-void EntryEmitter::gemm(step::GemmOp op, plan::Gemm *message) {
-  set(message, &plan::Gemm::mutable_a, op.getA());
-  set(message, &plan::Gemm::mutable_b, op.getB());
-  set(message, &plan::Gemm::mutable_c, op.getC());
-  set(message, &plan::Gemm::mutable_bias, op.getBias());
-  set(message, &plan::Gemm::mutable_workspace, op.getWorkspace());
-  message->set_transpose_a(op.getTransposeA());
-  message->set_transpose_b(op.getTransposeB());
-  message->set_accumulate(op.getAccumulate());
-}
-
-void EntryEmitter::attention(step::AttentionOp op, plan::Attention *message) {
-  using M = plan::Attention;
-  set(message, &M::mutable_query, op.getQuery());
-  set(message, &M::mutable_key, op.getKey());
-  set(message, &M::mutable_value, op.getValue());
-  set(message, &M::mutable_output, op.getOutput());
-  set(message, &M::mutable_log_sum_exp, op.getLogSumExp());
-  set(message, &M::mutable_bias, op.getBias());
-  set(message, &M::mutable_key_mask, op.getKeyMask());
-  set(message, &M::mutable_workspace, op.getWorkspace());
-  message->set_scale(op.getScale().convertToDouble());
-  message->set_causal(op.getCausal());
-}
-
-void EntryEmitter::attentionGrad(step::AttentionGradOp op,
-                                 plan::AttentionGrad *message) {
-  using M = plan::AttentionGrad;
-  set(message, &M::mutable_gradient, op.getGradient());
-  set(message, &M::mutable_query, op.getQuery());
-  set(message, &M::mutable_key, op.getKey());
-  set(message, &M::mutable_value, op.getValue());
-  set(message, &M::mutable_output, op.getOutput());
-  set(message, &M::mutable_log_sum_exp, op.getLogSumExp());
-  set(message, &M::mutable_bias, op.getBias());
-  set(message, &M::mutable_key_mask, op.getKeyMask());
-  set(message, &M::mutable_query_gradient, op.getQueryGradient());
-  set(message, &M::mutable_key_gradient, op.getKeyGradient());
-  set(message, &M::mutable_value_gradient, op.getValueGradient());
-  set(message, &M::mutable_workspace, op.getWorkspace());
-  message->set_scale(op.getScale().convertToDouble());
-  message->set_causal(op.getCausal());
-}
-
-void EntryEmitter::crossEntropy(step::CrossEntropyOp op,
-                                plan::CrossEntropy *message) {
-  using M = plan::CrossEntropy;
-  set(message, &M::mutable_logits, op.getLogits());
-  set(message, &M::mutable_labels, op.getLabels());
-  set(message, &M::mutable_scale, op.getScale());
-  set(message, &M::mutable_loss, op.getLoss());
-  set(message, &M::mutable_workspace, op.getWorkspace());
-  message->set_ignore_index(op.getIgnoreIndex());
-  message->set_shift(op.getShift());
-}
-
-void EntryEmitter::crossEntropyGrad(step::CrossEntropyGradOp op,
-                                    plan::CrossEntropy *message) {
-  using M = plan::CrossEntropy;
-  set(message, &M::mutable_gradient, op.getGradient());
-  set(message, &M::mutable_logits, op.getLogits());
-  set(message, &M::mutable_labels, op.getLabels());
-  set(message, &M::mutable_scale, op.getScale());
-  set(message, &M::mutable_logits_gradient, op.getLogitsGradient());
-  message->set_ignore_index(op.getIgnoreIndex());
-  message->set_shift(op.getShift());
-}
-
-void EntryEmitter::linearCrossEntropy(step::LinearCrossEntropyOp op,
-                                      plan::LinearCrossEntropy *message) {
-  using M = plan::LinearCrossEntropy;
-  set(message, &M::mutable_input, op.getInput());
-  set(message, &M::mutable_weight, op.getWeight());
-  set(message, &M::mutable_bias, op.getBias());
-  set(message, &M::mutable_labels, op.getLabels());
-  set(message, &M::mutable_scale, op.getScale());
-  set(message, &M::mutable_loss, op.getLoss());
-  set(message, &M::mutable_input_gradient, op.getInputGradient());
-  set(message, &M::mutable_weight_gradient, op.getWeightGradient());
-  set(message, &M::mutable_bias_gradient, op.getBiasGradient());
-  set(message, &M::mutable_workspace, op.getWorkspace());
-  message->set_chunk_rows(op.getChunkRows());
-  message->set_ignore_index(op.getIgnoreIndex());
-  message->set_shift(op.getShift());
-  message->set_transpose_weight(op.getTransposeWeight());
-}
-
-void EntryEmitter::collective(Operation *op, plan::Entry *entry) {
-  // A collective's id is its number in the program.
-  uint32_t id = tokens.size();
-  if (op->getNumResults())
-    tokens[op->getResult(0)] = id;
-  llvm::TypeSwitch<Operation *>(op)
-      .Case([&](step::AllGatherStartOp start) {
-        auto *message = entry->mutable_all_gather_start();
-        message->set_id(id);
-        message->set_unit(indices.units.lookup(start.getUnit()));
-        message->set_gathered(bufferOf(start.getGathered()));
-        message->set_group(groupOf(start.getGroup()));
-        if (start.getKept())
-          emitTensor(start.getKept(), indices, message->mutable_kept());
-      })
-      .Case([&](step::KeepOp keep) {
-        auto *message = entry->mutable_keep();
-        message->set_unit(indices.units.lookup(keep.getUnit()));
-        message->set_gathered(bufferOf(keep.getGathered()));
-        message->set_group(groupOf(keep.getGroup()));
-        emitTensor(keep.getKept(), indices, message->mutable_kept());
-      })
-      .Case([&](step::ReduceScatterStartOp start) {
-        auto *message = entry->mutable_reduce_scatter_start();
-        message->set_id(id);
-        message->set_unit(indices.units.lookup(start.getUnit()));
-        message->set_group(groupOf(start.getGroup()));
-        emitTensor(start.getFlat(), indices, message->mutable_flat());
-        emitTensor(start.getShard(), indices, message->mutable_shard());
-      })
-      .Case([&](step::AllReduceStartOp start) {
-        auto *message = entry->mutable_all_reduce_start();
-        message->set_id(id);
-        message->set_group(groupOf(start.getGroup()));
-        for (Value value : start.getValues())
-          emitTensor(value, indices, message->add_values());
-        for (bool norm : start.getNorms())
-          message->add_norms(norm);
-        if (start.getUnit()) {
-          message->set_gradients(true);
-          message->set_unit(indices.units.lookup(*start.getUnit()));
-        }
-      })
-      .Case([&](step::AllGatherUpdatesStartOp start) {
-        auto *message = entry->mutable_all_gather_updates_start();
-        message->set_id(id);
-        message->set_unit(indices.units.lookup(start.getUnit()));
-        message->set_group(groupOf(start.getGroup()));
-      })
-      .Case([&](step::AccumulateOp sum) {
-        auto *message = entry->mutable_accumulate();
-        emitTensor(sum.getValue(), indices, message->mutable_value());
-        emitTensor(sum.getAccumulator(), indices,
-                   message->mutable_accumulator());
-      })
-      .Case([&](step::WaitOp wait) {
-        entry->mutable_wait()->set_id(tokens.lookup(wait.getToken()));
-      });
-}
-
-llvm::Error EntryEmitter::emit(Operation *op, plan::Entry *entry) {
+llvm::Error EntryEmitter::emit(step::EntryOpInterface op, plan::Entry *entry) {
   describe(op, entry);
-  if (auto launch = dyn_cast<step::KernelOp>(op))
-    return kernel(launch, entry->mutable_launch());
-  llvm::TypeSwitch<Operation *>(op)
-      .Case([&](step::GemmOp op) { gemm(op, entry->mutable_gemm()); })
-      .Case([&](step::AttentionOp op) {
-        attention(op, entry->mutable_attention());
-      })
-      .Case([&](step::AttentionGradOp op) {
-        attentionGrad(op, entry->mutable_attention_grad());
-      })
-      .Case([&](step::CrossEntropyOp op) {
-        crossEntropy(op, entry->mutable_cross_entropy());
-      })
-      .Case([&](step::CrossEntropyGradOp op) {
-        crossEntropyGrad(op, entry->mutable_cross_entropy());
-      })
-      .Case([&](step::LinearCrossEntropyOp op) {
-        linearCrossEntropy(op, entry->mutable_linear_cross_entropy());
-      })
-      .Case([&](step::EmbeddingOp op) {
-        auto *message = entry->mutable_embedding();
-        emitTensor(op.getTable(), indices, message->mutable_table());
-        emitTensor(op.getIds(), indices, message->mutable_ids());
-        emitTensor(op.getOutput(), indices, message->mutable_output());
-      })
-      .Case([&](step::EmbeddingGradOp op) {
-        auto *message = entry->mutable_embedding_grad();
-        emitTensor(op.getGradient(), indices, message->mutable_gradient());
-        emitTensor(op.getIds(), indices, message->mutable_ids());
-        emitTensor(op.getTableGradient(), indices,
-                   message->mutable_table_gradient());
-        message->set_accumulate(bool(op.getBase()));
-      })
-      .Case([&](step::CopyOp op) {
-        auto *message = entry->mutable_copy();
-        emitTensor(op.getSource(), indices, message->mutable_source());
-        emitTensor(op.getDestination(), indices,
-                   message->mutable_destination());
-      })
-      .Case([&](step::FillOp op) {
-        auto *message = entry->mutable_fill();
-        emitTensor(op.getDestination(), indices,
-                   message->mutable_destination());
-        message->set_value(op.getValue().convertToDouble());
-      })
-      .Case([&](step::HostCallOp op) {
-        auto *message = entry->mutable_host_call();
-        message->set_function(op.getFunction().str());
-        for (Value view : op.getOperands())
-          emitTensor(view, indices, message->add_arguments());
-        for (NamedAttribute number : op.getNumbers())
-          (*message->mutable_attributes())[number.getName().str()] =
-              cast<IntegerAttr>(number.getValue()).getInt();
-      })
-      .Case([&](step::GradientNormOp op) {
-        auto *message = entry->mutable_gradient_norm();
-        for (Value gradient : op.getGradients())
-          emitTensor(gradient, indices, message->add_gradients());
-        emitTensor(op.getResult(), indices, message->mutable_result());
-        for (int64_t slices : op.getSlices())
-          message->add_slices(slices);
-      })
-      .Case([&](step::OptimizerStepOp op) {
-        auto *message = entry->mutable_optimizer_step();
-        message->set_unit(indices.units.lookup(op.getUnit()));
-        emitTensor(op.getGradient(), indices, message->mutable_gradient());
-        emitTensor(op.getNorm(), indices, message->mutable_norm());
-      })
-      .Case([&](step::ReportOp op) {
-        auto *message = entry->mutable_report();
-        message->set_name(op.getName().str());
-        emitTensor(op.getValue(), indices, message->mutable_value());
-      })
-      .Default([&](Operation *op) { collective(op, entry); });
-  if (entry->kind_case() == plan::Entry::KIND_NOT_SET)
-    return llvm::createStringError("'" + op->getName().getStringRef() +
-                                   "' has no entry in the plan");
-  return llvm::Error::success();
+  std::string kind = op->getName().stripDialect().str();
+  const FieldDescriptor *field = entry->GetDescriptor()->FindFieldByName(kind);
+  if (!field)
+    return llvm::createStringError("plan.proto's Entry has no kind " + kind);
+  Message *message = entry->GetReflection()->MutableMessage(entry, field);
+  return FieldWriter(*message, indices, tokens).write(op);
 }
 
 } // namespace
@@ -368,7 +274,8 @@ llvm::Error emitProgram(step::ProgramOp program, const PlanIndices &indices,
   EntryEmitter emitter(indices);
   for (Operation &op : program.getBody().front())
     if (step::isEntry(&op))
-      if (llvm::Error error = emitter.emit(&op, message->add_entries()))
+      if (llvm::Error error = emitter.emit(cast<step::EntryOpInterface>(op),
+                                           message->add_entries()))
         return error;
   return llvm::Error::success();
 }

@@ -6,6 +6,8 @@
 #include "frontend/nn/NN.h"
 #include "passes/fsdp/FSDP.h"
 
+#include "runtime/device/Optimizers.h"
+
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -94,9 +96,18 @@ void PlanEmitter::header() {
   precision();
   message.set_workers(plan.getWorkers());
   message.set_live_bound_bytes(plan.getLiveBoundBytes().value_or(0));
+  auto functions = module.lookupSymbol<ModuleOp>("kernels");
   for (const std::string &kernel : kernels) {
     indices.kernels[kernel] = message.kernels_size();
-    message.add_kernels()->set_symbol(kernel);
+    plan::Kernel *entry = message.add_kernels();
+    entry->set_symbol(kernel);
+    FunctionType type =
+        functions.lookupSymbol<func::FuncOp>(kernel).getFunctionType();
+    for (TypeRange types : {type.getInputs(), type.getResults()})
+      for (Type tensor : types)
+        entry->add_argument_bytes(
+            step::View::contiguous({}, 0, cast<RankedTensorType>(tensor))
+                .spanBytes());
   }
 }
 
@@ -314,12 +325,9 @@ void PlanEmitter::optimizer() {
     plan::Optimizer *entry = message.mutable_optimizer();
     entry->set_kind(op.getKind().str());
     entry->clear_states();
-    if (op.getKind() == "sgd") {
-      entry->add_states("momentum_buffer");
-    } else {
-      entry->add_states("exp_avg");
-      entry->add_states("exp_avg_sq");
-    }
+    if (const Optimizer *optimizer = findOptimizer(op.getKind()))
+      for (std::string_view state : optimizer->states())
+        entry->add_states(std::string(state));
   });
 }
 

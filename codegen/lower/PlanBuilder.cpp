@@ -2,6 +2,7 @@
 #include "codegen/lower/PlanBuilder.h"
 
 #include "codegen/lower/InputBounds.h"
+#include "runtime/device/Optimizers.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -65,10 +66,8 @@ LogicalResult PlanBuilder::addLayout(fsdp::UnitOp unit) {
 }
 
 static int64_t optimizerStates(StringRef kind) {
-  return llvm::StringSwitch<int64_t>(kind)
-      .Cases({"adam", "adamw"}, 2) // exp_avg, exp_avg_sq
-      .Case("sgd", 1)              // momentum_buffer
-      .Default(0);
+  const Optimizer *optimizer = findOptimizer(kind);
+  return optimizer ? optimizer->states().size() : 0;
 }
 
 void PlanBuilder::addResidentUnits(ArrayRef<func::FuncOp> functions) {

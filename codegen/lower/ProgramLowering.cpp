@@ -64,7 +64,7 @@ LogicalResult ProgramLowering::lower(Operation *op) {
         set(get.getResult(), *view);
         return success();
       })
-      .Case([&](step::LaunchOp call) {
+      .Case([&](step::CallOp call) {
         launch(call);
         return success();
       })
@@ -98,13 +98,13 @@ LogicalResult ProgramLowering::lowerView(Operation *op) {
   return success();
 }
 
-void ProgramLowering::launch(step::LaunchOp op) {
+void ProgramLowering::launch(step::CallOp op) {
   SmallVector<Value> inputs, outputs;
   for (Value input : op.getInputs())
     inputs.push_back(ref(contiguous(input)));
   for (OpResult output : op->getResults())
     outputs.push_back(ref(allocate(output)));
-  emit<step::KernelOp>(op.getKernelAttr(), inputs, outputs);
+  emit<step::LaunchOp>(op.getKernelAttr(), inputs, outputs);
 }
 
 // A readable name for what an op makes: the ONNX node's, or the op's own.
@@ -113,7 +113,7 @@ static std::string nameOf(OpResult result) {
   std::string name;
   if (auto loc = op->getLoc()->findInstanceOf<NameLoc>())
     name = loc.getName().str();
-  else if (auto call = dyn_cast<step::LaunchOp>(op))
+  else if (auto call = dyn_cast<step::CallOp>(op))
     name = call.getKernel().getLeafReference().str();
   else
     name = op->getName().stripDialect().str();

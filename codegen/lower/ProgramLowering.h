@@ -1,4 +1,4 @@
-// Lowers one function of nn, fsdp and step.launch on tensors to a step.program:
+// Lowers one function of nn, fsdp and step.call on tensors to a step.program:
 // every tensor becomes a view of a buffer, every op at most a few entries.
 #ifndef SHARDC_CODEGEN_LOWER_PROGRAMLOWERING_H
 #define SHARDC_CODEGEN_LOWER_PROGRAMLOWERING_H
@@ -34,7 +34,7 @@ private:
   void pad(nn::PadOp op);
   void hostCall(mlir::Operation *op, llvm::StringRef function,
                 llvm::ArrayRef<std::pair<llvm::StringRef, int64_t>> numbers);
-  void launch(step::LaunchOp op);
+  void launch(step::CallOp op);
   /// c = op(a) op(b) (+ bias), with the scratch memory that their type asks
   /// for.
   void gemm(const View &a, bool transposeA, const View &b, bool transposeB,

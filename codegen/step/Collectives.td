@@ -36,7 +36,7 @@ def Step_AllGatherUpdatesStartOp : Step_Entry<"all_gather_updates_start", [Memor
   let assemblyFormat = "$unit `over` $group attr-dict";
 }
 def Step_AccumulateOp : Step_Entry<"accumulate"> {
-  let summary = "adds a value over the micro-batches of a step: plan.proto's Accumulate";
+  let summary = "adds a value over the micro-batches of a step";
   let arguments = (ins Step_Updates<Step_View>:$value, Step_Updates<Step_View>:$accumulator);
   let assemblyFormat = "$value `in` $accumulator attr-dict `:` type($value) `,` type($accumulator)";
 }

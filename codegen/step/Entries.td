@@ -1,12 +1,19 @@
-// What a program consists of: kernels, library calls, copies. Each op is one case of plan.proto's `Entry`.
+// What a program consists of: kernels, library calls, copies. Each op is one case of plan.proto's `Entry`: the case has the op's
+// name, and its message a field for each operand, attribute and result, of the same name. codegen/emit/EmitEntries.cpp writes one
+// from the other by these names; EmitEntriesTest demands that they agree.
 #ifndef SHARDC_CODEGEN_STEP_ENTRIES_TD
 #define SHARDC_CODEGEN_STEP_ENTRIES_TD
+include "codegen/step/EntryInterface.td"
 include "codegen/step/Step.td"
 
-class Step_Entry<string mnemonic, list<Trait> traits = []> : Step_Op<mnemonic, traits>;
+class Step_Entry<string mnemonic, list<Trait> traits = []> : Step_Op<mnemonic, !listconcat([Step_EntryInterface], traits)> {
+  list<int> operandPlaces = !filter(i, !range(!size(arguments)), !not(!initialized(!getdagarg<Attr>(arguments, i))));
+  let extraClassDeclaration = "static ::llvm::SmallVector<::llvm::StringRef> getOperandNames() { return {" #
+    !interleave(!foreach(i, operandPlaces, "\"" # !getdagname(arguments, i) # "\""), ", ") # "}; }";
+}
 
-def Step_KernelOp : Step_Entry<"kernel", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "plan.proto's Launch: a generated kernel on row-major contiguous views";
+def Step_LaunchOp : Step_Entry<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a generated kernel on row-major contiguous views";
   let arguments = (ins SymbolRefAttr:$kernel, Step_Reads<Variadic<Step_View>>:$inputs, Step_Writes<Variadic<Step_View>>:$outputs);
   let assemblyFormat = "$kernel `(` $inputs `)` `into` `(` $outputs `)` attr-dict `:` functional-type($inputs, $outputs)";
   let hasVerifier = 1;

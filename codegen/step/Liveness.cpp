@@ -8,7 +8,7 @@ using namespace mlir;
 
 namespace shardc::step {
 
-bool isEntry(Operation *op) { return !isa<BufferOp, ViewOp>(op); }
+bool isEntry(Operation *op) { return isa<EntryOpInterface>(op); }
 
 /// View::spanBytes of the view that a memref shows.
 static int64_t spanBytes(ViewOp view) {

@@ -12,6 +12,7 @@ using namespace shardc::step;
 #include "codegen/step/StepDialect.cpp.inc"
 #include "codegen/step/StepEnums.cpp.inc"
 #define GET_TYPEDEF_CLASSES
+#include "codegen/step/EntryInterface.cpp.inc"
 #include "codegen/step/StepTypes.cpp.inc"
 #define GET_OP_CLASSES
 #include "codegen/step/StepOps.cpp.inc"
@@ -43,7 +44,7 @@ Pool shardc::step::poolOf(Kind kind) {
   llvm_unreachable("a kind of buffer without a pool");
 }
 
-LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto kernel =
       symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getKernelAttr());
   if (!kernel)
@@ -57,7 +58,7 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
-LogicalResult KernelOp::verifySymbolUses(SymbolTableCollection &symbols) {
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!symbols.lookupNearestSymbolFrom(*this, getKernelAttr()))
     return emitOpError() << "launches kernel " << getKernelAttr()
                          << ", which does not exist";
@@ -88,7 +89,7 @@ LogicalResult ViewOp::verify() {
   return success();
 }
 
-LogicalResult KernelOp::verify() {
+LogicalResult LaunchOp::verify() {
   for (Value view : getOperands())
     if (!cast<MemRefType>(view.getType()).getLayout().isIdentity())
       return emitOpError() << "expects row-major contiguous views, got "

@@ -12,6 +12,7 @@
 #include "codegen/step/StepDialect.h.inc"
 #include "codegen/step/StepEnums.h.inc"
 #define GET_TYPEDEF_CLASSES
+#include "codegen/step/EntryInterface.h.inc"
 #include "codegen/step/StepTypes.h.inc"
 #define GET_OP_CLASSES
 #include "codegen/step/StepOps.h.inc"

@@ -1,5 +1,5 @@
 // All ops of the dialect, for one run of tablegen.
-include "codegen/step/Launch.td"
+include "codegen/step/Call.td"
 include "codegen/step/Plan.td"
 include "codegen/step/Entries.td"
 include "codegen/step/Collectives.td"

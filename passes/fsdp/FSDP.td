@@ -230,7 +230,7 @@ def FSDP_OptimizerStepOp : FSDP_UnitStepOp<"optimizer_step"> {
   let summary = "updates the rank's optimizer slice of a unit from the gradient's, and writes it as parameters";
   let description = [{
     The gradient is divided by what the run says (loss scale, --grad-divide) and multiplied by min(1, clip / (norm + 1e-6))
-    where the run clips (torch.nn.utils.clip_grad_norm_). `kind` is adamw, adam or sgd, with torch's formulas; their numbers
+    where the run clips (torch.nn.utils.clip_grad_norm_). `kind` is a name of runtime/device/Optimizers.h; the numbers
     (lr, betas, ...) are the run's. The cast of the updated master weights to the unit's element type is part of the write:
     all-gathers carry that type, and no gathered buffer is ever cast.
   }];

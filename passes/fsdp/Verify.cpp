@@ -4,6 +4,7 @@
 #include "frontend/nn/NN.h"
 #include "passes/analysis/FlatLayout.h"
 #include "passes/fsdp/FSDP.h"
+#include "runtime/device/Optimizers.h"
 
 #include "llvm/ADT/SmallSet.h"
 
@@ -471,8 +472,9 @@ LogicalResult OptimizerStepOp::verify() {
   if (!isScalar(getNorm().getType(), 64))
     return emitOpError("expects the norm to be tensor<f64>, got ")
            << getNorm().getType();
-  if (getKind() != "adamw" && getKind() != "adam" && getKind() != "sgd")
-    return emitOpError("expects kind adamw, adam or sgd, got ") << getKind();
+  if (!findOptimizer(getKind()))
+    return emitOpError("expects kind ")
+           << optimizerNames() << ", got " << getKind();
   return success();
 }
 

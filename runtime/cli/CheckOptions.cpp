@@ -4,9 +4,11 @@
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/base/Text.h"
+#include "runtime/device/Optimizers.h"
 #include "runtime/train/ParameterGroups.h"
 #include "runtime/train/RunSettings.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace shardc::runtime {
@@ -97,24 +99,23 @@ static void checkLossScale(const Options &options, const plan::Plan &plan) {
 }
 
 void checkOptions(const Options &options, const plan::Plan &plan) {
-  const std::string &kind = plan.optimizer().kind();
-  bool adam = kind == "adam" || kind == "adamw";
-  auto refuse = [&](const char *flag, const char *owner) {
-    fail(flag, " is a number of ", owner,
-         ", and this trainer was compiled for ", kind,
-         "; compile it with shardc --optimizer ", owner);
+  const Optimizer *own = findOptimizer(plan.optimizer().kind());
+  auto belongs = [&](const char *flag,
+                     std::optional<double> Optimizer::*number) {
+    if (!options.given.contains(flag) || (own && own->*number))
+      return;
+    auto has = [&](const Optimizer &other) {
+      return (other.*number).has_value();
+    };
+    fail(flag, " is a number of ", optimizerNames(has, " and "),
+         ", and this trainer was compiled for ", plan.optimizer().kind(),
+         "; compile it with shardc --optimizer ",
+         std::ranges::find_if(optimizers, has)->name);
   };
-  if (options.beta1 && !adam)
-    refuse("--betas", "adamw");
-  if (options.epsilon && !adam)
-    refuse("--eps", "adamw");
-  if (options.momentum && kind != "sgd")
-    refuse("--momentum", "sgd");
-  if (options.nesterov && kind != "sgd")
-    refuse("--nesterov", "sgd");
-  if (options.momentum.value_or(0) > 0 && plan.optimizer().states().empty())
-    fail("--momentum needs a momentum buffer, and this trainer was compiled "
-         "without one");
+  belongs("--betas", &Optimizer::beta1);
+  belongs("--eps", &Optimizer::epsilon);
+  belongs("--momentum", &Optimizer::momentum);
+  belongs("--nesterov", &Optimizer::momentum);
   if (options.threads && plan.workers() > 0 &&
       *options.threads > plan.workers())
     fail("--threads ", *options.threads, " is more than the ", plan.workers(),

@@ -3,10 +3,15 @@
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/base/Suggest.h"
+#include "runtime/base/Text.h"
 #include "runtime/cli/CheckOptions.h"
 #include "runtime/cli/FlagTable.h"
 #include "runtime/cli/ParseGroups.h"
 #include "runtime/data/Dataset.h"
+#include "runtime/device/Optimizers.h"
+
+#include <algorithm>
+#include <functional>
 
 namespace shardc::runtime {
 
@@ -113,10 +118,32 @@ void declareTraining(FlagTable &flags, Options &options) {
               });
 }
 
+/// A number of the optimizers where the run sets none: "0.01 for adamw and
+/// amsgrad, 0 for sgd". `text` is empty for those that have no such number.
+std::string
+defaultsText(const std::function<std::string(const Optimizer &)> &text) {
+  std::vector<std::string> values;
+  for (const Optimizer &optimizer : optimizers)
+    if (std::string value = text(optimizer);
+        !value.empty() && std::ranges::find(values, value) == values.end())
+      values.push_back(value);
+  std::string all;
+  for (const std::string &value : values)
+    all += concat(all.empty() ? "[" : ", ", value, " for ",
+                  optimizerNames(
+                      [&](const Optimizer &optimizer) {
+                        return text(optimizer) == value;
+                      },
+                      " and "));
+  return all + "]";
+}
+
 void declareOptimizer(FlagTable &flags, Options &options) {
   flags.group("Optimizer");
   flags.number("--weight-decay", options.weightDecay, notNegative,
-               "[0.01 for adamw, 0 for adam and sgd]");
+               defaultsText([](const Optimizer &optimizer) {
+                 return numberText(optimizer.weightDecay);
+               }));
   flags.list("--group", "KEY=VALUE,...",
              "match=REGEX,lr-scale=F,weight-decay=F: for parameters in whose "
              "names the regex (ECMAScript) is found, the learning rate is "
@@ -132,7 +159,11 @@ void declareOptimizer(FlagTable &flags, Options &options) {
                 options.noDecay = parseRoles(name, text);
               });
   flags.value(
-      "--betas", "B1,B2", "of adamw and adam [0.9,0.999]",
+      "--betas", "B1,B2", defaultsText([](const Optimizer &optimizer) {
+        return optimizer.beta1 ? numberText(*optimizer.beta1) + "," +
+                                     numberText(*optimizer.beta2)
+                               : "";
+      }),
       [&](const std::string &name, const std::string &text) {
         size_t comma = text.find(',');
         if (comma == std::string::npos)
@@ -140,10 +171,16 @@ void declareOptimizer(FlagTable &flags, Options &options) {
         options.beta1 = parseNumber(name, text.substr(0, comma), belowOne);
         options.beta2 = parseNumber(name, text.substr(comma + 1), belowOne);
       });
+  auto ofThose = [](std::optional<double> Optimizer::*number) {
+    return defaultsText([=](const Optimizer &optimizer) {
+      return optimizer.*number ? numberText(*(optimizer.*number)) : "";
+    });
+  };
   flags.number("--eps", options.epsilon, notNegative,
-               "of adamw and adam [1e-8]");
-  flags.number("--momentum", options.momentum, notNegative, "of sgd [0]");
-  flags.toggle("--nesterov", options.nesterov, "Nesterov's momentum, of sgd");
+               ofThose(&Optimizer::epsilon));
+  flags.number("--momentum", options.momentum, notNegative,
+               ofThose(&Optimizer::momentum));
+  flags.toggle("--nesterov", options.nesterov, "Nesterov's --momentum");
 }
 
 void declareGradients(FlagTable &flags, Options &options) {

@@ -33,10 +33,11 @@ Task bind(CpuDevice &device, const entry::Launch &entry) {
   int64_t extent = device.plan.kernels(int(entry.kernel)).extent();
   std::vector<void *> arguments;
   int64_t bytes = 0;
-  for (const Tensor &tensor : entry.arguments) {
-    arguments.push_back(tensor.data);
-    bytes += tensor.elements() * int64_t(elementSize(tensor.dtype));
-  }
+  for (const std::vector<Tensor> *tensors : {&entry.inputs, &entry.outputs})
+    for (const Tensor &tensor : *tensors) {
+      arguments.push_back(tensor.data);
+      bytes += tensor.elements() * int64_t(elementSize(tensor.dtype));
+    }
   // Pieces that touch less than this are done before another thread has woken
   // up.
   constexpr int64_t bytesWorthAThread = 32 << 10;
@@ -142,23 +143,24 @@ Task bind(CpuDevice &device, const entry::Fill &entry) {
 }
 
 Task bind(CpuDevice &, const entry::HostCall &entry) {
-  auto attribute = [&](const char *name) {
-    auto found = entry.attributes.find(name);
-    return found == entry.attributes.end() ? 0 : found->second;
+  auto number = [&](const char *name) {
+    auto found = entry.numbers.find(name);
+    return found == entry.numbers.end() ? 0 : found->second;
   };
-  const std::vector<Tensor> &of = entry.arguments;
-  int64_t axis = attribute("axis");
+  const std::vector<Tensor> &of = entry.inputs;
+  const Tensor &result = entry.outputs[0];
+  int64_t axis = number("axis");
   if (entry.function == "cumsum") {
-    bool exclusive = attribute("exclusive"), reverse = attribute("reverse");
-    return [=] { cumsum(of[0], of[1], axis, exclusive, reverse); };
+    bool exclusive = number("exclusive"), reverse = number("reverse");
+    return [=] { cumsum(of[0], result, axis, exclusive, reverse); };
   }
   if (entry.function == "gather")
-    return [=] { gather(of[0], of[1], of[2], axis); };
+    return [=] { gather(of[0], of[1], result, axis); };
   if (entry.function == "gather_grad")
-    return [=] { gatherGrad(of[0], of[1], of[2], axis); };
+    return [=] { gatherGrad(of[0], of[1], result, axis); };
   if (entry.function == "gather_nd") {
-    int64_t batchDims = attribute("batch_dims");
-    return [=] { gatherNd(of[0], of[1], of[2], batchDims); };
+    int64_t batchDims = number("batch_dims");
+    return [=] { gatherNd(of[0], of[1], result, batchDims); };
   }
   fail("this processor has no host function ", entry.function);
 }

@@ -10,17 +10,20 @@ static Labels labelsOf(const entry::Labels &labels) {
 
 Task bind(CpuDevice &device, const entry::CrossEntropy &entry) {
   Labels labels = labelsOf(entry.labels);
-  if (entry.loss)
-    requireBytes(entry.workspace,
-                 foldRows(entry.logits, 1)->rows * int64_t(sizeof(double)),
-                 "workspace");
+  requireBytes(entry.workspace,
+               foldRows(entry.logits, 1)->rows * int64_t(sizeof(double)),
+               "workspace");
   return [=, &device] {
-    if (entry.loss)
-      crossEntropy(entry.logits, labels, entry.scale, entry.loss,
-                   entry.workspace.data, device.pool);
-    if (entry.logitsGradient)
-      crossEntropyGrad(entry.logits, labels, entry.scale, entry.gradient,
-                       entry.logitsGradient, device.pool);
+    crossEntropy(entry.logits, labels, entry.scale, entry.loss,
+                 entry.workspace.data, device.pool);
+  };
+}
+
+Task bind(CpuDevice &device, const entry::CrossEntropyGrad &entry) {
+  Labels labels = labelsOf(entry.labels);
+  return [=, &device] {
+    crossEntropyGrad(entry.logits, labels, entry.scale, entry.gradient,
+                     entry.logitsGradient, device.pool);
   };
 }
 

@@ -4,11 +4,15 @@
 // converted there.
 #include "runtime/cpu/Optimizer.h"
 #include "runtime/base/DType.h"
+#include "runtime/base/Error.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/simd/Simd.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <functional>
+#include <optional>
 #include <type_traits>
 
 namespace shardc::runtime::cpu {
@@ -17,6 +21,8 @@ namespace shardc::runtime::cpu {
 static constexpr int64_t grainElements = 16 << 10;
 /// Elements of a block: a multiple of the lanes of every vector.
 static constexpr int64_t blockElements = 1024;
+static constexpr size_t mostStates =
+    std::tuple_size_v<decltype(Optimizer::stateNames)>;
 
 namespace {
 
@@ -85,16 +91,14 @@ void accumulate(const Tensor &to, const Tensor &from, ThreadPool &pool) {
     accumulateAs<float>(to, from, pool);
 }
 
-static simd::AdamNumbers adamNumbers(const OptimizerStep &step,
-                                     const StepNumbers &numbers,
-                                     const ParameterNumbers &own,
-                                     double factor) {
-  bool adamW = step.kind == OptimizerStep::Kind::AdamW;
-  double rate = numbers.learningRate * own.learningRateScale;
+static simd::AdamNumbers adamNumbers(OptimizerKind kind,
+                                     const StepNumbers &numbers, double rate,
+                                     double weightDecay, double factor) {
+  bool isDecoupled = kind != OptimizerKind::Adam;
   simd::AdamNumbers adam{};
   adam.gradientFactor = factor;
-  adam.weightDecay = adamW ? 0 : own.weightDecay;
-  adam.decay = adamW ? 1 - rate * own.weightDecay : 1;
+  adam.weightDecay = isDecoupled ? 0 : weightDecay;
+  adam.decay = isDecoupled ? 1 - rate * weightDecay : 1;
   adam.beta1 = numbers.beta1;
   adam.beta2 = numbers.beta2;
   adam.stepSize = rate / (1 - std::pow(numbers.beta1, numbers.step));
@@ -103,26 +107,55 @@ static simd::AdamNumbers adamNumbers(const OptimizerStep &step,
   return adam;
 }
 
+/// The formula, as a call on one block: update(master, states, gradient, count)
+/// with states[i] null where the optimizer has no such state.
+template <typename T>
+static std::function<void(T *, T *const *, const T *, int64_t)>
+formulaOf(OptimizerKind kind, const StepNumbers &numbers,
+          const ParameterNumbers &own, double factor) {
+  double rate = numbers.learningRate * own.learningRateScale;
+  const simd::Simd<T> &loops = simd::loops<T>();
+  switch (kind) {
+  case OptimizerKind::AdamW:
+  case OptimizerKind::Adam:
+  case OptimizerKind::AmsGrad:
+    return [&loops,
+            adam = adamNumbers(kind, numbers, rate, own.weightDecay, factor)](
+               T *master, T *const *states, const T *gradient, int64_t count) {
+      loops.adam(master, states[0], states[1], states[2], gradient, adam,
+                 count);
+    };
+  case OptimizerKind::Sgd:
+    return [&loops,
+            sgd = simd::SgdNumbers{factor, own.weightDecay, numbers.momentum,
+                                   rate, numbers.nesterov}](
+               T *master, T *const *states, const T *gradient, int64_t count) {
+      loops.sgd(master, states[0], gradient, sgd, count);
+    };
+  case OptimizerKind::Lion:
+    return
+        [&loops, lion = simd::LionNumbers{factor, 1 - rate * own.weightDecay,
+                                          numbers.beta1, numbers.beta2, rate}](
+            T *master, T *const *states, const T *gradient, int64_t count) {
+          loops.lion(master, states[0], gradient, lion, count);
+        };
+  }
+  fail("no formula of this optimizer");
+}
+
 template <typename T>
 static void runOn(const OptimizerStep &step, const StepNumbers &numbers,
                   const Range &range, double factor, ThreadPool &pool) {
-  simd::AdamNumbers adam = adamNumbers(step, numbers, range.numbers, factor);
-  simd::SgdNumbers sgd{factor, range.numbers.weightDecay, numbers.momentum,
-                       numbers.learningRate * range.numbers.learningRateScale,
-                       numbers.nesterov};
+  auto formula = formulaOf<T>(step.kind, numbers, range.numbers, factor);
   forBlocks(range.begin, range.end, pool, [&](int64_t at, int64_t count) {
     Block<T> master(step.master, at, count), gradient(step.gradient, at, count);
-    Block<T> first(step.states[0], at, count);
-    T *values = master.read();
-    if (step.kind == OptimizerStep::Kind::Sgd) {
-      simd::loops<T>().sgd(values, first.read(), gradient.read(), sgd, count);
-    } else {
-      Block<T> second(step.states[1], at, count);
-      simd::loops<T>().adam(values, first.read(), second.read(),
-                            gradient.read(), adam, count);
-      second.write();
-    }
-    first.write();
+    std::array<std::optional<Block<T>>, mostStates> states;
+    std::array<T *, mostStates> values = {};
+    for (size_t i = 0; i < step.states.size(); ++i)
+      values[i] = states[i].emplace(step.states[i], at, count).read();
+    formula(master.read(), values.data(), gradient.read(), count);
+    for (size_t i = 0; i < step.states.size(); ++i)
+      states[i]->write();
     master.write();
     if (!step.copy)
       return;

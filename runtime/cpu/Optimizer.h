@@ -46,9 +46,9 @@ void accumulate(const Tensor &to, const Tensor &from, ThreadPool &pool);
 
 using entry::Range;
 
-/// torch.optim's AdamW, Adam or SGD on the elements in `ranges`; states as
-/// Optimizer.states of the plan has them. Computes in float64 where the master
-/// is, else in float32; each result is rounded once to its tensor's type.
+/// An optimizer of Optimizers.h on the elements in `ranges`; states in the
+/// order that it has there. Computes in float64 where the master is, else in
+/// float32; each result is rounded once to its tensor's type.
 struct OptimizerStep {
   using Kind = OptimizerKind;
   Kind kind;

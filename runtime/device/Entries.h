@@ -18,8 +18,8 @@ namespace shardc::runtime::entry {
 
 struct Launch {
   uint32_t kernel;
-  std::vector<Tensor> arguments; // contiguous; inputs, then outputs
-  int64_t results;               // outputs; they may be inputs' bytes
+  /// Contiguous; outputs may be inputs' bytes.
+  std::vector<Tensor> inputs, outputs;
 };
 
 /// A 2-d or batched operand of a product, as it is after op().
@@ -56,7 +56,12 @@ struct Labels {
 struct CrossEntropy {
   Tensor logits;
   Labels labels;
-  Tensor scale, loss, gradient, logitsGradient, workspace;
+  Tensor scale, loss, workspace;
+};
+struct CrossEntropyGrad {
+  Tensor gradient, logits;
+  Labels labels;
+  Tensor scale, logitsGradient;
 };
 struct LinearCrossEntropy {
   Tensor input, weight, bias;
@@ -83,8 +88,8 @@ struct Fill {
 };
 struct HostCall {
   std::string function;
-  std::vector<Tensor> arguments; // contiguous
-  std::map<std::string, int64_t> attributes;
+  std::vector<Tensor> inputs, outputs; // contiguous
+  std::map<std::string, int64_t> numbers;
 };
 
 struct GradientNorm {
@@ -153,12 +158,41 @@ struct Finish {
   std::vector<uint32_t> ids;
 };
 
-using Any =
-    std::variant<Launch, Gemm, Attention, AttentionGrad, CrossEntropy,
-                 LinearCrossEntropy, Embedding, EmbeddingGrad, Copy, Fill,
-                 HostCall, GradientNorm, Accumulate, OptimizerStep, Report,
-                 StartAllGather, StartReduceScatter, StartAllReduce,
-                 StartBarrier, Wait, Finish>;
+/// The kinds that become one entry of the same name, once their operands are
+/// resolved and checked.
+#define SHARDC_COMPUTE_ENTRIES(KIND)                                           \
+  KIND(Launch)                                                                 \
+  KIND(Gemm)                                                                   \
+  KIND(Attention)                                                              \
+  KIND(AttentionGrad)                                                          \
+  KIND(CrossEntropy)                                                           \
+  KIND(CrossEntropyGrad)                                                       \
+  KIND(LinearCrossEntropy)                                                     \
+  KIND(Embedding)                                                              \
+  KIND(EmbeddingGrad)                                                          \
+  KIND(Copy)                                                                   \
+  KIND(Fill)                                                                   \
+  KIND(HostCall)                                                               \
+  KIND(GradientNorm)
+/// Those for which the program has more to do.
+#define SHARDC_PROGRAM_ENTRIES(KIND)                                           \
+  KIND(Accumulate)                                                             \
+  KIND(OptimizerStep)                                                          \
+  KIND(Report)                                                                 \
+  KIND(StartAllGather)                                                         \
+  KIND(StartReduceScatter)                                                     \
+  KIND(StartAllReduce)                                                         \
+  KIND(StartBarrier)                                                           \
+  KIND(Wait)                                                                   \
+  KIND(Finish)
+
+template <typename, typename... Kinds> struct VariantOf {
+  using type = std::variant<Kinds...>;
+};
+#define SHARDC_ALTERNATIVE(Kind) , Kind
+using Any = VariantOf<void SHARDC_COMPUTE_ENTRIES(SHARDC_ALTERNATIVE)
+                          SHARDC_PROGRAM_ENTRIES(SHARDC_ALTERNATIVE)>::type;
+#undef SHARDC_ALTERNATIVE
 
 } // namespace shardc::runtime::entry
 

@@ -15,10 +15,10 @@ enum class Norm { One, Two, Inf };
 struct StepNumbers {
   int64_t step = 1; // counts optimizer steps from 1, over the whole run
   double learningRate = 1e-3;
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8; // adam, adamw
-  double momentum = 0;                               // sgd
-  bool nesterov = false;                             // sgd
-  double clip = 0; // largest gradient norm; 0: not clipped
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double momentum = 0;   // sgd
+  bool nesterov = false; // sgd
+  double clip = 0;       // largest gradient norm; 0: not clipped
   Norm clipNorm = Norm::Two;
   /// What gradients are multiplied by before anything is made of them: 1 /
   /// (loss scale * what they are divided by).

@@ -1,6 +1,7 @@
 // What the plan's entries become on a device, and runs of them.
 #include "runtime/engine/Program.h"
 
+#include "runtime/base/EntryKind.h"
 #include "runtime/engine/Checks.h"
 #include "runtime/engine/Resolve.h"
 
@@ -47,27 +48,21 @@ Program::Program(RankState &state, const plan::Program &program,
 
 void Program::findCollectives() {
   for (const plan::Entry &entry : program.entries()) {
+    std::optional<uint32_t> token = collectiveToken(entry);
+    if (!token || entry.has_wait())
+      continue;
     Collective collective{runsOnlyAtEnd(entry)};
-    uint32_t id = 0;
     if (entry.has_all_gather_start()) {
       const plan::AllGatherStart &start = entry.all_gather_start();
-      id = start.id();
       if (!start.has_kept() && start.unit() < gathersOf.size() &&
           !state.shared.isShared(start.unit()))
         collective.unit = start.unit();
     } else if (entry.has_all_gather_updates_start()) {
-      id = entry.all_gather_updates_start().id();
       if (entry.all_gather_updates_start().unit() < gathersOf.size())
         collective.unit = entry.all_gather_updates_start().unit();
-    } else if (entry.has_reduce_scatter_start()) {
-      id = entry.reduce_scatter_start().id();
-    } else if (entry.has_all_reduce_start()) {
-      id = entry.all_reduce_start().id();
-    } else {
-      continue;
     }
-    if (collectives.emplace(id, collective).second && collective.unit >= 0)
-      gathersOf[collective.unit].push_back(id);
+    if (collectives.emplace(*token, collective).second && collective.unit >= 0)
+      gathersOf[collective.unit].push_back(*token);
   }
 }
 
@@ -101,34 +96,7 @@ void Program::push(int index, entry::Any what, bool last) {
 }
 
 void Program::add(int index, const plan::Entry &entry) {
-  auto resolved = [&](const auto &message) {
-    push(index, resolve(state, message), runsOnlyAtEnd(entry));
-  };
   switch (entry.kind_case()) {
-  case plan::Entry::kLaunch:
-    return resolved(entry.launch());
-  case plan::Entry::kGemm:
-    return resolved(entry.gemm());
-  case plan::Entry::kAttention:
-    return resolved(entry.attention());
-  case plan::Entry::kAttentionGrad:
-    return resolved(entry.attention_grad());
-  case plan::Entry::kCrossEntropy:
-    return resolved(entry.cross_entropy());
-  case plan::Entry::kLinearCrossEntropy:
-    return resolved(entry.linear_cross_entropy());
-  case plan::Entry::kEmbedding:
-    return resolved(entry.embedding());
-  case plan::Entry::kEmbeddingGrad:
-    return resolved(entry.embedding_grad());
-  case plan::Entry::kCopy:
-    return resolved(entry.copy());
-  case plan::Entry::kFill:
-    return resolved(entry.fill());
-  case plan::Entry::kHostCall:
-    return resolved(entry.host_call());
-  case plan::Entry::kGradientNorm:
-    return resolved(entry.gradient_norm());
   case plan::Entry::kAccumulate:
     if (auto accumulate = resolve(state, entry.accumulate()))
       push(index, *accumulate, runsOnlyAtEnd(entry));
@@ -146,12 +114,25 @@ void Program::add(int index, const plan::Entry &entry) {
   case plan::Entry::kKeep:
     return addKeep(index, entry.keep());
   case plan::Entry::kWait:
-    return addWait(index, entry.wait().id());
+    return addWait(index, entry.wait().token());
   case plan::Entry::kReport:
     return addReport(index, entry.report());
-  case plan::Entry::KIND_NOT_SET:
-    break;
+  default:
+    return addCompute(index, entry);
   }
+}
+
+void Program::addCompute(int index, const plan::Entry &entry) {
+  const google::protobuf::Message *message = messageOf(entry);
+  const google::protobuf::Descriptor *kind =
+      message ? message->GetDescriptor() : nullptr;
+#define SHARDC_ADD(Kind)                                                       \
+  if (kind == plan::Kind::descriptor())                                        \
+    return push(index,                                                         \
+                resolve(state, static_cast<const plan::Kind &>(*message)),     \
+                runsOnlyAtEnd(entry));
+  SHARDC_COMPUTE_ENTRIES(SHARDC_ADD)
+#undef SHARDC_ADD
   fail("a kind of entry that this runtime does not know");
 }
 

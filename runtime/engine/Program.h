@@ -50,6 +50,7 @@ private:
   void findCollectives();
   void makeSlots();
   void add(int index, const plan::Entry &entry);
+  void addCompute(int index, const plan::Entry &entry);
   void push(int index, entry::Any what, bool last);
   void addCollective(int index, const plan::AllGatherStart &entry);
   void addCollective(int index, const plan::ReduceScatterStart &entry);

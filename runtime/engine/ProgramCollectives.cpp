@@ -22,7 +22,7 @@ void Program::addCollective(int index, const plan::AllGatherStart &entry) {
   // Nothing moves: the slices are where they are read. They are current when
   // the ranks that hold them have come here.
   if (state.shared.isShared(entry.unit()))
-    return push(index, entry::StartBarrier{entry.id(), &group}, last);
+    return push(index, entry::StartBarrier{entry.token(), &group}, last);
   Tensor shard;
   if (entry.has_kept()) {
     shard = state.resolve(entry.kept(), "kept");
@@ -38,7 +38,8 @@ void Program::addCollective(int index, const plan::AllGatherStart &entry) {
   requireWhole(unit, shard.elements(), group);
   Tensor gathered = state.vectorOf(entry.gathered(), unit.elements(),
                                    unit.dtype(), "gathered");
-  push(index, entry::StartAllGather{entry.id(), &group, shard, gathered}, last);
+  push(index, entry::StartAllGather{entry.token(), &group, shard, gathered},
+       last);
 }
 
 void Program::addCollective(int index, const plan::ReduceScatterStart &entry) {
@@ -53,12 +54,13 @@ void Program::addCollective(int index, const plan::ReduceScatterStart &entry) {
   if (shard.elements() * group.size() != flat.elements())
     fail("expects a shard of 1/", group.size(), " of flat ", flat.describe(),
          ", got ", shard.describe());
-  push(index, entry::StartReduceScatter{entry.id(), &group, flat, shard},
+  push(index, entry::StartReduceScatter{entry.token(), &group, flat, shard},
        runsOnlyAtEnd(program.entries(index)));
 }
 
 void Program::addCollective(int index, const plan::AllReduceStart &entry) {
-  entry::StartAllReduce start{entry.id(), &state.group(entry.group()), {}, {}};
+  entry::StartAllReduce start{
+      entry.token(), &state.group(entry.group()), {}, {}};
   for (const plan::Tensor &value : entry.values()) {
     Tensor tensor = state.resolve(value, "value");
     requireContiguous(tensor, "value");
@@ -89,7 +91,7 @@ void Program::addCollective(int index,
          unit.name());
   // The others' parts change as well: who still reads them here goes first.
   finishGathers(index, entry.unit());
-  push(index, entry::StartAllGather{entry.id(), &group, own, all},
+  push(index, entry::StartAllGather{entry.token(), &group, own, all},
        runsOnlyAtEnd(program.entries(index)));
 }
 

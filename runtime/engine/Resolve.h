@@ -7,23 +7,10 @@
 
 namespace shardc::runtime {
 
-entry::Launch resolve(const RankState &state, const plan::Launch &entry);
-entry::Gemm resolve(const RankState &state, const plan::Gemm &entry);
-entry::Attention resolve(const RankState &state, const plan::Attention &entry);
-entry::AttentionGrad resolve(const RankState &state,
-                             const plan::AttentionGrad &entry);
-entry::CrossEntropy resolve(const RankState &state,
-                            const plan::CrossEntropy &entry);
-entry::LinearCrossEntropy resolve(const RankState &state,
-                                  const plan::LinearCrossEntropy &entry);
-entry::Embedding resolve(const RankState &state, const plan::Embedding &entry);
-entry::EmbeddingGrad resolve(const RankState &state,
-                             const plan::EmbeddingGrad &entry);
-entry::Copy resolve(const RankState &state, const plan::Copy &entry);
-entry::Fill resolve(const RankState &state, const plan::Fill &entry);
-entry::HostCall resolve(const RankState &state, const plan::HostCall &entry);
-entry::GradientNorm resolve(const RankState &state,
-                            const plan::GradientNorm &entry);
+#define SHARDC_DECLARE(Kind)                                                   \
+  entry::Kind resolve(const RankState &state, const plan::Kind &entry);
+SHARDC_COMPUTE_ENTRIES(SHARDC_DECLARE)
+#undef SHARDC_DECLARE
 /// None where the run does not accumulate.
 std::optional<entry::Accumulate> resolve(const RankState &state,
                                          const plan::Accumulate &entry);

@@ -9,13 +9,29 @@ namespace shardc::runtime {
 entry::Launch resolve(const RankState &state, const plan::Launch &entry) {
   if (entry.kernel() >= static_cast<uint32_t>(state.plan.kernels_size()))
     fail("kernel ", entry.kernel(), " of ", state.plan.kernels_size());
-  if (entry.results() > static_cast<uint32_t>(entry.arguments_size()))
-    fail(entry.results(), " results of ", entry.arguments_size(), " arguments");
-  entry::Launch launch{entry.kernel(), {}, entry.results()};
-  for (const plan::Tensor &argument : entry.arguments()) {
-    launch.arguments.push_back(state.resolve(argument, "argument"));
-    requireContiguous(launch.arguments.back(), "argument");
-  }
+  const plan::Kernel &kernel = state.plan.kernels(int(entry.kernel()));
+  if (entry.inputs_size() + entry.outputs_size() !=
+      kernel.argument_bytes_size())
+    fail("kernel ", kernel.symbol(), " takes ", kernel.argument_bytes_size(),
+         " arguments, got ", entry.inputs_size(), " inputs and ",
+         entry.outputs_size(), " outputs");
+  entry::Launch launch{entry.kernel(), {}, {}};
+  int place = 0;
+  auto add = [&](std::vector<Tensor> &to, const plan::Tensor &from,
+                 const char *name) {
+    Tensor tensor = state.resolve(from, name);
+    requireContiguous(tensor, name);
+    int64_t bytes = tensor.elements() * int64_t(elementSize(tensor.dtype));
+    if (bytes != kernel.argument_bytes(place))
+      fail("argument ", place, " of kernel ", kernel.symbol(), " has ",
+           kernel.argument_bytes(place), " bytes, got ", bytes);
+    ++place;
+    to.push_back(tensor);
+  };
+  for (const plan::Tensor &input : entry.inputs())
+    add(launch.inputs, input, "input");
+  for (const plan::Tensor &output : entry.outputs())
+    add(launch.outputs, output, "output");
   return launch;
 }
 
@@ -102,7 +118,16 @@ entry::EmbeddingGrad resolve(const RankState &state,
       state.resolve(entry.gradient(), "gradient"),
       state.resolve(entry.ids(), "ids"),
       state.resolve(entry.table_gradient(), "table_gradient"),
-      entry.accumulate()};
+      entry.has_base()};
+  if (result.accumulate) {
+    Tensor base = state.resolve(entry.base(), "base");
+    if (base.data != result.tableGradient.data ||
+        base.dtype != result.tableGradient.dtype ||
+        base.shape != result.tableGradient.shape ||
+        base.strides != result.tableGradient.strides)
+      fail("expects base and table_gradient to be one view, got ",
+           base.describe(), " and ", result.tableGradient.describe());
+  }
   checkEmbedding(result.tableGradient, result.ids, result.gradient,
                  "table_gradient", "gradient");
   requireFloat(result.gradient, "gradient");
@@ -125,14 +150,14 @@ entry::Fill resolve(const RankState &state, const plan::Fill &entry) {
 
 namespace {
 
-int64_t attribute(const entry::HostCall &entry, const char *name) {
-  auto found = entry.attributes.find(name);
-  return found == entry.attributes.end() ? 0 : found->second;
+int64_t number(const entry::HostCall &entry, const char *name) {
+  auto found = entry.numbers.find(name);
+  return found == entry.numbers.end() ? 0 : found->second;
 }
 
 /// The axis of a host call, which must be one of `tensor`.
 int64_t axisOf(const entry::HostCall &entry, const Tensor &tensor) {
-  int64_t axis = attribute(entry, "axis");
+  int64_t axis = number(entry, "axis");
   if (axis < 0 || axis >= tensor.rank())
     fail("expects an axis of ", tensor.describe(), ", got ", axis);
   return axis;
@@ -148,24 +173,26 @@ std::vector<int64_t> gatheredShape(const Tensor &data, const Tensor &indices,
 }
 
 void checkGather(const entry::HostCall &entry) {
-  const std::vector<Tensor> &of = entry.arguments;
-  int64_t axis = axisOf(entry, of[0]);
-  requireInteger(of[1], "indices");
-  requireDtype(of[2], of[0].dtype, "result");
-  requireShape(of[2], gatheredShape(of[0], of[1], axis), "result");
+  const Tensor &data = entry.inputs[0], &indices = entry.inputs[1],
+               &result = entry.outputs[0];
+  int64_t axis = axisOf(entry, data);
+  requireInteger(indices, "indices");
+  requireDtype(result, data.dtype, "result");
+  requireShape(result, gatheredShape(data, indices, axis), "result");
 }
 void checkGatherGrad(const entry::HostCall &entry) {
-  const std::vector<Tensor> &of = entry.arguments;
-  int64_t axis = axisOf(entry, of[2]);
-  requireFloat(of[0], "gradient");
-  requireInteger(of[1], "indices");
-  requireDtypeOrWider(of[2], of[0].dtype, "result");
-  requireShape(of[0], gatheredShape(of[2], of[1], axis), "gradient");
+  const Tensor &gradient = entry.inputs[0], &indices = entry.inputs[1],
+               &result = entry.outputs[0];
+  int64_t axis = axisOf(entry, result);
+  requireFloat(gradient, "gradient");
+  requireInteger(indices, "indices");
+  requireDtypeOrWider(result, gradient.dtype, "result");
+  requireShape(gradient, gatheredShape(result, indices, axis), "gradient");
 }
 void checkGatherNd(const entry::HostCall &entry) {
-  const std::vector<Tensor> &of = entry.arguments;
-  const Tensor &data = of[0], &indices = of[1], &result = of[2];
-  int64_t batchDims = attribute(entry, "batch_dims");
+  const Tensor &data = entry.inputs[0], &indices = entry.inputs[1],
+               &result = entry.outputs[0];
+  int64_t batchDims = number(entry, "batch_dims");
   requireInteger(indices, "indices");
   requireDtype(result, data.dtype, "result");
   if (indices.rank() == 0 || batchDims < 0 || batchDims >= indices.rank() ||
@@ -183,21 +210,22 @@ void checkGatherNd(const entry::HostCall &entry) {
   requireShape(result, shape, "result");
 }
 void checkCumsum(const entry::HostCall &entry) {
-  const std::vector<Tensor> &of = entry.arguments;
-  axisOf(entry, of[0]);
-  requireShape(of[1], of[0].shape, "result");
-  requireDtype(of[1], of[0].dtype, "result");
+  const Tensor &data = entry.inputs[0], &result = entry.outputs[0];
+  axisOf(entry, data);
+  requireShape(result, data.shape, "result");
+  requireDtype(result, data.dtype, "result");
 }
 
+/// All have one output.
 struct HostFunction {
   const char *name;
-  int arguments;
+  int inputs;
   void (*check)(const entry::HostCall &);
 };
-constexpr HostFunction hostFunctions[] = {{"cumsum", 2, checkCumsum},
-                                          {"gather", 3, checkGather},
-                                          {"gather_grad", 3, checkGatherGrad},
-                                          {"gather_nd", 3, checkGatherNd}};
+constexpr HostFunction hostFunctions[] = {{"cumsum", 1, checkCumsum},
+                                          {"gather", 2, checkGather},
+                                          {"gather_grad", 2, checkGatherGrad},
+                                          {"gather_nd", 2, checkGatherNd}};
 
 } // namespace
 
@@ -205,15 +233,18 @@ entry::HostCall resolve(const RankState &state, const plan::HostCall &entry) {
   for (const HostFunction &function : hostFunctions) {
     if (entry.function() != function.name)
       continue;
-    if (entry.arguments_size() != function.arguments)
-      fail("expects ", function.arguments, " arguments of ", function.name,
-           ", got ", entry.arguments_size());
-    entry::HostCall call{entry.function(), {}, {}};
-    call.attributes = {entry.attributes().begin(), entry.attributes().end()};
-    for (const plan::Tensor &argument : entry.arguments()) {
-      call.arguments.push_back(state.resolve(argument, "argument"));
-      requireContiguous(call.arguments.back(), "argument");
+    if (entry.inputs_size() != function.inputs || entry.outputs_size() != 1)
+      fail("expects ", function.inputs, " inputs and 1 output of ",
+           function.name, ", got ", entry.inputs_size(), " and ",
+           entry.outputs_size());
+    entry::HostCall call{entry.function(), {}, {}, {}};
+    call.numbers = {entry.numbers().begin(), entry.numbers().end()};
+    for (const plan::Tensor &input : entry.inputs()) {
+      call.inputs.push_back(state.resolve(input, "input"));
+      requireContiguous(call.inputs.back(), "input");
     }
+    call.outputs.push_back(state.resolve(entry.outputs(0), "output"));
+    requireContiguous(call.outputs.back(), "output");
     function.check(call);
     return call;
   }

@@ -30,25 +30,31 @@ entry::CrossEntropy resolve(const RankState &state,
   plan::DType computed = computeDtype(logits.dtype);
   requireDtype(result.scale, computed, "scale");
   requireScalar(result.scale, "scale");
-  result.loss = SHARDC_RESOLVE_FIELD(state, entry, loss);
-  result.logitsGradient = SHARDC_RESOLVE_FIELD(state, entry, logits_gradient);
-  if (!result.loss && !result.logitsGradient)
-    fail("expects a loss or a logits_gradient, got neither");
-  if (result.loss) {
-    requireDtype(result.loss, computed, "loss");
-    requireScalar(result.loss, "loss");
-    result.workspace = SHARDC_RESOLVE_FIELD(state, entry, workspace);
-  }
-  if (result.logitsGradient) {
-    result.gradient = SHARDC_RESOLVE_FIELD(state, entry, gradient);
-    if (result.gradient) {
-      requireDtype(result.gradient, computed, "gradient");
-      requireScalar(result.gradient, "gradient");
-    }
-    requireDtype(result.logitsGradient, logits.dtype, "logits_gradient");
-    requireShape(result.logitsGradient, logits.shape, "logits_gradient");
-    requireFoldable(result.logitsGradient, "logits_gradient");
-  }
+  result.loss = state.resolve(entry.loss(), "loss");
+  requireDtype(result.loss, computed, "loss");
+  requireScalar(result.loss, "loss");
+  result.workspace = SHARDC_RESOLVE_FIELD(state, entry, workspace);
+  return result;
+}
+
+entry::CrossEntropyGrad resolve(const RankState &state,
+                                const plan::CrossEntropyGrad &entry) {
+  entry::CrossEntropyGrad result;
+  result.logits = state.resolve(entry.logits(), "logits");
+  const Tensor &logits = result.logits;
+  result.labels = resolveLabels(state, entry, logits, "logits");
+  result.scale = state.resolve(entry.scale(), "scale");
+  plan::DType computed = computeDtype(logits.dtype);
+  requireDtype(result.scale, computed, "scale");
+  requireScalar(result.scale, "scale");
+  result.gradient = state.resolve(entry.gradient(), "gradient");
+  requireDtype(result.gradient, computed, "gradient");
+  requireScalar(result.gradient, "gradient");
+  result.logitsGradient =
+      state.resolve(entry.logits_gradient(), "logits_gradient");
+  requireDtype(result.logitsGradient, logits.dtype, "logits_gradient");
+  requireShape(result.logitsGradient, logits.shape, "logits_gradient");
+  requireFoldable(result.logitsGradient, "logits_gradient");
   return result;
 }
 

@@ -84,18 +84,20 @@ entry::OptimizerStep resolve(const RankState &state,
   const plan::Unit &unit = state.unit(entry.unit());
   int64_t elements = state.optimizerElements(unit);
   entry::OptimizerStep step;
-  std::optional<OptimizerKind> kind =
-      optimizerOf(state.plan.optimizer().kind());
-  if (!kind)
-    fail("expects the optimizer adamw, adam or sgd, got ",
-         state.plan.optimizer().kind());
+  const Optimizer *optimizer = findOptimizer(entry.kind());
+  if (!optimizer)
+    fail("expects the optimizer ", optimizerNames(), ", got '", entry.kind(),
+         "'");
+  if (entry.kind() != state.plan.optimizer().kind())
+    fail("expects the plan's optimizer ", state.plan.optimizer().kind(),
+         ", got ", entry.kind());
   if (unit.optimizer_shards() == 0)
     fail("unit ", unit.name(), " is not trained, but has an optimizer step");
-  step.kind = *kind;
-  int states = statesOf(*kind);
+  step.kind = optimizer->kind;
+  auto states = std::ssize(optimizer->states());
   if (unit.state_buffers_size() != states)
-    fail("expects ", states, " states of ", state.plan.optimizer().kind(),
-         " for unit ", unit.name(), ", got ", unit.state_buffers_size());
+    fail("expects ", states, " states of ", optimizer->name, " for unit ",
+         unit.name(), ", got ", unit.state_buffers_size());
   step.master = state.masterSlice(unit);
   requireFloat(step.master, "master");
   for (uint32_t buffer : unit.state_buffers())

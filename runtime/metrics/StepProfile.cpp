@@ -1,7 +1,7 @@
 // --profile: where the time of a step goes.
 #include "runtime/metrics/StepProfile.h"
 
-#include "runtime/metrics/WorkKind.h"
+#include "runtime/base/EntryKind.h"
 
 #include <algorithm>
 #include <cstdio>

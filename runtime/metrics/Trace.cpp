@@ -2,7 +2,7 @@
 // need not be built in memory.
 #include "runtime/metrics/Trace.h"
 
-#include "runtime/metrics/WorkKind.h"
+#include "runtime/base/EntryKind.h"
 
 #include <algorithm>
 #include <limits>
@@ -72,7 +72,7 @@ void Trace::write(const plan::Plan &plan, const std::vector<RankRecord> &ranks,
     writer.event(metadata("process_name", id, 0, "rank " + std::to_string(id)));
     writer.event(metadata("thread_name", id, 0, "entries"));
     // Starts that are not waited for yet, by collective.
-    std::map<int64_t, EntryEvent> begun;
+    std::map<uint32_t, EntryEvent> begun;
     int64_t number = 0;
     for (const EntryEvent &event : rank.events) {
       const plan::Entry &entry = plan.train().entries(event.entry);
@@ -84,14 +84,14 @@ void Trace::write(const plan::Plan &plan, const std::vector<RankRecord> &ranks,
                     {"pid", id},
                     {"tid", 0},
                     {"args", describe(entry)}});
-      int64_t collective = collectiveId(entry);
-      if (collective < 0)
+      std::optional<uint32_t> collective = collectiveToken(entry);
+      if (!collective)
         continue;
       if (!entry.has_wait()) {
-        begun[collective] = event;
+        begun[*collective] = event;
         continue;
       }
-      auto start = begun.find(collective);
+      auto start = begun.find(*collective);
       if (start == begun.end())
         continue; // skipped in this micro-batch
       const plan::Entry &what = plan.train().entries(start->second.entry);

@@ -202,12 +202,12 @@ template <typename T> double dot(const T *a, const T *b, int64_t count) {
   return sumOfLanes<Wide<T>, double, lanes<T>>(total);
 }
 
-// torch.optim.AdamW and Adam, the single-tensor path: lerp, addcmul, addcdiv in
-// the order that they are called there.
-template <typename T, bool smallWeight>
+// torch.optim.AdamW and Adam, the single-tensor path: lerp, addcmul, maximum
+// (amsgrad) and addcdiv in the order that they are called there.
+template <typename T, bool smallWeight, bool amsgrad>
 SHARDC_INLINE void adamLoop(T *parameter, T *average, T *averageOfSquares,
-                            const T *gradient, const AdamNumbers &numbers,
-                            int64_t count) {
+                            T *largest, const T *gradient,
+                            const AdamNumbers &numbers, int64_t count) {
   const T factor = T(numbers.gradientFactor), l2 = T(numbers.weightDecay),
           decay = T(numbers.decay), weight = T(1 - numbers.beta1),
           otherWeight = T(1 - (1 - numbers.beta1)), beta2 = T(numbers.beta2),
@@ -224,7 +224,14 @@ SHARDC_INLINE void adamLoop(T *parameter, T *average, T *averageOfSquares,
     m = smallWeight ? m + weight * (g - m) : g - (g - m) * otherWeight;
     Vector<T> v = loadUpTo(averageOfSquares + i, n) * beta2;
     v += squareWeight * g * g;
-    Vector<T> denominator = squareRoot<T>(v) / correction + epsilon;
+    Vector<T> divisor = v;
+    if constexpr (amsgrad) {
+      Vector<T> most = loadUpTo(largest + i, n);
+      // What is not a number stays visible, as in torch.maximum.
+      divisor = most >= v ? most : v;
+      storeUpTo(largest + i, divisor, n);
+    }
+    Vector<T> denominator = squareRoot<T>(divisor) / correction + epsilon;
     p += step * m / denominator;
     storeUpTo(parameter + i, p, n);
     storeUpTo(average + i, m, n);
@@ -232,14 +239,37 @@ SHARDC_INLINE void adamLoop(T *parameter, T *average, T *averageOfSquares,
   });
 }
 template <typename T>
-void adam(T *parameter, T *average, T *averageOfSquares, const T *gradient,
-          const AdamNumbers &numbers, int64_t count) {
-  if (1 - numbers.beta1 < 0.5)
-    adamLoop<T, true>(parameter, average, averageOfSquares, gradient, numbers,
-                      count);
-  else
-    adamLoop<T, false>(parameter, average, averageOfSquares, gradient, numbers,
-                       count);
+void adam(T *parameter, T *average, T *averageOfSquares, T *largest,
+          const T *gradient, const AdamNumbers &numbers, int64_t count) {
+  bool smallWeight = 1 - numbers.beta1 < 0.5;
+  auto loop =
+      largest
+          ? (smallWeight ? adamLoop<T, true, true> : adamLoop<T, false, true>)
+          : (smallWeight ? adamLoop<T, true, false>
+                         : adamLoop<T, false, false>);
+  loop(parameter, average, averageOfSquares, largest, gradient, numbers, count);
+}
+
+// Algorithm 2 of arXiv:2302.06675: the parameter moves by the sign of a mean of
+// momentum and gradient, and the momentum follows with another weight.
+template <typename T>
+void lion(T *parameter, T *average, const T *gradient,
+          const LionNumbers &numbers, int64_t count) {
+  const T factor = T(numbers.gradientFactor), decay = T(numbers.decay),
+          beta1 = T(numbers.beta1), gradientWeight1 = T(1 - numbers.beta1),
+          beta2 = T(numbers.beta2), gradientWeight2 = T(1 - numbers.beta2),
+          rate = T(numbers.learningRate);
+  forLanes<T>(count, [&](int64_t i, int64_t n) {
+    Vector<T> p = loadUpTo(parameter + i, n) * decay;
+    Vector<T> g = loadUpTo(gradient + i, n) * factor;
+    Vector<T> m = loadUpTo(average + i, n);
+    Vector<T> update = m * beta1 + g * gradientWeight1;
+    Vector<T> still = p;
+    p = update > T(0) ? still - rate : p;
+    p = update < T(0) ? still + rate : p;
+    storeUpTo(parameter + i, p, n);
+    storeUpTo(average + i, m * beta2 + g * gradientWeight2, n);
+  });
 }
 
 // torch.optim.SGD with dampening 0. The buffer begins at zero, so the first
@@ -411,6 +441,7 @@ constexpr Simd<T> table = {sum<T>,
                            scale<T>,
                            dot<T>,
                            adam<T>,
+                           lion<T>,
                            sgd<T>,
                            softmaxRow<T>,
                            probabilityRow<T>,

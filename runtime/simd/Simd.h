@@ -10,16 +10,22 @@
 
 namespace shardc::runtime::simd {
 
-/// What adam and adamw take, already in double (torch computes these scalars in
-/// double, then casts to the type).
+/// What adam, adamw and amsgrad take, already in double (torch computes these
+/// scalars in double, then casts to the type).
 struct AdamNumbers {
   double gradientFactor; // clipping, loss scale
   double weightDecay;    // l2: added to the gradient; decoupled: see decay
-  double decay;          // adamw: 1 - lr * weight decay, else 1
+  double decay;          // decoupled: 1 - lr * weight decay, else 1
   double beta1, beta2;
   double stepSize;         // lr / (1 - beta1^step)
   double secondCorrection; // sqrt(1 - beta2^step)
   double epsilon;
+};
+struct LionNumbers {
+  double gradientFactor;
+  double decay; // 1 - lr * weight decay
+  double beta1, beta2;
+  double learningRate;
 };
 struct SgdNumbers {
   double gradientFactor;
@@ -55,8 +61,12 @@ template <typename T> struct Simd {
   void (*scale)(T *values, T factor, int64_t count);
   double (*dot)(const T *a, const T *b, int64_t count);
 
-  void (*adam)(T *parameter, T *average, T *averageOfSquares, const T *gradient,
-               const AdamNumbers &numbers, int64_t count);
+  /// `largest`: amsgrad's largest average of squares so far; null for the
+  /// others.
+  void (*adam)(T *parameter, T *average, T *averageOfSquares, T *largest,
+               const T *gradient, const AdamNumbers &numbers, int64_t count);
+  void (*lion)(T *parameter, T *average, const T *gradient,
+               const LionNumbers &numbers, int64_t count);
   /// `buffer`: momentum; not read or written where momentum is 0.
   void (*sgd)(T *parameter, T *buffer, const T *gradient,
               const SgdNumbers &numbers, int64_t count);

@@ -32,7 +32,7 @@ std::optional<Collective> collectiveOf(const plan::Plan &plan,
     int64_t bytes = 0;
     for (const plan::Tensor &value : start.values())
       bytes += bytesOf(value);
-    return some(start.gradients() ? "all_reduce_gradients" : "all_reduce",
+    return some(start.has_unit() ? "all_reduce_gradients" : "all_reduce",
                 bytes);
   }
   case plan::Entry::kAllGatherUpdatesStart: {

@@ -2,6 +2,7 @@
 #include "runtime/train/ParameterGroups.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/device/Optimizers.h"
 #include "runtime/metrics/Console.h"
 #include "runtime/weights/ParameterSource.h"
 
@@ -11,8 +12,8 @@
 namespace shardc::runtime {
 
 double weightDecayOf(const Options &options, const plan::Plan &plan) {
-  return options.weightDecay.value_or(plan.optimizer().kind() == "adamw" ? 0.01
-                                                                         : 0);
+  const Optimizer *optimizer = findOptimizer(plan.optimizer().kind());
+  return options.weightDecay.value_or(optimizer ? optimizer->weightDecay : 0);
 }
 
 /// What names there are, for an error: numbers become '*', so that the layers

@@ -98,10 +98,13 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
       options.minLearningRate,   options.warmupSteps,
       options.warmupStartFactor, options.totalSteps.value_or(settings.steps)};
   StepNumbers &numbers = settings.numbers;
-  numbers.beta1 = options.beta1.value_or(0.9);
-  numbers.beta2 = options.beta2.value_or(0.999);
-  numbers.epsilon = options.epsilon.value_or(1e-8);
-  numbers.momentum = options.momentum.value_or(0);
+  if (const Optimizer *optimizer = findOptimizer(plan.optimizer().kind())) {
+    numbers.beta1 = options.beta1.value_or(optimizer->beta1.value_or(0));
+    numbers.beta2 = options.beta2.value_or(optimizer->beta2.value_or(0));
+    numbers.epsilon = options.epsilon.value_or(optimizer->epsilon.value_or(0));
+    numbers.momentum =
+        options.momentum.value_or(optimizer->momentum.value_or(0));
+  }
   numbers.nesterov = options.nesterov;
   numbers.clip = options.clip;
   numbers.clipNorm = options.clipNorm.value_or(Norm::Two);

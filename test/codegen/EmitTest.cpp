@@ -35,7 +35,7 @@ module attributes {nn.loss = {kind = "cross_entropy", labels = "labels", ignore_
                    %scale: tensor<f32> {nn.role = "loss_scale"}) {
     %s = nn.get_parameter @scale : tensor<4xf32>
     %m = nn.constant dense<[true, false]> : tensor<2xi1>
-    %h = step.launch @kernels::@k(%x, %s, %m) : (tensor<2x3x4xf32>, tensor<4xf32>, tensor<2xi1>) -> tensor<2x3x4xf32> loc("a/k")
+    %h = step.call @kernels::@k(%x, %s, %m) : (tensor<2x3x4xf32>, tensor<4xf32>, tensor<2xi1>) -> tensor<2x3x4xf32> loc("a/k")
     %t = fsdp.all_gather_start @root forward over @shard
     %w = fsdp.all_gather_wait %t : tensor<6x4xf32>
     %loss, %dw = "nn.linear_cross_entropy_grad"(%h, %w, %labels, %scale) <{ignore_index = -100 : i64, shift = 1 : i64,
@@ -169,7 +169,7 @@ TEST_F(Emit, EntriesReferToBuffersKernelsAndUnits) {
   const plan::ReduceScatterStart &scatter =
       plan.train().entries(4).reduce_scatter_start();
   EXPECT_EQ(call.weight_gradient().buffer(), scatter.flat().buffer());
-  EXPECT_EQ(plan.train().entries(5).wait().id(), scatter.id());
+  EXPECT_EQ(plan.train().entries(5).wait().token(), scatter.token());
   EXPECT_EQ(plan.groups(scatter.group()).name(), "shard");
   // Every micro-batch adds its shard; what crosses replicas is the sum, in
   // place, in the last micro-batch.
@@ -182,22 +182,29 @@ TEST_F(Emit, EntriesReferToBuffersKernelsAndUnits) {
   EXPECT_FALSE(plan.train().entries(6).last());
   const plan::AllReduceStart &across =
       plan.train().entries(7).all_reduce_start();
-  EXPECT_TRUE(across.gradients());
+  EXPECT_TRUE(across.has_unit());
   EXPECT_EQ(plan.groups(across.group()).name(), "replicate");
   EXPECT_EQ(across.values(0).buffer(), scatter.shard().buffer());
   EXPECT_TRUE(plan.train().entries(7).last());
   EXPECT_TRUE(plan.train().entries(8).last());
   const plan::AllReduceStart &norm =
       plan.train().entries(10).all_reduce_start();
-  EXPECT_FALSE(norm.gradients());
+  EXPECT_FALSE(norm.has_unit());
   ASSERT_EQ(norm.norms_size(), 1);
   EXPECT_TRUE(norm.norms(0));
-  EXPECT_EQ(plan.train().entries(0).launch().arguments_size(), 4);
+  const plan::Launch &launch = plan.train().entries(0).launch();
+  EXPECT_EQ(launch.inputs_size(), 3);
+  EXPECT_EQ(launch.outputs_size(), 1);
+  EXPECT_EQ(plan.train().entries(12).optimizer_step().kind(), "adamw");
+  // What the kernel reads and writes from each address on.
+  const auto &bytes = plan.kernels(0).argument_bytes();
+  EXPECT_EQ(std::vector<int64_t>(bytes.begin(), bytes.end()),
+            (std::vector<int64_t>{96, 16, 2, 96}));
 }
 
 TEST_F(Emit, RefusesAKernelThatWasNotCompiled) {
   auto plan = emitPlan(*module, {}, {});
-  EXPECT_EQ(llvm::toString(plan.takeError()), "kernel 'k' was not compiled");
+  EXPECT_EQ(llvm::toString(plan.takeError()), "the plan has no kernel 'k'");
 }
 
 TEST_F(Emit, TrainersAreByteEqualAndSectionsReadBack) {

@@ -32,8 +32,8 @@ func.func @train(%x: tensor<2x3x4xf32> {nn.name = "x", nn.role = "input"}) {
   // CHECK: step.gemm %[[A]], %[[W]] into %{{.*}} {step.flops = 288 : i64, step.phase = "forward", step.unit = "root", transpose_b}
   %y = nn.linear %x, %w {transpose_weight} : (tensor<2x3x4xf32>, tensor<6x4xf32>) -> tensor<2x3x6xf32>
   // CHECK: %[[DB:.*]] = step.view %[[FLAT]][96] : memref<5xf32>
-  // CHECK: step.kernel @kernels::@grow({{.*}}) into(%{{.*}}, %[[DB]])
-  %g, %db = step.launch @kernels::@grow(%y) : (tensor<2x3x6xf32>) -> (tensor<6x6xf32>, tensor<5xf32>)
+  // CHECK: step.launch @kernels::@grow({{.*}}) into(%{{.*}}, %[[DB]])
+  %g, %db = step.call @kernels::@grow(%y) : (tensor<2x3x6xf32>) -> (tensor<6x6xf32>, tensor<5xf32>)
   %g3 = nn.reshape %g : (tensor<6x6xf32>) -> tensor<2x3x6xf32>
   // CHECK: %[[DW:.*]] = step.view %[[FLAT]][0] : memref<6x4xf32>
   // CHECK: step.gemm %{{.*}}, %{{.*}} into %[[DW]] {{.*}}transpose_a
@@ -90,9 +90,9 @@ func.func @eval(%ids: tensor<1x4xi64> {nn.name = "ids", nn.role = "input"}) {
   // CHECK: step.attention %{{.*}}, %[[K]], %{{.*}} into %{{[^,]*}} workspace
   %o, %l = nn.attention %q, %k, %v {scale = 1.0, causal} : (tensor<1x4x2x2xf32>, tensor<1x4x2x2xf32>, tensor<1x4x2x2xf32>) -> (tensor<1x4x2x2xf32>, tensor<1x2x4xf32>)
   // CHECK: step.copy %{{.*}} into %[[COPY:.*]] {{.*}} : (memref<4x2x2xf32, strided<[12, 2, 1]>>, memref<4x2x2xf32>)
-  // CHECK: step.kernel @kernels::@k
+  // CHECK: step.launch @kernels::@k
   %k3 = nn.reshape %k : (tensor<1x4x2x2xf32>) -> tensor<4x2x2xf32>
-  %s = step.launch @kernels::@k(%k3, %o) : (tensor<4x2x2xf32>, tensor<1x4x2x2xf32>) -> tensor<f32>
+  %s = step.call @kernels::@k(%k3, %o) : (tensor<4x2x2xf32>, tensor<1x4x2x2xf32>) -> tensor<f32>
   fsdp.report "loss" %s : tensor<f32>
   return
 }

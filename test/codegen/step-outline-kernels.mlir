@@ -7,7 +7,7 @@ fsdp.unit @layer {parameters = [@w], offsets = array<i64: 0>, elements = 32 : i6
 // The sum in between is read by nothing else and is not stored.
 // CHECK-LABEL: @fuses_a_chain
 func.func @fuses_a_chain(%a: tensor<3x17xf32>, %b: tensor<3x17xf32>) -> tensor<3x17xf32> {
-  // CHECK-NEXT: step.launch @kernels::@[[CHAIN:add_gelu_[0-9a-f]+]](%arg0, %arg1) : (tensor<3x17xf32>, tensor<3x17xf32>) -> tensor<3x17xf32>
+  // CHECK-NEXT: step.call @kernels::@[[CHAIN:add_gelu_[0-9a-f]+]](%arg0, %arg1) : (tensor<3x17xf32>, tensor<3x17xf32>) -> tensor<3x17xf32>
   // CHECK-NEXT: return
   %0 = nn.add %a, %b : tensor<3x17xf32>
   %1 = nn.gelu %0 : tensor<3x17xf32>
@@ -16,7 +16,7 @@ func.func @fuses_a_chain(%a: tensor<3x17xf32>, %b: tensor<3x17xf32>) -> tensor<3
 
 // CHECK-LABEL: @builds_equal_bodies_once
 func.func @builds_equal_bodies_once(%a: tensor<3x17xf32>, %b: tensor<3x17xf32>, %c: tensor<3x17xf32>) -> tensor<3x17xf32> {
-  // CHECK-NEXT: step.launch @kernels::@[[CHAIN]](%arg2, %arg1)
+  // CHECK-NEXT: step.call @kernels::@[[CHAIN]](%arg2, %arg1)
   %0 = nn.add %c, %b : tensor<3x17xf32>
   %1 = nn.gelu %0 : tensor<3x17xf32>
   return %1 : tensor<3x17xf32>
@@ -27,7 +27,7 @@ func.func @builds_equal_bodies_once(%a: tensor<3x17xf32>, %b: tensor<3x17xf32>, 
 func.func @fuses_a_residual_with_the_next_norm(%x: tensor<2x8x32xf32>, %r: tensor<2x8x32xf32>, %w: tensor<32xf32>, %g: tensor<32xf32>)
     -> (tensor<2x8x32xf32>, tensor<2x8x32xf32>) {
   // CHECK-NEXT: fsdp.release
-  // CHECK-NEXT: %[[Y:.*]]:2 = step.launch @kernels::@add_rms_norm_{{[0-9a-f]+}}(%arg0, %arg1, %arg3)
+  // CHECK-NEXT: %[[Y:.*]]:2 = step.call @kernels::@add_rms_norm_{{[0-9a-f]+}}(%arg0, %arg1, %arg3)
   // CHECK-NEXT: return %[[Y]]#0, %[[Y]]#1
   %0 = nn.add %x, %r : tensor<2x8x32xf32>
   fsdp.release @layer (%w) : tensor<32xf32>
@@ -38,7 +38,7 @@ func.func @fuses_a_residual_with_the_next_norm(%x: tensor<2x8x32xf32>, %r: tenso
 // A kernel that reads a parameter runs before its release, and what can run there does.
 // CHECK-LABEL: @does_not_read_after_a_release
 func.func @does_not_read_after_a_release(%x: tensor<2x8x32xf32>, %w: tensor<32xf32>) -> tensor<2x8x32xf32> {
-  // CHECK-NEXT: step.launch @kernels::@rms_norm_gelu_{{[0-9a-f]+}}(%arg0, %arg1)
+  // CHECK-NEXT: step.call @kernels::@rms_norm_gelu_{{[0-9a-f]+}}(%arg0, %arg1)
   // CHECK-NEXT: fsdp.release
   // CHECK-NEXT: return
   %y, %s = nn.rms_norm %x, %w {epsilon = 1.0e-6 : f64} : (tensor<2x8x32xf32>, tensor<32xf32>) -> (tensor<2x8x32xf32>, tensor<2x8x1xf32>)
@@ -52,7 +52,7 @@ func.func @does_not_read_after_a_release(%x: tensor<2x8x32xf32>, %w: tensor<32xf
 func.func @waits_across_a_library_call(%x: tensor<8x32xf32>, %u: tensor<64x32xf32>, %v: tensor<64x32xf32>) -> tensor<8x64xf32> {
   // CHECK: %[[G:.*]] = nn.linear
   // CHECK-NEXT: %[[U:.*]] = nn.linear
-  // CHECK-NEXT: step.launch @kernels::@silu_mul_{{[0-9a-f]+}}(%[[G]], %[[U]])
+  // CHECK-NEXT: step.call @kernels::@silu_mul_{{[0-9a-f]+}}(%[[G]], %[[U]])
   %g = nn.linear %x, %u {transpose_weight} : (tensor<8x32xf32>, tensor<64x32xf32>) -> tensor<8x64xf32>
   %s = nn.silu %g : tensor<8x64xf32>
   %w = nn.linear %x, %v {transpose_weight} : (tensor<8x32xf32>, tensor<64x32xf32>) -> tensor<8x64xf32>
@@ -63,10 +63,10 @@ func.func @waits_across_a_library_call(%x: tensor<8x32xf32>, %u: tensor<64x32xf3
 // A product that comes after the release is added by another kernel.
 // CHECK-LABEL: @does_not_wait_beyond_a_release
 func.func @does_not_wait_beyond_a_release(%x: tensor<8x32xf32>, %w: tensor<32xf32>, %u: tensor<32x32xf32>) -> tensor<8x32xf32> {
-  // CHECK-NEXT: step.launch @kernels::@rms_norm_{{[0-9a-f]+}}(%arg0, %arg1)
+  // CHECK-NEXT: step.call @kernels::@rms_norm_{{[0-9a-f]+}}(%arg0, %arg1)
   // CHECK-NEXT: fsdp.release
   // CHECK-NEXT: nn.linear
-  // CHECK-NEXT: step.launch @kernels::@add_{{[0-9a-f]+}}
+  // CHECK-NEXT: step.call @kernels::@add_{{[0-9a-f]+}}
   %y, %s = nn.rms_norm %x, %w {epsilon = 1.0e-6 : f64} : (tensor<8x32xf32>, tensor<32xf32>) -> (tensor<8x32xf32>, tensor<8x1xf32>)
   fsdp.release @layer (%w) : tensor<32xf32>
   %v = nn.linear %x, %u {transpose_weight} : (tensor<8x32xf32>, tensor<32x32xf32>) -> tensor<8x32xf32>
@@ -77,9 +77,9 @@ func.func @does_not_wait_beyond_a_release(%x: tensor<8x32xf32>, %w: tensor<32xf3
 // What a library call needs is computed before it.
 // CHECK-LABEL: @computes_before_a_library_call
 func.func @computes_before_a_library_call(%x: tensor<8x32xf32>, %u: tensor<32x32xf32>) -> tensor<8x32xf32> {
-  // CHECK-NEXT: %[[S:.*]] = step.launch @kernels::@silu_{{[0-9a-f]+}}
+  // CHECK-NEXT: %[[S:.*]] = step.call @kernels::@silu_{{[0-9a-f]+}}
   // CHECK-NEXT: %[[Y:.*]] = nn.linear %[[S]]
-  // CHECK-NEXT: step.launch @kernels::@add_{{[0-9a-f]+}}(%[[Y]], %[[S]])
+  // CHECK-NEXT: step.call @kernels::@add_{{[0-9a-f]+}}(%[[Y]], %[[S]])
   %s = nn.silu %x : tensor<8x32xf32>
   %y = nn.linear %s, %u {transpose_weight} : (tensor<8x32xf32>, tensor<32x32xf32>) -> tensor<8x32xf32>
   %z = nn.add %y, %s : tensor<8x32xf32>
@@ -89,7 +89,7 @@ func.func @computes_before_a_library_call(%x: tensor<8x32xf32>, %u: tensor<32x32
 // Reshapes, broadcasts and equal constants are part of the kernel; a view for a library call stays a view.
 // CHECK-LABEL: @absorbs_views_and_constants
 func.func @absorbs_views_and_constants(%x: tensor<2x4x32xf32>, %b: tensor<32xf32>, %u: tensor<32x32xf32>) -> tensor<8x32xf32> {
-  // CHECK-NEXT: %[[K:.*]] = step.launch @kernels::@add_mul_{{[0-9a-f]+}}(%arg0, %arg1) : (tensor<2x4x32xf32>, tensor<32xf32>) -> tensor<2x4x32xf32>
+  // CHECK-NEXT: %[[K:.*]] = step.call @kernels::@add_mul_{{[0-9a-f]+}}(%arg0, %arg1) : (tensor<2x4x32xf32>, tensor<32xf32>) -> tensor<2x4x32xf32>
   // CHECK-NEXT: %[[V:.*]] = nn.reshape %[[K]]
   // CHECK-NEXT: nn.linear %[[V]]
   %half = nn.constant dense<0.5> : tensor<2x4x32xf32>
@@ -106,7 +106,7 @@ func.func @absorbs_views_and_constants(%x: tensor<2x4x32xf32>, %b: tensor<32xf32
 // CHECK-LABEL: @views_follow_their_kernel
 func.func @views_follow_their_kernel(%x: tensor<8x32xf32>, %u: tensor<32x32xf32>) -> (tensor<8x32xf32>, tensor<2x4x32xf32>) {
   // CHECK: %[[Y:.*]] = nn.linear
-  // CHECK-NEXT: %[[K:.*]]:2 = step.launch @kernels::@silu_add_{{[0-9a-f]+}}(%arg0, %[[Y]])
+  // CHECK-NEXT: %[[K:.*]]:2 = step.call @kernels::@silu_add_{{[0-9a-f]+}}(%arg0, %[[Y]])
   // CHECK-NEXT: %[[V:.*]] = nn.reshape %[[K]]#0
   // CHECK-NEXT: return %[[K]]#1, %[[V]]
   %s = nn.silu %x : tensor<8x32xf32>
@@ -119,8 +119,8 @@ func.func @views_follow_their_kernel(%x: tensor<8x32xf32>, %u: tensor<32x32xf32>
 // Sums over rows and sums over columns run along different loops.
 // CHECK-LABEL: @keeps_rows_and_columns_apart
 func.func @keeps_rows_and_columns_apart(%d: tensor<8x32xf32>, %x: tensor<8x32xf32>) -> (tensor<8x32xf32>, tensor<1x32xf32>) {
-  // CHECK-NEXT: %[[K:.*]] = step.launch @kernels::@gelu_grad_softmax_{{[0-9a-f]+}}
-  // CHECK-NEXT: step.launch @kernels::@reduce_sum_{{[0-9a-f]+}}(%[[K]])
+  // CHECK-NEXT: %[[K:.*]] = step.call @kernels::@gelu_grad_softmax_{{[0-9a-f]+}}
+  // CHECK-NEXT: step.call @kernels::@reduce_sum_{{[0-9a-f]+}}(%[[K]])
   %0 = nn.gelu_grad %x, %d : tensor<8x32xf32>
   %1 = nn.softmax %0 : tensor<8x32xf32>
   %2 = nn.reduce_sum %1 [0] : (tensor<8x32xf32>) -> tensor<1x32xf32>
@@ -130,7 +130,7 @@ func.func @keeps_rows_and_columns_apart(%d: tensor<8x32xf32>, %x: tensor<8x32xf3
 // The norm's gradient must run before its parameter is released; the residual's gradient was there already.
 // CHECK-LABEL: @adds_a_gradient_where_it_is_computed
 func.func @adds_a_gradient_where_it_is_computed(%d: tensor<8x32xf32>, %x: tensor<8x32xf32>, %w: tensor<32xf32>, %s: tensor<8x1xf32>) -> tensor<8x32xf32> {
-  // CHECK-NEXT: %[[G:.*]] = step.launch @kernels::@rms_norm_grad_add_{{[0-9a-f]+}}(%arg0, %arg1, %arg2, %arg3)
+  // CHECK-NEXT: %[[G:.*]] = step.call @kernels::@rms_norm_grad_add_{{[0-9a-f]+}}(%arg0, %arg1, %arg2, %arg3)
   // CHECK-NEXT: fsdp.release
   // CHECK-NEXT: return %[[G]]
   %g = nn.rms_norm_grad %d, %x, %w, %s : (tensor<8x32xf32>, tensor<8x32xf32>, tensor<32xf32>, tensor<8x1xf32>) -> tensor<8x32xf32>
@@ -142,7 +142,7 @@ func.func @adds_a_gradient_where_it_is_computed(%d: tensor<8x32xf32>, %x: tensor
 // Up to eight pieces are code, more are copies.
 // CHECK-LABEL: @joins_eight_pieces
 func.func @joins_eight_pieces(%a: tensor<2x1xf32>) -> tensor<2x8xf32> {
-  // CHECK-NEXT: step.launch @kernels::@concat_{{[0-9a-f]+}}(%arg0)
+  // CHECK-NEXT: step.call @kernels::@concat_{{[0-9a-f]+}}(%arg0)
   %0 = nn.concat %a, %a, %a, %a, %a, %a, %a, %a {axis = 1 : i64} : (tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>
   return %0 : tensor<2x8xf32>
 }
@@ -157,8 +157,8 @@ func.func @copies_nine_pieces(%a: tensor<2x1xf32>) -> tensor<2x9xf32> {
 // Equal work on each of nine slices is one kernel.
 // CHECK-LABEL: @reads_many_slices_as_views
 func.func @reads_many_slices_as_views(%x: tensor<2x9xf32>) -> (tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x9xf32>) {
-  // CHECK: step.launch @kernels::@[[ONE:gelu_[0-9a-f]+]]
-  // CHECK-COUNT-8: step.launch @kernels::@[[ONE]]
+  // CHECK: step.call @kernels::@[[ONE:gelu_[0-9a-f]+]]
+  // CHECK-COUNT-8: step.call @kernels::@[[ONE]]
   // CHECK-NEXT: nn.concat
   %s0 = nn.slice %x [0, 0] to [2, 1] by [1, 1] : (tensor<2x9xf32>) -> tensor<2x1xf32>
   %n0 = nn.gelu %s0 : tensor<2x1xf32>
@@ -186,7 +186,7 @@ func.func @reads_many_slices_as_views(%x: tensor<2x9xf32>) -> (tensor<2x1xf32>, 
 // CHECK-LABEL: @places_are_copies
 func.func @places_are_copies(%a: tensor<2x1xf32>) -> tensor<2x9xf32> {
   // CHECK-COUNT-9: nn.pad
-  // CHECK-NEXT: step.launch @kernels::@add_
+  // CHECK-NEXT: step.call @kernels::@add_
   // CHECK-NEXT: return
   %p0 = nn.pad %a [0, 0] [0, 8] [0, 0] : (tensor<2x1xf32>) -> tensor<2x9xf32>
   %p1 = nn.pad %a [0, 1] [0, 7] [0, 0] : (tensor<2x1xf32>) -> tensor<2x9xf32>

@@ -201,7 +201,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0>} 
     %a0 = step.view %a[0] : memref<8x8xf32>
     step.fill 1.0 into %a0 : memref<8x8xf32>
     // expected-error @+1 {{writes output 0 over input 0, of which it reads other elements or reads them later}}
-    step.kernel @kernels::@turn(%a0) into (%a0) : (memref<8x8xf32>) -> (memref<8x8xf32>)
+    step.launch @kernels::@turn(%a0) into (%a0) : (memref<8x8xf32>) -> (memref<8x8xf32>)
   }
 }
 

@@ -82,16 +82,16 @@ step.plan attributes {workers = 1 : i64} {
     step.fill 1.0 into %av : memref<8x8xf32>
     step.fill 2.0 into %bv : memref<8x8xf32>
     // a is read again: b's place is taken.
-    // CHECK: step.kernel @kernels::@add(%[[AV]], %[[BV]]) into(%[[SUM]])
-    step.kernel @kernels::@add(%av, %bv) into (%sv) : (memref<8x8xf32>, memref<8x8xf32>) -> (memref<8x8xf32>)
-    // CHECK: step.kernel @kernels::@add(%[[AV]], %[[SUM]]) into(%[[SUM2]])
-    step.kernel @kernels::@add(%av, %sv) into (%s2v) : (memref<8x8xf32>, memref<8x8xf32>) -> (memref<8x8xf32>)
+    // CHECK: step.launch @kernels::@add(%[[AV]], %[[BV]]) into(%[[SUM]])
+    step.launch @kernels::@add(%av, %bv) into (%sv) : (memref<8x8xf32>, memref<8x8xf32>) -> (memref<8x8xf32>)
+    // CHECK: step.launch @kernels::@add(%[[AV]], %[[SUM]]) into(%[[SUM2]])
+    step.launch @kernels::@add(%av, %sv) into (%s2v) : (memref<8x8xf32>, memref<8x8xf32>) -> (memref<8x8xf32>)
     // A transposition reads what it would have written.
-    // CHECK: step.kernel @kernels::@turn(%[[SUM2]]) into(%{{.*}})
-    step.kernel @kernels::@turn(%s2v) into (%tv) : (memref<8x8xf32>) -> (memref<8x8xf32>)
+    // CHECK: step.launch @kernels::@turn(%[[SUM2]]) into(%{{.*}})
+    step.launch @kernels::@turn(%s2v) into (%tv) : (memref<8x8xf32>) -> (memref<8x8xf32>)
     // Of two results the one that the last pass writes.
-    // CHECK: step.kernel @kernels::@rows(%{{.*}}) into(%{{.*}}, %[[LESS]])
-    step.kernel @kernels::@rows(%tv) into (%wv, %lv) : (memref<8x8xf32>) -> (memref<8x8xf32>, memref<8x8xf32>)
+    // CHECK: step.launch @kernels::@rows(%{{.*}}) into(%{{.*}}, %[[LESS]])
+    step.launch @kernels::@rows(%tv) into (%wv, %lv) : (memref<8x8xf32>) -> (memref<8x8xf32>, memref<8x8xf32>)
     step.copy %wv into %lv : (memref<8x8xf32>, memref<8x8xf32>) -> ()
   }
 }

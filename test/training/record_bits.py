@@ -17,7 +17,7 @@ from reference import MODELS, CommandFailed, models, read_metrics
 from strategies import ACCUMULATIONS, MESHES, STRATEGIES, fits, ranks_of
 
 PRECISIONS = ("float32", "float64", "bf16", "float16")
-OPTIMIZERS = ("adamw", "adam", "sgd")
+OPTIMIZERS = ("adamw", "adam", "sgd")  # those of the first record
 STEPS = 6
 
 

@@ -304,7 +304,7 @@ class NotFinite(unittest.TestCase):
 
     def test_such_a_step_writes_nothing(self):
         for mesh, strategy in (("1", "full"), ("4", "full"), ("4", "grad_op"), ("4", "opt"), ("4", "none"), ("2x2", "hybrid"), ("2x2", "hybrid_opt")):
-            for optimizer in ("sgd", "adam", "adamw"):
+            for optimizer in ("sgd", "adam", "adamw", "lion", "amsgrad"):
                 batch = 8 // MESHES[mesh]
                 command(SHARDC, self.path("m.onnx"), "-o", self.path("m.trainer"), "--mesh", mesh, "--strategy", strategy, "--optimizer",
                         optimizer, "--dim", f"batch={batch}")

@@ -21,7 +21,17 @@ from torch import nn
 job = json.load(sys.stdin)
 model = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 10)).double()
 model.load_state_dict({n.removeprefix("layers."): torch.tensor(v, dtype=torch.float64) for n, v in job["parameters"].items()})
-optimizer = getattr(torch.optim, job["class"])(model.parameters(), **job["arguments"])
+class Lion(torch.optim.Optimizer):  # torch has none: Algorithm 2 of arXiv:2302.06675
+    def __init__(self, parameters, lr, weight_decay, betas=(0.9, 0.99)):
+        super().__init__(parameters, {"lr": lr, "weight_decay": weight_decay, "betas": betas})
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                m, (b1, b2) = self.state[p].setdefault("exp_avg", torch.zeros_like(p)), group["betas"]
+                p.mul_(1 - group["lr"] * group["weight_decay"]).sub_(group["lr"] * torch.sign(b1 * m + (1 - b1) * p.grad))
+                m.mul_(b2).add_((1 - b2) * p.grad)
+optimizer = (Lion if job["class"] == "Lion" else getattr(torch.optim, job["class"]))(model.parameters(), **job["arguments"])
 x, labels = torch.tensor(np.load(job["x"])).double(), torch.tensor(np.load(job["labels"]))
 losses = []
 for step in range(job["steps"]):
@@ -39,6 +49,8 @@ OPTIMIZERS = {
     "adamw": ("adamw", "AdamW", {"lr": 1e-2, "betas": [0.8, 0.95], "eps": 1e-7, "weight_decay": 0.1},
               ["--lr", "1e-2", "--betas", "0.8,0.95", "--eps", "1e-7", "--weight-decay", "0.1"]),
     "adam with weight decay": ("adam", "Adam", {"lr": 1e-2, "weight_decay": 0.1}, ["--lr", "1e-2", "--weight-decay", "0.1"]),
+    "amsgrad": ("amsgrad", "AdamW", {"lr": 1e-2, "betas": [0.8, 0.6], "amsgrad": True}, ["--lr", "1e-2", "--betas", "0.8,0.6"]),
+    "lion": ("lion", "Lion", {"lr": 1e-3, "weight_decay": 0.1}, ["--lr", "1e-3", "--weight-decay", "0.1"]),
     "sgd": ("sgd", "SGD", {"lr": 0.1}, ["--lr", "0.1"]),
     "sgd with momentum and weight decay": ("sgd", "SGD", {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.01},
                                            ["--lr", "0.1", "--momentum", "0.9", "--weight-decay", "0.01"]),

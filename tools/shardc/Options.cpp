@@ -3,6 +3,7 @@
 #include "tools/shardc/Options.h"
 
 #include "frontend/onnx/Decoder.h"
+#include "runtime/device/Optimizers.h"
 #include "tools/shardc/Diagnostics.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -68,6 +69,13 @@ void refuseTwice(const CLI::App &app) {
             (isSwitch ? "" : ": " + values[0] + " and " + values[1]) +
             "; give it once");
   }
+}
+
+std::vector<std::string> optimizerChoices() {
+  std::vector<std::string> names;
+  for (const Optimizer &optimizer : optimizers)
+    names.emplace_back(optimizer.name);
+  return names;
 }
 
 /// When a flag changes anything, and what is said where it does not.
@@ -189,8 +197,8 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
 
   const char *training = "Training";
   app.add_option("--optimizer", options.optimizer,
-                 "adamw, adam or sgd, with torch's formulas")
-      ->check(CLI::IsMember({"adamw", "adam", "sgd"}))
+                 optimizerNames() + ", with torch's formulas or the paper's")
+      ->check(CLI::IsMember(optimizerChoices()))
       ->option_text("KIND [adamw]")
       ->group(training);
   app.add_option(

@@ -64,6 +64,22 @@ const Case cases[] = {
      0.1,
      adam(0.9, 0.999, 1e-8, 0),
      {0.970214206650318, -1.970001607359831, 0.471876592602789}},
+    // The largest average of squares is an old one: beta2 is small.
+    {"amsgrad",
+     Kind::AmsGrad,
+     0.1,
+     adam(0.9, 0.5, 1e-8, 0),
+     {0.970054987985659, -1.964035988749250, 0.471728285238733}},
+    {"amsgrad, clipped",
+     Kind::AmsGrad,
+     0.1,
+     adam(0.9, 0.5, 1e-8, 0.5),
+     {0.972156783390115, -1.966815300181412, 0.468300470950136}},
+    {"lion",
+     Kind::Lion,
+     0.1,
+     adam(0.9, 0.99, 0, 0),
+     {0.967032989000000, -1.964035988000000, 0.468531489500000}},
     {"sgd",
      Kind::Sgd,
      0.01,
@@ -85,20 +101,28 @@ const Case cases[] = {
      sgd(0.9, false, 1),
      {0.939940708835900, -1.879871534543256, -0.039998508026925}}};
 
+/// The first of `all`, as many as the optimizer has.
+std::vector<Tensor> statesOf(Kind kind, std::vector<Tensor> all) {
+  for (const Optimizer &optimizer : optimizers)
+    if (optimizer.kind == kind)
+      all.resize(optimizer.states().size());
+  return all;
+}
+
 /// The case's parameters, repeated over `count` elements of which the first is
 /// left alone.
 template <typename T>
 std::vector<T> parametersAfter(const Case &of, int64_t count, int workers) {
   ThreadPool pool(workers, false);
   TestTensor<T> parameter({count}), gradient({count}), first({count}),
-      second({count});
+      second({count}), third({count});
   for (int64_t i = 0; i < count; ++i)
     parameter[i] = T(i % 3 == 0 ? 1 : i % 3 == 1 ? -2 : 0.5);
   OptimizerStep step;
   step.kind = of.kind;
   step.master = parameter.view;
   step.gradient = gradient.view;
-  step.states = {first.view, second.view};
+  step.states = statesOf(of.kind, {first.view, second.view, third.view});
   ParameterNumbers own{1, of.weightDecay};
   step.ranges = {{3, 5, own}, {5, count, own}};
   StepNumbers n = of.numbers;
@@ -113,7 +137,7 @@ std::vector<T> parametersAfter(const Case &of, int64_t count, int workers) {
   return parameter.storage;
 }
 
-TYPED_TEST(OptimizerOf, FollowsTorchsFormulas) {
+TYPED_TEST(OptimizerOf, FollowsItsFormula) {
   using T = TypeParam;
   for (const Case &of : cases) {
     SCOPED_TRACE(of.name);
@@ -143,12 +167,49 @@ TEST(Optimizer, ANormThatIsNotANumberIsNotClippedAway) {
   EXPECT_TRUE(std::isnan(parameter[0]));
 }
 
-TEST(Optimizer, KnowsItsKinds) {
-  EXPECT_EQ(optimizerOf("adamw"), Kind::AdamW);
-  EXPECT_EQ(statesOf(Kind::AdamW), 2);
-  EXPECT_EQ(optimizerOf("sgd"), Kind::Sgd);
-  EXPECT_EQ(statesOf(Kind::Sgd), 1);
-  EXPECT_EQ(optimizerOf("lion"), std::nullopt);
+TEST(Optimizer, IsFoundByItsName) {
+  for (const Optimizer &optimizer : optimizers)
+    EXPECT_EQ(findOptimizer(optimizer.name), &optimizer);
+  EXPECT_EQ(findOptimizer("adamw")->states().size(), 2u);
+  EXPECT_EQ(findOptimizer("sgd")->states().front(), "momentum_buffer");
+  EXPECT_EQ(findOptimizer("adagrad"), nullptr);
+  EXPECT_EQ(optimizerNames(), "adamw, adam, sgd, lion or amsgrad");
+}
+
+// Algorithm 2 of arXiv:2302.06675, with gradients whose sign changes before
+// that of their mean does, and one that is always zero.
+TYPED_TEST(OptimizerOf, LionMovesByTheSignOfItsMean) {
+  using T = TypeParam;
+  constexpr int64_t count = 5;
+  const double gradients[][count] = {{1, -1, 0, 0.5, 2},
+                                     {-0.05, 0.5, 0, -3, 1},
+                                     {0.01, -0.1, 0, 0.3, -1},
+                                     {-1, 0.2, 0, 0.1, -0.001}};
+  ThreadPool pool(1, false);
+  TestTensor<T> parameter({count}, T(1)), gradient({count}), average({count});
+  OptimizerStep step{Kind::Lion,
+                     parameter.view,
+                     gradient.view,
+                     {average.view},
+                     {{0, count, {2, 0.1}}}};
+  StepNumbers n = adam(0.9, 0.95, 0, 0);
+  n.gradientFactor = 0.5;
+  std::vector<double> p(count, 1), m(count, 0);
+  double rate = 2 * n.learningRate;
+  for (const auto &row : gradients) {
+    for (int64_t i = 0; i < count; ++i) {
+      double g = row[i] * n.gradientFactor, c = 0.9 * m[i] + (1 - 0.9) * g;
+      double sign = c > 0 ? 1 : c < 0 ? -1 : 0;
+      p[i] -= rate * (sign + 0.1 * p[i]);
+      m[i] = 0.95 * m[i] + (1 - 0.95) * g;
+      gradient[i] = T(row[i]);
+    }
+    step.run(n, 0, pool);
+    for (int64_t i = 0; i < count; ++i) {
+      EXPECT_NEAR(parameter[i], p[i], tolerance<T>()) << i;
+      EXPECT_NEAR(average[i], m[i], tolerance<T>()) << i;
+    }
+  }
 }
 
 TYPED_TEST(OptimizerOf, SlicesOnOneRankAddAsRanksWithASliceEach) {
@@ -213,27 +274,34 @@ TEST(Optimizer, ComputesInFloatAndRoundsOnce) {
   for (plan::DType master : floats)
     for (plan::DType gradient : floats)
       for (plan::DType copy : floats)
-        for (Kind kind : {Kind::AdamW, Kind::Adam, Kind::Sgd}) {
+        for (Kind kind :
+             {Kind::AdamW, Kind::Adam, Kind::Sgd, Kind::Lion, Kind::AmsGrad}) {
           SCOPED_TRACE(testing::Message()
                        << dtypeName(master) << " " << dtypeName(gradient) << " "
                        << dtypeName(copy) << " " << int(kind));
           AnyTensor p(master, waves(count, 0.7, 0)),
               g(gradient, waves(count, 0.3, 1)), m(master, waves(count, 1, 2)),
               v(master, std::vector<double>(count, 0.5)),
+              s(master, waves(count, 2, 3)),
               c(copy, std::vector<double>(count, 9));
           // The same in one type, from what the types made of the values.
           bool isDouble = master == plan::FLOAT64;
           plan::DType wide = isDouble ? plan::FLOAT64 : plan::FLOAT32;
           AnyTensor wideP(wide, p.values()), wideG(wide, g.values()),
-              wideM(wide, m.values()), wideV(wide, v.values());
-          OptimizerStep step{
-              kind,  p.view, g.view, {m.view, v.view}, {{1, count - 1, own}},
-              c.view};
-          OptimizerStep wideStep{kind,
-                                 wideP.view,
-                                 wideG.view,
-                                 {wideM.view, wideV.view},
-                                 {{1, count - 1, own}}};
+              wideM(wide, m.values()), wideV(wide, v.values()),
+              wideS(wide, s.values());
+          OptimizerStep step{kind,
+                             p.view,
+                             g.view,
+                             statesOf(kind, {m.view, v.view, s.view}),
+                             {{1, count - 1, own}},
+                             c.view};
+          OptimizerStep wideStep{
+              kind,
+              wideP.view,
+              wideG.view,
+              statesOf(kind, {wideM.view, wideV.view, wideS.view}),
+              {{1, count - 1, own}}};
           n.momentum = 0.9;
           step.run(n, 0, pool);
           wideStep.run(n, 0, pool);
@@ -241,6 +309,7 @@ TEST(Optimizer, ComputesInFloatAndRoundsOnce) {
           EXPECT_EQ(p.bytes, expected.bytes);
           EXPECT_EQ(m.bytes, AnyTensor(master, wideM.values()).bytes);
           EXPECT_EQ(v.bytes, AnyTensor(master, wideV.values()).bytes);
+          EXPECT_EQ(s.bytes, AnyTensor(master, wideS.values()).bytes);
           std::vector<double> copied = expected.values();
           copied.front() = copied.back() = 9;
           EXPECT_EQ(c.bytes, AnyTensor(copy, copied).bytes);

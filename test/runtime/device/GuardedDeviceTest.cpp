@@ -211,7 +211,7 @@ TEST(GuardedDevice, AnEntryThatFailsLaterIsNamed) {
               int64_t outside = 9;
               bench.device.upload(index.data, &outside, sizeof outside);
               bench.add(entry::HostCall{
-                  "gather", {data, index, result}, {{"axis", 0}}});
+                  "gather", {data, index}, {result}, {{"axis", 0}}});
               bench.add(entry::StartBarrier{1, &bench.group});
               bench.add(entry::Wait{1, true});
             }).substr(0, 10),

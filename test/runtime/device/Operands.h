@@ -34,11 +34,10 @@ void forOperands(Entry &entry, Visit &&visit) {
     each(of.keyMask, Access::Read, "key_mask");
   };
   if constexpr (std::is_same_v<Kind, entry::Launch>) {
-    auto count = static_cast<int64_t>(entry.arguments.size());
-    for (int64_t i = 0; i < count; ++i)
-      each(entry.arguments[i],
-           i < count - entry.results ? Access::Read : Access::Write,
-           "argument");
+    for (auto &input : entry.inputs)
+      each(input, Access::Read, "input");
+    for (auto &output : entry.outputs)
+      each(output, Access::Write, "output");
   } else if constexpr (std::is_same_v<Kind, entry::Gemm>) {
     each(entry.a.tensor, Access::Read, "a");
     each(entry.b.tensor, Access::Read, "b");
@@ -64,10 +63,14 @@ void forOperands(Entry &entry, Visit &&visit) {
     each(entry.logits, Access::Read, "logits");
     each(entry.labels.labels, Access::Read, "labels");
     each(entry.scale, Access::Read, "scale");
-    each(entry.gradient, Access::Read, "gradient");
     each(entry.loss, Access::Write, "loss");
-    each(entry.logitsGradient, Access::Write, "logits_gradient");
     each(entry.workspace, Access::Scratch, "workspace");
+  } else if constexpr (std::is_same_v<Kind, entry::CrossEntropyGrad>) {
+    each(entry.gradient, Access::Read, "gradient");
+    each(entry.logits, Access::Read, "logits");
+    each(entry.labels.labels, Access::Read, "labels");
+    each(entry.scale, Access::Read, "scale");
+    each(entry.logitsGradient, Access::Write, "logits_gradient");
   } else if constexpr (std::is_same_v<Kind, entry::LinearCrossEntropy>) {
     each(entry.input, Access::Read, "input");
     each(entry.weight, Access::Read, "weight");
@@ -94,10 +97,10 @@ void forOperands(Entry &entry, Visit &&visit) {
   } else if constexpr (std::is_same_v<Kind, entry::Fill>) {
     each(entry.destination, Access::Write, "destination");
   } else if constexpr (std::is_same_v<Kind, entry::HostCall>) {
-    auto count = entry.arguments.size();
-    for (size_t i = 0; i < count; ++i)
-      each(entry.arguments[i], i + 1 < count ? Access::Read : Access::Write,
-           "argument");
+    for (auto &input : entry.inputs)
+      each(input, Access::Read, "input");
+    for (auto &output : entry.outputs)
+      each(output, Access::Write, "output");
   } else if constexpr (std::is_same_v<Kind, entry::GradientNorm>) {
     for (auto &gradient : entry.gradients)
       each(gradient, Access::Read, "gradient");

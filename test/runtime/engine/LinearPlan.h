@@ -135,10 +135,10 @@ private:
   void addCompute(shardc::plan::Program *program, bool trains) {
     using namespace shardc::plan;
     auto *gather = program->add_entries()->mutable_all_gather_start();
-    gather->set_id(0);
+    gather->set_token(0);
     gather->set_unit(0);
     gather->set_gathered(gathered);
-    program->add_entries()->mutable_wait()->set_id(0);
+    program->add_entries()->mutable_wait()->set_token(0);
     Entry *entry = program->add_entries();
     entry->set_name("head");
     LinearCrossEntropy *head = entry->mutable_linear_cross_entropy();
@@ -173,20 +173,20 @@ private:
     addCompute(plan.mutable_eval(), false);
     Program *eval = plan.mutable_eval();
     auto *reduceLoss = eval->add_entries()->mutable_all_reduce_start();
-    reduceLoss->set_id(1);
+    reduceLoss->set_token(1);
     *reduceLoss->add_values() = tensor(loss, {});
-    eval->add_entries()->mutable_wait()->set_id(1);
+    eval->add_entries()->mutable_wait()->set_token(1);
     addReport(eval, "loss", loss);
 
     Program *train = plan.mutable_train();
     addFill(train, gradient);
     addCompute(train, true);
     auto *scatter = train->add_entries()->mutable_reduce_scatter_start();
-    scatter->set_id(1);
+    scatter->set_token(1);
     scatter->set_unit(0);
     *scatter->mutable_flat() = tensor(gradient, {elements});
     *scatter->mutable_shard() = tensor(shard, {elements / ranks});
-    train->add_entries()->mutable_wait()->set_id(1);
+    train->add_entries()->mutable_wait()->set_token(1);
     addAccumulate(train, tensor(shard, {elements / ranks}));
     addAccumulate(train, tensor(loss, {}));
     GradientNorm *powers = atEnd(train)->mutable_gradient_norm();
@@ -194,13 +194,14 @@ private:
     powers->add_slices(1);
     *powers->mutable_result() = tensor(norm, {});
     auto *reduce = atEnd(train)->mutable_all_reduce_start();
-    reduce->set_id(2);
+    reduce->set_token(2);
     *reduce->add_values() = tensor(loss, {});
     *reduce->add_values() = tensor(norm, {});
     reduce->add_norms(false);
     reduce->add_norms(true);
-    atEnd(train)->mutable_wait()->set_id(2);
+    atEnd(train)->mutable_wait()->set_token(2);
     OptimizerStep *step = atEnd(train)->mutable_optimizer_step();
+    step->set_kind("adamw");
     *step->mutable_gradient() = tensor(shard, {elements / ranks});
     *step->mutable_norm() = tensor(norm, {});
     addReport(train, "loss", loss);

@@ -45,18 +45,19 @@ std::pair<uint32_t, uint32_t> addLateGather(plan::Plan &plan, uint32_t group) {
     pool->set_bytes(pool->bytes() + (bytes + 63) / 64 * 64);
   }
   plan.add_kernels()->set_extent(1);
+  plan.mutable_kernels(0)->add_argument_bytes(sizeof(float));
   plan::Program train;
   for (const plan::Entry &entry : plan.train().entries()) {
     if (entry.has_optimizer_step()) {
       auto *start = train.add_entries()->mutable_all_gather_start();
-      start->set_id(1000);
+      start->set_token(1000);
       start->set_gathered(first);
       start->set_group(group);
       plan::Tensor *number =
-          train.add_entries()->mutable_launch()->add_arguments();
+          train.add_entries()->mutable_launch()->add_inputs();
       number->set_buffer(first + 1);
       number->set_dtype(plan::FLOAT32);
-      train.add_entries()->mutable_wait()->set_id(1000);
+      train.add_entries()->mutable_wait()->set_token(1000);
     }
     *train.add_entries() = entry;
   }

@@ -144,7 +144,7 @@ TEST(PlanErrors, OfGroups) {
 
 TEST(PlanErrors, OfCollectivesThatDoNotBeginOrEnd) {
   EXPECT_EQ(failureOf([](auto &plan) {
-              entryOf(plan, plan::Entry::kWait).mutable_wait()->set_id(99);
+              entryOf(plan, plan::Entry::kWait).mutable_wait()->set_token(99);
             }),
             "plan entry wait (train, forward): nothing starts collective 99");
   EXPECT_EQ(failureOf([](auto &plan) {

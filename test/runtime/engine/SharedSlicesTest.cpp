@@ -117,13 +117,16 @@ uint32_t addWatch(StrategyPlan &built) {
   buffer->set_bytes(64);
   plan.mutable_pools(1)->set_bytes(plan.pools(1).bytes() + 64);
   plan.add_kernels()->set_extent(1);
+  for (int argument = 0; argument < 2; ++argument)
+    plan.mutable_kernels(0)->add_argument_bytes(sizeof(float));
   plan::Program train;
   for (const plan::Entry &entry : plan.train().entries()) {
     if (entry.has_optimizer_step()) {
       plan::Launch *launch = train.add_entries()->mutable_launch();
-      for (uint32_t argument : {built.gathered, index}) {
-        plan::Tensor *tensor = launch->add_arguments();
-        tensor->set_buffer(argument);
+      for (auto [tensor, buffer] :
+           {std::pair(launch->add_inputs(), built.gathered),
+            std::pair(launch->add_outputs(), index)}) {
+        tensor->set_buffer(buffer);
         tensor->set_dtype(plan::FLOAT32);
       }
     }

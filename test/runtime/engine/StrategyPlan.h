@@ -96,7 +96,7 @@ private:
     return entry;
   }
   void wait(const char *phase, bool last = false) {
-    entry("wait", phase, last)->mutable_wait()->set_id(next++);
+    entry("wait", phase, last)->mutable_wait()->set_token(next++);
   }
 
   void addMesh() {
@@ -168,7 +168,7 @@ private:
   void gather(uint32_t unit, uint32_t into, uint32_t group,
               const plan::Tensor *kept = nullptr) {
     auto *start = entry("gather", "forward")->mutable_all_gather_start();
-    start->set_id(next);
+    start->set_token(next);
     start->set_unit(unit);
     start->set_gathered(into);
     start->set_group(group);
@@ -205,7 +205,7 @@ private:
                                 types.gradients);
     auto *start = entry("reduce_scatter", "backward", last)
                       ->mutable_reduce_scatter_start();
-    start->set_id(next);
+    start->set_token(next);
     start->set_group(group);
     *start->mutable_flat() = from;
     *start->mutable_shard() = shard;
@@ -215,7 +215,7 @@ private:
   void allReduce(const plan::Tensor &value, uint32_t group, const char *phase,
                  bool last, bool norm = false) {
     auto *start = entry("all_reduce", phase, last)->mutable_all_reduce_start();
-    start->set_id(next);
+    start->set_token(next);
     start->set_group(group);
     *start->add_values() = value;
     start->add_norms(norm);
@@ -271,13 +271,14 @@ private:
     report->set_name("gradient_norm");
     *report->mutable_value() = norm;
     auto *step = entry("step", "optimizer")->mutable_optimizer_step();
+    step->set_kind("sgd");
     *step->mutable_gradient() = gradient;
     *step->mutable_norm() = norm;
     if (optimizerShards == shards)
       return;
     auto *start =
         entry("updates", "optimizer")->mutable_all_gather_updates_start();
-    start->set_id(next);
+    start->set_token(next);
     start->set_group(shards == 1 ? World : Replicate);
     wait("optimizer");
   }

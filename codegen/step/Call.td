@@ -1,17 +1,17 @@
-// The launch of a generated kernel, before memory is planned.
-#ifndef SHARDC_CODEGEN_STEP_LAUNCH_TD
-#define SHARDC_CODEGEN_STEP_LAUNCH_TD
+// The call of a generated kernel, before memory is planned.
+#ifndef SHARDC_CODEGEN_STEP_CALL_TD
+#define SHARDC_CODEGEN_STEP_CALL_TD
 include "codegen/step/Step.td"
 
-def Step_LaunchOp : Step_Op<"launch", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "runs a generated kernel: a function of the module @kernels, on tensors";
+def Step_CallOp : Step_Op<"call", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "calls a generated kernel: a function of the module @kernels, on tensors";
   let description = [{
     The kernel is a `func.func` of linalg on tensors whose arguments are the inputs and whose results are the outputs. The
     compiled kernel takes the base pointers of the inputs, then those of the outputs, all row-major and contiguous.
-    `step-lower` turns it into `step.kernel`.
+    `step-lower` turns it into `step.launch`.
 
     ```mlir
-    %y, %mean, %rstd = step.launch @kernels::@layer_norm_3f9a(%x, %gamma, %beta)
+    %y, %mean, %rstd = step.call @kernels::@layer_norm_3f9a(%x, %gamma, %beta)
         : (tensor<4x128x64xf32>, tensor<64xf32>, tensor<64xf32>)
         -> (tensor<4x128x64xf32>, tensor<4x128x1xf32>, tensor<4x128x1xf32>)
     ```

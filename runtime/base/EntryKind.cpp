@@ -1,0 +1,36 @@
+// Entries of the plan by reflection.
+#include "runtime/base/EntryKind.h"
+
+namespace shardc::runtime {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+static const FieldDescriptor *kindOf(const plan::Entry &entry) {
+  static const google::protobuf::OneofDescriptor *kind =
+      plan::Entry::descriptor()->FindOneofByName("kind");
+  return entry.GetReflection()->GetOneofFieldDescriptor(entry, kind);
+}
+
+const Message *messageOf(const plan::Entry &entry) {
+  const FieldDescriptor *kind = kindOf(entry);
+  return kind ? &entry.GetReflection()->GetMessage(entry, kind) : nullptr;
+}
+
+std::string workKind(const plan::Entry &entry) {
+  const FieldDescriptor *kind = kindOf(entry);
+  return kind ? kind->options().GetExtension(plan::work) : "other";
+}
+
+std::optional<uint32_t> collectiveToken(const plan::Entry &entry) {
+  const Message *message = messageOf(entry);
+  if (!message)
+    return std::nullopt;
+  const FieldDescriptor *token =
+      message->GetDescriptor()->FindFieldByName("token");
+  if (!token)
+    return std::nullopt;
+  return message->GetReflection()->GetUInt32(*message, token);
+}
+
+} // namespace shardc::runtime
