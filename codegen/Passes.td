@@ -112,7 +112,10 @@ def StepLower : Pass<"step-lower", "::mlir::ModuleOp"> {
 
     Why here: kernels are outlined, so every tensor that is left needs memory; the planner needs the linear order.
   }];
-  let options = [Option<"workers", "workers", "int64_t", "1", "threads of one rank that workspaces are sized for">];
+  let options = [
+    Option<"target", "target", "std::string", "\"cpu\"", "what the trainer runs on, as codegen/Target.h resolves it: it says how "
+      "much scratch memory library calls need, and where a kernel's arguments may begin">,
+    Option<"workers", "workers", "int64_t", "1", "threads of one rank that workspaces are sized for, where ranks have threads">];
   let dependentDialects = ["::shardc::step::StepDialect", "::shardc::fsdp::FSDPDialect"];
 }
 
@@ -154,7 +157,7 @@ def StepPlanMemory : Pass<"step-plan-memory", "::mlir::ModuleOp"> {
     After:
     ```mlir
     step.plan attributes {kind_bytes = array<i64: 1024, 8192, 0, 0, 0, 0>, live_bound_bytes = 9216 : i64,
-                          pool_bytes = array<i64: 1024, 8192, 0, 0>, workers = 1 : i64} {
+                          pool_bytes = array<i64: 1024, 8192, 0, 0>} {
       %1 = step.buffer activation 4096 at 128 "linear"
     ```
     Buffers of a program that are never alive at the same time share bytes. A buffer that a collective touches is alive until

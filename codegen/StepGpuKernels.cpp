@@ -19,7 +19,7 @@ struct StepGpuKernels : impl::StepGpuKernelsBase<StepGpuKernels> {
   using StepGpuKernelsBase::StepGpuKernelsBase;
 
   void runOnOperation() override {
-    auto target = gpu::TargetGpu::resolve(chip);
+    auto target = gpu::GpuModel::resolve(chip);
     if (!target)
       return fail(target.takeError());
     ModuleOp module = getOperation();

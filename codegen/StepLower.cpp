@@ -1,6 +1,7 @@
 // step-lower: functions on tensors become one step.plan of entries on views of
 // buffers.
 #include "codegen/Passes.h"
+#include "codegen/Target.h"
 #include "codegen/lower/ProgramLowering.h"
 
 namespace shardc {
@@ -22,7 +23,12 @@ struct StepLower : impl::StepLowerBase<StepLower> {
       return signalPassFailure();
     }
 
-    PlanBuilder plan(module, workers);
+    auto resolved = Target::resolve(target, {"native", workers});
+    if (!resolved) {
+      module.emitError() << llvm::toString(resolved.takeError());
+      return signalPassFailure();
+    }
+    PlanBuilder plan(module, **resolved);
     if (failed(plan.addUnits(functions)))
       return signalPassFailure();
     for (mlir::func::FuncOp function : functions)

@@ -207,7 +207,7 @@ private:
     cpu::CpuOptions options;
     options.cpu = cpu;
     auto kernels = outlined->lookupSymbol<ModuleOp>("kernels");
-    llvm::Expected<cpu::CompiledKernels> compiled =
+    llvm::Expected<cpu::CompiledObject> compiled =
         cpu::compileKernels(kernels, options);
     if (!compiled)
       return fail(compiled.takeError());

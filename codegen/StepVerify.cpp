@@ -201,13 +201,26 @@ LogicalResult verifyInPlace(step::ProgramOp program) {
   return success();
 }
 
+// Kernels load several elements at once from where their arguments begin.
+LogicalResult verifyAlignment(step::PlanOp plan, step::ProgramOp program) {
+  int64_t alignment = plan.getArgumentAlignment();
+  for (auto launch : program.getBody().front().getOps<step::LaunchOp>())
+    for (Value operand : launch.getOperands())
+      if (int64_t offset = step::View::of(operand).offset; offset % alignment)
+        return launch.emitOpError()
+               << "expects operands at multiples of " << alignment
+               << " bytes, got one at byte " << offset << " of its buffer";
+  return success();
+}
+
 struct StepVerify : impl::StepVerifyBase<StepVerify> {
   void runOnOperation() override {
     for (auto plan : getOperation().getOps<step::PlanOp>())
       for (auto program : plan.getBody().front().getOps<step::ProgramOp>())
         if (failed(verifyCollectives(program)) ||
             failed(verifyPlacement(plan, program)) ||
-            failed(verifyDataFlow(program)) || failed(verifyInPlace(program)))
+            failed(verifyDataFlow(program)) || failed(verifyInPlace(program)) ||
+            failed(verifyAlignment(plan, program)))
           return signalPassFailure();
     markAllAnalysesPreserved();
   }

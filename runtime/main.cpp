@@ -155,7 +155,10 @@ int trainerMain(int argc, char **argv) {
     }
   }
   refuseSeveralProcesses();
-  checkProcessor(plan.cpu());
+  if (!plan.target().has_cpu())
+    fail("this trainer is for ", plan.target().name(),
+         ", and this runtime for processors alone");
+  checkProcessor(plan.target().cpu().processor());
   installSignalHandlers();
   self.checkLargeSections(static_cast<unsigned>(usableCores()));
 

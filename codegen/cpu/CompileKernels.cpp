@@ -2,9 +2,9 @@
 // LLVM dialect to an object; then one link.
 #include "codegen/cpu/CompileKernels.h"
 
+#include "codegen/cpu/CpuModel.h"
 #include "codegen/cpu/EmitKernel.h"
 #include "codegen/cpu/LinkObjects.h"
-#include "codegen/cpu/TargetCpu.h"
 #include "codegen/kernels/AccumulatorLoop.h"
 #include "codegen/kernels/KernelFunction.h"
 #include "codegen/kernels/OptimizeModule.h"
@@ -61,7 +61,7 @@ static LogicalResult lowerToLLVM(ModuleOp module) {
   return applyFullConversion(module, target, std::move(patterns));
 }
 
-FailureOr<std::string> compileObject(ModuleOp module, const TargetCpu &cpu,
+FailureOr<std::string> compileObject(ModuleOp module, const CpuModel &cpu,
                                      StringRef name) {
   if (failed(lowerToLLVM(module)))
     return failure();
@@ -93,7 +93,7 @@ FailureOr<std::string> compileObject(ModuleOp module, const TargetCpu &cpu,
 
 /// The object file of one kernel.
 static FailureOr<std::string>
-compileKernel(func::FuncOp kernel, const TargetCpu &cpu, int64_t &extent) {
+compileKernel(func::FuncOp kernel, const CpuModel &cpu, int64_t &extent) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
   FailureOr<int64_t> pieces = emitKernel(kernel, *module, cpu.vectors);
   if (failed(pieces))
@@ -144,17 +144,17 @@ static bool onAllCores(MLIRContext *context, size_t count,
 static thread_local std::string *kernelError = nullptr;
 
 /// Compiles the functions of `kernels`, and changes them.
-static llvm::Expected<CompiledKernels> compileCopy(ModuleOp kernels,
-                                                   const CpuOptions &options) {
+llvm::Expected<CompiledObject> compileInPlace(ModuleOp kernels,
+                                              const CpuOptions &options) {
   auto start = std::chrono::steady_clock::now();
-  llvm::Expected<TargetCpu> cpu = TargetCpu::resolve(options.cpu);
+  llvm::Expected<CpuModel> cpu = CpuModel::resolve(options.cpu);
   if (!cpu)
     return cpu.takeError();
   MLIRContext *context = kernels.getContext();
   kernels::generalizeNamedOps(kernels);
 
   SmallVector<func::FuncOp> functions(kernels.getOps<func::FuncOp>());
-  CompiledKernels compiled;
+  CompiledObject compiled;
   compiled.cpu = cpu->name;
   compiled.kernels.resize(functions.size());
   std::vector<std::string> objects(functions.size()), errors(functions.size());
@@ -194,31 +194,11 @@ static llvm::Expected<CompiledKernels> compileCopy(ModuleOp kernels,
   return compiled;
 }
 
-llvm::Expected<CompiledKernels> compileKernels(ModuleOp kernels,
-                                               const CpuOptions &options) {
+llvm::Expected<CompiledObject> compileKernels(ModuleOp kernels,
+                                              const CpuOptions &options) {
   loadDialects(kernels.getContext());
   OwningOpRef<ModuleOp> copy = cast<ModuleOp>(kernels->clone());
-  return compileCopy(*copy, options);
-}
-
-KernelCompilation::KernelCompilation(ModuleOp kernels, CpuOptions options)
-    : kernels(cast<ModuleOp>(kernels->clone())) {
-  for (auto kernel : this->kernels->getOps<func::FuncOp>())
-    names.push_back(kernel.getName().str());
-  // Here: dialects are not loaded while several threads use a context.
-  loadDialects(kernels.getContext());
-  result = std::async(
-      kernels.getContext()->isMultithreadingEnabled() ? std::launch::async
-                                                      : std::launch::deferred,
-      [this, options] { return compileCopy(*this->kernels, options); });
-}
-
-KernelCompilation::~KernelCompilation() {
-  bool isRunning = result.valid() && result.wait_for(std::chrono::seconds(0)) !=
-                                         std::future_status::deferred;
-  if (isRunning)
-    if (auto unused = result.get(); !unused)
-      llvm::consumeError(unused.takeError());
+  return compileInPlace(*copy, options);
 }
 
 } // namespace shardc::cpu

@@ -3,14 +3,12 @@
 #ifndef SHARDC_CODEGEN_CPU_COMPILEKERNELS_H
 #define SHARDC_CODEGEN_CPU_COMPILEKERNELS_H
 
-#include "codegen/cpu/TargetCpu.h"
+#include "codegen/cpu/CpuModel.h"
 
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/Error.h"
 
 #include <cstdint>
-#include <future>
 #include <string>
 #include <vector>
 
@@ -29,7 +27,7 @@ struct KernelInfo {
   int64_t extent = 0;
 };
 
-struct CompiledKernels {
+struct CompiledObject {
   /// An ELF shared object that depends on nothing but libc, libm and libmvec.
   /// Equal for equal input.
   std::string sharedObject;
@@ -45,26 +43,13 @@ struct CompiledKernels {
 /// of the inputs, then of the outputs, all row-major and contiguous. The module
 /// itself is not changed. Fails on an unknown CPU, or on a body that is not
 /// linalg, tensor, arith and math.
-llvm::Expected<CompiledKernels> compileKernels(mlir::ModuleOp kernels,
-                                               const CpuOptions &options);
+llvm::Expected<CompiledObject> compileKernels(mlir::ModuleOp kernels,
+                                              const CpuOptions &options);
 
-/// compileKernels on threads of its own, while the caller goes on with other IR
-/// of the same context: kernels do not depend on what becomes of the rest.
-class KernelCompilation {
-public:
-  /// Takes a copy of `kernels`.
-  KernelCompilation(mlir::ModuleOp kernels, CpuOptions options);
-  ~KernelCompilation();
-  /// The kernels' symbols, in the order of CompiledKernels::kernels.
-  llvm::ArrayRef<std::string> symbols() const { return names; }
-  /// Waits, then gives the result; once.
-  llvm::Expected<CompiledKernels> take() { return result.get(); }
-
-private:
-  mlir::OwningOpRef<mlir::ModuleOp> kernels;
-  std::vector<std::string> names;
-  std::future<llvm::Expected<CompiledKernels>> result; // ends before the copy
-};
+/// The same, of a module that may be changed, and whose context has the
+/// dialects of loadDialects.
+llvm::Expected<CompiledObject> compileInPlace(mlir::ModuleOp kernels,
+                                              const CpuOptions &options);
 
 /// Loads the dialects that lowering needs, and their translations. Before
 /// compileObject, which may run on several threads.
@@ -72,9 +57,8 @@ void loadDialects(mlir::MLIRContext *context);
 
 /// The object file of a module of llvm.func whose bodies may still be of scf,
 /// vector, arith and math ops. The module becomes LLVM's dialect.
-llvm::FailureOr<std::string> compileObject(mlir::ModuleOp module,
-                                           const TargetCpu &cpu,
-                                           llvm::StringRef name);
+llvm::FailureOr<std::string>
+compileObject(mlir::ModuleOp module, const CpuModel &cpu, llvm::StringRef name);
 
 } // namespace shardc::cpu
 

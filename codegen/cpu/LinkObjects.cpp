@@ -48,7 +48,7 @@ static llvm::Error writeFile(const std::string &path, llvm::StringRef bytes) {
                : llvm::Error::success();
 }
 
-static std::string emptyObject(const TargetCpu &cpu) {
+static std::string emptyObject(const CpuModel &cpu) {
   llvm::LLVMContext context;
   llvm::Module module("empty", context);
   std::unique_ptr<llvm::TargetMachine> machine = cpu.createMachine();
@@ -80,7 +80,7 @@ static llvm::Error runLld(llvm::ArrayRef<std::string> arguments) {
 }
 
 llvm::Expected<std::string> linkObjects(llvm::ArrayRef<std::string> objects,
-                                        const TargetCpu &cpu) {
+                                        const CpuModel &cpu) {
   TemporaryFolder folder;
   if (std::error_code error = folder.create())
     return llvm::createStringError(error, "cannot create a temporary folder: " +

@@ -2,14 +2,14 @@
 #ifndef SHARDC_CODEGEN_CPU_LINKOBJECTS_H
 #define SHARDC_CODEGEN_CPU_LINKOBJECTS_H
 
-#include "codegen/cpu/TargetCpu.h"
+#include "codegen/cpu/CpuModel.h"
 
 namespace shardc::cpu {
 
 /// The bytes of a shared object that needs libmvec, libm and libc. Equal for
 /// equal objects in equal order.
 llvm::Expected<std::string> linkObjects(llvm::ArrayRef<std::string> objects,
-                                        const TargetCpu &cpu);
+                                        const CpuModel &cpu);
 
 } // namespace shardc::cpu
 

@@ -32,22 +32,12 @@ std::string EmittedPlan::serialize() const {
   return bytes;
 }
 
-void EmittedPlan::addCompiled(const cpu::CompiledKernels &kernels) {
-  plan.set_cpu(kernels.cpu);
-  for (auto [entry, kernel] :
-       llvm::zip_equal(*plan.mutable_kernels(), kernels.kernels)) {
-    assert(entry.symbol() == kernel.symbol && "kernels in another order");
-    entry.set_extent(kernel.extent);
-  }
-}
-
 namespace {
 
 class PlanEmitter {
 public:
-  PlanEmitter(ModuleOp module, ArrayRef<std::string> kernels,
-              const EmitOptions &options)
-      : module(module), kernels(kernels), options(options), symbols(module),
+  PlanEmitter(ModuleOp module, const EmitOptions &options)
+      : module(module), options(options), symbols(module),
         message(result.plan) {}
 
   llvm::Expected<EmittedPlan> emit();
@@ -74,7 +64,6 @@ private:
   }
 
   ModuleOp module;
-  ArrayRef<std::string> kernels;
   const EmitOptions &options;
   SymbolTable symbols;
   step::PlanOp plan;
@@ -94,15 +83,13 @@ void PlanEmitter::header() {
   message.set_model_hash(options.modelHash);
   message.set_init(options.init);
   precision();
-  message.set_workers(plan.getWorkers());
   message.set_live_bound_bytes(plan.getLiveBoundBytes().value_or(0));
-  auto functions = module.lookupSymbol<ModuleOp>("kernels");
-  for (const std::string &kernel : kernels) {
-    indices.kernels[kernel] = message.kernels_size();
+  for (auto kernel :
+       module.lookupSymbol<ModuleOp>("kernels").getOps<func::FuncOp>()) {
+    indices.kernels[kernel.getSymName()] = message.kernels_size();
     plan::Kernel *entry = message.add_kernels();
-    entry->set_symbol(kernel);
-    FunctionType type =
-        functions.lookupSymbol<func::FuncOp>(kernel).getFunctionType();
+    entry->set_symbol(kernel.getSymName().str());
+    FunctionType type = kernel.getFunctionType();
     for (TypeRange types : {type.getInputs(), type.getResults()})
       for (Type tensor : types)
         entry->add_argument_bytes(
@@ -442,9 +429,8 @@ llvm::Expected<EmittedPlan> PlanEmitter::emit() {
 } // namespace
 
 llvm::Expected<EmittedPlan> emitPlan(ModuleOp module,
-                                     ArrayRef<std::string> kernels,
                                      const EmitOptions &options) {
-  return PlanEmitter(module, kernels, options).emit();
+  return PlanEmitter(module, options).emit();
 }
 
 } // namespace shardc

@@ -3,7 +3,6 @@
 #ifndef SHARDC_CODEGEN_EMIT_EMITPLAN_H
 #define SHARDC_CODEGEN_EMIT_EMITPLAN_H
 
-#include "codegen/cpu/CompileKernels.h"
 #include "runtime/plan.pb.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -59,21 +58,15 @@ struct EmittedPlan {
   plan::Plan plan;
   std::vector<EmbeddedRange> weights; // in order of sectionOffset
 
-  /// Fills in what compiling has found: the CPU, and the extents of the
-  /// kernels that emitPlan was given, in its order.
-  void addCompiled(const cpu::CompiledKernels &kernels);
-
   /// The plan's bytes, map fields in order of their keys.
   std::string serialize() const;
 };
 
 /// Writes out the step.plan of `module` (after step-plan-memory), its
-/// nn.parameter, fsdp.mesh and fsdp.unit symbols and its nn.loss. `kernels` are
-/// the symbols of those that are compiled, perhaps still now; their number in
-/// the plan is the place here. Fails on a kernel that is not among them, and on
-/// types that the plan cannot name.
+/// nn.parameter, fsdp.mesh and fsdp.unit symbols, its nn.loss, and its kernels
+/// in the order of the functions in @kernels. The target's part is left to who
+/// compiles them. Fails on types that the plan cannot name.
 llvm::Expected<EmittedPlan> emitPlan(mlir::ModuleOp module,
-                                     llvm::ArrayRef<std::string> kernels,
                                      const EmitOptions &options);
 
 } // namespace shardc

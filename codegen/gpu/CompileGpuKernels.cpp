@@ -64,7 +64,7 @@ emitGpuKernels(ModuleOp kernels, ModuleOp parent, StringRef name,
 }
 
 llvm::Expected<GpuKernels> compileGpuKernels(ModuleOp kernels,
-                                             const TargetGpu &gpu,
+                                             const GpuModel &gpu,
                                              const CudaToolkit &toolkit) {
   auto start = std::chrono::steady_clock::now();
   GpuKernels compiled;

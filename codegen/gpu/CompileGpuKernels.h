@@ -3,7 +3,7 @@
 #ifndef SHARDC_CODEGEN_GPU_COMPILEGPUKERNELS_H
 #define SHARDC_CODEGEN_GPU_COMPILEGPUKERNELS_H
 
-#include "codegen/gpu/TargetGpu.h"
+#include "codegen/gpu/GpuModel.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -41,14 +41,14 @@ mlir::gpu::GPUModuleOp emitGpuKernels(
 /// The PTX of one gpu.func of a gpu.module, which stays as it is. Without
 /// libdevice a kernel that calls its functions fails, and the error names one.
 llvm::Expected<std::string> compileToPtx(mlir::gpu::GPUFuncOp kernel,
-                                         const TargetGpu &gpu,
+                                         const GpuModel &gpu,
                                          llvm::StringRef libdevice);
 
 /// Compiles every function of `kernels` (linalg on tensors), which stays as it
 /// is. A kernel that cannot be built has a `refusal`; fails where ptxas refuses
 /// what was generated.
 llvm::Expected<GpuKernels> compileGpuKernels(mlir::ModuleOp kernels,
-                                             const TargetGpu &gpu,
+                                             const GpuModel &gpu,
                                              const CudaToolkit &toolkit);
 
 } // namespace shardc::gpu

@@ -137,7 +137,7 @@ static llvm::Error linkLibdevice(llvm::Module &code, llvm::StringRef path) {
 }
 
 llvm::Expected<std::string> compileToPtx(mlir::gpu::GPUFuncOp kernel,
-                                         const TargetGpu &gpu,
+                                         const GpuModel &gpu,
                                          llvm::StringRef libdevice) {
   OpBuilder builder(kernel.getContext());
   Location loc = kernel.getLoc();

@@ -126,7 +126,7 @@ EmulatedKernels::~EmulatedKernels() = default;
 
 llvm::Expected<EmulatedKernels>
 EmulatedKernels::compile(mlir::gpu::GPUModuleOp module, StringRef cpuName) {
-  auto cpu = cpu::TargetCpu::resolve(cpuName);
+  auto cpu = cpu::CpuModel::resolve(cpuName);
   if (!cpu)
     return cpu.takeError();
   cpu::loadDialects(module.getContext());

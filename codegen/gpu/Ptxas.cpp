@@ -1,5 +1,5 @@
 // Runs the CUDA toolkit's assembler and reads what it says.
-#include "codegen/gpu/TargetGpu.h"
+#include "codegen/gpu/GpuModel.h"
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
@@ -43,7 +43,7 @@ static llvm::Expected<std::string> readFile(llvm::StringRef path) {
 }
 
 llvm::Expected<Cubin> assemble(llvm::StringRef ptx, llvm::StringRef ptxas,
-                               const TargetGpu &gpu) {
+                               const GpuModel &gpu) {
   llvm::SmallString<128> source, target, messages;
   int descriptor = -1;
   auto remove = llvm::make_scope_exit([&] {

@@ -2,7 +2,6 @@
 // does on the host.
 #include "codegen/lower/ProgramLowering.h"
 
-#include "codegen/step/Workspace.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -33,7 +32,7 @@ static int64_t bytesOf(Value tensor) {
 static step::AttentionSizes attentionSizes(Value query, Value key,
                                            Value value) {
   return {bytesOf(query), shapeOf(query).back(), shapeOf(value).back(),
-          shapeOf(key)[1]};
+          shapeOf(key)[1], product(shapeOf(query).drop_back())};
 }
 
 LogicalResult ProgramLowering::lowerLibraryCall(Operation *op) {
@@ -99,9 +98,9 @@ void ProgramLowering::gemm(const View &a, bool transposeA, const View &b,
   ArrayRef<int64_t> rows = ArrayRef(a.shape).take_back(2),
                     columns = ArrayRef(c.shape).take_back(2);
   std::optional<View> workspace;
-  if (int64_t bytes = step::gemmWorkspace(
-          columns[0], columns[1], rows[transposeA ? 0 : 1],
-          step::elementBytes(a.elementType), plan.workers()))
+  if (int64_t bytes = plan.workspaces().gemm(columns[0], columns[1],
+                                             rows[transposeA ? 0 : 1],
+                                             step::elementBytes(a.elementType)))
     workspace = newWorkspace(bytes);
   emit<step::GemmOp>(ref(a), ref(b), ref(bias), ref(c), ref(workspace),
                      transposeA, transposeB, /*accumulate=*/false);
@@ -156,9 +155,8 @@ void ProgramLowering::attention(nn::AttentionOp op) {
   View output = allocate(op->getResult(0));
   if (!op.getLogSumExp().use_empty())
     logSumExp = allocate(op->getResult(1));
-  View workspace = newWorkspace(step::attentionWorkspace(
-      attentionSizes(op.getQuery(), op.getKey(), op.getValue()),
-      plan.workers()));
+  View workspace = newWorkspace(plan.workspaces().attention(
+      attentionSizes(op.getQuery(), op.getKey(), op.getValue())));
   emit<step::AttentionOp>(ref(query), ref(key), ref(value), ref(bias),
                           ref(mask), ref(output), ref(logSumExp),
                           ref(workspace), op.getScale(), op.getCausal());
@@ -178,9 +176,8 @@ void ProgramLowering::attentionGrad(nn::AttentionGradOp op) {
   View queryGradient = allocate(op->getResult(0));
   View keyGradient = allocate(op->getResult(1));
   View valueGradient = allocate(op->getResult(2));
-  View workspace = newWorkspace(step::attentionGradWorkspace(
-      attentionSizes(op.getQuery(), op.getKey(), op.getValue()),
-      plan.workers()));
+  View workspace = newWorkspace(plan.workspaces().attentionGrad(
+      attentionSizes(op.getQuery(), op.getKey(), op.getValue())));
   emit<step::AttentionGradOp>(ref(gradient), ref(query), ref(key), ref(value),
                               ref(output), ref(logSumExp), ref(bias), ref(mask),
                               ref(queryGradient), ref(keyGradient),
@@ -193,7 +190,8 @@ void ProgramLowering::crossEntropy(nn::CrossEntropyOp op) {
   View labels = contiguous(op.getLabels());
   View scale = view(op.getScale());
   View loss = allocate(op->getResult(0));
-  View workspace = newWorkspace(step::crossEntropyWorkspace(labels.elements()));
+  View workspace =
+      newWorkspace(plan.workspaces().crossEntropy(labels.elements()));
   emit<step::CrossEntropyOp>(ref(logits), ref(labels), ref(scale), ref(loss),
                              ref(workspace), op.getIgnoreIndex(),
                              op.getShift());
@@ -237,10 +235,8 @@ template <typename OpTy> void ProgramLowering::linearCrossEntropy(OpTy op) {
   sizes.elementBytes = bytesOf(op.getInput());
   sizes.roundsWeightGradient = isNarrow(weightGradient);
   sizes.roundsBiasGradient = isNarrow(biasGradient);
-  View workspace =
-      newWorkspace(step::linearCrossEntropyWorkspace(sizes, plan.workers()));
-  int64_t chunk = step::linearCrossEntropyChunk(sizes.rows, sizes.classes,
-                                                sizes.elementBytes);
+  View workspace = newWorkspace(plan.workspaces().linearCrossEntropy(sizes));
+  int64_t chunk = plan.workspaces().linearCrossEntropyChunk(sizes);
   emit<step::LinearCrossEntropyOp>(
       ref(input), ref(weight), ref(bias), ref(labels), ref(scale), ref(loss),
       ref(inputGradient), ref(weightGradient), ref(biasGradient),

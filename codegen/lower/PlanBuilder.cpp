@@ -18,13 +18,15 @@ step::View UnitLayout::view(Value flat, const Member &member,
       flat, member.offset * step::elementBytes(type.getElementType()), type);
 }
 
-PlanBuilder::PlanBuilder(ModuleOp module, int64_t workers)
-    : module(module), symbols(module), builder(module.getContext()) {
+PlanBuilder::PlanBuilder(ModuleOp module, const Target &target)
+    : target(target), module(module), symbols(module),
+      builder(module.getContext()) {
   builder.setInsertionPointToEnd(module.getBody());
-  plan = step::PlanOp::create(builder, module.getLoc(), workers,
-                              /*pool_bytes=*/nullptr,
-                              /*kind_bytes=*/nullptr,
-                              /*live_bound_bytes=*/nullptr);
+  plan =
+      step::PlanOp::create(builder, module.getLoc(), target.argumentAlignment(),
+                           /*pool_bytes=*/nullptr,
+                           /*kind_bytes=*/nullptr,
+                           /*live_bound_bytes=*/nullptr);
   builder.createBlock(&plan.getBody());
 }
 

@@ -3,6 +3,7 @@
 #ifndef SHARDC_CODEGEN_LOWER_PLANBUILDER_H
 #define SHARDC_CODEGEN_LOWER_PLANBUILDER_H
 
+#include "codegen/Target.h"
 #include "codegen/step/Step.h"
 #include "codegen/step/View.h"
 #include "frontend/nn/NN.h"
@@ -33,7 +34,7 @@ struct UnitLayout {
 class PlanBuilder {
 public:
   /// Creates an empty plan at the end of the module.
-  PlanBuilder(mlir::ModuleOp module, int64_t workers);
+  PlanBuilder(mlir::ModuleOp module, const Target &target);
 
   /// Allocates storage for every unit of the module, and for the parameters
   /// that the functions read but no unit holds: one unit per element type,
@@ -64,7 +65,11 @@ public:
 
   /// A program at the end of the plan.
   step::ProgramOp addProgram(llvm::StringRef name, mlir::Location loc);
-  int64_t workers() { return plan.getWorkers(); }
+  const step::Workspaces &workspaces() const { return target.workspaces(); }
+  /// Whether a kernel may take the view as it is.
+  bool isAligned(const step::View &view) const {
+    return view.offset % target.argumentAlignment() == 0;
+  }
   mlir::ModuleOp getModule() { return module; }
 
 private:
@@ -78,6 +83,7 @@ private:
   /// What a run must check of integer values that are used as positions.
   void boundIntegers(step::InputOp input, mlir::BlockArgument argument);
 
+  const Target &target;
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;
   step::PlanOp plan;

@@ -129,7 +129,8 @@ Value ProgramLowering::newBuffer(step::Kind kind, int64_t bytes,
 
 ProgramLowering::View ProgramLowering::allocate(OpResult result) {
   auto place = places.find(result);
-  if (place != places.end()) {
+  // Where a gradient's place is none for a kernel, it is copied there.
+  if (place != places.end() && plan.isAligned(place->second)) {
     set(result, place->second);
     return place->second;
   }
@@ -159,7 +160,7 @@ ProgramLowering::View ProgramLowering::copied(const View &source) {
 
 ProgramLowering::View ProgramLowering::contiguous(Value tensor) {
   View source = view(tensor);
-  if (source.isContiguous())
+  if (source.isContiguous() && plan.isAligned(source))
     return source;
   View &copy = copies[tensor];
   if (!copy.buffer)

@@ -20,10 +20,10 @@ def Step_PlanOp : Step_Op<"plan", [NoTerminator, SingleBlock, NoRegionArguments]
   let description = [{
     `step-plan-memory` adds the pools' sizes (`pool_bytes`, in the order of the pools), the most bytes of each kind of buffer that are
     alive at once (`kind_bytes`, in the order of the kinds), and the lower bound that no placement could beat (`live_bound_bytes`: the sum
-    over pools of the most bytes alive at once). `workers` is the number of a rank's
-    threads that workspaces are sized for.
+    over pools of the most bytes alive at once). The addresses of a launch's operands are multiples of `argument_alignment`, in bytes:
+    what the target's kernels expect.
   }];
-  let arguments = (ins I64Attr:$workers, OptionalAttr<DenseI64ArrayAttr>:$pool_bytes,
+  let arguments = (ins DefaultValuedAttr<I64Attr, "1">:$argument_alignment, OptionalAttr<DenseI64ArrayAttr>:$pool_bytes,
                        OptionalAttr<DenseI64ArrayAttr>:$kind_bytes, OptionalAttr<I64Attr>:$live_bound_bytes);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "attr-dict-with-keyword $body";

@@ -149,10 +149,6 @@ LogicalResult GemmOp::verify() {
     return emitOpError() << "expects operands and result of one element type, "
                             "or a float32 result of 16-bit operands, got "
                          << a << ", " << b << " and " << c;
-  if (isNarrow != bool(getWorkspace()))
-    return emitOpError() << "expects a workspace for 16-bit operands, and for "
-                            "no others, got "
-                         << (isNarrow ? "none for " : "one for ") << a;
   if (getBias() && cast<MemRefType>(getBias().getType()).getNumElements() != n)
     return emitOpError() << "expects a bias of " << n << " elements, got "
                          << getBias().getType();

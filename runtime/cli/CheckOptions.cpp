@@ -116,10 +116,10 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
   belongs("--eps", &Optimizer::epsilon);
   belongs("--momentum", &Optimizer::momentum);
   belongs("--nesterov", &Optimizer::momentum);
-  if (options.threads && plan.workers() > 0 &&
-      *options.threads > plan.workers())
-    fail("--threads ", *options.threads, " is more than the ", plan.workers(),
-         plan.workers() == 1 ? " thread" : " threads",
+  int64_t workers = plan.target().cpu().workers();
+  if (options.threads && workers > 0 && *options.threads > workers)
+    fail("--threads ", *options.threads, " is more than the ", workers,
+         workers == 1 ? " thread" : " threads",
          " that this trainer was compiled for (shardc --threads-per-rank)");
   refuseIdle(options,
              {{"--no-decay", weightDecayOf(options, plan) > 0,

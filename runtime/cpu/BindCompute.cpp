@@ -30,7 +30,7 @@ int workersFor(const CpuDevice &device, const Tensor &workspace,
 
 Task bind(CpuDevice &device, const entry::Launch &entry) {
   KernelFunction function = device.kernels.function(entry.kernel);
-  int64_t extent = device.plan.kernels(int(entry.kernel)).extent();
+  int64_t extent = device.plan.target().cpu().extents(int(entry.kernel));
   std::vector<void *> arguments;
   int64_t bytes = 0;
   for (const std::vector<Tensor> *tensors : {&entry.inputs, &entry.outputs})

@@ -79,7 +79,8 @@ private:
 };
 
 int workersOf(const plan::Plan &plan, const CpuOptions &options) {
-  int64_t most = plan.workers() > 0 ? plan.workers() : options.workers;
+  int64_t compiled = plan.target().cpu().workers();
+  int64_t most = compiled > 0 ? compiled : options.workers;
   return static_cast<int>(
       std::max<int64_t>(1, std::min<int64_t>(options.workers, most)));
 }
@@ -93,6 +94,9 @@ CpuDevice::CpuDevice(const plan::Plan &plan, const KernelLibrary &kernels,
   if (static_cast<size_t>(plan.kernels_size()) != kernels.size())
     fail("the plan has ", plan.kernels_size(), " kernels, the kernel library ",
          kernels.size());
+  if (plan.target().cpu().extents_size() != plan.kernels_size())
+    fail("the target has ", plan.target().cpu().extents_size(),
+         " extents, the plan ", plan.kernels_size(), " kernels");
   if (HostRanks *ranks = communicator.hostRanks())
     ranks->helpWith(&pool);
   if (options.gemmClock)
@@ -102,6 +106,9 @@ CpuDevice::CpuDevice(const plan::Plan &plan, const KernelLibrary &kernels,
 CpuDevice::~CpuDevice() {
   // No rank touches this one's memory behind it.
   communicator.leave();
+  if (plan.target().cpu().extents_size() != plan.kernels_size())
+    fail("the target has ", plan.target().cpu().extents_size(),
+         " extents, the plan ", plan.kernels_size(), " kernels");
   if (HostRanks *ranks = communicator.hostRanks())
     ranks->helpWith(nullptr);
 }

@@ -73,8 +73,8 @@ public:
     for (const plan::ExportedInitializer &exported :
          plan.exported_initializers())
       check(exported);
-    for (const plan::Kernel &kernel : plan.kernels())
-      checkRange(kernel.extent(), 0, most, "the extent", kernel.symbol());
+    if (plan.target().has_cpu())
+      check(plan.target().cpu());
     for (const plan::Program *program : {&plan.train(), &plan.eval()})
       for (const plan::Entry &entry : program->entries())
         walk(entry, entry.name());
@@ -138,6 +138,15 @@ private:
       checkIndex(buffer, plan.buffers_size(), "buffer", name);
     for (uint32_t parameter : unit.parameters())
       checkIndex(parameter, plan.parameters_size(), "parameter", name);
+  }
+
+  void check(const plan::CpuTarget &cpu) {
+    if (cpu.extents_size() != plan.kernels_size())
+      refuse("the target has ", cpu.extents_size(), " extents, the plan ",
+             plan.kernels_size(), " kernels");
+    for (int64_t extent : cpu.extents())
+      checkRange(extent, 0, most, "an extent", "the target");
+    checkRange(cpu.workers(), 0, most, "the workers", "the target");
   }
 
   void check(const plan::Parameter &parameter) {

@@ -172,8 +172,8 @@ static std::string collectivesText(const plan::Plan &plan,
 std::string reportText(const plan::Plan &plan, int64_t microBatches) {
   std::string text =
       concat("model ", plan.model(), ", built by ", plan.compiler(), " for ",
-             plan.cpu(), "\nmesh ", meshText(plan.mesh()), "\nstrategy ",
-             strategyText(plan.mesh()), "\nprecision ",
+             plan.target().name(), "\nmesh ", meshText(plan.mesh()),
+             "\nstrategy ", strategyText(plan.mesh()), "\nprecision ",
              precisionText(plan.precision()), "\nmemory of a rank:\n");
   SharedSlices shared = SharedSlices::of(plan);
   int64_t planned = 0, allocated = bytesPerRank(plan, microBatches);

@@ -113,8 +113,9 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
   settings.lossScaling = lossScalingOf(options.lossScale, plan);
   settings.groups = ParameterGroups::resolve(options, plan);
 
-  int64_t most =
-      plan.workers() > 0 ? plan.workers() : std::numeric_limits<int>::max();
+  int64_t most = plan.target().cpu().workers() > 0
+                     ? plan.target().cpu().workers()
+                     : std::numeric_limits<int>::max();
   settings.workers = static_cast<int>(std::min<int64_t>(
       options.threads.value_or(workersPerRank(static_cast<int>(ranks))), most));
   int64_t sequence = sequenceLength(plan);

@@ -51,8 +51,8 @@ struct CompileKernels : testing::Test {
                         mlir::linalg::LinalgDialect, mlir::math::MathDialect,
                         mlir::tensor::TensorDialect>();
   }
-  llvm::Expected<cpu::CompiledKernels> compile(const char *text,
-                                               std::string cpu = "native") {
+  llvm::Expected<cpu::CompiledObject> compile(const char *text,
+                                              std::string cpu = "native") {
     auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     EXPECT_TRUE(module);
     cpu::CpuOptions options;

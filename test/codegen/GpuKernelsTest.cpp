@@ -125,7 +125,7 @@ func.func @errors(%x: tensor<64xf32>) -> tensor<64xf32> {
 }
 )mlir",
                                                          &context);
-  auto target = gpu::TargetGpu::resolve("sm_90");
+  auto target = gpu::GpuModel::resolve("sm_90");
   ASSERT_TRUE(bool(target));
   auto compiled = gpu::compileGpuKernels(*kernels, *target, {});
   ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
@@ -151,10 +151,10 @@ TEST(Ptxas, ReadsRegistersSpillsAndSharedMemory) {
   EXPECT_FALSE(gpu::parsePtxas("ptxas fatal : no input").has_value());
 }
 
-TEST(TargetGpu, RefusesWhatItDoesNotKnow) {
+TEST(GpuModel, RefusesWhatItDoesNotKnow) {
   for (const char *name : {"sm_80", "sm_90", "sm_100"})
-    EXPECT_TRUE(bool(gpu::TargetGpu::resolve(name))) << name;
-  auto unknown = gpu::TargetGpu::resolve("sm_12");
+    EXPECT_TRUE(bool(gpu::GpuModel::resolve(name))) << name;
+  auto unknown = gpu::GpuModel::resolve("sm_12");
   ASSERT_FALSE(bool(unknown));
   EXPECT_EQ(llvm::toString(unknown.takeError()),
             "unknown GPU 'sm_12'; expects sm_80, sm_90 or sm_100");

@@ -54,8 +54,8 @@ struct NarrowFloats : testing::Test {
 
   /// A kernel that converts `count` elements, and one that converts one element
   /// per row, which is not in a vector.
-  cpu::CompiledKernels compile(std::string op, std::string from, std::string to,
-                               size_t count, const char *cpu) {
+  cpu::CompiledObject compile(std::string op, std::string from, std::string to,
+                              size_t count, const char *cpu) {
     std::string n = std::to_string(count), text = R"mlir(
       #same = affine_map<(d0) -> (d0)>
       #row = affine_map<(d0, d1) -> (d0, 0)>
@@ -104,7 +104,7 @@ struct NarrowFloats : testing::Test {
   std::vector<To> convert(std::string op, std::string from, std::string to,
                           std::vector<From> &values, const char *cpu) {
     size_t count = values.size();
-    cpu::CompiledKernels compiled = compile(op, from, to, count, cpu);
+    cpu::CompiledObject compiled = compile(op, from, to, count, cpu);
     auto loaded = cpu::LoadedKernels::load(compiled.sharedObject);
     if (!loaded) {
       ADD_FAILURE() << llvm::toString(loaded.takeError());
@@ -130,7 +130,7 @@ TEST_F(NarrowFloats, CallNoFunction) {
   for (const NarrowType &type : types)
     for (const char *cpu : {"x86-64", "x86-64-v3", "x86-64-v4", "znver5"})
       for (bool widens : {true, false}) {
-        cpu::CompiledKernels compiled =
+        cpu::CompiledObject compiled =
             widens ? compile("extf", type.name, "f32", 35, cpu)
                    : compile("truncf", "f32", type.name, 35, cpu);
         auto buffer = llvm::MemoryBufferRef(compiled.sharedObject, "kernels");

@@ -63,7 +63,7 @@ def build(shardc, path, name, precision, gpu, folder):
         path = unpacked
     dims, loss = recipe(name)
     report, kernels = os.path.join(folder, "report.json"), os.path.join(folder, "kernels")
-    words = [shardc, path, "--init", "random", "--mesh", "2", "--precision", precision, "--gpu-kernels", kernels, "--gpu", gpu,
+    words = [shardc, path, "--init", "random", "--mesh", "2", "--precision", precision, "--kernels", kernels, "--target", f"cuda:{gpu}",
              "--report", report, "-q"]
     for dim in dims.split(","):
         words += ["--dim", dim]
@@ -73,7 +73,7 @@ def build(shardc, path, name, precision, gpu, folder):
     if done.returncode:
         return None, done.stderr.strip()
     with open(report) as file:
-        made = json.load(file)["gpu_kernels"]
+        made = json.load(file)["compiled_kernels"]
     for kernel in made["kernels"]:
         ptx = os.path.join(kernels, kernel["name"] + ".ptx")
         if os.path.exists(ptx):
@@ -109,7 +109,7 @@ def row(name, precision, kernels):
 
 HEADER = """# Kernels for GPUs
 
-What `shardc MODEL.onnx --gpu-kernels DIR --gpu {gpu}` builds, with the batch of one rank (`test/codegen/gpu_models.py` has the sizes):
+What `shardc MODEL.onnx --kernels DIR --target cuda:{gpu}` builds, with the batch of one rank (`test/codegen/gpu_models.py` has the sizes):
 kernels of each kind, how many ptxas assembled, registers of a thread (median and most), bytes that spill (sum), and
 bytes of shared memory of a block (most). Nothing here has run on a GPU: `docs/decisions/0012-one-body-two-targets.md` says what was tested.
 

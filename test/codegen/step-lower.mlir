@@ -11,7 +11,7 @@ fsdp.unit @root {parameters = [@w, @b], offsets = array<i64: 0, 24>, elements = 
 module @kernels {
   func.func private @grow(tensor<2x3x6xf32>) -> (tensor<6x6xf32>, tensor<5xf32>)
 }
-// CHECK-LABEL: step.plan attributes {workers = 1 : i64}
+// CHECK-LABEL: step.plan {
 // CHECK: %[[P:.*]] = step.buffer persistent 64 "root.parameters"
 // CHECK: %[[S0:.*]] = step.buffer persistent 64 "root.state0"
 // CHECK: %[[S1:.*]] = step.buffer persistent 64 "root.state1"

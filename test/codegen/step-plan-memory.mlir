@@ -2,11 +2,11 @@
 
 // Gradients live when activations are dead, in the same pool.
 // CHECK: step.plan attributes {kind_bytes = array<i64: 128, 256, 0, 192, 0, 64>, live_bound_bytes = 384 : i64,
-// CHECK-SAME: pool_bytes = array<i64: 128, 256, 0, 64>, workers = 1 : i64}
+// CHECK-SAME: pool_bytes = array<i64: 128, 256, 0, 64>}
 fsdp.unit @root {parameters = [], offsets = array<i64>, elements = 16 : i64, padding = 16 : i64, shards = 2 : i64,
   optimizer_shards = 2 : i64, reshard = 2 : i64, element_type = f32, master_type = f32, gradient_type = f32, reason = "root"}
 fsdp.group @world {stride = 1 : i64, size = 2 : i64}
-step.plan attributes {workers = 1 : i64} {
+step.plan {
   // Persistent buffers lie one after the other, at multiples of 64.
   // CHECK: step.buffer persistent 20 at 0 "x"
   // CHECK: step.buffer persistent 64 at 64 "p"

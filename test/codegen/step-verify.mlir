@@ -1,6 +1,6 @@
 // RUN: shardc-opt %s -step-verify -split-input-file -verify-diagnostics
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0>} {
+step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0>} {
   step.program "overlap" {
     // expected-note @+1 {{the other buffer}}
     %a = step.buffer activation 128 at 0 "a"
@@ -15,7 +15,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0>} 
 
 // -----
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 64, 0, 0>} {
+step.plan attributes {pool_bytes = array<i64: 0, 64, 0, 0>} {
   step.program "pool" {
     // expected-error @+1 {{ends at byte 128 of a pool of 64}}
     %a = step.buffer activation 128 at 0 "a"
@@ -26,7 +26,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 64, 0, 0>} {
 
 // -----
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0>} {
+step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0>} {
   step.program "unwritten" {
     %a = step.buffer activation 128 at 0 "a"
     %b = step.buffer activation 128 at 128 "b"
@@ -41,7 +41,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0>} 
 
 // -----
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0>} {
+step.plan attributes {pool_bytes = array<i64: 0, 0, 64, 0>} {
   step.program "flight" {
     %g = step.buffer gather 64 at 0 "g"
     %g0 = step.view %g[0] : memref<16xf32>
@@ -55,7 +55,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0>} {
 
 // -----
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0>} {
+step.plan attributes {pool_bytes = array<i64: 0, 0, 64, 0>} {
   step.program "no wait" {
     %g = step.buffer gather 64 at 0 "g"
     // expected-error @+1 {{expects one wait, got 0}}
@@ -65,7 +65,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0>} {
 
 // -----
 
-step.plan attributes {workers = 1 : i64} {
+step.plan {
   step.program "view" {
     %a = step.buffer activation 128 "a"
     // expected-error @+1 {{covers bytes [64, 192) of buffer "a", which has 128}}
@@ -76,7 +76,7 @@ step.plan attributes {workers = 1 : i64} {
 
 // -----
 
-step.plan attributes {workers = 1 : i64} {
+step.plan {
   step.program "gemm" {
     %a = step.buffer activation 128 "a"
     %x = step.view %a[0] : memref<4x3xf32>
@@ -89,7 +89,7 @@ step.plan attributes {workers = 1 : i64} {
 
 // -----
 
-step.plan attributes {workers = 1 : i64} {
+step.plan {
   step.program "types" {
     %a = step.buffer activation 128 "a"
     %x = step.view %a[0] : memref<4x3xbf16>
@@ -102,21 +102,25 @@ step.plan attributes {workers = 1 : i64} {
 
 // -----
 
-step.plan attributes {workers = 1 : i64} {
-  step.program "no_workspace" {
-    %a = step.buffer activation 128 "a"
-    %x = step.view %a[0] : memref<4x3xbf16>
-    %y = step.view %a[0] : memref<3x5xbf16>
-    %z = step.view %a[0] : memref<4x5xf32>
-    // expected-error @+1 {{expects a workspace for 16-bit operands, and for no others, got none for 'memref<4x3xbf16>'}}
-    step.gemm %x, %y into %z : (memref<4x3xbf16>, memref<3x5xbf16>, memref<4x5xf32>) -> ()
+// Kernels of a GPU load 16 bytes at once.
+module {
+  module @kernels { func.func @k(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> } }
+  step.plan attributes {argument_alignment = 16 : i64, pool_bytes = array<i64: 0, 128, 0, 0>} {
+    %a = step.buffer persistent 64 at 0 "a"
+    step.program "unaligned" {
+      %b = step.buffer activation 64 at 0 "b"
+      %x = step.view %a[4] : memref<4xf32>
+      %y = step.view %b[16] : memref<4xf32>
+      // expected-error @+1 {{expects operands at multiples of 16 bytes, got one at byte 4 of its buffer}}
+      step.launch @kernels::@k(%x) into (%y) : (memref<4xf32>) -> memref<4xf32>
+    }
   }
 }
 
 // -----
 
 // A kept slice is read by the gather from it until the wait.
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 192, 0>} {
+step.plan attributes {pool_bytes = array<i64: 0, 0, 192, 0>} {
   step.program "kept" {
     %g = step.buffer gather 64 at 0 "g"
     %k = step.buffer gather 32 at 64 "k"
@@ -135,7 +139,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 192, 0>} 
 
 // -----
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 128, 0>} {
+step.plan attributes {pool_bytes = array<i64: 0, 0, 128, 0>} {
   step.program "kept too early" {
     %g = step.buffer gather 64 at 0 "g"
     %k = step.buffer gather 32 at 64 "k"
@@ -148,7 +152,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 128, 0>} 
 // -----
 
 // What is added up must be there; the accumulator is of an earlier micro-batch.
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 64, 0, 64>} {
+step.plan attributes {pool_bytes = array<i64: 0, 64, 0, 64>} {
   %sum = step.buffer accumulation 64 at 0 "sum"
   step.program "accumulate" {
     %a = step.buffer gradient 64 at 0 "a"
@@ -162,7 +166,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 64, 0, 64>} 
 // -----
 
 // expected-error @+1 {{expects the bytes of 4 pools; run step-plan-memory first}}
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0>} {
+step.plan attributes {pool_bytes = array<i64: 0, 256, 0>} {
   step.program "pools" {
   }
 }
@@ -170,7 +174,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0>} {
 // -----
 
 // Where ranks share memory, what is gathered is other ranks' parameters.
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 0, 64, 0>} {
+step.plan attributes {pool_bytes = array<i64: 0, 0, 64, 0>} {
   step.program "gathered" {
     %g = step.buffer gather 64 at 0 "g"
     %gv = step.view %g[0] : memref<16xf32>
@@ -195,7 +199,7 @@ module @kernels {
     return %1 : tensor<8x8xf32>
   }
 }
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0>} {
+step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0>} {
   step.program "in place" {
     %a = step.buffer activation 256 at 0 "a"
     %a0 = step.view %a[0] : memref<8x8xf32>
@@ -207,7 +211,7 @@ step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0>} 
 
 // -----
 
-step.plan attributes {workers = 1 : i64, pool_bytes = array<i64: 0, 256, 0, 0>} {
+step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0>} {
   step.program "onto" {
     %ids = step.buffer activation 64 at 0 "ids"
     %rows = step.buffer activation 64 at 64 "rows"

@@ -49,7 +49,7 @@ module @kernels {
   }
 }
 // CHECK-LABEL: step.plan
-step.plan attributes {workers = 1 : i64} {
+step.plan {
   step.program "train" {
     // CHECK-DAG: %[[A:.*]] = step.buffer activation 256 at {{[0-9]+}} "a"
     // CHECK-DAG: %[[B:.*]] = step.buffer activation 256 at {{[0-9]+}} "b"

@@ -121,23 +121,23 @@ class CompilerFiles(Files):
                 self.fails("shardc", self.shardc("-o", first, "--report", second), "two outputs", f"-o {first}", f"--report {second}")
         self.fails("shardc", self.shardc("--dump-phases-to", "d", "--report", "link/1-import.mlir"), "two outputs", "--dump-phases-to d", "--report link/1-import.mlir")
         self.fails("shardc", self.shardc("--dump-phases-to", "new", "--report", "./new/2-raise.mlir"), "two outputs", "--dump-phases-to new")
-        self.fails("shardc", self.shardc("--gpu-kernels", "d", "-o", "link/k.ptx"), "two outputs", "--gpu-kernels d", "-o link/k.ptx")
+        self.fails("shardc", self.shardc("--kernels", "d", "-o", "link/kernels.so"), "two outputs", "--kernels d", "-o link/kernels.so")
 
     def test_kernels_over_inputs(self):
         os.mkdir(self.path("k"))
         os.link(self.path("model.onnx"), self.path("k/a.cubin"))
-        self.fails("shardc", self.shardc("--gpu-kernels", "k"), "--gpu-kernels k", "the model model.onnx")
+        self.fails("shardc", self.shardc("--kernels", "k"), "--kernels k", "the model model.onnx")
         os.rename(self.path("k/a.cubin"), self.path("k/a.onnx"))
-        result = run(*self.shardc("--gpu-kernels", "k"), cwd=self.folder)
+        result = run(*self.shardc("--kernels", "k", "--target", "cuda:sm_90"), cwd=self.folder)
         self.assertEqual(result.code, 0, result.err)
-        again = run(*self.shardc("--gpu-kernels", "k"), cwd=self.folder)  # over the last ones
+        again = run(*self.shardc("--kernels", "k", "--target", "cuda:sm_90"), cwd=self.folder)  # over the last ones
         self.assertEqual(again.code, 0, again.err)
 
     def test_what_is_given_twice_or_does_nothing(self):
         for words, parts in ((["--mesh", "2", "--mesh", "4"], ["--mesh", "given twice", "2 and 4"]), (["-q", "-q"], ["--quiet", "given twice"]),
-                             (["-o", "a", "-o", "b"], ["--output", "given twice"]), (["--gpu", "sm_90"], ["--gpu", "no effect"]),
-                             (["--gpu-kernels", "k", "--cpu", "native"], ["--cpu", "no effect", "-o FILE"]),
-                             (["--gpu-kernels", "k", "--threads-per-rank", "1"], ["--threads-per-rank", "no effect"])):
+                             (["-o", "a", "-o", "b"], ["--output", "given twice"]), (["--target", "cuda", "--cpu", "native"], ["--cpu", "no effect", "--target"]),
+                             (["--target", "cuda", "--threads-per-rank", "1"], ["--threads-per-rank", "no effect"]),
+                             (["--kernels", "k", "--threads-per-rank", "1"], ["--threads-per-rank", "no effect", "-o FILE"])):
             with self.subTest(words=words):
                 self.fails("shardc", self.shardc(*words), *parts)
         self.assertEqual(run(*self.shardc("--dim", "batch=2", "-o", "m.trainer"), cwd=self.folder).code, 0)

@@ -208,16 +208,16 @@ class ShardcBadInput(ToolTest):
         self.check(self.shardc(MLP, "--mehs", "2"), "--mehs", "--mesh")
 
     def test_gpu_that_does_not_exist(self):
-        kernels = ("--gpu-kernels", self.path("kernels"), "--dim", "batch=2")
-        self.check(self.shardc(MLP, "--gpu", "sm_12", *kernels), "sm_12", "sm_80, sm_90 or sm_100")
+        kernels = ("--kernels", self.path("kernels"), "--dim", "batch=2")
+        self.check(self.shardc(MLP, "--target", "cuda:sm_12", *kernels), "sm_12", "sm_80, sm_90 or sm_100")
         self.assertFalse(os.path.exists(self.path("kernels")))
-        self.check(self.shardc(MLP, "--gpu", "sm_90", "--dim", "batch=2"), "--gpu sm_90", "--gpu-kernels")
-        self.check(run(SHARDC, MLP, *kernels, "--compile-to", "raise"), "--compile-to raise", "--gpu-kernels")
+        self.check(run(SHARDC, MLP, *kernels, "--compile-to", "raise"), "--compile-to raise", "--kernels")
         self.check(run(SHARDC, MLP, *kernels, "--embed-weights"), "--embed-weights", "-o FILE")
-        self.check(self.shardc(MLP, "--gpu-kernels", "/proc/none", "--dim", "batch=2"), "/proc/none", "--gpu-kernels")
+        self.check(self.shardc(MLP, "--kernels", "/proc/none", "--dim", "batch=2"), "/proc/none", "--kernels")
 
     def test_flags_that_cannot_be_honoured(self):
-        self.check(self.shardc(MLP, "--target", "cuda"), "cuda")
+        self.check(self.shardc(MLP, "--target", "tpu"), "tpu", "cpu, cpu:NAME, cuda:sm_80")
+        self.check(self.shardc(MLP, "--target", "cpu:pentium9"), "pentium9", "x86-64-v3")
         self.check(self.shardc(MLP, "--strategy", "hybrid", "--dim", "batch=2"), "hybrid", "one dimension", "--mesh 2x")
         self.check(self.shardc(MLP, "--precision", "int8"), "--precision", "int8", "bf16, float16, float32 or float64")
         self.check(self.shardc(MLP, "--precision", "param=bf16,keep=(norm"), "keep", "(norm")

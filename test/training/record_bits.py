@@ -51,7 +51,7 @@ def bits(model, mesh, strategy, accumulation, precision, flags, folder):
     model.compile(path("m.trainer"), mesh, precision, "--strategy", strategy, "--accumulate", accumulate, *flags, batch=batch // micro_batches)
     more = ["--grad-accumulation", micro_batches] if micro_batches > 1 else []
     model.train(path("m.trainer"), "--metrics", path("m.jsonl"), "--export-gradients", path("g.safetensors"), "--export-safetensors", path("f.safetensors"),
-                *more, steps=STEPS)
+                *more, steps=STEPS, optimizer=flags[flags.index("--optimizer") + 1] if "--optimizer" in flags else "adamw")
     steps, _ = read_metrics(path("m.jsonl"))
     result = {"losses": [s.get("loss") for s in steps], "norms": [s.get("grad_norm") for s in steps]}
     for what, name in (("gradients", "g.safetensors"), ("parameters", "f.safetensors")):

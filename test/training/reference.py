@@ -86,10 +86,13 @@ class Model:
             words += ["--dim", f"{name}={size}"]
         return command(*words, *flags)
 
-    def train_flags(self, steps=None, lr=None):
+    def train_flags(self, steps=None, lr=None, optimizer="adamw"):
+        """The recipe's: its numbers are AdamW's; another optimizer takes those that it has."""
         r = self.recipe
-        words = ["--steps", steps or r["steps"], "--lr", r["lr"] if lr is None else lr, "--betas", ",".join(map(str, r["betas"])), "--eps", r["eps"],
-                 "--weight-decay", r["weight_decay"], "--clip", r["clip"], "--schedule", r["schedule"],
+        words = ["--steps", steps or r["steps"], "--lr", r["lr"] if lr is None else lr]
+        words += ["--betas", ",".join(map(str, r["betas"]))] if optimizer != "sgd" else []
+        words += ["--eps", r["eps"]] if optimizer not in ("sgd", "lion") else []
+        words += ["--weight-decay", r["weight_decay"], "--clip", r["clip"], "--schedule", r["schedule"],
                  "--warmup-steps", r["warmup"], "--warmup-start-factor", r["warmup_start"]]
         if r["schedule"] != "constant":
             words += ["--total-steps", r["steps"]]
@@ -97,8 +100,8 @@ class Model:
             words += ["--data", f"{name}={path}"]
         return words
 
-    def train(self, trainer, *flags, steps=None):
-        return command(trainer, *self.train_flags(steps), *flags)
+    def train(self, trainer, *flags, steps=None, optimizer="adamw"):
+        return command(trainer, *self.train_flags(steps, optimizer=optimizer), *flags)
 
 
 def models():

@@ -2,7 +2,7 @@
 #include "tools/shardc/Compiler.h"
 
 #include "codegen/Passes.h"
-#include "codegen/cpu/CompileKernels.h"
+#include "codegen/Target.h"
 #include "codegen/emit/EmitPlan.h"
 #include "codegen/emit/WriteTrainer.h"
 #include "frontend/nn/NN.h"
@@ -17,7 +17,6 @@
 #include "tools/shardc/Diagnostics.h"
 #include "tools/shardc/FileUses.h"
 #include "tools/shardc/Files.h"
-#include "tools/shardc/GpuKernels.h"
 #include "tools/shardc/Printable.h"
 
 #include "mlir/IR/Verifier.h"
@@ -71,13 +70,19 @@ private:
   bool makeFolder();
   /// Shows the IR after a phase where that was asked for.
   bool show(Phase phase);
+  bool resolveTarget(const TargetOptions &with);
+  /// Waits for the kernels, and writes those that --kernels asks for.
+  bool takeKernels();
   bool emitTrainer();
-  /// The kernels for --gpu-kernels.
-  bool emitGpuKernels();
   bool finish(const plan::Plan &plan);
   /// Writes and prints what was resolved.
   bool writeReport();
   int64_t threadsPerRank();
+  /// Of the cost model.
+  std::string cluster() const {
+    return options.cluster.empty() ? target->defaultCluster().str()
+                                   : options.cluster;
+  }
   bool fail(llvm::Error error);
 
   const Options &options;
@@ -85,10 +90,11 @@ private:
   DiagnosticPrinter diagnostics;
   shardc::onnx::ImportDiagnostics imported;
   OwningOpRef<ModuleOp> module;
-  std::unique_ptr<cpu::KernelCompilation> kernels;
+  std::unique_ptr<Target> target;
+  std::unique_ptr<KernelCompilation> compilation;
+  std::unique_ptr<CompiledKernels> kernels;
   std::optional<EmittedPlan> plan;
   CompileReport report;
-  std::optional<shardc::gpu::GpuKernels> gpuKernels;
   Clock::time_point start = Clock::now();
 };
 
@@ -137,8 +143,8 @@ bool Compiler::checkFiles() {
       uses.writes(
           "--dump-phases-to " + options.dumpPhasesTo + " (" + path + ")", path);
     }
-  if (!options.gpuKernels.empty())
-    uses.writesInto("--gpu-kernels", options.gpuKernels, {".ptx", ".cubin"});
+  if (!options.kernels.empty())
+    uses.writesInto("--kernels", options.kernels, {".so", ".ptx", ".cubin"});
   if (llvm::Error error = uses.check())
     return fail(std::move(error));
   return true;
@@ -201,7 +207,7 @@ void Compiler::addRaisePasses(OpPassManager &passes) {
   // While blocks repeat in one forward pass, and frozen parameters are there.
   FSDPAssignUnitsOptions units;
   units.units = options.units;
-  units.cluster = options.cluster;
+  units.cluster = cluster();
   units.mesh = options.mesh;
   units.strategy = options.strategy;
   units.elementBytes =
@@ -228,7 +234,7 @@ void Compiler::addTrainPasses(OpPassManager &passes) {
   passes.addPass(createCanonicalizerPass(oneBlock()));
   passes.addPass(createCSEPass());
   // Last: what it computes twice is one value to those two.
-  passes.addPass(createNNRemat({options.remat, options.cluster}));
+  passes.addPass(createNNRemat({options.remat, cluster()}));
 }
 
 void Compiler::addShardPasses(OpPassManager &passes) {
@@ -266,7 +272,7 @@ static void collectRemat(ModuleOp module, CompileReport::Memory &memory) {
 }
 
 void Compiler::addPlanPasses(OpPassManager &passes) {
-  passes.addPass(createStepLower({threadsPerRank()}));
+  passes.addPass(createStepLower({target->name(), threadsPerRank()}));
   passes.addPass(createStepWriteInPlace());
   passes.addPass(createStepPlanMemory());
   passes.addPass(createStepVerify());
@@ -296,24 +302,22 @@ bool Compiler::runPhase(Phase phase) {
     // Later phases turn collectives into plan entries; here they still have
     // their names.
     collectSharding(*module, report);
-    return true;
+    // How many threads a rank has is known with the mesh.
+    return resolveTarget({options.cpu, threadsPerRank()});
   case Phase::Kernels:
     if (!runPasses(phase, [&](auto &passes) {
           passes.addPass(createStepOutlineKernels());
         }))
       return false;
-    if (!options.gpuKernels.empty() && !emitGpuKernels())
-      return false;
     // They are compiled while the plan is made: no dialect may be loaded from
     // there on.
     loadDialectsOfPlanPasses();
-    if (options.compileTo == Phase::Trainer)
-      kernels = std::make_unique<cpu::KernelCompilation>(
-          module->lookupSymbol<ModuleOp>("kernels"),
-          cpu::CpuOptions{options.cpu});
-    return true;
+    if (options.compileTo == Phase::Trainer || !options.kernels.empty())
+      compilation = target->compile(module->lookupSymbol<ModuleOp>("kernels"));
+    return options.compileTo != Phase::Kernels || !compilation || takeKernels();
   case Phase::Plan:
-    return runPasses(phase, [&](auto &passes) { addPlanPasses(passes); });
+    return runPasses(phase, [&](auto &passes) { addPlanPasses(passes); }) &&
+           (options.compileTo != Phase::Plan || !compilation || takeKernels());
   case Phase::Trainer:
     return emitTrainer();
   }
@@ -346,14 +350,14 @@ bool Compiler::makeFolder() {
 
 bool Compiler::run() {
   // No thread outlives a failure.
-  llvm::scope_exit wait([this] { kernels.reset(); });
+  llvm::scope_exit wait([this] { compilation.reset(); });
   // Before the model is read: a typing error should not take its time.
   if (auto precision =
           PrecisionOption::parse(options.precision, options.master);
       !precision)
     return fail(precision.takeError());
-  if (auto target = shardc::gpu::TargetGpu::resolve(options.gpu); !target)
-    return fail(target.takeError());
+  if (!resolveTarget({options.cpu}))
+    return false;
   if (!checkFiles())
     return false;
   for (int phase = 0; phase <= int(options.compileTo); ++phase) {
@@ -367,19 +371,30 @@ bool Compiler::run() {
   return options.printIr || writeReport();
 }
 
-bool Compiler::emitGpuKernels() {
-  shardc::gpu::CudaToolkit toolkit = shardc::gpu::CudaToolkit::find();
-  auto compiled = shardc::gpu::compileGpuKernels(
-      module->lookupSymbol<ModuleOp>("kernels"),
-      llvm::cantFail(shardc::gpu::TargetGpu::resolve(options.gpu)), toolkit);
+bool Compiler::resolveTarget(const TargetOptions &with) {
+  auto resolved = Target::resolve(options.target, with);
+  if (!resolved)
+    return fail(resolved.takeError());
+  target = std::move(*resolved);
+  return true;
+}
+
+bool Compiler::takeKernels() {
+  auto compiled = compilation->take();
   if (!compiled)
     return fail(compiled.takeError());
-  if (toolkit.ptxas.empty())
-    emitWarning(module->getLoc())
-        << "no ptxas in $CUDA_HOME, $PATH or /usr/local/cuda: PTX alone";
-  if (llvm::Error error = writeGpuKernels(*compiled, options.gpuKernels))
-    return fail(std::move(error));
-  gpuKernels = std::move(*compiled);
+  kernels = std::move(*compiled);
+  if (std::string warning = kernels->warning(); !warning.empty())
+    emitWarning(module->getLoc()) << warning;
+  if (options.kernels.empty())
+    return true;
+  if (std::error_code code = llvm::sys::fs::create_directories(options.kernels))
+    return fail(llvm::createStringError(
+        code, "%s: %s; --kernels needs a folder that can be written",
+        options.kernels.c_str(), code.message().c_str()));
+  for (auto [name, bytes] : kernels->files())
+    if (llvm::Error error = writeFile(options.kernels + "/" + name, bytes))
+      return fail(std::move(error));
   return true;
 }
 
@@ -416,15 +431,18 @@ bool Compiler::emitTrainer() {
           shardc::onnx::elementType(&context, initializer.dtype), false},
          {initializer.dims.begin(), initializer.dims.end()},
          initializer.dtype});
-  auto emitted = emitPlan(*module, kernels->symbols(), emit);
+  auto emitted = emitPlan(*module, emit);
   if (!emitted)
     return fail(emitted.takeError());
   EmittedPlan &plan = *(this->plan = std::move(*emitted));
-
-  auto compiled = kernels->take();
-  if (!compiled)
-    return fail(compiled.takeError());
-  plan.addCompiled(*compiled);
+  if (!takeKernels())
+    return false;
+  *plan.plan.mutable_target() = kernels->describe();
+  if (std::string why = target->whyNoTrainer(); !why.empty())
+    return finish(plan.plan) &&
+           fail(llvm::createStringError(
+               why + ": its plan and kernels were compiled, and " +
+               options.output + " was not written"));
   auto runtime = findRuntime(programPath());
   if (!runtime)
     return fail(runtime.takeError());
@@ -432,7 +450,7 @@ bool Compiler::emitTrainer() {
   std::string bytes = plan.serialize();
   contents.runtime = *runtime;
   contents.plan = bytes;
-  contents.kernels = compiled->sharedObject;
+  contents.kernels = kernels->section();
   contents.exportTemplate = graph.model;
   contents.weights = plan.weights;
   contents.modelPath = options.model;
@@ -482,8 +500,8 @@ bool Compiler::writeReport() {
     (*json.getAsObject())["guessed_roles"] = rolesToJson(imported.roles);
     (*json.getAsObject())["parameters_not_in_graph"] =
         llvm::json::Array(imported.lostParameters);
-    if (gpuKernels)
-      (*json.getAsObject())["gpu_kernels"] = toJson(*gpuKernels);
+    if (kernels)
+      (*json.getAsObject())["compiled_kernels"] = kernels->toJson();
     if (llvm::Error error =
             writeFile(options.report, llvm::formatv("{0:2}\n", json).str()))
       return fail(std::move(error));
@@ -492,8 +510,8 @@ bool Compiler::writeReport() {
     std::string text;
     llvm::raw_string_ostream stream(text);
     printReport(stream, report);
-    if (gpuKernels)
-      printGpuKernels(stream, *gpuKernels);
+    if (kernels)
+      kernels->print(stream);
     llvm::outs() << printableLines(text);
   }
   return true;

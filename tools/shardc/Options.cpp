@@ -187,7 +187,7 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
   app.add_option("--cluster", options.cluster,
                  "the machine: cpu, dgx-h100, dgx-a100, cloud-l40s, or a TOML "
                  "file of link bandwidths, latencies, FLOP rates and memory")
-      ->option_text("NAME|FILE.toml [cpu]")
+      ->option_text("NAME|FILE.toml [cpu; dgx-h100 with --target cuda]")
       ->group(sharding);
   app.add_option("--prefetch", options.prefetch,
                  "units gathered ahead of their use")
@@ -255,9 +255,11 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
       ->group(training);
 
   const char *code = "Code";
-  app.add_option("--target", options.target, "what the trainer runs on")
-      ->check(CLI::IsMember({"cpu"}))
-      ->option_text("cpu")
+  app.add_option("--target", options.target,
+                 "what the trainer runs on: cpu, or cuda:sm_80, cuda:sm_90 or "
+                 "cuda:sm_100, whose plan and kernels are built, but no "
+                 "trainer yet")
+      ->option_text("NAME [cpu]")
       ->group(code);
   app.add_option("--cpu", options.cpu,
                  "processor to generate for: native, x86-64-v3, x86-64-v4, or "
@@ -271,14 +273,10 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
       ->option_text("N [0]")
       ->group(code);
 
-  CLI::Option *gpu =
-      app.add_option("--gpu", options.gpu,
-                     "what --gpu-kernels builds for: sm_80, sm_90 or sm_100")
-          ->option_text("GPU [sm_90]")
-          ->group(code);
-  app.add_option("--gpu-kernels", options.gpuKernels,
-                 "write the kernels as PTX into this folder, and as cubins "
-                 "where CUDA's ptxas is; the trainer as well only with -o")
+  app.add_option("--kernels", options.kernels,
+                 "write the compiled kernels into this folder: a shared "
+                 "object; for cuda PTX, and cubins where CUDA's ptxas is; the "
+                 "trainer as well only with -o")
       ->option_text("DIR")
       ->group(code);
 
@@ -315,19 +313,18 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
       throw CLI::ValidationError("--embed-weights",
                                  "cannot be honoured with --init random, which "
                                  "reads no values; drop one of the two");
-    bool buildsGpu = !options.gpuKernels.empty();
-    if (gpu->count() && !buildsGpu)
-      throw CLI::ValidationError("--gpu " + options.gpu,
-                                 "has no effect without --gpu-kernels DIR");
-    if (buildsGpu && (compileTo == "import" || compileTo == "raise" ||
-                      compileTo == "train" || compileTo == "shard"))
+    bool isCpu = llvm::StringRef(options.target).split(':').first == "cpu";
+    refuseIdle(app, {{"--cpu", isCpu, "with another --target"},
+                     {"--threads-per-rank", isCpu, "with another --target"}});
+    bool asksKernels = !options.kernels.empty();
+    if (asksKernels && (compileTo == "import" || compileTo == "raise" ||
+                        compileTo == "train" || compileTo == "shard"))
       throw CLI::ValidationError("--compile-to " + compileTo,
-                                 "has no kernels yet; drop --gpu-kernels");
-    if (buildsGpu && compileTo == "trainer" && options.output.empty()) {
+                                 "has no kernels yet; drop --kernels");
+    if (asksKernels && compileTo == "trainer" && options.output.empty()) {
       const char *noTrainer =
-          "with --gpu-kernels alone, which makes no trainer; add -o FILE";
+          "with --kernels alone, which makes no trainer; add -o FILE";
       refuseIdle(app, {{"--embed-weights", false, noTrainer},
-                       {"--cpu", false, noTrainer},
                        {"--threads-per-rank", false, noTrainer}});
       // Kernels are all that is asked for.
       compileTo = "kernels";

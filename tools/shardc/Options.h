@@ -30,7 +30,7 @@ struct Options {
   std::string accumulate; ///< empty: as the strategy says
   std::vector<std::string> freeze, trainable, buffers; ///< regular expressions
   std::string units = "auto";
-  std::string cluster = "cpu";
+  std::string cluster; ///< empty: the target's default
   std::string optimizer = "adamw";
   std::string precision = "float32";
   std::string remat = "cheap";
@@ -42,9 +42,8 @@ struct Options {
   bool embedWeights = false;
   int64_t prefetch = 1; ///< units gathered ahead of their use
   int64_t threadsPerRank =
-      0; ///< 0: this machine's cores over the ranks, at least 1
-  std::string gpuKernels; ///< folder; empty: none
-  std::string gpu = "sm_90";
+      0;               ///< 0: this machine's cores over the ranks, at least 1
+  std::string kernels; ///< folder; empty: none
   Phase compileTo = Phase::Trainer;
   bool printIr = true; ///< of the last phase, unless that is the trainer
   std::string dumpPhasesTo;

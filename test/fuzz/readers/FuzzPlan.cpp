@@ -24,7 +24,7 @@ static bool isSmall(const plan::Plan &plan) {
   for (const plan::Unit &unit : plan.units())
     if (unit.elements() > 1 << 20)
       return false;
-  return plan.mesh().ranks() <= 4 && plan.workers() <= 4;
+  return plan.mesh().ranks() <= 4 && plan.target().cpu().workers() <= 4;
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -287,7 +287,7 @@ TEST(Options, RefusesWhatThePlanCannotHonour) {
             "is drawn");
   EXPECT_EQ(errorWith({"--seed", "1", "--shuffle"}), "");
   EXPECT_EQ(errorWith({"--seed", "1", "--init", "random"}), "");
-  plan.set_workers(2);
+  plan.mutable_target()->mutable_cpu()->set_workers(2);
   EXPECT_EQ(errorWith({"--threads", "2"}), "");
   EXPECT_NE(errorWith({"--threads", "3"}), "");
 }

@@ -76,7 +76,11 @@ TEST(CheckPlan, RefusesWhatDoesNot) {
           if (entry.has_all_gather_start())
             entry.mutable_all_gather_start()->set_unit(9);
       },
-      [](auto &plan) { plan.add_kernels()->set_extent(-1); },
+      [](auto &plan) { plan.add_kernels(); },
+      [](auto &plan) {
+        plan.add_kernels();
+        plan.mutable_target()->mutable_cpu()->add_extents(-1);
+      },
       [](auto &plan) { plan.add_exported_initializers()->set_parameter(99); },
   };
   for (size_t i = 0; i < std::size(breaks); ++i) {

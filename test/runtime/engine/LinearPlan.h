@@ -26,7 +26,7 @@ public:
     plan.mutable_precision()->set_gradients(shardc::plan::FLOAT64);
     plan.mutable_precision()->set_loss(shardc::plan::FLOAT64);
     plan.mutable_precision()->set_master(shardc::plan::FLOAT64);
-    plan.set_workers(2);
+    plan.mutable_target()->mutable_cpu()->set_workers(2);
     plan.mutable_mesh()->add_dims(ranks);
     plan.mutable_mesh()->add_shard_dims(0);
     plan.mutable_mesh()->set_strategy("full");

@@ -44,7 +44,8 @@ std::pair<uint32_t, uint32_t> addLateGather(plan::Plan &plan, uint32_t group) {
     buffer->set_bytes(bytes);
     pool->set_bytes(pool->bytes() + (bytes + 63) / 64 * 64);
   }
-  plan.add_kernels()->set_extent(1);
+  plan.add_kernels();
+  plan.mutable_target()->mutable_cpu()->add_extents(1);
   plan.mutable_kernels(0)->add_argument_bytes(sizeof(float));
   plan::Program train;
   for (const plan::Entry &entry : plan.train().entries()) {

@@ -116,7 +116,8 @@ uint32_t addWatch(StrategyPlan &built) {
   buffer->set_offset(plan.pools(1).bytes());
   buffer->set_bytes(64);
   plan.mutable_pools(1)->set_bytes(plan.pools(1).bytes() + 64);
-  plan.add_kernels()->set_extent(1);
+  plan.add_kernels();
+  plan.mutable_target()->mutable_cpu()->add_extents(1);
   for (int argument = 0; argument < 2; ++argument)
     plan.mutable_kernels(0)->add_argument_bytes(sizeof(float));
   plan::Program train;

@@ -97,7 +97,7 @@ public:
     constant->set_data(std::string(reinterpret_cast<char *>(&batch), 8));
     plan::Kernel *kernel = plan.add_kernels();
     kernel->set_symbol("column_sums");
-    kernel->set_extent(classes);
+    plan.mutable_target()->mutable_cpu()->add_extents(classes);
     kernel->add_argument_bytes(batch * classes * int64_t(sizeof(T)));
     kernel->add_argument_bytes(sizeof(int64_t));
     kernel->add_argument_bytes(classes * int64_t(sizeof(T)));

@@ -1,7 +1,7 @@
 // The CPU that kernels are built for: its LLVM name and features, the width of
 // its vectors, its target machine.
-#ifndef SHARDC_CODEGEN_CPU_TARGETCPU_H
-#define SHARDC_CODEGEN_CPU_TARGETCPU_H
+#ifndef SHARDC_CODEGEN_CPU_CPUMODEL_H
+#define SHARDC_CODEGEN_CPU_CPUMODEL_H
 
 #include "codegen/cpu/EmitKernel.h"
 
@@ -10,12 +10,12 @@
 
 namespace shardc::cpu {
 
-struct TargetCpu {
+struct CpuModel {
   std::string name;
   VectorTarget vectors;
 
   /// "native" is this machine's. Fails on a name that LLVM does not know.
-  static llvm::Expected<TargetCpu> resolve(llvm::StringRef name);
+  static llvm::Expected<CpuModel> resolve(llvm::StringRef name);
   std::unique_ptr<llvm::TargetMachine> createMachine() const;
 };
 

@@ -1,5 +1,5 @@
 // CPU names to features.
-#include "codegen/cpu/TargetCpu.h"
+#include "codegen/cpu/CpuModel.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/MC/MCSubtargetInfo.h"
@@ -27,12 +27,12 @@ static llvm::Triple kernelTriple() {
   return llvm::Triple("x86_64-unknown-linux-gnu");
 }
 
-llvm::Expected<TargetCpu> TargetCpu::resolve(llvm::StringRef name) {
+llvm::Expected<CpuModel> CpuModel::resolve(llvm::StringRef name) {
   const llvm::Target *target = lookupTarget(kernelTriple());
   if (!target)
     return llvm::createStringError(
         "this build of LLVM cannot generate x86-64 code");
-  TargetCpu cpu;
+  CpuModel cpu;
   cpu.name = name == "native" ? llvm::sys::getHostCPUName().str() : name.str();
   std::unique_ptr<llvm::MCSubtargetInfo> plain(
       target->createMCSubtargetInfo(kernelTriple(), "", ""));
@@ -54,7 +54,7 @@ llvm::Expected<TargetCpu> TargetCpu::resolve(llvm::StringRef name) {
   return cpu;
 }
 
-std::unique_ptr<llvm::TargetMachine> TargetCpu::createMachine() const {
+std::unique_ptr<llvm::TargetMachine> CpuModel::createMachine() const {
   llvm::TargetOptions options;
   // Products and sums are fused where the kernels say so, and nowhere else.
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;

@@ -1,6 +1,6 @@
 // The GPU that kernels are built for, and the CUDA toolkit that assembles them.
-#ifndef SHARDC_CODEGEN_GPU_TARGETGPU_H
-#define SHARDC_CODEGEN_GPU_TARGETGPU_H
+#ifndef SHARDC_CODEGEN_GPU_GPUMODEL_H
+#define SHARDC_CODEGEN_GPU_GPUMODEL_H
 
 #include "llvm/Support/Error.h"
 #include "llvm/Target/TargetMachine.h"
@@ -11,12 +11,12 @@
 
 namespace shardc::gpu {
 
-struct TargetGpu {
+struct GpuModel {
   std::string name;     // sm_90
   std::string features; // the version of PTX, as LLVM names it
 
   /// sm_80, sm_90 or sm_100. Fails on any other name.
-  static llvm::Expected<TargetGpu> resolve(llvm::StringRef name);
+  static llvm::Expected<GpuModel> resolve(llvm::StringRef name);
   std::unique_ptr<llvm::TargetMachine> createMachine() const;
 };
 
@@ -45,7 +45,7 @@ struct Cubin {
 
 /// Assembles one kernel for `gpu`. Fails with what ptxas printed.
 llvm::Expected<Cubin> assemble(llvm::StringRef ptx, llvm::StringRef ptxas,
-                               const TargetGpu &gpu);
+                               const GpuModel &gpu);
 
 /// Reads `ptxas -v`'s messages on one kernel; nothing if they are not there.
 std::optional<PtxasReport> parsePtxas(llvm::StringRef messages);

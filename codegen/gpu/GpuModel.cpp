@@ -1,5 +1,5 @@
 // GPU names to LLVM's target machine.
-#include "codegen/gpu/TargetGpu.h"
+#include "codegen/gpu/GpuModel.h"
 
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/FileSystem.h"
@@ -26,7 +26,7 @@ static const llvm::Target *lookupTarget() {
   return llvm::TargetRegistry::lookupTarget(triple(), error);
 }
 
-llvm::Expected<TargetGpu> TargetGpu::resolve(llvm::StringRef name) {
+llvm::Expected<GpuModel> GpuModel::resolve(llvm::StringRef name) {
   // What CUDA 13 assembles of the server GPUs.
   for (auto [known, ptx] : {std::pair("sm_80", "+ptx80"),
                             {"sm_90", "+ptx80"},
@@ -35,13 +35,13 @@ llvm::Expected<TargetGpu> TargetGpu::resolve(llvm::StringRef name) {
       if (!lookupTarget())
         return llvm::createStringError(
             "this build of LLVM cannot generate PTX");
-      return TargetGpu{known, ptx};
+      return GpuModel{known, ptx};
     }
   return llvm::createStringError("unknown GPU '" + name +
                                  "'; expects sm_80, sm_90 or sm_100");
 }
 
-std::unique_ptr<llvm::TargetMachine> TargetGpu::createMachine() const {
+std::unique_ptr<llvm::TargetMachine> GpuModel::createMachine() const {
   llvm::TargetOptions options;
   // Products and sums are fused where the kernels say so, and nowhere else.
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;

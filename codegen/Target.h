@@ -1,0 +1,84 @@
+// What a trainer is built for. Whoever compiles holds one, resolved by its
+// name, and asks nothing else about it: a new target is a folder that
+// implements this, and a line in Target.cpp.
+#ifndef SHARDC_CODEGEN_TARGET_H
+#define SHARDC_CODEGEN_TARGET_H
+
+#include "codegen/step/Workspaces.h"
+#include "runtime/plan.pb.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/JSON.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace shardc {
+
+/// The kernels of a program, compiled.
+class CompiledKernels {
+public:
+  virtual ~CompiledKernels() = default;
+  /// The target's part of the plan, with what a launch of each kernel takes, in
+  /// the order of the functions in @kernels.
+  virtual plan::Target describe() const = 0;
+  /// The bytes of the trainer's section of kernels; empty where there is no
+  /// runtime that would load them.
+  virtual llvm::StringRef section() const = 0;
+  /// What --kernels writes: names of files, and their bytes.
+  virtual std::vector<std::pair<std::string, llvm::StringRef>>
+  files() const = 0;
+  /// A line for each kernel, where there is something to say of it.
+  virtual void print(llvm::raw_ostream &os) const = 0;
+  /// `compiled_kernels` of --report.
+  virtual llvm::json::Value toJson() const = 0;
+  /// Said once; empty where all went as it should.
+  virtual std::string warning() const { return ""; }
+};
+
+/// Kernels on their way, while the caller goes on with other IR of the context.
+class KernelCompilation {
+public:
+  virtual ~KernelCompilation() = default;
+  /// Waits, then gives the result; once.
+  virtual llvm::Expected<std::unique_ptr<CompiledKernels>> take() = 0;
+};
+
+struct TargetOptions {
+  /// "cpu:NAME" is short for the target cpu and this: native, or a name that
+  /// LLVM knows.
+  std::string cpu = "native";
+  /// Threads of a rank that workspaces are sized for, where ranks have threads.
+  int64_t workers = 1;
+};
+
+class Target {
+public:
+  virtual ~Target() = default;
+
+  /// cpu, cpu:NAME, cuda (for cuda:sm_90) or cuda:sm_80, sm_90, sm_100. Fails
+  /// on another name.
+  static llvm::Expected<std::unique_ptr<Target>>
+  resolve(llvm::StringRef name, const TargetOptions &options = {});
+
+  /// With everything resolved: cpu:znver4, cuda:sm_90.
+  virtual std::string name() const = 0;
+  virtual const step::Workspaces &workspaces() const = 0;
+  /// What the addresses of a kernel's arguments are multiples of, in bytes.
+  virtual int64_t argumentAlignment() const = 0;
+  /// The machine of the cost model, unless the user names one.
+  virtual llvm::StringRef defaultCluster() const = 0;
+  /// Begins to compile the functions of `kernels` (linalg on tensors), which
+  /// stays as it is.
+  virtual std::unique_ptr<KernelCompilation>
+  compile(mlir::ModuleOp kernels) const = 0;
+  /// Empty where there is a runtime that a trainer can be made of; else what to
+  /// say of it.
+  virtual std::string whyNoTrainer() const { return ""; }
+};
+
+} // namespace shardc
+
+#endif

@@ -1,0 +1,34 @@
+// Trainers that run on x86-64 processors.
+#ifndef SHARDC_CODEGEN_CPU_CPUTARGET_H
+#define SHARDC_CODEGEN_CPU_CPUTARGET_H
+
+#include "codegen/Target.h"
+#include "codegen/cpu/CpuModel.h"
+#include "codegen/cpu/CpuWorkspaces.h"
+
+namespace shardc::cpu {
+
+class CpuTarget final : public Target {
+public:
+  static llvm::Expected<std::unique_ptr<Target>> create(llvm::StringRef model,
+                                                        int64_t workers);
+
+  std::string name() const override { return "cpu:" + model.name; }
+  const step::Workspaces &workspaces() const override { return scratch; }
+  int64_t argumentAlignment() const override { return 1; }
+  llvm::StringRef defaultCluster() const override { return "cpu"; }
+  std::unique_ptr<KernelCompilation>
+  compile(mlir::ModuleOp kernels) const override;
+
+private:
+  CpuTarget(CpuModel model, int64_t workers)
+      : model(std::move(model)), workers(workers), scratch(workers) {}
+
+  CpuModel model;
+  int64_t workers;
+  CpuWorkspaces scratch;
+};
+
+} // namespace shardc::cpu
+
+#endif

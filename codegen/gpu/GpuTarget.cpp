@@ -1,0 +1,158 @@
+// Kernels for GPUs as a target's: files, a table, and a part of the report.
+#include "codegen/gpu/GpuTarget.h"
+
+#include "codegen/gpu/CompileGpuKernels.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace shardc::gpu {
+namespace {
+
+class CompiledGpuKernels final : public CompiledKernels {
+public:
+  CompiledGpuKernels(GpuKernels kernels, bool hasPtxas)
+      : kernels(std::move(kernels)), hasPtxas(hasPtxas) {}
+
+  plan::Target describe() const override;
+  llvm::StringRef section() const override { return ""; }
+  std::vector<std::pair<std::string, llvm::StringRef>> files() const override;
+  void print(llvm::raw_ostream &os) const override;
+  /// What ptxas says is null where it did not run, as is all but the name and
+  /// `refusal` of a kernel that was refused.
+  llvm::json::Value toJson() const override;
+  std::string warning() const override {
+    return hasPtxas ? ""
+                    : "no ptxas in $CUDA_HOME, $PATH or /usr/local/cuda: PTX "
+                      "alone";
+  }
+
+private:
+  GpuKernels kernels;
+  bool hasPtxas;
+};
+
+plan::Target CompiledGpuKernels::describe() const {
+  plan::Target target;
+  target.set_name("cuda:" + kernels.gpu);
+  plan::CudaTarget *cuda = target.mutable_cuda();
+  cuda->set_architecture(kernels.gpu);
+  for (const GpuKernel &kernel : kernels.kernels) {
+    plan::CudaTarget::Grid *grid = cuda->add_grids();
+    grid->set_blocks(kernel.grid);
+    grid->set_threads(kernel.block);
+  }
+  return target;
+}
+
+std::vector<std::pair<std::string, llvm::StringRef>>
+CompiledGpuKernels::files() const {
+  std::vector<std::pair<std::string, llvm::StringRef>> files;
+  for (const GpuKernel &kernel : kernels.kernels) {
+    if (!kernel.ptx.empty())
+      files.push_back({kernel.symbol + ".ptx", kernel.ptx});
+    if (kernel.cubin)
+      files.push_back({kernel.symbol + ".cubin", kernel.cubin->bytes});
+  }
+  return files;
+}
+
+void CompiledGpuKernels::print(llvm::raw_ostream &os) const {
+  size_t built = 0, assembled = 0;
+  for (const GpuKernel &kernel : kernels.kernels) {
+    built += !kernel.ptx.empty();
+    assembled += kernel.cubin.has_value();
+  }
+  os << llvm::formatv("{0,-42}{1,-8}{2,10}{3,8}{4,11}{5,13}{6,14}\n",
+                      "kernels for cuda:" + kernels.gpu, "kind", "blocks",
+                      "threads", "registers", "spill bytes", "shared bytes");
+  for (const GpuKernel &kernel : kernels.kernels) {
+    if (!kernel.refusal.empty()) {
+      os << "  " << kernel.symbol << ": none: " << kernel.refusal << "\n";
+      continue;
+    }
+    os << llvm::formatv("  {0,-40}{1,-8}{2,10}{3,8}", kernel.symbol,
+                        kernel.kind, kernel.grid, kernel.block);
+    if (kernel.cubin) {
+      const PtxasReport &report = kernel.cubin->report;
+      os << llvm::formatv("{0,11}{1,13}{2,14}", report.registers,
+                          report.spillBytes, report.sharedBytes);
+    }
+    os << "\n";
+  }
+  os << built << " of " << kernels.kernels.size() << " kernels in PTX, "
+     << assembled << " assembled"
+     << (built && !assembled ? " (no ptxas in $CUDA_HOME, $PATH or "
+                               "/usr/local/cuda)"
+                             : "")
+     << llvm::formatv(", in {0:f1} s\n", kernels.seconds);
+}
+
+llvm::json::Value CompiledGpuKernels::toJson() const {
+  llvm::json::Array list;
+  for (const GpuKernel &kernel : kernels.kernels) {
+    llvm::json::Object object{
+        {"name", kernel.symbol},   {"kind", nullptr},
+        {"blocks", nullptr},       {"threads", nullptr},
+        {"registers", nullptr},    {"spill_bytes", nullptr},
+        {"shared_bytes", nullptr}, {"refusal", nullptr}};
+    if (!kernel.refusal.empty()) {
+      object["refusal"] = kernel.refusal;
+    } else {
+      object["kind"] = kernel.kind;
+      object["blocks"] = kernel.grid;
+      object["threads"] = kernel.block;
+    }
+    if (kernel.cubin) {
+      const PtxasReport &report = kernel.cubin->report;
+      object["registers"] = report.registers;
+      object["spill_bytes"] = report.spillBytes;
+      object["shared_bytes"] = report.sharedBytes;
+    }
+    list.push_back(std::move(object));
+  }
+  return llvm::json::Object{{"target", "cuda:" + kernels.gpu},
+                            {"seconds", kernels.seconds},
+                            {"kernels", std::move(list)}};
+}
+
+/// ptxas takes nearly all of the time and runs on all cores: it is waited for.
+class GpuCompilation final : public KernelCompilation {
+public:
+  GpuCompilation(ModuleOp kernels, const GpuModel &model) {
+    CudaToolkit toolkit = CudaToolkit::find();
+    hasPtxas = !toolkit.ptxas.empty();
+    auto compiled = compileGpuKernels(kernels, model, toolkit);
+    if (compiled)
+      result = std::move(*compiled);
+    else
+      error = llvm::toString(compiled.takeError());
+  }
+  llvm::Expected<std::unique_ptr<CompiledKernels>> take() override {
+    if (!error.empty())
+      return llvm::createStringError(error);
+    return std::make_unique<CompiledGpuKernels>(std::move(result), hasPtxas);
+  }
+
+private:
+  GpuKernels result;
+  std::string error;
+  bool hasPtxas = false;
+};
+
+} // namespace
+
+llvm::Expected<std::unique_ptr<Target>> GpuTarget::create(StringRef name) {
+  llvm::Expected<GpuModel> model = GpuModel::resolve(name);
+  if (!model)
+    return model.takeError();
+  return std::unique_ptr<Target>(new GpuTarget(std::move(*model)));
+}
+
+std::unique_ptr<KernelCompilation> GpuTarget::compile(ModuleOp kernels) const {
+  return std::make_unique<GpuCompilation>(kernels, model);
+}
+
+} // namespace shardc::gpu

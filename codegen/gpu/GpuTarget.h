@@ -1,0 +1,35 @@
+// Trainers that run on NVIDIA GPUs: their plan and kernels so far.
+#ifndef SHARDC_CODEGEN_GPU_GPUTARGET_H
+#define SHARDC_CODEGEN_GPU_GPUTARGET_H
+
+#include "codegen/Target.h"
+#include "codegen/gpu/GpuModel.h"
+#include "codegen/gpu/GpuWorkspaces.h"
+
+namespace shardc::gpu {
+
+class GpuTarget final : public Target {
+public:
+  static llvm::Expected<std::unique_ptr<Target>> create(llvm::StringRef model);
+
+  std::string name() const override { return "cuda:" + model.name; }
+  const step::Workspaces &workspaces() const override { return scratch; }
+  /// Kernels load and store 16 bytes at once.
+  int64_t argumentAlignment() const override { return 16; }
+  llvm::StringRef defaultCluster() const override { return "dgx-h100"; }
+  std::unique_ptr<KernelCompilation>
+  compile(mlir::ModuleOp kernels) const override;
+  std::string whyNoTrainer() const override {
+    return "there is no runtime for " + name() + " yet";
+  }
+
+private:
+  explicit GpuTarget(GpuModel model) : model(std::move(model)) {}
+
+  GpuModel model;
+  GpuWorkspaces scratch;
+};
+
+} // namespace shardc::gpu
+
+#endif

@@ -1,0 +1,38 @@
+// Scratch memory of library calls on a GPU.
+#include "codegen/gpu/GpuWorkspaces.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+
+namespace shardc::gpu {
+
+static int64_t aligned(int64_t bytes) { return llvm::alignTo(bytes, 256); }
+
+int64_t GpuWorkspaces::attentionGrad(const step::AttentionSizes &sizes) const {
+  int64_t bytes = aligned(sizes.queries * 4);
+  if (sizes.elementBytes < 4)
+    bytes += aligned(sizes.queries * sizes.queryDim * 4);
+  return bytes;
+}
+
+int64_t GpuWorkspaces::linearCrossEntropyChunk(
+    const step::LinearCrossEntropySizes &sizes) const {
+  constexpr int64_t logitBytes = int64_t(512) << 20;
+  int64_t fitting = logitBytes / (sizes.classes * sizes.elementBytes) / 64 * 64;
+  return std::min(sizes.rows, std::max<int64_t>(64, fitting));
+}
+
+int64_t GpuWorkspaces::linearCrossEntropy(
+    const step::LinearCrossEntropySizes &sizes) const {
+  int64_t chunk = linearCrossEntropyChunk(sizes);
+  int64_t bytes = aligned(chunk * sizes.classes * sizes.elementBytes) +
+                  aligned(crossEntropy(sizes.rows));
+  if (sizes.roundsWeightGradient && chunk < sizes.rows)
+    bytes += aligned(sizes.features * sizes.classes * 4);
+  if (sizes.roundsBiasGradient)
+    bytes += aligned(sizes.classes * 4);
+  return bytes;
+}
+
+} // namespace shardc::gpu
