@@ -1,9 +1,11 @@
 // shardc-opt: shardc's passes from the command line, on MLIR text.
 #include "codegen/Passes.h"
+#include "codegen/Pipelines.h"
 #include "codegen/step/Step.h"
 #include "frontend/nn/NN.h"
 #include "frontend/onnx/Passes.h"
 #include "passes/Passes.h"
+#include "passes/Pipelines.h"
 #include "passes/fsdp/FSDP.h"
 #include "test/lib/TestPasses.h"
 
@@ -20,6 +22,8 @@ int main(int argc, char **argv) {
   shardc::registerShardcOnnxPasses();
   shardc::registerShardcPasses();
   shardc::registerShardcCodegenPasses();
+  shardc::registerShardcPipelines();
+  shardc::registerShardcCodegenPipelines();
   shardc::test::registerNNEvaluatePass();
   shardc::test::registerNNGradientsPass();
   shardc::test::registerNNKernelsPass();

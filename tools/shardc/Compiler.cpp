@@ -1,4 +1,4 @@
-// The pipeline: which pass runs when, and why there.
+// The driver: phases in their order, what is shown and written of them.
 #include "tools/shardc/Compiler.h"
 
 #include "codegen/Passes.h"
@@ -21,8 +21,9 @@
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
+#include "mlir/Support/Timing.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -59,13 +60,11 @@ private:
   /// Whether the IR is verified at the end of a phase.
   bool verifies(Phase phase) const;
   /// Runs the passes that make up a phase.
-  bool runPasses(Phase phase, llvm::function_ref<void(OpPassManager &)> build);
+  bool runPasses(Phase phase);
   bool runPhase(Phase phase);
-  void addRaisePasses(OpPassManager &passes);
-  void addTrainPasses(OpPassManager &passes);
-  void addShardPasses(OpPassManager &passes);
-  void addPlanPasses(OpPassManager &passes);
   void loadDialectsOfPlanPasses();
+  /// What --disable-pass names is there, and will not run.
+  bool disablePasses();
   /// The folder of --dump-phases-to.
   bool makeFolder();
   /// Shows the IR after a phase where that was asked for.
@@ -83,9 +82,14 @@ private:
     return options.cluster.empty() ? target->defaultCluster().str()
                                    : options.cluster;
   }
+  PhaseSettings settings() {
+    return {cluster(), target->name(), report.ranks ? threadsPerRank() : 1};
+  }
   bool fail(llvm::Error error);
 
   const Options &options;
+  DefaultTimingManager timing;
+  TimingScope wholeTime, phaseTime;
   MLIRContext context;
   DiagnosticPrinter diagnostics;
   shardc::onnx::ImportDiagnostics imported;
@@ -112,7 +116,7 @@ bool Compiler::fail(llvm::Error error) {
 
 static std::string phaseFile(const Options &options, Phase phase) {
   return llvm::formatv("{0}/{1}-{2}.mlir", options.dumpPhasesTo, int(phase) + 1,
-                       phaseNames[int(phase)]);
+                       infoOf(phase).name);
 }
 
 bool Compiler::checkFiles() {
@@ -177,79 +181,16 @@ bool Compiler::verifies(Phase phase) const {
          !options.dumpPhasesTo.empty();
 }
 
-bool Compiler::runPasses(Phase phase,
-                         llvm::function_ref<void(OpPassManager &)> build) {
+bool Compiler::runPasses(Phase phase) {
   PassManager manager(&context);
+  manager.enableTiming(phaseTime);
   // Once at the end, not after every pass: half of the time that a deep model
   // takes would go there.
   manager.enableVerifier(false);
-  build(manager);
+  buildPhase(manager, phase, options, settings());
   return succeeded(manager.run(*module)) &&
          (!verifies(phase) || succeeded(verify(*module))) &&
          !diagnostics.hadError();
-}
-
-/// Functions have one block: there is no region to simplify.
-static GreedyRewriteConfig oneBlock() {
-  return GreedyRewriteConfig().setRegionSimplificationLevel(
-      GreedySimplifyRegionLevel::Disabled);
-}
-
-void Compiler::addRaisePasses(OpPassManager &passes) {
-  passes.addPass(createNNRaise());
-  NNMarkParametersOptions mark;
-  mark.freeze = {options.freeze.begin(), options.freeze.end()};
-  mark.trainable = {options.trainable.begin(), options.trainable.end()};
-  passes.addPass(createNNMarkParameters(mark));
-  // After raising, so that the loss meets the head as one linear and the two
-  // become one op.
-  passes.addPass(createNNAttachLoss({options.loss}));
-  // While blocks repeat in one forward pass, and frozen parameters are there.
-  FSDPAssignUnitsOptions units;
-  units.units = options.units;
-  units.cluster = cluster();
-  units.mesh = options.mesh;
-  units.strategy = options.strategy;
-  units.elementBytes =
-      floatType(&context, llvm::cantFail(PrecisionOption::parse(
-                                             options.precision, options.master))
-                              .parameters)
-          .getWidth() /
-      8;
-  passes.addPass(createFSDPAssignUnits(units));
-  // Behind the units, some of which may have a precision of their own.
-  NNPrecisionOptions precision;
-  precision.precision = options.precision;
-  precision.master = options.master;
-  precision.unitOptions = {options.unitOptions.begin(),
-                           options.unitOptions.end()};
-  passes.addPass(createNNPrecision(precision));
-  passes.addPass(createCanonicalizerPass(oneBlock()));
-  passes.addPass(createCSEPass());
-}
-
-void Compiler::addTrainPasses(OpPassManager &passes) {
-  passes.addPass(createNNDifferentiate());
-  // Where backward builds again what forward has, the two become one.
-  passes.addPass(createCanonicalizerPass(oneBlock()));
-  passes.addPass(createCSEPass());
-  // Last: what it computes twice is one value to those two.
-  passes.addPass(createNNRemat({options.remat, cluster()}));
-}
-
-void Compiler::addShardPasses(OpPassManager &passes) {
-  FSDPFormUnitsOptions units;
-  units.mesh = options.mesh;
-  units.strategy = options.strategy;
-  units.reshard = options.reshardAfterForward;
-  units.unitOptions = {options.unitOptions.begin(), options.unitOptions.end()};
-  passes.addPass(createFSDPFormUnits(units));
-  FSDPShardOptions shard;
-  shard.optimizer = options.optimizer;
-  shard.prefetch = options.prefetch;
-  shard.accumulate = options.accumulate;
-  passes.addPass(createFSDPShard(shard));
-  passes.addPass(createFSDPVerify());
 }
 
 /// What backward keeps, as nn-remat noted it.
@@ -271,16 +212,9 @@ static void collectRemat(ModuleOp module, CompileReport::Memory &memory) {
   }
 }
 
-void Compiler::addPlanPasses(OpPassManager &passes) {
-  passes.addPass(createStepLower({target->name(), threadsPerRank()}));
-  passes.addPass(createStepWriteInPlace());
-  passes.addPass(createStepPlanMemory());
-  passes.addPass(createStepVerify());
-}
-
 void Compiler::loadDialectsOfPlanPasses() {
   PassManager manager(&context);
-  addPlanPasses(manager);
+  buildPhase(manager, Phase::Plan, options, settings());
   DialectRegistry registry;
   manager.getDependentDialects(registry);
   context.appendDialectRegistry(registry);
@@ -293,11 +227,10 @@ bool Compiler::runPhase(Phase phase) {
   case Phase::Import:
     return importModel();
   case Phase::Raise:
-    return runPasses(phase, [&](auto &passes) { addRaisePasses(passes); });
   case Phase::Train:
-    return runPasses(phase, [&](auto &passes) { addTrainPasses(passes); });
+    return runPasses(phase);
   case Phase::Shard:
-    if (!runPasses(phase, [&](auto &passes) { addShardPasses(passes); }))
+    if (!runPasses(phase))
       return false;
     // Later phases turn collectives into plan entries; here they still have
     // their names.
@@ -305,9 +238,7 @@ bool Compiler::runPhase(Phase phase) {
     // How many threads a rank has is known with the mesh.
     return resolveTarget({options.cpu, threadsPerRank()});
   case Phase::Kernels:
-    if (!runPasses(phase, [&](auto &passes) {
-          passes.addPass(createStepOutlineKernels());
-        }))
+    if (!runPasses(phase))
       return false;
     // They are compiled while the plan is made: no dialect may be loaded from
     // there on.
@@ -316,7 +247,7 @@ bool Compiler::runPhase(Phase phase) {
       compilation = target->compile(module->lookupSymbol<ModuleOp>("kernels"));
     return options.compileTo != Phase::Kernels || !compilation || takeKernels();
   case Phase::Plan:
-    return runPasses(phase, [&](auto &passes) { addPlanPasses(passes); }) &&
+    return runPasses(phase) &&
            (options.compileTo != Phase::Plan || !compilation || takeKernels());
   case Phase::Trainer:
     return emitTrainer();
@@ -336,6 +267,25 @@ bool Compiler::show(Phase phase) {
   return true;
 }
 
+bool Compiler::disablePasses() {
+  if (options.disabledPasses.empty())
+    return true;
+  std::vector<std::string> names = passNames(options);
+  for (const std::string &disabled : options.disabledPasses)
+    if (!llvm::is_contained(names, disabled))
+      return fail(llvm::createStringError(
+          "--disable-pass " + disabled + ": there is no such pass; there are " +
+          llvm::join(names, ", ")));
+  context.registerActionHandler(
+      [this](llvm::function_ref<void()> run, const tracing::Action &action) {
+        auto *pass = dyn_cast<PassExecutionAction>(&action);
+        if (!pass || !llvm::is_contained(options.disabledPasses,
+                                         pass->getPass().getArgument()))
+          run();
+      });
+  return true;
+}
+
 bool Compiler::makeFolder() {
   if (options.dumpPhasesTo.empty())
     return true;
@@ -350,17 +300,25 @@ bool Compiler::makeFolder() {
 
 bool Compiler::run() {
   // No thread outlives a failure.
-  llvm::scope_exit wait([this] { compilation.reset(); });
+  llvm::scope_exit wait([this] {
+    compilation.reset();
+    phaseTime.stop();
+    wholeTime.stop();
+    timing.print();
+  });
   // Before the model is read: a typing error should not take its time.
   if (auto precision =
           PrecisionOption::parse(options.precision, options.master);
       !precision)
     return fail(precision.takeError());
-  if (!resolveTarget({options.cpu}))
+  if (!resolveTarget({options.cpu}) || !disablePasses())
     return false;
+  timing.setEnabled(options.passTiming);
+  wholeTime = timing.getRootScope();
   if (!checkFiles())
     return false;
   for (int phase = 0; phase <= int(options.compileTo); ++phase) {
+    phaseTime = wholeTime.nest(infoOf(Phase(phase)).name);
     if (!runPhase(Phase(phase)))
       return false;
     if (Phase(phase) == Phase::Import && (!checkFiles() || !makeFolder()))

@@ -71,6 +71,22 @@ void refuseTwice(const CLI::App &app) {
   }
 }
 
+std::vector<std::string> phaseNames() {
+  std::vector<std::string> names;
+  for (const PhaseInfo &phase : phases)
+    names.emplace_back(phase.name);
+  return names;
+}
+
+std::string phasesText() {
+  std::string text = "stop after a phase and print its IR";
+  for (const PhaseInfo &phase : phases)
+    if (&phase != &infoOf(Phase::Trainer))
+      text += (&phase == std::begin(phases) ? ". " : "; ") +
+              std::string(phase.name) + ": " + phase.summary;
+  return text;
+}
+
 std::vector<std::string> optimizerChoices() {
   std::vector<std::string> names;
   for (const Optimizer &optimizer : optimizers)
@@ -281,11 +297,8 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
       ->group(code);
 
   const char *inspection = "Inspection";
-  app.add_option("--compile-to", compileTo,
-                 "stop after a phase and print its IR: import, raise, train, "
-                 "shard, kernels, plan")
-      ->check(CLI::IsMember(std::vector<std::string>(std::begin(phaseNames),
-                                                     std::end(phaseNames))))
+  app.add_option("--compile-to", compileTo, phasesText())
+      ->check(CLI::IsMember(phaseNames()))
       ->option_text("PHASE [trainer]")
       ->group(inspection);
   app.add_option("--dump-phases-to", options.dumpPhasesTo,
@@ -294,6 +307,16 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
       ->group(inspection);
   app.add_option("--report", options.report, "write what was resolved as JSON")
       ->option_text("FILE.json")
+      ->group(inspection);
+  app.add_option("--disable-pass", options.disabledPasses,
+                 "leave out a pass, to see what it does (repeatable); the "
+                 "program may be refused without it, or train slower")
+      ->option_text("PASS ...")
+      ->expected(1)
+      ->take_all()
+      ->group(inspection);
+  app.add_flag("--pass-timing", options.passTiming,
+               "print how long each pass took, on stderr")
       ->group(inspection);
   app.add_flag("-q,--quiet", options.quiet, "print errors and warnings alone")
       ->group(inspection);
@@ -358,8 +381,8 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
     return {std::nullopt, 2};
   }
   options.compileTo = static_cast<Phase>(
-      std::find(std::begin(phaseNames), std::end(phaseNames), compileTo) -
-      std::begin(phaseNames));
+      std::ranges::find(phases, compileTo, &PhaseInfo::name) -
+      std::begin(phases));
   if (options.output.empty()) {
     std::string stem = options.model;
     if (size_t dot = stem.rfind(".onnx");

@@ -3,6 +3,8 @@
 #ifndef SHARDC_TOOLS_SHARDC_OPTIONS_H
 #define SHARDC_TOOLS_SHARDC_OPTIONS_H
 
+#include "tools/shardc/Phases.h"
+
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -10,12 +12,6 @@
 #include <vector>
 
 namespace shardc {
-
-/// The phases of a compilation, in order; docs/architecture.md says what the IR
-/// is after each.
-enum class Phase { Import, Raise, Train, Shard, Kernels, Plan, Trainer };
-constexpr const char *phaseNames[] = {"import",  "raise", "train",  "shard",
-                                      "kernels", "plan",  "trainer"};
 
 struct Options {
   std::string model;
@@ -47,6 +43,8 @@ struct Options {
   Phase compileTo = Phase::Trainer;
   bool printIr = true; ///< of the last phase, unless that is the trainer
   std::string dumpPhasesTo;
+  std::vector<std::string> disabledPasses;
+  bool passTiming = false;
   std::string report;
   bool quiet = false;
 };

@@ -1,0 +1,32 @@
+// The phases kernels and plan.
+#include "codegen/Pipelines.h"
+
+#include "codegen/Passes.h"
+
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+
+namespace shardc {
+
+void buildKernelsPhase(OpPassManager &passes) {
+  passes.addPass(createStepOutlineKernels());
+}
+
+void buildPlanPhase(OpPassManager &passes, const PlanPhaseOptions &options) {
+  passes.addPass(createStepLower({options.target, options.workers}));
+  passes.addPass(createStepWriteInPlace());
+  passes.addPass(createStepPlanMemory());
+  passes.addPass(createStepVerify());
+}
+
+void registerShardcCodegenPipelines() {
+  PassPipelineRegistration<>("phase-kernels",
+                             "shardc's phase kernels: generated code apart",
+                             buildKernelsPhase);
+  PassPipelineRegistration<PlanPhaseOptions>(
+      "phase-plan", "shardc's phase plan: entries on planned memory",
+      buildPlanPhase);
+}
+
+} // namespace shardc

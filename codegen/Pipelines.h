@@ -1,0 +1,31 @@
+// The phases kernels and plan as pipelines: passes/Pipelines.h goes on here.
+#ifndef SHARDC_CODEGEN_PIPELINES_H
+#define SHARDC_CODEGEN_PIPELINES_H
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace shardc {
+
+/// --phase-kernels: generated code becomes functions of @kernels.
+void buildKernelsPhase(mlir::OpPassManager &passes);
+
+/// --phase-plan: tensors become views of planned memory, ops entries of a plan.
+struct PlanPhaseOptions : mlir::PassPipelineOptions<PlanPhaseOptions> {
+  Option<std::string> target{*this, "target",
+                             llvm::cl::desc("what the trainer runs on"),
+                             llvm::cl::init("cpu")};
+  Option<int64_t> workers{
+      *this, "workers",
+      llvm::cl::desc("threads of one rank that workspaces are sized for"),
+      llvm::cl::init(1)};
+};
+void buildPlanPhase(mlir::OpPassManager &passes,
+                    const PlanPhaseOptions &options);
+
+/// Makes the two known by their names.
+void registerShardcCodegenPipelines();
+
+} // namespace shardc
+
+#endif

@@ -1,0 +1,87 @@
+// The phases raise, train and shard as pipelines: which pass runs when, and why
+// there. shardc runs them, and shardc-opt by name, with the same options.
+#ifndef SHARDC_PASSES_PIPELINES_H
+#define SHARDC_PASSES_PIPELINES_H
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace shardc {
+
+/// --phase-raise: from what the file says to ops that say what they mean, with
+/// roles of parameters, the loss, units and precision.
+struct RaisePhaseOptions : mlir::PassPipelineOptions<RaisePhaseOptions> {
+  ListOption<std::string> freeze{
+      *this, "freeze",
+      llvm::cl::desc("regular expressions: parameters that are not trained")};
+  ListOption<std::string> trainable{
+      *this, "trainable",
+      llvm::cl::desc("regular expressions: the only ones that are")};
+  Option<std::string> loss{*this, "loss", llvm::cl::desc("see nn-attach-loss"),
+                           llvm::cl::init("")};
+  Option<std::string> units{*this, "units",
+                            llvm::cl::desc("see fsdp-assign-units"),
+                            llvm::cl::init("auto")};
+  Option<std::string> cluster{*this, "cluster",
+                              llvm::cl::desc("the machine of the cost model"),
+                              llvm::cl::init("cpu")};
+  Option<std::string> mesh{*this, "mesh", llvm::cl::desc("N, or RxS"),
+                           llvm::cl::init("1")};
+  Option<std::string> strategy{*this, "strategy",
+                               llvm::cl::desc("see fsdp-form-units"),
+                               llvm::cl::init("")};
+  Option<std::string> precision{*this, "precision",
+                                llvm::cl::desc("see nn-precision"),
+                                llvm::cl::init("float32")};
+  Option<std::string> master{
+      *this, "master", llvm::cl::desc("see nn-precision"), llvm::cl::init("")};
+  ListOption<std::string> unitOptions{
+      *this, "unit-options", llvm::cl::desc("match=REGEX[,precision=...]")};
+};
+void buildRaisePhase(mlir::OpPassManager &passes,
+                     const RaisePhaseOptions &options);
+
+/// --phase-train: the backward pass, and what is computed again in it.
+struct TrainPhaseOptions : mlir::PassPipelineOptions<TrainPhaseOptions> {
+  Option<std::string> remat{*this, "remat", llvm::cl::desc("cheap or none"),
+                            llvm::cl::init("cheap")};
+  Option<std::string> cluster{*this, "cluster",
+                              llvm::cl::desc("the machine of the cost model"),
+                              llvm::cl::init("cpu")};
+};
+void buildTrainPhase(mlir::OpPassManager &passes,
+                     const TrainPhaseOptions &options);
+
+/// --phase-shard: units, collectives and the optimizer on a mesh, proved to fit
+/// together.
+struct ShardPhaseOptions : mlir::PassPipelineOptions<ShardPhaseOptions> {
+  Option<std::string> mesh{*this, "mesh",
+                           llvm::cl::desc("N, RxS, or replicate=R,shard=S"),
+                           llvm::cl::init("1")};
+  Option<std::string> strategy{*this, "strategy",
+                               llvm::cl::desc("see fsdp-form-units"),
+                               llvm::cl::init("")};
+  Option<std::string> reshard{*this, "reshard",
+                              llvm::cl::desc("see fsdp-form-units"),
+                              llvm::cl::init("default")};
+  ListOption<std::string> unitOptions{
+      *this, "unit-options", llvm::cl::desc("match=REGEX[,reshard=...]")};
+  Option<std::string> optimizer{*this, "optimizer",
+                                llvm::cl::desc("see fsdp-shard"),
+                                llvm::cl::init("adamw")};
+  Option<int64_t> prefetch{*this, "prefetch",
+                           llvm::cl::desc("units gathered ahead of their use"),
+                           llvm::cl::init(1)};
+  Option<std::string> accumulate{*this, "accumulate",
+                                 llvm::cl::desc("see fsdp-shard"),
+                                 llvm::cl::init("")};
+};
+void buildShardPhase(mlir::OpPassManager &passes,
+                     const ShardPhaseOptions &options);
+
+/// Makes the three known by their names.
+void registerShardcPipelines();
+
+} // namespace shardc
+
+#endif

@@ -1,0 +1,75 @@
+// From the command line to pipelines.
+#include "tools/shardc/Phases.h"
+
+#include "codegen/Pipelines.h"
+#include "passes/Pipelines.h"
+#include "tools/shardc/Options.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace shardc;
+
+void shardc::buildPhase(OpPassManager &passes, Phase phase,
+                        const Options &options, const PhaseSettings &settings) {
+  switch (phase) {
+  case Phase::Import:
+  case Phase::Trainer:
+    return;
+  case Phase::Raise: {
+    RaisePhaseOptions raise;
+    raise.freeze = ArrayRef(options.freeze);
+    raise.trainable = ArrayRef(options.trainable);
+    raise.loss = options.loss;
+    raise.units = options.units;
+    raise.cluster = settings.cluster;
+    raise.mesh = options.mesh;
+    raise.strategy = options.strategy;
+    raise.precision = options.precision;
+    raise.master = options.master;
+    raise.unitOptions = ArrayRef(options.unitOptions);
+    return buildRaisePhase(passes, raise);
+  }
+  case Phase::Train: {
+    TrainPhaseOptions train;
+    train.remat = options.remat;
+    train.cluster = settings.cluster;
+    return buildTrainPhase(passes, train);
+  }
+  case Phase::Shard: {
+    ShardPhaseOptions shard;
+    shard.mesh = options.mesh;
+    shard.strategy = options.strategy;
+    shard.reshard = options.reshardAfterForward;
+    shard.unitOptions = ArrayRef(options.unitOptions);
+    shard.optimizer = options.optimizer;
+    shard.prefetch = options.prefetch;
+    shard.accumulate = options.accumulate;
+    return buildShardPhase(passes, shard);
+  }
+  case Phase::Kernels:
+    return buildKernelsPhase(passes);
+  case Phase::Plan: {
+    PlanPhaseOptions plan;
+    plan.target = settings.target;
+    plan.workers = settings.workers;
+    return buildPlanPhase(passes, plan);
+  }
+  }
+  llvm_unreachable("a phase that the compiler does not know");
+}
+
+std::vector<std::string> shardc::passNames(const Options &options) {
+  std::vector<std::string> names;
+  for (size_t phase = 0; phase < std::size(phases); ++phase) {
+    OpPassManager all(ModuleOp::getOperationName());
+    buildPhase(all, Phase(phase), options, {"cpu", "cpu", 1});
+    for (const Pass &pass : all.getPasses())
+      if (std::string name = pass.getArgument().str();
+          !llvm::is_contained(names, name))
+        names.push_back(name);
+  }
+  return names;
+}

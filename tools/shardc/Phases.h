@@ -1,0 +1,50 @@
+// The phases of a compilation, and the passes of each.
+#ifndef SHARDC_TOOLS_SHARDC_PHASES_H
+#define SHARDC_TOOLS_SHARDC_PHASES_H
+
+#include <string>
+#include <vector>
+
+namespace mlir {
+class OpPassManager;
+}
+namespace shardc {
+
+struct Options;
+
+/// In order. Import and Trainer have no passes; passes/Pipelines.h and
+/// codegen/Pipelines.h have those of the others, under the names that
+/// shardc-opt knows: --phase-raise and so on.
+enum class Phase { Import, Raise, Train, Shard, Kernels, Plan, Trainer };
+
+struct PhaseInfo {
+  const char *name;
+  /// What the IR is after it.
+  const char *summary;
+};
+constexpr PhaseInfo phases[] = {
+    {"import", "the model as nn ops, with its parameters"},
+    {"raise", "ops that say what they mean; loss, units and precision"},
+    {"train", "forward and backward"},
+    {"shard", "units and collectives on the mesh"},
+    {"kernels", "generated code in functions of @kernels"},
+    {"plan", "entries on planned memory"},
+    {"trainer", "the executable"}};
+constexpr const PhaseInfo &infoOf(Phase phase) { return phases[int(phase)]; }
+
+/// What a pipeline takes besides the command line.
+struct PhaseSettings {
+  std::string cluster, target;
+  long workers = 1;
+};
+
+/// Adds a phase's passes.
+void buildPhase(mlir::OpPassManager &passes, Phase phase,
+                const Options &options, const PhaseSettings &settings);
+
+/// The names of all passes, in order, each once.
+std::vector<std::string> passNames(const Options &options);
+
+} // namespace shardc
+
+#endif
