@@ -105,11 +105,28 @@ private:
             floatElement(operand.get()) != wide)
           giveOperand(operand, type);
     } else if (!op->hasTrait<nn::MixedTypes>()) {
-      giveOperands(op, type);
+      giveOperands(op, types.isPart(op) ? wide : type);
     }
     for (OpResult result : op->getResults())
       if (floatElement(result))
         setElement(result, isSum || result.getResultNumber() > 0 ? wide : type);
+    if (types.isPart(op) && floatElement(op->getResult(0)))
+      widen(op, type);
+  }
+
+  /// The result of a part of an operator stays float32, or is rounded once for
+  /// all that read it.
+  void widen(Operation *op, FloatType type) {
+    Value result = op->getResult(0);
+    setElement(result, wide);
+    if (type == wide || op->hasAttr(nn::unroundedAttr))
+      return;
+    OpBuilder builder(function.getContext());
+    builder.setInsertionPointAfter(op);
+    Value rounded = nn::CastOp::create(
+        builder, op->getLoc(),
+        cast<RankedTensorType>(result.getType()).clone(type), result);
+    result.replaceAllUsesExcept(rounded, rounded.getDefiningOp());
   }
 
   /// The type that the op's operands and its first result have; null where no
@@ -190,7 +207,7 @@ private:
     return nn::CastOp::create(
         builder, value.getLoc(),
         mlir::cast<RankedTensorType>(value.getType()).clone(type),
-        cast ? cast.getInput() : value);
+        cast && !floatElement(cast.getInput()) ? cast.getInput() : value);
   }
 
   void eraseDead() {
@@ -274,8 +291,10 @@ private:
     auto types = ComputeTypes::find(module, *option, units);
     if (!types)
       return types.takeError();
-    if (option->isUniform() && units.empty())
+    if (option->isUniform() && units.empty()) {
+      forgetParts();
       return llvm::Error::success();
+    }
     for (auto parameter : module.getOps<nn::ParameterOp>())
       setType(parameter, types->of(parameter));
     for (auto function : module.getOps<func::FuncOp>())
@@ -283,7 +302,13 @@ private:
         Retyping(function, *types, floatType(&getContext(), option->output))
             .run();
     narrowBuffers();
+    forgetParts();
     return llvm::Error::success();
+  }
+
+  void forgetParts() {
+    getOperation().walk(
+        [](Operation *op) { op->removeDiscardableAttr(nn::unroundedAttr); });
   }
 
   static void setType(nn::ParameterOp parameter, FloatType type) {

@@ -19,6 +19,11 @@ class MixedTypes : public mlir::OpTrait::TraitBase<ConcreteOp, MixedTypes> {};
 template <typename ConcreteOp>
 class WideResult : public mlir::OpTrait::TraitBase<ConcreteOp, WideResult> {};
 
+/// On an op that computes a part of what one operator of the model does: its
+/// result is not rounded to 16 bits. Import leaves it, nn-precision takes it
+/// away.
+inline constexpr llvm::StringLiteral unroundedAttr = "nn.unrounded";
+
 } // namespace shardc::nn
 
 #include "frontend/nn/NNDialect.h.inc"

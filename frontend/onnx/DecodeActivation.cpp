@@ -1,5 +1,5 @@
 // Activation functions: one nn op where there is one, else composed of
-// elementwise ops.
+// elementwise ops, whose results are not rounded in between.
 #include "frontend/onnx/Decoder.h"
 
 using namespace mlir;
@@ -82,8 +82,10 @@ Operand exponentialUnit(Emitter &emit, const Operand &x, double alpha,
 LogicalResult elu(NodeContext &context) {
   if (failed(context.expectFloat(0)))
     return failure();
-  context.set(0, exponentialUnit(context.emit, context.input(0),
-                                 context.floatAttribute("alpha", 1), 1));
+  Emitter::OneRounding one(context.emit);
+  context.set(
+      0, one.result(exponentialUnit(context.emit, context.input(0),
+                                    context.floatAttribute("alpha", 1), 1)));
   return success();
 }
 
@@ -92,9 +94,11 @@ LogicalResult selu(NodeContext &context) {
     return failure();
   double alpha = context.floatAttribute("alpha", 1.67326319217681884765625);
   double gamma = context.floatAttribute("gamma", 1.05070102214813232421875);
+  Emitter::OneRounding one(context.emit);
   Operand result = exponentialUnit(context.emit, context.input(0), alpha, 1);
-  context.set(0, context.emit.binary<nn::MulOp>(
-                     result, context.emit.scalar(result.elementType(), gamma)));
+  context.set(0,
+              one.result(context.emit.binary<nn::MulOp>(
+                  result, context.emit.scalar(result.elementType(), gamma))));
   return success();
 }
 
@@ -102,7 +106,9 @@ LogicalResult celu(NodeContext &context) {
   if (failed(context.expectFloat(0)))
     return failure();
   double alpha = context.floatAttribute("alpha", 1);
-  context.set(0, exponentialUnit(context.emit, context.input(0), alpha, alpha));
+  Emitter::OneRounding one(context.emit);
+  context.set(0, one.result(exponentialUnit(context.emit, context.input(0),
+                                            alpha, alpha)));
   return success();
 }
 
@@ -122,13 +128,15 @@ LogicalResult hardSigmoid(NodeContext &context) {
   Emitter &emit = context.emit;
   Type element = context.input(0).elementType();
   auto number = [&](double value) { return emit.scalar(element, value); };
+  Emitter::OneRounding one(emit);
   Operand line = emit.binary<nn::AddOp>(
       emit.binary<nn::MulOp>(context.input(0),
                              number(context.floatAttribute("alpha", 0.2f))),
       number(context.floatAttribute("beta", 0.5f)));
-  context.set(0, ramp(emit, line,
-                      emit.compare(nn::CompareKind::le, line, number(0)),
-                      emit.compare(nn::CompareKind::ge, line, number(1))));
+  context.set(
+      0, one.result(ramp(emit, line,
+                         emit.compare(nn::CompareKind::le, line, number(0)),
+                         emit.compare(nn::CompareKind::ge, line, number(1)))));
   return success();
 }
 
@@ -142,32 +150,36 @@ LogicalResult hardSwish(NodeContext &context) {
   auto number = [&](double value) {
     return emit.scalar(x.elementType(), value);
   };
+  Emitter::OneRounding one(emit);
   Operand line =
       emit.binary<nn::DivOp>(emit.binary<nn::AddOp>(x, number(3)), number(6));
   Operand gate =
       ramp(emit, line, emit.compare(nn::CompareKind::le, x, number(-3)),
            emit.compare(nn::CompareKind::ge, x, number(3)));
-  context.set(0, emit.binary<nn::MulOp>(x, gate));
+  context.set(0, one.result(emit.binary<nn::MulOp>(x, gate)));
   return success();
 }
 
 LogicalResult mish(NodeContext &context) {
   if (failed(context.expectFloat(0)))
     return failure();
+  Emitter::OneRounding one(context.emit);
   Operand gate = context.emit.unary<nn::TanhOp>(
       context.emit.unary<nn::SoftplusOp>(context.input(0)));
-  context.set(0, context.emit.binary<nn::MulOp>(context.input(0), gate));
+  context.set(
+      0, one.result(context.emit.binary<nn::MulOp>(context.input(0), gate)));
   return success();
 }
 
 LogicalResult softsign(NodeContext &context) {
   if (failed(context.expectFloat(0)))
     return failure();
+  Emitter::OneRounding one(context.emit);
   Operand x = context.input(0);
   Operand below =
       context.emit.binary<nn::AddOp>(context.emit.unary<nn::AbsOp>(x),
                                      context.emit.scalar(x.elementType(), 1));
-  context.set(0, context.emit.binary<nn::DivOp>(x, below));
+  context.set(0, one.result(context.emit.binary<nn::DivOp>(x, below)));
   return success();
 }
 
@@ -179,10 +191,11 @@ LogicalResult swish(NodeContext &context) {
   Operand x = context.input(0);
   if (alpha == 1)
     return activation<nn::SiluOp>(context);
+  Emitter::OneRounding one(context.emit);
   Operand scaled = context.emit.binary<nn::MulOp>(
       x, context.emit.scalar(x.elementType(), alpha));
-  context.set(0, context.emit.binary<nn::MulOp>(
-                     x, context.emit.unary<nn::SigmoidOp>(scaled)));
+  context.set(0, one.result(context.emit.binary<nn::MulOp>(
+                     x, context.emit.unary<nn::SigmoidOp>(scaled))));
   return success();
 }
 

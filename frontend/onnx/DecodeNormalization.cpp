@@ -90,6 +90,7 @@ Type statisticsType(Emitter &emit, const Operand &input) {
 /// ONNX gives them in the type of stash_type, float32.
 std::pair<Operand, Operand> statistics(Emitter &emit, const Operand &rows,
                                        double epsilon) {
+  Emitter::OneRounding none(emit);
   Operand input = emit.cast(rows, statisticsType(emit, rows));
   Type element = input.elementType();
   int64_t last = input.rank() - 1;
@@ -177,17 +178,18 @@ LogicalResult lpNormalization(NodeContext &context) {
   if (p != 1 && p != 2)
     return context.error("expects p to be 1 or 2, got " + Twine(p));
   Emitter &emit = context.emit;
+  Emitter::OneRounding one(emit);
   Operand powers = p == 1 ? emit.unary<nn::AbsOp>(input)
                           : emit.binary<nn::MulOp>(input, input);
   Operand sum = emit.reduce<nn::ReduceSumOp>(powers, {*axis});
   Operand zero = emit.scalar(input.elementType(), 0),
-          one = emit.scalar(input.elementType(), 1);
+          unit = emit.scalar(input.elementType(), 1);
   Operand isZero = emit.compare(nn::CompareKind::eq, sum, zero);
-  Operand norm = emit.select(isZero, one, sum);
+  Operand norm = emit.select(isZero, unit, sum);
   if (p == 2)
     norm = emit.unary<nn::SqrtOp>(norm);
-  context.set(0,
-              emit.select(isZero, zero, emit.binary<nn::DivOp>(input, norm)));
+  context.set(0, one.result(emit.select(isZero, zero,
+                                        emit.binary<nn::DivOp>(input, norm))));
   return success();
 }
 

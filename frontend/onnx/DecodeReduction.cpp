@@ -97,7 +97,9 @@ LogicalResult decode(NodeContext &context) {
   for (int64_t dim : *dims)
     if (input.shape()[dim] == 0)
       return context.error("reduces dim " + Twine(dim) + ", which has size 0");
-  Operand result = reduce(context.emit, input, *dims);
+  // Squares and exponentials leave the range of 16 bits before the norm does.
+  Emitter::OneRounding one(context.emit);
+  Operand result = one.result(reduce(context.emit, input, *dims));
   if (context.intAttribute("keepdims", 1) == 0) {
     Shape shape;
     for (int64_t dim = 0; dim < input.rank(); ++dim)

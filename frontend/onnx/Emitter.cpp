@@ -174,6 +174,13 @@ Emitter::evaluate(OperationState &state, ArrayRef<Operand> operands) {
   return results;
 }
 
+/// Whether an op makes floats that were not there before.
+static bool isArithmetic(Operation *op) {
+  return (op->hasTrait<OpTrait::Elementwise>() ||
+          isa<nn::ReduceSumOp, nn::ReduceMeanOp>(op)) &&
+         isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType()));
+}
+
 SmallVector<Operand> Emitter::emit(StringRef name, ArrayRef<Type> types,
                                    ArrayRef<Operand> operands,
                                    ArrayRef<NamedAttribute> attributes) {
@@ -205,7 +212,16 @@ SmallVector<Operand> Emitter::emit(StringRef name, ArrayRef<Type> types,
     op->erase();
     return zeros(types);
   }
+  if (unrounded && isArithmetic(op))
+    op->setDiscardableAttr(nn::unroundedAttr, builder.getUnitAttr());
   return SmallVector<Operand>(op->getResults());
+}
+
+Operand Emitter::OneRounding::result(const Operand &operand) const {
+  if (!operand.isConstant())
+    if (Operation *op = operand.value().getDefiningOp())
+      op->removeDiscardableAttr(nn::unroundedAttr);
+  return operand;
 }
 
 Value Emitter::materialize(const Operand &operand) {

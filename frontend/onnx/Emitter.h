@@ -92,6 +92,22 @@ public:
   /// nn.broadcast), once.
   mlir::Value materialize(const Operand &operand);
 
+  /// While one lives, the ops that compute are parts of one operator: nothing
+  /// but what is given to `result` is rounded to 16 bits, and that once.
+  class OneRounding {
+  public:
+    explicit OneRounding(Emitter &emit) : emit(emit) { ++emit.unrounded; }
+    ~OneRounding() { --emit.unrounded; }
+    OneRounding(const OneRounding &) = delete;
+    OneRounding &operator=(const OneRounding &) = delete;
+
+    /// The operator's result.
+    Operand result(const Operand &operand) const;
+
+  private:
+    Emitter &emit;
+  };
+
   // Constants.
   Operand scalar(mlir::Type element, double value);
   Operand splat(llvm::ArrayRef<int64_t> shape, mlir::Type element,
@@ -185,6 +201,7 @@ private:
   llvm::StringMap<llvm::SmallVector<Operand>> evaluations;
   uint64_t lastNumber = 0;
   int64_t evaluated = 0;
+  int unrounded = 0; ///< how many OneRounding there are
   std::string failureText;
 };
 

@@ -73,7 +73,15 @@ ComputeTypes::find(ModuleOp module, const PrecisionOption &precision,
 }
 
 void ComputeTypes::readFunction(func::FuncOp function) {
+  llvm::DenseSet<Value> unrounded; // values inside of operators
   for (Operation &op : function.front()) {
+    const bool readsUnrounded = llvm::any_of(
+        op.getOperands(), [&](Value x) { return unrounded.contains(x); });
+    if (op.hasAttr(nn::unroundedAttr) || (readsUnrounded && isMove(&op)))
+      unrounded.insert_range(op.getResults());
+    if (op.hasAttr(nn::unroundedAttr) ||
+        (readsUnrounded && !isMove(&op) && !isLibraryCall(&op)))
+      parts.insert(&op);
     if (auto get = dyn_cast<nn::GetParameterOp>(op)) {
       StringAttr name = get.getParameterAttr().getAttr();
       behind[get.getResult()] = {name};

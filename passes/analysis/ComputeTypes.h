@@ -34,6 +34,10 @@ public:
   /// The type that an op computes in: of its operands, where it is no
   /// `MixedTypes`, and of its first result.
   mlir::FloatType of(mlir::Operation *op) const;
+  /// Whether the op computes in float32 whatever type its result is stored in:
+  /// it is a part of an operator that is more than one op, which rounds its
+  /// result once.
+  bool isPart(mlir::Operation *op) const { return parts.contains(op); }
 
 private:
   ComputeTypes(mlir::ModuleOp module, const PrecisionOption &precision);
@@ -62,6 +66,7 @@ private:
   llvm::DenseSet<mlir::Value> auxiliary;
   llvm::DenseSet<mlir::Operation *> head;    // of the loss
   llvm::DenseSet<mlir::Operation *> matched; // by a pattern of `keep`
+  llvm::DenseSet<mlir::Operation *> parts;   // of operators
 };
 
 } // namespace shardc

@@ -224,3 +224,42 @@ func.func @masks_stay_finite(%x: tensor<2x4xf32>, %seen: tensor<2x4xi1>) -> tens
   %z = nn.linear %p, %w : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
   return %z : tensor<2x4xf32>
 }
+
+// Parts of one operator compute in float32: its operand is cast once, its result rounded once, for a norm too. The square root of
+// another operator is in 16 bits, and a sum rounds its result itself.
+// BF16-LABEL: func.func @parts_of_an_operator(
+// BF16: %[[Y:.*]] = nn.linear {{.*}} -> tensor<2x4xbf16>
+// BF16: %[[X:.*]] = nn.cast %[[Y]] : (tensor<2x4xbf16>) -> tensor<2x4xf32>
+// BF16-NEXT: %[[Q:.*]] = nn.mul %[[X]], %[[X]] : tensor<2x4xf32>
+// BF16-NEXT: %[[S:.*]] = nn.reduce_sum %[[Q]] [1] : (tensor<2x4xf32>) -> tensor<2x1xf32>
+// BF16-NEXT: %[[R:.*]] = nn.sqrt %[[S]] : tensor<2x1xf32>
+// BF16-NEXT: %[[B:.*]] = nn.broadcast %[[R]] : (tensor<2x1xf32>) -> tensor<2x4xf32>
+// BF16-NEXT: %[[D:.*]] = nn.div %[[X]], %[[B]] : tensor<2x4xf32>
+// BF16-NEXT: %[[DH:.*]] = nn.cast %[[D]] : (tensor<2x4xf32>) -> tensor<2x4xbf16>
+// BF16-NEXT: nn.rms_norm %[[DH]]
+// BF16: nn.sqrt %[[DH]] : tensor<2x4xbf16>
+// BF16: nn.reduce_sum %{{.*}} [1] : (tensor<2x4xf32>) -> tensor<2x1xbf16>
+// NOTHING-LABEL: func.func @parts_of_an_operator(
+// NOTHING: nn.div {{.*}} : tensor<2x4xf32>
+// F64-LABEL: func.func @parts_of_an_operator(
+// F64-NOT: nn.unrounded
+// F64: return
+func.func @parts_of_an_operator(%x: tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x1xf32>) {
+  %w = nn.get_parameter @blocks.0.up : tensor<4x4xf32>
+  %g = nn.get_parameter @norm : tensor<4xf32>
+  %y = nn.linear %x, %w : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  %q = nn.mul %y, %y {nn.unrounded} : tensor<2x4xf32>
+  %s = nn.reduce_sum %q [1] {nn.unrounded} : (tensor<2x4xf32>) -> tensor<2x1xf32>
+  %r = nn.sqrt %s {nn.unrounded} : tensor<2x1xf32>
+  %b = nn.broadcast %r : (tensor<2x1xf32>) -> tensor<2x4xf32>
+  %d = nn.div %y, %b : tensor<2x4xf32>
+  %n, %m = nn.rms_norm %d, %g {epsilon = 1.0e-5 : f64} : (tensor<2x4xf32>, tensor<4xf32>) -> (tensor<2x4xf32>, tensor<2x1xf32>)
+  %t = nn.sqrt %d : tensor<2x4xf32>
+  %u = nn.add %n, %t : tensor<2x4xf32>
+  %z = nn.linear %u, %w : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  %p = nn.mul %z, %z {nn.unrounded} : tensor<2x4xf32>
+  %v = nn.reduce_sum %p [1] : (tensor<2x4xf32>) -> tensor<2x1xf32>
+  %o = nn.linear %z, %w : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  %e = nn.exp %v : tensor<2x1xf32>
+  return %o, %e : tensor<2x4xf32>, tensor<2x1xf32>
+}

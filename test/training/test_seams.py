@@ -1,4 +1,5 @@
-"""Operators at their seams against torch's recorded numbers: values and gradients, in float64 and float32, of one graph of all cases.
+"""Operators at their seams against torch's recorded numbers: values and gradients, in float64 and float32, of one graph of all cases; of
+operators that are more than one op in 16 bits too, where they round once.
 
 The gradient of a case's weight is its value, so that a run's exported gradients are all there is to compare."""
 import json
@@ -19,6 +20,8 @@ sys.path.insert(0, FOLDER)
 import table  # noqa: E402
 
 LARGEST_ERROR = {"float64": 1e-10, "float32": 2e-6}  # of the number, or of 1
+# Of 16-bit numbers: half a last place, for what is rounded once; the smallest that there is.
+ROUNDING = {"bf16": (2.0 ** -9, 2.0 ** -134), "float16": (2.0 ** -12, 2.0 ** -25)}
 FAMILIES = ("Activation", "Elementwise", "Reduction", "Normalization")
 
 
@@ -51,8 +54,9 @@ def write_model(path, cases, numbers, number=TensorProto.FLOAT):
 def gradients(folder, precision, cases, numbers):
     """What a step exports. Steps that are not finite are skipped where there is a loss scale; 2 changes no digit."""
     model, trainer, ones, exported = (os.path.join(folder, name) for name in ("model.onnx", "trainer", "ones.npy", "gradients.safetensors"))
-    write_model(model, cases, numbers, TensorProto.DOUBLE if precision == "float64" else TensorProto.FLOAT)
-    np.save(ones, np.ones((1, 1), precision))
+    double = precision == "float64"
+    write_model(model, cases, numbers, TensorProto.DOUBLE if double else TensorProto.FLOAT)
+    np.save(ones, np.ones((1, 1), np.float64 if double else np.float32))
     command(SHARDC, model, "--loss", "output:loss", "--precision", precision, "-o", trainer)
     command(trainer, "--data", f"ones={ones}", "--steps", 1, "--loss-scale", 2, "--export-gradients", exported)
     return read_safetensors(exported)
@@ -98,6 +102,32 @@ class Seams(unittest.TestCase):
 
     def test_float32(self):
         self.check("float32")
+
+    def check_narrow(self, precision):
+        with tempfile.TemporaryDirectory() as folder:
+            # The loss is not kept in float32, or the operators before it were.
+            got = gradients(folder, f"param={precision},keep=norm|softmax", table.NARROW_CASES, self.numbers)
+        relative, smallest = ROUNDING[precision]
+        wrong = []
+        for case in table.NARROW_CASES:
+            for name, numbers in self.numbers[case.name]["float64"].items():
+                flat = got[f"{case.name}.{name}.weight"].reshape(-1)
+                for i, number in enumerate(numbers):
+                    allowed = 2 * relative * abs(number) + 2 * smallest
+                    if case.nodes[0][0] == "LogSoftmax":
+                        # Near 0 it is a difference in float32; its gradient reads the rounded result, as torch's does.
+                        result, first = self.numbers[case.name]["float64"]["value"][i], i // 3 * 3
+                        total = sum(table.weight(j) for j in range(first, first + 3))
+                        allowed += 2.0 ** -24 if name == "value" else relative * abs(result) * math.exp(result) * total
+                    if not abs(float(flat[i]) - number) <= allowed:
+                        wrong.append(f"{case.name}: {name}[{i}] is {flat[i]}, torch has {number} in float64")
+        self.assertFalse(wrong, "\n" + "\n".join(wrong))
+
+    def test_bf16(self):
+        self.check_narrow("bf16")
+
+    def test_float16(self):
+        self.check_narrow("float16")
 
     def test_every_operator_is_in_the_table(self):
         tested = {node[0] for case in table.CASES for node in case.nodes}

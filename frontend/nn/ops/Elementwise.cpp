@@ -75,7 +75,8 @@ OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
 
 SHARDC_UNARY_GRADIENT(NegOp, f.neg(dy))
 SHARDC_UNARY_GRADIENT(ExpOp, f.mul(dy, y))
-SHARDC_UNARY_GRADIENT(Expm1Op, f.mul(dy, f.add(y, f.constant(y, 1))))
+// Not dy (y + 1): far below 0, y is -1 with no digit of the slope left.
+SHARDC_UNARY_GRADIENT(Expm1Op, f.mul(dy, f.exp(x)))
 SHARDC_UNARY_GRADIENT(LogOp, f.div(dy, x))
 SHARDC_UNARY_GRADIENT(SqrtOp, f.div(f.scale(dy, 0.5), y))
 SHARDC_UNARY_GRADIENT(RsqrtOp, f.mul(f.scale(dy, -0.5), f.mul(y, f.mul(y, y))))

@@ -127,10 +127,14 @@ LogSoftmaxOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
                             ArrayRef<bool> needed,
                             SmallVectorImpl<Value> &operandGradients) {
   Formula f(builder, getLoc());
-  Value dy = resultGradients[0];
+  // In one type, and rounded once: the two terms cancel where the probability
+  // is near 1.
+  Type element = computeTypeOf(elementTypeOf(getInput()));
+  Value dy = f.cast(resultGradients[0], element);
   Value sum = f.reduceSum(dy, tensorType(dy).getRank() - 1);
+  Value probabilities = f.exp(f.cast(getResult(), element));
   operandGradients.push_back(
-      f.cast(f.sub(dy, f.mul(f.exp(getResult()), f.broadcast(sum, dy))),
+      f.cast(f.sub(dy, f.mul(probabilities, f.broadcast(sum, dy))),
              elementTypeOf(getInput())));
   return success();
 }

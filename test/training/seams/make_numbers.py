@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes numbers.json: what torch computes for each case of table.py, values and gradients, in float64 and float32.
+"""Writes numbers.json: what torch computes for each case of table.py, values and gradients, in float64 and float32 (of the narrow ones in float64).
 
     PYTHON_WITH_TORCH_AND_ONNX make_numbers.py
 """
@@ -33,6 +33,7 @@ def numbers(case, dtype):
 
 def main():
     found = {case.name: {name: numbers(case, dtype) for name, dtype in (("float64", torch.float64), ("float32", torch.float32))} for case in table.CASES}
+    found.update({case.name: {"float64": numbers(case, torch.float64)} for case in table.NARROW_CASES})
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "numbers.json"), "w") as file:
         file.write(f'{{"torch": "{torch.__version__}",\n' + ",\n".join(f' "{name}": {json.dumps(entry)}' for name, entry in found.items()) + "\n}\n")
 

@@ -153,6 +153,31 @@ CASES = [
     Case("mish", [("Softplus", ["x"], {}), ("Tanh", ["#0"], {}), ("Mul", ["x", "#1"], {})], "F.mish(x)"),
 ]
 
+# Operators that are more than one op, at numbers of which bfloat16 and float16 have every digit, and in between which they would lose them
+# all: squares, exponentials and slopes are smaller or larger than those types hold, though the result is not.
+NARROW_POINTS = [2.0 ** -13, 2.0 ** -9, 0.125, 0.75, 2.5, 7.0, 9.0, 12.0, 30.0, 240.0, 30720.0]
+NARROW_POINTS += [-p for p in NARROW_POINTS]
+NARROW_ROWS = [[2.0 ** -13, 2.0 ** -12, -(2.0 ** -13)], [2.0 ** -10, 3 * 2.0 ** -10, 0.0], [0.25, -0.5, 0.125], [3.0, -4.0, 1.5], [96.0, 200.0, -96.0],
+               [3072.0, 2048.0, 1024.0], [20480.0, 1.0, 2.0], [0.0, 0.0, 0.0]]
+NARROW_CASES = [
+    unary("Celu", "F.celu(x, 2.0)", NARROW_POINTS, name="narrow.Celu", alpha=2.0),
+    unary("Elu", "F.elu(x, 2.0)", NARROW_POINTS, name="narrow.Elu", alpha=2.0),
+    unary("HardSigmoid", "(SIXTH * x + 0.5).clamp(0, 1)", NARROW_POINTS, name="narrow.HardSigmoid", alpha=SIXTH, beta=0.5),
+    unary("HardSwish", "F.hardswish(x)", NARROW_POINTS, name="narrow.HardSwish"),
+    unary("Mish", "F.mish(x)", NARROW_POINTS, name="narrow.Mish"),
+    unary("Selu", "1.05070102214813232421875 * F.elu(x, 1.67326319217681884765625)", NARROW_POINTS, name="narrow.Selu"),
+    unary("Softsign", "F.softsign(x)", NARROW_POINTS, name="narrow.Softsign"),
+    unary("Swish", "x * (0.5 * x).sigmoid()", NARROW_POINTS, name="narrow.Swish", alpha=0.5),
+    rows("ReduceL1", "x.abs().sum(-1, keepdim=True)", NARROW_ROWS, name="narrow.ReduceL1"),
+    rows("ReduceL2", "torch.linalg.vector_norm(x, dim=-1, keepdim=True)", NARROW_ROWS, name="narrow.ReduceL2"),
+    rows("ReduceLogSum", "x.sum(-1, keepdim=True).log()", [[2.0 ** -13, 2.0 ** -12, 2.0 ** -13], [40960.0, 30720.0, 20480.0]], name="narrow.ReduceLogSum"),
+    rows("ReduceLogSumExp", "torch.logsumexp(x, -1, keepdim=True)", NARROW_ROWS, name="narrow.ReduceLogSumExp"),
+    rows("ReduceSumSquare", "(x * x).sum(-1, keepdim=True)", NARROW_ROWS[1:5], name="narrow.ReduceSumSquare"),
+    rows("LpNormalization", "normalized(x, 2)", NARROW_ROWS, name="narrow.LpNormalization", axes=False, p=2),
+    rows("LpNormalization", "normalized(x, 1)", NARROW_ROWS, name="narrow.LpNormalization.1", axes=False, p=1),
+    rows("LogSoftmax", "torch.log_softmax(x, -1)", [[7.0, -7.0, -5.0], [12.0, 0.0, 1.0], [0.25, -0.5, 0.125]], name="narrow.LogSoftmax", axes=False),
+]
+
 
 def weight(position):
     """What a case's result is multiplied by in the loss, by position: not all alike, or a softmax would have no gradient."""
