@@ -275,7 +275,8 @@ def rotary_embedding(call):
 
 def likelihood(call, logs):
     labels, ignore, reduction = call[1].long(), call.attribute("ignore_index"), call.attribute("reduction", "mean")
-    return F.nll_loss(logs, labels, call[2], ignore_index=-(1 << 40) if ignore is None else ignore, reduction=reduction)
+    # Its gradient with respect to a view of four dims is an error ("grad_input must be contiguous").
+    return F.nll_loss(logs.contiguous(), labels, call[2], ignore_index=-(1 << 40) if ignore is None else ignore, reduction=reduction)
 
 
 @op("NegativeLogLikelihoodLoss")
