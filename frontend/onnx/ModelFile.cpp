@@ -209,18 +209,18 @@ llvm::Error ModelFile::describe(const TensorProto &tensor, int index,
     if (llvm::Error error = locateExternal(tensor, result, allowMissingWeights))
       return error;
   } else if (width != 0) {
-    auto [offset, length] = index < int(dataRanges.size())
-                                ? dataRanges[index]
-                                : std::pair<int64_t, int64_t>(0, -1);
+    StoredData stored =
+        index < int(dataRanges.size()) ? dataRanges[index] : StoredData();
     int64_t needed = result.elements * width;
-    bool fixedWidth = tensor.has_raw_data() ||
-                      result.dtype == TensorProto::FLOAT ||
+    // Large raw data were left out of the message.
+    bool isRaw = tensor.has_raw_data() || stored.isRaw;
+    bool fixedWidth = isRaw || result.dtype == TensorProto::FLOAT ||
                       result.dtype == TensorProto::DOUBLE;
     // Integers in typed fields are varints: they are read from the message, not
     // from a range of bytes.
-    bool varints = !tensor.has_raw_data() && (length < 0 || !fixedWidth);
-    if (!varints && length != needed)
-      return makeError("has " + Twine(std::max<int64_t>(length, 0)) +
+    bool varints = !isRaw && (stored.length < 0 || !fixedWidth);
+    if (!varints && stored.length != needed)
+      return makeError("has " + Twine(std::max<int64_t>(stored.length, 0)) +
                        " bytes of data, its shape " + shapeText(result.dims) +
                        " of " + dtypeName(result.dtype) + " needs " +
                        Twine(needed));
@@ -230,7 +230,7 @@ llvm::Error ModelFile::describe(const TensorProto &tensor, int index,
                        shapeText(result.dims) + " needs " +
                        Twine(result.elements));
     if (!varints)
-      result.bytes = ByteRange{"", offset, length};
+      result.bytes = ByteRange{"", stored.offset, stored.length};
   }
   byName[result.name] = table.size();
   table.push_back(std::move(result));

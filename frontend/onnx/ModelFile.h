@@ -5,6 +5,7 @@
 #define SHARDC_FRONTEND_ONNX_MODELFILE_H
 
 #include "frontend/onnx/ByteRange.h"
+#include "frontend/onnx/WireFormat.h"
 #include "google/protobuf/arena.h"
 #include "onnx/onnx.pb.h"
 #include "llvm/ADT/SmallVector.h"
@@ -101,9 +102,8 @@ private:
   google::protobuf::Arena arena; // thousands of nodes
   ::onnx::ModelProto &proto =
       *google::protobuf::Arena::CreateMessage<::onnx::ModelProto>(&arena);
-  /// Per initializer: offset and length of raw_data or packed typed data in the
-  /// file; length -1: none there.
-  std::vector<std::pair<int64_t, int64_t>> dataRanges;
+  /// Per initializer: raw_data or packed typed data in the file.
+  std::vector<StoredData> dataRanges;
   std::vector<Initializer> table;
   llvm::StringMap<size_t> byName;
   mutable llvm::StringMap<std::unique_ptr<llvm::MemoryBuffer>> mapped;

@@ -128,6 +128,7 @@ private:
     };
     // First find the data: only one contiguous piece is a byte range.
     StringRef data;
+    bool isRaw = false;
     unsigned pieces = 0;
     for (FieldReader reader(tensor); !reader.done();) {
       std::optional<Field> field = reader.next();
@@ -137,10 +138,12 @@ private:
         continue;
       pieces += field->wireType == 2 ? 1 : 2;
       data = field->payload;
+      isRaw = field->number == tensorRawData;
     }
     bool range = pieces == 1 && data.data();
-    result.data.emplace_back(range ? data.data() - model.data() : 0,
-                             range ? int64_t(data.size()) : -1);
+    result.data.push_back(range ? StoredData{data.data() - model.data(),
+                                             int64_t(data.size()), isRaw}
+                                : StoredData());
     for (FieldReader reader(tensor); !reader.done();) {
       Field field = *reader.next();
       if (range && isData(field) && data.size() > keptBytes)

@@ -34,13 +34,18 @@ private:
   llvm::StringRef rest;
 };
 
+/// Where a tensor's data of fixed width lie in the file.
+struct StoredData {
+  int64_t offset = 0;
+  int64_t length = -1; ///< -1: it has none, or in pieces
+  bool isRaw = false;  ///< raw_data, not a typed field
+};
+
 struct StrippedModel {
   /// The ModelProto without the large data of its graph's initializers.
   std::string bytes;
-  /// Per initializer of the graph, in order: offset and length of its
-  /// fixed-width data in the file; length -1 where it has none or stores it in
-  /// pieces.
-  std::vector<std::pair<int64_t, int64_t>> data;
+  /// Per initializer of the graph, in order.
+  std::vector<StoredData> data;
 };
 
 /// Walks a serialized ModelProto; none where it is damaged.
