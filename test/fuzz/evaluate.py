@@ -128,7 +128,7 @@ def rounding_mode(noise, seed):
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
     exact = {"gather", "index", "index_select", "cat", "clone", "where", "constant_pad_nd", "stack", "flip", "repeat", "zeros_like", "ones_like", "new_zeros",
-             "slice_backward", "select_backward", "_to_copy", "copy", "neg", "abs", "sign", "relu", "threshold_backward"}
+             "slice_backward", "select_backward", "_to_copy", "copy", "neg", "abs", "sign", "relu", "threshold_backward", "masked_fill"}
     numbers = np.random.default_rng(seed)
 
     class Rounding(TorchDispatchMode):

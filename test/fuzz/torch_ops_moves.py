@@ -1,4 +1,6 @@
 """The second reference: operators that move elements, attention, sequences and losses, as torch functions."""
+import math
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -253,9 +255,17 @@ def attention(call):
             mask = mask & seen
         else:
             mask = torch.where(seen, mask, -torch.inf)
-    mask = None if mask is None else mask.broadcast_to(scores)
-    scale = float(call.real("scale", 0)) if call.attribute("scale") is not None else None
-    return [heads_back(F.scaled_dot_product_attention(q, k, v, mask, scale=scale, enable_gqa=q.shape[1] != k.shape[1]), call[0])]
+    scale = float(call.real("scale", 0)) if call.attribute("scale") is not None else 1 / math.sqrt(q.shape[-1])
+    # Not F.scaled_dot_product_attention, of whose steps rounding could show nothing: what each key gets of a gradient is a difference.
+    k, v = (t.repeat_interleave(q.shape[1] // k.shape[1], 1) for t in (k, v))
+    weights = scale * (q @ k.transpose(-1, -2))
+    if mask is None:
+        return [heads_back(torch.softmax(weights, -1) @ v, call[0])]
+    mask = mask.broadcast_to(scores)
+    weights = weights.masked_fill(~mask, -torch.inf) if mask.dtype is torch.bool else weights + mask
+    # A query that sees no key gets 0.
+    blind = (weights == -torch.inf).all(-1, keepdim=True)
+    return [heads_back(torch.softmax(weights.masked_fill(blind, 0), -1).masked_fill(blind, 0) @ v, call[0])]
 
 
 @op("RotaryEmbedding")
