@@ -47,15 +47,21 @@ LogicalResult divide(NodeContext &context) {
   return binary<nn::DivOp>(context);
 }
 
-/// Sum, Max, Min: any number of inputs, combined from the left.
-template <typename Op> LogicalResult variadic(NodeContext &context) {
+/// Sum, Mean, Max, Min: any number of inputs, combined from the left.
+template <typename Op, bool mean = false>
+LogicalResult variadic(NodeContext &context) {
   if (failed(context.sameElementType(0, context.inputCount() - 1)) ||
       failed(context.broadcastShape(context.allInputs())))
     return failure();
+  Emitter::OneRounding one(context.emit);
   Operand result = context.input(0);
   for (size_t i = 1; i < context.inputCount(); ++i)
     result = context.emit.binary<Op>(result, context.input(i));
-  context.set(0, result);
+  if (mean)
+    result = context.emit.binary<nn::DivOp>(
+        result, context.emit.scalar(result.elementType(),
+                                    double(context.inputCount())));
+  context.set(0, one.result(result));
   return success();
 }
 
@@ -83,13 +89,8 @@ LogicalResult extremum(NodeContext &context) {
 }
 
 LogicalResult mean(NodeContext &context) {
-  if (failed(context.expectFloat(0)) || failed(variadic<nn::AddOp>(context)))
-    return failure();
-  Operand sum = context.results()[0];
-  Operand count =
-      context.emit.scalar(sum.elementType(), double(context.inputCount()));
-  context.set(0, context.emit.binary<nn::DivOp>(sum, count));
-  return success();
+  return failed(context.expectFloat(0)) ? failure()
+                                        : variadic<nn::AddOp, true>(context);
 }
 
 template <nn::CompareKind kind> LogicalResult compare(NodeContext &context) {

@@ -104,6 +104,7 @@ LogicalResult likelihoodLoss(NodeContext &context, const LossNode &loss,
                                 {emit.named("axis", int64_t(0))});
     weight = emit.binary<nn::MulOp>(weight, ofClass);
   }
+  Emitter::OneRounding one(emit);
   Operand losses = emit.unary<nn::NegOp>(picked);
   Operand result = emit.binary<nn::MulOp>(losses, weight);
   // Weights of 1 fold away, and so does a sum of one loss.
@@ -120,7 +121,7 @@ LogicalResult likelihoodLoss(NodeContext &context, const LossNode &loss,
     result = emit.binary<nn::DivOp>(
         result,
         total(emit, context.has(2) ? emit.materialize(weight) : weight));
-  context.set(0, emit.cast(result, stored));
+  context.set(0, one.result(emit.cast(one.result(result), stored)));
   return success();
 }
 

@@ -117,6 +117,7 @@ LogicalResult gemm(NodeContext &context) {
                : emit.binary<nn::MulOp>(
                      operand, emit.scalar(operand.elementType(), factor));
   };
+  Emitter::OneRounding one(emit);
   Operand result = scaled(linear(emit, a, b, std::nullopt), alpha);
   if (added) {
     Operand like = emit.splat({rows, columns}, a.elementType(), 0);
@@ -128,7 +129,7 @@ LogicalResult gemm(NodeContext &context) {
                            Twine(columns) + "]");
     result = emit.binary<nn::AddOp>(result, scaled(context.input(2), beta));
   }
-  context.set(0, result);
+  context.set(0, one.result(result));
   return success();
 }
 

@@ -168,6 +168,8 @@ NARROW_CASES = [
     unary("Selu", "1.05070102214813232421875 * F.elu(x, 1.67326319217681884765625)", NARROW_POINTS, name="narrow.Selu"),
     unary("Softsign", "F.softsign(x)", NARROW_POINTS, name="narrow.Softsign"),
     unary("Swish", "x * (0.5 * x).sigmoid()", NARROW_POINTS, name="narrow.Swish", alpha=0.5),
+    Case("narrow.Mean", [("Mean", ["x", "y"], {})], "(x + y) / 2", [40960.0, 256.0, 3.0], [61440.0, 1.0, -2.984375]),
+    Case("narrow.Sum", [("Sum", ["x", "y", "z"], {})], "x + y + z", [40960.0, 256.0, 3.0], [61440.0, 1.0, 0.001953125], [-61440.0, 1.0, -3.0]),
     rows("ReduceL1", "x.abs().sum(-1, keepdim=True)", NARROW_ROWS, name="narrow.ReduceL1"),
     rows("ReduceL2", "torch.linalg.vector_norm(x, dim=-1, keepdim=True)", NARROW_ROWS, name="narrow.ReduceL2"),
     rows("ReduceLogSum", "x.sum(-1, keepdim=True).log()", [[2.0 ** -13, 2.0 ** -12, 2.0 ** -13], [40960.0, 30720.0, 20480.0]], name="narrow.ReduceLogSum"),
