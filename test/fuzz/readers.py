@@ -5,7 +5,6 @@ tests, and runs them.
 
 What a target has learned stays in build-sanitize/corpus/NAME; an input that it found is written to build-sanitize/findings."""
 import argparse
-import glob
 import io
 import json
 import os
@@ -51,22 +50,34 @@ def safetensors_seeds():
 
 
 def small_models():
-    for path in sorted(glob.glob(os.path.join(MODELS, "**", "*.onnx"), recursive=True)):
-        if os.path.getsize(path) <= LARGEST_SEED:
-            with open(path, "rb") as file:
-                yield file.read()
+    """Random graphs as the graph fuzzer writes them: between them every operator, functions, branches, three exporters' names."""
+    from generate import generate
+    from write_onnx import Writer
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.onnx")
+        for seed in range(200):
+            case = generate(seed)
+            Writer(case.program, case.habit, case.configuration.symbolic, case.seed, True).write(path)
+            if os.path.getsize(path) <= LARGEST_SEED:
+                with open(path, "rb") as file:
+                    yield file.read()
 
 
 def onnx_seeds():
     from onnx import TensorProto, helper, numpy_helper
     yield from small_models()
     weight = numpy_helper.from_array(np.ones((4, 4), np.float32), "w")
+    # Larger than what a reader keeps in the message (4 KiB): raw, of 16 bits and of integers, and in a typed field.
+    large = [numpy_helper.from_array(np.ones((4, 640), np.float16), "half"), numpy_helper.from_array(np.arange(640), "table"),
+             helper.make_tensor("typed", TensorProto.FLOAT, [1200], np.ones(1200))]
     external = TensorProto(name="e", data_type=TensorProto.FLOAT, dims=[2], data_location=TensorProto.EXTERNAL)
     for key, value in (("location", "e.data"), ("offset", "0"), ("length", "8")):
         external.external_data.add(key=key, value=value)
     graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"], name="product")], "g",
                               [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 4])],
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 4])], [weight, external])
+    yield helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9).SerializeToString()
+    graph.initializer.extend(large)
     yield helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9).SerializeToString()
 
 
