@@ -17,7 +17,7 @@ config.substitutions.append(("%python", config.python))
 llvm_config.with_system_environment(["HOME", "TMPDIR"])
 llvm_config.with_environment("PATH", os.path.join(config.shardc_build_dir, "bin"), append_path=True)
 llvm_config.add_tool_substitutions(
-    ["shardc-opt", "FileCheck", "not", "count", "split-file"],
+    ["shardc-opt", "shardc-lsp-server", "FileCheck", "not", "count", "split-file"],
     [os.path.join(config.shardc_build_dir, "bin"), config.llvm_tools_dir],
 )
 

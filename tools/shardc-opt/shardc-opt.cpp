@@ -1,5 +1,6 @@
 // shardc-opt: shardc's passes from the command line, on MLIR text.
 #include "codegen/Passes.h"
+<<<<<<< HEAD
 #include "codegen/Pipelines.h"
 #include "codegen/step/Step.h"
 #include "frontend/nn/NN.h"
@@ -7,18 +8,21 @@
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
 #include "passes/fsdp/FSDP.h"
+=======
+#include "frontend/onnx/Passes.h"
+#include "passes/Passes.h"
+>>>>>>> e660f64 (shardc-lsp-server: editors read the phases' IR; the tools register dialects in one place)
 #include "test/lib/TestPasses.h"
+#include "tools/dialects/Dialects.h"
 
-#include "mlir/InitAllDialects.h"
+#include "mlir/IR/Dialect.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
-  mlir::registerAllDialects(registry);
+  shardc::registerDialects(registry);
   mlir::registerAllPasses();
-  registry.insert<shardc::nn::NNDialect, shardc::fsdp::FSDPDialect,
-                  shardc::step::StepDialect>();
   shardc::registerShardcOnnxPasses();
   shardc::registerShardcPasses();
   shardc::registerShardcCodegenPasses();
