@@ -1,17 +1,9 @@
 // shardc-opt: shardc's passes from the command line, on MLIR text.
 #include "codegen/Passes.h"
-<<<<<<< HEAD
 #include "codegen/Pipelines.h"
-#include "codegen/step/Step.h"
-#include "frontend/nn/NN.h"
 #include "frontend/onnx/Passes.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
-#include "passes/fsdp/FSDP.h"
-=======
-#include "frontend/onnx/Passes.h"
-#include "passes/Passes.h"
->>>>>>> e660f64 (shardc-lsp-server: editors read the phases' IR; the tools register dialects in one place)
 #include "test/lib/TestPasses.h"
 #include "tools/dialects/Dialects.h"
 
