@@ -1,11 +1,12 @@
 // How a kernel's function is cut into independent pieces and loops, for any
 // target: decided from its linalg body alone.
 //
-//  Elements  no reduction. Pieces are rows of `lanes` elements (flat: chunks of
-//  a contiguous tensor). Rows      reductions to one value per row; lanes run
-//  along what is reduced (steps: further reduced dims). Columns   reductions
-//  over leading or middle dims; lanes run along the innermost kept dim, steps
-//  along what is reduced.
+//   Elements  There is no reduction. Pieces are rows of `lanes` elements (flat:
+//             chunks of a contiguous tensor).
+//   Rows      Reductions make one value per row; lanes run along what is reduced
+//             (steps: further reduced dims).
+//   Columns   Reductions go over leading or middle dims; lanes run along the
+//             innermost kept dim, steps along what is reduced.
 #ifndef SHARDC_CODEGEN_KERNELS_KERNELPLAN_H
 #define SHARDC_CODEGEN_KERNELS_KERNELPLAN_H
 

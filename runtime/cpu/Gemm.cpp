@@ -1,14 +1,13 @@
 // Which library multiplies, and products by OpenBLAS, one thread per call.
 //
 // Bits and threads. A product for OpenBLAS is cut so that no cut changes a bit:
-// - by rows at multiples of 24. OpenBLAS (its kernels for Haswell, Zen,
-// SkylakeX, Cooperlake and Sandybridge were tried)
-//   sums an element the same way wherever its row lies within a group of rows
-//   that divides 24;
-// - never into parts small enough for its kernels for small matrices (m n k <=
-// 10^6), unless the whole is that small;
-// - by columns only in tiles that the shape alone decides, since there the
-// kernels do differ by position.
+// - It is cut by rows at multiples of 24. OpenBLAS (its kernels for Haswell, Zen,
+//   SkylakeX, Cooperlake and Sandybridge were tried) sums an element the same way
+//   wherever its row lies within a group of rows that divides 24.
+// - It is never cut into parts small enough for its kernels for small matrices
+//   (m n k <= 10^6), unless the whole is that small.
+// - It is cut by columns only in tiles that the shape alone decides, since there
+//   the kernels do differ by position.
 #include "runtime/cpu/Gemm.h"
 
 #include "runtime/base/ThreadPool.h"

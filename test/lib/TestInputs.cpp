@@ -89,8 +89,7 @@ ModuleOp makeModel(ModuleOp module, func::FuncOp function) {
     auto parameter = nn::ParameterOp::create(
         builder, loc, llvm::Twine(index).str(), type, "", "", 0, 0,
         tensor.getElementType(), /*transposed=*/false, /*trainable=*/true,
-        /*frozen=*/false,
-        StringAttr(), StringAttr(), ArrayAttr());
+        /*frozen=*/false, StringAttr(), StringAttr(), ArrayAttr());
     parameters.push_back(parameter);
   }
 

@@ -48,9 +48,9 @@ TEST(MinCut, isTheCheapestOfAllPartitions) {
     EXPECT_EQ(cut.capacity, best);
     EXPECT_TRUE(cut.withSource[0]);
     EXPECT_FALSE(cut.withSource[1]);
-    EXPECT_EQ(capacityOf(links,
-                         [&](int64_t node) { return cut.withSource[node]; }),
-              best);
+    EXPECT_EQ(
+        capacityOf(links, [&](int64_t node) { return cut.withSource[node]; }),
+        best);
   }
 }
 

@@ -90,6 +90,13 @@ class Structure(unittest.TestCase):
         pointers = re.compile(r"\bRank \*|vector<Rank\b|span<Rank\b")
         self.assertEqual([f for f in files() if f.startswith("runtime/") and f.endswith((".cpp", ".h")) and pointers.search(text(f))], [])
 
+    def test_everything_is_formatted(self):
+        sources = [name for name in files() if name.endswith((".cpp", ".h"))]
+        process = subprocess.run(["clang-format-22", "--dry-run", "-Werror", *sources], cwd=ROOT, capture_output=True, text=True)
+        unformatted = sorted({line.split(":")[0] for line in process.stderr.splitlines() if ": error: " in line})
+        self.assertEqual(unformatted, [], "run ./dev format")
+        self.assertEqual(process.returncode, 0, process.stderr)
+
     def test_runtime_uses_no_llvm(self):
         wrong = [f"{name} includes {i}" for name in files() if name.startswith("runtime/") and name.endswith((".cpp", ".h"))
                  for i in includes(name) if i.split("/")[0] in ("mlir", "llvm", "lld")]

@@ -30,9 +30,9 @@ LogicalResult EmbeddingOp::verify() {
 }
 
 LogicalResult EmbeddingGradOp::verify() {
-  if (getBase() && failed(expectType(*this, "base", getBase(),
-                                     shapeOf(getResult()),
-                                     elementTypeOf(getResult()))))
+  if (getBase() &&
+      failed(expectType(*this, "base", getBase(), shapeOf(getResult()),
+                        elementTypeOf(getResult()))))
     return failure();
   if (failed(expectRank(*this, "result", getResult(), 2)) ||
       failed(expectShape(
