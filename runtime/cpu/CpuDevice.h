@@ -7,6 +7,7 @@
 #include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/KernelLibrary.h"
 #include "runtime/device/Device.h"
+#include "runtime/device/Platform.h"
 #include "runtime/device/Tickets.h"
 
 #include <memory>
@@ -14,13 +15,7 @@
 
 namespace shardc::runtime::cpu {
 
-struct CpuOptions {
-  int workers = 1; // threads of the rank, the calling one included
-  /// See ThreadPool; right where ranks * workers <= usableCores().
-  bool spin = false;
-  /// Whether the GEMM library's seconds are measured.
-  bool gemmClock = false;
-};
+using CpuOptions = DeviceOptions;
 
 class CpuDevice final : public Device {
 public:

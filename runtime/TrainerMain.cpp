@@ -1,0 +1,228 @@
+// Reads the plan from its own file, checks everything, trains.
+#include "runtime/TrainerMain.h"
+
+#include "runtime/TrainerFile.h"
+#include "runtime/base/Error.h"
+#include "runtime/base/Printable.h"
+#include "runtime/base/Signals.h"
+#include "runtime/base/ThreadPool.h"
+#include "runtime/cli/CheckOptions.h"
+#include "runtime/cli/ParseOptions.h"
+#include "runtime/engine/CheckPlan.h"
+#include "runtime/files/ConfinedOpen.h"
+#include "runtime/files/FileUses.h"
+#include "runtime/launch/Guard.h"
+#include "runtime/launch/Launcher.h"
+#include "runtime/launch/RankThreads.h"
+#include "runtime/metrics/Print.h"
+#include "runtime/train/Evaluation.h"
+#include "runtime/train/Options.h"
+#include "runtime/train/Report.h"
+#include "runtime/train/RunSettings.h"
+#include "runtime/train/Trainer.h"
+#include "runtime/weights/RandomParameters.h"
+#include "runtime/weights/StoredParameters.h"
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <new>
+#include <set>
+
+using namespace shardc;
+using namespace shardc::runtime;
+
+namespace {
+
+/// The running file, also where its name is another file's by now.
+constexpr const char *executable = "/proc/self/exe";
+
+/// What its user calls it.
+std::string trainerPath() {
+  std::error_code error;
+  std::string path = std::filesystem::read_symlink(executable, error).string();
+  return error ? executable : path;
+}
+
+struct InitialValues {
+  std::unique_ptr<StoredParameters> stored;
+  std::unique_ptr<RandomParameters> random;
+  const ParameterSource &source() const {
+    return random ? static_cast<const ParameterSource &>(*random) : *stored;
+  }
+};
+
+InitialValues openInitialValues(const Options &options, const plan::Plan &plan,
+                                const EmbeddedWeights &embedded) {
+  InitialValues values;
+  bool drawn = drawsInitialValues(options, plan);
+  if (options.weights)
+    values.stored =
+        StoredParameters::fromPath(plan, *options.weights, embedded);
+  else
+    values.stored = StoredParameters::recorded(plan, embedded, !drawn);
+  if (drawn)
+    values.random = std::make_unique<RandomParameters>(plan, options.seed,
+                                                       values.stored.get());
+  return values;
+}
+
+void openOutputs(Run &run) {
+  const Options &options = run.options;
+  if (options.exportGradients)
+    run.gradients = std::make_unique<SafetensorsExport>(
+        run.plan, *options.exportGradients,
+        SafetensorsExport::Values::Gradients);
+  if (options.exportSafetensors)
+    run.parameters = std::make_unique<SafetensorsExport>(
+        run.plan, *options.exportSafetensors);
+  if (run.onnx)
+    run.onnx->open();
+  if (options.trace)
+    run.trace = std::make_unique<Trace>(*options.trace);
+  // Last: it stays, whatever becomes of the others.
+  if (options.metrics && !options.dryRun)
+    run.metrics = std::make_unique<MetricsFile>(*options.metrics);
+  if (run.metrics && !run.metrics->earlierRun().empty())
+    print(concat("metrics: the earlier run's are in ",
+                 printable(run.metrics->earlierRun()), " now\n"));
+}
+
+/// All files of the run, none of which may be another's as well. Nothing has
+/// been written yet.
+void checkFiles(const Run &run, const InitialValues &values,
+                const std::string &trainer) {
+  const Options &options = run.options;
+  FileUses uses;
+  uses.reads("this trainer, " + trainer, executable);
+  uses.reads("the compiled model, " + run.plan.model(), run.plan.model());
+  for (const NamedFile &file : options.data)
+    uses.reads(concat("--data ", file.name, "=", file.path), file.path);
+  for (const NamedFile &file : options.evalData)
+    uses.reads(concat("--eval-data ", file.name, "=", file.path), file.path);
+  const char *weights =
+      options.weights ? "--weights, " : "the model's values, ";
+  for (const std::string &path : values.stored->paths())
+    uses.reads(weights + path, path);
+  // Also where this run takes other values.
+  std::set<std::string> modelFiles;
+  for (const plan::Parameter &parameter : run.plan.parameters())
+    modelFiles.insert(parameter.source().file());
+  for (const plan::ExportedInitializer &each : run.plan.exported_initializers())
+    modelFiles.insert(each.source().file());
+  for (const std::string &file : modelFiles) {
+    std::string path = folderOf(run.plan.model()) + "/" + file;
+    if (!file.empty())
+      uses.reads("the compiled model's external data, " + path, path);
+  }
+  auto writes = [&](const char *flag, const std::optional<std::string> &path) {
+    if (path)
+      uses.writes(concat(flag, " ", *path), *path);
+  };
+  writes("--metrics", options.metrics);
+  writes("--trace", options.trace);
+  writes("--export-gradients", options.exportGradients);
+  writes("--export-safetensors", options.exportSafetensors);
+  if (run.onnx)
+    for (const std::string &path : run.onnx->outputs())
+      uses.writes("--export-onnx " + path, path);
+  uses.check();
+}
+
+int run(int argc, char **argv, Platform &platform) {
+  std::string trainer = trainerPath();
+  TrainerFile self(executable, trainer);
+  if (self.plan())
+    checkPlan(*self.plan());
+  Options options = parseOptions(argc, argv, self.plan());
+  if (options.information) {
+    print(printableLines(*options.information));
+    checkPrinted("nothing was trained");
+    return 0;
+  }
+  if (!self.plan())
+    fail("this is the runtime that trainers are made of, without a plan; "
+         "compile a model with shardc");
+  const plan::Plan &plan = *self.plan();
+  checkOptions(options, plan);
+  if (options.report) {
+    print(printableLines(reportText(plan, options.microBatches)));
+    if (options.data.empty() && !options.dryRun) {
+      print(printableLines(ParameterGroups::resolve(options, plan).text()));
+      checkPrinted("nothing was trained");
+      return 0;
+    }
+  }
+  refuseSeveralProcesses();
+  platform.check(plan);
+  installSignalHandlers();
+  self.checkLargeSections(static_cast<unsigned>(usableCores()));
+
+  Dataset data(plan, options.data, "--data");
+  std::optional<Dataset> evalData;
+  if (!options.evalData.empty()) {
+    evalData.emplace(plan, options.evalData, "--eval-data");
+    Evaluation::check(plan, *evalData);
+  }
+  InitialValues values =
+      openInitialValues(options, plan, self.embeddedWeights());
+  RunSettings settings = RunSettings::resolve(options, plan, data.samples());
+  settings.bytesPerThread = platform.bytesPerThread();
+  DeviceOptions device;
+  device.workers = settings.workers;
+  device.spin =
+      haveCoresFor(static_cast<int>(plan.mesh().ranks()), settings.workers);
+  device.gemmClock = options.metrics || options.profile;
+  Run run{plan,
+          options,
+          std::move(settings),
+          data,
+          evalData ? &*evalData : nullptr,
+          values.source(),
+          platform.devices(plan, self.kernels(), device),
+          {},
+          {},
+          {},
+          {},
+          {}};
+  if (options.exportOnnx)
+    run.onnx = std::make_unique<OnnxExport>(plan, self.exportTemplate(),
+                                            self.embeddedWeights(),
+                                            *options.exportOnnx);
+  checkFiles(run, values, trainer);
+  openOutputs(run);
+  print(printableLines(bannerText(plan, run.settings)) + "\n");
+  if (options.dryRun)
+    print("dry run: plan, data, weights and outputs are in order\n");
+  checkPrinted("nothing was trained");
+  if (options.dryRun)
+    return 0;
+  if (int signal = train(run)) {
+    std::fprintf(stderr, "trainer: stopped by %s; %s\n", strsignal(signal),
+                 printable(exportedText(run)).c_str());
+    return 128 + signal;
+  }
+  checkPrinted("the run is complete and its results are written");
+  return 0;
+}
+
+void printError(const std::string &text) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "trainer: error: %s\n", printable(text).c_str());
+}
+
+} // namespace
+
+int shardc::runtime::trainerMain(int argc, char **argv, Platform &platform) {
+  guardProcess("trainer");
+  try {
+    return run(argc, argv, platform);
+  } catch (const Error &error) {
+    printError(error.what());
+  } catch (const std::bad_alloc &) {
+    printError("out of memory");
+  } catch (const std::exception &error) {
+    printError(error.what());
+  }
+  return 1;
+}

@@ -1,0 +1,66 @@
+"""Real trainers on guarded devices (test/runtime/device/GuardedDevice.h), to the bits of the processor's: every tiny model, and one of them
+with every strategy, in float64, bf16, and float16 with skipped steps. An access of the host to the device's memory, a missing wait or a
+read of what was never written would end them."""
+import os
+import tempfile
+import unittest
+import unittest.mock
+
+import reference
+from record_bits import digest
+from reference import BUILD, MODELS, SHARDC, models, read_metrics
+from strategies import STRATEGIES, fits, ranks_of
+
+MESHES = ("1", "4", "2x2")
+STEPS = 4
+# Steps that are skipped, and steps that are not: the scale is halved until gradients are finite.
+SCALED = ("--loss-scale", "dynamic", "--loss-scale-initial", str(2.0 ** 24))
+
+
+class Guarded(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        # shardc takes the runtime that lies beside it.
+        cls.folder = tempfile.TemporaryDirectory(dir=BUILD)
+        cls.addClassCleanup(cls.folder.cleanup)
+        for name, file in (("shardc", SHARDC), ("shardc-runtime", os.path.join(BUILD, "bin", "guarded-runtime"))):
+            os.link(os.path.realpath(file), os.path.join(cls.folder.name, name))
+
+    def trained(self, shardc, model, mesh, strategy, precision, flags, accumulation, seed):
+        path = lambda name: os.path.join(folder, name)
+        ranks = ranks_of(mesh)
+        batch = max(model.batch, ranks * accumulation)
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(reference, "SHARDC", shardc):
+            model.compile(path("m.trainer"), mesh, precision, "--strategy", strategy, batch=batch // accumulation)
+            os.environ["SHARDC_GUARD_SEED"] = str(seed)
+            said = model.train(path("m.trainer"), "--metrics", path("m.jsonl"), "--export-gradients", path("g.safetensors"),
+                               "--export-safetensors", path("f.safetensors"), "--grad-accumulation", accumulation, *flags, steps=STEPS).stdout
+            steps, _ = read_metrics(path("m.jsonl"))
+            files = []
+            for name in ("g.safetensors", "f.safetensors"):
+                with open(path(name), "rb") as file:
+                    files.append(digest(file.read()))
+        return [(s.get("loss"), s.get("grad_norm")) for s in steps], files, said.count("step skipped")
+
+    def check(self, model, mesh, strategy, precision, flags=(), accumulation=1, seed=0):
+        with self.subTest(model=model.folder, mesh=mesh, strategy=strategy, precision=precision, accumulation=accumulation):
+            case = (model, mesh, strategy, precision, flags, accumulation, seed)
+            expected = self.trained(SHARDC, *case)
+            self.assertEqual(self.trained(os.path.join(self.folder.name, "shardc"), *case), expected)
+            return expected[2]
+
+    def test_every_tiny_model(self):
+        for seed, (name, model) in enumerate(sorted(models().items())):
+            if "tiny" in name and model.folder.startswith(MODELS):
+                self.check(model, "2", "full", ("float64", "bf16")[seed % 2], seed=seed)
+
+    def test_every_strategy_in_every_precision(self):
+        model = models()["mlp-tiny-loss"]
+        for seed, (mesh, strategy) in enumerate((m, s) for m in MESHES for s in STRATEGIES if fits(s, m) and (m != "1" or s == "full")):
+            for precision, flags in (("float64", ()), ("bf16", ()), ("float16", SCALED)):
+                skipped = self.check(model, mesh, strategy, precision, flags, 1 + seed % 2, seed)
+                self.assertIn(skipped, range(1, STEPS) if flags else (0,), "steps that were skipped, and steps that were not")
+
+
+if __name__ == "__main__":
+    unittest.main()
