@@ -17,7 +17,7 @@ namespace {
 /// What an operand is to its op.
 StringRef roleAt(OpOperand &operand) {
   Operation *op = operand.getOwner();
-  if (isa<nn::LayerNormOp, nn::RmsNormOp>(op))
+  if (op->hasTrait<nn::IsNorm>())
     return "norm";
   if (isa<nn::EmbeddingOp>(op))
     return operand.getOperandNumber() == 0 ? "embedding" : "weight";

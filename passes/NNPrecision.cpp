@@ -90,7 +90,7 @@ private:
       return;
     // Losses, and what is kept per row, are sums; the last operand of a loss is
     // its scale.
-    const bool isSum = isa<nn::CrossEntropyOp, nn::LinearCrossEntropyOp>(op);
+    const bool isSum = op->hasTrait<nn::IsLoss>();
     if (isSum) {
       MutableArrayRef<OpOperand> operands = op->getOpOperands();
       giveOperand(operands.back(), wide);
@@ -167,9 +167,8 @@ private:
     auto version = [&](Value of) {
       return floatElement(of) == type ? of : versions.lookup({of, type});
     };
-    while (!version(made) &&
-           isa_and_nonnull<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp,
-                           nn::BroadcastOp>(made.getDefiningOp())) {
+    while (!version(made) && made.getDefiningOp() &&
+           made.getDefiningOp()->hasTrait<nn::IsView>()) {
       shown.push_back(made.getDefiningOp());
       made = shown.back()->getOperand(0);
     }

@@ -24,9 +24,7 @@ constexpr int64_t mostViewsInRow = 16;
 constexpr StringLiteral separate = "step.separate";
 
 static bool isView(Operation *op) {
-  return isa_and_nonnull<nn::ReshapeOp, nn::BroadcastOp, nn::SliceOp,
-                         nn::TransposeOp>(op) &&
-         isa<nn::KernelBody>(op);
+  return op && op->hasTrait<nn::IsView>() && isa<nn::KernelBody>(op);
 }
 
 void separateViews(Block &block) {

@@ -49,9 +49,10 @@ static std::optional<IntegerRange> rangeOfUse(OpOperand &use) {
         int64_t size = dimSize(op.getData(), op.getAxis());
         return IntegerRange{-size, size - 1};
       })
-      .Case<nn::ReshapeOp, nn::SliceOp, nn::TransposeOp, nn::BroadcastOp>(
-          [](auto op) { return positionsRange(op.getResult()); })
-      .Default(std::nullopt);
+      .Default([](Operation *op) {
+        return op->hasTrait<nn::IsView>() ? positionsRange(op->getResult(0))
+                                          : std::nullopt;
+      });
 }
 
 std::optional<IntegerRange> positionsRange(Value value) {

@@ -147,8 +147,7 @@ static bool isReadBehind(Value value, Operation *op) {
   SmallVector<Value> views{value};
   while (!views.empty())
     for (Operation *user : views.pop_back_val().getUsers()) {
-      if (isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::BroadcastOp>(
-              user))
+      if (user->hasTrait<nn::IsView>())
         views.push_back(user->getResult(0));
       else if (op->isBeforeInBlock(user))
         return true;
@@ -159,9 +158,9 @@ static bool isReadBehind(Value value, Operation *op) {
 // Whether an entry makes the value, wherever it is told to.
 static bool isComputed(Value value) {
   Operation *producer = value.getDefiningOp();
-  return producer &&
-         !isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::BroadcastOp,
-              nn::ConstantOp, nn::GetParameterOp>(producer) &&
+  return producer && !producer->hasTrait<nn::IsView>() &&
+         !producer->hasTrait<OpTrait::ConstantLike>() &&
+         !isa<nn::GetParameterOp>(producer) &&
          !isa<fsdp::FSDPDialect>(producer->getDialect());
 }
 
@@ -301,9 +300,10 @@ ProgramLowering::View ProgramLowering::changeable(Value value) {
   View own = view(value);
   Operation *producer = value.getDefiningOp();
   bool isOwn = producer && value.hasOneUse() && own.isContiguous() &&
-               !isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp,
-                    nn::BroadcastOp, nn::ConstantOp, nn::GetParameterOp,
-                    fsdp::ResidentOp, fsdp::AllGatherWaitOp>(producer);
+               !producer->hasTrait<nn::IsView>() &&
+               !producer->hasTrait<OpTrait::ConstantLike>() &&
+               !isa<nn::GetParameterOp>(producer) &&
+               !isa<fsdp::ResidentOp, fsdp::AllGatherWaitOp>(producer);
   return isOwn ? own : copied(own);
 }
 

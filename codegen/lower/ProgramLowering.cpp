@@ -48,9 +48,9 @@ LogicalResult ProgramLowering::run() {
 }
 
 LogicalResult ProgramLowering::lower(Operation *op) {
+  if (op->hasTrait<nn::IsView>())
+    return lowerView(op);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::BroadcastOp>(
-          [&](auto) { return lowerView(op); })
       .Case([&](nn::ConstantOp constant) {
         set(constant.getResult(),
             plan.constant(constant.getValue(), constant.getLoc()));

@@ -18,6 +18,18 @@ template <typename ConcreteOp>
 class MixedTypes : public mlir::OpTrait::TraitBase<ConcreteOp, MixedTypes> {};
 template <typename ConcreteOp>
 class WideResult : public mlir::OpTrait::TraitBase<ConcreteOp, WideResult> {};
+template <typename ConcreteOp>
+class IsMove : public mlir::OpTrait::TraitBase<ConcreteOp, IsMove> {};
+template <typename ConcreteOp>
+class IsView : public mlir::OpTrait::TraitBase<ConcreteOp, IsView> {};
+template <typename ConcreteOp>
+class IsNorm : public mlir::OpTrait::TraitBase<ConcreteOp, IsNorm> {};
+template <typename ConcreteOp>
+class IsSoftmax : public mlir::OpTrait::TraitBase<ConcreteOp, IsSoftmax> {};
+template <typename ConcreteOp>
+class IsLoss : public mlir::OpTrait::TraitBase<ConcreteOp, IsLoss> {};
+template <typename ConcreteOp>
+class IsProduct : public mlir::OpTrait::TraitBase<ConcreteOp, IsProduct> {};
 
 /// On an op that computes a part of what one operator of the model does: its
 /// result is not rounded to 16 bits. Import leaves it, nn-precision takes it

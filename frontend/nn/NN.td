@@ -46,8 +46,19 @@ class NN_ComputeOp<string mnemonic, list<Trait> traits = []> :
     NN_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<NN_ReferenceEval>,
                                  DeclareOpInterfaceMethods<NN_CostModel, ["flops"]>], traits)>;
 
+// What passes ask of an op instead of its name. A move's results have elements of its operands, in any order and number. A view is a
+// move that strides can show where its operand lies. Norms, softmaxes and losses have precisions of their own (docs/precision.md); a
+// norm's parameters are not decayed, and products decide how fast a step is.
+class NN_Trait<string name> : NativeOpTrait<name> { let cppNamespace = "::shardc::nn"; }
+def NN_IsMove : NN_Trait<"IsMove">;
+def NN_IsView : NN_Trait<"IsView">;
+def NN_IsNorm : NN_Trait<"IsNorm">;
+def NN_IsSoftmax : NN_Trait<"IsSoftmax">;
+def NN_IsLoss : NN_Trait<"IsLoss">;
+def NN_IsProduct : NN_Trait<"IsProduct">;
+
 // An op that moves elements without computing on them.
-class NN_MoveOp<string mnemonic, list<Trait> traits = []> : NN_ComputeOp<mnemonic, traits> {
+class NN_MoveOp<string mnemonic, list<Trait> traits = []> : NN_ComputeOp<mnemonic, !listconcat([NN_IsMove], traits)> {
   let extraClassDefinition = "int64_t $cppClass::flops() { return 0; }";
 }
 

@@ -15,23 +15,13 @@ static bool isFloat(Value value) {
   return type && isa<FloatType>(type.getElementType());
 }
 
-static bool isNorm(Operation *op) {
-  return isa<nn::LayerNormOp, nn::RmsNormOp>(op);
-}
-static bool isSoftmax(Operation *op) {
-  return isa<nn::SoftmaxOp, nn::LogSoftmaxOp>(op);
-}
-static bool isLoss(Operation *op) {
-  return isa<nn::CrossEntropyOp, nn::LinearCrossEntropyOp>(op);
-}
+static bool isNorm(Operation *op) { return op->hasTrait<nn::IsNorm>(); }
+static bool isSoftmax(Operation *op) { return op->hasTrait<nn::IsSoftmax>(); }
+static bool isLoss(Operation *op) { return op->hasTrait<nn::IsLoss>(); }
 /// Not generated code: its operands have one type, and are read as they lie.
 static bool isLibraryCall(Operation *op) { return !isa<nn::KernelBody>(op); }
 
-bool isMove(Operation *op) {
-  return isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::BroadcastOp,
-             nn::ReverseOp, nn::PadOp, nn::ConcatOp, nn::GatherOp,
-             nn::GatherNdOp, nn::EmbeddingOp, nn::StopGradientOp>(op);
-}
+bool isMove(Operation *op) { return op->hasTrait<nn::IsMove>(); }
 /// Its result is still a parameter, in another shape.
 static bool isMoveOfWhole(Operation *op) {
   return isMove(op) && (!isLibraryCall(op) || isa<nn::StopGradientOp>(op));
@@ -100,7 +90,8 @@ void ComputeTypes::readFunction(func::FuncOp function) {
       for (Value operand : op.getOperands())
         names.insert_range(behind[operand]);
       behind[op.getResult(0)].assign(names.begin(), names.end());
-    } else if (!isa<nn::ConstantOp, func::ReturnOp>(op) &&
+    } else if (!op.hasTrait<OpTrait::ConstantLike>() &&
+               !op.hasTrait<OpTrait::IsTerminator>() &&
                llvm::any_of(op.getResults(), isFloat)) {
       ops.push_back(&op);
     }

@@ -8,11 +8,11 @@ using namespace mlir;
 using namespace shardc;
 
 bool shardc::isView(Operation *op) {
-  return isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp>(op);
+  return op->hasTrait<nn::IsView>() && !isa<nn::BroadcastOp>(op);
 }
 
 bool shardc::isCheapToRepeat(Operation *op) {
-  return isView(op) || isa<nn::BroadcastOp, nn::CastOp>(op);
+  return op->hasTrait<nn::IsView>() || isa<nn::CastOp>(op);
 }
 
 ParameterUses::ParameterUses(func::FuncOp function) {

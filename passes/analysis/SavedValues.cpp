@@ -10,9 +10,7 @@ using namespace mlir;
 
 namespace shardc {
 
-static bool looksAt(Operation *op) {
-  return op && (isView(op) || isa<nn::BroadcastOp>(op));
-}
+static bool looksAt(Operation *op) { return op && op->hasTrait<nn::IsView>(); }
 
 Operation *lastForwardOp(func::FuncOp train) {
   return train.front().getTerminator()->getOperand(0).getDefiningOp();
@@ -41,7 +39,7 @@ SavedValues::SavedValues(func::FuncOp train, const CostModel &costs)
       continue;
     flops += cost.flops();
     // The type of the products decides how fast the step is.
-    if (isa<nn::LinearOp, nn::MatMulOp>(op))
+    if (op.hasTrait<nn::IsProduct>())
       elementBytes = elementBytesOf(op.getResult(0).getType());
   }
   findFreeValues();

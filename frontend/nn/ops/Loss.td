@@ -5,7 +5,7 @@
 #define SHARDC_FRONTEND_NN_OPS_LOSS_TD
 include "frontend/nn/NN.td"
 
-def NN_CrossEntropyOp : NN_ComputeOp<"cross_entropy", [NN_HasGradient]> {
+def NN_CrossEntropyOp : NN_ComputeOp<"cross_entropy", [NN_IsLoss, NN_HasGradient]> {
   let summary = "scale * sum over valid rows of (log_sum_exp(logits) - logits[label])";
   let description = [{
     logits [..., V], labels [...]. Rows whose label is `ignore_index` do not count. With `shift` = s, the logits at
@@ -24,7 +24,7 @@ def NN_CrossEntropyGradOp : NN_ComputeOp<"cross_entropy_grad"> {
   let assemblyFormat = "$gradient `,` $logits `,` $labels `,` $scale attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_LinearCrossEntropyOp : NN_ComputeOp<"linear_cross_entropy", [NN_HasGradient]> {
+def NN_LinearCrossEntropyOp : NN_ComputeOp<"linear_cross_entropy", [NN_IsLoss, NN_HasGradient]> {
   let summary = "cross entropy of linear(input, weight), chunked over rows: the logits never exist for the whole batch";
   let description = "The logits and their gradient are not rounded to 16 bits.";
   let arguments = (ins NN_Float:$input, NN_Float:$weight, Optional<NN_Float>:$bias, NN_Int:$labels, NN_ScalarFloat:$scale,

@@ -3,7 +3,7 @@
 #define SHARDC_FRONTEND_NN_OPS_MATMUL_TD
 include "frontend/nn/NN.td"
 
-def NN_MatMulOp : NN_ComputeOp<"matmul", [NN_HasGradient, NN_WideResult]> {
+def NN_MatMulOp : NN_ComputeOp<"matmul", [NN_IsProduct, NN_HasGradient, NN_WideResult]> {
   let summary = "batched product over the last two dims; equal leading dims; an operand may be read transposed";
   let description = "The result may be float32 where the operands have 16 bits: then it is not rounded.";
   let arguments = (ins NN_Float:$lhs, NN_Float:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
@@ -11,7 +11,7 @@ def NN_MatMulOp : NN_ComputeOp<"matmul", [NN_HasGradient, NN_WideResult]> {
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_LinearOp : NN_ComputeOp<"linear", [NN_HasGradient]> {
+def NN_LinearOp : NN_ComputeOp<"linear", [NN_IsProduct, NN_HasGradient]> {
   let summary = "x[..., in] times a weight, plus bias";
   let description = [{
     result[..., o] = sum_i input[..., i] * W(o, i) + bias[o]. The weight is [in, out]; with `transpose_weight` it is

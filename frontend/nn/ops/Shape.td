@@ -6,28 +6,28 @@ include "frontend/nn/NN.td"
 class NN_ShapeOp<string mnemonic, list<Trait> traits = []> : NN_MoveOp<mnemonic, traits> {
   let results = (outs NN_Tensor:$result);
 }
-def NN_ReshapeOp : NN_ShapeOp<"reshape", [NN_HasGradient, NN_HasKernel]> {
+def NN_ReshapeOp : NN_ShapeOp<"reshape", [NN_IsView, NN_HasGradient, NN_HasKernel]> {
   let summary = "the same elements in row-major order under another shape";
   let arguments = (ins NN_Tensor:$input);
   let assemblyFormat = "$input attr-dict `:` functional-type($input, $result)";
   let hasVerifier = 1;
   let hasFolder = 1;
 }
-def NN_TransposeOp : NN_ShapeOp<"transpose", [NN_HasGradient, NN_HasKernel]> {
+def NN_TransposeOp : NN_ShapeOp<"transpose", [NN_IsView, NN_HasGradient, NN_HasKernel]> {
   let summary = "permutes dims: result dim i is input dim permutation[i]";
   let arguments = (ins NN_Tensor:$input, DenseI64ArrayAttr:$permutation);
   let assemblyFormat = "$input $permutation attr-dict `:` functional-type($input, $result)";
   let hasVerifier = 1;
   let hasFolder = 1;
 }
-def NN_BroadcastOp : NN_ShapeOp<"broadcast", [NN_HasGradient, NN_HasKernel]> {
+def NN_BroadcastOp : NN_ShapeOp<"broadcast", [NN_IsView, NN_HasGradient, NN_HasKernel]> {
   let summary = "repeats dims of size 1; input and result have the same rank";
   let arguments = (ins NN_Tensor:$input);
   let assemblyFormat = "$input attr-dict `:` functional-type($input, $result)";
   let hasVerifier = 1;
   let hasFolder = 1;
 }
-def NN_SliceOp : NN_ShapeOp<"slice", [NN_HasGradient, NN_HasKernel]> {
+def NN_SliceOp : NN_ShapeOp<"slice", [NN_IsView, NN_HasGradient, NN_HasKernel]> {
   let summary = "elements starts[d], starts[d]+strides[d], ... below limits[d] of each dim; strides are positive";
   let arguments = (ins NN_Tensor:$input, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$limits, DenseI64ArrayAttr:$strides);
   let assemblyFormat = "$input $starts `to` $limits `by` $strides attr-dict `:` functional-type($input, $result)";
