@@ -108,8 +108,8 @@ void TrainerFile::checkSection(const Section &section, unsigned threads) const {
     work();
   }
   if (combineBlocks(hashes, section.length) != section.checksum)
-    fail(name, ": the ", nameOf(section.kind),
-         " of the trainer file are not what was compiled: it is damaged; "
+    fail(name, ": what the trainer file has as ", nameOf(section.kind),
+         " is not what was compiled: it is damaged; "
          "compile it again");
 }
 

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace shardc::runtime {
@@ -21,7 +22,14 @@ static std::string writeToMemory(std::span<const std::byte> image) {
                 " bytes of kernels to a file in memory");
     written += static_cast<size_t>(count);
   }
-  return concat("/proc/self/fd/", file);
+  // A debugger opens the path that the loader knows. Under /proc/self it would
+  // find a file of its own there, perhaps a pipe that it then waits for. Our
+  // number names us unless /proc is another namespace's.
+  std::string path = concat("/proc/", getpid(), "/fd/", file);
+  struct stat made, found;
+  bool isOurs = fstat(file, &made) == 0 && stat(path.c_str(), &found) == 0 &&
+                made.st_dev == found.st_dev && made.st_ino == found.st_ino;
+  return isOurs ? path : concat("/proc/self/fd/", file);
 }
 
 KernelLibrary KernelLibrary::open(std::span<const std::byte> image,
