@@ -6,6 +6,10 @@
 #include "runtime/cpu/AttentionBlocks.h"
 #include "runtime/simd/Simd.h"
 
+#include <array>
+#include <cmath>
+#include <limits>
+
 namespace shardc::runtime::cpu {
 
 int64_t attentionGradWorkspace(const Attention &a) {
@@ -33,6 +37,16 @@ template <typename S> struct Backward {
   void group(int64_t batch, int64_t groupIndex);
   void block(int64_t batch, int64_t headIndex, int64_t firstRow,
              int64_t rows) const;
+  /// What makes probabilities of scores, per row: exp(score - shift) / sum.
+  struct Normalizer {
+    std::array<T, queryBlock> shift, sum;
+  };
+  /// Of log_sum_exp alone, except where that has lost the sum: beside a score
+  /// of -10000, of a mask that hides every key by a number, few digits of its
+  /// logarithm are left, and none beside -3e38. Such rows are summed again.
+  Normalizer normalizer(int64_t batch, int64_t headIndex, int64_t firstRow,
+                        int64_t rows, int64_t end, Head<T> query, T *scores,
+                        T *keyRows) const;
 };
 
 template <typename T> void clear(Head<T> rows, int64_t count, int64_t dim) {
@@ -54,6 +68,53 @@ void addTransposed(const T *scores, int64_t rows, int64_t count, Head<T> from,
 }
 
 template <typename S>
+auto Backward<S>::normalizer(int64_t batch, int64_t headIndex, int64_t firstRow,
+                             int64_t rows, int64_t end, Head<T> query,
+                             T *scores, T *keyRows) const -> Normalizer {
+  const simd::Simd<T> &loops = simd::loops<T>();
+  constexpr T infinity = std::numeric_limits<T>::infinity(), largest = 256;
+  Normalizer result;
+  const T *saved =
+      g.logSumExp.as<T>() + (batch * shape.heads + headIndex) * shape.queries;
+  std::copy_n(saved + firstRow, rows, result.shift.begin());
+  result.sum.fill(T(1));
+  auto isLost = [&](int64_t r) {
+    const T size = std::abs(saved[firstRow + r]);
+    return size > largest && size != infinity;
+  };
+  bool any = false;
+  for (int64_t r = 0; r < rows; ++r)
+    if (isLost(r)) {
+      any = true;
+      result.shift[r] = -infinity;
+      result.sum[r] = 0;
+    }
+  for (int64_t first = 0; any && first < end; first += keyBlock) {
+    int64_t count = std::min(keyBlock, end - first);
+    Head<T> key =
+        loadBlock(head<S>(a.key, batch, headIndex / shape.headsPerGroup), first,
+                  count, shape.headDim, keyRows);
+    rowsTimesRows(scores, query, rows, key, count, shape.headDim, a.scale);
+    for (int64_t r = 0; r < rows; ++r) {
+      int64_t seen =
+          std::clamp<int64_t>(visibleKeys(a, firstRow + r) - first, 0, count);
+      if (!isLost(r) || seen == 0)
+        continue;
+      T *row = scores + r * keyBlock;
+      auto [bias, mask] =
+          rowModifiers(a, batch, headIndex, firstRow + r, first, row, seen);
+      simd::RowSum<T> part =
+          loops.softmaxRow(row, bias, mask, result.shift[r], seen);
+      if (result.sum[r] != 0)
+        result.sum[r] *= std::exp(result.shift[r] - part.maximum);
+      result.shift[r] = part.maximum;
+      result.sum[r] += part.sum;
+    }
+  }
+  return result;
+}
+
+template <typename S>
 void Backward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
                         int64_t rows) const {
   const simd::Simd<T> &loops = simd::loops<T>();
@@ -70,8 +131,6 @@ void Backward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
   Head<S> result = head<S>(g.queryGradient, batch, headIndex);
   Head<T> queryGradient =
       resultBlock(result, firstRow, shape.headDim, queryGradientRows);
-  const T *logSumExp =
-      g.logSumExp.as<T>() + (batch * shape.heads + headIndex) * shape.queries;
 
   int64_t end = visibleKeys(a, firstRow + rows - 1);
   if (end == 0) {
@@ -87,6 +146,8 @@ void Backward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
                              rows, shape.valueDim, outputRows);
   for (int64_t r = 0; r < rows; ++r)
     delta[r] = T(loops.dot(gradient.row(r), output.row(r), shape.valueDim));
+  const Normalizer normalized =
+      normalizer(batch, headIndex, firstRow, rows, end, query, scores, keyRows);
   for (int64_t first = 0; first < end; first += keyBlock) {
     int64_t count = std::min(keyBlock, end - first);
     Head<T> key = loadBlock(head<S>(a.key, batch, group), first, count,
@@ -101,7 +162,9 @@ void Backward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
           std::clamp<int64_t>(visibleKeys(a, firstRow + r) - first, 0, count);
       auto [bias, mask] =
           rowModifiers(a, batch, headIndex, firstRow + r, first, row, seen);
-      loops.probabilityRow(row, bias, mask, logSumExp[firstRow + r], seen);
+      loops.probabilityRow(row, bias, mask, normalized.shift[r], seen);
+      if (normalized.sum[r] != 1)
+        loops.scale(row, T(1) / normalized.sum[r], seen);
       loops.softmaxGradientRow(gradientRow, row, delta[r], T(a.scale), seen);
       std::fill(row + seen, row + count, T(0));
       std::fill(gradientRow + seen, gradientRow + count, T(0));

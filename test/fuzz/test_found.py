@@ -80,12 +80,20 @@ class Found(unittest.TestCase):
                    Node("ReduceSum", ["e"], ["f"], {"keepdims": 0})], {"l.w": normal(4), "l.g": normal(4)}, {"x": normal(2, 3, 4)})
 
     def test_a_row_of_a_mask_that_hides_every_key_by_a_number(self):
-        """Softmax of -10000 + scores is the softmax of the scores."""
-        mask = np.array([[-1e4, -1e4, -1e4], [0, -1e4, -1e4], [0, 0, -1e4]])
-        self.good([Node("MatMul", ["x", "l.w"], ["q"]), Node("Transpose", ["x"], ["k"], {"perm": [0, 1, 3, 2]}), Node("MatMul", ["q", "k"], ["s"]),
-                   Node("Add", ["s", "mask"], ["m"]), Node("Softmax", ["m"], ["p"], {"axis": -1}), Node("MatMul", ["p", "x"], ["a"]),
-                   Node("Mul", ["a", "a"], ["b"]), Node("ReduceMean", ["b"], ["f"], {"keepdims": 0})],
-                  {"l.w": normal(4, 4)}, {"x": normal(2, 2, 3, 4)}, {"mask": mask})
+        """Softmax of -10000 + scores is the softmax of the scores; beside the lowest float32 no digit of these is left. The weights of a row sum to 1."""
+        for hidden, precision in ((-1e4, "float64"), (-1e4, "float32"), (-1e9, "float32"), (float(np.finfo(np.float32).min), "float32")):
+            with self.subTest(hidden=hidden, precision=precision):
+                self.check_hidden_row(hidden, precision)
+
+    def check_hidden_row(self, hidden, precision):
+        mask = np.array([[hidden, hidden, hidden], [0, hidden, hidden], [0, 0, hidden]])
+        # Beside the lowest number differences see no slope of the scores: they have no parameter.
+        trained = {"l.w": normal(4, 4)} if hidden > -1e9 else {}
+        query = [Node("MatMul", ["x", "l.w"], ["q"])] if trained else [Node("Mul", ["x", "x"], ["q"])]
+        self.good([*query, Node("Transpose", ["x"], ["k"], {"perm": [0, 1, 3, 2]}), Node("MatMul", ["q", "k"], ["s"]),
+                   Node("Add", ["s", "mask"], ["m"]), Node("Softmax", ["m"], ["p"], {"axis": -1}), Node("Add", ["x", "l.v"], ["v"]),
+                   Node("MatMul", ["p", "v"], ["a"]), Node("ReduceMean", ["a"], ["f"], {"keepdims": 0})],
+                  {**trained, "l.v": normal(4)}, {"x": normal(2, 2, 3, 4)}, {"mask": mask}, precision=precision)
 
     def test_a_sum_of_integers_that_is_cast_in_16_bits(self):
         """It has no float type to be narrowed from."""
