@@ -153,6 +153,7 @@ class Surroundings(ToolTest):
     # Signals
 
     def test_a_terminal_that_goes_away(self):
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # these tests may run under nohup, which children inherit
         process = self.start("--export-safetensors", self.path("p.st"))
         process.send_signal(signal.SIGHUP)
         process.send_signal(signal.SIGHUP)
