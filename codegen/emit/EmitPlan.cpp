@@ -84,8 +84,10 @@ void PlanEmitter::header() {
   message.set_init(options.init);
   precision();
   message.set_live_bound_bytes(plan.getLiveBoundBytes().value_or(0));
-  for (auto kernel :
-       module.lookupSymbol<ModuleOp>("kernels").getOps<func::FuncOp>()) {
+  auto functions = module.lookupSymbol<ModuleOp>("kernels");
+  if (!functions)
+    return; // nothing was outlined
+  for (auto kernel : functions.getOps<func::FuncOp>()) {
     indices.kernels[kernel.getSymName()] = message.kernels_size();
     plan::Kernel *entry = message.add_kernels();
     entry->set_symbol(kernel.getSymName().str());

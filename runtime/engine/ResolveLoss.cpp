@@ -20,16 +20,24 @@ static entry::Labels resolveLabels(const RankState &state, const Entry &entry,
   return labels;
 }
 
+/// What a cross entropy and its gradient read alike. Returns the type of scale,
+/// loss and the loss's gradient.
+template <typename Entry, typename Resolved>
+static plan::DType resolveScores(const RankState &state, const Entry &entry,
+                                 Resolved &result) {
+  result.logits = state.resolve(entry.logits(), "logits");
+  result.labels = resolveLabels(state, entry, result.logits, "logits");
+  result.scale = state.resolve(entry.scale(), "scale");
+  plan::DType computed = computeDtype(result.logits.dtype);
+  requireDtype(result.scale, computed, "scale");
+  requireScalar(result.scale, "scale");
+  return computed;
+}
+
 entry::CrossEntropy resolve(const RankState &state,
                             const plan::CrossEntropy &entry) {
   entry::CrossEntropy result;
-  result.logits = state.resolve(entry.logits(), "logits");
-  const Tensor &logits = result.logits;
-  result.labels = resolveLabels(state, entry, logits, "logits");
-  result.scale = state.resolve(entry.scale(), "scale");
-  plan::DType computed = computeDtype(logits.dtype);
-  requireDtype(result.scale, computed, "scale");
-  requireScalar(result.scale, "scale");
+  plan::DType computed = resolveScores(state, entry, result);
   result.loss = state.resolve(entry.loss(), "loss");
   requireDtype(result.loss, computed, "loss");
   requireScalar(result.loss, "loss");
@@ -40,20 +48,14 @@ entry::CrossEntropy resolve(const RankState &state,
 entry::CrossEntropyGrad resolve(const RankState &state,
                                 const plan::CrossEntropyGrad &entry) {
   entry::CrossEntropyGrad result;
-  result.logits = state.resolve(entry.logits(), "logits");
-  const Tensor &logits = result.logits;
-  result.labels = resolveLabels(state, entry, logits, "logits");
-  result.scale = state.resolve(entry.scale(), "scale");
-  plan::DType computed = computeDtype(logits.dtype);
-  requireDtype(result.scale, computed, "scale");
-  requireScalar(result.scale, "scale");
+  plan::DType computed = resolveScores(state, entry, result);
   result.gradient = state.resolve(entry.gradient(), "gradient");
   requireDtype(result.gradient, computed, "gradient");
   requireScalar(result.gradient, "gradient");
   result.logitsGradient =
       state.resolve(entry.logits_gradient(), "logits_gradient");
-  requireDtype(result.logitsGradient, logits.dtype, "logits_gradient");
-  requireShape(result.logitsGradient, logits.shape, "logits_gradient");
+  requireDtype(result.logitsGradient, result.logits.dtype, "logits_gradient");
+  requireShape(result.logitsGradient, result.logits.shape, "logits_gradient");
   requireFoldable(result.logitsGradient, "logits_gradient");
   return result;
 }

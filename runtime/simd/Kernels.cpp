@@ -229,6 +229,7 @@ SHARDC_INLINE void adamLoop(T *parameter, T *average, T *averageOfSquares,
       Vector<T> most = loadUpTo(largest + i, n);
       // What is not a number stays visible, as in torch.maximum.
       divisor = most >= v ? most : v;
+      divisor = most == most ? divisor : most;
       storeUpTo(largest + i, divisor, n);
     }
     Vector<T> denominator = squareRoot<T>(divisor) / correction + epsilon;

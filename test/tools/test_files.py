@@ -136,6 +136,7 @@ class CompilerFiles(Files):
     def test_what_is_given_twice_or_does_nothing(self):
         for words, parts in ((["--mesh", "2", "--mesh", "4"], ["--mesh", "given twice", "2 and 4"]), (["-q", "-q"], ["--quiet", "given twice"]),
                              (["-o", "a", "-o", "b"], ["--output", "given twice"]), (["--target", "cuda", "--cpu", "native"], ["--cpu", "no effect", "--target"]),
+                             (["--target", "cpu:x86-64-v3", "--cpu", "native"], ["--cpu", "no effect", "--target"]),
                              (["--target", "cuda", "--threads-per-rank", "1"], ["--threads-per-rank", "no effect"]),
                              (["--kernels", "k", "--threads-per-rank", "1"], ["--threads-per-rank", "no effect", "-o FILE"])):
             with self.subTest(words=words):

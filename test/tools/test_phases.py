@@ -40,6 +40,12 @@ class Phases(ToolTest):
         self.assertIn("fsdp.unit_reasons", whole)
         self.assertNotIn("fsdp.unit_reasons", without)
 
+    def test_a_trainer_without_a_pass_is_warned_of(self):
+        result = self.shardc("--disable-pass", "fsdp-verify", "-o", self.path("m.trainer"))
+        self.assertEqual(result.code, 0, result.err)
+        self.assertIn("warning: ", result.err)
+        self.assertIn("compiled without fsdp-verify", result.err)
+
     def test_a_pass_that_is_not_there_is_named_with_those_that_are(self):
         result = self.shardc("--disable-pass", "nn-rais", "-o", self.path("m.trainer"))
         self.assert_one_error(result, "shardc", "nn-rais", "nn-raise, nn-mark-parameters", "step-verify")

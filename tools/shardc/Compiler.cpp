@@ -366,6 +366,10 @@ int64_t Compiler::threadsPerRank() {
 }
 
 bool Compiler::emitTrainer() {
+  if (!options.disabledPasses.empty())
+    emitWarning(module->getLoc())
+        << "compiled without " << llvm::join(options.disabledPasses, ", ")
+        << ": what it does or proves is missing from this trainer";
   // All that does not need the kernels' code is done while it is made.
   shardc::onnx::ExportTemplate graph =
       shardc::onnx::makeExportTemplate(*imported.model);

@@ -309,8 +309,8 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
       ->option_text("FILE.json")
       ->group(inspection);
   app.add_option("--disable-pass", options.disabledPasses,
-                 "leave out a pass, to see what it does (repeatable); the "
-                 "program may be refused without it, or train slower")
+                 "leave out a pass, to see what it does (repeatable): what "
+                 "it does or proves is then missing")
       ->option_text("PASS ...")
       ->expected(1)
       ->take_all()
@@ -337,7 +337,9 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
                                  "cannot be honoured with --init random, which "
                                  "reads no values; drop one of the two");
     bool isCpu = llvm::StringRef(options.target).split(':').first == "cpu";
-    refuseIdle(app, {{"--cpu", isCpu, "with another --target"},
+    bool namesCpu = isCpu && options.target != "cpu";
+    refuseIdle(app, {{"--cpu", !namesCpu, "with a --target that names one"},
+                     {"--cpu", isCpu, "with another --target"},
                      {"--threads-per-rank", isCpu, "with another --target"}});
     bool asksKernels = !options.kernels.empty();
     if (asksKernels && (compileTo == "import" || compileTo == "raise" ||
