@@ -1,8 +1,8 @@
 // fsdp-assign-units: which parameters are gathered together. The decision is
 // made in analysis/; here stand what it is made from, and where it goes.
 #include "passes/Passes.h"
-#include "passes/analysis/Mesh.h"
-#include "passes/analysis/UnitPolicy.h"
+#include "passes/options/Mesh.h"
+#include "passes/units/UnitPolicy.h"
 
 using namespace mlir;
 

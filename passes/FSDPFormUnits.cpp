@@ -1,10 +1,10 @@
 // fsdp-form-units: the mesh, and which parameters are gathered together and how
 // their flat buffer is laid out.
 #include "passes/Passes.h"
-#include "passes/analysis/FlatLayout.h"
-#include "passes/analysis/Mesh.h"
-#include "passes/analysis/ParameterUses.h"
-#include "passes/analysis/UnitsOption.h"
+#include "passes/analyses/ParameterUses.h"
+#include "passes/options/Mesh.h"
+#include "passes/options/UnitsOption.h"
+#include "passes/units/FlatLayout.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallSet.h"

@@ -1,7 +1,7 @@
 // fsdp-shard: parameters come from all-gathers, gradients go to
 // reduce-scatters, the optimizer runs on shards.
 #include "passes/Passes.h"
-#include "passes/analysis/ParameterUses.h"
+#include "passes/analyses/ParameterUses.h"
 #include "passes/fsdp/Groups.h"
 #include "passes/fsdp/Reductions.h"
 #include "runtime/device/Optimizers.h"

@@ -1,7 +1,7 @@
 // fsdp-verify: what must hold between the fsdp ops of a step, whoever moved
 // them last.
 #include "passes/Passes.h"
-#include "passes/analysis/ParameterUses.h"
+#include "passes/analyses/ParameterUses.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"

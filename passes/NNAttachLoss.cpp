@@ -3,7 +3,7 @@
 #include "frontend/raise/Match.h"
 #include "frontend/raise/Raise.h"
 #include "passes/Passes.h"
-#include "passes/analysis/LossOption.h"
+#include "passes/options/LossOption.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 

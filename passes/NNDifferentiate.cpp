@@ -1,7 +1,7 @@
 // nn-differentiate: reverse mode over straight-line SSA, by each op's own
 // gradient.
+#include "passes/GradientTypes.h"
 #include "passes/Passes.h"
-#include "passes/analysis/GradientTypes.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 

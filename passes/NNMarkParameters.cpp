@@ -1,8 +1,8 @@
 // nn-mark-parameters: what is not to be trained, and what each parameter is to
 // the model.
 #include "passes/Passes.h"
-#include "passes/analysis/ParameterUses.h"
-#include "passes/analysis/UnitsOption.h"
+#include "passes/analyses/ParameterUses.h"
+#include "passes/options/UnitsOption.h"
 
 #include "llvm/Support/Regex.h"
 

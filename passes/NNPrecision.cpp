@@ -1,6 +1,6 @@
 // nn-precision: gives floats their types, and places casts where two meet.
 #include "passes/Passes.h"
-#include "passes/analysis/ComputeTypes.h"
+#include "passes/analyses/ComputeTypes.h"
 
 using namespace mlir;
 

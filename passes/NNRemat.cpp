@@ -1,7 +1,7 @@
 // nn-remat: backward computes again what is cheaper to compute than to keep.
 // What that is stands in analysis/SavedValues.h; here ops are cloned.
 #include "passes/Passes.h"
-#include "passes/analysis/SavedValues.h"
+#include "passes/analyses/SavedValues.h"
 
 #include "mlir/IR/IRMapping.h"
 

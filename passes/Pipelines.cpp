@@ -2,7 +2,7 @@
 #include "passes/Pipelines.h"
 
 #include "passes/Passes.h"
-#include "passes/analysis/PrecisionOption.h"
+#include "passes/options/PrecisionOption.h"
 
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"

@@ -2,8 +2,8 @@
 // against their unit, waits against their start. What holds between ops (one
 // wait per start, no use after release) is the pass fsdp-verify's.
 #include "frontend/nn/NN.h"
-#include "passes/analysis/FlatLayout.h"
 #include "passes/fsdp/FSDP.h"
+#include "passes/units/FlatLayout.h"
 #include "runtime/device/Optimizers.h"
 
 #include "llvm/ADT/SmallSet.h"

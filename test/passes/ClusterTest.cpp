@@ -1,5 +1,5 @@
 // Machines: those that are built in, good files, and one line for each bad one.
-#include "passes/analysis/Cluster.h"
+#include "passes/options/Cluster.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Times of collectives against a ring that is played step by step, and how
 // amounts read.
-#include "passes/analysis/CostModel.h"
+#include "passes/analyses/CostModel.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The flat layout's promises, checked by counting: nothing overlaps, no
 // boundary cuts a row, real models waste little.
-#include "passes/analysis/FlatLayout.h"
+#include "passes/units/FlatLayout.h"
 
 #include <gtest/gtest.h>
 

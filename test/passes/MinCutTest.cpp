@@ -1,5 +1,5 @@
 // Cuts of networks, against a search through all of them.
-#include "passes/analysis/MinCut.h"
+#include "passes/analyses/MinCut.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Repetition in sequences of letters. A letter's weight is 1; in the text of a
 // result, pieces stand in brackets.
-#include "passes/analysis/RepeatedRuns.h"
+#include "passes/units/RepeatedRuns.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The report of a sharded step: what programs read and what people read.
-#include "passes/Report.h"
+#include "passes/report/Report.h"
 #include "passes/Passes.h"
 
 #include "mlir/Parser/Parser.h"

@@ -1,6 +1,8 @@
 // Which parameters become a unit, for small models that are put together by
 // hand.
-#include "passes/analysis/AutoUnits.h"
+#include "passes/units/UnitPolicy.h"
+#include "passes/units/AutoUnits.h"
+#include "passes/units/Blocks.h"
 
 #include <gtest/gtest.h>
 

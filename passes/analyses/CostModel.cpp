@@ -1,0 +1,51 @@
+// Formulas for rings, and how amounts are written.
+#include "passes/analyses/CostModel.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <algorithm>
+
+using namespace shardc;
+
+static CollectiveTime ring(double bytes, int64_t size, const Link &link) {
+  if (size <= 1)
+    return {};
+  return {(size - 1) * link.latency,
+          bytes * (size - 1) / size / link.bandwidth};
+}
+
+CollectiveTime CostModel::allGather(double bytes, RankGroup group) const {
+  // Members of one node are neighbours in the group.
+  int64_t inNode =
+      std::clamp<int64_t>(cluster.ranksPerNode / group.stride, 1, group.size);
+  int64_t nodes = (group.size + inNode - 1) / inNode;
+  CollectiveTime between = ring(bytes / inNode, nodes, cluster.betweenNodes);
+  CollectiveTime inside = ring(bytes, inNode, cluster.insideNode);
+  return {between.latency + inside.latency, between.transfer + inside.transfer};
+}
+
+CollectiveTime CostModel::allReduce(double bytes, RankGroup group) const {
+  CollectiveTime half = allGather(bytes, group);
+  return {2 * half.latency, 2 * half.transfer};
+}
+
+/// Three digits and a unit, of which each is 1000 of the one before.
+static std::string readable(double amount, llvm::ArrayRef<const char *> units) {
+  size_t index = 0;
+  for (; amount >= 999.5 && index + 1 < units.size(); ++index)
+    amount /= 1000;
+  int digits = index == 0 || amount >= 99.95 ? 0 : amount >= 9.995 ? 1 : 2;
+  std::string number = digits == 0   ? llvm::formatv("{0:f0}", amount).str()
+                       : digits == 1 ? llvm::formatv("{0:f1}", amount).str()
+                                     : llvm::formatv("{0:f2}", amount).str();
+  return number + " " + units[index];
+}
+
+std::string shardc::bytesText(double bytes) {
+  return readable(bytes, {"B", "kB", "MB", "GB", "TB"});
+}
+
+std::string shardc::timeText(double seconds) {
+  return readable(seconds * 1e9, {"ns", "us", "ms", "s"});
+}

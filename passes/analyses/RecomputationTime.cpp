@@ -1,0 +1,87 @@
+// Traffic, arithmetic and launches of ops that run again.
+#include "passes/analyses/RecomputationTime.h"
+
+#include "passes/analyses/SavedValues.h"
+
+using namespace mlir;
+
+namespace shardc {
+
+int64_t elementBytesOf(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return element.isIntOrFloat()
+             ? std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8)
+             : 8;
+}
+
+int64_t bytesOf(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type ? type.getNumElements() * elementBytesOf(type) : 0;
+}
+
+const RecomputationTime::Readers &RecomputationTime::readersOf(Operation *op) {
+  auto [entry, isNew] = known.try_emplace(op);
+  Readers &readers = entry->second;
+  if (!isNew)
+    return readers;
+  SmallVector<Value> looks(op->getResults());
+  while (!looks.empty())
+    for (Operation *user : looks.pop_back_val().getUsers()) {
+      if (user->getNumResults() == 1 &&
+          storageOf(user->getResult(0)) != user->getResult(0))
+        looks.push_back(user->getResult(0));
+      else if (ops.contains(user))
+        ++readers.again;
+      else if (!lastForward->isBeforeInBlock(user))
+        continue; // forward has the value itself
+      else if (isa<nn::KernelBody>(user))
+        ++readers.backward;
+      else
+        readers.libraryCalls = true;
+    }
+  return readers;
+}
+
+bool RecomputationTime::isInlined(Operation *op) {
+  const Readers &readers = readersOf(op);
+  return op->hasTrait<OpTrait::Elementwise>() && !readers.libraryCalls &&
+         (op->getNumOperands() == 1 || readers.again + readers.backward <= 1);
+}
+
+double RecomputationTime::of(Operation *op) {
+  double read = 0, written = 0;
+  llvm::SmallSetVector<Value, 4> operands;
+  for (Value operand : op->getOperands())
+    operands.insert(storageOf(operand));
+  for (Value operand : operands) {
+    Operation *producer = operand.getDefiningOp();
+    // What an inlined op reads is counted with that op.
+    if (!ops.contains(producer) || !isInlined(producer))
+      read += static_cast<double>(bytesOf(operand));
+  }
+  for (Value result : op->getResults())
+    written += static_cast<double>(bytesOf(result));
+  auto cost = dyn_cast<nn::CostModel>(op);
+  double arithmetic =
+      costs.compute(cost ? static_cast<double>(cost.flops()) : 0, 4);
+
+  if (!isInlined(op))
+    return costs.cluster.insideNode.latency +
+           (read + written) / costs.cluster.memoryBandwidth + arithmetic;
+  // A kernel of the backward pass reads the operands in place of the result.
+  const Readers &readers = readersOf(op);
+  double bytes =
+      static_cast<double>(readers.again) * read +
+      static_cast<double>(readers.backward) * std::max(0.0, read - written);
+  return bytes / costs.cluster.memoryBandwidth +
+         static_cast<double>(readers.again + readers.backward) * arithmetic;
+}
+
+double RecomputationTime::ofAll() {
+  double seconds = 0;
+  for (Operation *op : ops)
+    seconds += of(op);
+  return seconds;
+}
+
+} // namespace shardc

@@ -1,0 +1,283 @@
+// Which values of the forward pass are kept, and at which price of a second.
+#include "passes/analyses/SavedValues.h"
+
+#include "passes/analyses/ParameterUses.h"
+
+#include <cmath>
+#include <queue>
+
+using namespace mlir;
+
+namespace shardc {
+
+static bool looksAt(Operation *op) { return op && op->hasTrait<nn::IsView>(); }
+
+Operation *lastForwardOp(func::FuncOp train) {
+  return train.front().getTerminator()->getOperand(0).getDefiningOp();
+}
+
+Value storageOf(Value value) {
+  while (looksAt(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
+void SavedValues::Span::add(Span other) {
+  if (other.isEmpty())
+    return;
+  first = isEmpty() ? other.first : std::min(first, other.first);
+  last = std::max(last, other.last);
+}
+
+SavedValues::SavedValues(func::FuncOp train, const CostModel &costs)
+    : train(train), symbols(train->getParentOfType<ModuleOp>()), costs(costs),
+      lastForward(lastForwardOp(train)) {
+  for (Operation &op : train.front()) {
+    position[&op] = static_cast<int64_t>(position.size());
+    auto cost = dyn_cast<nn::CostModel>(op);
+    if (!cost)
+      continue;
+    flops += cost.flops();
+    // The type of the products decides how fast the step is.
+    if (op.hasTrait<nn::IsProduct>())
+      elementBytes = elementBytesOf(op.getResult(0).getType());
+  }
+  findFreeValues();
+  findNeeds();
+  findCandidates();
+}
+
+void SavedValues::findFreeValues() {
+  for (BlockArgument argument : train.getArguments())
+    free.insert(argument);
+  for (Operation &op : train.front())
+    if (isa<nn::GetParameterOp>(op) || op.hasTrait<OpTrait::ConstantLike>() ||
+        (isCheapToRepeat(&op) && isFree(op.getOperand(0))))
+      free.insert(op.getResult(0));
+}
+
+void SavedValues::findNeeds() {
+  if (!lastForward)
+    return;
+  int64_t turn = position[lastForward];
+  for (Operation &op : train.front()) {
+    int64_t here = position[&op];
+    if (here <= turn || looksAt(&op))
+      continue;
+    for (Value operand : op.getOperands()) {
+      Value storage = storageOf(operand);
+      Operation *producer = storage.getDefiningOp();
+      // What the loss's op makes besides are gradients, which nobody keeps; the
+      // terminator takes the loss.
+      if (producer && position[producer] < turn && !isFree(storage) &&
+          !op.hasTrait<OpTrait::IsTerminator>())
+        needs[storage].add({here, here});
+    }
+  }
+  ParameterUses parameters(train);
+  for (const ParameterUses::Use &use : parameters.uses()) {
+    int64_t here = position[use.operand->getOwner()];
+    auto parameter = symbols.lookup<nn::ParameterOp>(use.parameter);
+    auto unit = parameter ? parameter->getAttrOfType<StringAttr>("fsdp.unit")
+                          : StringAttr();
+    if (unit && here > turn)
+      gathered[unit].add({here, here});
+  }
+}
+
+/// The parameters that an op reads, through conversions.
+static SmallVector<StringAttr> parametersOf(Operation *op) {
+  SmallVector<StringAttr> names;
+  for (Value operand : op->getOperands()) {
+    Operation *link = operand.getDefiningOp();
+    while (link && isCheapToRepeat(link))
+      link = link->getOperand(0).getDefiningOp();
+    if (auto get = dyn_cast_or_null<nn::GetParameterOp>(link))
+      names.push_back(get.getParameterAttr().getAttr());
+  }
+  return names;
+}
+
+bool SavedValues::mayRunAgain(Operation *op, Span span) const {
+  if (span.isEmpty() || !isa<nn::KernelBody>(op) || !isPure(op) ||
+      !isa<nn::NNDialect>(op->getDialect()))
+    return false;
+  // What most of backward reads would be alive for as long as if it were kept.
+  int64_t backward = position.size() - position.lookup(lastForward);
+  return 2 * (span.last - span.first) <= backward;
+}
+
+bool SavedValues::hasParametersAt(Operation *op, int64_t place) const {
+  return llvm::all_of(parametersOf(op), [&](StringAttr name) {
+    auto parameter = symbols.lookup<nn::ParameterOp>(name);
+    auto unit = parameter ? parameter->getAttrOfType<StringAttr>("fsdp.unit")
+                          : StringAttr();
+    if (!unit)
+      return true;
+    Span there = gathered.lookup(unit);
+    return !there.isEmpty() && there.first <= place && place <= there.last;
+  });
+}
+
+void SavedValues::findCandidates() {
+  if (!lastForward)
+    return;
+  llvm::DenseMap<Value, Span> spans;
+  for (auto &[value, span] : needs)
+    spans[value] = span;
+  SmallVector<Operation *> forward;
+  for (Operation &op : train.front())
+    if (position[&op] <= position[lastForward])
+      forward.push_back(&op);
+  for (Operation *op : llvm::reverse(forward)) {
+    if (looksAt(op) || op->getNumResults() == 0 || isFree(op->getResult(0)))
+      continue;
+    Span span;
+    for (Value result : op->getResults())
+      span.add(spans.lookup(result));
+    // The loss itself is made once.
+    if (op == lastForward || !mayRunAgain(op, span))
+      continue;
+    candidates.insert(op);
+    for (Value operand : op->getOperands())
+      if (Value storage = storageOf(operand); !isFree(storage))
+        spans[storage].add(span);
+  }
+}
+
+double SavedValues::stepSeconds() const {
+  return costs.compute(static_cast<double>(flops), elementBytes);
+}
+
+SavedValues::Choice
+SavedValues::askedFor(llvm::function_ref<bool(Operation *)> wanted) const {
+  Choice choice;
+  // From the last op to the first: whoever asks for one comes before it.
+  std::priority_queue<std::pair<int64_t, Operation *>> asked;
+  auto ask = [&](Value value, int64_t reader) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !wanted(op))
+      return;
+    auto [first, isNew] = choice.firstReader.try_emplace(op, reader);
+    first->second = std::min(first->second, reader);
+    if (isNew)
+      asked.push({position.lookup(op), op});
+  };
+  for (auto &[value, span] : needs)
+    ask(value, span.first);
+  while (!asked.empty()) {
+    Operation *op = asked.top().second;
+    asked.pop();
+    choice.ops.insert(op);
+    for (Value operand : op->getOperands())
+      if (Value storage = storageOf(operand); !isFree(storage))
+        ask(storage, choice.firstReader.lookup(op));
+  }
+  return choice;
+}
+
+bool SavedValues::hasParametersFor(const Choice &choice) const {
+  return llvm::all_of(choice.ops, [&](Operation *op) {
+    return hasParametersAt(op, choice.firstReader.lookup(op));
+  });
+}
+
+OpSet SavedValues::chooseAt(double bytesPerSecond) {
+  for (;;) {
+    if (!network)
+      network = std::make_unique<RecomputationCut>(
+          candidates, llvm::to_vector(llvm::make_first_range(needs)),
+          [&](Value value) { return isFree(value); },
+          RecomputationTime(candidates, lastForward, costs));
+    llvm::DenseSet<Operation *> again = network->at(bytesPerSecond);
+    Choice choice = askedFor([&](Operation *op) { return again.contains(op); });
+    // It would have to gather.
+    bool isRefused = candidates.remove_if([&](Operation *op) {
+      return choice.ops.contains(op) &&
+             !hasParametersAt(op, choice.firstReader.lookup(op));
+    });
+    if (!isRefused)
+      return std::move(choice.ops);
+    network.reset();
+  }
+}
+
+void SavedValues::recomputeCheap(double movedPerSaved, double mostTime) {
+  double budget = mostTime * stepSeconds();
+  double low = costs.cluster.memoryBandwidth / movedPerSaved;
+  recomputed = chooseAt(low);
+  if (secondsOf(recomputed) <= budget)
+    return;
+  // A higher price gives up what saves least for its time. Two prices close to
+  // each other, of which one allows too much and one does not:
+  OpSet more = recomputed, less;
+  constexpr int mostDoublings = 40;
+  constexpr double close = 1.01;
+  double high = low;
+  for (int round = 0; round < mostDoublings; ++round) {
+    high *= 2;
+    less = chooseAt(high);
+    if (secondsOf(less) <= budget)
+      break;
+    low = high;
+    more = std::move(less);
+    less.clear();
+  }
+  while (high > low * close) {
+    double middle = std::sqrt(low * high);
+    OpSet between = chooseAt(middle);
+    if (secondsOf(between) <= budget) {
+      high = middle;
+      less = std::move(between);
+    } else {
+      low = middle;
+      more = std::move(between);
+    }
+  }
+  recomputed = fillUp(less, more, budget);
+}
+
+int64_t SavedValues::bytesRead() const {
+  int64_t bytes = 0;
+  for (auto &[value, span] : needs)
+    bytes += bytesOf(value);
+  return bytes;
+}
+
+int64_t SavedValues::bytesKept() const {
+  llvm::SetVector<Value> kept;
+  auto keep = [&](Value value) {
+    if (!isFree(value) && !isRecomputed(value.getDefiningOp()))
+      kept.insert(value);
+  };
+  for (auto &[value, span] : needs)
+    keep(value);
+  for (Operation *op : recomputed)
+    for (Value operand : op->getOperands())
+      keep(storageOf(operand));
+  int64_t bytes = 0;
+  for (Value value : kept)
+    bytes += bytesOf(value);
+  return bytes;
+}
+
+int64_t SavedValues::recomputedFlops() const {
+  int64_t sum = 0;
+  for (Operation *op : recomputed)
+    if (auto cost = dyn_cast<nn::CostModel>(op))
+      sum += cost.flops();
+  return sum;
+}
+
+int64_t SavedValues::recomputedBytes() const {
+  int64_t sum = 0;
+  for (Operation *op : recomputed) {
+    for (Value operand : op->getOperands())
+      sum += bytesOf(storageOf(operand));
+    for (Value result : op->getResults())
+      sum += bytesOf(result);
+  }
+  return sum;
+}
+
+} // namespace shardc

@@ -1,0 +1,131 @@
+// Which values of the forward pass are kept for the backward pass, and which
+// are computed again there.
+#ifndef SHARDC_PASSES_ANALYSES_SAVEDVALUES_H
+#define SHARDC_PASSES_ANALYSES_SAVEDVALUES_H
+
+#include "passes/analyses/RecomputationCut.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace shardc {
+
+/// Everything up to the op that makes the loss, the function's first result, is
+/// the forward pass.
+mlir::Operation *lastForwardOp(mlir::func::FuncOp train);
+
+/// What holds the elements of `value`: looks through views and broadcasts.
+mlir::Value storageOf(mlir::Value value);
+
+/// Decides what to recompute, as a minimum cut: whatever backward reads must be
+/// computable from what is kept, and every value that is kept costs its bytes,
+/// all of which are alive when backward begins; every op that runs again costs
+/// the bytes that could have been moved in its time, at a rate. (Cuts for
+/// recomputation: Chen et al., arXiv:1604.06174, leave the choice open; as a
+/// minimum cut it is PyTorch's AOTAutograd, functorch/_functorch/
+/// partitioners.py.) Only generated code runs again: products, attention,
+/// losses and gathers of rows never do.
+class SavedValues {
+public:
+  /// Reads a function that nn-differentiate made. What parameters of a unit
+  /// (`fsdp.unit`) are needed for can be computed again only while backward has
+  /// them gathered anyway.
+  SavedValues(mlir::func::FuncOp train, const CostModel &costs);
+
+  /// Recomputes what is cheap: bytes that are not kept at less than
+  /// `movedPerSaved` times as many bytes of memory traffic (or their time), and
+  /// in all at most `mostTime` of the step's arithmetic. Where all of it would
+  /// take longer, what saves most bytes per second is recomputed, and of what
+  /// saves equally many (a model's layers are alike) as much as there is time
+  /// for, from the first layer on.
+  void recomputeCheap(double movedPerSaved, double mostTime);
+
+  /// Whether backward does not find the results of `op`, but runs it again.
+  bool isRecomputed(mlir::Operation *op) const {
+    return recomputed.contains(op);
+  }
+
+  /// Bytes of the values that backward reads from forward: as differentiation
+  /// leaves them, and after what was decided. Parameters, inputs and constants
+  /// do not count.
+  int64_t bytesRead() const;
+  int64_t bytesKept() const;
+  /// Of running the recomputed ops once.
+  int64_t recomputedFlops() const;
+  int64_t recomputedBytes() const;
+  /// Estimates by the machine's rates: of what runs again, beside the step's
+  /// own arithmetic.
+  double recomputedSeconds() const { return secondsOf(recomputed); }
+  double stepSeconds() const;
+
+private:
+  /// Positions in the backward pass.
+  struct Span {
+    int64_t first = -1, last = -1;
+    bool isEmpty() const { return first < 0; }
+    void add(Span other);
+  };
+
+  /// Whether a value is there in backward without being kept: parameters,
+  /// inputs, constants, and cheap conversions of these.
+  bool isFree(mlir::Value storage) const { return free.contains(storage); }
+  void findFreeValues();
+  void findNeeds();
+  /// Which ops may run again, from the last to the first.
+  void findCandidates();
+  bool mayRunAgain(mlir::Operation *op, Span span) const;
+  /// Whether backward has the parameters that an op reads at a position.
+  bool hasParametersAt(mlir::Operation *op, int64_t place) const;
+  struct Choice {
+    OpSet ops; // that run again
+    llvm::DenseMap<mlir::Operation *, int64_t> firstReader;
+  };
+  double secondsOf(const OpSet &ops) const {
+    return RecomputationTime(ops, lastForward, costs).ofAll();
+  }
+  /// Those of the ops for which `wanted` holds that backward asks for.
+  Choice askedFor(llvm::function_ref<bool(mlir::Operation *)> wanted) const;
+  /// Whether all of it can run where it is read first.
+  bool hasParametersFor(const Choice &choice) const;
+  /// The best choice when a second costs `bytesPerSecond`, without ops whose
+  /// parameters are not there.
+  OpSet chooseAt(double bytesPerSecond);
+
+  /// Ops that read each other's results, or the same values that would be kept
+  /// for them alone: what they save and cost does not depend on other pieces.
+  struct Piece {
+    llvm::SmallVector<mlir::Operation *> ops; // in their order
+    int64_t savedBytes = 0;
+    double seconds = 0;
+  };
+  /// What `more` has and `less` has not, in pieces that save something, those
+  /// first that save most per second.
+  llvm::SmallVector<Piece> piecesBetween(const OpSet &less,
+                                         const OpSet &more) const;
+  /// `less` and as many of the pieces as `seconds` allow.
+  OpSet fillUp(const OpSet &less, const OpSet &more, double seconds) const;
+
+  mlir::func::FuncOp train;
+  mlir::SymbolTable symbols; // of the module
+  const CostModel &costs;
+  mlir::Operation *lastForward;
+  llvm::DenseMap<mlir::Operation *, int64_t> position;
+  int64_t flops = 0;
+  int64_t elementBytes = 4;
+  llvm::DenseSet<mlir::Value> free;
+  /// By unit: where backward has its parameters.
+  llvm::StringMap<Span> gathered;
+  /// Values of forward that ops of backward read, and where.
+  llvm::MapVector<mlir::Value, Span> needs;
+  OpSet candidates;
+  /// Of the candidates; null when they changed.
+  std::unique_ptr<RecomputationCut> network;
+  OpSet recomputed;
+};
+
+} // namespace shardc
+
+#endif

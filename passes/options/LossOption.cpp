@@ -1,0 +1,63 @@
+// What --loss says: parsing.
+#include "passes/options/LossOption.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace llvm;
+
+namespace shardc {
+
+static constexpr StringLiteral forms =
+    "accepted are cross-entropy:logits=NAME,labels=NAME[,ignore=N][,shift=N], "
+    "mse:output=NAME,target=NAME and output:NAME";
+
+static Error complain(const Twine &what) {
+  return createStringError("--loss: " + what + "; " + forms);
+}
+
+Expected<LossOption> LossOption::parse(StringRef text) {
+  auto [kindName, rest] = text.split(':');
+  LossOption option;
+  if (kindName == "output") {
+    option.output = rest.str();
+    if (rest.empty())
+      return complain("output: is followed by no name");
+    return option;
+  }
+  if (kindName != "cross-entropy" && kindName != "mse")
+    return complain("unknown kind '" + kindName + "'");
+  bool crossEntropy = kindName == "cross-entropy";
+  option.kind = crossEntropy ? CrossEntropy : MeanSquaredError;
+  StringRef outputKey = crossEntropy ? "logits" : "output";
+  StringRef targetKey = crossEntropy ? "labels" : "target";
+  SmallVector<StringRef> parts;
+  rest.split(parts, ',', -1, /*KeepEmpty=*/false);
+  StringSet<> seen;
+  for (StringRef part : parts) {
+    auto [key, value] = part.split('=');
+    if (value.empty())
+      return complain("'" + part + "' is not KEY=VALUE");
+    if (!seen.insert(key).second)
+      return complain("'" + key + "' is given twice");
+    if (key == outputKey) {
+      option.output = value.str();
+    } else if (key == targetKey) {
+      option.target = value.str();
+    } else if (crossEntropy && (key == "ignore" || key == "shift")) {
+      int64_t &number = key == "ignore" ? option.ignore : option.shift;
+      if (value.getAsInteger(10, number) || (key == "shift" && number < 0))
+        return complain("expects " + key + " to be a whole number" +
+                        (key == "shift" ? " from 0 on" : "") + ", got '" +
+                        value + "'");
+    } else {
+      return complain("unknown key '" + key + "' of " + kindName);
+    }
+  }
+  for (StringRef key : {outputKey, targetKey})
+    if (!seen.contains(key))
+      return complain(kindName + " needs " + key + "=NAME");
+  return option;
+}
+
+} // namespace shardc

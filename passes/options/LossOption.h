@@ -1,0 +1,30 @@
+// What --loss says.
+#ifndef SHARDC_PASSES_OPTIONS_LOSSOPTION_H
+#define SHARDC_PASSES_OPTIONS_LOSSOPTION_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <string>
+
+namespace shardc {
+
+/// `cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=0]`,
+/// `mse:output=NAME,target=NAME` or `output:NAME`.
+struct LossOption {
+  enum Kind { CrossEntropy, MeanSquaredError, Output };
+
+  Kind kind = Output;
+  std::string output; // the logits, for cross-entropy
+  std::string target; // labels or target; empty for an output of the graph
+  int64_t ignore = -100;
+  int64_t shift = 0;
+
+  /// Errors are one line that names the offending part and the accepted forms.
+  static llvm::Expected<LossOption> parse(llvm::StringRef text);
+};
+
+} // namespace shardc
+
+#endif

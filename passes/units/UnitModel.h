@@ -1,0 +1,74 @@
+// What the choice of units needs to know of a model: parameters, where they are
+// used, what flows between the uses. Built from a function; used without MLIR.
+#ifndef SHARDC_PASSES_UNITS_UNITMODEL_H
+#define SHARDC_PASSES_UNITS_UNITMODEL_H
+
+#include "passes/units/NamedBlocks.h"
+
+#include "frontend/nn/NN.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace shardc {
+
+/// A parameter's name with its module path: the scope tells the path where the
+/// name does not.
+std::string modulePath(nn::ParameterOp parameter);
+
+/// Whether it is a parameter, trained or frozen, rather than a buffer.
+bool isModelParameter(nn::ParameterOp parameter);
+
+struct UnitModel {
+  /// An op that computes with a parameter.
+  struct Use {
+    size_t parameter = 0;
+    size_t position = 0; // of the op in the function; uses ascend
+    /// Equal for alike uses: op, operand, shapes of parameter and result...
+    size_t kind = 0;
+    /// ...or op and operand, the head's fused loss left out.
+    size_t looseKind = 0;
+    /// Floating-point operations of the op, and of those after it up to the
+    /// next use.
+    double flops = 0;
+  };
+  /// What an op computes from parameters, views taken for what they show.
+  struct Activation {
+    size_t made = 0; // positions; activations ascend by this
+    size_t lastUsed = 0;
+  };
+
+  std::vector<BlockParameter> parameters; // by first use
+  std::vector<nn::ParameterOp> symbols;   // of each parameter
+  std::vector<Use> uses;
+  std::vector<Activation> activations;
+  /// Class of each module inside the model ("layers.0":
+  /// "pkg.LlamaDecoderLayer"); empty where the file does not tell.
+  std::map<std::string, std::string> classes;
+
+  /// Reads `function`, and `nn.scope_classes` of its module.
+  static UnitModel of(mlir::func::FuncOp function);
+
+  int64_t elements(size_t parameter) const;
+  /// Of all uses of a parameter.
+  double flops(size_t parameter) const { return parameterFlops[parameter]; }
+  /// Index of a parameter's first use.
+  size_t firstUse(size_t parameter) const { return firstUses[parameter]; }
+  /// The fewest values that pass a border between the uses `border` - 1 and
+  /// `border`, of those made since the use `start`; noBorder (RepeatedRuns.h)
+  /// where one op has both uses.
+  int64_t crossing(size_t start, size_t border) const;
+
+  /// Fills firstUse and flops from `uses`.
+  void index();
+
+private:
+  std::vector<size_t> firstUses;
+  std::vector<double> parameterFlops;
+};
+
+} // namespace shardc
+
+#endif
