@@ -14,6 +14,7 @@ find_package(Threads REQUIRED)
 find_package(GTest REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
+find_package(mimalloc REQUIRED)
 
 # The trainer ships as one file, so what it uses is linked statically.
 find_library(SHARDC_PROTOBUF_STATIC libprotobuf.a REQUIRED)

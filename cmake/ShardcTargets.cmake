@@ -17,15 +17,22 @@ function(shardc_proto_library name proto import_dir)
   target_compile_options(${name} PRIVATE -w)
 endfunction()
 
-# shardc_mlir_library(NAME sources... [LINK libs...]): a static library of code that uses MLIR, with one precompiled header
-# shared by all of them.
-function(shardc_mlir_library name)
-  cmake_parse_arguments(arg "" "" "LINK;DEPENDS" ${ARGN})
-  add_library(${name} STATIC ${arg_UNPARSED_ARGUMENTS})
+# shardc_uses_mlir(NAME [DEPENDS targets...]): a target of code that uses MLIR, with the precompiled header that SHARDC_PRECOMPILED names in its
+# folder.
+function(shardc_uses_mlir name)
+  cmake_parse_arguments(arg "" "" "DEPENDS" ${ARGN})
   if(arg_DEPENDS)
     add_dependencies(${name} ${arg_DEPENDS})
   endif()
+  # -fPIC: an executable's -fPIE is not what the header was compiled with.
+  target_compile_options(${name} PRIVATE -fno-exceptions -fPIC)
+  target_precompile_headers(${name} REUSE_FROM ${SHARDC_PRECOMPILED})
+endfunction()
+
+# shardc_mlir_library(NAME sources... [LINK libs...] [DEPENDS targets...]): a static library of such code.
+function(shardc_mlir_library name)
+  cmake_parse_arguments(arg "" "" "LINK;DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PUBLIC ${arg_LINK})
-  target_compile_options(${name} PRIVATE -fno-exceptions)
-  target_precompile_headers(${name} REUSE_FROM shardc_precompiled)
+  shardc_uses_mlir(${name} DEPENDS ${arg_DEPENDS})
 endfunction()

@@ -1,4 +1,6 @@
-// What nearly every MLIR file of shardc includes; built once. Files still include what they use.
+// What nearly every file of the frontend and the passes includes.
+#include "frontend/nn/NN.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"

@@ -1,1 +1,0 @@
-#include "cmake/Precompiled.h"
