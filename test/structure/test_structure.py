@@ -64,6 +64,7 @@ LISTS_OF_OPS = {
 }
 SHARED_WITH_RUNTIME = {"runtime/plan.pb.h", "runtime/Container.h", "runtime/device/Optimizers.h", "runtime/launch/Guard.h"}
 MOST_LINES = 600
+MOST_COLUMNS = 100  # of tablegen's files
 CODE = (".cpp", ".h", ".td", ".py", ".proto", ".cu", ".txt", ".cmake")
 
 
@@ -162,6 +163,10 @@ class Structure(unittest.TestCase):
     def test_no_file_is_too_long(self):
         long = {f: n for f in files() if f.endswith(CODE) and (n := text(f).count("\n")) > MOST_LINES}
         self.assertEqual(long, {})
+
+    def test_no_line_of_tablegen_is_too_long(self):
+        self.assertEqual([f"{f}:{n}" for f in files() if f.endswith(".td") for n, line in enumerate(text(f).splitlines(), 1)
+                          if len(line) > MOST_COLUMNS], [])
 
     def test_no_path_of_one_machine(self):
         pattern = re.compile(r"/(?:root|home|work)/\w")
