@@ -1,5 +1,6 @@
-// Every pass that decides how a training step runs. One entry here, one .cpp, one lit test, all of one name.
-// Descriptions have four parts: Needs, Before, After, Why here.
+// Every pass that decides how a training step runs. One entry here, one .cpp, one lit test, all of
+// one name. Descriptions have four parts: Needs, Before, After, Why here. test_examples.py parses
+// their IR, and says what may be left out of it.
 #ifndef SHARDC_CODEGEN_PASSES_TD
 #define SHARDC_CODEGEN_PASSES_TD
 include "mlir/Pass/PassBase.td"
@@ -7,46 +8,66 @@ include "mlir/Pass/PassBase.td"
 def StepOutlineKernels : Pass<"step-outline-kernels", "::mlir::ModuleOp"> {
   let summary = "fuses generated ops into kernels, one function per distinct body";
   let description = [{
-    Needs: straight-line functions @train and @eval (any `func.func` of the module) of nn and fsdp ops.
+    Needs: straight-line functions @train and @eval (any `func.func` of the module) of nn and fsdp
+    ops.
 
     Before:
     ```mlir
     %0 = nn.add %x, %r : tensor<4x128x64xf32>
-    %y, %mean, %rstd = nn.layer_norm %0, %gamma, %beta {epsilon = 1.0e-5 : f64} : ...
+    %y, %mean, %rstd = nn.layer_norm %0, %gamma, %beta {epsilon = 1.0e-05 : f64}
+        : (tensor<4x128x64xf32>, tensor<64xf32>, tensor<64xf32>)
+        -> (tensor<4x128x64xf32>, tensor<4x128x1xf32>, tensor<4x128x1xf32>)
     ```
 
     After:
     ```mlir
-    %0, %y, %mean, %rstd = step.call @kernels::@add_layer_norm_3f9a(%x, %r, %gamma, %beta) : ...
-    module @kernels { func.func @add_layer_norm_3f9a(...) { linalg on tensors } }
+    module @kernels {   // functions of linalg on tensors
+      func.func private @add_layer_norm_3f9a(
+          tensor<4x128x64xf32>, tensor<4x128x64xf32>, tensor<64xf32>, tensor<64xf32>)
+          -> (tensor<4x128x64xf32>, tensor<4x128x64xf32>, tensor<4x128x1xf32>, tensor<4x128x1xf32>)
+    }
+    %0, %y, %mean, %rstd = step.call @kernels::@add_layer_norm_3f9a(%x, %r, %gamma, %beta)
+        : (tensor<4x128x64xf32>, tensor<4x128x64xf32>, tensor<64xf32>, tensor<64xf32>)
+        -> (tensor<4x128x64xf32>, tensor<4x128x64xf32>, tensor<4x128x1xf32>, tensor<4x128x1xf32>)
     ```
 
-    Why here: after sharding, so that waits and releases of parameters bound what may be moved; before memory is planned,
-    so that values inside a kernel never get a buffer.
+    Why here: after sharding, so that waits and releases of parameters bound what may be moved;
+    before memory is planned, so that values inside a kernel never get a buffer.
   }];
   let options = [
-    Option<"fuse", "fuse", "bool", "true", "put several ops into one kernel; results have the same bits without">
+    Option<"fuse", "fuse", "bool", "true",
+      "put several ops into one kernel; results have the same bits without">
   ];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect",
-    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect", "::shardc::step::StepDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect",
+    "::shardc::step::StepDialect"];
 }
 
 def StepTestKernels : Pass<"step-test-kernels", "::mlir::ModuleOp"> {
-  let summary = "runs functions of nn ops as kernels and compares with the ops' reference evaluation (for tests)";
+  let summary =
+    "runs functions of nn ops as kernels and compares with the ops' reference evaluation (for "
+    "tests)";
   let description = [{
     Needs: functions of nn ops without parameters, that `step-outline-kernels` can take.
 
-    Before and After: the module stays as it is. Each function is evaluated op by op on the host, in float64; a copy is
-    outlined, compiled and run on the same random inputs; results must agree within rounding, and every kernel must give the
-    same bits when its pieces (a GPU's blocks) are run one by one. 16-bit floats may be off by one unit in the last place, and seldom are. Arguments may carry `step.low` and `step.high`, the range of their values.
+    Before and After: the module stays as it is. Each function is evaluated op by op on the host, in
+    float64; a copy is outlined, compiled and run on the same random inputs; results must agree
+    within rounding, and every kernel must give the same bits when its pieces (a GPU's blocks) are
+    run one by one. 16-bit floats may be off by one unit in the last place, and seldom are.
+    Arguments may carry `step.low` and `step.high`, the range of their values.
 
-    Why here: it is no part of the pipeline. It shows that generated code computes what the ops mean.
+    Why here: it is no part of the pipeline. It shows that generated code computes what the ops
+    mean.
   }];
   let options = [
-    Option<"cpu", "cpu", "std::string", "\"native\"", "the CPU to generate code for; must run here">,
-    Option<"emulateGpu", "emulate-gpu", "bool", "false", "run what GPUs would, thread by thread, on the CPU">,
-    Option<"bench", "bench", "bool", "false", "print what each kernel takes, beside a copy of the bytes it moves">,
-    Option<"compareUnfused", "compare-unfused", "bool", "false", "each op as a kernel of its own must give the same bits">
+    Option<"cpu", "cpu", "std::string", "\"native\"",
+      "the CPU to generate code for; must run here">,
+    Option<"emulateGpu", "emulate-gpu", "bool", "false",
+      "run what GPUs would, thread by thread, on the CPU">,
+    Option<"bench", "bench", "bool", "false",
+      "print what each kernel takes, beside a copy of the bytes it moves">,
+    Option<"compareUnfused", "compare-unfused", "bool", "false",
+      "each op as a kernel of its own must give the same bits">
   ];
 }
 
@@ -57,65 +78,96 @@ def StepGpuKernels : Pass<"step-gpu-kernels", "::mlir::ModuleOp"> {
 
     Before:
     ```mlir
-    module @kernels { func.func @softmax_3f9a(%x: tensor<4x128xf32>) -> tensor<4x128xf32> { linalg on tensors } }
+    module @kernels {   // functions of linalg on tensors
+      func.func private @softmax_3f9a(tensor<4x128xf32>) -> tensor<4x128xf32>
+    }
     ```
 
     After:
     ```mlir
     gpu.module @gpu_kernels {
-      gpu.func @softmax_3f9a(%x: !llvm.ptr {llvm.align = 16}, %y: !llvm.ptr {llvm.align = 16}) kernel attributes {
-          known_block_size = array<i32: 128, 1, 1>, known_grid_size = array<i32: 1, 1, 1>, step.kind = "row"}
+      gpu.func @softmax_3f9a(%x: !llvm.ptr {llvm.align = 16 : i64},
+                             %y: !llvm.ptr {llvm.align = 16 : i64}) kernel
+          attributes {known_block_size = array<i32: 128, 1, 1>,
+                      known_grid_size = array<i32: 1, 1, 1>, step.kind = "row"} {
+        ...
+        gpu.return
+      }
+    }
     ```
-    Row kernels: a group of threads, a warp or a block per row; what a thread has of it stays in registers between passes.
-    Column kernels: threads of a block share the rows of a few columns. Loop kernels: a thread has one vector of elements.
-    Sums are trees of shuffles and one barrier, in an order that follows from the shapes. Arguments are `llvm.noalias`, apart from those
-    where `step-write-in-place` may put a result.
+    Row kernels: a group of threads, a warp or a block per row; what a thread has of it stays in
+    registers between passes. Column kernels: threads of a block share the rows of a few columns.
+    Loop kernels: a thread has one vector of elements. Sums are trees of shuffles and one barrier,
+    in an order that follows from the shapes. Arguments are `llvm.noalias`, apart from those where
+    `step-write-in-place` may put a result.
 
-    Why here: it reads the same bodies as the CPU's emitter, where they are still linalg. The trainer does not use it yet.
+    Why here: it reads the same bodies as the CPU's emitter, where they are still linalg. The
+    trainer does not use it yet.
   }];
   let options = [
     Option<"chip", "chip", "std::string", "\"sm_90\"", "sm_80, sm_90 or sm_100">,
     Option<"ptx", "ptx", "bool", "false", "print the PTX of every kernel">
   ];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
-    "::mlir::vector::VectorDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
 def StepLower : Pass<"step-lower", "::mlir::ModuleOp"> {
   let summary = "turns tensors into views of buffers, and ops into the entries of a linear plan";
   let description = [{
-    Needs: @train and @eval after `step-outline-kernels`: fsdp ops, step.call, library calls and views of nn, constants and
-    parameters that no unit holds; no results.
+    Needs: @train and @eval after `step-outline-kernels`: fsdp ops, step.call, library calls and
+    views of nn, constants and parameters that no unit holds; no results.
 
     Before:
     ```mlir
-    %t = fsdp.all_gather_start @layers.0 forward
+    nn.parameter @w : tensor<64x64xf32> {trainable, ...}
+    fsdp.group @shard {stride = 1 : i64, size = 2 : i64}
+    fsdp.unit @layers.0 {parameters = [@w], offsets = array<i64: 0>, elements = 4096 : i64,
+                         padding = 0 : i64, shards = 2 : i64, optimizer_shards = 2 : i64,
+                         reshard = 2 : i64, element_type = f32, master_type = f32,
+                         gradient_type = f32, reason = "block 1 of 12"}
+    %t = fsdp.all_gather_start @layers.0 forward over @shard
     %w = fsdp.all_gather_wait %t : tensor<64x64xf32>
-    %y = nn.linear %x, %w {transpose_weight} : (tensor<4x128x64xf32>, tensor<64x64xf32>) -> tensor<4x128x64xf32>
+    %y = nn.linear %x, %w {transpose_weight}
+        : (tensor<4x128x64xf32>, tensor<64x64xf32>) -> tensor<4x128x64xf32>
     ```
 
     After:
     ```mlir
+    nn.parameter @w : tensor<64x64xf32> {trainable, ...}
+    fsdp.group @shard {stride = 1 : i64, size = 2 : i64}
+    fsdp.unit @layers.0 {parameters = [@w], offsets = array<i64: 0>, elements = 4096 : i64,
+                         padding = 0 : i64, shards = 2 : i64, optimizer_shards = 2 : i64,
+                         reshard = 2 : i64, element_type = f32, master_type = f32,
+                         gradient_type = f32, reason = "block 1 of 12"}
     step.plan {
       %p = step.buffer persistent 8192 "layers.0.parameters"
       step.storage @layers.0 %p
       step.program "train" {
         %g = step.buffer gather 16384 "gathered.layers.0"
-        %t = step.all_gather_start @layers.0 into %g
+        %t = step.all_gather_start @layers.0 into %g over @shard
         step.wait %t
         %b = step.view %g[0] : memref<64x64xf32>
-        step.gemm %a, %b into %c {transpose_b} : ...
+        step.gemm %a, %b into %c {transpose_b}
+            : (memref<512x64xf32>, memref<64x64xf32>, memref<512x64xf32>) -> ()
+      }
+    }
     ```
-    reshape, slice, transpose and broadcast become strides where the consumer takes them, else a `step.copy`. Gathered
-    parameters are views of the gathered buffer; a gradient's producer writes into the unit's flat gradient buffer.
+    reshape, slice, transpose and broadcast become strides where the consumer takes them, else a
+    `step.copy`. Gathered parameters are views of the gathered buffer; a gradient's producer writes
+    into the unit's flat gradient buffer.
 
-    Why here: kernels are outlined, so every tensor that is left needs memory; the planner needs the linear order.
+    Why here: kernels are outlined, so every tensor that is left needs memory; the planner needs the
+    linear order.
   }];
   let options = [
-    Option<"target", "target", "std::string", "\"cpu\"", "what the trainer runs on, as codegen/Target.h resolves it: it says how "
-      "much scratch memory library calls need, and where a kernel's arguments may begin">,
-    Option<"workers", "workers", "int64_t", "1", "threads of one rank that workspaces are sized for, where ranks have threads">];
+    Option<"target", "target", "std::string", "\"cpu\"",
+      "what the trainer runs on, as codegen/Target.h resolves it: it says how much scratch memory "
+      "library calls need, and where a kernel's arguments may begin">,
+    Option<"workers", "workers", "int64_t", "1",
+      "threads of one rank that workspaces are sized for, where ranks have threads">
+  ];
   let dependentDialects = ["::shardc::step::StepDialect", "::shardc::fsdp::FSDPDialect"];
 }
 
@@ -126,18 +178,32 @@ def StepWriteInPlace : Pass<"step-write-in-place", "::mlir::ModuleOp"> {
 
     Before:
     ```mlir
+    module @kernels {
+      func.func private @gelu_grad_3f9a(tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+    }
     %g = step.buffer activation 4096 "gradient"
     %r = step.buffer activation 4096 "result"
+    %g0 = step.view %g[0] : memref<1024xf32>
+    %r0 = step.view %r[0] : memref<1024xf32>
     ...
-    step.launch @kernels::@gelu_grad(%x, %g0) into (%r0)      // the last entry that reads %g
+    step.launch @kernels::@gelu_grad_3f9a(%x, %g0) into (%r0)   // the last entry that reads %g
+        : (memref<1024xf32>, memref<1024xf32>) -> memref<1024xf32>
     ```
 
     After:
     ```mlir
-    step.launch @kernels::@gelu_grad(%x, %g0) into (%g0)
+    module @kernels {
+      func.func private @gelu_grad_3f9a(tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+    }
+    %g = step.buffer activation 4096 "gradient"
+    %g0 = step.view %g[0] : memref<1024xf32>
+    ...
+    step.launch @kernels::@gelu_grad_3f9a(%x, %g0) into (%g0)
+        : (memref<1024xf32>, memref<1024xf32>) -> memref<1024xf32>
     ```
-    An input's buffer is taken where nothing reads it later, where the whole of it is the input, and where the kernel reads each of
-    its elements for the element at the same place alone, not after that was written (`mayLieInPlace`).
+    An input's buffer is taken where nothing reads it later, where the whole of it is the input, and
+    where the kernel reads each of its elements for the element at the same place alone, not after
+    that was written (`mayLieInPlace`).
 
     Why here: what dies where is known in the linear order; the planner then sees one buffer.
   }];
@@ -151,19 +217,31 @@ def StepPlanMemory : Pass<"step-plan-memory", "::mlir::ModuleOp"> {
 
     Before:
     ```mlir
-    %1 = step.buffer activation 4096 "linear"
+    step.plan {
+      step.program "train" {
+        %1 = step.buffer activation 4096 "linear"
+        ...
+      }
+    }
     ```
 
     After:
     ```mlir
-    step.plan attributes {kind_bytes = array<i64: 1024, 8192, 0, 0, 0, 0>, live_bound_bytes = 9216 : i64,
+    step.plan attributes {kind_bytes = array<i64: 1024, 8192, 0, 0, 0, 0>,
+                          live_bound_bytes = 9216 : i64,
                           pool_bytes = array<i64: 1024, 8192, 0, 0>} {
-      %1 = step.buffer activation 4096 at 128 "linear"
+      step.program "train" {
+        %1 = step.buffer activation 4096 at 128 "linear"
+        ...
+      }
+    }
     ```
-    Buffers of a program that are never alive at the same time share bytes. A buffer that a collective touches is alive until
-    the wait. Each program has the pools to itself; a pool is as large as the largest program needs it.
+    Buffers of a program that are never alive at the same time share bytes. A buffer that a
+    collective touches is alive until the wait. Each program has the pools to itself; a pool is as
+    large as the largest program needs it.
 
-    Why here: the order of entries is final. What is planned here is what the trainer allocates, once.
+    Why here: the order of entries is final. What is planned here is what the trainer allocates,
+    once.
   }];
   let dependentDialects = ["::shardc::step::StepDialect"];
 }
@@ -173,9 +251,10 @@ def StepVerify : Pass<"step-verify", "::mlir::ModuleOp"> {
   let description = [{
     Needs: a step.plan of `step-plan-memory`.
 
-    Before and after: the same. It fails when two buffers of a pool that are alive at the same time share bytes, when a buffer
-    ends behind its pool, when an entry reads bytes that nothing has written, when an entry touches a buffer that a collective
-    is working on, when a collective has no wait or two, and when a kernel writes over an input that it still reads.
+    Before and after: the same. It fails when two buffers of a pool that are alive at the same time
+    share bytes, when a buffer ends behind its pool, when an entry reads bytes that nothing has
+    written, when an entry touches a buffer that a collective is working on, when a collective has
+    no wait or two, and when a kernel writes over an input that it still reads.
 
     Why here: the last look before the plan leaves the compiler; the runtime trusts it.
   }];

@@ -6,13 +6,16 @@ include "mlir/IR/OpBase.td"
 def Step_EntryInterface : OpInterface<"EntryOpInterface"> {
   let cppNamespace = "::shardc::step";
   let description = [{
-    An entry of a program. MLIR knows the names of attributes when it runs, and those of operands only where C++ was generated: this
-    keeps them.
+    An entry of a program. MLIR knows the names of attributes when it runs, and those of operands
+    only where C++ was generated: this keeps them.
   }];
   let methods = [
-    StaticInterfaceMethod<"The names of the operands, in their order.", "::llvm::SmallVector<::llvm::StringRef>", "getOperandNames">,
-    InterfaceMethod<"The operands that getOperandNames()[index] names: none or one where it is optional.", "::mlir::OperandRange",
-      "getOperandsNamed", (ins "unsigned":$index), [{}], [{ return $_op.getODSOperands(index); }]>
+    StaticInterfaceMethod<"The names of the operands, in their order.",
+      "::llvm::SmallVector<::llvm::StringRef>", "getOperandNames">,
+    InterfaceMethod<[{
+      The operands that getOperandNames()[index] names: none or one where it is optional.
+    }], "::mlir::OperandRange", "getOperandsNamed", (ins "unsigned":$index), [{}],
+      [{ return $_op.getODSOperands(index); }]>
   ];
 }
 

@@ -152,13 +152,14 @@ LogicalResult GemmOp::verify() {
   if (getBias() && cast<MemRefType>(getBias().getType()).getNumElements() != n)
     return emitOpError() << "expects a bias of " << n << " elements, got "
                          << getBias().getType();
-  for (Value operand : {getA(), getB(), getC()}) {
-    View view = View::of(operand);
-    if ((view.shape[rank - 1] != 1 && view.strides[rank - 1] != 1) ||
-        (view.shape[rank - 2] != 1 &&
-         view.strides[rank - 2] < view.shape[rank - 1]))
-      return emitOpError() << "expects rows of unit stride, got "
-                           << operand.getType();
+  for (MemRefType type : {a, b, c}) {
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    if (failed(type.getStridesAndOffset(strides, offset)) ||
+        (type.getDimSize(rank - 1) != 1 && strides[rank - 1] != 1) ||
+        (type.getDimSize(rank - 2) != 1 &&
+         strides[rank - 2] < type.getDimSize(rank - 1)))
+      return emitOpError() << "expects rows of unit stride, got " << type;
   }
   return success();
 }

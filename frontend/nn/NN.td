@@ -1,4 +1,5 @@
-// The nn dialect: what a model is. Value-semantic ops on statically shaped tensors; no collective, no buffer, no device.
+// The nn dialect: what a model is. Value-semantic ops on statically shaped tensors; no collective,
+// no buffer, no device.
 #ifndef SHARDC_FRONTEND_NN_NN_TD
 #define SHARDC_FRONTEND_NN_NN_TD
 
@@ -17,12 +18,18 @@ def NN_Dialect : Dialect {
   let cppNamespace = "::shardc::nn";
   let summary = "what a model is: forward ops, loss and their backward twins";
   let description = [{
-    Every op works on ranked tensors of static shape. Broadcasting is explicit (`nn.broadcast`), reductions keep their
-    dims (size 1), sequences stay in the layout [batch, sequence, heads, head_dim]. A parameter is a symbol
-    (`nn.parameter`) that says where its values are stored; the values never enter the IR.
+    Every op works on ranked tensors of static shape. Broadcasting is explicit (`nn.broadcast`),
+    reductions keep their dims (size 1), sequences stay in the layout [batch, sequence, heads,
+    head_dim]. A parameter is a symbol (`nn.parameter`) that says where its values are stored; the
+    values never enter the IR.
 
-    Every op computes in float32 (float64 for float64 operands) and rounds each result once to its element type: the 16-bit
-    floats are types of storage. docs/precision.md has the whole definition.
+    Every op computes in float32 (float64 for float64 operands) and rounds each result once to its
+    element type: the 16-bit floats are types of storage. docs/precision.md has the whole
+    definition, docs/seams.md what ops do at 0, at ties and at infinity.
+
+    Descriptions call the gradient of x dx. What an op's verifier refuses is an error that names
+    both values. An op that has a gradient implements `Differentiable`; where one would flow through
+    the floats of another op, `nn-differentiate` fails.
   }];
   let hasConstantMaterializer = 1;
   let useDefaultAttributePrinterParser = 1;
@@ -46,9 +53,10 @@ class NN_ComputeOp<string mnemonic, list<Trait> traits = []> :
     NN_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<NN_ReferenceEval>,
                                  DeclareOpInterfaceMethods<NN_CostModel, ["flops"]>], traits)>;
 
-// What passes ask of an op instead of its name. A move's results have elements of its operands, in any order and number. A view is a
-// move that strides can show where its operand lies. Norms, softmaxes and losses have precisions of their own (docs/precision.md); a
-// norm's parameters are not decayed, and products decide how fast a step is.
+// What passes ask of an op instead of its name. A move's results have elements of its operands, in
+// any order and number. A view is a move that strides can show where its operand lies. Norms,
+// softmaxes and losses have precisions of their own (docs/precision.md); a norm's parameters are
+// not decayed, and products decide how fast a step is.
 class NN_Trait<string name> : NativeOpTrait<name> { let cppNamespace = "::shardc::nn"; }
 def NN_IsMove : NN_Trait<"IsMove">;
 def NN_IsView : NN_Trait<"IsView">;
@@ -58,15 +66,16 @@ def NN_IsLoss : NN_Trait<"IsLoss">;
 def NN_IsProduct : NN_Trait<"IsProduct">;
 
 // An op that moves elements without computing on them.
-class NN_MoveOp<string mnemonic, list<Trait> traits = []> : NN_ComputeOp<mnemonic, !listconcat([NN_IsMove], traits)> {
+class NN_MoveOp<string mnemonic, list<Trait> traits = []> :
+    NN_ComputeOp<mnemonic, !listconcat([NN_IsMove], traits)> {
   let extraClassDefinition = "int64_t $cppClass::flops() { return 0; }";
 }
 
-// Generated code that reads floats of any types, and whose float results may have any type: each is rounded to it once. What is
-// kept per row (mean, rstd) is float32 where the input has 16 bits.
+// Generated code that reads floats of any types, and whose float results may have any type: each is
+// rounded to it once. What is kept per row (mean, rstd) is float32 where the input has 16 bits.
 def NN_MixedTypes : NativeOpTrait<"MixedTypes"> { let cppNamespace = "::shardc::nn"; }
-// A library call of one float type whose results (gradients of parameters, losses) may be float32 where that has 16 bits: they
-// are sums in float32, which are then not rounded.
+// A library call of one float type whose results (gradients of parameters, losses) may be float32
+// where that has 16 bits: they are sums in float32, which are then not rounded.
 def NN_WideResult : NativeOpTrait<"WideResult"> { let cppNamespace = "::shardc::nn"; }
 
 // What an op adds to its traits when it has a gradient, or is generated code.

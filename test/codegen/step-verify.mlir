@@ -89,6 +89,16 @@ step.plan {
 
 // -----
 
+// Strides are the types' own, wherever the views come from.
+func.func @gemm(%x: memref<4x3xf32, strided<[1, 4]>>, %y: memref<3x5xf32>, %z: memref<4x5xf32>) {
+  // expected-error @+1 {{expects rows of unit stride, got 'memref<4x3xf32, strided<[1, 4]>>'}}
+  step.gemm %x, %y into %z
+    : (memref<4x3xf32, strided<[1, 4]>>, memref<3x5xf32>, memref<4x5xf32>) -> ()
+  return
+}
+
+// -----
+
 step.plan {
   step.program "types" {
     %a = step.buffer activation 128 "a"

@@ -1,4 +1,5 @@
-// Attention without an S x S tensor, and rotary positions. Layout: [batch, sequence, heads, head_dim].
+// Attention without an S x S tensor, and rotary positions. Layout: [batch, sequence, heads,
+// head_dim].
 #ifndef SHARDC_FRONTEND_NN_OPS_ATTENTION_TD
 #define SHARDC_FRONTEND_NN_OPS_ATTENTION_TD
 include "frontend/nn/NN.td"
@@ -6,37 +7,73 @@ include "frontend/nn/NN.td"
 def NN_AttentionOp : NN_ComputeOp<"attention", [AttrSizedOperandSegments, NN_HasGradient]> {
   let summary = "softmax(scale q k^T + bias, masked) v, blockwise";
   let description = [{
-    query [B, Sq, H, D], key [B, Sk, G, D], value [B, Sk, G, E]; H is a multiple of G (grouped heads: query head h reads
-    key head h / (H / G)). bias: [B or 1, H or 1, Sq or 1, Sk] of query's type or float32, added to the scores. key_mask: i1 [B, Sk], false keys are
-    not attended to. `causal`: query i sees keys j <= i + Sk - Sq. result [B, Sq, H, E]; log_sum_exp [B, H, Sq] is kept for
-    the gradient, in float32 where the query has 16 bits. A row in which everything is masked (-inf or false) gives zeros, and zero gradients.
+    torch's scaled_dot_product_attention. query [B, Sq, H, D], key [B, Sk, G, D], value
+    [B, Sk, G, E], of one float type; H is a multiple of G (grouped heads: query head h reads key
+    head h / (H / G)). bias: [B or 1, H or 1, Sq or 1, Sk] of query's type or float32, added to the
+    scores. key_mask: i1 [B, Sk], false keys are not attended to. `causal`: query i sees keys
+    j <= i + Sk - Sq. result: [B, Sq, H, E] of query's type; log_sum_exp: [B, H, Sq], kept for the
+    gradient, in float32 where the query has 16 bits. All else is refused. A row in which everything
+    is masked (-inf or false) gives zeros, and zero gradients. Query, key and value have gradients
+    (`nn.attention_grad`); a gradient of bias or of log_sum_exp is an error of `nn-differentiate`.
     Dao et al., arXiv:2205.14135.
+
+    ```mlir
+    %y, %log_sum_exp = nn.attention %q, %k, %v {causal, scale = 2.5e-01 : f64}
+        : (tensor<4x128x8x16xf32>, tensor<4x128x2x16xf32>, tensor<4x128x2x16xf32>)
+        -> (tensor<4x128x8x16xf32>, tensor<4x8x128xf32>)
+    ```
   }];
-  let arguments = (ins NN_Float:$query, NN_Float:$key, NN_Float:$value, Optional<NN_Float>:$bias, Optional<NN_Bool>:$key_mask,
-    F64Attr:$scale, UnitAttr:$causal);
+  let arguments = (ins NN_Float:$query, NN_Float:$key, NN_Float:$value, Optional<NN_Float>:$bias,
+    Optional<NN_Bool>:$key_mask, F64Attr:$scale, UnitAttr:$causal);
   let results = (outs NN_Float:$result, NN_Float:$log_sum_exp);
-  let assemblyFormat = [{$query `,` $key `,` $value (`bias` $bias^)? (`key_mask` $key_mask^)? attr-dict `:`
-    functional-type(operands, results)}];
+  let assemblyFormat = [{$query `,` $key `,` $value (`bias` $bias^)? (`key_mask` $key_mask^)?
+    attr-dict `:` functional-type(operands, results)}];
   let hasVerifier = 1;
 }
 def NN_AttentionGradOp : NN_ComputeOp<"attention_grad", [AttrSizedOperandSegments]> {
   let summary = "gradients of query, key and value";
-  let arguments = (ins NN_Float:$gradient, NN_Float:$query, NN_Float:$key, NN_Float:$value, NN_Float:$output, NN_Float:$log_sum_exp,
-    Optional<NN_Float>:$bias, Optional<NN_Bool>:$key_mask, F64Attr:$scale, UnitAttr:$causal);
+  let description = [{
+    With dO the gradient of attention's result O and P the probabilities, which are computed again
+    from the scores and log_sum_exp: dP = dO V^T, dS = scale P (dP - sum(dO O)), dV = P^T dO,
+    dQ = dS K, dK = dS^T Q. Operands and attributes are attention's, with `gradient` and `output`
+    [B, Sq, H, E] of query's type; the results have the types of query, key and value. All else is
+    refused. The gradient of a head that several query heads read is summed in float32 and rounded
+    once. Dao, arXiv:2307.08691.
+
+    ```mlir
+    %dq, %dk, %dv = nn.attention_grad %dy, %q, %k, %v, %y, %log_sum_exp
+        {causal, scale = 2.5e-01 : f64}
+        : (tensor<4x128x8x16xf32>, tensor<4x128x8x16xf32>, tensor<4x128x2x16xf32>,
+           tensor<4x128x2x16xf32>, tensor<4x128x8x16xf32>, tensor<4x8x128xf32>)
+        -> (tensor<4x128x8x16xf32>, tensor<4x128x2x16xf32>, tensor<4x128x2x16xf32>)
+    ```
+  }];
+  let arguments = (ins NN_Float:$gradient, NN_Float:$query, NN_Float:$key, NN_Float:$value,
+    NN_Float:$output, NN_Float:$log_sum_exp, Optional<NN_Float>:$bias, Optional<NN_Bool>:$key_mask,
+    F64Attr:$scale, UnitAttr:$causal);
   let results = (outs NN_Float:$query_gradient, NN_Float:$key_gradient, NN_Float:$value_gradient);
-  let assemblyFormat = [{$gradient `,` $query `,` $key `,` $value `,` $output `,` $log_sum_exp (`bias` $bias^)?
-    (`key_mask` $key_mask^)? attr-dict `:` functional-type(operands, results)}];
+  let assemblyFormat = [{$gradient `,` $query `,` $key `,` $value `,` $output `,` $log_sum_exp
+    (`bias` $bias^)? (`key_mask` $key_mask^)? attr-dict `:` functional-type(operands, results)}];
   let hasVerifier = 1;
 }
 def NN_RopeOp : NN_ComputeOp<"rope", [NN_HasGradient, NN_HasKernel]> {
   let summary = "rotary positions over [B, S, H, D]";
   let description = [{
-    x * cos + rotate_half(x) * sin, rotate_half(x) = concat(-x[D/2:], x[:D/2]); with `interleaved` the pairs are (0,1), (2,3), ...
-    cos and sin: [1 or B, S, D], floats of any type. Only the first dims `2 * cos.D` need rotate: cos.D == D here.
-    With `transposed` the linear map's transpose, which is the gradient: dy * cos + rotate_half^T(dy * sin).
-    Su et al., arXiv:2104.09864.
+    x * cos + rotate_half(x) * sin, rotate_half(x) = concat(-x[D/2:], x[:D/2]); with `interleaved`
+    the pairs are (0,1), (2,3), ... input [B, S, H, D] with an even D, cos and sin [1 or B, S, D] of
+    floats of any type; the result has the input's type. All else is refused: where only some dims
+    rotate, slice them first. With `transposed` it is the linear map's transpose, which is the
+    gradient: dy * cos + rotate_half^T(dy * sin). A gradient of the angles is an error of
+    `nn-differentiate`. Su et al., arXiv:2104.09864.
+
+    ```mlir
+    %y = nn.rope %x, %cos, %sin
+        : (tensor<4x128x8x16xf32>, tensor<1x128x16xf32>, tensor<1x128x16xf32>)
+        -> tensor<4x128x8x16xf32>
+    ```
   }];
-  let arguments = (ins NN_Float:$input, NN_Float:$cos, NN_Float:$sin, UnitAttr:$interleaved, UnitAttr:$transposed);
+  let arguments = (ins NN_Float:$input, NN_Float:$cos, NN_Float:$sin, UnitAttr:$interleaved,
+    UnitAttr:$transposed);
   let results = (outs NN_Float:$result);
   let assemblyFormat = "$input `,` $cos `,` $sin attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;

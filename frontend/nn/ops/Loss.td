@@ -1,6 +1,6 @@
-// Losses. Each multiplies by `scale`, a value of the run: 1 / (valid labels of the global batch), so that the sum over
-// ranks is the mean over the global batch. Scale and loss, and the gradient of the loss, have the operands' type, or are all float32
-// where those have 16 bits.
+// Losses. Each multiplies by `scale`, a value of the run: 1 / (valid labels of the global batch),
+// so that the sum over ranks is the mean over the global batch. Scale and loss, and the gradient of
+// the loss, have the operands' type, or are all float32 where those have 16 bits.
 #ifndef SHARDC_FRONTEND_NN_OPS_LOSS_TD
 #define SHARDC_FRONTEND_NN_OPS_LOSS_TD
 include "frontend/nn/NN.td"
@@ -8,42 +8,94 @@ include "frontend/nn/NN.td"
 def NN_CrossEntropyOp : NN_ComputeOp<"cross_entropy", [NN_IsLoss, NN_HasGradient]> {
   let summary = "scale * sum over valid rows of (log_sum_exp(logits) - logits[label])";
   let description = [{
-    logits [..., V], labels [...]. Rows whose label is `ignore_index` do not count. With `shift` = s, the logits at
-    position i of the last label dim are compared with the label at i + s; the last s positions do not count.
+    torch.nn.functional.cross_entropy, ONNX SoftmaxCrossEntropyLoss without class weights. logits
+    [..., V] of a float type, labels [...] of i32 or i64; scale and loss have no dims and the
+    logits' type, or float32 where that has 16 bits. Rows whose label is `ignore_index` do not
+    count. With `shift` = s, the logits at position i of the last label dim are compared with the
+    label at i + s; the last s positions do not count. s lies in [0, size of that dim). All else is
+    refused. A label that is neither `ignore_index` nor in [0, V) stops the run. The logits have a
+    gradient (`nn.cross_entropy_grad`); one of scale is an error of `nn-differentiate`.
+
+    ```mlir
+    %loss = nn.cross_entropy %logits, %labels, %scale {ignore_index = -100 : i64, shift = 1 : i64}
+        : (tensor<4x128x512xbf16>, tensor<4x128xi64>, tensor<f32>) -> tensor<f32>
+    ```
   }];
-  let arguments = (ins NN_Float:$logits, NN_Int:$labels, NN_ScalarFloat:$scale, I64Attr:$ignore_index, I64Attr:$shift);
+  let arguments = (ins NN_Float:$logits, NN_Int:$labels, NN_ScalarFloat:$scale,
+    I64Attr:$ignore_index, I64Attr:$shift);
   let results = (outs NN_ScalarFloat:$loss);
-  let assemblyFormat = "$logits `,` $labels `,` $scale attr-dict `:` functional-type(operands, $loss)";
+  let assemblyFormat =
+    "$logits `,` $labels `,` $scale attr-dict `:` functional-type(operands, $loss)";
   let hasVerifier = 1;
 }
 def NN_CrossEntropyGradOp : NN_ComputeOp<"cross_entropy_grad"> {
-  let summary = "gradient of the logits: scale * gradient * (softmax(logits) - one_hot(label)) for valid rows, else 0";
-  let arguments = (ins NN_ScalarFloat:$gradient, NN_Float:$logits, NN_Int:$labels, NN_ScalarFloat:$scale, I64Attr:$ignore_index,
-    I64Attr:$shift);
+  let summary = "gradient of the logits: scale * gradient * (softmax(logits) - one_hot(label)) for "
+    "valid rows, else 0";
+  let description = [{
+    Logits, labels, scale and attributes are those of `nn.cross_entropy`; `gradient`, of the loss,
+    has no dims and scale's type, the result the logits' type. All else is refused.
+
+    ```mlir
+    %dlogits = nn.cross_entropy_grad %dloss, %logits, %labels, %scale
+        {ignore_index = -100 : i64, shift = 1 : i64}
+        : (tensor<f32>, tensor<4x128x512xbf16>, tensor<4x128xi64>, tensor<f32>)
+        -> tensor<4x128x512xbf16>
+    ```
+  }];
+  let arguments = (ins NN_ScalarFloat:$gradient, NN_Float:$logits, NN_Int:$labels,
+    NN_ScalarFloat:$scale, I64Attr:$ignore_index, I64Attr:$shift);
   let results = (outs NN_Float:$result);
-  let assemblyFormat = "$gradient `,` $logits `,` $labels `,` $scale attr-dict `:` functional-type(operands, $result)";
+  let assemblyFormat = [{$gradient `,` $logits `,` $labels `,` $scale attr-dict `:`
+    functional-type(operands, $result)}];
   let hasVerifier = 1;
 }
 def NN_LinearCrossEntropyOp : NN_ComputeOp<"linear_cross_entropy", [NN_IsLoss, NN_HasGradient]> {
-  let summary = "cross entropy of linear(input, weight), chunked over rows: the logits never exist for the whole batch";
-  let description = "The logits and their gradient are not rounded to 16 bits.";
-  let arguments = (ins NN_Float:$input, NN_Float:$weight, Optional<NN_Float>:$bias, NN_Int:$labels, NN_ScalarFloat:$scale,
-    I64Attr:$ignore_index, I64Attr:$shift, UnitAttr:$transpose_weight);
+  let summary = "cross entropy of linear(input, weight), chunked over rows: the logits never exist "
+    "for the whole batch";
+  let description = [{
+    input [..., in], weight [in, V] ([V, in] with `transpose_weight`) and bias [V] have one float
+    type, labels [...] are i32 or i64; scale, loss, `ignore_index` and `shift` are those of
+    `nn.cross_entropy`. All else is refused. The logits and their gradient are not rounded to 16
+    bits. The gradients are those of `nn.linear_cross_entropy_grad`.
+
+    ```mlir
+    %loss = nn.linear_cross_entropy %x, %w labels %labels, %scale
+        {ignore_index = -100 : i64, shift = 1 : i64, transpose_weight}
+        : (tensor<4x128x64xf32>, tensor<512x64xf32>, tensor<4x128xi64>, tensor<f32>) -> tensor<f32>
+    ```
+  }];
+  let arguments = (ins NN_Float:$input, NN_Float:$weight, Optional<NN_Float>:$bias, NN_Int:$labels,
+    NN_ScalarFloat:$scale, I64Attr:$ignore_index, I64Attr:$shift, UnitAttr:$transpose_weight);
   let results = (outs NN_ScalarFloat:$loss);
-  let assemblyFormat = "$input `,` $weight (`bias` $bias^)? `labels` $labels `,` $scale attr-dict `:` functional-type(operands, $loss)";
+  let assemblyFormat = [{$input `,` $weight (`bias` $bias^)? `labels` $labels `,` $scale attr-dict
+    `:` functional-type(operands, $loss)}];
   let hasVerifier = 1;
 }
-def NN_LinearCrossEntropyGradOp : NN_ComputeOp<"linear_cross_entropy_grad", [AttrSizedResultSegments, NN_WideResult]> {
-  let summary = "the loss and the gradients of input, weight and bias in the same pass over the rows";
+def NN_LinearCrossEntropyGradOp : NN_ComputeOp<"linear_cross_entropy_grad",
+    [AttrSizedResultSegments, NN_WideResult]> {
+  let summary =
+    "the loss and the gradients of input, weight and bias in the same pass over the rows";
   let description = [{
-    Takes the place of the forward op in a training step, since `scale` is known before the forward pass: the gradient
-    of the loss itself is 1. The gradients of weight and bias may be float32 where these have 16 bits: they are not rounded.
+    Takes the place of `nn.linear_cross_entropy` in a training step, since `scale` is known before
+    the forward pass: the gradient of the loss itself is 1. Operands and attributes are that op's.
+    `resultSegmentSizes` says which of the gradients are made; each has the type of its operand, but
+    those of weight and bias may be float32 where these have 16 bits: they are not rounded. All else
+    is refused, and so is a bias_gradient where there is no bias.
+
+    ```mlir
+    %loss, %dx, %dw = nn.linear_cross_entropy_grad %x, %w labels %labels, %scale
+        {ignore_index = -100 : i64, resultSegmentSizes = array<i32: 1, 1, 1, 0>, shift = 1 : i64,
+         transpose_weight}
+        : (tensor<4x128x64xf32>, tensor<512x64xf32>, tensor<4x128xi64>, tensor<f32>)
+        -> (tensor<f32>, tensor<4x128x64xf32>, tensor<512x64xf32>)
+    ```
   }];
-  let arguments = (ins NN_Float:$input, NN_Float:$weight, Optional<NN_Float>:$bias, NN_Int:$labels, NN_ScalarFloat:$scale,
-    I64Attr:$ignore_index, I64Attr:$shift, UnitAttr:$transpose_weight);
-  let results = (outs NN_ScalarFloat:$loss, Optional<NN_Float>:$input_gradient, Optional<NN_Float>:$weight_gradient,
-    Optional<NN_Float>:$bias_gradient);
-  let assemblyFormat = "$input `,` $weight (`bias` $bias^)? `labels` $labels `,` $scale attr-dict `:` functional-type(operands, results)";
+  let arguments = (ins NN_Float:$input, NN_Float:$weight, Optional<NN_Float>:$bias, NN_Int:$labels,
+    NN_ScalarFloat:$scale, I64Attr:$ignore_index, I64Attr:$shift, UnitAttr:$transpose_weight);
+  let results = (outs NN_ScalarFloat:$loss, Optional<NN_Float>:$input_gradient,
+    Optional<NN_Float>:$weight_gradient, Optional<NN_Float>:$bias_gradient);
+  let assemblyFormat = [{$input `,` $weight (`bias` $bias^)? `labels` $labels `,` $scale attr-dict
+    `:` functional-type(operands, results)}];
   let hasVerifier = 1;
 }
 

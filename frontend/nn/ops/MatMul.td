@@ -1,12 +1,26 @@
-// Matrix products: library calls. Operands have one type; sums are formed in float32 (float64) and rounded once.
+// Matrix products: library calls. Operands have one type; sums are formed in float32 (float64) and
+// rounded once.
 #ifndef SHARDC_FRONTEND_NN_OPS_MATMUL_TD
 #define SHARDC_FRONTEND_NN_OPS_MATMUL_TD
 include "frontend/nn/NN.td"
 
 def NN_MatMulOp : NN_ComputeOp<"matmul", [NN_IsProduct, NN_HasGradient, NN_WideResult]> {
-  let summary = "batched product over the last two dims; equal leading dims; an operand may be read transposed";
-  let description = "The result may be float32 where the operands have 16 bits: then it is not rounded.";
-  let arguments = (ins NN_Float:$lhs, NN_Float:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
+  let summary =
+    "batched product over the last two dims; equal leading dims; an operand may be read transposed";
+  let description = [{
+    ONNX MatMul of operands that are broadcast already: result[..., m, n] = sum_k lhs[..., m, k]
+    rhs[..., k, n]; with `transpose_lhs` lhs is stored [..., k, m], with `transpose_rhs` rhs is
+    [..., n, k]. Both have one rank of at least 2, equal leading dims and one float type. The result
+    may be float32 where the operands have 16 bits: then it is not rounded. All else is refused. The
+    gradients are products of the same kind.
+
+    ```mlir
+    %scores = nn.matmul %q, %k {transpose_rhs}
+        : (tensor<4x8x128x16xf32>, tensor<4x8x128x16xf32>) -> tensor<4x8x128x128xf32>
+    ```
+  }];
+  let arguments = (ins NN_Float:$lhs, NN_Float:$rhs, UnitAttr:$transpose_lhs,
+    UnitAttr:$transpose_rhs);
   let results = (outs NN_Float:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
@@ -14,20 +28,41 @@ def NN_MatMulOp : NN_ComputeOp<"matmul", [NN_IsProduct, NN_HasGradient, NN_WideR
 def NN_LinearOp : NN_ComputeOp<"linear", [NN_IsProduct, NN_HasGradient]> {
   let summary = "x[..., in] times a weight, plus bias";
   let description = [{
-    result[..., o] = sum_i input[..., i] * W(o, i) + bias[o]. The weight is [in, out]; with `transpose_weight` it is
-    [out, in], as torch.nn.Linear keeps it.
+    torch.nn.Linear, ONNX Gemm: result[..., o] = sum_i input[..., i] * W(o, i) + bias[o]. The weight
+    is [in, out]; with `transpose_weight` it is [out, in], as torch.nn.Linear keeps it. The input
+    has one dim or more, bias is [out], and all have one float type; all else is refused. The
+    gradients are a linear by the weight read the other way, `nn.linear_weight_grad`, and a sum over
+    rows.
+
+    ```mlir
+    %y = nn.linear %x, %w, %b {transpose_weight}
+        : (tensor<4x128x64xf32>, tensor<256x64xf32>, tensor<256xf32>) -> tensor<4x128x256xf32>
+    ```
   }];
-  let arguments = (ins NN_Float:$input, NN_Float:$weight, Optional<NN_Float>:$bias, UnitAttr:$transpose_weight);
+  let arguments = (ins NN_Float:$input, NN_Float:$weight, Optional<NN_Float>:$bias,
+    UnitAttr:$transpose_weight);
   let results = (outs NN_Float:$result);
-  let assemblyFormat = "$input `,` $weight (`,` $bias^)? attr-dict `:` functional-type(operands, $result)";
+  let assemblyFormat =
+    "$input `,` $weight (`,` $bias^)? attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
 def NN_LinearWeightGradOp : NN_ComputeOp<"linear_weight_grad", [NN_WideResult]> {
-  let summary = "gradient of linear's weight: input^T * gradient over all rows; transposed with `transpose_weight`";
-  let description = "The result may be float32 where the operands have 16 bits: then it is not rounded.";
+  let summary = "gradient of linear's weight: input^T * gradient over all rows; "
+    "transposed with `transpose_weight`";
+  let description = [{
+    input [..., in] and gradient [..., out], of linear's result, have equal leading dims and one
+    float type. The result is [in, out]; with `transpose_weight` it is [out, in]. It may be float32
+    where the operands have 16 bits: then it is not rounded. All else is refused.
+
+    ```mlir
+    %dw = nn.linear_weight_grad %x, %dy {transpose_weight}
+        : (tensor<4x128x64xf32>, tensor<4x128x256xf32>) -> tensor<256x64xf32>
+    ```
+  }];
   let arguments = (ins NN_Float:$input, NN_Float:$gradient, UnitAttr:$transpose_weight);
   let results = (outs NN_Float:$result);
-  let assemblyFormat = "$input `,` $gradient attr-dict `:` functional-type(operands, $result)";
+  let assemblyFormat =
+    "$input `,` $gradient attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
 

@@ -1,0 +1,304 @@
+// Passes of the nn dialect: what the training step is, on the model alone. One entry here, one
+// .cpp, one lit test, all of one name. Descriptions have four parts: Needs, Before, After, Why
+// here. test_examples.py parses their IR, and says what may be left out of it.
+#ifndef SHARDC_PASSES_NNPASSES_TD
+#define SHARDC_PASSES_NNPASSES_TD
+include "mlir/Pass/PassBase.td"
+
+def NNRaise : Pass<"nn-raise", "::mlir::ModuleOp"> {
+  let summary =
+    "recognises what exporters decomposed: linear, norms, activations, rope, attention, embedding";
+  let description = [{
+    Needs: @model as the import phase leaves it: nn ops of static shape, shape and mask arithmetic
+    folded.
+
+    Before:
+    ```mlir
+    %0 = nn.transpose %q [0, 2, 1, 3] : (tensor<4x128x4x16xf32>) -> tensor<4x4x128x16xf32>
+    %1 = nn.transpose %k [0, 2, 1, 3] : (tensor<4x128x4x16xf32>) -> tensor<4x4x128x16xf32>
+    %2 = nn.transpose %v [0, 2, 1, 3] : (tensor<4x128x4x16xf32>) -> tensor<4x4x128x16xf32>
+    %3 = nn.matmul %0, %1 {transpose_rhs}
+        : (tensor<4x4x128x16xf32>, tensor<4x4x128x16xf32>) -> tensor<4x4x128x128xf32>
+    %4 = nn.mul %3, %quarter : tensor<4x4x128x128xf32>
+    %5 = nn.add %4, %mask : tensor<4x4x128x128xf32>   // 0 below the diagonal, -3.4e38 above
+    %6 = nn.softmax %5 : tensor<4x4x128x128xf32>
+    %7 = nn.matmul %6, %2
+        : (tensor<4x4x128x128xf32>, tensor<4x4x128x16xf32>) -> tensor<4x4x128x16xf32>
+    %8 = nn.transpose %7 [0, 2, 1, 3] : (tensor<4x4x128x16xf32>) -> tensor<4x128x4x16xf32>
+    ```
+
+    After:
+    ```mlir
+    %result, %log_sum_exp = nn.attention %q, %k, %v {causal, scale = 2.5e-01 : f64}
+        : (tensor<4x128x4x16xf32>, tensor<4x128x4x16xf32>, tensor<4x128x4x16xf32>)
+        -> (tensor<4x128x4x16xf32>, tensor<4x4x128xf32>)
+    ```
+    Patterns match by meaning: operands in any order, constants up to float32 rounding, layouts
+    through any chain of views. First what is local (norms, activations, rope, linear, gathers);
+    then attention with its masks, while transposes move down and slices up until they cancel. What
+    is not recognised stays as it is: plain nn ops always work.
+
+    Why here: differentiation, sharding and kernels are simpler and faster on few composite ops; the
+    loss is attached afterwards, so that it meets the head as one linear.
+  }];
+}
+
+def NNMarkParameters : Pass<"nn-mark-parameters", "::mlir::ModuleOp"> {
+  let summary = "says which parameters are not trained, and what each is to the model";
+  let description = [{
+    Needs: @model raised.
+
+    Before (`freeze=embed`):
+    ```mlir
+    nn.parameter @embed.weight : tensor<512x64xf32> {trainable, ...}
+    nn.parameter @norm.weight : tensor<64xf32> {trainable, ...}
+    ```
+
+    After:
+    ```mlir
+    nn.parameter @embed.weight : tensor<512x64xf32> {frozen, nn.role = "embedding", ...}
+    nn.parameter @norm.weight : tensor<64xf32> {nn.role = "norm", trainable, ...}
+    ```
+    A frozen parameter has no gradient, no optimizer state and no reduction; what only its gradient
+    needs is not computed. Roles are norm, embedding, bias (of a linear, or added) and weight; the
+    trainer's --no-decay goes by them.
+
+    Why here: norms and embeddings are recognised; differentiation looks at what is trainable.
+  }];
+  let options = [
+    ListOption<"freeze", "freeze", "std::string",
+      "regular expressions found in names of parameters (of tied ones: in any name) that are not "
+      "trained">,
+    ListOption<"trainable", "trainable", "std::string",
+      "if any: those of the only parameters that are trained">
+  ];
+}
+
+def NNAttachLoss : Pass<"nn-attach-loss", "::mlir::ModuleOp"> {
+  let summary = "makes @model return its loss, and drops what does not feed it";
+  let description = [{
+    Needs: @model raised, with `nn.name` on arguments and results.
+
+    Before (`loss=cross-entropy:logits=logits,labels=labels,shift=1`):
+    ```mlir
+    func.func @model(%ids: tensor<4x128xi64> {nn.name = "input_ids", nn.role = "input"})
+        -> (tensor<4x128x512xf32> {nn.name = "logits"}) {
+      ...
+      %9 = nn.linear %8, %head {transpose_weight}
+          : (tensor<4x128x64xf32>, tensor<512x64xf32>) -> tensor<4x128x512xf32>
+      return %9 : tensor<4x128x512xf32>
+    }
+    ```
+
+    After:
+    ```mlir
+    module attributes {nn.loss = {kind = "cross_entropy", reduction = "mean", labels = "labels",
+                                  ignore_index = -100 : i64, shift = 1 : i64, classes = 512 : i64,
+                                  elements = 512 : i64}} {
+      func.func @model(%ids: tensor<4x128xi64> {nn.name = "input_ids", nn.role = "input"},
+                       %labels: tensor<4x128xi64> {nn.name = "labels", nn.role = "labels"},
+                       %scale: tensor<f32> {nn.name = "loss_scale", nn.role = "loss_scale"})
+          -> (tensor<f32> {nn.name = "loss"}) {
+        ...
+        %9 = nn.linear_cross_entropy %8, %head labels %labels, %scale
+            {ignore_index = -100 : i64, shift = 1 : i64, transpose_weight}
+            : (tensor<4x128x64xf32>, tensor<512x64xf32>, tensor<4x128xi64>, tensor<f32>)
+            -> tensor<f32>
+        return %9 : tensor<f32>
+      }
+    }
+    ```
+    `nn.loss.elements` is the number of labels (cross_entropy) or of output elements (mse) of one
+    rank. A scalar of the graph (`output:NAME`) that is a cross entropy, times a constant, becomes
+    the mean or the sum over the global batch: which of them, its node says (`nn.reduction`, which
+    import leaves on the ops of a loss node and which is gone afterwards), not the number in its
+    scale. Any other is multiplied by the run's scale (1 / ranks and micro-batches); that of a cross
+    entropy goes into its own scale. Inputs and parameters without use are dropped with a warning.
+
+    Why here: the head is one linear after raising and can be fused with the loss; precision and
+    differentiation need the loss.
+  }];
+  let options = [
+    Option<"loss", "loss", "std::string", "\"\"",
+      "cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=0], mse:output=NAME,target=NAME "
+      "or output:NAME; "
+      "without it, the graph's only scalar output">
+  ];
+}
+
+def NNPrecision : Pass<"nn-precision", "::mlir::ModuleOp"> {
+  let summary =
+    "gives floats their types: what parameters are, what each op computes in, and a cast where "
+    "two meet";
+  let description = [{
+    Needs: any module of nn ops, before gradients. docs/precision.md is the definition.
+
+    Before (`precision=bf16`):
+    ```mlir
+    nn.parameter @gamma : tensor<64xf32> {stored_type = f32, trainable, ...}
+    nn.parameter @w : tensor<64x64xf32> {stored_type = f32, trainable, ...}
+    func.func @model(%x: tensor<4x64xf32>, %labels: tensor<4xi64>, %scale: tensor<f32>)
+        -> tensor<f32> {
+      %gamma = nn.get_parameter @gamma : tensor<64xf32>
+      %w = nn.get_parameter @w : tensor<64x64xf32>
+      %y, %rstd = nn.rms_norm %x, %gamma {epsilon = 1.0e-05 : f64}
+          : (tensor<4x64xf32>, tensor<64xf32>) -> (tensor<4x64xf32>, tensor<4x1xf32>)
+      %z = nn.linear %y, %w : (tensor<4x64xf32>, tensor<64x64xf32>) -> tensor<4x64xf32>
+      %loss = nn.cross_entropy %z, %labels, %scale {ignore_index = -100 : i64, shift = 0 : i64}
+          : (tensor<4x64xf32>, tensor<4xi64>, tensor<f32>) -> tensor<f32>
+      return %loss : tensor<f32>
+    }
+    ```
+
+    After:
+    ```mlir
+    module attributes {nn.precision = {parameters = bf16, gradients = f32, loss = f32,
+                                       master = f32}} {
+      nn.parameter @gamma : tensor<64xbf16> {stored_type = f32, trainable, ...}
+      nn.parameter @w : tensor<64x64xbf16> {stored_type = f32, trainable, ...}
+      func.func @model(%x: tensor<4x64xf32>, %labels: tensor<4xi64>, %scale: tensor<f32>)
+          -> tensor<f32> {
+        %gamma = nn.get_parameter @gamma : tensor<64xbf16>
+        %w = nn.get_parameter @w : tensor<64x64xbf16>
+        %y, %rstd = nn.rms_norm %x, %gamma {epsilon = 1.0e-05 : f64}
+            : (tensor<4x64xf32>, tensor<64xbf16>) -> (tensor<4x64xbf16>, tensor<4x1xf32>)
+        %z = nn.linear %y, %w : (tensor<4x64xbf16>, tensor<64x64xbf16>) -> tensor<4x64xbf16>
+        %loss = nn.cross_entropy %z, %labels, %scale {ignore_index = -100 : i64, shift = 0 : i64}
+            : (tensor<4x64xbf16>, tensor<4xi64>, tensor<f32>) -> tensor<f32>
+        return %loss : tensor<f32>
+      }
+    }
+    ```
+    Inputs stay float32 and `stored_type` what it is. An op computes in the parameters' type; in
+    float32 where `keep` says so and where its floats come from integers, constants and buffers
+    alone (positions, masks); in the type that a unit option gives to a parameter that it reads.
+    Moves keep their operand's type. A value has one cast per type that it is read in, directly
+    behind its producer; views are repeated in front of it. Ops of mixed types (norms, softmax,
+    sums) read floats as they are and round to the type in which they are read, so that keeping them
+    costs no cast. Weights of a library call have the type that it computes in: no cast of a
+    gathered parameter feeds one. With `float32` and `float64` all floats have this one type, and
+    casts between floats vanish.
+
+    Why here: the gradients and the optimizer's state inherit the types; the loss must be there to
+    keep it.
+  }];
+  let options = [
+    Option<"precision", "precision", "std::string", "\"float32\"",
+      "bf16, float16, float32 or float64, or "
+      "param=TYPE[,reduce=TYPE][,output=TYPE][,keep=norm|softmax|loss|REGEX]">,
+    Option<"master", "master", "std::string", "\"\"",
+      "type of master weights and optimizer state: float32 (float64 with float64), or the 16-bit "
+      "type of the parameters">,
+    ListOption<"unitOptions", "unit-options", "std::string",
+      "match=REGEX,precision=TYPE for parameters whose fsdp.unit (else name) matches; first match "
+      "wins">
+  ];
+}
+
+def NNDifferentiate : Pass<"nn-differentiate", "::mlir::ModuleOp"> {
+  let summary =
+    "makes the training step: the forward pass, the backward pass and one gradient per trainable "
+    "parameter";
+  let description = [{
+    Needs: @model, which returns one float scalar, the loss; each op between a trainable parameter
+    and the loss implements `Differentiable`.
+
+    Before:
+    ```mlir
+    nn.parameter @w : tensor<3xf32> {trainable, ...}
+    func.func @model(%x: tensor<3xf32>) -> tensor<f32> {
+      %w = nn.get_parameter @w : tensor<3xf32>
+      %y = nn.mul %x, %w : tensor<3xf32>
+      %z = nn.exp %y : tensor<3xf32>
+      %s = nn.reduce_sum %z [0] : (tensor<3xf32>) -> tensor<1xf32>
+      %loss = nn.reshape %s : (tensor<1xf32>) -> tensor<f32>
+      return %loss : tensor<f32>
+    }
+    ```
+
+    After:
+    ```mlir
+    nn.parameter @w : tensor<3xf32> {trainable, ...}
+    func.func @eval(%x: tensor<3xf32>) -> tensor<f32> {   // @model as it was
+      ...
+      return %loss : tensor<f32>
+    }
+    func.func @train(%x: tensor<3xf32>) -> (tensor<f32>, tensor<3xf32> {nn.gradient_of = @w}) {
+      ...   // the forward pass, as in @eval
+      %dw = nn.mul %z, %x : tensor<3xf32>
+      return %loss, %dw : tensor<f32>, tensor<3xf32>
+    }
+    ```
+    Only what lies between a trainable parameter and the loss is differentiated. Where a value has
+    several uses, their gradients are added as the backward pass meets them, last use first: a fixed
+    order, in which at most one sum is alive. A gradient has its value's type, and a parameter's the
+    type `gradients` of `nn.precision`: the op that makes it makes this type (a sum of bf16 products
+    is float32 as it is), also through views, so that it is never rounded to the parameter's. A
+    parameter that does not reach the loss gets a warning and is no longer `trainable`: as in
+    PyTorch, where its gradient is None, the optimizer leaves it alone. No gradient is handed on by
+    an `nn.stop_gradient` (where `where` is true, if it has one); in what this pass leaves, its
+    result is its input.
+
+    Why here: units are formed from the parameters that have gradients, and gathers are placed
+    around the uses of both passes.
+  }];
+  let dependentDialects = ["::shardc::nn::NNDialect"];
+}
+
+def NNRemat : Pass<"nn-remat", "::mlir::ModuleOp"> {
+  let summary = "backward computes again what is cheaper to compute than to keep";
+  let description = [{
+    Needs: @train, simplified, with the loss as its first result; `fsdp.unit` on parameters that
+    will be gathered.
+
+    Before (`policy=cheap`):
+    ```mlir
+    %gate = nn.linear %x, %w1
+        : (tensor<1024x512xf32>, tensor<512x3072xf32>) -> tensor<1024x3072xf32>
+    %s = nn.silu %gate : tensor<1024x3072xf32>
+    %h = nn.mul %s, %up : tensor<1024x3072xf32>
+    ...   // the rest of forward and backward: %s and %h are alive
+    %dw = nn.linear_weight_grad %h, %dy
+        : (tensor<1024x3072xf32>, tensor<1024x512xf32>) -> tensor<3072x512xf32>
+    %dup = nn.mul %dh, %s : tensor<1024x3072xf32>
+    ```
+
+    After:
+    ```mlir
+    %gate = nn.linear %x, %w1
+        : (tensor<1024x512xf32>, tensor<512x3072xf32>) -> tensor<1024x3072xf32>
+    ...
+    %s1 = nn.silu %gate {nn.recomputed} : tensor<1024x3072xf32>
+    %h1 = nn.mul %s1, %up {nn.recomputed} : tensor<1024x3072xf32>
+    %dw = nn.linear_weight_grad %h1, %dy
+        : (tensor<1024x3072xf32>, tensor<1024x512xf32>) -> tensor<3072x512xf32>
+    %s2 = nn.silu %gate {nn.recomputed} : tensor<1024x3072xf32>   // part of the kernel of %dup
+    %dup = nn.mul %dh, %s2 : tensor<1024x3072xf32>
+    ```
+    Generated code alone runs again: no product, attention, loss or collective. Which of it is a
+    minimum cut between what forward must compute and what backward reads: a value that is kept
+    costs its bytes, an op that runs again an eighth of the bytes that memory moves in its time (its
+    operands and results, its arithmetic, a launch; `cluster` has the rates). So what is recomputed
+    comes from values that are kept anyway, or from smaller ones. The time of all that runs again is
+    at most 1 % of the step's arithmetic: else what saves least for its time stays kept, and of what
+    saves as much (layers are alike) the first layers' run again, as many as fit. An op that reads a
+    parameter runs again only while backward has its unit gathered in any case.
+
+    Clones stand right before their first reader, so that one block's are alive at a time. Those
+    that map one tensor to one are repeated for every kernel that reads them; what a library call
+    reads is made once. Kernels round alike everywhere, so losses and gradients have the same bits
+    with `none`. The module's attribute `nn.remat` says what backward reads, what of it is kept,
+    what runs again, and what that takes by estimate.
+
+    Why here: behind the simplification that would make clone and original one again; before
+    sharding, which gathers parameters where they are used.
+  }];
+  let options = [
+    Option<"policy", "policy", "std::string", "\"cheap\"",
+      "cheap; none: everything that backward reads is kept">,
+    Option<"cluster", "cluster", "std::string", "\"\"",
+      "name or TOML file of the machine; empty: cpu">
+  ];
+}
+
+#endif
