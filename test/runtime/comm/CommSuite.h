@@ -6,7 +6,7 @@
 
 #include "runtime/base/ThreadPool.h"
 #include "runtime/comm/Communicator.h"
-#include "runtime/launch/RankThreads.h"
+#include "runtime/launch/ThreadWorld.h"
 
 #include "gtest/gtest.h"
 
