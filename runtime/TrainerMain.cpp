@@ -12,8 +12,6 @@
 #include "runtime/files/ConfinedOpen.h"
 #include "runtime/files/FileUses.h"
 #include "runtime/launch/Guard.h"
-#include "runtime/launch/Launcher.h"
-#include "runtime/launch/RankThreads.h"
 #include "runtime/metrics/Print.h"
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/Options.h"
@@ -129,7 +127,8 @@ void checkFiles(const Run &run, const InitialValues &values,
   uses.check();
 }
 
-int run(int argc, char **argv, Platform &platform) {
+int run(int argc, char **argv, Platform &platform,
+        const WorldFactory &makeWorld) {
   std::string trainer = trainerPath();
   TrainerFile self(executable, trainer);
   if (self.plan())
@@ -153,7 +152,8 @@ int run(int argc, char **argv, Platform &platform) {
       return 0;
     }
   }
-  refuseSeveralProcesses();
+  std::unique_ptr<World> world =
+      makeWorld(static_cast<int>(plan.mesh().ranks()));
   platform.check(plan);
   installSignalHandlers();
   self.checkLargeSections(static_cast<unsigned>(usableCores()));
@@ -166,14 +166,15 @@ int run(int argc, char **argv, Platform &platform) {
   }
   InitialValues values =
       openInitialValues(options, plan, self.embeddedWeights());
-  RunSettings settings = RunSettings::resolve(options, plan, data.samples());
+  RunSettings settings =
+      RunSettings::resolve(options, plan, data.samples(), *world);
   settings.bytesPerThread = platform.bytesPerThread();
   DeviceOptions device;
   device.workers = settings.workers;
-  device.spin =
-      haveCoresFor(static_cast<int>(plan.mesh().ranks()), settings.workers);
+  device.spin = world->haveCoresFor(settings.workers);
   device.gemmClock = options.metrics || options.profile;
-  Run run{plan,
+  Run run{*world,
+          plan,
           options,
           std::move(settings),
           data,
@@ -185,21 +186,24 @@ int run(int argc, char **argv, Platform &platform) {
           {},
           {},
           {}};
-  if (options.exportOnnx)
-    run.onnx = std::make_unique<OnnxExport>(plan, self.exportTemplate(),
-                                            self.embeddedWeights(),
-                                            *options.exportOnnx);
-  checkFiles(run, values, trainer);
-  openOutputs(run);
-  print(printableLines(bannerText(plan, run.settings)) + "\n");
-  if (options.dryRun)
-    print("dry run: plan, data, weights and outputs are in order\n");
-  checkPrinted("nothing was trained");
+  if (world->leads()) {
+    if (options.exportOnnx)
+      run.onnx = std::make_unique<OnnxExport>(plan, self.exportTemplate(),
+                                              self.embeddedWeights(),
+                                              *options.exportOnnx);
+    checkFiles(run, values, trainer);
+    openOutputs(run);
+    print(printableLines(bannerText(plan, run.settings)) + "\n");
+    if (options.dryRun)
+      print("dry run: plan, data, weights and outputs are in order\n");
+    checkPrinted("nothing was trained");
+  }
   if (options.dryRun)
     return 0;
   if (int signal = train(run)) {
-    std::fprintf(stderr, "trainer: stopped by %s; %s\n", strsignal(signal),
-                 printable(exportedText(run)).c_str());
+    if (world->leads())
+      std::fprintf(stderr, "trainer: stopped by %s; %s\n", strsignal(signal),
+                   printable(exportedText(run)).c_str());
     return 128 + signal;
   }
   checkPrinted("the run is complete and its results are written");
@@ -213,10 +217,11 @@ void printError(const std::string &text) {
 
 } // namespace
 
-int shardc::runtime::trainerMain(int argc, char **argv, Platform &platform) {
+int shardc::runtime::trainerMain(int argc, char **argv, Platform &platform,
+                                 const WorldFactory &makeWorld) {
   guardProcess("trainer");
   try {
-    return run(argc, argv, platform);
+    return run(argc, argv, platform, makeWorld);
   } catch (const Error &error) {
     printError(error.what());
   } catch (const std::bad_alloc &) {

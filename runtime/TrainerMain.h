@@ -1,13 +1,17 @@
-// A trainer's main, for any kind of device.
+// A trainer's main, for any kind of device and any world of ranks.
 #ifndef SHARDC_RUNTIME_TRAINERMAIN_H
 #define SHARDC_RUNTIME_TRAINERMAIN_H
 
 #include "runtime/device/Platform.h"
+#include "runtime/launch/World.h"
 
 namespace shardc::runtime {
 
-/// Returns the exit code; errors have been printed in one line.
-int trainerMain(int argc, char **argv, Platform &platform);
+/// Returns the exit code; errors have been printed in one line. `makeWorld` is
+/// asked once a run is certain: its errors say why there can be none. Outputs
+/// are opened, and anything but errors printed, where the world leads alone.
+int trainerMain(int argc, char **argv, Platform &platform,
+                const WorldFactory &makeWorld);
 
 } // namespace shardc::runtime
 

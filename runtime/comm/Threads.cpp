@@ -14,9 +14,19 @@
 
 namespace shardc::runtime {
 
-class ThreadWorld::End final : public Communicator, private HostRanks {
+namespace {
+
+/// Of a rank in all its groups; written by its thread alone.
+struct alignas(64) RankSide {
+  int64_t unfinished = 0; // collectives
+  ThreadPool *helpers = nullptr;
+};
+
+} // namespace
+
+class ThreadCommunicator : public Communicator, private HostRanks {
 public:
-  End(ThreadGroup &shared, int ownRank, RankSide &side)
+  ThreadCommunicator(ThreadGroup &shared, int ownRank, RankSide &side)
       : shared(shared), process(shared.process), ownRank(ownRank), side(side) {}
 
   int rank() const override { return ownRank; }
@@ -31,10 +41,10 @@ public:
            shared.size, " ranks: the product does not divide");
     if (size == shared.size)
       return *this;
-    std::unique_ptr<End> &end = groups[{stride, size}];
+    std::unique_ptr<ThreadCommunicator> &end = groups[{stride, size}];
     if (!end) {
       int place = int(ownRank / stride % size);
-      end = std::make_unique<End>(
+      end = std::make_unique<ThreadCommunicator>(
           process.group(shared.worldRank(ownRank - place * int(stride)),
                         shared.stride * int(stride), int(size)),
           place, side);
@@ -174,17 +184,30 @@ private:
   RankSide &side;
   Ticket started = 0;
   uint64_t memories = 0; // asked for
-  std::map<std::pair<int64_t, int64_t>, std::unique_ptr<End>> groups;
+  std::map<std::pair<int64_t, int64_t>, std::unique_ptr<ThreadCommunicator>>
+      groups;
 };
 
-ThreadWorld::ThreadWorld(int ranks, bool spin)
-    : process(std::make_unique<ThreadProcess>(ranks, spin)), sides(ranks) {
-  for (int rank = 0; rank < ranks; ++rank)
-    ends.push_back(
-        std::make_unique<End>(process->group(0, 1, ranks), rank, sides[rank]));
-}
-ThreadWorld::~ThreadWorld() = default;
+namespace {
 
-Communicator &ThreadWorld::communicator(int rank) { return *ends[rank]; }
+/// What a rank's groups share.
+struct Connection {
+  std::shared_ptr<ThreadProcess> world;
+  RankSide own;
+};
+/// Of all ranks.
+class ThreadConnection final : Connection, public ThreadCommunicator {
+public:
+  ThreadConnection(std::shared_ptr<ThreadProcess> given, int rank)
+      : Connection{std::move(given), {}},
+        ThreadCommunicator(world->group(0, 1, world->ranks), rank, own) {}
+};
+
+} // namespace
+
+std::unique_ptr<Communicator>
+connectThread(std::shared_ptr<ThreadProcess> process, int rank) {
+  return std::make_unique<ThreadConnection>(std::move(process), rank);
+}
 
 } // namespace shardc::runtime

@@ -6,32 +6,15 @@
 #include "runtime/comm/Communicator.h"
 
 #include <memory>
-#include <vector>
 
 namespace shardc::runtime {
 
 class ThreadProcess;
 
-/// The ranks of one process. Outlives all use of its communicators.
-class ThreadWorld {
-public:
-  /// `spin`: every rank's thread has a core of its own.
-  ThreadWorld(int ranks, bool spin);
-  ~ThreadWorld();
-
-  Communicator &communicator(int rank);
-
-private:
-  class End;
-  /// Of a rank in all its groups; written by its thread alone.
-  struct alignas(64) RankSide {
-    int64_t unfinished = 0; // collectives
-    ThreadPool *helpers = nullptr;
-  };
-  std::unique_ptr<ThreadProcess> process;
-  std::vector<RankSide> sides; // by rank
-  std::vector<std::unique_ptr<End>> ends;
-};
+/// A rank's end of the world whose ranks meet in `process` (ThreadGroup.h).
+/// Each of its ranks connects once.
+std::unique_ptr<Communicator>
+connectThread(std::shared_ptr<ThreadProcess> process, int rank);
 
 } // namespace shardc::runtime
 

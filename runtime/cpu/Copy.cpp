@@ -144,11 +144,12 @@ void fill(const Tensor &destination, double value, ThreadPool &pool) {
     return;
   // One element of the value, read again and again: a copy from strides of 0.
   alignas(8) std::byte element[8] = {};
-  int64_t integer = static_cast<int64_t>(value);
-  if (isFloat(destination.dtype))
+  if (isFloat(destination.dtype)) {
     convertElements(&value, plan::FLOAT64, element, destination.dtype, 1);
-  else
+  } else {
+    auto integer = static_cast<int64_t>(value);
     convertElements(&integer, plan::INT64, element, destination.dtype, 1);
+  }
   Tensor source = destination;
   source.data = element;
   std::fill(source.strides.begin(), source.strides.end(), 0);

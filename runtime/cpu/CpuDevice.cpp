@@ -106,9 +106,6 @@ CpuDevice::CpuDevice(const plan::Plan &plan, const KernelLibrary &kernels,
 CpuDevice::~CpuDevice() {
   // No rank touches this one's memory behind it.
   communicator.leave();
-  if (plan.target().cpu().extents_size() != plan.kernels_size())
-    fail("the target has ", plan.target().cpu().extents_size(),
-         " extents, the plan ", plan.kernels_size(), " kernels");
   if (HostRanks *ranks = communicator.hostRanks())
     ranks->helpWith(nullptr);
 }

@@ -90,8 +90,7 @@ public:
   bool isFirstHolder(const plan::Unit &unit) const;
 
   /// Runs the program once: a micro-batch of a step. Throws an Error that names
-  /// the entry; the caller then aborts the communicator (runRanksAsThreads
-  /// does).
+  /// the entry; the caller then aborts the communicator (World::run does).
   void runTrain(const StepNumbers &numbers);
   void runEval();
 

@@ -1,8 +1,8 @@
-// Whether a launcher (torchrun, srun, mpirun) or a platform of several nodes
-// started this process as one of several.
+// The world that a process was started into, by what its environment says.
 #include "runtime/launch/Launcher.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/launch/ThreadWorld.h"
 
 #include <cstdlib>
 #include <string>
@@ -53,6 +53,11 @@ void refuseSeveralProcesses() {
              "this trainer runs all its ranks in one process; start it on one "
              "node, without ",
              name);
+}
+
+std::unique_ptr<World> launchedWorld(int ranks) {
+  refuseSeveralProcesses();
+  return std::make_unique<ThreadWorld>(ranks);
 }
 
 } // namespace shardc::runtime

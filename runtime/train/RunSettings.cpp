@@ -1,6 +1,5 @@
 // A run's numbers, with all defaults resolved.
 #include "runtime/train/RunSettings.h"
-#include "runtime/launch/RankThreads.h"
 
 #include "runtime/base/Error.h"
 #include "runtime/data/Dataset.h"
@@ -69,7 +68,7 @@ static LossScaling lossScalingOf(const LossScaleOptions &options,
 }
 
 RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
-                                 int64_t samples) {
+                                 int64_t samples, const World &world) {
   RunSettings settings;
   int64_t ranks = plan.mesh().ranks();
   settings.batch = batchPerRank(plan);
@@ -117,7 +116,7 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
                      ? plan.target().cpu().workers()
                      : std::numeric_limits<int>::max();
   settings.workers = static_cast<int>(std::min<int64_t>(
-      options.threads.value_or(workersPerRank(static_cast<int>(ranks))), most));
+      options.threads.value_or(world.workersPerRank()), most));
   int64_t sequence = sequenceLength(plan);
   settings.unitsPerSample = std::max<int64_t>(sequence, 1);
   settings.unit = sequence ? "tokens" : "samples";

@@ -4,6 +4,7 @@
 #define SHARDC_RUNTIME_TRAIN_RUNSETTINGS_H
 
 #include "runtime/engine/Executor.h"
+#include "runtime/launch/World.h"
 #include "runtime/plan.pb.h"
 #include "runtime/train/LossScaler.h"
 #include "runtime/train/Options.h"
@@ -26,7 +27,7 @@ struct RunSettings {
   double gradientDivisor = 1;
   LossScaling lossScaling;
   ParameterGroups groups;
-  int workers = 1; // threads of each rank
+  int workers = 1; // threads of each rank of this process
   /// What the device takes besides the plan's pools, for each thread.
   int64_t bytesPerThread = 0;
   int64_t unitsPerSample = 1;
@@ -37,7 +38,7 @@ struct RunSettings {
   /// Throws an Error where a flag cannot be honoured or the samples do not fill
   /// a batch. `samples`: of --data.
   static RunSettings resolve(const Options &options, const plan::Plan &plan,
-                             int64_t samples);
+                             int64_t samples, const World &world);
 };
 
 /// Whether initial values are drawn: as --init says, as --weights does by being

@@ -1,4 +1,4 @@
-// The training loop, as every rank runs it on its own thread.
+// The training loop, as every rank runs it.
 #include "runtime/train/Trainer.h"
 
 #include "runtime/base/DType.h"
@@ -7,7 +7,6 @@
 #include "runtime/base/Text.h"
 #include "runtime/data/LossScale.h"
 #include "runtime/data/SampleOrder.h"
-#include "runtime/launch/RankThreads.h"
 #include "runtime/metrics/Process.h"
 #include "runtime/metrics/StepProfile.h"
 #include "runtime/train/BatchLoader.h"
@@ -61,18 +60,20 @@ private:
 class RankLoop {
 public:
   RankLoop(Run &run, Communicator &communicator);
-  /// Whether the run was told to stop.
-  bool operator()();
+  /// The signal that told the run to stop, 0 for none: the same on all ranks.
+  int operator()();
 
 private:
-  bool leads() const { return rank->rank() == 0; }
+  /// What this rank does alone: it writes what the run leaves, and prints.
+  bool leads() const { return rank->rank() == World::leader; }
   void loadParameters();
   /// `factor`: what gradients are still to be multiplied by.
   void exportGradients(double factor);
   /// This rank's samples of a micro-batch.
   std::vector<int64_t> samplesOf(int64_t step, int64_t microBatch);
-  /// Counts the step's valid labels. False when the run was told to stop.
-  bool beginStep(int64_t step);
+  /// Counts the step's valid labels. Returns the signal that told the run to
+  /// stop, 0 for none.
+  int beginStep(int64_t step);
   void loadBatch(int64_t step, int64_t microBatch);
   /// `begin`: when the step did, its batches included.
   void step(int64_t step, double begin);
@@ -114,14 +115,14 @@ RankLoop::RankLoop(Run &run, Communicator &communicator)
       scaler(run.settings.lossScaling) {
   summary.microBatches = run.settings.microBatches;
   RankOptions options;
-  options.profile = run.metrics || run.options.profile;
+  options.profile = run.options.metrics || run.options.profile;
   options.accumulates = run.settings.microBatches > 1;
   options.parameterNumbers = run.settings.groups.numbers;
   rank = Rank::create(plan, run.makeDevice, communicator, options);
   batches.emplace(plan, *rank);
 }
 
-bool RankLoop::operator()() {
+int RankLoop::operator()() {
   loadParameters();
   if (run.evalData)
     evaluation.emplace(plan, *run.evalData, *rank);
@@ -131,29 +132,29 @@ bool RankLoop::operator()() {
 
   int64_t every = run.options.evalEvery, steps = run.settings.steps;
   int64_t done = 0;
+  int signal = 0;
   for (; done < steps; ++done) {
     if (every && done % every == 0)
       evaluate(done);
-    if (run.trace)
+    if (run.options.trace)
       traceFrom(done);
     double begin = monotonicSeconds();
-    if (!beginStep(done))
+    if ((signal = beginStep(done)))
       break;
     dataSeconds += monotonicSeconds() - begin;
     step(done, begin);
     if (tracing)
       spans.push_back({concat("step ", done + 1), begin, monotonicSeconds()});
   }
-  bool interrupted = done < steps;
-  if (!interrupted) {
+  if (!signal) {
     if (run.evalData)
       evaluate(done);
     exportAll();
   }
   std::vector<RankRecord> records = gatherRecords(*rank);
   if (leads())
-    finish(records, done, interrupted);
-  return interrupted;
+    finish(records, done, signal != 0);
+  return signal;
 }
 
 void RankLoop::finish(const std::vector<RankRecord> &records, int64_t steps,
@@ -193,20 +194,22 @@ std::vector<int64_t> RankLoop::samplesOf(int64_t step, int64_t microBatch) {
   return samples;
 }
 
-bool RankLoop::beginStep(int64_t step) {
-  int64_t counts[2] = {0, stopSignal() != 0};
+int RankLoop::beginStep(int64_t step) {
+  int64_t valid = 0, signal = stopSignal();
   validLabels.assign(run.settings.microBatches, 0);
   if (countsLabels(plan.loss())) {
     for (int64_t i = 0; i < run.settings.microBatches; ++i) {
       validLabels[i] = batches->countLabels(run.data, samplesOf(step, i));
-      counts[0] += validLabels[i];
+      valid += validLabels[i];
     }
   }
-  // All ranks agree on the count and on whether to go on.
-  Segment segment{counts, 2, plan::INT64};
-  communicator.allReduce({&segment, 1});
-  allValidLabels = counts[0];
-  return counts[1] == 0;
+  // All ranks agree on the count and on whether to go on: a signal may have
+  // come to one process alone.
+  const Segment segments[] = {{&valid, 1, plan::INT64},
+                              {&signal, 1, plan::INT64, Combine::Max}};
+  communicator.allReduce(segments);
+  allValidLabels = valid;
+  return static_cast<int>(signal);
 }
 
 void RankLoop::loadBatch(int64_t step, int64_t microBatch) {
@@ -229,7 +232,7 @@ void RankLoop::step(int64_t step, double begin) {
   numbers.gradientFactor =
       1 / (double(outcome.lossScale) * run.settings.gradientDivisor);
   numbers.microBatches = run.settings.microBatches;
-  bool exports = step == 0 && run.gradients;
+  bool exports = step == 0 && run.options.exportGradients;
   if (exports)
     rank->setBeforeOptimizer([&] { exportGradients(numbers.gradientFactor); });
   for (int64_t i = 0; i < numbers.microBatches; ++i) {
@@ -371,6 +374,9 @@ void RankLoop::exportAll() {
 } // namespace
 
 std::string exportedText(const Run &run) {
+  if (!run.world.leads())
+    return concat("the process of rank ", World::leader,
+                  " says what was exported");
   std::string text;
   auto add = [&](const auto &file) {
     if (file && !file->written().empty())
@@ -383,14 +389,12 @@ std::string exportedText(const Run &run) {
 }
 
 int train(Run &run) {
-  int ranks = static_cast<int>(run.plan.mesh().ranks());
-  // Of all ranks alike.
-  std::atomic<bool> interrupted = false;
-  runRanksAsThreads(ranks, [&](Communicator &communicator) {
-    if (RankLoop(run, communicator)())
-      interrupted = true;
+  std::atomic<int> signal = 0; // of all ranks alike
+  run.world.run([&](Communicator &communicator) {
+    if (int received = RankLoop(run, communicator)())
+      signal = received;
   });
-  return interrupted ? stopSignal() : 0;
+  return signal;
 }
 
 } // namespace shardc::runtime

@@ -1,10 +1,11 @@
-// The training loop: batches, steps, evaluations, exports. Each rank runs it on
-// its own thread.
+// The training loop: batches, steps, evaluations, exports, as every rank of a
+// world runs it.
 #ifndef SHARDC_RUNTIME_TRAIN_TRAINER_H
 #define SHARDC_RUNTIME_TRAIN_TRAINER_H
 
 #include "runtime/data/Dataset.h"
 #include "runtime/engine/Executor.h"
+#include "runtime/launch/World.h"
 #include "runtime/metrics/Console.h"
 #include "runtime/metrics/MetricsFile.h"
 #include "runtime/metrics/Trace.h"
@@ -21,8 +22,12 @@
 
 namespace shardc::runtime {
 
-/// All that a run needs, checked before its first step. Null: not asked for.
+/// All that a run needs, checked before its first step. All processes of the
+/// world have the same plan, options, settings and data; what the run writes is
+/// opened where the world leads alone. Null: not asked for, or another
+/// process's.
 struct Run {
+  World &world;
   const plan::Plan &plan;
   const Options &options;
   RunSettings settings;
@@ -36,14 +41,15 @@ struct Run {
   std::unique_ptr<Trace> trace;
 };
 
-/// Trains. Throws an Error for a loss that is not finite or a value out of
+/// Trains, as the local ranks of the run's world. Throws an Error for a loss that is not finite or a value out of
 /// range; then parameters are not exported. Throws one as well for an export
 /// that cannot be written, once the others are. Returns the signal that ended
-/// the run early, 0 for none; then parameters are not exported either.
+/// the run early, here or elsewhere, 0 for none; then parameters are not
+/// exported either.
 int train(Run &run);
 
 /// What has been exported so far, for the end of an error: "nothing was
-/// exported", or the files.
+/// exported", or the files; where the world does not lead, who knows it.
 std::string exportedText(const Run &run);
 
 } // namespace shardc::runtime

@@ -2,7 +2,7 @@
 #ifndef SHARDC_TEST_BENCH_BENCH_H
 #define SHARDC_TEST_BENCH_BENCH_H
 
-#include "runtime/launch/RankThreads.h"
+#include "runtime/launch/ThreadWorld.h"
 
 #include <algorithm>
 #include <chrono>

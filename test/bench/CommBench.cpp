@@ -89,8 +89,9 @@ void print(const Bench &bench, int ranks, bool json) {
 
 int main(int argc, char **argv) {
   bench::Arguments arguments("comm-bench", argc, argv);
-  int workers = workersPerRank(arguments.ranks);
-  bool spin = haveCoresFor(arguments.ranks, workers);
+  const ThreadWorld world(arguments.ranks);
+  int workers = world.workersPerRank();
+  bool spin = world.haveCoresFor(workers);
   for (int64_t bytes = 4 << 10; bytes <= 256 << 20; bytes *= 2) {
     if (bytes % (4 * arguments.ranks) != 0)
       bytes -= bytes % (4 * arguments.ranks);

@@ -55,10 +55,12 @@ struct Slices {
 
 int main(int argc, char **argv) {
   bench::Arguments arguments("optimizer-bench", argc, argv);
-  int workers = workersPerRank(arguments.ranks);
+  ThreadWorld world(arguments.ranks);
+  int workers = world.workersPerRank();
+  bool spin = world.haveCoresFor(workers);
   double rates[Kinds];
-  runRanksAsThreads(arguments.ranks, [&](Communicator &communicator) {
-    ThreadPool pool(workers, haveCoresFor(arguments.ranks, workers));
+  world.run([&](Communicator &communicator) {
+    ThreadPool pool(workers, spin);
     Slices slices;
     Tensor master = slices.vector(), gradient = slices.vector(),
            average = slices.vector(), squares = slices.vector();

@@ -118,6 +118,11 @@ class Structure(unittest.TestCase):
         named = [f for f in files() if f.startswith("runtime/") and not f.startswith("runtime/cpu/") and f.endswith((".cpp", ".h")) and "cpu::" in text(f)]
         self.assertEqual(named, ["runtime/main.cpp"])
 
+    def test_one_place_chooses_the_world(self):
+        named = [f for f in files() if f.startswith("runtime/") and not f.startswith(("runtime/launch/", "runtime/comm/")) and f.endswith((".cpp", ".h"))
+                 and re.search(r"ThreadWorld|runRanksAsThreads|launchedWorld", text(f))]
+        self.assertEqual(named, ["runtime/main.cpp"])
+
     def test_no_rank_points_to_another(self):
         pointers = re.compile(r"\bRank \*|vector<Rank\b|span<Rank\b")
         self.assertEqual([f for f in files() if f.startswith("runtime/") and f.endswith((".cpp", ".h")) and pointers.search(text(f))], [])

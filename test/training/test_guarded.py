@@ -7,8 +7,9 @@ import unittest
 import unittest.mock
 
 import reference
+from other_runtime import OtherRuntime
 from record_bits import digest
-from reference import BUILD, MODELS, SHARDC, models, read_metrics
+from reference import MODELS, SHARDC, models, read_metrics
 from strategies import STRATEGIES, fits, ranks_of
 
 MESHES = ("1", "4", "2x2")
@@ -17,14 +18,8 @@ STEPS = 4
 SCALED = ("--loss-scale", "dynamic", "--loss-scale-initial", str(2.0 ** 24))
 
 
-class Guarded(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        # shardc takes the runtime that lies beside it.
-        cls.folder = tempfile.TemporaryDirectory(dir=BUILD)
-        cls.addClassCleanup(cls.folder.cleanup)
-        for name, file in (("shardc", SHARDC), ("shardc-runtime", os.path.join(BUILD, "bin", "guarded-runtime"))):
-            os.link(os.path.realpath(file), os.path.join(cls.folder.name, name))
+class Guarded(OtherRuntime):
+    runtime = "guarded-runtime"
 
     def trained(self, shardc, model, mesh, strategy, precision, flags, accumulation, seed):
         path = lambda name: os.path.join(folder, name)
@@ -46,7 +41,7 @@ class Guarded(unittest.TestCase):
         with self.subTest(model=model.folder, mesh=mesh, strategy=strategy, precision=precision, accumulation=accumulation):
             case = (model, mesh, strategy, precision, flags, accumulation, seed)
             expected = self.trained(SHARDC, *case)
-            self.assertEqual(self.trained(os.path.join(self.folder.name, "shardc"), *case), expected)
+            self.assertEqual(self.trained(self.shardc, *case), expected)
             return expected[2]
 
     def test_every_tiny_model(self):

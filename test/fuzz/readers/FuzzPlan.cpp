@@ -3,7 +3,7 @@
 #include "runtime/cpu/CpuDevice.h"
 #include "runtime/engine/CheckPlan.h"
 #include "runtime/engine/Executor.h"
-#include "runtime/launch/RankThreads.h"
+#include "runtime/launch/ThreadWorld.h"
 #include "runtime/train/Report.h"
 #include "runtime/train/RunSettings.h"
 #include "runtime/weights/RandomParameters.h"
@@ -41,8 +41,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   Options options;
   options.threads = 1;
   fuzz::read([&] { reportText(plan, 2); });
-  fuzz::read(
-      [&] { bannerText(plan, RunSettings::resolve(options, plan, 1000)); });
+  fuzz::read([&] {
+    bannerText(plan, RunSettings::resolve(options, plan, 1000, ThreadWorld(1)));
+  });
   fuzz::read([&] { RandomParameters drawn(plan, 0, nullptr); });
   if (!isSmall(plan))
     return 0;

@@ -6,14 +6,16 @@
 
 #include "runtime/base/ThreadPool.h"
 #include "runtime/comm/Communicator.h"
-#include "runtime/launch/RankThreads.h"
+#include "runtime/launch/ThreadWorld.h"
+#include "test/runtime/comm/Elements.h"
+#include "test/runtime/comm/ShuffledCommunicator.h"
 
 #include "gtest/gtest.h"
 
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -22,9 +24,14 @@ namespace shardc::runtime {
 struct Implementation {
   const char *name;
   void (*run)(int ranks, const std::function<void(Communicator &)> &body);
+  /// Whether its communicators have hostRanks().
+  bool inOneHost;
+  /// In worlds of which all groups are tried.
+  int mostRanks;
 };
 inline const Implementation implementations[] = {
-    {"Threads", runRanksAsThreads}};
+    {"Threads", runRanksAsThreads, true, 16},
+    {"Shuffled", runShuffledRanks, false, 6}};
 
 /// Threads that help a rank while it waits, where its communicator has a use
 /// for them.
@@ -85,53 +92,27 @@ inline std::vector<GroupShape> groupShapes() {
   return shapes;
 }
 
-/// bfloat16 by arithmetic: nothing of the runtime's. Normal numbers only.
-struct Brain16 {
-  uint16_t bits;
-  Brain16() = default;
-  explicit Brain16(float value) {
-    if (value == value) {
-      int exponent;
-      float mantissa = std::frexp(value, &exponent); // 8 bits are kept
-      value = std::ldexp(std::nearbyint(std::ldexp(mantissa, 8)), exponent - 8);
-    }
-    bits = uint16_t(std::bit_cast<uint32_t>(value) >> 16);
-  }
-  operator float() const { return std::bit_cast<float>(uint32_t(bits) << 16); }
+/// An implementation, and a group in a world of it.
+struct CommSetting {
+  Implementation implementation;
+  GroupShape shape;
+
+  std::string name() const { return implementation.name + shape.name(); }
 };
-
-/// Calls function with a value of the C++ type of a type that collectives add
-/// up.
-template <typename Function>
-void withElement(plan::DType dtype, Function function) {
-  switch (dtype) {
-  case plan::FLOAT32:
-    return function(float());
-  case plan::FLOAT64:
-    return function(double());
-  case plan::BFLOAT16:
-    return function(Brain16());
-  case plan::FLOAT16:
-    return function(_Float16());
-  case plan::INT64:
-    return function(int64_t());
-  default:
-    return function(int32_t());
-  }
+inline std::vector<CommSetting> commSettings(bool inOneHostAlone = false) {
+  std::vector<CommSetting> settings;
+  for (const Implementation &each : implementations)
+    for (const GroupShape &shape : groupShapes())
+      if (shape.ranks <= each.mostRanks && (each.inOneHost || !inOneHostAlone))
+        settings.push_back({each, shape});
+  return settings;
 }
-constexpr plan::DType reducibleTypes[] = {plan::FLOAT32,  plan::FLOAT64,
-                                          plan::BFLOAT16, plan::FLOAT16,
-                                          plan::INT64,    plan::INT32};
 
-/// What T is added in.
-template <typename T>
-using SumOf =
-    std::conditional_t<std::is_integral_v<T> || sizeof(T) >= 4, T, float>;
-
-/// Values whose sum depends on the order of the additions. `seed`: another set.
+/// Values whose sum depends on the order of the additions, and is finite also
+/// in float16. `seed`: another set.
 template <typename T> T valueOf(int rank, int64_t i, int seed = 0) {
   auto number = SumOf<T>(1 + (rank * 7919 + (i + seed) * 104729) % 1000003);
-  return T(number / SumOf<T>(7));
+  return T(number / SumOf<T>(sizeof(T) == 2 ? 448 : 7));
 }
 /// Sum over the group that `rank` is in, in the order of its members, rounded
 /// once.
@@ -145,6 +126,41 @@ T sumInRankOrder(const GroupShape &shape, int rank, int64_t i, int seed = 0) {
 
 template <typename T> bool sameBits(const T &a, const T &b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;
+}
+
+/// Whether a sum of elements `i` of ranks is as near to their exact sum as it
+/// must be in whatever order: (terms - 1) roundings of partial sums (Higham,
+/// Accuracy and Stability of Numerical Algorithms, 4.2), and the one to T.
+template <typename T>
+bool isSumInSomeOrder(T sum, const std::vector<T> &terms) {
+  long double exact = 0, size = 0;
+  for (T term : terms) {
+    exact += static_cast<long double>(SumOf<T>(term));
+    size += std::abs(static_cast<long double>(SumOf<T>(term)));
+  }
+  if constexpr (std::is_integral_v<T>)
+    return exact == static_cast<long double>(sum);
+  long double roundoff =
+      static_cast<long double>(std::numeric_limits<SumOf<T>>::epsilon()) / 2;
+  long double bound = (terms.size() - 1) * roundoff * size;
+  bound *= 1 + 16 * roundoff;
+  if constexpr (sizeof(T) == 2) // 11 digits, or 8
+    bound += (std::abs(exact) + bound) *
+             (std::is_same_v<T, Brain16> ? 0x1p-8L : 0x1p-11L);
+  return std::abs(static_cast<long double>(SumOf<T>(sum)) - exact) <= bound;
+}
+
+/// Whether `got` is the sum over the group that `rank` is in, as the
+/// communicator promises it: to the bit where it adds in the order of ranks.
+template <typename T>
+bool isSum(const Communicator &communicator, T got, const GroupShape &shape,
+           int rank, int64_t i, int seed = 0) {
+  if (communicator.sumOrder() == SumOrder::Ranks)
+    return sameBits(got, sumInRankOrder<T>(shape, rank, i, seed));
+  std::vector<T> terms;
+  for (int place = 0; place < shape.size; ++place)
+    terms.push_back(valueOf<T>(shape.member(rank, place), i, seed));
+  return isSumInSomeOrder(got, terms);
 }
 
 } // namespace shardc::runtime

@@ -4,6 +4,8 @@
 #include "runtime/base/Memory.h"
 #include "test/runtime/comm/CommSuite.h"
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -18,26 +20,27 @@ namespace {
 /// Every how many elements are looked at.
 int64_t stepOf(int64_t count) { return count > 10000 ? 31 : 1; }
 
-class Collectives : public testing::TestWithParam<
-                        std::tuple<Implementation, GroupShape, plan::DType>> {
+class Collectives
+    : public testing::TestWithParam<std::tuple<CommSetting, plan::DType>> {
 protected:
-  GroupShape shape() { return std::get<1>(GetParam()); }
-  plan::DType dtype() { return std::get<2>(GetParam()); }
+  GroupShape shape() { return std::get<0>(GetParam()).shape; }
+  plan::DType dtype() { return std::get<1>(GetParam()); }
 
   /// body(group, world rank), as every rank.
   void run(const std::function<void(Communicator &, int)> &body) {
     GroupShape shape = this->shape();
-    std::get<0>(GetParam()).run(shape.ranks, [&](Communicator &world) {
-      // One rank in three has help.
-      HelpingThreads helpers(world, world.rank() % 3 == 1 ? 3 : 1);
-      Communicator &group = world.group(shape.stride, shape.size);
-      ASSERT_EQ(group.size(), shape.size);
-      ASSERT_EQ(group.rank(), world.rank() / shape.stride % shape.size);
-      body(group, world.rank());
-      // The others would wait for this rank for ever.
-      if (HasFatalFailure())
-        fail("a test failed");
-    });
+    std::get<0>(GetParam())
+        .implementation.run(shape.ranks, [&](Communicator &world) {
+          // One rank in three has help.
+          HelpingThreads helpers(world, world.rank() % 3 == 1 ? 3 : 1);
+          Communicator &group = world.group(shape.stride, shape.size);
+          ASSERT_EQ(group.size(), shape.size);
+          ASSERT_EQ(group.rank(), world.rank() / shape.stride % shape.size);
+          body(group, world.rank());
+          // The others would wait for this rank for ever.
+          if (HasFatalFailure())
+            fail("a test failed");
+        });
   }
   /// Elements per rank: none, few, odd, and, in the smallest worlds, enough
   /// that the work is cut into pieces.
@@ -53,13 +56,11 @@ protected:
 };
 
 INSTANTIATE_TEST_SUITE_P(All, Collectives,
-                         testing::Combine(testing::ValuesIn(implementations),
-                                          testing::ValuesIn(groupShapes()),
+                         testing::Combine(testing::ValuesIn(commSettings()),
                                           testing::ValuesIn(reducibleTypes)),
                          [](const auto &info) {
-                           return std::string(std::get<0>(info.param).name) +
-                                  std::get<1>(info.param).name() +
-                                  plan::DType_Name(std::get<2>(info.param));
+                           return std::get<0>(info.param).name() +
+                                  plan::DType_Name(std::get<1>(info.param));
                          });
 
 template <typename T>
@@ -71,12 +72,11 @@ void scatter(const GroupShape &shape, Communicator &group, int rank,
   group.finish(
       group.startReduceScatter(flat.data(), shard.data(), count, dtype));
   for (int64_t i = 0; i < count; i += stepOf(count))
-    ASSERT_TRUE(sameBits(
-        shard[i], sumInRankOrder<T>(shape, rank, group.rank() * count + i)))
+    ASSERT_TRUE(isSum(group, shard[i], shape, rank, group.rank() * count + i))
         << i << " of " << count;
 }
 
-TEST_P(Collectives, ReduceScatterSumsInRankOrder) {
+TEST_P(Collectives, ReduceScatterSums) {
   run([&](Communicator &group, int rank) {
     for (int64_t count : counts())
       withElement(dtype(), [&]<typename T>(T) {
@@ -105,6 +105,17 @@ T maximumOf(const GroupShape &shape, int rank, int64_t i) {
   return largest;
 }
 
+/// To the bit, in whatever order the communicator adds.
+template <typename T>
+void expectEqualOnEveryRank(Communicator &group, const std::vector<T> &values) {
+  size_t bytes = values.size() * sizeof(T);
+  std::vector<char> all(bytes * group.size());
+  group.finish(group.startAllGather(values.data(), all.data(), int64_t(bytes)));
+  for (int place = 0; place < group.size() && bytes > 0; ++place)
+    ASSERT_EQ(std::memcmp(all.data() + place * bytes, values.data(), bytes), 0)
+        << "rank " << place << " of the group has other sums";
+}
+
 template <typename T>
 void reduce(const GroupShape &shape, Communicator &group, int rank,
             plan::DType dtype, int64_t count) {
@@ -124,7 +135,7 @@ void reduce(const GroupShape &shape, Communicator &group, int rank,
       {doubles.data(), 3, plan::FLOAT64}};
   group.allReduce(segments);
   for (int64_t i = 0; i < count; i += stepOf(count))
-    ASSERT_TRUE(sameBits(values[i], sumInRankOrder<T>(shape, rank, i)))
+    ASSERT_TRUE(isSum(group, values[i], shape, rank, i))
         << i << " of " << count;
   for (size_t i = 0; i < maxima.size(); i += stepOf(count)) {
     T expected = maximumOf<T>(shape, rank, i);
@@ -134,10 +145,12 @@ void reduce(const GroupShape &shape, Communicator &group, int rank,
       ASSERT_TRUE(sameBits(maxima[i], expected)) << i;
   }
   for (int64_t i = 0; i < 3; ++i)
-    ASSERT_EQ(doubles[i], sumInRankOrder<double>(shape, rank, i, 5));
+    ASSERT_TRUE(isSum(group, doubles[i], shape, rank, i, 5));
+  expectEqualOnEveryRank(group, values);
+  expectEqualOnEveryRank(group, doubles);
 }
 
-TEST_P(Collectives, AllReduceCombinesSegmentsInRankOrder) {
+TEST_P(Collectives, AllReduceCombinesSegments) {
   run([&](Communicator &group, int rank) {
     for (int64_t count : counts())
       withElement(dtype(), [&]<typename T>(T) {
@@ -149,12 +162,10 @@ TEST_P(Collectives, AllReduceCombinesSegmentsInRankOrder) {
 // The tests below need no type: they run over one.
 class Groups : public Collectives {};
 INSTANTIATE_TEST_SUITE_P(All, Groups,
-                         testing::Combine(testing::ValuesIn(implementations),
-                                          testing::ValuesIn(groupShapes()),
+                         testing::Combine(testing::ValuesIn(commSettings()),
                                           testing::Values(plan::UINT8)),
                          [](const auto &info) {
-                           return std::string(std::get<0>(info.param).name) +
-                                  std::get<1>(info.param).name();
+                           return std::get<0>(info.param).name();
                          });
 
 TEST_P(Groups, AllGatherPutsShardsInRankOrder) {
@@ -182,7 +193,16 @@ TEST_P(Groups, AllGatherTakesTheShardInPlace) {
   });
 }
 
-TEST_P(Groups, SharedMemoryIsOneBlockForAll) {
+/// Where the ranks' buffers lie in one host's memory.
+class GroupsInOneHost : public Groups {};
+INSTANTIATE_TEST_SUITE_P(All, GroupsInOneHost,
+                         testing::Combine(testing::ValuesIn(commSettings(true)),
+                                          testing::Values(plan::UINT8)),
+                         [](const auto &info) {
+                           return std::get<0>(info.param).name();
+                         });
+
+TEST_P(GroupsInOneHost, SharedMemoryIsOneBlockForAll) {
   run([&](Communicator &group, int) {
     for (int64_t bytes : {64, 4096, 3 << 20}) {
       std::shared_ptr<Memory> block =
@@ -211,18 +231,16 @@ TEST_P(Groups, SharedMemoryIsOneBlockForAll) {
 
 // What is written before the start is read behind the wait, round after round.
 TEST_P(Groups, AStartedBarrierWaitsForEveryStart) {
-  run([&](Communicator &group, int) {
-    auto block =
-        group.hostRanks()->sharedMemory("block", shape().size * sizeof(int));
-    int *rounds = reinterpret_cast<int *>(block->data());
+  std::vector<std::atomic<int>> rounds(shape().ranks);
+  run([&](Communicator &group, int rank) {
     for (int round = 1; round <= 50; ++round) {
-      rounds[group.rank()] = round;
+      rounds[rank] = round;
       auto ticket = group.startBarrier();
       if ((round + group.rank()) % 7 == 0)
         std::this_thread::yield();
       group.wait(ticket);
       for (int place = 0; place < shape().size; ++place)
-        ASSERT_EQ(rounds[place], round);
+        ASSERT_EQ(rounds[shape().member(rank, place)], round);
       group.finish(ticket);
       group.barrier();
     }
@@ -244,6 +262,33 @@ TEST_P(Groups, WaitLeavesTheShardToSlowerRanks) {
     group.finish(ticket);
     std::fill(shard.begin(), shard.end(), '!');
   });
+}
+
+// The bound itself: no order exceeds it, and a rank that is left out does.
+TEST(SumInSomeOrder, IsBoundedByItsRoundings) {
+  for (plan::DType dtype : reducibleTypes)
+    withElement(dtype, []<typename T>(T) {
+      for (int64_t i = 0; i < 1000; ++i) {
+        std::vector<T> terms;
+        for (int rank = 0; rank < 7; ++rank)
+          terms.push_back(valueOf<T>(rank, i));
+        for (size_t first = 0; first < terms.size(); ++first) {
+          std::rotate(terms.begin(), terms.begin() + 1, terms.end());
+          SumOf<T> sum{};
+          for (T term : terms)
+            sum += SumOf<T>(term);
+          ASSERT_TRUE(isSumInSomeOrder(T(sum), terms)) << i;
+        }
+        // The largest is more than what roundings of the sum come to.
+        terms.back() = T(0);
+        std::vector<T> all = terms;
+        all.back() = T(SumOf<T>(2000));
+        auto without = SumOf<T>();
+        for (T term : terms)
+          without += SumOf<T>(term);
+        ASSERT_FALSE(isSumInSomeOrder(T(without), all)) << i;
+      }
+    });
 }
 
 } // namespace

@@ -4,12 +4,15 @@
 #define SHARDC_TEST_RUNTIME_DEVICE_GUARDEDDEVICE_H
 
 #include "runtime/cpu/CpuDevice.h"
+#include "test/runtime/device/Stream.h"
 
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace shardc::runtime {
+
+struct GuardedAllocation;
 
 /// Memory is mapped twice. The addresses that are given out can be neither read
 /// nor written: a host that tries is ended with a message that names the
@@ -46,20 +49,21 @@ public:
     body(0, extent);
   }
 
-  struct Allocation;
-  class Streams;
-
   /// The allocation that [begin, begin + bytes) lies in. Throws an Error with
   /// `what` where there is none.
-  Allocation &allocationOf(const std::byte *begin, int64_t bytes,
-                           const std::string &what);
+  GuardedAllocation &allocationOf(const std::byte *begin, int64_t bytes,
+                                  const std::string &what);
 
 private:
   friend class GuardedProgram;
+  /// Of entries that compute, and of collectives.
+  struct Streams {
+    Stream compute, communication;
+  };
   Communicator &communicator;
   uint64_t seed;
   std::unique_ptr<cpu::CpuDevice> processor;
-  std::vector<std::unique_ptr<Allocation>> allocations;
+  std::vector<std::unique_ptr<GuardedAllocation>> allocations;
   std::unique_ptr<Streams> streams;
 };
 

@@ -2,6 +2,7 @@
 // SHARDC_GUARD_SEED draws their order.
 #include "runtime/TrainerMain.h"
 #include "runtime/cpu/CpuPlatform.h"
+#include "runtime/launch/Launcher.h"
 #include "test/runtime/device/GuardedDevice.h"
 
 #include <cstdlib>
@@ -27,5 +28,6 @@ public:
 
 int main(int argc, char **argv) {
   GuardedPlatform platform;
-  return shardc::runtime::trainerMain(argc, argv, platform);
+  return shardc::runtime::trainerMain(argc, argv, platform,
+                                      shardc::runtime::launchedWorld);
 }

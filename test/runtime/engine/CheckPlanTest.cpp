@@ -1,7 +1,7 @@
 // Plans that do not hold together by themselves, as damage with right checksums
 // leaves them.
 #include "runtime/engine/CheckPlan.h"
-#include "runtime/launch/RankThreads.h"
+#include "runtime/launch/ThreadWorld.h"
 #include "test/runtime/engine/HostRank.h"
 
 #include "runtime/base/Error.h"

@@ -1,7 +1,7 @@
 // What is said of plans that do not hold together.
 #include "runtime/base/Error.h"
 #include "runtime/engine/Executor.h"
-#include "runtime/launch/RankThreads.h"
+#include "runtime/launch/ThreadWorld.h"
 #include "test/runtime/engine/HostRank.h"
 #include "test/runtime/engine/SoftmaxPlan.h"
 

@@ -2,7 +2,7 @@
 #include "runtime/engine/Executor.h"
 #include "runtime/base/Error.h"
 #include "runtime/base/ThreadPool.h"
-#include "runtime/launch/RankThreads.h"
+#include "runtime/launch/ThreadWorld.h"
 #include "test/runtime/engine/HostRank.h"
 #include "test/runtime/engine/SoftmaxPlan.h"
 #include "test/runtime/engine/WholeUnit.h"

@@ -2,7 +2,7 @@
 // is said about them.
 #include "runtime/base/Error.h"
 #include "runtime/engine/Executor.h"
-#include "runtime/launch/RankThreads.h"
+#include "runtime/launch/ThreadWorld.h"
 #include "test/runtime/engine/HostRank.h"
 #include "test/runtime/engine/StrategyPlan.h"
 

@@ -2,7 +2,7 @@
 // updated, however far ranks are apart.
 #include "runtime/engine/SharedSlices.h"
 #include "runtime/engine/Executor.h"
-#include "runtime/launch/RankThreads.h"
+#include "runtime/launch/ThreadWorld.h"
 #include "runtime/weights/RankValues.h"
 #include "test/runtime/engine/HostRank.h"
 #include "test/runtime/engine/LinearPlan.h"

@@ -2,7 +2,7 @@
 // without accumulation, against one process that computes the same numbers.
 #include "runtime/base/Error.h"
 #include "runtime/engine/Executor.h"
-#include "runtime/launch/RankThreads.h"
+#include "runtime/launch/ThreadWorld.h"
 #include "runtime/weights/GatheredParameters.h"
 #include "runtime/weights/RankValues.h"
 #include "test/runtime/device/GuardedDevice.h"

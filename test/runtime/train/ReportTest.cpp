@@ -1,6 +1,7 @@
 // The plan in words.
 #include "runtime/train/Report.h"
 
+#include "runtime/launch/ThreadWorld.h"
 #include "runtime/train/Collectives.h"
 #include "test/runtime/engine/LinearPlan.h"
 
@@ -110,7 +111,8 @@ TEST(Report, TheBannerSaysWhatTheFlagsResolveTo) {
   plan.mutable_precision()->set_gradients(plan::FLOAT32);
   plan.mutable_precision()->set_master(plan::FLOAT32);
   plan.set_accumulate("sharded");
-  std::string text = bannerText(plan, RunSettings::resolve(options, plan, 100));
+  std::string text = bannerText(
+      plan, RunSettings::resolve(options, plan, 100, ThreadWorld(2)));
   size_t memory = text.find("; memory per rank "),
          end = text.find('\n', memory);
   ASSERT_NE(memory, std::string::npos) << text;

@@ -6,6 +6,7 @@
 #include "runtime/base/Error.h"
 #include "runtime/cli/CheckOptions.h"
 #include "runtime/cpu/CpuDevice.h"
+#include "runtime/launch/ThreadWorld.h"
 #include "runtime/train/Trainer.h"
 #include "runtime/weights/RandomParameters.h"
 #include "runtime/weights/StoredParameters.h"
@@ -17,6 +18,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 /// Every fifth sample has no valid label.
@@ -146,36 +148,34 @@ protected:
     folder.write("labels.npy", npyOf("<i8", "30,", data.labels));
   }
 
+  /// As one world of threads, or as those of `worlds`, each of which has some
+  /// of the plan's ranks, at the same time. Returns what trainings return.
   int train(const shardc::plan::Plan &plan) {
-    using namespace shardc::runtime;
+    shardc::runtime::ThreadWorld world(static_cast<int>(plan.mesh().ranks()));
+    return train(plan, {&world}).at(0);
+  }
+  std::vector<int> train(const shardc::plan::Plan &plan,
+                         std::vector<shardc::runtime::World *> worlds) {
     checkOptions(options, plan);
-    Dataset training(plan, options.data, "--data"),
-        held(plan, options.evalData, "--eval-data");
-    RandomParameters initial(plan, 3);
-    KernelLibrary kernels = KernelLibrary::of({});
-    shardc::runtime::Run run{
-        plan,
-        options,
-        RunSettings::resolve(options, plan, training.samples()),
-        training,
-        &held,
-        initial,
-        cpu::cpuDevices(plan, kernels, {}),
-        std::make_unique<SafetensorsExport>(
-            plan, *options.exportGradients,
-            SafetensorsExport::Values::Gradients),
-        std::make_unique<SafetensorsExport>(plan, *options.exportSafetensors),
-        nullptr,
-        std::make_unique<MetricsFile>(*options.metrics)};
+    std::vector<int> signals(worlds.size());
+    std::vector<std::exception_ptr> errors(worlds.size());
+    std::vector<std::thread> threads;
     testing::internal::CaptureStdout();
-    try {
-      int signal = shardc::runtime::train(run);
-      printed = testing::internal::GetCapturedStdout();
-      return signal;
-    } catch (...) {
-      printed = testing::internal::GetCapturedStdout();
-      throw;
-    }
+    for (size_t i = 0; i < worlds.size(); ++i)
+      threads.emplace_back([&, i] {
+        try {
+          signals[i] = trainIn(*worlds[i], plan);
+        } catch (...) {
+          errors[i] = std::current_exception();
+        }
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+    printed = testing::internal::GetCapturedStdout();
+    for (std::exception_ptr &error : errors)
+      if (error)
+        std::rethrow_exception(error);
+    return signals;
   }
   /// The error that the run ends with.
   std::string errorOf(const shardc::plan::Plan &plan) {
@@ -232,6 +232,37 @@ protected:
   std::string printed; // by the last run
 
 private:
+  int trainIn(shardc::runtime::World &world, const shardc::plan::Plan &plan) {
+    using namespace shardc::runtime;
+    Dataset training(plan, options.data, "--data"),
+        held(plan, options.evalData, "--eval-data");
+    RandomParameters initial(plan, 3);
+    KernelLibrary kernels = KernelLibrary::of({});
+    shardc::runtime::Run run{
+        world,
+        plan,
+        options,
+        RunSettings::resolve(options, plan, training.samples(), world),
+        training,
+        &held,
+        initial,
+        cpu::cpuDevices(plan, kernels, {}),
+        {},
+        {},
+        {},
+        {},
+        {}};
+    if (world.leads()) {
+      run.gradients = std::make_unique<SafetensorsExport>(
+          plan, *options.exportGradients, SafetensorsExport::Values::Gradients);
+      run.parameters =
+          std::make_unique<SafetensorsExport>(plan, *options.exportSafetensors);
+      run.metrics = std::make_unique<MetricsFile>(*options.metrics);
+      if (options.trace)
+        run.trace = std::make_unique<Trace>(*options.trace);
+    }
+    return shardc::runtime::train(run);
+  }
   static std::vector<double>
   valuesOf(const shardc::runtime::ParameterSource &source) {
     std::vector<double> result(16);

@@ -1,6 +1,6 @@
 // Initial values of a unit that is read in several pieces.
 #include "runtime/weights/RankValues.h"
-#include "runtime/launch/RankThreads.h"
+#include "runtime/launch/ThreadWorld.h"
 #include "runtime/weights/GatheredParameters.h"
 #include "test/runtime/engine/HostRank.h"
 

@@ -1,7 +1,6 @@
-// One thread per rank, and the first error of any.
-#include "runtime/launch/RankThreads.h"
+// One thread per local rank, and the first error of any.
+#include "runtime/launch/World.h"
 #include "runtime/base/ThreadPool.h"
-#include "runtime/comm/Threads.h"
 
 #include <algorithm>
 #include <exception>
@@ -12,16 +11,14 @@
 
 namespace shardc::runtime {
 
-int workersPerRank(int ranks) {
-  return std::max(1, usableCores() / std::max(1, ranks));
+int World::workersPerRank() const {
+  return std::max(1, usableCores() / std::max(1, localRanks().size()));
 }
-bool haveCoresFor(int ranks, int workers) {
-  return int64_t(ranks) * workers <= usableCores();
+bool World::haveCoresFor(int workers) const {
+  return int64_t(localRanks().size()) * workers <= usableCores();
 }
 
-void runRanksAsThreads(int ranks,
-                       const std::function<void(Communicator &)> &body) {
-  ThreadWorld world(ranks, haveCoresFor(ranks, workersPerRank(ranks)));
+void World::run(const std::function<void(Communicator &)> &body) {
   std::mutex mutex;
   std::exception_ptr first;
   // What a rank throws because another gave up says less than that rank's own
@@ -35,24 +32,27 @@ void runRanksAsThreads(int ranks,
     }
   };
   auto run = [&](int rank) {
-    Communicator &communicator = world.communicator(rank);
+    std::unique_ptr<Communicator> communicator;
     try {
-      body(communicator);
+      communicator = connect(rank);
+      body(*communicator);
     } catch (const Aborted &) {
       keep(false);
     } catch (const std::exception &error) {
       keep(true);
-      communicator.abort(error.what());
+      if (communicator)
+        communicator->abort(error.what());
     }
   };
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < ranks; ++rank)
+  RankRange local = localRanks();
+  for (int rank = local.begin; rank < local.end; ++rank)
     try {
       threads.emplace_back(run, rank);
     } catch (const std::system_error &error) {
       // Those that run wait for this one.
       keep(true);
-      world.communicator(rank).abort(error.what());
+      connect(rank)->abort(error.what());
       break;
     }
   for (std::thread &thread : threads)
