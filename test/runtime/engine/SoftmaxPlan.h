@@ -18,8 +18,8 @@ inline constexpr int64_t flatElements =
     24; // 16 and padding, divisible by 1, 2 and 3
 inline constexpr int64_t steps = 4;
 
-/// sums[j] = sum of column j: a stand-in for a generated kernel whose pieces
-/// are columns.
+/// sums[j] = sum of column j: a stand-in for a generated kernel whose work
+/// items are columns.
 template <typename T>
 void columnSums(void *const *arguments, int64_t begin, int64_t end) {
   const T *rows = static_cast<const T *>(arguments[0]);
