@@ -12,10 +12,10 @@ namespace shardc::runtime {
 
 class ThreadProcess;
 
-/// The ranks of one process. Outlives all use of its communicators.
+/// The ranks of one process. The world outlives all use of its communicators.
 class ThreadWorld {
 public:
-  /// `spin`: every rank's thread has a core of its own.
+  /// `spin` says that every rank's thread has a core of its own.
   ThreadWorld(int ranks, bool spin);
   ~ThreadWorld();
 
@@ -23,7 +23,7 @@ public:
 
 private:
   class End;
-  /// Of a rank in all its groups; written by its thread alone.
+  /// What a rank has in all its groups together; its thread alone writes it.
   struct alignas(64) RankSide {
     int64_t unfinished = 0; // collectives
     ThreadPool *helpers = nullptr;
