@@ -5,7 +5,7 @@
 #include "runtime/base/Error.h"
 #include "runtime/base/Signals.h"
 #include "runtime/base/Text.h"
-#include "runtime/data/LossScale.h"
+#include "runtime/data/LossNormalization.h"
 #include "runtime/data/SampleOrder.h"
 #include "runtime/launch/RankThreads.h"
 #include "runtime/metrics/Process.h"
@@ -211,11 +211,13 @@ bool RankLoop::beginStep(int64_t step) {
 
 void RankLoop::loadBatch(int64_t step, int64_t microBatch) {
   int64_t microBatches = run.settings.microBatches;
-  double scale =
+  double normalization =
       run.settings.lossNorm == LossNorm::Global
-          ? lossScale(plan, allValidLabels, microBatches)
-          : lossScaleOfRank(plan, validLabels[microBatch], microBatches);
-  batches->load(run.data, samplesOf(step, microBatch), scale * scaler.scale());
+          ? lossNormalization(plan, allValidLabels, microBatches)
+          : lossNormalizationOfRank(plan, validLabels[microBatch],
+                                    microBatches);
+  batches->load(run.data, samplesOf(step, microBatch),
+                normalization * scaler.scale());
 }
 
 void RankLoop::step(int64_t step, double begin) {
