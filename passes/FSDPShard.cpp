@@ -292,9 +292,9 @@ private:
     for (auto [group, normIsPartial] : groups.ofDims)
       if (group)
         allReduce(total, norm, group, normIsPartial && training, loc);
-    fsdp::ReportOp::create(builder, loc, "loss", total);
+    fsdp::MetricOp::create(builder, loc, "loss", total);
     if (training)
-      fsdp::ReportOp::create(builder, loc, "gradient_norm", norm);
+      fsdp::MetricOp::create(builder, loc, "gradient_norm", norm);
     for (const fsdp::Reduction &reduction : reductions.all()) {
       fsdp::UnitOp unit = reduction.unit;
       fsdp::OptimizerStepOp::create(builder, unit.getLoc(), unit.getSymName(),

@@ -55,7 +55,7 @@ def Step_OptimizerStepOp : Step_Entry<"optimizer_step", [MemoryEffects<[MemWrite
   let arguments = (ins FlatSymbolRefAttr:$unit, Step_Reads<Step_View>:$gradient, Step_Reads<Step_View>:$norm, StrAttr:$kind);
   let assemblyFormat = "$unit $kind `(` $gradient `,` $norm `)` attr-dict `:` functional-type(operands, results)";
 }
-def Step_ReportOp : Step_Entry<"report", [MemoryEffects<[MemWrite]>]> {
+def Step_MetricOp : Step_Entry<"metric", [MemoryEffects<[MemWrite]>]> {
   let summary = "hands a scalar to the trainer's metrics under a name";
   let arguments = (ins StrAttr:$name, Step_Reads<Step_View>:$value);
   let assemblyFormat = "$name $value attr-dict `:` type($value)";

@@ -220,7 +220,7 @@ def FSDP_AllReduceWaitOp : FSDP_StepOp<"all_reduce_wait"> {
   let assemblyFormat = "$token attr-dict `:` type($sums)";
   let hasVerifier = 1;
 }
-def FSDP_ReportOp : FSDP_StepOp<"report"> {
+def FSDP_MetricOp : FSDP_StepOp<"metric"> {
   let summary = "hands a scalar to the trainer's metrics under a name (loss, gradient_norm)";
   let arguments = (ins StrAttr:$name, AnyRankedTensor:$value);
   let assemblyFormat = "$name $value attr-dict `:` type($value)";

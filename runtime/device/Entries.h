@@ -114,11 +114,11 @@ struct OptimizerStep {
   std::vector<Range> ranges;
   Tensor copy;    // where the master is written a second time, rounded
   Tensor norm;    // the sum of powers, float64
-  Tensor loss;    // a report's slot, float64
+  Tensor loss;    // a metric's slot, float64
   Tensor skipped; // float64
 };
 /// Keeps a value, as float64.
-struct Report {
+struct Metric {
   Tensor value, slot;
 };
 
@@ -178,7 +178,7 @@ struct Finish {
 #define SHARDC_PROGRAM_ENTRIES(KIND)                                           \
   KIND(Accumulate)                                                             \
   KIND(OptimizerStep)                                                          \
-  KIND(Report)                                                                 \
+  KIND(Metric)                                                                 \
   KIND(StartAllGather)                                                         \
   KIND(StartReduceScatter)                                                     \
   KIND(StartAllReduce)                                                         \

@@ -59,7 +59,7 @@ double Evaluation::run(SampleAt sampleAt, double batchScale) {
     chosen[i] = sampleAt(rank.rank() * batch + i);
   loader.load(data, chosen, batchScale);
   rank.runEval();
-  return rank.reported("loss").value_or(NAN);
+  return rank.metric("loss").value_or(NAN);
 }
 
 double Evaluation::loss() {

@@ -244,7 +244,7 @@ void RankLoop::step(int64_t step, double begin) {
   if (exports)
     rank->setBeforeOptimizer({});
 
-  outcome.loss = rank->reported("loss").value_or(NAN) / outcome.lossScale;
+  outcome.loss = rank->metric("loss").value_or(NAN) / outcome.lossScale;
   outcome.gradientNorm = rank->gradientNorm().value_or(NAN);
   // Loss and norm are those of all ranks: all skip the step, or none.
   outcome.skipped = rank->skipped();

@@ -497,7 +497,7 @@ std::byte *GuardedDevice::allocate(const std::string &name, int64_t bytes) {
   close(file);
   // The optimizer's state and padding begin as zeros; nothing else is read
   // before it is written.
-  bool counts = name == "persistent" || name == "reports";
+  bool counts = name == "persistent" || name == "metrics";
   allocation->writers.resize(bytes, counts ? &zeroed : nullptr);
   guard(*allocation);
   allocations.push_back(std::move(allocation));

@@ -203,9 +203,9 @@ private:
       start->add_norms(true);
     }
     entry(program, "sums", "backward")->mutable_wait()->set_token(2);
-    auto *report = entry(program, "report", "backward")->mutable_report();
-    report->set_name("loss");
-    *report->mutable_value() = tensor(loss, {});
+    auto *metric = entry(program, "metric", "backward")->mutable_metric();
+    metric->set_name("loss");
+    *metric->mutable_value() = tensor(loss, {});
   }
   void backward(plan::Program *program) {
     auto *fill = entry(program, "padding", "backward")->mutable_fill();
@@ -242,9 +242,9 @@ private:
   void train() {
     plan::Program *program = plan.mutable_train();
     lossAndReport(program, true);
-    auto *report = entry(program, "report", "backward")->mutable_report();
-    report->set_name("gradient_norm");
-    *report->mutable_value() = tensor(norm, {}, plan::FLOAT64);
+    auto *metric = entry(program, "metric", "backward")->mutable_metric();
+    metric->set_name("gradient_norm");
+    *metric->mutable_value() = tensor(norm, {}, plan::FLOAT64);
     auto *step = entry(program, "step", "optimizer")->mutable_optimizer_step();
     step->set_kind("adamw");
     *step->mutable_gradient() = tensor(gradient, {flatElements / shards});
