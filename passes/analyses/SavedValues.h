@@ -117,12 +117,12 @@ private:
   int64_t flops = 0;
   int64_t elementBytes = 4;
   llvm::DenseSet<mlir::Value> free;
-  /// By unit: where backward has its parameters.
+  /// The places where backward has a unit's parameters, by unit.
   llvm::StringMap<Span> gathered;
   /// Values of forward that ops of backward read, and where.
   llvm::MapVector<mlir::Value, Span> needs;
   OpSet candidates;
-  /// Of the candidates; null when they changed.
+  /// The network of the candidates; null when they changed.
   std::unique_ptr<RecomputationCut> network;
   OpSet recomputed;
 };
