@@ -105,8 +105,8 @@ def Step_FillOp : Step_Entry<"fill"> {
   let arguments = (ins Step_Writes<Step_View>:$destination, F64Attr:$value);
   let assemblyFormat = "$value `into` $destination attr-dict `:` type($destination)";
 }
-def Step_HostCallOp : Step_Entry<"host_call", [AttrSizedOperandSegments]> {
-  let summary = "a function of the runtime that costs nothing next to the rest: cumsum, gather, gather_grad, gather_nd";
+def Step_IndexCallOp : Step_Entry<"index_call", [AttrSizedOperandSegments]> {
+  let summary = "a function over indices known at run time: cumsum, gather, gather_grad, gather_nd";
   let arguments = (ins StrAttr:$function, Step_Reads<Variadic<Step_View>>:$inputs, Step_Writes<Variadic<Step_View>>:$outputs,
     DictionaryAttr:$numbers);
   let assemblyFormat = [{$function $numbers `(` $inputs `)` `into` `(` $outputs `)` attr-dict `:`

@@ -1,4 +1,4 @@
-// Launches, matrix products, embeddings, copies and host calls, as calls.
+// Launches, matrix products, embeddings, copies and index calls, as calls.
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/cpu/Bind.h"
@@ -141,7 +141,7 @@ Task bind(CpuDevice &device, const entry::Fill &entry) {
   return [=, &device] { fill(entry.destination, entry.value, device.pool); };
 }
 
-Task bind(CpuDevice &, const entry::HostCall &entry) {
+Task bind(CpuDevice &, const entry::IndexCall &entry) {
   auto number = [&](const char *name) {
     auto found = entry.numbers.find(name);
     return found == entry.numbers.end() ? 0 : found->second;

@@ -86,7 +86,7 @@ struct Fill {
   Tensor destination;
   double value;
 };
-struct HostCall {
+struct IndexCall {
   std::string function;
   std::vector<Tensor> inputs, outputs; // contiguous
   std::map<std::string, int64_t> numbers;
@@ -172,7 +172,7 @@ struct Finish {
   KIND(EmbeddingGrad)                                                          \
   KIND(Copy)                                                                   \
   KIND(Fill)                                                                   \
-  KIND(HostCall)                                                               \
+  KIND(IndexCall)                                                              \
   KIND(GradientNorm)
 /// Those for which the program has more to do.
 #define SHARDC_PROGRAM_ENTRIES(KIND)                                           \
