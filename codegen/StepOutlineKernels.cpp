@@ -66,7 +66,7 @@ private:
     if (failed(function))
       return group.front()->emitOpError("cannot be generated code");
     std::string why;
-    if (!planKernel(*function, why)) {
+    if (!findLoopNest(*function, why)) {
       function->erase();
       if (group.size() == 1)
         return group.front()->emitOpError() << "is not one kernel: " << why;
@@ -108,7 +108,7 @@ private:
 
   LogicalResult outline(ArrayRef<Operation *> ops, Operation *place) {
     // The longest part that is one kernel, then the rest: groups are formed by
-    // shape, and a body may still need a row that its piece does not have.
+    // shape, and a body may still need a row that its work item does not have.
     while (!ops.empty()) {
       size_t count = ops.size();
       for (;; --count) {

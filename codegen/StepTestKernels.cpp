@@ -5,7 +5,7 @@
 #include "codegen/cpu/LoadedKernels.h"
 #include "codegen/gpu/CompileGpuKernels.h"
 #include "codegen/gpu/EmulateKernels.h"
-#include "codegen/kernels/KernelPlan.h"
+#include "codegen/kernels/LoopNest.h"
 #include "frontend/nn/Interpreter.h"
 
 #include "mlir/IR/Verifier.h"
@@ -42,14 +42,14 @@ template <typename T> T at(const Bytes &bytes, int64_t index) {
 }
 
 /// The bits of a 16-bit float, and its value.
-uint16_t narrowBits(FloatType type, double value) {
+uint16_t bitsOfHalf(FloatType type, double value) {
   llvm::APFloat number(value);
   bool inexact;
   number.convert(type.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven,
                  &inexact);
   return number.bitcastToAPInt().getZExtValue();
 }
-double narrowValue(FloatType type, uint16_t bits) {
+double valueOfHalf(FloatType type, uint16_t bits) {
   llvm::APFloat number(type.getFloatSemantics(), llvm::APInt(16, bits));
   bool inexact;
   number.convert(llvm::APFloat::IEEEdouble(),
@@ -66,7 +66,7 @@ Bytes toBytes(const HostTensor &tensor) {
     else if (element.isF64())
       append(bytes, tensor.floatAt(i));
     else if (auto type = dyn_cast<FloatType>(element))
-      append(bytes, narrowBits(type, tensor.floatAt(i)));
+      append(bytes, bitsOfHalf(type, tensor.floatAt(i)));
     else if (element.isInteger(64))
       append(bytes, tensor.intAt(i));
     else if (element.isInteger(32))
@@ -86,8 +86,8 @@ HostTensor fromBytes(RankedTensorType type, const Bytes &bytes) {
       floats.push_back(at<float>(bytes, i));
     else if (element.isF64())
       floats.push_back(at<double>(bytes, i));
-    else if (auto narrow = dyn_cast<FloatType>(element))
-      floats.push_back(narrowValue(narrow, at<uint16_t>(bytes, i)));
+    else if (auto half = dyn_cast<FloatType>(element))
+      floats.push_back(valueOfHalf(half, at<uint16_t>(bytes, i)));
     else
       ints.push_back(element.isInteger(64)   ? at<int64_t>(bytes, i)
                      : element.isInteger(32) ? at<int32_t>(bytes, i)
@@ -165,7 +165,7 @@ private:
     std::optional<cpu::LoadedKernels> kernels;
     /// In place of `kernels` with the option `gpu`.
     std::optional<gpu::EmulatedKernels> emulated;
-    /// Pieces of the CPU's kernels, blocks of the GPU's.
+    /// The number of work items of the CPU's kernels, of blocks of the GPU's.
     llvm::StringMap<int64_t> extents;
   };
 
@@ -257,14 +257,14 @@ private:
     auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
         op, op.getKernelAttr());
     std::string why;
-    std::optional<kernels::KernelPlan> plan =
-        kernels::planKernel(function, why);
-    if (!plan)
+    std::optional<kernels::LoopNest> nest =
+        kernels::findLoopNest(function, why);
+    if (!nest)
       return op.emitError() << "cannot be one kernel: " << why;
     size_t inputs = op.getInputs().size();
     for (size_t output = 0; output < expected.size(); ++output)
       for (size_t input = 0; input < inputs; ++input) {
-        if (!kernels::mayLieInPlace(*plan, function.getArgument(input), output))
+        if (!kernels::mayLieInPlace(*nest, function.getArgument(input), output))
           continue;
         std::vector<Bytes> own = expected;
         own[output] = values.lookup(op.getInputs()[input]);
@@ -327,8 +327,8 @@ private:
       return runOn(std::move(all), begin, end, &outputs == &parts);
     };
     llvm::Error error = run(whole, 0, extent);
-    for (int64_t piece = extent; !error && piece-- > 0;)
-      error = run(parts, piece, piece + 1);
+    for (int64_t item = extent; !error && item-- > 0;)
+      error = run(parts, item, item + 1);
     if (error)
       return op.emitError()
              << symbol << ": " << llvm::toString(std::move(error));
@@ -340,7 +340,7 @@ private:
     for (auto [number, output] : llvm::enumerate(op.getOutputs())) {
       if (whole[number] != parts[number])
         return op.emitError() << symbol << ": result " << number
-                              << " depends on how pieces are partitioned";
+                              << " depends on how work items are partitioned";
       moved += whole[number].size();
       values[output] = whole[number];
     }

@@ -165,8 +165,8 @@ def FSDPShard : Pass<"fsdp-shard", "::mlir::ModuleOp"> {
       %3 = fsdp.all_reduce_start optimizer(%l, %n) over @world {norms = array<i1: false, true>}
           : tensor<f64>, tensor<f64>
       %sums:2 = fsdp.all_reduce_wait %3 : tensor<f64>, tensor<f64>
-      fsdp.report "loss" %sums#0 : tensor<f64>
-      fsdp.report "gradient_norm" %sums#1 : tensor<f64>
+      fsdp.metric "loss" %sums#0 : tensor<f64>
+      fsdp.metric "gradient_norm" %sums#1 : tensor<f64>
       fsdp.optimizer_step @u(%a, %sums#1) "adamw" : tensor<8xf32>, tensor<f64>
       return
     }

@@ -21,8 +21,8 @@ namespace {
 using fsdp::Groups;
 using fsdp::PhaseKind;
 
-/// The stretch in which a unit's gathered parameters are needed: of a phase, or
-/// of both where they stay gathered in between.
+/// The live range of a unit's gathered parameters: that of a phase, or of both
+/// where they stay gathered in between.
 struct Gather {
   Operation *first = nullptr; // ops that compute with them
   Operation *last = nullptr;
@@ -79,7 +79,7 @@ private:
                : PhaseKind::backward;
   }
 
-  /// The stretch that an op's use of a unit belongs to: a unit that stays
+  /// The live range that an op's use of a unit belongs to: a unit that stays
   /// gathered has one for both phases.
   PhaseKind phaseOf(fsdp::UnitOp unit, Operation *op) {
     if (unit.getReshard() == 1 && gathers.contains({unit, PhaseKind::forward}))
@@ -130,8 +130,8 @@ private:
     }
   }
 
-  /// Start, wait and release around each stretch; starts stand beside their
-  /// waits still.
+  /// Inserts start, wait and release around each live range; starts are still
+  /// beside their waits.
   void insertGathers() {
     for (auto &[key, gather] : gathers) {
       auto [unit, phase] = key;
@@ -292,9 +292,9 @@ private:
     for (auto [group, normIsPartial] : groups.ofDims)
       if (group)
         allReduce(total, norm, group, normIsPartial && training, loc);
-    fsdp::ReportOp::create(builder, loc, "loss", total);
+    fsdp::MetricOp::create(builder, loc, "loss", total);
     if (training)
-      fsdp::ReportOp::create(builder, loc, "gradient_norm", norm);
+      fsdp::MetricOp::create(builder, loc, "gradient_norm", norm);
     for (const fsdp::Reduction &reduction : reductions.all()) {
       fsdp::UnitOp unit = reduction.unit;
       fsdp::OptimizerStepOp::create(builder, unit.getLoc(), unit.getSymName(),

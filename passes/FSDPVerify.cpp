@@ -23,12 +23,13 @@ struct Gathered {
   fsdp::AllGatherWaitOp wait;
 };
 
-/// Digits of a rank's number: of each, its weight and how many values it has.
-using Digits = SmallVector<std::pair<int64_t, int64_t>, 2>;
+/// A rank's number in mixed radix: the weight of each digit, and how many
+/// values it has.
+using MixedRadix = SmallVector<std::pair<int64_t, int64_t>, 2>;
 
 /// Appends a less significant digit; two that are neighbours in the rank's
-/// number, too, are one.
-void append(Digits &digits, int64_t stride, int64_t size) {
+/// number, too, become one.
+void append(MixedRadix &digits, int64_t stride, int64_t size) {
   if (size == 1)
     return;
   if (!digits.empty() && digits.back().first == stride * size)
@@ -36,13 +37,14 @@ void append(Digits &digits, int64_t stride, int64_t size) {
   else
     digits.push_back({stride, size});
 }
-void append(Digits &digits, fsdp::GroupOp group) {
+void append(MixedRadix &digits, fsdp::GroupOp group) {
   append(digits, group.getStride(), group.getSize());
 }
 
-/// The coordinates in these dimensions as one number: a rank's slice.
-Digits digitsOf(fsdp::MeshOp mesh, ArrayRef<int64_t> over) {
-  Digits digits;
+/// The coordinates in these dimensions as one number, which is that of a rank's
+/// slice.
+MixedRadix mixedRadixOf(fsdp::MeshOp mesh, ArrayRef<int64_t> over) {
+  MixedRadix digits;
   for (int64_t dim : over) {
     int64_t stride = 1;
     for (int64_t inner : mesh.getDims().drop_front(dim + 1))
@@ -52,8 +54,8 @@ Digits digitsOf(fsdp::MeshOp mesh, ArrayRef<int64_t> over) {
   return digits;
 }
 
-Digits digitsOf(fsdp::GroupOp group) {
-  Digits digits;
+MixedRadix mixedRadixOf(fsdp::GroupOp group) {
+  MixedRadix digits;
   append(digits, group);
   return digits;
 }
@@ -65,7 +67,7 @@ struct Reduced {
   int64_t summedOver = 1; // ranks
   int64_t slices = 1;     // that it was cut into
   SmallVector<fsdp::GroupOp, 2> groups; // that summed it
-  Digits slice;                         // which of them the rank has
+  MixedRadix slice;                     // which of them the rank has
   bool isAccumulated = false;
   fsdp::OptimizerStepOp step;
   Operation *gathersUpdates = nullptr;
@@ -235,7 +237,7 @@ private:
   LogicalResult verifySource(fsdp::AllGatherStartOp start) {
     fsdp::GroupOp over = group(start.getGroupAttr());
     if (!start.getKept()) {
-      if (digitsOf(over) != digitsOf(mesh, mesh.getShardDims()))
+      if (mixedRadixOf(over) != mixedRadixOf(mesh, mesh.getShardDims()))
         return start.emitError("gathers ")
                << start.getUnitAttr() << " over " << start.getGroupAttr()
                << ", whose ranks are not those of the mesh's shard_dims";
@@ -383,7 +385,7 @@ private:
              << " slices, got one summed over " << reduced.summedOver
              << " ranks in " << reduced.slices;
     // The right number of slices, but which has the rank?
-    if (reduced.slice != digitsOf(mesh, mesh.getOptimizerDims()))
+    if (reduced.slice != mixedRadixOf(mesh, mesh.getOptimizerDims()))
       return step.emitError("expects the gradient's slice of ")
              << name
              << " that the rank's optimizer has; it was scattered over other "
@@ -406,9 +408,9 @@ private:
       return error;
     }
     reduced.gathersUpdates = start;
-    Digits updated = digitsOf(
+    MixedRadix updated = mixedRadixOf(
         mesh, mesh.getOptimizerDims().drop_front(mesh.getShardDims().size()));
-    if (digitsOf(group(start.getGroupAttr())) != updated)
+    if (mixedRadixOf(group(start.getGroupAttr())) != updated)
       return start.emitError("gathers updates of ")
              << start.getUnitAttr() << " over " << start.getGroupAttr()
              << ", whose ranks are not those of the mesh's optimizer_dims "

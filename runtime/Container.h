@@ -68,7 +68,7 @@ inline uint64_t combineBlocks(const std::vector<uint64_t> &blocks,
                               length);
 }
 
-/// Takes the bytes in pieces of any size.
+/// Takes the bytes in chunks of any size.
 class Checksum {
 public:
   void update(const void *data, size_t size) {

@@ -1,5 +1,5 @@
-// The driver: every function on its own, on all cores, from linalg through the
-// LLVM dialect to an object; then one link.
+// The driver compiles every function on its own, on all cores, from linalg
+// through the LLVM dialect to an object, and then links once.
 #include "codegen/cpu/CompileKernels.h"
 
 #include "codegen/cpu/CpuModel.h"
@@ -91,14 +91,14 @@ FailureOr<std::string> compileObject(ModuleOp module, const CpuModel &cpu,
   return object.str().str();
 }
 
-/// The object file of one kernel.
+/// Returns the object file of one kernel.
 static FailureOr<std::string>
 compileKernel(func::FuncOp kernel, const CpuModel &cpu, int64_t &extent) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
-  FailureOr<int64_t> pieces = emitKernel(kernel, *module, cpu.vectors);
-  if (failed(pieces))
+  FailureOr<int64_t> items = emitKernel(kernel, *module, cpu.vectors);
+  if (failed(items))
     return failure();
-  extent = *pieces;
+  extent = *items;
   return compileObject(*module, cpu, kernel.getName());
 }
 
@@ -140,7 +140,8 @@ static bool onAllCores(MLIRContext *context, size_t count,
   return ok;
 }
 
-/// The error of the kernel that this thread compiles; null on other threads.
+/// The error of the kernel that this thread compiles. It is null on other
+/// threads.
 static thread_local std::string *kernelError = nullptr;
 
 /// Compiles the functions of `kernels`, and changes them.

@@ -22,16 +22,16 @@ struct CpuOptions {
 struct KernelInfo {
   /// The function's name in the module and in the shared object.
   std::string symbol;
-  /// Number of independent pieces of work: [begin, end) of a call lies in [0,
+  /// The number of independent work items: [begin, end) of a call lies in [0,
   /// extent).
   int64_t extent = 0;
 };
 
 struct CompiledObject {
   /// An ELF shared object that depends on nothing but libc, libm and libmvec.
-  /// Equal for equal input.
+  /// It is equal for equal input.
   std::string sharedObject;
-  /// In the order of the module's functions.
+  /// The kernels, in the order of the module's functions.
   std::vector<KernelInfo> kernels;
   /// The CPU's name as resolved ("native" is gone).
   std::string cpu;
@@ -46,17 +46,17 @@ struct CompiledObject {
 llvm::Expected<CompiledObject> compileKernels(mlir::ModuleOp kernels,
                                               const CpuOptions &options);
 
-/// The same, of a module that may be changed, and whose context has the
+/// Does the same with a module that may be changed, and whose context has the
 /// dialects of loadDialects.
 llvm::Expected<CompiledObject> compileInPlace(mlir::ModuleOp kernels,
                                               const CpuOptions &options);
 
-/// Loads the dialects that lowering needs, and their translations. Before
-/// compileObject, which may run on several threads.
+/// Loads the dialects that lowering needs, and their translations. It must be
+/// called before compileObject, which may run on several threads.
 void loadDialects(mlir::MLIRContext *context);
 
-/// The object file of a module of llvm.func whose bodies may still be of scf,
-/// vector, arith and math ops. The module becomes LLVM's dialect.
+/// Returns the object file of a module of llvm.func whose bodies may still be
+/// of scf, vector, arith and math ops. The module becomes LLVM's dialect.
 llvm::FailureOr<std::string>
 compileObject(mlir::ModuleOp module, const CpuModel &cpu, llvm::StringRef name);
 

@@ -1,4 +1,4 @@
-// CPU names to features.
+// CPU names are resolved to features.
 #include "codegen/cpu/CpuModel.h"
 
 #include "llvm/ADT/StringExtras.h"

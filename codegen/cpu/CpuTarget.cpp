@@ -1,4 +1,4 @@
-// Kernels for the CPU, compiled while the plan is made.
+// Kernels for the CPU are compiled while the plan is made.
 #include "codegen/cpu/CpuTarget.h"
 
 #include "codegen/cpu/CompileKernels.h"
@@ -48,13 +48,14 @@ private:
   int64_t workers;
 };
 
-/// compileKernels on threads of its own: kernels do not depend on what becomes
-/// of the rest.
+/// Runs compileKernels on threads of its own: kernels do not depend on what
+/// becomes of the rest.
 class CpuCompilation final : public KernelCompilation {
 public:
   CpuCompilation(ModuleOp original, std::string model, int64_t workers)
       : kernels(cast<ModuleOp>(original->clone())), workers(workers) {
-    // Here: dialects are not loaded while several threads use a context.
+    // Dialects are loaded here: they must not be while several threads use a
+    // context.
     loadDialects(original.getContext());
     result =
         std::async(original.getContext()->isMultithreadingEnabled()

@@ -1,4 +1,4 @@
-// Calls of libmvec, and what a CPU does in fewer instructions.
+// Calls of libmvec, and ops for which a CPU has shorter code.
 #include "codegen/cpu/CpuVectorOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -47,7 +47,8 @@ Value CpuVectorOps::callNative(Location loc, StringRef function,
   auto type = cast<VectorType>(vectors.front().getType());
   bool isDouble = type.getElementType().isF64();
   int64_t bits = type.getNumElements() * (isDouble ? 64 : 32);
-  // The vector function ABI of x86-64: b is SSE, d is AVX2, e is AVX-512.
+  // Names follow the vector function ABI of x86-64: b is SSE, d is AVX2, e is
+  // AVX-512.
   std::string name = "_ZGV";
   name += bits == 128 ? "b" : bits == 256 ? "d" : "e";
   name += "N" + std::to_string(type.getNumElements()) +
@@ -82,7 +83,7 @@ Value CpuVectorOps::callVectorFunction(Location loc, StringRef function,
   SmallVector<Value> inputs(operands);
   Value result;
   if (count < native) {
-    // Always the widest variant: the narrower ones round differently.
+    // The widest variant is always called: the narrower ones round differently.
     SmallVector<Value> wide;
     SmallVector<int64_t> repeat;
     for (int64_t lane = 0; lane < native; ++lane)
@@ -120,8 +121,8 @@ Value CpuVectorOps::callVectorFunction(Location loc, StringRef function,
   return result;
 }
 
-/// The larger or smaller of two that are not NaN: one instruction, where the
-/// general form takes five.
+/// Emits the larger or smaller of two that are not NaN: one instruction, where
+/// the general form takes five.
 Value CpuVectorOps::selectExtremum(Operation *op, ValueRange operands) {
   if (!isa<arith::MaximumFOp, arith::MinimumFOp>(op))
     return {};

@@ -5,7 +5,7 @@
 #define SHARDC_CODEGEN_CPU_CPUVECTOROPS_H
 
 #include "codegen/cpu/EmitKernel.h"
-#include "codegen/cpu/NarrowFloats.h"
+#include "codegen/cpu/HalfConversions.h"
 #include "codegen/kernels/VectorOps.h"
 
 namespace shardc::cpu {
@@ -19,17 +19,17 @@ public:
                             .indexBits = 64,
                             .aligned = false,
                             .fusesMultiplyAdd = target.hasFma}),
-        module(module), narrowFloats(builder, target.hasF16C),
+        module(module), halfConversions(builder, target.hasF16C),
         vectorBytes(target.vectorBytes) {}
 
 protected:
   mlir::Value widen(mlir::Location loc, mlir::Value bits, mlir::Type from,
                     mlir::Type to) override {
-    return narrowFloats.widen(loc, bits, from, to);
+    return halfConversions.widen(loc, bits, from, to);
   }
-  mlir::Value narrow(mlir::Location loc, mlir::Value value,
-                     mlir::Type to) override {
-    return narrowFloats.narrow(loc, value, to);
+  mlir::Value round(mlir::Location loc, mlir::Value value,
+                    mlir::Type to) override {
+    return halfConversions.round(loc, value, to);
   }
   mlir::Value cloneSpecial(mlir::Operation *op,
                            mlir::ValueRange operands) override;
@@ -42,7 +42,7 @@ private:
                          mlir::ValueRange vectors);
 
   mlir::ModuleOp module;
-  NarrowFloats narrowFloats;
+  HalfConversions halfConversions;
   int64_t vectorBytes;
 };
 

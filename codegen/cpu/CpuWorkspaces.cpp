@@ -10,13 +10,13 @@ namespace shardc::cpu {
 using step::AttentionSizes;
 using step::LinearCrossEntropySizes;
 
-/// Rows of queries and of keys in a block of attention.
+/// The number of queries and of keys in a block of attention.
 constexpr int64_t queryBlock = 64;
 constexpr int64_t keyBlock = 128;
 
 static int64_t aligned(int64_t bytes) { return llvm::alignTo(bytes, 64); }
 
-/// Bytes of one number that is computed with.
+/// The bytes of one number that is computed with.
 static int64_t numberBytes(int64_t elementBytes) {
   return std::max<int64_t>(elementBytes, 4);
 }

@@ -1,5 +1,5 @@
-// Loops of a kernel: pieces, and within a piece one pass over the lanes for
-// every level of reductions.
+// The loops of a kernel run over work items, and within a work item one pass
+// over the lanes for every level of reductions.
 #include "codegen/cpu/EmitKernel.h"
 
 #include "codegen/cpu/CpuVectorOps.h"
@@ -14,8 +14,8 @@ using namespace shardc::kernels;
 
 namespace shardc::cpu {
 
-/// Lanes of a vector: as many of the kernel's widest element as a register
-/// holds.
+/// The number of lanes of a vector: as many elements of the kernel's widest
+/// type as a register holds.
 static int64_t lanesFor(func::FuncOp kernel, const VectorTarget &target) {
   int64_t widest = 1;
   auto visit = [&](Type type) {
@@ -29,13 +29,13 @@ static int64_t lanesFor(func::FuncOp kernel, const VectorTarget &target) {
   });
   for (Type type : kernel.getArgumentTypes())
     visit(type);
-  // Half-precision is computed in single; integers alone come as 64-bit
-  // positions.
+  // Half precision is computed in float32; kernels of integers alone have
+  // 64-bit positions.
   return target.vectorBytes / (widest == 1 ? 8 : std::max<int64_t>(widest, 4));
 }
 
-/// A mask of all lanes that LLVM cannot know to be one: it comes from memory
-/// that anyone may write.
+/// Emits a mask of all lanes that LLVM cannot know to be one: it comes from
+/// memory that anyone may write.
 static Value emitAllLanes(OpBuilder &builder, Location loc, int64_t lanes) {
   Type bits = builder.getIntegerType(lanes);
   Value one = LLVM::ConstantOp::create(builder, loc, builder.getI64Type(), 1);
@@ -54,11 +54,11 @@ static Value emitAllLanes(OpBuilder &builder, Location loc, int64_t lanes) {
 FailureOr<int64_t> emitKernel(func::FuncOp kernel, ModuleOp module,
                               const VectorTarget &target) {
   std::string why;
-  std::optional<KernelPlan> plan = planKernel(kernel, why);
-  if (!plan)
+  std::optional<LoopNest> nest = findLoopNest(kernel, why);
+  if (!nest)
     return kernel.emitError() << "cannot be one kernel: " << why;
   int64_t lanes = lanesFor(kernel, target);
-  auto combiners = combinersOf(*plan);
+  auto combiners = combinersOf(*nest);
   if (failed(combiners))
     return failure();
 
@@ -74,7 +74,7 @@ FailureOr<int64_t> emitKernel(func::FuncOp kernel, ModuleOp module,
   Block *entry = function.addEntryBlock(builder);
   builder.setInsertionPointToStart(entry);
   CpuVectorOps vectors(builder, module, lanes, target);
-  ElementEmitter elements(builder, vectors, *plan);
+  ElementEmitter elements(builder, vectors, *nest);
 
   auto argument = [&](int64_t number) -> Value {
     Value slot = LLVM::GEPOp::create(
@@ -86,13 +86,13 @@ FailureOr<int64_t> emitKernel(func::FuncOp kernel, ModuleOp module,
   for (Value input : kernel.getArguments())
     elements.pointers[input] = argument(number++);
   SmallVector<Value> outputs;
-  for (size_t i = 0; i < plan->outputs.size(); ++i)
+  for (size_t i = 0; i < nest->outputs.size(); ++i)
     outputs.push_back(argument(number++));
 
-  // Masked stores that truncate are AVX-512's.
+  // Only AVX-512 has masked stores that truncate.
   if (target.vectorBytes == 64)
     elements.allLanes = emitAllLanes(builder, loc, lanes);
-  KernelLoops loops(builder, vectors, elements, *plan, *combiners, outputs,
+  KernelLoops loops(builder, vectors, elements, *nest, *combiners, outputs,
                     lanes);
   FailureOr<int64_t> extent =
       loops.emit(entry->getArgument(1), entry->getArgument(2));

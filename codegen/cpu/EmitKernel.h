@@ -1,5 +1,5 @@
-// One kernel's function of linalg on tensors, as loops over SIMD vectors in the
-// LLVM dialect's memory model.
+// Emits one kernel's function of linalg on tensors as loops over SIMD vectors
+// in the LLVM dialect's memory model.
 #ifndef SHARDC_CODEGEN_CPU_EMITKERNEL_H
 #define SHARDC_CODEGEN_CPU_EMITKERNEL_H
 
@@ -8,10 +8,10 @@
 namespace shardc::cpu {
 
 struct VectorTarget {
-  /// Width of a SIMD register: 16, 32 or 64.
+  /// The width of a SIMD register: 16, 32 or 64.
   int64_t vectorBytes = 16;
   bool hasFma = false;
-  /// Instructions that convert float16.
+  /// Whether there are instructions that convert float16.
   bool hasF16C = false;
 };
 

@@ -1,5 +1,5 @@
-// The loops of column reductions: a piece is a block of neighbouring columns,
-// whose sums stay in registers while the rows pass by.
+// The loops of column reductions. A work item is a block of neighbouring
+// columns, whose sums stay in registers while the loop runs over the rows.
 #include "codegen/cpu/KernelLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -10,15 +10,15 @@ using namespace shardc::kernels;
 
 namespace shardc::cpu {
 
-// Accumulators of a block: few enough for the registers of AVX2, wide enough to
-// read whole cache lines.
+// A block has so many accumulators: few enough for the registers of AVX2, and
+// enough to read whole cache lines.
 constexpr int64_t mostAccumulators = 8;
-// Rows are summed in groups, and the groups' sums then: the rounding error
-// grows with the root of the rows.
+// Rows are summed in groups, and then the groups' sums: the rounding error
+// grows with the root of the number of rows.
 constexpr int64_t stepGroup = 64;
 
 FailureOr<int64_t> KernelLoops::emitColumns(Value begin, Value end) {
-  int64_t inner = plan.extents.lanes, results = 0;
+  int64_t inner = nest.extents.lanes, results = 0;
   for (ArrayRef<Combiner> of : combiners)
     results += of.size();
   int64_t vectorsPerBlock =
@@ -28,18 +28,18 @@ FailureOr<int64_t> KernelLoops::emitColumns(Value begin, Value end) {
           blocks = llvm::divideCeil(inner, blockLanes);
   Accumulators none;
   if (failed(forLoop(
-          begin, end, 1, none, [&](Operation *, Value piece, Accumulators &) {
+          begin, end, 1, none, [&](Operation *, Value item, Accumulators &) {
             Value outer =
-                arith::DivUIOp::create(builder, loc, piece, number(blocks));
+                arith::DivUIOp::create(builder, loc, item, number(blocks));
             Value block =
-                arith::RemUIOp::create(builder, loc, piece, number(blocks));
-            elements.enterPiece(outer);
+                arith::RemUIOp::create(builder, loc, item, number(blocks));
+            elements.enterItem(outer);
             return emitColumnBlock(
                 arith::MulIOp::create(builder, loc, block, number(blockLanes)),
                 vectorsPerBlock, inner);
           })))
     return failure();
-  return plan.extents.pieces * blocks;
+  return nest.extents.items * blocks;
 }
 
 LogicalResult KernelLoops::emitColumnBlock(Value firstLane,
@@ -52,24 +52,24 @@ LogicalResult KernelLoops::emitColumnBlock(Value firstLane,
         arith::AddIOp::create(builder, loc, firstLane, number(k * lanes)));
     masks.push_back(masked ? laneMask(lane.back(), number(inner)) : Value());
   }
-  // What earlier levels reduced, for every vector of the block.
+  // The results of earlier levels, for every vector of the block.
   SmallVector<llvm::DenseMap<Value, Value>> reduced(vectorsPerBlock);
   auto enter = [&](int64_t k) {
     elements.setLanes(0, inner, lane[k], masks[k]);
     elements.reduced = reduced[k];
   };
-  int64_t steps = plan.extents.steps;
-  for (int64_t level = 0; level <= plan.lastLevel(); ++level) {
+  int64_t steps = nest.extents.steps;
+  for (int64_t level = 0; level <= nest.lastLevel(); ++level) {
     Pass pass = passOf(level);
     for (int64_t k = 0; k < vectorsPerBlock; ++k) {
       enter(k);
       for (unsigned output : pass.outputs) {
-        Value tensor = plan.outputs[output];
+        Value tensor = nest.outputs[output];
         FailureOr<Value> value =
-            elements.emit({tensor, plan.outputIndex(tensor, false)});
+            elements.emit({tensor, nest.outputIndex(tensor, false)});
         if (failed(value))
           return failure();
-        elements.store(loc, *value, outputs[output], plan.position(),
+        elements.store(loc, *value, outputs[output], nest.position(),
                        getElementTypeOrSelf(tensor.getType()));
       }
     }
@@ -134,7 +134,7 @@ LogicalResult KernelLoops::emitColumnBlock(Value firstLane,
               sums.withInitial(reduction, result, totals[next]);
           if (failed(value))
             return failure();
-          reduced[k][plan.reductions[reduction]->getResult(result)] = *value;
+          reduced[k][nest.reductions[reduction]->getResult(result)] = *value;
         }
       }
     }

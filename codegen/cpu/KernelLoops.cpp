@@ -1,5 +1,5 @@
-// What the loop nests share, and the loops over flat tensors and rows. Columns
-// are in KernelColumns.cpp.
+// What the loop nests of a CPU share, and the loops over flat tensors and rows.
+// Columns are in KernelColumns.cpp.
 #include "codegen/cpu/KernelLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -13,30 +13,31 @@ using namespace shardc::kernels;
 
 namespace shardc::cpu {
 
-// Elements of a flat tensor that are one piece: a few L1 loads, and enough
-// pieces to share.
+// The number of elements of a flat tensor that are one work item: they fit into
+// the first-level cache, and there are enough work items to share.
 constexpr int64_t flatChunk = 4096;
 // Independent accumulators hide the latency of additions.
 constexpr unsigned reductionUnroll = 4;
 // Rows of intermediate values live on the stack up to this size; larger ones
 // are computed again.
 constexpr int64_t mostRowBufferBytes = 512 * 1024;
-// Operations from which on a row is kept rather than computed again.
+// The number of operations from which on a row is kept rather than computed
+// again.
 constexpr int64_t keptCost = 6;
 
 KernelLoops::KernelLoops(OpBuilder &builder, VectorOps &vectors,
-                         ElementEmitter &elements, const KernelPlan &plan,
+                         ElementEmitter &elements, const LoopNest &nest,
                          ArrayRef<SmallVector<Combiner>> combiners,
                          ArrayRef<Value> outputs, int64_t lanes)
-    : builder(builder), vectors(vectors), elements(elements), plan(plan),
-      combiners(combiners), sums(builder, vectors, elements, plan, combiners),
+    : builder(builder), vectors(vectors), elements(elements), nest(nest),
+      combiners(combiners), sums(builder, vectors, elements, nest, combiners),
       outputs(outputs.begin(), outputs.end()), lanes(lanes),
-      loc(plan.outputs.front().getLoc()) {}
+      loc(nest.outputs.front().getLoc()) {}
 
 FailureOr<int64_t> KernelLoops::emit(Value begin, Value end) {
-  if (plan.kind == KernelPlan::Kind::Columns)
+  if (nest.kind == LoopNest::Kind::Columns)
     return emitColumns(begin, end);
-  return plan.flat ? emitFlat(begin, end) : emitRows(begin, end);
+  return nest.flat ? emitFlat(begin, end) : emitRows(begin, end);
 }
 
 LogicalResult KernelLoops::forLoop(
@@ -127,11 +128,11 @@ LogicalResult KernelLoops::forLanes(
 }
 
 FailureOr<int64_t> KernelLoops::emitFlat(Value begin, Value end) {
-  int64_t total = plan.extents.lanes;
+  int64_t total = nest.extents.lanes;
   Value first = arith::MulIOp::create(builder, loc, begin, number(flatChunk));
   Value last = arith::MulIOp::create(builder, loc, end, number(flatChunk));
   last = arith::MinSIOp::create(builder, loc, last, number(total));
-  elements.enterPiece(number(0));
+  elements.enterItem(number(0));
   elements.setLanes(0, total, first, {});
   Pass pass = passOf(0);
   Accumulators none;
@@ -148,26 +149,26 @@ FailureOr<int64_t> KernelLoops::emitRows(Value begin, Value end) {
   chooseKept();
   Accumulators none;
   if (failed(forLoop(begin, end, 1, none,
-                     [&](Operation *, Value piece, Accumulators &) {
-                       elements.enterPiece(piece);
+                     [&](Operation *, Value item, Accumulators &) {
+                       elements.enterItem(item);
                        return emitRow();
                      })))
     return failure();
-  return plan.extents.pieces;
+  return nest.extents.items;
 }
 
 LogicalResult KernelLoops::emitRow() {
-  for (int64_t level = 0; level <= plan.lastLevel(); ++level) {
+  for (int64_t level = 0; level <= nest.lastLevel(); ++level) {
     if (failed(storeRowResults(level)))
       return failure();
     Pass pass = passOf(level);
     if (!pass.empty() && failed(emitPass(pass)))
       return failure();
     for (unsigned output : pass.outputs)
-      if (plan.outputs[output].getDefiningOp())
-        elements.stored[plan.outputs[output]] = {outputs[output], false};
+      if (nest.outputs[output].getDefiningOp())
+        elements.stored[nest.outputs[output]] = {outputs[output], false};
     for (auto [tensor, buffer] : kept)
-      if (plan.levelOf(tensor) == level)
+      if (nest.levelOf(tensor) == level)
         elements.stored[tensor] = {buffer, true};
   }
   return success();
@@ -175,15 +176,15 @@ LogicalResult KernelLoops::emitRow() {
 
 LogicalResult KernelLoops::storeRowResults(int64_t level) {
   elements.position.mask = {};
-  for (auto [number, output] : llvm::enumerate(plan.outputs)) {
-    if (!plan.outputPerRow[number] || plan.levelOf(output) != level)
+  for (auto [number, output] : llvm::enumerate(nest.outputs)) {
+    if (!nest.outputPerRow[number] || nest.levelOf(output) != level)
       continue;
     FailureOr<Value> value =
-        elements.emit({output, plan.outputIndex(output, true)});
+        elements.emit({output, nest.outputIndex(output, true)});
     if (failed(value))
       return failure();
     elements.store(loc, *value, outputs[number],
-                   IndexForm::loop(Loop::Piece, plan.extents),
+                   IndexForm::loop(Loop::Item, nest.extents),
                    getElementTypeOrSelf(output.getType()));
   }
   return success();
@@ -193,8 +194,8 @@ LogicalResult KernelLoops::emitPass(const Pass &pass) {
   unsigned unroll = unrollOf(pass);
   Accumulators accumulators = sums.neutral(pass.reductions, unroll);
   auto segments = [&](Accumulators &carried) {
-    for (size_t i = 0; i + 1 < plan.laneSplits.size(); ++i) {
-      int64_t from = plan.laneSplits[i], to = plan.laneSplits[i + 1];
+    for (size_t i = 0; i + 1 < nest.laneSplits.size(); ++i) {
+      int64_t from = nest.laneSplits[i], to = nest.laneSplits[i + 1];
       elements.setLanes(from, to, {}, {});
       if (failed(forLanes(number(from), number(to), std::pair(from, to), unroll,
                           carried, [&](unsigned copy, Accumulators &inner) {
@@ -204,12 +205,12 @@ LogicalResult KernelLoops::emitPass(const Pass &pass) {
     }
     return success();
   };
-  if (plan.extents.steps == 1) {
+  if (nest.extents.steps == 1) {
     elements.position.step = number(0);
     if (failed(segments(accumulators)))
       return failure();
   } else if (failed(forLoop(
-                 number(0), number(plan.extents.steps), 1, accumulators,
+                 number(0), number(nest.extents.steps), 1, accumulators,
                  [&](Operation *loop, Value step, Accumulators &carried) {
                    elements.enterStep(loop, step);
                    LogicalResult done = segments(carried);
@@ -218,7 +219,7 @@ LogicalResult KernelLoops::emitPass(const Pass &pass) {
                  }))) {
     return failure();
   }
-  elements.setLanes(0, plan.extents.lanes, {}, {});
+  elements.setLanes(0, nest.extents.lanes, {}, {});
   auto next = accumulators.begin();
   for (unsigned reduction : pass.reductions) {
     for (auto [result, combiner] : llvm::enumerate(combiners[reduction])) {
@@ -235,7 +236,7 @@ LogicalResult KernelLoops::emitPass(const Pass &pass) {
                            combineLanes(builder, vectors, combiner, copies[0]));
       if (failed(value))
         return failure();
-      elements.reduced[plan.reductions[reduction]->getResult(result)] = *value;
+      elements.reduced[nest.reductions[reduction]->getResult(result)] = *value;
     }
   }
   return success();
@@ -246,14 +247,14 @@ LogicalResult KernelLoops::emitPassBody(const Pass &pass, unsigned unrolled,
                                         Accumulators &accumulators) {
   for (Value tensor : pass.kept) {
     FailureOr<Value> value =
-        elements.emit({tensor, plan.outputIndex(tensor, false)});
+        elements.emit({tensor, nest.outputIndex(tensor, false)});
     if (failed(value))
       return failure();
     Value buffer = llvm::find_if(kept, [&](auto &entry) {
                      return entry.first == tensor;
                    })->second;
     elements.store(loc, *value, buffer,
-                   IndexForm::loop(Loop::Lane, plan.extents),
+                   IndexForm::loop(Loop::Lane, nest.extents),
                    getElementTypeOrSelf(tensor.getType()));
   }
   size_t next = unrolled;
@@ -268,27 +269,27 @@ LogicalResult KernelLoops::emitPassBody(const Pass &pass, unsigned unrolled,
       accumulators[next + result * unroll] = mine[result];
     next += results * unroll;
   }
-  // All is read before anything is written: an output may lie where an input
-  // was.
+  // Everything is read before anything is written: an output may lie where an
+  // input was.
   SmallVector<Value> values;
   for (unsigned output : pass.outputs) {
     FailureOr<Value> value = elements.emit(
-        {plan.outputs[output], plan.outputIndex(plan.outputs[output], false)});
+        {nest.outputs[output], nest.outputIndex(nest.outputs[output], false)});
     if (failed(value))
       return failure();
     values.push_back(*value);
   }
   for (auto [output, value] : llvm::zip_equal(pass.outputs, values))
     elements.store(loc, value, outputs[output],
-                   plan.position().restricted(elements.loopExtents()),
-                   getElementTypeOrSelf(plan.outputs[output].getType()));
+                   nest.position().restricted(elements.loopExtents()),
+                   getElementTypeOrSelf(nest.outputs[output].getType()));
   return success();
 }
 
 KernelLoops::Pass KernelLoops::passOf(int64_t level) const {
-  Pass pass{plan.passOf(level), {}};
+  Pass pass{nest.passOf(level), {}};
   for (auto [tensor, buffer] : kept)
-    if (plan.levelOf(tensor) == level)
+    if (nest.levelOf(tensor) == level)
       pass.kept.push_back(tensor);
   return pass;
 }
@@ -297,11 +298,11 @@ unsigned KernelLoops::unrollOf(const Pass &pass) const {
   // The order of a sum must follow from its length alone, not from what else
   // the pass does.
   if (!pass.reductions.empty())
-    return plan.extents.lanes >= reductionUnroll * lanes ? reductionUnroll : 1;
+    return nest.extents.lanes >= reductionUnroll * lanes ? reductionUnroll : 1;
   llvm::DenseMap<Value, int64_t> known;
   int64_t cost = 0;
   for (unsigned output : pass.outputs)
-    cost += costOf(plan.outputs[output], known);
+    cost += costOf(nest.outputs[output], known);
   return cost < 8 ? 4 : cost < 16 ? 2 : 1;
 }
 
@@ -318,7 +319,7 @@ int64_t KernelLoops::costOf(Value tensor,
     for (Operation &inner : generic.getBody()->without_terminator())
       cost +=
           isa<math::SqrtOp, math::RsqrtOp, arith::DivFOp>(inner) ? 4
-          : isNarrowFloat(inner.getResult(0).getType())          ? 4
+          : isHalfFloat(inner.getResult(0).getType())            ? 4
           : isa<math::FmaOp, math::AbsFOp, math::FloorOp, math::CeilOp>(inner)
               ? 1
           : isa<math::MathDialect>(inner.getDialect()) ? 16
@@ -333,10 +334,10 @@ int64_t KernelLoops::costOf(Value tensor,
   return cost;
 }
 
-/// Rows that a later pass reads again and that cost more to compute than to
-/// load.
+/// Chooses the rows that a later pass reads again and that cost more to compute
+/// than to load.
 void KernelLoops::chooseKept() {
-  if (plan.kind != KernelPlan::Kind::Rows || plan.extents.steps != 1)
+  if (nest.kind != LoopNest::Kind::Rows || nest.extents.steps != 1)
     return;
   llvm::SetVector<Value> crossing;
   std::function<void(Value, int64_t)> use = [&](Value tensor, int64_t level) {
@@ -345,16 +346,16 @@ void KernelLoops::chooseKept() {
       return;
     if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
       bool isRow = cast<RankedTensorType>(tensor.getType()).getNumElements() ==
-                   plan.extents.pieces * plan.extents.lanes;
-      if (!isReduction(generic) && isRow && plan.extents.lanes != 1 &&
-          plan.levelOf(tensor) < level)
+                   nest.extents.items * nest.extents.lanes;
+      if (!isReduction(generic) && isRow && nest.extents.lanes != 1 &&
+          nest.levelOf(tensor) < level)
         crossing.insert(tensor);
       return;
     }
     for (Value operand : op->getOperands())
       use(operand, level);
   };
-  for (const auto &[tensor, level] : plan.levels) {
+  for (const auto &[tensor, level] : nest.levels) {
     Operation *op = tensor.getDefiningOp();
     auto generic = dyn_cast_or_null<linalg::GenericOp>(op);
     if (!generic)
@@ -372,12 +373,12 @@ void KernelLoops::chooseKept() {
   });
   for (Value tensor : ordered) {
     llvm::DenseMap<Value, int64_t> known;
-    if (llvm::is_contained(plan.outputs, tensor) ||
+    if (llvm::is_contained(nest.outputs, tensor) ||
         costOf(tensor, known) < keptCost)
       continue;
     Type element = getElementTypeOrSelf(tensor.getType());
     int64_t width = std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8);
-    int64_t size = llvm::alignTo(plan.extents.lanes * width, 64);
+    int64_t size = llvm::alignTo(nest.extents.lanes * width, 64);
     if (bytes + size > mostRowBufferBytes)
       continue;
     bytes += size;

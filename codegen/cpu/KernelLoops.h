@@ -1,4 +1,4 @@
-// The loop nests of the three kinds of kernels.
+// The loop nests of the three kinds of kernels, as a thread of a CPU runs them.
 #ifndef SHARDC_CODEGEN_CPU_KERNELLOOPS_H
 #define SHARDC_CODEGEN_CPU_KERNELLOOPS_H
 
@@ -10,12 +10,11 @@ namespace shardc::cpu {
 class KernelLoops {
 public:
   KernelLoops(mlir::OpBuilder &builder, kernels::VectorOps &vectors,
-              kernels::ElementEmitter &elements,
-              const kernels::KernelPlan &plan,
+              kernels::ElementEmitter &elements, const kernels::LoopNest &nest,
               llvm::ArrayRef<llvm::SmallVector<kernels::Combiner>> combiners,
               llvm::ArrayRef<mlir::Value> outputs, int64_t lanes);
 
-  /// Emits the work on pieces [begin, end) and returns the number of pieces.
+  /// Emits the work on work items [begin, end) and returns how many there are.
   llvm::FailureOr<int64_t> emit(mlir::Value begin, mlir::Value end);
 
 private:
@@ -28,28 +27,28 @@ private:
   using LaneBody = llvm::function_ref<llvm::LogicalResult(
       unsigned unrolled, Accumulators &accumulators)>;
 
-  // Elements: a flat tensor.
+  // With Elements, a flat tensor.
   llvm::FailureOr<int64_t> emitFlat(mlir::Value begin, mlir::Value end);
-  // Elements and Rows: a piece is a row.
+  // With Elements and Rows, where a work item is a row.
   llvm::FailureOr<int64_t> emitRows(mlir::Value begin, mlir::Value end);
   llvm::LogicalResult emitRow();
   llvm::LogicalResult emitPass(const Pass &pass);
   llvm::LogicalResult emitPassBody(const Pass &pass, unsigned unrolled,
                                    unsigned unroll, Accumulators &accumulators);
   llvm::LogicalResult storeRowResults(int64_t level);
-  // Columns: a piece is a block of columns.
+  // With Columns, where a work item is a block of columns.
   llvm::FailureOr<int64_t> emitColumns(mlir::Value begin, mlir::Value end);
   llvm::LogicalResult emitColumnBlock(mlir::Value firstLane,
                                       int64_t vectorsPerBlock,
                                       int64_t innerLanes);
 
-  /// Lanes [begin, end) with static or run-time bounds: `unroll` vectors at a
-  /// time, then one under a mask.
+  /// Runs over lanes [begin, end), which are static or run-time bounds:
+  /// `unroll` vectors at a time, then one under a mask.
   llvm::LogicalResult forLanes(mlir::Value begin, mlir::Value end,
                                std::optional<std::pair<int64_t, int64_t>> known,
                                unsigned unroll, Accumulators &accumulators,
                                LaneBody body);
-  /// scf.for that carries the accumulators; `body` is emitted inside.
+  /// Emits an scf.for that carries the accumulators; `body` is emitted inside.
   llvm::LogicalResult
   forLoop(mlir::Value from, mlir::Value to, int64_t step,
           Accumulators &accumulators,
@@ -69,13 +68,13 @@ private:
   mlir::OpBuilder &builder;
   kernels::VectorOps &vectors;
   kernels::ElementEmitter &elements;
-  const kernels::KernelPlan &plan;
+  const kernels::LoopNest &nest;
   llvm::ArrayRef<llvm::SmallVector<kernels::Combiner>> combiners;
   kernels::ReductionEmitter sums;
   llvm::SmallVector<mlir::Value> outputs;
   int64_t lanes;
   mlir::Location loc;
-  // Rows kept on the stack, and their buffers.
+  // The rows that are kept on the stack, and their buffers.
   llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> kept;
 };
 

@@ -1,4 +1,4 @@
-// lld takes and leaves files: they lie in a temporary folder while it runs.
+// lld reads and writes files, which lie in a temporary folder while it runs.
 #include "codegen/cpu/LinkObjects.h"
 
 #include "lld/Common/Driver.h"
@@ -16,7 +16,7 @@ LLD_HAS_DRIVER(elf)
 namespace shardc::cpu {
 
 namespace {
-/// A folder that is gone when this object is.
+/// A folder that is removed with this object.
 struct TemporaryFolder {
   llvm::SmallString<128> path;
   std::error_code create() {
@@ -106,9 +106,9 @@ llvm::Expected<std::string> linkObjects(llvm::ArrayRef<std::string> objects,
     if (llvm::Error error = writeFile(arguments.back(), object))
       return error;
   }
-  // Empty stand-ins of the same names: what the kernels call is resolved when
-  // they are loaded, and the compiling machine's own libraries have no part in
-  // the result.
+  // The libraries are empty stand-ins of the same names: what the kernels call
+  // is resolved when they are loaded, and the compiling machine's own libraries
+  // have no part in the result.
   std::string empty = folder.file("empty.o");
   if (llvm::Error error = writeFile(empty, emptyObject(cpu)))
     return error;

@@ -6,8 +6,8 @@
 
 namespace shardc::cpu {
 
-/// The bytes of a shared object that needs libmvec, libm and libc. Equal for
-/// equal objects in equal order.
+/// Returns the bytes of a shared object that needs libmvec, libm and libc. It
+/// is equal for equal objects in equal order.
 llvm::Expected<std::string> linkObjects(llvm::ArrayRef<std::string> objects,
                                         const CpuModel &cpu);
 

@@ -1,4 +1,4 @@
-// dlopen of a file that exists only in memory.
+// A file that exists only in memory is opened by dlopen.
 #include "codegen/cpu/LoadedKernels.h"
 
 #include <dlfcn.h>

@@ -22,14 +22,14 @@ public:
   LoadedKernels &operator=(LoadedKernels &&) = delete;
   ~LoadedKernels();
 
-  /// Null where the shared object has no such function.
+  /// Returns null where the shared object has no such function.
   KernelFunction find(const std::string &symbol) const;
 
 private:
   LoadedKernels(void *handle, int file) : handle(handle), file(file) {}
   void *handle;
-  /// Open for as long: the loader knows a library by its path, which has this
-  /// number in it.
+  /// The file is open for as long as the library: the loader knows a library by
+  /// its path, which has this number in it.
   int file;
 };
 

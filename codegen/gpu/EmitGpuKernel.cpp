@@ -19,13 +19,13 @@ StringRef kindOf(mlir::gpu::GPUFuncOp kernel) {
   return kind ? kind.getValue() : StringRef();
 }
 
-static StringRef nameOf(KernelPlan::Kind kind) {
+static StringRef nameOf(LoopNest::Kind kind) {
   switch (kind) {
-  case KernelPlan::Kind::Elements:
+  case LoopNest::Kind::Elements:
     return "loop";
-  case KernelPlan::Kind::Rows:
+  case LoopNest::Kind::Rows:
     return "row";
-  case KernelPlan::Kind::Columns:
+  case LoopNest::Kind::Columns:
     return "column";
   }
   return "";
@@ -33,12 +33,12 @@ static StringRef nameOf(KernelPlan::Kind kind) {
 
 /// Arguments, then outputs, that step-write-in-place may give one place.
 static llvm::BitVector argumentsThatMayShare(func::FuncOp kernel,
-                                             const KernelPlan &plan) {
+                                             const LoopNest &nest) {
   unsigned inputs = kernel.getNumArguments();
-  llvm::BitVector sharing(inputs + plan.outputs.size());
-  for (unsigned output = 0; output < plan.outputs.size(); ++output)
+  llvm::BitVector sharing(inputs + nest.outputs.size());
+  for (unsigned output = 0; output < nest.outputs.size(); ++output)
     for (BlockArgument input : kernel.getArguments())
-      if (mayLieInPlace(plan, input, output)) {
+      if (mayLieInPlace(nest, input, output)) {
         sharing.set(input.getArgNumber());
         sharing.set(inputs + output);
       }
@@ -48,19 +48,19 @@ static llvm::BitVector argumentsThatMayShare(func::FuncOp kernel,
 FailureOr<mlir::gpu::GPUFuncOp> emitGpuKernel(func::FuncOp kernel,
                                               mlir::gpu::GPUModuleOp module) {
   std::string why;
-  std::optional<KernelPlan> plan = planKernel(kernel, why);
-  if (!plan)
+  std::optional<LoopNest> nest = findLoopNest(kernel, why);
+  if (!nest)
     return kernel.emitError() << "cannot be one kernel: " << why;
-  auto combiners = combinersOf(*plan);
+  auto combiners = combinersOf(*nest);
   if (failed(combiners))
     return failure();
-  LaunchShape shape = shapeOf(kernel, *plan);
+  LaunchShape shape = shapeOf(kernel, *nest);
   if (shape.grid > std::numeric_limits<int32_t>::max())
     return kernel.emitError()
            << "needs " << shape.grid << " blocks, more than a grid has";
 
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  size_t arguments = kernel.getNumArguments() + plan->outputs.size();
+  size_t arguments = kernel.getNumArguments() + nest->outputs.size();
   SmallVector<Type> types(arguments,
                           LLVM::LLVMPointerType::get(kernel.getContext()));
   auto function =
@@ -68,12 +68,12 @@ FailureOr<mlir::gpu::GPUFuncOp> emitGpuKernel(func::FuncOp kernel,
                                    builder.getFunctionType(types, {}));
   function->setAttr(mlir::gpu::GPUDialect::getKernelFuncAttrName(),
                     builder.getUnitAttr());
-  function->setAttr(kindAttribute, builder.getStringAttr(nameOf(plan->kind)));
+  function->setAttr(kindAttribute, builder.getStringAttr(nameOf(nest->kind)));
   function.setKnownGridSize(
       ArrayRef<int32_t>{static_cast<int32_t>(shape.grid), 1, 1});
   function.setKnownBlockSize(
       ArrayRef<int32_t>{static_cast<int32_t>(shape.block), 1, 1});
-  llvm::BitVector sharing = argumentsThatMayShare(kernel, *plan);
+  llvm::BitVector sharing = argumentsThatMayShare(kernel, *nest);
   for (unsigned i = 0; i < arguments; ++i) {
     function.setArgAttr(i, "llvm.align", builder.getI64IntegerAttr(16));
     if (!sharing[i])
@@ -85,11 +85,11 @@ FailureOr<mlir::gpu::GPUFuncOp> emitGpuKernel(func::FuncOp kernel,
                                  .indexBits = shape.smallIndices ? 32u : 64u,
                                  .aligned = true,
                                  .fusesMultiplyAdd = true});
-  ElementEmitter elements(builder, vectors, *plan);
+  ElementEmitter elements(builder, vectors, *nest);
   for (auto [input, pointer] :
        llvm::zip(kernel.getArguments(), function.getArguments()))
     elements.pointers[input] = pointer;
-  if (failed(GpuLoops(builder, vectors, elements, *plan, *combiners, shape,
+  if (failed(GpuLoops(builder, vectors, elements, *nest, *combiners, shape,
                       function)
                  .emit())) {
     function.erase();

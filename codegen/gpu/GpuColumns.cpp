@@ -13,10 +13,10 @@ FailureOr<GpuLoops::Accumulators> GpuLoops::sumColumns(const Pass &pass) {
   Accumulators accumulators = sums.neutral(pass.reductions, 1);
   Value first = make<arith::DivUIOp>(thread, shape.columnThreads);
   Value lane = elements.position.lane;
-  if (failed(forLoop(first, plan.extents.steps, shape.stepThreads, accumulators,
+  if (failed(forLoop(first, nest.extents.steps, shape.stepThreads, accumulators,
                      [&](Operation *loop, Value step, Accumulators &carried) {
                        elements.enterStep(loop, step);
-                       elements.setLanes(0, plan.extents.lanes, lane, {});
+                       elements.setLanes(0, nest.extents.lanes, lane, {});
                        Pass terms;
                        terms.reductions = pass.reductions;
                        LogicalResult done = emitVector(terms, {}, carried);
@@ -24,29 +24,29 @@ FailureOr<GpuLoops::Accumulators> GpuLoops::sumColumns(const Pass &pass) {
                        return done;
                      })))
     return failure();
-  elements.setLanes(0, plan.extents.lanes, lane, {});
+  elements.setLanes(0, nest.extents.lanes, lane, {});
   return accumulators;
 }
 
 LogicalResult GpuLoops::emitColumns() {
-  int64_t perPiece = plan.extents.lanes / shape.vector;
+  int64_t perItem = nest.extents.lanes / shape.vector;
   Value inBlock = make<arith::RemUIOp>(thread, shape.columnThreads);
   Value number = arith::AddIOp::create(
       builder, loc, make<arith::MulIOp>(block, shape.columnThreads), inBlock);
-  auto [vector, inside] = clamp(number, plan.extents.pieces * perPiece,
+  auto [vector, inside] = clamp(number, nest.extents.items * perItem,
                                 shape.grid * shape.columnThreads);
-  Value piece = make<arith::DivUIOp>(vector, perPiece);
+  Value item = make<arith::DivUIOp>(vector, perItem);
   Value lane =
-      make<arith::MulIOp>(make<arith::RemUIOp>(vector, perPiece), shape.vector);
-  elements.enterPiece(piece);
-  elements.setLanes(0, plan.extents.lanes, lane, {});
+      make<arith::MulIOp>(make<arith::RemUIOp>(vector, perItem), shape.vector);
+  elements.enterItem(item);
+  elements.setLanes(0, nest.extents.lanes, lane, {});
   // One thread of each column stores.
   Value stores;
   if (shape.stepThreads > 1)
     stores = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
                                    thread, this->number(shape.columnThreads));
-  for (int64_t level = 0; level <= plan.lastLevel(); ++level) {
-    Pass pass = plan.passOf(level), results;
+  for (int64_t level = 0; level <= nest.lastLevel(); ++level) {
+    Pass pass = nest.passOf(level), results;
     results.outputs = pass.outputs;
     Accumulators none;
     if (!results.empty() &&

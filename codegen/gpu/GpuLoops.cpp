@@ -15,27 +15,27 @@ template <typename Op> Value GpuLoops::idOf(Type type) {
 }
 
 GpuLoops::GpuLoops(OpBuilder &builder, VectorOps &vectors,
-                   ElementEmitter &elements, const KernelPlan &plan,
+                   ElementEmitter &elements, const LoopNest &nest,
                    ArrayRef<SmallVector<Combiner>> combiners,
                    const LaunchShape &shape, mlir::gpu::GPUFuncOp function)
-    : builder(builder), vectors(vectors), elements(elements), plan(plan),
-      combiners(combiners), sums(builder, vectors, elements, plan, combiners),
+    : builder(builder), vectors(vectors), elements(elements), nest(nest),
+      combiners(combiners), sums(builder, vectors, elements, nest, combiners),
       shape(shape), loc(function.getLoc()),
       thread(idOf<mlir::gpu::ThreadIdOp>(vectors.indexType())),
       block(idOf<mlir::gpu::BlockIdOp>(vectors.indexType())),
       threads(builder, vectors, function,
               idOf<mlir::gpu::ThreadIdOp>(builder.getI32Type())) {
-  for (Value argument : function.getArguments().take_back(plan.outputs.size()))
+  for (Value argument : function.getArguments().take_back(nest.outputs.size()))
     outputs.push_back(argument);
 }
 
 LogicalResult GpuLoops::emit() {
-  switch (plan.kind) {
-  case KernelPlan::Kind::Elements:
+  switch (nest.kind) {
+  case LoopNest::Kind::Elements:
     return emitElements();
-  case KernelPlan::Kind::Rows:
+  case LoopNest::Kind::Rows:
     return emitRows();
-  case KernelPlan::Kind::Columns:
+  case LoopNest::Kind::Columns:
     return emitColumns();
   }
   return failure();
@@ -74,21 +74,21 @@ void GpuLoops::storeGuarded(Value inside, llvm::function_ref<void()> store) {
 }
 
 LogicalResult GpuLoops::emitElements() {
-  int64_t perPiece = plan.extents.lanes / shape.vector;
-  int64_t count = plan.extents.pieces * perPiece;
+  int64_t perItem = nest.extents.lanes / shape.vector;
+  int64_t count = nest.extents.items * perItem;
   Value number = arith::AddIOp::create(
       builder, loc, make<arith::MulIOp>(block, shape.block), thread);
   auto [vector, inside] = clamp(number, count, shape.grid * shape.block);
-  bool onePiece = plan.extents.pieces == 1;
-  Value piece =
-      onePiece ? this->number(0) : make<arith::DivUIOp>(vector, perPiece);
-  Value inPiece = onePiece ? vector : make<arith::RemUIOp>(vector, perPiece);
-  elements.enterPiece(piece);
+  bool oneItem = nest.extents.items == 1;
+  Value item =
+      oneItem ? this->number(0) : make<arith::DivUIOp>(vector, perItem);
+  Value inItem = oneItem ? vector : make<arith::RemUIOp>(vector, perItem);
+  elements.enterItem(item);
   elements.position.step = this->number(0);
-  elements.setLanes(0, plan.extents.lanes,
-                    make<arith::MulIOp>(inPiece, shape.vector), {});
+  elements.setLanes(0, nest.extents.lanes,
+                    make<arith::MulIOp>(inItem, shape.vector), {});
   Accumulators none;
-  return emitVector(plan.passOf(0), inside, none);
+  return emitVector(nest.passOf(0), inside, none);
 }
 
 /// Terms and results of a pass for the vector at the elements' position.
@@ -106,7 +106,7 @@ LogicalResult GpuLoops::emitVector(const Pass &pass, Value inside,
   SmallVector<Value> values;
   for (unsigned output : pass.outputs) {
     FailureOr<Value> value = elements.emit(
-        {plan.outputs[output], plan.outputIndex(plan.outputs[output], false)});
+        {nest.outputs[output], nest.outputIndex(nest.outputs[output], false)});
     if (failed(value))
       return failure();
     values.push_back(*value);
@@ -115,14 +115,14 @@ LogicalResult GpuLoops::emitVector(const Pass &pass, Value inside,
     storeGuarded(both(inside, rowInside), [&] {
       for (auto [output, value] : llvm::zip_equal(pass.outputs, values))
         elements.store(loc, value, outputs[output],
-                       plan.position().restricted(elements.loopExtents()),
-                       getElementTypeOrSelf(plan.outputs[output].getType()));
+                       nest.position().restricted(elements.loopExtents()),
+                       getElementTypeOrSelf(nest.outputs[output].getType()));
     });
   return success();
 }
 
 LogicalResult GpuLoops::emitRows() {
-  int64_t perRow = plan.extents.lanes / shape.vector;
+  int64_t perRow = nest.extents.lanes / shape.vector;
   Value row = block;
   inRow = thread;
   if (shape.rowThreads <= warpSize) {
@@ -131,11 +131,11 @@ LogicalResult GpuLoops::emitRows() {
     Value inBlock = make<arith::DivUIOp>(thread, shape.rowThreads);
     row = arith::AddIOp::create(builder, loc, make<arith::MulIOp>(block, rows),
                                 inBlock);
-    Clamped clamped = clamp(row, plan.extents.pieces, shape.grid * rows);
+    Clamped clamped = clamp(row, nest.extents.items, shape.grid * rows);
     row = clamped.position;
     rowInside = clamped.inside;
   }
-  elements.enterPiece(row);
+  elements.enterItem(row);
   elements.position.step = number(0);
   if (shape.keepsRow) {
     // The thread's vectors, side by side with those of its neighbours.
@@ -150,10 +150,10 @@ LogicalResult GpuLoops::emitRows() {
     }
     held.resize(places.size());
   }
-  for (int64_t level = 0; level <= plan.lastLevel(); ++level) {
+  for (int64_t level = 0; level <= nest.lastLevel(); ++level) {
     if (failed(storeRowResults(level)))
       return failure();
-    Pass pass = plan.passOf(level);
+    Pass pass = nest.passOf(level);
     if (!pass.empty() && failed(emitRowPass(pass)))
       return failure();
   }
@@ -162,8 +162,8 @@ LogicalResult GpuLoops::emitRows() {
 
 LogicalResult GpuLoops::emitRowVector(const Pass &pass, int64_t number,
                                       Accumulators &accumulators) {
-  elements.setLanes(0, plan.extents.lanes, places[number].position, {});
-  bool staysInRegisters = plan.extents.steps == 1;
+  elements.setLanes(0, nest.extents.lanes, places[number].position, {});
+  bool staysInRegisters = nest.extents.steps == 1;
   if (staysInRegisters)
     elements.restoreLaneValues(std::move(held[number]));
   if (failed(emitVector(pass, places[number].inside, accumulators)))
@@ -184,21 +184,21 @@ LogicalResult GpuLoops::emitRowPass(const Pass &pass) {
     }
     // A row that registers cannot hold is read again by every pass.
     return forLoop(
-        inRow, plan.extents.lanes / shape.vector, shape.rowThreads, carried,
+        inRow, nest.extents.lanes / shape.vector, shape.rowThreads, carried,
         [&](Operation *loop, Value vector, Accumulators &inner) {
           elements.enterLanes(loop);
-          elements.setLanes(0, plan.extents.lanes,
+          elements.setLanes(0, nest.extents.lanes,
                             make<arith::MulIOp>(vector, shape.vector), {});
           LogicalResult done = emitVector(pass, {}, inner);
           elements.leaveLanes();
           return done;
         });
   };
-  if (plan.extents.steps == 1) {
+  if (nest.extents.steps == 1) {
     if (failed(lanes(accumulators)))
       return failure();
   } else if (failed(forLoop(
-                 number(0), plan.extents.steps, 1, accumulators,
+                 number(0), nest.extents.steps, 1, accumulators,
                  [&](Operation *loop, Value step, Accumulators &carried) {
                    elements.enterStep(loop, step);
                    LogicalResult done = lanes(carried);
@@ -207,7 +207,7 @@ LogicalResult GpuLoops::emitRowPass(const Pass &pass) {
                  }))) {
     return failure();
   }
-  elements.setLanes(0, plan.extents.lanes, {}, {});
+  elements.setLanes(0, nest.extents.lanes, {}, {});
   // From here on, a thread's lanes are one number.
   size_t next = 0;
   for (unsigned reduction : pass.reductions)
@@ -234,18 +234,18 @@ LogicalResult GpuLoops::finish(const Pass &pass, Accumulators &accumulators,
           sums.withInitial(reduction, result, values[next++].value);
       if (failed(value))
         return failure();
-      elements.reduced[plan.reductions[reduction]->getResult(result)] = *value;
+      elements.reduced[nest.reductions[reduction]->getResult(result)] = *value;
     }
   return success();
 }
 
 LogicalResult GpuLoops::storeRowResults(int64_t level) {
   SmallVector<std::pair<unsigned, Value>> values;
-  for (auto [number, output] : llvm::enumerate(plan.outputs)) {
-    if (!plan.outputPerRow[number] || plan.levelOf(output) != level)
+  for (auto [number, output] : llvm::enumerate(nest.outputs)) {
+    if (!nest.outputPerRow[number] || nest.levelOf(output) != level)
       continue;
     FailureOr<Value> value =
-        elements.emit({output, plan.outputIndex(output, true)});
+        elements.emit({output, nest.outputIndex(output, true)});
     if (failed(value))
       return failure();
     values.push_back({number, *value});
@@ -257,8 +257,8 @@ LogicalResult GpuLoops::storeRowResults(int64_t level) {
   storeGuarded(both(first, rowInside), [&] {
     for (auto [number, value] : values)
       elements.store(loc, value, outputs[number],
-                     IndexForm::loop(Loop::Piece, plan.extents),
-                     getElementTypeOrSelf(plan.outputs[number].getType()));
+                     IndexForm::loop(Loop::Item, nest.extents),
+                     getElementTypeOrSelf(nest.outputs[number].getType()));
   });
   return success();
 }

@@ -15,7 +15,7 @@ namespace shardc::gpu {
 class GpuLoops {
 public:
   GpuLoops(mlir::OpBuilder &builder, kernels::VectorOps &vectors,
-           kernels::ElementEmitter &elements, const kernels::KernelPlan &plan,
+           kernels::ElementEmitter &elements, const kernels::LoopNest &nest,
            llvm::ArrayRef<llvm::SmallVector<kernels::Combiner>> combiners,
            const LaunchShape &shape, mlir::gpu::GPUFuncOp function);
 
@@ -64,7 +64,7 @@ private:
   mlir::OpBuilder &builder;
   kernels::VectorOps &vectors;
   kernels::ElementEmitter &elements;
-  const kernels::KernelPlan &plan;
+  const kernels::LoopNest &nest;
   llvm::ArrayRef<llvm::SmallVector<kernels::Combiner>> combiners;
   kernels::ReductionEmitter sums;
   LaunchShape shape;

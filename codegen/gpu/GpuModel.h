@@ -30,8 +30,8 @@ struct CudaToolkit {
   static CudaToolkit find();
 };
 
-/// What ptxas says of a kernel.
-struct PtxasReport {
+/// The resources that a kernel uses, as ptxas says.
+struct ResourceUsage {
   int64_t registers = 0;   // of a thread
   int64_t stackBytes = 0;  // of a thread
   int64_t spillBytes = 0;  // stored and loaded, by a thread
@@ -40,7 +40,7 @@ struct PtxasReport {
 
 struct Cubin {
   std::string bytes;
-  PtxasReport report;
+  ResourceUsage usage;
 };
 
 /// Assembles one kernel for `gpu`. Fails with what ptxas printed.
@@ -48,7 +48,7 @@ llvm::Expected<Cubin> assemble(llvm::StringRef ptx, llvm::StringRef ptxas,
                                const GpuModel &gpu);
 
 /// Reads `ptxas -v`'s messages on one kernel; nothing if they are not there.
-std::optional<PtxasReport> parsePtxas(llvm::StringRef messages);
+std::optional<ResourceUsage> parsePtxas(llvm::StringRef messages);
 
 } // namespace shardc::gpu
 

@@ -76,9 +76,9 @@ void CompiledGpuKernels::print(llvm::raw_ostream &os) const {
     os << llvm::formatv("  {0,-40}{1,-8}{2,10}{3,8}", kernel.symbol,
                         kernel.kind, kernel.grid, kernel.block);
     if (kernel.cubin) {
-      const PtxasReport &report = kernel.cubin->report;
-      os << llvm::formatv("{0,11}{1,13}{2,14}", report.registers,
-                          report.spillBytes, report.sharedBytes);
+      const ResourceUsage &usage = kernel.cubin->usage;
+      os << llvm::formatv("{0,11}{1,13}{2,14}", usage.registers,
+                          usage.spillBytes, usage.sharedBytes);
     }
     os << "\n";
   }
@@ -106,10 +106,10 @@ llvm::json::Value CompiledGpuKernels::toJson() const {
       object["threads"] = kernel.block;
     }
     if (kernel.cubin) {
-      const PtxasReport &report = kernel.cubin->report;
-      object["registers"] = report.registers;
-      object["spill_bytes"] = report.spillBytes;
-      object["shared_bytes"] = report.sharedBytes;
+      const ResourceUsage &usage = kernel.cubin->usage;
+      object["registers"] = usage.registers;
+      object["spill_bytes"] = usage.spillBytes;
+      object["shared_bytes"] = usage.sharedBytes;
     }
     list.push_back(std::move(object));
   }

@@ -20,7 +20,7 @@ Value GpuVectorOps::widen(Location loc, Value bits, Type from, Type to) {
   return arith::ExtFOp::create(builder, loc, shapedLike(bits, to), value);
 }
 
-Value GpuVectorOps::narrow(Location loc, Value value, Type to) {
+Value GpuVectorOps::round(Location loc, Value value, Type to) {
   Value rounded =
       arith::TruncFOp::create(builder, loc, shapedLike(value, to), value);
   return LLVM::BitcastOp::create(

@@ -17,8 +17,8 @@ public:
 protected:
   mlir::Value widen(mlir::Location loc, mlir::Value bits, mlir::Type from,
                     mlir::Type to) override;
-  mlir::Value narrow(mlir::Location loc, mlir::Value value,
-                     mlir::Type to) override;
+  mlir::Value round(mlir::Location loc, mlir::Value value,
+                    mlir::Type to) override;
   mlir::Value cloneSpecial(mlir::Operation *op,
                            mlir::ValueRange operands) override;
 

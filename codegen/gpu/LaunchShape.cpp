@@ -55,35 +55,35 @@ struct Elements {
 
 /// The widest vector that divides the lanes, and within which every access runs
 /// along memory or stays in place.
-static int64_t vectorFor(const KernelPlan &plan, const Elements &elements) {
+static int64_t vectorFor(const LoopNest &nest, const Elements &elements) {
   for (int64_t lanes = std::min(mostLanes, widestAccess / elements.narrowest);
        lanes > 1; lanes /= 2) {
-    bool fits = plan.extents.lanes % lanes == 0;
+    bool fits = nest.extents.lanes % lanes == 0;
     auto argument = [&](const IndexForm &position) {
-      auto stride = position.laneStride(plan.extents, lanes);
+      auto stride = position.laneStride(nest.extents, lanes);
       fits &= stride && (*stride == 0 || *stride == 1);
     };
     auto bound = [&](const IndexBound &bound) {
-      fits &= bound.sameInVector(plan.extents, lanes);
+      fits &= bound.sameInVector(nest.extents, lanes);
     };
     if (fits)
-      visitAccesses(plan, argument, bound);
+      visitAccesses(nest, argument, bound);
     if (fits)
       return lanes;
   }
   return 1;
 }
 
-static void shapeLoop(const KernelPlan &plan, LaunchShape &shape) {
-  int64_t vectors = plan.extents.pieces * plan.extents.lanes / shape.vector;
+static void shapeLoop(const LoopNest &nest, LaunchShape &shape) {
+  int64_t vectors = nest.extents.items * nest.extents.lanes / shape.vector;
   shape.block = std::min(loopBlock, int64_t(llvm::alignTo(vectors, warpSize)));
   shape.grid = llvm::divideCeil(vectors, shape.block);
 }
 
-static void shapeRows(const KernelPlan &plan, const Elements &elements,
+static void shapeRows(const LoopNest &nest, const Elements &elements,
                       LaunchShape &shape) {
-  int64_t vectors = plan.extents.lanes / shape.vector;
-  int64_t rowBytes = plan.extents.lanes * elements.widestComputed;
+  int64_t vectors = nest.extents.lanes / shape.vector;
+  int64_t rowBytes = nest.extents.lanes * elements.widestComputed;
   if (rowBytes <= warpSize * mostRegisterBytes)
     shape.rowThreads = std::min<int64_t>(warpSize, llvm::PowerOf2Ceil(vectors));
   else
@@ -99,16 +99,16 @@ static void shapeRows(const KernelPlan &plan, const Elements &elements,
   if (shape.rowThreads <= warpSize)
     shape.block = std::min<int64_t>(
         rowBlock,
-        llvm::alignTo(plan.extents.pieces * shape.rowThreads, warpSize));
+        llvm::alignTo(nest.extents.items * shape.rowThreads, warpSize));
   else
     shape.block = shape.rowThreads;
   shape.grid =
-      llvm::divideCeil(plan.extents.pieces * shape.rowThreads, shape.block);
+      llvm::divideCeil(nest.extents.items * shape.rowThreads, shape.block);
 }
 
-static void shapeColumns(const KernelPlan &plan, const Elements &elements,
+static void shapeColumns(const LoopNest &nest, const Elements &elements,
                          LaunchShape &shape) {
-  int64_t columns = plan.extents.pieces * plan.extents.lanes / shape.vector;
+  int64_t columns = nest.extents.items * nest.extents.lanes / shape.vector;
   int64_t vectorBytes = shape.vector * elements.narrowest;
   auto side = [&](int64_t bytes) {
     return std::clamp<int64_t>(bytes / vectorBytes, 1, warpSize);
@@ -120,25 +120,25 @@ static void shapeColumns(const KernelPlan &plan, const Elements &elements,
   shape.columnThreads =
       std::min<int64_t>(side(width), llvm::PowerOf2Ceil(columns));
   shape.stepThreads = std::clamp<int64_t>(
-      llvm::PowerOf2Ceil(plan.extents.steps), warpSize / shape.columnThreads,
+      llvm::PowerOf2Ceil(nest.extents.steps), warpSize / shape.columnThreads,
       columnBlock / shape.columnThreads);
   shape.block = shape.columnThreads * shape.stepThreads;
   shape.grid = llvm::divideCeil(columns, shape.columnThreads);
 }
 
-LaunchShape shapeOf(func::FuncOp kernel, const KernelPlan &plan) {
+LaunchShape shapeOf(func::FuncOp kernel, const LoopNest &nest) {
   Elements elements(kernel);
   LaunchShape shape;
-  shape.vector = vectorFor(plan, elements);
-  switch (plan.kind) {
-  case KernelPlan::Kind::Elements:
-    shapeLoop(plan, shape);
+  shape.vector = vectorFor(nest, elements);
+  switch (nest.kind) {
+  case LoopNest::Kind::Elements:
+    shapeLoop(nest, shape);
     break;
-  case KernelPlan::Kind::Rows:
-    shapeRows(plan, elements, shape);
+  case LoopNest::Kind::Rows:
+    shapeRows(nest, elements, shape);
     break;
-  case KernelPlan::Kind::Columns:
-    shapeColumns(plan, elements, shape);
+  case LoopNest::Kind::Columns:
+    shapeColumns(nest, elements, shape);
     break;
   }
   // Threads behind the last vector have positions as well, and unsigned

@@ -1,9 +1,9 @@
-// How the elements of a kernel are shared by threads: decided from its plan
-// alone.
+// How the elements of a kernel are shared by threads: decided from its loop
+// nest alone.
 #ifndef SHARDC_CODEGEN_GPU_LAUNCHSHAPE_H
 #define SHARDC_CODEGEN_GPU_LAUNCHSHAPE_H
 
-#include "codegen/kernels/KernelPlan.h"
+#include "codegen/kernels/LoopNest.h"
 
 namespace shardc::gpu {
 
@@ -25,7 +25,7 @@ struct LaunchShape {
   int64_t columnThreads = 1, stepThreads = 1;
 };
 
-LaunchShape shapeOf(mlir::func::FuncOp kernel, const kernels::KernelPlan &plan);
+LaunchShape shapeOf(mlir::func::FuncOp kernel, const kernels::LoopNest &nest);
 
 } // namespace shardc::gpu
 

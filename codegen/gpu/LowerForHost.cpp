@@ -132,23 +132,24 @@ Value HostLowering::lowerFloats(Operation *op) {
     return {};
   Type result = op->getResult(0).getType();
   auto element = [](Value value) { return getElementTypeOrSelf(value); };
-  cpu::NarrowFloats narrow(builder, target.hasF16C);
+  cpu::HalfConversions conversions(builder, target.hasF16C);
   auto shaped = [&](Type type) {
     auto vector = dyn_cast<VectorType>(result);
     return vector ? Type(vector.clone(type)) : type;
   };
   if (isa<arith::ExtFOp>(op) &&
-      kernels::isNarrowFloat(element(op->getOperand(0)))) {
+      kernels::isHalfFloat(element(op->getOperand(0)))) {
     Value bits = LLVM::BitcastOp::create(
         builder, loc(), shaped(builder.getI16Type()), op->getOperand(0));
-    return narrow.widen(loc(), bits, element(op->getOperand(0)),
-                        getElementTypeOrSelf(result));
+    return conversions.widen(loc(), bits, element(op->getOperand(0)),
+                             getElementTypeOrSelf(result));
   }
   if (isa<arith::TruncFOp>(op) &&
-      kernels::isNarrowFloat(getElementTypeOrSelf(result)))
+      kernels::isHalfFloat(getElementTypeOrSelf(result)))
     return LLVM::BitcastOp::create(
         builder, loc(), result,
-        narrow.narrow(loc(), op->getOperand(0), getElementTypeOrSelf(result)));
+        conversions.round(loc(), op->getOperand(0),
+                          getElementTypeOrSelf(result)));
   if (!isa<math::MathDialect>(op->getDialect()))
     return {};
   auto vector = dyn_cast<VectorType>(result);

@@ -23,7 +23,7 @@ static std::optional<int64_t> numberBefore(llvm::StringRef text,
   return value;
 }
 
-std::optional<PtxasReport> parsePtxas(llvm::StringRef messages) {
+std::optional<ResourceUsage> parsePtxas(llvm::StringRef messages) {
   auto registers = numberBefore(messages, " registers");
   auto stack = numberBefore(messages, " bytes stack frame");
   auto stores = numberBefore(messages, " bytes spill stores");
@@ -31,8 +31,8 @@ std::optional<PtxasReport> parsePtxas(llvm::StringRef messages) {
   if (!registers || !stack || !stores || !loads)
     return std::nullopt;
   // Not said where there is none.
-  return PtxasReport{*registers, *stack, *stores + *loads,
-                     numberBefore(messages, " bytes smem").value_or(0)};
+  return ResourceUsage{*registers, *stack, *stores + *loads,
+                       numberBefore(messages, " bytes smem").value_or(0)};
 }
 
 static llvm::Expected<std::string> readFile(llvm::StringRef path) {
@@ -71,14 +71,14 @@ llvm::Expected<Cubin> assemble(llvm::StringRef ptx, llvm::StringRef ptxas,
     return said.takeError();
   if (status != 0)
     return llvm::createStringError(ptxas.str() + ": " + error + *said);
-  std::optional<PtxasReport> report = parsePtxas(*said);
-  if (!report)
+  std::optional<ResourceUsage> usage = parsePtxas(*said);
+  if (!usage)
     return llvm::createStringError(
         ptxas.str() + " does not say what a kernel uses: " + *said);
   llvm::Expected<std::string> bytes = readFile(target);
   if (!bytes)
     return bytes.takeError();
-  return Cubin{std::move(*bytes), *report};
+  return Cubin{std::move(*bytes), *usage};
 }
 
 } // namespace shardc::gpu

@@ -1,3 +1,4 @@
+// An scf.for with accumulators, and the patterns that turn loops into branches.
 #include "codegen/kernels/AccumulatorLoop.h"
 
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"

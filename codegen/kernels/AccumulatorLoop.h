@@ -1,4 +1,5 @@
-// Loops of a kernel: those that carry accumulators, and all as branches.
+// The loops of a kernel that carry accumulators, and the lowering of all its
+// loops to branches.
 #ifndef SHARDC_CODEGEN_KERNELS_ACCUMULATORLOOP_H
 #define SHARDC_CODEGEN_KERNELS_ACCUMULATORLOOP_H
 
@@ -8,9 +9,9 @@ namespace shardc::kernels {
 
 using Accumulators = llvm::SmallVector<mlir::Value>;
 
-/// An scf.for from `from` to below `to`. `body` is called once, with the loop,
-/// its position and the accumulators of an iteration, which it replaces by the
-/// next one's; behind the loop `accumulators` are its results.
+/// Emits an scf.for from `from` to below `to`. `body` is called once, with the
+/// loop, its position and the accumulators of an iteration, which it replaces
+/// by the next one's; behind the loop `accumulators` are its results.
 llvm::LogicalResult
 forLoop(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value from,
         mlir::Value to, mlir::Value step, Accumulators &accumulators,
@@ -18,7 +19,7 @@ forLoop(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value from,
                                                Accumulators &)>
             body);
 
-/// Every op of scf below `root` as branches.
+/// Lowers every op of scf below `root` to branches.
 llvm::LogicalResult lowerLoops(mlir::Operation *root);
 
 } // namespace shardc::kernels

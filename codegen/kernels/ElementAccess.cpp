@@ -1,5 +1,5 @@
-// Memory access of kernels: positions to addresses, loads, gathers and stores
-// under the mask of the existing lanes.
+// Memory access of kernels: positions become addresses; loads, gathers and
+// stores run under the mask of the existing lanes.
 #include "codegen/kernels/ElementEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -14,7 +14,7 @@ static ArrayRef<int64_t> shapeOf(Value tensor) {
   return cast<RankedTensorType>(tensor.getType()).getShape();
 }
 
-// Booleans take a byte in memory.
+// The type of an element in memory, where booleans take a byte.
 static Type memoryType(Type element) {
   return element.isInteger(1) ? Type(IntegerType::get(element.getContext(), 8))
                               : heldType(element);
@@ -32,7 +32,7 @@ static Value elementPointer(OpBuilder &builder, Location loc, Value base,
                              ArrayRef<LLVM::GEPArg>{index});
 }
 
-/// Bytes at whose multiples an access begins.
+/// The number of bytes at whose multiples an access begins.
 unsigned ElementEmitter::alignmentOf(const IndexForm &where,
                                      Type element) const {
   constexpr int64_t argumentAlignment = 16;
@@ -123,9 +123,9 @@ std::optional<Value> ElementEmitter::loadStored(const Element &element) {
     return std::nullopt;
   IndexForm where = linearize(element.index, shapeOf(element.tensor), extents);
   IndexForm rowStart =
-      IndexForm::loop(Loop::Piece, extents).times(extents.lanes);
+      IndexForm::loop(Loop::Item, extents).times(extents.lanes);
   IndexForm inRow = where.plus(rowStart.times(-1), extents);
-  if (inRow.dependsOn(Loop::Piece) || inRow.dependsOn(Loop::Step))
+  if (inRow.dependsOn(Loop::Item) || inRow.dependsOn(Loop::Step))
     return std::nullopt;
   Type type = getElementTypeOrSelf(element.tensor.getType());
   return load(element.tensor.getLoc(), found->second.pointer,
@@ -151,7 +151,7 @@ Value ElementEmitter::emitIndex(Location loc, const IndexForm &form,
     sum = sum ? Value(arith::AddIOp::create(builder, loc, sum, value)) : value;
   };
   for (const IndexForm::Term &term : form.terms()) {
-    Value value = term.loop == Loop::Piece  ? position.piece
+    Value value = term.loop == Loop::Item   ? position.item
                   : term.loop == Loop::Step ? position.step
                                             : position.lane;
     value = spread(value);
@@ -179,8 +179,8 @@ Value ElementEmitter::emitIndex(Location loc, const IndexForm &form,
                     ? Value(arith::DivUIOp::create(builder, loc, value, by))
                     : Value(arith::RemUIOp::create(builder, loc, value, by));
       } else {
-        // Floor division of what may be negative: the remainder takes the
-        // divisor's sign.
+        // This is the floor division of what may be negative: the remainder
+        // takes the divisor's sign.
         Value remainder = arith::RemSIOp::create(builder, loc, value, by);
         Value negative = arith::CmpIOp::create(
             builder, loc, arith::CmpIPredicate::slt, remainder, number(0));
@@ -206,7 +206,7 @@ Value ElementEmitter::emitBound(Location loc, const IndexBound &bound) {
     Value constant = vectors.constant(loc, value);
     return perLane ? vectors.broadcast(loc, constant) : constant;
   };
-  // low <= i < high as one unsigned comparison.
+  // low <= i < high is emitted as one unsigned comparison.
   Value index = emitIndex(
       loc, form.plus(IndexForm::constant(-bound.low), extents), perLane);
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, index,

@@ -1,5 +1,5 @@
-// Reading back: tensor elements to loads, arithmetic and branches. Memory
-// access is in ElementAccess.cpp.
+// Tensor elements become loads, arithmetic and branches. Memory access is in
+// ElementAccess.cpp.
 #include "codegen/kernels/ElementEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -16,37 +16,37 @@ static ArrayRef<int64_t> shapeOf(Value tensor) {
   return cast<RankedTensorType>(tensor.getType()).getShape();
 }
 
-enum ScopeIndex : size_t { PieceScope, StepScope, LaneScope };
+enum ScopeIndex : size_t { ItemScope, StepScope, LaneScope };
 
-void ElementEmitter::enterPiece(Value piece) {
+void ElementEmitter::enterItem(Value item) {
   scopes.clear();
   scopes.resize(3);
   stored.clear();
   reduced.clear();
   position = {};
-  position.piece = piece;
+  position.item = item;
 }
 
 void ElementEmitter::enterStep(Operation *loop, Value step) {
-  scopes[PieceScope].hoistBefore = loop;
+  scopes[ItemScope].hoistBefore = loop;
   scopes[StepScope] = {};
   position.step = step;
 }
 
 void ElementEmitter::leaveStep() {
-  scopes[PieceScope].hoistBefore = nullptr;
+  scopes[ItemScope].hoistBefore = nullptr;
   scopes[StepScope] = {};
 }
 
 void ElementEmitter::enterLanes(Operation *loop) {
   scopes[StepScope].hoistBefore = loop;
-  if (!scopes[PieceScope].hoistBefore)
-    scopes[PieceScope].hoistBefore = loop;
+  if (!scopes[ItemScope].hoistBefore)
+    scopes[ItemScope].hoistBefore = loop;
 }
 
 void ElementEmitter::leaveLanes() {
-  if (scopes[PieceScope].hoistBefore == scopes[StepScope].hoistBefore)
-    scopes[PieceScope].hoistBefore = nullptr;
+  if (scopes[ItemScope].hoistBefore == scopes[StepScope].hoistBefore)
+    scopes[ItemScope].hoistBefore = nullptr;
   scopes[StepScope].hoistBefore = nullptr;
   scopes[LaneScope] = {};
 }
@@ -69,17 +69,17 @@ void ElementEmitter::restoreLaneValues(LaneValues values) {
 }
 
 size_t ElementEmitter::scopeOf(ArrayRef<IndexForm> index) const {
-  size_t scope = PieceScope;
+  size_t scope = ItemScope;
   for (const IndexForm &form : index)
     scope = std::max<size_t>(scope, form.dependsOn(Loop::Lane)   ? LaneScope
                                     : form.dependsOn(Loop::Step) ? StepScope
-                                                                 : PieceScope);
+                                                                 : ItemScope);
   return scope;
 }
 
 template <typename Emit> auto ElementEmitter::inScope(size_t scope, Emit emit) {
   OpBuilder::InsertionGuard guard(builder);
-  // What stands in a branch may not be valid outside of it.
+  // Values that stand in a branch may not be valid outside of it.
   bool inBranch = scopes.size() > 3;
   if (!inBranch && scopes[scope].hoistBefore)
     builder.setInsertionPoint(scopes[scope].hoistBefore);
@@ -248,7 +248,7 @@ FailureOr<Value> ElementEmitter::emitChoices(Type type,
       return failure();
     return branch.getResult(0);
   }
-  // Lanes differ: every source is read under the mask of its own lanes.
+  // Where lanes differ, every source is read under the mask of its own lanes.
   Value outer = position.mask;
   auto masked = [&](Value lanes, auto emit) {
     position.mask =
@@ -288,14 +288,14 @@ FailureOr<Value> ElementEmitter::emitCompute(OpResult result,
   return body->lookup(yielded);
 }
 
-/// x * y of a product that is used once, by an addition of the same body: the
-/// one place where a multiplication and an addition are rounded together, so
-/// that results do not depend on which ops share a kernel.
+/// Returns a product x * y that is used once, by an addition of the same body.
+/// This is the one place where a multiplication and an addition are rounded
+/// together, so that results do not depend on which ops share a kernel.
 static arith::MulFOp fusableProduct(Value value) {
   auto product = value.getDefiningOp<arith::MulFOp>();
   Type type = value.getType();
-  return product && value.hasOneUse() && !isNarrowFloat(type) ? product
-                                                              : arith::MulFOp();
+  return product && value.hasOneUse() && !isHalfFloat(type) ? product
+                                                            : arith::MulFOp();
 }
 
 FailureOr<IRMapping> ElementEmitter::emitBody(linalg::GenericOp generic,

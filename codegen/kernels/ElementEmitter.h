@@ -4,61 +4,62 @@
 #ifndef SHARDC_CODEGEN_KERNELS_ELEMENTEMITTER_H
 #define SHARDC_CODEGEN_KERNELS_ELEMENTEMITTER_H
 
-#include "codegen/kernels/KernelPlan.h"
+#include "codegen/kernels/LoopNest.h"
 #include "codegen/kernels/VectorOps.h"
 
 #include "llvm/ADT/StringMap.h"
 
 namespace shardc::kernels {
 
-/// Where the loops stand. `lane` is the first lane of the vector; `mask` (null:
-/// all) says which lanes exist.
+/// The present position of the loops. `lane` is the first lane of the vector;
+/// `mask` says which lanes exist (null: all).
 struct LoopPosition {
-  mlir::Value piece, step, lane;
+  mlir::Value item, step, lane;
   mlir::Value mask;
 };
 
 class ElementEmitter {
 public:
   ElementEmitter(mlir::OpBuilder &builder, VectorOps &vectors,
-                 const KernelPlan &plan)
-      : builder(builder), vectors(vectors), plan(plan), lanes(vectors.lanes()),
-        extents(plan.extents) {
+                 const LoopNest &nest)
+      : builder(builder), vectors(vectors), nest(nest), lanes(vectors.lanes()),
+        extents(nest.extents) {
     scopes.resize(3);
   }
 
-  /// Pointers of the kernel's arguments.
+  /// The pointers of the kernel's arguments.
   llvm::DenseMap<mlir::Value, mlir::Value> pointers;
-  /// Results of reductions at the current piece (Columns: and lanes).
+  /// The results of reductions at the current work item (for Columns also at
+  /// the current lanes).
   llvm::DenseMap<mlir::Value, mlir::Value> reduced;
   LoopPosition position;
-  /// All true, without LLVM knowing it; null where it is not needed. See
-  /// store().
+  /// A mask that is all true, without LLVM knowing it. It is null where it is
+  /// not needed; see store().
   mlir::Value allLanes;
 
-  /// A tensor whose row has been stored: at its place in an output, or from
-  /// lane 0 in a buffer of the stack.
+  /// A tensor whose row has been stored: it lies at its place in an output, or
+  /// from lane 0 on in a buffer of the stack.
   struct Stored {
     mlir::Value pointer;
     bool isRowBuffer;
   };
   llvm::DenseMap<mlir::Value, Stored> stored;
 
-  /// Positions along the lanes that are being emitted; forgets what was emitted
-  /// for other lanes.
+  /// Sets the positions along the lanes that are being emitted, and forgets
+  /// what was emitted for other lanes.
   void setLanes(int64_t begin, int64_t end, mlir::Value lane, mlir::Value mask);
   /// Values that do not depend on a loop are emitted before `loop`, once.
   void enterStep(mlir::Operation *loop, mlir::Value step);
   void leaveStep();
   void enterLanes(mlir::Operation *loop);
   void leaveLanes();
-  /// Forgets what was emitted for another piece.
-  void enterPiece(mlir::Value piece);
+  /// Sets the work item, and forgets what was emitted for another one.
+  void enterItem(mlir::Value item);
 
-  /// The element, a vector of lanes where it depends on them.
+  /// Emits an element; it is a vector of lanes where it depends on them.
   llvm::FailureOr<mlir::Value> emit(Element element);
-  /// Values of the block arguments and ops of a generic's body at `iteration`;
-  /// used for reductions, whose accumulators stay unmapped.
+  /// Emits the values of the block arguments and ops of a generic's body at
+  /// `iteration`. It serves reductions, whose accumulators stay unmapped.
   llvm::FailureOr<mlir::IRMapping>
   emitBody(mlir::linalg::GenericOp generic,
            llvm::ArrayRef<IndexForm> iteration);
@@ -66,14 +67,14 @@ public:
              const IndexForm &where, mlir::Type element);
   const LoopExtents &loopExtents() const { return extents; }
 
-  /// Values that stay valid while the loops are at one place.
+  /// The values that stay valid while the loops are at one place.
   struct Scope {
     mlir::Operation *hoistBefore = nullptr;
     llvm::StringMap<mlir::Value> values;
     llvm::StringMap<mlir::IRMapping> bodies;
   };
-  /// What was emitted for the present lanes, to be put back when the loops
-  /// return to them: the values stay in registers.
+  /// The values that were emitted for the present lanes, to be put back when
+  /// the loops return to them: they stay in registers.
   using LaneValues = Scope;
   LaneValues takeLaneValues();
   void restoreLaneValues(LaneValues values);
@@ -94,7 +95,7 @@ private:
   unsigned alignmentOf(const IndexForm &where, mlir::Type element) const;
   mlir::Value load(mlir::Location loc, mlir::Value pointer,
                    const IndexForm &where, mlir::Type element);
-  /// An index as i64: of the first lane, or of every lane.
+  /// Emits an index as i64: that of the first lane, or of every lane.
   mlir::Value emitIndex(mlir::Location loc, const IndexForm &form,
                         bool perLane);
   mlir::Value emitBound(mlir::Location loc, const IndexBound &bound);
@@ -102,10 +103,11 @@ private:
 
   mlir::OpBuilder &builder;
   VectorOps &vectors;
-  const KernelPlan &plan;
+  const LoopNest &nest;
   int64_t lanes;
   LoopExtents extents;
-  // Piece, step, lane, then one per open branch.
+  // The scopes are those of the work item, the step and the lanes, then one per
+  // open branch.
   llvm::SmallVector<Scope, 4> scopes;
 };
 

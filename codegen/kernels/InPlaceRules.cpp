@@ -1,4 +1,4 @@
-// Plans each kernel once, and remembers what was asked of it.
+// The loop nest of each kernel is found once, and the answers are remembered.
 #include "codegen/kernels/InPlaceRules.h"
 
 #include "mlir/IR/SymbolTable.h"
@@ -16,14 +16,14 @@ bool InPlaceRules::allows(Operation *caller, SymbolRefAttr kernel,
         SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(caller, kernel);
     std::string why;
     if (known.function && !known.function.isExternal())
-      known.plan = planKernel(known.function, why);
+      known.nest = findLoopNest(known.function, why);
   }
-  if (!known.plan)
+  if (!known.nest)
     return false;
   auto [allowed, isFirst] = known.allowed.try_emplace({input, output});
   if (isFirst)
     allowed->second =
-        mayLieInPlace(*known.plan, known.function.getArgument(input), output);
+        mayLieInPlace(*known.nest, known.function.getArgument(input), output);
   return allowed->second;
 }
 

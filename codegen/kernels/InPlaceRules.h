@@ -1,16 +1,17 @@
-// Which inputs of the kernels of a module their outputs may be written over.
+// Decides which inputs of the kernels of a module their outputs may be written
+// over.
 #ifndef SHARDC_CODEGEN_KERNELS_INPLACERULES_H
 #define SHARDC_CODEGEN_KERNELS_INPLACERULES_H
 
-#include "codegen/kernels/KernelPlan.h"
+#include "codegen/kernels/LoopNest.h"
 
 #include <map>
 
 namespace shardc::kernels {
 
-/// Answers mayLieInPlace for calls of kernels. A kernel is found and planned,
-/// and each pair of an input and an output judged, once: every block of a model
-/// launches the same few kernels.
+/// Answers mayLieInPlace for calls of kernels. The loop nest of a kernel is
+/// found, and each pair of an input and an output judged, once: every block of
+/// a model launches the same few kernels.
 class InPlaceRules {
 public:
   /// Whether output `output` of the kernel that `kernel` names, seen from
@@ -22,7 +23,7 @@ public:
 private:
   struct Kernel {
     mlir::func::FuncOp function;
-    std::optional<KernelPlan> plan;
+    std::optional<LoopNest> nest;
     std::map<std::pair<unsigned, unsigned>, bool> allowed; // input, output
   };
   llvm::DenseMap<mlir::Attribute, Kernel> kernels;

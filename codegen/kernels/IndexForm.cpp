@@ -181,8 +181,8 @@ bool IndexForm::dependsOn(Loop loop) const {
          llvm::any_of(opaques, [&](const OpaqueTerm &term) {
            if (term.index->kind != OpaqueIndex::Kind::Value)
              return term.index->operand.dependsOn(loop);
-           // Where a run-time value comes from is not known: it may follow
-           // every loop, but lanes are known.
+           // The source of a run-time value is not known: it may follow every
+           // loop, but lanes are known.
            return loop != Loop::Lane || term.index->perLane;
          });
 }

@@ -1,5 +1,7 @@
-// Positions in a tensor as sums of digits of loop variables, so that reshapes,
-// slices and transposes between the loops and memory cancel at compile time.
+// An index form is a position in a tensor as a function of the loop variables,
+// which are mixed-radix numbers: their digits are added with coefficients. So
+// reshapes, slices and transposes between the loops and memory cancel at
+// compile time.
 //
 // A form is constant + sum of coefficient * ((variable / divisor) % modulus).
 // Delinearizing a flat position into dims and linearizing it again gives the
@@ -18,18 +20,18 @@
 
 namespace shardc::kernels {
 
-/// The loops of a kernel: independent pieces, a serial reduction loop, and the
-/// innermost vectorized one.
-enum class Loop : uint8_t { Piece, Step, Lane };
+/// The loops of a kernel: over independent work items, a serial one over
+/// reduction steps, and the innermost vectorized one over lanes.
+enum class Loop : uint8_t { Item, Step, Lane };
 
-/// Extents of the loops. The lane loop may be restricted to [laneBegin,
+/// The extents of the loops. The lane loop may be restricted to [laneBegin,
 /// laneEnd).
 struct LoopExtents {
-  int64_t pieces = 1, steps = 1, lanes = 1;
+  int64_t items = 1, steps = 1, lanes = 1;
   int64_t laneBegin = 0, laneEnd = 1;
 
   int64_t extent(Loop loop) const {
-    return loop == Loop::Piece ? pieces : loop == Loop::Step ? steps : lanes;
+    return loop == Loop::Item ? items : loop == Loop::Step ? steps : lanes;
   }
 };
 
@@ -37,13 +39,13 @@ struct OpaqueIndex;
 
 class IndexForm {
 public:
-  /// coefficient * ((loop / divisor) % modulus)
+  /// A digit: coefficient * ((loop / divisor) % modulus).
   struct Term {
     int64_t coefficient;
     Loop loop;
     int64_t divisor, modulus;
   };
-  /// coefficient * opaque
+  /// An opaque index times a coefficient.
   struct OpaqueTerm {
     int64_t coefficient;
     std::shared_ptr<const OpaqueIndex> index;
@@ -61,7 +63,7 @@ public:
 
   IndexForm plus(const IndexForm &other, const LoopExtents &extents) const;
   IndexForm times(int64_t factor) const;
-  /// Floor division and remainder by a positive number.
+  /// Divide by a positive number, rounding down.
   IndexForm floorDivide(int64_t divisor, const LoopExtents &extents) const {
     return divide(divisor, extents).first;
   }
@@ -69,23 +71,24 @@ public:
     return divide(divisor, extents).second;
   }
 
-  /// Smallest and largest value, where no opaque term hides it.
+  /// The smallest and the largest value, where no opaque term hides it.
   std::optional<std::pair<int64_t, int64_t>>
   range(const LoopExtents &extents) const;
   bool dependsOn(Loop loop) const;
-  /// How much the form grows from one lane to the next, if that is the same
-  /// everywhere; within vectors that begin at multiples of `vectorLanes`, if
-  /// there are such vectors.
+  /// The stride from one lane to the next, if it is the same everywhere; within
+  /// vectors that begin at multiples of `vectorLanes`, if there are such
+  /// vectors.
   std::optional<int64_t> laneStride(const LoopExtents &extents,
                                     int64_t vectorLanes = 1) const;
   /// The largest power of two, up to `most`, that divides the form at the first
   /// lane of every vector of `vectorLanes` lanes.
   int64_t alignment(int64_t most, int64_t vectorLanes,
                     const LoopExtents &extents) const;
-  /// Digits that are constant or plain within [laneBegin, laneEnd) become so.
+  /// Simplifies digits that are constant, or need no division, within
+  /// [laneBegin, laneEnd).
   IndexForm restricted(const LoopExtents &extents) const;
   bool operator==(const IndexForm &other) const { return str() == other.str(); }
-  /// A key: equal for equal forms.
+  /// A key, which is equal for equal forms.
   std::string str() const;
 
 private:
@@ -103,24 +106,24 @@ private:
 /// division that does not come out even.
 struct OpaqueIndex {
   enum class Kind { Value, FloorDivide, Modulo } kind = Kind::Value;
-  /// Value: an emitted index (scalar or one per lane); null while the kernel is
-  /// only analysed.
+  /// With Value: an emitted index (scalar or one per lane). It is null while
+  /// the kernel is only analysed.
   mlir::Value value;
   bool perLane = true;
-  /// FloorDivide, Modulo.
+  /// With FloorDivide and Modulo: what is divided, and by what.
   IndexForm operand;
   int64_t by = 1;
 };
 
 using IndexForms = llvm::SmallVector<IndexForm, 4>;
 
-/// Row-major position of `index` in a tensor of `shape`.
+/// The row-major position of `index` in a tensor of `shape`.
 IndexForm linearize(llvm::ArrayRef<IndexForm> index,
                     llvm::ArrayRef<int64_t> shape, const LoopExtents &extents);
-/// Index of the row-major position `position` in a tensor of `shape`.
+/// The index of the row-major position `position` in a tensor of `shape`.
 IndexForms delinearize(const IndexForm &position, llvm::ArrayRef<int64_t> shape,
                        const LoopExtents &extents);
-/// An affine expression of the dims in `dims`.
+/// The value of an affine expression whose dims are `dims`.
 IndexForm apply(mlir::AffineExpr expression, llvm::ArrayRef<IndexForm> dims,
                 const LoopExtents &extents);
 

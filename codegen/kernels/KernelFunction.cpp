@@ -16,10 +16,11 @@ static bool isSplat(nn::ConstantOp constant) {
   return isa<SplatElementsAttr>(constant.getValue());
 }
 
-// More slices of one tensor than this, or places of a small tensor in a large
-// one, and each would make kernels of its own.
+// Where a tensor has more slices than this, or a large one more places of a
+// small one, each would make kernels of its own.
 constexpr int64_t mostSlices = 8;
-// A kernel's body is read back view by view.
+// A kernel's body is read back view by view, so that so many may follow each
+// other.
 constexpr int64_t mostViewsInRow = 16;
 constexpr StringLiteral separate = "step.separate";
 
@@ -63,7 +64,7 @@ bool isAbsorbed(Operation *op) {
 
 bool isGenerated(Operation *op) {
   if (auto concat = dyn_cast_or_null<nn::ConcatOp>(op))
-    return concat.getInputs().size() <= mostPieces;
+    return concat.getInputs().size() <= mostConcatInputs;
   return op && isa<nn::KernelBody>(op) && !isView(op) && !isAbsorbed(op) &&
          !op->hasAttr(separate);
 }

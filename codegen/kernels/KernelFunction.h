@@ -11,15 +11,16 @@ namespace shardc::kernels {
 /// of the last.
 using OpGroup = llvm::SmallVector<mlir::Operation *, 4>;
 
-/// A concatenation of more is copied piece by piece: a kernel would ask of each
-/// element which piece it is of, and its code would grow with their number.
-constexpr size_t mostPieces = 8;
+/// A concatenation of more inputs is copied input by input: a kernel would
+/// decide for each element which input it is of, and its code would grow with
+/// their number.
+constexpr size_t mostConcatInputs = 8;
 
 /// Marks the views of a function that no kernel takes a copy of: slices of a
-/// tensor that has many, which are copied out where they do not lie in one
-/// piece, so that equal work on each is one kernel; and every so many views in
-/// a row, so that bodies stay shallow. Pads of which many differ in place alone
-/// are marked too: they are copies into zeros.
+/// tensor that has many, which are copied out where they are not contiguous, so
+/// that equal work on each is one kernel; and every so many views in a row, so
+/// that bodies stay shallow. Pads of which many differ in place alone are
+/// marked too: they are copies into zeros.
 void separateViews(mlir::Block &block);
 
 /// Whether `op` only says where elements lie, or that they are all equal: every
@@ -35,13 +36,13 @@ bool isGenerated(mlir::Operation *op);
 bool forEachUser(mlir::Value value,
                  llvm::function_ref<bool(mlir::Operation *)> visit);
 
-/// What `value` is made of, looking through absorbed ops.
+/// The value that `value` is a view of, looking through absorbed ops.
 mlir::Value throughAbsorbed(mlir::Value value);
 
-/// What goes into a group and comes out of it.
+/// The inputs and outputs of a group.
 struct GroupSignature {
   llvm::SmallVector<mlir::Value> inputs, outputs;
-  /// Equal for groups with equal bodies, in one context.
+  /// A key that is equal for groups with equal bodies, in one context.
   std::string key;
 };
 /// Appends a type, attribute or name to a key: they are unique, so their
@@ -58,7 +59,7 @@ llvm::FailureOr<mlir::func::FuncOp>
 buildKernelFunction(const OpGroup &group, const GroupSignature &signature,
                     mlir::ModuleOp module, llvm::StringRef name);
 
-/// Makes linalg.generic of every linalg op but linalg.fill, as planKernel
+/// Turns every linalg op but linalg.fill into linalg.generic, as findLoopNest
 /// wants it.
 void generalizeNamedOps(mlir::ModuleOp kernels);
 

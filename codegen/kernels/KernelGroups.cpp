@@ -1,5 +1,5 @@
-// Greedy grouping in program order: an op joins the groups of its producers
-// while they are open.
+// Ops are grouped greedily in program order: an op joins the groups of its
+// producers while they are open.
 #include "codegen/kernels/KernelGroups.h"
 
 #include "frontend/nn/NN.h"
@@ -17,7 +17,7 @@ namespace shardc::kernels {
 constexpr int64_t mostCallsAcross = 4;
 // Kernels stay small enough to compile fast.
 constexpr size_t mostOps = 16;
-// Recomputed for every row that reads it: only a few ops.
+// A group that is recomputed for every row that reads it has only a few ops.
 constexpr size_t mostRecomputedOps = 4;
 
 static int64_t elementsOf(Value tensor) {
@@ -47,16 +47,16 @@ std::optional<KernelSpace> KernelSpaces::of(Operation *op) {
   FailureOr<func::FuncOp> function =
       buildKernelFunction({op}, signature, *scratch, "kernel");
   std::string why;
-  std::optional<KernelPlan> plan =
-      succeeded(function) ? planKernel(*function, why) : std::nullopt;
-  if (!plan)
+  std::optional<LoopNest> nest =
+      succeeded(function) ? findLoopNest(*function, why) : std::nullopt;
+  if (!nest)
     return std::nullopt;
-  space.kind = plan->kind;
-  space.pieces = plan->extents.pieces;
-  space.steps = plan->extents.steps;
-  space.lanes = plan->extents.lanes;
-  if (space.kind != KernelPlan::Kind::Elements)
-    space.elements = space.pieces * space.steps * space.lanes;
+  space.kind = nest->kind;
+  space.items = nest->extents.items;
+  space.steps = nest->extents.steps;
+  space.lanes = nest->extents.lanes;
+  if (space.kind != LoopNest::Kind::Elements)
+    space.elements = space.items * space.steps * space.lanes;
   entry->second = space;
   return space;
 }
@@ -65,12 +65,12 @@ namespace {
 
 struct Group {
   OpGroup ops;
-  /// Where it runs: its last op so far, or an earlier one that a hoisted op
-  /// joined.
+  /// The op at whose place it runs: its last op so far, or an earlier one that
+  /// a hoisted op joined.
   Operation *place = nullptr;
   KernelSpace space;
   bool open = true;
-  /// Library calls before its last op.
+  /// The number of library calls before its last op.
   int64_t calls = 0;
 };
 
@@ -112,7 +112,8 @@ private:
     return &group;
   }
 
-  /// An op that is not generated: it needs what it reads, and may release it.
+  /// Closes the groups that an op which is not generated needs, or whose
+  /// parameters it releases.
   void passBy(Operation *op) {
     for (Value operand : op->getOperands())
       if (Group *group = groupOf(operand))
@@ -172,7 +173,7 @@ private:
       home->calls = calls;
       groupOfOp[op] = home;
     }
-    // What another group reads must be there when that one runs.
+    // The results that another group reads must be computed when that one runs.
     for (Group *producer : producers)
       if (producer != home)
         producer->open = false;
@@ -189,12 +190,12 @@ private:
   }
 
   /// Puts an op into a group that can no longer wait for it, where all else
-  /// that the op reads is there already: a gradient is added where it is
+  /// that the op reads is available already: a gradient is added where it is
   /// computed.
   bool hoist(Operation *op, const llvm::SetVector<Group *> &producers,
              const KernelSpace &space) {
     for (Group *home : producers) {
-      auto isThere = [&](Value operand) {
+      auto isAvailable = [&](Value operand) {
         Operation *definition = throughAbsorbed(operand).getDefiningOp();
         Group *group = definition ? groupOfOp.lookup(definition) : nullptr;
         return !definition || group == home ||
@@ -203,7 +204,7 @@ private:
       };
       if (home->ops.empty() || calls - home->calls > mostCallsAcross ||
           crossesTranspose(op, home) ||
-          !llvm::all_of(op->getOperands(), isThere))
+          !llvm::all_of(op->getOperands(), isAvailable))
         continue;
       std::optional<KernelSpace> joined = join(*home, op, space);
       if (!joined)
@@ -230,7 +231,8 @@ private:
     other->open = false;
   }
 
-  /// Whether all that leaves the group is read by `op` and by the group itself.
+  /// Returns whether all that leaves the group is read by `op` and by the group
+  /// itself.
   bool onlyFeeds(const Group &group, Operation *op) {
     return llvm::all_of(group.ops, [&](Operation *member) {
       return llvm::all_of(member->getResults(), [&](Value result) {
@@ -241,7 +243,7 @@ private:
     });
   }
 
-  /// Another row would be needed than the piece computes.
+  /// Returns whether another row would be needed than the work item computes.
   bool crossesTranspose(Operation *op, Group *producer) {
     return llvm::any_of(op->getOperands(), [&](Value operand) {
       bool transposed = false;
@@ -255,14 +257,14 @@ private:
     });
   }
 
-  /// The group's space with `op` in it, if they fit.
+  /// Returns the group's space with `op` in it, if they fit.
   std::optional<KernelSpace> join(const Group &group, Operation *op,
                                   const KernelSpace &space) {
     const KernelSpace &mine = group.space;
     if (group.ops.size() >= mostOps)
       return std::nullopt;
     auto same = [&] {
-      return mine.kind == space.kind && mine.pieces == space.pieces &&
+      return mine.kind == space.kind && mine.items == space.items &&
              mine.steps == space.steps && mine.lanes == space.lanes;
     };
     if (mine.kind == Elements && space.kind == Elements) {
@@ -279,7 +281,7 @@ private:
     }
     if (mine.kind == Elements && space.kind == Rows) {
       bool isRow =
-          mine.elements == space.elements || mine.elements == space.pieces;
+          mine.elements == space.elements || mine.elements == space.items;
       bool inlined =
           group.ops.size() <= mostRecomputedOps && onlyFeeds(group, op);
       return isRow || inlined ? std::optional(space) : std::nullopt;
@@ -291,16 +293,16 @@ private:
     if (mine.steps != 1 || mine.kind == Columns)
       return space.elementwise &&
                      space.elements ==
-                         mine.pieces * (mine.kind == Columns ? mine.lanes : 1)
+                         mine.items * (mine.kind == Columns ? mine.lanes : 1)
                  ? std::optional(mine)
                  : std::nullopt;
     return space.elementwise && (space.elements == mine.elements ||
-                                 space.elements == mine.pieces)
+                                 space.elements == mine.items)
                ? std::optional(mine)
                : std::nullopt;
   }
 
-  /// The space of two producers of `op` in one kernel with it.
+  /// Returns the space of two producers of `op` in one kernel with it.
   std::optional<KernelSpace> merge(const Group &home, const Group &other,
                                    Operation *op, const KernelSpace &space) {
     if (home.ops.size() + other.ops.size() >= mostOps)
@@ -312,16 +314,16 @@ private:
     if (a->kind == Elements)
       return a->elements == b->elements ? b : std::nullopt;
     if (b->kind == Elements)
-      return b->elements == a->elements || b->elements == a->pieces
+      return b->elements == a->elements || b->elements == a->items
                  ? a
                  : std::nullopt;
-    bool same = a->kind == b->kind && a->pieces == b->pieces &&
+    bool same = a->kind == b->kind && a->items == b->items &&
                 a->steps == b->steps && a->lanes == b->lanes;
     return same ? a : std::nullopt;
   }
 
-  /// An open group just before `op` that reads one of its tensors, or, for an
-  /// op that is recomputed for what follows, has its shape.
+  /// Returns an open group just before `op` that reads one of its tensors, or,
+  /// for an op that is recomputed for what follows, has its shape.
   Group *neighbour(Operation *op, const KernelSpace &space) {
     Group *last = groups.empty() ? nullptr : groups.back().get();
     if (!last || last->ops.empty() || !last->open || last->calls != calls ||
@@ -337,9 +339,9 @@ private:
     return nullptr;
   }
 
-  static constexpr auto Elements = KernelPlan::Kind::Elements;
-  static constexpr auto Rows = KernelPlan::Kind::Rows;
-  static constexpr auto Columns = KernelPlan::Kind::Columns;
+  static constexpr auto Elements = LoopNest::Kind::Elements;
+  static constexpr auto Rows = LoopNest::Kind::Rows;
+  static constexpr auto Columns = LoopNest::Kind::Columns;
 
   Block &block;
   KernelSpaces &spaces;

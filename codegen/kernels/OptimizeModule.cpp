@@ -1,3 +1,4 @@
+// The pipeline of LLVM's new pass manager that kernels go through.
 #include "codegen/kernels/OptimizeModule.h"
 
 #include "llvm/IR/Module.h"

@@ -1,4 +1,4 @@
-// LLVM's optimizer for the code of kernels, which are vectors already.
+// LLVM's optimizer, for the code of kernels, which is vectorized already.
 #ifndef SHARDC_CODEGEN_KERNELS_OPTIMIZEMODULE_H
 #define SHARDC_CODEGEN_KERNELS_OPTIMIZEMODULE_H
 
@@ -9,7 +9,8 @@ class TargetMachine;
 
 namespace shardc::kernels {
 
-/// O2 without vectorization; without `unrollsLoops` loops stay as they are.
+/// Runs O2 without vectorization; without `unrollsLoops` loops stay as they
+/// are.
 void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine,
                     bool unrollsLoops);
 

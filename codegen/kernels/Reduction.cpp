@@ -11,7 +11,7 @@ namespace shardc::kernels {
 static TypedAttr neutralOf(Operation *op) {
   Type type = op->getResult(0).getType();
   OpBuilder builder(op->getContext());
-  // Negative zero, for x + -0 is x for every x.
+  // The neutral element of a sum is negative zero, for x + -0 is x for every x.
   auto kind =
       llvm::TypeSwitch<Operation *, std::optional<arith::AtomicRMWKind>>(op)
           .Case([](arith::AddFOp) { return arith::AtomicRMWKind::addf; })
@@ -58,9 +58,9 @@ std::optional<SmallVector<Combiner>> combinersOf(linalg::GenericOp reduction) {
 }
 
 FailureOr<SmallVector<SmallVector<Combiner>>>
-combinersOf(const KernelPlan &plan) {
+combinersOf(const LoopNest &nest) {
   SmallVector<SmallVector<Combiner>> combiners;
-  for (linalg::GenericOp reduction : plan.reductions) {
+  for (linalg::GenericOp reduction : nest.reductions) {
     auto found = combinersOf(reduction);
     if (!found)
       return reduction.emitError("combines in a way that kernels do not know: "

@@ -1,4 +1,4 @@
-// Terms and results of reductions.
+// The terms and results of reductions.
 #include "codegen/kernels/ReductionEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -21,9 +21,9 @@ SmallVector<Value> ReductionEmitter::neutral(ArrayRef<unsigned> reductions,
 LogicalResult ReductionEmitter::accumulate(unsigned reduction,
                                            MutableArrayRef<Value> accumulators,
                                            Value mask) {
-  linalg::GenericOp generic = plan.reductions[reduction];
+  linalg::GenericOp generic = nest.reductions[reduction];
   FailureOr<IRMapping> body =
-      elements.emitBody(generic, plan.reductionIteration(generic));
+      elements.emitBody(generic, nest.reductionIteration(generic));
   if (failed(body))
     return failure();
   for (auto [combiner, accumulator] :
@@ -51,7 +51,7 @@ LogicalResult ReductionEmitter::accumulate(unsigned reduction,
 
 FailureOr<Value> ReductionEmitter::withInitial(unsigned reduction,
                                                unsigned result, Value value) {
-  linalg::GenericOp generic = plan.reductions[reduction];
+  linalg::GenericOp generic = nest.reductions[reduction];
   const Combiner &combiner = combiners[reduction][result];
   Value initial = generic.getDpsInits()[result];
   if (auto fill = initial.getDefiningOp<linalg::FillOp>()) {
@@ -64,9 +64,9 @@ FailureOr<Value> ReductionEmitter::withInitial(unsigned reduction,
         (constant.getValue() == combiner.neutral || (adds && isZero)))
       return value;
   }
-  bool perRow = plan.kind == KernelPlan::Kind::Rows;
+  bool perRow = nest.kind == LoopNest::Kind::Rows;
   FailureOr<Value> start =
-      elements.emit({initial, plan.outputIndex(initial, perRow)});
+      elements.emit({initial, nest.outputIndex(initial, perRow)});
   if (failed(start))
     return failure();
   return combine(vectors, combiner, *start, value);

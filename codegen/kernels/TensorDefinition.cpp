@@ -1,4 +1,4 @@
-// Element-wise definitions of tensor and linalg ops.
+// The definitions of tensor and linalg ops, element by element.
 #include "codegen/kernels/TensorDefinition.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,4 +1,4 @@
-// Where one element of a tensor inside a kernel comes from: the step by which
+// The definition of one element of a tensor inside a kernel: the step by which
 // kernels are read from their results back to their arguments, without ever
 // holding a whole intermediate tensor.
 #ifndef SHARDC_CODEGEN_KERNELS_TENSORDEFINITION_H
@@ -17,20 +17,20 @@ struct Element {
   IndexForms index;
 };
 
-/// low <= form < high.
+/// The condition low <= form < high.
 struct IndexBound {
   IndexForm form;
   int64_t low, high;
-  /// Whether it holds for all positions of the loops, for none, or is decided
-  /// at run time.
+  /// Returns whether it holds for all positions of the loops or for none;
+  /// nothing where that is decided at run time.
   std::optional<bool> holds(const LoopExtents &extents) const;
-  /// Whether it holds for all or none of the lanes of each vector of
+  /// Returns whether it holds for all or none of the lanes of each vector of
   /// `vectorLanes` lanes that begins at a multiple of as many.
   bool sameInVector(const LoopExtents &extents, int64_t vectorLanes) const;
 };
 
-/// One of the sources of a concatenation, an insertion or a padding: taken
-/// where all bounds hold.
+/// One of the sources of a concatenation, an insertion or a padding. It is
+/// taken where all bounds hold.
 struct Choice {
   llvm::SmallVector<IndexBound, 2> bounds;
   Element source;
@@ -54,24 +54,25 @@ struct Definition {
   mlir::Value scalar;
   llvm::SmallVector<Choice, 2> choices;
   mlir::linalg::GenericOp generic;
-  /// Compute: index of each loop of `generic`.
+  /// With Compute: the index of each loop of `generic`.
   IndexForms iteration;
 };
 
 Definition define(const Element &element, const LoopExtents &extents);
 
-/// Index of every loop of a generic for the result element `index` of result
-/// `result`; reduction loops stay empty.
+/// Returns the index of every loop of a generic for the result element `index`
+/// of result `result`; reduction loops stay empty.
 IndexForms iterationOf(mlir::linalg::GenericOp generic, unsigned result,
                        llvm::ArrayRef<IndexForm> index,
                        const LoopExtents &extents);
-/// The element that operand `operand` of a generic reads at `iteration`.
+/// Returns the element that operand `operand` of a generic reads at
+/// `iteration`.
 Element operandElement(mlir::OpOperand &operand,
                        llvm::ArrayRef<IndexForm> iteration,
                        const LoopExtents &extents);
 
-/// An index value of a generic's body as a form of its iteration, or nothing
-/// where it depends on data.
+/// Returns an index value of a generic's body as a form of its iteration, or
+/// nothing where it depends on data.
 std::optional<IndexForm> symbolicIndex(mlir::Value index,
                                        llvm::ArrayRef<IndexForm> iteration,
                                        const LoopExtents &extents);

@@ -9,10 +9,10 @@ using namespace mlir;
 
 namespace shardc::kernels {
 
-bool isNarrowFloat(Type element) { return element.isBF16() || element.isF16(); }
+bool isHalfFloat(Type element) { return element.isBF16() || element.isF16(); }
 
 Type heldType(Type element) {
-  return isNarrowFloat(element) || element.isUnsignedInteger()
+  return isHalfFloat(element) || element.isUnsignedInteger()
              ? Type(IntegerType::get(element.getContext(),
                                      element.getIntOrFloatBitWidth()))
              : element;
@@ -72,25 +72,25 @@ static bool isMove(Operation *op) {
 }
 
 Value VectorOps::clone(Operation *op, ValueRange operands) {
-  // Signed or unsigned: the bits are held alike.
+  // Signed and unsigned bits are held alike.
   if (isa<UnrealizedConversionCastOp>(op) && op->getNumResults() == 1)
     return operands.front();
   if (op->getNumResults() != 1 || op->getNumRegions() != 0 ||
       !isa<arith::ArithDialect, math::MathDialect>(op->getDialect()))
     return {};
   Location loc = op->getLoc();
-  auto isNarrow = [](Type type) {
-    return isNarrowFloat(getElementTypeOrSelf(type));
+  auto isHalf = [](Type type) {
+    return isHalfFloat(getElementTypeOrSelf(type));
   };
-  if (isNarrow(op->getResult(0).getType()) ||
-      llvm::any_of(op->getOperandTypes(), isNarrow)) {
+  if (isHalf(op->getResult(0).getType()) ||
+      llvm::any_of(op->getOperandTypes(), isHalf)) {
     if (op->getNumOperands() == 1) {
       Type to = getElementTypeOrSelf(op->getResult(0).getType());
       Type from = getElementTypeOrSelf(op->getOperand(0).getType());
-      if (isa<arith::ExtFOp>(op) && isNarrowFloat(from))
+      if (isa<arith::ExtFOp>(op) && isHalfFloat(from))
         return widen(loc, operands.front(), from, to);
-      if (isa<arith::TruncFOp>(op) && isNarrowFloat(to))
-        return narrow(loc, operands.front(), to);
+      if (isa<arith::TruncFOp>(op) && isHalfFloat(to))
+        return round(loc, operands.front(), to);
       return {};
     }
     if (!isMove(op))
@@ -115,8 +115,8 @@ Value VectorOps::clone(Operation *op, ValueRange operands) {
                      : element);
   state.addAttributes(op->getAttrs());
   state.propertiesAttr = op->getPropertiesAsAttribute();
-  // What a body says of NaN holds; but no rounding may depend on what was fused
-  // with what.
+  // Fast-math flags about NaN are kept; but no rounding may depend on what was
+  // fused with what.
   Operation *created = builder.create(state);
   auto fast = dyn_cast<arith::ArithFastMathInterface>(created);
   if (auto flags = fast ? fast.getFastMathFlagsAttr() : nullptr) {

@@ -1,8 +1,9 @@
-// Scalar ops of linalg bodies as ops on vectors of a few elements; what a
-// target does in its own way, it overrides.
+// Scalar ops of linalg bodies as ops on vectors of a few elements. A target
+// overrides what it does in its own way.
 //
-// 16-bit floats are held as i16 between ops, and rounded once where a body
-// rounds: no target computes in them, or keeps excess precision between ops.
+// 16-bit floats (half precision) are held as i16 between ops, and rounded once
+// where a body rounds: no target computes in them, or keeps excess precision
+// between ops.
 #ifndef SHARDC_CODEGEN_KERNELS_VECTOROPS_H
 #define SHARDC_CODEGEN_KERNELS_VECTOROPS_H
 
@@ -12,18 +13,18 @@
 namespace shardc::kernels {
 
 /// Whether `element` is bfloat16 or float16.
-bool isNarrowFloat(mlir::Type element);
-/// What emitted code holds elements as: i16 for the 16-bit floats, integers of
-/// no sign for unsigned ones, else `element` itself.
+bool isHalfFloat(mlir::Type element);
+/// The type that emitted code holds elements in: i16 for the 16-bit floats,
+/// integers of no sign for unsigned ones, else `element` itself.
 mlir::Type heldType(mlir::Type element);
 /// A constant of such a type.
 mlir::TypedAttr heldConstant(mlir::TypedAttr constant);
 
-/// What emitted vectors are like.
+/// The form of emitted vectors.
 struct VectorShape {
-  /// Elements of a vector; 1 makes everything scalar.
+  /// The number of elements of a vector; 1 makes everything scalar.
   int64_t lanes = 1;
-  /// Bits of a position in a tensor.
+  /// The number of bits of a position in a tensor.
   unsigned indexBits = 64;
   /// Vectors begin at lanes that are multiples of `lanes`, and arguments at
   /// multiples of 16 bytes.
@@ -40,41 +41,43 @@ public:
 
   int64_t lanes() const { return shape.lanes; }
   bool aligned() const { return shape.aligned; }
-  /// Vectors begin at multiples of so many lanes.
+  /// The number of lanes at whose multiples vectors begin.
   int64_t alignedLanes() const { return shape.aligned ? shape.lanes : 1; }
   bool fusesMultiplyAdd() const { return shape.fusesMultiplyAdd; }
 
-  /// Of elements as they are held (heldType); a scalar where there is one lane.
+  /// The type of a vector of elements as they are held (heldType); a scalar
+  /// type where there is one lane.
   mlir::Type vectorType(mlir::Type element) const;
   bool isVector(mlir::Value value) const {
     return mlir::isa<mlir::VectorType>(value.getType());
   }
-  /// A scalar in every lane; a vector as it is.
+  /// Copies a scalar into every lane; leaves a vector as it is.
   mlir::Value broadcast(mlir::Location loc, mlir::Value value);
   /// The integer type of positions.
   mlir::Type indexType() const {
     return builder.getIntegerType(shape.indexBits);
   }
-  /// 0, 1, 2, ... of that type, and one number.
+  /// Emit 0, 1, 2, ... of that type, and one number.
   mlir::Value laneNumbers(mlir::Location loc);
   mlir::Value constant(mlir::Location loc, int64_t value);
 
-  /// An arith or math op on new operands: a vector where one of them is. Null
-  /// where the op is not known.
+  /// Emits an arith or math op on new operands, on vectors where one of them
+  /// is. Returns null where the op is not known.
   mlir::Value clone(mlir::Operation *op, mlir::ValueRange operands);
-  /// x * y + z, rounded once.
+  /// Emits x * y + z, rounded once.
   mlir::Value multiplyAdd(mlir::Location loc, mlir::Value x, mlir::Value y,
                           mlir::Value z);
 
 protected:
-  /// `bits` (i16) of the type `from` as `to`, float32 or float64. Exact.
+  /// Converts `bits` (i16) of the type `from` to `to`, float32 or float64,
+  /// exactly.
   virtual mlir::Value widen(mlir::Location loc, mlir::Value bits,
                             mlir::Type from, mlir::Type to) = 0;
-  /// A float32 or float64 rounded once to `to`, as i16.
-  virtual mlir::Value narrow(mlir::Location loc, mlir::Value value,
-                             mlir::Type to) = 0;
-  /// An op that the target does in its own way; null: the op itself, on
-  /// vectors. `operands` are all scalars or all vectors.
+  /// Rounds a float32 or float64 once to `to`, held as i16.
+  virtual mlir::Value round(mlir::Location loc, mlir::Value value,
+                            mlir::Type to) = 0;
+  /// Emits an op that the target does in its own way; null stands for the op
+  /// itself, on vectors. `operands` are all scalars or all vectors.
   virtual mlir::Value cloneSpecial(mlir::Operation *op,
                                    mlir::ValueRange operands) = 0;
 

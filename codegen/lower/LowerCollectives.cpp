@@ -66,9 +66,9 @@ LogicalResult ProgramLowering::lowerCollective(Operation *op) {
       .Case([&](fsdp::OptimizerStepOp step) {
         return optimizerStep(step), success();
       })
-      .Case([&](fsdp::ReportOp report) {
-        emit<step::ReportOp>(report.getName(),
-                             ref(contiguous(report.getValue())));
+      .Case([&](fsdp::MetricOp metric) {
+        emit<step::MetricOp>(metric.getName(),
+                             ref(contiguous(metric.getValue())));
         return success();
       })
       .Default([](Operation *op) {

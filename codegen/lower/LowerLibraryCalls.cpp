@@ -65,22 +65,22 @@ LogicalResult ProgramLowering::lowerLibraryCall(Operation *op) {
         return embeddingGrad(grad), success();
       })
       .Case([&](nn::GatherOp gather) {
-        return hostCall(op, "gather", {{"axis", gather.getAxis()}}), success();
+        return indexCall(op, "gather", {{"axis", gather.getAxis()}}), success();
       })
       .Case([&](nn::GatherGradOp grad) {
-        return hostCall(op, "gather_grad", {{"axis", grad.getAxis()}}),
+        return indexCall(op, "gather_grad", {{"axis", grad.getAxis()}}),
                success();
       })
       .Case([&](nn::GatherNdOp gather) {
-        return hostCall(op, "gather_nd",
-                        {{"batch_dims", gather.getBatchDims()}}),
+        return indexCall(op, "gather_nd",
+                         {{"batch_dims", gather.getBatchDims()}}),
                success();
       })
       .Case([&](nn::CumsumOp sum) {
-        return hostCall(op, "cumsum",
-                        {{"axis", sum.getAxis()},
-                         {"exclusive", sum.getExclusive()},
-                         {"reverse", sum.getReverse()}}),
+        return indexCall(op, "cumsum",
+                         {{"axis", sum.getAxis()},
+                          {"exclusive", sum.getExclusive()},
+                          {"reverse", sum.getReverse()}}),
                success();
       })
       .Case([&](nn::ConcatOp pieces) { return concat(pieces), success(); })
@@ -293,7 +293,7 @@ void ProgramLowering::pad(nn::PadOp op) {
                      ref(whole.slice(op.getLow(), limits, steps)));
 }
 
-void ProgramLowering::hostCall(
+void ProgramLowering::indexCall(
     Operation *op, StringRef name,
     ArrayRef<std::pair<StringRef, int64_t>> numbers) {
   SmallVector<Value> inputs, outputs;
@@ -305,8 +305,8 @@ void ProgramLowering::hostCall(
   for (auto [key, number] : numbers)
     attributes.push_back(
         builder.getNamedAttr(key, builder.getI64IntegerAttr(number)));
-  emit<step::HostCallOp>(name, inputs, outputs,
-                         builder.getDictionaryAttr(attributes));
+  emit<step::IndexCallOp>(name, inputs, outputs,
+                          builder.getDictionaryAttr(attributes));
 }
 
 } // namespace shardc

@@ -18,7 +18,7 @@ LogicalResult ProgramLowering::run() {
   Block &body = function.getBody().front();
   if (body.getTerminator()->getNumOperands())
     return function.emitOpError()
-           << "expects no results; hand them to fsdp.report before step-lower";
+           << "expects no results; hand them to fsdp.metric before step-lower";
 
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
     if (isOpTriviallyDead(&op))
@@ -230,10 +230,10 @@ static Value computedScalar(Operation *op) {
 void ProgramLowering::findPhases() {
   if (function.getOps<fsdp::OptimizerStepOp>().empty())
     return;
-  for (auto report : function.getOps<fsdp::ReportOp>()) {
-    if (report.getName() != "loss")
+  for (auto metric : function.getOps<fsdp::MetricOp>()) {
+    if (metric.getName() != "loss")
       continue;
-    Value value = report.getValue();
+    Value value = metric.getValue();
     while (Operation *op = value ? value.getDefiningOp() : nullptr) {
       lastForward = op;
       if (auto wait = dyn_cast<fsdp::AllReduceWaitOp>(op)) {

@@ -32,8 +32,8 @@ private:
   void embeddingGrad(nn::EmbeddingGradOp op);
   void concat(nn::ConcatOp op);
   void pad(nn::PadOp op);
-  void hostCall(mlir::Operation *op, llvm::StringRef function,
-                llvm::ArrayRef<std::pair<llvm::StringRef, int64_t>> numbers);
+  void indexCall(mlir::Operation *op, llvm::StringRef function,
+                 llvm::ArrayRef<std::pair<llvm::StringRef, int64_t>> numbers);
   void launch(step::CallOp op);
   /// c = op(a) op(b) (+ bias), with the scratch memory that their type asks
   /// for.

@@ -168,14 +168,14 @@ def Step_OptimizerStepOp : Step_Entry<"optimizer_step", [MemoryEffects<[MemWrite
   let assemblyFormat =
     "$unit $kind `(` $gradient `,` $norm `)` attr-dict `:` functional-type(operands, results)";
 }
-def Step_ReportOp : Step_Entry<"report", [MemoryEffects<[MemWrite]>]> {
+def Step_MetricOp : Step_Entry<"metric", [MemoryEffects<[MemWrite]>]> {
   let summary = "hands a scalar to the trainer's metrics under a name";
   let description = [{
     fsdp.report: `name` is loss or gradient_norm, of which the trainer takes the root; the value is
     one float.
 
     ```mlir
-    step.report "loss" %loss : memref<f64>
+    step.metric "loss" %loss : memref<f64>
     ```
   }];
   let arguments = (ins StrAttr:$name, Step_Reads<Step_View>:$value);

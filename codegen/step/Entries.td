@@ -250,8 +250,8 @@ def Step_FillOp : Step_Entry<"fill"> {
   let arguments = (ins Step_Writes<Step_View>:$destination, F64Attr:$value);
   let assemblyFormat = "$value `into` $destination attr-dict `:` type($destination)";
 }
-def Step_HostCallOp : Step_Entry<"host_call", [AttrSizedOperandSegments]> {
-  let summary = "a function of the runtime that costs nothing next to the rest: cumsum, gather, "
+def Step_IndexCallOp : Step_Entry<"index_call", [AttrSizedOperandSegments]> {
+  let summary = "a function over indices known at run time: cumsum, gather, "
     "gather_grad, gather_nd";
   let description = [{
     The nn op of that name, on contiguous views; `numbers` has its attributes as integers: axis,
@@ -259,7 +259,7 @@ def Step_HostCallOp : Step_Entry<"host_call", [AttrSizedOperandSegments]> {
     refuses other functions, numbers and shapes, and stops where an index lies outside.
 
     ```mlir
-    step.host_call "gather" {axis = 1 : i64} (%x, %i) into (%y)
+    step.index_call "gather" {axis = 1 : i64} (%x, %i) into (%y)
         : (memref<4x128x64xf32>, memref<2xi64>) -> memref<4x2x64xf32>
     ```
   }];

@@ -142,10 +142,10 @@ LogicalResult GemmOp::verify() {
     return emitOpError() << "expects equal batch dims, got " << a << ", " << b
                          << " and " << c;
   Type element = a.getElementType();
-  bool isNarrow = element.isBF16() || element.isF16();
+  bool isHalf = element.isBF16() || element.isF16();
   if (b.getElementType() != element ||
       (c.getElementType() != element &&
-       !(isNarrow && c.getElementType().isF32())))
+       !(isHalf && c.getElementType().isF32())))
     return emitOpError() << "expects operands and result of one element type, "
                             "or a float32 result of 16-bit operands, got "
                          << a << ", " << b << " and " << c;

@@ -12,7 +12,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def Step_Dialect : Dialect {
   let name = "step";
   let cppNamespace = "::shardc::step";
-  let summary = "how each piece of a step runs: kernel launches, library calls, buffers";
+  let summary = "how each part of a step runs: kernel launches, library calls, buffers";
   let description = [{
     A `step.plan` holds the buffers that outlive a step and two programs. A program is a list of
     entries in the order in which every rank runs them; an entry is one message `Entry` of

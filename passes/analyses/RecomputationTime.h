@@ -25,12 +25,13 @@ int64_t elementBytesOf(mlir::Type type);
 /// takes no launch of its own.
 class RecomputationTime {
 public:
-  /// Where `ops` run again; those behind `lastForward` are the backward pass.
+  /// Estimates for `ops` that run again; those behind `lastForward` are the
+  /// backward pass.
   RecomputationTime(const OpSet &ops, mlir::Operation *lastForward,
                     const CostModel &costs)
       : ops(ops), lastForward(lastForward), costs(costs) {}
 
-  /// Of one among them.
+  /// The time of one among them.
   double of(mlir::Operation *op);
   double ofAll();
 

@@ -10,14 +10,16 @@ using namespace mlir;
 
 namespace shardc {
 
-static bool looksAt(Operation *op) { return op && op->hasTrait<nn::IsView>(); }
+static bool isViewOrBroadcast(Operation *op) {
+  return op && op->hasTrait<nn::IsView>();
+}
 
 Operation *lastForwardOp(func::FuncOp train) {
   return train.front().getTerminator()->getOperand(0).getDefiningOp();
 }
 
 Value storageOf(Value value) {
-  while (looksAt(value.getDefiningOp()))
+  while (isViewOrBroadcast(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
   return value;
 }
@@ -59,18 +61,18 @@ void SavedValues::findFreeValues() {
 void SavedValues::findNeeds() {
   if (!lastForward)
     return;
-  int64_t turn = position[lastForward];
+  int64_t lastForwardPosition = position[lastForward];
   for (Operation &op : train.front()) {
     int64_t here = position[&op];
-    if (here <= turn || looksAt(&op))
+    if (here <= lastForwardPosition || isViewOrBroadcast(&op))
       continue;
     for (Value operand : op.getOperands()) {
       Value storage = storageOf(operand);
       Operation *producer = storage.getDefiningOp();
       // What the loss's op makes besides are gradients, which nobody keeps; the
       // terminator takes the loss.
-      if (producer && position[producer] < turn && !isFree(storage) &&
-          !op.hasTrait<OpTrait::IsTerminator>())
+      if (producer && position[producer] < lastForwardPosition &&
+          !isFree(storage) && !op.hasTrait<OpTrait::IsTerminator>())
         needs[storage].add({here, here});
     }
   }
@@ -80,7 +82,7 @@ void SavedValues::findNeeds() {
     auto parameter = symbols.lookup<nn::ParameterOp>(use.parameter);
     auto unit = parameter ? parameter->getAttrOfType<StringAttr>("fsdp.unit")
                           : StringAttr();
-    if (unit && here > turn)
+    if (unit && here > lastForwardPosition)
       gathered[unit].add({here, here});
   }
 }
@@ -130,7 +132,8 @@ void SavedValues::findCandidates() {
     if (position[&op] <= position[lastForward])
       forward.push_back(&op);
   for (Operation *op : llvm::reverse(forward)) {
-    if (looksAt(op) || op->getNumResults() == 0 || isFree(op->getResult(0)))
+    if (isViewOrBroadcast(op) || op->getNumResults() == 0 ||
+        isFree(op->getResult(0)))
       continue;
     Span span;
     for (Value result : op->getResults())
@@ -150,28 +153,29 @@ double SavedValues::stepSeconds() const {
 }
 
 SavedValues::Choice
-SavedValues::askedFor(llvm::function_ref<bool(Operation *)> wanted) const {
+SavedValues::requiredOps(llvm::function_ref<bool(Operation *)> wanted) const {
   Choice choice;
-  // From the last op to the first: whoever asks for one comes before it.
-  std::priority_queue<std::pair<int64_t, Operation *>> asked;
-  auto ask = [&](Value value, int64_t reader) {
+  // Ops are taken from the last to the first, so that all that require an op
+  // have been taken before it.
+  std::priority_queue<std::pair<int64_t, Operation *>> pending;
+  auto require = [&](Value value, int64_t reader) {
     Operation *op = value.getDefiningOp();
     if (!op || !wanted(op))
       return;
     auto [first, isNew] = choice.firstReader.try_emplace(op, reader);
     first->second = std::min(first->second, reader);
     if (isNew)
-      asked.push({position.lookup(op), op});
+      pending.push({position.lookup(op), op});
   };
   for (auto &[value, span] : needs)
-    ask(value, span.first);
-  while (!asked.empty()) {
-    Operation *op = asked.top().second;
-    asked.pop();
+    require(value, span.first);
+  while (!pending.empty()) {
+    Operation *op = pending.top().second;
+    pending.pop();
     choice.ops.insert(op);
     for (Value operand : op->getOperands())
       if (Value storage = storageOf(operand); !isFree(storage))
-        ask(storage, choice.firstReader.lookup(op));
+        require(storage, choice.firstReader.lookup(op));
   }
   return choice;
 }
@@ -190,7 +194,8 @@ OpSet SavedValues::chooseAt(double bytesPerSecond) {
           [&](Value value) { return isFree(value); },
           RecomputationTime(candidates, lastForward, costs));
     llvm::DenseSet<Operation *> again = network->at(bytesPerSecond);
-    Choice choice = askedFor([&](Operation *op) { return again.contains(op); });
+    Choice choice =
+        requiredOps([&](Operation *op) { return again.contains(op); });
     // It would have to gather.
     bool isRefused = candidates.remove_if([&](Operation *op) {
       return choice.ops.contains(op) &&

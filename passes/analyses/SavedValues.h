@@ -1,5 +1,5 @@
-// Which values of the forward pass are kept for the backward pass, and which
-// are computed again there.
+// Decides which values of the forward pass are kept for the backward pass, and
+// which are computed again there.
 #ifndef SHARDC_PASSES_ANALYSES_SAVEDVALUES_H
 #define SHARDC_PASSES_ANALYSES_SAVEDVALUES_H
 
@@ -53,11 +53,11 @@ public:
   /// do not count.
   int64_t bytesRead() const;
   int64_t bytesKept() const;
-  /// Of running the recomputed ops once.
+  /// What running the recomputed ops once costs.
   int64_t recomputedFlops() const;
   int64_t recomputedBytes() const;
-  /// Estimates by the machine's rates: of what runs again, beside the step's
-  /// own arithmetic.
+  /// Estimates by the machine's rates: the time of what runs again, and that of
+  /// the step's own arithmetic.
   double recomputedSeconds() const { return secondsOf(recomputed); }
   double stepSeconds() const;
 
@@ -69,8 +69,8 @@ private:
     void add(Span other);
   };
 
-  /// Whether a value is there in backward without being kept: parameters,
-  /// inputs, constants, and cheap conversions of these.
+  /// Whether backward has a value without its being kept: parameters, inputs,
+  /// constants, and cheap conversions of these.
   bool isFree(mlir::Value storage) const { return free.contains(storage); }
   void findFreeValues();
   void findNeeds();
@@ -86,26 +86,27 @@ private:
   double secondsOf(const OpSet &ops) const {
     return RecomputationTime(ops, lastForward, costs).ofAll();
   }
-  /// Those of the ops for which `wanted` holds that backward asks for.
-  Choice askedFor(llvm::function_ref<bool(mlir::Operation *)> wanted) const;
+  /// Returns those of the ops for which `wanted` holds that backward requires.
+  Choice requiredOps(llvm::function_ref<bool(mlir::Operation *)> wanted) const;
   /// Whether all of it can run where it is read first.
   bool hasParametersFor(const Choice &choice) const;
   /// The best choice when a second costs `bytesPerSecond`, without ops whose
   /// parameters are not there.
   OpSet chooseAt(double bytesPerSecond);
 
-  /// Ops that read each other's results, or the same values that would be kept
-  /// for them alone: what they save and cost does not depend on other pieces.
-  struct Piece {
+  /// A connected component: ops that read each other's results, or the same
+  /// values that would be kept for them alone. What they save and cost does not
+  /// depend on other components.
+  struct Component {
     llvm::SmallVector<mlir::Operation *> ops; // in their order
     int64_t savedBytes = 0;
     double seconds = 0;
   };
-  /// What `more` has and `less` has not, in pieces that save something, those
-  /// first that save most per second.
-  llvm::SmallVector<Piece> piecesBetween(const OpSet &less,
-                                         const OpSet &more) const;
-  /// `less` and as many of the pieces as `seconds` allow.
+  /// Returns what `more` has and `less` has not, in components that save
+  /// something, those first that save most per second.
+  llvm::SmallVector<Component> componentsBetween(const OpSet &less,
+                                                 const OpSet &more) const;
+  /// Returns `less` and as many of the components as `seconds` allow.
   OpSet fillUp(const OpSet &less, const OpSet &more, double seconds) const;
 
   mlir::func::FuncOp train;
@@ -116,12 +117,12 @@ private:
   int64_t flops = 0;
   int64_t elementBytes = 4;
   llvm::DenseSet<mlir::Value> free;
-  /// By unit: where backward has its parameters.
+  /// The places where backward has a unit's parameters, by unit.
   llvm::StringMap<Span> gathered;
   /// Values of forward that ops of backward read, and where.
   llvm::MapVector<mlir::Value, Span> needs;
   OpSet candidates;
-  /// Of the candidates; null when they changed.
+  /// The network of the candidates; null when they changed.
   std::unique_ptr<RecomputationCut> network;
   OpSet recomputed;
 };

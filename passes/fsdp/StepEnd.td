@@ -67,14 +67,14 @@ def FSDP_AllReduceWaitOp : FSDP_StepOp<"all_reduce_wait"> {
   let assemblyFormat = "$token attr-dict `:` type($sums)";
   let hasVerifier = 1;
 }
-def FSDP_ReportOp : FSDP_StepOp<"report"> {
+def FSDP_MetricOp : FSDP_StepOp<"metric"> {
   let summary = "hands a scalar to the trainer's metrics under a name (loss, gradient_norm)";
   let description = [{
     The value is a tensor of no dims and a float type; another one is refused. What is called
     gradient_norm is the power sum over all ranks, of which the trainer takes the root.
 
     ```mlir
-    fsdp.report "loss" %loss : tensor<f64>
+    fsdp.metric "loss" %loss : tensor<f64>
     ```
   }];
   let arguments = (ins StrAttr:$name, AnyRankedTensor:$value);

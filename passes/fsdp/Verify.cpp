@@ -461,7 +461,7 @@ LogicalResult AllReduceWaitOp::verify() {
   return success();
 }
 
-LogicalResult ReportOp::verify() {
+LogicalResult MetricOp::verify() {
   if (!isScalar(getValue().getType()))
     return emitOpError("expects a float tensor of no dims, got ")
            << getValue().getType();

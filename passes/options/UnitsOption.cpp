@@ -1,4 +1,4 @@
-// What --units says: parsing.
+// The parser of what --units says.
 #include "passes/options/UnitsOption.h"
 
 #include "llvm/ADT/SmallVector.h"

@@ -107,10 +107,10 @@ void collectSharding(mlir::ModuleOp module, CompileReport &report);
 /// What the strategy means on this mesh, in words.
 std::string meaningOf(const CompileReport &report);
 
-/// The summary that shardc prints.
+/// Prints the report as text.
 void printReport(llvm::raw_ostream &os, const CompileReport &report);
 
-/// The contents of --report=FILE.json. `mesh` is the text of the flag ("2x8");
+/// Returns the contents of --report=FILE.json. `mesh` is the text of the flag ("2x8");
 /// a collective of no unit has unit null; what is not known is left out.
 llvm::json::Value toJson(const CompileReport &report);
 

@@ -1,5 +1,5 @@
-// Places each parameter in the part of the model that uses it, then weighs
-// parts.
+// Each parameter is placed in the segment of the model that uses it; then
+// segments are merged and split by what they cost.
 #include "passes/units/AutoUnits.h"
 
 #include "passes/units/Blocks.h"
@@ -19,7 +19,8 @@ using namespace shardc;
 
 namespace {
 
-/// A stretch of the model between two uses, and the unit that it becomes.
+/// A segment of the model, from one use of a parameter to another, and the unit
+/// that it becomes.
 struct Part {
   enum Kind { Embedding, Block, Between, Head, Whole, Long };
 
@@ -27,7 +28,7 @@ struct Part {
   std::string name;
   std::string reason; // without what it costs
   size_t repetition = 0;
-  std::set<size_t> stretches; // in which its members are used
+  std::set<size_t> segments; // in which its members are used
   std::vector<size_t> members;
 };
 
@@ -48,8 +49,8 @@ public:
   }
 
 private:
-  void findStretches();
-  size_t stretchOf(size_t use) const;
+  void findSegments();
+  size_t segmentOf(size_t use) const;
   void place();
   void mergeBlocks();
   void mergeEnds();
@@ -62,7 +63,8 @@ private:
     return bytesOf(model, part.members, costs.elementBytes);
   }
   double mostBytes() const { return costs.model.cluster.memory * mostOfMemory; }
-  /// Whether a collective of this would be more latency than transfer.
+  /// Returns whether a collective of so many bytes would be more latency than
+  /// transfer.
   bool isSmall(double bytes) const {
     CollectiveTime time = costs.time(bytes);
     return time.transfer < time.latency;
@@ -78,16 +80,17 @@ private:
   const UnitModel &model;
   const UnitCosts &costs;
   std::vector<RepeatedBlock> blocks;
-  /// Stretches by their first use: each block one, with what lies around.
-  std::vector<std::pair<size_t, Part>> stretches;
-  std::vector<Part> parts; // by first use, but for Long, which are last
+  /// Segments are in the order of their first use. Each block is one, and so is
+  /// what lies before, between and after the blocks.
+  std::vector<std::pair<size_t, Part>> segments;
+  std::vector<Part> parts; // by first use; those of the kind Long are last
 };
 
 //===----------------------------------------------------------------------===//
 // Placing
 //===----------------------------------------------------------------------===//
 
-void AutoUnits::findStretches() {
+void AutoUnits::findSegments() {
   auto add = [&](size_t start, Part::Kind kind, StringRef name,
                  StringRef reason, size_t repetition = 0) {
     Part part;
@@ -95,7 +98,7 @@ void AutoUnits::findStretches() {
     part.name = name.str();
     part.reason = reason.str();
     part.repetition = repetition;
-    stretches.emplace_back(start, std::move(part));
+    segments.emplace_back(start, std::move(part));
   };
   if (blocks.empty())
     return add(0, Part::Whole, "model",
@@ -111,9 +114,9 @@ void AutoUnits::findStretches() {
       last = std::max(last, model.firstUse(member));
     }
     add(first, Part::Block, block.name, block.which, block.repetition);
-    // Up to the next block of its repetition, what is used is its own.
+    // What is used up to the next block of its repetition is the block's own.
     bool goesOn = lastOf[block.repetition] != index;
-    // Its parameters may be used again before it ends.
+    // The block's parameters may be used again before it ends.
     DenseSet<size_t> members(block.members.begin(), block.members.end());
     size_t after = last + 1;
     while (after < model.uses.size() &&
@@ -125,42 +128,41 @@ void AutoUnits::findStretches() {
       add(after, Part::Between, "between",
           "used between two repetitions of blocks");
   }
-  llvm::stable_sort(stretches, [](const auto &a, const auto &b) {
-    return a.first < b.first;
-  });
+  llvm::stable_sort(
+      segments, [](const auto &a, const auto &b) { return a.first < b.first; });
 }
 
-size_t AutoUnits::stretchOf(size_t use) const {
+size_t AutoUnits::segmentOf(size_t use) const {
   auto next =
-      llvm::upper_bound(stretches, use, [](size_t use, const auto &stretch) {
-        return use < stretch.first;
+      llvm::upper_bound(segments, use, [](size_t use, const auto &segment) {
+        return use < segment.first;
       });
-  return next - stretches.begin() - 1;
+  return next - segments.begin() - 1;
 }
 
 void AutoUnits::place() {
-  findStretches();
+  findSegments();
   std::vector<std::set<size_t>> usedIn(model.parameters.size());
   for (auto [number, use] : enumerate(model.uses))
-    usedIn[use.parameter].insert(stretchOf(number));
-  // Blocks of names that interleave keep their own.
+    usedIn[use.parameter].insert(segmentOf(number));
+  // Blocks whose names interleave keep their own parameters.
   std::vector<std::optional<size_t>> owner(model.parameters.size());
-  StringMap<size_t> stretchOfBlock;
-  for (auto [index, stretch] : enumerate(stretches))
-    if (stretch.second.kind == Part::Block)
-      stretchOfBlock[stretch.second.name] = index;
+  StringMap<size_t> segmentOfBlock;
+  for (auto [index, segment] : enumerate(segments))
+    if (segment.second.kind == Part::Block)
+      segmentOfBlock[segment.second.name] = index;
   for (const RepeatedBlock &block : blocks)
     for (size_t member : block.members)
-      owner[member] = stretchOfBlock.lookup(block.name);
+      owner[member] = segmentOfBlock.lookup(block.name);
   Part tied, shared;
   for (auto [parameter, places] : enumerate(usedIn)) {
     if (places.size() == 1) {
-      stretches[owner[parameter].value_or(*places.begin())]
+      segments[owner[parameter].value_or(*places.begin())]
           .second.members.push_back(parameter);
       continue;
     }
-    const Part &first = stretches[*places.begin()].second,
-               &last = stretches[*places.rbegin()].second;
+    const Part &first = segments[*places.begin()].second,
+               &last = segments[*places.rbegin()].second;
     bool throughAll = first.kind == Part::Embedding && last.kind == Part::Head;
     Part &part = throughAll ? tied : shared;
     part.kind = Part::Long;
@@ -175,11 +177,11 @@ void AutoUnits::place() {
                         places.size(), first.name, last.name)
                     .str();
     part.members.push_back(parameter);
-    part.stretches.insert(places.begin(), places.end());
+    part.segments.insert(places.begin(), places.end());
   }
-  for (auto [index, stretch] : enumerate(stretches))
-    stretch.second.stretches = {index};
-  for (auto &[_, part] : stretches)
+  for (auto [index, segment] : enumerate(segments))
+    segment.second.segments = {index};
+  for (auto &[_, part] : segments)
     if (!part.members.empty())
       parts.push_back(std::move(part));
   for (Part *part : {&tied, &shared})
@@ -191,8 +193,8 @@ void AutoUnits::place() {
 // Merging
 //===----------------------------------------------------------------------===//
 
-/// "layers.0..3" of layers.0 and layers.3; names that share no list are joined:
-/// symbols that need no quotes.
+/// Returns "layers.0..3" for layers.0 and layers.3. Names that share no list
+/// are joined. The result is a symbol that needs no quotes.
 std::string mergedName(StringRef first, StringRef last) {
   auto [list, number] = first.rsplit('.');
   auto [otherList, otherNumber] = last.rsplit('.');
@@ -206,7 +208,7 @@ std::string mergedName(StringRef first, StringRef last) {
 
 static void add(Part &to, const Part &from) {
   append_range(to.members, from.members);
-  to.stretches.insert(from.stretches.begin(), from.stretches.end());
+  to.segments.insert(from.segments.begin(), from.segments.end());
 }
 
 void AutoUnits::mergeBlocks() {
@@ -224,7 +226,8 @@ void AutoUnits::mergeBlocks() {
     size_t count = end - begin;
     double each = total / count;
     CollectiveTime time = costs.time(each);
-    // So many that transfer is at least latency, within what a unit may have.
+    // So many blocks are merged that transfer is at least latency, within what
+    // a unit may have.
     size_t together = 1;
     if (isSmall(each))
       together = std::min({std::ceil(time.latency / time.transfer),
@@ -274,14 +277,14 @@ void AutoUnits::mergeEnds() {
   }
 }
 
-/// Where all that uses a tied parameter has become one unit, it lives no longer
-/// than that.
+/// Merges a tied parameter into the unit that has all its uses, if there is
+/// one: it lives no longer than that.
 void AutoUnits::mergeLong() {
   for (size_t index = 0; index < parts.size();) {
     Part &part = parts[index];
     auto whole = llvm::find_if(parts, [&](const Part &other) {
       return part.kind == Part::Long && other.kind != Part::Long &&
-             llvm::includes(other.stretches, part.stretches) &&
+             llvm::includes(other.segments, part.segments) &&
              bytes(part) + bytes(other) <= mostBytes();
     });
     if (whole == parts.end()) {
@@ -302,7 +305,7 @@ std::vector<Part> AutoUnits::splitPart(const Part &part) const {
   auto size = [&](ArrayRef<size_t> members) {
     return bytesOf(model, members, costs.elementBytes);
   };
-  std::vector<UnitPiece> pieces = splitUnit(
+  std::vector<UnitPart> cut = splitUnit(
       model, part.members, mostBytes(), size,
       [&](ArrayRef<size_t> members) { return isSmall(size(members)); });
   std::string share =
@@ -310,22 +313,22 @@ std::vector<Part> AutoUnits::splitPart(const Part &part) const {
               100 * bytes(part) / costs.model.cluster.memory,
               bytesText(costs.model.cluster.memory))
           .str();
-  if (pieces.size() == 1) {
+  if (cut.size() == 1) {
     Part whole = part;
     whole.reason +=
         "; not split although " + share + ": almost all is one parameter";
     return {whole};
   }
   std::vector<Part> result;
-  for (auto [index, piece] : enumerate(pieces)) {
+  for (auto [index, unitPart] : enumerate(cut)) {
     Part &next = result.emplace_back(part);
     next.name += ".part." + std::to_string(index);
-    next.members = piece.members;
-    next.reason += formatv("; split: {0}, part {1} of {2}", share, index + 1,
-                           pieces.size())
-                       .str();
-    if (!piece.modules.empty())
-      next.reason += " (" + join(piece.modules, ", ") + ")";
+    next.members = unitPart.members;
+    next.reason +=
+        formatv("; split: {0}, part {1} of {2}", share, index + 1, cut.size())
+            .str();
+    if (!unitPart.modules.empty())
+      next.reason += " (" + join(unitPart.modules, ", ") + ")";
   }
   return result;
 }

@@ -1,5 +1,5 @@
-// --units auto: blocks, what stands before and after them, and how the cost
-// model merges and splits these.
+// --units auto: blocks, what lies before and after them, and how the cost model
+// merges and splits these.
 #ifndef SHARDC_PASSES_UNITS_AUTOUNITS_H
 #define SHARDC_PASSES_UNITS_AUTOUNITS_H
 
@@ -7,8 +7,8 @@
 
 namespace shardc {
 
-/// A unit of more than this part of a rank's memory is split: two units and the
-/// gradients of one, in twice the bytes, are alive at once.
+/// A unit of more than this part of a rank's memory is split: two units are
+/// alive at once, and the gradients of one, in twice the bytes.
 constexpr double mostOfMemory = 0.05;
 
 /// Units by first use:

@@ -12,7 +12,7 @@
 using namespace llvm;
 using namespace shardc;
 
-/// Blocks from runs of equal uses.
+/// Returns the blocks that runs of equal uses tell.
 static std::vector<RepeatedBlock>
 blocksByStructure(const UnitModel &model, size_t UnitModel::Use::*kind) {
   SmallVector<size_t> kinds;
@@ -25,18 +25,18 @@ blocksByStructure(const UnitModel &model, size_t UnitModel::Use::*kind) {
   }
   std::vector<RepeatedBlock> blocks;
   SmallVector<RepeatedRun> runs =
-      findRepeatedRuns(kinds, weights, [&](size_t piece, size_t border) {
-        return model.crossing(piece, border);
+      findRepeatedRuns(kinds, weights, [&](size_t start, size_t border) {
+        return model.crossing(start, border);
       });
   for (auto [repetition, run] : enumerate(runs))
-    for (size_t piece = 0; piece < run.count; ++piece) {
+    for (size_t repeat = 0; repeat < run.count; ++repeat) {
       RepeatedBlock block;
       block.name = "block." + std::to_string(blocks.size());
       block.which = formatv("block {0} of {1}, which are equal in structure",
-                            piece + 1, run.count)
+                            repeat + 1, run.count)
                         .str();
       block.repetition = repetition;
-      size_t start = run.start + piece * run.period;
+      size_t start = run.start + repeat * run.period;
       for (size_t use = start; use < start + run.period; ++use)
         if (size_t parameter = model.uses[use].parameter;
             model.firstUse(parameter) == use)

@@ -1,4 +1,4 @@
-// The equal parts that a model repeats, where --units auto and block start from.
+// The equal parts that a model repeats: --units auto and block start from them.
 #ifndef SHARDC_PASSES_UNITS_BLOCKS_H
 #define SHARDC_PASSES_UNITS_BLOCKS_H
 
@@ -17,9 +17,9 @@ struct RepeatedBlock {
   std::vector<size_t> members; // ascending, at least one
 };
 
-/// The repeated blocks by first use: those that module paths tell
-/// (NamedBlocks.h), or, where those cover less than half of it, what repeats
-/// in the sequence of uses (RepeatedRuns.h).
+/// Returns the repeated blocks in the order of their first use: those that
+/// module paths tell (NamedBlocks.h), or, where those cover less than half
+/// of it, what repeats in the sequence of uses (RepeatedRuns.h).
 std::vector<RepeatedBlock> findBlocks(const UnitModel &model);
 
 } // namespace shardc

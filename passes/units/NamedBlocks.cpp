@@ -1,4 +1,4 @@
-// Repeated blocks by module path.
+// Repeated blocks are found by module path.
 #include "passes/units/NamedBlocks.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -23,8 +23,8 @@ int64_t elementsOf(const BlockParameter &parameter) {
   return elements;
 }
 
-/// What a member of a module list consists of: (path below the member, shape),
-/// sorted.
+/// What a member of a module list consists of: pairs of the path below the
+/// member and the shape, sorted.
 using Signature = std::vector<std::pair<std::string, SmallVector<int64_t>>>;
 
 struct ModuleList {
@@ -33,8 +33,8 @@ struct ModuleList {
   int64_t covered = 0; // elements of members that have a twin
 };
 
-/// Every "prefix.N.rest" of every path; a path may be in several lists, one
-/// inside the other.
+/// Finds every "prefix.N.rest" of every path; a path may be in several lists,
+/// one inside the other.
 std::map<std::string, ModuleList>
 findModuleLists(ArrayRef<BlockParameter> parameters) {
   std::map<std::string, ModuleList> lists;
@@ -56,8 +56,8 @@ findModuleLists(ArrayRef<BlockParameter> parameters) {
   return lists;
 }
 
-/// Elements of the members that equal another one, by names and (`withShapes`)
-/// shapes.
+/// The number of elements of the members that equal another one, by names and
+/// (`withShapes`) shapes.
 int64_t coveredElements(const ModuleList &list,
                         ArrayRef<BlockParameter> parameters, bool withShapes) {
   struct Twins {
@@ -89,7 +89,7 @@ int64_t coveredElements(const ModuleList &list,
   return covered;
 }
 
-/// Lists worth units, none inside another.
+/// Chooses the lists that are worth units, none inside another.
 SmallVector<ModuleList> chooseLists(std::map<std::string, ModuleList> lists,
                                     ArrayRef<BlockParameter> parameters,
                                     bool withShapes) {
@@ -97,7 +97,7 @@ SmallVector<ModuleList> chooseLists(std::map<std::string, ModuleList> lists,
   for (auto &[prefix, list] : lists)
     if ((list.covered = coveredElements(list, parameters, withShapes)) > 0)
       candidates.push_back(std::move(list));
-  // Of lists that cover the same, the outer one has the shorter prefix.
+  // Where lists cover the same, the outer one has the shorter prefix.
   llvm::sort(candidates, [](const ModuleList &a, const ModuleList &b) {
     return std::tuple(-a.covered, a.prefix.size(), StringRef(a.prefix)) <
            std::tuple(-b.covered, b.prefix.size(), StringRef(b.prefix));

@@ -1,4 +1,4 @@
-// Which parameters form a block that repeats, as their names tell it.
+// Finds the parameters that form a block that repeats, as their names tell it.
 #ifndef SHARDC_PASSES_UNITS_NAMEDBLOCKS_H
 #define SHARDC_PASSES_UNITS_NAMEDBLOCKS_H
 
@@ -11,8 +11,9 @@ namespace shardc {
 
 /// A parameter as this analysis sees it.
 struct BlockParameter {
-  std::string path; // module path and name, "layers.0.attn.q_proj.weight";
-                    // without dots where the file knows none
+  /// Module path and name, "layers.0.attn.q_proj.weight"; without dots where
+  /// the file knows none.
+  std::string path;
   llvm::SmallVector<int64_t> shape;
 };
 
@@ -25,12 +26,13 @@ struct NamedBlock {
   llvm::SmallVector<size_t> members; // ascending
 };
 
-/// The blocks that names tell, list by list. A module list is a path with
-/// numbered members ("layers.0.", "layers.1."). Of the lists with at least two
-/// members of equal parameters, the outermost are taken, the one that covers
-/// the most elements first; a list that covers less than a tenth of what that
-/// one covers is not worth units of its own. Where no two members have equal
-/// shapes, equal names serve. What repeats without names is RepeatedRuns.h's.
+/// Returns the blocks that names tell, list by list. A module list is a path
+/// with numbered members ("layers.0.", "layers.1."). Of the lists with at least
+/// two members of equal parameters, the outermost are taken, the one that
+/// covers the most elements first; a list that covers less than a tenth of what
+/// that one covers is not worth units of its own. Where no two members have
+/// equal shapes, equal names serve. RepeatedRuns.h finds what repeats without
+/// names.
 llvm::SmallVector<NamedBlock>
 findNamedBlocks(llvm::ArrayRef<BlockParameter> parameters);
 

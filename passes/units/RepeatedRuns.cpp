@@ -1,4 +1,5 @@
-// All maximal repetitions, the heaviest first, each with its best borders.
+// All maximal repetitions are found, and taken from the heaviest on, each with
+// its best borders.
 #include "passes/units/RepeatedRuns.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -15,12 +16,12 @@ namespace {
 // Blocks have fewer items than this; without a bound, long sequences would cost
 // their square.
 constexpr size_t longestPeriod = 4096;
-// Items between the borders that are weighed, in all and per item. Sequences of
-// a few thousand items never come near.
+// So many items between borders are weighed at most, in all and per item.
+// Sequences of a few thousand items never come near.
 constexpr int64_t mostWeighed = int64_t(1) << 26, mostWeighedPerItem = 4096;
 
-/// Items [start, end) of which each equals the one `period` after it, if that
-/// is in the range.
+/// A range of items [start, end) of which each equals the one `period` after
+/// it, if that is in the range.
 struct Repetition {
   size_t start, end, period;
   int64_t weight; // of its heaviest run
@@ -50,7 +51,7 @@ public:
     for (const Repetition &repetition : all) {
       if (repetition.weight <= 0 || repetition.weight < best / 10 || left < 0)
         break;
-      // What all its runs have in common may be taken.
+      // Another run may have taken what all runs of this repetition share.
       if (any_of(chosen, [&](const RepeatedRun &other) {
             return repetition.start + repetition.slack() < other.end() &&
                    other.start < repetition.end - repetition.slack();
@@ -97,7 +98,7 @@ private:
     return result;
   }
 
-  /// None where no borders serve.
+  /// Returns nothing where no borders serve.
   std::optional<RepeatedRun> bestRun(const Repetition &repetition) {
     std::optional<RepeatedRun> best;
     int64_t least = noBorder, heaviest = 0;
@@ -105,9 +106,9 @@ private:
       RepeatedRun run{repetition.start + shift, repetition.period,
                       repetition.count()};
       int64_t total = 0, narrowest = noBorder;
-      for (size_t piece = 0; piece + 1 < run.count && total < noBorder;
-           ++piece) {
-        size_t start = run.start + piece * run.period;
+      for (size_t repeat = 0; repeat + 1 < run.count && total < noBorder;
+           ++repeat) {
+        size_t start = run.start + repeat * run.period;
         int64_t passes = crossing(start, start + run.period);
         left -= run.period;
         narrowest = std::min(narrowest, passes);

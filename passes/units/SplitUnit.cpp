@@ -1,4 +1,4 @@
-// Modules, then ops, then parameters, packed in order of use.
+// Modules, then ops, then parameters are packed into parts in order of use.
 #include "passes/units/SplitUnit.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -11,7 +11,7 @@ using namespace shardc;
 
 namespace {
 
-/// What is kept together, if it can be.
+/// Parameters that are kept together, if they can be.
 struct Atom {
   std::string module;
   std::vector<size_t> members;
@@ -32,7 +32,7 @@ public:
     return model.uses[model.firstUse(parameter)].position;
   }
 
-  /// Joins neighbours.
+  /// Joins neighbours that `areTogether` into atoms.
   std::vector<Atom>
   atoms(ArrayRef<size_t> members,
         function_ref<bool(size_t, size_t)> areTogether) const {
@@ -46,7 +46,7 @@ public:
   }
 
 private:
-  /// How many components all paths begin with.
+  /// Returns how many components all paths begin with.
   static size_t commonPath(const UnitModel &model, ArrayRef<size_t> members) {
     SmallVector<StringRef> first, path;
     StringRef(model.parameters[members[0]].path).split(first, '.');
@@ -69,7 +69,7 @@ private:
 
 } // namespace
 
-std::vector<UnitPiece>
+std::vector<UnitPart>
 shardc::splitUnit(const UnitModel &model, ArrayRef<size_t> members, double most,
                   function_ref<double(ArrayRef<size_t>)> size,
                   function_ref<bool(ArrayRef<size_t>)> isSmall) {
@@ -97,34 +97,33 @@ shardc::splitUnit(const UnitModel &model, ArrayRef<size_t> members, double most,
 
   double total = size(members), filled = 0;
   double target = total / std::ceil(total / most);
-  std::vector<UnitPiece> pieces;
+  std::vector<UnitPart> parts;
   for (const Atom &atom : fitting) {
     double bytes = size(atom.members);
-    if (pieces.empty() || filled + bytes > most ||
-        filled + bytes / 2 > target) {
-      pieces.emplace_back();
+    if (parts.empty() || filled + bytes > most || filled + bytes / 2 > target) {
+      parts.emplace_back();
       filled = 0;
     }
     filled += bytes;
-    append_range(pieces.back().members, atom.members);
+    append_range(parts.back().members, atom.members);
     if (!atom.module.empty() &&
-        !is_contained(pieces.back().modules, atom.module))
-      pieces.back().modules.push_back(atom.module);
+        !is_contained(parts.back().modules, atom.module))
+      parts.back().modules.push_back(atom.module);
   }
   // A norm beside a large table gains nothing by a collective of its own.
-  for (size_t index = 0; index < pieces.size() && pieces.size() > 1;) {
-    if (!isSmall(pieces[index].members)) {
+  for (size_t index = 0; index < parts.size() && parts.size() > 1;) {
+    if (!isSmall(parts[index].members)) {
       ++index;
       continue;
     }
-    UnitPiece small = std::move(pieces[index]);
-    pieces.erase(pieces.begin() + index);
-    UnitPiece &into = pieces[std::min(index, pieces.size() - 1)];
+    UnitPart small = std::move(parts[index]);
+    parts.erase(parts.begin() + index);
+    UnitPart &into = parts[std::min(index, parts.size() - 1)];
     append_range(into.members, small.members);
     llvm::sort(into.members);
     for (std::string &module : small.modules)
       if (!is_contained(into.modules, module))
         into.modules.push_back(std::move(module));
   }
-  return pieces;
+  return parts;
 }

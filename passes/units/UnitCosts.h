@@ -10,30 +10,30 @@
 
 namespace shardc {
 
-/// Who communicates what for a unit.
+/// The ranks and the costs of a unit's communication.
 struct UnitCosts {
   CostModel model;
   RankGroup group;          // the ranks that gather a unit together
   int64_t elementBytes = 4; // of a gathered parameter: 2, 4 or 8
-  /// Every rank holds the parameters: a unit's gradients are all-reduced, or
-  /// (updatesGathered) reduce-scattered, and what the optimizer makes of them
-  /// gathered, which takes as long.
+  /// Whether every rank holds the parameters. A unit's gradients are then
+  /// all-reduced, or (updatesGathered) reduce-scattered, and what the optimizer
+  /// makes of them is gathered, which takes as long.
   bool replicated = false;
   bool updatesGathered = false;
 
-  /// What that communication is called.
+  /// The name of that communication.
   const char *collective() const {
     return !replicated       ? "gather"
            : updatesGathered ? "reduce-scatter and gather"
                              : "all-reduce";
   }
 
-  /// Of what a unit of `bytes` communicates in each pass.
+  /// The time of what a unit of `bytes` communicates in each pass.
   CollectiveTime time(double bytes) const {
     return replicated ? model.allReduce(bytes, group)
                       : model.allGather(bytes, group);
   }
-  /// "gather 28.3 MB over 8 ranks: 71 us transfer, 22 us latency; forward
+  /// Says "gather 28.3 MB over 8 ranks: 71 us transfer, 22 us latency; forward
   /// computes 1.3 ms".
   std::string describe(double bytes, double flops) const;
 };
@@ -44,7 +44,8 @@ struct AssignedUnit {
   std::vector<size_t> members; // parameters, ascending
 };
 
-/// Of all `members`: gathered bytes, and operations of a forward pass.
+/// The gathered bytes of all `members`, and the operations of their forward
+/// pass.
 double bytesOf(const UnitModel &model, llvm::ArrayRef<size_t> members,
                int64_t elementBytes);
 double flopsOf(const UnitModel &model, llvm::ArrayRef<size_t> members);

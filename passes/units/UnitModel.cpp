@@ -1,4 +1,5 @@
-// Reads a function: uses of parameters, and how long values live between them.
+// A function is read for the uses of parameters, and for how long values live
+// between them.
 #include "passes/units/UnitModel.h"
 
 #include "passes/analyses/ParameterUses.h"
@@ -14,8 +15,8 @@ std::string shardc::modulePath(nn::ParameterOp parameter) {
   std::optional<StringRef> scope = parameter.getScope();
   if (!scope || scope->empty() || name.contains('.'))
     return name.str();
-  // An exporter's own name (add_14): its number says nothing about the module,
-  // and would make blocks differ that are equal.
+  // The number of an exporter's own name (add_14) says nothing about the
+  // module, and would make blocks differ that are equal.
   return (*scope + "." + name.rtrim("0123456789").rtrim('_')).str();
 }
 
@@ -25,7 +26,7 @@ bool shardc::isModelParameter(nn::ParameterOp parameter) {
 
 namespace {
 
-/// Small numbers for keys, in the order in which they are first seen.
+/// Gives keys small numbers, in the order in which they are first seen.
 template <typename Key> class Numbers {
 public:
   size_t of(const Key &key) {
@@ -36,7 +37,7 @@ private:
   std::map<Key, size_t> numbers;
 };
 
-/// Operations that an op costs.
+/// The number of operations that an op costs.
 double flopsOf(Operation *op) {
   auto cost = dyn_cast<nn::CostModel>(op);
   return cost ? double(cost.flops()) : 0;
@@ -59,7 +60,8 @@ UnitModel UnitModel::of(func::FuncOp function) {
   // Uses.
   llvm::DenseMap<StringAttr, size_t> numberOf;
   llvm::DenseSet<Operation *> usesParameter;
-  // The types of the parameter and of the result, by address: they are unique.
+  // The types of the parameter and of the result are compared by address: they
+  // are unique.
   Numbers<std::tuple<std::string, const void *, const void *>> kinds;
   Numbers<std::string> looseKinds;
   ParameterUses parameterUses(function);
@@ -147,7 +149,7 @@ int64_t UnitModel::crossing(size_t start, size_t border) const {
          right = uses[border].position;
   if (left >= right)
     return noBorder;
-  // passes[i]: change of the number from a border before op left + i to one
+  // change[i] is how the number changes from a border before op left + i to one
   // before the next op.
   std::vector<int64_t> change(right - left + 2, 0);
   auto first = llvm::lower_bound(activations, from,

@@ -1,5 +1,6 @@
-// What the choice of units needs to know of a model: parameters, where they are
-// used, what flows between the uses. Built from a function; used without MLIR.
+// What the choice of units needs to know of a model: its parameters, where they
+// are used, and what flows between the uses. It is built from a function, and
+// used without MLIR.
 #ifndef SHARDC_PASSES_UNITS_UNITMODEL_H
 #define SHARDC_PASSES_UNITS_UNITMODEL_H
 
@@ -14,8 +15,8 @@
 
 namespace shardc {
 
-/// A parameter's name with its module path: the scope tells the path where the
-/// name does not.
+/// Returns a parameter's name with its module path: the scope tells the path
+/// where the name does not.
 std::string modulePath(nn::ParameterOp parameter);
 
 /// Whether it is a parameter, trained or frozen, rather than a buffer.
@@ -26,15 +27,18 @@ struct UnitModel {
   struct Use {
     size_t parameter = 0;
     size_t position = 0; // of the op in the function; uses ascend
-    /// Equal for alike uses: op, operand, shapes of parameter and result...
+    /// The kind is equal for alike uses: op, operand, shapes of parameter and
+    /// result.
     size_t kind = 0;
-    /// ...or op and operand, the head's fused loss left out.
+    /// The loose kind is that of op and operand alone; the head's fused loss is
+    /// left out.
     size_t looseKind = 0;
-    /// Floating-point operations of the op, and of those after it up to the
+    /// The floating-point operations of the op, and of those after it up to the
     /// next use.
     double flops = 0;
   };
-  /// What an op computes from parameters, views taken for what they show.
+  /// A value that an op computes from parameters; a view counts as what it
+  /// shows.
   struct Activation {
     size_t made = 0; // positions; activations ascend by this
     size_t lastUsed = 0;
@@ -44,21 +48,21 @@ struct UnitModel {
   std::vector<nn::ParameterOp> symbols;   // of each parameter
   std::vector<Use> uses;
   std::vector<Activation> activations;
-  /// Class of each module inside the model ("layers.0":
-  /// "pkg.LlamaDecoderLayer"); empty where the file does not tell.
+  /// The class of each module inside the model ("layers.0":
+  /// "pkg.LlamaDecoderLayer"). It is empty where the file does not tell.
   std::map<std::string, std::string> classes;
 
   /// Reads `function`, and `nn.scope_classes` of its module.
   static UnitModel of(mlir::func::FuncOp function);
 
   int64_t elements(size_t parameter) const;
-  /// Of all uses of a parameter.
+  /// The operations of all uses of a parameter.
   double flops(size_t parameter) const { return parameterFlops[parameter]; }
-  /// Index of a parameter's first use.
+  /// The index of a parameter's first use.
   size_t firstUse(size_t parameter) const { return firstUses[parameter]; }
   /// The fewest values that pass a border between the uses `border` - 1 and
-  /// `border`, of those made since the use `start`; noBorder (RepeatedRuns.h)
-  /// where one op has both uses.
+  /// `border`, of those made since the use `start`. It is noBorder
+  /// (RepeatedRuns.h) where one op has both uses.
   int64_t crossing(size_t start, size_t border) const;
 
   /// Fills firstUse and flops from `uses`.

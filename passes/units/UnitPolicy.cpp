@@ -1,4 +1,5 @@
-// The ways to form units that the user spells out.
+// The ways to form units that the user spells out, and the blocks that two of
+// them start from.
 #include "passes/units/UnitPolicy.h"
 
 #include "passes/units/AutoUnits.h"
@@ -14,7 +15,7 @@ using namespace shardc;
 
 namespace {
 
-/// Collects parameters by name of their unit.
+/// Collects parameters by the name of their unit.
 class Grouping {
 public:
   Grouping(const UnitModel &model, const UnitCosts &costs)
@@ -27,7 +28,7 @@ public:
     units[entry->second].members.push_back(parameter);
   }
 
-  /// The units, with what each costs.
+  /// Returns the units, with what each costs.
   std::vector<AssignedUnit> take() {
     for (AssignedUnit &unit : units)
       unit.reason += "; " + costs.describe(bytesOf(model, unit.members,

@@ -1,5 +1,5 @@
-// Which parameters are gathered together: the ways that --units names, over
-// what UnitModel knows. `auto` is in AutoUnits.
+// Decides which parameters are gathered together: the ways that --units names,
+// over what UnitModel knows. `auto` is in AutoUnits.
 #ifndef SHARDC_PASSES_UNITS_UNITPOLICY_H
 #define SHARDC_PASSES_UNITS_UNITPOLICY_H
 
@@ -14,8 +14,9 @@
 
 namespace shardc {
 
-/// Every parameter of `model` in one unit, units by first use. The error is one
-/// line that says what matches nothing, and what there is.
+/// Assigns every parameter of `model` to one unit; units are in the order of
+/// their first use. The error is one line that says what matches nothing, and
+/// what there is.
 llvm::Expected<std::vector<AssignedUnit>> assignUnits(const UnitModel &model,
                                                       const UnitsOption &option,
                                                       const UnitCosts &costs);

@@ -1,6 +1,6 @@
-// A rank's own threads: fork and join over ranges of independent pieces. The
-// thread that calls is worker 0. Which pieces a kernel has, and why they are
-// independent, is the kernel's business.
+// A rank's own threads: fork and join over ranges of independent work items.
+// The thread that calls is worker 0. Which work items a kernel has, and why
+// they are independent, is the kernel's business.
 #ifndef SHARDC_RUNTIME_BASE_THREADPOOL_H
 #define SHARDC_RUNTIME_BASE_THREADPOOL_H
 
@@ -30,8 +30,8 @@ public:
   bool spins() const { return spin; }
 
   /// Cuts [0, extent) into contiguous ranges, at most one per worker and each
-  /// of at least `grain` pieces, and calls body(begin, end, worker) on each;
-  /// returns when all are done. Ranges are equal up to one piece.
+  /// of at least `grain` work items, and calls body(begin, end, worker) on
+  /// each; returns when all are done. Ranges are equal up to one work item.
   template <typename Body>
   void forRanges(int64_t extent, int64_t grain, Body &&body) {
     using Plain = std::remove_reference_t<Body>;
@@ -43,19 +43,20 @@ public:
         const_cast<void *>(static_cast<const void *>(&body)));
   }
 
-  /// Calls body(piece, worker) for every piece in [0, extent); workers take the
-  /// next piece when they are free, for pieces of unequal cost. `limit`: at
-  /// most that many workers take part (their scratch memory, for instance).
+  /// Calls body(item, worker) for every work item in [0, extent). Workers take
+  /// the next one when they are free, which suits work items of unequal cost.
+  /// At most `limit` workers take part (as many as have scratch memory, for
+  /// instance).
   template <typename Body>
-  void forPieces(int64_t extent, int limit, Body &&body) {
+  void forItems(int64_t extent, int limit, Body &&body) {
     std::atomic<int64_t> next{0};
     int64_t takers = extent < limit ? extent : limit;
     forRanges(takers < workerCount ? takers : workerCount, 1,
               [&](int64_t, int64_t, int worker) {
-                for (int64_t piece;
-                     (piece = next.fetch_add(1, std::memory_order_relaxed)) <
+                for (int64_t item;
+                     (item = next.fetch_add(1, std::memory_order_relaxed)) <
                      extent;)
-                  body(piece, worker);
+                  body(item, worker);
               });
   }
 
@@ -66,8 +67,8 @@ private:
   void workerLoop(int worker);
   void runRange(int index);
 
-  // The task at hand; written before `epoch` is raised, read after it was seen
-  // raised.
+  // The present task is written before `epoch` is raised, and read after it was
+  // seen raised.
   RangeFunction task = nullptr;
   void *taskContext = nullptr;
   int64_t taskExtent = 0;

@@ -1,6 +1,7 @@
-// Collectives between ranks, as one rank sees them: started, then waited for.
-// Implementations: Threads.h (ranks are threads of one process). One
-// conformance suite runs over all of them: test/runtime/comm/CommTest.cpp.
+// Collectives between ranks, as one rank sees them: it starts them and then
+// waits for them. An implementation is in Threads.h (ranks are threads of one
+// process). One conformance suite runs over all of them:
+// test/runtime/comm/CommTest.cpp.
 #ifndef SHARDC_RUNTIME_COMM_COMMUNICATOR_H
 #define SHARDC_RUNTIME_COMM_COMMUNICATOR_H
 
@@ -17,18 +18,18 @@ namespace shardc::runtime {
 class Memory;
 class ThreadPool;
 
-/// What only ranks have whose buffers lie in memory of one host.
+/// What only ranks whose buffers lie in the memory of one host have.
 class HostRanks {
 public:
   virtual ~HostRanks() = default;
-  /// `bytes` > 0 of zeros, at one address for all ranks of this communicator,
-  /// there until the last of them lets go. All ranks ask for the same sizes in
-  /// the same order; nobody waits. Throws an Error with `name` when the system
-  /// has no more.
+  /// Returns `bytes` > 0 of zeros, at one address for all ranks of this
+  /// communicator. They stay until the last rank lets go. All ranks ask for the
+  /// same sizes in the same order; nobody waits. Throws an Error with `name`
+  /// when the system has no more.
   virtual std::shared_ptr<Memory> sharedMemory(const std::string &name,
                                                int64_t bytes) = 0;
-  /// Threads that may help while this rank waits, in whatever group; null: it
-  /// does its part alone. The pool must outlive all waits.
+  /// Sets the threads that may help while this rank waits, in whatever group.
+  /// With null it does its part alone. The pool must outlive all waits.
   virtual void helpWith(ThreadPool *pool) = 0;
 };
 
@@ -46,14 +47,15 @@ struct Segment {
 
 /// In which order an implementation adds what ranks bring.
 enum class SumOrder {
-  /// ((x0 + x1) + x2) + ..., so sums are equal on every rank, for any number of
-  /// threads, and between reduceScatter and allReduce.
+  /// The sum is ((x0 + x1) + x2) + ..., so sums are equal on every rank, for
+  /// any number of threads, and between reduceScatter and allReduce.
   Ranks,
-  /// Some order of its own: equal on every rank, not between calls.
+  /// The implementation has an order of its own: sums are equal on every rank,
+  /// not between calls.
   Any,
 };
 
-/// What waits throw after some rank gave up: the cause lies there, not here.
+/// Waits throw this after some rank gave up: the cause lies there, not here.
 class Aborted : public Error {
 public:
   using Error::Error;
@@ -71,59 +73,62 @@ public:
 /// which order.
 class Communicator {
 public:
-  /// A collective on its way, of this communicator.
+  /// A collective of this communicator that has been started.
   using Ticket = uint64_t;
 
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual SumOrder sumOrder() const = 0;
-  /// Null where the ranks' buffers do not lie in one host's memory.
+  /// Is null where the ranks' buffers do not lie in one host's memory.
   virtual HostRanks *hostRanks() { return nullptr; }
 
-  /// The ranks base + k * stride, 0 <= k < size, around this one: base = rank()
-  /// - (rank() / stride % size) * stride. All ranks of this communicator ask
-  /// for the same groups in the same order. The group lives as long as this
-  /// communicator. Throws an Error where stride * size does not divide
-  /// this->size().
+  /// Returns the group of the ranks base + k * stride, 0 <= k < size, around
+  /// this one: base = rank() - (rank() / stride % size) * stride. All ranks of
+  /// this communicator ask for the same groups in the same order. The group
+  /// lives as long as this communicator. Throws an Error where stride * size
+  /// does not divide this->size().
   virtual Communicator &group(int64_t stride, int64_t size) = 0;
 
-  /// gathered[r * bytes, (r + 1) * bytes) = rank r's shard. The shard may not
-  /// change before finish(); it may be the rank's own slice of `gathered`.
+  /// Starts an all-gather: gathered[r * bytes, (r + 1) * bytes) = rank r's
+  /// shard. The shard may not change before finish(); it may be the rank's own
+  /// slice of `gathered`.
   virtual Ticket startAllGather(const void *shard, void *gathered,
                                 int64_t bytes) = 0;
-  /// shard = sum over ranks of elements [rank * count, (rank + 1) * count) of
-  /// `flat`. The shard may not overlap `flat`.
+  /// Starts a reduce-scatter: shard = sum over ranks of elements [rank * count,
+  /// (rank + 1) * count) of `flat`. The shard may not overlap `flat`.
   virtual Ticket startReduceScatter(const void *flat, void *shard,
                                     int64_t count, plan::DType dtype) = 0;
-  /// Every segment becomes its sum (or maximum) over ranks. The segments of all
-  /// ranks agree in number, counts, types and combination.
+  /// Starts an all-reduce: every segment becomes its sum (or maximum) over
+  /// ranks. The segments of all ranks agree in number, counts, types and
+  /// combination.
   virtual Ticket startAllReduce(std::span<const Segment> segments) = 0;
 
   /// Returns when this rank's results are there. Throws Aborted when a rank
   /// gave up.
   virtual void wait(Ticket ticket) = 0;
-  /// wait(), and no other rank reads this rank's buffers of that collective any
-  /// more. Each collective is finished once, in the end.
+  /// Does what wait() does, and returns when no other rank reads this rank's
+  /// buffers of that collective any more. Each collective is finished once, in
+  /// the end.
   virtual void finish(Ticket ticket) = 0;
 
   /// Returns when all ranks have come here.
   virtual void barrier() = 0;
 
-  /// Gives up: this and all later waits of all ranks of the world, in whatever
-  /// group, throw an Aborted that names this rank and `reason`.
+  /// Gives up: this wait and all later ones of all ranks of the world, in
+  /// whatever group, throw an Aborted that names this rank and `reason`.
   virtual void abort(const std::string &reason) = 0;
 
-  /// To be called before buffers are freed that collectives of any of this
+  /// Must be called before buffers are freed that collectives of any of this
   /// rank's communicators were started with: no rank touches them afterwards.
-  /// Aborts, if one is not finished.
+  /// It aborts, if one is not finished.
   virtual void leave() = 0;
 
-  /// A barrier in two phases: its wait() returns when all ranks have started
-  /// it.
+  /// Starts a barrier in two phases: its wait() returns when all ranks have
+  /// started it.
   Ticket startBarrier() { return startAllReduce({}); }
 
-  /// Start and finish in one.
+  /// Starts and finishes in one call.
   void allReduce(std::span<const Segment> segments) {
     finish(startAllReduce(segments));
   }

@@ -1,5 +1,5 @@
-// Waiting for a condition over atomics without missing its change, and without
-// holding a lock: spin a little, then sleep.
+// An event count waits for a condition over atomics without missing its change,
+// and without holding a lock: it spins a little, then sleeps.
 #ifndef SHARDC_RUNTIME_COMM_EVENTCOUNT_H
 #define SHARDC_RUNTIME_COMM_EVENTCOUNT_H
 
@@ -11,22 +11,22 @@ namespace shardc::runtime {
 
 class EventCount {
 public:
-  /// To be called after the condition has changed.
+  /// Must be called after the condition has changed.
   void notify() {
     epoch.fetch_add(1);
     epoch.notify_all();
   }
 
-  /// Returns once `condition()` holds. `spin`: burn the core for a while first;
-  /// right only where no other thread needs it.
+  /// Returns once `condition()` holds. With `spin` it burns the core for a
+  /// while first, which is right only where no other thread needs it.
   template <typename Condition> void await(bool spin, Condition condition) {
     if (condition())
       return;
     if (spin && spinUntil(condition))
       return;
     while (true) {
-      // Read before the condition: a change in between raises the epoch, and
-      // the wait returns at once.
+      // The epoch is read before the condition: a change in between raises it,
+      // and the wait returns at once.
       uint32_t seen = epoch.load();
       if (condition())
         return;
@@ -35,11 +35,12 @@ public:
   }
 
 private:
-  /// Longer than two ranks with equal work are apart, and than a sleeping
-  /// thread takes to be woken. Up to 10 ms made no difference to a step.
+  /// This is longer than two ranks with equal work are apart, and than a
+  /// sleeping thread takes to be woken. Up to 10 ms made no difference to a
+  /// step.
   static constexpr std::chrono::microseconds spinTime{200};
 
-  /// False when the time is up.
+  /// Returns false when the time is up.
   template <typename Condition> static bool spinUntil(Condition &condition) {
     using Clock = std::chrono::steady_clock;
     Clock::time_point begin = Clock::now();

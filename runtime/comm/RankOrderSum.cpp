@@ -10,7 +10,7 @@ namespace shardc::runtime {
 
 namespace {
 
-/// One piece of all ranks' buffers, and how it is combined.
+/// A chunk of all ranks' buffers, and how it is combined.
 struct Combined {
   std::span<std::byte *const> destinations;
   std::span<const std::byte *const> sources; // in rank order
@@ -24,7 +24,7 @@ struct Combined {
     return reinterpret_cast<const T *const *>(sources.data());
   }
 
-  /// Element by element: what is not worth vector registers.
+  /// Combines element by element, where vector registers are not worth it.
   template <typename T, typename Function> void each(Function combine) const {
     for (int64_t i = 0; i < count; ++i) {
       T total = from<T>()[0][i];

@@ -1,5 +1,5 @@
-// How elements of several ranks become one, where the order of a sum is that of
-// the ranks: what communicators share whose ranks see each other's elements.
+// How elements of several ranks are combined, where the order of a sum is that
+// of the ranks. Communicators share it whose ranks see each other's elements.
 #ifndef SHARDC_RUNTIME_COMM_RANKORDERSUM_H
 #define SHARDC_RUNTIME_COMM_RANKORDERSUM_H
 
@@ -12,8 +12,8 @@
 namespace shardc::runtime {
 
 /// Combines `count` elements of each of `sources`, which are in rank order, and
-/// writes them to all `destinations`, each of which may be a source.
-/// `streamed`: one destination is stored around the caches.
+/// writes them to all `destinations`, each of which may be a source. With
+/// `streamed` one destination is stored around the caches.
 void combineInRankOrder(std::span<std::byte *const> destinations,
                         std::span<const std::byte *const> sources,
                         int64_t count, plan::DType dtype, Combine combine,

@@ -84,15 +84,15 @@ void ThreadGroup::barrier() {
 std::shared_ptr<Memory>
 ThreadGroup::memory(uint64_t number, const std::string &name, int64_t bytes) {
   std::lock_guard lock(mutex);
-  Handed &handed = handedOut[number];
-  if (!handed.memory)
-    handed.memory = std::make_shared<Memory>(Memory::allocate(name, bytes));
-  std::shared_ptr<Memory> memory = handed.memory;
+  SharedAllocation &allocation = allocations[number];
+  if (!allocation.memory)
+    allocation.memory = std::make_shared<Memory>(Memory::allocate(name, bytes));
+  std::shared_ptr<Memory> memory = allocation.memory;
   if (memory->size() != bytes)
     fail("ranks disagree about the ", name, ": ", memory->size(), " and ",
          bytes, " bytes");
-  if (++handed.ranks == size)
-    handedOut.erase(number);
+  if (++allocation.ranks == size)
+    allocations.erase(number);
   return memory;
 }
 

@@ -1,5 +1,5 @@
-// What the ranks of a process share: that one gave up, and, by group of ranks,
-// the records of its collectives and its barrier.
+// What the ranks of a process share: whether one gave up, and, by group of
+// ranks, the records of its collectives and its barrier.
 #ifndef SHARDC_RUNTIME_COMM_THREADGROUP_H
 #define SHARDC_RUNTIME_COMM_THREADGROUP_H
 
@@ -26,13 +26,14 @@ public:
   const int ranks;
   const bool spin;
 
-  /// The group with these members (of the world); the first that asks makes it.
+  /// Returns the group with these members (of the world); the first rank that
+  /// asks for it makes it.
   ThreadGroup &group(int base, int stride, int size);
 
   void abort(int rank, const std::string &reason);
   bool isAborted() const { return aborted; }
-  /// Throws, but not before every rank has taken its hands off the others'
-  /// buffers, which may be freed next.
+  /// Throws, but not before every rank has stopped using the others' buffers,
+  /// which may be freed next.
   [[noreturn]] void throwAborted();
   void awaitIdle();
 
@@ -45,7 +46,7 @@ public:
       throwAborted();
   }
 
-  /// Brackets work on other ranks' buffers; false after an abort.
+  /// Bracket work on other ranks' buffers; enterWork() is false after an abort.
   bool enterWork();
   void leaveWork();
 
@@ -58,7 +59,7 @@ private:
   EventCount idleEvent;
 };
 
-/// Ranks base + k * stride, 0 <= k < size, of the world.
+/// The ranks base + k * stride, 0 <= k < size, of the world.
 class ThreadGroup {
 public:
   ThreadGroup(ThreadProcess &process, int base, int stride, int size)
@@ -69,16 +70,17 @@ public:
 
   int worldRank(int member) const { return base + member * stride; }
 
-  /// The record of the collective with this number; the first rank that asks
-  /// makes it.
+  /// Returns the record of the collective with this number; the first rank that
+  /// asks for it makes it.
   ThreadOperation &operation(uint64_t number);
-  /// All ranks have finished `number`.
+  /// Takes back the record of `number`, which all ranks have finished.
   void retire(uint64_t number);
   void barrier();
-  /// The memory with this number, which the first rank that asks allocates.
+  /// Returns the memory with this number, which the first rank that asks for it
+  /// allocates.
   std::shared_ptr<Memory> memory(uint64_t number, const std::string &name,
                                  int64_t bytes);
-  /// After an abort.
+  /// Wakes all ranks that wait, after an abort.
   void wakeAll();
 
 private:
@@ -87,11 +89,12 @@ private:
   uint64_t first = 0;
   std::vector<ThreadOperation *> unused;
   std::vector<std::unique_ptr<ThreadOperation>> records;
-  struct Handed {
+  /// Memory that some ranks have taken, and not yet all.
+  struct SharedAllocation {
     std::shared_ptr<Memory> memory;
-    int ranks = 0; // that have it
+    int ranks = 0; // that have taken it
   };
-  std::map<uint64_t, Handed> handedOut; // to some ranks, not yet to all
+  std::map<uint64_t, SharedAllocation> allocations; // by number
   std::atomic<int> atBarrier{0};
   std::atomic<uint32_t> barriersPassed{0};
   EventCount barrierEvent;

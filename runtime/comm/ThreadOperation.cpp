@@ -15,7 +15,8 @@ namespace shardc::runtime {
 /// from other ranks.
 static constexpr int64_t streamedBytes = 2 << 20;
 
-/// Work of one claim: large against the claim, small against a core's cache.
+/// The bytes that a thread claims at a time are many beside the claim, and few
+/// beside a core's cache.
 static constexpr int64_t chunkBytes = 256 << 10;
 
 static int64_t chunksOf(int64_t count, int64_t elementBytes) {
@@ -91,7 +92,7 @@ void ThreadOperation::runChunk(int group, int64_t chunk) {
 
 void ThreadOperation::gatherChunk(int receiver, int64_t chunk) {
   int64_t chunksOfShard = chunksOf(any().count, 1);
-  // The receiver's own shard first: it is the one in its cache.
+  // The receiver's own shard is copied first: it is the one in its cache.
   int64_t sender =
       (receiver + chunk / chunksOfShard) % int64_t(contributions.size());
   int64_t begin = chunk % chunksOfShard * chunkBytes;
@@ -115,7 +116,8 @@ void ThreadOperation::gatherChunk(int receiver, int64_t chunk) {
               bytes % sizeof(float));
 }
 
-/// One chunk of the combination of `sources`, written to all `destinations`.
+/// Computes one chunk of the combination of `sources` and writes it to all
+/// `destinations`.
 static void combineChunk(std::vector<std::byte *> destinations,
                          std::vector<const std::byte *> sources, int64_t count,
                          plan::DType dtype, Combine combine, int64_t chunk) {

@@ -1,5 +1,5 @@
-// A collective between threads, as a record that all ranks share, and its work
-// cut into chunks. When a chunk is done and by whom is decided in Threads.cpp.
+// A collective between threads is a record that all ranks share, and its work
+// is cut into chunks. Threads.cpp decides when a chunk is done and by whom.
 #ifndef SHARDC_RUNTIME_COMM_THREADOPERATION_H
 #define SHARDC_RUNTIME_COMM_THREADOPERATION_H
 
@@ -22,7 +22,7 @@ struct Contribution {
   std::vector<Segment> segments; // all-reduce
 
   bool agreesWith(const Contribution &other) const;
-  /// all-gather of 128
+  /// Says "all-gather of 128 bytes".
   std::string describe() const;
 };
 
@@ -32,8 +32,8 @@ struct alignas(64) ChunkGroup {
   std::atomic<int64_t> done{0};
 };
 
-/// A collective on its way. Records are used again, never freed before the
-/// world ends: a late notify finds its event.
+/// A collective that has been started. Records are used again and never freed
+/// before the world ends, so that a late notify finds its event.
 struct ThreadOperation {
   explicit ThreadOperation(int ranks) : contributions(ranks), groups(ranks) {}
 

@@ -1,9 +1,9 @@
 // A collective is a record that all ranks share. At the start a rank writes its
-// addresses there; when all have, the work (copies, sums) lies open as chunks,
-// in one group per receiving rank. A rank that waits does its own group's
-// chunks, and, where it has to see the whole collective finished, helps with
-// the others': nobody sits idle while a late rank's buffers block its own, and
-// what is summed is the same, whoever sums it.
+// addresses there; when all have, the work (copies, sums) can be claimed as
+// chunks, in one group per receiving rank. A rank that waits does its own
+// group's chunks, and, where it has to see the whole collective finished, helps
+// with the others': nobody is idle while a late rank's buffers block its own,
+// and what is summed is the same, whoever sums it.
 #include "runtime/comm/Threads.h"
 #include "runtime/base/DType.h"
 #include "runtime/base/ThreadPool.h"

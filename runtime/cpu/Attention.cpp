@@ -1,7 +1,7 @@
-// Attention, forward: a piece of work is a block of query rows of one head.
-// Softmax over key blocks is online: a running maximum and sum per row, the
-// output rescaled when the maximum rises (Milakov, Gimelshein,
-// arXiv:1805.02867).
+// Attention, forward. A work item is a block of query rows of one head. The
+// softmax over key blocks is online: each row has a running maximum and a
+// running sum, and the output is rescaled when the maximum rises (Milakov,
+// Gimelshein, arXiv:1805.02867).
 #include "runtime/base/DType.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/AttentionBlocks.h"
@@ -16,14 +16,14 @@ static int64_t roundUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 int64_t attentionWorkspace(const Attention &a) {
   int64_t elements = queryBlock * keyBlock + 2 * queryBlock;
-  if (isNarrow(a.query.dtype))
+  if (isHalf(a.query.dtype))
     elements += (queryBlock + keyBlock) * (a.query.shape[3] + a.value.shape[3]);
   return roundUp(elements * int64_t(elementSize(computeDtype(a.query.dtype))));
 }
 
 namespace {
 
-/// S: the type of the elements.
+/// S is the type of the elements.
 template <typename S> struct Forward {
   using T = ComputeOf<S>;
   const Attention &a;
@@ -41,7 +41,7 @@ void Forward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
   const simd::Simd<T> &loops = simd::loops<T>();
   T *scores = workspace, *maximum = scores + queryBlock * keyBlock,
     *sum = maximum + queryBlock;
-  // Converted blocks.
+  // Blocks of converted elements follow.
   T *queryRows = sum + queryBlock,
     *outRows = queryRows + queryBlock * shape.headDim,
     *keyRows = outRows + queryBlock * shape.valueDim,
@@ -91,7 +91,7 @@ void Forward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
   }
   for (int64_t r = 0; r < rows; ++r) {
     T *row = out.row(r);
-    // A sum of 0: everything is masked.
+    // Where the sum is 0, everything is masked.
     if (sum[r] == 0)
       std::fill_n(row, shape.valueDim, T(0));
     else
@@ -112,11 +112,12 @@ void run(const Attention &a, const Tensor &output, const Tensor &logSumExp,
   const AttentionShape &shape = forward.shape;
   int64_t blocks = (shape.queries + queryBlock - 1) / queryBlock;
   int64_t slice = attentionWorkspace(a);
-  pool.forPieces(
+  pool.forItems(
       shape.batch * shape.heads * blocks, workers,
-      [&](int64_t piece, int worker) {
-        // Later blocks see more keys: longest first evens out the threads.
-        int64_t block = blocks - 1 - piece % blocks, head = piece / blocks;
+      [&](int64_t item, int worker) {
+        // Later blocks see more keys: the longest come first, which evens out
+        // the threads.
+        int64_t block = blocks - 1 - item % blocks, head = item / blocks;
         int64_t first = block * queryBlock;
         forward.block(head / shape.heads, head % shape.heads, first,
                       std::min(queryBlock, shape.queries - first),

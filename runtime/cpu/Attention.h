@@ -1,7 +1,7 @@
-// nn.attention and its gradient: blockwise, scores exist for one block of
-// queries and keys per thread (Dao et al., arXiv:2205.14135). Semantics:
-// frontend/nn/ops/Attention.td. Elements of 16 bits are converted block by
-// block: scores, sums and gradients are float32, and each result is rounded
+// nn.attention and its gradient, blockwise: scores exist for one block of
+// queries and keys per thread (Dao et al., arXiv:2205.14135). Their semantics
+// are in frontend/nn/ops/Attention.td. Elements of 16 bits are converted block
+// by block: scores, sums and gradients are float32, and each result is rounded
 // once.
 #ifndef SHARDC_RUNTIME_CPU_ATTENTION_H
 #define SHARDC_RUNTIME_CPU_ATTENTION_H
@@ -16,12 +16,12 @@ class ThreadPool;
 
 namespace shardc::runtime::cpu {
 
-/// Rows of queries and of keys in a block.
+/// The number of queries and of keys in a block.
 constexpr int64_t queryBlock = 64;
 constexpr int64_t keyBlock = 128;
 
-/// query [B, Sq, H, D], key [B, Sk, G, D], value [B, Sk, G, E], any strides
-/// with a contiguous last dim; G divides H.
+/// The operands are query [B, Sq, H, D], key [B, Sk, G, D] and value [B, Sk, G,
+/// E], with any strides and a contiguous last dim; G divides H.
 struct Attention {
   Tensor query, key, value;
   Tensor bias;    // [B or 1, H or 1, Sq or 1, Sk], optional; query's type or
@@ -35,17 +35,18 @@ struct Attention {
 int64_t attentionWorkspace(const Attention &attention);
 int64_t attentionGradWorkspace(const Attention &attention);
 
-/// output [B, Sq, H, E] with a contiguous last dim; logSumExp [B, H, Sq]
-/// contiguous, of the type that is computed in, optional. `workspace`: workers
-/// slices of attentionWorkspace() bytes. At most `workers` threads take part.
+/// Writes output [B, Sq, H, E], whose last dim is contiguous, and optionally
+/// logSumExp [B, H, Sq], contiguous and of the type that is computed in.
+/// `workspace` has a slice of attentionWorkspace() bytes for each of `workers`.
+/// At most `workers` threads take part.
 void attention(const Attention &attention, const Tensor &output,
                const Tensor &logSumExp, std::byte *workspace, int workers,
                ThreadPool &pool);
 
 struct AttentionGradients {
   Tensor gradient, output, logSumExp; // read
-  Tensor queryGradient, keyGradient,
-      valueGradient; // written, in the layouts of query, key and value
+  // Written, in the layouts of query, key and value.
+  Tensor queryGradient, keyGradient, valueGradient;
 };
 void attentionGrad(const Attention &attention,
                    const AttentionGradients &gradients, std::byte *workspace,

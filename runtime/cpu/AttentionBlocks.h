@@ -1,17 +1,17 @@
-// What forward and backward share: addresses of heads, and one block of masked
-// scores.
+// What attention forward and backward share: the addresses of heads, and one
+// block of masked scores.
 #ifndef SHARDC_RUNTIME_CPU_ATTENTIONBLOCKS_H
 #define SHARDC_RUNTIME_CPU_ATTENTIONBLOCKS_H
 
 #include "runtime/cpu/Attention.h"
 #include "runtime/cpu/Gemm.h"
-#include "runtime/cpu/NarrowRows.h"
+#include "runtime/cpu/HalfRows.h"
 
 #include <algorithm>
 
 namespace shardc::runtime::cpu {
 
-/// Rows of one head of a [B, S, H, D] tensor.
+/// The rows of one head of a [B, S, H, D] tensor.
 template <typename T> struct Head {
   T *data;
   int64_t stride; // from position to position
@@ -27,25 +27,25 @@ Head<T> head(const Tensor &tensor, int64_t batch, int64_t index) {
           stride};
 }
 
-/// A block of rows of an operand as numbers that can be computed with: where
-/// they lie, or converted to `scratch` where elements have 16 bits. Row 0 of
-/// the result is row `first`.
+/// Returns a block of rows of an operand as numbers that can be computed with:
+/// where they lie, or converted to `scratch` where elements have 16 bits. Row 0
+/// of the result is row `first`.
 template <typename S>
 Head<ComputeOf<S>> loadBlock(Head<S> rows, int64_t first, int64_t count,
                              int64_t dim, ComputeOf<S> *scratch) {
-  if constexpr (isNarrowType<S>) {
+  if constexpr (isHalfType<S>) {
     widenRows(rows.row(first), rows.stride, scratch, dim, count, dim);
     return {scratch, dim};
   } else {
     return {rows.row(first), rows.stride};
   }
 }
-/// A block of rows of a result, to be computed in place or in `scratch`, and
-/// its way to where it belongs.
+/// A block of rows of a result: it is computed in place or in `scratch`, and
+/// storeBlock() brings it to where it belongs.
 template <typename S>
 Head<ComputeOf<S>> resultBlock(Head<S> rows, int64_t first, int64_t dim,
                                ComputeOf<S> *scratch) {
-  if constexpr (isNarrowType<S>)
+  if constexpr (isHalfType<S>)
     return {scratch, dim};
   else
     return {rows.row(first), rows.stride};
@@ -53,9 +53,9 @@ Head<ComputeOf<S>> resultBlock(Head<S> rows, int64_t first, int64_t dim,
 template <typename S>
 void storeBlock(Head<ComputeOf<S>> block, Head<S> rows, int64_t first,
                 int64_t count, int64_t dim) {
-  if constexpr (isNarrowType<S>)
-    narrowRows(block.data, block.stride, rows.row(first), rows.stride, count,
-               dim);
+  if constexpr (isHalfType<S>)
+    roundRows(block.data, block.stride, rows.row(first), rows.stride, count,
+              dim);
 }
 
 struct AttentionShape {
@@ -68,7 +68,7 @@ struct AttentionShape {
   int64_t batch, queries, heads, headDim, keys, groups, valueDim, headsPerGroup;
 };
 
-/// Keys that query `row` sees.
+/// The number of keys that query `row` sees.
 inline int64_t visibleKeys(const Attention &a, int64_t row) {
   int64_t keys = a.key.shape[1];
   if (!a.causal)
@@ -76,14 +76,14 @@ inline int64_t visibleKeys(const Attention &a, int64_t row) {
   return std::clamp<int64_t>(row + keys - a.query.shape[1] + 1, 0, keys);
 }
 
-/// Bias and mask of one row of scores, from key `first` on.
+/// The bias and the mask of one row of scores, from key `first` on.
 template <typename T> struct RowModifiers {
   const T *bias = nullptr;
   const uint8_t *mask = nullptr;
 };
 template <typename T, typename S>
 void addBias(T *scores, const S *bias, int64_t stride, int64_t count) {
-  if (isNarrowType<S> && stride == 1) {
+  if (isHalfType<S> && stride == 1) {
     ComputeOf<S> row[keyBlock];
     widenRow(bias, row, count);
     for (int64_t i = 0; i < count; ++i)

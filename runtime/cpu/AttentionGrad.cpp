@@ -1,4 +1,4 @@
-// Attention, backward: a piece of work is one head of keys and values with all
+// Attention, backward. A work item is one head of keys and values with all
 // query heads that read it, so that its gradients are summed in one order.
 // Scores are computed again from the saved log_sum_exp.
 #include "runtime/base/DType.h"
@@ -15,7 +15,7 @@ namespace shardc::runtime::cpu {
 int64_t attentionGradWorkspace(const Attention &a) {
   int64_t elements = 2 * queryBlock * keyBlock + queryBlock;
   int64_t dims = a.query.shape[3] + a.value.shape[3];
-  if (isNarrow(a.query.dtype))
+  if (isHalf(a.query.dtype))
     elements += 2 * queryBlock * dims + (keyBlock + a.key.shape[1]) * dims;
   return (elements * int64_t(elementSize(computeDtype(a.query.dtype))) + 63) /
          64 * 64;
@@ -23,27 +23,28 @@ int64_t attentionGradWorkspace(const Attention &a) {
 
 namespace {
 
-/// S: the type of the elements.
+/// S is the type of the elements.
 template <typename S> struct Backward {
   using T = ComputeOf<S>;
   const Attention &a;
   AttentionShape shape;
   const AttentionGradients &g;
   T *workspace;
-  /// Gradients of the group's keys and values, summed over its query heads:
-  /// where they belong, or in the workspace.
+  /// The gradients of the group's keys and values, summed over its query heads.
+  /// They lie where they belong, or in the workspace.
   Head<T> keyGradient{}, valueGradient{};
 
   void group(int64_t batch, int64_t groupIndex);
   void block(int64_t batch, int64_t headIndex, int64_t firstRow,
              int64_t rows) const;
-  /// What makes probabilities of scores, per row: exp(score - shift) / sum.
+  /// What turns a row of scores into probabilities: exp(score - shift) / sum.
   struct Normalizer {
     std::array<T, queryBlock> shift, sum;
   };
-  /// Of log_sum_exp alone, except where that has lost the sum: beside a score
-  /// of -10000, of a mask that hides every key by a number, few digits of its
-  /// logarithm are left, and none beside -3e38. Such rows are summed again.
+  /// Follows from log_sum_exp alone, except where that has lost the sum: beside
+  /// a score of -10000, of a mask that sets every key to a number, few digits
+  /// of its logarithm are left, and none beside -3e38. Such rows are summed
+  /// again.
   Normalizer normalizer(int64_t batch, int64_t headIndex, int64_t firstRow,
                         int64_t rows, int64_t end, Head<T> query, T *scores,
                         T *keyRows) const;
@@ -54,7 +55,8 @@ template <typename T> void clear(Head<T> rows, int64_t count, int64_t dim) {
     std::fill_n(rows.row(i), dim, T(0));
 }
 
-/// to[first...] += scores^T from: gradients of keys and values.
+/// Computes to[first...] += scores^T from, as the gradients of keys and values
+/// need it.
 template <typename T>
 void addTransposed(const T *scores, int64_t rows, int64_t count, Head<T> from,
                    Head<T> to, int64_t first, int64_t dim) {
@@ -120,7 +122,7 @@ void Backward<S>::block(int64_t batch, int64_t headIndex, int64_t firstRow,
   const simd::Simd<T> &loops = simd::loops<T>();
   T *scores = workspace, *gradients = scores + queryBlock * keyBlock,
     *delta = gradients + queryBlock * keyBlock;
-  // Converted blocks.
+  // Blocks of converted elements follow.
   T *queryRows = delta + queryBlock,
     *queryGradientRows = queryRows + queryBlock * shape.headDim,
     *gradientRows = queryGradientRows + queryBlock * shape.headDim,
@@ -188,7 +190,7 @@ template <typename S>
 void Backward<S>::group(int64_t batch, int64_t groupIndex) {
   Head<S> keyResult = head<S>(g.keyGradient, batch, groupIndex);
   Head<S> valueResult = head<S>(g.valueGradient, batch, groupIndex);
-  // Behind what block() uses.
+  // The sums lie behind what block() uses.
   T *sums = workspace + 2 * queryBlock * keyBlock + queryBlock +
             (2 * queryBlock + keyBlock) * (shape.headDim + shape.valueDim);
   keyGradient = resultBlock(keyResult, 0, shape.headDim, sums);
@@ -210,12 +212,12 @@ void run(const Attention &a, const AttentionGradients &g, std::byte *workspace,
   using T = ComputeOf<S>;
   AttentionShape shape(a);
   int64_t slice = attentionGradWorkspace(a);
-  pool.forPieces(
-      shape.batch * shape.groups, workers, [&](int64_t piece, int worker) {
-        auto *own = reinterpret_cast<T *>(workspace + worker * slice);
-        Backward<S>{a, shape, g, own}.group(piece / shape.groups,
-                                            piece % shape.groups);
-      });
+  pool.forItems(shape.batch * shape.groups, workers,
+                [&](int64_t item, int worker) {
+                  auto *own = reinterpret_cast<T *>(workspace + worker * slice);
+                  Backward<S>{a, shape, g, own}.group(item / shape.groups,
+                                                      item % shape.groups);
+                });
 }
 
 } // namespace

@@ -17,9 +17,9 @@ SHARDC_COMPUTE_ENTRIES(SHARDC_DECLARE)
 SHARDC_PROGRAM_ENTRIES(SHARDC_DECLARE)
 #undef SHARDC_DECLARE
 
-/// That a workspace has so many contiguous bytes.
+/// Throws unless a workspace has so many contiguous bytes.
 void requireBytes(const Tensor &tensor, int64_t bytes, const char *name);
-/// As many threads as there are slices in the workspace.
+/// The number of threads that have a slice in the workspace.
 int workersFor(const CpuDevice &device, const Tensor &workspace, int64_t slice);
 
 } // namespace shardc::runtime::cpu

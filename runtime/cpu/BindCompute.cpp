@@ -1,11 +1,11 @@
-// Launches, matrix products, embeddings, copies and host calls, as calls.
+// Launches, matrix products, embeddings, copies and index calls, as calls.
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/cpu/Bind.h"
 #include "runtime/cpu/Gemm.h"
+#include "runtime/cpu/HalfGemm.h"
+#include "runtime/cpu/HalfRows.h"
 #include "runtime/cpu/Indexing.h"
-#include "runtime/cpu/NarrowGemm.h"
-#include "runtime/cpu/NarrowRows.h"
 
 #include <algorithm>
 #include <limits>
@@ -38,12 +38,12 @@ Task bind(CpuDevice &device, const entry::Launch &entry) {
       arguments.push_back(tensor.data);
       bytes += tensor.elements() * int64_t(elementSize(tensor.dtype));
     }
-  // Pieces that touch less than this are done before another thread has woken
-  // up.
+  // Work items that touch less than this are done before another thread has
+  // woken up.
   constexpr int64_t bytesWorthAThread = 32 << 10;
-  int64_t bytesOfPiece =
+  int64_t bytesPerItem =
       std::max<int64_t>(1, bytes / std::max<int64_t>(1, extent));
-  int64_t grain = std::max<int64_t>(1, bytesWorthAThread / bytesOfPiece);
+  int64_t grain = std::max<int64_t>(1, bytesWorthAThread / bytesPerItem);
   return [&device, function, extent, grain, arguments] {
     device.pool.forRanges(extent, grain, [&](int64_t begin, int64_t end, int) {
       function(arguments.data(), begin, end);
@@ -84,12 +84,12 @@ Task bindGemm(CpuDevice &device, const entry::Gemm &entry) {
   return [&device, product, batch] { gemm(product, batch, device.pool); };
 }
 
-Task bindNarrowGemm(CpuDevice &device, const entry::Gemm &entry) {
+Task bindHalfGemm(CpuDevice &device, const entry::Gemm &entry) {
   auto matrix = [](const entry::Matrix &from, bool transpose) {
-    return NarrowGemm::Matrix{from.tensor.data, from.tensor.dtype, from.stride,
-                              transpose};
+    return GemmDesc::Matrix{from.tensor.data, from.tensor.dtype, from.stride,
+                            transpose};
   };
-  NarrowGemm product{};
+  GemmDesc product{};
   product.m = entry.c.rows, product.n = entry.c.columns;
   product.k = entry.a.columns;
   product.a = matrix(entry.a, entry.transposeA);
@@ -99,12 +99,11 @@ Task bindNarrowGemm(CpuDevice &device, const entry::Gemm &entry) {
   product.bias = entry.bias.data, product.biasDtype = entry.bias.dtype;
   Batch batch = batchOf(entry);
   std::byte *workspace = entry.workspace.data;
-  int workers =
-      workersFor(device, entry.workspace,
-                 narrowGemmWorkspace(product.m, product.n, product.k));
-  prepareNarrowGemm(product, batch, workers, device.pool);
+  int workers = workersFor(device, entry.workspace,
+                           halfGemmWorkspace(product.m, product.n, product.k));
+  prepareHalfGemm(product, batch, workers, device.pool);
   return [&device, product, batch, workspace, workers] {
-    narrowGemm(product, batch, workspace, workers, device.pool);
+    halfGemm(product, batch, workspace, workers, device.pool);
   };
 }
 
@@ -115,8 +114,8 @@ Task bind(CpuDevice &device, const entry::Gemm &entry) {
   requireGemmSize(entry.b, "b");
   requireGemmSize(entry.c, "c");
   plan::DType dtype = entry.a.tensor.dtype;
-  if (isNarrow(dtype))
-    return bindNarrowGemm(device, entry);
+  if (isHalf(dtype))
+    return bindHalfGemm(device, entry);
   return dtype == plan::FLOAT32 ? bindGemm<float>(device, entry)
                                 : bindGemm<double>(device, entry);
 }
@@ -142,7 +141,7 @@ Task bind(CpuDevice &device, const entry::Fill &entry) {
   return [=, &device] { fill(entry.destination, entry.value, device.pool); };
 }
 
-Task bind(CpuDevice &, const entry::HostCall &entry) {
+Task bind(CpuDevice &, const entry::IndexCall &entry) {
   auto number = [&](const char *name) {
     auto found = entry.numbers.find(name);
     return found == entry.numbers.end() ? 0 : found->second;

@@ -1,4 +1,4 @@
-// Norms, sums over micro-batches, optimizer steps and reports, as calls.
+// Norms, sums over micro-batches, optimizer steps and metrics, as calls.
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/cpu/Bind.h"
@@ -48,7 +48,7 @@ Task bind(CpuDevice &device, const entry::OptimizerStep &entry) {
   };
 }
 
-Task bind(CpuDevice &, const entry::Report &entry) {
+Task bind(CpuDevice &, const entry::Metric &entry) {
   return [value = entry.value, slot = entry.slot] {
     convertElements(value.data, value.dtype, slot.data, plan::FLOAT64, 1);
   };

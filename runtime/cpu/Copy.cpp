@@ -1,4 +1,4 @@
-// Copies: dims are reordered and merged once per call, so that most copies end
+// Copies. Dims are reordered and merged once per call, so that most copies end
 // as memcpy of long runs, and transposes as small square tiles.
 #include "runtime/base/DType.h"
 #include "runtime/base/ThreadPool.h"
@@ -16,8 +16,8 @@ struct Dim {
   int64_t size, from, to; // strides in elements
 };
 
-/// Dims of a copy, outermost first by the destination's strides, neighbours
-/// merged where both sides walk on.
+/// The dims of a copy, outermost first by the destination's strides; neighbours
+/// are merged where both sides walk on.
 std::vector<Dim> copyDims(const Tensor &source, const Tensor &destination) {
   std::vector<Dim> dims;
   for (int64_t dim = 0; dim < source.rank(); ++dim)
@@ -38,7 +38,7 @@ std::vector<Dim> copyDims(const Tensor &source, const Tensor &destination) {
   return merged;
 }
 
-/// A run (or a tile) at the given places.
+/// Copy a run, and a tile, at the given places.
 template <typename T> void copyRun(const T *from, T *to, const Dim &run) {
   if (run.from == 1 && run.to == 1)
     std::memcpy(to, from, run.size * sizeof(T));
@@ -67,7 +67,7 @@ void run(const Tensor &source, const Tensor &destination, ThreadPool &pool) {
     dims.push_back({1, 1, 1});
   Dim inner = dims.back();
   dims.pop_back();
-  // A transpose: another dim is the one that the source walks along.
+  // In a transpose the source walks along another dim.
   Dim outer{1, 0, 0};
   if (inner.from != 1) {
     auto along = std::find_if(dims.begin(), dims.end(),
@@ -77,9 +77,9 @@ void run(const Tensor &source, const Tensor &destination, ThreadPool &pool) {
       dims.erase(along);
     }
   }
-  // One long run is cut, so that threads have something to share.
-  constexpr int64_t bytesOfPiece = 64 << 10;
-  int64_t longest = bytesOfPiece / int64_t(sizeof(T));
+  // One long run is cut, so that threads have work items to share.
+  constexpr int64_t bytesWorthAnItem = 64 << 10;
+  int64_t longest = bytesWorthAnItem / int64_t(sizeof(T));
   if (dims.empty() && outer.size == 1 && inner.size >= 2 * longest) {
     int64_t whole = inner.size / longest * longest;
     Dim rest{inner.size - whole, inner.from, inner.to};
@@ -90,7 +90,7 @@ void run(const Tensor &source, const Tensor &destination, ThreadPool &pool) {
   } else if (dims.empty() && outer.size > 1) {
     dims.push_back(outer);
     outer = {1, 0, 0};
-    // Rows of a transpose go in groups of a tile.
+    // The rows of a transpose are taken in groups of a tile.
     constexpr int64_t group = 16;
     if (dims.back().size % group == 0) {
       outer = {group, dims.back().from, dims.back().to};
@@ -98,17 +98,17 @@ void run(const Tensor &source, const Tensor &destination, ThreadPool &pool) {
                      dims.back().to * group};
     }
   }
-  int64_t pieces = 1;
+  int64_t items = 1;
   for (const Dim &dim : dims)
-    pieces *= dim.size;
-  int64_t pieceBytes =
+    items *= dim.size;
+  int64_t itemBytes =
       std::max<int64_t>(1, inner.size * outer.size * int64_t(sizeof(T)));
-  pool.forRanges(pieces, bytesOfPiece / pieceBytes + 1,
+  pool.forRanges(items, bytesWorthAnItem / itemBytes + 1,
                  [&](int64_t begin, int64_t end, int) {
-                   for (int64_t piece = begin; piece < end; ++piece) {
+                   for (int64_t item = begin; item < end; ++item) {
                      const T *from = source.as<T>();
                      T *to = destination.as<T>();
-                     int64_t index = piece;
+                     int64_t index = item;
                      for (size_t dim = dims.size(); dim-- > 0;) {
                        from += index % dims[dim].size * dims[dim].from;
                        to += index % dims[dim].size * dims[dim].to;
@@ -142,7 +142,7 @@ void copy(const Tensor &source, const Tensor &destination, ThreadPool &pool) {
 void fill(const Tensor &destination, double value, ThreadPool &pool) {
   if (destination.elements() == 0)
     return;
-  // One element of the value, read again and again: a copy from strides of 0.
+  // The source is one element of the value, which strides of 0 repeat.
   alignas(8) std::byte element[8] = {};
   if (isFloat(destination.dtype)) {
     convertElements(&value, plan::FLOAT64, element, destination.dtype, 1);

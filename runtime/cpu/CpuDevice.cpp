@@ -1,4 +1,4 @@
-// Memory of the host, and entries run one after the other.
+// The device's memory is the host's, and entries run one after the other.
 #include "runtime/cpu/CpuDevice.h"
 
 #include "runtime/base/Error.h"
@@ -63,7 +63,7 @@ private:
     bool last;
     std::string place;
   };
-  /// Names the entry in what its task throws.
+  /// Runs a task, and names its entry in what it throws.
   static void run(const Bound &entry) {
     try {
       entry.task();
@@ -104,7 +104,7 @@ CpuDevice::CpuDevice(const plan::Plan &plan, const KernelLibrary &kernels,
 }
 
 CpuDevice::~CpuDevice() {
-  // No rank touches this one's memory behind it.
+  // From here on no other rank touches this one's memory.
   communicator.leave();
   if (HostRanks *ranks = communicator.hostRanks())
     ranks->helpWith(nullptr);

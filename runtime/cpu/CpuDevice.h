@@ -28,7 +28,7 @@ public:
   std::byte *allocate(const std::string &name, int64_t bytes) override;
   std::byte *allocateShared(Communicator &group, const std::string &name,
                             int64_t bytes) override;
-  /// The pages are made by the threads that will work on them.
+  /// Lets the threads that will work on the pages be the first to touch them.
   void touch(std::byte *begin, int64_t bytes) override;
   void upload(std::byte *to, const void *from, int64_t bytes) override;
   void download(void *to, const std::byte *from, int64_t bytes) override;
@@ -38,7 +38,7 @@ public:
   onHost(int64_t extent, int64_t grain,
          const std::function<void(int64_t begin, int64_t end)> &body) override;
 
-  // For what is bound to it.
+  // Bound entries read these.
   const plan::Plan &plan;
   const KernelLibrary &kernels;
   ThreadPool pool;
@@ -51,7 +51,8 @@ private:
   std::vector<std::shared_ptr<Memory>> blocks; // that ranks share
 };
 
-/// A factory of such devices, for each rank the same but for its communicator.
+/// A factory of such devices, which are the same for each rank but for its
+/// communicator.
 DeviceFactory cpuDevices(const plan::Plan &plan, const KernelLibrary &kernels,
                          const CpuOptions &options);
 

@@ -1,4 +1,4 @@
-// Cross entropy by rows; the rows' losses are kept in double and added in
+// Cross entropy, row by row. The rows' losses are kept in double and added in
 // order.
 #include "runtime/cpu/CrossEntropy.h"
 #include "runtime/base/ThreadPool.h"

@@ -1,7 +1,7 @@
 // nn.cross_entropy, its gradient, and both fused with the linear layer before
-// them. Semantics: frontend/nn/ops/Loss.td. Logits and inputs may have 16 bits:
-// loss, scale and the gradient of the loss are then float32, as is what is
-// computed with; each result is rounded once.
+// them. Their semantics are in frontend/nn/ops/Loss.td. Logits and inputs may
+// have 16 bits: loss, scale and the gradient of the loss are then float32, as
+// is what is computed with; each result is rounded once.
 #ifndef SHARDC_RUNTIME_CPU_CROSSENTROPY_H
 #define SHARDC_RUNTIME_CPU_CROSSENTROPY_H
 
@@ -15,33 +15,34 @@ class ThreadPool;
 
 namespace shardc::runtime::cpu {
 
-/// labels [..., L] of int64 or int32, any strides. Row i of the logits is
-/// compared with the label `shift` positions further on in the same row of
-/// labels; rows without one, and rows whose label is ignoreIndex, do not count.
-/// A label that is neither ignoreIndex nor in [0, classes) throws an Error that
-/// names its row.
+/// The labels [..., L] are int64 or int32, with any strides. Row i of the
+/// logits is compared with the label `shift` positions further on in the same
+/// row of labels; rows without one, and rows whose label is ignoreIndex, do not
+/// count. A label that is neither ignoreIndex nor in [0, classes) throws an
+/// Error that names its row.
 struct Labels {
   Tensor labels;
   int64_t ignoreIndex = -100;
   int64_t shift = 0;
 };
 
-/// loss = scale * sum over rows; logits [..., classes] foldable into rows.
-/// `workspace`: a double per row.
+/// Computes loss = scale * sum over rows, for logits [..., classes] that are
+/// foldable into rows. `workspace` has a double per row.
 void crossEntropy(const Tensor &logits, const Labels &labels,
                   const Tensor &scale, const Tensor &loss, std::byte *workspace,
                   ThreadPool &pool);
 
-/// logitsGradient = gradient * scale * (softmax(logits) - one_hot(label)); it
-/// may be `logits`.
+/// Computes logitsGradient = gradient * scale * (softmax(logits) -
+/// one_hot(label)); it may be `logits`.
 void crossEntropyGrad(const Tensor &logits, const Labels &labels,
                       const Tensor &scale, const Tensor &gradient,
                       const Tensor &logitsGradient, ThreadPool &pool);
 
-/// input [..., in] foldable into rows; weight [in, classes], or [classes, in]
-/// when transposeWeight, contiguous last dim; bias [classes], optional. Without
-/// any gradient only the loss is computed. Inputs of 16 bits have gradients of
-/// their own type; those of weight and bias may be float32 besides.
+/// The operands are input [..., in], foldable into rows; weight [in, classes],
+/// or [classes, in] when transposeWeight, with a contiguous last dim; and bias
+/// [classes], which is optional. Without any gradient only the loss is
+/// computed. Inputs of 16 bits have gradients of their own type; those of
+/// weight and bias may be float32 besides.
 struct LinearCrossEntropy {
   Tensor input, weight, bias;
   Labels labels;
@@ -57,7 +58,8 @@ int64_t linearCrossEntropyWorkspace(const LinearCrossEntropy &arguments,
                                     int workers);
 void linearCrossEntropy(const LinearCrossEntropy &arguments,
                         std::byte *workspace, ThreadPool &pool);
-/// What its first run would do besides computing: see prepareGemm() of Gemm.h.
+/// Does what the first run would do besides computing: see prepareGemm() of
+/// Gemm.h.
 void prepareLinearCrossEntropy(const LinearCrossEntropy &arguments,
                                std::byte *workspace, ThreadPool &pool);
 

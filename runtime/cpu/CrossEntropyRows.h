@@ -1,12 +1,12 @@
-// What cross entropy and its fused form share: labels of rows, and the loss of
-// one row.
+// What cross entropy and its fused form share: the labels of rows, and the loss
+// of one row.
 #ifndef SHARDC_RUNTIME_CPU_CROSSENTROPYROWS_H
 #define SHARDC_RUNTIME_CPU_CROSSENTROPYROWS_H
 
 #include "runtime/base/Error.h"
 #include "runtime/cpu/CrossEntropy.h"
+#include "runtime/cpu/HalfRows.h"
 #include "runtime/cpu/Integers.h"
-#include "runtime/cpu/NarrowRows.h"
 #include "runtime/simd/Simd.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ public:
       : labels(labels), values(labels.labels), classes(classes),
         length(labels.labels.shape.empty() ? 1 : labels.labels.shape.back()) {}
 
-  /// In [0, classes), or noLabel.
+  /// Returns a label in [0, classes), or noLabel.
   int64_t of(int64_t row) {
     if (row % length + labels.shift >= length)
       return noLabel;
@@ -50,8 +50,8 @@ private:
   FirstWrong wrong;
 };
 
-/// A row's loss; `gradient` (null: none; may be `logits`) becomes factor *
-/// (softmax - one_hot).
+/// Computes a row's loss. `gradient` becomes factor * (softmax - one_hot); it
+/// may be null (there is none) or `logits`.
 template <typename S>
 double lossOfRow(const S *logits, int64_t classes, int64_t label,
                  ComputeOf<S> factor, S *gradient) {
@@ -61,7 +61,7 @@ double lossOfRow(const S *logits, int64_t classes, int64_t label,
     return 0;
   }
   double atLabel = widened(logits[label]);
-  if constexpr (isNarrowType<S>) {
+  if constexpr (isHalfType<S>) {
     const simd::HalfSimd<S> &loops = simd::halfLoops<S>();
     simd::LogitsSum row = loops.logitsSum(logits, classes);
     if (gradient)
@@ -78,7 +78,7 @@ double lossOfRow(const S *logits, int64_t classes, int64_t label,
   }
 }
 
-/// The rows' losses, added in order. Loss and scale are of the type that is
+/// Adds the rows' losses in order. Loss and scale are of the type that is
 /// computed in.
 template <typename T>
 void writeLoss(const Tensor &loss, const double *rowLosses, int64_t rows,

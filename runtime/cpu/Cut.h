@@ -1,4 +1,4 @@
-// A dim cut into equal parts.
+// How a dim is cut into equal parts.
 #ifndef SHARDC_RUNTIME_CPU_CUT_H
 #define SHARDC_RUNTIME_CPU_CUT_H
 
@@ -7,8 +7,8 @@
 
 namespace shardc::runtime::cpu {
 
-/// `parts` parts of `part` elements, a multiple of `multiple` and about
-/// `longest` at most; the last may be shorter.
+/// There are `parts` parts of `part` elements. `part` is a multiple of
+/// `multiple` and about `longest` at most; the last part may be shorter.
 struct Cut {
   Cut(int64_t size, int64_t longest, int64_t multiple) : size(size) {
     longest = std::max<int64_t>(1, longest);

@@ -1,13 +1,14 @@
-// Which library multiplies, and products by OpenBLAS, one thread per call.
+// The choice of the library that multiplies, and products by OpenBLAS, one
+// thread per call.
 //
 // Bits and threads. A product for OpenBLAS is cut so that no cut changes a bit:
-// - It is cut by rows at multiples of 24. OpenBLAS (its kernels for Haswell, Zen,
-//   SkylakeX, Cooperlake and Sandybridge were tried) sums an element the same way
-//   wherever its row lies within a group of rows that divides 24.
+// - It is cut by rows at multiples of 24. OpenBLAS (its kernels for Haswell,
+//   Zen, SkylakeX, Cooperlake and Sandybridge were tried) sums an element the
+//   same way wherever its row lies within a group of rows that divides 24.
 // - It is never cut into parts small enough for its kernels for small matrices
 //   (m n k <= 10^6), unless the whole is that small.
-// - It is cut by columns only in tiles that the shape alone decides, since there
-//   the kernels do differ by position.
+// - It is cut by columns only in tiles that the shape alone decides, since
+//   there the kernels do differ by position.
 #include "runtime/cpu/Gemm.h"
 
 #include "runtime/base/ThreadPool.h"
@@ -25,7 +26,7 @@
 namespace shardc::runtime::cpu {
 namespace {
 
-/// Rows of a group: see above.
+/// The rows of a group, at multiples of which products are cut: see above.
 constexpr int64_t rowGroup = 24;
 constexpr double smallProduct = 1e6;
 
@@ -82,9 +83,9 @@ template <typename T> double work(const Gemm<T> &p) {
   return double(p.m) * double(p.n) * double(p.k);
 }
 
-/// Columns of a tile where a product is wide and low, so that cutting it by
-/// rows would read all of b in every thread; 0 where it is cut by rows. From
-/// the shape alone.
+/// The columns of a tile where a product is wide and low, so that cutting it by
+/// rows would read all of b in every thread; 0 where it is cut by rows. They
+/// follow from the shape alone.
 template <typename T> int64_t columnTile(const Gemm<T> &p) {
   if (p.n < 4 * p.m || p.n < 2048)
     return 0;
@@ -92,13 +93,13 @@ template <typename T> int64_t columnTile(const Gemm<T> &p) {
   return double(p.m) * double(tile) * double(p.k) > smallProduct ? tile : 0;
 }
 
-/// The same product for TiledGemm.h.
-NarrowGemm tiled(const Gemm<float> &p) {
+/// The description of the same product, for TiledGemm.h.
+GemmDesc describe(const Gemm<float> &p) {
   auto matrix = [](const float *data, int64_t stride, bool transpose) {
     auto *bytes = reinterpret_cast<std::byte *>(const_cast<float *>(data));
-    return NarrowGemm::Matrix{bytes, plan::FLOAT32, stride, transpose};
+    return GemmDesc::Matrix{bytes, plan::FLOAT32, stride, transpose};
   };
-  NarrowGemm result{};
+  GemmDesc result{};
   result.m = p.m, result.n = p.n, result.k = p.k;
   result.a = matrix(p.a, p.strideA, p.transposeA);
   result.b = matrix(p.b, p.strideB, p.transposeB);
@@ -110,10 +111,11 @@ NarrowGemm tiled(const Gemm<float> &p) {
   return result;
 }
 
-/// Calls run(product) where TiledGemm.h takes it, and says whether it does.
+/// Calls run(product) where TiledGemm.h takes the product, and says whether it
+/// does.
 template <typename T, typename Run> bool runTiled(const Gemm<T> &p, Run &&run) {
   if constexpr (std::is_same_v<T, float>) {
-    NarrowGemm product = tiled(p);
+    GemmDesc product = describe(p);
     if (isTiled(product)) {
       run(product);
       return true;
@@ -125,7 +127,7 @@ template <typename T, typename Run> bool runTiled(const Gemm<T> &p, Run &&run) {
 } // namespace
 
 template <typename T> void gemm(const Gemm<T> &p) {
-  if (runTiled(p, [](const NarrowGemm &product) { tiledGemm(product); }))
+  if (runTiled(p, [](const GemmDesc &product) { tiledGemm(product); }))
     return;
   if (p.m == 0 || p.n == 0)
     return;
@@ -145,19 +147,19 @@ template <typename T> void gemm(const Gemm<T> &p) {
 }
 
 template <typename T> void gemm(const Gemm<T> &p, ThreadPool &pool) {
-  if (runTiled(p, [&](const NarrowGemm &product) {
+  if (runTiled(p, [&](const GemmDesc &product) {
         tiledGemm(product, {1, 0, 0, 0}, pool.workers(), pool);
       }))
     return;
   if (int64_t tile = columnTile(p)) {
-    pool.forPieces(
-        (p.n + tile - 1) / tile, pool.workers(), [&](int64_t piece, int) {
-          gemm(columns(p, piece * tile, std::min(p.n, (piece + 1) * tile)));
+    pool.forItems(
+        (p.n + tile - 1) / tile, pool.workers(), [&](int64_t item, int) {
+          gemm(columns(p, item * tile, std::min(p.n, (item + 1) * tile)));
         });
     return;
   }
-  // The last group may have fewer rows: one more group than the limit asks for,
-  // so that no part falls below it.
+  // The last group may have fewer rows. A range has one more group than the
+  // limit demands, so that no part falls below it.
   double groupWork = double(rowGroup) * double(p.n) * double(p.k);
   int64_t grain = groupWork > 0 ? int64_t(smallProduct / groupWork) + 2 : 1;
   pool.forRanges(
@@ -169,7 +171,7 @@ template <typename T> void gemm(const Gemm<T> &p, ThreadPool &pool) {
 
 template <typename T>
 void gemm(const Gemm<T> &product, const Batch &batch, ThreadPool &pool) {
-  if (runTiled(product, [&](const NarrowGemm &p) {
+  if (runTiled(product, [&](const GemmDesc &p) {
         tiledGemm(p, batch, pool.workers(), pool);
       }))
     return;
@@ -180,8 +182,9 @@ void gemm(const Gemm<T> &product, const Batch &batch, ThreadPool &pool) {
     p.c += index * batch.strideC;
     return p;
   };
-  // Few large products: each on all threads. Otherwise each on one. The bits
-  // are the same, unless columns are tiled: then the first way, always.
+  // Few large products run one after the other, each on all threads; others on
+  // one thread each. The bits are the same, unless columns are tiled: then the
+  // first way is always taken.
   if (columnTile(product) || batch.count < pool.workers()) {
     for (int64_t index = 0; index < batch.count; ++index)
       gemm(at(index), pool);
@@ -197,7 +200,7 @@ void gemm(const Gemm<T> &product, const Batch &batch, ThreadPool &pool) {
 
 template <typename T>
 void prepareGemm(const Gemm<T> &product, const Batch &batch, ThreadPool &pool) {
-  runTiled(product, [&](const NarrowGemm &p) {
+  runTiled(product, [&](const GemmDesc &p) {
     prepareTiledGemm(p, batch, pool.workers());
     prepareTiledGemmThreads(pool);
   });

@@ -28,15 +28,15 @@ template <typename T> struct Gemm {
   int64_t strideC;
   T alpha = 1;
   bool accumulate = false;
-  const T *bias =
-      nullptr; // [n], added to every row; not together with accumulate
+  /// [n], added to every row; not together with accumulate.
+  const T *bias = nullptr;
 };
 
-/// On the calling thread.
+/// Computes a product on the calling thread.
 template <typename T> void gemm(const Gemm<T> &product);
 
-/// On all threads of the pool. The result has the same bits for every number of
-/// threads.
+/// Computes it on all threads of the pool. The result has the same bits for
+/// every number of threads.
 template <typename T> void gemm(const Gemm<T> &product, ThreadPool &pool);
 
 /// `count` products whose operands lie `batchStride`s (elements) apart; a
@@ -52,8 +52,8 @@ void gemm(const Gemm<T> &product, const Batch &batch, ThreadPool &pool);
 template <typename T>
 void prepareGemm(const Gemm<T> &product, const Batch &batch, ThreadPool &pool);
 
-/// Bytes that every thread which multiplies keeps for packed operands; 0 where
-/// OpenBLAS multiplies, whose buffers are its own.
+/// Bytes that every thread which multiplies keeps for packed operands. They are
+/// 0 where OpenBLAS multiplies, whose buffers are its own.
 int64_t gemmThreadBytes();
 
 /// Seconds that the calling thread has spent on products since
@@ -61,7 +61,8 @@ int64_t gemmThreadBytes();
 double gemmSeconds();
 /// Whether threads measure that (two clock reads per call).
 void gemmClock(bool measure);
-/// Counts its lifetime, if `counts`. Internal to the products.
+/// Counts its lifetime as time spent on products, if `counts`. Only the
+/// products themselves use it.
 class GemmTimer {
 public:
   explicit GemmTimer(bool counts);
@@ -74,7 +75,8 @@ private:
   std::chrono::steady_clock::time_point begin;
 };
 
-/// What multiplies float32: "libxsmm 1.17 cpx", "OpenBLAS 0.3.21 Haswell".
+/// The library that multiplies float32: "libxsmm 1.17 cpx", "OpenBLAS 0.3.21
+/// Haswell".
 const char *gemmLibrary();
 
 } // namespace shardc::runtime::cpu

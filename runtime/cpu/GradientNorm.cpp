@@ -1,4 +1,5 @@
-// Norms of gradients: parts of fixed size, so that the order of the sum is.
+// Norms of gradients. Gradients are cut into parts of fixed size, so that the
+// order of the sum is fixed.
 #include "runtime/base/DType.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/Optimizer.h"
@@ -28,7 +29,7 @@ GradientNorm::GradientNorm(std::vector<Tensor> gradientTensors,
   sliceSums.resize(count);
 }
 
-/// The larger; what is not a number wins.
+/// Returns the larger; what is not a number wins.
 static double larger(double a, double b) { return a != a || a >= b ? a : b; }
 static double combined(Norm norm, double a, double b) {
   return norm == Norm::Inf ? larger(a, b) : a + b;

@@ -3,8 +3,8 @@
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/base/ThreadPool.h"
+#include "runtime/cpu/HalfRows.h"
 #include "runtime/cpu/Integers.h"
-#include "runtime/cpu/NarrowRows.h"
 #include "runtime/simd/Simd.h"
 
 #include <algorithm>
@@ -41,7 +41,8 @@ void embedding(const Tensor &table, const Tensor &idTensor,
   checkIds(ids, wrong, table.shape[0]);
 }
 
-/// sums[0, count) += a row of gradients, of the same type or of 16 bits.
+/// Computes sums[0, count) += a row of gradients, of the same type or of 16
+/// bits.
 template <typename T, typename S>
 static void addRow(T *sums, const S *row, int64_t count) {
   if constexpr (std::is_same_v<T, S>) {
@@ -57,7 +58,7 @@ static void addRow(T *sums, const S *row, int64_t count) {
   }
 }
 
-/// A table of the type that sums have.
+/// Adds to a table of the type that sums have.
 template <typename S>
 static void addRows(const Tensor &gradient, const Tensor &idTensor,
                     const Tensor &table, ThreadPool &pool, bool accumulate) {
@@ -73,8 +74,8 @@ static void addRows(const Tensor &gradient, const Tensor &idTensor,
                        std::fill_n(table.as<T>() + row * table.strides[0],
                                    width, T(0));
                    });
-  // Threads share the columns: each adds all ids in their order, whatever their
-  // number.
+  // Threads share the columns: each adds all ids in their order, however many
+  // threads there are.
   constexpr int64_t group = 64 / sizeof(T);
   pool.forRanges(
       (width + group - 1) / group, 4, [&](int64_t begin, int64_t end, int) {
@@ -92,7 +93,7 @@ static void addRows(const Tensor &gradient, const Tensor &idTensor,
   checkIds(ids, wrong, rows);
 }
 
-/// Positions of ids by id, each id's in their order.
+/// The positions of each id, in their order.
 struct PositionsById {
   PositionsById(const Integers &ids, int64_t rows) : begin(rows + 1) {
     FirstWrong wrong;
@@ -112,7 +113,8 @@ struct PositionsById {
   std::vector<int64_t> begin, positions;
 };
 
-/// A table of 16 bits: a row is summed in float32 as a whole, and rounded once.
+/// Adds to a table of 16 bits: a row is summed in float32 as a whole, and
+/// rounded once.
 template <typename S>
 static void addRowsRounded(const Tensor &gradient, const Tensor &idTensor,
                            const Tensor &table, ThreadPool &pool,
@@ -137,8 +139,8 @@ static void addRowsRounded(const Tensor &gradient, const Tensor &idTensor,
               addRow(sums,
                      gradient.as<S>() + by.positions[i] * from.stride + first,
                      count);
-            narrowRow(sums, table.as<S>() + row * table.strides[0] + first,
-                      count);
+            roundRow(sums, table.as<S>() + row * table.strides[0] + first,
+                     count);
           }
       });
 }
@@ -147,8 +149,8 @@ void embeddingGrad(const Tensor &gradient, const Tensor &ids,
                    const Tensor &tableGradient, ThreadPool &pool,
                    bool accumulate) {
   withFloat(gradient.dtype, [&]<typename S>(S) {
-    if constexpr (isNarrowType<S>) {
-      if (isNarrow(tableGradient.dtype))
+    if constexpr (isHalfType<S>) {
+      if (isHalf(tableGradient.dtype))
         return addRowsRounded<S>(gradient, ids, tableGradient, pool,
                                  accumulate);
     }
@@ -156,7 +158,7 @@ void embeddingGrad(const Tensor &gradient, const Tensor &ids,
   });
 }
 
-/// Elements before, at and after a dim of a row-major tensor.
+/// The number of elements before, at and after a dim of a row-major tensor.
 struct Split {
   Split(const std::vector<int64_t> &shape, int64_t axis) : axis(shape[axis]) {
     for (int64_t dim = 0; dim < int64_t(shape.size()); ++dim)
@@ -178,10 +180,10 @@ static void cumsumOf(const Tensor &input, const Tensor &result, int64_t axis,
         ComputeOf<S> value = widened(input.as<S>()[base + i * split.inner]);
         S *to = result.as<S>() + base + i * split.inner;
         if (exclusive)
-          *to = narrowed<S>(total);
+          *to = rounded<S>(total);
         total += value;
         if (!exclusive)
-          *to = narrowed<S>(total);
+          *to = rounded<S>(total);
       }
     }
 }
@@ -203,7 +205,7 @@ void cumsum(const Tensor &input, const Tensor &result, int64_t axis,
   }
 }
 
-/// An index into an axis of `size`, from the end when negative.
+/// Returns an index into an axis of `size`; negative ones count from the end.
 static int64_t checkedIndex(const Integers &indices, int64_t position,
                             int64_t size) {
   int64_t index = indices[position];
@@ -233,8 +235,8 @@ static void addSlices(const Tensor &gradient, const Integers &indices,
   using T = ComputeOf<S>;
   Split split(result.shape, axis);
   // Elements of 16 bits are summed in float32 and rounded once.
-  std::vector<T> wide(isNarrow(result.dtype) ? result.elements() : 0);
-  T *sums = isNarrow(result.dtype) ? wide.data() : result.as<T>();
+  std::vector<T> wide(isHalf(result.dtype) ? result.elements() : 0);
+  T *sums = isHalf(result.dtype) ? wide.data() : result.as<T>();
   std::fill_n(sums, result.elements(), T(0));
   for (int64_t outer = 0; outer < split.outer; ++outer)
     for (int64_t i = 0; i < indices.size(); ++i)
@@ -243,8 +245,8 @@ static void addSlices(const Tensor &gradient, const Integers &indices,
                      split.inner,
              gradient.as<S>() + (outer * indices.size() + i) * split.inner,
              split.inner);
-  if (isNarrow(result.dtype))
-    narrowRow(sums, result.as<S>(), result.elements());
+  if (isHalf(result.dtype))
+    roundRow(sums, result.as<S>(), result.elements());
 }
 
 void gatherGrad(const Tensor &gradient, const Tensor &indexTensor,

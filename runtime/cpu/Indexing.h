@@ -1,5 +1,5 @@
 // Copies between layouts, and reads and writes at positions known at run time.
-// Semantics: frontend/nn/ops/Indexing.td.
+// Their semantics are in frontend/nn/ops/Indexing.td.
 #ifndef SHARDC_RUNTIME_CPU_INDEXING_H
 #define SHARDC_RUNTIME_CPU_INDEXING_H
 
@@ -13,23 +13,25 @@ class ThreadPool;
 
 namespace shardc::runtime::cpu {
 
-/// Equal shapes and types, any strides. The tensors do not overlap.
+/// Copies a tensor to one of equal shape and type. Both may have any strides;
+/// they do not overlap.
 void copy(const Tensor &source, const Tensor &destination, ThreadPool &pool);
 void fill(const Tensor &destination, double value, ThreadPool &pool);
 
-/// output[..., :] = table[ids[...], :]. An id outside the table throws an Error
-/// that names its position.
+/// Computes output[..., :] = table[ids[...], :]. An id outside the table throws
+/// an Error that names its position.
 void embedding(const Tensor &table, const Tensor &ids, const Tensor &output,
                ThreadPool &pool);
-/// tableGradient = 0 unless `accumulate`, then rows of `gradient` are added at
+/// Sets tableGradient to 0 unless `accumulate`, then adds rows of `gradient` at
 /// `ids`, in the order of the ids. Rows of 16 bits are added in float32, which
 /// the table keeps, or rounds once to their type.
 void embeddingGrad(const Tensor &gradient, const Tensor &ids,
                    const Tensor &tableGradient, ThreadPool &pool,
                    bool accumulate = false);
 
-// Contiguous tensors; small ones, so on one thread. Indices are int64 or int32,
-// negative ones count from the end; one outside the axis throws an Error.
+// The functions that entry::IndexCall names. Tensors are contiguous, and small,
+// so that one thread does the work. Indices are int64 or int32, negative ones
+// count from the end; one outside the axis throws an Error.
 void cumsum(const Tensor &input, const Tensor &result, int64_t axis,
             bool exclusive, bool reverse);
 void gather(const Tensor &data, const Tensor &indices, const Tensor &result,

@@ -1,5 +1,5 @@
-// Reading ids and labels: integer tensors of either width and any strides, and
-// remembering the first bad one.
+// Reads ids and labels, which are integer tensors of either width and any
+// strides, and remembers the first bad one.
 #ifndef SHARDC_RUNTIME_CPU_INTEGERS_H
 #define SHARDC_RUNTIME_CPU_INTEGERS_H
 

@@ -12,8 +12,9 @@
 
 namespace shardc::runtime {
 
-/// See plan.proto: base pointers of inputs, then of outputs; [begin, end) of
-/// the kernel's extent.
+/// A kernel as plan.proto describes it: `arguments` are base pointers of
+/// inputs, then of outputs; [begin, end) is a range of the kernel's extent, in
+/// work items.
 using KernelFunction = void (*)(void *const *arguments, int64_t begin,
                                 int64_t end);
 
@@ -24,7 +25,8 @@ public:
   /// until the process ends.
   static KernelLibrary open(std::span<const std::byte> image,
                             const plan::Plan &plan);
-  /// From functions that are already there, in the order of the plan's kernels.
+  /// Makes a library of functions that are already there, in the order of the
+  /// plan's kernels.
   static KernelLibrary of(std::vector<KernelFunction> functions);
 
   KernelFunction function(uint32_t kernel) const { return functions[kernel]; }

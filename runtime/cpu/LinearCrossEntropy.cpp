@@ -1,15 +1,15 @@
-// Linear layer and cross entropy over chunks of rows: logits, their gradient in
-// place, and from it the gradients of input, weight and bias while the chunk is
-// at hand.
+// A linear layer and cross entropy over chunks of rows: the logits of a chunk
+// are computed, then their gradient in place, and from it the gradients of
+// input, weight and bias while the chunk is at hand.
 #include "runtime/base/DType.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/CrossEntropyRows.h"
-#include "runtime/cpu/NarrowGemm.h"
+#include "runtime/cpu/HalfGemm.h"
 
 namespace shardc::runtime::cpu {
 namespace {
 
-using Matrix = NarrowGemm::Matrix;
+using Matrix = GemmDesc::Matrix;
 
 int64_t roundUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -17,7 +17,7 @@ int64_t classesOf(const LinearCrossEntropy &a) {
   return a.weight.shape[a.transposeWeight ? 0 : 1];
 }
 
-/// Where things lie in the scratch memory, in bytes.
+/// The places of things in the scratch memory, in bytes.
 struct Scratch {
   Scratch(const LinearCrossEntropy &a, int64_t workers) {
     int64_t rows = foldRows(a.input, 1)->rows, classes = classesOf(a);
@@ -25,21 +25,20 @@ struct Scratch {
     int64_t chunk = std::min(a.chunkRows, rows);
     int64_t element = elementSize(computeDtype(a.input.dtype));
     losses = roundUp(chunk * classes * element);
-    bool narrow = isNarrow(a.input.dtype);
+    bool half = isHalf(a.input.dtype);
     int64_t ofLosses = rows * int64_t(sizeof(double));
-    gemm = losses + (narrow ? roundUp(ofLosses) : ofLosses);
-    gemmSlice = narrow
-                    ? std::max({narrowGemmWorkspace(chunk, classes, features),
-                                narrowGemmWorkspace(chunk, features, classes),
-                                narrowGemmWorkspace(classes, features, chunk),
-                                narrowGemmWorkspace(features, classes, chunk)})
-                    : 0;
+    gemm = losses + (half ? roundUp(ofLosses) : ofLosses);
+    gemmSlice = half ? std::max({halfGemmWorkspace(chunk, classes, features),
+                                 halfGemmWorkspace(chunk, features, classes),
+                                 halfGemmWorkspace(classes, features, chunk),
+                                 halfGemmWorkspace(features, classes, chunk)})
+                     : 0;
     weightSums = gemm + workers * gemmSlice;
-    sumsWeights = a.weightGradient && isNarrow(a.weightGradient.dtype) &&
+    sumsWeights = a.weightGradient && isHalf(a.weightGradient.dtype) &&
                   rows > a.chunkRows;
     biasSums =
         weightSums + (sumsWeights ? roundUp(features * classes * element) : 0);
-    sumsBias = a.biasGradient && isNarrow(a.biasGradient.dtype);
+    sumsBias = a.biasGradient && isHalf(a.biasGradient.dtype);
     end = biasSums + (sumsBias ? roundUp(classes * element) : 0);
   }
   int64_t losses, gemm, gemmSlice, weightSums, biasSums, end;
@@ -48,7 +47,7 @@ struct Scratch {
   bool sumsWeights, sumsBias;
 };
 
-/// S: the type of input and weight. Logits and their gradients are float32
+/// S is the type of input and weight. Logits and their gradients are float32
 /// where it has 16 bits.
 template <typename S> class Chunks {
 public:
@@ -89,7 +88,7 @@ public:
     writeLoss<T>(a.loss, rowLosses, input.rows, a.scale);
   }
 
-  /// The kernels of what run() multiplies.
+  /// Generates the kernels of what run() multiplies.
   void prepare() {
     executes = false;
     for (int64_t first = 0; first == 0 || first < input.rows;
@@ -119,12 +118,12 @@ private:
             classes};
   }
 
-  void multiply(const NarrowGemm &product) {
-    if constexpr (isNarrowType<S>) {
+  void multiply(const GemmDesc &product) {
+    if constexpr (isHalfType<S>) {
       if (executes)
-        narrowGemm(product, workspace + scratch.gemm, pool.workers(), pool);
+        halfGemm(product, workspace + scratch.gemm, pool.workers(), pool);
       else
-        prepareNarrowGemm(product, {1, 0, 0, 0}, pool.workers(), pool);
+        prepareHalfGemm(product, {1, 0, 0, 0}, pool.workers(), pool);
     } else {
       Gemm<T> p{};
       p.m = product.m, p.n = product.n, p.k = product.k;
@@ -143,12 +142,12 @@ private:
   }
 
   void computeLogits(int64_t first, int64_t rows) {
-    NarrowGemm p{rows,
-                 classes,
-                 features,
-                 inputRows(first),
-                 weight(a.transposeWeight),
-                 logitsMatrix()};
+    GemmDesc p{rows,
+               classes,
+               features,
+               inputRows(first),
+               weight(a.transposeWeight),
+               logitsMatrix()};
     p.bias = a.bias.data, p.biasDtype = a.bias.dtype;
     multiply(p);
   }
@@ -175,7 +174,7 @@ private:
                a.inputGradient.dtype, out.stride}});
   }
   void addWeightGradient(int64_t first, int64_t rows) {
-    NarrowGemm p{};
+    GemmDesc p{};
     p.m = features, p.n = classes, p.k = rows;
     p.a = inputRows(first), p.b = logitsMatrix();
     if (a.transposeWeight) {
@@ -196,11 +195,11 @@ private:
                              end - begin);
     });
   }
-  /// Gradients of 16 bits that were summed in float32.
+  /// Rounds the gradients of 16 bits that were summed in float32.
   void roundSums() {
-    if constexpr (isNarrowType<S>) {
+    if constexpr (isHalfType<S>) {
       if (scratch.sumsBias)
-        narrowRow(biasSums, a.biasGradient.template as<S>(), classes);
+        roundRow(biasSums, a.biasGradient.template as<S>(), classes);
       if (!scratch.sumsWeights)
         return;
       auto *sums = reinterpret_cast<const float *>(weightSums.data);
@@ -208,9 +207,9 @@ private:
       pool.forRanges(
           a.weight.shape[0], 16, [&](int64_t begin, int64_t end, int) {
             int64_t stride = a.weightGradient.strides[0];
-            narrowRows(sums + begin * columns, columns,
-                       a.weightGradient.template as<S>() + begin * stride,
-                       stride, end - begin, columns);
+            roundRows(sums + begin * columns, columns,
+                      a.weightGradient.template as<S>() + begin * stride,
+                      stride, end - begin, columns);
           });
     }
   }

@@ -30,7 +30,7 @@ int target() {
 
 bool hasMicroKernels(Factors factors) {
   __builtin_cpu_init();
-  // The second half: what packs operands for them.
+  // Operands are packed for them by code of this level (simd/Pack.cpp).
   if (!__builtin_cpu_supports("x86-64-v4"))
     return false;
   return target() >= (factors == Factors::bfloat16 ? LIBXSMM_X86_AVX512_CPX

@@ -1,6 +1,6 @@
-// The innermost products: register tiles over packed operands, generated at run
-// time for each size by libxsmm (MicroKernels.cpp alone knows that). They need
-// AVX-512.
+// The innermost products (BLIS calls them micro-kernels): register tiles over
+// packed operands. libxsmm generates them at run time for each size
+// (MicroKernels.cpp alone knows that). They need AVX-512.
 #ifndef SHARDC_RUNTIME_CPU_MICROKERNELS_H
 #define SHARDC_RUNTIME_CPU_MICROKERNELS_H
 
@@ -8,17 +8,17 @@
 
 namespace shardc::runtime::cpu {
 
-/// What is multiplied; sums are float32.
+/// The type of what is multiplied; sums are float32.
 enum class Factors {
   float32,
-  /// Pairs of bfloat16 (AVX512-BF16): the depth is even and so are strides of
-  /// the left operand; the right one is [depth / 2, columns, 2], its stride
-  /// counts pairs.
+  /// bfloat16 is multiplied in pairs (AVX512-BF16): the depth is even and so
+  /// are strides of the left operand; the right one is [depth / 2, columns, 2],
+  /// its stride counts pairs.
   bfloat16,
 };
 
-/// c [rows, columns] = a b (+ c), row-major, a [rows, depth] and b [depth,
-/// columns].
+/// A kernel computes c [rows, columns] = a b (+ c), all row-major, with a
+/// [rows, depth] and b [depth, columns].
 struct MicroKernelShape {
   int64_t rows, columns, depth;
   int64_t strideA, strideB, strideC; // elements from row to row
@@ -32,8 +32,8 @@ struct MicroKernelShape {
 constexpr int64_t fewestColumns = 17;
 
 using MicroKernel = void (*)(const void *b, const void *a, void *c);
-/// The kernel for a shape, generated on first demand; later calls find it in
-/// about 30 nanoseconds. Throws an Error where libxsmm has none.
+/// Returns the kernel for a shape. It is generated on first demand; later calls
+/// find it in about 30 nanoseconds. Throws an Error where libxsmm has none.
 MicroKernel microKernel(Factors factors, const MicroKernelShape &shape);
 
 /// Whether this processor runs such kernels.

@@ -1,7 +1,7 @@
-// Optimizer steps: the numbers in double as torch computes them, the elements
-// in the loops of Simd.h. Memory is walked once, in blocks that stay in the
-// first cache: what is stored in another type than it is computed in is
-// converted there.
+// Optimizer steps: numbers are in double as torch computes them, elements go
+// through the loops of Simd.h. Memory is walked once, in blocks that stay in
+// the first-level cache; what is stored in another type than it is computed in
+// is converted there.
 #include "runtime/cpu/Optimizer.h"
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
@@ -17,19 +17,20 @@
 
 namespace shardc::runtime::cpu {
 
-/// Elements below which a fork costs more than it brings.
+/// The number of elements below which a fork costs more than it brings.
 static constexpr int64_t grainElements = 16 << 10;
-/// Elements of a block: a multiple of the lanes of every vector.
+/// The number of elements of a block: a multiple of the lanes of every vector.
 static constexpr int64_t blockElements = 1024;
 static constexpr size_t mostStates =
     std::tuple_size_v<decltype(Optimizer::stateNames)>;
 
 namespace {
 
-/// A block of a tensor as T: where it lies, if that is its type, else here.
+/// A block of a tensor as T: it lies in the tensor, if that has this type, else
+/// here.
 template <typename T> class Block {
 public:
-  /// `at`, `count`: elements of the tensor.
+  /// The block is elements [at, at + count) of the tensor.
   Block(const Tensor &tensor, int64_t at, int64_t count)
       : count(count), dtype(tensor.dtype),
         stored(tensor.data + at * int64_t(elementSize(tensor.dtype))) {}
@@ -107,8 +108,8 @@ static simd::AdamNumbers adamNumbers(OptimizerKind kind,
   return adam;
 }
 
-/// The formula, as a call on one block: update(master, states, gradient, count)
-/// with states[i] null where the optimizer has no such state.
+/// Calls the formula on one block as update(master, states, gradient, count);
+/// states[i] is null where the optimizer has no such state.
 template <typename T>
 static std::function<void(T *, T *const *, const T *, int64_t)>
 formulaOf(OptimizerKind kind, const StepNumbers &numbers,
@@ -159,7 +160,8 @@ static void runOn(const OptimizerStep &step, const StepNumbers &numbers,
     master.write();
     if (!step.copy)
       return;
-    // The copy is the master as stored, rounded: gathers and exports agree.
+    // The copy is rounded from the master as stored, so that gathers and
+    // exports agree.
     size_t masterSize = elementSize(step.master.dtype);
     convertElements(step.master.data + at * masterSize, step.master.dtype,
                     step.copy.data + at * elementSize(step.copy.dtype),

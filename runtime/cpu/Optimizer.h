@@ -15,14 +15,15 @@ class ThreadPool;
 
 namespace shardc::runtime::cpu {
 
-/// Sum of |g|^p in double, p = 1 or 2; the largest |g| for Norm::Inf (not a
-/// number where one is not). Every gradient is cut into product(slices) equal
-/// slices: within a slice the sum goes gradient by gradient, slices are added
-/// as a tree of `slices` levels, outermost first. So one rank with all slices
-/// adds as the ranks with one slice each would, mesh dimension by dimension.
+/// Computes the sum of |g|^p in double, p = 1 or 2, or for Norm::Inf the
+/// largest |g| (not a number where one is not). Every gradient is cut into
+/// product(slices) equal slices: within a slice the sum goes gradient by
+/// gradient, and slices are added as a tree of `slices` levels, outermost
+/// first. So one rank with all slices adds as the ranks with one slice each
+/// would, mesh dimension by mesh dimension.
 class GradientNorm {
 public:
-  /// Gradients: contiguous, of any float type, with a multiple of
+  /// The gradients are contiguous, of any float type, with a multiple of
   /// product(slices) elements.
   GradientNorm(std::vector<Tensor> gradients, std::vector<int64_t> slices);
   double compute(Norm norm, ThreadPool &pool);
@@ -39,16 +40,17 @@ private:
   std::vector<double> partSums, sliceSums;
 };
 
-/// to = from, or to += from; contiguous floats, equally many. Added in float64
-/// where one of them is, else in float32, and rounded once.
+/// Adds up micro-batches: to = from, or to += from. Both are contiguous floats,
+/// equally many. They are added in float64 where one of them is, else in
+/// float32, and rounded once.
 void assign(const Tensor &to, const Tensor &from, ThreadPool &pool);
 void accumulate(const Tensor &to, const Tensor &from, ThreadPool &pool);
 
 using entry::Range;
 
-/// An optimizer of Optimizers.h on the elements in `ranges`; states in the
-/// order that it has there. Computes in float64 where the master is, else in
-/// float32; each result is rounded once to its tensor's type.
+/// A step of an optimizer of Optimizers.h on the elements in `ranges`; states
+/// are in the order that it has there. It computes in float64 where the master
+/// is, else in float32; each result is rounded once to its tensor's type.
 struct OptimizerStep {
   using Kind = OptimizerKind;
   Kind kind;
@@ -59,7 +61,7 @@ struct OptimizerStep {
   /// type; may be empty.
   Tensor copy = {};
 
-  /// `norm`: of all gradients times gradientFactor, where the run clips.
+  /// `norm` is that of all gradients times gradientFactor, where the run clips.
   void run(const StepNumbers &numbers, double norm, ThreadPool &pool) const;
 };
 

@@ -6,8 +6,8 @@
 
 namespace shardc::runtime {
 
-/// The x86-64 microarchitecture level (2 to 4) that code for `cpu` needs: a
-/// name of LLVM's, or x86-64-vN. 0: not known.
+/// The x86-64 microarchitecture level (2 to 4) that code for `cpu` needs, which
+/// is a name of LLVM's or x86-64-vN. It is 0 where it is not known.
 int neededLevel(const std::string &cpu);
 
 /// Throws an Error where the kernels would end in an illegal instruction, as

@@ -1,10 +1,12 @@
-// A product is cut into pieces (tiles of rows, ranges of columns), each
-// computed by one thread: GemmPiece.h.
+// A product is cut into tiles of c, each of which one thread computes:
+// GemmTile.h.
 #include "runtime/cpu/TiledGemm.h"
 
 #include "runtime/base/Error.h"
 #include "runtime/base/ThreadPool.h"
-#include "runtime/cpu/GemmPiece.h"
+#include "runtime/cpu/Cut.h"
+#include "runtime/cpu/GemmTile.h"
+#include "runtime/cpu/TransposedGemmTile.h"
 
 #include <cstdlib>
 #include <string_view>
@@ -12,57 +14,54 @@
 namespace shardc::runtime::cpu {
 namespace {
 
-Factors factorsOf(const NarrowGemm &p) {
+Factors factorsOf(const GemmDesc &p) {
   static const bool hasPairs = hasMicroKernels(Factors::bfloat16);
   return hasPairs && p.a.dtype == plan::BFLOAT16 && p.b.dtype == plan::BFLOAT16
              ? Factors::bfloat16
              : Factors::float32;
 }
 
-/// A product's pieces.
-struct Pieces {
-  Pieces(const NarrowGemm &p, int64_t products, int workers)
-      : factors(factorsOf(p)), turned(GemmPiece::isTurned(p, factors)),
-        rows(p.m, turned || workers == 1 ? p.m : tiles::rowsOfPiece,
-             tiles::rowGroup),
-        columns(p.n, widest(p, products * rows.parts, workers),
-                tiles::panelColumns) {}
+/// How a product's result is cut into tiles.
+struct Tiling {
+  Tiling(const GemmDesc &p, int64_t products, int workers)
+      : factors(factorsOf(p)),
+        transposed(TransposedGemmTile::serves(p, factors)),
+        rows(p.m, transposed || workers == 1 ? p.m : blocking::tileRows,
+             blocking::MR),
+        columns(p.n, widest(p, products * rows.parts, workers), blocking::NR) {}
   Factors factors;
-  bool turned;
+  bool transposed;
   Cut rows, columns;
 
   int64_t count() const { return rows.parts * columns.parts; }
-  void run(const NarrowGemm &p, int64_t index, bool execute) const {
+  void run(const GemmDesc &p, int64_t index, bool execute) const {
     GemmTimer timer(execute);
-    GemmPiece piece(p, factors, execute);
     int64_t row = index % rows.parts, column = index / rows.parts;
-    if (turned)
-      piece.runTurned(columns.begin(column), columns.length(column));
+    if (transposed)
+      TransposedGemmTile(p, factors, execute)
+          .run(columns.begin(column), columns.length(column));
     else
-      piece.run(rows.begin(row), rows.length(row), columns.begin(column),
-                columns.length(column));
+      GemmTile(p, factors, execute)
+          .run(rows.begin(row), rows.length(row), columns.begin(column),
+               columns.length(column));
   }
 
 private:
-  /// Columns of a piece: enough pieces that threads end together.
-  static int64_t widest(const NarrowGemm &p, int64_t others, int workers) {
-    constexpr int64_t perWorker = 4, narrowest = 256;
+  /// The columns of a tile: there are enough tiles that threads end together.
+  static int64_t widest(const GemmDesc &p, int64_t others, int workers) {
+    constexpr int64_t perWorker = 4, fewest = 256;
     if (workers == 1 || others >= perWorker * workers)
       return p.n;
     int64_t wanted = (perWorker * workers + others - 1) / others;
-    return std::max(narrowest, tiles::roundUp((p.n + wanted - 1) / wanted,
-                                              tiles::panelColumns));
+    return std::max(
+        fewest, blocking::roundUp((p.n + wanted - 1) / wanted, blocking::NR));
   }
 };
 
-NarrowGemm productAt(NarrowGemm p, const Batch &batch, int64_t index) {
-  auto move = [&](NarrowGemm::Matrix &matrix, int64_t elements) {
-    matrix.data +=
-        index * elements * static_cast<int64_t>(elementSize(matrix.dtype));
-  };
-  move(p.a, batch.strideA);
-  move(p.b, batch.strideB);
-  move(p.c, batch.strideC);
+GemmDesc productAt(GemmDesc p, const Batch &batch, int64_t index) {
+  p.a = p.a.moved(index * batch.strideA);
+  p.b = p.b.moved(index * batch.strideB);
+  p.c = p.c.moved(index * batch.strideC);
   return p;
 }
 
@@ -82,7 +81,7 @@ bool runsTiledGemm() {
   return value;
 }
 
-bool isTiled(const NarrowGemm &p) {
+bool isTiled(const GemmDesc &p) {
   // Below this OpenBLAS has kernels that need no packing.
   constexpr double leastWork = 32 * 32 * 32;
   bool isSmall = p.n < fewestColumns ||
@@ -93,45 +92,45 @@ bool isTiled(const NarrowGemm &p) {
          (p.alpha == 1 || (!p.accumulate && !p.bias)) && !(isSmall && isPlain);
 }
 
-void tiledGemm(const NarrowGemm &p) {
+void tiledGemm(const GemmDesc &p) {
   if (p.m == 0 || p.n == 0)
     return;
-  Pieces pieces(p, 1, 1);
-  for (int64_t piece = 0; piece < pieces.count(); ++piece)
-    pieces.run(p, piece, true);
+  Tiling tiling(p, 1, 1);
+  for (int64_t tile = 0; tile < tiling.count(); ++tile)
+    tiling.run(p, tile, true);
 }
 
-void tiledGemm(const NarrowGemm &p, const Batch &batch, int workers,
+void tiledGemm(const GemmDesc &p, const Batch &batch, int workers,
                ThreadPool &pool) {
   if (p.m == 0 || p.n == 0 || batch.count == 0)
     return;
-  Pieces pieces(p, batch.count, workers);
-  // Threads take neighbouring pieces, and many at once where they are small.
+  Tiling tiling(p, batch.count, workers);
+  // Threads take neighbouring tiles, and many at a time where they are small.
   constexpr double workOfFork = 1e5; // a few microseconds
   double work =
-      double(pieces.rows.part) * double(pieces.columns.part) * double(p.k);
+      double(tiling.rows.part) * double(tiling.columns.part) * double(p.k);
   int64_t grain = int64_t(workOfFork / std::max(1.0, work)) + 1;
-  int64_t all = batch.count * pieces.count();
-  pool.forPieces((all + grain - 1) / grain, workers, [&](int64_t index, int) {
-    for (int64_t piece = index * grain;
-         piece < std::min(all, (index + 1) * grain); ++piece)
-      pieces.run(productAt(p, batch, piece / pieces.count()),
-                 piece % pieces.count(), true);
+  int64_t all = batch.count * tiling.count();
+  pool.forItems((all + grain - 1) / grain, workers, [&](int64_t item, int) {
+    for (int64_t tile = item * grain; tile < std::min(all, (item + 1) * grain);
+         ++tile)
+      tiling.run(productAt(p, batch, tile / tiling.count()),
+                 tile % tiling.count(), true);
   });
 }
 
-void prepareTiledGemm(const NarrowGemm &p, const Batch &batch, int workers) {
+void prepareTiledGemm(const GemmDesc &p, const Batch &batch, int workers) {
   if (p.m == 0 || p.n == 0 || batch.count == 0)
     return;
-  Pieces pieces(p, batch.count, workers);
-  for (int64_t piece = 0; piece < pieces.count(); ++piece)
-    pieces.run(p, piece, false);
+  Tiling tiling(p, batch.count, workers);
+  for (int64_t tile = 0; tile < tiling.count(); ++tile)
+    tiling.run(p, tile, false);
 }
 
 void prepareTiledGemmThreads(ThreadPool &pool) {
   if (runsTiledGemm())
     pool.forRanges(pool.workers(), 1,
-                   [](int64_t, int64_t, int) { tiles::threadMemory(); });
+                   [](int64_t, int64_t, int) { GemmBuffers::ofThread(); });
 }
 
 } // namespace shardc::runtime::cpu

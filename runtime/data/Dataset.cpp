@@ -4,7 +4,7 @@
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/base/Suggest.h"
-#include "runtime/data/LossScale.h"
+#include "runtime/data/LossNormalization.h"
 
 #include <algorithm>
 #include <cstring>
@@ -136,10 +136,10 @@ static int64_t firstOutside(const plan::Input &input,
 }
 
 void Dataset::checkAll(int index) const {
-  constexpr int64_t pieceBytes = 1 << 20;
+  constexpr int64_t chunkBytes = 1 << 20;
   const NpyArray &array = *inputs[index];
   int64_t most = std::max<int64_t>(
-      1, pieceBytes / std::max<int64_t>(1, array.sampleBytes()));
+      1, chunkBytes / std::max<int64_t>(1, array.sampleBytes()));
   most = std::min(most, sampleCount);
   std::vector<std::byte> values(most * array.sampleBytes());
   for (int64_t first = 0; first < sampleCount; first += most) {

@@ -79,7 +79,7 @@ public:
 
   /// Calls body(begin, end) on ranges of [0, extent) of the host's work for
   /// this rank, on as many of its threads as there are. Ranges have `grain`
-  /// pieces at least.
+  /// work items at least.
   virtual void
   onHost(int64_t extent, int64_t grain,
          const std::function<void(int64_t begin, int64_t end)> &body) = 0;

@@ -86,7 +86,7 @@ struct Fill {
   Tensor destination;
   double value;
 };
-struct HostCall {
+struct IndexCall {
   std::string function;
   std::vector<Tensor> inputs, outputs; // contiguous
   std::map<std::string, int64_t> numbers;
@@ -114,11 +114,11 @@ struct OptimizerStep {
   std::vector<Range> ranges;
   Tensor copy;    // where the master is written a second time, rounded
   Tensor norm;    // the sum of powers, float64
-  Tensor loss;    // a report's slot, float64
+  Tensor loss;    // a metric's slot, float64
   Tensor skipped; // float64
 };
 /// Keeps a value, as float64.
-struct Report {
+struct Metric {
   Tensor value, slot;
 };
 
@@ -172,13 +172,13 @@ struct Finish {
   KIND(EmbeddingGrad)                                                          \
   KIND(Copy)                                                                   \
   KIND(Fill)                                                                   \
-  KIND(HostCall)                                                               \
+  KIND(IndexCall)                                                              \
   KIND(GradientNorm)
 /// Those for which the program has more to do.
 #define SHARDC_PROGRAM_ENTRIES(KIND)                                           \
   KIND(Accumulate)                                                             \
   KIND(OptimizerStep)                                                          \
-  KIND(Report)                                                                 \
+  KIND(Metric)                                                                 \
   KIND(StartAllGather)                                                         \
   KIND(StartReduceScatter)                                                     \
   KIND(StartAllReduce)                                                         \

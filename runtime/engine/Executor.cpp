@@ -127,12 +127,12 @@ void Rank::setBeforeOptimizer(std::function<void()> callback) {
   state->train.beforeOptimizer = std::move(callback);
 }
 
-std::optional<double> Rank::reported(std::string_view name) const {
-  return state->last ? state->last->reported(name) : std::nullopt;
+std::optional<double> Rank::metric(std::string_view name) const {
+  return state->last ? state->last->metric(name) : std::nullopt;
 }
 
 std::optional<double> Rank::gradientNorm() const {
-  std::optional<double> powerSum = reported("gradient_norm");
+  std::optional<double> powerSum = metric("gradient_norm");
   if (!powerSum)
     return std::nullopt;
   const StepNumbers &numbers = state->numbers;

@@ -1,6 +1,6 @@
 // A rank: its pools, allocated once, and its programs, run on a device. What
 // the numbers of a step are, where data and weights come from and what becomes
-// of reported values is the trainer's business.
+// of metrics is the trainer's business.
 #ifndef SHARDC_RUNTIME_ENGINE_EXECUTOR_H
 #define SHARDC_RUNTIME_ENGINE_EXECUTOR_H
 
@@ -99,9 +99,9 @@ public:
   /// the callback away.
   void setBeforeOptimizer(std::function<void()> callback);
 
-  /// The value of a report entry in the last run ("loss", "gradient_norm": the
+  /// The value of a metric in the last run ("loss", "gradient_norm": the
   /// sum of powers).
-  std::optional<double> reported(std::string_view name) const;
+  std::optional<double> metric(std::string_view name) const;
   /// The norm of the gradients in the last training run, gradientFactor
   /// included, before clipping; none where the run did not end a step.
   std::optional<double> gradientNorm() const;

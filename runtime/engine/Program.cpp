@@ -69,14 +69,14 @@ void Program::findCollectives() {
 void Program::makeSlots() {
   for (const plan::Entry &entry : program.entries()) {
     hasSteps |= entry.has_optimizer_step();
-    if (entry.has_report())
-      reports.push_back({entry.report().name(), runsOnlyAtEnd(entry)});
+    if (entry.has_metric())
+      metrics.push_back({entry.metric().name(), runsOnlyAtEnd(entry)});
   }
   slots.dtype = plan::FLOAT64;
-  slots.shape = {std::ssize(reports) + 1}; // the last one: skipped
+  slots.shape = {std::ssize(metrics) + 1}; // the last one: skipped
   slots.strides = {1};
   values.resize(slots.elements());
-  slots.data = state.device->allocate("reports", slots.elements() *
+  slots.data = state.device->allocate("metrics", slots.elements() *
                                                      int64_t(sizeof(double)));
 }
 
@@ -115,8 +115,8 @@ void Program::add(int index, const plan::Entry &entry) {
     return addKeep(index, entry.keep());
   case plan::Entry::kWait:
     return addWait(index, entry.wait().token());
-  case plan::Entry::kReport:
-    return addReport(index, entry.report());
+  case plan::Entry::kMetric:
+    return addMetric(index, entry.metric());
   default:
     return addCompute(index, entry);
   }
@@ -136,22 +136,22 @@ void Program::addCompute(int index, const plan::Entry &entry) {
   fail("a kind of entry that this runtime does not know");
 }
 
-void Program::addReport(int index, const plan::Report &entry) {
+void Program::addMetric(int index, const plan::Metric &entry) {
   Tensor value = state.resolve(entry.value(), "value");
   requireScalar(value, "value");
   if (!isFloat(value.dtype))
     fail("expects value to be a float, got ", value.describe());
-  push(index, entry::Report{value, slotAt(slots, boundReports++)},
+  push(index, entry::Metric{value, slotAt(slots, boundMetrics++)},
        onlyAtEnd[index]);
 }
 
 void Program::addOptimizerStep(int index, const plan::OptimizerStep &entry) {
   entry::OptimizerStep step = resolve(state, entry);
   gradients[entry.unit()] = step.gradient;
-  for (size_t i = 0; i < reports.size(); ++i)
-    if (reports[i].name == "loss")
+  for (size_t i = 0; i < metrics.size(); ++i)
+    if (metrics[i].name == "loss")
       step.loss = slotAt(slots, int64_t(i));
-  step.skipped = slotAt(slots, std::ssize(reports));
+  step.skipped = slotAt(slots, std::ssize(metrics));
   if (firstOptimizerStep < 0) {
     firstOptimizerStep = onDevice->size();
     awaitReaders(index);
@@ -165,7 +165,7 @@ void Program::run(const StepNumbers &numbers) {
   ranToEnd = numbers.endsStep();
   if (hasSteps) {
     double no = 0;
-    state.device->upload(slotAt(slots, std::ssize(reports)).data, &no,
+    state.device->upload(slotAt(slots, std::ssize(metrics)).data, &no,
                          sizeof no);
   }
   int64_t size = onDevice->size();
@@ -191,9 +191,9 @@ void Program::run(const StepNumbers &numbers) {
   }
 }
 
-std::optional<double> Program::reported(std::string_view wanted) const {
-  for (size_t i = 0; i < reports.size(); ++i)
-    if (reports[i].name == wanted && (ranToEnd || !reports[i].last))
+std::optional<double> Program::metric(std::string_view wanted) const {
+  for (size_t i = 0; i < metrics.size(); ++i)
+    if (metrics[i].name == wanted && (ranToEnd || !metrics[i].last))
       return values[i];
   return std::nullopt;
 }

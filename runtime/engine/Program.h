@@ -22,15 +22,15 @@ public:
   /// entry. `name`: of the program, for errors.
   Program(RankState &state, const plan::Program &program, const char *name);
 
-  /// Runs a micro-batch, and reads back what it reports.
+  /// Runs a micro-batch, and reads back its metrics.
   void run(const StepNumbers &numbers);
 
   /// Called in a training step's last micro-batch when every gradient is
   /// reduced, before the first optimizer step; may be empty.
   std::function<void()> beforeOptimizer;
 
-  /// What the last run reported.
-  std::optional<double> reported(std::string_view name) const;
+  /// A metric of the last run; none where it has none of that name.
+  std::optional<double> metric(std::string_view name) const;
   /// Whether it left parameters and state as they were.
   bool skipped() const { return wasSkipped; }
 
@@ -58,7 +58,7 @@ private:
   void addCollective(int index, const plan::AllGatherUpdatesStart &entry);
   void addKeep(int index, const plan::Keep &entry);
   void addWait(int index, uint32_t id);
-  void addReport(int index, const plan::Report &entry);
+  void addMetric(int index, const plan::Metric &entry);
   void addOptimizerStep(int index, const plan::OptimizerStep &entry);
   /// That no peer reads a unit's parameters any more.
   void finishGathers(int index, uint32_t unit);
@@ -75,14 +75,14 @@ private:
   std::unique_ptr<DeviceProgram> onDevice;
   int64_t firstOptimizerStep = -1; // on the device
 
-  /// What is read back: a float64 for each report, and whether the step was
+  /// What is read back: a float64 for each metric, and whether the step was
   /// skipped.
   struct Slot {
     std::string name;
     bool last;
   };
-  std::vector<Slot> reports;
-  int64_t boundReports = 0;
+  std::vector<Slot> metrics;
+  int64_t boundMetrics = 0;
   Tensor slots; // of the device
   std::vector<double> values;
   bool wasSkipped = false, hasSteps = false;

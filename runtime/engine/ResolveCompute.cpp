@@ -1,4 +1,4 @@
-// Launches, matrix products, embeddings, copies and host calls.
+// Launches, matrix products, embeddings, copies and index calls.
 #include "runtime/engine/Checks.h"
 #include "runtime/engine/Resolve.h"
 
@@ -150,13 +150,13 @@ entry::Fill resolve(const RankState &state, const plan::Fill &entry) {
 
 namespace {
 
-int64_t number(const entry::HostCall &entry, const char *name) {
+int64_t number(const entry::IndexCall &entry, const char *name) {
   auto found = entry.numbers.find(name);
   return found == entry.numbers.end() ? 0 : found->second;
 }
 
 /// The axis of a host call, which must be one of `tensor`.
-int64_t axisOf(const entry::HostCall &entry, const Tensor &tensor) {
+int64_t axisOf(const entry::IndexCall &entry, const Tensor &tensor) {
   int64_t axis = number(entry, "axis");
   if (axis < 0 || axis >= tensor.rank())
     fail("expects an axis of ", tensor.describe(), ", got ", axis);
@@ -172,7 +172,7 @@ std::vector<int64_t> gatheredShape(const Tensor &data, const Tensor &indices,
   return shape;
 }
 
-void checkGather(const entry::HostCall &entry) {
+void checkGather(const entry::IndexCall &entry) {
   const Tensor &data = entry.inputs[0], &indices = entry.inputs[1],
                &result = entry.outputs[0];
   int64_t axis = axisOf(entry, data);
@@ -180,7 +180,7 @@ void checkGather(const entry::HostCall &entry) {
   requireDtype(result, data.dtype, "result");
   requireShape(result, gatheredShape(data, indices, axis), "result");
 }
-void checkGatherGrad(const entry::HostCall &entry) {
+void checkGatherGrad(const entry::IndexCall &entry) {
   const Tensor &gradient = entry.inputs[0], &indices = entry.inputs[1],
                &result = entry.outputs[0];
   int64_t axis = axisOf(entry, result);
@@ -189,7 +189,7 @@ void checkGatherGrad(const entry::HostCall &entry) {
   requireDtypeOrWider(result, gradient.dtype, "result");
   requireShape(gradient, gatheredShape(result, indices, axis), "gradient");
 }
-void checkGatherNd(const entry::HostCall &entry) {
+void checkGatherNd(const entry::IndexCall &entry) {
   const Tensor &data = entry.inputs[0], &indices = entry.inputs[1],
                &result = entry.outputs[0];
   int64_t batchDims = number(entry, "batch_dims");
@@ -209,7 +209,7 @@ void checkGatherNd(const entry::HostCall &entry) {
                data.shape.end());
   requireShape(result, shape, "result");
 }
-void checkCumsum(const entry::HostCall &entry) {
+void checkCumsum(const entry::IndexCall &entry) {
   const Tensor &data = entry.inputs[0], &result = entry.outputs[0];
   axisOf(entry, data);
   requireShape(result, data.shape, "result");
@@ -220,7 +220,7 @@ void checkCumsum(const entry::HostCall &entry) {
 struct HostFunction {
   const char *name;
   int inputs;
-  void (*check)(const entry::HostCall &);
+  void (*check)(const entry::IndexCall &);
 };
 constexpr HostFunction hostFunctions[] = {{"cumsum", 1, checkCumsum},
                                           {"gather", 2, checkGather},
@@ -229,7 +229,7 @@ constexpr HostFunction hostFunctions[] = {{"cumsum", 1, checkCumsum},
 
 } // namespace
 
-entry::HostCall resolve(const RankState &state, const plan::HostCall &entry) {
+entry::IndexCall resolve(const RankState &state, const plan::IndexCall &entry) {
   for (const HostFunction &function : hostFunctions) {
     if (entry.function() != function.name)
       continue;
@@ -237,7 +237,7 @@ entry::HostCall resolve(const RankState &state, const plan::HostCall &entry) {
       fail("expects ", function.inputs, " inputs and 1 output of ",
            function.name, ", got ", entry.inputs_size(), " and ",
            entry.outputs_size());
-    entry::HostCall call{entry.function(), {}, {}, {}};
+    entry::IndexCall call{entry.function(), {}, {}, {}};
     call.numbers = {entry.numbers().begin(), entry.numbers().end()};
     for (const plan::Tensor &input : entry.inputs()) {
       call.inputs.push_back(state.resolve(input, "input"));

@@ -104,11 +104,11 @@ void OutputFile::giveName() {
   // A file system that makes such files and does not name them.
   Descriptor whole = std::move(file);
   openNamed();
-  std::vector<char> piece(1 << 20);
-  for (uint64_t at = 0; at < written; at += piece.size()) {
-    piece.resize(std::min<uint64_t>(piece.size(), written - at));
-    whole.readAt(at, piece.data(), piece.size(), target);
-    file.write(piece.data(), piece.size(), target);
+  std::vector<char> chunk(1 << 20);
+  for (uint64_t at = 0; at < written; at += chunk.size()) {
+    chunk.resize(std::min<uint64_t>(chunk.size(), written - at));
+    whole.readAt(at, chunk.data(), chunk.size(), target);
+    file.write(chunk.data(), chunk.size(), target);
   }
   if (fsync(file.get()) != 0)
     failErrno("cannot write ", target);

@@ -17,7 +17,7 @@ public:
   /// Creates the file's temporary form. Throws an Error with the path.
   explicit Trace(const std::string &path) : file(path) {}
 
-  /// A stretch of a step that is no entry: "step 3", "data".
+  /// An interval of a step that is no entry: "step 3", "data".
   struct Span {
     std::string name;
     double begin, end; // monotonicSeconds()

@@ -79,12 +79,12 @@ SHARDC_INLINE Float16x logarithm(Unsigned16x word) {
   return (z + p) + e * 0.693359375f;
 }
 
-struct Turned {
+struct CosineAndSine {
   Float16x cosine, sine;
 };
-/// Of the angle 2 pi word / 2^32: the nearest quarter turn is exact, what is
-/// left is at most pi / 4 and goes into Cephes' sinf and cosf.
-SHARDC_INLINE Turned turn(Unsigned16x word) {
+/// Returns those of the angle 2 pi word / 2^32: the nearest quarter turn is
+/// exact, what is left is at most pi / 4 and goes into Cephes' sinf and cosf.
+SHARDC_INLINE CosineAndSine cosineAndSine(Unsigned16x word) {
   using V = Float16x;
   Unsigned16x quarter = (word + 0x20000000u) >> 30;
   V x = __builtin_convertvector((Int16x)(word - (quarter << 30)), V) *
@@ -165,7 +165,7 @@ void normal(const uint32_t *key, float mean, float deviation, uint64_t begin,
     for (int pair = 0; pair < 4; pair += 2) {
       Float16x radius =
           squareRoot<float>(logarithm(blocks.words[pair]) * -2.0f) * deviation;
-      Turned angle = turn(blocks.words[pair + 1]);
+      CosineAndSine angle = cosineAndSine(blocks.words[pair + 1]);
       draws[pair] = radius * angle.cosine + mean;
       draws[pair + 1] = radius * angle.sine + mean;
     }

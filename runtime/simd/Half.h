@@ -1,4 +1,4 @@
-// Elements of 16 bits.
+// The 16-bit floats, which names call "half" (half precision) together.
 #ifndef SHARDC_RUNTIME_SIMD_HALF_H
 #define SHARDC_RUNTIME_SIMD_HALF_H
 

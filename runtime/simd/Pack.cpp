@@ -13,10 +13,11 @@ inline __mmask16 maskOf(int64_t count) {
 }
 
 /// Sources are read in short runs, which the processor's own prefetching
-/// misses: rows are asked for this many rows ahead. An address behind the
+/// misses: rows are prefetched this many rows ahead. An address behind the
 /// matrix does no harm.
 constexpr int64_t rowsAhead = 16;
-/// Where runs are long, so that what was asked for is still there.
+/// Rows are prefetched less far ahead where runs are long, so that they are
+/// still in the cache when they are read.
 constexpr int64_t longRowsAhead = 2, longRow = 192; // elements
 template <typename S>
 inline void prefetch(const S *from, int64_t fromStride,

@@ -1,6 +1,6 @@
-// Parts of matrices laid out for the micro-kernels of MicroKernels.h, converted
-// on the way. For processors with AVX-512 (x86-64-v4) alone: those kernels run
-// nowhere else. Strides are in elements from row to row.
+// Blocks of matrices are packed for the micro-kernels of MicroKernels.h, and
+// converted on the way. This is for processors with AVX-512 (x86-64-v4) alone:
+// those kernels run nowhere else. Strides are in elements from row to row.
 #ifndef SHARDC_RUNTIME_SIMD_PACK_H
 #define SHARDC_RUNTIME_SIMD_PACK_H
 

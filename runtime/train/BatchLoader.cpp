@@ -3,7 +3,7 @@
 
 #include "runtime/base/DType.h"
 #include "runtime/base/Tensor.h"
-#include "runtime/data/LossScale.h"
+#include "runtime/data/LossNormalization.h"
 
 #include <algorithm>
 

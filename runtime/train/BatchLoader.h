@@ -14,9 +14,10 @@ class BatchLoader {
 public:
   BatchLoader(const plan::Plan &plan, Rank &rank);
 
-  /// Labels among these samples that the loss counts.
+  /// Counts the labels among these samples that the loss counts.
   int64_t countLabels(const Dataset &data, std::span<const int64_t> samples);
-  /// Fills all inputs of the program, and the factor of its loss.
+  /// Fills all inputs of the program. `lossScale` is that of the role
+  /// `loss_scale`: the loss normalization times the loss scale.
   void load(const Dataset &data, std::span<const int64_t> samples,
             double lossScale);
 

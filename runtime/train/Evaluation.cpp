@@ -3,7 +3,7 @@
 
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
-#include "runtime/data/LossScale.h"
+#include "runtime/data/LossNormalization.h"
 
 #include <cmath>
 
@@ -26,7 +26,7 @@ Evaluation::Evaluation(const plan::Plan &plan, const Dataset &data, Rank &rank)
   check(plan, data);
 }
 
-double Evaluation::lossScaleOfAll() {
+double Evaluation::normalizationOfAll() {
   int64_t samples = data.samples();
   int64_t batches = (samples + globalBatch - 1) / globalBatch;
   const plan::Loss &loss = plan.loss();
@@ -34,9 +34,9 @@ double Evaluation::lossScaleOfAll() {
     return 1 / (static_cast<double>(loss.elements()) /
                 static_cast<double>(batch) * static_cast<double>(samples));
   if (loss.reduction() == "sum")
-    return lossScale(plan, 0);
+    return lossNormalization(plan, 0);
   if (loss.kind() != "cross_entropy")
-    return lossScale(plan, 0) / static_cast<double>(batches);
+    return lossNormalization(plan, 0) / static_cast<double>(batches);
 
   // Each rank counts its share of the samples.
   int64_t valid = 0;
@@ -49,7 +49,7 @@ double Evaluation::lossScaleOfAll() {
   }
   Segment segment{&valid, 1, plan::INT64};
   rank.communicator().allReduce({&segment, 1});
-  return lossScale(plan, valid);
+  return lossNormalization(plan, valid);
 }
 
 template <typename SampleAt>
@@ -59,12 +59,12 @@ double Evaluation::run(SampleAt sampleAt, double batchScale) {
     chosen[i] = sampleAt(rank.rank() * batch + i);
   loader.load(data, chosen, batchScale);
   rank.runEval();
-  return rank.reported("loss").value_or(NAN);
+  return rank.metric("loss").value_or(NAN);
 }
 
 double Evaluation::loss() {
-  if (scale < 0)
-    scale = lossScaleOfAll();
+  if (normalization < 0)
+    normalization = normalizationOfAll();
   int64_t samples = data.samples();
   double sum = 0;
   for (int64_t begin = 0; begin < samples; begin += globalBatch)
@@ -72,12 +72,12 @@ double Evaluation::loss() {
         [&](int64_t place) {
           return begin + place < samples ? begin + place : Dataset::padding;
         },
-        scale);
+        normalization);
   // Padding without labels counts nothing. Where there are none to leave out
   // (mse), it was sample 0: a batch of nothing else says what that added.
   int64_t padded = (globalBatch - samples % globalBatch) % globalBatch;
   if (padded && plan.loss().kind() == "mse")
-    sum -= run([](int64_t) { return int64_t{0}; }, scale) /
+    sum -= run([](int64_t) { return int64_t{0}; }, normalization) /
            static_cast<double>(globalBatch) * static_cast<double>(padded);
   return sum;
 }

@@ -33,14 +33,14 @@ public:
 private:
   /// The summed loss of the batch whose place i holds sampleAt(i).
   template <typename SampleAt> double run(SampleAt sampleAt, double scale);
-  double lossScaleOfAll();
+  double normalizationOfAll();
 
   const plan::Plan &plan;
   const Dataset &data;
   Rank &rank;
   BatchLoader loader;
   int64_t batch, globalBatch;
-  double scale = -1; // not yet known
+  double normalization = -1; // not yet known
 };
 
 } // namespace shardc::runtime

@@ -3,7 +3,7 @@
 #ifndef SHARDC_RUNTIME_TRAIN_OPTIONS_H
 #define SHARDC_RUNTIME_TRAIN_OPTIONS_H
 
-#include "runtime/data/LossScale.h"
+#include "runtime/data/LossNormalization.h"
 #include "runtime/data/NamedFile.h"
 #include "runtime/device/StepNumbers.h"
 #include "runtime/plan.pb.h"

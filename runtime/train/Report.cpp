@@ -4,7 +4,7 @@
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/base/Text.h"
-#include "runtime/data/LossScale.h"
+#include "runtime/data/LossNormalization.h"
 #include "runtime/engine/SharedSlices.h"
 #include "runtime/train/Collectives.h"
 #include "runtime/weights/ParameterSource.h"

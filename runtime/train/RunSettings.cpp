@@ -3,7 +3,7 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/data/Dataset.h"
-#include "runtime/data/LossScale.h"
+#include "runtime/data/LossNormalization.h"
 
 #include <algorithm>
 #include <limits>

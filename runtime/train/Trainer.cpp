@@ -5,7 +5,7 @@
 #include "runtime/base/Error.h"
 #include "runtime/base/Signals.h"
 #include "runtime/base/Text.h"
-#include "runtime/data/LossScale.h"
+#include "runtime/data/LossNormalization.h"
 #include "runtime/data/SampleOrder.h"
 #include "runtime/metrics/Process.h"
 #include "runtime/metrics/StepProfile.h"
@@ -214,11 +214,13 @@ int RankLoop::beginStep(int64_t step) {
 
 void RankLoop::loadBatch(int64_t step, int64_t microBatch) {
   int64_t microBatches = run.settings.microBatches;
-  double scale =
+  double normalization =
       run.settings.lossNorm == LossNorm::Global
-          ? lossScale(plan, allValidLabels, microBatches)
-          : lossScaleOfRank(plan, validLabels[microBatch], microBatches);
-  batches->load(run.data, samplesOf(step, microBatch), scale * scaler.scale());
+          ? lossNormalization(plan, allValidLabels, microBatches)
+          : lossNormalizationOfRank(plan, validLabels[microBatch],
+                                    microBatches);
+  batches->load(run.data, samplesOf(step, microBatch),
+                normalization * scaler.scale());
 }
 
 void RankLoop::step(int64_t step, double begin) {
@@ -245,7 +247,7 @@ void RankLoop::step(int64_t step, double begin) {
   if (exports)
     rank->setBeforeOptimizer({});
 
-  outcome.loss = rank->reported("loss").value_or(NAN) / outcome.lossScale;
+  outcome.loss = rank->metric("loss").value_or(NAN) / outcome.lossScale;
   outcome.gradientNorm = rank->gradientNorm().value_or(NAN);
   // Loss and norm are those of all ranks: all skip the step, or none.
   outcome.skipped = rank->skipped();

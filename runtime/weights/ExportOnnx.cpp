@@ -27,7 +27,7 @@ enum Field {
   entryKey = 1,
   entryValue = 2,
 };
-constexpr int64_t pieceBytes = int64_t{4} << 20;
+constexpr int64_t chunkBytes = int64_t{4} << 20;
 // Shapes and scalars stay in the graph, where shape inference looks for them.
 constexpr uint64_t smallestExternal = 1024;
 constexpr uint64_t externalAlignment = 4096;
@@ -223,17 +223,17 @@ void OnnxExport::writeValues(const Initializer &initializer,
   plan::DType dtype = dtypeFromOnnx(exported.onnx_dtype());
   int64_t size = exported.parameter() >= 0 ? elementSize(dtype) : 1;
   int64_t elements = initializer.bytes / size;
-  std::vector<std::byte> piece(
-      std::min<int64_t>(pieceBytes, initializer.bytes));
+  std::vector<std::byte> chunk(
+      std::min<int64_t>(chunkBytes, initializer.bytes));
   for (int64_t begin = 0; begin < elements;) {
-    int64_t end = std::min<int64_t>(elements, begin + pieceBytes / size);
+    int64_t end = std::min<int64_t>(elements, begin + chunkBytes / size);
     if (exported.parameter() >= 0)
-      values.read(exported.parameter(), begin, end, dtype, piece.data());
+      values.read(exported.parameter(), begin, end, dtype, chunk.data());
     else
       initializer.copied.file->descriptor.readAt(
-          initializer.copied.offset + begin, piece.data(), end - begin,
+          initializer.copied.offset + begin, chunk.data(), end - begin,
           initializer.copied.file->path);
-    to.write(piece.data(), (end - begin) * size);
+    to.write(chunk.data(), (end - begin) * size);
     begin = end;
   }
 }
@@ -252,7 +252,7 @@ void OnnxExport::writeTransposed(const Initializer &initializer,
   int64_t rows = parameter.shape(0), columns = parameter.shape(1);
   int64_t size = elementSize(dtype);
   int64_t width =
-      std::clamp<int64_t>(4 * pieceBytes / (rows * size), 1, columns);
+      std::clamp<int64_t>(4 * chunkBytes / (rows * size), 1, columns);
   std::vector<std::byte> line(width * size), block(rows * width * size);
   for (int64_t first = 0; first < columns; first += width) {
     int64_t count = std::min(width, columns - first);

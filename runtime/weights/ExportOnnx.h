@@ -27,7 +27,7 @@ public:
   std::vector<std::string> outputs() const;
   /// Opens the outputs and sees to it that there is room.
   void open();
-  /// Writes all values, in pieces, and makes the files appear. Opens them where
+  /// Writes all values, in chunks, and makes the files appear. Opens them where
   /// that was not done.
   void write(const ParameterSource &values);
   /// The file, once write() has made it appear; else empty.

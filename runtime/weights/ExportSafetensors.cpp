@@ -8,7 +8,7 @@
 
 namespace shardc::runtime {
 
-constexpr int64_t pieceBytes = int64_t{4} << 20;
+constexpr int64_t chunkBytes = int64_t{4} << 20;
 
 /// INVALID for what is not written.
 static plan::DType exportedType(const plan::Plan &plan,
@@ -53,14 +53,14 @@ SafetensorsExport::SafetensorsExport(const plan::Plan &plan,
 
 void SafetensorsExport::write(const ParameterSource &values) {
   file.write(header.data(), header.size());
-  std::vector<std::byte> piece(pieceBytes);
+  std::vector<std::byte> chunk(chunkBytes);
   for (size_t i = 0; i < parameters.size(); ++i) {
     int64_t size = elementSize(dtypes[i]);
     int64_t elements = elementCount(plan.parameters(parameters[i]));
     for (int64_t begin = 0; begin < elements;) {
-      int64_t end = std::min(elements, begin + pieceBytes / size);
-      values.read(parameters[i], begin, end, dtypes[i], piece.data());
-      file.write(piece.data(), (end - begin) * size);
+      int64_t end = std::min(elements, begin + chunkBytes / size);
+      values.read(parameters[i], begin, end, dtypes[i], chunk.data());
+      file.write(chunk.data(), (end - begin) * size);
       begin = end;
     }
   }

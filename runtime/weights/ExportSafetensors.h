@@ -22,7 +22,7 @@ public:
   /// written, trained or frozen; buffers are the model's own, not the run's.
   SafetensorsExport(const plan::Plan &plan, const std::string &path,
                     Values values = Values::Parameters);
-  /// Writes all values, in pieces, and makes the file appear.
+  /// Writes all values, in chunks, and makes the file appear.
   void write(const ParameterSource &values);
   /// The file, once write() has made it appear; else empty.
   const std::string &written() const { return done; }

@@ -1,4 +1,4 @@
-// From whole parameters to the slices of a rank, piece by piece through the
+// From whole parameters to the slices of a rank, chunk by chunk through the
 // host's memory.
 #include "runtime/weights/RankValues.h"
 
@@ -12,7 +12,7 @@
 namespace shardc::runtime {
 
 /// Elements that are read at a time.
-static constexpr int64_t pieceElements = 4 << 20;
+static constexpr int64_t chunkElements = 4 << 20;
 
 /// readSlice, with the elements shared out to the rank's threads.
 static void readShared(const plan::Plan &plan, const plan::Unit &unit,
@@ -39,29 +39,29 @@ static void readShared(const plan::Plan &plan, const plan::Unit &unit,
 
 void readInitialValues(const plan::Plan &plan, Rank &rank,
                        const ParameterSource &source) {
-  std::vector<std::byte> piece, rounded;
+  std::vector<std::byte> chunk, rounded;
   for (const plan::Unit &unit : plan.units()) {
     Slice slice = rank.parameterSlice(unit), master = rank.masterSlice(unit);
     bool isRounded = master && master.dtype != slice.dtype;
     plan::DType dtype = isRounded ? master.dtype : slice.dtype;
     auto size = static_cast<int64_t>(elementSize(dtype));
     int64_t last = slice.begin + slice.elements;
-    for (int64_t begin = slice.begin; begin < last; begin += pieceElements) {
-      int64_t count = std::min(last - begin, pieceElements);
-      piece.resize(count * size);
-      readShared(plan, unit, rank, begin, count, dtype, source, piece.data());
+    for (int64_t begin = slice.begin; begin < last; begin += chunkElements) {
+      int64_t count = std::min(last - begin, chunkElements);
+      chunk.resize(count * size);
+      readShared(plan, unit, rank, begin, count, dtype, source, chunk.data());
       if (!isRounded) {
-        rank.write(slice, begin - slice.begin, count, piece.data());
+        rank.write(slice, begin - slice.begin, count, chunk.data());
         continue;
       }
       rounded.resize(count * elementSize(slice.dtype));
-      convertElements(piece.data(), dtype, rounded.data(), slice.dtype, count);
+      convertElements(chunk.data(), dtype, rounded.data(), slice.dtype, count);
       rank.write(slice, begin - slice.begin, count, rounded.data());
       int64_t from = std::max(begin, master.begin);
       int64_t to = std::min(begin + count, master.begin + master.elements);
       if (from < to)
         rank.write(master, from - master.begin, to - from,
-                   piece.data() + (from - begin) * size);
+                   chunk.data() + (from - begin) * size);
     }
   }
 }

@@ -75,13 +75,13 @@ void checkModelUnchanged(const plan::Plan &plan) {
   // Read, not mapped: a mapped file that shrinks ends the process.
   Descriptor file = Descriptor::openForReading(plan.model());
   uint64_t size = file.regularSize(plan.model());
-  std::vector<std::byte> piece(std::min<uint64_t>(size, 1 << 20));
+  std::vector<std::byte> chunk(std::min<uint64_t>(size, 1 << 20));
   XXH3_state_t state;
   XXH3_64bits_reset(&state);
-  for (uint64_t at = 0; at < size; at += piece.size()) {
-    piece.resize(std::min<uint64_t>(size - at, piece.size()));
-    file.readAt(at, piece.data(), piece.size(), plan.model());
-    XXH3_64bits_update(&state, piece.data(), piece.size());
+  for (uint64_t at = 0; at < size; at += chunk.size()) {
+    chunk.resize(std::min<uint64_t>(size - at, chunk.size()));
+    file.readAt(at, chunk.data(), chunk.size(), plan.model());
+    XXH3_64bits_update(&state, chunk.data(), chunk.size());
   }
   if (XXH3_64bits_digest(&state) != plan.model_hash())
     fail(plan.model(),
@@ -312,7 +312,7 @@ void StoredParameters::readTransposed(const plan::Parameter &parameter,
   int64_t rows = parameter.shape(0), columns = parameter.shape(1);
   int64_t firstRow = begin / columns, lastRow = (end - 1) / columns + 1;
   int64_t size = elementSize(range.dtype), newSize = elementSize(dtype);
-  // Short pieces of long lines cost more to read than whole lines.
+  // Short parts of long lines cost more to read than whole lines.
   bool wholeLines = (lastRow - firstRow) * 4 >= rows;
   int64_t width = wholeLines ? rows : lastRow - firstRow;
   int64_t skipped = wholeLines ? firstRow : 0;

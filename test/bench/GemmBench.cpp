@@ -7,7 +7,7 @@
 #include "runtime/base/Memory.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/Gemm.h"
-#include "runtime/cpu/NarrowGemm.h"
+#include "runtime/cpu/HalfGemm.h"
 #include "test/bench/PeakRate.h"
 
 #include <algorithm>
@@ -72,8 +72,8 @@ double median(std::vector<double> values) {
 /// Of one thread. Machines are shared and clocks change: in each of several
 /// rounds the peak is measured, then products for `duration` seconds; medians.
 Rates ratesOf(const Shape &s, plan::DType dtype, double duration) {
-  bool narrow = dtype == plan::BFLOAT16;
-  size_t bytes = narrow ? 2 : 4;
+  bool half = dtype == plan::BFLOAT16;
+  size_t bytes = half ? 2 : 4;
   auto matrix = [&](int64_t rows, int64_t columns) {
     Memory data = Memory::allocate("a matrix", rows * columns * bytes);
     for (int64_t i = 0; i < rows * columns; ++i) {
@@ -85,18 +85,17 @@ Rates ratesOf(const Shape &s, plan::DType dtype, double duration) {
     return data;
   };
   Memory a = matrix(s.m, s.k), b = matrix(s.k, s.n), c = matrix(s.m, s.n);
-  std::vector<std::byte> workspace(narrow ? narrowGemmWorkspace(s.m, s.n, s.k)
-                                          : 0);
+  std::vector<std::byte> workspace(half ? halfGemmWorkspace(s.m, s.n, s.k) : 0);
   ThreadPool pool(1, false);
-  NarrowGemm p{s.m,
-               s.n,
-               s.k,
-               {a.data(), dtype, s.transposeA ? s.m : s.k, s.transposeA},
-               {b.data(), dtype, s.transposeB ? s.k : s.n, s.transposeB},
-               {c.data(), dtype, s.n}};
+  GemmDesc p{s.m,
+             s.n,
+             s.k,
+             {a.data(), dtype, s.transposeA ? s.m : s.k, s.transposeA},
+             {b.data(), dtype, s.transposeB ? s.k : s.n, s.transposeB},
+             {c.data(), dtype, s.n}};
   auto product = [&] {
-    if (narrow) {
-      narrowGemm(p, workspace.data(), 1, pool);
+    if (half) {
+      halfGemm(p, workspace.data(), 1, pool);
       return;
     }
     gemm<float>({s.m, s.n, s.k, reinterpret_cast<float *>(a.data()), p.a.stride,

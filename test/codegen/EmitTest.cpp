@@ -51,7 +51,7 @@ module attributes {nn.loss = {kind = "cross_entropy", labels = "labels", ignore_
     %at = fsdp.all_reduce_start optimizer(%n) over @shard {norms = array<i1: true>} : tensor<f64>
     %sum = fsdp.all_reduce_wait %at : tensor<f64>
     fsdp.optimizer_step @root(%ga, %sum) "adamw" : tensor<8xf32>, tensor<f64>
-    fsdp.report "loss" %loss : tensor<f32>
+    fsdp.metric "loss" %loss : tensor<f32>
     return
   }
 })";
@@ -153,7 +153,7 @@ TEST_F(Emit, EntriesReferToBuffersKernelsAndUnits) {
                 "backward root/accumulate", "backward root/all_reduce_start",
                 "backward root/wait.2", "optimizer root/gradient_norm",
                 "optimizer root/all_reduce_start.1", "optimizer root/wait.3",
-                "optimizer root/optimizer_step", "optimizer root/report"}));
+                "optimizer root/optimizer_step", "optimizer root/metric"}));
   const plan::Entry &loss = plan.train().entries(3);
   EXPECT_EQ(loss.nodes_size(), 2);
   const plan::LinearCrossEntropy &call = loss.linear_cross_entropy();

@@ -137,17 +137,17 @@ func.func @errors(%x: tensor<64xf32>) -> tensor<64xf32> {
 }
 
 TEST(Ptxas, ReadsRegistersSpillsAndSharedMemory) {
-  auto report = gpu::parsePtxas(
+  auto usage = gpu::parsePtxas(
       "ptxas info    : 0 bytes gmem\n"
       "ptxas info    : Compiling entry function 'k' for 'sm_90'\n"
       "ptxas info    : Function properties for k\n"
       "    8 bytes stack frame, 12 bytes spill stores, 16 bytes spill loads\n"
       "ptxas info    : Used 40 registers, used 1 barriers, 1056 bytes smem\n");
-  ASSERT_TRUE(report.has_value());
-  EXPECT_EQ(report->registers, 40);
-  EXPECT_EQ(report->stackBytes, 8);
-  EXPECT_EQ(report->spillBytes, 28);
-  EXPECT_EQ(report->sharedBytes, 1056);
+  ASSERT_TRUE(usage.has_value());
+  EXPECT_EQ(usage->registers, 40);
+  EXPECT_EQ(usage->stackBytes, 8);
+  EXPECT_EQ(usage->spillBytes, 28);
+  EXPECT_EQ(usage->sharedBytes, 1056);
   EXPECT_FALSE(gpu::parsePtxas("ptxas fatal : no input").has_value());
 }
 

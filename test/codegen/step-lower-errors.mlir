@@ -7,7 +7,7 @@ module {
 // -----
 
 module {
-  // expected-error @+1 {{expects no results; hand them to fsdp.report before step-lower}}
+  // expected-error @+1 {{expects no results; hand them to fsdp.metric before step-lower}}
   func.func @eval(%x: tensor<f32> {nn.name = "x"}) -> tensor<f32> {
     return %x : tensor<f32>
   }

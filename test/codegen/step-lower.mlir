@@ -62,8 +62,8 @@ func.func @train(%x: tensor<2x3x4xf32> {nn.name = "x", nn.role = "input"}) {
   %ns = fsdp.all_reduce_wait %nt : tensor<f64>
   // CHECK: step.optimizer_step @root "adamw"(%
   fsdp.optimizer_step @root(%a, %ns) "adamw" : tensor<16xf32>, tensor<f64>
-  // CHECK: step.report "gradient_norm"
-  fsdp.report "gradient_norm" %ns : tensor<f64>
+  // CHECK: step.metric "gradient_norm"
+  fsdp.metric "gradient_norm" %ns : tensor<f64>
   return
 }
 
@@ -93,7 +93,7 @@ func.func @eval(%ids: tensor<1x4xi64> {nn.name = "ids", nn.role = "input"}) {
   // CHECK: step.launch @kernels::@k
   %k3 = nn.reshape %k : (tensor<1x4x2x2xf32>) -> tensor<4x2x2xf32>
   %s = step.call @kernels::@k(%k3, %o) : (tensor<4x2x2xf32>, tensor<1x4x2x2xf32>) -> tensor<f32>
-  fsdp.report "loss" %s : tensor<f32>
+  fsdp.metric "loss" %s : tensor<f32>
   return
 }
 
@@ -162,7 +162,7 @@ func.func @train(%dw: tensor<8x4xf32> {nn.name = "dw", nn.role = "input"}, %loss
   %m:2 = fsdp.all_reduce_wait %b : tensor<f64>, tensor<f64>
   %b2 = fsdp.all_reduce_start optimizer(%m#0, %m#1) over @replicate {norms = array<i1: false, true>} : tensor<f64>, tensor<f64>
   %m2:2 = fsdp.all_reduce_wait %b2 : tensor<f64>, tensor<f64>
-  fsdp.report "loss" %m2#0 : tensor<f64>
+  fsdp.metric "loss" %m2#0 : tensor<f64>
   // CHECK: step.optimizer_step @u "sgd"
   fsdp.optimizer_step @u(%g, %m2#1) "sgd" : tensor<4xf32>, tensor<f64>
   // CHECK: %[[U:.*]] = step.all_gather_updates_start @u over @replicate {step.phase = "optimizer"

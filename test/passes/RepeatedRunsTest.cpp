@@ -1,5 +1,5 @@
 // Repetition in sequences of letters. A letter's weight is 1; in the text of a
-// result, pieces stand in brackets.
+// result, repeats stand in brackets.
 #include "passes/units/RepeatedRuns.h"
 
 #include <gtest/gtest.h>
@@ -20,22 +20,22 @@ std::string runsOf(const std::string &text, const std::string &narrow) {
     return narrow.find(text[border]) == std::string::npos ? 2 : 1;
   });
   for (auto run = runs.rbegin(); run != runs.rend(); ++run)
-    for (size_t piece = run->count; piece-- > 0;) {
-      result.insert(run->start + (piece + 1) * run->period, "]");
-      result.insert(run->start + piece * run->period, "[");
+    for (size_t repeat = run->count; repeat-- > 0;) {
+      result.insert(run->start + (repeat + 1) * run->period, "]");
+      result.insert(run->start + repeat * run->period, "[");
     }
   return result;
 }
 
 TEST(RepeatedRuns, areThePiecesThatWeighMost) {
   EXPECT_EQ(runsOf("eabcabcabch", "a"), "e[abc][abc][abc]h");
-  // Of pieces that weigh the same, the shortest.
+  // Where repeats weigh the same, the shortest are taken.
   EXPECT_EQ(runsOf("abababab", "a"), "[ab][ab][ab][ab]");
 }
 
 TEST(RepeatedRuns, beginWhereLeastPasses) {
   // A norm before the first block and after the last: both ways there are
-  // three pieces.
+  // three repeats.
   EXPECT_EQ(runsOf("enqmnqmnqmnh", "n"), "e[nqm][nqm][nqm]nh");
   EXPECT_EQ(runsOf("enqmnqmnqmnh", "q"), "en[qmn][qmn][qmn]h");
   // Where it makes no difference the last place is taken.

@@ -454,9 +454,9 @@ func.func @gives_a_sum_per_value(%x: tensor<f64>) {
 
 // -----
 
-func.func @reports_scalars(%x: tensor<4x4xf32>) {
+func.func @metrics_are_scalars(%x: tensor<4x4xf32>) {
   // expected-error @below {{expects a float tensor of no dims, got 'tensor<4x4xf32>'}}
-  fsdp.report "loss" %x : tensor<4x4xf32>
+  fsdp.metric "loss" %x : tensor<4x4xf32>
   return
 }
 

@@ -79,8 +79,8 @@
 // CHECK-NEXT: %[[N:.*]] = fsdp.gradient_norm %[[GR]], %[[G0]], %[[G1]] {slices = array<i64: 1>}
 // CHECK-NEXT: %[[A:.*]] = fsdp.all_reduce_start optimizer(%[[LOSSES]], %[[N]]) over @world {norms = array<i1: false, true>}
 // CHECK-NEXT: %[[SUMS:.*]]:2 = fsdp.all_reduce_wait %[[A]]
-// CHECK-NEXT: fsdp.report "loss" %[[SUMS]]#0
-// CHECK-NEXT: fsdp.report "gradient_norm" %[[SUMS]]#1
+// CHECK-NEXT: fsdp.metric "loss" %[[SUMS]]#0
+// CHECK-NEXT: fsdp.metric "gradient_norm" %[[SUMS]]#1
 // CHECK-NEXT: fsdp.optimizer_step @root(%[[GR]], %[[SUMS]]#1) "adamw"
 // CHECK-NEXT: fsdp.optimizer_step @layers.0(%[[G0]], %[[SUMS]]#1) "adamw"
 // CHECK-NEXT: fsdp.optimizer_step @layers.1(%[[G1]], %[[SUMS]]#1) "adamw"
@@ -92,7 +92,7 @@
 // CHECK-NOT: fsdp.accumulate
 // CHECK: fsdp.release @root
 // CHECK: fsdp.all_reduce_start forward(%{{.*}}) over @world {norms = array<i1: false>} : tensor<f64>
-// CHECK: fsdp.report "loss"
+// CHECK: fsdp.metric "loss"
 // CHECK-NEXT: return
 
 // Every unit stays gathered from forward to backward.
@@ -127,8 +127,8 @@
 // HYBRID-NEXT: %[[SUMS:.*]]:2 = fsdp.all_reduce_wait %[[T]]
 // HYBRID-NEXT: %[[T2:.*]] = fsdp.all_reduce_start optimizer(%[[SUMS]]#0) over @replicate {norms = array<i1: false>}
 // HYBRID-NEXT: %[[SUM:.*]] = fsdp.all_reduce_wait %[[T2]]
-// HYBRID-NEXT: fsdp.report "loss" %[[SUM]]
-// HYBRID-NEXT: fsdp.report "gradient_norm" %[[SUMS]]#1
+// HYBRID-NEXT: fsdp.metric "loss" %[[SUM]]
+// HYBRID-NEXT: fsdp.metric "gradient_norm" %[[SUMS]]#1
 // HYBRID: fsdp.optimizer_step @layers.1(%[[G1]], %[[SUMS]]#1) "adamw" : tensor<12xf32>
 // HYBRID-NEXT: return
 // HYBRID-LABEL: func.func @eval
@@ -180,7 +180,7 @@
 // NONE: %[[N:.*]] = fsdp.gradient_norm {{.*}} {slices = array<i64: 2, 2>}
 // NONE: fsdp.all_reduce_start optimizer(%{{[0-9]+}}) over @shard {norms = array<i1: false>} : tensor<f64>
 // NONE: fsdp.all_reduce_start optimizer(%{{[0-9]+}}) over @replicate {norms = array<i1: false>} : tensor<f64>
-// NONE: fsdp.report "gradient_norm" %[[N]]
+// NONE: fsdp.metric "gradient_norm" %[[N]]
 // NONE: fsdp.optimizer_step @root(%{{.*}}, %[[N]]) "sgd" : tensor<48xf32>
 // NONE-SHARDED: %[[F1:.*]] = fsdp.flat_gradients @layers.1
 // NONE-SHARDED-NEXT: %[[S1:.*]] = fsdp.all_reduce_gradients_start @layers.1 %[[F1]] over @world : tensor<32xf32>
@@ -196,7 +196,7 @@
 // ONE-NOT: _start
 // ONE: %[[G:.*]] = fsdp.accumulate %[[F]] in f32
 // ONE-NOT: _start
-// ONE: fsdp.report "loss" %{{.*}} : tensor<f64>
+// ONE: fsdp.metric "loss" %{{.*}} : tensor<f64>
 // ONE: fsdp.optimizer_step @layers.1(%[[G]],
 // ONE-NOT: _start
 
@@ -208,7 +208,7 @@
 // ONE-SHARD-NEXT: %[[S1:.*]] = fsdp.all_reduce_gradients_start @layers.1 %[[A1]] over @world last : tensor<20xf32>
 // ONE-SHARD: %[[N:.*]] = fsdp.gradient_norm {{.*}} {slices = array<i64: 1>}
 // ONE-SHARD: fsdp.all_reduce_start optimizer(%{{[0-9]+}}) over @world
-// ONE-SHARD: fsdp.report "gradient_norm" %[[N]]
+// ONE-SHARD: fsdp.metric "gradient_norm" %[[N]]
 // One replica: nothing crosses.
 // ONE-REPLICA-LABEL: func.func @train
 // ONE-REPLICA-NOT: over @replicate
@@ -216,7 +216,7 @@
 // ONE-REPLICA-NOT: all_reduce_gradients
 // ONE-REPLICA: fsdp.all_reduce_start optimizer(%{{.*}}, %{{.*}}) over @world
 // ONE-REPLICA-NEXT: fsdp.all_reduce_wait
-// ONE-REPLICA-NEXT: fsdp.report "loss"
+// ONE-REPLICA-NEXT: fsdp.metric "loss"
 
 // Resharded like the others, the root is gathered again for backward, before its successor there.
 // ALWAYS-LABEL: func.func @train

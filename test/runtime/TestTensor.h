@@ -5,7 +5,7 @@
 
 #include "runtime/base/DType.h"
 #include "runtime/base/Tensor.h"
-#include "runtime/cpu/NarrowRows.h"
+#include "runtime/cpu/HalfRows.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@
 namespace shardc::runtime {
 
 using cpu::ComputeOf;
-using cpu::isNarrowType;
+using cpu::isHalfType;
 
 template <typename T> constexpr plan::DType dtypeOf() {
   if constexpr (std::is_same_v<T, float>)
@@ -38,7 +38,7 @@ template <typename T> constexpr plan::DType dtypeOf() {
 
 /// A number as an element, and an element's number.
 template <typename T> T element(double number) {
-  if constexpr (isNarrowType<T>) {
+  if constexpr (isHalfType<T>) {
     T result;
     convertElements(&number, plan::FLOAT64, &result, dtypeOf<T>(), 1);
     return result;
@@ -47,7 +47,7 @@ template <typename T> T element(double number) {
   }
 }
 template <typename T> double number(T element) {
-  if constexpr (isNarrowType<T>) {
+  if constexpr (isHalfType<T>) {
     double result;
     convertElements(&element, dtypeOf<T>(), &result, plan::FLOAT64, 1);
     return result;

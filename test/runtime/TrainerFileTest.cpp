@@ -91,10 +91,10 @@ TEST(TrainerFile, DamagedWeightsAndCodeAreFound) {
 TEST(TrainerFile, ChecksumsDoNotDependOnPieces) {
   std::string bytes(2 * checksumBlock + 77, 'b');
   uint64_t whole = Checksum::of(bytes.data(), bytes.size());
-  for (size_t piece : {1000ul, checksumBlock, checksumBlock + 1}) {
+  for (size_t chunk : {1000ul, checksumBlock, checksumBlock + 1}) {
     Checksum checksum;
-    for (size_t at = 0; at < bytes.size(); at += piece)
-      checksum.update(bytes.data() + at, std::min(piece, bytes.size() - at));
+    for (size_t at = 0; at < bytes.size(); at += chunk)
+      checksum.update(bytes.data() + at, std::min(chunk, bytes.size() - at));
     EXPECT_EQ(checksum.finish(), whole);
   }
   EXPECT_NE(Checksum::of(bytes.data(), bytes.size() - 1), whole);

@@ -1,4 +1,4 @@
-// The fork-join pool: every piece once, whatever the number of workers.
+// The fork-join pool: every work item once, whatever the number of workers.
 #include "runtime/base/ThreadPool.h"
 
 #include "gtest/gtest.h"
@@ -51,9 +51,9 @@ TEST_P(Pool, RangesAreAtLeastTheGrain) {
 
 TEST_P(Pool, PiecesAreTakenOnceByAtMostTheLimit) {
   std::vector<std::atomic<int>> seen(100);
-  pool.forPieces(100, 2, [&](int64_t piece, int worker) {
+  pool.forItems(100, 2, [&](int64_t item, int worker) {
     EXPECT_LT(worker, 2);
-    ++seen[piece];
+    ++seen[item];
   });
   for (auto &count : seen)
     EXPECT_EQ(count.load(), 1);

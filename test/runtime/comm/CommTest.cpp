@@ -43,14 +43,14 @@ protected:
         });
   }
   /// Elements per rank: none, few, odd, and, in the smallest worlds, enough
-  /// that the work is cut into pieces.
+  /// that the work is cut into chunks.
   std::vector<int64_t> counts() {
     std::vector<int64_t> counts = {0, 1, 3, 17, 1031};
     if (shape().ranks == 2)
-      counts.push_back(pieces(dtype()));
+      counts.push_back(severalChunks(dtype()));
     return counts;
   }
-  static int64_t pieces(plan::DType dtype) {
+  static int64_t severalChunks(plan::DType dtype) {
     return (260 << 10) / int64_t(elementSize(dtype)) + 1;
   }
 };

@@ -77,9 +77,9 @@ TEST(Fill, WritesTheValueInTheElementsType) {
   for (int64_t i = 0; i < floats.elements(); ++i)
     EXPECT_EQ(floats[i], -0.5f);
   EXPECT_EQ(floats.storage[7], 0) << "between the rows";
-  TestTensor<BFloat16> narrow({3, 5});
-  fill(narrow.view, -0.5, pool);
-  for (BFloat16 value : narrow.storage)
+  TestTensor<BFloat16> half({3, 5});
+  fill(half.view, -0.5, pool);
+  for (BFloat16 value : half.storage)
     EXPECT_EQ(number(value), -0.5);
   TestTensor<int64_t> integers({100000});
   fill(integers.view, 42, pool);

@@ -3,7 +3,7 @@
 #include "runtime/data/Dataset.h"
 
 #include "runtime/base/Error.h"
-#include "runtime/data/LossScale.h"
+#include "runtime/data/LossNormalization.h"
 #include "runtime/data/SampleOrder.h"
 #include "test/runtime/TemporaryFolder.h"
 
@@ -187,30 +187,30 @@ TEST_F(DatasetTest, FilesMayChangeWhileTheyAreRead) {
 }
 
 TEST_F(DatasetTest, ScalesTheLoss) {
-  EXPECT_EQ(lossScale(plan, 8), 0.125);
-  EXPECT_EQ(lossScale(plan, 0), 0);
+  EXPECT_EQ(lossNormalization(plan, 8), 0.125);
+  EXPECT_EQ(lossNormalization(plan, 0), 0);
   plan.mutable_loss()->set_kind("output");
-  EXPECT_EQ(lossScale(plan, 0), 0.5);
+  EXPECT_EQ(lossNormalization(plan, 0), 0.5);
   plan.mutable_loss()->set_kind("mse");
   plan.mutable_loss()->set_elements(16);
-  EXPECT_EQ(lossScale(plan, 0), 1.0 / 32);
-  EXPECT_EQ(lossScale(plan, 0, 4), 1.0 / 128);
-  EXPECT_EQ(lossScaleOfRank(plan, 0, 4), 1.0 / 128);
+  EXPECT_EQ(lossNormalization(plan, 0), 1.0 / 32);
+  EXPECT_EQ(lossNormalization(plan, 0, 4), 1.0 / 128);
+  EXPECT_EQ(lossNormalizationOfRank(plan, 0, 4), 1.0 / 128);
   plan.mutable_loss()->set_kind("output");
-  EXPECT_EQ(lossScale(plan, 0, 4), 1.0 / 8);
+  EXPECT_EQ(lossNormalization(plan, 0, 4), 1.0 / 8);
   plan.mutable_loss()->set_kind("cross_entropy");
   // All valid labels are counted already; a rank's own are a mean among 2 x 4.
-  EXPECT_EQ(lossScale(plan, 8, 4), 1.0 / 8);
-  EXPECT_EQ(lossScaleOfRank(plan, 4, 4), 1.0 / 32);
-  EXPECT_EQ(lossScaleOfRank(plan, 0, 4), 0);
+  EXPECT_EQ(lossNormalization(plan, 8, 4), 1.0 / 8);
+  EXPECT_EQ(lossNormalizationOfRank(plan, 4, 4), 1.0 / 32);
+  EXPECT_EQ(lossNormalizationOfRank(plan, 0, 4), 0);
   EXPECT_TRUE(countsLabels(plan.loss()));
   // A sum is one, whatever there is; the mean of 2 x 4 parts' with Rank.
   for (const char *kind : {"cross_entropy", "output"}) {
     plan.mutable_loss()->set_kind(kind);
     plan.mutable_loss()->set_reduction("sum");
     EXPECT_FALSE(countsLabels(plan.loss()));
-    EXPECT_EQ(lossScale(plan, 0, 4), 1);
-    EXPECT_EQ(lossScaleOfRank(plan, 0, 4), 1.0 / 8);
+    EXPECT_EQ(lossNormalization(plan, 0, 4), 1);
+    EXPECT_EQ(lossNormalizationOfRank(plan, 0, 4), 1.0 / 8);
   }
   float scale;
   writeScale(0.5, plan::FLOAT32, reinterpret_cast<std::byte *>(&scale));

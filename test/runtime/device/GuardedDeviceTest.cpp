@@ -210,7 +210,7 @@ TEST(GuardedDevice, AnEntryThatFailsLaterIsNamed) {
               index.shape = {1};
               int64_t outside = 9;
               bench.device.upload(index.data, &outside, sizeof outside);
-              bench.add(entry::HostCall{
+              bench.add(entry::IndexCall{
                   "gather", {data, index}, {result}, {{"axis", 0}}});
               bench.add(entry::StartBarrier{1, &bench.group});
               bench.add(entry::Wait{1, true});

@@ -96,7 +96,7 @@ void forOperands(Entry &entry, Visit &&visit) {
     each(entry.destination, Access::Write, "destination");
   } else if constexpr (std::is_same_v<Kind, entry::Fill>) {
     each(entry.destination, Access::Write, "destination");
-  } else if constexpr (std::is_same_v<Kind, entry::HostCall>) {
+  } else if constexpr (std::is_same_v<Kind, entry::IndexCall>) {
     for (auto &input : entry.inputs)
       each(input, Access::Read, "input");
     for (auto &output : entry.outputs)
@@ -117,7 +117,7 @@ void forOperands(Entry &entry, Visit &&visit) {
       each(state, Access::Update, "state");
     each(entry.copy, Access::MayWrite, "parameters");
     each(entry.skipped, Access::MayWrite, "skipped");
-  } else if constexpr (std::is_same_v<Kind, entry::Report>) {
+  } else if constexpr (std::is_same_v<Kind, entry::Metric>) {
     each(entry.value, Access::Read, "value");
     each(entry.slot, Access::Write, "slot");
   } else if constexpr (std::is_same_v<Kind, entry::StartAllGather>) {

@@ -86,14 +86,14 @@ Run<T> train(int ranks, bool sharded, int workers, bool profile = false) {
       *reinterpret_cast<T *>(hostBytes(rank->buffer(builder.scale)).data()) =
           T(1.0 / validLabels(step));
       rank->runTrain(numbersOf(step));
-      double loss = rank->reported("loss").value();
-      double norm = rank->reported("gradient_norm").value();
+      double loss = rank->metric("loss").value();
+      double norm = rank->metric("gradient_norm").value();
       rank->runEval();
       if (communicator.rank() == 0) {
         result.losses.push_back(loss);
         result.norms.push_back(norm);
-        result.evalLosses.push_back(rank->reported("loss").value());
-        EXPECT_FALSE(rank->reported("gradient_norm"));
+        result.evalLosses.push_back(rank->metric("loss").value());
+        EXPECT_FALSE(rank->metric("gradient_norm"));
       }
     }
     std::vector<T> whole = wholeUnit<T>(*rank, unit, rank->masterSlice(unit));

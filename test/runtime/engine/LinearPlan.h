@@ -176,7 +176,7 @@ private:
     reduceLoss->set_token(1);
     *reduceLoss->add_values() = tensor(loss, {});
     eval->add_entries()->mutable_wait()->set_token(1);
-    addReport(eval, "loss", loss);
+    addMetric(eval, "loss", loss);
 
     Program *train = plan.mutable_train();
     addFill(train, gradient);
@@ -204,8 +204,8 @@ private:
     step->set_kind("adamw");
     *step->mutable_gradient() = tensor(shard, {elements / ranks});
     *step->mutable_norm() = tensor(norm, {});
-    addReport(train, "loss", loss);
-    addReport(train, "gradient_norm", norm);
+    addMetric(train, "loss", loss);
+    addMetric(train, "gradient_norm", norm);
   }
 
   /// An entry that runs once per step, in the last micro-batch.
@@ -228,11 +228,11 @@ private:
     *program->add_entries()->mutable_fill()->mutable_destination() =
         tensor(destination, {elements});
   }
-  void addReport(shardc::plan::Program *program, const char *name,
+  void addMetric(shardc::plan::Program *program, const char *name,
                  uint32_t value) {
-    auto *report = atEnd(program)->mutable_report();
-    report->set_name(name);
-    *report->mutable_value() = tensor(value, {});
+    auto *metric = atEnd(program)->mutable_metric();
+    metric->set_name(name);
+    *metric->mutable_value() = tensor(value, {});
   }
 
   int64_t ranks, batch, elements;

@@ -198,19 +198,19 @@ TEST(PlanErrors, OfNumbers) {
 
 TEST(PlanErrors, OfAccumulators) {
   // Nothing but accumulation may lie in a pool that a run may lack.
-  auto report = [](auto &plan) {
-    auto *report = plan.mutable_train()->add_entries();
-    report->set_name("peek");
-    *report->mutable_report()->mutable_value() =
+  auto metric = [](auto &plan) {
+    auto *metric = plan.mutable_train()->add_entries();
+    metric->set_name("peek");
+    *metric->mutable_metric()->mutable_value() =
         entryOf(plan, plan::Entry::kAccumulate).accumulate().accumulator();
-    report->mutable_report()->mutable_value()->set_shape(0, 1);
+    metric->mutable_metric()->mutable_value()->set_shape(0, 1);
   };
-  EXPECT_EQ(failureOf(report),
+  EXPECT_EQ(failureOf(metric),
             "plan entry peek (train): value lies in the pool accumulation, "
             "which a run with one micro-batch per step does not have");
   RankOptions options;
   options.accumulates = true;
-  EXPECT_EQ(failureOf(report, options), "");
+  EXPECT_EQ(failureOf(metric, options), "");
   EXPECT_EQ(failureOf(
                 [](auto &plan) {
                   entryOf(plan, plan::Entry::kAccumulate)

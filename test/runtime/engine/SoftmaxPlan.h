@@ -18,8 +18,8 @@ inline constexpr int64_t flatElements =
     24; // 16 and padding, divisible by 1, 2 and 3
 inline constexpr int64_t steps = 4;
 
-/// sums[j] = sum of column j: a stand-in for a generated kernel whose pieces
-/// are columns.
+/// sums[j] = sum of column j: a stand-in for a generated kernel whose work
+/// items are columns.
 template <typename T>
 void columnSums(void *const *arguments, int64_t begin, int64_t end) {
   const T *rows = static_cast<const T *>(arguments[0]);
@@ -203,9 +203,9 @@ private:
       start->add_norms(true);
     }
     entry(program, "sums", "backward")->mutable_wait()->set_token(2);
-    auto *report = entry(program, "report", "backward")->mutable_report();
-    report->set_name("loss");
-    *report->mutable_value() = tensor(loss, {});
+    auto *metric = entry(program, "metric", "backward")->mutable_metric();
+    metric->set_name("loss");
+    *metric->mutable_value() = tensor(loss, {});
   }
   void backward(plan::Program *program) {
     auto *fill = entry(program, "padding", "backward")->mutable_fill();
@@ -242,9 +242,9 @@ private:
   void train() {
     plan::Program *program = plan.mutable_train();
     lossAndReport(program, true);
-    auto *report = entry(program, "report", "backward")->mutable_report();
-    report->set_name("gradient_norm");
-    *report->mutable_value() = tensor(norm, {}, plan::FLOAT64);
+    auto *metric = entry(program, "metric", "backward")->mutable_metric();
+    metric->set_name("gradient_norm");
+    *metric->mutable_value() = tensor(norm, {}, plan::FLOAT64);
     auto *step = entry(program, "step", "optimizer")->mutable_optimizer_step();
     step->set_kind("adamw");
     *step->mutable_gradient() = tensor(gradient, {flatElements / shards});

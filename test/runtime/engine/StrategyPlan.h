@@ -264,12 +264,12 @@ private:
       allReduce(norm, inner ? Shard : Replicate, "optimizer", false, true);
     }
     loss = buffer("loss", 1, 1, plan::FLOAT64);
-    auto *lossReport = entry("loss", "optimizer")->mutable_report();
+    auto *lossReport = entry("loss", "optimizer")->mutable_metric();
     lossReport->set_name("loss");
     *lossReport->mutable_value() = vector(loss, 1, plan::FLOAT64);
-    auto *report = entry("report", "optimizer")->mutable_report();
-    report->set_name("gradient_norm");
-    *report->mutable_value() = norm;
+    auto *metric = entry("metric", "optimizer")->mutable_metric();
+    metric->set_name("gradient_norm");
+    *metric->mutable_value() = norm;
     auto *step = entry("step", "optimizer")->mutable_optimizer_step();
     step->set_kind("sgd");
     *step->mutable_gradient() = gradient;

@@ -1,4 +1,4 @@
-// Initial values of a unit that is read in several pieces.
+// Initial values of a unit that is read in several chunks.
 #include "runtime/weights/RankValues.h"
 #include "runtime/launch/ThreadWorld.h"
 #include "runtime/weights/GatheredParameters.h"
@@ -24,7 +24,7 @@ public:
 
 TEST(RankValues, AreReadInPiecesIntoBothTypes) {
   // The strategy opt on two ranks: parameters whole, masters by halves. The
-  // pieces end within a rank's half, and behind it.
+  // chunks end within a rank's half, and behind it.
   constexpr int64_t size = 3000002, half = size / 2;
   plan::Plan plan;
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(

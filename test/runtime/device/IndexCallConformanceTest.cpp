@@ -6,7 +6,7 @@
 namespace shardc::runtime {
 namespace {
 
-SHARDC_CONFORMANCE(HostCall);
+SHARDC_CONFORMANCE(IndexCall);
 
 struct Case {
   std::vector<int64_t> data;
@@ -40,7 +40,7 @@ Numbers indicesOf(const Case &of, plan::DType dtype) {
   return Numbers::integers(dtype, of.indices, 3, -size, size - 1);
 }
 
-TEST_P(HostCallConformance, GatherTakesSlices) {
+TEST_P(IndexCallConformance, GatherTakesSlices) {
   for (const Case &of : gathers)
     for (plan::DType dtype :
          {plan::FLOAT64, plan::FLOAT32, plan::BFLOAT16, plan::FLOAT16,
@@ -52,7 +52,7 @@ TEST_P(HostCallConformance, GatherTakesSlices) {
           Numbers data = Numbers::integers(dtype, of.data, 1, 0, 200),
                   indices = indicesOf(of, indexType);
           Tensor result = bench.room(dtype, gatheredShape(of));
-          bench.run(entry::HostCall{"gather",
+          bench.run(entry::IndexCall{"gather",
                                     {bench.put(data), bench.put(indices)},
                                     {result},
                                     {{"axis", of.axis}}});
@@ -63,7 +63,7 @@ TEST_P(HostCallConformance, GatherTakesSlices) {
         });
 }
 
-TEST_P(HostCallConformance, GatherGradAddsSlices) {
+TEST_P(IndexCallConformance, GatherGradAddsSlices) {
   for (const Case &of : gathers)
     for (plan::DType dtype : floatTypes)
       for (bool wide : {false, true})
@@ -73,7 +73,7 @@ TEST_P(HostCallConformance, GatherGradAddsSlices) {
           Numbers gradient = Numbers::random(dtype, gatheredShape(of), 1),
                   indices = indicesOf(of, plan::INT64);
           Tensor result = bench.room(wide ? sumType(dtype) : dtype, of.data);
-          bench.run(entry::HostCall{"gather_grad",
+          bench.run(entry::IndexCall{"gather_grad",
                                     {bench.put(gradient), bench.put(indices)},
                                     {result},
                                     {{"axis", of.axis}}});
@@ -97,7 +97,7 @@ const TupleCase tuples[] = {
     {{3, 2, 4}, 2, {3, 2, 1}}, {{3, 6, 4}, 1, {3, 2}},
     {{4}, 0, {0, 1}},          {{2, 3}, 1, {2, 0, 1}}};
 
-TEST_P(HostCallConformance, GatherNdTakesTuples) {
+TEST_P(IndexCallConformance, GatherNdTakesTuples) {
   for (const TupleCase &of : tuples)
     for (plan::DType dtype : {plan::FLOAT64, plan::FLOAT16, plan::INT32})
       onDevice([&](Bench &bench) {
@@ -113,7 +113,7 @@ TEST_P(HostCallConformance, GatherNdTakesTuples) {
           indices[i] = double((i * 5 + 3) % (2 * size) - size);
         }
         Tensor result = bench.room(dtype, shape);
-        bench.run(entry::HostCall{"gather_nd",
+        bench.run(entry::IndexCall{"gather_nd",
                                   {bench.put(data), bench.put(indices)},
                                   {result},
                                   {{"batch_dims", of.batchDims}}});
@@ -137,7 +137,7 @@ TEST_P(HostCallConformance, GatherNdTakesTuples) {
       });
 }
 
-TEST_P(HostCallConformance, CumsumAddsAlongAnAxis) {
+TEST_P(IndexCallConformance, CumsumAddsAlongAnAxis) {
   for (plan::DType dtype : {plan::FLOAT64, plan::FLOAT32, plan::BFLOAT16,
                             plan::FLOAT16, plan::INT64, plan::INT32})
     for (const std::vector<int64_t> &shape :
@@ -154,7 +154,7 @@ TEST_P(HostCallConformance, CumsumAddsAlongAnAxis) {
                                ? Numbers::integers(dtype, shape, 1, -1000, 1000)
                                : Numbers::random(dtype, shape, 1);
             Tensor result = bench.room(dtype, shape);
-            bench.run(entry::HostCall{"cumsum",
+            bench.run(entry::IndexCall{"cumsum",
                                       {bench.put(data)},
                                       {result},
                                       {{"axis", axis},
@@ -183,10 +183,10 @@ TEST_P(HostCallConformance, CumsumAddsAlongAnAxis) {
           });
 }
 
-TEST_P(HostCallConformance, IntegersWrapAround) {
+TEST_P(IndexCallConformance, IntegersWrapAround) {
   onDevice([&](Bench &bench) {
     Tensor result = bench.room(plan::INT32, {3});
-    bench.run(entry::HostCall{
+    bench.run(entry::IndexCall{
         "cumsum",
         {bench.put(Numbers(plan::INT32, {3}, {2147483647, 1, 5}))},
         {result},
@@ -198,7 +198,7 @@ TEST_P(HostCallConformance, IntegersWrapAround) {
   });
 }
 
-TEST_P(HostCallConformance, AnIndexOutsideTheAxisIsAnError) {
+TEST_P(IndexCallConformance, AnIndexOutsideTheAxisIsAnError) {
   for (double wrong : {4.0, -5.0})
     for (const char *function : {"gather", "gather_nd", "gather_grad"})
       onDevice([&](Bench &bench) {
@@ -211,17 +211,17 @@ TEST_P(HostCallConformance, AnIndexOutsideTheAxisIsAnError) {
                         {1, wrong, 2});
         Tensor data = bench.put(Numbers(plan::FLOAT32, {isGrad ? 3 : 4})),
                result = bench.room(plan::FLOAT32, {isGrad ? 4 : 3});
-        std::string error = bench.errorOf({entry::HostCall{
+        std::string error = bench.errorOf({entry::IndexCall{
             function, {data, bench.put(indices)}, {result}, {{"axis", 0}}}});
         EXPECT_EQ(error.find("entry 0: "), 0u) << error;
         EXPECT_NE(error.find(" position 1 "), std::string::npos) << error;
       });
 }
 
-TEST_P(HostCallConformance, WhatADeviceLacksIsAnErrorBeforeItRuns) {
+TEST_P(IndexCallConformance, WhatADeviceLacksIsAnErrorBeforeItRuns) {
   onDevice([&](Bench &bench) {
     Tensor data = bench.put(Numbers(plan::FLOAT32, {4}));
-    EXPECT_NE(bench.errorOf({entry::HostCall{"nonesuch", {data}, {data}, {}}}),
+    EXPECT_NE(bench.errorOf({entry::IndexCall{"nonesuch", {data}, {data}, {}}}),
               "");
   });
 }

@@ -1,5 +1,5 @@
-// Of two choices of what runs again, one of which takes too long: what lies
-// between them, piece by piece.
+// Between two choices of what runs again, of which one takes too long, more is
+// chosen component by component.
 #include "passes/analyses/SavedValues.h"
 
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -8,8 +8,8 @@ using namespace mlir;
 
 namespace shardc {
 
-SmallVector<SavedValues::Piece>
-SavedValues::piecesBetween(const OpSet &less, const OpSet &more) const {
+SmallVector<SavedValues::Component>
+SavedValues::componentsBetween(const OpSet &less, const OpSet &more) const {
   llvm::DenseSet<Value> readByLess;
   for (Operation *op : less)
     for (Value operand : op->getOperands())
@@ -28,7 +28,7 @@ SavedValues::piecesBetween(const OpSet &less, const OpSet &more) const {
   });
   llvm::DenseSet<Operation *> isBetween(between.begin(), between.end());
   llvm::EquivalenceClasses<Operation *> together;
-  llvm::DenseMap<Value, Operation *> keptFor; // for the pieces alone
+  llvm::DenseMap<Value, Operation *> keptFor; // for the components alone
   for (Operation *op : between) {
     together.insert(op);
     for (Value operand : op->getOperands()) {
@@ -42,23 +42,23 @@ SavedValues::piecesBetween(const OpSet &less, const OpSet &more) const {
   }
 
   RecomputationTime time(more, lastForward, costs);
-  llvm::MapVector<Operation *, Piece> pieces; // by a representative
+  llvm::MapVector<Operation *, Component> components; // by a representative
   for (Operation *op : between) {
-    Piece &piece = pieces[together.getLeaderValue(op)];
-    piece.ops.push_back(op);
-    piece.seconds += time.of(op);
+    Component &component = components[together.getLeaderValue(op)];
+    component.ops.push_back(op);
+    component.seconds += time.of(op);
     for (Value result : op->getResults())
       if (isKept(result))
-        piece.savedBytes += bytesOf(result);
+        component.savedBytes += bytesOf(result);
   }
   for (auto &[value, reader] : keptFor)
-    pieces[together.getLeaderValue(reader)].savedBytes -= bytesOf(value);
+    components[together.getLeaderValue(reader)].savedBytes -= bytesOf(value);
 
-  SmallVector<Piece> result;
-  for (auto &[leader, piece] : pieces)
-    if (piece.savedBytes > 0)
-      result.push_back(std::move(piece));
-  llvm::sort(result, [&](const Piece &a, const Piece &b) {
+  SmallVector<Component> result;
+  for (auto &[leader, component] : components)
+    if (component.savedBytes > 0)
+      result.push_back(std::move(component));
+  llvm::sort(result, [&](const Component &a, const Component &b) {
     double left = static_cast<double>(a.savedBytes) * b.seconds;
     double right = static_cast<double>(b.savedBytes) * a.seconds;
     return left != right ? left > right
@@ -70,20 +70,21 @@ SavedValues::piecesBetween(const OpSet &less, const OpSet &more) const {
 
 OpSet SavedValues::fillUp(const OpSet &less, const OpSet &more,
                           double seconds) const {
-  SmallVector<Piece> taken;
+  SmallVector<Component> taken;
   double left = seconds - secondsOf(less);
-  for (Piece &piece : piecesBetween(less, more))
-    if (piece.seconds <= left) {
-      left -= piece.seconds;
-      taken.push_back(std::move(piece));
+  for (Component &component : componentsBetween(less, more))
+    if (component.seconds <= left) {
+      left -= component.seconds;
+      taken.push_back(std::move(component));
     }
-  // What a piece takes was estimated beside all of `more`.
+  // The time of a component was estimated beside all of `more`.
   OpSet best = less;
   auto fits = [&](size_t count) {
     OpSet ops = less;
-    for (const Piece &piece : ArrayRef(taken).take_front(count))
-      ops.insert(piece.ops.begin(), piece.ops.end());
-    Choice choice = askedFor([&](Operation *op) { return ops.contains(op); });
+    for (const Component &component : ArrayRef(taken).take_front(count))
+      ops.insert(component.ops.begin(), component.ops.end());
+    Choice choice =
+        requiredOps([&](Operation *op) { return ops.contains(op); });
     if (secondsOf(choice.ops) > seconds || !hasParametersFor(choice))
       return false;
     best = std::move(choice.ops);

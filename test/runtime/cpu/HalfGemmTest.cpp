@@ -1,6 +1,6 @@
 // Products of 16-bit operands against double, their rounding, and their bits
 // for every number of threads.
-#include "runtime/cpu/NarrowGemm.h"
+#include "runtime/cpu/HalfGemm.h"
 #include "runtime/base/ThreadPool.h"
 #include "test/runtime/TestTensor.h"
 
@@ -23,7 +23,7 @@ template <typename A, typename B, typename C> struct Product {
   TestTensor<A> a, bias;
   TestTensor<B> b;
   TestTensor<C> c;
-  NarrowGemm gemm{};
+  GemmDesc gemm{};
   Case of;
 
   explicit Product(const Case &given) : of(given) {
@@ -45,7 +45,7 @@ template <typename A, typename B, typename C> struct Product {
                                  seed);
   }
   template <typename T>
-  static NarrowGemm::Matrix matrix(const TestTensor<T> &of, bool transpose) {
+  static GemmDesc::Matrix matrix(const TestTensor<T> &of, bool transpose) {
     return {of.view.data, of.view.dtype, of.view.strides[0], transpose};
   }
 
@@ -80,18 +80,18 @@ template <typename A, typename B, typename C> struct Product {
     ThreadPool pool(workers, false);
     // Written beyond its end, or by two threads, it would show.
     std::vector<double> workspace(
-        workers * narrowGemmWorkspace(of.m, of.n, of.k) / sizeof(double) + 1,
+        workers * halfGemmWorkspace(of.m, of.n, of.k) / sizeof(double) + 1,
         NAN);
     workspace.back() = 77;
-    narrowGemm(gemm, reinterpret_cast<std::byte *>(workspace.data()), workers,
-               pool);
+    halfGemm(gemm, reinterpret_cast<std::byte *>(workspace.data()), workers,
+             pool);
     EXPECT_EQ(workspace.back(), 77);
   }
 };
 
-template <typename T> class NarrowGemmOf : public testing::Test {};
+template <typename T> class HalfGemmOf : public testing::Test {};
 using Types = testing::Types<BFloat16, Float16>;
-TYPED_TEST_SUITE(NarrowGemmOf, Types);
+TYPED_TEST_SUITE(HalfGemmOf, Types);
 
 template <typename A, typename B, typename C> void matches(const Case &of) {
   for (int workers : {1, 2}) {
@@ -103,7 +103,7 @@ template <typename A, typename B, typename C> void matches(const Case &of) {
   }
 }
 
-TYPED_TEST(NarrowGemmOf, MatchesTheReference) {
+TYPED_TEST(HalfGemmOf, MatchesTheReference) {
   using T = TypeParam;
   const Case cases[] = {{1, 1, 1},
                         {5, 7, 3, true, false},
@@ -136,7 +136,7 @@ TYPED_TEST(NarrowGemmOf, MatchesTheReference) {
 }
 
 // A sum of 256 and many ones: rounded on the way it would stay at 256.
-TYPED_TEST(NarrowGemmOf, SumsInFloat32AndRoundsOnce) {
+TYPED_TEST(HalfGemmOf, SumsInFloat32AndRoundsOnce) {
   using T = TypeParam;
   constexpr int64_t terms = 4097;
   Product<T, T, T> product(Case{1, 1, terms});
@@ -148,7 +148,7 @@ TYPED_TEST(NarrowGemmOf, SumsInFloat32AndRoundsOnce) {
   EXPECT_EQ(number(product.c.storage[0]), number(element<T>(256 + 4096)));
 }
 
-TYPED_TEST(NarrowGemmOf, HasTheSameBitsForEveryNumberOfThreads) {
+TYPED_TEST(HalfGemmOf, HasTheSameBitsForEveryNumberOfThreads) {
   using T = TypeParam;
   const Case cases[] = {{130, 120, 70},
                         {333, 129, 100, false, true},
@@ -175,7 +175,7 @@ TYPED_TEST(NarrowGemmOf, HasTheSameBitsForEveryNumberOfThreads) {
   }
 }
 
-TYPED_TEST(NarrowGemmOf, BatchesMatchSingleProducts) {
+TYPED_TEST(HalfGemmOf, BatchesMatchSingleProducts) {
   using T = TypeParam;
   constexpr int64_t count = 5, m = 30, n = 40, k = 20;
   for (int workers : {1, 3}) {
@@ -183,21 +183,21 @@ TYPED_TEST(NarrowGemmOf, BatchesMatchSingleProducts) {
     auto a = TestTensor<T>::random({count, m, k}, 5);
     auto b = TestTensor<T>::random({k, n}, 6); // shared by all products
     TestTensor<T> c({count, m, n}), expected({count, m, n});
-    NarrowGemm product{m,
-                       n,
-                       k,
-                       {a.view.data, a.view.dtype, k},
-                       {b.view.data, b.view.dtype, n},
-                       {c.view.data, c.view.dtype, n}};
-    std::vector<double> workspace(workers * narrowGemmWorkspace(m, n, k) /
+    GemmDesc product{m,
+                     n,
+                     k,
+                     {a.view.data, a.view.dtype, k},
+                     {b.view.data, b.view.dtype, n},
+                     {c.view.data, c.view.dtype, n}};
+    std::vector<double> workspace(workers * halfGemmWorkspace(m, n, k) /
                                   sizeof(double));
     auto *bytes = reinterpret_cast<std::byte *>(workspace.data());
-    narrowGemm(product, {count, m * k, 0, m * n}, bytes, workers, pool);
+    halfGemm(product, {count, m * k, 0, m * n}, bytes, workers, pool);
     for (int64_t i = 0; i < count; ++i) {
-      NarrowGemm single = product;
+      GemmDesc single = product;
       single.a.data += i * m * k * int64_t(sizeof(T));
       single.c.data = expected.view.data + i * m * n * int64_t(sizeof(T));
-      narrowGemm(single, bytes, workers, pool);
+      halfGemm(single, bytes, workers, pool);
     }
     EXPECT_TRUE(sameBits(c, expected)) << workers;
   }

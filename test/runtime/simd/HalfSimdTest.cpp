@@ -13,9 +13,9 @@ using namespace shardc::runtime::simd;
 
 namespace {
 
-template <typename T> class NarrowLoops : public testing::Test {};
+template <typename T> class HalfConversionLoops : public testing::Test {};
 using Types = testing::Types<BFloat16, Float16>;
-TYPED_TEST_SUITE(NarrowLoops, Types);
+TYPED_TEST_SUITE(HalfConversionLoops, Types);
 
 /// Value of bits by the formats' definition (IEEE 754; bfloat16 is float32's
 /// upper half).
@@ -31,7 +31,7 @@ template <typename S> double valueOf(uint16_t bits) {
   return bits & 0x8000 ? -size : size;
 }
 
-TYPED_TEST(NarrowLoops, WidensEveryElement) {
+TYPED_TEST(HalfConversionLoops, WidensEveryElement) {
   using S = TypeParam;
   std::vector<S> all(65536);
   std::vector<float> wide(65536);
@@ -51,7 +51,7 @@ TYPED_TEST(NarrowLoops, WidensEveryElement) {
 
 // Between two neighbours rounding changes at their middle, where the even one
 // is taken: all are tried there and one float32 beside it.
-TYPED_TEST(NarrowLoops, RoundsToNearestEven) {
+TYPED_TEST(HalfConversionLoops, RoundsToNearestEven) {
   using S = TypeParam;
   std::vector<float> values;
   std::vector<uint16_t> expected;
@@ -81,7 +81,7 @@ TYPED_TEST(NarrowLoops, RoundsToNearestEven) {
     ASSERT_EQ(results[i].bits, expected[i]) << values[i];
 }
 
-TYPED_TEST(NarrowLoops, ANotANumberStaysOne) {
+TYPED_TEST(HalfConversionLoops, ANotANumberStaysOne) {
   using S = TypeParam;
   for (uint32_t bits : {0x7fc00000u, 0xffffffffu, 0x7fffffffu, 0x7f800001u,
                         0xff80ffffu, 0x7fff8000u}) {
@@ -93,7 +93,7 @@ TYPED_TEST(NarrowLoops, ANotANumberStaysOne) {
   }
 }
 
-TYPED_TEST(NarrowLoops, EndWithTheLastElement) {
+TYPED_TEST(HalfConversionLoops, EndWithTheLastElement) {
   using S = TypeParam;
   for (int64_t count : {0, 1, 15, 16, 17, 33}) {
     std::vector<float> values(count + 1, 1), back(count + 1, 77);

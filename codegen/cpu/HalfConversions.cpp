@@ -1,5 +1,5 @@
 // Conversions between 16-bit floats and float32, as integer arithmetic on bits.
-#include "codegen/cpu/NarrowFloats.h"
+#include "codegen/cpu/HalfConversions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -71,9 +71,9 @@ struct Lanes {
 };
 } // namespace
 
-/// Of the sixteen bits that go, half a unit less one and the bit that decides a
-/// tie: the carry rounds.
-Value NarrowFloats::bfloatFromFloat(Location loc, Value value) {
+/// Adds, below the sixteen bits that stay, half a unit less one and the bit
+/// that decides a tie: the carry rounds.
+Value HalfConversions::bfloat16FromFloat32(Location loc, Value value) {
   Lanes of{builder, loc, value};
   Value word = of.bits(value, of.i32()), upper = of.right(word, 16);
   Value bias = of.plus(of.masked(upper, 1), 0x7fff);
@@ -82,16 +82,16 @@ Value NarrowFloats::bfloatFromFloat(Location loc, Value value) {
   return of.low16(of.select(of.isNan(value), quiet, rounded));
 }
 
-Value NarrowFloats::floatFromHalf(Location loc, Value bits) {
+Value HalfConversions::float32FromFloat16(Location loc, Value bits) {
   Lanes of{builder, loc, bits};
   if (hasF16C) {
     Value half = LLVM::BitcastOp::create(builder, loc,
                                          of.shaped(builder.getF16Type()), bits);
     return LLVM::FPExtOp::create(builder, loc, of.f32(), half);
   }
-  // Exponent and mantissa in float32's places; then the exponent's bias, once
-  // more for infinity and NaN. A subnormal number is normalized by subtracting
-  // the power of two that its bits were added to.
+  // Exponent and mantissa go to float32's places; then the exponent's bias is
+  // added, once more for infinity and NaN. A subnormal number is normalized by
+  // subtracting the power of two that its bits were added to.
   constexpr uint32_t rebias = (127 - 15) << 23, top = 0x7c00 << 13;
   constexpr uint32_t smallest = 113 << 23;
   Value word = of.wide(bits);
@@ -111,15 +111,16 @@ Value NarrowFloats::floatFromHalf(Location loc, Value bits) {
   return of.bits(of.make<arith::OrIOp>(result, sign), of.f32());
 }
 
-Value NarrowFloats::halfFromFloat(Location loc, Value value) {
+Value HalfConversions::float16FromFloat32(Location loc, Value value) {
   Lanes of{builder, loc, value};
   if (hasF16C) {
     Value half = LLVM::FPTruncOp::create(
         builder, loc, of.shaped(builder.getF16Type()), value);
     return LLVM::BitcastOp::create(builder, loc, of.i16(), half);
   }
-  // By magnitude: 2^16 and more (what rounds up to it gets there by its carry),
-  // normal, and below 2^-14, where adding 1/2 rounds at 2^-24.
+  // There are three cases by magnitude: 2^16 and more (what rounds up to it
+  // gets there by its carry), normal numbers, and those below 2^-14, where
+  // adding 1/2 rounds at 2^-24.
   constexpr uint32_t rebias = (127 - 15) << 23, tooLarge = (127 + 16) << 23;
   constexpr uint32_t smallest = 113 << 23, oneHalf = 126 << 23;
   Value word = of.bits(value, of.i32());
@@ -140,10 +141,10 @@ Value NarrowFloats::halfFromFloat(Location loc, Value value) {
   return of.low16(of.make<arith::OrIOp>(result, sign));
 }
 
-/// A float64 as a float32 that rounds on to 16 bits as the float64 would: where
-/// it is not exact, its last bit is set (Boldo and Melquiond, "Emulation of
-/// FMA and correctly rounded sums", 2008).
-Value NarrowFloats::roundToOdd(Location loc, Value value) {
+/// Rounds a float64 to odd: to a float32 that rounds on to 16 bits as the
+/// float64 would. Where it is not exact, its last bit is set (Boldo and
+/// Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
+Value HalfConversions::roundToOdd(Location loc, Value value) {
   Lanes of{builder, loc, value};
   Value nearest = arith::TruncFOp::create(builder, loc, of.f32(), value);
   Value back = arith::ExtFOp::create(builder, loc, value.getType(), nearest);
@@ -162,19 +163,20 @@ Value NarrowFloats::roundToOdd(Location loc, Value value) {
   return of.bits(odd, of.f32());
 }
 
-Value NarrowFloats::widen(Location loc, Value bits, Type from, Type to) {
+Value HalfConversions::widen(Location loc, Value bits, Type from, Type to) {
   Lanes of{builder, loc, bits};
   Value value = from.isBF16() ? of.bits(of.left(of.wide(bits), 16), of.f32())
-                              : floatFromHalf(loc, bits);
+                              : float32FromFloat16(loc, bits);
   return to.isF32()
              ? value
              : Value(arith::ExtFOp::create(builder, loc, of.shaped(to), value));
 }
 
-Value NarrowFloats::narrow(Location loc, Value value, Type to) {
+Value HalfConversions::round(Location loc, Value value, Type to) {
   if (getElementTypeOrSelf(value.getType()).isF64())
     value = roundToOdd(loc, value);
-  return to.isBF16() ? bfloatFromFloat(loc, value) : halfFromFloat(loc, value);
+  return to.isBF16() ? bfloat16FromFloat32(loc, value)
+                     : float16FromFloat32(loc, value);
 }
 
 } // namespace shardc::cpu

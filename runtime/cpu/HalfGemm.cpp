@@ -1,12 +1,12 @@
-// Tiles of a product: operands of 16 bits are converted into a thread's scratch
-// memory, where the library's float32 product reads them. A tile of the result
-// is formed by one thread, part after part along k.
-#include "runtime/cpu/NarrowGemm.h"
+// A product is cut into tiles: operands of 16 bits are converted into a
+// thread's scratch memory, where the library's float32 product reads them. One
+// thread computes a tile of the result, block after block along k.
+#include "runtime/cpu/HalfGemm.h"
 
 #include "runtime/base/DType.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/Cut.h"
-#include "runtime/cpu/NarrowRows.h"
+#include "runtime/cpu/HalfRows.h"
 #include "runtime/cpu/TiledGemm.h"
 
 #include <algorithm>
@@ -15,39 +15,34 @@ namespace shardc::runtime::cpu {
 namespace {
 
 // An element is converted once for each tile that reads it: wide tiles convert
-// little, tiles that stay in a core's cache convert fast.
+// little, and tiles that stay in a core's cache convert fast.
 constexpr int64_t tileSide = 384;
 constexpr int64_t tileDepth = 512;
 constexpr int64_t rowGroup = 24; // see Gemm.cpp
 constexpr int64_t group = 64;
-// No part is longer than these.
+// Cuts round their parts up to these groups, and no part gets longer than a
+// side.
 static_assert(tileSide % rowGroup == 0 && tileSide % group == 0 &&
               tileDepth % group == 0);
 
-using Matrix = NarrowGemm::Matrix;
+using Matrix = GemmDesc::Matrix;
 
-std::byte *at(const Matrix &matrix, int64_t row, int64_t column) {
-  if (matrix.transpose)
-    std::swap(row, column);
-  return matrix.data + (row * matrix.stride + column) *
-                           static_cast<int64_t>(elementSize(matrix.dtype));
-}
-
-struct Rows32 {
+/// A row-major float32 matrix.
+struct Float32Matrix {
   const float *data;
   int64_t stride;
 };
 
-/// A part of a matrix as float32, as it is stored (transposed or not): where it
-/// lies, or converted to `scratch`.
-Rows32 widenedPart(const Matrix &matrix, int64_t row, int64_t rows,
-                   int64_t column, int64_t columns, float *scratch) {
-  std::byte *first = at(matrix, row, column);
+/// A block of a matrix as float32, as it is stored (transposed or not): where
+/// it lies, or converted to `scratch`.
+Float32Matrix widenedBlock(const Matrix &matrix, int64_t row, int64_t rows,
+                           int64_t column, int64_t columns, float *scratch) {
+  std::byte *first = matrix.at(row, column);
   if (matrix.dtype == plan::FLOAT32)
     return {reinterpret_cast<float *>(first), matrix.stride};
   if (matrix.transpose)
     std::swap(rows, columns);
-  withNarrow(matrix.dtype, [&]<typename S>(S) {
+  withFloat32OrHalf(matrix.dtype, [&]<typename S>(S) {
     widenRows(reinterpret_cast<const S *>(first), matrix.stride, scratch,
               columns, rows, columns);
   });
@@ -61,10 +56,11 @@ struct Tiles {
   Cut rows, columns, depth;
 
   int64_t count() const { return rows.parts * columns.parts; }
-  void run(const NarrowGemm &product, int64_t tile, float *scratch) const;
+  void run(const GemmDesc &product, int64_t tile, float *scratch) const;
 };
 
-/// Elements of a thread's scratch: parts of a, of b, of c, and of the bias.
+/// The offsets, in elements, of what a thread's scratch holds: a block of a (at
+/// 0), of b, of c, and of the bias.
 struct Scratch {
   Scratch(int64_t m, int64_t n, int64_t k) {
     auto longest = [](int64_t size, int64_t part, int64_t multiple) {
@@ -81,7 +77,7 @@ struct Scratch {
   int64_t b, c, bias, end;
 };
 
-void Tiles::run(const NarrowGemm &product, int64_t tile, float *scratch) const {
+void Tiles::run(const GemmDesc &product, int64_t tile, float *scratch) const {
   int64_t row = rows.begin(tile % rows.parts),
           column = columns.begin(tile / rows.parts);
   Scratch places(product.m, product.n, product.k);
@@ -90,31 +86,31 @@ void Tiles::run(const NarrowGemm &product, int64_t tile, float *scratch) const {
   p.n = columns.length(tile / rows.parts);
   p.transposeA = product.a.transpose;
   p.transposeB = product.b.transpose;
-  std::byte *result = at(product.c, row, column);
+  std::byte *result = product.c.at(row, column);
   bool isDirect = product.c.dtype == plan::FLOAT32;
   p.c = isDirect ? reinterpret_cast<float *>(result) : scratch + places.c;
   p.strideC = isDirect ? product.c.stride : p.n;
   p.accumulate = product.accumulate;
   p.alpha = product.alpha;
   if (product.accumulate && !isDirect)
-    withNarrow(product.c.dtype, [&]<typename S>(S) {
+    withFloat32OrHalf(product.c.dtype, [&]<typename S>(S) {
       widenRows(reinterpret_cast<const S *>(result), product.c.stride,
                 reinterpret_cast<ComputeOf<S> *>(p.c), p.strideC, p.m, p.n);
     });
   if (product.bias) {
-    withNarrow(product.biasDtype, [&]<typename S>(S) {
+    withFloat32OrHalf(product.biasDtype, [&]<typename S>(S) {
       widenRow(reinterpret_cast<const S *>(product.bias) + column,
                scratch + places.bias, p.n);
     });
     p.bias = scratch + places.bias;
   }
-  // Without any depth the first part still writes the bias, or zeros.
-  for (int64_t part = 0; part == 0 || part < depth.parts; ++part) {
-    int64_t first = depth.begin(part);
-    p.k = depth.length(part);
-    Rows32 a = widenedPart(product.a, row, p.m, first, p.k, scratch);
-    Rows32 b =
-        widenedPart(product.b, first, p.k, column, p.n, scratch + places.b);
+  // Without any depth the first block still writes the bias, or zeros.
+  for (int64_t block = 0; block == 0 || block < depth.parts; ++block) {
+    int64_t first = depth.begin(block);
+    p.k = depth.length(block);
+    Float32Matrix a = widenedBlock(product.a, row, p.m, first, p.k, scratch);
+    Float32Matrix b =
+        widenedBlock(product.b, first, p.k, column, p.n, scratch + places.b);
     p.a = a.data, p.strideA = a.stride;
     p.b = b.data, p.strideB = b.stride;
     gemm(p);
@@ -122,21 +118,21 @@ void Tiles::run(const NarrowGemm &product, int64_t tile, float *scratch) const {
     p.bias = nullptr;
   }
   if (!isDirect)
-    withNarrow(product.c.dtype, [&]<typename S>(S) {
-      narrowRows(reinterpret_cast<const ComputeOf<S> *>(p.c), p.strideC,
-                 reinterpret_cast<S *>(result), product.c.stride, p.m, p.n);
+    withFloat32OrHalf(product.c.dtype, [&]<typename S>(S) {
+      roundRows(reinterpret_cast<const ComputeOf<S> *>(p.c), p.strideC,
+                reinterpret_cast<S *>(result), product.c.stride, p.m, p.n);
     });
 }
 
 } // namespace
 
-int64_t narrowGemmWorkspace(int64_t m, int64_t n, int64_t k) {
+int64_t halfGemmWorkspace(int64_t m, int64_t n, int64_t k) {
   int64_t bytes = Scratch(m, n, k).end * int64_t(sizeof(float));
   return (bytes + 63) / 64 * 64;
 }
 
-void narrowGemm(const NarrowGemm &product, const Batch &batch,
-                std::byte *workspace, int workers, ThreadPool &pool) {
+void halfGemm(const GemmDesc &product, const Batch &batch, std::byte *workspace,
+              int workers, ThreadPool &pool) {
   if (product.m == 0 || product.n == 0)
     return;
   if (isTiled(product)) {
@@ -144,38 +140,34 @@ void narrowGemm(const NarrowGemm &product, const Batch &batch,
     return;
   }
   Tiles tiles(product.m, product.n, product.k);
-  int64_t slice = narrowGemmWorkspace(product.m, product.n, product.k);
-  // Threads take neighbouring tiles, and many at once where they are small.
+  int64_t slice = halfGemmWorkspace(product.m, product.n, product.k);
+  // Threads take neighbouring tiles, and many at a time where they are small.
   constexpr double workOfFork = 1e5; // a few microseconds
   double work =
       double(tiles.rows.part) * double(tiles.columns.part) * double(product.k);
   int64_t grain = int64_t(workOfFork / std::max(1.0, work)) + 1;
-  int64_t all = batch.count * tiles.count(), pieces = (all + grain - 1) / grain;
-  auto moved = [](Matrix matrix, int64_t elements) {
-    matrix.data += elements * static_cast<int64_t>(elementSize(matrix.dtype));
-    return matrix;
-  };
-  pool.forPieces(pieces, workers, [&](int64_t piece, int worker) {
+  int64_t all = batch.count * tiles.count(), items = (all + grain - 1) / grain;
+  pool.forItems(items, workers, [&](int64_t item, int worker) {
     auto *scratch = reinterpret_cast<float *>(workspace + worker * slice);
-    for (int64_t tile = piece * grain;
-         tile < std::min(all, (piece + 1) * grain); ++tile) {
+    for (int64_t tile = item * grain; tile < std::min(all, (item + 1) * grain);
+         ++tile) {
       int64_t index = tile / tiles.count();
-      NarrowGemm p = product;
-      p.a = moved(p.a, index * batch.strideA);
-      p.b = moved(p.b, index * batch.strideB);
-      p.c = moved(p.c, index * batch.strideC);
+      GemmDesc p = product;
+      p.a = p.a.moved(index * batch.strideA);
+      p.b = p.b.moved(index * batch.strideB);
+      p.c = p.c.moved(index * batch.strideC);
       tiles.run(p, tile % tiles.count(), scratch);
     }
   });
 }
 
-void narrowGemm(const NarrowGemm &product, std::byte *workspace, int workers,
-                ThreadPool &pool) {
-  narrowGemm(product, {1, 0, 0, 0}, workspace, workers, pool);
+void halfGemm(const GemmDesc &product, std::byte *workspace, int workers,
+              ThreadPool &pool) {
+  halfGemm(product, {1, 0, 0, 0}, workspace, workers, pool);
 }
 
-void prepareNarrowGemm(const NarrowGemm &product, const Batch &batch,
-                       int workers, ThreadPool &pool) {
+void prepareHalfGemm(const GemmDesc &product, const Batch &batch, int workers,
+                     ThreadPool &pool) {
   if (!isTiled(product))
     return;
   prepareTiledGemm(product, batch, workers);

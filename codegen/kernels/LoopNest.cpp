@@ -1,6 +1,6 @@
-// Chooses pieces and loops of a kernel by reading it back from its results,
-// once per candidate.
-#include "codegen/kernels/KernelPlan.h"
+// Chooses the loop nest of a kernel by reading it back from its results, once
+// per candidate.
+#include "codegen/kernels/LoopNest.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -12,8 +12,8 @@ using namespace mlir;
 
 namespace shardc::kernels {
 
-// A row longer than this is not one piece of an elementwise kernel: it could
-// not be shared by threads.
+// A row longer than this is not one work item of an elementwise kernel: it
+// could not be shared by threads.
 constexpr int64_t longestElementwiseRow = 8192;
 // A shorter lane loop would leave most of a vector idle.
 constexpr int64_t shortestElementwiseRow = 8;
@@ -28,15 +28,15 @@ static int64_t elementsOf(Value tensor) {
   return cast<RankedTensorType>(tensor.getType()).getNumElements();
 }
 
-IndexForm KernelPlan::position() const {
+IndexForm LoopNest::position() const {
   IndexForm lane = IndexForm::loop(Loop::Lane, extents);
-  return IndexForm::loop(Loop::Piece, extents)
+  return IndexForm::loop(Loop::Item, extents)
       .times(extents.lanes)
       .plus(lane, extents);
 }
 
-IndexForms KernelPlan::outputIndex(Value tensor, bool perRow) const {
-  IndexForm where = perRow ? IndexForm::loop(Loop::Piece, extents) : position();
+IndexForms LoopNest::outputIndex(Value tensor, bool perRow) const {
+  IndexForm where = perRow ? IndexForm::loop(Loop::Item, extents) : position();
   return delinearize(where, shapeOf(tensor), extents);
 }
 
@@ -69,7 +69,7 @@ static int64_t product(linalg::GenericOp generic, ArrayRef<unsigned> dims) {
   return elements;
 }
 
-IndexForms KernelPlan::reductionIteration(linalg::GenericOp reduction) const {
+IndexForms LoopNest::reductionIteration(linalg::GenericOp reduction) const {
   IndexForms iteration = iterationOf(
       reduction, 0, outputIndex(reduction->getResult(0), kind == Kind::Rows),
       extents);
@@ -94,8 +94,8 @@ namespace {
 /// Follows elements from the results to the arguments, as emission will.
 class Reader {
 public:
-  Reader(const KernelPlan &plan, LoopExtents extents)
-      : plan(plan), extents(extents) {}
+  Reader(const LoopNest &nest, LoopExtents extents)
+      : nest(nest), extents(extents) {}
 
   std::function<void(Value, const IndexForm &)> onArgument =
       [](Value, const IndexForm &) {};
@@ -104,11 +104,11 @@ public:
 
   bool readAll() {
     for (auto [output, perRow] :
-         llvm::zip_equal(plan.outputs, plan.outputPerRow))
-      if (!read({output, plan.outputIndex(output, perRow)}))
+         llvm::zip_equal(nest.outputs, nest.outputPerRow))
+      if (!read({output, nest.outputIndex(output, perRow)}))
         return false;
-    for (linalg::GenericOp reduction : plan.reductions)
-      if (!readOperands(reduction, plan.reductionIteration(reduction)))
+    for (linalg::GenericOp reduction : nest.reductions)
+      if (!readOperands(reduction, nest.reductionIteration(reduction)))
         return false;
     return true;
   }
@@ -151,15 +151,15 @@ private:
     case Definition::Kind::Compute:
       return readOperands(definition.generic, definition.iteration);
     case Definition::Kind::Reduce: {
-      // A piece has only its own sums.
-      bool perRow = plan.kind == KernelPlan::Kind::Rows;
+      // A work item has only its own sums.
+      bool perRow = nest.kind == LoopNest::Kind::Rows;
       IndexForm mine =
-          perRow ? IndexForm::loop(Loop::Piece, plan.extents) : plan.position();
+          perRow ? IndexForm::loop(Loop::Item, nest.extents) : nest.position();
       IndexForm asked =
           linearize(element.index, shapeOf(element.tensor), extents);
       return asked.restricted(extents) == mine.restricted(extents) ||
              fail(element.tensor,
-                  "a piece would need another piece's reduction");
+                  "a work item would need another one's reduction");
     }
     }
     return false;
@@ -204,20 +204,20 @@ private:
     return true;
   }
 
-  const KernelPlan &plan;
+  const LoopNest &nest;
   LoopExtents extents;
   llvm::StringSet<> seen;
 };
 
 } // namespace
 
-/// Whether the plan can be emitted; finds the lane splits. `smooth` says
-/// whether every access runs along the lanes.
-static bool complete(KernelPlan &plan, std::string &why, bool &smooth) {
-  LoopExtents &extents = plan.extents;
+/// Returns whether the nest can be emitted, and finds the lane splits. `smooth`
+/// says whether every access runs along the lanes.
+static bool complete(LoopNest &nest, std::string &why, bool &smooth) {
+  LoopExtents &extents = nest.extents;
   extents.laneBegin = 0;
   extents.laneEnd = extents.lanes;
-  plan.laneSplits = {0, extents.lanes};
+  nest.laneSplits = {0, extents.lanes};
   auto split = [&](const IndexBound &bound) {
     if (bound.form.laneStride(extents) != 1 ||
         !bound.form.opaqueTerms().empty() || bound.form.terms().size() != 1)
@@ -225,24 +225,24 @@ static bool complete(KernelPlan &plan, std::string &why, bool &smooth) {
     for (int64_t edge : {bound.low, bound.high})
       if (int64_t lane = edge - bound.form.constant();
           lane > 0 && lane < extents.lanes)
-        plan.laneSplits.push_back(lane);
+        nest.laneSplits.push_back(lane);
   };
-  Reader reader(plan, extents);
+  Reader reader(nest, extents);
   reader.onBound = split;
   if (!reader.readAll()) {
     why = reader.why;
     return false;
   }
-  llvm::sort(plan.laneSplits);
-  plan.laneSplits.erase(llvm::unique(plan.laneSplits), plan.laneSplits.end());
-  if (plan.laneSplits.size() > mostLaneSplits + 1)
-    plan.laneSplits = {0, extents.lanes};
+  llvm::sort(nest.laneSplits);
+  nest.laneSplits.erase(llvm::unique(nest.laneSplits), nest.laneSplits.end());
+  if (nest.laneSplits.size() > mostLaneSplits + 1)
+    nest.laneSplits = {0, extents.lanes};
 
   smooth = true;
-  for (size_t i = 0; i + 1 < plan.laneSplits.size(); ++i) {
+  for (size_t i = 0; i + 1 < nest.laneSplits.size(); ++i) {
     LoopExtents segment = extents;
-    segment.laneBegin = plan.laneSplits[i];
-    segment.laneEnd = plan.laneSplits[i + 1];
+    segment.laneBegin = nest.laneSplits[i];
+    segment.laneEnd = nest.laneSplits[i + 1];
     auto checkArgument = [&](Value, const IndexForm &position) {
       auto stride = position.laneStride(segment);
       smooth &= stride && (*stride == 0 || *stride == 1);
@@ -250,7 +250,7 @@ static bool complete(KernelPlan &plan, std::string &why, bool &smooth) {
     auto checkBound = [&](const IndexBound &bound) {
       smooth &= !bound.form.dependsOn(Loop::Lane);
     };
-    Reader check(plan, segment);
+    Reader check(nest, segment);
     check.onArgument = checkArgument;
     check.onBound = checkBound;
     if (!check.readAll()) {
@@ -261,26 +261,26 @@ static bool complete(KernelPlan &plan, std::string &why, bool &smooth) {
   return true;
 }
 
-static bool planElements(KernelPlan &plan, std::string &why) {
-  plan.kind = KernelPlan::Kind::Elements;
-  int64_t elements = elementsOf(plan.outputs.front());
-  for (Value output : plan.outputs)
+static bool nestElements(LoopNest &nest, std::string &why) {
+  nest.kind = LoopNest::Kind::Elements;
+  int64_t elements = elementsOf(nest.outputs.front());
+  for (Value output : nest.outputs)
     if (elementsOf(output) != elements) {
       why = "results of an elementwise kernel differ in size";
       return false;
     }
   auto attempt = [&](int64_t lanes, bool flat) {
-    plan.flat = flat;
-    plan.extents.pieces = elements / lanes;
-    plan.extents.lanes = lanes;
+    nest.flat = flat;
+    nest.extents.items = elements / lanes;
+    nest.extents.lanes = lanes;
     bool smooth = false;
-    return complete(plan, why, smooth) && smooth;
+    return complete(nest, why, smooth) && smooth;
   };
-  if (attempt(elements, true) && plan.laneSplits.size() == 2)
+  if (attempt(elements, true) && nest.laneSplits.size() == 2)
     return true;
   int64_t lanes = 1;
   SmallVector<int64_t> candidates;
-  for (int64_t size : llvm::reverse(shapeOf(plan.outputs.front()))) {
+  for (int64_t size : llvm::reverse(shapeOf(nest.outputs.front()))) {
     lanes *= size;
     if (size != 1 && lanes <= longestElementwiseRow)
       candidates.push_back(lanes);
@@ -288,82 +288,80 @@ static bool planElements(KernelPlan &plan, std::string &why) {
   for (int64_t candidate : llvm::reverse(candidates))
     if (candidate >= shortestElementwiseRow && attempt(candidate, false))
       return true;
-  // Nothing runs along memory: gather. Long inner dims keep their rows, so that
-  // positions stay cheap.
+  // No access runs along memory: elements are gathered. Long inner dims keep
+  // their rows, so that positions stay cheap.
   bool smooth = false;
   int64_t innermost = candidates.empty() ? 1 : candidates.front();
-  plan.flat = innermost < shortestElementwiseRow;
-  plan.extents.lanes = plan.flat ? elements : innermost;
-  plan.extents.pieces = elements / plan.extents.lanes;
-  if (!complete(plan, why, smooth))
+  nest.flat = innermost < shortestElementwiseRow;
+  nest.extents.lanes = nest.flat ? elements : innermost;
+  nest.extents.items = elements / nest.extents.lanes;
+  if (!complete(nest, why, smooth))
     return false;
-  if (plan.flat)
-    plan.laneSplits = {0, plan.extents.lanes};
+  if (nest.flat)
+    nest.laneSplits = {0, nest.extents.lanes};
   return true;
 }
 
 /// Cuts reductions as rows, or as columns of which `columnLanes` neighbouring
 /// results are one block of lanes.
-static bool planReductions(KernelPlan &plan, KernelPlan::Kind kind,
+static bool nestReductions(LoopNest &nest, LoopNest::Kind kind,
                            int64_t columnLanes, std::string &why,
                            bool &smooth) {
-  plan.kind = kind;
-  LoopExtents &extents = plan.extents;
-  for (linalg::GenericOp reduction : plan.reductions) {
+  nest.kind = kind;
+  LoopExtents &extents = nest.extents;
+  for (linalg::GenericOp reduction : nest.reductions) {
     SmallVector<unsigned> dims = reductionLoops(reduction);
     size_t trailing = trailingReductionLoops(reduction);
     LoopExtents mine;
-    if (kind == KernelPlan::Kind::Rows) {
-      mine.pieces = elementsOf(reduction->getResult(0));
+    if (kind == LoopNest::Kind::Rows) {
+      mine.items = elementsOf(reduction->getResult(0));
       mine.steps = product(reduction, ArrayRef(dims).drop_back(trailing));
       mine.lanes = product(reduction, ArrayRef(dims).take_back(trailing));
     } else {
       mine.steps = product(reduction, dims);
       mine.lanes = columnLanes;
-      mine.pieces = elementsOf(reduction->getResult(0)) / mine.lanes;
+      mine.items = elementsOf(reduction->getResult(0)) / mine.lanes;
     }
-    bool first = reduction == plan.reductions.front();
-    if (!first &&
-        std::tuple(mine.pieces, mine.steps, mine.lanes) !=
-            std::tuple(extents.pieces, extents.steps, extents.lanes)) {
+    bool first = reduction == nest.reductions.front();
+    if (!first && std::tuple(mine.items, mine.steps, mine.lanes) !=
+                      std::tuple(extents.items, extents.steps, extents.lanes)) {
       why = "reductions over different dims";
       return false;
     }
     extents = mine;
-    if (kind == KernelPlan::Kind::Rows && mine.steps != 1 &&
-        plan.levelOf(reduction->getResult(0)) != 1) {
+    if (kind == LoopNest::Kind::Rows && mine.steps != 1 &&
+        nest.levelOf(reduction->getResult(0)) != 1) {
       why = "a reduction over separate dims waits for another";
       return false;
     }
   }
-  plan.outputPerRow.clear();
-  for (Value output : plan.outputs) {
+  nest.outputPerRow.clear();
+  for (Value output : nest.outputs) {
     int64_t size = elementsOf(output);
-    bool perRow = kind == KernelPlan::Kind::Rows && size == extents.pieces &&
+    bool perRow = kind == LoopNest::Kind::Rows && size == extents.items &&
                   (extents.lanes != 1 || extents.steps != 1);
-    bool perLane = size == extents.pieces * extents.lanes &&
-                   (kind == KernelPlan::Kind::Columns || extents.steps == 1);
+    bool perLane = size == extents.items * extents.lanes &&
+                   (kind == LoopNest::Kind::Columns || extents.steps == 1);
     if (!perRow && !perLane) {
       why = "a result has neither an element per row nor one per lane";
       return false;
     }
-    plan.outputPerRow.push_back(perRow);
+    nest.outputPerRow.push_back(perRow);
   }
-  return complete(plan, why, smooth);
+  return complete(nest, why, smooth);
 }
 
-static bool findLevels(func::FuncOp kernel, KernelPlan &plan,
-                       std::string &why) {
+static bool findLevels(func::FuncOp kernel, LoopNest &nest, std::string &why) {
   for (Operation &op : kernel.getBody().front()) {
     int64_t level = 0;
     op.walk([&](Operation *inner) {
       for (Value operand : inner->getOperands())
-        level = std::max(level, plan.levelOf(operand));
+        level = std::max(level, nest.levelOf(operand));
     });
     if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
       if (isReduction(generic)) {
         ++level;
-        plan.reductions.push_back(generic);
+        nest.reductions.push_back(generic);
       }
       if (!generic.hasPureTensorSemantics() || generic.hasDynamicShape()) {
         why = "a kernel works on tensors of static shape";
@@ -371,37 +369,37 @@ static bool findLevels(func::FuncOp kernel, KernelPlan &plan,
       }
     }
     for (Value result : op.getResults())
-      plan.levels[result] = level;
+      nest.levels[result] = level;
   }
   return true;
 }
 
-std::optional<KernelPlan> planKernel(func::FuncOp kernel, std::string &why) {
-  KernelPlan plan;
+std::optional<LoopNest> findLoopNest(func::FuncOp kernel, std::string &why) {
+  LoopNest nest;
   if (!llvm::hasSingleElement(kernel.getBody())) {
     why = "a kernel has one block";
     return std::nullopt;
   }
-  if (!findLevels(kernel, plan, why))
+  if (!findLevels(kernel, nest, why))
     return std::nullopt;
-  llvm::append_range(plan.outputs,
+  llvm::append_range(nest.outputs,
                      kernel.getBody().front().getTerminator()->getOperands());
-  plan.outputPerRow.assign(plan.outputs.size(), false);
-  if (plan.outputs.empty()) {
+  nest.outputPerRow.assign(nest.outputs.size(), false);
+  if (nest.outputs.empty()) {
     why = "a kernel has results";
     return std::nullopt;
   }
-  if (plan.reductions.empty())
-    return planElements(plan, why) ? std::optional(plan) : std::nullopt;
-  using Kind = KernelPlan::Kind;
+  if (nest.reductions.empty())
+    return nestElements(nest, why) ? std::optional(nest) : std::nullopt;
+  using Kind = LoopNest::Kind;
   SmallVector<std::pair<Kind, int64_t>> candidates;
   int64_t lanes = 1;
-  for (int64_t size : llvm::reverse(shapeOf(plan.reductions[0]->getResult(0))))
+  for (int64_t size : llvm::reverse(shapeOf(nest.reductions[0]->getResult(0))))
     if (candidates.empty() || size != 1)
       candidates.insert(candidates.begin(), {Kind::Columns, lanes *= size});
-  // Which loop is innermost in memory decides where the lanes run.
+  // The loop that is innermost in memory decides where the lanes run.
   bool innermostIsReduced =
-      llvm::all_of(plan.reductions, [](linalg::GenericOp generic) {
+      llvm::all_of(nest.reductions, [](linalg::GenericOp generic) {
         SmallVector<unsigned> dims = reductionLoops(generic);
         size_t trailing = trailingReductionLoops(generic);
         return product(generic, ArrayRef(dims).take_back(trailing)) != 1;
@@ -411,23 +409,23 @@ std::optional<KernelPlan> planKernel(func::FuncOp kernel, std::string &why) {
   for (bool onlySmooth : {true, false}) {
     for (auto [kind, columnLanes] : candidates) {
       bool smooth = false;
-      if (planReductions(plan, kind, columnLanes, why, smooth) &&
+      if (nestReductions(nest, kind, columnLanes, why, smooth) &&
           (!onlySmooth ||
-           (smooth && plan.extents.lanes >= shortestElementwiseRow)))
-        return plan;
+           (smooth && nest.extents.lanes >= shortestElementwiseRow)))
+        return nest;
     }
   }
   return std::nullopt;
 }
 
-int64_t KernelPlan::lastLevel() const {
+int64_t LoopNest::lastLevel() const {
   int64_t last = 0;
   for (Value output : outputs)
     last = std::max(last, levelOf(output));
   return last;
 }
 
-KernelPass KernelPlan::passOf(int64_t level) const {
+KernelPass LoopNest::passOf(int64_t level) const {
   KernelPass pass;
   for (auto [number, reduction] : llvm::enumerate(reductions))
     if (levelOf(reduction->getResult(0)) == level + 1)
@@ -438,10 +436,10 @@ KernelPass KernelPlan::passOf(int64_t level) const {
   return pass;
 }
 
-void visitAccesses(const KernelPlan &plan,
+void visitAccesses(const LoopNest &nest,
                    llvm::function_ref<void(const IndexForm &)> argument,
                    llvm::function_ref<void(const IndexBound &)> bound) {
-  Reader reader(plan, plan.extents);
+  Reader reader(nest, nest.extents);
   reader.onArgument = [&](Value, const IndexForm &position) {
     argument(position);
   };
@@ -449,26 +447,26 @@ void visitAccesses(const KernelPlan &plan,
   (void)reader.readAll();
 }
 
-bool mayLieInPlace(const KernelPlan &plan, Value argument, unsigned output) {
-  using Kind = KernelPlan::Kind;
-  Value result = plan.outputs[output];
-  if (plan.kind == Kind::Columns || plan.extents.steps != 1 ||
-      plan.outputPerRow[output] || plan.laneSplits.size() != 2 ||
+bool mayLieInPlace(const LoopNest &nest, Value argument, unsigned output) {
+  using Kind = LoopNest::Kind;
+  Value result = nest.outputs[output];
+  if (nest.kind == Kind::Columns || nest.extents.steps != 1 ||
+      nest.outputPerRow[output] || nest.laneSplits.size() != 2 ||
       argument.getType() != result.getType())
     return false;
   // Passes after this output's would read it where they expect the argument.
-  for (linalg::GenericOp reduction : plan.reductions)
-    if (plan.levelOf(reduction->getResult(0)) > plan.levelOf(result))
+  for (linalg::GenericOp reduction : nest.reductions)
+    if (nest.levelOf(reduction->getResult(0)) > nest.levelOf(result))
       return false;
-  for (Value other : plan.outputs)
-    if (plan.levelOf(other) > plan.levelOf(result))
+  for (Value other : nest.outputs)
+    if (nest.levelOf(other) > nest.levelOf(result))
       return false;
-  LoopExtents extents = plan.extents;
+  LoopExtents extents = nest.extents;
   extents.laneBegin = 0;
   extents.laneEnd = extents.lanes;
-  IndexForm own = plan.position().restricted(extents);
+  IndexForm own = nest.position().restricted(extents);
   bool isOwn = true;
-  Reader reader(plan, extents);
+  Reader reader(nest, extents);
   reader.onArgument = [&](Value tensor, const IndexForm &position) {
     isOwn &= tensor != argument || position == own;
   };

@@ -22,7 +22,7 @@ using namespace shardc;
 namespace {
 
 /// A 16-bit type, and what LLVM's own arithmetic says of it.
-struct NarrowType {
+struct HalfType {
   const char *name;
   const llvm::fltSemantics &semantics;
 
@@ -40,13 +40,13 @@ struct NarrowType {
     return number.convertToDouble();
   }
 };
-const NarrowType types[] = {{"bf16", llvm::APFloat::BFloat()},
-                            {"f16", llvm::APFloat::IEEEhalf()}};
+const HalfType types[] = {{"bf16", llvm::APFloat::BFloat()},
+                          {"f16", llvm::APFloat::IEEEhalf()}};
 // The first has neither F16C nor a wide register.
 const char *cpus[] = {"x86-64", "x86-64-v3", "native"};
 
-struct NarrowFloats : testing::Test {
-  NarrowFloats() {
+struct HalfConversions : testing::Test {
+  HalfConversions() {
     context.loadDialect<mlir::arith::ArithDialect, mlir::func::FuncDialect,
                         mlir::linalg::LinalgDialect, mlir::math::MathDialect,
                         mlir::tensor::TensorDialect>();
@@ -126,8 +126,8 @@ struct NarrowFloats : testing::Test {
   mlir::MLIRContext context;
 };
 
-TEST_F(NarrowFloats, CallNoFunction) {
-  for (const NarrowType &type : types)
+TEST_F(HalfConversions, CallNoFunction) {
+  for (const HalfType &type : types)
     for (const char *cpu : {"x86-64", "x86-64-v3", "x86-64-v4", "znver5"})
       for (bool widens : {true, false}) {
         cpu::CompiledObject compiled =
@@ -146,11 +146,11 @@ TEST_F(NarrowFloats, CallNoFunction) {
       }
 }
 
-TEST_F(NarrowFloats, WidenExactly) {
+TEST_F(HalfConversions, WidenExactly) {
   std::vector<uint16_t> all(65536);
   for (size_t i = 0; i < all.size(); ++i)
     all[i] = i;
-  for (const NarrowType &type : types)
+  for (const HalfType &type : types)
     for (const char *cpu : cpus) {
       std::vector<float> wide =
           convert<float>("extf", type.name, "f32", all, cpu);
@@ -169,7 +169,7 @@ TEST_F(NarrowFloats, WidenExactly) {
 
 /// All elements of a type, the middles between neighbours, and what lies just
 /// beside those.
-template <typename T> std::vector<T> placesOfRounding(const NarrowType &type) {
+template <typename T> std::vector<T> placesOfRounding(const HalfType &type) {
   std::vector<T> values;
   for (uint32_t bits = 0; bits < 65535; ++bits) {
     auto low = T(type.valueOf(bits)), high = T(type.valueOf(bits + 1));
@@ -186,8 +186,8 @@ template <typename T> std::vector<T> placesOfRounding(const NarrowType &type) {
   return values;
 }
 
-TEST_F(NarrowFloats, RoundToNearestEvenOnce) {
-  for (const NarrowType &type : types)
+TEST_F(HalfConversions, RoundToNearestEvenOnce) {
+  for (const HalfType &type : types)
     for (const char *cpu : cpus) {
       auto check = [&]<typename T>(std::vector<T> values, const char *from) {
         std::vector<uint16_t> results =

@@ -1,5 +1,5 @@
-// What the loss is divided by.
-#include "runtime/data/LossScale.h"
+// The formulas of the normalization, and how valid labels are counted.
+#include "runtime/data/LossNormalization.h"
 
 #include "runtime/base/DType.h"
 
@@ -62,8 +62,8 @@ static double batchesOf(const plan::Plan &plan, int64_t microBatches) {
          static_cast<double>(microBatches);
 }
 
-double lossScale(const plan::Plan &plan, int64_t validLabels,
-                 int64_t microBatches) {
+double lossNormalization(const plan::Plan &plan, int64_t validLabels,
+                         int64_t microBatches) {
   const plan::Loss &loss = plan.loss();
   double batches = batchesOf(plan, microBatches);
   if (loss.reduction() == "sum")
@@ -75,12 +75,12 @@ double lossScale(const plan::Plan &plan, int64_t validLabels,
   return 1 / batches;
 }
 
-double lossScaleOfRank(const plan::Plan &plan, int64_t validLabels,
-                       int64_t microBatches) {
+double lossNormalizationOfRank(const plan::Plan &plan, int64_t validLabels,
+                               int64_t microBatches) {
   if (plan.loss().reduction() == "sum")
     return 1 / batchesOf(plan, microBatches);
   if (!countsLabels(plan.loss()))
-    return lossScale(plan, validLabels, microBatches);
+    return lossNormalization(plan, validLabels, microBatches);
   return validLabels ? 1 / (static_cast<double>(validLabels) *
                             batchesOf(plan, microBatches))
                      : 0;

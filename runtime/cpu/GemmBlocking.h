@@ -1,0 +1,85 @@
+// The sizes by which TiledGemm.h blocks a product. Their names are those of
+// BLIS (Van Zee and van de Geijn, "BLIS: A Framework for Rapidly Instantiating
+// BLAS Functionality", ACM TOMS 41(3), 2015): the register tile is MR x NR, the
+// block of b that is packed KC x NC, the rows that are multiplied by it MC.
+#ifndef SHARDC_RUNTIME_CPU_GEMMBLOCKING_H
+#define SHARDC_RUNTIME_CPU_GEMMBLOCKING_H
+
+#include "runtime/cpu/TiledGemm.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace shardc::runtime::cpu {
+
+/// The sizes were measured on a Zen 5 (48 KB of first-level, 1 MB of
+/// second-level cache): 0013-libxsmm.md. BLIS keeps a's block in the
+/// second-level cache and b's in the third; here it is the other way around,
+/// and a is read where it lies if the kernels can.
+namespace blocking {
+
+/// NR is the number of columns of the register tile. b is packed in panels of
+/// so many columns.
+constexpr int64_t NR = 64;
+/// MR is the number of rows of the register tile.
+constexpr int64_t MR = 6;
+/// KC, in bytes, is the depth of a block: the part of k for which one block of
+/// a is multiplied by one of b. 512 elements of float32, 1024 of bfloat16.
+constexpr int64_t KCBytes = 2048;
+/// Rows of a packed a lie KC and this many bytes apart, so that they do not
+/// fall into the same sets of a cache.
+constexpr int64_t KCPaddingBytes = 64;
+/// KC x NC, in bytes, is the packed block of b. It takes half of the
+/// second-level cache and stays there while MC rows of a are multiplied by it.
+/// NC is 256 columns where the depth is KC, and more where it is smaller, up to
+/// mostPanels.
+constexpr int64_t packedBBytes = 512 << 10;
+/// NC / NR is at most this, where the depth is small.
+constexpr int64_t mostPanels = 32;
+/// MC is the number of rows of a that are multiplied by all blocks of b before
+/// the next rows are: they stay in the third-level cache. There are fewer of
+/// them where a is packed.
+constexpr int64_t MCPacked = 1536, MCInPlace = 3072;
+/// a is packed by so many rows at a time: what is written stays in the
+/// second-level cache.
+constexpr int64_t rowsPackedAtOnce = 256;
+/// A tile of c has at most so many rows where threads share a product.
+constexpr int64_t tileRows = 516;
+/// Where c is rounded, its sums are formed in a scratch of this size.
+constexpr int64_t scratchRows = 768, scratchColumns = 256;
+/// Up to this many rows, packing b costs more than reading it where it lies.
+constexpr int64_t fewRows = 64;
+/// From this many columns on a transposed a is packed, even where it could be
+/// read where it lies.
+constexpr int64_t manyColumns = 192;
+/// Up to this depth a product writes more than it multiplies: c is written row
+/// by row, shallowRows of them per kernel.
+constexpr int64_t shallowDepth = 64;
+constexpr int64_t shallowRows = 48;
+
+constexpr int64_t packedABytes = MCPacked * (KCBytes + KCPaddingBytes);
+constexpr int64_t scratchBytes =
+    scratchRows * scratchColumns * int64_t(sizeof(float));
+static_assert(packedABytes + packedBBytes + scratchBytes <= tiledGemmBytes);
+static_assert(packedBBytes >= NR * KCBytes);
+static_assert(MCPacked % MR == 0 && MCInPlace % MR == 0);
+static_assert(scratchRows % MR == 0 && scratchRows <= MCPacked);
+
+inline int64_t roundUp(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+} // namespace blocking
+
+/// The calling thread's memory for packed operands.
+struct GemmBuffers {
+  std::byte *packedA, *packedB; // packedABytes, packedBBytes
+  float *scratch;               // scratchBytes
+
+  /// Allocates tiledGemmBytes at a thread's first call.
+  static GemmBuffers ofThread();
+};
+
+} // namespace shardc::runtime::cpu
+
+#endif

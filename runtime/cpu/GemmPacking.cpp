@@ -1,0 +1,68 @@
+// Both operands are packed by the loops of simd/Pack.h.
+#include "runtime/cpu/GemmPacking.h"
+
+#include "runtime/base/Memory.h"
+#include "runtime/cpu/HalfRows.h"
+#include "runtime/simd/Pack.h"
+
+namespace shardc::runtime::cpu {
+
+GemmBuffers GemmBuffers::ofThread() {
+  thread_local Memory memory =
+      Memory::allocate("packed operands of products", tiledGemmBytes);
+  std::byte *packedA = memory.data();
+  std::byte *packedB = packedA + blocking::packedABytes;
+  return {packedA, packedB,
+          reinterpret_cast<float *>(packedB + blocking::packedBBytes)};
+}
+
+void GemmPacking::packLeft(std::byte *to, int64_t stride,
+                           const GemmDesc::Matrix &a, int64_t row, int64_t rows,
+                           int64_t first, int64_t length) const {
+  std::byte *data = a.at(row, first);
+  if (hasPairs()) {
+    auto *target = reinterpret_cast<BFloat16 *>(to);
+    auto *source = reinterpret_cast<const BFloat16 *>(data);
+    if (a.transpose)
+      simd::pack::transposeDepth(target, stride, source, a.stride, length,
+                                 rows);
+    else
+      simd::pack::copyDepth(target, stride, source, a.stride, rows, length);
+    return;
+  }
+  withFloat32OrHalf(a.dtype, [&]<typename S>(S) {
+    auto *target = reinterpret_cast<float *>(to);
+    auto *source = reinterpret_cast<const S *>(data);
+    if (a.transpose)
+      simd::pack::transpose(target, stride, source, a.stride, length, rows);
+    else
+      simd::pack::copy(target, stride, source, a.stride, rows, length);
+  });
+}
+
+void GemmPacking::packRight(std::byte *to, int64_t stride,
+                            const GemmDesc::Matrix &b, int64_t first,
+                            int64_t length, int64_t column,
+                            int64_t columns) const {
+  std::byte *data = b.at(first, column);
+  if (hasPairs()) {
+    auto *target = reinterpret_cast<BFloat16 *>(to);
+    auto *source = reinterpret_cast<const BFloat16 *>(data);
+    if (b.transpose)
+      simd::pack::transposePairs(target, stride, source, b.stride, columns,
+                                 length);
+    else
+      simd::pack::copyPairs(target, stride, source, b.stride, length, columns);
+    return;
+  }
+  withFloat32OrHalf(b.dtype, [&]<typename S>(S) {
+    auto *target = reinterpret_cast<float *>(to);
+    auto *source = reinterpret_cast<const S *>(data);
+    if (b.transpose)
+      simd::pack::transpose(target, stride, source, b.stride, columns, length);
+    else
+      simd::pack::copy(target, stride, source, b.stride, length, columns);
+  });
+}
+
+} // namespace shardc::runtime::cpu

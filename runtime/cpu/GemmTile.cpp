@@ -1,0 +1,250 @@
+// The loops around the micro-kernels: along k by KC, along the columns of b by
+// NC, which are packed in panels of NR columns, then along the rows by MR. Rows
+// of a are read where they lie, or packed where the kernels cannot.
+#include "runtime/cpu/GemmTile.h"
+
+#include "runtime/cpu/Cut.h"
+#include "runtime/cpu/HalfRows.h"
+#include "runtime/simd/Simd.h"
+
+#include <algorithm>
+#include <array>
+
+namespace shardc::runtime::cpu {
+
+using namespace blocking;
+
+namespace {
+
+/// The width of the panel that begins at `column` of `columns`. No panel has
+/// fewer columns than the kernels want, unless there are no more.
+int64_t panelWidth(int64_t column, int64_t columns) {
+  int64_t left = columns - column;
+  if (left <= NR)
+    return left;
+  return left < NR + fewestColumns ? NR - 16 : NR;
+}
+
+/// Prefetches the rows of c that come next: a kernel begins with reading them.
+void prefetchRows(const float *c, int64_t stride, int64_t rows,
+                  int64_t columns) {
+  constexpr int64_t line = 16;
+  for (int64_t row = 0; row < rows; ++row, c += stride) {
+    for (int64_t i = 0; i < columns; i += line)
+      __builtin_prefetch(c + i, 1);
+    __builtin_prefetch(c + columns - 1, 1);
+  }
+}
+
+} // namespace
+
+/// Prefetches the share [from, to) of the block's depth in rows of a into the
+/// second-level cache.
+void GemmTile::prefetchLeft(const Left &left, int64_t row, int64_t rows,
+                            int64_t from, int64_t to) const {
+  constexpr int64_t line = 64;
+  int64_t begin = from * packing.elementBytes(),
+          end = to * packing.elementBytes();
+  for (int64_t i = row; i < row + rows; ++i) {
+    const std::byte *data = left.data + left.row(i) * packing.elementBytes();
+    for (int64_t byte = begin / line * line; byte < end; byte += line)
+      __builtin_prefetch(data + byte, 0, 2);
+  }
+}
+
+/// Returns rows of a for the kernels, along [first, first + length) of k.
+GemmTile::Left GemmTile::leftRows(int64_t row, int64_t rows, int64_t first,
+                                  int64_t length, int64_t columns) {
+  if (readsA(columns))
+    return {p.a.at(row, first), p.a.stride, p.a.transpose};
+  int64_t stride = packing.depth() + KCPaddingBytes / packing.elementBytes();
+  for (int64_t i = 0; execute && i < rows; i += rowsPackedAtOnce)
+    packing.packLeft(buffers.packedA + i * stride * packing.elementBytes(),
+                     stride, p.a, row + i, std::min(rowsPackedAtOnce, rows - i),
+                     first, length);
+  return {buffers.packedA, stride, false};
+}
+
+/// Writes the bias into every row of c.
+void GemmTile::fillBias(int64_t column, int64_t columns, float *c,
+                        int64_t stride, int64_t rows) const {
+  float row[NR];
+  withFloat32OrHalf(p.biasDtype, [&]<typename S>(S) {
+    widenRow(reinterpret_cast<const S *>(p.bias) + column,
+             reinterpret_cast<ComputeOf<S> *>(row), columns);
+  });
+  for (int64_t i = 0; i < rows; ++i)
+    std::copy_n(row, columns, c + i * stride);
+}
+
+/// Packs the panels of the block's columns [from, to).
+void GemmTile::packPanels(const Block &block, int64_t from, int64_t to) const {
+  if (block.columns < fewestColumns)
+    std::fill_n(buffers.packedB, NR * block.length * packing.elementBytes(),
+                std::byte(0));
+  // b is read along its rows as it is stored.
+  int64_t length = std::min(block.length, p.k - block.first); // without padding
+  int64_t step = p.b.transpose ? length : 16;
+  for (int64_t i = 0; i < length; i += step) {
+    std::byte *target = buffers.packedB + i * NR * packing.elementBytes();
+    for (int64_t panel = from, width; panel < to; panel += width) {
+      width = panelWidth(panel, block.columns);
+      packing.packRight(target, NR, p.b, block.first + i,
+                        std::min(step, length - i), block.column + panel,
+                        width);
+      target += NR * block.length * packing.elementBytes();
+    }
+  }
+}
+
+/// Multiplies a block of a by b, NC columns after NC columns.
+void GemmTile::multiply(const Block &block) {
+  int64_t most = std::min(
+      packedBBytes / (NR * block.length * packing.elementBytes()), mostPanels);
+  for (int64_t from = 0, to; from < block.columns; from = to) {
+    to = from;
+    for (int64_t count = 0; count < most && to < block.columns; ++count)
+      to += panelWidth(to, block.columns);
+    if (execute && !block.readsB)
+      packPanels(block, from, to);
+    multiplyPanels(block, from, to);
+  }
+}
+
+MicroKernel GemmTile::kernelOf(const Block &block, int64_t rows,
+                               int64_t width) const {
+  return microKernel(packing.factors,
+                     {rows,
+                      width < fewestColumns ? 2 * fewestColumns - 2 : width,
+                      block.length, block.left.stride,
+                      block.readsB ? p.b.stride : NR, block.sums.stride,
+                      p.accumulate || block.first > 0 || startsWithBias(block),
+                      block.left.transpose});
+}
+
+/// Multiplies all rows of a block by its columns [from, to), which are packed.
+void GemmTile::multiplyPanels(const Block &block, int64_t from,
+                              int64_t to) const {
+  const Sums &sums = block.sums;
+  bool isLast = block.first + block.length >= p.k;
+  bool isShallow = block.length <= shallowDepth;
+  // The kernel runs for one register tile at a time, so that what comes next
+  // can be prefetched: the rest of c and a is not in a cache near by.
+  bool prefetches = block.rows > fewRows && !isShallow;
+  int64_t step = prefetches ? MR : isShallow ? shallowRows : block.rows;
+  step = std::min(step, block.rows);
+
+  std::array<Panel, mostPanels> panels;
+  int64_t count = 0;
+  int64_t panelBytes = NR * block.length * packing.elementBytes();
+  for (int64_t begin = from, width; begin < to; begin += width, ++count) {
+    width = panelWidth(begin, block.columns);
+    Panel &panel = panels[count];
+    panel = {begin, width,
+             block.readsB ? p.b.at(block.first, block.column + begin)
+                          : buffers.packedB + count * panelBytes,
+             kernelOf(block, step, width), nullptr};
+    if (int64_t left = block.rows % step)
+      panel.rest = kernelOf(block, left, width);
+  }
+  if (!execute)
+    return;
+
+  for (int64_t row = 0; row < block.rows; row += step) {
+    int64_t rows = std::min(step, block.rows - row);
+    int64_t next = row + rows, nextRows = std::min(step, block.rows - next);
+    const std::byte *a =
+        block.left.data + block.left.row(row) * packing.elementBytes();
+    for (int64_t i = 0; i < count; ++i) {
+      const Panel &panel = panels[i];
+      float *c = sums.data + row * sums.stride + panel.begin;
+      if (prefetches && i + 1 < count)
+        prefetchRows(c + panel.width, sums.stride, rows, panels[i + 1].width);
+      else if (prefetches && nextRows > 0)
+        prefetchRows(sums.data + next * sums.stride + from, sums.stride,
+                     nextRows, panels[0].width);
+      if (prefetches && nextRows > 0 && !block.left.transpose)
+        prefetchLeft(block.left, next, nextRows, block.length * i / count,
+                     block.length * (i + 1) / count);
+      if (startsWithBias(block))
+        fillBias(block.column + panel.begin, panel.width, c, sums.stride, rows);
+      (rows == step ? panel.step : panel.rest)(panel.b, a, c);
+      if (isLast && p.alpha != 1)
+        for (int64_t j = 0; j < rows; ++j)
+          simd::loops<float>().scale(c + j * sums.stride, p.alpha, panel.width);
+    }
+  }
+}
+
+/// Copies c into the scratch.
+void GemmTile::loadSums(int64_t row, int64_t rows, int64_t column,
+                        int64_t columns) {
+  withFloat32OrHalf(p.c.dtype, [&]<typename S>(S) {
+    widenRows(reinterpret_cast<const S *>(p.c.at(row, column)), p.c.stride,
+              reinterpret_cast<ComputeOf<S> *>(buffers.scratch), scratchColumns,
+              rows, columns);
+  });
+}
+/// Rounds the scratch into c.
+void GemmTile::storeSums(int64_t row, int64_t rows, int64_t column,
+                         int64_t columns) {
+  withFloat32OrHalf(p.c.dtype, [&]<typename S>(S) {
+    roundRows(reinterpret_cast<const ComputeOf<S> *>(buffers.scratch),
+              scratchColumns, reinterpret_cast<S *>(p.c.at(row, column)),
+              p.c.stride, rows, columns);
+  });
+}
+
+void GemmTile::run(int64_t row, int64_t rows, int64_t column, int64_t columns) {
+  if (p.c.dtype == plan::FLOAT32 && columns >= fewestColumns) {
+    Cut blocks(rows, readsA(columns) ? MCInPlace : MCPacked, MR);
+    for (int64_t i = 0; i < blocks.parts; ++i)
+      runInPlace(row + blocks.begin(i), blocks.length(i), column, columns);
+    return;
+  }
+  Cut high(rows, scratchRows, MR), wide(columns, scratchColumns, NR);
+  for (int64_t i = 0; i < high.parts; ++i)
+    for (int64_t j = 0; j < wide.parts; ++j)
+      runInScratch(row + high.begin(i), high.length(i), column + wide.begin(j),
+                   wide.length(j));
+}
+
+/// Packs the rows of a for the block, if the kernels cannot read them.
+GemmTile::Block GemmTile::blockOf(int64_t row, int64_t rows, int64_t first,
+                                  int64_t column, int64_t columns,
+                                  const Sums &sums) {
+  int64_t length = std::min(packing.depth(), p.k - first);
+  bool readsB = !packing.hasPairs() && !packing.isConverted(p.b) &&
+                !p.b.transpose && p.m <= fewRows && columns >= fewestColumns;
+  return {leftRows(row, rows, first, length, columns),
+          rows,
+          first,
+          roundUp(length, packing.hasPairs() ? 2 : 1),
+          column,
+          columns,
+          readsB,
+          sums};
+}
+
+/// Forms the sums where they belong.
+void GemmTile::runInPlace(int64_t row, int64_t rows, int64_t column,
+                          int64_t columns) {
+  auto *c = reinterpret_cast<float *>(p.c.at(row, column));
+  for (int64_t first = 0; first < p.k; first += packing.depth())
+    multiply(blockOf(row, rows, first, column, columns, {c, p.c.stride}));
+}
+
+/// Forms the sums in the scratch and rounds them at the end. The tile has at
+/// most scratchRows and scratchColumns.
+void GemmTile::runInScratch(int64_t row, int64_t rows, int64_t column,
+                            int64_t columns) {
+  if (execute && p.accumulate)
+    loadSums(row, rows, column, columns);
+  for (int64_t first = 0; first < p.k; first += packing.depth())
+    multiply(blockOf(row, rows, first, column, columns,
+                     {buffers.scratch, scratchColumns}));
+  if (execute)
+    storeSums(row, rows, column, columns);
+}
+
+} // namespace shardc::runtime::cpu
