@@ -354,12 +354,19 @@ def inputs(n):
     return g.model(total)
 
 
-FORMS = {"pieces": pieces, "pieces-of-rows": pieces_of_rows, "split-concat": split_concat, "concat-parameters": concat_parameters,
-         "concat-mixed": concat_mixed, "gathers": gathers, "slices": slices, "cuts": cuts, "stack": stack, "stack-chain": stack_chain,
-         "sum": variadic("Sum"), "max": variadic("Max"), "mean": variadic("Mean"), "growing-concat": growing_concat,
-         "calls": calls, "functions": functions, "doubling": doubling, "nested": nested, "nested-if": nested_if, "ifs": ifs,
-         "chain": chain, "constants": constants, "two-before": two_before, "layers": layers, "views": views, "moved-chain": moved_chain, "norms": norms,
-         "residuals": residuals, "fan-in": fan_in, "one-parameter": one_parameter, "outputs": outputs, "inputs": inputs}
+# fmt: off
+FORMS = {
+    "pieces": pieces, "pieces-of-rows": pieces_of_rows, "split-concat": split_concat,
+    "concat-parameters": concat_parameters, "concat-mixed": concat_mixed, "gathers": gathers,
+    "slices": slices, "cuts": cuts, "stack": stack, "stack-chain": stack_chain,
+    "sum": variadic("Sum"), "max": variadic("Max"), "mean": variadic("Mean"),
+    "growing-concat": growing_concat, "calls": calls, "functions": functions, "doubling": doubling,
+    "nested": nested, "nested-if": nested_if, "ifs": ifs, "chain": chain, "constants": constants,
+    "two-before": two_before, "layers": layers, "views": views, "moved-chain": moved_chain,
+    "norms": norms, "residuals": residuals, "fan-in": fan_in, "one-parameter": one_parameter,
+    "outputs": outputs, "inputs": inputs,
+}
+# fmt: on
 
 
 def main():

@@ -26,12 +26,16 @@ def rounded(values, dtype):
 # Operators whose results are known whatever their input is.
 OF_SHAPES = ("Shape", "Size", "SequenceLength", "EyeLike")
 # Known values are computed while compiling, in the file's types. These are right after one rounding, or need none.
-ROUND_ONCE = {"Abs", "Add", "And", "Cast", "CastLike", "Ceil", "Clip", "Concat", "ConcatFromSequence", "Constant", "ConstantOfShape",
-              "DepthToSpace", "Div", "Dropout", "Equal", "Expand", "EyeLike", "Flatten", "Floor", "Gather", "GatherElements", "GatherND", "Greater",
-              "GreaterOrEqual", "Identity", "IsNaN", "Less", "LessOrEqual", "Max", "Min", "Mul", "Neg", "NonZero", "Not", "OneHot", "Or", "Pad",
-              "Range", "Reciprocal", "ReduceMax", "ReduceMin", "Relu", "Reshape", "SequenceAt", "SequenceConstruct", "Shape", "Sign", "Size",
-              "Slice", "SpaceToDepth", "Split", "SplitToSequence", "Sqrt", "Squeeze", "Sub", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where",
-              "Xor"}
+ROUND_ONCE = set(
+    """
+    Abs Add And Cast CastLike Ceil Clip Concat ConcatFromSequence Constant ConstantOfShape
+    DepthToSpace Div Dropout Equal Expand EyeLike Flatten Floor Gather GatherElements GatherND
+    Greater GreaterOrEqual Identity IsNaN Less LessOrEqual Max Min Mul Neg NonZero Not OneHot Or
+    Pad Range Reciprocal ReduceMax ReduceMin Relu Reshape SequenceAt SequenceConstruct Shape
+    Sign Size Slice SpaceToDepth Split SplitToSequence Sqrt Squeeze Sub Tile Transpose Trilu
+    Unsqueeze Where Xor
+    """.split()
+)
 
 
 def folds_inexactly(op, types):

@@ -5,7 +5,6 @@
 """
 import os
 import random
-import re
 import resource
 import subprocess
 import sys

@@ -14,26 +14,38 @@ import sys
 U = 13
 BLOCK = "layers.3"
 LOSS, BOTH = "loss", "loss norm"
-# (strategy, mesh): gathers in forward and in backward, and over whom; (collective of gradients, its group, whether it is in the last
-# micro-batch by all means); the group that gathers updates; what the small all-reduces sum, by group, in order
+# (collective of gradients, its group, whether it is in the last micro-batch by all means)
+OVER_WORLD = [("reduce_scatter", "world", False)]
+OVER_SHARD = ("reduce_scatter", "shard", False)
+SUMMED = [OVER_SHARD, ("all_reduce_gradients", "replicate", True)]
+SLICED = [OVER_SHARD, ("reduce_scatter", "replicate", True)]
+WHOLE = [("all_reduce_gradients", "world", False)]
+# (strategy, mesh): gathers in forward and in backward, and over whom; the collectives of gradients;
+# the group that gathers updates; what the small all-reduces sum, by group, in order
+# fmt: off
 TABLE = {
     # The root is used last in forward: it is still there in backward.
-    ("full", "8"): (U, U - 1, "world", [("reduce_scatter", "world", False)], None, [("world", BOTH)]),
-    ("full", "2x4"): (U, U - 1, "world", [("reduce_scatter", "world", False)], None, [("shard", BOTH), ("replicate", BOTH)]),
-    ("grad_op", "8"): (U, 0, "world", [("reduce_scatter", "world", False)], None, [("world", BOTH)]),
-    ("hybrid", "2x4"): (U, U - 1, "shard", [("reduce_scatter", "shard", False), ("all_reduce_gradients", "replicate", True)], None,
-                        [("shard", BOTH), ("replicate", LOSS)]),
-    ("hybrid_grad_op", "2x4"): (U, 0, "shard", [("reduce_scatter", "shard", False), ("all_reduce_gradients", "replicate", True)], None,
-                                [("shard", BOTH), ("replicate", LOSS)]),
-    ("hybrid_opt", "2x4"): (U, U - 1, "shard", [("reduce_scatter", "shard", False), ("reduce_scatter", "replicate", True)], "replicate",
+    ("full", "8"): (U, U - 1, "world", OVER_WORLD, None, [("world", BOTH)]),
+    ("full", "2x4"): (U, U - 1, "world", OVER_WORLD, None, [("shard", BOTH), ("replicate", BOTH)]),
+    ("grad_op", "8"): (U, 0, "world", OVER_WORLD, None, [("world", BOTH)]),
+    ("hybrid", "2x4"): (U, U - 1, "shard", SUMMED, None, [("shard", BOTH), ("replicate", LOSS)]),
+    ("hybrid_grad_op", "2x4"): (U, 0, "shard", SUMMED, None, [("shard", BOTH), ("replicate", LOSS)]),
+    ("hybrid_opt", "2x4"): (U, U - 1, "shard", SLICED, "replicate",
                             [("shard", BOTH), ("replicate", BOTH)]),
-    ("opt", "8"): (0, 0, None, [("reduce_scatter", "world", False)], "world", [("world", BOTH)]),
-    ("none", "8"): (0, 0, None, [("all_reduce_gradients", "world", False)], None, [("world", LOSS)]),
-    ("none", "2x4"): (0, 0, None, [("all_reduce_gradients", "world", False)], None, [("shard", LOSS), ("replicate", LOSS)]),
+    ("opt", "8"): (0, 0, None, OVER_WORLD, "world", [("world", BOTH)]),
+    ("none", "8"): (0, 0, None, WHOLE, None, [("world", LOSS)]),
+    ("none", "2x4"): (0, 0, None, WHOLE, None, [("shard", LOSS), ("replicate", LOSS)]),
 }
+# fmt: on
 
 # --reshard-after-forward with full on 8 ranks: gathers in backward, their group, slices kept for them
-RESHARD = {"default": (U - 1, "world", 0), "always": (U, "world", 0), "never": (0, None, 0), "2": (U, "reshard.2", U), "4": (U, "reshard.4", U)}
+RESHARD = {
+    "default": (U - 1, "world", 0),
+    "always": (U, "world", 0),
+    "never": (0, None, 0),
+    "2": (U, "reshard.2", U),
+    "4": (U, "reshard.4", U),
+}
 
 
 def functions_of(shardc, models, strategy, mesh, accumulate, freeze, reshard="default"):

@@ -18,28 +18,30 @@ import strip_names
 
 LOGITS = "cross-entropy:logits={logits},labels=labels"
 SEQUENCE = ("batch=2", "sequence=32")
+ENDS = {"embedding", "head"}
+TIED = {"tied", *ENDS}
 # model: (dims, loss, module list of the blocks, their numbers, units besides them)
 TABLE = {
-    "gpt2-124m": (SEQUENCE, LOGITS, "transformer.h", range(12), {"tied", "embedding", "head"}),
-    "gpt2-tiny": (SEQUENCE, LOGITS, "transformer.h", range(3), {"tied", "embedding", "head"}),
+    "gpt2-124m": (SEQUENCE, LOGITS, "transformer.h", range(12), TIED),
+    "gpt2-tiny": (SEQUENCE, LOGITS, "transformer.h", range(3), TIED),
     "mlp-tiny-loss": (("batch=2",), "", "layers", (0, 2, 4), set()),
-    "s0-mlp-transformer-tiny-dynamo": (("batch=2",), LOGITS, "blocks", range(4), {"embedding", "head"}),
-    "s0-mlp-transformer-tiny-dynamo-zero-bias": (("batch=2",), LOGITS, "blocks", range(4), {"embedding", "head"}),
-    "s0-mlp-transformer-tiny-legacy": (("batch=2",), LOGITS, "blocks", range(4), {"embedding", "head"}),
-    "s0-mlp-transformer-tiny-legacy-folded": (("batch=2",), LOGITS, "blocks", range(4), {"embedding", "head"}),
-    "s0-transformer-10m": (("batch=2",), LOGITS, "blocks", range(4), {"embedding", "head"}),
-    "s1-llama31-tiny": (SEQUENCE, LOGITS, "model.layers", range(3), {"embedding", "head"}),
-    "s1-llama31-8b": (SEQUENCE, LOGITS, "model.layers", range(32), {"embedding", "head"}),
-    "s2-llama-pretrain-12l": (SEQUENCE, LOGITS, "layers", range(12), {"embedding", "head"}),
-    "s2-llama-pretrain-12l-mask": (SEQUENCE, LOGITS, "layers", range(12), {"embedding", "head"}),
-    "s2-llama-tiny-causal": (SEQUENCE, LOGITS, "layers", range(4), {"embedding", "head"}),
-    "s2-llama-tiny-mask": (SEQUENCE, LOGITS, "layers", range(4), {"embedding", "head"}),
-    "s2-llama-tiny-mask-fullrows": (SEQUENCE, LOGITS, "layers", range(4), {"embedding", "head"}),
-    "s2-llama-tiny-mask-opset23": (SEQUENCE, LOGITS, "layers", range(4), {"embedding", "head"}),
-    "s4-bloom-560m": (SEQUENCE, LOGITS, "transformer.h", range(24), {"tied", "embedding", "head"}),
-    "s4-bloom-tiny-dynamo": (SEQUENCE, LOGITS, "transformer.h", range(4), {"tied", "embedding", "head"}),
-    "s4-bloom-tiny-legacy": (SEQUENCE, LOGITS, "transformer.h", range(4), {"tied", "embedding", "head"}),
-    "bench/W3": (("batch=2",), LOGITS, "model.blocks", range(4), {"embedding", "head"}),
+    "s0-mlp-transformer-tiny-dynamo": (("batch=2",), LOGITS, "blocks", range(4), ENDS),
+    "s0-mlp-transformer-tiny-dynamo-zero-bias": (("batch=2",), LOGITS, "blocks", range(4), ENDS),
+    "s0-mlp-transformer-tiny-legacy": (("batch=2",), LOGITS, "blocks", range(4), ENDS),
+    "s0-mlp-transformer-tiny-legacy-folded": (("batch=2",), LOGITS, "blocks", range(4), ENDS),
+    "s0-transformer-10m": (("batch=2",), LOGITS, "blocks", range(4), ENDS),
+    "s1-llama31-tiny": (SEQUENCE, LOGITS, "model.layers", range(3), ENDS),
+    "s1-llama31-8b": (SEQUENCE, LOGITS, "model.layers", range(32), ENDS),
+    "s2-llama-pretrain-12l": (SEQUENCE, LOGITS, "layers", range(12), ENDS),
+    "s2-llama-pretrain-12l-mask": (SEQUENCE, LOGITS, "layers", range(12), ENDS),
+    "s2-llama-tiny-causal": (SEQUENCE, LOGITS, "layers", range(4), ENDS),
+    "s2-llama-tiny-mask": (SEQUENCE, LOGITS, "layers", range(4), ENDS),
+    "s2-llama-tiny-mask-fullrows": (SEQUENCE, LOGITS, "layers", range(4), ENDS),
+    "s2-llama-tiny-mask-opset23": (SEQUENCE, LOGITS, "layers", range(4), ENDS),
+    "s4-bloom-560m": (SEQUENCE, LOGITS, "transformer.h", range(24), TIED),
+    "s4-bloom-tiny-dynamo": (SEQUENCE, LOGITS, "transformer.h", range(4), TIED),
+    "s4-bloom-tiny-legacy": (SEQUENCE, LOGITS, "transformer.h", range(4), TIED),
+    "bench/W3": (("batch=2",), LOGITS, "model.blocks", range(4), ENDS),
     "bench/W4": (("batch=2",), LOGITS, "model.blocks", range(4), {"head"}),
 }
 COSTS = re.compile(r"; (gather|all-reduce) [\d.]+ [kMGT]?B over 8 ranks: [\d.]+ [num]?s transfer, [\d.]+ [num]?s latency; forward computes ")

@@ -1,5 +1,4 @@
 """Every operator with every data type: it compiles and runs, or one line says which node does not take which type."""
-import os
 import unittest
 
 import numpy as np

@@ -1,10 +1,8 @@
 """Files that a user has: nothing that is read is written over, nothing is written twice, no run is lost with its metrics, and weights are
 read wherever and however they lie."""
-import glob
 import json
 import os
 import shutil
-import struct
 import subprocess
 import unittest
 
@@ -12,77 +10,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from tool_test import MODELS, SHARDC, ToolTest, run
-
-MODEL = os.path.join(MODELS, "mlp-tiny-loss", "model.onnx")
-DATA = os.path.join(MODELS, "mlp-tiny-loss", "data")
-
-
-def content(path):
-    with open(path, "rb") as file:
-        return file.read()
-
-
-def read_safetensors(path):
-    """{name: (dtype, shape, bytes)}"""
-    data = content(path)
-    length = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + length])
-    header.pop("__metadata__", None)
-    begin = 8 + length
-    return {n: (e["dtype"], e["shape"], data[begin + e["data_offsets"][0]:begin + e["data_offsets"][1]]) for n, e in header.items()}
-
-
-def write_safetensors(path, tensors):
-    header, data = {}, b""
-    for name, (dtype, shape, values) in tensors.items():
-        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
-        data += values
-    text = json.dumps(header).encode()
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + data)
-
-
-class Files(ToolTest):
-    def setUp(self):
-        super().setUp()
-        for name in ("model.onnx", "model.onnx.data"):
-            source = os.path.join(os.path.dirname(MODEL), name)
-            if os.path.exists(source):
-                shutil.copyfile(source, self.path(name))
-        self.inputs = sorted(os.path.basename(p)[:-4] for p in glob.glob(os.path.join(DATA, "*.npy")))
-        for name in self.inputs:
-            shutil.copyfile(os.path.join(DATA, name + ".npy"), self.path(name + ".npy"))
-
-    def everything(self):
-        """What lies in the folder, byte for byte."""
-        found = {}
-        for folder, _, names in os.walk(self.folder):
-            for name in names:
-                path = os.path.join(folder, name)
-                found[path] = os.readlink(path) if os.path.islink(path) else content(path)
-        return found, sorted(f for f, _, _ in os.walk(self.folder))
-
-    def fails(self, program, words, *parts):
-        """One error with all parts; nothing in the folder has changed."""
-        before = self.everything()
-        result = run(*words, cwd=self.folder)
-        self.assert_one_error(result, program, *parts)
-        self.assertEqual(self.everything(), before, "files were made, lost or changed")
-        return result.err
-
-    def compile(self, *flags, output="m.trainer", model="model.onnx"):
-        result = run(SHARDC, model, "--dim", "batch=2", *flags, "-o", output, cwd=self.folder)
-        self.assertEqual(result.code, 0, result.err)
-        return self.path(output)
-
-    def words(self, *flags, trainer="m.trainer", steps=2):
-        data = [w for n in self.inputs for w in ("--data", f"{n}={n}.npy")]
-        return [self.path(trainer), *data, "--steps", steps, *flags]
-
-    def works(self, *flags, **keywords):
-        result = run(*self.words(*flags, **keywords), cwd=self.folder)
-        self.assertEqual(result.code, 0, result.err)
-        return result
+from user_files import Files, content, read_safetensors, write_safetensors
 
 
 class CompilerFiles(Files):
@@ -363,46 +291,6 @@ class Names(ToolTest):
 
     def test_escapes_of_terminals(self):
         self.assertEqual(self.check(b"\x1b[3m").code, 0)
-
-
-class HubCache(Files):
-    """Hugging Face's cache: snapshots/REVISION/FILE -> ../../blobs/HASH."""
-
-    def setUp(self):
-        super().setUp()
-        large = os.path.join(MODELS, "gpt2-tiny")
-        if not os.path.exists(os.path.join(large, "model.onnx.data")):
-            self.skipTest("this model keeps its weights inside")
-        self.snapshot = self.path("models--a--b/snapshots/0123")
-        os.makedirs(self.snapshot)
-        os.mkdir(self.path("models--a--b/blobs"))
-        for number, name in enumerate(("model.onnx", "model.onnx.data")):
-            shutil.copyfile(os.path.join(large, name), self.path(f"models--a--b/blobs/{number}"))
-            os.symlink(f"../../blobs/{number}", os.path.join(self.snapshot, name))
-        for name in ("input_ids", "labels"):
-            shutil.copyfile(os.path.join(large, "data", name + ".npy"), self.path(name + ".npy"))
-        self.inputs = ["input_ids", "labels"]
-
-    flags = ("--dim", "sequence=64", "--loss", "cross-entropy:logits=logits,labels=labels,shift=1")
-
-    def test_a_model_in_the_cache(self):
-        for more in ((), ("--embed-weights",)):
-            self.compile(*self.flags, *more, model=os.path.join(self.snapshot, "model.onnx"))
-            self.works("--export-safetensors", "p" + "".join(more))
-            self.works("--weights", os.path.join(self.snapshot, "model.onnx"))
-            self.works("--weights", self.snapshot)
-        self.assertEqual(content(self.path("p")), content(self.path("p--embed-weights")))
-
-    def test_links_out_of_the_cache(self):
-        data = os.path.join(self.snapshot, "model.onnx.data")
-        self.compile(*self.flags, model=os.path.join(self.snapshot, "model.onnx"))
-        shutil.move(self.path("models--a--b/blobs/1"), self.path("secret"))
-        for target in ("../../../secret", self.path("secret")):
-            os.remove(data)
-            os.symlink(target, data)
-            words = (SHARDC, os.path.join(self.snapshot, "model.onnx"), "--dim", "batch=2", *self.flags)
-            self.fails("shardc", words, "model.onnx.data", "symbolic link", "secret", "outside of the model's folder")
-            self.fails("trainer", self.words(), "model.onnx.data", "symbolic link", "secret", "outside of the model's folder")
 
 
 if __name__ == "__main__":

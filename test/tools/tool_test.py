@@ -2,7 +2,6 @@
 import os
 import resource
 import subprocess
-import sys
 import tempfile
 import time
 import unittest

@@ -8,7 +8,7 @@ import unittest
 
 import numpy as np
 
-from reference import BUILD, MODELS, Model, command, read_metrics, read_safetensors
+from reference import BUILD, MODELS, Model, read_metrics, read_safetensors
 
 VENV = os.path.join(BUILD, "venv-onnxruntime")
 

@@ -14,12 +14,21 @@ from exported import Exporter
 
 EXPORTS = ("dynamo", "dynamo-unoptimized", "legacy", "legacy-defaults")
 # With values fresh from the constructor, of which many are equal, and with random ones, as trained models have.
-BOTH = ("xlm-r", "falcon", "falcon-40b", "albert", "deberta-v2", "gemma2", "gpt-neox", "bart", "marian", "pegasus", "encoder", "batch-norm", "one-plus",
-        "two-norms", "equal-16", "equal-40")
-FRESH = ("head-first", "head-last", "transposed", "transposed-square", "transposed-biases", "transposes", "transposes-rows", "reshaped", "slopes",
-         "joined", "stacked", "autoencoder", "autoencoder-rows", "square-tied", "shared-8", "shared-40", "copies", "layer-scale", "buffers",
-         "padding-index", "frozen", "detach", "no-grad", "exp", "exp-scalar", "sigmoid", "tanh", "negative", "square", "absolute", "softmax", "chain",
-         "of-two", "exp-and-itself", "towers", "indexed-table", "computed", "weight-norm", "at-root", "at-identity")
+BOTH = tuple(
+    """
+    xlm-r falcon falcon-40b albert deberta-v2 gemma2 gpt-neox bart marian pegasus encoder
+    batch-norm one-plus two-norms equal-16 equal-40
+    """.split()
+)
+FRESH = tuple(
+    """
+    head-first head-last transposed transposed-square transposed-biases transposes
+    transposes-rows reshaped slopes joined stacked autoencoder autoencoder-rows square-tied
+    shared-8 shared-40 copies layer-scale buffers padding-index frozen detach no-grad exp
+    exp-scalar sigmoid tanh negative square absolute softmax chain of-two exp-and-itself towers
+    indexed-table computed weight-norm at-root at-identity
+    """.split()
+)
 # What no file says and the user must: parameters that require no gradient, and those that are read where none is taken.
 GIVEN = {"frozen": ["--freeze", "^embed"], "no-grad": ["--freeze", "^target"]}
 # What the TorchScript-based exporter does not say: buffers that look as parameters do.

@@ -3,7 +3,7 @@ import tempfile
 import unittest
 
 from parity import COLUMNS, measure, meshes
-from reference import MODELS, Model, models
+from reference import models
 
 
 class Parity(unittest.TestCase):

@@ -5,7 +5,7 @@ import unittest
 
 import numpy as np
 import strategies
-from reference import models, read_metrics, read_safetensors
+from reference import models, read_safetensors
 
 MODELS = models()
 

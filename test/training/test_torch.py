@@ -45,17 +45,25 @@ for step in range(job["steps"]):
 print(json.dumps({"losses": losses, "parameters": {"layers." + n: p.tolist() for n, p in model.state_dict().items()}}))
 """
 
+# fmt: off
 OPTIMIZERS = {
-    "adamw": ("adamw", "AdamW", {"lr": 1e-2, "betas": [0.8, 0.95], "eps": 1e-7, "weight_decay": 0.1},
+    "adamw": ("adamw", "AdamW",
+              {"lr": 1e-2, "betas": [0.8, 0.95], "eps": 1e-7, "weight_decay": 0.1},
               ["--lr", "1e-2", "--betas", "0.8,0.95", "--eps", "1e-7", "--weight-decay", "0.1"]),
-    "adam with weight decay": ("adam", "Adam", {"lr": 1e-2, "weight_decay": 0.1}, ["--lr", "1e-2", "--weight-decay", "0.1"]),
-    "amsgrad": ("amsgrad", "AdamW", {"lr": 1e-2, "betas": [0.8, 0.6], "amsgrad": True}, ["--lr", "1e-2", "--betas", "0.8,0.6"]),
-    "lion": ("lion", "Lion", {"lr": 1e-3, "weight_decay": 0.1}, ["--lr", "1e-3", "--weight-decay", "0.1"]),
+    "adam with weight decay": ("adam", "Adam", {"lr": 1e-2, "weight_decay": 0.1},
+                               ["--lr", "1e-2", "--weight-decay", "0.1"]),
+    "amsgrad": ("amsgrad", "AdamW", {"lr": 1e-2, "betas": [0.8, 0.6], "amsgrad": True},
+                ["--lr", "1e-2", "--betas", "0.8,0.6"]),
+    "lion": ("lion", "Lion", {"lr": 1e-3, "weight_decay": 0.1},
+             ["--lr", "1e-3", "--weight-decay", "0.1"]),
     "sgd": ("sgd", "SGD", {"lr": 0.1}, ["--lr", "0.1"]),
-    "sgd with momentum and weight decay": ("sgd", "SGD", {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.01},
-                                           ["--lr", "0.1", "--momentum", "0.9", "--weight-decay", "0.01"]),
-    "sgd with nesterov": ("sgd", "SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True}, ["--lr", "0.1", "--momentum", "0.9", "--nesterov"]),
+    "sgd with momentum and weight decay": (
+        "sgd", "SGD", {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.01},
+        ["--lr", "0.1", "--momentum", "0.9", "--weight-decay", "0.01"]),
+    "sgd with nesterov": ("sgd", "SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True},
+                          ["--lr", "0.1", "--momentum", "0.9", "--nesterov"]),
 }
+# fmt: on
 
 
 @unittest.skipUnless(os.environ.get("SHARDC_TEST_TORCH"), "compares live with PyTorch: ./dev test --torch")
