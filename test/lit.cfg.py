@@ -22,10 +22,17 @@ llvm_config.add_tool_substitutions(
 )
 
 # The assembler of CUDA's toolkit, where shardc looks for it.
-roots = [os.environ.get("CUDA_HOME"), os.path.dirname(os.path.dirname(os.path.realpath(shutil.which("ptxas") or "/"))), "/usr/local/cuda"]
+roots = [
+    os.environ.get("CUDA_HOME"),
+    os.path.dirname(os.path.dirname(os.path.realpath(shutil.which("ptxas") or "/"))),
+    "/usr/local/cuda",
+]
 if any(root and os.path.exists(os.path.join(root, "bin", "ptxas")) for root in roots):
     config.available_features.add("ptxas")
-if any(root and os.path.exists(os.path.join(root, "nvvm", "libdevice", "libdevice.10.bc")) for root in roots):
+if any(
+    root and os.path.exists(os.path.join(root, "nvvm", "libdevice", "libdevice.10.bc"))
+    for root in roots
+):
     config.available_features.add("libdevice")
 llvm_config.with_system_environment(["CUDA_HOME"])
 

@@ -45,7 +45,9 @@ def check_losses(name, round, recorded):
         others = [first.setdefault(run["precision"], (run["who"], run["losses"]))]
         if run["precision"] == "float32" and name in recorded:
             common = min(len(recorded[name]), len(run["losses"]))
-            others.append(("the recorded FSDP2 run", recorded[name][:common] + run["losses"][common:]))
+            others.append(
+                ("the recorded FSDP2 run", recorded[name][:common] + run["losses"][common:])
+            )
         for who, losses in others:
             if wrong := loss_mismatch(run["losses"], losses, LOSS_TOLERANCE[run["precision"]]):
                 failed(f"{name}: {run['who']} and {who} do not train the same: {wrong}")
@@ -72,12 +74,24 @@ def bench_train(names, a, peers, folder):
         result = Result(workload, a.ranks, processors, warmup, rounds)
         result.print_rows()
         result.print_ratios()
-        results.append({"workload": name, "ranks": a.ranks, "warmup": warmup, "flops": workload.flops, "tokens": workload.tokens, "rounds": rounds})
+        results.append(
+            {
+                "workload": name,
+                "ranks": a.ranks,
+                "warmup": warmup,
+                "flops": workload.flops,
+                "tokens": workload.tokens,
+                "rounds": rounds,
+            }
+        )
         targets += result.targets(has_bf16_products())
     if a.record_losses:
         record(results)
     else:
-        print("losses: every run within tolerance of the recorded FSDP2 run" + (" and of the other side" if peers else ""))
+        print(
+            "losses: every run within tolerance of the recorded FSDP2 run"
+            + (" and of the other side" if peers else "")
+        )
     return results, targets
 
 
@@ -85,29 +99,68 @@ def record(results):
     """Writes the float32 losses of FSDP2 eager into losses.json."""
     losses = recorded_losses() if os.path.exists(RECORDED) else {}
     for each in results:
-        run = next((r for r in each["rounds"][0] if r["who"] == "FSDP2 eager"), None) or failed("--record-losses needs --peer eager")
+        run = next((r for r in each["rounds"][0] if r["who"] == "FSDP2 eager"), None) or failed(
+            "--record-losses needs --peer eager"
+        )
         losses[each["workload"]] = [round(loss, 6) for loss in run["losses"]]
     with open(RECORDED, "w") as file:
-        file.write("{\n" + ",\n".join(f' "{name}": {json.dumps(losses[name])}' for name in sorted(losses)) + "\n}\n")
+        file.write(
+            "{\n"
+            + ",\n".join(f' "{name}": {json.dumps(losses[name])}' for name in sorted(losses))
+            + "\n}\n"
+        )
 
 
 def arguments():
-    parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="./dev bench",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("workloads", nargs="*", help=f"default: {' '.join(WORKLOADS)}")
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--pairs", type=int, help="rounds, with a run of every side in each; default 5, with --quick 1")
-    parser.add_argument("--peer", action="append", choices=KINDS, help="FSDP2 as it comes (eager, the default), tuned or in bf16, beside a trainer "
-                        "of the same precision (repeatable)")
+    parser.add_argument(
+        "--pairs",
+        type=int,
+        help="rounds, with a run of every side in each; default 5, with --quick 1",
+    )
+    parser.add_argument(
+        "--peer",
+        action="append",
+        choices=KINDS,
+        help=(
+            "FSDP2 as it comes (eager, the default), tuned or in bf16, beside a trainer "
+            "of the same precision (repeatable)"
+        ),
+    )
     parser.add_argument("--no-peer", action="store_true", help="the trainer alone")
-    parser.add_argument("--quick", action="store_true", help="few steps, one round: to see that it works")
-    parser.add_argument("--wait", type=float, default=60, help="seconds to wait before each run until the machine is idle [%(default)g]")
-    parser.add_argument("--folder", help="keeps initial values, batches and trainers here for the next run")
+    parser.add_argument(
+        "--quick", action="store_true", help="few steps, one round: to see that it works"
+    )
+    parser.add_argument(
+        "--wait",
+        type=float,
+        default=60,
+        help="seconds to wait before each run until the machine is idle [%(default)g]",
+    )
+    parser.add_argument(
+        "--folder", help="keeps initial values, batches and trainers here for the next run"
+    )
     parser.add_argument("--json", metavar="FILE", help="write every figure of every run")
     parser.add_argument("--no-compile", action="store_true", help="leave out the compile section")
     parser.add_argument("--no-micro", action="store_true", help="leave out the micro section")
     parser.add_argument("--no-train", action="store_true", help="leave out the train section")
-    parser.add_argument("--scaling", nargs="*", metavar="FORM", help=f"the scaling section alone, of all forms or of these: {', '.join(scaling.FORMS)}")
-    parser.add_argument("--record-losses", action="store_true", help="write FSDP2's losses into losses.json instead of comparing with them")
+    parser.add_argument(
+        "--scaling",
+        nargs="*",
+        metavar="FORM",
+        help=f"the scaling section alone, of all forms or of these: {', '.join(scaling.FORMS)}",
+    )
+    parser.add_argument(
+        "--record-losses",
+        action="store_true",
+        help="write FSDP2's losses into losses.json instead of comparing with them",
+    )
     a = parser.parse_args()
     if a.ranks < 1:
         parser.error(f"expects a positive number of ranks, got {a.ranks}")
@@ -115,7 +168,10 @@ def arguments():
         if name not in WORKLOADS:
             parser.error(f"unknown workload {name}; there are {', '.join(WORKLOADS)}")
         if WORKLOADS[name].batch % a.ranks:
-            parser.error(f"{name} has {WORKLOADS[name].batch} samples a step, which {a.ranks} ranks cannot share equally")
+            parser.error(
+                f"{name} has {WORKLOADS[name].batch} samples a step, which {a.ranks} ranks cannot"
+                " share equally"
+            )
     for form in a.scaling or []:
         if form not in scaling.FORMS:
             parser.error(f"unknown form {form}; there are {', '.join(scaling.FORMS)}")
@@ -129,7 +185,14 @@ def main():
     torch = not a.no_peer and has_torch()
     peers = (a.peer or ["eager"]) if torch else []
     if not torch:
-        print("without FSDP2 beside it: " + ("--no-peer" if a.no_peer else "torch is not installed; PYTHON names the interpreter that has it"))
+        print(
+            "without FSDP2 beside it: "
+            + (
+                "--no-peer"
+                if a.no_peer
+                else "torch is not installed; PYTHON names the interpreter that has it"
+            )
+        )
     elif any(kind.startswith("tuned") for kind in peers) and not tcmalloc():
         print("the tuned peer runs without tcmalloc: Debian's libtcmalloc-minimal4 has it")
     figures, targets = {"machine": describe(), "quick": a.quick}, []
@@ -137,10 +200,16 @@ def main():
         folder = os.path.abspath(a.folder or temporary)
         os.makedirs(folder, exist_ok=True)
         alone = a.scaling is not None
-        sections = {"scaling": (lambda: scaling.bench(folder, a.quick, a.scaling)) if alone else None,
-                    "compile": None if alone or a.no_compile else lambda: compile_time.bench(folder, a.quick),
-                    "micro": None if alone or a.no_micro else lambda: micro.bench(a.ranks, torch, a.wait),
-                    "train": None if alone or a.no_train else lambda: bench_train(a.workloads, a, peers, folder)}
+        sections = {
+            "scaling": (lambda: scaling.bench(folder, a.quick, a.scaling)) if alone else None,
+            "compile": (
+                None if alone or a.no_compile else lambda: compile_time.bench(folder, a.quick)
+            ),
+            "micro": None if alone or a.no_micro else lambda: micro.bench(a.ranks, torch, a.wait),
+            "train": (
+                None if alone or a.no_train else lambda: bench_train(a.workloads, a, peers, folder)
+            ),
+        }
         for section, bench in sections.items():
             if bench:
                 figures[section], found = bench()

@@ -63,8 +63,23 @@ def build(shardc, path, name, precision, gpu, folder):
         path = unpacked
     dims, loss = recipe(name)
     report, kernels = os.path.join(folder, "report.json"), os.path.join(folder, "kernels")
-    words = [shardc, path, "--init", "random", "--mesh", "2", "--precision", precision, "--kernels", kernels, "--target", f"cuda:{gpu}",
-             "--report", report, "-q"]
+    words = [
+        shardc,
+        path,
+        "--init",
+        "random",
+        "--mesh",
+        "2",
+        "--precision",
+        precision,
+        "--kernels",
+        kernels,
+        "--target",
+        f"cuda:{gpu}",
+        "--report",
+        report,
+        "-q",
+    ]
     for dim in dims.split(","):
         words += ["--dim", dim]
     if loss:
@@ -103,8 +118,11 @@ def row(name, precision, kernels):
     spills = sum(k["spill_bytes"] or 0 for k in kernels)
     shared = max((k["shared_bytes"] or 0 for k in kernels), default=0)
     assembled = sum(k["registers"] is not None for k in kernels)
-    return (f"| {name} | {precision} | {of['loop']} | {of['row']} | {of['column']} | {assembled} of {len(kernels)} | "
-            f"{statistics.median(registers):.0f} | {max(registers)} | {spills} | {shared} |")
+    return (
+        f"| {name} | {precision} | {of['loop']} | {of['row']} | {of['column']} | {assembled} of"
+        f" {len(kernels)} | {statistics.median(registers):.0f} | {max(registers)} | {spills} |"
+        f" {shared} |"
+    )
 
 
 HEADER = """# Kernels for GPUs
@@ -148,12 +166,19 @@ def main():
             total += len(made["kernels"])
             rows.append(row(name, precision, made["kernels"]))
             print(rows[-1], flush=True)
-    print(f"{total} kernels, {len(bodies)} different names, {wrong} faults, {len(uncompiled)} models not compiled")
+    print(
+        f"{total} kernels, {len(bodies)} different names, {wrong} faults, {len(uncompiled)} models"
+        " not compiled"
+    )
     if options.markdown:
         with open(options.markdown, "w") as file:
-            file.write(HEADER.format(gpu=options.gpu) + "\n".join(rows) + "\n\n"
-                       f"Together {total} kernels, {len(bodies)} different names; {wrong} refused, not assembled or with spills.\n" +
-                       (f"Not compiled, on any target: {', '.join(uncompiled)}.\n" if uncompiled else ""))
+            file.write(
+                HEADER.format(gpu=options.gpu)
+                + "\n".join(rows)
+                + f"\n\nTogether {total} kernels, {len(bodies)} different names; {wrong} refused,"
+                " not assembled or with spills.\n"
+                + (f"Not compiled, on any target: {', '.join(uncompiled)}.\n" if uncompiled else "")
+            )
     return wrong != 0 or bool(uncompiled) or not rows
 
 

@@ -5,8 +5,17 @@ import dataclasses
 import numpy as np
 
 # Name here: (TensorProto.DataType, numpy type of the stored bytes). bfloat16 has none of its own: the upper half of a float32.
-TYPES = {"f32": (1, np.float32), "f64": (11, np.float64), "f16": (10, np.float16), "bf16": (16, None), "i64": (7, np.int64),
-         "i32": (6, np.int32), "i8": (3, np.int8), "u8": (2, np.uint8), "b1": (9, np.bool_)}
+TYPES = {
+    "f32": (1, np.float32),
+    "f64": (11, np.float64),
+    "f16": (10, np.float16),
+    "bf16": (16, None),
+    "i64": (7, np.int64),
+    "i32": (6, np.int32),
+    "i8": (3, np.int8),
+    "u8": (2, np.uint8),
+    "b1": (9, np.bool_),
+}
 FLOATS = ("f32", "f64", "f16", "bf16")
 INTEGERS = ("i64", "i32", "i8", "u8")
 OF_NUMBER = {number: name for name, (number, _) in TYPES.items()}
@@ -44,7 +53,11 @@ def folds_inexactly(op, types):
 
 def stored_bytes(values, dtype):
     if dtype == "bf16":
-        return (np.ascontiguousarray(values, np.float32).view(np.uint32) >> 16).astype(np.uint16).tobytes()
+        return (
+            (np.ascontiguousarray(values, np.float32).view(np.uint32) >> 16)
+            .astype(np.uint16)
+            .tobytes()
+        )
     return np.ascontiguousarray(values, TYPES[dtype][1]).tobytes()
 
 
@@ -53,12 +66,15 @@ class Node:
     op: str
     inputs: list  # names; "" is an optional input left out
     outputs: list
-    attributes: dict = dataclasses.field(default_factory=dict)  # int, float, str, [int], [float], or (dtype, array) for a tensor
+    attributes: dict = dataclasses.field(
+        default_factory=dict
+    )  # int, float, str, [int], [float], or (dtype, array) for a tensor
 
 
 @dataclasses.dataclass
 class Input:
     """A graph input: values of all samples of a step, [samples, ...]; `symbols`: names for dims, by axis."""
+
     dtype: str
     values: np.ndarray
     symbols: dict = dataclasses.field(default_factory=dict)
@@ -68,6 +84,7 @@ class Input:
 class Loss:
     """What the trainer minimises. kind: output, mse or cross_entropy; value: the graph's output; target: the input of labels or targets,
     which the graph does not have, with all its samples."""
+
     kind: str
     value: str
     target: str = ""
@@ -81,12 +98,14 @@ class Program:
     opset: int
     batch: int  # of one rank and micro-batch
     nodes: list = dataclasses.field(default_factory=list)
-    inputs: dict = dataclasses.field(default_factory=dict)      # name: Input
+    inputs: dict = dataclasses.field(default_factory=dict)  # name: Input
     parameters: dict = dataclasses.field(default_factory=dict)  # name: (dtype, float64 array)
-    constants: dict = dataclasses.field(default_factory=dict)   # name: (dtype, array); how: "node", or "initializer"
+    constants: dict = dataclasses.field(
+        default_factory=dict
+    )  # name: (dtype, array); how: "node", or "initializer"
     how: dict = dataclasses.field(default_factory=dict)
-    types: dict = dataclasses.field(default_factory=dict)       # value: dtype
-    shapes: dict = dataclasses.field(default_factory=dict)      # value: shape
+    types: dict = dataclasses.field(default_factory=dict)  # value: dtype
+    shapes: dict = dataclasses.field(default_factory=dict)  # value: shape
     extra_outputs: list = dataclasses.field(default_factory=list)
     loss: Loss = None
     # The compiler takes constants of a pattern (1 / sqrt 2, 0.044715, the scale of attention) for what a float32 in the file was rounded from,
@@ -104,9 +123,15 @@ class Program:
             name = stack.pop()
             if name and name not in seen:
                 seen.add(name)
-                if name in made and not (numbers and (made[name].op in OF_SHAPES or self.types[name] not in FLOATS)):
+                if name in made and not (
+                    numbers and (made[name].op in OF_SHAPES or self.types[name] not in FLOATS)
+                ):
                     # Of CastLike's second input the type alone is.
-                    stack.extend(made[name].inputs[:1] if numbers and made[name].op == "CastLike" else made[name].inputs)
+                    stack.extend(
+                        made[name].inputs[:1]
+                        if numbers and made[name].op == "CastLike"
+                        else made[name].inputs
+                    )
         return seen
 
     def known(self):
@@ -120,12 +145,18 @@ class Program:
     def folds_inexactly(self):
         """Whether a known float is the result of more than one rounding, which then is the compiler's own affair."""
         known = self.known()
-        return any(folds_inexactly(n.op, [self.types.get(i) for i in (*n.inputs, *n.outputs)]) for n in self.nodes if n.outputs[0] in known)
+        return any(
+            folds_inexactly(n.op, [self.types.get(i) for i in (*n.inputs, *n.outputs)])
+            for n in self.nodes
+            if n.outputs[0] in known
+        )
 
     def pruned(self):
         """The program without what neither the loss nor an extra output needs."""
         kept = self.needed([self.loss.value, *self.extra_outputs])
-        result = dataclasses.replace(self, nodes=[n for n in self.nodes if any(o in kept for o in n.outputs)])
+        result = dataclasses.replace(
+            self, nodes=[n for n in self.nodes if any(o in kept for o in n.outputs)]
+        )
         result.inputs = {k: v for k, v in self.inputs.items() if k in kept}
         result.parameters = {k: v for k, v in self.parameters.items() if k in kept}
         result.constants = {k: v for k, v in self.constants.items() if k in kept}
@@ -137,13 +168,20 @@ class Program:
         return [name for name in self.parameters if name in kept]
 
     def text(self):
-        lines = [f"opset {self.opset}, batch {self.batch}, loss {self.loss.kind} of {self.loss.value}"]
+        lines = [
+            f"opset {self.opset}, batch {self.batch}, loss {self.loss.kind} of {self.loss.value}"
+        ]
         lines += [f"  input {k}: {v.dtype} {list(v.values.shape)}" for k, v in self.inputs.items()]
         lines += [f"  parameter {k}: {t} {list(v.shape)}" for k, (t, v) in self.parameters.items()]
-        lines += [f"  constant {k} ({self.how.get(k)}): {t} {list(v.shape)} {np.array2string(v.ravel()[:8], precision=4)}"
-                  for k, (t, v) in self.constants.items()]
+        lines += [
+            f"  constant {k} ({self.how.get(k)}):"
+            f" {t} {list(v.shape)} {np.array2string(v.ravel()[:8], precision=4)}"
+            for k, (t, v) in self.constants.items()
+        ]
         for node in self.nodes:
             attributes = ", ".join(f"{k}={v}" for k, v in node.attributes.items())
-            results = ", ".join(f"{o}: {self.types.get(o)} {list(self.shapes.get(o, ()))}" for o in node.outputs)
+            results = ", ".join(
+                f"{o}: {self.types.get(o)} {list(self.shapes.get(o, ()))}" for o in node.outputs
+            )
             lines.append(f"  {results} = {node.op}({', '.join(node.inputs)}) {attributes}")
         return "\n".join(lines)

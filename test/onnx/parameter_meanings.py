@@ -7,6 +7,7 @@ import sys
 import unittest
 
 from exporter_metadata import ParameterTest
+
 # unittest.main() runs the tests of these classes.
 from folded_meanings import Folded
 from legacy_meanings import Legacy

@@ -50,13 +50,21 @@ def main(path, element):
         for shape, kind in read:
             elements = sorted(d for d in shape.split("x") if d not in ("", "1"))
             for other, to in results:
-                if to != kind and sorted(d for d in other.split("x") if d not in ("", "1")) == elements:
-                    problems.append(f"line {number}: {op} makes {other}x{to} of a gathered {shape}x{kind}")
+                if (
+                    to != kind
+                    and sorted(d for d in other.split("x") if d not in ("", "1")) == elements
+                ):
+                    problems.append(
+                        f"line {number}: {op} makes {other}x{to} of a gathered {shape}x{kind}"
+                    )
     if not parameters:
         problems.append("nothing is gathered")
     for problem in problems[:10]:
         print(problem)
-    print(f"{parameters} gathered parameters, read by {', '.join(sorted(readers))}: {len(problems)} casts")
+    print(
+        f"{parameters} gathered parameters, read by {', '.join(sorted(readers))}:"
+        f" {len(problems)} casts"
+    )
     return 1 if problems else 0
 
 

@@ -49,20 +49,45 @@ RESHARD = {
 
 
 def functions_of(shardc, models, strategy, mesh, accumulate, freeze, reshard="default"):
-    command = [shardc, f"{models}/s2-llama-pretrain-12l/model.onnx", "--dim", "batch=2", "--dim", "sequence=64", "--init", "random",
-               "--loss", "cross-entropy:logits=logits,labels=labels", "--units", "block", "--mesh", mesh, "--strategy", strategy,
-               "--accumulate", accumulate, "--reshard-after-forward", reshard, "--compile-to=shard"]
+    command = [
+        shardc,
+        f"{models}/s2-llama-pretrain-12l/model.onnx",
+        "--dim",
+        "batch=2",
+        "--dim",
+        "sequence=64",
+        "--init",
+        "random",
+        "--loss",
+        "cross-entropy:logits=logits,labels=labels",
+        "--units",
+        "block",
+        "--mesh",
+        mesh,
+        "--strategy",
+        strategy,
+        "--accumulate",
+        accumulate,
+        "--reshard-after-forward",
+        reshard,
+        "--compile-to=shard",
+    ]
     if freeze:
         command += ["--freeze", BLOCK.replace(".", r"\.") + r"\."]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    functions = dict(re.findall(r"^  func\.func @(\w+)\((.*?)^  }$", text, re.DOTALL | re.MULTILINE))
+    functions = dict(
+        re.findall(r"^  func\.func @(\w+)\((.*?)^  }$", text, re.DOTALL | re.MULTILINE)
+    )
     return functions["train"], functions["eval"]
 
 
 def counts_of(train):
     """Every collective as (name, phase, group, whether it is last), with its units."""
     found = collections.defaultdict(list)
-    for name, rest in re.findall(r"fsdp\.(all_gather|reduce_scatter|all_reduce_gradients|all_gather_updates)_start (.*)", train):
+    for name, rest in re.findall(
+        r"fsdp\.(all_gather|reduce_scatter|all_reduce_gradients|all_gather_updates)_start (.*)",
+        train,
+    ):
         unit = re.match(r"@(\S+)", rest)[1]
         phase = re.match(r"@\S+ (forward|backward)", rest)
         group = re.search(r"over @([a-z0-9.]+)", rest)[1]
@@ -86,8 +111,13 @@ def expected(strategy, mesh, accumulate, freeze):
 
 
 def small_sums(function):
-    sums = re.findall(r"fsdp\.all_reduce_start (\w+)\((.*?)\) over @(\w+) \{norms = array<i1: (.*?)>\}", function)
-    return [(group, BOTH if norms == "false, true" else LOSS if norms == "false" else norms) for _, _, group, norms in sums]
+    sums = re.findall(
+        r"fsdp\.all_reduce_start (\w+)\((.*?)\) over @(\w+) \{norms = array<i1: (.*?)>\}", function
+    )
+    return [
+        (group, BOTH if norms == "false, true" else LOSS if norms == "false" else norms)
+        for _, _, group, norms in sums
+    ]
 
 
 def problems(shardc, models, strategy, mesh, accumulate, freeze):
@@ -99,18 +129,38 @@ def problems(shardc, models, strategy, mesh, accumulate, freeze):
         if got != wanted:
             result.append(f"{what}: expected {wanted}, got {got}")
 
-    expect("collectives", {key: len(units) for key, units in found.items()}, expected(strategy, mesh, accumulate, freeze))
+    expect(
+        "collectives",
+        {key: len(units) for key, units in found.items()},
+        expected(strategy, mesh, accumulate, freeze),
+    )
     for key, units in found.items():
         expect(f"units of {key}", len(set(units)), len(units))
         if key[0] != "all_gather":
-            expect(f"frozen units of {key}", [unit for unit in units if freeze and unit.startswith(BLOCK + ".")], [])
+            expect(
+                f"frozen units of {key}",
+                [unit for unit in units if freeze and unit.startswith(BLOCK + ".")],
+                [],
+            )
     trained = U - freeze
     expect("small all-reduces of @train", small_sums(train), TABLE[strategy, mesh][5])
-    expect("small all-reduces of @eval", small_sums(evaluation), [(group, LOSS) for group, _ in TABLE[strategy, mesh][5]])
+    expect(
+        "small all-reduces of @eval",
+        small_sums(evaluation),
+        [(group, LOSS) for group, _ in TABLE[strategy, mesh][5]],
+    )
     expect("optimizer steps", train.count("fsdp.optimizer_step "), trained)
     expect("sums over micro-batches, with the loss", train.count("fsdp.accumulate "), trained + 1)
-    expect("releases", train.count("fsdp.release "), TABLE[strategy, mesh][0] + TABLE[strategy, mesh][1])
-    expect("units that lie on every rank", train.count("fsdp.resident "), 0 if TABLE[strategy, mesh][0] else U)
+    expect(
+        "releases",
+        train.count("fsdp.release "),
+        TABLE[strategy, mesh][0] + TABLE[strategy, mesh][1],
+    )
+    expect(
+        "units that lie on every rank",
+        train.count("fsdp.resident "),
+        0 if TABLE[strategy, mesh][0] else U,
+    )
     return result
 
 
@@ -118,8 +168,14 @@ def reshard_problems(shardc, models, reshard):
     train, evaluation = functions_of(shardc, models, "full", "8", "sharded", 0, reshard)
     backward, group, kept = RESHARD[reshard]
     gathers = re.findall(r"fsdp\.all_gather_start @(\S+) backward over @(\S+)( from )?", train)
-    got = (len(gathers), sorted({over for _, over, _ in gathers}), sum(bool(kept) for *_, kept in gathers), train.count("fsdp.keep "),
-           train.count(" forward over @world"), evaluation.count("fsdp.keep "))
+    got = (
+        len(gathers),
+        sorted({over for _, over, _ in gathers}),
+        sum(bool(kept) for *_, kept in gathers),
+        train.count("fsdp.keep "),
+        train.count(" forward over @world"),
+        evaluation.count("fsdp.keep "),
+    )
     wanted = (backward, [group] if group else [], kept, kept, U, 0)
     return [] if got == wanted else [f"expected {wanted}, got {got}"]
 

@@ -9,7 +9,10 @@ import json
 import sys
 
 report, model, tokens = json.load(open(sys.argv[1])), sys.argv[2], int(sys.argv[3])
-layers, h, heads, kv, f, stats = {"llama": (12, 768, 12, 192, 3072, 1), "gpt2": (12, 768, 12, 768, 3072, 2)}[model]
+layers, h, heads, kv, f, stats = {
+    "llama": (12, 768, 12, 192, 3072, 1),
+    "gpt2": (12, 768, 12, 768, 3072, 2),
+}[model]
 if model == "llama":
     block = 4 * h + 2 * kv + 2 * f
 else:

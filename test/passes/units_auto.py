@@ -44,7 +44,10 @@ TABLE = {
     "bench/W3": (("batch=2",), LOGITS, "model.blocks", range(4), ENDS),
     "bench/W4": (("batch=2",), LOGITS, "model.blocks", range(4), {"head"}),
 }
-COSTS = re.compile(r"; (gather|all-reduce) [\d.]+ [kMGT]?B over 8 ranks: [\d.]+ [num]?s transfer, [\d.]+ [num]?s latency; forward computes ")
+COSTS = re.compile(
+    r"; (gather|all-reduce) [\d.]+ [kMGT]?B over 8 ranks: [\d.]+ [num]?s transfer, [\d.]+ [num]?s"
+    r" latency; forward computes "
+)
 
 
 class Units:
@@ -58,7 +61,9 @@ class Units:
         if process.returncode:
             sys.exit(f"{model}: {process.stderr.strip()}")
         self.parameters = collections.defaultdict(list)
-        for name, attributes in re.findall(r"^  nn\.parameter @(\S+) : \S+ (\{.*\})$", process.stdout, re.M):
+        for name, attributes in re.findall(
+            r"^  nn\.parameter @(\S+) : \S+ (\{.*\})$", process.stdout, re.M
+        ):
             if unit := re.search(r'fsdp\.unit = "([^"]*)"', attributes):
                 initializer = re.search(r'initializer = "([^"]*)"', attributes)[1]
                 self.parameters[unit[1]].append((name.strip('"'), initializer))
@@ -83,10 +88,12 @@ def problems(shardc, path, dims, loss, blocks, numbers, others):
         yield f"expects the units {sorted(expected)}, got {sorted(alone.parameters)}"
     for unit, parameters in alone.parameters.items():
         for name, _ in parameters:
-            owner = ".".join(name.split(".")[:blocks.count(".") + 2])
+            owner = ".".join(name.split(".")[: blocks.count(".") + 2])
             if (owner if owner in expected else None) != (unit if unit not in others else None):
                 yield f"{name} is in {unit}"
-    eight = Units(shardc, path, dims, loss.format(logits="logits"), stored, "--mesh=8", "--cluster=dgx-h100")
+    eight = Units(
+        shardc, path, dims, loss.format(logits="logits"), stored, "--mesh=8", "--cluster=dgx-h100"
+    )
     for unit in {**alone.parameters, **eight.parameters}:
         reason = (eight if unit in eight.parameters else alone).reasons.get(unit, "")
         if not reason or (unit in eight.parameters and not COSTS.search(reason)):
@@ -96,16 +103,26 @@ def problems(shardc, path, dims, loss, blocks, numbers, others):
         names = strip_names.write(path, folder)
         original = {new: old for old, new in names.items()}
         flags = (dims, loss.format(logits=names.get("logits", "")), stored)
-        counts = collections.Counter(i for parameters in alone.parameters.values() for _, i in parameters)
+        counts = collections.Counter(
+            i for parameters in alone.parameters.values() for _, i in parameters
+        )
         for way in ("auto", "block"):
             stripped = Units(shardc, os.path.join(folder, "model.onnx"), *flags, f"--units={way}")
-            known = {original[i] for parameters in stripped.parameters.values() for _, i in parameters}
+            known = {
+                original[i] for parameters in stripped.parameters.values() for _, i in parameters
+            }
             kept = {i for i, count in counts.items() if count == 1 and i in known}
             if not kept:
                 yield "nothing is left to compare without names"
             if set(stripped.parameters) & expected - others:
                 yield f"names survived: {sorted(stripped.parameters)}"
-            with_names = alone if way == "auto" else Units(shardc, path, dims, loss.format(logits="logits"), stored, "--units=block")
+            with_names = (
+                alone
+                if way == "auto"
+                else Units(
+                    shardc, path, dims, loss.format(logits="logits"), stored, "--units=block"
+                )
+            )
             want, got = with_names.partition(only=kept), stripped.partition(original, kept)
             if want != got:
                 difference = [sorted(s) for s in want ^ got]
@@ -116,7 +133,9 @@ def main():
     shardc, folder, *models = sys.argv[1:]
     if not models:
         models = [m for m in TABLE if os.path.exists(os.path.join(folder, m, "model.onnx"))]
-        present = {os.path.relpath(d, folder) for d, _, files in os.walk(folder) if "model.onnx" in files}
+        present = {
+            os.path.relpath(d, folder) for d, _, files in os.walk(folder) if "model.onnx" in files
+        }
         if missing := sorted(present - set(models)):
             sys.exit(f"not in the table: {missing}")
     wrong = 0

@@ -42,9 +42,29 @@ class HubCache(Files):
         for target in ("../../../secret", self.path("secret")):
             os.remove(data)
             os.symlink(target, data)
-            words = (SHARDC, os.path.join(self.snapshot, "model.onnx"), "--dim", "batch=2", *self.flags)
-            self.fails("shardc", words, "model.onnx.data", "symbolic link", "secret", "outside of the model's folder")
-            self.fails("trainer", self.words(), "model.onnx.data", "symbolic link", "secret", "outside of the model's folder")
+            words = (
+                SHARDC,
+                os.path.join(self.snapshot, "model.onnx"),
+                "--dim",
+                "batch=2",
+                *self.flags,
+            )
+            self.fails(
+                "shardc",
+                words,
+                "model.onnx.data",
+                "symbolic link",
+                "secret",
+                "outside of the model's folder",
+            )
+            self.fails(
+                "trainer",
+                self.words(),
+                "model.onnx.data",
+                "symbolic link",
+                "secret",
+                "outside of the model's folder",
+            )
 
 
 if __name__ == "__main__":

@@ -20,16 +20,27 @@ def read_safetensors(path):
     """{name: (dtype, shape, bytes)}"""
     data = content(path)
     length = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + length])
+    header = json.loads(data[8 : 8 + length])
     header.pop("__metadata__", None)
     begin = 8 + length
-    return {n: (e["dtype"], e["shape"], data[begin + e["data_offsets"][0]:begin + e["data_offsets"][1]]) for n, e in header.items()}
+    return {
+        n: (
+            e["dtype"],
+            e["shape"],
+            data[begin + e["data_offsets"][0] : begin + e["data_offsets"][1]],
+        )
+        for n, e in header.items()
+    }
 
 
 def write_safetensors(path, tensors):
     header, data = {}, b""
     for name, (dtype, shape, values) in tensors.items():
-        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
+        header[name] = {
+            "dtype": dtype,
+            "shape": shape,
+            "data_offsets": [len(data), len(data) + len(values)],
+        }
         data += values
     text = json.dumps(header).encode()
     with open(path, "wb") as file:
@@ -43,7 +54,9 @@ class Files(ToolTest):
             source = os.path.join(os.path.dirname(MODEL), name)
             if os.path.exists(source):
                 shutil.copyfile(source, self.path(name))
-        self.inputs = sorted(os.path.basename(p)[:-4] for p in glob.glob(os.path.join(DATA, "*.npy")))
+        self.inputs = sorted(
+            os.path.basename(p)[:-4] for p in glob.glob(os.path.join(DATA, "*.npy"))
+        )
         for name in self.inputs:
             shutil.copyfile(os.path.join(DATA, name + ".npy"), self.path(name + ".npy"))
 

@@ -30,9 +30,24 @@ def cross_entropy(scores, labels, ignored=None, weights=None, reduction="mean"):
 class Form:
     """nodes(z, y): ONNX nodes that end in `loss`."""
 
-    def __init__(self, nodes, local, whole, sequence=(), constants=None, ignored=None, says=None, reduction=None):
+    def __init__(
+        self,
+        nodes,
+        local,
+        whole,
+        sequence=(),
+        constants=None,
+        ignored=None,
+        says=None,
+        reduction=None,
+    ):
         self.nodes, self.local, self.whole, self.sequence = nodes, local, whole, sequence
-        self.constants, self.ignored, self.says, self.reduction = constants or {}, ignored, says, reduction
+        self.constants, self.ignored, self.says, self.reduction = (
+            constants or {},
+            ignored,
+            says,
+            reduction,
+        )
 
 
 def node(kind, inputs, output, **attributes):
@@ -41,12 +56,21 @@ def node(kind, inputs, output, **attributes):
 
 def entropy(reduction, output="loss", ignored=None, weights=False, labels="y", scores="z"):
     ignore = {} if ignored is None else {"ignore_index": ignored}
-    return node("SoftmaxCrossEntropyLoss", [scores, labels] + ["weights"] * weights, output, reduction=reduction, **ignore)
+    return node(
+        "SoftmaxCrossEntropyLoss",
+        [scores, labels] + ["weights"] * weights,
+        output,
+        reduction=reduction,
+        **ignore,
+    )
 
 
 def likelihood(reduction, ignored=None):
     ignore = {} if ignored is None else {"ignore_index": ignored}
-    return [node("LogSoftmax", ["z"], "log", axis=1), node("NegativeLogLikelihoodLoss", ["log", "y"], "loss", reduction=reduction, **ignore)]
+    return [
+        node("LogSoftmax", ["z"], "log", axis=1),
+        node("NegativeLogLikelihoodLoss", ["log", "y"], "loss", reduction=reduction, **ignore),
+    ]
 
 
 def own(reduction, **rest):
@@ -57,6 +81,7 @@ def scaled(factor, local):
     def both(z, y):
         loss, slope = local(z, y)
         return factor * loss, factor * slope
+
     return both
 
 
@@ -64,6 +89,7 @@ def squares(mean, factor=1.0):
     def both(z, _):
         n = z.size if mean else 1
         return factor * (z**2).sum() / n, factor * 2 * z / n
+
     return both
 
 
@@ -79,7 +105,10 @@ def shifted(z, y):
 
 
 half, four = np.array(0.5, np.float32), np.array(4, np.float32)
-ENTROPY, OUTPUT = "cross entropy, the {} over all valid labels of a step", "the graph's own, the {} over ranks and micro-batches"
+ENTROPY, OUTPUT = (
+    "cross entropy, the {} over all valid labels of a step",
+    "the graph's own, the {} over ranks and micro-batches",
+)
 # fmt: off
 FORMS = {
     "mean": Form([entropy("mean")], own("mean"), True, says=ENTROPY, reduction="mean"),

@@ -63,27 +63,55 @@ def parameter_deviation(got, want, mask):
         if name not in got or got[name].shape != reference.shape:
             return float("inf")
         largest = max(np.abs(reference).max(initial=0), 1e-12)
-        worst = max(worst, float((np.abs(got[name].astype(np.float64) - reference) * mask[name]).max(initial=0) / largest))
+        worst = max(
+            worst,
+            float(
+                (np.abs(got[name].astype(np.float64) - reference) * mask[name]).max(initial=0)
+                / largest
+            ),
+        )
     return worst
 
 
 def measure(model, mesh, precision, folder, flags=()):
     """{column: (deviation, bound)} of one run."""
-    trainer, metrics, gradients, final = (os.path.join(folder, f) for f in ("m.trainer", "m.jsonl", "g.safetensors", "f.safetensors"))
+    trainer, metrics, gradients, final = (
+        os.path.join(folder, f) for f in ("m.trainer", "m.jsonl", "g.safetensors", "f.safetensors")
+    )
     model.compile(trainer, mesh, precision, *flags)
-    model.train(trainer, "--metrics", metrics, "--export-gradients", gradients, "--export-safetensors", final)
+    model.train(
+        trainer,
+        "--metrics",
+        metrics,
+        "--export-gradients",
+        gradients,
+        "--export-safetensors",
+        final,
+    )
     steps, _ = read_metrics(metrics)
     r = model.reference
     want = read_safetensors(os.path.join(model.folder, r["grads_step0"]))
     lost = set(r["lost_parameters"])
     want = {name: g for name, g in want.items() if name not in lost}
-    parameters = {n: p for n, p in read_safetensors(os.path.join(model.folder, r["final_params"])).items() if n not in lost}
+    parameters = {
+        n: p
+        for n, p in read_safetensors(os.path.join(model.folder, r["final_params"])).items()
+        if n not in lost
+    }
     return {
-        "losses": (worst_relative([s["loss"] for s in steps], r["loss_f64"]), curve_bound(r["loss"], r["loss_f64"], precision)),
-        "norms": (worst_relative([s["grad_norm"] for s in steps], r["grad_norm_f64"]),
-                  curve_bound(r["grad_norm"], r["grad_norm_f64"], precision)),
+        "losses": (
+            worst_relative([s["loss"] for s in steps], r["loss_f64"]),
+            curve_bound(r["loss"], r["loss_f64"], precision),
+        ),
+        "norms": (
+            worst_relative([s["grad_norm"] for s in steps], r["grad_norm_f64"]),
+            curve_bound(r["grad_norm"], r["grad_norm_f64"], precision),
+        ),
         "gradients": gradient_deviation(read_safetensors(gradients), want, precision),
-        "parameters": (parameter_deviation(read_safetensors(final), parameters, comparable(want)), 1e-3),
+        "parameters": (
+            parameter_deviation(read_safetensors(final), parameters, comparable(want)),
+            1e-3,
+        ),
     }
 
 
@@ -93,13 +121,28 @@ def meshes(model, asked):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*", help="names of models (default: every s0, s1, s2, s4, gpt2 and mlp model found)")
+    parser.add_argument(
+        "models",
+        nargs="*",
+        help="names of models (default: every s0, s1, s2, s4, gpt2 and mlp model found)",
+    )
     parser.add_argument("--mesh", type=int, nargs="+", default=[1, 2, 3, 4])
     parser.add_argument("--precision", nargs="+", default=["float64", "float32"])
     args = parser.parse_args()
-    chosen = {n: m for n, m in models().items() if (n in args.models if args.models else n.startswith(("s0", "s1", "s2", "s4", "gpt2", "mlp")))}
+    chosen = {
+        n: m
+        for n, m in models().items()
+        if (
+            n in args.models
+            if args.models
+            else n.startswith(("s0", "s1", "s2", "s4", "gpt2", "mlp"))
+        )
+    }
     failures = 0
-    print(f"{'model':42} {'mesh':>4} {'type':>7}  " + "  ".join(f"{c:>10} {'(bound)':>9}" for c in COLUMNS))
+    print(
+        f"{'model':42} {'mesh':>4} {'type':>7}  "
+        + "  ".join(f"{c:>10} {'(bound)':>9}" for c in COLUMNS)
+    )
     for name, model in chosen.items():
         for mesh in meshes(model, args.mesh):
             for precision in args.precision:
@@ -112,8 +155,12 @@ def main():
                         continue
                 bad = [c for c in COLUMNS if not row[c][0] <= row[c][1]]
                 failures += bool(bad)
-                print(f"{name:42} {mesh:4} {precision:>7}  " + "  ".join(f"{row[c][0]:10.1e} ({row[c][1]:7.1e})" for c in COLUMNS)
-                      + (f"  FAIL {', '.join(bad)}" if bad else ""), flush=True)
+                print(
+                    f"{name:42} {mesh:4} {precision:>7}  "
+                    + "  ".join(f"{row[c][0]:10.1e} ({row[c][1]:7.1e})" for c in COLUMNS)
+                    + (f"  FAIL {', '.join(bad)}" if bad else ""),
+                    flush=True,
+                )
     print(f"{failures} rows out of bounds")
     return 1 if failures else 0
 

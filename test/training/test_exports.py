@@ -44,7 +44,10 @@ exporter = folder = None
 
 
 def given(model, export):
-    return [*GIVEN.get(model, []), *(GIVEN_LEGACY.get(model, []) if export.startswith("legacy") else [])]
+    return [
+        *GIVEN.get(model, []),
+        *(GIVEN_LEGACY.get(model, []) if export.startswith("legacy") else []),
+    ]
 
 
 def setUpModule():
@@ -52,9 +55,15 @@ def setUpModule():
     if not os.environ.get("SHARDC_TEST_TORCH"):
         raise unittest.SkipTest("compares live with PyTorch: ./dev test --torch")
     python = os.environ.get("PYTHON", sys.executable)
-    tried = subprocess.run([python, "-c", "import torch, transformers, onnxscript, safetensors"], capture_output=True, text=True)
+    tried = subprocess.run(
+        [python, "-c", "import torch, transformers, onnxscript, safetensors"],
+        capture_output=True,
+        text=True,
+    )
     if tried.returncode:
-        raise unittest.SkipTest(f"{python}: {(tried.stderr.strip().splitlines() or ['does not run'])[-1]}")
+        raise unittest.SkipTest(
+            f"{python}: {(tried.stderr.strip().splitlines() or ['does not run'])[-1]}"
+        )
     folder = tempfile.TemporaryDirectory()
     exporter = Exporter(folder.name)
 
@@ -68,7 +77,9 @@ def tearDownModule():
 class Exports(unittest.TestCase):
     def check(self, model, values, export):
         if export.startswith("legacy") and model in UNTOLD:
-            self.skipTest(f"nothing in the file of the TorchScript-based exporter tells {UNTOLD[model]}")
+            self.skipTest(
+                f"nothing in the file of the TorchScript-based exporter tells {UNTOLD[model]}"
+            )
         found = exporter.get(model, values, export)
         if found.error():
             self.skipTest(f"the exporter: {found.error()}")
@@ -79,8 +90,12 @@ class Exports(unittest.TestCase):
         said, told = outcome.said(), (model, export) in TOLD
         if not told:
             self.assertEqual(outcome.wrong, [], said)
-        self.assertEqual(outcome.unsaid(), [], f"is not what PyTorch trains, without a word: {said}")
-        if not (told or outcome.is_other()) or (model in MISSING and MISSING[model] in outcome.refusal):
+        self.assertEqual(
+            outcome.unsaid(), [], f"is not what PyTorch trains, without a word: {said}"
+        )
+        if not (told or outcome.is_other()) or (
+            model in MISSING and MISSING[model] in outcome.refusal
+        ):
             return
         remedy = outcome.remedy()
         self.assertIsNotNone(remedy, f"names no remedy: {said}")
@@ -88,11 +103,21 @@ class Exports(unittest.TestCase):
         flags, other = remedy
         found = exporter.get(model, values, other or export)
         self.assertIsNone(found.error(), f"the remedy cannot be exported: {said}")
-        self.assert_right(model, values, other or export, found.check(*given(model, other or export), *flags), (*advice, remedy))
+        self.assert_right(
+            model,
+            values,
+            other or export,
+            found.check(*given(model, other or export), *flags),
+            (*advice, remedy),
+        )
 
 
 def _add(model, values, export):
-    setattr(Exports, "test_" + "_".join((model, values, export)).replace("-", "_"), lambda self: self.check(model, values, export))
+    setattr(
+        Exports,
+        "test_" + "_".join((model, values, export)).replace("-", "_"),
+        lambda self: self.check(model, values, export),
+    )
 
 
 for _model in BOTH + FRESH:

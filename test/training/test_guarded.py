@@ -14,7 +14,7 @@ from strategies import STRATEGIES, fits, ranks_of
 MESHES = ("1", "4", "2x2")
 STEPS = 4
 # Steps that are skipped, and steps that are not: the scale is halved until gradients are finite.
-SCALED = ("--loss-scale", "dynamic", "--loss-scale-initial", str(2.0 ** 24))
+SCALED = ("--loss-scale", "dynamic", "--loss-scale-initial", str(2.0**24))
 
 
 class Guarded(unittest.TestCase):
@@ -23,30 +23,65 @@ class Guarded(unittest.TestCase):
         # shardc takes the runtime that lies beside it.
         cls.folder = tempfile.TemporaryDirectory(dir=BUILD)
         cls.addClassCleanup(cls.folder.cleanup)
-        for name, file in (("shardc", SHARDC), ("shardc-runtime", os.path.join(BUILD, "bin", "guarded-runtime"))):
+        for name, file in (
+            ("shardc", SHARDC),
+            ("shardc-runtime", os.path.join(BUILD, "bin", "guarded-runtime")),
+        ):
             os.link(os.path.realpath(file), os.path.join(cls.folder.name, name))
 
     def trained(self, shardc, model, mesh, strategy, precision, flags, accumulation, seed):
         path = lambda name: os.path.join(folder, name)
         ranks = ranks_of(mesh)
         batch = max(model.batch, ranks * accumulation)
-        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(reference, "SHARDC", shardc):
-            model.compile(path("m.trainer"), mesh, precision, "--strategy", strategy, batch=batch // accumulation)
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(
+            reference, "SHARDC", shardc
+        ):
+            model.compile(
+                path("m.trainer"),
+                mesh,
+                precision,
+                "--strategy",
+                strategy,
+                batch=batch // accumulation,
+            )
             os.environ["SHARDC_GUARD_SEED"] = str(seed)
-            said = model.train(path("m.trainer"), "--metrics", path("m.jsonl"), "--export-gradients", path("g.safetensors"),
-                               "--export-safetensors", path("f.safetensors"), "--grad-accumulation", accumulation, *flags, steps=STEPS).stdout
+            said = model.train(
+                path("m.trainer"),
+                "--metrics",
+                path("m.jsonl"),
+                "--export-gradients",
+                path("g.safetensors"),
+                "--export-safetensors",
+                path("f.safetensors"),
+                "--grad-accumulation",
+                accumulation,
+                *flags,
+                steps=STEPS,
+            ).stdout
             steps, _ = read_metrics(path("m.jsonl"))
             files = []
             for name in ("g.safetensors", "f.safetensors"):
                 with open(path(name), "rb") as file:
                     files.append(digest(file.read()))
-        return [(s.get("loss"), s.get("grad_norm")) for s in steps], files, said.count("step skipped")
+        return (
+            [(s.get("loss"), s.get("grad_norm")) for s in steps],
+            files,
+            said.count("step skipped"),
+        )
 
     def check(self, model, mesh, strategy, precision, flags=(), accumulation=1, seed=0):
-        with self.subTest(model=model.folder, mesh=mesh, strategy=strategy, precision=precision, accumulation=accumulation):
+        with self.subTest(
+            model=model.folder,
+            mesh=mesh,
+            strategy=strategy,
+            precision=precision,
+            accumulation=accumulation,
+        ):
             case = (model, mesh, strategy, precision, flags, accumulation, seed)
             expected = self.trained(SHARDC, *case)
-            self.assertEqual(self.trained(os.path.join(self.folder.name, "shardc"), *case), expected)
+            self.assertEqual(
+                self.trained(os.path.join(self.folder.name, "shardc"), *case), expected
+            )
             return expected[2]
 
     def test_every_tiny_model(self):
@@ -56,10 +91,16 @@ class Guarded(unittest.TestCase):
 
     def test_every_strategy_in_every_precision(self):
         model = models()["mlp-tiny-loss"]
-        for seed, (mesh, strategy) in enumerate((m, s) for m in MESHES for s in STRATEGIES if fits(s, m) and (m != "1" or s == "full")):
+        for seed, (mesh, strategy) in enumerate(
+            (m, s) for m in MESHES for s in STRATEGIES if fits(s, m) and (m != "1" or s == "full")
+        ):
             for precision, flags in (("float64", ()), ("bf16", ()), ("float16", SCALED)):
                 skipped = self.check(model, mesh, strategy, precision, flags, 1 + seed % 2, seed)
-                self.assertIn(skipped, range(1, STEPS) if flags else (0,), "steps that were skipped, and steps that were not")
+                self.assertIn(
+                    skipped,
+                    range(1, STEPS) if flags else (0,),
+                    "steps that were skipped, and steps that were not",
+                )
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ class Case:
         self.y = random.integers(0, CLASSES, (SAMPLES, *form.sequence))
         if form.ignored:  # more at the beginning, where all of a rank's may be
             flat = self.y.reshape(-1)
-            flat[1::form.ignored] = IGNORED
+            flat[1 :: form.ignored] = IGNORED
             flat[:2] = IGNORED
         if name == "computed-labels":  # of two samples one counts at least
             self.y = np.where(self.y == 1, 2, self.y)
@@ -46,25 +46,51 @@ class Case:
 
     def write(self):
         parameters = {"weight": self.weight, "bias": self.bias}
-        nodes = [*(node("Constant", [], name, value=numpy_helper.from_array(value)) for name, value in self.form.constants.items()),
-                 node("MatMul", ["x", "weight"], "zw"), node("Add", ["zw", "bias"], "z"), *self.form.nodes]
+        nodes = [
+            *(
+                node("Constant", [], name, value=numpy_helper.from_array(value))
+                for name, value in self.form.constants.items()
+            ),
+            node("MatMul", ["x", "weight"], "zw"),
+            node("Add", ["zw", "bias"], "z"),
+            *self.form.nodes,
+        ]
         used = {name for each in self.form.nodes for name in each.input}
-        inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", *self.form.sequence, FEATURES])]
+        inputs = [
+            helper.make_tensor_value_info(
+                "x", TensorProto.FLOAT, ["batch", *self.form.sequence, FEATURES]
+            )
+        ]
         if "y" in used:
-            inputs.append(helper.make_tensor_value_info("y", TensorProto.INT64, ["batch", *self.form.sequence]))
+            inputs.append(
+                helper.make_tensor_value_info(
+                    "y", TensorProto.INT64, ["batch", *self.form.sequence]
+                )
+            )
         else:
             del self.data["y"]
-        graph = helper.make_graph(nodes, "losses", inputs, [helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])],
-                                  [numpy_helper.from_array(v, n) for n, v in parameters.items()])
+        graph = helper.make_graph(
+            nodes,
+            "losses",
+            inputs,
+            [helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])],
+            [numpy_helper.from_array(v, n) for n, v in parameters.items()],
+        )
         with open(self.onnx, "wb") as file:
-            file.write(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString())
+            file.write(
+                helper.make_model(
+                    graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8
+                ).SerializeToString()
+            )
 
     def expected(self, samples, batch, weight, bias, whole=None):
         """Loss and gradients of weight and bias over the samples, `batch` of them on each rank in each micro-batch."""
         x, y = self.x[samples].astype(np.float64), self.y[samples]
         count = len(x) // batch
         whole = self.form.whole if whole is None else whole
-        parts = [slice(None)] if whole else [slice(i * batch, (i + 1) * batch) for i in range(count)]
+        parts = (
+            [slice(None)] if whole else [slice(i * batch, (i + 1) * batch) for i in range(count)]
+        )
         loss, slope = 0.0, np.zeros((len(x), *self.form.sequence, CLASSES))
         for part in parts:
             value, slope[part] = self.form.local(x[part] @ weight + bias, y[part])
@@ -76,8 +102,22 @@ class Case:
     def compile(self, mesh, precision, batch):
         trainer = os.path.join(self.folder, f"{self.name}-{mesh}-{precision}-{batch}.trainer")
         report = trainer + ".json"
-        said = command(SHARDC, self.onnx, "-o", trainer, "--mesh", mesh, "--precision", precision, "--dim", f"batch={batch}",
-                       "--optimizer", "sgd", "--report", report)
+        said = command(
+            SHARDC,
+            self.onnx,
+            "-o",
+            trainer,
+            "--mesh",
+            mesh,
+            "--precision",
+            precision,
+            "--dim",
+            f"batch={batch}",
+            "--optimizer",
+            "sgd",
+            "--report",
+            report,
+        )
         with open(report) as file:
             return trainer, json.load(file), said
 
@@ -89,11 +129,30 @@ class Case:
             words += ["--data", f"{name}={path}", "--eval-data", f"{name}={path}.held.npy"]
         if os.path.exists(out["m"]):
             os.remove(out["m"])
-        said = command(trainer, *words, "--steps", 1, "--lr", RATE, "--export-gradients", out["g"], "--export-safetensors", out["p"],
-                       "--metrics", out["m"], *flags)
+        said = command(
+            trainer,
+            *words,
+            "--steps",
+            1,
+            "--lr",
+            RATE,
+            "--export-gradients",
+            out["g"],
+            "--export-safetensors",
+            out["p"],
+            "--metrics",
+            out["m"],
+            *flags,
+        )
         steps, events = read_metrics(out["m"])
         (held,) = [event["loss"] for event in events if event["event"] == "eval"]
-        return steps[0]["loss"], held, read_safetensors(out["g"]), read_safetensors(out["p"]), said.stdout
+        return (
+            steps[0]["loss"],
+            held,
+            read_safetensors(out["g"]),
+            read_safetensors(out["p"]),
+            said.stdout,
+        )
 
 
 class Losses(unittest.TestCase):
@@ -105,26 +164,38 @@ class Losses(unittest.TestCase):
 
     def assert_close(self, got, want, bound, scale=None):
         scale = np.abs(want).max() if scale is None else scale
-        np.testing.assert_array_less(np.abs(np.asarray(got, np.float64) - want), bound * scale + 1e-300, f"{got}\n{want}")
+        np.testing.assert_array_less(
+            np.abs(np.asarray(got, np.float64) - want), bound * scale + 1e-300, f"{got}\n{want}"
+        )
 
     def check(self, case, mesh, micro_batches, precision, *flags, whole=None):
         batch = GLOBAL // MESHES[mesh] // micro_batches
         trainer, report, said = case.compile(mesh, precision, batch)
-        loss, held, gradients, parameters, printed = case.run(trainer, "--grad-accumulation", micro_batches, *flags)
+        loss, held, gradients, parameters, printed = case.run(
+            trainer, "--grad-accumulation", micro_batches, *flags
+        )
         bound = BOUNDS[precision]
-        want, weight, bias = case.expected(slice(0, GLOBAL), batch, case.weight.astype(np.float64), case.bias, whole)
+        want, weight, bias = case.expected(
+            slice(0, GLOBAL), batch, case.weight.astype(np.float64), case.bias, whole
+        )
         self.assert_close(loss, want, bound)
         self.assert_close(gradients["weight"], weight, bound)
         self.assert_close(gradients["bias"], bias, bound)
         # SGD with these gradients; float16's first steps may be skipped, none of these is.
         self.assert_close(parameters["weight"], case.weight - RATE * weight, bound)
-        after, _, _ = case.expected(slice(None), batch, case.weight - RATE * weight, case.bias - RATE * bias)
+        after, _, _ = case.expected(
+            slice(None), batch, case.weight - RATE * weight, case.bias - RATE * bias
+        )
         self.assert_close(held, after, 2 * bound)
         return report, said, printed
 
     def test_every_form_on_every_mesh(self):
         for name, case in self.cases.items():
-            runs = [(mesh, count) for mesh in MESHES for count in (1, 3)] if case.form.whole else [("1", 3), ("4", 1), ("2x2", 3)]
+            runs = (
+                [(mesh, count) for mesh in MESHES for count in (1, 3)]
+                if case.form.whole
+                else [("1", 3), ("4", 1), ("2x2", 3)]
+            )
             for mesh, micro_batches in runs:
                 if name == "computed-labels" and GLOBAL // MESHES[mesh] // micro_batches == 1:
                     continue  # the mean of one that is ignored is not a number, as in PyTorch
@@ -134,7 +205,11 @@ class Losses(unittest.TestCase):
                     self.assertEqual(report["loss"]["reduction"], form.reduction)
                     self.assertIn("loss: " + form.says.format(form.reduction) + "\n", said.stdout)
                     self.assertIn("loss: " + form.says.format(form.reduction) + "\n", printed)
-                    self.assertEqual("labels of the cross entropy are computed" in said.stderr, name == "computed-labels", said.stderr)
+                    self.assertEqual(
+                        "labels of the cross entropy are computed" in said.stderr,
+                        name == "computed-labels",
+                        said.stderr,
+                    )
 
     def test_every_precision(self):
         for name in ("mean-ignored", "sum", "weighted-sum", "computed-labels", "mean-and-squares"):
@@ -142,9 +217,15 @@ class Losses(unittest.TestCase):
                 for mesh, micro_batches in (("1", 1), ("2", 3), ("4", 3), ("2x2", 1)):
                     if name == "computed-labels" and GLOBAL // MESHES[mesh] // micro_batches == 1:
                         continue
-                    with self.subTest(loss=name, mesh=mesh, micro_batches=micro_batches, precision=precision):
+                    with self.subTest(
+                        loss=name, mesh=mesh, micro_batches=micro_batches, precision=precision
+                    ):
                         # 65536 times a gradient of 2 is more than float16 holds: such a step would be skipped.
-                        flags = ("--loss-scale", 1024) if (name, precision) == ("weighted-sum", "float16") else ()
+                        flags = (
+                            ("--loss-scale", 1024)
+                            if (name, precision) == ("weighted-sum", "float16")
+                            else ()
+                        )
                         self.check(self.cases[name], mesh, micro_batches, precision, *flags)
 
     def test_evaluations_need_no_whole_batches(self):
@@ -152,16 +233,30 @@ class Losses(unittest.TestCase):
             for mesh in ("1", "4"):
                 with self.subTest(loss=name, mesh=mesh):
                     case, batch = self.cases[name], GLOBAL // MESHES[mesh]
-                    _, held, gradients, _, _ = case.run(case.compile(mesh, "float64", batch)[0], held=SAMPLES - 5)
-                    after, _, _ = case.expected(slice(0, SAMPLES - 5), batch, case.weight - RATE * gradients["weight"],
-                                                case.bias - RATE * gradients["bias"])
+                    _, held, gradients, _, _ = case.run(
+                        case.compile(mesh, "float64", batch)[0], held=SAMPLES - 5
+                    )
+                    after, _, _ = case.expected(
+                        slice(0, SAMPLES - 5),
+                        batch,
+                        case.weight - RATE * gradients["weight"],
+                        case.bias - RATE * gradients["bias"],
+                    )
                     self.assert_close(held, after, 1e-9)
 
     def test_loss_norm_rank_averages_what_each_rank_computes(self):
         for name in ("mean", "sum", "half-of-a-sum", "likelihood-sum", "weighted-mean", "squares"):
             for mesh, micro_batches in (("1", 3), ("4", 1), ("2x2", 3)):
                 with self.subTest(loss=name, mesh=mesh, micro_batches=micro_batches):
-                    self.check(self.cases[name], mesh, micro_batches, "float64", "--loss-norm", "rank", whole=False)
+                    self.check(
+                        self.cases[name],
+                        mesh,
+                        micro_batches,
+                        "float64",
+                        "--loss-norm",
+                        "rank",
+                        whole=False,
+                    )
 
 
 class NotFinite(unittest.TestCase):
@@ -173,15 +268,34 @@ class NotFinite(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
         random = np.random.default_rng(8)
-        self.x, self.offset = random.standard_normal((24, FEATURES)).astype(np.float32), np.zeros((24, 1), np.float32)
+        self.x, self.offset = random.standard_normal((24, FEATURES)).astype(np.float32), np.zeros(
+            (24, 1), np.float32
+        )
         weight = random.standard_normal((FEATURES, CLASSES)).astype(np.float32)
-        nodes = [node("MatMul", ["x", "weight"], "z"), node("Mul", ["z", "z"], "q"), node("ReduceMean", ["q"], "m", keepdims=0),
-                 node("ReduceMean", ["offset"], "o", keepdims=0), node("Add", ["m", "o"], "loss")]
-        inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", size]) for name, size in (("x", FEATURES), ("offset", 1))]
-        graph = helper.make_graph(nodes, "finite", inputs, [helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])],
-                                  [numpy_helper.from_array(weight, "weight")])
+        nodes = [
+            node("MatMul", ["x", "weight"], "z"),
+            node("Mul", ["z", "z"], "q"),
+            node("ReduceMean", ["q"], "m", keepdims=0),
+            node("ReduceMean", ["offset"], "o", keepdims=0),
+            node("Add", ["m", "o"], "loss"),
+        ]
+        inputs = [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", size])
+            for name, size in (("x", FEATURES), ("offset", 1))
+        ]
+        graph = helper.make_graph(
+            nodes,
+            "finite",
+            inputs,
+            [helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])],
+            [numpy_helper.from_array(weight, "weight")],
+        )
         with open(self.path("m.onnx"), "wb") as file:
-            file.write(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString())
+            file.write(
+                helper.make_model(
+                    graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8
+                ).SerializeToString()
+            )
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -190,31 +304,72 @@ class NotFinite(unittest.TestCase):
         """Parameters after them, and what was printed."""
         for name in ("x", "offset"):
             np.save(self.path(name + ".npy"), getattr(self, name))
-        words = [word for name in ("x", "offset") for word in ("--data", f"{name}={self.path(name + '.npy')}")]
-        said = command(self.path("m.trainer"), *words, "--lr", 0.1, "--steps", steps, "--export-safetensors", self.path("p.safetensors"), *flags)
+        words = [
+            word
+            for name in ("x", "offset")
+            for word in ("--data", f"{name}={self.path(name + '.npy')}")
+        ]
+        said = command(
+            self.path("m.trainer"),
+            *words,
+            "--lr",
+            0.1,
+            "--steps",
+            steps,
+            "--export-safetensors",
+            self.path("p.safetensors"),
+            *flags,
+        )
         return read_safetensors(self.path("p.safetensors"))["weight"].tobytes(), said.stdout
 
     def test_such_a_step_writes_nothing(self):
-        for mesh, strategy in (("1", "full"), ("4", "full"), ("4", "grad_op"), ("4", "opt"), ("4", "none"), ("2x2", "hybrid"), ("2x2", "hybrid_opt")):
+        for mesh, strategy in (
+            ("1", "full"),
+            ("4", "full"),
+            ("4", "grad_op"),
+            ("4", "opt"),
+            ("4", "none"),
+            ("2x2", "hybrid"),
+            ("2x2", "hybrid_opt"),
+        ):
             for optimizer in ("sgd", "adam", "adamw", "lion", "amsgrad"):
                 batch = 8 // MESHES[mesh]
-                command(SHARDC, self.path("m.onnx"), "-o", self.path("m.trainer"), "--mesh", mesh, "--strategy", strategy, "--optimizer",
-                        optimizer, "--dim", f"batch={batch}")
+                command(
+                    SHARDC,
+                    self.path("m.onnx"),
+                    "-o",
+                    self.path("m.trainer"),
+                    "--mesh",
+                    mesh,
+                    "--strategy",
+                    strategy,
+                    "--optimizer",
+                    optimizer,
+                    "--dim",
+                    f"batch={batch}",
+                )
                 self.x[13, 1], self.offset[13] = 1, 0
                 one, _ = self.run_steps(1)
                 three, _ = self.run_steps(3)
                 for poisoned, what in ((self.offset, "loss"), (self.x, "gradients")):
                     with self.subTest(mesh=mesh, strategy=strategy, optimizer=optimizer, what=what):
                         good = poisoned[13].copy()
-                        poisoned[13] = np.inf if what == "loss" else 1e30  # whose square float32 does not hold
+                        poisoned[13] = (
+                            np.inf if what == "loss" else 1e30
+                        )  # whose square float32 does not hold
                         two, said = self.run_steps(2, "--loss-scale", 4)
                         self.assertEqual(two, one)
-                        self.assertIn(f"step 2/2: {what} not finite, step skipped, loss scale stays 4\n", said)
+                        self.assertIn(
+                            f"step 2/2: {what} not finite, step skipped, loss scale stays 4\n", said
+                        )
                         after, _ = self.run_steps(3, "--loss-scale", 4)
                         self.assertNotEqual(after, one)
                         self.assertNotEqual(after, three)
                         os.remove(self.path("p.safetensors"))
-                        with self.assertRaisesRegex(CommandFailed, "of step 1 .counting from 0. is .*inf.*; nothing was exported"):
+                        with self.assertRaisesRegex(
+                            CommandFailed,
+                            "of step 1 .counting from 0. is .*inf.*; nothing was exported",
+                        ):
                             self.run_steps(2)
                         self.assertFalse(os.path.exists(self.path("p.safetensors")))
                         poisoned[13] = good

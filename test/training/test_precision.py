@@ -46,7 +46,9 @@ class Step(unittest.TestCase):
             norm, product = want["first_gradients"][name]
             got = fingerprint(gradient)
             # Where the true gradient is zero, only rounding is left.
-            allowed = STEP_GRADIENT * norm + (0 if comparable(true_gradients(model))[name].any() else 1e-3 * largest)
+            allowed = STEP_GRADIENT * norm + (
+                0 if comparable(true_gradients(model))[name].any() else 1e-3 * largest
+            )
             self.assertLess(abs(got[0] - norm), allowed, name)
             self.assertLess(abs(got[1] - product), allowed, name)
 
@@ -55,12 +57,28 @@ class Training(unittest.TestCase):
     def check(self, model, precision, mesh, want):
         flags = []
         if precision == "float16":
-            flags = ["--loss-scale", "dynamic", "--loss-scale-initial", int(REFERENCE["initial_scale"]),
-                     "--loss-scale-window", REFERENCE["growth_interval"]]
+            flags = [
+                "--loss-scale",
+                "dynamic",
+                "--loss-scale-initial",
+                int(REFERENCE["initial_scale"]),
+                "--loss-scale-window",
+                REFERENCE["growth_interval"],
+            ]
         with tempfile.TemporaryDirectory() as folder:
-            trainer, metrics, final = (os.path.join(folder, f) for f in ("m.trainer", "m.jsonl", "f.safetensors"))
+            trainer, metrics, final = (
+                os.path.join(folder, f) for f in ("m.trainer", "m.jsonl", "f.safetensors")
+            )
             model.compile(trainer, mesh, precision)
-            model.train(trainer, "--metrics", metrics, "--export-safetensors", final, *flags, steps=REFERENCE["steps"])
+            model.train(
+                trainer,
+                "--metrics",
+                metrics,
+                "--export-safetensors",
+                final,
+                *flags,
+                steps=REFERENCE["steps"],
+            )
             steps, got = read_metrics(metrics)[0], read_safetensors(final)
         if precision == "float16":
             self.assertEqual([s["loss_scale"] for s in steps], want["scales"])
@@ -72,7 +90,7 @@ class Training(unittest.TestCase):
             values = expected[name].astype(np.float32)
             self.assertEqual(got[name].dtype, np.float32, name)
             deviation = (got[name] - values) * mask[name] / np.abs(values).max()
-            self.assertLess(np.sqrt(np.mean(deviation ** 2)), MASTER, name)
+            self.assertLess(np.sqrt(np.mean(deviation**2)), MASTER, name)
             self.assertLess(np.abs(deviation).max(), MASTER_ELEMENT, name)
 
 

@@ -66,7 +66,9 @@ OPTIMIZERS = {
 # fmt: on
 
 
-@unittest.skipUnless(os.environ.get("SHARDC_TEST_TORCH"), "compares live with PyTorch: ./dev test --torch")
+@unittest.skipUnless(
+    os.environ.get("SHARDC_TEST_TORCH"), "compares live with PyTorch: ./dev test --torch"
+)
 class Torch(unittest.TestCase):
     def check(self, kind, torch_class, arguments, flags):
         model = Model(os.path.join(MODELS, "mlp-tiny-loss"))
@@ -75,14 +77,49 @@ class Torch(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = lambda name: os.path.join(folder, name)
             model.compile(path("m.trainer"), 2, "float64", "--optimizer", kind)
-            command(path("m.trainer"), *given, "--steps", 1, "--lr", 0, "--export-safetensors", path("initial.safetensors"))
-            command(path("m.trainer"), *given, "--steps", 40, "--clip", 0.5, *flags, "--metrics", path("m.jsonl"),
-                    "--export-safetensors", path("final.safetensors"))
-            initial, final = read_safetensors(path("initial.safetensors")), read_safetensors(path("final.safetensors"))
+            command(
+                path("m.trainer"),
+                *given,
+                "--steps",
+                1,
+                "--lr",
+                0,
+                "--export-safetensors",
+                path("initial.safetensors"),
+            )
+            command(
+                path("m.trainer"),
+                *given,
+                "--steps",
+                40,
+                "--clip",
+                0.5,
+                *flags,
+                "--metrics",
+                path("m.jsonl"),
+                "--export-safetensors",
+                path("final.safetensors"),
+            )
+            initial, final = read_safetensors(path("initial.safetensors")), read_safetensors(
+                path("final.safetensors")
+            )
             losses = [s["loss"] for s in read_metrics(path("m.jsonl"))[0]]
-        job = {"class": torch_class, "arguments": arguments, "steps": 40, "batch": model.batch, "clip": 0.5, "x": data["x"],
-               "labels": data["labels"], "parameters": {n: v.tolist() for n, v in initial.items()}}
-        run = subprocess.run([os.environ.get("PYTHON", sys.executable), "-c", TORCH_RUN], input=json.dumps(job), capture_output=True, text=True)
+        job = {
+            "class": torch_class,
+            "arguments": arguments,
+            "steps": 40,
+            "batch": model.batch,
+            "clip": 0.5,
+            "x": data["x"],
+            "labels": data["labels"],
+            "parameters": {n: v.tolist() for n, v in initial.items()},
+        }
+        run = subprocess.run(
+            [os.environ.get("PYTHON", sys.executable), "-c", TORCH_RUN],
+            input=json.dumps(job),
+            capture_output=True,
+            text=True,
+        )
         self.assertEqual(run.returncode, 0, run.stderr)
         expected = json.loads(run.stdout)
         np.testing.assert_allclose(losses, expected["losses"], rtol=1e-9)

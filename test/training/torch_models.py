@@ -24,16 +24,27 @@ class Case:
         if self.kind == "tokens":
             return {"input_ids": tokens(LENGTH)}, tokens(LENGTH), {"input_ids": both}
         if self.kind == "two sequences":
-            return ({"input_ids": tokens(LENGTH), "decoder_input_ids": tokens(LENGTH - 4)}, tokens(LENGTH - 4),
-                    {"input_ids": both, "decoder_input_ids": {0: "batch", 1: "target"}})
+            return (
+                {"input_ids": tokens(LENGTH), "decoder_input_ids": tokens(LENGTH - 4)},
+                tokens(LENGTH - 4),
+                {"input_ids": both, "decoder_input_ids": {0: "batch", 1: "target"}},
+            )
         if self.kind == "padded":  # 0 is padding
             ids = tokens(8)
             ids[:, 6:] = 0
             return {"input_ids": ids}, torch.arange(BATCH), {"input_ids": both}
         if self.kind == "vectors":
-            return {"x": torch.randn(BATCH, 16, generator=g)}, torch.arange(BATCH), {"x": {0: "batch"}}
+            return (
+                {"x": torch.randn(BATCH, 16, generator=g)},
+                torch.arange(BATCH),
+                {"x": {0: "batch"}},
+            )
         if self.kind == "rows":
-            return {"x": torch.randn(BATCH, 4, 16, generator=g)}, torch.randint(4, (BATCH, 4), generator=g), {"x": {0: "batch"}}
+            return (
+                {"x": torch.randn(BATCH, 4, 16, generator=g)},
+                torch.randint(4, (BATCH, 4), generator=g),
+                {"x": {0: "batch"}},
+            )
         raise ValueError(self.kind)
 
 
@@ -47,7 +58,11 @@ def hf(name, config, **settings):
 
         class LogitsOnly(base):  # a subclass, not a wrapper: the names of the parameters stay
             def forward(self, input_ids=None, attention_mask=None, decoder_input_ids=None):
-                given = {"input_ids": input_ids, "attention_mask": attention_mask, "decoder_input_ids": decoder_input_ids}
+                given = {
+                    "input_ids": input_ids,
+                    "attention_mask": attention_mask,
+                    "decoder_input_ids": decoder_input_ids,
+                }
                 return super().forward(**{k: v for k, v in given.items() if v is not None}).logits
 
         model = LogitsOnly(getattr(transformers, config)(vocab_size=VOCABULARY, **settings))
@@ -57,12 +72,40 @@ def hf(name, config, **settings):
     return build
 
 
-ENCODER = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24, max_position_embeddings=40, hidden_dropout_prob=0.0,
-               attention_probs_dropout_prob=0.0)
-DECODER = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24, max_position_embeddings=40)
-SEQUENCES = dict(d_model=16, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=24,
-                 decoder_ffn_dim=24, max_position_embeddings=40, dropout=0.0, attention_dropout=0.0, activation_dropout=0.0, pad_token_id=0,
-                 eos_token_id=2, bos_token_id=1, decoder_start_token_id=0, forced_eos_token_id=None)
+ENCODER = dict(
+    hidden_size=16,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    intermediate_size=24,
+    max_position_embeddings=40,
+    hidden_dropout_prob=0.0,
+    attention_probs_dropout_prob=0.0,
+)
+DECODER = dict(
+    hidden_size=16,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    intermediate_size=24,
+    max_position_embeddings=40,
+)
+SEQUENCES = dict(
+    d_model=16,
+    encoder_layers=2,
+    decoder_layers=2,
+    encoder_attention_heads=2,
+    decoder_attention_heads=2,
+    encoder_ffn_dim=24,
+    decoder_ffn_dim=24,
+    max_position_embeddings=40,
+    dropout=0.0,
+    attention_dropout=0.0,
+    activation_dropout=0.0,
+    pad_token_id=0,
+    eos_token_id=2,
+    bos_token_id=1,
+    decoder_start_token_id=0,
+    forced_eos_token_id=None,
+)
 
 
 def fold(function, shape=(8,)):

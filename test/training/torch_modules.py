@@ -12,7 +12,9 @@ class EncoderClassifier(nn.Module):
     def __init__(self):
         super().__init__()
         self.embed = nn.Embedding(VOCABULARY, 16)
-        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 24, dropout=0.0, batch_first=True), 2)
+        self.encoder = nn.TransformerEncoder(
+            nn.TransformerEncoderLayer(16, 2, 24, dropout=0.0, batch_first=True), 2
+        )
         self.head = nn.Linear(16, VOCABULARY)
 
     def forward(self, input_ids):
@@ -73,7 +75,11 @@ class TwoNorms(nn.Module):
         self.norm1, self.norm2, self.head = nn.LayerNorm(8), nn.LayerNorm(8), nn.Linear(8, 4)
 
     def forward(self, input_ids):
-        return self.head(torch.tanh(self.norm1(self.embed(input_ids)).mean(1) + self.norm2(self.rel.weight).mean(0)))
+        return self.head(
+            torch.tanh(
+                self.norm1(self.embed(input_ids)).mean(1) + self.norm2(self.rel.weight).mean(0)
+            )
+        )
 
 
 class Equal(nn.Module):
@@ -142,7 +148,10 @@ class Folded(nn.Module):
         super().__init__()
         self.function = function
         self.a, self.head = nn.Linear(16, 8), nn.Linear(8, 4)
-        self.scale = nn.Parameter((torch.rand(shape) + 0.3) * (1 if shape == () else torch.tensor([1.0, -1.0]).repeat(shape[0] // 2)))
+        self.scale = nn.Parameter(
+            (torch.rand(shape) + 0.3)
+            * (1 if shape == () else torch.tensor([1.0, -1.0]).repeat(shape[0] // 2))
+        )
 
     def forward(self, x):
         return self.head(torch.tanh(self.a(x)) * self.function(self.scale))
@@ -167,7 +176,9 @@ class Table(nn.Module):
         super().__init__()
         self.a, self.head = nn.Linear(16, 8), nn.Linear(8, 4)
         self.table = nn.Parameter(torch.randn(7, 1))
-        self.register_buffer("places", torch.tensor([[0, 1, 2, 3], [1, 0, 1, 2], [4, 1, 0, 1], [6, 5, 1, 0]]))
+        self.register_buffer(
+            "places", torch.tensor([[0, 1, 2, 3], [1, 0, 1, 2], [4, 1, 0, 1], [6, 5, 1, 0]])
+        )
 
     def forward(self, x):
         w = (x @ x.transpose(1, 2) + self.table[self.places].squeeze(-1)).softmax(-1)
@@ -183,13 +194,17 @@ class Computed(nn.Module):
         self.head = nn.Linear(8, 4)
 
     def forward(self, x):
-        return self.head(torch.tanh(F.linear(x, self.g * self.v / self.v.norm(dim=1, keepdim=True))))
+        return self.head(
+            torch.tanh(F.linear(x, self.g * self.v / self.v.norm(dim=1, keepdim=True)))
+        )
 
 
 class WeightNorm(nn.Module):
     def __init__(self):
         super().__init__()
-        self.a, self.head = torch.nn.utils.parametrizations.weight_norm(nn.Linear(16, 8)), nn.Linear(8, 4)
+        self.a, self.head = torch.nn.utils.parametrizations.weight_norm(
+            nn.Linear(16, 8)
+        ), nn.Linear(8, 4)
 
     def forward(self, x):
         return self.head(torch.tanh(self.a(x)))
@@ -222,7 +237,11 @@ class AtIdentity(nn.Module):
     def __init__(self):
         super().__init__()
         self.a, self.head = nn.Linear(16, 8), nn.Linear(8, 4)
-        self.scale, self.shift, self.divisor = nn.Parameter(torch.tensor(1.0)), nn.Parameter(torch.tensor(0.0)), nn.Parameter(torch.ones(1))
+        self.scale, self.shift, self.divisor = (
+            nn.Parameter(torch.tensor(1.0)),
+            nn.Parameter(torch.tensor(0.0)),
+            nn.Parameter(torch.ones(1)),
+        )
         nn.init.zeros_(self.a.bias)
         nn.init.zeros_(self.head.bias)
 
@@ -239,7 +258,9 @@ class OnePlus(nn.Module):
         self.norm1, self.norm2 = nn.Parameter(torch.zeros(8)), nn.Parameter(torch.zeros(8))
 
     def forward(self, x):
-        norm = lambda h, weight: h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + 1e-6) * (1 + weight)
+        norm = (
+            lambda h, weight: h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + 1e-6) * (1 + weight)
+        )
         return self.head(norm(torch.tanh(self.b(norm(self.a(x), self.norm1))), self.norm2))
 
 
@@ -248,13 +269,19 @@ class Transposes(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.once, self.twice = nn.Parameter(torch.randn(16, 16) / 4), nn.Parameter(torch.randn(16, 16) / 4)
-        self.copied, self.inner = nn.Parameter(torch.randn(8, 16) / 4), nn.Parameter(torch.randn(8, 8) / 4)
+        self.once, self.twice = nn.Parameter(torch.randn(16, 16) / 4), nn.Parameter(
+            torch.randn(16, 16) / 4
+        )
+        self.copied, self.inner = nn.Parameter(torch.randn(8, 16) / 4), nn.Parameter(
+            torch.randn(8, 8) / 4
+        )
         self.head = nn.Parameter(torch.randn(8, 4) / 4)
 
     def forward(self, x):
         x = torch.tanh(torch.tanh(x @ self.once.transpose(0, 1)) @ self.twice.T.T)
-        return F.linear(torch.tanh(F.linear(x @ self.copied.T.contiguous(), self.inner.T)), self.head.t())
+        return F.linear(
+            torch.tanh(F.linear(x @ self.copied.T.contiguous(), self.inner.T)), self.head.t()
+        )
 
 
 class TransposedBiases(nn.Module):
@@ -262,11 +289,23 @@ class TransposedBiases(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.first, self.second = nn.Parameter(torch.randn(16, 8) / 4), nn.Parameter(torch.randn(8, 8) / 3)
-        self.bias, self.other, self.head = nn.Parameter(torch.zeros(8)), nn.Parameter(torch.zeros(8)), nn.Linear(8, 4)
+        self.first, self.second = nn.Parameter(torch.randn(16, 8) / 4), nn.Parameter(
+            torch.randn(8, 8) / 3
+        )
+        self.bias, self.other, self.head = (
+            nn.Parameter(torch.zeros(8)),
+            nn.Parameter(torch.zeros(8)),
+            nn.Linear(8, 4),
+        )
 
     def forward(self, x):
-        return self.head(torch.tanh(F.linear(torch.tanh(F.linear(x, self.first.T, self.bias)), self.second.T, self.other)))
+        return self.head(
+            torch.tanh(
+                F.linear(
+                    torch.tanh(F.linear(x, self.first.T, self.bias)), self.second.T, self.other
+                )
+            )
+        )
 
 
 class Slopes(nn.Module):
@@ -286,7 +325,11 @@ class Reshaped(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.a, self.b, self.c = nn.Parameter(torch.randn(256) / 4), nn.Parameter(torch.randn(2, 8, 16) / 4), nn.Parameter(torch.randn(1, 16))
+        self.a, self.b, self.c = (
+            nn.Parameter(torch.randn(256) / 4),
+            nn.Parameter(torch.randn(2, 8, 16) / 4),
+            nn.Parameter(torch.randn(1, 16)),
+        )
         self.d, self.head = nn.Parameter(torch.randn(16, 1, 1)), nn.Linear(16, 4)
 
     def forward(self, x):
@@ -299,10 +342,17 @@ class Joined(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.q, self.k, self.v, self.head = nn.Linear(16, 16), nn.Linear(16, 16), nn.Linear(16, 16), nn.Linear(16, 4)
+        self.q, self.k, self.v, self.head = (
+            nn.Linear(16, 16),
+            nn.Linear(16, 16),
+            nn.Linear(16, 16),
+            nn.Linear(16, 4),
+        )
 
     def forward(self, x):
-        weight, bias = torch.cat([self.q.weight, self.k.weight, self.v.weight]), torch.cat([self.q.bias, self.k.bias, self.v.bias])
+        weight, bias = torch.cat([self.q.weight, self.k.weight, self.v.weight]), torch.cat(
+            [self.q.bias, self.k.bias, self.v.bias]
+        )
         q, k, v = F.linear(x, weight, bias).chunk(3, -1)
         return self.head((q @ k.transpose(1, 2)).softmax(-1) @ v)
 
@@ -312,7 +362,9 @@ class Stacked(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.stack, self.both = nn.Parameter(torch.randn(3, 16, 16) / 4), nn.Parameter(torch.randn(16, 16) / 4)
+        self.stack, self.both = nn.Parameter(torch.randn(3, 16, 16) / 4), nn.Parameter(
+            torch.randn(16, 16) / 4
+        )
         self.head = nn.Linear(16, 4)
 
     def forward(self, x):
@@ -330,7 +382,9 @@ class Autoencoder(nn.Module):
         self.inner, self.outer = nn.Parameter(torch.randn(8) / 4), nn.Parameter(torch.randn(16) / 4)
 
     def forward(self, x):
-        return F.linear(torch.tanh(F.linear(x, self.weight, self.inner)), self.weight.t(), self.outer)
+        return F.linear(
+            torch.tanh(F.linear(x, self.weight, self.inner)), self.weight.t(), self.outer
+        )
 
 
 class SquareTied(nn.Module):
@@ -364,7 +418,9 @@ class Copies(nn.Module):
     def __init__(self):
         super().__init__()
         block = nn.Sequential(nn.LayerNorm(16), nn.Linear(16, 16), nn.GELU())
-        self.layers, self.head = nn.ModuleList([copy.deepcopy(block) for _ in range(3)]), nn.Linear(16, 4)
+        self.layers, self.head = nn.ModuleList([copy.deepcopy(block) for _ in range(3)]), nn.Linear(
+            16, 4
+        )
 
     def forward(self, x):
         for layer in self.layers:
@@ -377,7 +433,9 @@ class LayerScale(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.layers, self.head = nn.ModuleList([nn.Linear(16, 16) for _ in range(2)]), nn.Linear(16, 4)
+        self.layers, self.head = nn.ModuleList([nn.Linear(16, 16) for _ in range(2)]), nn.Linear(
+            16, 4
+        )
         self.gamma = nn.ParameterList([nn.Parameter(torch.full((16,), 0.1)) for _ in range(2)])
 
     def forward(self, x):
@@ -397,4 +455,6 @@ class Buffers(nn.Module):
         self.register_buffer("average", self.a.weight.detach().clone())
 
     def forward(self, x):
-        return self.head(torch.tanh(F.linear(self.a(x), self.weight, self.bias)) + F.linear(x, self.average))
+        return self.head(
+            torch.tanh(F.linear(self.a(x), self.weight, self.bias)) + F.linear(x, self.average)
+        )

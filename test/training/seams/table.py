@@ -32,7 +32,13 @@ class Case:
     """
 
     def __init__(self, name, nodes, torch, *values, expected=None):
-        self.name, self.nodes, self.torch, self.values, self.expected = name, nodes, torch, values or (POINTS,), expected or {}
+        self.name, self.nodes, self.torch, self.values, self.expected = (
+            name,
+            nodes,
+            torch,
+            values or (POINTS,),
+            expected or {},
+        )
 
     def arrays(self):
         """Parameters by name, at least two dims each."""
@@ -44,7 +50,13 @@ def unary(op, torch, points=POINTS, expected=None, name=None, **attributes):
 
 
 def binary(op, torch, pairs=PAIRS, name=None, **attributes):
-    return Case(name or op, [(op, ["x", "y"], attributes)], torch, [x for x, _ in pairs], [y for _, y in pairs])
+    return Case(
+        name or op,
+        [(op, ["x", "y"], attributes)],
+        torch,
+        [x for x, _ in pairs],
+        [y for _, y in pairs],
+    )
 
 
 def rows(op, torch, values=ROWS, name=None, axes=True, **attributes):
@@ -194,7 +206,7 @@ CASES = [
 
 # Operators that are more than one op, at numbers of which bfloat16 and float16 have every digit, and in between which they would lose them
 # all: squares, exponentials and slopes are smaller or larger than those types hold, though the result is not.
-NARROW_POINTS = [2.0 ** -13, 2.0 ** -9, 0.125, 0.75, 2.5, 7.0, 9.0, 12.0, 30.0, 240.0, 30720.0]
+NARROW_POINTS = [2.0**-13, 2.0**-9, 0.125, 0.75, 2.5, 7.0, 9.0, 12.0, 30.0, 240.0, 30720.0]
 NARROW_POINTS += [-p for p in NARROW_POINTS]
 # fmt: off
 NARROW_ROWS = [[2.0 ** -13, 2.0 ** -12, -(2.0 ** -13)], [2.0 ** -10, 3 * 2.0 ** -10, 0.0],
@@ -244,11 +256,27 @@ def weight(position):
 
 
 # Where this table has nothing to say: comparisons, booleans, moves.
-WITHOUT_SEAMS = {"And", "Or", "Xor", "Not", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "IsNaN", "Cast", "CastLike", "Identity", "Dropout"}
+WITHOUT_SEAMS = {
+    "And",
+    "Or",
+    "Xor",
+    "Not",
+    "Equal",
+    "Greater",
+    "GreaterOrEqual",
+    "Less",
+    "LessOrEqual",
+    "IsNaN",
+    "Cast",
+    "CastLike",
+    "Identity",
+    "Dropout",
+}
 
 
 def fx_node(function):
     """A node's metadata_props entry as the dynamo exporter writes it; Debian's onnx has no such field."""
+
     def field(number, payload):
         length, size = b"", len(payload)
         while size >= 0x80:
@@ -256,7 +284,10 @@ def fx_node(function):
             size >>= 7
         return bytes([number << 3 | 2]) + length + bytes([size]) + payload
 
-    text = f"%a : [num_users=1] = call_function[target=torch.ops.aten.{function}](args = (%x,), kwargs = {{}})"
+    text = (
+        f"%a : [num_users=1] = call_function[target=torch.ops.aten.{function}](args = (%x,), kwargs"
+        " = {})"
+    )
     return field(9, field(1, b"pkg.torch.onnx.fx_node") + field(2, text.encode()))
 
 
@@ -268,12 +299,22 @@ def build(case, number):
         if isinstance(value, str):
             return f"{case.name}.{value.lstrip('#')}"
         name = f"{case.name}.constant.{len(nodes)}.{value}"
-        tensor = helper.make_tensor(name, TensorProto.INT64, [len(value)], value) if isinstance(value, list) else helper.make_tensor(name, number, [], [value])
+        tensor = (
+            helper.make_tensor(name, TensorProto.INT64, [len(value)], value)
+            if isinstance(value, list)
+            else helper.make_tensor(name, number, [], [value])
+        )
         nodes.append(helper.make_node("Constant", [], [name], value=tensor))
         return name
 
     for index, (op, inputs, attributes, *function) in enumerate(case.nodes):
-        node = helper.make_node(op, [operand(i) for i in inputs], [f"{case.name}.{index}"], name=f"{case.name}.{op}.{index}", **attributes)
+        node = helper.make_node(
+            op,
+            [operand(i) for i in inputs],
+            [f"{case.name}.{index}"],
+            name=f"{case.name}.{op}.{index}",
+            **attributes,
+        )
         if function:
             node.MergeFromString(fx_node(function[0]))
         nodes.append(node)
