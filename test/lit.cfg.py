@@ -36,7 +36,8 @@ if any(
     config.available_features.add("libdevice")
 llvm_config.with_system_environment(["CUDA_HOME"])
 
-# Models and operator tests that are too large for the repository run where they lie beside the checkout.
+# Models and operator tests that are too large for the repository run where they lie
+# beside the checkout.
 shared = os.path.join(config.test_source_root, "..", "..", "shared")
 if os.path.isdir(os.path.join(shared, "models")):
     config.available_features.add("shared-models")

@@ -1,19 +1,24 @@
 #!/usr/bin/env python3
-"""Benchmarks: what the compiler costs, and what the trainer reaches beside PyTorch FSDP2 where torch is installed.
+"""Benchmarks: what the compiler costs, and what the trainer reaches beside PyTorch FSDP2
+where torch is installed.
 
-compile  seconds and peak memory of the compiler for full-size graphs, no weights beside them (compile_time.py)
-scaling  the same for n pieces, n calls, n nodes and depth n, in doubling sizes (scaling.py); only with --scaling, and then alone
+compile  seconds and peak memory of the compiler for full-size graphs, no weights beside
+         them (compile_time.py)
+scaling  the same for n pieces, n calls, n nodes and depth n, in doubling sizes (scaling.py); only
+         with --scaling, and then alone
 micro    GEMM, collectives and optimizer alone, beside gloo (micro.py)
-train    the workloads of test/models/bench, each side in turn, round by round, from the same initial values on the same batches
+train    the workloads of test/models/bench, each side in turn, round by round, from the same
+         initial values on the same batches
 
-A row of train: the median step (over runs, of the median step of each run); tokens or samples per second; model FLOP/s over the rate
-of the GEMM library alone at 1024^3 on all processors, right before and after each run; memory of all ranks after the last step (PSS) and
-the sum of their peaks; seconds from the start of the process to the end of the first step (of W3 and W4 right behind a run of one step
-of the same side); the largest share of the machine that other programs used during a run. docs/performance.md has more, and what was
-reached.
+A row of train: the median step (over runs, of the median step of each run); tokens or samples per
+second; model FLOP/s over the rate of the GEMM library alone at 1024^3 on all processors, right
+before and after each run; memory of all ranks after the last step (PSS) and the sum of their peaks;
+seconds from the start of the process to the end of the first step (of W3 and W4 right behind a run
+of one step of the same side); the largest share of the machine that other programs used during a
+run. docs/performance.md has more, and what was reached.
 
-A run whose losses are not those of the other side, or of the recorded FSDP2 run in losses.json, ends the bench with an error. Missed
-targets are reported alone.
+A run whose losses are not those of the other side, or of the recorded FSDP2 run in losses.json,
+ends the bench with an error. Missed targets are reported alone.
 """
 import argparse
 import json
@@ -39,7 +44,8 @@ def recorded_losses():
 
 
 def check_losses(name, round, recorded):
-    """Every float32 run against the recorded one of FSDP2, and the sides of a precision against each other."""
+    """Every float32 run against the recorded one of FSDP2, and the sides of a precision
+    against each other."""
     first = {}
     for run in round:
         others = [first.setdefault(run["precision"], (run["who"], run["losses"]))]

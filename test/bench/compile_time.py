@@ -1,4 +1,5 @@
-"""Section `compile`: what the compiler takes for full-size graphs without their weights, for 8 ranks and for 2x8."""
+"""Section `compile`: what the compiler takes for full-size graphs without their weights, for 8
+ranks and for 2x8."""
 import json
 import os
 import statistics
@@ -12,7 +13,8 @@ from workloads import graph
 HERE = os.path.dirname(os.path.abspath(__file__))
 LOSS = "cross-entropy:logits=logits,labels=labels"
 MESHES = ("8", "2x8")
-# model of test/models: (what it is called, sequence, labels are shifted, most seconds, most MiB; None: no target)
+# model of test/models: (what it is called, sequence, labels are shifted, most seconds, most
+# MiB; None: no target)
 MODELS = {
     "gpt2-124m": ("GPT-2 124M", 256, True, 10, None),
     "s2-llama-pretrain-12l": ("Llama, 12 layers, 180M", 512, False, None, None),
@@ -20,7 +22,9 @@ MODELS = {
     "s1-llama31-8b": ("Llama-3.1-8B", 512, True, 30, 2000e6 / 2**20),
 }
 LAYERS, GROWTH = (12, 48), 1.3  # seconds of the second over the first, at most
-PAIRS = 11  # of these, alternating: a few hundred milliseconds each, and what else the machine does shows in them
+# Of these, alternating: a few hundred milliseconds each, and what else the machine does shows in
+# them.
+PAIRS = 11
 
 
 def compile_once(path, mesh, dims, shift, folder):
@@ -61,9 +65,8 @@ def bench(folder, quick):
         }
         figures.append(row)
         print(
-            (
-                f"{f'{name}, --mesh {mesh}':32} {row['seconds']:8.2f} {row['kernels']:8} {row['peak_mib']:9.0f}"
-            ),
+            f"{f'{name}, --mesh {mesh}':32} {row['seconds']:8.2f} {row['kernels']:8}"
+            f" {row['peak_mib']:9.0f}",
             flush=True,
         )
         return row

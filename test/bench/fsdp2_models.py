@@ -1,6 +1,8 @@
-"""The workloads' models in PyTorch. test/models/bench/export.py writes their graphs, fsdp2_peer.py trains them with FSDP2.
+"""The workloads' models in PyTorch. test/models/bench/export.py writes their graphs, fsdp2_peer.py
+trains them with FSDP2.
 
-Every model has `blocks` (what is sharded together), `logits(input)` and `forward(input, labels)`, the mean cross entropy.
+Every model has `blocks` (what is sharded together), `logits(input)` and `forward(input, labels)`,
+the mean cross entropy.
 """
 import torch
 import torch.nn.functional as F

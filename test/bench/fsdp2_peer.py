@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
-"""A workload on PyTorch FSDP2 (gloo, CPU): what bench.py compares with. Needs torch; starts its own ranks.
+"""A workload on PyTorch FSDP2 (gloo, CPU): what bench.py compares with.
 
-fully_shard on every block and on the root with PyTorch's defaults (the root stays gathered after forward), clip_grad_norm_ (foreach),
-fused AdamW, cores / ranks threads a rank. Initial values and batches are the files that bench.py writes and the trainer reads too.
+Needs torch; starts its own ranks.
+
+fully_shard on every block and on the root with PyTorch's defaults (the root stays gathered after
+forward), clip_grad_norm_ (foreach), fused AdamW, cores / ranks threads a rank. Initial values and
+batches are the files that bench.py writes and the trainer reads too.
 
   eager        as it comes
-  tuned        blocks compiled, all-gathers asynchronous and two blocks ahead, tcmalloc where it is installed
+  tuned        blocks compiled, all-gathers asynchronous and two blocks ahead, tcmalloc
+               where it is installed
   tuned-eager  the same, not compiled
   bf16         eager, parameters and products in bfloat16, gradients reduced in float32
 
-The last line is JSON: seconds, losses and gradient norms of all steps, PSS of all ranks and peak RSS of each (MiB, after the last
-step with all ranks alive), seconds from the start of this process to the end of the first step on the slowest rank.
+The last line is JSON: seconds, losses and gradient norms of all steps, PSS of all ranks and peak
+RSS of each (MiB, after the last step with all ranks alive), seconds from the start of this process
+to the end of the first step on the slowest rank.
 """
 import argparse
 import json
@@ -55,7 +60,8 @@ class Safetensors:
 
 
 def fill(model, path):
-    """Sets the parameters' local rows (dimension 0 is cut into equal parts, the last ones shorter), and the buffers."""
+    """Sets the parameters' local rows (dimension 0 is cut into equal parts, the last ones
+    shorter), and the buffers."""
     import torch
 
     values = Safetensors(path)
@@ -165,7 +171,8 @@ def rank_main(args):
 
 
 def start_ranks(script, words, ranks, **environment):
-    """`ranks` processes of a script, joined by the environment as torch.distributed reads it; the largest exit status."""
+    """`ranks` processes of a script, joined by the environment as torch.distributed reads it; the
+    largest exit status."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

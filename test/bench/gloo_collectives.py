@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""What gloo takes for the collectives of FSDP: beside comm-bench. Needs torch; starts its own ranks.
+"""What gloo takes for the collectives of FSDP: beside comm-bench.
 
-The last line is JSON: median milliseconds of all-gather, reduce-scatter (into and out of one full buffer of `bytes`) and all-reduce.
+Needs torch; starts its own ranks.
+
+The last line is JSON: median milliseconds of all-gather, reduce-scatter (into and out of one full
+buffer of `bytes`) and all-reduce.
 """
 import argparse
 import json

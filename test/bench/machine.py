@@ -23,8 +23,8 @@ def processor_seconds():
 
 
 def wait_until_idle(limit):
-    """Returns whether the processors were idle for IDLE_SECONDS at last; `limit` seconds are waited for it at most. Not the load average:
-    it remembers the last run."""
+    """Returns whether the processors were idle for IDLE_SECONDS at last; `limit` seconds are waited
+    for it at most. Not the load average: it remembers the last run."""
     deadline = time.monotonic() + limit
     while time.monotonic() < deadline:
         before = processor_seconds()

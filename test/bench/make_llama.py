@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Writes a Llama-style graph of any depth as the dynamo exporter decomposes it, its weights described but not there.
+"""Writes a Llama-style graph of any depth as the dynamo exporter decomposes it.
+
+Its weights are described but not there.
 
     make_llama.py --layers 48 -o model.onnx
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes graphs of one form and any size: what scaling.py measures, and what the tests of depth and width compile.
+"""Writes graphs of one form and any size, for scaling.py and the tests of depth and width.
 
     make_scaling.py pieces 512 -o model.onnx
 
-Every graph has the output `loss` (its mean square, or its only output), for --loss output:loss. Weights are in the file.
+Every graph has the output `loss` (its mean square, or its only output), for --loss output:loss.
+Weights are in the file.
 """
 import argparse
 
@@ -87,7 +88,7 @@ def hidden(g, columns, name="weight"):
     return g.op("Tanh", g.op("MatMul", g.input("x", ROWS, 8), g.parameter(name, 8, columns)))
 
 
-# -- n pieces ------------------------------------------------------------------------------------------------------------
+# -- n pieces --------------------------------------------------------------------------------------
 
 
 def split(g, x, n, axis=1):
@@ -208,7 +209,7 @@ def growing_concat(n):
     return g.model(state)
 
 
-# -- n calls -------------------------------------------------------------------------------------------------------------
+# -- n calls ---------------------------------------------------------------------------------------
 
 
 def layer(call="Tanh", domain=""):
@@ -339,7 +340,7 @@ def ifs(n):
     return g.model(x)
 
 
-# -- n nodes -------------------------------------------------------------------------------------------------------------
+# -- n nodes ---------------------------------------------------------------------------------------
 
 
 def chain(n):

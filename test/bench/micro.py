@@ -1,4 +1,5 @@
-"""Section `micro`: GEMM, collectives and optimizer alone, by the programs of this folder; gloo beside the collectives."""
+"""Section `micro`: GEMM, collectives and optimizer alone, by the programs of this folder; gloo
+beside the collectives."""
 import json
 import os
 import re
@@ -68,7 +69,8 @@ def collectives(ranks, torch):
         seconds, of_copy = ours[f"{kind}_seconds"], ours["copy_seconds"] / ours[f"{kind}_seconds"]
         beside = f"{gloo[f'{kind}_ms']:8.2f}" if gloo else f"{'-':>8}"
         print(
-            f"{kind:16} {1e3 * seconds:8.2f} {ours['bytes'] / seconds / 1e9:7.1f} {of_copy:18.1%} {beside}"
+            f"{kind:16} {1e3 * seconds:8.2f} {ours['bytes'] / seconds / 1e9:7.1f} {of_copy:18.1%}"
+            f" {beside}"
         )
         if has_targets:
             targets.append(Target(f"{kind} over the copies of all ranks at once", of_copy, OF_COPY))

@@ -25,7 +25,8 @@ class Target:
 
     def row(self):
         sign = ">=" if self.at_least else "<="
-        return f"{self.what:64} {self.value:9.2f} {sign} {self.limit:<7g} {self.unit:4} {'met' if self.met else 'MISSED'}"
+        met = "met" if self.met else "MISSED"
+        return f"{self.what:64} {self.value:9.2f} {sign} {self.limit:<7g} {self.unit:4} {met}"
 
     def json(self):
         return {**asdict(self), "met": self.met}
@@ -44,8 +45,8 @@ def spread(values):
 
 
 HEADER = (
-    f"{'train':6} {'who':18} {'step ms [min, max]':>28} {'units/s':>9} {'FLOP/s of GEMM':>15} {'GEMM GF/s':>10} {'PSS MiB':>8} {'peak RSS':>9} "
-    f"{'first step s':>13} {'foreign':>8}"
+    f"{'train':6} {'who':18} {'step ms [min, max]':>28} {'units/s':>9} {'FLOP/s of GEMM':>15} "
+    f"{'GEMM GF/s':>10} {'PSS MiB':>8} {'peak RSS':>9} {'first step s':>13} {'foreign':>8}"
 )
 
 
@@ -89,10 +90,13 @@ class Result:
             median, least, most = (1e3 * s for s in spread(self.steps(who)))
             step = f"{median:.1f} [{least:.1f}, {most:.1f}]"
             busy = sum(not run["idle"] for run in self.runs(who))
+            rate = self.workload.tokens / median * 1e3
+            foreign = max(run["foreign"] for run in self.runs(who))
             print(
-                f"{self.workload.name:6} {who:18} {step:>28} {self.workload.tokens / median * 1e3:9.0f} {self.share_of_gemm(who):15.1%} "
-                f"{self.median(who, 'gemm'):10.0f} {self.median(who, 'pss_mib'):8.0f} {self.median(who, 'peak_rss_mib'):9.0f} "
-                f"{self.median(who, 'first_step'):13.2f} {max(run['foreign'] for run in self.runs(who)):8.1%}"
+                f"{self.workload.name:6} {who:18} {step:>28} {rate:9.0f} "
+                f"{self.share_of_gemm(who):15.1%} {self.median(who, 'gemm'):10.0f} "
+                f"{self.median(who, 'pss_mib'):8.0f} {self.median(who, 'peak_rss_mib'):9.0f} "
+                f"{self.median(who, 'first_step'):13.2f} {foreign:8.1%}"
                 + (f"  {busy} of {len(self.rounds)} runs began on a busy machine" if busy else ""),
                 flush=True,
             )

@@ -1,8 +1,9 @@
-"""Section `scaling`: what the compiler takes for graphs of one form in doubling sizes; work and memory grow as the graph does.
+"""Section `scaling`: what the compiler takes for graphs of one form in doubling sizes; work and
+memory grow as the graph does.
 
-Of a size: the processor seconds (of all threads, the least of several runs) and the peak memory beyond those of the same form at size 1,
-which is what starting, linking the kernels and writing the runtime into the trainer cost. A factor is such a difference over that of half
-the size."""
+Of a size: the processor seconds (of all threads, the least of several runs) and the peak memory
+beyond those of the same form at size 1, which is what starting, linking the kernels and writing the
+runtime into the trainer cost. A factor is such a difference over that of half the size."""
 import os
 import subprocess
 import sys
@@ -81,7 +82,8 @@ def compile_once(form, size, folder):
 
 
 def measure(form, sizes, folder, runs):
-    """{size: (processor seconds, MiB)}, the least of several runs: sizes in turn, so that a slow moment of the machine is none of one size."""
+    """{size: (processor seconds, MiB)}, the least of several runs: sizes in turn, so that a slow
+    moment of the machine is none of one size."""
     best = {size: (float("inf"), float("inf")) for size in sizes}
     for _ in range(runs):
         for size in sizes:

@@ -11,13 +11,15 @@ from workloads import LEARNING
 HERE = os.path.dirname(os.path.abspath(__file__))
 PEER_PYTHON = os.environ.get("PYTHON", sys.executable)  # one that has torch
 LOSS = "cross-entropy:logits=logits,labels=labels"
-# Two float32 runs of one recipe differ by how sums are ordered, and the steps carry it on; 16-bit ones by where they are rounded.
+# Two float32 runs of one recipe differ by how sums are ordered, and the steps carry it on; 16-bit
+# ones by where they are rounded.
 LOSS_TOLERANCE = {"float32": 5e-5, "bf16": 3e-2}
 
 
 class Run(dict):
-    """One run of one side: precision, seconds and losses of all steps, first_step (seconds), pss_mib and peak_rss_mib (of all ranks),
-    gemm (GFLOP/s of the library right before and right after), idle (before it), foreign, steal."""
+    """One run of one side: precision, seconds and losses of all steps, first_step (seconds),
+    pss_mib and peak_rss_mib (of all ranks), gemm (GFLOP/s of the library right before and right
+    after), idle (before it), foreign, steal."""
 
     def measured(self, warmup):
         return statistics.median(self["seconds"][warmup:])
@@ -48,8 +50,9 @@ class Side:
         idle = wait_until_idle(wait)
         before = gemm_rate(self.gemm)
         if self.prepared.workload.is_quick:
-            # An idle virtual machine gives free memory back to its host and gets it again page by page, which a first step would wait for. What
-            # a run had is there still for the one right behind it.
+            # An idle virtual machine gives free memory back to its host and gets it again page
+            # by page, which a first step would wait for. What a run had is there still for the
+            # one right behind it.
             self.train(0, 1)
         result = self.train(warmup, steps)
         result.update(who=self.who, idle=idle, gemm=(before + gemm_rate(self.gemm)) / 2)
@@ -176,7 +179,8 @@ def sides(prepared, ranks, peers, gemm):
 
 
 def loss_mismatch(ours, theirs, tolerance):
-    """What is wrong with the losses of two runs of one recipe, or None: step k may differ by tolerance * (1 + |loss|)."""
+    """What is wrong with the losses of two runs of one recipe, or None: step k may differ by
+    tolerance * (1 + |loss|)."""
     if len(ours) != len(theirs):
         return f"{len(ours)} losses against {len(theirs)}"
     for step, (a, b) in enumerate(zip(ours, theirs), 1):

@@ -1,7 +1,9 @@
-"""The four workloads: sizes, FLOPs, initial values and batches, and their graphs in test/models/bench.
+"""The four workloads: sizes, FLOPs, initial values and batches, and their graphs in
+test/models/bench.
 
-Both sides of a comparison read the same files, written once by `Prepared`: initial values (safetensors, by parameter name) and the
-global batches of the first steps. They come from numpy's RandomState, whose streams never change, so they are the same everywhere.
+Both sides of a comparison read the same files, written once by `Prepared`: initial values
+(safetensors, by parameter name) and the global batches of the first steps. They come from numpy's
+RandomState, whose streams never change, so they are the same everywhere.
 """
 import json
 import lzma
@@ -54,7 +56,8 @@ class Workload:
 
     @property
     def matrices(self):
-        """Elements of all matrices that take part in a product for every token: not those that are only looked up."""
+        """Elements of all matrices that take part in a product for every token: not those that
+        are only looked up."""
         s = self.sizes
         dim, layers = s["dim"], s["layers"]
         if self.model == "Gpt2":
@@ -66,7 +69,8 @@ class Workload:
 
     @property
     def flops(self):
-        """Model FLOPs of a step, forward and backward: 6 N a token, and 12 L S D a token for attention's products, half if causal."""
+        """Model FLOPs of a step, forward and backward: 6 N a token, and 12 L S D a token for
+        attention's products, half if causal."""
         causal = 1 if self.model == "Encoder" else 0.5
         return self.tokens * (
             6 * self.matrices
@@ -150,7 +154,8 @@ def parameters(path):
 
 
 def initial_value(name, shape):
-    """Matrices are normal, of deviation 0.02 or, for an untied head, 1 / sqrt(columns); biases 0; scales of norms 1."""
+    """Matrices are normal, of deviation 0.02 or, for an untied head, 1 / sqrt(columns); biases 0;
+    scales of norms 1."""
     if len(shape) == 1:
         return np.zeros(shape, np.float32) if name.endswith("bias") else np.ones(shape, np.float32)
     deviation = shape[1] ** -0.5 if "head" in name else 0.02

@@ -4,9 +4,9 @@
     gpu_models.py SHARDC MODELS...                       every model that stands in these folders
     gpu_models.py SHARDC MODELS... --markdown docs/gpu-kernels.md
 
-Fails where a kernel is refused, does not assemble, spills registers, or keeps memory of its threads' own (but for libdevice's
-sine and cosine, which reduce large angles there). Models in float32 and
-bfloat16 with the batch of one rank; their values are not needed.
+Fails where a kernel is refused, does not assemble, spills registers, or keeps memory of its
+threads' own (but for libdevice's sine and cosine, which reduce large angles there). Models in
+float32 and bfloat16 with the batch of one rank; their values are not needed.
 """
 import argparse
 import glob
@@ -20,7 +20,8 @@ import tempfile
 
 SHIFTED = "cross-entropy:logits=logits,labels=labels,shift=1"
 PLAIN = "cross-entropy:logits=logits,labels=labels"
-# Models whose loss is no cross entropy of logits with one label a sample: dims, and the loss (none: the graph's own).
+# Models whose loss is no cross entropy of logits with one label a sample: dims, and the loss
+# (none: the graph's own).
 KNOWN = {
     "mlp-tiny-loss": ("batch=8", ""),
     "W1": ("batch=2", PLAIN),
@@ -127,11 +128,14 @@ def row(name, precision, kernels):
 
 HEADER = """# Kernels for GPUs
 
-What `shardc MODEL.onnx --kernels DIR --target cuda:{gpu}` builds, with the batch of one rank (`test/codegen/gpu_models.py` has the sizes):
-kernels of each kind, how many ptxas assembled, registers of a thread (median and most), bytes that spill (sum), and
-bytes of shared memory of a block (most). Nothing here has run on a GPU: `docs/decisions/0012-one-body-two-targets.md` says what was tested.
+What `shardc MODEL.onnx --kernels DIR --target cuda:{gpu}` builds, with the batch of one rank
+(`test/codegen/gpu_models.py` has the sizes): kernels of each kind, how many ptxas assembled,
+registers of a thread (median and most), bytes that spill (sum), and bytes of shared memory of a
+block (most). Nothing here has run on a GPU: `docs/decisions/0012-one-body-two-targets.md` says what
+was tested.
 
-Made by `test/codegen/gpu_models.py build/bin/shardc MODELS... --markdown docs/gpu-kernels.md`, where MODELS are folders of models.
+Made by `test/codegen/gpu_models.py build/bin/shardc MODELS... --markdown docs/gpu-kernels.md`,
+where MODELS are folders of models.
 
 | model | precision | loop | row | column | assembled | registers | most | spilled | shared |
 |---|---|--:|--:|--:|--:|--:|--:|--:|--:|

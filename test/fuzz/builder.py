@@ -1,5 +1,6 @@
-"""Puts a random program together: values so far, what is known of each, and the ways to get an argument of a kind that an operator needs.
-Every node is evaluated while it is added, on all parts of the step: one that is not finite or too large is taken back."""
+"""Puts a random program together: values so far, what is known of each, and the ways to get an
+argument of a kind that an operator needs. Every node is evaluated while it is added, on all parts
+of the step: one that is not finite or too large is taken back."""
 import random
 
 import numpy as np
@@ -39,7 +40,7 @@ class Builder:
         self.count = 0
         self.hints = {}  # node's first output: module path
 
-    # -- chance --------------------------------------------------------------------------------------------------------------------------
+    # -- chance ------------------------------------------------------------------------------------
 
     def chance(self, probability):
         return self.random.random() < probability
@@ -74,7 +75,7 @@ class Builder:
             values = np.where(self.numbers.random(shape) < 0.5, 0.0, values)
         return np.asarray(values)
 
-    # -- what is known of a value ----------------------------------------------------------------------------------------------------------
+    # -- what is known of a value ------------------------------------------------------------------
 
     def type(self, name):
         return self.program.types[name]
@@ -96,7 +97,7 @@ class Builder:
         if known:
             self.known.add(name)
 
-    # -- leaves ------------------------------------------------------------------------------------------------------------------------------
+    # -- leaves ------------------------------------------------------------------------------------
 
     def input(self, dtype, values):
         name = self.fresh(self.choose("x", "input_", "data."))
@@ -136,10 +137,11 @@ class Builder:
             how,
         )
 
-    # -- nodes -------------------------------------------------------------------------------------------------------------------------------
+    # -- nodes -------------------------------------------------------------------------------------
 
     def emit(self, op, inputs, dtype=None, outputs=1, usable=True, bounded=True, **attributes):
-        """Adds a node; its result's name, or the list of their names. dtype: the results' type, default that of the first input."""
+        """Adds a node; its result's name, or the list of their names. dtype: the results' type,
+        default that of the first input."""
         names = [self.fresh() for _ in range(outputs)]
         if "of" in attributes:  # the attribute dtype, whose name is taken
             attributes["dtype"] = TYPES[attributes.pop("of")][0]
@@ -188,7 +190,7 @@ class Builder:
         if self.program.opset < since:
             raise Unsuitable(f"needs opset {since}")
 
-    # -- arguments ---------------------------------------------------------------------------------------------------------------------------
+    # -- arguments ---------------------------------------------------------------------------------
 
     def pick(self, *dtypes, where=None, known=None):
         """A value of one of the types, rather a late one."""
@@ -291,7 +293,7 @@ class Builder:
             return self.emit("Add", [self.emit("Sigmoid", [x]), self.scalar(0.125, dtype)])
         return self.emit("Add", [self.emit("Abs", [x]), self.scalar(0.5, dtype)])
 
-    # -- integers that the compiler must work out --------------------------------------------------------------------------------------------
+    # -- integers that the compiler must work out --------------------------------------------------
 
     def ints(self, values, scalar=False):
         """A known int64 tensor: as a constant, or worked out from shapes."""

@@ -1,4 +1,5 @@
-"""Holds the two references against each other on random programs, without the compiler: losses to 1e-11, gradients to 1e-8.
+"""Holds the two references against each other on random programs, without the compiler: losses to
+1e-11, gradients to 1e-8.
 
     compare_references.py A..B"""
 import sys

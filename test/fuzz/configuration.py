@@ -1,4 +1,5 @@
-"""How a case is compiled and run: mesh, strategy, units, precision and the rest, drawn so that they go together."""
+"""How a case is compiled and run: mesh, strategy, units, precision and the rest, drawn so that
+they go together."""
 import dataclasses
 import re
 
@@ -30,7 +31,8 @@ class Configuration:
             self.frozen = chance.choice(trained)
 
     def compile_flags(self, batch, frozen_names, trained_names):
-        """frozen_names: what the frozen parameter may be called; trained_names: what the others may."""
+        """frozen_names: what the frozen parameter may be called; trained_names: what the others
+        may."""
         words = ["--mesh", self.mesh, "--precision", self.precision]
         for flag, value in self.compile.items():
             if value.startswith("scope:") and not any(

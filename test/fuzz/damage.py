@@ -1,10 +1,13 @@
-"""Damages trainers, models, external data, data and weights, and runs what is left: each is refused with one line and exit code 1, or
-harmless. A signal, a sanitizer's report, a run that hangs, a file that is left behind is a finding.
+"""Damages trainers, models, external data, data and weights, and runs what is left.
+
+Each is refused with one line and exit code 1, or harmless. A signal, a sanitizer's report, a run
+that hangs, a file that is left behind is a finding.
 
   ./dev fuzz damage [--seeds A..B]
 
-A seed is always the same damage. Half of the trainers have their checksums made right again, so that the checks behind them are reached;
-of those, the runtime's and the kernels' machine code is left alone: nothing but a checksum can tell good code from bad."""
+A seed is always the same damage. Half of the trainers have their checksums made right again, so
+that the checks behind them are reached; of those, the runtime's and the kernels' machine code is
+left alone: nothing but a checksum can tell good code from bad."""
 import argparse
 import os
 import random

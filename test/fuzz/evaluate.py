@@ -1,7 +1,8 @@
-"""Expected numbers: the loss of a step by the written reference, derivatives of it by differences, and by torch where that is there.
+"""Expected numbers: the loss of a step by the written reference, derivatives of it by differences,
+and by torch where that is there.
 
-A step is cut into parts, one for each rank and micro-batch; part p takes the samples [p batch, (p + 1) batch). docs/running.md says how the
-losses of the parts become one."""
+A step is cut into parts, one for each rank and micro-batch; part p takes the samples [p batch, (p +
+1) batch). docs/running.md says how the losses of the parts become one."""
 import numpy as np
 
 import numpy_ops_moves  # noqa: F401  (registers its operators)
@@ -32,7 +33,8 @@ def step_noise(value, key, relative):
 
 
 class Written:
-    """The program by numpy. noise: each float result is wrong by up to this, relatively, which shows what rounding to a type can do."""
+    """The program by numpy. noise: each float result is wrong by up to this, relatively, which
+    shows what rounding to a type can do."""
 
     def __init__(self, program, parts, wide=np.longdouble, noise=0.0, seed=0):
         self.program, self.parts, self.wide, self.noise, self.seed = (
@@ -144,7 +146,8 @@ def hash_of(text):
 
 
 def rounding_mode(noise, seed):
-    """Every result of arithmetic is wrong by up to `noise`, relatively, in backward as in forward."""
+    """Every result of arithmetic is wrong by up to `noise`, relatively, in backward as in
+    forward."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 

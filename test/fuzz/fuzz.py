@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Random graphs, each compiled with a random configuration and held against an independent evaluation.
+"""Random graphs in random configurations, each held against an independent evaluation.
 
-  fuzz.py [graphs] --seeds 0..1000 [--minimize]    docs/fuzzing.md says what is drawn and how it is judged
+  fuzz.py [graphs] --seeds 0..1000 [--minimize]    docs/fuzzing.md says how a case is judged
   fuzz.py damage ...                               damaged trainers, models, data and weights
   fuzz.py readers ...                              the libFuzzer targets
 
-A seed is always the same case. PYTHON names an interpreter that has PyTorch; without one, gradients are held against differences."""
+A seed is always the same case. PYTHON names an interpreter that has PyTorch; without one, gradients
+are held against differences."""
 import argparse
 import collections
 import concurrent.futures
@@ -40,7 +41,8 @@ def run_seed(seed, torch, folder):
 
 
 def known_operators():
-    """Operators that shardc decodes: the first column of the tables of frontend/onnx, and If, which the importer takes itself."""
+    """Operators that shardc decodes: the first column of the tables of frontend/onnx, and If, which
+    the importer takes itself."""
     import re
 
     folder = os.path.join(HERE, "..", "..", "frontend", "onnx")

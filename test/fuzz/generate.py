@@ -1,4 +1,5 @@
-"""A case from a seed: a program and how it is compiled. The same seed gives the same case on every machine."""
+"""A case from a seed: a program and how it is compiled. The same seed gives the same case
+on every machine."""
 import random
 
 import numpy as np
@@ -25,7 +26,8 @@ class Case:
         self.wrapped = set()  # If, function: what the file has around its nodes
 
     def operators(self):
-        """(operator, type of its first input, or of its result where it has none) of each node that the loss depends on."""
+        """(operator, type of its first input, or of its result where it has none) of each node that
+        the loss depends on."""
         yield from ((name, "b1") for name in self.wrapped if name == "If")
         kept, types = self.program.needed([self.program.loss.value]), self.program.types
         for node in self.program.nodes:
@@ -146,7 +148,8 @@ def total(g, most=10):
 
 
 def finish(g, x, samples):
-    """The loss: the graph's own number, or logits or an output that the trainer compares with labels."""
+    """The loss: the graph's own number, or logits or an output that the trainer
+    compares with labels."""
     b, kind = g.program.batch, g.random.choices(("output", "mse", "cross_entropy"), (5, 2, 3))[0]
     everything = total(g)
     if kind == "output":

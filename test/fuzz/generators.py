@@ -1,5 +1,5 @@
-"""Generators by operator: each adds nodes of its operator, with arguments and attributes that the specification allows. This file has the
-table, and what maps elements to elements."""
+"""Generators by operator: each adds nodes of its operator, with arguments and attributes that the
+specification allows. This file has the table, and what maps elements to elements."""
 import numpy as np
 
 from builder import FLOATS, Unsuitable
@@ -258,8 +258,8 @@ def dropout(g, op):
 
 
 def number(g, dtype, *options):
-    """A float attribute, as float32 stores it, or None for the default. It is computed with in the value's type: one of 16 bits gets what it
-    can hold."""
+    """A float attribute, as float32 stores it, or None for the default. It is computed with in the
+    value's type: one of 16 bits gets what it can hold."""
     if dtype in ("f16", "bf16"):
         return float(g.choose(*[o for o in options if rounded(o, dtype) == o]))
     return None if g.chance(0.3) else float(np.float32(g.choose(*options)))

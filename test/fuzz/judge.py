@@ -39,7 +39,8 @@ KNOWN_LIMITS = re.compile(
 
 
 class Finding:
-    """What is wrong with a case: a kind (crash, hang, message, refused, lost, loss, gradient, seam) and text."""
+    """What is wrong with a case: a kind (crash, hang, message, refused, lost, loss,
+    gradient, seam) and text."""
 
     def __init__(self, kind, text, detail=""):
         self.kind, self.text, self.detail = kind, text, detail
@@ -113,7 +114,10 @@ class Work:
         elif loss.kind == "mse":
             text = f"mse:output={loss.value},target={loss.target}"
         else:
-            text = f"cross-entropy:logits={loss.value},labels={loss.target},ignore={loss.ignore},shift={loss.shift}"
+            text = (
+                f"cross-entropy:logits={loss.value},labels={loss.target}"
+                f",ignore={loss.ignore},shift={loss.shift}"
+            )
         frozen = self.names.get(configuration.frozen, ((), False))[0]
         trained = [
             n
@@ -219,7 +223,8 @@ class Judge:
 
     @staticmethod
     def has_nothing_to_train(case, refusal):
-        """Whether the loss really does not change with any parameter, where the compiler says so."""
+        """Whether the loss really does not change with any parameter, where the
+        compiler says so."""
         if "expects a trainable parameter that reaches the loss" not in refusal.text:
             return False
         written = Written(case.program, case.configuration.parts())
@@ -271,7 +276,8 @@ class Judge:
 
     @staticmethod
     def is_at_a_step(program, configuration, loss, expected):
-        """Whether errors of a last place move the loss as far: log(exp(x)) > x is decided by rounding."""
+        """Whether errors of a last place move the loss as far: log(exp(x)) > x is
+        decided by rounding."""
         shaken = [
             float(Written(program, configuration.parts(), np.float64, 2.0**-51, seed).loss)
             for seed in range(6)
@@ -308,7 +314,8 @@ class Judge:
 
     @staticmethod
     def weights(program, work):
-        """A step with learning rate 0 leaves every parameter as it is, and exports it under its name, as PyTorch has it."""
+        """A step with learning rate 0 leaves every parameter as it is, and exports it under its
+        name, as PyTorch has it."""
         exported = read_safetensors(work.weights)
         for name in program.trained():
             names, turned = work.names[name]

@@ -1,5 +1,6 @@
-"""Makes a case with a finding smaller as long as the same finding stays, and writes a folder that reproduces it: the model, its data, the
-command line, the program as text and the expected numbers."""
+"""Makes a case with a finding smaller as long as the same finding stays, and writes a folder
+that reproduces it: the model, its data, the command line, the program as text and the
+expected numbers."""
 import copy
 import dataclasses
 import os
@@ -64,7 +65,7 @@ class Minimizer:
             len(self.case.configuration.compile),
         )
 
-    # -- configuration -----------------------------------------------------------------------------------------------------------------------
+    # -- configuration -----------------------------------------------------------------------------
 
     def configurations(self):
         one = self.with_configuration(
@@ -103,7 +104,7 @@ class Minimizer:
             program = dataclasses.replace(program, inputs=inputs, loss=loss)
         return Case(self.case.seed, program, configuration, self.case.habit)
 
-    # -- program -------------------------------------------------------------------------------------------------------------------------------
+    # -- program -----------------------------------------------------------------------------------
 
     def loss(self):
         program = self.case.program
@@ -121,7 +122,8 @@ class Minimizer:
             self.still(self.with_program(smaller))
 
     def nodes(self):
-        """From the last node to the first: a value is replaced by one of those that it is made of, or by a leaf with its numbers."""
+        """From the last node to the first: a value is replaced by one of those that it is made of,
+        or by a leaf with its numbers."""
         index = len(self.case.program.nodes) - 1
         while index >= 0 and self.trials < MOST_TRIALS:
             program = self.case.program

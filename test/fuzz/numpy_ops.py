@@ -1,7 +1,9 @@
-"""The written reference: each ONNX operator as numpy, from the operator's specification (https://onnx.ai/onnx/operators). Floats are
-computed in one wide type whatever their ONNX type is, as --precision float64 does; integers in their own type.
+"""The written reference: each ONNX operator as numpy, from the operator's specification
+(https://onnx.ai/onnx/operators). Floats are computed in one wide type whatever their ONNX type is,
+as --precision float64 does; integers in their own type.
 
-An entry takes a Call and returns the node's outputs as a list. This file has the registry and what maps elements to elements."""
+An entry takes a Call and returns the node's outputs as a list. This file has the registry and what
+maps elements to elements."""
 import numpy as np
 
 OPS = {}
@@ -17,7 +19,8 @@ def op(*names):
 
 
 class Call:
-    """One node's arguments: its input arrays (None where left out), attributes, opset and the wide float type."""
+    """One node's arguments: its input arrays (None where left out), attributes, opset and
+    the wide float type."""
 
     def __init__(self, node, inputs, opset, wide):
         self.node, self.inputs, self.opset, self.wide = node, inputs, opset, wide

@@ -235,7 +235,7 @@ def cumsum(call):
     return [np.flip(result, axis) if call.attribute("reverse", 0) else result]
 
 
-# -- sequences, which are lists of arrays ----------------------------------------------------------------------------------------------
+# -- sequences, which are lists of arrays ----------------------------------------------------------
 
 
 @op("SplitToSequence")

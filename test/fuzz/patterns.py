@@ -1,5 +1,6 @@
-"""What exporters write for modules: chains of nodes that the compiler recognises as one operation, and chains that only look like it (another
-constant, an operand from elsewhere, another axis), which it must leave alone."""
+"""What exporters write for modules: chains of nodes that the compiler recognises as one operation,
+and chains that only look like it (another constant, an operand from elsewhere, another axis), which
+it must leave alone."""
 import numpy as np
 
 from builder import Unsuitable

@@ -1,10 +1,12 @@
-"""The graph that a fuzzer's case is: nodes in order, values with their types, parameters, inputs and constants. Everything else
-(ONNX bytes, expected numbers, a smaller case) is made from this, so that nothing depends on reading a file back."""
+"""The graph that a fuzzer's case is: nodes in order, values with their types, parameters, inputs
+and constants. Everything else (ONNX bytes, expected numbers, a smaller case) is made from this, so
+that nothing depends on reading a file back."""
 import dataclasses
 
 import numpy as np
 
-# Name here: (TensorProto.DataType, numpy type of the stored bytes). bfloat16 has none of its own: the upper half of a float32.
+# Name here: (TensorProto.DataType, numpy type of the stored bytes). bfloat16 has none of its own:
+# the upper half of a float32.
 TYPES = {
     "f32": (1, np.float32),
     "f64": (11, np.float64),
@@ -34,7 +36,8 @@ def rounded(values, dtype):
 
 # Operators whose results are known whatever their input is.
 OF_SHAPES = ("Shape", "Size", "SequenceLength", "EyeLike")
-# Known values are computed while compiling, in the file's types. These are right after one rounding, or need none.
+# Known values are computed while compiling, in the file's types. These are right after one
+# rounding, or need none.
 ROUND_ONCE = set(
     """
     Abs Add And Cast CastLike Ceil Clip Concat ConcatFromSequence Constant ConstantOfShape
@@ -73,7 +76,8 @@ class Node:
 
 @dataclasses.dataclass
 class Input:
-    """A graph input: values of all samples of a step, [samples, ...]; `symbols`: names for dims, by axis."""
+    """A graph input: values of all samples of a step, [samples, ...]; `symbols`: names
+    for dims, by axis."""
 
     dtype: str
     values: np.ndarray
@@ -82,8 +86,8 @@ class Input:
 
 @dataclasses.dataclass
 class Loss:
-    """What the trainer minimises. kind: output, mse or cross_entropy; value: the graph's output; target: the input of labels or targets,
-    which the graph does not have, with all its samples."""
+    """What the trainer minimises. kind: output, mse or cross_entropy; value: the graph's output;
+    target: the input of labels or targets, which the graph does not have, with all its samples."""
 
     kind: str
     value: str
@@ -108,16 +112,17 @@ class Program:
     shapes: dict = dataclasses.field(default_factory=dict)  # value: shape
     extra_outputs: list = dataclasses.field(default_factory=list)
     loss: Loss = None
-    # The compiler takes constants of a pattern (1 / sqrt 2, 0.044715, the scale of attention) for what a float32 in the file was rounded from,
-    # and those of a definition (HardSwish's 1/6, one over the number of labels) are of the file's type.
+    # The compiler takes constants of a pattern (1 / sqrt 2, 0.044715, the scale of attention) for
+    # what a float32 in the file was rounded from, and those of a definition (HardSwish's 1/6, one
+    # over the number of labels) are of the file's type.
     takes_constants: bool = False
 
     def producer(self):
         return {output: node for node in self.nodes for output in node.outputs if output}
 
     def needed(self, targets, numbers=False):
-        """Names that the targets are computed from, themselves included; numbers: along what gradients flow through, no shapes, integers or
-        comparisons."""
+        """Names that the targets are computed from, themselves included; numbers: along what
+        gradients flow through, no shapes, integers or comparisons."""
         made, seen, stack = self.producer(), set(), list(targets)
         while stack:
             name = stack.pop()
@@ -135,7 +140,8 @@ class Program:
         return seen
 
     def known(self):
-        """Names that the compiler works out: constants, parameters that no gradient reaches, what is made of them, and shapes."""
+        """Names that the compiler works out: constants, parameters that no gradient reaches, what
+        is made of them, and shapes."""
         result = set(self.constants) | (set(self.parameters) - set(self.trained()))
         for node in self.nodes:
             if node.op in OF_SHAPES or all(not i or i in result for i in node.inputs):
@@ -143,7 +149,8 @@ class Program:
         return result
 
     def folds_inexactly(self):
-        """Whether a known float is the result of more than one rounding, which then is the compiler's own affair."""
+        """Whether a known float is the result of more than one rounding, which then is the
+        compiler's own affair."""
         known = self.known()
         return any(
             folds_inexactly(n.op, [self.types.get(i) for i in (*n.inputs, *n.outputs)])

@@ -1,9 +1,12 @@
-"""The libFuzzer targets over the readers: builds them under the preset `sanitize`, makes their first inputs from small files of the
-tests, and runs them.
+"""The libFuzzer targets over the readers of files: builds them, and runs them.
+
+They are built under the preset `sanitize`; their first inputs are made from small files of the
+tests.
 
   ./dev fuzz readers [--runs N] [--seconds N] [--target NAME ...]
 
-What a target has learned stays in build-sanitize/corpus/NAME; an input that it found is written to build-sanitize/findings."""
+What a target has learned stays in build-sanitize/corpus/NAME; an input that it found is written to
+build-sanitize/findings."""
 import argparse
 import io
 import json
@@ -67,7 +70,8 @@ def safetensors_seeds():
 
 
 def small_models():
-    """Random graphs as the graph fuzzer writes them: between them every operator, functions, branches, three exporters' names."""
+    """Random graphs as the graph fuzzer writes them: between them every operator, functions,
+    branches, three exporters' names."""
     from generate import generate
     from write_onnx import Writer
 
@@ -88,7 +92,8 @@ def onnx_seeds():
 
     yield from small_models()
     weight = numpy_helper.from_array(np.ones((4, 4), np.float32), "w")
-    # Larger than what a reader keeps in the message (4 KiB): raw, of 16 bits and of integers, and in a typed field.
+    # Larger than what a reader keeps in the message (4 KiB): raw, of 16 bits and of integers,
+    # and in a typed field.
     large = [
         numpy_helper.from_array(np.ones((4, 640), np.float16), "half"),
         numpy_helper.from_array(np.arange(640), "table"),
@@ -212,7 +217,8 @@ TARGETS = {
 
 
 def build(targets):
-    """Builds what is missing or old. Its first run takes minutes: the compiler's reader brings its dialect along."""
+    """Builds what is missing or old. Its first run takes minutes: the compiler's reader brings
+    its dialect along."""
     if not os.path.exists(os.path.join(BUILD, "build.ninja")):
         subprocess.run(
             ["cmake", "--preset", "sanitize"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL
@@ -232,8 +238,9 @@ def run(name, runs, seconds):
         for number, seed in enumerate(seeds()):
             with open(os.path.join(corpus, f"seed-{number}"), "wb") as file:
                 file.write(seed)
-    # LLVM's own libraries are not instrumented, so the marks of containers that cross between them say nothing. Models that a limit of
-    # the compiler refuses may take a second, with sanitizers, before they are.
+    # LLVM's own libraries are not instrumented, so the marks of containers that cross between
+    # them say nothing. Models that a limit of the compiler refuses may take a second, with
+    # sanitizers, before they are.
     environment = dict(
         os.environ,
         ASAN_OPTIONS="detect_container_overflow=0:allocator_may_return_null=1:handle_abort=1",

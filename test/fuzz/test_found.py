@@ -1,4 +1,5 @@
-"""Small programs that were wrong once, judged as the fuzzer judges: each by what it was found with, in a few lines."""
+"""Small programs that were wrong once, judged as the fuzzer judges: each by what it was found
+with, in a few lines."""
 import tempfile
 import unittest
 from unittest import mock
@@ -66,7 +67,8 @@ class Found(unittest.TestCase):
             )
 
     def test_mean_over_the_sequence_behind_attention(self):
-        """The gradient of attention's result is one row, repeated: no matrix of the GEMM library."""
+        """The gradient of attention's result is one row, repeated: no matrix of the GEMM
+        library."""
         for axes in ([1], [0, 1, 2]):
             with self.subTest(axes=axes):
                 self.good(
@@ -176,7 +178,8 @@ class Found(unittest.TestCase):
         )
 
     def test_a_row_of_a_mask_that_hides_every_key_by_a_number(self):
-        """Softmax of -10000 + scores is the softmax of the scores; beside the lowest float32 no digit of these is left. The weights of a row sum to 1."""
+        """Softmax of -10000 + scores is the softmax of the scores; beside the lowest float32 no
+        digit of these is left. The weights of a row sum to 1."""
         for hidden, precision in (
             (-1e4, "float64"),
             (-1e4, "float32"),

@@ -1,5 +1,6 @@
-"""300 random graphs with random configurations, and what makes the fuzzer trustworthy: that it knows every operator, and that it sees a wrong
-number. `./dev fuzz --seeds N --minimize` makes a small reproducer of one."""
+"""300 random graphs with random configurations, and what makes the fuzzer trustworthy: that it
+knows every operator, and that it sees a wrong number. `./dev fuzz --seeds N --minimize` makes a
+small reproducer of one."""
 import concurrent.futures
 import copy
 import os

@@ -1,7 +1,9 @@
-"""The second reference, where there is torch: each ONNX operator as the torch function that a model would call, in float64, so that
-autograd gives every element of the gradients, and torch's convention decides where there is no derivative.
+"""The second reference, where there is torch: each ONNX operator as the torch function that a model
+would call, in float64, so that autograd gives every element of the gradients, and torch's
+convention decides where there is no derivative.
 
-A Call is that of numpy_ops with tensors. This file has what maps elements to elements, reductions and products."""
+A Call is that of numpy_ops with tensors. This file has what maps elements to elements,
+reductions and products."""
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -193,7 +195,7 @@ def thresholded_relu(call):
     return [F.threshold(call[0], float(call.real("alpha", 1)), 0.0)]
 
 
-# -- products and reductions -----------------------------------------------------------------------------------------------------------
+# -- products and reductions -----------------------------------------------------------------------
 
 
 @op("MatMul")

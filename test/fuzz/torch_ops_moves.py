@@ -1,4 +1,5 @@
-"""The second reference: operators that move elements, attention, sequences and losses, as torch functions."""
+"""The second reference: operators that move elements, attention, sequences and losses,
+as torch functions."""
 import math
 
 import numpy as np
@@ -249,7 +250,7 @@ def cumsum(call):
     return [torch.flip(result, [axis]) if call.attribute("reverse", 0) else result]
 
 
-# -- sequences -------------------------------------------------------------------------------------------------------------------------
+# -- sequences -------------------------------------------------------------------------------------
 
 
 @op("SplitToSequence")
@@ -285,7 +286,7 @@ def concat_from_sequence(call):
     ]
 
 
-# -- attention and losses --------------------------------------------------------------------------------------------------------------
+# -- attention and losses --------------------------------------------------------------------------
 
 
 def heads_first(x, heads):
@@ -314,7 +315,8 @@ def attention(call):
         if call.attribute("scale") is not None
         else 1 / math.sqrt(q.shape[-1])
     )
-    # Not F.scaled_dot_product_attention, of whose steps rounding could show nothing: what each key gets of a gradient is a difference.
+    # Not F.scaled_dot_product_attention, of whose steps rounding could show nothing: what each key
+    # gets of a gradient is a difference.
     k, v = (t.repeat_interleave(q.shape[1] // k.shape[1], 1) for t in (k, v))
     weights = scale * (q @ k.transpose(-1, -2))
     if mask is None:
@@ -351,7 +353,8 @@ def likelihood(call, logs):
         call.attribute("ignore_index"),
         call.attribute("reduction", "mean"),
     )
-    # Its gradient with respect to a view of four dims is an error ("grad_input must be contiguous").
+    # Its gradient with respect to a view of four dims is an error ("grad_input must be
+    # contiguous").
     return F.nll_loss(
         logs.contiguous(),
         labels,

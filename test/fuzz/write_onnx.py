@@ -1,8 +1,10 @@
-"""Writes a program as an ONNX file, in the manner of one of the exporters: with the dynamo exporter's metadata and names, with the legacy
-exporter's (onnx::MatMul_12, /layers.0/Constant_output_0, Identity copies), or plainly; parts of it as functions of the model or as the branch of
-an If whose condition is known.
+"""Writes a program as an ONNX file, in the manner of one of the exporters: with the dynamo
+exporter's metadata and names, with the legacy exporter's (onnx::MatMul_12,
+/layers.0/Constant_output_0, Identity copies), or plainly; parts of it as functions of the model or
+as the branch of an If whose condition is known.
 
-`written` says how each parameter is found in what the trainer exports: {parameter: (names that it may have, whether it is transposed)}."""
+`written` says how each parameter is found in what the trainer exports: {parameter: (names that it
+may have, whether it is transposed)}."""
 import os
 import random
 import sys
@@ -89,7 +91,7 @@ class Writer:
             file.write(model)
         return self.written
 
-    # -- parameters and constants --------------------------------------------------------------------------------------------------------
+    # -- parameters and constants ------------------------------------------------------------------
 
     def readers(self, name):
         return [
@@ -159,7 +161,8 @@ class Writer:
             if self.program.how.get(name) == "initializer" and (
                 self.habit == "dynamo" or not floats or values.ndim < 1
             ):
-                # A float initializer with a name of its own would be a parameter to learn in a file without metadata.
+                # A float initializer with a name of its own would be a parameter to learn in a
+                # file without metadata.
                 names[name] = (
                     f"val_{10000 + len(names)}"
                     if self.habit == "dynamo"
@@ -181,7 +184,7 @@ class Writer:
                 )
         self.constant_names = names
 
-    # -- nodes -------------------------------------------------------------------------------------------------------------------------------
+    # -- nodes -------------------------------------------------------------------------------------
 
     def node(self, index):
         given = self.program.nodes[index]

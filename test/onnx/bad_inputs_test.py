@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every bad model is refused with one line that says where and what to do: without a crash, within 2 s and 1 GB.
+"""Every bad model is refused with one line that says where and what to do: without a crash,
+within 2 s and 1 GB.
 
     bad_inputs_test.py SHARDC_OPT
 """

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Compares the parameters that shardc-opt recovers from a model with its name_map.json: names, orientation, ties, uses.
+"""Compares the parameters that shardc-opt recovers from a model with its name_map.json: names,
+orientation, ties, uses.
 
     check_name_map.py SHARDC_OPT MODEL_FOLDER [NAME=N ...]
 """
@@ -25,7 +26,8 @@ def imported(shardc_opt, folder, dims):
 
 
 def parameters(module):
-    """{name: {"dims", "bindings": [{initializer, uses, transposed}], "aliases": [...], "trainable"}} of the printed symbols."""
+    """{name: {"dims", "bindings": [{initializer, uses, transposed}], "aliases": [...],
+    "trainable"}} of the printed symbols."""
     result = {}
     for line in module.splitlines():
         match = re.match(r'\s*nn\.parameter @("[^"]+"|\S+) : tensor<(\S+)> \{(.*)\}$', line)

@@ -39,8 +39,9 @@ def call(op, inputs, output, scope, target, *arguments, result=None, **attribute
 
 
 def dynamo(nodes, listed, initializers, inputs, output, folds=None, rewritten=(), buffers=()):
-    """A model of the dynamo exporter. `listed`: parameters in PyTorch's order; `folds`: what initializers were folded from; `rewritten`: those
-    that no longer hold what torch.export handed over."""
+    """A model of the dynamo exporter. `listed`: parameters in PyTorch's order; `folds`:
+    what initializers were folded from; `rewritten`: those that no longer hold what
+    torch.export handed over."""
     signature = "\n".join(f"{placeholder(name)}: PARAMETER target='{name}'" for name in listed)
     signature += "".join(
         f"\nb_{name.replace('.', '_')}: BUFFER target='{name}' persistent=True" for name in buffers

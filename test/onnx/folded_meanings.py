@@ -1,4 +1,5 @@
-"""What exporters computed ahead of the run: functions of parameters are refused, transposes and views are taken apart."""
+"""What exporters computed ahead of the run: functions of parameters are refused, transposes and
+views are taken apart."""
 from exporter_metadata import ParameterTest, X, call, constant, dynamo, y
 from onnx_writer import FLOAT, value
 

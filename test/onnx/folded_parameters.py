@@ -1,4 +1,5 @@
-"""Writes a model of two blocks whose norm weights the exporter has folded: 1 + weight is an initializer with a name of its own.
+"""Writes a model of two blocks whose norm weights the exporter has folded: 1 + weight is an
+initializer with a name of its own.
 
     folded_parameters.py MODEL.onnx
 """

@@ -5,7 +5,8 @@ from onnx_writer import floats, graph, model, node
 
 class Legacy(ParameterTest):
     def legacy(self, first, second, biases):
-        """Two Linears whose transposed weights the exporter merged; an Identity stands for the second."""
+        """Two Linears whose transposed weights the exporter merged; an Identity
+        stands for the second."""
         nodes = [
             node("Identity", ["onnx::MatMul_9"], ["onnx::MatMul_10"], "Identity_1"),
             node("MatMul", ["x", "onnx::MatMul_9"], ["m"], f"/{first}/MatMul"),

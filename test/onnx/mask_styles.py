@@ -3,8 +3,9 @@
 
     mask_styles.py SHARDC_OPT FOLDER
 
-Each mask is an output of a model without weights; the importer evaluates it. At 40 positions every number is compared. At 8192 the
-masks that depend on key - query must still be a line or two of IR: written out, one has 2^26 elements.
+Each mask is an output of a model without weights; the importer evaluates it. At 40 positions every
+number is compared. At 8192 the masks that depend on key - query must still be a line or two of IR:
+written out, one has 2^26 elements.
 """
 import os
 import re

@@ -1,4 +1,5 @@
-"""Parameters whose equal first values the dynamo exporter merged: told apart by the calls, or refused."""
+"""Parameters whose equal first values the dynamo exporter merged: told apart by the
+calls, or refused."""
 from exporter_metadata import IDS, ParameterTest, X, call, constant, dynamo, ones, y
 
 
@@ -210,7 +211,8 @@ class Merged(ParameterTest):
         )
 
     def test_merged_norms_are_refused(self):
-        # Both norms of a parallel block have one input: the second node is gone, its reader still names it.
+        # Both norms of a parallel block have one input: the second node is gone, its
+        # reader still names it.
         nodes = [
             self.norm("x", "norm1.weight", "norm1.bias", "layer_norm", "norm1", "norm1"),
             call("Tanh", ["layer_norm"], "tanh", "", "tanh.default", "%layer_norm"),

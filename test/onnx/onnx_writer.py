@@ -1,4 +1,5 @@
-"""Writes small ONNX models, good and bad, without the onnx package: protobuf's wire format by hand."""
+"""Writes small ONNX models, good and bad, without the onnx package: protobuf's wire format by
+hand."""
 import struct
 
 FLOAT, UINT8, INT8, INT32, INT64, STRING, BOOL, FLOAT16, DOUBLE, BFLOAT16 = (

@@ -1,4 +1,5 @@
-"""Writes a model as PyTorch's legacy exporter does, without a word on what is a parameter, with one tensor of each kind.
+"""Writes a model as PyTorch's legacy exporter does, without a word on what is a parameter, with one
+tensor of each kind.
 
     roles.py MODEL.onnx
 """
@@ -25,7 +26,8 @@ def sines(rows, columns):
 
 
 initializers = [
-    # Parameters: everything that bears a module's name, is read as a float and holds values that follow no rule.
+    # Parameters: everything that bears a module's name, is read as a float and holds values
+    # that follow no rule.
     floats("logit_scale", [], [0.7]),
     floats("mask_token", [1, 4], free(4)),
     floats("power", [4], [1.5, 2, 2.5, 1.25]),

@@ -1,9 +1,11 @@
-"""Reads the IR of the phase `kernels`: no kernel, and no op, makes a cast of a gathered parameter, or writes into a gathered buffer.
+"""Reads the IR of the phase `kernels`: no kernel, and no op, makes a cast of a gathered parameter,
+or writes into a gathered buffer.
 
   check_gathered_casts.py IR.mlir ELEMENT_TYPE
 
-Parameters are gathered in ELEMENT_TYPE. A kernel may read one and convert its elements in registers (a norm's weight); what it may not do is
-to write the parameter out in another type. Prints how many gathered parameters and readers were looked at.
+Parameters are gathered in ELEMENT_TYPE. A kernel may read one and convert its elements in registers
+(a norm's weight); what it may not do is to write the parameter out in another type. Prints how many
+gathered parameters and readers were looked at.
 """
 import re
 import sys

@@ -1,12 +1,15 @@
-"""Checks a report of shardc against the formulas of ZeRO (Rajbhandari et al., SC 2020, section 5) and of hybrid sharding.
+"""Checks a report of shardc against the formulas of ZeRO (Rajbhandari et al., SC 2020, section 5)
+and of hybrid sharding.
 
   check_zero_formulas.py REPORT.json
 
-With P the elements of a unit (padding included), S slices of parameters, O slices of the optimizer, a rank holds P/S parameters, P/O master
-weights (where they have another type) and states of it. A step communicates, per unit:
-  gathers of P for forward, and for backward unless the unit is kept; strategies that cut gradients reduce-scatter P over the ranks that cut
-  parameters (opt: all ranks); hybrid strategies then all-reduce P/S over the replicas, hybrid_opt reduce-scatters it; none all-reduces P;
-  where O > S the optimizer's result is gathered: P/S.
+With P the elements of a unit (padding included), S slices of parameters, O slices of the optimizer,
+a rank holds P/S parameters, P/O master weights (where they have another type) and states of it. A
+step communicates, per unit:
+  gathers of P for forward, and for backward unless the unit is kept; strategies that cut gradients
+  reduce-scatter P over the ranks that cut parameters (opt: all ranks); hybrid strategies then
+  all-reduce P/S over the replicas, hybrid_opt reduce-scatters it; none all-reduces P; where O > S
+  the optimizer's result is gathered: P/S.
 """
 import collections
 import json

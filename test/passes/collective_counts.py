@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Shards the 12-layer Llama by every strategy and compares the collectives of a training step with the table below.
+"""Shards the 12-layer Llama by every strategy and compares the collectives of a training step
+with the table below.
 
     collective_counts.py SHARDC MODELS
 
-U is the number of units (12 blocks and the root), T that of those that are trained: all, or all but one block that is frozen. A
-unit has at most one collective of a kind. "last" is what runs in the last micro-batch alone.
+U is the number of units (12 blocks and the root), T that of those that are trained: all, or all but
+one block that is frozen. A unit has at most one collective of a kind. "last" is what runs in the
+last micro-batch alone.
 """
 import collections
 import re
@@ -29,7 +31,8 @@ TABLE = {
     ("full", "2x4"): (U, U - 1, "world", OVER_WORLD, None, [("shard", BOTH), ("replicate", BOTH)]),
     ("grad_op", "8"): (U, 0, "world", OVER_WORLD, None, [("world", BOTH)]),
     ("hybrid", "2x4"): (U, U - 1, "shard", SUMMED, None, [("shard", BOTH), ("replicate", LOSS)]),
-    ("hybrid_grad_op", "2x4"): (U, 0, "shard", SUMMED, None, [("shard", BOTH), ("replicate", LOSS)]),
+    ("hybrid_grad_op", "2x4"): (U, 0, "shard", SUMMED, None,
+                                [("shard", BOTH), ("replicate", LOSS)]),
     ("hybrid_opt", "2x4"): (U, U - 1, "shard", SLICED, "replicate",
                             [("shard", BOTH), ("replicate", BOTH)]),
     ("opt", "8"): (0, 0, None, OVER_WORLD, "world", [("world", BOTH)]),
@@ -38,7 +41,8 @@ TABLE = {
 }
 # fmt: on
 
-# --reshard-after-forward with full on 8 ranks: gathers in backward, their group, slices kept for them
+# --reshard-after-forward with full on 8 ranks: gathers in backward, their group,
+# slices kept for them
 RESHARD = {
     "default": (U - 1, "world", 0),
     "always": (U, "world", 0),

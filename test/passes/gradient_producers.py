@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Follows each parameter gradient of @train back to the op that makes it: through views and sums, but never through a cast.
+"""Follows each parameter gradient of @train back to the op that makes it: through views and sums,
+but never through a cast.
 
     gradient_producers.py TRAIN.mlir...
 
-Prints per file the number of gradients, their type, and the makers; exits with 1 where a cast lies in between.
+Prints per file the number of gradients, their type, and the makers; exits with 1 where a
+cast lies in between.
 """
 import re
 import sys

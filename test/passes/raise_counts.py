@@ -3,7 +3,8 @@
 
     raise_counts.py SHARDC_OPT MODELS
 
-Runs each model at batch 2, sequence 32, up to its attached loss. The head counts as linear_cross_entropy.
+Runs each model at batch 2, sequence 32, up to its attached loss. The head counts as
+linear_cross_entropy.
 """
 import collections
 import os

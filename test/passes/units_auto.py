@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Which units --units auto finds in the reference models, as they are and without any name: the same blocks.
+"""Which units --units auto finds in the reference models, as they are and without any
+name: the same blocks.
 
     units_auto.py SHARDC MODELS [MODEL...]
 
-The table says what a reader of the models expects: the module that each block is, and what stands apart from the blocks. A model
-without names is the same file after strip_names.py. There the exporter's merging of equal tensors cannot be taken apart: a
-tensor that several parameters share is left out of the comparison.
+The table says what a reader of the models expects: the module that each block is, and what stands
+apart from the blocks. A model without names is the same file after strip_names.py. There the
+exporter's merging of equal tensors cannot be taken apart: a tensor that several parameters share is
+left out of the comparison.
 """
 import collections
 import os

@@ -1,4 +1,5 @@
-"""The repository's own rules: which folder may include which, one name for each pass, files that can be read at a sitting."""
+"""The repository's own rules: which folder may include which, one name for each pass, files that
+can be read at a sitting."""
 import os
 import re
 import subprocess
@@ -7,8 +8,8 @@ import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 
-# What a folder may include besides itself. The compiler and the runtime share the plan's schema, the trainer's container and what
-# every program does at its start.
+# What a folder may include besides itself. The compiler and the runtime share the plan's schema,
+# the trainer's container and what every program does at its start.
 MAY_INCLUDE = {
     "frontend": {"frontend"},
     "passes": {"passes", "frontend"},
@@ -16,7 +17,8 @@ MAY_INCLUDE = {
     "runtime": {"runtime"},
     "tools": {"tools", "codegen", "passes", "frontend"},
 }
-# The rooms of a folder, from the lowest: what each may include besides itself and OPEN. A folder's root may include all of its rooms.
+# The rooms of a folder, from the lowest: what each may include besides itself and OPEN. A folder's
+# root may include all of its rooms.
 ROOMS = {
     "frontend": {
         "files": set(),
@@ -66,7 +68,8 @@ ROOMS = {
     },
 }
 OPEN = {"runtime/plan.pb.h", "runtime/Container.h", "codegen/Target.h"}
-# Passes ask for traits and interfaces (NN.td, NNInterfaces.td), not for ops. These name several, each for a reason of its own:
+# Passes ask for traits and interfaces (NN.td, NNInterfaces.td), not for ops. These name several,
+# each for a reason of its own:
 LISTS_OF_OPS = {
     "passes/NNAttachLoss.cpp": (
         1
@@ -83,6 +86,7 @@ SHARED_WITH_RUNTIME = {
     "runtime/launch/Guard.h",
 }
 MOST_LINES = 600
+MOST_COLUMNS = 100
 CODE = (".cpp", ".h", ".td", ".py", ".proto", ".cu", ".txt", ".cmake")
 
 
@@ -186,7 +190,7 @@ class Structure(unittest.TestCase):
                     found[name] = count
         self.assertEqual(found, LISTS_OF_OPS)
 
-    def test_everything_is_formatted(self):
+    def test_cpp_is_formatted(self):
         sources = [name for name in files() if name.endswith((".cpp", ".h"))]
         process = subprocess.run(
             ["clang-format-22", "--dry-run", "-Werror", *sources],
@@ -199,6 +203,30 @@ class Structure(unittest.TestCase):
         )
         self.assertEqual(unformatted, [], "run ./dev format")
         self.assertEqual(process.returncode, 0, process.stderr)
+
+    def test_python_is_formatted(self):
+        sources = [name for name in files() if name.endswith(".py")]
+        command = [sys.executable, "-m", "black", "--check", *sources]
+        process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        found = re.findall(r"^would reformat (.*)$", process.stderr, re.MULTILINE)
+        unformatted = sorted(os.path.relpath(name, ROOT) for name in found)
+        self.assertEqual(unformatted, [], "run ./dev format")
+        self.assertEqual(process.returncode, 0, process.stderr)
+
+    def test_no_line_of_python_is_too_long(self):
+        # An address cannot be broken: it may stand in a line of its own.
+        address = re.compile(r"\s*(# )?https?://\S+")
+        self.assertEqual(
+            [
+                f"{name}:{number}"
+                for name in files()
+                if name.endswith(".py")
+                for number, line in enumerate(text(name).splitlines(), 1)
+                if len(line) > MOST_COLUMNS and not address.fullmatch(line)
+            ],
+            [],
+            f"above {MOST_COLUMNS} columns",
+        )
 
     def test_runtime_uses_no_llvm(self):
         wrong = [

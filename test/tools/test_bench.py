@@ -1,4 +1,5 @@
-"""./dev bench itself: it runs without torch, knows a wrong loss, and computes its targets from the figures it prints."""
+"""./dev bench itself: it runs without torch, knows a wrong loss, and computes its targets from the
+figures it prints."""
 import json
 import os
 import sys

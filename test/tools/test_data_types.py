@@ -1,4 +1,5 @@
-"""Every operator with every data type: it compiles and runs, or one line says which node does not take which type."""
+"""Every operator with every data type: it compiles and runs, or one line says which node does
+not take which type."""
 import unittest
 
 import numpy as np
@@ -18,9 +19,12 @@ TYPES = {
     "bool": (TensorProto.BOOL, np.bool_),
 }
 SHAPE = [3, 4]
-UNARY = """Abs Celu Ceil Cos Elu Erf Exp Floor Gelu HardSigmoid HardSwish Identity IsNaN LeakyRelu Log LogSoftmax Mish Neg Not Reciprocal Relu Selu Sigmoid
-    Sign Sin Softmax Softplus Softsign Sqrt Swish Tanh ThresholdedRelu ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd
-    ReduceSum ReduceSumSquare LpNormalization Flatten Transpose Dropout Trilu""".split()
+UNARY = """
+    Abs Celu Ceil Cos Elu Erf Exp Floor Gelu HardSigmoid HardSwish Identity IsNaN LeakyRelu Log
+    LogSoftmax Mish Neg Not Reciprocal Relu Selu Sigmoid Sign Sin Softmax Softplus Softsign Sqrt
+    Swish Tanh ThresholdedRelu ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean
+    ReduceMin ReduceProd ReduceSum ReduceSumSquare LpNormalization Flatten Transpose Dropout Trilu
+""".split()
 BINARY = (
     "Add And Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or PRelu Pow"
     " Sub Sum Xor".split()
@@ -38,7 +42,8 @@ INTS = {
 
 
 def nodes_of(types):
-    """(name, node inputs, attributes) of every operator; x and y are data of the type, ints constants."""
+    """(name, node inputs, attributes) of every operator; x and y are data of the
+    type, ints constants."""
     cases = [(op, op, ["x"], {}) for op in UNARY] + [(op, op, ["x", "y"], {}) for op in BINARY]
     cases += [
         ("Mod.fmod", "Mod", ["x", "y"], {"fmod": 1}),
@@ -131,7 +136,8 @@ class DataTypes(ToolTest):
                 accepted.append(case)
             else:
                 with self.subTest(operator=case[0]):
-                    # Mod takes every type, but floats with fmod only. How soon it is said, other tests measure.
+                    # Mod takes every type, but floats with fmod only. How soon it is said,
+                    # other tests measure.
                     self.assertEqual(
                         (result.code, len(result.err.splitlines())), (1, 1), result.err
                     )

@@ -1,5 +1,5 @@
-"""Files that a user has: nothing that is read is written over, nothing is written twice, no run is lost with its metrics, and weights are
-read wherever and however they lie."""
+"""Files that a user has: nothing that is read is written over, nothing is written twice, no run is
+lost with its metrics, and weights are read wherever and however they lie."""
 import json
 import os
 import shutil

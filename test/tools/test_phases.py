@@ -1,4 +1,5 @@
-"""Phases as pipelines: shardc-opt runs each by name and gets what shardc gets; a pass can be left out, and timed."""
+"""Phases as pipelines: shardc-opt runs each by name and gets what shardc gets; a pass can be
+left out, and timed."""
 import os
 import re
 import unittest
@@ -46,7 +47,8 @@ class Phases(ToolTest):
             with self.subTest(pipeline=pipeline):
                 made = run(OPT, pipeline, self.path(f"phases/{before}"))
                 self.assertEqual(made.code, 0, made.err)
-                # The same printer for both, since a dump has no aliases. Nor has it locations, of which buffers have their names.
+                # The same printer for both, since a dump has no aliases. Nor has it locations, of
+                # which buffers have their names.
                 expected = run(OPT, self.path(f"phases/{after}")).out
                 made, expected = (
                     re.sub(r'(= step\.buffer \w+ \d+ at \d+) "[^"]*"', r"\1", text)

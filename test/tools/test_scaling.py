@@ -1,6 +1,8 @@
-"""Graphs of n pieces, n calls, n nodes and depth n: work grows as the graph does, nothing is as deep as the stack, limits say what they are.
+"""Graphs of n pieces, n calls, n nodes and depth n: work grows as the graph does, nothing is as
+deep as the stack, limits say what they are.
 
-What is counted is what the compiler makes (kernels, entries of the plan, lines of IR), not time; ./dev bench --scaling measures that."""
+What is counted is what the compiler makes (kernels, entries of the plan, lines of IR), not time;
+./dev bench --scaling measures that."""
 import json
 import os
 import re
@@ -226,7 +228,8 @@ class Limits(Graphs):
 
 
 class Numbers(Graphs):
-    """A step of gradient descent by 1 in float64 moves parameters by their gradients, those of finite differences in numpy."""
+    """A step of gradient descent by 1 in float64 moves parameters by their gradients, those of
+    finite differences in numpy."""
 
     def step(self, path, values):
         result = self.compile(path, "--precision", "float64", "--optimizer", "sgd")

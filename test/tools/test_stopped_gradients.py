@@ -1,4 +1,5 @@
-"""Where PyTorch stops gradients, a trainer does: the exporter's metadata names detach() and padding_idx. Against derivatives by hand, in float64."""
+"""Where PyTorch stops gradients, a trainer does: the exporter's metadata names detach() and
+padding_idx. Against derivatives by hand, in float64."""
 import json
 import os
 import struct

@@ -1,5 +1,5 @@
-"""What a run stands in: files that are no files, closed and full outputs, signals, data that shrink. Each ends in one line and an
-exit code, soon, and leaves nothing half-written."""
+"""What a run stands in: files that are no files, closed and full outputs, signals, data that
+shrink. Each ends in one line and an exit code, soon, and leaves nothing half-written."""
 import os
 import resource
 import shutil
@@ -291,7 +291,8 @@ class Surroundings(ToolTest):
         self.assert_nothing_left()
 
     def test_a_model_that_shrinks_while_it_is_compiled(self):
-        """The compiler maps what it reads; the program below shrinks the file as soon as it is mapped."""
+        """The compiler maps what it reads; the program below shrinks the file as soon as it is
+        mapped."""
         watcher = (
             "import os, sys, subprocess\n"
             "path = sys.argv[1]\n"

@@ -1,4 +1,5 @@
-"""What --target means: cpu makes a trainer, cuda a plan and kernels that are a GPU's, and one line that says what is not there yet."""
+"""What --target means: cpu makes a trainer, cuda a plan and kernels that are a GPU's, and one line
+that says what is not there yet."""
 import json
 import os
 import re

@@ -1,5 +1,5 @@
-"""What a user can get wrong with a trainer: each case is one line on stderr that says what and what to do, a non-zero exit, soon
-and within little memory; and nothing half written is left."""
+"""What a user can get wrong with a trainer: each case is one line on stderr that says what and what
+to do, a non-zero exit, soon and within little memory; and nothing half written is left."""
 import os
 import resource
 import shutil
@@ -18,7 +18,8 @@ MODEL = os.path.join(MODELS, "gpt2-tiny")
 
 
 class TrainerBadInput(ToolTest):
-    """gpt2-tiny on two ranks with two samples each; every test changes one thing of a run that works."""
+    """gpt2-tiny on two ranks with two samples each; every test changes one thing of a run that
+    works."""
 
     @classmethod
     def setUpClass(cls):

@@ -55,7 +55,8 @@ def run(*words, cwd=None, limits=()):
 
 
 class ToolTest(unittest.TestCase):
-    """A temporary folder, and the rule for bad input: one line, a non-zero exit, soon, in little memory, nothing half-written."""
+    """A temporary folder, and the rule for bad input: one line, a non-zero exit, soon, in little
+    memory, nothing half-written."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

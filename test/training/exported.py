@@ -1,4 +1,5 @@
-"""Compiling and training an export of torch_models.py, and what is wrong with it beside PyTorch's run."""
+"""Compiling and training an export of torch_models.py, and what is wrong with it
+beside PyTorch's run."""
 import json
 import os
 import re
@@ -83,7 +84,8 @@ class Outcome:
         return bool(self.refusal or self.untrained or self.extra)
 
     def unsaid(self):
-        """Tensors of another role than PyTorch's of which no warning tells: by name, or, where an exporter kept no name, by the export that does."""
+        """Tensors of another role than PyTorch's of which no warning tells: by name, or, where an
+        exporter kept no name, by the export that does."""
         said = self.said()
         return [
             n
@@ -93,7 +95,8 @@ class Outcome:
         ]
 
     def remedy(self):
-        """(flags of shardc, another export) that its messages advise; None where they advise nothing."""
+        """(flags of shardc, another export) that its messages advise; None where they advise
+        nothing."""
         said, flags = self.said(), []
         pattern = lambda names: "^(" + "|".join(map(re.escape, names)) + ")$"
         known = [n for n in self.untrained if n in self.told]
@@ -231,7 +234,8 @@ class Export:
                 parameters[first[name]] = parameters.pop(name)
         outcome.extra = sorted(n for n in gradients if n not in trained)
         outcome.untrained = sorted(trained - set(gradients))
-        # What is trained otherwise than PyTorch's changes all later numbers: they count in the run where a remedy was applied.
+        # What is trained otherwise than PyTorch's changes all later numbers: they count in the run
+        # where a remedy was applied.
         steps = 1 if outcome.extra or outcome.untrained else len(theirs["losses"]) - 1
         if len(losses) != len(theirs["losses"]) - 1:
             wrong.append(f"{len(losses)} losses")

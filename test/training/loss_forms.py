@@ -1,7 +1,8 @@
 """Forms of losses inside the graph, each with numpy's numbers in float64.
 
-`local` computes a loss and its gradient of the scores for some samples, as one process would. A form is `whole` where
-the result is that of one process with all samples of a step, else the mean over ranks and micro-batches of their own.
+`local` computes a loss and its gradient of the scores for some samples, as one process would. A
+form is `whole` where the result is that of one process with all samples of a step, else the mean
+over ranks and micro-batches of their own.
 """
 import numpy as np
 from onnx import helper

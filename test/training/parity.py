@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""shardc against PyTorch's recorded runs: a table of model x mesh x precision, each figure with its bound.
+"""shardc against PyTorch's recorded runs: a table of model x mesh x precision.
 
-Columns: the worst relative deviation from PyTorch's float64 run of the losses and of the gradient norms over all steps, of
-the first step's gradients per tensor, and of the final parameters per tensor (from PyTorch's float32 run).
+Each figure stands beside its bound.
 
-Bounds. float64: 1e-7 (graphs carry some constants in float32), or a twentieth of the distance between PyTorch's own float32 and
-float64 runs. float32: three times PyTorch's own distance from its float64 run, at least 1e-6. First gradients, float64: 1e-7 of
-the tensor's largest, or 1e-9 of the model's largest where the true gradient is zero; float32: 1e-4 of the tensor's largest, or
-1e-6 of the model's. Final parameters: 1e-3 of the tensor's largest, where the true gradient is not zero.
+Columns: the worst relative deviation from PyTorch's float64 run of the losses and of the gradient
+norms over all steps, of the first step's gradients per tensor, and of the final parameters per
+tensor (from PyTorch's float32 run).
+
+Bounds. float64: 1e-7 (graphs carry some constants in float32), or a twentieth of the distance
+between PyTorch's own float32 and float64 runs. float32: three times PyTorch's own distance from its
+float64 run, at least 1e-6. First gradients, float64: 1e-7 of the tensor's largest, or 1e-9 of the
+model's largest where the true gradient is zero; float32: 1e-4 of the tensor's largest, or 1e-6 of
+the model's. Final parameters: 1e-3 of the tensor's largest, where the true gradient is not zero.
 """
 import argparse
 import os
@@ -35,16 +39,19 @@ def curve_bound(float32, float64, precision):
 
 
 def comparable(reference):
-    """Per parameter, the elements whose true gradient is not zero; elsewhere it is rounding noise, which AdamW turns into steps.
+    """Per parameter, the elements whose true gradient is not zero; elsewhere it is rounding noise,
+    which AdamW turns into steps.
 
-    Zero are, for instance, the key part of an attention bias, and queries and keys where a sequence has one element.
+    Zero are, for instance, the key part of an attention bias, and queries and keys where a
+    sequence has one element.
     """
     largest = max(np.abs(g).max(initial=0) for g in reference.values())
     return {name: np.abs(g) >= 1e-9 * largest for name, g in reference.items()}
 
 
 def gradient_deviation(got, want, precision):
-    """Worst deviation in units of the bound's relative part, so that one bound serves all tensors."""
+    """Worst deviation in units of the bound's relative part, so that one bound serves all
+    tensors."""
     largest = max(np.abs(g).max(initial=0) for g in want.values())
     relative, absolute = (1e-7, 1e-9) if precision == "float64" else (1e-4, 1e-6)
     worst = 0.0

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""What training gives, to the bit: hashes of losses, norms, first gradients and last parameters of the tiny models. Recorded before a change
-that must not change any number, and compared after it, on one machine (the CPU chooses the kernels, and with them the bits).
+"""What training gives, to the bit: hashes of what the tiny models compute.
+
+Of losses, norms, first gradients and last parameters. Recorded before a change
+that must not change any number, and compared after it, on one machine (the CPU chooses the kernels,
+and with them the bits).
 
   record_bits.py BITS.json               records, with the build that SHARDC_BUILD names
   record_bits.py BITS.json --against OLD.json
@@ -22,7 +25,8 @@ STEPS = 6
 
 
 def cases(names):
-    """(model, mesh, strategy, accumulation, precision, flags): all of the smallest model; of the others each value of each in turn."""
+    """(model, mesh, strategy, accumulation, precision, flags): all of the smallest model; of the
+    others each value of each in turn."""
     meshes = ("1", *MESHES)
     for mesh, strategy, accumulation, precision in itertools.product(
         meshes, STRATEGIES, ACCUMULATIONS, PRECISIONS

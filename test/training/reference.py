@@ -93,7 +93,10 @@ class Model:
         if loss == "graph output":
             return "output:loss"
         settings = loss["cross_entropy"]
-        return f"cross-entropy:logits=logits,labels=labels,ignore={settings['ignore_index']},shift={int(settings['shift'])}"
+        return (
+            "cross-entropy:logits=logits,labels=labels"
+            f",ignore={settings['ignore_index']},shift={int(settings['shift'])}"
+        )
 
     def compile(self, trainer, mesh, precision, *flags, batch=None):
         ranks = int(np.prod([int(d) for d in str(mesh).split("x")]))

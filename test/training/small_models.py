@@ -1,4 +1,5 @@
-"""Models of a few nodes with shapes that no reference model has, made with Debian's onnx; what compiles and trains them."""
+"""Models of a few nodes with shapes that no reference model has, made with Debian's onnx; what
+compiles and trains them."""
 import os
 
 import numpy as np
@@ -13,7 +14,8 @@ DEFAULT_RUN = ("--steps", 4, "--lr", 0.01, "--clip", 0.5, "--weight-decay", 0.1)
 class Small:
     """One graph with a symbolic dim `batch`.
 
-    batch: the global batch of a run that says nothing else; there are samples for two. run: what every run is told.
+    batch: the global batch of a run that says nothing else; there are samples for two. run:
+    what every run is told.
     """
 
     def __init__(self, folder, seed=1):
@@ -22,7 +24,7 @@ class Small:
         self.onnx = os.path.join(folder, "model.onnx")
         self.batch, self.run = 48, DEFAULT_RUN
 
-    # -- building --------------------------------------------------------------------------------------------------
+    # -- building ----------------------------------------------------------------------------------
 
     def input(self, name, shape, dtype=np.float32, high=None, batch=True):
         """A graph input of [batch, *shape] with random values; integers lie in [0, high)."""
@@ -79,7 +81,7 @@ class Small:
             np.save(self.data[name], values)
         return self
 
-    # -- running, as strategies.Run wants it -----------------------------------------------------------------------
+    # -- running, as strategies.Run wants it -------------------------------------------------------
 
     def compile(self, trainer, mesh, precision, *flags, batch):
         ranks = int(np.prod([int(d) for d in str(mesh).split("x")]))

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Every strategy against PyTorch's run: losses, norms, first gradients, final parameters, with and without accumulation.
+"""Every strategy against PyTorch's run: losses, norms, first gradients, final parameters.
+
+Each with and without accumulation.
 
   strategies.py [MODEL...] [--mesh 2 4 2x2 2x4] [--strategy full ...] [--precision float64]
 
-A global batch that PyTorch's run did not have (2x4 ranks with two micro-batches need one of 16) is compared with the unsharded
-program, which parity.py compares with PyTorch.
+A global batch that PyTorch's run did not have (2x4 ranks with two micro-batches need one of 16) is
+compared with the unsharded program, which parity.py compares with PyTorch.
 """
 import argparse
 import os

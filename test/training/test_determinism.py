@@ -1,4 +1,5 @@
-"""The same bits: from run to run, from strategy to strategy, from compilation to compilation, from mesh to mesh where it can be."""
+"""The same bits: from run to run, from strategy to strategy, from compilation to compilation, from
+mesh to mesh where it can be."""
 import json
 import os
 import tempfile
@@ -55,7 +56,9 @@ class Determinism(unittest.TestCase):
                 self.assert_same_bits(*results)
 
     def test_recomputing_gives_the_same_bits(self):
-        # On a machine of fast memory and launches without latency what is cheap is worth recomputing, also in models this small (but gelu, for whose arithmetic the products of a tiny GPT-2 are too few).
+        # On a machine of fast memory and launches without latency what is cheap is worth
+        # recomputing, also in models this small (but gelu, for whose arithmetic the products of a
+        # tiny GPT-2 are too few).
         with open(self.path("cluster.toml"), "w") as file:
             file.write(
                 """memory_gb = 32

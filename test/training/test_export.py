@@ -1,4 +1,5 @@
-"""What the trainer writes can be used: the exported ONNX model in onnxruntime gives the trainer's own eval loss."""
+"""What the trainer writes can be used: the exported ONNX model in onnxruntime gives the
+trainer's own eval loss."""
 import importlib.util
 import os
 import subprocess
@@ -14,7 +15,8 @@ VENV = os.path.join(BUILD, "venv-onnxruntime")
 
 
 def onnxruntime_python():
-    """A Python that has onnxruntime: this one, or a virtual environment that is made once; None where PyPI is out of reach."""
+    """A Python that has onnxruntime: this one, or a virtual environment that is made once; None
+    where PyPI is out of reach."""
     if importlib.util.find_spec("onnxruntime"):
         return sys.executable
     python = os.path.join(VENV, "bin", "python")

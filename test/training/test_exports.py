@@ -1,8 +1,10 @@
-"""Live against PyTorch (./dev test --torch): models as each of PyTorch's exporters writes them, compiled and trained for 5 steps.
+"""Live against PyTorch (./dev test --torch): models as each of PyTorch's exporters writes them,
+compiled and trained for 5 steps.
 
-An export is right if losses, gradients and parameters are PyTorch's, under PyTorch's names and in PyTorch's shapes, or if shardc refuses it, or warns
-of what is not trained as PyTorch trains it, with a remedy that makes it right. The interpreter that has torch and transformers is this one, or the
-one that PYTHON names.
+An export is right if losses, gradients and parameters are PyTorch's, under PyTorch's names and in
+PyTorch's shapes, or if shardc refuses it, or warns of what is not trained as PyTorch trains it,
+with a remedy that makes it right. The interpreter that has torch and transformers is this one, or
+the one that PYTHON names.
 """
 import os
 import subprocess
@@ -13,7 +15,8 @@ import unittest
 from exported import Exporter
 
 EXPORTS = ("dynamo", "dynamo-unoptimized", "legacy", "legacy-defaults")
-# With values fresh from the constructor, of which many are equal, and with random ones, as trained models have.
+# With values fresh from the constructor, of which many are equal, and with random ones, as
+# trained models have.
 BOTH = tuple(
     """
     xlm-r falcon falcon-40b albert deberta-v2 gemma2 gpt-neox bart marian pegasus encoder
@@ -29,13 +32,15 @@ FRESH = tuple(
     indexed-table computed weight-norm at-root at-identity
     """.split()
 )
-# What no file says and the user must: parameters that require no gradient, and those that are read where none is taken.
+# What no file says and the user must: parameters that require no gradient, and those that are read
+# where none is taken.
 GIVEN = {"frozen": ["--freeze", "^embed"], "no-grad": ["--freeze", "^target"]}
 # What the TorchScript-based exporter does not say: buffers that look as parameters do.
 GIVEN_LEGACY = {"buffers": ["--freeze", "^(weight|bias|average)$"]}
 # What the TorchScript-based exporter leaves no trace of.
 UNTOLD = {"padding-index": "padding_idx", "detach": "detach()"}
-# What the TorchScript-based exporter stored in place of parameters, or merged with one, with its defaults: warned of; numbers count in the remedy's run.
+# What the TorchScript-based exporter stored in place of parameters, or merged with one, with its
+# defaults: warned of; numbers count in the remedy's run.
 TOLD = {("computed", "legacy-defaults"), ("buffers", "legacy-defaults")}
 # Operators that shardc does not have: refused by their names.
 MISSING = {"batch-norm": "BatchNormalization"}

@@ -1,4 +1,5 @@
-"""Quotients, remainders and powers of integers where processors trap, languages differ or a type ends: exact values, of data and of constants alike."""
+"""Quotients, remainders and powers of integers where processors trap, languages differ or a type
+ends: exact values, of data and of constants alike."""
 import os
 import tempfile
 import unittest
@@ -37,7 +38,8 @@ def fmod(x, y):
 
 
 def power(x, y):
-    """torch.pow of integers, modulo 2^64: 1 / x^-y truncates to 0 but for 1 and -1, and is 0 for 0."""
+    """torch.pow of integers, modulo 2^64: 1 / x^-y truncates to 0 but for 1 and -1, and is 0 for
+    0."""
     if y >= 0:
         return pow(x, y, 1 << 64)
     return 1 if x == 1 else (-1 if y % 2 else 1) if x == -1 else 0

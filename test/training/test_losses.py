@@ -1,5 +1,5 @@
-"""Losses inside the graph, by what docs/running.md says of them on a mesh: loss, gradients, a step of SGD and an evaluation, in every
-precision, against numpy in float64.
+"""Losses inside the graph, by what docs/running.md says of them on a mesh: loss, gradients, a step
+of SGD and an evaluation, in every precision, against numpy in float64.
 
 The forms of losses are in loss_forms.py; each stands behind a linear layer.
 """
@@ -84,7 +84,8 @@ class Case:
             )
 
     def expected(self, samples, batch, weight, bias, whole=None):
-        """Loss and gradients of weight and bias over the samples, `batch` of them on each rank in each micro-batch."""
+        """Loss and gradients of weight and bias over the samples, `batch` of them on each rank in
+        each micro-batch."""
         x, y = self.x[samples].astype(np.float64), self.y[samples]
         count = len(x) // batch
         whole = self.form.whole if whole is None else whole
@@ -220,7 +221,8 @@ class Losses(unittest.TestCase):
                     with self.subTest(
                         loss=name, mesh=mesh, micro_batches=micro_batches, precision=precision
                     ):
-                        # 65536 times a gradient of 2 is more than float16 holds: such a step would be skipped.
+                        # 65536 times a gradient of 2 is more than float16 holds: such a
+                        # step would be skipped.
                         flags = (
                             ("--loss-scale", 1024)
                             if (name, precision) == ("weighted-sum", "float16")
@@ -260,7 +262,8 @@ class Losses(unittest.TestCase):
 
 
 class NotFinite(unittest.TestCase):
-    """Loss: mean square of a linear layer, and the mean of an input that no gradient reaches. The second step has an infinity in one of
+    """Loss: mean square of a linear layer, and the mean of an input that no gradient reaches. The
+    second step has an infinity in one of
     the samples of one rank: in the gradients, or in the loss alone."""
 
     def setUp(self):

@@ -1,5 +1,6 @@
-"""Every optimizer of shardc against its formula in numpy, from the paper or torch's documentation, on meshes that cut its state in
-different ways. The gradient of the loss is the mean of the samples, whatever the weights are, so that no other code has a part in it.
+"""Every optimizer of shardc against its formula in numpy, from the paper or torch's documentation,
+on meshes that cut its state in different ways. The gradient of the loss is the mean of the samples,
+whatever the weights are, so that no other code has a part in it.
 """
 import json
 import os
@@ -16,7 +17,8 @@ FEATURES, CLASSES, GLOBAL, STEPS, RATE, DECAY = 3, 5, 8, 7, 0.01, 0.1
 
 
 def adam(beta1, beta2, epsilon=1e-8, decoupled=True, amsgrad=False):
-    """torch.optim.AdamW and Adam: https://docs.pytorch.org/docs/stable/generated/torch.optim.AdamW.html."""
+    """torch.optim.AdamW and Adam:
+    https://docs.pytorch.org/docs/stable/generated/torch.optim.AdamW.html."""
 
     def run(p, gradients):
         m = v = most = np.zeros_like(p)

@@ -1,4 +1,5 @@
-"""Each reference model learns what PyTorch learned, on every mesh that its batch divides by, in both precisions."""
+"""Each reference model learns what PyTorch learned, on every mesh that its batch divides by,
+in both precisions."""
 import tempfile
 import unittest
 

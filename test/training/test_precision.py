@@ -1,7 +1,9 @@
-"""bf16 and float16 after docs/precision.md, against PyTorch models written by hand (precision/make_reference.py).
+"""bf16 and float16 after docs/precision.md, against PyTorch models written by hand
+(precision/make_reference.py).
 
-Step: the training step's IR, evaluated op by op on the host, has the reference's first loss and gradients. Training: the trainer has its
-losses, for float16 the history of its loss scale, and its float32 master weights after 50 steps.
+Step: the training step's IR, evaluated op by op on the host, has the reference's first loss and
+gradients. Training: the trainer has its losses, for float16 the history of its loss scale, and its
+float32 master weights after 50 steps.
 """
 import json
 import os
@@ -18,11 +20,13 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "precision")
 with open(os.path.join(FOLDER, "runs.json")) as _file:
     REFERENCE = json.load(_file)
 
-# The reference sums in float32 in another order: now and then a value rounds to its other neighbour.
+# The reference sums in float32 in another order: now and then a value rounds to its other
+# neighbour.
 STEP_LOSS, STEP_GRADIENT = 5e-5, 1e-2
 TRAINING_LOSS = 5e-3
-# Of the tensor's largest value: root mean square over the tensor, and any one element. AdamW turns the rounding of a gradient next to
-# nothing into whole steps, so single elements move further than the tensor.
+# Of the tensor's largest value: root mean square over the tensor, and any one element. AdamW
+# turns the rounding of a gradient next to nothing into whole steps, so single elements move
+# further than the tensor.
 MASTER, MASTER_ELEMENT = 1e-2, 5e-2
 
 

@@ -1,6 +1,8 @@
-"""The training step of each model, evaluated op by op in float64 without kernels or runtime, has PyTorch's loss and gradients.
+"""The training step of each model, evaluated op by op in float64 without kernels or runtime, has
+PyTorch's loss and gradients.
 
-When parity fails and this passes, the fault lies behind the passes: in code generation or in the runtime."""
+When parity fails and this passes, the fault lies behind the passes: in code generation
+or in the runtime."""
 import os
 import re
 import tempfile

@@ -1,7 +1,9 @@
-"""Operators at their seams against torch's recorded numbers: values and gradients, in float64 and float32, of one graph of all cases; of
-operators that are more than one op in 16 bits too, where they round once.
+"""Operators at their seams against torch's recorded numbers: values and gradients, in float64
+and float32, of one graph of all cases; of operators that are more than one op in 16 bits too,
+where they round once.
 
-The gradient of a case's weight is its value, so that a run's exported gradients are all there is to compare."""
+The gradient of a case's weight is its value, so that a run's exported gradients are all
+there is to compare."""
 import json
 import math
 import os
@@ -26,7 +28,8 @@ FAMILIES = ("Activation", "Elementwise", "Reduction", "Normalization")
 
 
 def write_model(path, cases, numbers, number=TensorProto.FLOAT):
-    """The sum of all cases, of floats of one type. Parameters go through a product with a data input of ones, so that nothing is a constant."""
+    """The sum of all cases, of floats of one type. Parameters go through a product with a data
+    input of ones, so that nothing is a constant."""
     nodes, initializers, totals = [], [], []
     nodes.append(helper.make_node("ReduceMean", ["ones"], ["one"], keepdims=0))
     for case in cases:
@@ -84,7 +87,8 @@ def write_model(path, cases, numbers, number=TensorProto.FLOAT):
 
 
 def gradients(folder, precision, cases, numbers):
-    """What a step exports. Steps that are not finite are skipped where there is a loss scale; 2 changes no digit."""
+    """What a step exports. Steps that are not finite are skipped where there is a loss scale; 2
+    changes no digit."""
     model, trainer, ones, exported = (
         os.path.join(folder, name)
         for name in ("model.onnx", "trainer", "ones.npy", "gradients.safetensors")
@@ -169,7 +173,8 @@ class Seams(unittest.TestCase):
                 for i, number in enumerate(numbers):
                     allowed = 2 * relative * abs(number) + 2 * smallest
                     if case.nodes[0][0] == "LogSoftmax":
-                        # Near 0 it is a difference in float32; its gradient reads the rounded result, as torch's does.
+                        # Near 0 it is a difference in float32; its gradient reads the rounded
+                        # result, as torch's does.
                         result, first = self.numbers[case.name]["float64"]["value"][i], i // 3 * 3
                         total = sum(table.weight(j) for j in range(first, first + 3))
                         allowed += (

@@ -1,7 +1,8 @@
-"""The general case: shapes, numbers of ranks, tied, unused and frozen parameters that no reference model has.
+"""The general case: shapes, numbers of ranks, tied, unused and frozen parameters that no
+reference model has.
 
-Small models of random values; the reference is the unsharded program (mesh 1) in float64, which test_parity compares with PyTorch, and
-numpy where the loss is told.
+Small models of random values; the reference is the unsharded program (mesh 1) in float64, which
+test_parity compares with PyTorch, and numpy where the loss is told.
 """
 import itertools
 import json
@@ -65,7 +66,8 @@ def blocks(folder, count=3, width=7, inner=3):
 
 
 def tied(folder):
-    """A table that is the head as well (transposed), a matrix that two blocks read, once transposed, and a vector that all read."""
+    """A table that is the head as well (transposed), a matrix that two blocks read, once
+    transposed, and a vector that all read."""
     m = Small(folder, seed=3)
     m.input("ids", (5,), high=11)
     m.parameter("table", 11, 6), m.parameter("matrix", 6, 6), m.parameter("gain", 6)
@@ -90,7 +92,8 @@ def tied(folder):
 
 
 def tied_losses(model, samples):
-    """The losses of the labels of `tied` before the first step, per sample, in numpy; NaN where a label is ignored."""
+    """The losses of the labels of `tied` before the first step, per sample, in numpy; NaN where a
+    label is ignored."""
     p = {name: values.astype(np.float64) for name, values in model.parameters.items()}
     h = p["table"][model.values["ids"][:samples]]
     for i, weight in enumerate((p["matrix"], p["matrix"].T, p["layers.2.own"])):

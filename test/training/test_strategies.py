@@ -1,4 +1,5 @@
-"""What FSDP means, run: every strategy, mesh and accumulation gives PyTorch's numbers, communicates what it should, and freezes what it is told."""
+"""What FSDP means, run: every strategy, mesh and accumulation gives PyTorch's numbers, communicates
+what it should, and freezes what it is told."""
 import os
 import tempfile
 import unittest
@@ -11,7 +12,8 @@ MODELS = models()
 
 
 class Parity(unittest.TestCase):
-    """The whole matrix on the smallest model; on the others each strategy once, with another mesh and accumulation each."""
+    """The whole matrix on the smallest model; on the others each strategy once, with another mesh
+    and accumulation each."""
 
 
 def add_parity(name, mesh, strategy, accumulation, flags=()):
@@ -87,7 +89,8 @@ class Bits(unittest.TestCase):
 
 
 class Counts(unittest.TestCase):
-    """Collectives of a step as the ranks counted them while running, for U units: three blocks and the root."""
+    """Collectives of a step as the ranks counted them while running, for U units: three
+    blocks and the root."""
 
     UNITS = 4
 

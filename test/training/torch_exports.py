@@ -1,11 +1,13 @@
-"""Exports of torch_models.py as PyTorch's exporters write them, and PyTorch's own runs of these models. Needs torch and transformers.
+"""Exports of torch_models.py as PyTorch's exporters write them, and PyTorch's own runs of these
+models. Needs torch and transformers.
 
     python torch_exports.py FOLDER
 
-reads lines "MODEL VALUES EXPORT" from standard input and answers each with an empty line when FOLDER/MODEL.VALUES.EXPORT has model.onnx and
-graph.json: its inputs, the sizes of their dims, the names of its tensors (or error.txt: what the exporter said), and FOLDER/MODEL.VALUES the
-data (NAME.npy, labels.npy) and PyTorch's run in float64: run.json (the loss of each step and after the last), gradients.safetensors of the
-first step and final.safetensors.
+reads lines "MODEL VALUES EXPORT" from standard input and answers each with an empty line when
+FOLDER/MODEL.VALUES.EXPORT has model.onnx and graph.json: its inputs, the sizes of their dims, the
+names of its tensors (or error.txt: what the exporter said), and FOLDER/MODEL.VALUES the data
+(NAME.npy, labels.npy) and PyTorch's run in float64: run.json (the loss of each step and after the
+last), gradients.safetensors of the first step and final.safetensors.
 """
 import contextlib
 import json
@@ -27,7 +29,7 @@ from torch_models import BATCH, LENGTH, MODELS, make
 RANKS, STEPS = 2, 5
 SETTINGS = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.01}
 
-# ---------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # Exports.
 
 
@@ -108,7 +110,7 @@ def export(name, values, exporter, folder):
         )
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # PyTorch's own run.
 
 
@@ -125,7 +127,8 @@ def everything_in_float64():
 
 
 def run(name, values, folder):
-    """Trains in float64 on all samples; each rank's by themselves, the loss is the mean over all."""
+    """Trains in float64 on all samples; each rank's by themselves, the loss is the mean over
+    all."""
     case, model = MODELS[name], make(name, values)
     inputs, labels, _ = case.data()
     os.makedirs(folder, exist_ok=True)

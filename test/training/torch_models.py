@@ -1,4 +1,5 @@
-"""Tiny models that test_exports.py exports and trains: architectures of Hugging Face, and the modules of torch_modules.py.
+"""Tiny models that test_exports.py exports and trains: architectures of Hugging Face, and the
+modules of torch_modules.py.
 
 Needs torch; transformers is imported by the models that need it.
 """

@@ -1,4 +1,5 @@
-"""Small modules, one for each habit of PyTorch's exporters: what they fold, merge, tie, transpose and leave out."""
+"""Small modules, one for each habit of PyTorch's exporters: what they fold, merge, tie,
+transpose and leave out."""
 import copy
 
 import torch
@@ -232,7 +233,8 @@ class AtRoot(nn.Module):
 
 
 class AtIdentity(nn.Module):
-    """Parameters that do nothing at first, by which the dynamo exporter's optimizer does not multiply, and which it does not add."""
+    """Parameters that do nothing at first, by which the dynamo exporter's optimizer does not
+    multiply, and which it does not add."""
 
     def __init__(self):
         super().__init__()

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""The whole way on this machine: a Llama-style model, compiled for two ranks, trained on Debian's licence texts.
+"""The whole way on this machine: a small Llama, compiled and trained on two ranks.
 
-Ends well only if the trained model's loss on held-out text is below what a unigram model of that text reaches. Leaves the
-trainer, the metrics and the trained ONNX model in build/demo.
+The text is that of Debian's licences.
+
+Ends well only if the trained model's loss on held-out text is below what a unigram model of that
+text reaches. Leaves the trainer, the metrics and the trained ONNX model in build/demo.
 """
 import argparse
 import json
@@ -34,7 +36,8 @@ def read_text():
 
 
 def write_samples(text, folder):
-    """Bytes are the tokens. Every 20th sample is held out. Returns the unigram model's loss on the held-out text, in nats."""
+    """Bytes are the tokens. Every 20th sample is held out. Returns the unigram model's loss on the
+    held-out text, in nats."""
     tokens = np.frombuffer(text, np.uint8)
     samples = tokens[: len(tokens) // SEQUENCE * SEQUENCE].reshape(-1, SEQUENCE).astype(np.int64)
     held = np.arange(len(samples)) % 20 == 19

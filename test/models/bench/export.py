@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Writes the graphs beside it anew: test/bench's workloads as PyTorch's dynamo exporter writes them. Needs torch and onnxscript.
+"""Writes the graphs beside it anew: test/bench's workloads as PyTorch's dynamo exporter writes
+them. Needs torch and onnxscript.
 
     export.py [W1 W2 W3 W4]
 
-Input `input`, output `logits`, a dynamic first dim `batch`. Parameters are described alone, as external data in a file that is not
-there: the bench gives both sides values. All other tensors (the tables of rotary positions) are in the graph. W1 and W2 are packed.
+Input `input`, output `logits`, a dynamic first dim `batch`. Parameters are described alone, as
+external data in a file that is not
+there: the bench gives both sides values. All other tensors (the tables of rotary positions) are in
+the graph. W1 and W2 are packed.
 """
 import lzma
 import os

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Writes GradScalerHistory.inc: how torch's own GradScaler moves its scale, for LossScalerTest.cpp to replay.
+"""Writes GradScalerHistory.inc: how torch's own GradScaler moves its scale, for
+LossScalerTest.cpp to replay.
 
-Needs torch 2; not run by the tests. Each history is {initial scale, growth interval, number of steps, steps whose gradient is not
-finite, {step, scale of that step} where the scale differs from that of the step before}.
+Needs torch 2; not run by the tests. Each history is {initial scale, growth interval, number of
+steps, steps whose gradient is not finite, {step, scale of that step} where the scale differs from
+that of the step before}.
 """
 import os
 import random

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""Writes the runs that test_precision.py compares with: tiny models in bf16 and float16, written by hand after docs/precision.md.
+"""Writes the runs that test_precision.py compares with: tiny models in bf16 and float16, written by
+hand after docs/precision.md.
 
 Needs torch 2 and onnx (for the initial values); not run by the tests.
 
-    python make_reference.py             # runs.json, and per run the master weights of the end, stored as float16
+    python make_reference.py
 
-Each run: float32 masters, a 16-bit working copy made anew each step, float32 gradients of parameters, torch.optim.AdamW,
-clip_grad_norm_, and for float16 torch.amp.GradScaler, begun so high that it has to find its scale.
+writes runs.json, and per run the master weights of the end, stored as float16.
+
+Each run: float32 masters, a 16-bit working copy made anew each step, float32 gradients of
+parameters, torch.optim.AdamW, clip_grad_norm_, and for float16 torch.amp.GradScaler, begun so high
+that it has to find its scale.
 """
 import json
 import os
@@ -103,7 +107,8 @@ def gpt2(ops, p, ids, labels, **_):
 def bloom(ops, p, ids, labels, attention_mask):
     """s4-bloom-tiny: ALiBi over the positions that the mask counts, q, k and v per head.
 
-    The norm behind the embedding is kept: the first block's norm reads its float32 result, the residual sum a rounded one.
+    The norm behind the embedding is kept: the first block's norm reads its float32 result, the
+    residual sum a rounded one.
     """
     length = ids.shape[1]
     table = p["transformer.word_embeddings.weight"]
@@ -138,7 +143,8 @@ def bloom(ops, p, ids, labels, attention_mask):
 
 
 def classifier(ops, p, x, labels):
-    """s0-mlp-transformer-tiny: one vector per sample, so each softmax is 1 and attention returns its values."""
+    """s0-mlp-transformer-tiny: one vector per sample, so each softmax is 1 and attention
+    returns its values."""
     pair = lambda name: (p[f"{name}.weight"], p[f"{name}.bias"])
     x = ops.linear(ops.round(x), *pair("embed"))
     for i in range(4):

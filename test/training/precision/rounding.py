@@ -1,7 +1,8 @@
-"""docs/precision.md in PyTorch: float32 tensors whose values are rounded to a 16-bit type where the definition says.
+"""docs/precision.md in PyTorch: float32 tensors whose values are rounded to a 16-bit type where
+the definition says.
 
-A value of the 16-bit type is a float32 tensor that holds only values of that type. Nothing here computes in 16 bits, so the numbers do
-not depend on how a library multiplies bfloat16.
+A value of the 16-bit type is a float32 tensor that holds only values of that type. Nothing here
+computes in 16 bits, so the numbers do not depend on how a library multiplies bfloat16.
 """
 import math
 
@@ -48,7 +49,8 @@ class TwoUses(torch.autograd.Function):
 
 
 class Attend(torch.autograd.Function):
-    """softmax(scale q k^T + bias) v over [batch, heads, sequence, dim]; keys and values may have fewer heads.
+    """softmax(scale q k^T + bias) v over [batch, heads, sequence, dim]; keys and values
+    may have fewer heads.
 
     Backward reads the rounded output, as nn.attention_grad does: dS = P (dP - sum(dO O)).
     """
@@ -80,7 +82,8 @@ class Attend(torch.autograd.Function):
 
 
 class Ops:
-    """The ops of a model in one 16-bit type. Parameters enter as float32 tensors of rounded values; their gradients are not rounded."""
+    """The ops of a model in one 16-bit type. Parameters enter as float32 tensors of rounded values;
+    their gradients are not rounded."""
 
     def __init__(self, dtype):
         self.dtype = dtype

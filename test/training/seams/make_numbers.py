@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes numbers.json: what torch computes for each case of table.py, values and gradients, in float64 and float32 (of the narrow ones in float64).
+"""Writes numbers.json: what torch computes for each case of table.py, values and gradients, in
+float64 and float32 (of the narrow ones in float64).
 
     PYTHON_WITH_TORCH_AND_ONNX make_numbers.py
 """

@@ -1,6 +1,8 @@
-"""Operators at their seams: 0, ties, infinities, NaN, and numbers at which a part overflows that the whole does not.
+"""Operators at their seams: 0, ties, infinities, NaN, and numbers at which a part overflows
+that the whole does not.
 
-Each case is an ONNX graph of a few nodes and the same in torch; `numbers.json` has what torch computes, `make_numbers.py` made it.
+Each case is an ONNX graph of a few nodes and the same in torch; `numbers.json` has what torch
+computes, `make_numbers.py` made it.
 """
 import math
 
@@ -25,10 +27,13 @@ INFINITE_ROWS = ROWS + [[-INF, -INF, -INF], [-INF, 1.0, 2.0], [INF, 1.0, 2.0], [
 
 
 class Case:
-    """nodes: (op, inputs, attributes) or with the name of the function in torch's FX graph; the last node's result is the case's.
+    """nodes: (op, inputs, attributes) or with the name of the function in torch's FX graph; the
+    last node's result is the case's.
 
-    Inputs are "x", "y", "z" (parameters), earlier nodes by "#0", "#1", or constants (numbers, lists of integers).
-    values: one list of points per parameter, POINTS for x where there is none. expected: {parameter: {position: value}} where torch's number is not the derivative.
+    Inputs are "x", "y", "z" (parameters), earlier nodes by "#0", "#1", or constants
+    (numbers, lists of integers).
+    values: one list of points per parameter, POINTS for x where there is none. expected:
+    {parameter: {position: value}} where torch's number is not the derivative.
     """
 
     def __init__(self, name, nodes, torch, *values, expected=None):
@@ -204,8 +209,9 @@ CASES = [
 ]
 # fmt: on
 
-# Operators that are more than one op, at numbers of which bfloat16 and float16 have every digit, and in between which they would lose them
-# all: squares, exponentials and slopes are smaller or larger than those types hold, though the result is not.
+# Operators that are more than one op, at numbers of which bfloat16 and float16 have every digit,
+# and in between which they would lose them all: squares, exponentials and slopes are smaller or
+# larger than those types hold, though the result is not.
 NARROW_POINTS = [2.0**-13, 2.0**-9, 0.125, 0.75, 2.5, 7.0, 9.0, 12.0, 30.0, 240.0, 30720.0]
 NARROW_POINTS += [-p for p in NARROW_POINTS]
 # fmt: off
@@ -251,7 +257,8 @@ NARROW_CASES = [
 
 
 def weight(position):
-    """What a case's result is multiplied by in the loss, by position: not all alike, or a softmax would have no gradient."""
+    """What a case's result is multiplied by in the loss, by position: not all alike, or a softmax
+    would have no gradient."""
     return 1.0 + position % 3
 
 
@@ -275,7 +282,8 @@ WITHOUT_SEAMS = {
 
 
 def fx_node(function):
-    """A node's metadata_props entry as the dynamo exporter writes it; Debian's onnx has no such field."""
+    """A node's metadata_props entry as the dynamo exporter writes it; Debian's onnx
+    has no such field."""
 
     def field(number, payload):
         length, size = b"", len(payload)
@@ -292,7 +300,8 @@ def fx_node(function):
 
 
 def build(case, number):
-    """(nodes, name of the result) of a case, of floats of the type `number`; its operands are CASE.x and so on."""
+    """(nodes, name of the result) of a case, of floats of the type `number`; its operands are
+    CASE.x and so on."""
     nodes = []
 
     def operand(value):
