@@ -228,6 +228,22 @@ class Structure(unittest.TestCase):
             f"above {MOST_COLUMNS} columns",
         )
 
+    def test_no_line_of_markdown_is_too_long(self):
+        # Rows of tables cannot be broken, nor links, which stand in lines of their own. What
+        # docs/generate.py writes has the lines of its sources.
+        unbroken = re.compile(r"\s*\|.*|\s*([-*]|\d+\.)?\s*\S+")
+        self.assertEqual(
+            [
+                f"{name}:{number}"
+                for name in files()
+                if name.endswith(".md") and not name.startswith("docs/generated/")
+                for number, line in enumerate(text(name).splitlines(), 1)
+                if len(line) > MOST_COLUMNS and not unbroken.fullmatch(line)
+            ],
+            [],
+            f"above {MOST_COLUMNS} columns",
+        )
+
     def test_runtime_uses_no_llvm(self):
         wrong = [
             f"{name} includes {i}"
