@@ -209,7 +209,7 @@ class Structure(unittest.TestCase):
         command = [sys.executable, "-m", "black", "--check", *sources]
         process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         found = re.findall(r"^would reformat (.*)$", process.stderr, re.MULTILINE)
-        unformatted = sorted(os.path.relpath(name, ROOT) for name in found)
+        unformatted = sorted(os.path.relpath(os.path.join(ROOT, name), ROOT) for name in found)
         self.assertEqual(unformatted, [], "run ./dev format")
         self.assertEqual(process.returncode, 0, process.stderr)
 
