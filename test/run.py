@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs every kind of test and counts them all; the last line is "N passed, N failed, N skipped".
 
-  structure  directions of includes, one name per pass, sizes of files
+  structure  directions of includes, one name per pass, sizes and layout of files
   lit        the compiler, by FileCheck
   gtest      the runtime, by GoogleTest
   tools      shardc and the trainer as a user runs them: good and bad input
