@@ -105,9 +105,8 @@ def record(results):
     """Writes the float32 losses of FSDP2 eager into losses.json."""
     losses = recorded_losses() if os.path.exists(RECORDED) else {}
     for each in results:
-        run = next((r for r in each["rounds"][0] if r["who"] == "FSDP2 eager"), None) or failed(
-            "--record-losses needs --peer eager"
-        )
+        run = next((r for r in each["rounds"][0] if r["who"] == "FSDP2 eager"), None)
+        run = run or failed("--record-losses needs --peer eager")
         losses[each["workload"]] = [round(loss, 6) for loss in run["losses"]]
     with open(RECORDED, "w") as file:
         file.write(

@@ -84,9 +84,8 @@ class LlamaBlock(nn.Module):
             for linear in (self.q, self.k, self.v)
         )
         # PyTorch's fused kernel for the CPU wants as many key as query heads.
-        k, v = rotate(k).repeat_interleave(self.group, dim=1), v.repeat_interleave(
-            self.group, dim=1
-        )
+        k = rotate(k).repeat_interleave(self.group, dim=1)
+        v = v.repeat_interleave(self.group, dim=1)
         x = x + self.o(attention(rotate(q), k, v, causal=True))
         h = self.norm_2(x)
         return x + self.down(F.silu(self.gate(h)) * self.up(h))

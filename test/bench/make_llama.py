@@ -65,9 +65,8 @@ def build(layers, dim, ffn, heads, kv_heads, vocab, sequence):
         value=helper.make_tensor("v", TensorProto.FLOAT, [1], [-1e30]),
     )
     mask = w.op("Trilu", low, w.constant("one", TensorProto.INT64, [], [1]), upper=1)
-    cos, sin = w.weight("rotary.cos", sequence, head_dim), w.weight(
-        "rotary.sin", sequence, head_dim
-    )
+    cos = w.weight("rotary.cos", sequence, head_dim)
+    sin = w.weight("rotary.sin", sequence, head_dim)
 
     def norm(x, name):
         mean = w.op("ReduceMean", w.op("Pow", x, two), last, keepdims=1)

@@ -19,13 +19,11 @@ class Graph:
     """Nodes with made-up names, float32 parameters with values from a seed."""
 
     def __init__(self):
-        self.nodes, self.initializers, self.functions, self.inputs, self.outputs = (
-            [],
-            [],
-            [],
-            [],
-            [],
-        )
+        self.nodes = []
+        self.initializers = []
+        self.functions = []
+        self.inputs = []
+        self.outputs = []
         self.random = np.random.default_rng(1)
 
     def op(self, kind, *inputs, outputs=1, **attributes):

@@ -54,13 +54,11 @@ class Result:
     """The rounds of one workload: a run of every side in each round."""
 
     def __init__(self, workload, ranks, processors, warmup, rounds):
-        self.workload, self.ranks, self.processors, self.warmup, self.rounds = (
-            workload,
-            ranks,
-            processors,
-            warmup,
-            rounds,
-        )
+        self.workload = workload
+        self.ranks = ranks
+        self.processors = processors
+        self.warmup = warmup
+        self.rounds = rounds
 
     def runs(self, who):
         return [run for round in self.rounds for run in round if run["who"] == who]

@@ -116,9 +116,8 @@ def bench(folder, quick, forms=None):
             row = {"form": form, "size": size, "seconds": seconds, "mib": mib}
             grown = (None, None)
             if before:
-                grown = factor(before["seconds"], seconds, FEW_SECONDS), factor(
-                    before["mib"], mib, FEW_MIB
-                )
+                slower = factor(before["seconds"], seconds, FEW_SECONDS)
+                grown = slower, factor(before["mib"], mib, FEW_MIB)
                 row["x_seconds"], row["x_mib"] = grown
                 for what, value, unit in (("seconds", grown[0], "x"), ("memory", grown[1], "x")):
                     if value:

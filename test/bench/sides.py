@@ -173,9 +173,8 @@ def sides(prepared, ranks, peers, gemm):
     """The trainers first: one for each precision that is compared."""
     precisions = ["float32"] if not peers or set(peers) - {"bf16"} else []
     precisions += ["bf16"] if "bf16" in peers else []
-    return [Shardc(prepared, ranks, gemm, p) for p in precisions] + [
-        Fsdp2(prepared, ranks, gemm, kind) for kind in peers
-    ]
+    ours = [Shardc(prepared, ranks, gemm, p) for p in precisions]
+    return ours + [Fsdp2(prepared, ranks, gemm, kind) for kind in peers]
 
 
 def loss_mismatch(ours, theirs, tolerance):

@@ -87,12 +87,10 @@ class Damage:
     """Changes bytes [begin, end) of a file, and says how."""
 
     def __init__(self, draw, content, begin=0, end=None):
-        self.draw, self.content, self.begin, self.end = (
-            draw,
-            bytearray(content),
-            begin,
-            len(content) if end is None else end,
-        )
+        self.draw = draw
+        self.content = bytearray(content)
+        self.begin = begin
+        self.end = len(content) if end is None else end
         self.said = []
 
     def place(self, size=1):
@@ -109,9 +107,8 @@ class Damage:
         width = self.draw.choice([1, 2, 4, 8])
         at = self.place(width)
         old = int.from_bytes(self.content[at : at + width], "little")
-        new = self.draw.choice([self.draw.choice(NUMBERS), old + 1, old - 1, 2 * old]) % (
-            1 << 8 * width
-        )
+        new = self.draw.choice([self.draw.choice(NUMBERS), old + 1, old - 1, 2 * old])
+        new %= 1 << 8 * width
         self.content[at : at + width] = new.to_bytes(width, "little")
         self.said.append(f"number of {width} bytes at {at}: {old} -> {new}")
 

@@ -37,13 +37,11 @@ class Written:
     shows what rounding to a type can do."""
 
     def __init__(self, program, parts, wide=np.longdouble, noise=0.0, seed=0):
-        self.program, self.parts, self.wide, self.noise, self.seed = (
-            program,
-            parts,
-            wide,
-            noise,
-            seed,
-        )
+        self.program = program
+        self.parts = parts
+        self.wide = wide
+        self.noise = noise
+        self.seed = seed
         kept, self.known = program.needed([program.loss.value]), program.known()
         self.nodes = [n for n in program.nodes if any(o in kept for o in n.outputs)]
         shared = {
@@ -117,9 +115,8 @@ class Written:
 
     def slope(self, name, direction):
         """(derivative along a direction, whether the loss is smooth there)."""
-        at, direction = as_array("f64", self.program.parameters[name][1], self.wide), np.asarray(
-            direction, self.wide
-        )
+        at = as_array("f64", self.program.parameters[name][1], self.wide)
+        direction = np.asarray(direction, self.wide)
         value = {
             h: self.with_parameter(name, at + self.wide(h * STEP) * direction)
             for h in (-4, -1, 1, 4)

@@ -105,12 +105,10 @@ def graphs(arguments):
         ),
         flush=True,
     )
-    start, counts, coverage, found = (
-        time.monotonic(),
-        collections.Counter(),
-        collections.Counter(),
-        [],
-    )
+    start = time.monotonic()
+    counts = collections.Counter()
+    coverage = collections.Counter()
+    found = []
     with (
         tempfile.TemporaryDirectory(prefix="shardc-fuzz-") as folder,
         concurrent.futures.ProcessPoolExecutor(args.jobs) as pool,

@@ -17,12 +17,10 @@ OPSETS = (13, 14, 15, 16, 17, 17, 18, 18, 19, 20, 20, 21, 22, 23, 23, 24, 24)
 
 class Case:
     def __init__(self, seed, program, configuration, habit):
-        self.seed, self.program, self.configuration, self.habit = (
-            seed,
-            program,
-            configuration,
-            habit,
-        )
+        self.seed = seed
+        self.program = program
+        self.configuration = configuration
+        self.habit = habit
         self.wrapped = set()  # If, function: what the file has around its nodes
 
     def operators(self):
@@ -182,9 +180,8 @@ def finish(g, x, samples):
         return
     dims = g.dims(y)
     labels = g.numbers.integers(0, dims[-1], (samples, *dims[1:-1]))
-    ignore, shift = g.choose(-100, -100, -1, 0), (
-        1 if len(dims) > 2 and dims[-2] > 1 and g.chance(0.4) else 0
-    )
+    ignore = g.choose(-100, -100, -1, 0)
+    shift = 1 if len(dims) > 2 and dims[-2] > 1 and g.chance(0.4) else 0
     if g.chance(0.5):
         labels = np.where(g.numbers.random(labels.shape) < g.choose(0.2, 0.5), ignore, labels)
     counted = labels[..., shift:] if shift else labels

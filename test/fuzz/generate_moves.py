@@ -381,9 +381,8 @@ def non_zero(g, op):
 
 @generates("Range")
 def arange(g, op):
-    dtype, step = g.choose(
-        "i64", "i64", "i32", "f32", g.main if g.main in ("f32", "f64") else "f32"
-    ), g.choose(1, 1, 2, -1, -3)
+    dtype = g.choose("i64", "i64", "i32", "f32", g.main if g.main in ("f32", "f64") else "f32")
+    step = g.choose(1, 1, 2, -1, -3)
     start, count = g.integer(-3, 5), g.integer(1, 9)
     scale = g.choose(1, 0.5) if dtype in FLOATS else 1
     bounds = [start * scale, (start + count * step) * scale, step * scale]
@@ -418,9 +417,8 @@ def sequences(g, op):
         elements = [x]
         for _ in range(g.integer(0, 2)):
             elements.append(g.pick(dtype, where=lambda d: d == g.dims(x)))
-        sequence, axis = g.emit(
-            "SequenceConstruct", elements, dtype=dtype, usable=False
-        ), g.integer(0, rank - 1)
+        sequence = g.emit("SequenceConstruct", elements, dtype=dtype, usable=False)
+        axis = g.integer(0, rank - 1)
     else:
         axis = g.integer(0, rank - 1)
         total = g.dims(x)[axis]

@@ -245,9 +245,8 @@ def dropout(g, op):
     x = g.float()
     more = []
     if g.chance(0.5):
-        more = [g.scalar(g.choose(0.0, 0.5), "f32")] + (
-            [g.constant(np.array(False), "b1")] if g.chance(0.7) else []
-        )
+        more = [g.scalar(g.choose(0.0, 0.5), "f32")]
+        more += [g.constant(np.array(False), "b1")] if g.chance(0.7) else []
     if more and g.program.constants[more[0]][1] == 0 and g.chance(0.5):
         more = [more[0], g.constant(np.array(True), "b1")]
     (

@@ -69,13 +69,11 @@ class Work:
         self.case, self.folder = case, folder
         program = case.program
         os.makedirs(folder, exist_ok=True)
-        self.model, self.trainer = os.path.join(folder, "model.onnx"), os.path.join(
-            folder, "model.trainer"
-        )
+        self.model = os.path.join(folder, "model.onnx")
+        self.trainer = os.path.join(folder, "model.trainer")
         self.weights = os.path.join(folder, "weights.safetensors")
-        self.gradients, self.metrics = os.path.join(folder, "gradients.safetensors"), os.path.join(
-            folder, "metrics.jsonl"
-        )
+        self.gradients = os.path.join(folder, "gradients.safetensors")
+        self.metrics = os.path.join(folder, "metrics.jsonl")
         writer = Writer(program, case.habit, case.configuration.symbolic, case.seed, dressed)
         self.names = writer.write(self.model)
         case.wrapped = writer.wrapped

@@ -195,9 +195,8 @@ class Minimizer:
                 program, batch=batch, inputs=inputs, loss=loss, shapes=dict(program.shapes)
             )
             try:
-                environment = Written(smaller, self.case.configuration.parts(), np.float64).values[
-                    0
-                ]
+                written = Written(smaller, self.case.configuration.parts(), np.float64)
+                environment = written.values[0]
             except Exception:
                 continue
             smaller.shapes.update(

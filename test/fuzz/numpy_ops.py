@@ -205,9 +205,8 @@ def elu(call):
 
 @op("Selu")
 def selu(call):
-    alpha, gamma = call.real("alpha", 1.67326319217681884765625), call.real(
-        "gamma", 1.05070102214813232421875
-    )
+    alpha = call.real("alpha", 1.67326319217681884765625)
+    gamma = call.real("gamma", 1.05070102214813232421875)
     return [gamma * np.where(call[0] > 0, call[0], alpha * np.expm1(np.minimum(call[0], 0)))]
 
 

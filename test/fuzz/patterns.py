@@ -104,13 +104,11 @@ def norm(g):
 
 def attention(g):
     """Heads split from products, scores, a mask, softmax, and heads joined again."""
-    t, b, s, heads, d = (
-        g.main,
-        g.size(3),
-        g.choose(2, 3, 4, 5),
-        g.choose(1, 2, 3),
-        g.choose(1, 2, 4, 5),
-    )
+    t = g.main
+    b = g.size(3)
+    s = g.choose(2, 3, 4, 5)
+    heads = g.choose(1, 2, 3)
+    d = g.choose(1, 2, 4, 5)
     g.program.takes_constants |= d not in (1, 4)
     x = of_shape(g, [b, s, heads * d], t)
     keys = x if g.chance(0.8) else of_shape(g, [b, g.choose(2, 3), heads * d], t)

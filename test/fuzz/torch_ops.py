@@ -161,9 +161,8 @@ def elu(call):
 
 @op("Selu")
 def selu(call):
-    alpha, gamma = float(call.real("alpha", 1.67326319217681884765625)), float(
-        call.real("gamma", 1.05070102214813232421875)
-    )
+    alpha = float(call.real("alpha", 1.67326319217681884765625))
+    gamma = float(call.real("gamma", 1.05070102214813232421875))
     return [gamma * F.elu(call[0], alpha)]
 
 

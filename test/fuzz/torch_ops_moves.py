@@ -167,11 +167,9 @@ def trilu(call):
 
 @op("Pad")
 def pad(call):
-    axes, x, pads = (
-        call.ints(3) if call[3] is not None else range(call[0].ndim),
-        call[0],
-        call.ints(1),
-    )
+    axes = call.ints(3) if call[3] is not None else range(call[0].ndim)
+    x = call[0]
+    pads = call.ints(1)
     amounts = [0] * (2 * x.ndim)
     for index, axis in enumerate(axes):
         at = 2 * (x.ndim - 1 - axis % x.ndim)
@@ -225,9 +223,8 @@ def gather_elements(call):
 def gather_nd(call):
     data, indices, batch = call[0], call[1].long(), call.attribute("batch_dims", 0)
     leading = data.shape[:batch]
-    flat, places = data.reshape(-1, *data.shape[batch:]), indices.reshape(
-        -1, *indices.shape[batch:]
-    )
+    flat = data.reshape(-1, *data.shape[batch:])
+    places = indices.reshape(-1, *indices.shape[batch:])
     results = torch.stack([d[tuple(torch.movedim(i, -1, 0))] for d, i in zip(flat, places)])
     return [results.reshape(leading + results.shape[1:])]
 
@@ -348,11 +345,9 @@ def rotary_embedding(call):
 
 
 def likelihood(call, logs):
-    labels, ignore, reduction = (
-        call[1].long(),
-        call.attribute("ignore_index"),
-        call.attribute("reduction", "mean"),
-    )
+    labels = call[1].long()
+    ignore = call.attribute("ignore_index")
+    reduction = call.attribute("reduction", "mean")
     # Its gradient with respect to a view of four dims is an error ("grad_input must be
     # contiguous").
     return F.nll_loss(

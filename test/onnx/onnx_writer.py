@@ -2,18 +2,16 @@
 hand."""
 import struct
 
-FLOAT, UINT8, INT8, INT32, INT64, STRING, BOOL, FLOAT16, DOUBLE, BFLOAT16 = (
-    1,
-    2,
-    3,
-    6,
-    7,
-    8,
-    9,
-    10,
-    11,
-    16,
-)
+FLOAT = 1
+UINT8 = 2
+INT8 = 3
+INT32 = 6
+INT64 = 7
+STRING = 8
+BOOL = 9
+FLOAT16 = 10
+DOUBLE = 11
+BFLOAT16 = 16
 
 
 def varint(value):

@@ -69,12 +69,10 @@ def main(path):
     }
     want = collections.Counter()
     for unit in report["units"]:
-        p, dtype, gradient, master = (
-            unit["elements"],
-            BYTES[unit["dtype"]],
-            BYTES[unit["gradient_dtype"]],
-            BYTES[unit["master_dtype"]],
-        )
+        p = unit["elements"]
+        dtype = BYTES[unit["dtype"]]
+        gradient = BYTES[unit["gradient_dtype"]]
+        master = BYTES[unit["master_dtype"]]
         padding += unit["padding"]
         elements += p
         name = unit["name"]

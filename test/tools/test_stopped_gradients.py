@@ -49,11 +49,9 @@ class StoppedGradients(ToolTest):
     def setUp(self):
         super().setUp()
         random = np.random.default_rng(0)
-        self.w, self.x, self.t = (
-            random.normal(size=(4, 4)).astype(np.float32),
-            random.normal(size=(2, 4)),
-            random.normal(size=(2, 4)),
-        )
+        self.w = random.normal(size=(4, 4)).astype(np.float32)
+        self.x = random.normal(size=(2, 4))
+        self.t = random.normal(size=(2, 4))
 
     def write(self, nodes, initializers, inputs, names):
         with open(self.path("m.onnx"), "wb") as file:
@@ -107,9 +105,8 @@ class StoppedGradients(ToolTest):
             self.path("w.safetensors"),
         )
         self.assertEqual(result.code, 0, result.err)
-        return read_safetensors(self.path("g.safetensors")), read_safetensors(
-            self.path("w.safetensors")
-        )
+        gradients = read_safetensors(self.path("g.safetensors"))
+        return gradients, read_safetensors(self.path("w.safetensors"))
 
     def gradient_of_gate(self):
         """Of mean((sigmoid(x w) h - t)^2) where h = x w is a constant."""
@@ -133,9 +130,8 @@ class StoppedGradients(ToolTest):
 
     def check_gate(self, path):
         gradients, _ = self.train(path, x=self.x.astype(np.float32), t=self.t.astype(np.float32))
-        self.x, self.t = self.x.astype(np.float32).astype(np.float64), self.t.astype(
-            np.float32
-        ).astype(np.float64)
+        self.x = self.x.astype(np.float32).astype(np.float64)
+        self.t = self.t.astype(np.float32).astype(np.float64)
         np.testing.assert_allclose(gradients["w"], self.gradient_of_gate(), rtol=1e-10)
 
     def test_detach_that_the_exporter_kept(self):

@@ -94,9 +94,8 @@ class Surroundings(ToolTest):
         values = next(
             line for line in result.out.splitlines() if line.startswith("initial values ")
         )
-        return values, next(
-            line.split()[3] for line in result.out.splitlines() if line.startswith("step 1/1")
-        )
+        steps = (line for line in result.out.splitlines() if line.startswith("step 1/1"))
+        return values, next(steps).split()[3]
 
     def test_what_was_compiled_is_the_default(self):
         stored, drawn = self.first_loss("t"), self.first_loss("t", "--init", "random")

@@ -15,13 +15,11 @@ SECONDS, MEGABYTES = 2.0, 1024
 
 class Result:
     def __init__(self, code, out, err, seconds, megabytes):
-        self.code, self.out, self.err, self.seconds, self.megabytes = (
-            code,
-            out,
-            err,
-            seconds,
-            megabytes,
-        )
+        self.code = code
+        self.out = out
+        self.err = err
+        self.seconds = seconds
+        self.megabytes = megabytes
 
 
 def run(*words, cwd=None, limits=()):

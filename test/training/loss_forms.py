@@ -43,12 +43,10 @@ class Form:
         reduction=None,
     ):
         self.nodes, self.local, self.whole, self.sequence = nodes, local, whole, sequence
-        self.constants, self.ignored, self.says, self.reduction = (
-            constants or {},
-            ignored,
-            says,
-            reduction,
-        )
+        self.constants = constants or {}
+        self.ignored = ignored
+        self.says = says
+        self.reduction = reduction
 
 
 def node(kind, inputs, output, **attributes):
@@ -106,10 +104,8 @@ def shifted(z, y):
 
 
 half, four = np.array(0.5, np.float32), np.array(4, np.float32)
-ENTROPY, OUTPUT = (
-    "cross entropy, the {} over all valid labels of a step",
-    "the graph's own, the {} over ranks and micro-batches",
-)
+ENTROPY = "cross entropy, the {} over all valid labels of a step"
+OUTPUT = "the graph's own, the {} over ranks and micro-batches"
 # fmt: off
 FORMS = {
     "mean": Form([entropy("mean")], own("mean"), True, says=ENTROPY, reduction="mean"),

@@ -29,9 +29,8 @@ class Determinism(unittest.TestCase):
             steps=steps,
         )
         steps_, _ = read_metrics(self.path(tag + ".jsonl"))
-        return [(s["loss"], s["grad_norm"]) for s in steps_], read_safetensors(
-            self.path(tag + ".safetensors")
-        )
+        numbers = [(s["loss"], s["grad_norm"]) for s in steps_]
+        return numbers, read_safetensors(self.path(tag + ".safetensors"))
 
     def assert_same_bits(self, a, b):
         self.assertEqual(a[0], b[0])

@@ -271,9 +271,8 @@ class NotFinite(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
         random = np.random.default_rng(8)
-        self.x, self.offset = random.standard_normal((24, FEATURES)).astype(np.float32), np.zeros(
-            (24, 1), np.float32
-        )
+        self.x = random.standard_normal((24, FEATURES)).astype(np.float32)
+        self.offset = np.zeros((24, 1), np.float32)
         weight = random.standard_normal((FEATURES, CLASSES)).astype(np.float32)
         nodes = [
             node("MatMul", ["x", "weight"], "z"),

@@ -88,9 +88,8 @@ class Optimizers(unittest.TestCase):
         random = np.random.default_rng(5)
         self.weight = random.standard_normal((FEATURES, CLASSES))
         # Means that change their sign from step to step, and grow and shrink.
-        self.x = random.standard_normal((GLOBAL * STEPS, FEATURES)) + np.repeat(
-            random.standard_normal((STEPS, FEATURES)), GLOBAL, 0
-        )
+        self.x = random.standard_normal((GLOBAL * STEPS, FEATURES))
+        self.x += np.repeat(random.standard_normal((STEPS, FEATURES)), GLOBAL, 0)
         self.gradients = [
             np.repeat(rows.mean(0)[:, None], CLASSES, 1) for rows in np.split(self.x, STEPS)
         ]

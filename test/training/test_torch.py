@@ -108,9 +108,8 @@ class Torch(unittest.TestCase):
                 "--export-safetensors",
                 path("final.safetensors"),
             )
-            initial, final = read_safetensors(path("initial.safetensors")), read_safetensors(
-                path("final.safetensors")
-            )
+            initial = read_safetensors(path("initial.safetensors"))
+            final = read_safetensors(path("final.safetensors"))
             losses = [s["loss"] for s in read_metrics(path("m.jsonl"))[0]]
         job = {
             "class": torch_class,

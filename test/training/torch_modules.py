@@ -203,9 +203,8 @@ class Computed(nn.Module):
 class WeightNorm(nn.Module):
     def __init__(self):
         super().__init__()
-        self.a, self.head = torch.nn.utils.parametrizations.weight_norm(
-            nn.Linear(16, 8)
-        ), nn.Linear(8, 4)
+        self.a = torch.nn.utils.parametrizations.weight_norm(nn.Linear(16, 8))
+        self.head = nn.Linear(8, 4)
 
     def forward(self, x):
         return self.head(torch.tanh(self.a(x)))
@@ -239,11 +238,9 @@ class AtIdentity(nn.Module):
     def __init__(self):
         super().__init__()
         self.a, self.head = nn.Linear(16, 8), nn.Linear(8, 4)
-        self.scale, self.shift, self.divisor = (
-            nn.Parameter(torch.tensor(1.0)),
-            nn.Parameter(torch.tensor(0.0)),
-            nn.Parameter(torch.ones(1)),
-        )
+        self.scale = nn.Parameter(torch.tensor(1.0))
+        self.shift = nn.Parameter(torch.tensor(0.0))
+        self.divisor = nn.Parameter(torch.ones(1))
         nn.init.zeros_(self.a.bias)
         nn.init.zeros_(self.head.bias)
 
@@ -271,12 +268,10 @@ class Transposes(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.once, self.twice = nn.Parameter(torch.randn(16, 16) / 4), nn.Parameter(
-            torch.randn(16, 16) / 4
-        )
-        self.copied, self.inner = nn.Parameter(torch.randn(8, 16) / 4), nn.Parameter(
-            torch.randn(8, 8) / 4
-        )
+        self.once = nn.Parameter(torch.randn(16, 16) / 4)
+        self.twice = nn.Parameter(torch.randn(16, 16) / 4)
+        self.copied = nn.Parameter(torch.randn(8, 16) / 4)
+        self.inner = nn.Parameter(torch.randn(8, 8) / 4)
         self.head = nn.Parameter(torch.randn(8, 4) / 4)
 
     def forward(self, x):
@@ -291,14 +286,11 @@ class TransposedBiases(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.first, self.second = nn.Parameter(torch.randn(16, 8) / 4), nn.Parameter(
-            torch.randn(8, 8) / 3
-        )
-        self.bias, self.other, self.head = (
-            nn.Parameter(torch.zeros(8)),
-            nn.Parameter(torch.zeros(8)),
-            nn.Linear(8, 4),
-        )
+        self.first = nn.Parameter(torch.randn(16, 8) / 4)
+        self.second = nn.Parameter(torch.randn(8, 8) / 3)
+        self.bias = nn.Parameter(torch.zeros(8))
+        self.other = nn.Parameter(torch.zeros(8))
+        self.head = nn.Linear(8, 4)
 
     def forward(self, x):
         return self.head(
@@ -327,11 +319,9 @@ class Reshaped(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.a, self.b, self.c = (
-            nn.Parameter(torch.randn(256) / 4),
-            nn.Parameter(torch.randn(2, 8, 16) / 4),
-            nn.Parameter(torch.randn(1, 16)),
-        )
+        self.a = nn.Parameter(torch.randn(256) / 4)
+        self.b = nn.Parameter(torch.randn(2, 8, 16) / 4)
+        self.c = nn.Parameter(torch.randn(1, 16))
         self.d, self.head = nn.Parameter(torch.randn(16, 1, 1)), nn.Linear(16, 4)
 
     def forward(self, x):
@@ -344,17 +334,14 @@ class Joined(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.q, self.k, self.v, self.head = (
-            nn.Linear(16, 16),
-            nn.Linear(16, 16),
-            nn.Linear(16, 16),
-            nn.Linear(16, 4),
-        )
+        self.q = nn.Linear(16, 16)
+        self.k = nn.Linear(16, 16)
+        self.v = nn.Linear(16, 16)
+        self.head = nn.Linear(16, 4)
 
     def forward(self, x):
-        weight, bias = torch.cat([self.q.weight, self.k.weight, self.v.weight]), torch.cat(
-            [self.q.bias, self.k.bias, self.v.bias]
-        )
+        weight = torch.cat([self.q.weight, self.k.weight, self.v.weight])
+        bias = torch.cat([self.q.bias, self.k.bias, self.v.bias])
         q, k, v = F.linear(x, weight, bias).chunk(3, -1)
         return self.head((q @ k.transpose(1, 2)).softmax(-1) @ v)
 
@@ -364,9 +351,8 @@ class Stacked(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.stack, self.both = nn.Parameter(torch.randn(3, 16, 16) / 4), nn.Parameter(
-            torch.randn(16, 16) / 4
-        )
+        self.stack = nn.Parameter(torch.randn(3, 16, 16) / 4)
+        self.both = nn.Parameter(torch.randn(16, 16) / 4)
         self.head = nn.Linear(16, 4)
 
     def forward(self, x):
@@ -420,9 +406,8 @@ class Copies(nn.Module):
     def __init__(self):
         super().__init__()
         block = nn.Sequential(nn.LayerNorm(16), nn.Linear(16, 16), nn.GELU())
-        self.layers, self.head = nn.ModuleList([copy.deepcopy(block) for _ in range(3)]), nn.Linear(
-            16, 4
-        )
+        self.layers = nn.ModuleList([copy.deepcopy(block) for _ in range(3)])
+        self.head = nn.Linear(16, 4)
 
     def forward(self, x):
         for layer in self.layers:
@@ -435,9 +420,8 @@ class LayerScale(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.layers, self.head = nn.ModuleList([nn.Linear(16, 16) for _ in range(2)]), nn.Linear(
-            16, 4
-        )
+        self.layers = nn.ModuleList([nn.Linear(16, 16) for _ in range(2)])
+        self.head = nn.Linear(16, 4)
         self.gamma = nn.ParameterList([nn.Parameter(torch.full((16,), 0.1)) for _ in range(2)])
 
     def forward(self, x):

@@ -37,13 +37,11 @@ class Case:
     """
 
     def __init__(self, name, nodes, torch, *values, expected=None):
-        self.name, self.nodes, self.torch, self.values, self.expected = (
-            name,
-            nodes,
-            torch,
-            values or (POINTS,),
-            expected or {},
-        )
+        self.name = name
+        self.nodes = nodes
+        self.torch = torch
+        self.values = values or (POINTS,)
+        self.expected = expected or {}
 
     def arrays(self):
         """Parameters by name, at least two dims each."""
