@@ -61,9 +61,8 @@ def run(*words, **environment):
             stdin=subprocess.DEVNULL,
             env=dict(os.environ, **environment),
         )
-        _, status, usage = os.wait4(
-            process.pid, 0
-        )  # usage has the descendants that were waited for, too
+        # Usage has the descendants that were waited for, too.
+        _, status, usage = os.wait4(process.pid, 0)
         seconds = time.monotonic() - start
         used, _, steal = (b - a for a, b in zip(before, processor_seconds()))
         process.returncode = os.waitstatus_to_exitcode(status)

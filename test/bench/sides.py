@@ -39,11 +39,8 @@ class Side:
         return [self.prepared.weights, *self.prepared.data.values()]
 
     def run(self, warmup, steps, wait):
-        for (
-            path
-        ) in (
-            self.files()
-        ):  # into the page cache, where the other side's run may have driven them out
+        # Into the page cache, where the other side's run may have driven them out.
+        for path in self.files():
             with open(path, "rb") as file:
                 while file.read(1 << 24):
                     pass

@@ -283,9 +283,9 @@ def loss(g, op):
         values = np.abs(g.numbers.standard_normal(classes)) + 0.25
         inputs.append(g.constant(values, g.type(x)))
     g.program.takes_constants |= op == "SoftmaxCrossEntropyLoss"
-    reductions = (
-        ("sum", "none") if g.type(x) in ("f16", "bf16") else (None, "mean", "sum", "none")
-    )  # one over a number of labels, in 16 bits
+    # A mean would be by one over a number of labels, in 16 bits.
+    narrow = g.type(x) in ("f16", "bf16")
+    reductions = ("sum", "none") if narrow else (None, "mean", "sum", "none")
     outputs = 2 if op == "SoftmaxCrossEntropyLoss" and g.chance(0.3) else 1
     g.emit(op, inputs, outputs=outputs, reduction=g.choose(*reductions), ignore_index=ignore)
 

@@ -69,9 +69,8 @@ class Node:
     op: str
     inputs: list  # names; "" is an optional input left out
     outputs: list
-    attributes: dict = dataclasses.field(
-        default_factory=dict
-    )  # int, float, str, [int], [float], or (dtype, array) for a tensor
+    # Values: int, float, str, [int], [float], or (dtype, array) for a tensor.
+    attributes: dict = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass
@@ -104,9 +103,8 @@ class Program:
     nodes: list = dataclasses.field(default_factory=list)
     inputs: dict = dataclasses.field(default_factory=dict)  # name: Input
     parameters: dict = dataclasses.field(default_factory=dict)  # name: (dtype, float64 array)
-    constants: dict = dataclasses.field(
-        default_factory=dict
-    )  # name: (dtype, array); how: "node", or "initializer"
+    # name: (dtype, array); how: "node", or "initializer"
+    constants: dict = dataclasses.field(default_factory=dict)
     how: dict = dataclasses.field(default_factory=dict)
     types: dict = dataclasses.field(default_factory=dict)  # value: dtype
     shapes: dict = dataclasses.field(default_factory=dict)  # value: shape

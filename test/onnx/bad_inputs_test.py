@@ -46,9 +46,8 @@ class BadInputs(unittest.TestCase):
             preexec_fn=limit,
             timeout=60,
         )
-        after = resource.getrusage(
-            resource.RUSAGE_CHILDREN
-        )  # what the process took, however busy the machine is
+        # What the process took, however busy the machine is.
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
         self.assertLess(
             after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, SECONDS
         )

@@ -71,13 +71,12 @@ OPEN = {"runtime/plan.pb.h", "runtime/Container.h", "codegen/Target.h"}
 # Passes ask for traits and interfaces (NN.td, NNInterfaces.td), not for ops. These name several,
 # each for a reason of its own:
 LISTS_OF_OPS = {
-    "passes/NNAttachLoss.cpp": (
-        1
-    ),  # logits may stand behind a reshape or a cast: of views, the one that keeps classes last
-    "passes/NNMarkParameters.cpp": 1,  # what is added or subtracted as a vector is a bias
-    "codegen/kernels/KernelGroups.cpp": (
-        1
-    ),  # concat and pad are generated code, but their places are many
+    # Logits may stand behind a reshape or a cast: of views, the one that keeps classes last.
+    "passes/NNAttachLoss.cpp": 1,
+    # What is added or subtracted as a vector is a bias.
+    "passes/NNMarkParameters.cpp": 1,
+    # Concat and pad are generated code, but their places are many.
+    "codegen/kernels/KernelGroups.cpp": 1,
 }
 SHARED_WITH_RUNTIME = {
     "runtime/plan.pb.h",

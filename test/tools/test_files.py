@@ -110,9 +110,8 @@ class CompilerFiles(Files):
         os.rename(self.path("k/a.cubin"), self.path("k/a.onnx"))
         result = run(*self.shardc("--kernels", "k", "--target", "cuda:sm_90"), cwd=self.folder)
         self.assertEqual(result.code, 0, result.err)
-        again = run(
-            *self.shardc("--kernels", "k", "--target", "cuda:sm_90"), cwd=self.folder
-        )  # over the last ones
+        # Over the last ones.
+        again = run(*self.shardc("--kernels", "k", "--target", "cuda:sm_90"), cwd=self.folder)
         self.assertEqual(again.code, 0, again.err)
 
     def test_what_is_given_twice_or_does_nothing(self):

@@ -235,9 +235,8 @@ class Surroundings(ToolTest):
     # Signals
 
     def test_a_terminal_that_goes_away(self):
-        signal.signal(
-            signal.SIGHUP, signal.SIG_DFL
-        )  # these tests may run under nohup, which children inherit
+        # These tests may run under nohup, which children inherit.
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         process = self.start("--export-safetensors", self.path("p.st"))
         process.send_signal(signal.SIGHUP)
         process.send_signal(signal.SIGHUP)

@@ -356,9 +356,8 @@ class NotFinite(unittest.TestCase):
                 for poisoned, what in ((self.offset, "loss"), (self.x, "gradients")):
                     with self.subTest(mesh=mesh, strategy=strategy, optimizer=optimizer, what=what):
                         good = poisoned[13].copy()
-                        poisoned[13] = (
-                            np.inf if what == "loss" else 1e30
-                        )  # whose square float32 does not hold
+                        # The square of 1e30 float32 does not hold.
+                        poisoned[13] = np.inf if what == "loss" else 1e30
                         two, said = self.run_steps(2, "--loss-scale", 4)
                         self.assertEqual(two, one)
                         self.assertIn(

@@ -43,9 +43,8 @@ def write_samples(text, folder):
     held = np.arange(len(samples)) % 20 == 19
     np.save(os.path.join(folder, "train.npy"), samples[~held])
     np.save(os.path.join(folder, "held-out.npy"), samples[held])
-    counts = (
-        np.bincount(samples[~held].ravel(), minlength=256) + 1
-    )  # one more each: no byte is impossible
+    # One more each: no byte is impossible.
+    counts = np.bincount(samples[~held].ravel(), minlength=256) + 1
     return float(-np.log(counts / counts.sum())[samples[held]].mean()), len(samples)
 
 

@@ -36,9 +36,8 @@ class Logits(torch.nn.Module):
 
 def describe_alone(tensor):
     """Leaves name, type and shape."""
-    tensor.CopyFrom(
-        numpy_helper.from_array(numpy_helper.to_array(tensor), tensor.name)
-    )  # raw_data, which is then left out
+    # As raw_data, which is then left out.
+    tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor), tensor.name))
     external_data_helper.set_external_data(tensor, "model.onnx.data")
     tensor.ClearField("raw_data")
 
@@ -58,9 +57,8 @@ def export(workload):
         dynamic_shapes={"input": {0: "batch"}},
     )
     for node in program.model.graph:
-        node.metadata_props.pop(
-            "pkg.torch.onnx.stack_trace", None
-        )  # paths of the machine that exported
+        # It has paths of the machine that exported.
+        node.metadata_props.pop("pkg.torch.onnx.stack_trace", None)
     proto = program.model_proto
     parameters = {"model." + name for name, _ in model.named_parameters()}
     for tensor in proto.graph.initializer:
