@@ -17,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 SHIFTED = "cross-entropy:logits=logits,labels=labels,shift=1"
 PLAIN = "cross-entropy:logits=logits,labels=labels"
@@ -175,14 +176,15 @@ def main():
         " not compiled"
     )
     if options.markdown:
+        result = (
+            f"Together {total} kernels, {len(bodies)} different names; {wrong} refused, not"
+            " assembled or with spills."
+        )
+        if uncompiled:
+            result += f" Not compiled, on any target: {', '.join(uncompiled)}."
+        result = textwrap.fill(result, 100, break_on_hyphens=False)
         with open(options.markdown, "w") as file:
-            file.write(
-                HEADER.format(gpu=options.gpu)
-                + "\n".join(rows)
-                + f"\n\nTogether {total} kernels, {len(bodies)} different names; {wrong} refused,"
-                " not assembled or with spills.\n"
-                + (f"Not compiled, on any target: {', '.join(uncompiled)}.\n" if uncompiled else "")
-            )
+            file.write(HEADER.format(gpu=options.gpu) + "\n".join(rows) + f"\n\n{result}\n")
     return wrong != 0 or bool(uncompiled) or not rows
 
 
