@@ -22,7 +22,9 @@ PAGES = {
 
 
 def page(source, *flags):
-    process = subprocess.run([TBLGEN, *flags, *INCLUDES, source], cwd=ROOT, capture_output=True, text=True)
+    process = subprocess.run(
+        [TBLGEN, *flags, *INCLUDES, source], cwd=ROOT, capture_output=True, text=True
+    )
     if process.returncode:
         sys.exit(f"docs/generate.py: error: {source}: {process.stderr.strip()}")
     return "\n".join(line.rstrip() for line in process.stdout.splitlines()).strip() + "\n"
@@ -30,8 +32,14 @@ def page(source, *flags):
 
 def stale():
     """{path: text} of the pages whose file is not what would be generated."""
-    pages = {os.path.join(ROOT, "docs", "generated", name): page(*what) for name, what in PAGES.items()}
-    return {path: text for path, text in pages.items() if not os.path.exists(path) or open(path).read() != text}
+    pages = {
+        os.path.join(ROOT, "docs", "generated", name): page(*what) for name, what in PAGES.items()
+    }
+    return {
+        path: text
+        for path, text in pages.items()
+        if not os.path.exists(path) or open(path).read() != text
+    }
 
 
 def main():

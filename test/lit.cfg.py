@@ -22,14 +22,22 @@ llvm_config.add_tool_substitutions(
 )
 
 # The assembler of CUDA's toolkit, where shardc looks for it.
-roots = [os.environ.get("CUDA_HOME"), os.path.dirname(os.path.dirname(os.path.realpath(shutil.which("ptxas") or "/"))), "/usr/local/cuda"]
+roots = [
+    os.environ.get("CUDA_HOME"),
+    os.path.dirname(os.path.dirname(os.path.realpath(shutil.which("ptxas") or "/"))),
+    "/usr/local/cuda",
+]
 if any(root and os.path.exists(os.path.join(root, "bin", "ptxas")) for root in roots):
     config.available_features.add("ptxas")
-if any(root and os.path.exists(os.path.join(root, "nvvm", "libdevice", "libdevice.10.bc")) for root in roots):
+if any(
+    root and os.path.exists(os.path.join(root, "nvvm", "libdevice", "libdevice.10.bc"))
+    for root in roots
+):
     config.available_features.add("libdevice")
 llvm_config.with_system_environment(["CUDA_HOME"])
 
-# Models and operator tests that are too large for the repository run where they lie beside the checkout.
+# Models and operator tests that are too large for the repository run where they lie
+# beside the checkout.
 shared = os.path.join(config.test_source_root, "..", "..", "shared")
 if os.path.isdir(os.path.join(shared, "models")):
     config.available_features.add("shared-models")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs every kind of test and counts them all; the last line is "N passed, N failed, N skipped".
 
-  structure  directions of includes, one name per pass, sizes of files
+  structure  directions of includes, one name per pass, sizes and layout of files
   lit        the compiler, by FileCheck
   gtest      the runtime, by GoogleTest
   tools      shardc and the trainer as a user runs them: good and bad input
@@ -20,12 +20,21 @@ import unittest
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
 BUILD = os.path.join(ROOT, "build")
 GTESTS = ("codegen-tests", "onnx-tests", "passes-tests", "runtime-tests")
-LIT = next((p for p in ("/usr/lib/llvm-22/bin/lit", "/usr/lib/llvm-22/build/utils/lit/lit.py") if os.path.exists(p)), "lit")
+LIT = next(
+    (
+        p
+        for p in ("/usr/lib/llvm-22/bin/lit", "/usr/lib/llvm-22/build/utils/lit/lit.py")
+        if os.path.exists(p)
+    ),
+    "lit",
+)
 
 
 def run_lit():
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
-        process = subprocess.run([sys.executable, LIT, "-sv", "-o", out.name, os.path.join(BUILD, "test")], cwd=ROOT)
+        process = subprocess.run(
+            [sys.executable, LIT, "-sv", "-o", out.name, os.path.join(BUILD, "test")], cwd=ROOT
+        )
         results = [t["code"] for t in json.load(open(out.name))["tests"]]
     passed = sum(code in ("PASS", "XFAIL", "FLAKYPASS") for code in results)
     skipped = sum(code in ("UNSUPPORTED", "SKIPPED", "EXCLUDED") for code in results)
@@ -39,14 +48,22 @@ def run_gtest():
     for program in GTESTS:
         with tempfile.NamedTemporaryFile(suffix=".json") as out:
             try:
-                code = subprocess.run([os.path.join(folder, program), "--gtest_brief=1", f"--gtest_output=json:{out.name}"]).returncode
+                code = subprocess.run(
+                    [
+                        os.path.join(folder, program),
+                        "--gtest_brief=1",
+                        f"--gtest_output=json:{out.name}",
+                    ]
+                ).returncode
                 report = json.load(open(out.name))
             except (OSError, ValueError) as error:  # not built, or it crashed before it could write
                 print(f"{program} left no report: {error}")
                 failed += 1
                 continue
         bad = report["failures"] + report.get("errors", 0)
-        off = report["disabled"] + sum(t.get("result") == "SKIPPED" for s in report["testsuites"] for t in s["testsuite"])
+        off = report["disabled"] + sum(
+            t.get("result") == "SKIPPED" for s in report["testsuites"] for t in s["testsuite"]
+        )
         failed += bad or (1 if code else 0)
         skipped += off
         passed += report["tests"] - bad - off
@@ -68,9 +85,17 @@ def run_unittest(folder, verbosity):
 def main():
     kinds = ["structure", "lit", "gtest", "tools", "training", "fuzz"]
     parser = argparse.ArgumentParser(prog="./dev test", description=__doc__.splitlines()[0])
-    parser.add_argument("--kind", action="append", choices=kinds, help="only this kind (repeatable)")
-    parser.add_argument("--torch", action="store_true", help="also compare live with PyTorch, which PYTHON (or this interpreter) must have; its exports "
-                        "are trained where transformers and onnxscript are there too")
+    parser.add_argument(
+        "--kind", action="append", choices=kinds, help="only this kind (repeatable)"
+    )
+    parser.add_argument(
+        "--torch",
+        action="store_true",
+        help=(
+            "also compare live with PyTorch, which PYTHON (or this interpreter) must have; its"
+            " exports are trained where transformers and onnxscript are there too"
+        ),
+    )
     parser.add_argument("--quiet", action="store_true")
     parser.add_argument("--build-seconds", type=float, default=0, help=argparse.SUPPRESS)
     args = parser.parse_args()

@@ -1,19 +1,24 @@
 #!/usr/bin/env python3
-"""Benchmarks: what the compiler costs, and what the trainer reaches beside PyTorch FSDP2 where torch is installed.
+"""Benchmarks: what the compiler costs, and what the trainer reaches beside PyTorch FSDP2
+where torch is installed.
 
-compile  seconds and peak memory of the compiler for full-size graphs, no weights beside them (compile_time.py)
-scaling  the same for n pieces, n calls, n nodes and depth n, in doubling sizes (scaling.py); only with --scaling, and then alone
+compile  seconds and peak memory of the compiler for full-size graphs, no weights beside
+         them (compile_time.py)
+scaling  the same for n pieces, n calls, n nodes and depth n, in doubling sizes (scaling.py); only
+         with --scaling, and then alone
 micro    GEMM, collectives and optimizer alone, beside gloo (micro.py)
-train    the workloads of test/models/bench, each side in turn, round by round, from the same initial values on the same batches
+train    the workloads of test/models/bench, each side in turn, round by round, from the same
+         initial values on the same batches
 
-A row of train: the median step (over runs, of the median step of each run); tokens or samples per second; model FLOP/s over the rate
-of the GEMM library alone at 1024^3 on all processors, right before and after each run; memory of all ranks after the last step (PSS) and
-the sum of their peaks; seconds from the start of the process to the end of the first step (of W3 and W4 right behind a run of one step
-of the same side); the largest share of the machine that other programs used during a run. docs/performance.md has more, and what was
-reached.
+A row of train: the median step (over runs, of the median step of each run); tokens or samples per
+second; model FLOP/s over the rate of the GEMM library alone at 1024^3 on all processors, right
+before and after each run; memory of all ranks after the last step (PSS) and the sum of their peaks;
+seconds from the start of the process to the end of the first step (of W3 and W4 right behind a run
+of one step of the same side); the largest share of the machine that other programs used during a
+run. docs/performance.md has more, and what was reached.
 
-A run whose losses are not those of the other side, or of the recorded FSDP2 run in losses.json, ends the bench with an error. Missed
-targets are reported alone.
+A run whose losses are not those of the other side, or of the recorded FSDP2 run in losses.json,
+ends the bench with an error. Missed targets are reported alone.
 """
 import argparse
 import json
@@ -39,13 +44,16 @@ def recorded_losses():
 
 
 def check_losses(name, round, recorded):
-    """Every float32 run against the recorded one of FSDP2, and the sides of a precision against each other."""
+    """Every float32 run against the recorded one of FSDP2, and the sides of a precision
+    against each other."""
     first = {}
     for run in round:
         others = [first.setdefault(run["precision"], (run["who"], run["losses"]))]
         if run["precision"] == "float32" and name in recorded:
             common = min(len(recorded[name]), len(run["losses"]))
-            others.append(("the recorded FSDP2 run", recorded[name][:common] + run["losses"][common:]))
+            others.append(
+                ("the recorded FSDP2 run", recorded[name][:common] + run["losses"][common:])
+            )
         for who, losses in others:
             if wrong := loss_mismatch(run["losses"], losses, LOSS_TOLERANCE[run["precision"]]):
                 failed(f"{name}: {run['who']} and {who} do not train the same: {wrong}")
@@ -72,12 +80,24 @@ def bench_train(names, a, peers, folder):
         result = Result(workload, a.ranks, processors, warmup, rounds)
         result.print_rows()
         result.print_ratios()
-        results.append({"workload": name, "ranks": a.ranks, "warmup": warmup, "flops": workload.flops, "tokens": workload.tokens, "rounds": rounds})
+        results.append(
+            {
+                "workload": name,
+                "ranks": a.ranks,
+                "warmup": warmup,
+                "flops": workload.flops,
+                "tokens": workload.tokens,
+                "rounds": rounds,
+            }
+        )
         targets += result.targets(has_bf16_products())
     if a.record_losses:
         record(results)
     else:
-        print("losses: every run within tolerance of the recorded FSDP2 run" + (" and of the other side" if peers else ""))
+        print(
+            "losses: every run within tolerance of the recorded FSDP2 run"
+            + (" and of the other side" if peers else "")
+        )
     return results, targets
 
 
@@ -85,29 +105,67 @@ def record(results):
     """Writes the float32 losses of FSDP2 eager into losses.json."""
     losses = recorded_losses() if os.path.exists(RECORDED) else {}
     for each in results:
-        run = next((r for r in each["rounds"][0] if r["who"] == "FSDP2 eager"), None) or failed("--record-losses needs --peer eager")
+        run = next((r for r in each["rounds"][0] if r["who"] == "FSDP2 eager"), None)
+        run = run or failed("--record-losses needs --peer eager")
         losses[each["workload"]] = [round(loss, 6) for loss in run["losses"]]
     with open(RECORDED, "w") as file:
-        file.write("{\n" + ",\n".join(f' "{name}": {json.dumps(losses[name])}' for name in sorted(losses)) + "\n}\n")
+        file.write(
+            "{\n"
+            + ",\n".join(f' "{name}": {json.dumps(losses[name])}' for name in sorted(losses))
+            + "\n}\n"
+        )
 
 
 def arguments():
-    parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="./dev bench",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("workloads", nargs="*", help=f"default: {' '.join(WORKLOADS)}")
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--pairs", type=int, help="rounds, with a run of every side in each; default 5, with --quick 1")
-    parser.add_argument("--peer", action="append", choices=KINDS, help="FSDP2 as it comes (eager, the default), tuned or in bf16, beside a trainer "
-                        "of the same precision (repeatable)")
+    parser.add_argument(
+        "--pairs",
+        type=int,
+        help="rounds, with a run of every side in each; default 5, with --quick 1",
+    )
+    parser.add_argument(
+        "--peer",
+        action="append",
+        choices=KINDS,
+        help=(
+            "FSDP2 as it comes (eager, the default), tuned or in bf16, beside a trainer "
+            "of the same precision (repeatable)"
+        ),
+    )
     parser.add_argument("--no-peer", action="store_true", help="the trainer alone")
-    parser.add_argument("--quick", action="store_true", help="few steps, one round: to see that it works")
-    parser.add_argument("--wait", type=float, default=60, help="seconds to wait before each run until the machine is idle [%(default)g]")
-    parser.add_argument("--folder", help="keeps initial values, batches and trainers here for the next run")
+    parser.add_argument(
+        "--quick", action="store_true", help="few steps, one round: to see that it works"
+    )
+    parser.add_argument(
+        "--wait",
+        type=float,
+        default=60,
+        help="seconds to wait before each run until the machine is idle [%(default)g]",
+    )
+    parser.add_argument(
+        "--folder", help="keeps initial values, batches and trainers here for the next run"
+    )
     parser.add_argument("--json", metavar="FILE", help="write every figure of every run")
     parser.add_argument("--no-compile", action="store_true", help="leave out the compile section")
     parser.add_argument("--no-micro", action="store_true", help="leave out the micro section")
     parser.add_argument("--no-train", action="store_true", help="leave out the train section")
-    parser.add_argument("--scaling", nargs="*", metavar="FORM", help=f"the scaling section alone, of all forms or of these: {', '.join(scaling.FORMS)}")
-    parser.add_argument("--record-losses", action="store_true", help="write FSDP2's losses into losses.json instead of comparing with them")
+    parser.add_argument(
+        "--scaling",
+        nargs="*",
+        metavar="FORM",
+        help=f"the scaling section alone, of all forms or of these: {', '.join(scaling.FORMS)}",
+    )
+    parser.add_argument(
+        "--record-losses",
+        action="store_true",
+        help="write FSDP2's losses into losses.json instead of comparing with them",
+    )
     a = parser.parse_args()
     if a.ranks < 1:
         parser.error(f"expects a positive number of ranks, got {a.ranks}")
@@ -115,7 +173,10 @@ def arguments():
         if name not in WORKLOADS:
             parser.error(f"unknown workload {name}; there are {', '.join(WORKLOADS)}")
         if WORKLOADS[name].batch % a.ranks:
-            parser.error(f"{name} has {WORKLOADS[name].batch} samples a step, which {a.ranks} ranks cannot share equally")
+            parser.error(
+                f"{name} has {WORKLOADS[name].batch} samples a step, which {a.ranks} ranks cannot"
+                " share equally"
+            )
     for form in a.scaling or []:
         if form not in scaling.FORMS:
             parser.error(f"unknown form {form}; there are {', '.join(scaling.FORMS)}")
@@ -129,7 +190,14 @@ def main():
     torch = not a.no_peer and has_torch()
     peers = (a.peer or ["eager"]) if torch else []
     if not torch:
-        print("without FSDP2 beside it: " + ("--no-peer" if a.no_peer else "torch is not installed; PYTHON names the interpreter that has it"))
+        print(
+            "without FSDP2 beside it: "
+            + (
+                "--no-peer"
+                if a.no_peer
+                else "torch is not installed; PYTHON names the interpreter that has it"
+            )
+        )
     elif any(kind.startswith("tuned") for kind in peers) and not tcmalloc():
         print("the tuned peer runs without tcmalloc: Debian's libtcmalloc-minimal4 has it")
     figures, targets = {"machine": describe(), "quick": a.quick}, []
@@ -137,10 +205,16 @@ def main():
         folder = os.path.abspath(a.folder or temporary)
         os.makedirs(folder, exist_ok=True)
         alone = a.scaling is not None
-        sections = {"scaling": (lambda: scaling.bench(folder, a.quick, a.scaling)) if alone else None,
-                    "compile": None if alone or a.no_compile else lambda: compile_time.bench(folder, a.quick),
-                    "micro": None if alone or a.no_micro else lambda: micro.bench(a.ranks, torch, a.wait),
-                    "train": None if alone or a.no_train else lambda: bench_train(a.workloads, a, peers, folder)}
+        sections = {
+            "scaling": (lambda: scaling.bench(folder, a.quick, a.scaling)) if alone else None,
+            "compile": (
+                None if alone or a.no_compile else lambda: compile_time.bench(folder, a.quick)
+            ),
+            "micro": None if alone or a.no_micro else lambda: micro.bench(a.ranks, torch, a.wait),
+            "train": (
+                None if alone or a.no_train else lambda: bench_train(a.workloads, a, peers, folder)
+            ),
+        }
         for section, bench in sections.items():
             if bench:
                 figures[section], found = bench()

@@ -1,6 +1,8 @@
-"""The workloads' models in PyTorch. test/models/bench/export.py writes their graphs, fsdp2_peer.py trains them with FSDP2.
+"""The workloads' models in PyTorch. test/models/bench/export.py writes their graphs, fsdp2_peer.py
+trains them with FSDP2.
 
-Every model has `blocks` (what is sharded together), `logits(input)` and `forward(input, labels)`, the mean cross entropy.
+Every model has `blocks` (what is sharded together), `logits(input)` and `forward(input, labels)`,
+the mean cross entropy.
 """
 import torch
 import torch.nn.functional as F
@@ -32,7 +34,10 @@ class Gpt2Block(nn.Module):
         self.fc_proj = nn.Linear(4 * dim, dim)
 
     def forward(self, x):
-        q, k, v = (t.unflatten(-1, (self.heads, -1)).transpose(1, 2) for t in self.qkv(self.ln_1(x)).chunk(3, dim=-1))
+        q, k, v = (
+            t.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for t in self.qkv(self.ln_1(x)).chunk(3, dim=-1)
+        )
         x = x + self.proj(attention(q, k, v, causal=True))
         return x + self.fc_proj(F.gelu(self.fc(self.ln_2(x)), approximate="tanh"))
 
@@ -48,7 +53,7 @@ class Gpt2(Model):
         self.ln_f = nn.LayerNorm(dim)
 
     def logits(self, ids):
-        x = self.wte(ids) + self.wpe.weight[:ids.shape[1]]
+        x = self.wte(ids) + self.wpe.weight[: ids.shape[1]]
         for block in self.blocks:
             x = block(x)
         return F.linear(self.ln_f(x), self.wte.weight)
@@ -74,9 +79,13 @@ class LlamaBlock(nn.Module):
             return t * cos + torch.cat((-high, low), dim=-1) * sin
 
         h = self.norm_1(x)
-        q, k, v = (linear(h).unflatten(-1, (-1, self.size)).transpose(1, 2) for linear in (self.q, self.k, self.v))
+        q, k, v = (
+            linear(h).unflatten(-1, (-1, self.size)).transpose(1, 2)
+            for linear in (self.q, self.k, self.v)
+        )
         # PyTorch's fused kernel for the CPU wants as many key as query heads.
-        k, v = rotate(k).repeat_interleave(self.group, dim=1), v.repeat_interleave(self.group, dim=1)
+        k = rotate(k).repeat_interleave(self.group, dim=1)
+        v = v.repeat_interleave(self.group, dim=1)
         x = x + self.o(attention(rotate(q), k, v, causal=True))
         h = self.norm_2(x)
         return x + self.down(F.silu(self.gate(h)) * self.up(h))

@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
-"""A workload on PyTorch FSDP2 (gloo, CPU): what bench.py compares with. Needs torch; starts its own ranks.
+"""A workload on PyTorch FSDP2 (gloo, CPU): what bench.py compares with.
 
-fully_shard on every block and on the root with PyTorch's defaults (the root stays gathered after forward), clip_grad_norm_ (foreach),
-fused AdamW, cores / ranks threads a rank. Initial values and batches are the files that bench.py writes and the trainer reads too.
+Needs torch; starts its own ranks.
+
+fully_shard on every block and on the root with PyTorch's defaults (the root stays gathered after
+forward), clip_grad_norm_ (foreach), fused AdamW, cores / ranks threads a rank. Initial values and
+batches are the files that bench.py writes and the trainer reads too.
 
   eager        as it comes
-  tuned        blocks compiled, all-gathers asynchronous and two blocks ahead, tcmalloc where it is installed
+  tuned        blocks compiled, all-gathers asynchronous and two blocks ahead, tcmalloc
+               where it is installed
   tuned-eager  the same, not compiled
   bf16         eager, parameters and products in bfloat16, gradients reduced in float32
 
-The last line is JSON: seconds, losses and gradient norms of all steps, PSS of all ranks and peak RSS of each (MiB, after the last
-step with all ranks alive), seconds from the start of this process to the end of the first step on the slowest rank.
+The last line is JSON: seconds, losses and gradient norms of all steps, PSS of all ranks and peak
+RSS of each (MiB, after the last step with all ranks alive), seconds from the start of this process
+to the end of the first step on the slowest rank.
 """
 import argparse
 import json
@@ -55,7 +60,8 @@ class Safetensors:
 
 
 def fill(model, path):
-    """Sets the parameters' local rows (dimension 0 is cut into equal parts, the last ones shorter), and the buffers."""
+    """Sets the parameters' local rows (dimension 0 is cut into equal parts, the last ones
+    shorter), and the buffers."""
     import torch
 
     values = Safetensors(path)
@@ -64,7 +70,7 @@ def fill(model, path):
             value, local = values["model." + name], parameter.to_local()
             rows = -(-len(value) // parameter.device_mesh.size())
             begin = min(rows * parameter.device_mesh.get_local_rank(), len(value))
-            local.copy_(torch.from_numpy(np.array(value[begin:begin + len(local)])))
+            local.copy_(torch.from_numpy(np.array(value[begin : begin + len(local)])))
         model.fill_buffers()
 
 
@@ -78,7 +84,9 @@ def sharded_model(workload, kind, world, weights):
         model = getattr(fsdp2_models, workload.model)(**workload.sizes)
     how = {"mesh": init_device_mesh("cpu", (world,))}
     if kind == "bf16":
-        how["mp_policy"] = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+        how["mp_policy"] = MixedPrecisionPolicy(
+            param_dtype=torch.bfloat16, reduce_dtype=torch.float32
+        )
     blocks = list(model.blocks)
     for block in blocks:
         if kind == "tuned":
@@ -88,8 +96,8 @@ def sharded_model(workload, kind, world, weights):
     if kind.startswith("tuned"):
         model._set_unshard_async_op(True)
         for i, block in enumerate(blocks):
-            block.set_modules_to_forward_prefetch(blocks[i + 1:i + 1 + AHEAD])
-            block.set_modules_to_backward_prefetch(blocks[max(0, i - AHEAD):i][::-1])
+            block.set_modules_to_forward_prefetch(blocks[i + 1 : i + 1 + AHEAD])
+            block.set_modules_to_backward_prefetch(blocks[max(0, i - AHEAD) : i][::-1])
     model.to_empty(device="cpu")
     fill(model, weights)
     return model
@@ -104,17 +112,28 @@ def rank_main(args):
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     dist.init_process_group("gloo")
     workload = WORKLOADS[args.workload]
-    model = sharded_model(workload, args.kind, world, os.path.join(args.folder, "initial.safetensors"))
+    model = sharded_model(
+        workload, args.kind, world, os.path.join(args.folder, "initial.safetensors")
+    )
     parameters = list(model.parameters())
-    optimizer = torch.optim.AdamW(parameters, lr=LEARNING["lr"], betas=LEARNING["betas"], weight_decay=LEARNING["weight_decay"], fused=True)
-    data = [np.load(os.path.join(args.folder, f"{name}.npy"), mmap_mode="r") for name in ("input", "labels")]
+    optimizer = torch.optim.AdamW(
+        parameters,
+        lr=LEARNING["lr"],
+        betas=LEARNING["betas"],
+        weight_decay=LEARNING["weight_decay"],
+        fused=True,
+    )
+    data = [
+        np.load(os.path.join(args.folder, f"{name}.npy"), mmap_mode="r")
+        for name in ("input", "labels")
+    ]
     own = workload.batch // world
 
     mine = {"seconds": [], "losses": [], "grad_norms": []}
     for step in range(args.warmup + args.steps):
         start = time.perf_counter()
         begin = step % BATCHES * workload.batch + rank * own
-        input, labels = (torch.from_numpy(np.array(values[begin:begin + own])) for values in data)
+        input, labels = (torch.from_numpy(np.array(values[begin : begin + own])) for values in data)
         loss = model(input, labels)
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(parameters, LEARNING["clip"], foreach=True)
@@ -122,7 +141,9 @@ def rank_main(args):
         optimizer.zero_grad(set_to_none=True)
         mine["seconds"].append(time.perf_counter() - start)
         if step == 0:
-            mine["first_step"] = float(os.environ["BENCH_SECONDS"]) + time.time() - float(os.environ["BENCH_TIME"])
+            mine["first_step"] = (
+                float(os.environ["BENCH_SECONDS"]) + time.time() - float(os.environ["BENCH_TIME"])
+            )
         mine["losses"].append(loss.item())
         mine["grad_norms"].append(norm.full_tensor().item())
     dist.barrier()
@@ -131,23 +152,45 @@ def rank_main(args):
     everyone = [None] * world
     dist.all_gather_object(everyone, mine)
     if rank == 0:
-        print(json.dumps(dict(
-            seconds=mine["seconds"], losses=np.mean([each["losses"] for each in everyone], axis=0).tolist(), grad_norms=mine["grad_norms"],
-            first_step=max(each["first_step"] for each in everyone), pss_mib=sum(each["pss_mib"] for each in everyone),
-            peak_rss_mib=sum(each["peak_rss_mib"] for each in everyone), torch=torch.__version__)), flush=True)
+        print(
+            json.dumps(
+                dict(
+                    seconds=mine["seconds"],
+                    losses=np.mean([each["losses"] for each in everyone], axis=0).tolist(),
+                    grad_norms=mine["grad_norms"],
+                    first_step=max(each["first_step"] for each in everyone),
+                    pss_mib=sum(each["pss_mib"] for each in everyone),
+                    peak_rss_mib=sum(each["peak_rss_mib"] for each in everyone),
+                    torch=torch.__version__,
+                )
+            ),
+            flush=True,
+        )
     dist.barrier()
     os._exit(0)  # gloo's threads now and then abort in an orderly shutdown
 
 
 def start_ranks(script, words, ranks, **environment):
-    """`ranks` processes of a script, joined by the environment as torch.distributed reads it; the largest exit status."""
+    """`ranks` processes of a script, joined by the environment as torch.distributed reads it; the
+    largest exit status."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     threads = str(max(1, os.cpu_count() // ranks))
-    common = dict(os.environ, **environment, WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), GLOO_SOCKET_IFNAME="lo",
-                  OMP_NUM_THREADS=threads, CUDA_VISIBLE_DEVICES="")
-    processes = [subprocess.Popen([sys.executable, script, *words], env=dict(common, RANK=str(rank))) for rank in range(ranks)]
+    common = dict(
+        os.environ,
+        **environment,
+        WORLD_SIZE=str(ranks),
+        MASTER_ADDR="127.0.0.1",
+        MASTER_PORT=str(port),
+        GLOO_SOCKET_IFNAME="lo",
+        OMP_NUM_THREADS=threads,
+        CUDA_VISIBLE_DEVICES="",
+    )
+    processes = [
+        subprocess.Popen([sys.executable, script, *words], env=dict(common, RANK=str(rank)))
+        for rank in range(ranks)
+    ]
     try:
         while any(p.poll() is None for p in processes):
             if any(p.poll() for p in processes):  # the others would wait for this one
@@ -170,7 +213,9 @@ def main():
     parser.add_argument("--workload", required=True)
     parser.add_argument("--kind", choices=KINDS, default="eager")
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--folder", required=True, help="where initial.safetensors, input.npy and labels.npy are")
+    parser.add_argument(
+        "--folder", required=True, help="where initial.safetensors, input.npy and labels.npy are"
+    )
     parser.add_argument("--warmup", type=int, required=True)
     parser.add_argument("--steps", type=int, required=True)
     args = parser.parse_args()

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""What gloo takes for the collectives of FSDP: beside comm-bench. Needs torch; starts its own ranks.
+"""What gloo takes for the collectives of FSDP: beside comm-bench.
 
-The last line is JSON: median milliseconds of all-gather, reduce-scatter (into and out of one full buffer of `bytes`) and all-reduce.
+Needs torch; starts its own ranks.
+
+The last line is JSON: median milliseconds of all-gather, reduce-scatter (into and out of one full
+buffer of `bytes`) and all-reduce.
 """
 import argparse
 import json
@@ -24,8 +27,11 @@ def rank_main(args):
     rank, world = dist.get_rank(), dist.get_world_size()
     elements = args.bytes // 4 // world * world
     full, part = torch.ones(elements), torch.ones(elements // world)
-    kinds = {"all_gather": lambda: dist.all_gather_into_tensor(full, part), "reduce_scatter": lambda: dist.reduce_scatter_tensor(part, full),
-             "all_reduce": lambda: dist.all_reduce(full)}
+    kinds = {
+        "all_gather": lambda: dist.all_gather_into_tensor(full, part),
+        "reduce_scatter": lambda: dist.reduce_scatter_tensor(part, full),
+        "all_reduce": lambda: dist.all_reduce(full),
+    }
     result = {"ranks": world, "bytes": elements * 4}
     for kind, collective in kinds.items():
         times = []
@@ -48,7 +54,11 @@ def main():
     parser.add_argument("--bytes", type=int, default=32_000_000)
     parser.add_argument("--repeats", type=int, default=30)
     args = parser.parse_args()
-    return rank_main(args) if "RANK" in os.environ else start_ranks(os.path.abspath(__file__), sys.argv[1:], args.ranks)
+    return (
+        rank_main(args)
+        if "RANK" in os.environ
+        else start_ranks(os.path.abspath(__file__), sys.argv[1:], args.ranks)
+    )
 
 
 if __name__ == "__main__":

@@ -16,13 +16,15 @@ IDLE, IDLE_SECONDS = 0.97, 3  # share of all processors, for so long, before a r
 def processor_seconds():
     """Of all processors since boot: (any use, idle, taken by the host)."""
     with open("/proc/stat") as file:
-        user, nice, system, idle, waiting, irq, softirq, steal = (int(v) / TICK for v in file.readline().split()[1:9])
+        user, nice, system, idle, waiting, irq, softirq, steal = (
+            int(v) / TICK for v in file.readline().split()[1:9]
+        )
     return user + nice + system + irq + softirq, idle + waiting, steal
 
 
 def wait_until_idle(limit):
-    """Returns whether the processors were idle for IDLE_SECONDS at last; `limit` seconds are waited for it at most. Not the load average:
-    it remembers the last run."""
+    """Returns whether the processors were idle for IDLE_SECONDS at last; `limit` seconds are waited
+    for it at most. Not the load average: it remembers the last run."""
     deadline = time.monotonic() + limit
     while time.monotonic() < deadline:
         before = processor_seconds()
@@ -52,8 +54,15 @@ def run(*words, **environment):
     words = [str(w) for w in words]
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
         before, start = processor_seconds(), time.monotonic()
-        process = subprocess.Popen(words, stdout=out, stderr=errors, stdin=subprocess.DEVNULL, env=dict(os.environ, **environment))
-        _, status, usage = os.wait4(process.pid, 0)  # usage has the descendants that were waited for, too
+        process = subprocess.Popen(
+            words,
+            stdout=out,
+            stderr=errors,
+            stdin=subprocess.DEVNULL,
+            env=dict(os.environ, **environment),
+        )
+        # Usage has the descendants that were waited for, too.
+        _, status, usage = os.wait4(process.pid, 0)
         seconds = time.monotonic() - start
         used, _, steal = (b - a for a, b in zip(before, processor_seconds()))
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -62,7 +71,13 @@ def run(*words, **environment):
             last = errors.read().strip().splitlines()[-12:]
             failed("\n  ".join([f"{' '.join(words)} ended with {process.returncode}", *last]))
         whole = seconds * os.cpu_count()
-        return Ran(out.read(), seconds, usage.ru_maxrss / 1024, max(0.0, used - usage.ru_utime - usage.ru_stime) / whole, steal / whole)
+        return Ran(
+            out.read(),
+            seconds,
+            usage.ru_maxrss / 1024,
+            max(0.0, used - usage.ru_utime - usage.ru_stime) / whole,
+            steal / whole,
+        )
 
 
 def gemm_rate(threads):
@@ -73,7 +88,17 @@ def gemm_rate(threads):
 def describe():
     """The machine, for who reads the figures elsewhere."""
     with open("/proc/cpuinfo") as file:
-        model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "unknown processor")
+        model = next(
+            (line.split(":")[1].strip() for line in file if line.startswith("model name")),
+            "unknown processor",
+        )
     with open("/proc/meminfo") as file:
-        memory = next(int(line.split()[1]) for line in file if line.startswith("MemTotal")) / 2**20
-    return {"processor": model, "processors": os.cpu_count(), "memory_gib": round(memory, 1), "kernel": os.uname().release}
+        memory = (
+            next(int(line.split()[1]) for line in file if line.startswith("MemTotal")) / 2**20
+        )
+    return {
+        "processor": model,
+        "processors": os.cpu_count(),
+        "memory_gib": round(memory, 1),
+        "kernel": os.uname().release,
+    }

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Writes a Llama-style graph of any depth as the dynamo exporter decomposes it, its weights described but not there.
+"""Writes a Llama-style graph of any depth as the dynamo exporter decomposes it.
+
+Its weights are described but not there.
 
     make_llama.py --layers 48 -o model.onnx
 
@@ -15,11 +17,17 @@ class Writer:
         self.nodes, self.initializers, self.count, self.offset = [], [], 0, 0
 
     def weight(self, name, *dims):
-        tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=dims, data_location=TensorProto.EXTERNAL)
+        tensor = TensorProto(
+            name=name, data_type=TensorProto.FLOAT, dims=dims, data_location=TensorProto.EXTERNAL
+        )
         length = 4
         for d in dims:
             length *= d
-        for key, value in (("location", "model.onnx.data"), ("offset", self.offset), ("length", length)):
+        for key, value in (
+            ("location", "model.onnx.data"),
+            ("offset", self.offset),
+            ("length", length),
+        ):
             entry = tensor.external_data.add()
             entry.key, entry.value = key, str(value)
         self.offset += length
@@ -33,7 +41,9 @@ class Writer:
     def op(self, kind, *inputs, outputs=1, **attributes):
         self.count += 1
         names = [f"v{self.count}_{i}" for i in range(outputs)]
-        self.nodes.append(helper.make_node(kind, list(inputs), names, name=f"node_{self.count}", **attributes))
+        self.nodes.append(
+            helper.make_node(kind, list(inputs), names, name=f"node_{self.count}", **attributes)
+        )
         return names[0] if outputs == 1 else names
 
 
@@ -49,14 +59,22 @@ def build(layers, dim, ffn, heads, kv_heads, vocab, sequence):
     grouped = w.constant("grouped", TensorProto.INT64, [5], [1, 1, heads // kv_heads, 1, 1])
     all_heads = w.constant("all_heads", TensorProto.INT64, [4], [0, heads, -1, head_dim])
     flat = w.constant("flat", TensorProto.INT64, [3], [0, 0, dim])
-    low = w.op("ConstantOfShape", w.constant("ss", TensorProto.INT64, [2], [sequence, sequence]),
-               value=helper.make_tensor("v", TensorProto.FLOAT, [1], [-1e30]))
+    low = w.op(
+        "ConstantOfShape",
+        w.constant("ss", TensorProto.INT64, [2], [sequence, sequence]),
+        value=helper.make_tensor("v", TensorProto.FLOAT, [1], [-1e30]),
+    )
     mask = w.op("Trilu", low, w.constant("one", TensorProto.INT64, [], [1]), upper=1)
-    cos, sin = w.weight("rotary.cos", sequence, head_dim), w.weight("rotary.sin", sequence, head_dim)
+    cos = w.weight("rotary.cos", sequence, head_dim)
+    sin = w.weight("rotary.sin", sequence, head_dim)
 
     def norm(x, name):
         mean = w.op("ReduceMean", w.op("Pow", x, two), last, keepdims=1)
-        return w.op("Mul", w.op("Mul", x, w.op("Reciprocal", w.op("Sqrt", w.op("Add", mean, eps)))), w.weight(name, dim))
+        return w.op(
+            "Mul",
+            w.op("Mul", x, w.op("Reciprocal", w.op("Sqrt", w.op("Add", mean, eps)))),
+            w.weight(name, dim),
+        )
 
     def linear(x, name, rows, columns):
         return w.op("MatMul", x, w.op("Transpose", w.weight(name, rows, columns), perm=[1, 0]))
@@ -66,7 +84,11 @@ def build(layers, dim, ffn, heads, kv_heads, vocab, sequence):
 
     def rotate(x):
         lo, hi = w.op("Split", x, outputs=2, axis=3, num_outputs=2)
-        return w.op("Add", w.op("Mul", x, cos), w.op("Mul", w.op("Concat", w.op("Neg", hi), lo, axis=-1), sin))
+        return w.op(
+            "Add",
+            w.op("Mul", x, cos),
+            w.op("Mul", w.op("Concat", w.op("Neg", hi), lo, axis=-1), sin),
+        )
 
     def repeat(x):
         return w.op("Reshape", w.op("Expand", w.op("Unsqueeze", x, axis2), grouped), all_heads)
@@ -78,18 +100,29 @@ def build(layers, dim, ffn, heads, kv_heads, vocab, sequence):
         q = rotate(heads_of(linear(h, p + "q.weight", dim, dim), q_shape))
         k = repeat(rotate(heads_of(linear(h, p + "k.weight", kv_heads * head_dim, dim), kv_shape)))
         v = repeat(heads_of(linear(h, p + "v.weight", kv_heads * head_dim, dim), kv_shape))
-        scores = w.op("MatMul", w.op("Mul", q, scale), w.op("Mul", w.op("Transpose", k, perm=[0, 1, 3, 2]), scale))
+        scores = w.op(
+            "MatMul",
+            w.op("Mul", q, scale),
+            w.op("Mul", w.op("Transpose", k, perm=[0, 1, 3, 2]), scale),
+        )
         a = w.op("MatMul", w.op("Softmax", w.op("Add", scores, mask), axis=-1), v)
         a = w.op("Reshape", w.op("Transpose", a, perm=[0, 2, 1, 3]), flat)
         x = w.op("Add", x, linear(a, p + "o.weight", dim, dim))
         h = norm(x, p + "norm_2.weight")
         gate = linear(h, p + "gate.weight", ffn, dim)
-        h = w.op("Mul", w.op("Mul", gate, w.op("Sigmoid", gate)), linear(h, p + "up.weight", ffn, dim))
+        h = w.op(
+            "Mul", w.op("Mul", gate, w.op("Sigmoid", gate)), linear(h, p + "up.weight", ffn, dim)
+        )
         x = w.op("Add", x, linear(h, p + "down.weight", dim, ffn))
     linear(norm(x, "norm.weight"), "head.weight", vocab, dim)
     w.nodes[-1].output[0] = "logits"
-    graph = helper.make_graph(w.nodes, "llama", [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", sequence])],
-                              [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", sequence, vocab])], w.initializers)
+    graph = helper.make_graph(
+        w.nodes,
+        "llama",
+        [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", sequence])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", sequence, vocab])],
+        w.initializers,
+    )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
 
 
@@ -105,7 +138,11 @@ def main():
     parser.add_argument("-o", "--output", required=True)
     a = parser.parse_args()
     with open(a.output, "wb") as file:
-        file.write(build(a.layers, a.dim, a.ffn, a.heads, a.kv_heads, a.vocab, a.sequence).SerializeToString())
+        file.write(
+            build(
+                a.layers, a.dim, a.ffn, a.heads, a.kv_heads, a.vocab, a.sequence
+            ).SerializeToString()
+        )
 
 
 if __name__ == "__main__":

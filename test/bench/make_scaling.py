@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes graphs of one form and any size: what scaling.py measures, and what the tests of depth and width compile.
+"""Writes graphs of one form and any size, for scaling.py and the tests of depth and width.
 
     make_scaling.py pieces 512 -o model.onnx
 
-Every graph has the output `loss` (its mean square, or its only output), for --loss output:loss. Weights are in the file.
+Every graph has the output `loss` (its mean square, or its only output), for --loss output:loss.
+Weights are in the file.
 """
 import argparse
 
@@ -18,12 +19,20 @@ class Graph:
     """Nodes with made-up names, float32 parameters with values from a seed."""
 
     def __init__(self):
-        self.nodes, self.initializers, self.functions, self.inputs, self.outputs = [], [], [], [], []
+        self.nodes = []
+        self.initializers = []
+        self.functions = []
+        self.inputs = []
+        self.outputs = []
         self.random = np.random.default_rng(1)
 
     def op(self, kind, *inputs, outputs=1, **attributes):
         names = [f"v{len(self.nodes)}_{i}" for i in range(outputs)]
-        self.nodes.append(helper.make_node(kind, list(inputs), names, name=f"node_{len(self.nodes)}", **attributes))
+        self.nodes.append(
+            helper.make_node(
+                kind, list(inputs), names, name=f"node_{len(self.nodes)}", **attributes
+            )
+        )
         return names[0] if outputs == 1 else names
 
     def input(self, name, *dims):
@@ -44,8 +53,16 @@ class Graph:
         self.outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, dims))
 
     def function(self, name, inputs, outputs, nodes):
-        self.functions.append(helper.make_function(DOMAIN, name, inputs, outputs, nodes,
-                                                   [helper.make_opsetid("", 18), helper.make_opsetid(DOMAIN, 1)]))
+        self.functions.append(
+            helper.make_function(
+                DOMAIN,
+                name,
+                inputs,
+                outputs,
+                nodes,
+                [helper.make_opsetid("", 18), helper.make_opsetid(DOMAIN, 1)],
+            )
+        )
 
     def call(self, name, *inputs):
         return self.op(name, *inputs, domain=DOMAIN)
@@ -53,9 +70,15 @@ class Graph:
     def model(self, value=None):
         if value:
             self.output(self.op("ReduceMean", self.op("Mul", value, value), keepdims=0), "loss")
-        graph = helper.make_graph(self.nodes, "scaling", self.inputs, self.outputs, self.initializers)
-        return helper.make_model(graph, functions=self.functions, ir_version=9,
-                                 opset_imports=[helper.make_opsetid("", 18), helper.make_opsetid(DOMAIN, 1)])
+        graph = helper.make_graph(
+            self.nodes, "scaling", self.inputs, self.outputs, self.initializers
+        )
+        return helper.make_model(
+            graph,
+            functions=self.functions,
+            ir_version=9,
+            opset_imports=[helper.make_opsetid("", 18), helper.make_opsetid(DOMAIN, 1)],
+        )
 
 
 def hidden(g, columns, name="weight"):
@@ -63,7 +86,8 @@ def hidden(g, columns, name="weight"):
     return g.op("Tanh", g.op("MatMul", g.input("x", ROWS, 8), g.parameter(name, 8, columns)))
 
 
-# -- n pieces ------------------------------------------------------------------------------------------------------------
+# -- n pieces --------------------------------------------------------------------------------------
+
 
 def split(g, x, n, axis=1):
     return g.op("Split", x, outputs=n, axis=axis, num_outputs=n) if n > 1 else [x]
@@ -71,7 +95,9 @@ def split(g, x, n, axis=1):
 
 def pieces(n):
     g = Graph()
-    return g.model(g.op("Concat", *(g.op("Tanh", p) for p in split(g, hidden(g, 4 * n), n)), axis=1))
+    return g.model(
+        g.op("Concat", *(g.op("Tanh", p) for p in split(g, hidden(g, 4 * n), n)), axis=1)
+    )
 
 
 def pieces_of_rows(n):
@@ -95,20 +121,31 @@ def concat_mixed(n):
     """Pieces of different widths, each by another product."""
     g = Graph()
     x = g.input("x", ROWS, 8)
-    return g.model(g.op("Concat", *(g.op("MatMul", x, g.parameter(f"p{i}.weight", 8, 1 + i % 5)) for i in range(n)), axis=1))
+    return g.model(
+        g.op(
+            "Concat",
+            *(g.op("MatMul", x, g.parameter(f"p{i}.weight", 8, 1 + i % 5)) for i in range(n)),
+            axis=1,
+        )
+    )
 
 
 def gathers(n):
     g = Graph()
     x = hidden(g, n)
-    picked = [g.op("Tanh", g.op("Gather", x, g.constant(f"index{i}", [i]), axis=1)) for i in range(n)]
+    picked = [
+        g.op("Tanh", g.op("Gather", x, g.constant(f"index{i}", [i]), axis=1)) for i in range(n)
+    ]
     return g.model(g.op("Concat", *picked, axis=1))
 
 
 def slices(n):
     g = Graph()
     x, axis = hidden(g, 2 * n), g.constant("axis", [1])
-    cut = [g.op("Slice", x, g.constant(f"start{i}", [i]), g.constant(f"end{i}", [i + n]), axis) for i in range(0, n)]
+    cut = [
+        g.op("Slice", x, g.constant(f"start{i}", [i]), g.constant(f"end{i}", [i + n]), axis)
+        for i in range(0, n)
+    ]
     total = cut[0]
     for c in cut[1:]:
         total = g.op("Add", total, g.op("Tanh", c))
@@ -121,7 +158,9 @@ def cuts(n):
     x, axis = hidden(g, 4 * n), g.constant("axis", [1])
     total = None
     for i in range(n):
-        cut = g.op("Slice", x, g.constant(f"start{i}", [4 * i]), g.constant(f"end{i}", [4 * i + 4]), axis)
+        cut = g.op(
+            "Slice", x, g.constant(f"start{i}", [4 * i]), g.constant(f"end{i}", [4 * i + 4]), axis
+        )
         total = g.op("Mul", total, cut) if total else cut
     return g.model(total)
 
@@ -129,7 +168,9 @@ def cuts(n):
 def stack(n):
     g = Graph()
     x, axis = g.input("x", ROWS, 8), g.constant("axis", [1])
-    rows = [g.op("Unsqueeze", g.op("Mul", x, g.parameter(f"p{i}.weight", 8)), axis) for i in range(n)]
+    rows = [
+        g.op("Unsqueeze", g.op("Mul", x, g.parameter(f"p{i}.weight", 8)), axis) for i in range(n)
+    ]
     return g.model(g.op("Concat", *rows, axis=1))
 
 
@@ -148,7 +189,10 @@ def variadic(kind):
     def make(n):
         g = Graph()
         x = g.input("x", ROWS, 8)
-        return g.model(g.op(kind, *(g.op("Mul", x, g.parameter(f"p{i}.weight", 8)) for i in range(n))))
+        return g.model(
+            g.op(kind, *(g.op("Mul", x, g.parameter(f"p{i}.weight", 8)) for i in range(n)))
+        )
+
     return make
 
 
@@ -163,10 +207,14 @@ def growing_concat(n):
     return g.model(state)
 
 
-# -- n calls -------------------------------------------------------------------------------------------------------------
+# -- n calls ---------------------------------------------------------------------------------------
+
 
 def layer(call="Tanh", domain=""):
-    return [helper.make_node("MatMul", ["a", "w"], ["m"], name="product"), helper.make_node(call, ["m"], ["b"], name="inner", domain=domain)]
+    return [
+        helper.make_node("MatMul", ["a", "w"], ["m"], name="product"),
+        helper.make_node(call, ["m"], ["b"], name="inner", domain=domain),
+    ]
 
 
 def calls(n):
@@ -193,21 +241,45 @@ def functions(n):
 def doubling(n):
     """Functions that call the one before twice: n calls of the innermost, for a power of two."""
     g = Graph()
-    g.function("f0", ["a", "w"], ["b"], [helper.make_node("Mul", ["a", "w"], ["m"], name="product"), helper.make_node("Tanh", ["m"], ["b"], name="act")])
+    g.function(
+        "f0",
+        ["a", "w"],
+        ["b"],
+        [
+            helper.make_node("Mul", ["a", "w"], ["m"], name="product"),
+            helper.make_node("Tanh", ["m"], ["b"], name="act"),
+        ],
+    )
     depth = max(0, (n - 1).bit_length())
     for i in range(depth):
-        g.function(f"f{i + 1}", ["a", "w"], ["c"], [helper.make_node(f"f{i}", ["a", "w"], ["b"], name="left", domain=DOMAIN),
-                                                    helper.make_node(f"f{i}", ["b", "w"], ["c"], name="right", domain=DOMAIN)])
+        g.function(
+            f"f{i + 1}",
+            ["a", "w"],
+            ["c"],
+            [
+                helper.make_node(f"f{i}", ["a", "w"], ["b"], name="left", domain=DOMAIN),
+                helper.make_node(f"f{i}", ["b", "w"], ["c"], name="right", domain=DOMAIN),
+            ],
+        )
     return g.model(g.call(f"f{depth}", g.input("x", ROWS, 8), g.parameter("w", 8)))
 
 
 def nested(n):
     """Functions that call the one before: depth n."""
     g = Graph()
-    g.function("f0", ["a", "w"], ["b"], [helper.make_node("Mul", ["a", "w"], ["b"], name="product")])
+    g.function(
+        "f0", ["a", "w"], ["b"], [helper.make_node("Mul", ["a", "w"], ["b"], name="product")]
+    )
     for i in range(n):
-        g.function(f"f{i + 1}", ["a", "w"], ["c"], [helper.make_node(f"f{i}", ["a", "w"], ["b"], name="call", domain=DOMAIN),
-                                                    helper.make_node("Tanh", ["b"], ["c"], name="act")])
+        g.function(
+            f"f{i + 1}",
+            ["a", "w"],
+            ["c"],
+            [
+                helper.make_node(f"f{i}", ["a", "w"], ["b"], name="call", domain=DOMAIN),
+                helper.make_node("Tanh", ["b"], ["c"], name="act"),
+            ],
+        )
     return g.model(g.call(f"f{n}", g.input("x", ROWS, 8), g.parameter("w", 8)))
 
 
@@ -219,13 +291,30 @@ def nested_if(n):
     def branch(depth):
         inside = [helper.make_node("Tanh", [x], [f"inside{depth}"], name=f"inside{depth}")]
         if depth < n:
-            inside = [helper.make_node("If", ["condition"], [f"inside{depth}"], name=f"if{depth}", then_branch=branch(depth + 1),
-                                       else_branch=other(depth))]
-        return helper.make_graph(inside, f"branch{depth}", [], [helper.make_tensor_value_info(f"inside{depth}", TensorProto.FLOAT, None)])
+            inside = [
+                helper.make_node(
+                    "If",
+                    ["condition"],
+                    [f"inside{depth}"],
+                    name=f"if{depth}",
+                    then_branch=branch(depth + 1),
+                    else_branch=other(depth),
+                )
+            ]
+        return helper.make_graph(
+            inside,
+            f"branch{depth}",
+            [],
+            [helper.make_tensor_value_info(f"inside{depth}", TensorProto.FLOAT, None)],
+        )
 
     def other(depth):
-        return helper.make_graph([helper.make_node("Identity", [x], [f"other{depth}"])], f"other{depth}", [],
-                                 [helper.make_tensor_value_info(f"other{depth}", TensorProto.FLOAT, None)])
+        return helper.make_graph(
+            [helper.make_node("Identity", [x], [f"other{depth}"])],
+            f"other{depth}",
+            [],
+            [helper.make_tensor_value_info(f"other{depth}", TensorProto.FLOAT, None)],
+        )
 
     return g.model(g.op("If", "condition", then_branch=branch(1), else_branch=other(0)))
 
@@ -236,13 +325,21 @@ def ifs(n):
     x = g.op("Mul", g.input("x", ROWS, 8), g.parameter("w", 8))
     g.initializers.append(numpy_helper.from_array(np.array(True), "condition"))
     for i in range(n):
-        one, two = (helper.make_graph([helper.make_node(kind, [x], [f"{kind}{i}"], name=kind)], kind, [],
-                                      [helper.make_tensor_value_info(f"{kind}{i}", TensorProto.FLOAT, None)]) for kind in ("Tanh", "Neg"))
+        one, two = (
+            helper.make_graph(
+                [helper.make_node(kind, [x], [f"{kind}{i}"], name=kind)],
+                kind,
+                [],
+                [helper.make_tensor_value_info(f"{kind}{i}", TensorProto.FLOAT, None)],
+            )
+            for kind in ("Tanh", "Neg")
+        )
         x = g.op("If", "condition", then_branch=one, else_branch=two)
     return g.model(x)
 
 
-# -- n nodes -------------------------------------------------------------------------------------------------------------
+# -- n nodes ---------------------------------------------------------------------------------------
+
 
 def chain(n):
     g = Graph()
@@ -275,7 +372,14 @@ def layers(n):
     g = Graph()
     x = g.input("x", ROWS, 8)
     for i in range(n):
-        x = g.op("Tanh", g.op("Add", g.op("MatMul", x, g.parameter(f"layers.{i}.weight", 8, 8, scale=0.3)), g.parameter(f"layers.{i}.bias", 8)))
+        x = g.op(
+            "Tanh",
+            g.op(
+                "Add",
+                g.op("MatMul", x, g.parameter(f"layers.{i}.weight", 8, 8, scale=0.3)),
+                g.parameter(f"layers.{i}.bias", 8),
+            ),
+        )
     return g.model(x)
 
 
@@ -301,7 +405,12 @@ def norms(n):
     g = Graph()
     x = g.op("Mul", g.input("x", ROWS, 8), g.parameter("w", 8))
     for i in range(n):
-        x = g.op("LayerNormalization", x, g.parameter(f"norms.{i}.weight", 8), g.parameter(f"norms.{i}.bias", 8))
+        x = g.op(
+            "LayerNormalization",
+            x,
+            g.parameter(f"norms.{i}.weight", 8),
+            g.parameter(f"norms.{i}.bias", 8),
+        )
     return g.model(x)
 
 
@@ -309,7 +418,11 @@ def residuals(n):
     g = Graph()
     x = g.input("x", ROWS, 8)
     for i in range(n):
-        x = g.op("Add", x, g.op("Tanh", g.op("MatMul", x, g.parameter(f"blocks.{i}.weight", 8, 8, scale=0.1))))
+        x = g.op(
+            "Add",
+            x,
+            g.op("Tanh", g.op("MatMul", x, g.parameter(f"blocks.{i}.weight", 8, 8, scale=0.1))),
+        )
     return g.model(x)
 
 
@@ -354,12 +467,19 @@ def inputs(n):
     return g.model(total)
 
 
-FORMS = {"pieces": pieces, "pieces-of-rows": pieces_of_rows, "split-concat": split_concat, "concat-parameters": concat_parameters,
-         "concat-mixed": concat_mixed, "gathers": gathers, "slices": slices, "cuts": cuts, "stack": stack, "stack-chain": stack_chain,
-         "sum": variadic("Sum"), "max": variadic("Max"), "mean": variadic("Mean"), "growing-concat": growing_concat,
-         "calls": calls, "functions": functions, "doubling": doubling, "nested": nested, "nested-if": nested_if, "ifs": ifs,
-         "chain": chain, "constants": constants, "two-before": two_before, "layers": layers, "views": views, "moved-chain": moved_chain, "norms": norms,
-         "residuals": residuals, "fan-in": fan_in, "one-parameter": one_parameter, "outputs": outputs, "inputs": inputs}
+# fmt: off
+FORMS = {
+    "pieces": pieces, "pieces-of-rows": pieces_of_rows, "split-concat": split_concat,
+    "concat-parameters": concat_parameters, "concat-mixed": concat_mixed, "gathers": gathers,
+    "slices": slices, "cuts": cuts, "stack": stack, "stack-chain": stack_chain,
+    "sum": variadic("Sum"), "max": variadic("Max"), "mean": variadic("Mean"),
+    "growing-concat": growing_concat, "calls": calls, "functions": functions, "doubling": doubling,
+    "nested": nested, "nested-if": nested_if, "ifs": ifs, "chain": chain, "constants": constants,
+    "two-before": two_before, "layers": layers, "views": views, "moved-chain": moved_chain,
+    "norms": norms, "residuals": residuals, "fan-in": fan_in, "one-parameter": one_parameter,
+    "outputs": outputs, "inputs": inputs,
+}
+# fmt: on
 
 
 def main():

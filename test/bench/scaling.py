@@ -1,8 +1,9 @@
-"""Section `scaling`: what the compiler takes for graphs of one form in doubling sizes; work and memory grow as the graph does.
+"""Section `scaling`: what the compiler takes for graphs of one form in doubling sizes; work and
+memory grow as the graph does.
 
-Of a size: the processor seconds (of all threads, the least of several runs) and the peak memory beyond those of the same form at size 1,
-which is what starting, linking the kernels and writing the runtime into the trainer cost. A factor is such a difference over that of half
-the size."""
+Of a size: the processor seconds (of all threads, the least of several runs) and the peak memory
+beyond those of the same form at size 1, which is what starting, linking the kernels and writing the
+runtime into the trainer cost. A factor is such a difference over that of half the size."""
 import os
 import subprocess
 import sys
@@ -13,11 +14,40 @@ from report import Target
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Sizes at which a form takes long enough to be measured; each is doubled so often.
-FIRST = {"pieces": 512, "pieces-of-rows": 1024, "split-concat": 1024, "concat-parameters": 512, "concat-mixed": 512, "gathers": 512, "slices": 64,
-         "cuts": 512, "stack": 512, "stack-chain": 1024, "sum": 2048, "max": 2048, "mean": 2048, "growing-concat": 64, "calls": 2048,
-         "functions": 2048, "doubling": 4096, "nested": 3000, "nested-if": 7, "ifs": 4096, "chain": 10000, "constants": 16384, "two-before": 4096,
-         "layers": 1024, "views": 10000, "moved-chain": 4096, "norms": 1024, "residuals": 1024, "fan-in": 4096, "one-parameter": 4096, "outputs": 1024,
-         "inputs": 1024}
+FIRST = {
+    "pieces": 512,
+    "pieces-of-rows": 1024,
+    "split-concat": 1024,
+    "concat-parameters": 512,
+    "concat-mixed": 512,
+    "gathers": 512,
+    "slices": 64,
+    "cuts": 512,
+    "stack": 512,
+    "stack-chain": 1024,
+    "sum": 2048,
+    "max": 2048,
+    "mean": 2048,
+    "growing-concat": 64,
+    "calls": 2048,
+    "functions": 2048,
+    "doubling": 4096,
+    "nested": 3000,
+    "nested-if": 7,
+    "ifs": 4096,
+    "chain": 10000,
+    "constants": 16384,
+    "two-before": 4096,
+    "layers": 1024,
+    "views": 10000,
+    "moved-chain": 4096,
+    "norms": 1024,
+    "residuals": 1024,
+    "fan-in": 4096,
+    "one-parameter": 4096,
+    "outputs": 1024,
+    "inputs": 1024,
+}
 DOUBLINGS, QUICK_DOUBLINGS, RUNS, MOST = 2, 1, 7, 2.2
 FEW_SECONDS, FEW_MIB = 0.15, 16  # differences below say nothing about growth
 
@@ -27,8 +57,21 @@ def compile_once(form, size, folder):
     path = os.path.join(folder, f"{form}-{size}.onnx")
     if not os.path.exists(path):
         # Not here: what this process has at most counts as its children's.
-        subprocess.run([sys.executable, os.path.join(HERE, "make_scaling.py"), form, str(size), "-o", path], check=True)
-    words = [os.path.join(BIN, "shardc"), path, "--mesh", "1", "--loss", "output:loss", "--quiet", "-o", os.path.join(folder, "scaling.trainer")]
+        subprocess.run(
+            [sys.executable, os.path.join(HERE, "make_scaling.py"), form, str(size), "-o", path],
+            check=True,
+        )
+    words = [
+        os.path.join(BIN, "shardc"),
+        path,
+        "--mesh",
+        "1",
+        "--loss",
+        "output:loss",
+        "--quiet",
+        "-o",
+        os.path.join(folder, "scaling.trainer"),
+    ]
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
     errors = process.stderr.read().decode()
     _, status, usage = os.wait4(process.pid, 0)
@@ -39,7 +82,8 @@ def compile_once(form, size, folder):
 
 
 def measure(form, sizes, folder, runs):
-    """{size: (processor seconds, MiB)}, the least of several runs: sizes in turn, so that a slow moment of the machine is none of one size."""
+    """{size: (processor seconds, MiB)}, the least of several runs: sizes in turn, so that a slow
+    moment of the machine is none of one size."""
     best = {size: (float("inf"), float("inf")) for size in sizes}
     for _ in range(runs):
         for size in sizes:
@@ -54,11 +98,17 @@ def factor(small, large, few):
 
 def bench(folder, quick, forms=None):
     """(figures, targets)"""
-    print(f"\n{'scaling':20} {'size':>7} {'seconds':>8} {'MiB':>7} {'x seconds':>10} {'x MiB':>7}   beyond size 1")
+    print(
+        f"\n{'scaling':20} {'size':>7} {'seconds':>8} {'MiB':>7} {'x seconds':>10} {'x MiB':>7}  "
+        " beyond size 1"
+    )
     figures, targets = [], []
     for form in forms or FORMS:
         runs = 1 if quick else RUNS
-        sizes = [FIRST[form] << doubling for doubling in range((QUICK_DOUBLINGS if quick else DOUBLINGS) + 1)]
+        sizes = [
+            FIRST[form] << doubling
+            for doubling in range((QUICK_DOUBLINGS if quick else DOUBLINGS) + 1)
+        ]
         measured = measure(form, [1, *sizes], folder, runs)
         before = None
         for size in sizes:
@@ -66,13 +116,21 @@ def bench(folder, quick, forms=None):
             row = {"form": form, "size": size, "seconds": seconds, "mib": mib}
             grown = (None, None)
             if before:
-                grown = factor(before["seconds"], seconds, FEW_SECONDS), factor(before["mib"], mib, FEW_MIB)
+                slower = factor(before["seconds"], seconds, FEW_SECONDS)
+                grown = slower, factor(before["mib"], mib, FEW_MIB)
                 row["x_seconds"], row["x_mib"] = grown
                 for what, value, unit in (("seconds", grown[0], "x"), ("memory", grown[1], "x")):
                     if value:
-                        targets.append(Target(f"{form}, {size} over {size // 2}: {what}", value, MOST, False, unit))
+                        targets.append(
+                            Target(
+                                f"{form}, {size} over {size // 2}: {what}", value, MOST, False, unit
+                            )
+                        )
             text = [f"{value:.2f}" if value else "" for value in grown]
-            print(f"{form:20} {size:7} {seconds:8.2f} {mib:7.0f} {text[0]:>10} {text[1]:>7}", flush=True)
+            print(
+                f"{form:20} {size:7} {seconds:8.2f} {mib:7.0f} {text[0]:>10} {text[1]:>7}",
+                flush=True,
+            )
             figures.append(row)
             before = row
     return figures, targets

@@ -11,13 +11,15 @@ from workloads import LEARNING
 HERE = os.path.dirname(os.path.abspath(__file__))
 PEER_PYTHON = os.environ.get("PYTHON", sys.executable)  # one that has torch
 LOSS = "cross-entropy:logits=logits,labels=labels"
-# Two float32 runs of one recipe differ by how sums are ordered, and the steps carry it on; 16-bit ones by where they are rounded.
+# Two float32 runs of one recipe differ by how sums are ordered, and the steps carry it on; 16-bit
+# ones by where they are rounded.
 LOSS_TOLERANCE = {"float32": 5e-5, "bf16": 3e-2}
 
 
 class Run(dict):
-    """One run of one side: precision, seconds and losses of all steps, first_step (seconds), pss_mib and peak_rss_mib (of all ranks),
-    gemm (GFLOP/s of the library right before and right after), idle (before it), foreign, steal."""
+    """One run of one side: precision, seconds and losses of all steps, first_step (seconds),
+    pss_mib and peak_rss_mib (of all ranks), gemm (GFLOP/s of the library right before and right
+    after), idle (before it), foreign, steal."""
 
     def measured(self, warmup):
         return statistics.median(self["seconds"][warmup:])
@@ -37,15 +39,17 @@ class Side:
         return [self.prepared.weights, *self.prepared.data.values()]
 
     def run(self, warmup, steps, wait):
-        for path in self.files():  # into the page cache, where the other side's run may have driven them out
+        # Into the page cache, where the other side's run may have driven them out.
+        for path in self.files():
             with open(path, "rb") as file:
                 while file.read(1 << 24):
                     pass
         idle = wait_until_idle(wait)
         before = gemm_rate(self.gemm)
         if self.prepared.workload.is_quick:
-            # An idle virtual machine gives free memory back to its host and gets it again page by page, which a first step would wait for. What
-            # a run had is there still for the one right behind it.
+            # An idle virtual machine gives free memory back to its host and gets it again page
+            # by page, which a first step would wait for. What a run had is there still for the
+            # one right behind it.
             self.train(0, 1)
         result = self.train(warmup, steps)
         result.update(who=self.who, idle=idle, gemm=(before + gemm_rate(self.gemm)) / 2)
@@ -60,8 +64,23 @@ class Shardc(Side):
         self.precision = precision
         self.who = "shardc" if precision == "float32" else f"shardc {precision}"
         self.trainer = os.path.join(prepared.folder, f"{precision}-{ranks}.trainer")
-        run(os.path.join(BIN, "shardc"), prepared.graph, "--mesh", ranks, "--dim", f"batch={prepared.workload.batch // ranks}", "--loss", LOSS,
-            "--precision", precision, "--init", "random", "--quiet", "-o", self.trainer)
+        run(
+            os.path.join(BIN, "shardc"),
+            prepared.graph,
+            "--mesh",
+            ranks,
+            "--dim",
+            f"batch={prepared.workload.batch // ranks}",
+            "--loss",
+            LOSS,
+            "--precision",
+            precision,
+            "--init",
+            "random",
+            "--quiet",
+            "-o",
+            self.trainer,
+        )
 
     def files(self):
         return [self.trainer, *super().files()]
@@ -70,18 +89,45 @@ class Shardc(Side):
         metrics = os.path.join(self.prepared.folder, "metrics.jsonl")
         if os.path.exists(metrics):
             os.remove(metrics)  # the trainer would keep the last run's beside it
-        data = [word for name, path in self.prepared.data.items() for word in ("--data", f"{name}={path}")]
-        ran = run(self.trainer, "--weights", self.prepared.weights, *data, "--steps", warmup + steps, "--lr", LEARNING["lr"],
-                  "--betas", ",".join(map(str, LEARNING["betas"])), "--weight-decay", LEARNING["weight_decay"], "--clip", LEARNING["clip"],
-                  "--metrics", metrics)
+        data = [
+            word
+            for name, path in self.prepared.data.items()
+            for word in ("--data", f"{name}={path}")
+        ]
+        ran = run(
+            self.trainer,
+            "--weights",
+            self.prepared.weights,
+            *data,
+            "--steps",
+            warmup + steps,
+            "--lr",
+            LEARNING["lr"],
+            "--betas",
+            ",".join(map(str, LEARNING["betas"])),
+            "--weight-decay",
+            LEARNING["weight_decay"],
+            "--clip",
+            LEARNING["clip"],
+            "--metrics",
+            metrics,
+        )
         with open(metrics) as file:
             lines = [json.loads(line) for line in file]
         summary = next(line for line in lines if line.get("event") == "summary")
         each = [line for line in lines if "event" not in line]
-        return Run(precision=self.precision, seconds=[line["step_seconds"] for line in each], losses=[line["loss"] for line in each],
-                   grad_norms=[line["grad_norm"] for line in each], first_step=summary["seconds_to_first_step"],
-                   pss_mib=summary["pss_bytes"] / 2**20, peak_rss_mib=summary["peak_rss_bytes"] / 2**20, gemm_share=summary["gemm_share"],
-                   foreign=ran.foreign, steal=ran.steal)
+        return Run(
+            precision=self.precision,
+            seconds=[line["step_seconds"] for line in each],
+            losses=[line["loss"] for line in each],
+            grad_norms=[line["grad_norm"] for line in each],
+            first_step=summary["seconds_to_first_step"],
+            pss_mib=summary["pss_bytes"] / 2**20,
+            peak_rss_mib=summary["peak_rss_bytes"] / 2**20,
+            gemm_share=summary["gemm_share"],
+            foreign=ran.foreign,
+            steal=ran.steal,
+        )
 
 
 class Fsdp2(Side):
@@ -92,27 +138,51 @@ class Fsdp2(Side):
         self.kind, self.who = kind, f"FSDP2 {kind}"
 
     def train(self, warmup, steps):
-        ran = run(PEER_PYTHON, os.path.join(HERE, "fsdp2_peer.py"), "--workload", self.prepared.workload.name, "--kind", self.kind,
-                  "--ranks", self.ranks, "--folder", self.prepared.folder, "--warmup", warmup, "--steps", steps,
-                  TORCHINDUCTOR_CACHE_DIR=os.path.join(self.prepared.folder, "inductor"))
+        ran = run(
+            PEER_PYTHON,
+            os.path.join(HERE, "fsdp2_peer.py"),
+            "--workload",
+            self.prepared.workload.name,
+            "--kind",
+            self.kind,
+            "--ranks",
+            self.ranks,
+            "--folder",
+            self.prepared.folder,
+            "--warmup",
+            warmup,
+            "--steps",
+            steps,
+            TORCHINDUCTOR_CACHE_DIR=os.path.join(self.prepared.folder, "inductor"),
+        )
         lines = [line for line in ran.out.splitlines() if line.startswith("{")]
         if not lines:
             failed(f"the FSDP2 peer ({self.kind}) left no result line")
-        return Run(json.loads(lines[-1]), precision="bf16" if self.kind == "bf16" else "float32", foreign=ran.foreign, steal=ran.steal)
+        return Run(
+            json.loads(lines[-1]),
+            precision="bf16" if self.kind == "bf16" else "float32",
+            foreign=ran.foreign,
+            steal=ran.steal,
+        )
 
 
 def sides(prepared, ranks, peers, gemm):
     """The trainers first: one for each precision that is compared."""
     precisions = ["float32"] if not peers or set(peers) - {"bf16"} else []
     precisions += ["bf16"] if "bf16" in peers else []
-    return [Shardc(prepared, ranks, gemm, p) for p in precisions] + [Fsdp2(prepared, ranks, gemm, kind) for kind in peers]
+    ours = [Shardc(prepared, ranks, gemm, p) for p in precisions]
+    return ours + [Fsdp2(prepared, ranks, gemm, kind) for kind in peers]
 
 
 def loss_mismatch(ours, theirs, tolerance):
-    """What is wrong with the losses of two runs of one recipe, or None: step k may differ by tolerance * (1 + |loss|)."""
+    """What is wrong with the losses of two runs of one recipe, or None: step k may differ by
+    tolerance * (1 + |loss|)."""
     if len(ours) != len(theirs):
         return f"{len(ours)} losses against {len(theirs)}"
     for step, (a, b) in enumerate(zip(ours, theirs), 1):
         if not abs(a - b) <= tolerance * (1 + abs(b)):  # NaN fails too
-            return f"the loss of step {step} is {a:.6f}, not {b:.6f} (tolerance {tolerance:g} * (1 + |loss|))"
+            return (
+                f"the loss of step {step} is {a:.6f}, not {b:.6f} (tolerance {tolerance:g} * (1 +"
+                " |loss|))"
+            )
     return None

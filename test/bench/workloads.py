@@ -1,7 +1,9 @@
-"""The four workloads: sizes, FLOPs, initial values and batches, and their graphs in test/models/bench.
+"""The four workloads: sizes, FLOPs, initial values and batches, and their graphs in
+test/models/bench.
 
-Both sides of a comparison read the same files, written once by `Prepared`: initial values (safetensors, by parameter name) and the
-global batches of the first steps. They come from numpy's RandomState, whose streams never change, so they are the same everywhere.
+Both sides of a comparison read the same files, written once by `Prepared`: initial values
+(safetensors, by parameter name) and the global batches of the first steps. They come from numpy's
+RandomState, whose streams never change, so they are the same everywhere.
 """
 import json
 import lzma
@@ -17,7 +19,12 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 MODELS = os.path.join(ROOT, "test", "models")
 SEED = 1234
 BATCHES = 20  # batches written; a run of more steps begins again with the first
-LEARNING = {"lr": 3e-4, "betas": (0.9, 0.95), "weight_decay": 0.1, "clip": 1.0}  # AdamW, on both sides
+LEARNING = {
+    "lr": 3e-4,
+    "betas": (0.9, 0.95),
+    "weight_decay": 0.1,
+    "clip": 1.0,
+}  # AdamW, on both sides
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,8 @@ class Workload:
 
     @property
     def matrices(self):
-        """Elements of all matrices that take part in a product for every token: not those that are only looked up."""
+        """Elements of all matrices that take part in a product for every token: not those that
+        are only looked up."""
         s = self.sizes
         dim, layers = s["dim"], s["layers"]
         if self.model == "Gpt2":
@@ -61,9 +69,13 @@ class Workload:
 
     @property
     def flops(self):
-        """Model FLOPs of a step, forward and backward: 6 N a token, and 12 L S D a token for attention's products, half if causal."""
+        """Model FLOPs of a step, forward and backward: 6 N a token, and 12 L S D a token for
+        attention's products, half if causal."""
         causal = 1 if self.model == "Encoder" else 0.5
-        return self.tokens * (6 * self.matrices + 12 * self.sizes["layers"] * self.sequence * self.sizes["dim"] * causal)
+        return self.tokens * (
+            6 * self.matrices
+            + 12 * self.sizes["layers"] * self.sequence * self.sizes["dim"] * causal
+        )
 
     def batches(self):
         """{"input", "labels"}: BATCHES global batches, one after the other."""
@@ -72,16 +84,49 @@ class Workload:
         if "vocab" in self.sizes:
             ids = draw.randint(0, self.sizes["vocab"], (samples, self.sequence + 1), np.int64)
             return {"input": ids[:, :-1], "labels": ids[:, 1:]}
-        return {"input": draw.standard_normal((samples, 1, self.sizes["dim"])).astype(np.float32),
-                "labels": draw.randint(0, self.sizes["classes"], samples, np.int64)}
+        return {
+            "input": draw.standard_normal((samples, 1, self.sizes["dim"])).astype(np.float32),
+            "labels": draw.randint(0, self.sizes["classes"], samples, np.int64),
+        }
 
 
-WORKLOADS = {w.name: w for w in (
-    Workload("W1", "Gpt2", dict(vocab=50257, positions=1024, dim=768, heads=12, layers=12, sequence=256), batch=4, warmup=1, steps=3),
-    Workload("W2", "Llama", dict(vocab=50000, dim=768, ffn=3072, heads=12, kv_heads=3, layers=12, sequence=512), batch=4, warmup=1, steps=2),
-    Workload("W3", "Llama", dict(vocab=8192, dim=256, ffn=1024, heads=4, kv_heads=2, layers=4, sequence=128), batch=16, warmup=4, steps=16),
-    Workload("W4", "Encoder", dict(dim=512, heads=8, layers=4, classes=10), batch=64, warmup=10, steps=100),
-)}
+WORKLOADS = {
+    w.name: w
+    for w in (
+        Workload(
+            "W1",
+            "Gpt2",
+            dict(vocab=50257, positions=1024, dim=768, heads=12, layers=12, sequence=256),
+            batch=4,
+            warmup=1,
+            steps=3,
+        ),
+        Workload(
+            "W2",
+            "Llama",
+            dict(vocab=50000, dim=768, ffn=3072, heads=12, kv_heads=3, layers=12, sequence=512),
+            batch=4,
+            warmup=1,
+            steps=2,
+        ),
+        Workload(
+            "W3",
+            "Llama",
+            dict(vocab=8192, dim=256, ffn=1024, heads=4, kv_heads=2, layers=4, sequence=128),
+            batch=16,
+            warmup=4,
+            steps=16,
+        ),
+        Workload(
+            "W4",
+            "Encoder",
+            dict(dim=512, heads=8, layers=4, classes=10),
+            batch=64,
+            warmup=10,
+            steps=100,
+        ),
+    )
+}
 QUICK = {"W1": (1, 1), "W2": (1, 1), "W3": (2, 4), "W4": (3, 9)}  # warmup and steps of a quick run
 
 
@@ -101,11 +146,16 @@ def parameters(path):
     import onnx  # here, since the interpreter that has torch need not have it
 
     model = onnx.load(path, load_external_data=False)
-    return [(i.name, tuple(i.dims)) for i in model.graph.initializer if i.data_location == onnx.TensorProto.EXTERNAL]
+    return [
+        (i.name, tuple(i.dims))
+        for i in model.graph.initializer
+        if i.data_location == onnx.TensorProto.EXTERNAL
+    ]
 
 
 def initial_value(name, shape):
-    """Matrices are normal, of deviation 0.02 or, for an untied head, 1 / sqrt(columns); biases 0; scales of norms 1."""
+    """Matrices are normal, of deviation 0.02 or, for an untied head, 1 / sqrt(columns); biases 0;
+    scales of norms 1."""
     if len(shape) == 1:
         return np.zeros(shape, np.float32) if name.endswith("bias") else np.ones(shape, np.float32)
     deviation = shape[1] ** -0.5 if "head" in name else 0.02

@@ -4,9 +4,9 @@
     gpu_models.py SHARDC MODELS...                       every model that stands in these folders
     gpu_models.py SHARDC MODELS... --markdown docs/gpu-kernels.md
 
-Fails where a kernel is refused, does not assemble, spills registers, or keeps memory of its threads' own (but for libdevice's
-sine and cosine, which reduce large angles there). Models in float32 and
-bfloat16 with the batch of one rank; their values are not needed.
+Fails where a kernel is refused, does not assemble, spills registers, or keeps memory of its
+threads' own (but for libdevice's sine and cosine, which reduce large angles there). Models in
+float32 and bfloat16 with the batch of one rank; their values are not needed.
 """
 import argparse
 import glob
@@ -17,10 +17,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 SHIFTED = "cross-entropy:logits=logits,labels=labels,shift=1"
 PLAIN = "cross-entropy:logits=logits,labels=labels"
-# Models whose loss is no cross entropy of logits with one label a sample: dims, and the loss (none: the graph's own).
+# Models whose loss is no cross entropy of logits with one label a sample: dims, and the loss
+# (none: the graph's own).
 KNOWN = {
     "mlp-tiny-loss": ("batch=8", ""),
     "W1": ("batch=2", PLAIN),
@@ -63,8 +65,23 @@ def build(shardc, path, name, precision, gpu, folder):
         path = unpacked
     dims, loss = recipe(name)
     report, kernels = os.path.join(folder, "report.json"), os.path.join(folder, "kernels")
-    words = [shardc, path, "--init", "random", "--mesh", "2", "--precision", precision, "--kernels", kernels, "--target", f"cuda:{gpu}",
-             "--report", report, "-q"]
+    words = [
+        shardc,
+        path,
+        "--init",
+        "random",
+        "--mesh",
+        "2",
+        "--precision",
+        precision,
+        "--kernels",
+        kernels,
+        "--target",
+        f"cuda:{gpu}",
+        "--report",
+        report,
+        "-q",
+    ]
     for dim in dims.split(","):
         words += ["--dim", dim]
     if loss:
@@ -103,17 +120,23 @@ def row(name, precision, kernels):
     spills = sum(k["spill_bytes"] or 0 for k in kernels)
     shared = max((k["shared_bytes"] or 0 for k in kernels), default=0)
     assembled = sum(k["registers"] is not None for k in kernels)
-    return (f"| {name} | {precision} | {of['loop']} | {of['row']} | {of['column']} | {assembled} of {len(kernels)} | "
-            f"{statistics.median(registers):.0f} | {max(registers)} | {spills} | {shared} |")
+    return (
+        f"| {name} | {precision} | {of['loop']} | {of['row']} | {of['column']} | {assembled} of"
+        f" {len(kernels)} | {statistics.median(registers):.0f} | {max(registers)} | {spills} |"
+        f" {shared} |"
+    )
 
 
 HEADER = """# Kernels for GPUs
 
-What `shardc MODEL.onnx --kernels DIR --target cuda:{gpu}` builds, with the batch of one rank (`test/codegen/gpu_models.py` has the sizes):
-kernels of each kind, how many ptxas assembled, registers of a thread (median and most), bytes that spill (sum), and
-bytes of shared memory of a block (most). Nothing here has run on a GPU: `docs/decisions/0012-one-body-two-targets.md` says what was tested.
+What `shardc MODEL.onnx --kernels DIR --target cuda:{gpu}` builds, with the batch of one rank
+(`test/codegen/gpu_models.py` has the sizes): kernels of each kind, how many ptxas assembled,
+registers of a thread (median and most), bytes that spill (sum), and bytes of shared memory of a
+block (most). Nothing here has run on a GPU: `docs/decisions/0012-one-body-two-targets.md` says what
+was tested.
 
-Made by `test/codegen/gpu_models.py build/bin/shardc MODELS... --markdown docs/gpu-kernels.md`, where MODELS are folders of models.
+Made by `test/codegen/gpu_models.py build/bin/shardc MODELS... --markdown docs/gpu-kernels.md`,
+where MODELS are folders of models.
 
 | model | precision | loop | row | column | assembled | registers | most | spilled | shared |
 |---|---|--:|--:|--:|--:|--:|--:|--:|--:|
@@ -148,12 +171,20 @@ def main():
             total += len(made["kernels"])
             rows.append(row(name, precision, made["kernels"]))
             print(rows[-1], flush=True)
-    print(f"{total} kernels, {len(bodies)} different names, {wrong} faults, {len(uncompiled)} models not compiled")
+    print(
+        f"{total} kernels, {len(bodies)} different names, {wrong} faults, {len(uncompiled)} models"
+        " not compiled"
+    )
     if options.markdown:
+        result = (
+            f"Together {total} kernels, {len(bodies)} different names; {wrong} refused, not"
+            " assembled or with spills."
+        )
+        if uncompiled:
+            result += f" Not compiled, on any target: {', '.join(uncompiled)}."
+        result = textwrap.fill(result, 100, break_on_hyphens=False)
         with open(options.markdown, "w") as file:
-            file.write(HEADER.format(gpu=options.gpu) + "\n".join(rows) + "\n\n"
-                       f"Together {total} kernels, {len(bodies)} different names; {wrong} refused, not assembled or with spills.\n" +
-                       (f"Not compiled, on any target: {', '.join(uncompiled)}.\n" if uncompiled else ""))
+            file.write(HEADER.format(gpu=options.gpu) + "\n".join(rows) + f"\n\n{result}\n")
     return wrong != 0 or bool(uncompiled) or not rows
 
 

@@ -1,4 +1,5 @@
-"""Holds the two references against each other on random programs, without the compiler: losses to 1e-11, gradients to 1e-8.
+"""Holds the two references against each other on random programs, without the compiler: losses to
+1e-11, gradients to 1e-8.
 
     compare_references.py A..B"""
 import sys
@@ -24,9 +25,14 @@ def main(seeds):
             direction = np.random.default_rng(seed).standard_normal(gradient.shape)
             slope, smooth = written.slope(name, direction)
             seams += not smooth
-            if smooth and abs(slope - np.sum(gradient * direction)) > 1e-8 * (1 + np.max(np.abs(gradient))):
+            if smooth and abs(slope - np.sum(gradient * direction)) > 1e-8 * (
+                1 + np.max(np.abs(gradient))
+            ):
                 wrong += 1
-                print(f"seed {seed}: gradient of '{name}' along a direction {np.sum(gradient * direction)!r} by torch, {slope!r} by differences")
+                print(
+                    f"seed {seed}: gradient of '{name}' along a direction"
+                    f" {np.sum(gradient * direction)!r} by torch, {slope!r} by differences"
+                )
     print(f"{len(seeds_of(seeds))} programs, {wrong} differences, {seams} directions at seams")
     return 1 if wrong else 0
 

@@ -1,4 +1,5 @@
-"""How a case is compiled and run: mesh, strategy, units, precision and the rest, drawn so that they go together."""
+"""How a case is compiled and run: mesh, strategy, units, precision and the rest, drawn so that
+they go together."""
 import dataclasses
 import re
 
@@ -10,7 +11,7 @@ class Configuration:
     precision: str = "float64"
     compile: dict = dataclasses.field(default_factory=dict)  # flag: value, or "" for a switch
     run: dict = dataclasses.field(default_factory=dict)
-    frozen: str = ""       # a parameter that is not trained
+    frozen: str = ""  # a parameter that is not trained
     symbolic: bool = True  # the batch is a symbolic dim
 
     def ranks(self):
@@ -30,10 +31,13 @@ class Configuration:
             self.frozen = chance.choice(trained)
 
     def compile_flags(self, batch, frozen_names, trained_names):
-        """frozen_names: what the frozen parameter may be called; trained_names: what the others may."""
+        """frozen_names: what the frozen parameter may be called; trained_names: what the others
+        may."""
         words = ["--mesh", self.mesh, "--precision", self.precision]
         for flag, value in self.compile.items():
-            if value.startswith("scope:") and not any(name.startswith("layers.") for name in trained_names):
+            if value.startswith("scope:") and not any(
+                name.startswith("layers.") for name in trained_names
+            ):
                 continue  # would match nothing
             words += [flag, value] if value else [flag]
         if self.frozen:
@@ -48,22 +52,37 @@ class Configuration:
 
 
 def draw_configuration(chance):
-    mesh = chance.choices(("1", "2", "3", "4", "2x2", "1x2", "2x1", "replicate=1,shard=3"), (30, 25, 10, 10, 15, 3, 3, 1))[0]
+    mesh = chance.choices(
+        ("1", "2", "3", "4", "2x2", "1x2", "2x1", "replicate=1,shard=3"),
+        (30, 25, 10, 10, 15, 3, 3, 1),
+    )[0]
     mesh = "1x3" if mesh.startswith("replicate") else mesh
     micro_batches = chance.choices((1, 2, 3), (7, 2, 1))[0]
-    result = Configuration(mesh, micro_batches if mesh != "4" and mesh != "2x2" else min(micro_batches, 2))
-    result.precision = chance.choices(("float64", "float32", "bf16", "float16", "param=bf16,reduce=bf16,keep="), (74, 12, 6, 5, 3))[0]
+    result = Configuration(
+        mesh, micro_batches if mesh != "4" and mesh != "2x2" else min(micro_batches, 2)
+    )
+    result.precision = chance.choices(
+        ("float64", "float32", "bf16", "float16", "param=bf16,reduce=bf16,keep="), (74, 12, 6, 5, 3)
+    )[0]
     if result.precision == "float16":
         result.run["--loss-scale"] = "256"  # one step tells nothing where a larger one overflows
     flags = result.compile
-    strategies = ("full", "grad_op", "hybrid", "hybrid_grad_op", "hybrid_opt", "opt", "none") if "x" in mesh else ("full", "grad_op", "opt", "none")
+    strategies = (
+        ("full", "grad_op", "hybrid", "hybrid_grad_op", "hybrid_opt", "opt", "none")
+        if "x" in mesh
+        else ("full", "grad_op", "opt", "none")
+    )
     strategy = chance.choice(strategies) if chance.random() < 0.6 else ""
     if strategy:
         flags["--strategy"] = strategy
     if chance.random() < 0.4:
-        flags["--units"] = chance.choice(("auto", "block", "one", "size:200B", "size:1kB", r"scope:layers\.\d+"))
+        flags["--units"] = chance.choice(
+            ("auto", "block", "one", "size:200B", "size:1kB", r"scope:layers\.\d+")
+        )
     if strategy in ("", "full", "hybrid") and chance.random() < 0.3:
-        flags["--reshard-after-forward"] = chance.choice(("always", "never") + (("2",) if mesh == "4" else ()))
+        flags["--reshard-after-forward"] = chance.choice(
+            ("always", "never") + (("2",) if mesh == "4" else ())
+        )
     if chance.random() < 0.3:
         flags["--prefetch"] = chance.choice(("0", "1", "2", "5"))
     if chance.random() < 0.5:

@@ -1,7 +1,8 @@
-"""Expected numbers: the loss of a step by the written reference, derivatives of it by differences, and by torch where that is there.
+"""Expected numbers: the loss of a step by the written reference, derivatives of it by differences,
+and by torch where that is there.
 
-A step is cut into parts, one for each rank and micro-batch; part p takes the samples [p batch, (p + 1) batch). docs/running.md says how the
-losses of the parts become one."""
+A step is cut into parts, one for each rank and micro-batch; part p takes the samples [p batch, (p +
+1) batch). docs/running.md says how the losses of the parts become one."""
 import numpy as np
 
 import numpy_ops_moves  # noqa: F401  (registers its operators)
@@ -32,13 +33,21 @@ def step_noise(value, key, relative):
 
 
 class Written:
-    """The program by numpy. noise: each float result is wrong by up to this, relatively, which shows what rounding to a type can do."""
+    """The program by numpy. noise: each float result is wrong by up to this, relatively, which
+    shows what rounding to a type can do."""
 
     def __init__(self, program, parts, wide=np.longdouble, noise=0.0, seed=0):
-        self.program, self.parts, self.wide, self.noise, self.seed = program, parts, wide, noise, seed
+        self.program = program
+        self.parts = parts
+        self.wide = wide
+        self.noise = noise
+        self.seed = seed
         kept, self.known = program.needed([program.loss.value]), program.known()
         self.nodes = [n for n in program.nodes if any(o in kept for o in n.outputs)]
-        shared = {name: as_array(t, v, wide) for name, (t, v) in (*program.parameters.items(), *program.constants.items())}
+        shared = {
+            name: as_array(t, v, wide)
+            for name, (t, v) in (*program.parameters.items(), *program.constants.items())
+        }
         self.values = []
         for part in range(parts):
             environment = dict(shared)
@@ -71,17 +80,19 @@ class Written:
         total, count = self.wide(0), 0
         for part, environment in enumerate(environments):
             scores = environment[loss.value]
-            labels = loss.labels[part * self.program.batch:(part + 1) * self.program.batch]
+            labels = loss.labels[part * self.program.batch : (part + 1) * self.program.batch]
             if loss.kind == "mse":
                 difference = scores - labels.astype(self.wide)
                 total, count = total + np.sum(difference * difference), count + labels.size
                 continue
             if loss.shift:
-                scores, labels = scores[..., :-loss.shift, :], labels[..., loss.shift:]
+                scores, labels = scores[..., : -loss.shift, :], labels[..., loss.shift :]
             valid = labels != loss.ignore
             shifted = scores - np.max(scores, -1, keepdims=True)
             logs = shifted - np.log(np.sum(np.exp(shifted), -1, keepdims=True))
-            picked = np.take_along_axis(logs, np.where(valid, labels, 0)[..., None].astype(np.int64), -1)[..., 0]
+            picked = np.take_along_axis(
+                logs, np.where(valid, labels, 0)[..., None].astype(np.int64), -1
+            )[..., 0]
             total, count = total - np.sum(np.where(valid, picked, 0)), count + int(np.sum(valid))
         return total / count
 
@@ -104,14 +115,22 @@ class Written:
 
     def slope(self, name, direction):
         """(derivative along a direction, whether the loss is smooth there)."""
-        at, direction = as_array("f64", self.program.parameters[name][1], self.wide), np.asarray(direction, self.wide)
-        value = {h: self.with_parameter(name, at + self.wide(h * STEP) * direction) for h in (-4, -1, 1, 4)}
+        at = as_array("f64", self.program.parameters[name][1], self.wide)
+        direction = np.asarray(direction, self.wide)
+        value = {
+            h: self.with_parameter(name, at + self.wide(h * STEP) * direction)
+            for h in (-4, -1, 1, 4)
+        }
         if not all(np.isfinite(v) for v in value.values()):
             return np.nan, False
         central = {h: (value[h] - value[-h]) / (2 * h * self.wide(STEP)) for h in (1, 4)}
-        jump = {h: abs(value[h] + value[-h] - 2 * self.loss) / (h * self.wide(STEP)) for h in (1, 4)}
+        jump = {
+            h: abs(value[h] + value[-h] - 2 * self.loss) / (h * self.wide(STEP)) for h in (1, 4)
+        }
         scale = max(abs(central[1]), abs(central[4]), abs(self.loss), 1)
-        smooth = jump[1] <= 1e-9 * scale + jump[4] / 2 and abs(central[1] - central[4]) <= 1e-9 * scale
+        smooth = (
+            jump[1] <= 1e-9 * scale + jump[4] / 2 and abs(central[1] - central[4]) <= 1e-9 * scale
+        )
         return float((16 * central[1] - central[4]) / 15), bool(smooth)
 
 
@@ -124,11 +143,36 @@ def hash_of(text):
 
 
 def rounding_mode(noise, seed):
-    """Every result of arithmetic is wrong by up to `noise`, relatively, in backward as in forward."""
+    """Every result of arithmetic is wrong by up to `noise`, relatively, in backward as in
+    forward."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
-    exact = {"gather", "index", "index_select", "cat", "clone", "where", "constant_pad_nd", "stack", "flip", "repeat", "zeros_like", "ones_like", "new_zeros",
-             "slice_backward", "select_backward", "_to_copy", "copy", "neg", "abs", "sign", "relu", "threshold_backward", "masked_fill"}
+
+    exact = {
+        "gather",
+        "index",
+        "index_select",
+        "cat",
+        "clone",
+        "where",
+        "constant_pad_nd",
+        "stack",
+        "flip",
+        "repeat",
+        "zeros_like",
+        "ones_like",
+        "new_zeros",
+        "slice_backward",
+        "select_backward",
+        "_to_copy",
+        "copy",
+        "neg",
+        "abs",
+        "sign",
+        "relu",
+        "threshold_backward",
+        "masked_fill",
+    }
     numbers = np.random.default_rng(seed)
 
     class Rounding(TorchDispatchMode):
@@ -136,8 +180,15 @@ def rounding_mode(noise, seed):
             result = function(*arguments, **(keywords or {}))
             # What shares memory with an operand is a view, or was written in place.
             shares = any(r.alias_info for r in function._schema.returns)
-            if isinstance(result, torch.Tensor) and result.is_floating_point() and not shares and function._schema.name.split("::")[-1] not in exact:
-                result = result * torch.from_numpy(np.asarray(1 + noise * numbers.uniform(-1, 1, tuple(result.shape))))
+            if (
+                isinstance(result, torch.Tensor)
+                and result.is_floating_point()
+                and not shares
+                and function._schema.name.split("::")[-1] not in exact
+            ):
+                result = result * torch.from_numpy(
+                    np.asarray(1 + noise * numbers.uniform(-1, 1, tuple(result.shape)))
+                )
             return result
 
     return Rounding()
@@ -155,23 +206,55 @@ def by_torch(program, parts, noise=0.0, seed=0):
 
     import torch_ops_moves  # noqa: F401
     from torch_ops import OPS as TORCH, tensor
+
     torch.set_num_threads(1)
     kept, known = program.needed([program.loss.value]), program.known()
     nodes = [n for n in program.nodes if any(o in kept for o in n.outputs)]
-    parameters = {name: tensor(v, t).requires_grad_() for name, (t, v) in program.parameters.items() if name in kept}
+    parameters = {
+        name: tensor(v, t).requires_grad_()
+        for name, (t, v) in program.parameters.items()
+        if name in kept
+    }
     constants = {name: tensor(v, t) for name, (t, v) in program.constants.items() if name in kept}
     total, count, loss = 0, 0, program.loss
     for part in range(parts):
         rows = slice(part * program.batch, (part + 1) * program.batch)
-        environment = {**parameters, **constants, **{name: tensor(given.values[rows], given.dtype) for name, given in program.inputs.items()}}
+        environment = {
+            **parameters,
+            **constants,
+            **{
+                name: tensor(given.values[rows], given.dtype)
+                for name, given in program.inputs.items()
+            },
+        }
         for node in nodes:
-            results = TORCH[node.op](Call(node, [environment[i] if i else None for i in node.inputs], program.opset, np.float64))
+            results = TORCH[node.op](
+                Call(
+                    node,
+                    [environment[i] if i else None for i in node.inputs],
+                    program.opset,
+                    np.float64,
+                )
+            )
             for at, (name, result) in enumerate(zip(node.outputs, results)):
-                if name in known and isinstance(result, torch.Tensor) and result.is_floating_point():
-                    result = torch.from_numpy(np.array(folded(result.detach().numpy(), program.types[name], np.float64)))
-                elif name and noise and isinstance(result, torch.Tensor) and result.is_floating_point():
+                if (
+                    name in known
+                    and isinstance(result, torch.Tensor)
+                    and result.is_floating_point()
+                ):
+                    result = torch.from_numpy(
+                        np.array(folded(result.detach().numpy(), program.types[name], np.float64))
+                    )
+                elif (
+                    name
+                    and noise
+                    and isinstance(result, torch.Tensor)
+                    and result.is_floating_point()
+                ):
                     numbers = np.random.default_rng((seed, part, hash_of(node.outputs[0]), at))
-                    result = result * torch.from_numpy(np.asarray(1 + noise * numbers.uniform(-1, 1, tuple(result.shape))))
+                    result = result * torch.from_numpy(
+                        np.asarray(1 + noise * numbers.uniform(-1, 1, tuple(result.shape)))
+                    )
                 if name:
                     environment[name] = result
         scores = environment[loss.value]
@@ -180,15 +263,24 @@ def by_torch(program, parts, noise=0.0, seed=0):
             continue
         labels = torch.from_numpy(np.array(loss.labels[rows]))
         if loss.kind == "mse":
-            total = total + torch.nn.functional.mse_loss(scores, labels.to(scores.dtype), reduction="sum")
+            total = total + torch.nn.functional.mse_loss(
+                scores, labels.to(scores.dtype), reduction="sum"
+            )
             count += labels.numel()
             continue
         if loss.shift:
-            scores, labels = scores[..., :-loss.shift, :], labels[..., loss.shift:]
-        total = total + torch.nn.functional.cross_entropy(scores.reshape(-1, scores.shape[-1]), labels.reshape(-1), ignore_index=loss.ignore,
-                                                          reduction="sum")
+            scores, labels = scores[..., : -loss.shift, :], labels[..., loss.shift :]
+        total = total + torch.nn.functional.cross_entropy(
+            scores.reshape(-1, scores.shape[-1]),
+            labels.reshape(-1),
+            ignore_index=loss.ignore,
+            reduction="sum",
+        )
         count += int((labels != loss.ignore).sum())
     result = total / count
     if result.requires_grad:
         result.backward()
-    return float(result.detach()), {name: np.zeros(p.shape) if p.grad is None else p.grad.numpy() for name, p in parameters.items()}
+    return float(result.detach()), {
+        name: np.zeros(p.shape) if p.grad is None else p.grad.numpy()
+        for name, p in parameters.items()
+    }

@@ -1,4 +1,5 @@
-"""A case from a seed: a program and how it is compiled. The same seed gives the same case on every machine."""
+"""A case from a seed: a program and how it is compiled. The same seed gives the same case
+on every machine."""
 import random
 
 import numpy as np
@@ -16,11 +17,15 @@ OPSETS = (13, 14, 15, 16, 17, 17, 18, 18, 19, 20, 20, 21, 22, 23, 23, 24, 24)
 
 class Case:
     def __init__(self, seed, program, configuration, habit):
-        self.seed, self.program, self.configuration, self.habit = seed, program, configuration, habit
+        self.seed = seed
+        self.program = program
+        self.configuration = configuration
+        self.habit = habit
         self.wrapped = set()  # If, function: what the file has around its nodes
 
     def operators(self):
-        """(operator, type of its first input, or of its result where it has none) of each node that the loss depends on."""
+        """(operator, type of its first input, or of its result where it has none) of each node that
+        the loss depends on."""
         yield from ((name, "b1") for name in self.wrapped if name == "If")
         kept, types = self.program.needed([self.program.loss.value]), self.program.types
         for node in self.program.nodes:
@@ -38,15 +43,27 @@ def add_inputs(g, samples):
         g.input("b1", g.numbers.random((samples, *g.shape(g.choose(0, 1, 2), 20))) < 0.7)
     if g.chance(0.25):
         dtype = g.choose("i8", "u8")
-        g.input(dtype, g.numbers.integers(0 if dtype == "u8" else -5, 9, (samples, *g.shape(g.choose(0, 1), 20))))
+        g.input(
+            dtype,
+            g.numbers.integers(
+                0 if dtype == "u8" else -5, 9, (samples, *g.shape(g.choose(0, 1), 20))
+            ),
+        )
     if g.chance(0.3):
-        g.input(g.main if g.chance(0.8) or g.main != "f32" else "f64", g.numbers.standard_normal((samples, *g.shape(g.choose(0, 1, 2), 30))))
+        g.input(
+            g.main if g.chance(0.8) or g.main != "f32" else "f64",
+            g.numbers.standard_normal((samples, *g.shape(g.choose(0, 1, 2), 30))),
+        )
     return x
 
 
 def add_nodes(g, count, focus):
     """Random nodes; focus: an operator that must be among them."""
-    names = [n for n in GENERATORS if SINCE.get(n, 13) <= g.program.opset and not (g.smooth and n in JUMPS)]
+    names = [
+        n
+        for n in GENERATORS
+        if SINCE.get(n, 13) <= g.program.opset and not (g.smooth and n in JUMPS)
+    ]
     wanted = [focus] if focus in names else []
     made = attempts = 0
     while (made < count or wanted) and attempts < 12 * count + 60:
@@ -77,7 +94,9 @@ def scalar_of(g, name):
     x, dtype = name, g.type(name)
     way = g.integer(0, 9)
     if way <= 5 and g.rank(x):
-        x = g.emit("Mul", [x, g.constant(np.round(g.numbers.standard_normal(g.dims(x)) * 8) / 8, dtype)])
+        x = g.emit(
+            "Mul", [x, g.constant(np.round(g.numbers.standard_normal(g.dims(x)) * 8) / 8, dtype)]
+        )
     elif way == 6:
         x = g.emit("Mul", [x, x])
     axes = list(range(g.rank(x)))
@@ -97,7 +116,11 @@ def scalar_of(g, name):
 def unread(g):
     read = {i for n in g.program.nodes for i in n.inputs}
     leaves = {**g.program.inputs, **g.program.constants}
-    names = [n for n in g.order if n not in read and n not in leaves and not isinstance(g.values[n][0], list)]
+    names = [
+        n
+        for n in g.order
+        if n not in read and n not in leaves and not isinstance(g.values[n][0], list)
+    ]
     return list(dict.fromkeys(names))
 
 
@@ -123,25 +146,32 @@ def total(g, most=10):
 
 
 def finish(g, x, samples):
-    """The loss: the graph's own number, or logits or an output that the trainer compares with labels."""
+    """The loss: the graph's own number, or logits or an output that the trainer
+    compares with labels."""
     b, kind = g.program.batch, g.random.choices(("output", "mse", "cross_entropy"), (5, 2, 3))[0]
     everything = total(g)
     if kind == "output":
         if everything is None:
             everything = scalar_of(g, g.emit("Mul", [x, g.parameter(g.dims(x)[1:])]))
         shape = g.choose([], [], [1], [1, 1])
-        everything = g.emit("Reshape", [everything, g.ints(shape)], bounded=False) if shape else everything
+        everything = (
+            g.emit("Reshape", [everything, g.ints(shape)], bounded=False) if shape else everything
+        )
         g.program.loss = Loss("output", everything)
         return
     rank = 2 if kind == "cross_entropy" else 1
     try:
-        y = g.pick(g.main, where=lambda d: len(d) >= rank and d[0] == b and 1 < d[-1] < 30, known=False)
+        y = g.pick(
+            g.main, where=lambda d: len(d) >= rank and d[0] == b and 1 < d[-1] < 30, known=False
+        )
     except Unsuitable:
         flat = g.emit("Reshape", [x, g.constant(np.array([b, -1]), "i64")])
         y = g.emit("MatMul", [flat, g.parameter([g.dims(flat)[1], g.integer(2, 9)])])
     y = g.emit("Mul", [y, g.parameter(g.dims(y)[-1:])])
     if everything is not None:
-        factor = g.emit("Add", [g.emit("Tanh", [g.emit("Mul", [everything, g.scalar(0.25)])]), g.scalar(1.5)])
+        factor = g.emit(
+            "Add", [g.emit("Tanh", [g.emit("Mul", [everything, g.scalar(0.25)])]), g.scalar(1.5)]
+        )
         y = g.emit("Mul", [y, factor])
     name = g.choose("labels", "target", "y")
     if kind == "mse":
@@ -150,7 +180,8 @@ def finish(g, x, samples):
         return
     dims = g.dims(y)
     labels = g.numbers.integers(0, dims[-1], (samples, *dims[1:-1]))
-    ignore, shift = g.choose(-100, -100, -1, 0), 1 if len(dims) > 2 and dims[-2] > 1 and g.chance(0.4) else 0
+    ignore = g.choose(-100, -100, -1, 0)
+    shift = 1 if len(dims) > 2 and dims[-2] > 1 and g.chance(0.4) else 0
     if g.chance(0.5):
         labels = np.where(g.numbers.random(labels.shape) < g.choose(0.2, 0.5), ignore, labels)
     counted = labels[..., shift:] if shift else labels
@@ -168,25 +199,32 @@ def generate(seed, size=None):
     main = chance.choices(("f32", "f64", "f16", "bf16"), (14, 2, 2, 2))[0]
     habit = chance.choices(("plain", "dynamo", "legacy"), (4, 4, 3))[0]
     size = size or chance.choice((3, 5, 8, 12, 18))
-    names = sorted(n for n in GENERATORS if SINCE.get(n, 13) <= opset and not (smooth and n in JUMPS))
+    names = sorted(
+        n for n in GENERATORS if SINCE.get(n, 13) <= opset and not (smooth and n in JUMPS)
+    )
     focus = chance.choice(names)
     for attempt in range(50):
         g = Builder(seed * 64 + attempt, opset, batch, configuration.parts(), main, smooth)
         samples = batch * g.parts
         try:
             x = add_inputs(g, samples)
-            g.emit("Mul" if g.chance(0.5) or g.rank(x) < 2 else "MatMul", [x, g.parameter(g.dims(x)[-1:] if g.rank(x) > 1 else [])])
+            g.emit(
+                "Mul" if g.chance(0.5) or g.rank(x) < 2 else "MatMul",
+                [x, g.parameter(g.dims(x)[-1:] if g.rank(x) > 1 else [])],
+            )
             add_nodes(g, size, focus)
             finish(g, x, samples)
         except Unsuitable:
             continue
         program = g.program
-        if program.trained() and any(i in program.needed([program.loss.value], numbers=True) for i in program.inputs):
+        if program.trained() and any(
+            i in program.needed([program.loss.value], numbers=True) for i in program.inputs
+        ):
             break
     else:
         raise RuntimeError(f"seed {seed}: no program in 50 attempts")
     outputs = [n for n in unread(g) if n != program.loss.value]
-    program.extra_outputs = outputs[:g.integer(0, 2)] if g.chance(0.4) else []
+    program.extra_outputs = outputs[: g.integer(0, 2)] if g.chance(0.4) else []
     program = program.pruned()
     configuration.settle(chance, program)
     return Case(seed, program, configuration, habit)

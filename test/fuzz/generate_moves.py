@@ -23,7 +23,11 @@ def reshape(g, op):
     open_dims = [i for i, s in enumerate(shape) if s != 0]
     if open_dims and g.chance(0.5):
         shape[g.choose(*open_dims)] = -1
-    g.emit("Reshape", [x, g.ints(shape)], allowzero=0 if g.program.opset >= 14 and g.chance(0.2) else None)
+    g.emit(
+        "Reshape",
+        [x, g.ints(shape)],
+        allowzero=0 if g.program.opset >= 14 and g.chance(0.2) else None,
+    )
 
 
 @generates("Flatten")
@@ -61,8 +65,15 @@ def transpose(g, op):
 @generates("Expand")
 def expand(g, op):
     x = g.any()
-    shape = [g.integer(2, 4) if d == 1 and g.chance(0.7) else (1 if g.chance(0.3) else d) for d in g.dims(x)]
-    shape = [g.integer(1, 3)] * g.integer(0, 1) + shape if g.chance(0.5) else shape[g.integer(0, len(shape)):]
+    shape = [
+        g.integer(2, 4) if d == 1 and g.chance(0.7) else (1 if g.chance(0.3) else d)
+        for d in g.dims(x)
+    ]
+    shape = (
+        [g.integer(1, 3)] * g.integer(0, 1) + shape
+        if g.chance(0.5)
+        else shape[g.integer(0, len(shape)) :]
+    )
     g.emit("Expand", [x, g.ints(shape)])
 
 
@@ -79,7 +90,13 @@ def concat(g, op):
     pieces = [x]
     for _ in range(g.integer(0, 3)):
         try:
-            pieces.append(g.pick(dtype, where=lambda d: len(d) == len(dims) and all(a == b or i == axis for i, (a, b) in enumerate(zip(d, dims)))))
+            pieces.append(
+                g.pick(
+                    dtype,
+                    where=lambda d: len(d) == len(dims)
+                    and all(a == b or i == axis for i, (a, b) in enumerate(zip(d, dims))),
+                )
+            )
         except Unsuitable:
             pass
     if g.chance(0.3):
@@ -109,7 +126,9 @@ def take_slice(g, op):
         ends.append(end)
         steps.append(step)
     plain = axes == list(range(len(axes))) and g.chance(0.3)
-    names = [-a - 1 for a in axes] if False else [a - g.rank(x) if g.chance(0.3) else a for a in axes]
+    names = (
+        [-a - 1 for a in axes] if False else [a - g.rank(x) if g.chance(0.3) else a for a in axes]
+    )
     inputs = [x, g.ints(starts), g.constant(np.array(ends, np.int64), "i64")]
     if all(s == 1 for s in steps) and g.chance(0.5):
         inputs += [] if plain else [g.ints(names)]
@@ -132,7 +151,11 @@ def split(g, op):
     sizes = pieces(g, g.dims(x)[axis])
     named = axis - g.rank(x) if g.chance(0.4) else axis
     if g.chance(0.6):
-        g.emit("Split", [x, g.ints(sizes)], outputs=len(sizes), axis=named) if len(sizes) > 1 else g.emit("Split", [x, g.ints(sizes)], axis=named)
+        (
+            g.emit("Split", [x, g.ints(sizes)], outputs=len(sizes), axis=named)
+            if len(sizes) > 1
+            else g.emit("Split", [x, g.ints(sizes)], axis=named)
+        )
         return
     total = g.dims(x)[axis]
     if g.program.opset >= 18:
@@ -146,7 +169,11 @@ def split(g, op):
 @generates("Trilu")
 def trilu(g, op):
     x = g.any(lambda d: len(d) >= 2)
-    g.emit("Trilu", [x, g.scalar(g.integer(-2, 3), "i64")] if g.chance(0.6) else [x], upper=g.choose(None, 0, 1))
+    g.emit(
+        "Trilu",
+        [x, g.scalar(g.integer(-2, 3), "i64")] if g.chance(0.6) else [x],
+        upper=g.choose(None, 0, 1),
+    )
 
 
 @generates("Pad")
@@ -162,7 +189,15 @@ def pad(g, op):
     inputs = [x, g.ints(amounts)]
     if g.chance(0.5) or len(axes) < rank:
         way = g.integer(0, 3)
-        inputs.append("" if way == 0 else g.scalar(g.choose(0, 1, -2), dtype) if way < 3 or dtype not in FLOATS else g.parameter([], dtype))
+        inputs.append(
+            ""
+            if way == 0
+            else (
+                g.scalar(g.choose(0, 1, -2), dtype)
+                if way < 3 or dtype not in FLOATS
+                else g.parameter([], dtype)
+            )
+        )
     if len(axes) < rank:
         inputs.append(g.ints([a - rank if g.chance(0.3) else a for a in axes]))
     g.emit("Pad", inputs, mode=g.choose(None, "constant"))
@@ -171,7 +206,11 @@ def pad(g, op):
 @generates("DepthToSpace", "SpaceToDepth")
 def blocks(g, op):
     b, n, c = g.integer(1, 3), g.size(3), g.size(3)
-    shape = [n, c * b * b, g.size(3), g.size(3)] if op == "DepthToSpace" else [n, c, b * g.size(3), b * g.size(3)]
+    shape = (
+        [n, c * b * b, g.size(3), g.size(3)]
+        if op == "DepthToSpace"
+        else [n, c, b * g.size(3), b * g.size(3)]
+    )
     total = int(np.prod(shape))
     try:
         x = g.float(lambda d: d == shape or int(np.prod(d)) == total)
@@ -180,10 +219,12 @@ def blocks(g, op):
         if total > 300:
             raise
         x = g.parameter(shape)
-    g.emit(op, [x], blocksize=b, mode=g.choose(None, "DCR", "CRD") if op == "DepthToSpace" else None)
+    g.emit(
+        op, [x], blocksize=b, mode=g.choose(None, "DCR", "CRD") if op == "DepthToSpace" else None
+    )
 
 
-# -- positions -----------------------------------------------------------------------------------------------------------------------------
+# -- positions -------------------------------------------------------------------------------------
 
 
 def indices(g, shape, size, dtype=None):
@@ -218,15 +259,26 @@ def gather(g, op):
     x = g.any(lambda d: len(d) > 0)
     axis = g.integer(0, g.rank(x) - 1)
     where = indices(g, g.shape(g.choose(0, 1, 1, 2), 30), g.dims(x)[axis])
-    g.emit("Gather", [x, where], axis=axis - g.rank(x) if g.chance(0.3) else axis if axis or g.chance(0.5) else None)
+    g.emit(
+        "Gather",
+        [x, where],
+        axis=axis - g.rank(x) if g.chance(0.3) else axis if axis or g.chance(0.5) else None,
+    )
 
 
 @generates("GatherElements")
 def gather_elements(g, op):
     x = g.any(lambda d: len(d) > 0)
     axis, dims = g.integer(0, g.rank(x) - 1), g.dims(x)
-    shape = [g.size(5) if i == axis else g.integer(1, d) if g.chance(0.3) else d for i, d in enumerate(dims)]
-    g.emit("GatherElements", [x, indices(g, shape, dims[axis])], axis=axis - len(dims) if g.chance(0.3) else axis)
+    shape = [
+        g.size(5) if i == axis else g.integer(1, d) if g.chance(0.3) else d
+        for i, d in enumerate(dims)
+    ]
+    g.emit(
+        "GatherElements",
+        [x, indices(g, shape, dims[axis])],
+        axis=axis - len(dims) if g.chance(0.3) else axis,
+    )
 
 
 @generates("GatherND")
@@ -252,7 +304,12 @@ def one_hot(g, op):
         values = g.parameter([2], kind)
     rank = g.rank(where) + 1
     count = g.choose(g.scalar(depth, "i64"), g.constant(np.array([depth]), "i64"))
-    g.emit("OneHot", [where, count, values], dtype=kind, axis=g.choose(None, g.integer(-rank, rank - 1)))
+    g.emit(
+        "OneHot",
+        [where, count, values],
+        dtype=kind,
+        axis=g.choose(None, g.integer(-rank, rank - 1)),
+    )
 
 
 @generates("CumSum")
@@ -262,20 +319,32 @@ def cumsum(g, op):
     g.emit("CumSum", [x, axis], exclusive=g.choose(None, 1, 0), reverse=g.choose(None, 1, 0))
 
 
-# -- known values --------------------------------------------------------------------------------------------------------------------------
+# -- known values ----------------------------------------------------------------------------------
 
 
 @generates("Constant")
 def constant(g, op):
     way = g.integer(0, 4)
     if way == 0:
-        g.emit("Constant", [], dtype="f32", value_float=float(np.float32(g.choose(0.5, -1.25, 0.1))))
+        g.emit(
+            "Constant", [], dtype="f32", value_float=float(np.float32(g.choose(0.5, -1.25, 0.1)))
+        )
     elif way == 1:
-        g.emit("Constant", [], dtype="f32", value_floats=[float(np.float32(v)) for v in g.numbers.standard_normal(g.integer(1, 5))])
+        g.emit(
+            "Constant",
+            [],
+            dtype="f32",
+            value_floats=[float(np.float32(v)) for v in g.numbers.standard_normal(g.integer(1, 5))],
+        )
     elif way == 2:
         g.emit("Constant", [], dtype="i64", value_int=g.integer(-3, 9))
     elif way == 3:
-        g.emit("Constant", [], dtype="i64", value_ints=[g.integer(0, 4) for _ in range(g.integer(1, 4))])
+        g.emit(
+            "Constant",
+            [],
+            dtype="i64",
+            value_ints=[g.integer(0, 4) for _ in range(g.integer(1, 4))],
+        )
     else:
         g.order.append(g.literal(g.shape(), g.choose(*TYPES)))
 
@@ -284,15 +353,24 @@ def constant(g, op):
 def constant_of_shape(g, op):
     dtype = g.choose(g.main, "i64", "b1", "i32")
     value = (dtype, np.array([g.choose(1, 0, 2)], TYPES["f32" if dtype in FLOATS else dtype][1]))
-    g.emit("ConstantOfShape", [g.ints(g.shape())], dtype=dtype, value=value) if g.chance(0.8) else g.emit(
-        "ConstantOfShape", [g.ints(g.shape())], dtype="f32")
+    (
+        g.emit("ConstantOfShape", [g.ints(g.shape())], dtype=dtype, value=value)
+        if g.chance(0.8)
+        else g.emit("ConstantOfShape", [g.ints(g.shape())], dtype="f32")
+    )
 
 
 @generates("EyeLike")
 def eye_like(g, op):
     x = g.any(lambda d: len(d) == 2)
     dtype = g.choose(g.type(x), g.main) if g.type(x) != "b1" else g.main
-    g.emit("EyeLike", [x], dtype=dtype, k=g.choose(None, 1, -1, 2), **({} if dtype == g.type(x) and g.chance(0.5) else {"of": dtype}))
+    g.emit(
+        "EyeLike",
+        [x],
+        dtype=dtype,
+        k=g.choose(None, 1, -1, 2),
+        **({} if dtype == g.type(x) and g.chance(0.5) else {"of": dtype}),
+    )
 
 
 @generates("NonZero")
@@ -303,7 +381,8 @@ def non_zero(g, op):
 
 @generates("Range")
 def arange(g, op):
-    dtype, step = g.choose("i64", "i64", "i32", "f32", g.main if g.main in ("f32", "f64") else "f32"), g.choose(1, 1, 2, -1, -3)
+    dtype = g.choose("i64", "i64", "i32", "f32", g.main if g.main in ("f32", "f64") else "f32")
+    step = g.choose(1, 1, 2, -1, -3)
     start, count = g.integer(-3, 5), g.integer(1, 9)
     scale = g.choose(1, 0.5) if dtype in FLOATS else 1
     bounds = [start * scale, (start + count * step) * scale, step * scale]
@@ -325,10 +404,12 @@ def shape_of(g, op):
     g.emit("Shape", [x], dtype="i64", start=start)
 
 
-# -- sequences -----------------------------------------------------------------------------------------------------------------------------
+# -- sequences -------------------------------------------------------------------------------------
 
 
-@generates("SplitToSequence", "SequenceAt", "SequenceLength", "ConcatFromSequence", "SequenceConstruct")
+@generates(
+    "SplitToSequence", "SequenceAt", "SequenceLength", "ConcatFromSequence", "SequenceConstruct"
+)
 def sequences(g, op):
     x = g.any(lambda d: len(d) > 0)
     dtype, rank = g.type(x), g.rank(x)
@@ -336,17 +417,27 @@ def sequences(g, op):
         elements = [x]
         for _ in range(g.integer(0, 2)):
             elements.append(g.pick(dtype, where=lambda d: d == g.dims(x)))
-        sequence, axis = g.emit("SequenceConstruct", elements, dtype=dtype, usable=False), g.integer(0, rank - 1)
+        sequence = g.emit("SequenceConstruct", elements, dtype=dtype, usable=False)
+        axis = g.integer(0, rank - 1)
     else:
         axis = g.integer(0, rank - 1)
         total = g.dims(x)[axis]
         way = g.integer(0, 2)
         if way == 0:
-            sequence = g.emit("SplitToSequence", [x, g.ints(pieces(g, total))], axis=axis, usable=False)
+            sequence = g.emit(
+                "SplitToSequence", [x, g.ints(pieces(g, total))], axis=axis, usable=False
+            )
         elif way == 1:
-            sequence = g.emit("SplitToSequence", [x, g.scalar(g.integer(1, total), "i64")], axis=axis, usable=False)
+            sequence = g.emit(
+                "SplitToSequence",
+                [x, g.scalar(g.integer(1, total), "i64")],
+                axis=axis,
+                usable=False,
+            )
         else:
-            sequence = g.emit("SplitToSequence", [x], axis=axis, keepdims=g.choose(None, 1, 0), usable=False)
+            sequence = g.emit(
+                "SplitToSequence", [x], axis=axis, keepdims=g.choose(None, 1, 0), usable=False
+            )
     items = g.values[sequence][0]
     if op == "SequenceLength":
         g.emit("SequenceLength", [sequence], dtype="i64")
@@ -356,10 +447,14 @@ def sequences(g, op):
         most = items[0].ndim if new else items[0].ndim - 1
         if most < 0:
             raise Unsuitable("scalars")
-        at = (g.integer(-most - 1, most) if alike else axis)
+        at = g.integer(-most - 1, most) if alike else axis
         g.emit("ConcatFromSequence", [sequence], axis=at, new_axis=new)
     for _ in range(g.integer(1, 2)):
-        g.emit("SequenceAt", [sequence, g.scalar(g.integer(-len(items), len(items) - 1), g.choose("i64", "i32"))], dtype=dtype)
+        g.emit(
+            "SequenceAt",
+            [sequence, g.scalar(g.integer(-len(items), len(items) - 1), g.choose("i64", "i32"))],
+            dtype=dtype,
+        )
 
 
 __all__ = ["indices", "MOST_ELEMENTS"]

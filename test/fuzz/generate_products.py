@@ -14,8 +14,14 @@ def weight(g, rows, columns, dtype):
             if t == dtype and list(v.shape) == [rows, columns]:
                 return name
     if draw < 0.5:
-        turned = [n for n, (t, v) in g.program.parameters.items() if t == dtype and list(v.shape) == [columns, rows]]
-        name = g.choose(*turned) if turned and g.chance(0.7) else g.parameter([columns, rows], dtype)
+        turned = [
+            n
+            for n, (t, v) in g.program.parameters.items()
+            if t == dtype and list(v.shape) == [columns, rows]
+        ]
+        name = (
+            g.choose(*turned) if turned and g.chance(0.7) else g.parameter([columns, rows], dtype)
+        )
         return g.emit("Transpose", [name], perm=g.choose([1, 0], [1, 0], None), usable=False)
     return g.parameter([rows, columns], dtype)
 
@@ -32,7 +38,14 @@ def mat_mul(g, op):
             bias = g.parameter([columns], dtype)
             g.emit("Add", [y, bias] if g.chance(0.5) else [bias, y])
     elif way == 3:  # by a vector
-        g.emit("MatMul", [x, g.parameter([dims[-1]], dtype)] if g.chance(0.6) else [g.parameter([dims[-2] if len(dims) > 1 else dims[0]], dtype), x])
+        g.emit(
+            "MatMul",
+            (
+                [x, g.parameter([dims[-1]], dtype)]
+                if g.chance(0.6)
+                else [g.parameter([dims[-2] if len(dims) > 1 else dims[0]], dtype), x]
+            ),
+        )
     elif way == 4:  # from the left
         if len(dims) < 2:
             raise Unsuitable("vector")
@@ -43,7 +56,9 @@ def mat_mul(g, op):
         try:
             y = g.pick(dtype, where=lambda d: len(d) >= 2 and d[-2] == dims[-1])
         except Unsuitable:
-            lead = [d if g.chance(0.6) else 1 for d in dims[:-2]][g.integer(0, len(dims) - 2) if g.chance(0.4) else 0:]
+            lead = [d if g.chance(0.6) else 1 for d in dims[:-2]][
+                g.integer(0, len(dims) - 2) if g.chance(0.4) else 0 :
+            ]
             y = g.parameter([*lead, dims[-1], g.integer(1, 4)], dtype)
         g.emit("MatMul", [x, y])
 
@@ -60,13 +75,26 @@ def gemm(g, op):
         shape = g.choose([columns], [1, columns], [rows, columns], [rows, 1], [1], [], [1, 1])
         inputs.append(g.parameter(shape, dtype) if g.chance(0.8) else g.literal(shape, dtype))
     plain = g.chance(0.5)
-    g.emit("Gemm", inputs, transA=turn_a or None, transB=turn_b or None, alpha=None if plain else number(g, dtype, 0.5, 2.0, -1.0),
-           beta=None if plain else number(g, dtype, 0.5, 2.0, 0.0))
+    g.emit(
+        "Gemm",
+        inputs,
+        transA=turn_a or None,
+        transB=turn_b or None,
+        alpha=None if plain else number(g, dtype, 0.5, 2.0, -1.0),
+        beta=None if plain else number(g, dtype, 0.5, 2.0, 0.0),
+    )
 
 
 @generates(*REDUCTIONS)
 def reduce(g, op):
-    if op in ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceSumSquare") and g.chance(0.15):
+    if op in (
+        "ReduceSum",
+        "ReduceMax",
+        "ReduceMin",
+        "ReduceProd",
+        "ReduceL1",
+        "ReduceSumSquare",
+    ) and g.chance(0.15):
         x = g.pick("i64", "i32", *(("i8", "u8") if op in ("ReduceMax", "ReduceMin") else ()))
     else:
         x = g.float()
@@ -78,7 +106,12 @@ def reduce(g, op):
     keep = g.choose(None, 0, 1)
     as_input = g.program.opset >= (13 if op == "ReduceSum" else 18)
     if not axes:
-        g.emit(op, [x], keepdims=keep, noop_with_empty_axes=g.choose(None, 0) if not as_input else g.choose(None, 0, 1))
+        g.emit(
+            op,
+            [x],
+            keepdims=keep,
+            noop_with_empty_axes=g.choose(None, 0) if not as_input else g.choose(None, 0, 1),
+        )
     elif as_input:
         g.emit(op, [x, g.ints(axes)], keepdims=keep)
     else:
@@ -105,9 +138,11 @@ def epsilon(g):
 def vector(g, shape, dtype):
     """Scale or bias: of the shape, or one that broadcasts to it."""
     if g.chance(0.15):
-        shape = [s if g.chance(0.6) else 1 for s in shape][g.integer(0, len(shape) - 1):]
+        shape = [s if g.chance(0.6) else 1 for s in shape][g.integer(0, len(shape) - 1) :]
     if g.chance(0.2):
-        used = [p for p, (t, v) in g.program.parameters.items() if t == dtype and list(v.shape) == shape]
+        used = [
+            p for p, (t, v) in g.program.parameters.items() if t == dtype and list(v.shape) == shape
+        ]
         if used:
             return g.choose(*used)
     return g.parameter(shape, dtype) if g.chance(0.9) else g.literal(shape, dtype)
@@ -116,21 +151,37 @@ def vector(g, shape, dtype):
 @generates("LayerNormalization")
 def layer_normalization(g, op):
     x, axis, shape = normalized(g)
-    inputs = [x, vector(g, shape, g.type(x))] + ([vector(g, shape, g.type(x))] if g.chance(0.7) else [])
+    inputs = [x, vector(g, shape, g.type(x))] + (
+        [vector(g, shape, g.type(x))] if g.chance(0.7) else []
+    )
     count = g.choose(1, 1, 1, 3)
-    g.emit(op, inputs, outputs=count, dtype=[g.type(x), "f32", "f32"][:count], axis=None if axis == -1 and g.chance(0.5) else axis, epsilon=epsilon(g))
+    g.emit(
+        op,
+        inputs,
+        outputs=count,
+        dtype=[g.type(x), "f32", "f32"][:count],
+        axis=None if axis == -1 and g.chance(0.5) else axis,
+        epsilon=epsilon(g),
+    )
 
 
 @generates("RMSNormalization")
 def rms_normalization(g, op):
     x, axis, shape = normalized(g)
-    g.emit(op, [x, vector(g, shape, g.type(x))], axis=None if axis == -1 and g.chance(0.5) else axis, epsilon=epsilon(g))
+    g.emit(
+        op,
+        [x, vector(g, shape, g.type(x))],
+        axis=None if axis == -1 and g.chance(0.5) else axis,
+        epsilon=epsilon(g),
+    )
 
 
 @generates("LpNormalization")
 def lp_normalization(g, op):
     x = g.float(lambda d: len(d) > 0)
-    g.emit(op, [x], axis=g.choose(None, g.integer(-g.rank(x), g.rank(x) - 1)), p=g.choose(None, 1, 2))
+    g.emit(
+        op, [x], axis=g.choose(None, g.integer(-g.rank(x), g.rank(x) - 1)), p=g.choose(None, 1, 2)
+    )
 
 
 def of_shape(g, shape, dtype):
@@ -143,7 +194,11 @@ def of_shape(g, shape, dtype):
     if total > MOST_ELEMENTS // 2:
         raise Unsuitable("large")
     try:
-        x = g.pick(dtype, where=lambda d: len(d) > 1 and total % int(np.prod(d[:-1])) == 0 and np.prod(d) > 1, known=False)
+        x = g.pick(
+            dtype,
+            where=lambda d: len(d) > 1 and total % int(np.prod(d[:-1])) == 0 and np.prod(d) > 1,
+            known=False,
+        )
         width = total // int(np.prod(g.dims(x)[:-1]))
         y = g.emit("MatMul", [x, g.parameter([g.dims(x)[-1], width], dtype)], usable=False)
         return g.emit("Reshape", [y, g.ints(list(shape))])
@@ -158,10 +213,22 @@ def attention(g, op):
     heads, e = kv * g.choose(1, 1, 2, 3), d if g.chance(0.7) else g.size(5)
     t = s if g.chance(0.5) else t
     flat = g.chance(0.4)
-    shapes = ([b, s, heads * d], [b, t, kv * d], [b, t, kv * e]) if flat else ([b, heads, s, d], [b, kv, t, d], [b, kv, t, e])
+    shapes = (
+        ([b, s, heads * d], [b, t, kv * d], [b, t, kv * e])
+        if flat
+        else ([b, heads, s, d], [b, kv, t, d], [b, kv, t, e])
+    )
     inputs = [of_shape(g, shape, dtype) for shape in shapes]
     if g.chance(0.5):
-        mask = g.choose([s, t], [b, 1, s, t], [1, heads, s, t], [b, heads, s, t], [1, 1, 1, t], [b, 1, 1, t], [1, 1, s, t])
+        mask = g.choose(
+            [s, t],
+            [b, 1, s, t],
+            [1, heads, s, t],
+            [b, heads, s, t],
+            [1, 1, 1, t],
+            [b, 1, 1, t],
+            [1, 1, s, t],
+        )
         if g.chance(0.5):
             inputs.append(g.constant(g.numbers.random(tuple(mask)) < 0.7, "b1"))
         else:
@@ -182,11 +249,20 @@ def rotary_embedding(g, op):
         more.setdefault("num_heads", heads)
     if g.chance(0.5):
         rows = s + g.integer(0, 3)
-        tables = [g.constant(g.numbers.uniform(-1, 1, (rows, turned // 2)), dtype) for _ in range(2)]
+        tables = [
+            g.constant(g.numbers.uniform(-1, 1, (rows, turned // 2)), dtype) for _ in range(2)
+        ]
         tables.append(g.constant(g.numbers.integers(0, rows, (b, s)), "i64"))
     else:
         shape = [b if g.chance(0.5) else b, s, turned // 2]
-        tables = [g.parameter(shape, dtype) if g.chance(0.2) else g.constant(g.numbers.uniform(-1, 1, tuple(shape)), dtype) for _ in range(2)]
+        tables = [
+            (
+                g.parameter(shape, dtype)
+                if g.chance(0.2)
+                else g.constant(g.numbers.uniform(-1, 1, tuple(shape)), dtype)
+            )
+            for _ in range(2)
+        ]
     g.emit(op, [x, *tables], interleaved=g.choose(None, 0, 1), **more)
 
 
@@ -207,7 +283,9 @@ def loss(g, op):
         values = np.abs(g.numbers.standard_normal(classes)) + 0.25
         inputs.append(g.constant(values, g.type(x)))
     g.program.takes_constants |= op == "SoftmaxCrossEntropyLoss"
-    reductions = ("sum", "none") if g.type(x) in ("f16", "bf16") else (None, "mean", "sum", "none")  # one over a number of labels, in 16 bits
+    # A mean would be by one over a number of labels, in 16 bits.
+    narrow = g.type(x) in ("f16", "bf16")
+    reductions = ("sum", "none") if narrow else (None, "mean", "sum", "none")
     outputs = 2 if op == "SoftmaxCrossEntropyLoss" and g.chance(0.3) else 1
     g.emit(op, inputs, outputs=outputs, reduction=g.choose(*reductions), ignore_index=ignore)
 

@@ -1,15 +1,38 @@
-"""Generators by operator: each adds nodes of its operator, with arguments and attributes that the specification allows. This file has the
-table, and what maps elements to elements."""
+"""Generators by operator: each adds nodes of its operator, with arguments and attributes that the
+specification allows. This file has the table, and what maps elements to elements."""
 import numpy as np
 
 from builder import FLOATS, Unsuitable
 from program import TYPES, rounded
 
 GENERATORS = {}
-SINCE = {"LayerNormalization": 17, "RMSNormalization": 23, "Attention": 23, "RotaryEmbedding": 23, "Gelu": 20, "Mish": 18, "Swish": 24,
-         "CastLike": 15, "HardSwish": 14, "Trilu": 14}
+SINCE = {
+    "LayerNormalization": 17,
+    "RMSNormalization": 23,
+    "Attention": 23,
+    "RotaryEmbedding": 23,
+    "Gelu": 20,
+    "Mish": 18,
+    "Swish": 24,
+    "CastLike": 15,
+    "HardSwish": 14,
+    "Trilu": 14,
+}
 # Those whose result jumps where rounding turns an operand over.
-JUMPS = {"Ceil", "Floor", "Sign", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Mod", "ThresholdedRelu", "IsNaN", "NonZero"}
+JUMPS = {
+    "Ceil",
+    "Floor",
+    "Sign",
+    "Equal",
+    "Greater",
+    "GreaterOrEqual",
+    "Less",
+    "LessOrEqual",
+    "Mod",
+    "ThresholdedRelu",
+    "IsNaN",
+    "NonZero",
+}
 
 
 def generates(*names):
@@ -17,11 +40,28 @@ def generates(*names):
         for name in names:
             GENERATORS[name] = function
         return function
+
     return register
 
 
-@generates("Abs", "Ceil", "Cos", "Erf", "Floor", "Identity", "Neg", "Relu", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign", "Tanh", "Mish",
-           "HardSwish")
+@generates(
+    "Abs",
+    "Ceil",
+    "Cos",
+    "Erf",
+    "Floor",
+    "Identity",
+    "Neg",
+    "Relu",
+    "Sigmoid",
+    "Sign",
+    "Sin",
+    "Softplus",
+    "Softsign",
+    "Tanh",
+    "Mish",
+    "HardSwish",
+)
 def unary(g, op):
     x = g.float()
     if op == "HardSwish" and g.type(x) in ("f16", "bf16"):
@@ -58,7 +98,9 @@ def division(g, op):
             return
         shape = [d if g.chance(0.5) else 1 for d in g.dims(x)]
         values = g.numbers.integers(1, 7, tuple(shape)) * (1 if dtype == "u8" else g.choose(1, -1))
-        g.emit(op, [x, g.constant(values, dtype)], **({"fmod": g.choose(0, 1)} if op == "Mod" else {}))
+        g.emit(
+            op, [x, g.constant(values, dtype)], **({"fmod": g.choose(0, 1)} if op == "Mod" else {})
+        )
         return
     x = g.float()
     y = g.positive(g.partner(x)) if g.chance(0.8) else g.scalar(g.choose(2.0, -0.5, 3.0), g.type(x))
@@ -80,7 +122,10 @@ def power(g, op):
         g.emit("Pow", [base, g.partner(base)])
     else:
         base = g.pick("i64", "i32")
-        g.emit("Pow", [base, g.constant(g.numbers.integers(0, 4, tuple(g.dims(base)[-1:])), g.type(base))])
+        g.emit(
+            "Pow",
+            [base, g.constant(g.numbers.integers(0, 4, tuple(g.dims(base)[-1:])), g.type(base))],
+        )
 
 
 @generates("Max", "Min", "Sum", "Mean")
@@ -131,9 +176,14 @@ def is_nan(g, op):
 def where(g, op):
     x = g.any()
     other = g.partner(x)
-    condition = g.pick("b1", where=lambda d: broadcasts(d, g.dims(x))) if g.chance(0.5) else g.literal(
-        [d if g.chance(0.8) else 1 for d in g.dims(x)], "b1")
-    g.emit("Where", [condition, x, other] if g.chance(0.5) else [condition, other, x], dtype=g.type(x))
+    condition = (
+        g.pick("b1", where=lambda d: broadcasts(d, g.dims(x)))
+        if g.chance(0.5)
+        else g.literal([d if g.chance(0.8) else 1 for d in g.dims(x)], "b1")
+    )
+    g.emit(
+        "Where", [condition, x, other] if g.chance(0.5) else [condition, other, x], dtype=g.type(x)
+    )
 
 
 def broadcasts(a, b):
@@ -195,15 +245,20 @@ def dropout(g, op):
     x = g.float()
     more = []
     if g.chance(0.5):
-        more = [g.scalar(g.choose(0.0, 0.5), "f32")] + ([g.constant(np.array(False), "b1")] if g.chance(0.7) else [])
+        more = [g.scalar(g.choose(0.0, 0.5), "f32")]
+        more += [g.constant(np.array(False), "b1")] if g.chance(0.7) else []
     if more and g.program.constants[more[0]][1] == 0 and g.chance(0.5):
         more = [more[0], g.constant(np.array(True), "b1")]
-    g.emit("Dropout", [x, *more], outputs=2, dtype=[g.type(x), "b1"]) if g.chance(0.3) else g.emit("Dropout", [x, *more])
+    (
+        g.emit("Dropout", [x, *more], outputs=2, dtype=[g.type(x), "b1"])
+        if g.chance(0.3)
+        else g.emit("Dropout", [x, *more])
+    )
 
 
 def number(g, dtype, *options):
-    """A float attribute, as float32 stores it, or None for the default. It is computed with in the value's type: one of 16 bits gets what it
-    can hold."""
+    """A float attribute, as float32 stores it, or None for the default. It is computed with in the
+    value's type: one of 16 bits gets what it can hold."""
     if dtype in ("f16", "bf16"):
         return float(g.choose(*[o for o in options if rounded(o, dtype) == o]))
     return None if g.chance(0.3) else float(np.float32(g.choose(*options)))
@@ -211,8 +266,13 @@ def number(g, dtype, *options):
 
 @generates("LeakyRelu", "Elu", "Celu", "ThresholdedRelu", "Swish")
 def with_alpha(g, op):
-    options = {"LeakyRelu": (0.2, -0.5, 0.0, 1.0), "Elu": (0.5, 1.0, 2.0), "Celu": (0.5, 1.0, 2.0), "ThresholdedRelu": (0.3, -0.2, 0.0),
-               "Swish": (1.0, 1.702, 0.5)}[op]
+    options = {
+        "LeakyRelu": (0.2, -0.5, 0.0, 1.0),
+        "Elu": (0.5, 1.0, 2.0),
+        "Celu": (0.5, 1.0, 2.0),
+        "ThresholdedRelu": (0.3, -0.2, 0.0),
+        "Swish": (1.0, 1.702, 0.5),
+    }[op]
     x = g.float()
     g.emit(op, [x], alpha=number(g, g.type(x), *options))
 

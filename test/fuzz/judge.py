@@ -18,29 +18,39 @@ from reference import read_safetensors  # noqa: E402
 
 SHARDC = os.path.join(os.environ.get("SHARDC_BUILD", os.path.join(ROOT, "build")), "bin", "shardc")
 # Relative error that one rounding of the type makes.
-ROUNDING = {"float64": 2.0 ** -53, "float32": 2.0 ** -24, "bf16": 2.0 ** -9, "float16": 2.0 ** -12}
+ROUNDING = {"float64": 2.0**-53, "float32": 2.0**-24, "bf16": 2.0**-9, "float16": 2.0**-12}
 EXACT, TAKEN = 1e-8, 1e-6
 LIMIT = 60  # seconds for a compilation, and for a step
-RAW = re.compile(r"LLVM ERROR|Assertion|PLEASE submit|Stack dump|mlir::|loc\(|error: '(?:nn|step|fsdp|func|linalg|arith|math|scf|memref|vector|llvm)\.|"
-                 r"failed to legalize|AddressSanitizer|runtime error|terminate called|std::")
+RAW = re.compile(
+    r"LLVM ERROR|Assertion|PLEASE submit|Stack dump|mlir::|loc\(|error:"
+    r" '(?:nn|step|fsdp|func|linalg|arith|math|scf|memref|vector|llvm)\.|"
+    r"failed to legalize|AddressSanitizer|runtime error|terminate called|std::"
+)
 
 
 # Refusals that name a limit of shardc and what to do: no finding.
-KNOWN_LIMITS = re.compile(r"'nn\.rope' op has no gradient of its angles; freeze|"
-                          r"'nn\.attention' op has no gradient of its bias; keep a trained bias out of attention|"
-                          r"expects an input that reaches the loss, got none|"
-                          # of parameters that no loss reaches
-                          r"--units scope:layers\S+ matches no parameter; there are (?!.*layers\.)")
+KNOWN_LIMITS = re.compile(
+    r"'nn\.rope' op has no gradient of its angles; freeze|"
+    r"'nn\.attention' op has no gradient of its bias; keep a trained bias out of attention|"
+    r"expects an input that reaches the loss, got none|"
+    # of parameters that no loss reaches
+    r"--units scope:layers\S+ matches no parameter; there are (?!.*layers\.)"
+)
 
 
 class Finding:
-    """What is wrong with a case: a kind (crash, hang, message, refused, lost, loss, gradient, seam) and text."""
+    """What is wrong with a case: a kind (crash, hang, message, refused, lost, loss,
+    gradient, seam) and text."""
 
     def __init__(self, kind, text, detail=""):
         self.kind, self.text, self.detail = kind, text, detail
 
     def same(self, other):
-        return other is not None and self.kind == other.kind and signature(self.text) == signature(other.text)
+        return (
+            other is not None
+            and self.kind == other.kind
+            and signature(self.text) == signature(other.text)
+        )
 
     def __str__(self):
         return f"{self.kind}: {self.text}"
@@ -59,9 +69,11 @@ class Work:
         self.case, self.folder = case, folder
         program = case.program
         os.makedirs(folder, exist_ok=True)
-        self.model, self.trainer = os.path.join(folder, "model.onnx"), os.path.join(folder, "model.trainer")
+        self.model = os.path.join(folder, "model.onnx")
+        self.trainer = os.path.join(folder, "model.trainer")
         self.weights = os.path.join(folder, "weights.safetensors")
-        self.gradients, self.metrics = os.path.join(folder, "gradients.safetensors"), os.path.join(folder, "metrics.jsonl")
+        self.gradients = os.path.join(folder, "gradients.safetensors")
+        self.metrics = os.path.join(folder, "metrics.jsonl")
         writer = Writer(program, case.habit, case.configuration.symbolic, case.seed, dressed)
         self.names = writer.write(self.model)
         case.wrapped = writer.wrapped
@@ -71,11 +83,27 @@ class Work:
             if name in kept:
                 self.save(name, given.values, given.dtype)
         if program.loss.target:
-            self.save(program.loss.target, program.loss.labels, "f32" if program.loss.kind == "mse" else "i64")
+            self.save(
+                program.loss.target,
+                program.loss.labels,
+                "f32" if program.loss.kind == "mse" else "i64",
+            )
 
     def save(self, name, values, dtype):
         self.data[name] = os.path.join(self.folder, f"{name}.npy")
-        np.save(self.data[name], np.asarray(values, np.float64 if dtype == "f64" else np.float32 if dtype in FLOATS else TYPES[dtype][1]))
+        np.save(
+            self.data[name],
+            np.asarray(
+                values,
+                (
+                    np.float64
+                    if dtype == "f64"
+                    else np.float32
+                    if dtype in FLOATS
+                    else TYPES[dtype][1]
+                ),
+            ),
+        )
 
     def compile_words(self):
         loss, configuration = self.case.program.loss, self.case.configuration
@@ -84,14 +112,41 @@ class Work:
         elif loss.kind == "mse":
             text = f"mse:output={loss.value},target={loss.target}"
         else:
-            text = f"cross-entropy:logits={loss.value},labels={loss.target},ignore={loss.ignore},shift={loss.shift}"
+            text = (
+                f"cross-entropy:logits={loss.value},labels={loss.target}"
+                f",ignore={loss.ignore},shift={loss.shift}"
+            )
         frozen = self.names.get(configuration.frozen, ((), False))[0]
-        trained = [n for p in self.case.program.trained() if p != configuration.frozen for n in self.names[p][0]]
-        return [SHARDC, self.model, "--loss", text, "-o", self.trainer, *configuration.compile_flags(self.case.program.batch, frozen, trained)]
+        trained = [
+            n
+            for p in self.case.program.trained()
+            if p != configuration.frozen
+            for n in self.names[p][0]
+        ]
+        return [
+            SHARDC,
+            self.model,
+            "--loss",
+            text,
+            "-o",
+            self.trainer,
+            *configuration.compile_flags(self.case.program.batch, frozen, trained),
+        ]
 
     def run_words(self):
-        words = [self.trainer, "--steps", "1", "--lr", "0", "--export-gradients", self.gradients, "--metrics", self.metrics,
-                 "--export-safetensors", self.weights]
+        words = [
+            self.trainer,
+            "--steps",
+            "1",
+            "--lr",
+            "0",
+            "--export-gradients",
+            self.gradients,
+            "--metrics",
+            self.metrics,
+            "--export-safetensors",
+            self.weights,
+        ]
         for name, path in self.data.items():
             words += ["--data", f"{name}={path}"]
         return words + self.case.configuration.run_flags()
@@ -102,22 +157,34 @@ def execute(words, folder):
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "TMPDIR": folder}
     what = os.path.basename(words[0])
     try:
-        process = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=LIMIT, env=environment)
+        process = subprocess.run(
+            words, capture_output=True, text=True, errors="replace", timeout=LIMIT, env=environment
+        )
     except subprocess.TimeoutExpired:
         return Finding("hang", f"{what} ran for more than {LIMIT} s")
     output = process.stderr + process.stdout
     if process.returncode < 0 or process.returncode > 2:
-        name = signal.Signals(-process.returncode).name if process.returncode < 0 else str(process.returncode)
+        name = (
+            signal.Signals(-process.returncode).name
+            if process.returncode < 0
+            else str(process.returncode)
+        )
         return Finding("crash", f"{what} ended with {name}: {last_line(output)}", output)
     if RAW.search(output):
-        return Finding("message", f"{what}: {next(l for l in output.splitlines() if RAW.search(l))[:300]}", output)
+        return Finding(
+            "message",
+            f"{what}: {next(l for l in output.splitlines() if RAW.search(l))[:300]}",
+            output,
+        )
     if process.returncode:
         return Finding("refused", f"{what}: {last_line(output)}", output)
     return output
 
 
 def last_line(text):
-    lines = [l for l in text.strip().splitlines() if "error" in l] or text.strip().splitlines() or [""]
+    lines = (
+        [l for l in text.strip().splitlines() if "error" in l] or text.strip().splitlines() or [""]
+    )
     return lines[-1][:400]
 
 
@@ -132,11 +199,15 @@ class Judge:
         work = Work(case, folder, dressed)
         compiled = execute(work.compile_words(), folder)
         if isinstance(compiled, Finding):
-            if compiled.kind == "refused" and (KNOWN_LIMITS.search(compiled.text) or self.has_nothing_to_train(case, compiled)):
+            if compiled.kind == "refused" and (
+                KNOWN_LIMITS.search(compiled.text) or self.has_nothing_to_train(case, compiled)
+            ):
                 return None
             return compiled
         ran = execute(work.run_words(), folder)
-        while isinstance(ran, Finding) and (unused := re.search(r"--data (\S+): the model has no such input", ran.text)):
+        while isinstance(ran, Finding) and (
+            unused := re.search(r"--data (\S+): the model has no such input", ran.text)
+        ):
             # What the loss takes nothing but the shape from is no input of the trainer.
             del work.data[unused.group(1)]
             ran = execute(work.run_words(), folder)
@@ -144,16 +215,30 @@ class Judge:
             return ran
         with open(work.metrics) as file:
             step = json.loads(file.readline())
-        return self.compare(case, work, step["loss"], read_safetensors(work.gradients), compiled + ran)
+        return self.compare(
+            case, work, step["loss"], read_safetensors(work.gradients), compiled + ran
+        )
 
     @staticmethod
     def has_nothing_to_train(case, refusal):
-        """Whether the loss really does not change with any parameter, where the compiler says so."""
+        """Whether the loss really does not change with any parameter, where the
+        compiler says so."""
         if "expects a trainable parameter that reaches the loss" not in refusal.text:
             return False
         written = Written(case.program, case.configuration.parts())
-        return all(slope == 0 or not smooth for name in case.program.trained() if name != case.configuration.frozen
-                   for slope, smooth in [written.slope(name, np.random.default_rng(1).standard_normal(case.program.parameters[name][1].shape))])
+        return all(
+            slope == 0 or not smooth
+            for name in case.program.trained()
+            if name != case.configuration.frozen
+            for slope, smooth in [
+                written.slope(
+                    name,
+                    np.random.default_rng(1).standard_normal(
+                        case.program.parameters[name][1].shape
+                    ),
+                )
+            ]
+        )
 
     def compare(self, case, work, loss, exported, output):
         program, configuration = case.program, case.configuration
@@ -161,11 +246,20 @@ class Judge:
         unit = ROUNDING[precision]
         written = Written(program, configuration.parts(), np.longdouble)
         expected = float(written.loss)
-        noisy = [Written(program, configuration.parts(), np.float64, unit * 4, seed) for seed in range(3)] if precision != "float64" else []
+        noisy = (
+            [
+                Written(program, configuration.parts(), np.float64, unit * 4, seed)
+                for seed in range(3)
+            ]
+            if precision != "float64"
+            else []
+        )
         self.exact = TAKEN if program.takes_constants else EXACT
         allowed = self.exact * max(abs(expected), 1e-3 * sum_of_sizes(written))
         if noisy:
-            allowed = 8 * max(abs(float(n.loss) - expected) for n in noisy) + 16 * unit * max(1, abs(expected))
+            allowed = 8 * max(abs(float(n.loss) - expected) for n in noisy) + 16 * unit * max(
+                1, abs(expected)
+            )
         gradients, finding = self.gradients(case, work, exported, output)
         if finding:
             return finding
@@ -180,8 +274,12 @@ class Judge:
 
     @staticmethod
     def is_at_a_step(program, configuration, loss, expected):
-        """Whether errors of a last place move the loss as far: log(exp(x)) > x is decided by rounding."""
-        shaken = [float(Written(program, configuration.parts(), np.float64, 2.0 ** -51, seed).loss) for seed in range(6)]
+        """Whether errors of a last place move the loss as far: log(exp(x)) > x is
+        decided by rounding."""
+        shaken = [
+            float(Written(program, configuration.parts(), np.float64, 2.0**-51, seed).loss)
+            for seed in range(6)
+        ]
         return abs(loss - expected) <= 4 * max(abs(s - expected) for s in shaken)
 
     def gradients(self, case, work, exported, output):
@@ -197,7 +295,11 @@ class Judge:
                 continue
             if not found:
                 if not any(f"'{n}'" in warned for n in names):
-                    return result, Finding("lost", f"'{name}' has no gradient and no warning names it", "\n".join(exported))
+                    return result, Finding(
+                        "lost",
+                        f"'{name}' has no gradient and no warning names it",
+                        "\n".join(exported),
+                    )
                 continue
             values = left.pop(found[0])
             result[name] = np.asarray(values.T if turned else values, np.float64)
@@ -210,7 +312,8 @@ class Judge:
 
     @staticmethod
     def weights(program, work):
-        """A step with learning rate 0 leaves every parameter as it is, and exports it under its name, as PyTorch has it."""
+        """A step with learning rate 0 leaves every parameter as it is, and exports it under its
+        name, as PyTorch has it."""
         exported = read_safetensors(work.weights)
         for name in program.trained():
             names, turned = work.names[name]
@@ -220,7 +323,13 @@ class Judge:
                 if exported[found].dtype == np.float32:  # master weights
                     expected = rounded(expected, "f32")
                 if not np.array_equal(values.T if turned else values, expected):
-                    return Finding("weights", f"'{found}' was exported with other values or another shape, {list(values.shape)}")
+                    return Finding(
+                        "weights",
+                        (
+                            f"'{found}' was exported with other values or another shape,"
+                            f" {list(values.shape)}"
+                        ),
+                    )
         return None
 
     def by_differences(self, case, written, noisy, gradients, unit, loss):
@@ -238,13 +347,23 @@ class Judge:
                 if not smooth:
                     continue
                 got, size = float(np.sum(gradient * direction)), float(np.linalg.norm(direction))
-                allowed = self.exact * size * np.linalg.norm(gradient) + 1e-10 * size * (1 + largest + abs(loss))
+                allowed = self.exact * size * np.linalg.norm(gradient) + 1e-10 * size * (
+                    1 + largest + abs(loss)
+                )
                 if unit:
                     others = [n.slope(name, direction)[0] for n in noisy]
                     spread = max((abs(o - slope) if np.isfinite(o) else np.inf) for o in others)
-                    allowed = 16 * spread + 64 * unit * size * (np.linalg.norm(gradient) + 0.1 * largest + 0.05)
+                    allowed = 16 * spread + 64 * unit * size * (
+                        np.linalg.norm(gradient) + 0.1 * largest + 0.05
+                    )
                 if not abs(got - slope) <= allowed:
-                    return Finding("gradient", f"of '{name}' along a direction is {got!r}, expected {slope!r}, bound {allowed:.3g}")
+                    return Finding(
+                        "gradient",
+                        (
+                            f"of '{name}' along a direction is {got!r}, expected {slope!r}, bound"
+                            f" {allowed:.3g}"
+                        ),
+                    )
         return None
 
     def by_torch(self, case, written, noisy, gradients, unit, loss):
@@ -253,7 +372,15 @@ class Judge:
         if not abs(theirs - loss) <= 1e-11 * max(1, abs(loss), 1e-3 * sum_of_sizes(written)):
             return Finding("reference", f"loss is {theirs!r} by torch, {loss!r} by numpy")
         largest = max((np.max(np.abs(g), initial=0) for g in expected.values()), default=0)
-        shaken = [by(program, parts, unit * 4, seed)[1] for by in (by_torch, rounded_by_torch) for seed in range(3)] if unit else []
+        shaken = (
+            [
+                by(program, parts, unit * 4, seed)[1]
+                for by in (by_torch, rounded_by_torch)
+                for seed in range(3)
+            ]
+            if unit
+            else []
+        )
         for name, gradient in gradients.items():
             true = expected[name]
             size = np.max(np.abs(true), initial=0)
@@ -261,15 +388,23 @@ class Judge:
             error = np.max(np.abs(gradient - true), initial=0)
             if unit:
                 # An error may leave where a function is defined.
-                spread = max((n for n in (np.linalg.norm(s[name] - true) for s in shaken) if np.isfinite(n)), default=np.inf)
+                spread = max(
+                    (n for n in (np.linalg.norm(s[name] - true) for s in shaken) if np.isfinite(n)),
+                    default=np.inf,
+                )
                 allowed = 16 * spread + 64 * unit * (np.linalg.norm(true) + 0.1 * largest + 0.05)
                 error = np.linalg.norm(gradient - true)
             if not error <= allowed:
-                where = np.unravel_index(np.argmax(np.nan_to_num(np.abs(gradient - true), nan=np.inf)), true.shape)
+                where = np.unravel_index(
+                    np.argmax(np.nan_to_num(np.abs(gradient - true), nan=np.inf)), true.shape
+                )
                 direction = np.zeros(true.shape)
                 direction[where] = 1
                 slope, smooth = written.slope(name, direction)
-                text = f"of '{name}' at {list(map(int, where))} is {gradient[where]!r}, expected {true[where]!r}, bound {allowed:.3g}"
+                text = (
+                    f"of '{name}' at {list(map(int, where))} is {gradient[where]!r}, expected"
+                    f" {true[where]!r}, bound {allowed:.3g}"
+                )
                 if not smooth:
                     return Finding("seam", text)
                 if abs(slope - true[where]) > 1e-6 * (1 + abs(slope)):
@@ -280,5 +415,12 @@ class Judge:
 
 def sum_of_sizes(written):
     """How large the numbers are that the loss is made of."""
-    return max((float(np.max(np.abs(v), initial=0)) for e in written.values for v in e.values()
-                if isinstance(v, np.ndarray) and v.dtype.kind == "f" and np.all(np.isfinite(v))), default=0)
+    return max(
+        (
+            float(np.max(np.abs(v), initial=0))
+            for e in written.values
+            for v in e.values()
+            if isinstance(v, np.ndarray) and v.dtype.kind == "f" and np.all(np.isfinite(v))
+        ),
+        default=0,
+    )

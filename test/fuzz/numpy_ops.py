@@ -1,7 +1,9 @@
-"""The written reference: each ONNX operator as numpy, from the operator's specification (https://onnx.ai/onnx/operators). Floats are
-computed in one wide type whatever their ONNX type is, as --precision float64 does; integers in their own type.
+"""The written reference: each ONNX operator as numpy, from the operator's specification
+(https://onnx.ai/onnx/operators). Floats are computed in one wide type whatever their ONNX type is,
+as --precision float64 does; integers in their own type.
 
-An entry takes a Call and returns the node's outputs as a list. This file has the registry and what maps elements to elements."""
+An entry takes a Call and returns the node's outputs as a list. This file has the registry and what
+maps elements to elements."""
 import numpy as np
 
 OPS = {}
@@ -12,11 +14,13 @@ def op(*names):
         for name in names:
             OPS[name] = function
         return function
+
     return register
 
 
 class Call:
-    """One node's arguments: its input arrays (None where left out), attributes, opset and the wide float type."""
+    """One node's arguments: its input arrays (None where left out), attributes, opset and
+    the wide float type."""
 
     def __init__(self, node, inputs, opset, wide):
         self.node, self.inputs, self.opset, self.wide = node, inputs, opset, wide
@@ -42,6 +46,7 @@ def is_float(array):
 def convert(array, dtype, wide):
     """Cast: floats to integers by truncation, anything to bool by comparison with zero."""
     from program import FLOATS, TYPES
+
     if dtype in FLOATS:
         return array.astype(wide)
     if dtype == "b1":
@@ -63,7 +68,9 @@ def erf(x):
 
 
 def sigmoid(x):
-    return np.where(x >= 0, 1 / (1 + np.exp(-np.abs(x))), np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x))))
+    return np.where(
+        x >= 0, 1 / (1 + np.exp(-np.abs(x))), np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x)))
+    )
 
 
 def softplus(x):
@@ -83,14 +90,43 @@ def simple(name, function):
 
 
 for _name, _function in {
-        "Abs": np.abs, "Add": np.add, "And": np.logical_and, "Ceil": np.ceil, "Cos": np.cos, "Div": quotient, "Equal": np.equal, "Erf": erf,
-        "Exp": np.exp, "Floor": np.floor, "Greater": np.greater, "GreaterOrEqual": np.greater_equal, "Identity": lambda x: x,
-        "IsNaN": np.isnan, "Less": np.less, "LessOrEqual": np.less_equal, "Log": np.log, "Mul": np.multiply, "Neg": np.negative,
-        "Not": np.logical_not, "Or": np.logical_or, "Reciprocal": lambda x: 1 / x, "Sign": np.sign, "Sin": np.sin, "Sqrt": np.sqrt,
-        "Sub": np.subtract, "Where": np.where, "Xor": np.logical_xor, "Relu": lambda x: np.maximum(x, 0), "Sigmoid": sigmoid,
-        "Softplus": softplus, "Softsign": lambda x: x / (1 + np.abs(x)), "Tanh": np.tanh, "Mish": lambda x: x * np.tanh(softplus(x)),
-        "PRelu": lambda x, slope: np.where(x > 0, x, x * slope),
-        "HardSwish": lambda x: x * np.clip(x / 6 + x.dtype.type(0.5), 0, 1)}.items():
+    "Abs": np.abs,
+    "Add": np.add,
+    "And": np.logical_and,
+    "Ceil": np.ceil,
+    "Cos": np.cos,
+    "Div": quotient,
+    "Equal": np.equal,
+    "Erf": erf,
+    "Exp": np.exp,
+    "Floor": np.floor,
+    "Greater": np.greater,
+    "GreaterOrEqual": np.greater_equal,
+    "Identity": lambda x: x,
+    "IsNaN": np.isnan,
+    "Less": np.less,
+    "LessOrEqual": np.less_equal,
+    "Log": np.log,
+    "Mul": np.multiply,
+    "Neg": np.negative,
+    "Not": np.logical_not,
+    "Or": np.logical_or,
+    "Reciprocal": lambda x: 1 / x,
+    "Sign": np.sign,
+    "Sin": np.sin,
+    "Sqrt": np.sqrt,
+    "Sub": np.subtract,
+    "Where": np.where,
+    "Xor": np.logical_xor,
+    "Relu": lambda x: np.maximum(x, 0),
+    "Sigmoid": sigmoid,
+    "Softplus": softplus,
+    "Softsign": lambda x: x / (1 + np.abs(x)),
+    "Tanh": np.tanh,
+    "Mish": lambda x: x * np.tanh(softplus(x)),
+    "PRelu": lambda x, slope: np.where(x > 0, x, x * slope),
+    "HardSwish": lambda x: x * np.clip(x / 6 + x.dtype.type(0.5), 0, 1),
+}.items():
     simple(_name, _function)
 
 
@@ -121,12 +157,21 @@ def power(call):
 @op("Cast")
 def cast(call):
     from program import OF_NUMBER
+
     return [convert(call[0], OF_NUMBER[call.attribute("to")], call.wide)]
 
 
 @op("CastLike")
 def cast_like(call):
-    kind = {"float": "f32", "longdouble": "f32", "bool": "b1", "int64": "i64", "int32": "i32", "int8": "i8", "uint8": "u8"}
+    kind = {
+        "float": "f32",
+        "longdouble": "f32",
+        "bool": "b1",
+        "int64": "i64",
+        "int32": "i32",
+        "int8": "i8",
+        "uint8": "u8",
+    }
     name = call[1].dtype.name
     return [convert(call[0], kind.get(name, "f32"), call.wide)]
 
@@ -153,19 +198,24 @@ def leaky_relu(call):
 
 @op("Elu")
 def elu(call):
-    return [np.where(call[0] > 0, call[0], call.real("alpha", 1) * np.expm1(np.minimum(call[0], 0)))]
+    return [
+        np.where(call[0] > 0, call[0], call.real("alpha", 1) * np.expm1(np.minimum(call[0], 0)))
+    ]
 
 
 @op("Selu")
 def selu(call):
-    alpha, gamma = call.real("alpha", 1.67326319217681884765625), call.real("gamma", 1.05070102214813232421875)
+    alpha = call.real("alpha", 1.67326319217681884765625)
+    gamma = call.real("gamma", 1.05070102214813232421875)
     return [gamma * np.where(call[0] > 0, call[0], alpha * np.expm1(np.minimum(call[0], 0)))]
 
 
 @op("Celu")
 def celu(call):
     alpha = call.real("alpha", 1)
-    return [np.maximum(call[0], 0) + np.minimum(alpha * np.expm1(np.minimum(call[0] / alpha, 0)), 0)]
+    return [
+        np.maximum(call[0], 0) + np.minimum(alpha * np.expm1(np.minimum(call[0] / alpha, 0)), 0)
+    ]
 
 
 @op("Gelu")

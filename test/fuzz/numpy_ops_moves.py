@@ -6,7 +6,12 @@ from numpy_ops import convert, op
 
 @op("Constant")
 def constant(call):
-    for name, kind in (("value_int", np.int64), ("value_ints", np.int64), ("value_float", np.float32), ("value_floats", np.float32)):
+    for name, kind in (
+        ("value_int", np.int64),
+        ("value_ints", np.int64),
+        ("value_float", np.float32),
+        ("value_floats", np.float32),
+    ):
         if call.attribute(name) is not None:
             values = np.asarray(call.attribute(name), kind)
             return [values.astype(call.wide) if kind is np.float32 else values]
@@ -23,6 +28,7 @@ def constant_of_shape(call):
 @op("EyeLike")
 def eye_like(call):
     from program import OF_NUMBER
+
     result = np.eye(*call[0].shape, k=call.attribute("k", 0))
     to = call.attribute("dtype")
     return [convert(result, OF_NUMBER[to], call.wide) if to else result.astype(call[0].dtype)]
@@ -42,7 +48,9 @@ def arange(call):
 
 @op("Shape")
 def shape(call):
-    return [np.array(call[0].shape[slice(call.attribute("start"), call.attribute("end"))], np.int64)]
+    return [
+        np.array(call[0].shape[slice(call.attribute("start"), call.attribute("end"))], np.int64)
+    ]
 
 
 @op("Size")
@@ -82,7 +90,13 @@ def transpose(call):
 
 @op("Expand")
 def expand(call):
-    return [call[0] * np.ones(call.ints(1), call[0].dtype) if call[0].dtype != np.bool_ else call[0] & np.ones(call.ints(1), np.bool_)]
+    return [
+        (
+            call[0] * np.ones(call.ints(1), call[0].dtype)
+            if call[0].dtype != np.bool_
+            else call[0] & np.ones(call.ints(1), np.bool_)
+        )
+    ]
 
 
 @op("Tile")
@@ -114,7 +128,11 @@ def split(call):
     axis, pieces = call.attribute("axis", 0), len(call.node.outputs)
     total = call[0].shape[axis]
     piece = -(-total // pieces)
-    sizes = call.ints(1) if call[1] is not None else [min(piece, total - piece * i) for i in range(pieces)]
+    sizes = (
+        call.ints(1)
+        if call[1] is not None
+        else [min(piece, total - piece * i) for i in range(pieces)]
+    )
     return np.split(call[0], np.cumsum(sizes)[:-1], axis)
 
 
@@ -133,7 +151,9 @@ def pad(call):
         for amount, front in ((pads[index], True), (pads[index + len(pads) // 2], False)):
             if amount < 0:
                 cut = [slice(None)] * result.ndim
-                cut[axis] = slice(-amount, None) if front else slice(None, result.shape[axis] + amount)
+                cut[axis] = (
+                    slice(-amount, None) if front else slice(None, result.shape[axis] + amount)
+                )
                 result = result[tuple(cut)]
             elif amount > 0:
                 shape = list(result.shape)
@@ -147,16 +167,21 @@ def pad(call):
 def depth_to_space(call):
     b, (n, c, h, w) = call.attribute("blocksize"), call[0].shape
     if call.attribute("mode", "DCR") == "CRD":
-        moved = call[0].reshape(n, c // b ** 2, b, b, h, w).transpose(0, 1, 4, 2, 5, 3)
+        moved = call[0].reshape(n, c // b**2, b, b, h, w).transpose(0, 1, 4, 2, 5, 3)
     else:
-        moved = call[0].reshape(n, b, b, c // b ** 2, h, w).transpose(0, 3, 4, 1, 5, 2)
-    return [moved.reshape(n, c // b ** 2, h * b, w * b)]
+        moved = call[0].reshape(n, b, b, c // b**2, h, w).transpose(0, 3, 4, 1, 5, 2)
+    return [moved.reshape(n, c // b**2, h * b, w * b)]
 
 
 @op("SpaceToDepth")
 def space_to_depth(call):
     b, (n, c, h, w) = call.attribute("blocksize"), call[0].shape
-    return [call[0].reshape(n, c, h // b, b, w // b, b).transpose(0, 3, 5, 1, 2, 4).reshape(n, c * b * b, h // b, w // b)]
+    return [
+        call[0]
+        .reshape(n, c, h // b, b, w // b, b)
+        .transpose(0, 3, 5, 1, 2, 4)
+        .reshape(n, c * b * b, h // b, w // b)
+    ]
 
 
 @op("Gather")
@@ -170,14 +195,18 @@ def gather_elements(call):
     axis = axis % data.ndim
     cut = tuple(slice(None) if d == axis else slice(0, indices.shape[d]) for d in range(data.ndim))
     data = data[cut]
-    return [np.take_along_axis(data, np.where(indices < 0, indices + data.shape[axis], indices), axis)]
+    return [
+        np.take_along_axis(data, np.where(indices < 0, indices + data.shape[axis], indices), axis)
+    ]
 
 
 @op("GatherND")
 def gather_nd(call):
     data, indices, batch = call[0], call[1].astype(np.int64), call.attribute("batch_dims", 0)
     leading = data.shape[:batch]
-    results = [data[place][tuple(np.moveaxis(indices[place], -1, 0))] for place in np.ndindex(*leading)]
+    results = [
+        data[place][tuple(np.moveaxis(indices[place], -1, 0))] for place in np.ndindex(*leading)
+    ]
     return [np.array(results).reshape(leading + results[0].shape)]
 
 
@@ -189,7 +218,11 @@ def one_hot(call):
     axis = axis % (indices.ndim + 1)
     shape = [1] * (indices.ndim + 1)
     shape[axis] = depth
-    return [np.where(np.expand_dims(indices, axis) == np.arange(depth).reshape(shape), values[1], values[0])]
+    return [
+        np.where(
+            np.expand_dims(indices, axis) == np.arange(depth).reshape(shape), values[1], values[0]
+        )
+    ]
 
 
 @op("CumSum")
@@ -202,7 +235,7 @@ def cumsum(call):
     return [np.flip(result, axis) if call.attribute("reverse", 0) else result]
 
 
-# -- sequences, which are lists of arrays ----------------------------------------------------------------------------------------------
+# -- sequences, which are lists of arrays ----------------------------------------------------------
 
 
 @op("SplitToSequence")
@@ -236,4 +269,6 @@ def sequence_length(call):
 @op("ConcatFromSequence")
 def concat_from_sequence(call):
     axis = call.attribute("axis", 0)
-    return [np.stack(call[0], axis) if call.attribute("new_axis", 0) else np.concatenate(call[0], axis)]
+    return [
+        np.stack(call[0], axis) if call.attribute("new_axis", 0) else np.concatenate(call[0], axis)
+    ]

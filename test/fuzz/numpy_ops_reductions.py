@@ -26,11 +26,18 @@ def reductions():
     def total(x, axes, keep):
         return np.sum(x, axes, keepdims=keep, dtype=x.dtype)
 
-    return {"ReduceL1": lambda x, a, k: total(np.abs(x), a, k), "ReduceL2": lambda x, a, k: np.sqrt(total(x * x, a, k)),
-            "ReduceLogSum": lambda x, a, k: np.log(total(x, a, k)), "ReduceLogSumExp": log_sum_exp,
-            "ReduceMax": lambda x, a, k: np.max(x, a, keepdims=k), "ReduceMin": lambda x, a, k: np.min(x, a, keepdims=k),
-            "ReduceMean": lambda x, a, k: np.mean(x, a, keepdims=k), "ReduceProd": lambda x, a, k: np.prod(x, a, keepdims=k, dtype=x.dtype),
-            "ReduceSum": total, "ReduceSumSquare": lambda x, a, k: total(x * x, a, k)}
+    return {
+        "ReduceL1": lambda x, a, k: total(np.abs(x), a, k),
+        "ReduceL2": lambda x, a, k: np.sqrt(total(x * x, a, k)),
+        "ReduceLogSum": lambda x, a, k: np.log(total(x, a, k)),
+        "ReduceLogSumExp": log_sum_exp,
+        "ReduceMax": lambda x, a, k: np.max(x, a, keepdims=k),
+        "ReduceMin": lambda x, a, k: np.min(x, a, keepdims=k),
+        "ReduceMean": lambda x, a, k: np.mean(x, a, keepdims=k),
+        "ReduceProd": lambda x, a, k: np.prod(x, a, keepdims=k, dtype=x.dtype),
+        "ReduceSum": total,
+        "ReduceSumSquare": lambda x, a, k: total(x * x, a, k),
+    }
 
 
 REDUCTIONS = reductions()
@@ -42,7 +49,9 @@ def reduce(call):
     if not axes and call.attribute("noop_with_empty_axes", 0):
         return [call[0]]
     axes = tuple(a % call[0].ndim for a in axes) if axes else tuple(range(call[0].ndim))
-    return [np.asarray(REDUCTIONS[call.node.op](call[0], axes, bool(call.attribute("keepdims", 1))))]
+    return [
+        np.asarray(REDUCTIONS[call.node.op](call[0], axes, bool(call.attribute("keepdims", 1))))
+    ]
 
 
 def log_softmax(x, axis=-1):
@@ -67,7 +76,9 @@ def layer_normalization(call):
     x, axis = call[0], call.attribute("axis", -1)
     axes = tuple(range(axis % x.ndim, x.ndim))
     mean = np.mean(x, axes, keepdims=True)
-    inverse = 1 / np.sqrt(np.mean((x - mean) ** 2, axes, keepdims=True) + call.real("epsilon", 1e-5))
+    inverse = 1 / np.sqrt(
+        np.mean((x - mean) ** 2, axes, keepdims=True) + call.real("epsilon", 1e-5)
+    )
     result = (x - mean) * inverse * call[1]
     return [result if call[2] is None else result + call[2], mean, inverse]
 
@@ -82,7 +93,11 @@ def rms_normalization(call):
 @op("LpNormalization")
 def lp_normalization(call):
     x, axis = call[0], call.attribute("axis", -1)
-    norm = np.sum(np.abs(x), axis, keepdims=True) if call.attribute("p", 2) == 1 else np.sqrt(np.sum(x * x, axis, keepdims=True))
+    norm = (
+        np.sum(np.abs(x), axis, keepdims=True)
+        if call.attribute("p", 2) == 1
+        else np.sqrt(np.sum(x * x, axis, keepdims=True))
+    )
     return [x / np.where(norm == 0, call.wide(1), norm)]
 
 
@@ -101,7 +116,11 @@ def attention(call):
     k, v = (heads_first(call[i], call.attribute("kv_num_heads")) for i in (1, 2))
     groups = q.shape[1] // k.shape[1]
     k, v = np.repeat(k, groups, 1), np.repeat(v, groups, 1)
-    scale = call.real("scale", 0) if call.attribute("scale") is not None else 1 / np.sqrt(call.wide(q.shape[-1]))
+    scale = (
+        call.real("scale", 0)
+        if call.attribute("scale") is not None
+        else 1 / np.sqrt(call.wide(q.shape[-1]))
+    )
     scores = np.matmul(q, np.swapaxes(k, -1, -2)) * scale
     infinity = call.wide("-inf")
     if call[3] is not None:
@@ -120,13 +139,15 @@ def rotary_embedding(call):
     if call.attribute("interleaved", 0):
         first, second = x[..., 0:turned:2], x[..., 1:turned:2]
     else:
-        first, second = x[..., :turned // 2], x[..., turned // 2:turned]
+        first, second = x[..., : turned // 2], x[..., turned // 2 : turned]
     real, imaginary = cosine * first - sine * second, sine * first + cosine * second
     if call.attribute("interleaved", 0):
         result = np.stack([real, imaginary], -1).reshape(x.shape[:-1] + (turned,))
     else:
         result = np.concatenate([real, imaginary], -1)
-    return [heads_back(np.concatenate([result, x[..., turned:]], -1).transpose(0, 2, 1, 3), call[0])]
+    return [
+        heads_back(np.concatenate([result, x[..., turned:]], -1).transpose(0, 2, 1, 3), call[0])
+    ]
 
 
 def likelihood(call, log_probabilities):
@@ -136,7 +157,11 @@ def likelihood(call, log_probabilities):
     picked = np.take_along_axis(np.moveaxis(log_probabilities, 1, -1), safe[..., None], -1)[..., 0]
     weight = valid.astype(call.wide) * (1 if weights is None else weights[safe])
     losses, reduction = -picked * weight, call.attribute("reduction", "mean")
-    return losses if reduction == "none" else np.asarray(np.sum(losses) / (np.sum(weight) if reduction == "mean" else 1))
+    return (
+        losses
+        if reduction == "none"
+        else np.asarray(np.sum(losses) / (np.sum(weight) if reduction == "mean" else 1))
+    )
 
 
 @op("NegativeLogLikelihoodLoss")

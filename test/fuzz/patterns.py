@@ -1,5 +1,6 @@
-"""What exporters write for modules: chains of nodes that the compiler recognises as one operation, and chains that only look like it (another
-constant, an operand from elsewhere, another axis), which it must leave alone."""
+"""What exporters write for modules: chains of nodes that the compiler recognises as one operation,
+and chains that only look like it (another constant, an operand from elsewhere, another axis), which
+it must leave alone."""
 import numpy as np
 
 from builder import Unsuitable
@@ -25,12 +26,32 @@ def gelu(g):
     t = g.type(x)
     g.program.takes_constants = True
     if g.chance(0.5):
-        inner = g.emit("Div", [x, g.scalar(near(g, np.sqrt(2)), t)]) if g.chance(0.5) else g.emit("Mul", [x, g.scalar(near(g, np.sqrt(0.5)), t)])
+        inner = (
+            g.emit("Div", [x, g.scalar(near(g, np.sqrt(2)), t)])
+            if g.chance(0.5)
+            else g.emit("Mul", [x, g.scalar(near(g, np.sqrt(0.5)), t)])
+        )
         gate = g.emit("Add", swap(g, g.emit("Erf", [inner]), g.scalar(1.0, t)))
     else:
-        cube = g.emit("Pow", [x, g.scalar(3.0, t)]) if g.chance(0.5) else g.emit("Mul", [x, g.emit("Mul", [x, x])])
-        inner = g.emit("Add", swap(g, x, g.emit("Mul", swap(g, cube, g.scalar(near(g, 0.044715), t)))))
-        gate = g.emit("Add", swap(g, g.emit("Tanh", [g.emit("Mul", swap(g, inner, g.scalar(near(g, np.sqrt(2 / np.pi)), t)))]), g.scalar(1.0, t)))
+        cube = (
+            g.emit("Pow", [x, g.scalar(3.0, t)])
+            if g.chance(0.5)
+            else g.emit("Mul", [x, g.emit("Mul", [x, x])])
+        )
+        inner = g.emit(
+            "Add", swap(g, x, g.emit("Mul", swap(g, cube, g.scalar(near(g, 0.044715), t))))
+        )
+        gate = g.emit(
+            "Add",
+            swap(
+                g,
+                g.emit(
+                    "Tanh",
+                    [g.emit("Mul", swap(g, inner, g.scalar(near(g, np.sqrt(2 / np.pi)), t)))],
+                ),
+                g.scalar(1.0, t),
+            ),
+        )
     half = g.scalar(near(g, 0.5), t)
     if g.chance(0.5):
         g.emit("Mul", swap(g, g.emit("Mul", swap(g, other(g, x), half)), gate))
@@ -53,18 +74,29 @@ def norm(g):
         if g.program.opset >= 18:
             return g.emit("ReduceMean", [v, g.ints([axis])], keepdims=keep)
         return g.emit("ReduceMean", [v], axes=[axis], keepdims=keep)
+
     centred = g.emit("Sub", [x, mean(x)]) if g.chance(0.5) else x
-    square = g.emit("Pow", [centred, g.scalar(2.0, t)]) if g.chance(0.5) else g.emit("Mul", [centred, centred])
+    square = (
+        g.emit("Pow", [centred, g.scalar(2.0, t)])
+        if g.chance(0.5)
+        else g.emit("Mul", [centred, centred])
+    )
     # Numbers that are the same in decimal: shardc takes what float32 made of 1e-5 for 1e-5.
-    shifted = g.emit("Add", swap(g, mean(square), g.scalar(g.choose(2.0 ** -10, 2.0 ** -5, 0.5), t)))
-    scaled = (lambda v: g.emit("Mul", swap(g, v, g.parameter([g.dims(x)[-1]], t))))
+    shifted = g.emit(
+        "Add", swap(g, mean(square), g.scalar(g.choose(2.0**-10, 2.0**-5, 0.5), t))
+    )
+    scaled = lambda v: g.emit("Mul", swap(g, v, g.parameter([g.dims(x)[-1]], t)))
     way = g.integer(0, 2)
     if way == 0:
         result = g.emit("Div", [other(g, centred), g.emit("Sqrt", [shifted])])
     elif way == 1:
-        result = g.emit("Mul", swap(g, other(g, centred), g.emit("Reciprocal", [g.emit("Sqrt", [shifted])])))
+        result = g.emit(
+            "Mul", swap(g, other(g, centred), g.emit("Reciprocal", [g.emit("Sqrt", [shifted])]))
+        )
     else:
-        result = g.emit("Mul", swap(g, other(g, centred), g.emit("Pow", [shifted, g.scalar(-0.5, t)])))
+        result = g.emit(
+            "Mul", swap(g, other(g, centred), g.emit("Pow", [shifted, g.scalar(-0.5, t)]))
+        )
     result = scaled(result) if g.chance(0.8) else result
     if g.chance(0.5):
         g.emit("Add", swap(g, result, g.parameter([g.dims(x)[-1]], t)))
@@ -72,7 +104,11 @@ def norm(g):
 
 def attention(g):
     """Heads split from products, scores, a mask, softmax, and heads joined again."""
-    t, b, s, heads, d = g.main, g.size(3), g.choose(2, 3, 4, 5), g.choose(1, 2, 3), g.choose(1, 2, 4, 5)
+    t = g.main
+    b = g.size(3)
+    s = g.choose(2, 3, 4, 5)
+    heads = g.choose(1, 2, 3)
+    d = g.choose(1, 2, 4, 5)
     g.program.takes_constants |= d not in (1, 4)
     x = of_shape(g, [b, s, heads * d], t)
     keys = x if g.chance(0.8) else of_shape(g, [b, g.choose(2, 3), heads * d], t)
@@ -84,29 +120,59 @@ def attention(g):
             y = g.emit("Add", swap(g, y, g.parameter([count * d], t)))
         y = g.emit("Reshape", [y, g.ints([g.choose(0, b), g.dims(v)[1], count, d])])
         return g.emit("Transpose", [y], perm=[0, 2, 1, 3])
+
     q, k, v = split(x, heads), split(keys, kv), split(keys, kv)
     if kv != heads and g.chance(0.7):
+
         def repeat(y):
             wide = g.emit("Unsqueeze", [y, g.ints([2])])
             wide = g.emit("Expand", [wide, g.ints([b, kv, heads // kv, g.dims(y)[2], d])])
             return g.emit("Reshape", [wide, g.ints([b, heads, g.dims(y)[2], d])])
+
         k, v = repeat(k), repeat(v)
     scale = g.scalar(near(g, 1 / np.sqrt(d)), t)
     early = g.chance(0.3)
     q = g.emit("Mul", swap(g, q, scale)) if early else q
     scores = g.emit("MatMul", [q, g.emit("Transpose", [k], perm=[0, 1, 3, 2])])
     if not early:
-        scores = g.emit("Mul", swap(g, scores, scale)) if g.chance(0.6) else g.emit("Div", [scores, g.scalar(near(g, np.sqrt(d)), t)])
+        scores = (
+            g.emit("Mul", swap(g, scores, scale))
+            if g.chance(0.6)
+            else g.emit("Div", [scores, g.scalar(near(g, np.sqrt(d)), t)])
+        )
     rows, columns = g.dims(scores)[-2:]
     way = g.integer(0, 4)
     if way == 1:
-        causal = np.where(np.tri(rows, columns, g.choose(0, 0, 1, -1) if rows > 1 else 0) > 0, 0.0, g.choose(-1e4, -30.0))
-        scores = g.emit("Add", swap(g, scores, g.constant(causal.reshape(g.choose((rows, columns), (1, 1, rows, columns))), t)), bounded=False)
+        causal = np.where(
+            np.tri(rows, columns, g.choose(0, 0, 1, -1) if rows > 1 else 0) > 0,
+            0.0,
+            g.choose(-1e4, -30.0),
+        )
+        scores = g.emit(
+            "Add",
+            swap(
+                g,
+                scores,
+                g.constant(causal.reshape(g.choose((rows, columns), (1, 1, rows, columns))), t),
+            ),
+            bounded=False,
+        )
     elif way == 2:
         seen = g.constant(np.tri(rows, columns) > 0, "b1")
-        scores = g.emit("Where", [seen, scores, g.scalar(g.choose(-1e4, -40.0), t)], dtype=t, bounded=False)
+        scores = g.emit(
+            "Where", [seen, scores, g.scalar(g.choose(-1e4, -40.0), t)], dtype=t, bounded=False
+        )
     elif way == 3:
-        scores = g.emit("Add", swap(g, scores, g.parameter(g.choose([heads, rows, columns], [1, heads, 1, columns], [b, 1, 1, columns]), t)))
+        scores = g.emit(
+            "Add",
+            swap(
+                g,
+                scores,
+                g.parameter(
+                    g.choose([heads, rows, columns], [1, heads, 1, columns], [b, 1, 1, columns]), t
+                ),
+            ),
+        )
     probabilities = g.emit("Softmax", [scores], axis=g.choose(-1, -1, -1, 3, 2))
     y = g.emit("MatMul", [probabilities, v])
     y = g.emit("Transpose", [y], perm=g.choose([0, 2, 1, 3], [0, 2, 1, 3], [2, 0, 1, 3]))
@@ -118,8 +184,15 @@ def rope(g):
     t, b, h, s, half = g.main, g.size(3), g.choose(1, 2), g.size(5), g.integer(1, 4)
     x = of_shape(g, [b, h, s, 2 * half], t)
     angles = g.numbers.uniform(-2, 2, (s, half))
-    tables = [g.constant(np.concatenate([f(angles), f(angles)], -1).reshape(g.choose((s, 2 * half), (1, 1, s, 2 * half))), t)
-              for f in (np.cos, np.sin)]
+    tables = [
+        g.constant(
+            np.concatenate([f(angles), f(angles)], -1).reshape(
+                g.choose((s, 2 * half), (1, 1, s, 2 * half))
+            ),
+            t,
+        )
+        for f in (np.cos, np.sin)
+    ]
     if g.chance(0.2):
         tables[1] = g.parameter([s, 2 * half], t)
     if g.chance(0.5):
@@ -127,9 +200,22 @@ def rope(g):
     else:
         axis = g.ints([3])
         first = g.emit("Slice", [x, g.ints([0]), g.ints([half]), axis])
-        second = g.emit("Slice", [x, g.ints([half]), g.constant(np.array([(1 << 63) - 1]), "i64"), axis])
-    turned = g.emit("Concat", [g.emit("Neg", [second]), first] if g.chance(0.8) else [second, g.emit("Neg", [first])], axis=-1)
-    g.emit("Add", swap(g, g.emit("Mul", swap(g, other(g, x), tables[0])), g.emit("Mul", swap(g, turned, tables[1]))))
+        second = g.emit(
+            "Slice", [x, g.ints([half]), g.constant(np.array([(1 << 63) - 1]), "i64"), axis]
+        )
+    turned = g.emit(
+        "Concat",
+        [g.emit("Neg", [second]), first] if g.chance(0.8) else [second, g.emit("Neg", [first])],
+        axis=-1,
+    )
+    g.emit(
+        "Add",
+        swap(
+            g,
+            g.emit("Mul", swap(g, other(g, x), tables[0])),
+            g.emit("Mul", swap(g, turned, tables[1])),
+        ),
+    )
 
 
 def embedding(g):
@@ -148,7 +234,11 @@ def cross_entropy(g):
     """-log_softmax at the labels, in pieces."""
     x = g.float(lambda d: len(d) >= 2 and d[-1] > 1)
     labels = g.constant(g.numbers.integers(0, g.dims(x)[-1], (*g.dims(x)[:-1], 1)), "i64")
-    logs = g.emit("LogSoftmax", [x], axis=-1) if g.chance(0.6) else g.emit("Log", [g.emit("Softmax", [x], axis=-1)])
+    logs = (
+        g.emit("LogSoftmax", [x], axis=-1)
+        if g.chance(0.6)
+        else g.emit("Log", [g.emit("Softmax", [x], axis=-1)])
+    )
     picked = g.emit("GatherElements", [logs, labels], axis=g.choose(-1, g.rank(x) - 1))
     g.emit("Neg", [g.emit(g.choose("ReduceMean", "ReduceSum"), [picked], keepdims=0)])
 
@@ -157,22 +247,49 @@ def mask_arithmetic(g):
     """Positions by Range, compared, cast and used as a factor."""
     x = g.float(lambda d: len(d) >= 1 and d[-1] > 1)
     size = g.dims(x)[-1]
-    limit = g.emit("Squeeze", [g.computed_dim(size), g.constant(np.array([0]), "i64")], usable=False)
+    limit = g.emit(
+        "Squeeze", [g.computed_dim(size), g.constant(np.array([0]), "i64")], usable=False
+    )
     line = g.emit("Range", [g.scalar(0, "i64"), limit, g.scalar(1, "i64")])
     rows = g.emit("Unsqueeze", [line, g.constant(np.array([1]), "i64")])
-    seen = g.emit(g.choose("GreaterOrEqual", "Greater", "LessOrEqual", "Equal"), [rows, line], dtype="b1")
+    seen = g.emit(
+        g.choose("GreaterOrEqual", "Greater", "LessOrEqual", "Equal"), [rows, line], dtype="b1"
+    )
     if g.chance(0.5):
-        seen = g.emit("And", [seen, g.emit("Less", [g.emit("Sub", [rows, line]), g.scalar(g.integer(1, size), "i64")], dtype="b1")])
+        seen = g.emit(
+            "And",
+            [
+                seen,
+                g.emit(
+                    "Less",
+                    [g.emit("Sub", [rows, line]), g.scalar(g.integer(1, size), "i64")],
+                    dtype="b1",
+                ),
+            ],
+        )
     if g.rank(x) >= 2 and g.dims(x)[-2] == size:
         g.emit("Where", [seen, x, g.scalar(0.0, g.type(x))], dtype=g.type(x))
     else:
-        g.emit("MatMul", [x, g.emit("Cast", [seen], dtype=g.type(x), to={"f32": 1, "f64": 11, "f16": 10, "bf16": 16}[g.type(x)])])
+        g.emit(
+            "MatMul",
+            [
+                x,
+                g.emit(
+                    "Cast",
+                    [seen],
+                    dtype=g.type(x),
+                    to={"f32": 1, "f64": 11, "f16": 10, "bf16": 16}[g.type(x)],
+                ),
+            ],
+        )
 
 
 def runtime_mask(g):
     """A mask of the data as a bias, as encoders have it."""
     x = g.float(lambda d: len(d) >= 1)
-    mask = g.pick("b1", "i64", "i32", known=False, where=lambda d: len(d) and d[-1] == g.dims(x)[-1])
+    mask = g.pick(
+        "b1", "i64", "i32", known=False, where=lambda d: len(d) and d[-1] == g.dims(x)[-1]
+    )
     if g.type(mask) != "b1":
         mask = g.emit("Equal", [mask, g.scalar(g.integer(0, 2), g.type(mask))], dtype="b1")
     if g.rank(mask) > g.rank(x):
@@ -180,4 +297,15 @@ def runtime_mask(g):
     g.emit("Where", [mask, x, g.partner(x)], dtype=g.type(x))
 
 
-PATTERNS = (gelu, silu, norm, attention, attention, rope, embedding, cross_entropy, mask_arithmetic, runtime_mask)
+PATTERNS = (
+    gelu,
+    silu,
+    norm,
+    attention,
+    attention,
+    rope,
+    embedding,
+    cross_entropy,
+    mask_arithmetic,
+    runtime_mask,
+)

@@ -1,9 +1,12 @@
-"""The libFuzzer targets over the readers: builds them under the preset `sanitize`, makes their first inputs from small files of the
-tests, and runs them.
+"""The libFuzzer targets over the readers of files: builds them, and runs them.
+
+They are built under the preset `sanitize`; their first inputs are made from small files of the
+tests.
 
   ./dev fuzz readers [--runs N] [--seconds N] [--target NAME ...]
 
-What a target has learned stays in build-sanitize/corpus/NAME; an input that it found is written to build-sanitize/findings."""
+What a target has learned stays in build-sanitize/corpus/NAME; an input that it found is written to
+build-sanitize/findings."""
 import argparse
 import io
 import json
@@ -24,8 +27,16 @@ LARGEST_SEED = 20000  # bytes: mutations of small inputs say more
 
 
 def npy_seeds():
-    arrays = [np.arange(12).reshape(3, 4), np.zeros((2, 3), np.float32), np.zeros((0, 5), np.float16), np.array([True]), np.asfortranarray(np.ones((2, 2))),
-              np.zeros(3, ">i8"), np.zeros(2, [("a", "<f4")]), np.float64(1)]
+    arrays = [
+        np.arange(12).reshape(3, 4),
+        np.zeros((2, 3), np.float32),
+        np.zeros((0, 5), np.float16),
+        np.array([True]),
+        np.asfortranarray(np.ones((2, 2))),
+        np.zeros(3, ">i8"),
+        np.zeros(2, [("a", "<f4")]),
+        np.float64(1),
+    ]
     for array in arrays:
         for version in ((1, 0), (2, 0), (3, 0)):
             file = io.BytesIO()
@@ -37,7 +48,11 @@ def safetensors(tensors, metadata=None):
     """A file of (name, dtype, shape, bytes)."""
     header, data = ({"__metadata__": metadata} if metadata else {}), b""
     for name, dtype, shape, content in tensors:
-        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
+        header[name] = {
+            "dtype": dtype,
+            "shape": shape,
+            "data_offsets": [len(data), len(data) + len(content)],
+        }
         data += content
     text = json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + data
@@ -45,19 +60,28 @@ def safetensors(tensors, metadata=None):
 
 def safetensors_seeds():
     yield safetensors([])
-    yield safetensors([("w", "F32", [2, 3], bytes(24)), ("b", "F16", [3], bytes(6)), ("s", "I64", [], bytes(8))], {"format": "pt"})
-    yield safetensors([("empty", "BF16", [0, 4], b""), ("x", "F8_E4M3", [4], bytes(4)), ("u", "U8", [1], b"\1")])
+    yield safetensors(
+        [("w", "F32", [2, 3], bytes(24)), ("b", "F16", [3], bytes(6)), ("s", "I64", [], bytes(8))],
+        {"format": "pt"},
+    )
+    yield safetensors(
+        [("empty", "BF16", [0, 4], b""), ("x", "F8_E4M3", [4], bytes(4)), ("u", "U8", [1], b"\1")]
+    )
 
 
 def small_models():
-    """Random graphs as the graph fuzzer writes them: between them every operator, functions, branches, three exporters' names."""
+    """Random graphs as the graph fuzzer writes them: between them every operator, functions,
+    branches, three exporters' names."""
     from generate import generate
     from write_onnx import Writer
+
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.onnx")
         for seed in range(200):
             case = generate(seed)
-            Writer(case.program, case.habit, case.configuration.symbolic, case.seed, True).write(path)
+            Writer(case.program, case.habit, case.configuration.symbolic, case.seed, True).write(
+                path
+            )
             if os.path.getsize(path) <= LARGEST_SEED:
                 with open(path, "rb") as file:
                     yield file.read()
@@ -65,68 +89,143 @@ def small_models():
 
 def onnx_seeds():
     from onnx import TensorProto, helper, numpy_helper
+
     yield from small_models()
     weight = numpy_helper.from_array(np.ones((4, 4), np.float32), "w")
-    # Larger than what a reader keeps in the message (4 KiB): raw, of 16 bits and of integers, and in a typed field.
-    large = [numpy_helper.from_array(np.ones((4, 640), np.float16), "half"), numpy_helper.from_array(np.arange(640), "table"),
-             helper.make_tensor("typed", TensorProto.FLOAT, [1200], np.ones(1200))]
-    external = TensorProto(name="e", data_type=TensorProto.FLOAT, dims=[2], data_location=TensorProto.EXTERNAL)
+    # Larger than what a reader keeps in the message (4 KiB): raw, of 16 bits and of integers,
+    # and in a typed field.
+    large = [
+        numpy_helper.from_array(np.ones((4, 640), np.float16), "half"),
+        numpy_helper.from_array(np.arange(640), "table"),
+        helper.make_tensor("typed", TensorProto.FLOAT, [1200], np.ones(1200)),
+    ]
+    external = TensorProto(
+        name="e", data_type=TensorProto.FLOAT, dims=[2], data_location=TensorProto.EXTERNAL
+    )
     for key, value in (("location", "e.data"), ("offset", "0"), ("length", "8")):
         external.external_data.add(key=key, value=value)
-    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"], name="product")], "g",
-                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 4])],
-                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 4])], [weight, external])
-    yield helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9).SerializeToString()
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 4])],
+        [weight, external],
+    )
+    yield helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9
+    ).SerializeToString()
     graph.initializer.extend(large)
-    yield helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9).SerializeToString()
+    yield helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9
+    ).SerializeToString()
 
 
 def sections(trainer):
     """(kind, offset, length) of a trainer's container (runtime/Container.h)."""
     table, _, count, _ = struct.unpack("<QQII", trainer[-32:-8])
-    return [struct.unpack("<I4xQQ8x", trainer[table + 32 * i:table + 32 * i + 32]) for i in range(count)]
+    return [
+        struct.unpack("<I4xQQ8x", trainer[table + 32 * i : table + 32 * i + 32])
+        for i in range(count)
+    ]
 
 
 def plan_seeds():
     """Plans of small models on one and two ranks, without what names this machine."""
     with tempfile.TemporaryDirectory() as folder:
-        for model, flags in (("mlp-tiny-loss", ["--dim", "batch=2"]), ("mlp-tiny-loss", ["--dim", "batch=2", "--mesh", "2", "--optimizer", "sgd"]),
-                             ("gpt2-tiny", ["--dim", "batch=1", "--dim", "sequence=8", "--mesh", "2", "--loss",
-                                            "cross-entropy:logits=logits,labels=labels,shift=1", "--threads-per-rank", "1"])):
+        for model, flags in (
+            ("mlp-tiny-loss", ["--dim", "batch=2"]),
+            ("mlp-tiny-loss", ["--dim", "batch=2", "--mesh", "2", "--optimizer", "sgd"]),
+            (
+                "gpt2-tiny",
+                [
+                    "--dim",
+                    "batch=1",
+                    "--dim",
+                    "sequence=8",
+                    "--mesh",
+                    "2",
+                    "--loss",
+                    "cross-entropy:logits=logits,labels=labels,shift=1",
+                    "--threads-per-rank",
+                    "1",
+                ],
+            ),
+        ):
             trainer = os.path.join(folder, "t")
-            subprocess.run([SHARDC, os.path.join(MODELS, model, "model.onnx"), *flags, "-q", "-o", trainer], check=True)
+            subprocess.run(
+                [SHARDC, os.path.join(MODELS, model, "model.onnx"), *flags, "-q", "-o", trainer],
+                check=True,
+            )
             with open(trainer, "rb") as file:
                 whole = file.read()
-            yield next(whole[offset:offset + length] for kind, offset, length in sections(whole) if kind == 1)
+            yield next(
+                whole[offset : offset + length]
+                for kind, offset, length in sections(whole)
+                if kind == 1
+            )
 
 
 def container_seeds():
     """Checksums are the target's business: it makes them right."""
-    for contents in ([(5, b"R" * 40), (1, b"\x08\x01"), (2, b"ELF")], [(1, b"\x08\x01\x1a\x01m"), (3, b"\x3a\x00"), (4, b"w" * 64)], []):
+    for contents in (
+        [(5, b"R" * 40), (1, b"\x08\x01"), (2, b"ELF")],
+        [(1, b"\x08\x01\x1a\x01m"), (3, b"\x3a\x00"), (4, b"w" * 64)],
+        [],
+    ):
         file, table = b"", b""
         for kind, content in contents:
             table += struct.pack("<IIQQQ", kind, 0, len(file), len(content), 0)
             file += content
         for padding in (b"", b"\0"):
-            yield file + padding + table + struct.pack("<QQII", len(file) + len(padding), 0, len(contents), 2) + b"SHARDC\n\x1a"
+            yield file + padding + table + struct.pack(
+                "<QQII", len(file) + len(padding), 0, len(contents), 2
+            ) + b"SHARDC\n\x1a"
 
 
 def external_data_seeds():
-    for path in ("f", "a/f", "a/b/f", "./a//f", "in", "out", "up/secret", "../secret", "loop", "a/whole/secret", "a/b/again/f", "/etc/passwd", "", "a", "f\0x"):
+    for path in (
+        "f",
+        "a/f",
+        "a/b/f",
+        "./a//f",
+        "in",
+        "out",
+        "up/secret",
+        "../secret",
+        "loop",
+        "a/whole/secret",
+        "a/b/again/f",
+        "/etc/passwd",
+        "",
+        "a",
+        "f\0x",
+    ):
         yield path.encode()
 
 
 # The longest input that a target is given, and its first ones.
-TARGETS = {"npy": (300, npy_seeds), "safetensors": (400, safetensors_seeds), "onnx-index": (2000, onnx_seeds), "container": (600, container_seeds),
-           "external-data": (64, external_data_seeds), "plan": (40000, plan_seeds), "onnx-file": (LARGEST_SEED, onnx_seeds),
-           "onnx-model": (LARGEST_SEED, onnx_seeds)}
+TARGETS = {
+    "npy": (300, npy_seeds),
+    "safetensors": (400, safetensors_seeds),
+    "onnx-index": (2000, onnx_seeds),
+    "container": (600, container_seeds),
+    "external-data": (64, external_data_seeds),
+    "plan": (40000, plan_seeds),
+    "onnx-file": (LARGEST_SEED, onnx_seeds),
+    "onnx-model": (LARGEST_SEED, onnx_seeds),
+}
 
 
 def build(targets):
-    """Builds what is missing or old. Its first run takes minutes: the compiler's reader brings its dialect along."""
+    """Builds what is missing or old. Its first run takes minutes: the compiler's reader brings
+    its dialect along."""
     if not os.path.exists(os.path.join(BUILD, "build.ninja")):
-        subprocess.run(["cmake", "--preset", "sanitize"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["ninja", "-C", BUILD, *(f"fuzz-{name}" for name in targets)], check=True, stdout=sys.stderr)
+        subprocess.run(
+            ["cmake", "--preset", "sanitize"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL
+        )
+    subprocess.run(
+        ["ninja", "-C", BUILD, *(f"fuzz-{name}" for name in targets)], check=True, stdout=sys.stderr
+    )
 
 
 def run(name, runs, seconds):
@@ -139,12 +238,25 @@ def run(name, runs, seconds):
         for number, seed in enumerate(seeds()):
             with open(os.path.join(corpus, f"seed-{number}"), "wb") as file:
                 file.write(seed)
-    # LLVM's own libraries are not instrumented, so the marks of containers that cross between them say nothing. Models that a limit of
-    # the compiler refuses may take a second, with sanitizers, before they are.
-    environment = dict(os.environ, ASAN_OPTIONS="detect_container_overflow=0:allocator_may_return_null=1:handle_abort=1",
-                       UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1")
-    command = [os.path.join(BUILD, "bin", f"fuzz-{name}"), corpus, f"-runs={runs}", f"-max_len={longest}", "-timeout=20", "-rss_limit_mb=3000",
-               f"-artifact_prefix={findings}/{name}-", "-print_final_stats=1", "-reload=0"]
+    # LLVM's own libraries are not instrumented, so the marks of containers that cross between
+    # them say nothing. Models that a limit of the compiler refuses may take a second, with
+    # sanitizers, before they are.
+    environment = dict(
+        os.environ,
+        ASAN_OPTIONS="detect_container_overflow=0:allocator_may_return_null=1:handle_abort=1",
+        UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1",
+    )
+    command = [
+        os.path.join(BUILD, "bin", f"fuzz-{name}"),
+        corpus,
+        f"-runs={runs}",
+        f"-max_len={longest}",
+        "-timeout=20",
+        "-rss_limit_mb=3000",
+        f"-artifact_prefix={findings}/{name}-",
+        "-print_final_stats=1",
+        "-reload=0",
+    ]
     if seconds:
         command.append(f"-max_total_time={seconds}")
     log = os.path.join(BUILD, f"fuzz-{name}.log")
@@ -155,7 +267,10 @@ def run(name, runs, seconds):
     found = re.search(r"number_of_executed_units: (\d+)", text)
     if code:
         summary = re.search(r"^SUMMARY: .*|^==\d+==.*ERROR: .*", text, re.MULTILINE)
-        print(f"fuzz-{name}: {summary.group(0) if summary else f'exit {code}'}; {log}", file=sys.stderr)
+        print(
+            f"fuzz-{name}: {summary.group(0) if summary else f'exit {code}'}; {log}",
+            file=sys.stderr,
+        )
     return int(found.group(1)) if found else 0, bool(code)
 
 
@@ -163,7 +278,9 @@ def main(argv):
     parser = argparse.ArgumentParser(prog="./dev fuzz readers", description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=100000, help="inputs for each target [100000]")
     parser.add_argument("--seconds", type=int, default=0, help="at most so long for each target")
-    parser.add_argument("--target", action="append", choices=sorted(TARGETS), help="only this one (repeatable)")
+    parser.add_argument(
+        "--target", action="append", choices=sorted(TARGETS), help="only this one (repeatable)"
+    )
     parser.add_argument("--no-build", action="store_true", help="run what is there")
     args = parser.parse_args(argv)
     names = args.target or list(TARGETS)
@@ -171,13 +288,21 @@ def main(argv):
         try:
             build(names)
         except subprocess.CalledProcessError as error:
-            print(f"fuzz readers: error: {' '.join(map(str, error.cmd))} failed; the sanitizers are in Debian's libclang-rt-22-dev", file=sys.stderr)
+            print(
+                (
+                    f"fuzz readers: error: {' '.join(map(str, error.cmd))} failed; the sanitizers"
+                    " are in Debian's libclang-rt-22-dev"
+                ),
+                file=sys.stderr,
+            )
             return 1
     failed = 0
     for name in names:
         inputs, found = run(name, args.runs, args.seconds)
         failed += found
-        print(f"{name:14} {inputs:10} inputs  {'FOUND ONE' if found else 'nothing found'}", flush=True)
+        print(
+            f"{name:14} {inputs:10} inputs  {'FOUND ONE' if found else 'nothing found'}", flush=True
+        )
     return 1 if failed else 0
 
 

@@ -11,7 +11,9 @@ class DamagedFiles(unittest.TestCase):
     def test_damaged_files_are_refused_or_harmless(self):
         counts, findings = damage.damage_all(range(100))
         self.assertEqual(findings, [])
-        refused = sum(count for (_, outcome), count in counts.items() if outcome.startswith("refused"))
+        refused = sum(
+            count for (_, outcome), count in counts.items() if outcome.startswith("refused")
+        )
         self.assertGreater(refused, 30, counts)  # else nothing was damaged
         self.assertEqual({target for target, _ in counts}, set(damage.TARGETS))
 

@@ -1,5 +1,6 @@
-"""300 random graphs with random configurations, and what makes the fuzzer trustworthy: that it knows every operator, and that it sees a wrong
-number. `./dev fuzz --seeds N --minimize` makes a small reproducer of one."""
+"""300 random graphs with random configurations, and what makes the fuzzer trustworthy: that it
+knows every operator, and that it sees a wrong number. `./dev fuzz --seeds N --minimize` makes a
+small reproducer of one."""
 import concurrent.futures
 import copy
 import os
@@ -43,6 +44,7 @@ def batch_of(first):
             if finding:
                 wrong.append(f"seed {seed}: {finding}; ./dev fuzz --seeds {seed} --minimize")
         self.assertEqual(wrong, [], "\n" + "\n".join(wrong))
+
     return test
 
 
@@ -68,7 +70,11 @@ class Fuzzer(unittest.TestCase):
         seen = 0
         for seed in range(1000, 1040):
             case = generate(seed)
-            if case.configuration.precision != "float64" or case.configuration.frozen or case.program.loss.kind != "output":
+            if (
+                case.configuration.precision != "float64"
+                or case.configuration.frozen
+                or case.program.loss.kind != "output"
+            ):
                 continue
             name = case.program.trained()[0]
             other = copy.deepcopy(case)
@@ -99,7 +105,9 @@ class Fuzzer(unittest.TestCase):
         self.fail("no case")
 
     def test_signatures_leave_names_and_numbers_out(self):
-        self.assertEqual(signature("of 'a.b' at [0, 1] is 0.25"), signature("of 'c' at [3, 2] is -1e-05"))
+        self.assertEqual(
+            signature("of 'a.b' at [0, 1] is 0.25"), signature("of 'c' at [3, 2] is -1e-05")
+        )
 
 
 class Swapped(Judge):
@@ -114,11 +122,14 @@ class Swapped(Judge):
 
 
 class References(unittest.TestCase):
-    @unittest.skipUnless(os.environ.get("SHARDC_TEST_TORCH"), "compares with PyTorch: ./dev test --torch")
+    @unittest.skipUnless(
+        os.environ.get("SHARDC_TEST_TORCH"), "compares with PyTorch: ./dev test --torch"
+    )
     def test_the_references_agree(self):
         """The written one and torch, which share no code, without the compiler."""
         import subprocess
         import sys
+
         program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compare_references.py")
         subprocess.run([os.environ.get("PYTHON", sys.executable), program, "0..200"], check=True)
 

@@ -1,7 +1,9 @@
-"""The second reference, where there is torch: each ONNX operator as the torch function that a model would call, in float64, so that
-autograd gives every element of the gradients, and torch's convention decides where there is no derivative.
+"""The second reference, where there is torch: each ONNX operator as the torch function that a model
+would call, in float64, so that autograd gives every element of the gradients, and torch's
+convention decides where there is no derivative.
 
-A Call is that of numpy_ops with tensors. This file has what maps elements to elements, reductions and products."""
+A Call is that of numpy_ops with tensors. This file has what maps elements to elements,
+reductions and products."""
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -17,16 +19,28 @@ def op(*names):
             assert name in WRITTEN, name
             OPS[name] = function
         return function
+
     return register
 
 
-DTYPES = {"f32": torch.float64, "f64": torch.float64, "f16": torch.float64, "bf16": torch.float64, "i64": torch.int64, "i32": torch.int32,
-          "i8": torch.int8, "u8": torch.uint8, "b1": torch.bool}
+DTYPES = {
+    "f32": torch.float64,
+    "f64": torch.float64,
+    "f16": torch.float64,
+    "bf16": torch.float64,
+    "i64": torch.int64,
+    "i32": torch.int32,
+    "i8": torch.int8,
+    "u8": torch.uint8,
+    "b1": torch.bool,
+}
 
 
 def tensor(values, dtype):
     values = np.asarray(values)
-    return torch.from_numpy(np.array(values, np.float64) if DTYPES[dtype] is torch.float64 else np.array(values)).to(DTYPES[dtype])
+    return torch.from_numpy(
+        np.array(values, np.float64) if DTYPES[dtype] is torch.float64 else np.array(values)
+    ).to(DTYPES[dtype])
 
 
 def convert(x, dtype):
@@ -38,13 +52,43 @@ def quotient(a, b):
 
 
 for _name, _function in {
-        "Abs": torch.abs, "Add": torch.add, "And": torch.logical_and, "Ceil": torch.ceil, "Cos": torch.cos, "Div": quotient,
-        "Equal": torch.eq, "Erf": torch.erf, "Exp": torch.exp, "Floor": torch.floor, "Greater": torch.gt, "GreaterOrEqual": torch.ge,
-        "Identity": lambda x: x, "IsNaN": torch.isnan, "Less": torch.lt, "LessOrEqual": torch.le, "Log": torch.log, "Mul": torch.mul,
-        "Neg": torch.neg, "Not": torch.logical_not, "Or": torch.logical_or, "Reciprocal": torch.reciprocal, "Sign": torch.sign,
-        "Sin": torch.sin, "Sqrt": torch.sqrt, "Sub": torch.sub, "Where": torch.where, "Xor": torch.logical_xor, "Relu": F.relu,
-        "Sigmoid": torch.sigmoid, "Softplus": lambda x: F.softplus(x, threshold=1e9), "Softsign": F.softsign, "Tanh": torch.tanh,
-        "Mish": F.mish, "PRelu": lambda x, slope: torch.where(x > 0, x, x * slope), "HardSwish": F.hardswish}.items():
+    "Abs": torch.abs,
+    "Add": torch.add,
+    "And": torch.logical_and,
+    "Ceil": torch.ceil,
+    "Cos": torch.cos,
+    "Div": quotient,
+    "Equal": torch.eq,
+    "Erf": torch.erf,
+    "Exp": torch.exp,
+    "Floor": torch.floor,
+    "Greater": torch.gt,
+    "GreaterOrEqual": torch.ge,
+    "Identity": lambda x: x,
+    "IsNaN": torch.isnan,
+    "Less": torch.lt,
+    "LessOrEqual": torch.le,
+    "Log": torch.log,
+    "Mul": torch.mul,
+    "Neg": torch.neg,
+    "Not": torch.logical_not,
+    "Or": torch.logical_or,
+    "Reciprocal": torch.reciprocal,
+    "Sign": torch.sign,
+    "Sin": torch.sin,
+    "Sqrt": torch.sqrt,
+    "Sub": torch.sub,
+    "Where": torch.where,
+    "Xor": torch.logical_xor,
+    "Relu": F.relu,
+    "Sigmoid": torch.sigmoid,
+    "Softplus": lambda x: F.softplus(x, threshold=1e9),
+    "Softsign": F.softsign,
+    "Tanh": torch.tanh,
+    "Mish": F.mish,
+    "PRelu": lambda x, slope: torch.where(x > 0, x, x * slope),
+    "HardSwish": F.hardswish,
+}.items():
     OPS[_name] = lambda call, function=_function: [function(*call.inputs)]
 
 
@@ -73,6 +117,7 @@ def power(call):
 @op("Cast")
 def cast(call):
     from program import OF_NUMBER
+
     return [convert(call[0], OF_NUMBER[call.attribute("to")])]
 
 
@@ -85,9 +130,17 @@ def cast_like(call):
 def clip(call):
     x = call[0]
     if call[1] is not None:
-        x = torch.maximum(x, call[1].reshape(())) if call[1].requires_grad else torch.clamp(x, min=call[1].item())
+        x = (
+            torch.maximum(x, call[1].reshape(()))
+            if call[1].requires_grad
+            else torch.clamp(x, min=call[1].item())
+        )
     if call[2] is not None:
-        x = torch.minimum(x, call[2].reshape(())) if call[2].requires_grad else torch.clamp(x, max=call[2].item())
+        x = (
+            torch.minimum(x, call[2].reshape(()))
+            if call[2].requires_grad
+            else torch.clamp(x, max=call[2].item())
+        )
     return [x]
 
 
@@ -108,7 +161,8 @@ def elu(call):
 
 @op("Selu")
 def selu(call):
-    alpha, gamma = float(call.real("alpha", 1.67326319217681884765625)), float(call.real("gamma", 1.05070102214813232421875))
+    alpha = float(call.real("alpha", 1.67326319217681884765625))
+    gamma = float(call.real("gamma", 1.05070102214813232421875))
     return [gamma * F.elu(call[0], alpha)]
 
 
@@ -124,7 +178,9 @@ def gelu(call):
 
 @op("HardSigmoid")
 def hard_sigmoid(call):
-    return [torch.clamp(float(call.real("alpha", 0.2)) * call[0] + float(call.real("beta", 0.5)), 0, 1)]
+    return [
+        torch.clamp(float(call.real("alpha", 0.2)) * call[0] + float(call.real("beta", 0.5)), 0, 1)
+    ]
 
 
 @op("Swish")
@@ -138,7 +194,7 @@ def thresholded_relu(call):
     return [F.threshold(call[0], float(call.real("alpha", 1)), 0.0)]
 
 
-# -- products and reductions -----------------------------------------------------------------------------------------------------------
+# -- products and reductions -----------------------------------------------------------------------
 
 
 @op("MatMul")
@@ -163,11 +219,15 @@ def product(x, axes, keep):
 REDUCTIONS = {
     "ReduceL1": lambda x, a, k: torch.sum(torch.abs(x), a, keepdim=k, dtype=x.dtype),
     "ReduceL2": lambda x, a, k: torch.linalg.vector_norm(x, 2, a, keepdim=k),
-    "ReduceLogSum": lambda x, a, k: torch.log(torch.sum(x, a, keepdim=k)), "ReduceLogSumExp": lambda x, a, k: torch.logsumexp(x, a, keepdim=k),
-    "ReduceMax": lambda x, a, k: torch.amax(x, a, keepdim=k), "ReduceMin": lambda x, a, k: torch.amin(x, a, keepdim=k),
-    "ReduceMean": lambda x, a, k: torch.mean(x, a, keepdim=k), "ReduceProd": product,
+    "ReduceLogSum": lambda x, a, k: torch.log(torch.sum(x, a, keepdim=k)),
+    "ReduceLogSumExp": lambda x, a, k: torch.logsumexp(x, a, keepdim=k),
+    "ReduceMax": lambda x, a, k: torch.amax(x, a, keepdim=k),
+    "ReduceMin": lambda x, a, k: torch.amin(x, a, keepdim=k),
+    "ReduceMean": lambda x, a, k: torch.mean(x, a, keepdim=k),
+    "ReduceProd": product,
     "ReduceSum": lambda x, a, k: torch.sum(x, a, keepdim=k, dtype=x.dtype),
-    "ReduceSumSquare": lambda x, a, k: torch.sum(x * x, a, keepdim=k, dtype=x.dtype)}
+    "ReduceSumSquare": lambda x, a, k: torch.sum(x * x, a, keepdim=k, dtype=x.dtype),
+}
 
 
 @op(*REDUCTIONS)
@@ -194,8 +254,11 @@ def log_softmax(call):
 @op("LayerNormalization")
 def layer_normalization(call):
     x, axis, epsilon = call[0], call.attribute("axis", -1), float(call.real("epsilon", 1e-5))
-    shape, axes = x.shape[axis % x.ndim:], tuple(range(axis % x.ndim, x.ndim))
-    scale, bias = (None if v is None else v.broadcast_to(shape) if v.ndim <= len(shape) else v.reshape(shape) for v in (call[1], call[2]))
+    shape, axes = x.shape[axis % x.ndim :], tuple(range(axis % x.ndim, x.ndim))
+    scale, bias = (
+        None if v is None else v.broadcast_to(shape) if v.ndim <= len(shape) else v.reshape(shape)
+        for v in (call[1], call[2])
+    )
     mean = x.mean(axes, keepdim=True)
     # Not F.layer_norm, of whose steps rounding could show nothing.
     centred = x - mean
@@ -208,11 +271,23 @@ def layer_normalization(call):
 def rms_normalization(call):
     x, axis = call[0], call.attribute("axis", -1)
     axes = tuple(range(axis % x.ndim, x.ndim))
-    return [x * torch.rsqrt((x * x).mean(axes, keepdim=True) + float(call.real("epsilon", 1e-5))) * call[1]]
+    return [
+        x
+        * torch.rsqrt((x * x).mean(axes, keepdim=True) + float(call.real("epsilon", 1e-5)))
+        * call[1]
+    ]
 
 
 @op("LpNormalization")
 def lp_normalization(call):
-    norm = torch.linalg.vector_norm(call[0], call.attribute("p", 2), call.attribute("axis", -1), keepdim=True)
+    norm = torch.linalg.vector_norm(
+        call[0], call.attribute("p", 2), call.attribute("axis", -1), keepdim=True
+    )
     # Of zeros it is the constant 0 (docs/seams.md).
-    return [torch.where(norm == 0, torch.zeros_like(call[0]), call[0] / torch.where(norm == 0, torch.ones_like(norm), norm))]
+    return [
+        torch.where(
+            norm == 0,
+            torch.zeros_like(call[0]),
+            call[0] / torch.where(norm == 0, torch.ones_like(norm), norm),
+        )
+    ]

@@ -1,4 +1,5 @@
-"""The second reference: operators that move elements, attention, sequences and losses, as torch functions."""
+"""The second reference: operators that move elements, attention, sequences and losses,
+as torch functions."""
 import math
 
 import numpy as np
@@ -10,9 +11,19 @@ from torch_ops import DTYPES, convert, op, tensor
 
 @op("Constant")
 def constant(call):
-    for name, dtype in (("value_int", "i64"), ("value_ints", "i64"), ("value_float", "f32"), ("value_floats", "f32")):
+    for name, dtype in (
+        ("value_int", "i64"),
+        ("value_ints", "i64"),
+        ("value_float", "f32"),
+        ("value_floats", "f32"),
+    ):
         if call.attribute(name) is not None:
-            return [tensor(np.asarray(call.attribute(name), np.float32 if dtype == "f32" else np.int64), dtype)]
+            return [
+                tensor(
+                    np.asarray(call.attribute(name), np.float32 if dtype == "f32" else np.int64),
+                    dtype,
+                )
+            ]
     dtype, values = call.attribute("value")
     return [tensor(values, dtype)]
 
@@ -26,9 +37,16 @@ def constant_of_shape(call):
 @op("EyeLike")
 def eye_like(call):
     from program import OF_NUMBER
+
     rows, columns = call[0].shape
     on = torch.arange(rows)[:, None] + call.attribute("k", 0) == torch.arange(columns)[None]
-    return [convert(on, OF_NUMBER[call.attribute("dtype")]) if call.attribute("dtype") else on.to(call[0].dtype)]
+    return [
+        (
+            convert(on, OF_NUMBER[call.attribute("dtype")])
+            if call.attribute("dtype")
+            else on.to(call[0].dtype)
+        )
+    ]
 
 
 @op("NonZero")
@@ -39,12 +57,23 @@ def non_zero(call):
 @op("Range")
 def arange(call):
     start, limit, delta = (v.item() for v in call.inputs)
-    return [torch.arange(start, limit, delta, dtype=call[0].dtype) if (limit - start) * delta > 0 else torch.zeros(0, dtype=call[0].dtype)]
+    return [
+        (
+            torch.arange(start, limit, delta, dtype=call[0].dtype)
+            if (limit - start) * delta > 0
+            else torch.zeros(0, dtype=call[0].dtype)
+        )
+    ]
 
 
 @op("Shape")
 def shape(call):
-    return [torch.tensor(list(call[0].shape)[slice(call.attribute("start"), call.attribute("end"))], dtype=torch.int64)]
+    return [
+        torch.tensor(
+            list(call[0].shape)[slice(call.attribute("start"), call.attribute("end"))],
+            dtype=torch.int64,
+        )
+    ]
 
 
 @op("Size")
@@ -69,7 +98,9 @@ def flatten(call):
 
 @op("Squeeze")
 def squeeze(call):
-    return [torch.squeeze(call[0]) if call[1] is None else torch.squeeze(call[0], tuple(call.ints(1)))]
+    return [
+        torch.squeeze(call[0]) if call[1] is None else torch.squeeze(call[0], tuple(call.ints(1)))
+    ]
 
 
 @op("Unsqueeze")
@@ -109,7 +140,9 @@ def take_slice(call):
     for axis, start, end, step in zip(axes, starts, ends, steps):
         size = x.shape[axis]
         end = None if step < 0 and end < -size else end
-        x = torch.index_select(x, axis, torch.tensor(range(size)[slice(start, end, step)], dtype=torch.int64))
+        x = torch.index_select(
+            x, axis, torch.tensor(range(size)[slice(start, end, step)], dtype=torch.int64)
+        )
     return [x]
 
 
@@ -118,7 +151,11 @@ def split(call):
     axis, pieces = call.attribute("axis", 0), len(call.node.outputs)
     total = call[0].shape[axis]
     piece = -(-total // pieces)
-    sizes = call.ints(1) if call[1] is not None else [min(piece, total - piece * i) for i in range(pieces)]
+    sizes = (
+        call.ints(1)
+        if call[1] is not None
+        else [min(piece, total - piece * i) for i in range(pieces)]
+    )
     return list(torch.split(call[0], sizes, axis))
 
 
@@ -130,7 +167,9 @@ def trilu(call):
 
 @op("Pad")
 def pad(call):
-    axes, x, pads = call.ints(3) if call[3] is not None else range(call[0].ndim), call[0], call.ints(1)
+    axes = call.ints(3) if call[3] is not None else range(call[0].ndim)
+    x = call[0]
+    pads = call.ints(1)
     amounts = [0] * (2 * x.ndim)
     for index, axis in enumerate(axes):
         at = 2 * (x.ndim - 1 - axis % x.ndim)
@@ -147,7 +186,11 @@ def depth_to_space(call):
     if call.attribute("mode", "DCR") == "CRD":
         return [F.pixel_shuffle(x, b)]
     n, c, h, w = x.shape
-    return [F.pixel_shuffle(x.reshape(n, b * b, c // b ** 2, h, w).transpose(1, 2).reshape(n, c, h, w), b)]
+    return [
+        F.pixel_shuffle(
+            x.reshape(n, b * b, c // b**2, h, w).transpose(1, 2).reshape(n, c, h, w), b
+        )
+    ]
 
 
 @op("SpaceToDepth")
@@ -163,20 +206,25 @@ def gather(call):
     axis = axis % call[0].ndim
     indices = torch.where(indices < 0, indices + call[0].shape[axis], indices)
     picked = torch.index_select(call[0], axis, indices.reshape(-1))
-    return [picked.reshape(call[0].shape[:axis] + indices.shape + call[0].shape[axis + 1:])]
+    return [picked.reshape(call[0].shape[:axis] + indices.shape + call[0].shape[axis + 1 :])]
 
 
 @op("GatherElements")
 def gather_elements(call):
     axis, indices = call.attribute("axis", 0), call[1].long()
-    return [torch.gather(call[0], axis, torch.where(indices < 0, indices + call[0].shape[axis], indices))]
+    return [
+        torch.gather(
+            call[0], axis, torch.where(indices < 0, indices + call[0].shape[axis], indices)
+        )
+    ]
 
 
 @op("GatherND")
 def gather_nd(call):
     data, indices, batch = call[0], call[1].long(), call.attribute("batch_dims", 0)
     leading = data.shape[:batch]
-    flat, places = data.reshape(-1, *data.shape[batch:]), indices.reshape(-1, *indices.shape[batch:])
+    flat = data.reshape(-1, *data.shape[batch:])
+    places = indices.reshape(-1, *indices.shape[batch:])
     results = torch.stack([d[tuple(torch.movedim(i, -1, 0))] for d, i in zip(flat, places)])
     return [results.reshape(leading + results.shape[1:])]
 
@@ -199,7 +247,7 @@ def cumsum(call):
     return [torch.flip(result, [axis]) if call.attribute("reverse", 0) else result]
 
 
-# -- sequences -------------------------------------------------------------------------------------------------------------------------
+# -- sequences -------------------------------------------------------------------------------------
 
 
 @op("SplitToSequence")
@@ -228,10 +276,14 @@ def sequence_length(call):
 
 @op("ConcatFromSequence")
 def concat_from_sequence(call):
-    return [(torch.stack if call.attribute("new_axis", 0) else torch.cat)(call[0], call.attribute("axis", 0))]
+    return [
+        (torch.stack if call.attribute("new_axis", 0) else torch.cat)(
+            call[0], call.attribute("axis", 0)
+        )
+    ]
 
 
-# -- attention and losses --------------------------------------------------------------------------------------------------------------
+# -- attention and losses --------------------------------------------------------------------------
 
 
 def heads_first(x, heads):
@@ -255,8 +307,13 @@ def attention(call):
             mask = mask & seen
         else:
             mask = torch.where(seen, mask, -torch.inf)
-    scale = float(call.real("scale", 0)) if call.attribute("scale") is not None else 1 / math.sqrt(q.shape[-1])
-    # Not F.scaled_dot_product_attention, of whose steps rounding could show nothing: what each key gets of a gradient is a difference.
+    scale = (
+        float(call.real("scale", 0))
+        if call.attribute("scale") is not None
+        else 1 / math.sqrt(q.shape[-1])
+    )
+    # Not F.scaled_dot_product_attention, of whose steps rounding could show nothing: what each key
+    # gets of a gradient is a difference.
     k, v = (t.repeat_interleave(q.shape[1] // k.shape[1], 1) for t in (k, v))
     weights = scale * (q @ k.transpose(-1, -2))
     if mask is None:
@@ -265,7 +322,11 @@ def attention(call):
     weights = weights.masked_fill(~mask, -torch.inf) if mask.dtype is torch.bool else weights + mask
     # A query that sees no key gets 0.
     blind = (weights == -torch.inf).all(-1, keepdim=True)
-    return [heads_back(torch.softmax(weights.masked_fill(blind, 0), -1).masked_fill(blind, 0) @ v, call[0])]
+    return [
+        heads_back(
+            torch.softmax(weights.masked_fill(blind, 0), -1).masked_fill(blind, 0) @ v, call[0]
+        )
+    ]
 
 
 @op("RotaryEmbedding")
@@ -284,9 +345,18 @@ def rotary_embedding(call):
 
 
 def likelihood(call, logs):
-    labels, ignore, reduction = call[1].long(), call.attribute("ignore_index"), call.attribute("reduction", "mean")
-    # Its gradient with respect to a view of four dims is an error ("grad_input must be contiguous").
-    return F.nll_loss(logs.contiguous(), labels, call[2], ignore_index=-(1 << 40) if ignore is None else ignore, reduction=reduction)
+    labels = call[1].long()
+    ignore = call.attribute("ignore_index")
+    reduction = call.attribute("reduction", "mean")
+    # Its gradient with respect to a view of four dims is an error ("grad_input must be
+    # contiguous").
+    return F.nll_loss(
+        logs.contiguous(),
+        labels,
+        call[2],
+        ignore_index=-(1 << 40) if ignore is None else ignore,
+        reduction=reduction,
+    )
 
 
 @op("NegativeLogLikelihoodLoss")

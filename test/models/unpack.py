@@ -1,4 +1,7 @@
-"""unpack.py PACKED.onnx.xz MODEL.onnx: unpacks a graph that is stored packed (large models, without their weights)."""
+"""Unpacks a graph that is stored packed (large models, without their weights).
+
+    unpack.py PACKED.onnx.xz MODEL.onnx
+"""
 import lzma
 import os
 import sys

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Compares the parameters that shardc-opt recovers from a model with its name_map.json: names, orientation, ties, uses.
+"""Compares the parameters that shardc-opt recovers from a model with its name_map.json: names,
+orientation, ties, uses.
 
     check_name_map.py SHARDC_OPT MODEL_FOLDER [NAME=N ...]
 """
@@ -13,15 +14,20 @@ import sys
 
 def imported(shardc_opt, folder, dims):
     """The text of the module that onnx-import makes of a model, and what it warned of."""
-    options = f"path={folder}/model.onnx allow-missing-weights" + (f" dims={','.join(dims)}" if dims else "")
-    process = subprocess.run([shardc_opt, f"--onnx-import={options}"], input="module {}", capture_output=True, text=True)
+    options = f"path={folder}/model.onnx allow-missing-weights" + (
+        f" dims={','.join(dims)}" if dims else ""
+    )
+    process = subprocess.run(
+        [shardc_opt, f"--onnx-import={options}"], input="module {}", capture_output=True, text=True
+    )
     if process.returncode:
         sys.exit(f"check_name_map.py: error: {folder}: {process.stderr.strip()}")
     return process.stdout, process.stderr
 
 
 def parameters(module):
-    """{name: {"dims", "bindings": [{initializer, uses, transposed}], "aliases": [...], "trainable"}} of the printed symbols."""
+    """{name: {"dims", "bindings": [{initializer, uses, transposed}], "aliases": [...],
+    "trainable"}} of the printed symbols."""
     result = {}
     for line in module.splitlines():
         match = re.match(r'\s*nn\.parameter @("[^"]+"|\S+) : tensor<(\S+)> \{(.*)\}$', line)
@@ -30,14 +36,22 @@ def parameters(module):
         name, shape, attributes = match.group(1).strip('"'), match.group(2), match.group(3)
         bindings = []
         for binding in re.findall(r"\{(initializer = [^}]*)\}", attributes):
-            bindings.append({
-                "initializer": re.search(r'initializer = "([^"]*)"', binding).group(1),
-                "transposed": bool(re.search(r", transposed|transposed,", binding)),
-                "uses": sorted(ast.literal_eval(re.search(r"uses = (\[[^\]]*\])", binding).group(1))),
-            })
+            bindings.append(
+                {
+                    "initializer": re.search(r'initializer = "([^"]*)"', binding).group(1),
+                    "transposed": bool(re.search(r", transposed|transposed,", binding)),
+                    "uses": sorted(
+                        ast.literal_eval(re.search(r"uses = (\[[^\]]*\])", binding).group(1))
+                    ),
+                }
+            )
         aliases = re.search(r"nn\.aliases = (\[[^\]]*\])", attributes)
-        result[name] = {"dims": [int(dim) for dim in shape.split("x")[:-1]], "bindings": bindings, "aliases": ast.literal_eval(aliases.group(1)) if aliases else [],
-                        "trainable": bool(re.search(r"[{,] ?trainable", attributes))}
+        result[name] = {
+            "dims": [int(dim) for dim in shape.split("x")[:-1]],
+            "bindings": bindings,
+            "aliases": ast.literal_eval(aliases.group(1)) if aliases else [],
+            "trainable": bool(re.search(r"[{,] ?trainable", attributes)),
+        }
     return result
 
 
@@ -68,9 +82,15 @@ def compare(folder, module, warnings):
         got = sorted((b["initializer"], b["transposed"]) for b in parameter["bindings"])
         if got != expected_bindings(entry):
             wrong.append(f"{name}: expects {expected_bindings(entry)}, got {got}")
-        uses = sorted(f"{u['node']}:{u['input']}" for e in [entry] + entry.get("copies", []) for u in e["uses"])
+        uses = sorted(
+            f"{u['node']}:{u['input']}"
+            for e in [entry] + entry.get("copies", [])
+            for u in e["uses"]
+        )
         # An Identity's own read counts as the parameter's; name_map.json lists the nodes behind it.
-        got = sorted(u for b in parameter["bindings"] for u in b["uses"] if not u.startswith("Identity_"))
+        got = sorted(
+            u for b in parameter["bindings"] for u in b["uses"] if not u.startswith("Identity_")
+        )
         if got != uses:
             wrong.append(f"{name}: expects uses {uses}, got {got}")
     for name in trained - set(name_map):

@@ -1,7 +1,17 @@
-"""Writes small ONNX models, good and bad, without the onnx package: protobuf's wire format by hand."""
+"""Writes small ONNX models, good and bad, without the onnx package: protobuf's wire format by
+hand."""
 import struct
 
-FLOAT, UINT8, INT8, INT32, INT64, STRING, BOOL, FLOAT16, DOUBLE, BFLOAT16 = 1, 2, 3, 6, 7, 8, 9, 10, 11, 16
+FLOAT = 1
+UINT8 = 2
+INT8 = 3
+INT32 = 6
+INT64 = 7
+STRING = 8
+BOOL = 9
+FLOAT16 = 10
+DOUBLE = 11
+BFLOAT16 = 16
 
 
 def varint(value):
@@ -28,7 +38,9 @@ def fixed32(number, value):
 
 
 def properties(number, entries):
-    return b"".join(message(number, message(1, key) + message(2, value)) for key, value in entries.items())
+    return b"".join(
+        message(number, message(1, key) + message(2, value)) for key, value in entries.items()
+    )
 
 
 def tensor(name, dtype, dims, raw=None, floats=None, ints=None, external=None):
@@ -51,7 +63,12 @@ def floats(name, dims, values):
 
 
 def ints(name, values, dims=None):
-    return tensor(name, INT64, [len(values)] if dims is None else dims, raw=struct.pack(f"<{len(values)}q", *values))
+    return tensor(
+        name,
+        INT64,
+        [len(values)] if dims is None else dims,
+        raw=struct.pack(f"<{len(values)}q", *values),
+    )
 
 
 class Ref(str):
@@ -90,8 +107,14 @@ def value(name, dtype, dims, metadata=None):
     """ValueInfoProto; a dim is a number, a name, or None (unknown)."""
     shape = b""
     for dim in dims:
-        shape += message(1, b"" if dim is None else message(2, dim) if isinstance(dim, str) else integer(1, dim))
-    return message(1, name) + message(2, message(1, integer(1, dtype) + message(2, shape))) + properties(4, metadata or {})
+        shape += message(
+            1, b"" if dim is None else message(2, dim) if isinstance(dim, str) else integer(1, dim)
+        )
+    return (
+        message(1, name)
+        + message(2, message(1, integer(1, dtype) + message(2, shape)))
+        + properties(4, metadata or {})
+    )
 
 
 def graph(nodes, inputs, outputs, initializers=(), values=(), metadata=None):
@@ -106,7 +129,11 @@ def opset(version, domain=""):
 
 
 def function(domain, name, inputs, outputs, nodes, attributes=(), version=20, overload="", uses=()):
-    out = message(1, name) + b"".join(message(4, i) for i in inputs) + b"".join(message(5, o) for o in outputs)
+    out = (
+        message(1, name)
+        + b"".join(message(4, i) for i in inputs)
+        + b"".join(message(5, o) for o in outputs)
+    )
     out += b"".join(message(6, a) for a in attributes) + b"".join(message(7, n) for n in nodes)
     out += message(9, opset(version)) + b"".join(message(9, opset(1, d)) for d in uses)
     return out + message(10, domain) + (message(13, overload) if overload else b"")
@@ -114,4 +141,8 @@ def function(domain, name, inputs, outputs, nodes, attributes=(), version=20, ov
 
 def model(a_graph, version=20, ir=10, functions=(), domains=(), producer="test"):
     out = integer(1, ir) + message(2, producer) + message(7, a_graph) + message(8, opset(version))
-    return out + b"".join(message(8, opset(1, d)) for d in domains) + b"".join(message(25, f) for f in functions)
+    return (
+        out
+        + b"".join(message(8, opset(1, d)) for d in domains)
+        + b"".join(message(25, f) for f in functions)
+    )

@@ -1,9 +1,11 @@
-"""Reads the IR of the phase `kernels`: no kernel, and no op, makes a cast of a gathered parameter, or writes into a gathered buffer.
+"""Reads the IR of the phase `kernels`: no kernel, and no op, makes a cast of a gathered parameter,
+or writes into a gathered buffer.
 
   check_gathered_casts.py IR.mlir ELEMENT_TYPE
 
-Parameters are gathered in ELEMENT_TYPE. A kernel may read one and convert its elements in registers (a norm's weight); what it may not do is
-to write the parameter out in another type. Prints how many gathered parameters and readers were looked at.
+Parameters are gathered in ELEMENT_TYPE. A kernel may read one and convert its elements in registers
+(a norm's weight); what it may not do is to write the parameter out in another type. Prints how many
+gathered parameters and readers were looked at.
 """
 import re
 import sys
@@ -50,13 +52,21 @@ def main(path, element):
         for shape, kind in read:
             elements = sorted(d for d in shape.split("x") if d not in ("", "1"))
             for other, to in results:
-                if to != kind and sorted(d for d in other.split("x") if d not in ("", "1")) == elements:
-                    problems.append(f"line {number}: {op} makes {other}x{to} of a gathered {shape}x{kind}")
+                if (
+                    to != kind
+                    and sorted(d for d in other.split("x") if d not in ("", "1")) == elements
+                ):
+                    problems.append(
+                        f"line {number}: {op} makes {other}x{to} of a gathered {shape}x{kind}"
+                    )
     if not parameters:
         problems.append("nothing is gathered")
     for problem in problems[:10]:
         print(problem)
-    print(f"{parameters} gathered parameters, read by {', '.join(sorted(readers))}: {len(problems)} casts")
+    print(
+        f"{parameters} gathered parameters, read by {', '.join(sorted(readers))}:"
+        f" {len(problems)} casts"
+    )
     return 1 if problems else 0
 
 

@@ -1,12 +1,15 @@
-"""Checks a report of shardc against the formulas of ZeRO (Rajbhandari et al., SC 2020, section 5) and of hybrid sharding.
+"""Checks a report of shardc against the formulas of ZeRO (Rajbhandari et al., SC 2020, section 5)
+and of hybrid sharding.
 
   check_zero_formulas.py REPORT.json
 
-With P the elements of a unit (padding included), S slices of parameters, O slices of the optimizer, a rank holds P/S parameters, P/O master
-weights (where they have another type) and states of it. A step communicates, per unit:
-  gathers of P for forward, and for backward unless the unit is kept; strategies that cut gradients reduce-scatter P over the ranks that cut
-  parameters (opt: all ranks); hybrid strategies then all-reduce P/S over the replicas, hybrid_opt reduce-scatters it; none all-reduces P;
-  where O > S the optimizer's result is gathered: P/S.
+With P the elements of a unit (padding included), S slices of parameters, O slices of the optimizer,
+a rank holds P/S parameters, P/O master weights (where they have another type) and states of it. A
+step communicates, per unit:
+  gathers of P for forward, and for backward unless the unit is kept; strategies that cut gradients
+  reduce-scatter P over the ranks that cut parameters (opt: all ranks); hybrid strategies then
+  all-reduce P/S over the replicas, hybrid_opt reduce-scatters it; none all-reduces P; where O > S
+  the optimizer's result is gathered: P/S.
 """
 import collections
 import json
@@ -14,8 +17,15 @@ import sys
 
 BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 # strategy -> which dims cut parameters, and which the optimizer
-CUTS = {"full": ("all", "all"), "grad_op": ("all", "all"), "hybrid": ("shard", "shard"), "hybrid_grad_op": ("shard", "shard"), "hybrid_opt": ("shard", "all"),
-        "opt": ("none", "all"), "none": ("none", "none")}
+CUTS = {
+    "full": ("all", "all"),
+    "grad_op": ("all", "all"),
+    "hybrid": ("shard", "shard"),
+    "hybrid_grad_op": ("shard", "shard"),
+    "hybrid_opt": ("shard", "all"),
+    "opt": ("none", "all"),
+    "none": ("none", "none"),
+}
 
 
 def main(path):
@@ -45,11 +55,24 @@ def main(path):
     padding = elements = 0
     got = collections.Counter()
     for collective in report["collectives"]:
-        got[collective["unit"], collective["kind"], collective["phase"], collective["ranks"], collective["bytes"]] += 1
-    used_backward = {c["unit"] for c in report["collectives"] if (c["kind"], c["phase"]) == ("all_gather", "backward")}
+        got[
+            collective["unit"],
+            collective["kind"],
+            collective["phase"],
+            collective["ranks"],
+            collective["bytes"],
+        ] += 1
+    used_backward = {
+        c["unit"]
+        for c in report["collectives"]
+        if (c["kind"], c["phase"]) == ("all_gather", "backward")
+    }
     want = collections.Counter()
     for unit in report["units"]:
-        p, dtype, gradient, master = unit["elements"], BYTES[unit["dtype"]], BYTES[unit["gradient_dtype"]], BYTES[unit["master_dtype"]]
+        p = unit["elements"]
+        dtype = BYTES[unit["dtype"]]
+        gradient = BYTES[unit["gradient_dtype"]]
+        master = BYTES[unit["master_dtype"]]
         padding += unit["padding"]
         elements += p
         name = unit["name"]
@@ -57,16 +80,30 @@ def main(path):
         expect(f"{name}: bytes gathered", unit["bytes"], p * dtype)
         expect(f"{name}: parameters", mine["parameters"], p * dtype // shards)
         if not unit["trained"]:
-            expect(f"{name}: state of a frozen unit", (mine["master"], mine["optimizer"], mine["gradients"]), (0, 0, 0))
+            expect(
+                f"{name}: state of a frozen unit",
+                (mine["master"], mine["optimizer"], mine["gradients"]),
+                (0, 0, 0),
+            )
         else:
-            expect(f"{name}: master weights", mine["master"], p * master // slices if dtype != master else 0)
+            expect(
+                f"{name}: master weights",
+                mine["master"],
+                p * master // slices if dtype != master else 0,
+            )
             expect(f"{name}: optimizer state", mine["optimizer"], 2 * p * master // slices)
             expect(f"{name}: reduced gradient", mine["gradients"], p * gradient // slices)
         persistent += mine["parameters"] + mine["master"] + mine["optimizer"]
         if shards > 1:
             want[name, "all_gather", "forward", shards, p * dtype] += 1
             if name in used_backward:
-                want[name, "all_gather", "backward", shards if unit["reshard"] == shards else unit["reshard"], p * dtype] += 1
+                want[
+                    name,
+                    "all_gather",
+                    "backward",
+                    shards if unit["reshard"] == shards else unit["reshard"],
+                    p * dtype,
+                ] += 1
                 if unit["reshard"] == 1:
                     problems.append(f"{name}: is kept after forward, but gathered for backward")
         if not unit["trained"]:
@@ -83,20 +120,31 @@ def main(path):
             want[name, "all_gather", "optimizer", slices // shards, p * dtype // shards] += 1
     # Loss and norm, once per dimension of the mesh: the norm only over those that cut gradients.
     for name, size in sizes.items():
-        cuts_gradients = CUTS[strategy][1] == "all" or (CUTS[strategy][1] == "shard" and name == "shard")
+        cuts_gradients = CUTS[strategy][1] == "all" or (
+            CUTS[strategy][1] == "shard" and name == "shard"
+        )
         want[None, "all_reduce", "optimizer", size, 16 if cuts_gradients else 8] += 1
     for key in sorted(set(got) | set(want), key=str):
         expect("collectives of (unit, kind, phase, ranks, bytes) " + str(key), got[key], want[key])
     if report.get("memory"):
         pool = report["memory"]["pools"]["persistent"]
         if not persistent <= pool <= 1.05 * persistent + (8 << 20):
-            problems.append(f"persistent pool: expected about {persistent} bytes of parameters, masters and state, got {pool}")
+            problems.append(
+                f"persistent pool: expected about {persistent} bytes of parameters, masters and"
+                f" state, got {pool}"
+            )
     if padding > 0.005 * elements:
-        problems.append(f"padding: {padding} of {elements} elements are {100 * padding / elements:.2f} %, more than 0.5 %")
+        problems.append(
+            f"padding: {padding} of {elements} elements are {100 * padding / elements:.2f} %, more"
+            " than 0.5 %"
+        )
     for problem in problems[:20]:
         print(problem)
-    print(f"{strategy}: {len(report['units'])} units, {len(report['collectives'])} collectives, {persistent} bytes kept per rank, "
-          f"padding {100 * padding / elements:.3f} %: {len(problems)} wrong")
+    print(
+        f"{strategy}: {len(report['units'])} units, {len(report['collectives'])} collectives,"
+        f" {persistent} bytes kept per rank, padding {100 * padding / elements:.3f} %:"
+        f" {len(problems)} wrong"
+    )
     return 1 if problems else 0
 
 

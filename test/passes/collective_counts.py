@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Shards the 12-layer Llama by every strategy and compares the collectives of a training step with the table below.
+"""Shards the 12-layer Llama by every strategy and compares the collectives of a training step
+with the table below.
 
     collective_counts.py SHARDC MODELS
 
-U is the number of units (12 blocks and the root), T that of those that are trained: all, or all but one block that is frozen. A
-unit has at most one collective of a kind. "last" is what runs in the last micro-batch alone.
+U is the number of units (12 blocks and the root), T that of those that are trained: all, or all but
+one block that is frozen. A unit has at most one collective of a kind. "last" is what runs in the
+last micro-batch alone.
 """
 import collections
 import re
@@ -14,43 +16,82 @@ import sys
 U = 13
 BLOCK = "layers.3"
 LOSS, BOTH = "loss", "loss norm"
-# (strategy, mesh): gathers in forward and in backward, and over whom; (collective of gradients, its group, whether it is in the last
-# micro-batch by all means); the group that gathers updates; what the small all-reduces sum, by group, in order
+# (collective of gradients, its group, whether it is in the last micro-batch by all means)
+OVER_WORLD = [("reduce_scatter", "world", False)]
+OVER_SHARD = ("reduce_scatter", "shard", False)
+SUMMED = [OVER_SHARD, ("all_reduce_gradients", "replicate", True)]
+SLICED = [OVER_SHARD, ("reduce_scatter", "replicate", True)]
+WHOLE = [("all_reduce_gradients", "world", False)]
+# (strategy, mesh): gathers in forward and in backward, and over whom; the collectives of gradients;
+# the group that gathers updates; what the small all-reduces sum, by group, in order
+# fmt: off
 TABLE = {
     # The root is used last in forward: it is still there in backward.
-    ("full", "8"): (U, U - 1, "world", [("reduce_scatter", "world", False)], None, [("world", BOTH)]),
-    ("full", "2x4"): (U, U - 1, "world", [("reduce_scatter", "world", False)], None, [("shard", BOTH), ("replicate", BOTH)]),
-    ("grad_op", "8"): (U, 0, "world", [("reduce_scatter", "world", False)], None, [("world", BOTH)]),
-    ("hybrid", "2x4"): (U, U - 1, "shard", [("reduce_scatter", "shard", False), ("all_reduce_gradients", "replicate", True)], None,
-                        [("shard", BOTH), ("replicate", LOSS)]),
-    ("hybrid_grad_op", "2x4"): (U, 0, "shard", [("reduce_scatter", "shard", False), ("all_reduce_gradients", "replicate", True)], None,
+    ("full", "8"): (U, U - 1, "world", OVER_WORLD, None, [("world", BOTH)]),
+    ("full", "2x4"): (U, U - 1, "world", OVER_WORLD, None, [("shard", BOTH), ("replicate", BOTH)]),
+    ("grad_op", "8"): (U, 0, "world", OVER_WORLD, None, [("world", BOTH)]),
+    ("hybrid", "2x4"): (U, U - 1, "shard", SUMMED, None, [("shard", BOTH), ("replicate", LOSS)]),
+    ("hybrid_grad_op", "2x4"): (U, 0, "shard", SUMMED, None,
                                 [("shard", BOTH), ("replicate", LOSS)]),
-    ("hybrid_opt", "2x4"): (U, U - 1, "shard", [("reduce_scatter", "shard", False), ("reduce_scatter", "replicate", True)], "replicate",
+    ("hybrid_opt", "2x4"): (U, U - 1, "shard", SLICED, "replicate",
                             [("shard", BOTH), ("replicate", BOTH)]),
-    ("opt", "8"): (0, 0, None, [("reduce_scatter", "world", False)], "world", [("world", BOTH)]),
-    ("none", "8"): (0, 0, None, [("all_reduce_gradients", "world", False)], None, [("world", LOSS)]),
-    ("none", "2x4"): (0, 0, None, [("all_reduce_gradients", "world", False)], None, [("shard", LOSS), ("replicate", LOSS)]),
+    ("opt", "8"): (0, 0, None, OVER_WORLD, "world", [("world", BOTH)]),
+    ("none", "8"): (0, 0, None, WHOLE, None, [("world", LOSS)]),
+    ("none", "2x4"): (0, 0, None, WHOLE, None, [("shard", LOSS), ("replicate", LOSS)]),
 }
+# fmt: on
 
-# --reshard-after-forward with full on 8 ranks: gathers in backward, their group, slices kept for them
-RESHARD = {"default": (U - 1, "world", 0), "always": (U, "world", 0), "never": (0, None, 0), "2": (U, "reshard.2", U), "4": (U, "reshard.4", U)}
+# --reshard-after-forward with full on 8 ranks: gathers in backward, their group,
+# slices kept for them
+RESHARD = {
+    "default": (U - 1, "world", 0),
+    "always": (U, "world", 0),
+    "never": (0, None, 0),
+    "2": (U, "reshard.2", U),
+    "4": (U, "reshard.4", U),
+}
 
 
 def functions_of(shardc, models, strategy, mesh, accumulate, freeze, reshard="default"):
-    command = [shardc, f"{models}/s2-llama-pretrain-12l/model.onnx", "--dim", "batch=2", "--dim", "sequence=64", "--init", "random",
-               "--loss", "cross-entropy:logits=logits,labels=labels", "--units", "block", "--mesh", mesh, "--strategy", strategy,
-               "--accumulate", accumulate, "--reshard-after-forward", reshard, "--compile-to=shard"]
+    command = [
+        shardc,
+        f"{models}/s2-llama-pretrain-12l/model.onnx",
+        "--dim",
+        "batch=2",
+        "--dim",
+        "sequence=64",
+        "--init",
+        "random",
+        "--loss",
+        "cross-entropy:logits=logits,labels=labels",
+        "--units",
+        "block",
+        "--mesh",
+        mesh,
+        "--strategy",
+        strategy,
+        "--accumulate",
+        accumulate,
+        "--reshard-after-forward",
+        reshard,
+        "--compile-to=shard",
+    ]
     if freeze:
         command += ["--freeze", BLOCK.replace(".", r"\.") + r"\."]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    functions = dict(re.findall(r"^  func\.func @(\w+)\((.*?)^  }$", text, re.DOTALL | re.MULTILINE))
+    functions = dict(
+        re.findall(r"^  func\.func @(\w+)\((.*?)^  }$", text, re.DOTALL | re.MULTILINE)
+    )
     return functions["train"], functions["eval"]
 
 
 def counts_of(train):
     """Every collective as (name, phase, group, whether it is last), with its units."""
     found = collections.defaultdict(list)
-    for name, rest in re.findall(r"fsdp\.(all_gather|reduce_scatter|all_reduce_gradients|all_gather_updates)_start (.*)", train):
+    for name, rest in re.findall(
+        r"fsdp\.(all_gather|reduce_scatter|all_reduce_gradients|all_gather_updates)_start (.*)",
+        train,
+    ):
         unit = re.match(r"@(\S+)", rest)[1]
         phase = re.match(r"@\S+ (forward|backward)", rest)
         group = re.search(r"over @([a-z0-9.]+)", rest)[1]
@@ -74,8 +115,13 @@ def expected(strategy, mesh, accumulate, freeze):
 
 
 def small_sums(function):
-    sums = re.findall(r"fsdp\.all_reduce_start (\w+)\((.*?)\) over @(\w+) \{norms = array<i1: (.*?)>\}", function)
-    return [(group, BOTH if norms == "false, true" else LOSS if norms == "false" else norms) for _, _, group, norms in sums]
+    sums = re.findall(
+        r"fsdp\.all_reduce_start (\w+)\((.*?)\) over @(\w+) \{norms = array<i1: (.*?)>\}", function
+    )
+    return [
+        (group, BOTH if norms == "false, true" else LOSS if norms == "false" else norms)
+        for _, _, group, norms in sums
+    ]
 
 
 def problems(shardc, models, strategy, mesh, accumulate, freeze):
@@ -87,18 +133,38 @@ def problems(shardc, models, strategy, mesh, accumulate, freeze):
         if got != wanted:
             result.append(f"{what}: expected {wanted}, got {got}")
 
-    expect("collectives", {key: len(units) for key, units in found.items()}, expected(strategy, mesh, accumulate, freeze))
+    expect(
+        "collectives",
+        {key: len(units) for key, units in found.items()},
+        expected(strategy, mesh, accumulate, freeze),
+    )
     for key, units in found.items():
         expect(f"units of {key}", len(set(units)), len(units))
         if key[0] != "all_gather":
-            expect(f"frozen units of {key}", [unit for unit in units if freeze and unit.startswith(BLOCK + ".")], [])
+            expect(
+                f"frozen units of {key}",
+                [unit for unit in units if freeze and unit.startswith(BLOCK + ".")],
+                [],
+            )
     trained = U - freeze
     expect("small all-reduces of @train", small_sums(train), TABLE[strategy, mesh][5])
-    expect("small all-reduces of @eval", small_sums(evaluation), [(group, LOSS) for group, _ in TABLE[strategy, mesh][5]])
+    expect(
+        "small all-reduces of @eval",
+        small_sums(evaluation),
+        [(group, LOSS) for group, _ in TABLE[strategy, mesh][5]],
+    )
     expect("optimizer steps", train.count("fsdp.optimizer_step "), trained)
     expect("sums over micro-batches, with the loss", train.count("fsdp.accumulate "), trained + 1)
-    expect("releases", train.count("fsdp.release "), TABLE[strategy, mesh][0] + TABLE[strategy, mesh][1])
-    expect("units that lie on every rank", train.count("fsdp.resident "), 0 if TABLE[strategy, mesh][0] else U)
+    expect(
+        "releases",
+        train.count("fsdp.release "),
+        TABLE[strategy, mesh][0] + TABLE[strategy, mesh][1],
+    )
+    expect(
+        "units that lie on every rank",
+        train.count("fsdp.resident "),
+        0 if TABLE[strategy, mesh][0] else U,
+    )
     return result
 
 
@@ -106,8 +172,14 @@ def reshard_problems(shardc, models, reshard):
     train, evaluation = functions_of(shardc, models, "full", "8", "sharded", 0, reshard)
     backward, group, kept = RESHARD[reshard]
     gathers = re.findall(r"fsdp\.all_gather_start @(\S+) backward over @(\S+)( from )?", train)
-    got = (len(gathers), sorted({over for _, over, _ in gathers}), sum(bool(kept) for *_, kept in gathers), train.count("fsdp.keep "),
-           train.count(" forward over @world"), evaluation.count("fsdp.keep "))
+    got = (
+        len(gathers),
+        sorted({over for _, over, _ in gathers}),
+        sum(bool(kept) for *_, kept in gathers),
+        train.count("fsdp.keep "),
+        train.count(" forward over @world"),
+        evaluation.count("fsdp.keep "),
+    )
     wanted = (backward, [group] if group else [], kept, kept, U, 0)
     return [] if got == wanted else [f"expected {wanted}, got {got}"]
 

@@ -3,7 +3,8 @@
 
     large_models.py MEGABYTES shardc ARGUMENT...
 
-Ends with 1 where the compiler's peak was more than MEGABYTES, or where it failed. Sizes, not seconds: those depend on the machine.
+Ends with 1 where the compiler's peak was more than MEGABYTES, or where it failed. Sizes, not
+seconds: those depend on the machine.
 """
 import resource
 import subprocess

@@ -3,7 +3,8 @@
 
     raise_counts.py SHARDC_OPT MODELS
 
-Runs each model at batch 2, sequence 32, up to its attached loss. The head counts as linear_cross_entropy.
+Runs each model at batch 2, sequence 32, up to its attached loss. The head counts as
+linear_cross_entropy.
 """
 import collections
 import os
@@ -11,14 +12,49 @@ import re
 import subprocess
 import sys
 
-LLAMA = dict(attention=4, linear=28, linear_cross_entropy=1, rms_norm=9, rope=8, silu=4, mul=4, add=8, embedding=1)
-GPT2 = dict(attention=3, linear=12, linear_cross_entropy=1, layer_norm=7, gelu=3, add=7, embedding=1)
-LLAMA31 = dict(attention=3, linear=21, linear_cross_entropy=1, rms_norm=7, rope=6, silu=3, add=6, embedding=1,
-               # angles from frequencies, a buffer of the model
-               mul=4, concat=1, cos=1, sin=1)
-BLOOM = dict(attention=4, linear=16, linear_cross_entropy=1, layer_norm=10, gelu=4, add=8, embedding=1,
-             # ALiBi's positions and the mask of keys, from the input mask
-             cumsum=1, sub=1, mul=2, cast=2)
+LLAMA = dict(
+    attention=4,
+    linear=28,
+    linear_cross_entropy=1,
+    rms_norm=9,
+    rope=8,
+    silu=4,
+    mul=4,
+    add=8,
+    embedding=1,
+)
+GPT2 = dict(
+    attention=3, linear=12, linear_cross_entropy=1, layer_norm=7, gelu=3, add=7, embedding=1
+)
+LLAMA31 = dict(
+    attention=3,
+    linear=21,
+    linear_cross_entropy=1,
+    rms_norm=7,
+    rope=6,
+    silu=3,
+    add=6,
+    embedding=1,
+    # angles from frequencies, a buffer of the model
+    mul=4,
+    concat=1,
+    cos=1,
+    sin=1,
+)
+BLOOM = dict(
+    attention=4,
+    linear=16,
+    linear_cross_entropy=1,
+    layer_norm=10,
+    gelu=4,
+    add=8,
+    embedding=1,
+    # ALiBi's positions and the mask of keys, from the input mask
+    cumsum=1,
+    sub=1,
+    mul=2,
+    cast=2,
+)
 ENCODER = dict(attention=4, linear=17, linear_cross_entropy=1, layer_norm=9, gelu=4, add=8)
 SEQUENCE = "batch=2,sequence=32"
 SHIFTED = "cross-entropy:logits=logits,labels=labels,shift=1"
@@ -62,7 +98,13 @@ def main():
         left = {op: n for op, n in ops.items() if op not in VIEWS}
         masks = set()
         for line in re.findall(r"nn\.attention (.*?) :", text):
-            masks.add(" ".join(word for word in ("bias", "causal", "key_mask") if re.search(rf"\b{word}\b", line)))
+            masks.add(
+                " ".join(
+                    word
+                    for word in ("bias", "causal", "key_mask")
+                    if re.search(rf"\b{word}\b", line)
+                )
+            )
         if left != expected:
             wrong += 1
             print(f"{model}: expects {expected}, got {left}")

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Writes a model as its worst exporter would: no name of a node, value or parameter, no metadata, no documentation.
+"""Writes a model as its worst exporter would: no name of a node, value or parameter, no
+metadata, no documentation.
 
     strip_names.py MODEL.onnx FOLDER
 
-FOLDER gets model.onnx and a copy of the external data. Inputs are called i0, i1, ..., outputs o0, o1, ..., all else n0, n1, ...;
-symbolic dims and the names of functions stay, since flags and calls need them.
+FOLDER gets model.onnx and a copy of the external data. Inputs are called i0, i1, ..., outputs
+o0, o1, ..., all else n0, n1, ...; symbolic dims and the names of functions stay, since flags
+and calls need them.
 """
 import os
 import shutil
@@ -14,7 +16,8 @@ import onnx
 
 
 def strip(model):
-    """Renames in place; returns {name in the model: new name} of inputs, outputs and initializers."""
+    """Renames in place; returns {name in the model: new name} of inputs, outputs and
+    initializers."""
     names = {}
     for index, value in enumerate(model.graph.input):
         names[value.name] = f"i{index}"
@@ -29,7 +32,8 @@ def strip(model):
         function.doc_string = ""
     model.doc_string = model.producer_name = model.producer_version = ""
     del model.metadata_props[:]
-    # Newer fields, which this onnx does not know, are where exporters write what they know of modules.
+    # Newer fields, which this onnx does not know, are where exporters write what they know of
+    # modules.
     model.DiscardUnknownFields()
     return names
 

@@ -1,4 +1,5 @@
-"""The repository's own rules: which folder may include which, one name for each pass, files that can be read at a sitting."""
+"""The repository's own rules: which folder may include which, one name for each pass, files that
+can be read at a sitting."""
 import os
 import re
 import subprocess
@@ -7,8 +8,8 @@ import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 
-# What a folder may include besides itself. The compiler and the runtime share the plan's schema, the trainer's container and what
-# every program does at its start.
+# What a folder may include besides itself. The compiler and the runtime share the plan's schema,
+# the trainer's container and what every program does at its start.
 MAY_INCLUDE = {
     "frontend": {"frontend"},
     "passes": {"passes", "frontend"},
@@ -16,7 +17,8 @@ MAY_INCLUDE = {
     "runtime": {"runtime"},
     "tools": {"tools", "codegen", "passes", "frontend"},
 }
-# The rooms of a folder, from the lowest: what each may include besides itself and OPEN. A folder's root may include all of its rooms.
+# The rooms of a folder, from the lowest: what each may include besides itself and OPEN. A folder's
+# root may include all of its rooms.
 ROOMS = {
     "frontend": {
         "files": set(),
@@ -51,26 +53,55 @@ ROOMS = {
         "weights": {"base", "files", "engine"},
         "metrics": {"base", "files"},
         "launch": {"base", "comm"},
-        "train": {"base", "files", "comm", "device", "engine", "data", "weights", "metrics", "launch"},
+        "train": {
+            "base",
+            "files",
+            "comm",
+            "device",
+            "engine",
+            "data",
+            "weights",
+            "metrics",
+            "launch",
+        },
         "cli": {"base", "data", "device", "train"},
     },
 }
 OPEN = {"runtime/plan.pb.h", "runtime/Container.h", "codegen/Target.h"}
-# Passes ask for traits and interfaces (NN.td, NNInterfaces.td), not for ops. These name several, each for a reason of its own:
+# Passes ask for traits and interfaces (NN.td, NNInterfaces.td), not for ops. These name several,
+# each for a reason of its own:
 LISTS_OF_OPS = {
-    "passes/NNAttachLoss.cpp": 1,  # logits may stand behind a reshape or a cast: of views, the one that keeps classes last
-    "passes/NNMarkParameters.cpp": 1,  # what is added or subtracted as a vector is a bias
-    "codegen/kernels/KernelGroups.cpp": 1,  # concat and pad are generated code, but their places are many
+    # Logits may stand behind a reshape or a cast: of views, the one that keeps classes last.
+    "passes/NNAttachLoss.cpp": 1,
+    # What is added or subtracted as a vector is a bias.
+    "passes/NNMarkParameters.cpp": 1,
+    # Concat and pad are generated code, but their places are many.
+    "codegen/kernels/KernelGroups.cpp": 1,
 }
-SHARED_WITH_RUNTIME = {"runtime/plan.pb.h", "runtime/Container.h", "runtime/device/Optimizers.h", "runtime/launch/Guard.h"}
+SHARED_WITH_RUNTIME = {
+    "runtime/plan.pb.h",
+    "runtime/Container.h",
+    "runtime/device/Optimizers.h",
+    "runtime/launch/Guard.h",
+}
 MOST_LINES = 600
-MOST_COLUMNS = 100  # of tablegen's files
+MOST_COLUMNS = 100
 CODE = (".cpp", ".h", ".td", ".py", ".proto", ".cu", ".txt", ".cmake")
 
 
 def files():
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return [f for f in listed.splitlines() if os.path.isfile(os.path.join(ROOT, f)) and not f.startswith("test/models/")]
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return [
+        f
+        for f in listed.splitlines()
+        if os.path.isfile(os.path.join(ROOT, f)) and not f.startswith("test/models/")
+    ]
 
 
 def text(name):
@@ -92,7 +123,11 @@ class Structure(unittest.TestCase):
             for included in includes(name):
                 target = included.split("/")[0]
                 if target in MAY_INCLUDE and target not in MAY_INCLUDE[top]:
-                    if not (target == "runtime" and included in SHARED_WITH_RUNTIME and top in ("codegen", "passes", "tools", "frontend")):
+                    if not (
+                        target == "runtime"
+                        and included in SHARED_WITH_RUNTIME
+                        and top in ("codegen", "passes", "tools", "frontend")
+                    ):
                         wrong.append(f"{name} includes {included}")
         self.assertEqual(wrong, [])
 
@@ -106,8 +141,13 @@ class Structure(unittest.TestCase):
             if room not in rooms:
                 wrong.append(f"{name} is in a room that {os.path.basename(__file__)} does not know")
             elif name.endswith((".cpp", ".h")):
-                wrong += [f"{name} includes {i}" for i in includes(name)
-                          if i.startswith(top + "/") and i not in OPEN and i.split("/")[1] not in rooms[room] | {room}]
+                wrong += [
+                    f"{name} includes {i}"
+                    for i in includes(name)
+                    if i.startswith(top + "/")
+                    and i not in OPEN
+                    and i.split("/")[1] not in rooms[room] | {room}
+                ]
         self.assertEqual(wrong, [])
 
     def test_the_root_of_the_runtime_is_small(self):
@@ -115,20 +155,45 @@ class Structure(unittest.TestCase):
         self.assertLessEqual(len(root), 10, root)
 
     def test_one_place_chooses_the_device(self):
-        named = [f for f in files() if f.startswith("runtime/") and not f.startswith("runtime/cpu/") and f.endswith((".cpp", ".h")) and "cpu::" in text(f)]
+        named = [
+            f
+            for f in files()
+            if f.startswith("runtime/")
+            and not f.startswith("runtime/cpu/")
+            and f.endswith((".cpp", ".h"))
+            and "cpu::" in text(f)
+        ]
         self.assertEqual(named, ["runtime/main.cpp"])
 
     def test_one_place_chooses_the_world(self):
-        named = [f for f in files() if f.startswith("runtime/") and not f.startswith(("runtime/launch/", "runtime/comm/")) and f.endswith((".cpp", ".h"))
-                 and re.search(r"ThreadWorld|runRanksAsThreads|launchedWorld", text(f))]
+        elsewhere = re.compile(r"ThreadWorld|runRanksAsThreads|launchedWorld")
+        named = [
+            f
+            for f in files()
+            if f.startswith("runtime/")
+            and not f.startswith(("runtime/launch/", "runtime/comm/"))
+            and f.endswith((".cpp", ".h"))
+            and elsewhere.search(text(f))
+        ]
         self.assertEqual(named, ["runtime/main.cpp"])
 
     def test_no_rank_points_to_another(self):
         pointers = re.compile(r"\bRank \*|vector<Rank\b|span<Rank\b")
-        self.assertEqual([f for f in files() if f.startswith("runtime/") and f.endswith((".cpp", ".h")) and pointers.search(text(f))], [])
+        self.assertEqual(
+            [
+                f
+                for f in files()
+                if f.startswith("runtime/")
+                and f.endswith((".cpp", ".h"))
+                and pointers.search(text(f))
+            ],
+            [],
+        )
 
     def test_passes_have_no_lists_of_ops(self):
-        several = re.compile(r"\b(?:isa|isa_and_nonnull|isa_and_present|dyn_cast)<\s*nn::\w+Op,\s*nn::\w+Op")
+        several = re.compile(
+            r"\b(?:isa|isa_and_nonnull|isa_and_present|dyn_cast)<\s*nn::\w+Op,\s*nn::\w+Op"
+        )
         found = {}
         for name in files():
             if name.startswith(("passes/", "codegen/")) and name.endswith((".cpp", ".h")):
@@ -136,60 +201,156 @@ class Structure(unittest.TestCase):
                     found[name] = count
         self.assertEqual(found, LISTS_OF_OPS)
 
-    def test_everything_is_formatted(self):
+    def test_cpp_is_formatted(self):
         sources = [name for name in files() if name.endswith((".cpp", ".h"))]
-        process = subprocess.run(["clang-format-22", "--dry-run", "-Werror", *sources], cwd=ROOT, capture_output=True, text=True)
-        unformatted = sorted({line.split(":")[0] for line in process.stderr.splitlines() if ": error: " in line})
+        process = subprocess.run(
+            ["clang-format-22", "--dry-run", "-Werror", *sources],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+        )
+        unformatted = sorted(
+            {line.split(":")[0] for line in process.stderr.splitlines() if ": error: " in line}
+        )
         self.assertEqual(unformatted, [], "run ./dev format")
         self.assertEqual(process.returncode, 0, process.stderr)
 
+    def test_python_is_formatted(self):
+        sources = [name for name in files() if name.endswith(".py")]
+        command = [sys.executable, "-m", "black", "--check", *sources]
+        process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        found = re.findall(r"^would reformat (.*)$", process.stderr, re.MULTILINE)
+        unformatted = sorted(os.path.relpath(os.path.join(ROOT, name), ROOT) for name in found)
+        self.assertEqual(unformatted, [], "run ./dev format")
+        self.assertEqual(process.returncode, 0, process.stderr)
+
+    def test_no_line_of_python_is_too_long(self):
+        # An address cannot be broken: it may stand in a line of its own.
+        address = re.compile(r"\s*(# )?https?://\S+")
+        self.assertEqual(
+            [
+                f"{name}:{number}"
+                for name in files()
+                if name.endswith(".py")
+                for number, line in enumerate(text(name).splitlines(), 1)
+                if len(line) > MOST_COLUMNS and not address.fullmatch(line)
+            ],
+            [],
+            f"above {MOST_COLUMNS} columns",
+        )
+
+    def test_no_line_of_tablegen_is_too_long(self):
+        self.assertEqual(
+            [
+                f"{f}:{n}"
+                for f in files()
+                if f.endswith(".td")
+                for n, line in enumerate(text(f).splitlines(), 1)
+                if len(line) > MOST_COLUMNS
+            ],
+            [],
+        )
+
+    def test_no_line_of_markdown_is_too_long(self):
+        # Rows of tables cannot be broken, nor links, which stand in lines of their own. What
+        # docs/generate.py writes has the lines of its sources.
+        unbroken = re.compile(r"\s*\|.*|\s*([-*]|\d+\.)?\s*\S+")
+        self.assertEqual(
+            [
+                f"{name}:{number}"
+                for name in files()
+                if name.endswith(".md") and not name.startswith("docs/generated/")
+                for number, line in enumerate(text(name).splitlines(), 1)
+                if len(line) > MOST_COLUMNS and not unbroken.fullmatch(line)
+            ],
+            [],
+            f"above {MOST_COLUMNS} columns",
+        )
+
     def test_runtime_uses_no_llvm(self):
-        wrong = [f"{name} includes {i}" for name in files() if name.startswith("runtime/") and name.endswith((".cpp", ".h"))
-                 for i in includes(name) if i.split("/")[0] in ("mlir", "llvm", "lld")]
+        wrong = [
+            f"{name} includes {i}"
+            for name in files()
+            if name.startswith("runtime/") and name.endswith((".cpp", ".h"))
+            for i in includes(name)
+            if i.split("/")[0] in ("mlir", "llvm", "lld")
+        ]
         self.assertEqual(wrong, [])
 
     def test_each_pass_has_its_source_and_test_of_one_name(self):
         wrong = []
-        for folder, tests in (("passes", "passes"), ("codegen", "codegen"), ("frontend/onnx", "onnx")):
-            passes = "".join(text(f) for f in files() if os.path.dirname(f) == folder and f.endswith("Passes.td"))
+        for folder, tests in (
+            ("passes", "passes"),
+            ("codegen", "codegen"),
+            ("frontend/onnx", "onnx"),
+        ):
+            passes = "".join(
+                text(f) for f in files() if os.path.dirname(f) == folder and f.endswith("Passes.td")
+            )
             for mnemonic in re.findall(r'^def\s+\w+\s*:\s*Pass<"([^"]+)"', passes, re.MULTILINE):
                 words = mnemonic.split("-")
-                camel = "".join({"nn": "NN", "fsdp": "FSDP", "onnx": "Onnx"}.get(w, w.capitalize()) for w in words)
+                camel = "".join(
+                    {"nn": "NN", "fsdp": "FSDP", "onnx": "Onnx"}.get(w, w.capitalize())
+                    for w in words
+                )
                 for path in (f"{folder}/{camel}.cpp", f"test/{tests}/{mnemonic}.mlir"):
                     if not os.path.exists(os.path.join(ROOT, path)):
                         wrong.append(f"pass {mnemonic}: no {path}")
         self.assertEqual(wrong, [])
 
     def test_each_op_family_has_its_source(self):
-        families = [f[:-3] for f in os.listdir(os.path.join(ROOT, "frontend/nn/ops")) if f.endswith(".td")]
-        missing = [f for f in families if not os.path.exists(os.path.join(ROOT, f"frontend/nn/ops/{f}.cpp"))]
+        families = [
+            f[:-3] for f in os.listdir(os.path.join(ROOT, "frontend/nn/ops")) if f.endswith(".td")
+        ]
+        missing = [
+            f
+            for f in families
+            if not os.path.exists(os.path.join(ROOT, f"frontend/nn/ops/{f}.cpp"))
+        ]
         self.assertEqual(missing, [])
 
     def test_no_file_is_too_long(self):
-        long = {f: n for f in files() if f.endswith(CODE) and (n := text(f).count("\n")) > MOST_LINES}
+        long = {
+            f: n for f in files() if f.endswith(CODE) and (n := text(f).count("\n")) > MOST_LINES
+        }
         self.assertEqual(long, {})
-
-    def test_no_line_of_tablegen_is_too_long(self):
-        self.assertEqual([f"{f}:{n}" for f in files() if f.endswith(".td") for n, line in enumerate(text(f).splitlines(), 1)
-                          if len(line) > MOST_COLUMNS], [])
 
     def test_no_path_of_one_machine(self):
         pattern = re.compile(r"/(?:root|home|work)/\w")
-        self.assertEqual([f for f in files() if f.endswith(CODE + (".md", ".mlir", ".test")) and pattern.search(text(f))
-                          and not f.startswith("test/structure/")], [])
+        self.assertEqual(
+            [
+                f
+                for f in files()
+                if f.endswith(CODE + (".md", ".mlir", ".test"))
+                and pattern.search(text(f))
+                and not f.startswith("test/structure/")
+            ],
+            [],
+        )
 
     def test_documents_name_files_that_exist(self):
         wrong = []
         for name in files():
             if not name.endswith(".md") or name.startswith("test/models"):
                 continue
-            for path in re.findall(r"`((?:frontend|passes|codegen|runtime|tools|test|docs)/[\w./-]+)`", text(name)):
-                if not os.path.exists(os.path.join(ROOT, path)) and "<" not in path and "*" not in path:
+            for path in re.findall(
+                r"`((?:frontend|passes|codegen|runtime|tools|test|docs)/[\w./-]+)`", text(name)
+            ):
+                if (
+                    not os.path.exists(os.path.join(ROOT, path))
+                    and "<" not in path
+                    and "*" not in path
+                ):
                     wrong.append(f"{name} names {path}")
         self.assertEqual(wrong, [])
 
     def test_generated_documents_are_fresh(self):
-        process = subprocess.run([sys.executable, "docs/generate.py", "--check"], cwd=ROOT, capture_output=True, text=True)
+        process = subprocess.run(
+            [sys.executable, "docs/generate.py", "--check"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+        )
         self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
 
 

@@ -1,10 +1,8 @@
-"""Files that a user has: nothing that is read is written over, nothing is written twice, no run is lost with its metrics, and weights are
-read wherever and however they lie."""
-import glob
+"""Files that a user has: nothing that is read is written over, nothing is written twice, no run is
+lost with its metrics, and weights are read wherever and however they lie."""
 import json
 import os
 import shutil
-import struct
 import subprocess
 import unittest
 
@@ -12,77 +10,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from tool_test import MODELS, SHARDC, ToolTest, run
-
-MODEL = os.path.join(MODELS, "mlp-tiny-loss", "model.onnx")
-DATA = os.path.join(MODELS, "mlp-tiny-loss", "data")
-
-
-def content(path):
-    with open(path, "rb") as file:
-        return file.read()
-
-
-def read_safetensors(path):
-    """{name: (dtype, shape, bytes)}"""
-    data = content(path)
-    length = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + length])
-    header.pop("__metadata__", None)
-    begin = 8 + length
-    return {n: (e["dtype"], e["shape"], data[begin + e["data_offsets"][0]:begin + e["data_offsets"][1]]) for n, e in header.items()}
-
-
-def write_safetensors(path, tensors):
-    header, data = {}, b""
-    for name, (dtype, shape, values) in tensors.items():
-        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
-        data += values
-    text = json.dumps(header).encode()
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + data)
-
-
-class Files(ToolTest):
-    def setUp(self):
-        super().setUp()
-        for name in ("model.onnx", "model.onnx.data"):
-            source = os.path.join(os.path.dirname(MODEL), name)
-            if os.path.exists(source):
-                shutil.copyfile(source, self.path(name))
-        self.inputs = sorted(os.path.basename(p)[:-4] for p in glob.glob(os.path.join(DATA, "*.npy")))
-        for name in self.inputs:
-            shutil.copyfile(os.path.join(DATA, name + ".npy"), self.path(name + ".npy"))
-
-    def everything(self):
-        """What lies in the folder, byte for byte."""
-        found = {}
-        for folder, _, names in os.walk(self.folder):
-            for name in names:
-                path = os.path.join(folder, name)
-                found[path] = os.readlink(path) if os.path.islink(path) else content(path)
-        return found, sorted(f for f, _, _ in os.walk(self.folder))
-
-    def fails(self, program, words, *parts):
-        """One error with all parts; nothing in the folder has changed."""
-        before = self.everything()
-        result = run(*words, cwd=self.folder)
-        self.assert_one_error(result, program, *parts)
-        self.assertEqual(self.everything(), before, "files were made, lost or changed")
-        return result.err
-
-    def compile(self, *flags, output="m.trainer", model="model.onnx"):
-        result = run(SHARDC, model, "--dim", "batch=2", *flags, "-o", output, cwd=self.folder)
-        self.assertEqual(result.code, 0, result.err)
-        return self.path(output)
-
-    def words(self, *flags, trainer="m.trainer", steps=2):
-        data = [w for n in self.inputs for w in ("--data", f"{n}={n}.npy")]
-        return [self.path(trainer), *data, "--steps", steps, *flags]
-
-    def works(self, *flags, **keywords):
-        result = run(*self.words(*flags, **keywords), cwd=self.folder)
-        self.assertEqual(result.code, 0, result.err)
-        return result
+from user_files import Files, content, read_safetensors, write_safetensors
 
 
 class CompilerFiles(Files):
@@ -93,16 +21,31 @@ class CompilerFiles(Files):
         os.link(self.path("model.onnx"), self.path("hard"))
         os.symlink("model.onnx", self.path("soft"))
         shutil.copyfile(self.path("model.onnx"), self.path("2-raise.mlir"))
-        for words, parts in ((["-o", "model.onnx"], ["(-o model.onnx)", "the model model.onnx"]),
-                             (["-o", "./model.onnx"], ["./model.onnx"]), (["-o", "hard"], ["hard", "model.onnx"]), (["-o", "soft"], ["soft"]),
-                             (["--report", self.path("model.onnx")], ["--report", "the model"]), (["--report", "hard"], ["--report hard"]),
-                             (["-o", SHARDC], ["shardc itself"])):
+        for words, parts in (
+            (["-o", "model.onnx"], ["(-o model.onnx)", "the model model.onnx"]),
+            (["-o", "./model.onnx"], ["./model.onnx"]),
+            (["-o", "hard"], ["hard", "model.onnx"]),
+            (["-o", "soft"], ["soft"]),
+            (["--report", self.path("model.onnx")], ["--report", "the model"]),
+            (["--report", "hard"], ["--report hard"]),
+            (["-o", SHARDC], ["shardc itself"]),
+        ):
             with self.subTest(words=words):
                 self.fails("shardc", self.shardc(*words), "would overwrite", *parts)
         with open(self.path("c.toml"), "w") as file:
             file.write("memory_gb = 1\n")
-        self.fails("shardc", self.shardc("--cluster", "c.toml", "--report", "./c.toml"), "--cluster c.toml", "--report ./c.toml")
-        self.fails("shardc", (SHARDC, "2-raise.mlir", "--dim", "batch=2", "--dump-phases-to", "."), "--dump-phases-to .", "the model 2-raise.mlir")
+        self.fails(
+            "shardc",
+            self.shardc("--cluster", "c.toml", "--report", "./c.toml"),
+            "--cluster c.toml",
+            "--report ./c.toml",
+        )
+        self.fails(
+            "shardc",
+            (SHARDC, "2-raise.mlir", "--dim", "batch=2", "--dump-phases-to", "."),
+            "--dump-phases-to .",
+            "the model 2-raise.mlir",
+        )
 
     def test_outputs_over_external_data(self):
         large = os.path.join(MODELS, "gpt2-tiny")
@@ -110,18 +53,55 @@ class CompilerFiles(Files):
             self.skipTest("this model keeps its weights inside")
         for name in ("model.onnx", "model.onnx.data"):
             shutil.copyfile(os.path.join(large, name), self.path(name))
-        words = (SHARDC, "model.onnx", "--dim", "batch=2", "--dim", "sequence=64", "--loss", "cross-entropy:logits=logits,labels=labels,shift=1")
-        self.fails("shardc", (*words, "-o", "model.onnx.data", "--dump-phases-to", "phases"), "model.onnx.data", "external data")
+        words = (
+            SHARDC,
+            "model.onnx",
+            "--dim",
+            "batch=2",
+            "--dim",
+            "sequence=64",
+            "--loss",
+            "cross-entropy:logits=logits,labels=labels,shift=1",
+        )
+        self.fails(
+            "shardc",
+            (*words, "-o", "model.onnx.data", "--dump-phases-to", "phases"),
+            "model.onnx.data",
+            "external data",
+        )
 
     def test_two_outputs_of_one_file(self):
         os.mkdir(self.path("d"))
         os.symlink("d", self.path("link"))
         for first, second in (("q", "q"), ("q", "./q"), ("d/q", "link/q"), (self.path("q"), "q")):
             with self.subTest(first=first, second=second):
-                self.fails("shardc", self.shardc("-o", first, "--report", second), "two outputs", f"-o {first}", f"--report {second}")
-        self.fails("shardc", self.shardc("--dump-phases-to", "d", "--report", "link/1-import.mlir"), "two outputs", "--dump-phases-to d", "--report link/1-import.mlir")
-        self.fails("shardc", self.shardc("--dump-phases-to", "new", "--report", "./new/2-raise.mlir"), "two outputs", "--dump-phases-to new")
-        self.fails("shardc", self.shardc("--kernels", "d", "-o", "link/kernels.so"), "two outputs", "--kernels d", "-o link/kernels.so")
+                self.fails(
+                    "shardc",
+                    self.shardc("-o", first, "--report", second),
+                    "two outputs",
+                    f"-o {first}",
+                    f"--report {second}",
+                )
+        self.fails(
+            "shardc",
+            self.shardc("--dump-phases-to", "d", "--report", "link/1-import.mlir"),
+            "two outputs",
+            "--dump-phases-to d",
+            "--report link/1-import.mlir",
+        )
+        self.fails(
+            "shardc",
+            self.shardc("--dump-phases-to", "new", "--report", "./new/2-raise.mlir"),
+            "two outputs",
+            "--dump-phases-to new",
+        )
+        self.fails(
+            "shardc",
+            self.shardc("--kernels", "d", "-o", "link/kernels.so"),
+            "two outputs",
+            "--kernels d",
+            "-o link/kernels.so",
+        )
 
     def test_kernels_over_inputs(self):
         os.mkdir(self.path("k"))
@@ -130,25 +110,44 @@ class CompilerFiles(Files):
         os.rename(self.path("k/a.cubin"), self.path("k/a.onnx"))
         result = run(*self.shardc("--kernels", "k", "--target", "cuda:sm_90"), cwd=self.folder)
         self.assertEqual(result.code, 0, result.err)
-        again = run(*self.shardc("--kernels", "k", "--target", "cuda:sm_90"), cwd=self.folder)  # over the last ones
+        # Over the last ones.
+        again = run(*self.shardc("--kernels", "k", "--target", "cuda:sm_90"), cwd=self.folder)
         self.assertEqual(again.code, 0, again.err)
 
     def test_what_is_given_twice_or_does_nothing(self):
-        for words, parts in ((["--mesh", "2", "--mesh", "4"], ["--mesh", "given twice", "2 and 4"]), (["-q", "-q"], ["--quiet", "given twice"]),
-                             (["-o", "a", "-o", "b"], ["--output", "given twice"]), (["--target", "cuda", "--cpu", "native"], ["--cpu", "no effect", "--target"]),
-                             (["--target", "cpu:x86-64-v3", "--cpu", "native"], ["--cpu", "no effect", "--target"]),
-                             (["--target", "cuda", "--threads-per-rank", "1"], ["--threads-per-rank", "no effect"]),
-                             (["--kernels", "k", "--threads-per-rank", "1"], ["--threads-per-rank", "no effect", "-o FILE"])):
+        for words, parts in (
+            (["--mesh", "2", "--mesh", "4"], ["--mesh", "given twice", "2 and 4"]),
+            (["-q", "-q"], ["--quiet", "given twice"]),
+            (["-o", "a", "-o", "b"], ["--output", "given twice"]),
+            (["--target", "cuda", "--cpu", "native"], ["--cpu", "no effect", "--target"]),
+            (["--target", "cpu:x86-64-v3", "--cpu", "native"], ["--cpu", "no effect", "--target"]),
+            (["--target", "cuda", "--threads-per-rank", "1"], ["--threads-per-rank", "no effect"]),
+            (
+                ["--kernels", "k", "--threads-per-rank", "1"],
+                ["--threads-per-rank", "no effect", "-o FILE"],
+            ),
+        ):
             with self.subTest(words=words):
                 self.fails("shardc", self.shardc(*words), *parts)
-        self.assertEqual(run(*self.shardc("--dim", "batch=2", "-o", "m.trainer"), cwd=self.folder).code, 0)
+        self.assertEqual(
+            run(*self.shardc("--dim", "batch=2", "-o", "m.trainer"), cwd=self.folder).code, 0
+        )
 
     def test_names_that_a_terminal_would_obey(self):
-        for name, shown in (("\x1b[31mx", "\\x1b[31mx"), ("a\nb", "a\\nb"), (os.fsdecode(b"\xff\xfe"), "\\xff\\xfe"), ("\u202egnp", "\\u{202e}gnp")):
+        for name, shown in (
+            ("\x1b[31mx", "\\x1b[31mx"),
+            ("a\nb", "a\\nb"),
+            (os.fsdecode(b"\xff\xfe"), "\\xff\\xfe"),
+            ("\u202egnp", "\\u{202e}gnp"),
+        ):
             with self.subTest(name=name):
                 error = self.fails("shardc", (SHARDC, name + ".onnx"), shown)
                 self.assertNotIn("\x1b", error)
-        error = self.fails("shardc", (SHARDC, "model.onnx", "--dim", "batch=2", "--loss", "output:" + "n" * 100000), "nnn...nnn")
+        error = self.fails(
+            "shardc",
+            (SHARDC, "model.onnx", "--dim", "batch=2", "--loss", "output:" + "n" * 100000),
+            "nnn...nnn",
+        )
         self.assertLess(len(error), 5000)
 
 
@@ -161,25 +160,58 @@ class TrainerFiles(Files):
         first = self.inputs[0]
         os.link(self.path(first + ".npy"), self.path("hard"))
         os.symlink("model.onnx", self.path("soft"))
-        for flag in ("--export-safetensors", "--export-onnx", "--export-gradients", "--metrics", "--trace"):
-            for path, other in ((first + ".npy", f"--data {first}={first}.npy"), (f"./{first}.npy", "--data"), ("hard", "--data"), ("model.onnx", "the compiled model"),
-                                ("soft", "the compiled model"), ("m.trainer", "this trainer")):
+        for flag in (
+            "--export-safetensors",
+            "--export-onnx",
+            "--export-gradients",
+            "--metrics",
+            "--trace",
+        ):
+            for path, other in (
+                (first + ".npy", f"--data {first}={first}.npy"),
+                (f"./{first}.npy", "--data"),
+                ("hard", "--data"),
+                ("model.onnx", "the compiled model"),
+                ("soft", "the compiled model"),
+                ("m.trainer", "this trainer"),
+            ):
                 with self.subTest(flag=flag, path=path):
-                    self.fails("trainer", self.words(flag, path), f"{flag} {path} would overwrite", other)
-        self.fails("trainer", self.words("--export-onnx", "model.onnx", "--dry-run"), "the compiled model")
+                    self.fails(
+                        "trainer", self.words(flag, path), f"{flag} {path} would overwrite", other
+                    )
+        self.fails(
+            "trainer", self.words("--export-onnx", "model.onnx", "--dry-run"), "the compiled model"
+        )
 
     def test_exports_over_weights(self):
         self.works("--export-safetensors", "w.safetensors", "--export-onnx", "w.onnx")
         for name in ("w.safetensors", "w.onnx"):
-            self.fails("trainer", self.words("--weights", name, "--export-safetensors", "./" + name), f"--weights, {name}", f"--export-safetensors ./{name}")
+            self.fails(
+                "trainer",
+                self.words("--weights", name, "--export-safetensors", "./" + name),
+                f"--weights, {name}",
+                f"--export-safetensors ./{name}",
+            )
 
     def test_two_outputs_of_one_file(self):
         os.mkdir(self.path("d"))
         os.symlink("d", self.path("link"))
         for first, second in (("z.st", "./z.st"), ("d/z", "link/z"), ("z", self.path("z"))):
             with self.subTest(first=first):
-                self.fails("trainer", self.words("--export-safetensors", first, "--metrics", second), "two outputs", f"--export-safetensors {first}", f"--metrics {second}")
-        self.fails("trainer", self.words("--export-gradients", "z", "--export-safetensors", "z"), "two outputs", "--export-gradients z", "--export-safetensors z")
+                self.fails(
+                    "trainer",
+                    self.words("--export-safetensors", first, "--metrics", second),
+                    "two outputs",
+                    f"--export-safetensors {first}",
+                    f"--metrics {second}",
+                )
+        self.fails(
+            "trainer",
+            self.words("--export-gradients", "z", "--export-safetensors", "z"),
+            "two outputs",
+            "--export-gradients z",
+            "--export-safetensors z",
+        )
 
     def test_exports_that_may_be_replaced(self):
         for _ in range(2):
@@ -198,7 +230,9 @@ class TrainerFiles(Files):
 
     def test_two_runs_with_one_metrics_file(self):
         words = [str(w) for w in self.words("--metrics", "m.jsonl", steps=10**9)]
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder)
+        process = subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder
+        )
         self.addCleanup(process.communicate)
         self.addCleanup(process.terminate)
         while "step" not in process.stdout.readline():
@@ -210,16 +244,22 @@ class TrainerFiles(Files):
     def test_metrics_on_a_full_disk(self):
         result = self.works("--metrics", "/dev/full", "--export-safetensors", "p", steps=3)
         self.assertEqual(result.err.count("\n"), 1, result.err)
-        self.assertIn("trainer: warning: cannot write /dev/full: No space left on device", result.err)
+        self.assertIn(
+            "trainer: warning: cannot write /dev/full: No space left on device", result.err
+        )
         self.assertIn("4 of 4 lines of metrics are lost", result.out)
         self.assertIn("p", os.listdir(self.folder))
 
     def test_what_was_exported(self):
-        error = self.fails_later("--export-gradients", "g", "--export-safetensors", "p", "--lr", "1e30")
+        error = self.fails_later(
+            "--export-gradients", "g", "--export-safetensors", "p", "--lr", "1e30"
+        )
         self.assertIn("exported was only g", error)
         self.assertNotIn("nothing was exported", error)
         self.assertNotIn("-nan", error)
-        self.assertIn("nothing was exported", self.fails_later("--export-safetensors", "p", "--lr", "1e30"))
+        self.assertIn(
+            "nothing was exported", self.fails_later("--export-safetensors", "p", "--lr", "1e30")
+        )
 
     def fails_later(self, *flags):
         result = run(*self.words(*flags, steps=30), cwd=self.folder)
@@ -237,7 +277,9 @@ class TrainerFiles(Files):
     # Weights
 
     def exported(self):
-        self.works("--export-safetensors", "w.safetensors", "--export-onnx", "w.onnx", "--lr", "0.1")
+        self.works(
+            "--export-safetensors", "w.safetensors", "--export-onnx", "w.onnx", "--lr", "0.1"
+        )
         return read_safetensors(self.path("w.safetensors"))
 
     def reads(self, path, expected):
@@ -256,7 +298,12 @@ class TrainerFiles(Files):
     def test_weights_in_a_folder(self):
         tensors = self.exported()
         os.mkdir(self.path("hub"))
-        self.fails("trainer", self.words("--weights", "hub"), "hub", "none of model.onnx, model.safetensors.index.json, model.safetensors")
+        self.fails(
+            "trainer",
+            self.words("--weights", "hub"),
+            "hub",
+            "none of model.onnx, model.safetensors.index.json, model.safetensors",
+        )
         shutil.copyfile(self.path("w.safetensors"), self.path("hub/model.safetensors"))
         self.reads("hub", tensors)
         os.remove(self.path("hub/model.safetensors"))
@@ -271,7 +318,9 @@ class TrainerFiles(Files):
         weight_map = {}
         for number, part in enumerate((names[::2], names[1::2])):
             file = f"model-{number + 1:05}-of-00002.safetensors"
-            write_safetensors(os.path.join(self.folder, folder, file), {n: tensors[n] for n in part})
+            write_safetensors(
+                os.path.join(self.folder, folder, file), {n: tensors[n] for n in part}
+            )
             weight_map.update({n: file for n in part})
         change(weight_map)
         with open(os.path.join(self.folder, folder, "model.safetensors.index.json"), "w") as file:
@@ -282,11 +331,23 @@ class TrainerFiles(Files):
         name = sorted(tensors)[0]
         os.mkdir(self.path("hub"))
         write_safetensors(self.path("outside.safetensors"), tensors)
-        for change, parts in ((lambda m: m.update({name: "gone.safetensors"}), ["gone.safetensors", "No such file"]),
-                              (lambda m: m.update({name: "../outside.safetensors"}), ["../outside.safetensors", "leaves"]),
-                              (lambda m: m.update({name: self.path("outside.safetensors")}), ["outside.safetensors", "not a path inside"]),
-                              (lambda m: m.update({name: "model-00002-of-00002.safetensors"}), [name, "has no tensor"]),
-                              (lambda m: m.pop(name), [name, "has no tensor"]), (lambda m: m.update({name: 3}), ["weight_map"])):
+        for change, parts in (
+            (lambda m: m.update({name: "gone.safetensors"}), ["gone.safetensors", "No such file"]),
+            (
+                lambda m: m.update({name: "../outside.safetensors"}),
+                ["../outside.safetensors", "leaves"],
+            ),
+            (
+                lambda m: m.update({name: self.path("outside.safetensors")}),
+                ["outside.safetensors", "not a path inside"],
+            ),
+            (
+                lambda m: m.update({name: "model-00002-of-00002.safetensors"}),
+                [name, "has no tensor"],
+            ),
+            (lambda m: m.pop(name), [name, "has no tensor"]),
+            (lambda m: m.update({name: 3}), ["weight_map"]),
+        ):
             self.shard(tensors, "hub", change)
             self.fails("trainer", self.words("--weights", "hub"), *parts)
         for text in ("{", "{}", "[]", '{"weight_map": []}'):
@@ -299,13 +360,19 @@ class TrainerFiles(Files):
         np.save(self.path("w.npy"), np.zeros(3))
         with open(self.path("pointer.safetensors"), "w") as file:
             file.write("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n")
-        for name, part in (("w.npz", "zip archive"), ("w.npy", "NumPy"), ("pointer.safetensors", "git lfs pull")):
+        for name, part in (
+            ("w.npz", "zip archive"),
+            ("w.npy", "NumPy"),
+            ("pointer.safetensors", "git lfs pull"),
+        ):
             self.fails("trainer", self.words("--weights", name), name, part)
 
     def test_tensors_of_a_model_inside(self):
         tensors = self.exported()
         write_safetensors(self.path("outer"), {"net." + n: t for n, t in tensors.items()})
-        self.fails("trainer", self.words("--weights", "outer"), "has no tensor", "did you mean 'net.")
+        self.fails(
+            "trainer", self.words("--weights", "outer"), "has no tensor", "did you mean 'net."
+        )
 
     # Meshes
 
@@ -330,8 +397,13 @@ class Names(ToolTest):
     """A model whose parameter and node have names that a terminal would obey."""
 
     def model(self, name):
-        graph = helper.make_graph([helper.make_node("MatMul", ["x", "QQQQ"], ["y"], name="QQQQ")], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 4])],
-                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 4])], [numpy_helper.from_array(np.eye(4, dtype=np.float32), "QQQQ")])
+        graph = helper.make_graph(
+            [helper.make_node("MatMul", ["x", "QQQQ"], ["y"], name="QQQQ")],
+            "g",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 4])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 4])],
+            [numpy_helper.from_array(np.eye(4, dtype=np.float32), "QQQQ")],
+        )
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
         assert len(name) == 4
         with open(self.path("m.onnx"), "wb") as file:
@@ -341,14 +413,40 @@ class Names(ToolTest):
 
     def check(self, name):
         self.model(name)
-        result = run(SHARDC, "m.onnx", "--dim", "batch=2", "--loss", "mse:output=y,target=t", "-o", "m.trainer", "--report", "r.json", cwd=self.folder)
+        result = run(
+            SHARDC,
+            "m.onnx",
+            "--dim",
+            "batch=2",
+            "--loss",
+            "mse:output=y,target=t",
+            "-o",
+            "m.trainer",
+            "--report",
+            "r.json",
+            cwd=self.folder,
+        )
         shown = [result]
         if result.code:
             self.assert_one_error(result, "shardc")
         else:
             with open(self.path("r.json"), encoding="utf-8") as file:
                 json.load(file)
-            words = ("--data", "x=x.npy", "--data", "t=t.npy", "--steps", 1, "--metrics", "m.jsonl", "--trace", "t.json", "--export-safetensors", "p", "--report")
+            words = (
+                "--data",
+                "x=x.npy",
+                "--data",
+                "t=t.npy",
+                "--steps",
+                1,
+                "--metrics",
+                "m.jsonl",
+                "--trace",
+                "t.json",
+                "--export-safetensors",
+                "p",
+                "--report",
+            )
             shown.append(run(self.path("m.trainer"), *words, cwd=self.folder))
             self.assertEqual(shown[1].code, 0, shown[1].err)
             with open(self.path("m.jsonl"), encoding="utf-8") as file:
@@ -356,53 +454,21 @@ class Names(ToolTest):
             with open(self.path("t.json"), encoding="utf-8") as file:
                 json.load(file)
             read_safetensors(self.path("p"))
-            shown.append(run(self.path("m.trainer"), *words[:6], "--group", "match=nothing,lr-scale=2", cwd=self.folder))
+            shown.append(
+                run(
+                    self.path("m.trainer"),
+                    *words[:6],
+                    "--group",
+                    "match=nothing,lr-scale=2",
+                    cwd=self.folder,
+                )
+            )
         for each in shown:
             self.assertNotRegex(each.out + each.err, r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
         return result
 
     def test_escapes_of_terminals(self):
         self.assertEqual(self.check(b"\x1b[3m").code, 0)
-
-
-class HubCache(Files):
-    """Hugging Face's cache: snapshots/REVISION/FILE -> ../../blobs/HASH."""
-
-    def setUp(self):
-        super().setUp()
-        large = os.path.join(MODELS, "gpt2-tiny")
-        if not os.path.exists(os.path.join(large, "model.onnx.data")):
-            self.skipTest("this model keeps its weights inside")
-        self.snapshot = self.path("models--a--b/snapshots/0123")
-        os.makedirs(self.snapshot)
-        os.mkdir(self.path("models--a--b/blobs"))
-        for number, name in enumerate(("model.onnx", "model.onnx.data")):
-            shutil.copyfile(os.path.join(large, name), self.path(f"models--a--b/blobs/{number}"))
-            os.symlink(f"../../blobs/{number}", os.path.join(self.snapshot, name))
-        for name in ("input_ids", "labels"):
-            shutil.copyfile(os.path.join(large, "data", name + ".npy"), self.path(name + ".npy"))
-        self.inputs = ["input_ids", "labels"]
-
-    flags = ("--dim", "sequence=64", "--loss", "cross-entropy:logits=logits,labels=labels,shift=1")
-
-    def test_a_model_in_the_cache(self):
-        for more in ((), ("--embed-weights",)):
-            self.compile(*self.flags, *more, model=os.path.join(self.snapshot, "model.onnx"))
-            self.works("--export-safetensors", "p" + "".join(more))
-            self.works("--weights", os.path.join(self.snapshot, "model.onnx"))
-            self.works("--weights", self.snapshot)
-        self.assertEqual(content(self.path("p")), content(self.path("p--embed-weights")))
-
-    def test_links_out_of_the_cache(self):
-        data = os.path.join(self.snapshot, "model.onnx.data")
-        self.compile(*self.flags, model=os.path.join(self.snapshot, "model.onnx"))
-        shutil.move(self.path("models--a--b/blobs/1"), self.path("secret"))
-        for target in ("../../../secret", self.path("secret")):
-            os.remove(data)
-            os.symlink(target, data)
-            words = (SHARDC, os.path.join(self.snapshot, "model.onnx"), "--dim", "batch=2", *self.flags)
-            self.fails("shardc", words, "model.onnx.data", "symbolic link", "secret", "outside of the model's folder")
-            self.fails("trainer", self.words(), "model.onnx.data", "symbolic link", "secret", "outside of the model's folder")
 
 
 if __name__ == "__main__":

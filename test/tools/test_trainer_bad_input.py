@@ -1,5 +1,5 @@
-"""What a user can get wrong with a trainer: each case is one line on stderr that says what and what to do, a non-zero exit, soon
-and within little memory; and nothing half written is left."""
+"""What a user can get wrong with a trainer: each case is one line on stderr that says what and what
+to do, a non-zero exit, soon and within little memory; and nothing half written is left."""
 import os
 import resource
 import shutil
@@ -18,7 +18,8 @@ MODEL = os.path.join(MODELS, "gpt2-tiny")
 
 
 class TrainerBadInput(ToolTest):
-    """gpt2-tiny on two ranks with two samples each; every test changes one thing of a run that works."""
+    """gpt2-tiny on two ranks with two samples each; every test changes one thing of a run that
+    works."""
 
     @classmethod
     def setUpClass(cls):
@@ -30,8 +31,20 @@ class TrainerBadInput(ToolTest):
             if os.path.exists(os.path.join(MODEL, name)):
                 shutil.copyfile(os.path.join(MODEL, name), os.path.join(cls.model_folder, name))
         cls.trainer = os.path.join(folder.name, "m.trainer")
-        result = run(SHARDC, os.path.join(cls.model_folder, "model.onnx"), "--mesh", 2, "--dim", "batch=2", "--dim", "sequence=64",
-                     "--loss", "cross-entropy:logits=logits,labels=labels,shift=1", "-o", cls.trainer)
+        result = run(
+            SHARDC,
+            os.path.join(cls.model_folder, "model.onnx"),
+            "--mesh",
+            2,
+            "--dim",
+            "batch=2",
+            "--dim",
+            "sequence=64",
+            "--loss",
+            "cross-entropy:logits=logits,labels=labels,shift=1",
+            "-o",
+            cls.trainer,
+        )
         assert result.code == 0, result.err
         cls.ids = np.load(os.path.join(MODEL, "data", "input_ids.npy"))
         cls.labels = np.load(os.path.join(MODEL, "data", "labels.npy"))
@@ -45,7 +58,16 @@ class TrainerBadInput(ToolTest):
         np.save(self.path(name), array)
 
     def words(self, *flags, steps=2):
-        return [self.trainer, "--data", f"input_ids={self.path('ids.npy')}", "--data", f"labels={self.path('labels.npy')}", "--steps", steps, *flags]
+        return [
+            self.trainer,
+            "--data",
+            f"input_ids={self.path('ids.npy')}",
+            "--data",
+            f"labels={self.path('labels.npy')}",
+            "--steps",
+            steps,
+            *flags,
+        ]
 
     def fails(self, words, *parts, limits=()):
         """The error's text, which holds all `parts`."""
@@ -63,7 +85,11 @@ class TrainerBadInput(ToolTest):
     # Flags
 
     def test_unknown_flag(self):
-        self.fails(self.words("--wieght-decay", "0.1"), "unknown flag --wieght-decay", "did you mean '--weight-decay'?")
+        self.fails(
+            self.words("--wieght-decay", "0.1"),
+            "unknown flag --wieght-decay",
+            "did you mean '--weight-decay'?",
+        )
 
     def test_stray_argument(self):
         self.fails(self.words("ids.npy"), "unexpected argument 'ids.npy'")
@@ -72,16 +98,36 @@ class TrainerBadInput(ToolTest):
         self.fails(self.words("--lr"), "--lr")
 
     def test_values_out_of_range(self):
-        for flag, value in (("--lr", "-1"), ("--lr", "nan"), ("--betas", "0.9"), ("--betas", "0.9,1.5"), ("--clip", "-1"), ("--steps", "-3"), ("--steps", "1.5"),
-                            ("--schedule", "cubic"), ("--seed", "-1"), ("--threads", "0"), ("--eps", "x"), ("--init", "ones"),
-                            ("--warmup-steps", "99999999999999999999"), ("--data", "input_ids"), ("--grad-accumulation", "0"), ("--loss-norm", "mean"),
-                            ("--grad-divide", "0"), ("--loss-scale", "-1"), ("--no-decay", "norms"), ("--group", "lr-scale=2,match=(")):
+        for flag, value in (
+            ("--lr", "-1"),
+            ("--lr", "nan"),
+            ("--betas", "0.9"),
+            ("--betas", "0.9,1.5"),
+            ("--clip", "-1"),
+            ("--steps", "-3"),
+            ("--steps", "1.5"),
+            ("--schedule", "cubic"),
+            ("--seed", "-1"),
+            ("--threads", "0"),
+            ("--eps", "x"),
+            ("--init", "ones"),
+            ("--warmup-steps", "99999999999999999999"),
+            ("--data", "input_ids"),
+            ("--grad-accumulation", "0"),
+            ("--loss-norm", "mean"),
+            ("--grad-divide", "0"),
+            ("--loss-scale", "-1"),
+            ("--no-decay", "norms"),
+            ("--group", "lr-scale=2,match=("),
+        ):
             with self.subTest(flag=flag, value=value):
                 self.fails(self.words(flag, value), flag, value.split(",")[-1])
 
     def test_flags_that_this_trainer_cannot_honour(self):
         self.fails(self.words("--momentum", "0.9"), "--momentum", "sgd", "adamw")
-        self.fails(self.words("--total-steps", "9"), "--total-steps has no effect", "--schedule constant")
+        self.fails(
+            self.words("--total-steps", "9"), "--total-steps has no effect", "--schedule constant"
+        )
         self.fails(self.words("--seed", "1"), "--seed has no effect", "--shuffle")
         self.fails(self.words("--lr", "1", "--lr", "2"), "--lr is given twice: 1 and 2")
         self.fails(self.words("--nesterov", "--momentum", "0.9"), "sgd")
@@ -90,15 +136,35 @@ class TrainerBadInput(ToolTest):
         self.fails(self.words("--epochs", "2"), "--steps", "--epochs")
         self.fails(self.words("--warmup-start-factor", "0.1"), "--warmup-steps")
         self.fails(self.words("--clip-norm", "1"), "--clip-norm", "--clip")
-        self.fails(self.words("--loss-scale-window", "5"), "--loss-scale-window", "float32", "--loss-scale dynamic")
-        self.fails(self.words("--no-decay", "norm", "--weight-decay", "0"), "--no-decay", "--weight-decay")
+        self.fails(
+            self.words("--loss-scale-window", "5"),
+            "--loss-scale-window",
+            "float32",
+            "--loss-scale dynamic",
+        )
+        self.fails(
+            self.words("--no-decay", "norm", "--weight-decay", "0"), "--no-decay", "--weight-decay"
+        )
 
     def test_groups_that_get_no_parameter(self):
-        self.fails(self.words("--group", "match=q_proj,lr-scale=2"), "q_proj", "no trained parameter", "transformer.h.*.attn.c_attn.weight")
-        self.fails(self.words("--group", "match=h.0,lr-scale=2", "--group", "match=h.0.attn,lr-scale=3"), "h.0.attn", "the first match wins")
+        self.fails(
+            self.words("--group", "match=q_proj,lr-scale=2"),
+            "q_proj",
+            "no trained parameter",
+            "transformer.h.*.attn.c_attn.weight",
+        )
+        self.fails(
+            self.words("--group", "match=h.0,lr-scale=2", "--group", "match=h.0.attn,lr-scale=3"),
+            "h.0.attn",
+            "the first match wins",
+        )
 
     def test_more_micro_batches_than_samples(self):
-        self.fails(self.words("--grad-accumulation", "1000"), "too few for one global batch of 4000", "1000 micro-batches")
+        self.fails(
+            self.words("--grad-accumulation", "1000"),
+            "too few for one global batch of 4000",
+            "1000 micro-batches",
+        )
         self.fails(self.words("--init", "random", "--weights", "x.onnx"), "--weights")
 
     def test_launched_as_several_processes(self):
@@ -119,7 +185,11 @@ class TrainerBadInput(ToolTest):
         self.fails(self.words()[:3], "labels", "--data labels=")
 
     def test_wrong_name(self):
-        self.fails(self.words("--data", f"input_idz={self.path('ids.npy')}"), "input_idz", "did you mean 'input_ids'?")
+        self.fails(
+            self.words("--data", f"input_idz={self.path('ids.npy')}"),
+            "input_idz",
+            "did you mean 'input_ids'?",
+        )
 
     def test_the_same_input_twice(self):
         self.fails(self.words("--data", f"labels={self.path('ids.npy')}"), "labels", "twice")
@@ -164,9 +234,15 @@ class TrainerBadInput(ToolTest):
         with open(self.path("ids.npy"), "rb") as file:
             whole = file.read()
         cases = {
-            "empty": b"", "text": b"hello world, this is no array\n", "header alone": whole[:128], "half": whole[:len(whole) // 2],
-            "half a header": whole[:40], "version 9": whole[:6] + b"\x09" + whole[7:],
-            "huge": header(b"{'descr': '<i8', 'fortran_order': False, 'shape': (4611686018427387904, 64), }\n"),
+            "empty": b"",
+            "text": b"hello world, this is no array\n",
+            "header alone": whole[:128],
+            "half": whole[: len(whole) // 2],
+            "half a header": whole[:40],
+            "version 9": whole[:6] + b"\x09" + whole[7:],
+            "huge": header(
+                b"{'descr': '<i8', 'fortran_order': False, 'shape': (4611686018427387904, 64), }\n"
+            ),
             "negative": header(b"{'descr': '<i8', 'fortran_order': False, 'shape': (-1, 64), }\n"),
             "no number": header(b"{'descr': '<i8', 'fortran_order': False, 'shape': (x, 64), }\n"),
             "lines": header(b"{'descr': '\n\n', 'fortran_order': False, 'shape': (64, 64), }\n"),
@@ -178,16 +254,28 @@ class TrainerBadInput(ToolTest):
                 self.fails(self.words(), "ids.npy")
 
     def test_arrays_of_other_kinds(self):
-        for name, array, reason in (("fortran", np.asfortranarray(self.ids), "Fortran"), ("big-endian", self.ids.astype(">i8"), "big-endian"),
-                                    ("objects", self.ids.astype(object), "objects"), ("number", np.int64(3), "single number"),
-                                    ("fields", np.zeros(64, [("a", "<i8")]), "structured")):
+        for name, array, reason in (
+            ("fortran", np.asfortranarray(self.ids), "Fortran"),
+            ("big-endian", self.ids.astype(">i8"), "big-endian"),
+            ("objects", self.ids.astype(object), "objects"),
+            ("number", np.int64(3), "single number"),
+            ("fields", np.zeros(64, [("a", "<i8")]), "structured"),
+        ):
             with self.subTest(case=name):
                 self.save("ids.npy", array)
                 self.fails(self.words(), "ids.npy", reason)
 
     def test_a_folder_instead_of_data(self):
         os.mkdir(self.path("d"))
-        self.fails(self.words("--eval-data", f"input_ids={self.path('d')}", "--eval-data", f"labels={self.path('labels.npy')}"), "not a regular file")
+        self.fails(
+            self.words(
+                "--eval-data",
+                f"input_ids={self.path('d')}",
+                "--eval-data",
+                f"labels={self.path('labels.npy')}",
+            ),
+            "not a regular file",
+        )
 
     # Weights
 
@@ -200,7 +288,11 @@ class TrainerBadInput(ToolTest):
 
     def weights_file(self):
         """The file that holds the weights."""
-        return "model.onnx.data" if os.path.exists(os.path.join(self.model_folder, "model.onnx.data")) else "model.onnx"
+        return (
+            "model.onnx.data"
+            if os.path.exists(os.path.join(self.model_folder, "model.onnx.data"))
+            else "model.onnx"
+        )
 
     def test_missing_weights(self):
         name = self.weights_file()
@@ -231,11 +323,19 @@ class TrainerBadInput(ToolTest):
         self.fails(self.words("--weights", other), other, "has no initializer")
         with open(self.path("w.safetensors"), "wb") as file:
             file.write(struct.pack("<Q", 2) + b"{}")
-        self.fails(self.words("--weights", self.path("w.safetensors")), "w.safetensors", "has no tensor")
+        self.fails(
+            self.words("--weights", self.path("w.safetensors")), "w.safetensors", "has no tensor"
+        )
 
     def test_damaged_weights(self):
-        for name, content in (("w.onnx", b""), ("w.onnx", b"\x3a\xff\xff\xff"), ("w.safetensors", b"{}"), ("w.safetensors", b"\xff" * 100),
-                              ("w.safetensors", struct.pack("<Q", 4) + b"[[[["), ("w.onnx", os.urandom(1000))):
+        for name, content in (
+            ("w.onnx", b""),
+            ("w.onnx", b"\x3a\xff\xff\xff"),
+            ("w.safetensors", b"{}"),
+            ("w.safetensors", b"\xff" * 100),
+            ("w.safetensors", struct.pack("<Q", 4) + b"[[[["),
+            ("w.onnx", os.urandom(1000)),
+        ):
             with open(self.path(name), "wb") as file:
                 file.write(content)
             self.fails(self.words("--weights", self.path(name)), name)
@@ -244,14 +344,23 @@ class TrainerBadInput(ToolTest):
     # The run
 
     def test_a_loss_that_is_not_finite(self):
-        exports = ["--export-safetensors", self.path("p.safetensors"), "--export-onnx", self.path("p.onnx")]
-        error = self.fails(self.words("--lr", "1e30", *exports, steps=20), "step ", "nothing was exported")
+        exports = [
+            "--export-safetensors",
+            self.path("p.safetensors"),
+            "--export-onnx",
+            self.path("p.onnx"),
+        ]
+        error = self.fails(
+            self.words("--lr", "1e30", *exports, steps=20), "step ", "nothing was exported"
+        )
         self.assertRegex(error, r"(loss|gradient norm) of step \d+ .* is (nan|inf)")
 
     def test_signals_end_the_run_after_a_step(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             words = self.words("--export-safetensors", self.path("p.safetensors"), steps=10**9)
-            process = subprocess.Popen([str(w) for w in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            process = subprocess.Popen(
+                [str(w) for w in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
             process.stdout.readline()
             while "step" not in process.stdout.readline():
                 pass
@@ -267,7 +376,9 @@ class TrainerBadInput(ToolTest):
         os.mkdir(self.path("d"))
         for flag in ("--metrics", "--export-gradients", "--export-safetensors", "--export-onnx"):
             with self.subTest(flag=flag):
-                self.fails(self.words(flag, self.path("none/f"), steps=10**9), "none/f", "No such file")
+                self.fails(
+                    self.words(flag, self.path("none/f"), steps=10**9), "none/f", "No such file"
+                )
                 self.fails(self.words(flag, self.path("d"), steps=10**9), "cannot write")
         self.fails(self.words("--export-safetensors", "/dev/null"), "not a regular file")
 
@@ -276,7 +387,12 @@ class TrainerBadInput(ToolTest):
             with self.subTest(flag=flag):
                 with open(self.path("f"), "w") as file:
                     file.write("old")
-                self.fails(self.words(flag, self.path("f")), "cannot write", "File too large", limits=[(resource.RLIMIT_FSIZE, 100000)])
+                self.fails(
+                    self.words(flag, self.path("f")),
+                    "cannot write",
+                    "File too large",
+                    limits=[(resource.RLIMIT_FSIZE, 100000)],
+                )
                 with open(self.path("f")) as file:
                     self.assertEqual(file.read(), "old")
 
@@ -285,24 +401,33 @@ class TrainerBadInput(ToolTest):
             self.skipTest("mounting a small file system needs root")
         mount = self.path("small")
         os.mkdir(mount)
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", mount], capture_output=True).returncode:
+        if subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", mount], capture_output=True
+        ).returncode:
             os.rmdir(mount)
             self.skipTest("mounting is not allowed here")
         self.addCleanup(subprocess.run, ["umount", mount])
         with open(os.path.join(mount, "f"), "w") as file:
             file.write("old")
-        self.fails(self.words("--export-safetensors", os.path.join(mount, "f")), "cannot write", "left")
+        self.fails(
+            self.words("--export-safetensors", os.path.join(mount, "f")), "cannot write", "left"
+        )
         self.assertEqual(os.listdir(mount), ["f"])
 
     def test_two_outputs_of_one_name(self):
-        self.fails(self.words("--metrics", self.path("f"), "--export-onnx", self.path("f")), "two outputs")
+        self.fails(
+            self.words("--metrics", self.path("f"), "--export-onnx", self.path("f")), "two outputs"
+        )
 
     # The trainer itself
 
     def test_damaged_trainers(self):
         with open(self.trainer, "rb") as file:
             whole = file.read()
-        for name, content in (("cut off", whole[:-100]), ("one byte wrong", whole[:-5000] + bytes([whole[-5000] ^ 1]) + whole[-4999:])):
+        for name, content in (
+            ("cut off", whole[:-100]),
+            ("one byte wrong", whole[:-5000] + bytes([whole[-5000] ^ 1]) + whole[-4999:]),
+        ):
             with self.subTest(case=name):
                 with open(self.path("t"), "wb") as file:
                     file.write(content)

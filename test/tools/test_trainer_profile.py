@@ -13,17 +13,38 @@ class TrainerProfile(ToolTest):
     def train(self, *flags, steps=5):
         trainer = self.path("m.trainer")
         if not os.path.exists(trainer):
-            result = run(SHARDC, os.path.join(MODEL, "model.onnx"), "--mesh", 2, "--dim", "batch=2", "--dim", "sequence=64", "--units", "block",
-                         "--loss", "cross-entropy:logits=logits,labels=labels,shift=1", "-o", trainer)
+            result = run(
+                SHARDC,
+                os.path.join(MODEL, "model.onnx"),
+                "--mesh",
+                2,
+                "--dim",
+                "batch=2",
+                "--dim",
+                "sequence=64",
+                "--units",
+                "block",
+                "--loss",
+                "cross-entropy:logits=logits,labels=labels,shift=1",
+                "-o",
+                trainer,
+            )
             self.assertEqual(result.code, 0, result.err)
-        data = [word for name in ("input_ids", "labels") for word in ("--data", f"{name}={MODEL}/data/{name}.npy")]
+        data = [
+            word
+            for name in ("input_ids", "labels")
+            for word in ("--data", f"{name}={MODEL}/data/{name}.npy")
+        ]
         return run(trainer, *data, "--steps", steps, *flags)
 
     def test_profile_shares_add_up_to_a_step(self):
         result = self.train("--profile")
         self.assertEqual(result.code, 0, result.err)
-        table = result.out[result.out.index("where a step's time goes"):]
-        shares = {m[1].strip(): float(m[2]) for m in re.finditer(r"^(.+?) +[0-9.]+ +([0-9.]+)%", table, re.M)}
+        table = result.out[result.out.index("where a step's time goes") :]
+        shares = {
+            m[1].strip(): float(m[2])
+            for m in re.finditer(r"^(.+?) +[0-9.]+ +([0-9.]+)%", table, re.M)
+        }
         self.assertEqual(shares.pop("a step"), 100.0)
         self.assertGreater(shares["matrix products"], 0)
         self.assertAlmostEqual(sum(shares.values()), 100, delta=1)
@@ -36,17 +57,26 @@ class TrainerProfile(ToolTest):
             events = json.load(file)["traceEvents"]
         steps = [e for e in events if e["ph"] == "X" and e["tid"] == 2]
         self.assertEqual([e["name"] for e in steps], ["step 3", "step 4"])
-        entries = {rank: [e for e in events if e["ph"] == "X" and e["tid"] == 0 and e["pid"] == rank] for rank in (0, 1)}
+        entries = {
+            rank: [e for e in events if e["ph"] == "X" and e["tid"] == 0 and e["pid"] == rank]
+            for rank in (0, 1)
+        }
         self.assertEqual([e["name"] for e in entries[0]], [e["name"] for e in entries[1]])
         half = len(entries[0]) // 2
-        self.assertEqual([e["name"] for e in entries[0][:half]], [e["name"] for e in entries[0][half:]])
+        self.assertEqual(
+            [e["name"] for e in entries[0][:half]], [e["name"] for e in entries[0][half:]]
+        )
         for rank in (0, 1):
             for before, after in zip(entries[rank], entries[rank][1:]):
                 self.assertLessEqual(before["ts"] + before["dur"], after["ts"] + 1e-3)
         gemms = [e for e in entries[0] if e["cat"] == "gemm"]
-        self.assertTrue(any(e["args"]["unit"] == "transformer.h.1" and e["args"]["nodes"] for e in gemms))
+        self.assertTrue(
+            any(e["args"]["unit"] == "transformer.h.1" and e["args"]["nodes"] for e in gemms)
+        )
         # A collective is in flight from its start to the end of its wait.
-        begun, ended = ({(e["pid"], e["id"]): e for e in events if e["ph"] == phase} for phase in "be")
+        begun, ended = (
+            {(e["pid"], e["id"]): e for e in events if e["ph"] == phase} for phase in "be"
+        )
         self.assertEqual(set(begun), set(ended))
         self.assertTrue(all(begun[key]["ts"] <= ended[key]["ts"] for key in begun))
 
@@ -54,10 +84,19 @@ class TrainerProfile(ToolTest):
         trace = self.path("trace.json")
         self.assertEqual(self.train("--trace", trace, steps=1).code, 0)
         with open(trace) as file:
-            self.assertEqual([e["name"] for e in json.load(file)["traceEvents"] if e.get("tid") == 2 and e["ph"] == "X"], ["step 1"])
+            self.assertEqual(
+                [
+                    e["name"]
+                    for e in json.load(file)["traceEvents"]
+                    if e.get("tid") == 2 and e["ph"] == "X"
+                ],
+                ["step 1"],
+            )
 
     def test_trace_that_cannot_be_written(self):
-        self.assert_one_error(self.train("--trace", self.path("none/trace.json")), "trainer", "none")
+        self.assert_one_error(
+            self.train("--trace", self.path("none/trace.json")), "trainer", "none"
+        )
         self.assert_one_error(self.train("--trace-steps", 2), "trainer", "--trace-steps", "--trace")
 
 

@@ -1,4 +1,5 @@
-"""Compiling and training an export of torch_models.py, and what is wrong with it beside PyTorch's run."""
+"""Compiling and training an export of torch_models.py, and what is wrong with it
+beside PyTorch's run."""
 import json
 import os
 import re
@@ -11,7 +12,18 @@ import numpy as np
 from reference import SHARDC, read_metrics, read_safetensors
 
 LOSS, GRADIENT, PARAMETER = 1e-7, 1e-6, 1e-6  # the last is a thousandth of the learning rate
-FLAGS = ["--steps", "5", "--lr", "1e-3", "--betas", "0.9,0.999", "--eps", "1e-8", "--weight-decay", "0.01"]  # those of torch_exports.py
+FLAGS = [
+    "--steps",
+    "5",
+    "--lr",
+    "1e-3",
+    "--betas",
+    "0.9,0.999",
+    "--eps",
+    "1e-8",
+    "--weight-decay",
+    "0.01",
+]  # those of torch_exports.py
 
 
 def run(*words):
@@ -29,8 +41,13 @@ class Exporter:
         self.folder = folder
         program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch_exports.py")
         self.log = open(os.path.join(folder, "log"), "w+")
-        self.process = subprocess.Popen([os.environ.get("PYTHON", sys.executable), program, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=self.log, text=True)
+        self.process = subprocess.Popen(
+            [os.environ.get("PYTHON", sys.executable), program, folder],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
+        )
 
     def get(self, model, values, export):
         where = os.path.join(self.folder, f"{model}.{values}")
@@ -67,13 +84,19 @@ class Outcome:
         return bool(self.refusal or self.untrained or self.extra)
 
     def unsaid(self):
-        """Tensors of another role than PyTorch's of which no warning tells: by name, or, where an exporter kept no name, by the export that does."""
+        """Tensors of another role than PyTorch's of which no warning tells: by name, or, where an
+        exporter kept no name, by the export that does."""
         said = self.said()
-        return [n for n in self.untrained + self.extra
-                if not re.search(rf"(?<![\w.]){re.escape(n)}(?![\w.]*\w)", said) and (n in self.told or "do_constant_folding=False" not in said)]
+        return [
+            n
+            for n in self.untrained + self.extra
+            if not re.search(rf"(?<![\w.]){re.escape(n)}(?![\w.]*\w)", said)
+            and (n in self.told or "do_constant_folding=False" not in said)
+        ]
 
     def remedy(self):
-        """(flags of shardc, another export) that its messages advise; None where they advise nothing."""
+        """(flags of shardc, another export) that its messages advise; None where they advise
+        nothing."""
         said, flags = self.said(), []
         pattern = lambda names: "^(" + "|".join(map(re.escape, names)) + ")$"
         known = [n for n in self.untrained if n in self.told]
@@ -83,7 +106,10 @@ class Outcome:
             flags += ["--trainable", pattern(known), "--trainable", "."]
         if flags and known == self.untrained:
             return flags, None
-        for words, export in (("do_constant_folding=False", "legacy"), ("optimize=False", "dynamo-unoptimized")):
+        for words, export in (
+            ("do_constant_folding=False", "legacy"),
+            ("optimize=False", "dynamo-unoptimized"),
+        ):
             if words in said:
                 return [], export
         return None
@@ -115,34 +141,89 @@ class Export:
         with open(os.path.join(self.run, "run.json")) as file:
             expected = json.load(file)
         dims = [f"--dim={n}={size}" for n, size in graph["dims"].items()]
-        compiled = run(SHARDC, model, "--mesh", "2", "--precision", "float64", "--loss", "cross-entropy:logits=logits,labels=labels", *dims, *flags,
-                       "-o", path("m.trainer"))
+        compiled = run(
+            SHARDC,
+            model,
+            "--mesh",
+            "2",
+            "--precision",
+            "float64",
+            "--loss",
+            "cross-entropy:logits=logits,labels=labels",
+            *dims,
+            *flags,
+            "-o",
+            path("m.trainer"),
+        )
         if compiled.returncode == 1:
             outcome.refusal = compiled.stderr.strip()
         elif compiled.returncode:
-            outcome.wrong.append(f"shardc ended with {compiled.returncode}: {compiled.stderr[-500:]}")
+            outcome.wrong.append(
+                f"shardc ended with {compiled.returncode}: {compiled.stderr[-500:]}"
+            )
         if compiled.returncode:
             return outcome
         outcome.warnings = [l for l in compiled.stderr.splitlines() if "warning" in l]
-        data = [f"--data={n}={os.path.join(self.run, n + '.npy')}" for n in [*graph["inputs"], "labels"]]
-        trained = run(path("m.trainer"), *data, *FLAGS, "--metrics", path("m.jsonl"), "--export-gradients", path("g.st"), "--export-safetensors", path("w.st"))
+        data = [
+            f"--data={n}={os.path.join(self.run, n + '.npy')}" for n in [*graph["inputs"], "labels"]
+        ]
+        trained = run(
+            path("m.trainer"),
+            *data,
+            *FLAGS,
+            "--metrics",
+            path("m.jsonl"),
+            "--export-gradients",
+            path("g.st"),
+            "--export-safetensors",
+            path("w.st"),
+        )
         if trained.returncode:
-            outcome.wrong.append(f"the trainer ended with {trained.returncode}: {(trained.stderr or trained.stdout)[-500:]}")
+            outcome.wrong.append(
+                f"the trainer ended with {trained.returncode}:"
+                f" {(trained.stderr or trained.stdout)[-500:]}"
+            )
             return outcome
-        self.compare(outcome, expected, losses(path("m.jsonl")), read_safetensors(path("g.st")), read_safetensors(path("w.st")))
+        self.compare(
+            outcome,
+            expected,
+            losses(path("m.jsonl")),
+            read_safetensors(path("g.st")),
+            read_safetensors(path("w.st")),
+        )
         if outcome.untrained or outcome.extra:
             return outcome
         # PyTorch's own file of what it trained is read under its names and in its shapes.
-        again = run(path("m.trainer"), *data, "--steps", "1", "--lr", "0", "--metrics", path("again.jsonl"),
-                    "--weights", os.path.join(self.run, "final.safetensors"))
+        again = run(
+            path("m.trainer"),
+            *data,
+            "--steps",
+            "1",
+            "--lr",
+            "0",
+            "--metrics",
+            path("again.jsonl"),
+            "--weights",
+            os.path.join(self.run, "final.safetensors"),
+        )
         if again.returncode:
-            outcome.wrong.append(f"--weights with PyTorch's parameters: {(again.stderr or again.stdout)[-500:]}")
+            outcome.wrong.append(
+                f"--weights with PyTorch's parameters: {(again.stderr or again.stdout)[-500:]}"
+            )
         else:
-            self.compare_loss(outcome.wrong, "loss with PyTorch's parameters", losses(path("again.jsonl"))[0], expected["losses"][-1])
+            self.compare_loss(
+                outcome.wrong,
+                "loss with PyTorch's parameters",
+                losses(path("again.jsonl"))[0],
+                expected["losses"][-1],
+            )
         return outcome
 
     def compare(self, outcome, theirs, losses, gradients, parameters):
-        tensors = {n: read_safetensors(os.path.join(self.run, n + ".safetensors")) for n in ("gradients", "final")}
+        tensors = {
+            n: read_safetensors(os.path.join(self.run, n + ".safetensors"))
+            for n in ("gradients", "final")
+        }
         names, wrong = theirs["names"], outcome.wrong
         first = {alias: n for n, aliases in names.items() for alias in aliases}
         trained = set(theirs["trained"])
@@ -153,7 +234,8 @@ class Export:
                 parameters[first[name]] = parameters.pop(name)
         outcome.extra = sorted(n for n in gradients if n not in trained)
         outcome.untrained = sorted(trained - set(gradients))
-        # What is trained otherwise than PyTorch's changes all later numbers: they count in the run where a remedy was applied.
+        # What is trained otherwise than PyTorch's changes all later numbers: they count in the run
+        # where a remedy was applied.
         steps = 1 if outcome.extra or outcome.untrained else len(theirs["losses"]) - 1
         if len(losses) != len(theirs["losses"]) - 1:
             wrong.append(f"{len(losses)} losses")
@@ -162,11 +244,19 @@ class Export:
                 break
         for name in sorted(trained & set(gradients)):
             gradient = tensors["gradients"][name]
-            self.compare_tensor(wrong, f"gradient of {name}", gradients[name], gradient, GRADIENT * np.abs(gradient).max(initial=0))
+            self.compare_tensor(
+                wrong,
+                f"gradient of {name}",
+                gradients[name],
+                gradient,
+                GRADIENT * np.abs(gradient).max(initial=0),
+            )
             if name not in parameters:
                 wrong.append(f"{name} is trained and not exported")
             elif steps > 1:
-                self.compare_tensor(wrong, f"{name} at the end", parameters[name], tensors["final"][name], PARAMETER)
+                self.compare_tensor(
+                    wrong, f"{name} at the end", parameters[name], tensors["final"][name], PARAMETER
+                )
 
     @staticmethod
     def compare_loss(wrong, what, mine, expected):
@@ -180,5 +270,15 @@ class Export:
         if mine.shape != expected.shape:
             wrong.append(f"{what} has shape {list(mine.shape)} for {list(expected.shape)}")
         elif not np.abs(mine - expected).max(initial=0) <= max(bound, 1e-12):
-            hint = ", transposed" if mine.ndim == 2 and mine.shape[0] == mine.shape[1] and np.abs(mine.T - expected).max() <= max(bound, 1e-12) else ""
-            wrong.append(f"{what} is off by {np.abs(mine - expected).max() / max(np.abs(expected).max(), 1e-30):.1e} of its largest element{hint}")
+            hint = (
+                ", transposed"
+                if mine.ndim == 2
+                and mine.shape[0] == mine.shape[1]
+                and np.abs(mine.T - expected).max() <= max(bound, 1e-12)
+                else ""
+            )
+            wrong.append(
+                f"{what} is off by"
+                f" {np.abs(mine - expected).max() / max(np.abs(expected).max(), 1e-30):.1e} of its"
+                f" largest element{hint}"
+            )

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""What training gives, to the bit: hashes of losses, norms, first gradients and last parameters of the tiny models. Recorded before a change
-that must not change any number, and compared after it, on one machine (the CPU chooses the kernels, and with them the bits).
+"""What training gives, to the bit: hashes of what the tiny models compute.
+
+Of losses, norms, first gradients and last parameters. Recorded before a change
+that must not change any number, and compared after it, on one machine (the CPU chooses the kernels,
+and with them the bits).
 
   record_bits.py BITS.json               records, with the build that SHARDC_BUILD names
   record_bits.py BITS.json --against OLD.json
@@ -22,9 +25,12 @@ STEPS = 6
 
 
 def cases(names):
-    """(model, mesh, strategy, accumulation, precision, flags): all of the smallest model; of the others each value of each in turn."""
+    """(model, mesh, strategy, accumulation, precision, flags): all of the smallest model; of the
+    others each value of each in turn."""
     meshes = ("1", *MESHES)
-    for mesh, strategy, accumulation, precision in itertools.product(meshes, STRATEGIES, ACCUMULATIONS, PRECISIONS):
+    for mesh, strategy, accumulation, precision in itertools.product(
+        meshes, STRATEGIES, ACCUMULATIONS, PRECISIONS
+    ):
         if fits(strategy, mesh) and (mesh != "1" or strategy == "full"):
             yield "mlp-tiny-loss", mesh, strategy, accumulation, precision, ()
     for optimizer, precision, mesh in itertools.product(OPTIMIZERS[1:], PRECISIONS, ("1", "4")):
@@ -48,12 +54,35 @@ def bits(model, mesh, strategy, accumulation, precision, flags, folder):
     path = lambda name: os.path.join(folder, name)
     micro_batches, accumulate = accumulation
     batch = max(model.batch, ranks_of(mesh) * micro_batches)
-    model.compile(path("m.trainer"), mesh, precision, "--strategy", strategy, "--accumulate", accumulate, *flags, batch=batch // micro_batches)
+    model.compile(
+        path("m.trainer"),
+        mesh,
+        precision,
+        "--strategy",
+        strategy,
+        "--accumulate",
+        accumulate,
+        *flags,
+        batch=batch // micro_batches,
+    )
     more = ["--grad-accumulation", micro_batches] if micro_batches > 1 else []
-    model.train(path("m.trainer"), "--metrics", path("m.jsonl"), "--export-gradients", path("g.safetensors"), "--export-safetensors", path("f.safetensors"),
-                *more, steps=STEPS, optimizer=flags[flags.index("--optimizer") + 1] if "--optimizer" in flags else "adamw")
+    model.train(
+        path("m.trainer"),
+        "--metrics",
+        path("m.jsonl"),
+        "--export-gradients",
+        path("g.safetensors"),
+        "--export-safetensors",
+        path("f.safetensors"),
+        *more,
+        steps=STEPS,
+        optimizer=flags[flags.index("--optimizer") + 1] if "--optimizer" in flags else "adamw",
+    )
     steps, _ = read_metrics(path("m.jsonl"))
-    result = {"losses": [s.get("loss") for s in steps], "norms": [s.get("grad_norm") for s in steps]}
+    result = {
+        "losses": [s.get("loss") for s in steps],
+        "norms": [s.get("grad_norm") for s in steps],
+    }
     for what, name in (("gradients", "g.safetensors"), ("parameters", "f.safetensors")):
         with open(path(name), "rb") as file:
             result[what] = digest(file.read())
@@ -65,7 +94,11 @@ def main():
     parser.add_argument("bits", metavar="BITS.json")
     parser.add_argument("--against", metavar="OLD.json")
     args = parser.parse_args()
-    known = {name: model for name, model in models().items() if "tiny" in name and model.folder.startswith(MODELS)}
+    known = {
+        name: model
+        for name, model in models().items()
+        if "tiny" in name and model.folder.startswith(MODELS)
+    }
     found, different = {}, 0
     old = {}
     if args.against:
@@ -84,7 +117,10 @@ def main():
     with open(args.bits, "w", encoding="utf-8") as file:
         json.dump(found, file, indent=1)
     refused = sum("refused" in result for result in found.values())
-    print(f"{len(found)} cases, {refused} refused" + (f", {different} differ from {args.against}" if args.against else ""))
+    print(
+        f"{len(found)} cases, {refused} refused"
+        + (f", {different} differ from {args.against}" if args.against else "")
+    )
     return 1 if different else 0
 
 

@@ -11,7 +11,14 @@ BUILD = os.environ.get("SHARDC_BUILD", os.path.join(ROOT, "build"))
 SHARDC = os.path.join(BUILD, "bin", "shardc")
 MODELS = os.path.join(ROOT, "test", "models")
 SHARED_MODELS = os.path.abspath(os.path.join(ROOT, "..", "shared", "models"))
-DTYPES = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I64": np.int64, "I32": np.int32, "BOOL": np.bool_}
+DTYPES = {
+    "F64": np.float64,
+    "F32": np.float32,
+    "F16": np.float16,
+    "I64": np.int64,
+    "I32": np.int32,
+    "BOOL": np.bool_,
+}
 
 
 class CommandFailed(Exception):
@@ -19,9 +26,14 @@ class CommandFailed(Exception):
 
 
 def command(*words, timeout=600):
-    process = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=timeout)
+    process = subprocess.run(
+        [str(w) for w in words], capture_output=True, text=True, timeout=timeout
+    )
     if process.returncode:
-        raise CommandFailed(f"{' '.join(map(str, words))}\nexit {process.returncode}\n{process.stderr or process.stdout}")
+        raise CommandFailed(
+            f"{' '.join(map(str, words))}\nexit"
+            f" {process.returncode}\n{process.stderr or process.stdout}"
+        )
     return process
 
 
@@ -34,7 +46,7 @@ def read_safetensors(path):
     header.pop("__metadata__", None)
 
     def values(entry):
-        stored = data[entry["data_offsets"][0]:entry["data_offsets"][1]]
+        stored = data[entry["data_offsets"][0] : entry["data_offsets"][1]]
         if entry["dtype"] == "BF16":  # the upper half of a float32
             return (np.frombuffer(stored, np.uint16).astype(np.uint32) << 16).view(np.float32)
         return np.frombuffer(stored, DTYPES[entry["dtype"]])
@@ -63,7 +75,11 @@ class Model:
 
     def data(self, part="data"):
         folder = os.path.join(self.folder, *part.split("/"))
-        return {f[:-4]: os.path.join(folder, f) for f in sorted(os.listdir(folder)) if f.endswith(".npy")}
+        return {
+            f[:-4]: os.path.join(folder, f)
+            for f in sorted(os.listdir(folder))
+            if f.endswith(".npy")
+        }
 
     def dims(self, ranks, batch=None):
         """The graph's symbolic dims for a mesh of `ranks`."""
@@ -77,11 +93,25 @@ class Model:
         if loss == "graph output":
             return "output:loss"
         settings = loss["cross_entropy"]
-        return f"cross-entropy:logits=logits,labels=labels,ignore={settings['ignore_index']},shift={int(settings['shift'])}"
+        return (
+            "cross-entropy:logits=logits,labels=labels"
+            f",ignore={settings['ignore_index']},shift={int(settings['shift'])}"
+        )
 
     def compile(self, trainer, mesh, precision, *flags, batch=None):
         ranks = int(np.prod([int(d) for d in str(mesh).split("x")]))
-        words = [SHARDC, self.onnx, "--mesh", mesh, "--precision", precision, "--loss", self.loss(), "-o", trainer]
+        words = [
+            SHARDC,
+            self.onnx,
+            "--mesh",
+            mesh,
+            "--precision",
+            precision,
+            "--loss",
+            self.loss(),
+            "-o",
+            trainer,
+        ]
         for name, size in self.dims(ranks, batch).items():
             words += ["--dim", f"{name}={size}"]
         return command(*words, *flags)
@@ -92,8 +122,18 @@ class Model:
         words = ["--steps", steps or r["steps"], "--lr", r["lr"] if lr is None else lr]
         words += ["--betas", ",".join(map(str, r["betas"]))] if optimizer != "sgd" else []
         words += ["--eps", r["eps"]] if optimizer not in ("sgd", "lion") else []
-        words += ["--weight-decay", r["weight_decay"], "--clip", r["clip"], "--schedule", r["schedule"],
-                 "--warmup-steps", r["warmup"], "--warmup-start-factor", r["warmup_start"]]
+        words += [
+            "--weight-decay",
+            r["weight_decay"],
+            "--clip",
+            r["clip"],
+            "--schedule",
+            r["schedule"],
+            "--warmup-steps",
+            r["warmup"],
+            "--warmup-start-factor",
+            r["warmup_start"],
+        ]
         if r["schedule"] != "constant":
             words += ["--total-steps", r["steps"]]
         for name, path in self.data().items():

@@ -1,4 +1,5 @@
-"""The same bits: from run to run, from strategy to strategy, from compilation to compilation, from mesh to mesh where it can be."""
+"""The same bits: from run to run, from strategy to strategy, from compilation to compilation, from
+mesh to mesh where it can be."""
 import json
 import os
 import tempfile
@@ -18,9 +19,18 @@ class Determinism(unittest.TestCase):
         return os.path.join(self.folder.name, name)
 
     def run_model(self, model, trainer, tag, *flags, steps=10):
-        model.train(trainer, "--metrics", self.path(tag + ".jsonl"), "--export-safetensors", self.path(tag + ".safetensors"), *flags, steps=steps)
+        model.train(
+            trainer,
+            "--metrics",
+            self.path(tag + ".jsonl"),
+            "--export-safetensors",
+            self.path(tag + ".safetensors"),
+            *flags,
+            steps=steps,
+        )
         steps_, _ = read_metrics(self.path(tag + ".jsonl"))
-        return [(s["loss"], s["grad_norm"]) for s in steps_], read_safetensors(self.path(tag + ".safetensors"))
+        numbers = [(s["loss"], s["grad_norm"]) for s in steps_]
+        return numbers, read_safetensors(self.path(tag + ".safetensors"))
 
     def assert_same_bits(self, a, b):
         self.assertEqual(a[0], b[0])
@@ -29,7 +39,12 @@ class Determinism(unittest.TestCase):
             self.assertEqual(a[1][name].tobytes(), b[1][name].tobytes(), name)
 
     def test_full_and_none_give_the_same_bits(self):
-        for name, mesh in (("s2-llama-tiny-mask", "2"), ("gpt2-tiny", "4"), ("s1-llama31-tiny", "2x2"), ("mlp-tiny-loss", "4")):
+        for name, mesh in (
+            ("s2-llama-tiny-mask", "2"),
+            ("gpt2-tiny", "4"),
+            ("s1-llama31-tiny", "2x2"),
+            ("mlp-tiny-loss", "4"),
+        ):
             with self.subTest(model=name, mesh=mesh):
                 model = Model(os.path.join(MODELS, name))
                 results = []
@@ -40,21 +55,41 @@ class Determinism(unittest.TestCase):
                 self.assert_same_bits(*results)
 
     def test_recomputing_gives_the_same_bits(self):
-        # On a machine of fast memory and launches without latency what is cheap is worth recomputing, also in models this small (but gelu, for whose arithmetic the products of a tiny GPT-2 are too few).
+        # On a machine of fast memory and launches without latency what is cheap is worth
+        # recomputing, also in models this small (but gelu, for whose arithmetic the products of a
+        # tiny GPT-2 are too few).
         with open(self.path("cluster.toml"), "w") as file:
-            file.write("""memory_gb = 32
+            file.write(
+                """memory_gb = 32
 memory_bandwidth_gb_per_s = 400
 inside_node = {bandwidth_gb_per_s = 10, latency_us = 0}
 tflop_per_s = {float64 = 0.1, float32 = 0.1, bfloat16 = 0.1}
-""")
-        for name, precision in (("s2-llama-tiny-mask", "float32"), ("s1-llama31-tiny", "bf16"), ("s2-llama-tiny-causal", "float64")):
+"""
+            )
+        for name, precision in (
+            ("s2-llama-tiny-mask", "float32"),
+            ("s1-llama31-tiny", "bf16"),
+            ("s2-llama-tiny-causal", "float64"),
+        ):
             with self.subTest(model=name, precision=precision):
                 model = Model(os.path.join(MODELS, name))
                 results, kept = [], []
                 for remat in ("none", "cheap"):
                     trainer = self.path(f"{name}-{remat}.trainer")
                     report = self.path(f"{name}-{remat}.json")
-                    model.compile(trainer, 2, precision, "--remat", remat, "--cluster", self.path("cluster.toml"), "--units", "block", "--report", report)
+                    model.compile(
+                        trainer,
+                        2,
+                        precision,
+                        "--remat",
+                        remat,
+                        "--cluster",
+                        self.path("cluster.toml"),
+                        "--units",
+                        "block",
+                        "--report",
+                        report,
+                    )
                     with open(report) as file:
                         kept.append(json.load(file)["remat"])
                     results.append(self.run_model(model, trainer, f"{name}-{remat}"))
@@ -68,7 +103,9 @@ tflop_per_s = {float64 = 0.1, float32 = 0.1, bfloat16 = 0.1}
         model = Model(os.path.join(MODELS, "s4-bloom-tiny-dynamo"))
         trainer = self.path("m.trainer")
         model.compile(trainer, 2, "float32")
-        self.assert_same_bits(self.run_model(model, trainer, "first"), self.run_model(model, trainer, "second"))
+        self.assert_same_bits(
+            self.run_model(model, trainer, "first"), self.run_model(model, trainer, "second")
+        )
 
     def test_two_compilations_give_the_same_bytes(self):
         model = Model(os.path.join(MODELS, "gpt2-tiny"))
@@ -86,7 +123,16 @@ tflop_per_s = {float64 = 0.1, float32 = 0.1, bfloat16 = 0.1}
         for mesh in (1, 2, 8):
             trainer = self.path(f"{mesh}.trainer")
             model.compile(trainer, mesh, "float32")
-            command(trainer, *model.train_flags(1, lr=0), "--init", "random", "--seed", "7", "--export-safetensors", self.path(f"{mesh}.safetensors"))
+            command(
+                trainer,
+                *model.train_flags(1, lr=0),
+                "--init",
+                "random",
+                "--seed",
+                "7",
+                "--export-safetensors",
+                self.path(f"{mesh}.safetensors"),
+            )
             results.append(read_safetensors(self.path(f"{mesh}.safetensors")))
         for other in results[1:]:
             for name, value in results[0].items():

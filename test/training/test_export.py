@@ -1,4 +1,5 @@
-"""What the trainer writes can be used: the exported ONNX model in onnxruntime gives the trainer's own eval loss."""
+"""What the trainer writes can be used: the exported ONNX model in onnxruntime gives the
+trainer's own eval loss."""
 import importlib.util
 import os
 import subprocess
@@ -8,22 +9,33 @@ import unittest
 
 import numpy as np
 
-from reference import BUILD, MODELS, Model, command, read_metrics, read_safetensors
+from reference import BUILD, MODELS, Model, read_metrics, read_safetensors
 
 VENV = os.path.join(BUILD, "venv-onnxruntime")
 
 
 def onnxruntime_python():
-    """A Python that has onnxruntime: this one, or a virtual environment that is made once; None where PyPI is out of reach."""
+    """A Python that has onnxruntime: this one, or a virtual environment that is made once; None
+    where PyPI is out of reach."""
     if importlib.util.find_spec("onnxruntime"):
         return sys.executable
     python = os.path.join(VENV, "bin", "python")
-    works = lambda: subprocess.run([python, "-c", "import onnxruntime"], capture_output=True).returncode == 0
+    works = (
+        lambda: subprocess.run([python, "-c", "import onnxruntime"], capture_output=True).returncode
+        == 0
+    )
     if os.path.exists(python) and works():
         return python
     try:
-        subprocess.run([sys.executable, "-m", "venv", VENV], check=True, capture_output=True, timeout=120)
-        subprocess.run([python, "-m", "pip", "install", "-q", "onnxruntime==1.31.1"], check=True, capture_output=True, timeout=300)
+        subprocess.run(
+            [sys.executable, "-m", "venv", VENV], check=True, capture_output=True, timeout=120
+        )
+        subprocess.run(
+            [python, "-m", "pip", "install", "-q", "onnxruntime==1.31.1"],
+            check=True,
+            capture_output=True,
+            timeout=300,
+        )
     except (subprocess.SubprocessError, OSError):
         return None
     return python if works() else None
@@ -45,7 +57,13 @@ def mean_cross_entropy(logits, labels, ignore, shift):
     valid = labels != ignore
     logits, labels = logits[valid], labels[valid]
     top = logits.max(-1, keepdims=True)
-    return float((np.log(np.exp(logits - top).sum(-1)) + top[:, 0] - logits[np.arange(len(labels)), labels]).mean())
+    return float(
+        (
+            np.log(np.exp(logits - top).sum(-1))
+            + top[:, 0]
+            - logits[np.arange(len(labels)), labels]
+        ).mean()
+    )
 
 
 class Export(unittest.TestCase):
@@ -60,28 +78,73 @@ class Export(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = lambda n: os.path.join(folder, n)
             model.compile(path("m.trainer"), 2, "float32")
-            held = [w for n, p in model.data("data/eval").items() for w in ("--eval-data", f"{n}={p}")]
-            model.train(path("m.trainer"), *held, "--eval-every", "20", "--metrics", path("m.jsonl"), "--export-onnx", path("trained.onnx"),
-                        "--export-safetensors", path("trained.safetensors"), steps=20)
+            held = [
+                w for n, p in model.data("data/eval").items() for w in ("--eval-data", f"{n}={p}")
+            ]
+            model.train(
+                path("m.trainer"),
+                *held,
+                "--eval-every",
+                "20",
+                "--metrics",
+                path("m.jsonl"),
+                "--export-onnx",
+                path("trained.onnx"),
+                "--export-safetensors",
+                path("trained.safetensors"),
+                steps=20,
+            )
             _, events = read_metrics(path("m.jsonl"))
             evaluated = [e["loss"] for e in events if e["event"] == "eval"]
-            self.assertAlmostEqual(evaluated[0], model.reference["eval_loss_f64"]["start"], delta=1e-5 * evaluated[0])
-            subprocess.run([self.python, "-c", RUN, path("trained.onnx"), os.path.join(model.folder, "data", "eval"), path("out.npy")], check=True)
+            self.assertAlmostEqual(
+                evaluated[0], model.reference["eval_loss_f64"]["start"], delta=1e-5 * evaluated[0]
+            )
+            subprocess.run(
+                [
+                    self.python,
+                    "-c",
+                    RUN,
+                    path("trained.onnx"),
+                    os.path.join(model.folder, "data", "eval"),
+                    path("out.npy"),
+                ],
+                check=True,
+            )
             out = np.load(path("out.npy"))
             loss = model.recipe["loss"]
             if loss == "graph output":
                 expected = float(out)
             else:
                 settings = loss["cross_entropy"]
-                expected = mean_cross_entropy(out, np.load(model.data("data/eval")["labels"]), settings["ignore_index"], settings["shift"])
+                expected = mean_cross_entropy(
+                    out,
+                    np.load(model.data("data/eval")["labels"]),
+                    settings["ignore_index"],
+                    settings["shift"],
+                )
             self.assertAlmostEqual(evaluated[-1], expected, delta=2e-6 * expected + 1e-6)
-            names = set(read_safetensors(os.path.join(model.folder, model.reference["final_params"]))) - set(model.reference["lost_parameters"])
+            names = set(
+                read_safetensors(os.path.join(model.folder, model.reference["final_params"]))
+            ) - set(model.reference["lost_parameters"])
             self.assertEqual(set(read_safetensors(path("trained.safetensors"))), names)
 
 
-for _name in ("s2-llama-tiny-causal", "s2-llama-tiny-mask", "s4-bloom-tiny-legacy", "s4-bloom-tiny-dynamo", "gpt2-tiny", "s1-llama31-tiny",
-              "s0-mlp-transformer-tiny-legacy-folded", "s0-mlp-transformer-tiny-dynamo", "mlp-tiny-loss"):
-    setattr(Export, "test_onnxruntime_agrees_on_" + _name.replace("-", "_"), lambda self, name=_name: self.check(name))
+for _name in (
+    "s2-llama-tiny-causal",
+    "s2-llama-tiny-mask",
+    "s4-bloom-tiny-legacy",
+    "s4-bloom-tiny-dynamo",
+    "gpt2-tiny",
+    "s1-llama31-tiny",
+    "s0-mlp-transformer-tiny-legacy-folded",
+    "s0-mlp-transformer-tiny-dynamo",
+    "mlp-tiny-loss",
+):
+    setattr(
+        Export,
+        "test_onnxruntime_agrees_on_" + _name.replace("-", "_"),
+        lambda self, name=_name: self.check(name),
+    )
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,8 +1,10 @@
-"""Live against PyTorch (./dev test --torch): models as each of PyTorch's exporters writes them, compiled and trained for 5 steps.
+"""Live against PyTorch (./dev test --torch): models as each of PyTorch's exporters writes them,
+compiled and trained for 5 steps.
 
-An export is right if losses, gradients and parameters are PyTorch's, under PyTorch's names and in PyTorch's shapes, or if shardc refuses it, or warns
-of what is not trained as PyTorch trains it, with a remedy that makes it right. The interpreter that has torch and transformers is this one, or the
-one that PYTHON names.
+An export is right if losses, gradients and parameters are PyTorch's, under PyTorch's names and in
+PyTorch's shapes, or if shardc refuses it, or warns of what is not trained as PyTorch trains it,
+with a remedy that makes it right. The interpreter that has torch and transformers is this one, or
+the one that PYTHON names.
 """
 import os
 import subprocess
@@ -13,20 +15,32 @@ import unittest
 from exported import Exporter
 
 EXPORTS = ("dynamo", "dynamo-unoptimized", "legacy", "legacy-defaults")
-# With values fresh from the constructor, of which many are equal, and with random ones, as trained models have.
-BOTH = ("xlm-r", "falcon", "falcon-40b", "albert", "deberta-v2", "gemma2", "gpt-neox", "bart", "marian", "pegasus", "encoder", "batch-norm", "one-plus",
-        "two-norms", "equal-16", "equal-40")
-FRESH = ("head-first", "head-last", "transposed", "transposed-square", "transposed-biases", "transposes", "transposes-rows", "reshaped", "slopes",
-         "joined", "stacked", "autoencoder", "autoencoder-rows", "square-tied", "shared-8", "shared-40", "copies", "layer-scale", "buffers",
-         "padding-index", "frozen", "detach", "no-grad", "exp", "exp-scalar", "sigmoid", "tanh", "negative", "square", "absolute", "softmax", "chain",
-         "of-two", "exp-and-itself", "towers", "indexed-table", "computed", "weight-norm", "at-root", "at-identity")
-# What no file says and the user must: parameters that require no gradient, and those that are read where none is taken.
+# With values fresh from the constructor, of which many are equal, and with random ones, as
+# trained models have.
+BOTH = tuple(
+    """
+    xlm-r falcon falcon-40b albert deberta-v2 gemma2 gpt-neox bart marian pegasus encoder
+    batch-norm one-plus two-norms equal-16 equal-40
+    """.split()
+)
+FRESH = tuple(
+    """
+    head-first head-last transposed transposed-square transposed-biases transposes
+    transposes-rows reshaped slopes joined stacked autoencoder autoencoder-rows square-tied
+    shared-8 shared-40 copies layer-scale buffers padding-index frozen detach no-grad exp
+    exp-scalar sigmoid tanh negative square absolute softmax chain of-two exp-and-itself towers
+    indexed-table computed weight-norm at-root at-identity
+    """.split()
+)
+# What no file says and the user must: parameters that require no gradient, and those that are read
+# where none is taken.
 GIVEN = {"frozen": ["--freeze", "^embed"], "no-grad": ["--freeze", "^target"]}
 # What the TorchScript-based exporter does not say: buffers that look as parameters do.
 GIVEN_LEGACY = {"buffers": ["--freeze", "^(weight|bias|average)$"]}
 # What the TorchScript-based exporter leaves no trace of.
 UNTOLD = {"padding-index": "padding_idx", "detach": "detach()"}
-# What the TorchScript-based exporter stored in place of parameters, or merged with one, with its defaults: warned of; numbers count in the remedy's run.
+# What the TorchScript-based exporter stored in place of parameters, or merged with one, with its
+# defaults: warned of; numbers count in the remedy's run.
 TOLD = {("computed", "legacy-defaults"), ("buffers", "legacy-defaults")}
 # Operators that shardc does not have: refused by their names.
 MISSING = {"batch-norm": "BatchNormalization"}
@@ -35,7 +49,10 @@ exporter = folder = None
 
 
 def given(model, export):
-    return [*GIVEN.get(model, []), *(GIVEN_LEGACY.get(model, []) if export.startswith("legacy") else [])]
+    return [
+        *GIVEN.get(model, []),
+        *(GIVEN_LEGACY.get(model, []) if export.startswith("legacy") else []),
+    ]
 
 
 def setUpModule():
@@ -43,9 +60,15 @@ def setUpModule():
     if not os.environ.get("SHARDC_TEST_TORCH"):
         raise unittest.SkipTest("compares live with PyTorch: ./dev test --torch")
     python = os.environ.get("PYTHON", sys.executable)
-    tried = subprocess.run([python, "-c", "import torch, transformers, onnxscript, safetensors"], capture_output=True, text=True)
+    tried = subprocess.run(
+        [python, "-c", "import torch, transformers, onnxscript, safetensors"],
+        capture_output=True,
+        text=True,
+    )
     if tried.returncode:
-        raise unittest.SkipTest(f"{python}: {(tried.stderr.strip().splitlines() or ['does not run'])[-1]}")
+        raise unittest.SkipTest(
+            f"{python}: {(tried.stderr.strip().splitlines() or ['does not run'])[-1]}"
+        )
     folder = tempfile.TemporaryDirectory()
     exporter = Exporter(folder.name)
 
@@ -59,7 +82,9 @@ def tearDownModule():
 class Exports(unittest.TestCase):
     def check(self, model, values, export):
         if export.startswith("legacy") and model in UNTOLD:
-            self.skipTest(f"nothing in the file of the TorchScript-based exporter tells {UNTOLD[model]}")
+            self.skipTest(
+                f"nothing in the file of the TorchScript-based exporter tells {UNTOLD[model]}"
+            )
         found = exporter.get(model, values, export)
         if found.error():
             self.skipTest(f"the exporter: {found.error()}")
@@ -70,8 +95,12 @@ class Exports(unittest.TestCase):
         said, told = outcome.said(), (model, export) in TOLD
         if not told:
             self.assertEqual(outcome.wrong, [], said)
-        self.assertEqual(outcome.unsaid(), [], f"is not what PyTorch trains, without a word: {said}")
-        if not (told or outcome.is_other()) or (model in MISSING and MISSING[model] in outcome.refusal):
+        self.assertEqual(
+            outcome.unsaid(), [], f"is not what PyTorch trains, without a word: {said}"
+        )
+        if not (told or outcome.is_other()) or (
+            model in MISSING and MISSING[model] in outcome.refusal
+        ):
             return
         remedy = outcome.remedy()
         self.assertIsNotNone(remedy, f"names no remedy: {said}")
@@ -79,11 +108,21 @@ class Exports(unittest.TestCase):
         flags, other = remedy
         found = exporter.get(model, values, other or export)
         self.assertIsNone(found.error(), f"the remedy cannot be exported: {said}")
-        self.assert_right(model, values, other or export, found.check(*given(model, other or export), *flags), (*advice, remedy))
+        self.assert_right(
+            model,
+            values,
+            other or export,
+            found.check(*given(model, other or export), *flags),
+            (*advice, remedy),
+        )
 
 
 def _add(model, values, export):
-    setattr(Exports, "test_" + "_".join((model, values, export)).replace("-", "_"), lambda self: self.check(model, values, export))
+    setattr(
+        Exports,
+        "test_" + "_".join((model, values, export)).replace("-", "_"),
+        lambda self: self.check(model, values, export),
+    )
 
 
 for _model in BOTH + FRESH:

@@ -15,7 +15,7 @@ from strategies import STRATEGIES, fits, ranks_of
 MESHES = ("1", "4", "2x2")
 STEPS = 4
 # Steps that are skipped, and steps that are not: the scale is halved until gradients are finite.
-SCALED = ("--loss-scale", "dynamic", "--loss-scale-initial", str(2.0 ** 24))
+SCALED = ("--loss-scale", "dynamic", "--loss-scale-initial", str(2.0**24))
 
 
 class Guarded(OtherRuntime):
@@ -25,20 +25,50 @@ class Guarded(OtherRuntime):
         path = lambda name: os.path.join(folder, name)
         ranks = ranks_of(mesh)
         batch = max(model.batch, ranks * accumulation)
-        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(reference, "SHARDC", shardc):
-            model.compile(path("m.trainer"), mesh, precision, "--strategy", strategy, batch=batch // accumulation)
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(
+            reference, "SHARDC", shardc
+        ):
+            model.compile(
+                path("m.trainer"),
+                mesh,
+                precision,
+                "--strategy",
+                strategy,
+                batch=batch // accumulation,
+            )
             os.environ["SHARDC_GUARD_SEED"] = str(seed)
-            said = model.train(path("m.trainer"), "--metrics", path("m.jsonl"), "--export-gradients", path("g.safetensors"),
-                               "--export-safetensors", path("f.safetensors"), "--grad-accumulation", accumulation, *flags, steps=STEPS).stdout
+            said = model.train(
+                path("m.trainer"),
+                "--metrics",
+                path("m.jsonl"),
+                "--export-gradients",
+                path("g.safetensors"),
+                "--export-safetensors",
+                path("f.safetensors"),
+                "--grad-accumulation",
+                accumulation,
+                *flags,
+                steps=STEPS,
+            ).stdout
             steps, _ = read_metrics(path("m.jsonl"))
             files = []
             for name in ("g.safetensors", "f.safetensors"):
                 with open(path(name), "rb") as file:
                     files.append(digest(file.read()))
-        return [(s.get("loss"), s.get("grad_norm")) for s in steps], files, said.count("step skipped")
+        return (
+            [(s.get("loss"), s.get("grad_norm")) for s in steps],
+            files,
+            said.count("step skipped"),
+        )
 
     def check(self, model, mesh, strategy, precision, flags=(), accumulation=1, seed=0):
-        with self.subTest(model=model.folder, mesh=mesh, strategy=strategy, precision=precision, accumulation=accumulation):
+        with self.subTest(
+            model=model.folder,
+            mesh=mesh,
+            strategy=strategy,
+            precision=precision,
+            accumulation=accumulation,
+        ):
             case = (model, mesh, strategy, precision, flags, accumulation, seed)
             expected = self.trained(SHARDC, *case)
             self.assertEqual(self.trained(self.shardc, *case), expected)
@@ -51,10 +81,16 @@ class Guarded(OtherRuntime):
 
     def test_every_strategy_in_every_precision(self):
         model = models()["mlp-tiny-loss"]
-        for seed, (mesh, strategy) in enumerate((m, s) for m in MESHES for s in STRATEGIES if fits(s, m) and (m != "1" or s == "full")):
+        for seed, (mesh, strategy) in enumerate(
+            (m, s) for m in MESHES for s in STRATEGIES if fits(s, m) and (m != "1" or s == "full")
+        ):
             for precision, flags in (("float64", ()), ("bf16", ()), ("float16", SCALED)):
                 skipped = self.check(model, mesh, strategy, precision, flags, 1 + seed % 2, seed)
-                self.assertIn(skipped, range(1, STEPS) if flags else (0,), "steps that were skipped, and steps that were not")
+                self.assertIn(
+                    skipped,
+                    range(1, STEPS) if flags else (0,),
+                    "steps that were skipped, and steps that were not",
+                )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-"""Losses inside the graph, by what docs/running.md says of them on a mesh: loss, gradients, a step of SGD and an evaluation, in every
-precision, against numpy in float64.
+"""Losses inside the graph, by what docs/running.md says of them on a mesh: loss, gradients, a step
+of SGD and an evaluation, in every precision, against numpy in float64.
 
-A linear layer; `local` computes a loss and its gradient of the scores for some samples, as one process would. A form is `whole` where
-the result is that of one process with all samples of a step, else the mean over ranks and micro-batches of their own.
+The forms of losses are in loss_forms.py; each stands behind a linear layer.
 """
 import json
 import os
@@ -12,120 +11,13 @@ import unittest
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
+from loss_forms import FORMS, IGNORED, node
 from reference import SHARDC, CommandFailed, command, read_metrics, read_safetensors
 
-FEATURES, CLASSES, GLOBAL, SAMPLES, IGNORED = 3, 5, 12, 24, -1
+FEATURES, CLASSES, GLOBAL, SAMPLES = 3, 5, 12, 24
 RATE = 0.05
-WEIGHTS = np.array([0.5, 2, 1, 0.25, 1.5], np.float32)
 BOUNDS = {"float64": 1e-9, "float32": 2e-5, "bf16": 4e-2, "float16": 5e-3}
 MESHES = {"1": 1, "2": 2, "4": 4, "2x2": 4}
-
-
-def cross_entropy(scores, labels, ignored=None, weights=None, reduction="mean"):
-    """Of scores [..., C] and labels [...]: the loss and its gradient."""
-    z, y = scores.reshape(-1, scores.shape[-1]), labels.reshape(-1)
-    valid = np.ones(y.shape, bool) if ignored is None else y != ignored
-    target = np.where(valid, y, 0)
-    weight = valid * (1 if weights is None else weights.astype(np.float64)[target])
-    probability = np.exp(z - z.max(-1, keepdims=True))
-    probability /= probability.sum(-1, keepdims=True)
-    rows = np.arange(len(y))
-    losses = -np.log(probability[rows, target]) * weight
-    slope = probability.copy()
-    slope[rows, target] -= 1
-    slope *= weight[:, None]
-    divisor = {"mean": weight.sum(), "sum": 1, "rows": len(y)}[reduction]
-    return losses.sum() / divisor, (slope / divisor).reshape(scores.shape)
-
-
-class Form:
-    """nodes(z, y): ONNX nodes that end in `loss`."""
-
-    def __init__(self, nodes, local, whole, sequence=(), constants=None, ignored=None, says=None, reduction=None):
-        self.nodes, self.local, self.whole, self.sequence = nodes, local, whole, sequence
-        self.constants, self.ignored, self.says, self.reduction = constants or {}, ignored, says, reduction
-
-
-def node(kind, inputs, output, **attributes):
-    return helper.make_node(kind, inputs, [output], **attributes)
-
-
-def entropy(reduction, output="loss", ignored=None, weights=False, labels="y", scores="z"):
-    ignore = {} if ignored is None else {"ignore_index": ignored}
-    return node("SoftmaxCrossEntropyLoss", [scores, labels] + ["weights"] * weights, output, reduction=reduction, **ignore)
-
-
-def likelihood(reduction, ignored=None):
-    ignore = {} if ignored is None else {"ignore_index": ignored}
-    return [node("LogSoftmax", ["z"], "log", axis=1), node("NegativeLogLikelihoodLoss", ["log", "y"], "loss", reduction=reduction, **ignore)]
-
-
-def own(reduction, **rest):
-    return lambda z, y: cross_entropy(z, y, reduction=reduction, **rest)
-
-
-def scaled(factor, local):
-    def both(z, y):
-        loss, slope = local(z, y)
-        return factor * loss, factor * slope
-    return both
-
-
-def squares(mean, factor=1.0):
-    def both(z, _):
-        n = z.size if mean else 1
-        return factor * (z**2).sum() / n, factor * 2 * z / n
-    return both
-
-
-def added(*parts):
-    return lambda z, y: tuple(sum(each) for each in zip(*(part(z, y) for part in parts)))
-
-
-def shifted(z, y):
-    loss, inner = cross_entropy(z[:, :-1], y[:, 1:], ignored=IGNORED)
-    slope = np.zeros_like(z)
-    slope[:, :-1] = inner
-    return loss, slope
-
-
-half, four = np.array(0.5, np.float32), np.array(4, np.float32)
-ENTROPY, OUTPUT = "cross entropy, the {} over all valid labels of a step", "the graph's own, the {} over ranks and micro-batches"
-FORMS = {
-    "mean": Form([entropy("mean")], own("mean"), True, says=ENTROPY, reduction="mean"),
-    "mean-ignored": Form([entropy("mean", ignored=IGNORED)], own("mean", ignored=IGNORED), True, ignored=3, says=ENTROPY, reduction="mean"),
-    "sum": Form([entropy("sum")], own("sum"), True, says=ENTROPY, reduction="sum"),
-    "sum-ignored": Form([entropy("sum", ignored=IGNORED)], own("sum", ignored=IGNORED), True, ignored=3, says=ENTROPY, reduction="sum"),
-    "likelihood-mean": Form(likelihood("mean", IGNORED), own("mean", ignored=IGNORED), True, ignored=3, says=ENTROPY, reduction="mean"),
-    "likelihood-sum": Form(likelihood("sum"), own("sum"), True, says=OUTPUT, reduction="sum"),
-    "weighted-sum": Form([entropy("sum", weights=True)], own("sum", weights=WEIGHTS), True, constants={"weights": WEIGHTS},
-                         says=OUTPUT, reduction="sum"),
-    "weighted-mean": Form([entropy("mean", weights=True)], own("mean", weights=WEIGHTS), False, constants={"weights": WEIGHTS},
-                          says=OUTPUT, reduction="mean"),
-    "none-then-mean": Form([entropy("none", "l"), node("ReduceMean", ["l"], "loss", keepdims=0)], own("rows"), False, says=OUTPUT,
-                           reduction="mean"),
-    "none-then-sum": Form([entropy("none", "l"), node("ReduceSum", ["l"], "loss", keepdims=0)], own("sum"), False, says=OUTPUT,
-                          reduction="mean"),
-    "half-of-a-sum": Form([entropy("sum", "s"), node("Mul", ["s", "half"], "loss")], scaled(0.5, own("sum")), True,
-                          constants={"half": half}, says=ENTROPY, reduction="sum"),
-    "half-of-a-mean": Form([entropy("mean", "s"), node("Mul", ["half", "s"], "loss")], scaled(0.5, own("mean")), True,
-                           constants={"half": half}, says=ENTROPY, reduction="mean"),
-    "sum-over-a-number": Form([entropy("sum", "s"), node("Div", ["s", "four"], "loss")], scaled(0.25, own("sum")), False,
-                              constants={"four": four}, says=OUTPUT, reduction="mean"),
-    "computed-labels": Form([node("Abs", ["y"], "a"), entropy("mean", labels="a", ignored=1)],
-                            lambda z, y: cross_entropy(z, np.abs(y), ignored=1), False, says=OUTPUT, reduction="mean"),
-    "mean-and-squares": Form([entropy("mean", "c"), node("Mul", ["z", "z"], "q"), node("ReduceMean", ["q"], "m", keepdims=0),
-                              node("Mul", ["m", "half"], "h"), node("Add", ["c", "h"], "loss")],
-                             added(own("mean"), squares(True, 0.5)), False, constants={"half": half}, says=OUTPUT, reduction="mean"),
-    "squares": Form([node("Mul", ["z", "z"], "q"), node("ReduceMean", ["q"], "loss", keepdims=0)], squares(True), False, says=OUTPUT,
-                    reduction="mean"),
-    "sum-of-squares": Form([node("Mul", ["z", "z"], "q"), node("ReduceSum", ["q"], "loss", keepdims=0)], squares(False), False,
-                           says=OUTPUT, reduction="mean"),
-    "shifted": Form([node("Slice", ["z", "zero", "last", "one"], "zs"), node("Slice", ["y", "one", "end", "one"], "ys"),
-                     node("Transpose", ["zs"], "zt", perm=[0, 2, 1]), entropy("mean", scores="zt", labels="ys", ignored=IGNORED)], shifted,
-                    True, sequence=(4,), constants={"zero": np.array([0]), "one": np.array([1]), "last": np.array([-1]),
-                                                    "end": np.array([2**31 - 1])}, ignored=7, says=ENTROPY, reduction="mean"),
-}
 
 
 class Case:
@@ -138,7 +30,7 @@ class Case:
         self.y = random.integers(0, CLASSES, (SAMPLES, *form.sequence))
         if form.ignored:  # more at the beginning, where all of a rank's may be
             flat = self.y.reshape(-1)
-            flat[1::form.ignored] = IGNORED
+            flat[1 :: form.ignored] = IGNORED
             flat[:2] = IGNORED
         if name == "computed-labels":  # of two samples one counts at least
             self.y = np.where(self.y == 1, 2, self.y)
@@ -154,25 +46,52 @@ class Case:
 
     def write(self):
         parameters = {"weight": self.weight, "bias": self.bias}
-        nodes = [*(node("Constant", [], name, value=numpy_helper.from_array(value)) for name, value in self.form.constants.items()),
-                 node("MatMul", ["x", "weight"], "zw"), node("Add", ["zw", "bias"], "z"), *self.form.nodes]
+        nodes = [
+            *(
+                node("Constant", [], name, value=numpy_helper.from_array(value))
+                for name, value in self.form.constants.items()
+            ),
+            node("MatMul", ["x", "weight"], "zw"),
+            node("Add", ["zw", "bias"], "z"),
+            *self.form.nodes,
+        ]
         used = {name for each in self.form.nodes for name in each.input}
-        inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", *self.form.sequence, FEATURES])]
+        inputs = [
+            helper.make_tensor_value_info(
+                "x", TensorProto.FLOAT, ["batch", *self.form.sequence, FEATURES]
+            )
+        ]
         if "y" in used:
-            inputs.append(helper.make_tensor_value_info("y", TensorProto.INT64, ["batch", *self.form.sequence]))
+            inputs.append(
+                helper.make_tensor_value_info(
+                    "y", TensorProto.INT64, ["batch", *self.form.sequence]
+                )
+            )
         else:
             del self.data["y"]
-        graph = helper.make_graph(nodes, "losses", inputs, [helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])],
-                                  [numpy_helper.from_array(v, n) for n, v in parameters.items()])
+        graph = helper.make_graph(
+            nodes,
+            "losses",
+            inputs,
+            [helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])],
+            [numpy_helper.from_array(v, n) for n, v in parameters.items()],
+        )
         with open(self.onnx, "wb") as file:
-            file.write(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString())
+            file.write(
+                helper.make_model(
+                    graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8
+                ).SerializeToString()
+            )
 
     def expected(self, samples, batch, weight, bias, whole=None):
-        """Loss and gradients of weight and bias over the samples, `batch` of them on each rank in each micro-batch."""
+        """Loss and gradients of weight and bias over the samples, `batch` of them on each rank in
+        each micro-batch."""
         x, y = self.x[samples].astype(np.float64), self.y[samples]
         count = len(x) // batch
         whole = self.form.whole if whole is None else whole
-        parts = [slice(None)] if whole else [slice(i * batch, (i + 1) * batch) for i in range(count)]
+        parts = (
+            [slice(None)] if whole else [slice(i * batch, (i + 1) * batch) for i in range(count)]
+        )
         loss, slope = 0.0, np.zeros((len(x), *self.form.sequence, CLASSES))
         for part in parts:
             value, slope[part] = self.form.local(x[part] @ weight + bias, y[part])
@@ -184,8 +103,22 @@ class Case:
     def compile(self, mesh, precision, batch):
         trainer = os.path.join(self.folder, f"{self.name}-{mesh}-{precision}-{batch}.trainer")
         report = trainer + ".json"
-        said = command(SHARDC, self.onnx, "-o", trainer, "--mesh", mesh, "--precision", precision, "--dim", f"batch={batch}",
-                       "--optimizer", "sgd", "--report", report)
+        said = command(
+            SHARDC,
+            self.onnx,
+            "-o",
+            trainer,
+            "--mesh",
+            mesh,
+            "--precision",
+            precision,
+            "--dim",
+            f"batch={batch}",
+            "--optimizer",
+            "sgd",
+            "--report",
+            report,
+        )
         with open(report) as file:
             return trainer, json.load(file), said
 
@@ -197,11 +130,30 @@ class Case:
             words += ["--data", f"{name}={path}", "--eval-data", f"{name}={path}.held.npy"]
         if os.path.exists(out["m"]):
             os.remove(out["m"])
-        said = command(trainer, *words, "--steps", 1, "--lr", RATE, "--export-gradients", out["g"], "--export-safetensors", out["p"],
-                       "--metrics", out["m"], *flags)
+        said = command(
+            trainer,
+            *words,
+            "--steps",
+            1,
+            "--lr",
+            RATE,
+            "--export-gradients",
+            out["g"],
+            "--export-safetensors",
+            out["p"],
+            "--metrics",
+            out["m"],
+            *flags,
+        )
         steps, events = read_metrics(out["m"])
         (held,) = [event["loss"] for event in events if event["event"] == "eval"]
-        return steps[0]["loss"], held, read_safetensors(out["g"]), read_safetensors(out["p"]), said.stdout
+        return (
+            steps[0]["loss"],
+            held,
+            read_safetensors(out["g"]),
+            read_safetensors(out["p"]),
+            said.stdout,
+        )
 
 
 class Losses(unittest.TestCase):
@@ -213,26 +165,38 @@ class Losses(unittest.TestCase):
 
     def assert_close(self, got, want, bound, scale=None):
         scale = np.abs(want).max() if scale is None else scale
-        np.testing.assert_array_less(np.abs(np.asarray(got, np.float64) - want), bound * scale + 1e-300, f"{got}\n{want}")
+        np.testing.assert_array_less(
+            np.abs(np.asarray(got, np.float64) - want), bound * scale + 1e-300, f"{got}\n{want}"
+        )
 
     def check(self, case, mesh, micro_batches, precision, *flags, whole=None):
         batch = GLOBAL // MESHES[mesh] // micro_batches
         trainer, report, said = case.compile(mesh, precision, batch)
-        loss, held, gradients, parameters, printed = case.run(trainer, "--grad-accumulation", micro_batches, *flags)
+        loss, held, gradients, parameters, printed = case.run(
+            trainer, "--grad-accumulation", micro_batches, *flags
+        )
         bound = BOUNDS[precision]
-        want, weight, bias = case.expected(slice(0, GLOBAL), batch, case.weight.astype(np.float64), case.bias, whole)
+        want, weight, bias = case.expected(
+            slice(0, GLOBAL), batch, case.weight.astype(np.float64), case.bias, whole
+        )
         self.assert_close(loss, want, bound)
         self.assert_close(gradients["weight"], weight, bound)
         self.assert_close(gradients["bias"], bias, bound)
         # SGD with these gradients; float16's first steps may be skipped, none of these is.
         self.assert_close(parameters["weight"], case.weight - RATE * weight, bound)
-        after, _, _ = case.expected(slice(None), batch, case.weight - RATE * weight, case.bias - RATE * bias)
+        after, _, _ = case.expected(
+            slice(None), batch, case.weight - RATE * weight, case.bias - RATE * bias
+        )
         self.assert_close(held, after, 2 * bound)
         return report, said, printed
 
     def test_every_form_on_every_mesh(self):
         for name, case in self.cases.items():
-            runs = [(mesh, count) for mesh in MESHES for count in (1, 3)] if case.form.whole else [("1", 3), ("4", 1), ("2x2", 3)]
+            runs = (
+                [(mesh, count) for mesh in MESHES for count in (1, 3)]
+                if case.form.whole
+                else [("1", 3), ("4", 1), ("2x2", 3)]
+            )
             for mesh, micro_batches in runs:
                 if name == "computed-labels" and GLOBAL // MESHES[mesh] // micro_batches == 1:
                     continue  # the mean of one that is ignored is not a number, as in PyTorch
@@ -242,7 +206,11 @@ class Losses(unittest.TestCase):
                     self.assertEqual(report["loss"]["reduction"], form.reduction)
                     self.assertIn("loss: " + form.says.format(form.reduction) + "\n", said.stdout)
                     self.assertIn("loss: " + form.says.format(form.reduction) + "\n", printed)
-                    self.assertEqual("labels of the cross entropy are computed" in said.stderr, name == "computed-labels", said.stderr)
+                    self.assertEqual(
+                        "labels of the cross entropy are computed" in said.stderr,
+                        name == "computed-labels",
+                        said.stderr,
+                    )
 
     def test_every_precision(self):
         for name in ("mean-ignored", "sum", "weighted-sum", "computed-labels", "mean-and-squares"):
@@ -250,9 +218,16 @@ class Losses(unittest.TestCase):
                 for mesh, micro_batches in (("1", 1), ("2", 3), ("4", 3), ("2x2", 1)):
                     if name == "computed-labels" and GLOBAL // MESHES[mesh] // micro_batches == 1:
                         continue
-                    with self.subTest(loss=name, mesh=mesh, micro_batches=micro_batches, precision=precision):
-                        # 65536 times a gradient of 2 is more than float16 holds: such a step would be skipped.
-                        flags = ("--loss-scale", 1024) if (name, precision) == ("weighted-sum", "float16") else ()
+                    with self.subTest(
+                        loss=name, mesh=mesh, micro_batches=micro_batches, precision=precision
+                    ):
+                        # 65536 times a gradient of 2 is more than float16 holds: such a
+                        # step would be skipped.
+                        flags = (
+                            ("--loss-scale", 1024)
+                            if (name, precision) == ("weighted-sum", "float16")
+                            else ()
+                        )
                         self.check(self.cases[name], mesh, micro_batches, precision, *flags)
 
     def test_evaluations_need_no_whole_batches(self):
@@ -260,20 +235,35 @@ class Losses(unittest.TestCase):
             for mesh in ("1", "4"):
                 with self.subTest(loss=name, mesh=mesh):
                     case, batch = self.cases[name], GLOBAL // MESHES[mesh]
-                    _, held, gradients, _, _ = case.run(case.compile(mesh, "float64", batch)[0], held=SAMPLES - 5)
-                    after, _, _ = case.expected(slice(0, SAMPLES - 5), batch, case.weight - RATE * gradients["weight"],
-                                                case.bias - RATE * gradients["bias"])
+                    _, held, gradients, _, _ = case.run(
+                        case.compile(mesh, "float64", batch)[0], held=SAMPLES - 5
+                    )
+                    after, _, _ = case.expected(
+                        slice(0, SAMPLES - 5),
+                        batch,
+                        case.weight - RATE * gradients["weight"],
+                        case.bias - RATE * gradients["bias"],
+                    )
                     self.assert_close(held, after, 1e-9)
 
     def test_loss_norm_rank_averages_what_each_rank_computes(self):
         for name in ("mean", "sum", "half-of-a-sum", "likelihood-sum", "weighted-mean", "squares"):
             for mesh, micro_batches in (("1", 3), ("4", 1), ("2x2", 3)):
                 with self.subTest(loss=name, mesh=mesh, micro_batches=micro_batches):
-                    self.check(self.cases[name], mesh, micro_batches, "float64", "--loss-norm", "rank", whole=False)
+                    self.check(
+                        self.cases[name],
+                        mesh,
+                        micro_batches,
+                        "float64",
+                        "--loss-norm",
+                        "rank",
+                        whole=False,
+                    )
 
 
 class NotFinite(unittest.TestCase):
-    """Loss: mean square of a linear layer, and the mean of an input that no gradient reaches. The second step has an infinity in one of
+    """Loss: mean square of a linear layer, and the mean of an input that no gradient reaches. The
+    second step has an infinity in one of
     the samples of one rank: in the gradients, or in the loss alone."""
 
     def setUp(self):
@@ -281,15 +271,33 @@ class NotFinite(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
         random = np.random.default_rng(8)
-        self.x, self.offset = random.standard_normal((24, FEATURES)).astype(np.float32), np.zeros((24, 1), np.float32)
+        self.x = random.standard_normal((24, FEATURES)).astype(np.float32)
+        self.offset = np.zeros((24, 1), np.float32)
         weight = random.standard_normal((FEATURES, CLASSES)).astype(np.float32)
-        nodes = [node("MatMul", ["x", "weight"], "z"), node("Mul", ["z", "z"], "q"), node("ReduceMean", ["q"], "m", keepdims=0),
-                 node("ReduceMean", ["offset"], "o", keepdims=0), node("Add", ["m", "o"], "loss")]
-        inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", size]) for name, size in (("x", FEATURES), ("offset", 1))]
-        graph = helper.make_graph(nodes, "finite", inputs, [helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])],
-                                  [numpy_helper.from_array(weight, "weight")])
+        nodes = [
+            node("MatMul", ["x", "weight"], "z"),
+            node("Mul", ["z", "z"], "q"),
+            node("ReduceMean", ["q"], "m", keepdims=0),
+            node("ReduceMean", ["offset"], "o", keepdims=0),
+            node("Add", ["m", "o"], "loss"),
+        ]
+        inputs = [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", size])
+            for name, size in (("x", FEATURES), ("offset", 1))
+        ]
+        graph = helper.make_graph(
+            nodes,
+            "finite",
+            inputs,
+            [helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])],
+            [numpy_helper.from_array(weight, "weight")],
+        )
         with open(self.path("m.onnx"), "wb") as file:
-            file.write(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString())
+            file.write(
+                helper.make_model(
+                    graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8
+                ).SerializeToString()
+            )
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -298,31 +306,71 @@ class NotFinite(unittest.TestCase):
         """Parameters after them, and what was printed."""
         for name in ("x", "offset"):
             np.save(self.path(name + ".npy"), getattr(self, name))
-        words = [word for name in ("x", "offset") for word in ("--data", f"{name}={self.path(name + '.npy')}")]
-        said = command(self.path("m.trainer"), *words, "--lr", 0.1, "--steps", steps, "--export-safetensors", self.path("p.safetensors"), *flags)
+        words = [
+            word
+            for name in ("x", "offset")
+            for word in ("--data", f"{name}={self.path(name + '.npy')}")
+        ]
+        said = command(
+            self.path("m.trainer"),
+            *words,
+            "--lr",
+            0.1,
+            "--steps",
+            steps,
+            "--export-safetensors",
+            self.path("p.safetensors"),
+            *flags,
+        )
         return read_safetensors(self.path("p.safetensors"))["weight"].tobytes(), said.stdout
 
     def test_such_a_step_writes_nothing(self):
-        for mesh, strategy in (("1", "full"), ("4", "full"), ("4", "grad_op"), ("4", "opt"), ("4", "none"), ("2x2", "hybrid"), ("2x2", "hybrid_opt")):
+        for mesh, strategy in (
+            ("1", "full"),
+            ("4", "full"),
+            ("4", "grad_op"),
+            ("4", "opt"),
+            ("4", "none"),
+            ("2x2", "hybrid"),
+            ("2x2", "hybrid_opt"),
+        ):
             for optimizer in ("sgd", "adam", "adamw", "lion", "amsgrad"):
                 batch = 8 // MESHES[mesh]
-                command(SHARDC, self.path("m.onnx"), "-o", self.path("m.trainer"), "--mesh", mesh, "--strategy", strategy, "--optimizer",
-                        optimizer, "--dim", f"batch={batch}")
+                command(
+                    SHARDC,
+                    self.path("m.onnx"),
+                    "-o",
+                    self.path("m.trainer"),
+                    "--mesh",
+                    mesh,
+                    "--strategy",
+                    strategy,
+                    "--optimizer",
+                    optimizer,
+                    "--dim",
+                    f"batch={batch}",
+                )
                 self.x[13, 1], self.offset[13] = 1, 0
                 one, _ = self.run_steps(1)
                 three, _ = self.run_steps(3)
                 for poisoned, what in ((self.offset, "loss"), (self.x, "gradients")):
                     with self.subTest(mesh=mesh, strategy=strategy, optimizer=optimizer, what=what):
                         good = poisoned[13].copy()
-                        poisoned[13] = np.inf if what == "loss" else 1e30  # whose square float32 does not hold
+                        # The square of 1e30 float32 does not hold.
+                        poisoned[13] = np.inf if what == "loss" else 1e30
                         two, said = self.run_steps(2, "--loss-scale", 4)
                         self.assertEqual(two, one)
-                        self.assertIn(f"step 2/2: {what} not finite, step skipped, loss scale stays 4\n", said)
+                        self.assertIn(
+                            f"step 2/2: {what} not finite, step skipped, loss scale stays 4\n", said
+                        )
                         after, _ = self.run_steps(3, "--loss-scale", 4)
                         self.assertNotEqual(after, one)
                         self.assertNotEqual(after, three)
                         os.remove(self.path("p.safetensors"))
-                        with self.assertRaisesRegex(CommandFailed, "of step 1 .counting from 0. is .*inf.*; nothing was exported"):
+                        with self.assertRaisesRegex(
+                            CommandFailed,
+                            "of step 1 .counting from 0. is .*inf.*; nothing was exported",
+                        ):
                             self.run_steps(2)
                         self.assertFalse(os.path.exists(self.path("p.safetensors")))
                         poisoned[13] = good

@@ -1,9 +1,10 @@
-"""Each reference model learns what PyTorch learned, on every mesh that its batch divides by, in both precisions."""
+"""Each reference model learns what PyTorch learned, on every mesh that its batch divides by,
+in both precisions."""
 import tempfile
 import unittest
 
 from parity import COLUMNS, measure, meshes
-from reference import MODELS, Model, models
+from reference import models
 
 
 class Parity(unittest.TestCase):

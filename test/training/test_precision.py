@@ -1,7 +1,9 @@
-"""bf16 and float16 after docs/precision.md, against PyTorch models written by hand (precision/make_reference.py).
+"""bf16 and float16 after docs/precision.md, against PyTorch models written by hand
+(precision/make_reference.py).
 
-Step: the training step's IR, evaluated op by op on the host, has the reference's first loss and gradients. Training: the trainer has its
-losses, for float16 the history of its loss scale, and its float32 master weights after 50 steps.
+Step: the training step's IR, evaluated op by op on the host, has the reference's first loss and
+gradients. Training: the trainer has its losses, for float16 the history of its loss scale, and its
+float32 master weights after 50 steps.
 """
 import json
 import os
@@ -18,11 +20,13 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "precision")
 with open(os.path.join(FOLDER, "runs.json")) as _file:
     REFERENCE = json.load(_file)
 
-# The reference sums in float32 in another order: now and then a value rounds to its other neighbour.
+# The reference sums in float32 in another order: now and then a value rounds to its other
+# neighbour.
 STEP_LOSS, STEP_GRADIENT = 5e-5, 1e-2
 TRAINING_LOSS = 5e-3
-# Of the tensor's largest value: root mean square over the tensor, and any one element. AdamW turns the rounding of a gradient next to
-# nothing into whole steps, so single elements move further than the tensor.
+# Of the tensor's largest value: root mean square over the tensor, and any one element. AdamW
+# turns the rounding of a gradient next to nothing into whole steps, so single elements move
+# further than the tensor.
 MASTER, MASTER_ELEMENT = 1e-2, 5e-2
 
 
@@ -46,7 +50,9 @@ class Step(unittest.TestCase):
             norm, product = want["first_gradients"][name]
             got = fingerprint(gradient)
             # Where the true gradient is zero, only rounding is left.
-            allowed = STEP_GRADIENT * norm + (0 if comparable(true_gradients(model))[name].any() else 1e-3 * largest)
+            allowed = STEP_GRADIENT * norm + (
+                0 if comparable(true_gradients(model))[name].any() else 1e-3 * largest
+            )
             self.assertLess(abs(got[0] - norm), allowed, name)
             self.assertLess(abs(got[1] - product), allowed, name)
 
@@ -55,12 +61,28 @@ class Training(unittest.TestCase):
     def check(self, model, precision, mesh, want):
         flags = []
         if precision == "float16":
-            flags = ["--loss-scale", "dynamic", "--loss-scale-initial", int(REFERENCE["initial_scale"]),
-                     "--loss-scale-window", REFERENCE["growth_interval"]]
+            flags = [
+                "--loss-scale",
+                "dynamic",
+                "--loss-scale-initial",
+                int(REFERENCE["initial_scale"]),
+                "--loss-scale-window",
+                REFERENCE["growth_interval"],
+            ]
         with tempfile.TemporaryDirectory() as folder:
-            trainer, metrics, final = (os.path.join(folder, f) for f in ("m.trainer", "m.jsonl", "f.safetensors"))
+            trainer, metrics, final = (
+                os.path.join(folder, f) for f in ("m.trainer", "m.jsonl", "f.safetensors")
+            )
             model.compile(trainer, mesh, precision)
-            model.train(trainer, "--metrics", metrics, "--export-safetensors", final, *flags, steps=REFERENCE["steps"])
+            model.train(
+                trainer,
+                "--metrics",
+                metrics,
+                "--export-safetensors",
+                final,
+                *flags,
+                steps=REFERENCE["steps"],
+            )
             steps, got = read_metrics(metrics)[0], read_safetensors(final)
         if precision == "float16":
             self.assertEqual([s["loss_scale"] for s in steps], want["scales"])
@@ -72,7 +94,7 @@ class Training(unittest.TestCase):
             values = expected[name].astype(np.float32)
             self.assertEqual(got[name].dtype, np.float32, name)
             deviation = (got[name] - values) * mask[name] / np.abs(values).max()
-            self.assertLess(np.sqrt(np.mean(deviation ** 2)), MASTER, name)
+            self.assertLess(np.sqrt(np.mean(deviation**2)), MASTER, name)
             self.assertLess(np.abs(deviation).max(), MASTER_ELEMENT, name)
 
 

@@ -1,4 +1,5 @@
-"""Live against PyTorch (./dev test --torch): each optimizer with torch's own class, from the same values on the same batches.
+"""Live against PyTorch (./dev test --torch): each optimizer with torch's own class, from the same
+values on the same batches.
 
 The interpreter that has torch is this one, or the one that PYTHON names.
 """
@@ -13,14 +14,17 @@ import numpy as np
 
 from reference import MODELS, Model, command, read_metrics, read_safetensors
 
-# The model of mlp-tiny-loss; reads a job from standard input, writes losses and final parameters to standard output.
+# The model of mlp-tiny-loss; reads a job from standard input, writes losses and final
+# parameters to standard output.
 TORCH_RUN = """
 import json, sys
 import numpy as np, torch
 from torch import nn
 job = json.load(sys.stdin)
-model = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 10)).double()
-model.load_state_dict({n.removeprefix("layers."): torch.tensor(v, dtype=torch.float64) for n, v in job["parameters"].items()})
+layers = (nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 10))
+model = nn.Sequential(*layers).double()
+values = {n: torch.tensor(v, dtype=torch.float64) for n, v in job["parameters"].items()}
+model.load_state_dict({n.removeprefix("layers."): v for n, v in values.items()})
 class Lion(torch.optim.Optimizer):  # torch has none: Algorithm 2 of arXiv:2302.06675
     def __init__(self, parameters, lr, weight_decay, betas=(0.9, 0.99)):
         super().__init__(parameters, {"lr": lr, "weight_decay": weight_decay, "betas": betas})
@@ -28,10 +32,13 @@ class Lion(torch.optim.Optimizer):  # torch has none: Algorithm 2 of arXiv:2302.
     def step(self):
         for group in self.param_groups:
             for p in group["params"]:
-                m, (b1, b2) = self.state[p].setdefault("exp_avg", torch.zeros_like(p)), group["betas"]
-                p.mul_(1 - group["lr"] * group["weight_decay"]).sub_(group["lr"] * torch.sign(b1 * m + (1 - b1) * p.grad))
+                m = self.state[p].setdefault("exp_avg", torch.zeros_like(p))
+                lr, (b1, b2) = group["lr"], group["betas"]
+                p.mul_(1 - lr * group["weight_decay"])
+                p.sub_(lr * torch.sign(b1 * m + (1 - b1) * p.grad))
                 m.mul_(b2).add_((1 - b2) * p.grad)
-optimizer = (Lion if job["class"] == "Lion" else getattr(torch.optim, job["class"]))(model.parameters(), **job["arguments"])
+kind = Lion if job["class"] == "Lion" else getattr(torch.optim, job["class"])
+optimizer = kind(model.parameters(), **job["arguments"])
 x, labels = torch.tensor(np.load(job["x"])).double(), torch.tensor(np.load(job["labels"]))
 losses = []
 for step in range(job["steps"]):
@@ -42,23 +49,34 @@ for step in range(job["steps"]):
     nn.utils.clip_grad_norm_(model.parameters(), job["clip"])
     optimizer.step()
     losses.append(loss.item())
-print(json.dumps({"losses": losses, "parameters": {"layers." + n: p.tolist() for n, p in model.state_dict().items()}}))
+parameters = {"layers." + n: p.tolist() for n, p in model.state_dict().items()}
+print(json.dumps({"losses": losses, "parameters": parameters}))
 """
 
+# fmt: off
 OPTIMIZERS = {
-    "adamw": ("adamw", "AdamW", {"lr": 1e-2, "betas": [0.8, 0.95], "eps": 1e-7, "weight_decay": 0.1},
+    "adamw": ("adamw", "AdamW",
+              {"lr": 1e-2, "betas": [0.8, 0.95], "eps": 1e-7, "weight_decay": 0.1},
               ["--lr", "1e-2", "--betas", "0.8,0.95", "--eps", "1e-7", "--weight-decay", "0.1"]),
-    "adam with weight decay": ("adam", "Adam", {"lr": 1e-2, "weight_decay": 0.1}, ["--lr", "1e-2", "--weight-decay", "0.1"]),
-    "amsgrad": ("amsgrad", "AdamW", {"lr": 1e-2, "betas": [0.8, 0.6], "amsgrad": True}, ["--lr", "1e-2", "--betas", "0.8,0.6"]),
-    "lion": ("lion", "Lion", {"lr": 1e-3, "weight_decay": 0.1}, ["--lr", "1e-3", "--weight-decay", "0.1"]),
+    "adam with weight decay": ("adam", "Adam", {"lr": 1e-2, "weight_decay": 0.1},
+                               ["--lr", "1e-2", "--weight-decay", "0.1"]),
+    "amsgrad": ("amsgrad", "AdamW", {"lr": 1e-2, "betas": [0.8, 0.6], "amsgrad": True},
+                ["--lr", "1e-2", "--betas", "0.8,0.6"]),
+    "lion": ("lion", "Lion", {"lr": 1e-3, "weight_decay": 0.1},
+             ["--lr", "1e-3", "--weight-decay", "0.1"]),
     "sgd": ("sgd", "SGD", {"lr": 0.1}, ["--lr", "0.1"]),
-    "sgd with momentum and weight decay": ("sgd", "SGD", {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.01},
-                                           ["--lr", "0.1", "--momentum", "0.9", "--weight-decay", "0.01"]),
-    "sgd with nesterov": ("sgd", "SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True}, ["--lr", "0.1", "--momentum", "0.9", "--nesterov"]),
+    "sgd with momentum and weight decay": (
+        "sgd", "SGD", {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.01},
+        ["--lr", "0.1", "--momentum", "0.9", "--weight-decay", "0.01"]),
+    "sgd with nesterov": ("sgd", "SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True},
+                          ["--lr", "0.1", "--momentum", "0.9", "--nesterov"]),
 }
+# fmt: on
 
 
-@unittest.skipUnless(os.environ.get("SHARDC_TEST_TORCH"), "compares live with PyTorch: ./dev test --torch")
+@unittest.skipUnless(
+    os.environ.get("SHARDC_TEST_TORCH"), "compares live with PyTorch: ./dev test --torch"
+)
 class Torch(unittest.TestCase):
     def check(self, kind, torch_class, arguments, flags):
         model = Model(os.path.join(MODELS, "mlp-tiny-loss"))
@@ -67,14 +85,48 @@ class Torch(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = lambda name: os.path.join(folder, name)
             model.compile(path("m.trainer"), 2, "float64", "--optimizer", kind)
-            command(path("m.trainer"), *given, "--steps", 1, "--lr", 0, "--export-safetensors", path("initial.safetensors"))
-            command(path("m.trainer"), *given, "--steps", 40, "--clip", 0.5, *flags, "--metrics", path("m.jsonl"),
-                    "--export-safetensors", path("final.safetensors"))
-            initial, final = read_safetensors(path("initial.safetensors")), read_safetensors(path("final.safetensors"))
+            command(
+                path("m.trainer"),
+                *given,
+                "--steps",
+                1,
+                "--lr",
+                0,
+                "--export-safetensors",
+                path("initial.safetensors"),
+            )
+            command(
+                path("m.trainer"),
+                *given,
+                "--steps",
+                40,
+                "--clip",
+                0.5,
+                *flags,
+                "--metrics",
+                path("m.jsonl"),
+                "--export-safetensors",
+                path("final.safetensors"),
+            )
+            initial = read_safetensors(path("initial.safetensors"))
+            final = read_safetensors(path("final.safetensors"))
             losses = [s["loss"] for s in read_metrics(path("m.jsonl"))[0]]
-        job = {"class": torch_class, "arguments": arguments, "steps": 40, "batch": model.batch, "clip": 0.5, "x": data["x"],
-               "labels": data["labels"], "parameters": {n: v.tolist() for n, v in initial.items()}}
-        run = subprocess.run([os.environ.get("PYTHON", sys.executable), "-c", TORCH_RUN], input=json.dumps(job), capture_output=True, text=True)
+        job = {
+            "class": torch_class,
+            "arguments": arguments,
+            "steps": 40,
+            "batch": model.batch,
+            "clip": 0.5,
+            "x": data["x"],
+            "labels": data["labels"],
+            "parameters": {n: v.tolist() for n, v in initial.items()},
+        }
+        run = subprocess.run(
+            [os.environ.get("PYTHON", sys.executable), "-c", TORCH_RUN],
+            input=json.dumps(job),
+            capture_output=True,
+            text=True,
+        )
         self.assertEqual(run.returncode, 0, run.stderr)
         expected = json.loads(run.stdout)
         np.testing.assert_allclose(losses, expected["losses"], rtol=1e-9)

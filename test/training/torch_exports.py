@@ -1,11 +1,13 @@
-"""Exports of torch_models.py as PyTorch's exporters write them, and PyTorch's own runs of these models. Needs torch and transformers.
+"""Exports of torch_models.py as PyTorch's exporters write them, and PyTorch's own runs of these
+models. Needs torch and transformers.
 
     python torch_exports.py FOLDER
 
-reads lines "MODEL VALUES EXPORT" from standard input and answers each with an empty line when FOLDER/MODEL.VALUES.EXPORT has model.onnx and
-graph.json: its inputs, the sizes of their dims, the names of its tensors (or error.txt: what the exporter said), and FOLDER/MODEL.VALUES the
-data (NAME.npy, labels.npy) and PyTorch's run in float64: run.json (the loss of each step and after the last), gradients.safetensors of the
-first step and final.safetensors.
+reads lines "MODEL VALUES EXPORT" from standard input and answers each with an empty line when
+FOLDER/MODEL.VALUES.EXPORT has model.onnx and graph.json: its inputs, the sizes of their dims, the
+names of its tensors (or error.txt: what the exporter said), and FOLDER/MODEL.VALUES the data
+(NAME.npy, labels.npy) and PyTorch's run in float64: run.json (the loss of each step and after the
+last), gradients.safetensors of the first step and final.safetensors.
 """
 import contextlib
 import json
@@ -27,26 +29,47 @@ from torch_models import BATCH, LENGTH, MODELS, make
 RANKS, STEPS = 2, 5
 SETTINGS = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.01}
 
-# ---------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # Exports.
 
 
 def dynamo(model, inputs, axes, path, **options):
-    torch.onnx.export(model, (), path, kwargs=inputs, dynamo=True, input_names=list(inputs), output_names=["logits"], dynamic_shapes=axes,
-                      verbose=False, **options)
+    torch.onnx.export(
+        model,
+        (),
+        path,
+        kwargs=inputs,
+        dynamo=True,
+        input_names=list(inputs),
+        output_names=["logits"],
+        dynamic_shapes=axes,
+        verbose=False,
+        **options,
+    )
 
 
 def legacy(model, inputs, axes, path, **options):
     arguments = tuple(inputs.values())
     if list(inputs) == ["input_ids", "decoder_input_ids"]:
         arguments = (inputs["input_ids"], None, inputs["decoder_input_ids"])
-    torch.onnx.export(model, arguments, path, dynamo=False, input_names=list(inputs), output_names=["logits"], dynamic_axes=axes, **options)
+    torch.onnx.export(
+        model,
+        arguments,
+        path,
+        dynamo=False,
+        input_names=list(inputs),
+        output_names=["logits"],
+        dynamic_axes=axes,
+        **options,
+    )
 
 
 EXPORTS = {
     "dynamo": dynamo,
     "dynamo-unoptimized": lambda *given: dynamo(*given, optimize=False),
-    "legacy": lambda *given: legacy(*given, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False),
+    "legacy": lambda *given: legacy(
+        *given, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False
+    ),
     "legacy-defaults": legacy,
 }
 
@@ -69,12 +92,25 @@ def export(name, values, exporter, folder):
     graph = onnx.load(path, load_external_data=False).graph
     listed = re.findall(r"target='([^']+)'", " ".join(p.value for p in graph.metadata_props))
     with open(os.path.join(folder, "graph.json"), "w") as file:
-        json.dump({"dims": {d: t.shape[i] // (RANKS if i == 0 else 1) for n, t in inputs.items() for i, d in axes[n].items()},
-                   "inputs": [v.name for v in graph.input],
-                   "names": sorted({i.name for i in graph.initializer} | {o for n in graph.node for o in n.output} | set(listed))}, file)
+        json.dump(
+            {
+                "dims": {
+                    d: t.shape[i] // (RANKS if i == 0 else 1)
+                    for n, t in inputs.items()
+                    for i, d in axes[n].items()
+                },
+                "inputs": [v.name for v in graph.input],
+                "names": sorted(
+                    {i.name for i in graph.initializer}
+                    | {o for n in graph.node for o in n.output}
+                    | set(listed)
+                ),
+            },
+            file,
+        )
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # PyTorch's own run.
 
 
@@ -82,29 +118,45 @@ def export(name, values, exporter, folder):
 def everything_in_float64():
     """Models that compute a part "in float32" on purpose do it in float64."""
     patch = unittest.mock.patch.object
-    with patch(torch, "float32", torch.float64), patch(torch, "float", torch.float64), patch(torch.Tensor, "float", torch.Tensor.double):
+    with (
+        patch(torch, "float32", torch.float64),
+        patch(torch, "float", torch.float64),
+        patch(torch.Tensor, "float", torch.Tensor.double),
+    ):
         yield
 
 
 def run(name, values, folder):
-    """Trains in float64 on all samples; each rank's by themselves, the loss is the mean over all."""
+    """Trains in float64 on all samples; each rank's by themselves, the loss is the mean over
+    all."""
     case, model = MODELS[name], make(name, values)
     inputs, labels, _ = case.data()
     os.makedirs(folder, exist_ok=True)
-    for n, tensor in {**inputs, "labels": labels, "attention_mask": torch.ones(BATCH, LENGTH, dtype=torch.int64)}.items():
+    for n, tensor in {
+        **inputs,
+        "labels": labels,
+        "attention_mask": torch.ones(BATCH, LENGTH, dtype=torch.int64),
+    }.items():
         np.save(os.path.join(folder, n + ".npy"), tensor.numpy())
     model = model.double()
     inputs = {k: v.double() if v.is_floating_point() else v for k, v in inputs.items()}
     rows = BATCH // RANKS
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], **SETTINGS)
-    dump = lambda tensors, file: save_file({k: v.detach().clone().contiguous() for k, v in tensors.items()}, os.path.join(folder, file))
+    dump = lambda tensors, file: save_file(
+        {k: v.detach().clone().contiguous() for k, v in tensors.items()}, os.path.join(folder, file)
+    )
     names = {}
     for n, p in model.named_parameters(remove_duplicate=False):
         names.setdefault(id(p), []).append(n)
     losses = []
     with everything_in_float64():
         for step in range(STEPS + 1):
-            logits = torch.cat([model(**{k: v[r * rows:(r + 1) * rows] for k, v in inputs.items()}) for r in range(RANKS)])
+            logits = torch.cat(
+                [
+                    model(**{k: v[r * rows : (r + 1) * rows] for k, v in inputs.items()})
+                    for r in range(RANKS)
+                ]
+            )
             loss = F.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1))
             losses.append(loss.item())
             if step == STEPS:
@@ -112,16 +164,29 @@ def run(name, values, folder):
             optimizer.zero_grad()
             loss.backward()
             if step == 0:
-                dump({n: p.grad for n, p in model.named_parameters() if p.grad is not None}, "gradients.safetensors")
+                dump(
+                    {n: p.grad for n, p in model.named_parameters() if p.grad is not None},
+                    "gradients.safetensors",
+                )
             optimizer.step()
     kept = {n: b for n, b in model.named_buffers() if n in model.state_dict()}
     dump({**dict(model.named_parameters()), **kept}, "final.safetensors")
     with open(os.path.join(folder, "run.json"), "w") as file:
-        json.dump({"losses": losses, "trained": [n for n, p in model.named_parameters() if p.requires_grad and p.grad is not None],
-                   "unused": [n for n, p in model.named_parameters() if p.requires_grad and p.grad is None],
-                   "frozen": [n for n, p in model.named_parameters() if not p.requires_grad],
-                   "buffers": [n for n, b in model.named_buffers()],
-                   "names": {n: names[id(p)] for n, p in model.named_parameters()}}, file)
+        json.dump(
+            {
+                "losses": losses,
+                "trained": [
+                    n for n, p in model.named_parameters() if p.requires_grad and p.grad is not None
+                ],
+                "unused": [
+                    n for n, p in model.named_parameters() if p.requires_grad and p.grad is None
+                ],
+                "frozen": [n for n, p in model.named_parameters() if not p.requires_grad],
+                "buffers": [n for n, b in model.named_buffers()],
+                "names": {n: names[id(p)] for n, p in model.named_parameters()},
+            },
+            file,
+        )
 
 
 def main(folder):

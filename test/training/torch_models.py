@@ -1,15 +1,14 @@
-"""Tiny models that test_exports.py exports and trains: architectures of Hugging Face, and one small module for each habit of exporters.
+"""Tiny models that test_exports.py exports and trains: architectures of Hugging Face, and the
+modules of torch_modules.py.
 
 Needs torch; transformers is imported by the models that need it.
 """
-import copy
-
 import torch
-import torch.nn.functional as F
-from torch import nn
+
+import torch_modules as modules
 
 BATCH, LENGTH = 4, 16  # samples of all ranks, tokens of each
-VOCABULARY = 60
+VOCABULARY = modules.VOCABULARY
 
 
 class Case:
@@ -26,16 +25,27 @@ class Case:
         if self.kind == "tokens":
             return {"input_ids": tokens(LENGTH)}, tokens(LENGTH), {"input_ids": both}
         if self.kind == "two sequences":
-            return ({"input_ids": tokens(LENGTH), "decoder_input_ids": tokens(LENGTH - 4)}, tokens(LENGTH - 4),
-                    {"input_ids": both, "decoder_input_ids": {0: "batch", 1: "target"}})
+            return (
+                {"input_ids": tokens(LENGTH), "decoder_input_ids": tokens(LENGTH - 4)},
+                tokens(LENGTH - 4),
+                {"input_ids": both, "decoder_input_ids": {0: "batch", 1: "target"}},
+            )
         if self.kind == "padded":  # 0 is padding
             ids = tokens(8)
             ids[:, 6:] = 0
             return {"input_ids": ids}, torch.arange(BATCH), {"input_ids": both}
         if self.kind == "vectors":
-            return {"x": torch.randn(BATCH, 16, generator=g)}, torch.arange(BATCH), {"x": {0: "batch"}}
+            return (
+                {"x": torch.randn(BATCH, 16, generator=g)},
+                torch.arange(BATCH),
+                {"x": {0: "batch"}},
+            )
         if self.kind == "rows":
-            return {"x": torch.randn(BATCH, 4, 16, generator=g)}, torch.randint(4, (BATCH, 4), generator=g), {"x": {0: "batch"}}
+            return (
+                {"x": torch.randn(BATCH, 4, 16, generator=g)},
+                torch.randint(4, (BATCH, 4), generator=g),
+                {"x": {0: "batch"}},
+            )
         raise ValueError(self.kind)
 
 
@@ -49,7 +59,11 @@ def hf(name, config, **settings):
 
         class LogitsOnly(base):  # a subclass, not a wrapper: the names of the parameters stay
             def forward(self, input_ids=None, attention_mask=None, decoder_input_ids=None):
-                given = {"input_ids": input_ids, "attention_mask": attention_mask, "decoder_input_ids": decoder_input_ids}
+                given = {
+                    "input_ids": input_ids,
+                    "attention_mask": attention_mask,
+                    "decoder_input_ids": decoder_input_ids,
+                }
                 return super().forward(**{k: v for k, v in given.items() if v is not None}).logits
 
         model = LogitsOnly(getattr(transformers, config)(vocab_size=VOCABULARY, **settings))
@@ -59,440 +73,86 @@ def hf(name, config, **settings):
     return build
 
 
-ENCODER = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24, max_position_embeddings=40, hidden_dropout_prob=0.0,
-               attention_probs_dropout_prob=0.0)
-DECODER = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24, max_position_embeddings=40)
-SEQUENCES = dict(d_model=16, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=24,
-                 decoder_ffn_dim=24, max_position_embeddings=40, dropout=0.0, attention_dropout=0.0, activation_dropout=0.0, pad_token_id=0,
-                 eos_token_id=2, bos_token_id=1, decoder_start_token_id=0, forced_eos_token_id=None)
-
-
-class EncoderClassifier(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embed = nn.Embedding(VOCABULARY, 16)
-        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 24, dropout=0.0, batch_first=True), 2)
-        self.head = nn.Linear(16, VOCABULARY)
-
-    def forward(self, input_ids):
-        return self.head(self.encoder(self.embed(input_ids)))
-
-
-class Norms(nn.Module):
-    """A perceptron with batch norm."""
-
-    def __init__(self):
-        super().__init__()
-        self.net = nn.Sequential(nn.Linear(16, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 4))
-
-    def forward(self, x):
-        return self.net(x)
-
-
-class HeadFirst(nn.Module):
-    """A tied head that is registered before the embedding."""
-
-    def __init__(self, head_first=True):
-        super().__init__()
-        if head_first:
-            self.head = nn.Linear(8, VOCABULARY, bias=False)
-        self.embed = nn.Embedding(VOCABULARY, 8)
-        if not head_first:
-            self.head = nn.Linear(8, VOCABULARY, bias=False)
-        self.head.weight = self.embed.weight
-
-    def forward(self, input_ids):
-        return self.head(torch.tanh(self.embed(input_ids)))
-
-
-class OwnLinear(nn.Module):
-    def __init__(self, i, o):
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(o, i) / i**0.5)
-
-    def forward(self, x):
-        return x @ self.weight.T
-
-
-class OwnLinears(nn.Module):
-    def __init__(self, i, h, o):
-        super().__init__()
-        self.net = nn.Sequential(OwnLinear(i, h), nn.Tanh(), OwnLinear(h, o))
-
-    def forward(self, x):
-        return self.net(x)
-
-
-class TwoNorms(nn.Module):
-    """Two norms that start equal, one of which reads a parameter."""
-
-    def __init__(self):
-        super().__init__()
-        self.embed, self.rel = nn.Embedding(VOCABULARY, 8), nn.Embedding(6, 8)
-        self.norm1, self.norm2, self.head = nn.LayerNorm(8), nn.LayerNorm(8), nn.Linear(8, 4)
-
-    def forward(self, input_ids):
-        return self.head(torch.tanh(self.norm1(self.embed(input_ids)).mean(1) + self.norm2(self.rel.weight).mean(0)))
-
-
-class Equal(nn.Module):
-    """Two matrices that start equal and are not tied."""
-
-    def __init__(self, n):
-        super().__init__()
-        self.inner = nn.Linear(16, n)
-        self.query, self.key = nn.Linear(n, n, bias=False), nn.Linear(n, n, bias=False)
-        self.key.weight.data.copy_(self.query.weight.data)
-        self.head = nn.Linear(n, 4)
-
-    def forward(self, x):
-        return self.head(torch.tanh(self.key(torch.tanh(self.query(self.inner(x))))))
-
-
-class Shared(nn.Module):
-    """One Linear, used twice."""
-
-    def __init__(self, n):
-        super().__init__()
-        self.inner, self.a, self.head = nn.Linear(16, n), nn.Linear(n, n), nn.Linear(n, 4)
-
-    def forward(self, x):
-        return self.head(torch.tanh(self.a(torch.tanh(self.a(self.inner(x))))))
-
-
-class Bag(nn.Module):
-    def __init__(self, padding=None, frozen=False):
-        super().__init__()
-        self.embed = nn.Embedding(VOCABULARY, 8, padding_idx=padding)
-        self.embed.weight.requires_grad_(not frozen)
-        self.head = nn.Linear(8, 4)
-
-    def forward(self, input_ids):
-        return self.head(torch.tanh(self.embed(input_ids)).mean(1))
-
-
-class Detach(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.a, self.head = nn.Linear(16, 8), nn.Linear(8, 4)
-
-    def forward(self, x):
-        h = self.a(x)
-        return self.head(torch.sigmoid(h) * h.detach())
-
-
-class NoGrad(nn.Module):
-    """A part of which no gradient is taken."""
-
-    def __init__(self):
-        super().__init__()
-        self.target, self.a, self.head = nn.Linear(16, 8), nn.Linear(16, 8), nn.Linear(8, 4)
-
-    def forward(self, x):
-        with torch.no_grad():
-            y = torch.sigmoid(self.target(x))
-        return self.head(torch.tanh(self.a(x)) * y)
-
-
-class Folded(nn.Module):
-    """A parameter of which only a function is used."""
-
-    def __init__(self, function, shape=(8,)):
-        super().__init__()
-        self.function = function
-        self.a, self.head = nn.Linear(16, 8), nn.Linear(8, 4)
-        self.scale = nn.Parameter((torch.rand(shape) + 0.3) * (1 if shape == () else torch.tensor([1.0, -1.0]).repeat(shape[0] // 2)))
-
-    def forward(self, x):
-        return self.head(torch.tanh(self.a(x)) * self.function(self.scale))
-
-
-class FoldedTwice(nn.Module):
-    """A parameter of which a function and the parameter itself are used."""
-
-    def __init__(self):
-        super().__init__()
-        self.a, self.head = nn.Linear(16, 8), nn.Linear(8, 4)
-        self.scale = nn.Parameter(torch.rand(8) + 0.3)
-
-    def forward(self, x):
-        return self.head(torch.tanh(self.a(x)) * self.scale.exp() + self.scale)
-
-
-class Table(nn.Module):
-    """A table of biases that is indexed by constants."""
-
-    def __init__(self):
-        super().__init__()
-        self.a, self.head = nn.Linear(16, 8), nn.Linear(8, 4)
-        self.table = nn.Parameter(torch.randn(7, 1))
-        self.register_buffer("places", torch.tensor([[0, 1, 2, 3], [1, 0, 1, 2], [4, 1, 0, 1], [6, 5, 1, 0]]))
-
-    def forward(self, x):
-        w = (x @ x.transpose(1, 2) + self.table[self.places].squeeze(-1)).softmax(-1)
-        return self.head(torch.tanh(self.a(w @ x)))
-
-
-class Computed(nn.Module):
-    """A weight that is computed from two parameters."""
-
-    def __init__(self):
-        super().__init__()
-        self.v, self.g = nn.Parameter(torch.randn(8, 16)), nn.Parameter(torch.rand(8, 1) + 1)
-        self.head = nn.Linear(8, 4)
-
-    def forward(self, x):
-        return self.head(torch.tanh(F.linear(x, self.g * self.v / self.v.norm(dim=1, keepdim=True))))
-
-
-class WeightNorm(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.a, self.head = torch.nn.utils.parametrizations.weight_norm(nn.Linear(16, 8)), nn.Linear(8, 4)
-
-    def forward(self, x):
-        return self.head(torch.tanh(self.a(x)))
-
-
-class AtRoot(nn.Module):
-    """Parameters that are no module's weight or bias."""
-
-    def __init__(self):
-        super().__init__()
-        self.logit_scale = nn.Parameter(torch.tensor(0.7))
-        self.mask_token = nn.Parameter(torch.randn(16))
-        self.pe = nn.Parameter(torch.randn(4, 16) / 4)
-        self.power = nn.Parameter(torch.tensor([1.5]))
-        self.mask = nn.Parameter(torch.rand(16) + 0.5)
-        self.slopes = nn.Parameter(torch.rand(4, 1) + 0.5)
-        self.bias = nn.Parameter(torch.randn(1, 1, 4, 1) / 4)
-        self.head = nn.Linear(16, 4)
-
-    def forward(self, x):
-        h = torch.where(x > 0.5, self.mask_token, x) + self.pe
-        h = (torch.tanh(h).abs() + 0.1) ** self.power * self.mask
-        h = (h * self.slopes).unsqueeze(1) + self.bias
-        return self.head(h.squeeze(1)) * self.logit_scale
-
-
-class AtIdentity(nn.Module):
-    """Parameters that do nothing at first, by which the dynamo exporter's optimizer does not multiply, and which it does not add."""
-
-    def __init__(self):
-        super().__init__()
-        self.a, self.head = nn.Linear(16, 8), nn.Linear(8, 4)
-        self.scale, self.shift, self.divisor = nn.Parameter(torch.tensor(1.0)), nn.Parameter(torch.tensor(0.0)), nn.Parameter(torch.ones(1))
-        nn.init.zeros_(self.a.bias)
-        nn.init.zeros_(self.head.bias)
-
-    def forward(self, x):
-        return self.head(torch.tanh(self.a(x) * self.scale + self.shift) / self.divisor)
-
-
-class OnePlus(nn.Module):
-    """Norms that scale by 1 + weight, as Gemma's do; fresh ones are equal."""
-
-    def __init__(self):
-        super().__init__()
-        self.a, self.b, self.head = nn.Linear(16, 8), nn.Linear(8, 8), nn.Linear(8, 4)
-        self.norm1, self.norm2 = nn.Parameter(torch.zeros(8)), nn.Parameter(torch.zeros(8))
-
-    def forward(self, x):
-        norm = lambda h, weight: h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + 1e-6) * (1 + weight)
-        return self.head(norm(torch.tanh(self.b(norm(self.a(x), self.norm1))), self.norm2))
-
-
-class Transposes(nn.Module):
-    """Parameters that are transposed before their use, by a product, twice, and before a Linear."""
-
-    def __init__(self):
-        super().__init__()
-        self.once, self.twice = nn.Parameter(torch.randn(16, 16) / 4), nn.Parameter(torch.randn(16, 16) / 4)
-        self.copied, self.inner = nn.Parameter(torch.randn(8, 16) / 4), nn.Parameter(torch.randn(8, 8) / 4)
-        self.head = nn.Parameter(torch.randn(8, 4) / 4)
-
-    def forward(self, x):
-        x = torch.tanh(torch.tanh(x @ self.once.transpose(0, 1)) @ self.twice.T.T)
-        return F.linear(torch.tanh(F.linear(x @ self.copied.T.contiguous(), self.inner.T)), self.head.t())
-
-
-class TransposedBiases(nn.Module):
-    """Linears of transposed weights, whose biases start equal."""
-
-    def __init__(self):
-        super().__init__()
-        self.first, self.second = nn.Parameter(torch.randn(16, 8) / 4), nn.Parameter(torch.randn(8, 8) / 3)
-        self.bias, self.other, self.head = nn.Parameter(torch.zeros(8)), nn.Parameter(torch.zeros(8)), nn.Linear(8, 4)
-
-    def forward(self, x):
-        return self.head(torch.tanh(F.linear(torch.tanh(F.linear(x, self.first.T, self.bias)), self.second.T, self.other)))
-
-
-class Slopes(nn.Module):
-    """PReLU, whose weight the exporter reshapes, and a temperature."""
-
-    def __init__(self):
-        super().__init__()
-        self.a, self.act, self.head = nn.Linear(16, 16), nn.PReLU(16), nn.Linear(16, 4)
-        self.temperature = nn.Parameter(torch.tensor(2.0))
-
-    def forward(self, x):
-        return self.head(self.act(self.a(x))) / self.temperature
-
-
-class Reshaped(nn.Module):
-    """Parameters that are reshaped, expanded and permuted before their use."""
-
-    def __init__(self):
-        super().__init__()
-        self.a, self.b, self.c = nn.Parameter(torch.randn(256) / 4), nn.Parameter(torch.randn(2, 8, 16) / 4), nn.Parameter(torch.randn(1, 16))
-        self.d, self.head = nn.Parameter(torch.randn(16, 1, 1)), nn.Linear(16, 4)
-
-    def forward(self, x):
-        x = torch.tanh(x @ self.a.view(16, 16)) + self.c.expand(4, 16) + self.d.permute(1, 2, 0)
-        return self.head(torch.tanh(x @ self.b.permute(2, 0, 1).reshape(16, 16)))
-
-
-class Joined(nn.Module):
-    """Weights that are joined before they are used."""
-
-    def __init__(self):
-        super().__init__()
-        self.q, self.k, self.v, self.head = nn.Linear(16, 16), nn.Linear(16, 16), nn.Linear(16, 16), nn.Linear(16, 4)
-
-    def forward(self, x):
-        weight, bias = torch.cat([self.q.weight, self.k.weight, self.v.weight]), torch.cat([self.q.bias, self.k.bias, self.v.bias])
-        q, k, v = F.linear(x, weight, bias).chunk(3, -1)
-        return self.head((q @ k.transpose(1, 2)).softmax(-1) @ v)
-
-
-class Stacked(nn.Module):
-    """Matrices in one tensor, and one that is read both ways round."""
-
-    def __init__(self):
-        super().__init__()
-        self.stack, self.both = nn.Parameter(torch.randn(3, 16, 16) / 4), nn.Parameter(torch.randn(16, 16) / 4)
-        self.head = nn.Linear(16, 4)
-
-    def forward(self, x):
-        for i in range(3):
-            x = torch.tanh(x @ self.stack[i])
-        return self.head((x @ self.both) @ self.both.T)
-
-
-class Autoencoder(nn.Module):
-    """A decoder that is the encoder's transpose."""
-
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(8, 16) / 4)
-        self.inner, self.outer = nn.Parameter(torch.randn(8) / 4), nn.Parameter(torch.randn(16) / 4)
-
-    def forward(self, x):
-        return F.linear(torch.tanh(F.linear(x, self.weight, self.inner)), self.weight.t(), self.outer)
-
-
-class SquareTied(nn.Module):
-    """Linears that share one square matrix, which a product reads too."""
-
-    def __init__(self):
-        super().__init__()
-        self.a, self.b, self.head = nn.Linear(16, 16), nn.Linear(16, 16), nn.Linear(16, 4)
-        self.b.weight = self.a.weight
-
-    def forward(self, x):
-        return self.head(torch.tanh(self.b(torch.tanh(self.a(x)))) @ self.a.weight)
-
-
-class Towers(nn.Module):
-    """Two towers and a scale, whose exponential is used."""
-
-    def __init__(self):
-        super().__init__()
-        self.text, self.image = nn.Linear(16, 8, bias=False), nn.Linear(16, 8, bias=False)
-        self.logit_scale = nn.Parameter(torch.tensor(2.6592))
-
-    def forward(self, x):
-        unit = lambda y: y / y.norm(dim=-1, keepdim=True)
-        return self.logit_scale.exp() * unit(self.text(x)) @ unit(self.image(x)).transpose(-1, -2)
-
-
-class Copies(nn.Module):
-    """Layers that start as copies of one."""
-
-    def __init__(self):
-        super().__init__()
-        block = nn.Sequential(nn.LayerNorm(16), nn.Linear(16, 16), nn.GELU())
-        self.layers, self.head = nn.ModuleList([copy.deepcopy(block) for _ in range(3)]), nn.Linear(16, 4)
-
-    def forward(self, x):
-        for layer in self.layers:
-            x = x + layer(x)
-        return self.head(x)
-
-
-class LayerScale(nn.Module):
-    """Vectors that start equal and belong to no module."""
-
-    def __init__(self):
-        super().__init__()
-        self.layers, self.head = nn.ModuleList([nn.Linear(16, 16) for _ in range(2)]), nn.Linear(16, 4)
-        self.gamma = nn.ParameterList([nn.Parameter(torch.full((16,), 0.1)) for _ in range(2)])
-
-    def forward(self, x):
-        for layer, gamma in zip(self.layers, self.gamma):
-            x = x + gamma * torch.tanh(layer(x))
-        return self.head(x)
-
-
-class Buffers(nn.Module):
-    """Buffers that look as parameters do, and one that has a parameter's values."""
-
-    def __init__(self):
-        super().__init__()
-        self.a, self.head = nn.Linear(16, 16), nn.Linear(16, 4)
-        self.register_buffer("weight", torch.randn(16, 16) / 4)
-        self.register_buffer("bias", torch.randn(16))
-        self.register_buffer("average", self.a.weight.detach().clone())
-
-    def forward(self, x):
-        return self.head(torch.tanh(F.linear(self.a(x), self.weight, self.bias)) + F.linear(x, self.average))
+ENCODER = dict(
+    hidden_size=16,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    intermediate_size=24,
+    max_position_embeddings=40,
+    hidden_dropout_prob=0.0,
+    attention_probs_dropout_prob=0.0,
+)
+DECODER = dict(
+    hidden_size=16,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    intermediate_size=24,
+    max_position_embeddings=40,
+)
+SEQUENCES = dict(
+    d_model=16,
+    encoder_layers=2,
+    decoder_layers=2,
+    encoder_attention_heads=2,
+    decoder_attention_heads=2,
+    encoder_ffn_dim=24,
+    decoder_ffn_dim=24,
+    max_position_embeddings=40,
+    dropout=0.0,
+    attention_dropout=0.0,
+    activation_dropout=0.0,
+    pad_token_id=0,
+    eos_token_id=2,
+    bos_token_id=1,
+    decoder_start_token_id=0,
+    forced_eos_token_id=None,
+)
 
 
 def fold(function, shape=(8,)):
-    return Case(lambda: Folded(function, shape), "vectors")
+    return Case(lambda: modules.Folded(function, shape), "vectors")
 
 
+# fmt: off
 MODELS = {
     "xlm-r": Case(hf("XLMRobertaForMaskedLM", "XLMRobertaConfig", **ENCODER)),
-    "falcon": Case(hf("FalconForCausalLM", "FalconConfig", hidden_size=16, num_hidden_layers=2, num_attention_heads=2, ffn_hidden_size=32,
-                      hidden_dropout=0.0, attention_dropout=0.0)),
-    "falcon-40b": Case(hf("FalconForCausalLM", "FalconConfig", hidden_size=16, num_hidden_layers=2, num_attention_heads=4, num_kv_heads=2,
-                          new_decoder_architecture=True, ffn_hidden_size=32, hidden_dropout=0.0, attention_dropout=0.0)),
-    "albert": Case(hf("AlbertForMaskedLM", "AlbertConfig", embedding_size=8, classifier_dropout_prob=0.0, **ENCODER)),
-    "deberta-v2": Case(hf("DebertaV2ForMaskedLM", "DebertaV2Config", relative_attention=True, share_att_key=True, pos_att_type=["p2c", "c2p"],
-                          norm_rel_ebd="layer_norm", position_buckets=8, position_biased_input=False, type_vocab_size=0, **ENCODER)),
-    "gemma2": Case(hf("Gemma2ForCausalLM", "Gemma2Config", num_key_value_heads=1, head_dim=8, query_pre_attn_scalar=8, sliding_window=8, **DECODER),
+    "falcon": Case(hf("FalconForCausalLM", "FalconConfig", hidden_size=16, num_hidden_layers=2,
+                      num_attention_heads=2, ffn_hidden_size=32, hidden_dropout=0.0,
+                      attention_dropout=0.0)),
+    "falcon-40b": Case(hf("FalconForCausalLM", "FalconConfig", hidden_size=16, num_hidden_layers=2,
+                          num_attention_heads=4, num_kv_heads=2, new_decoder_architecture=True,
+                          ffn_hidden_size=32, hidden_dropout=0.0, attention_dropout=0.0)),
+    "albert": Case(hf("AlbertForMaskedLM", "AlbertConfig", embedding_size=8,
+                      classifier_dropout_prob=0.0, **ENCODER)),
+    "deberta-v2": Case(hf("DebertaV2ForMaskedLM", "DebertaV2Config", relative_attention=True,
+                          share_att_key=True, pos_att_type=["p2c", "c2p"],
+                          norm_rel_ebd="layer_norm", position_buckets=8,
+                          position_biased_input=False, type_vocab_size=0, **ENCODER)),
+    "gemma2": Case(hf("Gemma2ForCausalLM", "Gemma2Config", num_key_value_heads=1, head_dim=8,
+                      query_pre_attn_scalar=8, sliding_window=8, **DECODER),
                    legacy_mask=True),
-    "gpt-neox": Case(hf("GPTNeoXForCausalLM", "GPTNeoXConfig", hidden_dropout=0.0, attention_dropout=0.0, **DECODER), legacy_mask=True),
+    "gpt-neox": Case(hf("GPTNeoXForCausalLM", "GPTNeoXConfig", hidden_dropout=0.0,
+                        attention_dropout=0.0, **DECODER),
+                     legacy_mask=True),
     "bart": Case(hf("BartForConditionalGeneration", "BartConfig", **SEQUENCES), "two sequences"),
     "marian": Case(hf("MarianMTModel", "MarianConfig", **SEQUENCES), "two sequences"),
-    "pegasus": Case(hf("PegasusForConditionalGeneration", "PegasusConfig", **SEQUENCES), "two sequences"),
-    "encoder": Case(EncoderClassifier),
-    "batch-norm": Case(Norms, "vectors"),
-    "head-first": Case(HeadFirst),
-    "head-last": Case(lambda: HeadFirst(False)),
-    "transposed": Case(lambda: OwnLinears(16, 8, 4), "vectors"),
-    "transposed-square": Case(lambda: OwnLinears(16, 16, 16), "vectors"),
-    "two-norms": Case(TwoNorms, "padded"),
-    "equal-16": Case(lambda: Equal(16), "vectors"),
-    "equal-40": Case(lambda: Equal(40), "vectors"),
-    "shared-8": Case(lambda: Shared(8), "rows"),
-    "shared-40": Case(lambda: Shared(40), "rows"),
-    "padding-index": Case(lambda: Bag(padding=0), "padded"),
-    "frozen": Case(lambda: Bag(frozen=True), "padded"),
-    "detach": Case(Detach, "vectors"),
-    "no-grad": Case(NoGrad, "vectors"),
+    "pegasus": Case(hf("PegasusForConditionalGeneration", "PegasusConfig", **SEQUENCES),
+                    "two sequences"),
+    "encoder": Case(modules.EncoderClassifier),
+    "batch-norm": Case(modules.Norms, "vectors"),
+    "head-first": Case(modules.HeadFirst),
+    "head-last": Case(lambda: modules.HeadFirst(False)),
+    "transposed": Case(lambda: modules.OwnLinears(16, 8, 4), "vectors"),
+    "transposed-square": Case(lambda: modules.OwnLinears(16, 16, 16), "vectors"),
+    "two-norms": Case(modules.TwoNorms, "padded"),
+    "equal-16": Case(lambda: modules.Equal(16), "vectors"),
+    "equal-40": Case(lambda: modules.Equal(40), "vectors"),
+    "shared-8": Case(lambda: modules.Shared(8), "rows"),
+    "shared-40": Case(lambda: modules.Shared(40), "rows"),
+    "padding-index": Case(lambda: modules.Bag(padding=0), "padded"),
+    "frozen": Case(lambda: modules.Bag(frozen=True), "padded"),
+    "detach": Case(modules.Detach, "vectors"),
+    "no-grad": Case(modules.NoGrad, "vectors"),
     "exp": fold(torch.exp),
     "exp-scalar": fold(torch.exp, ()),
     "sigmoid": fold(torch.sigmoid),
@@ -503,29 +163,29 @@ MODELS = {
     "softmax": fold(lambda p: torch.softmax(p, -1)),
     "chain": fold(lambda p: -torch.exp(p)),
     "of-two": fold(lambda p: p[:8] * p[8:], (16,)),
-    "exp-and-itself": Case(FoldedTwice, "vectors"),
-    "one-plus": Case(OnePlus, "vectors"),
-    "indexed-table": Case(Table, "rows"),
-    "computed": Case(Computed, "vectors"),
-    "weight-norm": Case(WeightNorm, "vectors"),
-    "at-root": Case(AtRoot, "rows"),
-    "at-identity": Case(AtIdentity, "vectors"),
-    "transposes": Case(Transposes, "vectors"),
-    "transposes-rows": Case(Transposes, "rows"),
-    "transposed-biases": Case(TransposedBiases, "vectors"),
-    "slopes": Case(Slopes, "vectors"),
-    "reshaped": Case(Reshaped, "rows"),
-    "joined": Case(Joined, "rows"),
-    "stacked": Case(Stacked, "vectors"),
-    "autoencoder": Case(Autoencoder, "vectors"),
-    "autoencoder-rows": Case(Autoencoder, "rows"),
-    "square-tied": Case(SquareTied, "vectors"),
-    "towers": Case(Towers, "rows"),
-    "copies": Case(Copies, "rows"),
-    "layer-scale": Case(LayerScale, "vectors"),
-    "buffers": Case(Buffers, "vectors"),
+    "exp-and-itself": Case(modules.FoldedTwice, "vectors"),
+    "one-plus": Case(modules.OnePlus, "vectors"),
+    "indexed-table": Case(modules.Table, "rows"),
+    "computed": Case(modules.Computed, "vectors"),
+    "weight-norm": Case(modules.WeightNorm, "vectors"),
+    "at-root": Case(modules.AtRoot, "rows"),
+    "at-identity": Case(modules.AtIdentity, "vectors"),
+    "transposes": Case(modules.Transposes, "vectors"),
+    "transposes-rows": Case(modules.Transposes, "rows"),
+    "transposed-biases": Case(modules.TransposedBiases, "vectors"),
+    "slopes": Case(modules.Slopes, "vectors"),
+    "reshaped": Case(modules.Reshaped, "rows"),
+    "joined": Case(modules.Joined, "rows"),
+    "stacked": Case(modules.Stacked, "vectors"),
+    "autoencoder": Case(modules.Autoencoder, "vectors"),
+    "autoencoder-rows": Case(modules.Autoencoder, "rows"),
+    "square-tied": Case(modules.SquareTied, "vectors"),
+    "towers": Case(modules.Towers, "rows"),
+    "copies": Case(modules.Copies, "rows"),
+    "layer-scale": Case(modules.LayerScale, "vectors"),
+    "buffers": Case(modules.Buffers, "vectors"),
 }
-
+# fmt: on
 
 
 def make(name, values):

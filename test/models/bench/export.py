@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Writes the graphs beside it anew: test/bench's workloads as PyTorch's dynamo exporter writes them. Needs torch and onnxscript.
+"""Writes the graphs beside it anew: test/bench's workloads as PyTorch's dynamo exporter writes
+them. Needs torch and onnxscript.
 
     export.py [W1 W2 W3 W4]
 
-Input `input`, output `logits`, a dynamic first dim `batch`. Parameters are described alone, as external data in a file that is not
-there: the bench gives both sides values. All other tensors (the tables of rotary positions) are in the graph. W1 and W2 are packed.
+Input `input`, output `logits`, a dynamic first dim `batch`. Parameters are described alone, as
+external data in a file that is not
+there: the bench gives both sides values. All other tensors (the tables of rotary positions) are in
+the graph. W1 and W2 are packed.
 """
 import lzma
 import os
@@ -33,7 +36,8 @@ class Logits(torch.nn.Module):
 
 def describe_alone(tensor):
     """Leaves name, type and shape."""
-    tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor), tensor.name))  # raw_data, which is then left out
+    # As raw_data, which is then left out.
+    tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor), tensor.name))
     external_data_helper.set_external_data(tensor, "model.onnx.data")
     tensor.ClearField("raw_data")
 
@@ -42,11 +46,19 @@ def export(workload):
     model = getattr(fsdp2_models, workload.model)(**workload.sizes)
     model.eval()
     model.fill_buffers()
-    input = torch.from_numpy(workload.batches()["input"][:workload.batch].copy())
-    program = torch.onnx.export(Logits(model), (input,), dynamo=True, optimize=False, input_names=["input"], output_names=["logits"],
-                                dynamic_shapes={"input": {0: "batch"}})
+    input = torch.from_numpy(workload.batches()["input"][: workload.batch].copy())
+    program = torch.onnx.export(
+        Logits(model),
+        (input,),
+        dynamo=True,
+        optimize=False,
+        input_names=["input"],
+        output_names=["logits"],
+        dynamic_shapes={"input": {0: "batch"}},
+    )
     for node in program.model.graph:
-        node.metadata_props.pop("pkg.torch.onnx.stack_trace", None)  # paths of the machine that exported
+        # It has paths of the machine that exported.
+        node.metadata_props.pop("pkg.torch.onnx.stack_trace", None)
     proto = program.model_proto
     parameters = {"model." + name for name, _ in model.named_parameters()}
     for tensor in proto.graph.initializer:
@@ -64,7 +76,10 @@ def export(workload):
     else:
         with open(path, "wb") as file:
             file.write(text)
-    print(f"{workload.name}: {sum(p.numel() for p in model.parameters())} parameters, {len(proto.graph.node)} nodes, {len(text)} bytes")
+    print(
+        f"{workload.name}: {sum(p.numel() for p in model.parameters())} parameters,"
+        f" {len(proto.graph.node)} nodes, {len(text)} bytes"
+    )
 
 
 def main():

@@ -138,18 +138,18 @@ TEST_P(AccumulateConformance, DoesNothingWhereThereIsOneMicroBatch) {
 }
 
 //===----------------------------------------------------------------------===//
-// Reports
+// Metrics
 //===----------------------------------------------------------------------===//
 
-SHARDC_CONFORMANCE(Report);
+SHARDC_CONFORMANCE(Metric);
 
-TEST_P(ReportConformance, KeepsTheValue) {
+TEST_P(MetricConformance, KeepsTheValue) {
   for (plan::DType dtype : floatTypes)
     for (double value : {0.0, -1.0 / 3, 65504.0, double(INFINITY), double(NAN)})
       onDevice([&](Bench &bench) {
         Numbers numbers(dtype, {}, value);
         Tensor slot = bench.room(plan::FLOAT64, {1}, {{}, 2});
-        bench.run(entry::Report{bench.put(numbers, {{}, 3}), slot});
+        bench.run(entry::Metric{bench.put(numbers, {{}, 3}), slot});
         bench.expect(slot, Expected(numbers.values), "slot");
       });
 }

@@ -4,8 +4,8 @@
 #include "runtime/cpu/Attention.h"
 #include "runtime/cpu/CpuDevice.h"
 #include "runtime/cpu/CrossEntropy.h"
-#include "runtime/cpu/NarrowGemm.h"
-#include "runtime/cpu/NarrowRows.h"
+#include "runtime/cpu/HalfGemm.h"
+#include "runtime/cpu/HalfRows.h"
 #include "test/runtime/device/GuardedDevice.h"
 
 namespace shardc::runtime {
@@ -77,9 +77,9 @@ struct ProcessorWorkspace {
   int workers;
 
   int64_t operator()(const entry::Gemm &entry) const {
-    if (!cpu::isNarrow(entry.a.tensor.dtype))
+    if (!cpu::isHalf(entry.a.tensor.dtype))
       return 0;
-    return workers * cpu::narrowGemmWorkspace(entry.c.rows, entry.c.columns,
+    return workers * cpu::halfGemmWorkspace(entry.c.rows, entry.c.columns,
                                               entry.a.columns);
   }
   int64_t operator()(const entry::Attention &entry) const {

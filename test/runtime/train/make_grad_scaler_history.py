@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Writes GradScalerHistory.inc: how torch's own GradScaler moves its scale, for LossScalerTest.cpp to replay.
+"""Writes GradScalerHistory.inc: how torch's own GradScaler moves its scale, for
+LossScalerTest.cpp to replay.
 
-Needs torch 2; not run by the tests. Each history is {initial scale, growth interval, number of steps, steps whose gradient is not
-finite, {step, scale of that step} where the scale differs from that of the step before}.
+Needs torch 2; not run by the tests. Each history is {initial scale, growth interval, number of
+steps, steps whose gradient is not finite, {step, scale of that step} where the scale differs from
+that of the step before}.
 """
 import os
 import random
@@ -16,7 +18,7 @@ HISTORIES = (  # initial scale, growth interval, steps, steps that are not finit
     (65536.0, 3, 200, tuple(i for i in range(200) if RANDOM.random() < 0.3)),
     (65536.0, 1, 60, tuple(i for i in range(60) if RANDOM.random() < 0.5)),
     (8.0, 2, 40, tuple(range(3, 12)) + (20, 22, 24)),
-    (2.0 ** 124, 2, 20, (13,)),  # would leave float32: stays
+    (2.0**124, 2, 20, (13,)),  # would leave float32: stays
     (1000.0, 4, 50, (7, 8, 9, 10, 30)),  # not a power of two
 )
 
@@ -40,12 +42,23 @@ def scales(initial, interval, steps, bad):
 
 
 def main():
-    lines = [f"// Written by make_grad_scaler_history.py with torch {torch.__version__.split('+')[0]}."]
+    lines = [
+        f"// Written by make_grad_scaler_history.py with torch {torch.__version__.split('+')[0]}."
+    ]
     for initial, interval, steps, bad in HISTORIES:
         history = scales(initial, interval, steps, bad)
-        changes = [f"{{{i}, {s.hex()}}}" for i, s in enumerate(history) if i == 0 or s != history[i - 1]]
-        lines.append(f"{{{initial.hex()}, {interval}, {steps}, {{{', '.join(map(str, bad))}}}, {{{', '.join(changes)}}}}},")
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "GradScalerHistory.inc"), "w", encoding="utf-8") as file:
+        changes = [
+            f"{{{i}, {s.hex()}}}" for i, s in enumerate(history) if i == 0 or s != history[i - 1]
+        ]
+        lines.append(
+            f"{{{initial.hex()}, {interval}, {steps}, {{{', '.join(map(str, bad))}}},"
+            f" {{{', '.join(changes)}}}}},"
+        )
+    with open(
+        os.path.join(os.path.dirname(os.path.abspath(__file__)), "GradScalerHistory.inc"),
+        "w",
+        encoding="utf-8",
+    ) as file:
         file.write("\n".join(lines) + "\n")
 
 

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""Writes the runs that test_precision.py compares with: tiny models in bf16 and float16, written by hand after docs/precision.md.
+"""Writes the runs that test_precision.py compares with: tiny models in bf16 and float16, written by
+hand after docs/precision.md.
 
 Needs torch 2 and onnx (for the initial values); not run by the tests.
 
-    python make_reference.py             # runs.json, and per run the master weights of the end, stored as float16
+    python make_reference.py
 
-Each run: float32 masters, a 16-bit working copy made anew each step, float32 gradients of parameters, torch.optim.AdamW,
-clip_grad_norm_, and for float16 torch.amp.GradScaler, begun so high that it has to find its scale.
+writes runs.json, and per run the master weights of the end, stored as float16.
+
+Each run: float32 masters, a 16-bit working copy made anew each step, float32 gradients of
+parameters, torch.optim.AdamW, clip_grad_norm_, and for float16 torch.amp.GradScaler, begun so high
+that it has to find its scale.
 """
 import json
 import os
@@ -23,7 +27,7 @@ from rounding import Ops, heads, merged
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODELS = os.path.join(HERE, "..", "..", "models")
 STEPS = 50
-INITIAL_SCALE, GROWTH_INTERVAL = 2.0 ** 24, 10  # of float16 runs
+INITIAL_SCALE, GROWTH_INTERVAL = 2.0**24, 10  # of float16 runs
 INFINITY = float("inf")
 
 
@@ -58,8 +62,12 @@ def llama(ops, p, ids, labels, **_):
         x, residual = ops.two(x)
         y, z = ops.two(ops.rms_norm(x, w("post_norm"), 1e-5))
         gate = ops.op(nn.functional.silu, ops.linear(y, w("mlp.gate_proj")))
-        x = ops.add(residual, ops.linear(ops.mul(gate, ops.linear(z, w("mlp.up_proj"))), w("mlp.down_proj")))
-    return ops.cross_entropy(ops.rms_norm(x, p["norm.weight"], 1e-5), p["lm_head.weight"], labels, -100)
+        x = ops.add(
+            residual, ops.linear(ops.mul(gate, ops.linear(z, w("mlp.up_proj"))), w("mlp.down_proj"))
+        )
+    return ops.cross_entropy(
+        ops.rms_norm(x, p["norm.weight"], 1e-5), p["lm_head.weight"], labels, -100
+    )
 
 
 def shifted(x, labels):
@@ -72,24 +80,35 @@ def gpt2(ops, p, ids, labels, **_):
     length = ids.shape[1]
     table = p["transformer.wte.weight"]
     gelu = lambda x: nn.functional.gelu(x, approximate="tanh")
-    x = ops.add(ops.embedding(table, ids), p["transformer.wpe.weight"][:length].expand(len(ids), -1, -1))
+    x = ops.add(
+        ops.embedding(table, ids), p["transformer.wpe.weight"][:length].expand(len(ids), -1, -1)
+    )
     for i in range(3):
-        w = lambda name: (p[f"transformer.h.{i}.{name}.weight"], p[f"transformer.h.{i}.{name}.bias"])
+        w = lambda name: (
+            p[f"transformer.h.{i}.{name}.weight"],
+            p[f"transformer.h.{i}.{name}.bias"],
+        )
         linear = lambda x, name: ops.linear(x, w(name)[0].T, w(name)[1])
         x, residual = ops.two(x)
-        q, k, v = (heads(part, 4) for part in linear(ops.layer_norm(x, *w("ln_1")), "attn.c_attn").chunk(3, -1))
+        q, k, v = (
+            heads(part, 4)
+            for part in linear(ops.layer_norm(x, *w("ln_1")), "attn.c_attn").chunk(3, -1)
+        )
         x = ops.add(linear(merged(ops.attention(q, k, v, causal(length))), "attn.c_proj"), residual)
         x, residual = ops.two(x)
         y = ops.op(gelu, linear(ops.layer_norm(x, *w("ln_2")), "mlp.c_fc"))
         x = ops.add(residual, linear(y, "mlp.c_proj"))
-    x, labels = shifted(ops.layer_norm(x, p["transformer.ln_f.weight"], p["transformer.ln_f.bias"]), labels)
+    x, labels = shifted(
+        ops.layer_norm(x, p["transformer.ln_f.weight"], p["transformer.ln_f.bias"]), labels
+    )
     return ops.cross_entropy(x, table, labels, -100)
 
 
 def bloom(ops, p, ids, labels, attention_mask):
     """s4-bloom-tiny: ALiBi over the positions that the mask counts, q, k and v per head.
 
-    The norm behind the embedding is kept: the first block's norm reads its float32 result, the residual sum a rounded one.
+    The norm behind the embedding is kept: the first block's norm reads its float32 result, the
+    residual sum a rounded one.
     """
     length = ids.shape[1]
     table = p["transformer.word_embeddings.weight"]
@@ -114,28 +133,43 @@ def bloom(ops, p, ids, labels, attention_mask):
         a = merged(ops.attention(q, k, v, bias))
         x = ops.add(residual, ops.linear(a, *w("self_attention.dense")))
         x, residual = ops.two(x)
-        y = ops.op(gelu, ops.linear(ops.layer_norm(x, *w("post_attention_layernorm")), *w("mlp.dense_h_to_4h")))
+        y = ops.op(
+            gelu,
+            ops.linear(ops.layer_norm(x, *w("post_attention_layernorm")), *w("mlp.dense_h_to_4h")),
+        )
         x = ops.add(residual, ops.linear(y, *w("mlp.dense_4h_to_h")))
     x, labels = shifted(ops.layer_norm(x, *pair("ln_f")), labels)
     return ops.cross_entropy(x, table, labels, -100)
 
 
 def classifier(ops, p, x, labels):
-    """s0-mlp-transformer-tiny: one vector per sample, so each softmax is 1 and attention returns its values."""
+    """s0-mlp-transformer-tiny: one vector per sample, so each softmax is 1 and attention
+    returns its values."""
     pair = lambda name: (p[f"{name}.weight"], p[f"{name}.bias"])
     x = ops.linear(ops.round(x), *pair("embed"))
     for i in range(4):
         w = lambda name: pair(f"blocks.{i}.{name}")
         x, residual = ops.two(x)
-        fused = ops.linear(ops.layer_norm(x, *w("norm1")), p[f"blocks.{i}.attn.in_proj_weight"], p[f"blocks.{i}.attn.in_proj_bias"])
+        fused = ops.linear(
+            ops.layer_norm(x, *w("norm1")),
+            p[f"blocks.{i}.attn.in_proj_weight"],
+            p[f"blocks.{i}.attn.in_proj_bias"],
+        )
         x = ops.add(residual, ops.linear(fused[..., 128:], *w("attn.out_proj")))
         x, residual = ops.two(x)
         y = ops.op(nn.functional.gelu, ops.linear(ops.layer_norm(x, *w("norm2")), *w("mlp.0")))
         x = ops.add(residual, ops.linear(y, *w("mlp.2")))
-    return ops.cross_entropy(ops.layer_norm(x, *pair("norm")), p["head.weight"], labels, -100, p["head.bias"])
+    return ops.cross_entropy(
+        ops.layer_norm(x, *pair("norm")), p["head.weight"], labels, -100, p["head.bias"]
+    )
 
 
-RUNS = {"s2-llama-tiny-causal": llama, "gpt2-tiny": gpt2, "s4-bloom-tiny-dynamo": bloom, "s0-mlp-transformer-tiny-dynamo": classifier}
+RUNS = {
+    "s2-llama-tiny-causal": llama,
+    "gpt2-tiny": gpt2,
+    "s4-bloom-tiny-dynamo": bloom,
+    "s0-mlp-transformer-tiny-dynamo": classifier,
+}
 TYPES = {"bf16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -145,8 +179,13 @@ def initial_values(folder):
     stored = {i.name: onnx.numpy_helper.to_array(i) for i in graph.initializer}
     with open(os.path.join(folder, "name_map.json")) as file:
         entries = json.load(file)
-    return {name: torch.tensor(stored[e["initializer"]].T if e["transposed"] else stored[e["initializer"]])
-            for name, e in entries.items() if "tied_to" not in e}
+    return {
+        name: torch.tensor(
+            stored[e["initializer"]].T if e["transposed"] else stored[e["initializer"]]
+        )
+        for name, e in entries.items()
+        if "tied_to" not in e
+    }
 
 
 class Model:
@@ -159,22 +198,33 @@ class Model:
             self.reference = json.load(file)
         self.recipe = self.reference["recipe"]
         folder = os.path.join(self.folder, "data")
-        arrays = {f[:-4]: torch.tensor(np.load(os.path.join(folder, f))) for f in os.listdir(folder) if f.endswith(".npy")}
+        arrays = {
+            f[:-4]: torch.tensor(np.load(os.path.join(folder, f)))
+            for f in os.listdir(folder)
+            if f.endswith(".npy")
+        }
         self.data = {{"input_ids": "ids"}.get(n, n): v for n, v in arrays.items()}
-        self.masters = {n: nn.Parameter(v.contiguous()) for n, v in initial_values(self.folder).items()}
+        self.masters = {
+            n: nn.Parameter(v.contiguous()) for n, v in initial_values(self.folder).items()
+        }
 
     def forward(self, step, dtype):
         """(loss, working copy of the parameters)"""
         batch, labels = self.recipe["batch"], self.data["labels"]
         rows = [(step * batch + i) % len(labels) for i in range(batch)]
-        working = {n: m.detach().to(dtype).float().requires_grad_() for n, m in self.masters.items()}
+        working = {
+            n: m.detach().to(dtype).float().requires_grad_() for n, m in self.masters.items()
+        }
         return self.loss(Ops(dtype), working, **{n: v[rows] for n, v in self.data.items()}), working
 
 
 def fingerprint(gradient):
     """Norm, and the product with a fixed vector, which tells places apart."""
     flat = gradient.double().flatten()
-    return [flat.norm().item(), (flat @ torch.cos(torch.arange(len(flat), dtype=torch.float64))).item()]
+    return [
+        flat.norm().item(),
+        (flat @ torch.cos(torch.arange(len(flat), dtype=torch.float64))).item(),
+    ]
 
 
 def first_gradients(name, dtype):
@@ -187,8 +237,15 @@ def run(name, dtype, steps=STEPS):
     """(losses, loss scale of each step, masters by name)"""
     model = Model(name)
     recipe, masters = model.recipe, model.masters
-    optimizer = torch.optim.AdamW(masters.values(), recipe["lr"], recipe["betas"], recipe["eps"], recipe["weight_decay"])
-    scaler = torch.amp.GradScaler("cpu", init_scale=INITIAL_SCALE, growth_interval=GROWTH_INTERVAL, enabled=dtype == torch.float16)
+    optimizer = torch.optim.AdamW(
+        masters.values(), recipe["lr"], recipe["betas"], recipe["eps"], recipe["weight_decay"]
+    )
+    scaler = torch.amp.GradScaler(
+        "cpu",
+        init_scale=INITIAL_SCALE,
+        growth_interval=GROWTH_INTERVAL,
+        enabled=dtype == torch.float16,
+    )
     losses, scales = [], []
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = model.reference["lr"][step]
@@ -216,7 +273,13 @@ def check(name):
 
 def main():
     torch.set_num_threads(1)
-    runs = {"steps": STEPS, "initial_scale": INITIAL_SCALE, "growth_interval": GROWTH_INTERVAL, "torch": torch.__version__, "runs": {}}
+    runs = {
+        "steps": STEPS,
+        "initial_scale": INITIAL_SCALE,
+        "growth_interval": GROWTH_INTERVAL,
+        "torch": torch.__version__,
+        "runs": {},
+    }
     for name in RUNS:
         check(name)
         for text, dtype in TYPES.items():
@@ -225,8 +288,17 @@ def main():
             entry[text] = {"losses": losses, "first_gradients": first_gradients(name, dtype)}
             if dtype == torch.float16:
                 entry[text]["scales"] = scales
-            np.savez(os.path.join(HERE, f"{name}.{text}.npz"), **{n: m.astype(np.float16) for n, m in masters.items()})
-            print(f"{name} {text}: {losses[0]:.6f} -> {losses[-1]:.6f}, scale {scales[0]:g} -> {scales[-1]:g}", flush=True)
+            np.savez(
+                os.path.join(HERE, f"{name}.{text}.npz"),
+                **{n: m.astype(np.float16) for n, m in masters.items()},
+            )
+            print(
+                (
+                    f"{name} {text}: {losses[0]:.6f} -> {losses[-1]:.6f}, scale {scales[0]:g} ->"
+                    f" {scales[-1]:g}"
+                ),
+                flush=True,
+            )
     with open(os.path.join(HERE, "runs.json"), "w") as file:
         json.dump(runs, file, indent=1)
         file.write("\n")

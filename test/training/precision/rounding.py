@@ -1,7 +1,8 @@
-"""docs/precision.md in PyTorch: float32 tensors whose values are rounded to a 16-bit type where the definition says.
+"""docs/precision.md in PyTorch: float32 tensors whose values are rounded to a 16-bit type where
+the definition says.
 
-A value of the 16-bit type is a float32 tensor that holds only values of that type. Nothing here computes in 16 bits, so the numbers do
-not depend on how a library multiplies bfloat16.
+A value of the 16-bit type is a float32 tensor that holds only values of that type. Nothing here
+computes in 16 bits, so the numbers do not depend on how a library multiplies bfloat16.
 """
 import math
 
@@ -48,7 +49,8 @@ class TwoUses(torch.autograd.Function):
 
 
 class Attend(torch.autograd.Function):
-    """softmax(scale q k^T + bias) v over [batch, heads, sequence, dim]; keys and values may have fewer heads.
+    """softmax(scale q k^T + bias) v over [batch, heads, sequence, dim]; keys and values
+    may have fewer heads.
 
     Backward reads the rounded output, as nn.attention_grad does: dS = P (dP - sum(dO O)).
     """
@@ -69,12 +71,19 @@ class Attend(torch.autograd.Function):
         dot = (gradient * output).sum(-1, keepdim=True)
         scores = ctx.scale * probabilities * (gradient @ v.transpose(-1, -2) - dot)
         narrow = lambda x: x.unflatten(1, (ctx.heads, -1)).sum(2)
-        return (scores @ k, narrow(scores.transpose(-1, -2) @ q), narrow(probabilities.transpose(-1, -2) @ gradient),
-                None, None, None)
+        return (
+            scores @ k,
+            narrow(scores.transpose(-1, -2) @ q),
+            narrow(probabilities.transpose(-1, -2) @ gradient),
+            None,
+            None,
+            None,
+        )
 
 
 class Ops:
-    """The ops of a model in one 16-bit type. Parameters enter as float32 tensors of rounded values; their gradients are not rounded."""
+    """The ops of a model in one 16-bit type. Parameters enter as float32 tensors of rounded values;
+    their gradients are not rounded."""
 
     def __init__(self, dtype):
         self.dtype = dtype
@@ -101,22 +110,35 @@ class Ops:
         return self.op(lambda x: nn.functional.linear(x, weight, bias), x)
 
     def layer_norm(self, x, weight, bias, epsilon=1e-5):
-        return self.op(lambda x: nn.functional.layer_norm(x, weight.shape, weight, bias, epsilon), x)
+        return self.op(
+            lambda x: nn.functional.layer_norm(x, weight.shape, weight, bias, epsilon), x
+        )
 
     def rms_norm(self, x, weight, epsilon):
-        return self.op(lambda x: x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + epsilon) * weight, x)
+        return self.op(
+            lambda x: x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + epsilon) * weight, x
+        )
 
     def embedding(self, table, ids):
         return nn.functional.embedding(ids, table)
 
     def attention(self, q, k, v, bias):
         """`bias`: float32, not rounded; -inf masks."""
-        return Attend.apply(self.reads(q), self.reads(k), self.reads(v), bias, 1 / math.sqrt(q.shape[-1]), self.dtype)
+        return Attend.apply(
+            self.reads(q),
+            self.reads(k),
+            self.reads(v),
+            bias,
+            1 / math.sqrt(q.shape[-1]),
+            self.dtype,
+        )
 
     def cross_entropy(self, x, weight, labels, ignore, bias=None):
         """The fused head: logits, loss and the gradient of the logits stay float32."""
         logits = nn.functional.linear(self.reads(x), weight, bias)
-        return nn.functional.cross_entropy(logits.flatten(0, -2), labels.flatten(), ignore_index=ignore)
+        return nn.functional.cross_entropy(
+            logits.flatten(0, -2), labels.flatten(), ignore_index=ignore
+        )
 
 
 def heads(x, count):

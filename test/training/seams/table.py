@@ -1,32 +1,47 @@
-"""Operators at their seams: 0, ties, infinities, NaN, and numbers at which a part overflows that the whole does not.
+"""Operators at their seams: 0, ties, infinities, NaN, and numbers at which a part overflows
+that the whole does not.
 
-Each case is an ONNX graph of a few nodes and the same in torch; `numbers.json` has what torch computes, `make_numbers.py` made it.
+Each case is an ONNX graph of a few nodes and the same in torch; `numbers.json` has what torch
+computes, `make_numbers.py` made it.
 """
 import math
 
 from onnx import TensorProto, helper
 
 INF, NAN = math.inf, math.nan
-POINTS = [0.0, -0.0, 1.0, -1.0, 3.0, -3.0, 6.0, 20.0, -20.0, 100.0, -100.0, 1000.0, -1000.0, 1e20, -1e20, INF, -INF, NAN]
+# fmt: off
+POINTS = [0.0, -0.0, 1.0, -1.0, 3.0, -3.0, 6.0, 20.0, -20.0, 100.0, -100.0, 1000.0, -1000.0,
+          1e20, -1e20, INF, -INF, NAN]
 FINITE = [p for p in POINTS if math.isfinite(p)]
 # Pairs (x, y): ties, and every way to divide or raise zeros.
-PAIRS = [(0.0, 0.0), (1.0, 1.0), (-0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (2.0, 3.0), (-2.0, 3.0), (3.0, -2.0), (0.0, 2.0), (1e20, 1e20)]
-POWERS = [(0.0, 0.0), (0.0, 1.0), (0.0, 2.0), (0.0, 0.5), (0.0, -1.0), (1.0, 0.0), (-2.0, 0.0), (-2.0, 2.0), (-2.0, 3.0), (-2.0, -1.0), (-2.0, 0.5),
-          (4.0, 0.5), (2.0, 3.0), (10.0, -2.0), (INF, 0.0), (INF, 2.0)]
+PAIRS = [(0.0, 0.0), (1.0, 1.0), (-0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (2.0, 3.0),
+         (-2.0, 3.0), (3.0, -2.0), (0.0, 2.0), (1e20, 1e20)]
+POWERS = [(0.0, 0.0), (0.0, 1.0), (0.0, 2.0), (0.0, 0.5), (0.0, -1.0), (1.0, 0.0), (-2.0, 0.0),
+          (-2.0, 2.0), (-2.0, 3.0), (-2.0, -1.0), (-2.0, 0.5), (4.0, 0.5), (2.0, 3.0),
+          (10.0, -2.0), (INF, 0.0), (INF, 2.0)]
 # Rows of a reduction: zeros, equal values, infinities, large and small ones.
-ROWS = [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [3.0, -4.0, 0.0], [2.0, 1.0, 2.0], [1000.0, 1000.0, -1000.0], [-1000.0, -1000.0, -1000.0], [1e15, 1.0, -1.0]]
+ROWS = [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [3.0, -4.0, 0.0], [2.0, 1.0, 2.0],
+        [1000.0, 1000.0, -1000.0], [-1000.0, -1000.0, -1000.0], [1e15, 1.0, -1.0]]
+# fmt: on
 INFINITE_ROWS = ROWS + [[-INF, -INF, -INF], [-INF, 1.0, 2.0], [INF, 1.0, 2.0], [NAN, 1.0, 2.0]]
 
 
 class Case:
-    """nodes: (op, inputs, attributes) or with the name of the function in torch's FX graph; the last node's result is the case's.
+    """nodes: (op, inputs, attributes) or with the name of the function in torch's FX graph; the
+    last node's result is the case's.
 
-    Inputs are "x", "y", "z" (parameters), earlier nodes by "#0", "#1", or constants (numbers, lists of integers).
-    values: one list of points per parameter, POINTS for x where there is none. expected: {parameter: {position: value}} where torch's number is not the derivative.
+    Inputs are "x", "y", "z" (parameters), earlier nodes by "#0", "#1", or constants
+    (numbers, lists of integers).
+    values: one list of points per parameter, POINTS for x where there is none. expected:
+    {parameter: {position: value}} where torch's number is not the derivative.
     """
 
     def __init__(self, name, nodes, torch, *values, expected=None):
-        self.name, self.nodes, self.torch, self.values, self.expected = name, nodes, torch, values or (POINTS,), expected or {}
+        self.name = name
+        self.nodes = nodes
+        self.torch = torch
+        self.values = values or (POINTS,)
+        self.expected = expected or {}
 
     def arrays(self):
         """Parameters by name, at least two dims each."""
@@ -38,7 +53,13 @@ def unary(op, torch, points=POINTS, expected=None, name=None, **attributes):
 
 
 def binary(op, torch, pairs=PAIRS, name=None, **attributes):
-    return Case(name or op, [(op, ["x", "y"], attributes)], torch, [x for x, _ in pairs], [y for _, y in pairs])
+    return Case(
+        name or op,
+        [(op, ["x", "y"], attributes)],
+        torch,
+        [x for x, _ in pairs],
+        [y for _, y in pairs],
+    )
 
 
 def rows(op, torch, values=ROWS, name=None, axes=True, **attributes):
@@ -52,6 +73,7 @@ def at(points, **wanted):
 
 # Attributes are float32.
 SIXTH, EPSILON = float.fromhex("0x1.555556p-3"), float.fromhex("0x1.4f8b58p-17")
+# fmt: off
 CASES = [
     # -- functions of one number
     unary("Abs", "x.abs()"),
@@ -60,8 +82,10 @@ CASES = [
     unary("Celu", "F.celu(x, -1.0)", FINITE[:10], name="Celu.negative", alpha=-1.0),
     Case("Clip", [("Clip", ["x", -1.0, 3.0], {})], "x.clamp(-1, 3)", FINITE + [INF, -INF]),
     Case("Clip.below", [("Clip", ["x", 0.0], {})], "x.clamp(min=0)", FINITE + [INF, -INF]),
-    Case("Clip.clamp", [("Max", ["x", 0.0], {}, "clamp.Tensor")], "x.clamp(min=0)", FINITE + [INF, -INF]),
-    Case("Clip.clamp_max", [("Min", ["x", 3.0], {}, "clamp_max.default")], "x.clamp(max=3)", FINITE + [INF, -INF]),
+    Case("Clip.clamp", [("Max", ["x", 0.0], {}, "clamp.Tensor")], "x.clamp(min=0)",
+         FINITE + [INF, -INF]),
+    Case("Clip.clamp_max", [("Min", ["x", 3.0], {}, "clamp_max.default")], "x.clamp(max=3)",
+         FINITE + [INF, -INF]),
     Case("Clip.hardtanh", [("Clip", ["x", -1.0, 1.0], {}, "hardtanh.default")], "F.hardtanh(x)"),
     Case("Clip.relu6", [("Clip", ["x", 0.0, 6.0], {}, "relu6.default")], "F.relu6(x)"),
     unary("Cos", "x.cos()", [0.0, -0.0, 1.0, -3.0, 100.0, INF, NAN]),
@@ -102,20 +126,26 @@ CASES = [
     binary("Max", "torch.maximum(x, y)", PAIRS + [(INF, INF), (NAN, 1.0), (1.0, NAN)]),
     binary("Min", "torch.minimum(x, y)", PAIRS + [(-INF, -INF), (NAN, 1.0), (1.0, NAN)]),
     Case("Max.zero", [("Max", ["x", 0.0], {})], "torch.maximum(x, torch.zeros_like(x))", FINITE),
-    Case("Max.three", [("Max", ["x", "y", "z"], {})], "torch.maximum(torch.maximum(x, y), z)", [0.0, 1.0, 2.0], [0.0, 1.0, 1.0], [0.0, 0.0, 2.0]),
-    Case("Min.three", [("Min", ["x", "y", "z"], {})], "torch.minimum(torch.minimum(x, y), z)", [0.0, 1.0, 2.0], [0.0, 1.0, 3.0], [0.0, 4.0, 2.0]),
+    Case("Max.three", [("Max", ["x", "y", "z"], {})], "torch.maximum(torch.maximum(x, y), z)",
+         [0.0, 1.0, 2.0], [0.0, 1.0, 1.0], [0.0, 0.0, 2.0]),
+    Case("Min.three", [("Min", ["x", "y", "z"], {})], "torch.minimum(torch.minimum(x, y), z)",
+         [0.0, 1.0, 2.0], [0.0, 1.0, 3.0], [0.0, 4.0, 2.0]),
     Case("Mean", [("Mean", ["x", "y"], {})], "(x + y) / 2", [0.0, INF, 1.0], [0.0, 1.0, NAN]),
     Case("Sum", [("Sum", ["x", "y"], {})], "x + y", [0.0, INF, 1.0], [0.0, -INF, NAN]),
-    binary("Mod", "torch.fmod(x, y)", [p for p in PAIRS if p[1] != 0 and p[0] < 1e9] + [(1.0, INF)], fmod=1),
+    binary("Mod", "torch.fmod(x, y)", [p for p in PAIRS if p[1] != 0 and p[0] < 1e9] + [(1.0, INF)],
+           fmod=1),
     binary("Pow", "x ** y", POWERS),
-    *(Case(f"Pow.{e}", [("Pow", ["x", e], {})], f"x ** {e}", FINITE[:1] + FINITE[2:13]) for e in (0.0, 1.0, 2.0, 3.0, 0.5, -1.0, 2.5)),
+    *(Case(f"Pow.{e}", [("Pow", ["x", e], {})], f"x ** {e}", FINITE[:1] + FINITE[2:13])
+      for e in (0.0, 1.0, 2.0, 3.0, 0.5, -1.0, 2.5)),
     binary("PRelu", "F_prelu(x, y)", PAIRS + [(INF, 0.5), (-1.0, INF)]),
-    Case("Where", [("Greater", ["x", 0.0], {}), ("Sqrt", ["y"], {}), ("Where", ["#0", "x", "#1"], {})], "torch.where(x > 0, x, y.sqrt())",
-         [1.0, 0.0, -1.0, 1.0], [-1.0, 4.0, 0.0, 1e20]),
+    Case("Where",
+         [("Greater", ["x", 0.0], {}), ("Sqrt", ["y"], {}), ("Where", ["#0", "x", "#1"], {})],
+         "torch.where(x > 0, x, y.sqrt())", [1.0, 0.0, -1.0, 1.0], [-1.0, 4.0, 0.0, 1e20]),
     # -- of rows
     rows("ReduceL1", "x.abs().sum(-1, keepdim=True)", INFINITE_ROWS[:-1]),
     rows("ReduceL2", "torch.linalg.vector_norm(x, dim=-1, keepdim=True)", INFINITE_ROWS),
-    Case("ReduceL2.flat", [("ReduceL2", ["x"], {"keepdims": 0})], "torch.linalg.vector_norm(x)", [0.0, 0.0]),
+    Case("ReduceL2.flat", [("ReduceL2", ["x"], {"keepdims": 0})], "torch.linalg.vector_norm(x)",
+         [0.0, 0.0]),
     rows("ReduceLogSum", "x.sum(-1, keepdim=True).log()"),
     rows("ReduceLogSumExp", "torch.logsumexp(x, -1, keepdim=True)", INFINITE_ROWS),
     rows("ReduceMax", "x.amax(-1, keepdim=True)", INFINITE_ROWS),
@@ -129,69 +159,130 @@ CASES = [
     rows("LpNormalization", "normalized(x, 1)", name="LpNormalization.1", axes=False, p=1),
     rows("Softmax", "torch.softmax(x, -1)", INFINITE_ROWS, axes=False),
     rows("LogSoftmax", "torch.log_softmax(x, -1)", INFINITE_ROWS, axes=False),
-    Case("LayerNormalization", [("LayerNormalization", ["x", "y"], {})], "F.layer_norm(x, (3,), y[0], eps=EPSILON)", ROWS[:-1], [1.0, 2.0, -1.0]),
-    Case("RMSNormalization", [("RMSNormalization", ["x", "y"], {})], "F.rms_norm(x, (3,), y[0], eps=EPSILON)", ROWS[:-1], [1.0, 2.0, -1.0]),
+    Case("LayerNormalization", [("LayerNormalization", ["x", "y"], {})],
+         "F.layer_norm(x, (3,), y[0], eps=EPSILON)", ROWS[:-1], [1.0, 2.0, -1.0]),
+    Case("RMSNormalization", [("RMSNormalization", ["x", "y"], {})],
+         "F.rms_norm(x, (3,), y[0], eps=EPSILON)", ROWS[:-1], [1.0, 2.0, -1.0]),
     # -- as exporters write what has no operator, and what is raised to one
-    Case("norm.3", [("Abs", ["x"], {}, "linalg_vector_norm.default"), ("Pow", ["#0", 3.0], {}, "linalg_vector_norm.default"),
-                    ("ReduceSum", ["#1", [-1]], {}, "linalg_vector_norm.default"), ("Pow", ["#2", 1 / 3], {}, "linalg_vector_norm.default")],
+    Case("norm.3",
+         [("Abs", ["x"], {}, "linalg_vector_norm.default"),
+          ("Pow", ["#0", 3.0], {}, "linalg_vector_norm.default"),
+          ("ReduceSum", ["#1", [-1]], {}, "linalg_vector_norm.default"),
+          ("Pow", ["#2", 1 / 3], {}, "linalg_vector_norm.default")],
          "torch.linalg.vector_norm(x, 3, dim=-1, keepdim=True)", ROWS[:3]),
-    Case("normalize", [("ReduceL2", ["x", [-1]], {}), ("Clip", ["#0", 1e-12], {}), ("Div", ["x", "#1"], {})], "F.normalize(x, dim=-1)", ROWS[:4]),
+    Case("normalize",
+         [("ReduceL2", ["x", [-1]], {}), ("Clip", ["#0", 1e-12], {}), ("Div", ["x", "#1"], {})],
+         "F.normalize(x, dim=-1)", ROWS[:4]),
     Case("log_sigmoid", [("Sigmoid", ["x"], {}), ("Log", ["#0"], {})], "F.logsigmoid(x)"),
-    Case("log_sigmoid.complement", [("Sigmoid", ["x"], {}), ("Sub", [1.0, "#0"], {}), ("Log", ["#1"], {})], "F.logsigmoid(-x)"),
-    Case("sigmoid", [("Neg", ["x"], {}), ("Exp", ["#0"], {}), ("Add", ["#1", 1.0], {}), ("Div", [1.0, "#2"], {})], "x.sigmoid()"),
+    Case("log_sigmoid.complement",
+         [("Sigmoid", ["x"], {}), ("Sub", [1.0, "#0"], {}), ("Log", ["#1"], {})],
+         "F.logsigmoid(-x)"),
+    Case("sigmoid",
+         [("Neg", ["x"], {}), ("Exp", ["#0"], {}), ("Add", ["#1", 1.0], {}),
+          ("Div", [1.0, "#2"], {})],
+         "x.sigmoid()"),
     Case("silu", [("Sigmoid", ["x"], {}), ("Mul", ["x", "#0"], {})], "F.silu(x)"),
-    Case("gelu", [("Div", ["x", math.sqrt(2)], {}), ("Erf", ["#0"], {}), ("Add", ["#1", 1.0], {}), ("Mul", ["x", "#2"], {}), ("Mul", ["#3", 0.5], {})],
+    Case("gelu",
+         [("Div", ["x", math.sqrt(2)], {}), ("Erf", ["#0"], {}), ("Add", ["#1", 1.0], {}),
+          ("Mul", ["x", "#2"], {}), ("Mul", ["#3", 0.5], {})],
          "F.gelu(x)", FINITE),
-    Case("gelu.tanh", [("Pow", ["x", 3.0], {}), ("Mul", ["#0", 0.044715], {}), ("Add", ["x", "#1"], {}), ("Mul", ["#2", math.sqrt(2 / math.pi)], {}),
-                       ("Tanh", ["#3"], {}), ("Add", ["#4", 1.0], {}), ("Mul", ["x", 0.5], {}), ("Mul", ["#6", "#5"], {})],
+    Case("gelu.tanh",
+         [("Pow", ["x", 3.0], {}), ("Mul", ["#0", 0.044715], {}), ("Add", ["x", "#1"], {}),
+          ("Mul", ["#2", math.sqrt(2 / math.pi)], {}), ("Tanh", ["#3"], {}),
+          ("Add", ["#4", 1.0], {}), ("Mul", ["x", 0.5], {}), ("Mul", ["#6", "#5"], {})],
          "F.gelu(x, approximate='tanh')", FINITE[:-2]),
-    Case("softmax", [("Exp", ["x"], {}), ("ReduceSum", ["#0", [-1]], {}), ("Div", ["#0", "#1"], {}), ("Mul", ["#2", "y"], {})],
+    Case("softmax",
+         [("Exp", ["x"], {}), ("ReduceSum", ["#0", [-1]], {}), ("Div", ["#0", "#1"], {}),
+          ("Mul", ["#2", "y"], {})],
          "torch.softmax(x, -1) * y", ROWS, [1.0, 2.0, 3.0]),
-    Case("log_softmax", [("Softmax", ["x"], {}), ("Log", ["#0"], {})], "torch.log_softmax(x, -1)", ROWS),
-    Case("rms_norm", [("Mul", ["x", "x"], {}), ("ReduceMean", ["#0", [-1]], {}), ("Add", ["#1", 1e-5], {}), ("Sqrt", ["#2"], {}), ("Reciprocal", ["#3"], {}),
-                      ("Mul", ["x", "#4"], {}), ("Mul", ["#5", "y"], {})], "F.rms_norm(x, (3,), y[0], eps=1e-5)", ROWS[:-1], [1.0, 2.0, -1.0]),
-    Case("mish", [("Softplus", ["x"], {}), ("Tanh", ["#0"], {}), ("Mul", ["x", "#1"], {})], "F.mish(x)"),
+    Case("log_softmax", [("Softmax", ["x"], {}), ("Log", ["#0"], {})], "torch.log_softmax(x, -1)",
+         ROWS),
+    Case("rms_norm",
+         [("Mul", ["x", "x"], {}), ("ReduceMean", ["#0", [-1]], {}), ("Add", ["#1", 1e-5], {}),
+          ("Sqrt", ["#2"], {}), ("Reciprocal", ["#3"], {}), ("Mul", ["x", "#4"], {}),
+          ("Mul", ["#5", "y"], {})],
+         "F.rms_norm(x, (3,), y[0], eps=1e-5)", ROWS[:-1], [1.0, 2.0, -1.0]),
+    Case("mish", [("Softplus", ["x"], {}), ("Tanh", ["#0"], {}), ("Mul", ["x", "#1"], {})],
+         "F.mish(x)"),
 ]
+# fmt: on
 
-# Operators that are more than one op, at numbers of which bfloat16 and float16 have every digit, and in between which they would lose them
-# all: squares, exponentials and slopes are smaller or larger than those types hold, though the result is not.
-NARROW_POINTS = [2.0 ** -13, 2.0 ** -9, 0.125, 0.75, 2.5, 7.0, 9.0, 12.0, 30.0, 240.0, 30720.0]
+# Operators that are more than one op, at numbers of which bfloat16 and float16 have every digit,
+# and in between which they would lose them all: squares, exponentials and slopes are smaller or
+# larger than those types hold, though the result is not.
+NARROW_POINTS = [2.0**-13, 2.0**-9, 0.125, 0.75, 2.5, 7.0, 9.0, 12.0, 30.0, 240.0, 30720.0]
 NARROW_POINTS += [-p for p in NARROW_POINTS]
-NARROW_ROWS = [[2.0 ** -13, 2.0 ** -12, -(2.0 ** -13)], [2.0 ** -10, 3 * 2.0 ** -10, 0.0], [0.25, -0.5, 0.125], [3.0, -4.0, 1.5], [96.0, 200.0, -96.0],
+# fmt: off
+NARROW_ROWS = [[2.0 ** -13, 2.0 ** -12, -(2.0 ** -13)], [2.0 ** -10, 3 * 2.0 ** -10, 0.0],
+               [0.25, -0.5, 0.125], [3.0, -4.0, 1.5], [96.0, 200.0, -96.0],
                [3072.0, 2048.0, 1024.0], [20480.0, 1.0, 2.0], [0.0, 0.0, 0.0]]
+# fmt: on
+# fmt: off
 NARROW_CASES = [
     unary("Celu", "F.celu(x, 2.0)", NARROW_POINTS, name="narrow.Celu", alpha=2.0),
     unary("Elu", "F.elu(x, 2.0)", NARROW_POINTS, name="narrow.Elu", alpha=2.0),
-    unary("HardSigmoid", "(SIXTH * x + 0.5).clamp(0, 1)", NARROW_POINTS, name="narrow.HardSigmoid", alpha=SIXTH, beta=0.5),
+    unary("HardSigmoid", "(SIXTH * x + 0.5).clamp(0, 1)", NARROW_POINTS, name="narrow.HardSigmoid",
+          alpha=SIXTH, beta=0.5),
     unary("HardSwish", "F.hardswish(x)", NARROW_POINTS, name="narrow.HardSwish"),
     unary("Mish", "F.mish(x)", NARROW_POINTS, name="narrow.Mish"),
-    unary("Selu", "1.05070102214813232421875 * F.elu(x, 1.67326319217681884765625)", NARROW_POINTS, name="narrow.Selu"),
+    unary("Selu", "1.05070102214813232421875 * F.elu(x, 1.67326319217681884765625)", NARROW_POINTS,
+          name="narrow.Selu"),
     unary("Softsign", "F.softsign(x)", NARROW_POINTS, name="narrow.Softsign"),
     unary("Swish", "x * (0.5 * x).sigmoid()", NARROW_POINTS, name="narrow.Swish", alpha=0.5),
-    Case("narrow.Mean", [("Mean", ["x", "y"], {})], "(x + y) / 2", [40960.0, 256.0, 3.0], [61440.0, 1.0, -2.984375]),
-    Case("narrow.Sum", [("Sum", ["x", "y", "z"], {})], "x + y + z", [40960.0, 256.0, 3.0], [61440.0, 1.0, 0.001953125], [-61440.0, 1.0, -3.0]),
+    Case("narrow.Mean", [("Mean", ["x", "y"], {})], "(x + y) / 2", [40960.0, 256.0, 3.0],
+         [61440.0, 1.0, -2.984375]),
+    Case("narrow.Sum", [("Sum", ["x", "y", "z"], {})], "x + y + z", [40960.0, 256.0, 3.0],
+         [61440.0, 1.0, 0.001953125], [-61440.0, 1.0, -3.0]),
     rows("ReduceL1", "x.abs().sum(-1, keepdim=True)", NARROW_ROWS, name="narrow.ReduceL1"),
-    rows("ReduceL2", "torch.linalg.vector_norm(x, dim=-1, keepdim=True)", NARROW_ROWS, name="narrow.ReduceL2"),
-    rows("ReduceLogSum", "x.sum(-1, keepdim=True).log()", [[2.0 ** -13, 2.0 ** -12, 2.0 ** -13], [40960.0, 30720.0, 20480.0]], name="narrow.ReduceLogSum"),
-    rows("ReduceLogSumExp", "torch.logsumexp(x, -1, keepdim=True)", NARROW_ROWS, name="narrow.ReduceLogSumExp"),
-    rows("ReduceSumSquare", "(x * x).sum(-1, keepdim=True)", NARROW_ROWS[1:5], name="narrow.ReduceSumSquare"),
-    rows("LpNormalization", "normalized(x, 2)", NARROW_ROWS, name="narrow.LpNormalization", axes=False, p=2),
-    rows("LpNormalization", "normalized(x, 1)", NARROW_ROWS, name="narrow.LpNormalization.1", axes=False, p=1),
-    rows("LogSoftmax", "torch.log_softmax(x, -1)", [[7.0, -7.0, -5.0], [12.0, 0.0, 1.0], [0.25, -0.5, 0.125]], name="narrow.LogSoftmax", axes=False),
+    rows("ReduceL2", "torch.linalg.vector_norm(x, dim=-1, keepdim=True)", NARROW_ROWS,
+         name="narrow.ReduceL2"),
+    rows("ReduceLogSum", "x.sum(-1, keepdim=True).log()",
+         [[2.0 ** -13, 2.0 ** -12, 2.0 ** -13], [40960.0, 30720.0, 20480.0]],
+         name="narrow.ReduceLogSum"),
+    rows("ReduceLogSumExp", "torch.logsumexp(x, -1, keepdim=True)", NARROW_ROWS,
+         name="narrow.ReduceLogSumExp"),
+    rows("ReduceSumSquare", "(x * x).sum(-1, keepdim=True)", NARROW_ROWS[1:5],
+         name="narrow.ReduceSumSquare"),
+    rows("LpNormalization", "normalized(x, 2)", NARROW_ROWS, name="narrow.LpNormalization",
+         axes=False, p=2),
+    rows("LpNormalization", "normalized(x, 1)", NARROW_ROWS, name="narrow.LpNormalization.1",
+         axes=False, p=1),
+    rows("LogSoftmax", "torch.log_softmax(x, -1)",
+         [[7.0, -7.0, -5.0], [12.0, 0.0, 1.0], [0.25, -0.5, 0.125]], name="narrow.LogSoftmax",
+         axes=False),
 ]
+# fmt: on
 
 
 def weight(position):
-    """What a case's result is multiplied by in the loss, by position: not all alike, or a softmax would have no gradient."""
+    """What a case's result is multiplied by in the loss, by position: not all alike, or a softmax
+    would have no gradient."""
     return 1.0 + position % 3
 
 
 # Where this table has nothing to say: comparisons, booleans, moves.
-WITHOUT_SEAMS = {"And", "Or", "Xor", "Not", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "IsNaN", "Cast", "CastLike", "Identity", "Dropout"}
+WITHOUT_SEAMS = {
+    "And",
+    "Or",
+    "Xor",
+    "Not",
+    "Equal",
+    "Greater",
+    "GreaterOrEqual",
+    "Less",
+    "LessOrEqual",
+    "IsNaN",
+    "Cast",
+    "CastLike",
+    "Identity",
+    "Dropout",
+}
 
 
 def fx_node(function):
-    """A node's metadata_props entry as the dynamo exporter writes it; Debian's onnx has no such field."""
+    """A node's metadata_props entry as the dynamo exporter writes it; Debian's onnx
+    has no such field."""
+
     def field(number, payload):
         length, size = b"", len(payload)
         while size >= 0x80:
@@ -199,24 +290,38 @@ def fx_node(function):
             size >>= 7
         return bytes([number << 3 | 2]) + length + bytes([size]) + payload
 
-    text = f"%a : [num_users=1] = call_function[target=torch.ops.aten.{function}](args = (%x,), kwargs = {{}})"
+    text = (
+        f"%a : [num_users=1] = call_function[target=torch.ops.aten.{function}](args = (%x,), kwargs"
+        " = {})"
+    )
     return field(9, field(1, b"pkg.torch.onnx.fx_node") + field(2, text.encode()))
 
 
 def build(case, number):
-    """(nodes, name of the result) of a case, of floats of the type `number`; its operands are CASE.x and so on."""
+    """(nodes, name of the result) of a case, of floats of the type `number`; its operands are
+    CASE.x and so on."""
     nodes = []
 
     def operand(value):
         if isinstance(value, str):
             return f"{case.name}.{value.lstrip('#')}"
         name = f"{case.name}.constant.{len(nodes)}.{value}"
-        tensor = helper.make_tensor(name, TensorProto.INT64, [len(value)], value) if isinstance(value, list) else helper.make_tensor(name, number, [], [value])
+        tensor = (
+            helper.make_tensor(name, TensorProto.INT64, [len(value)], value)
+            if isinstance(value, list)
+            else helper.make_tensor(name, number, [], [value])
+        )
         nodes.append(helper.make_node("Constant", [], [name], value=tensor))
         return name
 
     for index, (op, inputs, attributes, *function) in enumerate(case.nodes):
-        node = helper.make_node(op, [operand(i) for i in inputs], [f"{case.name}.{index}"], name=f"{case.name}.{op}.{index}", **attributes)
+        node = helper.make_node(
+            op,
+            [operand(i) for i in inputs],
+            [f"{case.name}.{index}"],
+            name=f"{case.name}.{op}.{index}",
+            **attributes,
+        )
         if function:
             node.MergeFromString(fx_node(function[0]))
         nodes.append(node)

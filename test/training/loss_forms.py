@@ -1,0 +1,159 @@
+"""Forms of losses inside the graph, each with numpy's numbers in float64.
+
+`local` computes a loss and its gradient of the scores for some samples, as one process would. A
+form is `whole` where the result is that of one process with all samples of a step, else the mean
+over ranks and micro-batches of their own.
+"""
+import numpy as np
+from onnx import helper
+
+IGNORED = -1  # the label that some forms leave out
+WEIGHTS = np.array([0.5, 2, 1, 0.25, 1.5], np.float32)  # of the classes
+
+
+def cross_entropy(scores, labels, ignored=None, weights=None, reduction="mean"):
+    """Of scores [..., C] and labels [...]: the loss and its gradient."""
+    z, y = scores.reshape(-1, scores.shape[-1]), labels.reshape(-1)
+    valid = np.ones(y.shape, bool) if ignored is None else y != ignored
+    target = np.where(valid, y, 0)
+    weight = valid * (1 if weights is None else weights.astype(np.float64)[target])
+    probability = np.exp(z - z.max(-1, keepdims=True))
+    probability /= probability.sum(-1, keepdims=True)
+    rows = np.arange(len(y))
+    losses = -np.log(probability[rows, target]) * weight
+    slope = probability.copy()
+    slope[rows, target] -= 1
+    slope *= weight[:, None]
+    divisor = {"mean": weight.sum(), "sum": 1, "rows": len(y)}[reduction]
+    return losses.sum() / divisor, (slope / divisor).reshape(scores.shape)
+
+
+class Form:
+    """nodes(z, y): ONNX nodes that end in `loss`."""
+
+    def __init__(
+        self,
+        nodes,
+        local,
+        whole,
+        sequence=(),
+        constants=None,
+        ignored=None,
+        says=None,
+        reduction=None,
+    ):
+        self.nodes, self.local, self.whole, self.sequence = nodes, local, whole, sequence
+        self.constants = constants or {}
+        self.ignored = ignored
+        self.says = says
+        self.reduction = reduction
+
+
+def node(kind, inputs, output, **attributes):
+    return helper.make_node(kind, inputs, [output], **attributes)
+
+
+def entropy(reduction, output="loss", ignored=None, weights=False, labels="y", scores="z"):
+    ignore = {} if ignored is None else {"ignore_index": ignored}
+    return node(
+        "SoftmaxCrossEntropyLoss",
+        [scores, labels] + ["weights"] * weights,
+        output,
+        reduction=reduction,
+        **ignore,
+    )
+
+
+def likelihood(reduction, ignored=None):
+    ignore = {} if ignored is None else {"ignore_index": ignored}
+    return [
+        node("LogSoftmax", ["z"], "log", axis=1),
+        node("NegativeLogLikelihoodLoss", ["log", "y"], "loss", reduction=reduction, **ignore),
+    ]
+
+
+def own(reduction, **rest):
+    return lambda z, y: cross_entropy(z, y, reduction=reduction, **rest)
+
+
+def scaled(factor, local):
+    def both(z, y):
+        loss, slope = local(z, y)
+        return factor * loss, factor * slope
+
+    return both
+
+
+def squares(mean, factor=1.0):
+    def both(z, _):
+        n = z.size if mean else 1
+        return factor * (z**2).sum() / n, factor * 2 * z / n
+
+    return both
+
+
+def added(*parts):
+    return lambda z, y: tuple(sum(each) for each in zip(*(part(z, y) for part in parts)))
+
+
+def shifted(z, y):
+    loss, inner = cross_entropy(z[:, :-1], y[:, 1:], ignored=IGNORED)
+    slope = np.zeros_like(z)
+    slope[:, :-1] = inner
+    return loss, slope
+
+
+half, four = np.array(0.5, np.float32), np.array(4, np.float32)
+ENTROPY = "cross entropy, the {} over all valid labels of a step"
+OUTPUT = "the graph's own, the {} over ranks and micro-batches"
+# fmt: off
+FORMS = {
+    "mean": Form([entropy("mean")], own("mean"), True, says=ENTROPY, reduction="mean"),
+    "mean-ignored": Form([entropy("mean", ignored=IGNORED)], own("mean", ignored=IGNORED), True,
+                         ignored=3, says=ENTROPY, reduction="mean"),
+    "sum": Form([entropy("sum")], own("sum"), True, says=ENTROPY, reduction="sum"),
+    "sum-ignored": Form([entropy("sum", ignored=IGNORED)], own("sum", ignored=IGNORED), True,
+                        ignored=3, says=ENTROPY, reduction="sum"),
+    "likelihood-mean": Form(likelihood("mean", IGNORED), own("mean", ignored=IGNORED), True,
+                            ignored=3, says=ENTROPY, reduction="mean"),
+    "likelihood-sum": Form(likelihood("sum"), own("sum"), True, says=OUTPUT, reduction="sum"),
+    "weighted-sum": Form([entropy("sum", weights=True)], own("sum", weights=WEIGHTS), True,
+                         constants={"weights": WEIGHTS}, says=OUTPUT, reduction="sum"),
+    "weighted-mean": Form([entropy("mean", weights=True)], own("mean", weights=WEIGHTS), False,
+                          constants={"weights": WEIGHTS}, says=OUTPUT, reduction="mean"),
+    "none-then-mean": Form([entropy("none", "l"), node("ReduceMean", ["l"], "loss", keepdims=0)],
+                           own("rows"), False, says=OUTPUT, reduction="mean"),
+    "none-then-sum": Form([entropy("none", "l"), node("ReduceSum", ["l"], "loss", keepdims=0)],
+                          own("sum"), False, says=OUTPUT, reduction="mean"),
+    "half-of-a-sum": Form([entropy("sum", "s"), node("Mul", ["s", "half"], "loss")],
+                          scaled(0.5, own("sum")), True, constants={"half": half}, says=ENTROPY,
+                          reduction="sum"),
+    "half-of-a-mean": Form([entropy("mean", "s"), node("Mul", ["half", "s"], "loss")],
+                           scaled(0.5, own("mean")), True, constants={"half": half}, says=ENTROPY,
+                           reduction="mean"),
+    "sum-over-a-number": Form([entropy("sum", "s"), node("Div", ["s", "four"], "loss")],
+                              scaled(0.25, own("sum")), False, constants={"four": four},
+                              says=OUTPUT, reduction="mean"),
+    "computed-labels": Form([node("Abs", ["y"], "a"), entropy("mean", labels="a", ignored=1)],
+                            lambda z, y: cross_entropy(z, np.abs(y), ignored=1), False, says=OUTPUT,
+                            reduction="mean"),
+    "mean-and-squares": Form([entropy("mean", "c"), node("Mul", ["z", "z"], "q"),
+                              node("ReduceMean", ["q"], "m", keepdims=0),
+                              node("Mul", ["m", "half"], "h"), node("Add", ["c", "h"], "loss")],
+                             added(own("mean"), squares(True, 0.5)), False,
+                             constants={"half": half}, says=OUTPUT, reduction="mean"),
+    "squares": Form([node("Mul", ["z", "z"], "q"), node("ReduceMean", ["q"], "loss", keepdims=0)],
+                    squares(True), False, says=OUTPUT, reduction="mean"),
+    "sum-of-squares": Form([node("Mul", ["z", "z"], "q"),
+                            node("ReduceSum", ["q"], "loss", keepdims=0)],
+                           squares(False), False, says=OUTPUT, reduction="mean"),
+    "shifted": Form([node("Slice", ["z", "zero", "last", "one"], "zs"),
+                     node("Slice", ["y", "one", "end", "one"], "ys"),
+                     node("Transpose", ["zs"], "zt", perm=[0, 2, 1]),
+                     entropy("mean", scores="zt", labels="ys", ignored=IGNORED)],
+                    shifted, True, sequence=(4,),
+                    constants={"zero": np.array([0]), "one": np.array([1]), "last": np.array([-1]),
+                               "end": np.array([2**31 - 1])},
+                    ignored=7, says=ENTROPY, reduction="mean"),
+}
+# fmt: on
