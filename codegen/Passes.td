@@ -52,8 +52,8 @@ def StepTestKernels : Pass<"step-test-kernels", "::mlir::ModuleOp"> {
 
     Before and After: the module stays as it is. Each function is evaluated op by op on the host, in
     float64; a copy is outlined, compiled and run on the same random inputs; results must agree
-    within rounding, and every kernel must give the same bits when its work items (a GPU's blocks) are
-    run one by one. 16-bit floats may be off by one unit in the last place, and seldom are.
+    within rounding, and every kernel must give the same bits when its work items (a GPU's blocks)
+    are run one by one. 16-bit floats may be off by one unit in the last place, and seldom are.
     Arguments may carry `step.low` and `step.high`, the range of their values.
 
     Why here: it is no part of the pipeline. It shows that generated code computes what the ops

@@ -19,8 +19,11 @@ from tool_test import BUILD, ROOT
 
 OPT = os.path.join(BUILD, "bin", "shardc-opt")
 LLVM = "/usr/lib/llvm-22"
-DIALECTS = {"nn": "frontend/nn/NNOps.td", "fsdp": "passes/fsdp/FSDP.td",
-            "step": "codegen/step/StepOps.td"}
+DIALECTS = {
+    "nn": "frontend/nn/NNOps.td",
+    "fsdp": "passes/fsdp/FSDP.td",
+    "step": "codegen/step/StepOps.td",
+}
 PASSES = ("frontend/onnx/Passes.td", "passes/Passes.td", "codegen/Passes.td")
 SEPARATOR = "\n// -----\n"
 
@@ -30,8 +33,10 @@ HEADER = re.compile(r".*?\{ *(?://[^\n]*)?\n", re.DOTALL)
 RESULTS = re.compile(r"^\s*((?:%[\w.]+(?::\d+)?(?:, )?)+) =", re.MULTILINE)
 ARGUMENT = re.compile(r"(%[\w.]+): ")
 SYMBOL = re.compile(r"^(?:nn\.parameter|fsdp\.(?:mesh|group|unit)) (@[\w.]+)", re.MULTILINE)
-MISMATCH = re.compile(r":(\d+):\d+: error: use of value '(%[\w.]+)' expects different type than "
-                      r"prior uses: '(.*)' vs 'none'")
+MISMATCH = re.compile(
+    r":(\d+):\d+: error: use of value '(%[\w.]+)' expects different type than "
+    r"prior uses: '(.*)' vs 'none'"
+)
 
 
 def records(path):
@@ -48,13 +53,18 @@ def of_class(path, name):
 
 def descriptions(dialect):
     """{name of an op: its description}."""
-    return {f"{dialect}.{op['opName']}": textwrap.dedent(op["description"])
-            for op in of_class(DIALECTS[dialect], "Op")}
+    return {
+        f"{dialect}.{op['opName']}": textwrap.dedent(op["description"])
+        for op in of_class(DIALECTS[dialect], "Op")
+    }
 
 
 def dialect_description(dialect):
-    return next(textwrap.dedent(record["description"]) for record in
-                of_class(DIALECTS[dialect], "Dialect") if record["name"] == dialect)
+    return next(
+        textwrap.dedent(record["description"])
+        for record in of_class(DIALECTS[dialect], "Dialect")
+        if record["name"] == dialect
+    )
 
 
 def blocks(description):
@@ -93,11 +103,13 @@ class Example:
     def text(self):
         whole = self.symbols
         for number, piece in enumerate(self.pieces):
-            values = "".join(f"{name} = builtin.unrealized_conversion_cast to "
-                             f"{self.types.setdefault((number, name), 'none')}\n"
-                             for name in undefined(piece))
+            values = "".join(
+                f"{name} = builtin.unrealized_conversion_cast to "
+                f"{self.types.setdefault((number, name), 'none')}\n"
+                for name in undefined(piece)
+            )
             header = HEADER.match(piece)[0] if FUNCTION.match(piece) else ""
-            whole += header + values + piece[len(header):]
+            whole += header + values + piece[len(header) :]
         return whole
 
     def learn(self, name, kind):
@@ -120,8 +132,11 @@ def parse(examples):
         # An error says which type a use expects: that of one value for each example and round.
         texts = [example.text() for example in examples]
         process = run_opt(SEPARATOR.join(texts))
-        of_line = [example for example, text in zip(examples, texts)
-                   for _ in range((text + SEPARATOR).count("\n"))]
+        of_line = [
+            example
+            for example, text in zip(examples, texts)
+            for _ in range((text + SEPARATOR).count("\n"))
+        ]
         learned = False
         for line, name, kind in MISMATCH.findall(process.stderr):
             learned |= of_line[int(line) - 1].learn(name, kind)
@@ -144,30 +159,52 @@ class Examples(unittest.TestCase):
                 described = descriptions(dialect)
                 self.assertGreater(len(described), 20)
                 prose = {op: BLOCK.sub("", text).strip() for op, text in described.items()}
-                self.assertEqual([op for op, text in prose.items() if len(text) < 40], [],
-                                 "ops without a description")
-                self.assertEqual([op for op, text in described.items() if not blocks(text)], [],
-                                 "ops without an example")
+                self.assertEqual(
+                    [op for op, text in prose.items() if len(text) < 40],
+                    [],
+                    "ops without a description",
+                )
+                self.assertEqual(
+                    [op for op, text in described.items() if not blocks(text)],
+                    [],
+                    "ops without an example",
+                )
                 shown = {op: blocks(text)[0] for op, text in described.items()}
-                wrong, printed = parse([Example(op, block, "" if dialect == "nn" else symbols)
-                                        for op, block in shown.items()])
+                wrong, printed = parse(
+                    [
+                        Example(op, block, "" if dialect == "nn" else symbols)
+                        for op, block in shown.items()
+                    ]
+                )
                 self.assertEqual(wrong, {})
-                lacking = [op for op in shown for text in (shown[op], printed[op])
-                           if not re.search(rf"^ *(?:%.*= )?{op}(?![\w.])", text, re.MULTILINE)]
+                lacking = [
+                    op
+                    for op in shown
+                    for text in (shown[op], printed[op])
+                    if not re.search(rf"^ *(?:%.*= )?{op}(?![\w.])", text, re.MULTILINE)
+                ]
                 self.assertEqual(lacking, [], "ops that their example lacks")
 
     def test_further_blocks_parse(self):
         symbols = self.symbols()
         for dialect, path in DIALECTS.items():
-            attributes = [textwrap.dedent(record["description"])
-                          for record in of_class(path, "AttrDef") if record["description"]]
-            found = [block for text in (dialect_description(dialect), *attributes)
-                     for block in blocks(text)]
-            found += [block for text in descriptions(dialect).values()
-                      for block in blocks(text)[1:]]
+            attributes = [
+                textwrap.dedent(record["description"])
+                for record in of_class(path, "AttrDef")
+                if record["description"]
+            ]
+            found = [
+                block
+                for text in (dialect_description(dialect), *attributes)
+                for block in blocks(text)
+            ]
+            found += [
+                block for text in descriptions(dialect).values() for block in blocks(text)[1:]
+            ]
             with self.subTest(dialect=dialect):
-                self.assertEqual(parse([Example(str(i), block, symbols)
-                                        for i, block in enumerate(found)])[0], {})
+                self.assertEqual(
+                    parse([Example(str(i), block, symbols) for i, block in enumerate(found)])[0], {}
+                )
 
     def test_what_passes_show_parses(self):
         for path in PASSES:
@@ -179,16 +216,23 @@ class Examples(unittest.TestCase):
                     # A pass that leaves the module as it is has nothing to show.
                     if not re.search(r"Before and [Aa]fter:|After: the same", text):
                         self.assertEqual(len(blocks(text)), 2, "one block before, one after")
-                    self.assertEqual(parse([Example(f"block {i}", block)
-                                            for i, block in enumerate(blocks(text))])[0], {})
+                    self.assertEqual(
+                        parse(
+                            [Example(f"block {i}", block) for i, block in enumerate(blocks(text))]
+                        )[0],
+                        {},
+                    )
 
     def test_a_wrong_example_is_found(self):
-        wrong, _ = parse([
-            Example("type", "%y = nn.exp %x : tensor<4xi32>"),
-            Example("verifier", "%y = nn.reshape %x : (tensor<4xf32>) -> tensor<5xf32>"),
-            Example("left out", "%y = nn.linear %x, %w : ..."),
-            Example("name", "%y = nn.exq %x : tensor<4xf32>"),
-            Example("right", "%y = nn.exp %x : tensor<4xf32>")])
+        wrong, _ = parse(
+            [
+                Example("type", "%y = nn.exp %x : tensor<4xi32>"),
+                Example("verifier", "%y = nn.reshape %x : (tensor<4xf32>) -> tensor<5xf32>"),
+                Example("left out", "%y = nn.linear %x, %w : ..."),
+                Example("name", "%y = nn.exq %x : tensor<4xf32>"),
+                Example("right", "%y = nn.exp %x : tensor<4xf32>"),
+            ]
+        )
         self.assertEqual(sorted(wrong), ["left out", "name", "type", "verifier"])
         self.assertIn("expects as many elements as the input's 4, got 5", wrong["verifier"])
 

@@ -15,5 +15,8 @@ class OtherRuntime(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory(dir=BUILD)
         cls.addClassCleanup(cls.folder.cleanup)
         cls.shardc = os.path.join(cls.folder.name, "shardc")
-        for name, file in (("shardc", SHARDC), ("shardc-runtime", os.path.join(BUILD, "bin", cls.runtime))):
+        for name, file in (
+            ("shardc", SHARDC),
+            ("shardc-runtime", os.path.join(BUILD, "bin", cls.runtime)),
+        ):
             os.link(os.path.realpath(file), os.path.join(cls.folder.name, name))

@@ -1,6 +1,7 @@
-"""Real trainers on guarded devices (test/runtime/device/GuardedDevice.h), to the bits of the processor's: every tiny model, and one of them
-with every strategy, in float64, bf16, and float16 with skipped steps. An access of the host to the device's memory, a missing wait or a
-read of what was never written would end them."""
+"""Real trainers on guarded devices (test/runtime/device/GuardedDevice.h), to the bits of the
+processor's: every tiny model, and one of them with every strategy, in float64, bf16, and float16
+with skipped steps. An access of the host to the device's memory, a missing wait or a read of what
+was never written would end them."""
 import os
 import tempfile
 import unittest

@@ -53,9 +53,9 @@ TEST_P(IndexCallConformance, GatherTakesSlices) {
                   indices = indicesOf(of, indexType);
           Tensor result = bench.room(dtype, gatheredShape(of));
           bench.run(entry::IndexCall{"gather",
-                                    {bench.put(data), bench.put(indices)},
-                                    {result},
-                                    {{"axis", of.axis}}});
+                                     {bench.put(data), bench.put(indices)},
+                                     {result},
+                                     {{"axis", of.axis}}});
           std::vector<double> expected(result.elements());
           for (size_t i = 0; i < expected.size(); ++i)
             expected[i] = data[sourceOf(of, indices, int64_t(i))];
@@ -74,9 +74,9 @@ TEST_P(IndexCallConformance, GatherGradAddsSlices) {
                   indices = indicesOf(of, plan::INT64);
           Tensor result = bench.room(wide ? sumType(dtype) : dtype, of.data);
           bench.run(entry::IndexCall{"gather_grad",
-                                    {bench.put(gradient), bench.put(indices)},
-                                    {result},
-                                    {{"axis", of.axis}}});
+                                     {bench.put(gradient), bench.put(indices)},
+                                     {result},
+                                     {{"axis", of.axis}}});
           Expected expected(countOf(of.data));
           for (int64_t i = 0; i < gradient.elements(); ++i)
             expected.add(sourceOf(of, indices, i), gradient[i],
@@ -114,9 +114,9 @@ TEST_P(IndexCallConformance, GatherNdTakesTuples) {
         }
         Tensor result = bench.room(dtype, shape);
         bench.run(entry::IndexCall{"gather_nd",
-                                  {bench.put(data), bench.put(indices)},
-                                  {result},
-                                  {{"batch_dims", of.batchDims}}});
+                                   {bench.put(data), bench.put(indices)},
+                                   {result},
+                                   {{"batch_dims", of.batchDims}}});
         int64_t batches = 1, run = 1, count = indices.elements() / depth;
         for (int64_t dim = 0; dim < of.batchDims; ++dim)
           batches *= of.data[dim];
@@ -155,11 +155,11 @@ TEST_P(IndexCallConformance, CumsumAddsAlongAnAxis) {
                                : Numbers::random(dtype, shape, 1);
             Tensor result = bench.room(dtype, shape);
             bench.run(entry::IndexCall{"cumsum",
-                                      {bench.put(data)},
-                                      {result},
-                                      {{"axis", axis},
-                                       {"exclusive", exclusive},
-                                       {"reverse", reverse}}});
+                                       {bench.put(data)},
+                                       {result},
+                                       {{"axis", axis},
+                                        {"exclusive", exclusive},
+                                        {"reverse", reverse}}});
             Expected expected(data.elements());
             int64_t inner = 1, size = shape[axis];
             for (size_t dim = axis + 1; dim < shape.size(); ++dim)

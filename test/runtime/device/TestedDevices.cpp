@@ -80,7 +80,7 @@ struct ProcessorWorkspace {
     if (!cpu::isHalf(entry.a.tensor.dtype))
       return 0;
     return workers * cpu::halfGemmWorkspace(entry.c.rows, entry.c.columns,
-                                              entry.a.columns);
+                                            entry.a.columns);
   }
   int64_t operator()(const entry::Attention &entry) const {
     return workers * cpu::attentionWorkspace(operandsOf(entry.operands));
