@@ -43,7 +43,7 @@ class Worlds(OtherRuntime):
             found = sorted(os.listdir(folder))
             if "--dry-run" in flags:
                 return said.stdout.splitlines(), said.stderr, found
-            steps, summary = read_metrics(path("m.jsonl"))
+            steps, (summary,) = read_metrics(path("m.jsonl"))
             digests = []
             for name in FILES.values():
                 with open(path(name), "rb") as file:

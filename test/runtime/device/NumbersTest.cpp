@@ -28,6 +28,8 @@ TEST(Numbers, RoundAsTheRuntimeConverts) {
       ASSERT_EQ(std::memcmp(own, converted, 8), 0)
           << value << " as " << plan::DType_Name(dtype);
       ASSERT_EQ(decode(own, dtype), rounded(value, dtype)) << value;
+      if (std::isinf(rounded(value, dtype)))
+        continue; // float16 ends at 65504
       ASSERT_LE(std::fabs(rounded(value, dtype) - value),
                 std::max(roundoff(dtype) * std::fabs(value), 0x1p-25))
           << value;
