@@ -31,6 +31,7 @@ ROOMS = {
         "analyses": {"options"},
         "units": {"options", "analyses"},
         "fsdp": {"units"},
+        "verify": {"analyses", "fsdp"},
         "report": {"analyses", "fsdp"},
     },
     "codegen": {
