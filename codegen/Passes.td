@@ -43,34 +43,6 @@ def StepOutlineKernels : Pass<"step-outline-kernels", "::mlir::ModuleOp"> {
     "::shardc::step::StepDialect"];
 }
 
-def StepTestKernels : Pass<"step-test-kernels", "::mlir::ModuleOp"> {
-  let summary =
-    "runs functions of nn ops as kernels and compares with the ops' reference evaluation (for "
-    "tests)";
-  let description = [{
-    Needs: functions of nn ops without parameters, that `step-outline-kernels` can take.
-
-    Before and After: the module stays as it is. Each function is evaluated op by op on the host, in
-    float64; a copy is outlined, compiled and run on the same random inputs; results must agree
-    within rounding, and every kernel must give the same bits when its work items (a GPU's blocks)
-    are run one by one. 16-bit floats may be off by one unit in the last place, and seldom are.
-    Arguments may carry `step.low` and `step.high`, the range of their values.
-
-    Why here: it is no part of the pipeline. It shows that generated code computes what the ops
-    mean.
-  }];
-  let options = [
-    Option<"cpu", "cpu", "std::string", "\"native\"",
-      "the CPU to generate code for; must run here">,
-    Option<"emulateGpu", "emulate-gpu", "bool", "false",
-      "run what GPUs would, thread by thread, on the CPU">,
-    Option<"bench", "bench", "bool", "false",
-      "print what each kernel takes, beside a copy of the bytes it moves">,
-    Option<"compareUnfused", "compare-unfused", "bool", "false",
-      "each op as a kernel of its own must give the same bits">
-  ];
-}
-
 def StepGpuKernels : Pass<"step-gpu-kernels", "::mlir::ModuleOp"> {
   let summary = "lowers the kernels once more, to gpu.func";
   let description = [{

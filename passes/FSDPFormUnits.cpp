@@ -48,297 +48,47 @@ struct Part {
 struct FSDPFormUnits : impl::FSDPFormUnitsBase<FSDPFormUnits> {
   using FSDPFormUnitsBase::FSDPFormUnitsBase;
 
-  void runOnOperation() override {
-    ModuleOp module = getOperation();
-    if (!module.getOps<fsdp::MeshOp>().empty()) {
-      module.emitError(
-          "expects a module without fsdp.mesh; units are formed once");
-      return signalPassFailure();
-    }
-    if (llvm::Error error = readOptions())
-      return fail(std::move(error));
-    SymbolTable symbols(module);
-    auto function = symbols.lookup<func::FuncOp>("train");
-    bool differentiated = static_cast<bool>(function);
-    if (!function)
-      function = symbols.lookup<func::FuncOp>("model");
-    SmallVector<ParameterGroup> groups;
-    SmallVector<nn::ParameterOp> parameters;
-    if (function) {
-      if (differentiated)
-        readGradients(function);
-      parameters = unitParameters(function, symbols, differentiated);
-      groups = groupsOf(parameters);
-    }
-    SmallVector<Part> parts = partsOf(groups, parameters);
-    if (llvm::Error error = chooseReshards(groups, symbols, parameters, parts))
-      return fail(std::move(error));
-    createMesh(symbols, parts);
-    Block *body = module.getBody();
-    auto functions = body->getOps<func::FuncOp>();
-    beforeFunctions =
-        functions.empty() ? body->end() : Block::iterator(*functions.begin());
-    for (const Part &part : parts)
-      createUnits(symbols, part, parameters);
-  }
+  void runOnOperation() override;
 
 private:
-  void fail(llvm::Error error) {
-    getOperation().emitError(llvm::toString(std::move(error)));
-    signalPassFailure();
-  }
-
-  llvm::Error readOptions() {
-    auto parsed = parseMesh(mesh);
-    if (!parsed)
-      return parsed.takeError();
-    shape = std::move(*parsed);
-    auto resolved = resolveStrategy(strategy, shape);
-    if (!resolved)
-      return resolved.takeError();
-    sharding = std::move(*resolved);
-    ranks = shape.ranks();
-    shards = sharding.parameterShards(shape);
-    optimizerShards = sharding.optimizerShards(shape);
-    auto option = ReshardOption::parse("--reshard-after-forward", reshard);
-    if (!option)
-      return option.takeError();
-    reshardAll = *option;
-    if (llvm::Error error =
-            reshardAll.check("--reshard-after-forward", sharding, shape))
-      return error;
-    for (const std::string &text : unitOptions) {
-      auto unitOption = UnitOption::parse(text);
-      if (!unitOption)
-        return unitOption.takeError();
-      if (unitOption->reshard)
-        if (llvm::Error error = unitOption->reshard->check(
-                "--unit-option " + text + ": reshard", sharding, shape))
-          return error;
-      options.push_back(std::move(*unitOption));
-    }
-    return llvm::Error::success();
-  }
-
+  void fail(llvm::Error error);
+  llvm::Error readOptions();
   /// Types of the gradients that @train returns, by parameter.
-  void readGradients(func::FuncOp train) {
-    for (unsigned index = 0; index < train.getNumResults(); ++index)
-      if (auto name = train.getResultAttrOfType<FlatSymbolRefAttr>(
-              index, "nn.gradient_of"))
-        gradientType[name.getAttr()] =
-            getElementTypeOrSelf(train.getResultTypes()[index]);
-  }
-
+  void readGradients(func::FuncOp train);
   /// What units hold, by first use: trainable parameters that have a gradient
   /// (all trainable ones before differentiation), and frozen ones.
   SmallVector<nn::ParameterOp> unitParameters(func::FuncOp function,
                                               SymbolTable &symbols,
-                                              bool differentiated) {
-    SmallVector<nn::ParameterOp> parameters;
-    for (StringAttr name : ParameterUses(function).byFirstUse()) {
-      auto parameter = symbols.lookup<nn::ParameterOp>(name);
-      if (parameter && (parameter.getFrozen() ||
-                        (parameter.getTrainable() &&
-                         (!differentiated || gradientType.contains(name)))))
-        parameters.push_back(parameter);
-    }
-    return parameters;
-  }
-
+                                              bool differentiated);
   /// What fsdp-assign-units decided, whose attributes end here. What has no
   /// unit is in the root.
-  SmallVector<ParameterGroup> groupsOf(ArrayRef<nn::ParameterOp> parameters) {
-    llvm::MapVector<StringRef, ParameterGroup> byName;
-    for (auto [index, parameter] : llvm::enumerate(parameters)) {
-      nn::ParameterOp op = parameter;
-      auto unit = op->getAttrOfType<StringAttr>("fsdp.unit");
-      byName[unit ? unit.getValue() : "root"].members.push_back(index);
-    }
-    ModuleOp module = getOperation();
-    if (auto reasons = module->getAttrOfType<ArrayAttr>("fsdp.unit_reasons"))
-      for (auto pair : reasons.getAsRange<ArrayAttr>())
-        if (auto found = byName.find(cast<StringAttr>(pair[0]).getValue());
-            found != byName.end())
-          found->second.reason = cast<StringAttr>(pair[1]).str();
-    SmallVector<ParameterGroup> result;
-    for (auto &[name, group] : byName) {
-      group.name = name.str();
-      result.push_back(std::move(group));
-    }
-    module->removeAttr("fsdp.unit_reasons");
-    for (auto parameter : module.getOps<nn::ParameterOp>())
-      parameter->removeAttr("fsdp.unit");
-    return result;
-  }
-
+  SmallVector<ParameterGroup> groupsOf(ArrayRef<nn::ParameterOp> parameters);
   SmallVector<Part> partsOf(ArrayRef<ParameterGroup> groups,
-                            ArrayRef<nn::ParameterOp> parameters) {
-    SmallVector<Part> parts;
-    for (auto [index, group] : llvm::enumerate(groups)) {
-      llvm::MapVector<unsigned, SmallVector<size_t>> members; // by: trained
-      for (size_t member : group.members)
-        members[!nn::ParameterOp(parameters[member]).getFrozen()].push_back(
-            member);
-      for (auto &[trained, own] : members)
-        parts.push_back({index, group.name, trained != 0, members.size() == 1,
-                         group.reason, std::move(own)});
-    }
-    return parts;
-  }
-
+                            ArrayRef<nn::ParameterOp> parameters);
   /// Over how many ranks each part lies between forward and backward. By
   /// default the last group stays gathered: its backward comes next.
   llvm::Error chooseReshards(ArrayRef<ParameterGroup> groups,
                              SymbolTable &symbols,
                              ArrayRef<nn::ParameterOp> parameters,
-                             MutableArrayRef<Part> parts) {
-    SmallVector<bool> matched(options.size(), false);
-    std::optional<size_t> last = lastUsed(groups, symbols, parameters);
-    for (Part &part : parts) {
-      std::optional<ReshardOption> own; // the first match wins
-      for (auto [number, candidate] : llvm::enumerate(options)) {
-        // What is said for a block holds for what is frozen of it.
-        llvm::Regex regex(translatePattern(candidate.match));
-        if (!regex.match(part.groupName) && !regex.match(part.name()))
-          continue;
-        matched[number] = true;
-        if (!own)
-          own = candidate.reshard;
-      }
-      ReshardOption option = own.value_or(reshardAll);
-      bool keeps =
-          sharding.keepsGathered || option.kind == ReshardOption::Never ||
-          (option.kind == ReshardOption::Default && part.group == last);
-      part.reshard = keeps                                  ? 1
-                     : option.kind == ReshardOption::Groups ? option.group
-                                                            : shards;
-    }
-    for (auto [option, found] : llvm::zip_equal(options, matched))
-      if (!found && !parts.empty()) {
-        std::string names = llvm::join(
-            llvm::map_range(parts.take_front(16),
-                            [](const Part &part) { return part.name(); }),
-            ", ");
-        return llvm::createStringError("--unit-option match=" + option.match +
-                                       ": matches no unit; there are " + names +
-                                       (parts.size() > 16 ? ", ..." : ""));
-      }
-    return llvm::Error::success();
-  }
-
+                             MutableArrayRef<Part> parts);
   /// The group whose last use in forward comes last.
   std::optional<size_t> lastUsed(ArrayRef<ParameterGroup> groups,
                                  SymbolTable &symbols,
-                                 ArrayRef<nn::ParameterOp> parameters) {
-    // @eval is the forward pass alone.
-    auto forward = symbols.lookup<func::FuncOp>("eval");
-    if (!forward)
-      forward = symbols.lookup<func::FuncOp>("model");
-    if (!forward)
-      return groups.empty() ? std::nullopt
-                            : std::optional<size_t>(groups.size() - 1);
-    llvm::DenseMap<StringAttr, size_t> groupOf;
-    for (auto [index, group] : llvm::enumerate(groups))
-      for (size_t member : group.members)
-        groupOf[nn::ParameterOp(parameters[member]).getSymNameAttr()] = index;
-    std::optional<size_t> last;
-    ParameterUses uses(forward);
-    for (const ParameterUses::Use &use : uses.uses())
-      if (auto found = groupOf.find(use.parameter); found != groupOf.end())
-        last = found->second;
-    return last;
-  }
-
+                                 ArrayRef<nn::ParameterOp> parameters);
   /// The mesh, and the groups that its collectives run over.
-  void createMesh(SymbolTable &symbols, ArrayRef<Part> parts) {
-    ModuleOp module = getOperation();
-    OpBuilder builder(&getContext());
-    Location loc = module.getLoc();
-    SmallVector<StringRef> names(shape.names.begin(), shape.names.end());
-    Block::iterator place = module.getBody()->begin();
-    // The symbol table renames what clashes with a parameter or function.
-    symbols.insert(fsdp::MeshOp::create(builder, loc, "mesh", shape.dims,
-                                        builder.getStrArrayAttr(names),
-                                        sharding.parameters, sharding.optimizer,
-                                        sharding.strategy),
-                   place);
-    llvm::SmallSet<std::pair<int64_t, int64_t>, 8> made;
-    auto addGroup = [&](const Twine &name, int64_t stride, int64_t size) {
-      if (size > 1 && made.insert({stride, size}).second)
-        symbols.insert(
-            fsdp::GroupOp::create(builder, loc, name.str(), stride, size),
-            place);
-    };
-    addGroup("world", 1, ranks);
-    int64_t stride = ranks;
-    for (auto [name, size] : llvm::zip_equal(shape.names, shape.dims)) {
-      stride /= size;
-      addGroup(name, stride, size);
-    }
-    for (const Part &part : parts)
-      if (part.reshard > 1 && part.reshard < shards)
-        addGroup("reshard." + Twine(part.reshard), 1, part.reshard);
-  }
-
+  void createMesh(SymbolTable &symbols, ArrayRef<Part> parts);
   /// The units of one part: a flat buffer has one element type.
   void createUnits(SymbolTable &symbols, const Part &part,
-                   ArrayRef<nn::ParameterOp> parameters) {
-    using Types = std::pair<Type, Type>; // parameters, gradients
-    llvm::MapVector<Types, SmallVector<nn::ParameterOp>> byType;
-    for (size_t member : part.members) {
-      nn::ParameterOp parameter = parameters[member];
-      Type type = tensorType(parameter).getElementType();
-      Type gradient = gradientType.lookup(parameter.getSymNameAttr());
-      byType[{type, gradient ? gradient : type}].push_back(parameter);
-    }
-    for (auto &[types, members] : byType) {
-      fsdp::UnitOp unit =
-          createUnit(symbols, part, members, types.first, types.second);
-      // For fsdp-shard, which gathers them together.
-      if (!part.isWhole || byType.size() > 1)
-        unit->setAttr("fsdp.group",
-                      StringAttr::get(&getContext(), part.groupName));
-    }
-  }
-
+                   ArrayRef<nn::ParameterOp> parameters);
   /// Master weights and optimizer state have the type that nn-precision says,
   /// else the parameters' own.
-  Type masterType(Type elementType) {
-    auto precision =
-        getOperation()->getAttrOfType<DictionaryAttr>("nn.precision");
-    auto type = precision ? precision.getAs<TypeAttr>("master") : TypeAttr();
-    return type ? type.getValue() : elementType;
-  }
-
+  Type masterType(Type elementType);
   /// Creates the fsdp.unit before the first function. The layout has the slices
   /// of the finest cut that any strategy makes on these ranks, so that full,
   /// grad_op, opt and none add the same numbers in the same order.
   fsdp::UnitOp createUnit(SymbolTable &symbols, const Part &part,
                           ArrayRef<nn::ParameterOp> members, Type elementType,
-                          Type gradientType) {
-    SmallVector<FlatItem> items;
-    for (nn::ParameterOp parameter : members)
-      items.push_back(FlatItem::of(tensorType(parameter).getShape()));
-    bool hybrid = sharding.parameters == SmallVector<int64_t>{1} &&
-                  sharding.optimizer == sharding.parameters;
-    FlatLayout layout = layOutFlat(items, hybrid ? shards : ranks);
-    OpBuilder builder(&getContext());
-    SmallVector<Attribute> names;
-    SmallVector<Location> locations;
-    for (int64_t index : layout.order) {
-      names.push_back(FlatSymbolRefAttr::get(members[index]));
-      locations.push_back(nn::ParameterOp(members[index]).getLoc());
-    }
-    auto unit = fsdp::UnitOp::create(
-        builder, builder.getFusedLoc(locations), part.name(),
-        builder.getArrayAttr(names), layout.offsets, layout.elements(),
-        layout.padding, shards, part.trained ? optimizerShards : 0,
-        part.reshard, elementType,
-        part.trained ? masterType(elementType) : elementType, gradientType,
-        part.reason);
-    symbols.insert(unit, beforeFunctions);
-    return unit;
-  }
+                          Type gradientType);
 
   Block::iterator beforeFunctions;
   MeshShape shape;
@@ -350,4 +100,280 @@ private:
 };
 
 } // namespace
+
+void FSDPFormUnits::runOnOperation() {
+  ModuleOp module = getOperation();
+  if (!module.getOps<fsdp::MeshOp>().empty()) {
+    module.emitError(
+        "expects a module without fsdp.mesh; units are formed once");
+    return signalPassFailure();
+  }
+  if (llvm::Error error = readOptions())
+    return fail(std::move(error));
+  SymbolTable symbols(module);
+  auto function = symbols.lookup<func::FuncOp>("train");
+  bool differentiated = static_cast<bool>(function);
+  if (!function)
+    function = symbols.lookup<func::FuncOp>("model");
+  SmallVector<ParameterGroup> groups;
+  SmallVector<nn::ParameterOp> parameters;
+  if (function) {
+    if (differentiated)
+      readGradients(function);
+    parameters = unitParameters(function, symbols, differentiated);
+    groups = groupsOf(parameters);
+  }
+  SmallVector<Part> parts = partsOf(groups, parameters);
+  if (llvm::Error error = chooseReshards(groups, symbols, parameters, parts))
+    return fail(std::move(error));
+  createMesh(symbols, parts);
+  Block *body = module.getBody();
+  auto functions = body->getOps<func::FuncOp>();
+  beforeFunctions =
+      functions.empty() ? body->end() : Block::iterator(*functions.begin());
+  for (const Part &part : parts)
+    createUnits(symbols, part, parameters);
+}
+
+void FSDPFormUnits::fail(llvm::Error error) {
+  getOperation().emitError(llvm::toString(std::move(error)));
+  signalPassFailure();
+}
+
+llvm::Error FSDPFormUnits::readOptions() {
+  auto parsed = parseMesh(mesh);
+  if (!parsed)
+    return parsed.takeError();
+  shape = std::move(*parsed);
+  auto resolved = resolveStrategy(strategy, shape);
+  if (!resolved)
+    return resolved.takeError();
+  sharding = std::move(*resolved);
+  ranks = shape.ranks();
+  shards = sharding.parameterShards(shape);
+  optimizerShards = sharding.optimizerShards(shape);
+  auto option = ReshardOption::parse("--reshard-after-forward", reshard);
+  if (!option)
+    return option.takeError();
+  reshardAll = *option;
+  if (llvm::Error error =
+          reshardAll.check("--reshard-after-forward", sharding, shape))
+    return error;
+  for (const std::string &text : unitOptions) {
+    auto unitOption = UnitOption::parse(text);
+    if (!unitOption)
+      return unitOption.takeError();
+    if (unitOption->reshard)
+      if (llvm::Error error = unitOption->reshard->check(
+              "--unit-option " + text + ": reshard", sharding, shape))
+        return error;
+    options.push_back(std::move(*unitOption));
+  }
+  return llvm::Error::success();
+}
+
+void FSDPFormUnits::readGradients(func::FuncOp train) {
+  for (unsigned index = 0; index < train.getNumResults(); ++index)
+    if (auto name = train.getResultAttrOfType<FlatSymbolRefAttr>(
+            index, "nn.gradient_of"))
+      gradientType[name.getAttr()] =
+          getElementTypeOrSelf(train.getResultTypes()[index]);
+}
+
+SmallVector<nn::ParameterOp>
+FSDPFormUnits::unitParameters(func::FuncOp function, SymbolTable &symbols,
+                              bool differentiated) {
+  SmallVector<nn::ParameterOp> parameters;
+  for (StringAttr name : ParameterUses(function).byFirstUse()) {
+    auto parameter = symbols.lookup<nn::ParameterOp>(name);
+    if (parameter && (parameter.getFrozen() ||
+                      (parameter.getTrainable() &&
+                       (!differentiated || gradientType.contains(name)))))
+      parameters.push_back(parameter);
+  }
+  return parameters;
+}
+
+SmallVector<ParameterGroup>
+FSDPFormUnits::groupsOf(ArrayRef<nn::ParameterOp> parameters) {
+  llvm::MapVector<StringRef, ParameterGroup> byName;
+  for (auto [index, parameter] : llvm::enumerate(parameters)) {
+    nn::ParameterOp op = parameter;
+    auto unit = op->getAttrOfType<StringAttr>("fsdp.unit");
+    byName[unit ? unit.getValue() : "root"].members.push_back(index);
+  }
+  ModuleOp module = getOperation();
+  if (auto reasons = module->getAttrOfType<ArrayAttr>("fsdp.unit_reasons"))
+    for (auto pair : reasons.getAsRange<ArrayAttr>())
+      if (auto found = byName.find(cast<StringAttr>(pair[0]).getValue());
+          found != byName.end())
+        found->second.reason = cast<StringAttr>(pair[1]).str();
+  SmallVector<ParameterGroup> result;
+  for (auto &[name, group] : byName) {
+    group.name = name.str();
+    result.push_back(std::move(group));
+  }
+  module->removeAttr("fsdp.unit_reasons");
+  for (auto parameter : module.getOps<nn::ParameterOp>())
+    parameter->removeAttr("fsdp.unit");
+  return result;
+}
+
+SmallVector<Part> FSDPFormUnits::partsOf(ArrayRef<ParameterGroup> groups,
+                                         ArrayRef<nn::ParameterOp> parameters) {
+  SmallVector<Part> parts;
+  for (auto [index, group] : llvm::enumerate(groups)) {
+    llvm::MapVector<unsigned, SmallVector<size_t>> members; // by: trained
+    for (size_t member : group.members)
+      members[!nn::ParameterOp(parameters[member]).getFrozen()].push_back(
+          member);
+    for (auto &[trained, own] : members)
+      parts.push_back({index, group.name, trained != 0, members.size() == 1,
+                       group.reason, std::move(own)});
+  }
+  return parts;
+}
+
+llvm::Error FSDPFormUnits::chooseReshards(ArrayRef<ParameterGroup> groups,
+                                          SymbolTable &symbols,
+                                          ArrayRef<nn::ParameterOp> parameters,
+                                          MutableArrayRef<Part> parts) {
+  SmallVector<bool> matched(options.size(), false);
+  std::optional<size_t> last = lastUsed(groups, symbols, parameters);
+  for (Part &part : parts) {
+    std::optional<ReshardOption> own; // the first match wins
+    for (auto [number, candidate] : llvm::enumerate(options)) {
+      // What is said for a block holds for what is frozen of it.
+      llvm::Regex regex(translatePattern(candidate.match));
+      if (!regex.match(part.groupName) && !regex.match(part.name()))
+        continue;
+      matched[number] = true;
+      if (!own)
+        own = candidate.reshard;
+    }
+    ReshardOption option = own.value_or(reshardAll);
+    bool keeps = sharding.keepsGathered ||
+                 option.kind == ReshardOption::Never ||
+                 (option.kind == ReshardOption::Default && part.group == last);
+    part.reshard = keeps                                  ? 1
+                   : option.kind == ReshardOption::Groups ? option.group
+                                                          : shards;
+  }
+  for (auto [option, found] : llvm::zip_equal(options, matched))
+    if (!found && !parts.empty()) {
+      std::string names = llvm::join(
+          llvm::map_range(parts.take_front(16),
+                          [](const Part &part) { return part.name(); }),
+          ", ");
+      return llvm::createStringError("--unit-option match=" + option.match +
+                                     ": matches no unit; there are " + names +
+                                     (parts.size() > 16 ? ", ..." : ""));
+    }
+  return llvm::Error::success();
+}
+
+std::optional<size_t>
+FSDPFormUnits::lastUsed(ArrayRef<ParameterGroup> groups, SymbolTable &symbols,
+                        ArrayRef<nn::ParameterOp> parameters) {
+  // @eval is the forward pass alone.
+  auto forward = symbols.lookup<func::FuncOp>("eval");
+  if (!forward)
+    forward = symbols.lookup<func::FuncOp>("model");
+  if (!forward)
+    return groups.empty() ? std::nullopt
+                          : std::optional<size_t>(groups.size() - 1);
+  llvm::DenseMap<StringAttr, size_t> groupOf;
+  for (auto [index, group] : llvm::enumerate(groups))
+    for (size_t member : group.members)
+      groupOf[nn::ParameterOp(parameters[member]).getSymNameAttr()] = index;
+  std::optional<size_t> last;
+  ParameterUses uses(forward);
+  for (const ParameterUses::Use &use : uses.uses())
+    if (auto found = groupOf.find(use.parameter); found != groupOf.end())
+      last = found->second;
+  return last;
+}
+
+void FSDPFormUnits::createMesh(SymbolTable &symbols, ArrayRef<Part> parts) {
+  ModuleOp module = getOperation();
+  OpBuilder builder(&getContext());
+  Location loc = module.getLoc();
+  SmallVector<StringRef> names(shape.names.begin(), shape.names.end());
+  Block::iterator place = module.getBody()->begin();
+  // The symbol table renames what clashes with a parameter or function.
+  symbols.insert(fsdp::MeshOp::create(builder, loc, "mesh", shape.dims,
+                                      builder.getStrArrayAttr(names),
+                                      sharding.parameters, sharding.optimizer,
+                                      sharding.strategy),
+                 place);
+  llvm::SmallSet<std::pair<int64_t, int64_t>, 8> made;
+  auto addGroup = [&](const Twine &name, int64_t stride, int64_t size) {
+    if (size > 1 && made.insert({stride, size}).second)
+      symbols.insert(
+          fsdp::GroupOp::create(builder, loc, name.str(), stride, size), place);
+  };
+  addGroup("world", 1, ranks);
+  int64_t stride = ranks;
+  for (auto [name, size] : llvm::zip_equal(shape.names, shape.dims)) {
+    stride /= size;
+    addGroup(name, stride, size);
+  }
+  for (const Part &part : parts)
+    if (part.reshard > 1 && part.reshard < shards)
+      addGroup("reshard." + Twine(part.reshard), 1, part.reshard);
+}
+
+void FSDPFormUnits::createUnits(SymbolTable &symbols, const Part &part,
+                                ArrayRef<nn::ParameterOp> parameters) {
+  using Types = std::pair<Type, Type>; // parameters, gradients
+  llvm::MapVector<Types, SmallVector<nn::ParameterOp>> byType;
+  for (size_t member : part.members) {
+    nn::ParameterOp parameter = parameters[member];
+    Type type = tensorType(parameter).getElementType();
+    Type gradient = gradientType.lookup(parameter.getSymNameAttr());
+    byType[{type, gradient ? gradient : type}].push_back(parameter);
+  }
+  for (auto &[types, members] : byType) {
+    fsdp::UnitOp unit =
+        createUnit(symbols, part, members, types.first, types.second);
+    // For fsdp-shard, which gathers them together.
+    if (!part.isWhole || byType.size() > 1)
+      unit->setAttr("fsdp.group",
+                    StringAttr::get(&getContext(), part.groupName));
+  }
+}
+
+Type FSDPFormUnits::masterType(Type elementType) {
+  auto precision =
+      getOperation()->getAttrOfType<DictionaryAttr>("nn.precision");
+  auto type = precision ? precision.getAs<TypeAttr>("master") : TypeAttr();
+  return type ? type.getValue() : elementType;
+}
+
+fsdp::UnitOp FSDPFormUnits::createUnit(SymbolTable &symbols, const Part &part,
+                                       ArrayRef<nn::ParameterOp> members,
+                                       Type elementType, Type gradientType) {
+  SmallVector<FlatItem> items;
+  for (nn::ParameterOp parameter : members)
+    items.push_back(FlatItem::of(tensorType(parameter).getShape()));
+  bool hybrid = sharding.parameters == SmallVector<int64_t>{1} &&
+                sharding.optimizer == sharding.parameters;
+  FlatLayout layout = layOutFlat(items, hybrid ? shards : ranks);
+  OpBuilder builder(&getContext());
+  SmallVector<Attribute> names;
+  SmallVector<Location> locations;
+  for (int64_t index : layout.order) {
+    names.push_back(FlatSymbolRefAttr::get(members[index]));
+    locations.push_back(nn::ParameterOp(members[index]).getLoc());
+  }
+  auto unit = fsdp::UnitOp::create(
+      builder, builder.getFusedLoc(locations), part.name(),
+      builder.getArrayAttr(names), layout.offsets, layout.elements(),
+      layout.padding, shards, part.trained ? optimizerShards : 0, part.reshard,
+      elementType, part.trained ? masterType(elementType) : elementType,
+      gradientType, part.reason);
+  symbols.insert(unit, beforeFunctions);
+  return unit;
+}
+
 } // namespace shardc

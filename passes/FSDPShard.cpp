@@ -36,311 +36,50 @@ class Sharder {
 public:
   Sharder(func::FuncOp function, fsdp::MeshOp mesh, Groups groups,
           ArrayRef<fsdp::UnitOp> units, StringRef optimizer, int64_t prefetch,
-          bool accumulatesFlat)
-      : function(function), mesh(mesh), groups(std::move(groups)), units(units),
-        optimizer(optimizer), prefetch(prefetch),
-        builder(function.getContext()), body(function.getBody().front()),
-        token(fsdp::TokenType::get(function.getContext())),
-        reductions(function, this->groups, accumulatesFlat) {
-    for (fsdp::UnitOp unit : units)
-      for (auto [position, name] : llvm::enumerate(
-               unit.getParameters().getAsRange<FlatSymbolRefAttr>()))
-        slots[name.getAttr()] = {unit, position};
-    for (auto group :
-         function->getParentOfType<ModuleOp>().getOps<fsdp::GroupOp>())
-      if (group.getStride() == 1)
-        innerGroups.try_emplace(group.getSize(), group);
-  }
-
-  LogicalResult run() {
-    Operation *terminator = body.getTerminator();
-    if (terminator->getNumOperands() == 0)
-      return function.emitError("expects @")
-             << function.getName() << " to return the loss";
-    loss = terminator->getOperand(0);
-    if (failed(reductions.collect(units)))
-      return failure();
-    SmallVector<ParameterUses::Use> uses = collectUses();
-    insertResidents();
-    insertGathers();
-    placeStarts();
-    rewriteUses(uses);
-    reductions.insert();
-    finishStep();
-    return success();
-  }
+          bool accumulatesFlat);
+  LogicalResult run();
 
 private:
   /// Everything up to the op that makes the loss is forward.
-  PhaseKind phaseOf(Operation *op) {
-    Operation *lossOp = loss.getDefiningOp();
-    return !lossOp || op == lossOp || op->isBeforeInBlock(lossOp)
-               ? PhaseKind::forward
-               : PhaseKind::backward;
-  }
-
+  PhaseKind phaseOf(Operation *op);
   /// The live range that an op's use of a unit belongs to: a unit that stays
   /// gathered has one for both phases.
-  PhaseKind phaseOf(fsdp::UnitOp unit, Operation *op) {
-    if (unit.getReshard() == 1 && gathers.contains({unit, PhaseKind::forward}))
-      return PhaseKind::forward;
-    return phaseOf(op);
-  }
-
+  PhaseKind phaseOf(fsdp::UnitOp unit, Operation *op);
   /// Uses of parameters that are in units; notes the first and the last of each
   /// unit and phase.
-  SmallVector<ParameterUses::Use> collectUses() {
-    SmallVector<ParameterUses::Use> uses;
-    ParameterUses all(function);
-    for (const ParameterUses::Use &use : all.uses()) {
-      auto slot = slots.find(use.parameter);
-      if (slot == slots.end())
-        continue;
-      uses.push_back(use);
-      Operation *op = use.operand->getOwner();
-      Gather &gather =
-          gathers[{slot->second.first, phaseOf(slot->second.first, op)}];
-      if (!gather.first)
-        gather.first = op;
-      gather.last = op;
-    }
-    return uses;
-  }
-
+  SmallVector<ParameterUses::Use> collectUses();
   SmallVector<Type> parameterTypes(fsdp::UnitOp unit) {
     return unit.getParameterTypes(symbolTable);
   }
 
   /// Units that are not sharded lie on every rank.
-  void insertResidents() {
-    builder.setInsertionPointToStart(&body);
-    for (fsdp::UnitOp unit : units) {
-      if (unit.getShards() != 1)
-        continue;
-      fsdp::ResidentOp resident;
-      for (PhaseKind phase : {PhaseKind::forward, PhaseKind::backward})
-        if (auto gather = gathers.find({unit, phase});
-            gather != gathers.end()) {
-          if (!resident)
-            resident = fsdp::ResidentOp::create(builder, unit.getLoc(),
-                                                parameterTypes(unit),
-                                                unit.getSymName());
-          gather->second.parameters = resident.getResults();
-        }
-    }
-  }
-
+  void insertResidents();
   /// Inserts start, wait and release around each live range; starts are still
   /// beside their waits.
-  void insertGathers() {
-    for (auto &[key, gather] : gathers) {
-      auto [unit, phase] = key;
-      if (unit.getShards() == 1)
-        continue;
-      fsdp::GroupOp group = groups.parameters;
-      Value kept = keepSlice(unit, phase);
-      if (kept)
-        group = reshardGroup(unit);
-      builder.setInsertionPoint(gather.first);
-      auto start = fsdp::AllGatherStartOp::create(
-          builder, gather.first->getLoc(), token, unit.getSymName(), phase,
-          group.getSymName(), kept);
-      auto wait =
-          fsdp::AllGatherWaitOp::create(builder, gather.first->getLoc(),
-                                        parameterTypes(unit), start.getToken());
-      gather.start = start;
-      gather.parameters = wait.getResults();
-      builder.setInsertionPointAfter(gather.last);
-      gather.release = fsdp::ReleaseOp::create(
-          builder, gather.last->getLoc(), unit.getSymName(), wait.getResults());
-    }
-  }
-
+  void insertGathers();
   /// Where backward gathers a unit within a smaller group: the slice for it,
   /// taken out of what forward gathered, before its release.
-  Value keepSlice(fsdp::UnitOp unit, PhaseKind phase) {
-    auto forward = gathers.find({unit, PhaseKind::forward});
-    fsdp::GroupOp group = reshardGroup(unit);
-    if (phase != PhaseKind::backward || forward == gathers.end() || !group)
-      return {};
-    builder.setInsertionPoint(forward->second.release);
-    return fsdp::KeepOp::create(builder, forward->second.release->getLoc(),
-                                unit.getFlatType(unit.getReshard()),
-                                unit.getSymName(), forward->second.parameters,
-                                group.getSymName());
-  }
-
-  fsdp::GroupOp reshardGroup(fsdp::UnitOp unit) {
-    if (unit.getReshard() == 1 || unit.getReshard() == unit.getShards())
-      return {};
-    return innerGroups.lookup(unit.getReshard());
-  }
-
+  Value keepSlice(fsdp::UnitOp unit, PhaseKind phase);
+  fsdp::GroupOp reshardGroup(fsdp::UnitOp unit);
   /// Operation::moveBefore would make the block number all its ops again for
   /// the next isBeforeInBlock; an op taken out and put in numbers itself alone.
-  void put(Operation *op, Block::iterator before) {
-    if (op->getIterator() == before)
-      return;
-    op->remove();
-    body.getOperations().insert(before, op);
-  }
-
+  void put(Operation *op, Block::iterator before);
   /// Moves each start before the wait of the gather `prefetch` places ahead, so
   /// that it runs under that unit's compute: but not before its own unit was
   /// released, and never past an earlier start. Units that were split from one
   /// group are used at one place.
-  void placeStarts() {
-    SmallVector<Gather *> inOrder;
-    for (auto &[key, gather] : gathers)
-      if (gather.start)
-        inOrder.push_back(&gather);
-    llvm::DenseMap<Operation *, Operation *> released; // by unit, so far
-    Operation *lastStart = nullptr;
-    SmallVector<Gather *> places; // the first gather of each
-    std::pair<Attribute, PhaseKind> before;
-    for (Gather *gather : inOrder) {
-      auto start = cast<fsdp::AllGatherStartOp>(gather->start);
-      Operation *unit =
-          symbolTable.lookupNearestSymbolFrom(function, start.getUnitAttr());
-      std::pair place(unit->getAttr("fsdp.group"), start.getPhase());
-      if (!place.first || place != before)
-        places.push_back(gather);
-      before = place;
-      if (prefetch > 0) {
-        int64_t here = places.size() - 1;
-        Gather *ahead = places[std::max<int64_t>(here - prefetch, 0)];
-        put(start, ahead->parameters.front().getDefiningOp()->getIterator());
-      }
-      for (Operation *bound : {released.lookup(unit), lastStart})
-        if (bound && start->isBeforeInBlock(bound))
-          put(start, std::next(bound->getIterator()));
-      released[unit] = gather->release;
-      lastStart = start;
-    }
-  }
-
+  void placeStarts();
   /// Lets ops compute with the gathered parameters of their phase. Chains of
   /// views between a parameter and an op are made again per phase, where they
   /// are used first: a view of a released buffer would dangle.
-  void rewriteUses(ArrayRef<ParameterUses::Use> uses) {
-    llvm::DenseMap<std::pair<Value, int>, Value> made;
-    llvm::SetVector<Operation *> replaced;
-    for (const ParameterUses::Use &use : uses) {
-      Operation *op = use.operand->getOwner();
-      auto [unit, position] = slots[use.parameter];
-      PhaseKind phase = phaseOf(unit, op);
-      SmallVector<Operation *> chain; // from the use to the parameter
-      for (Operation *link = use.operand->get().getDefiningOp(); link;
-           link = isa<nn::GetParameterOp>(link)
-                      ? nullptr
-                      : link->getOperand(0).getDefiningOp())
-        chain.push_back(link);
-      replaced.insert(chain.rbegin(), chain.rend());
-      Value value = gathers[{unit, phase}].parameters[position];
-      builder.setInsertionPoint(op);
-      for (Operation *link : llvm::reverse(ArrayRef(chain).drop_back())) {
-        // Made again in backward even where the parameters stay: a kernel's
-        // cast is cheaper than memory held between the phases.
-        Value &copy = made[{link->getResult(0), static_cast<int>(phaseOf(op))}];
-        if (!copy) {
-          IRMapping mapping;
-          mapping.map(link->getOperand(0), value);
-          copy = builder.clone(*link, mapping)->getResult(0);
-        }
-        value = copy;
-      }
-      use.operand->set(value);
-    }
-    for (Operation *op : llvm::reverse(replaced))
-      if (op->use_empty())
-        op->erase();
-    // Parameters that nothing computes with.
-    function.walk([&](nn::GetParameterOp get) {
-      if (get->use_empty() && slots.contains(get.getParameterAttr().getAttr()))
-        get.erase();
-    });
-  }
-
+  void rewriteUses(ArrayRef<ParameterUses::Use> uses);
   /// Norm, the all-reduces of loss and norm, metrics and the optimizer, in
   /// place of the results.
-  void finishStep() {
-    Operation *terminator = body.getTerminator();
-    Location loc = terminator->getLoc();
-    builder.setInsertionPoint(terminator);
-    auto doubles = RankedTensorType::get({}, builder.getF64Type());
-    bool training = !reductions.all().empty();
-    // More digits cost nothing here, and one collective has one element type.
-    Value total = loss;
-    if (total.getType() != doubles)
-      total = nn::CastOp::create(builder, loc, doubles, total);
-    // Every micro-batch runs this; what follows, the last.
-    if (training)
-      total = fsdp::AccumulateOp::create(builder, loc, doubles, total,
-                                         builder.getF64Type());
-    Value norm;
-    if (training) {
-      // Where every rank has all gradients it adds them slice by slice, as the
-      // ranks would that have a slice each.
-      SmallVector<int64_t> slices = {1};
-      if (mesh.getOptimizerDims().empty())
-        slices.assign(mesh.getDims().begin(), mesh.getDims().end());
-      SmallVector<Value> flats;
-      for (const fsdp::Reduction &reduction : reductions.all())
-        flats.push_back(reduction.flat);
-      norm = fsdp::GradientNormOp::create(builder, loc, doubles, flats, slices);
-    }
-    for (auto [group, normIsPartial] : groups.ofDims)
-      if (group)
-        allReduce(total, norm, group, normIsPartial && training, loc);
-    fsdp::MetricOp::create(builder, loc, "loss", total);
-    if (training)
-      fsdp::MetricOp::create(builder, loc, "gradient_norm", norm);
-    for (const fsdp::Reduction &reduction : reductions.all()) {
-      fsdp::UnitOp unit = reduction.unit;
-      fsdp::OptimizerStepOp::create(builder, unit.getLoc(), unit.getSymName(),
-                                    reduction.flat, norm, optimizer);
-    }
-    gatherUpdates();
-
-    func::ReturnOp::create(builder, loc);
-    terminator->erase();
-    (void)function.eraseResults(
-        llvm::BitVector(function.getNumResults(), true));
-  }
-
+  void finishStep();
   void allReduce(Value &total, Value &norm, fsdp::GroupOp group, bool withNorm,
-                 Location loc) {
-    SmallVector<Value> values = {total};
-    SmallVector<bool> norms = {false};
-    if (withNorm) {
-      values.push_back(norm);
-      norms.push_back(true);
-    }
-    auto start = fsdp::AllReduceStartOp::create(
-        builder, loc, token, values,
-        reductions.all().empty() ? PhaseKind::forward : PhaseKind::optimizer,
-        group.getSymName(), norms);
-    auto wait = fsdp::AllReduceWaitOp::create(
-        builder, loc, TypeRange(ValueRange(values)), start.getToken());
-    total = wait.getSums()[0];
-    if (withNorm)
-      norm = wait.getSums()[1];
-  }
-
+                 Location loc);
   /// Where the optimizer's slices are finer than those of the parameters.
-  void gatherUpdates() {
-    if (!groups.updates)
-      return;
-    SmallVector<Value> started;
-    for (const fsdp::Reduction &reduction : reductions.all()) {
-      fsdp::UnitOp unit = reduction.unit;
-      started.push_back(fsdp::AllGatherUpdatesStartOp::create(
-          builder, unit.getLoc(), token, unit.getSymName(),
-          groups.updates.getSymName()));
-    }
-    for (Value update : started)
-      fsdp::AllGatherUpdatesWaitOp::create(builder, update.getLoc(), update);
-  }
+  void gatherUpdates();
 
   func::FuncOp function;
   fsdp::MeshOp mesh;
@@ -359,6 +98,284 @@ private:
   llvm::MapVector<std::pair<fsdp::UnitOp, PhaseKind>, Gather> gathers;
   fsdp::Reductions reductions;
 };
+
+Sharder::Sharder(func::FuncOp function, fsdp::MeshOp mesh, Groups groups,
+                 ArrayRef<fsdp::UnitOp> units, StringRef optimizer,
+                 int64_t prefetch, bool accumulatesFlat)
+    : function(function), mesh(mesh), groups(std::move(groups)), units(units),
+      optimizer(optimizer), prefetch(prefetch), builder(function.getContext()),
+      body(function.getBody().front()),
+      token(fsdp::TokenType::get(function.getContext())),
+      reductions(function, this->groups, accumulatesFlat) {
+  for (fsdp::UnitOp unit : units)
+    for (auto [position, name] :
+         llvm::enumerate(unit.getParameters().getAsRange<FlatSymbolRefAttr>()))
+      slots[name.getAttr()] = {unit, position};
+  for (auto group :
+       function->getParentOfType<ModuleOp>().getOps<fsdp::GroupOp>())
+    if (group.getStride() == 1)
+      innerGroups.try_emplace(group.getSize(), group);
+}
+
+LogicalResult Sharder::run() {
+  Operation *terminator = body.getTerminator();
+  if (terminator->getNumOperands() == 0)
+    return function.emitError("expects @")
+           << function.getName() << " to return the loss";
+  loss = terminator->getOperand(0);
+  if (failed(reductions.collect(units)))
+    return failure();
+  SmallVector<ParameterUses::Use> uses = collectUses();
+  insertResidents();
+  insertGathers();
+  placeStarts();
+  rewriteUses(uses);
+  reductions.insert();
+  finishStep();
+  return success();
+}
+
+PhaseKind Sharder::phaseOf(Operation *op) {
+  Operation *lossOp = loss.getDefiningOp();
+  return !lossOp || op == lossOp || op->isBeforeInBlock(lossOp)
+             ? PhaseKind::forward
+             : PhaseKind::backward;
+}
+
+PhaseKind Sharder::phaseOf(fsdp::UnitOp unit, Operation *op) {
+  if (unit.getReshard() == 1 && gathers.contains({unit, PhaseKind::forward}))
+    return PhaseKind::forward;
+  return phaseOf(op);
+}
+
+SmallVector<ParameterUses::Use> Sharder::collectUses() {
+  SmallVector<ParameterUses::Use> uses;
+  ParameterUses all(function);
+  for (const ParameterUses::Use &use : all.uses()) {
+    auto slot = slots.find(use.parameter);
+    if (slot == slots.end())
+      continue;
+    uses.push_back(use);
+    Operation *op = use.operand->getOwner();
+    Gather &gather =
+        gathers[{slot->second.first, phaseOf(slot->second.first, op)}];
+    if (!gather.first)
+      gather.first = op;
+    gather.last = op;
+  }
+  return uses;
+}
+
+void Sharder::insertResidents() {
+  builder.setInsertionPointToStart(&body);
+  for (fsdp::UnitOp unit : units) {
+    if (unit.getShards() != 1)
+      continue;
+    fsdp::ResidentOp resident;
+    for (PhaseKind phase : {PhaseKind::forward, PhaseKind::backward})
+      if (auto gather = gathers.find({unit, phase}); gather != gathers.end()) {
+        if (!resident)
+          resident = fsdp::ResidentOp::create(
+              builder, unit.getLoc(), parameterTypes(unit), unit.getSymName());
+        gather->second.parameters = resident.getResults();
+      }
+  }
+}
+
+void Sharder::insertGathers() {
+  for (auto &[key, gather] : gathers) {
+    auto [unit, phase] = key;
+    if (unit.getShards() == 1)
+      continue;
+    fsdp::GroupOp group = groups.parameters;
+    Value kept = keepSlice(unit, phase);
+    if (kept)
+      group = reshardGroup(unit);
+    builder.setInsertionPoint(gather.first);
+    auto start = fsdp::AllGatherStartOp::create(builder, gather.first->getLoc(),
+                                                token, unit.getSymName(), phase,
+                                                group.getSymName(), kept);
+    auto wait =
+        fsdp::AllGatherWaitOp::create(builder, gather.first->getLoc(),
+                                      parameterTypes(unit), start.getToken());
+    gather.start = start;
+    gather.parameters = wait.getResults();
+    builder.setInsertionPointAfter(gather.last);
+    gather.release = fsdp::ReleaseOp::create(
+        builder, gather.last->getLoc(), unit.getSymName(), wait.getResults());
+  }
+}
+
+Value Sharder::keepSlice(fsdp::UnitOp unit, PhaseKind phase) {
+  auto forward = gathers.find({unit, PhaseKind::forward});
+  fsdp::GroupOp group = reshardGroup(unit);
+  if (phase != PhaseKind::backward || forward == gathers.end() || !group)
+    return {};
+  builder.setInsertionPoint(forward->second.release);
+  return fsdp::KeepOp::create(builder, forward->second.release->getLoc(),
+                              unit.getFlatType(unit.getReshard()),
+                              unit.getSymName(), forward->second.parameters,
+                              group.getSymName());
+}
+
+fsdp::GroupOp Sharder::reshardGroup(fsdp::UnitOp unit) {
+  if (unit.getReshard() == 1 || unit.getReshard() == unit.getShards())
+    return {};
+  return innerGroups.lookup(unit.getReshard());
+}
+
+void Sharder::put(Operation *op, Block::iterator before) {
+  if (op->getIterator() == before)
+    return;
+  op->remove();
+  body.getOperations().insert(before, op);
+}
+
+void Sharder::placeStarts() {
+  SmallVector<Gather *> inOrder;
+  for (auto &[key, gather] : gathers)
+    if (gather.start)
+      inOrder.push_back(&gather);
+  llvm::DenseMap<Operation *, Operation *> released; // by unit, so far
+  Operation *lastStart = nullptr;
+  SmallVector<Gather *> places; // the first gather of each
+  std::pair<Attribute, PhaseKind> before;
+  for (Gather *gather : inOrder) {
+    auto start = cast<fsdp::AllGatherStartOp>(gather->start);
+    Operation *unit =
+        symbolTable.lookupNearestSymbolFrom(function, start.getUnitAttr());
+    std::pair place(unit->getAttr("fsdp.group"), start.getPhase());
+    if (!place.first || place != before)
+      places.push_back(gather);
+    before = place;
+    if (prefetch > 0) {
+      int64_t here = places.size() - 1;
+      Gather *ahead = places[std::max<int64_t>(here - prefetch, 0)];
+      put(start, ahead->parameters.front().getDefiningOp()->getIterator());
+    }
+    for (Operation *bound : {released.lookup(unit), lastStart})
+      if (bound && start->isBeforeInBlock(bound))
+        put(start, std::next(bound->getIterator()));
+    released[unit] = gather->release;
+    lastStart = start;
+  }
+}
+
+void Sharder::rewriteUses(ArrayRef<ParameterUses::Use> uses) {
+  llvm::DenseMap<std::pair<Value, int>, Value> made;
+  llvm::SetVector<Operation *> replaced;
+  for (const ParameterUses::Use &use : uses) {
+    Operation *op = use.operand->getOwner();
+    auto [unit, position] = slots[use.parameter];
+    PhaseKind phase = phaseOf(unit, op);
+    SmallVector<Operation *> chain; // from the use to the parameter
+    for (Operation *link = use.operand->get().getDefiningOp(); link;
+         link = isa<nn::GetParameterOp>(link)
+                    ? nullptr
+                    : link->getOperand(0).getDefiningOp())
+      chain.push_back(link);
+    replaced.insert(chain.rbegin(), chain.rend());
+    Value value = gathers[{unit, phase}].parameters[position];
+    builder.setInsertionPoint(op);
+    for (Operation *link : llvm::reverse(ArrayRef(chain).drop_back())) {
+      // Made again in backward even where the parameters stay: a kernel's
+      // cast is cheaper than memory held between the phases.
+      Value &copy = made[{link->getResult(0), static_cast<int>(phaseOf(op))}];
+      if (!copy) {
+        IRMapping mapping;
+        mapping.map(link->getOperand(0), value);
+        copy = builder.clone(*link, mapping)->getResult(0);
+      }
+      value = copy;
+    }
+    use.operand->set(value);
+  }
+  for (Operation *op : llvm::reverse(replaced))
+    if (op->use_empty())
+      op->erase();
+  // Parameters that nothing computes with.
+  function.walk([&](nn::GetParameterOp get) {
+    if (get->use_empty() && slots.contains(get.getParameterAttr().getAttr()))
+      get.erase();
+  });
+}
+
+void Sharder::finishStep() {
+  Operation *terminator = body.getTerminator();
+  Location loc = terminator->getLoc();
+  builder.setInsertionPoint(terminator);
+  auto doubles = RankedTensorType::get({}, builder.getF64Type());
+  bool training = !reductions.all().empty();
+  // More digits cost nothing here, and one collective has one element type.
+  Value total = loss;
+  if (total.getType() != doubles)
+    total = nn::CastOp::create(builder, loc, doubles, total);
+  // Every micro-batch runs this; what follows, the last.
+  if (training)
+    total = fsdp::AccumulateOp::create(builder, loc, doubles, total,
+                                       builder.getF64Type());
+  Value norm;
+  if (training) {
+    // Where every rank has all gradients it adds them slice by slice, as the
+    // ranks would that have a slice each.
+    SmallVector<int64_t> slices = {1};
+    if (mesh.getOptimizerDims().empty())
+      slices.assign(mesh.getDims().begin(), mesh.getDims().end());
+    SmallVector<Value> flats;
+    for (const fsdp::Reduction &reduction : reductions.all())
+      flats.push_back(reduction.flat);
+    norm = fsdp::GradientNormOp::create(builder, loc, doubles, flats, slices);
+  }
+  for (auto [group, normIsPartial] : groups.ofDims)
+    if (group)
+      allReduce(total, norm, group, normIsPartial && training, loc);
+  fsdp::MetricOp::create(builder, loc, "loss", total);
+  if (training)
+    fsdp::MetricOp::create(builder, loc, "gradient_norm", norm);
+  for (const fsdp::Reduction &reduction : reductions.all()) {
+    fsdp::UnitOp unit = reduction.unit;
+    fsdp::OptimizerStepOp::create(builder, unit.getLoc(), unit.getSymName(),
+                                  reduction.flat, norm, optimizer);
+  }
+  gatherUpdates();
+
+  func::ReturnOp::create(builder, loc);
+  terminator->erase();
+  (void)function.eraseResults(llvm::BitVector(function.getNumResults(), true));
+}
+
+void Sharder::allReduce(Value &total, Value &norm, fsdp::GroupOp group,
+                        bool withNorm, Location loc) {
+  SmallVector<Value> values = {total};
+  SmallVector<bool> norms = {false};
+  if (withNorm) {
+    values.push_back(norm);
+    norms.push_back(true);
+  }
+  auto start = fsdp::AllReduceStartOp::create(
+      builder, loc, token, values,
+      reductions.all().empty() ? PhaseKind::forward : PhaseKind::optimizer,
+      group.getSymName(), norms);
+  auto wait = fsdp::AllReduceWaitOp::create(
+      builder, loc, TypeRange(ValueRange(values)), start.getToken());
+  total = wait.getSums()[0];
+  if (withNorm)
+    norm = wait.getSums()[1];
+}
+
+void Sharder::gatherUpdates() {
+  if (!groups.updates)
+    return;
+  SmallVector<Value> started;
+  for (const fsdp::Reduction &reduction : reductions.all()) {
+    fsdp::UnitOp unit = reduction.unit;
+    started.push_back(fsdp::AllGatherUpdatesStartOp::create(
+        builder, unit.getLoc(), token, unit.getSymName(),
+        groups.updates.getSymName()));
+  }
+  for (Value update : started)
+    fsdp::AllGatherUpdatesWaitOp::create(builder, update.getLoc(), update);
+}
 
 struct FSDPShard : impl::FSDPShardBase<FSDPShard> {
   using FSDPShardBase::FSDPShardBase;

@@ -68,69 +68,25 @@ struct Signature {
   }
 };
 
+/// A scalar as factor * value, behind views, conversions and constants.
+struct OwnLoss {
+  Value value;
+  double factor = 1;
+  /// Whether it is what a loss node of the graph was to add up. One that is
+  /// divided is some mean over this batch.
+  bool isSum = false;
+
+  static OwnLoss of(Value output);
+};
+
 struct NNAttachLoss : impl::NNAttachLossBase<NNAttachLoss> {
   using NNAttachLossBase::NNAttachLossBase;
 
-  void runOnOperation() override {
-    auto function = getOperation().lookupSymbol<func::FuncOp>("model");
-    if (!function || function.isExternal()) {
-      emitError(getOperation().getLoc(), "expects a function @model");
-      return signalPassFailure();
-    }
-    if (failed(attach(function)) || failed(clean(function)))
-      signalPassFailure();
-  }
+  void runOnOperation() override;
 
 private:
-  LogicalResult attach(func::FuncOp function) {
-    Signature signature{function};
-    std::string text = loss;
-    if (text.empty()) {
-      if (function.getNumResults() != 1 ||
-          !isScalar(signature.terminator()->getOperand(0)))
-        return emitError(getOperation().getLoc())
-               << "the model has no loss of its own (outputs: "
-               << joinNames(signature.outputNames())
-               << "); say --loss cross-entropy:logits=NAME,labels=NAME, "
-                  "--loss mse:output=NAME,target=NAME or --loss output:NAME";
-      text = "output:" + signature.outputName(0);
-    }
-    llvm::Expected<LossOption> option = LossOption::parse(text);
-    if (!option)
-      return emitError(getOperation().getLoc())
-             << llvm::toString(option.takeError());
-    Value output = signature.output(option->output);
-    if (!output)
-      return emitError(getOperation().getLoc())
-             << "--loss: no output '" << option->output << "'; outputs are "
-             << joinNames(signature.outputNames());
-    if (!isa<FloatType>(raise::typeOf(output).getElementType()))
-      return emitError(getOperation().getLoc())
-             << "--loss: expects output '" << option->output
-             << "' to hold floats, got " << output.getType();
-    OpBuilder builder(signature.terminator());
-    FailureOr<Value> scalar =
-        option->kind == LossOption::CrossEntropy
-            ? attachCrossEntropy(signature, *option, output, builder)
-        : option->kind == LossOption::MeanSquaredError
-            ? attachMeanSquaredError(signature, *option, output, builder)
-            : attachOutput(signature, *option, output, builder);
-    if (failed(scalar))
-      return failure();
-    signature.terminator()->setOperands(*scalar);
-    function.setType(builder.getFunctionType(function.getArgumentTypes(),
-                                             scalar->getType()));
-    function.setAllResultAttrs(
-        ArrayRef<DictionaryAttr>{builder.getDictionaryAttr(
-            builder.getNamedAttr(nameAttr, builder.getStringAttr("loss")))});
-    return success();
-  }
-
-  static bool isScalar(Value value) {
-    auto type = raise::typeOf(value);
-    return isa<FloatType>(type.getElementType()) && type.getNumElements() == 1;
-  }
-
+  LogicalResult attach(func::FuncOp function);
+  static bool isScalar(Value value);
   static RankedTensorType scalarLike(Value value) {
     return RankedTensorType::get({}, raise::typeOf(value).getElementType());
   }
@@ -141,315 +97,381 @@ private:
 
   // The labels or targets: an input of the graph, or a new one.
   FailureOr<Value> labelsInput(Signature &signature, StringRef flag,
-                               StringRef name, RankedTensorType type) {
-    auto existing = signature.input(name);
-    if (!existing) {
-      if (signature.output(name))
-        return emitError(getOperation().getLoc())
-               << "--loss: " << flag << "=" << name
-               << " names an output; inputs are "
-               << joinNames(signature.inputNames())
-               << ", and any other name makes a new input";
-      return Value(signature.addInput(type, name, "labels"));
-    }
-    Value argument = signature.function.getArgument(*existing);
-    auto actual = raise::typeOf(argument);
-    bool integers = type.getElementType().isInteger();
-    if (actual.getShape() != type.getShape() ||
-        (integers ? !actual.getElementType().isInteger(32) &&
-                        !actual.getElementType().isInteger(64)
-                  : actual != type))
-      return emitError(getOperation().getLoc())
-             << "--loss: expects input '" << name << "' to be " << type
-             << ", got " << actual;
-    signature.function.setArgAttr(*existing, roleAttr,
-                                  StringAttr::get(&getContext(), "labels"));
-    return argument;
-  }
-
+                               StringRef name, RankedTensorType type);
   void describe(StringRef kind, StringRef reduction, StringRef labels,
                 int64_t ignore, int64_t shift, int64_t classes,
-                int64_t elements) {
-    Builder b(&getContext());
-    getOperation()->setAttr(
-        "nn.loss",
-        b.getDictionaryAttr(
-            {b.getNamedAttr("kind", b.getStringAttr(kind)),
-             b.getNamedAttr("reduction", b.getStringAttr(reduction)),
-             b.getNamedAttr("labels", b.getStringAttr(labels)),
-             b.getNamedAttr("ignore_index", b.getI64IntegerAttr(ignore)),
-             b.getNamedAttr("shift", b.getI64IntegerAttr(shift)),
-             b.getNamedAttr("classes", b.getI64IntegerAttr(classes)),
-             b.getNamedAttr("elements", b.getI64IntegerAttr(elements))}));
-  }
-
+                int64_t elements);
   FailureOr<Value> attachCrossEntropy(Signature &signature,
                                       const LossOption &option, Value logits,
-                                      OpBuilder &builder) {
-    ArrayRef<int64_t> shape = raise::shapeOf(logits);
-    if (shape.size() < 2)
-      return emitError(getOperation().getLoc())
-             << "--loss: expects logits '" << option.output
-             << "' to have at least 2 dims, got " << logits.getType();
-    auto rows = shape.drop_back();
-    if (option.shift > 0 && (rows.size() < 2 || option.shift >= rows.back()))
-      return emitError(getOperation().getLoc())
-             << "--loss: shift=" << option.shift
-             << " needs a sequence dim longer than that, logits '"
-             << option.output << "' are " << logits.getType();
-    auto labels =
-        labelsInput(signature, "labels", option.target,
-                    RankedTensorType::get(rows, builder.getI64Type()));
-    if (failed(labels))
-      return failure();
-    Value scale = addScale(signature, logits);
-    describe("cross_entropy", "mean", option.target, option.ignore,
-             option.shift, shape.back(),
-             raise::typeOf(*labels).getNumElements());
-    return nn::CrossEntropyOp::create(builder, builder.getUnknownLoc(),
-                                      scalarLike(logits), logits, *labels,
-                                      scale, option.ignore, option.shift)
-        .getResult();
-  }
-
+                                      OpBuilder &builder);
   FailureOr<Value> attachMeanSquaredError(Signature &signature,
                                           const LossOption &option,
-                                          Value output, OpBuilder &builder) {
-    auto type = raise::typeOf(output);
-    auto target = labelsInput(signature, "target", option.target, type);
-    if (failed(target))
-      return failure();
-    Value scale = addScale(signature, output);
-    describe("mse", "mean", option.target, 0, 0, 0, type.getNumElements());
-    Location loc = builder.getUnknownLoc();
-    Value difference = nn::SubOp::create(builder, loc, type, output, *target);
-    Value square =
-        nn::MulOp::create(builder, loc, type, difference, difference);
-    return scaledSum(square, scale, builder);
-  }
-
+                                          Value output, OpBuilder &builder);
   // scale * sum of all elements.
-  static Value scaledSum(Value value, Value scale, OpBuilder &builder) {
-    Location loc = value.getLoc();
-    unsigned rank = raise::typeOf(value).getRank();
-    if (rank > 0) {
-      SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(rank));
-      SmallVector<int64_t> ones(rank, 1);
-      if (raise::typeOf(value).getNumElements() != 1)
-        value = nn::ReduceSumOp::create(
-            builder, loc, raise::withShape(value, ones), value, dims);
-      value = nn::ReshapeOp::create(builder, loc, scalarLike(value), value);
-    }
-    return nn::MulOp::create(builder, loc, scale.getType(), value, scale);
-  }
-
+  static Value scaledSum(Value value, Value scale, OpBuilder &builder);
   // The graph's own scalar. Where it is a cross entropy that says what it is
   // the mean or the sum of, it is that of all ranks and micro-batches; any
   // other scalar is averaged over them (docs/running.md, "Loss").
   FailureOr<Value> attachOutput(Signature &signature, const LossOption &option,
-                                Value output, OpBuilder &builder) {
-    if (!isScalar(output))
-      return emitError(getOperation().getLoc())
-             << "--loss: expects output '" << option.output
-             << "' to be one number, got " << output.getType();
-    OwnLoss own = OwnLoss::of(output);
-    auto crossEntropy = own.value.getDefiningOp<nn::CrossEntropyOp>();
-    if (!crossEntropy) {
-      describe("output", own.isSum ? "sum" : "mean", "", 0, 0, 0, 1);
-      return scaledSum(output, addScale(signature, output), builder);
-    }
-    StringRef reduction = own.isSum ? "sum" : "mean";
-    const bool isMean = reductionOf(crossEntropy) == "mean";
-    Value scale = addScale(signature, crossEntropy.getScale());
-    if (isMean || own.isSum)
-      undoShift(crossEntropy, builder);
-    auto labels =
-        dyn_cast<BlockArgument>(behindViews(crossEntropy.getLabels()));
-    OpBuilder before(crossEntropy);
-    if (labels && (isMean || own.isSum)) {
-      signature.function.setArgAttr(labels.getArgNumber(), roleAttr,
-                                    builder.getStringAttr("labels"));
-      describe("cross_entropy", reduction,
-               signature.inputName(labels.getArgNumber()),
-               crossEntropy.getIgnoreIndex(), crossEntropy.getShift(),
-               raise::shapeOf(crossEntropy.getLogits()).back(),
-               raise::typeOf(labels).getNumElements());
-    } else {
-      // What counts its labels in the graph may find as many on every rank.
-      if (isMean && !raise::isConstantExpression(crossEntropy.getScale()))
-        emitWarning(signature.function.getLoc())
-            << "labels of the cross entropy are computed in the graph: the "
-               "loss is the mean over ranks and micro-batches of each one's "
-               "mean, not over all valid labels of a step";
-      describe("output", reduction, "", 0, 0, 0, 1);
-      if (!raise::isSplat(crossEntropy.getScale(), 1))
-        scale =
-            nn::MulOp::create(before, crossEntropy.getLoc(), scale.getType(),
-                              scale, crossEntropy.getScale());
-    }
-    // Into the scale, not behind the loss: what backward rounds to 16 bits has
-    // it already.
-    if (own.factor != 1)
-      scale = nn::MulOp::create(
-          before, crossEntropy.getLoc(), scale.getType(), scale,
-          raise::splatConstant(before, crossEntropy.getLoc(),
-                               raise::typeOf(scale), own.factor));
-    crossEntropy.getScaleMutable().assign(scale);
-    return crossEntropy.getResult();
-  }
-
-  static StringRef reductionOf(Operation *op) {
-    auto reduction =
-        op ? op->getAttrOfType<StringAttr>(reductionAttr) : StringAttr();
-    return reduction ? reduction.getValue() : StringRef();
-  }
-
-  // A scalar as factor * value, behind views, conversions and constants.
-  struct OwnLoss {
-    Value value;
-    double factor = 1;
-    // Whether it is what a loss node of the graph was to add up. One that is
-    // divided is some mean over this batch.
-    bool isSum = false;
-
-    static OwnLoss of(Value output) {
-      OwnLoss own{output};
-      bool isDivided = false;
-      for (;;) {
-        Value next = behindFloatViews(own.value);
-        if (!reductionOf(next.getDefiningOp()).empty()) {
-          own.value = next;
-          break;
-        }
-        if (auto neg = next.getDefiningOp<nn::NegOp>()) {
-          own.factor = -own.factor;
-          next = neg.getInput();
-        } else if (auto mul = next.getDefiningOp<nn::MulOp>()) {
-          if (auto rhs = raise::splatValue(mul.getRhs())) {
-            own.factor *= *rhs;
-            next = mul.getLhs();
-          } else if (auto lhs = raise::splatValue(mul.getLhs())) {
-            own.factor *= *lhs;
-            next = mul.getRhs();
-          }
-        } else if (auto div = next.getDefiningOp<nn::DivOp>()) {
-          auto rhs = raise::splatValue(div.getRhs());
-          if (rhs && *rhs != 0) {
-            own.factor /= *rhs;
-            next = div.getLhs();
-            isDivided = true;
-          }
-        }
-        if (next == own.value)
-          break;
-        own.value = next;
-      }
-      Operation *losses = own.value.getDefiningOp();
-      if (auto sum = dyn_cast_or_null<nn::ReduceSumOp>(losses))
-        losses = behindFloatViews(sum.getInput()).getDefiningOp();
-      own.isSum = reductionOf(losses) == "sum" && !isDivided;
-      return own;
-    }
-
-    static Value behindFloatViews(Value value) {
-      for (;;) {
-        auto reshape = value.getDefiningOp<nn::ReshapeOp>();
-        auto cast = value.getDefiningOp<nn::CastOp>();
-        if (reshape)
-          value = reshape.getInput();
-        else if (cast && isa<FloatType>(
-                             raise::typeOf(cast.getInput()).getElementType()))
-          value = cast.getInput();
-        else
-          return value;
-      }
-    }
-  };
-
+                                Value output, OpBuilder &builder);
   // logits[:, :-s] against labels[:, s:] of a [.., S] input -> shift = s, so
   // that the run can count the labels.
-  static void undoShift(nn::CrossEntropyOp op, OpBuilder &builder) {
-    auto labels = behindViews(op.getLabels()).getDefiningOp<nn::SliceOp>();
-    auto logits =
-        raise::View::of(op.getLogits()).base().getDefiningOp<nn::SliceOp>();
-    if (!labels || !logits || op.getShift() != 0)
-      return;
-    ArrayRef<int64_t> all = raise::shapeOf(labels.getInput());
-    ArrayRef<int64_t> rows = raise::shapeOf(logits.getInput()).drop_back();
-    if (all != rows || all.size() < 2 ||
-        raise::shapeOf(logits.getResult()).back() !=
-            raise::shapeOf(logits.getInput()).back() ||
-        !raise::View::of(op.getLogits()).isReshape())
-      return;
-    size_t last = all.size() - 1;
-    int64_t shift = labels.getStarts()[last];
-    auto isPart = [&](nn::SliceOp slice, int64_t start) {
-      ArrayRef<int64_t> kept = raise::shapeOf(slice.getResult());
-      return kept.take_front(last) == all.take_front(last) &&
-             kept[last] == all[last] - shift &&
-             slice.getStarts()[last] == start && slice.getStrides()[last] == 1;
-    };
-    if (shift <= 0 || !isPart(labels, shift) || !isPart(logits, 0))
-      return;
-    op.getLogitsMutable().assign(logits.getInput());
-    op.getLabelsMutable().assign(labels.getInput());
-    op.setShift(shift);
-  }
-
-  static Value behindViews(Value value) {
-    Operation *op = value.getDefiningOp();
-    while (isa_and_nonnull<nn::ReshapeOp, nn::CastOp>(op)) {
-      value = op->getOperand(0);
-      op = value.getDefiningOp();
-    }
-    return value;
-  }
-
+  static void undoShift(nn::CrossEntropyOp op, OpBuilder &builder);
+  static Value behindViews(Value value);
   // Drops what does not feed the loss, and fuses the head with it.
-  LogicalResult clean(func::FuncOp function) {
-    RewritePatternSet patterns(&getContext());
-    raise::populateFusedLossPatterns(patterns);
-    raise::populateViewPatterns(patterns);
-    // There is one block: no region to simplify.
-    GreedyRewriteConfig config;
-    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
-    if (failed(applyPatternsGreedily(function, std::move(patterns), config)))
-      return emitError(function.getLoc(),
-                       "expects the loss's patterns to come to an end");
-    function.walk(
-        [](Operation *op) { op->removeDiscardableAttr(reductionAttr); });
-    Signature signature{function};
-    BitVector dead(function.getNumArguments());
-    for (BlockArgument argument : function.getArguments()) {
-      unsigned i = argument.getArgNumber();
-      auto role = function.getArgAttrOfType<StringAttr>(i, roleAttr);
-      bool ours = role && (role == "labels" || role == "loss_scale");
-      if (!argument.use_empty() || ours)
-        continue;
-      emitWarning(function.getLoc())
-          << "input '" << signature.inputName(i)
-          << "' does not feed the loss and is dropped";
-      dead.set(i);
-    }
-    (void)function.eraseArguments(dead);
-    SymbolTable symbols(getOperation());
-    llvm::DenseSet<StringAttr> used;
-    getOperation().walk([&](nn::GetParameterOp get) {
-      used.insert(get.getParameterAttr().getAttr());
-    });
-    for (auto parameter :
-         llvm::make_early_inc_range(getOperation().getOps<nn::ParameterOp>())) {
-      if (used.contains(parameter.getSymNameAttr()))
-        continue;
-      if (parameter.getTrainable())
-        emitWarning(function.getLoc())
-            << "parameter '" << parameter.getSymName()
-            << "' does not feed the loss and is dropped";
-      symbols.erase(parameter);
-    }
-    return success();
-  }
+  LogicalResult clean(func::FuncOp function);
 };
 
 } // namespace
+
+static StringRef reductionOf(Operation *op) {
+  auto reduction =
+      op ? op->getAttrOfType<StringAttr>(reductionAttr) : StringAttr();
+  return reduction ? reduction.getValue() : StringRef();
+}
+
+static Value behindFloatViews(Value value) {
+  for (;;) {
+    auto reshape = value.getDefiningOp<nn::ReshapeOp>();
+    auto cast = value.getDefiningOp<nn::CastOp>();
+    if (reshape)
+      value = reshape.getInput();
+    else if (cast &&
+             isa<FloatType>(raise::typeOf(cast.getInput()).getElementType()))
+      value = cast.getInput();
+    else
+      return value;
+  }
+}
+
+OwnLoss OwnLoss::of(Value output) {
+  OwnLoss own{output};
+  bool isDivided = false;
+  for (;;) {
+    Value next = behindFloatViews(own.value);
+    if (!reductionOf(next.getDefiningOp()).empty()) {
+      own.value = next;
+      break;
+    }
+    if (auto neg = next.getDefiningOp<nn::NegOp>()) {
+      own.factor = -own.factor;
+      next = neg.getInput();
+    } else if (auto mul = next.getDefiningOp<nn::MulOp>()) {
+      if (auto rhs = raise::splatValue(mul.getRhs())) {
+        own.factor *= *rhs;
+        next = mul.getLhs();
+      } else if (auto lhs = raise::splatValue(mul.getLhs())) {
+        own.factor *= *lhs;
+        next = mul.getRhs();
+      }
+    } else if (auto div = next.getDefiningOp<nn::DivOp>()) {
+      auto rhs = raise::splatValue(div.getRhs());
+      if (rhs && *rhs != 0) {
+        own.factor /= *rhs;
+        next = div.getLhs();
+        isDivided = true;
+      }
+    }
+    if (next == own.value)
+      break;
+    own.value = next;
+  }
+  Operation *losses = own.value.getDefiningOp();
+  if (auto sum = dyn_cast_or_null<nn::ReduceSumOp>(losses))
+    losses = behindFloatViews(sum.getInput()).getDefiningOp();
+  own.isSum = reductionOf(losses) == "sum" && !isDivided;
+  return own;
+}
+
+void NNAttachLoss::runOnOperation() {
+  auto function = getOperation().lookupSymbol<func::FuncOp>("model");
+  if (!function || function.isExternal()) {
+    emitError(getOperation().getLoc(), "expects a function @model");
+    return signalPassFailure();
+  }
+  if (failed(attach(function)) || failed(clean(function)))
+    signalPassFailure();
+}
+
+LogicalResult NNAttachLoss::attach(func::FuncOp function) {
+  Signature signature{function};
+  std::string text = loss;
+  if (text.empty()) {
+    if (function.getNumResults() != 1 ||
+        !isScalar(signature.terminator()->getOperand(0)))
+      return emitError(getOperation().getLoc())
+             << "the model has no loss of its own (outputs: "
+             << joinNames(signature.outputNames())
+             << "); say --loss cross-entropy:logits=NAME,labels=NAME, "
+                "--loss mse:output=NAME,target=NAME or --loss output:NAME";
+    text = "output:" + signature.outputName(0);
+  }
+  llvm::Expected<LossOption> option = LossOption::parse(text);
+  if (!option)
+    return emitError(getOperation().getLoc())
+           << llvm::toString(option.takeError());
+  Value output = signature.output(option->output);
+  if (!output)
+    return emitError(getOperation().getLoc())
+           << "--loss: no output '" << option->output << "'; outputs are "
+           << joinNames(signature.outputNames());
+  if (!isa<FloatType>(raise::typeOf(output).getElementType()))
+    return emitError(getOperation().getLoc())
+           << "--loss: expects output '" << option->output
+           << "' to hold floats, got " << output.getType();
+  OpBuilder builder(signature.terminator());
+  FailureOr<Value> scalar =
+      option->kind == LossOption::CrossEntropy
+          ? attachCrossEntropy(signature, *option, output, builder)
+      : option->kind == LossOption::MeanSquaredError
+          ? attachMeanSquaredError(signature, *option, output, builder)
+          : attachOutput(signature, *option, output, builder);
+  if (failed(scalar))
+    return failure();
+  signature.terminator()->setOperands(*scalar);
+  function.setType(
+      builder.getFunctionType(function.getArgumentTypes(), scalar->getType()));
+  function.setAllResultAttrs(ArrayRef<DictionaryAttr>{builder.getDictionaryAttr(
+      builder.getNamedAttr(nameAttr, builder.getStringAttr("loss")))});
+  return success();
+}
+
+bool NNAttachLoss::isScalar(Value value) {
+  auto type = raise::typeOf(value);
+  return isa<FloatType>(type.getElementType()) && type.getNumElements() == 1;
+}
+
+FailureOr<Value> NNAttachLoss::labelsInput(Signature &signature, StringRef flag,
+                                           StringRef name,
+                                           RankedTensorType type) {
+  auto existing = signature.input(name);
+  if (!existing) {
+    if (signature.output(name))
+      return emitError(getOperation().getLoc())
+             << "--loss: " << flag << "=" << name
+             << " names an output; inputs are "
+             << joinNames(signature.inputNames())
+             << ", and any other name makes a new input";
+    return Value(signature.addInput(type, name, "labels"));
+  }
+  Value argument = signature.function.getArgument(*existing);
+  auto actual = raise::typeOf(argument);
+  bool integers = type.getElementType().isInteger();
+  if (actual.getShape() != type.getShape() ||
+      (integers ? !actual.getElementType().isInteger(32) &&
+                      !actual.getElementType().isInteger(64)
+                : actual != type))
+    return emitError(getOperation().getLoc())
+           << "--loss: expects input '" << name << "' to be " << type
+           << ", got " << actual;
+  signature.function.setArgAttr(*existing, roleAttr,
+                                StringAttr::get(&getContext(), "labels"));
+  return argument;
+}
+
+void NNAttachLoss::describe(StringRef kind, StringRef reduction,
+                            StringRef labels, int64_t ignore, int64_t shift,
+                            int64_t classes, int64_t elements) {
+  Builder b(&getContext());
+  getOperation()->setAttr(
+      "nn.loss",
+      b.getDictionaryAttr(
+          {b.getNamedAttr("kind", b.getStringAttr(kind)),
+           b.getNamedAttr("reduction", b.getStringAttr(reduction)),
+           b.getNamedAttr("labels", b.getStringAttr(labels)),
+           b.getNamedAttr("ignore_index", b.getI64IntegerAttr(ignore)),
+           b.getNamedAttr("shift", b.getI64IntegerAttr(shift)),
+           b.getNamedAttr("classes", b.getI64IntegerAttr(classes)),
+           b.getNamedAttr("elements", b.getI64IntegerAttr(elements))}));
+}
+
+FailureOr<Value> NNAttachLoss::attachCrossEntropy(Signature &signature,
+                                                  const LossOption &option,
+                                                  Value logits,
+                                                  OpBuilder &builder) {
+  ArrayRef<int64_t> shape = raise::shapeOf(logits);
+  if (shape.size() < 2)
+    return emitError(getOperation().getLoc())
+           << "--loss: expects logits '" << option.output
+           << "' to have at least 2 dims, got " << logits.getType();
+  auto rows = shape.drop_back();
+  if (option.shift > 0 && (rows.size() < 2 || option.shift >= rows.back()))
+    return emitError(getOperation().getLoc())
+           << "--loss: shift=" << option.shift
+           << " needs a sequence dim longer than that, logits '"
+           << option.output << "' are " << logits.getType();
+  auto labels = labelsInput(signature, "labels", option.target,
+                            RankedTensorType::get(rows, builder.getI64Type()));
+  if (failed(labels))
+    return failure();
+  Value scale = addScale(signature, logits);
+  describe("cross_entropy", "mean", option.target, option.ignore, option.shift,
+           shape.back(), raise::typeOf(*labels).getNumElements());
+  return nn::CrossEntropyOp::create(builder, builder.getUnknownLoc(),
+                                    scalarLike(logits), logits, *labels, scale,
+                                    option.ignore, option.shift)
+      .getResult();
+}
+
+FailureOr<Value> NNAttachLoss::attachMeanSquaredError(Signature &signature,
+                                                      const LossOption &option,
+                                                      Value output,
+                                                      OpBuilder &builder) {
+  auto type = raise::typeOf(output);
+  auto target = labelsInput(signature, "target", option.target, type);
+  if (failed(target))
+    return failure();
+  Value scale = addScale(signature, output);
+  describe("mse", "mean", option.target, 0, 0, 0, type.getNumElements());
+  Location loc = builder.getUnknownLoc();
+  Value difference = nn::SubOp::create(builder, loc, type, output, *target);
+  Value square = nn::MulOp::create(builder, loc, type, difference, difference);
+  return scaledSum(square, scale, builder);
+}
+
+Value NNAttachLoss::scaledSum(Value value, Value scale, OpBuilder &builder) {
+  Location loc = value.getLoc();
+  unsigned rank = raise::typeOf(value).getRank();
+  if (rank > 0) {
+    SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(rank));
+    SmallVector<int64_t> ones(rank, 1);
+    if (raise::typeOf(value).getNumElements() != 1)
+      value = nn::ReduceSumOp::create(
+          builder, loc, raise::withShape(value, ones), value, dims);
+    value = nn::ReshapeOp::create(builder, loc, scalarLike(value), value);
+  }
+  return nn::MulOp::create(builder, loc, scale.getType(), value, scale);
+}
+
+FailureOr<Value> NNAttachLoss::attachOutput(Signature &signature,
+                                            const LossOption &option,
+                                            Value output, OpBuilder &builder) {
+  if (!isScalar(output))
+    return emitError(getOperation().getLoc())
+           << "--loss: expects output '" << option.output
+           << "' to be one number, got " << output.getType();
+  OwnLoss own = OwnLoss::of(output);
+  auto crossEntropy = own.value.getDefiningOp<nn::CrossEntropyOp>();
+  if (!crossEntropy) {
+    describe("output", own.isSum ? "sum" : "mean", "", 0, 0, 0, 1);
+    return scaledSum(output, addScale(signature, output), builder);
+  }
+  StringRef reduction = own.isSum ? "sum" : "mean";
+  const bool isMean = reductionOf(crossEntropy) == "mean";
+  Value scale = addScale(signature, crossEntropy.getScale());
+  if (isMean || own.isSum)
+    undoShift(crossEntropy, builder);
+  auto labels = dyn_cast<BlockArgument>(behindViews(crossEntropy.getLabels()));
+  OpBuilder before(crossEntropy);
+  if (labels && (isMean || own.isSum)) {
+    signature.function.setArgAttr(labels.getArgNumber(), roleAttr,
+                                  builder.getStringAttr("labels"));
+    describe("cross_entropy", reduction,
+             signature.inputName(labels.getArgNumber()),
+             crossEntropy.getIgnoreIndex(), crossEntropy.getShift(),
+             raise::shapeOf(crossEntropy.getLogits()).back(),
+             raise::typeOf(labels).getNumElements());
+  } else {
+    // What counts its labels in the graph may find as many on every rank.
+    if (isMean && !raise::isConstantExpression(crossEntropy.getScale()))
+      emitWarning(signature.function.getLoc())
+          << "labels of the cross entropy are computed in the graph: the "
+             "loss is the mean over ranks and micro-batches of each one's "
+             "mean, not over all valid labels of a step";
+    describe("output", reduction, "", 0, 0, 0, 1);
+    if (!raise::isSplat(crossEntropy.getScale(), 1))
+      scale = nn::MulOp::create(before, crossEntropy.getLoc(), scale.getType(),
+                                scale, crossEntropy.getScale());
+  }
+  // Into the scale, not behind the loss: what backward rounds to 16 bits has
+  // it already.
+  if (own.factor != 1)
+    scale = nn::MulOp::create(
+        before, crossEntropy.getLoc(), scale.getType(), scale,
+        raise::splatConstant(before, crossEntropy.getLoc(),
+                             raise::typeOf(scale), own.factor));
+  crossEntropy.getScaleMutable().assign(scale);
+  return crossEntropy.getResult();
+}
+
+void NNAttachLoss::undoShift(nn::CrossEntropyOp op, OpBuilder &builder) {
+  auto labels = behindViews(op.getLabels()).getDefiningOp<nn::SliceOp>();
+  auto logits =
+      raise::View::of(op.getLogits()).base().getDefiningOp<nn::SliceOp>();
+  if (!labels || !logits || op.getShift() != 0)
+    return;
+  ArrayRef<int64_t> all = raise::shapeOf(labels.getInput());
+  ArrayRef<int64_t> rows = raise::shapeOf(logits.getInput()).drop_back();
+  if (all != rows || all.size() < 2 ||
+      raise::shapeOf(logits.getResult()).back() !=
+          raise::shapeOf(logits.getInput()).back() ||
+      !raise::View::of(op.getLogits()).isReshape())
+    return;
+  size_t last = all.size() - 1;
+  int64_t shift = labels.getStarts()[last];
+  auto isPart = [&](nn::SliceOp slice, int64_t start) {
+    ArrayRef<int64_t> kept = raise::shapeOf(slice.getResult());
+    return kept.take_front(last) == all.take_front(last) &&
+           kept[last] == all[last] - shift &&
+           slice.getStarts()[last] == start && slice.getStrides()[last] == 1;
+  };
+  if (shift <= 0 || !isPart(labels, shift) || !isPart(logits, 0))
+    return;
+  op.getLogitsMutable().assign(logits.getInput());
+  op.getLabelsMutable().assign(labels.getInput());
+  op.setShift(shift);
+}
+
+Value NNAttachLoss::behindViews(Value value) {
+  Operation *op = value.getDefiningOp();
+  while (isa_and_nonnull<nn::ReshapeOp, nn::CastOp>(op)) {
+    value = op->getOperand(0);
+    op = value.getDefiningOp();
+  }
+  return value;
+}
+
+LogicalResult NNAttachLoss::clean(func::FuncOp function) {
+  RewritePatternSet patterns(&getContext());
+  raise::populateFusedLossPatterns(patterns);
+  raise::populateViewPatterns(patterns);
+  // There is one block: no region to simplify.
+  GreedyRewriteConfig config;
+  config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+  if (failed(applyPatternsGreedily(function, std::move(patterns), config)))
+    return emitError(function.getLoc(),
+                     "expects the loss's patterns to come to an end");
+  function.walk(
+      [](Operation *op) { op->removeDiscardableAttr(reductionAttr); });
+  Signature signature{function};
+  BitVector dead(function.getNumArguments());
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned i = argument.getArgNumber();
+    auto role = function.getArgAttrOfType<StringAttr>(i, roleAttr);
+    bool ours = role && (role == "labels" || role == "loss_scale");
+    if (!argument.use_empty() || ours)
+      continue;
+    emitWarning(function.getLoc()) << "input '" << signature.inputName(i)
+                                   << "' does not feed the loss and is dropped";
+    dead.set(i);
+  }
+  (void)function.eraseArguments(dead);
+  SymbolTable symbols(getOperation());
+  llvm::DenseSet<StringAttr> used;
+  getOperation().walk([&](nn::GetParameterOp get) {
+    used.insert(get.getParameterAttr().getAttr());
+  });
+  for (auto parameter :
+       llvm::make_early_inc_range(getOperation().getOps<nn::ParameterOp>())) {
+    if (used.contains(parameter.getSymNameAttr()))
+      continue;
+    if (parameter.getTrainable())
+      emitWarning(function.getLoc())
+          << "parameter '" << parameter.getSymName()
+          << "' does not feed the loss and is dropped";
+    symbols.erase(parameter);
+  }
+  return success();
+}
+
 } // namespace shardc

@@ -61,191 +61,32 @@ public:
       : function(function), types(types), output(output),
         wide(Float32Type::get(function.getContext())) {}
 
-  void run() {
-    SmallVector<Operation *> ops;
-    for (Operation &op : function.front())
-      ops.push_back(&op);
-    for (Operation *op : ops)
-      visit(op);
-    eraseDead();
-    narrowResults();
-    function.setType(
-        FunctionType::get(function.getContext(), function.getArgumentTypes(),
-                          function.front().getTerminator()->getOperandTypes()));
-  }
+  void run();
 
 private:
-  void visit(Operation *op) {
-    if (isa<func::ReturnOp>(op))
-      return giveOperands(op, output);
-    if (isa<nn::ConstantOp>(op))
-      return;
-    if (auto get = dyn_cast<nn::GetParameterOp>(op)) {
-      if (floatElement(get.getResult()))
-        setElement(get.getResult(), types.of(get.getParameterAttr().getAttr()));
-      return;
-    }
-    FloatType type = typeOf(op);
-    if (!type)
-      return;
-    // Losses, and what is kept per row, are sums; the last operand of a loss is
-    // its scale.
-    const bool isSum = op->hasTrait<nn::IsLoss>();
-    if (isSum) {
-      MutableArrayRef<OpOperand> operands = op->getOpOperands();
-      giveOperand(operands.back(), wide);
-      if (isa<nn::LinearCrossEntropyOp>(op))
-        for (OpOperand &operand : operands.drop_back())
-          giveOperand(operand, type);
-    } else if (isa<nn::RopeOp>(op)) {
-      giveOperand(op->getOpOperand(0), type);
-    } else if (isa<nn::AttentionOp>(op)) {
-      for (OpOperand &operand : op->getOpOperands()) // a float32 bias stays
-        if (operand.getOperandNumber() < 3 ||
-            floatElement(operand.get()) != wide)
-          giveOperand(operand, type);
-    } else if (!op->hasTrait<nn::MixedTypes>()) {
-      giveOperands(op, types.isPart(op) ? wide : type);
-    }
-    for (OpResult result : op->getResults())
-      if (floatElement(result))
-        setElement(result, isSum || result.getResultNumber() > 0 ? wide : type);
-    if (types.isPart(op) && floatElement(op->getResult(0)))
-      widen(op, type);
-  }
-
+  void visit(Operation *op);
   /// The result of a part of an operator stays float32, or is rounded once for
   /// all that read it.
-  void widen(Operation *op, FloatType type) {
-    Value result = op->getResult(0);
-    setElement(result, wide);
-    if (type == wide || op->hasAttr(nn::unroundedAttr))
-      return;
-    OpBuilder builder(function.getContext());
-    builder.setInsertionPointAfter(op);
-    Value rounded = nn::CastOp::create(
-        builder, op->getLoc(),
-        cast<RankedTensorType>(result.getType()).clone(type), result);
-    result.replaceAllUsesExcept(rounded, rounded.getDefiningOp());
-  }
-
+  void widen(Operation *op, FloatType type);
   /// The type that the op's operands and its first result have; null where no
   /// float is read or made.
-  FloatType typeOf(Operation *op) {
-    const bool makesFloats = llvm::any_of(op->getResults(), floatElement);
-    FloatType widest, narrowest;
-    for (Value operand : op->getOperands())
-      if (FloatType own = floatElement(operand);
-          own && !operand.getDefiningOp<nn::ConstantOp>()) {
-        if (!widest || own.getWidth() > widest.getWidth())
-          widest = own;
-        if (!narrowest || own.getWidth() < narrowest.getWidth())
-          narrowest = own;
-      }
-    // What compares or counts floats reads them as they are.
-    if (!makesFloats)
-      return widest;
-    if (isMove(op) && widest == narrowest)
-      return widest ? widest : wide;
-    return types.of(op);
-  }
-
-  void giveOperands(Operation *op, FloatType type) {
-    for (OpOperand &operand : op->getOpOperands())
-      giveOperand(operand, type);
-  }
-  void giveOperand(OpOperand &operand, FloatType type) {
-    if (floatElement(operand.get()))
-      operand.set(inType(operand.get(), type));
-  }
-
+  FloatType typeOf(Operation *op);
+  void giveOperands(Operation *op, FloatType type);
+  void giveOperand(OpOperand &operand, FloatType type);
   /// The value in another float type. Views are made again on what they show in
   /// that type, however many there are in a row.
-  Value inType(Value value, FloatType type) {
-    SmallVector<Operation *> shown;
-    Value made = value;
-    auto version = [&](Value of) {
-      return floatElement(of) == type ? of : versions.lookup({of, type});
-    };
-    while (!version(made) && made.getDefiningOp() &&
-           made.getDefiningOp()->hasTrait<nn::IsView>()) {
-      shown.push_back(made.getDefiningOp());
-      made = shown.back()->getOperand(0);
-    }
-    if (Value known = version(made))
-      made = known;
-    else
-      made = versions[{made, type}] = converted(made, type);
-    for (Operation *view : llvm::reverse(shown)) {
-      OpBuilder builder(function.getContext());
-      builder.setInsertionPointAfter(view);
-      Operation *clone = builder.clone(*view);
-      clone->setOperand(0, made);
-      clone->getResult(0).setType(
-          cast<RankedTensorType>(clone->getResult(0).getType()).clone(type));
-      made = versions[{view->getResult(0), type}] = clone->getResult(0);
-    }
-    return made;
-  }
-
+  Value inType(Value value, FloatType type);
   /// A conversion of what is no view.
-  Value converted(Value value, FloatType type) {
-    Operation *producer = value.getDefiningOp();
-    OpBuilder builder(function.getContext());
-    if (producer)
-      builder.setInsertionPointAfter(producer);
-    else
-      builder.setInsertionPointToStart(&function.front());
-    auto constant = dyn_cast_or_null<nn::ConstantOp>(producer);
-    if (ElementsAttr values = constant
-                                  ? convertFloats(constant.getValue(), type)
-                                  : ElementsAttr())
-      return nn::ConstantOp::create(builder, value.getLoc(), values);
-    // Of integers: converted from those.
-    auto cast = dyn_cast_or_null<nn::CastOp>(producer);
-    return nn::CastOp::create(
-        builder, value.getLoc(),
-        mlir::cast<RankedTensorType>(value.getType()).clone(type),
-        cast && !floatElement(cast.getInput()) ? cast.getInput() : value);
-  }
-
-  void eraseDead() {
-    for (Operation &op :
-         llvm::make_early_inc_range(llvm::reverse(function.front())))
-      if (!isa<func::ReturnOp>(op) && op.use_empty() &&
-          isa_and_nonnull<nn::NNDialect>(op.getDialect()))
-        op.erase();
-  }
-
+  Value converted(Value value, FloatType type);
+  void eraseDead();
   /// A generated op whose float32 result is read in one other type alone makes
   /// that type: the value is rounded once either way.
-  void narrowResults() {
-    for (Operation &op : function.front())
-      if (op.hasTrait<nn::MixedTypes>())
-        takeOverCasts(op.getResult(0));
-  }
+  void narrowResults();
 
 public:
   /// Gives a value the narrower type that all its users cast it to, if there is
   /// one.
-  static bool takeOverCasts(Value value) {
-    FloatType type, held = floatElement(value);
-    if (!held || value.use_empty()) // a count of integers stays one
-      return false;
-    for (Operation *user : value.getUsers()) {
-      auto cast = dyn_cast<nn::CastOp>(user);
-      FloatType own = cast ? floatElement(cast.getResult()) : FloatType();
-      if (!own || own.getWidth() >= held.getWidth() || (type && own != type))
-        return false;
-      type = own;
-    }
-    setElement(value, type);
-    for (Operation *user : llvm::make_early_inc_range(value.getUsers())) {
-      user->getResult(0).replaceAllUsesWith(value);
-      user->erase();
-    }
-    return true;
-  }
+  static bool takeOverCasts(Value value);
 
 private:
   func::FuncOp function;
@@ -253,6 +94,178 @@ private:
   FloatType output, wide;
   llvm::DenseMap<std::pair<Value, Type>, Value> versions;
 };
+
+void Retyping::run() {
+  SmallVector<Operation *> ops;
+  for (Operation &op : function.front())
+    ops.push_back(&op);
+  for (Operation *op : ops)
+    visit(op);
+  eraseDead();
+  narrowResults();
+  function.setType(
+      FunctionType::get(function.getContext(), function.getArgumentTypes(),
+                        function.front().getTerminator()->getOperandTypes()));
+}
+
+void Retyping::visit(Operation *op) {
+  if (isa<func::ReturnOp>(op))
+    return giveOperands(op, output);
+  if (isa<nn::ConstantOp>(op))
+    return;
+  if (auto get = dyn_cast<nn::GetParameterOp>(op)) {
+    if (floatElement(get.getResult()))
+      setElement(get.getResult(), types.of(get.getParameterAttr().getAttr()));
+    return;
+  }
+  FloatType type = typeOf(op);
+  if (!type)
+    return;
+  // Losses, and what is kept per row, are sums; the last operand of a loss is
+  // its scale.
+  const bool isSum = op->hasTrait<nn::IsLoss>();
+  if (isSum) {
+    MutableArrayRef<OpOperand> operands = op->getOpOperands();
+    giveOperand(operands.back(), wide);
+    if (isa<nn::LinearCrossEntropyOp>(op))
+      for (OpOperand &operand : operands.drop_back())
+        giveOperand(operand, type);
+  } else if (isa<nn::RopeOp>(op)) {
+    giveOperand(op->getOpOperand(0), type);
+  } else if (isa<nn::AttentionOp>(op)) {
+    for (OpOperand &operand : op->getOpOperands()) // a float32 bias stays
+      if (operand.getOperandNumber() < 3 || floatElement(operand.get()) != wide)
+        giveOperand(operand, type);
+  } else if (!op->hasTrait<nn::MixedTypes>()) {
+    giveOperands(op, types.isPart(op) ? wide : type);
+  }
+  for (OpResult result : op->getResults())
+    if (floatElement(result))
+      setElement(result, isSum || result.getResultNumber() > 0 ? wide : type);
+  if (types.isPart(op) && floatElement(op->getResult(0)))
+    widen(op, type);
+}
+
+void Retyping::widen(Operation *op, FloatType type) {
+  Value result = op->getResult(0);
+  setElement(result, wide);
+  if (type == wide || op->hasAttr(nn::unroundedAttr))
+    return;
+  OpBuilder builder(function.getContext());
+  builder.setInsertionPointAfter(op);
+  Value rounded = nn::CastOp::create(
+      builder, op->getLoc(),
+      cast<RankedTensorType>(result.getType()).clone(type), result);
+  result.replaceAllUsesExcept(rounded, rounded.getDefiningOp());
+}
+
+FloatType Retyping::typeOf(Operation *op) {
+  const bool makesFloats = llvm::any_of(op->getResults(), floatElement);
+  FloatType widest, narrowest;
+  for (Value operand : op->getOperands())
+    if (FloatType own = floatElement(operand);
+        own && !operand.getDefiningOp<nn::ConstantOp>()) {
+      if (!widest || own.getWidth() > widest.getWidth())
+        widest = own;
+      if (!narrowest || own.getWidth() < narrowest.getWidth())
+        narrowest = own;
+    }
+  // What compares or counts floats reads them as they are.
+  if (!makesFloats)
+    return widest;
+  if (isMove(op) && widest == narrowest)
+    return widest ? widest : wide;
+  return types.of(op);
+}
+
+void Retyping::giveOperands(Operation *op, FloatType type) {
+  for (OpOperand &operand : op->getOpOperands())
+    giveOperand(operand, type);
+}
+
+void Retyping::giveOperand(OpOperand &operand, FloatType type) {
+  if (floatElement(operand.get()))
+    operand.set(inType(operand.get(), type));
+}
+
+Value Retyping::inType(Value value, FloatType type) {
+  SmallVector<Operation *> shown;
+  Value made = value;
+  auto version = [&](Value of) {
+    return floatElement(of) == type ? of : versions.lookup({of, type});
+  };
+  while (!version(made) && made.getDefiningOp() &&
+         made.getDefiningOp()->hasTrait<nn::IsView>()) {
+    shown.push_back(made.getDefiningOp());
+    made = shown.back()->getOperand(0);
+  }
+  if (Value known = version(made))
+    made = known;
+  else
+    made = versions[{made, type}] = converted(made, type);
+  for (Operation *view : llvm::reverse(shown)) {
+    OpBuilder builder(function.getContext());
+    builder.setInsertionPointAfter(view);
+    Operation *clone = builder.clone(*view);
+    clone->setOperand(0, made);
+    clone->getResult(0).setType(
+        cast<RankedTensorType>(clone->getResult(0).getType()).clone(type));
+    made = versions[{view->getResult(0), type}] = clone->getResult(0);
+  }
+  return made;
+}
+
+Value Retyping::converted(Value value, FloatType type) {
+  Operation *producer = value.getDefiningOp();
+  OpBuilder builder(function.getContext());
+  if (producer)
+    builder.setInsertionPointAfter(producer);
+  else
+    builder.setInsertionPointToStart(&function.front());
+  auto constant = dyn_cast_or_null<nn::ConstantOp>(producer);
+  if (ElementsAttr values =
+          constant ? convertFloats(constant.getValue(), type) : ElementsAttr())
+    return nn::ConstantOp::create(builder, value.getLoc(), values);
+  // Of integers: converted from those.
+  auto cast = dyn_cast_or_null<nn::CastOp>(producer);
+  return nn::CastOp::create(
+      builder, value.getLoc(),
+      mlir::cast<RankedTensorType>(value.getType()).clone(type),
+      cast && !floatElement(cast.getInput()) ? cast.getInput() : value);
+}
+
+void Retyping::eraseDead() {
+  for (Operation &op :
+       llvm::make_early_inc_range(llvm::reverse(function.front())))
+    if (!isa<func::ReturnOp>(op) && op.use_empty() &&
+        isa_and_nonnull<nn::NNDialect>(op.getDialect()))
+      op.erase();
+}
+
+void Retyping::narrowResults() {
+  for (Operation &op : function.front())
+    if (op.hasTrait<nn::MixedTypes>())
+      takeOverCasts(op.getResult(0));
+}
+
+bool Retyping::takeOverCasts(Value value) {
+  FloatType type, held = floatElement(value);
+  if (!held || value.use_empty()) // a count of integers stays one
+    return false;
+  for (Operation *user : value.getUsers()) {
+    auto cast = dyn_cast<nn::CastOp>(user);
+    FloatType own = cast ? floatElement(cast.getResult()) : FloatType();
+    if (!own || own.getWidth() >= held.getWidth() || (type && own != type))
+      return false;
+    type = own;
+  }
+  setElement(value, type);
+  for (Operation *user : llvm::make_early_inc_range(value.getUsers())) {
+    user->getResult(0).replaceAllUsesWith(value);
+    user->erase();
+  }
+  return true;
+}
 
 struct NNPrecision : impl::NNPrecisionBase<NNPrecision> {
   using NNPrecisionBase::NNPrecisionBase;

@@ -298,12 +298,11 @@ static arith::MulFOp fusableProduct(Value value) {
                                                             : arith::MulFOp();
 }
 
-FailureOr<IRMapping> ElementEmitter::emitBody(linalg::GenericOp generic,
-                                              ArrayRef<IndexForm> iteration) {
-  IRMapping map;
-  Block *body = generic.getBody();
-  for (auto [operand, argument] :
-       llvm::zip_equal(generic->getOpOperands(), body->getArguments())) {
+LogicalResult ElementEmitter::mapArguments(linalg::GenericOp generic,
+                                           ArrayRef<IndexForm> iteration,
+                                           IRMapping &map) {
+  for (auto [operand, argument] : llvm::zip_equal(
+           generic->getOpOperands(), generic.getBody()->getArguments())) {
     if (argument.use_empty() ||
         (isReduction(generic) && generic.isDpsInit(&operand)))
       continue;
@@ -315,7 +314,76 @@ FailureOr<IRMapping> ElementEmitter::emitBody(linalg::GenericOp generic,
       return failure();
     map.map(argument, *value);
   }
-  bool perLane = scopeOf(iteration) == LaneScope;
+  return success();
+}
+
+Value ElementEmitter::castIndex(Location loc, Value value, Type type) {
+  return arith::IndexCastOp::create(
+      builder, loc, vectors.isVector(value) ? vectors.vectorType(type) : type,
+      value);
+}
+
+Value ElementEmitter::emitPosition(linalg::IndexOp index,
+                                   ArrayRef<IndexForm> iteration) {
+  const IndexForm &form = iteration[index.getDim()];
+  Value position = emitIndex(index.getLoc(), form, form.dependsOn(Loop::Lane));
+  return castIndex(index.getLoc(), position, builder.getIndexType());
+}
+
+FailureOr<Value> ElementEmitter::emitExtract(tensor::ExtractOp extract,
+                                             ArrayRef<Value> operands,
+                                             ArrayRef<IndexForm> iteration) {
+  Element element{extract.getTensor(), {}};
+  for (auto [number, index] : llvm::enumerate(extract.getIndices())) {
+    auto form = symbolicIndex(index, iteration, extents);
+    if (!form) {
+      Value value = operands[number + 1];
+      if (!value)
+        return failure();
+      OpaqueIndex opaque;
+      opaque.value = castIndex(extract.getLoc(), value, vectors.indexType());
+      opaque.perLane = scopeOf(iteration) == LaneScope;
+      form = IndexForm::opaque(opaque);
+    }
+    element.index.push_back(*form);
+  }
+  return emit(element);
+}
+
+Value ElementEmitter::emitArithmetic(Operation &op, ArrayRef<Value> operands,
+                                     const IRMapping &map) {
+  Location loc = op.getLoc();
+  const bool fuses = vectors.fusesMultiplyAdd();
+  auto product = [&](unsigned operand) {
+    return fuses ? fusableProduct(op.getOperand(operand)) : arith::MulFOp();
+  };
+  auto mapped = [&](Value value) {
+    return map.lookupOrNull(value) ? map.lookup(value)
+                                   : emitScalarOutside(value);
+  };
+  auto negated = [&](Value value) {
+    return Value(arith::NegFOp::create(builder, loc, value));
+  };
+  arith::MulFOp mul;
+  if (isa<arith::AddFOp>(op) && ((mul = product(0)) || (mul = product(1))))
+    return vectors.multiplyAdd(
+        loc, mapped(mul.getLhs()), mapped(mul.getRhs()),
+        operands[mul.getResult() == op.getOperand(0) ? 1 : 0]);
+  if (isa<arith::SubFOp>(op) && (mul = product(0)))
+    return vectors.multiplyAdd(loc, mapped(mul.getLhs()), mapped(mul.getRhs()),
+                               negated(operands[1]));
+  if (isa<arith::SubFOp>(op) && (mul = product(1)))
+    return vectors.multiplyAdd(loc, negated(mapped(mul.getLhs())),
+                               mapped(mul.getRhs()), operands[0]);
+  return vectors.clone(&op, operands);
+}
+
+FailureOr<IRMapping> ElementEmitter::emitBody(linalg::GenericOp generic,
+                                              ArrayRef<IndexForm> iteration) {
+  IRMapping map;
+  if (failed(mapArguments(generic, iteration, map)))
+    return failure();
+  Block *body = generic.getBody();
   for (Operation &op : body->without_terminator()) {
     SmallVector<Value> operands;
     bool unmapped = false;
@@ -327,74 +395,22 @@ FailureOr<IRMapping> ElementEmitter::emitBody(linalg::GenericOp generic,
       unmapped |= !value;
       operands.push_back(value);
     }
-    Location loc = op.getLoc();
-    Value result;
+    FailureOr<Value> result;
     if (auto index = dyn_cast<linalg::IndexOp>(op)) {
-      const IndexForm &form = iteration[index.getDim()];
-      Value position = emitIndex(loc, form, form.dependsOn(Loop::Lane));
-      Type type = builder.getIndexType();
-      result = arith::IndexCastOp::create(
-          builder, loc,
-          vectors.isVector(position) ? vectors.vectorType(type) : type,
-          position);
+      result = emitPosition(index, iteration);
     } else if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
-      Element element{extract.getTensor(), {}};
-      for (auto [number, index] : llvm::enumerate(extract.getIndices())) {
-        auto form = symbolicIndex(index, iteration, extents);
-        if (!form) {
-          Value value = operands[number + 1];
-          if (!value)
-            return failure();
-          Type type = vectors.indexType();
-          value = arith::IndexCastOp::create(
-              builder, loc,
-              vectors.isVector(value) ? vectors.vectorType(type) : type, value);
-          OpaqueIndex opaque;
-          opaque.value = value;
-          opaque.perLane = perLane;
-          form = IndexForm::opaque(opaque);
-        }
-        element.index.push_back(*form);
-      }
-      FailureOr<Value> value = emit(element);
-      if (failed(value))
-        return failure();
-      result = *value;
+      result = emitExtract(extract, operands, iteration);
     } else if (unmapped) {
       // Only what a reduction does with its accumulator is left to the caller.
       if (!isReduction(generic))
         return failure();
       continue;
     } else {
-      bool fuses = vectors.fusesMultiplyAdd();
-      auto product = [&](unsigned operand) {
-        return fuses ? fusableProduct(op.getOperand(operand)) : arith::MulFOp();
-      };
-      auto mapped = [&](Value value) {
-        return map.lookupOrNull(value) ? map.lookup(value)
-                                       : emitScalarOutside(value);
-      };
-      auto negated = [&](Value value) {
-        return Value(arith::NegFOp::create(builder, loc, value));
-      };
-      if (arith::MulFOp mul;
-          isa<arith::AddFOp>(op) && ((mul = product(0)) || (mul = product(1))))
-        result = vectors.multiplyAdd(
-            loc, mapped(mul.getLhs()), mapped(mul.getRhs()),
-            operands[mul.getResult() == op.getOperand(0) ? 1 : 0]);
-      else if (isa<arith::SubFOp>(op) && (mul = product(0)))
-        result =
-            vectors.multiplyAdd(loc, mapped(mul.getLhs()), mapped(mul.getRhs()),
-                                negated(operands[1]));
-      else if (isa<arith::SubFOp>(op) && (mul = product(1)))
-        result = vectors.multiplyAdd(loc, negated(mapped(mul.getLhs())),
-                                     mapped(mul.getRhs()), operands[0]);
-      else
-        result = vectors.clone(&op, operands);
-      if (!result)
-        return failure();
+      result = emitArithmetic(op, operands, map);
     }
-    map.map(op.getResult(0), result);
+    if (failed(result) || !*result)
+      return failure();
+    map.map(op.getResult(0), *result);
   }
   // A body may pass on an argument, or a constant from outside.
   for (Value yielded : body->getTerminator()->getOperands())

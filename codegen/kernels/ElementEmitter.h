@@ -101,6 +101,25 @@ private:
   mlir::Value emitBound(mlir::Location loc, const IndexBound &bound);
   mlir::Value emitScalarOutside(mlir::Value scalar);
 
+  /// The values of a body's arguments, but for accumulators.
+  llvm::LogicalResult mapArguments(mlir::linalg::GenericOp generic,
+                                   llvm::ArrayRef<IndexForm> iteration,
+                                   mlir::IRMapping &map);
+  /// An integer, or a vector of them, as `type`.
+  mlir::Value castIndex(mlir::Location loc, mlir::Value value, mlir::Type type);
+  /// Where the body's loop is.
+  mlir::Value emitPosition(mlir::linalg::IndexOp index,
+                           llvm::ArrayRef<IndexForm> iteration);
+  /// An element that a body reads at a position it computes. An operand that
+  /// was not emitted is null.
+  llvm::FailureOr<mlir::Value> emitExtract(mlir::tensor::ExtractOp extract,
+                                           llvm::ArrayRef<mlir::Value> operands,
+                                           llvm::ArrayRef<IndexForm> iteration);
+  /// An op of arith or math; null where it cannot be one of vectors.
+  mlir::Value emitArithmetic(mlir::Operation &op,
+                             llvm::ArrayRef<mlir::Value> operands,
+                             const mlir::IRMapping &map);
+
   mlir::OpBuilder &builder;
   VectorOps &vectors;
   const LoopNest &nest;

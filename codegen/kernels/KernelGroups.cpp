@@ -78,107 +78,15 @@ class Grouper {
 public:
   Grouper(Block &block, KernelSpaces &spaces) : block(block), spaces(spaces) {}
 
-  SmallVector<KernelGroup> run(bool fuse) {
-    for (Operation &op : block) {
-      if (isGenerated(&op) && !fuse)
-        alone(&op);
-      else if (isGenerated(&op))
-        placeOp(&op);
-      else if (!isAbsorbed(&op))
-        passBy(&op);
-    }
-    SmallVector<KernelGroup> result;
-    for (auto &group : groups)
-      if (!group->ops.empty())
-        result.push_back({std::move(group->ops), group->place});
-    llvm::sort(result, [](const KernelGroup &a, const KernelGroup &b) {
-      return a.place->isBeforeInBlock(b.place);
-    });
-    return result;
-  }
+  SmallVector<KernelGroup> run(bool fuse);
 
 private:
-  Group *groupOf(Value value) {
-    Operation *op = throughAbsorbed(value).getDefiningOp();
-    return op ? groupOfOp.lookup(op) : nullptr;
-  }
-
-  Group *alone(Operation *op) {
-    Group &group = *groups.emplace_back(std::make_unique<Group>());
-    group.ops.push_back(op);
-    group.place = op;
-    group.calls = calls;
-    groupOfOp[op] = &group;
-    return &group;
-  }
-
+  Group *groupOf(Value value);
+  Group *alone(Operation *op);
   /// Closes the groups that an op which is not generated needs, or whose
   /// parameters it releases.
-  void passBy(Operation *op) {
-    for (Value operand : op->getOperands())
-      if (Group *group = groupOf(operand))
-        group->open = false;
-    if (auto release = dyn_cast<fsdp::ReleaseOp>(op)) {
-      for (Value parameter : release.getParameters())
-        forEachUser(parameter, [&](Operation *user) {
-          if (Group *group = groupOfOp.lookup(user))
-            group->open = false;
-          return true;
-        });
-    }
-    bool isCall = !isa<nn::KernelBody>(op) || isa<nn::ConcatOp, nn::PadOp>(op);
-    if (isa<nn::NNDialect>(op->getDialect()) && op->getNumOperands() != 0 &&
-        isCall)
-      ++calls;
-  }
-
-  void placeOp(Operation *op) {
-    std::optional<KernelSpace> space = spaces.of(op);
-    llvm::SetVector<Group *> producers;
-    for (Value operand : op->getOperands())
-      if (Group *group = groupOf(operand))
-        producers.insert(group);
-    Group *home = nullptr;
-    for (Group *producer : producers) {
-      if (!space || !producer->open || isTooEarly(op, *producer) ||
-          calls - producer->calls > mostCallsAcross ||
-          crossesTranspose(op, producer))
-        continue;
-      std::optional<KernelSpace> joined = join(*producer, op, *space);
-      if (!joined)
-        continue;
-      if (!home) {
-        home = producer;
-        home->space = *joined;
-      } else if (auto merged = merge(*home, *producer, op, *space)) {
-        home->space = *merged;
-        absorbGroup(home, producer);
-      }
-    }
-    if (!home && space && space->elementwise)
-      if ((home = neighbour(op, *space)))
-        home->space = *join(*home, op, *space);
-    if (!home && space && space->elementwise && !isRecomputed(op) &&
-        hoist(op, producers, *space))
-      return;
-    if (!home) {
-      home = alone(op);
-      if (space)
-        home->space = *space;
-      else
-        home->open = false;
-    } else {
-      home->ops.push_back(op);
-      home->place = op;
-      home->calls = calls;
-      groupOfOp[op] = home;
-    }
-    // The results that another group reads must be computed when that one runs.
-    for (Group *producer : producers)
-      if (producer != home)
-        producer->open = false;
-  }
-
+  void passBy(Operation *op);
+  void placeOp(Operation *op);
   static bool isRecomputed(Operation *op) {
     return op->hasAttr("nn.recomputed");
   }
@@ -193,151 +101,22 @@ private:
   /// that the op reads is available already: a gradient is added where it is
   /// computed.
   bool hoist(Operation *op, const llvm::SetVector<Group *> &producers,
-             const KernelSpace &space) {
-    for (Group *home : producers) {
-      auto isAvailable = [&](Value operand) {
-        Operation *definition = throughAbsorbed(operand).getDefiningOp();
-        Group *group = definition ? groupOfOp.lookup(definition) : nullptr;
-        return !definition || group == home ||
-               (group ? group->place : definition)
-                   ->isBeforeInBlock(home->place);
-      };
-      if (home->ops.empty() || calls - home->calls > mostCallsAcross ||
-          crossesTranspose(op, home) ||
-          !llvm::all_of(op->getOperands(), isAvailable))
-        continue;
-      std::optional<KernelSpace> joined = join(*home, op, space);
-      if (!joined)
-        continue;
-      home->space = *joined;
-      home->ops.push_back(op);
-      groupOfOp[op] = home;
-      for (Group *producer : producers)
-        producer->open = false;
-      return true;
-    }
-    return false;
-  }
-
-  void absorbGroup(Group *home, Group *other) {
-    for (Operation *op : other->ops) {
-      home->ops.push_back(op);
-      groupOfOp[op] = home;
-    }
-    llvm::sort(home->ops, [](Operation *a, Operation *b) {
-      return a->isBeforeInBlock(b);
-    });
-    other->ops.clear();
-    other->open = false;
-  }
-
+             const KernelSpace &space);
+  void absorbGroup(Group *home, Group *other);
   /// Returns whether all that leaves the group is read by `op` and by the group
   /// itself.
-  bool onlyFeeds(const Group &group, Operation *op) {
-    return llvm::all_of(group.ops, [&](Operation *member) {
-      return llvm::all_of(member->getResults(), [&](Value result) {
-        return forEachUser(result, [&](Operation *user) {
-          return user == op || groupOfOp.lookup(user) == &group;
-        });
-      });
-    });
-  }
-
+  bool onlyFeeds(const Group &group, Operation *op);
   /// Returns whether another row would be needed than the work item computes.
-  bool crossesTranspose(Operation *op, Group *producer) {
-    return llvm::any_of(op->getOperands(), [&](Value operand) {
-      bool transposed = false;
-      for (Operation *def = operand.getDefiningOp();
-           isAbsorbed(def) && def->getNumOperands();
-           def = def->getOperand(0).getDefiningOp())
-        transposed |=
-            isa<nn::TransposeOp>(def) ||
-            (isa<nn::SliceOp>(def) && producer->space.kind != Elements);
-      return transposed && groupOf(operand) == producer;
-    });
-  }
-
+  bool crossesTranspose(Operation *op, Group *producer);
   /// Returns the group's space with `op` in it, if they fit.
   std::optional<KernelSpace> join(const Group &group, Operation *op,
-                                  const KernelSpace &space) {
-    const KernelSpace &mine = group.space;
-    if (group.ops.size() >= mostOps)
-      return std::nullopt;
-    auto same = [&] {
-      return mine.kind == space.kind && mine.items == space.items &&
-             mine.steps == space.steps && mine.lanes == space.lanes;
-    };
-    if (mine.kind == Elements && space.kind == Elements) {
-      if (!space.elementwise)
-        return onlyFeeds(group, op) && group.ops.size() <= mostRecomputedOps
-                   ? std::optional(space)
-                   : std::nullopt;
-      if (mine.elements == space.elements)
-        return mine;
-      bool inlined = mine.elements < space.elements &&
-                     group.ops.size() <= mostRecomputedOps &&
-                     onlyFeeds(group, op);
-      return inlined ? std::optional(space) : std::nullopt;
-    }
-    if (mine.kind == Elements && space.kind == Rows) {
-      bool isRow =
-          mine.elements == space.elements || mine.elements == space.items;
-      bool inlined =
-          group.ops.size() <= mostRecomputedOps && onlyFeeds(group, op);
-      return isRow || inlined ? std::optional(space) : std::nullopt;
-    }
-    if (mine.kind == Elements)
-      return onlyFeeds(group, op) ? std::optional(space) : std::nullopt;
-    if (space.kind != Elements)
-      return same() ? std::optional(mine) : std::nullopt;
-    if (mine.steps != 1 || mine.kind == Columns)
-      return space.elementwise &&
-                     space.elements ==
-                         mine.items * (mine.kind == Columns ? mine.lanes : 1)
-                 ? std::optional(mine)
-                 : std::nullopt;
-    return space.elementwise && (space.elements == mine.elements ||
-                                 space.elements == mine.items)
-               ? std::optional(mine)
-               : std::nullopt;
-  }
-
+                                  const KernelSpace &space);
   /// Returns the space of two producers of `op` in one kernel with it.
   std::optional<KernelSpace> merge(const Group &home, const Group &other,
-                                   Operation *op, const KernelSpace &space) {
-    if (home.ops.size() + other.ops.size() >= mostOps)
-      return std::nullopt;
-    std::optional<KernelSpace> a = join(home, op, space),
-                               b = join(other, op, space);
-    if (!a || !b)
-      return std::nullopt;
-    if (a->kind == Elements)
-      return a->elements == b->elements ? b : std::nullopt;
-    if (b->kind == Elements)
-      return b->elements == a->elements || b->elements == a->items
-                 ? a
-                 : std::nullopt;
-    bool same = a->kind == b->kind && a->items == b->items &&
-                a->steps == b->steps && a->lanes == b->lanes;
-    return same ? a : std::nullopt;
-  }
-
+                                   Operation *op, const KernelSpace &space);
   /// Returns an open group just before `op` that reads one of its tensors, or,
   /// for an op that is recomputed for what follows, has its shape.
-  Group *neighbour(Operation *op, const KernelSpace &space) {
-    Group *last = groups.empty() ? nullptr : groups.back().get();
-    if (!last || last->ops.empty() || !last->open || last->calls != calls ||
-        last->space.elements != space.elements)
-      return nullptr;
-    if (isRecomputed(op))
-      return join(*last, op, space) ? last : nullptr;
-    for (Operation *member : last->ops)
-      for (Value theirs : member->getOperands())
-        for (Value mine : op->getOperands())
-          if (theirs == mine && elementsOf(mine) >= space.elements)
-            return join(*last, op, space) ? last : nullptr;
-    return nullptr;
-  }
+  Group *neighbour(Operation *op, const KernelSpace &space);
 
   static constexpr auto Elements = LoopNest::Kind::Elements;
   static constexpr auto Rows = LoopNest::Kind::Rows;
@@ -351,6 +130,241 @@ private:
 };
 
 } // namespace
+
+SmallVector<KernelGroup> Grouper::run(bool fuse) {
+  for (Operation &op : block) {
+    if (isGenerated(&op) && !fuse)
+      alone(&op);
+    else if (isGenerated(&op))
+      placeOp(&op);
+    else if (!isAbsorbed(&op))
+      passBy(&op);
+  }
+  SmallVector<KernelGroup> result;
+  for (auto &group : groups)
+    if (!group->ops.empty())
+      result.push_back({std::move(group->ops), group->place});
+  llvm::sort(result, [](const KernelGroup &a, const KernelGroup &b) {
+    return a.place->isBeforeInBlock(b.place);
+  });
+  return result;
+}
+
+Group *Grouper::groupOf(Value value) {
+  Operation *op = throughAbsorbed(value).getDefiningOp();
+  return op ? groupOfOp.lookup(op) : nullptr;
+}
+
+Group *Grouper::alone(Operation *op) {
+  Group &group = *groups.emplace_back(std::make_unique<Group>());
+  group.ops.push_back(op);
+  group.place = op;
+  group.calls = calls;
+  groupOfOp[op] = &group;
+  return &group;
+}
+
+void Grouper::passBy(Operation *op) {
+  for (Value operand : op->getOperands())
+    if (Group *group = groupOf(operand))
+      group->open = false;
+  if (auto release = dyn_cast<fsdp::ReleaseOp>(op)) {
+    for (Value parameter : release.getParameters())
+      forEachUser(parameter, [&](Operation *user) {
+        if (Group *group = groupOfOp.lookup(user))
+          group->open = false;
+        return true;
+      });
+  }
+  bool isCall = !isa<nn::KernelBody>(op) || isa<nn::ConcatOp, nn::PadOp>(op);
+  if (isa<nn::NNDialect>(op->getDialect()) && op->getNumOperands() != 0 &&
+      isCall)
+    ++calls;
+}
+
+void Grouper::placeOp(Operation *op) {
+  std::optional<KernelSpace> space = spaces.of(op);
+  llvm::SetVector<Group *> producers;
+  for (Value operand : op->getOperands())
+    if (Group *group = groupOf(operand))
+      producers.insert(group);
+  Group *home = nullptr;
+  for (Group *producer : producers) {
+    if (!space || !producer->open || isTooEarly(op, *producer) ||
+        calls - producer->calls > mostCallsAcross ||
+        crossesTranspose(op, producer))
+      continue;
+    std::optional<KernelSpace> joined = join(*producer, op, *space);
+    if (!joined)
+      continue;
+    if (!home) {
+      home = producer;
+      home->space = *joined;
+    } else if (auto merged = merge(*home, *producer, op, *space)) {
+      home->space = *merged;
+      absorbGroup(home, producer);
+    }
+  }
+  if (!home && space && space->elementwise)
+    if ((home = neighbour(op, *space)))
+      home->space = *join(*home, op, *space);
+  if (!home && space && space->elementwise && !isRecomputed(op) &&
+      hoist(op, producers, *space))
+    return;
+  if (!home) {
+    home = alone(op);
+    if (space)
+      home->space = *space;
+    else
+      home->open = false;
+  } else {
+    home->ops.push_back(op);
+    home->place = op;
+    home->calls = calls;
+    groupOfOp[op] = home;
+  }
+  // The results that another group reads must be computed when that one runs.
+  for (Group *producer : producers)
+    if (producer != home)
+      producer->open = false;
+}
+
+bool Grouper::hoist(Operation *op, const llvm::SetVector<Group *> &producers,
+                    const KernelSpace &space) {
+  for (Group *home : producers) {
+    auto isAvailable = [&](Value operand) {
+      Operation *definition = throughAbsorbed(operand).getDefiningOp();
+      Group *group = definition ? groupOfOp.lookup(definition) : nullptr;
+      return !definition || group == home ||
+             (group ? group->place : definition)->isBeforeInBlock(home->place);
+    };
+    if (home->ops.empty() || calls - home->calls > mostCallsAcross ||
+        crossesTranspose(op, home) ||
+        !llvm::all_of(op->getOperands(), isAvailable))
+      continue;
+    std::optional<KernelSpace> joined = join(*home, op, space);
+    if (!joined)
+      continue;
+    home->space = *joined;
+    home->ops.push_back(op);
+    groupOfOp[op] = home;
+    for (Group *producer : producers)
+      producer->open = false;
+    return true;
+  }
+  return false;
+}
+
+void Grouper::absorbGroup(Group *home, Group *other) {
+  for (Operation *op : other->ops) {
+    home->ops.push_back(op);
+    groupOfOp[op] = home;
+  }
+  llvm::sort(home->ops,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  other->ops.clear();
+  other->open = false;
+}
+
+bool Grouper::onlyFeeds(const Group &group, Operation *op) {
+  return llvm::all_of(group.ops, [&](Operation *member) {
+    return llvm::all_of(member->getResults(), [&](Value result) {
+      return forEachUser(result, [&](Operation *user) {
+        return user == op || groupOfOp.lookup(user) == &group;
+      });
+    });
+  });
+}
+
+bool Grouper::crossesTranspose(Operation *op, Group *producer) {
+  return llvm::any_of(op->getOperands(), [&](Value operand) {
+    bool transposed = false;
+    for (Operation *def = operand.getDefiningOp();
+         isAbsorbed(def) && def->getNumOperands();
+         def = def->getOperand(0).getDefiningOp())
+      transposed |= isa<nn::TransposeOp>(def) ||
+                    (isa<nn::SliceOp>(def) && producer->space.kind != Elements);
+    return transposed && groupOf(operand) == producer;
+  });
+}
+
+std::optional<KernelSpace> Grouper::join(const Group &group, Operation *op,
+                                         const KernelSpace &space) {
+  const KernelSpace &mine = group.space;
+  if (group.ops.size() >= mostOps)
+    return std::nullopt;
+  auto same = [&] {
+    return mine.kind == space.kind && mine.items == space.items &&
+           mine.steps == space.steps && mine.lanes == space.lanes;
+  };
+  if (mine.kind == Elements && space.kind == Elements) {
+    if (!space.elementwise)
+      return onlyFeeds(group, op) && group.ops.size() <= mostRecomputedOps
+                 ? std::optional(space)
+                 : std::nullopt;
+    if (mine.elements == space.elements)
+      return mine;
+    bool inlined = mine.elements < space.elements &&
+                   group.ops.size() <= mostRecomputedOps &&
+                   onlyFeeds(group, op);
+    return inlined ? std::optional(space) : std::nullopt;
+  }
+  if (mine.kind == Elements && space.kind == Rows) {
+    bool isRow =
+        mine.elements == space.elements || mine.elements == space.items;
+    bool inlined =
+        group.ops.size() <= mostRecomputedOps && onlyFeeds(group, op);
+    return isRow || inlined ? std::optional(space) : std::nullopt;
+  }
+  if (mine.kind == Elements)
+    return onlyFeeds(group, op) ? std::optional(space) : std::nullopt;
+  if (space.kind != Elements)
+    return same() ? std::optional(mine) : std::nullopt;
+  if (mine.steps != 1 || mine.kind == Columns)
+    return space.elementwise &&
+                   space.elements ==
+                       mine.items * (mine.kind == Columns ? mine.lanes : 1)
+               ? std::optional(mine)
+               : std::nullopt;
+  return space.elementwise && (space.elements == mine.elements ||
+                               space.elements == mine.items)
+             ? std::optional(mine)
+             : std::nullopt;
+}
+
+std::optional<KernelSpace> Grouper::merge(const Group &home, const Group &other,
+                                          Operation *op,
+                                          const KernelSpace &space) {
+  if (home.ops.size() + other.ops.size() >= mostOps)
+    return std::nullopt;
+  std::optional<KernelSpace> a = join(home, op, space),
+                             b = join(other, op, space);
+  if (!a || !b)
+    return std::nullopt;
+  if (a->kind == Elements)
+    return a->elements == b->elements ? b : std::nullopt;
+  if (b->kind == Elements)
+    return b->elements == a->elements || b->elements == a->items ? a
+                                                                 : std::nullopt;
+  bool same = a->kind == b->kind && a->items == b->items &&
+              a->steps == b->steps && a->lanes == b->lanes;
+  return same ? a : std::nullopt;
+}
+
+Group *Grouper::neighbour(Operation *op, const KernelSpace &space) {
+  Group *last = groups.empty() ? nullptr : groups.back().get();
+  if (!last || last->ops.empty() || !last->open || last->calls != calls ||
+      last->space.elements != space.elements)
+    return nullptr;
+  if (isRecomputed(op))
+    return join(*last, op, space) ? last : nullptr;
+  for (Operation *member : last->ops)
+    for (Value theirs : member->getOperands())
+      for (Value mine : op->getOperands())
+        if (theirs == mine && elementsOf(mine) >= space.elements)
+          return join(*last, op, space) ? last : nullptr;
+  return nullptr;
+}
 
 SmallVector<KernelGroup> groupKernels(Block &block, KernelSpaces &spaces,
                                       bool fuse) {

@@ -56,9 +56,10 @@ std::string shardc::onnx::typeName(Type element) {
 //===----------------------------------------------------------------------===//
 
 static llvm::Error unsupportedType(int dtype) {
-  return makeError("data type " + dtypeName(dtype) +
-                   " is not supported; supported are float, double, float16, "
-                   "bfloat16, int64, int32, int8, uint8 and bool");
+  return llvm::createStringError(
+      "data type " + dtypeName(dtype) +
+      " is not supported; supported are float, double, float16, "
+      "bfloat16, int64, int32, int8, uint8 and bool");
 }
 
 /// A 16-bit float's value.
@@ -78,13 +79,14 @@ llvm::Expected<HostTensor> shardc::onnx::hostTensor(MLIRContext *context,
     return unsupportedType(dtype);
   int64_t width = elementBytes(dtype), elements = bytes.size() / width;
   if (elements > Emitter::maxElements)
-    return makeError("has " + Twine(elements) + " elements, more than the " +
-                     Twine(Emitter::maxElements) + " that a constant may have");
+    return llvm::createStringError(
+        "has " + Twine(elements) + " elements, more than the " +
+        Twine(Emitter::maxElements) + " that a constant may have");
   auto type = RankedTensorType::get(dims, element);
   if (type.getNumElements() * width != int64_t(bytes.size()))
-    return makeError("has " + Twine(bytes.size()) +
-                     " bytes of data, its shape needs " +
-                     Twine(type.getNumElements() * width));
+    return llvm::createStringError("has " + Twine(bytes.size()) +
+                                   " bytes of data, its shape needs " +
+                                   Twine(type.getNumElements() * width));
   HostTensor::Floats floats;
   HostTensor::Ints ints;
   (isa<FloatType>(element) ? (void)floats.reserve(elements)
@@ -130,12 +132,13 @@ llvm::Expected<HostTensor> shardc::onnx::hostTensor(MLIRContext *context,
   if (!element)
     return unsupportedType(dtype);
   if (tensor.data_location() == TensorProto::EXTERNAL)
-    return makeError("external data is supported for initializers only");
+    return llvm::createStringError(
+        "external data is supported for initializers only");
   int64_t elements = 1;
   for (int64_t dim : tensor.dims())
     if (dim < 0 || llvm::MulOverflow(elements, dim, elements) ||
         elements > (int64_t(1) << 31))
-      return makeError(
+      return llvm::createStringError(
           "its shape has a negative dim or more than 2^31 elements");
   Shape dims(tensor.dims().begin(), tensor.dims().end());
   if (tensor.has_raw_data())
@@ -156,8 +159,9 @@ llvm::Expected<HostTensor> shardc::onnx::hostTensor(MLIRContext *context,
     ints.assign(tensor.int32_data().begin(), tensor.int32_data().end());
   int64_t stored = isa<FloatType>(element) ? floats.size() : ints.size();
   if (stored != elements)
-    return makeError("has " + Twine(stored) +
-                     " elements of data, its shape needs " + Twine(elements));
+    return llvm::createStringError("has " + Twine(stored) +
+                                   " elements of data, its shape needs " +
+                                   Twine(elements));
   auto type = RankedTensorType::get(dims, element);
   return isa<FloatType>(element) ? HostTensor::floats(type, std::move(floats))
                                  : HostTensor::ints(type, std::move(ints));

@@ -70,10 +70,7 @@ public:
        llvm::ArrayRef<mlir::NamedAttribute> attributes = {});
   template <typename Op>
   Operand emit(mlir::RankedTensorType result, llvm::ArrayRef<Operand> operands,
-               llvm::ArrayRef<mlir::NamedAttribute> attributes = {}) {
-    return emit(Op::getOperationName(), {mlir::Type(result)}, operands,
-                attributes)[0];
-  }
+               llvm::ArrayRef<mlir::NamedAttribute> attributes = {});
   mlir::NamedAttribute named(llvm::StringRef name, mlir::Attribute attribute) {
     return builder.getNamedAttr(name, attribute);
   }
@@ -137,24 +134,13 @@ public:
   template <typename Op> Operand unary(const Operand &input) {
     return emit<Op>(input.type(), {input});
   }
-  template <typename Op>
-  Operand binary(const Operand &lhs, const Operand &rhs) {
-    Shape shape = *broadcastShape({lhs, rhs});
-    return emit<Op>(typeOf(shape, lhs.elementType()),
-                    {broadcast(lhs, shape), broadcast(rhs, shape)});
-  }
+  template <typename Op> Operand binary(const Operand &lhs, const Operand &rhs);
   Operand compare(nn::CompareKind kind, const Operand &lhs, const Operand &rhs);
   Operand select(const Operand &condition, const Operand &lhs,
                  const Operand &rhs);
   /// Reduction over dims, which stay with size 1.
   template <typename Op>
-  Operand reduce(const Operand &input, llvm::ArrayRef<int64_t> dims) {
-    Shape shape(input.shape());
-    for (int64_t dim : dims)
-      shape[dim] = 1;
-    return emit<Op>(typeOf(shape, input.elementType()), {input},
-                    {named("dims", dims)});
-  }
+  Operand reduce(const Operand &input, llvm::ArrayRef<int64_t> dims);
 
   /// The shape that all operands broadcast to (numpy's rule); none where they
   /// do not.
@@ -204,6 +190,30 @@ private:
   int unrounded = 0; ///< how many OneRounding there are
   std::string failureText;
 };
+
+template <typename Op>
+Operand Emitter::emit(mlir::RankedTensorType result,
+                      llvm::ArrayRef<Operand> operands,
+                      llvm::ArrayRef<mlir::NamedAttribute> attributes) {
+  return emit(Op::getOperationName(), {mlir::Type(result)}, operands,
+              attributes)[0];
+}
+
+template <typename Op>
+Operand Emitter::binary(const Operand &lhs, const Operand &rhs) {
+  Shape shape = *broadcastShape({lhs, rhs});
+  return emit<Op>(typeOf(shape, lhs.elementType()),
+                  {broadcast(lhs, shape), broadcast(rhs, shape)});
+}
+
+template <typename Op>
+Operand Emitter::reduce(const Operand &input, llvm::ArrayRef<int64_t> dims) {
+  Shape shape(input.shape());
+  for (int64_t dim : dims)
+    shape[dim] = 1;
+  return emit<Op>(typeOf(shape, input.elementType()), {input},
+                  {named("dims", dims)});
+}
 
 } // namespace shardc::onnx
 

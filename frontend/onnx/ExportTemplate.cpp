@@ -167,12 +167,12 @@ llvm::Expected<std::string> exportInitialValues(const ImportedModel &imported) {
   ExportTemplate exported = makeExportTemplate(imported);
   ModelProto model;
   if (!model.ParseFromString(exported.model))
-    return makeError("the graph to be written is too large");
+    return llvm::createStringError("the graph to be written is too large");
   for (const TemplateInitializer &initializer : exported.initializers) {
     llvm::Expected<std::string> data = imported.file->read(initializer.source);
     if (!data)
-      return makeError("initializer '" + initializer.name +
-                       "': " + llvm::toString(data.takeError()));
+      return llvm::createStringError("initializer '" + initializer.name +
+                                     "': " + llvm::toString(data.takeError()));
     ::onnx::TensorProto &tensor = *model.mutable_graph()->add_initializer();
     tensor.set_name(initializer.name);
     tensor.set_data_type(initializer.dtype);

@@ -104,9 +104,9 @@ mapBeside(StringRef model, StringRef location) {
   llvm::SmallVector<StringRef> components;
   location.split(components, '/', -1, /*KeepEmpty=*/false);
   if (location.empty() || location.contains('\0') || components.empty())
-    return makeError("external data has no file name");
+    return llvm::createStringError("external data has no file name");
   if (location.starts_with("/") || llvm::is_contained(components, ".."))
-    return makeError(
+    return llvm::createStringError(
         "external data file '" + location +
         "' lies outside of the model's folder; only files in it are read");
 
@@ -114,8 +114,8 @@ mapBeside(StringRef model, StringRef location) {
   if (folder.empty())
     folder = ".";
   if (!llvm::sys::fs::is_directory(folder))
-    return makeError("cannot open folder '" + folder +
-                     "': " + std::strerror(errno));
+    return llvm::createStringError("cannot open folder '" + folder +
+                                   "': " + std::strerror(errno));
   int descriptor = openBeneath(folder, location);
   if (descriptor < 0 &&
       (errno == ELOOP || errno == EXDEV || errno == ENOTDIR)) {
@@ -128,23 +128,25 @@ mapBeside(StringRef model, StringRef location) {
     auto *place = llvm::find_if(
         allowed, [&](StringRef each) { return !below(target, each).empty(); });
     if (place == allowed.end())
-      return makeError("external data file '" + location +
-                       "' leads through a symbolic link to '" + target +
-                       "', outside of the model's folder; copy it there");
+      return llvm::createStringError(
+          "external data file '" + location +
+          "' leads through a symbolic link to '" + target +
+          "', outside of the model's folder; copy it there");
     descriptor = openBeneath(*place, below(target, *place));
   }
   int failure = errno;
   if (descriptor < 0) {
     if (failure == ENOENT)
       return nullptr;
-    return makeError("cannot open external data file '" + location +
-                     "': " + std::strerror(failure));
+    return llvm::createStringError("cannot open external data file '" +
+                                   location + "': " + std::strerror(failure));
   }
   auto buffer = mapRegularFile(descriptor, location);
   close(descriptor);
   if (!buffer)
-    return makeError("cannot read external data file '" + location +
-                     "': " + llvm::toString(buffer.takeError()));
+    return llvm::createStringError("cannot read external data file '" +
+                                   location +
+                                   "': " + llvm::toString(buffer.takeError()));
   return std::move(*buffer);
 }
 

@@ -27,7 +27,7 @@ llvm::Error Flattener::flatten(const RepeatedPtrField<NodeProto> &nodes,
   if (llvm::AddOverflow(appended, *count, appended))
     appended = INT64_MAX;
   if (appended > maxNodes)
-    return makeError(
+    return llvm::createStringError(
         "'" + file.path() + "': the graph has " +
         (appended == INT64_MAX ? "more than 2^63" : Twine(appended)) +
         " nodes with its functions inlined, the limit is " + Twine(maxNodes) +
@@ -75,12 +75,12 @@ llvm::Error Flattener::openCall(const NodeProto &node, StringRef name,
                                 const FunctionProto &function) {
   if (node.input_size() > function.input_size() ||
       node.output_size() > function.output_size())
-    return makeError("'" + file.path() + "': node '" + name + "': function '" +
-                     function.name() + "' takes at most " +
-                     Twine(function.input_size()) + " inputs and gives " +
-                     Twine(function.output_size()) + " outputs, got " +
-                     Twine(node.input_size()) + " and " +
-                     Twine(node.output_size()));
+    return llvm::createStringError(
+        "'" + file.path() + "': node '" + name + "': function '" +
+        function.name() + "' takes at most " + Twine(function.input_size()) +
+        " inputs and gives " + Twine(function.output_size()) +
+        " outputs, got " + Twine(node.input_size()) + " and " +
+        Twine(node.output_size()));
   Call &call = *open.emplace_back(std::make_unique<Call>());
   call.function = &function;
   std::string number = std::to_string(++calls);

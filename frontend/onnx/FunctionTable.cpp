@@ -93,9 +93,10 @@ llvm::Error FunctionTable::countFunction(const FunctionProto &function) {
     if (known == counts.end())
       enter(called);
     else if (known->second == isOpen)
-      return makeError("'" + file.path() + "': function '" + called->name() +
-                       "' calls itself; recursive functions are not "
-                       "supported");
+      return llvm::createStringError(
+          "'" + file.path() + "': function '" + called->name() +
+          "' calls itself; recursive functions are not "
+          "supported");
   }
   return llvm::Error::success();
 }

@@ -6,7 +6,7 @@
 #include "frontend/onnx/Exporter.h"
 #include "frontend/onnx/ImportedModel.h"
 #include "frontend/onnx/InputDims.h"
-#include "frontend/onnx/Names.h"
+#include "frontend/onnx/ParameterSymbols.h"
 #include "frontend/onnx/ParameterWarnings.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -46,7 +46,6 @@ private:
 
   LogicalResult read();
   LogicalResult createFunction();
-  LogicalResult createParameters();
   /// A branch of an If that is being imported: its nodes, and the names that
   /// end with it.
   struct Branch {
@@ -56,7 +55,6 @@ private:
     std::vector<std::string> names;
   };
 
-  LogicalResult flattenBranches();
   LogicalResult importNodes();
   LogicalResult importNode(const Node &node, int index);
   LogicalResult enterBranch(const Node &node, int index,
@@ -74,8 +72,8 @@ private:
   Builder builder;
   const ImportOptions &options;
   ImportDiagnostics &diagnostics;
-  std::shared_ptr<ImportedModel> model = std::make_shared<ImportedModel>();
-  ModelFile *file = nullptr;
+  std::shared_ptr<const ImportedModel> model;
+  const ModelFile *file = nullptr;
   DecoderTable decoders;
   OwningOpRef<ModuleOp> module;
   func::FuncOp function;
@@ -86,51 +84,13 @@ private:
   llvm::DenseMap<std::pair<int, int>, Value> parameterValues;
 };
 
-/// Appends the nodes of all branches, those of nested ones too: what they read
-/// of the graph's initializers are uses like all others.
-LogicalResult Importer::flattenBranches() {
-  model->graphNodes = model->nodes.size();
-  for (size_t index = 0; index < model->nodes.size(); ++index) {
-    const Node node = model->nodes[index];
-    if (node.proto->op_type() != "If")
-      continue;
-    for (const ::onnx::AttributeProto &attribute : node.proto->attribute()) {
-      bool taken = attribute.name() == "then_branch";
-      if (!attribute.has_g() || (!taken && attribute.name() != "else_branch"))
-        continue;
-      int begin = model->nodes.size();
-      if (llvm::Error error = model->flattener->flatten(
-              attribute.g().node(), model->nodes, node.origin))
-        return fail(std::move(error));
-      model->branches[{int(index), int(taken)}] = {begin,
-                                                   int(model->nodes.size())};
-    }
-  }
-  return success();
-}
-
 LogicalResult Importer::read() {
-  auto opened = ModelFile::open(options.path, options.allowMissingWeights);
-  if (!opened)
-    return fail(opened.takeError());
-  model->file = std::move(*opened);
+  auto read = ImportedModel::read(options.path, options.roles,
+                                  options.allowMissingWeights);
+  if (!read)
+    return fail(read.takeError());
+  model = std::move(*read);
   file = model->file.get();
-  model->flattener = std::make_unique<Flattener>(*file);
-  if (llvm::Error error =
-          model->flattener->flatten(file->graph().node(), model->nodes))
-    return fail(std::move(error));
-  if (failed(flattenBranches()))
-    return failure();
-  model->parameters =
-      ParameterTable::recover(*file, model->nodes, options.roles);
-  if (ArrayRef<std::string> problems = model->parameters.problems();
-      !problems.empty())
-    return fail("'" + options.path + "': " + problems.front() +
-                (problems.size() > 1
-                     ? " (and " + Twine(problems.size() - 1) + " more like it)"
-                     : Twine()));
-  if (llvm::Error error = checkNames(*model))
-    return fail("'" + options.path + "': " + llvm::toString(std::move(error)));
   auto stops = findDetached(*file, model->nodes);
   if (!stops)
     return fail(stops.takeError());
@@ -163,8 +123,8 @@ LogicalResult Importer::createFunction() {
   for (const GraphInput &input : *inputs)
     types.push_back(input.type);
   auto atEnd = OpBuilder::atBlockEnd(module->getBody());
-  if (failed(createParameters()))
-    return failure();
+  if (llvm::Error error = createParameters(*model, atEnd))
+    return fail(std::move(error));
   function = func::FuncOp::create(atEnd, UnknownLoc::get(context), "model",
                                   builder.getFunctionType(types, {}));
   Block *body = function.addEntryBlock();
@@ -180,67 +140,6 @@ LogicalResult Importer::createFunction() {
                   "' is defined twice");
   }
   function.setAllArgAttrs(attributes);
-  return success();
-}
-
-LogicalResult Importer::createParameters() {
-  auto atEnd = OpBuilder::atBlockEnd(module->getBody());
-  for (const Parameter &parameter : model->parameters.parameters()) {
-    Type element = elementType(context, parameter.dtype);
-    const Binding &stored = parameter.bindings[0];
-    // Symbols of the module that later phases add.
-    if (llvm::is_contained({"model", "train", "eval", "kernels"},
-                           parameter.name))
-      return fail("'" + options.path + "': initializer '" +
-                  stored.initializer->name +
-                  "': a parameter cannot be named '" + parameter.name +
-                  "'; model, train, eval and kernels name parts of the "
-                  "program; rename it in the model");
-    // The trainer reads parameters by byte range.
-    if (!stored.initializer->bytes && !stored.initializer->missing)
-      return fail("'" + options.path + "': initializer '" +
-                  stored.initializer->name + "' stores " +
-                  dtypeName(stored.initializer->dtype) +
-                  " values one by one, not as bytes; save the model with "
-                  "raw_data or external data");
-    ByteRange range = stored.initializer->bytes.value_or(ByteRange());
-    auto optional = [&](const std::string &text) {
-      return text.empty() ? StringAttr() : builder.getStringAttr(text);
-    };
-    SmallVector<Attribute> bindings;
-    for (const Binding &binding : parameter.bindings) {
-      SmallVector<Attribute> uses;
-      for (auto [node, input] : binding.uses)
-        uses.push_back(builder.getStringAttr(model->nodes[node].name + ":" +
-                                             Twine(input)));
-      SmallVector<NamedAttribute> entries = {
-          builder.getNamedAttr(
-              "initializer", builder.getStringAttr(binding.initializer->name)),
-          builder.getNamedAttr("uses", builder.getArrayAttr(uses))};
-      if (binding.transposed)
-        entries.push_back(
-            builder.getNamedAttr("transposed", builder.getUnitAttr()));
-      bindings.push_back(builder.getDictionaryAttr(entries));
-    }
-    auto op = nn::ParameterOp::create(
-        atEnd, NameLoc::get(builder.getStringAttr(parameter.name)),
-        builder.getStringAttr(parameter.name),
-        TypeAttr::get(RankedTensorType::get(parameter.dims, element)),
-        builder.getStringAttr(stored.initializer->name),
-        builder.getStringAttr(range.file),
-        builder.getI64IntegerAttr(range.offset),
-        builder.getI64IntegerAttr(range.length), TypeAttr::get(element),
-        stored.transposed ? builder.getUnitAttr() : UnitAttr(),
-        parameter.trainable ? builder.getUnitAttr() : UnitAttr(),
-        parameter.frozen ? builder.getUnitAttr() : UnitAttr(),
-        optional(parameter.scope), optional(parameter.init),
-        builder.getArrayAttr(bindings));
-    if (!parameter.aliases.empty()) {
-      SmallVector<StringRef> aliases(parameter.aliases.begin(),
-                                     parameter.aliases.end());
-      op->setAttr("nn.aliases", builder.getStrArrayAttr(aliases));
-    }
-  }
   return success();
 }
 

@@ -9,6 +9,13 @@
 namespace shardc::onnx {
 
 struct ImportedModel {
+  /// Reads and inlines the graph, and recovers its parameters; an error of one
+  /// line, which names the file, where it is not the model that PyTorch trains.
+  /// `allowMissingWeights`: external data need not be there.
+  static llvm::Expected<std::shared_ptr<const ImportedModel>>
+  read(const std::string &path, const RoleChoices &roles,
+       bool allowMissingWeights);
+
   std::unique_ptr<ModelFile> file;
   std::unique_ptr<Flattener> flattener;
   /// The flat graph, and behind its nodes those of the branches of its Ifs; the

@@ -94,10 +94,6 @@ StringRef dtypeName(int dtype) {
                                                      : StringRef("unknown");
 }
 
-llvm::Error makeError(const Twine &message) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
-}
-
 llvm::Expected<std::unique_ptr<ModelFile>>
 ModelFile::open(StringRef path, bool allowMissingWeights) {
   // A damaged file is reported by us, once.
@@ -105,13 +101,14 @@ ModelFile::open(StringRef path, bool allowMissingWeights) {
 
   auto file = mapRegularFile(path);
   if (!file)
-    return makeError("cannot read '" + path +
-                     "': " + llvm::toString(file.takeError()));
+    return llvm::createStringError("cannot read '" + path +
+                                   "': " + llvm::toString(file.takeError()));
   auto result = std::make_unique<ModelFile>();
   result->modelPath = path.str();
   result->buffer = std::move(*file);
   auto damaged = [&](const Twine &why) {
-    return makeError("'" + path + "' is not an ONNX model: " + why);
+    return llvm::createStringError("'" + path +
+                                   "' is not an ONNX model: " + why);
   };
 
   if (result->buffer->getBufferSize() == 0)
@@ -131,25 +128,26 @@ ModelFile::open(StringRef path, bool allowMissingWeights) {
     // protobuf reads 100 messages inside each other, and a branch is three.
     if (int64_t nesting = branchNesting(stripped->bytes);
         nesting > deepestBranch)
-      return makeError("'" + path + "': " + Twine(nesting) +
-                       " branches of nodes If lie in each other, the limit "
-                       "is " +
-                       Twine(deepestBranch) +
-                       "; move the inner ones into a function");
+      return llvm::createStringError(
+          "'" + path + "': " + Twine(nesting) +
+          " branches of nodes If lie in each other, the limit "
+          "is " +
+          Twine(deepestBranch) + "; move the inner ones into a function");
     return damaged("it is truncated or not in ONNX's format");
   }
   if (!result->proto.has_graph() || result->proto.opset_import_size() == 0)
     return damaged("it has no graph or no operator set");
 
   if (int64_t version = result->proto.ir_version(); version > newestIR)
-    return makeError("'" + path + "': IR version " + Twine(version) +
-                     " is not supported; supported are versions up to " +
-                     Twine(newestIR));
+    return llvm::createStringError(
+        "'" + path + "': IR version " + Twine(version) +
+        " is not supported; supported are versions up to " + Twine(newestIR));
   if (int64_t version = result->opset("");
       version != 0 && (version < oldestOpset || version > newestOpset))
-    return makeError("'" + path + "': opset " + Twine(version) +
-                     " is not supported; supported are opsets " +
-                     Twine(oldestOpset) + " to " + Twine(newestOpset));
+    return llvm::createStringError("'" + path + "': opset " + Twine(version) +
+                                   " is not supported; supported are opsets " +
+                                   Twine(oldestOpset) + " to " +
+                                   Twine(newestOpset));
   if (llvm::Error error = result->describeInitializers(allowMissingWeights))
     return error;
   return result;
@@ -170,13 +168,15 @@ const Initializer *ModelFile::find(StringRef name) const {
 
 llvm::Error ModelFile::describeInitializers(bool allowMissingWeights) {
   if (graph().sparse_initializer_size() > 0)
-    return makeError("'" + modelPath + "': sparse initializer '" +
-                     graph().sparse_initializer(0).values().name() +
-                     "' is not supported; store it densely");
+    return llvm::createStringError(
+        "'" + modelPath + "': sparse initializer '" +
+        graph().sparse_initializer(0).values().name() +
+        "' is not supported; store it densely");
   for (auto [index, tensor] : llvm::enumerate(graph().initializer()))
     if (llvm::Error error = describe(tensor, index, allowMissingWeights))
-      return makeError("'" + modelPath + "': initializer '" + tensor.name() +
-                       "': " + llvm::toString(std::move(error)));
+      return llvm::createStringError("'" + modelPath + "': initializer '" +
+                                     tensor.name() +
+                                     "': " + llvm::toString(std::move(error)));
   return llvm::Error::success();
 }
 
@@ -187,25 +187,26 @@ llvm::Error ModelFile::describe(const TensorProto &tensor, int index,
   result.dtype = tensor.data_type();
   result.index = index;
   if (result.name.empty())
-    return makeError("has no name");
+    return llvm::createStringError("has no name");
   if (byName.count(result.name))
-    return makeError("is defined twice");
+    return llvm::createStringError("is defined twice");
   result.elements = 1;
   for (int64_t dim : tensor.dims()) {
     if (dim < 0)
-      return makeError("has the negative dim " + Twine(dim));
+      return llvm::createStringError("has the negative dim " + Twine(dim));
     result.dims.push_back(dim);
     if (llvm::MulOverflow(result.elements, dim, result.elements) ||
         result.elements > maxElements)
-      return makeError("shape " + shapeText(llvm::to_vector(tensor.dims())) +
-                       " has more than 2^31 elements");
+      return llvm::createStringError("shape " +
+                                     shapeText(llvm::to_vector(tensor.dims())) +
+                                     " has more than 2^31 elements");
   }
 
   int64_t width = elementBytes(result.dtype);
   if (tensor.data_location() == TensorProto::EXTERNAL) {
     if (width == 0)
-      return makeError("data type " + dtypeName(result.dtype) +
-                       " is not supported as external data");
+      return llvm::createStringError("data type " + dtypeName(result.dtype) +
+                                     " is not supported as external data");
     if (llvm::Error error = locateExternal(tensor, result, allowMissingWeights))
       return error;
   } else if (width != 0) {
@@ -220,15 +221,15 @@ llvm::Error ModelFile::describe(const TensorProto &tensor, int index,
     // from a range of bytes.
     bool varints = !isRaw && (stored.length < 0 || !fixedWidth);
     if (!varints && stored.length != needed)
-      return makeError("has " + Twine(std::max<int64_t>(stored.length, 0)) +
-                       " bytes of data, its shape " + shapeText(result.dims) +
-                       " of " + dtypeName(result.dtype) + " needs " +
-                       Twine(needed));
+      return llvm::createStringError(
+          "has " + Twine(std::max<int64_t>(stored.length, 0)) +
+          " bytes of data, its shape " + shapeText(result.dims) + " of " +
+          dtypeName(result.dtype) + " needs " + Twine(needed));
     if (varints && typedElements(tensor) != result.elements)
-      return makeError("has " + Twine(typedElements(tensor)) +
-                       " elements of data, its shape " +
-                       shapeText(result.dims) + " needs " +
-                       Twine(result.elements));
+      return llvm::createStringError("has " + Twine(typedElements(tensor)) +
+                                     " elements of data, its shape " +
+                                     shapeText(result.dims) + " needs " +
+                                     Twine(result.elements));
     if (!varints)
       result.bytes = ByteRange{"", stored.offset, stored.length};
   }
@@ -250,13 +251,15 @@ llvm::Error ModelFile::locateExternal(const TensorProto &tensor,
       range.file = entry.value();
     else if (number && (StringRef(entry.value()).getAsInteger(10, *number) ||
                         *number < 0))
-      return makeError("external data has the " + entry.key() + " '" +
-                       entry.value() + "', expects a number of bytes");
+      return llvm::createStringError("external data has the " + entry.key() +
+                                     " '" + entry.value() +
+                                     "', expects a number of bytes");
   }
   if (range.length != needed)
-    return makeError("external data has length " + Twine(range.length) +
-                     ", its shape " + shapeText(initializer.dims) + " of " +
-                     dtypeName(initializer.dtype) + " needs " + Twine(needed));
+    return llvm::createStringError(
+        "external data has length " + Twine(range.length) + ", its shape " +
+        shapeText(initializer.dims) + " of " + dtypeName(initializer.dtype) +
+        " needs " + Twine(needed));
 
   auto [entry, inserted] = mapped.try_emplace(range.file);
   if (inserted) {
@@ -272,12 +275,14 @@ llvm::Error ModelFile::locateExternal(const TensorProto &tensor,
       size < 0 || range.offset > size || needed > size - range.offset;
   if (initializer.missing && !allowMissingWeights) {
     if (size < 0)
-      return makeError("external data file '" + range.file +
-                       "' does not exist; put it beside the model, or compile "
-                       "without weights (--init random)");
-    return makeError("external data file '" + range.file + "' has " +
-                     Twine(size) + " bytes, expects " + Twine(needed) +
-                     " at offset " + Twine(range.offset));
+      return llvm::createStringError(
+          "external data file '" + range.file +
+          "' does not exist; put it beside the model, or compile "
+          "without weights (--init random)");
+    return llvm::createStringError("external data file '" + range.file +
+                                   "' has " + Twine(size) + " bytes, expects " +
+                                   Twine(needed) + " at offset " +
+                                   Twine(range.offset));
   }
   initializer.bytes = std::move(range);
   return llvm::Error::success();
@@ -309,13 +314,14 @@ llvm::Expected<std::string> ModelFile::read(const Initializer &initializer,
                                             int64_t limit) const {
   std::optional<StringRef> bytes = map(initializer);
   if (!bytes)
-    return makeError("'" + modelPath + "': the values of initializer '" +
-                     initializer.name + "' are needed and not there");
+    return llvm::createStringError(
+        "'" + modelPath + "': the values of initializer '" + initializer.name +
+        "' are needed and not there");
   if (int64_t(bytes->size()) > limit)
-    return makeError("'" + modelPath + "': initializer '" + initializer.name +
-                     "' has " + Twine(bytes->size()) +
-                     " bytes, more than the " + Twine(limit) +
-                     " that are evaluated at compile time");
+    return llvm::createStringError(
+        "'" + modelPath + "': initializer '" + initializer.name + "' has " +
+        Twine(bytes->size()) + " bytes, more than the " + Twine(limit) +
+        " that are evaluated at compile time");
   return bytes->str();
 }
 
@@ -326,8 +332,9 @@ llvm::Expected<std::string> ModelFile::read(const ByteRange &range) const {
     source = entry == mapped.end() ? nullptr : entry->second.get();
   }
   if (!source || range.offset + range.length > int64_t(source->getBufferSize()))
-    return makeError("its values are not in '" +
-                     (range.file.empty() ? modelPath : range.file) + "'");
+    return llvm::createStringError(
+        "its values are not in '" +
+        (range.file.empty() ? modelPath : range.file) + "'");
   return source->getBuffer().substr(range.offset, range.length).str();
 }
 

@@ -42,9 +42,6 @@ int64_t elementBytes(int dtype);
 /// Name as in the ONNX specification: "float", "int64", ...
 llvm::StringRef dtypeName(int dtype);
 
-/// Makes a one-line error.
-llvm::Error makeError(const llvm::Twine &message);
-
 class ModelFile {
 public:
   /// Reads and checks `path`: a truncated or non-ONNX file, an initializer

@@ -3,7 +3,7 @@
 // what was merged, and join what is tied.
 #include "frontend/onnx/Parameters.h"
 #include "frontend/onnx/InitialValues.h"
-#include "frontend/onnx/Merges.h"
+#include "frontend/onnx/ListedNames.h"
 #include "frontend/onnx/ParameterNames.h"
 #include "frontend/onnx/Roles.h"
 
@@ -48,8 +48,7 @@ public:
         roles(file, nodes, signature, choices), readers(file, nodes),
         folds(file, nodes, signature, readers),
         names(file, nodes, signature, readers),
-        legacyNames(file, nodes, readers),
-        merges(findMerges(nodes, signature)) {}
+        legacyNames(file, nodes, readers) {}
 
   ParameterTable run() {
     for (auto &[initializer, usedBy] : readers.all()) {
@@ -79,8 +78,9 @@ public:
     }
     joinTransposedCopies();
     if (signature.present) {
-      nameTied();
-      findLost();
+      ListedNames listed(nodes, signature, names);
+      listed.nameTied(found);
+      listed.findLost(result);
     }
     result.roleFindings = roles.apply(found);
     finish();
@@ -105,25 +105,11 @@ private:
                         const Fold &fold, bool trainable,
                         std::vector<std::pair<int, int>> uses);
   void joinTransposedCopies();
-  void nameTied();
-  Parameter *tiedTo(StringRef name);
-  const Merge *mergeOf(StringRef name) const;
-  void findLost();
-  /// Whether a parameter of the same module is there.
-  bool hasNamesBeside(StringRef name) const {
-    return modulesPresent.contains(moduleOf(name));
-  }
   std::string scopeOfUses(const Parameter &parameter) const;
   bool mayBeSeveral(const Parameter &parameter) const;
   void finish();
   void refuse(const Twine &problem) {
     result.problemTexts.push_back(problem.str());
-  }
-
-  size_t rank(StringRef name) const {
-    auto entry = signature.order.find(name);
-    return entry == signature.order.end() ? signature.parameters.size()
-                                          : entry->second;
   }
 
   const ModelFile &file;
@@ -134,14 +120,10 @@ private:
   Folds folds;
   SignatureNames names;
   LegacyNames legacyNames;
-  std::vector<Merge> merges;
   llvm::DenseMap<const Initializer *, Fold> trained;
   std::vector<const Initializer *> buffers;
   llvm::StringMap<size_t> byName;
   std::vector<Parameter> found;
-  /// Names of `found` and their aliases, the modules that own them, and the
-  /// modules that nodes belong to.
-  llvm::StringSet<> present, modulesPresent, modulesRun;
   ParameterTable result;
 };
 
@@ -344,104 +326,6 @@ void Recovery::joinTransposedCopies() {
   llvm::erase_if(found, [](const Parameter &parameter) {
     return parameter.bindings.empty();
   });
-}
-
-/// Gives tied parameters the name that PyTorch lists first, and the names that
-/// no node tells.
-void Recovery::nameTied() {
-  auto add = [&](StringRef name) {
-    present.insert(name);
-    modulesPresent.insert(moduleOf(name));
-  };
-  for (const Parameter &parameter : found) {
-    add(parameter.name);
-    llvm::for_each(parameter.aliases, add);
-  }
-  for (const Node &node : nodes)
-    modulesRun.insert(moduleScope(node));
-  for (const std::string &name : signature.parameters)
-    if (!present.contains(name) && !names.isReferenced(name) && !mergeOf(name))
-      if (Parameter *tied = tiedTo(name)) {
-        tied->aliases.push_back(name);
-        add(name);
-      }
-  for (Parameter &parameter : found) {
-    if (parameter.aliases.empty())
-      continue;
-    std::vector<std::string> all = std::move(parameter.aliases);
-    all.push_back(parameter.name);
-    llvm::stable_sort(all, [&](StringRef lhs, StringRef rhs) {
-      return rank(lhs) < rank(rhs);
-    });
-    parameter.name = std::move(all.front());
-    parameter.aliases.assign(std::next(all.begin()), all.end());
-  }
-}
-
-/// The parameter that one without any use is tied to: torch.export keeps, of
-/// tied names, the one that is registered last. A parameter of a module that
-/// does not run itself (the table that encoder and decoder share) is what else
-/// is tied; one that a module shares with its child belongs to a child with
-/// tied parameters (the bias of a tied head). Null where that is not unique.
-Parameter *Recovery::tiedTo(StringRef name) {
-  StringRef module = moduleOf(name);
-  bool isAlone = llvm::none_of(signature.parameters, [&](StringRef other) {
-    return other != name && moduleOf(other) == module;
-  });
-  if (!isAlone)
-    return nullptr;
-  llvm::StringSet<> modulesOfTied;
-  for (const Parameter &parameter : found)
-    if (!parameter.aliases.empty()) {
-      modulesOfTied.insert(moduleOf(parameter.name));
-      for (StringRef alias : parameter.aliases)
-        modulesOfTied.insert(moduleOf(alias));
-    }
-  Parameter *only = nullptr;
-  for (Parameter &parameter : found) {
-    StringRef kept = parameter.name;
-    bool isShared = !modulesRun.contains(module) && !parameter.aliases.empty();
-    bool isOfChild = moduleOf(moduleOf(kept)) == module &&
-                     moduleOf(kept) != module &&
-                     modulesOfTied.contains(moduleOf(kept));
-    if (!parameter.trainable || lastComponent(kept) != lastComponent(name) ||
-        rank(kept) < rank(name) || !(isShared || isOfChild))
-      continue;
-    if (only)
-      return nullptr;
-    only = &parameter;
-  }
-  return only;
-}
-
-/// The merge that a parameter without any use may have gone with: its node
-/// would be of the function of the one that stayed.
-const Merge *Recovery::mergeOf(StringRef name) const {
-  if (hasNamesBeside(name))
-    return nullptr;
-  for (const Merge &merge : merges)
-    if (llvm::any_of(merge.parameters, [&](StringRef kept) {
-          return lastComponent(kept) == lastComponent(name);
-        }))
-      return &merge;
-  return nullptr;
-}
-
-/// Parameters that are nowhere in the graph.
-void Recovery::findLost() {
-  for (const std::string &name : signature.parameters) {
-    if (present.contains(name))
-      continue;
-    if (const Merge *merge = mergeOf(name))
-      refuse("the exporter merged '" + merge->gone + "' into node '" +
-             nodes[merge->kept].name + "', since parameters '" +
-             llvm::join(merge->parameters, "', '") +
-             "' had the values of others ('" + name +
-             "' for one), which would be trained as one; export with "
-             "optimize=False, which folds nothing");
-    bool removed = names.isReferenced(name) || hasNamesBeside(name);
-    (removed ? result.lostNames : result.unusedNames).push_back(name);
-  }
 }
 
 /// The module of all nodes that read a parameter without a name of PyTorch's

@@ -82,6 +82,7 @@ public:
 
 private:
   friend class Recovery;
+  friend class ListedNames;
   std::vector<Parameter> table;
   std::vector<std::string> lostNames, unusedNames, reshapedNames, unnamedNames,
       suspiciousNames, problemTexts;

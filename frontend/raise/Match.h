@@ -65,6 +65,15 @@ Sum flattenSum(mlir::Value value);
 std::optional<std::array<double, 4>> asPolynomial(mlir::Value value,
                                                   mlir::Value x);
 
+/// Tries a rewrite with the operands of a commutative op in both orders, up to
+/// the first that succeeds; one that fails has changed nothing.
+template <typename Op, typename Rewrite>
+llvm::LogicalResult matchCommutative(Op op, Rewrite rewrite) {
+  mlir::Value lhs = op.getLhs(), rhs = op.getRhs();
+  return llvm::success(llvm::succeeded(rewrite(lhs, rhs)) ||
+                       llvm::succeeded(rewrite(rhs, lhs)));
+}
+
 /// value = x * x, by a product or a power.
 bool isSquare(mlir::Value value, mlir::Value &x);
 /// value = mean of x over the last dim, kept with size 1.

@@ -143,17 +143,15 @@ struct RaiseSilu : OpRewritePattern<nn::MulOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(nn::MulOp op,
                                 PatternRewriter &rewriter) const override {
-    for (auto [a, b] : {std::pair(op.getLhs(), op.getRhs()),
-                        std::pair(op.getRhs(), op.getLhs())}) {
+    return matchCommutative(op, [&](Value a, Value b) {
       auto sigmoid = skipFloatCasts(b).getDefiningOp<nn::SigmoidOp>();
       Value x = skipFloatCasts(a);
       if (!sigmoid || skipFloatCasts(sigmoid.getInput()) != x ||
           x.getType() != op.getType())
-        continue;
+        return failure();
       rewriter.replaceOpWithNewOp<nn::SiluOp>(op, op.getType(), x);
       return success();
-    }
-    return failure();
+    });
   }
 };
 

@@ -203,172 +203,178 @@ struct RaiseAttention : OpRewritePattern<nn::MatMulOp> {
       : OpRewritePattern(context), cache(cache) {}
 
   LogicalResult matchAndRewrite(nn::MatMulOp op,
-                                PatternRewriter &rewriter) const override {
-    if (op.getTransposeLhs())
-      return failure();
-    View probabilities = View::of(op.getLhs(), behindProbabilities);
-    auto softmax = probabilities.base().getDefiningOp<nn::SoftmaxOp>();
-    unsigned rank = softmax ? typeOf(softmax.getInput()).getRank() : 0;
-    if (rank < 2 || !hasOrderedBatch(probabilities, rank))
-      return failure();
-    ScoresChain scores;
-    if (!scores.walk(softmax.getInput()))
-      return failure();
-    nn::MatMulOp product = scores.product;
-    unsigned productRank = typeOf(product.getResult()).getRank();
-    View raw = View::identity(product.getResult());
-    for (Operation *view : llvm::reverse(scores.path))
-      if (!raw.apply(view))
-        return failure();
-    if (!hasOrderedBatch(raw, productRank))
-      return failure();
-    for (const MaskTerm &term : scores.mask.terms)
-      if (!term.boolean && needsGradient(term.view.base()))
-        return failure();
-
-    double scale = scores.scale;
-    SmallVector<Operation *> passed;
-    Operand q{View::of(product.getLhs(), behindScaleOrCast, &passed)};
-    Operand k{View::of(product.getRhs(), behindScaleOrCast, &passed)};
-    Operand v{View::of(op.getRhs(), behindFloatCast)};
-    for (Operation *scaling : passed)
-      scale *= scaleOf(scaling);
-    if (product.getTransposeLhs())
-      swapLastDims(q.view);
-    if (!product.getTransposeRhs())
-      swapLastDims(k.view);
-    if (op.getTransposeRhs())
-      swapLastDims(v.view);
-
-    // The factors of the batch that all agree on.
-    SmallVector<int64_t> factors;
-    auto agree = [&](ArrayRef<int64_t> sizes) {
-      auto refined = factors.empty() ? commonRefinement(sizes, sizes)
-                                     : commonRefinement(factors, sizes);
-      if (refined)
-        factors = *refined;
-      return refined.has_value();
-    };
-    auto resultShape = shapeOf(op.getResult());
-    if (!agree(resultShape.drop_back(2)) ||
-        !agree(shapeOf(softmax.getInput()).drop_back(2)) ||
-        !agree(shapeOf(product.getResult()).drop_back(2)) ||
-        !agree(q.batchSizes()) || !agree(k.batchSizes()) ||
-        !agree(v.batchSizes()))
-      return failure();
-    for (const MaskTerm &term : scores.mask.terms)
-      if (!agree(
-              term.view.sizes(term.view.flat(0, term.view.dims().size() - 2))))
-        return failure();
-    if (!q.refine(factors) || !k.refine(factors) || !v.refine(factors))
-      return failure();
-    for (MaskTerm &term : scores.mask.terms)
-      if (!term.view.refineDims(0, term.view.dims().size() - 2, factors))
-        return failure();
-
-    unsigned cut =
-        chooseCut(q, k, v, factors, {resultShape, shapeOf(softmax.getInput())});
-    build(op, q, k, v, scores.mask.terms, factors, cut, scale, rewriter);
-    return success();
-  }
+                                PatternRewriter &rewriter) const override;
 
 private:
   // How many of the factors are batch; the others are heads. Both readings are
   // correct: the best moves no elements.
   static unsigned chooseCut(const Operand &q, const Operand &k,
                             const Operand &v, ArrayRef<int64_t> factors,
-                            ArrayRef<ArrayRef<int64_t>> shapes) {
-    unsigned preferred = factors.size();
-    for (ArrayRef<int64_t> shape : shapes) {
-      if (shape.size() < 4)
-        continue;
-      int64_t left = shape[0];
-      for (preferred = 0; left > 1; ++preferred)
-        left /= factors[preferred];
-      break;
-    }
-    unsigned best = 0, bestCost = ~0u;
-    for (unsigned cut = 0; cut <= factors.size(); ++cut) {
-      unsigned cost = cut != preferred;
-      for (const Operand *operand : {&q, &k, &v}) {
-        View::Dim heads = operand->batch(cut, factors.size());
-        while (!heads.empty() && operand->view.atom(heads.back()).broadcast)
-          heads.pop_back();
-        if (operand->view.needsTranspose({operand->batch(0, cut),
-                                          operand->rows(), heads,
-                                          operand->columns()}))
-          cost += 2;
-      }
-      if (cost < bestCost)
-        best = cut, bestCost = cost;
-    }
-    return best;
-  }
-
+                            ArrayRef<ArrayRef<int64_t>> shapes);
   void build(nn::MatMulOp op, const Operand &q, const Operand &k,
              const Operand &v, ArrayRef<MaskTerm> terms,
              ArrayRef<int64_t> factors, unsigned cut, double scale,
-             PatternRewriter &rewriter) const {
-    unsigned count = factors.size(), groups = count;
-    // Trailing factors that repeat both keys and values are heads of one group.
-    auto repeats = [&](const Operand &operand, unsigned i) {
-      return operand.view.atom(operand.batch()[i]).broadcast;
-    };
-    while (groups > cut && repeats(k, groups - 1) && repeats(v, groups - 1))
-      --groups;
-    Location location = op.getLoc();
-    Type element = typeOf(op.getResult()).getElementType();
-    auto emit = [&](const Operand &operand, unsigned heads) -> Value {
-      Value value =
-          operand.view.emit(rewriter, location,
-                            {operand.batch(0, cut), operand.rows(),
-                             operand.batch(cut, heads), operand.columns()});
-      auto type = RankedTensorType::get(shapeOf(value), element);
-      return value.getType() == type
-                 ? value
-                 : nn::CastOp::create(rewriter, location, type, value)
-                       .getResult();
-    };
-    Value query = emit(q, count), key = emit(k, groups),
-          value = emit(v, groups);
-    ArrayRef<int64_t> queryShape = shapeOf(query);
-    ScoreDims dims{llvm::to_vector(factors.take_front(cut)),
-                   llvm::to_vector(factors.drop_front(cut)), queryShape[1],
-                   shapeOf(key)[1]};
-    MaskOperands mask =
-        emitMask(rewriter, location, terms, dims, element, cache);
-    auto resultType = RankedTensorType::get(
-        {queryShape[0], queryShape[1], queryShape[2], shapeOf(value)[3]},
-        element);
-    auto sumType = RankedTensorType::get(
-        {queryShape[0], queryShape[2], queryShape[1]}, element);
-    auto attention = nn::AttentionOp::create(
-        rewriter, location, resultType, sumType, query, key, value, mask.bias,
-        mask.keyMask,
-        rewriter.getF64FloatAttr(exactScale(scale, queryShape[3])),
-        mask.causal ? rewriter.getUnitAttr() : UnitAttr());
-
-    View result = View::identity(attention.getResult());
-    result.refineDims(0, 1, factors.take_front(cut));
-    result.refineDims(2, 3, factors.drop_front(cut));
-    View::Dim batch = result.dims()[0];
-    batch.append(result.dims()[2]);
-    View::Dims target;
-    auto *next = batch.begin();
-    for (int64_t size : shapeOf(op.getResult()).drop_back(2)) {
-      View::Dim &dim = target.emplace_back();
-      for (int64_t left = size; left > 1; left /= result.atom(*next++).size)
-        dim.push_back(*next);
-    }
-    target.push_back(result.dims()[1]);
-    target.push_back(result.dims()[3]);
-    rewriter.replaceOp(op, result.emit(rewriter, location, target));
-  }
+             PatternRewriter &rewriter) const;
 
   MaskCache &cache;
 };
 
 } // namespace
+
+LogicalResult RaiseAttention::matchAndRewrite(nn::MatMulOp op,
+                                              PatternRewriter &rewriter) const {
+  if (op.getTransposeLhs())
+    return failure();
+  View probabilities = View::of(op.getLhs(), behindProbabilities);
+  auto softmax = probabilities.base().getDefiningOp<nn::SoftmaxOp>();
+  unsigned rank = softmax ? typeOf(softmax.getInput()).getRank() : 0;
+  if (rank < 2 || !hasOrderedBatch(probabilities, rank))
+    return failure();
+  ScoresChain scores;
+  if (!scores.walk(softmax.getInput()))
+    return failure();
+  nn::MatMulOp product = scores.product;
+  unsigned productRank = typeOf(product.getResult()).getRank();
+  View raw = View::identity(product.getResult());
+  for (Operation *view : llvm::reverse(scores.path))
+    if (!raw.apply(view))
+      return failure();
+  if (!hasOrderedBatch(raw, productRank))
+    return failure();
+  for (const MaskTerm &term : scores.mask.terms)
+    if (!term.boolean && needsGradient(term.view.base()))
+      return failure();
+
+  double scale = scores.scale;
+  SmallVector<Operation *> passed;
+  Operand q{View::of(product.getLhs(), behindScaleOrCast, &passed)};
+  Operand k{View::of(product.getRhs(), behindScaleOrCast, &passed)};
+  Operand v{View::of(op.getRhs(), behindFloatCast)};
+  for (Operation *scaling : passed)
+    scale *= scaleOf(scaling);
+  if (product.getTransposeLhs())
+    swapLastDims(q.view);
+  if (!product.getTransposeRhs())
+    swapLastDims(k.view);
+  if (op.getTransposeRhs())
+    swapLastDims(v.view);
+
+  // The factors of the batch that all agree on.
+  SmallVector<int64_t> factors;
+  auto agree = [&](ArrayRef<int64_t> sizes) {
+    auto refined = factors.empty() ? commonRefinement(sizes, sizes)
+                                   : commonRefinement(factors, sizes);
+    if (refined)
+      factors = *refined;
+    return refined.has_value();
+  };
+  auto resultShape = shapeOf(op.getResult());
+  if (!agree(resultShape.drop_back(2)) ||
+      !agree(shapeOf(softmax.getInput()).drop_back(2)) ||
+      !agree(shapeOf(product.getResult()).drop_back(2)) ||
+      !agree(q.batchSizes()) || !agree(k.batchSizes()) ||
+      !agree(v.batchSizes()))
+    return failure();
+  for (const MaskTerm &term : scores.mask.terms)
+    if (!agree(term.view.sizes(term.view.flat(0, term.view.dims().size() - 2))))
+      return failure();
+  if (!q.refine(factors) || !k.refine(factors) || !v.refine(factors))
+    return failure();
+  for (MaskTerm &term : scores.mask.terms)
+    if (!term.view.refineDims(0, term.view.dims().size() - 2, factors))
+      return failure();
+
+  unsigned cut =
+      chooseCut(q, k, v, factors, {resultShape, shapeOf(softmax.getInput())});
+  build(op, q, k, v, scores.mask.terms, factors, cut, scale, rewriter);
+  return success();
+}
+
+unsigned RaiseAttention::chooseCut(const Operand &q, const Operand &k,
+                                   const Operand &v, ArrayRef<int64_t> factors,
+                                   ArrayRef<ArrayRef<int64_t>> shapes) {
+  unsigned preferred = factors.size();
+  for (ArrayRef<int64_t> shape : shapes) {
+    if (shape.size() < 4)
+      continue;
+    int64_t left = shape[0];
+    for (preferred = 0; left > 1; ++preferred)
+      left /= factors[preferred];
+    break;
+  }
+  unsigned best = 0, bestCost = ~0u;
+  for (unsigned cut = 0; cut <= factors.size(); ++cut) {
+    unsigned cost = cut != preferred;
+    for (const Operand *operand : {&q, &k, &v}) {
+      View::Dim heads = operand->batch(cut, factors.size());
+      while (!heads.empty() && operand->view.atom(heads.back()).broadcast)
+        heads.pop_back();
+      if (operand->view.needsTranspose({operand->batch(0, cut), operand->rows(),
+                                        heads, operand->columns()}))
+        cost += 2;
+    }
+    if (cost < bestCost)
+      best = cut, bestCost = cost;
+  }
+  return best;
+}
+
+void RaiseAttention::build(nn::MatMulOp op, const Operand &q, const Operand &k,
+                           const Operand &v, ArrayRef<MaskTerm> terms,
+                           ArrayRef<int64_t> factors, unsigned cut,
+                           double scale, PatternRewriter &rewriter) const {
+  unsigned count = factors.size(), groups = count;
+  // Trailing factors that repeat both keys and values are heads of one group.
+  auto repeats = [&](const Operand &operand, unsigned i) {
+    return operand.view.atom(operand.batch()[i]).broadcast;
+  };
+  while (groups > cut && repeats(k, groups - 1) && repeats(v, groups - 1))
+    --groups;
+  Location location = op.getLoc();
+  Type element = typeOf(op.getResult()).getElementType();
+  auto emit = [&](const Operand &operand, unsigned heads) -> Value {
+    Value value =
+        operand.view.emit(rewriter, location,
+                          {operand.batch(0, cut), operand.rows(),
+                           operand.batch(cut, heads), operand.columns()});
+    auto type = RankedTensorType::get(shapeOf(value), element);
+    return value.getType() == type
+               ? value
+               : nn::CastOp::create(rewriter, location, type, value)
+                     .getResult();
+  };
+  Value query = emit(q, count), key = emit(k, groups), value = emit(v, groups);
+  ArrayRef<int64_t> queryShape = shapeOf(query);
+  ScoreDims dims{llvm::to_vector(factors.take_front(cut)),
+                 llvm::to_vector(factors.drop_front(cut)), queryShape[1],
+                 shapeOf(key)[1]};
+  MaskOperands mask = emitMask(rewriter, location, terms, dims, element, cache);
+  auto resultType = RankedTensorType::get(
+      {queryShape[0], queryShape[1], queryShape[2], shapeOf(value)[3]},
+      element);
+  auto sumType = RankedTensorType::get(
+      {queryShape[0], queryShape[2], queryShape[1]}, element);
+  auto attention = nn::AttentionOp::create(
+      rewriter, location, resultType, sumType, query, key, value, mask.bias,
+      mask.keyMask, rewriter.getF64FloatAttr(exactScale(scale, queryShape[3])),
+      mask.causal ? rewriter.getUnitAttr() : UnitAttr());
+
+  View result = View::identity(attention.getResult());
+  result.refineDims(0, 1, factors.take_front(cut));
+  result.refineDims(2, 3, factors.drop_front(cut));
+  View::Dim batch = result.dims()[0];
+  batch.append(result.dims()[2]);
+  View::Dims target;
+  auto *next = batch.begin();
+  for (int64_t size : shapeOf(op.getResult()).drop_back(2)) {
+    View::Dim &dim = target.emplace_back();
+    for (int64_t left = size; left > 1; left /= result.atom(*next++).size)
+      dim.push_back(*next);
+  }
+  target.push_back(result.dims()[1]);
+  target.push_back(result.dims()[3]);
+  rewriter.replaceOp(op, result.emit(rewriter, location, target));
+}
 
 void raise::populateAttentionPatterns(RewritePatternSet &patterns,
                                       MaskCache &cache) {

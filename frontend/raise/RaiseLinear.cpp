@@ -50,19 +50,18 @@ struct FoldBias : OpRewritePattern<nn::AddOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(nn::AddOp op,
                                 PatternRewriter &rewriter) const override {
-    for (auto [a, b] : {std::pair(op.getLhs(), op.getRhs()),
-                        std::pair(op.getRhs(), op.getLhs())}) {
+    return matchCommutative(op, [&](Value a, Value b) {
       View rows = View::of(a);
       auto linear = rows.base().getDefiningOp<nn::LinearOp>();
       if (!linear || linear.getBias() || rows.hasBroadcast() ||
           rows.dims().empty() || rows.dims().back() != rows.baseDims().back() ||
           !isWeightLike(b) || !hasOneUser(a, linear))
-        continue;
+        return failure();
       auto vector = alongLastDim(b);
       if (!vector || llvm::any_of(vector->dims().back(), [&](unsigned atom) {
             return vector->atom(atom).broadcast;
           }))
-        continue;
+        return failure();
       Value bias = emitVector(rewriter, op.getLoc(), *vector);
       auto biased = nn::LinearOp::create(
           rewriter, rewriter.getFusedLoc({linear.getLoc(), op.getLoc()}),
@@ -73,8 +72,7 @@ struct FoldBias : OpRewritePattern<nn::AddOp> {
         result.apply(view);
       rewriter.replaceOp(op, result.emit(rewriter, op.getLoc()));
       return success();
-    }
-    return failure();
+    });
   }
 
   static SmallVector<Operation *> viewsBetween(Value value, Operation *base) {

@@ -92,12 +92,12 @@ struct RaiseNormOfProduct : OpRewritePattern<nn::MulOp> {
                                 PatternRewriter &rewriter) const override {
     if (op.getType().getRank() == 0)
       return failure();
-    for (auto [x, factor] : {std::pair(op.getLhs(), op.getRhs()),
-                             std::pair(op.getRhs(), op.getLhs())})
+    return matchCommutative(op, [&](Value x, Value factor) {
       if (Value radicand = matchRepeated(factor, matchRsqrt))
         if (succeeded(raiseNorm(op, x, radicand, rewriter)))
           return success();
-    return failure();
+      return failure();
+    });
   }
 };
 
@@ -130,21 +130,20 @@ struct FoldGamma : OpRewritePattern<nn::MulOp> {
                                 PatternRewriter &rewriter) const override {
     if (op.getType().getRank() == 0)
       return failure();
-    for (auto [a, b] : {std::pair(op.getLhs(), op.getRhs()),
-                        std::pair(op.getRhs(), op.getLhs())}) {
+    return matchCommutative(op, [&](Value a, Value b) {
       Operation *norm = skipFloatCasts(a).getDefiningOp();
       if (!isa_and_nonnull<nn::LayerNormOp, nn::RmsNormOp>(norm) ||
           !isSplat(norm->getOperand(1), 1) ||
           !norm->getOperand(1).getDefiningOp<nn::ConstantOp>() ||
           norm->getResult(0).getType() != op.getType())
-        continue;
+        return failure();
       if (auto layerNorm = dyn_cast<nn::LayerNormOp>(norm);
           layerNorm && layerNorm.getBeta())
-        continue;
+        return failure();
       auto vector = matchVector(skipFloatCasts(b));
       if (!vector || typeOf(vector->base()).getElementType() !=
                          op.getType().getElementType())
-        continue;
+        return failure();
       Value gamma = emitVector(rewriter, op.getLoc(), *vector);
       if (auto layerNorm = dyn_cast<nn::LayerNormOp>(norm))
         rewriter.replaceOp(
@@ -160,8 +159,7 @@ struct FoldGamma : OpRewritePattern<nn::MulOp> {
                     ValueRange{norm->getOperand(0), gamma}, norm->getAttrs())
                     .getResult());
       return success();
-    }
-    return failure();
+    });
   }
 };
 
@@ -170,14 +168,13 @@ struct FoldBeta : OpRewritePattern<nn::AddOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(nn::AddOp op,
                                 PatternRewriter &rewriter) const override {
-    for (auto [a, b] : {std::pair(op.getLhs(), op.getRhs()),
-                        std::pair(op.getRhs(), op.getLhs())}) {
+    return matchCommutative(op, [&](Value a, Value b) {
       auto norm = a.getDefiningOp<nn::LayerNormOp>();
       if (!norm || norm.getBeta() || a != norm.getResult() || !isWeightLike(b))
-        continue;
+        return failure();
       auto vector = matchVector(b);
       if (!vector)
-        continue;
+        return failure();
       Value beta = emitVector(rewriter, op.getLoc(), *vector);
       rewriter.replaceOp(op,
                          nn::LayerNormOp::create(
@@ -186,8 +183,7 @@ struct FoldBeta : OpRewritePattern<nn::AddOp> {
                              norm->getAttrs())
                              .getResult());
       return success();
-    }
-    return failure();
+    });
   }
 };
 
@@ -239,18 +235,16 @@ struct RaiseSoftmaxOfProduct : OpRewritePattern<nn::MulOp> {
                                 PatternRewriter &rewriter) const override {
     if (op.getType().getRank() == 0)
       return failure();
-    for (auto [a, b] : {std::pair(op.getLhs(), op.getRhs()),
-                        std::pair(op.getRhs(), op.getLhs())}) {
+    return matchCommutative(op, [&](Value a, Value b) {
       Value x = matchExponent(a),
             factor = x ? repeatedAlongLastDim(b) : Value();
       auto reciprocal = factor ? factor.getDefiningOp<nn::ReciprocalOp>()
                                : nn::ReciprocalOp();
       if (!reciprocal || !isSumOf(reciprocal.getInput(), a))
-        continue;
+        return failure();
       rewriter.replaceOpWithNewOp<nn::SoftmaxOp>(op, op.getType(), x);
       return success();
-    }
-    return failure();
+    });
   }
 };
 

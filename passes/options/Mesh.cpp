@@ -11,11 +11,8 @@
 using namespace llvm;
 using namespace shardc;
 
-static Error error(const Twine &text) {
-  return createStringError(inconvertibleErrorCode(), text);
-}
 static Error meshError(StringRef text, const Twine &what) {
-  return error("mesh " + text + ": " + what);
+  return createStringError("mesh " + text + ": " + what);
 }
 
 int64_t MeshShape::ranks() const {
@@ -110,19 +107,21 @@ Expected<Sharding> shardc::resolveStrategy(StringRef strategy,
   } else if (strategy == "hybrid" || strategy == "hybrid_grad_op" ||
              strategy == "hybrid_opt") {
     if (!twoDims)
-      return error("strategy " + strategy + ": the mesh has one dimension of " +
-                   Twine(mesh.dims[0]) +
-                   "; hybrid strategies shard inside dimension 1 and replicate "
-                   "over dimension 0, as in --mesh 2x" +
-                   Twine(std::max<int64_t>(mesh.dims[0] / 2, 1)));
+      return createStringError(
+          "strategy " + strategy + ": the mesh has one dimension of " +
+          Twine(mesh.dims[0]) +
+          "; hybrid strategies shard inside dimension 1 and replicate "
+          "over dimension 0, as in --mesh 2x" +
+          Twine(std::max<int64_t>(mesh.dims[0] / 2, 1)));
     sharding.parameters = sharding.optimizer = {1};
     if (strategy == "hybrid_opt")
       sharding.optimizer.push_back(0);
     sharding.keepsGathered = strategy == "hybrid_grad_op";
   } else if (strategy != "none") {
-    return error("strategy " + strategy +
-                 ": there are full, grad_op, hybrid, hybrid_grad_op, "
-                 "hybrid_opt, opt and none");
+    return createStringError(
+        "strategy " + strategy +
+        ": there are full, grad_op, hybrid, hybrid_grad_op, "
+        "hybrid_opt, opt and none");
   }
   return sharding;
 }
@@ -138,9 +137,10 @@ Expected<ReshardOption> ReshardOption::parse(StringRef flag, StringRef text) {
   option.kind = Groups;
   if (text.empty() || !all_of(text, isDigit) ||
       text.getAsInteger(10, option.group) || option.group < 1)
-    return error(flag + " " + text +
-                 ": expected default, always, never, or the number of ranks "
-                 "that gather among themselves in backward");
+    return createStringError(
+        flag + " " + text +
+        ": expected default, always, never, or the number of ranks "
+        "that gather among themselves in backward");
   return option;
 }
 
@@ -150,13 +150,15 @@ Error ReshardOption::check(StringRef flag, const Sharding &sharding,
     return Error::success();
   int64_t shards = sharding.parameterShards(mesh);
   if (sharding.parameters.empty())
-    return error(flag + ": strategy " + sharding.strategy +
-                 " keeps all parameters on every rank; there is nothing to "
-                 "reshard");
+    return createStringError(
+        flag + ": strategy " + sharding.strategy +
+        " keeps all parameters on every rank; there is nothing to "
+        "reshard");
   if (sharding.keepsGathered && kind != Never)
-    return error(flag + ": strategy " + sharding.strategy +
-                 " keeps parameters gathered until backward; use " +
-                 (sharding.strategy == "grad_op" ? "full" : "hybrid"));
+    return createStringError(
+        flag + ": strategy " + sharding.strategy +
+        " keeps parameters gathered until backward; use " +
+        (sharding.strategy == "grad_op" ? "full" : "hybrid"));
   if (kind != Groups)
     return Error::success();
   std::string divisors;
@@ -165,7 +167,7 @@ Error ReshardOption::check(StringRef flag, const Sharding &sharding,
       divisors += (divisors.empty() ? "" : ", ") + std::to_string(n);
   if (group > 1 && group < shards && shards % group == 0)
     return Error::success();
-  return error(
+  return createStringError(
       flag + " " + Twine(group) + ": expected a divisor of the " +
       Twine(shards) + " shards other than 1 and " + Twine(shards) +
       (divisors.empty() ? ", of which there is none" : ": " + divisors));
@@ -173,7 +175,7 @@ Error ReshardOption::check(StringRef flag, const Sharding &sharding,
 
 Expected<UnitOption> UnitOption::parse(StringRef text) {
   auto failure = [&](const Twine &what) {
-    return error("--unit-option " + text + ": " + what);
+    return createStringError("--unit-option " + text + ": " + what);
   };
   UnitOption option;
   SmallVector<std::string> parts;

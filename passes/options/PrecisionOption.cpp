@@ -15,8 +15,6 @@ namespace shardc {
 
 static constexpr StringLiteral types = "bf16, float16, float32 or float64";
 
-static Error complain(const Twine &what) { return createStringError(what); }
-
 StringRef nameOf(FloatKind kind) {
   switch (kind) {
   case FloatKind::BFloat16:
@@ -100,12 +98,13 @@ static Error readKept(StringRef text, PrecisionOption &option) {
     else if (kept == "loss")
       option.keepsLoss = true;
     else if (kept.empty())
-      return complain("--precision: keep: has an empty part in '" + text +
-                      "'; expects norm, softmax, loss or regular expressions, "
-                      "with | between");
+      return createStringError(
+          "--precision: keep: has an empty part in '" + text +
+          "'; expects norm, softmax, loss or regular expressions, "
+          "with | between");
     else if (!Regex(translatePattern(kept)).isValid(problem))
-      return complain("--precision: keep: '" + kept +
-                      "' is no regular expression: " + problem);
+      return createStringError("--precision: keep: '" + kept +
+                               "' is no regular expression: " + problem);
     else
       option.keptPatterns.push_back(kept.str());
   }
@@ -121,23 +120,26 @@ static Error checkTypes(const PrecisionOption &o) {
   if (is_contained(all, FloatKind::Float64)) {
     if (all_of(all, [](FloatKind k) { return k == FloatKind::Float64; }))
       return Error::success();
-    return complain("--precision: float64 is for a whole run, got param=" +
-                    nameOf(o.parameters) + ", reduce=" + nameOf(o.gradients) +
-                    ", output=" + nameOf(o.output) + " and master " +
-                    nameOf(o.master) + "; say --precision float64 alone");
+    return createStringError(
+        "--precision: float64 is for a whole run, got param=" +
+        nameOf(o.parameters) + ", reduce=" + nameOf(o.gradients) +
+        ", output=" + nameOf(o.output) + " and master " + nameOf(o.master) +
+        "; say --precision float64 alone");
   }
   if (isHalf(o.gradients) && o.gradients != o.parameters)
-    return complain(
+    return createStringError(
         "--precision: " + both("reduce=", o.gradients, o.parameters) +
         ": gradients have their parameters' type or float32");
   if (o.output == FloatKind::Float16)
-    return complain("--precision: output=float16 cannot hold a loss that is "
-                    "scaled by up to 2^16; expects float32");
+    return createStringError(
+        "--precision: output=float16 cannot hold a loss that is "
+        "scaled by up to 2^16; expects float32");
   if (isHalf(o.output) && o.output != o.parameters)
-    return complain("--precision: " + both("output=", o.output, o.parameters) +
-                    ": outputs have the parameters' type or float32");
+    return createStringError(
+        "--precision: " + both("output=", o.output, o.parameters) +
+        ": outputs have the parameters' type or float32");
   if (isHalf(o.master) && o.master != o.parameters)
-    return complain(
+    return createStringError(
         "--precision: " + both("--master ", o.master, o.parameters) +
         ": master weights have the parameters' type or float32");
   return Error::success();
@@ -150,29 +152,30 @@ Expected<PrecisionOption> PrecisionOption::parse(StringRef text,
   if (!text.contains('=')) {
     std::optional<FloatKind> kind = parseFloatKind(text);
     if (!kind)
-      return complain("--precision: expects " + types +
-                      ", or param=TYPE[,reduce=TYPE][,output=TYPE][,keep=norm|"
-                      "softmax|loss|REGEX], got '" +
-                      text + "'");
+      return createStringError(
+          "--precision: expects " + types +
+          ", or param=TYPE[,reduce=TYPE][,output=TYPE][,keep=norm|"
+          "softmax|loss|REGEX], got '" +
+          text + "'");
     option.parameters = *kind;
   } else {
     StringSet<> seen;
     for (StringRef part : splitParts(text)) {
       auto [key, value] = part.split('=');
       if (!seen.insert(key).second)
-        return complain("--precision: '" + key + "' is given twice");
+        return createStringError("--precision: '" + key + "' is given twice");
       if (key == "keep") {
         if (Error error = readKept(value, option))
           return error;
         continue;
       }
       if (key != "param" && key != "reduce" && key != "output")
-        return complain("--precision: there is no part '" + key +
-                        "'; there are param, reduce, output and keep");
+        return createStringError("--precision: there is no part '" + key +
+                                 "'; there are param, reduce, output and keep");
       std::optional<FloatKind> kind = parseFloatKind(value);
       if (!kind)
-        return complain("--precision: " + key + ": expects " + types +
-                        ", got '" + value + "'");
+        return createStringError("--precision: " + key + ": expects " + types +
+                                 ", got '" + value + "'");
       if (key == "param")
         option.parameters = *kind;
       else
@@ -188,8 +191,8 @@ Expected<PrecisionOption> PrecisionOption::parse(StringRef text,
   if (!master.empty()) {
     std::optional<FloatKind> kind = parseFloatKind(master);
     if (!kind)
-      return complain("--master: expects bf16, float16 or float32, got '" +
-                      master + "'");
+      return createStringError(
+          "--master: expects bf16, float16 or float32, got '" + master + "'");
     option.master = *kind;
   }
   if (Error error = checkTypes(option))
@@ -205,7 +208,7 @@ UnitPrecision::parse(StringRef text, const PrecisionOption &precision) {
   if (option->precision.empty())
     return std::nullopt;
   auto failure = [&](const Twine &what) {
-    return complain("--unit-option " + text + ": " + what);
+    return createStringError("--unit-option " + text + ": " + what);
   };
   UnitPrecision unit;
   unit.match = option->match;

@@ -34,149 +34,34 @@ public:
   SumOrder sumOrder() const override { return SumOrder::Ranks; }
   HostRanks *hostRanks() override { return this; }
 
-  Communicator &group(int64_t stride, int64_t size) override {
-    if (stride < 1 || size < 1 || size > shared.size || stride > shared.size ||
-        shared.size % (stride * size) != 0)
-      fail("no groups of ", size, " ranks with a stride of ", stride, " in ",
-           shared.size, " ranks: the product does not divide");
-    if (size == shared.size)
-      return *this;
-    std::unique_ptr<ThreadCommunicator> &end = groups[{stride, size}];
-    if (!end) {
-      int place = int(ownRank / stride % size);
-      end = std::make_unique<ThreadCommunicator>(
-          process.group(shared.worldRank(ownRank - place * int(stride)),
-                        shared.stride * int(stride), int(size)),
-          place, side);
-    }
-    return *end;
-  }
-
+  Communicator &group(int64_t stride, int64_t size) override;
   std::shared_ptr<Memory> sharedMemory(const std::string &name,
-                                       int64_t bytes) override {
-    return shared.memory(memories++, name, bytes);
-  }
+                                       int64_t bytes) override;
   void helpWith(ThreadPool *pool) override { side.helpers = pool; }
 
   Ticket startAllGather(const void *shard, void *gathered,
-                        int64_t bytes) override {
-    return start({Contribution::Kind::AllGather,
-                  static_cast<const std::byte *>(shard),
-                  static_cast<std::byte *>(gathered),
-                  bytes,
-                  plan::UINT8,
-                  {}});
-  }
+                        int64_t bytes) override;
   Ticket startReduceScatter(const void *flat, void *shard, int64_t count,
-                            plan::DType dtype) override {
-    requireReducible(dtype);
-    return start({Contribution::Kind::ReduceScatter,
-                  static_cast<const std::byte *>(flat),
-                  static_cast<std::byte *>(shard),
-                  count,
-                  dtype,
-                  {}});
-  }
-  Ticket startAllReduce(std::span<const Segment> segments) override {
-    for (const Segment &segment : segments)
-      requireReducible(segment.dtype);
-    return start({Contribution::Kind::AllReduce,
-                  nullptr,
-                  nullptr,
-                  0,
-                  plan::INVALID,
-                  {segments.begin(), segments.end()}});
-  }
-
-  void wait(Ticket ticket) override {
-    ThreadOperation &operation = shared.operation(ticket);
-    awaitArrival(operation);
-    int group = ownGroup(operation);
-    help(operation, group);
-    awaitGroup(operation, group);
-  }
-  void finish(Ticket ticket) override {
-    ThreadOperation &operation = shared.operation(ticket);
-    awaitArrival(operation);
-    int groups = operation.groupCount();
-    for (int i = 0; i < groups; ++i)
-      help(operation, (ownGroup(operation) + i) % groups);
-    for (int group = 0; group < groups; ++group)
-      awaitGroup(operation, group);
-    --side.unfinished;
-    if (operation.finished.fetch_add(1) + 1 == shared.size)
-      shared.retire(ticket);
-  }
-
+                            plan::DType dtype) override;
+  Ticket startAllReduce(std::span<const Segment> segments) override;
+  void wait(Ticket ticket) override;
+  void finish(Ticket ticket) override;
   void barrier() override { shared.barrier(); }
   void abort(const std::string &reason) override {
     process.abort(shared.worldRank(ownRank), reason);
   }
-  void leave() override {
-    if (side.unfinished == 0)
-      return;
-    abort("it left in the middle of a step");
-    process.awaitIdle();
-  }
+  void leave() override;
 
 private:
-  static void requireReducible(plan::DType dtype) {
-    if (!isReducible(dtype))
-      fail("expects floats, int64 or int32 to add up over ranks, got ",
-           dtypeName(dtype));
-  }
-  Ticket start(Contribution contribution) {
-    Ticket ticket = started++;
-    ++side.unfinished;
-    ThreadOperation &operation = shared.operation(ticket);
-    operation.contributions[ownRank] = std::move(contribution);
-    if (operation.arrived.fetch_add(1) + 1 == shared.size)
-      operation.event.notify();
-    return ticket;
-  }
+  static void requireReducible(plan::DType dtype);
+  Ticket start(Contribution contribution);
   int ownGroup(const ThreadOperation &operation) const {
     return operation.groupCount() == 1 ? 0 : ownRank;
   }
-  void awaitArrival(ThreadOperation &operation) {
-    process.await(operation.event,
-                  [&] { return operation.arrived.load() == shared.size; });
-    const Contribution &own = operation.contributions[ownRank];
-    for (int rank = 0; rank < shared.size; ++rank)
-      if (!own.agreesWith(operation.contributions[rank]))
-        fail("rank ", shared.worldRank(ownRank), " and rank ",
-             shared.worldRank(rank),
-             " disagree about a collective: ", own.describe(), " and ",
-             operation.contributions[rank].describe());
-  }
+  void awaitArrival(ThreadOperation &operation);
   /// Does chunks of the group until none is unclaimed.
-  void help(ThreadOperation &operation, int groupIndex) {
-    ChunkGroup &group = operation.groups[groupIndex];
-    int64_t chunks = operation.chunksOfGroup();
-    int64_t left = chunks - group.claimed.load();
-    if (left <= 0)
-      return;
-    if (!process.enterWork())
-      process.throwAborted();
-    auto claim = [&](int64_t, int64_t, int) {
-      for (int64_t chunk; !process.isAborted() &&
-                          (chunk = group.claimed.fetch_add(1)) < chunks;) {
-        operation.runChunk(groupIndex, chunk);
-        if (group.done.fetch_add(1) + 1 == chunks)
-          operation.event.notify();
-      }
-    };
-    if (side.helpers)
-      side.helpers->forRanges(std::min<int64_t>(left, side.helpers->workers()),
-                              1, claim);
-    else
-      claim(0, 1, 0);
-    process.leaveWork();
-  }
-  void awaitGroup(ThreadOperation &operation, int groupIndex) {
-    int64_t chunks = operation.chunksOfGroup();
-    ChunkGroup &group = operation.groups[groupIndex];
-    process.await(operation.event, [&] { return group.done.load() == chunks; });
-  }
+  void help(ThreadOperation &operation, int groupIndex);
+  void awaitGroup(ThreadOperation &operation, int groupIndex);
 
   ThreadGroup &shared;
   ThreadProcess &process;
@@ -187,6 +72,149 @@ private:
   std::map<std::pair<int64_t, int64_t>, std::unique_ptr<ThreadCommunicator>>
       groups;
 };
+
+Communicator &ThreadCommunicator::group(int64_t stride, int64_t size) {
+  if (stride < 1 || size < 1 || size > shared.size || stride > shared.size ||
+      shared.size % (stride * size) != 0)
+    fail("no groups of ", size, " ranks with a stride of ", stride, " in ",
+         shared.size, " ranks: the product does not divide");
+  if (size == shared.size)
+    return *this;
+  std::unique_ptr<ThreadCommunicator> &end = groups[{stride, size}];
+  if (!end) {
+    int place = int(ownRank / stride % size);
+    end = std::make_unique<ThreadCommunicator>(
+        process.group(shared.worldRank(ownRank - place * int(stride)),
+                      shared.stride * int(stride), int(size)),
+        place, side);
+  }
+  return *end;
+}
+
+std::shared_ptr<Memory>
+ThreadCommunicator::sharedMemory(const std::string &name, int64_t bytes) {
+  return shared.memory(memories++, name, bytes);
+}
+
+Ticket ThreadCommunicator::startAllGather(const void *shard, void *gathered,
+                                          int64_t bytes) {
+  return start({Contribution::Kind::AllGather,
+                static_cast<const std::byte *>(shard),
+                static_cast<std::byte *>(gathered),
+                bytes,
+                plan::UINT8,
+                {}});
+}
+
+Ticket ThreadCommunicator::startReduceScatter(const void *flat, void *shard,
+                                              int64_t count,
+                                              plan::DType dtype) {
+  requireReducible(dtype);
+  return start({Contribution::Kind::ReduceScatter,
+                static_cast<const std::byte *>(flat),
+                static_cast<std::byte *>(shard),
+                count,
+                dtype,
+                {}});
+}
+
+Ticket ThreadCommunicator::startAllReduce(std::span<const Segment> segments) {
+  for (const Segment &segment : segments)
+    requireReducible(segment.dtype);
+  return start({Contribution::Kind::AllReduce,
+                nullptr,
+                nullptr,
+                0,
+                plan::INVALID,
+                {segments.begin(), segments.end()}});
+}
+
+void ThreadCommunicator::wait(Ticket ticket) {
+  ThreadOperation &operation = shared.operation(ticket);
+  awaitArrival(operation);
+  int group = ownGroup(operation);
+  help(operation, group);
+  awaitGroup(operation, group);
+}
+
+void ThreadCommunicator::finish(Ticket ticket) {
+  ThreadOperation &operation = shared.operation(ticket);
+  awaitArrival(operation);
+  int groups = operation.groupCount();
+  for (int i = 0; i < groups; ++i)
+    help(operation, (ownGroup(operation) + i) % groups);
+  for (int group = 0; group < groups; ++group)
+    awaitGroup(operation, group);
+  --side.unfinished;
+  if (operation.finished.fetch_add(1) + 1 == shared.size)
+    shared.retire(ticket);
+}
+
+void ThreadCommunicator::leave() {
+  if (side.unfinished == 0)
+    return;
+  abort("it left in the middle of a step");
+  process.awaitIdle();
+}
+
+void ThreadCommunicator::requireReducible(plan::DType dtype) {
+  if (!isReducible(dtype))
+    fail("expects floats, int64 or int32 to add up over ranks, got ",
+         dtypeName(dtype));
+}
+
+Ticket ThreadCommunicator::start(Contribution contribution) {
+  Ticket ticket = started++;
+  ++side.unfinished;
+  ThreadOperation &operation = shared.operation(ticket);
+  operation.contributions[ownRank] = std::move(contribution);
+  if (operation.arrived.fetch_add(1) + 1 == shared.size)
+    operation.event.notify();
+  return ticket;
+}
+
+void ThreadCommunicator::awaitArrival(ThreadOperation &operation) {
+  process.await(operation.event,
+                [&] { return operation.arrived.load() == shared.size; });
+  const Contribution &own = operation.contributions[ownRank];
+  for (int rank = 0; rank < shared.size; ++rank)
+    if (!own.agreesWith(operation.contributions[rank]))
+      fail("rank ", shared.worldRank(ownRank), " and rank ",
+           shared.worldRank(rank),
+           " disagree about a collective: ", own.describe(), " and ",
+           operation.contributions[rank].describe());
+}
+
+void ThreadCommunicator::help(ThreadOperation &operation, int groupIndex) {
+  ChunkGroup &group = operation.groups[groupIndex];
+  int64_t chunks = operation.chunksOfGroup();
+  int64_t left = chunks - group.claimed.load();
+  if (left <= 0)
+    return;
+  if (!process.enterWork())
+    process.throwAborted();
+  auto claim = [&](int64_t, int64_t, int) {
+    for (int64_t chunk; !process.isAborted() &&
+                        (chunk = group.claimed.fetch_add(1)) < chunks;) {
+      operation.runChunk(groupIndex, chunk);
+      if (group.done.fetch_add(1) + 1 == chunks)
+        operation.event.notify();
+    }
+  };
+  if (side.helpers)
+    side.helpers->forRanges(std::min<int64_t>(left, side.helpers->workers()), 1,
+                            claim);
+  else
+    claim(0, 1, 0);
+  process.leaveWork();
+}
+
+void ThreadCommunicator::awaitGroup(ThreadOperation &operation,
+                                    int groupIndex) {
+  int64_t chunks = operation.chunksOfGroup();
+  ChunkGroup &group = operation.groups[groupIndex];
+  process.await(operation.event, [&] { return group.done.load() == chunks; });
+}
 
 namespace {
 

@@ -57,235 +57,249 @@ class PlanCheck {
 public:
   explicit PlanCheck(const plan::Plan &plan) : plan(plan) {}
 
-  void run() {
-    if (plan.version() != 1)
-      fail("the trainer's plan has version ", plan.version(),
-           ", this runtime reads version 1; compile it again");
-    mesh();
-    memory();
-    for (const plan::Unit &unit : plan.units())
-      check(unit);
-    for (const plan::Parameter &parameter : plan.parameters())
-      check(parameter);
-    for (const plan::Input &input : plan.inputs())
-      check(input);
-    loss();
-    for (const plan::ExportedInitializer &exported :
-         plan.exported_initializers())
-      check(exported);
-    if (plan.target().has_cpu())
-      check(plan.target().cpu());
-    for (const plan::Program *program : {&plan.train(), &plan.eval()})
-      for (const plan::Entry &entry : program->entries())
-        walk(entry, entry.name());
-  }
+  void run();
 
 private:
-  void mesh() {
-    const plan::Mesh &mesh = plan.mesh();
-    int64_t ranks = 1;
-    for (int64_t dim : mesh.dims()) {
-      checkRange(dim, 1, 1 << 20, "a dim", "the mesh");
-      ranks = std::min(ranks * dim, most);
-    }
-    if (ranks != mesh.ranks() || ranks > 1 << 20)
-      refuse("the mesh has ", mesh.ranks(), " ranks, its dims make ", ranks);
-    for (const auto *dims : {&mesh.shard_dims(), &mesh.optimizer_dims()})
-      for (int64_t dim : *dims)
-        checkIndex(static_cast<uint64_t>(dim), mesh.dims_size(), "dim",
-                   "the mesh");
-    checkRange(mesh.shards(), 1, ranks, "the number of slices", "the mesh");
-    checkRange(mesh.optimizer_shards(), 1, ranks, "the number of slices",
-               "the mesh");
-    for (const plan::Group &group : plan.groups()) {
-      checkRange(group.stride(), 1, ranks, "the stride", group.name());
-      checkRange(group.size(), 1, ranks, "the size", group.name());
-    }
-  }
-
-  void memory() {
-    std::vector<int64_t> ends(plan.pools_size());
-    for (const plan::Buffer &buffer : plan.buffers()) {
-      checkIndex(buffer.pool(), plan.pools_size(), "pool", buffer.name());
-      checkRange(buffer.bytes(), 0, most, "the size", buffer.name());
-      checkRange(buffer.offset(), 0, most, "the offset", buffer.name());
-      int64_t &end = ends[buffer.pool()];
-      end = std::max(end, buffer.offset() + buffer.bytes());
-    }
-    for (int i = 0; i < plan.pools_size(); ++i)
-      checkRange(plan.pools(i).bytes(), ends[i], ends[i] + poolSlack,
-                 "the size of the pool", plan.pools(i).name());
-    for (const plan::Constant &constant : plan.constants())
-      checkIndex(constant.buffer(), plan.buffers_size(), "buffer",
-                 "a constant");
-  }
-
-  void check(const plan::Unit &unit) {
-    const std::string &name = unit.name();
-    checkRange(unit.elements(), 0, most, "the size", name);
-    checkRange(unit.padding(), 0, unit.elements(), "the padding", name);
-    checkRange(unit.shards(), 1, plan.mesh().ranks(), "the number of slices",
-               name);
-    checkRange(unit.optimizer_shards(), 0, plan.mesh().ranks(),
-               "the number of slices", name);
-    checkType(unit.dtype(), name);
-    if (unit.optimizer_shards()) {
-      checkType(unit.master_dtype(), name);
-      checkType(unit.gradient_dtype(), name);
-    }
-    checkIndex(unit.parameter_buffer(), plan.buffers_size(), "buffer", name);
-    for (uint32_t buffer : unit.state_buffers())
-      checkIndex(buffer, plan.buffers_size(), "buffer", name);
-    for (uint32_t parameter : unit.parameters())
-      checkIndex(parameter, plan.parameters_size(), "parameter", name);
-  }
-
-  void check(const plan::CpuTarget &cpu) {
-    if (cpu.extents_size() != plan.kernels_size())
-      refuse("the target has ", cpu.extents_size(), " extents, the plan ",
-             plan.kernels_size(), " kernels");
-    for (int64_t extent : cpu.extents())
-      checkRange(extent, 0, most, "an extent", "the target");
-    checkRange(cpu.workers(), 0, most, "the workers", "the target");
-  }
-
-  void check(const plan::Parameter &parameter) {
-    const std::string &name = parameter.name();
-    checkIndex(parameter.unit(), plan.units_size(), "unit", name);
-    checkType(parameter.dtype(), name);
-    int64_t elements = checkShape(parameter.shape(), name);
-    int64_t whole = plan.units(static_cast<int>(parameter.unit())).elements();
-    if (parameter.flat_offset() < 0 || elements > whole ||
-        parameter.flat_offset() > whole - elements)
-      refuse(name, " has ", elements, " elements at ", parameter.flat_offset(),
-             " of a unit of ", whole);
-  }
-
-  void check(const plan::Input &input) {
-    if (!input.has_tensor())
-      return;
-    const plan::Tensor &tensor = input.tensor();
-    check(tensor, input.name());
-    // Samples are copied as they lie in their file.
-    int64_t stride = 1;
-    for (int dim = tensor.shape_size(); dim-- > 0;) {
-      if (tensor.strides_size() && tensor.shape(dim) != 1 &&
-          tensor.strides(dim) != stride)
-        refuse("input ", input.name(), " is not contiguous");
-      stride *= tensor.shape(dim);
-    }
-    if (input.bounded() && tensor.dtype() != plan::INT64 &&
-        tensor.dtype() != plan::INT32)
-      refuse("input ", input.name(), " has bounds, and is ",
-             dtypeName(tensor.dtype()));
-  }
-
-  void loss() {
-    const plan::Loss &loss = plan.loss();
-    checkRange(loss.shift(), 0, most, "the shift", "the loss");
-    checkRange(loss.classes(), 0, most, "the classes", "the loss");
-    checkRange(loss.elements(), 0, most, "the elements", "the loss");
-    if (loss.kind() == "cross_entropy") {
-      auto labels =
-          std::ranges::find(plan.inputs(), loss.labels(), &plan::Input::name);
-      if (labels == plan.inputs().end() || !labels->has_tensor() ||
-          labels->tensor().shape().empty() ||
-          (labels->tensor().dtype() != plan::INT64 &&
-           labels->tensor().dtype() != plan::INT32))
-        refuse("the loss has no labels named ", loss.labels());
-    }
-    checkIndex(loss.scale_buffer(), plan.buffers_size(), "buffer", "the loss");
-    if (loss.scale_dtype() != plan::FLOAT32 &&
-        loss.scale_dtype() != plan::FLOAT64)
-      refuse("the scale of the loss has the element type ",
-             int(loss.scale_dtype()));
-    if (plan.buffers(static_cast<int>(loss.scale_buffer())).bytes() <
-        static_cast<int64_t>(elementSize(loss.scale_dtype())))
-      refuse("the scale of the loss lies outside of its buffer");
-  }
-
-  void check(const plan::ExportedInitializer &exported) {
-    const std::string &name = exported.name();
-    int64_t elements = checkShape(exported.dims(), name);
-    if (exported.parameter() < 0) {
-      checkRange(exported.source().offset(), 0, most, "the place", name);
-      checkRange(exported.source().length(), 0, most, "the size", name);
-      return;
-    }
-    checkIndex(static_cast<uint64_t>(exported.parameter()),
-               plan.parameters_size(), "parameter", name);
-    checkType(dtypeFromOnnx(exported.onnx_dtype()), name);
-    int64_t own =
-        checkShape(plan.parameters(exported.parameter()).shape(), name);
-    if (own != elements)
-      refuse(name, " has ", elements, " elements, its parameter ", own);
-  }
-
-  void check(const plan::Tensor &tensor, std::string_view of) {
-    checkIndex(tensor.buffer(), plan.buffers_size(), "buffer", of);
-    checkType(tensor.dtype(), of);
-    int64_t elements = checkShape(tensor.shape(), of);
-    int64_t size = static_cast<int64_t>(elementSize(tensor.dtype()));
-    int64_t last = elements - 1;
-    if (tensor.strides_size()) {
-      if (tensor.strides_size() != tensor.shape_size())
-        refuse(of, " has ", tensor.shape_size(), " dims and ",
-               tensor.strides_size(), " strides");
-      last = 0;
-      for (int dim = 0; dim < tensor.shape_size(); ++dim) {
-        int64_t reach = 0;
-        if (tensor.strides(dim) < 0 ||
-            __builtin_mul_overflow(tensor.strides(dim),
-                                   std::max<int64_t>(tensor.shape(dim) - 1, 0),
-                                   &reach) ||
-            reach > most)
-          refuse("a stride of ", of, " is ", tensor.strides(dim));
-        last = std::min(last + reach, most);
-      }
-    }
-    int64_t bytes = plan.buffers(static_cast<int>(tensor.buffer())).bytes();
-    if (tensor.offset() < 0 || tensor.offset() > bytes ||
-        (elements > 0 && (last + 1) * size > bytes - tensor.offset()))
-      refuse(of, " reads or writes byte ", tensor.offset() + (last + 1) * size,
-             " of a buffer of ", bytes);
-  }
-
+  void mesh();
+  void memory();
+  void check(const plan::Unit &unit);
+  void check(const plan::CpuTarget &cpu);
+  void check(const plan::Parameter &parameter);
+  void check(const plan::Input &input);
+  void loss();
+  void check(const plan::ExportedInitializer &exported);
+  void check(const plan::Tensor &tensor, std::string_view of);
   /// Tensors and indices of an entry, wherever they stand in it.
-  void walk(const google::protobuf::Message &message, std::string_view entry) {
-    if (message.GetDescriptor() == plan::Tensor::descriptor())
-      return check(static_cast<const plan::Tensor &>(message), entry);
-    using Type = google::protobuf::FieldDescriptor::CppType;
-    const google::protobuf::Descriptor *type = message.GetDescriptor();
-    const google::protobuf::Reflection *reflection = message.GetReflection();
-    for (int i = 0; i < type->field_count(); ++i) {
-      const google::protobuf::FieldDescriptor *field = type->field(i);
-      if (field->cpp_type() == Type::CPPTYPE_UINT32 && !field->is_repeated())
-        checkNamed(field->name(), reflection->GetUInt32(message, field), entry);
-      if (field->cpp_type() != Type::CPPTYPE_MESSAGE || field->is_map())
-        continue;
-      if (field->is_repeated())
-        for (int j = 0; j < reflection->FieldSize(message, field); ++j)
-          walk(reflection->GetRepeatedMessage(message, field, j), entry);
-      else if (reflection->HasField(message, field))
-        walk(reflection->GetMessage(message, field), entry);
-    }
-  }
+  void walk(const google::protobuf::Message &message, std::string_view entry);
   void checkNamed(std::string_view field, uint32_t index,
-                  std::string_view entry) {
-    if (field == "unit")
-      checkIndex(index, plan.units_size(), "unit", entry);
-    else if (field == "group")
-      checkIndex(index, plan.groups_size(), "group", entry);
-    else if (field == "kernel")
-      checkIndex(index, plan.kernels_size(), "kernel", entry);
-    else if (field == "gathered")
-      checkIndex(index, plan.buffers_size(), "buffer", entry);
-  }
+                  std::string_view entry);
 
   const plan::Plan &plan;
 };
 
 } // namespace
+
+void PlanCheck::run() {
+  if (plan.version() != 1)
+    fail("the trainer's plan has version ", plan.version(),
+         ", this runtime reads version 1; compile it again");
+  mesh();
+  memory();
+  for (const plan::Unit &unit : plan.units())
+    check(unit);
+  for (const plan::Parameter &parameter : plan.parameters())
+    check(parameter);
+  for (const plan::Input &input : plan.inputs())
+    check(input);
+  loss();
+  for (const plan::ExportedInitializer &exported : plan.exported_initializers())
+    check(exported);
+  if (plan.target().has_cpu())
+    check(plan.target().cpu());
+  for (const plan::Program *program : {&plan.train(), &plan.eval()})
+    for (const plan::Entry &entry : program->entries())
+      walk(entry, entry.name());
+}
+
+void PlanCheck::mesh() {
+  const plan::Mesh &mesh = plan.mesh();
+  int64_t ranks = 1;
+  for (int64_t dim : mesh.dims()) {
+    checkRange(dim, 1, 1 << 20, "a dim", "the mesh");
+    ranks = std::min(ranks * dim, most);
+  }
+  if (ranks != mesh.ranks() || ranks > 1 << 20)
+    refuse("the mesh has ", mesh.ranks(), " ranks, its dims make ", ranks);
+  for (const auto *dims : {&mesh.shard_dims(), &mesh.optimizer_dims()})
+    for (int64_t dim : *dims)
+      checkIndex(static_cast<uint64_t>(dim), mesh.dims_size(), "dim",
+                 "the mesh");
+  checkRange(mesh.shards(), 1, ranks, "the number of slices", "the mesh");
+  checkRange(mesh.optimizer_shards(), 1, ranks, "the number of slices",
+             "the mesh");
+  for (const plan::Group &group : plan.groups()) {
+    checkRange(group.stride(), 1, ranks, "the stride", group.name());
+    checkRange(group.size(), 1, ranks, "the size", group.name());
+  }
+}
+
+void PlanCheck::memory() {
+  std::vector<int64_t> ends(plan.pools_size());
+  for (const plan::Buffer &buffer : plan.buffers()) {
+    checkIndex(buffer.pool(), plan.pools_size(), "pool", buffer.name());
+    checkRange(buffer.bytes(), 0, most, "the size", buffer.name());
+    checkRange(buffer.offset(), 0, most, "the offset", buffer.name());
+    int64_t &end = ends[buffer.pool()];
+    end = std::max(end, buffer.offset() + buffer.bytes());
+  }
+  for (int i = 0; i < plan.pools_size(); ++i)
+    checkRange(plan.pools(i).bytes(), ends[i], ends[i] + poolSlack,
+               "the size of the pool", plan.pools(i).name());
+  for (const plan::Constant &constant : plan.constants())
+    checkIndex(constant.buffer(), plan.buffers_size(), "buffer", "a constant");
+}
+
+void PlanCheck::check(const plan::Unit &unit) {
+  const std::string &name = unit.name();
+  checkRange(unit.elements(), 0, most, "the size", name);
+  checkRange(unit.padding(), 0, unit.elements(), "the padding", name);
+  checkRange(unit.shards(), 1, plan.mesh().ranks(), "the number of slices",
+             name);
+  checkRange(unit.optimizer_shards(), 0, plan.mesh().ranks(),
+             "the number of slices", name);
+  checkType(unit.dtype(), name);
+  if (unit.optimizer_shards()) {
+    checkType(unit.master_dtype(), name);
+    checkType(unit.gradient_dtype(), name);
+  }
+  checkIndex(unit.parameter_buffer(), plan.buffers_size(), "buffer", name);
+  for (uint32_t buffer : unit.state_buffers())
+    checkIndex(buffer, plan.buffers_size(), "buffer", name);
+  for (uint32_t parameter : unit.parameters())
+    checkIndex(parameter, plan.parameters_size(), "parameter", name);
+}
+
+void PlanCheck::check(const plan::CpuTarget &cpu) {
+  if (cpu.extents_size() != plan.kernels_size())
+    refuse("the target has ", cpu.extents_size(), " extents, the plan ",
+           plan.kernels_size(), " kernels");
+  for (int64_t extent : cpu.extents())
+    checkRange(extent, 0, most, "an extent", "the target");
+  checkRange(cpu.workers(), 0, most, "the workers", "the target");
+}
+
+void PlanCheck::check(const plan::Parameter &parameter) {
+  const std::string &name = parameter.name();
+  checkIndex(parameter.unit(), plan.units_size(), "unit", name);
+  checkType(parameter.dtype(), name);
+  int64_t elements = checkShape(parameter.shape(), name);
+  int64_t whole = plan.units(static_cast<int>(parameter.unit())).elements();
+  if (parameter.flat_offset() < 0 || elements > whole ||
+      parameter.flat_offset() > whole - elements)
+    refuse(name, " has ", elements, " elements at ", parameter.flat_offset(),
+           " of a unit of ", whole);
+}
+
+void PlanCheck::check(const plan::Input &input) {
+  if (!input.has_tensor())
+    return;
+  const plan::Tensor &tensor = input.tensor();
+  check(tensor, input.name());
+  // Samples are copied as they lie in their file.
+  int64_t stride = 1;
+  for (int dim = tensor.shape_size(); dim-- > 0;) {
+    if (tensor.strides_size() && tensor.shape(dim) != 1 &&
+        tensor.strides(dim) != stride)
+      refuse("input ", input.name(), " is not contiguous");
+    stride *= tensor.shape(dim);
+  }
+  if (input.bounded() && tensor.dtype() != plan::INT64 &&
+      tensor.dtype() != plan::INT32)
+    refuse("input ", input.name(), " has bounds, and is ",
+           dtypeName(tensor.dtype()));
+}
+
+void PlanCheck::loss() {
+  const plan::Loss &loss = plan.loss();
+  checkRange(loss.shift(), 0, most, "the shift", "the loss");
+  checkRange(loss.classes(), 0, most, "the classes", "the loss");
+  checkRange(loss.elements(), 0, most, "the elements", "the loss");
+  if (loss.kind() == "cross_entropy") {
+    auto labels =
+        std::ranges::find(plan.inputs(), loss.labels(), &plan::Input::name);
+    if (labels == plan.inputs().end() || !labels->has_tensor() ||
+        labels->tensor().shape().empty() ||
+        (labels->tensor().dtype() != plan::INT64 &&
+         labels->tensor().dtype() != plan::INT32))
+      refuse("the loss has no labels named ", loss.labels());
+  }
+  checkIndex(loss.scale_buffer(), plan.buffers_size(), "buffer", "the loss");
+  if (loss.scale_dtype() != plan::FLOAT32 &&
+      loss.scale_dtype() != plan::FLOAT64)
+    refuse("the scale of the loss has the element type ",
+           int(loss.scale_dtype()));
+  if (plan.buffers(static_cast<int>(loss.scale_buffer())).bytes() <
+      static_cast<int64_t>(elementSize(loss.scale_dtype())))
+    refuse("the scale of the loss lies outside of its buffer");
+}
+
+void PlanCheck::check(const plan::ExportedInitializer &exported) {
+  const std::string &name = exported.name();
+  int64_t elements = checkShape(exported.dims(), name);
+  if (exported.parameter() < 0) {
+    checkRange(exported.source().offset(), 0, most, "the place", name);
+    checkRange(exported.source().length(), 0, most, "the size", name);
+    return;
+  }
+  checkIndex(static_cast<uint64_t>(exported.parameter()),
+             plan.parameters_size(), "parameter", name);
+  checkType(dtypeFromOnnx(exported.onnx_dtype()), name);
+  int64_t own = checkShape(plan.parameters(exported.parameter()).shape(), name);
+  if (own != elements)
+    refuse(name, " has ", elements, " elements, its parameter ", own);
+}
+
+void PlanCheck::check(const plan::Tensor &tensor, std::string_view of) {
+  checkIndex(tensor.buffer(), plan.buffers_size(), "buffer", of);
+  checkType(tensor.dtype(), of);
+  int64_t elements = checkShape(tensor.shape(), of);
+  int64_t size = static_cast<int64_t>(elementSize(tensor.dtype()));
+  int64_t last = elements - 1;
+  if (tensor.strides_size()) {
+    if (tensor.strides_size() != tensor.shape_size())
+      refuse(of, " has ", tensor.shape_size(), " dims and ",
+             tensor.strides_size(), " strides");
+    last = 0;
+    for (int dim = 0; dim < tensor.shape_size(); ++dim) {
+      int64_t reach = 0;
+      if (tensor.strides(dim) < 0 ||
+          __builtin_mul_overflow(tensor.strides(dim),
+                                 std::max<int64_t>(tensor.shape(dim) - 1, 0),
+                                 &reach) ||
+          reach > most)
+        refuse("a stride of ", of, " is ", tensor.strides(dim));
+      last = std::min(last + reach, most);
+    }
+  }
+  int64_t bytes = plan.buffers(static_cast<int>(tensor.buffer())).bytes();
+  if (tensor.offset() < 0 || tensor.offset() > bytes ||
+      (elements > 0 && (last + 1) * size > bytes - tensor.offset()))
+    refuse(of, " reads or writes byte ", tensor.offset() + (last + 1) * size,
+           " of a buffer of ", bytes);
+}
+
+void PlanCheck::walk(const google::protobuf::Message &message,
+                     std::string_view entry) {
+  if (message.GetDescriptor() == plan::Tensor::descriptor())
+    return check(static_cast<const plan::Tensor &>(message), entry);
+  using Type = google::protobuf::FieldDescriptor::CppType;
+  const google::protobuf::Descriptor *type = message.GetDescriptor();
+  const google::protobuf::Reflection *reflection = message.GetReflection();
+  for (int i = 0; i < type->field_count(); ++i) {
+    const google::protobuf::FieldDescriptor *field = type->field(i);
+    if (field->cpp_type() == Type::CPPTYPE_UINT32 && !field->is_repeated())
+      checkNamed(field->name(), reflection->GetUInt32(message, field), entry);
+    if (field->cpp_type() != Type::CPPTYPE_MESSAGE || field->is_map())
+      continue;
+    if (field->is_repeated())
+      for (int j = 0; j < reflection->FieldSize(message, field); ++j)
+        walk(reflection->GetRepeatedMessage(message, field, j), entry);
+    else if (reflection->HasField(message, field))
+      walk(reflection->GetMessage(message, field), entry);
+  }
+}
+
+void PlanCheck::checkNamed(std::string_view field, uint32_t index,
+                           std::string_view entry) {
+  if (field == "unit")
+    checkIndex(index, plan.units_size(), "unit", entry);
+  else if (field == "group")
+    checkIndex(index, plan.groups_size(), "group", entry);
+  else if (field == "kernel")
+    checkIndex(index, plan.kernels_size(), "kernel", entry);
+  else if (field == "gathered")
+    checkIndex(index, plan.buffers_size(), "buffer", entry);
+}
 
 void checkPlan(const plan::Plan &plan) { PlanCheck(plan).run(); }
 

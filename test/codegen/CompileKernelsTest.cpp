@@ -1,7 +1,7 @@
 // The kernel compiler as a library: what it promises of its result beside the
-// numbers, which step-test-kernels checks.
+// numbers, which test-step-kernels checks.
 #include "codegen/cpu/CompileKernels.h"
-#include "codegen/cpu/LoadedKernels.h"
+#include "test/lib/LoadedKernels.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -77,7 +77,7 @@ TEST_F(CompileKernels, NamesSymbolsAndExtents) {
   EXPECT_EQ(compiled->kernels[0].extent, 1);
   EXPECT_EQ(compiled->kernels[1].symbol, "row_sum");
   EXPECT_EQ(compiled->kernels[1].extent, 3);
-  auto loaded = cpu::LoadedKernels::load(compiled->sharedObject);
+  auto loaded = test::LoadedKernels::load(compiled->sharedObject);
   ASSERT_TRUE(bool(loaded)) << llvm::toString(loaded.takeError());
   EXPECT_EQ(loaded->find("no_such_kernel"), nullptr);
   float x[60], sums[3] = {-1, -1, -1};

@@ -1,7 +1,7 @@
 // GPU kernels without a GPU: how precise exp is, what the emulator notices, and
 // what is read from ptxas.
 #include "codegen/gpu/CompileGpuKernels.h"
-#include "codegen/gpu/EmulateKernels.h"
+#include "test/lib/EmulatedKernels.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -52,7 +52,7 @@ TEST_F(GpuKernels, ExponentialIsWithinThreeUnitsOnTheHost) {
   auto module = gpu::emitGpuKernels(
       *kernels, *parent, "kernels",
       [](llvm::StringRef, llvm::StringRef why) { FAIL() << why.str(); });
-  auto emulated = gpu::EmulatedKernels::compile(module, "native");
+  auto emulated = test::EmulatedKernels::compile(module, "native");
   ASSERT_TRUE(bool(emulated)) << llvm::toString(emulated.takeError());
   alignas(16) static float x[65536], y[65536];
   for (int i = 0; i < 65536; ++i)
@@ -102,7 +102,7 @@ gpu.module @kernels {
 )mlir",
                                                         &context);
   ASSERT_TRUE(bool(module));
-  auto emulated = gpu::EmulatedKernels::compile(
+  auto emulated = test::EmulatedKernels::compile(
       *module->getOps<mlir::gpu::GPUModuleOp>().begin(), "native");
   ASSERT_TRUE(bool(emulated)) << llvm::toString(emulated.takeError());
   EXPECT_EQ(

@@ -2,7 +2,7 @@
 // place where rounding changes, on CPUs with and without instructions for it,
 // and never by a function of a runtime library.
 #include "codegen/cpu/CompileKernels.h"
-#include "codegen/cpu/LoadedKernels.h"
+#include "test/lib/LoadedKernels.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -105,7 +105,7 @@ struct HalfConversions : testing::Test {
                           std::vector<From> &values, const char *cpu) {
     size_t count = values.size();
     cpu::CompiledObject compiled = compile(op, from, to, count, cpu);
-    auto loaded = cpu::LoadedKernels::load(compiled.sharedObject);
+    auto loaded = test::LoadedKernels::load(compiled.sharedObject);
     if (!loaded) {
       ADD_FAILURE() << llvm::toString(loaded.takeError());
       return {};

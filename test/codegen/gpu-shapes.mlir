@@ -1,9 +1,9 @@
 // Shapes that choose how GPU threads share a kernel: rows of a few threads, of a warp and of a block, rows that registers hold and
 // rows that are read again, columns of whole and of split warps, vectors over transposed and joined dims. Emulated, against the
 // ops' reference evaluation.
-// RUN: sed -e s/FLOAT/f32/g -e s/STAT/f32/g %s | shardc-opt -step-test-kernels=emulate-gpu=true -o /dev/null | FileCheck %s
-// RUN: sed -e s/FLOAT/bf16/g -e s/STAT/f32/g %s | shardc-opt -step-test-kernels=emulate-gpu=true -o /dev/null | FileCheck %s
-// RUN: sed -e s/FLOAT/f16/g -e s/STAT/f32/g %s | shardc-opt -step-test-kernels=emulate-gpu=true -o /dev/null | FileCheck %s
+// RUN: sed -e s/FLOAT/f32/g -e s/STAT/f32/g %s | shardc-opt -test-step-kernels=emulate-gpu=true -o /dev/null | FileCheck %s
+// RUN: sed -e s/FLOAT/bf16/g -e s/STAT/f32/g %s | shardc-opt -test-step-kernels=emulate-gpu=true -o /dev/null | FileCheck %s
+// RUN: sed -e s/FLOAT/f16/g -e s/STAT/f32/g %s | shardc-opt -test-step-kernels=emulate-gpu=true -o /dev/null | FileCheck %s
 
 // CHECK: @rows_of_four_threads: {{[0-9]+}} kernels agree
 func.func @rows_of_four_threads(%x: tensor<70x16xFLOAT>, %g: tensor<16xFLOAT>) -> (tensor<70x16xFLOAT>, tensor<70x1xSTAT>) {

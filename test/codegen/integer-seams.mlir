@@ -3,13 +3,13 @@
 // RUN: sed -e s/ELEM/i64/g -e s/LOW/-9223372036854775808/g %s | shardc-opt -test-nn-kernels -o /dev/null
 // RUN: sed -e s/ELEM/i8/g -e s/LOW/-128/g %s | shardc-opt -test-nn-kernels -o /dev/null
 // RUN: sed -e s/ELEM/ui8/g -e s/LOW/128/g -e 's/\([ [(,]\)-\([0-9]\)/\1\2/g' %s | shardc-opt -test-nn-kernels -o /dev/null
-// RUN: sed -e s/ELEM/i64/g -e s/LOW/-9223372036854775808/g %s | shardc-opt -step-test-kernels -o /dev/null | FileCheck %s
-// RUN: sed -e s/ELEM/i32/g -e s/LOW/-2147483648/g %s | shardc-opt -step-test-kernels -o /dev/null | FileCheck %s
-// RUN: sed -e s/ELEM/i32/g -e s/LOW/-2147483648/g %s | shardc-opt -step-test-kernels=cpu=x86-64 -o /dev/null | FileCheck %s
-// RUN: sed -e s/ELEM/i8/g -e s/LOW/-128/g %s | shardc-opt -step-test-kernels -o /dev/null | FileCheck %s
-// RUN: sed -e s/ELEM/ui8/g -e s/LOW/128/g -e 's/\([ [(,]\)-\([0-9]\)/\1\2/g' %s | shardc-opt -step-test-kernels -o /dev/null | FileCheck %s
-// RUN: sed -e s/ELEM/i64/g -e s/LOW/-9223372036854775808/g %s | shardc-opt -step-test-kernels=emulate-gpu=true -o /dev/null | FileCheck %s
-// RUN: sed -e s/ELEM/ui8/g -e s/LOW/128/g -e 's/\([ [(,]\)-\([0-9]\)/\1\2/g' %s | shardc-opt -step-test-kernels=emulate-gpu=true -o /dev/null | FileCheck %s
+// RUN: sed -e s/ELEM/i64/g -e s/LOW/-9223372036854775808/g %s | shardc-opt -test-step-kernels -o /dev/null | FileCheck %s
+// RUN: sed -e s/ELEM/i32/g -e s/LOW/-2147483648/g %s | shardc-opt -test-step-kernels -o /dev/null | FileCheck %s
+// RUN: sed -e s/ELEM/i32/g -e s/LOW/-2147483648/g %s | shardc-opt -test-step-kernels=cpu=x86-64 -o /dev/null | FileCheck %s
+// RUN: sed -e s/ELEM/i8/g -e s/LOW/-128/g %s | shardc-opt -test-step-kernels -o /dev/null | FileCheck %s
+// RUN: sed -e s/ELEM/ui8/g -e s/LOW/128/g -e 's/\([ [(,]\)-\([0-9]\)/\1\2/g' %s | shardc-opt -test-step-kernels -o /dev/null | FileCheck %s
+// RUN: sed -e s/ELEM/i64/g -e s/LOW/-9223372036854775808/g %s | shardc-opt -test-step-kernels=emulate-gpu=true -o /dev/null | FileCheck %s
+// RUN: sed -e s/ELEM/ui8/g -e s/LOW/128/g -e 's/\([ [(,]\)-\([0-9]\)/\1\2/g' %s | shardc-opt -test-step-kernels=emulate-gpu=true -o /dev/null | FileCheck %s
 
 // CHECK: @quotients: {{.*}} agree
 func.func @quotients(%x: tensor<19xELEM> {test.values = dense<[7, -7, 7, -7, 0, 5, LOW, LOW, LOW, 0, 1, -1, 3, 100, -100, 9, 8, 7, 6]> : tensor<19xELEM>}, %y: tensor<19xELEM> {test.values = dense<[3, 3, -3, -3, 0, 0, -1, 0, 1, -1, LOW, -1, 0, 7, 7, -9, 1, 0, 2]> : tensor<19xELEM>})

@@ -1,8 +1,8 @@
 // 16-bit elements in kernels beside float32: casts between all floats, statistics and sums that stay float32, and chains whose
 // intermediate values are rounded whether or not they are stored. Fused or not, results have the same bits.
-// RUN: shardc-opt %s -step-test-kernels=compare-unfused=true -o /dev/null | FileCheck %s
-// RUN: shardc-opt %s -step-test-kernels="compare-unfused=true cpu=x86-64-v3" -o /dev/null | FileCheck %s
-// RUN: shardc-opt %s -step-test-kernels="compare-unfused=true cpu=x86-64" -o /dev/null | FileCheck %s
+// RUN: shardc-opt %s -test-step-kernels=compare-unfused=true -o /dev/null | FileCheck %s
+// RUN: shardc-opt %s -test-step-kernels="compare-unfused=true cpu=x86-64-v3" -o /dev/null | FileCheck %s
+// RUN: shardc-opt %s -test-step-kernels="compare-unfused=true cpu=x86-64" -o /dev/null | FileCheck %s
 
 // CHECK: @casts: {{[0-9]+}} kernels agree, and 12 unfused ones
 func.func @casts(%a: tensor<3x17xf32>, %b: tensor<3x17xbf16>, %c: tensor<3x17xf16>, %d: tensor<3x17xf64>)

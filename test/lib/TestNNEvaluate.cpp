@@ -3,7 +3,7 @@
 #include "TestInputs.h"
 #include "TestPasses.h"
 
-#include "frontend/nn/Interpreter.h"
+#include "NNInterpreter.h"
 
 #include "mlir/Pass/Pass.h"
 
@@ -23,7 +23,7 @@ struct TestNNEvaluate
 
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    auto results = nn::evaluateFunction(function, test::makeInputs(function));
+    auto results = test::evaluateFunction(function, test::makeInputs(function));
     if (!results)
       return signalPassFailure();
     Operation *ret = function.front().getTerminator();

@@ -3,7 +3,7 @@
 #include "TestInputs.h"
 #include "TestPasses.h"
 
-#include "frontend/nn/Interpreter.h"
+#include "NNInterpreter.h"
 #include "passes/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -21,9 +21,10 @@ struct Point {
   llvm::StringMap<nn::HostTensor> parameters; // by name
 
   std::optional<SmallVector<nn::HostTensor>> run(func::FuncOp function) {
-    return nn::evaluateFunction(function, inputs, [&](nn::GetParameterOp get) {
-      return parameters.lookup(get.getParameter());
-    });
+    return test::evaluateFunction(
+        function, inputs, [&](nn::GetParameterOp get) {
+          return parameters.lookup(get.getParameter());
+        });
   }
 };
 

@@ -4,7 +4,7 @@
 #include "TestInputs.h"
 #include "TestPasses.h"
 
-#include "frontend/nn/Interpreter.h"
+#include "NNInterpreter.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -97,7 +97,7 @@ private:
       SmallVector<nn::HostTensor> operands;
       for (Value operand : op.getOperands())
         operands.push_back(values.lookup(operand));
-      auto results = nn::evaluateOp(&op, operands);
+      auto results = test::evaluateOp(&op, operands);
       if (!results)
         return failure();
       for (auto [value, tensor] : llvm::zip_equal(op.getResults(), *results)) {

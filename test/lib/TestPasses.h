@@ -1,5 +1,5 @@
 // Passes that check the nn ops against each other: gradients against finite
-// differences, kernels against reference evaluation.
+// differences, kernel bodies and compiled kernels against reference evaluation.
 #ifndef SHARDC_TEST_LIB_TESTPASSES_H
 #define SHARDC_TEST_LIB_TESTPASSES_H
 
@@ -8,6 +8,7 @@ namespace shardc::test {
 void registerNNEvaluatePass();
 void registerNNGradientsPass();
 void registerNNKernelsPass();
+void registerStepKernelsPass();
 
 } // namespace shardc::test
 

@@ -1,10 +1,10 @@
 // ONNX's operator tests: imports each test's model, evaluates it op by op on
 // the host, and compares with the expected outputs. Inputs that must be known
 // at compile time (shapes, axes) are stored in the model for a second try.
-#include "frontend/nn/Interpreter.h"
 #include "frontend/onnx/Decoder.h"
 #include "frontend/onnx/Import.h"
 #include "frontend/onnx/ImportedModel.h"
+#include "test/lib/NNInterpreter.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -133,7 +133,7 @@ private:
           cantFail(file.read(*initializer.bytes))));
       return parameter.getTransposed() ? host.transposed({1, 0}) : host;
     };
-    auto results = nn::evaluateFunction(function, arguments, stored);
+    auto results = test::evaluateFunction(function, arguments, stored);
     if (!results)
       return Outcome::failed;
     for (auto [index, result] : llvm::enumerate(*results)) {

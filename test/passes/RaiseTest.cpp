@@ -1,9 +1,9 @@
 // nn-raise preserves what a function computes: the functions of its lit tests
 // and the reference models are evaluated on the host, in float64, before and
 // after it, on random inputs.
-#include "frontend/nn/Interpreter.h"
 #include "frontend/onnx/Import.h"
 #include "passes/Passes.h"
+#include "test/lib/NNInterpreter.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -55,7 +55,7 @@ protected:
                        name ? name.strref() : StringRef("argument")));
     }
     auto results =
-        nn::evaluateFunction(function, inputs, [](nn::GetParameterOp get) {
+        test::evaluateFunction(function, inputs, [](nn::GetParameterOp get) {
           return randomTensor(cast<RankedTensorType>(get.getType()),
                               get.getParameter());
         });

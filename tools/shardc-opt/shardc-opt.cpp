@@ -23,6 +23,7 @@ int main(int argc, char **argv) {
   shardc::test::registerNNEvaluatePass();
   shardc::test::registerNNGradientsPass();
   shardc::test::registerNNKernelsPass();
+  shardc::test::registerStepKernelsPass();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "shardc's passes\n", registry));
 }

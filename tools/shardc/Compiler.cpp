@@ -6,18 +6,17 @@
 #include "codegen/emit/EmitPlan.h"
 #include "codegen/emit/WriteTrainer.h"
 #include "frontend/nn/NN.h"
-#include "frontend/onnx/Decoder.h"
 #include "frontend/onnx/ExportTemplate.h"
 #include "frontend/onnx/Import.h"
 #include "frontend/onnx/ImportedModel.h"
 #include "passes/Passes.h"
-#include "passes/options/Cluster.h"
 #include "passes/options/PrecisionOption.h"
 #include "passes/report/Report.h"
+#include "tools/shardc/CompilerFiles.h"
 #include "tools/shardc/Diagnostics.h"
-#include "tools/shardc/FileUses.h"
+#include "tools/shardc/Emission.h"
 #include "tools/shardc/Files.h"
-#include "tools/shardc/Printable.h"
+#include "tools/shardc/Reports.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
@@ -25,9 +24,7 @@
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/xxhash.h"
 
 #include <chrono>
 #include <thread>
@@ -73,6 +70,7 @@ private:
   /// Waits for the kernels, and writes those that --kernels asks for.
   bool takeKernels();
   bool emitTrainer();
+  /// What the plan adds to the report, and the report.
   bool finish(const plan::Plan &plan);
   /// Writes and prints what was resolved.
   bool writeReport();
@@ -114,44 +112,12 @@ bool Compiler::fail(llvm::Error error) {
   return false;
 }
 
-static std::string phaseFile(const Options &options, Phase phase) {
-  return llvm::formatv("{0}/{1}-{2}.mlir", options.dumpPhasesTo, int(phase) + 1,
-                       infoOf(phase).name);
-}
-
 bool Compiler::checkFiles() {
-  FileUses uses;
-  uses.reads("the model " + options.model, options.model);
+  SmallVector<std::string> external;
   if (module)
-    for (const std::string &path : imported.model->file->externalFiles())
-      uses.reads("the model's external data " + path, path);
-  if (!options.cluster.empty() &&
-      !llvm::is_contained(Cluster::builtIn(), options.cluster))
-    uses.reads("--cluster " + options.cluster, options.cluster);
-  uses.reads("shardc itself, " + programPath(), programPath());
-  bool writesTrainer = options.compileTo == Phase::Trainer;
-  if (auto runtime = findRuntime(programPath()); !runtime)
-    llvm::consumeError(runtime.takeError());
-  else
-    uses.reads("the trainer's runtime " + *runtime, *runtime);
-  if (writesTrainer)
-    uses.writes("the trainer (-o " + options.output + ")", options.output);
-  // "-" is stdout.
-  if (!options.report.empty() && options.report != "-")
-    uses.writes("--report " + options.report, options.report);
-  if (!options.dumpPhasesTo.empty())
-    for (int phase = 0;
-         phase <= int(options.compileTo) && Phase(phase) != Phase::Trainer;
-         ++phase) {
-      std::string path = phaseFile(options, Phase(phase));
-      uses.writes(
-          "--dump-phases-to " + options.dumpPhasesTo + " (" + path + ")", path);
-    }
-  if (!options.kernels.empty())
-    uses.writesInto("--kernels", options.kernels, {".so", ".ptx", ".cubin"});
-  if (llvm::Error error = uses.check())
-    return fail(std::move(error));
-  return true;
+    external = imported.model->file->externalFiles();
+  llvm::Error error = shardc::checkFiles(options, external);
+  return !error || fail(std::move(error));
 }
 
 bool Compiler::importModel() {
@@ -191,25 +157,6 @@ bool Compiler::runPasses(Phase phase) {
   return succeeded(manager.run(*module)) &&
          (!verifies(phase) || succeeded(verify(*module))) &&
          !diagnostics.hadError();
-}
-
-/// What backward keeps, as nn-remat noted it.
-static void collectRemat(ModuleOp module, CompileReport::Memory &memory) {
-  if (auto remat = module->getAttrOfType<DictionaryAttr>("nn.remat")) {
-    auto number = [&](StringRef name) {
-      return remat.getAs<IntegerAttr>(name).getInt();
-    };
-    auto seconds = [&](StringRef name) {
-      return remat.getAs<FloatAttr>(name).getValueAsDouble();
-    };
-    memory.remat = {remat.getAs<StringAttr>("policy").str(),
-                    number("read_bytes"),
-                    number("kept_bytes"),
-                    number("recomputed_bytes"),
-                    number("recomputed_flops"),
-                    seconds("recomputed_seconds"),
-                    seconds("step_seconds")};
-  }
 }
 
 void Compiler::loadDialectsOfPlanPasses() {
@@ -373,27 +320,8 @@ bool Compiler::emitTrainer() {
   // All that does not need the kernels' code is done while it is made.
   shardc::onnx::ExportTemplate graph =
       shardc::onnx::makeExportTemplate(*imported.model);
-  EmitOptions emit;
-  emit.compiler = "shardc " SHARDC_VERSION;
-  // The trainer is run from any folder, and knows the file again by its hash.
-  llvm::SmallString<256> path(options.model);
-  llvm::sys::fs::make_absolute(path);
-  emit.model = path.str();
-  emit.modelHash = llvm::xxh3_64bits(imported.model->file->bytes());
-  emit.init = options.init;
-  emit.embedWeights = options.embedWeights;
-  for (const shardc::onnx::TemplateInitializer &initializer :
-       graph.initializers)
-    emit.exported.push_back(
-        {initializer.name,
-         initializer.parameter,
-         initializer.transposed,
-         {initializer.source.file, initializer.source.offset,
-          initializer.source.length,
-          shardc::onnx::elementType(&context, initializer.dtype), false},
-         {initializer.dims.begin(), initializer.dims.end()},
-         initializer.dtype});
-  auto emitted = emitPlan(*module, emit);
+  auto emitted =
+      emitPlan(*module, emitOptions(options, *imported.model, graph, &context));
   if (!emitted)
     return fail(emitted.takeError());
   EmittedPlan &plan = *(this->plan = std::move(*emitted));
@@ -421,62 +349,17 @@ bool Compiler::emitTrainer() {
   return finish(plan.plan);
 }
 
-/// What was resolved, for the reader and for programs.
 bool Compiler::finish(const plan::Plan &plan) {
-  report.kernels = plan.kernels_size();
-  report.flopsPerStep = plan.flops_per_step();
-  report.memory.emplace();
-  report.memory->liveBoundBytes = plan.live_bound_bytes();
-  collectRemat(*module, *report.memory);
-  for (const plan::Pool &pool : plan.pools()) {
-    // There only in runs with several micro-batches per step.
-    if (pool.name() == "accumulation") {
-      report.memory->accumulationBytes = pool.bytes();
-      continue;
-    }
-    CompileReport::Pool &reported = report.memory->pools.emplace_back();
-    reported.name = pool.name();
-    reported.bytes = pool.bytes();
-    for (const plan::Pool::Kind &kind : pool.kinds())
-      reported.kinds.push_back({kind.name(), kind.bytes()});
-    report.memory->peakBytes += pool.bytes();
-  }
+  collectPlan(plan, *module, report);
   return writeReport();
-}
-
-/// What was decided of tensors whose role the file does not tell.
-static llvm::json::Value rolesToJson(ArrayRef<shardc::onnx::RoleNote> notes) {
-  llvm::json::Array list;
-  for (const shardc::onnx::RoleNote &note : notes)
-    list.push_back(llvm::json::Object{{"name", note.name},
-                                      {"trained", note.trained},
-                                      {"reason", note.reason}});
-  return list;
 }
 
 bool Compiler::writeReport() {
   report.compileSeconds =
       std::chrono::duration<double>(Clock::now() - start).count();
-  if (!options.report.empty()) {
-    llvm::json::Value json = toJson(report);
-    (*json.getAsObject())["guessed_roles"] = rolesToJson(imported.roles);
-    (*json.getAsObject())["parameters_not_in_graph"] =
-        llvm::json::Array(imported.lostParameters);
-    if (kernels)
-      (*json.getAsObject())["compiled_kernels"] = kernels->toJson();
-    if (llvm::Error error =
-            writeFile(options.report, llvm::formatv("{0:2}\n", json).str()))
-      return fail(std::move(error));
-  }
-  if (!options.quiet) {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    printReport(stream, report);
-    if (kernels)
-      kernels->print(stream);
-    llvm::outs() << printableLines(text);
-  }
-  return true;
+  llvm::Error error =
+      shardc::writeReport(options, report, imported, kernels.get());
+  return !error || fail(std::move(error));
 }
 
 } // namespace

@@ -5,10 +5,10 @@
 #include "frontend/onnx/Decoder.h"
 #include "runtime/device/Optimizers.h"
 #include "tools/shardc/Diagnostics.h"
+#include "tools/shardc/OptionTable.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
-
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -17,6 +17,13 @@
 using namespace shardc;
 
 namespace {
+
+/// What is read before it is checked.
+struct CommandLine {
+  Options options;
+  std::vector<std::string> dims;
+  std::string compileTo = "trainer";
+};
 
 /// "name=size" into its parts.
 std::pair<std::string, int64_t> parseDim(const std::string &text) {
@@ -109,15 +116,7 @@ void refuseIdle(const CLI::App &app, const std::vector<Effect> &effects) {
                                                   effect.otherwise);
 }
 
-} // namespace
-
-ParsedOptions shardc::parseOptions(int argc, char **argv) {
-  Options options;
-  std::vector<std::string> dims;
-  std::string compileTo = "trainer";
-  CLI::App app("Compiles an ONNX model into one executable that trains it on a "
-               "mesh of ranks.",
-               "shardc");
+void declareFiles(CLI::App &app, CommandLine &line) {
   app.set_version_flag("--version", "shardc " SHARDC_VERSION);
   app.add_flag_callback(
          "--list-ops", [] { throw CallForOps(); },
@@ -128,242 +127,243 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
   // refuseTwice() says it better than CLI11.
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 
-  app.add_option("model", options.model, "the ONNX file (opset 13 to 24)")
+  app.add_option("model", line.options.model, "the ONNX file (opset 13 to 24)")
       ->required()
       ->option_text("MODEL.onnx");
-  app.add_option("-o,--output", options.output,
+  app.add_option("-o,--output", line.options.output,
                  "the trainer to write; default: MODEL.trainer")
       ->option_text("FILE");
+}
 
-  const char *model = "Model";
-  app.add_option(
-         "--dim", dims,
-         "size of a symbolic dim (repeatable); batch is that of one rank")
-      ->option_text("NAME=SIZE ...")
-      ->take_all()
-      ->group(model);
-  app.add_option("--loss", options.loss,
-                 "cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=1]"
-                 " | mse:output=NAME,target=NAME | output:NAME; "
-                 "default: the graph's only output, if it is a scalar")
-      ->option_text("LOSS")
-      ->group(model);
-  app.add_option("--init", options.init,
-                 "the trainer's default, which its own --init overrides: file: "
-                 "the model's own values; random: trained from scratch, values "
-                 "need not exist")
-      ->check(CLI::IsMember({"file", "random"}))
-      ->option_text("file|random [file]")
-      ->group(model);
-  app.add_flag("--embed-weights", options.embedWeights,
-               "ship the model's values inside the trainer")
-      ->group(model);
+void declareModel(OptionTable &table, CommandLine &line) {
+  table.group("Model");
+  table
+      .value("--dim", "NAME=SIZE ...", line.dims,
+             "size of a symbolic dim (repeatable); batch is that of one rank")
+      ->take_all();
+  table.value("--loss", "LOSS", line.options.loss,
+              "cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=1]"
+              " | mse:output=NAME,target=NAME | output:NAME; "
+              "default: the graph's only output, if it is a scalar");
+  table.choice("--init", "file|random [file]", line.options.init,
+               {"file", "random"},
+               "the trainer's default, which its own --init overrides: file: "
+               "the model's own values; random: trained from scratch, values "
+               "need not exist");
+  table.toggle("--embed-weights", line.options.embedWeights,
+               "ship the model's values inside the trainer");
+}
 
-  const char *sharding = "Sharding";
-  app.add_option(
-         "--mesh", options.mesh,
-         "ranks: N, RxS, or replicate=R,shard=S; the ranks of dimension "
-         "1 are neighbours (one node)")
-      ->option_text("N|RxS [1]")
-      ->group(sharding);
-  app.add_option(
-         "--strategy", options.strategy,
-         "full, grad_op: parameters, gradients and optimizer state sharded "
-         "over "
-         "all ranks (grad_op keeps parameters gathered until backward); "
-         "hybrid, "
-         "hybrid_grad_op: over dimension 1, replicated over dimension 0; "
-         "hybrid_opt: hybrid, optimizer state over all ranks; opt: optimizer "
-         "state alone; none: nothing. Default: hybrid on two dimensions, else "
-         "full")
-      ->option_text("NAME")
-      ->group(sharding);
-  app.add_option("--reshard-after-forward", options.reshardAfterForward,
-                 "what is left of gathered parameters until backward: always: "
-                 "the rank's shard; never: all; N: a slice over N neighbours, "
-                 "which gather among themselves; default: always, but for the "
-                 "last unit")
-      ->option_text("default|always|never|N")
-      ->group(sharding);
-  app.add_option("--unit-option", options.unitOptions,
-                 "for units whose name (X, or X.frozen for what is frozen of "
-                 "it) the regular expression is found in (repeatable; the "
-                 "first match wins)")
-      ->option_text("match=REGEX[,reshard=...][,precision=TYPE] ...")
-      ->expected(1)
-      ->take_all()
-      ->group(sharding);
-  app.add_option("--units", options.units,
-                 "what is gathered together: auto (blocks, merged and split by "
-                 "the cluster's times), block (blocks and the rest), "
-                 "class:NAME[,NAME] or scope:REGEX (modules, and the rest), "
-                 "size:100MB (in order of use), one")
-      ->option_text("HOW [auto]")
-      ->group(sharding);
-  app.add_option("--cluster", options.cluster,
-                 "the machine: cpu, dgx-h100, dgx-a100, cloud-l40s, or a TOML "
-                 "file of link bandwidths, latencies, FLOP rates and memory")
-      ->option_text("NAME|FILE.toml [cpu; dgx-h100 with --target cuda]")
-      ->group(sharding);
-  app.add_option("--prefetch", options.prefetch,
-                 "units gathered ahead of their use")
-      ->check(CLI::Range(0, 64))
-      ->option_text("N [1]")
-      ->group(sharding);
+void declareSharding(OptionTable &table, CommandLine &line) {
+  table.group("Sharding");
+  table.value("--mesh", "N|RxS [1]", line.options.mesh,
+              "ranks: N, RxS, or replicate=R,shard=S; the ranks of dimension "
+              "1 are neighbours (one node)");
+  table.value(
+      "--strategy", "NAME", line.options.strategy,
+      "full, grad_op: parameters, gradients and optimizer state sharded "
+      "over "
+      "all ranks (grad_op keeps parameters gathered until backward); "
+      "hybrid, "
+      "hybrid_grad_op: over dimension 1, replicated over dimension 0; "
+      "hybrid_opt: hybrid, optimizer state over all ranks; opt: optimizer "
+      "state alone; none: nothing. Default: hybrid on two dimensions, else "
+      "full");
+  table.value("--reshard-after-forward", "default|always|never|N",
+              line.options.reshardAfterForward,
+              "what is left of gathered parameters until backward: always: "
+              "the rank's shard; never: all; N: a slice over N neighbours, "
+              "which gather among themselves; default: always, but for the "
+              "last unit");
+  table.list("--unit-option", "match=REGEX[,reshard=...][,precision=TYPE] ...",
+             line.options.unitOptions,
+             "for units whose name (X, or X.frozen for what is frozen of "
+             "it) the regular expression is found in (repeatable; the "
+             "first match wins)");
+  table.value("--units", "HOW [auto]", line.options.units,
+              "what is gathered together: auto (blocks, merged and split by "
+              "the cluster's times), block (blocks and the rest), "
+              "class:NAME[,NAME] or scope:REGEX (modules, and the rest), "
+              "size:100MB (in order of use), one");
+  table.value("--cluster", "NAME|FILE.toml [cpu; dgx-h100 with --target cuda]",
+              line.options.cluster,
+              "the machine: cpu, dgx-h100, dgx-a100, cloud-l40s, or a TOML "
+              "file of link bandwidths, latencies, FLOP rates and memory");
+  table.number("--prefetch", "N [1]", line.options.prefetch, 0, 64,
+               "units gathered ahead of their use");
+}
 
-  const char *training = "Training";
-  app.add_option("--optimizer", options.optimizer,
-                 optimizerNames() + ", with torch's formulas or the paper's")
-      ->check(CLI::IsMember(optimizerChoices()))
-      ->option_text("KIND [adamw]")
-      ->group(training);
-  app.add_option(
-         "--accumulate", options.accumulate,
-         "what --grad-accumulation adds up: sharded: reduced gradients, "
-         "every micro-batch communicates; unsharded: whole ones, only "
-         "the last does [sharded; unsharded with --strategy none]")
-      ->check(CLI::IsMember({"sharded", "unsharded"}))
-      ->option_text("sharded|unsharded")
-      ->group(training);
-  app.add_option(
-         "--freeze", options.freeze,
-         "parameters that are not trained: a regular expression that is "
-         "found in their names (repeatable)")
-      ->option_text("REGEX ...")
-      ->expected(1)
-      ->take_all()
-      ->group(training);
-  app.add_option("--trainable", options.trainable,
-                 "the only parameters that are trained (repeatable); one that "
-                 "is found in no parameter's name makes parameters of the "
-                 "buffers and constants that it is found in")
-      ->option_text("REGEX ...")
-      ->expected(1)
-      ->take_all()
-      ->group(training);
-  app.add_option("--buffer", options.buffers,
-                 "float tensors of the file that are no parameters: kept as "
-                 "they are, whole on every rank; before --trainable "
-                 "(repeatable)")
-      ->option_text("REGEX ...")
-      ->expected(1)
-      ->take_all()
-      ->group(training);
-  app.add_option("--precision", options.precision,
-                 "bf16, float16, float32 or float64, or in full param=TYPE"
-                 "[,reduce=TYPE][,output=TYPE][,keep=norm|softmax|loss|REGEX]: "
-                 "of parameters and products, of gradients, of the reported "
-                 "loss, and what stays float32")
-      ->option_text("PRECISION [float32]")
-      ->group(training);
-  app.add_option("--master", options.master,
-                 "master weights and optimizer state: bf16, float16 or "
-                 "float32; default float32, float64 with --precision float64")
-      ->option_text("TYPE [float32]")
-      ->group(training);
+void declareTraining(OptionTable &table, CommandLine &line) {
+  table.group("Training");
+  table.choice("--optimizer", "KIND [adamw]", line.options.optimizer,
+               optimizerChoices(),
+               optimizerNames() + ", with torch's formulas or the paper's");
+  table.choice("--accumulate", "sharded|unsharded", line.options.accumulate,
+               {"sharded", "unsharded"},
+               "what --grad-accumulation adds up: sharded: reduced gradients, "
+               "every micro-batch communicates; unsharded: whole ones, only "
+               "the last does [sharded; unsharded with --strategy none]");
+  table.list("--freeze", "REGEX ...", line.options.freeze,
+             "parameters that are not trained: a regular expression that is "
+             "found in their names (repeatable)");
+  table.list("--trainable", "REGEX ...", line.options.trainable,
+             "the only parameters that are trained (repeatable); one that "
+             "is found in no parameter's name makes parameters of the "
+             "buffers and constants that it is found in");
+  table.list("--buffer", "REGEX ...", line.options.buffers,
+             "float tensors of the file that are no parameters: kept as "
+             "they are, whole on every rank; before --trainable "
+             "(repeatable)");
+  table.value("--precision", "PRECISION [float32]", line.options.precision,
+              "bf16, float16, float32 or float64, or in full param=TYPE"
+              "[,reduce=TYPE][,output=TYPE][,keep=norm|softmax|loss|REGEX]: "
+              "of parameters and products, of gradients, of the reported "
+              "loss, and what stays float32");
+  table.value("--master", "TYPE [float32]", line.options.master,
+              "master weights and optimizer state: bf16, float16 or "
+              "float32; default float32, float64 with --precision float64");
+  table.choice("--remat", "cheap|none [cheap]", line.options.remat,
+               {"cheap", "none"},
+               "what backward computes again instead of keeping it: cheap: "
+               "norms, activations and the like, from what is kept anyway; "
+               "none: nothing. Results have the same bits");
+}
 
-  app.add_option("--remat", options.remat,
-                 "what backward computes again instead of keeping it: cheap: "
-                 "norms, activations and the like, from what is kept anyway; "
-                 "none: nothing. Results have the same bits")
-      ->check(CLI::IsMember({"cheap", "none"}))
-      ->option_text("cheap|none [cheap]")
-      ->group(training);
+void declareCode(OptionTable &table, CommandLine &line) {
+  table.group("Code");
+  table.value("--target", "NAME [cpu]", line.options.target,
+              "what the trainer runs on: cpu, or cuda:sm_80, cuda:sm_90 or "
+              "cuda:sm_100, whose plan and kernels are built, but no "
+              "trainer yet");
+  table.value("--cpu", "CPU [native]", line.options.cpu,
+              "processor to generate for: native, x86-64-v3, x86-64-v4, or "
+              "a name that clang knows");
+  table.number("--threads-per-rank", "N [0]", line.options.threadsPerRank, 0,
+               1024,
+               "most threads that a rank may use; 0: this machine's cores "
+               "over the ranks");
+  table.value("--kernels", "DIR", line.options.kernels,
+              "write the compiled kernels into this folder: a shared "
+              "object; for cuda PTX, and cubins where CUDA's ptxas is; the "
+              "trainer as well only with -o");
+}
 
-  const char *code = "Code";
-  app.add_option("--target", options.target,
-                 "what the trainer runs on: cpu, or cuda:sm_80, cuda:sm_90 or "
-                 "cuda:sm_100, whose plan and kernels are built, but no "
-                 "trainer yet")
-      ->option_text("NAME [cpu]")
-      ->group(code);
-  app.add_option("--cpu", options.cpu,
-                 "processor to generate for: native, x86-64-v3, x86-64-v4, or "
-                 "a name that clang knows")
-      ->option_text("CPU [native]")
-      ->group(code);
-  app.add_option("--threads-per-rank", options.threadsPerRank,
-                 "most threads that a rank may use; 0: this machine's cores "
-                 "over the ranks")
-      ->check(CLI::Range(0, 1024))
-      ->option_text("N [0]")
-      ->group(code);
+void declareInspection(OptionTable &table, CommandLine &line) {
+  table.group("Inspection");
+  table.choice("--compile-to", "PHASE [trainer]", line.compileTo, phaseNames(),
+               phasesText());
+  table.value("--dump-phases-to", "DIR", line.options.dumpPhasesTo,
+              "write the IR after every phase into this folder");
+  table.value("--report", "FILE.json", line.options.report,
+              "write what was resolved as JSON");
+  table.list("--disable-pass", "PASS ...", line.options.disabledPasses,
+             "leave out a pass, to see what it does (repeatable): what "
+             "it does or proves is then missing");
+  table.toggle("--pass-timing", line.options.passTiming,
+               "print how long each pass took, on stderr");
+  table.toggle("-q,--quiet", line.options.quiet,
+               "print errors and warnings alone");
+}
 
-  app.add_option("--kernels", options.kernels,
-                 "write the compiled kernels into this folder: a shared "
-                 "object; for cuda PTX, and cubins where CUDA's ptxas is; the "
-                 "trainer as well only with -o")
-      ->option_text("DIR")
-      ->group(code);
+void bindDims(CommandLine &line) {
+  for (const std::string &text : line.dims) {
+    auto [name, size] = parseDim(text);
+    auto [entry, fresh] = line.options.dims.emplace(name, size);
+    if (!fresh && entry->second != size)
+      throw CLI::ValidationError("--dim " + text,
+                                 name + " is already bound to " +
+                                     std::to_string(entry->second));
+  }
+}
 
-  const char *inspection = "Inspection";
-  app.add_option("--compile-to", compileTo, phasesText())
-      ->check(CLI::IsMember(phaseNames()))
-      ->option_text("PHASE [trainer]")
-      ->group(inspection);
-  app.add_option("--dump-phases-to", options.dumpPhasesTo,
-                 "write the IR after every phase into this folder")
-      ->option_text("DIR")
-      ->group(inspection);
-  app.add_option("--report", options.report, "write what was resolved as JSON")
-      ->option_text("FILE.json")
-      ->group(inspection);
-  app.add_option("--disable-pass", options.disabledPasses,
-                 "leave out a pass, to see what it does (repeatable): what "
-                 "it does or proves is then missing")
-      ->option_text("PASS ...")
-      ->expected(1)
-      ->take_all()
-      ->group(inspection);
-  app.add_flag("--pass-timing", options.passTiming,
-               "print how long each pass took, on stderr")
-      ->group(inspection);
-  app.add_flag("-q,--quiet", options.quiet, "print errors and warnings alone")
-      ->group(inspection);
+/// Flags that say what another target has.
+void checkTarget(const CLI::App &app, const Options &options) {
+  bool isCpu = llvm::StringRef(options.target).split(':').first == "cpu";
+  bool namesCpu = isCpu && options.target != "cpu";
+  refuseIdle(app, {{"--cpu", !namesCpu, "with a --target that names one"},
+                   {"--cpu", isCpu, "with another --target"},
+                   {"--threads-per-rank", isCpu, "with another --target"}});
+}
 
+/// --kernels alone stops where kernels are made.
+void resolveKernels(const CLI::App &app, CommandLine &line) {
+  if (line.options.kernels.empty())
+    return;
+  if (llvm::is_contained({"import", "raise", "train", "shard"}, line.compileTo))
+    throw CLI::ValidationError("--compile-to " + line.compileTo,
+                               "has no kernels yet; drop --kernels");
+  if (line.compileTo != "trainer" || !line.options.output.empty())
+    return;
+  const char *noTrainer =
+      "with --kernels alone, which makes no trainer; add -o FILE";
+  refuseIdle(app, {{"--embed-weights", false, noTrainer},
+                   {"--threads-per-rank", false, noTrainer}});
+  line.compileTo = "kernels";
+  line.options.printIr = false;
+}
+
+/// Flags of a trainer that is not written.
+void checkTrainer(const CommandLine &line) {
+  const Options &options = line.options;
+  if (line.compileTo == "trainer")
+    return;
+  if (!options.output.empty() || options.embedWeights)
+    throw CLI::ValidationError(
+        "--compile-to " + line.compileTo,
+        "writes no trainer; drop " +
+            std::string(options.embedWeights ? "--embed-weights" : "-o"));
+  if (options.printIr && !options.report.empty())
+    throw CLI::ValidationError("--compile-to " + line.compileTo,
+                               "makes no report; drop --report");
+}
+
+/// Parses and checks what can be checked without the model; CLI11 throws what
+/// is wrong, and what --help and its like call for.
+void read(CLI::App &app, int argc, char **argv, CommandLine &line) {
+  app.parse(argc, argv);
+  refuseTwice(app);
+  bindDims(line);
+  if (line.options.embedWeights && line.options.init == "random")
+    throw CLI::ValidationError("--embed-weights",
+                               "cannot be honoured with --init random, which "
+                               "reads no values; drop one of the two");
+  checkTarget(app, line.options);
+  resolveKernels(app, line);
+  checkTrainer(line);
+}
+
+/// Phase and output by name; MODEL.trainer where no file is.
+Options resolve(CommandLine line) {
+  Options options = std::move(line.options);
+  options.compileTo = static_cast<Phase>(
+      std::ranges::find(phases, line.compileTo, &PhaseInfo::name) -
+      std::begin(phases));
+  if (options.output.empty()) {
+    std::string stem = options.model;
+    if (size_t dot = stem.rfind(".onnx");
+        dot != std::string::npos && dot + 5 == stem.size())
+      stem.resize(dot);
+    options.output = stem + ".trainer";
+  }
+  return options;
+}
+
+} // namespace
+
+ParsedOptions shardc::parseOptions(int argc, char **argv) {
+  CommandLine line;
+  CLI::App app("Compiles an ONNX model into one executable that trains it on a "
+               "mesh of ranks.",
+               "shardc");
+  declareFiles(app, line);
+  OptionTable table(app);
+  declareModel(table, line);
+  declareSharding(table, line);
+  declareTraining(table, line);
+  declareCode(table, line);
+  declareInspection(table, line);
   try {
-    app.parse(argc, argv);
-    refuseTwice(app);
-    for (const std::string &text : dims) {
-      auto [name, size] = parseDim(text);
-      auto [entry, fresh] = options.dims.emplace(name, size);
-      if (!fresh && entry->second != size)
-        throw CLI::ValidationError("--dim " + text,
-                                   name + " is already bound to " +
-                                       std::to_string(entry->second));
-    }
-    if (options.embedWeights && options.init == "random")
-      throw CLI::ValidationError("--embed-weights",
-                                 "cannot be honoured with --init random, which "
-                                 "reads no values; drop one of the two");
-    bool isCpu = llvm::StringRef(options.target).split(':').first == "cpu";
-    bool namesCpu = isCpu && options.target != "cpu";
-    refuseIdle(app, {{"--cpu", !namesCpu, "with a --target that names one"},
-                     {"--cpu", isCpu, "with another --target"},
-                     {"--threads-per-rank", isCpu, "with another --target"}});
-    bool asksKernels = !options.kernels.empty();
-    if (asksKernels && (compileTo == "import" || compileTo == "raise" ||
-                        compileTo == "train" || compileTo == "shard"))
-      throw CLI::ValidationError("--compile-to " + compileTo,
-                                 "has no kernels yet; drop --kernels");
-    if (asksKernels && compileTo == "trainer" && options.output.empty()) {
-      const char *noTrainer =
-          "with --kernels alone, which makes no trainer; add -o FILE";
-      refuseIdle(app, {{"--embed-weights", false, noTrainer},
-                       {"--threads-per-rank", false, noTrainer}});
-      // Kernels are all that is asked for.
-      compileTo = "kernels";
-      options.printIr = false;
-    }
-    bool writesTrainer = compileTo == "trainer";
-    if (!writesTrainer && (!options.output.empty() || options.embedWeights))
-      throw CLI::ValidationError(
-          "--compile-to " + compileTo,
-          "writes no trainer; drop " +
-              std::string(options.embedWeights ? "--embed-weights" : "-o"));
-    if (!writesTrainer && options.printIr && !options.report.empty())
-      throw CLI::ValidationError("--compile-to " + compileTo,
-                                 "makes no report; drop --report");
+    read(app, argc, argv, line);
   } catch (const CLI::CallForHelp &) {
     llvm::outs() << app.help();
     return {std::nullopt, 0};
@@ -382,15 +382,5 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
     printError(std::string(error.what()) + "; see --help");
     return {std::nullopt, 2};
   }
-  options.compileTo = static_cast<Phase>(
-      std::ranges::find(phases, compileTo, &PhaseInfo::name) -
-      std::begin(phases));
-  if (options.output.empty()) {
-    std::string stem = options.model;
-    if (size_t dot = stem.rfind(".onnx");
-        dot != std::string::npos && dot + 5 == stem.size())
-      stem.resize(dot);
-    options.output = stem + ".trainer";
-  }
-  return {options, 0};
+  return {resolve(std::move(line)), 0};
 }

@@ -34,6 +34,26 @@ static LogicalResult expectLike(Operation *op, StringRef what, Value value,
   return expectShape(op, what, value, shapeOf(input));
 }
 
+namespace {
+/// What an op over rows has besides its input, and what that must be like.
+struct RowPart {
+  StringRef name;
+  Value value; // null: left out
+  LogicalResult (*expect)(Operation *op, StringRef what, Value value,
+                          Value input);
+};
+} // namespace
+
+static LogicalResult verifyRows(Operation *op, Value input,
+                                std::initializer_list<RowPart> parts) {
+  if (failed(expectRankAtLeast(op, "input", input, 1)))
+    return failure();
+  for (const RowPart &part : parts)
+    if (part.value && failed(part.expect(op, part.name, part.value, input)))
+      return failure();
+  return success();
+}
+
 LogicalResult SoftmaxOp::verify() {
   return expectRankAtLeast(*this, "input", getInput(), 1);
 }
@@ -45,60 +65,47 @@ LogicalResult LogSoftmaxOp::verify() {
 }
 
 LogicalResult LayerNormOp::verify() {
-  if (failed(expectRankAtLeast(*this, "input", getInput(), 1)) ||
-      failed(expectColumn(*this, "gamma", getGamma(), getInput())) ||
-      (getBeta() &&
-       failed(expectColumn(*this, "beta", getBeta(), getInput()))) ||
-      failed(expectLike(*this, "result", getResult(), getInput())) ||
-      failed(expectPerRow(*this, "mean", getMean(), getInput())))
-    return failure();
-  return expectPerRow(*this, "rstd", getRstd(), getInput());
+  return verifyRows(*this, getInput(),
+                    {{"gamma", getGamma(), expectColumn},
+                     {"beta", getBeta(), expectColumn},
+                     {"result", getResult(), expectLike},
+                     {"mean", getMean(), expectPerRow},
+                     {"rstd", getRstd(), expectPerRow}});
 }
-
 LogicalResult LayerNormGradOp::verify() {
-  if (failed(expectRankAtLeast(*this, "input", getInput(), 1)) ||
-      failed(expectLike(*this, "gradient", getGradient(), getInput())) ||
-      failed(expectColumn(*this, "gamma", getGamma(), getInput())) ||
-      failed(expectPerRow(*this, "mean", getMean(), getInput())) ||
-      failed(expectPerRow(*this, "rstd", getRstd(), getInput())))
-    return failure();
-  return expectLike(*this, "result", getResult(), getInput());
+  return verifyRows(*this, getInput(),
+                    {{"gradient", getGradient(), expectLike},
+                     {"gamma", getGamma(), expectColumn},
+                     {"mean", getMean(), expectPerRow},
+                     {"rstd", getRstd(), expectPerRow},
+                     {"result", getResult(), expectLike}});
 }
-
 LogicalResult LayerNormParamGradOp::verify() {
-  if (failed(expectRankAtLeast(*this, "input", getInput(), 1)) ||
-      failed(expectLike(*this, "gradient", getGradient(), getInput())) ||
-      failed(expectPerRow(*this, "mean", getMean(), getInput())) ||
-      failed(expectPerRow(*this, "rstd", getRstd(), getInput())) ||
-      failed(expectColumn(*this, "gamma_gradient", getGammaGradient(),
-                          getInput())))
-    return failure();
-  return expectColumn(*this, "beta_gradient", getBetaGradient(), getInput());
+  return verifyRows(*this, getInput(),
+                    {{"gradient", getGradient(), expectLike},
+                     {"mean", getMean(), expectPerRow},
+                     {"rstd", getRstd(), expectPerRow},
+                     {"gamma_gradient", getGammaGradient(), expectColumn},
+                     {"beta_gradient", getBetaGradient(), expectColumn}});
 }
-
 LogicalResult RmsNormOp::verify() {
-  if (failed(expectRankAtLeast(*this, "input", getInput(), 1)) ||
-      failed(expectColumn(*this, "gamma", getGamma(), getInput())) ||
-      failed(expectLike(*this, "result", getResult(), getInput())))
-    return failure();
-  return expectPerRow(*this, "rstd", getRstd(), getInput());
+  return verifyRows(*this, getInput(),
+                    {{"gamma", getGamma(), expectColumn},
+                     {"result", getResult(), expectLike},
+                     {"rstd", getRstd(), expectPerRow}});
 }
-
 LogicalResult RmsNormGradOp::verify() {
-  if (failed(expectRankAtLeast(*this, "input", getInput(), 1)) ||
-      failed(expectLike(*this, "gradient", getGradient(), getInput())) ||
-      failed(expectColumn(*this, "gamma", getGamma(), getInput())) ||
-      failed(expectPerRow(*this, "rstd", getRstd(), getInput())))
-    return failure();
-  return expectLike(*this, "result", getResult(), getInput());
+  return verifyRows(*this, getInput(),
+                    {{"gradient", getGradient(), expectLike},
+                     {"gamma", getGamma(), expectColumn},
+                     {"rstd", getRstd(), expectPerRow},
+                     {"result", getResult(), expectLike}});
 }
-
 LogicalResult RmsNormParamGradOp::verify() {
-  if (failed(expectRankAtLeast(*this, "input", getInput(), 1)) ||
-      failed(expectLike(*this, "gradient", getGradient(), getInput())) ||
-      failed(expectPerRow(*this, "rstd", getRstd(), getInput())))
-    return failure();
-  return expectColumn(*this, "gamma_gradient", getGammaGradient(), getInput());
+  return verifyRows(*this, getInput(),
+                    {{"gradient", getGradient(), expectLike},
+                     {"rstd", getRstd(), expectPerRow},
+                     {"gamma_gradient", getGammaGradient(), expectColumn}});
 }
 
 //===----------------------------------------------------------------------===//

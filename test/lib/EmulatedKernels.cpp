@@ -1,10 +1,10 @@
 // Fibers for the threads of a block.
-#include "codegen/gpu/EmulateKernels.h"
+#include "EmulatedKernels.h"
 
+#include "LoadedKernels.h"
+#include "LowerForHost.h"
 #include "codegen/cpu/CompileKernels.h"
 #include "codegen/cpu/LinkObjects.h"
-#include "codegen/cpu/LoadedKernels.h"
-#include "codegen/gpu/LowerForHost.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -14,7 +14,7 @@
 
 using namespace mlir;
 
-namespace shardc::gpu {
+namespace shardc::test {
 
 namespace {
 
@@ -115,7 +115,7 @@ struct EmulatedKernels::Impl {
     HostFunction function = nullptr;
     int64_t grid = 0, block = 0, sharedBytes = 0;
   };
-  cpu::LoadedKernels library;
+  LoadedKernels library;
   llvm::StringMap<Kernel> kernels;
 };
 
@@ -147,7 +147,7 @@ EmulatedKernels::compile(mlir::gpu::GPUModuleOp module, StringRef cpuName) {
   auto linked = cpu::linkObjects(objects, *cpu);
   if (!linked)
     return linked.takeError();
-  auto library = cpu::LoadedKernels::load(*linked);
+  auto library = LoadedKernels::load(*linked);
   if (!library)
     return library.takeError();
   for (auto &[name, kernel] : kernels)
@@ -168,4 +168,4 @@ llvm::Error EmulatedKernels::runBlock(StringRef name, void *const *arguments,
   return threads.run(backwards);
 }
 
-} // namespace shardc::gpu
+} // namespace shardc::test

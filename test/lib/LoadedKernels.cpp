@@ -1,11 +1,11 @@
 // A file that exists only in memory is opened by dlopen.
-#include "codegen/cpu/LoadedKernels.h"
+#include "LoadedKernels.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-namespace shardc::cpu {
+namespace shardc::test {
 
 llvm::Expected<LoadedKernels>
 LoadedKernels::load(llvm::StringRef sharedObject) {
@@ -42,4 +42,4 @@ KernelFunction LoadedKernels::find(const std::string &symbol) const {
   return reinterpret_cast<KernelFunction>(dlsym(handle, symbol.c_str()));
 }
 
-} // namespace shardc::cpu
+} // namespace shardc::test

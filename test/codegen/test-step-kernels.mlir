@@ -1,12 +1,12 @@
 // Generated code against the reference evaluation of every op, in every precision; shapes that no vector width divides. Fused or
 // not, results have the same bits.
-// RUN: sed -e s/FLOAT/f32/g -e s/STAT/f32/g %s | shardc-opt -step-test-kernels=compare-unfused=true -o /dev/null | FileCheck %s
-// RUN: sed -e s/FLOAT/f64/g -e s/STAT/f64/g %s | shardc-opt -step-test-kernels -o /dev/null | FileCheck %s
-// RUN: sed -e s/FLOAT/f32/g -e s/STAT/f32/g %s | shardc-opt -step-test-kernels=cpu=x86-64-v3 -o /dev/null | FileCheck %s
-// RUN: sed -e s/FLOAT/bf16/g -e s/STAT/f32/g %s | shardc-opt -step-test-kernels=compare-unfused=true -o /dev/null | FileCheck %s
-// RUN: sed -e s/FLOAT/bf16/g -e s/STAT/f32/g %s | shardc-opt -step-test-kernels=cpu=x86-64-v3 -o /dev/null | FileCheck %s
-// RUN: sed -e s/FLOAT/f16/g -e s/STAT/f32/g %s | shardc-opt -step-test-kernels=compare-unfused=true -o /dev/null | FileCheck %s
-// RUN: sed -e s/FLOAT/f16/g -e s/STAT/f32/g %s | shardc-opt -step-test-kernels=cpu=x86-64 -o /dev/null | FileCheck %s
+// RUN: sed -e s/FLOAT/f32/g -e s/STAT/f32/g %s | shardc-opt -test-step-kernels=compare-unfused=true -o /dev/null | FileCheck %s
+// RUN: sed -e s/FLOAT/f64/g -e s/STAT/f64/g %s | shardc-opt -test-step-kernels -o /dev/null | FileCheck %s
+// RUN: sed -e s/FLOAT/f32/g -e s/STAT/f32/g %s | shardc-opt -test-step-kernels=cpu=x86-64-v3 -o /dev/null | FileCheck %s
+// RUN: sed -e s/FLOAT/bf16/g -e s/STAT/f32/g %s | shardc-opt -test-step-kernels=compare-unfused=true -o /dev/null | FileCheck %s
+// RUN: sed -e s/FLOAT/bf16/g -e s/STAT/f32/g %s | shardc-opt -test-step-kernels=cpu=x86-64-v3 -o /dev/null | FileCheck %s
+// RUN: sed -e s/FLOAT/f16/g -e s/STAT/f32/g %s | shardc-opt -test-step-kernels=compare-unfused=true -o /dev/null | FileCheck %s
+// RUN: sed -e s/FLOAT/f16/g -e s/STAT/f32/g %s | shardc-opt -test-step-kernels=cpu=x86-64 -o /dev/null | FileCheck %s
 
 // CHECK: @neg: 1 kernels agree
 func.func @neg(%a: tensor<3x17xFLOAT>) -> tensor<3x17xFLOAT> {

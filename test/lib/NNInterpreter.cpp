@@ -1,22 +1,22 @@
 // Evaluation of ops and straight-line functions on host tensors.
-#include "frontend/nn/Interpreter.h"
+#include "NNInterpreter.h"
 
 using namespace mlir;
 
-namespace shardc::nn {
+namespace shardc::test {
 
-std::optional<SmallVector<HostTensor>>
-evaluateOp(Operation *op, ArrayRef<HostTensor> operands) {
-  SmallVector<HostTensor> results;
-  if (auto constant = dyn_cast<ConstantOp>(op)) {
-    results.push_back(HostTensor::fromAttribute(constant.getValue()));
+std::optional<SmallVector<nn::HostTensor>>
+evaluateOp(Operation *op, ArrayRef<nn::HostTensor> operands) {
+  SmallVector<nn::HostTensor> results;
+  if (auto constant = dyn_cast<nn::ConstantOp>(op)) {
+    results.push_back(nn::HostTensor::fromAttribute(constant.getValue()));
     if (!results.back()) {
       op->emitOpError("expects dense values");
       return std::nullopt;
     }
     return results;
   }
-  auto reference = dyn_cast<ReferenceEval>(op);
+  auto reference = dyn_cast<nn::ReferenceEval>(op);
   if (!reference) {
     op->emitError("'") << op->getName() << "' has no reference evaluation";
     return std::nullopt;
@@ -26,14 +26,14 @@ evaluateOp(Operation *op, ArrayRef<HostTensor> operands) {
   return results;
 }
 
-std::optional<SmallVector<HostTensor>>
-evaluateFunction(func::FuncOp function, ArrayRef<HostTensor> inputs,
+std::optional<SmallVector<nn::HostTensor>>
+evaluateFunction(func::FuncOp function, ArrayRef<nn::HostTensor> inputs,
                  ParameterValues parameters) {
   assert(inputs.size() == function.getNumArguments() &&
          "one tensor per argument");
-  llvm::DenseMap<Value, HostTensor> values;
+  llvm::DenseMap<Value, nn::HostTensor> values;
   llvm::DenseMap<Value, int64_t> usesLeft;
-  auto define = [&](Value value, HostTensor tensor) {
+  auto define = [&](Value value, nn::HostTensor tensor) {
     const int64_t uses = std::distance(value.use_begin(), value.use_end());
     if (uses == 0)
       return;
@@ -44,7 +44,7 @@ evaluateFunction(func::FuncOp function, ArrayRef<HostTensor> inputs,
        llvm::zip_equal(function.getArguments(), inputs))
     define(argument, input);
   for (Operation &op : function.getBody().front()) {
-    SmallVector<HostTensor> operands;
+    SmallVector<nn::HostTensor> operands;
     for (Value operand : op.getOperands())
       operands.push_back(values.lookup(operand));
     for (Value operand : op.getOperands())
@@ -52,11 +52,12 @@ evaluateFunction(func::FuncOp function, ArrayRef<HostTensor> inputs,
         values.erase(operand);
     if (isa<func::ReturnOp>(op))
       return operands;
-    if (auto get = dyn_cast<GetParameterOp>(op); get && parameters) {
+    if (auto get = dyn_cast<nn::GetParameterOp>(op); get && parameters) {
       define(get, parameters(get));
       continue;
     }
-    std::optional<SmallVector<HostTensor>> results = evaluateOp(&op, operands);
+    std::optional<SmallVector<nn::HostTensor>> results =
+        evaluateOp(&op, operands);
     if (!results)
       return std::nullopt;
     for (auto [result, tensor] : llvm::zip_equal(op.getResults(), *results))
@@ -65,4 +66,4 @@ evaluateFunction(func::FuncOp function, ArrayRef<HostTensor> inputs,
   llvm_unreachable("a function ends in a return");
 }
 
-} // namespace shardc::nn
+} // namespace shardc::test

@@ -1,13 +1,13 @@
 // Kernels of a shared object, loaded into this process from memory.
-#ifndef SHARDC_CODEGEN_CPU_LOADEDKERNELS_H
-#define SHARDC_CODEGEN_CPU_LOADEDKERNELS_H
+#ifndef SHARDC_TEST_LIB_LOADEDKERNELS_H
+#define SHARDC_TEST_LIB_LOADEDKERNELS_H
 
 #include "llvm/Support/Error.h"
 
 #include <cstdint>
 #include <string>
 
-namespace shardc::cpu {
+namespace shardc::test {
 
 using KernelFunction = void (*)(void *const *arguments, int64_t begin,
                                 int64_t end);
@@ -33,6 +33,6 @@ private:
   int file;
 };
 
-} // namespace shardc::cpu
+} // namespace shardc::test
 
 #endif

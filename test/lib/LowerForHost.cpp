@@ -1,6 +1,6 @@
 // gpu and memref ops as accesses of the emulated thread; what rounds in ways of
 // its own is done by the CPU's emitters.
-#include "codegen/gpu/LowerForHost.h"
+#include "LowerForHost.h"
 
 #include "codegen/cpu/CpuVectorOps.h"
 
@@ -14,7 +14,7 @@
 
 using namespace mlir;
 
-namespace shardc::gpu {
+namespace shardc::test {
 
 namespace {
 class HostLowering {
@@ -202,4 +202,4 @@ FailureOr<int64_t> lowerForHost(mlir::gpu::GPUFuncOp kernel, ModuleOp module,
   return HostLowering(module, target).run(kernel);
 }
 
-} // namespace shardc::gpu
+} // namespace shardc::test

@@ -1,13 +1,13 @@
 // A gpu.func as a function of the host, for emulation.
-#ifndef SHARDC_CODEGEN_GPU_LOWERFORHOST_H
-#define SHARDC_CODEGEN_GPU_LOWERFORHOST_H
+#ifndef SHARDC_TEST_LIB_LOWERFORHOST_H
+#define SHARDC_TEST_LIB_LOWERFORHOST_H
 
 #include "codegen/cpu/EmitKernel.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 
-namespace shardc::gpu {
+namespace shardc::test {
 
 /// What generated code sees of its thread. The layout is fixed: generated code
 /// reads it by offsets.
@@ -28,6 +28,6 @@ llvm::FailureOr<int64_t> lowerForHost(mlir::gpu::GPUFuncOp kernel,
                                       mlir::ModuleOp module,
                                       const cpu::VectorTarget &target);
 
-} // namespace shardc::gpu
+} // namespace shardc::test
 
 #endif

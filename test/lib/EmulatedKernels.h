@@ -1,7 +1,7 @@
 // GPU kernels run on the host, thread by thread: what they compute can be
 // tested where there is no GPU. Not fast.
-#ifndef SHARDC_CODEGEN_GPU_EMULATEKERNELS_H
-#define SHARDC_CODEGEN_GPU_EMULATEKERNELS_H
+#ifndef SHARDC_TEST_LIB_EMULATEDKERNELS_H
+#define SHARDC_TEST_LIB_EMULATEDKERNELS_H
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-namespace shardc::gpu {
+namespace shardc::test {
 
 /// Every thread of a block is a fiber that runs up to the next barrier or
 /// shuffle; then the next thread does. The arithmetic of a thread is compiled
@@ -38,6 +38,6 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
-} // namespace shardc::gpu
+} // namespace shardc::test
 
 #endif

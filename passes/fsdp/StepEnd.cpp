@@ -1,0 +1,95 @@
+// What the ops at the end of a step check: norm, sums of scalars, optimizer.
+#include "passes/fsdp/FSDP.h"
+#include "passes/fsdp/Verification.h"
+#include "runtime/device/Optimizers.h"
+
+using namespace mlir;
+using namespace shardc;
+using namespace shardc::fsdp;
+
+static bool isScalar(Type type, std::optional<unsigned> width = std::nullopt) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || tensor.getRank() != 0)
+    return false;
+  auto element = dyn_cast<FloatType>(tensor.getElementType());
+  return element && (!width || element.getWidth() == *width);
+}
+
+LogicalResult GradientNormOp::verify() {
+  if (!isScalar(getPartial().getType(), 64))
+    return emitOpError("expects the result to be tensor<f64>, got ")
+           << getPartial().getType();
+  int64_t slices = 1;
+  for (int64_t level : getSlices()) {
+    if (level < 1)
+      return emitOpError("expects at least 1 slice, got ") << level;
+    slices *= level;
+  }
+  for (auto [index, type] : llvm::enumerate(getGradients().getTypes())) {
+    auto tensor = cast<RankedTensorType>(type);
+    if (tensor.getRank() != 1 || tensor.getNumElements() % slices != 0)
+      return emitOpError("expects operand ")
+             << index << " to be one-dimensional and a multiple of " << slices
+             << " slices, got " << type;
+  }
+  return success();
+}
+
+LogicalResult
+AllReduceStartOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  return success(
+      static_cast<bool>(lookUp<GroupOp>(*this, getGroupAttr(), symbolTable)));
+}
+
+LogicalResult AllReduceStartOp::verify() {
+  if (getNorms().size() != getValues().size())
+    return emitOpError("expects to know of each of ")
+           << getValues().size() << " values whether it is a norm, got "
+           << getNorms().size();
+  for (Type type : getValues().getTypes())
+    if (cast<RankedTensorType>(type).getElementType() !=
+        cast<RankedTensorType>(getValues().getTypes()[0]).getElementType())
+      return emitOpError("expects values of one element type, got ")
+             << getValues().getTypes()[0] << " and " << type;
+  return success();
+}
+
+LogicalResult AllReduceWaitOp::verify() {
+  if (failed(verifyToken<AllReduceStartOp>(*this)))
+    return failure();
+  auto start = getToken().getDefiningOp<AllReduceStartOp>();
+  if (getResultTypes() != start.getValues().getTypes())
+    return emitOpError(
+        "expects one sum per value of its start, of the same types");
+  return success();
+}
+
+LogicalResult MetricOp::verify() {
+  if (!isScalar(getValue().getType()))
+    return emitOpError("expects a float tensor of no dims, got ")
+           << getValue().getType();
+  return success();
+}
+
+LogicalResult OptimizerStepOp::verify() {
+  if (!isScalar(getNorm().getType(), 64))
+    return emitOpError("expects the norm to be tensor<f64>, got ")
+           << getNorm().getType();
+  if (!findOptimizer(getKind()))
+    return emitOpError("expects kind ")
+           << optimizerNames() << ", got " << getKind();
+  return success();
+}
+
+LogicalResult
+OptimizerStepOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  UnitOp unit = lookUp<UnitOp>(*this, getUnitAttr(), symbolTable);
+  if (!unit)
+    return failure();
+  if (!unit.isTrained())
+    return emitOpError("updates ") << getUnitAttr() << ", which is frozen";
+  return verifyFlat(
+      *this, getGradient().getType(),
+      unit.getFlatGradientType(static_cast<int64_t>(unit.getOptimizerShards())),
+      "the gradient");
+}

@@ -1,0 +1,52 @@
+// Files of options, told apart.
+#include "tools/shardc/CompilerFiles.h"
+
+#include "codegen/emit/WriteTrainer.h"
+#include "passes/options/Cluster.h"
+#include "tools/shardc/FileUses.h"
+#include "tools/shardc/Files.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace shardc {
+
+std::string phaseFile(const Options &options, Phase phase) {
+  return llvm::formatv("{0}/{1}-{2}.mlir", options.dumpPhasesTo, int(phase) + 1,
+                       infoOf(phase).name);
+}
+
+llvm::Error checkFiles(const Options &options,
+                       llvm::ArrayRef<std::string> externalData) {
+  FileUses uses;
+  uses.reads("the model " + options.model, options.model);
+  for (const std::string &path : externalData)
+    uses.reads("the model's external data " + path, path);
+  if (!options.cluster.empty() &&
+      !llvm::is_contained(Cluster::builtIn(), options.cluster))
+    uses.reads("--cluster " + options.cluster, options.cluster);
+  uses.reads("shardc itself, " + programPath(), programPath());
+  bool writesTrainer = options.compileTo == Phase::Trainer;
+  if (auto runtime = findRuntime(programPath()); !runtime)
+    llvm::consumeError(runtime.takeError());
+  else
+    uses.reads("the trainer's runtime " + *runtime, *runtime);
+  if (writesTrainer)
+    uses.writes("the trainer (-o " + options.output + ")", options.output);
+  // "-" is stdout.
+  if (!options.report.empty() && options.report != "-")
+    uses.writes("--report " + options.report, options.report);
+  if (!options.dumpPhasesTo.empty())
+    for (int phase = 0;
+         phase <= int(options.compileTo) && Phase(phase) != Phase::Trainer;
+         ++phase) {
+      std::string path = phaseFile(options, Phase(phase));
+      uses.writes(
+          "--dump-phases-to " + options.dumpPhasesTo + " (" + path + ")", path);
+    }
+  if (!options.kernels.empty())
+    uses.writesInto("--kernels", options.kernels, {".so", ".ptx", ".cubin"});
+  return uses.check();
+}
+
+} // namespace shardc

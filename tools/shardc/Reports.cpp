@@ -1,0 +1,90 @@
+// Reports of a plan, as JSON and as text.
+#include "tools/shardc/Reports.h"
+
+#include "tools/shardc/Files.h"
+#include "tools/shardc/Printable.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+
+namespace shardc {
+
+/// What backward keeps, as nn-remat noted it.
+static void collectRemat(ModuleOp module, CompileReport::Memory &memory) {
+  if (auto remat = module->getAttrOfType<DictionaryAttr>("nn.remat")) {
+    auto number = [&](StringRef name) {
+      return remat.getAs<IntegerAttr>(name).getInt();
+    };
+    auto seconds = [&](StringRef name) {
+      return remat.getAs<FloatAttr>(name).getValueAsDouble();
+    };
+    memory.remat = {remat.getAs<StringAttr>("policy").str(),
+                    number("read_bytes"),
+                    number("kept_bytes"),
+                    number("recomputed_bytes"),
+                    number("recomputed_flops"),
+                    seconds("recomputed_seconds"),
+                    seconds("step_seconds")};
+  }
+}
+
+void collectPlan(const plan::Plan &plan, ModuleOp module,
+                 CompileReport &report) {
+  report.kernels = plan.kernels_size();
+  report.flopsPerStep = plan.flops_per_step();
+  report.memory.emplace();
+  report.memory->liveBoundBytes = plan.live_bound_bytes();
+  collectRemat(module, *report.memory);
+  for (const plan::Pool &pool : plan.pools()) {
+    // There only in runs with several micro-batches per step.
+    if (pool.name() == "accumulation") {
+      report.memory->accumulationBytes = pool.bytes();
+      continue;
+    }
+    CompileReport::Pool &reported = report.memory->pools.emplace_back();
+    reported.name = pool.name();
+    reported.bytes = pool.bytes();
+    for (const plan::Pool::Kind &kind : pool.kinds())
+      reported.kinds.push_back({kind.name(), kind.bytes()});
+    report.memory->peakBytes += pool.bytes();
+  }
+}
+
+/// What was decided of tensors whose role the file does not tell.
+static llvm::json::Value rolesToJson(ArrayRef<onnx::RoleNote> notes) {
+  llvm::json::Array list;
+  for (const onnx::RoleNote &note : notes)
+    list.push_back(llvm::json::Object{{"name", note.name},
+                                      {"trained", note.trained},
+                                      {"reason", note.reason}});
+  return list;
+}
+
+llvm::Error writeReport(const Options &options, const CompileReport &report,
+                        const onnx::ImportDiagnostics &imported,
+                        const CompiledKernels *kernels) {
+  if (!options.report.empty()) {
+    llvm::json::Value json = toJson(report);
+    (*json.getAsObject())["guessed_roles"] = rolesToJson(imported.roles);
+    (*json.getAsObject())["parameters_not_in_graph"] =
+        llvm::json::Array(imported.lostParameters);
+    if (kernels)
+      (*json.getAsObject())["compiled_kernels"] = kernels->toJson();
+    if (llvm::Error error =
+            writeFile(options.report, llvm::formatv("{0:2}\n", json).str()))
+      return error;
+  }
+  if (!options.quiet) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    printReport(stream, report);
+    if (kernels)
+      kernels->print(stream);
+    llvm::outs() << printableLines(text);
+  }
+  return llvm::Error::success();
+}
+
+} // namespace shardc
