@@ -96,8 +96,9 @@ ThreadCommunicator::sharedMemory(const std::string &name, int64_t bytes) {
   return shared.memory(memories++, name, bytes);
 }
 
-Ticket ThreadCommunicator::startAllGather(const void *shard, void *gathered,
-                                          int64_t bytes) {
+Communicator::Ticket ThreadCommunicator::startAllGather(const void *shard,
+                                                        void *gathered,
+                                                        int64_t bytes) {
   return start({Contribution::Kind::AllGather,
                 static_cast<const std::byte *>(shard),
                 static_cast<std::byte *>(gathered),
@@ -106,9 +107,10 @@ Ticket ThreadCommunicator::startAllGather(const void *shard, void *gathered,
                 {}});
 }
 
-Ticket ThreadCommunicator::startReduceScatter(const void *flat, void *shard,
-                                              int64_t count,
-                                              plan::DType dtype) {
+Communicator::Ticket ThreadCommunicator::startReduceScatter(const void *flat,
+                                                            void *shard,
+                                                            int64_t count,
+                                                            plan::DType dtype) {
   requireReducible(dtype);
   return start({Contribution::Kind::ReduceScatter,
                 static_cast<const std::byte *>(flat),
@@ -118,7 +120,8 @@ Ticket ThreadCommunicator::startReduceScatter(const void *flat, void *shard,
                 {}});
 }
 
-Ticket ThreadCommunicator::startAllReduce(std::span<const Segment> segments) {
+Communicator::Ticket
+ThreadCommunicator::startAllReduce(std::span<const Segment> segments) {
   for (const Segment &segment : segments)
     requireReducible(segment.dtype);
   return start({Contribution::Kind::AllReduce,
@@ -163,7 +166,7 @@ void ThreadCommunicator::requireReducible(plan::DType dtype) {
          dtypeName(dtype));
 }
 
-Ticket ThreadCommunicator::start(Contribution contribution) {
+Communicator::Ticket ThreadCommunicator::start(Contribution contribution) {
   Ticket ticket = started++;
   ++side.unfinished;
   ThreadOperation &operation = shared.operation(ticket);
