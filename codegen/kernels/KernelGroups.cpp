@@ -176,9 +176,7 @@ void Grouper::passBy(Operation *op) {
         return true;
       });
   }
-  bool isCall = !isa<nn::KernelBody>(op) || isa<nn::ConcatOp, nn::PadOp>(op);
-  if (isa<nn::NNDialect>(op->getDialect()) && op->getNumOperands() != 0 &&
-      isCall)
+  if (isa<nn::LibraryCall>(op))
     ++calls;
 }
 

@@ -2,21 +2,14 @@
 #ifndef SHARDC_CODEGEN_LOWER_INPUTBOUNDS_H
 #define SHARDC_CODEGEN_LOWER_INPUTBOUNDS_H
 
-#include "mlir/IR/Value.h"
-
-#include <cstdint>
-#include <optional>
+#include "frontend/nn/NN.h"
 
 namespace shardc {
-
-struct IntegerRange {
-  int64_t min, max;
-};
 
 /// The range in which `value`, and what reshape, slice, transpose and broadcast
 /// make of it, stays inside everything that it indexes: rows of embeddings,
 /// classes of losses, dims of gathers. Nothing where it indexes nothing.
-std::optional<IntegerRange> positionsRange(mlir::Value value);
+std::optional<nn::PositionRange> positionsRange(mlir::Value value);
 
 } // namespace shardc
 

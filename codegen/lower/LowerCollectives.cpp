@@ -199,20 +199,19 @@ LogicalResult ProgramLowering::placeGradients(fsdp::FlatGradientsOp op) {
       continue;
     places[written] =
         *place.reshape(cast<RankedTensorType>(written.getType()).getShape());
-    if (auto grad = written.getDefiningOp<nn::EmbeddingGradOp>())
-      placeBase(grad);
+    placeChanged(written, places.lookup(written));
   }
   return success();
 }
 
-void ProgramLowering::placeBase(nn::EmbeddingGradOp op) {
-  View place = places.lookup(op.getResult());
-  while (op && op.getBase()) {
-    Value base = op.getBase();
-    if (!isComputed(base) || !base.hasOneUse() || places.contains(base))
+void ProgramLowering::placeChanged(Value value, const View &place) {
+  for (;;) {
+    auto call = value.getDefiningOp<nn::LibraryCall>();
+    value = call ? call.changedOperand() : Value();
+    if (!value || !isComputed(value) || !value.hasOneUse() ||
+        places.contains(value))
       return;
-    places[base] = place;
-    op = base.getDefiningOp<nn::EmbeddingGradOp>();
+    places[value] = place;
   }
 }
 
@@ -293,18 +292,6 @@ void ProgramLowering::allReduceGradientsStart(
       builder.getDenseBoolArrayAttr({false}));
   collectives[op.getToken()] = {
       start.getToken(), flat.buffer, op.getUnit(), {flat}};
-}
-
-// What replaces a value needs memory that nothing else reads.
-ProgramLowering::View ProgramLowering::changeable(Value value) {
-  View own = view(value);
-  Operation *producer = value.getDefiningOp();
-  bool isOwn = producer && value.hasOneUse() && own.isContiguous() &&
-               !producer->hasTrait<nn::IsView>() &&
-               !producer->hasTrait<OpTrait::ConstantLike>() &&
-               !isa<nn::GetParameterOp>(producer) &&
-               !isa<fsdp::ResidentOp, fsdp::AllGatherWaitOp>(producer);
-  return isOwn ? own : copied(own);
 }
 
 void ProgramLowering::allReduceStart(fsdp::AllReduceStartOp op) {

@@ -191,7 +191,7 @@ FailureOr<step::View> PlanBuilder::input(BlockArgument argument) {
 }
 
 void PlanBuilder::boundIntegers(step::InputOp input, BlockArgument argument) {
-  std::optional<IntegerRange> range = positionsRange(argument);
+  std::optional<nn::PositionRange> range = positionsRange(argument);
   if (!range)
     return;
   if (std::optional<ArrayRef<int64_t>> known = input.getBounds()) {

@@ -9,8 +9,7 @@ using namespace mlir;
 namespace shardc {
 
 ProgramLowering::ProgramLowering(PlanBuilder &plan, func::FuncOp function)
-    : plan(plan), function(function), builder(function.getContext()),
-      location(function.getLoc()) {}
+    : EntryBuilder(plan, function.getLoc()), function(function) {}
 
 LogicalResult ProgramLowering::run() {
   if (!llvm::hasSingleElement(function.getBody()))
@@ -68,10 +67,16 @@ LogicalResult ProgramLowering::lower(Operation *op) {
         launch(call);
         return success();
       })
-      .Default([&](Operation *) {
+      .Default([&](Operation *) -> LogicalResult {
         if (isa<fsdp::FSDPDialect>(op->getDialect()))
           return lowerCollective(op);
-        return lowerLibraryCall(op);
+        auto call = dyn_cast<nn::LibraryCall>(op);
+        if (!call)
+          return op->emitOpError()
+                 << "is no library call, view, constant or launch; run "
+                    "step-outline-kernels before step-lower";
+        call.lowerCall(*this);
+        return success();
       });
 }
 
@@ -105,109 +110,6 @@ void ProgramLowering::launch(step::CallOp op) {
   for (OpResult output : op->getResults())
     outputs.push_back(ref(allocate(output)));
   emit<step::LaunchOp>(op.getKernelAttr(), inputs, outputs);
-}
-
-// A readable name for what an op makes: the ONNX node's, or the op's own.
-static std::string nameOf(OpResult result) {
-  Operation *op = result.getOwner();
-  std::string name;
-  if (auto loc = op->getLoc()->findInstanceOf<NameLoc>())
-    name = loc.getName().str();
-  else if (auto call = dyn_cast<step::CallOp>(op))
-    name = call.getKernel().getLeafReference().str();
-  else
-    name = op->getName().stripDialect().str();
-  if (op->getNumResults() > 1)
-    name += "#" + std::to_string(result.getResultNumber());
-  return name;
-}
-
-Value ProgramLowering::newBuffer(step::Kind kind, int64_t bytes,
-                                 StringRef name) {
-  return emit<step::BufferOp>(kind, bytes, name);
-}
-
-ProgramLowering::View ProgramLowering::allocate(OpResult result) {
-  auto place = places.find(result);
-  // Where a gradient's place is none for a kernel, it is copied there.
-  if (place != places.end() && plan.isAligned(place->second)) {
-    set(result, place->second);
-    return place->second;
-  }
-  auto type = cast<RankedTensorType>(result.getType());
-  View fresh = View::contiguous({}, 0, type);
-  fresh.buffer =
-      newBuffer(step::Kind::activation, fresh.spanBytes(), nameOf(result));
-  set(result, fresh);
-  return fresh;
-}
-
-ProgramLowering::View ProgramLowering::newWorkspace(int64_t bytes) {
-  auto type = MemRefType::get(
-      {bytes}, IntegerType::get(builder.getContext(), 8,
-                                IntegerType::SignednessSemantics::Unsigned));
-  return View::contiguous(newBuffer(step::Kind::workspace, bytes, "workspace"),
-                          0, type);
-}
-
-ProgramLowering::View ProgramLowering::copied(const View &source) {
-  View copy = View::contiguous(
-      {}, 0, RankedTensorType::get(source.shape, source.elementType));
-  copy.buffer = newBuffer(step::Kind::activation, copy.spanBytes(), "copy");
-  emit<step::CopyOp>(ref(source), ref(copy));
-  return copy;
-}
-
-ProgramLowering::View ProgramLowering::contiguous(Value tensor) {
-  View source = view(tensor);
-  if (source.isContiguous() && plan.isAligned(source))
-    return source;
-  View &copy = copies[tensor];
-  if (!copy.buffer)
-    copy = copied(source);
-  return copy;
-}
-
-ProgramLowering::View ProgramLowering::heads(Value tensor) {
-  View source = view(tensor);
-  int64_t width = source.shape[3];
-  bool unitRows = width == 1 || source.strides[3] == 1;
-  // What a broadcast repeats, or a slice reverses, is no matrix of the GEMM
-  // library: it takes the distance of two rows for a row's length at least.
-  bool apart = source.shape[1] <= 1 || source.strides[1] >= width;
-  return unitRows && apart ? source : contiguous(tensor);
-}
-
-static bool hasGemmRows(const step::View &view) {
-  int64_t rank = view.rank();
-  return (view.shape[rank - 1] == 1 || view.strides[rank - 1] == 1) &&
-         (view.shape[rank - 2] == 1 ||
-          view.strides[rank - 2] >= view.shape[rank - 1]);
-}
-
-ProgramLowering::View ProgramLowering::matrix(Value tensor,
-                                              ArrayRef<int64_t> shape,
-                                              bool &transposed) {
-  if (std::optional<View> reshaped = view(tensor).reshape(shape)) {
-    if (hasGemmRows(*reshaped))
-      return *reshaped;
-    auto swap = llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
-    std::swap(swap[shape.size() - 1], swap[shape.size() - 2]);
-    View flipped = reshaped->transpose(swap);
-    if (hasGemmRows(flipped)) {
-      transposed = !transposed;
-      return flipped;
-    }
-  }
-  return *contiguous(tensor).reshape(shape);
-}
-
-Value ProgramLowering::ref(const View &view) {
-  return emit<step::ViewOp>(view.memrefType(), view.buffer, view.offset);
-}
-
-Value ProgramLowering::ref(std::optional<View> view) {
-  return view ? ref(*view) : Value();
 }
 
 // The scalar that an op on scalars alone (a cast of the loss, its scaling)

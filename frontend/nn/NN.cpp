@@ -7,6 +7,8 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <type_traits>
+
 using namespace mlir;
 using namespace shardc::nn;
 
@@ -58,12 +60,21 @@ static ParseResult parseSameTypes(OpAsmParser &parser, Type &first,
 #define GET_OP_CLASSES
 #include "frontend/nn/NNOps.cpp.inc"
 
+template <typename... Ops> void NNDialect::addOpsAndPromises() {
+  addOperations<Ops...>();
+  auto promise = [&]<typename OpTy>(std::type_identity<OpTy>) {
+    if constexpr (OpTy::template hasTrait<HasLibraryCall>())
+      this->declarePromisedInterface<LibraryCall, OpTy>();
+  };
+  (promise(std::type_identity<Ops>()), ...);
+}
+
 void NNDialect::initialize() {
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "frontend/nn/NNAttributes.cpp.inc"
       >();
-  addOperations<
+  addOpsAndPromises<
 #define GET_OP_LIST
 #include "frontend/nn/NNOps.cpp.inc"
       >();

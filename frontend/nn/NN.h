@@ -11,13 +11,28 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include <cstdint>
+#include <optional>
+
+namespace shardc {
+class EntryBuilder; // codegen/lower/EntryBuilder.h
+} // namespace shardc
+
 namespace shardc::nn {
+
+/// What integers that are positions may be, both included.
+struct PositionRange {
+  int64_t min, max;
+};
 
 /// Traits of ops whose float types may differ; NN.td says what they promise.
 template <typename ConcreteOp>
 class MixedTypes : public mlir::OpTrait::TraitBase<ConcreteOp, MixedTypes> {};
 template <typename ConcreteOp>
 class WideResult : public mlir::OpTrait::TraitBase<ConcreteOp, WideResult> {};
+template <typename ConcreteOp>
+class HasLibraryCall
+    : public mlir::OpTrait::TraitBase<ConcreteOp, HasLibraryCall> {};
 template <typename ConcreteOp>
 class IsMove : public mlir::OpTrait::TraitBase<ConcreteOp, IsMove> {};
 template <typename ConcreteOp>

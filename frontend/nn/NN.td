@@ -33,6 +33,11 @@ def NN_Dialect : Dialect {
   }];
   let hasConstantMaterializer = 1;
   let useDefaultAttributePrinterParser = 1;
+  let extraClassDeclaration = [{
+  private:
+    /// Adds ops, and promises what their traits say.
+    template <typename... Ops> void addOpsAndPromises();
+  }];
 }
 
 def NN_Tensor : StaticShapeTensorOf<[AnyFloat, I1, I8, I32, I64, UI8]>;
@@ -78,8 +83,12 @@ def NN_MixedTypes : NativeOpTrait<"MixedTypes"> { let cppNamespace = "::shardc::
 // where that has 16 bits: they are sums in float32, which are then not rounded.
 def NN_WideResult : NativeOpTrait<"WideResult"> { let cppNamespace = "::shardc::nn"; }
 
-// What an op adds to its traits when it has a gradient, or is generated code.
+// What an op adds to its traits when it has a gradient, is generated code, or a library call. The
+// dialect promises the interface NN_LibraryCall of the latter, which codegen/lower implements.
 defvar NN_HasGradient = DeclareOpInterfaceMethods<NN_Differentiable>;
 defvar NN_HasKernel = DeclareOpInterfaceMethods<NN_KernelBody>;
+def NN_HasLibraryCall : NN_Trait<"HasLibraryCall">;
+// And when it reads integers as positions.
+defvar NN_ReadsPositions = DeclareOpInterfaceMethods<NN_PositionReader>;
 
 #endif

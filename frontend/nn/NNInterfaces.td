@@ -40,6 +40,44 @@ def NN_KernelBody : OpInterface<"KernelBody"> {
   ];
 }
 
+def NN_LibraryCall : OpInterface<"LibraryCall"> {
+  let cppNamespace = "::shardc::nn";
+  let description = [{
+    An op that is a call of the runtime's library: `step-lower` makes entries of a plan of it. Of
+    buffers nothing is known here: the op promises the call (`NN_HasLibraryCall`), and a model in
+    codegen/lower, one file for each family of ops, keeps the promise. A move that is generated code
+    as well is a call where its places are many.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Emits the op's entries through `entries`, and says where its results lie. The verifiers have
+      passed the op: it does not fail.
+    }],
+    "void", "lowerCall", (ins "::shardc::EntryBuilder &":$entries)>,
+    InterfaceMethod<[{
+      Returns the operand in whose memory the call may write its one result, of the same type; null
+      where it changes none.
+    }],
+    "::mlir::Value", "changedOperand", (ins), "", "return {};">
+  ];
+}
+
+def NN_PositionReader : OpInterface<"PositionReader"> {
+  let cppNamespace = "::shardc::nn";
+  let description = [{
+    An op that reads integers as positions in what it indexes. A run checks the inputs that become
+    such operands before its first step.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Returns the integers that `operand`, one of this op's, may hold; nothing where it is not read
+      as positions.
+    }],
+    "::std::optional<::shardc::nn::PositionRange>", "positionsOf",
+    (ins "::mlir::OpOperand &":$operand)>
+  ];
+}
+
 def NN_CostModel : OpInterface<"CostModel"> {
   let cppNamespace = "::shardc::nn";
   let description = "An op that knows its arithmetic cost.";

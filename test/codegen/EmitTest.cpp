@@ -1,6 +1,7 @@
 // A planned step as plan.proto, and the trainer file around it.
 #include "codegen/Passes.h"
 #include "codegen/emit/WriteTrainer.h"
+#include "codegen/lower/LibraryCalls.h"
 #include "frontend/nn/NN.h"
 #include "runtime/Container.h"
 
@@ -62,6 +63,7 @@ protected:
     mlir::DialectRegistry registry;
     registry.insert<nn::NNDialect, fsdp::FSDPDialect, step::StepDialect,
                     mlir::func::FuncDialect>();
+    registerLibraryCalls(registry);
     context.appendDialectRegistry(registry);
     module = mlir::parseSourceString<mlir::ModuleOp>(model, &context);
     ASSERT_TRUE(module);

@@ -76,8 +76,6 @@ LISTS_OF_OPS = {
     "passes/NNAttachLoss.cpp": 1,
     # What is added or subtracted as a vector is a bias.
     "passes/NNMarkParameters.cpp": 1,
-    # Concat and pad are generated code, but their places are many.
-    "codegen/kernels/KernelGroups.cpp": 1,
 }
 SHARED_WITH_RUNTIME = {
     "runtime/plan.pb.h",

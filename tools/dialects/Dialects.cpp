@@ -1,5 +1,6 @@
 #include "tools/dialects/Dialects.h"
 
+#include "codegen/lower/LibraryCalls.h"
 #include "codegen/step/Step.h"
 #include "frontend/nn/NN.h"
 #include "passes/fsdp/FSDP.h"
@@ -9,4 +10,5 @@
 void shardc::registerDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   registry.insert<nn::NNDialect, fsdp::FSDPDialect, step::StepDialect>();
+  registerLibraryCalls(registry);
 }

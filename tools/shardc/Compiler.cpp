@@ -5,6 +5,7 @@
 #include "codegen/Target.h"
 #include "codegen/emit/EmitPlan.h"
 #include "codegen/emit/WriteTrainer.h"
+#include "codegen/lower/LibraryCalls.h"
 #include "frontend/nn/NN.h"
 #include "frontend/onnx/ExportTemplate.h"
 #include "frontend/onnx/Import.h"
@@ -104,6 +105,7 @@ DialectRegistry Compiler::registry() {
   DialectRegistry registry;
   registry.insert<nn::NNDialect, fsdp::FSDPDialect, step::StepDialect,
                   func::FuncDialect>();
+  registerLibraryCalls(registry);
   return registry;
 }
 

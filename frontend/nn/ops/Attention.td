@@ -4,7 +4,8 @@
 #define SHARDC_FRONTEND_NN_OPS_ATTENTION_TD
 include "frontend/nn/NN.td"
 
-def NN_AttentionOp : NN_ComputeOp<"attention", [AttrSizedOperandSegments, NN_HasGradient]> {
+def NN_AttentionOp : NN_ComputeOp<"attention",
+    [AttrSizedOperandSegments, NN_HasGradient, NN_HasLibraryCall]> {
   let summary = "softmax(scale q k^T + bias, masked) v, blockwise";
   let description = [{
     torch's scaled_dot_product_attention. query [B, Sq, H, D], key [B, Sk, G, D], value
@@ -30,7 +31,8 @@ def NN_AttentionOp : NN_ComputeOp<"attention", [AttrSizedOperandSegments, NN_Has
     attr-dict `:` functional-type(operands, results)}];
   let hasVerifier = 1;
 }
-def NN_AttentionGradOp : NN_ComputeOp<"attention_grad", [AttrSizedOperandSegments]> {
+def NN_AttentionGradOp : NN_ComputeOp<"attention_grad",
+    [AttrSizedOperandSegments, NN_HasLibraryCall]> {
   let summary = "gradients of query, key and value";
   let description = [{
     With dO the gradient of attention's result O and P the probabilities, which are computed again

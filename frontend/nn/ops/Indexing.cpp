@@ -195,6 +195,29 @@ int64_t GatherGradOp::flops() {
 int64_t CumsumOp::flops() { return tensorType(getInput()).getNumElements(); }
 
 //===----------------------------------------------------------------------===//
+// Positions
+//===----------------------------------------------------------------------===//
+
+std::optional<PositionRange> EmbeddingOp::positionsOf(OpOperand &operand) {
+  if (&operand != &getIdsMutable())
+    return std::nullopt;
+  return PositionRange{0, shapeOf(getTable())[0] - 1};
+}
+
+std::optional<PositionRange> EmbeddingGradOp::positionsOf(OpOperand &operand) {
+  if (&operand != &getIdsMutable())
+    return std::nullopt;
+  return PositionRange{0, shapeOf(getResult())[0] - 1};
+}
+
+std::optional<PositionRange> GatherOp::positionsOf(OpOperand &operand) {
+  if (&operand != &getIndicesMutable())
+    return std::nullopt;
+  const int64_t size = shapeOf(getData())[getAxis()];
+  return PositionRange{-size, size - 1};
+}
+
+//===----------------------------------------------------------------------===//
 // Reference evaluation
 //===----------------------------------------------------------------------===//
 

@@ -3,7 +3,8 @@
 #define SHARDC_FRONTEND_NN_OPS_INDEXING_TD
 include "frontend/nn/NN.td"
 
-def NN_EmbeddingOp : NN_MoveOp<"embedding", [NN_HasGradient]> {
+def NN_EmbeddingOp : NN_MoveOp<"embedding",
+    [NN_HasGradient, NN_HasLibraryCall, NN_ReadsPositions]> {
   let summary =
     "rows of a table: result[..., :] = table[ids[...], :]; an id outside [0, rows) stops the run";
   let description = [{
@@ -21,7 +22,8 @@ def NN_EmbeddingOp : NN_MoveOp<"embedding", [NN_HasGradient]> {
   let assemblyFormat = "$table `,` $ids attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_EmbeddingGradOp : NN_ComputeOp<"embedding_grad", [NN_WideResult]> {
+def NN_EmbeddingGradOp : NN_ComputeOp<"embedding_grad",
+    [NN_WideResult, NN_HasLibraryCall, NN_ReadsPositions]> {
   let summary = "gradient of the table: rows of `gradient` added at `ids`, in order of the ids; "
     "float32 of 16 bits is not rounded";
   let description = [{
@@ -43,7 +45,7 @@ def NN_EmbeddingGradOp : NN_ComputeOp<"embedding_grad", [NN_WideResult]> {
     "$gradient `,` $ids (`onto` $base^)? attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_GatherOp : NN_MoveOp<"gather", [NN_HasGradient]> {
+def NN_GatherOp : NN_MoveOp<"gather", [NN_HasGradient, NN_HasLibraryCall, NN_ReadsPositions]> {
   let summary =
     "ONNX Gather: slices of data along `axis` at indices (negative ones count from the end)";
   let description = [{
@@ -62,7 +64,7 @@ def NN_GatherOp : NN_MoveOp<"gather", [NN_HasGradient]> {
   let assemblyFormat = "$data `,` $indices attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_GatherGradOp : NN_ComputeOp<"gather_grad", [NN_WideResult]> {
+def NN_GatherGradOp : NN_ComputeOp<"gather_grad", [NN_WideResult, NN_HasLibraryCall]> {
   let summary = "gradient of gather's data: slices of `gradient` added at `indices`, in order; "
     "float32 of 16 bits is not rounded";
   let description = [{
@@ -81,7 +83,7 @@ def NN_GatherGradOp : NN_ComputeOp<"gather_grad", [NN_WideResult]> {
   let assemblyFormat = "$gradient `,` $indices attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_GatherNdOp : NN_MoveOp<"gather_nd", [NN_HasGradient]> {
+def NN_GatherNdOp : NN_MoveOp<"gather_nd", [NN_HasGradient, NN_HasLibraryCall]> {
   let summary = "ONNX GatherND: slices of data at the index tuples in the last dim of indices";
   let description = [{
     data [batch..., indexed..., rest...] of any element type, indices [batch..., tuples..., n] of
@@ -102,7 +104,8 @@ def NN_GatherNdOp : NN_MoveOp<"gather_nd", [NN_HasGradient]> {
   let assemblyFormat = "$data `,` $indices attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_CumsumOp : NN_ComputeOp<"cumsum", [SameOperandsAndResultType, NN_HasGradient]> {
+def NN_CumsumOp : NN_ComputeOp<"cumsum",
+    [SameOperandsAndResultType, NN_HasGradient, NN_HasLibraryCall]> {
   let summary = "running sum along `axis`";
   let description = [{
     ONNX CumSum: each element is the sum of those up to it; with `exclusive` of those before it,

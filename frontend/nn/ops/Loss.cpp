@@ -169,10 +169,13 @@ int64_t CrossEntropyGradOp::flops() {
   return 6 * tensorType(getLogits()).getNumElements();
 }
 
+template <typename Op> static int64_t classesOf(Op op) {
+  return shapeOf(op.getWeight())[op.getTransposeWeight() ? 0 : 1];
+}
+
 /// Elements of the logits, which exist only chunk by chunk.
 template <typename Op> static int64_t logitElements(Op op) {
-  return tensorType(op.getLabels()).getNumElements() *
-         shapeOf(op.getWeight())[op.getTransposeWeight() ? 0 : 1];
+  return tensorType(op.getLabels()).getNumElements() * classesOf(op);
 }
 
 int64_t LinearCrossEntropyOp::flops() {
@@ -183,6 +186,36 @@ int64_t LinearCrossEntropyGradOp::flops() {
   const int64_t products =
       1 + (getInputGradient() ? 1 : 0) + (getWeightGradient() ? 1 : 0);
   return logitElements(*this) * (2 * products * shapeOf(getInput()).back() + 6);
+}
+
+//===----------------------------------------------------------------------===//
+// Positions
+//===----------------------------------------------------------------------===//
+
+/// Labels are positions among the classes; what a run does about ignored ones
+/// is its own business.
+template <typename Op>
+static std::optional<PositionRange> labelsOf(Op op, OpOperand &operand,
+                                             int64_t classes) {
+  if (&operand != &op.getLabelsMutable())
+    return std::nullopt;
+  return PositionRange{0, classes - 1};
+}
+
+std::optional<PositionRange> CrossEntropyOp::positionsOf(OpOperand &operand) {
+  return labelsOf(*this, operand, shapeOf(getLogits()).back());
+}
+std::optional<PositionRange>
+CrossEntropyGradOp::positionsOf(OpOperand &operand) {
+  return labelsOf(*this, operand, shapeOf(getLogits()).back());
+}
+std::optional<PositionRange>
+LinearCrossEntropyOp::positionsOf(OpOperand &operand) {
+  return labelsOf(*this, operand, classesOf(*this));
+}
+std::optional<PositionRange>
+LinearCrossEntropyGradOp::positionsOf(OpOperand &operand) {
+  return labelsOf(*this, operand, classesOf(*this));
 }
 
 //===----------------------------------------------------------------------===//

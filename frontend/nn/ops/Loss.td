@@ -5,7 +5,8 @@
 #define SHARDC_FRONTEND_NN_OPS_LOSS_TD
 include "frontend/nn/NN.td"
 
-def NN_CrossEntropyOp : NN_ComputeOp<"cross_entropy", [NN_IsLoss, NN_HasGradient]> {
+def NN_CrossEntropyOp : NN_ComputeOp<"cross_entropy",
+    [NN_IsLoss, NN_HasGradient, NN_HasLibraryCall, NN_ReadsPositions]> {
   let summary = "scale * sum over valid rows of (log_sum_exp(logits) - logits[label])";
   let description = [{
     torch.nn.functional.cross_entropy, ONNX SoftmaxCrossEntropyLoss without class weights. logits
@@ -28,7 +29,8 @@ def NN_CrossEntropyOp : NN_ComputeOp<"cross_entropy", [NN_IsLoss, NN_HasGradient
     "$logits `,` $labels `,` $scale attr-dict `:` functional-type(operands, $loss)";
   let hasVerifier = 1;
 }
-def NN_CrossEntropyGradOp : NN_ComputeOp<"cross_entropy_grad"> {
+def NN_CrossEntropyGradOp : NN_ComputeOp<"cross_entropy_grad",
+    [NN_HasLibraryCall, NN_ReadsPositions]> {
   let summary = "gradient of the logits: scale * gradient * (softmax(logits) - one_hot(label)) for "
     "valid rows, else 0";
   let description = [{
@@ -49,7 +51,8 @@ def NN_CrossEntropyGradOp : NN_ComputeOp<"cross_entropy_grad"> {
     functional-type(operands, $result)}];
   let hasVerifier = 1;
 }
-def NN_LinearCrossEntropyOp : NN_ComputeOp<"linear_cross_entropy", [NN_IsLoss, NN_HasGradient]> {
+def NN_LinearCrossEntropyOp : NN_ComputeOp<"linear_cross_entropy",
+    [NN_IsLoss, NN_HasGradient, NN_HasLibraryCall, NN_ReadsPositions]> {
   let summary = "cross entropy of linear(input, weight), chunked over rows: the logits never exist "
     "for the whole batch";
   let description = [{
@@ -72,7 +75,7 @@ def NN_LinearCrossEntropyOp : NN_ComputeOp<"linear_cross_entropy", [NN_IsLoss, N
   let hasVerifier = 1;
 }
 def NN_LinearCrossEntropyGradOp : NN_ComputeOp<"linear_cross_entropy_grad",
-    [AttrSizedResultSegments, NN_WideResult]> {
+    [AttrSizedResultSegments, NN_WideResult, NN_HasLibraryCall, NN_ReadsPositions]> {
   let summary =
     "the loss and the gradients of input, weight and bias in the same pass over the rows";
   let description = [{

@@ -4,7 +4,8 @@
 #define SHARDC_FRONTEND_NN_OPS_MATMUL_TD
 include "frontend/nn/NN.td"
 
-def NN_MatMulOp : NN_ComputeOp<"matmul", [NN_IsProduct, NN_HasGradient, NN_WideResult]> {
+def NN_MatMulOp : NN_ComputeOp<"matmul",
+    [NN_IsProduct, NN_HasGradient, NN_WideResult, NN_HasLibraryCall]> {
   let summary =
     "batched product over the last two dims; equal leading dims; an operand may be read transposed";
   let description = [{
@@ -25,7 +26,7 @@ def NN_MatMulOp : NN_ComputeOp<"matmul", [NN_IsProduct, NN_HasGradient, NN_WideR
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_LinearOp : NN_ComputeOp<"linear", [NN_IsProduct, NN_HasGradient]> {
+def NN_LinearOp : NN_ComputeOp<"linear", [NN_IsProduct, NN_HasGradient, NN_HasLibraryCall]> {
   let summary = "x[..., in] times a weight, plus bias";
   let description = [{
     torch.nn.Linear, ONNX Gemm: result[..., o] = sum_i input[..., i] * W(o, i) + bias[o]. The weight
@@ -46,7 +47,7 @@ def NN_LinearOp : NN_ComputeOp<"linear", [NN_IsProduct, NN_HasGradient]> {
     "$input `,` $weight (`,` $bias^)? attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_LinearWeightGradOp : NN_ComputeOp<"linear_weight_grad", [NN_WideResult]> {
+def NN_LinearWeightGradOp : NN_ComputeOp<"linear_weight_grad", [NN_WideResult, NN_HasLibraryCall]> {
   let summary = "gradient of linear's weight: input^T * gradient over all rows; "
     "transposed with `transpose_weight`";
   let description = [{

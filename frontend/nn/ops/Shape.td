@@ -89,7 +89,7 @@ def NN_ReverseOp : NN_ShapeOp<"reverse",
   let assemblyFormat = "$input $dims attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
-def NN_ConcatOp : NN_ShapeOp<"concat", [NN_HasGradient, NN_HasKernel]> {
+def NN_ConcatOp : NN_ShapeOp<"concat", [NN_HasGradient, NN_HasKernel, NN_HasLibraryCall]> {
   let summary = "inputs one after the other along `axis`";
   let description = [{
     ONNX Concat. Elements of any type. Refused are an op without inputs, an axis outside [0, rank),
@@ -107,7 +107,7 @@ def NN_ConcatOp : NN_ShapeOp<"concat", [NN_HasGradient, NN_HasKernel]> {
   let hasCanonicalizer = 1;
   let hasFolder = 1;
 }
-def NN_PadOp : NN_ShapeOp<"pad", [NN_HasGradient, NN_HasKernel]> {
+def NN_PadOp : NN_ShapeOp<"pad", [NN_HasGradient, NN_HasKernel, NN_HasLibraryCall]> {
   let summary =
     "zeros around the input: low[d] before and high[d] after, interior[d] between elements";
   let description = [{

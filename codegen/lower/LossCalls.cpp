@@ -1,0 +1,84 @@
+// Losses as calls.
+#include "codegen/lower/CallModel.h"
+
+using namespace mlir;
+
+namespace shardc {
+
+using View = step::View;
+
+static void crossEntropy(nn::CrossEntropyOp op, EntryBuilder &entries) {
+  View logits = entries.contiguous(op.getLogits());
+  View labels = entries.contiguous(op.getLabels());
+  View scale = entries.view(op.getScale());
+  View loss = entries.allocate(op->getResult(0));
+  View workspace = entries.newWorkspace(
+      entries.workspaces().crossEntropy(labels.elements()));
+  entries.emit<step::CrossEntropyOp>(entries.ref(logits), entries.ref(labels),
+                                     entries.ref(scale), entries.ref(loss),
+                                     entries.ref(workspace),
+                                     op.getIgnoreIndex(), op.getShift());
+}
+
+static void crossEntropyGrad(nn::CrossEntropyGradOp op, EntryBuilder &entries) {
+  View gradient = entries.view(op.getGradient());
+  View logits = entries.contiguous(op.getLogits());
+  View labels = entries.contiguous(op.getLabels());
+  View scale = entries.view(op.getScale());
+  View result = entries.allocate(op->getResult(0));
+  entries.emit<step::CrossEntropyGradOp>(
+      entries.ref(gradient), entries.ref(logits), entries.ref(labels),
+      entries.ref(scale), entries.ref(result), op.getIgnoreIndex(),
+      op.getShift());
+}
+
+// The loss alone, or with the gradients that somebody reads.
+template <typename OpTy>
+static void linearCrossEntropy(OpTy op, EntryBuilder &entries) {
+  View input = entries.contiguous(op.getInput()),
+       weight = entries.contiguous(op.getWeight());
+  View labels = entries.contiguous(op.getLabels()),
+       scale = entries.view(op.getScale());
+  std::optional<View> bias, inputGradient, weightGradient, biasGradient;
+  if (op.getBias())
+    bias = entries.contiguous(op.getBias());
+  View loss = entries.allocate(cast<OpResult>(op.getLoss()));
+  if constexpr (std::is_same_v<OpTy, nn::LinearCrossEntropyGradOp>) {
+    auto allocated = [&](Value result) -> std::optional<View> {
+      if (!result || result.use_empty())
+        return std::nullopt;
+      return entries.allocate(cast<OpResult>(result));
+    };
+    inputGradient = allocated(op.getInputGradient());
+    weightGradient = allocated(op.getWeightGradient());
+    biasGradient = allocated(op.getBiasGradient());
+  }
+  auto isNarrow = [](const std::optional<View> &view) {
+    return view && step::elementBytes(view->elementType) < 4;
+  };
+  step::LinearCrossEntropySizes sizes;
+  sizes.rows = labels.elements();
+  sizes.features = input.shape.back();
+  sizes.classes = weight.shape[op.getTransposeWeight() ? 0 : 1];
+  sizes.elementBytes = bytesOf(op.getInput());
+  sizes.roundsWeightGradient = isNarrow(weightGradient);
+  sizes.roundsBiasGradient = isNarrow(biasGradient);
+  const step::Workspaces &workspaces = entries.workspaces();
+  View workspace = entries.newWorkspace(workspaces.linearCrossEntropy(sizes));
+  int64_t chunk = workspaces.linearCrossEntropyChunk(sizes);
+  entries.emit<step::LinearCrossEntropyOp>(
+      entries.ref(input), entries.ref(weight), entries.ref(bias),
+      entries.ref(labels), entries.ref(scale), entries.ref(loss),
+      entries.ref(inputGradient), entries.ref(weightGradient),
+      entries.ref(biasGradient), entries.ref(workspace), chunk,
+      op.getIgnoreIndex(), op.getShift(), op.getTransposeWeight());
+}
+
+void attachLossCalls(MLIRContext *context) {
+  attachCall<nn::CrossEntropyOp, crossEntropy>(context);
+  attachCall<nn::CrossEntropyGradOp, crossEntropyGrad>(context);
+  attachCall<nn::LinearCrossEntropyOp, linearCrossEntropy>(context);
+  attachCall<nn::LinearCrossEntropyGradOp, linearCrossEntropy>(context);
+}
+
+} // namespace shardc
