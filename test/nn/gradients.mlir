@@ -87,6 +87,11 @@ func.func @floor_and_ceil_are_flat(%x: tensor<4xf64>, %y: tensor<4xf64>) -> tens
   %z = nn.add %a, %b : tensor<4xf64>
   return %z : tensor<4xf64>
 }
+func.func @round_is_flat(%x: tensor<4xf64>, %y: tensor<4xf64>) -> tensor<4xf64> {
+  %r = nn.round %x : tensor<4xf64>
+  %z = nn.mul %r, %y : tensor<4xf64>
+  return %z : tensor<4xf64>
+}
 func.func @add_and_sub(%x: tensor<2x3xf64>, %y: tensor<2x3xf64>) -> tensor<2x3xf64> {
   %s = nn.add %x, %y : tensor<2x3xf64>
   %d = nn.sub %s, %x : tensor<2x3xf64>

@@ -8,7 +8,7 @@
 //===--- Elementwise ---===//
 
 func.func @functions_of_any_number(%x: tensor<3x5xELEM> {test.range = array<f64: -3.0, 3.0>})
-    -> (tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>) {
+    -> (tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>) {
   %0 = nn.neg %x : tensor<3x5xELEM>
   %1 = nn.abs %x : tensor<3x5xELEM>
   %2 = nn.exp %x : tensor<3x5xELEM>
@@ -25,7 +25,8 @@ func.func @functions_of_any_number(%x: tensor<3x5xELEM> {test.range = array<f64:
   %13 = nn.gelu %x {tanh} : tensor<3x5xELEM>
   %14 = nn.expm1 %x : tensor<3x5xELEM>
   %15 = nn.softplus %x : tensor<3x5xELEM>
-  return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15 : tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>
+  %16 = nn.round %x : tensor<3x5xELEM>
+  return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16 : tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>
 }
 func.func @functions_of_positive_numbers(%x: tensor<3x5xELEM> {test.range = array<f64: 0.5, 3.0>}, %y: tensor<3x5xELEM> {test.range = array<f64: 0.5, 3.0>})
     -> (tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>, tensor<3x5xELEM>) {

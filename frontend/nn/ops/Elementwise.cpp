@@ -100,6 +100,7 @@ SHARDC_UNARY_GRADIENT(GeluOp,
 // Constant almost everywhere.
 SHARDC_UNARY_GRADIENT(FloorOp, Value())
 SHARDC_UNARY_GRADIENT(CeilOp, Value())
+SHARDC_UNARY_GRADIENT(RoundOp, Value())
 #undef SHARDC_UNARY_GRADIENT
 
 LogicalResult AbsOp::differentiate(OpBuilder &builder,
@@ -227,6 +228,7 @@ double SoftplusOp::compute(Floats x) {
 }
 double FloorOp::compute(Floats x) { return std::floor(x[0]); }
 double CeilOp::compute(Floats x) { return std::ceil(x[0]); }
+double RoundOp::compute(Floats x) { return std::nearbyint(x[0]); }
 
 double GeluOp::compute(Floats operands) {
   const double x = operands[0];

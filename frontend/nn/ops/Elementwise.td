@@ -202,6 +202,10 @@ def NN_FloorOp : NN_FloatUnaryOp<"floor", "largest integer not above x", [{
 def NN_CeilOp : NN_FloatUnaryOp<"ceil", "smallest integer not below x", [{
     ONNX Ceil. No gradient flows through it: it is constant almost everywhere.
   }], 1>;
+def NN_RoundOp : NN_FloatUnaryOp<"round", "nearest integer, of two the even one", [{
+    ONNX Round; zeros keep the sign of x. No gradient flows through it: it is constant almost
+    everywhere.
+  }], 4>;
 def NN_NotOp : NN_BoolOp<"not", "logical not", []> {
   let description = [{
     ONNX Not. Input and result are i1 tensors of one shape, of any rank; all else is refused.

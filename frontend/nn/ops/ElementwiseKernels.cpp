@@ -244,6 +244,24 @@ Value AbsOp::buildScalar(OpBuilder &builder, ValueRange x) {
                                         : s.make<math::AbsIOp>(x[0]);
 }
 
+// Every step is exact. The comparisons with what an infinity or a NaN leaves
+// behind the point are false.
+Value RoundOp::buildScalar(OpBuilder &builder, ValueRange operands) {
+  Scalar s{builder, getLoc()};
+  Value x = operands[0], zero = s.constant(x, 0), half = s.constant(x, 0.5);
+  Value below = s.make<math::FloorOp>(x),
+        above = s.add(below, s.constant(x, 1));
+  Value rest = s.sub(x, below), halved = s.mul(below, half);
+  Value isOdd =
+      s.compare(CompareKind::ne, halved, s.make<math::FloorOp>(halved));
+  Value isTie = s.compare(CompareKind::eq, rest, half);
+  Value goesUp = s.make<arith::OrIOp>(s.compare(CompareKind::gt, rest, half),
+                                      s.make<arith::AndIOp>(isTie, isOdd));
+  Value result = s.select(goesUp, above, below);
+  return s.select(s.compare(CompareKind::eq, result, zero), s.mul(x, zero),
+                  result);
+}
+
 Value SoftplusOp::buildScalar(OpBuilder &builder, ValueRange operands) {
   Scalar s{builder, getLoc()};
   Value x = operands[0], zero = s.constant(x, 0);
