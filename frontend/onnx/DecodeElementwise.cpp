@@ -296,6 +296,7 @@ constexpr Decoder decoders[] = {
     {"Or", 7, 2, 2, logical<nn::OrOp>},
     {"Pow", 13, 2, 2, power},
     {"Reciprocal", 13, 1, 1, unaryFloat<nn::ReciprocalOp>},
+    {"Round", 11, 1, 1, unaryFloat<nn::RoundOp>},
     {"Sign", 13, 1, 1, sign},
     {"Sin", 7, 1, 1, unaryFloat<nn::SinOp>},
     {"Sqrt", 13, 1, 1, unaryFloat<nn::SqrtOp>},
