@@ -223,6 +223,9 @@ void declareGradients(FlagTable &flags, Options &options) {
 
 void declareOutput(FlagTable &flags, Options &options) {
   flags.group("Output");
+  flags.integer("--print-every", options.printEvery, 1,
+                "steps from one that the console shows to the next; the last "
+                "is shown, too [1]");
   flags.path(
       "--metrics", options.metrics, "FILE.jsonl",
       "a JSON object per step and evaluation, and a last one with a summary; "

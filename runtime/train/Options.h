@@ -70,6 +70,7 @@ struct Options {
   double gradientDivisor = 1; // --grad-divide
   LossScaleOptions lossScale;
 
+  int64_t printEvery = 1; // steps
   std::optional<std::string> metrics;
   bool profile = false;
   std::optional<std::string> trace;

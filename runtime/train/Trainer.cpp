@@ -299,7 +299,9 @@ void RankLoop::report(int64_t step, const Outcome &outcome, double seconds) {
         skippedText(step, run.settings.steps,
                     std::isfinite(outcome.gradientNorm) ? "loss" : "gradients",
                     outcome.lossScale, scaler.scale()));
-  console->step(figures);
+  if ((step + 1) % run.options.printEvery == 0 ||
+      step + 1 == run.settings.steps)
+    console->step(figures);
   if (!run.metrics)
     return;
   nlohmann::ordered_json line = {

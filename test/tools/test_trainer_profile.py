@@ -37,6 +37,20 @@ class TrainerProfile(ToolTest):
         ]
         return run(trainer, *data, "--steps", steps, *flags)
 
+    def test_print_every_shows_one_step_of_so_many_and_the_last(self):
+        metrics = self.path("m.jsonl")
+        every = self.train("--metrics", metrics)
+        some = self.train("--print-every", "2")
+        shown = lambda result: re.findall(r"^step (\d+)/5 .*?loss (\S+)", result.out, re.M)
+        self.assertEqual([step for step, _ in shown(every)], ["1", "2", "3", "4", "5"])
+        self.assertEqual(shown(some), [shown(every)[i] for i in (1, 3, 4)])
+        os.remove(metrics)
+        self.train("--metrics", metrics, "--print-every", "4")
+        with open(metrics) as file:
+            self.assertEqual(sum('"grad_norm"' in line for line in file), 5)
+        refused = self.train("--print-every", "0")
+        self.assertIn("--print-every expects", refused.err)
+
     def test_profile_shares_add_up_to_a_step(self):
         result = self.train("--profile")
         self.assertEqual(result.code, 0, result.err)
