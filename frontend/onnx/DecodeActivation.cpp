@@ -212,6 +212,31 @@ LogicalResult thresholdedRelu(NodeContext &context) {
   return success();
 }
 
+/// 0 within `lambd` of 0, else nearer to it by `bias`: torch's softshrink where
+/// they are equal, its hardshrink without a bias.
+LogicalResult shrink(NodeContext &context) {
+  if (failed(context.expectFloat(0)))
+    return failure();
+  Emitter &emit = context.emit;
+  Operand x = context.input(0);
+  auto number = [&](double value) {
+    return emit.scalar(x.elementType(), value);
+  };
+  double lambd = context.floatAttribute("lambd", 0.5f);
+  double bias = context.floatAttribute("bias", 0);
+  Operand outside =
+      bias == 0 ? x
+                : emit.select(emit.compare(nn::CompareKind::lt, x, number(0)),
+                              emit.binary<nn::AddOp>(x, number(bias)),
+                              emit.binary<nn::SubOp>(x, number(bias)));
+  // A NaN is not inside: it stays.
+  Operand inside = emit.binary<nn::AndOp>(
+      emit.compare(nn::CompareKind::ge, x, number(-lambd)),
+      emit.compare(nn::CompareKind::le, x, number(lambd)));
+  context.set(0, emit.select(inside, number(0), outside));
+  return success();
+}
+
 constexpr Decoder decoders[] = {
     {"Celu", 12, 1, 1, celu},
     {"Elu", 6, 1, 1, elu},
@@ -223,6 +248,7 @@ constexpr Decoder decoders[] = {
     {"PRelu", 9, 2, 2, pRelu},
     {"Relu", 13, 1, 1, activation<nn::ReluOp>},
     {"Selu", 6, 1, 1, selu},
+    {"Shrink", 9, 1, 1, shrink},
     {"Sigmoid", 13, 1, 1, activation<nn::SigmoidOp>},
     {"Softplus", 1, 1, 1, activation<nn::SoftplusOp>},
     {"Softsign", 1, 1, 1, softsign},

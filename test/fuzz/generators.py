@@ -22,6 +22,8 @@ SINCE = {
 JUMPS = {
     "Ceil",
     "Floor",
+    "Round",
+    "Shrink",
     "Sign",
     "Equal",
     "Greater",
@@ -53,6 +55,7 @@ def generates(*names):
     "Identity",
     "Neg",
     "Relu",
+    "Round",
     "Sigmoid",
     "Sign",
     "Sin",
@@ -275,6 +278,14 @@ def with_alpha(g, op):
     }[op]
     x = g.float()
     g.emit(op, [x], alpha=number(g, g.type(x), *options))
+
+
+@generates("Shrink")
+def shrink(g, op):
+    x = g.float()
+    g.emit(
+        op, [x], lambd=number(g, g.type(x), 0.5, 0.25), bias=number(g, g.type(x), 0.0, 0.5, 0.125)
+    )
 
 
 @generates("Selu")

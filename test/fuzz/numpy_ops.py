@@ -112,6 +112,7 @@ for _name, _function in {
     "Not": np.logical_not,
     "Or": np.logical_or,
     "Reciprocal": lambda x: 1 / x,
+    "Round": np.rint,
     "Sign": np.sign,
     "Sin": np.sin,
     "Sqrt": np.sqrt,
@@ -235,6 +236,13 @@ def hard_sigmoid(call):
 @op("Swish")
 def swish(call):
     return [call[0] * sigmoid(call.real("alpha", 1) * call[0])]
+
+
+@op("Shrink")
+def shrink(call):
+    lambd, bias = call.real("lambd", 0.5), call.real("bias", 0)
+    outside = np.where(call[0] < 0, call[0] + bias, call[0] - bias)
+    return [np.where((call[0] >= -lambd) & (call[0] <= lambd), call.wide(0), outside)]
 
 
 @op("ThresholdedRelu")

@@ -74,6 +74,7 @@ for _name, _function in {
     "Not": torch.logical_not,
     "Or": torch.logical_or,
     "Reciprocal": torch.reciprocal,
+    "Round": torch.round,
     "Sign": torch.sign,
     "Sin": torch.sin,
     "Sqrt": torch.sqrt,
@@ -187,6 +188,13 @@ def hard_sigmoid(call):
 def swish(call):
     alpha = float(call.real("alpha", 1))
     return [F.silu(call[0]) if alpha == 1 else call[0] * torch.sigmoid(alpha * call[0])]
+
+
+@op("Shrink")
+def shrink(call):
+    x, lambd, bias = call[0], float(call.real("lambd", 0.5)), float(call.real("bias", 0))
+    outside = torch.where(x < 0, x + bias, x - bias)
+    return [torch.where((x >= -lambd) & (x <= lambd), torch.zeros_like(x), outside)]
 
 
 @op("ThresholdedRelu")

@@ -106,7 +106,10 @@ CASES = [
     unary("Neg", "-x"),
     unary("Reciprocal", "x.reciprocal()"),
     unary("Relu", "x.relu()"),
+    unary("Shrink", "F.hardshrink(x, 3.0)", name="Shrink.hard", lambd=3.0, bias=0.0),
+    unary("Shrink", "F.softshrink(x, 3.0)", name="Shrink.soft", lambd=3.0, bias=3.0),
     # ONNX has its numbers in float32.
+    unary("Round", "x.round()", POINTS + [0.5, 1.5, 2.5, -0.5, -1.5, -0.25, 0.49999997, 8388609.0]),
     unary("Selu", "1.05070102214813232421875 * F.elu(x, 1.67326319217681884765625)"),
     unary("Sigmoid", "x.sigmoid()"),
     unary("Sign", "x.sign()"),
