@@ -4,6 +4,7 @@
 #include "codegen/kernels/KernelGroups.h"
 #include "frontend/nn/NN.h"
 
+#include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/Support/xxhash.h"
 
@@ -18,6 +19,45 @@ namespace {
 
 /// A kernel's name says its first ops.
 constexpr size_t opsInName = 3;
+
+/// The function of a group, or why the group is not one kernel.
+struct Kernel {
+  func::FuncOp function;
+  std::string why;
+};
+
+/// A name that no other kernel of the module has.
+std::string nameOf(const OpGroup &group, StringRef body, ModuleOp kernels) {
+  std::string name;
+  StringRef previous;
+  size_t parts = 0;
+  for (Operation *op : group) {
+    StringRef part = op->getName().stripDialect();
+    if (part == previous)
+      continue;
+    if (parts++ == opsInName)
+      break;
+    name += (part + "_").str();
+    previous = part;
+  }
+  std::string hash = llvm::utohexstr(llvm::xxh3_64bits(body),
+                                     /*LowerCase=*/true, /*Width=*/16);
+  for (size_t digits = 4;; ++digits)
+    if (std::string candidate = name + hash.substr(0, digits);
+        !kernels.lookupSymbol(candidate) || digits == hash.size())
+      return candidate;
+}
+
+/// `why`: what hindered one op more.
+void explainCut(ArrayRef<Operation *> ops, size_t count,
+                const std::string &why) {
+  Operation *next = ops[count];
+  if (auto note = remark::missed(
+          next->getLoc(),
+          remark::RemarkOpts::name("cut").category("step-outline-kernels")))
+    note << "a group of " + std::to_string(ops.size()) + " ops is cut before " +
+                next->getName().getStringRef().str() + ": " + why;
+}
 
 struct StepOutlineKernels : impl::StepOutlineKernelsBase<StepOutlineKernels> {
   using StepOutlineKernelsBase::StepOutlineKernelsBase;
@@ -53,24 +93,22 @@ private:
         op.erase();
   }
 
-  /// The function of a group, built once for equal groups; null where the group
-  /// is not one kernel.
-  FailureOr<func::FuncOp> kernelFor(const OpGroup &group,
-                                    const GroupSignature &signature) {
-    auto [entry, isNew] =
-        bySignature.try_emplace(signature.key, func::FuncOp());
+  /// Built once for equal groups.
+  FailureOr<Kernel> kernelFor(const OpGroup &group,
+                              const GroupSignature &signature) {
+    auto [entry, isNew] = bySignature.try_emplace(signature.key);
     if (!isNew)
       return entry->second;
     FailureOr<func::FuncOp> function =
         buildKernelFunction(group, signature, kernels, "kernel");
     if (failed(function))
       return group.front()->emitOpError("cannot be generated code");
-    std::string why;
+    std::string &why = entry->second.why;
     if (!findLoopNest(*function, why)) {
       function->erase();
       if (group.size() == 1)
         return group.front()->emitOpError() << "is not one kernel: " << why;
-      return func::FuncOp();
+      return entry->second;
     }
     std::string body;
     llvm::raw_string_ostream os(body);
@@ -78,32 +116,12 @@ private:
     function->print(os, OpPrintingFlags().useLocalScope().assumeVerified());
     auto [known, isNewBody] = byBody.try_emplace(body, *function);
     if (isNewBody) {
-      function->setName(nameOf(group, body));
+      function->setName(nameOf(group, body, kernels));
     } else {
       function->erase();
     }
-    return entry->second = known->second;
-  }
-
-  std::string nameOf(const OpGroup &group, StringRef body) {
-    std::string name;
-    StringRef previous;
-    size_t parts = 0;
-    for (Operation *op : group) {
-      StringRef part = op->getName().stripDialect();
-      if (part == previous)
-        continue;
-      if (parts++ == opsInName)
-        break;
-      name += (part + "_").str();
-      previous = part;
-    }
-    std::string hash = llvm::utohexstr(llvm::xxh3_64bits(body),
-                                       /*LowerCase=*/true, /*Width=*/16);
-    for (size_t digits = 4;; ++digits)
-      if (std::string candidate = name + hash.substr(0, digits);
-          !kernels.lookupSymbol(candidate) || digits == hash.size())
-        return candidate;
+    entry->second.function = known->second;
+    return entry->second;
   }
 
   LogicalResult outline(ArrayRef<Operation *> ops, Operation *place) {
@@ -111,19 +129,23 @@ private:
     // shape, and a body may still need a row that its work item does not have.
     while (!ops.empty()) {
       size_t count = ops.size();
+      std::string why;
       for (;; --count) {
         OpGroup group(ops.take_front(count));
         GroupSignature signature = signatureOf(group);
         if (signature.outputs.empty())
           break;
-        FailureOr<func::FuncOp> kernel = kernelFor(group, signature);
+        FailureOr<Kernel> kernel = kernelFor(group, signature);
         if (failed(kernel))
           return failure();
-        if (*kernel) {
-          replace(group, signature, *kernel, place);
+        if (kernel->function) {
+          replace(group, signature, kernel->function, place);
           break;
         }
+        why = kernel->why;
       }
+      if (count < ops.size() && !why.empty())
+        explainCut(ops, count, why);
       ops = ops.drop_front(count);
     }
     return success();
@@ -168,7 +190,8 @@ private:
 
   ModuleOp kernels;
   KernelSpaces spaces;
-  llvm::StringMap<func::FuncOp> bySignature, byBody;
+  llvm::StringMap<Kernel> bySignature;
+  llvm::StringMap<func::FuncOp> byBody;
 };
 
 } // namespace

@@ -5,6 +5,8 @@
 #include "codegen/step/Liveness.h"
 #include "codegen/step/View.h"
 
+#include "mlir/IR/Remarks.h"
+
 namespace shardc {
 #define GEN_PASS_DEF_STEPWRITEINPLACE
 #include "codegen/Passes.h.inc"
@@ -49,18 +51,57 @@ private:
     step::BufferOp result = wholeBuffer(kernel.getOutputs()[output]);
     if (!result || lifetimes[result].first != position)
       return;
+    SmallVector<std::pair<step::BufferOp, const char *>> hindered;
     for (size_t input = 0; input < kernel.getInputs().size(); ++input) {
       step::BufferOp buffer = wholeBuffer(kernel.getInputs()[input]);
-      if (!buffer || buffer == result ||
-          buffer.getBytes() != result.getBytes() ||
-          lifetimes[buffer].last != position || isTwice(kernel, buffer) ||
-          !rules.allows(kernel, kernel.getKernelAttr(), input, output))
+      if (!buffer || buffer == result || buffer.getBytes() != result.getBytes())
         continue;
+      const char *why =
+          lifetimes[buffer].last != position ? "is read later"
+          : isTwice(kernel, buffer)          ? "is another operand as well"
+          : !rules.allows(kernel, kernel.getKernelAttr(), input, output)
+              ? "is read at another place than this writes, or after it"
+              : nullptr;
+      if (why) {
+        hindered.push_back({buffer, why});
+        continue;
+      }
+      explain(kernel, result, buffer);
       lifetimes[buffer].last = lifetimes[result].last;
       result.getResult().replaceAllUsesWith(buffer.getResult());
       replaced.push_back(result);
       return;
     }
+    explain(kernel, result, hindered);
+  }
+
+  static constexpr remark::RemarkOpts remarks(StringRef name) {
+    return remark::RemarkOpts::name(name).category("step-write-in-place");
+  }
+  static std::string text(step::BufferOp buffer) {
+    return "'" + buffer.getName().str() + "'";
+  }
+
+  static void explain(step::LaunchOp kernel, step::BufferOp result,
+                      step::BufferOp buffer) {
+    if (auto note = remark::passed(kernel.getLoc(), remarks("in-place")))
+      note << text(result) + " is written over " + text(buffer) + ", " +
+                  std::to_string(buffer.getBytes()) + " bytes";
+  }
+
+  static void
+  explain(step::LaunchOp kernel, step::BufferOp result,
+          ArrayRef<std::pair<step::BufferOp, const char *>> hindered) {
+    auto note = remark::missed(kernel.getLoc(), remarks("apart"));
+    if (!note)
+      return;
+    std::string why;
+    for (auto [buffer, reason] : hindered)
+      why += (why.empty() ? ": " : "; ") + text(buffer) + " " + reason;
+    if (hindered.empty())
+      why = ": no input is a whole activation of its size";
+    note << text(result) + " has " + std::to_string(result.getBytes()) +
+                " bytes of its own" + why;
   }
 
   /// Whether another operand shows the buffer too.

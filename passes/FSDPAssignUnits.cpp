@@ -4,6 +4,9 @@
 #include "passes/options/Mesh.h"
 #include "passes/units/UnitPolicy.h"
 
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
+
 using namespace mlir;
 
 namespace shardc {
@@ -52,6 +55,18 @@ struct FSDPAssignUnits : impl::FSDPAssignUnitsBase<FSDPAssignUnits> {
         model.symbols[member]->setAttr("fsdp.unit",
                                        builder.getStringAttr(unit.name));
       reasons.push_back(builder.getStrArrayAttr({unit.name, unit.reason}));
+      if (auto note = remark::passed(
+              module.getLoc(),
+              remark::RemarkOpts::name("unit").category("fsdp-assign-units")))
+        note << llvm::formatv("unit {0} ({1}{2}): {3}", unit.name,
+                              model.symbols[unit.members.front()].getSymName(),
+                              unit.members.size() == 1
+                                  ? ""
+                                  : llvm::formatv(" and {0} more",
+                                                  unit.members.size() - 1)
+                                        .str(),
+                              unit.reason)
+                    .str();
     }
     module->setAttr("fsdp.unit_reasons", builder.getArrayAttr(reasons));
     module->removeAttr("nn.scope_classes");

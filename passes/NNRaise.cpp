@@ -4,8 +4,11 @@
 #include "passes/Passes.h"
 
 #include "mlir/IR/Dominance.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+#include <set>
 
 using namespace mlir;
 
@@ -14,6 +17,24 @@ namespace shardc {
 #include "passes/Passes.h.inc"
 
 namespace {
+
+/// What patterns say that all but matched, each once.
+class NearMisses : public RewriterBase::Listener {
+public:
+  void
+  notifyMatchFailure(Location location,
+                     llvm::function_ref<void(Diagnostic &)> reason) override {
+    Diagnostic text(location, DiagnosticSeverity::Remark);
+    reason(text);
+    if (known.insert({location.getAsOpaquePointer(), text.str()}).second)
+      remark::missed(location,
+                     remark::RemarkOpts::name("near-miss").category("nn-raise"))
+          << text.str();
+  }
+
+private:
+  std::set<std::pair<const void *, std::string>> known;
+};
 
 struct NNRaise : impl::NNRaiseBase<NNRaise> {
   using NNRaiseBase::NNRaiseBase;
@@ -58,10 +79,33 @@ struct NNRaise : impl::NNRaiseBase<NNRaise> {
       if (failed(raise::writeOutConstants(function)))
         return signalPassFailure();
     }
+    if (context->getRemarkEngine()) {
+      RewritePatternSet misses(context);
+      raise::populateMissPatterns(misses);
+      explain({rounds[1], rounds[0], std::move(misses)}, inOrder);
+    }
     raise::describeRotaryTables(getOperation());
   }
 
 private:
+  /// Runs the patterns once more, on copies, where nothing is left to match:
+  /// what was all but matched says why.
+  void explain(ArrayRef<FrozenRewritePatternSet> rounds,
+               GreedyRewriteConfig config) {
+    NearMisses misses;
+    config.setListener(&misses);
+    for (auto function :
+         llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
+      // Patterns look parameters up: the copy is a function of the module.
+      func::FuncOp copy = function.clone();
+      copy.setName((function.getName() + ".explained").str());
+      getOperation().push_back(copy);
+      for (const FrozenRewritePatternSet &round : rounds)
+        (void)applyPatternsGreedily(copy, round, config);
+      copy.erase();
+    }
+  }
+
   void unify(func::FuncOp function) {
     IRRewriter rewriter(&getContext());
     DominanceInfo dominance(function);

@@ -4,6 +4,7 @@
 #include "passes/analyses/SavedValues.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Remarks.h"
 
 using namespace mlir;
 
@@ -181,7 +182,22 @@ struct NNRemat : impl::NNRematBase<NNRemat> {
     if (policy == "cheap")
       saved.recomputeCheap(movedPerSaved, mostTime);
     note(module, saved);
+    if (getContext().getRemarkEngine())
+      explain(saved);
     Recomputer(train, saved).run();
+  }
+
+  void explain(const SavedValues &saved) {
+    saved.explain([](Value value, bool again, std::string why) {
+      Location place = value.getLoc();
+      remark::RemarkOpts options =
+          remark::RemarkOpts::name(again ? "again" : "kept")
+              .category("nn-remat");
+      auto note = again ? remark::passed(place, options)
+                        : remark::missed(place, options);
+      note << value.getDefiningOp()->getName().getStringRef().str() + " is " +
+                  why;
+    });
   }
 
   /// For the report.

@@ -3,10 +3,13 @@
 #include "codegen/kernels/KernelGroups.h"
 
 #include "frontend/nn/NN.h"
+#include "frontend/nn/support/Describe.h"
 #include "passes/fsdp/FSDP.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 
@@ -76,7 +79,9 @@ struct Group {
 
 class Grouper {
 public:
-  Grouper(Block &block, KernelSpaces &spaces) : block(block), spaces(spaces) {}
+  Grouper(Block &block, KernelSpaces &spaces)
+      : block(block), spaces(spaces),
+        explains(block.getParentOp()->getContext()->getRemarkEngine()) {}
 
   SmallVector<KernelGroup> run(bool fuse);
 
@@ -87,6 +92,12 @@ private:
   /// parameters it releases.
   void passBy(Operation *op);
   void placeOp(Operation *op);
+  /// Returns why an op cannot go into the group of a producer whatever their
+  /// shapes are; null where nothing hinders it.
+  const char *obstacle(Operation *op, Group *producer,
+                       const std::optional<KernelSpace> &space);
+  static std::string whyNotJoined(const Group &group, const KernelSpace &space);
+  static void explain(Operation *op, const Group &producer, StringRef why);
   static bool isRecomputed(Operation *op) {
     return op->hasAttr("nn.recomputed");
   }
@@ -124,6 +135,7 @@ private:
 
   Block &block;
   KernelSpaces &spaces;
+  bool explains;
   std::vector<std::unique_ptr<Group>> groups;
   llvm::DenseMap<Operation *, Group *> groupOfOp;
   int64_t calls = 0;
@@ -187,20 +199,30 @@ void Grouper::placeOp(Operation *op) {
     if (Group *group = groupOf(operand))
       producers.insert(group);
   Group *home = nullptr;
+  /// For remarks: what does not come together, and why.
+  SmallVector<std::pair<Group *, std::string>> apart;
   for (Group *producer : producers) {
-    if (!space || !producer->open || isTooEarly(op, *producer) ||
-        calls - producer->calls > mostCallsAcross ||
-        crossesTranspose(op, producer))
+    if (const char *why = obstacle(op, producer, space)) {
+      if (explains)
+        apart.push_back({producer, why});
       continue;
+    }
     std::optional<KernelSpace> joined = join(*producer, op, *space);
-    if (!joined)
+    if (!joined) {
+      if (explains)
+        apart.push_back({producer, whyNotJoined(*producer, *space)});
       continue;
+    }
     if (!home) {
       home = producer;
       home->space = *joined;
     } else if (auto merged = merge(*home, *producer, op, *space)) {
       home->space = *merged;
       absorbGroup(home, producer);
+    } else if (explains) {
+      apart.push_back({producer, "that and the kernel which it joins, of " +
+                                     described(home->ops.back()) +
+                                     ", are not one"});
     }
   }
   if (!home && space && space->elementwise)
@@ -209,6 +231,8 @@ void Grouper::placeOp(Operation *op) {
   if (!home && space && space->elementwise && !isRecomputed(op) &&
       hoist(op, producers, *space))
     return;
+  for (auto &[producer, why] : apart)
+    explain(op, *producer, why);
   if (!home) {
     home = alone(op);
     if (space)
@@ -225,6 +249,56 @@ void Grouper::placeOp(Operation *op) {
   for (Group *producer : producers)
     if (producer != home)
       producer->open = false;
+}
+
+const char *Grouper::obstacle(Operation *op, Group *producer,
+                              const std::optional<KernelSpace> &space) {
+  if (!space)
+    return "alone it is no kernel";
+  if (!producer->open)
+    return "something else needs what that makes before this runs";
+  if (isTooEarly(op, *producer))
+    return "this is computed again in backward, and that is not";
+  if (calls - producer->calls > mostCallsAcross)
+    return "more than 4 library calls lie between the two";
+  static_assert(mostCallsAcross == 4);
+  if (crossesTranspose(op, producer))
+    return "a transpose or a slice lies between the two, so that a work item "
+           "of this needs several of that";
+  return nullptr;
+}
+
+static std::string text(const KernelSpace &space) {
+  switch (space.kind) {
+  case LoopNest::Kind::Elements:
+    return std::to_string(space.elements) + " elements";
+  case LoopNest::Kind::Rows:
+    return llvm::formatv("{0} rows of {1}", space.items,
+                         space.steps * space.lanes);
+  case LoopNest::Kind::Columns:
+    return llvm::formatv("{0} columns of {1}", space.items * space.lanes,
+                         space.steps);
+  }
+  llvm_unreachable("a kind of kernel that is not known");
+}
+
+std::string Grouper::whyNotJoined(const Group &group,
+                                  const KernelSpace &space) {
+  if (group.ops.size() >= mostOps)
+    return "that has " + std::to_string(mostOps) + " ops, the most there are";
+  return "this goes over " + text(space) + ", that over " + text(group.space) +
+         (group.space.kind == Elements ? ", and others read it too" : "");
+}
+
+void Grouper::explain(Operation *op, const Group &producer, StringRef why) {
+  // An empty one has become part of this op's.
+  if (producer.ops.empty())
+    return;
+  remark::missed(op->getLoc(), remark::RemarkOpts::name("apart").category(
+                                   "step-outline-kernels"))
+      << (op->getName().getStringRef() + " is in another kernel than " +
+          described(producer.ops.back()) + ": " + why)
+             .str();
 }
 
 bool Grouper::hoist(Operation *op, const llvm::SetVector<Group *> &producers,

@@ -3,7 +3,11 @@
 #ifndef SHARDC_FRONTEND_RAISE_MATCH_H
 #define SHARDC_FRONTEND_RAISE_MATCH_H
 
+#include "frontend/nn/support/Describe.h"
 #include "frontend/raise/View.h"
+
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/Remarks.h"
 
 #include <array>
 
@@ -90,6 +94,31 @@ inline mlir::RankedTensorType typeOf(mlir::Value value) {
 }
 inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) {
   return typeOf(value).getShape();
+}
+
+/// A remark of nn-raise on what it raised; nothing where nobody wants one.
+inline mlir::remark::detail::InFlightRemark
+remarkRaised(mlir::Location location) {
+  return mlir::remark::passed(
+      location, mlir::remark::RemarkOpts::name("raised").category("nn-raise"));
+}
+
+/// Says that `op` was all but raised to `target`, and what did not fit: text,
+/// numbers, and values in words. Free where nobody listens.
+template <typename... Parts>
+llvm::LogicalResult nearMiss(mlir::PatternRewriter &rewriter,
+                             mlir::Operation *op, llvm::StringRef target,
+                             const Parts &...why) {
+  return rewriter.notifyMatchFailure(op, [&](mlir::Diagnostic &reason) {
+    auto add = [&](const auto &part) {
+      if constexpr (std::is_convertible_v<decltype(part), mlir::Value>)
+        reason << described(part);
+      else
+        reason << part;
+    };
+    reason << "not raised to " << target << ": ";
+    (add(why), ...);
+  });
 }
 
 } // namespace shardc::raise

@@ -38,6 +38,9 @@ void populateViewPatterns(mlir::RewritePatternSet &patterns);
 /// Moves transposes down and slices up, so that they meet and cancel.
 void populateMotionPatterns(mlir::RewritePatternSet &patterns);
 
+/// Patterns that never match, and say of what is left why nothing else did.
+void populateMissPatterns(mlir::RewritePatternSet &patterns);
+
 /// Writes out the #nn.strided constants that are left: masks that are neither
 /// causal nor one of keys. An error where one is too large for that.
 llvm::LogicalResult writeOutConstants(mlir::func::FuncOp function);

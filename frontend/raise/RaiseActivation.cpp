@@ -54,10 +54,12 @@ struct RaiseGelu : RewritePattern {
     // x is one of the values under the product; the gate is another.
     SmallVector<Value> nodes;
     collect(result, nodes, 3);
+    Value misfit;
     for (Value node : nodes) {
       auto gate = matchGate(node);
       if (!gate)
         continue;
+      misfit = node;
       for (Value candidate : nodes) {
         Value x = skipFloatCasts(candidate);
         if (x == node || x == result || x.getType() != result.getType() ||
@@ -77,7 +79,11 @@ struct RaiseGelu : RewritePattern {
         return success();
       }
     }
-    return failure();
+    return misfit ? nearMiss(rewriter, op, "nn.gelu",
+                             "no factor x has half of ", misfit,
+                             " as 1 + erf(x / sqrt(2)) or 1 + tanh(sqrt(2 / "
+                             "pi) (x + 0.044715 x^3))")
+                  : failure();
   }
 
   static void collect(Value value, SmallVectorImpl<Value> &nodes,

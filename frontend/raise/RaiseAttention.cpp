@@ -115,9 +115,12 @@ struct ScoresChain {
   MaskTerms mask;
   SmallVector<Operation *> path; // views between the product and the softmax,
                                  // nearest to the softmax first
+  /// What is neither, where the walk does not come to a product.
+  Value misfit;
 
   bool walk(Value value) {
     while (Operation *op = value.getDefiningOp()) {
+      misfit = value;
       if ((product = dyn_cast<nn::MatMulOp>(op)))
         return true;
       if (isViewOp(op)) {
@@ -132,8 +135,10 @@ struct ScoresChain {
         unsigned side =
             leadsToProduct(op->getOperand(0)) || isa<nn::SubOp>(op) ? 0 : 1;
         if (!mask.addFloat(op->getOperand(1 - side),
-                           isa<nn::SubOp>(op) ? -scale : scale, path))
+                           isa<nn::SubOp>(op) ? -scale : scale, path)) {
+          misfit = op->getOperand(1 - side);
           return false;
+        }
         value = op->getOperand(side);
       } else if (Value bounded = behindLowerBound(op)) {
         value = bounded;
@@ -142,13 +147,16 @@ struct ScoresChain {
         bool hidesWhere = hides(select.getLhs());
         if (!hidesWhere && !hides(select.getRhs()))
           return false;
-        if (!mask.addCondition(select.getCondition(), hidesWhere, path))
+        if (!mask.addCondition(select.getCondition(), hidesWhere, path)) {
+          misfit = select.getCondition();
           return false;
+        }
         value = hidesWhere ? select.getRhs() : select.getLhs();
       } else {
         return false;
       }
     }
+    misfit = value;
     return false;
   }
 };
@@ -219,31 +227,52 @@ private:
   MaskCache &cache;
 };
 
+// Only says why a softmax over products is none of an attention: whoever reads
+// it is no product, which is where RaiseAttention begins.
+struct MissSoftmax : OpRewritePattern<nn::SoftmaxOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::SoftmaxOp op,
+                                PatternRewriter &rewriter) const override;
+};
+
 } // namespace
 
 LogicalResult RaiseAttention::matchAndRewrite(nn::MatMulOp op,
                                               PatternRewriter &rewriter) const {
-  if (op.getTransposeLhs())
-    return failure();
   View probabilities = View::of(op.getLhs(), behindProbabilities);
   auto softmax = probabilities.base().getDefiningOp<nn::SoftmaxOp>();
   unsigned rank = softmax ? typeOf(softmax.getInput()).getRank() : 0;
-  if (rank < 2 || !hasOrderedBatch(probabilities, rank))
+  if (rank < 2)
     return failure();
+  auto miss = [&](const auto &...why) {
+    return nearMiss(rewriter, op, "nn.attention", why...);
+  };
+  if (op.getTransposeLhs())
+    return miss("the product reads the probabilities of ", Value(softmax),
+                " transposed");
+  if (!hasOrderedBatch(probabilities, rank))
+    return miss("between ", Value(softmax),
+                " and the product stand views "
+                "that do more than divide or join the batch: ",
+                op.getLhs());
   ScoresChain scores;
   if (!scores.walk(softmax.getInput()))
-    return failure();
+    return miss("the scores of ", Value(softmax),
+                " are no scale * (query key^T) + mask: of these, ",
+                scores.misfit, " is none");
   nn::MatMulOp product = scores.product;
   unsigned productRank = typeOf(product.getResult()).getRank();
   View raw = View::identity(product.getResult());
   for (Operation *view : llvm::reverse(scores.path))
     if (!raw.apply(view))
-      return failure();
+      return miss(view->getResult(0), " cuts the scores of ", Value(product));
   if (!hasOrderedBatch(raw, productRank))
-    return failure();
+    return miss("the views behind the scores of ", Value(product),
+                " do more than divide or join the batch");
   for (const MaskTerm &term : scores.mask.terms)
     if (!term.boolean && needsGradient(term.view.base()))
-      return failure();
+      return miss("the mask of ", term.view.base(),
+                  " is trained, and nn.attention's bias has no gradient");
 
   double scale = scores.scale;
   SmallVector<Operation *> passed;
@@ -274,15 +303,18 @@ LogicalResult RaiseAttention::matchAndRewrite(nn::MatMulOp op,
       !agree(shapeOf(product.getResult()).drop_back(2)) ||
       !agree(q.batchSizes()) || !agree(k.batchSizes()) ||
       !agree(v.batchSizes()))
-    return failure();
+    return miss("query, key and value divide batch and heads in ways that have "
+                "no common one");
   for (const MaskTerm &term : scores.mask.terms)
     if (!agree(term.view.sizes(term.view.flat(0, term.view.dims().size() - 2))))
-      return failure();
+      return miss("the mask of ", term.view.base(),
+                  " divides batch and heads as query, key and value do not");
   if (!q.refine(factors) || !k.refine(factors) || !v.refine(factors))
-    return failure();
+    return miss("query, key or value is broadcast in parts of a head");
   for (MaskTerm &term : scores.mask.terms)
     if (!term.view.refineDims(0, term.view.dims().size() - 2, factors))
-      return failure();
+      return miss("the mask of ", term.view.base(),
+                  " is broadcast in parts of batch or heads");
 
   unsigned cut =
       chooseCut(q, k, v, factors, {resultShape, shapeOf(softmax.getInput())});
@@ -358,6 +390,13 @@ void RaiseAttention::build(nn::MatMulOp op, const Operand &q, const Operand &k,
       rewriter, location, resultType, sumType, query, key, value, mask.bias,
       mask.keyMask, rewriter.getF64FloatAttr(exactScale(scale, queryShape[3])),
       mask.causal ? rewriter.getUnitAttr() : UnitAttr());
+  if (auto note = remarkRaised(location))
+    note << "raised to nn.attention, heads: " + std::to_string(queryShape[2]) +
+                (mask.causal ? ", causal" : "") +
+                (mask.keyMask ? ", with a mask of keys" : "") +
+                (mask.bias ? ", with a mask that is added to the scores: " +
+                                 described(View::of(mask.bias).base())
+                           : "");
 
   View result = View::identity(attention.getResult());
   result.refineDims(0, 1, factors.take_front(cut));
@@ -376,7 +415,33 @@ void RaiseAttention::build(nn::MatMulOp op, const Operand &q, const Operand &k,
   rewriter.replaceOp(op, result.emit(rewriter, location, target));
 }
 
+LogicalResult MissSoftmax::matchAndRewrite(nn::SoftmaxOp op,
+                                           PatternRewriter &rewriter) const {
+  if (!leadsToProduct(op.getInput()))
+    return failure();
+  SmallVector<Value> open{op.getResult()};
+  Operation *other = nullptr;
+  while (!open.empty())
+    for (Operation *user : open.pop_back_val().getUsers()) {
+      if (isa<nn::MatMulOp>(user))
+        return failure();
+      // What stands between them in exports.
+      if (isViewOp(user) || isa<nn::CastOp, nn::SelectOp, nn::IsNanOp>(user))
+        open.push_back(user->getResult(0));
+      else if (!isa<nn::NotOp>(user))
+        other = user;
+    }
+  return other ? nearMiss(rewriter, op, "nn.attention",
+                          "the probabilities go into no product but into ",
+                          described(other))
+               : failure();
+}
+
 void raise::populateAttentionPatterns(RewritePatternSet &patterns,
                                       MaskCache &cache) {
   patterns.add<RaiseAttention>(patterns.getContext(), cache);
+}
+
+void raise::populateMissPatterns(RewritePatternSet &patterns) {
+  patterns.add<MissSoftmax>(patterns.getContext());
 }

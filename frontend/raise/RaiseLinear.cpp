@@ -21,7 +21,8 @@ struct RaiseLinear : OpRewritePattern<nn::MatMulOp> {
     View view = View::of(weight);
     unsigned rank = view.dims().size();
     if (rank < 2 || !view.isAllBroadcast(view.flat(0, rank - 2)))
-      return failure();
+      return nearMiss(rewriter, op, "nn.linear", "the weight of ", weight,
+                      " has other dims than input and output features");
     View::Dim in = view.dims()[rank - 2], out = view.dims()[rank - 1];
     if (op.getTransposeRhs())
       std::swap(in, out);
@@ -55,13 +56,17 @@ struct FoldBias : OpRewritePattern<nn::AddOp> {
       auto linear = rows.base().getDefiningOp<nn::LinearOp>();
       if (!linear || linear.getBias() || rows.hasBroadcast() ||
           rows.dims().empty() || rows.dims().back() != rows.baseDims().back() ||
-          !isWeightLike(b) || !hasOneUser(a, linear))
+          !isWeightLike(b))
         return failure();
+      if (!hasOneUser(a, linear))
+        return nearMiss(rewriter, op, "nn.linear's bias", Value(linear),
+                        " is read without it too");
       auto vector = alongLastDim(b);
       if (!vector || llvm::any_of(vector->dims().back(), [&](unsigned atom) {
             return vector->atom(atom).broadcast;
           }))
-        return failure();
+        return nearMiss(rewriter, op, "nn.linear's bias", b,
+                        " is not one number for each output feature");
       Value bias = emitVector(rewriter, op.getLoc(), *vector);
       auto biased = nn::LinearOp::create(
           rewriter, rewriter.getFusedLoc({linear.getLoc(), op.getLoc()}),

@@ -105,7 +105,9 @@ struct RaiseMeanCrossEntropy : OpRewritePattern<nn::DivOp> {
     bool all = fixed && isClose(*fixed, count) && !likelihood->ignored;
     if (!all && !(valid && valid->labels == likelihood->labels &&
                   likelihood->ignored == valid->ignored))
-      return failure();
+      return nearMiss(rewriter, op, "nn.cross_entropy", "the divisor ",
+                      op.getRhs(),
+                      " is not the number of labels that are not ignored");
     Location location = op.getLoc();
     auto scalar = RankedTensorType::get({}, op.getType().getElementType());
     Value labels = likelihood->labels;

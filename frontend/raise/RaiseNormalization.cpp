@@ -59,10 +59,22 @@ LogicalResult raiseNorm(Operation *op, Value normalized, Value radicand,
   normalized = skipFloatCasts(normalized);
   Sum sum = flattenSum(radicand);
   Value squares, x;
-  if (sum.others.size() != 1 || sum.offset < 0 ||
-      !isMeanOverLastDim(sum.others[0], squares) || !isSquare(squares, x) ||
-      x != normalized || x.getType() != type)
-    return failure();
+  auto miss = [&](const auto &...why) {
+    return nearMiss(rewriter, op, "nn.layer_norm or nn.rms_norm", why...);
+  };
+  if (sum.others.size() != 1 || sum.offset < 0)
+    return miss("under the root stands no mean + epsilon but ", radicand);
+  if (!isMeanOverLastDim(sum.others[0], squares))
+    return miss("under the root stands ", sum.others[0],
+                ", which is no mean over the last dim");
+  if (!isSquare(squares, x))
+    return miss("the mean is not one of squares but of ", squares);
+  if (x != normalized)
+    return miss("the root is that of ", x, ", what is divided by it is ",
+                normalized);
+  if (x.getType() != type)
+    return miss("the statistics are of type ", x.getType(), ", the result is ",
+                type);
   double epsilon = withoutFloat32Rounding(sum.offset);
   Value gamma = onesVector(rewriter, op->getLoc(), type);
   auto difference = x.getDefiningOp<nn::SubOp>();
@@ -222,8 +234,14 @@ struct RaiseSoftmaxOfQuotient : OpRewritePattern<nn::DivOp> {
       return failure();
     Value x = matchExponent(op.getLhs()),
           sum = repeatedAlongLastDim(op.getRhs());
-    if (!x || !sum || !isSumOf(sum, op.getLhs()))
+    if (!x)
       return failure();
+    if (!sum || !isSumOf(sum, op.getLhs())) {
+      if (!sum || !sum.getDefiningOp<nn::ReduceSumOp>())
+        return failure();
+      return nearMiss(rewriter, op, "nn.softmax", "the divisor ", sum,
+                      " is not the sum of the dividend over the last dim");
+    }
     rewriter.replaceOpWithNewOp<nn::SoftmaxOp>(op, op.getType(), x);
     return success();
   }

@@ -157,6 +157,24 @@ std::optional<Rotation> matchSumForm(Value value) {
   return std::nullopt;
 }
 
+// One of two products that has the form of a rotation's second: a join with a
+// negated half, of which matchSumForm made nothing.
+Value turnsAnother(Value value) {
+  auto add = value.getDefiningOp<nn::AddOp>();
+  if (!add)
+    return Value();
+  for (Value side : add->getOperands()) {
+    auto product = skipFloatCasts(side).getDefiningOp<nn::MulOp>();
+    if (!product)
+      continue;
+    for (Value factor : product->getOperands())
+      if (auto joined = matchJoined(factor);
+          joined && matchNegated(joined->first))
+        return product;
+  }
+  return Value();
+}
+
 // join(first cos - second sin, second cos + first sin).
 std::optional<Rotation> matchHalvesForm(Value value) {
   auto joined = matchJoined(value);
@@ -227,8 +245,14 @@ struct RaiseRope : RewritePattern {
     Value result = op->getResult(0);
     auto rotation =
         isa<nn::AddOp>(op) ? matchSumForm(result) : matchHalvesForm(result);
-    if (!rotation || rotation->x.getType() != result.getType())
+    if (!rotation || rotation->x.getType() != result.getType()) {
+      // Whoever asks for no remarks need not wait for this.
+      bool isAsked = getContext()->getRemarkEngine();
+      if (Value misfit = isAsked ? turnsAnother(result) : Value())
+        return nearMiss(rewriter, op, "nn.rope", "what is turned in ", misfit,
+                        " is not two halves of what is multiplied beside it");
       return failure();
+    }
     auto type = typeOf(rotation->x);
     unsigned rank = type.getRank();
     int64_t size = type.getShape().back();
@@ -236,11 +260,20 @@ struct RaiseRope : RewritePattern {
           sinValue = skipFloatCasts(rotation->sin);
     View cos = View::of(cosValue), sin = View::of(sinValue),
          x = View::of(rotation->x);
-    if (rank < 2 || rank > 4 || size % 2 ||
-        typeOf(cosValue).getElementType() != type.getElementType() ||
-        typeOf(sinValue).getElementType() != type.getElementType() ||
-        cos.dims().size() != rank || sin.dims().size() != rank)
-      return failure();
+    auto miss = [&](const auto &...why) {
+      return nearMiss(rewriter, op, "nn.rope", why...);
+    };
+    if (rank < 2 || rank > 4 || size % 2)
+      return miss("what rotates has shape ", type.getShape(),
+                  "; expects 2 to 4 dims, the last one even");
+    if (typeOf(cosValue).getElementType() != type.getElementType() ||
+        typeOf(sinValue).getElementType() != type.getElementType())
+      return miss("cosines and sines are ", typeOf(cosValue).getElementType(),
+                  " and ", typeOf(sinValue).getElementType(),
+                  ", what rotates is ", type.getElementType());
+    if (cos.dims().size() != rank || sin.dims().size() != rank)
+      return miss("cosines and sines have ", cos.dims().size(), " and ",
+                  sin.dims().size(), " dims, what rotates has ", rank);
     // The dim of positions and, of four dims, that of heads, along which cos
     // and sin do not change.
     unsigned sequence = rank - 2, heads = 0;
@@ -260,7 +293,8 @@ struct RaiseRope : RewritePattern {
       else if (shared(1))
         heads = 1;
       else
-        return failure();
+        return miss("the cosines of ", cosValue, " and the sines of ", sinValue,
+                    " are not the same for all heads");
     }
     auto arrange = [&](const View::Dims &dims) {
       View::Dims target;

@@ -198,8 +198,11 @@ OpSet SavedValues::chooseAt(double bytesPerSecond) {
         requiredOps([&](Operation *op) { return again.contains(op); });
     // It would have to gather.
     bool isRefused = candidates.remove_if([&](Operation *op) {
-      return choice.ops.contains(op) &&
-             !hasParametersAt(op, choice.firstReader.lookup(op));
+      bool refuses = choice.ops.contains(op) &&
+                     !hasParametersAt(op, choice.firstReader.lookup(op));
+      if (refuses)
+        withoutParameters.insert(op);
+      return refuses;
     });
     if (!isRefused)
       return std::move(choice.ops);
@@ -208,9 +211,10 @@ OpSet SavedValues::chooseAt(double bytesPerSecond) {
 }
 
 void SavedValues::recomputeCheap(double movedPerSaved, double mostTime) {
-  double budget = mostTime * stepSeconds();
+  budget = mostTime * stepSeconds();
   double low = costs.cluster.memoryBandwidth / movedPerSaved;
-  recomputed = chooseAt(low);
+  recomputed = affordable = chooseAt(low);
+  hasChosen = true;
   if (secondsOf(recomputed) <= budget)
     return;
   // A higher price gives up what saves least for its time. Two prices close to
@@ -249,7 +253,7 @@ int64_t SavedValues::bytesRead() const {
   return bytes;
 }
 
-int64_t SavedValues::bytesKept() const {
+llvm::SetVector<Value> SavedValues::keptValues() const {
   llvm::SetVector<Value> kept;
   auto keep = [&](Value value) {
     if (!isFree(value) && !isRecomputed(value.getDefiningOp()))
@@ -260,8 +264,12 @@ int64_t SavedValues::bytesKept() const {
   for (Operation *op : recomputed)
     for (Value operand : op->getOperands())
       keep(storageOf(operand));
+  return kept;
+}
+
+int64_t SavedValues::bytesKept() const {
   int64_t bytes = 0;
-  for (Value value : kept)
+  for (Value value : keptValues())
     bytes += bytesOf(value);
   return bytes;
 }

@@ -61,6 +61,11 @@ public:
   double recomputedSeconds() const { return secondsOf(recomputed); }
   double stepSeconds() const;
 
+  /// Says of each value that backward is made from, in forward's order, what
+  /// becomes of it and why: `again` where it is computed again, else it is kept.
+  void explain(
+      llvm::function_ref<void(mlir::Value, bool again, std::string)> say) const;
+
 private:
   /// Positions in the backward pass.
   struct Span {
@@ -122,9 +127,19 @@ private:
   /// Values of forward that ops of backward read, and where.
   llvm::MapVector<mlir::Value, Span> needs;
   OpSet candidates;
+  /// What is kept of forward, parameters, inputs and constants apart.
+  llvm::SetVector<mlir::Value> keptValues() const;
+  std::string whyKept(mlir::Value value,
+                      const llvm::SetVector<mlir::Value> &kept) const;
+
   /// The network of the candidates; null when they changed.
   std::unique_ptr<RecomputationCut> network;
   OpSet recomputed;
+  /// For explain(): what might have run again but for parameters that are not
+  /// gathered there, and but for the time of the step.
+  OpSet withoutParameters, affordable;
+  bool hasChosen = false;
+  double budget = 0; // seconds for all that runs again
 };
 
 } // namespace shardc

@@ -1,4 +1,5 @@
 // RUN: shardc-opt %s -step-write-in-place -step-plan-memory -step-verify | FileCheck %s
+// RUN: shardc-opt %s -step-write-in-place --remarks-filter=step-write-in-place -o /dev/null 2>&1 | FileCheck %s --check-prefix=WHY
 
 #same = affine_map<(i, j) -> (i, j)>
 #turned = affine_map<(i, j) -> (j, i)>
@@ -82,14 +83,19 @@ step.plan {
     step.fill 1.0 into %av : memref<8x8xf32>
     step.fill 2.0 into %bv : memref<8x8xf32>
     // a is read again: b's place is taken.
+    // WHY: [Passed] in-place | Category:step-write-in-place | Remark="'sum' is written over 'b', 256 bytes"
+    // WHY: [Passed] in-place | Category:step-write-in-place | Remark="'sum2' is written over 'a', 256 bytes"
     // CHECK: step.launch @kernels::@add(%[[AV]], %[[BV]]) into(%[[SUM]])
     step.launch @kernels::@add(%av, %bv) into (%sv) : (memref<8x8xf32>, memref<8x8xf32>) -> (memref<8x8xf32>)
     // CHECK: step.launch @kernels::@add(%[[AV]], %[[SUM]]) into(%[[SUM2]])
     step.launch @kernels::@add(%av, %sv) into (%s2v) : (memref<8x8xf32>, memref<8x8xf32>) -> (memref<8x8xf32>)
     // A transposition reads what it would have written.
+    // WHY: [Missed] apart | Category:step-write-in-place | Remark="'turned' has 256 bytes of its own: 'a' is read at another place than this writes, or after it"
     // CHECK: step.launch @kernels::@turn(%[[SUM2]]) into(%{{.*}})
     step.launch @kernels::@turn(%s2v) into (%tv) : (memref<8x8xf32>) -> (memref<8x8xf32>)
     // Of two results the one that the last pass writes.
+    // WHY: Remark="'twice' has 256 bytes of its own: 'turned' is read at another place than this writes, or after it"
+    // WHY: Remark="'less' is written over 'turned', 256 bytes"
     // CHECK: step.launch @kernels::@rows(%{{.*}}) into(%{{.*}}, %[[LESS]])
     step.launch @kernels::@rows(%tv) into (%wv, %lv) : (memref<8x8xf32>) -> (memref<8x8xf32>, memref<8x8xf32>)
     step.copy %wv into %lv : (memref<8x8xf32>, memref<8x8xf32>) -> ()

@@ -13,6 +13,7 @@
 // RUN: sed s/0.00025/0.0001/ %S/units-cluster.toml > %t.toml
 // RUN: shardc-opt %s --fsdp-assign-units="mesh=2 cluster=%t.toml" | FileCheck %s --check-prefix=SPLIT
 // RUN: shardc-opt %s --fsdp-assign-units="mesh=2 units=block" --fsdp-form-units=mesh=2 | FileCheck %s --check-prefix=FORMED
+// RUN: shardc-opt %s --fsdp-assign-units="mesh=2 cluster=%t.toml" --remarks-filter=fsdp-assign-units -o /dev/null 2>&1 | FileCheck %s --check-prefix=WHY
 
 // Reasons stand by first use, with what the unit costs. A table of 16 kB is more than a twentieth of the memory, but one parameter.
 //
@@ -25,6 +26,9 @@
 //
 // SPLIT: "layers.0.part.0", "block 1 of 2 (layers.0); split: 10.2 kB gathered would be 10.2 % of 100 kB, part 1 of 2 (norm); gather 200 B
 // SPLIT-SAME: ["layers.0.part.1", "block 1 of 2 (layers.0); split: 10.2 kB gathered would be 10.2 % of 100 kB, part 2 of 2 (proj); gather 10.0 kB
+//
+// WHY: remark: [Passed] unit | Category:fsdp-assign-units | Remark="unit embedding (embed.weight): used before the first block; not split although
+// WHY: Remark="unit layers.0.part.0 (layers.0.norm.weight): block 1 of 2 (layers.0); split: 10.2 kB gathered
 //
 // The frozen scale is in a unit, the buffer in none, nor what @model does not read.
 //

@@ -17,6 +17,7 @@
 #include "tools/shardc/Diagnostics.h"
 #include "tools/shardc/Emission.h"
 #include "tools/shardc/Files.h"
+#include "tools/shardc/Remarks.h"
 #include "tools/shardc/Reports.h"
 
 #include "mlir/IR/Verifier.h"
@@ -63,6 +64,8 @@ private:
   void loadDialectsOfPlanPasses();
   /// What --disable-pass names is there, and will not run.
   bool disablePasses();
+  /// What --remarks names will say why.
+  bool showRemarks();
   /// The folder of --dump-phases-to.
   bool makeFolder();
   /// Shows the IR after a phase where that was asked for.
@@ -235,6 +238,15 @@ bool Compiler::disablePasses() {
   return true;
 }
 
+bool Compiler::showRemarks() {
+  if (options.remarks.empty())
+    return true;
+  if (llvm::Error error = enableRemarks(context, options.remarks))
+    return fail(std::move(error));
+  diagnostics.showRemarks();
+  return true;
+}
+
 bool Compiler::makeFolder() {
   if (options.dumpPhasesTo.empty())
     return true;
@@ -260,7 +272,7 @@ bool Compiler::run() {
           PrecisionOption::parse(options.precision, options.master);
       !precision)
     return fail(precision.takeError());
-  if (!resolveTarget({options.cpu}) || !disablePasses())
+  if (!resolveTarget({options.cpu}) || !disablePasses() || !showRemarks())
     return false;
   timing.setEnabled(options.passTiming);
   wholeTime = timing.getRootScope();

@@ -1,10 +1,9 @@
 // How shardc speaks to its user.
 #include "tools/shardc/Diagnostics.h"
 
+#include "frontend/nn/support/Describe.h"
 #include "tools/shardc/Printable.h"
 
-#include "mlir/IR/BuiltinAttributes.h"
-#include "mlir/IR/Location.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
@@ -17,29 +16,14 @@
 using namespace mlir;
 using namespace shardc;
 
-namespace {
-
-/// The ONNX node that a location names, or "".
-std::string nodeName(Location location) {
-  std::string name;
-  location->walk([&](Location part) {
-    if (auto named = dyn_cast<NameLoc>(part)) {
-      name = named.getName().str();
-      return WalkResult::interrupt();
-    }
-    return WalkResult::advance();
-  });
-  return name;
-}
-
-} // namespace
-
 DiagnosticPrinter::DiagnosticPrinter(MLIRContext &context, std::string file)
     : file(std::move(file)),
       handler(&context, [this](Diagnostic &diagnostic) { print(diagnostic); }) {
 }
 
 void DiagnosticPrinter::print(Diagnostic &diagnostic) {
+  if (diagnostic.getSeverity() == DiagnosticSeverity::Remark)
+    return printRemark(diagnostic);
   bool isError = diagnostic.getSeverity() == DiagnosticSeverity::Error;
   if ((!isError && diagnostic.getSeverity() != DiagnosticSeverity::Warning) ||
       (isError && errors++))
@@ -52,6 +36,19 @@ void DiagnosticPrinter::print(Diagnostic &diagnostic) {
     place += "node '" + node + "': ";
   llvm::errs() << "shardc: " << (isError ? "error: " : "warning: ")
                << printable(place + message) << "\n";
+}
+
+void DiagnosticPrinter::printRemark(Diagnostic &diagnostic) {
+  // Others than those of enableRemarks() nobody asked for.
+  if (!hasRemarks)
+    return;
+  std::string text = diagnostic.str();
+  auto [pass, message] = StringRef(text).split(": ");
+  std::string place;
+  if (std::string node = nodeName(diagnostic.getLocation()); !node.empty())
+    place = "node '" + node + "': ";
+  llvm::errs() << "shardc: remark: "
+               << printable(pass.str() + ": " + place + message.str()) << "\n";
 }
 
 void shardc::printError(const llvm::Twine &message) {

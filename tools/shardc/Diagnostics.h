@@ -8,17 +8,22 @@
 
 namespace shardc {
 
-/// Prints MLIR's diagnostics as "shardc: error: FILE: node 'NAME': message".
-/// After the first error the rest is kept back: it follows from the first.
+/// Prints MLIR's diagnostics as "shardc: error: FILE: node 'NAME': message",
+/// and remarks, where they are asked for, as "shardc: remark: PASS: node
+/// 'NAME': message". After the first error the other errors are kept back: they
+/// follow from the first.
 class DiagnosticPrinter {
 public:
   DiagnosticPrinter(mlir::MLIRContext &context, std::string file);
   bool hadError() const { return errors > 0; }
+  void showRemarks() { hasRemarks = true; }
 
 private:
   void print(mlir::Diagnostic &diagnostic);
+  void printRemark(mlir::Diagnostic &diagnostic);
   std::string file;
   int errors = 0;
+  bool hasRemarks = false;
   mlir::ScopedDiagnosticHandler handler;
 };
 

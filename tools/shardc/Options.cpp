@@ -259,6 +259,11 @@ void declareInspection(OptionTable &table, CommandLine &line) {
   table.list("--disable-pass", "PASS ...", line.options.disabledPasses,
              "leave out a pass, to see what it does (repeatable): what "
              "it does or proves is then missing");
+  table.value("--remarks", "REGEX", line.options.remarks,
+              "print why passes decided as they did, on stderr: those in "
+              "whose names the regular expression is found, of nn-raise, "
+              "fsdp-assign-units, nn-remat, step-outline-kernels and "
+              "step-write-in-place");
   table.toggle("--pass-timing", line.options.passTiming,
                "print how long each pass took, on stderr");
   table.toggle("-q,--quiet", line.options.quiet,
@@ -283,6 +288,13 @@ void checkTarget(const CLI::App &app, const Options &options) {
   refuseIdle(app, {{"--cpu", !namesCpu, "with a --target that names one"},
                    {"--cpu", isCpu, "with another --target"},
                    {"--threads-per-rank", isCpu, "with another --target"}});
+}
+
+void checkRemarks(const CLI::App &app, const CommandLine &line) {
+  refuseIdle(app, {{"--remarks", line.compileTo != "import",
+                    "with --compile-to import, which runs no pass"}});
+  if (app.count("--remarks") && line.options.remarks.empty())
+    throw CLI::ValidationError("--remarks", "expects a regular expression");
 }
 
 /// --kernels alone stops where kernels are made.
@@ -328,6 +340,7 @@ void read(CLI::App &app, int argc, char **argv, CommandLine &line) {
                                "cannot be honoured with --init random, which "
                                "reads no values; drop one of the two");
   checkTarget(app, line.options);
+  checkRemarks(app, line);
   resolveKernels(app, line);
   checkTrainer(line);
 }

@@ -44,6 +44,7 @@ struct Options {
   bool printIr = true; ///< of the last phase, unless that is the trainer
   std::string dumpPhasesTo;
   std::vector<std::string> disabledPasses;
+  std::string remarks; ///< a regular expression over passes; empty: none
   bool passTiming = false;
   std::string report;
   bool quiet = false;
