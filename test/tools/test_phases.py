@@ -88,6 +88,19 @@ class Phases(ToolTest):
         self.assertIn("warning: ", result.err)
         self.assertIn("compiled without fsdp-verify", result.err)
 
+    def test_the_model_may_follow_a_flag_that_may_be_repeated(self):
+        result = run(
+            SHARDC,
+            "--disable-pass",
+            "fsdp-verify",
+            "--dim",
+            "batch=4",
+            MODEL,
+            "--compile-to",
+            "shard",
+        )
+        self.assertEqual(result.code, 0, result.err)
+
     def test_a_pass_that_is_not_there_is_named_with_those_that_are(self):
         result = self.shardc("--disable-pass", "nn-rais", "-o", self.path("m.trainer"))
         self.assert_one_error(

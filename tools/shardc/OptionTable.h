@@ -37,10 +37,14 @@ public:
               int high, const std::string &help) {
     value(flag, text, target, help)->check(CLI::Range(low, high));
   }
-  /// A flag that may be given several times, with one value each.
+  /// A flag that may be given several times, with one value each: what follows
+  /// the value is not the flag's.
   void list(const char *flag, const char *text,
             std::vector<std::string> &target, const std::string &help) {
-    value(flag, text, target, help)->expected(1)->take_all();
+    value(flag, text, target, help)
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->take_all();
   }
   void toggle(const char *flag, bool &target, const std::string &help) {
     app.add_flag(flag, target, help)->group(currentGroup);

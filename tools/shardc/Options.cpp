@@ -137,10 +137,8 @@ void declareFiles(CLI::App &app, CommandLine &line) {
 
 void declareModel(OptionTable &table, CommandLine &line) {
   table.group("Model");
-  table
-      .value("--dim", "NAME=SIZE ...", line.dims,
-             "size of a symbolic dim (repeatable); batch is that of one rank")
-      ->take_all();
+  table.list("--dim", "NAME=SIZE ...", line.dims,
+             "size of a symbolic dim (repeatable); batch is that of one rank");
   table.value("--loss", "LOSS", line.options.loss,
               "cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=1]"
               " | mse:output=NAME,target=NAME | output:NAME; "
