@@ -225,6 +225,17 @@ class Structure(unittest.TestCase):
             [],
         )
 
+    def test_remarks_are_of_the_passes_that_shardc_names(self):
+        sources = [f for f in files() if f.startswith(("frontend/", "passes/", "codegen/"))]
+        emitted = {
+            name
+            for source in sources
+            if source.endswith((".cpp", ".h"))
+            for name in re.findall(r'category\(\s*"([^"]+)"', text(source))
+        }
+        listed = text("tools/shardc/Remarks.cpp").partition("passes[] = {")[2].partition("}")[0]
+        self.assertEqual(emitted, set(re.findall(r'"([^"]+)"', listed)))
+
     def test_passes_have_no_lists_of_ops(self):
         several = re.compile(
             r"\b(?:isa|isa_and_nonnull|isa_and_present|dyn_cast)<\s*nn::\w+Op,\s*nn::\w+Op"

@@ -6,8 +6,10 @@
 #include "runtime/device/Optimizers.h"
 #include "tools/shardc/Diagnostics.h"
 #include "tools/shardc/OptionTable.h"
+#include "tools/shardc/Remarks.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
@@ -259,9 +261,8 @@ void declareInspection(OptionTable &table, CommandLine &line) {
              "it does or proves is then missing");
   table.value("--remarks", "REGEX", line.options.remarks,
               "print why passes decided as they did, on stderr: those in "
-              "whose names the regular expression is found, of nn-raise, "
-              "fsdp-assign-units, nn-remat, step-outline-kernels and "
-              "step-write-in-place");
+              "whose names the regular expression is found, of " +
+                  llvm::join(passesWithRemarks(), ", "));
   table.toggle("--pass-timing", line.options.passTiming,
                "print how long each pass took, on stderr");
   table.toggle("-q,--quiet", line.options.quiet,

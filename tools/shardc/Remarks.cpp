@@ -9,10 +9,12 @@
 using namespace mlir;
 using namespace shardc;
 
-/// A remark's category is the name of its pass.
-static constexpr llvm::StringLiteral passesWithRemarks[] = {
-    "nn-raise", "fsdp-assign-units", "nn-remat", "step-outline-kernels",
-    "step-write-in-place"};
+llvm::ArrayRef<StringRef> shardc::passesWithRemarks() {
+  static constexpr StringRef passes[] = {"nn-raise", "fsdp-assign-units",
+                                         "nn-remat", "step-outline-kernels",
+                                         "step-write-in-place"};
+  return passes;
+}
 
 namespace {
 class DiagnosticStreamer : public remark::detail::MLIRRemarkStreamerBase {
@@ -31,12 +33,12 @@ llvm::Error shardc::enableRemarks(MLIRContext &context, StringRef expression) {
   llvm::Regex regex(pattern);
   if (!regex.isValid(why))
     return llvm::createStringError("--remarks " + expression + ": " + why);
-  if (llvm::none_of(passesWithRemarks,
+  if (llvm::none_of(passesWithRemarks(),
                     [&](StringRef pass) { return regex.match(pass); }))
     return llvm::createStringError(
         "--remarks " + expression +
         ": no pass with remarks has such a name; there are " +
-        llvm::join(llvm::ArrayRef(passesWithRemarks), ", "));
+        llvm::join(passesWithRemarks(), ", "));
   remark::RemarkCategories categories;
   // The engine asks that it is the whole name.
   categories.passed = categories.missed = categories.failed =
