@@ -187,7 +187,7 @@ def FSDPShard : Pass<"fsdp-shard", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"optimizer", "optimizer", "std::string", "\"adamw\"",
-      "adamw, adam, sgd, lion or amsgrad">,
+      "an optimizer of runtime/device/Optimizers.h, by name">,
     Option<"prefetch", "prefetch", "int64_t", "1",
       "units to gather ahead of the one that computes">,
     Option<"accumulate", "accumulate", "std::string", "\"\"",
