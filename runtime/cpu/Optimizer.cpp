@@ -140,6 +140,12 @@ formulaOf(OptimizerKind kind, const StepNumbers &numbers,
             T *master, T *const *states, const T *gradient, int64_t count) {
           loops.lion(master, states[0], gradient, lion, count);
         };
+  case OptimizerKind::Adagrad:
+    return [&loops, adagrad = simd::AdagradNumbers{factor, own.weightDecay,
+                                                   rate, numbers.epsilon}](
+               T *master, T *const *states, const T *gradient, int64_t count) {
+      loops.adagrad(master, states[0], gradient, adagrad, count);
+    };
   }
   fail("no formula of this optimizer");
 }

@@ -15,7 +15,7 @@
 
 namespace shardc {
 
-enum class OptimizerKind { AdamW, Adam, Sgd, Lion, AmsGrad };
+enum class OptimizerKind { AdamW, Adam, Sgd, Lion, AmsGrad, Adagrad };
 
 struct Optimizer {
   OptimizerKind kind;
@@ -87,6 +87,17 @@ inline constexpr Optimizer optimizers[] = {
      0.9,
      0.999,
      1e-8,
+     {}},
+    // Duchi et al., Adaptive Subgradient Methods, JMLR 12 (2011), in torch's
+    // form: no decay of the learning rate, sums that begin at 0.
+    {OptimizerKind::Adagrad,
+     "adagrad",
+     "torch.optim.Adagrad",
+     {"sum"},
+     0,
+     {},
+     {},
+     1e-10,
      {}}};
 
 /// Null for an unknown name.

@@ -273,6 +273,22 @@ void lion(T *parameter, T *average, const T *gradient,
   });
 }
 
+// torch.optim.Adagrad, the single-tensor path, with lr_decay 0.
+template <typename T>
+void adagrad(T *parameter, T *sumOfSquares, const T *gradient,
+             const AdagradNumbers &numbers, int64_t count) {
+  const T factor = T(numbers.gradientFactor), l2 = T(numbers.weightDecay),
+          rate = T(-numbers.learningRate), epsilon = T(numbers.epsilon);
+  forLanes<T>(count, [&](int64_t i, int64_t n) {
+    Vector<T> p = loadUpTo(parameter + i, n);
+    Vector<T> g = loadUpTo(gradient + i, n) * factor;
+    g += p * l2;
+    Vector<T> sum = loadUpTo(sumOfSquares + i, n) + g * g;
+    storeUpTo(sumOfSquares + i, sum, n);
+    storeUpTo(parameter + i, p + rate * g / (squareRoot<T>(sum) + epsilon), n);
+  });
+}
+
 // torch.optim.SGD with dampening 0. The buffer begins at zero, so the first
 // step leaves the gradient in it, as torch does.
 template <typename T>
@@ -443,6 +459,7 @@ constexpr Simd<T> table = {sum<T>,
                            dot<T>,
                            adam<T>,
                            lion<T>,
+                           adagrad<T>,
                            sgd<T>,
                            softmaxRow<T>,
                            probabilityRow<T>,

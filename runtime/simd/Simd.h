@@ -27,6 +27,12 @@ struct LionNumbers {
   double beta1, beta2;
   double learningRate;
 };
+struct AdagradNumbers {
+  double gradientFactor;
+  double weightDecay;
+  double learningRate;
+  double epsilon;
+};
 struct SgdNumbers {
   double gradientFactor;
   double weightDecay;
@@ -67,6 +73,8 @@ template <typename T> struct Simd {
                const T *gradient, const AdamNumbers &numbers, int64_t count);
   void (*lion)(T *parameter, T *average, const T *gradient,
                const LionNumbers &numbers, int64_t count);
+  void (*adagrad)(T *parameter, T *sumOfSquares, const T *gradient,
+                  const AdagradNumbers &numbers, int64_t count);
   /// `buffer`: momentum; not read or written where momentum is 0.
   void (*sgd)(T *parameter, T *buffer, const T *gradient,
               const SgdNumbers &numbers, int64_t count);

@@ -14,7 +14,7 @@
 // RUN: shardc-opt %s --fsdp-form-units=mesh=2x2 --fsdp-shard=accumulate=unsharded --fsdp-verify | FileCheck %s --check-prefix=UNSHARDED-HYBRID
 // RUN: shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=prefetch=0 --fsdp-verify | FileCheck %s --check-prefix=AHEAD0
 // RUN: shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=prefetch=9 --fsdp-verify | FileCheck %s --check-prefix=AHEAD9
-// RUN: not shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=optimizer=adagrad 2>&1 | FileCheck %s --check-prefix=KIND
+// RUN: not shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=optimizer=adamax 2>&1 | FileCheck %s --check-prefix=KIND
 // RUN: not shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=prefetch=-1 2>&1 | FileCheck %s --check-prefix=PREFETCH
 // RUN: not shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=accumulate=half 2>&1 | FileCheck %s --check-prefix=ACCUMULATE
 // RUN: not shardc-opt %s --fsdp-shard 2>&1 | FileCheck %s --check-prefix=NO-MESH
@@ -281,7 +281,7 @@
 // AHEAD9-NEXT: fsdp.all_gather_start @layers.1 backward
 // AHEAD9-NEXT: fsdp.all_gather_start @layers.0 backward
 
-// KIND: error: optimizer adagrad: expected adamw, adam, sgd, lion or amsgrad
+// KIND: error: optimizer adamax: expected adamw, adam, sgd, lion, amsgrad or adagrad
 // PREFETCH: error: prefetch -1: expected the number of units to gather ahead, 0 or more
 // ACCUMULATE: error: accumulate half: there are sharded and unsharded
 // NO-MESH: error: expects fsdp.mesh and @train; run nn-differentiate and fsdp-form-units first

@@ -334,7 +334,7 @@ class NotFinite(unittest.TestCase):
             ("2x2", "hybrid"),
             ("2x2", "hybrid_opt"),
         ):
-            for optimizer in ("sgd", "adam", "adamw", "lion", "amsgrad"):
+            for optimizer in ("sgd", "adam", "adamw", "lion", "amsgrad", "adagrad"):
                 batch = 8 // MESHES[mesh]
                 command(
                     SHARDC,

@@ -49,6 +49,21 @@ def lion(beta1, beta2):
     return run
 
 
+def adagrad(epsilon):
+    """torch.optim.Adagrad:
+    https://docs.pytorch.org/docs/stable/generated/torch.optim.Adagrad.html."""
+
+    def run(p, gradients):
+        total = np.zeros_like(p)
+        for g in gradients:
+            g = g + DECAY * p
+            total = total + g * g
+            p = p - RATE * g / (np.sqrt(total) + epsilon)
+        return p
+
+    return run
+
+
 def sgd(momentum, nesterov=False):
     """torch.optim.SGD: https://docs.pytorch.org/docs/stable/generated/torch.optim.SGD.html."""
 
@@ -75,6 +90,7 @@ OPTIMIZERS = {
         (("--betas", "0.8,0.3"), adam(0.8, 0.3, amsgrad=True), 3),
     ],
     "lion": [((), lion(0.9, 0.99), 1), (("--betas", "0.3,0.6"), lion(0.3, 0.6), 1)],
+    "adagrad": [((), adagrad(1e-10), 1), (("--eps", "1e-2"), adagrad(1e-2), 1)],
     "sgd": [((), sgd(0), 1), (("--momentum", "0.9", "--nesterov"), sgd(0.9, True), 1)],
 }
 MESHES = (("1", "full"), ("4", "full"), ("4", "none"), ("2x2", "hybrid_opt"))
@@ -184,7 +200,7 @@ class Optimizers(unittest.TestCase):
     def test_help_names_them_with_their_numbers(self):
         self.assertRegex(
             re.sub(r"\s+", " ", command(SHARDC, "--help").stdout),
-            "adamw, adam, sgd, lion or amsgrad",
+            "adamw, adam, sgd, lion, amsgrad or adagrad",
         )
         command(
             SHARDC,
@@ -200,7 +216,7 @@ class Optimizers(unittest.TestCase):
         )
         text = re.sub(r"\s+", " ", command(self.path("m.trainer"), "--help").stdout)
         self.assertIn("0.9,0.999 for adamw, adam and amsgrad, 0.9,0.99 for lion", text)
-        self.assertIn("0.01 for adamw and amsgrad, 0 for adam, sgd and lion", text)
+        self.assertIn("0.01 for adamw and amsgrad, 0 for adam, sgd, lion and adagrad", text)
 
 
 if __name__ == "__main__":

@@ -62,6 +62,8 @@ OPTIMIZERS = {
                                ["--lr", "1e-2", "--weight-decay", "0.1"]),
     "amsgrad": ("amsgrad", "AdamW", {"lr": 1e-2, "betas": [0.8, 0.6], "amsgrad": True},
                 ["--lr", "1e-2", "--betas", "0.8,0.6"]),
+    "adagrad": ("adagrad", "Adagrad", {"lr": 5e-2, "weight_decay": 0.1},
+                ["--lr", "5e-2", "--weight-decay", "0.1"]),
     "lion": ("lion", "Lion", {"lr": 1e-3, "weight_decay": 0.1},
              ["--lr", "1e-3", "--weight-decay", "0.1"]),
     "sgd": ("sgd", "SGD", {"lr": 0.1}, ["--lr", "0.1"]),

@@ -80,6 +80,11 @@ const Case cases[] = {
      0.1,
      adam(0.9, 0.99, 0, 0),
      {0.967032989000000, -1.964035988000000, 0.468531489500000}},
+    {"adagrad",
+     Kind::Adagrad,
+     0.1,
+     adam(0, 0, 1e-10, 0),
+     {0.974267842161064, -1.977169084828659, 0.482541201264673}},
     {"sgd",
      Kind::Sgd,
      0.01,
@@ -172,8 +177,8 @@ TEST(Optimizer, IsFoundByItsName) {
     EXPECT_EQ(findOptimizer(optimizer.name), &optimizer);
   EXPECT_EQ(findOptimizer("adamw")->states().size(), 2u);
   EXPECT_EQ(findOptimizer("sgd")->states().front(), "momentum_buffer");
-  EXPECT_EQ(findOptimizer("adagrad"), nullptr);
-  EXPECT_EQ(optimizerNames(), "adamw, adam, sgd, lion or amsgrad");
+  EXPECT_EQ(findOptimizer("adamax"), nullptr);
+  EXPECT_EQ(optimizerNames(), "adamw, adam, sgd, lion, amsgrad or adagrad");
 }
 
 // Algorithm 2 of arXiv:2302.06675, with gradients whose sign changes before
@@ -274,14 +279,16 @@ TEST(Optimizer, ComputesInFloatAndRoundsOnce) {
   for (plan::DType master : floats)
     for (plan::DType gradient : floats)
       for (plan::DType copy : floats)
-        for (Kind kind :
-             {Kind::AdamW, Kind::Adam, Kind::Sgd, Kind::Lion, Kind::AmsGrad}) {
+        for (const Optimizer &optimizer : optimizers) {
+          Kind kind = optimizer.kind;
           SCOPED_TRACE(testing::Message()
                        << dtypeName(master) << " " << dtypeName(gradient) << " "
                        << dtypeName(copy) << " " << int(kind));
           AnyTensor p(master, waves(count, 0.7, 0)),
-              g(gradient, waves(count, 0.3, 1)), m(master, waves(count, 1, 2)),
+              g(gradient, waves(count, 0.3, 1)),
               v(master, std::vector<double>(count, 0.5)),
+              m(master,
+                kind == Kind::Adagrad ? v.values() : waves(count, 1, 2)),
               s(master, waves(count, 2, 3)),
               c(copy, std::vector<double>(count, 9));
           // The same in one type, from what the types made of the values.

@@ -52,6 +52,18 @@ Element stepped(OptimizerKind kind, Element e, double gradient,
     *m = average(n.beta2, g);
     return e;
   }
+  case OptimizerKind::Adagrad: {
+    g += own.weightDecay * p;
+    size += std::fabs(own.weightDecay * p);
+    double &sum = e.states[0] += g * g;
+    e.errors[0] = 8 * u * (sum + size * size);
+    double divisor = std::sqrt(sum) + n.epsilon, update = rate * g / divisor;
+    double relative = sum > 0 ? e.errors[0] / sum : 0;
+    moved(p, p - update,
+          rate * 8 * u * size / divisor +
+              std::fabs(update) * (16 * u + relative));
+    return e;
+  }
   default:
     break;
   }
@@ -110,9 +122,10 @@ struct Setting {
     for (size_t i = 0; i < optimizer.states().size(); ++i) {
       states.push_back(
           Numbers::random(types.master, {count}, unsigned(3 + i), 0.5));
-      // Averages of squares.
+      // Averages and sums of squares.
+      bool isOfSquares = i || optimizer.kind == OptimizerKind::Adagrad;
       for (double &value : states.back().values)
-        value = i ? std::fabs(value) : value;
+        value = isOfSquares ? std::fabs(value) : value;
     }
     if (types.copy != plan::INVALID)
       copy = Numbers::random(types.copy, {count}, 9);
