@@ -16,10 +16,32 @@
 
 namespace shardc::runtime::entry {
 
+/// What becomes of an operand.
+enum class Access {
+  Read,
+  Write,  // all of it, and nothing is read
+  Update, // read and written
+  /// Bytes that hold nothing before and after.
+  Scratch,
+  /// What an entry may leave as it is.
+  MayWrite,
+};
+
+// Each kind lists its operands: visitOperands calls visit(tensor, access, name),
+// also for those that the entry lacks. A collective's are those that it has
+// from its start until it has ended.
+
 struct Launch {
   uint32_t kernel;
   /// Contiguous; outputs may be inputs' bytes.
   std::vector<Tensor> inputs, outputs;
+
+  static void visitOperands(auto &self, const auto &visit) {
+    for (auto &input : self.inputs)
+      visit(input, Access::Read, "input");
+    for (auto &output : self.outputs)
+      visit(output, Access::Write, "output");
+  }
 };
 
 /// A 2-d or batched operand of a product, as it is after op().
@@ -32,21 +54,55 @@ struct Gemm {
   Matrix a, b, c;
   Tensor bias, workspace;
   bool transposeA = false, transposeB = false, accumulate = false;
+
+  static void visitOperands(auto &self, const auto &visit) {
+    visit(self.a.tensor, Access::Read, "a");
+    visit(self.b.tensor, Access::Read, "b");
+    visit(self.bias, Access::Read, "bias");
+    visit(self.c.tensor, self.accumulate ? Access::Update : Access::Write, "c");
+    visit(self.workspace, Access::Scratch, "workspace");
+  }
 };
 
 struct AttentionOperands {
   Tensor query, key, value, bias, keyMask;
   double scale = 1;
   bool causal = false;
+
+  static void visitOperands(auto &self, const auto &visit) {
+    visit(self.query, Access::Read, "query");
+    visit(self.key, Access::Read, "key");
+    visit(self.value, Access::Read, "value");
+    visit(self.bias, Access::Read, "bias");
+    visit(self.keyMask, Access::Read, "key_mask");
+  }
 };
 struct Attention {
   AttentionOperands operands;
   Tensor output, logSumExp, workspace;
+
+  static void visitOperands(auto &self, const auto &visit) {
+    AttentionOperands::visitOperands(self.operands, visit);
+    visit(self.output, Access::Write, "output");
+    visit(self.logSumExp, Access::Write, "log_sum_exp");
+    visit(self.workspace, Access::Scratch, "workspace");
+  }
 };
 struct AttentionGrad {
   AttentionOperands operands;
   Tensor gradient, output, logSumExp;
   Tensor queryGradient, keyGradient, valueGradient, workspace;
+
+  static void visitOperands(auto &self, const auto &visit) {
+    AttentionOperands::visitOperands(self.operands, visit);
+    visit(self.gradient, Access::Read, "gradient");
+    visit(self.output, Access::Read, "output");
+    visit(self.logSumExp, Access::Read, "log_sum_exp");
+    visit(self.queryGradient, Access::Write, "query_gradient");
+    visit(self.keyGradient, Access::Write, "key_gradient");
+    visit(self.valueGradient, Access::Write, "value_gradient");
+    visit(self.workspace, Access::Scratch, "workspace");
+  }
 };
 
 struct Labels {
@@ -57,11 +113,27 @@ struct CrossEntropy {
   Tensor logits;
   Labels labels;
   Tensor scale, loss, workspace;
+
+  static void visitOperands(auto &self, const auto &visit) {
+    visit(self.logits, Access::Read, "logits");
+    visit(self.labels.labels, Access::Read, "labels");
+    visit(self.scale, Access::Read, "scale");
+    visit(self.loss, Access::Write, "loss");
+    visit(self.workspace, Access::Scratch, "workspace");
+  }
 };
 struct CrossEntropyGrad {
   Tensor gradient, logits;
   Labels labels;
   Tensor scale, logitsGradient;
+
+  static void visitOperands(auto &self, const auto &visit) {
+    visit(self.gradient, Access::Read, "gradient");
+    visit(self.logits, Access::Read, "logits");
+    visit(self.labels.labels, Access::Read, "labels");
+    visit(self.scale, Access::Read, "scale");
+    visit(self.logitsGradient, Access::Write, "logits_gradient");
+  }
 };
 struct LinearCrossEntropy {
   Tensor input, weight, bias;
@@ -70,35 +142,88 @@ struct LinearCrossEntropy {
   bool transposeWeight = false;
   Tensor loss, inputGradient, weightGradient, biasGradient, workspace;
   int64_t chunkRows = 0;
+
+  static void visitOperands(auto &self, const auto &visit) {
+    visit(self.input, Access::Read, "input");
+    visit(self.weight, Access::Read, "weight");
+    visit(self.bias, Access::Read, "bias");
+    visit(self.labels.labels, Access::Read, "labels");
+    visit(self.scale, Access::Read, "scale");
+    visit(self.loss, Access::Write, "loss");
+    visit(self.inputGradient, Access::Write, "input_gradient");
+    visit(self.weightGradient, Access::Write, "weight_gradient");
+    visit(self.biasGradient, Access::Write, "bias_gradient");
+    visit(self.workspace, Access::Scratch, "workspace");
+  }
 };
 
 struct Embedding {
   Tensor table, ids, output;
+
+  static void visitOperands(auto &self, const auto &visit) {
+    visit(self.table, Access::Read, "table");
+    visit(self.ids, Access::Read, "ids");
+    visit(self.output, Access::Write, "output");
+  }
 };
 struct EmbeddingGrad {
   Tensor gradient, ids, tableGradient;
   bool accumulate = false;
+
+  static void visitOperands(auto &self, const auto &visit) {
+    visit(self.gradient, Access::Read, "gradient");
+    visit(self.ids, Access::Read, "ids");
+    visit(self.tableGradient, self.accumulate ? Access::Update : Access::Write,
+          "table_gradient");
+  }
 };
 struct Copy {
   Tensor source, destination; // any strides
+
+  static void visitOperands(auto &self, const auto &visit) {
+    visit(self.source, Access::Read, "source");
+    visit(self.destination, Access::Write, "destination");
+  }
 };
 struct Fill {
   Tensor destination;
   double value;
+
+  static void visitOperands(auto &self, const auto &visit) {
+    visit(self.destination, Access::Write, "destination");
+  }
 };
 struct IndexCall {
   std::string function;
   std::vector<Tensor> inputs, outputs; // contiguous
   std::map<std::string, int64_t> numbers;
+
+  static void visitOperands(auto &self, const auto &visit) {
+    for (auto &input : self.inputs)
+      visit(input, Access::Read, "input");
+    for (auto &output : self.outputs)
+      visit(output, Access::Write, "output");
+  }
 };
 
 struct GradientNorm {
   std::vector<Tensor> gradients;
   std::vector<int64_t> slices;
   Tensor result;
+
+  static void visitOperands(auto &self, const auto &visit) {
+    for (auto &gradient : self.gradients)
+      visit(gradient, Access::Read, "gradient");
+    visit(self.result, Access::Write, "result");
+  }
 };
 struct Accumulate {
   Tensor value, accumulator;
+
+  static void visitOperands(auto &self, const auto &visit) {
+    visit(self.value, Access::Update, "value");
+    visit(self.accumulator, Access::MayWrite, "accumulator");
+  }
 };
 /// [begin, end) of an optimizer slice: trained elements with equal numbers.
 struct Range {
@@ -116,10 +241,26 @@ struct OptimizerStep {
   Tensor norm;    // the sum of powers, float64
   Tensor loss;    // a metric's slot, float64
   Tensor skipped; // float64
+
+  static void visitOperands(auto &self, const auto &visit) {
+    visit(self.gradient, Access::Read, "gradient");
+    visit(self.norm, Access::Read, "norm");
+    visit(self.loss, Access::Read, "loss");
+    visit(self.master, Access::Update, "master");
+    for (auto &state : self.states)
+      visit(state, Access::Update, "state");
+    visit(self.copy, Access::MayWrite, "parameters");
+    visit(self.skipped, Access::MayWrite, "skipped");
+  }
 };
 /// Keeps a value, as float64.
 struct Metric {
   Tensor value, slot;
+
+  static void visitOperands(auto &self, const auto &visit) {
+    visit(self.value, Access::Read, "value");
+    visit(self.slot, Access::Write, "slot");
+  }
 };
 
 // Collectives: begun under an id, waited for by it. An id is free again behind
@@ -129,33 +270,54 @@ struct StartAllGather {
   uint32_t id;
   Communicator *group;
   Tensor shard, gathered;
+
+  static void visitOperands(auto &self, const auto &visit) {
+    visit(self.shard, Access::Read, "shard");
+    visit(self.gathered, Access::Write, "gathered");
+  }
 };
 struct StartReduceScatter {
   uint32_t id;
   Communicator *group;
   Tensor flat, shard;
+
+  static void visitOperands(auto &self, const auto &visit) {
+    visit(self.flat, Access::Read, "flat");
+    visit(self.shard, Access::Write, "shard");
+  }
 };
 struct StartAllReduce {
   uint32_t id;
   Communicator *group;
   std::vector<Tensor> values;
   std::vector<bool> norms; // combined as the run's norm asks for
+
+  static void visitOperands(auto &self, const auto &visit) {
+    for (auto &value : self.values)
+      visit(value, Access::Update, "value");
+  }
 };
 /// All ranks of the group have come here, when it is waited for.
 struct StartBarrier {
   uint32_t id;
   Communicator *group;
+
+  static void visitOperands(auto &, const auto &) {}
 };
 /// The results are there; with `finishes`, no other rank reads this one's
 /// buffers any more.
 struct Wait {
   uint32_t id;
   bool finishes;
+
+  static void visitOperands(auto &, const auto &) {}
 };
 /// The same of collectives that were waited for without it: those of `ids`
 /// that are open.
 struct Finish {
   std::vector<uint32_t> ids;
+
+  static void visitOperands(auto &, const auto &) {}
 };
 
 /// The kinds that become one entry of the same name, once their operands are
@@ -193,6 +355,17 @@ template <typename, typename... Kinds> struct VariantOf {
 using Any = VariantOf<void SHARDC_COMPUTE_ENTRIES(SHARDC_ALTERNATIVE)
                           SHARDC_PROGRAM_ENTRIES(SHARDC_ALTERNATIVE)>::type;
 #undef SHARDC_ALTERNATIVE
+
+/// Calls visit(tensor, access, name) for every tensor that an entry has. Entry:
+/// one of Any's kinds, const or not.
+template <typename Entry, typename Visit>
+void forOperands(Entry &entry, const Visit &visit) {
+  Entry::visitOperands(entry,
+                       [&](auto &tensor, Access access, const char *name) {
+                         if (tensor)
+                           visit(tensor, access, name);
+                       });
+}
 
 } // namespace shardc::runtime::entry
 

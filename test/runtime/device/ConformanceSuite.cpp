@@ -1,8 +1,6 @@
 // A rank, its device, and programs of entries on it.
 #include "test/runtime/device/ConformanceSuite.h"
 
-#include "test/runtime/device/Operands.h"
-
 #include <algorithm>
 #include <cstring>
 
@@ -127,8 +125,8 @@ void Bench::compare(const std::vector<entry::Any> &entries,
   std::vector<std::vector<bool>> written;
   for (const Allocation &each : allocations)
     written.emplace_back(each.content.size());
-  auto mark = [&](const Tensor &tensor, Access access, const char *) {
-    if (access == Access::Read)
+  auto mark = [&](const Tensor &tensor, entry::Access access, const char *) {
+    if (access == entry::Access::Read)
       return;
     const Allocation &of = allocationOf(tensor);
     std::vector<bool> &bytes = written[&of - allocations.data()];

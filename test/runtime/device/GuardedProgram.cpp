@@ -12,7 +12,8 @@ void GuardedProgram::add(PlacedEntry entry) {
   bound->placed = entry;
   std::visit(
       [&](auto &what) {
-        forOperands(what, [&](Tensor &tensor, Access access, const char *name) {
+        forOperands(what, [&](Tensor &tensor, entry::Access access,
+                              const char *name) {
           bound->operands.push_back({tensor, access, name});
           int64_t first = 0, last = 0; // bytes
           forRuns(tensor, [&](const std::byte *begin, int64_t bytes) {
@@ -32,9 +33,9 @@ void GuardedProgram::add(PlacedEntry entry) {
 
 void GuardedProgram::checkAgainst(const Bound &entry, const Operand &operand,
                                   const Open &collective) {
-  bool writes = operand.access != Access::Read;
+  bool writes = operand.access != entry::Access::Read;
   for (const Operand &other : collective.start->operands) {
-    bool otherWrites = other.access != Access::Read;
+    bool otherWrites = other.access != entry::Access::Read;
     // Who has its results may read and write them; what it sends is read by
     // others until it is finished.
     if (collective.isDone ? !writes || otherWrites : !writes && !otherWrites)
@@ -58,7 +59,8 @@ void GuardedProgram::check(const Bound &entry) {
   for (const Operand &operand : entry.operands) {
     for (auto &[id, collective] : open)
       checkAgainst(entry, operand, collective);
-    if (operand.access != Access::Read && operand.access != Access::Update)
+    if (operand.access != entry::Access::Read &&
+        operand.access != entry::Access::Update)
       continue;
     forRuns(operand.tensor, [&](const std::byte *begin, int64_t bytes) {
       auto &allocation = device.allocationOf(begin, bytes, operand.name);
@@ -74,10 +76,11 @@ void GuardedProgram::check(const Bound &entry) {
 
 void GuardedProgram::markWritten(const Bound &entry) {
   for (const Operand &operand : entry.operands) {
-    if (operand.access == Access::Read)
+    if (operand.access == entry::Access::Read)
       continue;
-    const std::string *writer =
-        operand.access == Access::Scratch ? nullptr : &entry.placed.place;
+    const std::string *writer = operand.access == entry::Access::Scratch
+                                    ? nullptr
+                                    : &entry.placed.place;
     forRuns(operand.tensor, [&](const std::byte *begin, int64_t bytes) {
       auto &allocation = device.allocationOf(begin, bytes, operand.name);
       std::fill_n(allocation.writers.begin() + (begin - allocation.given),

@@ -6,7 +6,6 @@
 #include "runtime/base/Error.h"
 #include "runtime/cpu/Bind.h"
 #include "test/runtime/device/GuardedDevice.h"
-#include "test/runtime/device/Operands.h"
 
 #include <deque>
 #include <map>
@@ -35,7 +34,7 @@ public:
 private:
   struct Operand {
     Tensor tensor; // as the engine has it
-    Access access;
+    entry::Access access;
     const char *name;
   };
   struct Bound {
