@@ -223,6 +223,22 @@ def Step_EmbeddingGradOp : Step_Entry<"embedding_grad"> {
     functional-type(operands, results)}];
   let hasVerifier = 1;
 }
+def Step_TopKOp : Step_Entry<"top_k"> {
+  let summary = "nn.top_k: the largest or smallest elements of each row, in order, and their places";
+  let description = [{
+    Contiguous views of the shapes and types that `nn.top_k` has; both results are overwritten. The
+    runtime refuses all else.
+
+    ```mlir
+    step.top_k %x into %values, %indices {smallest}
+        : (memref<4x128xf32>, memref<4x2xf32>, memref<4x2xi64>) -> ()
+    ```
+  }];
+  let arguments = (ins Step_Reads<Step_View>:$input, Step_Writes<Step_View>:$values,
+    Step_Writes<Step_View>:$indices, UnitAttr:$smallest);
+  let assemblyFormat =
+    "$input `into` $values `,` $indices attr-dict `:` functional-type(operands, results)";
+}
 def Step_CopyOp : Step_Entry<"copy"> {
   let summary = "the same elements under other strides; equal shapes";
   let description = [{

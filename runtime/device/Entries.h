@@ -177,6 +177,17 @@ struct EmbeddingGrad {
           "table_gradient");
   }
 };
+/// Of each row, values.shape.back() elements and their places.
+struct TopK {
+  Tensor input, values, indices; // contiguous
+  bool smallest = false;
+
+  static void visitOperands(auto &self, const auto &visit) {
+    visit(self.input, Access::Read, "input");
+    visit(self.values, Access::Write, "values");
+    visit(self.indices, Access::Write, "indices");
+  }
+};
 struct Copy {
   Tensor source, destination; // any strides
 
@@ -332,6 +343,7 @@ struct Finish {
   KIND(LinearCrossEntropy)                                                     \
   KIND(Embedding)                                                              \
   KIND(EmbeddingGrad)                                                          \
+  KIND(TopK)                                                                   \
   KIND(Copy)                                                                   \
   KIND(Fill)                                                                   \
   KIND(IndexCall)                                                              \

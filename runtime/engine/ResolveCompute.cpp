@@ -136,6 +136,30 @@ entry::EmbeddingGrad resolve(const RankState &state,
   return result;
 }
 
+entry::TopK resolve(const RankState &state, const plan::TopK &entry) {
+  entry::TopK result{state.resolve(entry.input(), "input"),
+                     state.resolve(entry.values(), "values"),
+                     state.resolve(entry.indices(), "indices"),
+                     entry.smallest()};
+  const Tensor &input = result.input, &values = result.values;
+  requireContiguous(input, "input");
+  requireContiguous(values, "values");
+  requireContiguous(result.indices, "indices");
+  if (input.dtype == plan::BOOL)
+    fail("expects input to be of numbers, got ", input.describe());
+  if (input.rank() == 0 || values.rank() != input.rank() ||
+      values.shape.back() > input.shape.back())
+    fail("expects values to be a part of the rows of ", input.describe(),
+         ", got ", values.describe());
+  std::vector<int64_t> shape = input.shape;
+  shape.back() = values.shape.back();
+  requireShape(values, shape, "values");
+  requireDtype(values, input.dtype, "values");
+  requireShape(result.indices, shape, "indices");
+  requireDtype(result.indices, plan::INT64, "indices");
+  return result;
+}
+
 entry::Copy resolve(const RankState &state, const plan::Copy &entry) {
   entry::Copy copy{state.resolve(entry.source(), "source"),
                    state.resolve(entry.destination(), "destination")};

@@ -101,6 +101,8 @@ void encode(double value, plan::DType dtype, std::byte *to) {
     return store(int64_t(value), to);
   case plan::INT32:
     return store(int32_t(value), to);
+  case plan::INT8:
+    return store(int8_t(value), to);
   default:
     return store(uint8_t(value), to);
   }
@@ -120,6 +122,8 @@ double decode(const std::byte *from, plan::DType dtype) {
     return double(load<int64_t>(from));
   case plan::INT32:
     return load<int32_t>(from);
+  case plan::INT8:
+    return load<int8_t>(from);
   default:
     return load<uint8_t>(from);
   }
