@@ -44,6 +44,14 @@ struct EmbeddingGradCall
   }
 };
 
+static void topK(nn::TopKOp op, EntryBuilder &entries) {
+  View input = entries.contiguous(op.getInput());
+  View values = entries.allocate(op->getResult(0));
+  View indices = entries.allocate(op->getResult(1));
+  entries.emit<step::TopKOp>(entries.ref(input), entries.ref(values),
+                             entries.ref(indices), op.getSmallest());
+}
+
 // The rarer ones are one kind of entry, which says what it does: all operands
 // and results, and the op's own numbers by name.
 static void indexCall(Operation *op, StringRef name, EntryBuilder &entries,
@@ -84,6 +92,7 @@ static void cumsum(nn::CumsumOp op, EntryBuilder &entries) {
 void attachIndexingCalls(MLIRContext *context) {
   attachCall<nn::EmbeddingOp, embedding>(context);
   nn::EmbeddingGradOp::attachInterface<EmbeddingGradCall>(*context);
+  attachCall<nn::TopKOp, topK>(context);
   attachCall<nn::GatherOp, gather>(context);
   attachCall<nn::GatherGradOp, gatherGrad>(context);
   attachCall<nn::GatherNdOp, gatherNd>(context);

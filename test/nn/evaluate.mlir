@@ -28,6 +28,18 @@ func.func @integers_at_their_seams(%x: tensor<5xi64> {test.values = dense<[7, 0,
   return %q, %m, %f, %p : tensor<5xi64>, tensor<5xi64>, tensor<5xi64>, tensor<5xi64>
 }
 
+// The first of equal elements comes first, and what is no number is the largest.
+// CHECK-LABEL: @picks_the_largest
+// CHECK-DAG: dense<{{\[\[}}3.000000e+00, 2.000000e+00], [0x7FC00000, 5.000000e+00]]>
+// CHECK-DAG: dense<{{\[\[}}1, 0], [1, 2]]>
+// CHECK-DAG: dense<{{\[\[}}-1.000000e+00, 2.000000e+00], [-4.000000e+00, 5.000000e+00]]>
+// CHECK-DAG: dense<{{\[\[}}3, 0], [0, 2]]>
+func.func @picks_the_largest(%x: tensor<2x4xf32> {test.values = dense<[[2.0, 3.0, 2.0, -1.0], [-4.0, 0x7FC00000, 5.0, 5.0]]> : tensor<2x4xf32>}) -> (tensor<2x2xf32>, tensor<2x2xi64>, tensor<2x2xf32>, tensor<2x2xi64>) {
+  %v, %i = nn.top_k %x : (tensor<2x4xf32>) -> (tensor<2x2xf32>, tensor<2x2xi64>)
+  %w, %j = nn.top_k %x {smallest} : (tensor<2x4xf32>) -> (tensor<2x2xf32>, tensor<2x2xi64>)
+  return %v, %i, %w, %j : tensor<2x2xf32>, tensor<2x2xi64>, tensor<2x2xf32>, tensor<2x2xi64>
+}
+
 // The largest integers stay exact: shapes arithmetic uses them for "to the end".
 // CHECK-LABEL: @keeps_large_integers
 // CHECK: dense<[9223372036854775807, -9223372036854775807]>

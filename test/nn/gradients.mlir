@@ -228,6 +228,15 @@ func.func @gather_nd_with_batch_dims(%x: tensor<2x3x4xf64>, %i: tensor<2x3x1xi64
   %y = nn.gather_nd %x, %i {batch_dims = 1 : i64} : (tensor<2x3x4xf64>, tensor<2x3x1xi64>) -> tensor<2x3x4xf64>
   return %y : tensor<2x3x4xf64>
 }
+func.func @largest_and_smallest(%x: tensor<2x1x5xf64> {test.values = dense<[[[0.5, -0.25, 1.0, 0.0, -1.0]], [[0.1, 0.2, -0.3, 0.4, -0.5]]]> : tensor<2x1x5xf64>}) -> (tensor<2x1x2xf64>, tensor<2x1x5xf64>) {
+  %y, %i = nn.top_k %x : (tensor<2x1x5xf64>) -> (tensor<2x1x2xf64>, tensor<2x1x2xi64>)
+  %z, %j = nn.top_k %x {smallest} : (tensor<2x1x5xf64>) -> (tensor<2x1x5xf64>, tensor<2x1x5xi64>)
+  return %y, %z : tensor<2x1x2xf64>, tensor<2x1x5xf64>
+}
+func.func @largest_of_all(%x: tensor<5xf64>) -> tensor<1xf64> {
+  %y, %i = nn.top_k %x : (tensor<5xf64>) -> (tensor<1xf64>, tensor<1xi64>)
+  return %y : tensor<1xf64>
+}
 func.func @cumsum(%x: tensor<2x4x3xf64>) -> (tensor<2x4x3xf64>, tensor<2x4x3xf64>) {
   %y = nn.cumsum %x {axis = 1 : i64} : tensor<2x4x3xf64>
   %z = nn.cumsum %x {axis = 2 : i64, exclusive, reverse} : tensor<2x4x3xf64>

@@ -48,6 +48,31 @@ func.func @batches_agree(%t: tensor<3x4xf32>, %i: tensor<2x1xi64>) {
 
 // -----
 
+func.func @no_more_than_a_row(%x: tensor<2x3xf32>) {
+  // expected-error @below {{expects at most the 3 elements of a row, got 4}}
+  %y, %i = nn.top_k %x : (tensor<2x3xf32>) -> (tensor<2x4xf32>, tensor<2x4xi64>)
+  return
+}
+
+// -----
+
+func.func @places_are_as_many_as_values(%x: tensor<2x3xf32>) {
+  // expected-error @below {{expects dim 1 of indices to be 2, got 1}}
+  %y, %i = nn.top_k %x : (tensor<2x3xf32>) -> (tensor<2x2xf32>, tensor<2x1xi64>)
+  return
+}
+
+// -----
+
+func.func @rows_have_elements() {
+  %x = nn.constant dense<1.0> : tensor<f32>
+  // expected-error @below {{expects input to have at least 1 dims, got 0}}
+  %y, %i = nn.top_k %x : (tensor<f32>) -> (tensor<f32>, tensor<i64>)
+  return
+}
+
+// -----
+
 func.func @cumsum_has_an_axis(%x: tensor<3xf32>) {
   // expected-error @below {{expects axis to be in [0, 1), got 1}}
   %y = nn.cumsum %x {axis = 1 : i64} : tensor<3xf32>

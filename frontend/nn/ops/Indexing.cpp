@@ -88,6 +88,25 @@ LogicalResult GatherNdOp::verify() {
                     elementTypeOf(getData()));
 }
 
+LogicalResult TopKOp::verify() {
+  if (failed(expectRankAtLeast(*this, "input", getInput(), 1)))
+    return failure();
+  SmallVector<int64_t> shape(shapeOf(getInput()));
+  const int64_t size = shape.back();
+  if (ArrayRef<int64_t> values = shapeOf(getValues());
+      values.size() == shape.size()) {
+    shape.back() = values.back();
+    if (shape.back() > size)
+      return emitOpError("expects at most the ")
+             << size << " elements of a row, got " << shape.back();
+  }
+  if (failed(expectType(*this, "values", getValues(), shape,
+                        elementTypeOf(getInput()))))
+    return failure();
+  return expectType(*this, "indices", getIndices(), shape,
+                    IntegerType::get(getContext(), 64));
+}
+
 LogicalResult CumsumOp::verify() {
   return expectAxis(*this, "axis", getAxis(), tensorType(getInput()).getRank());
 }
@@ -118,22 +137,21 @@ GatherOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
   return success();
 }
 
-LogicalResult
-GatherNdOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
-                          ArrayRef<bool> needed,
-                          SmallVectorImpl<Value> &operandGradients) {
-  // The indexed dims as one: then it is a gather along that dim, whose index is
-  // the tuple's row-major position.
-  Formula f(builder, getLoc());
-  const int64_t batchDims = getBatchDims(),
-                tuple = shapeOf(getIndices()).back();
-  ArrayRef<int64_t> data = shapeOf(getData()),
-                    tuples = shapeOf(getIndices()).drop_back();
+/// The gradient of `data` where `gradient` is that of nn.gather_nd's result:
+/// with the indexed dims as one it is a gather along that dim, whose index is
+/// the tuple's row-major position.
+static Value gradientAtTuples(OpBuilder &builder, Location loc, Value dataOf,
+                              Value indices, int64_t batchDims,
+                              Value gradient) {
+  Formula f(builder, loc);
+  const int64_t tuple = shapeOf(indices).back();
+  ArrayRef<int64_t> data = shapeOf(dataOf),
+                    tuples = shapeOf(indices).drop_back();
   Value position;
   auto append = [&](Value index, int64_t size) {
     position = position ? f.add(f.scale(position, size), index) : index;
   };
-  auto tupleType = tensorType(getIndices()).clone(tuples);
+  auto tupleType = tensorType(indices).clone(tuples);
   for (int64_t dim = 0; dim < batchDims; ++dim) {
     SmallVector<int64_t> shape(tuples.size(), 1);
     shape[dim] = data[dim];
@@ -142,19 +160,17 @@ GatherNdOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
     const HostTensor grid =
         HostTensor::ints(tupleType.clone(shape), std::move(counts))
             .broadcastTo(tupleType);
-    append(ConstantOp::create(builder, getLoc(), grid.toAttribute()),
-           data[dim]);
+    append(ConstantOp::create(builder, loc, grid.toAttribute()), data[dim]);
   }
   for (int64_t i = 0; i < tuple; ++i) {
-    SmallVector<int64_t> starts(tuples.size() + 1, 0),
-        limits(shapeOf(getIndices())), steps(starts.size(), 1), one(tuples);
+    SmallVector<int64_t> starts(tuples.size() + 1, 0), limits(shapeOf(indices)),
+        steps(starts.size(), 1), one(tuples);
     one.push_back(1);
     starts.back() = i;
     limits.back() = i + 1;
-    Value index =
-        f.reshape(SliceOp::create(builder, getLoc(), tupleType.clone(one),
-                                  getIndices(), starts, limits, steps),
-                  tuples);
+    Value index = f.reshape(SliceOp::create(builder, loc, tupleType.clone(one),
+                                            indices, starts, limits, steps),
+                            tuples);
     const int64_t size = data[batchDims + i];
     Value isNegative = f.compare(CompareKind::lt, index, f.constant(index, 0));
     append(f.select(isNegative, f.add(index, f.constant(index, size)), index),
@@ -164,11 +180,33 @@ GatherNdOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
   SmallVector<int64_t> flat{product(data.take_front(batchDims + tuple))};
   llvm::append_range(flat, rest);
   Value sums =
-      GatherGradOp::create(builder, getLoc(), tensorType(getData()).clone(flat),
-                           resultGradients[0], position,
-                           /*axis=*/0);
-  operandGradients.push_back(f.reshape(sums, data));
+      GatherGradOp::create(builder, loc, tensorType(dataOf).clone(flat),
+                           gradient, position, /*axis=*/0);
+  return f.reshape(sums, data);
+}
+
+LogicalResult
+GatherNdOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                          ArrayRef<bool> needed,
+                          SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.push_back(gradientAtTuples(builder, getLoc(), getData(),
+                                              getIndices(), getBatchDims(),
+                                              resultGradients[0]));
   operandGradients.push_back(Value());
+  return success();
+}
+
+LogicalResult TopKOp::differentiate(OpBuilder &builder,
+                                    ValueRange resultGradients,
+                                    ArrayRef<bool> needed,
+                                    SmallVectorImpl<Value> &operandGradients) {
+  // Values are what nn.gather_nd takes at the indices.
+  SmallVector<int64_t> tuples(shapeOf(getIndices()));
+  tuples.push_back(1);
+  Value indices = Formula(builder, getLoc()).reshape(getIndices(), tuples);
+  operandGradients.push_back(gradientAtTuples(builder, getLoc(), getInput(),
+                                              indices, tuples.size() - 2,
+                                              resultGradients[0]));
   return success();
 }
 
@@ -192,6 +230,7 @@ int64_t EmbeddingGradOp::flops() {
 int64_t GatherGradOp::flops() {
   return tensorType(getGradient()).getNumElements();
 }
+int64_t TopKOp::flops() { return tensorType(getInput()).getNumElements(); }
 int64_t CumsumOp::flops() { return tensorType(getInput()).getNumElements(); }
 
 //===----------------------------------------------------------------------===//
@@ -363,6 +402,46 @@ LogicalResult GatherNdOp::evaluate(ArrayRef<HostTensor> operands,
   llvm::append_range(cut, data.shape().drop_front(batchDims + tuple));
   results.push_back(
       pickElements(type.clone(cut), data, source).broadcastTo(type));
+  return success();
+}
+
+LogicalResult TopKOp::evaluate(ArrayRef<HostTensor> operands,
+                               SmallVectorImpl<HostTensor> &results) {
+  // Rows that repeat are sorted once.
+  SmallVector<int64_t> sizes(operands[0].compact().shape());
+  sizes.back() = operands[0].shape().back();
+  const SmallVector<int64_t> starts(sizes.size(), 0), steps(sizes.size(), 1);
+  const HostTensor input = operands[0].sliced(starts, sizes, steps);
+  const int64_t size = sizes.back(), kept = shapeOf(getIndices()).back();
+  HostTensor::Ints source, places;
+  auto select = [&](auto values) {
+    // What is no number is the largest.
+    auto isLess = [](auto a, auto b) { return a < b || (a == a && b != b); };
+    for (int64_t row = 0; row < static_cast<int64_t>(values.size());
+         row += size) {
+      SmallVector<int64_t> order = llvm::to_vector(llvm::seq(row, row + size));
+      llvm::stable_sort(order, [&](int64_t a, int64_t b) {
+        return getSmallest() ? isLess(values[a], values[b])
+                             : isLess(values[b], values[a]);
+      });
+      for (int64_t position : ArrayRef(order).take_front(kept)) {
+        source.push_back(position);
+        places.push_back(position - row);
+      }
+    }
+  };
+  if (input.isFloat())
+    select(input.toFloats());
+  else
+    select(input.toInts());
+  sizes.back() = kept;
+  auto valuesType = tensorType(getValues()),
+       indicesType = tensorType(getIndices());
+  results.push_back(pickElements(valuesType.clone(sizes), input, source)
+                        .broadcastTo(valuesType));
+  results.push_back(
+      HostTensor::ints(indicesType.clone(sizes), std::move(places))
+          .broadcastTo(indicesType));
   return success();
 }
 

@@ -104,6 +104,25 @@ def NN_GatherNdOp : NN_MoveOp<"gather_nd", [NN_HasGradient, NN_HasLibraryCall]> 
   let assemblyFormat = "$data `,` $indices attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
+def NN_TopKOp : NN_ComputeOp<"top_k", [NN_HasGradient, NN_HasLibraryCall]> {
+  let summary = "ONNX TopK over the last dim: the largest elements of each row, in order, and where "
+    "they are";
+  let description = [{
+    input [..., n] of numbers; values [..., k] of input's type and indices [..., k] of i64, k from 0
+    to n. The largest comes first, with `smallest` the smallest; of equal elements the one with the
+    lower index comes first; what is no number counts as the largest, as in torch.topk. Other shapes
+    and types are refused. The gradient of values goes to the elements that were picked.
+
+    ```mlir
+    %values, %indices = nn.top_k %x {smallest}
+        : (tensor<4x128xf32>) -> (tensor<4x2xf32>, tensor<4x2xi64>)
+    ```
+  }];
+  let arguments = (ins NN_Number:$input, UnitAttr:$smallest);
+  let results = (outs NN_Number:$values, NN_Int:$indices);
+  let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
 def NN_CumsumOp : NN_ComputeOp<"cumsum",
     [SameOperandsAndResultType, NN_HasGradient, NN_HasLibraryCall]> {
   let summary = "running sum along `axis`";
