@@ -350,12 +350,95 @@ LogicalResult cumSum(NodeContext &context) {
   return success();
 }
 
+/// The first `count` of the sorted elements along `axis`, and their places.
+std::pair<Operand, Operand> topK(Emitter &emit, const Operand &input,
+                                 int64_t axis, int64_t count, bool smallest) {
+  Shape permutation = llvm::to_vector(llvm::seq<int64_t>(0, input.rank()));
+  std::swap(permutation[axis], permutation.back());
+  Operand rows = emit.transpose(input, permutation);
+  Shape shape(rows.shape());
+  shape.back() = count;
+  SmallVector<NamedAttribute> attributes;
+  if (smallest)
+    attributes.push_back(emit.flag("smallest"));
+  SmallVector<Operand> results =
+      emit.emit(nn::TopKOp::getOperationName(),
+                {emit.typeOf(shape, input.elementType()),
+                 emit.typeOf(shape, emit.attributes().getI64Type())},
+                {rows}, attributes);
+  return {emit.transpose(results[0], permutation),
+          emit.transpose(results[1], permutation)};
+}
+
+/// `sorted` = 0 leaves the order open, so that it is met by sorting.
+LogicalResult topK(NodeContext &context) {
+  const Operand &input = context.input(0);
+  FailureOr<Shape> counts = context.constantInts(1, "the number of elements");
+  if (failed(counts))
+    return failure();
+  FailureOr<int64_t> axis =
+      context.axis(context.intAttribute("axis", -1), input.rank());
+  if (failed(axis))
+    return failure();
+  const int64_t size = input.shape()[*axis];
+  if (counts->size() != 1 || counts->front() < 0 || counts->front() > size)
+    return context.error("expects one number of elements from 0 to dim " +
+                         Twine(*axis) + "'s " + Twine(size) + ", got " +
+                         shapeText(*counts));
+  auto [values, places] =
+      topK(context.emit, input, *axis, counts->front(),
+           /*smallest=*/context.intAttribute("largest", 1) == 0);
+  context.set(0, values);
+  if (context.wants(1))
+    context.set(1, places);
+  return success();
+}
+
+/// The place of the largest element, or, with `smallest`, of the smallest; the
+/// first one, unless select_last_index is given. What is no number counts as
+/// both, as in numpy and torch.
+template <bool smallest> LogicalResult argMax(NodeContext &context) {
+  Operand input = context.input(0);
+  FailureOr<int64_t> axis =
+      context.axis(context.intAttribute("axis", 0), input.rank());
+  if (failed(axis))
+    return failure();
+  const int64_t size = input.shape()[*axis];
+  if (size == 0)
+    return context.error("expects dim " + Twine(*axis) +
+                         " to have elements, got none");
+  Emitter &emit = context.emit;
+  bool takesLast = context.intAttribute("select_last_index", 0);
+  if (takesLast) {
+    Shape starts(input.rank(), 0), steps(input.rank(), 1);
+    starts[*axis] = size - 1;
+    steps[*axis] = -1;
+    input = emit.slice(input, starts, Shape(input.shape()), steps);
+  }
+  bool isNegated = smallest && input.isFloat();
+  if (isNegated)
+    input = emit.unary<nn::NegOp>(input);
+  Operand place = topK(emit, input, *axis, 1, smallest && !isNegated).second;
+  if (takesLast)
+    place = emit.binary<nn::SubOp>(emit.integer(size - 1), place);
+  if (!context.intAttribute("keepdims", 1)) {
+    Shape shape(place.shape());
+    shape.erase(shape.begin() + *axis);
+    place = emit.reshape(place, shape);
+  }
+  context.set(0, place);
+  return success();
+}
+
 constexpr Decoder decoders[] = {
+    {"ArgMax", 13, 1, 1, argMax<false>},
+    {"ArgMin", 13, 1, 1, argMax<true>},
     {"CumSum", 11, 2, 2, cumSum},
     {"Gather", 13, 2, 2, gather},
     {"GatherElements", 13, 2, 2, gatherElements},
     {"GatherND", 13, 2, 2, gatherND},
     {"OneHot", 11, 3, 3, oneHot},
+    {"TopK", 11, 2, 2, topK},
 };
 
 } // namespace

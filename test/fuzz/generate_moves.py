@@ -312,6 +312,35 @@ def one_hot(g, op):
     )
 
 
+@generates("TopK")
+def top_k(g, op):
+    x = g.pick("i64", "i32", where=len) if g.chance(0.2) else g.float(lambda d: len(d) > 0)
+    axis = g.integer(-g.rank(x), g.rank(x) - 1)
+    count = g.constant(np.array([g.integer(1, g.dims(x)[axis])]), "i64")
+    g.emit(
+        "TopK",
+        [x, count],
+        outputs=2,
+        dtype=[g.type(x), "i64"],
+        axis=axis,
+        largest=g.choose(None, 1, 0),
+        sorted=g.choose(None, 1),
+    )
+
+
+@generates("ArgMax", "ArgMin")
+def arg_max(g, op):
+    x = g.pick("i64", "i32", where=len) if g.chance(0.2) else g.float(lambda d: len(d) > 0)
+    g.emit(
+        op,
+        [x],
+        dtype="i64",
+        axis=g.integer(-g.rank(x), g.rank(x) - 1),
+        keepdims=g.choose(None, 1, 0),
+        select_last_index=g.choose(None, 0, 1),
+    )
+
+
 @generates("CumSum")
 def cumsum(g, op):
     x = g.pick("i64", "i32", where=len) if g.chance(0.2) else g.float(lambda d: len(d) > 0)

@@ -34,6 +34,9 @@ JUMPS = {
     "ThresholdedRelu",
     "IsNaN",
     "NonZero",
+    "ArgMax",
+    "ArgMin",
+    "TopK",
 }
 
 

@@ -225,6 +225,25 @@ def one_hot(call):
     ]
 
 
+@op("TopK")
+def top_k(call):
+    axis, x = call.attribute("axis", -1), call[0]
+    rank = -x if call.attribute("largest", 1) else x
+    places = np.argsort(rank, axis, kind="stable")
+    places = np.take(places, np.arange(call.ints(1)[0]), axis)
+    return [np.take_along_axis(x, places, axis), places]
+
+
+@op("ArgMax", "ArgMin")
+def arg_max(call):
+    axis, x = call.attribute("axis", 0), call[0]
+    last = call.attribute("select_last_index", 0)
+    x = np.flip(x, axis) if last else x
+    find = np.argmax if call.node.op == "ArgMax" else np.argmin
+    place = find(x, axis, keepdims=bool(call.attribute("keepdims", 1)))
+    return [x.shape[axis] - 1 - place if last else place]
+
+
 @op("CumSum")
 def cumsum(call):
     axis, x = int(call[1].reshape(())), call[0]

@@ -238,6 +238,26 @@ def one_hot(call):
     return [torch.where(hot, call[2][1], call[2][0])]
 
 
+@op("TopK")
+def top_k(call):
+    axis, x = call.attribute("axis", -1), call[0]
+    largest = bool(call.attribute("largest", 1))
+    values, places = torch.sort(x, axis, descending=largest, stable=True)
+    count = call.ints(1)[0]
+    return [values.narrow(axis, 0, count), places.narrow(axis, 0, count)]
+
+
+@op("ArgMax", "ArgMin")
+def arg_max(call):
+    axis, x = call.attribute("axis", 0), call[0]
+    last = call.attribute("select_last_index", 0)
+    x = torch.flip(x, [axis]) if last else x
+    order = torch.sort(x, axis, descending=call.node.op == "ArgMax", stable=True).indices
+    place = order.narrow(axis, 0, 1)
+    place = place if call.attribute("keepdims", 1) else place.squeeze(axis)
+    return [x.shape[axis] - 1 - place if last else place]
+
+
 @op("CumSum")
 def cumsum(call):
     axis, x = int(call[1]), call[0]
