@@ -6,6 +6,7 @@
 #include "runtime/base/Printable.h"
 #include "runtime/base/Signals.h"
 #include "runtime/base/ThreadPool.h"
+#include "runtime/checked/CheckedDevice.h"
 #include "runtime/cli/CheckOptions.h"
 #include "runtime/cli/ParseOptions.h"
 #include "runtime/engine/CheckPlan.h"
@@ -173,6 +174,9 @@ int run(int argc, char **argv, Platform &platform,
   device.workers = settings.workers;
   device.spin = world->haveCoresFor(settings.workers);
   device.gemmClock = options.metrics || options.profile;
+  DeviceFactory devices = platform.devices(plan, self.kernels(), device);
+  if (options.checkFinite)
+    devices = checkedDevices(std::move(devices));
   Run run{*world,
           plan,
           options,
@@ -180,7 +184,7 @@ int run(int argc, char **argv, Platform &platform,
           data,
           evalData ? &*evalData : nullptr,
           values.source(),
-          platform.devices(plan, self.kernels(), device),
+          std::move(devices),
           {},
           {},
           {},

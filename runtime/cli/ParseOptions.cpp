@@ -230,6 +230,9 @@ void declareOutput(FlagTable &flags, Options &options) {
       "--metrics", options.metrics, "FILE.jsonl",
       "a JSON object per step and evaluation, and a last one with a summary; "
       "an earlier run's file is kept as FILE.jsonl.1");
+  flags.toggle("--check-finite", options.checkFinite,
+               "look at every number that the plan computes, and stop at the "
+               "first NaN or inf, with the plan entry that made it; slow");
   flags.toggle("--profile", options.profile,
                "print at the end where the time of a step goes, by kind of "
                "work");

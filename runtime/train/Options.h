@@ -72,6 +72,7 @@ struct Options {
 
   int64_t printEvery = 1; // steps
   std::optional<std::string> metrics;
+  bool checkFinite = false;
   bool profile = false;
   std::optional<std::string> trace;
   int64_t traceSteps = 3;

@@ -49,6 +49,7 @@ ROOMS = {
         "comm": {"base", "simd"},
         "device": {"base", "comm"},
         "cpu": {"base", "simd", "comm", "device"},
+        "checked": {"base", "device"},
         "engine": {"base", "comm", "device"},
         "data": {"base", "files"},
         "weights": {"base", "files", "engine"},

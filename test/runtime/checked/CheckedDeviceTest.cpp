@@ -1,0 +1,153 @@
+// What --check-finite finds, and that it changes nothing.
+#include "runtime/checked/CheckedDevice.h"
+#include "runtime/base/Error.h"
+#include "runtime/cpu/CpuDevice.h"
+#include "runtime/launch/ThreadWorld.h"
+
+#include "gtest/gtest.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <thread>
+
+namespace shardc::runtime {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// A rank's checked processor, with one program.
+class Bench {
+public:
+  explicit Bench(Communicator &world)
+      : device(checkedDevices(cpu::cpuDevices(plan(), kernels(), {}))(world)),
+        program(device->newProgram()) {}
+
+  Tensor put(const std::vector<int64_t> &shape,
+             const std::vector<float> &values) {
+    Tensor tensor{nullptr, plan::FLOAT32, shape, rowMajorStrides(shape)};
+    int64_t bytes = tensor.elements() * 4;
+    tensor.data = device->allocate("tensor", bytes);
+    if (!values.empty())
+      device->upload(tensor.data, values.data(), bytes);
+    return tensor;
+  }
+  Tensor room(const std::vector<int64_t> &shape) { return put(shape, {}); }
+  void add(entry::Any what, const char *place, bool last = false) {
+    program->add({std::move(what), 0, place, last});
+  }
+  /// What a run throws; empty: nothing.
+  std::string run(const StepNumbers &numbers = {}) {
+    try {
+      program->run(0, program->size(), numbers, measured);
+      device->settle();
+    } catch (const Error &error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  static const plan::Plan &plan() {
+    static const plan::Plan plan = [] {
+      plan::Plan plan;
+      plan.mutable_target()->mutable_cpu()->set_workers(1);
+      return plan;
+    }();
+    return plan;
+  }
+  static const KernelLibrary &kernels() {
+    static const KernelLibrary none = KernelLibrary::of({});
+    return none;
+  }
+
+  std::unique_ptr<Device> device;
+  std::unique_ptr<DeviceProgram> program;
+  Measurements measured = Measurements();
+};
+
+void onRanks(int ranks,
+             const std::function<void(Bench &, Communicator &)> &body) {
+  runRanksAsThreads(ranks, [&](Communicator &world) {
+    Bench bench(world);
+    body(bench, world);
+  });
+}
+
+TEST(CheckedDevice, NamesEntryOperandAndElement) {
+  onRanks(1, [](Bench &bench, Communicator &) {
+    Tensor x = bench.room({2, 3}), y = bench.room({2, 3});
+    bench.add(entry::Fill{x, 1}, "entry a");
+    bench.add(entry::Copy{x, y}, "entry b");
+    EXPECT_EQ(bench.run(), "");
+    bench.add(entry::Fill{y, infinity}, "entry c");
+    bench.add(entry::Copy{y, x}, "entry d");
+    StepNumbers numbers;
+    numbers.step = 7, numbers.microBatch = 1, numbers.microBatches = 2;
+    EXPECT_EQ(bench.run(numbers),
+              "entry c: makes the first number that is not finite, in step 7, "
+              "micro-batch 2/2: destination float32 [2, 3] has inf at element "
+              "0");
+  });
+}
+
+TEST(CheckedDevice, SaysWhatWasReadThatWay) {
+  onRanks(1, [](Bench &bench, Communicator &) {
+    Tensor x = bench.put({3}, {1, NAN, 3}), y = bench.room({3});
+    bench.add(entry::Copy{x, y}, "entry");
+    EXPECT_EQ(bench.run(),
+              "entry: makes the first number that is not finite, in step 1, "
+              "micro-batch 1/1: destination float32 [3] has nan at element 1; "
+              "of what it read, source float32 [3] has nan at element 1");
+  });
+}
+
+TEST(CheckedDevice, LooksAtElementsAndNotBetweenThem) {
+  onRanks(1, [](Bench &bench, Communicator &) {
+    // The last element of each row is no part of the view.
+    Tensor whole = bench.put({2, 3}, {1, 2, NAN, 3, 4, NAN});
+    Tensor part{whole.data, plan::FLOAT32, {2, 2}, {3, 1}};
+    Tensor turned{whole.data, plan::FLOAT32, {2, 2}, {1, 3}};
+    Tensor source = bench.put({2, 2}, {1, 2, 3, 4});
+    bench.add(entry::Copy{source, part}, "rows");
+    bench.add(entry::Copy{source, turned}, "columns");
+    EXPECT_EQ(bench.run(), "");
+    bench.device->upload(source.data + 8, whole.data + 8, 4);
+    EXPECT_NE(bench.run().find("rows: "), std::string::npos);
+    EXPECT_NE(bench.run().find(" has nan at element 2"), std::string::npos);
+  });
+}
+
+TEST(CheckedDevice, LetsMasksAndWhatDoesNotRunPass) {
+  onRanks(1, [](Bench &bench, Communicator &) {
+    Tensor x = bench.room({4});
+    bench.add(entry::Fill{x, -infinity}, "mask");
+    bench.add(entry::Fill{x, NAN}, "at the end", true);
+    StepNumbers numbers;
+    numbers.microBatches = 2;
+    EXPECT_EQ(bench.run(numbers), "");
+    numbers.microBatch = 1;
+    EXPECT_EQ(bench.run(numbers).find("at the end: "), 0u);
+  });
+}
+
+TEST(CheckedDevice, LooksAtACollectiveWhenItIsWaitedFor) {
+  std::vector<std::string> errors(2);
+  runRanksAsThreads(2, [&](Communicator &world) {
+    Bench bench(world);
+    Tensor shard = bench.put({2}, {1, world.rank() ? NAN : 2}),
+           gathered = bench.room({4});
+    bench.add(entry::StartAllGather{1, &world, shard, gathered}, "gather");
+    bench.add(entry::Wait{1, true}, "wait");
+    errors[world.rank()] = bench.run();
+    world.barrier();
+  });
+  EXPECT_EQ(errors[0],
+            "gather: makes the first number that is not finite, in step 1, "
+            "micro-batch 1/1: gathered float32 [4] has nan at element 3");
+  EXPECT_EQ(errors[1], errors[0] +
+                           "; of what it read, shard float32 [2] has nan at "
+                           "element 1");
+}
+
+} // namespace
+} // namespace shardc::runtime
