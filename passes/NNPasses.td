@@ -195,6 +195,28 @@ def NNPrecision : Pass<"nn-precision", "::mlir::ModuleOp"> {
   ];
 }
 
+def NNWarnRoots : Pass<"nn-warn-roots", "::mlir::ModuleOp"> {
+  let summary = "warns of roots of sums of squares, whose gradient is NaN for zeros";
+  let description = [{
+    Needs: @model with its loss. Changes nothing.
+
+    Before and after:
+    ```mlir
+    %squares = nn.mul %h, %h : tensor<4x64xf32>      // %h depends on a trainable parameter
+    %sum = nn.reduce_sum %squares [1] : (tensor<4x64xf32>) -> tensor<4x1xf32>
+    %norm = nn.sqrt %sum : tensor<4x1xf32>           // warning: its gradient is NaN where %h is 0
+    ```
+    A row of zeros, of padding or behind a relu, has the norm 0; the root's gradient there is
+    infinite, the squares' is 0, and their product NaN, which the next update spreads over all
+    parameters. PyTorch does the same. There is no warning where anything is added to the sum, or
+    chosen in its place where it is 0, as ReduceL2 is decoded. All roots are one warning, at the
+    first of them.
+
+    Why here: after raising, which makes norms of most such roots; before precision, so that
+    no conversions stand between.
+  }];
+}
+
 def NNDifferentiate : Pass<"nn-differentiate", "::mlir::ModuleOp"> {
   let summary =
     "makes the training step: the forward pass, the backward pass and one gradient per trainable "
