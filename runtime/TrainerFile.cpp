@@ -15,6 +15,23 @@ namespace shardc::runtime {
 
 using namespace container;
 
+/// What no section's checksum is of was written as zeros: a byte that is
+/// another one says that the file is not what it was.
+static void checkGaps(std::span<const std::byte> file,
+                      std::vector<Section> sections, uint64_t end,
+                      const std::string &name) {
+  std::ranges::sort(sections, {}, &Section::offset);
+  for (size_t i = 0; i < sections.size(); ++i) {
+    uint64_t from = sections[i].offset + sections[i].length;
+    uint64_t to = i + 1 < sections.size() ? sections[i + 1].offset : end;
+    if (from < to && std::ranges::any_of(
+                         file.subspan(from, to - from),
+                         [](std::byte b) { return b != std::byte{0}; }))
+      fail(name, ": the trainer file is damaged between its sections; compile "
+                 "it again");
+  }
+}
+
 std::optional<std::vector<Section>>
 readSections(std::span<const std::byte> file, const std::string &name) {
   Footer footer;
@@ -41,6 +58,7 @@ readSections(std::span<const std::byte> file, const std::string &name) {
     if (section.offset > footer.tableOffset ||
         section.length > footer.tableOffset - section.offset)
       fail(name, ": the trainer file is damaged; compile it again");
+  checkGaps(file, sections, footer.tableOffset, name);
   return sections;
 }
 

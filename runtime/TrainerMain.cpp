@@ -7,6 +7,7 @@
 #include "runtime/base/Signals.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/checked/CheckedDevice.h"
+#include "runtime/checkpoint/Resume.h"
 #include "runtime/cli/CheckOptions.h"
 #include "runtime/cli/ParseOptions.h"
 #include "runtime/engine/CheckPlan.h"
@@ -81,7 +82,9 @@ void openOutputs(Run &run) {
     run.trace = std::make_unique<Trace>(*options.trace);
   // Last: it stays, whatever becomes of the others.
   if (options.metrics && !options.dryRun)
-    run.metrics = std::make_unique<MetricsFile>(*options.metrics);
+    run.metrics = std::make_unique<MetricsFile>(
+        *options.metrics,
+        run.resumed ? std::optional(run.settings.start.step) : std::nullopt);
   if (run.metrics && !run.metrics->earlierRun().empty())
     print(concat("metrics: the earlier run's are in ",
                  printable(run.metrics->earlierRun()), " now\n"));
@@ -128,6 +131,43 @@ void checkFiles(const Run &run, const InitialValues &values,
   uses.check();
 }
 
+void printWarning(const std::string &text) {
+  std::fprintf(stderr, "trainer: warning: %s\n", printable(text).c_str());
+}
+
+Manifest manifestOf(const Options &options, const plan::Plan &plan,
+                    const RunSettings &settings, int64_t samples) {
+  Manifest manifest;
+  manifest.samples = samples;
+  manifest.shuffle = options.shuffle;
+  manifest.seed = options.seed;
+  manifest.mesh = meshText(plan.mesh());
+  manifest.strategy = plan.mesh().strategy();
+  manifest.precision = precisionText(plan.precision());
+  manifest.optimizer = plan.optimizer().kind();
+  manifest.model = plan.model();
+  manifest.modelHash = plan.model_hash();
+  manifest.initialValues = settings.initialValues;
+  manifest.flags.assign(options.words.begin(), options.words.end());
+  return manifest;
+}
+
+/// Makes the folder of checkpoints, before the run begins.
+void openCheckpoints(Run &run) {
+  const Options &options = run.options;
+  if (!options.checkpointDir)
+    return;
+  run.checkpoints.emplace(*options.checkpointDir);
+  if (!run.world.leads())
+    return;
+  run.checkpoints->prepare();
+  if (options.resume != "none")
+    return;
+  if (std::string aside = run.checkpoints->setAside(); !aside.empty())
+    print(concat("checkpoints: those of the earlier run are in ",
+                 printable(aside), " now\n"));
+}
+
 int run(int argc, char **argv, Platform &platform,
         const WorldFactory &makeWorld) {
   std::string trainer = trainerPath();
@@ -167,8 +207,14 @@ int run(int argc, char **argv, Platform &platform,
   }
   InitialValues values =
       openInitialValues(options, plan, self.embeddedWeights());
-  RunSettings settings =
-      RunSettings::resolve(options, plan, data.samples(), *world);
+  Resumed resumed = findCheckpoint(options.resume, options.checkpointDir);
+  if (resumed.checkpoint)
+    resumed.checkpoint->check(plan);
+  RunSettings settings = RunSettings::resolve(
+      options, plan, data.samples(), *world,
+      resumed.checkpoint ? &resumed.checkpoint->manifest() : nullptr);
+  if (resumed.checkpoint)
+    settings.goesOnFrom = resumed.checkpoint->where();
   settings.bytesPerThread = platform.bytesPerThread();
   DeviceOptions device;
   device.workers = settings.workers;
@@ -180,11 +226,14 @@ int run(int argc, char **argv, Platform &platform,
   Run run{*world,
           plan,
           options,
-          std::move(settings),
+          settings,
           data,
           evalData ? &*evalData : nullptr,
           values.source(),
           std::move(devices),
+          resumed.checkpoint.get(),
+          manifestOf(options, plan, settings, data.samples()),
+          {},
           {},
           {},
           {},
@@ -197,6 +246,8 @@ int run(int argc, char **argv, Platform &platform,
                                               *options.exportOnnx);
     checkFiles(run, values, trainer);
     openOutputs(run);
+    for (const std::string &warning : resumed.warnings)
+      printWarning(warning + "; an older checkpoint is taken");
     print(printableLines(bannerText(plan, run.settings)) + "\n");
     if (options.dryRun)
       print("dry run: plan, data, weights and outputs are in order\n");
@@ -204,11 +255,17 @@ int run(int argc, char **argv, Platform &platform,
   }
   if (options.dryRun)
     return 0;
-  if (int signal = train(run)) {
+  openCheckpoints(run);
+  if (Stop stop = train(run)) {
+    std::string what = stop.timeLimit ? "--time-limit" : strsignal(stop.signal);
+    std::string saved = !run.checkpoints ? ""
+                        : stop.savedStep
+                            ? concat("step ", *stop.savedStep, " is saved; ")
+                            : "nothing new is saved; ";
     if (world->leads())
-      std::fprintf(stderr, "trainer: stopped by %s; %s\n", strsignal(signal),
-                   printable(exportedText(run)).c_str());
-    return 128 + signal;
+      std::fprintf(stderr, "trainer: stopped by %s; %s%s\n", what.c_str(),
+                   saved.c_str(), printable(exportedText(run)).c_str());
+    return stop.signal ? 128 + stop.signal : 0;
   }
   checkPrinted("the run is complete and its results are written");
   return 0;

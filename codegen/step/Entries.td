@@ -224,7 +224,8 @@ def Step_EmbeddingGradOp : Step_Entry<"embedding_grad"> {
   let hasVerifier = 1;
 }
 def Step_TopKOp : Step_Entry<"top_k"> {
-  let summary = "nn.top_k: the largest or smallest elements of each row, in order, and their places";
+  let summary =
+    "nn.top_k: the largest or smallest elements of each row, in order, and their places";
   let description = [{
     Contiguous views of the shapes and types that `nn.top_k` has; both results are overwritten. The
     runtime refuses all else.

@@ -57,6 +57,10 @@ void cli::checkCombinations(const Options &options) {
       {"--min-lr", decays || options.minLearningRate == 0, noDecay},
       {"--total-steps", decays, noDecay},
       {"--eval-every", !options.evalData.empty(), " without --eval-data"},
+      {"--checkpoint-every", options.checkpointDir.has_value(),
+       " without --checkpoint-dir"},
+      {"--checkpoint-keep", options.checkpointDir.has_value(),
+       " without --checkpoint-dir"},
       {"--trace-steps", options.trace.has_value(), " without --trace"},
       {"--nesterov", options.momentum.value_or(0) > 0, " without --momentum"},
       {"--clip-norm", options.clip > 0, " without --clip"},
@@ -78,6 +82,10 @@ void cli::checkCombinations(const Options &options) {
            " with --report and no --data: the report is printed, and nothing "
            "is trained"});
   refuseIdle(options, effects);
+  if ((options.resume == "auto" || options.resume == "none") &&
+      !options.checkpointDir)
+    fail("--resume ", *options.resume,
+         " needs --checkpoint-dir, whose checkpoints it speaks of");
 
   double initial = scale.initial.value_or(LossScaling().initial);
   if (scale.minimum && *scale.minimum > initial)

@@ -26,6 +26,31 @@ NamedFile parseNamedFile(const std::string &flag, const std::string &text) {
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
+/// The letter behind a number, 's' where there is none.
+double parseDuration(const std::string &flag, const std::string &text) {
+  static constexpr Range range{0x1p-20, 1e9,
+                               "a duration such as 90, 90s, 30m or 12h"};
+  char unit = text.empty() ? ' ' : text.back();
+  bool hasUnit = unit == 's' || unit == 'm' || unit == 'h';
+  double number = parseNumber(
+      flag, hasUnit ? text.substr(0, text.size() - 1) : text, range);
+  return number * (unit == 'm' ? 60 : unit == 'h' ? 3600 : 1);
+}
+
+CheckpointEvery parseCheckpointEvery(const std::string &flag,
+                                     const std::string &text) {
+  CheckpointEvery every;
+  char unit = text.empty() ? ' ' : text.back();
+  if (unit == 's' || unit == 'm' || unit == 'h')
+    every.seconds = parseDuration(flag, text);
+  else if (unit == 'e')
+    every.epochs =
+        parseInteger<int64_t>(flag, text.substr(0, text.size() - 1), 1);
+  else
+    every.steps = parseInteger<int64_t>(flag, text, 1);
+  return every;
+}
+
 void declareData(FlagTable &flags, Options &options) {
   flags.group("Data");
   auto addTo = [](std::vector<NamedFile> &target) {
@@ -221,6 +246,38 @@ void declareGradients(FlagTable &flags, Options &options) {
                "it becomes no smaller [1, or --loss-scale-initial below it]");
 }
 
+void declareCheckpoints(FlagTable &flags, Options &options) {
+  flags.group("Checkpoints");
+  flags.path("--checkpoint-dir", options.checkpointDir, "DIR",
+             "save the run in folders DIR/step-00001000: when it ends, when a "
+             "signal or --time-limit stops it, and as --checkpoint-every says. "
+             "PyTorch's distributed checkpoints read them");
+  flags.value("--checkpoint-every", "N|Nm|Ne",
+              "steps, minutes (also Ns, Nh) or epochs from one checkpoint to "
+              "the next",
+              [&](const std::string &name, const std::string &text) {
+                options.checkpointEvery = parseCheckpointEvery(name, text);
+              });
+  flags.integer("--checkpoint-keep", options.checkpointKeep, 1,
+                "remove all but the last N checkpoints [keep all]");
+  flags.value(
+      "--resume", "auto|none|PATH",
+      "auto: go on from the last checkpoint in --checkpoint-dir that is "
+      "whole, or begin anew where there is none; none: begin anew, the "
+      "checkpoints that are there go to DIR/earlier-N; PATH: a "
+      "checkpoint, of any mesh and strategy",
+      [&](const std::string &name, const std::string &text) {
+        if (text.empty())
+          fail(name, " expects auto, none or a path, got nothing");
+        options.resume = text;
+      });
+  flags.value("--time-limit", "N[smh]",
+              "save and stop after so many seconds, minutes (Nm) or hours (Nh)",
+              [&](const std::string &name, const std::string &text) {
+                options.timeLimit = parseDuration(name, text);
+              });
+}
+
 void declareOutput(FlagTable &flags, Options &options) {
   flags.group("Output");
   flags.integer("--print-every", options.printEvery, 1,
@@ -318,10 +375,12 @@ Options parseOptions(int argc, const char *const *argv,
   declareTraining(flags, options);
   declareOptimizer(flags, options);
   declareGradients(flags, options);
+  declareCheckpoints(flags, options);
   declareOutput(flags, options);
   if (plan)
     app.footer(inputsText(*plan));
 
+  options.words.assign(argv + std::min(argc, 1), argv + argc);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp &) {

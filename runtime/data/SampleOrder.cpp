@@ -3,6 +3,7 @@
 
 #include "runtime/base/Random.h"
 
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -13,15 +14,36 @@ SampleOrder::SampleOrder(int64_t samples, int64_t globalBatch, bool shuffle,
     : samples(samples), globalBatch(globalBatch), shuffle(shuffle), seed(seed) {
 }
 
-int64_t SampleOrder::sampleAt(int64_t step, int64_t position) {
-  if (!shuffle) {
-    // (step mod N) G does not overflow for any step.
-    return (step % samples * globalBatch + position) % samples;
-  }
-  int64_t epoch = step / stepsPerEpoch();
-  if (epoch != permutedEpoch)
-    permute(epoch);
-  return permutation[step % stepsPerEpoch() * globalBatch + position];
+Cursor SampleOrder::begin(const Cursor &cursor) const {
+  if (shuffle && samples - cursor.position < globalBatch)
+    return {cursor.epoch + 1, 0};
+  return cursor;
+}
+
+Cursor SampleOrder::end(const Cursor &begin) const {
+  int64_t position = begin.position + globalBatch;
+  return {begin.epoch + position / samples, position % samples};
+}
+
+int64_t SampleOrder::sampleAt(const Cursor &begin, int64_t position) {
+  if (!shuffle)
+    return (begin.position + position) % samples;
+  if (begin.epoch != permutedEpoch)
+    permute(begin.epoch);
+  return permutation[begin.position + position];
+}
+
+int64_t SampleOrder::stepsUntil(int64_t epochs, const Cursor &cursor) const {
+  int64_t perEpoch = samples / globalBatch;
+  int64_t left = epochs - cursor.epoch; // this one included
+  if (left <= 0)
+    return 0;
+  // What is left of this epoch, then whole ones.
+  int64_t here = (samples - cursor.position) / globalBatch, steps;
+  if (__builtin_mul_overflow(left - 1, perEpoch, &steps) ||
+      __builtin_add_overflow(steps, here, &steps))
+    return std::numeric_limits<int64_t>::max();
+  return steps;
 }
 
 /// Fisher and Yates' shuffle.

@@ -7,20 +7,36 @@
 
 namespace shardc::runtime {
 
+/// How far a run has come in its samples. It says nothing of steps, so that a
+/// run may go on with batches of another size.
+struct Cursor {
+  int64_t epoch = 0;    // that are behind it
+  int64_t position = 0; // samples of this epoch that were taken
+  bool operator==(const Cursor &) const = default;
+};
+
 /// N samples in batches of G (samples of all ranks and micro-batches of a step
 /// together), N >= G.
 ///
-/// Not shuffled: step k takes samples kG to kG + G - 1, modulo N. Shuffled: an
-/// epoch is floor(N / G) steps over a permutation drawn from (seed, epoch), so
-/// the samples that fill no whole batch differ from epoch to epoch.
+/// Not shuffled: a step takes the next G samples, after the last one the first
+/// again. Shuffled: an epoch is a permutation drawn from (seed, epoch); the
+/// samples at its end that fill no whole batch are left out, and differ from
+/// epoch to epoch.
 class SampleOrder {
 public:
   SampleOrder(int64_t samples, int64_t globalBatch, bool shuffle,
               uint64_t seed);
 
-  int64_t stepsPerEpoch() const { return samples / globalBatch; }
-  /// The sample at a position in [0, G) of a step's global batch.
-  int64_t sampleAt(int64_t step, int64_t position);
+  /// Where the step that comes next begins: at the cursor, or, where too few
+  /// samples are left of the epoch, at the next one's begin.
+  Cursor begin(const Cursor &cursor) const;
+  /// Where the cursor stands behind the step that begins at `begin`.
+  Cursor end(const Cursor &begin) const;
+  /// The sample at a position in [0, G) of the step that begins at `begin`.
+  int64_t sampleAt(const Cursor &begin, int64_t position);
+  /// How many whole steps there are from a cursor until `epochs` epochs are
+  /// over; what is left is saturated at the largest number.
+  int64_t stepsUntil(int64_t epochs, const Cursor &cursor) const;
 
 private:
   void permute(int64_t epoch);

@@ -100,8 +100,8 @@ Slice Rank::gradientSlice(uint32_t unit) const {
     return {};
   return sliceOf(gradient, state->optimizerBegin(state->plan.units(int(unit))));
 }
-bool Rank::isFirstHolder(const plan::Unit &unit) const {
-  return state->isFirstHolder(unit);
+Holders Rank::holders(const plan::Unit &unit) const {
+  return state->holders(unit);
 }
 
 //===----------------------------------------------------------------------===//

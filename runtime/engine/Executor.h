@@ -9,6 +9,7 @@
 #include "runtime/comm/Communicator.h"
 #include "runtime/device/Device.h"
 #include "runtime/device/StepNumbers.h"
+#include "runtime/engine/Holders.h"
 #include "runtime/plan.pb.h"
 
 #include <cstddef>
@@ -86,8 +87,8 @@ public:
   /// StepNumbers.gradientFactor yet; valid inside the callback of
   /// setBeforeOptimizer. Empty for a unit that is not trained.
   Slice gradientSlice(uint32_t unit) const;
-  /// Whether no rank before this one holds the same optimizer slice.
-  bool isFirstHolder(const plan::Unit &unit) const;
+  /// The ranks that hold the same optimizer slice as this one.
+  Holders holders(const plan::Unit &unit) const;
 
   /// Runs the program once: a micro-batch of a step. Throws an Error that names
   /// the entry; the caller then aborts the communicator (World::run does).

@@ -229,7 +229,7 @@ int64_t RankState::optimizerIndex(const plan::Unit &unit) const {
              ? optimizerShardIndex
              : shardIndex;
 }
-bool RankState::isFirstHolder(const plan::Unit &unit) const {
+Holders RankState::holders(const plan::Unit &unit) const {
   const plan::Mesh &mesh = plan.mesh();
   std::vector<bool> isCut(mesh.dims_size());
   if (unit.optimizer_shards() > 1)
@@ -238,11 +238,15 @@ bool RankState::isFirstHolder(const plan::Unit &unit) const {
                            : mesh.shard_dims())
       isCut[dim] = true;
   // Ranks that differ in the other dims alone hold equal slices.
+  Holders holders;
   int64_t rest = communicator.rank();
-  for (int dim = mesh.dims_size(); dim-- > 0; rest /= mesh.dims(dim))
-    if (!isCut[dim] && rest % mesh.dims(dim) != 0)
-      return false;
-  return true;
+  for (int dim = mesh.dims_size(); dim-- > 0; rest /= mesh.dims(dim)) {
+    if (isCut[dim])
+      continue;
+    holders.own += rest % mesh.dims(dim) * holders.count;
+    holders.count *= mesh.dims(dim);
+  }
+  return holders;
 }
 int64_t RankState::optimizerBegin(const plan::Unit &unit) const {
   return optimizerIndex(unit) * optimizerElements(unit);

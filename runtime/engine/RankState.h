@@ -4,6 +4,7 @@
 #define SHARDC_RUNTIME_ENGINE_RANKSTATE_H
 
 #include "runtime/device/Device.h"
+#include "runtime/engine/Holders.h"
 #include "runtime/engine/SharedSlices.h"
 
 #include <memory>
@@ -38,7 +39,7 @@ struct RankState {
   int64_t optimizerIndex(const plan::Unit &unit) const;
   int64_t optimizerBegin(const plan::Unit &unit) const;
   int64_t optimizerElements(const plan::Unit &unit) const;
-  bool isFirstHolder(const plan::Unit &unit) const;
+  Holders holders(const plan::Unit &unit) const;
   /// Its place in parameter_buffer, and its master weights: the same place
   /// where the types are.
   Tensor ownParameters(const plan::Unit &unit) const;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <sys/file.h>
@@ -14,7 +15,9 @@
 
 namespace shardc::runtime {
 
-MetricsFile::MetricsFile(const std::string &given) : path(given), shown(given) {
+MetricsFile::MetricsFile(const std::string &given,
+                         std::optional<int64_t> goesOnAt)
+    : path(given), shown(given) {
   // Behind a link, the file that it leads to is kept and made anew, not the
   // link.
   std::error_code none;
@@ -35,13 +38,17 @@ MetricsFile::MetricsFile(const std::string &given) : path(given), shown(given) {
     if (flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
       fail("cannot write ", shown,
            ": another process writes its metrics there; choose another name");
+    if (opened.st_size > 0 && goesOnAt) {
+      cutBehind(*goesOnAt);
+      return;
+    }
     if (opened.st_size > 0)
       keepEarlierRun();
   } while (opened.st_size > 0 || stat(path.c_str(), &named) != 0 ||
            named.st_ino != opened.st_ino || named.st_dev != opened.st_dev);
 }
 
-void MetricsFile::keepEarlierRun() {
+void MetricsFile::checkEarlierRun() {
   // The lines of a run begin so. A path that was mistyped is not moved away.
   char bytes[16] = {};
   Descriptor reader(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -53,6 +60,33 @@ void MetricsFile::keepEarlierRun() {
     fail("cannot write ", shown,
          ": it holds something else than the metrics of an earlier run; choose "
          "another name");
+}
+
+/// Whether a line is of what comes behind the steps that are done.
+static bool isBehind(const std::string &line, int64_t steps) {
+  auto json = nlohmann::json::parse(line, nullptr, false);
+  if (!json.is_object() || !json.contains("step") ||
+      !json["step"].is_number_integer())
+    return json.is_discarded();
+  // Steps count from 0; an event has as many steps behind it.
+  return json["step"].get<int64_t>() >= steps + json.contains("event");
+}
+
+void MetricsFile::cutBehind(int64_t step) {
+  checkEarlierRun();
+  std::ifstream reader(path, std::ios::binary);
+  std::string line;
+  size = 0;
+  // A line without an end was cut off with the run.
+  while (std::getline(reader, line) && !reader.eof() && !isBehind(line, step))
+    size += line.size() + 1;
+  if (ftruncate(file.get(), off_t(size)) != 0 ||
+      lseek(file.get(), off_t(size), SEEK_SET) < 0)
+    failErrno("cannot write ", shown);
+}
+
+void MetricsFile::keepEarlierRun() {
+  checkEarlierRun();
   for (int number = 1;; ++number) {
     keptAs = concat(path, ".", number);
     if (renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, keptAs.c_str(),

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 namespace shardc::runtime {
@@ -19,7 +20,10 @@ public:
   /// with the lowest N from 1 on that is free. Throws an Error with the path
   /// where it cannot be written, another process writes to it, or it holds
   /// something else than metrics.
-  explicit MetricsFile(const std::string &given);
+  /// `goesOnAt`: the run goes on with that step (counted from 0): the lines up
+  /// to it stay, and the file is continued.
+  explicit MetricsFile(const std::string &given,
+                       std::optional<int64_t> goesOnAt = std::nullopt);
 
   /// Where the lines of the earlier run are now; empty: there were none.
   const std::string &earlierRun() const { return keptAs; }
@@ -31,7 +35,9 @@ public:
   std::string lossText() const;
 
 private:
+  void checkEarlierRun();
   void keepEarlierRun();
+  void cutBehind(int64_t step);
 
   std::string path;  // behind links
   std::string shown; // as given

@@ -11,6 +11,16 @@ LossScaler::LossScaler(const LossScaling &scaling)
       current(scaling.kind == LossScaling::Kind::None ? 1 : scaling.initial),
       hysteresisLeft(scaling.hysteresis) {}
 
+void LossScaler::goOnFrom(const State &state) {
+  skippedSteps = state.skipped;
+  if (scaling.kind != LossScaling::Kind::Dynamic)
+    return;
+  current = std::max(state.scale, scaling.minimum);
+  finiteSteps = state.finiteSteps;
+  hysteresisLeft = state.hysteresisLeft;
+  atMinimum = state.skippedAtMinimum;
+}
+
 void LossScaler::update(bool finite) {
   bool dynamic = scaling.kind == LossScaling::Kind::Dynamic;
   if (!finite) {

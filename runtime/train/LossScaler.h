@@ -47,6 +47,18 @@ public:
   int64_t skipped() const { return skippedSteps; }
   int64_t skippedAtMinimum() const { return atMinimum; }
 
+  /// All that it remembers of the steps behind it: a checkpoint keeps it.
+  struct State {
+    float scale = 1;
+    int64_t finiteSteps = 0, hysteresisLeft = 1, skipped = 0;
+    int64_t skippedAtMinimum = 0;
+  };
+  State state() const {
+    return {current, finiteSteps, hysteresisLeft, skippedSteps, atMinimum};
+  }
+  /// Goes on from there. A scale that is fixed or none stays as it is.
+  void goOnFrom(const State &state);
+
 private:
   LossScaling scaling;
   float current;

@@ -3,6 +3,7 @@
 #ifndef SHARDC_RUNTIME_TRAIN_OPTIONS_H
 #define SHARDC_RUNTIME_TRAIN_OPTIONS_H
 
+#include "runtime/checkpoint/Schedule.h"
 #include "runtime/data/LossNormalization.h"
 #include "runtime/data/NamedFile.h"
 #include "runtime/device/StepNumbers.h"
@@ -65,6 +66,13 @@ struct Options {
   std::vector<GroupOption> groups;
   std::vector<std::string> noDecay; // roles of parameters
 
+  std::optional<std::string> checkpointDir;
+  CheckpointEvery checkpointEvery;
+  int64_t checkpointKeep = 0; // 0: all
+  /// auto, none, or a path.
+  std::optional<std::string> resume;
+  std::optional<double> timeLimit; // seconds
+
   double clip = 0; // 0: off
   std::optional<Norm> clipNorm;
   double gradientDivisor = 1; // --grad-divide
@@ -84,7 +92,9 @@ struct Options {
   bool dryRun = false;
   bool report = false;
 
-  /// The flags on the command line, "--lr" and so on.
+  /// The words of the command line behind the program's name.
+  std::vector<std::string> words;
+  /// The flags among them, "--lr" and so on.
   std::set<std::string, std::less<>> given;
 
   /// What --help or --version print; nothing is trained then.

@@ -36,7 +36,7 @@ static std::string counted(int64_t number, const std::string &noun) {
 }
 
 /// "2x4 (replicate x shard, 8 ranks)"
-static std::string meshText(const plan::Mesh &mesh) {
+std::string meshText(const plan::Mesh &mesh) {
   std::string dims, names;
   for (int64_t dim : mesh.dims())
     dims += (dims.empty() ? "" : "x") + std::to_string(dim);
@@ -84,7 +84,7 @@ std::string strategyText(const plan::Mesh &mesh) {
                     ", gradients and optimizer state " + optimizer);
 }
 
-static std::string precisionText(const plan::Precision &precision) {
+std::string precisionText(const plan::Precision &precision) {
   std::string text(dtypeName(precision.parameters()));
   if (precision.gradients() == precision.parameters() &&
       precision.master() == precision.parameters())
@@ -136,7 +136,10 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
       settings.bytesPerThread ? concat(", and ", bytes(settings.bytesPerThread),
                                        " per thread for matrix products")
                               : "",
-      "\ninitial values ", settings.initialValues,
+      settings.goesOnFrom.empty()
+          ? "\ninitial values " + settings.initialValues
+          : concat("\ngoes on behind step ", settings.start.step, ", from ",
+                   settings.goesOnFrom),
       "\nloss: ", lossText(plan.loss(), settings.lossNorm), "\n",
       lossScaleText(settings.lossScaling), settings.groups.text());
   text.pop_back(); // whoever prints it ends the line

@@ -19,6 +19,10 @@ int64_t bytesPerRank(const plan::Plan &plan, int64_t microBatches);
 /// What the strategy means on this mesh: what is cut over which dims.
 std::string strategyText(const plan::Mesh &mesh);
 
+/// "2x4 (replicate, shard, 8 ranks)" and "bfloat16, ...", as banners say it.
+std::string meshText(const plan::Mesh &mesh);
+std::string precisionText(const plan::Precision &precision);
+
 /// A few lines: model, mesh, precision, batch, memory, parameter groups.
 std::string bannerText(const plan::Plan &plan, const RunSettings &settings);
 

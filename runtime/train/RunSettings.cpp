@@ -67,9 +67,32 @@ static LossScaling lossScalingOf(const LossScaleOptions &options,
   return scaling;
 }
 
+/// Throws unless the run takes its samples in the order of the one that was
+/// saved.
+static void checkOrder(const Options &options, int64_t samples,
+                       const Manifest &resumed) {
+  auto order = [](bool shuffle, uint64_t seed) {
+    return shuffle ? concat("--shuffle --seed ", seed)
+                   : std::string("no --shuffle");
+  };
+  if (samples != resumed.samples)
+    fail("--data has ", samples, " samples, and the run that was saved had ",
+         resumed.samples);
+  if (options.shuffle != resumed.shuffle ||
+      (options.shuffle && options.seed != resumed.seed))
+    fail("the run that was saved took its samples with ",
+         order(resumed.shuffle, resumed.seed), ", and this one with ",
+         order(options.shuffle, options.seed));
+}
+
 RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
-                                 int64_t samples, const World &world) {
+                                 int64_t samples, const World &world,
+                                 const Manifest *resumed) {
   RunSettings settings;
+  if (resumed) {
+    checkOrder(options, samples, *resumed);
+    settings.start = resumed->progress;
+  }
   int64_t ranks = plan.mesh().ranks();
   settings.batch = batchPerRank(plan);
   settings.microBatches = options.microBatches;
@@ -91,6 +114,18 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
   else if (__builtin_mul_overflow(perEpoch, options.epochs.value_or(1),
                                   &settings.steps))
     fail("--epochs ", *options.epochs, " are too many");
+
+  // With batches of another size, whole epochs end after other steps.
+  if (resumed && !options.steps &&
+      resumed->progress.globalBatch != settings.globalBatch) {
+    SampleOrder order(samples, settings.globalBatch, options.shuffle,
+                      options.seed);
+    int64_t left =
+        order.stepsUntil(options.epochs.value_or(1), resumed->progress.cursor);
+    if (__builtin_add_overflow(resumed->progress.step, left, &settings.steps))
+      fail("--epochs ", *options.epochs, " are too many");
+  }
+  settings.start.globalBatch = settings.globalBatch;
 
   settings.schedule = {
       options.schedule,          options.learningRate,

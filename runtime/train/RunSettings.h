@@ -3,6 +3,7 @@
 #ifndef SHARDC_RUNTIME_TRAIN_RUNSETTINGS_H
 #define SHARDC_RUNTIME_TRAIN_RUNSETTINGS_H
 
+#include "runtime/checkpoint/Manifest.h"
 #include "runtime/engine/Executor.h"
 #include "runtime/launch/World.h"
 #include "runtime/plan.pb.h"
@@ -35,10 +36,16 @@ struct RunSettings {
                     // no sequence
   std::string initialValues; // where they come from, for the banner
 
-  /// Throws an Error where a flag cannot be honoured or the samples do not fill
-  /// a batch. `samples`: of --data.
+  /// Where the run begins: at the first step, or where a checkpoint was saved.
+  Progress start;
+  std::string goesOnFrom; // the checkpoint, for the banner; empty: none
+
+  /// Throws an Error where a flag cannot be honoured, the samples do not fill
+  /// a batch, or the run cannot go on from `resumed` (null: it begins anew).
+  /// `samples`: of --data.
   static RunSettings resolve(const Options &options, const plan::Plan &plan,
-                             int64_t samples, const World &world);
+                             int64_t samples, const World &world,
+                             const Manifest *resumed = nullptr);
 };
 
 /// Whether initial values are drawn: as --init says, as --weights does by being

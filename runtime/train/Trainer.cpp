@@ -13,11 +13,11 @@
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/GatherRecords.h"
 #include "runtime/train/LossScaler.h"
+#include "runtime/train/RunSaver.h"
 #include "runtime/train/Summary.h"
 #include "runtime/weights/GatheredParameters.h"
 #include "runtime/weights/RankValues.h"
 
-#include <atomic>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -60,8 +60,8 @@ private:
 class RankLoop {
 public:
   RankLoop(Run &run, Communicator &communicator);
-  /// The signal that told the run to stop, 0 for none: the same on all ranks.
-  int operator()();
+  /// What stopped the run early: the same on all ranks.
+  Stop operator()();
 
 private:
   /// What this rank does alone: it writes what the run leaves, and prints.
@@ -71,9 +71,15 @@ private:
   void exportGradients(double factor);
   /// This rank's samples of a micro-batch.
   std::vector<int64_t> samplesOf(int64_t step, int64_t microBatch);
-  /// Counts the step's valid labels. Returns the signal that told the run to
-  /// stop, 0 for none.
-  int beginStep(int64_t step);
+  /// Agrees with all ranks on what comes next, and counts the step's valid
+  /// labels.
+  struct Agreement {
+    Stop stop;
+    bool saves = false;
+  };
+  Agreement beginStep(int64_t step);
+  Progress progress(int64_t stepsDone) const;
+  void save(int64_t stepsDone);
   void loadBatch(int64_t step, int64_t microBatch);
   /// `begin`: when the step did, its batches included.
   void step(int64_t step, double begin);
@@ -94,8 +100,11 @@ private:
   std::unique_ptr<Rank> rank;
   std::optional<BatchLoader> batches;
   SampleOrder order;
+  Cursor cursor; // where the next step begins
   LossScaler scaler;
   int64_t updates = 0; // steps that were not skipped
+  std::optional<RunSaver> saver;
+  double begun = monotonicSeconds();
   /// Valid labels of the step: this rank's by micro-batch, and of all ranks and
   /// micro-batches together.
   std::vector<int64_t> validLabels;
@@ -120,9 +129,56 @@ RankLoop::RankLoop(Run &run, Communicator &communicator)
   options.parameterNumbers = run.settings.groups.numbers;
   rank = Rank::create(plan, run.makeDevice, communicator, options);
   batches.emplace(plan, *rank);
+  const Progress &start = run.settings.start;
+  cursor = start.cursor;
+  updates = start.updates;
+  if (run.resumed)
+    scaler.goOnFrom({static_cast<float>(start.lossScale), start.finiteSteps,
+                     start.hysteresisLeft, start.skippedSteps,
+                     start.skippedAtMinimum});
+  if (run.checkpoints)
+    saver.emplace(CheckpointSaver(plan, *rank, *run.checkpoints,
+                                  run.options.checkpointKeep, leads()),
+                  *run.checkpoints, run.manifest, run.options.checkpointEvery,
+                  start, leads());
 }
 
-int RankLoop::operator()() {
+Progress RankLoop::progress(int64_t stepsDone) const {
+  Progress now;
+  now.step = stepsDone;
+  now.updates = updates;
+  now.cursor = cursor;
+  now.globalBatch = run.settings.globalBatch;
+  LossScaler::State state = scaler.state();
+  now.lossScale = state.scale;
+  now.finiteSteps = state.finiteSteps;
+  now.hysteresisLeft = state.hysteresisLeft;
+  now.skippedSteps = state.skipped;
+  now.skippedAtMinimum = state.skippedAtMinimum;
+  return now;
+}
+
+void RankLoop::save(int64_t stepsDone) {
+  RunSaver::Saved saved = saver->save(progress(stepsDone));
+  if (!leads())
+    return;
+  if (!saved.warning.empty())
+    console->warning(saved.warning);
+  if (saved.path.empty())
+    return;
+  console->line(concat("step ", stepsDone, " is saved in ", saved.path, ": ",
+                       bytesText(double(saved.bytes)), " in ",
+                       numberText(std::round(saved.seconds * 100) / 100),
+                       " s"));
+  if (run.metrics)
+    writeMetrics({{"event", "checkpoint"},
+                  {"step", stepsDone},
+                  {"path", saved.path},
+                  {"bytes", saved.bytes},
+                  {"seconds", saved.seconds}});
+}
+
+Stop RankLoop::operator()() {
   loadParameters();
   if (run.evalData)
     evaluation.emplace(plan, *run.evalData, *rank);
@@ -131,30 +187,43 @@ int RankLoop::operator()() {
   communicator.barrier();
 
   int64_t every = run.options.evalEvery, steps = run.settings.steps;
-  int64_t done = 0;
-  int signal = 0;
+  const int64_t first = run.settings.start.step;
+  int64_t done = first;
+  Stop stop;
   for (; done < steps; ++done) {
-    if (every && done % every == 0)
+    // The run that was saved has evaluated before it was.
+    if (every && done % every == 0 && !(run.resumed && done == first))
       evaluate(done);
     if (run.options.trace)
-      traceFrom(done);
+      traceFrom(done - first);
     double begin = monotonicSeconds();
-    if ((signal = beginStep(done)))
-      break;
+    Agreement next = beginStep(done);
     dataSeconds += monotonicSeconds() - begin;
+    stop = next.stop;
+    if (saver && (next.saves || (stop && done > first))) {
+      double saving = monotonicSeconds();
+      save(done);
+      begin += monotonicSeconds() - saving; // no part of the step
+    }
+    if (stop)
+      break;
     step(done, begin);
     if (tracing)
       spans.push_back({concat("step ", done + 1), begin, monotonicSeconds()});
   }
-  if (!signal) {
+  if (!stop) {
     if (run.evalData)
       evaluate(done);
+    if (saver && done > first)
+      save(done);
     exportAll();
   }
+  if (saver)
+    stop.savedStep = saver->lastSaved();
   std::vector<RankRecord> records = gatherRecords(*rank);
   if (leads())
-    finish(records, done, signal != 0);
-  return signal;
+    finish(records, done - first, bool(stop));
+  return stop;
 }
 
 void RankLoop::finish(const std::vector<RankRecord> &records, int64_t steps,
@@ -175,14 +244,24 @@ void RankLoop::finish(const std::vector<RankRecord> &records, int64_t steps,
 
 void RankLoop::traceFrom(int64_t step) {
   // Two steps to warm up, where that leaves enough.
-  int64_t count = std::min(run.options.traceSteps, run.settings.steps);
-  int64_t first = std::min<int64_t>(2, run.settings.steps - count);
+  int64_t steps = run.settings.steps - run.settings.start.step;
+  int64_t count = std::min(run.options.traceSteps, steps);
+  int64_t first = std::min<int64_t>(2, steps - count);
   tracing = step >= first && step < first + count;
   rank->recordEvents(tracing);
 }
 
 void RankLoop::loadParameters() {
-  readInitialValues(plan, *rank, run.initialValues);
+  if (!run.resumed)
+    return readInitialValues(plan, *rank, run.initialValues);
+  readInitialValues(plan, *rank,
+                    *run.resumed->parameters(plan, run.initialValues));
+  for (int i = 0; i < plan.optimizer().states_size(); ++i) {
+    auto states = run.resumed->states(plan, plan.optimizer().states(i));
+    for (const plan::Unit &unit : plan.units())
+      if (unit.optimizer_shards() > 0)
+        readSliceValues(plan, unit, *rank, rank->stateSlice(unit, i), *states);
+  }
 }
 
 std::vector<int64_t> RankLoop::samplesOf(int64_t step, int64_t microBatch) {
@@ -190,12 +269,18 @@ std::vector<int64_t> RankLoop::samplesOf(int64_t step, int64_t microBatch) {
   int64_t first = (microBatch * rank->ranks() + rank->rank()) * batch;
   std::vector<int64_t> samples(batch);
   for (int64_t i = 0; i < batch; ++i)
-    samples[i] = order.sampleAt(step, first + i);
+    samples[i] = order.sampleAt(cursor, first + i);
   return samples;
 }
 
-int RankLoop::beginStep(int64_t step) {
+RankLoop::Agreement RankLoop::beginStep(int64_t step) {
+  cursor = order.begin(cursor);
+  bool isDue = saver && saver->isDue(progress(step));
   int64_t valid = 0, signal = stopSignal();
+  // Clocks differ: one decides.
+  int64_t saves = isDue || (saver && leads() && saver->isDueByClock());
+  int64_t limit = run.options.timeLimit && leads() &&
+                  monotonicSeconds() - begun >= *run.options.timeLimit;
   validLabels.assign(run.settings.microBatches, 0);
   if (countsLabels(plan.loss())) {
     for (int64_t i = 0; i < run.settings.microBatches; ++i) {
@@ -206,10 +291,12 @@ int RankLoop::beginStep(int64_t step) {
   // All ranks agree on the count and on whether to go on: a signal may have
   // come to one process alone.
   const Segment segments[] = {{&valid, 1, plan::INT64},
-                              {&signal, 1, plan::INT64, Combine::Max}};
+                              {&signal, 1, plan::INT64, Combine::Max},
+                              {&saves, 1, plan::INT64, Combine::Max},
+                              {&limit, 1, plan::INT64, Combine::Max}};
   communicator.allReduce(segments);
   allValidLabels = valid;
-  return static_cast<int>(signal);
+  return {{static_cast<int>(signal), limit != 0, {}}, saves != 0};
 }
 
 void RankLoop::loadBatch(int64_t step, int64_t microBatch) {
@@ -234,7 +321,7 @@ void RankLoop::step(int64_t step, double begin) {
   numbers.gradientFactor =
       1 / (double(outcome.lossScale) * run.settings.gradientDivisor);
   numbers.microBatches = run.settings.microBatches;
-  bool exports = step == 0 && run.options.exportGradients;
+  bool exports = step == run.settings.start.step && run.options.exportGradients;
   if (exports)
     rank->setBeforeOptimizer([&] { exportGradients(numbers.gradientFactor); });
   for (int64_t i = 0; i < numbers.microBatches; ++i) {
@@ -253,6 +340,7 @@ void RankLoop::step(int64_t step, double begin) {
   outcome.skipped = rank->skipped();
   scaler.update(!outcome.skipped);
   updates += outcome.skipped ? 0 : 1;
+  cursor = order.end(cursor);
   check(step, outcome);
   if (leads())
     report(step, outcome, monotonicSeconds() - begin);
@@ -277,7 +365,7 @@ void RankLoop::check(int64_t step, const Outcome &outcome) {
 }
 
 void RankLoop::report(int64_t step, const Outcome &outcome, double seconds) {
-  if (step == 0)
+  if (step == run.settings.start.step)
     summary.secondsToFirstStep = secondsSinceProcessStart();
   summary.loss = outcome.loss;
   summary.skippedSteps = scaler.skipped();
@@ -392,13 +480,15 @@ std::string exportedText(const Run &run) {
   return text.empty() ? "nothing was exported" : "exported was only " + text;
 }
 
-int train(Run &run) {
-  std::atomic<int> signal = 0; // of all ranks alike
+Stop train(Run &run) {
+  Stop stop; // of all ranks alike
+  int first = run.world.localRanks().begin;
   run.world.run([&](Communicator &communicator) {
-    if (int received = RankLoop(run, communicator)())
-      signal = received;
+    Stop own = RankLoop(run, communicator)();
+    if (communicator.rank() == first)
+      stop = own;
   });
-  return signal;
+  return stop;
 }
 
 } // namespace shardc::runtime

@@ -3,6 +3,8 @@
 #ifndef SHARDC_RUNTIME_TRAIN_TRAINER_H
 #define SHARDC_RUNTIME_TRAIN_TRAINER_H
 
+#include "runtime/checkpoint/Folder.h"
+#include "runtime/checkpoint/StoredCheckpoint.h"
 #include "runtime/data/Dataset.h"
 #include "runtime/engine/Executor.h"
 #include "runtime/launch/World.h"
@@ -35,18 +37,32 @@ struct Run {
   const Dataset *evalData;
   const ParameterSource &initialValues;
   DeviceFactory makeDevice;
+  const StoredCheckpoint *resumed; // null: the run begins anew
+  /// What every checkpoint of the run says of it.
+  Manifest manifest;
+  std::optional<CheckpointFolder> checkpoints;
   std::unique_ptr<SafetensorsExport> gradients, parameters;
   std::unique_ptr<OnnxExport> onnx;
   std::unique_ptr<MetricsFile> metrics;
   std::unique_ptr<Trace> trace;
 };
 
-/// Trains, as the local ranks of the run's world. Throws an Error for a loss that is not finite or a value out of
-/// range; then parameters are not exported. Throws one as well for an export
-/// that cannot be written, once the others are. Returns the signal that ended
-/// the run early, here or elsewhere, 0 for none; then parameters are not
-/// exported either.
-int train(Run &run);
+/// What ended a run early, the same for all processes.
+struct Stop {
+  int signal = 0;
+  bool timeLimit = false;
+  /// The step up to which the run is saved; none: it is not.
+  std::optional<int64_t> savedStep;
+
+  explicit operator bool() const { return signal || timeLimit; }
+};
+
+/// Trains, as the local ranks of the run's world. Throws an Error for a loss
+/// that is not finite or a value out of range; then parameters are not
+/// exported. Throws one as well for an export that cannot be written, once the
+/// others are, and for checkpoints that cannot be. Where the run is stopped
+/// early parameters are not exported either.
+Stop train(Run &run);
 
 /// What has been exported so far, for the end of an error: "nothing was
 /// exported", or the files; where the world does not lead, who knows it.

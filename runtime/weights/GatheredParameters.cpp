@@ -34,7 +34,7 @@ GatheredParameters::exchange(const Request &request) const {
   int64_t bytes = (request.end - request.begin) * size;
   std::vector<int64_t> words((bytes + 7) / 8);
   // Ranks that hold the same slice would add it several times.
-  if (rank.isFirstHolder(unit)) {
+  if (rank.holders(unit).isFirst()) {
     Slice slice = values == Values::Parameters
                       ? rank.masterSlice(unit)
                       : rank.gradientSlice(parameter.unit());

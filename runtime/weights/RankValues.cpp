@@ -37,6 +37,18 @@ static void readShared(const plan::Plan &plan, const plan::Unit &unit,
     std::rethrow_exception(failure);
 }
 
+void readSliceValues(const plan::Plan &plan, const plan::Unit &unit, Rank &rank,
+                     const Slice &slice, const ParameterSource &source) {
+  std::vector<std::byte> chunk;
+  for (int64_t begin = 0; begin < slice.elements; begin += chunkElements) {
+    int64_t count = std::min(slice.elements - begin, chunkElements);
+    chunk.resize(count * elementSize(slice.dtype));
+    readShared(plan, unit, rank, slice.begin + begin, count, slice.dtype,
+               source, chunk.data());
+    rank.write(slice, begin, count, chunk.data());
+  }
+}
+
 void readInitialValues(const plan::Plan &plan, Rank &rank,
                        const ParameterSource &source) {
   std::vector<std::byte> chunk, rounded;

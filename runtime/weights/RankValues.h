@@ -14,6 +14,10 @@ namespace shardc::runtime {
 void readInitialValues(const plan::Plan &plan, Rank &rank,
                        const ParameterSource &source);
 
+/// Fills one slice of a unit's flat buffer.
+void readSliceValues(const plan::Plan &plan, const plan::Unit &unit, Rank &rank,
+                     const Slice &slice, const ParameterSource &source);
+
 } // namespace shardc::runtime
 
 #endif

@@ -26,6 +26,7 @@ constexpr uint64_t longestHeader = 100'000'000;
 class HeaderReader final : public nlohmann::json_sax<Json> {
 public:
   std::vector<SafetensorsEntry> entries; // offsets are those of the header
+  std::map<std::string, std::string> metadata;
   std::string problem;
 
   bool key(string_t &text) override {
@@ -40,6 +41,8 @@ public:
     }
     if (!fields.insert(text).second)
       return refuse("tensor ", name, " has two fields '", text, "'");
+    if (isMetadata())
+      metadataName = text;
     field = isMetadata()             ? Field::Metadata
             : text == "dtype"        ? Field::DType
             : text == "shape"        ? Field::Shape
@@ -111,8 +114,12 @@ public:
     return true;
   }
   bool string(string_t &text) override {
-    if (isSkipped() || (depth == 2 && field == Field::Metadata))
+    if (isSkipped())
       return true;
+    if (depth == 2 && field == Field::Metadata) {
+      metadata[metadataName] = text;
+      return true;
+    }
     if (depth != 2 || list || field != Field::DType)
       return refuseValue();
     entries.back().dtype = dtypeFromSafetensorsName(text);
@@ -163,7 +170,7 @@ private:
   uint64_t skipped = 0; // open objects and lists of a field that is not known
   bool list = false;    // inside a list of numbers
   Field field = Field::Unknown;
-  std::string name;
+  std::string name, metadataName;
   std::set<std::string> names, fields;
   std::vector<uint64_t> offsets;
 };
@@ -213,7 +220,8 @@ void checkSize(const SafetensorsEntry &entry, const std::string &path) {
 } // namespace
 
 std::map<std::string, SafetensorsEntry>
-readSafetensorsHeader(const Descriptor &file, const std::string &path) {
+readSafetensorsHeader(const Descriptor &file, const std::string &path,
+                      std::map<std::string, std::string> *metadata) {
   uint64_t fileSize = file.regularSize(path);
   uint64_t length = 0;
   if (fileSize < sizeof(length))
@@ -228,6 +236,8 @@ readSafetensorsHeader(const Descriptor &file, const std::string &path) {
   HeaderReader reader;
   if (!Json::sax_parse(text, &reader))
     fail(path, ": ", reader.problem);
+  if (metadata)
+    *metadata = std::move(reader.metadata);
   uint64_t dataBegin = sizeof(length) + length;
   checkLayout(reader.entries, fileSize - dataBegin, path);
   std::map<std::string, SafetensorsEntry> entries;
@@ -239,11 +249,14 @@ readSafetensorsHeader(const Descriptor &file, const std::string &path) {
   return entries;
 }
 
-std::string safetensorsHeader(const std::vector<SafetensorsEntry> &entries) {
+std::string safetensorsHeader(
+    const std::vector<SafetensorsEntry> &entries,
+    const std::vector<std::pair<std::string, std::string>> &metadata) {
   // Ordered as given: the header then reads in the order of the data.
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   uint64_t offset = 0;
-  header["__metadata__"] = {{"format", "pt"}};
+  for (const auto &[name, text] : metadata)
+    header["__metadata__"][name] = text;
   for (const SafetensorsEntry &entry : entries) {
     uint64_t bytes = elementSize(entry.dtype);
     for (int64_t dim : entry.shape)

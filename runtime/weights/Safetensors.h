@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace shardc::runtime {
@@ -24,12 +25,17 @@ struct SafetensorsEntry {
 };
 
 /// Reads and checks a file's header. Throws an Error with the file's name.
+/// `metadata`: gets the texts of its __metadata__, where that is asked for.
 std::map<std::string, SafetensorsEntry>
-readSafetensorsHeader(const Descriptor &file, const std::string &path);
+readSafetensorsHeader(const Descriptor &file, const std::string &path,
+                      std::map<std::string, std::string> *metadata = nullptr);
 
 /// The first bytes of a file with these tensors (name, dtype and shape are
-/// used) in this order, a multiple of 8 long.
-std::string safetensorsHeader(const std::vector<SafetensorsEntry> &entries);
+/// used) in this order, a multiple of 8 long. `metadata`: texts by name.
+std::string safetensorsHeader(
+    const std::vector<SafetensorsEntry> &entries,
+    const std::vector<std::pair<std::string, std::string>> &metadata = {
+        {"format", "pt"}});
 
 } // namespace shardc::runtime
 

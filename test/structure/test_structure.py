@@ -53,6 +53,7 @@ ROOMS = {
         "engine": {"base", "comm", "device"},
         "data": {"base", "files"},
         "weights": {"base", "files", "engine"},
+        "checkpoint": {"base", "files", "comm", "engine", "data", "weights"},
         "metrics": {"base", "files"},
         "launch": {"base", "comm"},
         "train": {
@@ -63,6 +64,7 @@ ROOMS = {
             "engine",
             "data",
             "weights",
+            "checkpoint",
             "metrics",
             "launch",
         },
@@ -77,6 +79,8 @@ LISTS_OF_OPS = {
     "passes/NNAttachLoss.cpp": 1,
     # What is added or subtracted as a vector is a bias.
     "passes/NNMarkParameters.cpp": 1,
+    # A root is one of two ops, and a sum or a mean of zeros is zero.
+    "passes/NNWarnRoots.cpp": 2,
 }
 SHARED_WITH_RUNTIME = {
     "runtime/plan.pb.h",

@@ -105,8 +105,8 @@ def NN_GatherNdOp : NN_MoveOp<"gather_nd", [NN_HasGradient, NN_HasLibraryCall]> 
   let hasVerifier = 1;
 }
 def NN_TopKOp : NN_ComputeOp<"top_k", [NN_HasGradient, NN_HasLibraryCall]> {
-  let summary = "ONNX TopK over the last dim: the largest elements of each row, in order, and where "
-    "they are";
+  let summary = "ONNX TopK over the last dim: the largest elements of each row, in order, and "
+    "where they are";
   let description = [{
     input [..., n] of numbers; values [..., k] of input's type and indices [..., k] of i64, k from 0
     to n. The largest comes first, with `smallest` the smallest; of equal elements the one with the

@@ -217,31 +217,64 @@ TEST_F(DatasetTest, ScalesTheLoss) {
   EXPECT_EQ(scale, 0.5f);
 }
 
+/// The samples of the next step; the cursor moves behind it.
+std::vector<int64_t> next(SampleOrder &order, Cursor &cursor, int64_t batch) {
+  std::vector<int64_t> samples;
+  cursor = order.begin(cursor);
+  for (int64_t position = 0; position < batch; ++position)
+    samples.push_back(order.sampleAt(cursor, position));
+  cursor = order.end(cursor);
+  return samples;
+}
+
 TEST(SampleOrder, GoesOnFromTheBeginning) {
   SampleOrder order(5, 2, false, 0);
   std::vector<int64_t> seen;
+  Cursor cursor;
   for (int64_t step = 0; step < 5; ++step)
-    for (int64_t position = 0; position < 2; ++position)
-      seen.push_back(order.sampleAt(step, position));
+    for (int64_t sample : next(order, cursor, 2))
+      seen.push_back(sample);
   EXPECT_EQ(seen, (std::vector<int64_t>{0, 1, 2, 3, 4, 0, 1, 2, 3, 4}));
-  EXPECT_EQ(order.sampleAt(int64_t{1} << 62, 0),
-            ((int64_t{1} << 62) % 5 * 2) % 5);
+  EXPECT_EQ(cursor, (Cursor{2, 0}));
 }
 
 TEST(SampleOrder, ShufflesEveryEpochAnew) {
   SampleOrder order(7, 3, true, 11), same(7, 3, true, 11),
       other(7, 3, true, 12);
+  Cursor cursor, cursorOfSame, cursorOfOther;
   std::vector<int64_t> epochs[3];
   bool differs = false;
-  for (int64_t step = 0; step < 6; ++step)
-    for (int64_t position = 0; position < 3; ++position) {
-      int64_t sample = order.sampleAt(step, position);
-      EXPECT_EQ(sample, same.sampleAt(step, position));
-      differs |= sample != other.sampleAt(step, position);
-      epochs[step / 2].push_back(sample);
-    }
+  for (int64_t step = 0; step < 6; ++step) {
+    std::vector<int64_t> samples = next(order, cursor, 3);
+    EXPECT_EQ(samples, next(same, cursorOfSame, 3));
+    differs |= samples != next(other, cursorOfOther, 3);
+    epochs[step / 2].insert(epochs[step / 2].end(), samples.begin(),
+                            samples.end());
+  }
   EXPECT_TRUE(differs);
+  EXPECT_EQ(order.begin(cursor), (Cursor{3, 0}));
   for (std::vector<int64_t> &epoch : epochs)
     EXPECT_EQ(std::set<int64_t>(epoch.begin(), epoch.end()).size(), 6u);
   EXPECT_NE(epochs[0], epochs[1]);
+}
+
+TEST(SampleOrder, GoesOnWithBatchesOfAnotherSize) {
+  for (bool shuffle : {false, true}) {
+    SampleOrder small(12, 2, shuffle, 3), large(12, 4, shuffle, 3);
+    Cursor cursor;
+    std::set<int64_t> seen;
+    for (int64_t step = 0; step < 2; ++step)
+      for (int64_t sample : next(small, cursor, 2))
+        EXPECT_TRUE(seen.insert(sample).second);
+    EXPECT_EQ(large.stepsUntil(1, cursor), 2);
+    EXPECT_EQ(large.stepsUntil(3, cursor), 8);
+    for (int64_t step = 0; step < 2; ++step)
+      for (int64_t sample : next(large, cursor, 4))
+        EXPECT_TRUE(seen.insert(sample).second);
+    EXPECT_EQ(seen.size(), 12u);
+    EXPECT_EQ(large.begin(cursor), (Cursor{1, 0}));
+    EXPECT_EQ(large.stepsUntil(1, cursor), 0);
+    EXPECT_EQ(large.stepsUntil(int64_t(1) << 62, cursor),
+              std::numeric_limits<int64_t>::max());
+  }
 }

@@ -18,7 +18,7 @@ template <typename T>
 std::vector<T> wholeUnit(Rank &rank, const plan::Unit &unit,
                          const Slice &slice) {
   std::vector<int64_t> words((unit.elements() * sizeof(T) + 7) / 8);
-  if (rank.isFirstHolder(unit))
+  if (rank.holders(unit).isFirst())
     rank.read(slice, 0, slice.elements,
               reinterpret_cast<std::byte *>(words.data()) +
                   slice.begin * sizeof(T));

@@ -247,6 +247,8 @@ private:
         &held,
         initial,
         cpu::cpuDevices(plan, kernels, {}),
+        nullptr,
+        {},
         {},
         {},
         {},
@@ -261,7 +263,7 @@ private:
       if (options.trace)
         run.trace = std::make_unique<Trace>(*options.trace);
     }
-    return shardc::runtime::train(run);
+    return shardc::runtime::train(run).signal;
   }
   static std::vector<double>
   valuesOf(const shardc::runtime::ParameterSource &source) {

@@ -1,0 +1,51 @@
+// The folder of a run's checkpoints. One that is committed is called
+// step-00001000, one that is being written step-00001000.tmp.
+#ifndef SHARDC_RUNTIME_CHECKPOINT_FOLDER_H
+#define SHARDC_RUNTIME_CHECKPOINT_FOLDER_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shardc::runtime {
+
+class CheckpointFolder {
+public:
+  explicit CheckpointFolder(std::string path) : path(std::move(path)) {}
+
+  const std::string &where() const { return path; }
+  std::string pathOf(int64_t step) const;
+  std::string temporaryPathOf(int64_t step) const;
+  /// The steps of which there are committed checkpoints, ascending. A folder
+  /// that is not there has none. Throws an Error where it cannot be read.
+  std::vector<int64_t> steps() const;
+
+  // Of the one process that writes it. They throw an Error with the path.
+
+  /// Makes the folder, and takes away what an earlier run has begun to write.
+  void prepare() const;
+  /// Makes an empty step-….tmp with the folders of a checkpoint in it.
+  void begin(int64_t step) const;
+  /// Gives it its name; what has the name already is replaced. Everything in it
+  /// is on disk.
+  void commit(int64_t step) const;
+  /// Takes step-….tmp away, as far as that goes.
+  void discard(int64_t step) const noexcept;
+  /// Removes the oldest checkpoints but for the last `keep`.
+  void prune(int64_t keep) const;
+  /// Moves all checkpoints to a folder earlier-N in it, and returns its path;
+  /// empty: there were none.
+  std::string setAside() const;
+
+private:
+  std::string path;
+};
+
+/// The folders of a checkpoint: PyTorch's reader takes all files of one.
+inline constexpr const char *modelFolder = "model";
+inline constexpr const char *optimFolder = "optim";
+
+} // namespace shardc::runtime
+
+#endif

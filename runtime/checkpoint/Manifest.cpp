@@ -1,0 +1,121 @@
+// manifest.json: writing, and reading what may be damaged.
+#include "runtime/checkpoint/Manifest.h"
+
+#include "runtime/base/Error.h"
+#include "runtime/checkpoint/Hash.h"
+
+#include <nlohmann/json.hpp>
+
+namespace shardc::runtime {
+
+using Json = nlohmann::ordered_json;
+
+/// Behind everything that is hashed.
+static constexpr const char *hashKey = ",\n \"xxh3\": \"";
+static constexpr const char *ending = "\"\n}\n";
+
+std::string Manifest::text() const {
+  Json json;
+  json["format"] = "shardc checkpoint";
+  json["version"] = version;
+  json["step"] = progress.step;
+  json["updates"] = progress.updates;
+  json["epoch"] = progress.cursor.epoch;
+  json["position"] = progress.cursor.position;
+  json["global_batch"] = progress.globalBatch;
+  json["loss_scaler"] = {{"scale", progress.lossScale},
+                         {"finite_steps", progress.finiteSteps},
+                         {"hysteresis_left", progress.hysteresisLeft},
+                         {"skipped_steps", progress.skippedSteps},
+                         {"skipped_at_minimum", progress.skippedAtMinimum}};
+  json["samples"] = samples;
+  json["shuffle"] = shuffle;
+  json["seed"] = seed;
+  json["mesh"] = mesh;
+  json["strategy"] = strategy;
+  json["precision"] = precision;
+  json["optimizer"] = optimizer;
+  json["model"] = model;
+  json["model_xxh3"] = hashText(modelHash);
+  json["initial_values"] = initialValues;
+  json["flags"] = flags;
+  Json &list = json["files"] = Json::array();
+  for (const CheckpointFile &file : files) {
+    std::string blocks;
+    for (uint64_t block : file.blocks)
+      blocks += (blocks.empty() ? "" : " ") + hashText(block);
+    list.push_back({{"path", file.path},
+                    {"bytes", file.bytes},
+                    {"xxh3_of_16_mib", blocks}});
+  }
+  std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace);
+  text.resize(text.rfind('\n')); // its last line is the closing brace
+  std::string hash = hashText(hashOf(text.data(), text.size()));
+  return text + hashKey + hash + ending;
+}
+
+/// The text that was hashed; throws where the hash is another one.
+static std::string checked(const std::string &text, const std::string &path) {
+  std::string tail = concat(hashKey, std::string(16, '0'), ending);
+  if (text.size() <= tail.size())
+    fail(path, " is damaged: it has ", text.size(), " bytes");
+  std::string body = text.substr(0, text.size() - tail.size());
+  if (text !=
+      concat(body, hashKey, hashText(hashOf(body.data(), body.size())), ending))
+    fail(path, " is damaged: its hash is not that of its text");
+  return body + "\n}\n";
+}
+
+static std::vector<uint64_t> parseBlocks(const std::string &text) {
+  std::vector<uint64_t> blocks;
+  for (size_t at = 0; at < text.size(); at += 17)
+    blocks.push_back(std::stoull(text.substr(at, 16), nullptr, 16));
+  return blocks;
+}
+
+Manifest Manifest::parse(const std::string &text, const std::string &path) {
+  std::string body = checked(text, path);
+  // What has its hash was written so; another version may lack something.
+  try {
+    Json json = Json::parse(body);
+    if (int of = json.at("version").get<int>(); of != version)
+      fail(path, " is of version ", of, ", and this program reads version ",
+           version);
+    Manifest manifest;
+    Progress &progress = manifest.progress;
+    json.at("step").get_to(progress.step);
+    json.at("updates").get_to(progress.updates);
+    json.at("epoch").get_to(progress.cursor.epoch);
+    json.at("position").get_to(progress.cursor.position);
+    json.at("global_batch").get_to(progress.globalBatch);
+    const Json &scaler = json.at("loss_scaler");
+    scaler.at("scale").get_to(progress.lossScale);
+    scaler.at("finite_steps").get_to(progress.finiteSteps);
+    scaler.at("hysteresis_left").get_to(progress.hysteresisLeft);
+    scaler.at("skipped_steps").get_to(progress.skippedSteps);
+    scaler.at("skipped_at_minimum").get_to(progress.skippedAtMinimum);
+    json.at("samples").get_to(manifest.samples);
+    json.at("shuffle").get_to(manifest.shuffle);
+    json.at("seed").get_to(manifest.seed);
+    json.at("mesh").get_to(manifest.mesh);
+    json.at("strategy").get_to(manifest.strategy);
+    json.at("precision").get_to(manifest.precision);
+    json.at("optimizer").get_to(manifest.optimizer);
+    json.at("model").get_to(manifest.model);
+    manifest.modelHash =
+        std::stoull(json.at("model_xxh3").get<std::string>(), nullptr, 16);
+    json.at("initial_values").get_to(manifest.initialValues);
+    json.at("flags").get_to(manifest.flags);
+    for (const Json &file : json.at("files"))
+      manifest.files.push_back(
+          {file.at("path").get<std::string>(), file.at("bytes").get<uint64_t>(),
+           parseBlocks(file.at("xxh3_of_16_mib").get<std::string>())});
+    return manifest;
+  } catch (const Json::exception &error) {
+    fail(path, " is no manifest of a checkpoint: ", error.what());
+  } catch (const std::logic_error &) { // of stoull
+    fail(path, " is no manifest of a checkpoint: a hash is none");
+  }
+}
+
+} // namespace shardc::runtime

@@ -1,0 +1,64 @@
+// manifest.json of a checkpoint: what the run was when it was saved, and the
+// hashes of all files. A folder without one is no checkpoint.
+#ifndef SHARDC_RUNTIME_CHECKPOINT_MANIFEST_H
+#define SHARDC_RUNTIME_CHECKPOINT_MANIFEST_H
+
+#include "runtime/data/SampleOrder.h"
+#include "runtime/plan.pb.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shardc::runtime {
+
+/// A file of a checkpoint, with XXH3-64 of each block of it.
+struct CheckpointFile {
+  static constexpr uint64_t blockBytes = 16 << 20;
+
+  std::string path; // in the checkpoint's folder
+  uint64_t bytes = 0;
+  std::vector<uint64_t> blocks;
+};
+
+/// How far a run has come: what a run that goes on begins with.
+struct Progress {
+  int64_t step = 0;    // steps that are done
+  int64_t updates = 0; // of them, those that were not skipped
+  Cursor cursor;       // behind them
+  int64_t globalBatch = 0;
+  // Of the loss scaler.
+  double lossScale = 1;
+  int64_t finiteSteps = 0, hysteresisLeft = 0, skippedSteps = 0;
+  int64_t skippedAtMinimum = 0;
+};
+
+struct Manifest {
+  static constexpr int version = 1;
+  static constexpr const char *fileName = "manifest.json";
+
+  Progress progress;
+  /// What decides the order of samples.
+  int64_t samples = 0;
+  bool shuffle = false;
+  uint64_t seed = 0;
+  /// For people, and for errors: how it was compiled and called.
+  std::string mesh, strategy, precision, optimizer, model;
+  uint64_t modelHash = 0;
+  /// Where the values of parameters that are not trained come from.
+  std::string initialValues;
+  std::vector<std::string> flags;
+  std::vector<CheckpointFile> files;
+
+  /// With a hash of itself in its last line.
+  std::string text() const;
+  /// Throws an Error with the path where it is damaged, or of a version that
+  /// this program does not know.
+  static Manifest parse(const std::string &text, const std::string &path);
+};
+
+} // namespace shardc::runtime
+
+#endif

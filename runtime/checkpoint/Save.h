@@ -1,0 +1,53 @@
+// Saving a run: every rank writes what it holds, and one of them commits it.
+#ifndef SHARDC_RUNTIME_CHECKPOINT_SAVE_H
+#define SHARDC_RUNTIME_CHECKPOINT_SAVE_H
+
+#include "runtime/checkpoint/Chunks.h"
+#include "runtime/checkpoint/Folder.h"
+#include "runtime/checkpoint/Manifest.h"
+#include "runtime/engine/Executor.h"
+
+#include <string>
+
+namespace shardc::runtime {
+
+struct SaveResult {
+  std::string failure; // why there is no new checkpoint; empty: there is one
+  /// Whether the folder has a checkpoint, where there is no new one.
+  bool olderStands = false;
+  uint64_t bytes = 0;  // of all files of the new one
+  std::string warning; // of what was committed; the leader's alone
+};
+
+/// A checkpoint of a rank's run. Files of a rank: model/ and optim/ of
+/// shard-0000K-model-00001-of-00001.safetensors, K its number from 1 on, as
+/// torch.distributed.checkpoint.HuggingFaceStorageReader reads them.
+class CheckpointSaver {
+public:
+  /// `keep`: how many checkpoints stay; 0: all. Made by all ranks together;
+  /// `leads`: commits. Nothing is written yet.
+  CheckpointSaver(const plan::Plan &plan, Rank &rank, CheckpointFolder folder,
+                  int64_t keep, bool leads);
+
+  /// Called by all ranks together, between two steps. `manifest`: without
+  /// files. The failure is the same on all ranks.
+  SaveResult save(Manifest manifest);
+
+private:
+  std::vector<CheckpointFile> writeFiles(const Progress &progress);
+  CheckpointFile writeFile(const std::string &folder, const std::string &name,
+                           const std::vector<Chunk> &chunks,
+                           const Progress &progress);
+  void commit(Manifest &manifest);
+
+  const plan::Plan &plan;
+  Rank &rank;
+  CheckpointFolder folder;
+  int64_t keep;
+  bool leads;
+  RankChunks chunks;
+};
+
+} // namespace shardc::runtime
+
+#endif
