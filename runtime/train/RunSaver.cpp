@@ -4,6 +4,8 @@
 #include "runtime/base/Error.h"
 #include "runtime/metrics/Process.h"
 
+#include <algorithm>
+
 namespace shardc::runtime {
 
 RunSaver::RunSaver(CheckpointSaver saver, CheckpointFolder folder,
@@ -11,7 +13,10 @@ RunSaver::RunSaver(CheckpointSaver saver, CheckpointFolder folder,
                    const Progress &start, bool leads)
     : saver(std::move(saver)), folder(std::move(folder)),
       manifest(std::move(manifest)), every(every), leads(leads), before(start),
-      clock(monotonicSeconds()) {}
+      clock(monotonicSeconds()) {
+  if (std::ranges::binary_search(this->folder.steps(), start.step))
+    savedStep = start.step;
+}
 
 bool RunSaver::isDue(const Progress &now) const {
   return now.step > before.step &&

@@ -26,7 +26,7 @@ public:
   };
 
   /// `manifest`: what every checkpoint says of the run. `start`: where the run
-  /// begins.
+  /// begins; where the folder has that, it is saved already.
   RunSaver(CheckpointSaver saver, CheckpointFolder folder, Manifest manifest,
            const CheckpointEvery &every, const Progress &start, bool leads);
 
@@ -34,7 +34,7 @@ public:
   bool isDue(const Progress &now) const;
   /// Whether the time says so; each rank by its own clock.
   bool isDueByClock() const;
-  bool hasSaved(const Progress &now) const { return savedStep == now.step; }
+  bool hasSaved(int64_t step) const { return savedStep == step; }
   /// The last step that there is a checkpoint of this run of.
   std::optional<int64_t> lastSaved() const { return savedStep; }
 

@@ -200,7 +200,7 @@ Stop RankLoop::operator()() {
     Agreement next = beginStep(done);
     dataSeconds += monotonicSeconds() - begin;
     stop = next.stop;
-    if (saver && (next.saves || (stop && done > first))) {
+    if (saver && (next.saves || stop) && !saver->hasSaved(done)) {
       double saving = monotonicSeconds();
       save(done);
       begin += monotonicSeconds() - saving; // no part of the step
@@ -214,7 +214,7 @@ Stop RankLoop::operator()() {
   if (!stop) {
     if (run.evalData)
       evaluate(done);
-    if (saver && done > first)
+    if (saver && !saver->hasSaved(done))
       save(done);
     exportAll();
   }
