@@ -21,6 +21,7 @@
 #include "runtime/train/RunSettings.h"
 #include "runtime/train/Trainer.h"
 #include "runtime/weights/RandomParameters.h"
+#include "runtime/weights/ShardedParameters.h"
 #include "runtime/weights/StoredParameters.h"
 
 #include <cstdio>
@@ -45,17 +46,43 @@ std::string trainerPath() {
 }
 
 struct InitialValues {
-  std::unique_ptr<StoredParameters> stored;
+  std::unique_ptr<StoredParameters> stored; // always there
+  std::unique_ptr<ShardedParameters> sharded;
   std::unique_ptr<RandomParameters> random;
   const ParameterSource &source() const {
-    return random ? static_cast<const ParameterSource &>(*random) : *stored;
+    if (random)
+      return *random;
+    return sharded ? static_cast<const ParameterSource &>(*sharded) : *stored;
+  }
+  std::vector<std::string> paths() const {
+    std::vector<std::string> all = stored->paths();
+    if (sharded)
+      all.insert(all.end(), sharded->paths().begin(), sharded->paths().end());
+    return all;
   }
 };
+
+/// The folder of a checkpoint's parameters, where `path` is a checkpoint that
+/// is whole; else the path itself.
+std::string behindManifest(const std::string &path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path + "/" + Manifest::fileName, error))
+    return path;
+  StoredCheckpoint compared(path);
+  return path + "/" + modelFolder;
+}
 
 InitialValues openInitialValues(const Options &options, const plan::Plan &plan,
                                 const EmbeddedWeights &embedded) {
   InitialValues values;
   bool drawn = drawsInitialValues(options, plan);
+  std::string path = behindManifest(options.weights.value_or(""));
+  if (!shardFiles(path).empty()) {
+    values.stored = StoredParameters::recorded(plan, embedded, true);
+    values.sharded =
+        std::make_unique<ShardedParameters>(plan, path, *values.stored);
+    return values;
+  }
   if (options.weights)
     values.stored =
         StoredParameters::fromPath(plan, *options.weights, embedded);
@@ -104,7 +131,7 @@ void checkFiles(const Run &run, const InitialValues &values,
     uses.reads(concat("--eval-data ", file.name, "=", file.path), file.path);
   const char *weights =
       options.weights ? "--weights, " : "the model's values, ";
-  for (const std::string &path : values.stored->paths())
+  for (const std::string &path : values.paths())
     uses.reads(weights + path, path);
   // Also where this run takes other values.
   std::set<std::string> modelFiles;

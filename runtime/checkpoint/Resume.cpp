@@ -2,6 +2,7 @@
 #include "runtime/checkpoint/Resume.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/weights/ShardedParameters.h"
 
 #include <filesystem>
 
@@ -30,7 +31,8 @@ Resumed findCheckpoint(const std::optional<std::string> &resume,
   if (resume && *resume != "auto" && *resume != "none") {
     namespace fs = std::filesystem;
     std::error_code error;
-    if (fs::exists(fs::path(*resume) / Manifest::fileName, error))
+    if (fs::exists(fs::path(*resume) / Manifest::fileName, error) ||
+        !shardFiles(concat(*resume, "/", modelFolder)).empty())
       return {std::make_unique<StoredCheckpoint>(*resume), {}};
     if (!fs::is_directory(*resume, error))
       fail("--resume ", *resume, " is no checkpoint: it is no folder");

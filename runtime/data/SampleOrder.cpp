@@ -33,6 +33,16 @@ int64_t SampleOrder::sampleAt(const Cursor &begin, int64_t position) {
   return permutation[begin.position + position];
 }
 
+Cursor SampleOrder::after(int64_t steps) const {
+  if (shuffle) {
+    int64_t perEpoch = samples / globalBatch;
+    return {steps / perEpoch, steps % perEpoch * globalBatch};
+  }
+  // Of `samples` steps all epochs are whole.
+  int64_t rest = steps % samples * globalBatch;
+  return {steps / samples * globalBatch + rest / samples, rest % samples};
+}
+
 int64_t SampleOrder::stepsUntil(int64_t epochs, const Cursor &cursor) const {
   int64_t perEpoch = samples / globalBatch;
   int64_t left = epochs - cursor.epoch; // this one included

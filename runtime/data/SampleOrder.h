@@ -34,6 +34,8 @@ public:
   Cursor end(const Cursor &begin) const;
   /// The sample at a position in [0, G) of the step that begins at `begin`.
   int64_t sampleAt(const Cursor &begin, int64_t position);
+  /// Where the cursor stands behind the first `steps` steps.
+  Cursor after(int64_t steps) const;
   /// How many whole steps there are from a cursor until `epochs` epochs are
   /// over; what is left is saturated at the largest number.
   int64_t stepsUntil(int64_t epochs, const Cursor &cursor) const;

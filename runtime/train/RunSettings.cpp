@@ -89,10 +89,10 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
                                  int64_t samples, const World &world,
                                  const Manifest *resumed) {
   RunSettings settings;
-  if (resumed) {
-    checkOrder(options, samples, *resumed);
+  if (resumed)
     settings.start = resumed->progress;
-  }
+  if (resumed && resumed->samples)
+    checkOrder(options, samples, *resumed);
   int64_t ranks = plan.mesh().ranks();
   settings.batch = batchPerRank(plan);
   settings.microBatches = options.microBatches;
@@ -108,6 +108,7 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
              ? ")"
              : concat(", in ", settings.microBatches, " micro-batches)"));
 
+  settings.lossScaling = lossScalingOf(options.lossScale, plan);
   int64_t perEpoch = samples / settings.globalBatch;
   if (options.steps)
     settings.steps = *options.steps;
@@ -115,9 +116,19 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
                                   &settings.steps))
     fail("--epochs ", *options.epochs, " are too many");
 
+  // A checkpoint of torch's does not say which samples were taken: as many as
+  // this run would have.
+  if (resumed && !resumed->samples) {
+    SampleOrder order(samples, settings.globalBatch, options.shuffle,
+                      options.seed);
+    settings.start.cursor = order.after(settings.start.step);
+    settings.start.globalBatch = settings.globalBatch;
+    settings.start.lossScale = settings.lossScaling.initial;
+    settings.start.hysteresisLeft = settings.lossScaling.hysteresis;
+  }
   // With batches of another size, whole epochs end after other steps.
   if (resumed && !options.steps &&
-      resumed->progress.globalBatch != settings.globalBatch) {
+      settings.start.globalBatch != settings.globalBatch) {
     SampleOrder order(samples, settings.globalBatch, options.shuffle,
                       options.seed);
     int64_t left =
@@ -144,7 +155,6 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
   numbers.clipNorm = options.clipNorm.value_or(Norm::Two);
   settings.lossNorm = options.lossNorm;
   settings.gradientDivisor = options.gradientDivisor;
-  settings.lossScaling = lossScalingOf(options.lossScale, plan);
   settings.groups = ParameterGroups::resolve(options, plan);
 
   int64_t most = plan.target().cpu().workers() > 0

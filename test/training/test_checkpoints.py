@@ -88,7 +88,13 @@ class Checkpoints(unittest.TestCase):
             ("4", "bf16", (), ("--grad-accumulation", 2), "adamw"),
             ("2x2", "float32", ("--strategy", "hybrid_opt"), shuffle, "sgd"),
             ("2x2", "float64", ("--strategy", "hybrid"), shuffle, "lion"),
-            ("2", "float16", (), ("--loss-scale-initial", 2.0**40, "--loss-scale-window", 2), "adamw"),
+            (
+                "2",
+                "float16",
+                (),
+                ("--loss-scale-initial", 2.0**40, "--loss-scale-window", 2),
+                "adamw",
+            ),
             ("2", "float32", ("--strategy", "none"), ("--evaluate",), "adamw"),
         ):
             with self.subTest(mesh=mesh, precision=precision, flags=flags):
@@ -179,9 +185,7 @@ class Checkpoints(unittest.TestCase):
                     # And goes on as if it had been this layout's.
                     steps, _ = self.train(trainers[target], "t" + tag, *resume)
                     for step, numbers in steps.items():
-                        np.testing.assert_allclose(
-                            numbers[0], whole[source][0][step][0], rtol=1e-9
-                        )
+                        np.testing.assert_allclose(numbers[0], whole[source][0][step][0], rtol=1e-9)
             names = {k.rsplit(".", 1)[1] for k in expected if k.startswith("state.")}
             self.assertEqual(names, {"step", "exp_avg", "exp_avg_sq"})
 
@@ -203,6 +207,59 @@ class Checkpoints(unittest.TestCase):
             self.assertEqual(done[0], ("5", str(last)))
             self.assertEqual(done[-1], (str(last), str(last)))
             os.remove(self.path("s.jsonl"))
+
+    # -- PyTorch -----------------------------------------------------------------------------------
+
+    def test_what_torch_wrote_is_gone_on_with(self):
+        dcp = os.path.join(os.path.dirname(os.path.abspath(__file__)), "dcp")
+        with open(os.path.join(dcp, "steps.json")) as file:
+            expected = json.load(file)
+        for mesh in ("1", "4"):
+            trainer = self.compile(mesh)
+            data = [w for n, p in MLP.data().items() for w in ("--data", f"{n}={p}")]
+            outputs = ["--metrics", self.path("m.jsonl"), "--export-safetensors", self.path("f")]
+            resume = ["--resume", os.path.join(dcp, "torch"), "--lr", 1e-2, "--steps", 6]
+            command(trainer, *data, *resume, *outputs)
+            steps, _ = read_metrics(self.path("m.jsonl"))
+            self.assertEqual([s["step"] for s in steps], [3, 4, 5])
+            np.testing.assert_allclose(
+                [s["loss"] for s in steps], expected["losses"][3:], rtol=1e-6
+            )
+            final = read_safetensors(self.path("f"))
+            for name, values in expected["parameters"].items():
+                np.testing.assert_allclose(
+                    final[name].ravel()[:5], values, rtol=1e-5, atol=1e-6, err_msg=name
+                )
+            # The parameters alone, as the values that another run begins with.
+            command(
+                trainer,
+                *data,
+                "--weights",
+                os.path.join(dcp, "torch", "model"),
+                "--steps",
+                0,
+                "--export-safetensors",
+                self.path("w"),
+            )
+            command(
+                trainer, *data, *resume[:2], "--steps", 3, "--export-safetensors", self.path("v")
+            )
+            self.assert_equal_values(
+                read_safetensors(self.path("w")), read_safetensors(self.path("v"))
+            )
+            os.remove(self.path("m.jsonl"))
+
+    def test_weights_are_taken_from_a_checkpoint(self):
+        trainer, folder = self.compile("4", "bf16"), self.path("c")
+        _, saved = self.train(trainer, "a", "--checkpoint-dir", folder)
+        other = self.compile("1", "float32")
+        checkpoint = os.path.join(folder, f"step-{STEPS:08}")
+        data = [w for n, p in MLP.data().items() for w in ("--data", f"{n}={p}")]
+        words = [other, *data, "--weights", checkpoint, "--steps", "0"]
+        command(*words, "--export-safetensors", self.path("b"))
+        self.assert_equal_values(read_safetensors(self.path("b")), saved)
+        shutil.rmtree(os.path.join(checkpoint, "optim"))
+        self.assertIn("No such file", self.fails(*words))
 
     # -- stops -------------------------------------------------------------------------------------
 

@@ -1,0 +1,70 @@
+// Parameters from pieces.
+#include "runtime/weights/ShardedParameters.h"
+
+#include "runtime/base/Error.h"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace shardc::runtime {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> shardFiles(const std::string &folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (fs::directory_iterator each(folder, error), end; !error && each != end;
+       each.increment(error)) {
+    std::string name = each->path().filename().string();
+    if (name == "model.safetensors" || name == "model.safetensors.index.json")
+      return {};
+    if (name.ends_with(".safetensors"))
+      files.push_back(each->path().string());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+static std::string dimsText(const std::vector<int64_t> &dims) {
+  std::string text;
+  for (int64_t dim : dims)
+    text += concat(text.empty() ? "" : ", ", dim);
+  return "[" + text + "]";
+}
+
+void checkTensor(const StoredTensors &tensors, const std::string &key,
+                 const plan::Parameter &parameter, const std::string &folder) {
+  if (!tensors.has(key))
+    fail(folder, ": has no tensor ", key, ", which this trainer trains");
+  std::vector<int64_t> shape(parameter.shape().begin(),
+                             parameter.shape().end());
+  if (tensors.shapeOf(key) != shape)
+    fail(folder, ": tensor ", key, " has the shape ",
+         dimsText(tensors.shapeOf(key)), ", and this trainer expects ",
+         dimsText(shape));
+}
+
+ShardedParameters::ShardedParameters(const plan::Plan &plan,
+                                     const std::string &folder,
+                                     const ParameterSource &others)
+    : plan(plan), files(shardFiles(folder)), tensors(files), others(others) {
+  for (const plan::Parameter &parameter : plan.parameters())
+    if (parameter.trainable() || tensors.has(parameter.name()))
+      checkTensor(tensors, parameter.name(), parameter, folder);
+}
+
+void ShardedParameters::read(int parameter, int64_t begin, int64_t end,
+                             plan::DType dtype, std::byte *destination) const {
+  const std::string &name = plan.parameters(parameter).name();
+  if (tensors.has(name))
+    tensors.read(name, begin, end, dtype, destination);
+  else
+    others.read(parameter, begin, end, dtype, destination);
+}
+
+bool ShardedParameters::has(int parameter) const {
+  return tensors.has(plan.parameters(parameter).name()) ||
+         others.has(parameter);
+}
+
+} // namespace shardc::runtime

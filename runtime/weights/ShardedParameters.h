@@ -1,0 +1,46 @@
+// Initial values from a folder that a distributed checkpoint was written to:
+// each parameter in pieces, in any number of safetensors files.
+#ifndef SHARDC_RUNTIME_WEIGHTS_SHARDEDPARAMETERS_H
+#define SHARDC_RUNTIME_WEIGHTS_SHARDEDPARAMETERS_H
+
+#include "runtime/weights/ParameterSource.h"
+#include "runtime/weights/StoredTensors.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shardc::runtime {
+
+/// The safetensors files of a folder, sorted; none where it is no folder, or
+/// one with the names of a whole model (model.safetensors and its index).
+std::vector<std::string> shardFiles(const std::string &folder);
+
+/// Parameters by PyTorch's names. Those that are not trained, and that the
+/// files lack, are `others`'s.
+class ShardedParameters final : public ParameterSource {
+public:
+  /// Throws an Error where a trained parameter is missing or has another shape.
+  ShardedParameters(const plan::Plan &plan, const std::string &folder,
+                    const ParameterSource &others);
+
+  void read(int parameter, int64_t begin, int64_t end, plan::DType dtype,
+            std::byte *destination) const override;
+  bool has(int parameter) const override;
+  const std::vector<std::string> &paths() const { return files; }
+
+private:
+  const plan::Plan &plan;
+  std::vector<std::string> files;
+  StoredTensors tensors;
+  const ParameterSource &others;
+};
+
+/// Throws an Error unless the tensor `key` of the files in `folder` is there
+/// and has the parameter's shape.
+void checkTensor(const StoredTensors &tensors, const std::string &key,
+                 const plan::Parameter &parameter, const std::string &folder);
+
+} // namespace shardc::runtime
+
+#endif
