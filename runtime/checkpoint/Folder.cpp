@@ -38,6 +38,10 @@ static std::optional<int64_t> stepOf(const std::string &name) {
   return step;
 }
 
+bool CheckpointFolder::isCheckpointName(const std::string &name) {
+  return stepOf(name).has_value();
+}
+
 /// Brings the names in a folder to the disk.
 static void syncFolder(const std::string &path) {
   Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -14,6 +14,9 @@ class CheckpointFolder {
 public:
   explicit CheckpointFolder(std::string path) : path(std::move(path)) {}
 
+  /// Whether a folder of that name is a checkpoint: step-00001000.
+  static bool isCheckpointName(const std::string &name);
+
   const std::string &where() const { return path; }
   std::string pathOf(int64_t step) const;
   std::string temporaryPathOf(int64_t step) const;

@@ -31,9 +31,15 @@ Resumed findCheckpoint(const std::optional<std::string> &resume,
   if (resume && *resume != "auto" && *resume != "none") {
     namespace fs = std::filesystem;
     std::error_code error;
-    if (fs::exists(fs::path(*resume) / Manifest::fileName, error) ||
-        !shardFiles(concat(*resume, "/", modelFolder)).empty())
+    fs::path path = *resume;
+    // A folder of ours has a manifest, or is damaged.
+    bool isOurs = CheckpointFolder::isCheckpointName(path.filename());
+    if (isOurs || fs::exists(path / Manifest::fileName, error))
       return {std::make_unique<StoredCheckpoint>(*resume), {}};
+    if (!shardFiles(concat(*resume, "/", modelFolder)).empty())
+      return {std::make_unique<StoredCheckpoint>(
+                  *resume, StoredCheckpoint::Writer::Torch),
+              {}};
     if (!fs::is_directory(*resume, error))
       fail("--resume ", *resume, " is no checkpoint: it is no folder");
     Resumed resumed = lastOf(CheckpointFolder(*resume));

@@ -2,12 +2,14 @@
 #ifndef SHARDC_RUNTIME_CHECKPOINT_SAVE_H
 #define SHARDC_RUNTIME_CHECKPOINT_SAVE_H
 
-#include "runtime/checkpoint/Chunks.h"
+#include "runtime/checkpoint/ChunkWriter.h"
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/checkpoint/Manifest.h"
 #include "runtime/engine/Executor.h"
 
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace shardc::runtime {
 
@@ -29,15 +31,24 @@ public:
   CheckpointSaver(const plan::Plan &plan, Rank &rank, CheckpointFolder folder,
                   int64_t keep, bool leads);
 
-  /// Called by all ranks together, between two steps. `manifest`: without
-  /// files. The failure is the same on all ranks.
-  SaveResult save(Manifest manifest);
+  /// Called by all ranks together, between two steps, as finish() is. Begins to
+  /// write; a failure is finish()'s. `manifest`: without files.
+  void start(const Manifest &manifest);
+  /// Whether start() was called, and not yet finish().
+  bool isActive() const { return active; }
+  /// Whether this rank has nothing left to write.
+  bool isWritten() const { return !writer || writer->isDone(); }
+  /// Called by the rank before its values change: before every optimizer phase.
+  void release() {
+    if (writer)
+      writer->release();
+  }
+  /// Waits for the files of all ranks, and commits. The failure is the same on
+  /// all ranks.
+  SaveResult finish();
 
 private:
-  std::vector<CheckpointFile> writeFiles(const Progress &progress);
-  CheckpointFile writeFile(const std::string &folder, const std::string &name,
-                           const std::vector<Chunk> &chunks,
-                           const Progress &progress);
+  std::vector<ChunkWriter::File> files(int64_t step) const;
   void commit(Manifest &manifest);
 
   const plan::Plan &plan;
@@ -46,6 +57,10 @@ private:
   int64_t keep;
   bool leads;
   RankChunks chunks;
+  Manifest manifest; // of the save that goes on
+  std::string problem;
+  bool active = false;
+  std::optional<ChunkWriter> writer;
 };
 
 } // namespace shardc::runtime

@@ -8,8 +8,6 @@
 #include "runtime/checkpoint/Hash.h"
 #include "runtime/weights/ShardedParameters.h"
 
-#include <filesystem>
-
 namespace shardc::runtime {
 
 static std::string textOf(const std::string &path) {
@@ -43,9 +41,9 @@ static void compare(const CheckpointFile &expected, const std::string &path) {
   }
 }
 
-StoredCheckpoint::StoredCheckpoint(const std::string &path) : path(path) {
-  std::error_code error;
-  if (std::filesystem::exists(path + "/" + Manifest::fileName, error))
+StoredCheckpoint::StoredCheckpoint(const std::string &path, Writer writer)
+    : path(path) {
+  if (writer == Writer::Shardc)
     openManifest();
   else
     openFolders();

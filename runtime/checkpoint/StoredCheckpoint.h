@@ -14,11 +14,13 @@ namespace shardc::runtime {
 
 class StoredCheckpoint {
 public:
-  /// Reads the manifest and compares all files with it. Without one it is a
-  /// checkpoint that torch wrote, of folders model/ and optim/ as
-  /// HuggingFaceStorageWriter(save_distributed=True) leaves them. Throws an
-  /// Error with the path and what is wrong.
-  explicit StoredCheckpoint(const std::string &path);
+  /// Ours has a manifest, which all files are compared with. Torch's has
+  /// folders model/ and optim/ as HuggingFaceStorageWriter leaves them with
+  /// save_distributed=True.
+  enum class Writer { Shardc, Torch };
+  /// Throws an Error with the path and what is wrong.
+  explicit StoredCheckpoint(const std::string &path,
+                            Writer writer = Writer::Shardc);
 
   const std::string &where() const { return path; }
   const Manifest &manifest() const { return read; }

@@ -59,6 +59,8 @@ void cli::checkCombinations(const Options &options) {
       {"--eval-every", !options.evalData.empty(), " without --eval-data"},
       {"--checkpoint-every", options.checkpointDir.has_value(),
        " without --checkpoint-dir"},
+      {"--checkpoint-sync", options.checkpointDir.has_value(),
+       " without --checkpoint-dir"},
       {"--checkpoint-keep", options.checkpointDir.has_value(),
        " without --checkpoint-dir"},
       {"--trace-steps", options.trace.has_value(), " without --trace"},

@@ -260,6 +260,9 @@ void declareCheckpoints(FlagTable &flags, Options &options) {
               });
   flags.integer("--checkpoint-keep", options.checkpointKeep, 1,
                 "remove all but the last N checkpoints [keep all]");
+  flags.toggle("--checkpoint-sync", options.checkpointSync,
+               "wait for each checkpoint [it is written while the next step "
+               "runs, and what is left then is copied]");
   flags.value(
       "--resume", "auto|none|PATH",
       "auto: go on from the last checkpoint in --checkpoint-dir that is "

@@ -52,7 +52,7 @@ public:
                    Measurements &measurements) = 0;
 };
 
-/// One rank's. Used by one thread.
+/// One rank's. Used by one thread, but for downloads.
 class Device {
 public:
   virtual ~Device() = default;
@@ -69,7 +69,8 @@ public:
   virtual void touch(std::byte *begin, int64_t bytes) = 0;
 
   /// Copies between host and device, behind all that was begun. The host's
-  /// memory is free, or filled, on return.
+  /// memory is free, or filled, on return. Another thread may download what no
+  /// entry writes meanwhile.
   virtual void upload(std::byte *to, const void *from, int64_t bytes) = 0;
   virtual void download(void *to, const std::byte *from, int64_t bytes) = 0;
 

@@ -68,7 +68,8 @@ struct Options {
 
   std::optional<std::string> checkpointDir;
   CheckpointEvery checkpointEvery;
-  int64_t checkpointKeep = 0; // 0: all
+  int64_t checkpointKeep = 0;  // 0: all
+  bool checkpointSync = false; // the run waits for each
   /// auto, none, or a path.
   std::optional<std::string> resume;
   std::optional<double> timeLimit; // seconds

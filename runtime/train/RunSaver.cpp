@@ -8,11 +8,11 @@
 
 namespace shardc::runtime {
 
-RunSaver::RunSaver(CheckpointSaver saver, CheckpointFolder folder,
-                   Manifest manifest, const CheckpointEvery &every,
-                   const Progress &start, bool leads)
+RunSaver::RunSaver(std::unique_ptr<CheckpointSaver> saver,
+                   CheckpointFolder folder, Manifest manifest,
+                   const CheckpointEvery &every, const Progress &start)
     : saver(std::move(saver)), folder(std::move(folder)),
-      manifest(std::move(manifest)), every(every), leads(leads), before(start),
+      manifest(std::move(manifest)), every(every), before(start),
       clock(monotonicSeconds()) {
   if (std::ranges::binary_search(this->folder.steps(), start.step))
     savedStep = start.step;
@@ -27,28 +27,35 @@ bool RunSaver::isDueByClock() const {
   return every.seconds > 0 && monotonicSeconds() - clock >= every.seconds;
 }
 
-RunSaver::Saved RunSaver::save(const Progress &now) {
-  Saved saved;
-  double begin = monotonicSeconds();
-  manifest.progress = now;
-  SaveResult result = saver.save(manifest);
+void RunSaver::start(const Progress &now) {
   before = now;
   clock = monotonicSeconds();
-  saved.seconds = clock - begin;
+  manifest.progress = now;
+  saver->start(manifest);
+}
+
+RunSaver::Saved RunSaver::finish() {
+  Saved saved;
+  saved.step = before.step;
+  double begin = monotonicSeconds();
+  SaveResult result = saver->finish();
+  double end = monotonicSeconds();
+  saved.seconds = end - clock;
+  saved.waited = end - begin;
   saved.warning = result.warning;
   if (result.failure.empty()) {
     failures = 0;
-    savedStep = now.step;
+    savedStep = before.step;
     saved.bytes = result.bytes;
-    saved.path = folder.pathOf(now.step);
+    saved.path = folder.pathOf(before.step);
     return saved;
   }
   std::string what =
-      concat("step ", now.step, " cannot be saved: ", result.failure);
+      concat("step ", before.step, " cannot be saved: ", result.failure);
   if (!result.olderStands)
     fail(what, "; there is no older checkpoint in ", folder.where());
   if (++failures >= mostFailures)
-    fail(what, ", the ", mostFailures, "rd time in a row");
+    fail(what, "; it is the ", mostFailures, "rd save in a row that failed");
   saved.warning = what + "; the run goes on, older checkpoints stand";
   return saved;
 }

@@ -5,7 +5,7 @@
 #include "runtime/checkpoint/Save.h"
 #include "runtime/checkpoint/Schedule.h"
 
-#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -18,7 +18,9 @@ public:
   static constexpr int mostFailures = 3;
 
   struct Saved {
-    double seconds = 0;
+    int64_t step = 0;
+    double seconds = 0; // from its start on
+    double waited = 0;  // of them, those that the run did nothing else
     uint64_t bytes = 0; // of all ranks
     std::string path;   // empty: it failed
     /// What did not work; for the leader to say.
@@ -27,27 +29,37 @@ public:
 
   /// `manifest`: what every checkpoint says of the run. `start`: where the run
   /// begins; where the folder has that, it is saved already.
-  RunSaver(CheckpointSaver saver, CheckpointFolder folder, Manifest manifest,
-           const CheckpointEvery &every, const Progress &start, bool leads);
+  RunSaver(std::unique_ptr<CheckpointSaver> saver, CheckpointFolder folder,
+           Manifest manifest, const CheckpointEvery &every,
+           const Progress &start);
 
   /// Whether steps or epochs say so: the same on all ranks.
   bool isDue(const Progress &now) const;
   /// Whether the time says so; each rank by its own clock.
   bool isDueByClock() const;
-  bool hasSaved(int64_t step) const { return savedStep == step; }
+  /// Whether there is a checkpoint of that step, or one is on its way.
+  bool hasSaved(int64_t step) const {
+    return savedStep == step || (isActive() && before.step == step);
+  }
   /// The last step that there is a checkpoint of this run of.
   std::optional<int64_t> lastSaved() const { return savedStep; }
 
+  /// Begins to save, while the run goes on.
+  void start(const Progress &now);
+  bool isActive() const { return saver->isActive(); }
+  bool isWritten() const { return saver->isWritten(); }
+  /// Called before values change.
+  void release() { saver->release(); }
+  /// Commits what start() has begun; the run waits for what is left to write.
   /// Throws an Error where the save fails and no older checkpoint stands, and
   /// at the last failure that a run bears.
-  Saved save(const Progress &now);
+  Saved finish();
 
 private:
-  CheckpointSaver saver;
+  std::unique_ptr<CheckpointSaver> saver;
   CheckpointFolder folder;
   Manifest manifest;
   CheckpointEvery every;
-  bool leads;
   Progress before; // where the run was saved last, or begun
   double clock;
   std::optional<int64_t> savedStep;

@@ -76,10 +76,13 @@ private:
   struct Agreement {
     Stop stop;
     bool saves = false;
+    bool isWritten = true; // by all ranks: what is being saved
   };
   Agreement beginStep(int64_t step);
   Progress progress(int64_t stepsDone) const;
+  /// Begins a checkpoint, and commits one.
   void save(int64_t stepsDone);
+  void finishSave();
   void loadBatch(int64_t step, int64_t microBatch);
   /// `begin`: when the step did, its batches included.
   void step(int64_t step, double begin);
@@ -137,10 +140,11 @@ RankLoop::RankLoop(Run &run, Communicator &communicator)
                      start.hysteresisLeft, start.skippedSteps,
                      start.skippedAtMinimum});
   if (run.checkpoints)
-    saver.emplace(CheckpointSaver(plan, *rank, *run.checkpoints,
-                                  run.options.checkpointKeep, leads()),
+    saver.emplace(std::make_unique<CheckpointSaver>(
+                      plan, *rank, *run.checkpoints, run.options.checkpointKeep,
+                      leads()),
                   *run.checkpoints, run.manifest, run.options.checkpointEvery,
-                  start, leads());
+                  start);
 }
 
 Progress RankLoop::progress(int64_t stepsDone) const {
@@ -159,23 +163,32 @@ Progress RankLoop::progress(int64_t stepsDone) const {
 }
 
 void RankLoop::save(int64_t stepsDone) {
-  RunSaver::Saved saved = saver->save(progress(stepsDone));
+  if (saver->isActive())
+    finishSave();
+  saver->start(progress(stepsDone));
+  if (run.options.checkpointSync)
+    finishSave();
+}
+
+void RankLoop::finishSave() {
+  RunSaver::Saved saved = saver->finish();
   if (!leads())
     return;
   if (!saved.warning.empty())
     console->warning(saved.warning);
   if (saved.path.empty())
     return;
-  console->line(concat("step ", stepsDone, " is saved in ", saved.path, ": ",
+  console->line(concat("step ", saved.step, " is saved in ", saved.path, ": ",
                        bytesText(double(saved.bytes)), " in ",
                        numberText(std::round(saved.seconds * 100) / 100),
                        " s"));
   if (run.metrics)
     writeMetrics({{"event", "checkpoint"},
-                  {"step", stepsDone},
+                  {"step", saved.step},
                   {"path", saved.path},
                   {"bytes", saved.bytes},
-                  {"seconds", saved.seconds}});
+                  {"seconds", saved.seconds},
+                  {"waited_seconds", saved.waited}});
 }
 
 Stop RankLoop::operator()() {
@@ -200,6 +213,8 @@ Stop RankLoop::operator()() {
     Agreement next = beginStep(done);
     dataSeconds += monotonicSeconds() - begin;
     stop = next.stop;
+    if (saver && saver->isActive() && next.isWritten)
+      finishSave();
     if (saver && (next.saves || stop) && !saver->hasSaved(done)) {
       double saving = monotonicSeconds();
       save(done);
@@ -216,8 +231,11 @@ Stop RankLoop::operator()() {
       evaluate(done);
     if (saver && !saver->hasSaved(done))
       save(done);
-    exportAll();
   }
+  if (saver && saver->isActive())
+    finishSave();
+  if (!stop)
+    exportAll();
   if (saver)
     stop.savedStep = saver->lastSaved();
   std::vector<RankRecord> records = gatherRecords(*rank);
@@ -279,6 +297,7 @@ RankLoop::Agreement RankLoop::beginStep(int64_t step) {
   int64_t valid = 0, signal = stopSignal();
   // Clocks differ: one decides.
   int64_t saves = isDue || (saver && leads() && saver->isDueByClock());
+  int64_t writing = saver && !saver->isWritten();
   int64_t limit = run.options.timeLimit && leads() &&
                   monotonicSeconds() - begun >= *run.options.timeLimit;
   validLabels.assign(run.settings.microBatches, 0);
@@ -293,10 +312,13 @@ RankLoop::Agreement RankLoop::beginStep(int64_t step) {
   const Segment segments[] = {{&valid, 1, plan::INT64},
                               {&signal, 1, plan::INT64, Combine::Max},
                               {&saves, 1, plan::INT64, Combine::Max},
+                              {&writing, 1, plan::INT64, Combine::Max},
                               {&limit, 1, plan::INT64, Combine::Max}};
   communicator.allReduce(segments);
   allValidLabels = valid;
-  return {{static_cast<int>(signal), limit != 0, {}}, saves != 0};
+  return {{static_cast<int>(signal), limit != 0, {}},
+          saves != 0,
+          writing == 0};
 }
 
 void RankLoop::loadBatch(int64_t step, int64_t microBatch) {
@@ -321,9 +343,16 @@ void RankLoop::step(int64_t step, double begin) {
   numbers.gradientFactor =
       1 / (double(outcome.lossScale) * run.settings.gradientDivisor);
   numbers.microBatches = run.settings.microBatches;
-  bool exports = step == run.settings.start.step && run.options.exportGradients;
-  if (exports)
-    rank->setBeforeOptimizer([&] { exportGradients(numbers.gradientFactor); });
+  bool exports =
+      step == run.settings.start.step && run.options.exportGradients;
+  bool isSaving = saver && saver->isActive();
+  if (exports || isSaving)
+    rank->setBeforeOptimizer([&] {
+      if (isSaving)
+        saver->release();
+      if (exports)
+        exportGradients(numbers.gradientFactor);
+    });
   for (int64_t i = 0; i < numbers.microBatches; ++i) {
     double loading = monotonicSeconds();
     loadBatch(step, i);
@@ -331,7 +360,7 @@ void RankLoop::step(int64_t step, double begin) {
     numbers.microBatch = i;
     rank->runTrain(numbers);
   }
-  if (exports)
+  if (exports || isSaving)
     rank->setBeforeOptimizer({});
 
   outcome.loss = rank->metric("loss").value_or(NAN) / outcome.lossScale;

@@ -1,0 +1,130 @@
+// Pieces of values, from the device or from a copy, to the file.
+#include "runtime/checkpoint/ChunkWriter.h"
+
+#include "runtime/base/DType.h"
+#include "runtime/base/Error.h"
+#include "runtime/checkpoint/HashedFile.h"
+#include "runtime/weights/Safetensors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace shardc::runtime {
+
+/// Bytes that are read from the device and written at a time: what release()
+/// waits for at most, besides its copy.
+static constexpr int64_t pieceBytes = 4 << 20;
+
+ChunkWriter::ChunkWriter(Rank &rank, std::vector<File> files, int64_t updates)
+    : rank(rank), files(std::move(files)), updates(updates) {
+  thread = std::thread([this] { run(); });
+}
+
+ChunkWriter::~ChunkWriter() {
+  cancelled = true;
+  if (thread.joinable())
+    thread.join();
+}
+
+void ChunkWriter::run() {
+  try {
+    for (size_t number = 0; number < files.size() && !cancelled; ++number)
+      written.push_back(write(files[number], number));
+  } catch (const std::exception &error) {
+    problem = error.what();
+  }
+  std::lock_guard lock(mutex);
+  released = true;
+  done = true;
+}
+
+std::vector<CheckpointFile> ChunkWriter::finish() {
+  thread.join();
+  if (!problem.empty())
+    fail(problem);
+  return std::move(written);
+}
+
+/// What PyTorch's reader asks of a file besides its tensors: where each lies in
+/// the whole one.
+static std::string headerOf(const std::vector<Chunk> &chunks) {
+  std::vector<SafetensorsEntry> entries;
+  nlohmann::ordered_json sharding = nlohmann::ordered_json::object();
+  for (const Chunk &chunk : chunks) {
+    SafetensorsEntry &entry = entries.emplace_back();
+    entry.name = chunk.key;
+    entry.dtype = chunk.dtype;
+    entry.shape = chunk.shape;
+    sharding[chunk.key]["saved_offsets"] = chunk.offsets;
+  }
+  return safetensorsHeader(
+      entries, {{"format", "pt"},
+                {"DCP_VERSION", "1.0"},
+                {"DCP_SHARDING_INFO",
+                 sharding.dump(-1, ' ', false,
+                               nlohmann::json::error_handler_t::replace)}});
+}
+
+CheckpointFile ChunkWriter::write(const File &of, size_t number) {
+  HashedFile output(of.path);
+  std::string header = headerOf(*of.chunks);
+  output.write(header.data(), header.size());
+  std::vector<std::byte> piece(pieceBytes);
+  for (size_t i = 0; i < of.chunks->size(); ++i) {
+    const Chunk &chunk = (*of.chunks)[i];
+    auto size = int64_t(elementSize(chunk.dtype));
+    for (int64_t at = 0; at < chunk.elements() && !cancelled;) {
+      int64_t count = std::min(chunk.elements() - at, pieceBytes / size);
+      read(number, i, at, count, piece.data());
+      output.write(piece.data(), count * size);
+      at += count;
+    }
+  }
+  return output.finish(of.name);
+}
+
+void ChunkWriter::read(size_t number, size_t index, int64_t at, int64_t count,
+                       std::byte *to) {
+  const Chunk &of = (*files[number].chunks)[index];
+  auto size = int64_t(elementSize(of.dtype));
+  if (!of.slice) {
+    auto value = float(updates);
+    std::memcpy(to, &value, sizeof(value));
+    return;
+  }
+  std::lock_guard lock(mutex);
+  if (!released) {
+    rank.read(of.slice, of.begin + at, count, to);
+    file = number, chunk = index, element = at + count;
+    return;
+  }
+  Copy &copy = copies[number][index];
+  std::memcpy(to, copy.values.data() + (at - copy.from) * size, count * size);
+  if (at + count == of.elements())
+    copy = {}; // its memory is free as soon as it is out
+}
+
+void ChunkWriter::release() {
+  std::lock_guard lock(mutex);
+  if (released)
+    return;
+  released = true;
+  copies.resize(files.size());
+  for (size_t number = file; number < files.size(); ++number) {
+    const std::vector<Chunk> &chunks = *files[number].chunks;
+    copies[number].resize(chunks.size());
+    for (size_t i = number == file ? chunk : 0; i < chunks.size(); ++i) {
+      const Chunk &of = chunks[i];
+      if (!of.slice)
+        continue;
+      Copy &copy = copies[number][i];
+      copy.from = number == file && i == chunk ? element : 0;
+      int64_t count = of.elements() - copy.from;
+      copy.values.resize(count * elementSize(of.dtype));
+      rank.read(of.slice, of.begin + copy.from, count, copy.values.data());
+    }
+  }
+}
+
+} // namespace shardc::runtime
