@@ -16,6 +16,7 @@
 #include "runtime/launch/Guard.h"
 #include "runtime/metrics/Print.h"
 #include "runtime/train/Evaluation.h"
+#include "runtime/train/OpenSinks.h"
 #include "runtime/train/Options.h"
 #include "runtime/train/Report.h"
 #include "runtime/train/RunSettings.h"
@@ -107,14 +108,7 @@ void openOutputs(Run &run) {
     run.onnx->open();
   if (options.trace)
     run.trace = std::make_unique<Trace>(*options.trace);
-  // Last: it stays, whatever becomes of the others.
-  if (options.metrics && !options.dryRun)
-    run.metrics = std::make_unique<MetricsFile>(
-        *options.metrics,
-        run.resumed ? std::optional(run.settings.start.step) : std::nullopt);
-  if (run.metrics && !run.metrics->earlierRun().empty())
-    print(concat("metrics: the earlier run's are in ",
-                 printable(run.metrics->earlierRun()), " now\n"));
+  openSinks(run);
 }
 
 /// All files of the run, none of which may be another's as well. Nothing has

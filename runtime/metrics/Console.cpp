@@ -3,18 +3,11 @@
 #include "runtime/metrics/Console.h"
 
 #include "runtime/base/Error.h"
-#include "runtime/base/Printable.h"
 #include "runtime/base/Text.h"
-#include "runtime/metrics/Print.h"
 #include "runtime/metrics/Process.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdarg>
-#include <cstdio>
-#include <sys/ioctl.h>
-#include <unistd.h>
-#include <utility>
 
 namespace shardc::runtime {
 
@@ -23,13 +16,6 @@ namespace {
 constexpr double drawInterval = 0.1; // seconds between two drawings of the bar
 constexpr double lineInterval = 1; // and between two plain lines of a long run
 constexpr int64_t fewSteps = 100;  // a run of up to so many steps prints each
-
-int terminalWidth() {
-  winsize size;
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
-    return 80;
-  return size.ws_col;
-}
 
 } // namespace
 
@@ -44,41 +30,72 @@ std::string skippedText(int64_t step, int64_t steps, const char *what,
                     numberText(nextLossScale));
 }
 
-Console::Console(int64_t steps, std::string unit)
-    : steps(steps), unit(std::move(unit)), terminal(isatty(STDOUT_FILENO)),
-      begun(monotonicSeconds()) {}
-
-Console::~Console() { finish(); }
-
-void Console::line(const std::string &text) {
-  erase();
-  print(printableLines(text) + "\n");
+std::string skippedText(const StepFigures &figures, int64_t steps) {
+  if (!figures.lossScale || !figures.lossScale->skipped)
+    return "";
+  return skippedText(figures.step, steps,
+                     std::isfinite(figures.gradientNorm) ? "loss" : "gradients",
+                     figures.lossScale->scale, figures.lossScale->next);
 }
 
-void Console::warning(const std::string &text) {
-  erase();
-  std::fflush(stdout);
-  std::fprintf(stderr, "trainer: warning: %s\n", printable(text).c_str());
+std::string savedText(const CheckpointFigures &figures) {
+  return concat("step ", figures.stepsDone, " is saved in ", figures.path, ": ",
+                bytesText(double(figures.bytes)), " in ",
+                numberText(std::round(figures.seconds * 100) / 100), " s");
+}
+
+bool isShown(int64_t step, int64_t steps, int64_t every) {
+  return (step + 1) % every == 0 || step + 1 == steps;
+}
+
+Console::Console(Terminal &terminal, int64_t printEvery)
+    : terminal(terminal), printEvery(printEvery) {}
+
+void Console::begin(const RunFigures &figures) {
+  run = figures;
+  begun = monotonicSeconds();
 }
 
 void Console::step(const StepFigures &figures) {
+  if (std::string text = skippedText(figures, run.steps); !text.empty())
+    terminal.line(text);
+  if (isShown(figures.step, run.steps, printEvery))
+    show(figures);
+}
+
+void Console::evaluation(const EvaluationFigures &figures) {
+  terminal.line(
+      concat("eval after step ", figures.stepsDone, ": loss ", figures.loss));
+}
+
+void Console::checkpoint(const CheckpointFigures &figures) {
+  terminal.line(savedText(figures));
+}
+
+void Console::end(const EndFigures &figures) {
+  if (!figures.interrupted)
+    terminal.line(figures.text);
+}
+
+void Console::show(const StepFigures &figures) {
   double now = monotonicSeconds();
-  bool last = figures.step + 1 == steps, first = figures.step == 0;
-  if (terminal) {
+  bool last = figures.step + 1 == run.steps, first = figures.step == 0;
+  if (terminal.isTerminal()) {
     if (first || last || now - lastDrawn >= drawInterval) {
       draw(figures);
       lastDrawn = now;
     }
     return;
   }
-  if (!first && !last && steps > fewSteps && now - lastDrawn < lineInterval)
+  if (!first && !last && run.steps > fewSteps && now - lastDrawn < lineInterval)
     return;
   lastDrawn = now;
-  line(format("step %lld/%lld  loss %.6f  grad norm %.4f  lr %.3g  ",
-              static_cast<long long>(figures.step + 1),
-              static_cast<long long>(steps), withoutNanSign(figures.loss),
-              withoutNanSign(figures.gradientNorm), figures.learningRate) +
-       countText(figures.perSecond) + " " + unit + "/s");
+  terminal.line(
+      format("step %lld/%lld  loss %.6f  grad norm %.4f  lr %.3g  ",
+             static_cast<long long>(figures.step + 1),
+             static_cast<long long>(run.steps), withoutNanSign(figures.loss),
+             withoutNanSign(figures.gradientNorm), figures.learningRate) +
+      countText(figures.perSecond) + " " + run.unit + "/s");
 }
 
 std::string Console::bar(const StepFigures &figures, int64_t steps,
@@ -112,24 +129,8 @@ void Console::draw(const StepFigures &figures) {
   StepFigures shown = figures;
   shown.perSecond = rate;
   double left = (monotonicSeconds() - begun) / static_cast<double>(done) *
-                static_cast<double>(steps - done);
-  std::string text =
-      "\r\x1b[K" + bar(shown, steps, left, unit, terminalWidth());
-  print(text);
-  drawn = true;
-}
-
-void Console::erase() {
-  if (drawn)
-    print("\r\x1b[K");
-  drawn = false;
-}
-
-void Console::finish() {
-  if (!drawn)
-    return;
-  print("\n");
-  drawn = false;
+                static_cast<double>(run.steps - done);
+  terminal.draw(bar(shown, run.steps, left, run.unit, terminal.width()));
 }
 
 } // namespace shardc::runtime

@@ -3,38 +3,37 @@
 #ifndef SHARDC_RUNTIME_METRICS_CONSOLE_H
 #define SHARDC_RUNTIME_METRICS_CONSOLE_H
 
+#include "runtime/metrics/MetricsSink.h"
+#include "runtime/metrics/Terminal.h"
+
 #include <cstdint>
 #include <string>
 
 namespace shardc::runtime {
-
-struct StepFigures {
-  int64_t step = 0; // from 0
-  double loss = 0;
-  double gradientNorm = 0;
-  double learningRate = 0;
-  double seconds = 0;
-  double perSecond = 0; // tokens or samples
-};
 
 /// The line about a step that was skipped because `what` ("loss", "gradients")
 /// is not finite; `step` counts from 0.
 std::string skippedText(int64_t step, int64_t steps, const char *what,
                         double lossScale, double nextLossScale);
 
-class Console {
-public:
-  /// `unit`: what perSecond counts, "tokens" or "samples".
-  Console(int64_t steps, std::string unit);
-  ~Console();
+/// Lines that every format of the console has: of a step that was skipped, ""
+/// where it was not, and of a checkpoint.
+std::string skippedText(const StepFigures &figures, int64_t steps);
+std::string savedText(const CheckpointFigures &figures);
 
-  /// A whole line that stays.
-  void line(const std::string &text);
-  /// The same on stderr, with the program's name.
-  void warning(const std::string &text);
-  void step(const StepFigures &figures);
-  /// Leaves the terminal as it was.
-  void finish();
+/// --print-every N: each Nth step and the last.
+bool isShown(int64_t step, int64_t steps, int64_t every);
+
+/// --log-format text
+class Console : public MetricsSink {
+public:
+  Console(Terminal &terminal, int64_t printEvery);
+
+  void begin(const RunFigures &figures) override;
+  void step(const StepFigures &figures) override;
+  void evaluation(const EvaluationFigures &figures) override;
+  void checkpoint(const CheckpointFigures &figures) override;
+  void end(const EndFigures &figures) override;
 
   /// The bar of `width` columns; for tests.
   static std::string bar(const StepFigures &figures, int64_t steps,
@@ -42,14 +41,13 @@ public:
                          int width);
 
 private:
+  void show(const StepFigures &figures);
   void draw(const StepFigures &figures);
-  void erase();
 
-  int64_t steps;
-  std::string unit;
-  bool terminal;
-  bool drawn = false;
-  double begun, lastDrawn = 0;
+  Terminal &terminal;
+  int64_t printEvery;
+  RunFigures run;
+  double begun = 0, lastDrawn = 0;
   double rate = 0; // perSecond as the bar shows it
 };
 

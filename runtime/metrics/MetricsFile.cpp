@@ -3,7 +3,6 @@
 
 #include "runtime/base/Error.h"
 
-#include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
@@ -12,16 +11,22 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 namespace shardc::runtime {
 
 MetricsFile::MetricsFile(const std::string &given,
                          std::optional<int64_t> goesOnAt)
     : path(given), shown(given) {
+  open(goesOnAt);
+  records.emplace(std::move(file), shown, "lines of metrics");
+}
+
+void MetricsFile::open(std::optional<int64_t> goesOnAt) {
   // Behind a link, the file that it leads to is kept and made anew, not the
   // link.
   std::error_code none;
-  if (auto real = std::filesystem::canonical(given, none); !none)
+  if (auto real = std::filesystem::canonical(shown, none); !none)
     path = real.string();
   // Between opening and locking another run may give the name to a file of its
   // own; then this is that run's, or an earlier one's.
@@ -31,8 +36,7 @@ MetricsFile::MetricsFile(const std::string &given,
         Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
     if (!file || fstat(file.get(), &opened) != 0)
       failErrno("cannot write ", shown);
-    isRegular = S_ISREG(opened.st_mode);
-    if (!isRegular)
+    if (!S_ISREG(opened.st_mode))
       return;
     // A file system without locks says so in other words.
     if (flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
@@ -76,12 +80,11 @@ void MetricsFile::cutBehind(int64_t step) {
   checkEarlierRun();
   std::ifstream reader(path, std::ios::binary);
   std::string line;
-  size = 0;
+  off_t size = 0;
   // A line without an end was cut off with the run.
   while (std::getline(reader, line) && !reader.eof() && !isBehind(line, step))
-    size += line.size() + 1;
-  if (ftruncate(file.get(), off_t(size)) != 0 ||
-      lseek(file.get(), off_t(size), SEEK_SET) < 0)
+    size += static_cast<off_t>(line.size()) + 1;
+  if (ftruncate(file.get(), size) != 0 || lseek(file.get(), size, SEEK_SET) < 0)
     failErrno("cannot write ", shown);
 }
 
@@ -103,29 +106,11 @@ void MetricsFile::keepEarlierRun() {
 }
 
 std::string MetricsFile::write(const nlohmann::ordered_json &object) {
-  std::string line =
+  return records->write(
       object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
-      "\n";
-  ++lines;
-  try {
-    file.write(line.data(), line.size(), shown);
-    size += line.size();
-    return "";
-  } catch (const Error &error) {
-    // Half a line would make the file unreadable, and the next one with it.
-    if (isRegular && ftruncate(file.get(), static_cast<off_t>(size)) == 0)
-      lseek(file.get(), static_cast<off_t>(size), SEEK_SET);
-    if (++lost > 1)
-      return "";
-    reason = error.what();
-    return reason;
-  }
+      "\n");
 }
 
-std::string MetricsFile::lossText() const {
-  if (lost == 0)
-    return "";
-  return concat(lost, " of ", lines, " lines of metrics are lost: ", reason);
-}
+std::string MetricsFile::lossText() const { return records->lossText(); }
 
 } // namespace shardc::runtime

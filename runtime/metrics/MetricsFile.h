@@ -3,6 +3,7 @@
 #define SHARDC_RUNTIME_METRICS_METRICSFILE_H
 
 #include "runtime/files/Descriptor.h"
+#include "runtime/metrics/RecordFile.h"
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -35,6 +36,7 @@ public:
   std::string lossText() const;
 
 private:
+  void open(std::optional<int64_t> goesOnAt);
   void checkEarlierRun();
   void keepEarlierRun();
   void cutBehind(int64_t step);
@@ -42,11 +44,8 @@ private:
   std::string path;  // behind links
   std::string shown; // as given
   std::string keptAs;
-  Descriptor file;
-  bool isRegular = false;
-  uint64_t size = 0; // of whole lines, where it is a regular file
-  int64_t lines = 0, lost = 0;
-  std::string reason; // of the first line that was lost
+  Descriptor file; // until it is that of the records
+  std::optional<RecordFile> records;
 };
 
 } // namespace shardc::runtime

@@ -3,7 +3,6 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/device/Optimizers.h"
-#include "runtime/metrics/Console.h"
 #include "runtime/weights/ParameterSource.h"
 
 #include <algorithm>

@@ -88,8 +88,6 @@ private:
   void step(int64_t step, double begin);
   void check(int64_t step, const Outcome &outcome);
   void report(int64_t step, const Outcome &outcome, double seconds);
-  /// A line of --metrics, which are not worth a run.
-  void writeMetrics(const nlohmann::ordered_json &line);
   /// Begins and ends the steps that are traced.
   void traceFrom(int64_t step);
   void evaluate(int64_t stepsDone);
@@ -113,7 +111,6 @@ private:
   std::vector<int64_t> validLabels;
   int64_t allValidLabels = 0;
   std::optional<Evaluation> evaluation;
-  std::optional<Console> console; // of the leader
   Summary summary;
   double dataSeconds = 0;
   bool tracing = false;
@@ -140,11 +137,10 @@ RankLoop::RankLoop(Run &run, Communicator &communicator)
                      start.hysteresisLeft, start.skippedSteps,
                      start.skippedAtMinimum});
   if (run.checkpoints)
-    saver.emplace(std::make_unique<CheckpointSaver>(
-                      plan, *rank, *run.checkpoints, run.options.checkpointKeep,
-                      leads()),
-                  *run.checkpoints, run.manifest, run.options.checkpointEvery,
-                  start);
+    saver.emplace(
+        std::make_unique<CheckpointSaver>(plan, *rank, *run.checkpoints,
+                                          run.options.checkpointKeep, leads()),
+        *run.checkpoints, run.manifest, run.options.checkpointEvery, start);
 }
 
 Progress RankLoop::progress(int64_t stepsDone) const {
@@ -175,20 +171,10 @@ void RankLoop::finishSave() {
   if (!leads())
     return;
   if (!saved.warning.empty())
-    console->warning(saved.warning);
-  if (saved.path.empty())
-    return;
-  console->line(concat("step ", saved.step, " is saved in ", saved.path, ": ",
-                       bytesText(double(saved.bytes)), " in ",
-                       numberText(std::round(saved.seconds * 100) / 100),
-                       " s"));
-  if (run.metrics)
-    writeMetrics({{"event", "checkpoint"},
-                  {"step", saved.step},
-                  {"path", saved.path},
-                  {"bytes", saved.bytes},
-                  {"seconds", saved.seconds},
-                  {"waited_seconds", saved.waited}});
+    run.metrics.terminal().warning(saved.warning);
+  if (!saved.path.empty())
+    run.metrics.checkpoint({saved.step, saved.path, int64_t(saved.bytes),
+                            saved.seconds, saved.waited});
 }
 
 Stop RankLoop::operator()() {
@@ -196,7 +182,9 @@ Stop RankLoop::operator()() {
   if (run.evalData)
     evaluation.emplace(plan, *run.evalData, *rank);
   if (leads())
-    console.emplace(run.settings.steps, run.settings.unit);
+    run.metrics.begin({run.settings.start.step, run.settings.steps,
+                       run.settings.globalBatch, run.settings.unit,
+                       run.resumed != nullptr});
   communicator.barrier();
 
   int64_t every = run.options.evalEvery, steps = run.settings.steps;
@@ -246,18 +234,14 @@ Stop RankLoop::operator()() {
 
 void RankLoop::finish(const std::vector<RankRecord> &records, int64_t steps,
                       bool interrupted) {
-  console->finish();
-  if (run.metrics)
-    writeMetrics(summary.json(plan, records, steps, interrupted));
+  run.metrics.end({interrupted, summary.text(run.settings.unit),
+                   summary.json(plan, records, steps, interrupted)});
   if (interrupted)
     return;
-  console->line(summary.text(run.settings.unit));
-  if (run.metrics && !run.metrics->lossText().empty())
-    console->line(run.metrics->lossText());
   if (run.trace)
     run.trace->write(plan, records, spans);
   if (run.options.profile)
-    console->line(profileText(plan, records, steps, dataSeconds));
+    run.metrics.terminal().line(profileText(plan, records, steps, dataSeconds));
 }
 
 void RankLoop::traceFrom(int64_t step) {
@@ -316,9 +300,7 @@ RankLoop::Agreement RankLoop::beginStep(int64_t step) {
                               {&limit, 1, plan::INT64, Combine::Max}};
   communicator.allReduce(segments);
   allValidLabels = valid;
-  return {{static_cast<int>(signal), limit != 0, {}},
-          saves != 0,
-          writing == 0};
+  return {{static_cast<int>(signal), limit != 0, {}}, saves != 0, writing == 0};
 }
 
 void RankLoop::loadBatch(int64_t step, int64_t microBatch) {
@@ -343,8 +325,7 @@ void RankLoop::step(int64_t step, double begin) {
   numbers.gradientFactor =
       1 / (double(outcome.lossScale) * run.settings.gradientDivisor);
   numbers.microBatches = run.settings.microBatches;
-  bool exports =
-      step == run.settings.start.step && run.options.exportGradients;
+  bool exports = step == run.settings.start.step && run.options.exportGradients;
   bool isSaving = saver && saver->isActive();
   if (exports || isSaving)
     rank->setBeforeOptimizer([&] {
@@ -411,34 +392,9 @@ void RankLoop::report(int64_t step, const Outcome &outcome, double seconds) {
   figures.perSecond = units / seconds;
   summary.trainSeconds += seconds;
   summary.trainUnits += units;
-  if (outcome.skipped)
-    console->line(
-        skippedText(step, run.settings.steps,
-                    std::isfinite(outcome.gradientNorm) ? "loss" : "gradients",
-                    outcome.lossScale, scaler.scale()));
-  if ((step + 1) % run.options.printEvery == 0 ||
-      step + 1 == run.settings.steps)
-    console->step(figures);
-  if (!run.metrics)
-    return;
-  nlohmann::ordered_json line = {
-      {"step", step},
-      {"loss", outcome.loss},
-      {"grad_norm", figures.gradientNorm},
-      {"learning_rate", figures.learningRate},
-      {run.settings.unit + "_per_second", figures.perSecond},
-      {"step_seconds", seconds}};
-  if (scaler.skips()) {
-    line["loss_scale"] = outcome.lossScale;
-    line["skipped"] = outcome.skipped;
-  }
-  writeMetrics(line);
-}
-
-void RankLoop::writeMetrics(const nlohmann::ordered_json &line) {
-  std::string failure = run.metrics->write(line);
-  if (!failure.empty())
-    console->warning(failure + "; the run goes on without these metrics");
+  if (scaler.skips())
+    figures.lossScale = {outcome.lossScale, scaler.scale(), outcome.skipped};
+  run.metrics.step(figures);
 }
 
 void RankLoop::evaluate(int64_t stepsDone) {
@@ -450,13 +406,8 @@ void RankLoop::evaluate(int64_t stepsDone) {
   if (!leads())
     return;
   summary.evalLoss = loss;
-  console->line(concat("eval after step ", stepsDone, ": loss ", loss));
-  if (run.metrics)
-    writeMetrics({{"event", "eval"},
-                  {"step", stepsDone},
-                  {"loss", loss},
-                  {"samples", run.evalData->samples()},
-                  {"seconds", monotonicSeconds() - begin}});
+  run.metrics.evaluation({stepsDone, loss, run.evalData->samples(),
+                          monotonicSeconds() - begin, 0});
 }
 
 void RankLoop::exportGradients(double factor) {

@@ -8,8 +8,7 @@
 #include "runtime/data/Dataset.h"
 #include "runtime/engine/Executor.h"
 #include "runtime/launch/World.h"
-#include "runtime/metrics/Console.h"
-#include "runtime/metrics/MetricsFile.h"
+#include "runtime/metrics/Metrics.h"
 #include "runtime/metrics/Trace.h"
 #include "runtime/plan.pb.h"
 #include "runtime/train/Options.h"
@@ -43,7 +42,7 @@ struct Run {
   std::optional<CheckpointFolder> checkpoints;
   std::unique_ptr<SafetensorsExport> gradients, parameters;
   std::unique_ptr<OnnxExport> onnx;
-  std::unique_ptr<MetricsFile> metrics;
+  Metrics metrics;
   std::unique_ptr<Trace> trace;
 };
 

@@ -7,7 +7,7 @@
 #include "runtime/cli/CheckOptions.h"
 #include "runtime/cpu/CpuDevice.h"
 #include "runtime/launch/ThreadWorld.h"
-#include "runtime/train/Trainer.h"
+#include "runtime/train/OpenSinks.h"
 #include "runtime/weights/RandomParameters.h"
 #include "runtime/weights/StoredParameters.h"
 #include "test/runtime/TemporaryFolder.h"
@@ -259,7 +259,7 @@ private:
           plan, *options.exportGradients, SafetensorsExport::Values::Gradients);
       run.parameters =
           std::make_unique<SafetensorsExport>(plan, *options.exportSafetensors);
-      run.metrics = std::make_unique<MetricsFile>(*options.metrics);
+      shardc::runtime::openSinks(run);
       if (options.trace)
         run.trace = std::make_unique<Trace>(*options.trace);
     }

@@ -32,6 +32,8 @@ protected:
   };
   Result run(const plan::Plan &plan, const std::vector<World *> &worlds) {
     Result result;
+    // A run says where it has put an earlier one's metrics.
+    std::filesystem::remove(folder / "m.jsonl");
     result.signals = train(plan, worlds);
     result.gradients = folder.read("g.safetensors");
     result.parameters = folder.read("p.safetensors");
