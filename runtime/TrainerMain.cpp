@@ -143,6 +143,8 @@ void checkFiles(const Run &run, const InitialValues &values,
       uses.writes(concat(flag, " ", *path), *path);
   };
   writes("--metrics", options.metrics);
+  writes("--tensorboard", options.tensorboard);
+  writes("--prometheus", options.prometheus);
   writes("--trace", options.trace);
   writes("--export-gradients", options.exportGradients);
   writes("--export-safetensors", options.exportSafetensors);

@@ -63,6 +63,7 @@ void cli::checkCombinations(const Options &options) {
        " without --checkpoint-dir"},
       {"--checkpoint-keep", options.checkpointDir.has_value(),
        " without --checkpoint-dir"},
+      {"--peak-tflops", options.metrics.has_value(), " without --metrics"},
       {"--trace-steps", options.trace.has_value(), " without --trace"},
       {"--nesterov", options.momentum.value_or(0) > 0, " without --momentum"},
       {"--clip-norm", options.clip > 0, " without --clip"},
@@ -77,8 +78,9 @@ void cli::checkCombinations(const Options &options) {
                                 ", which is fixed; use --loss-scale dynamic")});
   if (options.report && options.data.empty() && !options.dryRun)
     for (const char *flag :
-         {"--metrics", "--trace", "--profile", "--export-gradients",
-          "--export-safetensors", "--export-onnx"})
+         {"--log-format", "--metrics", "--tensorboard", "--prometheus",
+          "--trace", "--profile", "--export-gradients", "--export-safetensors",
+          "--export-onnx"})
       effects.push_back(
           {flag, false,
            " with --report and no --data: the report is printed, and nothing "

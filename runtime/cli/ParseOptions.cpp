@@ -290,6 +290,21 @@ void declareOutput(FlagTable &flags, Options &options) {
       "--metrics", options.metrics, "FILE.jsonl",
       "a JSON object per step and evaluation, and a last one with a summary; "
       "an earlier run's file is kept as FILE.jsonl.1");
+  flags.number("--peak-tflops", options.peakTeraflops, positive,
+               "what a rank could compute, in TFLOP/s: --metrics says what it "
+               "does, and which part of that (MFU)");
+  flags.value("--log-format", "text|hf",
+              "what the console shows; hf: the lines of Hugging Face's Trainer "
+              "[text]",
+              [&](const std::string &name, const std::string &text) {
+                options.logFormat = parseChoice<LogFormat>(
+                    name, text,
+                    {{"text", LogFormat::Text}, {"hf", LogFormat::Hf}});
+              });
+  flags.path("--tensorboard", options.tensorboard, "DIR",
+             "an event file in DIR, which TensorBoard shows");
+  flags.path("--prometheus", options.prometheus, "FILE.prom",
+             "the last step's figures, for node_exporter's textfile collector");
   flags.toggle("--check-finite", options.checkFinite,
                "look at every number that the plan computes, and stop at the "
                "first NaN or inf, with the plan entry that made it; slow");

@@ -3,6 +3,7 @@
 
 #include "runtime/base/Random.h"
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -54,6 +55,21 @@ int64_t SampleOrder::stepsUntil(int64_t epochs, const Cursor &cursor) const {
       __builtin_add_overflow(steps, here, &steps))
     return std::numeric_limits<int64_t>::max();
   return steps;
+}
+
+int64_t SampleOrder::takenPerEpoch() const {
+  return shuffle ? samples - samples % globalBatch : samples;
+}
+
+int64_t SampleOrder::taken(const Cursor &cursor) const {
+  return cursor.epoch * takenPerEpoch() + cursor.position;
+}
+
+double SampleOrder::epochs(const Cursor &cursor) const {
+  // A run that goes on with larger batches may be behind the last of them.
+  double part = static_cast<double>(cursor.position) /
+                static_cast<double>(takenPerEpoch());
+  return static_cast<double>(cursor.epoch) + std::min(part, 1.0);
 }
 
 /// Fisher and Yates' shuffle.

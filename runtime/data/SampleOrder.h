@@ -39,9 +39,15 @@ public:
   /// How many whole steps there are from a cursor until `epochs` epochs are
   /// over; what is left is saturated at the largest number.
   int64_t stepsUntil(int64_t epochs, const Cursor &cursor) const;
+  /// Samples that were taken up to a cursor, and how often all of them, with
+  /// batches of this size: those that shuffled epochs leave out count in
+  /// neither.
+  int64_t taken(const Cursor &cursor) const;
+  double epochs(const Cursor &cursor) const;
 
 private:
   void permute(int64_t epoch);
+  int64_t takenPerEpoch() const;
 
   int64_t samples, globalBatch;
   bool shuffle;

@@ -114,8 +114,8 @@ void OutputFile::giveName() {
     failErrno("cannot write ", target);
 }
 
-void OutputFile::commit() {
-  if (fsync(file.get()) != 0)
+void OutputFile::commit(Sync sync) {
+  if (sync == Sync::Yes && fsync(file.get()) != 0)
     failErrno("cannot write ", target);
   if (temporary.empty())
     giveName();
@@ -123,6 +123,8 @@ void OutputFile::commit() {
   if (!temporary.empty() && rename(temporary.c_str(), destination.c_str()) != 0)
     failErrno("cannot write ", target);
   temporary.clear();
+  if (sync == Sync::No)
+    return;
   // The new name is on disk once the folder is.
   Descriptor folder(::open(folderOf(destination).c_str(),
                            O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -29,8 +29,10 @@ public:
   /// Throws when the folder's file system has not `bytes` left.
   void checkSpace(uint64_t bytes) const;
   void write(const void *data, size_t size);
-  /// Syncs, and puts it in the place of what lies at the path.
-  void commit();
+  /// Puts it in the place of what lies at the path. Without a sync it may be
+  /// lost or empty after the machine has crashed.
+  enum class Sync { Yes, No };
+  void commit(Sync sync = Sync::Yes);
 
 private:
   void openNameless();

@@ -16,6 +16,7 @@ struct RunFigures {
   int64_t globalBatch = 0; // samples of a step
   std::string unit;        // what perSecond counts: tokens or samples
   bool resumed = false;
+  double epoch = 0; // before the first step
 };
 
 struct LossScaleFigures {
@@ -36,7 +37,7 @@ struct StepFigures {
   double epoch = 0; // passes over the data
   int64_t samples = 0;
   std::optional<int64_t> tokens; // where samples are sequences
-  // Where the peak of a rank's processors is known:
+  // Where the peak of a rank is known:
   std::optional<double> teraflops;   // TFLOP/s of a rank
   std::optional<double> utilization; // their part of the peak
   // Where the loss is scaled:

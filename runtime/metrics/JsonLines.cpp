@@ -24,6 +24,15 @@ void JsonLines::step(const StepFigures &figures) {
     line["loss_scale"] = figures.lossScale->scale;
     line["skipped"] = figures.lossScale->skipped;
   }
+  line["epoch"] = figures.epoch;
+  line["samples"] = figures.samples;
+  if (figures.tokens)
+    line["tokens"] = *figures.tokens;
+  line["data_seconds"] = figures.dataSeconds;
+  if (figures.teraflops) {
+    line["tflops_per_rank"] = *figures.teraflops;
+    line["mfu"] = *figures.utilization;
+  }
   write(line);
 }
 

@@ -89,4 +89,13 @@ std::string profileText(const plan::Plan &plan,
   return text + line;
 }
 
+double stepFlops(const plan::Plan &plan, int64_t microBatches) {
+  double flops = 0;
+  for (const plan::Entry &entry : plan.train().entries()) {
+    bool once = entry.last() || entry.phase() == "optimizer";
+    flops += entry.flops() * static_cast<double>(once ? 1 : microBatches);
+  }
+  return flops;
+}
+
 } // namespace shardc::runtime

@@ -18,6 +18,10 @@ std::string profileText(const plan::Plan &plan,
                         const std::vector<RankRecord> &ranks, int64_t steps,
                         double dataSeconds);
 
+/// FLOPs of a rank's step: of all entries, as often as they run in it. What is
+/// computed again in backward counts again.
+double stepFlops(const plan::Plan &plan, int64_t microBatches);
+
 } // namespace shardc::runtime
 
 #endif

@@ -34,6 +34,9 @@ struct LossScaleOptions {
   std::optional<int64_t> window, hysteresis;
 };
 
+/// --log-format: what the console shows. Hf: as Hugging Face's Trainer.
+enum class LogFormat { Text, Hf };
+
 /// Absent: not given on the command line; what holds then depends on the plan
 /// or on other flags.
 struct Options {
@@ -80,7 +83,11 @@ struct Options {
   LossScaleOptions lossScale;
 
   int64_t printEvery = 1; // steps
+  LogFormat logFormat = LogFormat::Text;
   std::optional<std::string> metrics;
+  std::optional<double> peakTeraflops; // of a rank
+  std::optional<std::string> tensorboard;
+  std::optional<std::string> prometheus;
   bool checkFinite = false;
   bool profile = false;
   std::optional<std::string> trace;

@@ -112,7 +112,9 @@ private:
   int64_t allValidLabels = 0;
   std::optional<Evaluation> evaluation;
   Summary summary;
-  double dataSeconds = 0;
+  double flops = 0;             // of this rank's step
+  double dataSeconds = 0;       // of all steps
+  double dataSecondsBefore = 0; // of those before this one
   bool tracing = false;
   std::vector<Trace::Span> spans; // of the traced steps
 };
@@ -123,6 +125,7 @@ RankLoop::RankLoop(Run &run, Communicator &communicator)
             run.options.seed),
       scaler(run.settings.lossScaling) {
   summary.microBatches = run.settings.microBatches;
+  flops = stepFlops(plan, run.settings.microBatches);
   RankOptions options;
   options.profile = run.options.metrics || run.options.profile;
   options.accumulates = run.settings.microBatches > 1;
@@ -184,7 +187,7 @@ Stop RankLoop::operator()() {
   if (leads())
     run.metrics.begin({run.settings.start.step, run.settings.steps,
                        run.settings.globalBatch, run.settings.unit,
-                       run.resumed != nullptr});
+                       run.resumed != nullptr, order.epochs(cursor)});
   communicator.barrier();
 
   int64_t every = run.options.evalEvery, steps = run.settings.steps;
@@ -198,6 +201,7 @@ Stop RankLoop::operator()() {
     if (run.options.trace)
       traceFrom(done - first);
     double begin = monotonicSeconds();
+    dataSecondsBefore = dataSeconds;
     Agreement next = beginStep(done);
     dataSeconds += monotonicSeconds() - begin;
     stop = next.stop;
@@ -389,7 +393,16 @@ void RankLoop::report(int64_t step, const Outcome &outcome, double seconds) {
   figures.gradientNorm = outcome.gradientNorm;
   figures.learningRate = run.settings.schedule.learningRate(step);
   figures.seconds = seconds;
+  figures.dataSeconds = dataSeconds - dataSecondsBefore;
   figures.perSecond = units / seconds;
+  figures.epoch = order.epochs(cursor);
+  figures.samples = order.taken(cursor);
+  if (run.settings.unit == "tokens")
+    figures.tokens = figures.samples * run.settings.unitsPerSample;
+  if (run.options.peakTeraflops) {
+    figures.teraflops = flops / seconds * 1e-12;
+    figures.utilization = *figures.teraflops / *run.options.peakTeraflops;
+  }
   summary.trainSeconds += seconds;
   summary.trainUnits += units;
   if (scaler.skips())
@@ -407,7 +420,7 @@ void RankLoop::evaluate(int64_t stepsDone) {
     return;
   summary.evalLoss = loss;
   run.metrics.evaluation({stepsDone, loss, run.evalData->samples(),
-                          monotonicSeconds() - begin, 0});
+                          monotonicSeconds() - begin, order.epochs(cursor)});
 }
 
 void RankLoop::exportGradients(double factor) {

@@ -223,6 +223,9 @@ TEST(Options, RefusesWhatChangesNothing) {
             "--eval-every has no effect without --eval-data");
   EXPECT_EQ(errorOf({"--trace-steps", "2"}),
             "--trace-steps has no effect without --trace");
+  EXPECT_EQ(errorOf({"--peak-tflops", "2"}),
+            "--peak-tflops has no effect without --metrics");
+  EXPECT_EQ(errorOf({"--peak-tflops", "2", "--metrics", "m"}), "");
   EXPECT_EQ(errorOf({"--nesterov", "--momentum", "0"}),
             "--nesterov has no effect without --momentum");
   EXPECT_EQ(errorOf({"--clip-norm", "1", "--clip", "0"}),
@@ -239,7 +242,8 @@ TEST(Options, RefusesWhatChangesNothing) {
     EXPECT_EQ(errorOf(words), "");
   }
   // A report is printed, and no file is written.
-  for (const char *flag : {"--metrics", "--export-onnx", "--trace"}) {
+  for (const char *flag : {"--metrics", "--tensorboard", "--prometheus",
+                           "--export-onnx", "--trace"}) {
     EXPECT_NE(errorOf({"--report", flag, "f"}), "");
     EXPECT_EQ(errorOf({"--report", flag, "f", "--data", "x=y"}), "");
     EXPECT_EQ(errorOf({"--report", flag, "f", "--dry-run"}), "");

@@ -238,6 +238,22 @@ TEST(SampleOrder, GoesOnFromTheBeginning) {
   EXPECT_EQ(cursor, (Cursor{2, 0}));
 }
 
+TEST(SampleOrder, CountsWhatWasTaken) {
+  SampleOrder inOrder(5, 2, false, 0), shuffled(5, 2, true, 0);
+  Cursor cursor, cursorOfShuffled;
+  for (int64_t step = 1; step <= 5; ++step) {
+    next(inOrder, cursor, 2);
+    next(shuffled, cursorOfShuffled, 2);
+    EXPECT_EQ(inOrder.taken(cursor), 2 * step);
+    EXPECT_DOUBLE_EQ(inOrder.epochs(cursor), 0.4 * double(step));
+    // An epoch leaves out one sample.
+    EXPECT_EQ(shuffled.taken(cursorOfShuffled), 2 * step);
+    EXPECT_DOUBLE_EQ(shuffled.epochs(cursorOfShuffled), 0.5 * double(step));
+  }
+  // Where smaller batches left it.
+  EXPECT_EQ(shuffled.epochs({2, 5}), 3);
+}
+
 TEST(SampleOrder, ShufflesEveryEpochAnew) {
   SampleOrder order(7, 3, true, 11), same(7, 3, true, 11),
       other(7, 3, true, 12);

@@ -4,6 +4,7 @@
 #include "runtime/metrics/Console.h"
 #include "runtime/metrics/MetricsFile.h"
 #include "runtime/metrics/Process.h"
+#include "runtime/metrics/StepProfile.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include <csignal>
@@ -147,6 +148,21 @@ TEST(Metrics, LinesAreWholeWhereTheDiskWasFull) {
   EXPECT_EQ(file.write({{"step", 2}}), "");
   EXPECT_EQ(folder.read("m.jsonl"), "{\"step\":0}\n{\"step\":2}\n");
   EXPECT_EQ(file.lossText().substr(0, 28), "1 of 3 lines of metrics are ");
+}
+
+TEST(Profile, CountsEntriesAsOftenAsTheyRun) {
+  shardc::plan::Plan plan;
+  auto add = [&](const char *phase, double flops, bool last) {
+    shardc::plan::Entry *entry = plan.mutable_train()->add_entries();
+    entry->set_phase(phase);
+    entry->set_flops(flops);
+    entry->set_last(last);
+  };
+  add("forward", 100, false);
+  add("backward", 20, true);
+  add("optimizer", 3, false);
+  EXPECT_EQ(stepFlops(plan, 1), 123);
+  EXPECT_EQ(stepFlops(plan, 4), 423);
 }
 
 TEST(Process, KnowsItsAgeAndSize) {
