@@ -3,6 +3,7 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import unittest
 
 import numpy as np
 
-from reference import MODELS, CommandFailed, Model, command, read_metrics, read_safetensors
+from reference import BUILD, MODELS, CommandFailed, Model, command, read_metrics, read_safetensors
 
 MLP = Model(os.path.join(MODELS, "mlp-tiny-loss"))
 STEPS, SAVED = 6, 3
@@ -406,6 +407,67 @@ class Checkpoints(unittest.TestCase):
                     shutil.copy(os.path.join(backup, name), file)
         rest, read = self.train(trainer, "b", *saves, "--resume", "auto", steps=STEPS + 1)
         self.assertEqual(list(rest), [STEPS])
+
+    def test_every_call_of_a_save_may_fail(self):
+        trainer, before, folder = self.compile(), self.path("before"), self.path("c")
+        self.train(trainer, "a", "--checkpoint-dir", before, steps=2)
+        words = self.words(trainer, steps=4) + ["--checkpoint-dir", folder, "--resume", "auto"]
+        expected = command(*self.words(trainer, steps=4)).stdout.splitlines()[-2].split("lr")[0]
+        failed = []
+        for kind in ("ENOSPC", "EIO", "short"):
+            for call in range(1, 100):
+                shutil.copytree(before, folder)
+                log = self.path("log")
+                environment = {
+                    **os.environ,
+                    "LD_PRELOAD": os.path.join(BUILD, "bin", "faults.so"),
+                    "FAULT_FOLDER": "step-00000004",
+                    "FAULT_CALL": str(call),
+                    "FAULT_KIND": kind,
+                    "FAULT_LOG": log,
+                }
+                result = subprocess.run(words, capture_output=True, text=True, env=environment)
+                happened = os.path.exists(log)
+                if happened:
+                    with open(log) as file:
+                        failed.append((kind, file.read().strip()))
+                    os.remove(log)
+                with self.subTest(kind=kind, call=call, failed=failed[-1:]):
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                    self.assertIn(expected, result.stdout)
+                    kept = sorted(n for n in os.listdir(folder) if not n.endswith(".tmp"))
+                    if "cannot be saved" in result.stderr:
+                        self.assertIn("the run goes on, older checkpoints stand", result.stderr)
+                        self.assertEqual(kept, ["step-00000002"])
+                    else:
+                        self.assertEqual(kept, ["step-00000002", "step-00000004"])
+                    # What stands is whole.
+                    again = command(*words, "--dry-run")
+                    self.assertIn(f"behind step {int(kept[-1][5:])}", again.stdout)
+                    self.assertEqual(again.stderr, "")
+                shutil.rmtree(folder)
+                if not happened:
+                    break
+        calls = {call for _, call in failed}
+        self.assertGreaterEqual(calls, {"write", "fsync", "mkdir", "open", "renameat2"})
+        self.assertGreater(len(failed), 45)
+
+    def test_saves_that_fail_in_a_row_end_the_run(self):
+        trainer, folder = self.compile(), self.path("c")
+        words = self.words(trainer, "--checkpoint-dir", folder, "--checkpoint-every", 1, steps=9)
+        limited = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))
+        run = lambda *more: subprocess.run(
+            [*words, *more], capture_output=True, text=True, preexec_fn=limited
+        )
+        none = run()
+        self.assertEqual(none.returncode, 1)
+        self.assertRegex(none.stderr, "step 1 cannot be saved: .*there is no older checkpoint")
+        self.train(trainer, "a", "--checkpoint-dir", folder, steps=2)
+        third = run("--resume", "auto")
+        self.assertEqual(third.returncode, 1)
+        self.assertEqual(third.stderr.count("warning: step"), 2, third.stderr)
+        self.assertIn("it is the 3rd save in a row that failed", third.stderr)
+        self.assertEqual(os.listdir(folder), ["step-00000002"])
 
     def test_a_folder_that_cannot_be_written(self):
         trainer = self.compile()
