@@ -119,10 +119,11 @@ void checkFiles(const Run &run, const InitialValues &values,
   FileUses uses;
   uses.reads("this trainer, " + trainer, executable);
   uses.reads("the compiled model, " + run.plan.model(), run.plan.model());
-  for (const NamedFile &file : options.data)
+  for (const NamedFile &file : run.data.files())
     uses.reads(concat("--data ", file.name, "=", file.path), file.path);
-  for (const NamedFile &file : options.evalData)
-    uses.reads(concat("--eval-data ", file.name, "=", file.path), file.path);
+  if (run.evalData)
+    for (const NamedFile &file : run.evalData->files())
+      uses.reads(concat("--eval-data ", file.name, "=", file.path), file.path);
   const char *weights =
       options.weights ? "--weights, " : "the model's values, ";
   for (const std::string &path : values.paths())

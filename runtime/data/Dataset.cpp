@@ -1,13 +1,15 @@
-// The samples of a run: binding of files to inputs, and the copy of a batch.
+// The samples of a run: binding of sources to inputs, and the copy of a batch.
 #include "runtime/data/Dataset.h"
 
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/base/Suggest.h"
 #include "runtime/data/LossNormalization.h"
+#include "runtime/data/OpenSource.h"
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 namespace shardc::runtime {
 
@@ -32,18 +34,6 @@ int64_t batchPerRank(const plan::Plan &plan) {
   if (!first)
     fail("the plan has no inputs to train on");
   return first->tensor().shape(0);
-}
-
-/// Integers widen where no value is lost; floats become the program's compute
-/// type.
-static bool accepts(plan::DType expected, plan::DType got) {
-  if (expected == got)
-    return true;
-  if (expected == plan::INT64)
-    return got == plan::INT32;
-  if (expected == plan::BOOL)
-    return got == plan::UINT8;
-  return isFloat(expected) && isFloat(got);
 }
 
 void Dataset::checkNames(const std::vector<NamedFile> &files) const {
@@ -79,48 +69,40 @@ const NamedFile &Dataset::findFile(const std::vector<NamedFile> &files,
        "=FILE.npy, ", dtypeName(input.tensor().dtype()), " [", shape, "]");
 }
 
-static void checkArray(const plan::Input &input, const NpyArray &array) {
-  const plan::Tensor &tensor = input.tensor();
-  std::vector<int64_t> expected(tensor.shape().begin(), tensor.shape().end());
-  std::vector<int64_t> got = array.shape();
-  expected[0] = got[0];
-  if (expected != got)
-    fail(array.path(), ": expects shape ", shapeText(expected), " for input ",
-         input.name(), ", got ", shapeText(got));
-  if (!accepts(tensor.dtype(), array.dtype()))
-    fail(array.path(), ": expects ", dtypeName(tensor.dtype()), " for input ",
-         input.name(), ", got ", dtypeName(array.dtype()));
-}
-
 Dataset::Dataset(const plan::Plan &plan, const std::vector<NamedFile> &files,
                  const std::string &flag)
     : plan(plan), flag(flag) {
   checkNames(files);
   inputs.resize(plan.inputs_size());
-  const NpyArray *first = nullptr;
+  const Source *first = nullptr;
   for (int i = 0; i < plan.inputs_size(); ++i) {
     const plan::Input &input = plan.inputs(i);
     if (!isGiven(input))
       continue;
-    inputs[i].emplace(findFile(files, input).path);
-    const NpyArray &array = *inputs[i];
-    checkArray(input, array);
+    inputs[i] = openSource(input, findFile(files, input));
     if (!first)
-      first = &array;
-    if (array.samples() != first->samples())
-      fail(array.path(), ": has ", array.samples(), " samples, and ",
-           first->path(), " has ", first->samples());
+      first = inputs[i].get();
+    if (inputs[i]->samples() != first->samples())
+      fail(inputs[i]->name(), ": has ", inputs[i]->samples(), " samples, and ",
+           first->name(), " has ", first->samples());
   }
   sampleCount = first ? first->samples() : 0;
-  for (int i = 0; i < plan.inputs_size(); ++i) {
-    const auto &array = inputs[i];
-    if (!array || !plan.inputs(i).bounded() ||
-        sampleCount * array->sampleBytes() > checkedBytes)
-      continue;
-    checkAll(i);
-  }
+  for (int i = 0; i < plan.inputs_size(); ++i)
+    if (inputs[i] && plan.inputs(i).bounded() && !inputs[i]->isWithinBounds() &&
+        sampleCount * SampleType(plan.inputs(i)).bytes <= checkedBytes)
+      checkAll(i);
 }
 
+std::vector<NamedFile> Dataset::files() const {
+  std::vector<NamedFile> all;
+  for (int i = 0; i < plan.inputs_size(); ++i)
+    if (inputs[i])
+      for (const std::string &path : inputs[i]->paths())
+        all.push_back({plan.inputs(i).name(), path});
+  return all;
+}
+
+/// The first element outside of the input's bounds; negative for none.
 template <typename Integer>
 static int64_t firstOutside(const plan::Input &input,
                             std::optional<int64_t> ignored,
@@ -137,14 +119,14 @@ static int64_t firstOutside(const plan::Input &input,
 
 void Dataset::checkAll(int index) const {
   constexpr int64_t chunkBytes = 1 << 20;
-  const NpyArray &array = *inputs[index];
-  int64_t most = std::max<int64_t>(
-      1, chunkBytes / std::max<int64_t>(1, array.sampleBytes()));
+  SampleType type(plan.inputs(index));
+  int64_t most =
+      std::max<int64_t>(1, chunkBytes / std::max<int64_t>(1, type.bytes));
   most = std::min(most, sampleCount);
-  std::vector<std::byte> values(most * array.sampleBytes());
+  std::vector<std::byte> values(most * type.bytes);
   for (int64_t first = 0; first < sampleCount; first += most) {
     int64_t count = std::min(most, sampleCount - first);
-    array.read(first, count, values.data());
+    inputs[index]->read(first, count, values.data());
     checkBounds(index, first, count, values.data());
   }
 }
@@ -152,33 +134,23 @@ void Dataset::checkAll(int index) const {
 void Dataset::checkBounds(int index, int64_t first, int64_t samples,
                           const std::byte *values) const {
   const plan::Input &input = plan.inputs(index);
-  const NpyArray &array = *inputs[index];
+  SampleType type(input);
   std::optional<int64_t> ignored;
   if (&input == labelsOf(plan))
     ignored = plan.loss().ignore_index();
-  int64_t count = samples * array.sampleElements();
-  int64_t at = array.dtype() == plan::INT32
+  int64_t count = samples * type.elements;
+  int64_t at = type.dtype == plan::INT32
                    ? firstOutside<int32_t>(input, ignored, values, count)
-               : array.dtype() == plan::INT64
+               : type.dtype == plan::INT64
                    ? firstOutside<int64_t>(input, ignored, values, count)
                    : -1;
   if (at < 0)
     return;
   int64_t value = 0;
-  convertElements(values + at * elementSize(array.dtype()), array.dtype(),
-                  &value, plan::INT64, 1);
-  int64_t sample = first + at / array.sampleElements();
-  at %= array.sampleElements();
-  // The position by axis, without the axis of samples.
-  std::vector<int64_t> position(array.shape().begin() + 1, array.shape().end());
-  for (size_t axis = position.size(); axis-- > 0;) {
-    int64_t dim = position[axis];
-    position[axis] = at % dim;
-    at /= dim;
-  }
-  fail(array.path(), ": sample ", sample,
-       position.empty() ? "" : " at " + shapeText(position), ": ", value,
-       " is not one of the values ", input.min_value(), " to ",
+  convertElements(values + at * elementSize(type.dtype), type.dtype, &value,
+                  plan::INT64, 1);
+  fail(inputs[index]->where(first + at / type.elements, at % type.elements),
+       ": ", value, " is not one of the values ", input.min_value(), " to ",
        input.max_value(), ignored ? concat(" or ", *ignored) : "", " of input ",
        input.name());
 }
@@ -186,18 +158,16 @@ void Dataset::checkBounds(int index, int64_t first, int64_t samples,
 void Dataset::load(int index, std::span<const int64_t> samples,
                    std::byte *destination) const {
   const plan::Input &input = plan.inputs(index);
-  const NpyArray &array = *inputs[index];
-  plan::DType dtype = input.tensor().dtype();
-  size_t stride = array.sampleElements() * elementSize(dtype);
-  bool converts = array.dtype() != dtype;
-  std::vector<std::byte> stored; // values that are still to be converted
+  SampleType type(input);
   for (size_t i = 0; i < samples.size();) {
-    if (samples[i] == padding && &input == labelsOf(plan) && !isFloat(dtype)) {
+    if (samples[i] == padding && &input == labelsOf(plan) &&
+        !isFloat(type.dtype)) {
       int64_t ignored = plan.loss().ignore_index();
-      for (int64_t j = 0; j < array.sampleElements(); ++j)
+      for (int64_t j = 0; j < type.elements; ++j)
         convertElements(&ignored, plan::INT64,
-                        destination + j * elementSize(dtype), dtype, 1);
-      destination += stride;
+                        destination + j * elementSize(type.dtype), type.dtype,
+                        1);
+      destination += type.bytes;
       ++i;
       continue;
     }
@@ -206,19 +176,11 @@ void Dataset::load(int index, std::span<const int64_t> samples,
     int64_t count = 1;
     while (i + count < samples.size() && samples[i + count] == first + count)
       ++count;
-    std::byte *values = destination;
-    if (converts) {
-      stored.resize(count * array.sampleBytes());
-      values = stored.data();
-    }
     // What is checked is what is used, also where the file is overwritten.
-    array.read(first, count, values);
-    if (input.bounded())
-      checkBounds(index, first, count, values);
-    if (converts)
-      convertElements(values, array.dtype(), destination, dtype,
-                      count * array.sampleElements());
-    destination += count * stride;
+    inputs[index]->read(first, count, destination);
+    if (input.bounded() && !inputs[index]->isWithinBounds())
+      checkBounds(index, first, count, destination);
+    destination += count * type.bytes;
     i += count;
   }
 }

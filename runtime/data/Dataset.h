@@ -1,14 +1,14 @@
-// The samples that a program trains on or is evaluated with: one .npy file for
-// each of the plan's inputs.
+// The samples that a program trains on or is evaluated with: a source for each
+// of the plan's inputs.
 #ifndef SHARDC_RUNTIME_DATA_DATASET_H
 #define SHARDC_RUNTIME_DATA_DATASET_H
 
 #include "runtime/data/NamedFile.h"
-#include "runtime/data/Npy.h"
+#include "runtime/data/Source.h"
 #include "runtime/plan.pb.h"
 
 #include <cstddef>
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,6 +33,8 @@ public:
           const std::string &flag);
 
   int64_t samples() const { return sampleCount; }
+  /// The files that are read, by input.
+  std::vector<NamedFile> files() const;
 
   /// Copies samples into an input's batch, in the input's own dtype. Throws for
   /// a value outside the bounds. A sample of `padding` gives the labels'
@@ -44,8 +46,8 @@ public:
   static constexpr int64_t checkedBytes = int64_t{256} << 20;
 
 private:
-  /// Throws for a value outside the bounds among `values`, those that are
-  /// stored for samples [first, first + count) of a bounded input.
+  /// Throws for a value outside the bounds among `values`, those of samples
+  /// [first, first + count) of a bounded input.
   void checkBounds(int input, int64_t first, int64_t count,
                    const std::byte *values) const;
   /// The same for all samples of an input.
@@ -56,8 +58,8 @@ private:
 
   const plan::Plan &plan;
   std::string flag;
-  std::vector<std::optional<NpyArray>>
-      inputs; // none where the program does not read the input
+  /// None where the program does not read the input.
+  std::vector<std::unique_ptr<Source>> inputs;
   int64_t sampleCount = 0;
 };
 

@@ -160,8 +160,8 @@ plan::DType checkDescr(const std::string &descr, const std::string &name) {
 
 } // namespace
 
-NpyHeader parseNpyHeader(std::span<const std::byte> head, uint64_t fileSize,
-                         const std::string &name) {
+StoredArray parseNpyHeader(std::span<const std::byte> head, uint64_t fileSize,
+                           const std::string &name) {
   auto byteAt = [&](size_t index) {
     return static_cast<unsigned char>(head[index]);
   };
@@ -193,8 +193,8 @@ NpyHeader parseNpyHeader(std::span<const std::byte> head, uint64_t fileSize,
   if (!literal || !literal->descr || !literal->fortranOrder || !literal->shape)
     fail(name, ": its .npy header is damaged");
 
-  NpyHeader header{checkDescr(*literal->descr, name),
-                   std::move(*literal->shape), begin + length};
+  StoredArray header{checkDescr(*literal->descr, name),
+                     std::move(*literal->shape), begin + length};
   if (header.shape.empty())
     fail(name, ": is a single number; expects a first axis of samples");
   if (*literal->fortranOrder && header.shape.size() > 1)
@@ -216,35 +216,14 @@ NpyHeader parseNpyHeader(std::span<const std::byte> head, uint64_t fileSize,
   return header;
 }
 
-static NpyHeader readHeader(const Descriptor &file, const std::string &path) {
+std::unique_ptr<Source> openNpy(SampleType type, const std::string &path,
+                                Descriptor file) {
   uint64_t size = file.regularSize(path);
   std::vector<std::byte> head(std::min<uint64_t>(size, longestNpyHead));
   file.readAt(0, head.data(), head.size(), path);
-  return parseNpyHeader(head, size, path);
-}
-
-NpyArray::NpyArray(const std::string &path)
-    : name(path), file(Descriptor::openForReading(path)),
-      header(readHeader(file, path)), elements(1) {
-  for (size_t axis = 1; axis < header.shape.size(); ++axis)
-    elements *= header.shape[axis];
-}
-
-int64_t NpyArray::sampleBytes() const {
-  return elements * static_cast<int64_t>(elementSize(header.dtype));
-}
-
-void NpyArray::read(int64_t first, int64_t count,
-                    std::byte *destination) const {
-  file.readAt(header.dataOffset + first * sampleBytes(), destination,
-              count * sampleBytes(), name);
-}
-
-std::string shapeText(std::span<const int64_t> shape) {
-  std::string text = "[";
-  for (size_t axis = 0; axis < shape.size(); ++axis)
-    text += (axis ? ", " : "") + std::to_string(shape[axis]);
-  return text + "]";
+  StoredArray array = parseNpyHeader(head, size, path);
+  return std::make_unique<ArraySource>(std::move(type), path, std::move(file),
+                                       std::move(array));
 }
 
 } // namespace shardc::runtime

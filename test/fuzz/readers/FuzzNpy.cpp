@@ -7,7 +7,7 @@ using namespace shardc;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   fuzz::read([&] {
-    runtime::NpyHeader header =
+    runtime::StoredArray header =
         runtime::parseNpyHeader(fuzz::bytesOf(data, size), size, "x.npy");
     // What is read later lies in the file.
     uint64_t bytes = runtime::elementSize(header.dtype);

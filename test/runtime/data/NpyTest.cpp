@@ -22,7 +22,7 @@ static std::string npy(const std::string &header, size_t dataBytes,
   return file + header + std::string(dataBytes, '\0');
 }
 
-static NpyHeader parse(const std::string &file) {
+static StoredArray parse(const std::string &file) {
   // An exact heap copy: a sanitizer sees reads behind the end.
   std::vector<std::byte> bytes(file.size());
   std::memcpy(bytes.data(), file.data(), file.size());
@@ -40,7 +40,7 @@ static std::string errorOf(const std::string &file) {
 
 TEST(Npy, ReadsWhatNumPyWrites) {
   for (char major : {1, 2, 3}) {
-    NpyHeader header = parse(
+    StoredArray header = parse(
         npy("{'descr': '<i8', 'fortran_order': False, 'shape': (3, 4), }   \n",
             96, major));
     EXPECT_EQ(header.dtype, plan::INT64);
@@ -120,7 +120,7 @@ TEST(Npy, SurvivesTruncationAndDamage) {
       damaged[random.below(80, trial, 2 * change)] =
           static_cast<char>(random.below(256, trial, 2 * change + 1));
     try {
-      NpyHeader header = parse(damaged);
+      StoredArray header = parse(damaged);
       EXPECT_LE(header.dataOffset, damaged.size());
       EXPECT_FALSE(header.shape.empty());
     } catch (const Error &) {

@@ -1,0 +1,44 @@
+// What all formats of samples have in common.
+#include "runtime/data/Source.h"
+
+#include "runtime/base/DType.h"
+
+#include <algorithm>
+
+namespace shardc::runtime {
+
+SampleType::SampleType(const plan::Input &input)
+    : input(input.name()), dtype(input.tensor().dtype()),
+      shape(input.tensor().shape().begin() +
+                std::min(1, input.tensor().shape_size()),
+            input.tensor().shape().end()),
+      elements(1) {
+  for (int64_t dim : shape)
+    elements *= dim;
+  bytes = elements * static_cast<int64_t>(elementSize(dtype));
+}
+
+std::string Source::where(int64_t sample, int64_t element) const {
+  return name() + ": " + sampleText(type, sample, element);
+}
+
+std::string sampleText(const SampleType &type, int64_t sample,
+                       int64_t element) {
+  std::vector<int64_t> position = type.shape;
+  for (size_t axis = position.size(); axis-- > 0;) {
+    int64_t dim = position[axis];
+    position[axis] = element % dim;
+    element /= dim;
+  }
+  return "sample " + std::to_string(sample) +
+         (position.empty() ? "" : " at " + shapeText(position));
+}
+
+std::string shapeText(std::span<const int64_t> shape) {
+  std::string text = "[";
+  for (size_t axis = 0; axis < shape.size(); ++axis)
+    text += (axis ? ", " : "") + std::to_string(shape[axis]);
+  return text + "]";
+}
+
+} // namespace shardc::runtime
