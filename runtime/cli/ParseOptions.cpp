@@ -6,6 +6,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/cli/CheckOptions.h"
 #include "runtime/cli/FlagTable.h"
+#include "runtime/cli/ParseData.h"
 #include "runtime/cli/ParseGroups.h"
 #include "runtime/data/Dataset.h"
 #include "runtime/device/Optimizers.h"
@@ -18,13 +19,6 @@ namespace shardc::runtime {
 using namespace cli;
 
 namespace {
-
-NamedFile parseNamedFile(const std::string &flag, const std::string &text) {
-  size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
-    fail(flag, " expects NAME=FILE.npy, got '", text, "'");
-  return {text.substr(0, equals), text.substr(equals + 1)};
-}
 
 /// The letter behind a number, 's' where there is none.
 double parseDuration(const std::string &flag, const std::string &text) {
@@ -58,11 +52,14 @@ void declareData(FlagTable &flags, Options &options) {
       target.push_back(parseNamedFile(name, text));
     };
   };
-  flags.list("--data", "NAME=FILE.npy",
-             "values of one input, memory-mapped; the first axis counts "
-             "samples. Once per input",
+  flags.list("--data", "NAME=PATH[,KEY=VALUE...]",
+             "values of one input: a .npy file, whose first axis counts "
+             "samples, or files of token ids, a folder or a glob of them "
+             "(window=N, stride=N, pad=ID, documents=ID|stored, dtype=uint16 "
+             "for raw ones); labels=@ids: what input ids has (ignore=ID: but "
+             "that one, which is not counted). Once per input",
              addTo(options.data));
-  flags.list("--eval-data", "NAME=FILE.npy",
+  flags.list("--eval-data", "NAME=PATH[,KEY=VALUE...]",
              "the same for samples that are only evaluated",
              addTo(options.evalData));
   flags.integer("--eval-every", options.evalEvery, 1,

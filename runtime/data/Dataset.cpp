@@ -69,17 +69,52 @@ const NamedFile &Dataset::findFile(const std::vector<NamedFile> &files,
        "=FILE.npy, ", dtypeName(input.tensor().dtype()), " [", shape, "]");
 }
 
+std::unique_ptr<Source> Dataset::refer(int index, const NamedFile &file) const {
+  const plan::Input &input = plan.inputs(index);
+  std::string name = file.path.substr(1);
+  std::vector<std::string> names;
+  for (int i = 0; i < plan.inputs_size(); ++i) {
+    if (i == index || !isGiven(plan.inputs(i)))
+      continue;
+    names.push_back(plan.inputs(i).name());
+    if (names.back() != name)
+      continue;
+    if (!inputs[i])
+      fail(flag, " ", file.name, "=", file.path, ": input ", name,
+           " takes what another one has, too; name that one");
+    return openReference(plan, input, file, *inputs[i]);
+  }
+  fail(flag, " ", file.name, "=", file.path, ": the model has no other input ",
+       name, suggestion(name, names));
+}
+
 Dataset::Dataset(const plan::Plan &plan, const std::vector<NamedFile> &files,
                  const std::string &flag)
     : plan(plan), flag(flag) {
   checkNames(files);
   inputs.resize(plan.inputs_size());
+  // What others refer to is opened before them.
+  std::vector<std::unique_ptr<Source>> references(inputs.size());
+  for (bool isReference : {false, true}) {
+    for (int i = 0; i < plan.inputs_size(); ++i) {
+      const plan::Input &input = plan.inputs(i);
+      if (!isGiven(input))
+        continue;
+      const NamedFile &file = findFile(files, input);
+      if (file.isReference() != isReference)
+        continue;
+      if (isReference)
+        references[i] = refer(i, file);
+      else
+        inputs[i] = openSource(input, file);
+    }
+  }
   const Source *first = nullptr;
-  for (int i = 0; i < plan.inputs_size(); ++i) {
-    const plan::Input &input = plan.inputs(i);
-    if (!isGiven(input))
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (references[i])
+      inputs[i] = std::move(references[i]);
+    if (!inputs[i])
       continue;
-    inputs[i] = openSource(input, findFile(files, input));
     if (!first)
       first = inputs[i].get();
     if (inputs[i]->samples() != first->samples())

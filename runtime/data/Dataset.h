@@ -54,6 +54,8 @@ private:
   void checkAll(int input) const;
   const NamedFile &findFile(const std::vector<NamedFile> &files,
                             const plan::Input &input) const;
+  /// Makes the source of an input that takes what another one has.
+  std::unique_ptr<Source> refer(int input, const NamedFile &file) const;
   void checkNames(const std::vector<NamedFile> &files) const;
 
   const plan::Plan &plan;

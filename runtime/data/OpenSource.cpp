@@ -1,14 +1,199 @@
 // The one place that knows which formats of samples there are.
 #include "runtime/data/OpenSource.h"
 
+#include "runtime/base/Error.h"
+#include "runtime/data/ConcatenatedSource.h"
+#include "runtime/data/CopiedSource.h"
+#include "runtime/data/LossNormalization.h"
+#include "runtime/data/MegatronTokens.h"
 #include "runtime/data/Npy.h"
+#include "runtime/data/WindowSource.h"
+#include "runtime/files/ListFiles.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
 
 namespace shardc::runtime {
 
+namespace {
+
+enum class Format {
+  Unknown,
+  Npy,
+  RawTokens,
+  LlmcTokens,
+  MegatronIndex,
+  Parquet
+};
+
+struct FormatInfo {
+  Format format;
+  std::string_view magic;
+  const char *text; // "is ..."
+};
+/// Those with a magic that no other content has by chance.
+constexpr FormatInfo formats[] = {
+    {Format::Npy, "\x93NUMPY", "a .npy file"},
+    {Format::MegatronIndex, megatronMagic, "an index of Megatron's"},
+    {Format::Parquet, "PAR1", "a Parquet file"},
+};
+
+std::string textOf(Format format) {
+  const FormatInfo *info =
+      std::ranges::find(formats, format, &FormatInfo::format);
+  return info != std::end(formats)      ? info->text
+         : format == Format::LlmcTokens ? "a token file of llm.c"
+                                        : "a file of raw tokens";
+}
+
+bool holdsTokens(Format format) {
+  return format == Format::RawTokens || format == Format::LlmcTokens ||
+         format == Format::MegatronIndex;
+}
+
+Format formatOf(const Descriptor &file, const std::string &path,
+                const SourceKeys &keys) {
+  std::array<char, 16> head{};
+  uint64_t size = std::min<uint64_t>(file.regularSize(path), head.size());
+  file.readAt(0, head.data(), size, path);
+  std::string_view begin(head.data(), size);
+  for (const FormatInfo &info : formats)
+    if (begin.starts_with(info.magic)) {
+      if (keys.dtype)
+        fail(path, ": is ", info.text, "; dtype= is for raw token files");
+      return info.format;
+    }
+  if (keys.dtype)
+    return Format::RawTokens;
+  uint32_t number = 0;
+  std::memcpy(&number, head.data(), sizeof(number));
+  return isLlmcMagic(number) ? Format::LlmcTokens : Format::Unknown;
+}
+
+/// The text in quotes for a shell.
+std::string quoted(const std::string &text) {
+  std::string all = "'";
+  for (char each : text)
+    all += each == '\'' ? std::string("'\\''") : std::string(1, each);
+  return all + "'";
+}
+
+[[noreturn]] void refuse(Format format, const std::string &path) {
+  if (format == Format::Parquet)
+    fail(path,
+         ": is a Parquet file, which is not read; convert it with python3 -c "
+         "'import sys, datasets; datasets.Dataset.from_parquet(sys.argv[1])"
+         ".save_to_disk(sys.argv[2])' ",
+         quoted(path), " ", quoted(path + ".arrow"),
+         " and give the folder that this makes");
+  fail(path, ": is not a .npy file, and no token file of llm.c or Megatron; "
+             "give dtype=uint16 or dtype=uint32 for raw token ids");
+}
+
+/// A path with the file that it stands for where two belong together.
+std::string withIndex(const std::string &path) {
+  auto exists = [](const std::string &file) {
+    std::error_code error;
+    return std::filesystem::exists(file, error);
+  };
+  if (path.ends_with(".bin")) {
+    std::string index = path.substr(0, path.size() - 4) + ".idx";
+    return exists(index) ? index : path;
+  }
+  return !exists(path) && exists(path + ".idx") ? path + ".idx" : path;
+}
+
+/// The files of one flag, opened.
+class Opened {
+public:
+  Opened(const plan::Input &input, const NamedFile &given)
+      : input(input), given(given) {}
+
+  void add(const std::string &path);
+  std::unique_ptr<Source> source();
+
+private:
+  const plan::Input &input;
+  const NamedFile &given;
+  std::string first; // the path that the others are compared with
+  Format format = Format::Unknown;
+  std::vector<std::unique_ptr<Tokens>> tokens;
+  std::vector<std::unique_ptr<Source>> arrays;
+};
+
+void Opened::add(const std::string &path) {
+  Descriptor file = Descriptor::openForReading(path);
+  Format found = formatOf(file, path, given.keys);
+  if (found == Format::Unknown || found == Format::Parquet)
+    refuse(found, path);
+  if (first.empty())
+    first = path;
+  else if (holdsTokens(found) != holdsTokens(format))
+    fail(path, ": is ", textOf(found), ", and ", first, " is ", textOf(format),
+         "; give files of one format");
+  format = found;
+  switch (format) {
+  case Format::RawTokens:
+    tokens.push_back(openRawTokens(path, std::move(file), *given.keys.dtype));
+    return;
+  case Format::LlmcTokens:
+    tokens.push_back(openLlmcTokens(path, std::move(file)));
+    return;
+  case Format::MegatronIndex:
+    tokens.push_back(openMegatronTokens(path, std::move(file)));
+    return;
+  default:
+    given.keys.refuseBut({}, concat(path, " is ", textOf(format)));
+    arrays.push_back(openNpy(SampleType(input), path, std::move(file)));
+  }
+}
+
+std::unique_ptr<Source> Opened::source() {
+  if (!tokens.empty()) {
+    given.keys.refuseBut({"dtype", "window", "stride", "pad", "documents"},
+                         concat(first, " holds token ids"));
+    return std::make_unique<WindowSource>(SampleType(input), given.path,
+                                          std::move(tokens), given.keys);
+  }
+  if (arrays.size() == 1)
+    return std::move(arrays.front());
+  return std::make_unique<ConcatenatedSource>(given.path, std::move(arrays));
+}
+
+} // namespace
+
 std::unique_ptr<Source> openSource(const plan::Input &input,
                                    const NamedFile &file) {
-  return openNpy(SampleType(input), file.path,
-                 Descriptor::openForReading(file.path));
+  std::vector<std::string> paths = listFiles(withIndex(file.path));
+  Opened opened(input, file);
+  std::string before;
+  // Both files of a pair stand for one.
+  for (std::string &path : paths)
+    path = withIndex(path);
+  std::ranges::sort(paths);
+  paths.erase(std::ranges::unique(paths).begin(), paths.end());
+  for (const std::string &path : paths)
+    opened.add(path);
+  return opened.source();
+}
+
+std::unique_ptr<Source> openReference(const plan::Plan &plan,
+                                      const plan::Input &input,
+                                      const NamedFile &file,
+                                      const Source &source) {
+  std::optional<CopiedSource::Replaced> replaced;
+  file.keys.refuseBut({"ignore"}, concat(file.name, "=", file.path,
+                                         " takes what another input has"));
+  if (file.keys.ignore) {
+    if (&input != labelsOf(plan))
+      fail("ignore=", *file.keys.ignore, " is for labels, and input ",
+           input.name(), " is none");
+    replaced = {*file.keys.ignore, plan.loss().ignore_index()};
+  }
+  return std::make_unique<CopiedSource>(SampleType(input), source, replaced);
 }
 
 } // namespace shardc::runtime

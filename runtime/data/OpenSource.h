@@ -14,6 +14,13 @@ namespace shardc::runtime {
 std::unique_ptr<Source> openSource(const plan::Input &input,
                                    const NamedFile &file);
 
+/// Makes the source of an input whose values come from those of another one,
+/// `source`, which must outlive it.
+std::unique_ptr<Source> openReference(const plan::Plan &plan,
+                                      const plan::Input &input,
+                                      const NamedFile &file,
+                                      const Source &source);
+
 } // namespace shardc::runtime
 
 #endif

@@ -43,6 +43,7 @@ public:
   virtual std::string where(int64_t sample, int64_t element) const;
   /// The files that are read.
   virtual std::vector<std::string> paths() const { return {name()}; }
+  const SampleType &sampleType() const { return type; }
   /// Whether it makes its values itself, within the input's bounds.
   virtual bool isWithinBounds() const { return false; }
 

@@ -274,7 +274,7 @@ class TrainerBadInput(ToolTest):
                 "--eval-data",
                 f"labels={self.path('labels.npy')}",
             ),
-            "not a regular file",
+            "is a folder without files",
         )
 
     # Weights

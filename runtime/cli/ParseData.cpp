@@ -1,0 +1,101 @@
+// The values of --data and --eval-data.
+#include "runtime/cli/ParseData.h"
+
+#include "runtime/cli/FlagTable.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace shardc::runtime::cli {
+
+namespace {
+
+constexpr int64_t anyId = std::numeric_limits<int64_t>::min();
+
+struct Key {
+  const char *name;
+  /// Takes the value; `what` is the flag with the key.
+  std::function<void(SourceKeys &, const std::string &what,
+                     const std::string &value)>
+      set;
+};
+
+Key integer(const char *name, std::optional<int64_t> SourceKeys::*target,
+            int64_t low) {
+  return {name, [=](SourceKeys &keys, const std::string &what,
+                    const std::string &value) {
+            keys.*target = parseInteger<int64_t>(what, value, low);
+          }};
+}
+
+const std::vector<Key> &allKeys() {
+  static const std::vector<Key> keys = {
+      integer("window", &SourceKeys::window, 1),
+      integer("stride", &SourceKeys::stride, 1),
+      integer("pad", &SourceKeys::pad, anyId),
+      integer("ignore", &SourceKeys::ignore, anyId),
+      {"documents",
+       [](SourceKeys &keys, const std::string &what, const std::string &value) {
+         keys.storedDocuments = value == "stored";
+         if (!keys.storedDocuments)
+           keys.documents = parseInteger<int64_t>(what, value, anyId);
+       }},
+      {"dtype",
+       [](SourceKeys &keys, const std::string &what, const std::string &value) {
+         keys.dtype = parseChoice<TokenType>(
+             what, value,
+             {{"uint16", TokenType::UInt16}, {"uint32", TokenType::UInt32}});
+       }},
+  };
+  return keys;
+}
+
+/// Where the next key begins: at a comma with a word and '=' behind it, for
+/// there may be commas in a path.
+size_t nextKey(const std::string &text, size_t begin) {
+  for (size_t comma = text.find(',', begin); comma != std::string::npos;
+       comma = text.find(',', comma + 1)) {
+    size_t end =
+        text.find_first_not_of("abcdefghijklmnopqrstuvwxyz", comma + 1);
+    if (end != std::string::npos && end > comma + 1 && text[end] == '=')
+      return comma;
+  }
+  return text.size();
+}
+
+} // namespace
+
+NamedFile parseNamedFile(const std::string &flag, const std::string &text) {
+  size_t equals = text.find('=');
+  size_t end = equals == std::string::npos ? 0 : nextKey(text, equals + 1);
+  if (equals == std::string::npos || equals == 0 || equals + 1 >= end)
+    fail(flag, " expects NAME=PATH, got '", text, "'");
+  NamedFile file{text.substr(0, equals),
+                 text.substr(equals + 1, end - equals - 1)};
+  std::vector<std::string> &given = file.keys.given;
+  while (end < text.size()) {
+    size_t begin = end + 1;
+    end = nextKey(text, begin);
+    size_t middle = text.find('=', begin);
+    std::string name = text.substr(begin, middle - begin);
+    std::string value = text.substr(middle + 1, end - middle - 1);
+    auto key = std::ranges::find(allKeys(), name, &Key::name);
+    if (key == allKeys().end()) {
+      std::vector<std::string> names;
+      std::string all;
+      for (const Key &each : allKeys()) {
+        names.push_back(each.name);
+        all += concat(all.empty() ? "" : ", ", each.name);
+      }
+      fail(flag, " ", file.name, " has no key '", name, "'",
+           suggestion(name, names), "; its keys are ", all);
+    }
+    if (std::ranges::find(given, name) != given.end())
+      fail(flag, " ", file.name, " has ", name, " twice: '", text, "'");
+    given.push_back(name);
+    key->set(file.keys, concat(flag, " ", file.name, " ", name), value);
+  }
+  return file;
+}
+
+} // namespace shardc::runtime::cli

@@ -1,0 +1,158 @@
+"""The formats of --data: a run whose samples come from any of them has the losses of the run that
+has the same samples as .npy files, bit by bit; what is wrong with a file is said in one line."""
+import json
+import os
+import struct
+import tempfile
+
+import numpy as np
+
+from tool_test import MODELS, SHARDC, ToolTest, run
+
+MODEL = os.path.join(MODELS, "gpt2-tiny", "model.onnx")
+LENGTH = 16
+
+
+class DataFormats(ToolTest):
+    """gpt2-tiny on two ranks with sequences of 16 tokens."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.trainer = os.path.join(folder.name, "m.trainer")
+        result = run(
+            SHARDC,
+            MODEL,
+            "--mesh",
+            2,
+            "--dim",
+            "batch=2",
+            "--dim",
+            f"sequence={LENGTH}",
+            "--loss",
+            "cross-entropy:logits=logits,labels=labels,shift=1",
+            "-o",
+            cls.trainer,
+        )
+        assert result.code == 0, result.err
+
+    def setUp(self):
+        super().setUp()
+        self.ids = np.random.default_rng(7).integers(1, 512, 12 * LENGTH)
+
+    def write(self, name, *parts):
+        with open(self.path(name), "wb") as file:
+            for part in parts:
+                file.write(part if isinstance(part, bytes) else part.tobytes())
+        return self.path(name)
+
+    def words(self, *data, flags=()):
+        given = [word for each in data for word in ("--data", each)]
+        return [self.trainer, *given, "--lr", 0.01, *flags]
+
+    def losses(self, *data, flags=()):
+        metrics = self.path("metrics.jsonl")
+        result = run(*self.words(*data, flags=flags), "--metrics", metrics)
+        self.assertEqual(result.code, 0, result.err)
+        with open(metrics, encoding="utf-8") as file:
+            lines = [json.loads(line) for line in file]
+        return [line["loss"] for line in lines if "loss" in line and "step" in line]
+
+    def losses_of(self, ids, labels=None, flags=()):
+        """Those of samples as .npy files."""
+        np.save(self.path("ids.npy"), ids)
+        np.save(self.path("labels.npy"), ids if labels is None else labels)
+        losses = self.losses(
+            f"input_ids={self.path('ids.npy')}",
+            f"labels={self.path('labels.npy')}",
+            flags=flags,
+        )
+        self.assertGreater(len(losses), 1)
+        return losses
+
+    def fails(self, *words, parts):
+        self.assert_one_error(run(*self.words(*words)), "trainer", *parts)
+
+    def test_token_files(self):
+        expected = self.losses_of(self.ids.reshape(-1, LENGTH))
+        raw = self.write("raw.bin", self.ids.astype(np.uint16))
+        wide = self.write("wide.bin", self.ids.astype(np.uint32))
+        header = np.zeros(256, np.int32)
+        header[:3] = 20240520, 1, len(self.ids)
+        gpt2 = self.write("gpt2.bin", header, self.ids.astype(np.uint16))
+        header[:3] = 20240801, 7, len(self.ids)
+        llama = self.write("llama.bin", header, self.ids.astype(np.uint32))
+        sizes = np.full(6, len(self.ids) // 6, np.int32)
+        self.write(
+            "corpus.idx",
+            b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 4, len(sizes), len(sizes) + 1),
+            sizes,
+            (np.cumsum(sizes) - sizes).astype(np.int64) * 4,
+            np.arange(len(sizes) + 1),
+        )
+        corpus = self.write("corpus.bin", self.ids.astype(np.int32))
+        for given in (f"{raw},dtype=uint16", f"{wide},dtype=uint32", gpt2, llama, corpus):
+            with self.subTest(given=given):
+                self.assertEqual(self.losses(f"input_ids={given}", "labels=@input_ids"), expected)
+
+    def test_windows(self):
+        starts = range(0, len(self.ids) - LENGTH + 1, 10)
+        windows = np.stack([self.ids[b : b + LENGTH] for b in starts])
+        raw = self.write("raw.bin", self.ids.astype(np.uint16))
+        self.assertEqual(
+            self.losses(f"input_ids={raw},dtype=uint16,stride=10", "labels=@input_ids"),
+            self.losses_of(windows),
+        )
+
+    def test_padding_and_several_files(self):
+        parts = [self.ids[:70], self.ids[70:]]
+        os.mkdir(self.path("corpus"))
+        samples = []
+        for number, part in enumerate(parts):
+            self.write(f"corpus/{number}.bin", part.astype(np.uint16))
+            padded = np.zeros(-(-len(part) // LENGTH) * LENGTH, np.int64)
+            padded[: len(part)] = part
+            samples.append(padded.reshape(-1, LENGTH))
+        samples = np.concatenate(samples)
+        expected = self.losses_of(samples, np.where(samples == 0, -100, samples))
+        for path in ("corpus", "corpus/*.bin"):
+            self.assertEqual(
+                self.losses(
+                    f"input_ids={self.path(path)},dtype=uint16,pad=0",
+                    "labels=@input_ids,ignore=0",
+                ),
+                expected,
+            )
+
+    def test_npy_files_of_a_folder(self):
+        samples = self.ids.reshape(-1, LENGTH)
+        expected = self.losses_of(samples)
+        os.mkdir(self.path("parts"))
+        np.save(self.path("parts/0.npy"), samples[:5])
+        np.save(self.path("parts/1.npy"), samples[5:].astype(np.int32))
+        self.assertEqual(
+            self.losses(f"input_ids={self.path('parts')}", "labels=@input_ids"), expected
+        )
+
+    def test_errors(self):
+        raw = self.write("raw.bin", self.ids.astype(np.uint16))
+        self.fails(f"input_ids={raw}", "labels=@input_ids", parts=("raw.bin", "dtype=uint16"))
+        self.fails(
+            f"input_ids={raw},dtype=uint16,strid=3",
+            "labels=@input_ids",
+            parts=("has no key 'strid'", "did you mean 'stride'"),
+        )
+        self.fails(
+            f"input_ids={raw},dtype=uint16",
+            "labels=@input_id",
+            parts=("no other input input_id", "did you mean 'input_ids'"),
+        )
+        self.write("raw.bin", np.full(64, 512, np.uint16))
+        self.fails(
+            f"input_ids={raw},dtype=uint16",
+            "labels=@input_ids",
+            parts=("raw.bin: token 0", "512 is not one of the values 0 to 511"),
+        )
+        parquet = self.write("x.parquet", b"PAR1 and more")
+        self.fails(f"input_ids={parquet}", "labels=@input_ids", parts=("Parquet", "save_to_disk"))
