@@ -223,7 +223,7 @@ int run(int argc, char **argv, Platform &platform,
   installSignalHandlers();
   self.checkLargeSections(static_cast<unsigned>(usableCores()));
 
-  Dataset data(plan, options.data, "--data");
+  Dataset data(plan, options.data, "--data", options.dataLimit);
   std::optional<Dataset> evalData;
   if (!options.evalData.empty()) {
     evalData.emplace(plan, options.evalData, "--eval-data");

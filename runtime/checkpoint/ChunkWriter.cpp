@@ -4,7 +4,7 @@
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/checkpoint/HashedFile.h"
-#include "runtime/weights/Safetensors.h"
+#include "runtime/files/Safetensors.h"
 
 #include <algorithm>
 #include <cstring>

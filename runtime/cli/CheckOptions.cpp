@@ -56,6 +56,7 @@ void cli::checkCombinations(const Options &options) {
        " without --warmup-steps"},
       {"--min-lr", decays || options.minLearningRate == 0, noDecay},
       {"--total-steps", decays, noDecay},
+      {"--data-limit", !options.data.empty(), " without --data"},
       {"--eval-every", !options.evalData.empty(), " without --eval-data"},
       {"--checkpoint-every", options.checkpointDir.has_value(),
        " without --checkpoint-dir"},

@@ -34,6 +34,8 @@ const std::vector<Key> &allKeys() {
       integer("stride", &SourceKeys::stride, 1),
       integer("pad", &SourceKeys::pad, anyId),
       integer("ignore", &SourceKeys::ignore, anyId),
+      {"column", [](SourceKeys &keys, const std::string &,
+                    const std::string &value) { keys.column = value; }},
       {"documents",
        [](SourceKeys &keys, const std::string &what, const std::string &value) {
          keys.storedDocuments = value == "stored";
@@ -66,10 +68,17 @@ size_t nextKey(const std::string &text, size_t begin) {
 } // namespace
 
 NamedFile parseNamedFile(const std::string &flag, const std::string &text) {
+  constexpr std::string_view synthetic = "synthetic:";
+  if (text.starts_with(synthetic)) {
+    NamedFile file{"", text};
+    file.syntheticSeed = parseInteger<uint64_t>(
+        flag + " synthetic:SEED", text.substr(synthetic.size()), 0);
+    return file;
+  }
   size_t equals = text.find('=');
   size_t end = equals == std::string::npos ? 0 : nextKey(text, equals + 1);
   if (equals == std::string::npos || equals == 0 || equals + 1 >= end)
-    fail(flag, " expects NAME=PATH, got '", text, "'");
+    fail(flag, " expects NAME=PATH or synthetic:SEED, got '", text, "'");
   NamedFile file{text.substr(0, equals),
                  text.substr(equals + 1, end - equals - 1)};
   std::vector<std::string> &given = file.keys.given;

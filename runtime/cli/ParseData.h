@@ -8,7 +8,8 @@
 
 namespace shardc::runtime::cli {
 
-/// NAME=PATH,KEY=VALUE,...: the path ends where a key begins.
+/// NAME=PATH,KEY=VALUE,...: the path ends where a key begins. Or
+/// synthetic:SEED.
 NamedFile parseNamedFile(const std::string &flag, const std::string &text);
 
 } // namespace shardc::runtime::cli

@@ -54,11 +54,17 @@ void declareData(FlagTable &flags, Options &options) {
   };
   flags.list("--data", "NAME=PATH[,KEY=VALUE...]",
              "values of one input: a .npy file, whose first axis counts "
-             "samples, or files of token ids, a folder or a glob of them "
+             "samples, a safetensors file (column=TENSOR [the input's name]), "
+             "or files of token ids, a folder or a glob of them "
              "(window=N, stride=N, pad=ID, documents=ID|stored, dtype=uint16 "
              "for raw ones); labels=@ids: what input ids has (ignore=ID: but "
-             "that one, which is not counted). Once per input",
+             "that one, which is not counted). Once per input; synthetic:SEED: "
+             "values that are drawn, for all "
+             "inputs that are not named",
              addTo(options.data));
+  flags.integer("--data-limit", options.dataLimit, 1,
+                "the first N samples of --data alone [all; 65536 of "
+                "synthetic ones]");
   flags.list("--eval-data", "NAME=PATH[,KEY=VALUE...]",
              "the same for samples that are only evaluated",
              addTo(options.evalData));

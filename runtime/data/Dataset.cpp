@@ -43,7 +43,8 @@ void Dataset::checkNames(const std::vector<NamedFile> &files) const {
       names.push_back(input.name());
   for (size_t i = 0; i < files.size(); ++i) {
     const std::string &name = files[i].name;
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
+    if (!name.empty() &&
+        std::find(names.begin(), names.end(), name) == names.end()) {
       std::string all;
       for (const std::string &known : names)
         all += (all.empty() ? "" : ", ") + known;
@@ -52,8 +53,8 @@ void Dataset::checkNames(const std::vector<NamedFile> &files) const {
     }
     for (size_t j = 0; j < i; ++j)
       if (files[j].name == name)
-        fail(flag, " ", name, " is given twice: ", files[j].path, " and ",
-             files[i].path);
+        fail(flag, name.empty() ? "" : " ", name,
+             " is given twice: ", files[j].path, " and ", files[i].path);
   }
 }
 
@@ -61,6 +62,9 @@ const NamedFile &Dataset::findFile(const std::vector<NamedFile> &files,
                                    const plan::Input &input) const {
   for (const NamedFile &file : files)
     if (file.name == input.name())
+      return file;
+  for (const NamedFile &file : files)
+    if (file.syntheticSeed)
       return file;
   std::string shape = "samples";
   for (int axis = 1; axis < input.tensor().shape_size(); ++axis)
@@ -89,9 +93,30 @@ std::unique_ptr<Source> Dataset::refer(int index, const NamedFile &file) const {
 }
 
 Dataset::Dataset(const plan::Plan &plan, const std::vector<NamedFile> &files,
-                 const std::string &flag)
+                 const std::string &flag, std::optional<int64_t> limit)
     : plan(plan), flag(flag) {
   checkNames(files);
+  open(files);
+  const Source *first = nullptr;
+  for (const std::unique_ptr<Source> &source : inputs) {
+    if (!source || source->samples() == Source::anyNumber)
+      continue;
+    if (!first)
+      first = source.get();
+    if (source->samples() != first->samples())
+      fail(source->name(), ": has ", source->samples(), " samples, and ",
+           first->name(), " has ", first->samples());
+  }
+  sampleCount = first ? first->samples() : limit.value_or(syntheticSamples);
+  sampleCount = std::min(sampleCount, limit.value_or(sampleCount));
+  for (int i = 0; i < plan.inputs_size(); ++i)
+    if (inputs[i] && plan.inputs(i).bounded() && !inputs[i]->isWithinBounds() &&
+        sampleCount <= checkedBytes / std::max<int64_t>(
+                                          1, SampleType(plan.inputs(i)).bytes))
+      checkAll(i);
+}
+
+void Dataset::open(const std::vector<NamedFile> &files) {
   inputs.resize(plan.inputs_size());
   // What others refer to is opened before them.
   std::vector<std::unique_ptr<Source>> references(inputs.size());
@@ -109,23 +134,9 @@ Dataset::Dataset(const plan::Plan &plan, const std::vector<NamedFile> &files,
         inputs[i] = openSource(input, file);
     }
   }
-  const Source *first = nullptr;
-  for (size_t i = 0; i < inputs.size(); ++i) {
+  for (size_t i = 0; i < inputs.size(); ++i)
     if (references[i])
       inputs[i] = std::move(references[i]);
-    if (!inputs[i])
-      continue;
-    if (!first)
-      first = inputs[i].get();
-    if (inputs[i]->samples() != first->samples())
-      fail(inputs[i]->name(), ": has ", inputs[i]->samples(), " samples, and ",
-           first->name(), " has ", first->samples());
-  }
-  sampleCount = first ? first->samples() : 0;
-  for (int i = 0; i < plan.inputs_size(); ++i)
-    if (inputs[i] && plan.inputs(i).bounded() && !inputs[i]->isWithinBounds() &&
-        sampleCount * SampleType(plan.inputs(i)).bytes <= checkedBytes)
-      checkAll(i);
 }
 
 std::vector<NamedFile> Dataset::files() const {

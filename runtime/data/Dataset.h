@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,8 +30,9 @@ public:
   /// shape or a number of samples that does not fit, naming the file, and for
   /// values outside an input's bounds in files of up to `checkedBytes`; larger
   /// ones are checked batch by batch. `flag` is the one that gave the files.
+  /// `limit`: samples behind the first so many are left out.
   Dataset(const plan::Plan &plan, const std::vector<NamedFile> &files,
-          const std::string &flag);
+          const std::string &flag, std::optional<int64_t> limit = {});
 
   int64_t samples() const { return sampleCount; }
   /// The files that are read, by input.
@@ -43,6 +45,8 @@ public:
             std::byte *destination) const;
 
   static constexpr int64_t padding = -1;
+  /// How many there are where all are drawn, and nothing says how many.
+  static constexpr int64_t syntheticSamples = 65536;
   static constexpr int64_t checkedBytes = int64_t{256} << 20;
 
 private:
@@ -54,6 +58,7 @@ private:
   void checkAll(int input) const;
   const NamedFile &findFile(const std::vector<NamedFile> &files,
                             const plan::Input &input) const;
+  void open(const std::vector<NamedFile> &files);
   /// Makes the source of an input that takes what another one has.
   std::unique_ptr<Source> refer(int input, const NamedFile &file) const;
   void checkNames(const std::vector<NamedFile> &files) const;

@@ -16,6 +16,7 @@ enum class TokenType { UInt8, Int8, UInt16, Int16, UInt32, Int32, Int64 };
 /// KEY=VALUE behind a path. What is absent was not given.
 struct SourceKeys {
   std::optional<TokenType> dtype; // of raw token files
+  std::optional<std::string> column;
   std::optional<int64_t> window, stride, pad;
   std::optional<int64_t> documents; // the id that ends one
   bool storedDocuments = false;     // documents=stored: as the file has them
@@ -29,11 +30,12 @@ struct SourceKeys {
                  const std::string &what) const;
 };
 
-/// NAME=PATH,KEY=VALUE
+/// NAME=PATH,KEY=VALUE, or synthetic:SEED.
 struct NamedFile {
-  std::string name; // of the input
+  std::string name; // of the input; empty: of all that are not named
   std::string path; // of a file, a folder or a glob; @NAME: another input
   SourceKeys keys = {};
+  std::optional<uint64_t> syntheticSeed = {};
 
   bool isReference() const { return path.starts_with('@'); }
 };

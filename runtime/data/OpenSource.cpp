@@ -7,6 +7,8 @@
 #include "runtime/data/LossNormalization.h"
 #include "runtime/data/MegatronTokens.h"
 #include "runtime/data/Npy.h"
+#include "runtime/data/SafetensorsSource.h"
+#include "runtime/data/SyntheticSource.h"
 #include "runtime/data/WindowSource.h"
 #include "runtime/files/ListFiles.h"
 
@@ -23,6 +25,7 @@ namespace {
 enum class Format {
   Unknown,
   Npy,
+  Safetensors,
   RawTokens,
   LlmcTokens,
   MegatronIndex,
@@ -44,9 +47,10 @@ constexpr FormatInfo formats[] = {
 std::string textOf(Format format) {
   const FormatInfo *info =
       std::ranges::find(formats, format, &FormatInfo::format);
-  return info != std::end(formats)      ? info->text
-         : format == Format::LlmcTokens ? "a token file of llm.c"
-                                        : "a file of raw tokens";
+  return info != std::end(formats)       ? info->text
+         : format == Format::Safetensors ? "a safetensors file"
+         : format == Format::LlmcTokens  ? "a token file of llm.c"
+                                         : "a file of raw tokens";
 }
 
 bool holdsTokens(Format format) {
@@ -57,7 +61,8 @@ bool holdsTokens(Format format) {
 Format formatOf(const Descriptor &file, const std::string &path,
                 const SourceKeys &keys) {
   std::array<char, 16> head{};
-  uint64_t size = std::min<uint64_t>(file.regularSize(path), head.size());
+  uint64_t all = file.regularSize(path);
+  uint64_t size = std::min<uint64_t>(all, head.size());
   file.readAt(0, head.data(), size, path);
   std::string_view begin(head.data(), size);
   for (const FormatInfo &info : formats)
@@ -68,6 +73,8 @@ Format formatOf(const Descriptor &file, const std::string &path,
     }
   if (keys.dtype)
     return Format::RawTokens;
+  if (looksLikeSafetensors(std::as_bytes(std::span(begin)), all))
+    return Format::Safetensors;
   uint32_t number = 0;
   std::memcpy(&number, head.data(), sizeof(number));
   return isLlmcMagic(number) ? Format::LlmcTokens : Format::Unknown;
@@ -89,7 +96,8 @@ std::string quoted(const std::string &text) {
          ".save_to_disk(sys.argv[2])' ",
          quoted(path), " ", quoted(path + ".arrow"),
          " and give the folder that this makes");
-  fail(path, ": is not a .npy file, and no token file of llm.c or Megatron; "
+  fail(path, ": is not a .npy or safetensors file, and no token file of llm.c "
+             "or Megatron; "
              "give dtype=uint16 or dtype=uint32 for raw token ids");
 }
 
@@ -145,6 +153,11 @@ void Opened::add(const std::string &path) {
   case Format::MegatronIndex:
     tokens.push_back(openMegatronTokens(path, std::move(file)));
     return;
+  case Format::Safetensors:
+    given.keys.refuseBut({"column"}, concat(path, " is ", textOf(format)));
+    arrays.push_back(openSafetensors(SampleType(input), path, std::move(file),
+                                     given.keys.column.value_or(input.name())));
+    return;
   default:
     given.keys.refuseBut({}, concat(path, " is ", textOf(format)));
     arrays.push_back(openNpy(SampleType(input), path, std::move(file)));
@@ -167,9 +180,10 @@ std::unique_ptr<Source> Opened::source() {
 
 std::unique_ptr<Source> openSource(const plan::Input &input,
                                    const NamedFile &file) {
+  if (file.syntheticSeed)
+    return std::make_unique<SyntheticSource>(input, *file.syntheticSeed);
   std::vector<std::string> paths = listFiles(withIndex(file.path));
   Opened opened(input, file);
-  std::string before;
   // Both files of a pair stand for one.
   for (std::string &path : paths)
     path = withIndex(path);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,6 +35,8 @@ public:
   /// What errors call it: its path, as given.
   virtual const std::string &name() const = 0;
   virtual int64_t samples() const = 0;
+  /// As many as are asked for.
+  static constexpr int64_t anyNumber = std::numeric_limits<int64_t>::max();
   /// Copies samples [first, first + count), in the input's dtype. Safe to call
   /// from several threads. Throws an Error where what is stored has changed
   /// since it was opened and is no sample any more.

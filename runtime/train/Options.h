@@ -42,7 +42,8 @@ enum class LogFormat { Text, Hf };
 struct Options {
   std::vector<NamedFile> data;
   std::vector<NamedFile> evalData;
-  int64_t evalEvery = 0; // steps; 0: only at the end
+  std::optional<int64_t> dataLimit; // samples
+  int64_t evalEvery = 0;            // steps; 0: only at the end
   bool shuffle = false;
 
   std::optional<std::string> weights;

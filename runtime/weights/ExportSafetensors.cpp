@@ -2,7 +2,7 @@
 #include "runtime/weights/ExportSafetensors.h"
 
 #include "runtime/base/DType.h"
-#include "runtime/weights/Safetensors.h"
+#include "runtime/files/Safetensors.h"
 
 #include <algorithm>
 

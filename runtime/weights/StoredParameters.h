@@ -4,8 +4,8 @@
 #define SHARDC_RUNTIME_WEIGHTS_STOREDPARAMETERS_H
 
 #include "runtime/files/Descriptor.h"
+#include "runtime/files/Safetensors.h"
 #include "runtime/weights/ParameterSource.h"
-#include "runtime/weights/Safetensors.h"
 
 #include <map>
 #include <memory>

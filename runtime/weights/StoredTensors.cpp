@@ -3,7 +3,7 @@
 
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
-#include "runtime/weights/Safetensors.h"
+#include "runtime/files/Safetensors.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

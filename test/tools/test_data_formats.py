@@ -135,6 +135,43 @@ class DataFormats(ToolTest):
             self.losses(f"input_ids={self.path('parts')}", "labels=@input_ids"), expected
         )
 
+    def test_safetensors(self):
+        samples = self.ids.reshape(-1, LENGTH)
+        expected = self.losses_of(samples)
+        header = json.dumps(
+            {
+                "input_ids": {
+                    "dtype": "I32",
+                    "shape": samples.shape,
+                    "data_offsets": [0, samples.size * 4],
+                },
+                "l": {
+                    "dtype": "I64",
+                    "shape": samples.shape,
+                    "data_offsets": [samples.size * 4, samples.size * 12],
+                },
+            }
+        ).encode()
+        length = struct.pack("<Q", len(header))
+        path = self.write("x.st", length, header, samples.astype(np.int32), samples)
+        self.assertEqual(self.losses(f"input_ids={path}", f"labels={path},column=l"), expected)
+        self.fails(f"input_ids={path}", f"labels={path}", parts=("has no tensor labels", "column="))
+
+    def test_synthetic(self):
+        flags = ("--data-limit", 24)
+        losses = self.losses("synthetic:3", flags=flags)
+        self.assertEqual(len(losses), 6)
+        self.assertEqual(self.losses("synthetic:3", flags=flags), losses)
+        self.assertNotEqual(self.losses("synthetic:4", flags=flags), losses)
+        np.save(self.path("ids.npy"), self.ids.reshape(-1, LENGTH))
+        ids = f"input_ids={self.path('ids.npy')}"
+        self.assertEqual(len(self.losses(ids, "synthetic:3")), 3)
+
+    def test_data_limit(self):
+        samples = self.ids.reshape(-1, LENGTH)
+        expected = self.losses_of(samples[:8], flags=("--steps", 4))
+        self.assertEqual(self.losses_of(samples, flags=("--steps", 4, "--data-limit", 8)), expected)
+
     def test_errors(self):
         raw = self.write("raw.bin", self.ids.astype(np.uint16))
         self.fails(f"input_ids={raw}", "labels=@input_ids", parts=("raw.bin", "dtype=uint16"))

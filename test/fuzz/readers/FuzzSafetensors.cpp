@@ -1,6 +1,6 @@
 // The trainer's reader of safetensors headers.
 #include "runtime/base/DType.h"
-#include "runtime/weights/Safetensors.h"
+#include "runtime/files/Safetensors.h"
 #include "test/fuzz/readers/Harness.h"
 
 #include <algorithm>

@@ -162,7 +162,8 @@ TEST(Options, ChecksRanges) {
             "--betas expects a number from 0 to less than 1, got '1'");
   EXPECT_EQ(errorOf({"--betas", "0.9"}),
             "--betas expects two numbers, as in 0.9,0.999, got '0.9'");
-  EXPECT_EQ(errorOf({"--data", "x"}), "--data expects NAME=PATH, got 'x'");
+  EXPECT_EQ(errorOf({"--data", "x"}),
+            "--data expects NAME=PATH or synthetic:SEED, got 'x'");
   EXPECT_EQ(errorOf({"--init", "zeros"}),
             "--init expects file or random, got 'zeros'");
   EXPECT_EQ(errorOf({"--schedule", "cosin"}),

@@ -2,11 +2,11 @@
 // all; and damaged ones.
 #include "runtime/base/Error.h"
 #include "runtime/base/Random.h"
+#include "runtime/files/Safetensors.h"
 #include "runtime/weights/ExportOnnx.h"
 #include "runtime/weights/ExportSafetensors.h"
 #include "runtime/weights/OnnxIndex.h"
 #include "runtime/weights/RandomParameters.h"
-#include "runtime/weights/Safetensors.h"
 #include "runtime/weights/StoredParameters.h"
 #include "runtime/weights/WireReader.h"
 #include "test/runtime/TemporaryFolder.h"

@@ -1,5 +1,5 @@
 // The safetensors format: reading and writing of headers.
-#include "runtime/weights/Safetensors.h"
+#include "runtime/files/Safetensors.h"
 
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"

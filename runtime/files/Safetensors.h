@@ -1,8 +1,8 @@
 // The safetensors format (https://github.com/huggingface/safetensors#format):
 // eight bytes with the length of a JSON header, the header, and the tensors'
 // bytes one after the other.
-#ifndef SHARDC_RUNTIME_WEIGHTS_SAFETENSORS_H
-#define SHARDC_RUNTIME_WEIGHTS_SAFETENSORS_H
+#ifndef SHARDC_RUNTIME_FILES_SAFETENSORS_H
+#define SHARDC_RUNTIME_FILES_SAFETENSORS_H
 
 #include "runtime/files/Descriptor.h"
 #include "runtime/plan.pb.h"

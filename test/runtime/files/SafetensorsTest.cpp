@@ -1,6 +1,6 @@
 // Headers of safetensors files: what the reference implementation writes, and
 // everything that it would refuse.
-#include "runtime/weights/Safetensors.h"
+#include "runtime/files/Safetensors.h"
 
 #include "runtime/base/Error.h"
 #include "test/runtime/TemporaryFolder.h"
