@@ -18,6 +18,7 @@ struct Key {
   std::function<void(SourceKeys &, const std::string &what,
                      const std::string &value)>
       set;
+  bool isToggle = false; // has no value
 };
 
 Key integer(const char *name, std::optional<int64_t> SourceKeys::*target,
@@ -34,6 +35,12 @@ const std::vector<Key> &allKeys() {
       integer("stride", &SourceKeys::stride, 1),
       integer("pad", &SourceKeys::pad, anyId),
       integer("ignore", &SourceKeys::ignore, anyId),
+      integer("padding", &SourceKeys::padding, anyId),
+      {"causal",
+       [](SourceKeys &keys, const std::string &, const std::string &) {
+         keys.causal = true;
+       },
+       true},
       {"column", [](SourceKeys &keys, const std::string &,
                     const std::string &value) { keys.column = value; }},
       {"documents",
@@ -53,8 +60,10 @@ const std::vector<Key> &allKeys() {
 }
 
 /// Where the next key begins: at a comma with a word and '=' behind it, for
-/// there may be commas in a path.
-size_t nextKey(const std::string &text, size_t begin) {
+/// there may be commas in a path. Behind the name of an input there are none.
+size_t nextKey(const std::string &text, size_t begin, bool isReference) {
+  if (isReference)
+    return std::min(text.find(',', begin), text.size());
   for (size_t comma = text.find(',', begin); comma != std::string::npos;
        comma = text.find(',', comma + 1)) {
     size_t end =
@@ -63,6 +72,20 @@ size_t nextKey(const std::string &text, size_t begin) {
       return comma;
   }
   return text.size();
+}
+
+const Key &findKey(const std::string &flag, const std::string &name) {
+  auto key = std::ranges::find(allKeys(), name, &Key::name);
+  if (key != allKeys().end())
+    return *key;
+  std::vector<std::string> names;
+  std::string all;
+  for (const Key &each : allKeys()) {
+    names.push_back(each.name);
+    all += concat(all.empty() ? "" : ", ", each.name);
+  }
+  fail(flag, " has no key '", name, "'", suggestion(name, names),
+       "; its keys are ", all);
 }
 
 } // namespace
@@ -76,33 +99,31 @@ NamedFile parseNamedFile(const std::string &flag, const std::string &text) {
     return file;
   }
   size_t equals = text.find('=');
-  size_t end = equals == std::string::npos ? 0 : nextKey(text, equals + 1);
+  bool isReference =
+      equals != std::string::npos && text.substr(equals + 1).starts_with('@');
+  size_t end =
+      equals == std::string::npos ? 0 : nextKey(text, equals + 1, isReference);
   if (equals == std::string::npos || equals == 0 || equals + 1 >= end)
     fail(flag, " expects NAME=PATH or synthetic:SEED, got '", text, "'");
   NamedFile file{text.substr(0, equals),
                  text.substr(equals + 1, end - equals - 1)};
+  std::string what = concat(flag, " ", file.name);
   std::vector<std::string> &given = file.keys.given;
   while (end < text.size()) {
     size_t begin = end + 1;
-    end = nextKey(text, begin);
-    size_t middle = text.find('=', begin);
+    end = nextKey(text, begin, isReference);
+    size_t middle = std::min(text.find('=', begin), end);
+    bool hasValue = middle < end;
     std::string name = text.substr(begin, middle - begin);
-    std::string value = text.substr(middle + 1, end - middle - 1);
-    auto key = std::ranges::find(allKeys(), name, &Key::name);
-    if (key == allKeys().end()) {
-      std::vector<std::string> names;
-      std::string all;
-      for (const Key &each : allKeys()) {
-        names.push_back(each.name);
-        all += concat(all.empty() ? "" : ", ", each.name);
-      }
-      fail(flag, " ", file.name, " has no key '", name, "'",
-           suggestion(name, names), "; its keys are ", all);
-    }
+    const Key &key = findKey(what, name);
+    if (key.isToggle == hasValue)
+      fail(what, " expects ", name, key.isToggle ? "" : "=VALUE", ", got '",
+           text.substr(begin, end - begin), "'");
     if (std::ranges::find(given, name) != given.end())
-      fail(flag, " ", file.name, " has ", name, " twice: '", text, "'");
+      fail(what, " has ", name, " twice: '", text, "'");
     given.push_back(name);
-    key->set(file.keys, concat(flag, " ", file.name, " ", name), value);
+    key.set(file.keys, concat(what, " ", name),
+            hasValue ? text.substr(middle + 1, end - middle - 1) : "");
   }
   return file;
 }

@@ -52,20 +52,20 @@ void declareData(FlagTable &flags, Options &options) {
       target.push_back(parseNamedFile(name, text));
     };
   };
-  flags.list("--data", "NAME=PATH[,KEY=VALUE...]",
-             "values of one input: a .npy file, whose first axis counts "
-             "samples, a safetensors file (column=TENSOR [the input's name]), "
-             "or files of token ids, a folder or a glob of them "
-             "(window=N, stride=N, pad=ID, documents=ID|stored, dtype=uint16 "
-             "for raw ones); labels=@ids: what input ids has (ignore=ID: but "
-             "that one, which is not counted). Once per input; synthetic:SEED: "
-             "values that are drawn, for all "
-             "inputs that are not named",
-             addTo(options.data));
+  flags.list(
+      "--data", "NAME=PATH[,KEY=VALUE...]",
+      "values of one input, once per input. PATH: a file, a folder or a glob; "
+      ".npy or safetensors (column=TENSOR), the first axis counts samples; "
+      "token ids of llm.c, Megatron or raw (dtype=uint16|uint32), cut by "
+      "window=N, stride=N, pad=ID, documents=ID|stored. @INPUT: what that "
+      "input has (ignore=ID), or a mask from it (causal, padding=ID, "
+      "documents=ID). synthetic:SEED: values that are drawn, for inputs that "
+      "are not named",
+      addTo(options.data));
   flags.integer("--data-limit", options.dataLimit, 1,
                 "the first N samples of --data alone [all; 65536 of "
                 "synthetic ones]");
-  flags.list("--eval-data", "NAME=PATH[,KEY=VALUE...]",
+  flags.list("--eval-data", "NAME=PATH[,...]",
              "the same for samples that are only evaluated",
              addTo(options.evalData));
   flags.integer("--eval-every", options.evalEvery, 1,

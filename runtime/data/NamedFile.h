@@ -13,7 +13,7 @@ namespace shardc::runtime {
 /// How a token file stores an id.
 enum class TokenType { UInt8, Int8, UInt16, Int16, UInt32, Int32, Int64 };
 
-/// KEY=VALUE behind a path. What is absent was not given.
+/// KEY=VALUE and KEY behind a path. What is absent was not given.
 struct SourceKeys {
   std::optional<TokenType> dtype; // of raw token files
   std::optional<std::string> column;
@@ -21,6 +21,11 @@ struct SourceKeys {
   std::optional<int64_t> documents; // the id that ends one
   bool storedDocuments = false;     // documents=stored: as the file has them
   std::optional<int64_t> ignore;
+  // Of masks.
+  bool causal = false;
+  std::optional<int64_t> padding;
+
+  bool makesMask() const { return causal || padding || documents; }
   /// The keys, in the order of the command line.
   std::vector<std::string> given;
 

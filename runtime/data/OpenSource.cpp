@@ -5,6 +5,7 @@
 #include "runtime/data/ConcatenatedSource.h"
 #include "runtime/data/CopiedSource.h"
 #include "runtime/data/LossNormalization.h"
+#include "runtime/data/MaskSource.h"
 #include "runtime/data/MegatronTokens.h"
 #include "runtime/data/Npy.h"
 #include "runtime/data/SafetensorsSource.h"
@@ -198,9 +199,20 @@ std::unique_ptr<Source> openReference(const plan::Plan &plan,
                                       const plan::Input &input,
                                       const NamedFile &file,
                                       const Source &source) {
+  if (file.keys.makesMask()) {
+    file.keys.refuseBut(
+        {"causal", "padding", "documents"},
+        concat(file.name, "=", file.path, " is a mask that is made from ids"));
+    if (file.keys.storedDocuments)
+      fail(file.name, "=", file.path,
+           ": a mask is made from ids alone; give "
+           "the id that ends a document, as in documents=50256");
+    return std::make_unique<MaskSource>(SampleType(input), source, file.keys);
+  }
   std::optional<CopiedSource::Replaced> replaced;
-  file.keys.refuseBut({"ignore"}, concat(file.name, "=", file.path,
-                                         " takes what another input has"));
+  file.keys.refuseBut(
+      {"ignore", "causal", "padding", "documents"},
+      concat(file.name, "=", file.path, " takes what another input has"));
   if (file.keys.ignore) {
     if (&input != labelsOf(plan))
       fail("ignore=", *file.keys.ignore, " is for labels, and input ",

@@ -172,6 +172,33 @@ class DataFormats(ToolTest):
         expected = self.losses_of(samples[:8], flags=("--steps", 4))
         self.assertEqual(self.losses_of(samples, flags=("--steps", 4, "--data-limit", 8)), expected)
 
+    def test_masks(self):
+        """s2-llama-tiny-mask takes float [batch, 1, sequence, sequence]."""
+        trainer = self.path("mask.trainer")
+        model = os.path.join(MODELS, "s2-llama-tiny-mask", "model.onnx")
+        loss = "cross-entropy:logits=logits,labels=labels,shift=1"
+        words = ("--mesh", 2, "--dim", "batch=2", "--dim", f"sequence={LENGTH}", "--loss", loss)
+        result = run(SHARDC, model, *words, "-o", trainer)
+        self.assertEqual(result.code, 0, result.err)
+        self.trainer = trainer
+        ids = np.random.default_rng(5).integers(1, 256, (12, LENGTH))
+        ids[:, 7], ids[::2, 12:] = 9, 0
+        documents = np.cumsum(np.pad(ids[:, :-1] == 9, ((0, 0), (1, 0))), axis=1)
+        attended = (
+            np.tri(LENGTH, dtype=bool)
+            & (documents[:, :, None] == documents[:, None, :])
+            & (ids[:, None, :] != 0)
+        )
+        mask = np.where(attended, 0, np.finfo(np.float32).min).astype(np.float32)
+        np.save(self.path("ids.npy"), ids)
+        np.save(self.path("mask.npy"), mask[:, None])
+        given = [f"input_ids={self.path('ids.npy')}", "labels=@input_ids,ignore=0"]
+        made = "attn_mask=@input_ids,causal,padding=0,documents=9"
+        expected = self.losses(*given, f"attn_mask={self.path('mask.npy')}")
+        self.assertEqual(len(expected), 3)
+        self.assertEqual(self.losses(*given, made), expected)
+        self.assertNotEqual(self.losses(*given, "attn_mask=@input_ids,causal"), expected)
+
     def test_errors(self):
         raw = self.write("raw.bin", self.ids.astype(np.uint16))
         self.fails(f"input_ids={raw}", "labels=@input_ids", parts=("raw.bin", "dtype=uint16"))

@@ -47,6 +47,34 @@ TEST(Options, ReadsEveryKindOfFlag) {
   EXPECT_FALSE(options.momentum);
 }
 
+TEST(Options, ReadsKeysBehindPaths) {
+  Options options =
+      parse({"--data", "ids=x,y.bin,window=8,pad=-1", "--data",
+             "mask=@ids,causal,padding=3", "--data", "synthetic:5"});
+  ASSERT_EQ(options.data.size(), 3u);
+  EXPECT_EQ(options.data[0].path, "x,y.bin");
+  EXPECT_EQ(options.data[0].keys.window, 8);
+  EXPECT_EQ(options.data[0].keys.pad, -1);
+  // A word with '=' behind a comma is a key.
+  EXPECT_EQ(errorOf({"--data", "ids=a,b=c"}).substr(0, 25),
+            "--data ids has no key 'b'");
+  EXPECT_EQ(options.data[1].path, "@ids");
+  EXPECT_TRUE(options.data[1].keys.causal);
+  EXPECT_EQ(options.data[1].keys.padding, 3);
+  EXPECT_EQ(options.data[2].syntheticSeed, 5u);
+  EXPECT_EQ(errorOf({"--data", "mask=@ids,causal=1"}),
+            "--data mask expects causal, got 'causal=1'");
+  EXPECT_EQ(errorOf({"--data", "mask=@ids,padding"}),
+            "--data mask expects padding=VALUE, got 'padding'");
+  EXPECT_EQ(errorOf({"--data", "ids=x,window=0"}),
+            "--data ids window expects an integer of 1 or more, got '0'");
+  EXPECT_EQ(errorOf({"--data", "ids=x,pad=1,pad=2"}),
+            "--data ids has pad twice: 'ids=x,pad=1,pad=2'");
+  EXPECT_EQ(errorOf({"--data", "ids=x,dtype=int4"}).substr(0, 49),
+            "--data ids dtype expects uint16 or uint32, got 'i");
+  EXPECT_NE(errorOf({"--data", "synthetic:x"}), "");
+}
+
 TEST(Options, ReadsWhatBecomesOfGradients) {
   Options options = parse({"--grad-accumulation",
                            "4",

@@ -1,5 +1,5 @@
-// Samples in tensors of safetensors files, samples that are drawn, and runs
-// with fewer of them.
+// Samples in tensors of safetensors files, samples that are drawn, runs with
+// fewer of them, and masks that are made from ids.
 #include "test/runtime/data/SourceTest.h"
 
 #include "runtime/files/Safetensors.h"
@@ -31,6 +31,33 @@ protected:
     NamedFile file{"", concat("synthetic:", seed)};
     file.syntheticSeed = seed;
     return file;
+  }
+};
+
+class MaskTest : public SourceTest {
+protected:
+  MaskTest() {
+    folder.write("a.bin", array(std::vector<uint16_t>{1, 9, 2, 0}));
+    plan = withMask("FLOAT32", "shape: 1 shape: 4 shape: 4");
+  }
+  static plan::Plan withMask(const std::string &dtype,
+                             const std::string &shape) {
+    return planWith("inputs { name: \"mask\" tensor { dtype: " + dtype +
+                    " shape: 2 " + shape + "} }");
+  }
+  std::vector<NamedFile> given(SourceKeys keys) {
+    return {file("a.bin", raw()), {"mask", "@ids", std::move(keys)}};
+  }
+  /// Whether the query attends to the key, as text by row.
+  std::string attended(SourceKeys keys) {
+    Dataset data(plan, given(std::move(keys)), "--data");
+    std::string text;
+    for (float value : valuesOf<float>(data, plan, 1)) {
+      EXPECT_TRUE(value == 0 || value == std::numeric_limits<float>::lowest());
+      text += (text.size() % 5 == 4 ? " " : "");
+      text += value == 0 ? "1" : ".";
+    }
+    return text;
   }
 };
 
@@ -119,4 +146,56 @@ TEST_F(SyntheticTest, FillsWhatIsNotGiven) {
       3);
   EXPECT_EQ(errorOf(plan, {drawn(1), drawn(2)}),
             "--data is given twice: synthetic:1 and synthetic:2");
+}
+
+TEST_F(MaskTest, SaysWhichKeysAreAttended) {
+  SourceKeys keys;
+  keys.causal = true;
+  EXPECT_EQ(attended(keys), "1... 11.. 111. 1111");
+  keys.padding = 0;
+  EXPECT_EQ(attended(keys), "1... 11.. 111. 111.");
+  keys.documents = 9;
+  EXPECT_EQ(attended(keys), "1... 11.. ..1. ..1.");
+  keys.causal = false;
+  EXPECT_EQ(attended(keys), "11.. 11.. ..1. ..1.");
+  plan = withMask("FLOAT32", "shape: 2 shape: 4 shape: 4");
+  EXPECT_EQ(attended(keys), "11.. 11.. ..1. ..1. 11.. 11.. ..1. ..1.");
+}
+
+TEST_F(MaskTest, HasTheTypeOfTheInput) {
+  SourceKeys keys;
+  keys.padding = 0;
+  plan = withMask("INT64", "shape: 4");
+  Dataset integers(plan, given(keys), "--data");
+  EXPECT_EQ(valuesOf(integers, plan, 1), (Ids{1, 1, 1, 0}));
+  plan = withMask("BOOL", "shape: 1 shape: 1 shape: 4");
+  Dataset flags(plan, given(keys), "--data");
+  EXPECT_EQ(valuesOf<uint8_t>(flags, plan, 1),
+            (std::vector<uint8_t>{1, 1, 1, 0}));
+  plan = withMask("BFLOAT16", "shape: 4");
+  Dataset halves(plan, given(keys), "--data");
+  EXPECT_EQ(valuesOf<uint16_t>(halves, plan, 1),
+            (std::vector<uint16_t>{0, 0, 0, 0xff7f}));
+  plan = withMask("FLOAT16", "shape: 4");
+  Dataset others(plan, given(keys), "--data");
+  EXPECT_EQ(valuesOf<uint16_t>(others, plan, 1),
+            (std::vector<uint16_t>{0, 0, 0, 0xfbff}));
+}
+
+TEST_F(MaskTest, RefusesOtherShapes) {
+  SourceKeys keys;
+  keys.padding = 0;
+  plan = withMask("INT64", "shape: 5");
+  EXPECT_EQ(errorOf(plan, given(keys)),
+            "input mask takes [5] of a sample; a mask from the 4 ids of input "
+            "ids ends in [4]");
+  keys.causal = true;
+  plan = withMask("INT64", "shape: 4");
+  EXPECT_EQ(errorOf(plan, given(keys)),
+            "input mask takes [4] of a sample; a mask from the 4 ids of input "
+            "ids, which is causal, ends in [4, 4]");
+  keys.given = {"causal", "ignore"};
+  EXPECT_EQ(errorOf(plan, given(keys)),
+            "ignore has no effect: mask=@ids is a mask that is made from ids, "
+            "which has the keys causal, padding, documents");
 }
