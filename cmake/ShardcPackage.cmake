@@ -9,7 +9,7 @@ set_target_properties(shardc shardc-opt shardc-lsp-server PROPERTIES INSTALL_RPA
 foreach(tool shardc shardc-opt shardc-lsp-server)
   target_link_options(${tool} PRIVATE -Wl,--disable-new-dtags)
 endforeach()
-install(TARGETS shardc shardc-opt shardc-lsp-server RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS shardc shardc-opt shardc-lsp-server shardc-ckpt RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 # Where findRuntime looks (codegen/emit/WriteTrainer.cpp).
 install(PROGRAMS $<TARGET_FILE:shardc-runtime> DESTINATION lib/shardc RENAME trainer-runtime)

@@ -52,13 +52,15 @@ StoredCheckpoint::StoredCheckpoint(const std::string &path, Writer writer)
 /// What torch wrote has parameters, states and the number of updates, and says
 /// nothing of samples.
 void StoredCheckpoint::openFolders() {
-  model = std::make_unique<StoredTensors>(shardFiles(path + "/" + modelFolder));
-  optim = std::make_unique<StoredTensors>(shardFiles(path + "/" + optimFolder));
-  for (const std::string &key : optim->keys())
+  modelTensors =
+      std::make_unique<StoredTensors>(shardFiles(path + "/" + modelFolder));
+  optimTensors =
+      std::make_unique<StoredTensors>(shardFiles(path + "/" + optimFolder));
+  for (const std::string &key : optimTensors->keys())
     if (key.ends_with(concat(".", updatesState))) {
       float updates = 0;
-      optim->read(key, 0, 1, plan::FLOAT32,
-                  reinterpret_cast<std::byte *>(&updates));
+      optimTensors->read(key, 0, 1, plan::FLOAT32,
+                         reinterpret_cast<std::byte *>(&updates));
       read.progress.step = read.progress.updates = int64_t(updates);
     }
 }
@@ -79,8 +81,8 @@ void StoredCheckpoint::openManifest() {
     compare(file, path + "/" + file.path);
     (isModel ? modelFiles : optimFiles).push_back(path + "/" + file.path);
   }
-  model = std::make_unique<StoredTensors>(modelFiles);
-  optim = std::make_unique<StoredTensors>(optimFiles);
+  modelTensors = std::make_unique<StoredTensors>(modelFiles);
+  optimTensors = std::make_unique<StoredTensors>(optimFiles);
 }
 
 namespace {
@@ -113,15 +115,23 @@ private:
 std::unique_ptr<ParameterSource>
 StoredCheckpoint::parameters(const plan::Plan &plan,
                              const ParameterSource &others) const {
-  return std::make_unique<CheckpointSource>(plan, *model, "", &others);
+  return std::make_unique<CheckpointSource>(plan, *modelTensors, "", &others);
 }
 std::unique_ptr<ParameterSource>
 StoredCheckpoint::states(const plan::Plan &plan,
                          const std::string &state) const {
-  return std::make_unique<CheckpointSource>(plan, *optim, state, nullptr);
+  return std::make_unique<CheckpointSource>(plan, *optimTensors, state,
+                                            nullptr);
+}
+
+void StoredCheckpoint::checkParameters(const plan::Plan &plan) const {
+  for (const plan::Parameter &parameter : plan.parameters())
+    if (parameter.trainable())
+      checkTensor(*modelTensors, parameter.name(), parameter, path);
 }
 
 void StoredCheckpoint::check(const plan::Plan &plan) const {
+  checkParameters(plan);
   if (!read.optimizer.empty() && read.optimizer != plan.optimizer().kind())
     fail(path, " was saved by a run with --optimizer ", read.optimizer,
          ", and this trainer was compiled for ", plan.optimizer().kind(),
@@ -130,9 +140,9 @@ void StoredCheckpoint::check(const plan::Plan &plan) const {
   for (const plan::Parameter &parameter : plan.parameters()) {
     if (!parameter.trainable())
       continue;
-    checkTensor(*model, parameter.name(), parameter, path);
     for (const std::string &state : plan.optimizer().states())
-      checkTensor(*optim, stateKey(parameter.name(), state), parameter, path);
+      checkTensor(*optimTensors, stateKey(parameter.name(), state), parameter,
+                  path);
   }
 }
 

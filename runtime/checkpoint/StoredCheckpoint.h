@@ -25,6 +25,12 @@ public:
   const std::string &where() const { return path; }
   const Manifest &manifest() const { return read; }
 
+  /// Each trained parameter, and its states.
+  const StoredTensors &model() const { return *modelTensors; }
+  const StoredTensors &optim() const { return *optimTensors; }
+
+  /// Throws an Error unless it has each trained parameter in its shape.
+  void checkParameters(const plan::Plan &plan) const;
   /// Throws an Error unless it has what a run of this plan goes on with: each
   /// trained parameter in its shape, and its optimizer's states.
   void check(const plan::Plan &plan) const;
@@ -42,7 +48,7 @@ private:
 
   std::string path;
   Manifest read;
-  std::unique_ptr<StoredTensors> model, optim;
+  std::unique_ptr<StoredTensors> modelTensors, optimTensors;
 };
 
 } // namespace shardc::runtime

@@ -23,6 +23,10 @@ public:
 
   std::vector<std::string> keys() const;
   bool has(const std::string &key) const { return tensors.contains(key); }
+  /// That of its first chunk.
+  plan::DType dtypeOf(const std::string &key) const {
+    return tensors.at(key).pieces.front().dtype;
+  }
   const std::vector<int64_t> &shapeOf(const std::string &key) const;
   /// Elements [begin, end) as `dtype`. Safe to call from several threads.
   void read(const std::string &key, int64_t begin, int64_t end,

@@ -1,0 +1,144 @@
+"""shardc-ckpt: what can be done with checkpoints without a trainer."""
+import json
+import os
+import shutil
+import struct
+import unittest
+
+from tool_test import BUILD, MODELS, SHARDC, ToolTest, run
+
+CKPT = os.path.join(BUILD, "bin", "shardc-ckpt")
+MODEL = os.path.join(MODELS, "mlp-tiny-loss")
+
+
+def tensors(path):
+    """Of a safetensors file: its header's entries, each with its bytes."""
+    with open(path, "rb") as file:
+        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+        data = file.read()
+    header.pop("__metadata__")
+    return {
+        name: (entry["dtype"], entry["shape"], data[slice(*entry["data_offsets"])])
+        for name, entry in header.items()
+    }
+
+
+class ShardcCkpt(ToolTest):
+    def setUp(self):
+        super().setUp()
+        self.trainer, self.runs = self.path("m.trainer"), self.path("runs")
+        compiled = run(
+            SHARDC,
+            os.path.join(MODEL, "model.onnx"),
+            *("--mesh", 4, "--dim", "batch=2", "--loss", "output:loss", "-o", self.trainer),
+        )
+        self.assertEqual(compiled.code, 0, compiled.err)
+        self.data = [w for n in ("x", "labels") for w in ("--data", f"{n}={MODEL}/data/{n}.npy")]
+        saved = self.works(
+            self.trainer,
+            *self.data,
+            *("--steps", 4, "--checkpoint-dir", self.runs, "--checkpoint-every", 2),
+            *("--export-safetensors", self.path("final"), "--export-onnx", self.path("final.onnx")),
+        )
+        self.assertIn("step 4 is saved", saved)
+        self.last = os.path.join(self.runs, "step-00000004")
+
+    def works(self, *words):
+        result = run(*words)
+        self.assertEqual((result.code, result.err), (0, ""), result.err)
+        return result.out
+
+    def fails(self, *words):
+        result = run(CKPT, *words)
+        self.assertEqual(result.err.count("\n"), 1, result.err)
+        self.assertGreater(result.code, 0)
+        self.assertTrue(result.err.startswith("shardc-ckpt: error: "), result.err)
+        return result.err
+
+    def test_inspect(self):
+        text = self.works(CKPT, "inspect", self.runs)
+        self.assertIn("step-00000004: step 4, 4 updates; epoch 0, 32 of its ", text)
+        self.assertIn("strategy full; float32; adamw; global batch 8", text)
+        self.assertIn("model: 6 tensors, 6.92k elements", text)
+        self.assertIn("optim: 18 tensors", text)
+        text = self.works(CKPT, "inspect", self.last, "--tensors")
+        self.assertIn("\n  layers.0.weight  float32 [64, 32]\n", text)
+        self.assertIn("\n  state.layers.0.weight.step  float32 []\n", text)
+
+    def test_verify(self):
+        text = self.works(CKPT, "verify", self.runs)
+        self.assertEqual(text.count(" is whole: 8 files, "), 2, text)
+        name = os.path.join(self.last, "optim", sorted(os.listdir(self.last + "/optim"))[1])
+        with open(name, "r+b") as file:
+            file.seek(-3, os.SEEK_END)
+            file.write(b"\x55")
+        self.assertIn("are not those that were written", self.fails("verify", self.last))
+        result = run(CKPT, "verify", self.runs)
+        self.assertEqual(result.out.count(" is whole"), 1)
+        self.assertIn(f"{self.runs} has checkpoints that are damaged", result.err)
+        os.remove(name)
+        self.assertIn(name, self.fails("verify", self.last))
+        self.assertIn("is no checkpoint", self.fails("verify", self.folder))
+
+    def test_diff(self):
+        first = os.path.join(self.runs, "step-00000002")
+        same = self.path("same")
+        shutil.copytree(self.last, same)
+        self.assertEqual(self.works(CKPT, "diff", self.last, same), "")
+        result = run(CKPT, "diff", first, self.last)
+        self.assertEqual((result.code, result.err), (1, ""))
+        self.assertIn("steps 2 and 4\n", result.out)
+        self.assertRegex(result.out, r"\nlayers.0.weight: \d+ elements differ, by \S+ at most\n")
+        self.assertIn("\nstate.layers.0.bias.step: 1 elements differ, by 2 at most\n", result.out)
+
+    def test_prune(self):
+        self.assertIn("1 of 2 checkpoints stay", self.works(CKPT, "prune", self.runs))
+        self.assertEqual(os.listdir(self.runs), ["step-00000004"])
+        self.assertIn("is no checkpoint", self.fails("prune", self.path("nothing")))
+
+    def test_export_to_hf(self):
+        os.mkdir(self.path("like"))
+        for name in ("config.json", "tokenizer.json", "model.safetensors", "a.index.json"):
+            with open(self.path("like/" + name), "w") as file:
+                file.write(name)
+        words = ("export", self.runs, "--to", "hf", "-o")
+        self.works(CKPT, *words, self.path("one"), "--like", self.path("like"))
+        self.assertEqual(
+            sorted(os.listdir(self.path("one"))),
+            ["config.json", "model.safetensors", "tokenizer.json"],
+        )
+        expected = tensors(self.path("final"))
+        self.assertEqual(tensors(self.path("one/model.safetensors")), expected)
+        self.works(CKPT, *words, self.path("many"), "--shard-size", "10KB")
+        with open(self.path("many/model.safetensors.index.json")) as file:
+            index = json.load(file)
+        self.assertEqual(index["metadata"]["total_size"], sum(len(t[2]) for t in expected.values()))
+        self.assertEqual(index["weight_map"].keys(), expected.keys())
+        for name, file in index["weight_map"].items():
+            self.assertEqual(tensors(self.path("many/" + file))[name], expected[name])
+        self.assertGreater(len(set(index["weight_map"].values())), 2)
+        # A trainer takes both.
+        for folder in ("one", "many"):
+            again = ("--weights", self.path(folder), "--steps", 0)
+            self.works(self.trainer, *self.data, *again, "--export-safetensors", self.path("again"))
+            self.assertEqual(tensors(self.path("again")), expected)
+
+    def test_export_to_onnx(self):
+        words = ("export", self.last, "--to", "onnx", "-o", self.path("m.onnx"))
+        self.assertIn("needs --trainer", self.fails(*words))
+        self.works(CKPT, *words, "--trainer", self.trainer)
+        with open(self.path("m.onnx"), "rb") as got, open(self.path("final.onnx"), "rb") as want:
+            self.assertEqual(got.read(), want.read())
+
+    def test_words_that_are_wrong(self):
+        self.assertIn("--help lists the commands", self.fails("nonesuch"))
+        self.assertIn("--help lists the commands", self.fails())
+        self.assertIn("--to", self.fails("export", self.last, "--to", "zip", "-o", "x"))
+        self.assertIn(
+            "--shard-size expects a size such as 500MB",
+            self.fails("export", self.last, "--to", "hf", "-o", "x", "--shard-size", "big"),
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()

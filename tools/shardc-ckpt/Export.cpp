@@ -1,0 +1,151 @@
+// Parameters of a checkpoint in the forms that others read.
+#include "runtime/TrainerFile.h"
+#include "runtime/base/DType.h"
+#include "runtime/base/Error.h"
+#include "runtime/checkpoint/StoredCheckpoint.h"
+#include "runtime/files/OutputFile.h"
+#include "runtime/files/Safetensors.h"
+#include "runtime/metrics/Print.h"
+#include "runtime/weights/ExportOnnx.h"
+#include "runtime/weights/StoredParameters.h"
+#include "tools/shardc-ckpt/Commands.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+namespace shardc::runtime {
+
+namespace fs = std::filesystem;
+
+static uint64_t bytesOf(const StoredTensors &tensors, const std::string &key) {
+  uint64_t bytes = elementSize(tensors.dtypeOf(key));
+  for (int64_t dim : tensors.shapeOf(key))
+    bytes *= uint64_t(dim);
+  return bytes;
+}
+
+/// The tensors of each file, in order, none of more than `most` bytes but where
+/// one tensor is.
+static std::vector<std::vector<std::string>>
+shardsOf(const StoredTensors &tensors, uint64_t most) {
+  std::vector<std::vector<std::string>> shards;
+  uint64_t bytes = 0;
+  for (const std::string &key : tensors.keys()) {
+    uint64_t own = bytesOf(tensors, key);
+    if (shards.empty() || bytes + own > most) {
+      shards.emplace_back();
+      bytes = 0;
+    }
+    shards.back().push_back(key);
+    bytes += own;
+  }
+  return shards;
+}
+
+static void writeShard(const StoredTensors &tensors,
+                       const std::vector<std::string> &keys,
+                       const std::string &path) {
+  std::vector<SafetensorsEntry> entries;
+  for (const std::string &key : keys) {
+    SafetensorsEntry &entry = entries.emplace_back();
+    entry.name = key;
+    entry.dtype = tensors.dtypeOf(key);
+    entry.shape = tensors.shapeOf(key);
+  }
+  OutputFile file(path);
+  std::string header = safetensorsHeader(entries);
+  file.write(header.data(), header.size());
+  std::vector<std::byte> chunk;
+  for (const SafetensorsEntry &entry : entries) {
+    auto size = int64_t(elementSize(entry.dtype));
+    int64_t count = int64_t(bytesOf(tensors, entry.name)) / size;
+    for (int64_t at = 0; at < count; at += elementsAtOnce) {
+      int64_t end = std::min(count, at + elementsAtOnce);
+      chunk.resize((end - at) * size);
+      tensors.read(entry.name, at, end, entry.dtype, chunk.data());
+      file.write(chunk.data(), chunk.size());
+    }
+  }
+  file.commit();
+}
+
+/// As transformers' save_pretrained names them: model.safetensors, or
+/// model-00001-of-00002.safetensors with an index.
+static void exportHf(const StoredCheckpoint &checkpoint,
+                     const ExportOptions &options) {
+  const StoredTensors &tensors = checkpoint.model();
+  std::error_code error;
+  fs::create_directories(options.output, error);
+  if (error)
+    fail("cannot make the folder ", options.output, ": ", error.message());
+  if (options.like)
+    for (const auto &each : fs::directory_iterator(*options.like, error)) {
+      std::string extension = each.path().extension().string();
+      std::string name = each.path().filename().string();
+      // All but weights of any kind, and their indices.
+      if (!each.is_regular_file() || extension == ".safetensors" ||
+          extension == ".bin" || extension == ".pt" || extension == ".onnx" ||
+          name.ends_with(".index.json"))
+        continue;
+      fs::copy_file(each.path(), fs::path(options.output) / name,
+                    fs::copy_options::overwrite_existing, error);
+      if (error)
+        fail("cannot copy ", each.path().string(), ": ", error.message());
+    }
+  if (error)
+    fail("cannot read ", *options.like, ": ", error.message());
+
+  auto shards = shardsOf(tensors, options.shardBytes);
+  nlohmann::ordered_json index;
+  uint64_t total = 0;
+  for (size_t i = 0; i < shards.size(); ++i) {
+    char name[64] = "model.safetensors";
+    if (shards.size() > 1)
+      std::snprintf(name, sizeof(name), "model-%05zu-of-%05zu.safetensors",
+                    i + 1, shards.size());
+    writeShard(tensors, shards[i], options.output + "/" + name);
+    for (const std::string &key : shards[i]) {
+      index["weight_map"][key] = name;
+      total += bytesOf(tensors, key);
+    }
+  }
+  if (shards.size() > 1) {
+    index["metadata"]["total_size"] = total;
+    std::string text = index.dump(2) + "\n";
+    OutputFile file(options.output + "/model.safetensors.index.json");
+    file.write(text.data(), text.size());
+    file.commit();
+  }
+  print(concat(options.output, ": ", tensors.keys().size(), " tensors in ",
+               shards.size(), shards.size() == 1 ? " file\n" : " files\n"));
+}
+
+static void exportOnnx(const StoredCheckpoint &checkpoint,
+                       const ExportOptions &options) {
+  if (!options.trainer)
+    fail("--to onnx needs --trainer, whose graph it is");
+  TrainerFile trainer(*options.trainer);
+  if (!trainer.plan())
+    fail(*options.trainer, " is no trainer that shardc wrote");
+  trainer.checkLargeSections(1);
+  const plan::Plan &plan = *trainer.plan();
+  checkpoint.checkParameters(plan);
+  auto others =
+      StoredParameters::recorded(plan, trainer.embeddedWeights(), true);
+  OnnxExport file(plan, trainer.exportTemplate(), trainer.embeddedWeights(),
+                  options.output);
+  file.write(*checkpoint.parameters(plan, *others));
+  print(concat(file.written(), ": written\n"));
+}
+
+void exportTo(const ExportOptions &options) {
+  StoredCheckpoint checkpoint(checkpointAt(options.checkpoint));
+  if (options.to == "hf")
+    exportHf(checkpoint, options);
+  else
+    exportOnnx(checkpoint, options);
+}
+
+} // namespace shardc::runtime
