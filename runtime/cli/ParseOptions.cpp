@@ -55,8 +55,10 @@ void declareData(FlagTable &flags, Options &options) {
   flags.list(
       "--data", "NAME=PATH[,KEY=VALUE...]",
       "values of one input, once per input. PATH: a file, a folder or a glob; "
-      ".npy or safetensors (column=TENSOR), the first axis counts samples; "
-      "token ids of llm.c, Megatron or raw (dtype=uint16|uint32), cut by "
+      ".npy, safetensors or Arrow (column=NAME), the first axis counts "
+      "samples; "
+      "token ids of llm.c, Megatron, raw (dtype=uint16|uint32) or Arrow's "
+      "rows, cut by "
       "window=N, stride=N, pad=ID, documents=ID|stored. @INPUT: what that "
       "input has (ignore=ID), or a mask from it (causal, padding=ID, "
       "documents=ID). synthetic:SEED: values that are drawn, for inputs that "

@@ -47,11 +47,7 @@ void CopiedSource::read(int64_t first, int64_t count,
                   elements);
   if (replaced)
     std::ranges::replace(ids, replaced->from, replaced->to);
-  for (int64_t i = 0; type.dtype == plan::INT32 && i < elements; ++i)
-    if (ids[i] != static_cast<int32_t>(ids[i]))
-      fail(where(first + i / type.elements, i % type.elements), ": ", ids[i],
-           " is no int32, as input ", type.input, " takes");
-  convertElements(ids.data(), plan::INT64, destination, type.dtype, elements);
+  store(ids, first, destination);
 }
 
 } // namespace shardc::runtime

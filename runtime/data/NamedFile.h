@@ -25,6 +25,9 @@ struct SourceKeys {
   bool causal = false;
   std::optional<int64_t> padding;
 
+  bool cutsWindows() const {
+    return window || stride || pad || documents || storedDocuments;
+  }
   bool makesMask() const { return causal || padding || documents; }
   /// The keys, in the order of the command line.
   std::vector<std::string> given;

@@ -2,6 +2,7 @@
 #include "runtime/data/OpenSource.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/data/ArrowSource.h"
 #include "runtime/data/ConcatenatedSource.h"
 #include "runtime/data/CopiedSource.h"
 #include "runtime/data/LossNormalization.h"
@@ -17,6 +18,8 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
 namespace shardc::runtime {
@@ -27,6 +30,7 @@ enum class Format {
   Unknown,
   Npy,
   Safetensors,
+  Arrow,
   RawTokens,
   LlmcTokens,
   MegatronIndex,
@@ -42,6 +46,7 @@ struct FormatInfo {
 constexpr FormatInfo formats[] = {
     {Format::Npy, "\x93NUMPY", "a .npy file"},
     {Format::MegatronIndex, megatronMagic, "an index of Megatron's"},
+    {Format::Arrow, arrowFileMagic, "an Arrow file"},
     {Format::Parquet, "PAR1", "a Parquet file"},
 };
 
@@ -74,6 +79,8 @@ Format formatOf(const Descriptor &file, const std::string &path,
     }
   if (keys.dtype)
     return Format::RawTokens;
+  if (begin.starts_with(arrowStreamMagic))
+    return Format::Arrow;
   if (looksLikeSafetensors(std::as_bytes(std::span(begin)), all))
     return Format::Safetensors;
   uint32_t number = 0;
@@ -97,9 +104,9 @@ std::string quoted(const std::string &text) {
          ".save_to_disk(sys.argv[2])' ",
          quoted(path), " ", quoted(path + ".arrow"),
          " and give the folder that this makes");
-  fail(path, ": is not a .npy or safetensors file, and no token file of llm.c "
-             "or Megatron; "
-             "give dtype=uint16 or dtype=uint32 for raw token ids");
+  fail(path,
+       ": is not a .npy, safetensors or Arrow file, and no token file of llm.c "
+       "or Megatron; give dtype=uint16 or dtype=uint32 for raw token ids");
 }
 
 /// A path with the file that it stands for where two belong together.
@@ -113,6 +120,37 @@ std::string withIndex(const std::string &path) {
     return exists(index) ? index : path;
   }
   return !exists(path) && exists(path + ".idx") ? path + ".idx" : path;
+}
+
+/// The files of a folder that datasets.save_to_disk has written, in its order;
+/// none for another folder.
+std::vector<std::string> filesOfDataset(const std::string &folder) {
+  auto there = [&](const char *name) {
+    std::error_code error;
+    return std::filesystem::is_regular_file(folder + "/" + name, error);
+  };
+  if (there("dataset_dict.json"))
+    fail(folder,
+         ": is a dataset of several splits; give the folder of one, as "
+         "in ",
+         folder, "/train");
+  std::string path = folder + "/state.json";
+  if (!there("state.json"))
+    return {};
+  std::vector<std::string> files;
+  try {
+    nlohmann::json state = nlohmann::json::parse(std::ifstream(path));
+    for (const nlohmann::json &each : state.at("_data_files"))
+      files.push_back(each.at("filename").get<std::string>());
+  } catch (const nlohmann::json::exception &) {
+    fail(path, ": does not list the files of a dataset");
+  }
+  for (std::string &file : files) {
+    if (file.find('/') != std::string::npos)
+      fail(path, ": names ", file, ", which is not in its folder");
+    file = folder + "/" + file;
+  }
+  return files;
 }
 
 /// The files of one flag, opened.
@@ -140,10 +178,11 @@ void Opened::add(const std::string &path) {
     refuse(found, path);
   if (first.empty())
     first = path;
-  else if (holdsTokens(found) != holdsTokens(format))
+  else if (found != format && !(holdsTokens(found) && holdsTokens(format)))
     fail(path, ": is ", textOf(found), ", and ", first, " is ", textOf(format),
          "; give files of one format");
   format = found;
+  std::string column = given.keys.column.value_or(input.name());
   switch (format) {
   case Format::RawTokens:
     tokens.push_back(openRawTokens(path, std::move(file), *given.keys.dtype));
@@ -154,10 +193,19 @@ void Opened::add(const std::string &path) {
   case Format::MegatronIndex:
     tokens.push_back(openMegatronTokens(path, std::move(file)));
     return;
+  case Format::Arrow:
+    if (given.keys.cutsWindows()) {
+      tokens.push_back(openArrowTokens(path, std::move(file), column));
+      return;
+    }
+    given.keys.refuseBut({"column"}, concat(path, " is ", textOf(format)));
+    arrays.push_back(
+        openArrow(SampleType(input), path, std::move(file), column));
+    return;
   case Format::Safetensors:
     given.keys.refuseBut({"column"}, concat(path, " is ", textOf(format)));
-    arrays.push_back(openSafetensors(SampleType(input), path, std::move(file),
-                                     given.keys.column.value_or(input.name())));
+    arrays.push_back(
+        openSafetensors(SampleType(input), path, std::move(file), column));
     return;
   default:
     given.keys.refuseBut({}, concat(path, " is ", textOf(format)));
@@ -167,8 +215,13 @@ void Opened::add(const std::string &path) {
 
 std::unique_ptr<Source> Opened::source() {
   if (!tokens.empty()) {
-    given.keys.refuseBut({"dtype", "window", "stride", "pad", "documents"},
-                         concat(first, " holds token ids"));
+    std::string what = concat(first, " holds token ids");
+    if (format == Format::Arrow)
+      given.keys.refuseBut({"column", "window", "stride", "pad", "documents"},
+                           what);
+    else
+      given.keys.refuseBut({"dtype", "window", "stride", "pad", "documents"},
+                           what);
     return std::make_unique<WindowSource>(SampleType(input), given.path,
                                           std::move(tokens), given.keys);
   }
@@ -183,8 +236,14 @@ std::unique_ptr<Source> openSource(const plan::Input &input,
                                    const NamedFile &file) {
   if (file.syntheticSeed)
     return std::make_unique<SyntheticSource>(input, *file.syntheticSeed);
-  std::vector<std::string> paths = listFiles(withIndex(file.path));
   Opened opened(input, file);
+  std::vector<std::string> paths = filesOfDataset(file.path);
+  if (!paths.empty()) {
+    for (const std::string &path : paths)
+      opened.add(path);
+    return opened.source();
+  }
+  paths = listFiles(withIndex(file.path));
   // Both files of a pair stand for one.
   for (std::string &path : paths)
     path = withIndex(path);

@@ -2,6 +2,7 @@
 #include "runtime/data/Source.h"
 
 #include "runtime/base/DType.h"
+#include "runtime/base/Error.h"
 
 #include <algorithm>
 
@@ -20,6 +21,16 @@ SampleType::SampleType(const plan::Input &input)
 
 std::string Source::where(int64_t sample, int64_t element) const {
   return name() + ": " + sampleText(type, sample, element);
+}
+
+void Source::store(std::span<const int64_t> ids, int64_t first,
+                   std::byte *destination) const {
+  for (size_t i = 0; type.dtype == plan::INT32 && i < ids.size(); ++i)
+    if (auto at = static_cast<int64_t>(i);
+        ids[i] != static_cast<int32_t>(ids[i]))
+      fail(where(first + at / type.elements, at % type.elements), ": ", ids[i],
+           " is no int32, as input ", type.input, " takes");
+  convertElements(ids.data(), plan::INT64, destination, type.dtype, ids.size());
 }
 
 std::string sampleText(const SampleType &type, int64_t sample,

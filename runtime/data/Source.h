@@ -52,6 +52,10 @@ public:
 
 protected:
   explicit Source(SampleType type) : type(std::move(type)) {}
+  /// Writes integers, samples from `first` on, in the input's dtype, int64 or
+  /// int32. Throws for one that has no int32.
+  void store(std::span<const int64_t> ids, int64_t first,
+             std::byte *destination) const;
   const SampleType type;
 };
 

@@ -45,27 +45,32 @@ static void widen(const std::byte *stored, int64_t count,
   }
 }
 
+void widenTokens(TokenType type, const std::byte *stored, int64_t count,
+                 int64_t *destination) {
+  switch (type) {
+  case TokenType::UInt8:
+    return widen<uint8_t>(stored, count, destination);
+  case TokenType::Int8:
+    return widen<int8_t>(stored, count, destination);
+  case TokenType::UInt16:
+    return widen<uint16_t>(stored, count, destination);
+  case TokenType::Int16:
+    return widen<int16_t>(stored, count, destination);
+  case TokenType::UInt32:
+    return widen<uint32_t>(stored, count, destination);
+  case TokenType::Int32:
+    return widen<int32_t>(stored, count, destination);
+  case TokenType::Int64:
+    return widen<int64_t>(stored, count, destination);
+  }
+}
+
 void StoredTokens::read(int64_t first, int64_t count,
                         int64_t *destination) const {
   size_t size = tokenBytes(type);
   std::vector<std::byte> stored(count * size);
   file.readAt(offset + first * size, stored.data(), stored.size(), name);
-  switch (type) {
-  case TokenType::UInt8:
-    return widen<uint8_t>(stored.data(), count, destination);
-  case TokenType::Int8:
-    return widen<int8_t>(stored.data(), count, destination);
-  case TokenType::UInt16:
-    return widen<uint16_t>(stored.data(), count, destination);
-  case TokenType::Int16:
-    return widen<int16_t>(stored.data(), count, destination);
-  case TokenType::UInt32:
-    return widen<uint32_t>(stored.data(), count, destination);
-  case TokenType::Int32:
-    return widen<int32_t>(stored.data(), count, destination);
-  case TokenType::Int64:
-    return widen<int64_t>(stored.data(), count, destination);
-  }
+  widenTokens(type, stored.data(), count, destination);
 }
 
 namespace {

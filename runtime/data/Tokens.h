@@ -16,6 +16,10 @@ namespace shardc::runtime {
 /// Bytes of one id.
 size_t tokenBytes(TokenType type);
 
+/// Copies ids as they are stored, at any alignment.
+void widenTokens(TokenType type, const std::byte *stored, int64_t count,
+                 int64_t *destination);
+
 /// The tokens of one file.
 class Tokens {
 public:

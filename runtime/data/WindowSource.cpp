@@ -84,13 +84,7 @@ void WindowSource::read(int64_t first, int64_t count,
     int64_t taken = std::min(window, segment.length - begin);
     files[segment.file]->read(segment.begin + begin, taken, ids.data());
     std::fill(ids.begin() + taken, ids.end(), pad.value_or(0));
-    if (type.dtype == plan::INT32)
-      for (int64_t i = 0; i < type.elements; ++i)
-        if (ids[i] != static_cast<int32_t>(ids[i]))
-          fail(where(sample, i), ": ", ids[i], " is no int32, as input ",
-               type.input, " takes");
-    convertElements(ids.data(), plan::INT64, destination, type.dtype,
-                    type.elements);
+    store(ids, sample, destination);
     destination += type.bytes;
   }
 }

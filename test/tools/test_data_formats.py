@@ -7,7 +7,7 @@ import tempfile
 
 import numpy as np
 
-from tool_test import MODELS, SHARDC, ToolTest, run
+from tool_test import MODELS, ROOT, SHARDC, ToolTest, run
 
 MODEL = os.path.join(MODELS, "gpt2-tiny", "model.onnx")
 LENGTH = 16
@@ -156,6 +156,22 @@ class DataFormats(ToolTest):
         path = self.write("x.st", length, header, samples.astype(np.int32), samples)
         self.assertEqual(self.losses(f"input_ids={path}", f"labels={path},column=l"), expected)
         self.fails(f"input_ids={path}", f"labels={path}", parts=("has no tensor labels", "column="))
+
+    def test_arrow(self):
+        folder = os.path.join(ROOT, "test", "runtime", "data", "arrow")  # record.py wrote them
+        ids = lambda count: np.arange(count) * 37 % 500 + 1
+        expected = self.losses_of(ids(12 * LENGTH).reshape(-1, LENGTH))
+        for given in ("samples", "samples,column=labels", "large.arrow"):
+            with self.subTest(given=given):
+                given = f"input_ids={os.path.join(folder, given)}"
+                self.assertEqual(self.losses(given, "labels=@input_ids"), expected)
+        tokens = sum(11 + 7 * i for i in range(9)) // LENGTH * LENGTH
+        rows = f"input_ids={os.path.join(folder, 'rows')}"
+        self.assertEqual(
+            self.losses(f"{rows},window={LENGTH}", "labels=@input_ids"),
+            self.losses_of(ids(tokens).reshape(-1, LENGTH)),
+        )
+        self.fails(rows, "labels=@input_ids", parts=("rows of 11 to 67", "window=N"))
 
     def test_synthetic(self):
         flags = ("--data-limit", 24)

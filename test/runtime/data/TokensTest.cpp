@@ -41,8 +41,8 @@ TEST_F(TokensTest, ReadsRawOnesByTheirDtype) {
   EXPECT_EQ(idsOf("b.bin", keys), (Ids{5, 6, 7, 99}));
   EXPECT_EQ(
       errorOf("a.bin"),
-      "a.bin: is not a .npy or safetensors file, and no token file of llm.c or "
-      "Megatron; give dtype=uint16 or dtype=uint32 for raw token ids");
+      "a.bin: is not a .npy, safetensors or Arrow file, and no token file of "
+      "llm.c or Megatron; give dtype=uint16 or dtype=uint32 for raw token ids");
   EXPECT_EQ(errorOf("a.bin", keys),
             "a.bin: has 18 bytes, no multiple of the 4 of a token; is it "
             "truncated, or of another dtype?");
