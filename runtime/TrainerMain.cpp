@@ -163,8 +163,7 @@ Manifest manifestOf(const Options &options, const plan::Plan &plan,
                     const RunSettings &settings, int64_t samples) {
   Manifest manifest;
   manifest.samples = samples;
-  manifest.shuffle = options.shuffle;
-  manifest.seed = options.seed;
+  manifest.order = options.order;
   manifest.mesh = meshText(plan.mesh());
   manifest.strategy = plan.mesh().strategy();
   manifest.precision = precisionText(plan.precision());

@@ -29,8 +29,10 @@ std::string Manifest::text() const {
                          {"skipped_steps", progress.skippedSteps},
                          {"skipped_at_minimum", progress.skippedAtMinimum}};
   json["samples"] = samples;
-  json["shuffle"] = shuffle;
-  json["seed"] = seed;
+  json["shuffle"] = order.shuffle;
+  json["seed"] = order.seed;
+  json["sampler"] = order.sampler == Sampler::Torch ? "torch" : "global";
+  json["last_batch"] = order.padsLast ? "pad" : "drop";
   json["mesh"] = mesh;
   json["strategy"] = strategy;
   json["precision"] = precision;
@@ -95,8 +97,12 @@ Manifest Manifest::parse(const std::string &text, const std::string &path) {
     scaler.at("skipped_steps").get_to(progress.skippedSteps);
     scaler.at("skipped_at_minimum").get_to(progress.skippedAtMinimum);
     json.at("samples").get_to(manifest.samples);
-    json.at("shuffle").get_to(manifest.shuffle);
-    json.at("seed").get_to(manifest.seed);
+    json.at("shuffle").get_to(manifest.order.shuffle);
+    json.at("seed").get_to(manifest.order.seed);
+    // Older ones do not have these.
+    if (json.value("sampler", "global") == "torch")
+      manifest.order.sampler = Sampler::Torch;
+    manifest.order.padsLast = json.value("last_batch", "drop") == "pad";
     json.at("mesh").get_to(manifest.mesh);
     json.at("strategy").get_to(manifest.strategy);
     json.at("precision").get_to(manifest.precision);

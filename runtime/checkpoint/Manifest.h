@@ -42,8 +42,7 @@ struct Manifest {
   Progress progress;
   /// What decides the order of samples.
   int64_t samples = 0;
-  bool shuffle = false;
-  uint64_t seed = 0;
+  OrderSettings order;
   /// For people, and for errors: how it was compiled and called.
   std::string mesh, strategy, precision, optimizer, model;
   uint64_t modelHash = 0;

@@ -57,6 +57,9 @@ void cli::checkCombinations(const Options &options) {
       {"--min-lr", decays || options.minLearningRate == 0, noDecay},
       {"--total-steps", decays, noDecay},
       {"--data-limit", !options.data.empty(), " without --data"},
+      {"--last-batch", options.order.shuffle,
+       " without --shuffle or --sampler: behind the last sample comes the "
+       "first"},
       {"--eval-every", !options.evalData.empty(), " without --eval-data"},
       {"--checkpoint-every", options.checkpointDir.has_value(),
        " without --checkpoint-dir"},
@@ -134,11 +137,12 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
     fail("--threads ", *options.threads, " is more than the ", workers,
          workers == 1 ? " thread" : " threads",
          " that this trainer was compiled for (shardc --threads-per-rank)");
-  refuseIdle(options,
-             {{"--no-decay", weightDecayOf(options, plan) > 0,
-               ": the weight decay is 0; give --weight-decay"},
-              {"--seed", options.shuffle || drawsInitialValues(options, plan),
-               " without --shuffle or --init random: nothing is drawn"}});
+  refuseIdle(
+      options,
+      {{"--no-decay", weightDecayOf(options, plan) > 0,
+        ": the weight decay is 0; give --weight-decay"},
+       {"--seed", options.order.shuffle || drawsInitialValues(options, plan),
+        " without --shuffle, --sampler or --init random: nothing is drawn"}});
   checkLossScale(options, plan);
 }
 

@@ -75,9 +75,28 @@ void declareData(FlagTable &flags, Options &options) {
                 "the last step]");
   // Without it: step k takes samples kG to kG + G - 1, modulo their number; G
   // is the global batch.
-  flags.toggle("--shuffle", options.shuffle,
+  flags.toggle("--shuffle", options.order.shuffle,
                "a new order in every epoch, drawn from --seed [in order, from "
                "the first again at the end]");
+  flags.value(
+      "--sampler", "global|torch",
+      "the order of --shuffle. global: one for every number of ranks; torch: "
+      "that of "
+      "DistributedSampler(seed=SEED), with set_epoch(0) and so on [global]",
+      [&](const std::string &name, const std::string &text) {
+        options.order.sampler = parseChoice<Sampler>(
+            name, text,
+            {{"global", Sampler::Global}, {"torch", Sampler::Torch}});
+      });
+  flags.value(
+      "--last-batch", "drop|pad",
+      "what becomes of the samples at the end of a shuffled epoch that fill no "
+      "global batch: they are left out, or filled up with those at its begin "
+      "[drop]",
+      [&](const std::string &name, const std::string &text) {
+        options.order.padsLast =
+            parseChoice<bool>(name, text, {{"drop", false}, {"pad", true}});
+      });
 }
 
 void declareWeights(FlagTable &flags, Options &options,
@@ -99,7 +118,7 @@ void declareWeights(FlagTable &flags, Options &options,
                     name, text,
                     {{"file", Init::File}, {"random", Init::Random}});
               });
-  flags.value("--seed", "N", "of --init random and --shuffle [0]",
+  flags.value("--seed", "N", "of --init random, --shuffle and --sampler [0]",
               [&](const std::string &name, const std::string &text) {
                 options.seed = parseInteger<uint64_t>(name, text, 0);
               });
@@ -432,6 +451,8 @@ Options parseOptions(int argc, const char *const *argv,
     fail("unknown flag ", word, suggestion(word, known), "; see --help");
   }
   noteGiven(app, options);
+  options.order.shuffle |= options.given.contains("--sampler");
+  options.order.seed = options.seed;
   checkCombinations(options);
   return options;
 }

@@ -6,37 +6,48 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <random>
 #include <utility>
 
 namespace shardc::runtime {
 
-SampleOrder::SampleOrder(int64_t samples, int64_t globalBatch, bool shuffle,
-                         uint64_t seed)
-    : samples(samples), globalBatch(globalBatch), shuffle(shuffle), seed(seed) {
-}
+SampleOrder::SampleOrder(int64_t samples, int64_t globalBatch,
+                         const OrderSettings &settings, int64_t batch,
+                         int64_t ranks)
+    : samples(samples), globalBatch(globalBatch), settings(settings),
+      batch(batch), ranks(ranks) {}
 
 Cursor SampleOrder::begin(const Cursor &cursor) const {
-  if (shuffle && samples - cursor.position < globalBatch)
+  int64_t needed = settings.padsLast ? 1 : globalBatch;
+  if (settings.shuffle && samples - cursor.position < needed)
     return {cursor.epoch + 1, 0};
   return cursor;
 }
 
 Cursor SampleOrder::end(const Cursor &begin) const {
   int64_t position = begin.position + globalBatch;
+  if (settings.shuffle && position >= samples)
+    return {begin.epoch + 1, 0};
   return {begin.epoch + position / samples, position % samples};
 }
 
 int64_t SampleOrder::sampleAt(const Cursor &begin, int64_t position) {
-  if (!shuffle)
+  if (!settings.shuffle)
     return (begin.position + position) % samples;
   if (begin.epoch != permutedEpoch)
     permute(begin.epoch);
-  return permutation[begin.position + position];
+  if (settings.sampler == Sampler::Torch) {
+    int64_t atOnce = batch * ranks;
+    int64_t first = position / atOnce * atOnce;
+    int64_t rank = position % atOnce / batch;
+    position = first + position % batch * ranks + rank;
+  }
+  return permutation[(begin.position + position) % samples];
 }
 
 Cursor SampleOrder::after(int64_t steps) const {
-  if (shuffle) {
-    int64_t perEpoch = samples / globalBatch;
+  if (settings.shuffle) {
+    int64_t perEpoch = stepsUntil(1, {});
     return {steps / perEpoch, steps % perEpoch * globalBatch};
   }
   // Of `samples` steps all epochs are whole.
@@ -45,20 +56,24 @@ Cursor SampleOrder::after(int64_t steps) const {
 }
 
 int64_t SampleOrder::stepsUntil(int64_t epochs, const Cursor &cursor) const {
-  int64_t perEpoch = samples / globalBatch;
+  auto stepsOf = [&](int64_t count) {
+    bool pads = settings.shuffle && settings.padsLast;
+    return count / globalBatch + (pads && count % globalBatch ? 1 : 0);
+  };
   int64_t left = epochs - cursor.epoch; // this one included
   if (left <= 0)
     return 0;
   // What is left of this epoch, then whole ones.
-  int64_t here = (samples - cursor.position) / globalBatch, steps;
-  if (__builtin_mul_overflow(left - 1, perEpoch, &steps) ||
+  int64_t here = stepsOf(samples - cursor.position), steps;
+  if (__builtin_mul_overflow(left - 1, stepsOf(samples), &steps) ||
       __builtin_add_overflow(steps, here, &steps))
     return std::numeric_limits<int64_t>::max();
   return steps;
 }
 
 int64_t SampleOrder::takenPerEpoch() const {
-  return shuffle ? samples - samples % globalBatch : samples;
+  bool drops = settings.shuffle && !settings.padsLast;
+  return drops ? samples - samples % globalBatch : samples;
 }
 
 int64_t SampleOrder::taken(const Cursor &cursor) const {
@@ -74,13 +89,24 @@ double SampleOrder::epochs(const Cursor &cursor) const {
 
 /// Fisher and Yates' shuffle.
 void SampleOrder::permute(int64_t epoch) {
-  RandomStream stream(seed, "shuffle");
   permutation.resize(samples);
   std::iota(permutation.begin(), permutation.end(), 0);
+  permutedEpoch = epoch;
+  if (settings.sampler == Sampler::Torch) {
+    // torch.randperm with a generator of this seed.
+    std::mt19937 random(
+        static_cast<uint32_t>(settings.seed + static_cast<uint64_t>(epoch)));
+    for (int64_t i = 0; i + 1 < samples; ++i)
+      std::swap(
+          permutation[i],
+          permutation[i + static_cast<int64_t>(
+                              random() % static_cast<uint64_t>(samples - i))]);
+    return;
+  }
+  RandomStream stream(settings.seed, "shuffle");
   for (int64_t last = samples - 1; last > 0; --last)
     std::swap(permutation[last],
               permutation[stream.below(last + 1, last, epoch)]);
-  permutedEpoch = epoch;
 }
 
 } // namespace shardc::runtime

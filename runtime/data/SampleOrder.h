@@ -15,17 +15,37 @@ struct Cursor {
   bool operator==(const Cursor &) const = default;
 };
 
+/// Who deals a shuffled epoch to the ranks.
+enum class Sampler {
+  Global, // a step's samples in order: the first `batch` to rank 0, and so on
+  Torch,  // as torch's DistributedSampler: every R-th sample to a rank
+};
+
+/// What decides the order of samples.
+struct OrderSettings {
+  bool shuffle = false;
+  uint64_t seed = 0;
+  Sampler sampler = Sampler::Global;
+  /// Whether the last step of a shuffled epoch takes samples from the epoch's
+  /// begin again, instead of being left out.
+  bool padsLast = false;
+  bool operator==(const OrderSettings &) const = default;
+};
+
 /// N samples in batches of G (samples of all ranks and micro-batches of a step
-/// together), N >= G.
+/// together); N >= G, unless the last one is padded.
 ///
 /// Not shuffled: a step takes the next G samples, after the last one the first
 /// again. Shuffled: an epoch is a permutation drawn from (seed, epoch); the
 /// samples at its end that fill no whole batch are left out, and differ from
-/// epoch to epoch.
+/// epoch to epoch, or are filled up with those at its begin.
 class SampleOrder {
 public:
-  SampleOrder(int64_t samples, int64_t globalBatch, bool shuffle,
-              uint64_t seed);
+  /// Of the G places of a step, a rank has `batch` in a row in each
+  /// micro-batch, after those of the ranks before it.
+  SampleOrder(int64_t samples, int64_t globalBatch,
+              const OrderSettings &settings, int64_t batch = 1,
+              int64_t ranks = 1);
 
   /// Where the step that comes next begins: at the cursor, or, where too few
   /// samples are left of the epoch, at the next one's begin.
@@ -50,8 +70,8 @@ private:
   int64_t takenPerEpoch() const;
 
   int64_t samples, globalBatch;
-  bool shuffle;
-  uint64_t seed;
+  OrderSettings settings;
+  int64_t batch, ranks;
   int64_t permutedEpoch = -1;
   std::vector<int64_t> permutation;
 };

@@ -6,6 +6,7 @@
 #include "runtime/checkpoint/Schedule.h"
 #include "runtime/data/LossNormalization.h"
 #include "runtime/data/NamedFile.h"
+#include "runtime/data/SampleOrder.h"
 #include "runtime/device/StepNumbers.h"
 #include "runtime/plan.pb.h"
 #include "runtime/train/Schedule.h"
@@ -44,7 +45,7 @@ struct Options {
   std::vector<NamedFile> evalData;
   std::optional<int64_t> dataLimit; // samples
   int64_t evalEvery = 0;            // steps; 0: only at the end
-  bool shuffle = false;
+  OrderSettings order;              // its seed is --seed
 
   std::optional<std::string> weights;
   enum class Init { File, Random };

@@ -71,18 +71,20 @@ static LossScaling lossScalingOf(const LossScaleOptions &options,
 /// saved.
 static void checkOrder(const Options &options, int64_t samples,
                        const Manifest &resumed) {
-  auto order = [](bool shuffle, uint64_t seed) {
-    return shuffle ? concat("--shuffle --seed ", seed)
-                   : std::string("no --shuffle");
+  auto order = [](const OrderSettings &settings) {
+    if (!settings.shuffle)
+      return std::string("no --shuffle");
+    return concat(settings.sampler == Sampler::Torch ? "--sampler torch"
+                                                     : "--shuffle",
+                  settings.padsLast ? " --last-batch pad" : "", " --seed ",
+                  settings.seed);
   };
   if (samples != resumed.samples)
     fail("--data has ", samples, " samples, and the run that was saved had ",
          resumed.samples);
-  if (options.shuffle != resumed.shuffle ||
-      (options.shuffle && options.seed != resumed.seed))
-    fail("the run that was saved took its samples with ",
-         order(resumed.shuffle, resumed.seed), ", and this one with ",
-         order(options.shuffle, options.seed));
+  if (order(options.order) != order(resumed.order))
+    fail("the run that was saved took its samples with ", order(resumed.order),
+         ", and this one with ", order(options.order));
 }
 
 RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
@@ -100,7 +102,8 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
   if (__builtin_mul_overflow(atOnce, settings.microBatches,
                              &settings.globalBatch))
     fail("--grad-accumulation ", settings.microBatches, " is too much");
-  if (samples < settings.globalBatch)
+  bool pads = options.order.shuffle && options.order.padsLast;
+  if (samples < (pads ? 1 : settings.globalBatch))
     fail("--data has ", samples, " samples, too few for one global batch of ",
          settings.globalBatch, " (", settings.batch, " on each of ", ranks,
          ranks == 1 ? " rank" : " ranks",
@@ -109,18 +112,16 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
              : concat(", in ", settings.microBatches, " micro-batches)"));
 
   settings.lossScaling = lossScalingOf(options.lossScale, plan);
-  int64_t perEpoch = samples / settings.globalBatch;
+  SampleOrder order(samples, settings.globalBatch, options.order);
   if (options.steps)
     settings.steps = *options.steps;
-  else if (__builtin_mul_overflow(perEpoch, options.epochs.value_or(1),
-                                  &settings.steps))
+  else if (__builtin_mul_overflow(order.stepsUntil(1, {}),
+                                  options.epochs.value_or(1), &settings.steps))
     fail("--epochs ", *options.epochs, " are too many");
 
   // A checkpoint of torch's does not say which samples were taken: as many as
   // this run would have.
   if (resumed && !resumed->samples) {
-    SampleOrder order(samples, settings.globalBatch, options.shuffle,
-                      options.seed);
     settings.start.cursor = order.after(settings.start.step);
     settings.start.globalBatch = settings.globalBatch;
     settings.start.lossScale = settings.lossScaling.initial;
@@ -129,8 +130,6 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
   // With batches of another size, whole epochs end after other steps.
   if (resumed && !options.steps &&
       settings.start.globalBatch != settings.globalBatch) {
-    SampleOrder order(samples, settings.globalBatch, options.shuffle,
-                      options.seed);
     int64_t left =
         order.stepsUntil(options.epochs.value_or(1), resumed->progress.cursor);
     if (__builtin_add_overflow(resumed->progress.step, left, &settings.steps))

@@ -121,8 +121,8 @@ private:
 
 RankLoop::RankLoop(Run &run, Communicator &communicator)
     : run(run), communicator(communicator), plan(run.plan),
-      order(run.data.samples(), run.settings.globalBatch, run.options.shuffle,
-            run.options.seed),
+      order(run.data.samples(), run.settings.globalBatch, run.options.order,
+            run.settings.batch, run.plan.mesh().ranks()),
       scaler(run.settings.lossScaling) {
   summary.microBatches = run.settings.microBatches;
   flops = stepFlops(plan, run.settings.microBatches);

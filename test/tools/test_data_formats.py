@@ -215,6 +215,31 @@ class DataFormats(ToolTest):
         self.assertEqual(self.losses(*given, made), expected)
         self.assertNotEqual(self.losses(*given, "attn_mask=@input_ids,causal"), expected)
 
+    def test_sampler_of_torch(self):
+        """test/runtime/data/samplers/orders.txt has the order of 8 samples on 2 ranks."""
+        samples = self.ids.reshape(-1, LENGTH)[:8]
+        first, second = [4, 7, 2, 1], [0, 3, 5, 6]  # of the ranks, in epoch 0
+        order = first[:2] + second[:2] + first[2:] + second[2:]
+        expected = self.losses_of(samples[order])
+        flags = ("--sampler", "torch")
+        self.assertEqual(self.losses_of(samples, flags=flags), expected)
+        # A run that goes on takes the samples that are left.
+        folder = ("--checkpoint-dir", self.path("checkpoints"))
+        given = [f"{name}={self.path('ids.npy')}" for name in ("input_ids", "labels")]
+        self.losses(*given, flags=(*flags, "--steps", 1, *folder))
+        words = self.words(*given, flags=(*folder, "--resume", "auto"))
+        self.assert_one_error(run(*words), "trainer", "--sampler torch --seed 0", "no --shuffle")
+        metrics = ("--metrics", self.path("rest.jsonl"))
+        result = run(*words, *flags, *metrics)
+        self.assertEqual(result.code, 0, result.err)
+        with open(self.path("rest.jsonl"), encoding="utf-8") as file:
+            losses = [json.loads(line).get("loss") for line in file]
+        self.assertIn(expected[1], losses)
+        # 12 samples are 3 steps; 10 are 2, or 3 with a last one that is padded.
+        pads = (*flags, "--data-limit", 10, "--last-batch", "pad")
+        self.assertEqual(len(self.losses_of(self.ids.reshape(-1, LENGTH), flags=pads)), 3)
+        self.assertEqual(len(self.losses_of(self.ids.reshape(-1, LENGTH), flags=pads[:4])), 2)
+
     def test_errors(self):
         raw = self.write("raw.bin", self.ids.astype(np.uint16))
         self.fails(f"input_ids={raw}", "labels=@input_ids", parts=("raw.bin", "dtype=uint16"))

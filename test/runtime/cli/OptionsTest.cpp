@@ -41,7 +41,7 @@ TEST(Options, ReadsEveryKindOfFlag) {
   EXPECT_EQ(options.beta2, 0.95);
   EXPECT_EQ(options.steps, 12);
   EXPECT_EQ(options.schedule, Schedule::Kind::Cosine);
-  EXPECT_TRUE(options.shuffle && options.init == Options::Init::Random);
+  EXPECT_TRUE(options.order.shuffle && options.init == Options::Init::Random);
   EXPECT_EQ(options.seed, ~uint64_t{0});
   EXPECT_EQ(options.weightDecay, 0.0);
   EXPECT_FALSE(options.momentum);
@@ -316,7 +316,8 @@ TEST(Options, RefusesWhatThePlanCannotHonour) {
   plan.mutable_precision()->set_parameters(plan::FLOAT16);
   EXPECT_EQ(errorWith({"--loss-scale-hysteresis", "2"}), "");
   EXPECT_EQ(errorWith({"--seed", "0"}),
-            "--seed has no effect without --shuffle or --init random: nothing "
+            "--seed has no effect without --shuffle, --sampler or --init "
+            "random: nothing "
             "is drawn");
   EXPECT_EQ(errorWith({"--seed", "1", "--shuffle"}), "");
   EXPECT_EQ(errorWith({"--seed", "1", "--init", "random"}), "");

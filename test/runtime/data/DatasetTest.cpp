@@ -228,7 +228,7 @@ std::vector<int64_t> next(SampleOrder &order, Cursor &cursor, int64_t batch) {
 }
 
 TEST(SampleOrder, GoesOnFromTheBeginning) {
-  SampleOrder order(5, 2, false, 0);
+  SampleOrder order(5, 2, {false, 0});
   std::vector<int64_t> seen;
   Cursor cursor;
   for (int64_t step = 0; step < 5; ++step)
@@ -255,8 +255,8 @@ TEST(SampleOrder, CountsWhatWasTaken) {
 }
 
 TEST(SampleOrder, ShufflesEveryEpochAnew) {
-  SampleOrder order(7, 3, true, 11), same(7, 3, true, 11),
-      other(7, 3, true, 12);
+  SampleOrder order(7, 3, {true, 11}), same(7, 3, {true, 11}),
+      other(7, 3, {true, 12});
   Cursor cursor, cursorOfSame, cursorOfOther;
   std::vector<int64_t> epochs[3];
   bool differs = false;
@@ -276,7 +276,7 @@ TEST(SampleOrder, ShufflesEveryEpochAnew) {
 
 TEST(SampleOrder, GoesOnWithBatchesOfAnotherSize) {
   for (bool shuffle : {false, true}) {
-    SampleOrder small(12, 2, shuffle, 3), large(12, 4, shuffle, 3);
+    SampleOrder small(12, 2, {shuffle, 3}), large(12, 4, {shuffle, 3});
     Cursor cursor;
     std::set<int64_t> seen;
     for (int64_t step = 0; step < 2; ++step)
@@ -293,4 +293,66 @@ TEST(SampleOrder, GoesOnWithBatchesOfAnotherSize) {
     EXPECT_EQ(large.stepsUntil(int64_t(1) << 62, cursor),
               std::numeric_limits<int64_t>::max());
   }
+}
+
+TEST(SampleOrder, PadsTheLastStep) {
+  OrderSettings settings{true, 5};
+  settings.padsLast = true;
+  SampleOrder order(7, 3, settings);
+  EXPECT_EQ(order.stepsUntil(2, {}), 6);
+  Cursor cursor;
+  std::vector<int64_t> epoch;
+  for (int64_t step = 0; step < 3; ++step)
+    for (int64_t sample : next(order, cursor, 3))
+      epoch.push_back(sample);
+  EXPECT_EQ(order.begin(cursor), (Cursor{1, 0}));
+  EXPECT_EQ(epoch[7], epoch[0]);
+  EXPECT_EQ(epoch[8], epoch[1]);
+  EXPECT_EQ(std::set<int64_t>(epoch.begin(), epoch.begin() + 7).size(), 7u);
+  EXPECT_EQ(order.stepsUntil(1, {0, 6}), 1);
+}
+
+/// A rank's samples of an epoch, in micro-batches of `batch`.
+std::vector<int64_t> samplesOfRank(int64_t samples, int64_t ranks,
+                                   int64_t batch, int64_t microBatches,
+                                   int64_t rank, int64_t epoch,
+                                   const OrderSettings &settings) {
+  SampleOrder order(samples, batch * ranks * microBatches, settings, batch,
+                    ranks);
+  std::vector<int64_t> all;
+  for (Cursor cursor = order.begin({epoch, 0}); cursor.epoch == epoch;
+       cursor = order.begin(order.end(cursor)))
+    for (int64_t m = 0; m < microBatches; ++m)
+      for (int64_t i = 0; i < batch; ++i)
+        all.push_back(order.sampleAt(cursor, (m * ranks + rank) * batch + i));
+  return all;
+}
+
+TEST(SampleOrder, IsThatOfDistributedSampler) {
+  // What samplers/record.py wrote.
+  std::ifstream file(std::filesystem::path(__FILE__).parent_path() /
+                     "samplers/orders.txt");
+  int lines = 0;
+  for (std::string line; std::getline(file, line); ++lines) {
+    std::istringstream words(line);
+    OrderSettings settings{true, 0, Sampler::Torch};
+    int64_t samples, ranks, epoch, drops, rank;
+    words >> samples >> ranks >> settings.seed >> epoch >> drops >> rank;
+    settings.padsLast = !drops;
+    std::vector<int64_t> expected;
+    for (int64_t sample; words >> sample;)
+      expected.push_back(sample);
+    EXPECT_EQ(samplesOfRank(samples, ranks, 1, 1, rank, epoch, settings),
+              expected)
+        << line;
+    // Batches and micro-batches take as many of them as they fill.
+    std::vector<int64_t> cut =
+        samplesOfRank(samples, ranks, 2, 2, rank, epoch, settings);
+    size_t common = std::min(cut.size(), expected.size());
+    EXPECT_EQ(cut.size(), (expected.size() + (drops ? 0 : 3)) / 4 * 4) << line;
+    cut.resize(common);
+    expected.resize(common);
+    EXPECT_EQ(cut, expected) << line;
+  }
+  EXPECT_EQ(lines, 44);
 }
