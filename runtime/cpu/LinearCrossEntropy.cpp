@@ -53,166 +53,25 @@ template <typename S> class Chunks {
 public:
   using T = ComputeOf<S>;
 
-  Chunks(const LinearCrossEntropy &a, std::byte *workspace, ThreadPool &pool)
-      : a(a), pool(pool), scratch(a, pool.workers()), workspace(workspace),
-        input(*foldRows(a.input, 1)), features(a.input.shape.back()),
-        classes(classesOf(a)), targets(a.labels, classes),
-        logits(reinterpret_cast<T *>(workspace)),
-        rowLosses(reinterpret_cast<double *>(workspace + scratch.losses)) {
-    if (a.weightGradient)
-      weightSums = scratch.sumsWeights
-                       ? Matrix{workspace + scratch.weightSums, plan::FLOAT32,
-                                a.weight.shape[1]}
-                       : Matrix{a.weightGradient.data, a.weightGradient.dtype,
-                                a.weightGradient.strides[0]};
-    biasSums = reinterpret_cast<T *>(
-        scratch.sumsBias ? workspace + scratch.biasSums : a.biasGradient.data);
-  }
+  Chunks(const LinearCrossEntropy &a, std::byte *workspace, ThreadPool &pool);
 
-  void run() {
-    // A batch without rows still has gradients: zeros.
-    for (int64_t first = 0; first == 0 || first < input.rows;
-         first += a.chunkRows) {
-      int64_t rows = std::min(a.chunkRows, input.rows - first);
-      computeLogits(first, rows);
-      computeLosses(first, rows);
-      if (a.inputGradient)
-        computeInputGradient(first, rows);
-      if (a.weightGradient)
-        addWeightGradient(first, rows);
-      if (a.biasGradient)
-        addBiasGradient(first, rows);
-    }
-    targets.check();
-    roundSums();
-    writeLoss<T>(a.loss, rowLosses, input.rows, a.scale);
-  }
-
+  void run();
   /// Generates the kernels of what run() multiplies.
-  void prepare() {
-    executes = false;
-    for (int64_t first = 0; first == 0 || first < input.rows;
-         first += a.chunkRows) {
-      int64_t rows = std::min(a.chunkRows, input.rows - first);
-      // The last chunk may be shorter than the others.
-      if (first > 0 && rows == a.chunkRows)
-        continue;
-      computeLogits(first, rows);
-      if (a.inputGradient)
-        computeInputGradient(first, rows);
-      if (a.weightGradient)
-        addWeightGradient(first, rows);
-    }
-  }
+  void prepare();
 
 private:
-  Matrix inputRows(int64_t first) const {
-    return {a.input.data + first * input.stride * int64_t(sizeof(S)),
-            a.input.dtype, input.stride};
-  }
-  Matrix weight(bool transpose) const {
-    return {a.weight.data, a.weight.dtype, a.weight.strides[0], transpose};
-  }
-  Matrix logitsMatrix() const {
-    return {reinterpret_cast<std::byte *>(logits), computeDtype(a.input.dtype),
-            classes};
-  }
+  Matrix inputRows(int64_t first) const;
+  Matrix weight(bool transpose) const;
+  Matrix logitsMatrix() const;
 
-  void multiply(const GemmDesc &product) {
-    if constexpr (isHalfType<S>) {
-      if (executes)
-        halfGemm(product, workspace + scratch.gemm, pool.workers(), pool);
-      else
-        prepareHalfGemm(product, {1, 0, 0, 0}, pool.workers(), pool);
-    } else {
-      Gemm<T> p{};
-      p.m = product.m, p.n = product.n, p.k = product.k;
-      p.a = reinterpret_cast<T *>(product.a.data);
-      p.strideA = product.a.stride, p.transposeA = product.a.transpose;
-      p.b = reinterpret_cast<T *>(product.b.data);
-      p.strideB = product.b.stride, p.transposeB = product.b.transpose;
-      p.c = reinterpret_cast<T *>(product.c.data), p.strideC = product.c.stride;
-      p.bias = reinterpret_cast<const T *>(product.bias);
-      p.accumulate = product.accumulate;
-      if (executes)
-        cpu::gemm(p, pool);
-      else
-        prepareGemm(p, {1, 0, 0, 0}, pool);
-    }
-  }
-
-  void computeLogits(int64_t first, int64_t rows) {
-    GemmDesc p{rows,
-               classes,
-               features,
-               inputRows(first),
-               weight(a.transposeWeight),
-               logitsMatrix()};
-    p.bias = a.bias.data, p.biasDtype = a.bias.dtype;
-    multiply(p);
-  }
-  void computeLosses(int64_t first, int64_t rows) {
-    bool gradients = a.inputGradient || a.weightGradient || a.biasGradient;
-    T factor = *a.scale.template as<T>();
-    pool.forRanges(rows, 1, [&](int64_t begin, int64_t end, int) {
-      for (int64_t row = begin; row < end; ++row) {
-        T *of = logits + row * classes;
-        rowLosses[first + row] =
-            lossOfRow<T>(of, classes, targets.of(first + row), factor,
-                         gradients ? of : nullptr);
-      }
-    });
-  }
-  void computeInputGradient(int64_t first, int64_t rows) {
-    Rows out = *foldRows(a.inputGradient, 1);
-    multiply({rows,
-              features,
-              classes,
-              logitsMatrix(),
-              weight(!a.transposeWeight),
-              {a.inputGradient.data + first * out.stride * int64_t(sizeof(S)),
-               a.inputGradient.dtype, out.stride}});
-  }
-  void addWeightGradient(int64_t first, int64_t rows) {
-    GemmDesc p{};
-    p.m = features, p.n = classes, p.k = rows;
-    p.a = inputRows(first), p.b = logitsMatrix();
-    if (a.transposeWeight) {
-      std::swap(p.m, p.n);
-      std::swap(p.a, p.b);
-    }
-    p.a.transpose = true;
-    p.c = weightSums;
-    p.accumulate = first > 0;
-    multiply(p);
-  }
-  void addBiasGradient(int64_t first, int64_t rows) {
-    pool.forRanges(classes, 1024, [&](int64_t begin, int64_t end, int) {
-      if (first == 0)
-        std::fill(biasSums + begin, biasSums + end, T(0));
-      for (int64_t row = 0; row < rows; ++row)
-        simd::loops<T>().add(biasSums + begin, logits + row * classes + begin,
-                             end - begin);
-    });
-  }
+  void multiply(const GemmDesc &product);
+  void computeLogits(int64_t first, int64_t rows);
+  void computeLosses(int64_t first, int64_t rows);
+  void computeInputGradient(int64_t first, int64_t rows);
+  void addWeightGradient(int64_t first, int64_t rows);
+  void addBiasGradient(int64_t first, int64_t rows);
   /// Rounds the gradients of 16 bits that were summed in float32.
-  void roundSums() {
-    if constexpr (isHalfType<S>) {
-      if (scratch.sumsBias)
-        roundRow(biasSums, a.biasGradient.template as<S>(), classes);
-      if (!scratch.sumsWeights)
-        return;
-      auto *sums = reinterpret_cast<const float *>(weightSums.data);
-      int64_t columns = a.weight.shape[1];
-      pool.forRanges(
-          a.weight.shape[0], 16, [&](int64_t begin, int64_t end, int) {
-            int64_t stride = a.weightGradient.strides[0];
-            roundRows(sums + begin * columns, columns,
-                      a.weightGradient.template as<S>() + begin * stride,
-                      stride, end - begin, columns);
-          });
-    }
-  }
+  void roundSums();
 
   const LinearCrossEntropy &a;
   ThreadPool &pool;
@@ -227,6 +86,177 @@ private:
   T *biasSums;
   bool executes = true;
 };
+
+template <typename S>
+Chunks<S>::Chunks(const LinearCrossEntropy &a, std::byte *workspace,
+                  ThreadPool &pool)
+    : a(a), pool(pool), scratch(a, pool.workers()), workspace(workspace),
+      input(*foldRows(a.input, 1)), features(a.input.shape.back()),
+      classes(classesOf(a)), targets(a.labels, classes),
+      logits(reinterpret_cast<T *>(workspace)),
+      rowLosses(reinterpret_cast<double *>(workspace + scratch.losses)) {
+  if (a.weightGradient)
+    weightSums = scratch.sumsWeights
+                     ? Matrix{workspace + scratch.weightSums, plan::FLOAT32,
+                              a.weight.shape[1]}
+                     : Matrix{a.weightGradient.data, a.weightGradient.dtype,
+                              a.weightGradient.strides[0]};
+  biasSums = reinterpret_cast<T *>(
+      scratch.sumsBias ? workspace + scratch.biasSums : a.biasGradient.data);
+}
+
+template <typename S> void Chunks<S>::run() {
+  // A batch without rows still has gradients: zeros.
+  for (int64_t first = 0; first == 0 || first < input.rows;
+       first += a.chunkRows) {
+    int64_t rows = std::min(a.chunkRows, input.rows - first);
+    computeLogits(first, rows);
+    computeLosses(first, rows);
+    if (a.inputGradient)
+      computeInputGradient(first, rows);
+    if (a.weightGradient)
+      addWeightGradient(first, rows);
+    if (a.biasGradient)
+      addBiasGradient(first, rows);
+  }
+  targets.check();
+  roundSums();
+  writeLoss<T>(a.loss, rowLosses, input.rows, a.scale);
+}
+
+template <typename S> void Chunks<S>::prepare() {
+  executes = false;
+  for (int64_t first = 0; first == 0 || first < input.rows;
+       first += a.chunkRows) {
+    int64_t rows = std::min(a.chunkRows, input.rows - first);
+    // The last chunk may be shorter than the others.
+    if (first > 0 && rows == a.chunkRows)
+      continue;
+    computeLogits(first, rows);
+    if (a.inputGradient)
+      computeInputGradient(first, rows);
+    if (a.weightGradient)
+      addWeightGradient(first, rows);
+  }
+}
+
+template <typename S> Matrix Chunks<S>::inputRows(int64_t first) const {
+  return {a.input.data + first * input.stride * int64_t(sizeof(S)),
+          a.input.dtype, input.stride};
+}
+
+template <typename S> Matrix Chunks<S>::weight(bool transpose) const {
+  return {a.weight.data, a.weight.dtype, a.weight.strides[0], transpose};
+}
+
+template <typename S> Matrix Chunks<S>::logitsMatrix() const {
+  return {reinterpret_cast<std::byte *>(logits), computeDtype(a.input.dtype),
+          classes};
+}
+
+template <typename S> void Chunks<S>::multiply(const GemmDesc &product) {
+  if constexpr (isHalfType<S>) {
+    if (executes)
+      halfGemm(product, workspace + scratch.gemm, pool.workers(), pool);
+    else
+      prepareHalfGemm(product, {1, 0, 0, 0}, pool.workers(), pool);
+  } else {
+    Gemm<T> p{};
+    p.m = product.m, p.n = product.n, p.k = product.k;
+    p.a = reinterpret_cast<T *>(product.a.data);
+    p.strideA = product.a.stride, p.transposeA = product.a.transpose;
+    p.b = reinterpret_cast<T *>(product.b.data);
+    p.strideB = product.b.stride, p.transposeB = product.b.transpose;
+    p.c = reinterpret_cast<T *>(product.c.data), p.strideC = product.c.stride;
+    p.bias = reinterpret_cast<const T *>(product.bias);
+    p.accumulate = product.accumulate;
+    if (executes)
+      cpu::gemm(p, pool);
+    else
+      prepareGemm(p, {1, 0, 0, 0}, pool);
+  }
+}
+
+template <typename S>
+void Chunks<S>::computeLogits(int64_t first, int64_t rows) {
+  GemmDesc p{rows,
+             classes,
+             features,
+             inputRows(first),
+             weight(a.transposeWeight),
+             logitsMatrix()};
+  p.bias = a.bias.data, p.biasDtype = a.bias.dtype;
+  multiply(p);
+}
+
+template <typename S>
+void Chunks<S>::computeLosses(int64_t first, int64_t rows) {
+  bool gradients = a.inputGradient || a.weightGradient || a.biasGradient;
+  T factor = *a.scale.template as<T>();
+  pool.forRanges(rows, 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t row = begin; row < end; ++row) {
+      T *of = logits + row * classes;
+      rowLosses[first + row] =
+          lossOfRow<T>(of, classes, targets.of(first + row), factor,
+                       gradients ? of : nullptr);
+    }
+  });
+}
+
+template <typename S>
+void Chunks<S>::computeInputGradient(int64_t first, int64_t rows) {
+  Rows out = *foldRows(a.inputGradient, 1);
+  multiply({rows,
+            features,
+            classes,
+            logitsMatrix(),
+            weight(!a.transposeWeight),
+            {a.inputGradient.data + first * out.stride * int64_t(sizeof(S)),
+             a.inputGradient.dtype, out.stride}});
+}
+
+template <typename S>
+void Chunks<S>::addWeightGradient(int64_t first, int64_t rows) {
+  GemmDesc p{};
+  p.m = features, p.n = classes, p.k = rows;
+  p.a = inputRows(first), p.b = logitsMatrix();
+  if (a.transposeWeight) {
+    std::swap(p.m, p.n);
+    std::swap(p.a, p.b);
+  }
+  p.a.transpose = true;
+  p.c = weightSums;
+  p.accumulate = first > 0;
+  multiply(p);
+}
+
+template <typename S>
+void Chunks<S>::addBiasGradient(int64_t first, int64_t rows) {
+  pool.forRanges(classes, 1024, [&](int64_t begin, int64_t end, int) {
+    if (first == 0)
+      std::fill(biasSums + begin, biasSums + end, T(0));
+    for (int64_t row = 0; row < rows; ++row)
+      simd::loops<T>().add(biasSums + begin, logits + row * classes + begin,
+                           end - begin);
+  });
+}
+
+template <typename S> void Chunks<S>::roundSums() {
+  if constexpr (isHalfType<S>) {
+    if (scratch.sumsBias)
+      roundRow(biasSums, a.biasGradient.template as<S>(), classes);
+    if (!scratch.sumsWeights)
+      return;
+    auto *sums = reinterpret_cast<const float *>(weightSums.data);
+    int64_t columns = a.weight.shape[1];
+    pool.forRanges(a.weight.shape[0], 16, [&](int64_t begin, int64_t end, int) {
+      int64_t stride = a.weightGradient.strides[0];
+      roundRows(sums + begin * columns, columns,
+                a.weightGradient.template as<S>() + begin * stride, stride,
+                end - begin, columns);
+    });
+  }
+}
 
 } // namespace
 

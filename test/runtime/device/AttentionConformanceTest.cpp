@@ -33,61 +33,15 @@ const Case cases[] = {
     {2, 0, 3, 2, 1, 4, 4},
     {0, 3, 3, 2, 1, 4, 4}};
 
-/// Operands, and results in float64 with what they may be off by.
+/// Setting holds operands, and results in float64 with what they may be off by.
 class Setting {
 public:
-  Setting(const Case &of, plan::DType dtype)
-      : of(of), dtype(dtype),
-        query(random({of.batch, of.queries, of.heads, of.dim}, 1, 2)),
-        key(random({of.batch, of.keys, of.groups, of.dim}, 2, 2)),
-        value(random({of.batch, of.keys, of.groups, of.valueDim}, 3, 1)),
-        gradient(random({of.batch, of.queries, of.heads, of.valueDim}, 5, 1)),
-        output(gradient.elements()),
-        logSumExp(of.batch * of.heads * of.queries),
-        queryGradient(query.elements()), keyGradient(key.elements()),
-        valueGradient(value.elements()) {
-    if (!of.bias.empty()) {
-      bias =
-          Numbers::random(of.wideBias ? sumType(dtype) : dtype, of.bias, 4, 3);
-      for (int64_t i = 3; i < bias.elements(); i += 7)
-        bias[i] = -INFINITY;
-    }
-    if (of.mask) {
-      mask = Numbers(plan::BOOL, {of.batch, of.keys}, 1.0);
-      for (int64_t i = 0; i < mask.elements(); ++i)
-        if (i % 5 == 2 || i / of.keys == 1) // all of sample 1
-          mask[i] = 0;
-    }
-    forRows([&](int64_t b, int64_t h, int64_t i) { addOutput(b, h, i); });
-    // What a gradient is given: rounded.
-    stored = Numbers(dtype, gradient.shape, output.values);
-    storedSums = Numbers(sumType(dtype), {of.batch, of.heads, of.queries},
-                         logSumExp.values);
-    forRows([&](int64_t b, int64_t h, int64_t i) { addGradients(b, h, i); });
-  }
+  Setting(const Case &of, plan::DType dtype);
 
-  entry::AttentionOperands operands(Bench &bench) const {
-    entry::AttentionOperands a;
-    a.query = put(bench, query);
-    a.key = put(bench, key);
-    a.value = put(bench, value);
-    if (!of.bias.empty())
-      a.bias = bench.put(bias);
-    if (of.mask)
-      a.keyMask = bench.put(mask);
-    a.scale = scale;
-    a.causal = of.causal;
-    return a;
-  }
-  Layout layout(const std::vector<int64_t> &shape) const {
-    return of.headsOutside ? permuted(shape, {0, 2, 1, 3}) : Layout();
-  }
-  Tensor put(Bench &bench, const Numbers &numbers) const {
-    return bench.put(numbers, layout(numbers.shape));
-  }
-  Tensor room(Bench &bench, const std::vector<int64_t> &shape) const {
-    return bench.room(dtype, shape, layout(shape));
-  }
+  entry::AttentionOperands operands(Bench &bench) const;
+  Layout layout(const std::vector<int64_t> &shape) const;
+  Tensor put(Bench &bench, const Numbers &numbers) const;
+  Tensor room(Bench &bench, const std::vector<int64_t> &shape) const;
 
   const Case &of;
   plan::DType dtype;
@@ -96,127 +50,197 @@ public:
   Expected output, logSumExp, queryGradient, keyGradient, valueGradient;
 
 private:
-  Numbers random(std::vector<int64_t> shape, unsigned seed, double size) const {
-    return Numbers::random(dtype, std::move(shape), seed, size);
-  }
+  Numbers random(std::vector<int64_t> shape, unsigned seed, double size) const;
   void
-  forRows(const std::function<void(int64_t, int64_t, int64_t)> &visit) const {
-    for (int64_t b = 0; b < of.batch; ++b)
-      for (int64_t h = 0; h < of.heads; ++h)
-        for (int64_t i = 0; i < of.queries; ++i)
-          visit(b, h, i);
-  }
-  /// Of an element of [batch, positions, heads, dim].
-  static int64_t place(const Numbers &of, int64_t b, int64_t s, int64_t h) {
-    return ((b * of.shape[1] + s) * of.shape[2] + h) * of.shape[3];
-  }
-  int64_t rowOf(int64_t b, int64_t h, int64_t i) const {
-    return (b * of.heads + h) * of.queries + i;
-  }
+  forRows(const std::function<void(int64_t, int64_t, int64_t)> &visit) const;
+  /// Returns where the elements of [b, s, h] begin in [batch, positions, heads,
+  /// dim].
+  static int64_t place(const Numbers &of, int64_t b, int64_t s, int64_t h);
+  int64_t rowOf(int64_t b, int64_t h, int64_t i) const;
 
   /// Probabilities of a row of scores, and the relative error of each.
   struct Row {
     std::vector<double> p, error;
     double logSumExp = -INFINITY, scoreError = 0;
   };
-  Row row(int64_t b, int64_t h, int64_t i) const {
-    double u = sumRoundoff(dtype), maximum = -INFINITY, sum = 0;
-    Row row{std::vector<double>(of.keys), std::vector<double>(of.keys)};
-    int64_t from = place(query, b, i, h);
-    for (int64_t j = 0; j < of.keys; ++j) {
-      int64_t to = place(key, b, j, h / (of.heads / of.groups));
-      double score = 0, size = 0;
-      for (int64_t d = 0; d < of.dim; ++d) {
-        double term = scale * query[from + d] * key[to + d];
-        score += term;
-        size += std::fabs(term);
-      }
-      if (!of.bias.empty()) {
-        const std::vector<int64_t> &s = of.bias;
-        double term = bias.at({s[0] > 1 ? b : 0, s[1] > 1 ? h : 0,
-                               s[2] > 1 ? i : 0, s[3] > 1 ? j : 0});
-        score += term;
-        size += std::isinf(term) ? 0 : std::fabs(term);
-      }
-      if ((of.mask && !mask[b * of.keys + j]) ||
-          (of.causal && j > i + of.keys - of.queries))
-        score = -INFINITY;
-      row.p[j] = score;
-      maximum = std::max(maximum, score);
-      row.scoreError = std::max(row.scoreError, double(of.dim + 4) * u * size);
+  Row row(int64_t b, int64_t h, int64_t i) const;
+
+  void addOutput(int64_t b, int64_t h, int64_t i);
+  void addGradients(int64_t b, int64_t h, int64_t i);
+};
+
+Setting::Setting(const Case &of, plan::DType dtype)
+    : of(of), dtype(dtype),
+      query(random({of.batch, of.queries, of.heads, of.dim}, 1, 2)),
+      key(random({of.batch, of.keys, of.groups, of.dim}, 2, 2)),
+      value(random({of.batch, of.keys, of.groups, of.valueDim}, 3, 1)),
+      gradient(random({of.batch, of.queries, of.heads, of.valueDim}, 5, 1)),
+      output(gradient.elements()), logSumExp(of.batch * of.heads * of.queries),
+      queryGradient(query.elements()), keyGradient(key.elements()),
+      valueGradient(value.elements()) {
+  if (!of.bias.empty()) {
+    bias = Numbers::random(of.wideBias ? sumType(dtype) : dtype, of.bias, 4, 3);
+    for (int64_t i = 3; i < bias.elements(); i += 7)
+      bias[i] = -INFINITY;
+  }
+  if (of.mask) {
+    mask = Numbers(plan::BOOL, {of.batch, of.keys}, 1.0);
+    for (int64_t i = 0; i < mask.elements(); ++i)
+      if (i % 5 == 2 || i / of.keys == 1) // all of sample 1
+        mask[i] = 0;
+  }
+  forRows([&](int64_t b, int64_t h, int64_t i) { addOutput(b, h, i); });
+  // What a gradient is given: rounded.
+  stored = Numbers(dtype, gradient.shape, output.values);
+  storedSums = Numbers(sumType(dtype), {of.batch, of.heads, of.queries},
+                       logSumExp.values);
+  forRows([&](int64_t b, int64_t h, int64_t i) { addGradients(b, h, i); });
+}
+
+entry::AttentionOperands Setting::operands(Bench &bench) const {
+  entry::AttentionOperands a;
+  a.query = put(bench, query);
+  a.key = put(bench, key);
+  a.value = put(bench, value);
+  if (!of.bias.empty())
+    a.bias = bench.put(bias);
+  if (of.mask)
+    a.keyMask = bench.put(mask);
+  a.scale = scale;
+  a.causal = of.causal;
+  return a;
+}
+
+Layout Setting::layout(const std::vector<int64_t> &shape) const {
+  return of.headsOutside ? permuted(shape, {0, 2, 1, 3}) : Layout();
+}
+
+Tensor Setting::put(Bench &bench, const Numbers &numbers) const {
+  return bench.put(numbers, layout(numbers.shape));
+}
+
+Tensor Setting::room(Bench &bench, const std::vector<int64_t> &shape) const {
+  return bench.room(dtype, shape, layout(shape));
+}
+
+Numbers Setting::random(std::vector<int64_t> shape, unsigned seed,
+                        double size) const {
+  return Numbers::random(dtype, std::move(shape), seed, size);
+}
+
+void Setting::forRows(
+    const std::function<void(int64_t, int64_t, int64_t)> &visit) const {
+  for (int64_t b = 0; b < of.batch; ++b)
+    for (int64_t h = 0; h < of.heads; ++h)
+      for (int64_t i = 0; i < of.queries; ++i)
+        visit(b, h, i);
+}
+
+int64_t Setting::place(const Numbers &of, int64_t b, int64_t s, int64_t h) {
+  return ((b * of.shape[1] + s) * of.shape[2] + h) * of.shape[3];
+}
+
+int64_t Setting::rowOf(int64_t b, int64_t h, int64_t i) const {
+  return (b * of.heads + h) * of.queries + i;
+}
+
+Setting::Row Setting::row(int64_t b, int64_t h, int64_t i) const {
+  double u = sumRoundoff(dtype), maximum = -INFINITY, sum = 0;
+  Row row{std::vector<double>(of.keys), std::vector<double>(of.keys)};
+  int64_t from = place(query, b, i, h);
+  for (int64_t j = 0; j < of.keys; ++j) {
+    int64_t to = place(key, b, j, h / (of.heads / of.groups));
+    double score = 0, size = 0;
+    for (int64_t d = 0; d < of.dim; ++d) {
+      double term = scale * query[from + d] * key[to + d];
+      score += term;
+      size += std::fabs(term);
     }
-    if (maximum == -INFINITY) {
-      row.p.assign(of.keys, 0);
-      return row;
+    if (!of.bias.empty()) {
+      const std::vector<int64_t> &s = of.bias;
+      double term = bias.at({s[0] > 1 ? b : 0, s[1] > 1 ? h : 0,
+                             s[2] > 1 ? i : 0, s[3] > 1 ? j : 0});
+      score += term;
+      size += std::isinf(term) ? 0 : std::fabs(term);
     }
-    for (double score : row.p)
-      sum += std::exp(score - maximum);
-    row.logSumExp = maximum + std::log(sum);
-    for (int64_t j = 0; j < of.keys; ++j) {
-      double below = maximum - row.p[j];
-      row.p[j] = std::exp(-below) / sum;
-      row.error[j] = row.p[j] > 0
-                         ? 2 * row.scoreError + (32 + double(of.keys) + below +
-                                                 std::fabs(row.logSumExp)) *
-                                                    u
-                         : 0;
-    }
+    if ((of.mask && !mask[b * of.keys + j]) ||
+        (of.causal && j > i + of.keys - of.queries))
+      score = -INFINITY;
+    row.p[j] = score;
+    maximum = std::max(maximum, score);
+    row.scoreError = std::max(row.scoreError, double(of.dim + 4) * u * size);
+  }
+  if (maximum == -INFINITY) {
+    row.p.assign(of.keys, 0);
     return row;
   }
-
-  void addOutput(int64_t b, int64_t h, int64_t i) {
-    double u = sumRoundoff(dtype);
-    Row row = this->row(b, h, i);
-    logSumExp.values[rowOf(b, h, i)] = row.logSumExp;
-    logSumExp.slack[rowOf(b, h, i)] =
-        row.scoreError + double(16 + of.keys) * u * (1 + row.scoreError);
-    for (int64_t j = 0; j < of.keys; ++j)
-      for (int64_t e = 0; e < of.valueDim; ++e) {
-        double term = row.p[j] *
-                      value[place(value, b, j, h / (of.heads / of.groups)) + e];
-        output.add(place(gradient, b, i, h) + e, term,
-                   std::fabs(term) * (row.error[j] + double(of.keys + 2) * u));
-      }
+  for (double score : row.p)
+    sum += std::exp(score - maximum);
+  row.logSumExp = maximum + std::log(sum);
+  for (int64_t j = 0; j < of.keys; ++j) {
+    double below = maximum - row.p[j];
+    row.p[j] = std::exp(-below) / sum;
+    row.error[j] =
+        row.p[j] > 0
+            ? 2 * row.scoreError +
+                  (32 + double(of.keys) + below + std::fabs(row.logSumExp)) * u
+            : 0;
   }
+  return row;
+}
 
-  void addGradients(int64_t b, int64_t h, int64_t i) {
-    double u = sumRoundoff(dtype), delta = 0, deltaError = 0;
-    Row row = this->row(b, h, i);
-    int64_t from = place(gradient, b, i, h), q = place(query, b, i, h);
+void Setting::addOutput(int64_t b, int64_t h, int64_t i) {
+  double u = sumRoundoff(dtype);
+  Row row = this->row(b, h, i);
+  logSumExp.values[rowOf(b, h, i)] = row.logSumExp;
+  logSumExp.slack[rowOf(b, h, i)] =
+      row.scoreError + double(16 + of.keys) * u * (1 + row.scoreError);
+  for (int64_t j = 0; j < of.keys; ++j)
     for (int64_t e = 0; e < of.valueDim; ++e) {
-      double term = gradient[from + e] * stored[from + e];
-      delta += term;
-      deltaError += double(of.valueDim + 2) * u * std::fabs(term);
+      double term =
+          row.p[j] * value[place(value, b, j, h / (of.heads / of.groups)) + e];
+      output.add(place(gradient, b, i, h) + e, term,
+                 std::fabs(term) * (row.error[j] + double(of.keys + 2) * u));
     }
-    for (int64_t j = 0; j < of.keys; ++j) {
-      int64_t group = h / (of.heads / of.groups);
-      int64_t k = place(key, b, j, group), v = place(value, b, j, group);
-      double p = row.p[j], dp = 0, dpError = 0;
-      // All queries that read the key, of all heads of its group.
-      double sums = double(of.queries * of.heads / of.groups + 2) * u;
-      for (int64_t e = 0; e < of.valueDim; ++e) {
-        double term = gradient[from + e] * value[v + e];
-        dp += term;
-        dpError += double(of.valueDim + 2) * u * std::fabs(term);
-        double own = p * gradient[from + e];
-        valueGradient.add(v + e, own, std::fabs(own) * (row.error[j] + sums));
-      }
-      double slope = p * (dp - delta) * scale;
-      double error = p * scale *
-                     (row.error[j] * std::fabs(dp - delta) + dpError +
-                      deltaError + 4 * u * (std::fabs(dp) + std::fabs(delta)));
-      for (int64_t d = 0; d < of.dim; ++d) {
-        queryGradient.add(
-            q + d, slope * key[k + d],
-            std::fabs(key[k + d]) *
-                (error + double(of.keys + 2) * u * std::fabs(slope)));
-        keyGradient.add(k + d, slope * query[q + d],
-                        std::fabs(query[q + d]) *
-                            (error + sums * std::fabs(slope)));
-      }
+}
+
+void Setting::addGradients(int64_t b, int64_t h, int64_t i) {
+  double u = sumRoundoff(dtype), delta = 0, deltaError = 0;
+  Row row = this->row(b, h, i);
+  int64_t from = place(gradient, b, i, h), q = place(query, b, i, h);
+  for (int64_t e = 0; e < of.valueDim; ++e) {
+    double term = gradient[from + e] * stored[from + e];
+    delta += term;
+    deltaError += double(of.valueDim + 2) * u * std::fabs(term);
+  }
+  for (int64_t j = 0; j < of.keys; ++j) {
+    int64_t group = h / (of.heads / of.groups);
+    int64_t k = place(key, b, j, group), v = place(value, b, j, group);
+    double p = row.p[j], dp = 0, dpError = 0;
+    // All queries that read the key, of all heads of its group.
+    double sums = double(of.queries * of.heads / of.groups + 2) * u;
+    for (int64_t e = 0; e < of.valueDim; ++e) {
+      double term = gradient[from + e] * value[v + e];
+      dp += term;
+      dpError += double(of.valueDim + 2) * u * std::fabs(term);
+      double own = p * gradient[from + e];
+      valueGradient.add(v + e, own, std::fabs(own) * (row.error[j] + sums));
+    }
+    double slope = p * (dp - delta) * scale;
+    double error = p * scale *
+                   (row.error[j] * std::fabs(dp - delta) + dpError +
+                    deltaError + 4 * u * (std::fabs(dp) + std::fabs(delta)));
+    for (int64_t d = 0; d < of.dim; ++d) {
+      queryGradient.add(
+          q + d, slope * key[k + d],
+          std::fabs(key[k + d]) *
+              (error + double(of.keys + 2) * u * std::fabs(slope)));
+      keyGradient.add(k + d, slope * query[q + d],
+                      std::fabs(query[q + d]) *
+                          (error + sums * std::fabs(slope)));
     }
   }
-};
+}
 
 SHARDC_CONFORMANCE(Attention);
 SHARDC_CONFORMANCE(AttentionGrad);

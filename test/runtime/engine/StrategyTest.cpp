@@ -1,5 +1,6 @@
 // What all strategies do with parameters and gradients, in all types, with and
 // without accumulation, against one process that computes the same numbers.
+#include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/engine/Executor.h"
 #include "runtime/launch/ThreadWorld.h"
