@@ -1,4 +1,4 @@
-// The driver: every function on its own, on all cores.
+// Every function is compiled on its own, on all cores.
 #include "codegen/gpu/CompileGpuKernels.h"
 
 #include "codegen/gpu/EmitGpuKernel.h"
@@ -45,7 +45,7 @@ emitGpuKernels(ModuleOp kernels, ModuleOp parent, StringRef name,
                llvm::function_ref<void(StringRef, StringRef)> refuse) {
   MLIRContext *context = kernels.getContext();
   loadDialects(context);
-  // On a copy: the caller's module stays as it is.
+  // The caller's module stays as it is, since this works on a copy.
   OwningOpRef<ModuleOp> copy = cast<ModuleOp>(kernels->clone());
   kernels::generalizeNamedOps(*copy);
   auto builder = OpBuilder::atBlockEnd(parent.getBody());

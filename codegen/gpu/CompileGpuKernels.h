@@ -16,16 +16,16 @@ struct GpuKernel {
   std::string symbol;
   std::string kind; // loop, row, column
   int64_t grid = 0, block = 0;
-  /// Empty where `refusal` says why there is none.
+  /// It is empty where `refusal` says why there is none.
   std::string ptx;
   std::string refusal;
-  /// Where there is a ptxas.
+  /// There is one where there is a ptxas.
   std::optional<Cubin> cubin;
 };
 
 struct GpuKernels {
   std::string gpu;
-  /// In the order of the module's functions.
+  /// They are in the order of the module's functions.
   std::vector<GpuKernel> kernels;
   double seconds = 0;
 };
@@ -38,8 +38,9 @@ mlir::gpu::GPUModuleOp emitGpuKernels(
     llvm::function_ref<void(llvm::StringRef kernel, llvm::StringRef why)>
         refuse);
 
-/// The PTX of one gpu.func of a gpu.module, which stays as it is. Without
-/// libdevice a kernel that calls its functions fails, and the error names one.
+/// Returns the PTX of one gpu.func of a gpu.module, which stays as it is.
+/// Without libdevice a kernel that calls its functions fails, and the error
+/// names one.
 llvm::Expected<std::string> compileToPtx(mlir::gpu::GPUFuncOp kernel,
                                          const GpuModel &gpu,
                                          llvm::StringRef libdevice);

@@ -1,4 +1,4 @@
-// A gpu.func through NVVM and LLVM to PTX, in this process.
+// A gpu.func goes through NVVM and LLVM to PTX in this process.
 #include "codegen/gpu/CompileGpuKernels.h"
 
 #include "codegen/kernels/AccumulatorLoop.h"
@@ -92,18 +92,18 @@ static LogicalResult lowerToNvvm(mlir::gpu::GPUModuleOp module) {
   cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
   arith::populateArithToLLVMConversionPatterns(types, patterns);
   populateGpuToNVVMConversionPatterns(types, patterns);
-  // Before arith's: a remainder is exact.
+  // These come before arith's, whose remainder would not be exact.
   populateLibDeviceConversionPatterns(types, patterns, /*benefit=*/2);
   ConversionTarget target(*context);
   configureGpuToNVVMConversionLegality(target);
-  // What lowerInstructions made.
+  // lowerInstructions made these.
   target.addLegalOp<LLVM::Exp2Op, LLVM::FAbsOp, LLVM::FCeilOp, LLVM::FFloorOp,
                     LLVM::FMAOp, LLVM::FTruncOp, LLVM::RoundEvenOp,
                     LLVM::SqrtOp>();
   return applyPartialConversion(module, target, std::move(patterns));
 }
 
-/// Links in what the kernel calls of libdevice, alone.
+/// Links in only those functions of libdevice that the kernel calls.
 static llvm::Error linkLibdevice(llvm::Module &code, llvm::StringRef path) {
   std::string called;
   for (const llvm::Function &function : code)

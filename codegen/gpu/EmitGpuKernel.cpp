@@ -1,4 +1,4 @@
-// The gpu.func around a kernel's loops.
+// A gpu.func stands around the loops that GpuLoops emits.
 #include "codegen/gpu/EmitGpuKernel.h"
 
 #include "codegen/gpu/GpuLoops.h"
@@ -31,7 +31,8 @@ static StringRef nameOf(LoopNest::Kind kind) {
   return "";
 }
 
-/// Arguments, then outputs, that step-write-in-place may give one place.
+/// Returns the arguments, then outputs, that step-write-in-place may give one
+/// place.
 static llvm::BitVector argumentsThatMayShare(func::FuncOp kernel,
                                              const LoopNest &nest) {
   unsigned inputs = kernel.getNumArguments();

@@ -1,4 +1,4 @@
-// One kernel's function of linalg on tensors, as a gpu.func.
+// One kernel's function of linalg on tensors becomes a gpu.func.
 #ifndef SHARDC_CODEGEN_GPU_EMITGPUKERNEL_H
 #define SHARDC_CODEGEN_GPU_EMITGPUKERNEL_H
 
@@ -18,7 +18,7 @@ namespace shardc::gpu {
 llvm::FailureOr<mlir::gpu::GPUFuncOp>
 emitGpuKernel(mlir::func::FuncOp kernel, mlir::gpu::GPUModuleOp module);
 
-/// What `emitGpuKernel` made of it: loop, row or column. For reports.
+/// Says for reports what `emitGpuKernel` made of it: loop, row or column.
 llvm::StringRef kindOf(mlir::gpu::GPUFuncOp kernel);
 
 } // namespace shardc::gpu

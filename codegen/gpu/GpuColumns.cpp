@@ -1,5 +1,6 @@
-// Column reductions: a block has a few neighbouring columns; its threads share
-// the rows, each in steps of the number of threads, and are summed as a tree.
+// In a column reduction a block has a few neighbouring columns; its threads
+// share the rows, each in steps of the number of threads, and their sums are
+// added as a tree.
 #include "codegen/gpu/GpuLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

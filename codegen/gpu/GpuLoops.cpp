@@ -1,4 +1,4 @@
-// Elements and rows. Columns are in GpuColumns.cpp.
+// Loops over elements and rows are here, those over columns in GpuColumns.cpp.
 #include "codegen/gpu/GpuLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -46,7 +46,7 @@ Value GpuLoops::both(Value a, Value b) {
                 : (a ? a : b);
 }
 
-/// `threads` positions begin at 0, of which `count` are there.
+/// Of the `threads` positions that begin at 0, `count` are there.
 GpuLoops::Clamped GpuLoops::clamp(Value position, int64_t count,
                                   int64_t threads) {
   if (threads == count)
@@ -91,7 +91,7 @@ LogicalResult GpuLoops::emitElements() {
   return emitVector(nest.passOf(0), inside, none);
 }
 
-/// Terms and results of a pass for the vector at the elements' position.
+/// Emits terms and results of a pass for the vector at the elements' position.
 LogicalResult GpuLoops::emitVector(const Pass &pass, Value inside,
                                    Accumulators &accumulators) {
   size_t next = 0;
@@ -138,7 +138,8 @@ LogicalResult GpuLoops::emitRows() {
   elements.enterItem(row);
   elements.position.step = number(0);
   if (shape.keepsRow) {
-    // The thread's vectors, side by side with those of its neighbours.
+    // The thread's vectors lie side by side with those of its neighbours, so
+    // that a warp reads along memory.
     for (int64_t k = 0; k < shape.vectorsPerThread; ++k) {
       Value vector =
           k ? make<arith::AddIOp>(inRow, k * shape.rowThreads) : inRow;

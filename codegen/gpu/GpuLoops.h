@@ -1,4 +1,4 @@
-// What one thread of a kernel does.
+// A kernel's body becomes what one thread does.
 #ifndef SHARDC_CODEGEN_GPU_GPULOOPS_H
 #define SHARDC_CODEGEN_GPU_GPULOOPS_H
 
@@ -24,8 +24,8 @@ public:
 private:
   using Accumulators = kernels::Accumulators;
   using Pass = kernels::KernelPass;
-  /// A position, clamped to the last one; `inside` (null: always) says whether
-  /// it was there.
+  /// A position is clamped to the last one; `inside` (null: always) says
+  /// whether it was there.
   struct Clamped {
     mlir::Value position, inside;
   };
@@ -58,7 +58,7 @@ private:
   template <typename Op> mlir::Value make(mlir::Value x, int64_t y) {
     return Op::create(builder, loc, x, number(y));
   }
-  /// gpu.thread_id and gpu.block_id as positions.
+  /// Returns gpu.thread_id or gpu.block_id as a position.
   template <typename Op> mlir::Value idOf(mlir::Type type);
 
   mlir::OpBuilder &builder;
@@ -73,7 +73,8 @@ private:
   mlir::Value thread, block;
   ThreadReduction threads;
 
-  // Rows: the thread's place in its row, and whether the row is there.
+  // Kernels of rows have the thread's place in its row, and whether the row is
+  // there.
   mlir::Value inRow, rowInside;
   llvm::SmallVector<kernels::ElementEmitter::LaneValues> held;
   llvm::SmallVector<Clamped> places;

@@ -1,4 +1,4 @@
-// GPU names to LLVM's target machine.
+// A GPU's name becomes LLVM's target machine.
 #include "codegen/gpu/GpuModel.h"
 
 #include "llvm/MC/TargetRegistry.h"
@@ -27,7 +27,7 @@ static const llvm::Target *lookupTarget() {
 }
 
 llvm::Expected<GpuModel> GpuModel::resolve(llvm::StringRef name) {
-  // What CUDA 13 assembles of the server GPUs.
+  // CUDA 13 assembles these of the server GPUs.
   for (auto [known, ptx] : {std::pair("sm_80", "+ptx80"),
                             {"sm_90", "+ptx80"},
                             {"sm_100", "+ptx86"}})

@@ -1,4 +1,5 @@
-// The GPU that kernels are built for, and the CUDA toolkit that assembles them.
+// Kernels are built for one GPU, and assembled by the CUDA toolkit where this
+// machine has one.
 #ifndef SHARDC_CODEGEN_GPU_GPUMODEL_H
 #define SHARDC_CODEGEN_GPU_GPUMODEL_H
 
@@ -15,22 +16,21 @@ struct GpuModel {
   std::string name;     // sm_90
   std::string features; // the version of PTX, as LLVM names it
 
-  /// sm_80, sm_90 or sm_100. Fails on any other name.
+  /// Takes sm_80, sm_90 and sm_100, and fails on any other name.
   static llvm::Expected<GpuModel> resolve(llvm::StringRef name);
   std::unique_ptr<llvm::TargetMachine> createMachine() const;
 };
 
-/// What of CUDA's toolkit is on this machine.
+/// CudaToolkit says what of CUDA's toolkit is on this machine.
 struct CudaToolkit {
-  /// Paths; empty where they were not found.
-  std::string ptxas, libdevice;
+  std::string ptxas, libdevice; // paths, empty where they were not found
 
   /// Looks into $CUDA_HOME, then beside the ptxas of $PATH, then into
   /// /usr/local/cuda.
   static CudaToolkit find();
 };
 
-/// The resources that a kernel uses, as ptxas says.
+/// ptxas says which resources a kernel uses.
 struct ResourceUsage {
   int64_t registers = 0;   // of a thread
   int64_t stackBytes = 0;  // of a thread
@@ -47,7 +47,8 @@ struct Cubin {
 llvm::Expected<Cubin> assemble(llvm::StringRef ptx, llvm::StringRef ptxas,
                                const GpuModel &gpu);
 
-/// Reads `ptxas -v`'s messages on one kernel; nothing if they are not there.
+/// Reads `ptxas -v`'s messages on one kernel. Returns nothing if they are not
+/// there.
 std::optional<ResourceUsage> parsePtxas(llvm::StringRef messages);
 
 } // namespace shardc::gpu

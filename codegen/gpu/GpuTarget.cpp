@@ -1,4 +1,4 @@
-// Kernels for GPUs as a target's: files, a table, and a part of the report.
+// A target's kernels become files, a table and a part of the report.
 #include "codegen/gpu/GpuTarget.h"
 
 #include "codegen/gpu/CompileGpuKernels.h"

@@ -1,4 +1,4 @@
-// Trainers that run on NVIDIA GPUs: their plan and kernels so far.
+// Trainers that run on NVIDIA GPUs have a plan and kernels so far.
 #ifndef SHARDC_CODEGEN_GPU_GPUTARGET_H
 #define SHARDC_CODEGEN_GPU_GPUTARGET_H
 

@@ -1,4 +1,4 @@
-// What a GPU computes in its own way.
+// A GPU computes some ops in its own way.
 #include "codegen/gpu/GpuVectorOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -27,10 +27,10 @@ Value GpuVectorOps::round(Location loc, Value value, Type to) {
       builder, loc, shapedLike(value, builder.getI16Type()), rounded);
 }
 
-/// 2^(x log2 e). The product's rounding error grows with x; it is computed
-/// exactly by an fma and multiplied in, so that what remains is ex2.approx (2
-/// units in the last place) and two roundings: at most 4 units, which is what
-/// libmvec grants on the CPU.
+/// Computes 2^(x log2 e). The product's rounding error grows with x; it is
+/// computed exactly by an fma and multiplied in, so that what remains is
+/// ex2.approx (2 units in the last place) and two roundings: at most 4 units,
+/// which is what libmvec grants on the CPU.
 Value GpuVectorOps::exponential(Location loc, Value x) {
   auto number = [&](double value) {
     auto attribute = builder.getF32FloatAttr(static_cast<float>(value));

@@ -1,4 +1,4 @@
-// Ops on the few neighbouring elements that one GPU thread works on.
+// One GPU thread works on a few neighbouring elements at once.
 #ifndef SHARDC_CODEGEN_GPU_GPUVECTOROPS_H
 #define SHARDC_CODEGEN_GPU_GPUVECTOROPS_H
 

@@ -1,4 +1,4 @@
-// Scratch memory of library calls on a GPU.
+// The sizes that GpuWorkspaces.h describes are computed here.
 #include "codegen/gpu/GpuWorkspaces.h"
 
 #include "llvm/Support/MathExtras.h"

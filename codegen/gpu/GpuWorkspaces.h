@@ -1,4 +1,4 @@
-// Scratch memory of library calls on a GPU.
+// Library calls on a GPU need this scratch memory.
 #ifndef SHARDC_CODEGEN_GPU_GPUWORKSPACES_H
 #define SHARDC_CODEGEN_GPU_GPUWORKSPACES_H
 
@@ -8,22 +8,23 @@ namespace shardc::gpu {
 
 class GpuWorkspaces final : public step::Workspaces {
 public:
-  /// None: a product takes 16-bit operands as they are, and the library's own
-  /// scratch memory belongs to a stream, not to a call.
+  /// A product needs none: it takes 16-bit operands as they are, and the
+  /// library's own scratch memory belongs to a stream, not to a call.
   int64_t gemm(int64_t, int64_t, int64_t, int64_t) const override { return 0; }
-  /// None: a block of queries stays on its multiprocessor (Dao et al.,
-  /// FlashAttention, arXiv:2205.14135).
+  /// Attention needs none: a block of queries stays on its multiprocessor (Dao
+  /// et al., FlashAttention, arXiv:2205.14135).
   int64_t attention(const step::AttentionSizes &) const override { return 0; }
-  /// A float32 for each row of scores (the sum of output * gradient) and, where
-  /// gradients are rounded to 16 bits, the query's in float32: the backward
-  /// pass of FlashAttention-2 (Dao, arXiv:2307.08691, algorithm 2).
+  /// There are a float32 for each row of scores (the sum of output * gradient)
+  /// and, where gradients are rounded to 16 bits, the query's in float32: so
+  /// FlashAttention-2's backward pass has it (Dao, arXiv:2307.08691, algorithm
+  /// 2).
   int64_t attentionGrad(const step::AttentionSizes &sizes) const override;
-  /// What 512 MB of logits hold, since each chunk is another pass over the
-  /// weight gradient; a multiple of 64.
+  /// A chunk has as many rows as 512 MB of logits hold, since each is another
+  /// pass over the weight gradient; the number is a multiple of 64.
   int64_t linearCrossEntropyChunk(
       const step::LinearCrossEntropySizes &sizes) const override;
-  /// A chunk of logits, a float64 per row, and sums of gradients that are
-  /// rounded.
+  /// There are a chunk of logits, a float64 per row, and sums of gradients that
+  /// are rounded.
   int64_t
   linearCrossEntropy(const step::LinearCrossEntropySizes &sizes) const override;
 };

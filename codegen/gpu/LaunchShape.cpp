@@ -1,4 +1,4 @@
-// Vector width, threads and blocks of a kernel.
+// A kernel's vector width, threads and blocks are chosen here.
 #include "codegen/gpu/LaunchShape.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -8,16 +8,18 @@ using namespace shardc::kernels;
 
 namespace shardc::gpu {
 
-// The widest load and store, in bytes, and the most elements that are worth
-// their registers.
+// No load or store is wider than these bytes, and no more elements than these
+// are worth their registers.
 constexpr int64_t widestAccess = 16, mostLanes = 8;
 constexpr int64_t loopBlock = 256, rowBlock = 128, columnBlock = 512;
 // A row that one warp can hold in these registers of each thread is left to
 // one warp; longer ones get threads until each has half as many.
 constexpr int64_t mostRegisterBytes = 128;
-// Streaming multiprocessors of a large GPU: fewer blocks leave some idle.
+// A large GPU has as many streaming multiprocessors: fewer blocks leave some
+// idle.
 constexpr int64_t wantedBlocks = 132;
-// What a warp should read side by side, and the least that memory delivers.
+// A warp should read this much side by side; memory delivers no less than a
+// sector.
 constexpr int64_t columnBytes = 128, sectorBytes = 32;
 
 static int64_t bytesOf(Type element) {
@@ -25,7 +27,7 @@ static int64_t bytesOf(Type element) {
 }
 
 namespace {
-/// The elements that a kernel reads and writes.
+/// A kernel reads and writes these elements.
 struct Elements {
   int64_t narrowest = 8, widestComputed = 4, mostElements = 0;
 
@@ -53,8 +55,8 @@ struct Elements {
 };
 } // namespace
 
-/// The widest vector that divides the lanes, and within which every access runs
-/// along memory or stays in place.
+/// Returns the widest vector that divides the lanes, and within which every
+/// access runs along memory or stays in place.
 static int64_t vectorFor(const LoopNest &nest, const Elements &elements) {
   for (int64_t lanes = std::min(mostLanes, widestAccess / elements.narrowest);
        lanes > 1; lanes /= 2) {

@@ -1,5 +1,4 @@
-// How the elements of a kernel are shared by threads: decided from its loop
-// nest alone.
+// A kernel's loop nest alone decides how threads share its elements.
 #ifndef SHARDC_CODEGEN_GPU_LAUNCHSHAPE_H
 #define SHARDC_CODEGEN_GPU_LAUNCHSHAPE_H
 
@@ -11,17 +10,17 @@ constexpr int64_t warpSize = 32;
 
 struct LaunchShape {
   int64_t grid = 1, block = warpSize; // blocks, and threads of each
-  /// Neighbouring elements that a thread loads, computes and stores at once.
+  /// A thread loads, computes and stores so many neighbouring elements at once.
   int64_t vector = 1;
-  /// Positions are 32-bit integers; else 64-bit ones.
-  bool smallIndices = true;
-  /// Rows: threads that share a row, a power of two; more than a warp: the
-  /// block. Vectors of a row that each has, and whether their values stay in
-  /// registers from one pass to the next.
+  bool smallIndices = true; // positions of 32 bits, not 64
+  /// In kernels of rows, `rowThreads` (a power of two) share a row; they are
+  /// the block where they are more than a warp. Each has `vectorsPerThread` of
+  /// the row, whose values stay in registers from one pass to the next if
+  /// `keepsRow`.
   int64_t rowThreads = 1, vectorsPerThread = 1;
   bool keepsRow = false;
-  /// Columns: threads side by side on vectors of a block, and threads that
-  /// share the rows of one.
+  /// In kernels of columns, `columnThreads` are side by side on the vectors of
+  /// a block, and `stepThreads` share the rows of one.
   int64_t columnThreads = 1, stepThreads = 1;
 };
 

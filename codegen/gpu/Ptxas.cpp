@@ -1,4 +1,4 @@
-// Runs the CUDA toolkit's assembler and reads what it says.
+// The CUDA toolkit's assembler runs as a program, and what it prints is read.
 #include "codegen/gpu/GpuModel.h"
 
 #include "llvm/ADT/ScopeExit.h"
@@ -9,7 +9,7 @@
 
 namespace shardc::gpu {
 
-/// The number before `unit`, or nothing.
+/// Returns the number before `unit`, or nothing.
 static std::optional<int64_t> numberBefore(llvm::StringRef text,
                                            llvm::StringRef unit) {
   size_t end = text.find(unit);
@@ -30,7 +30,7 @@ std::optional<ResourceUsage> parsePtxas(llvm::StringRef messages) {
   auto loads = numberBefore(messages, " bytes spill loads");
   if (!registers || !stack || !stores || !loads)
     return std::nullopt;
-  // Not said where there is none.
+  // ptxas does not say it where there is none.
   return ResourceUsage{*registers, *stack, *stores + *loads,
                        numberBefore(messages, " bytes smem").value_or(0)};
 }

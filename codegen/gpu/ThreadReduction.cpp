@@ -1,4 +1,4 @@
-// Shuffles and shared memory.
+// Threads exchange values by shuffles and shared memory.
 #include "codegen/gpu/ThreadReduction.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -16,7 +16,8 @@ Value ThreadReduction::number(int64_t value) {
                                    builder.getI32IntegerAttr(value));
 }
 
-/// The value of the thread whose number differs by `distance`, a power of two.
+/// Returns the value of the thread whose number differs by `distance`, a power
+/// of two.
 Value ThreadReduction::shuffled(Value value, int64_t distance) {
   Type type = value.getType(), i32 = builder.getI32Type();
   unsigned bits = type.getIntOrFloatBitWidth();
@@ -32,7 +33,7 @@ Value ThreadReduction::shuffled(Value value, int64_t distance) {
     Value word = arith::ExtUIOp::create(builder, loc, i32, value);
     return arith::TruncIOp::create(builder, loc, type, shuffle(word));
   }
-  // Two words: the hardware exchanges 32 bits.
+  // A value of 64 bits goes as two words, since the hardware exchanges 32 bits.
   Type i64 = builder.getI64Type();
   Value whole = type.isF64()
                     ? Value(arith::BitcastOp::create(builder, loc, i64, value))
@@ -98,7 +99,7 @@ void ThreadReduction::combineWarps(MutableArrayRef<ThreadValue> values,
   auto times = [&](Value x, int64_t y) {
     return Value(arith::MulIOp::create(builder, loc, x, number(y)));
   };
-  // Slots of their own for every value of the kernel: one barrier is enough.
+  // Every value of the kernel has slots of its own, so one barrier is enough.
   SmallVector<Value> slots;
   for (ThreadValue &value : values) {
     Type type = value.value.getType(), element = getElementTypeOrSelf(type);

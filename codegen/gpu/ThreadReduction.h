@@ -1,6 +1,6 @@
-// Reductions over the threads of a block: shuffles within a warp, then one slot
-// of shared memory per warp. Every thread gets the result; the order is a
-// balanced tree.
+// Reductions over the threads of a block are shuffles within a warp, then go
+// through one slot of shared memory per warp. Every thread gets the result; the
+// order is a balanced tree.
 #ifndef SHARDC_CODEGEN_GPU_THREADREDUCTION_H
 #define SHARDC_CODEGEN_GPU_THREADREDUCTION_H
 
@@ -11,7 +11,7 @@
 
 namespace shardc::gpu {
 
-/// A value of each thread, and how two of them become one.
+/// Each thread has such a value, and the combiner makes one of two.
 struct ThreadValue {
   const kernels::Combiner *combiner;
   mlir::Value value;
@@ -19,7 +19,7 @@ struct ThreadValue {
 
 class ThreadReduction {
 public:
-  /// `thread`: number of the thread in its block, as i32.
+  /// `thread` is the number of the thread in its block, as i32.
   ThreadReduction(mlir::OpBuilder &builder, kernels::VectorOps &vectors,
                   mlir::gpu::GPUFuncOp function, mlir::Value thread)
       : builder(builder), vectors(vectors), function(function), thread(thread),

@@ -1,4 +1,4 @@
-// Attention as calls.
+// Attention becomes calls.
 #include "codegen/lower/CallModel.h"
 
 using namespace mlir;

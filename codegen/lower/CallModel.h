@@ -1,4 +1,5 @@
-// What the families of library calls share.
+// Families of library calls differ in how an op becomes entries alone: this is
+// the rest of an interface's model, and what they ask of tensors.
 #ifndef SHARDC_CODEGEN_LOWER_CALLMODEL_H
 #define SHARDC_CODEGEN_LOWER_CALLMODEL_H
 
@@ -7,7 +8,7 @@
 
 namespace shardc {
 
-/// nn::LibraryCall of an op whose entries the function `lower` emits.
+/// The model makes an op a nn::LibraryCall whose entries `lower` emits.
 template <typename OpTy, void (*lower)(OpTy, EntryBuilder &)>
 struct CallModel
     : nn::LibraryCall::ExternalModel<CallModel<OpTy, lower>, OpTy> {
@@ -21,7 +22,7 @@ void attachCall(mlir::MLIRContext *context) {
   OpTy::template attachInterface<CallModel<OpTy, lower>>(*context);
 }
 
-// One function for each family.
+// Each family has one function.
 void attachMatMulCalls(mlir::MLIRContext *context);
 void attachAttentionCalls(mlir::MLIRContext *context);
 void attachLossCalls(mlir::MLIRContext *context);
@@ -36,7 +37,7 @@ inline int64_t elementsOf(llvm::ArrayRef<int64_t> shape) {
   return mlir::ShapedType::getNumElements(shape);
 }
 
-/// Of one element.
+/// Returns the bytes of one element.
 inline int64_t bytesOf(mlir::Value tensor) {
   return step::elementBytes(mlir::getElementTypeOrSelf(tensor.getType()));
 }

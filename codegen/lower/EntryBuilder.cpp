@@ -1,4 +1,4 @@
-// Views of buffers, copies where a view is not what an entry takes.
+// Tensors are views of buffers; what an entry cannot take as a view is copied.
 #include "codegen/lower/EntryBuilder.h"
 
 using namespace mlir;
@@ -8,7 +8,8 @@ namespace shardc {
 EntryBuilder::EntryBuilder(PlanBuilder &plan, Location location)
     : plan(plan), builder(location.getContext()), location(location) {}
 
-// A readable name for what an op makes: the ONNX node's, or the op's own.
+// Returns a readable name for what an op makes: the ONNX node's, or the op's
+// own.
 static std::string nameOf(OpResult result) {
   Operation *op = result.getOwner();
   std::string name;
@@ -29,7 +30,8 @@ Value EntryBuilder::newBuffer(step::Kind kind, int64_t bytes, StringRef name) {
 
 EntryBuilder::View EntryBuilder::allocate(OpResult result) {
   auto place = places.find(result);
-  // Where a gradient's place is none for a kernel, it is copied there.
+  // A kernel cannot write to a gradient's place that is not aligned: the
+  // gradient is copied there later.
   if (place != places.end() && plan.isAligned(place->second)) {
     set(result, place->second);
     return place->second;

@@ -1,5 +1,5 @@
-// Emits entries of a program: which buffer and which view of it each tensor is,
-// and what a library call asks of that.
+// Whoever emits entries asks here which view of which buffer a tensor is, or
+// for one that a library call can take.
 #ifndef SHARDC_CODEGEN_LOWER_ENTRYBUILDER_H
 #define SHARDC_CODEGEN_LOWER_ENTRYBUILDER_H
 
@@ -11,33 +11,36 @@ class EntryBuilder {
 public:
   using View = step::View;
 
-  /// Where a tensor lies, as it is.
+  /// Returns where a tensor lies, as it is.
   View view(mlir::Value tensor) { return views.lookup(tensor); }
   void set(mlir::Value tensor, const View &view) { views[tensor] = view; }
-  /// Where the producer of `result` writes it: its place in a gradient buffer,
-  /// or a new buffer.
+  /// Returns where the producer of `result` writes it: its place in a gradient
+  /// buffer, or a new buffer.
   View allocate(mlir::OpResult result);
-  /// Whether `result` was given a place before its producer was lowered.
+  /// Returns whether `result` was given a place before its producer was
+  /// lowered.
   bool hasPlace(mlir::Value result) const { return places.contains(result); }
   mlir::Value newBuffer(step::Kind kind, int64_t bytes, llvm::StringRef name);
-  /// Scratch memory for one entry; `workspaces` knows how much it needs.
+  /// Returns scratch memory for one entry; `workspaces` knows how much it
+  /// needs.
   View newWorkspace(int64_t bytes);
   const step::Workspaces &workspaces() const { return plan.workspaces(); }
 
-  /// The tensor in row-major contiguous form; copied at most once per phase.
+  /// Returns the tensor in row-major contiguous form. It is copied at most once
+  /// per phase.
   View contiguous(mlir::Value tensor);
   View copied(const View &source);
-  /// The value in memory that may be written over.
+  /// Returns the value in memory that may be written over.
   View changeable(mlir::Value value);
-  /// Heads [B, S, H, D] as attention's products read them: a last dim of
-  /// stride 1, and positions at least a row apart.
+  /// Returns heads [B, S, H, D] as attention's products read them: with a last
+  /// dim of stride 1, and positions at least a row apart.
   View heads(mlir::Value tensor);
-  /// The tensor as a (batched) matrix for gemm; `transposed` flips where the
-  /// memory holds the transpose.
+  /// Returns the tensor as a (batched) matrix for gemm; `transposed` flips
+  /// where the memory holds the transpose.
   View matrix(mlir::Value tensor, llvm::ArrayRef<int64_t> shape,
               bool &transposed);
 
-  /// The memref of a view, an entry's operand.
+  /// Returns the memref of a view, which is an entry's operand.
   mlir::Value ref(const View &view);
   mlir::Value ref(std::optional<View> view);
   /// Creates an entry of the step dialect behind the last one.
@@ -54,7 +57,7 @@ protected:
   mlir::OpBuilder builder;
   mlir::Location location;
   llvm::DenseMap<mlir::Value, View> views;
-  /// Where a value shall be written.
+  /// A value that shall be written at some place has it here.
   llvm::DenseMap<mlir::Value, View> places;
   llvm::DenseMap<mlir::Value, View> copies;
 };

@@ -1,4 +1,4 @@
-// What reads and writes at positions, as calls.
+// Ops that read and write at positions become calls.
 #include "codegen/lower/CallModel.h"
 
 using namespace mlir;
@@ -52,8 +52,8 @@ static void topK(nn::TopKOp op, EntryBuilder &entries) {
                              entries.ref(indices), op.getSmallest());
 }
 
-// The rarer ones are one kind of entry, which says what it does: all operands
-// and results, and the op's own numbers by name.
+// The rarer ops share one kind of entry. It names what it does, and has all
+// operands and results, and the op's own numbers by name.
 static void indexCall(Operation *op, StringRef name, EntryBuilder &entries,
                       ArrayRef<std::pair<StringRef, int64_t>> numbers) {
   SmallVector<Value> inputs, outputs;

@@ -1,4 +1,4 @@
-// Which integers an input may hold.
+// Positions reach what they index through views, which are followed here.
 #include "codegen/lower/InputBounds.h"
 
 #include <algorithm>

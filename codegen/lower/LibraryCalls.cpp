@@ -1,4 +1,4 @@
-// The families of library calls.
+// All families of library calls are registered here.
 #include "codegen/lower/LibraryCalls.h"
 
 #include "codegen/lower/CallModel.h"

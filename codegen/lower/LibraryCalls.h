@@ -1,5 +1,5 @@
-// How nn ops that are library calls become entries of a plan: external models
-// of nn::LibraryCall, in one file for each family of ops, FAMILYCalls.cpp for
+// External models of nn::LibraryCall say how ops become entries of a plan. They
+// are in one file for each family of ops: FAMILYCalls.cpp for
 // frontend/nn/ops/FAMILY.td.
 #ifndef SHARDC_CODEGEN_LOWER_LIBRARYCALLS_H
 #define SHARDC_CODEGEN_LOWER_LIBRARYCALLS_H

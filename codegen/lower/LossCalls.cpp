@@ -1,4 +1,4 @@
-// Losses as calls.
+// Losses become calls.
 #include "codegen/lower/CallModel.h"
 
 using namespace mlir;
@@ -32,7 +32,7 @@ static void crossEntropyGrad(nn::CrossEntropyGradOp op, EntryBuilder &entries) {
       op.getShift());
 }
 
-// The loss alone, or with the gradients that somebody reads.
+// One entry makes the loss, and the gradients that somebody reads.
 template <typename OpTy>
 static void linearCrossEntropy(OpTy op, EntryBuilder &entries) {
   View input = entries.contiguous(op.getInput()),

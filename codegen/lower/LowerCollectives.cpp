@@ -1,4 +1,4 @@
-// Collectives without copies: parameters are views of what is gathered,
+// Collectives need no copies: parameters are views of what is gathered, and
 // gradients are written where they are reduced.
 #include "codegen/lower/ProgramLowering.h"
 
@@ -132,7 +132,8 @@ LogicalResult ProgramLowering::keep(fsdp::KeepOp op) {
     return failure();
   auto type = cast<RankedTensorType>(op.getKept().getType());
   View kept = View::contiguous({}, 0, type);
-  // Beside the gathered units: it stands for one between the phases.
+  // It lies beside the gathered units, since it stands for one between the
+  // phases.
   kept.buffer = newBuffer(step::Kind::gather, kept.spanBytes(),
                           ("kept." + op.getUnit()).str());
   plan.setUnit(kept.buffer, op.getUnit());
@@ -142,7 +143,7 @@ LogicalResult ProgramLowering::keep(fsdp::KeepOp op) {
   return success();
 }
 
-// Whether `value`, or a view of it, is read behind `op`.
+// Returns whether `value`, or a view of it, is read behind `op`.
 static bool isReadBehind(Value value, Operation *op) {
   SmallVector<Value> views{value};
   while (!views.empty())
@@ -155,7 +156,7 @@ static bool isReadBehind(Value value, Operation *op) {
   return false;
 }
 
-// Whether an entry makes the value, wherever it is told to.
+// Returns whether an entry makes the value, wherever it is told to.
 static bool isComputed(Value value) {
   Operation *producer = value.getDefiningOp();
   return producer && !producer->hasTrait<nn::IsView>() &&
@@ -190,7 +191,7 @@ LogicalResult ProgramLowering::placeGradients(fsdp::FlatGradientsOp op) {
 
   for (auto [gradient, member] : llvm::zip(op.getGradients(), unit->members)) {
     View place = UnitLayout::view(flat, member, unit->gradientType());
-    // A reshape of what is written in order lies in the same order.
+    // A reshape keeps the order of elements, so its input can be written there.
     Value written = gradient;
     while (auto reshape = written.getDefiningOp<nn::ReshapeOp>())
       written = reshape.getInput();

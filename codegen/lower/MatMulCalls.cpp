@@ -1,4 +1,4 @@
-// Matrix products as calls.
+// Matrix products become calls.
 #include "codegen/lower/CallModel.h"
 
 using namespace mlir;
@@ -22,7 +22,8 @@ static SmallVector<int64_t> batched(Value tensor) {
   return result;
 }
 
-// c = op(a) op(b) (+ bias), with the scratch memory that their type asks for.
+// Emits c = op(a) op(b) (+ bias), with the scratch memory that their type asks
+// for.
 static void gemm(EntryBuilder &entries, const View &a, bool transposeA,
                  const View &b, bool transposeB,
                  const std::optional<View> &bias, const View &c) {
@@ -52,7 +53,8 @@ static void linear(nn::LinearOp op, EntryBuilder &entries) {
 }
 
 static void linearWeightGrad(nn::LinearWeightGradOp op, EntryBuilder &entries) {
-  // [in, out] = input^T gradient; transposed, [out, in] = gradient^T input.
+  // The gradient [in, out] is input^T gradient; that of a transposed weight,
+  // [out, in], is gradient^T input.
   Value first = op.getInput(), second = op.getGradient();
   if (op.getTransposeWeight())
     std::swap(first, second);

@@ -1,4 +1,4 @@
-// Builds the part of a step.plan that outlives a step.
+// A step.plan begins with the part that outlives a step.
 #include "codegen/lower/PlanBuilder.h"
 
 #include "codegen/lower/InputBounds.h"
@@ -228,7 +228,8 @@ step::ProgramOp PlanBuilder::addProgram(StringRef name, Location loc) {
   OpBuilder end = OpBuilder::atBlockEnd(&plan.getBody().front());
   auto program = step::ProgramOp::create(end, loc, name);
   end.createBlock(&program.getBody());
-  // What lowering still finds to be persistent stands before the programs.
+  // Lowering a program may still find buffers that outlive a step; they must
+  // stand before all programs.
   if (!hasPrograms)
     builder.setInsertionPoint(program);
   hasPrograms = true;

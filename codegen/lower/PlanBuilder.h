@@ -1,5 +1,5 @@
-// Builds the part of a step.plan that outlives a step: storage of units,
-// inputs, constants, parameters that no unit holds.
+// A PlanBuilder makes the part of a step.plan that outlives a step: storage of
+// units, inputs, constants, and parameters that no unit holds.
 #ifndef SHARDC_CODEGEN_LOWER_PLANBUILDER_H
 #define SHARDC_CODEGEN_LOWER_PLANBUILDER_H
 
@@ -14,7 +14,7 @@
 
 namespace shardc {
 
-/// A unit's flat buffer: where each parameter lies in it.
+/// The layout says where each parameter lies in its unit's flat buffer.
 struct UnitLayout {
   struct Member {
     nn::ParameterOp parameter;
@@ -25,8 +25,8 @@ struct UnitLayout {
 
   mlir::Type elementType() { return op.getElementType(); }
   mlir::Type gradientType() { return op.getGradientType(); }
-  /// The parameter's view, or its gradient's, in a buffer that holds the whole
-  /// unit in elements of a type.
+  /// Returns the parameter's view, or its gradient's, in a buffer that holds
+  /// the whole unit in elements of a type.
   static step::View view(mlir::Value flat, const Member &member,
                          mlir::Type elementType);
 };
@@ -41,32 +41,32 @@ public:
   /// whole on every rank. Fails on a unit whose symbols do not resolve.
   mlir::LogicalResult addUnits(llvm::ArrayRef<mlir::func::FuncOp> functions);
 
-  /// The buffer that the run fills for a function argument; functions share
-  /// the inputs of one name.
+  /// Returns the buffer that the run fills for a function argument; functions
+  /// share the inputs of one name.
   mlir::FailureOr<step::View> input(mlir::BlockArgument argument);
-  /// A constant's buffer; equal constants share it.
+  /// Returns a constant's buffer; equal constants share it.
   step::View constant(mlir::ElementsAttr value, mlir::Location loc);
-  /// A parameter that is whole on every rank.
+  /// Returns a parameter that is whole on every rank.
   mlir::FailureOr<step::View> resident(mlir::FlatSymbolRefAttr parameter,
                                        mlir::Location loc);
 
-  /// Where micro-batches add a value up.
+  /// Returns where micro-batches add a value up.
   step::View accumulator(mlir::RankedTensorType type, llvm::StringRef name,
                          mlir::Location loc);
 
   UnitLayout *unit(llvm::StringRef name);
-  /// The rank's slice of a unit's parameters.
+  /// Returns the rank's slice of a unit's parameters.
   mlir::Value storage(llvm::StringRef unit) { return storages.lookup(unit); }
-  /// The unit whose parameters or gradients a buffer holds, or empty.
+  /// Returns the unit whose parameters or gradients a buffer holds, or nothing.
   llvm::StringRef unitOf(mlir::Value buffer) { return owners.lookup(buffer); }
   void setUnit(mlir::Value buffer, llvm::StringRef unit) {
     owners[buffer] = unit;
   }
 
-  /// A program at the end of the plan.
+  /// Creates a program at the end of the plan.
   step::ProgramOp addProgram(llvm::StringRef name, mlir::Location loc);
   const step::Workspaces &workspaces() const { return target.workspaces(); }
-  /// Whether a kernel may take the view as it is.
+  /// Returns whether a kernel may take the view as it is.
   bool isAligned(const step::View &view) const {
     return view.offset % target.argumentAlignment() == 0;
   }
@@ -80,7 +80,8 @@ private:
                      step::Kind kind = step::Kind::persistent);
   mlir::LogicalResult addLayout(fsdp::UnitOp unit);
   void addResidentUnits(llvm::ArrayRef<mlir::func::FuncOp> functions);
-  /// What a run must check of integer values that are used as positions.
+  /// Says on `input` what a run must check of integers that are used as
+  /// positions.
   void boundIntegers(step::InputOp input, mlir::BlockArgument argument);
 
   const Target &target;

@@ -1,4 +1,4 @@
-// Lowers one function to a step.program: the walk over its ops, and views.
+// The walk over a function's ops lowers views itself: they are no entries.
 #include "codegen/lower/ProgramLowering.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -112,8 +112,8 @@ void ProgramLowering::launch(step::CallOp op) {
   emit<step::LaunchOp>(op.getKernelAttr(), inputs, outputs);
 }
 
-// The scalar that an op on scalars alone (a cast of the loss, its scaling)
-// makes its result from, or null.
+// Returns the scalar that an op on scalars alone (a cast of the loss, its
+// scaling) makes its result from, or null.
 static Value computedScalar(Operation *op) {
   Value scalar;
   for (Value operand : op->getOperands()) {
@@ -159,8 +159,8 @@ StringRef ProgramLowering::unitOf(Operation *op) {
   return {};
 }
 
-// Whether only the last micro-batch runs the op: reductions marked so, and
-// their waits.
+// Returns whether only the last micro-batch runs the op, as it does reductions
+// that are marked so, and their waits.
 static bool runsInLastMicroBatch(Operation *op) {
   if (auto start = dyn_cast<fsdp::ReduceScatterStartOp>(op))
     return start.getLast();

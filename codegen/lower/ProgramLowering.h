@@ -1,5 +1,5 @@
-// Lowers one function of nn, fsdp and step.call on tensors to a step.program:
-// every tensor becomes a view of a buffer, every op at most a few entries.
+// One function of nn, fsdp and step.call on tensors becomes a step.program:
+// every tensor is a view of a buffer, every op at most a few entries.
 #ifndef SHARDC_CODEGEN_LOWER_PROGRAMLOWERING_H
 #define SHARDC_CODEGEN_LOWER_PROGRAMLOWERING_H
 
@@ -19,7 +19,7 @@ private:
 
   void launch(step::CallOp op);
 
-  // Collectives.
+  // LowerCollectives.cpp defines what follows.
   mlir::LogicalResult resident(fsdp::ResidentOp op);
   mlir::LogicalResult allGatherStart(fsdp::AllGatherStartOp op);
   mlir::LogicalResult allGatherWait(fsdp::AllGatherWaitOp op);
@@ -35,8 +35,8 @@ private:
   /// anything is lowered: its producer then writes there.
   mlir::LogicalResult placeGradients();
   mlir::LogicalResult placeGradients(fsdp::FlatGradientsOp op);
-  /// `value` is written at `place`: so is what its library call changes in
-  /// place, and what the call that made that changes.
+  /// Where `value` is written at `place`, so is what its library call changes
+  /// in place, and what the call that made that changes.
   void placeChanged(mlir::Value value, const View &place);
   /// Copies the gradients that are not in their place yet, and zeroes what no
   /// gradient covers. Returns the flat buffer.

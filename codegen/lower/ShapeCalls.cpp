@@ -1,4 +1,5 @@
-// Moves whose places are too many for a kernel, as copies.
+// What moves elements to more places than a kernel should tell apart becomes
+// copies.
 #include "codegen/lower/CallModel.h"
 
 using namespace mlir;
@@ -7,7 +8,7 @@ namespace shardc {
 
 using View = step::View;
 
-// Each piece to its place.
+// Every piece is copied to its place.
 static void concat(nn::ConcatOp op, EntryBuilder &entries) {
   View joined = entries.allocate(op->getResult(0));
   SmallVector<int64_t> starts(joined.rank(), 0), steps(joined.rank(), 1);
@@ -22,7 +23,7 @@ static void concat(nn::ConcatOp op, EntryBuilder &entries) {
   }
 }
 
-// Zeros, and the input in its place.
+// All of the result is zeros first; then the input is copied to its place.
 static void pad(nn::PadOp op, EntryBuilder &entries) {
   View whole = entries.allocate(op->getResult(0));
   entries.emit<step::FillOp>(entries.ref(whole), llvm::APFloat(0.0));

@@ -1,4 +1,5 @@
-// What must hold of a plan before anything is computed from it.
+// Numbers of a plan come from a file: each is bounded before anything counts
+// with it, so that no product overflows and no index leaves its list.
 #include "runtime/engine/CheckPlan.h"
 
 #include "runtime/base/DType.h"
@@ -12,7 +13,8 @@ namespace shardc::runtime {
 
 namespace {
 
-/// Bytes and elements of one thing: products of two such fit an int64.
+/// Nothing has more bytes or elements, so that its product with the size of an
+/// element fits an int64.
 constexpr int64_t most = int64_t{1} << 48;
 /// Pools end where their last buffer does, or a little behind.
 constexpr int64_t poolSlack = int64_t{1} << 20;
@@ -34,7 +36,7 @@ void checkIndex(uint64_t index, int size, const char *what,
     refuse(of, " names ", what, " ", index, " of ", size);
 }
 
-/// The number of elements.
+/// Returns the number of elements.
 template <typename Dims>
 int64_t checkShape(const Dims &shape, std::string_view of) {
   int64_t elements = 1, bounded = 1; // `bounded`: as if no dim were 0
@@ -69,7 +71,7 @@ private:
   void loss();
   void check(const plan::ExportedInitializer &exported);
   void check(const plan::Tensor &tensor, std::string_view of);
-  /// Tensors and indices of an entry, wherever they stand in it.
+  /// Checks tensors and indices of an entry, wherever they stand in it.
   void walk(const google::protobuf::Message &message, std::string_view entry);
   void checkNamed(std::string_view field, uint32_t index,
                   std::string_view entry);

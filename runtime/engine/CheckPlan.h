@@ -1,4 +1,5 @@
-// What must hold of a plan before anything is computed from it.
+// A plan is read from a file that may be damaged, or made by another version:
+// it is checked before anything is computed from it.
 #ifndef SHARDC_RUNTIME_ENGINE_CHECKPLAN_H
 #define SHARDC_RUNTIME_ENGINE_CHECKPLAN_H
 

@@ -1,5 +1,5 @@
-// What the operands of entries must be. Each throws an Error with the operand's
-// name and what it is.
+// The functions below say what the operands of entries must be. Each throws an
+// Error with the operand's name and what it is.
 #ifndef SHARDC_RUNTIME_ENGINE_CHECKS_H
 #define SHARDC_RUNTIME_ENGINE_CHECKS_H
 
@@ -20,7 +20,7 @@ inline void requireDtype(const Tensor &tensor, plan::DType dtype,
     fail("expects ", name, " to be ", dtypeName(dtype), ", got ",
          tensor.describe());
 }
-/// A result of elements of type `dtype`: of the same type, or as summed.
+/// A result of elements of type `dtype` has the same type, or that of sums.
 inline void requireDtypeOrWider(const Tensor &tensor, plan::DType dtype,
                                 const char *name) {
   if (tensor.dtype != dtype && tensor.dtype != computeDtype(dtype))
@@ -55,7 +55,7 @@ inline void requireContiguousRows(const Tensor &tensor, const char *name) {
     fail("expects the last dim of ", name, " ", tensor.describe(),
          " to be contiguous");
 }
-/// Leading dims that one stride walks.
+/// The leading dims must be such that one stride walks them.
 inline void requireFoldable(const Tensor &tensor, const char *name) {
   requireContiguousRows(tensor, name);
   if (!foldRows(tensor, 1))

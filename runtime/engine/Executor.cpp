@@ -1,4 +1,4 @@
-// A rank's memory and programs.
+// A rank hands out its memory and runs its programs.
 #include "runtime/engine/Executor.h"
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"

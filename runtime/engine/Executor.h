@@ -1,6 +1,6 @@
-// A rank: its pools, allocated once, and its programs, run on a device. What
-// the numbers of a step are, where data and weights come from and what becomes
-// of metrics is the trainer's business.
+// A rank has its pools, allocated once, and its programs, which run on a
+// device. What the numbers of a step are, where data and weights come from and
+// what becomes of metrics is the trainer's business.
 #ifndef SHARDC_RUNTIME_ENGINE_EXECUTOR_H
 #define SHARDC_RUNTIME_ENGINE_EXECUTOR_H
 
@@ -26,16 +26,17 @@ struct RankOptions {
   bool profile = false;     // keep seconds
   bool accumulates = false; // several micro-batches per step: allocates the
                             // pool "accumulation"
-  /// Whether slices lie side by side where the ranks share an address space, so
-  /// that nothing is copied to gather them (SharedSlices.h). The same for all
-  /// ranks; off in tests alone.
+  /// Slices lie side by side where the ranks share an address space, so that
+  /// nothing is copied to gather them (SharedSlices.h). It must be the same for
+  /// all ranks; only tests turn it off.
   bool shareSlices = true;
-  /// By parameter of the plan; empty: the defaults for all.
+  /// There is one for each parameter of the plan, or none at all: every
+  /// parameter has the defaults then.
   std::vector<ParameterNumbers> parameterNumbers;
 };
 
-/// Elements in a row in the device's memory. Of a unit: those from element
-/// `begin` of its flat buffer on.
+/// A slice is elements in a row in the device's memory. That of a unit holds
+/// those from element `begin` of its flat buffer on.
 struct Slice {
   std::byte *data = nullptr;
   plan::DType dtype = plan::INVALID;
@@ -47,10 +48,10 @@ struct Slice {
 
 class Rank {
 public:
-  /// Throws an Error where the plan does not hold together. Allocates every
-  /// pool of the plan, and checks and binds every entry. To be called by the
-  /// thread that will run the programs. `plan` and `communicator` must outlive
-  /// the rank.
+  /// Allocates every pool of the plan, and checks and binds every entry. Throws
+  /// an Error where the plan does not hold together. The thread that will run
+  /// the programs must call it. `plan` and `communicator` must outlive the
+  /// rank.
   static std::unique_ptr<Rank> create(const plan::Plan &plan,
                                       const DeviceFactory &makeDevice,
                                       Communicator &communicator,
@@ -62,7 +63,8 @@ public:
   Communicator &communicator();
   Device &device();
 
-  /// A contiguous tensor of the plan, and all bytes of a buffer.
+  /// Return where a contiguous tensor of the plan lies, and all bytes of a
+  /// buffer.
   Slice tensor(const plan::Tensor &tensor) const;
   Slice buffer(uint32_t id) const;
   /// Copy elements [begin, begin + elements) of a slice, counted from its
@@ -71,49 +73,53 @@ public:
              const void *values);
   void read(const Slice &slice, int64_t begin, int64_t elements, void *values);
 
-  /// This rank's slice of a unit's parameters (all of them when unit.shards is
-  /// 1) as gathered and computed with. Peers may read it until they have ended
-  /// the program that they run.
+  /// Returns this rank's slice of a unit's parameters (all of them when
+  /// unit.shards is 1) as gathered and computed with. Peers may read it until
+  /// they have ended the program that they run.
   Slice parameterSlice(const plan::Unit &unit) const;
-  /// The part of it that this rank's optimizer updates, in unit.master_dtype
-  /// (part of parameterSlice where that is unit.dtype). Empty for a unit that
-  /// is not trained. Ranks that differ only in mesh dims that the optimizer is
-  /// not sharded over hold equal ones.
+  /// Returns the part of it that this rank's optimizer updates, in
+  /// unit.master_dtype (part of parameterSlice where that is unit.dtype). It is
+  /// empty for a unit that is not trained. Ranks that differ only in mesh dims
+  /// that the optimizer is not sharded over hold equal ones.
   Slice masterSlice(const plan::Unit &unit) const;
-  /// The same place of a state of the optimizer (index of Optimizer.states).
+  /// Returns the same part of a state of the optimizer (index of
+  /// Optimizer.states).
   Slice stateSlice(const plan::Unit &unit, int state) const;
-  /// The unit's reduced gradient as this rank's optimizer reads it, of
+  /// Returns the unit's reduced gradient as this rank's optimizer reads it, of
   /// unit.gradient_dtype, neither clipped nor multiplied by
-  /// StepNumbers.gradientFactor yet; valid inside the callback of
-  /// setBeforeOptimizer. Empty for a unit that is not trained.
+  /// StepNumbers.gradientFactor yet. It is valid inside the callback of
+  /// setBeforeOptimizer, and empty for a unit that is not trained.
   Slice gradientSlice(uint32_t unit) const;
-  /// The ranks that hold the same optimizer slice as this one.
+  /// Returns which of the ranks with the same optimizer slice this one is.
   Holders holders(const plan::Unit &unit) const;
 
-  /// Runs the program once: a micro-batch of a step. Throws an Error that names
-  /// the entry; the caller then aborts the communicator (World::run does).
+  /// Each call runs the program once, for a micro-batch of a step. Throws an
+  /// Error that names the entry; the caller then aborts the communicator
+  /// (World::run does).
   void runTrain(const StepNumbers &numbers);
   void runEval();
 
-  /// Called before the first optimizer step entry of a training step, when
-  /// every gradient is reduced; for --export-gradients. An empty function takes
-  /// the callback away.
+  /// The rank calls `callback` before the first optimizer step entry of a
+  /// training step, when every gradient is reduced: --export-gradients reads
+  /// them there. An empty function takes the callback away.
   void setBeforeOptimizer(std::function<void()> callback);
 
-  /// The value of a metric in the last run ("loss", "gradient_norm": the
-  /// sum of powers).
+  /// Returns the value of a metric in the last run: of "loss", or of
+  /// "gradient_norm", which is the sum of powers.
   std::optional<double> metric(std::string_view name) const;
-  /// The norm of the gradients in the last training run, gradientFactor
-  /// included, before clipping; none where the run did not end a step.
+  /// Returns the norm of the gradients in the last training run, gradientFactor
+  /// included, before clipping. There is none where the run did not end a step.
   std::optional<double> gradientNorm() const;
-  /// Whether the last training run left parameters and optimizer state as they
-  /// were, on all ranks alike, because the loss or the norm was not finite.
+  /// Returns whether the last training run left parameters and optimizer state
+  /// as they were, on all ranks alike, because the loss or the norm was not
+  /// finite.
   bool skipped() const;
 
-  /// Bytes allocated by pool, in the order of the plan, a slice in a block that
-  /// ranks share included; equal to what the plan says, but 0 for the pool
-  /// "accumulation" where the run does not accumulate, and for the pool
-  /// "gather" where the ranks read each other's slices in place.
+  /// Returns the bytes that are allocated for each pool, in the order of the
+  /// plan, a slice in a block that ranks share included. They are what the plan
+  /// says, but 0 for the pool "accumulation" where the run does not accumulate,
+  /// and for the pool "gather" where the ranks read each other's slices in
+  /// place.
   std::vector<int64_t> allocatedBytes() const;
   const Profile &trainProfile() const;
   /// Keeps an event per entry of the training program from now on, or no more.

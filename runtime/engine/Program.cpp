@@ -1,4 +1,4 @@
-// What the plan's entries become on a device, and runs of them.
+// Entries of the plan are bound to a device once, and run from there.
 #include "runtime/engine/Program.h"
 
 #include "runtime/base/EntryKind.h"
@@ -38,7 +38,7 @@ Program::Program(RankState &state, const plan::Program &program,
                          "): ", error.what()));
     }
   }
-  // What peers may still read is waited for in the end.
+  // The program ends when no peer reads this rank's memory any more.
   entry::Finish rest;
   for (const std::vector<uint32_t> &ids : gathersOf)
     rest.ids.insert(rest.ids.end(), ids.begin(), ids.end());

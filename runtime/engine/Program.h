@@ -1,5 +1,5 @@
-// A program of the plan on a device: what each of its entries becomes there,
-// and runs of it.
+// A program of the plan is resolved, checked and bound to a device once: no run
+// has to look at the plan again.
 #ifndef SHARDC_RUNTIME_ENGINE_PROGRAM_H
 #define SHARDC_RUNTIME_ENGINE_PROGRAM_H
 
@@ -13,38 +13,38 @@
 
 namespace shardc::runtime {
 
-/// Whether an entry runs in the last micro-batch of a step only.
+/// Returns whether an entry runs in the last micro-batch of a step only.
 bool runsOnlyAtEnd(const plan::Entry &entry);
 
 class Program {
 public:
   /// Resolves, checks and binds every entry. Throws an Error that names the
-  /// entry. `name`: of the program, for errors.
+  /// entry, and the program by `name`.
   Program(RankState &state, const plan::Program &program, const char *name);
 
   /// Runs a micro-batch, and reads back its metrics.
   void run(const StepNumbers &numbers);
 
-  /// Called in a training step's last micro-batch when every gradient is
-  /// reduced, before the first optimizer step; may be empty.
+  /// run() calls it in a training step's last micro-batch when every gradient
+  /// is reduced, before the first optimizer step, unless it is empty.
   std::function<void()> beforeOptimizer;
 
-  /// A metric of the last run; none where it has none of that name.
+  /// Returns a metric of the last run, or nothing where it has none of that
+  /// name.
   std::optional<double> metric(std::string_view name) const;
-  /// Whether it left parameters and state as they were.
+  /// Returns whether the last run left parameters and state as they were.
   bool skipped() const { return wasSkipped; }
 
-  /// By unit: what its optimizer step reads.
+  /// Each unit has the gradient here that its optimizer step reads.
   std::vector<Tensor> gradients;
   Measurements measured;
 
 private:
-  /// A collective of the program.
   struct Collective {
     bool last;
-    /// The unit whose parameters peers read, -1 for none: an all-gather of kept
-    /// values reads a buffer that may be used again behind the wait, and who
-    /// reads a block is waited for apart.
+    /// Peers read the parameters of this unit. It is -1 for an all-gather of
+    /// kept values, whose buffer may be used again behind the wait, and for
+    /// shared blocks, whose readers are waited for apart.
     int64_t unit = -1;
   };
   void findCollectives();
@@ -60,9 +60,10 @@ private:
   void addWait(int index, uint32_t id);
   void addMetric(int index, const plan::Metric &entry);
   void addOptimizerStep(int index, const plan::OptimizerStep &entry);
-  /// That no peer reads a unit's parameters any more.
+  /// Adds a wait until no peer reads a unit's parameters any more.
   void finishGathers(int index, uint32_t unit);
-  /// That no peer reads what this rank's optimizer changes in blocks.
+  /// Adds waits until no peer reads what this rank's optimizer changes in
+  /// blocks.
   void awaitReaders(int index);
 
   RankState &state;
@@ -70,13 +71,14 @@ private:
   std::vector<bool> onlyAtEnd; // by entry: see runsOnlyAtEnd
   const char *name;
   std::map<uint32_t, Collective> collectives; // by id
-  /// By unit: all-gathers that peers may still read its parameters for.
+  /// Each unit has the all-gathers here that peers may still read its
+  /// parameters for.
   std::vector<std::vector<uint32_t>> gathersOf;
   std::unique_ptr<DeviceProgram> onDevice;
   int64_t firstOptimizerStep = -1; // on the device
 
-  /// What is read back: a float64 for each metric, and whether the step was
-  /// skipped.
+  /// `slots` has a float64 for each metric, and one for whether the step was
+  /// skipped: a run reads all of them back at once.
   struct Slot {
     std::string name;
     bool last;

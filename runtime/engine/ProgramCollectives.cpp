@@ -1,12 +1,12 @@
-// The entries that communicate: what is begun, what a wait waits for, and what
-// has to be waited for besides.
+// Entries that communicate are begun and waited for as the plan says. Where
+// peers read this rank's memory without a copy, more has to be waited for.
 #include "runtime/engine/Program.h"
 
 #include "runtime/engine/Checks.h"
 
 namespace shardc::runtime {
 
-/// That `elements` over the group's ranks make the whole unit.
+/// Checks that `elements` of each of the group's ranks make the whole unit.
 static void requireWhole(const plan::Unit &unit, int64_t elements,
                          const Communicator &group) {
   if (elements * group.size() != unit.elements())
@@ -130,7 +130,7 @@ void Program::finishGathers(int index, uint32_t unit) {
 }
 
 void Program::awaitReaders(int index) {
-  // Ids behind those of the plan.
+  // The barriers' ids lie behind those of the plan.
   uint32_t id =
       collectives.empty() ? 0 : std::prev(collectives.end())->first + 1;
   std::vector<bool> met(state.groups.size());

@@ -1,4 +1,4 @@
-// Pools, buffers and slices of a rank.
+// A rank's pools are allocated here, and its buffers and slices found in them.
 #include "runtime/engine/RankState.h"
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
@@ -29,8 +29,8 @@ RankState::RankState(const plan::Plan &plan, std::unique_ptr<Device> device,
   writeConstants();
 }
 
-/// The rank's coordinates in `dims` as one number, outermost first. `shards`:
-/// how many there are, by the plan.
+/// Returns the rank's coordinates in `dims` as one number, outermost first.
+/// There must be `shards` such numbers, as the plan says.
 static int64_t indexIn(const plan::Mesh &mesh, int rank,
                        const google::protobuf::RepeatedField<int64_t> &dims,
                        int64_t shards, const char *name) {
@@ -96,7 +96,7 @@ void RankState::checkUnits() const {
 
 static int64_t alignedBytes(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/// One block per group: its units' slices, unit by unit.
+/// Makes one block for each group, with its units' slices unit by unit.
 void RankState::makeBlocks(bool wanted) {
   shared = wanted ? SharedSlices::of(plan) : SharedSlices::none(plan);
   blockOf.resize(plan.units_size());
@@ -152,7 +152,7 @@ void RankState::allocate() {
     for (auto [offset, buffer] : left[i])
       bytes -= buffer;
     pools.push_back(device->allocate(pool.name(), std::max<int64_t>(0, bytes)));
-    // From here on: with what left before it.
+    // Each now says what has left the pool up to there.
     int64_t sum = 0;
     for (auto &[offset, buffer] : left[i])
       sum = buffer += sum;

@@ -1,5 +1,5 @@
-// What the entries of a rank's programs work on: its pools, and where it
-// stands in the mesh. Internal to the engine.
+// The entries of a rank's programs work on its pools, at places that follow
+// from where it stands in the mesh. Only the engine includes this.
 #ifndef SHARDC_RUNTIME_ENGINE_RANKSTATE_H
 #define SHARDC_RUNTIME_ENGINE_RANKSTATE_H
 
@@ -25,34 +25,36 @@ struct RankState {
   const bool accumulates;
   std::unique_ptr<Device> device;
   std::vector<std::byte *> buffers; // of the device
-  /// The units whose slices lie in blocks that the ranks of a group share.
+  /// It names the units whose slices lie in blocks that the ranks of a group
+  /// share.
   SharedSlices shared;
   std::vector<int64_t> allocatedBytes; // by pool, slices in blocks included
 
-  /// Where this rank's slice of a unit's parameters begins in the flat buffer,
-  /// and its length, in elements.
+  /// This rank's slice of a unit's parameters begins here in the flat buffer,
+  /// and has that length, in elements.
   int64_t sliceBegin(const plan::Unit &unit) const;
   int64_t sliceElements(const plan::Unit &unit) const;
   Tensor parameterSlice(const plan::Unit &unit) const;
-  /// The same for the part of it that the rank's optimizer updates; empty for a
+  /// The rank's optimizer updates this part of the slice. It is empty for a
   /// unit that is not trained.
   int64_t optimizerIndex(const plan::Unit &unit) const;
   int64_t optimizerBegin(const plan::Unit &unit) const;
   int64_t optimizerElements(const plan::Unit &unit) const;
   Holders holders(const plan::Unit &unit) const;
-  /// Its place in parameter_buffer, and its master weights: the same place
-  /// where the types are.
+  /// Return that part in parameter_buffer, and its master weights, which are
+  /// the same memory where the types are the same.
   Tensor ownParameters(const plan::Unit &unit) const;
   Tensor masterSlice(const plan::Unit &unit) const;
-  /// Whether a unit's slices lie in a block.
+  /// Returns whether a unit's slices lie in a block.
   bool isInBlock(int unit) const { return blockOf[unit] != nullptr; }
 
   const plan::Unit &unit(uint32_t index) const;
   Communicator &group(uint32_t index) const;
 
-  /// The tensor with its address. Throws an Error where it leaves its buffer.
+  /// Returns the tensor with its address. Throws an Error where it leaves its
+  /// buffer.
   Tensor resolve(const plan::Tensor &tensor, const char *name) const;
-  /// A whole buffer as a vector of `elements` elements.
+  /// Returns a whole buffer as a vector of `elements` elements.
   Tensor vectorOf(uint32_t buffer, int64_t elements, plan::DType dtype,
                   const char *name) const;
 

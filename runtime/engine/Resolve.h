@@ -1,5 +1,5 @@
-// From the plan's entries to those of a device: addresses instead of buffers,
-// and every operand checked, once for all devices.
+// The plan's entries become those of a device: they have addresses instead of
+// buffers, and every operand is checked here, once for all devices.
 #ifndef SHARDC_RUNTIME_ENGINE_RESOLVE_H
 #define SHARDC_RUNTIME_ENGINE_RESOLVE_H
 
@@ -11,14 +11,14 @@ namespace shardc::runtime {
   entry::Kind resolve(const RankState &state, const plan::Kind &entry);
 SHARDC_COMPUTE_ENTRIES(SHARDC_DECLARE)
 #undef SHARDC_DECLARE
-/// None where the run does not accumulate.
+/// Returns nothing where the run does not accumulate.
 std::optional<entry::Accumulate> resolve(const RankState &state,
                                          const plan::Accumulate &entry);
-/// `loss` and `skipped` are left to the caller.
+/// The caller sets `loss` and `skipped`.
 entry::OptimizerStep resolve(const RankState &state,
                              const plan::OptimizerStep &entry);
 
-/// A field of an entry, resolved; an absent one is an empty Tensor.
+/// Resolves a field of an entry; an absent one becomes an empty Tensor.
 #define SHARDC_RESOLVE_FIELD(state, entry, field)                              \
   ((entry).has_##field() ? (state).resolve((entry).field(), #field)            \
                          : ::shardc::runtime::Tensor())

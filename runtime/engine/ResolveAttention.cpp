@@ -1,12 +1,12 @@
-// Attention.
+// The operands of attention are resolved and checked here.
 #include "runtime/engine/Checks.h"
 #include "runtime/engine/Resolve.h"
 
 namespace shardc::runtime {
 namespace {
 
-/// [B, S, H, D] with a contiguous last dim and positions at least a row apart,
-/// as products read them: neither repeated by a broadcast nor reversed.
+/// Products read heads [B, S, H, D] with a contiguous last dim and positions at
+/// least a row apart: neither repeated by a broadcast nor reversed.
 void requireHeads(const Tensor &tensor, const std::vector<int64_t> &shape,
                   plan::DType dtype, const char *name) {
   requireDtype(tensor, dtype, name);

@@ -1,4 +1,5 @@
-// Launches, matrix products, embeddings, copies and index calls.
+// Launches, matrix products, embeddings, copies and index calls are resolved
+// here.
 #include "runtime/engine/Checks.h"
 #include "runtime/engine/Resolve.h"
 
@@ -90,7 +91,8 @@ entry::Gemm resolve(const RankState &state, const plan::Gemm &entry) {
   return gemm;
 }
 
-/// table [rows, width], ids [...], values [..., width].
+/// The shapes must be [rows, width] of the table, [...] of the ids and
+/// [..., width] of the values.
 static void checkEmbedding(const Tensor &table, const Tensor &ids,
                            const Tensor &values, const char *tableName,
                            const char *valuesName) {
@@ -179,7 +181,7 @@ int64_t number(const entry::IndexCall &entry, const char *name) {
   return found == entry.numbers.end() ? 0 : found->second;
 }
 
-/// The axis of a host call, which must be one of `tensor`.
+/// Returns the axis of a host call, which must be one of `tensor`.
 int64_t axisOf(const entry::IndexCall &entry, const Tensor &tensor) {
   int64_t axis = number(entry, "axis");
   if (axis < 0 || axis >= tensor.rank())
@@ -187,7 +189,8 @@ int64_t axisOf(const entry::IndexCall &entry, const Tensor &tensor) {
   return axis;
 }
 
-/// The shape of `data` with the dim `axis` replaced by the dims of `indices`.
+/// Returns the shape of `data` with the dim `axis` replaced by the dims of
+/// `indices`.
 std::vector<int64_t> gatheredShape(const Tensor &data, const Tensor &indices,
                                    int64_t axis) {
   std::vector<int64_t> shape(data.shape.begin(), data.shape.begin() + axis);
@@ -240,7 +243,7 @@ void checkCumsum(const entry::IndexCall &entry) {
   requireDtype(result, data.dtype, "result");
 }
 
-/// All have one output.
+/// A host function has one output.
 struct HostFunction {
   const char *name;
   int inputs;

@@ -1,10 +1,10 @@
-// Cross entropy.
+// Cross entropies, alone or with a linear layer, are resolved here.
 #include "runtime/engine/Checks.h"
 #include "runtime/engine/Resolve.h"
 
 namespace shardc::runtime {
 
-/// Labels for logits (or inputs of a linear layer) [..., n].
+/// The labels must fit logits, or inputs of a linear layer, of [..., n].
 template <typename Entry>
 static entry::Labels resolveLabels(const RankState &state, const Entry &entry,
                                    const Tensor &rows, const char *rowsName) {
@@ -20,8 +20,8 @@ static entry::Labels resolveLabels(const RankState &state, const Entry &entry,
   return labels;
 }
 
-/// What a cross entropy and its gradient read alike. Returns the type of scale,
-/// loss and the loss's gradient.
+/// Resolves what a cross entropy and its gradient read alike. Returns the type
+/// of scale, loss and the loss's gradient.
 template <typename Entry, typename Resolved>
 static plan::DType resolveScores(const RankState &state, const Entry &entry,
                                  Resolved &result) {

@@ -1,5 +1,5 @@
-// Norms, sums over micro-batches and optimizer steps: which elements of a
-// unit's slice are trained, with which numbers.
+// Norms, sums over micro-batches and optimizer steps read a unit's slice:
+// which of its elements are trained, and with which numbers, is found here.
 #include "runtime/engine/Checks.h"
 #include "runtime/engine/Resolve.h"
 
@@ -45,8 +45,9 @@ std::optional<entry::Accumulate> resolve(const RankState &state,
   return entry::Accumulate{value, sum};
 }
 
-/// What of this rank's optimizer slice belongs to trained parameters: neither
-/// padding nor frozen ones. Neighbours with equal numbers are one range.
+/// Returns what of this rank's optimizer slice belongs to trained parameters:
+/// neither padding nor frozen ones. Neighbours with equal numbers are one
+/// range.
 static std::vector<entry::Range> trainedRanges(const RankState &state,
                                                const plan::Unit &unit) {
   int64_t first = state.optimizerBegin(unit);

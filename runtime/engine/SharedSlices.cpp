@@ -1,4 +1,4 @@
-// Reads the plan's programs for what they do with gathered buffers.
+// The plan's programs say what they do with gathered buffers.
 #include "runtime/engine/SharedSlices.h"
 
 #include "runtime/base/DType.h"
@@ -47,7 +47,7 @@ void forGathers(const plan::Plan &plan, const plan::Program &program,
   }
 }
 
-/// Which buffers have their bytes to themselves, of all in their pools.
+/// Returns, for each buffer, whether no other one of its pool has bytes of it.
 std::vector<bool> buffersAlone(const plan::Plan &plan) {
   std::vector<int> order(plan.buffers_size());
   std::iota(order.begin(), order.end(), 0);
@@ -72,8 +72,8 @@ std::vector<bool> buffersAlone(const plan::Plan &plan) {
   return alone;
 }
 
-/// Whether the unit's slice is all of its buffer, which has its bytes to
-/// itself.
+/// Returns whether the unit's slice is all of its buffer, which has its bytes
+/// to itself.
 bool standsAlone(const plan::Plan &plan, const plan::Unit &unit,
                  const std::vector<bool> &alone) {
   uint32_t index = unit.parameter_buffer();
@@ -83,7 +83,8 @@ bool standsAlone(const plan::Plan &plan, const plan::Unit &unit,
          unit.elements() * int64_t(elementSize(unit.dtype()));
 }
 
-/// Buffers that are touched where parameters change already, or behind it.
+/// Returns, for each buffer, whether it is touched where parameters change
+/// already, or behind that.
 std::vector<bool> touchedLate(const plan::Plan &plan) {
   std::vector<bool> touched(plan.buffers_size());
   bool changes = false;

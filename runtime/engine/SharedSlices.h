@@ -1,5 +1,5 @@
-// Which units' gathers need no copy where ranks share an address space: the
-// slices of a unit lie side by side in one block, and the block is what a
+// Where ranks share an address space, the gathers of some units need no copy:
+// the slices of a unit lie side by side in one block, and the block is what a
 // gather would make.
 #ifndef SHARDC_RUNTIME_ENGINE_SHAREDSLICES_H
 #define SHARDC_RUNTIME_ENGINE_SHAREDSLICES_H
@@ -11,16 +11,18 @@
 
 namespace shardc::runtime {
 
-/// What of a plan falls away when ranks read each other's slices in place.
+/// SharedSlices says what of a plan falls away when ranks read each other's
+/// slices in place.
 struct SharedSlices {
-  /// By unit: the group (index of Plan.groups) whose ranks hold the slices of
-  /// one block, in rank order; -1 for a unit that is gathered by copying, or
-  /// not at all.
+  /// Each unit has the group here (index of Plan.groups) whose ranks hold the
+  /// slices of one block, in rank order. It is -1 for a unit that is gathered
+  /// by copying, or not at all.
   std::vector<int64_t> groups;
-  /// By buffer: the unit whose block it is (what was gathered), or -1.
+  /// Each buffer that would be gathered into has the unit here whose block it
+  /// is; the others have -1.
   std::vector<int64_t> gathered;
-  /// By buffer: the unit that it keeps a part of for another gather, which the
-  /// block makes needless, or -1.
+  /// Each buffer that keeps a part of a unit for another gather, which the
+  /// block makes needless, has that unit here; the others have -1.
   std::vector<int64_t> kept;
 
   /// Finds the units that the plan allows it for: gathered over one group in
@@ -29,14 +31,13 @@ struct SharedSlices {
   /// behind the first entry that changes parameters: so ranks that meet before
   /// that entry have no reader among them.
   static SharedSlices of(const plan::Plan &plan);
-  /// None.
   static SharedSlices none(const plan::Plan &plan);
 
   /// Takes the units of a group out again.
   void drop(int64_t group);
   bool isShared(uint32_t unit) const { return groups[unit] >= 0; }
-  /// Bytes of a pool that are allocated: none of those whose buffers all are
-  /// blocks or not needed.
+  /// Returns the bytes of a pool that are allocated: none of one whose buffers
+  /// all are blocks or not needed.
   int64_t poolBytes(const plan::Plan &plan, int pool) const;
 };
 
