@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
     if (bytes % (4 * arguments.ranks) != 0)
       bytes -= bytes % (4 * arguments.ranks);
     Bench bench{bytes, {}};
-    runRanksAsThreads(arguments.ranks, [&](Communicator &communicator) {
+    ThreadWorld(arguments.ranks).run([&](Communicator &communicator) {
       ThreadPool pool(workers, spin);
       communicator.hostRanks()->helpWith(&pool);
       bench.run(communicator, pool);

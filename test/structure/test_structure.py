@@ -198,7 +198,7 @@ class Structure(unittest.TestCase):
         self.assertEqual(named, ["runtime/main.cpp"])
 
     def test_one_place_chooses_the_world(self):
-        elsewhere = re.compile(r"ThreadWorld|runRanksAsThreads|launchedWorld")
+        elsewhere = re.compile(r"ThreadWorld|launchedWorld")
         named = [
             f
             for f in files()

@@ -50,11 +50,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   KernelLibrary library = KernelLibrary::of(
       std::vector<KernelFunction>(plan.kernels_size(), doNothing));
   fuzz::read([&] {
-    runRanksAsThreads(static_cast<int>(plan.mesh().ranks()),
-                      [&](Communicator &communicator) {
-                        Rank::create(plan, cpu::cpuDevices(plan, library, {}),
-                                     communicator, RankOptions());
-                      });
+    ThreadWorld(static_cast<int>(plan.mesh().ranks()))
+        .run([&](Communicator &communicator) {
+          Rank::create(plan, cpu::cpuDevices(plan, library, {}), communicator,
+                       RankOptions());
+        });
   });
   return 0;
 }

@@ -2,7 +2,7 @@
 #include "runtime/checked/CheckedDevice.h"
 #include "runtime/base/Error.h"
 #include "runtime/cpu/CpuDevice.h"
-#include "runtime/launch/ThreadWorld.h"
+#include "test/runtime/launch/RanksAsThreads.h"
 
 #include "gtest/gtest.h"
 

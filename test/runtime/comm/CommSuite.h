@@ -6,9 +6,9 @@
 
 #include "runtime/base/ThreadPool.h"
 #include "runtime/comm/Communicator.h"
-#include "runtime/launch/ThreadWorld.h"
 #include "test/runtime/comm/Elements.h"
 #include "test/runtime/comm/ShuffledCommunicator.h"
+#include "test/runtime/launch/RanksAsThreads.h"
 
 #include "gtest/gtest.h"
 

@@ -2,8 +2,8 @@
 #include "test/runtime/comm/ShuffledCommunicator.h"
 
 #include "runtime/base/DType.h"
-#include "runtime/launch/ThreadWorld.h"
 #include "test/runtime/comm/Elements.h"
+#include "test/runtime/launch/RanksAsThreads.h"
 
 #include <cstring>
 #include <utility>

@@ -5,9 +5,9 @@
 #define SHARDC_TEST_RUNTIME_DEVICE_CONFORMANCESUITE_H
 
 #include "runtime/base/Error.h"
-#include "runtime/launch/ThreadWorld.h"
 #include "test/runtime/device/Numbers.h"
 #include "test/runtime/device/TestedDevices.h"
+#include "test/runtime/launch/RanksAsThreads.h"
 
 #include "gtest/gtest.h"
 

@@ -1,6 +1,6 @@
 // What an engine may not do, done: each fault is caught, by name.
 #include "test/runtime/device/GuardedDevice.h"
-#include "runtime/launch/ThreadWorld.h"
+#include "test/runtime/launch/RanksAsThreads.h"
 
 #include "gtest/gtest.h"
 

@@ -1,7 +1,6 @@
 // Plans that do not hold together by themselves, as damage with right checksums
 // leaves them.
 #include "runtime/engine/CheckPlan.h"
-#include "runtime/launch/ThreadWorld.h"
 #include "test/runtime/engine/HostRank.h"
 
 #include "runtime/base/Error.h"
@@ -9,6 +8,7 @@
 #include "runtime/engine/Executor.h"
 #include "runtime/train/Report.h"
 #include "test/runtime/engine/LinearPlan.h"
+#include "test/runtime/launch/RanksAsThreads.h"
 
 #include <functional>
 #include <google/protobuf/stubs/logging.h>

@@ -1,9 +1,9 @@
 // What is said of plans that do not hold together.
 #include "runtime/base/Error.h"
 #include "runtime/engine/Executor.h"
-#include "runtime/launch/ThreadWorld.h"
 #include "test/runtime/engine/HostRank.h"
 #include "test/runtime/engine/SoftmaxPlan.h"
+#include "test/runtime/launch/RanksAsThreads.h"
 
 #include "gtest/gtest.h"
 

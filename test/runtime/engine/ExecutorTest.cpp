@@ -2,10 +2,10 @@
 #include "runtime/engine/Executor.h"
 #include "runtime/base/Error.h"
 #include "runtime/base/ThreadPool.h"
-#include "runtime/launch/ThreadWorld.h"
 #include "test/runtime/engine/HostRank.h"
 #include "test/runtime/engine/SoftmaxPlan.h"
 #include "test/runtime/engine/WholeUnit.h"
+#include "test/runtime/launch/RanksAsThreads.h"
 
 #include "gtest/gtest.h"
 

@@ -1,10 +1,10 @@
 // A rank that is slow to take what it gathers gets the parameters from before
 // the step, however far the others are.
 #include "runtime/engine/Executor.h"
-#include "runtime/launch/ThreadWorld.h"
 #include "runtime/weights/RankValues.h"
 #include "test/runtime/engine/HostRank.h"
 #include "test/runtime/engine/StrategyPlan.h"
+#include "test/runtime/launch/RanksAsThreads.h"
 
 #include "gtest/gtest.h"
 

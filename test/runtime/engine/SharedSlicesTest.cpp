@@ -2,11 +2,11 @@
 // updated, however far ranks are apart.
 #include "runtime/engine/SharedSlices.h"
 #include "runtime/engine/Executor.h"
-#include "runtime/launch/ThreadWorld.h"
 #include "runtime/weights/RankValues.h"
 #include "test/runtime/engine/HostRank.h"
 #include "test/runtime/engine/LinearPlan.h"
 #include "test/runtime/engine/StrategyPlan.h"
+#include "test/runtime/launch/RanksAsThreads.h"
 
 #include "gtest/gtest.h"
 

@@ -3,12 +3,12 @@
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/engine/Executor.h"
-#include "runtime/launch/ThreadWorld.h"
 #include "runtime/weights/GatheredParameters.h"
 #include "runtime/weights/RankValues.h"
 #include "test/runtime/device/GuardedDevice.h"
 #include "test/runtime/engine/HostRank.h"
 #include "test/runtime/engine/StrategyPlan.h"
+#include "test/runtime/launch/RanksAsThreads.h"
 
 #include "gtest/gtest.h"
 

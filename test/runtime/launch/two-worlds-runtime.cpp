@@ -3,9 +3,8 @@
 // one process, so that they can be threads. SHARDC_SPLIT: how many ranks are in
 // the first.
 #include "runtime/TrainerMain.h"
-#include "runtime/comm/ThreadGroup.h"
 #include "runtime/cpu/CpuPlatform.h"
-#include "runtime/launch/ThreadWorld.h"
+#include "test/runtime/launch/PartialWorld.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -26,7 +25,7 @@ int main(int argc, char **argv) {
       std::lock_guard lock(mutex);
       if (!process)
         process = std::make_shared<ThreadProcess>(ranks, false);
-      return std::make_unique<ThreadWorld>(
+      return std::make_unique<PartialWorld>(
           process, first ? RankRange{0, split} : RankRange{split, ranks});
     });
   };

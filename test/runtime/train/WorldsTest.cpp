@@ -1,7 +1,7 @@
 // A run whose ranks are in several worlds: what one of them writes and prints,
 // and that nothing of it depends on where the ranks are.
 #include "runtime/base/Signals.h"
-#include "runtime/comm/ThreadGroup.h"
+#include "test/runtime/launch/PartialWorld.h"
 #include "test/runtime/train/TrainingTest.h"
 
 #include <csignal>
@@ -71,7 +71,7 @@ TEST_F(Worlds, LeaveWhatOneWorldLeaves) {
   for (int split : {1, 2, 3}) {
     SCOPED_TRACE(split);
     auto process = std::make_shared<ThreadProcess>(4, false);
-    ThreadWorld first(process, {0, split}), second(process, {split, 4});
+    PartialWorld first(process, {0, split}), second(process, {split, 4});
     Result result = run(plan, {&second, &first});
     EXPECT_EQ(result.signals, std::vector<int>(2));
     result.signals = expected.signals;
@@ -86,7 +86,7 @@ TEST_F(Worlds, LeaveWhatOneWorldLeaves) {
 TEST_F(Worlds, StopTogether) {
   plan::Plan plan = LinearPlan(2, 4).plan;
   auto process = std::make_shared<ThreadProcess>(2, false);
-  ThreadWorld first(process, {0, 1}), second(process, {1, 2});
+  PartialWorld first(process, {0, 1}), second(process, {1, 2});
   requestStop(SIGTERM);
   std::vector<int> signals = train(plan, {&first, &second});
   requestStop(0);
@@ -100,7 +100,7 @@ TEST_F(Worlds, OnlyTheLeaderSaysWhatWasExported) {
   Dataset training(plan, options.data, "--data");
   RandomParameters initial(plan, 3);
   auto process = std::make_shared<ThreadProcess>(2, false);
-  ThreadWorld first(process, {0, 1}), second(process, {1, 2});
+  PartialWorld first(process, {0, 1}), second(process, {1, 2});
   auto text = [&](World &world) {
     return exportedText({world,
                          plan,

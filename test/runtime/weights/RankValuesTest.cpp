@@ -1,8 +1,8 @@
 // Initial values of a unit that is read in several chunks.
 #include "runtime/weights/RankValues.h"
-#include "runtime/launch/ThreadWorld.h"
 #include "runtime/weights/GatheredParameters.h"
 #include "test/runtime/engine/HostRank.h"
+#include "test/runtime/launch/RanksAsThreads.h"
 
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
