@@ -51,8 +51,8 @@ void inspect(const std::string &path, bool tensors) {
   print(concat(checkpoint.where(), ": step ", progress.step, ", ",
                progress.updates, " updates; epoch ", progress.cursor.epoch,
                ", ", progress.cursor.position, " of its ", manifest.samples,
-               " samples", manifest.shuffle ? ", shuffled" : "", "\nmesh ",
-               manifest.mesh, ", strategy ", manifest.strategy, "; ",
+               " samples", manifest.order.shuffle ? ", shuffled" : "",
+               "\nmesh ", manifest.mesh, ", strategy ", manifest.strategy, "; ",
                manifest.precision, "; ", manifest.optimizer, "; global batch ",
                progress.globalBatch, "\nmodel ", manifest.model,
                "\nnot trained: ", manifest.initialValues, "\n"));

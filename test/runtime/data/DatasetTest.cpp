@@ -239,7 +239,7 @@ TEST(SampleOrder, GoesOnFromTheBeginning) {
 }
 
 TEST(SampleOrder, CountsWhatWasTaken) {
-  SampleOrder inOrder(5, 2, false, 0), shuffled(5, 2, true, 0);
+  SampleOrder inOrder(5, 2, {}), shuffled(5, 2, {true, 0});
   Cursor cursor, cursorOfShuffled;
   for (int64_t step = 1; step <= 5; ++step) {
     next(inOrder, cursor, 2);
