@@ -19,6 +19,19 @@ MLP = Model(os.path.join(MODELS, "mlp-tiny-loss"))
 STEPS, SAVED = 6, 3
 
 
+# Reads a checkpoint as torch does, into tensors of the shapes that stand in the JSON on stdin, and
+# prints the sum of each.
+TORCH_READ = """
+import json, sys
+import torch
+import torch.distributed.checkpoint as dcp
+folder, shapes = sys.argv[1], json.load(sys.stdin)
+state = {key: torch.full(shape, float("nan")) for key, shape in shapes.items()}
+dcp.load(state, storage_reader=dcp.HuggingFaceStorageReader(path=folder))
+print(json.dumps({key: value.flatten().tolist() for key, value in state.items()}))
+"""
+
+
 class Checkpoints(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -249,6 +262,31 @@ class Checkpoints(unittest.TestCase):
                 read_safetensors(self.path("w")), read_safetensors(self.path("v"))
             )
             os.remove(self.path("m.jsonl"))
+
+    @unittest.skipUnless(
+        os.environ.get("SHARDC_TEST_TORCH"), "compares live with PyTorch: ./dev test --torch"
+    )
+    def test_torch_reads_what_was_saved(self):
+        for mesh, strategy in (("1", "full"), ("4", "full"), ("2x2", "hybrid_opt")):
+            trainer, folder = self.compile(mesh, "float32", "--strategy", strategy), self.path(mesh)
+            self.train(trainer, "t" + mesh, "--checkpoint-dir", folder)
+            saved = os.path.join(folder, f"step-{STEPS:08}")
+            expected = self.tensors(saved)
+            for part in ("model", "optim"):
+                mine = {
+                    k: v for k, v in expected.items() if k.startswith("state.") == (part == "optim")
+                }
+                run = subprocess.run(
+                    [os.environ["PYTHON"], "-c", TORCH_READ, os.path.join(saved, part)],
+                    input=json.dumps({k: v.shape for k, v in mine.items()}),
+                    capture_output=True,
+                    text=True,
+                )
+                self.assertEqual(run.returncode, 0, run.stderr)
+                read = json.loads(run.stdout)
+                self.assertEqual(read.keys(), mine.keys())
+                for key, values in read.items():
+                    self.assertEqual(values, mine[key].ravel().tolist(), key)
 
     def test_weights_are_taken_from_a_checkpoint(self):
         trainer, folder = self.compile("4", "bf16"), self.path("c")
