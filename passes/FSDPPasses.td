@@ -156,18 +156,20 @@ def FSDPShard : Pass<"fsdp-shard", "::mlir::ModuleOp"> {
       fsdp.release @u(%again) : tensor<4x4xf32>
       %dw = nn.linear_weight_grad %x, %dy : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<4x4xf32>
       %f = fsdp.flat_gradients @u(%dw) : (tensor<4x4xf32>) -> tensor<16xf32>
-      %2 = fsdp.reduce_scatter_start @u %f over @world : tensor<16xf32>
+      %2 = fsdp.reduce_scatter_start @u %f over @world accumulated : tensor<16xf32>
       %g = fsdp.reduce_scatter_wait %2 : tensor<8xf32>
-      %a = fsdp.accumulate %g in f32 : tensor<8xf32>
       %loss64 = nn.cast %loss : (tensor<f32>) -> tensor<f64>
-      %l = fsdp.accumulate %loss64 in f64 : tensor<f64>
-      %n = fsdp.gradient_norm %a {slices = array<i64: 1>} : (tensor<8xf32>) -> tensor<f64>
+      %e = fsdp.exact_sum %loss64 : tensor<f64> -> tensor<68xi64>
+      %l = fsdp.accumulate %e in i64 : tensor<68xi64>
+      %n = fsdp.gradient_norm %g : (tensor<8xf32>) -> tensor<68xi64>
       %3 = fsdp.all_reduce_start optimizer(%l, %n) over @world {norms = array<i1: false, true>}
-          : tensor<f64>, tensor<f64>
-      %sums:2 = fsdp.all_reduce_wait %3 : tensor<f64>, tensor<f64>
-      fsdp.metric "loss" %sums#0 : tensor<f64>
-      fsdp.metric "gradient_norm" %sums#1 : tensor<f64>
-      fsdp.optimizer_step @u(%a, %sums#1) "adamw" : tensor<8xf32>, tensor<f64>
+          : tensor<68xi64>, tensor<68xi64>
+      %sums:2 = fsdp.all_reduce_wait %3 : tensor<68xi64>, tensor<68xi64>
+      %total = fsdp.round_sum %sums#0 : tensor<68xi64> -> tensor<f64>
+      %norm = fsdp.round_sum %sums#1 norm : tensor<68xi64> -> tensor<f64>
+      fsdp.metric "loss" %total : tensor<f64>
+      fsdp.metric "gradient_norm" %norm : tensor<f64>
+      fsdp.optimizer_step @u(%g, %norm) "adamw" : tensor<8xf32>, tensor<f64>
       return
     }
     ```

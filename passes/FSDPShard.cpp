@@ -310,25 +310,28 @@ void Sharder::finishStep() {
   Value total = loss;
   if (total.getType() != doubles)
     total = nn::CastOp::create(builder, loc, doubles, total);
-  // Every micro-batch runs this; what follows, the last.
+  // What every rank and micro-batch adds is summed exactly: in whatever order,
+  // the loss is the same on every mesh. Every micro-batch runs this; what
+  // follows, the last.
+  auto exact = fsdp::getExactSumType(builder.getContext());
+  total = fsdp::ExactSumOp::create(builder, loc, exact, total);
   if (training)
-    total = fsdp::AccumulateOp::create(builder, loc, doubles, total,
-                                       builder.getF64Type());
+    total = fsdp::AccumulateOp::create(builder, loc, exact, total,
+                                       exact.getElementType());
   Value norm;
   if (training) {
-    // Where every rank has all gradients it adds them slice by slice, as the
-    // ranks would that have a slice each.
-    SmallVector<int64_t> slices = {1};
-    if (mesh.getOptimizerDims().empty())
-      slices.assign(mesh.getDims().begin(), mesh.getDims().end());
     SmallVector<Value> flats;
     for (const fsdp::Reduction &reduction : reductions.all())
       flats.push_back(reduction.flat);
-    norm = fsdp::GradientNormOp::create(builder, loc, doubles, flats, slices);
+    norm = fsdp::GradientNormOp::create(builder, loc, exact, flats);
   }
   for (auto [group, normIsPartial] : groups.ofDims)
     if (group)
       allReduce(total, norm, group, normIsPartial && training, loc);
+  total = fsdp::RoundSumOp::create(builder, loc, doubles, total,
+                                   /*norm=*/false);
+  if (training)
+    norm = fsdp::RoundSumOp::create(builder, loc, doubles, norm, /*norm=*/true);
   fsdp::MetricOp::create(builder, loc, "loss", total);
   if (training)
     fsdp::MetricOp::create(builder, loc, "gradient_norm", norm);

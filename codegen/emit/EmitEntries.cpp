@@ -167,12 +167,15 @@ bool FieldWriter::index(const FieldDescriptor *field, StringRef symbol) {
   const llvm::StringMap<uint32_t> *of =
       llvm::StringSwitch<const llvm::StringMap<uint32_t> *>(field->name())
           .Case("kernel", &indices.kernels)
-          .Case("unit", &indices.units)
+          .Cases("unit", "units", &indices.units)
           .Case("group", &indices.groups)
           .Default(nullptr);
   if (!of || !of->contains(symbol))
     return false;
-  return reflection.SetUInt32(&message, field, of->lookup(symbol)), true;
+  uint32_t found = of->lookup(symbol);
+  field->is_repeated() ? reflection.AddUInt32(&message, field, found)
+                       : reflection.SetUInt32(&message, field, found);
+  return true;
 }
 
 bool FieldWriter::array(const FieldDescriptor *field, Attribute attribute) {
@@ -184,6 +187,11 @@ bool FieldWriter::array(const FieldDescriptor *field, Attribute attribute) {
       reflection.AddInt64(&message, field, value);
     return true;
   }
+  if (auto names = dyn_cast<ArrayAttr>(attribute))
+    return llvm::all_of(names, [&](Attribute name) {
+      auto symbol = dyn_cast<SymbolRefAttr>(name);
+      return symbol && index(field, symbol.getLeafReference());
+    });
   if (auto flags = dyn_cast<DenseBoolArrayAttr>(attribute);
       flags && field->cpp_type() == FieldDescriptor::CPPTYPE_BOOL) {
     for (bool value : flags.asArrayRef())

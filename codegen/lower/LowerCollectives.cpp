@@ -63,6 +63,8 @@ LogicalResult ProgramLowering::lowerCollective(Operation *op) {
       .Case([&](fsdp::GradientNormOp norm) {
         return gradientNorm(norm), success();
       })
+      .Case([&](fsdp::ExactSumOp exact) { return exactSum(exact), success(); })
+      .Case([&](fsdp::RoundSumOp round) { return roundSum(round), success(); })
       .Case([&](fsdp::OptimizerStepOp step) {
         return optimizerStep(step), success();
       })
@@ -259,16 +261,25 @@ Value ProgramLowering::completeGradients(fsdp::FlatGradientsOp op) {
   return flat;
 }
 
-void ProgramLowering::accumulate(fsdp::AccumulateOp op) {
-  View value = changeable(op.getValue());
-  StringRef unit = plan.unitOf(value.buffer);
-  auto type = cast<RankedTensorType>(op.getValue().getType())
-                  .clone(op.getAccumulatorType());
-  View accumulator = plan.accumulator(
+step::View ProgramLowering::accumulator(RankedTensorType type, StringRef unit) {
+  return plan.accumulator(
       type, unit.empty() ? "accumulator" : ("accumulator." + unit).str(),
       location);
-  emit<step::AccumulateOp>(ref(value), ref(accumulator));
+}
+
+void ProgramLowering::accumulate(fsdp::AccumulateOp op) {
+  View value = changeable(op.getValue());
+  auto type = cast<RankedTensorType>(op.getValue().getType())
+                  .clone(op.getAccumulatorType());
+  emit<step::AccumulateOp>(ref(value),
+                           ref(accumulator(type, plan.unitOf(value.buffer))));
   set(op.getSum(), value);
+}
+
+/// Returns the type of what is added up before it becomes a value of `type`.
+static RankedTensorType sumTypeOf(RankedTensorType type) {
+  return cast<RankedTensorType>(
+      type.clone(fsdp::getSumType(type.getElementType())));
 }
 
 void ProgramLowering::reduceScatterStart(fsdp::ReduceScatterStartOp op) {
@@ -278,9 +289,12 @@ void ProgramLowering::reduceScatterStart(fsdp::ReduceScatterStartOp op) {
   shard.buffer = newBuffer(step::Kind::gradient, shard.spanBytes(),
                            ("gradient_shard." + op.getUnit()).str());
   plan.setUnit(shard.buffer, op.getUnit());
-  auto start = emit<step::ReduceScatterStartOp>(tokenType(), op.getUnitAttr(),
-                                                ref(view(op.getFlat())),
-                                                ref(shard), op.getGroupAttr());
+  Value sum;
+  if (op.getAccumulated())
+    sum = ref(accumulator(sumTypeOf(type), op.getUnit()));
+  auto start = emit<step::ReduceScatterStartOp>(
+      tokenType(), op.getUnitAttr(), ref(view(op.getFlat())), ref(shard), sum,
+      op.getGroupAttr());
   collectives[op.getToken()] = {
       start.getToken(), shard.buffer, op.getUnit(), {shard}};
 }
@@ -288,9 +302,14 @@ void ProgramLowering::reduceScatterStart(fsdp::ReduceScatterStartOp op) {
 void ProgramLowering::allReduceGradientsStart(
     fsdp::AllReduceGradientsStartOp op) {
   View flat = view(op.getFlat());
+  SmallVector<Value, 1> sums;
+  if (op.getAccumulated())
+    sums.push_back(ref(
+        accumulator(sumTypeOf(cast<RankedTensorType>(op.getFlat().getType())),
+                    op.getUnit())));
   auto start = emit<step::AllReduceStartOp>(
-      tokenType(), ValueRange{ref(flat)}, op.getUnitAttr(), op.getGroupAttr(),
-      builder.getDenseBoolArrayAttr({false}));
+      tokenType(), ValueRange{ref(flat)}, sums, op.getUnitAttr(),
+      op.getGroupAttr(), builder.getDenseBoolArrayAttr({false}));
   collectives[op.getToken()] = {
       start.getToken(), flat.buffer, op.getUnit(), {flat}};
 }
@@ -303,7 +322,7 @@ void ProgramLowering::allReduceStart(fsdp::AllReduceStartOp op) {
     operands.push_back(ref(collective.values.back()));
   }
   auto start = emit<step::AllReduceStartOp>(
-      tokenType(), operands,
+      tokenType(), operands, /*accumulators=*/ValueRange(),
       /*unit=*/FlatSymbolRefAttr(), op.getGroupAttr(), op.getNormsAttr());
   collective.token = start.getToken();
   collectives[op.getToken()] = collective;
@@ -311,10 +330,25 @@ void ProgramLowering::allReduceStart(fsdp::AllReduceStartOp op) {
 
 void ProgramLowering::gradientNorm(fsdp::GradientNormOp op) {
   SmallVector<Value> gradients;
-  for (Value gradient : op.getGradients())
-    gradients.push_back(ref(contiguous(gradient)));
+  SmallVector<Attribute> units;
+  for (Value gradient : op.getGradients()) {
+    View flat = contiguous(gradient);
+    gradients.push_back(ref(flat));
+    units.push_back(
+        FlatSymbolRefAttr::get(op.getContext(), plan.unitOf(flat.buffer)));
+  }
   Value result = ref(allocate(op->getResult(0)));
-  emit<step::GradientNormOp>(gradients, result, op.getSlicesAttr());
+  emit<step::GradientNormOp>(gradients, result, builder.getArrayAttr(units));
+}
+
+void ProgramLowering::exactSum(fsdp::ExactSumOp op) {
+  Value value = ref(contiguous(op.getValue()));
+  emit<step::ExactSumOp>(value, ref(allocate(op->getResult(0))));
+}
+void ProgramLowering::roundSum(fsdp::RoundSumOp op) {
+  Value sum = ref(contiguous(op.getSum()));
+  emit<step::RoundSumOp>(sum, ref(allocate(op->getResult(0))),
+                         op.getNormAttr());
 }
 
 void ProgramLowering::optimizerStep(fsdp::OptimizerStepOp op) {

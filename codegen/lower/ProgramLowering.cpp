@@ -113,8 +113,10 @@ void ProgramLowering::launch(step::CallOp op) {
 }
 
 // Returns the scalar that an op on scalars alone (a cast of the loss, its
-// scaling) makes its result from, or null.
+// scaling, its exact sum) makes its result from, or null.
 static Value computedScalar(Operation *op) {
+  if (isa<fsdp::RoundSumOp, fsdp::AccumulateOp>(op))
+    return op->getOperand(0);
   Value scalar;
   for (Value operand : op->getOperands()) {
     auto type = dyn_cast<RankedTensorType>(operand.getType());

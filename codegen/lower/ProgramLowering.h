@@ -26,9 +26,12 @@ private:
   mlir::LogicalResult keep(fsdp::KeepOp op);
   void reduceScatterStart(fsdp::ReduceScatterStartOp op);
   void allReduceGradientsStart(fsdp::AllReduceGradientsStartOp op);
+  View accumulator(mlir::RankedTensorType type, llvm::StringRef unit);
   void accumulate(fsdp::AccumulateOp op);
   void allReduceStart(fsdp::AllReduceStartOp op);
   void gradientNorm(fsdp::GradientNormOp op);
+  void exactSum(fsdp::ExactSumOp op);
+  void roundSum(fsdp::RoundSumOp op);
   void optimizerStep(fsdp::OptimizerStepOp op);
 
   /// Gives every gradient its place in the unit's flat gradient buffer, before

@@ -58,31 +58,34 @@ def Step_ReduceScatterStartOp : Step_Entry<"reduce_scatter_start"> {
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$unit, Step_Reads<Step_View>:$flat,
-    Step_Writes<Step_View>:$shard, FlatSymbolRefAttr:$group);
+    Step_Writes<Step_View>:$shard, Step_Updates<Optional<Step_View>>:$accumulator,
+    FlatSymbolRefAttr:$group);
   let results = (outs Step_Token:$token);
-  let assemblyFormat = [{$unit $flat `into` $shard `over` $group attr-dict `:`
+  let assemblyFormat = [{$unit $flat `into` $shard (`in` $accumulator^)? `over` $group attr-dict `:`
     functional-type(operands, results)}];
 }
-def Step_AllReduceStartOp : Step_Entry<"all_reduce_start"> {
+def Step_AllReduceStartOp : Step_Entry<"all_reduce_start", [AttrSizedOperandSegments]> {
   let summary = "begins to sum values over the group, in place, as one collective; with `unit` its "
     "flat gradients";
   let description = [{
     fsdp.all_reduce_start, and with a unit fsdp.all_reduce_gradients_start. The values are
-    contiguous and have one float type. norms[i]: value i is a power sum of gradients, of which the
-    norm inf takes the maximum. Sums are in rank order, of 16-bit values in float32, and rounded
-    once. Until its one `step.wait` nothing may touch the values (`step-verify`).
+    contiguous and have one type, a float or i64. norms[i]: value i is a power sum of gradients, of
+    which the norm inf takes the maximum. Sums are in rank order, of 16-bit values in float32, and
+    rounded once. The accumulators are none, or one for each value, as `step.reduce_scatter_start`
+    has it. Until its one `step.wait` nothing may touch the values (`step-verify`).
 
     ```mlir
     %t = step.all_reduce_start (%loss, %norm) over @shard {norms = array<i1: false, true>}
-        : memref<f64>, memref<f64>
+        : (memref<68xi64>, memref<68xi64>) -> !step.token
     step.wait %t
     ```
   }];
   let arguments = (ins Step_Updates<Variadic<Step_View>>:$values,
+    Step_Updates<Variadic<Step_View>>:$accumulators,
     OptionalAttr<FlatSymbolRefAttr>:$unit, FlatSymbolRefAttr:$group, DenseBoolArrayAttr:$norms);
   let results = (outs Step_Token:$token);
-  let assemblyFormat =
-    "($unit^)? `(` $values `)` `over` $group attr-dict `:` type($values)";
+  let assemblyFormat = [{($unit^)? `(` $values `)` (`in` $accumulators^)? `over` $group attr-dict
+    `:` functional-type(operands, results)}];
 }
 def Step_AllGatherUpdatesStartOp : Step_Entry<"all_gather_updates_start",
     [MemoryEffects<[MemRead, MemWrite]>]> {
@@ -107,8 +110,8 @@ def Step_AccumulateOp : Step_Entry<"accumulate"> {
   let description = [{
     fsdp.accumulate. With one micro-batch nothing happens. Of several the first copies the value
     into the accumulator, those between add it there, and the last adds the accumulator to the
-    value. Both are contiguous and have as many elements; their float types may differ. The
-    accumulator lies in a buffer of the kind accumulation. The runtime refuses all else.
+    value. Both are contiguous and have as many elements; they are floats, of types that may differ,
+    or i64. The accumulator lies in a buffer of the kind accumulation. The runtime refuses all else.
 
     ```mlir
     step.accumulate %g in %sum : memref<1152xbf16>, memref<1152xf32>
@@ -133,22 +136,44 @@ def Step_WaitOp : Step_Entry<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let assemblyFormat = "$token attr-dict";
 }
 def Step_GradientNormOp : Step_Entry<"gradient_norm"> {
-  let summary =
-    "fsdp.gradient_norm: power sum in float64, each gradient in product(slices) equal slices";
+  let summary = "fsdp.gradient_norm: power sum of the rank's slices of gradients, as an exact sum";
   let description = [{
-    The gradients are contiguous, of float types, with elements that can be cut into the slices; the
-    result is one float64. The order of the sum is `fsdp.gradient_norm`'s. The runtime refuses all
-    else.
+    The gradients are contiguous, of float types; gradient i is the rank's optimizer slice of
+    units[i]. The result is an exact sum of 68 words. The runtime refuses all else.
 
     ```mlir
-    step.gradient_norm (%a, %b) into %norm {slices = array<i64: 1>}
-        : (memref<576xf32>, memref<512xf32>, memref<f64>) -> ()
+    step.gradient_norm (%a, %b) into %norm {units = [@layers.0, @layers.1]}
+        : (memref<576xf32>, memref<512xf32>, memref<68xi64>) -> ()
     ```
   }];
   let arguments = (ins Step_Reads<Variadic<Step_View>>:$gradients, Step_Writes<Step_View>:$result,
-    DenseI64ArrayAttr:$slices);
+    TypedArrayAttrBase<FlatSymbolRefAttr, "names of units">:$units);
   let assemblyFormat =
     "`(` $gradients `)` `into` $result attr-dict `:` functional-type(operands, results)";
+}
+def Step_ExactSumOp : Step_Entry<"exact_sum"> {
+  let summary = "fsdp.exact_sum: a number as a sum that adding rounds nowhere";
+  let description = [{
+    The value is one float64, the sum contiguous, of 68 words. The runtime refuses all else.
+
+    ```mlir
+    step.exact_sum %loss into %sum : (memref<f64>, memref<68xi64>) -> ()
+    ```
+  }];
+  let arguments = (ins Step_Reads<Step_View>:$value, Step_Writes<Step_View>:$sum);
+  let assemblyFormat = "$value `into` $sum attr-dict `:` functional-type(operands, results)";
+}
+def Step_RoundSumOp : Step_Entry<"round_sum"> {
+  let summary = "fsdp.round_sum: the number next to an exact sum";
+  let description = [{
+    The types are those of `step.exact_sum`. With `norm` the sum is a `step.gradient_norm`'s.
+
+    ```mlir
+    step.round_sum %sum into %norm {norm} : (memref<68xi64>, memref<f64>) -> ()
+    ```
+  }];
+  let arguments = (ins Step_Reads<Step_View>:$sum, Step_Writes<Step_View>:$value, UnitAttr:$norm);
+  let assemblyFormat = "$sum `into` $value attr-dict `:` functional-type(operands, results)";
 }
 def Step_OptimizerStepOp : Step_Entry<"optimizer_step", [MemoryEffects<[MemWrite]>]> {
   let summary = "updates the rank's optimizer slice of a unit: master weights, state, and its part "

@@ -18,4 +18,13 @@
 #define GET_OP_CLASSES
 #include "passes/fsdp/FSDPOps.h.inc"
 
+namespace shardc::fsdp {
+
+/// The type of an exact sum (`fsdp.exact_sum`): tensor<68xi64>.
+mlir::RankedTensorType getExactSumType(mlir::MLIRContext *context);
+/// The type in which gradients of a float type are added: f32 for 16 bits.
+mlir::Type getSumType(mlir::Type element);
+
+} // namespace shardc::fsdp
+
 #endif

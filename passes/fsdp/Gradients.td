@@ -28,19 +28,21 @@ def FSDP_ReduceScatterStartOp : FSDP_UnitStepOp<"reduce_scatter_start"> {
   let description = [{
     flat is an equal part of the unit's flat gradient, or all of it, of its gradient_type, and cut
     into as many slices as the group has ranks; all else is refused. Sums of 16-bit values are
-    formed in float32 and rounded once. With `last` it runs in the last micro-batch alone. The token
-    goes to one `fsdp.reduce_scatter_wait` (`fsdp-verify`).
+    formed in float32 and rounded once. With `last` it runs in the last micro-batch alone. With
+    `accumulated` the sum goes over the micro-batches of a step, too: one sum, which is kept between
+    them without rounding and is there in the last one. The token goes to one
+    `fsdp.reduce_scatter_wait` (`fsdp-verify`).
 
     ```mlir
-    %t = fsdp.reduce_scatter_start @layers.0 %f over @shard : tensor<4608xf32>
+    %t = fsdp.reduce_scatter_start @layers.0 %f over @shard accumulated : tensor<4608xf32>
     %u = fsdp.reduce_scatter_start @layers.0 %s over @replicate last : tensor<1152xf32>
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$unit, AnyRankedTensor:$flat, FlatSymbolRefAttr:$group,
-    UnitAttr:$last);
+    UnitAttr:$last, UnitAttr:$accumulated);
   let results = (outs FSDP_Token:$token);
-  let assemblyFormat =
-    "$unit $flat `over` $group (`last` $last^)? attr-dict `:` type($flat)";
+  let assemblyFormat = [{$unit $flat `over` $group (`last` $last^)?
+    (`accumulated` $accumulated^)? attr-dict `:` type($flat)}];
 }
 def FSDP_ReduceScatterWaitOp : FSDP_UnitStepOp<"reduce_scatter_wait"> {
   let summary = "the rank's slice of the sum";
@@ -64,19 +66,19 @@ def FSDP_AllReduceGradientsStartOp : FSDP_UnitStepOp<"all_reduce_gradients_start
     "of it; the sum is in rank order";
   let description = [{
     flat is an equal part of the unit's flat gradient, or all of it, of its gradient_type; all else
-    is refused. Sums of 16-bit values are formed in float32 and rounded once. With `last` it runs in
-    the last micro-batch alone. The token goes to one `fsdp.all_reduce_gradients_wait`
-    (`fsdp-verify`).
+    is refused. Sums of 16-bit values are formed in float32 and rounded once. `last` and
+    `accumulated` are those of `fsdp.reduce_scatter_start`. The token goes to one
+    `fsdp.all_reduce_gradients_wait` (`fsdp-verify`).
 
     ```mlir
     %t = fsdp.all_reduce_gradients_start @layers.0 %s over @replicate last : tensor<1152xf32>
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$unit, AnyRankedTensor:$flat, FlatSymbolRefAttr:$group,
-    UnitAttr:$last);
+    UnitAttr:$last, UnitAttr:$accumulated);
   let results = (outs FSDP_Token:$token);
-  let assemblyFormat =
-    "$unit $flat `over` $group (`last` $last^)? attr-dict `:` type($flat)";
+  let assemblyFormat = [{$unit $flat `over` $group (`last` $last^)?
+    (`accumulated` $accumulated^)? attr-dict `:` type($flat)}];
 }
 def FSDP_AllReduceGradientsWaitOp : FSDP_UnitStepOp<"all_reduce_gradients_wait"> {
   let summary = "the sum";
@@ -99,8 +101,10 @@ def FSDP_AccumulateOp : FSDP_StepOp<"accumulate", [AllTypesMatch<["value", "sum"
     "a value summed over the micro-batches of a step; the sum is there in the last one";
   let description = [{
     With one micro-batch the value itself: no copy, no memory. Value and sum have one type, of any
-    shape. The accumulator has the master type (`accumulator_type`) where it adds reduced gradients,
-    so that many micro-batches lose nothing in 16 bits.
+    shape, floats or i64. Gradients that a collective reduces in every micro-batch are added there
+    (`accumulated`). An accumulator (`accumulator_type`) of gradients that are reduced already, as
+    with one rank, has the type in which they are added, so that many micro-batches lose nothing in
+    16 bits.
 
     ```mlir
     %a = fsdp.accumulate %g in f32 : tensor<1152xbf16>

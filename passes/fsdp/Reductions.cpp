@@ -111,18 +111,19 @@ void Reductions::begin(Reduction &reduction) {
   if (!groups.gradients)
     return;
   StringRef group = groups.gradients.getSymName();
+  // The first reduction adds micro-batches up, too, unless they are already.
   if (groups.scattersGradients)
-    reduction.start =
-        ReduceScatterStartOp::create(builder, loc, token, unit.getSymName(),
-                                     reduction.flat, group, accumulatesFlat);
+    reduction.start = ReduceScatterStartOp::create(
+        builder, loc, token, unit.getSymName(), reduction.flat, group,
+        /*last=*/accumulatesFlat, /*accumulated=*/!accumulatesFlat);
   else
     reduction.start = AllReduceGradientsStartOp::create(
         builder, loc, token, unit.getSymName(), reduction.flat, group,
-        accumulatesFlat);
+        /*last=*/accumulatesFlat, /*accumulated=*/!accumulatesFlat);
 }
 
-/// Waits for a reduction; adds it to those of earlier micro-batches, and
-/// begins to reduce it over the outer dimension where there is one to do.
+/// Waits for a reduction, and begins to reduce it over the outer dimension where
+/// there is one to do. What a rank has alone is added to earlier micro-batches.
 void Reductions::end(Reduction &reduction) {
   UnitOp unit = reduction.unit;
   Location loc = reduction.start->getLoc();
@@ -136,19 +137,21 @@ void Reductions::end(Reduction &reduction) {
     reduction.flat = AllReduceGradientsWaitOp::create(
         builder, loc, unit.getFlatGradientType(),
         reduction.start->getResult(0));
-  if (!accumulatesFlat)
-    reduction.flat = accumulated(reduction.flat, unit.getMasterType());
+  if (!accumulatesFlat && !groups.gradients)
+    reduction.flat =
+        accumulated(reduction.flat,
+                    getSumType(unit.getFlatGradientType().getElementType()));
   if (!groups.across)
     return;
   StringRef group = groups.across.getSymName();
   if (groups.scattersAcross)
     reduction.across = ReduceScatterStartOp::create(
         builder, loc, token, unit.getSymName(), reduction.flat, group,
-        /*last=*/true);
+        /*last=*/true, /*accumulated=*/false);
   else
     reduction.across = AllReduceGradientsStartOp::create(
         builder, loc, token, unit.getSymName(), reduction.flat, group,
-        /*last=*/true);
+        /*last=*/true, /*accumulated=*/false);
 }
 
 void Reductions::endAcross(Reduction &reduction) {

@@ -1,11 +1,23 @@
 // What the ops at the end of a step check: norm, sums of scalars, optimizer.
 #include "passes/fsdp/FSDP.h"
 #include "passes/fsdp/Verification.h"
+#include "runtime/base/ExactSum.h"
 #include "runtime/device/Optimizers.h"
 
 using namespace mlir;
 using namespace shardc;
 using namespace shardc::fsdp;
+
+RankedTensorType fsdp::getExactSumType(MLIRContext *context) {
+  return RankedTensorType::get({runtime::ExactSum::words},
+                               IntegerType::get(context, 64));
+}
+
+Type fsdp::getSumType(Type element) {
+  return element.getIntOrFloatBitWidth() == 16
+             ? Float32Type::get(element.getContext())
+             : element;
+}
 
 static bool isScalar(Type type, std::optional<unsigned> width = std::nullopt) {
   auto tensor = dyn_cast<RankedTensorType>(type);
@@ -15,24 +27,35 @@ static bool isScalar(Type type, std::optional<unsigned> width = std::nullopt) {
   return element && (!width || element.getWidth() == *width);
 }
 
-LogicalResult GradientNormOp::verify() {
-  if (!isScalar(getPartial().getType(), 64))
-    return emitOpError("expects the result to be tensor<f64>, got ")
-           << getPartial().getType();
-  int64_t slices = 1;
-  for (int64_t level : getSlices()) {
-    if (level < 1)
-      return emitOpError("expects at least 1 slice, got ") << level;
-    slices *= level;
-  }
-  for (auto [index, type] : llvm::enumerate(getGradients().getTypes())) {
-    auto tensor = cast<RankedTensorType>(type);
-    if (tensor.getRank() != 1 || tensor.getNumElements() % slices != 0)
-      return emitOpError("expects operand ")
-             << index << " to be one-dimensional and a multiple of " << slices
-             << " slices, got " << type;
-  }
+/// Checks the types of an exact sum and of the number that it stands for.
+static LogicalResult verifyExact(Operation *op, Type sum, Type value) {
+  auto expected = getExactSumType(op->getContext());
+  if (sum != expected)
+    return op->emitOpError("expects the sum to be ")
+           << expected << ", got " << sum;
+  if (!isScalar(value, 64))
+    return op->emitOpError("expects the value to be tensor<f64>, got ")
+           << value;
   return success();
+}
+
+LogicalResult GradientNormOp::verify() {
+  auto expected = getExactSumType(getContext());
+  if (getPartial().getType() != expected)
+    return emitOpError("expects the result to be ")
+           << expected << ", got " << getPartial().getType();
+  for (auto [index, type] : llvm::enumerate(getGradients().getTypes()))
+    if (cast<RankedTensorType>(type).getRank() != 1)
+      return emitOpError("expects operand ")
+             << index << " to be one-dimensional, got " << type;
+  return success();
+}
+
+LogicalResult ExactSumOp::verify() {
+  return verifyExact(*this, getSum().getType(), getValue().getType());
+}
+LogicalResult RoundSumOp::verify() {
+  return verifyExact(*this, getSum().getType(), getValue().getType());
 }
 
 LogicalResult

@@ -4,31 +4,59 @@
 include "passes/fsdp/Dialect.td"
 
 def FSDP_GradientNormOp : FSDP_StepOp<"gradient_norm"> {
-  let summary = "power sum of flat gradients for the norm to clip by, in float64";
+  let summary = "power sum of flat gradients for the norm to clip by, as an exact sum";
   let description = [{
     The operands are flat gradients or equal slices of them, one per unit; the result is
-    tensor<f64>. Each is cut into product(slices) equal slices; the slices are summed as a tree of
-    `slices` levels, outermost first, each level in order. For `slices = [2, 4]`:
+    tensor<68xi64>, an exact sum (`fsdp.exact_sum`):
 
     ```
-    partial(s) = sum over operands of (sum of |g|^p in the operand's slice s)   // one fixed order
-    result = (partial(0) + ... + partial(3)) + (partial(4) + ... + partial(7))
+    result = sum over rows of trained parameters of (sum of |g|^p in the row)
     ```
 
-    p is the run's (--clip-norm: 1, 2; for inf the sum is a maximum). With `full` each rank has one
-    slice of every unit and the all-reduces, dimension by dimension, add in the same order; with
-    `none` every rank adds all slices itself: the same numbers in the same order, so the same bits.
-    Refused are a level below 1, operands of other than one dim, and of elements that cannot be cut
-    into the slices.
+    A row is an index of a parameter's first dim; of a parameter of one dim it is an element. No
+    slice cuts one, and sums of rows are exact, so the bits are the same for every mesh and
+    strategy. p is the run's (--clip-norm: 1, 2; for inf the result has the largest |g|, and
+    all-reduces take the maximum). Refused are operands of other than one dim.
 
     ```mlir
-    %n = fsdp.gradient_norm %a, %b {slices = array<i64: 2, 4>}
-        : (tensor<4608xf32>, tensor<4096xf32>) -> tensor<f64>
+    %n = fsdp.gradient_norm %a, %b : (tensor<4608xf32>, tensor<4096xf32>) -> tensor<68xi64>
     ```
   }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$gradients, DenseI64ArrayAttr:$slices);
+  let arguments = (ins Variadic<AnyRankedTensor>:$gradients);
   let results = (outs AnyRankedTensor:$partial);
   let assemblyFormat = "$gradients attr-dict `:` functional-type($gradients, $partial)";
+  let hasVerifier = 1;
+}
+def FSDP_ExactSumOp : FSDP_StepOp<"exact_sum"> {
+  let summary = "a number as a sum that adding rounds nowhere";
+  let description = [{
+    The value is tensor<f64>, the result tensor<68xi64>: a fixed-point number that holds every f64,
+    in digits with room for carries (R. M. Neal's small superaccumulator, arXiv:1505.05571;
+    `runtime/base/ExactSum.h`). `fsdp.accumulate` and `fsdp.all_reduce_start` add it word by word,
+    so no order of a sum matters. All else is refused.
+
+    ```mlir
+    %e = fsdp.exact_sum %loss : tensor<f64> -> tensor<68xi64>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$value);
+  let results = (outs AnyRankedTensor:$sum);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($sum)";
+  let hasVerifier = 1;
+}
+def FSDP_RoundSumOp : FSDP_StepOp<"round_sum"> {
+  let summary = "the number next to an exact sum";
+  let description = [{
+    The sum is tensor<68xi64>, the value tensor<f64>. With `norm` it is what `fsdp.gradient_norm`
+    made, which holds a maximum where the run's norm is inf. All else is refused.
+
+    ```mlir
+    %n = fsdp.round_sum %s norm : tensor<68xi64> -> tensor<f64>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$sum, UnitAttr:$norm);
+  let results = (outs AnyRankedTensor:$value);
+  let assemblyFormat = "$sum (`norm` $norm^)? attr-dict `:` type($sum) `->` type($value)";
   let hasVerifier = 1;
 }
 def FSDP_AllReduceStartOp : FSDP_StepOp<"all_reduce_start",
@@ -42,7 +70,7 @@ def FSDP_AllReduceStartOp : FSDP_StepOp<"all_reduce_start",
 
     ```mlir
     %t = fsdp.all_reduce_start optimizer(%loss, %norm) over @shard
-        {norms = array<i1: false, true>} : tensor<f64>, tensor<f64>
+        {norms = array<i1: false, true>} : tensor<68xi64>, tensor<68xi64>
     ```
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$values, FSDP_PhaseAttr:$phase,
@@ -58,8 +86,9 @@ def FSDP_AllReduceWaitOp : FSDP_StepOp<"all_reduce_wait"> {
     Refused are other types, and a token that no `fsdp.all_reduce_start` made.
 
     ```mlir
-    %t = fsdp.all_reduce_start forward(%loss) over @shard {norms = array<i1: false>} : tensor<f64>
-    %sum = fsdp.all_reduce_wait %t : tensor<f64>
+    %t = fsdp.all_reduce_start forward(%loss) over @shard {norms = array<i1: false>}
+        : tensor<68xi64>
+    %sum = fsdp.all_reduce_wait %t : tensor<68xi64>
     ```
   }];
   let arguments = (ins FSDP_Token:$token);

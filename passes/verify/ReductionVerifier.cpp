@@ -59,6 +59,10 @@ LogicalResult ReductionVerifier::onReduction(Start start, bool scatters) {
                                  "are added up"
                                : "that are added up already in every "
                                  "micro-batch; expects 'last'");
+  if (start.getAccumulated() && reduced.isAccumulated)
+    return start.emitError("adds gradients of ")
+           << name << " over micro-batches a second time";
+  reduced.isAccumulated |= start.getAccumulated();
   fsdp::GroupOp over = symbols.group(start.getGroupAttr());
   if (failed(verifySummedOnce(start, over, reduced.groups)))
     return failure();
@@ -130,7 +134,8 @@ LogicalResult ReductionVerifier::onStep(fsdp::OptimizerStepOp step) {
               "groups, or in another order, than the mesh's optimizer_dims";
   if (!reduced.isAccumulated)
     return step.emitError("expects a gradient that is added up over "
-                          "micro-batches (fsdp.accumulate)");
+                          "micro-batches ('accumulated', or "
+                          "fsdp.accumulate)");
   return success();
 }
 
@@ -191,6 +196,11 @@ LogicalResult
 ReductionVerifier::verifyNorm(Value norm,
                               const llvm::SetVector<Value> &results) {
   Location loc = norm.getLoc();
+  auto rounded = norm.getDefiningOp<fsdp::RoundSumOp>();
+  if (!rounded || !rounded.getNorm())
+    return emitError(loc, "expects the optimizer's norm to come from "
+                          "fsdp.round_sum norm");
+  norm = rounded.getSum();
   int64_t summedOver = 1;
   SmallVector<fsdp::GroupOp, 2> summed;
   while (auto wait = norm.getDefiningOp<fsdp::AllReduceWaitOp>()) {
@@ -220,12 +230,6 @@ ReductionVerifier::verifyPartialNorm(Value norm, Location loc,
   if (!partial)
     return emitError(loc, "expects the optimizer's norm to come from "
                           "fsdp.gradient_norm");
-  int64_t expected = mesh.getOptimizerDims().empty() ? mesh.getRanks() : 1;
-  int64_t own = 1;
-  for (int64_t level : partial.getSlices())
-    own *= level;
-  if (own != expected)
-    return partial.emitError("expects ") << expected << " slices, got " << own;
   for (Value result : results)
     if (llvm::count(partial.getGradients(), result) != 1) {
       InFlightDiagnostic error =

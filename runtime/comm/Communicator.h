@@ -37,18 +37,32 @@ public:
 /// number is not a number.
 enum class Combine { Sum, Max };
 
+/// Part of a sum over several reductions, as over the micro-batches of a step.
+/// Between them `data` holds what was added so far, not rounded: elements of
+/// sumType() of what is reduced, as many as the rank gets.
+struct RunningSum {
+  void *data = nullptr;
+  /// Whether this reduction is the first: nothing was added before.
+  bool begins = true;
+  /// Whether it is the last: the sum is the result, and `data` is left as it
+  /// is. Otherwise the sum goes to `data`, and what the result is, is not said.
+  bool ends = true;
+};
+
 /// `count` elements in a row.
 struct Segment {
   void *data;
   int64_t count;
   plan::DType dtype; // see isReducible
   Combine combine = Combine::Sum;
+  RunningSum running = {}; // of a sum
 };
 
 /// In which order an implementation adds what ranks bring.
 enum class SumOrder {
   /// The sum is ((x0 + x1) + x2) + ..., so sums are equal on every rank, for
-  /// any number of threads, and between reduceScatter and allReduce.
+  /// any number of threads, and between reduceScatter and allReduce. A running
+  /// sum is the first term, so R ranks in K reductions add up as R * K in one.
   Ranks,
   /// The implementation has an order of its own: sums are equal on every rank,
   /// not between calls.
@@ -96,12 +110,14 @@ public:
   virtual Ticket startAllGather(const void *shard, void *gathered,
                                 int64_t bytes) = 0;
   /// Starts a reduce-scatter: shard = sum over ranks of elements [rank * count,
-  /// (rank + 1) * count) of `flat`. The shard may not overlap `flat`.
+  /// (rank + 1) * count) of `flat`. Neither the shard nor the running sum may
+  /// overlap `flat`.
   virtual Ticket startReduceScatter(const void *flat, void *shard,
-                                    int64_t count, plan::DType dtype) = 0;
+                                    int64_t count, plan::DType dtype,
+                                    RunningSum running = {}) = 0;
   /// Starts an all-reduce: every segment becomes its sum (or maximum) over
-  /// ranks. The segments of all ranks agree in number, counts, types and
-  /// combination.
+  /// ranks. The segments of all ranks agree in number, counts, types,
+  /// combination, and in which part of a running sum they are.
   virtual Ticket startAllReduce(std::span<const Segment> segments) = 0;
 
   /// Returns when this rank's results are there. Throws Aborted when a rank
@@ -139,6 +155,11 @@ public:
     return dtype == plan::FLOAT32 || dtype == plan::FLOAT64 ||
            dtype == plan::BFLOAT16 || dtype == plan::FLOAT16 ||
            dtype == plan::INT64 || dtype == plan::INT32;
+  }
+  /// The type in which elements of a reducible type are added.
+  static plan::DType sumType(plan::DType dtype) {
+    return dtype == plan::BFLOAT16 || dtype == plan::FLOAT16 ? plan::FLOAT32
+                                                             : dtype;
   }
 };
 

@@ -3,6 +3,8 @@
 
 #include "runtime/simd/Simd.h"
 
+#include <algorithm>
+#include <cstring>
 #include <type_traits>
 #include <vector>
 
@@ -16,6 +18,7 @@ struct Combined {
   std::span<const std::byte *const> sources; // in rank order
   int64_t count;
   bool streamed;
+  Unrounded unrounded;
 
   template <typename T> T *const *to() const {
     return reinterpret_cast<T *const *>(destinations.data());
@@ -46,9 +49,38 @@ struct Combined {
         using Unsigned = std::make_unsigned_t<T>;
         return T(Unsigned(a) + Unsigned(b));
       });
+    else if (unrounded.before || unrounded.after)
+      sumOfBlocks<T>();
     else
       simd::halfLoops<T>().sum(to<T>(), destinations.size(), from<T>(),
                                sources.size(), count);
+  }
+  /// Adds up elements of 16 bits a block at a time, in float32.
+  template <typename T> void sumOfBlocks() const {
+    constexpr int64_t block = 2048; // total and term stay in the first cache
+    alignas(64) float total[block], term[block];
+    float *const totals[] = {total};
+    const float *const terms[] = {total, term};
+    const auto &halves = simd::halfLoops<T>();
+    for (int64_t begin = 0; begin < count; begin += block) {
+      int64_t size = std::min(block, count - begin);
+      size_t next = 0;
+      if (unrounded.before)
+        std::memcpy(total,
+                    reinterpret_cast<const float *>(unrounded.before) + begin,
+                    size * sizeof(float));
+      else
+        halves.widen(total, from<T>()[next++] + begin, size);
+      for (; next < sources.size(); ++next) {
+        halves.widen(term, from<T>()[next] + begin, size);
+        simd::loops<float>().sum(totals, 1, terms, 2, size);
+      }
+      for (size_t copy = 0; copy < destinations.size(); ++copy)
+        if (unrounded.after)
+          std::memcpy(to<float>()[copy] + begin, total, size * sizeof(float));
+        else
+          halves.round(to<T>()[copy] + begin, total, size);
+    }
   }
   template <typename T> void maximum() const {
     auto larger = [](auto a, auto b) { return a != a || a >= b ? a : b; };
@@ -72,8 +104,14 @@ struct Combined {
 void combineInRankOrder(std::span<std::byte *const> destinations,
                         std::span<const std::byte *const> sources,
                         int64_t count, plan::DType dtype, Combine combine,
-                        bool streamed) {
-  Combined combined{destinations, sources, count, streamed};
+                        bool streamed, Unrounded unrounded) {
+  std::vector<const std::byte *> withBefore;
+  if (unrounded.before && Communicator::sumType(dtype) == dtype) {
+    withBefore.push_back(unrounded.before);
+    withBefore.insert(withBefore.end(), sources.begin(), sources.end());
+    sources = withBefore;
+  }
+  Combined combined{destinations, sources, count, streamed, unrounded};
   switch (dtype) {
   case plan::FLOAT32:
     return combined.run<float>(combine);

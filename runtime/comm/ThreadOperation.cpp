@@ -23,14 +23,26 @@ static int64_t chunksOf(int64_t count, int64_t elementBytes) {
   return (count * elementBytes + chunkBytes - 1) / chunkBytes;
 }
 
+static bool areSamePart(const RunningSum &a, const RunningSum &b) {
+  return a.begins == b.begins && a.ends == b.ends;
+}
+
 bool Contribution::agreesWith(const Contribution &other) const {
   return kind == other.kind && count == other.count && dtype == other.dtype &&
+         areSamePart(running, other.running) &&
          std::equal(segments.begin(), segments.end(), other.segments.begin(),
                     other.segments.end(),
                     [](const Segment &a, const Segment &b) {
                       return a.count == b.count && a.dtype == b.dtype &&
-                             a.combine == b.combine;
+                             a.combine == b.combine &&
+                             areSamePart(a.running, b.running);
                     });
+}
+
+static const char *describe(const RunningSum &running) {
+  return running.begins
+             ? (running.ends ? "" : " (first of several)")
+             : (running.ends ? " (last of several)" : " (between others)");
 }
 
 std::string Contribution::describe() const {
@@ -38,12 +50,14 @@ std::string Contribution::describe() const {
   case Kind::AllGather:
     return "all-gather of " + std::to_string(count) + " bytes";
   case Kind::ReduceScatter:
-    return concat("reduce-scatter of ", count, " ", dtypeName(dtype));
+    return concat("reduce-scatter of ", count, " ", dtypeName(dtype),
+                  runtime::describe(running));
   case Kind::AllReduce: {
     std::string text = "all-reduce of";
     for (const Segment &segment : segments)
       text += concat(" ", segment.count, " ", dtypeName(segment.dtype),
-                     segment.combine == Combine::Max ? " (maximum)" : "");
+                     segment.combine == Combine::Max ? " (maximum)" : "",
+                     runtime::describe(segment.running));
     return text;
   }
   default:
@@ -116,28 +130,54 @@ void ThreadOperation::gatherChunk(int receiver, int64_t chunk) {
               bytes % sizeof(float));
 }
 
-/// Computes one chunk of the combination of `sources` and writes it to all
-/// `destinations`.
-static void combineChunk(std::vector<std::byte *> destinations,
-                         std::vector<const std::byte *> sources, int64_t count,
-                         plan::DType dtype, Combine combine, int64_t chunk) {
-  int64_t element = elementSize(dtype), size = chunkBytes / element;
-  int64_t begin = chunk * size, end = std::min(count, begin + size);
-  for (std::byte *&destination : destinations)
-    destination += begin * element;
-  for (const std::byte *&source : sources)
+namespace {
+/// Whose elements are combined, and where they go. `running` is that of one
+/// rank, and like all others.
+struct Combination {
+  std::vector<std::byte *> destinations;
+  std::vector<const std::byte *> sources;
+  int64_t count;
+  plan::DType dtype;
+  Combine combine;
+  RunningSum running;
+};
+} // namespace
+
+/// Returns where the sum goes that a rank wants at `result`.
+static std::byte *placeOf(std::byte *result, const RunningSum &running) {
+  return running.ends ? result : static_cast<std::byte *>(running.data);
+}
+
+/// Computes one chunk and writes it to all destinations.
+static void combineChunk(Combination of, int64_t chunk) {
+  int64_t element = elementSize(of.dtype), size = chunkBytes / element;
+  int64_t sumElement = elementSize(Communicator::sumType(of.dtype));
+  int64_t begin = chunk * size, end = std::min(of.count, begin + size);
+  for (std::byte *&destination : of.destinations)
+    destination += begin * (of.running.ends ? element : sumElement);
+  for (const std::byte *&source : of.sources)
     source += begin * element;
-  combineInRankOrder(destinations, sources, end - begin, dtype, combine,
-                     count * element >= streamedBytes);
+  Unrounded unrounded{nullptr, !of.running.ends};
+  if (!of.running.begins)
+    unrounded.before =
+        static_cast<const std::byte *>(of.running.data) + begin * sumElement;
+  combineInRankOrder(of.destinations, of.sources, end - begin, of.dtype,
+                     of.combine, of.count * element >= streamedBytes,
+                     unrounded);
 }
 
 void ThreadOperation::scatterChunk(int receiver, int64_t chunk) {
   int64_t slice = receiver * any().count * int64_t(elementSize(any().dtype));
-  std::vector<const std::byte *> sources;
+  const Contribution &own = contributions[receiver];
+  Combination combination{{placeOf(own.destination, own.running)},
+                          {},
+                          own.count,
+                          own.dtype,
+                          Combine::Sum,
+                          own.running};
   for (const Contribution &contribution : contributions)
-    sources.push_back(contribution.source + slice);
-  combineChunk({contributions[receiver].destination}, std::move(sources),
-               any().count, any().dtype, Combine::Sum, chunk);
+    combination.sources.push_back(contribution.source + slice);
+  combineChunk(std::move(combination), chunk);
 }
 
 void ThreadOperation::allReduceChunk(int64_t chunk) {
@@ -149,16 +189,17 @@ void ThreadOperation::allReduceChunk(int64_t chunk) {
       break;
     chunk -= chunks;
   }
-  std::vector<const std::byte *> sources;
-  std::vector<std::byte *> destinations;
-  for (const Contribution &contribution : contributions) {
-    auto *data = static_cast<std::byte *>(contribution.segments[index].data);
-    sources.push_back(data);
-    destinations.push_back(data);
-  }
+  // The running sums of all ranks are equal, so any of them is the first term.
   const Segment &segment = any().segments[index];
-  combineChunk(std::move(destinations), std::move(sources), segment.count,
-               segment.dtype, segment.combine, chunk);
+  Combination combination{
+      {}, {}, segment.count, segment.dtype, segment.combine, segment.running};
+  for (const Contribution &contribution : contributions) {
+    const Segment &own = contribution.segments[index];
+    auto *data = static_cast<std::byte *>(own.data);
+    combination.sources.push_back(data);
+    combination.destinations.push_back(placeOf(data, own.running));
+  }
+  combineChunk(std::move(combination), chunk);
 }
 
 } // namespace shardc::runtime

@@ -20,6 +20,7 @@ struct Contribution {
   int64_t count = 0; // elements of a shard (bytes for all-gather)
   plan::DType dtype = plan::INVALID;
   std::vector<Segment> segments; // all-reduce
+  RunningSum running;            // reduce-scatter
 
   bool agreesWith(const Contribution &other) const;
   /// Says "all-gather of 128 bytes".

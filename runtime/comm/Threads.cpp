@@ -42,7 +42,7 @@ public:
   Ticket startAllGather(const void *shard, void *gathered,
                         int64_t bytes) override;
   Ticket startReduceScatter(const void *flat, void *shard, int64_t count,
-                            plan::DType dtype) override;
+                            plan::DType dtype, RunningSum running) override;
   Ticket startAllReduce(std::span<const Segment> segments) override;
   void wait(Ticket ticket) override;
   void finish(Ticket ticket) override;
@@ -104,20 +104,22 @@ Communicator::Ticket ThreadCommunicator::startAllGather(const void *shard,
                 static_cast<std::byte *>(gathered),
                 bytes,
                 plan::UINT8,
+                {},
                 {}});
 }
 
-Communicator::Ticket ThreadCommunicator::startReduceScatter(const void *flat,
-                                                            void *shard,
-                                                            int64_t count,
-                                                            plan::DType dtype) {
+Communicator::Ticket
+ThreadCommunicator::startReduceScatter(const void *flat, void *shard,
+                                       int64_t count, plan::DType dtype,
+                                       RunningSum running) {
   requireReducible(dtype);
   return start({Contribution::Kind::ReduceScatter,
                 static_cast<const std::byte *>(flat),
                 static_cast<std::byte *>(shard),
                 count,
                 dtype,
-                {}});
+                {},
+                running});
 }
 
 Communicator::Ticket
@@ -129,7 +131,8 @@ ThreadCommunicator::startAllReduce(std::span<const Segment> segments) {
                 nullptr,
                 0,
                 plan::INVALID,
-                {segments.begin(), segments.end()}});
+                {segments.begin(), segments.end()},
+                {}});
 }
 
 void ThreadCommunicator::wait(Ticket ticket) {

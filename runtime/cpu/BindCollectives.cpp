@@ -7,7 +7,7 @@ Task bind(CpuDevice &device, const entry::StartAllGather &entry) {
   return [=, &device] { device.tickets.start(entry); };
 }
 Task bind(CpuDevice &device, const entry::StartReduceScatter &entry) {
-  return [=, &device] { device.tickets.start(entry); };
+  return [=, &device] { device.tickets.start(entry, device.numbers); };
 }
 Task bind(CpuDevice &device, const entry::StartAllReduce &entry) {
   return [=, &device] { device.tickets.start(entry, device.numbers); };

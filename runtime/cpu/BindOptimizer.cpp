@@ -4,14 +4,38 @@
 #include "runtime/cpu/Bind.h"
 #include "runtime/cpu/Optimizer.h"
 
+#include <bit>
 #include <cmath>
 
 namespace shardc::runtime::cpu {
 
+static std::span<int64_t, ExactSum::words> wordsOf(const Tensor &sum) {
+  return std::span<int64_t, ExactSum::words>(sum.as<int64_t>(),
+                                             ExactSum::words);
+}
+
 Task bind(CpuDevice &device, const entry::GradientNorm &entry) {
-  auto norm = std::make_shared<GradientNorm>(entry.gradients, entry.slices);
+  auto norm = std::make_shared<GradientNorm>(entry.gradients, entry.rows);
   return [norm, &device, result = entry.result] {
-    *result.as<double>() = norm->compute(device.numbers.clipNorm, device.pool);
+    norm->compute(device.numbers.clipNorm, device.pool, wordsOf(result));
+  };
+}
+
+Task bind(CpuDevice &, const entry::ExactSum &entry) {
+  return [=] {
+    ExactSum sum;
+    sum.add(*entry.value.as<double>());
+    sum.store(wordsOf(entry.sum));
+  };
+}
+
+Task bind(CpuDevice &device, const entry::RoundSum &entry) {
+  return [=, &device] {
+    auto words = wordsOf(entry.sum);
+    *entry.value.as<double>() =
+        entry.norm && device.numbers.clipNorm == Norm::Inf
+            ? std::bit_cast<double>(words[0])
+            : ExactSum(words).round();
   };
 }
 

@@ -1,32 +1,38 @@
-// Norms of gradients. Gradients are cut into parts of fixed size, so that the
-// order of the sum is fixed.
+// Norms of gradients: of blocks that depend on parameters alone, added exactly.
 #include "runtime/base/DType.h"
 #include "runtime/base/ThreadPool.h"
+#include "runtime/cpu/HalfRows.h"
 #include "runtime/cpu/Optimizer.h"
 #include "runtime/simd/Simd.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace shardc::runtime::cpu {
 
-static constexpr int64_t partElements = 64 << 10;
+/// Sums are in double up to here, wherever a row is cut into slices.
+static constexpr int64_t blockElements = 64 << 10;
 
 GradientNorm::GradientNorm(std::vector<Tensor> gradientTensors,
-                           std::vector<int64_t> slices)
-    : gradients(std::move(gradientTensors)), levels(std::move(slices)) {
-  int64_t count = 1;
-  for (int64_t level : levels)
-    count *= level;
-  for (int64_t slice = 0; slice < count; ++slice)
-    for (int64_t i = 0; i < int64_t(gradients.size()); ++i) {
-      int64_t size = gradients[i].elements() / count;
-      for (int64_t begin = 0; begin < size; begin += partElements)
-        parts.push_back({slice, i, slice * size + begin,
-                         slice * size + std::min(size, begin + partElements)});
+                           const std::vector<std::vector<entry::Rows>> &rows)
+    : gradients(std::move(gradientTensors)) {
+  for (size_t i = 0; i < gradients.size(); ++i)
+    for (const entry::Rows &all : rows[i]) {
+      int64_t end = all.begin + all.count * all.width;
+      if (all.width > blockElements) {
+        for (int64_t row = all.begin; row < end; row += all.width)
+          for (int64_t at = 0; at < all.width; at += blockElements)
+            parts.push_back(
+                {i, {row + at, 1, std::min(blockElements, all.width - at)}});
+        continue;
+      }
+      int64_t rowsAtOnce = blockElements / all.width;
+      for (int64_t row = 0; row < all.count; row += rowsAtOnce)
+        parts.push_back({i,
+                         {all.begin + row * all.width,
+                          std::min(rowsAtOnce, all.count - row), all.width}});
     }
-  partSums.resize(parts.size());
-  sliceSums.resize(count);
 }
 
 /// Returns the larger; what is not a number wins.
@@ -58,44 +64,71 @@ static double powerSumOfHalves(const H *values, int64_t count, Norm norm) {
   }
   return total;
 }
-static double powerSum(const Tensor &gradient, int64_t begin, int64_t end,
-                       Norm norm) {
-  int64_t count = end - begin;
-  switch (gradient.dtype) {
-  case plan::FLOAT32:
-    return powerSum(gradient.as<float>() + begin, count, norm);
-  case plan::FLOAT64:
-    return powerSum(gradient.as<double>() + begin, count, norm);
-  case plan::BFLOAT16:
-    return powerSumOfHalves(gradient.as<BFloat16>() + begin, count, norm);
-  default:
-    return powerSumOfHalves(gradient.as<Float16>() + begin, count, norm);
+template <typename T>
+static double rowSum(const T *values, int64_t count, Norm norm) {
+  if constexpr (std::is_floating_point_v<T>)
+    return powerSum(values, count, norm);
+  else
+    return powerSumOfHalves(values, count, norm);
+}
+
+/// Calls add(sum of powers) for each row.
+template <typename T, typename Add>
+static void forRowSums(const Tensor &gradient, const entry::Rows &rows,
+                       Norm norm, const Add &add) {
+  const T *row = gradient.as<T>() + rows.begin;
+  if (rows.width > 1) {
+    for (int64_t i = 0; i < rows.count; ++i, row += rows.width)
+      add(rowSum(row, rows.width, norm));
+    return;
+  }
+  // Rows of one element, as vectors have: a block of them is widened at once.
+  constexpr int64_t block = 1024;
+  double wide[block];
+  for (int64_t begin = 0; begin < rows.count; begin += block) {
+    int64_t size = std::min(block, rows.count - begin);
+    convertElements(row + begin, gradient.dtype, wide, plan::FLOAT64, size);
+    for (int64_t i = 0; i < size; ++i)
+      add(norm == Norm::Two ? wide[i] * wide[i] : std::fabs(wide[i]));
   }
 }
 
-double GradientNorm::partialSum(Norm norm, size_t level,
-                                const double *&slice) const {
-  if (level == levels.size())
-    return *slice++;
-  double total = 0;
-  for (int64_t i = 0; i < levels[level]; ++i)
-    total = combined(norm, total, partialSum(norm, level + 1, slice));
-  return total;
-}
-
-double GradientNorm::compute(Norm norm, ThreadPool &pool) {
-  pool.forRanges(parts.size(), 1, [&](int64_t begin, int64_t end, int) {
-    for (int64_t i = begin; i < end; ++i)
-      partSums[i] = powerSum(gradients[parts[i].gradient], parts[i].begin,
-                             parts[i].end, norm);
-  });
-  std::fill(sliceSums.begin(), sliceSums.end(), 0);
-  for (size_t i = 0; i < parts.size(); ++i) {
-    double &sum = sliceSums[parts[i].slice];
-    sum = combined(norm, sum, partSums[i]);
+void GradientNorm::compute(Norm norm, ThreadPool &pool,
+                           std::span<int64_t, ExactSum::words> result) {
+  std::vector<ExactSum> sums(pool.workers());
+  std::vector<double> largest(pool.workers());
+  pool.forRanges(
+      std::ssize(parts), 1, [&](int64_t begin, int64_t end, int worker) {
+        ExactSum sum;
+        double most = 0;
+        for (const Part &part : std::span(parts).subspan(begin, end - begin)) {
+          const Tensor &gradient = gradients[part.gradient];
+          withFloat(gradient.dtype, [&]<typename T>(T) {
+            if (norm == Norm::Inf)
+              forRowSums<T>(gradient, part.rows, norm,
+                            [&](double value) { most = larger(most, value); });
+            else
+              forRowSums<T>(gradient, part.rows, norm,
+                            [&](double value) { sum.add(value); });
+          });
+        }
+        sums[worker].add(sum);
+        largest[worker] = larger(largest[worker], most);
+      });
+  if (norm == Norm::Inf) {
+    std::ranges::fill(result, 0);
+    double most = 0;
+    for (double each : largest)
+      most = larger(most, each);
+    // Of numbers that are not negative, and of those that are none, the larger
+    // one has the larger bits.
+    result[0] = std::bit_cast<int64_t>(std::fabs(most));
+    return;
   }
-  const double *slice = sliceSums.data();
-  return partialSum(norm, 0, slice);
+  ExactSum total;
+  for (const ExactSum &sum : sums)
+    total.add(sum);
+  total.store(result);
 }
 
 } // namespace shardc::runtime::cpu

@@ -79,6 +79,10 @@ void accumulateAs(const Tensor &to, const Tensor &from, ThreadPool &pool) {
 } // namespace
 
 void assign(const Tensor &to, const Tensor &from, ThreadPool &pool) {
+  if (to.dtype == plan::INT64) {
+    std::copy_n(from.as<int64_t>(), to.elements(), to.as<int64_t>());
+    return;
+  }
   forBlocks(0, to.elements(), pool, [&](int64_t at, int64_t count) {
     convertElements(from.data + at * elementSize(from.dtype), from.dtype,
                     to.data + at * elementSize(to.dtype), to.dtype, count);
@@ -86,6 +90,11 @@ void assign(const Tensor &to, const Tensor &from, ThreadPool &pool) {
 }
 
 void accumulate(const Tensor &to, const Tensor &from, ThreadPool &pool) {
+  if (to.dtype == plan::INT64) { // words of exact sums, which are few
+    for (int64_t i = 0; i < to.elements(); ++i)
+      to.as<int64_t>()[i] += from.as<int64_t>()[i];
+    return;
+  }
   if (to.dtype == plan::FLOAT64 || from.dtype == plan::FLOAT64)
     accumulateAs<double>(to, from, pool);
   else

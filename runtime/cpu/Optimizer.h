@@ -3,10 +3,12 @@
 #ifndef SHARDC_RUNTIME_CPU_OPTIMIZER_H
 #define SHARDC_RUNTIME_CPU_OPTIMIZER_H
 
+#include "runtime/base/ExactSum.h"
 #include "runtime/base/Tensor.h"
 #include "runtime/device/Entries.h"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace shardc::runtime {
@@ -15,34 +17,34 @@ class ThreadPool;
 
 namespace shardc::runtime::cpu {
 
-/// Computes the sum of |g|^p in double, p = 1 or 2, or for Norm::Inf the
-/// largest |g| (not a number where one is not). Every gradient is cut into
-/// product(slices) equal slices: within a slice the sum goes gradient by
-/// gradient, and slices are added as a tree of `slices` levels, outermost
-/// first. So one rank with all slices adds as the ranks with one slice each
-/// would, mesh dimension by mesh dimension.
+/// Computes the sum of |g|^p, p = 1 or 2, or for Norm::Inf the largest |g| (not
+/// a number where one is not). Blocks of a row are added up in double, and what
+/// comes of them exactly: the result is the same whoever has which rows.
 class GradientNorm {
 public:
-  /// The gradients are contiguous, of any float type, with a multiple of
-  /// product(slices) elements.
-  GradientNorm(std::vector<Tensor> gradients, std::vector<int64_t> slices);
-  double compute(Norm norm, ThreadPool &pool);
+  /// The gradients are contiguous, of any float type; `rows` says of each which
+  /// of its elements count.
+  GradientNorm(std::vector<Tensor> gradients,
+               const std::vector<std::vector<entry::Rows>> &rows);
+  /// Writes an ExactSum, or for Norm::Inf the bits of the largest in the first
+  /// word and zeros behind it.
+  void compute(Norm norm, ThreadPool &pool,
+               std::span<int64_t, ExactSum::words> result);
 
 private:
-  double partialSum(Norm norm, size_t level, const double *&slice) const;
-
   std::vector<Tensor> gradients;
-  std::vector<int64_t> levels;
+  /// Rows for one thread: at most blockElements in several rows, or a block of
+  /// one.
   struct Part {
-    int64_t slice, gradient, begin, end;
+    size_t gradient;
+    entry::Rows rows;
   };
-  std::vector<Part> parts; // in the order of the sum
-  std::vector<double> partSums, sliceSums;
+  std::vector<Part> parts;
 };
 
 /// Adds up micro-batches: to = from, or to += from. Both are contiguous floats,
-/// equally many. They are added in float64 where one of them is, else in
-/// float32, and rounded once.
+/// equally many, or int64. Floats are added in float64 where one of them is,
+/// else in float32, and rounded once.
 void assign(const Tensor &to, const Tensor &from, ThreadPool &pool);
 void accumulate(const Tensor &to, const Tensor &from, ThreadPool &pool);
 

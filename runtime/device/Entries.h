@@ -217,15 +217,41 @@ struct IndexCall {
   }
 };
 
+/// Rows of a parameter in a flat gradient: `count` rows of `width` elements from
+/// `begin` on. No mesh cuts one.
+struct Rows {
+  int64_t begin, count, width;
+};
+/// Each row is added up on its own, and the rows exactly.
 struct GradientNorm {
   std::vector<Tensor> gradients;
-  std::vector<int64_t> slices;
-  Tensor result;
+  std::vector<std::vector<Rows>> rows; // of each gradient
+  Tensor result;                       // int64, as ExactSum::store has it
 
   static void visitOperands(auto &self, const auto &visit) {
     for (auto &gradient : self.gradients)
       visit(gradient, Access::Read, "gradient");
     visit(self.result, Access::Write, "result");
+  }
+};
+/// A float64 as an ExactSum.
+struct ExactSum {
+  Tensor value, sum;
+
+  static void visitOperands(auto &self, const auto &visit) {
+    visit(self.value, Access::Read, "value");
+    visit(self.sum, Access::Write, "sum");
+  }
+};
+/// The float64 next to an ExactSum, or, of a norm, to what the run's norm makes
+/// of it.
+struct RoundSum {
+  Tensor sum, value;
+  bool norm = false;
+
+  static void visitOperands(auto &self, const auto &visit) {
+    visit(self.sum, Access::Read, "sum");
+    visit(self.value, Access::Write, "value");
   }
 };
 struct Accumulate {
@@ -287,25 +313,34 @@ struct StartAllGather {
     visit(self.gathered, Access::Write, "gathered");
   }
 };
+// An accumulator holds what earlier micro-batches of the step added up, not
+// rounded; where there is one, the result is there in the last.
+
 struct StartReduceScatter {
   uint32_t id;
   Communicator *group;
   Tensor flat, shard;
+  Tensor accumulator; // of the shard's elements, in the type of its sum
 
   static void visitOperands(auto &self, const auto &visit) {
     visit(self.flat, Access::Read, "flat");
-    visit(self.shard, Access::Write, "shard");
+    visit(self.shard, self.accumulator ? Access::MayWrite : Access::Write,
+          "shard");
+    visit(self.accumulator, Access::MayWrite, "accumulator");
   }
 };
 struct StartAllReduce {
   uint32_t id;
   Communicator *group;
   std::vector<Tensor> values;
-  std::vector<bool> norms; // combined as the run's norm asks for
+  std::vector<bool> norms;               // combined as the run's norm asks for
+  std::vector<Tensor> accumulators = {}; // none, or one for each value
 
   static void visitOperands(auto &self, const auto &visit) {
     for (auto &value : self.values)
       visit(value, Access::Update, "value");
+    for (auto &accumulator : self.accumulators)
+      visit(accumulator, Access::MayWrite, "accumulator");
   }
 };
 /// All ranks of the group have come here, when it is waited for.
@@ -347,7 +382,9 @@ struct Finish {
   KIND(Copy)                                                                   \
   KIND(Fill)                                                                   \
   KIND(IndexCall)                                                              \
-  KIND(GradientNorm)
+  KIND(GradientNorm)                                                           \
+  KIND(ExactSum)                                                               \
+  KIND(RoundSum)
 /// Those for which the program has more to do.
 #define SHARDC_PROGRAM_ENTRIES(KIND)                                           \
   KIND(Accumulate)                                                             \

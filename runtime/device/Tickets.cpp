@@ -21,11 +21,20 @@ void Tickets::start(const entry::StartAllGather &entry) {
        entry.group->startAllGather(entry.shard.data, entry.gathered.data,
                                    bytesOf(entry.shard)));
 }
-void Tickets::start(const entry::StartReduceScatter &entry) {
+/// Returns which part of the step's sum this micro-batch has.
+static RunningSum runningSum(const Tensor &accumulator,
+                             const StepNumbers &numbers) {
+  if (!accumulator)
+    return {};
+  return {accumulator.data, numbers.microBatch == 0, numbers.endsStep()};
+}
+
+void Tickets::start(const entry::StartReduceScatter &entry,
+                    const StepNumbers &numbers) {
   keep(entry.id, entry.group,
        entry.group->startReduceScatter(entry.flat.data, entry.shard.data,
-                                       entry.shard.elements(),
-                                       entry.flat.dtype));
+                                       entry.shard.elements(), entry.flat.dtype,
+                                       runningSum(entry.accumulator, numbers)));
 }
 void Tickets::start(const entry::StartAllReduce &entry,
                     const StepNumbers &numbers) {
@@ -34,7 +43,10 @@ void Tickets::start(const entry::StartAllReduce &entry,
     const Tensor &value = entry.values[i];
     bool isLargest = entry.norms[i] && numbers.clipNorm == Norm::Inf;
     segments.push_back({value.data, value.elements(), value.dtype,
-                        isLargest ? Combine::Max : Combine::Sum});
+                        isLargest ? Combine::Max : Combine::Sum,
+                        entry.accumulators.empty()
+                            ? RunningSum()
+                            : runningSum(entry.accumulators[i], numbers)});
   }
   keep(entry.id, entry.group, entry.group->startAllReduce(segments));
 }

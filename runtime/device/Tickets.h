@@ -12,7 +12,8 @@ namespace shardc::runtime {
 class Tickets {
 public:
   void start(const entry::StartAllGather &entry);
-  void start(const entry::StartReduceScatter &entry);
+  void start(const entry::StartReduceScatter &entry,
+             const StepNumbers &numbers);
   void start(const entry::StartAllReduce &entry, const StepNumbers &numbers);
   void start(const entry::StartBarrier &entry);
   void wait(const entry::Wait &entry);

@@ -14,6 +14,12 @@ inline void requireFloat(const Tensor &tensor, const char *name) {
     fail("expects ", name, " to be float32, float64, bfloat16 or float16, got ",
          tensor.describe());
 }
+inline void requireSummable(const Tensor &tensor, const char *name) {
+  if (!isFloat(tensor.dtype) && tensor.dtype != plan::INT64)
+    fail("expects ", name, " to be a float or int64, got ", tensor.describe());
+  if (!tensor.contiguous())
+    fail("expects ", name, " to be contiguous, got ", tensor.describe());
+}
 inline void requireDtype(const Tensor &tensor, plan::DType dtype,
                          const char *name) {
   if (tensor.dtype != dtype)

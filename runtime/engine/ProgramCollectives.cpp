@@ -42,6 +42,21 @@ void Program::addCollective(int index, const plan::AllGatherStart &entry) {
        last);
 }
 
+/// Returns where the sum of what becomes `result` is kept between micro-batches:
+/// nowhere, where a step has one.
+static Tensor accumulatorOf(const RankState &state, const plan::Tensor &tensor,
+                            const Tensor &result) {
+  if (!state.accumulates)
+    return {};
+  Tensor sum = state.resolve(tensor, "accumulator");
+  requireContiguous(sum, "accumulator");
+  requireDtype(sum, Communicator::sumType(result.dtype), "accumulator");
+  if (sum.elements() != result.elements())
+    fail("expects an accumulator of ", result.elements(), " elements, got ",
+         sum.describe());
+  return sum;
+}
+
 void Program::addCollective(int index, const plan::ReduceScatterStart &entry) {
   Communicator &group = state.group(entry.group());
   Tensor flat = state.resolve(entry.flat(), "flat");
@@ -54,7 +69,11 @@ void Program::addCollective(int index, const plan::ReduceScatterStart &entry) {
   if (shard.elements() * group.size() != flat.elements())
     fail("expects a shard of 1/", group.size(), " of flat ", flat.describe(),
          ", got ", shard.describe());
-  push(index, entry::StartReduceScatter{entry.token(), &group, flat, shard},
+  Tensor sum;
+  if (entry.has_accumulator())
+    sum = accumulatorOf(state, entry.accumulator(), shard);
+  push(index,
+       entry::StartReduceScatter{entry.token(), &group, flat, shard, sum},
        runsOnlyAtEnd(program.entries(index)));
 }
 
@@ -74,6 +93,13 @@ void Program::addCollective(int index, const plan::AllReduceStart &entry) {
     fail("expects norms for ", start.values.size(), " values, got ",
          start.norms.size());
   start.norms.resize(start.values.size());
+  if (entry.accumulators_size() > 0 &&
+      entry.accumulators_size() != entry.values_size())
+    fail("expects accumulators for ", entry.values_size(), " values, got ",
+         entry.accumulators_size());
+  for (int i = 0; i < entry.accumulators_size() && state.accumulates; ++i)
+    start.accumulators.push_back(
+        accumulatorOf(state, entry.accumulators(i), start.values[i]));
   push(index, std::move(start), runsOnlyAtEnd(program.entries(index)));
 }
 

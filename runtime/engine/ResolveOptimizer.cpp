@@ -1,5 +1,6 @@
 // Norms, sums over micro-batches and optimizer steps read a unit's slice:
 // which of its elements are trained, and with which numbers, is found here.
+#include "runtime/base/ExactSum.h"
 #include "runtime/engine/Checks.h"
 #include "runtime/engine/Resolve.h"
 
@@ -7,52 +8,18 @@
 
 namespace shardc::runtime {
 
-entry::GradientNorm resolve(const RankState &state,
-                            const plan::GradientNorm &entry) {
-  std::vector<Tensor> gradients;
-  std::vector<int64_t> slices(entry.slices().begin(), entry.slices().end());
-  int64_t count = 1;
-  for (int64_t level : slices)
-    count *= level;
-  for (const plan::Tensor &tensor : entry.gradients()) {
-    Tensor gradient = state.resolve(tensor, "gradient");
-    requireFloat(gradient, "gradient");
-    requireContiguous(gradient, "gradient");
-    if (count < 1 || gradient.elements() % count != 0)
-      fail("expects gradients of ", count, " equal slices, got ",
-           gradient.describe());
-    gradients.push_back(gradient);
-  }
-  Tensor result = state.resolve(entry.result(), "result");
-  requireDtype(result, plan::FLOAT64, "result");
-  requireScalar(result, "result");
-  return {std::move(gradients), std::move(slices), result};
-}
-
-std::optional<entry::Accumulate> resolve(const RankState &state,
-                                         const plan::Accumulate &entry) {
-  Tensor value = state.resolve(entry.value(), "value");
-  requireFloat(value, "value");
-  requireContiguous(value, "value");
-  if (!state.accumulates)
-    return std::nullopt;
-  Tensor sum = state.resolve(entry.accumulator(), "accumulator");
-  requireFloat(sum, "accumulator");
-  requireContiguous(sum, "accumulator");
-  if (sum.elements() != value.elements())
-    fail("expects an accumulator of ", value.elements(), " elements, got ",
-         sum.describe());
-  return entry::Accumulate{value, sum};
-}
-
-/// Returns what of this rank's optimizer slice belongs to trained parameters:
-/// neither padding nor frozen ones. Neighbours with equal numbers are one
-/// range.
-static std::vector<entry::Range> trainedRanges(const RankState &state,
-                                               const plan::Unit &unit) {
+/// What a rank's optimizer slice has of a trained parameter: neither padding
+/// nor frozen ones are.
+struct TrainedPart {
+  uint32_t parameter;
+  int64_t begin, end; // in the slice
+  int64_t before;     // elements of the parameter in slices before it
+};
+static std::vector<TrainedPart> trainedParts(const RankState &state,
+                                             const plan::Unit &unit) {
   int64_t first = state.optimizerBegin(unit);
   int64_t last = first + state.optimizerElements(unit);
-  std::vector<entry::Range> ranges;
+  std::vector<TrainedPart> parts;
   for (uint32_t index : unit.parameters()) {
     const plan::Parameter &parameter = state.plan.parameters(index);
     if (!parameter.trainable())
@@ -63,21 +30,119 @@ static std::vector<entry::Range> trainedRanges(const RankState &state,
     int64_t begin = std::max(first, parameter.flat_offset());
     int64_t end = std::min(last, parameter.flat_offset() + elements);
     if (begin < end)
-      ranges.push_back(
-          {begin - first, end - first, state.parameterNumbers[index]});
+      parts.push_back(
+          {index, begin - first, end - first, begin - parameter.flat_offset()});
   }
-  std::sort(ranges.begin(), ranges.end(),
-            [](const entry::Range &a, const entry::Range &b) {
+  std::sort(parts.begin(), parts.end(),
+            [](const TrainedPart &a, const TrainedPart &b) {
               return a.begin < b.begin;
             });
+  return parts;
+}
+
+/// Returns the ranges of those with equal numbers; neighbours are one.
+static std::vector<entry::Range> trainedRanges(const RankState &state,
+                                               const plan::Unit &unit) {
   std::vector<entry::Range> merged;
-  for (const entry::Range &range : ranges)
-    if (!merged.empty() && merged.back().end == range.begin &&
-        merged.back().numbers == range.numbers)
-      merged.back().end = range.end;
+  for (const TrainedPart &part : trainedParts(state, unit)) {
+    const ParameterNumbers &numbers = state.parameterNumbers[part.parameter];
+    if (!merged.empty() && merged.back().end == part.begin &&
+        merged.back().numbers == numbers)
+      merged.back().end = part.end;
     else
-      merged.push_back(range);
+      merged.push_back({part.begin, part.end, numbers});
+  }
   return merged;
+}
+
+/// Returns their rows, of one element where a parameter has one dim. Slices end
+/// on rows, so what a mesh cuts all the same is a row of its own.
+static std::vector<entry::Rows> trainedRows(const RankState &state,
+                                            const plan::Unit &unit) {
+  std::vector<entry::Rows> rows;
+  for (const TrainedPart &part : trainedParts(state, unit)) {
+    const plan::Parameter &parameter = state.plan.parameters(part.parameter);
+    int64_t width = 1, begin = part.begin;
+    for (int dim = 1; dim < parameter.shape_size(); ++dim)
+      width *= parameter.shape(dim);
+    if (int64_t cut = part.before % width) {
+      int64_t rest = std::min(width - cut, part.end - begin);
+      rows.push_back({begin, 1, rest});
+      begin += rest;
+    }
+    if (int64_t whole = (part.end - begin) / width) {
+      rows.push_back({begin, whole, width});
+      begin += whole * width;
+    }
+    if (begin < part.end)
+      rows.push_back({begin, 1, part.end - begin});
+  }
+  return rows;
+}
+
+/// Checks that a tensor can hold an ExactSum.
+static void requireExactSum(const Tensor &sum, const char *name) {
+  requireDtype(sum, plan::INT64, name);
+  requireContiguous(sum, name);
+  if (sum.elements() != runtime::ExactSum::words)
+    fail("expects ", name, " to have ", runtime::ExactSum::words,
+         " words, got ", sum.describe());
+}
+
+entry::GradientNorm resolve(const RankState &state,
+                            const plan::GradientNorm &entry) {
+  entry::GradientNorm norm;
+  if (entry.units_size() != entry.gradients_size())
+    fail("expects units for ", entry.gradients_size(), " gradients, got ",
+         entry.units_size());
+  for (int i = 0; i < entry.gradients_size(); ++i) {
+    const plan::Unit &unit = state.unit(entry.units(i));
+    Tensor gradient = state.resolve(entry.gradients(i), "gradient");
+    requireFloat(gradient, "gradient");
+    requireContiguous(gradient, "gradient");
+    if (gradient.elements() != state.optimizerElements(unit))
+      fail("expects a gradient of ", state.optimizerElements(unit),
+           " elements of unit ", unit.name(), ", got ", gradient.describe());
+    norm.gradients.push_back(gradient);
+    norm.rows.push_back(trainedRows(state, unit));
+  }
+  norm.result = state.resolve(entry.result(), "result");
+  requireExactSum(norm.result, "result");
+  return norm;
+}
+
+entry::ExactSum resolve(const RankState &state, const plan::ExactSum &entry) {
+  entry::ExactSum exact{state.resolve(entry.value(), "value"),
+                        state.resolve(entry.sum(), "sum")};
+  requireDtype(exact.value, plan::FLOAT64, "value");
+  requireScalar(exact.value, "value");
+  requireExactSum(exact.sum, "sum");
+  return exact;
+}
+
+entry::RoundSum resolve(const RankState &state, const plan::RoundSum &entry) {
+  entry::RoundSum round{state.resolve(entry.sum(), "sum"),
+                        state.resolve(entry.value(), "value"), entry.norm()};
+  requireExactSum(round.sum, "sum");
+  requireDtype(round.value, plan::FLOAT64, "value");
+  requireScalar(round.value, "value");
+  return round;
+}
+
+std::optional<entry::Accumulate> resolve(const RankState &state,
+                                         const plan::Accumulate &entry) {
+  Tensor value = state.resolve(entry.value(), "value");
+  requireSummable(value, "value");
+  if (!state.accumulates)
+    return std::nullopt;
+  Tensor sum = state.resolve(entry.accumulator(), "accumulator");
+  requireSummable(sum, "accumulator");
+  if (sum.elements() != value.elements() ||
+      (!isFloat(sum.dtype) || !isFloat(value.dtype)) &&
+          sum.dtype != value.dtype)
+    fail("expects an accumulator for ", value.describe(), ", got ",
+         sum.describe());
+  return entry::Accumulate{value, sum};
 }
 
 entry::OptimizerStep resolve(const RankState &state,

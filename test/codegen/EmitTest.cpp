@@ -48,10 +48,11 @@ module attributes {nn.loss = {kind = "cross_entropy", labels = "labels", ignore_
     %a = fsdp.accumulate %g in f32 : tensor<8xf32>
     %c = fsdp.all_reduce_gradients_start @root %a over @replicate last : tensor<8xf32>
     %ga = fsdp.all_reduce_gradients_wait %c : tensor<8xf32>
-    %n = fsdp.gradient_norm %ga {slices = array<i64: 1>} : (tensor<8xf32>) -> tensor<f64>
-    %at = fsdp.all_reduce_start optimizer(%n) over @shard {norms = array<i1: true>} : tensor<f64>
-    %sum = fsdp.all_reduce_wait %at : tensor<f64>
-    fsdp.optimizer_step @root(%ga, %sum) "adamw" : tensor<8xf32>, tensor<f64>
+    %n = fsdp.gradient_norm %ga : (tensor<8xf32>) -> tensor<68xi64>
+    %at = fsdp.all_reduce_start optimizer(%n) over @shard {norms = array<i1: true>} : tensor<68xi64>
+    %sum = fsdp.all_reduce_wait %at : tensor<68xi64>
+    %f_sum = fsdp.round_sum %sum norm : tensor<68xi64> -> tensor<f64>
+    fsdp.optimizer_step @root(%ga, %f_sum) "adamw" : tensor<8xf32>, tensor<f64>
     fsdp.metric "loss" %loss : tensor<f32>
     return
   }
@@ -155,7 +156,8 @@ TEST_F(Emit, EntriesReferToBuffersKernelsAndUnits) {
                 "backward root/accumulate", "backward root/all_reduce_start",
                 "backward root/wait.2", "optimizer root/gradient_norm",
                 "optimizer root/all_reduce_start.1", "optimizer root/wait.3",
-                "optimizer root/optimizer_step", "optimizer root/metric"}));
+                "optimizer root/round_sum", "optimizer root/optimizer_step",
+                "optimizer root/metric"}));
   const plan::Entry &loss = plan.train().entries(3);
   EXPECT_EQ(loss.nodes_size(), 2);
   const plan::LinearCrossEntropy &call = loss.linear_cross_entropy();
@@ -187,10 +189,13 @@ TEST_F(Emit, EntriesReferToBuffersKernelsAndUnits) {
   EXPECT_FALSE(norm.has_unit());
   ASSERT_EQ(norm.norms_size(), 1);
   EXPECT_TRUE(norm.norms(0));
+  const plan::GradientNorm &powers = plan.train().entries(9).gradient_norm();
+  ASSERT_EQ(powers.units_size(), 1);
+  EXPECT_EQ(plan.units(int(powers.units(0))).name(), "root");
   const plan::Launch &launch = plan.train().entries(0).launch();
   EXPECT_EQ(launch.inputs_size(), 3);
   EXPECT_EQ(launch.outputs_size(), 1);
-  EXPECT_EQ(plan.train().entries(12).optimizer_step().kind(), "adamw");
+  EXPECT_EQ(plan.train().entries(13).optimizer_step().kind(), "adamw");
   // What the kernel reads and writes from each address on.
   const auto &bytes = plan.kernels(0).argument_bytes();
   EXPECT_EQ(std::vector<int64_t>(bytes.begin(), bytes.end()),

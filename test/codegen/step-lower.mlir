@@ -55,15 +55,16 @@ func.func @train(%x: tensor<2x3x4xf32> {nn.name = "x", nn.role = "input"}) {
   // CHECK: %[[ACC0:.*]] = step.view %[[ACC]][0] : memref<16xf32>
   // CHECK: step.accumulate %[[SHARD0]] in %[[ACC0]]
   %a = fsdp.accumulate %shard in f32 : tensor<16xf32>
-  // CHECK: step.gradient_norm(%{{.*}}) into %{{.*}} {slices = array<i64: 1>, step.phase = "optimizer"
-  %n = fsdp.gradient_norm %a {slices = array<i64: 1>} : (tensor<16xf32>) -> tensor<f64>
+  // CHECK: step.gradient_norm(%{{.*}}) into %{{.*}} {step.phase = "optimizer"
+  %n = fsdp.gradient_norm %a : (tensor<16xf32>) -> tensor<68xi64>
   // CHECK: step.all_reduce_start(%{{.*}}) over @world {norms = array<i1: true>, step.phase = "optimizer"
-  %nt = fsdp.all_reduce_start optimizer(%n) over @world {norms = array<i1: true>} : tensor<f64>
-  %ns = fsdp.all_reduce_wait %nt : tensor<f64>
+  %nt = fsdp.all_reduce_start optimizer(%n) over @world {norms = array<i1: true>} : tensor<68xi64>
+  %ns = fsdp.all_reduce_wait %nt : tensor<68xi64>
   // CHECK: step.optimizer_step @root "adamw"(%
-  fsdp.optimizer_step @root(%a, %ns) "adamw" : tensor<16xf32>, tensor<f64>
+  %f_ns = fsdp.round_sum %ns norm : tensor<68xi64> -> tensor<f64>
+  fsdp.optimizer_step @root(%a, %f_ns) "adamw" : tensor<16xf32>, tensor<f64>
   // CHECK: step.metric "gradient_norm"
-  fsdp.metric "gradient_norm" %ns : tensor<f64>
+  fsdp.metric "gradient_norm" %f_ns : tensor<f64>
   return
 }
 
@@ -157,14 +158,17 @@ func.func @train(%dw: tensor<8x4xf32> {nn.name = "dw", nn.role = "input"}, %loss
   // CHECK: step.gradient_norm
   // CHECK: step.all_reduce_start(%{{[0-9]+}}, %{{[0-9]+}}) over @shard {norms = array<i1: false, true>, step.phase = "optimizer"
   // CHECK: step.all_reduce_start(%{{[0-9]+}}, %{{[0-9]+}}) over @replicate {norms = array<i1: false, true>, step.phase = "optimizer"
-  %n = fsdp.gradient_norm %g {slices = array<i64: 1>} : (tensor<4xf32>) -> tensor<f64>
-  %b = fsdp.all_reduce_start optimizer(%l, %n) over @shard {norms = array<i1: false, true>} : tensor<f64>, tensor<f64>
-  %m:2 = fsdp.all_reduce_wait %b : tensor<f64>, tensor<f64>
-  %b2 = fsdp.all_reduce_start optimizer(%m#0, %m#1) over @replicate {norms = array<i1: false, true>} : tensor<f64>, tensor<f64>
-  %m2:2 = fsdp.all_reduce_wait %b2 : tensor<f64>, tensor<f64>
-  fsdp.metric "loss" %m2#0 : tensor<f64>
+  %n = fsdp.gradient_norm %g : (tensor<4xf32>) -> tensor<68xi64>
+  %e_l = fsdp.exact_sum %l : tensor<f64> -> tensor<68xi64>
+  %b = fsdp.all_reduce_start optimizer(%e_l, %n) over @shard {norms = array<i1: false, true>} : tensor<68xi64>, tensor<68xi64>
+  %m:2 = fsdp.all_reduce_wait %b : tensor<68xi64>, tensor<68xi64>
+  %b2 = fsdp.all_reduce_start optimizer(%m#0, %m#1) over @replicate {norms = array<i1: false, true>} : tensor<68xi64>, tensor<68xi64>
+  %m2:2 = fsdp.all_reduce_wait %b2 : tensor<68xi64>, tensor<68xi64>
+  %f_m20 = fsdp.round_sum %m2#0 : tensor<68xi64> -> tensor<f64>
+  fsdp.metric "loss" %f_m20 : tensor<f64>
   // CHECK: step.optimizer_step @u "sgd"
-  fsdp.optimizer_step @u(%g, %m2#1) "sgd" : tensor<4xf32>, tensor<f64>
+  %f_m21 = fsdp.round_sum %m2#1 norm : tensor<68xi64> -> tensor<f64>
+  fsdp.optimizer_step @u(%g, %f_m21) "sgd" : tensor<4xf32>, tensor<f64>
   // CHECK: %[[U:.*]] = step.all_gather_updates_start @u over @replicate {step.phase = "optimizer"
   // CHECK-NEXT: step.wait %[[U]] {step.phase = "optimizer"
   %q = fsdp.all_gather_updates_start @u over @replicate
@@ -200,8 +204,9 @@ func.func @train(%x: tensor<4x4xf32> {nn.name = "x", nn.role = "input"}, %dy: te
   // CHECK: %[[SUM:.*]] = step.view %[[FLAT]][0] : memref<32xf32>
   // CHECK: step.accumulate %[[SUM]] in
   %g = fsdp.accumulate %r in f32 : tensor<32xf32>
-  // CHECK: step.gradient_norm(%{{.*}}) into %{{.*}} {slices = array<i64: 2>
-  %n = fsdp.gradient_norm %g {slices = array<i64: 2>} : (tensor<32xf32>) -> tensor<f64>
-  fsdp.optimizer_step @u(%g, %n) "adam" : tensor<32xf32>, tensor<f64>
+  // CHECK: step.gradient_norm(%{{.*}}) into %{{.*}} {
+  %n = fsdp.gradient_norm %g : (tensor<32xf32>) -> tensor<68xi64>
+  %f_n = fsdp.round_sum %n norm : tensor<68xi64> -> tensor<f64>
+  fsdp.optimizer_step @u(%g, %f_n) "adam" : tensor<32xf32>, tensor<f64>
   return
 }

@@ -385,33 +385,33 @@ func.func @accumulates_what_it_sums(%f: tensor<16xf32>) {
 
 // -----
 
-func.func @measures_in_float64(%x: tensor<8xf32>) {
-  // expected-error @below {{expects the result to be tensor<f64>, got 'tensor<f32>'}}
-  %n = fsdp.gradient_norm %x {slices = array<i64: 1>} : (tensor<8xf32>) -> tensor<f32>
-  return
-}
-
-// -----
-
-func.func @adds_equal_slices(%x: tensor<8xf32>) {
-  // expected-error @below {{expects operand 0 to be one-dimensional and a multiple of 6 slices, got 'tensor<8xf32>'}}
-  %n = fsdp.gradient_norm %x {slices = array<i64: 2, 3>} : (tensor<8xf32>) -> tensor<f64>
+func.func @measures_exactly(%x: tensor<8xf32>) {
+  // expected-error @below {{expects the result to be 'tensor<68xi64>', got 'tensor<f64>'}}
+  %n = fsdp.gradient_norm %x : (tensor<8xf32>) -> tensor<f64>
   return
 }
 
 // -----
 
 func.func @adds_flat_gradients(%x: tensor<8xf32>, %y: tensor<2x4xf32>) {
-  // expected-error @below {{expects operand 1 to be one-dimensional and a multiple of 2 slices, got 'tensor<2x4xf32>'}}
-  %n = fsdp.gradient_norm %x, %y {slices = array<i64: 2>} : (tensor<8xf32>, tensor<2x4xf32>) -> tensor<f64>
+  // expected-error @below {{expects operand 1 to be one-dimensional, got 'tensor<2x4xf32>'}}
+  %n = fsdp.gradient_norm %x, %y : (tensor<8xf32>, tensor<2x4xf32>) -> tensor<68xi64>
   return
 }
 
 // -----
 
-func.func @adds_slices(%x: tensor<8xf32>) {
-  // expected-error @below {{expects at least 1 slice, got 0}}
-  %n = fsdp.gradient_norm %x {slices = array<i64: 0>} : (tensor<8xf32>) -> tensor<f64>
+func.func @adds_exactly(%x: tensor<f64>) {
+  // expected-error @below {{expects the sum to be 'tensor<68xi64>', got 'tensor<4xi64>'}}
+  %e = fsdp.exact_sum %x : tensor<f64> -> tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @rounds_to_float64(%x: tensor<68xi64>) {
+  // expected-error @below {{expects the value to be tensor<f64>, got 'tensor<f32>'}}
+  %n = fsdp.round_sum %x norm : tensor<68xi64> -> tensor<f32>
   return
 }
 

@@ -14,8 +14,9 @@
 // CHECK: fsdp.accumulate %{{.*}} in f64 : tensor<16xf32>
 // CHECK: fsdp.reduce_scatter_start @u %{{.*}} over @replicate last : tensor<16xf32>
 // CHECK: fsdp.all_reduce_gradients_start @u %{{.*}} over @replicate last : tensor<16xf32>
-// CHECK: fsdp.gradient_norm %{{.*}} {slices = array<i64: 1>} : (tensor<8xf32>) -> tensor<f64>
-// CHECK: fsdp.all_reduce_start optimizer(%{{.*}}, %{{.*}}) over @shard {norms = array<i1: false, true>} : tensor<f64>, tensor<f64>
+// CHECK: fsdp.gradient_norm %{{.*}} : (tensor<8xf32>) -> tensor<68xi64>
+// CHECK: fsdp.exact_sum %{{.*}} : tensor<f64> -> tensor<68xi64>
+// CHECK: fsdp.all_reduce_start optimizer(%{{.*}}, %{{.*}}) over @shard {norms = array<i1: false, true>} : tensor<68xi64>, tensor<68xi64>
 // CHECK: fsdp.all_gather_updates_start @u over @replicate
 // CHECK: fsdp.all_gather_updates_wait
 fsdp.mesh @mesh {dims = array<i64: 2, 2>, names = ["replicate", "shard"], shard_dims = array<i64: 1>, optimizer_dims = array<i64: 1, 0>, strategy = "hybrid_opt"}
@@ -40,10 +41,12 @@ func.func @round_trips(%x: tensor<2x4xf32>, %y: tensor<3xf32>, %l: tensor<f64>) 
   %g2 = fsdp.reduce_scatter_wait %s2 : tensor<8xf32>
   %s3 = fsdp.all_reduce_gradients_start @u %a over @replicate last : tensor<16xf32>
   %g3 = fsdp.all_reduce_gradients_wait %s3 : tensor<16xf32>
-  %n = fsdp.gradient_norm %g2 {slices = array<i64: 1>} : (tensor<8xf32>) -> tensor<f64>
-  %r = fsdp.all_reduce_start optimizer(%l, %n) over @shard {norms = array<i1: false, true>} : tensor<f64>, tensor<f64>
-  %sums:2 = fsdp.all_reduce_wait %r : tensor<f64>, tensor<f64>
-  fsdp.optimizer_step @u(%g2, %sums#1) "adamw" : tensor<8xf32>, tensor<f64>
+  %n = fsdp.gradient_norm %g2 : (tensor<8xf32>) -> tensor<68xi64>
+  %e_l = fsdp.exact_sum %l : tensor<f64> -> tensor<68xi64>
+  %r = fsdp.all_reduce_start optimizer(%e_l, %n) over @shard {norms = array<i1: false, true>} : tensor<68xi64>, tensor<68xi64>
+  %sums:2 = fsdp.all_reduce_wait %r : tensor<68xi64>, tensor<68xi64>
+  %f_sums1 = fsdp.round_sum %sums#1 norm : tensor<68xi64> -> tensor<f64>
+  fsdp.optimizer_step @u(%g2, %f_sums1) "adamw" : tensor<8xf32>, tensor<f64>
   %q = fsdp.all_gather_updates_start @u over @replicate
   fsdp.all_gather_updates_wait %q
   return

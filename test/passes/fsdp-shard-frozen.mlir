@@ -28,7 +28,7 @@
 // CHECK-NEXT: fsdp.reduce_scatter_start @root %
 // CHECK-NOT: fsdp.flat_gradients
 // CHECK-NOT: fsdp.reduce_scatter_start
-// CHECK: fsdp.gradient_norm %{{[0-9]+}}, %{{[0-9]+}} {slices = array<i64: 1>} : (tensor<16xf32>, tensor<2xf32>) -> tensor<f64>
+// CHECK: fsdp.gradient_norm %{{[0-9]+}}, %{{[0-9]+}} : (tensor<16xf32>, tensor<2xf32>) -> tensor<68xi64>
 // CHECK: fsdp.optimizer_step @root(
 // CHECK-NEXT: fsdp.optimizer_step @layers.0(
 // CHECK-NEXT: return

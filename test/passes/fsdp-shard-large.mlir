@@ -7,8 +7,7 @@
 // CHECK-NOT: nn.reduce_sum
 // CHECK: nn.linear
 // CHECK-NEXT: fsdp.release @layers.2
-// CHECK-NEXT: %[[F2:.*]] = fsdp.reduce_scatter_wait %[[S2]]
-// CHECK-NEXT: fsdp.accumulate %[[F2]]
+// CHECK-NEXT: fsdp.reduce_scatter_wait %[[S2]]
 // CHECK-NEXT: nn.reduce_sum
 // CHECK: %[[S1:.*]] = fsdp.reduce_scatter_start @layers.1
 // CHECK: nn.linear
@@ -25,7 +24,6 @@
 // HYBRID: fsdp.reduce_scatter_start @layers.2
 // HYBRID: fsdp.release @layers.2
 // HYBRID-NEXT: fsdp.reduce_scatter_wait
-// HYBRID-NEXT: fsdp.accumulate
 // HYBRID-NEXT: %[[A2:.*]] = fsdp.all_reduce_gradients_start @layers.2
 // HYBRID: nn.reduce_sum
 // HYBRID: fsdp.reduce_scatter_start @layers.0

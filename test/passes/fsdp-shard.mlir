@@ -52,38 +52,38 @@
 // CHECK: %[[DB1:.*]] = nn.reshape
 // CHECK-NEXT: %[[DW1:.*]] = nn.linear_weight_grad
 // CHECK-NEXT: %[[F1:.*]] = fsdp.flat_gradients @layers.1(%[[DW1]], %[[DB1]]) : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<24xf32>
-// CHECK-NEXT: %[[S1:.*]] = fsdp.reduce_scatter_start @layers.1 %[[F1]] over @world : tensor<24xf32>
+// CHECK-NEXT: %[[S1:.*]] = fsdp.reduce_scatter_start @layers.1 %[[F1]] over @world accumulated : tensor<24xf32>
 // CHECK-NEXT: %[[L0B:.*]] = fsdp.all_gather_start @layers.0 backward over @world
 // CHECK-NEXT: %[[W1B:.*]]:2 = fsdp.all_gather_wait %[[L1B]]
 // CHECK-NEXT: %[[T1B:.*]] = nn.transpose %[[W1B]]#0
 // CHECK-NEXT: nn.linear {{.*}} %[[T1B]]
 // CHECK-NEXT: fsdp.release @layers.1(%[[W1B]]#0, %[[W1B]]#1)
 // CHECK: %[[F0:.*]] = fsdp.flat_gradients @layers.0
-// CHECK-NEXT: %[[S0:.*]] = fsdp.reduce_scatter_start @layers.0 %[[F0]] over @world
+// CHECK-NEXT: %[[S0:.*]] = fsdp.reduce_scatter_start @layers.0 %[[F0]] over @world accumulated
 // CHECK-NEXT: %[[W0B:.*]]:2 = fsdp.all_gather_wait %[[L0B]]
 // CHECK-NEXT: nn.linear {{.*}} %[[W0B]]#0
 // CHECK-NEXT: fsdp.release @layers.0(%[[W0B]]#0, %[[W0B]]#1)
 // CHECK: nn.embedding_grad
 //
-// Two flat gradients are alive at most; the root's are complete last. What micro-batches add up are shards.
-// CHECK: %[[R1:.*]] = fsdp.reduce_scatter_wait %[[S1]] : tensor<12xf32>
-// CHECK-NEXT: %[[G1:.*]] = fsdp.accumulate %[[R1]] in f32 : tensor<12xf32>
+// Two flat gradients are alive at most; the root's are complete last. Reductions add micro-batches up, too.
+// CHECK: %[[G1:.*]] = fsdp.reduce_scatter_wait %[[S1]] : tensor<12xf32>
 // CHECK-NEXT: %[[FR:.*]] = fsdp.flat_gradients @root
-// CHECK-NEXT: %[[SR:.*]] = fsdp.reduce_scatter_start @root %[[FR]] over @world : tensor<40xf32>
-// CHECK-NEXT: %[[R0:.*]] = fsdp.reduce_scatter_wait %[[S0]] : tensor<12xf32>
-// CHECK-NEXT: %[[G0:.*]] = fsdp.accumulate %[[R0]] in f32 : tensor<12xf32>
-// CHECK-NEXT: %[[RR:.*]] = fsdp.reduce_scatter_wait %[[SR]] : tensor<20xf32>
-// CHECK-NEXT: %[[GR:.*]] = fsdp.accumulate %[[RR]] in f32 : tensor<20xf32>
+// CHECK-NEXT: %[[SR:.*]] = fsdp.reduce_scatter_start @root %[[FR]] over @world accumulated : tensor<40xf32>
+// CHECK-NEXT: %[[G0:.*]] = fsdp.reduce_scatter_wait %[[S0]] : tensor<12xf32>
+// CHECK-NEXT: %[[GR:.*]] = fsdp.reduce_scatter_wait %[[SR]] : tensor<20xf32>
 // CHECK-NEXT: %[[LOSS64:.*]] = nn.cast %[[LOSS]] : (tensor<f32>) -> tensor<f64>
-// CHECK-NEXT: %[[LOSSES:.*]] = fsdp.accumulate %[[LOSS64]] in f64 : tensor<f64>
-// CHECK-NEXT: %[[N:.*]] = fsdp.gradient_norm %[[GR]], %[[G0]], %[[G1]] {slices = array<i64: 1>}
+// CHECK-NEXT: %[[EXACT:.*]] = fsdp.exact_sum %[[LOSS64]] : tensor<f64> -> tensor<68xi64>
+// CHECK-NEXT: %[[LOSSES:.*]] = fsdp.accumulate %[[EXACT]] in i64 : tensor<68xi64>
+// CHECK-NEXT: %[[N:.*]] = fsdp.gradient_norm %[[GR]], %[[G0]], %[[G1]] : {{.*}} -> tensor<68xi64>
 // CHECK-NEXT: %[[A:.*]] = fsdp.all_reduce_start optimizer(%[[LOSSES]], %[[N]]) over @world {norms = array<i1: false, true>}
 // CHECK-NEXT: %[[SUMS:.*]]:2 = fsdp.all_reduce_wait %[[A]]
-// CHECK-NEXT: fsdp.metric "loss" %[[SUMS]]#0
-// CHECK-NEXT: fsdp.metric "gradient_norm" %[[SUMS]]#1
-// CHECK-NEXT: fsdp.optimizer_step @root(%[[GR]], %[[SUMS]]#1) "adamw"
-// CHECK-NEXT: fsdp.optimizer_step @layers.0(%[[G0]], %[[SUMS]]#1) "adamw"
-// CHECK-NEXT: fsdp.optimizer_step @layers.1(%[[G1]], %[[SUMS]]#1) "adamw"
+// CHECK-NEXT: %[[TOTAL:.*]] = fsdp.round_sum %[[SUMS]]#0 : tensor<68xi64> -> tensor<f64>
+// CHECK-NEXT: %[[NORM:.*]] = fsdp.round_sum %[[SUMS]]#1 norm : tensor<68xi64> -> tensor<f64>
+// CHECK-NEXT: fsdp.metric "loss" %[[TOTAL]]
+// CHECK-NEXT: fsdp.metric "gradient_norm" %[[NORM]]
+// CHECK-NEXT: fsdp.optimizer_step @root(%[[GR]], %[[NORM]]) "adamw"
+// CHECK-NEXT: fsdp.optimizer_step @layers.0(%[[G0]], %[[NORM]]) "adamw"
+// CHECK-NEXT: fsdp.optimizer_step @layers.1(%[[G1]], %[[NORM]]) "adamw"
 // CHECK-NEXT: return
 //
 // A unit that @eval does not use is not gathered there. Nothing is accumulated: @eval runs once per batch.
@@ -91,7 +91,7 @@
 // CHECK-NOT: @layers.1
 // CHECK-NOT: fsdp.accumulate
 // CHECK: fsdp.release @root
-// CHECK: fsdp.all_reduce_start forward(%{{.*}}) over @world {norms = array<i1: false>} : tensor<f64>
+// CHECK: fsdp.all_reduce_start forward(%{{.*}}) over @world {norms = array<i1: false>} : tensor<68xi64>
 // CHECK: fsdp.metric "loss"
 // CHECK-NEXT: return
 
@@ -104,7 +104,7 @@
 // GRAD-OP: nn.linear_cross_entropy_grad
 // GRAD-OP: fsdp.release @root
 // GRAD-OP-NOT: fsdp.all_gather_start
-// GRAD-OP: fsdp.reduce_scatter_start @layers.1 %{{.*}} over @world : tensor<24xf32>
+// GRAD-OP: fsdp.reduce_scatter_start @layers.1 %{{.*}} over @world accumulated : tensor<24xf32>
 // GRAD-OP: fsdp.release @layers.1
 // GRAD-OP: fsdp.reduce_scatter_start @layers.0
 // GRAD-OP-NEXT: nn.linear {{.*}} %[[W0]]#0
@@ -116,20 +116,21 @@
 // HYBRID-LABEL: func.func @train
 // HYBRID: fsdp.all_gather_start @layers.0 forward over @shard
 // HYBRID: fsdp.all_gather_start @layers.1 backward over @shard
-// HYBRID: %[[S1:.*]] = fsdp.reduce_scatter_start @layers.1 %{{.*}} over @shard : tensor<24xf32>
-// HYBRID: %[[R1:.*]] = fsdp.reduce_scatter_wait %[[S1]] : tensor<12xf32>
-// HYBRID-NEXT: %[[A1:.*]] = fsdp.accumulate %[[R1]] in f32
+// HYBRID: %[[S1:.*]] = fsdp.reduce_scatter_start @layers.1 %{{.*}} over @shard accumulated : tensor<24xf32>
+// HYBRID: %[[A1:.*]] = fsdp.reduce_scatter_wait %[[S1]] : tensor<12xf32>
 // HYBRID-NEXT: %[[X1:.*]] = fsdp.all_reduce_gradients_start @layers.1 %[[A1]] over @replicate last : tensor<12xf32>
 // HYBRID: %[[G1:.*]] = fsdp.all_reduce_gradients_wait %[[X1]] : tensor<12xf32>
-// HYBRID: %[[LOSS:.*]] = fsdp.accumulate %{{.*}} in f64
-// HYBRID-NEXT: %[[N:.*]] = fsdp.gradient_norm %{{.*}}, %{{.*}}, %[[G1]] {slices = array<i64: 1>}
+// HYBRID: %[[LOSS:.*]] = fsdp.accumulate %{{.*}} in i64
+// HYBRID-NEXT: %[[N:.*]] = fsdp.gradient_norm %{{.*}}, %{{.*}}, %[[G1]] :
 // HYBRID-NEXT: %[[T:.*]] = fsdp.all_reduce_start optimizer(%[[LOSS]], %[[N]]) over @shard {norms = array<i1: false, true>}
 // HYBRID-NEXT: %[[SUMS:.*]]:2 = fsdp.all_reduce_wait %[[T]]
 // HYBRID-NEXT: %[[T2:.*]] = fsdp.all_reduce_start optimizer(%[[SUMS]]#0) over @replicate {norms = array<i1: false>}
 // HYBRID-NEXT: %[[SUM:.*]] = fsdp.all_reduce_wait %[[T2]]
-// HYBRID-NEXT: fsdp.metric "loss" %[[SUM]]
-// HYBRID-NEXT: fsdp.metric "gradient_norm" %[[SUMS]]#1
-// HYBRID: fsdp.optimizer_step @layers.1(%[[G1]], %[[SUMS]]#1) "adamw" : tensor<12xf32>
+// HYBRID-NEXT: %[[TOTAL:.*]] = fsdp.round_sum %[[SUM]] :
+// HYBRID-NEXT: %[[NORM:.*]] = fsdp.round_sum %[[SUMS]]#1 norm :
+// HYBRID-NEXT: fsdp.metric "loss" %[[TOTAL]]
+// HYBRID-NEXT: fsdp.metric "gradient_norm" %[[NORM]]
+// HYBRID: fsdp.optimizer_step @layers.1(%[[G1]], %[[NORM]]) "adamw" : tensor<12xf32>
 // HYBRID-NEXT: return
 // HYBRID-LABEL: func.func @eval
 // HYBRID: fsdp.all_reduce_start forward(%{{.*}}) over @shard
@@ -138,15 +139,15 @@
 // The optimizer has a slice of the slice, and what it writes is gathered after it.
 // HYBRID-OPT-LABEL: func.func @train
 // HYBRID-OPT: fsdp.all_gather_start @layers.1 backward over @shard
-// HYBRID-OPT: %[[S1:.*]] = fsdp.reduce_scatter_start @layers.1 %{{.*}} over @shard : tensor<32xf32>
-// HYBRID-OPT: %[[R1:.*]] = fsdp.reduce_scatter_wait %[[S1]] : tensor<16xf32>
-// HYBRID-OPT-NEXT: %[[A1:.*]] = fsdp.accumulate %[[R1]] in f32
+// HYBRID-OPT: %[[S1:.*]] = fsdp.reduce_scatter_start @layers.1 %{{.*}} over @shard accumulated : tensor<32xf32>
+// HYBRID-OPT: %[[A1:.*]] = fsdp.reduce_scatter_wait %[[S1]] : tensor<16xf32>
 // HYBRID-OPT-NEXT: %[[X1:.*]] = fsdp.reduce_scatter_start @layers.1 %[[A1]] over @replicate last : tensor<16xf32>
 // HYBRID-OPT: %[[G1:.*]] = fsdp.reduce_scatter_wait %[[X1]] : tensor<8xf32>
 // HYBRID-OPT: fsdp.all_reduce_start optimizer(%{{.*}}, %{{.*}}) over @shard {norms = array<i1: false, true>}
 // HYBRID-OPT: %[[T:.*]] = fsdp.all_reduce_start optimizer(%{{.*}}, %{{.*}}) over @replicate {norms = array<i1: false, true>}
 // HYBRID-OPT-NEXT: %[[SUMS:.*]]:2 = fsdp.all_reduce_wait %[[T]]
-// HYBRID-OPT: fsdp.optimizer_step @layers.1(%[[G1]], %[[SUMS]]#1) "adamw" : tensor<8xf32>
+// HYBRID-OPT: %[[NORM:.*]] = fsdp.round_sum %[[SUMS]]#1 norm
+// HYBRID-OPT: fsdp.optimizer_step @layers.1(%[[G1]], %[[NORM]]) "adamw" : tensor<8xf32>
 // HYBRID-OPT-NEXT: %[[UR:.*]] = fsdp.all_gather_updates_start @root over @replicate
 // HYBRID-OPT-NEXT: %[[U0:.*]] = fsdp.all_gather_updates_start @layers.0 over @replicate
 // HYBRID-OPT-NEXT: %[[U1:.*]] = fsdp.all_gather_updates_start @layers.1 over @replicate
@@ -161,14 +162,13 @@
 // OPT-LABEL: func.func @train
 // OPT: fsdp.resident @root
 // OPT-NOT: all_gather_start
-// OPT: %[[S1:.*]] = fsdp.reduce_scatter_start @layers.1 %{{.*}} over @world : tensor<32xf32>
-// OPT: %[[R1:.*]] = fsdp.reduce_scatter_wait %[[S1]] : tensor<8xf32>
-// OPT-NEXT: %[[G1:.*]] = fsdp.accumulate %[[R1]] in f32
-// OPT: fsdp.optimizer_step @layers.1(%[[G1]], %{{.*}}#1) "adamw" : tensor<8xf32>
+// OPT: %[[S1:.*]] = fsdp.reduce_scatter_start @layers.1 %{{.*}} over @world accumulated : tensor<32xf32>
+// OPT: %[[G1:.*]] = fsdp.reduce_scatter_wait %[[S1]] : tensor<8xf32>
+// OPT: fsdp.optimizer_step @layers.1(%[[G1]], %{{.*}}) "adamw" : tensor<8xf32>
 // OPT: fsdp.all_gather_updates_start @layers.1 over @world
 
-// Without sharding all gradients are on every rank, so the norm is too; only the loss is summed. The norm adds the slices
-// that `full` has, as a tree over the mesh. Flat gradients are added up, so that only the last micro-batch communicates.
+// Without sharding all gradients are on every rank, so the norm is too; only the loss is summed. Flat gradients
+// are added up, so that only the last micro-batch communicates.
 // NONE: module attributes {fsdp.accumulate = "unsharded"}
 // NONE-LABEL: func.func @train
 // NONE: fsdp.resident @root
@@ -177,15 +177,16 @@
 // NONE-NEXT: %[[A1:.*]] = fsdp.accumulate %[[F1]] in f32
 // NONE-NEXT: %[[S1:.*]] = fsdp.all_reduce_gradients_start @layers.1 %[[A1]] over @world last : tensor<32xf32>
 // NONE: fsdp.all_reduce_gradients_wait %[[S1]] : tensor<32xf32>
-// NONE: %[[N:.*]] = fsdp.gradient_norm {{.*}} {slices = array<i64: 2, 2>}
-// NONE: fsdp.all_reduce_start optimizer(%{{[0-9]+}}) over @shard {norms = array<i1: false>} : tensor<f64>
-// NONE: fsdp.all_reduce_start optimizer(%{{[0-9]+}}) over @replicate {norms = array<i1: false>} : tensor<f64>
-// NONE: fsdp.metric "gradient_norm" %[[N]]
-// NONE: fsdp.optimizer_step @root(%{{.*}}, %[[N]]) "sgd" : tensor<48xf32>
+// NONE: %[[N:.*]] = fsdp.gradient_norm
+// NONE: fsdp.all_reduce_start optimizer(%{{[0-9]+}}) over @shard {norms = array<i1: false>} : tensor<68xi64>
+// NONE: fsdp.all_reduce_start optimizer(%{{[0-9]+}}) over @replicate {norms = array<i1: false>} : tensor<68xi64>
+// NONE: %[[NORM:.*]] = fsdp.round_sum %[[N]] norm
+// NONE: fsdp.metric "gradient_norm" %[[NORM]]
+// NONE: fsdp.optimizer_step @root(%{{.*}}, %[[NORM]]) "sgd" : tensor<48xf32>
 // NONE-SHARDED: %[[F1:.*]] = fsdp.flat_gradients @layers.1
-// NONE-SHARDED-NEXT: %[[S1:.*]] = fsdp.all_reduce_gradients_start @layers.1 %[[F1]] over @world : tensor<32xf32>
+// NONE-SHARDED-NEXT: %[[S1:.*]] = fsdp.all_reduce_gradients_start @layers.1 %[[F1]] over @world accumulated : tensor<32xf32>
 // NONE-SHARDED: %[[G1:.*]] = fsdp.all_reduce_gradients_wait %[[S1]] : tensor<32xf32>
-// NONE-SHARDED-NEXT: fsdp.accumulate %[[G1]] in f32
+// NONE-SHARDED: fsdp.optimizer_step @layers.1(%[[G1]],
 
 // One rank talks to nobody.
 // ONE-NOT: _start
@@ -206,17 +207,18 @@
 // ONE-SHARD-NOT: all_gather
 // ONE-SHARD: %[[A1:.*]] = fsdp.accumulate
 // ONE-SHARD-NEXT: %[[S1:.*]] = fsdp.all_reduce_gradients_start @layers.1 %[[A1]] over @world last : tensor<20xf32>
-// ONE-SHARD: %[[N:.*]] = fsdp.gradient_norm {{.*}} {slices = array<i64: 1>}
+// ONE-SHARD: %[[N:.*]] = fsdp.gradient_norm
 // ONE-SHARD: fsdp.all_reduce_start optimizer(%{{[0-9]+}}) over @world
-// ONE-SHARD: fsdp.metric "gradient_norm" %[[N]]
+// ONE-SHARD: %[[NORM:.*]] = fsdp.round_sum %[[N]] norm
+// ONE-SHARD: fsdp.metric "gradient_norm" %[[NORM]]
 // One replica: nothing crosses.
 // ONE-REPLICA-LABEL: func.func @train
 // ONE-REPLICA-NOT: over @replicate
-// ONE-REPLICA: fsdp.reduce_scatter_start @layers.1 %{{.*}} over @world : tensor<24xf32>
+// ONE-REPLICA: fsdp.reduce_scatter_start @layers.1 %{{.*}} over @world accumulated : tensor<24xf32>
 // ONE-REPLICA-NOT: all_reduce_gradients
 // ONE-REPLICA: fsdp.all_reduce_start optimizer(%{{.*}}, %{{.*}}) over @world
 // ONE-REPLICA-NEXT: fsdp.all_reduce_wait
-// ONE-REPLICA-NEXT: fsdp.metric "loss"
+// ONE-REPLICA: fsdp.metric "loss"
 
 // Resharded like the others, the root is gathered again for backward, before its successor there.
 // ALWAYS-LABEL: func.func @train
@@ -242,7 +244,7 @@
 // KEEP-NEXT: fsdp.release @root
 // KEEP-NEXT: fsdp.all_gather_start @root backward over @reshard.2 from %[[KR]] : tensor<24xf32>
 // KEEP: fsdp.all_gather_start @layers.1 backward over @reshard.2 from %[[K1]] : tensor<16xf32>
-// KEEP: fsdp.reduce_scatter_start @layers.1 %{{.*}} over @world : tensor<32xf32>
+// KEEP: fsdp.reduce_scatter_start @layers.1 %{{.*}} over @world accumulated : tensor<32xf32>
 // KEEP-NEXT: fsdp.all_gather_start @layers.0 backward over @reshard.2 from %[[K0]] : tensor<16xf32>
 // @eval has no backward to keep anything for.
 // KEEP-LABEL: func.func @eval

@@ -17,10 +17,11 @@ func.func @accepts_the_outer_dimension_first(%x: tensor<4x4xf32>) {
   %g = fsdp.accumulate %r in f32 : tensor<8xf32>
   %s2 = fsdp.reduce_scatter_start @u %g over @shard last : tensor<8xf32>
   %h = fsdp.reduce_scatter_wait %s2 : tensor<4xf32>
-  %n = fsdp.gradient_norm %h {slices = array<i64: 1>} : (tensor<4xf32>) -> tensor<f64>
-  %a = fsdp.all_reduce_start optimizer(%n) over @world {norms = array<i1: true>} : tensor<f64>
-  %m = fsdp.all_reduce_wait %a : tensor<f64>
-  fsdp.optimizer_step @u(%h, %m) "adamw" : tensor<4xf32>, tensor<f64>
+  %n = fsdp.gradient_norm %h : (tensor<4xf32>) -> tensor<68xi64>
+  %a = fsdp.all_reduce_start optimizer(%n) over @world {norms = array<i1: true>} : tensor<68xi64>
+  %m = fsdp.all_reduce_wait %a : tensor<68xi64>
+  %f_m = fsdp.round_sum %m norm : tensor<68xi64> -> tensor<f64>
+  fsdp.optimizer_step @u(%h, %f_m) "adamw" : tensor<4xf32>, tensor<f64>
   return
 }
 
@@ -41,11 +42,12 @@ func.func @scatters_in_the_order_of_the_slices(%x: tensor<4x4xf32>) {
   %g = fsdp.accumulate %r in f32 : tensor<8xf32>
   %s2 = fsdp.reduce_scatter_start @u %g over @replicate last : tensor<8xf32>
   %h = fsdp.reduce_scatter_wait %s2 : tensor<4xf32>
-  %n = fsdp.gradient_norm %h {slices = array<i64: 1>} : (tensor<4xf32>) -> tensor<f64>
-  %a = fsdp.all_reduce_start optimizer(%n) over @world {norms = array<i1: true>} : tensor<f64>
-  %m = fsdp.all_reduce_wait %a : tensor<f64>
+  %n = fsdp.gradient_norm %h : (tensor<4xf32>) -> tensor<68xi64>
+  %a = fsdp.all_reduce_start optimizer(%n) over @world {norms = array<i1: true>} : tensor<68xi64>
+  %m = fsdp.all_reduce_wait %a : tensor<68xi64>
+  %f_m = fsdp.round_sum %m norm : tensor<68xi64> -> tensor<f64>
   // expected-error @below {{expects the gradient's slice of @u that the rank's optimizer has; it was scattered over other groups, or in another order, than the mesh's optimizer_dims}}
-  fsdp.optimizer_step @u(%h, %m) "adamw" : tensor<4xf32>, tensor<f64>
+  fsdp.optimizer_step @u(%h, %f_m) "adamw" : tensor<4xf32>, tensor<f64>
   return
 }
 
@@ -66,10 +68,11 @@ func.func @accepts_the_inner_dimension_first(%x: tensor<4x4xf32>) {
   %g = fsdp.accumulate %r in f32 : tensor<8xf32>
   %s2 = fsdp.reduce_scatter_start @u %g over @replicate last : tensor<8xf32>
   %h = fsdp.reduce_scatter_wait %s2 : tensor<4xf32>
-  %n = fsdp.gradient_norm %h {slices = array<i64: 1>} : (tensor<4xf32>) -> tensor<f64>
-  %a = fsdp.all_reduce_start optimizer(%n) over @world {norms = array<i1: true>} : tensor<f64>
-  %m = fsdp.all_reduce_wait %a : tensor<f64>
-  fsdp.optimizer_step @u(%h, %m) "adamw" : tensor<4xf32>, tensor<f64>
+  %n = fsdp.gradient_norm %h : (tensor<4xf32>) -> tensor<68xi64>
+  %a = fsdp.all_reduce_start optimizer(%n) over @world {norms = array<i1: true>} : tensor<68xi64>
+  %m = fsdp.all_reduce_wait %a : tensor<68xi64>
+  %f_m = fsdp.round_sum %m norm : tensor<68xi64> -> tensor<f64>
+  fsdp.optimizer_step @u(%h, %f_m) "adamw" : tensor<4xf32>, tensor<f64>
   %q = fsdp.all_gather_updates_start @u over @replicate
   fsdp.all_gather_updates_wait %q
   return
@@ -92,11 +95,12 @@ func.func @scatters_first_what_parameters_are_cut_over(%x: tensor<4x4xf32>) {
   %g = fsdp.accumulate %r in f32 : tensor<8xf32>
   %s2 = fsdp.reduce_scatter_start @u %g over @shard last : tensor<8xf32>
   %h = fsdp.reduce_scatter_wait %s2 : tensor<4xf32>
-  %n = fsdp.gradient_norm %h {slices = array<i64: 1>} : (tensor<4xf32>) -> tensor<f64>
-  %a = fsdp.all_reduce_start optimizer(%n) over @world {norms = array<i1: true>} : tensor<f64>
-  %m = fsdp.all_reduce_wait %a : tensor<f64>
+  %n = fsdp.gradient_norm %h : (tensor<4xf32>) -> tensor<68xi64>
+  %a = fsdp.all_reduce_start optimizer(%n) over @world {norms = array<i1: true>} : tensor<68xi64>
+  %m = fsdp.all_reduce_wait %a : tensor<68xi64>
+  %f_m = fsdp.round_sum %m norm : tensor<68xi64> -> tensor<f64>
   // expected-error @below {{expects the gradient's slice of @u that the rank's optimizer has; it was scattered over other groups, or in another order, than the mesh's optimizer_dims}}
-  fsdp.optimizer_step @u(%h, %m) "adamw" : tensor<4xf32>, tensor<f64>
+  fsdp.optimizer_step @u(%h, %f_m) "adamw" : tensor<4xf32>, tensor<f64>
   return
 }
 
@@ -118,11 +122,12 @@ func.func @scatters_over_the_dimension_of_the_slices(%x: tensor<4x4xf32>) {
   %g = fsdp.accumulate %r in f32 : tensor<8xf32>
   %s2 = fsdp.all_reduce_gradients_start @u %g over @shard last : tensor<8xf32>
   %h = fsdp.all_reduce_gradients_wait %s2 : tensor<8xf32>
-  %n = fsdp.gradient_norm %h {slices = array<i64: 1>} : (tensor<8xf32>) -> tensor<f64>
-  %a = fsdp.all_reduce_start optimizer(%n) over @shard {norms = array<i1: true>} : tensor<f64>
-  %m = fsdp.all_reduce_wait %a : tensor<f64>
+  %n = fsdp.gradient_norm %h : (tensor<8xf32>) -> tensor<68xi64>
+  %a = fsdp.all_reduce_start optimizer(%n) over @shard {norms = array<i1: true>} : tensor<68xi64>
+  %m = fsdp.all_reduce_wait %a : tensor<68xi64>
+  %f_m = fsdp.round_sum %m norm : tensor<68xi64> -> tensor<f64>
   // expected-error @below {{expects the gradient's slice of @u that the rank's optimizer has; it was scattered over other groups, or in another order, than the mesh's optimizer_dims}}
-  fsdp.optimizer_step @u(%h, %m) "adamw" : tensor<8xf32>, tensor<f64>
+  fsdp.optimizer_step @u(%h, %f_m) "adamw" : tensor<8xf32>, tensor<f64>
   return
 }
 
@@ -161,10 +166,11 @@ func.func @gathers_updates_over_the_dimension_of_the_slices(%x: tensor<4x4xf32>)
   %g = fsdp.accumulate %r in f32 : tensor<8xf32>
   %s2 = fsdp.reduce_scatter_start @u %g over @replicate last : tensor<8xf32>
   %h = fsdp.reduce_scatter_wait %s2 : tensor<4xf32>
-  %n = fsdp.gradient_norm %h {slices = array<i64: 1>} : (tensor<4xf32>) -> tensor<f64>
-  %a = fsdp.all_reduce_start optimizer(%n) over @world {norms = array<i1: true>} : tensor<f64>
-  %m = fsdp.all_reduce_wait %a : tensor<f64>
-  fsdp.optimizer_step @u(%h, %m) "adamw" : tensor<4xf32>, tensor<f64>
+  %n = fsdp.gradient_norm %h : (tensor<4xf32>) -> tensor<68xi64>
+  %a = fsdp.all_reduce_start optimizer(%n) over @world {norms = array<i1: true>} : tensor<68xi64>
+  %m = fsdp.all_reduce_wait %a : tensor<68xi64>
+  %f_m = fsdp.round_sum %m norm : tensor<68xi64> -> tensor<f64>
+  fsdp.optimizer_step @u(%h, %f_m) "adamw" : tensor<4xf32>, tensor<f64>
   // expected-error @below {{gathers updates of @u over @shard, whose ranks are not those of the mesh's optimizer_dims behind shard_dims}}
   %q = fsdp.all_gather_updates_start @u over @shard
   fsdp.all_gather_updates_wait %q

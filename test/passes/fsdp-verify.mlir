@@ -15,10 +15,11 @@ func.func @accepts_use_before_release_and_a_whole_step(%x: tensor<4x4xf32>) {
   %s = fsdp.reduce_scatter_start @u %f over @world : tensor<16xf32>
   %r = fsdp.reduce_scatter_wait %s : tensor<8xf32>
   %g = fsdp.accumulate %r in f32 : tensor<8xf32>
-  %n = fsdp.gradient_norm %g {slices = array<i64: 1>} : (tensor<8xf32>) -> tensor<f64>
-  %a = fsdp.all_reduce_start optimizer(%n) over @world {norms = array<i1: true>} : tensor<f64>
-  %m = fsdp.all_reduce_wait %a : tensor<f64>
-  fsdp.optimizer_step @u(%g, %m) "adamw" : tensor<8xf32>, tensor<f64>
+  %n = fsdp.gradient_norm %g : (tensor<8xf32>) -> tensor<68xi64>
+  %a = fsdp.all_reduce_start optimizer(%n) over @world {norms = array<i1: true>} : tensor<68xi64>
+  %m = fsdp.all_reduce_wait %a : tensor<68xi64>
+  %f_m = fsdp.round_sum %m norm : tensor<68xi64> -> tensor<f64>
+  fsdp.optimizer_step @u(%g, %f_m) "adamw" : tensor<8xf32>, tensor<f64>
   return
 }
 
@@ -53,10 +54,11 @@ func.func @accepts_gradients_added_up_before_their_reduction(%x: tensor<4x4xf32>
   %g = fsdp.accumulate %f in f32 : tensor<16xf32>
   %s = fsdp.reduce_scatter_start @u %g over @world last : tensor<16xf32>
   %r = fsdp.reduce_scatter_wait %s : tensor<8xf32>
-  %n = fsdp.gradient_norm %r {slices = array<i64: 1>} : (tensor<8xf32>) -> tensor<f64>
-  %a = fsdp.all_reduce_start optimizer(%n) over @world {norms = array<i1: true>} : tensor<f64>
-  %m = fsdp.all_reduce_wait %a : tensor<f64>
-  fsdp.optimizer_step @u(%r, %m) "adamw" : tensor<8xf32>, tensor<f64>
+  %n = fsdp.gradient_norm %r : (tensor<8xf32>) -> tensor<68xi64>
+  %a = fsdp.all_reduce_start optimizer(%n) over @world {norms = array<i1: true>} : tensor<68xi64>
+  %m = fsdp.all_reduce_wait %a : tensor<68xi64>
+  %f_m = fsdp.round_sum %m norm : tensor<68xi64> -> tensor<f64>
+  fsdp.optimizer_step @u(%r, %f_m) "adamw" : tensor<8xf32>, tensor<f64>
   return
 }
 
@@ -75,10 +77,11 @@ func.func @accepts_slices_summed_over_replicas(%x: tensor<4x4xf32>) {
   %g = fsdp.accumulate %r in f32 : tensor<8xf32>
   %s2 = fsdp.all_reduce_gradients_start @u %g over @replicate last : tensor<8xf32>
   %h = fsdp.all_reduce_gradients_wait %s2 : tensor<8xf32>
-  %n = fsdp.gradient_norm %h {slices = array<i64: 1>} : (tensor<8xf32>) -> tensor<f64>
-  %a = fsdp.all_reduce_start optimizer(%n) over @shard {norms = array<i1: true>} : tensor<f64>
-  %m = fsdp.all_reduce_wait %a : tensor<f64>
-  fsdp.optimizer_step @u(%h, %m) "adamw" : tensor<8xf32>, tensor<f64>
+  %n = fsdp.gradient_norm %h : (tensor<8xf32>) -> tensor<68xi64>
+  %a = fsdp.all_reduce_start optimizer(%n) over @shard {norms = array<i1: true>} : tensor<68xi64>
+  %m = fsdp.all_reduce_wait %a : tensor<68xi64>
+  %f_m = fsdp.round_sum %m norm : tensor<68xi64> -> tensor<f64>
+  fsdp.optimizer_step @u(%h, %f_m) "adamw" : tensor<8xf32>, tensor<f64>
   return
 }
 
@@ -97,12 +100,13 @@ func.func @accepts_finer_slices_of_the_optimizer(%x: tensor<4x4xf32>) {
   %g = fsdp.accumulate %r in f32 : tensor<8xf32>
   %s2 = fsdp.reduce_scatter_start @u %g over @replicate last : tensor<8xf32>
   %h = fsdp.reduce_scatter_wait %s2 : tensor<4xf32>
-  %n = fsdp.gradient_norm %h {slices = array<i64: 1>} : (tensor<4xf32>) -> tensor<f64>
-  %a = fsdp.all_reduce_start optimizer(%n) over @shard {norms = array<i1: true>} : tensor<f64>
-  %m = fsdp.all_reduce_wait %a : tensor<f64>
-  %a2 = fsdp.all_reduce_start optimizer(%m) over @replicate {norms = array<i1: true>} : tensor<f64>
-  %m2 = fsdp.all_reduce_wait %a2 : tensor<f64>
-  fsdp.optimizer_step @u(%h, %m2) "adamw" : tensor<4xf32>, tensor<f64>
+  %n = fsdp.gradient_norm %h : (tensor<4xf32>) -> tensor<68xi64>
+  %a = fsdp.all_reduce_start optimizer(%n) over @shard {norms = array<i1: true>} : tensor<68xi64>
+  %m = fsdp.all_reduce_wait %a : tensor<68xi64>
+  %a2 = fsdp.all_reduce_start optimizer(%m) over @replicate {norms = array<i1: true>} : tensor<68xi64>
+  %m2 = fsdp.all_reduce_wait %a2 : tensor<68xi64>
+  %f_m2 = fsdp.round_sum %m2 norm : tensor<68xi64> -> tensor<f64>
+  fsdp.optimizer_step @u(%h, %f_m2) "adamw" : tensor<4xf32>, tensor<f64>
   %q = fsdp.all_gather_updates_start @u over @replicate
   fsdp.all_gather_updates_wait %q
   return
@@ -120,8 +124,9 @@ func.func @accepts_whole_gradients(%x: tensor<4x4xf32>) {
   %a = fsdp.accumulate %f in f32 : tensor<16xf32>
   %s = fsdp.all_reduce_gradients_start @u %a over @world last : tensor<16xf32>
   %g = fsdp.all_reduce_gradients_wait %s : tensor<16xf32>
-  %n = fsdp.gradient_norm %g {slices = array<i64: 2>} : (tensor<16xf32>) -> tensor<f64>
-  fsdp.optimizer_step @u(%g, %n) "adamw" : tensor<16xf32>, tensor<f64>
+  %n = fsdp.gradient_norm %g : (tensor<16xf32>) -> tensor<68xi64>
+  %f_n = fsdp.round_sum %n norm : tensor<68xi64> -> tensor<f64>
+  fsdp.optimizer_step @u(%g, %f_n) "adamw" : tensor<16xf32>, tensor<f64>
   return
 }
 
@@ -184,12 +189,13 @@ func.func @waits_for_updates(%x: tensor<4x4xf32>) {
   %g = fsdp.accumulate %r in f32 : tensor<8xf32>
   %s2 = fsdp.reduce_scatter_start @u %g over @replicate last : tensor<8xf32>
   %h = fsdp.reduce_scatter_wait %s2 : tensor<4xf32>
-  %n = fsdp.gradient_norm %h {slices = array<i64: 1>} : (tensor<4xf32>) -> tensor<f64>
-  %a = fsdp.all_reduce_start optimizer(%n) over @shard {norms = array<i1: true>} : tensor<f64>
-  %m = fsdp.all_reduce_wait %a : tensor<f64>
-  %a2 = fsdp.all_reduce_start optimizer(%m) over @replicate {norms = array<i1: true>} : tensor<f64>
-  %m2 = fsdp.all_reduce_wait %a2 : tensor<f64>
-  fsdp.optimizer_step @u(%h, %m2) "adamw" : tensor<4xf32>, tensor<f64>
+  %n = fsdp.gradient_norm %h : (tensor<4xf32>) -> tensor<68xi64>
+  %a = fsdp.all_reduce_start optimizer(%n) over @shard {norms = array<i1: true>} : tensor<68xi64>
+  %m = fsdp.all_reduce_wait %a : tensor<68xi64>
+  %a2 = fsdp.all_reduce_start optimizer(%m) over @replicate {norms = array<i1: true>} : tensor<68xi64>
+  %m2 = fsdp.all_reduce_wait %a2 : tensor<68xi64>
+  %f_m2 = fsdp.round_sum %m2 norm : tensor<68xi64> -> tensor<f64>
+  fsdp.optimizer_step @u(%h, %f_m2) "adamw" : tensor<4xf32>, tensor<f64>
   // expected-error @below {{expects one wait, got 0}}
   %q = fsdp.all_gather_updates_start @u over @replicate
   return

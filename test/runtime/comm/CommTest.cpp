@@ -85,6 +85,99 @@ TEST_P(Collectives, ReduceScatterSums) {
   });
 }
 
+/// To the bit, in whatever order the communicator adds.
+template <typename T>
+void expectEqualOnEveryRank(Communicator &group, const std::vector<T> &values) {
+  size_t bytes = values.size() * sizeof(T);
+  std::vector<char> all(bytes * group.size());
+  group.finish(group.startAllGather(values.data(), all.data(), int64_t(bytes)));
+  for (int place = 0; place < group.size() && bytes > 0; ++place)
+    ASSERT_EQ(std::memcmp(all.data() + place * bytes, values.data(), bytes), 0)
+        << "rank " << place << " of the group has other sums";
+}
+
+/// Three reductions in a row that are one sum: of the rank's elements shifted by
+/// 0, 7 and 14. Where the order is that of ranks, the bits are those of one
+/// reduction over three times as many.
+template <typename T>
+void scatterRunning(const GroupShape &shape, Communicator &group, int rank,
+                    plan::DType dtype, int64_t count) {
+  constexpr int64_t times = 3, shift = 7;
+  std::vector<T> flat(count * shape.size), shard(count);
+  std::vector<SumOf<T>> running(count);
+  for (int64_t time = 0; time < times; ++time) {
+    for (int64_t i = 0; i < count * shape.size; ++i)
+      flat[i] = valueOf<T>(rank, i + time * shift);
+    group.finish(group.startReduceScatter(
+        flat.data(), shard.data(), count, dtype,
+        {running.data(), time == 0, time + 1 == times}));
+  }
+  for (int64_t i = 0; i < count; i += stepOf(count)) {
+    SumOf<T> sum{};
+    double exact = 0, size = 0;
+    for (int64_t time = 0; time < times; ++time)
+      for (int place = 0; place < shape.size; ++place) {
+        auto value =
+            SumOf<T>(valueOf<T>(shape.member(rank, place),
+                                group.rank() * count + i + time * shift));
+        bool isFirst = time == 0 && place == 0;
+        if constexpr (std::is_integral_v<T>)
+          isFirst ? void(sum = value)
+                  : void(__builtin_add_overflow(sum, value, &sum));
+        else
+          sum = isFirst ? value : sum + value;
+        exact += double(value), size += std::fabs(double(value));
+      }
+    if (std::is_integral_v<T> || group.sumOrder() == SumOrder::Ranks)
+      ASSERT_TRUE(sameBits(shard[i], T(sum))) << i << " of " << count;
+    else
+      ASSERT_NEAR(double(shard[i]), exact,
+                  size * (sizeof(T) == 2   ? 0x1p-7
+                          : sizeof(T) == 4 ? 0x1p-20
+                                           : 0x1p-49))
+          << i << " of " << count;
+  }
+}
+
+TEST_P(Collectives, RunningSumsAreOneSum) {
+  run([&](Communicator &group, int rank) {
+    for (int64_t count : counts())
+      withElement(dtype(), [&]<typename T>(T) {
+        scatterRunning<T>(shape(), group, rank, dtype(), count);
+      });
+  });
+}
+
+TEST_P(Collectives, RunningSumsOfAllReduceAreOneSum) {
+  run([&](Communicator &group, int rank) {
+    withElement(dtype(), [&]<typename T>(T) {
+      constexpr int64_t count = 3000;
+      std::vector<T> values(count), shard(count);
+      std::vector<SumOf<T>> running(count), scattered(count);
+      for (int time = 0; time < 2; ++time) {
+        for (int64_t i = 0; i < count; ++i)
+          values[i] = valueOf<T>(rank, i + time);
+        std::vector<T> flat;
+        for (int place = 0; place < group.size(); ++place)
+          flat.insert(flat.end(), values.begin(), values.end());
+        RunningSum part{scattered.data(), time == 0, time == 1};
+        group.finish(group.startReduceScatter(flat.data(), shard.data(), count,
+                                              dtype(), part));
+        Segment segment{values.data(),
+                        count,
+                        dtype(),
+                        Combine::Sum,
+                        {running.data(), time == 0, time == 1}};
+        group.allReduce({&segment, 1});
+      }
+      if (group.sumOrder() == SumOrder::Ranks)
+        for (int64_t i = 0; i < count; ++i)
+          ASSERT_TRUE(sameBits(values[i], shard[i])) << i;
+      expectEqualOnEveryRank(group, values);
+    });
+  });
+}
+
 /// Values of which one rank's is not a number now and then, and the maximum
 /// that follows.
 template <typename T> T maximumOperand(int rank, int64_t i) {
@@ -103,17 +196,6 @@ T maximumOf(const GroupShape &shape, int rank, int64_t i) {
       largest = value;
   }
   return largest;
-}
-
-/// To the bit, in whatever order the communicator adds.
-template <typename T>
-void expectEqualOnEveryRank(Communicator &group, const std::vector<T> &values) {
-  size_t bytes = values.size() * sizeof(T);
-  std::vector<char> all(bytes * group.size());
-  group.finish(group.startAllGather(values.data(), all.data(), int64_t(bytes)));
-  for (int place = 0; place < group.size() && bytes > 0; ++place)
-    ASSERT_EQ(std::memcmp(all.data() + place * bytes, values.data(), bytes), 0)
-        << "rank " << place << " of the group has other sums";
 }
 
 template <typename T>

@@ -47,12 +47,15 @@ void append(std::vector<std::byte> &to, uint64_t word) {
 uint64_t mixed(uint64_t word, uint64_t value) {
   return (word ^ value) * 0x9E3779B97F4A7C15u;
 }
+uint64_t wordOf(const RunningSum &running) {
+  return 1 + 2 * running.begins + 4 * running.ends;
+}
 
 /// The combination of element `i` of every rank, from the rank `first`
 /// downwards.
 template <typename T>
-T combined(const std::byte *all, size_t stride, int ranks, int first,
-           Combine combine, int64_t i) {
+SumOf<T> combined(const std::byte *all, size_t stride, int ranks, int first,
+                  Combine combine, int64_t i) {
   SumOf<T> total{};
   for (int k = 0; k < ranks; ++k) {
     T element;
@@ -70,18 +73,34 @@ T combined(const std::byte *all, size_t stride, int ranks, int first,
     else
       total += value;
   }
-  return T(total);
+  return total;
+}
+
+/// Adds element `i` to what was added before, and puts it where it belongs.
+template <typename T> void put(SumOf<T> total, const Segment &to, int64_t i) {
+  auto *sums = static_cast<SumOf<T> *>(to.running.data);
+  if (!to.running.begins) {
+    if constexpr (std::is_integral_v<T>)
+      __builtin_add_overflow(total, sums[i], &total);
+    else
+      total += sums[i];
+  }
+  if (to.running.ends)
+    static_cast<T *>(to.data)[i] = T(total);
+  else
+    sums[i] = total;
 }
 
 } // namespace
 
 Communicator::Ticket
 ShuffledCommunicator::startReduceScatter(const void *flat, void *shard,
-                                         int64_t count, plan::DType dtype) {
+                                         int64_t count, plan::DType dtype,
+                                         RunningSum running) {
   requireReducible(dtype);
   Reduction reduction;
-  Segment segment{shard, count, dtype};
-  append(reduction.own, mixed(mixed(1, count), dtype));
+  Segment segment{shard, count, dtype, Combine::Sum, running};
+  append(reduction.own, mixed(mixed(wordOf(running), count), dtype));
   append(reduction.own, flat, bytesOf(segment) * size());
   reduction.results.push_back(
       {segment, sizeof(uint64_t) + bytesOf(segment) * rank()});
@@ -96,6 +115,7 @@ ShuffledCommunicator::startAllReduce(std::span<const Segment> segments) {
     requireReducible(segment.dtype);
     word = mixed(mixed(mixed(word, segment.count), segment.dtype),
                  segment.combine == Combine::Max);
+    word = mixed(word, wordOf(segment.running));
   }
   append(reduction.own, word);
   for (const Segment &segment : segments) {
@@ -128,9 +148,9 @@ void ShuffledCommunicator::combine(Ticket ticket, Reduction &reduction) const {
   for (const auto &[segment, from] : reduction.results)
     withElement(segment.dtype, [&]<typename T>(T) {
       for (int64_t i = 0; i < segment.count; ++i)
-        static_cast<T *>(segment.data)[i] =
-            combined<T>(reduction.all.data() + from, stride, size(), first,
-                        segment.combine, i);
+        put<T>(combined<T>(reduction.all.data() + from, stride, size(), first,
+                           segment.combine, i),
+               segment, i);
     });
 }
 

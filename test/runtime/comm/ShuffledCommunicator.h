@@ -29,7 +29,7 @@ public:
   Ticket startAllGather(const void *shard, void *gathered,
                         int64_t bytes) override;
   Ticket startReduceScatter(const void *flat, void *shard, int64_t count,
-                            plan::DType dtype) override;
+                            plan::DType dtype, RunningSum running) override;
   Ticket startAllReduce(std::span<const Segment> segments) override;
   void wait(Ticket ticket) override;
   void finish(Ticket ticket) override;

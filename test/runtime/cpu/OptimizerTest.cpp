@@ -217,26 +217,48 @@ TYPED_TEST(OptimizerOf, LionMovesByTheSignOfItsMean) {
   }
 }
 
-TYPED_TEST(OptimizerOf, SlicesOnOneRankAddAsRanksWithASliceEach) {
+/// The sum of powers, or the largest, that a norm has.
+double powersOf(GradientNorm &norm, Norm of, ThreadPool &pool) {
+  std::array<int64_t, ExactSum::words> words;
+  norm.compute(of, pool, words);
+  return of == Norm::Inf ? std::bit_cast<double>(words[0])
+                         : ExactSum(words).round();
+}
+
+// Rows are what meshes do not cut: whoever has which of them, the sum has the
+// same bits.
+TYPED_TEST(OptimizerOf, RowsAddUpToTheSameBitsOnAnyNumberOfRanks) {
   using T = TypeParam;
-  constexpr int64_t ranks = 3, size = 70001;
-  ThreadPool pool(2, false);
-  auto a = TestTensor<T>::random({ranks * size}, 1),
-       b = TestTensor<T>::random({ranks * 5}, 2);
-  double expected = 0, inRankOrder = 0;
+  constexpr int64_t rows = 12, width = 5003, few = 24;
+  auto a = TestTensor<T>::random({rows * width}, 1),
+       b = TestTensor<T>::random({few}, 2);
+  double expected = 0;
   for (T value : a.storage)
     expected += double(value) * double(value);
   for (T value : b.storage)
     expected += double(value) * double(value);
-  for (int64_t rank = 0; rank < ranks; ++rank) {
-    Tensor ofA = a.view, ofB = b.view;
-    ofA.data += rank * size * sizeof(T), ofA.shape = {size};
-    ofB.data += rank * 5 * sizeof(T), ofB.shape = {5};
-    inRankOrder += GradientNorm({ofA, ofB}, {1}).compute(Norm::Two, pool);
+  std::array<int64_t, ExactSum::words> all;
+  for (int64_t ranks : {1, 2, 3, 4}) {
+    ThreadPool pool(int(ranks), false);
+    std::array<int64_t, ExactSum::words> total{};
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      Tensor ofA = a.view, ofB = b.view;
+      ofA.shape = {rows / ranks * width}, ofB.shape = {few / ranks};
+      ofA.data += rank * ofA.elements() * sizeof(T);
+      ofB.data += rank * ofB.elements() * sizeof(T);
+      GradientNorm norm({ofA, ofB},
+                        {{{0, rows / ranks, width}}, {{0, few / ranks, 1}}});
+      std::array<int64_t, ExactSum::words> own;
+      norm.compute(Norm::Two, pool, own);
+      for (size_t i = 0; i < own.size(); ++i)
+        total[i] += own[i];
+    }
+    ExactSum(total).store(total);
+    if (ranks == 1)
+      all = total;
+    EXPECT_EQ(total, all) << ranks;
   }
-  double all = GradientNorm({a.view, b.view}, {ranks}).compute(Norm::Two, pool);
-  EXPECT_EQ(all, inRankOrder);
-  EXPECT_NEAR(all, expected, 1e-12 * expected);
+  EXPECT_NEAR(ExactSum(all).round(), expected, 1e-12 * expected);
 }
 
 /// Values of any float type, as doubles.
@@ -364,11 +386,11 @@ TEST(GradientNorm, IsTheOneAskedForInEveryType) {
           two += value * value;
           largest = std::max(largest, std::fabs(value));
         }
-      GradientNorm norm({a.view, b.view}, {1});
-      EXPECT_NEAR(norm.compute(Norm::One, pool), one, 1e-12 * one);
-      EXPECT_NEAR(norm.compute(Norm::Two, pool), two, 1e-12 * two);
-      EXPECT_EQ(norm.compute(Norm::Inf, pool), largest);
-      EXPECT_NEAR(rootOf(norm.compute(Norm::Two, pool), Norm::Two),
+      GradientNorm norm({a.view, b.view}, {{{0, count, 1}}, {{0, 1, 7}}});
+      EXPECT_NEAR(powersOf(norm, Norm::One, pool), one, 1e-12 * one);
+      EXPECT_NEAR(powersOf(norm, Norm::Two, pool), two, 1e-12 * two);
+      EXPECT_EQ(powersOf(norm, Norm::Inf, pool), largest);
+      EXPECT_NEAR(rootOf(powersOf(norm, Norm::Two, pool), Norm::Two),
                   std::sqrt(two), 1e-12 * two);
       EXPECT_EQ(rootOf(largest, Norm::Inf), largest);
       if (count == 0)
@@ -378,25 +400,37 @@ TEST(GradientNorm, IsTheOneAskedForInEveryType) {
         std::vector<double> values = a.values();
         values[count / 2] = bad;
         AnyTensor broken(dtype, values);
-        GradientNorm of({broken.view, b.view}, {1});
+        GradientNorm of({broken.view, b.view}, {{{0, 1, count}}, {{0, 7, 1}}});
         for (Norm each : {Norm::One, Norm::Two, Norm::Inf})
-          EXPECT_EQ(std::isnan(of.compute(each, pool)), std::isnan(bad));
-        EXPECT_FALSE(std::isfinite(of.compute(Norm::Inf, pool)));
+          EXPECT_EQ(std::isnan(powersOf(of, each, pool)), std::isnan(bad));
+        EXPECT_FALSE(std::isfinite(powersOf(of, Norm::Inf, pool)));
       }
     }
 }
 
-TEST(GradientNorm, SlicesAreATree) {
-  // 2^53 swallows a 1 that comes alone, not two that come together: with [2, 2]
-  // it is (2^53 + 0) + (1 + 1).
+TEST(GradientNorm, LeavesOutWhatIsNotInARow) {
   ThreadPool pool(1, false);
-  double large = 0x1p53;
-  AnyTensor values(plan::FLOAT64, {large, 0, 1, 1});
-  Norm one = Norm::One;
-  EXPECT_EQ(GradientNorm({values.view}, {2, 2}).compute(one, pool), large + 2);
-  EXPECT_EQ(GradientNorm({values.view}, {4}).compute(one, pool), large);
-  EXPECT_EQ(GradientNorm({values.view}, {4, 1}).compute(one, pool), large);
-  EXPECT_EQ(GradientNorm({values.view}, {1, 4}).compute(one, pool), large);
+  AnyTensor values(plan::FLOAT64, {1, NAN, 2, 4, NAN});
+  GradientNorm norm({values.view}, {{{0, 1, 1}, {2, 1, 2}}});
+  EXPECT_EQ(powersOf(norm, Norm::One, pool), 7);
+  EXPECT_EQ(powersOf(norm, Norm::Inf, pool), 4);
+}
+
+TEST(Accumulate, AddsWordsOfExactSums) {
+  ThreadPool pool(1, false);
+  std::vector<int64_t> sum = {1, -5, INT64_MAX}, value = {2, 7, -1};
+  auto tensorOf = [](std::vector<int64_t> &words) {
+    Tensor tensor;
+    tensor.data = reinterpret_cast<std::byte *>(words.data());
+    tensor.dtype = plan::INT64;
+    tensor.shape = {3};
+    tensor.strides = {1};
+    return tensor;
+  };
+  accumulate(tensorOf(sum), tensorOf(value), pool);
+  EXPECT_EQ(sum, (std::vector<int64_t>{3, 2, INT64_MAX - 1}));
+  assign(tensorOf(sum), tensorOf(value), pool);
+  EXPECT_EQ(sum, value);
 }
 
 TEST(Accumulate, AddsInTheWiderTypeAndRoundsOnce) {

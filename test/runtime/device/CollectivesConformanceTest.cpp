@@ -109,7 +109,63 @@ TEST_P(StartReduceScatterConformance, AddsAndCuts) {
         });
 }
 
+// Each micro-batch brings the same, so the sum is theirs that many times.
+TEST_P(StartReduceScatterConformance, AddsUpMicroBatches) {
+  constexpr int64_t microBatches = 3;
+  for (const Shape &of : shapes)
+    for (plan::DType dtype : floatTypes)
+      for (int64_t count : counts)
+        onRanks(of.ranks, [&](Bench &bench) {
+          SCOPED_TRACE(testing::Message()
+                       << &of - shapes << ", " << plan::DType_Name(dtype));
+          Communicator &group = bench.world.group(of.stride, of.size);
+          int64_t all = count * of.size;
+          Tensor flat = bench.put(broughtBy(bench.rank(), dtype, all)),
+                 shard = bench.room(dtype, {count}),
+                 sum = bench.room(sumType(dtype), {count});
+          StepNumbers numbers;
+          numbers.microBatches = microBatches;
+          for (; numbers.microBatch < microBatches; ++numbers.microBatch)
+            bench.run({entry::StartReduceScatter{0, &group, flat, shard, sum},
+                       entry::Wait{0, true}},
+                      numbers);
+          Expected once = sumOver(of, bench.rank(), dtype, all,
+                                  group.rank() * count, count);
+          for (int64_t i = 0; i < count; ++i) {
+            once.values[i] *= microBatches;
+            once.slack[i] *= microBatches * microBatches;
+          }
+          bench.expect(shard, once, "shard");
+        });
+}
+
 SHARDC_CONFORMANCE(StartAllReduce);
+
+TEST_P(StartAllReduceConformance, AddsUpMicroBatches) {
+  constexpr int64_t microBatches = 3;
+  for (const Shape &of : shapes)
+    for (plan::DType dtype : floatTypes)
+      onRanks(of.ranks, [&](Bench &bench) {
+        constexpr int64_t count = 5000;
+        Communicator &group = bench.world.group(of.stride, of.size);
+        Numbers brought = broughtBy(bench.rank(), dtype, count);
+        Tensor sum = bench.room(sumType(dtype), {count}), values;
+        StepNumbers numbers;
+        numbers.microBatches = microBatches;
+        for (; numbers.microBatch < microBatches; ++numbers.microBatch) {
+          values = bench.put(brought);
+          bench.run({entry::StartAllReduce{0, &group, {values}, {false}, {sum}},
+                     entry::Wait{0, true}},
+                    numbers);
+        }
+        Expected once = sumOver(of, bench.rank(), dtype, count, 0, count);
+        for (int64_t i = 0; i < count; ++i) {
+          once.values[i] *= microBatches;
+          once.slack[i] *= microBatches * microBatches;
+        }
+        bench.expect(values, once, "values");
+      });
+}
 
 TEST_P(StartAllReduceConformance, AddsInPlace) {
   for (const Shape &of : shapes)

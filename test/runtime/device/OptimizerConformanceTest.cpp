@@ -31,35 +31,50 @@ Expected powerSum(const std::vector<Numbers> &gradients, Norm norm) {
   return expected;
 }
 
+constexpr int64_t exactWords = 68;
+
+/// Runs the norm and what rounds it; the result is a float64.
+Tensor normOf(Bench &bench, const std::vector<Tensor> &gradients,
+              const std::vector<std::vector<entry::Rows>> &rows, Norm norm) {
+  StepNumbers numbers;
+  numbers.clipNorm = norm;
+  Tensor sum = bench.room(plan::INT64, {exactWords}),
+         result = bench.room(plan::FLOAT64, {1});
+  bench.run({entry::GradientNorm{gradients, rows, sum},
+             entry::RoundSum{sum, result, true}},
+            numbers);
+  return result;
+}
+
 TEST_P(GradientNormConformance, IsTheSumOfPowers) {
   const std::vector<std::vector<int64_t>> sizes = {
       {0}, {1}, {6}, {12, 30, 0, 600}, {70002, 66}};
   for (const std::vector<int64_t> &of : sizes)
     for (plan::DType dtype : floatTypes)
       for (Norm norm : {Norm::One, Norm::Two, Norm::Inf})
-        for (const std::vector<int64_t> &slices :
-             {std::vector<int64_t>{}, {1}, {2}, {3, 2}}) {
-          int64_t count = countOf(slices);
-          if (of[0] % count)
-            continue;
+        for (int64_t width : {1, 2, 3, 100000})
           onDevice([&](Bench &bench) {
             SCOPED_TRACE(testing::Message()
                          << of[0] << " of " << plan::DType_Name(dtype)
-                         << ", norm " << int(norm) << ", slices " << count);
+                         << ", norm " << int(norm) << ", width " << width);
             std::vector<Numbers> gradients;
             std::vector<Tensor> tensors;
+            std::vector<std::vector<entry::Rows>> rows;
             for (int64_t size : of) {
               gradients.push_back(
                   Numbers::random(dtype, {size}, unsigned(size), 3));
               tensors.push_back(bench.put(gradients.back()));
+              rows.emplace_back();
+              if (size > 0 && size % width == 0)
+                rows.back().push_back({0, size / width, width});
+              else if (size > 0) // a row of its own behind one
+                rows.back() = {{0, 1, 1}, {1, 1, size - 1}};
+              if (size == 1)
+                rows.back() = {{0, 1, 1}};
             }
-            Tensor result = bench.room(plan::FLOAT64, {1});
-            StepNumbers numbers;
-            numbers.clipNorm = norm;
-            bench.run(entry::GradientNorm{tensors, slices, result}, numbers);
-            bench.expect(result, powerSum(gradients, norm), "result");
+            bench.expect(normOf(bench, tensors, rows, norm),
+                         powerSum(gradients, norm), "result");
           });
-        }
 }
 
 TEST_P(GradientNormConformance, WhatIsNotFiniteStaysVisible) {
@@ -69,16 +84,53 @@ TEST_P(GradientNormConformance, WhatIsNotFiniteStaysVisible) {
         onDevice([&](Bench &bench) {
           Numbers gradient = Numbers::random(dtype, {1000}, 1);
           gradient[777] = value;
-          Tensor result = bench.room(plan::FLOAT64, {1});
-          StepNumbers numbers;
-          numbers.clipNorm = norm;
-          bench.run(entry::GradientNorm{{bench.put(gradient)}, {}, result},
-                    numbers);
+          Tensor result =
+              normOf(bench, {bench.put(gradient)}, {{{0, 10, 100}}}, norm);
           bench.expect(
               result,
               Expected(std::vector<double>{std::isnan(value) ? NAN : INFINITY}),
               "result");
         });
+}
+
+//===----------------------------------------------------------------------===//
+// Exact sums
+//===----------------------------------------------------------------------===//
+
+SHARDC_CONFORMANCE(ExactSum);
+
+TEST_P(ExactSumConformance, AddsUpInAnyOrder) {
+  const std::vector<double> values = {1e300, 1, -1e300, 0x1p-1074, -3.5, 1e300};
+  onDevice([&](Bench &bench) {
+    Tensor sum = bench.room(plan::INT64, {exactWords}),
+           total = bench.room(plan::INT64, {exactWords}),
+           result = bench.room(plan::FLOAT64, {1});
+    StepNumbers numbers;
+    numbers.microBatches = int64_t(values.size());
+    for (double value : values) {
+      Tensor term = bench.put(Numbers(plan::FLOAT64, {1}, value));
+      bench.run({entry::ExactSum{term, sum}, entry::Accumulate{sum, total}},
+                numbers);
+      ++numbers.microBatch;
+    }
+    bench.run(entry::RoundSum{sum, result});
+    bench.expect(result, Expected(std::vector<double>{1e300}), "result");
+  });
+}
+
+SHARDC_CONFORMANCE(RoundSum);
+
+TEST_P(RoundSumConformance, GivesBackWhatWasPutIn) {
+  for (double value : {0.0, 1.0, -2.5, 0x1p-1074, 1.7976931348623157e308,
+                       double(INFINITY), -double(INFINITY), double(NAN)})
+    onDevice([&](Bench &bench) {
+      Tensor sum = bench.room(plan::INT64, {exactWords}),
+             result = bench.room(plan::FLOAT64, {1});
+      bench.run(
+          {entry::ExactSum{bench.put(Numbers(plan::FLOAT64, {1}, value)), sum},
+           entry::RoundSum{sum, result}});
+      bench.expect(result, Expected(std::vector<double>{value}), "result");
+    });
 }
 
 //===----------------------------------------------------------------------===//

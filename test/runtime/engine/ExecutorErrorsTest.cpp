@@ -42,9 +42,9 @@ std::string failureOf(const std::function<void(SoftmaxPlan<float> &)> &breakIt,
 TEST(Executor, APlanThatDoesNotHoldTogetherIsRefusedByName) {
   EXPECT_EQ(failureOf([](auto &) {}), "");
   EXPECT_EQ(failureOf([](auto &b) {
-              b.plan.mutable_buffers(b.logits)->set_offset(640);
+              b.plan.mutable_buffers(b.logits)->set_offset(1280);
             }),
-            "buffer logits at 640 of 48 bytes does not lie in its pool of 192 "
+            "buffer logits at 1280 of 48 bytes does not lie in its pool of 768 "
             "bytes at a multiple of 64");
   EXPECT_EQ(failureOf([](auto &b) {
               b.plan.mutable_train()

@@ -175,15 +175,21 @@ void LinearPlan::buildPrograms() {
   addAccumulate(train, tensor(loss, {}));
   GradientNorm *powers = atEnd(train)->mutable_gradient_norm();
   *powers->add_gradients() = tensor(shard, {elements / ranks});
-  powers->add_slices(1);
-  *powers->mutable_result() = tensor(norm, {});
+  powers->add_units(0);
+  const shardc::plan::Tensor exact =
+      tensor(buffer("norm.exact", 1, 68 * 8), {68}, shardc::plan::INT64);
+  *powers->mutable_result() = exact;
   auto *reduce = atEnd(train)->mutable_all_reduce_start();
   reduce->set_token(2);
   *reduce->add_values() = tensor(loss, {});
-  *reduce->add_values() = tensor(norm, {});
+  *reduce->add_values() = exact;
   reduce->add_norms(false);
   reduce->add_norms(true);
   atEnd(train)->mutable_wait()->set_token(2);
+  RoundSum *round = atEnd(train)->mutable_round_sum();
+  *round->mutable_sum() = exact;
+  *round->mutable_value() = tensor(norm, {});
+  round->set_norm(true);
   OptimizerStep *step = atEnd(train)->mutable_optimizer_step();
   step->set_kind("adamw");
   *step->mutable_gradient() = tensor(shard, {elements / ranks});

@@ -202,7 +202,9 @@ TEST(PlanErrors, OfAccumulators) {
     auto *metric = plan.mutable_train()->add_entries();
     metric->set_name("peek");
     *metric->mutable_metric()->mutable_value() =
-        entryOf(plan, plan::Entry::kAccumulate).accumulate().accumulator();
+        entryOf(plan, plan::Entry::kReduceScatterStart)
+            .reduce_scatter_start()
+            .accumulator();
     metric->mutable_metric()->mutable_value()->set_shape(0, 1);
   };
   EXPECT_EQ(failureOf(metric),
@@ -213,14 +215,39 @@ TEST(PlanErrors, OfAccumulators) {
   EXPECT_EQ(failureOf(metric, options), "");
   EXPECT_EQ(failureOf(
                 [](auto &plan) {
-                  entryOf(plan, plan::Entry::kAccumulate)
-                      .mutable_accumulate()
+                  entryOf(plan, plan::Entry::kReduceScatterStart)
+                      .mutable_reduce_scatter_start()
                       ->mutable_accumulator()
                       ->set_shape(0, 3);
                 },
                 options),
-            "plan entry accumulate (train, backward): expects an accumulator "
-            "of 12 elements, got float32 [3]");
+            "plan entry reduce_scatter (train, backward): expects an "
+            "accumulator of 12 elements, got float32 [3]");
+  EXPECT_EQ(failureOf(
+                [](auto &plan) {
+                  entryOf(plan, plan::Entry::kReduceScatterStart)
+                      .mutable_reduce_scatter_start()
+                      ->mutable_accumulator()
+                      ->set_dtype(plan::BFLOAT16);
+                },
+                options),
+            "plan entry reduce_scatter (train, backward): expects accumulator "
+            "to be float32, got bfloat16 [12]");
+}
+
+TEST(PlanErrors, OfExactSums) {
+  auto of = [](auto change) {
+    return failureOf([=](auto &plan) {
+      change(
+          *entryOf(plan, plan::Entry::kGradientNorm).mutable_gradient_norm());
+    });
+  };
+  EXPECT_EQ(of([](auto &norm) { norm.clear_units(); }),
+            "plan entry norm (train, optimizer): expects units for 1 "
+            "gradients, got 0");
+  EXPECT_EQ(of([](auto &norm) { norm.mutable_result()->set_shape(0, 8); }),
+            "plan entry norm (train, optimizer): expects result to have 68 "
+            "words, got int64 [8]");
 }
 
 } // namespace

@@ -38,6 +38,7 @@ SoftmaxPlan<T>::SoftmaxPlan(int64_t ranks, bool sharded)
   logits = buffer("logits", 1, batch * classes * sizeof(T));
   loss = buffer("loss", 1, sizeof(T));
   norm = buffer("norm", 1, 8);
+  exact = buffer("norm.exact", 1, 68 * 8);
   flat = buffer("flat", 3, flatElements * sizeof(T));
   gradient = sharded ? buffer("gradient", 3, slice) : flat;
   workspace = buffer("workspace", 4, batch * 8);
@@ -169,10 +170,16 @@ void SoftmaxPlan<T>::lossAndReport(plan::Program *program, bool withGradient) {
   // Without shards every rank holds all slices, and so the whole norm.
   start->add_norms(false);
   if (withGradient && sharded) {
-    *start->add_values() = tensor(norm, {}, plan::FLOAT64);
+    *start->add_values() = tensor(exact, {68}, plan::INT64);
     start->add_norms(true);
   }
   entry(program, "sums", "backward")->mutable_wait()->set_token(2);
+  if (withGradient) {
+    auto *round = entry(program, "norm", "backward")->mutable_round_sum();
+    *round->mutable_sum() = tensor(exact, {68}, plan::INT64);
+    *round->mutable_value() = tensor(norm, {}, plan::FLOAT64);
+    round->set_norm(true);
+  }
   auto *metric = entry(program, "metric", "backward")->mutable_metric();
   metric->set_name("loss");
   *metric->mutable_value() = tensor(loss, {});
@@ -206,8 +213,8 @@ template <typename T> void SoftmaxPlan<T>::backward(plan::Program *program) {
   entry(program, "reduce", "backward")->mutable_wait()->set_token(1);
   auto *powers = entry(program, "norm", "backward")->mutable_gradient_norm();
   *powers->add_gradients() = tensor(gradient, {flatElements / shards});
-  powers->add_slices(sharded ? 1 : plan.mesh().ranks());
-  *powers->mutable_result() = tensor(norm, {}, plan::FLOAT64);
+  powers->add_units(0);
+  *powers->mutable_result() = tensor(exact, {68}, plan::INT64);
 }
 
 template <typename T> void SoftmaxPlan<T>::train() {

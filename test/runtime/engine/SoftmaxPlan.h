@@ -39,7 +39,7 @@ public:
   int64_t batch, shards;
   bool sharded;
   uint32_t parameters, input, labels, scale, one, rowCount, gathered, logits,
-      loss, norm, flat, gradient, workspace;
+      loss, norm, exact, flat, gradient, workspace;
 
   plan::Tensor tensor(uint32_t id, std::vector<int64_t> shape,
                       plan::DType type = dtype, int64_t offset = 0);

@@ -1,5 +1,6 @@
 #include "test/runtime/engine/StrategyPlan.h"
 #include "runtime/base/DType.h"
+#include "runtime/comm/Communicator.h"
 
 #include <utility>
 
@@ -169,6 +170,9 @@ plan::Tensor StrategyPlan::scatter(const plan::Tensor &from, uint32_t group,
   start->set_group(group);
   *start->mutable_flat() = from;
   *start->mutable_shard() = shard;
+  if (!last && accumulated == Accumulated::Reduced)
+    *start->mutable_accumulator() =
+        accumulatorOf(shard, Communicator::sumType(shard.dtype()));
   wait("backward");
   return shard;
 }
@@ -179,6 +183,9 @@ void StrategyPlan::allReduce(const plan::Tensor &value, uint32_t group,
   start->set_token(next);
   start->set_group(group);
   *start->add_values() = value;
+  if (!last && !norm && accumulated == Accumulated::Reduced)
+    *start->add_accumulators() =
+        accumulatorOf(value, Communicator::sumType(value.dtype()));
   start->add_norms(norm);
   wait(phase);
 }
@@ -186,9 +193,12 @@ void StrategyPlan::allReduce(const plan::Tensor &value, uint32_t group,
 void StrategyPlan::accumulate(const plan::Tensor &value) {
   auto *add = entry("accumulate", "backward")->mutable_accumulate();
   *add->mutable_value() = value;
-  *add->mutable_accumulator() =
-      vector(buffer("sum", 5, value.shape(0), types.master), value.shape(0),
-             types.master);
+  *add->mutable_accumulator() = accumulatorOf(value, types.master);
+}
+
+plan::Tensor StrategyPlan::accumulatorOf(const plan::Tensor &value,
+                                         plan::DType dtype) {
+  return vector(buffer("sum", 5, value.shape(0), dtype), value.shape(0), dtype);
 }
 
 void StrategyPlan::reduceGradients() {
@@ -202,8 +212,6 @@ void StrategyPlan::reduceGradients() {
     allReduce(gradient, World, "backward", last);
   else
     gradient = scatter(gradient, isHybrid ? Shard : World, last);
-  if (accumulated == Accumulated::Reduced)
-    accumulate(gradient);
   last = accumulated != Accumulated::Never;
   if (isHybrid && optimizerShards == shards)
     allReduce(gradient, Replicate, "backward", last);
@@ -214,18 +222,21 @@ void StrategyPlan::reduceGradients() {
 void StrategyPlan::updateParameters() {
   plan::Tensor norm =
       vector(buffer("norm", 1, 1, plan::FLOAT64), 1, plan::FLOAT64);
+  plan::Tensor exact =
+      vector(buffer("norm.exact", 1, 68, plan::INT64), 68, plan::INT64);
   auto *powers = entry("norm", "optimizer")->mutable_gradient_norm();
   *powers->add_gradients() = gradient;
-  *powers->mutable_result() = norm;
-  // Without slices every rank has all of the mesh's.
-  if (optimizerShards == 1)
-    for (int64_t size : strategy.dims)
-      powers->add_slices(size);
+  powers->add_units(0);
+  *powers->mutable_result() = exact;
   for (size_t i = strategy.optimizerDims.size(); i-- > 0;) {
     int64_t dim = strategy.optimizerDims[i];
     bool inner = dim + 1 == int64_t(strategy.dims.size());
-    allReduce(norm, inner ? Shard : Replicate, "optimizer", false, true);
+    allReduce(exact, inner ? Shard : Replicate, "optimizer", false, true);
   }
+  auto *round = entry("round", "optimizer")->mutable_round_sum();
+  *round->mutable_sum() = exact;
+  *round->mutable_value() = norm;
+  round->set_norm(true);
   loss = buffer("loss", 1, 1, plan::FLOAT64);
   auto *lossReport = entry("loss", "optimizer")->mutable_metric();
   lossReport->set_name("loss");

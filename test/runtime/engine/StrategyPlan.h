@@ -75,6 +75,8 @@ private:
   void allReduce(const plan::Tensor &value, uint32_t group, const char *phase,
                  bool last, bool norm = false);
   void accumulate(const plan::Tensor &value);
+  /// Where the sum of what becomes `value` is kept between micro-batches.
+  plan::Tensor accumulatorOf(const plan::Tensor &value, plan::DType dtype);
   void reduceGradients();
   void updateParameters();
 

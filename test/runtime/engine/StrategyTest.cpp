@@ -184,6 +184,19 @@ private:
     }
     return result;
   }
+  /// Of every `size` ranks in a row, the sum of all micro-batches: one sum,
+  /// which is rounded once.
+  Values inOneGo(const std::vector<Values> &batches, int64_t size) const {
+    Values result;
+    for (size_t begin = 0; begin < batches[0].size(); begin += size) {
+      double sum = batches[0][begin];
+      for (size_t batch = 0; batch < batches.size(); ++batch)
+        for (int64_t i = batch == 0; i < size; ++i)
+          sum = add(sum, batches[batch][begin + i]);
+      result.push_back(stored(sum));
+    }
+    return result;
+  }
   double reduced(int64_t step, int64_t i) const {
     int64_t ranks = of.strategy.ranks();
     bool hybrid = of.strategy.shardDims == std::vector<int64_t>{1};
@@ -193,14 +206,20 @@ private:
       Values flat;
       for (int64_t rank = 0; rank < ranks; ++rank)
         flat.push_back(stored(gradientValue(step, batch, rank, i)));
-      batches.push_back(
-          of.accumulated == Accumulated::Reduced ? sums(flat, first) : flat);
+      batches.push_back(flat);
     }
-    Values values = of.accumulated == Accumulated::Never
-                        ? batches[0]
-                        : overMicroBatches(batches);
-    if (of.accumulated != Accumulated::Reduced)
-      values = sums(values, first);
+    Values values;
+    switch (of.accumulated) {
+    case Accumulated::Never:
+      values = sums(batches[0], first);
+      break;
+    case Accumulated::Flat:
+      values = sums(overMicroBatches(batches), first);
+      break;
+    case Accumulated::Reduced:
+      values = inOneGo(batches, first);
+      break;
+    }
     return sums(values, int64_t(values.size()))[0];
   }
 

@@ -87,12 +87,13 @@ TEST(Report, CountsTheCollectivesOfAllMicroBatches) {
   EXPECT_EQ(collectives[2].kind, "all_reduce");
   EXPECT_EQ(collectives[2].phase, "optimizer");
   EXPECT_EQ(collectives[2].number, 1);
-  EXPECT_EQ(collectives[2].bytes, 2 * 8);
+  // The loss, and the norm's exact sum.
+  EXPECT_EQ(collectives[2].bytes, 8 + 68 * 8);
   std::string text = reportText(plan, 3);
   EXPECT_NE(text.find("collectives of a step of 3 micro-batches:\n"
                       "  backward all-gather             3, 432 B\n"
                       "  backward reduce-scatter         1, 144 B\n"
-                      "  optimizer all-reduce            1, 16 B\n"),
+                      "  optimizer all-reduce            1, 552 B\n"),
             std::string::npos)
       << text;
 }
