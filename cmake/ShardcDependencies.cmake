@@ -23,6 +23,8 @@ find_library(SHARDC_XSMM_STATIC libxsmm.a REQUIRED)
 # Stands in for the BLAS that libxsmm falls back to, which shardc never lets it.
 find_library(SHARDC_XSMM_NOBLAS_STATIC libxsmmnoblas.a REQUIRED)
 find_path(SHARDC_OPENBLAS_INCLUDE cblas.h REQUIRED PATH_SUFFIXES x86_64-linux-gnu openblas)
+find_library(SHARDC_YAML_STATIC libyaml-cpp.a REQUIRED)
+find_path(SHARDC_YAML_INCLUDE yaml-cpp/parser.h REQUIRED)
 find_path(SHARDC_TOML_INCLUDE toml++/toml.h REQUIRED)
 find_path(SHARDC_ONNX_PROTO_DIR onnx/onnx.proto REQUIRED)
 

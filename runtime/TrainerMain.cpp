@@ -199,7 +199,7 @@ int run(int argc, char **argv, Platform &platform,
     checkPlan(*self.plan());
   Options options = parseOptions(argc, argv, self.plan());
   if (options.information) {
-    print(printableLines(*options.information));
+    print(*options.information);
     checkPrinted("nothing was trained");
     return 0;
   }

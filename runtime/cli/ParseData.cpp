@@ -1,7 +1,7 @@
 // The values of --data and --eval-data.
 #include "runtime/cli/ParseData.h"
 
-#include "runtime/cli/FlagTable.h"
+#include "runtime/flags/ParseValue.h"
 
 #include <algorithm>
 #include <functional>

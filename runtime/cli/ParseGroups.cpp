@@ -2,7 +2,7 @@
 #include "runtime/cli/ParseGroups.h"
 
 #include "runtime/base/Error.h"
-#include "runtime/cli/FlagTable.h"
+#include "runtime/flags/ParseValue.h"
 
 #include <algorithm>
 #include <regex>

@@ -2,14 +2,14 @@
 #include "runtime/cli/ParseOptions.h"
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
-#include "runtime/base/Suggest.h"
+#include "runtime/base/Printable.h"
 #include "runtime/base/Text.h"
 #include "runtime/cli/CheckOptions.h"
-#include "runtime/cli/FlagTable.h"
 #include "runtime/cli/ParseData.h"
 #include "runtime/cli/ParseGroups.h"
 #include "runtime/data/Dataset.h"
 #include "runtime/device/Optimizers.h"
+#include "runtime/flags/Settings.h"
 
 #include <algorithm>
 #include <functional>
@@ -118,10 +118,12 @@ void declareWeights(FlagTable &flags, Options &options,
                     name, text,
                     {{"file", Init::File}, {"random", Init::Random}});
               });
-  flags.value("--seed", "N", "of --init random, --shuffle and --sampler [0]",
-              [&](const std::string &name, const std::string &text) {
-                options.seed = parseInteger<uint64_t>(name, text, 0);
-              });
+  flags
+      .value("--seed", "N", "of --init random, --shuffle and --sampler [0]",
+             [&](const std::string &name, const std::string &text) {
+               options.seed = parseInteger<uint64_t>(name, text, 0);
+             })
+      .isNumber = true;
 }
 
 void declareTraining(FlagTable &flags, Options &options) {
@@ -187,12 +189,21 @@ defaultsText(const std::function<std::string(const Optimizer &)> &text) {
   return all + "]";
 }
 
-void declareOptimizer(FlagTable &flags, Options &options) {
+void declareOptimizer(FlagTable &flags, Options &options,
+                      const plan::Plan *plan) {
   flags.group("Optimizer");
-  flags.number("--weight-decay", options.weightDecay, notNegative,
-               defaultsText([](const Optimizer &optimizer) {
-                 return numberText(optimizer.weightDecay);
-               }));
+  const Optimizer *own =
+      plan ? findOptimizer(plan->optimizer().kind()) : nullptr;
+  using NumberText = std::function<std::string(const Optimizer &)>;
+  // Of all optimizers in --help, and this trainer's.
+  auto number = [&](const std::string &name, std::optional<double> &target,
+                    const NumberText &text) {
+    Flag &flag = flags.number(name, target, notNegative, defaultsText(text));
+    flag.standard = own ? text(*own) : "";
+  };
+  number("--weight-decay", options.weightDecay, [](const Optimizer &optimizer) {
+    return numberText(optimizer.weightDecay);
+  });
   flags.list("--group", "KEY=VALUE,...",
              "match=REGEX,lr-scale=F,weight-decay=F: for parameters in whose "
              "names the regex (ECMAScript) is found, the learning rate is "
@@ -201,18 +212,21 @@ void declareOptimizer(FlagTable &flags, Options &options) {
              [&](const std::string &name, const std::string &text) {
                options.groups.push_back(parseGroup(name, text));
              });
-  flags.value("--no-decay", "ROLES",
-              "norm, bias, embedding, separated by commas: no weight decay for "
-              "these, but where a --group says another",
-              [&](const std::string &name, const std::string &text) {
-                options.noDecay = parseRoles(name, text);
-              });
-  flags.value(
-      "--betas", "B1,B2", defaultsText([](const Optimizer &optimizer) {
-        return optimizer.beta1 ? numberText(*optimizer.beta1) + "," +
-                                     numberText(*optimizer.beta2)
-                               : "";
-      }),
+  flags
+      .value("--no-decay", "ROLES",
+             "norm, bias, embedding, separated by commas: no weight decay for "
+             "these, but where a --group says another",
+             [&](const std::string &name, const std::string &text) {
+               options.noDecay = parseRoles(name, text);
+             })
+      .isJoined = true;
+  NumberText betas = [](const Optimizer &optimizer) {
+    return optimizer.beta1 ? numberText(*optimizer.beta1) + "," +
+                                 numberText(*optimizer.beta2)
+                           : "";
+  };
+  Flag &flag = flags.value(
+      "--betas", "B1,B2", defaultsText(betas),
       [&](const std::string &name, const std::string &text) {
         size_t comma = text.find(',');
         if (comma == std::string::npos)
@@ -220,15 +234,15 @@ void declareOptimizer(FlagTable &flags, Options &options) {
         options.beta1 = parseNumber(name, text.substr(0, comma), belowOne);
         options.beta2 = parseNumber(name, text.substr(comma + 1), belowOne);
       });
-  auto ofThose = [](std::optional<double> Optimizer::*number) {
-    return defaultsText([=](const Optimizer &optimizer) {
-      return optimizer.*number ? numberText(*(optimizer.*number)) : "";
-    });
+  flag.isJoined = true;
+  flag.standard = own ? betas(*own) : "";
+  auto ofThose = [](std::optional<double> Optimizer::*each) {
+    return [=](const Optimizer &optimizer) {
+      return optimizer.*each ? numberText(*(optimizer.*each)) : "";
+    };
   };
-  flags.number("--eps", options.epsilon, notNegative,
-               ofThose(&Optimizer::epsilon));
-  flags.number("--momentum", options.momentum, notNegative,
-               ofThose(&Optimizer::momentum));
+  number("--eps", options.epsilon, ofThose(&Optimizer::epsilon));
+  number("--momentum", options.momentum, ofThose(&Optimizer::momentum));
   flags.toggle("--nesterov", options.nesterov, "Nesterov's --momentum");
 }
 
@@ -378,79 +392,49 @@ std::string inputsText(const plan::Plan &plan) {
   return text;
 }
 
-/// Throws for a flag that is given twice and has one meaning.
-void noteGiven(const CLI::App &app, Options &options) {
-  for (const CLI::Option *option : app.get_options()) {
-    if (option->count() == 0)
-      continue;
-    std::string flag = option->get_name();
-    options.given.insert(flag);
-    if (option->count() == 1 ||
-        option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll)
-      continue;
-    const std::vector<std::string> &values = option->results();
-    fail(flag, " is given ",
-         values.size() == 2 ? "twice" : concat(values.size(), " times"),
-         option->get_expected_max() == 0
-             ? ""
-             : concat(": ", values[0], " and ", values[1]),
-         "; give it once");
-  }
-}
-
 } // namespace
 
 Options parseOptions(int argc, const char *const *argv,
                      const plan::Plan *plan) {
   Options options;
-  CLI::App app("Trains the model that it was compiled from.\n"
-               "Defaults in brackets. The global batch is the batch that was "
-               "compiled, times ranks, times --grad-accumulation.");
-  app.set_help_flag("-h,--help", "print this and exit");
-  bool version = false;
-  app.add_flag("--version", version, "print the version and exit");
-  app.get_formatter()->column_width(38);
-  app.allow_extras();
-  FlagTable flags(app);
+  Program program;
+  program.description =
+      "Trains the model that it was compiled from.\n"
+      "Defaults in brackets. The global batch is the batch that was "
+      "compiled, times ranks, times --grad-accumulation.";
+  FlagTable flags;
+  flags.question("--version", "print the version and exit");
   declareData(flags, options);
   declareWeights(flags, options, plan);
   declareTraining(flags, options);
-  declareOptimizer(flags, options);
+  declareOptimizer(flags, options, plan);
   declareGradients(flags, options);
   declareCheckpoints(flags, options);
   declareOutput(flags, options);
   if (plan)
-    app.footer(inputsText(*plan));
+    program.footer = inputsText(*plan);
 
-  options.words.assign(argv + std::min(argc, 1), argv + argc);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp &) {
-    options.information = app.help();
+  Settings settings(flags, program, argc, argv);
+  std::string model = plan ? plan->model() : "no model";
+  if (settings.question() == "--help") {
+    options.information = printableLines(settings.help());
     return options;
-  } catch (const CLI::ArgumentMismatch &error) {
-    std::string text = error.what();
-    fail(text.substr(0, text.find(':')), " needs a value");
-  } catch (const CLI::ParseError &error) {
-    fail(error.what());
   }
-  if (version) {
+  if (!settings.question().empty()) {
     options.information =
-        concat("trainer of ", plan ? plan->model() : "no model", ", built by ",
-               plan ? plan->compiler() : "shardc", "\n");
+        printable(concat("trainer of ", model, ", built by ",
+                         plan ? plan->compiler() : "shardc")) +
+        "\n";
     return options;
   }
-  if (std::vector<std::string> unknown = app.remaining(); !unknown.empty()) {
-    std::string word = unknown[0].substr(0, unknown[0].find('='));
-    if (!word.starts_with("-"))
-      fail("unexpected argument '", unknown[0], "'; see --help");
-    std::vector<std::string> known;
-    for (const CLI::Option *option : app.get_options())
-      for (const std::string &name : option->get_lnames())
-        known.push_back("--" + name);
-    fail("unknown flag ", word, suggestion(word, known), "; see --help");
+  settings.apply();
+  if (settings.arePrinted()) {
+    options.information = settings.toml(
+        concat("trainer of ", model, ": what holds, and where it is from"));
+    return options;
   }
-  noteGiven(app, options);
+  options.words = settings.words();
+  options.given = settings.given();
   options.order.shuffle |= options.given.contains("--sampler");
   options.order.seed = options.seed;
   checkCombinations(options);

@@ -13,8 +13,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -38,7 +38,7 @@ struct LossScaleOptions {
 /// --log-format: what the console shows. Hf: as Hugging Face's Trainer.
 enum class LogFormat { Text, Hf };
 
-/// Absent: not given on the command line; what holds then depends on the plan
+/// Absent: nobody said it; what holds then depends on the plan
 /// or on other flags.
 struct Options {
   std::vector<NamedFile> data;
@@ -102,12 +102,13 @@ struct Options {
   bool dryRun = false;
   bool report = false;
 
-  /// The words of the command line behind the program's name.
+  /// All that was said, as the words of a command line.
   std::vector<std::string> words;
-  /// The flags among them, "--lr" and so on.
-  std::set<std::string, std::less<>> given;
+  /// The flags among them, "--lr" and so on, and where each was said:
+  /// "run.toml:3", "--set"; empty: on the command line.
+  std::map<std::string, std::string, std::less<>> given;
 
-  /// What --help or --version print; nothing is trained then.
+  /// What --help, --version or --print-config print; nothing is trained then.
   std::optional<std::string> information;
 };
 

@@ -46,6 +46,7 @@ ROOMS = {
         "simd": set(),
         "base": {"simd"},
         "files": {"base"},
+        "flags": {"base", "files"},
         "comm": {"base", "simd"},
         "device": {"base", "comm"},
         "cpu": {"base", "simd", "comm", "device"},
@@ -68,7 +69,7 @@ ROOMS = {
             "metrics",
             "launch",
         },
-        "cli": {"base", "data", "device", "train"},
+        "cli": {"base", "flags", "data", "device", "train"},
     },
 }
 OPEN = {"runtime/plan.pb.h", "runtime/Container.h", "codegen/Target.h"}
@@ -86,6 +87,7 @@ SHARED_WITH_RUNTIME = {
     "runtime/plan.pb.h",
     "runtime/Container.h",
     "runtime/device/Optimizers.h",
+    "runtime/flags/Settings.h",
     "runtime/launch/Guard.h",
 }
 MOST_LINES = 500

@@ -1,11 +1,12 @@
 // shardc-ckpt: what can be done with checkpoints without a trainer.
 #include "runtime/base/Error.h"
 #include "runtime/base/Printable.h"
-#include "runtime/cli/FlagTable.h"
+#include "runtime/flags/ParseValue.h"
 #include "runtime/launch/Guard.h"
 #include "runtime/metrics/Print.h"
 #include "tools/shardc-ckpt/Commands.h"
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 
 using namespace shardc::runtime;

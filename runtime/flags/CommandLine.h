@@ -1,0 +1,43 @@
+// The words of a command line, by flag.
+#ifndef SHARDC_RUNTIME_FLAGS_COMMANDLINE_H
+#define SHARDC_RUNTIME_FLAGS_COMMANDLINE_H
+
+#include "runtime/flags/FlagTable.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace shardc::runtime::cli {
+
+/// What a program says about itself.
+struct Program {
+  std::string name; // empty: that of its file
+  std::string description;
+  std::string footer; // the end of --help
+  int helpColumn = 38;
+  /// The section of a configuration file that has its keys; empty: they stand
+  /// outside of all sections.
+  std::string section;
+};
+
+struct CommandLine {
+  /// The values of the flags that are given, in order; a switch has "true".
+  std::map<const Flag *, std::vector<std::string>> values;
+  /// The first question that is asked: "--help" or another's name; empty: none.
+  std::string question;
+  std::string help; // the answer to --help
+  /// The error of the first word that belongs to no flag. Where a value is left
+  /// out, it is the next flag's value that stands alone: errors of values say
+  /// more.
+  std::string unknown;
+};
+
+/// Throws an Error of one line for a value that is missing at the end. What
+/// values are is not looked at.
+CommandLine readCommandLine(const FlagTable &table, const Program &program,
+                            int argc, const char *const *argv);
+
+} // namespace shardc::runtime::cli
+
+#endif
