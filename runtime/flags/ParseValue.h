@@ -37,13 +37,17 @@ double parseNumber(const std::string &flag, const std::string &text,
 
 template <typename Integer>
 Integer parseInteger(const std::string &flag, const std::string &text,
-                     Integer low) {
+                     Integer low,
+                     Integer high = std::numeric_limits<Integer>::max()) {
   Integer value = 0;
   const char *end = text.data() + text.size();
   auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || value < low)
+  if (error == std::errc() && stop == end && value >= low && value <= high)
+    return value;
+  if (high == std::numeric_limits<Integer>::max())
     fail(flag, " expects an integer of ", low, " or more, got '", text, "'");
-  return value;
+  fail(flag, " expects an integer from ", low, " to ", high, ", got '", text,
+       "'");
 }
 
 /// The value that a word stands for.

@@ -87,6 +87,7 @@ SHARED_WITH_RUNTIME = {
     "runtime/plan.pb.h",
     "runtime/Container.h",
     "runtime/device/Optimizers.h",
+    "runtime/flags/FlagTable.h",
     "runtime/flags/Settings.h",
     "runtime/launch/Guard.h",
 }

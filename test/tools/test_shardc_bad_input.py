@@ -330,7 +330,7 @@ class ShardcBadInput(ToolTest):
             (("--freeze", "*"), ("--freeze *", "regular expression")),
             (("--trainable", "nothing"), ("--trainable nothing", "layers.0.weight")),
             (("--freeze", "layers"), ("no parameter is left to train", "all 6")),
-            (("--accumulate", "half"), ("--accumulate", "sharded,unsharded")),
+            (("--accumulate", "half"), ("--accumulate", "sharded or unsharded")),
             (("--prefetch", "-1"), ("--prefetch", "0 to 64")),
         ):
             self.check(self.shardc(MLP, "--dim", "batch=2", "--mesh", "8", *words), *expected)
