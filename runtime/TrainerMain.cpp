@@ -15,6 +15,7 @@
 #include "runtime/files/FileUses.h"
 #include "runtime/launch/Guard.h"
 #include "runtime/metrics/Print.h"
+#include "runtime/train/DryRun.h"
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/OpenSinks.h"
 #include "runtime/train/Options.h"
@@ -152,6 +153,9 @@ void checkFiles(const Run &run, const InitialValues &values,
   if (run.onnx)
     for (const std::string &path : run.onnx->outputs())
       uses.writes("--export-onnx " + path, path);
+  if (options.checkpointDir)
+    uses.owns("--checkpoint-dir " + *options.checkpointDir,
+              *options.checkpointDir, CheckpointFolder::isOwnName);
   uses.check();
 }
 
@@ -272,12 +276,15 @@ int run(int argc, char **argv, Platform &platform,
     for (const std::string &warning : resumed.warnings)
       printWarning(warning + "; an older checkpoint is taken");
     print(printableLines(bannerText(plan, run.settings)) + "\n");
-    if (options.dryRun)
-      print("dry run: plan, data, weights and outputs are in order\n");
     checkPrinted("nothing was trained");
   }
-  if (options.dryRun)
+  if (options.dryRun) {
+    std::string found = checkDryRun(run);
+    if (world->leads())
+      print(found + "dry run: plan, data, weights and outputs are in order\n");
+    checkPrinted("nothing was trained");
     return 0;
+  }
   openCheckpoints(run);
   if (Stop stop = train(run)) {
     std::string what = stop.timeLimit ? "--time-limit" : strsignal(stop.signal);

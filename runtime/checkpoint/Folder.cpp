@@ -42,6 +42,11 @@ bool CheckpointFolder::isCheckpointName(const std::string &name) {
   return stepOf(name).has_value();
 }
 
+bool CheckpointFolder::isOwnName(const std::string &name) {
+  return isCheckpointName(name) ||
+         (name.starts_with(prefix) && name.ends_with(temporary));
+}
+
 /// Brings the names in a folder to the disk.
 static void syncFolder(const std::string &path) {
   Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -96,7 +101,7 @@ void CheckpointFolder::prepare() const {
   if (access(path.c_str(), W_OK | X_OK) != 0)
     failErrno("cannot write to the folder ", path);
   for (const std::string &name : namesIn(path))
-    if (name.starts_with(prefix) && name.ends_with(temporary))
+    if (isOwnName(name) && !isCheckpointName(name))
       remove(path + "/" + name);
 }
 

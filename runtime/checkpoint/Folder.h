@@ -16,6 +16,8 @@ public:
 
   /// Whether a folder of that name is a checkpoint: step-00001000.
   static bool isCheckpointName(const std::string &name);
+  /// The same, or one that is being written.
+  static bool isOwnName(const std::string &name);
 
   const std::string &where() const { return path; }
   std::string pathOf(int64_t step) const;

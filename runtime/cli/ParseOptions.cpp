@@ -364,9 +364,11 @@ void declareOutput(FlagTable &flags, Options &options) {
              "before clipping");
   flags.toggle("--report", options.report,
                "print the plan: units, collectives, memory, parameter groups");
-  flags.toggle("--dry-run", options.dryRun,
-               "check plan, data, weights and outputs, print what the flags "
-               "resolve to and the memory needed, and train nothing");
+  flags.toggle(
+      "--dry-run", options.dryRun,
+      "check plan, data, weights, outputs and the disk space of checkpoints, "
+      "print what the flags resolve to and the memory needed, and train "
+      "nothing");
   flags.integer("--threads", options.threads, 1,
                 "threads of each rank [processors / ranks]");
 }

@@ -110,9 +110,19 @@ Dataset::Dataset(const plan::Plan &plan, const std::vector<NamedFile> &files,
   sampleCount = first ? first->samples() : limit.value_or(syntheticSamples);
   sampleCount = std::min(sampleCount, limit.value_or(sampleCount));
   for (int i = 0; i < plan.inputs_size(); ++i)
-    if (inputs[i] && plan.inputs(i).bounded() && !inputs[i]->isWithinBounds() &&
-        sampleCount <= checkedBytes / std::max<int64_t>(
-                                          1, SampleType(plan.inputs(i)).bytes))
+    if (hasBounds(i) && isChecked(i))
+      checkAll(i);
+}
+
+bool Dataset::isChecked(int index) const {
+  return sampleCount <=
+         checkedBytes /
+             std::max<int64_t>(1, SampleType(plan.inputs(index)).bytes);
+}
+
+void Dataset::checkValues() const {
+  for (int i = 0; i < plan.inputs_size(); ++i)
+    if (hasBounds(i) && !isChecked(i))
       checkAll(i);
 }
 
@@ -163,7 +173,7 @@ static int64_t firstOutside(const plan::Input &input,
   return -1;
 }
 
-void Dataset::checkAll(int index) const {
+template <typename Use> void Dataset::readAll(int index, Use use) const {
   constexpr int64_t chunkBytes = 1 << 20;
   SampleType type(plan.inputs(index));
   int64_t most =
@@ -173,8 +183,32 @@ void Dataset::checkAll(int index) const {
   for (int64_t first = 0; first < sampleCount; first += most) {
     int64_t count = std::min(most, sampleCount - first);
     inputs[index]->read(first, count, values.data());
-    checkBounds(index, first, count, values.data());
+    use(first, count, values.data());
   }
+}
+
+void Dataset::checkAll(int index) const {
+  readAll(index, [&](int64_t first, int64_t count, const std::byte *values) {
+    checkBounds(index, first, count, values);
+  });
+}
+
+Dataset::LabelCount Dataset::countLabels() const {
+  int index = labelsIndex(plan);
+  plan::Tensor labels = plan.inputs(index).tensor();
+  LabelCount result;
+  readAll(index, [&](int64_t, int64_t count, const std::byte *values) {
+    labels.set_shape(0, count);
+    result.valid += countValidLabels(plan.loss(), labels, values);
+  });
+  SampleType type(plan.inputs(index));
+  int64_t length = labels.shape(labels.shape_size() - 1);
+  if (labels.shape_size() == 1)
+    result.all = sampleCount;
+  else if (length > 0)
+    result.all = sampleCount * (type.elements / length) *
+                 std::max<int64_t>(0, length - plan.loss().shift());
+  return result;
 }
 
 void Dataset::checkBounds(int index, int64_t first, int64_t samples,

@@ -44,6 +44,17 @@ public:
   void load(int input, std::span<const int64_t> samples,
             std::byte *destination) const;
 
+  /// Looks at every value that has bounds and was not looked at yet, in files
+  /// of whatever size. Throws as load() does.
+  void checkValues() const;
+
+  struct LabelCount {
+    int64_t valid = 0, all = 0;
+  };
+  /// The labels of all samples, without those that a shift leaves out: how many
+  /// the loss counts. Only for plans whose loss counts labels.
+  LabelCount countLabels() const;
+
   static constexpr int64_t padding = -1;
   /// How many there are where all are drawn, and nothing says how many.
   static constexpr int64_t syntheticSamples = 65536;
@@ -56,6 +67,15 @@ private:
                    const std::byte *values) const;
   /// The same for all samples of an input.
   void checkAll(int input) const;
+  /// Whether an input has values to look at.
+  bool hasBounds(int input) const {
+    return inputs[input] && plan.inputs(input).bounded() &&
+           !inputs[input]->isWithinBounds();
+  }
+  /// Whether they are looked at as soon as it is opened.
+  bool isChecked(int input) const;
+  /// Reads an input a part at a time: use(first, count, values).
+  template <typename Use> void readAll(int input, Use use) const;
   const NamedFile &findFile(const std::vector<NamedFile> &files,
                             const plan::Input &input) const;
   void open(const std::vector<NamedFile> &files);

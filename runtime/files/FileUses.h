@@ -4,6 +4,7 @@
 
 #include "runtime/files/FileIdentity.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,16 +17,31 @@ public:
   void reads(std::string what, const std::string &path);
   void writes(std::string what, const std::string &path);
 
+  /// The run makes, replaces and removes what is in those entries of the folder
+  /// `path` whose names `isOwn` tells, and all below.
+  void owns(std::string what, const std::string &path,
+            std::function<bool(const std::string &name)> isOwn);
+
   /// Throws an Error that names both uses where an output is the same file as
-  /// an input or as another output, by whatever spelling or link.
+  /// an input or as another output, by whatever spelling or link, and where an
+  /// input or an output lies in what the run owns.
   void check() const;
 
 private:
   struct Use {
-    std::string what;
+    std::string what, path;
     FileIdentity file;
   };
+  struct Owned {
+    std::string what, path;
+    std::function<bool(const std::string &name)> isOwn;
+  };
+  /// The name of the entry of the folder that the path leads into; empty: it
+  /// leads elsewhere.
+  static std::string entryOf(const std::string &folder,
+                             const std::string &path);
   std::vector<Use> inputs, outputs;
+  std::vector<Owned> owned;
 };
 
 } // namespace shardc::runtime

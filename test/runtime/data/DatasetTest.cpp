@@ -73,6 +73,53 @@ protected:
 
 } // namespace
 
+TEST_F(DatasetTest, CountsLabelsAndLooksAtAllValues) {
+  Dataset data(plan, files(), "--data");
+  data.checkValues();
+  // Without the first of each row, with which nothing is compared.
+  EXPECT_EQ(data.countLabels().all, 6);
+  EXPECT_EQ(data.countLabels().valid, 3);
+  Dataset less(plan, files(), "--data", 2);
+  EXPECT_EQ(less.countLabels().all, 4);
+  EXPECT_EQ(less.countLabels().valid, 3);
+}
+
+/// A file that is too large to be looked at before every run.
+TEST_F(DatasetTest, ChecksLargeFilesWhenItIsAskedTo) {
+  int64_t samples = Dataset::checkedBytes / 24 + 1;
+  std::string header = "{'descr': '<i8', 'fortran_order': False, 'shape': (" +
+                       std::to_string(samples) + ",3,)}\n";
+  std::string file("\x93NUMPY\x01\x00", 8);
+  file += {static_cast<char>(header.size()), 0};
+  file += header;
+  plan.mutable_inputs()->RemoveLast();
+  plan.mutable_inputs()->DeleteSubrange(1, 1);
+  for (const char *name : {"ids.npy", "labels.npy"}) {
+    folder.write(name, file);
+    std::filesystem::resize_file(folder / name, file.size() + samples * 24);
+  }
+  std::vector<NamedFile> given = {{"ids", folder / "ids.npy"},
+                                  {"labels", folder / "labels.npy"}};
+  {
+    std::fstream wrong(folder / "labels.npy",
+                       std::ios::in | std::ios::out | std::ios::binary);
+    wrong.seekp(int64_t(file.size()) + (samples - 1) * 24 + 8);
+    int64_t value = 5;
+    wrong.write(reinterpret_cast<char *>(&value), sizeof(value));
+  }
+  Dataset data(plan, given, "--data");
+  try {
+    data.checkValues();
+    ADD_FAILURE() << "5 is no class";
+  } catch (const Error &error) {
+    EXPECT_NE(std::string(error.what())
+                  .find("5 is not one of the values 0 to 4 or -100 of input "
+                        "labels"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 TEST_F(DatasetTest, CopiesAndConvertsABatch) {
   Dataset dataset(plan, files(), "--data");
   EXPECT_EQ(dataset.samples(), 3);

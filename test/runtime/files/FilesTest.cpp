@@ -76,6 +76,38 @@ TEST(Files, MayNotBeReadAndWritten) {
             "--export-safetensors ./out; choose another path for one of them");
 }
 
+TEST(FileUses, WhatTheRunRemovesIsNobodysFile) {
+  TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "c/own-1/model");
+  std::filesystem::create_directory_symlink(folder / "c/own-1",
+                                            folder / "link");
+  std::string stored = folder.write("c/own-1/model/a", "x");
+  auto errorOf = [&](bool reads, const std::string &path) -> std::string {
+    FileUses uses;
+    uses.owns("--dir", folder / "c",
+              [](const std::string &name) { return name.starts_with("own-"); });
+    reads ? uses.reads("--in", path) : uses.writes("--out", path);
+    try {
+      uses.check();
+    } catch (const Error &error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(errorOf(true, stored),
+            "--in lies in own-1 of --dir, which this run may replace or "
+            "remove; choose another path for one of them");
+  EXPECT_NE(errorOf(true, folder / "link/model/a"), "");
+  EXPECT_NE(errorOf(true, folder / "c/../c/own-1"), "");
+  EXPECT_NE(errorOf(false, folder / "c/own-2/new"), "");
+  EXPECT_NE(errorOf(false, folder / "c/own-2"), "");
+  EXPECT_EQ(errorOf(false, folder / "c"), "");
+  EXPECT_EQ(errorOf(false, folder / "c/other"), "");
+  EXPECT_EQ(errorOf(false, folder / "own-3"), "");
+  EXPECT_EQ(errorOf(false, folder / "cc/own-3"), "");
+  EXPECT_EQ(errorOf(true, folder / "link/../x"), "");
+}
+
 TEST(Files, LinksEndWhereTheirOwnerLies) {
   TemporaryFolder folder;
   auto open = [&](const std::string &owner, const std::string &name) {

@@ -1,0 +1,29 @@
+// The disk space that a run's checkpoints take.
+#ifndef SHARDC_RUNTIME_CHECKPOINT_SPACE_H
+#define SHARDC_RUNTIME_CHECKPOINT_SPACE_H
+
+#include "runtime/checkpoint/Folder.h"
+#include "runtime/plan.pb.h"
+
+#include <cstdint>
+#include <string>
+
+namespace shardc::runtime {
+
+/// Bytes of the tensors of a checkpoint, of all ranks together: master weights
+/// and optimizer state of what is trained. Headers and the manifest are left
+/// out.
+uint64_t checkpointBytes(const plan::Plan &plan);
+
+/// Bytes of the files of the last `number` checkpoints in a folder.
+uint64_t storedBytes(const CheckpointFolder &folder, int64_t number);
+
+/// Says what `number` checkpoints of `each` bytes need. Throws an Error where
+/// the file system has fewer, together with `reused`, those of checkpoints that
+/// go meanwhile.
+std::string checkSpace(const std::string &path, int64_t number, uint64_t each,
+                       uint64_t reused);
+
+} // namespace shardc::runtime
+
+#endif
