@@ -2,10 +2,10 @@
 #include "runtime/cli/ParseGroups.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/base/Regex.h"
 #include "runtime/flags/ParseValue.h"
 
 #include <algorithm>
-#include <regex>
 
 namespace shardc::runtime::cli {
 
@@ -23,8 +23,8 @@ static void checkRegex(const std::string &flag, const std::string &match) {
   if (match.empty())
     fail(flag, " expects match=REGEX, got an empty regex");
   try {
-    std::regex regex(match);
-  } catch (const std::regex_error &error) {
+    Regex compiled(match);
+  } catch (const Error &error) {
     fail(flag, " match=", match, " is no regex: ", error.what());
   }
 }

@@ -2,11 +2,11 @@
 #include "runtime/train/ParameterGroups.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/base/Regex.h"
 #include "runtime/device/Optimizers.h"
 #include "runtime/weights/ParameterSource.h"
 
 #include <algorithm>
-#include <regex>
 
 namespace shardc::runtime {
 
@@ -19,10 +19,16 @@ double weightDecayOf(const Options &options, const plan::Plan &plan) {
 /// of a model show once.
 static std::string namesText(const std::vector<std::string> &names) {
   constexpr size_t most = 12;
-  static const std::regex number("[0-9]+");
   std::vector<std::string> shown;
   for (const std::string &name : names) {
-    std::string pattern = std::regex_replace(name, number, "*");
+    std::string pattern;
+    for (char letter : name) {
+      bool isDigit = letter >= '0' && letter <= '9';
+      if (!isDigit)
+        pattern += letter;
+      else if (!pattern.ends_with('*'))
+        pattern += '*';
+    }
     if (std::find(shown.begin(), shown.end(), pattern) == shown.end())
       shown.push_back(pattern);
   }
@@ -37,7 +43,7 @@ static std::string namesText(const std::vector<std::string> &names) {
 /// By parameter: the --group that it belongs to, -1 for none.
 static std::vector<int> matchGroups(const Options &options,
                                     const plan::Plan &plan) {
-  std::vector<std::regex> regexes;
+  std::vector<Regex> regexes;
   for (const GroupOption &group : options.groups)
     regexes.emplace_back(group.match);
   std::vector<int> groups(plan.parameters_size(), -1);
@@ -51,7 +57,7 @@ static std::vector<int> matchGroups(const Options &options,
       continue;
     names.push_back(parameter.name());
     for (size_t g = 0; g < regexes.size(); ++g) {
-      if (!std::regex_search(parameter.name(), regexes[g]))
+      if (!regexes[g].isFoundIn(parameter.name()))
         continue;
       found[g].push_back(parameter.name());
       if (groups[i] >= 0)

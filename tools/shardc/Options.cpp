@@ -1,20 +1,14 @@
 // shardc's flags. The one file of the compiler that is built with exceptions,
-// which those of the runtime's flags are.
+// which the runtime's flags throw. It includes nothing of LLVM.
 #include "tools/shardc/Options.h"
 
-#include "frontend/onnx/Decoder.h"
 #include "runtime/device/Optimizers.h"
 #include "runtime/flags/Settings.h"
-#include "tools/shardc/Diagnostics.h"
 #include "tools/shardc/OptionTable.h"
-#include "tools/shardc/Remarks.h"
-
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <iterator>
+#include <string_view>
 #include <vector>
 
 using namespace shardc;
@@ -208,7 +202,8 @@ void declareCode(OptionTable &table, Said &said) {
               "trainer as well only with -o");
 }
 
-void declareInspection(OptionTable &table, Said &said) {
+void declareInspection(OptionTable &table, Said &said,
+                       const std::string &remarkPasses) {
   table.group("Inspection");
   table.choice("--compile-to", "PHASE [trainer]", said.compileTo, phaseNames(),
                phasesText());
@@ -222,7 +217,7 @@ void declareInspection(OptionTable &table, Said &said) {
   table.value("--remarks", "REGEX", said.options.remarks,
               "print why passes decided as they did, on stderr: those in "
               "whose names the regular expression is found, of " +
-                  llvm::join(passesWithRemarks(), ", "));
+                  remarkPasses);
   table.toggle("--pass-timing", said.options.passTiming,
                "print how long each pass took, on stderr");
   table.toggle("-q,--quiet", said.options.quiet,
@@ -240,7 +235,7 @@ void bindDims(Said &said) {
 
 /// Flags that say what another target has.
 void checkTarget(const Given &given, const Options &options) {
-  bool isCpu = llvm::StringRef(options.target).split(':').first == "cpu";
+  bool isCpu = options.target.substr(0, options.target.find(':')) == "cpu";
   bool namesCpu = isCpu && options.target != "cpu";
   refuseIdle(given, {{"--cpu", !namesCpu, "with a --target that names one"},
                      {"--cpu", isCpu, "with another --target"},
@@ -258,7 +253,9 @@ void checkRemarks(const Given &given, const Said &said) {
 void resolveKernels(const Given &given, Said &said) {
   if (said.options.kernels.empty())
     return;
-  if (llvm::is_contained({"import", "raise", "train", "shard"}, said.compileTo))
+  if (constexpr std::string_view early[] = {"import", "raise", "train",
+                                            "shard"};
+      std::ranges::find(early, said.compileTo) != std::end(early))
     fail("--compile-to ", said.compileTo,
          ": has no kernels yet; drop --kernels");
   if (said.compileTo != "trainer" || !said.options.output.empty())
@@ -311,19 +308,11 @@ Options resolve(Said said) {
   return options;
 }
 
-ParsedOptions answer(const Settings &settings) {
-  if (settings.question() == "--help")
-    llvm::outs() << settings.help();
-  else if (settings.question() == "--list-ops")
-    llvm::outs() << shardc::onnx::DecoderTable().list();
-  else
-    llvm::outs() << "shardc " SHARDC_VERSION "\n";
-  return {std::nullopt, 0};
-}
-
 } // namespace
 
-ParsedOptions shardc::parseOptions(int argc, char **argv) {
+ParsedOptions shardc::parseOptions(int argc, char **argv,
+                                   const std::string &remarkPasses) {
+  ParsedOptions parsed;
   Said said;
   OptionTable table;
   declareFiles(table, said);
@@ -331,7 +320,7 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
   declareSharding(table, said);
   declareTraining(table, said);
   declareCode(table, said);
-  declareInspection(table, said);
+  declareInspection(table, said, remarkPasses);
   Program program;
   program.name = "shardc";
   program.description =
@@ -341,18 +330,26 @@ ParsedOptions shardc::parseOptions(int argc, char **argv) {
   program.section = compileSection;
   try {
     Settings settings(table.flags, program, argc, argv);
-    if (!settings.question().empty())
-      return answer(settings);
-    settings.apply();
-    if (settings.arePrinted()) {
-      llvm::outs() << settings.toml("shardc: what holds, and where it is from");
-      return {std::nullopt, 0};
+    if (settings.question() == "--list-ops") {
+      parsed.listsOps = true;
+    } else if (!settings.question().empty()) {
+      parsed.information = settings.question() == "--help"
+                               ? settings.help()
+                               : "shardc " SHARDC_VERSION "\n";
+    } else {
+      settings.apply();
+      if (settings.arePrinted()) {
+        parsed.information =
+            settings.toml("shardc: what holds, and where it is from");
+      } else {
+        check(settings.given(), said);
+        parsed.options = resolve(std::move(said));
+      }
     }
-    check(settings.given(), said);
   } catch (const runtime::Error &error) {
-    std::string text = error.what();
-    printError(text + (text.ends_with("see --help") ? "" : "; see --help"));
-    return {std::nullopt, 2};
+    parsed.error = error.what();
+    if (!parsed.error.ends_with("see --help"))
+      parsed.error += "; see --help";
   }
-  return {resolve(std::move(said)), 0};
+  return parsed;
 }

@@ -50,13 +50,16 @@ struct Options {
   bool quiet = false;
 };
 
-/// The options of a run; or the exit code with which to end now (0 after --help
-/// and --version, 2 after a one-line error).
+/// The options of a run, or what is printed instead of one.
 struct ParsedOptions {
   std::optional<Options> options;
-  int exitCode = 0;
+  std::string error;       // one line
+  std::string information; // what --help and its like print
+  bool listsOps = false;   // --list-ops
 };
-ParsedOptions parseOptions(int argc, char **argv);
+/// `remarkPasses`: what --remarks may name, for --help.
+ParsedOptions parseOptions(int argc, char **argv,
+                           const std::string &remarkPasses);
 
 } // namespace shardc
 

@@ -1,13 +1,32 @@
 // shardc: an ONNX model into a sharded trainer.
+#include "frontend/onnx/Decoder.h"
 #include "runtime/launch/Guard.h"
 #include "tools/shardc/Compiler.h"
 #include "tools/shardc/Diagnostics.h"
+#include "tools/shardc/Remarks.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace shardc;
+
+/// The program's exit code; 2 after an error in its flags.
+static int run(int argc, char **argv) {
+  ParsedOptions parsed =
+      parseOptions(argc, argv, llvm::join(passesWithRemarks(), ", "));
+  if (parsed.options)
+    return compile(*parsed.options);
+  if (!parsed.error.empty()) {
+    printError(parsed.error);
+    return 2;
+  }
+  llvm::outs() << (parsed.listsOps ? shardc::onnx::DecoderTable().list()
+                                   : parsed.information);
+  return 0;
+}
 
 int main(int argc, char **argv) {
-  shardc::guardProcess("shardc");
-  shardc::reportFatalErrors();
-  shardc::ParsedOptions parsed = shardc::parseOptions(argc, argv);
-  int code =
-      parsed.options ? shardc::compile(*parsed.options) : parsed.exitCode;
-  return shardc::finishOutput(code);
+  guardProcess("shardc");
+  reportFatalErrors();
+  return finishOutput(run(argc, argv));
 }
