@@ -4,6 +4,7 @@
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/base/Text.h"
+#include "runtime/cli/ScheduleFlags.h"
 #include "runtime/device/Optimizers.h"
 #include "runtime/train/ParameterGroups.h"
 #include "runtime/train/RunSettings.h"
@@ -53,19 +54,11 @@ void cli::checkCombinations(const Options &options) {
   if (options.init && options.weights)
     fail("--init and --weights exclude each other: both say where initial "
          "values come from");
-  if (options.minLearningRate > options.learningRate)
-    fail("--min-lr ", options.minLearningRate, " is above --lr ",
-         options.learningRate);
+  checkSchedule(options);
 
-  bool decays = options.schedule != Schedule::Kind::Constant;
   bool hasSteps = options.steps.value_or(1) > 0;
-  const char *noDecay = " with --schedule constant; use linear or cosine";
   const char *noSteps = " with --steps 0";
   std::vector<Effect> effects = {
-      {"--warmup-start-factor", given("--warmup-steps"),
-       " without --warmup-steps"},
-      {"--min-lr", decays || options.minLearningRate == 0, noDecay},
-      {"--total-steps", decays, noDecay},
       {"--data-limit", !options.data.empty(), " without --data"},
       {"--last-batch", options.order.shuffle,
        " without --shuffle or --sampler: behind the last sample comes the "

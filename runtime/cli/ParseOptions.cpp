@@ -7,6 +7,7 @@
 #include "runtime/cli/CheckOptions.h"
 #include "runtime/cli/ParseData.h"
 #include "runtime/cli/ParseGroups.h"
+#include "runtime/cli/ScheduleFlags.h"
 #include "runtime/data/Dataset.h"
 #include "runtime/device/Optimizers.h"
 #include "runtime/flags/Settings.h"
@@ -132,27 +133,7 @@ void declareTraining(FlagTable &flags, Options &options) {
   flags.integer("--epochs", options.epochs, 1,
                 "instead of --steps: passes over the data, of (samples / "
                 "global batch) whole steps each");
-  flags.number("--lr", options.learningRate, notNegative,
-               "learning rate [0.001]");
-  flags.value("--schedule", "NAME",
-              "constant, linear or cosine, after the warm-up [constant]",
-              [&](const std::string &name, const std::string &text) {
-                using Kind = Schedule::Kind;
-                options.schedule =
-                    parseChoice<Kind>(name, text,
-                                      {{"constant", Kind::Constant},
-                                       {"linear", Kind::Linear},
-                                       {"cosine", Kind::Cosine}});
-              });
-  flags.integer("--warmup-steps", options.warmupSteps, 0,
-                "steps over which the learning rate rises along a line [0]");
-  flags.number("--warmup-start-factor", options.warmupStartFactor, factor,
-               "the rise begins at this part of --lr [0]");
-  flags.number("--min-lr", options.minLearningRate, notNegative,
-               "where linear and cosine end [0]");
-  flags.integer(
-      "--total-steps", options.totalSteps, 1,
-      "steps of the schedule, where they differ from the run's [--steps]");
+  declareSchedule(flags, options);
   flags.integer("--grad-accumulation", options.microBatches, 1,
                 "micro-batches of a step, each of the compiled batch on every "
                 "rank [1]");

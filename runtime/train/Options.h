@@ -35,6 +35,21 @@ struct LossScaleOptions {
   std::optional<int64_t> window, hysteresis;
 };
 
+/// --schedule and the flags beside it.
+struct ScheduleOptions {
+  Schedule::Kind kind = Schedule::Kind::Constant;
+  int64_t warmupSteps = 0;
+  std::optional<double> warmupStartFactor;
+  Schedule::Shape warmupShape = Schedule::Shape::Linear;
+  double minimum = 0;                 // --min-lr
+  std::optional<double> minimumRatio; // of the learning rate
+  std::optional<int64_t> totalSteps;
+  double power = 1;
+  std::optional<double> cycles;
+  std::optional<int64_t> timescale, stableSteps, decaySteps;
+  Schedule::Shape decayShape = Schedule::Shape::Cosine;
+};
+
 /// --log-format: what the console shows. Hf: as Hugging Face's Trainer.
 enum class LogFormat { Text, Hf };
 
@@ -55,11 +70,7 @@ struct Options {
   std::optional<int64_t> steps;
   std::optional<int64_t> epochs;
   double learningRate = 1e-3;
-  Schedule::Kind schedule = Schedule::Kind::Constant;
-  int64_t warmupSteps = 0;
-  double warmupStartFactor = 0;
-  double minLearningRate = 0;
-  std::optional<int64_t> totalSteps;
+  ScheduleOptions schedule;
   int64_t microBatches = 1; // --grad-accumulation
   LossNorm lossNorm = LossNorm::Global;
 

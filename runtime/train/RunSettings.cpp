@@ -67,6 +67,39 @@ static LossScaling lossScalingOf(const LossScaleOptions &options,
   return scaling;
 }
 
+/// `steps`: of the run.
+static Schedule resolveSchedule(const Options &options, int64_t steps) {
+  using Kind = Schedule::Kind;
+  const ScheduleOptions &given = options.schedule;
+  Schedule schedule;
+  schedule.kind = given.kind;
+  schedule.peak = options.learningRate;
+  schedule.minimum = given.minimumRatio
+                         ? *given.minimumRatio * options.learningRate
+                         : given.minimum;
+  schedule.warmupSteps = given.warmupSteps;
+  bool isStable = given.kind == Kind::WarmupStableDecay;
+  // As in transformers, where the warm-up of this one begins at the minimum.
+  schedule.warmupStartFactor = given.warmupStartFactor.value_or(
+      isStable && schedule.peak > 0 ? schedule.minimum / schedule.peak : 0);
+  schedule.warmupShape = given.warmupShape;
+  schedule.totalSteps = given.totalSteps.value_or(steps);
+  schedule.power = given.power;
+  schedule.cycles =
+      given.cycles.value_or(given.kind == Kind::CosineWithRestarts ? 1 : 0.5);
+  schedule.timescale =
+      given.timescale.value_or(given.warmupSteps ? given.warmupSteps : 10000);
+  schedule.decayShape = given.decayShape;
+  schedule.decaySteps = given.decaySteps.value_or(0);
+  schedule.stableSteps = given.stableSteps.value_or(
+      schedule.totalSteps - given.warmupSteps - schedule.decaySteps);
+  if (isStable && schedule.stableSteps < 0)
+    fail("--warmup-steps ", given.warmupSteps, " and --decay-steps ",
+         schedule.decaySteps, " are more than the ", schedule.totalSteps,
+         " steps of the schedule; give fewer, or --stable-steps");
+  return schedule;
+}
+
 /// Throws unless the run takes its samples in the order of the one that was
 /// saved.
 static void checkOrder(const Options &options, int64_t samples,
@@ -137,10 +170,7 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
   }
   settings.start.globalBatch = settings.globalBatch;
 
-  settings.schedule = {
-      options.schedule,          options.learningRate,
-      options.minLearningRate,   options.warmupSteps,
-      options.warmupStartFactor, options.totalSteps.value_or(settings.steps)};
+  settings.schedule = resolveSchedule(options, settings.steps);
   StepNumbers &numbers = settings.numbers;
   if (const Optimizer *optimizer = findOptimizer(plan.optimizer().kind())) {
     numbers.beta1 = options.beta1.value_or(optimizer->beta1.value_or(0));

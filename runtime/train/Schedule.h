@@ -6,10 +6,20 @@
 
 namespace shardc::runtime {
 
-/// Linear warm-up to `peak`, then constant, or down to `minimum` along a line
-/// or half a cosine.
+/// A warm-up to `peak`, and what comes behind it. Names and formulas are those
+/// of transformers.get_scheduler; docs/running.md has them.
 struct Schedule {
-  enum class Kind { Constant, Linear, Cosine };
+  enum class Kind {
+    Constant,
+    Linear,
+    Cosine,
+    Polynomial,
+    CosineWithRestarts,
+    InverseSqrt,
+    WarmupStableDecay
+  };
+  /// How a warm-up rises, or a decay falls: f(t), t from 0 to 1.
+  enum class Shape { Linear, Cosine, OneMinusSqrt };
 
   Kind kind = Kind::Constant;
   double peak = 0;              // --lr
@@ -17,11 +27,24 @@ struct Schedule {
   int64_t warmupSteps = 0;      // w
   double warmupStartFactor = 0; // s
   int64_t totalSteps = 0;       // n
+  double power = 1;             // of Polynomial
+  double cycles = 0.5;          // waves of a cosine; of restarts: their number
+  int64_t timescale = 1;        // of InverseSqrt
+  // Of WarmupStableDecay:
+  int64_t stableSteps = 0;
+  int64_t decaySteps = 0;
+  Shape decayShape = Shape::Cosine;
+  Shape warmupShape = Shape::Linear; // of all kinds
 
-  /// Step k counts from 0. For k < w: peak (s + (1 - s) k / w). Then, with t =
-  /// (k - w) / (n - w), at most 1: peak; minimum + (peak - minimum)(1 - t);
-  /// minimum + (peak - minimum)(1 + cos(pi t)) / 2.
+  /// Steps count from 0.
   double learningRate(int64_t step) const;
+
+private:
+  double warmup(int64_t step) const;
+  /// Of `minimum` to `peak`, 0 to 1.
+  double between(double factor) const {
+    return minimum + (peak - minimum) * factor;
+  }
 };
 
 } // namespace shardc::runtime

@@ -40,7 +40,7 @@ TEST(Options, ReadsEveryKindOfFlag) {
   EXPECT_EQ(options.beta1, 0.8);
   EXPECT_EQ(options.beta2, 0.95);
   EXPECT_EQ(options.steps, 12);
-  EXPECT_EQ(options.schedule, Schedule::Kind::Cosine);
+  EXPECT_EQ(options.schedule.kind, Schedule::Kind::Cosine);
   EXPECT_TRUE(options.order.shuffle && options.init == Options::Init::Random);
   EXPECT_EQ(options.seed, ~uint64_t{0});
   EXPECT_EQ(options.weightDecay, 0.0);
@@ -195,8 +195,9 @@ TEST(Options, ChecksRanges) {
   EXPECT_EQ(errorOf({"--init", "zeros"}),
             "--init expects file or random, got 'zeros'");
   EXPECT_EQ(errorOf({"--schedule", "cosin"}),
-            "--schedule expects constant, linear or cosine, got 'cosin', did "
-            "you mean 'cosine'?");
+            "--schedule expects constant, linear, cosine, polynomial, "
+            "cosine_with_restarts, inverse_sqrt or warmup_stable_decay, got "
+            "'cosin', did you mean 'cosine'?");
   EXPECT_EQ(errorOf({"--lr"}), "--lr needs a value");
   EXPECT_EQ(errorOf({"--lr", "--steps", "3"}),
             "--lr expects a number of 0 or more, got '--steps'");
@@ -240,14 +241,39 @@ TEST(Options, RefusesWhatIsGivenTwice) {
             "");
 }
 
+TEST(Options, KnowsWhichNumbersAScheduleHas) {
+  EXPECT_EQ(errorOf({"--lr-power", "2", "--schedule", "cosine"}),
+            "--lr-power has no effect with --schedule cosine; use polynomial");
+  EXPECT_EQ(errorOf({"--timescale", "2", "--schedule", "linear"}),
+            "--timescale has no effect with --schedule linear; use "
+            "inverse_sqrt");
+  EXPECT_EQ(errorOf({"--num-cycles", "1.5", "--schedule", "cosine"}), "");
+  EXPECT_EQ(
+      errorOf({"--num-cycles", "1.5", "--schedule", "cosine_with_restarts"}),
+      "--num-cycles of cosine_with_restarts expects a whole number, got 1.5");
+  EXPECT_EQ(errorOf({"--warmup-shape", "cosine"}),
+            "--warmup-shape has no effect without --warmup-steps");
+  EXPECT_EQ(errorOf({"--schedule", "linear", "--min-lr", "1e-5",
+                     "--min-lr-ratio", "0.1"}),
+            "--min-lr and --min-lr-ratio exclude each other");
+  EXPECT_EQ(errorOf({"--schedule", "warmup_stable_decay"}),
+            "--schedule warmup_stable_decay needs --decay-steps");
+  EXPECT_EQ(errorOf({"--schedule", "warmup_stable_decay", "--decay-steps", "5",
+                     "--stable-steps", "5", "--total-steps", "10"}),
+            "--total-steps has no effect with --stable-steps");
+  EXPECT_EQ(errorOf({"--schedule", "warmup_stable_decay", "--decay-steps", "5",
+                     "--decay-shape", "linear", "--num-cycles", "1"}),
+            "--num-cycles has no effect without --decay-shape cosine");
+}
+
 TEST(Options, RefusesWhatChangesNothing) {
   EXPECT_EQ(errorOf({"--total-steps", "5"}),
-            "--total-steps has no effect with --schedule constant; use linear "
-            "or cosine");
+            "--total-steps has no effect with --schedule constant; use linear, "
+            "cosine, polynomial, cosine_with_restarts or warmup_stable_decay");
   EXPECT_EQ(errorOf({"--total-steps", "5", "--schedule", "linear"}), "");
-  EXPECT_EQ(errorOf({"--min-lr", "1e-5"}),
-            "--min-lr has no effect with --schedule constant; use linear or "
-            "cosine");
+  EXPECT_EQ(errorOf({"--min-lr", "1e-5", "--schedule", "inverse_sqrt"}),
+            "--min-lr has no effect with --schedule inverse_sqrt; use linear, "
+            "cosine, polynomial, cosine_with_restarts or warmup_stable_decay");
   EXPECT_EQ(errorOf({"--eval-every", "2"}),
             "--eval-every has no effect without --eval-data");
   EXPECT_EQ(errorOf({"--trace-steps", "2"}),

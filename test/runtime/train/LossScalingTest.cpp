@@ -15,7 +15,7 @@ protected:
   Scaling() {
     options.steps = 12;
     options.learningRate = 0.05;
-    options.schedule = Schedule::Kind::Linear;
+    options.schedule.kind = Schedule::Kind::Linear;
     options.lossScale.dynamic = true;
   }
 

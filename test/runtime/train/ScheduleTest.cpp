@@ -1,9 +1,36 @@
-// The learning rate of a step against its formula, written out by hand.
+// The learning rate of a step against its formula, written out by hand, and
+// against what transformers and torch compute.
 #include "runtime/train/Schedule.h"
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 using namespace shardc::runtime;
+
+namespace {
+
+struct Recorded {
+  std::string name;
+  Schedule schedule;
+  std::vector<double> rates;
+};
+
+const std::vector<Recorded> recorded = {
+#include "test/runtime/train/Schedules.inc"
+};
+
+} // namespace
+
+TEST(Schedule, GivesTheRatesOfTransformersAndTorch) {
+  ASSERT_EQ(recorded.size(), 20u);
+  for (const auto &[name, schedule, rates] : recorded)
+    for (size_t step = 0; step < rates.size(); ++step)
+      EXPECT_NEAR(schedule.learningRate(step), rates[step],
+                  1e-14 * schedule.peak)
+          << name << ", step " << step;
+}
 
 TEST(Schedule, WarmsUpAlongALine) {
   Schedule schedule{Schedule::Kind::Constant, 1e-2, 0, 5, 0.1, 100};
