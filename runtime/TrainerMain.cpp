@@ -5,6 +5,7 @@
 #include "runtime/base/Error.h"
 #include "runtime/base/Printable.h"
 #include "runtime/base/Signals.h"
+#include "runtime/base/Text.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/checked/CheckedDevice.h"
 #include "runtime/checkpoint/Resume.h"
@@ -159,6 +160,30 @@ void checkFiles(const Run &run, const InitialValues &values,
   uses.check();
 }
 
+void printError(const std::string &text) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "trainer: error: %s\n", printable(text).c_str());
+}
+
+/// The exit code of a run that is complete, but not as good as it should be.
+constexpr int unmetExpectation = 3;
+
+/// --expect-loss-below.
+bool meetsExpectation(const Options &options, std::optional<double> loss,
+                      bool leads) {
+  if (!options.expectLossBelow || (loss && *loss < *options.expectLossBelow))
+    return true;
+  if (leads)
+    printError(concat(
+        "--expect-loss-below ", numberText(*options.expectLossBelow), ": ",
+        loss ? concat("the loss of the last ",
+                      options.evalData.empty() ? "step" : "evaluation", " is ",
+                      numberText(*loss))
+             : "no step was run",
+        "; the run is complete and its results are written"));
+  return false;
+}
+
 void printWarning(const std::string &text) {
   std::fprintf(stderr, "trainer: warning: %s\n", printable(text).c_str());
 }
@@ -286,7 +311,8 @@ int run(int argc, char **argv, Platform &platform,
     return 0;
   }
   openCheckpoints(run);
-  if (Stop stop = train(run)) {
+  Stop stop = train(run);
+  if (stop) {
     std::string what = stop.timeLimit ? "--time-limit" : strsignal(stop.signal);
     std::string saved = !run.checkpoints ? ""
                         : stop.savedStep
@@ -298,12 +324,9 @@ int run(int argc, char **argv, Platform &platform,
     return stop.signal ? 128 + stop.signal : 0;
   }
   checkPrinted("the run is complete and its results are written");
-  return 0;
-}
-
-void printError(const std::string &text) {
-  std::fflush(stdout);
-  std::fprintf(stderr, "trainer: error: %s\n", printable(text).c_str());
+  return meetsExpectation(options, stop.loss, world->leads())
+             ? 0
+             : unmetExpectation;
 }
 
 } // namespace

@@ -136,9 +136,35 @@ void CheckpointFolder::discard(int64_t step) const noexcept {
   fs::remove_all(temporaryPathOf(step), ignored);
 }
 
+std::optional<int64_t> CheckpointFolder::best() const {
+  std::error_code error;
+  fs::path target = fs::read_symlink(path + "/" + bestLink, error);
+  std::optional<int64_t> step = error ? std::nullopt : stepOf(target.string());
+  if (step && fs::is_directory(pathOf(*step), error))
+    return step;
+  return std::nullopt;
+}
+
+void CheckpointFolder::markBest(int64_t step) const {
+  // Renamed, so that there is one at any time.
+  std::string link = path + "/" + bestLink, made = link + ".tmp";
+  std::error_code error;
+  fs::remove(made, error);
+  if (!error)
+    fs::create_symlink(nameOf(step), made, error);
+  if (!error)
+    fs::rename(made, link, error);
+  if (error)
+    fail("cannot make the link ", link, ": ", error.message());
+  syncFolder(path);
+}
+
 void CheckpointFolder::prune(int64_t keep) const {
   std::vector<int64_t> all = steps();
+  std::optional<int64_t> kept = best();
   for (size_t i = 0; i + keep < all.size(); ++i) {
+    if (all[i] == kept)
+      continue;
     // Half a checkpoint has no name of one.
     std::string old = temporaryPathOf(all[i]);
     remove(old);
@@ -163,6 +189,11 @@ std::string CheckpointFolder::setAside() const {
       if (rename(pathOf(step).c_str(), (aside + "/" + nameOf(step)).c_str()) !=
           0)
         failErrno("cannot rename ", pathOf(step), " to ", aside);
+    std::string link = std::string("/") + bestLink;
+    std::error_code error;
+    if (fs::is_symlink(path + link, error) &&
+        rename((path + link).c_str(), (aside + link).c_str()) != 0)
+      failErrno("cannot rename ", path, link, " to ", aside);
     return aside;
   }
 }

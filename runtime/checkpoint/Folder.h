@@ -37,7 +37,11 @@ public:
   void commit(int64_t step) const;
   /// Takes step-….tmp away, as far as that goes.
   void discard(int64_t step) const noexcept;
-  /// Removes the oldest checkpoints but for the last `keep`.
+  /// The step that the link `best` leads to, where there is a checkpoint of it.
+  std::optional<int64_t> best() const;
+  /// Lets the link `best` lead to the checkpoint of that step.
+  void markBest(int64_t step) const;
+  /// Removes the oldest checkpoints but for the last `keep`, and the best one.
   void prune(int64_t keep) const;
   /// Moves all checkpoints to a folder earlier-N in it, and returns its path;
   /// empty: there were none.
@@ -50,6 +54,8 @@ private:
 /// The folders of a checkpoint: PyTorch's reader takes all files of one.
 inline constexpr const char *modelFolder = "model";
 inline constexpr const char *optimFolder = "optim";
+/// The link to the checkpoint of the best evaluation.
+inline constexpr const char *bestLink = "best";
 
 } // namespace shardc::runtime
 

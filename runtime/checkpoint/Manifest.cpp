@@ -28,6 +28,13 @@ std::string Manifest::text() const {
                          {"hysteresis_left", progress.hysteresisLeft},
                          {"skipped_steps", progress.skippedSteps},
                          {"skipped_at_minimum", progress.skippedAtMinimum}};
+  if (progress.best)
+    json["best"] = {{"metric", progress.best->metric},
+                    {"value", progress.best->value},
+                    {"step", progress.best->step},
+                    {"evaluations_since", progress.evaluationsSinceBest}};
+  if (progress.evaluatedStep)
+    json["evaluated_step"] = *progress.evaluatedStep;
   json["samples"] = samples;
   json["shuffle"] = order.shuffle;
   json["seed"] = order.seed;
@@ -96,6 +103,14 @@ Manifest Manifest::parse(const std::string &text, const std::string &path) {
     scaler.at("hysteresis_left").get_to(progress.hysteresisLeft);
     scaler.at("skipped_steps").get_to(progress.skippedSteps);
     scaler.at("skipped_at_minimum").get_to(progress.skippedAtMinimum);
+    if (auto best = json.find("best"); best != json.end()) {
+      progress.best = {best->at("metric").get<std::string>(),
+                       best->at("value").get<double>(),
+                       best->at("step").get<int64_t>()};
+      best->at("evaluations_since").get_to(progress.evaluationsSinceBest);
+    }
+    if (auto step = json.find("evaluated_step"); step != json.end())
+      progress.evaluatedStep = step->get<int64_t>();
     json.at("samples").get_to(manifest.samples);
     json.at("shuffle").get_to(manifest.order.shuffle);
     json.at("seed").get_to(manifest.order.seed);

@@ -23,6 +23,13 @@ struct CheckpointFile {
   std::vector<uint64_t> blocks;
 };
 
+/// The best evaluation of a run, by a metric: eval_loss or accuracy.
+struct BestEvaluation {
+  std::string metric;
+  double value = 0;
+  int64_t step = 0; // steps that were done
+};
+
 /// How far a run has come: what a run that goes on begins with.
 struct Progress {
   int64_t step = 0;    // steps that are done
@@ -33,6 +40,10 @@ struct Progress {
   double lossScale = 1;
   int64_t finiteSteps = 0, hysteresisLeft = 0, skippedSteps = 0;
   int64_t skippedAtMinimum = 0;
+  // Of evaluations, where something depends on which is the best:
+  std::optional<BestEvaluation> best;
+  int64_t evaluationsSinceBest = 0;
+  std::optional<int64_t> evaluatedStep; // of the last one
 };
 
 struct Manifest {

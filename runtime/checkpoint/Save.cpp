@@ -5,6 +5,7 @@
 #include "runtime/checkpoint/HashedFile.h"
 #include "runtime/comm/GatherTexts.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -12,9 +13,9 @@ namespace shardc::runtime {
 
 CheckpointSaver::CheckpointSaver(const plan::Plan &plan, Rank &rank,
                                  CheckpointFolder folder, int64_t keep,
-                                 bool leads)
+                                 bool keepsBest, bool leads)
     : plan(plan), rank(rank), folder(std::move(folder)), keep(keep),
-      leads(leads), chunks(chunksOf(plan, rank)) {}
+      keepsBest(keepsBest), leads(leads), chunks(chunksOf(plan, rank)) {}
 
 std::vector<ChunkWriter::File> CheckpointSaver::files(int64_t step) const {
   char shard[64];
@@ -59,6 +60,16 @@ static bool hasCheckpoint(const CheckpointFolder &folder) {
   } catch (const Error &) {
     return false;
   }
+}
+
+void CheckpointSaver::tidy() const {
+  const std::optional<BestEvaluation> &best = manifest.progress.best;
+  // Its own save may have failed: then the link leads where it led.
+  if (keepsBest && best && folder.best() != best->step &&
+      std::ranges::binary_search(folder.steps(), best->step))
+    folder.markBest(best->step);
+  if (keep > 0)
+    folder.prune(keep);
 }
 
 /// What a body throws; empty: nothing.
@@ -111,8 +122,8 @@ SaveResult CheckpointSaver::finish() {
       problem = attempt([&] { commit(manifest); });
     if (!problem.empty())
       folder.discard(step);
-    else if (keep > 0)
-      result.warning = attempt([&] { folder.prune(keep); });
+    else
+      result.warning = attempt([&] { tidy(); });
   }
   // The first letter says whether an older one stands.
   if (leads && !problem.empty())

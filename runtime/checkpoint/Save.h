@@ -26,10 +26,11 @@ struct SaveResult {
 /// torch.distributed.checkpoint.HuggingFaceStorageReader reads them.
 class CheckpointSaver {
 public:
-  /// `keep`: how many checkpoints stay; 0: all. Made by all ranks together;
+  /// `keep`: how many checkpoints stay; 0: all. `keepsBest`: that of the best
+  /// evaluation does as well, and has a link. Made by all ranks together;
   /// `leads`: commits. Nothing is written yet.
   CheckpointSaver(const plan::Plan &plan, Rank &rank, CheckpointFolder folder,
-                  int64_t keep, bool leads);
+                  int64_t keep, bool keepsBest, bool leads);
 
   /// Called by all ranks together, between two steps, as finish() is. Begins to
   /// write; a failure is finish()'s. `manifest`: without files.
@@ -50,11 +51,14 @@ public:
 private:
   std::vector<ChunkWriter::File> files(int64_t step) const;
   void commit(Manifest &manifest);
+  /// What becomes of older ones, once there is a new one.
+  void tidy() const;
 
   const plan::Plan &plan;
   Rank &rank;
   CheckpointFolder folder;
   int64_t keep;
+  bool keepsBest;
   bool leads;
   RankChunks chunks;
   Manifest manifest; // of the save that goes on

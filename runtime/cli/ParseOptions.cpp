@@ -134,6 +134,15 @@ void declareTraining(FlagTable &flags, Options &options) {
                 "instead of --steps: passes over the data, of (samples / "
                 "global batch) whole steps each");
   declareSchedule(flags, options);
+  flags.integer("--early-stop", options.earlyStop, 1,
+                "end the run after so many evaluations in a row that are not "
+                "better than the best");
+  flags.number("--stop-below", options.stopBelow, finite,
+               "end the run when the loss of an evaluation is below this; "
+               "without --eval-data, that of a step");
+  flags.number("--expect-loss-below", options.expectLossBelow, finite,
+               "the exit code is 3 unless the loss of the last evaluation "
+               "(without --eval-data, of the last step) is below this");
   flags.integer("--grad-accumulation", options.microBatches, 1,
                 "micro-batches of a step, each of the compiled batch on every "
                 "rank [1]");
@@ -279,6 +288,13 @@ void declareCheckpoints(FlagTable &flags, Options &options) {
               });
   flags.integer("--checkpoint-keep", options.checkpointKeep, 1,
                 "remove all but the last N checkpoints [keep all]");
+  flags.value("--keep-best", "eval_loss",
+              "save the run behind each evaluation that is the best so far, "
+              "and keep the last of these beside the N; DIR/best leads to it",
+              [&](const std::string &name, const std::string &text) {
+                options.keepBest = parseChoice<BestBy>(
+                    name, text, {{"eval_loss", BestBy::EvalLoss}});
+              });
   flags.toggle("--checkpoint-sync", options.checkpointSync,
                "wait for each checkpoint [it is written while the next step "
                "runs, and what is left then is copied]");

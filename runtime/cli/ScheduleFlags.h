@@ -2,7 +2,7 @@
 #ifndef SHARDC_RUNTIME_CLI_SCHEDULEFLAGS_H
 #define SHARDC_RUNTIME_CLI_SCHEDULEFLAGS_H
 
-#include "runtime/cli/FlagTable.h"
+#include "runtime/flags/FlagTable.h"
 #include "runtime/train/Options.h"
 
 namespace shardc::runtime::cli {

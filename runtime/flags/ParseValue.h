@@ -20,6 +20,7 @@ struct Range {
   const char *text;
 };
 inline constexpr double infinite = std::numeric_limits<double>::infinity();
+inline constexpr Range finite{-infinite, infinite, "a number"};
 inline constexpr Range notNegative{0, infinite, "a number of 0 or more"};
 inline constexpr Range positive{std::numeric_limits<float>::min(),
                                 std::numeric_limits<float>::max(),

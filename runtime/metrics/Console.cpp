@@ -64,8 +64,11 @@ void Console::step(const StepFigures &figures) {
 }
 
 void Console::evaluation(const EvaluationFigures &figures) {
-  terminal.line(
-      concat("eval after step ", figures.stepsDone, ": loss ", figures.loss));
+  std::string text =
+      concat("eval after step ", figures.stepsDone, ": loss ", figures.loss);
+  if (figures.perplexity)
+    text += concat(", perplexity ", *figures.perplexity);
+  terminal.line(text);
 }
 
 void Console::checkpoint(const CheckpointFigures &figures) {

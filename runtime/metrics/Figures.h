@@ -50,6 +50,8 @@ struct EvaluationFigures {
   int64_t samples = 0;
   double seconds = 0;
   double epoch = 0;
+  /// exp(loss), where that is a mean over labels.
+  std::optional<double> perplexity = {};
 };
 
 struct CheckpointFigures {

@@ -83,12 +83,15 @@ void HfLog::step(const StepFigures &figures) {
 }
 
 void HfLog::evaluation(const EvaluationFigures &figures) {
-  terminal.line(dictionary(
-      {{"eval_loss", figures.loss},
-       {"eval_runtime", rounded(figures.seconds, 4)},
-       {"eval_samples_per_second",
-        rounded(static_cast<double>(figures.samples) / figures.seconds, 3)},
-       {"epoch", rounded(figures.epoch, 2)}}));
+  Items items = {{"eval_loss", figures.loss}};
+  if (figures.perplexity)
+    items.emplace_back("eval_perplexity", *figures.perplexity);
+  items.emplace_back("eval_runtime", rounded(figures.seconds, 4));
+  items.emplace_back(
+      "eval_samples_per_second",
+      rounded(static_cast<double>(figures.samples) / figures.seconds, 3));
+  items.emplace_back("epoch", rounded(figures.epoch, 2));
+  terminal.line(dictionary(items));
 }
 
 void HfLog::checkpoint(const CheckpointFigures &figures) {

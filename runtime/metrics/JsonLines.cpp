@@ -37,11 +37,14 @@ void JsonLines::step(const StepFigures &figures) {
 }
 
 void JsonLines::evaluation(const EvaluationFigures &figures) {
-  write({{"event", "eval"},
-         {"step", figures.stepsDone},
-         {"loss", figures.loss},
-         {"samples", figures.samples},
-         {"seconds", figures.seconds}});
+  Json line = {{"event", "eval"},
+               {"step", figures.stepsDone},
+               {"loss", figures.loss},
+               {"samples", figures.samples},
+               {"seconds", figures.seconds}};
+  if (figures.perplexity)
+    line["perplexity"] = *figures.perplexity;
+  write(line);
 }
 
 void JsonLines::checkpoint(const CheckpointFigures &figures) {

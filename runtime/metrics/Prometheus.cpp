@@ -44,7 +44,7 @@ void Prometheus::step(const StepFigures &figures) {
 }
 
 void Prometheus::evaluation(const EvaluationFigures &figures) {
-  evalLoss = figures.loss;
+  lastEvaluation = figures;
   writeSometimes();
 }
 
@@ -66,9 +66,12 @@ std::string Prometheus::text() const {
                          " per second."),
                   lastStep->perSecond);
   }
-  if (evalLoss)
-    text +=
-        gauge("shardc_eval_loss", "Loss of the last evaluation.", *evalLoss);
+  if (lastEvaluation)
+    text += gauge("shardc_eval_loss", "Loss of the last evaluation.",
+                  lastEvaluation->loss);
+  if (lastEvaluation && lastEvaluation->perplexity)
+    text += gauge("shardc_eval_perplexity", "exp of that loss.",
+                  *lastEvaluation->perplexity);
   return text;
 }
 

@@ -34,7 +34,7 @@ private:
   std::string path;
   RunFigures run;
   std::optional<StepFigures> lastStep;
-  std::optional<double> evalLoss;
+  std::optional<EvaluationFigures> lastEvaluation;
   std::optional<double> written; // when
   bool warned = false;
 };

@@ -101,7 +101,11 @@ void TensorBoard::step(const StepFigures &figures) {
 }
 
 void TensorBoard::evaluation(const EvaluationFigures &figures) {
-  write(figures.stepsDone, {{"eval/loss", figures.loss}});
+  std::vector<std::pair<std::string, double>> scalars = {
+      {"eval/loss", figures.loss}};
+  if (figures.perplexity)
+    scalars.emplace_back("eval/perplexity", *figures.perplexity);
+  write(figures.stepsDone, scalars);
 }
 
 void TensorBoard::end(const EndFigures &figures) {

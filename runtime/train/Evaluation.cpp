@@ -62,6 +62,14 @@ double Evaluation::run(SampleAt sampleAt, double batchScale) {
   return rank.metric("loss").value_or(NAN);
 }
 
+EvaluationResult Evaluation::operator()() {
+  EvaluationResult result;
+  result.loss = loss();
+  if (plan.loss().kind() == "cross_entropy" && plan.loss().reduction() != "sum")
+    result.perplexity = std::exp(result.loss);
+  return result;
+}
+
 double Evaluation::loss() {
   if (normalization < 0)
     normalization = normalizationOfAll();

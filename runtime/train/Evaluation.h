@@ -8,9 +8,16 @@
 #include "runtime/train/BatchLoader.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace shardc::runtime {
+
+struct EvaluationResult {
+  double loss = 0;
+  /// exp(loss), where that is the mean over labels of a cross entropy.
+  std::optional<double> perplexity;
+};
 
 /// One rank's part. Batches are loaded like training batches; the last one is
 /// filled up with samples that do not count.
@@ -24,8 +31,8 @@ public:
   /// loss is the graph's own.
   Evaluation(const plan::Plan &plan, const Dataset &data, Rank &rank);
 
-  /// To be called by all ranks; all get the same value.
-  double loss();
+  /// To be called by all ranks; all get the same values.
+  EvaluationResult operator()();
 
   /// The check of the constructor, before ranks exist.
   static void check(const plan::Plan &plan, const Dataset &data);
@@ -34,6 +41,7 @@ private:
   /// The summed loss of the batch whose place i holds sampleAt(i).
   template <typename SampleAt> double run(SampleAt sampleAt, double scale);
   double normalizationOfAll();
+  double loss();
 
   const plan::Plan &plan;
   const Dataset &data;

@@ -50,6 +50,9 @@ struct ScheduleOptions {
   Schedule::Shape decayShape = Schedule::Shape::Cosine;
 };
 
+/// --keep-best: by which metric of evaluations one is the best.
+enum class BestBy { EvalLoss };
+
 /// --log-format: what the console shows. Hf: as Hugging Face's Trainer.
 enum class LogFormat { Text, Hf };
 
@@ -71,6 +74,8 @@ struct Options {
   std::optional<int64_t> epochs;
   double learningRate = 1e-3;
   ScheduleOptions schedule;
+  std::optional<int64_t> earlyStop; // evaluations
+  std::optional<double> stopBelow, expectLossBelow;
   int64_t microBatches = 1; // --grad-accumulation
   LossNorm lossNorm = LossNorm::Global;
 
@@ -84,7 +89,8 @@ struct Options {
 
   std::optional<std::string> checkpointDir;
   CheckpointEvery checkpointEvery;
-  int64_t checkpointKeep = 0;  // 0: all
+  int64_t checkpointKeep = 0; // 0: all
+  std::optional<BestBy> keepBest;
   bool checkpointSync = false; // the run waits for each
   /// auto, none, or a path.
   std::optional<std::string> resume;

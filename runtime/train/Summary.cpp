@@ -57,6 +57,7 @@ Json Summary::json(const plan::Plan &plan, const std::vector<RankRecord> &ranks,
           {"interrupted", interrupted},
           {"loss", orNull(loss)},
           {"eval_loss", orNull(evalLoss)},
+          {"perplexity", orNull(perplexity)},
           {"ranks", ranks.size()},
           {"collectives", collectivesJson(plan, ranks, steps)},
           {"memory", memory},
@@ -73,6 +74,8 @@ std::string Summary::text(const std::string &unit) const {
     text += concat(": loss ", *loss);
   if (evalLoss)
     text += concat(", eval loss ", *evalLoss);
+  if (perplexity)
+    text += concat(", perplexity ", *perplexity);
   if (trainSeconds > 0)
     text += concat(", ", countText(trainUnits / trainSeconds), " ", unit, "/s");
   if (skippedSteps)

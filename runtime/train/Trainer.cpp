@@ -1,7 +1,6 @@
 // The training loop, as every rank runs it.
 #include "runtime/train/Trainer.h"
 
-#include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/base/Signals.h"
 #include "runtime/base/Text.h"
@@ -11,13 +10,15 @@
 #include "runtime/metrics/StepProfile.h"
 #include "runtime/train/BatchLoader.h"
 #include "runtime/train/Evaluation.h"
+#include "runtime/train/EvaluationWatch.h"
+#include "runtime/train/Exports.h"
 #include "runtime/train/GatherRecords.h"
 #include "runtime/train/LossScaler.h"
 #include "runtime/train/RunSaver.h"
 #include "runtime/train/Summary.h"
-#include "runtime/weights/GatheredParameters.h"
 #include "runtime/weights/RankValues.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -36,27 +37,6 @@ struct Outcome {
   bool skipped;
 };
 
-/// Values times a factor.
-class ScaledValues : public ParameterSource {
-public:
-  ScaledValues(const ParameterSource &source, double factor)
-      : source(source), factor(factor) {}
-  void read(int parameter, int64_t begin, int64_t end, plan::DType dtype,
-            std::byte *destination) const override {
-    std::vector<double> values(end - begin);
-    source.read(parameter, begin, end, plan::FLOAT64,
-                reinterpret_cast<std::byte *>(values.data()));
-    for (double &value : values)
-      value *= factor;
-    convertElements(values.data(), plan::FLOAT64, destination, dtype,
-                    end - begin);
-  }
-
-private:
-  const ParameterSource &source;
-  double factor;
-};
-
 class RankLoop {
 public:
   RankLoop(Run &run, Communicator &communicator);
@@ -67,8 +47,6 @@ private:
   /// What this rank does alone: it writes what the run leaves, and prints.
   bool leads() const { return rank->rank() == World::leader; }
   void loadParameters();
-  /// `factor`: what gradients are still to be multiplied by.
-  void exportGradients(double factor);
   /// This rank's samples of a micro-batch.
   std::vector<int64_t> samplesOf(int64_t step, int64_t microBatch);
   /// Agrees with all ranks on what comes next, and counts the step's valid
@@ -91,7 +69,8 @@ private:
   /// Begins and ends the steps that are traced.
   void traceFrom(int64_t step);
   void evaluate(int64_t stepsDone);
-  void exportAll();
+  /// Why the run has seen enough; empty: it goes on.
+  const std::string &stopText() const { return watch.stopText(); }
   void finish(const std::vector<RankRecord> &records, int64_t steps,
               bool interrupted);
 
@@ -111,6 +90,10 @@ private:
   std::vector<int64_t> validLabels;
   int64_t allValidLabels = 0;
   std::optional<Evaluation> evaluation;
+  EvaluationWatch watch;
+  bool isBest = false; // the last evaluation, which is not saved yet
+  std::optional<int64_t> evaluatedLast; // by this run
+  std::optional<double> trainLoss, evalLoss;
   Summary summary;
   double flops = 0;             // of this rank's step
   double dataSeconds = 0;       // of all steps
@@ -123,7 +106,7 @@ RankLoop::RankLoop(Run &run, Communicator &communicator)
     : run(run), communicator(communicator), plan(run.plan),
       order(run.data.samples(), run.settings.globalBatch, run.options.order,
             run.settings.batch, run.plan.mesh().ranks()),
-      scaler(run.settings.lossScaling) {
+      scaler(run.settings.lossScaling), watch(run.options, run.settings.start) {
   summary.microBatches = run.settings.microBatches;
   flops = stepFlops(plan, run.settings.microBatches);
   RankOptions options;
@@ -139,11 +122,16 @@ RankLoop::RankLoop(Run &run, Communicator &communicator)
     scaler.goOnFrom({static_cast<float>(start.lossScale), start.finiteSteps,
                      start.hysteresisLeft, start.skippedSteps,
                      start.skippedAtMinimum});
+  if (run.options.keepBest && watch.bestSoFar() &&
+      !std::ranges::binary_search(run.checkpoints->steps(),
+                                  watch.bestSoFar()->step))
+    watch.forgetBest();
   if (run.checkpoints)
-    saver.emplace(
-        std::make_unique<CheckpointSaver>(plan, *rank, *run.checkpoints,
-                                          run.options.checkpointKeep, leads()),
-        *run.checkpoints, run.manifest, run.options.checkpointEvery, start);
+    saver.emplace(std::make_unique<CheckpointSaver>(
+                      plan, *rank, *run.checkpoints, run.options.checkpointKeep,
+                      run.options.keepBest.has_value(), leads()),
+                  *run.checkpoints, run.manifest, run.options.checkpointEvery,
+                  start);
 }
 
 Progress RankLoop::progress(int64_t stepsDone) const {
@@ -158,6 +146,7 @@ Progress RankLoop::progress(int64_t stepsDone) const {
   now.hysteresisLeft = state.hysteresisLeft;
   now.skippedSteps = state.skipped;
   now.skippedAtMinimum = state.skippedAtMinimum;
+  watch.tell(now);
   return now;
 }
 
@@ -165,6 +154,7 @@ void RankLoop::save(int64_t stepsDone) {
   if (saver->isActive())
     finishSave();
   saver->start(progress(stepsDone));
+  isBest = false;
   if (run.options.checkpointSync)
     finishSave();
 }
@@ -198,6 +188,8 @@ Stop RankLoop::operator()() {
     // The run that was saved has evaluated before it was.
     if (every && done % every == 0 && !(run.resumed && done == first))
       evaluate(done);
+    if (!stopText().empty())
+      break;
     if (run.options.trace)
       traceFrom(done - first);
     double begin = monotonicSeconds();
@@ -219,17 +211,21 @@ Stop RankLoop::operator()() {
       spans.push_back({concat("step ", done + 1), begin, monotonicSeconds()});
   }
   if (!stop) {
-    if (run.evalData)
+    if (run.evalData && evaluatedLast != done)
       evaluate(done);
+    if (leads() && !stopText().empty())
+      run.metrics.terminal().line(
+          concat("stopped after step ", done, " by ", stopText()));
     if (saver && !saver->hasSaved(done))
       save(done);
   }
   if (saver && saver->isActive())
     finishSave();
   if (!stop)
-    exportAll();
+    exportParameters(run, *rank);
   if (saver)
     stop.savedStep = saver->lastSaved();
+  stop.loss = run.evalData ? evalLoss : trainLoss;
   std::vector<RankRecord> records = gatherRecords(*rank);
   if (leads())
     finish(records, done - first, bool(stop));
@@ -281,7 +277,7 @@ std::vector<int64_t> RankLoop::samplesOf(int64_t step, int64_t microBatch) {
 
 RankLoop::Agreement RankLoop::beginStep(int64_t step) {
   cursor = order.begin(cursor);
-  bool isDue = saver && saver->isDue(progress(step));
+  bool isDue = saver && (isBest || saver->isDue(progress(step)));
   int64_t valid = 0, signal = stopSignal();
   // Clocks differ: one decides.
   int64_t saves = isDue || (saver && leads() && saver->isDueByClock());
@@ -336,7 +332,7 @@ void RankLoop::step(int64_t step, double begin) {
       if (isSaving)
         saver->release();
       if (exports)
-        exportGradients(numbers.gradientFactor);
+        exportGradients(run, *rank, numbers.gradientFactor);
     });
   for (int64_t i = 0; i < numbers.microBatches; ++i) {
     double loading = monotonicSeconds();
@@ -356,6 +352,11 @@ void RankLoop::step(int64_t step, double begin) {
   updates += outcome.skipped ? 0 : 1;
   cursor = order.end(cursor);
   check(step, outcome);
+  if (!outcome.skipped) {
+    trainLoss = outcome.loss;
+    if (!run.evalData)
+      watch.takeStep(outcome.loss);
+  }
   if (leads())
     report(step, outcome, monotonicSeconds() - begin);
 }
@@ -412,66 +413,23 @@ void RankLoop::report(int64_t step, const Outcome &outcome, double seconds) {
 
 void RankLoop::evaluate(int64_t stepsDone) {
   double begin = monotonicSeconds();
-  double loss = evaluation->loss();
-  if (!std::isfinite(loss))
-    fail("the loss of the evaluation after step ", stepsDone, " is ", loss,
-         "; ", exportedText(run));
+  EvaluationResult result = (*evaluation)();
+  if (!std::isfinite(result.loss))
+    fail("the loss of the evaluation after step ", stepsDone, " is ",
+         result.loss, "; ", exportedText(run));
+  evaluatedLast = stepsDone;
+  evalLoss = result.loss;
+  isBest = watch.take(stepsDone, result);
   if (!leads())
     return;
-  summary.evalLoss = loss;
-  run.metrics.evaluation({stepsDone, loss, run.evalData->samples(),
-                          monotonicSeconds() - begin, order.epochs(cursor)});
-}
-
-void RankLoop::exportGradients(double factor) {
-  GatheredParameters gradients(plan, *rank,
-                               GatheredParameters::Values::Gradients, nullptr);
-  if (!leads())
-    return gradients.serve();
-  run.gradients->write(ScaledValues(gradients, factor));
-  gradients.finish();
-}
-
-void RankLoop::exportAll() {
-  GatheredParameters trained(
-      plan, *rank, GatheredParameters::Values::Parameters, &run.initialValues);
-  if (!leads())
-    return trained.serve();
-  // A full disk under one of them does not take the other with it.
-  std::string failure;
-  auto write = [&](auto &file) {
-    try {
-      if (file)
-        file->write(trained);
-    } catch (const Aborted &) {
-      throw;
-    } catch (const Error &error) {
-      failure += (failure.empty() ? "" : "; ") + std::string(error.what());
-    }
-  };
-  write(run.parameters);
-  write(run.onnx);
-  trained.finish();
-  if (!failure.empty())
-    fail(failure, "; ", exportedText(run));
+  summary.evalLoss = result.loss;
+  summary.perplexity = result.perplexity;
+  run.metrics.evaluation({stepsDone, result.loss, run.evalData->samples(),
+                          monotonicSeconds() - begin, order.epochs(cursor),
+                          result.perplexity});
 }
 
 } // namespace
-
-std::string exportedText(const Run &run) {
-  if (!run.world.leads())
-    return concat("the process of rank ", World::leader,
-                  " says what was exported");
-  std::string text;
-  auto add = [&](const auto &file) {
-    if (file && !file->written().empty())
-      text += (text.empty() ? "" : ", ") + file->written();
-  };
-  add(run.gradients);
-  add(run.parameters);
-  add(run.onnx);
-  return text.empty() ? "nothing was exported" : "exported was only " + text;
-}
 
 Stop train(Run &run) {
   Stop stop; // of all ranks alike

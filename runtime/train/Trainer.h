@@ -46,13 +46,16 @@ struct Run {
   std::unique_ptr<Trace> trace;
 };
 
-/// What ended a run early, the same for all processes.
+/// How a run has ended, the same for all processes.
 struct Stop {
   int signal = 0;
   bool timeLimit = false;
   /// The step up to which the run is saved; none: it is not.
   std::optional<int64_t> savedStep;
+  /// Of the last evaluation; without --eval-data, of the last step.
+  std::optional<double> loss;
 
+  /// Whether something from outside ended it early.
   explicit operator bool() const { return signal || timeLimit; }
 };
 

@@ -2,6 +2,7 @@
 import ast
 import glob
 import json
+import math
 import os
 import re
 import struct
@@ -172,7 +173,12 @@ class TrainerMetrics(ToolTest):
             f"train/{key}": {step["step"] + 1: float32(step[key]) for step in steps} for key in keys
         }
         expected["eval/loss"] = {event["step"]: float32(event["loss"]) for event in evals}
+        expected["eval/perplexity"] = {
+            event["step"]: float32(event["perplexity"]) for event in evals
+        }
         self.assertEqual(found, expected)
+        for event in evals:
+            self.assertAlmostEqual(event["perplexity"] / math.exp(event["loss"]), 1)
         self.assertEqual(sorted(found["eval/loss"]), [0, 2, 4])
         self.read_with_tensorboard(expected)
 
@@ -220,6 +226,7 @@ class TrainerMetrics(ToolTest):
                 "shardc_learning_rate": last["learning_rate"],
                 "shardc_tokens_per_second": last["tokens_per_second"],
                 "shardc_eval_loss": evals[-1]["loss"],
+                "shardc_eval_perplexity": evals[-1]["perplexity"],
             },
         )
         self.assertEqual(sorted(os.listdir(self.folder)), ["m.jsonl", "m.trainer", "shardc.prom"])
@@ -241,8 +248,16 @@ class TrainerMetrics(ToolTest):
             self.assertEqual(line["learning_rate"], 0.001)
             self.assertAlmostEqual(line["epoch"], steps[number]["epoch"], delta=6e-3)
         self.assertEqual(
-            list(printed[2]), ["eval_loss", "eval_runtime", "eval_samples_per_second", "epoch"]
+            list(printed[2]),
+            [
+                "eval_loss",
+                "eval_perplexity",
+                "eval_runtime",
+                "eval_samples_per_second",
+                "epoch",
+            ],
         )
+        self.assertEqual(printed[2]["eval_perplexity"], evals[0]["perplexity"])
         self.assertEqual(printed[2]["eval_loss"], evals[0]["loss"])
         self.assertEqual(
             list(printed[3]),

@@ -56,6 +56,9 @@ void inspect(const std::string &path, bool tensors) {
                manifest.precision, "; ", manifest.optimizer, "; global batch ",
                progress.globalBatch, "\nmodel ", manifest.model,
                "\nnot trained: ", manifest.initialValues, "\n"));
+  if (const auto &best = progress.best)
+    print(concat("best ", best->metric, " so far: ", best->value,
+                 ", after step ", best->step, "\n"));
   inspectTensors("model", checkpoint.model(), tensors);
   inspectTensors("optim", checkpoint.optim(), tensors);
 }
