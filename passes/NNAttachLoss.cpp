@@ -228,6 +228,15 @@ LogicalResult NNAttachLoss::attach(func::FuncOp function) {
           : attachOutput(signature, *option, output, builder);
   if (failed(scalar))
     return failure();
+  if (accuracy) {
+    auto described = getOperation()->getAttrOfType<DictionaryAttr>("nn.loss");
+    if (described.getAs<StringAttr>("kind") != "cross_entropy")
+      return emitError(getOperation().getLoc())
+             << "--metric accuracy: expects the loss to be a cross entropy of "
+                "labels that are an input, got "
+             << text;
+    getOperation()->setAttr("nn.accuracy", builder.getUnitAttr());
+  }
   signature.terminator()->setOperands(*scalar);
   function.setType(
       builder.getFunctionType(function.getArgumentTypes(), scalar->getType()));

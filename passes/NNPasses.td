@@ -122,7 +122,10 @@ def NNAttachLoss : Pass<"nn-attach-loss", "::mlir::ModuleOp"> {
     Option<"loss", "loss", "std::string", "\"\"",
       "cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=0], mse:output=NAME,target=NAME "
       "or output:NAME; "
-      "without it, the graph's only scalar output">
+      "without it, the graph's only scalar output">,
+    Option<"accuracy", "accuracy", "bool", "false",
+      "evaluations count the labels that are the largest logit: the module gets the attribute "
+      "nn.accuracy; refused where the loss is no cross entropy of labels that are an input">
   ];
 }
 

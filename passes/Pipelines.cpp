@@ -38,7 +38,7 @@ void buildRaisePhase(OpPassManager &passes, const RaisePhaseOptions &options) {
   passes.addPass(createNNMarkParameters(mark));
   // After raising, so that the loss meets the head as one linear and the two
   // become one op.
-  passes.addPass(createNNAttachLoss({options.loss}));
+  passes.addPass(createNNAttachLoss({options.loss, options.accuracy}));
   passes.addPass(createNNWarnRoots());
   // While blocks repeat in one forward pass, and frozen parameters are there.
   FSDPAssignUnitsOptions units;

@@ -18,6 +18,7 @@
 #include "runtime/metrics/Print.h"
 #include "runtime/train/DryRun.h"
 #include "runtime/train/Evaluation.h"
+#include "runtime/train/InitGroups.h"
 #include "runtime/train/OpenSinks.h"
 #include "runtime/train/Options.h"
 #include "runtime/train/Report.h"
@@ -92,8 +93,9 @@ InitialValues openInitialValues(const Options &options, const plan::Plan &plan,
   else
     values.stored = StoredParameters::recorded(plan, embedded, !drawn);
   if (drawn)
-    values.random = std::make_unique<RandomParameters>(plan, options.seed,
-                                                       values.stored.get());
+    values.random = std::make_unique<RandomParameters>(
+        plan, options.seed, values.stored.get(),
+        initDistributions(options, plan));
   return values;
 }
 

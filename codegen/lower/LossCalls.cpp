@@ -7,6 +7,27 @@ namespace shardc {
 
 using View = step::View;
 
+/// Where an evaluation counts the labels that a loss gets right, the place for
+/// their number.
+static std::optional<View> correctOf(Operation *op, EntryBuilder &entries) {
+  auto function = op->getParentOfType<func::FuncOp>();
+  if (function.getName() != "eval" ||
+      !op->getParentOfType<ModuleOp>()->hasAttr("nn.accuracy"))
+    return std::nullopt;
+  auto type = RankedTensorType::get({}, Float64Type::get(op->getContext()));
+  View correct = View::contiguous({}, 0, type);
+  correct.buffer =
+      entries.newBuffer(step::Kind::activation, correct.spanBytes(), "correct");
+  return correct;
+}
+
+/// Hands it to the trainer, behind the loss.
+static void countCorrect(const std::optional<View> &correct,
+                         EntryBuilder &entries) {
+  if (correct)
+    entries.emit<step::MetricOp>("correct", entries.ref(*correct));
+}
+
 static void crossEntropy(nn::CrossEntropyOp op, EntryBuilder &entries) {
   View logits = entries.contiguous(op.getLogits());
   View labels = entries.contiguous(op.getLabels());
@@ -14,10 +35,12 @@ static void crossEntropy(nn::CrossEntropyOp op, EntryBuilder &entries) {
   View loss = entries.allocate(op->getResult(0));
   View workspace = entries.newWorkspace(
       entries.workspaces().crossEntropy(labels.elements()));
-  entries.emit<step::CrossEntropyOp>(entries.ref(logits), entries.ref(labels),
-                                     entries.ref(scale), entries.ref(loss),
-                                     entries.ref(workspace),
-                                     op.getIgnoreIndex(), op.getShift());
+  std::optional<View> correct = correctOf(op, entries);
+  entries.emit<step::CrossEntropyOp>(
+      entries.ref(logits), entries.ref(labels), entries.ref(scale),
+      entries.ref(loss), entries.ref(correct), entries.ref(workspace),
+      op.getIgnoreIndex(), op.getShift());
+  countCorrect(correct, entries);
 }
 
 static void crossEntropyGrad(nn::CrossEntropyGradOp op, EntryBuilder &entries) {
@@ -66,12 +89,14 @@ static void linearCrossEntropy(OpTy op, EntryBuilder &entries) {
   const step::Workspaces &workspaces = entries.workspaces();
   View workspace = entries.newWorkspace(workspaces.linearCrossEntropy(sizes));
   int64_t chunk = workspaces.linearCrossEntropyChunk(sizes);
+  std::optional<View> correct = correctOf(op, entries);
   entries.emit<step::LinearCrossEntropyOp>(
       entries.ref(input), entries.ref(weight), entries.ref(bias),
       entries.ref(labels), entries.ref(scale), entries.ref(loss),
       entries.ref(inputGradient), entries.ref(weightGradient),
-      entries.ref(biasGradient), entries.ref(workspace), chunk,
-      op.getIgnoreIndex(), op.getShift(), op.getTransposeWeight());
+      entries.ref(biasGradient), entries.ref(correct), entries.ref(workspace),
+      chunk, op.getIgnoreIndex(), op.getShift(), op.getTransposeWeight());
+  countCorrect(correct, entries);
 }
 
 void attachLossCalls(MLIRContext *context) {

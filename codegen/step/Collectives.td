@@ -196,8 +196,8 @@ def Step_OptimizerStepOp : Step_Entry<"optimizer_step", [MemoryEffects<[MemWrite
 def Step_MetricOp : Step_Entry<"metric", [MemoryEffects<[MemWrite]>]> {
   let summary = "hands a scalar to the trainer's metrics under a name";
   let description = [{
-    fsdp.report: `name` is loss or gradient_norm, of which the trainer takes the root; the value is
-    one float.
+    fsdp.report: `name` is loss, gradient_norm, of which the trainer takes the root, or correct, the
+    rank's part of what `--metric accuracy` counts; the value is one float.
 
     ```mlir
     step.metric "loss" %loss : memref<f64>

@@ -123,7 +123,9 @@ def Step_CrossEntropyOp : Step_Entry<"cross_entropy"> {
   let description = [{
     Views of the shapes and types that `nn.cross_entropy` has. The rows of logits are contiguous and
     one stride apart, labels may have any strides. The workspace has a float64 per row, since the
-    rows' losses are added in order. The runtime refuses all else.
+    rows' losses are added in order. `correct`, where it is there, becomes the number of rows that
+    have a label, and their largest logit at it (of equal ones the first). The runtime refuses all
+    else.
 
     ```mlir
     step.cross_entropy %logits, %labels, %scale into %loss workspace %scratch
@@ -133,10 +135,11 @@ def Step_CrossEntropyOp : Step_Entry<"cross_entropy"> {
     ```
   }];
   let arguments = (ins Step_Reads<Step_View>:$logits, Step_Reads<Step_View>:$labels,
-    Step_Reads<Step_View>:$scale, Step_Writes<Step_View>:$loss, Step_Writes<Step_View>:$workspace,
+    Step_Reads<Step_View>:$scale, Step_Writes<Step_View>:$loss,
+    Step_Writes<Optional<Step_View>>:$correct, Step_Writes<Step_View>:$workspace,
     I64Attr:$ignore_index, I64Attr:$shift);
-  let assemblyFormat = [{$logits `,` $labels `,` $scale `into` $loss `workspace` $workspace
-    attr-dict `:` functional-type(operands, results)}];
+  let assemblyFormat = [{$logits `,` $labels `,` $scale `into` $loss (`correct` $correct^)?
+    `workspace` $workspace attr-dict `:` functional-type(operands, results)}];
 }
 def Step_CrossEntropyGradOp : Step_Entry<"cross_entropy_grad"> {
   let summary = "nn.cross_entropy_grad";
@@ -163,8 +166,8 @@ def Step_LinearCrossEntropyOp : Step_Entry<"linear_cross_entropy", [AttrSizedOpe
   let description = [{
     Views of the shapes and types that these ops have; a gradient that nothing reads is absent. The
     rows of input, weight and their gradients are contiguous, bias and its gradient too. chunk_rows
-    is 1 or more. The workspace has as many bytes as the target asks for. The runtime refuses all
-    else.
+    is 1 or more; `correct` is that of `step.cross_entropy`. The workspace has as many bytes as the
+    target asks for. The runtime refuses all else.
 
     ```mlir
     step.linear_cross_entropy %x, %w labels %labels, %scale into %loss input_gradient %dx
@@ -179,11 +182,12 @@ def Step_LinearCrossEntropyOp : Step_Entry<"linear_cross_entropy", [AttrSizedOpe
     Step_Reads<Step_View>:$scale, Step_Writes<Step_View>:$loss,
     Step_Writes<Optional<Step_View>>:$input_gradient,
     Step_Writes<Optional<Step_View>>:$weight_gradient,
-    Step_Writes<Optional<Step_View>>:$bias_gradient, Step_Writes<Step_View>:$workspace,
+    Step_Writes<Optional<Step_View>>:$bias_gradient, Step_Writes<Optional<Step_View>>:$correct,
+    Step_Writes<Step_View>:$workspace,
     I64Attr:$chunk_rows, I64Attr:$ignore_index, I64Attr:$shift, UnitAttr:$transpose_weight);
   let assemblyFormat = [{$input `,` $weight (`bias` $bias^)? `labels` $labels `,` $scale `into`
     $loss (`input_gradient` $input_gradient^)? (`weight_gradient` $weight_gradient^)?
-    (`bias_gradient` $bias_gradient^)? `workspace` $workspace attr-dict `:`
+    (`bias_gradient` $bias_gradient^)? (`correct` $correct^)? `workspace` $workspace attr-dict `:`
     functional-type(operands, results)}];
 }
 

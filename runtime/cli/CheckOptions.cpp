@@ -6,6 +6,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/cli/ScheduleFlags.h"
 #include "runtime/device/Optimizers.h"
+#include "runtime/train/Evaluation.h"
 #include "runtime/train/ParameterGroups.h"
 #include "runtime/train/RunSettings.h"
 
@@ -151,10 +152,15 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
          " that this trainer was compiled for (shardc --threads-per-rank)");
   refuseIdle(
       options,
-      {{"--no-decay", weightDecayOf(options, plan) > 0,
+      {{"--init-group", drawsInitialValues(options, plan),
+        " without --init random"},
+       {"--no-decay", weightDecayOf(options, plan) > 0,
         ": the weight decay is 0; give --weight-decay"},
        {"--seed", options.order.shuffle || drawsInitialValues(options, plan),
         " without --shuffle, --sampler or --init random: nothing is drawn"}});
+  if (options.keepBest == BestBy::Accuracy && !hasAccuracy(plan))
+    fail("--keep-best accuracy needs a trainer that was compiled with shardc "
+         "--metric accuracy");
   checkLossScale(options, plan);
 }
 

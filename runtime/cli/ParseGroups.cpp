@@ -1,4 +1,4 @@
-// The values of --group and --no-decay.
+// The values of --group, --init-group and --no-decay.
 #include "runtime/cli/ParseGroups.h"
 
 #include "runtime/base/Error.h"
@@ -6,6 +6,7 @@
 #include "runtime/flags/ParseValue.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace shardc::runtime::cli {
 
@@ -60,6 +61,111 @@ GroupOption parseGroup(const std::string &flag, const std::string &text) {
   if (!group.learningRateScale && !group.weightDecay)
     fail(flag, " match=", group.match,
          " changes nothing; give lr-scale or weight-decay");
+  return group;
+}
+
+namespace {
+
+/// A distribution of --init-group, and how many numbers it may have.
+struct Named {
+  const char *name;
+  size_t least, most;
+};
+constexpr Named distributions[] = {
+    {"normal", 2, 2},         {"uniform", 2, 2},
+    {"trunc_normal", 2, 4},   {"xavier_uniform", 0, 1},
+    {"xavier_normal", 0, 1},  {"kaiming_uniform", 0, 1},
+    {"kaiming_normal", 0, 1}, {"constant", 1, 1},
+    {"zeros", 0, 0},          {"ones", 0, 0}};
+
+constexpr Range anyFloat{-std::numeric_limits<float>::max(),
+                         std::numeric_limits<float>::max(),
+                         "a number in the range of float32"};
+
+/// The distribution whose name is the last behind a comma, and where; null:
+/// there is none.
+const Named *findDistribution(const std::string &text, size_t &at) {
+  const Named *found = nullptr;
+  for (const Named &each : distributions) {
+    std::string name = concat(",", each.name);
+    size_t place = text.rfind(name + "=");
+    if (place == std::string::npos && text.ends_with(name))
+      place = text.size() - name.size();
+    if (place != std::string::npos && (!found || place > at)) {
+      found = &each;
+      at = place;
+    }
+  }
+  return found;
+}
+
+std::string allDistributions() {
+  std::string text;
+  for (const Named &each : distributions)
+    text += concat(text.empty() ? "" : ", ", each.name);
+  return text;
+}
+
+/// What a distribution cannot be with these numbers; empty: nothing.
+std::string problemOf(const InitGroupOption &group) {
+  const std::vector<double> &n = group.numbers;
+  bool isNormal = group.distribution.ends_with("normal") && n.size() >= 2;
+  if (isNormal && n[1] < 0)
+    return concat("a standard deviation of 0 or more, got ", n[1]);
+  if (group.distribution == "uniform" && n[0] > n[1])
+    return concat("LOW,HIGH, got ", n[0], " above ", n[1]);
+  if (group.distribution != "trunc_normal")
+    return "";
+  if (n.size() == 3)
+    return "both LOW and HIGH, or none of them";
+  double low = n.size() > 2 ? n[2] : -2, high = n.size() > 2 ? n[3] : 2;
+  auto below = [&](double x) {
+    return n[1] > 0 ? 0.5 * std::erfc((n[0] - x) / (n[1] * std::sqrt(2.0)))
+                    : double(x >= n[0]);
+  };
+  double inside =
+      n[1] > 0 ? below(high) - below(low) : double(low <= n[0] && n[0] <= high);
+  if (inside < 0.1)
+    return concat("LOW and HIGH with at least a tenth of the normal "
+                  "distribution between them, got ",
+                  low, " and ", high);
+  return "";
+}
+
+} // namespace
+
+InitGroupOption parseInitGroup(const std::string &flag,
+                               const std::string &text) {
+  static const std::string prefix = "match=";
+  size_t at = 0;
+  const Named *named = findDistribution(text, at);
+  if (!text.starts_with(prefix) || !named)
+    fail(flag, " expects match=REGEX,DISTRIBUTION with one of ",
+         allDistributions(), ", got '", text, "'");
+  InitGroupOption group;
+  group.distribution = named->name;
+  checkRegex(flag,
+             group.match = text.substr(prefix.size(), at - prefix.size()));
+  std::string what = flag + " " + named->name;
+  std::string rest = text.substr(at + 1 + group.distribution.size());
+  bool isKaiming = group.distribution.starts_with("kaiming");
+  for (bool first = true; !rest.empty(); first = false) {
+    size_t end = std::min(rest.find(',', 1), rest.size());
+    std::string word = rest.substr(1, end - 1);
+    rest = rest.substr(end);
+    if (isKaiming && first)
+      group.countsOutputs =
+          parseChoice<bool>(what, word, {{"fan_in", false}, {"fan_out", true}});
+    else
+      group.numbers.push_back(parseNumber(what, word, anyFloat));
+  }
+  size_t count = group.numbers.size();
+  if (count < named->least || count > named->most)
+    fail(what, " expects ", named->least,
+         named->least == named->most ? "" : concat(" to ", named->most),
+         named->most == 1 ? " number, got " : " numbers, got ", count);
+  if (std::string problem = problemOf(group); !problem.empty())
+    fail(what, " expects ", problem);
   return group;
 }
 

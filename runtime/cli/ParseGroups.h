@@ -1,4 +1,4 @@
-// The values of --group and --no-decay.
+// The values of --group, --init-group and --no-decay.
 #ifndef SHARDC_RUNTIME_CLI_PARSEGROUPS_H
 #define SHARDC_RUNTIME_CLI_PARSEGROUPS_H
 
@@ -13,6 +13,11 @@ namespace shardc::runtime::cli {
 /// least. The regex may have commas: it ends where another key begins. Throws
 /// an Error that begins with the flag.
 GroupOption parseGroup(const std::string &flag, const std::string &text);
+
+/// match=REGEX,DISTRIBUTION or match=REGEX,DISTRIBUTION=NUMBER,...: the regex
+/// ends where the name of the last distribution begins.
+InitGroupOption parseInitGroup(const std::string &flag,
+                               const std::string &text);
 
 /// Roles of parameters, separated by commas: norm, bias, embedding.
 std::vector<std::string> parseRoles(const std::string &flag,

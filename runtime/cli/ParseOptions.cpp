@@ -119,6 +119,16 @@ void declareWeights(FlagTable &flags, Options &options,
                     name, text,
                     {{"file", Init::File}, {"random", Init::Random}});
               });
+  flags.list("--init-group", "match=REGEX,...",
+             "another distribution of --init random for parameters in whose "
+             "names the regex is found: normal=MEAN,STD, uniform=LOW,HIGH, "
+             "trunc_normal=MEAN,STD[,LOW,HIGH], xavier_uniform[=GAIN], "
+             "xavier_normal[=GAIN], kaiming_uniform[=fan_in|fan_out[,SLOPE]], "
+             "kaiming_normal[=...], constant=VALUE, zeros or ones, as "
+             "torch.nn.init has them. The first that matches holds",
+             [&](const std::string &name, const std::string &text) {
+               options.initGroups.push_back(parseInitGroup(name, text));
+             });
   flags
       .value("--seed", "N", "of --init random, --shuffle and --sampler [0]",
              [&](const std::string &name, const std::string &text) {
@@ -136,7 +146,7 @@ void declareTraining(FlagTable &flags, Options &options) {
   declareSchedule(flags, options);
   flags.integer("--early-stop", options.earlyStop, 1,
                 "end the run after so many evaluations in a row that are not "
-                "better than the best");
+                "better than the best by --keep-best [by the loss]");
   flags.number("--stop-below", options.stopBelow, finite,
                "end the run when the loss of an evaluation is below this; "
                "without --eval-data, that of a step");
@@ -288,12 +298,14 @@ void declareCheckpoints(FlagTable &flags, Options &options) {
               });
   flags.integer("--checkpoint-keep", options.checkpointKeep, 1,
                 "remove all but the last N checkpoints [keep all]");
-  flags.value("--keep-best", "eval_loss",
+  flags.value("--keep-best", "eval_loss|accuracy",
               "save the run behind each evaluation that is the best so far, "
               "and keep the last of these beside the N; DIR/best leads to it",
               [&](const std::string &name, const std::string &text) {
-                options.keepBest = parseChoice<BestBy>(
-                    name, text, {{"eval_loss", BestBy::EvalLoss}});
+                options.keepBest =
+                    parseChoice<BestBy>(name, text,
+                                        {{"eval_loss", BestBy::EvalLoss},
+                                         {"accuracy", BestBy::Accuracy}});
               });
   flags.toggle("--checkpoint-sync", options.checkpointSync,
                "wait for each checkpoint [it is written while the next step "

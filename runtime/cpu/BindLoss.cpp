@@ -14,7 +14,7 @@ Task bind(CpuDevice &device, const entry::CrossEntropy &entry) {
                foldRows(entry.logits, 1)->rows * int64_t(sizeof(double)),
                "workspace");
   return [=, &device] {
-    crossEntropy(entry.logits, labels, entry.scale, entry.loss,
+    crossEntropy(entry.logits, labels, entry.scale, entry.loss, entry.correct,
                  entry.workspace.data, device.pool);
   };
 }
@@ -36,6 +36,7 @@ Task bind(CpuDevice &device, const entry::LinearCrossEntropy &entry) {
   a.scale = entry.scale;
   a.transposeWeight = entry.transposeWeight;
   a.loss = entry.loss;
+  a.correct = entry.correct;
   a.inputGradient = entry.inputGradient;
   a.weightGradient = entry.weightGradient;
   a.biasGradient = entry.biasGradient;

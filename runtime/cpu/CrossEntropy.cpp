@@ -4,20 +4,30 @@
 #include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/CrossEntropyRows.h"
 
+#include <atomic>
+
 namespace shardc::runtime::cpu {
 
 template <typename S>
 static void lossOnly(const Tensor &logits, const Labels &labels,
-                     const Tensor &scale, const Tensor &loss, double *rowLosses,
+                     const Tensor &scale, const Tensor &loss,
+                     const Tensor &correct, double *rowLosses,
                      ThreadPool &pool) {
   Rows rows = *foldRows(logits, 1);
   int64_t classes = logits.shape.back();
   Targets targets(labels, classes);
+  std::atomic<int64_t> tops = 0;
   pool.forRanges(rows.rows, 1, [&](int64_t begin, int64_t end, int) {
-    for (int64_t row = begin; row < end; ++row)
-      rowLosses[row] = lossOfRow<S>(logits.as<S>() + row * rows.stride, classes,
-                                    targets.of(row), 0, nullptr);
+    for (int64_t row = begin; row < end; ++row) {
+      const S *of = logits.as<S>() + row * rows.stride;
+      int64_t label = targets.of(row);
+      rowLosses[row] = lossOfRow<S>(of, classes, label, 0, nullptr);
+      if (correct && isTop(of, classes, label))
+        ++tops;
+    }
   });
+  if (correct)
+    *correct.as<double>() = double(tops);
   targets.check();
   writeLoss<ComputeOf<S>>(loss, rowLosses, rows.rows, scale);
 }
@@ -40,10 +50,11 @@ static void gradientOnly(const Tensor &logits, const Labels &labels,
 }
 
 void crossEntropy(const Tensor &logits, const Labels &labels,
-                  const Tensor &scale, const Tensor &loss, std::byte *workspace,
+                  const Tensor &scale, const Tensor &loss,
+                  const Tensor &correct, std::byte *workspace,
                   ThreadPool &pool) {
   withFloat(logits.dtype, [&]<typename S>(S) {
-    lossOnly<S>(logits, labels, scale, loss,
+    lossOnly<S>(logits, labels, scale, loss, correct,
                 reinterpret_cast<double *>(workspace), pool);
   });
 }

@@ -27,9 +27,12 @@ struct Labels {
 };
 
 /// Computes loss = scale * sum over rows, for logits [..., classes] that are
-/// foldable into rows. `workspace` has a double per row.
+/// foldable into rows. `workspace` has a double per row. `correct`, a double
+/// where it is there, becomes the number of rows whose largest logit is the
+/// label's.
 void crossEntropy(const Tensor &logits, const Labels &labels,
-                  const Tensor &scale, const Tensor &loss, std::byte *workspace,
+                  const Tensor &scale, const Tensor &loss,
+                  const Tensor &correct, std::byte *workspace,
                   ThreadPool &pool);
 
 /// Computes logitsGradient = gradient * scale * (softmax(logits) -
@@ -41,14 +44,14 @@ void crossEntropyGrad(const Tensor &logits, const Labels &labels,
 /// The operands are input [..., in], foldable into rows; weight [in, classes],
 /// or [classes, in] when transposeWeight, with a contiguous last dim; and bias
 /// [classes], which is optional. Without any gradient only the loss is
-/// computed. Inputs of 16 bits have gradients of their own type; those of
+/// computed, and where it is asked for `correct`. Inputs of 16 bits have gradients of their own type; those of
 /// weight and bias may be float32 besides.
 struct LinearCrossEntropy {
   Tensor input, weight, bias;
   Labels labels;
   Tensor scale;
   bool transposeWeight = false;
-  Tensor loss;
+  Tensor loss, correct;
   Tensor inputGradient, weightGradient, biasGradient; // optional each
   int64_t chunkRows = 0; // rows of logits held at a time
 };

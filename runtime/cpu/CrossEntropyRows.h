@@ -78,6 +78,21 @@ double lossOfRow(const S *logits, int64_t classes, int64_t label,
   }
 }
 
+/// Whether the label's logit is the largest, of equal ones the first. Rows
+/// without a label do not count.
+template <typename S>
+bool isTop(const S *logits, int64_t classes, int64_t label) {
+  if (label == noLabel)
+    return false;
+  auto own = widened(logits[label]);
+  bool beaten = !(own == own);
+  for (int64_t i = 0; i < label; ++i)
+    beaten |= !(widened(logits[i]) < own);
+  for (int64_t i = label + 1; i < classes; ++i)
+    beaten |= !(widened(logits[i]) <= own);
+  return !beaten;
+}
+
 /// Adds the rows' losses in order. Loss and scale are of the type that is
 /// computed in.
 template <typename T>

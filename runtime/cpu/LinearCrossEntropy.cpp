@@ -6,6 +6,8 @@
 #include "runtime/cpu/CrossEntropyRows.h"
 #include "runtime/cpu/HalfGemm.h"
 
+#include <atomic>
+
 namespace shardc::runtime::cpu {
 namespace {
 
@@ -82,6 +84,7 @@ private:
   Targets targets;
   T *logits;
   double *rowLosses;
+  std::atomic<int64_t> tops = 0; // rows whose largest logit is the label's
   Matrix weightSums;
   T *biasSums;
   bool executes = true;
@@ -121,6 +124,8 @@ template <typename S> void Chunks<S>::run() {
   }
   targets.check();
   roundSums();
+  if (a.correct)
+    *a.correct.template as<double>() = double(tops);
   writeLoss<T>(a.loss, rowLosses, input.rows, a.scale);
 }
 
@@ -196,6 +201,8 @@ void Chunks<S>::computeLosses(int64_t first, int64_t rows) {
   pool.forRanges(rows, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t row = begin; row < end; ++row) {
       T *of = logits + row * classes;
+      if (a.correct && isTop(of, classes, targets.of(first + row)))
+        ++tops;
       rowLosses[first + row] =
           lossOfRow<T>(of, classes, targets.of(first + row), factor,
                        gradients ? of : nullptr);

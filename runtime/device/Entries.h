@@ -112,13 +112,14 @@ struct Labels {
 struct CrossEntropy {
   Tensor logits;
   Labels labels;
-  Tensor scale, loss, workspace;
+  Tensor scale, loss, correct, workspace;
 
   static void visitOperands(auto &self, const auto &visit) {
     visit(self.logits, Access::Read, "logits");
     visit(self.labels.labels, Access::Read, "labels");
     visit(self.scale, Access::Read, "scale");
     visit(self.loss, Access::Write, "loss");
+    visit(self.correct, Access::Write, "correct");
     visit(self.workspace, Access::Scratch, "workspace");
   }
 };
@@ -140,7 +141,7 @@ struct LinearCrossEntropy {
   Labels labels;
   Tensor scale;
   bool transposeWeight = false;
-  Tensor loss, inputGradient, weightGradient, biasGradient, workspace;
+  Tensor loss, inputGradient, weightGradient, biasGradient, correct, workspace;
   int64_t chunkRows = 0;
 
   static void visitOperands(auto &self, const auto &visit) {
@@ -153,6 +154,7 @@ struct LinearCrossEntropy {
     visit(self.inputGradient, Access::Write, "input_gradient");
     visit(self.weightGradient, Access::Write, "weight_gradient");
     visit(self.biasGradient, Access::Write, "bias_gradient");
+    visit(self.correct, Access::Write, "correct");
     visit(self.workspace, Access::Scratch, "workspace");
   }
 };

@@ -34,6 +34,15 @@ static plan::DType resolveScores(const RankState &state, const Entry &entry,
   return computed;
 }
 
+/// The count of rows that are right; none where nobody asks for it.
+static Tensor resolveCorrect(const Tensor &correct) {
+  if (correct) {
+    requireDtype(correct, plan::FLOAT64, "correct");
+    requireScalar(correct, "correct");
+  }
+  return correct;
+}
+
 entry::CrossEntropy resolve(const RankState &state,
                             const plan::CrossEntropy &entry) {
   entry::CrossEntropy result;
@@ -41,6 +50,7 @@ entry::CrossEntropy resolve(const RankState &state,
   result.loss = state.resolve(entry.loss(), "loss");
   requireDtype(result.loss, computed, "loss");
   requireScalar(result.loss, "loss");
+  result.correct = resolveCorrect(SHARDC_RESOLVE_FIELD(state, entry, correct));
   result.workspace = SHARDC_RESOLVE_FIELD(state, entry, workspace);
   return result;
 }
@@ -73,6 +83,7 @@ entry::LinearCrossEntropy resolve(const RankState &state,
   a.inputGradient = SHARDC_RESOLVE_FIELD(state, entry, input_gradient);
   a.weightGradient = SHARDC_RESOLVE_FIELD(state, entry, weight_gradient);
   a.biasGradient = SHARDC_RESOLVE_FIELD(state, entry, bias_gradient);
+  a.correct = resolveCorrect(SHARDC_RESOLVE_FIELD(state, entry, correct));
   a.chunkRows = entry.chunk_rows();
   plan::DType dtype = a.input.dtype;
   requireDtype(a.weight, dtype, "weight");

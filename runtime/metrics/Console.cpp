@@ -68,6 +68,8 @@ void Console::evaluation(const EvaluationFigures &figures) {
       concat("eval after step ", figures.stepsDone, ": loss ", figures.loss);
   if (figures.perplexity)
     text += concat(", perplexity ", *figures.perplexity);
+  if (figures.accuracy)
+    text += concat(", accuracy ", *figures.accuracy);
   terminal.line(text);
 }
 

@@ -52,6 +52,8 @@ struct EvaluationFigures {
   double epoch = 0;
   /// exp(loss), where that is a mean over labels.
   std::optional<double> perplexity = {};
+  /// The part of the valid labels that are right, where that is counted.
+  std::optional<double> accuracy = {};
 };
 
 struct CheckpointFigures {

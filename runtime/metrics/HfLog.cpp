@@ -86,6 +86,8 @@ void HfLog::evaluation(const EvaluationFigures &figures) {
   Items items = {{"eval_loss", figures.loss}};
   if (figures.perplexity)
     items.emplace_back("eval_perplexity", *figures.perplexity);
+  if (figures.accuracy)
+    items.emplace_back("eval_accuracy", *figures.accuracy);
   items.emplace_back("eval_runtime", rounded(figures.seconds, 4));
   items.emplace_back(
       "eval_samples_per_second",

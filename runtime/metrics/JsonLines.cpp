@@ -44,6 +44,8 @@ void JsonLines::evaluation(const EvaluationFigures &figures) {
                {"seconds", figures.seconds}};
   if (figures.perplexity)
     line["perplexity"] = *figures.perplexity;
+  if (figures.accuracy)
+    line["accuracy"] = *figures.accuracy;
   write(line);
 }
 

@@ -72,6 +72,10 @@ std::string Prometheus::text() const {
   if (lastEvaluation && lastEvaluation->perplexity)
     text += gauge("shardc_eval_perplexity", "exp of that loss.",
                   *lastEvaluation->perplexity);
+  if (lastEvaluation && lastEvaluation->accuracy)
+    text += gauge("shardc_eval_accuracy",
+                  "Part of the valid labels that are right.",
+                  *lastEvaluation->accuracy);
   return text;
 }
 

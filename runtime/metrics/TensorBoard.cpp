@@ -105,6 +105,8 @@ void TensorBoard::evaluation(const EvaluationFigures &figures) {
       {"eval/loss", figures.loss}};
   if (figures.perplexity)
     scalars.emplace_back("eval/perplexity", *figures.perplexity);
+  if (figures.accuracy)
+    scalars.emplace_back("eval/accuracy", *figures.accuracy);
   write(figures.stepsDone, scalars);
 }
 

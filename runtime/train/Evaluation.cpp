@@ -5,9 +5,12 @@
 #include "runtime/base/Error.h"
 #include "runtime/data/LossNormalization.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace shardc::runtime {
+
+static constexpr std::string_view correctMetric = "correct";
 
 void Evaluation::check(const plan::Plan &plan, const Dataset &data) {
   int64_t globalBatch = batchPerRank(plan) * plan.mesh().ranks();
@@ -26,18 +29,14 @@ Evaluation::Evaluation(const plan::Plan &plan, const Dataset &data, Rank &rank)
   check(plan, data);
 }
 
-double Evaluation::normalizationOfAll() {
-  int64_t samples = data.samples();
-  int64_t batches = (samples + globalBatch - 1) / globalBatch;
-  const plan::Loss &loss = plan.loss();
-  if (loss.kind() == "mse")
-    return 1 / (static_cast<double>(loss.elements()) /
-                static_cast<double>(batch) * static_cast<double>(samples));
-  if (loss.reduction() == "sum")
-    return lossNormalization(plan, 0);
-  if (loss.kind() != "cross_entropy")
-    return lossNormalization(plan, 0) / static_cast<double>(batches);
+bool hasAccuracy(const plan::Plan &plan) {
+  return std::ranges::any_of(plan.eval().entries(), [](const auto &entry) {
+    return entry.has_metric() && entry.metric().name() == correctMetric;
+  });
+}
 
+int64_t Evaluation::countLabels() {
+  int64_t samples = data.samples();
   // Each rank counts its share of the samples.
   int64_t valid = 0;
   std::vector<int64_t> chosen(batch);
@@ -49,7 +48,22 @@ double Evaluation::normalizationOfAll() {
   }
   Segment segment{&valid, 1, plan::INT64};
   rank.communicator().allReduce({&segment, 1});
-  return lossNormalization(plan, valid);
+  return valid;
+}
+
+double Evaluation::normalizationOfAll() const {
+  int64_t samples = data.samples();
+  int64_t batches = (samples + globalBatch - 1) / globalBatch;
+  const plan::Loss &loss = plan.loss();
+  if (loss.kind() == "mse")
+    return 1 / (static_cast<double>(loss.elements()) /
+                static_cast<double>(batch) * static_cast<double>(samples));
+  if (loss.reduction() == "sum")
+    return lossNormalization(plan, 0);
+  if (loss.kind() != "cross_entropy")
+    return lossNormalization(plan, 0) / static_cast<double>(batches);
+
+  return lossNormalization(plan, allLabels);
 }
 
 template <typename SampleAt>
@@ -59,6 +73,7 @@ double Evaluation::run(SampleAt sampleAt, double batchScale) {
     chosen[i] = sampleAt(rank.rank() * batch + i);
   loader.load(data, chosen, batchScale);
   rank.runEval();
+  correct += rank.metric(correctMetric).value_or(0);
   return rank.metric("loss").value_or(NAN);
 }
 
@@ -67,12 +82,24 @@ EvaluationResult Evaluation::operator()() {
   result.loss = loss();
   if (plan.loss().kind() == "cross_entropy" && plan.loss().reduction() != "sum")
     result.perplexity = std::exp(result.loss);
+  if (!hasAccuracy(plan))
+    return result;
+  // Whole numbers: their sum has no order.
+  auto all = static_cast<int64_t>(correct);
+  Segment segment{&all, 1, plan::INT64};
+  rank.communicator().allReduce({&segment, 1});
+  // Of nothing, as PyTorch's mean.
+  result.accuracy = static_cast<double>(all) / static_cast<double>(allLabels);
   return result;
 }
 
 double Evaluation::loss() {
-  if (normalization < 0)
+  if (normalization < 0) {
+    if (plan.loss().kind() == "cross_entropy")
+      allLabels = countLabels();
     normalization = normalizationOfAll();
+  }
+  correct = 0;
   int64_t samples = data.samples();
   double sum = 0;
   for (int64_t begin = 0; begin < samples; begin += globalBatch)

@@ -17,7 +17,14 @@ struct EvaluationResult {
   double loss = 0;
   /// exp(loss), where that is the mean over labels of a cross entropy.
   std::optional<double> perplexity;
+  /// The part of the valid labels whose logit is the largest of its row (of
+  /// equal ones the first), where the plan counts them.
+  std::optional<double> accuracy;
 };
+
+/// Whether evaluations of this plan count labels that are right: shardc
+/// --metric accuracy.
+bool hasAccuracy(const plan::Plan &plan);
 
 /// One rank's part. Batches are loaded like training batches; the last one is
 /// filled up with samples that do not count.
@@ -40,7 +47,8 @@ public:
 private:
   /// The summed loss of the batch whose place i holds sampleAt(i).
   template <typename SampleAt> double run(SampleAt sampleAt, double scale);
-  double normalizationOfAll();
+  double normalizationOfAll() const;
+  int64_t countLabels();
   double loss();
 
   const plan::Plan &plan;
@@ -49,6 +57,8 @@ private:
   BatchLoader loader;
   int64_t batch, globalBatch;
   double normalization = -1; // not yet known
+  int64_t allLabels = 0;     // valid ones of all samples
+  double correct = 0;        // of this rank, in the evaluation that goes on
 };
 
 } // namespace shardc::runtime

@@ -6,7 +6,13 @@
 
 namespace shardc::runtime {
 
-static const char *metricName(const Options &) { return "eval_loss"; }
+static bool isByAccuracy(const Options &options) {
+  return options.keepBest == BestBy::Accuracy;
+}
+
+static const char *metricName(const Options &options) {
+  return isByAccuracy(options) ? "accuracy" : "eval_loss";
+}
 
 EvaluationWatch::EvaluationWatch(const Options &options, const Progress &start)
     : options(options), evaluated(start.evaluatedStep) {
@@ -24,8 +30,9 @@ bool EvaluationWatch::take(int64_t stepsDone, const EvaluationResult &result) {
   stopBelow(result.loss, "evaluation");
   if (isRepeated || (!options.keepBest && !options.earlyStop))
     return false;
-  double value = result.loss;
-  if (!best || value < best->value) {
+  bool isMore = isByAccuracy(options);
+  double value = isMore ? result.accuracy.value_or(0) : result.loss;
+  if (!best || (isMore ? value > best->value : value < best->value)) {
     best = {metricName(options), value, stepsDone};
     sinceBest = 0;
     return options.keepBest.has_value();

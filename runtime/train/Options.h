@@ -27,6 +27,14 @@ struct GroupOption {
   std::optional<double> learningRateScale, weightDecay;
 };
 
+/// --init-group: initial values of parameters in whose names `match` is found.
+struct InitGroupOption {
+  std::string match;
+  std::string distribution; // as torch.nn.init calls it, without "_"
+  std::vector<double> numbers;
+  bool countsOutputs = false; // fan_out of kaiming
+};
+
 /// --loss-scale and the flags that begin with it.
 struct LossScaleOptions {
   bool dynamic = false;        // --loss-scale dynamic
@@ -51,7 +59,7 @@ struct ScheduleOptions {
 };
 
 /// --keep-best: by which metric of evaluations one is the best.
-enum class BestBy { EvalLoss };
+enum class BestBy { EvalLoss, Accuracy };
 
 /// --log-format: what the console shows. Hf: as Hugging Face's Trainer.
 enum class LogFormat { Text, Hf };
@@ -68,6 +76,7 @@ struct Options {
   std::optional<std::string> weights;
   enum class Init { File, Random };
   std::optional<Init> init; // else as the plan says
+  std::vector<InitGroupOption> initGroups;
   uint64_t seed = 0;
 
   std::optional<int64_t> steps;

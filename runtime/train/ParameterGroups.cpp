@@ -2,8 +2,8 @@
 #include "runtime/train/ParameterGroups.h"
 
 #include "runtime/base/Error.h"
-#include "runtime/base/Regex.h"
 #include "runtime/device/Optimizers.h"
+#include "runtime/train/NameGroups.h"
 #include "runtime/weights/ParameterSource.h"
 
 #include <algorithm>
@@ -15,69 +15,15 @@ double weightDecayOf(const Options &options, const plan::Plan &plan) {
   return options.weightDecay.value_or(optimizer ? optimizer->weightDecay : 0);
 }
 
-/// What names there are, for an error: numbers become '*', so that the layers
-/// of a model show once.
-static std::string namesText(const std::vector<std::string> &names) {
-  constexpr size_t most = 12;
-  std::vector<std::string> shown;
-  for (const std::string &name : names) {
-    std::string pattern;
-    for (char letter : name) {
-      bool isDigit = letter >= '0' && letter <= '9';
-      if (!isDigit)
-        pattern += letter;
-      else if (!pattern.ends_with('*'))
-        pattern += '*';
-    }
-    if (std::find(shown.begin(), shown.end(), pattern) == shown.end())
-      shown.push_back(pattern);
-  }
-  std::string text;
-  for (size_t i = 0; i < std::min(most, shown.size()); ++i)
-    text += (i ? ", " : "") + shown[i];
-  if (shown.size() > most)
-    text += concat(" and ", shown.size() - most, " more");
-  return text;
-}
-
 /// By parameter: the --group that it belongs to, -1 for none.
 static std::vector<int> matchGroups(const Options &options,
                                     const plan::Plan &plan) {
-  std::vector<Regex> regexes;
+  std::vector<std::string> matches;
   for (const GroupOption &group : options.groups)
-    regexes.emplace_back(group.match);
-  std::vector<int> groups(plan.parameters_size(), -1);
-  // Of each regex: what it took, and what it would have.
-  std::vector<bool> taken(regexes.size());
-  std::vector<std::vector<std::string>> found(regexes.size());
-  std::vector<std::string> names;
-  for (int i = 0; i < plan.parameters_size(); ++i) {
-    const plan::Parameter &parameter = plan.parameters(i);
-    if (!parameter.trainable())
-      continue;
-    names.push_back(parameter.name());
-    for (size_t g = 0; g < regexes.size(); ++g) {
-      if (!regexes[g].isFoundIn(parameter.name()))
-        continue;
-      found[g].push_back(parameter.name());
-      if (groups[i] >= 0)
-        continue;
-      groups[i] = static_cast<int>(g);
-      taken[g] = true;
-    }
-  }
-  for (size_t g = 0; g < regexes.size(); ++g) {
-    const std::string &match = options.groups[g].match;
-    if (found[g].empty())
-      fail("--group match=", match,
-           " is found in the name of no trained parameter; there are ",
-           namesText(names));
-    if (!taken[g])
-      fail("--group match=", match,
-           " gets no parameter: earlier groups have all that it matches (",
-           namesText(found[g]), "), and the first match wins");
-  }
-  return groups;
+    matches.push_back(group.match);
+  return matchNames(
+      "--group", matches, plan, "trained parameter",
+      [](const plan::Parameter &parameter) { return parameter.trainable(); });
 }
 
 static std::string joined(const std::vector<std::string> &words) {

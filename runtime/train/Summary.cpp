@@ -58,6 +58,7 @@ Json Summary::json(const plan::Plan &plan, const std::vector<RankRecord> &ranks,
           {"loss", orNull(loss)},
           {"eval_loss", orNull(evalLoss)},
           {"perplexity", orNull(perplexity)},
+          {"accuracy", orNull(accuracy)},
           {"ranks", ranks.size()},
           {"collectives", collectivesJson(plan, ranks, steps)},
           {"memory", memory},
@@ -76,6 +77,8 @@ std::string Summary::text(const std::string &unit) const {
     text += concat(", eval loss ", *evalLoss);
   if (perplexity)
     text += concat(", perplexity ", *perplexity);
+  if (accuracy)
+    text += concat(", accuracy ", *accuracy);
   if (trainSeconds > 0)
     text += concat(", ", countText(trainUnits / trainSeconds), " ", unit, "/s");
   if (skippedSteps)

@@ -17,6 +17,7 @@ struct Summary {
   std::optional<double> loss;               // of the last step
   std::optional<double> evalLoss;           // of the last evaluation
   std::optional<double> perplexity;         // of it, where it has one
+  std::optional<double> accuracy;           // of it, where it is counted
   std::optional<double> secondsToFirstStep; // from the process's start to the
                                             // end of the first step
   int64_t microBatches = 1;                 // of a step

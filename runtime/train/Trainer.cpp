@@ -424,9 +424,10 @@ void RankLoop::evaluate(int64_t stepsDone) {
     return;
   summary.evalLoss = result.loss;
   summary.perplexity = result.perplexity;
+  summary.accuracy = result.accuracy;
   run.metrics.evaluation({stepsDone, result.loss, run.evalData->samples(),
                           monotonicSeconds() - begin, order.epochs(cursor),
-                          result.perplexity});
+                          result.perplexity, result.accuracy});
 }
 
 } // namespace

@@ -53,16 +53,20 @@ Distribution parseDistribution(const plan::Parameter &parameter) {
        " has the unknown initial distribution '", text, "'");
 }
 
-RandomParameters::RandomParameters(const plan::Plan &plan, uint64_t seed,
-                                   const ParameterSource *stored)
-    : stored(stored) {
+RandomParameters::RandomParameters(
+    const plan::Plan &plan, uint64_t seed, const ParameterSource *stored,
+    std::vector<std::optional<Distribution>> given)
+    : stored(stored), seed(seed) {
   for (int i = 0; i < plan.parameters_size(); ++i) {
     const plan::Parameter &parameter = plan.parameters(i);
     std::optional<Distribution> &distribution = distributions.emplace_back();
-    if (!parameter.init().empty() || !stored)
+    if (i < std::ssize(given) && given[i])
+      distribution = given[i];
+    else if (!parameter.init().empty() || !stored)
       distribution = parseDistribution(parameter);
     if (distribution && distribution->isRotary() && stored && stored->has(i))
       distribution.reset();
+    names.push_back(parameter.name());
     streams.emplace_back(seed, parameter.name());
     const auto &shape = parameter.shape();
     widths.push_back(shape.empty() ? 1 : shape[shape.size() - 1]);
@@ -97,6 +101,29 @@ void RandomParameters::read(int parameter, int64_t begin, int64_t end,
   }
 }
 
+/// Draws that fall outside are drawn again, from a stream of their own: where
+/// they come from does not depend on what else is drawn.
+void RandomParameters::fillTruncated(int parameter, int64_t begin,
+                                     std::span<float> values) const {
+  const Distribution &distribution = *distributions[parameter];
+  auto mean = static_cast<float>(distribution.first),
+       deviation = static_cast<float>(distribution.second),
+       low = static_cast<float>(distribution.third),
+       high = static_cast<float>(distribution.fourth);
+  // With the tenth part of the draws inside, which is the least that is
+  // allowed, one in 10^11 elements comes to its end.
+  constexpr int mostDraws = 256;
+  streams[parameter].normal(mean, deviation, begin, values);
+  for (int64_t i = 0; i < std::ssize(values); ++i) {
+    float &value = values[i];
+    for (int draw = 1; draw < mostDraws && (value < low || value > high);
+         ++draw)
+      RandomStream(seed, concat(names[parameter], "#", draw))
+          .normal(mean, deviation, begin + i, {&value, 1});
+    value = std::clamp(value, low, high);
+  }
+}
+
 void RandomParameters::fill(int parameter, int64_t begin,
                             std::span<float> values) const {
   const Distribution &distribution = *distributions[parameter];
@@ -107,6 +134,8 @@ void RandomParameters::fill(int parameter, int64_t begin,
     return streams[parameter].normal(first, second, begin, values);
   case Distribution::Kind::Uniform:
     return streams[parameter].uniform(first, second, begin, values);
+  case Distribution::Kind::TruncatedNormal:
+    return fillTruncated(parameter, begin, values);
   case Distribution::Kind::Constant:
     std::ranges::fill(values, first);
     return;

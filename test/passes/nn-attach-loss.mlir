@@ -1,6 +1,8 @@
 // RUN: split-file %s %t
 // RUN: shardc-opt %t/logits.mlir -nn-attach-loss="loss=cross-entropy:logits=logits,labels=labels,shift=1" | FileCheck %t/logits.mlir
 // RUN: shardc-opt %t/logits.mlir -nn-attach-loss="loss=mse:output=logits,target=y" | FileCheck %t/logits.mlir --check-prefix=MSE
+// RUN: shardc-opt %t/logits.mlir -nn-attach-loss="accuracy loss=cross-entropy:logits=logits,labels=labels,shift=1" | FileCheck %s --check-prefix=ACCURACY
+// RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="accuracy loss=mse:output=logits,target=y" 2>&1 | FileCheck %s --check-prefix=NO-ACCURACY
 // RUN: shardc-opt %t/scalar.mlir -nn-attach-loss | FileCheck %t/scalar.mlir
 // RUN: shardc-opt %t/mean.mlir -nn-attach-loss="loss=output:loss" 2>%t/warnings | FileCheck %t/mean.mlir
 // RUN: FileCheck %t/mean.mlir --check-prefix=WARN <%t/warnings
@@ -18,6 +20,8 @@
 // RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="loss=cross-entropy:logits=logits,labels=x" 2>&1 | FileCheck %s --check-prefix=TYPE
 // RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="loss=output:logits" 2>&1 | FileCheck %s --check-prefix=SCALAR
 
+// ACCURACY: module attributes {{{.*}}nn.accuracy
+// NO-ACCURACY: error: --metric accuracy: expects the loss to be a cross entropy of labels that are an input, got mse:output=logits,target=y
 // NONE: error: the model has no loss of its own (outputs: logits, hidden); say --loss cross-entropy:logits=NAME,labels=NAME
 // UNKNOWN: error: --loss: no output 'logit'; outputs are logits, hidden
 // MISSING: error: --loss: cross-entropy needs labels=NAME; accepted are

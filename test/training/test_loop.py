@@ -135,6 +135,107 @@ class Loop(unittest.TestCase):
         error = self.fails(3, "--expect-loss-below", 1e-9, steps=4, evaluates=False)
         self.assertIn("the loss of the last step is", error)
 
+    def test_accuracy_counts_labels_that_are_right(self):
+        held = {name: np.load(path)[:251] for name, path in MLP.data().items()}
+        words = []
+        for name, values in held.items():
+            np.save(self.path(name + ".npy"), values)
+            words += ["--eval-data", f"{name}={self.path(name + '.npy')}"]
+        final, metrics = self.path("p.safetensors"), self.path("m.jsonl")
+        for mesh, precision in (("1", "float64"), ("2x2", "float32"), ("4", "bfloat16")):
+            with self.subTest(mesh=mesh, precision=precision):
+                trainer = self.path(mesh + ".trainer")
+                MLP.compile(trainer, mesh, precision, "--metric", "accuracy")
+                flags = (*self.words(evaluates=False, steps=20), *words)[1:]
+                outputs = ("--export-safetensors", final, "--metrics", metrics)
+                text = command(trainer, *flags, *outputs).stdout
+                _, events = read_metrics(metrics)
+                (event,) = (e for e in events if e["event"] == "eval")
+                top = mlp_logits(read_safetensors(final), held["x"]).argmax(axis=1)
+                right = (top == held["labels"]).sum()
+                # Rounding may decide between two that are close.
+                most = 8 if precision == "bfloat16" else 0
+                self.assertAlmostEqual(event["accuracy"] * 251, right, delta=most + 1e-9)
+                self.assertGreater(right, 251 / 5)
+                self.assertIn(f"accuracy {event['accuracy']:.6g}"[:14], text)
+        saves = ("--eval-every", 1, "--checkpoint-dir", self.path("c"), "--checkpoint-keep", 1)
+        command(
+            *(trainer, *self.words(evaluates=False)[1:], *words, *saves),
+            *("--keep-best", "accuracy", "--metrics", metrics),
+        )
+        _, events = read_metrics(metrics)
+        by_step = {e["step"]: e["accuracy"] for e in events if e["event"] == "eval"}
+        best = max(by_step, key=by_step.get)  # the first of equal ones
+        self.assertEqual(os.readlink(self.path("c", "best")), f"step-{best:08d}")
+        self.assertEqual(self.best(self.path("c", "best"))["value"], by_step[best])
+        error = self.fails(1, *saves, "--keep-best", "accuracy")
+        self.assertIn("shardc --metric accuracy", error)
+
+    def test_initial_values_by_name(self):
+        def drawn(*flags, trainer=self.trainer):
+            final = self.path("drawn.safetensors")
+            words = self.words("--init", "random", *flags, "--export-safetensors", final, steps=0)
+            command(trainer, *words[1:])
+            return read_safetensors(final)
+
+        plain = drawn()
+        names = sorted(plain)
+        name = max(names, key=lambda n: plain[n].size)
+        (out, fan_in), size = plain[name].shape, plain[name].size
+        regex = f"^{name}$".replace(".", "[.]")
+        kaiming, xavier = np.sqrt(2 / fan_in), np.sqrt(2 / (out + fan_in))
+        for distribution, mean, deviation, most in (
+            ("normal=3,0.5", 3, 0.5, np.inf),
+            ("uniform=1,2", 1.5, np.sqrt(1 / 12), 2),
+            ("trunc_normal=0,0.02", 0, 0.02, 2),
+            ("trunc_normal=0,1,-1,1", 0, 0.53956, 1),
+            ("xavier_uniform", 0, xavier, np.sqrt(3) * xavier),
+            ("xavier_normal=2", 0, 2 * xavier, np.inf),
+            ("kaiming_uniform", 0, kaiming, np.sqrt(3) * kaiming),
+            ("kaiming_normal=fan_out,3", 0, np.sqrt(2 / 10 / out), np.inf),
+            ("constant=-1.5", -1.5, 0, 1.5),
+            ("zeros", 0, 0, 0),
+            ("ones", 1, 0, 1),
+        ):
+            with self.subTest(distribution=distribution):
+                got = drawn("--init-group", f"match={regex},{distribution}")
+                values = got.pop(name).astype(np.float64)
+                error = 6 * deviation / np.sqrt(size)
+                self.assertAlmostEqual(values.mean(), mean, delta=error)
+                self.assertAlmostEqual(values.std(), deviation, delta=error)
+                self.assertLessEqual(np.abs(values).max(), most * (1 + 1e-6))
+                for other, value in got.items():
+                    self.assertEqual(value.tobytes(), plain[other].tobytes(), other)
+        # The first group that matches holds, and no mesh changes anything.
+        groups = ("--init-group", f"match={regex},trunc_normal=0,1,-1,1", "--init-group")
+        got = drawn(*groups, "match=.,ones")
+        other = self.path("other.trainer")
+        MLP.compile(other, "2x2", "float32")
+        for trainer in (self.trainer, other):
+            again = drawn(*groups, "match=.,ones", trainer=trainer)
+            self.assertEqual(again[name].tobytes(), got[name].tobytes())
+            for rest in set(names) - {name}:
+                self.assertTrue((again[rest] == 1).all())
+
+    def test_initial_values_that_cannot_be(self):
+        for group, *words in (
+            ("match=nothing,ones", "is found in the name of no parameter", "there are"),
+            ("match=bias,xavier_normal", "needs at least two dims", "has 1"),
+            ("match=.,normal=0", "normal expects 2 numbers, got 1"),
+            ("match=.,normal=0,-1", "a standard deviation of 0 or more"),
+            ("match=.,uniform=2,1", "LOW,HIGH"),
+            ("match=.,trunc_normal=0,1,5,6", "at least a tenth"),
+            ("match=.,kaiming_normal=fan", "fan_in or fan_out"),
+            ("match=.,cauchy=0,1", "expects match=REGEX,DISTRIBUTION"),
+            ("match=(,ones", "is no regex"),
+        ):
+            with self.subTest(group=group):
+                error = self.fails(1, "--init", "random", "--init-group", group)
+                for word in words:
+                    self.assertIn(word, error)
+        error = self.fails(1, "--init-group", "match=.,ones")
+        self.assertIn("--init-group has no effect without --init random", error)
+
     def test_flags_without_effect(self):
         saves = ("--checkpoint-dir", self.path("c"))
         for words, flags, settings in (
@@ -151,6 +252,14 @@ class Loop(unittest.TestCase):
         ):
             with self.subTest(flags=flags):
                 self.assertIn(words, self.fails(1, *flags, **settings))
+
+
+def mlp_logits(parameters, x):
+    """Of mlp-tiny-loss."""
+    for layer, activation in ((0, lambda v: np.maximum(v, 0)), (2, np.tanh), (4, lambda v: v)):
+        weight, bias = (parameters[f"layers.{layer}.{part}"] for part in ("weight", "bias"))
+        x = activation(x @ weight.T.astype(np.float64) + bias)
+    return x
 
 
 if __name__ == "__main__":

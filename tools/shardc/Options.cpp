@@ -99,6 +99,10 @@ void declareModel(OptionTable &table, Said &said) {
               "cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=1]"
               " | mse:output=NAME,target=NAME | output:NAME; "
               "default: the graph's only output, if it is a scalar");
+  table.choice(
+      "--metric", "accuracy", said.options.metric, {"accuracy"},
+      "what evaluations count besides the loss; accuracy: the part of "
+      "the valid labels of a cross entropy whose logit is the largest");
   table.choice("--init", "file|random [file]", said.options.init,
                {"file", "random"},
                "the trainer's default, which its own --init overrides: file: "

@@ -17,7 +17,8 @@ struct Options {
   std::string model;
   std::string output;                  ///< of the phase trainer
   std::map<std::string, int64_t> dims; ///< symbolic dim -> size
-  std::string loss;                    ///< empty: the graph's own scalar output
+  std::string metric; ///< of evaluations, besides the loss: accuracy, or empty
+  std::string loss;   ///< empty: the graph's own scalar output
   std::string mesh = "1";
   std::string strategy; ///< empty: as the mesh says
   std::string reshardAfterForward = "default";

@@ -29,6 +29,7 @@ TestTensor<Integer> labelsFor(int64_t batch, int64_t length, int64_t classes) {
 
 struct Reference {
   double loss = 0;
+  int64_t correct = 0;
   std::vector<double> gradient;
 };
 
@@ -47,6 +48,7 @@ Reference reference(const std::vector<double> &logits, int64_t classes,
     for (int64_t j = 0; j < classes; ++j)
       sum += std::exp(of[j] - maximum);
     int64_t label = labels[row + shift];
+    r.correct += std::max_element(of, of + classes) - of == label;
     r.loss += scale * (maximum + std::log(sum) - of[label]);
     for (int64_t j = 0; j < classes; ++j)
       r.gradient[row * classes + j] =
@@ -75,13 +77,15 @@ TYPED_TEST(CrossEntropyOf, MatchesTheDefinition) {
       TestTensor<C> scale(none, 0.125), loss(none), upstream(none, 3);
       TestTensor<T> gradient({2, 6, classes}, element<T>(77));
       std::vector<double> workspace(12);
+      TestTensor<double> correct(none, 77);
       crossEntropy(logits.view, {labels.view, ignored, shift}, scale.view,
-                   loss.view, reinterpret_cast<std::byte *>(workspace.data()),
-                   pool);
+                   loss.view, correct.view,
+                   reinterpret_cast<std::byte *>(workspace.data()), pool);
       Reference expected =
           reference(doubles(logits), classes, labels, shift, 0.125);
       EXPECT_NEAR(loss.storage[0], expected.loss,
                   tolerance<C>() * (1 + expected.loss));
+      EXPECT_EQ(correct.storage[0], expected.correct);
       crossEntropyGrad(logits.view, {labels.view, ignored, shift}, scale.view,
                        upstream.view, gradient.view, pool);
       for (double &value : expected.gradient)
@@ -160,7 +164,10 @@ void fusedMatches(int64_t classes, bool transposed, bool withBias,
     }
   Reference expected = reference(logits, classes, fused.labels, 1, 0.25);
   // Without gradients, as in evaluation.
+  TestTensor<double> correct(std::vector<int64_t>(), 77);
+  fused.arguments.correct = correct.view;
   fused.run(2);
+  EXPECT_EQ(correct.storage[0], expected.correct);
   EXPECT_NEAR(fused.loss.storage[0], expected.loss, ofLoss * expected.loss);
   EXPECT_EQ(number(fused.weightGradient.storage[0]), 77);
   fused.withGradients();
@@ -212,6 +219,30 @@ TYPED_TEST(CrossEntropyOf, FusedHasTheSameBitsForEveryNumberOfThreads) {
   }
 }
 
+TYPED_TEST(CrossEntropyOf, OfEqualLogitsTheFirstIsTheLargest) {
+  using T = TypeParam;
+  ThreadPool pool(2, false);
+  TestTensor<T> logits({4, 3}, element<T>(1));
+  logits[3] = logits[4] = element<T>(2); // row 1: 2 2 1
+  logits[8] = element<T>(std::numeric_limits<float>::quiet_NaN()); // row 2
+  TestTensor<int64_t> labels({4});
+  for (int64_t i = 0; i < 4; ++i)
+    labels[i] = std::vector<int64_t>{0, 1, 2, ignored}[i];
+  const std::vector<int64_t> none;
+  TestTensor<ComputeOf<T>> scale(none, 1), loss(none);
+  TestTensor<double> correct(none, 77);
+  std::vector<double> workspace(4);
+  auto count = [&] {
+    crossEntropy(logits.view, {labels.view, ignored, 0}, scale.view, loss.view,
+                 correct.view, reinterpret_cast<std::byte *>(workspace.data()),
+                 pool);
+    return correct.storage[0];
+  };
+  EXPECT_EQ(count(), 1); // row 0
+  labels[1] = 0;
+  EXPECT_EQ(count(), 2);
+}
+
 TYPED_TEST(CrossEntropyOf, ALabelOutsideTheClassesIsNamed) {
   using T = TypeParam;
   ThreadPool pool(2, false);
@@ -224,7 +255,7 @@ TYPED_TEST(CrossEntropyOf, ALabelOutsideTheClassesIsNamed) {
   std::vector<double> workspace(12);
   try {
     crossEntropy(logits.view, {labels.view, ignored, 0}, scale.view, loss.view,
-                 reinterpret_cast<std::byte *>(workspace.data()), pool);
+                 {}, reinterpret_cast<std::byte *>(workspace.data()), pool);
     FAIL() << "expects an error";
   } catch (const Error &error) {
     EXPECT_STREQ(error.what(),

@@ -53,24 +53,25 @@ TEST(HfLog, PrintsTheKeysOfTransformers) {
   log.begin({0, 3, 8, "tokens", false, 0});
   log.step(figuresOf(0, 3));
   log.step(figuresOf(1, 2.0000625));
-  log.evaluation({2, 1.75, 10, 0.5, 0.25, 5.75});
+  log.evaluation({2, 1.75, 10, 0.5, 0.25, 5.75, 0.5});
   StepFigures skipped = figuresOf(2, std::numeric_limits<double>::infinity());
   skipped.lossScale = {8, 4, true};
   log.step(skipped);
   nlohmann::ordered_json summary;
   log.end({false, "done", summary});
-  EXPECT_EQ(withoutTimes(testing::internal::GetCapturedStdout()),
-            "{'loss': 2.5, 'grad_norm': 0.93, 'learning_rate': 0.001, "
-            "'epoch': 0.25}\n"
-            "{'eval_loss': 1.75, 'eval_perplexity': 5.75, "
-            "'eval_runtime': T, 'eval_samples_per_second': T, "
-            "'epoch': 0.25}\n"
-            "step 3/3: loss not finite, step skipped, loss scale 8 -> 4\n"
-            "{'loss': nan, 'grad_norm': 0.93, 'learning_rate': 0.001, "
-            "'epoch': 0.38}\n"
-            "{'train_runtime': T, 'train_samples_per_second': T, "
-            "'train_steps_per_second': T, 'train_loss': 2.50003125, 'epoch': "
-            "0.38}\n");
+  EXPECT_EQ(
+      withoutTimes(testing::internal::GetCapturedStdout()),
+      "{'loss': 2.5, 'grad_norm': 0.93, 'learning_rate': 0.001, "
+      "'epoch': 0.25}\n"
+      "{'eval_loss': 1.75, 'eval_perplexity': 5.75, 'eval_accuracy': 0.5, "
+      "'eval_runtime': T, 'eval_samples_per_second': T, "
+      "'epoch': 0.25}\n"
+      "step 3/3: loss not finite, step skipped, loss scale 8 -> 4\n"
+      "{'loss': nan, 'grad_norm': 0.93, 'learning_rate': 0.001, "
+      "'epoch': 0.38}\n"
+      "{'train_runtime': T, 'train_samples_per_second': T, "
+      "'train_steps_per_second': T, 'train_loss': 2.50003125, 'epoch': "
+      "0.38}\n");
 }
 
 TEST(HfLog, SaysNoMoreOfARunThatIsStopped) {

@@ -164,7 +164,7 @@ TEST(TensorBoard, WritesScalarsAtOnce) {
   StepFigures second = figuresOf(1);
   second.lossScale = {1024, 512, false};
   board.step(second);
-  board.evaluation({2, 1.75, 10, 1, 0.5, 5.75});
+  board.evaluation({2, 1.75, 10, 1, 0.5, 5.75, 0.25});
 
   std::vector<Event> events = eventsIn(board.path());
   ASSERT_EQ(events.size(), 5u);
@@ -183,7 +183,8 @@ TEST(TensorBoard, WritesScalarsAtOnce) {
   EXPECT_EQ(events[2].step, 2u);
   EXPECT_EQ(events[2].scalars,
             (std::map<std::string, float>{{"eval/loss", 1.75f},
-                                          {"eval/perplexity", 5.75f}}));
+                                          {"eval/perplexity", 5.75f},
+                                          {"eval/accuracy", 0.25f}}));
   for (const Event &event : events) {
     EXPECT_GT(event.wallTime, 1.7e9);
     EXPECT_FALSE(event.starts);
