@@ -76,6 +76,8 @@ private:
   /// Norm, the all-reduces of loss and norm, metrics and the optimizer, in
   /// place of the results.
   void finishStep();
+  /// What is returned behind the loss, under its names.
+  void giveOutputs(Operation *terminator);
   void allReduce(Value &total, Value &norm, fsdp::GroupOp group, bool withNorm,
                  Location loc);
   /// Where the optimizer's slices are finer than those of the parameters.
@@ -333,6 +335,8 @@ void Sharder::finishStep() {
   if (training)
     norm = fsdp::RoundSumOp::create(builder, loc, doubles, norm, /*norm=*/true);
   fsdp::MetricOp::create(builder, loc, "loss", total);
+  if (!training && terminator->getNumOperands() > 1)
+    giveOutputs(terminator);
   if (training)
     fsdp::MetricOp::create(builder, loc, "gradient_norm", norm);
   for (const fsdp::Reduction &reduction : reductions.all()) {
@@ -345,6 +349,15 @@ void Sharder::finishStep() {
   func::ReturnOp::create(builder, loc);
   terminator->erase();
   (void)function.eraseResults(llvm::BitVector(function.getNumResults(), true));
+}
+
+void Sharder::giveOutputs(Operation *terminator) {
+  SmallVector<Attribute> names;
+  for (unsigned i = 1; i < function.getNumResults(); ++i)
+    names.push_back(function.getResultAttrOfType<StringAttr>(i, "nn.name"));
+  fsdp::OutputsOp::create(builder, terminator->getLoc(),
+                          builder.getArrayAttr(names),
+                          terminator->getOperands().drop_front());
 }
 
 void Sharder::allReduce(Value &total, Value &norm, fsdp::GroupOp group,

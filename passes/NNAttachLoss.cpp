@@ -3,6 +3,7 @@
 #include "frontend/raise/Match.h"
 #include "frontend/raise/Raise.h"
 #include "passes/Passes.h"
+#include "passes/analyses/OwnLoss.h"
 #include "passes/options/LossOption.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -16,9 +17,6 @@ namespace shardc {
 namespace {
 
 constexpr StringLiteral nameAttr = "nn.name", roleAttr = "nn.role";
-// What a loss node of the graph was told to make of its labels' losses.
-constexpr StringLiteral reductionAttr = "nn.reduction";
-
 std::string joinNames(ArrayRef<std::string> names) {
   return names.empty() ? "none" : llvm::join(names, ", ");
 }
@@ -68,17 +66,6 @@ struct Signature {
   }
 };
 
-/// A scalar as factor * value, behind views, conversions and constants.
-struct OwnLoss {
-  Value value;
-  double factor = 1;
-  /// Whether it is what a loss node of the graph was to add up. One that is
-  /// divided is some mean over this batch.
-  bool isSum = false;
-
-  static OwnLoss of(Value output);
-};
-
 struct NNAttachLoss : impl::NNAttachLossBase<NNAttachLoss> {
   using NNAttachLossBase::NNAttachLossBase;
 
@@ -107,6 +94,8 @@ private:
   FailureOr<Value> attachMeanSquaredError(Signature &signature,
                                           const LossOption &option,
                                           Value output, OpBuilder &builder);
+  // An output that evaluations keep has an element of each sample.
+  LogicalResult checkOutput(Signature &signature, StringRef name, Value value);
   // scale * sum of all elements.
   static Value scaledSum(Value value, Value scale, OpBuilder &builder);
   // The graph's own scalar. Where it is a cross entropy that says what it is
@@ -123,65 +112,6 @@ private:
 };
 
 } // namespace
-
-static StringRef reductionOf(Operation *op) {
-  auto reduction =
-      op ? op->getAttrOfType<StringAttr>(reductionAttr) : StringAttr();
-  return reduction ? reduction.getValue() : StringRef();
-}
-
-static Value behindFloatViews(Value value) {
-  for (;;) {
-    auto reshape = value.getDefiningOp<nn::ReshapeOp>();
-    auto cast = value.getDefiningOp<nn::CastOp>();
-    if (reshape)
-      value = reshape.getInput();
-    else if (cast &&
-             isa<FloatType>(raise::typeOf(cast.getInput()).getElementType()))
-      value = cast.getInput();
-    else
-      return value;
-  }
-}
-
-OwnLoss OwnLoss::of(Value output) {
-  OwnLoss own{output};
-  bool isDivided = false;
-  for (;;) {
-    Value next = behindFloatViews(own.value);
-    if (!reductionOf(next.getDefiningOp()).empty()) {
-      own.value = next;
-      break;
-    }
-    if (auto neg = next.getDefiningOp<nn::NegOp>()) {
-      own.factor = -own.factor;
-      next = neg.getInput();
-    } else if (auto mul = next.getDefiningOp<nn::MulOp>()) {
-      if (auto rhs = raise::splatValue(mul.getRhs())) {
-        own.factor *= *rhs;
-        next = mul.getLhs();
-      } else if (auto lhs = raise::splatValue(mul.getLhs())) {
-        own.factor *= *lhs;
-        next = mul.getRhs();
-      }
-    } else if (auto div = next.getDefiningOp<nn::DivOp>()) {
-      auto rhs = raise::splatValue(div.getRhs());
-      if (rhs && *rhs != 0) {
-        own.factor /= *rhs;
-        next = div.getLhs();
-        isDivided = true;
-      }
-    }
-    if (next == own.value)
-      break;
-    own.value = next;
-  }
-  Operation *losses = own.value.getDefiningOp();
-  if (auto sum = dyn_cast_or_null<nn::ReduceSumOp>(losses))
-    losses = behindFloatViews(sum.getInput()).getDefiningOp();
-  own.isSum = reductionOf(losses) == "sum" && !isDivided;
-  return own;
-}
 
 void NNAttachLoss::runOnOperation() {
   auto function = getOperation().lookupSymbol<func::FuncOp>("model");
@@ -219,6 +149,17 @@ LogicalResult NNAttachLoss::attach(func::FuncOp function) {
     return emitError(getOperation().getLoc())
            << "--loss: expects output '" << option->output
            << "' to hold floats, got " << output.getType();
+  SmallVector<std::pair<std::string, Value>> kept;
+  for (const std::string &name : outputs) {
+    Value value = signature.output(name);
+    if (!value)
+      return emitError(getOperation().getLoc())
+             << "--output-values: no output '" << name << "'; outputs are "
+             << joinNames(signature.outputNames());
+    if (failed(checkOutput(signature, name, value)))
+      return failure();
+    kept.emplace_back(name, value);
+  }
   OpBuilder builder(signature.terminator());
   FailureOr<Value> scalar =
       option->kind == LossOption::CrossEntropy
@@ -228,6 +169,14 @@ LogicalResult NNAttachLoss::attach(func::FuncOp function) {
           : attachOutput(signature, *option, output, builder);
   if (failed(scalar))
     return failure();
+  SmallVector<Value> results = {*scalar};
+  SmallVector<DictionaryAttr> attributes = {builder.getDictionaryAttr(
+      builder.getNamedAttr(nameAttr, builder.getStringAttr("loss")))};
+  for (auto [name, value] : kept) {
+    results.push_back(value);
+    attributes.push_back(builder.getDictionaryAttr(
+        builder.getNamedAttr(nameAttr, builder.getStringAttr(name))));
+  }
   if (accuracy) {
     auto described = getOperation()->getAttrOfType<DictionaryAttr>("nn.loss");
     if (described.getAs<StringAttr>("kind") != "cross_entropy")
@@ -237,12 +186,34 @@ LogicalResult NNAttachLoss::attach(func::FuncOp function) {
              << text;
     getOperation()->setAttr("nn.accuracy", builder.getUnitAttr());
   }
-  signature.terminator()->setOperands(*scalar);
-  function.setType(
-      builder.getFunctionType(function.getArgumentTypes(), scalar->getType()));
-  function.setAllResultAttrs(ArrayRef<DictionaryAttr>{builder.getDictionaryAttr(
-      builder.getNamedAttr(nameAttr, builder.getStringAttr("loss")))});
+  signature.terminator()->setOperands(results);
+  function.setType(builder.getFunctionType(function.getArgumentTypes(),
+                                           ValueRange(results).getTypes()));
+  function.setAllResultAttrs(attributes);
+  // What makes the loss ends the forward pass, whatever outputs there are.
+  if (Operation *last = scalar->getDefiningOp())
+    last->moveBefore(signature.terminator());
   return success();
+}
+
+LogicalResult NNAttachLoss::checkOutput(Signature &signature, StringRef name,
+                                        Value value) {
+  int64_t batch = 0;
+  for (BlockArgument argument : signature.function.getArguments())
+    if (ArrayRef<int64_t> shape = raise::shapeOf(argument); !shape.empty())
+      batch = batch ? batch : shape.front();
+  ArrayRef<int64_t> shape = raise::shapeOf(value);
+  if (shape.empty() || shape.front() != batch)
+    return emitError(getOperation().getLoc())
+           << "--output-values: expects output '" << name
+           << "' to have the batch of " << batch << " as its first dim, got "
+           << value.getType();
+  if (!raise::View::of(value).base().getDefiningOp<nn::GetParameterOp>() &&
+      !isa<BlockArgument>(raise::View::of(value).base()))
+    return success();
+  return emitError(getOperation().getLoc())
+         << "--output-values: output '" << name
+         << "' is an input or a parameter as it is";
 }
 
 bool NNAttachLoss::isScalar(Value value) {

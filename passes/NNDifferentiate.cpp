@@ -3,6 +3,7 @@
 #include "passes/GradientTypes.h"
 #include "passes/Passes.h"
 
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
@@ -169,6 +170,7 @@ struct NNDifferentiate : impl::NNDifferentiateBase<NNDifferentiate> {
     model.setSymName("eval");
     symbols.insert(model);
 
+    dropOutputs(train);
     BackwardPass backward(train, symbols);
     if (!backward.run())
       return signalPassFailure();
@@ -219,8 +221,22 @@ struct NNDifferentiate : impl::NNDifferentiateBase<NNDifferentiate> {
     }
   }
 
+  /// What @model returns behind the loss is for evaluations.
+  static void dropOutputs(func::FuncOp train) {
+    Operation *ret = train.front().getTerminator();
+    llvm::BitVector outputs(ret->getNumOperands(), true);
+    outputs.reset(0);
+    ret->eraseOperands(outputs);
+    (void)train.eraseResults(outputs);
+    // What only they used; uses stand behind what they use.
+    for (Operation &op :
+         llvm::make_early_inc_range(llvm::reverse(train.front())))
+      if (isOpTriviallyDead(&op))
+        op.erase();
+  }
+
   static bool returnsLoss(func::FuncOp function) {
-    if (function.isExternal() || function.getNumResults() != 1)
+    if (function.isExternal() || function.getNumResults() == 0)
       return false;
     auto type = dyn_cast<RankedTensorType>(function.getResultTypes()[0]);
     return type && type.getRank() == 0 && isa<FloatType>(type.getElementType());

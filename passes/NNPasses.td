@@ -123,6 +123,8 @@ def NNAttachLoss : Pass<"nn-attach-loss", "::mlir::ModuleOp"> {
       "cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=0], mse:output=NAME,target=NAME "
       "or output:NAME; "
       "without it, the graph's only scalar output">,
+    ListOption<"outputs", "outputs", "std::string",
+      "outputs that @model returns behind the loss, for evaluations">,
     Option<"accuracy", "accuracy", "bool", "false",
       "evaluations count the labels that are the largest logit: the module gets the attribute "
       "nn.accuracy; refused where the loss is no cross entropy of labels that are an input">

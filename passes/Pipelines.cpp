@@ -38,7 +38,11 @@ void buildRaisePhase(OpPassManager &passes, const RaisePhaseOptions &options) {
   passes.addPass(createNNMarkParameters(mark));
   // After raising, so that the loss meets the head as one linear and the two
   // become one op.
-  passes.addPass(createNNAttachLoss({options.loss, options.accuracy}));
+  NNAttachLossOptions loss;
+  loss.loss = options.loss;
+  loss.accuracy = options.accuracy;
+  loss.outputs.assign(options.outputs.begin(), options.outputs.end());
+  passes.addPass(createNNAttachLoss(loss));
   passes.addPass(createNNWarnRoots());
   // While blocks repeat in one forward pass, and frozen parameters are there.
   FSDPAssignUnitsOptions units;

@@ -17,6 +17,8 @@ struct RaisePhaseOptions : mlir::PassPipelineOptions<RaisePhaseOptions> {
   ListOption<std::string> trainable{
       *this, "trainable",
       llvm::cl::desc("regular expressions: the only ones that are")};
+  ListOption<std::string> outputs{*this, "outputs",
+                                  llvm::cl::desc("see nn-attach-loss")};
   Option<bool> accuracy{*this, "accuracy", llvm::cl::desc("see nn-attach-loss"),
                         llvm::cl::init(false)};
   Option<std::string> loss{*this, "loss", llvm::cl::desc("see nn-attach-loss"),

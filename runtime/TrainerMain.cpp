@@ -110,6 +110,9 @@ void openOutputs(Run &run) {
         run.plan, *options.exportSafetensors);
   if (run.onnx)
     run.onnx->open();
+  for (const PredictOption &option : options.predictions)
+    run.predictions.push_back(std::make_unique<PredictionFile>(
+        findOutput(run.plan, option), option.path, run.evalData->samples()));
   if (options.trace)
     run.trace = std::make_unique<Trace>(*options.trace);
   openSinks(run);
@@ -153,6 +156,8 @@ void checkFiles(const Run &run, const InitialValues &values,
   writes("--trace", options.trace);
   writes("--export-gradients", options.exportGradients);
   writes("--export-safetensors", options.exportSafetensors);
+  for (const PredictOption &option : options.predictions)
+    writes("--predict", option.path);
   if (run.onnx)
     for (const std::string &path : run.onnx->outputs())
       uses.writes("--export-onnx " + path, path);

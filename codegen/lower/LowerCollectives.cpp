@@ -73,6 +73,17 @@ LogicalResult ProgramLowering::lowerCollective(Operation *op) {
                              ref(contiguous(metric.getValue())));
         return success();
       })
+      .Case([&](fsdp::OutputsOp outputs) {
+        // All copies come first: whatever an output names is as it was when
+        // the program ends.
+        SmallVector<Value> values;
+        for (Value value : outputs.getValues())
+          values.push_back(ref(contiguous(value)));
+        for (auto [name, value] :
+             llvm::zip(outputs.getNames().getAsRange<StringAttr>(), values))
+          emit<step::OutputOp>(name, value);
+        return success();
+      })
       .Default([](Operation *op) {
         return op->emitOpError() << "has no entry in the step dialect";
       });

@@ -206,5 +206,17 @@ def Step_MetricOp : Step_Entry<"metric", [MemoryEffects<[MemWrite]>]> {
   let arguments = (ins StrAttr:$name, Step_Reads<Step_View>:$value);
   let assemblyFormat = "$name $value attr-dict `:` type($value)";
 }
+def Step_OutputOp : Step_Entry<"output", [MemoryEffects<[MemWrite]>]> {
+  let summary = "where an output of the graph lies when the program has ended";
+  let description = [{
+    fsdp.outputs: the value is contiguous, its first dim the batch. Behind it come outputs alone.
+
+    ```mlir
+    step.output "logits" %logits : memref<4x128x512xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, Step_Reads<Step_View>:$value);
+  let assemblyFormat = "$name $value attr-dict `:` type($value)";
+}
 
 #endif

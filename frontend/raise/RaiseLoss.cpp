@@ -144,11 +144,19 @@ struct FuseHead : OpRewritePattern<nn::CrossEntropyOp> {
     if (!linear || view.hasBroadcast() || !view.isReshape() ||
         view.dims().back() != view.baseDims().back())
       return failure();
-    // With a second user the logits exist anyway.
-    for (Operation *user = linear; user != op;
-         user = *user->getResult(0).user_begin())
-      if (!user->hasOneUse())
-        return failure();
+    // With a second user the logits exist anyway. Outputs do not count: only
+    // evaluations have them.
+    for (Operation *user = linear; user != op;) {
+      Operation *only = nullptr;
+      for (Operation *each : user->getUsers()) {
+        if (isa<func::ReturnOp>(each))
+          continue;
+        if (only && only != each)
+          return failure();
+        only = each;
+      }
+      user = only;
+    }
     // Rows in the shape of the labels: `shift` goes along their last dim.
     SmallVector<int64_t> shape(shapeOf(op.getLogits()));
     shape.back() = shapeOf(linear.getInput()).back();

@@ -94,6 +94,13 @@ LogicalResult MetricOp::verify() {
   return success();
 }
 
+LogicalResult OutputsOp::verify() {
+  if (getNames().size() != getValues().size())
+    return emitOpError("expects as many names as values, got ")
+           << getNames().size() << " and " << getValues().size();
+  return success();
+}
+
 LogicalResult OptimizerStepOp::verify() {
   if (!isScalar(getNorm().getType(), 64))
     return emitOpError("expects the norm to be tensor<f64>, got ")

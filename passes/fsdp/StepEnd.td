@@ -110,6 +110,19 @@ def FSDP_MetricOp : FSDP_StepOp<"metric"> {
   let assemblyFormat = "$name $value attr-dict `:` type($value)";
   let hasVerifier = 1;
 }
+def FSDP_OutputsOp : FSDP_StepOp<"outputs"> {
+  let summary = "hands outputs of the graph to the trainer, at the end of an evaluation";
+  let description = [{
+    As many names as values. Nothing is computed behind it.
+
+    ```mlir
+    fsdp.outputs ["logits"] %logits : tensor<4x128x512xf32>
+    ```
+  }];
+  let arguments = (ins StrArrayAttr:$names, Variadic<AnyRankedTensor>:$values);
+  let assemblyFormat = "$names $values attr-dict `:` type($values)";
+  let hasVerifier = 1;
+}
 def FSDP_OptimizerStepOp : FSDP_UnitStepOp<"optimizer_step"> {
   let summary =
     "updates the rank's optimizer slice of a unit from the gradient's, and writes it as parameters";

@@ -8,6 +8,7 @@
 #include "runtime/device/Optimizers.h"
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/ParameterGroups.h"
+#include "runtime/train/Prediction.h"
 #include "runtime/train/RunSettings.h"
 
 #include <algorithm>
@@ -71,6 +72,7 @@ void cli::checkCombinations(const Options &options) {
        " without --checkpoint-dir"},
       {"--checkpoint-keep", options.checkpointDir.has_value(),
        " without --checkpoint-dir"},
+      {"--predict", !options.evalData.empty(), " without --eval-data"},
       {"--keep-best", options.checkpointDir.has_value(),
        " without --checkpoint-dir"},
       {"--keep-best", options.evalEvery > 0, " without --eval-every"},
@@ -97,7 +99,7 @@ void cli::checkCombinations(const Options &options) {
     for (const char *flag :
          {"--log-format", "--metrics", "--tensorboard", "--prometheus",
           "--trace", "--profile", "--export-gradients", "--export-safetensors",
-          "--export-onnx"})
+          "--export-onnx", "--predict"})
       effects.push_back(
           {flag, false,
            " with --report and no --data: the report is printed, and nothing "
@@ -158,6 +160,13 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
         ": the weight decay is 0; give --weight-decay"},
        {"--seed", options.order.shuffle || drawsInitialValues(options, plan),
         " without --shuffle, --sampler or --init random: nothing is drawn"}});
+  std::vector<std::string> predicted;
+  for (const PredictOption &option : options.predictions) {
+    std::string name = findOutput(plan, option).name();
+    if (std::ranges::find(predicted, name) != predicted.end())
+      fail("--predict names the output '", name, "' twice");
+    predicted.push_back(name);
+  }
   if (options.keepBest == BestBy::Accuracy && !hasAccuracy(plan))
     fail("--keep-best accuracy needs a trainer that was compiled with shardc "
          "--metric accuracy");

@@ -115,6 +115,10 @@ void Program::add(int index, const plan::Entry &entry) {
     return addKeep(index, entry.keep());
   case plan::Entry::kWait:
     return addWait(index, entry.wait().token());
+  case plan::Entry::kOutput:
+    // Nothing to do: Rank::tensor says where it lies.
+    requireContiguous(state.resolve(entry.output().value(), "value"), "value");
+    return;
   case plan::Entry::kMetric:
     return addMetric(index, entry.metric());
   default:

@@ -77,6 +77,18 @@ double Evaluation::run(SampleAt sampleAt, double batchScale) {
   return rank.metric("loss").value_or(NAN);
 }
 
+void Evaluation::visit(const std::function<void(int64_t first)> &take) {
+  int64_t samples = data.samples();
+  for (int64_t begin = 0; begin < samples; begin += globalBatch) {
+    run(
+        [&](int64_t place) {
+          return begin + place < samples ? begin + place : Dataset::padding;
+        },
+        0);
+    take(begin);
+  }
+}
+
 EvaluationResult Evaluation::operator()() {
   EvaluationResult result;
   result.loss = loss();

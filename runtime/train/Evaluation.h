@@ -8,6 +8,7 @@
 #include "runtime/train/BatchLoader.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -40,6 +41,10 @@ public:
 
   /// To be called by all ranks; all get the same values.
   EvaluationResult operator()();
+
+  /// The same samples once more: `take` gets each batch's first sample, when
+  /// the outputs of its evaluation lie where the plan says. All ranks call it.
+  void visit(const std::function<void(int64_t first)> &take);
 
   /// The check of the constructor, before ranks exist.
   static void check(const plan::Plan &plan, const Dataset &data);

@@ -61,6 +61,11 @@ struct ScheduleOptions {
 /// --keep-best: by which metric of evaluations one is the best.
 enum class BestBy { EvalLoss, Accuracy };
 
+/// --predict: an output of the graph, empty where there is one, and its file.
+struct PredictOption {
+  std::string output, path;
+};
+
 /// --log-format: what the console shows. Hf: as Hugging Face's Trainer.
 enum class LogFormat { Text, Hf };
 
@@ -123,6 +128,8 @@ struct Options {
   std::optional<std::string> exportGradients;
   std::optional<std::string> exportSafetensors;
   std::optional<std::string> exportOnnx;
+
+  std::vector<PredictOption> predictions;
 
   std::optional<int64_t> threads;
   bool dryRun = false;

@@ -221,8 +221,13 @@ Stop RankLoop::operator()() {
   }
   if (saver && saver->isActive())
     finishSave();
-  if (!stop)
+  if (!stop) {
     exportParameters(run, *rank);
+    std::vector<std::unique_ptr<PredictionFile>> none;
+    if (!run.options.predictions.empty())
+      predict(plan, run.options.predictions, *evaluation,
+              run.evalData->samples(), *rank, leads() ? run.predictions : none);
+  }
   if (saver)
     stop.savedStep = saver->lastSaved();
   stop.loss = run.evalData ? evalLoss : trainLoss;

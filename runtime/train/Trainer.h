@@ -12,6 +12,7 @@
 #include "runtime/metrics/Trace.h"
 #include "runtime/plan.pb.h"
 #include "runtime/train/Options.h"
+#include "runtime/train/Prediction.h"
 #include "runtime/train/RunSettings.h"
 #include "runtime/weights/ExportOnnx.h"
 #include "runtime/weights/ExportSafetensors.h"
@@ -44,6 +45,7 @@ struct Run {
   std::unique_ptr<OnnxExport> onnx;
   Metrics metrics;
   std::unique_ptr<Trace> trace;
+  std::vector<std::unique_ptr<PredictionFile>> predictions = {};
 };
 
 /// How a run has ended, the same for all processes.

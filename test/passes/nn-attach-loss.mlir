@@ -2,6 +2,8 @@
 // RUN: shardc-opt %t/logits.mlir -nn-attach-loss="loss=cross-entropy:logits=logits,labels=labels,shift=1" | FileCheck %t/logits.mlir
 // RUN: shardc-opt %t/logits.mlir -nn-attach-loss="loss=mse:output=logits,target=y" | FileCheck %t/logits.mlir --check-prefix=MSE
 // RUN: shardc-opt %t/logits.mlir -nn-attach-loss="accuracy loss=cross-entropy:logits=logits,labels=labels,shift=1" | FileCheck %s --check-prefix=ACCURACY
+// RUN: shardc-opt %t/logits.mlir -nn-attach-loss="outputs=logits loss=cross-entropy:logits=logits,labels=labels,shift=1" | FileCheck %s --check-prefix=OUTPUTS
+// RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="outputs=logit loss=cross-entropy:logits=logits,labels=labels,shift=1" 2>&1 | FileCheck %s --check-prefix=NO-OUTPUT
 // RUN: not shardc-opt %t/logits.mlir -nn-attach-loss="accuracy loss=mse:output=logits,target=y" 2>&1 | FileCheck %s --check-prefix=NO-ACCURACY
 // RUN: shardc-opt %t/scalar.mlir -nn-attach-loss | FileCheck %t/scalar.mlir
 // RUN: shardc-opt %t/mean.mlir -nn-attach-loss="loss=output:loss" 2>%t/warnings | FileCheck %t/mean.mlir
@@ -22,6 +24,9 @@
 
 // ACCURACY: module attributes {{{.*}}nn.accuracy
 // NO-ACCURACY: error: --metric accuracy: expects the loss to be a cross entropy of labels that are an input, got mse:output=logits,target=y
+// OUTPUTS: -> (tensor<f32> {nn.name = "loss"}, tensor<{{.*}}xf32> {nn.name = "logits"})
+// OUTPUTS: return %{{.*}}, %{{.*}} : tensor<f32>, tensor<
+// NO-OUTPUT: error: --output-values: no output 'logit'; outputs are logits, hidden
 // NONE: error: the model has no loss of its own (outputs: logits, hidden); say --loss cross-entropy:logits=NAME,labels=NAME
 // UNKNOWN: error: --loss: no output 'logit'; outputs are logits, hidden
 // MISSING: error: --loss: cross-entropy needs labels=NAME; accepted are

@@ -171,6 +171,72 @@ class Loop(unittest.TestCase):
         error = self.fails(1, *saves, "--keep-best", "accuracy")
         self.assertIn("shardc --metric accuracy", error)
 
+    def test_predictions_are_the_graphs_outputs(self):
+        gpt2 = Model(os.path.join(MODELS, "gpt2-tiny"))
+        ids = np.load(gpt2.data()["input_ids"])
+        labels = np.load(gpt2.data()["labels"])
+        words = ["--steps", 3, "--lr", 1e-3]
+        for name, values in (("input_ids", ids), ("labels", labels)):
+            np.save(self.path(name + ".npy"), values[:11])
+            words += ["--data", f"{name}={gpt2.data()[name]}"]
+            words += ["--eval-data", f"{name}={self.path(name + '.npy')}"]
+        out, metrics = self.path("out.npy"), self.path("m.jsonl")
+        first = None
+        for mesh, precision, tolerance in (
+            ("1", "float64", 0),
+            ("2", "float64", 1e-9),
+            ("2x2", "float32", 1e-4),
+            ("4", "bfloat16", 0.2),
+        ):
+            with self.subTest(mesh=mesh, precision=precision):
+                trainer = self.path(mesh + ".trainer")
+                outputs = ("--output-values", "logits", "--metric", "accuracy")
+                gpt2.compile(trainer, mesh, precision, *outputs)
+                command(trainer, *words, "--predict", out, "--metrics", metrics)
+                got = np.load(out)
+                self.assertEqual(got.shape, (11, ids.shape[1], 512))
+                self.assertEqual(got.dtype, np.float64 if precision == "float64" else np.float32)
+                first = got if first is None else first
+                np.testing.assert_allclose(got, first, atol=tolerance, rtol=0)
+                # The loss and the accuracy that the run computed, taken from the file.
+                _, events = read_metrics(metrics)
+                (event,) = (e for e in events if e["event"] == "eval")
+                rows, wanted = got[:, :-1].astype(np.float64), labels[:11, 1:]
+                valid = wanted != -100
+                wanted = np.where(valid, wanted, 0)[..., None]
+                shifted = rows - rows.max(-1, keepdims=True)
+                losses = np.log(np.exp(shifted).sum(-1))
+                losses -= np.take_along_axis(shifted, wanted, -1)[..., 0]
+                close = 1e-5 if precision != "bfloat16" else 1e-2
+                self.assertAlmostEqual(losses[valid].mean(), event["loss"], delta=close)
+                right = (rows.argmax(-1) == wanted[..., 0])[valid].mean()
+                close = 1e-12 if precision != "bfloat16" else 0.02
+                self.assertAlmostEqual(event["accuracy"], right, delta=close)
+
+    def test_predictions_that_cannot_be(self):
+        out = self.path("out.npy")
+        self.assertIn("shardc --output-values", self.fails(1, "--predict", out))
+        self.assertIn("without --eval-data", self.fails(1, "--predict", out, evaluates=False))
+        gpt2 = Model(os.path.join(MODELS, "gpt2-tiny"))
+        trainer = self.path("gpt2.trainer")
+        with self.assertRaises(CommandFailed) as caught:
+            gpt2.compile(trainer, "1", "float32", "--output-values", "nothing")
+        self.assertIn("no output 'nothing'; outputs are logits", str(caught.exception))
+        gpt2.compile(trainer, "1", "float32", "--output-values", "logits")
+        words = ["--steps", 0]
+        for name, path in gpt2.data().items():
+            words += ["--data", f"{name}={path}", "--eval-data", f"{name}={path}"]
+        for flags, text in (
+            (("--predict", f"hidden={out}"), "no output 'hidden' was compiled"),
+            (("--predict", out, "--predict", f"logits={out}2"), "'logits' twice"),
+            (("--predict", self.path("nowhere", "out.npy")), "nowhere"),
+            (("--predict", gpt2.data()["labels"]), "labels.npy"),
+        ):
+            with self.subTest(flags=flags), self.assertRaises(CommandFailed) as caught:
+                command(trainer, *words, *flags)
+            self.assertIn(text, str(caught.exception).split("\n")[2])
+        self.assertEqual(os.listdir(self.path()), ["gpt2.trainer"])
+
     def test_initial_values_by_name(self):
         def drawn(*flags, trainer=self.trainer):
             final = self.path("drawn.safetensors")

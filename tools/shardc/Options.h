@@ -17,6 +17,7 @@ struct Options {
   std::string model;
   std::string output;                  ///< of the phase trainer
   std::map<std::string, int64_t> dims; ///< symbolic dim -> size
+  std::vector<std::string> outputs;    ///< that evaluations keep
   std::string metric; ///< of evaluations, besides the loss: accuracy, or empty
   std::string loss;   ///< empty: the graph's own scalar output
   std::string mesh = "1";

@@ -23,6 +23,7 @@ void shardc::buildPhase(OpPassManager &passes, Phase phase,
     raise.freeze = ArrayRef(options.freeze);
     raise.trainable = ArrayRef(options.trainable);
     raise.loss = options.loss;
+    raise.outputs = options.outputs;
     raise.accuracy = options.metric == "accuracy";
     raise.units = options.units;
     raise.cluster = settings.cluster;
