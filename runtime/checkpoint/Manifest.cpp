@@ -48,6 +48,8 @@ std::string Manifest::text() const {
   json["model_xxh3"] = hashText(modelHash);
   json["initial_values"] = initialValues;
   json["flags"] = flags;
+  if (!mlflowRun.empty())
+    json["mlflow_run"] = mlflowRun;
   Json &list = json["files"] = Json::array();
   for (const CheckpointFile &file : files) {
     std::string blocks;
@@ -127,6 +129,7 @@ Manifest Manifest::parse(const std::string &text, const std::string &path) {
         std::stoull(json.at("model_xxh3").get<std::string>(), nullptr, 16);
     json.at("initial_values").get_to(manifest.initialValues);
     json.at("flags").get_to(manifest.flags);
+    manifest.mlflowRun = json.value("mlflow_run", "");
     for (const Json &file : json.at("files"))
       manifest.files.push_back(
           {file.at("path").get<std::string>(), file.at("bytes").get<uint64_t>(),

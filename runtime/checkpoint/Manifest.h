@@ -60,6 +60,8 @@ struct Manifest {
   /// Where the values of parameters that are not trained come from.
   std::string initialValues;
   std::vector<std::string> flags;
+  /// The run of an MLflow server that has the metrics; empty: none.
+  std::string mlflowRun;
   std::vector<CheckpointFile> files;
 
   /// With a hash of itself in its last line.

@@ -436,8 +436,9 @@ Options parseOptions(int argc, const char *const *argv,
   declareGradients(flags, options);
   declareCheckpoints(flags, options);
   declareOutput(flags, options);
-  if (plan)
-    program.footer = inputsText(*plan);
+  program.footer = (plan ? inputsText(*plan) + "\n" : "") +
+                   "With MLFLOW_TRACKING_URI set, the run reports to that "
+                   "server of MLflow (docs/running.md).\n";
 
   Settings settings(flags, program, argc, argv);
   std::string model = plan ? plan->model() : "no model";

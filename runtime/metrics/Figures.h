@@ -42,6 +42,7 @@ struct StepFigures {
   std::optional<double> utilization; // their part of the peak
   // Where the loss is scaled:
   std::optional<LossScaleFigures> lossScale;
+  double time = 0; // when it was over, in seconds since 1970; Metrics sets it
 };
 
 struct EvaluationFigures {
@@ -50,6 +51,7 @@ struct EvaluationFigures {
   int64_t samples = 0;
   double seconds = 0;
   double epoch = 0;
+  double time = 0; // as that of a step
   /// exp(loss), where that is a mean over labels.
   std::optional<double> perplexity = {};
   /// The part of the valid labels that are right, where that is counted.

@@ -1,6 +1,8 @@
 // --metrics: every record as a line of JSON.
 #include "runtime/metrics/JsonLines.h"
 
+#include "runtime/metrics/Lines.h"
+
 #include <nlohmann/json.hpp>
 
 namespace shardc::runtime {
@@ -14,48 +16,19 @@ JsonLines::JsonLines(Terminal &terminal, const std::string &path,
 void JsonLines::begin(const RunFigures &figures) { unit = figures.unit; }
 
 void JsonLines::step(const StepFigures &figures) {
-  Json line = {{"step", figures.step},
-               {"loss", figures.loss},
-               {"grad_norm", figures.gradientNorm},
-               {"learning_rate", figures.learningRate},
-               {unit + "_per_second", figures.perSecond},
-               {"step_seconds", figures.seconds}};
-  if (figures.lossScale) {
-    line["loss_scale"] = figures.lossScale->scale;
-    line["skipped"] = figures.lossScale->skipped;
-  }
-  line["epoch"] = figures.epoch;
-  line["samples"] = figures.samples;
-  if (figures.tokens)
-    line["tokens"] = *figures.tokens;
-  line["data_seconds"] = figures.dataSeconds;
-  if (figures.teraflops) {
-    line["tflops_per_rank"] = *figures.teraflops;
-    line["mfu"] = *figures.utilization;
-  }
-  write(line);
+  write(lineOf(figures, unit));
 }
 
 void JsonLines::evaluation(const EvaluationFigures &figures) {
-  Json line = {{"event", "eval"},
-               {"step", figures.stepsDone},
-               {"loss", figures.loss},
-               {"samples", figures.samples},
-               {"seconds", figures.seconds}};
-  if (figures.perplexity)
-    line["perplexity"] = *figures.perplexity;
-  if (figures.accuracy)
-    line["accuracy"] = *figures.accuracy;
-  write(line);
+  write(lineOf(figures));
 }
 
 void JsonLines::checkpoint(const CheckpointFigures &figures) {
-  write({{"event", "checkpoint"},
-         {"step", figures.stepsDone},
-         {"path", figures.path},
-         {"bytes", figures.bytes},
-         {"seconds", figures.seconds},
-         {"waited_seconds", figures.waitedSeconds}});
+  write(lineOf(figures));
+}
+
+void JsonLines::mlflowRun(int64_t stepsDone, const std::string &id) {
+  write({{"event", "mlflow"}, {"step", stepsDone}, {"run_id", id}});
 }
 
 void JsonLines::end(const EndFigures &figures) {

@@ -25,6 +25,8 @@ public:
   void evaluation(const EvaluationFigures &figures) override;
   void checkpoint(const CheckpointFigures &figures) override;
   void end(const EndFigures &figures) override;
+  /// The run of an MLflow server that has these lines as well.
+  void mlflowRun(int64_t stepsDone, const std::string &id);
 
 private:
   void write(const nlohmann::ordered_json &line);

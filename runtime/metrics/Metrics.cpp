@@ -1,6 +1,8 @@
 // All outputs of a run's figures.
 #include "runtime/metrics/Metrics.h"
 
+#include "runtime/metrics/Process.h"
+
 #include <utility>
 
 namespace shardc::runtime {
@@ -14,14 +16,19 @@ void Metrics::begin(const RunFigures &figures) {
     sink->begin(figures);
 }
 
+// One time for all outputs, so that those which are compared later agree.
 void Metrics::step(const StepFigures &figures) {
+  StepFigures timed = figures;
+  timed.time = secondsSince1970();
   for (auto &sink : sinks)
-    sink->step(figures);
+    sink->step(timed);
 }
 
 void Metrics::evaluation(const EvaluationFigures &figures) {
+  EvaluationFigures timed = figures;
+  timed.time = secondsSince1970();
   for (auto &sink : sinks)
-    sink->evaluation(figures);
+    sink->evaluation(timed);
 }
 
 void Metrics::checkpoint(const CheckpointFigures &figures) {

@@ -2,6 +2,7 @@
 #include "runtime/metrics/MetricsFile.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/metrics/Lines.h"
 
 #include <fcntl.h>
 #include <filesystem>
@@ -106,9 +107,7 @@ void MetricsFile::keepEarlierRun() {
 }
 
 std::string MetricsFile::write(const nlohmann::ordered_json &object) {
-  return records->write(
-      object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
-      "\n");
+  return records->write(textOf(object) + "\n");
 }
 
 std::string MetricsFile::lossText() const { return records->lossText(); }

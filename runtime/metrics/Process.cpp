@@ -1,6 +1,7 @@
 // What the system knows about this process.
 #include "runtime/metrics/Process.h"
 
+#include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
@@ -19,6 +20,10 @@ static double secondsOf(clockid_t clock) {
 }
 
 double monotonicSeconds() { return secondsOf(CLOCK_MONOTONIC); }
+
+double secondsSince1970() {
+  return std::round(1e3 * secondsOf(CLOCK_REALTIME)) / 1e3;
+}
 
 double secondsSinceProcessStart() {
   // proc(5): field 22 is the start, in clock ticks since boot. The name in

@@ -20,6 +20,9 @@ int64_t proportionalBytes();
 /// Seconds of a clock that only goes forward.
 double monotonicSeconds();
 
+/// Seconds since 1970, in whole milliseconds.
+double secondsSince1970();
+
 } // namespace shardc::runtime
 
 #endif

@@ -3,9 +3,9 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/metrics/Crc32c.h"
+#include "runtime/metrics/Process.h"
 
 #include <bit>
-#include <chrono>
 #include <cmath>
 #include <fcntl.h>
 #include <filesystem>
@@ -15,12 +15,6 @@
 namespace shardc::runtime {
 
 namespace {
-
-double secondsSince1970() {
-  return std::chrono::duration<double>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 std::string hostName() {
   char name[256] = {};

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace shardc::runtime {
 
@@ -44,6 +45,8 @@ public:
   /// The last step that there is a checkpoint of this run of.
   std::optional<int64_t> lastSaved() const { return savedStep; }
 
+  /// What checkpoints from now on say of MLflow: of the one that leads.
+  void noteMlflowRun(std::string id) { manifest.mlflowRun = std::move(id); }
   /// Begins to save, while the run goes on.
   void start(const Progress &now);
   bool isActive() const { return saver->isActive(); }

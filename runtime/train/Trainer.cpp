@@ -153,6 +153,8 @@ Progress RankLoop::progress(int64_t stepsDone) const {
 void RankLoop::save(int64_t stepsDone) {
   if (saver->isActive())
     finishSave();
+  if (run.mlflowRun)
+    saver->noteMlflowRun(run.mlflowRun());
   saver->start(progress(stepsDone));
   isBest = false;
   if (run.options.checkpointSync)

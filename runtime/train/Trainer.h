@@ -18,6 +18,7 @@
 #include "runtime/weights/ExportSafetensors.h"
 #include "runtime/weights/ParameterSource.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,6 +47,8 @@ struct Run {
   Metrics metrics;
   std::unique_ptr<Trace> trace;
   std::vector<std::unique_ptr<PredictionFile>> predictions = {};
+  /// The id of the MLflow run, once it is known. Null: there is none.
+  std::function<std::string()> mlflowRun = nullptr;
 };
 
 /// How a run has ended, the same for all processes.

@@ -56,6 +56,7 @@ ROOMS = {
         "weights": {"base", "files", "engine"},
         "checkpoint": {"base", "files", "comm", "engine", "data", "weights"},
         "metrics": {"base", "files"},
+        "mlflow": {"base", "files", "metrics"},
         "launch": {"base", "comm"},
         "train": {
             "base",
@@ -67,6 +68,7 @@ ROOMS = {
             "weights",
             "checkpoint",
             "metrics",
+            "mlflow",
             "launch",
         },
         "cli": {"base", "flags", "data", "device", "train"},
