@@ -153,6 +153,7 @@ void checkFiles(const Run &run, const InitialValues &values,
   writes("--metrics", options.metrics);
   writes("--tensorboard", options.tensorboard);
   writes("--prometheus", options.prometheus);
+  writes("--html", options.html);
   writes("--trace", options.trace);
   writes("--export-gradients", options.exportGradients);
   writes("--export-safetensors", options.exportSafetensors);
@@ -278,7 +279,7 @@ int run(int argc, char **argv, Platform &platform,
   DeviceOptions device;
   device.workers = settings.workers;
   device.spin = world->haveCoresFor(settings.workers);
-  device.gemmClock = options.metrics || options.profile;
+  device.gemmClock = options.metrics || options.profile || options.html;
   DeviceFactory devices = platform.devices(plan, self.kernels(), device);
   if (options.checkFinite)
     devices = checkedDevices(std::move(devices));

@@ -352,6 +352,10 @@ void declareOutput(FlagTable &flags, Options &options) {
              "an event file in DIR, which TensorBoard shows");
   flags.path("--prometheus", options.prometheus, "FILE.prom",
              "the last step's figures, for node_exporter's textfile collector");
+  flags.path("--html", options.html, "FILE.html",
+             "a page with the run's curves, memory and time, written anew "
+             "every minute and at the end; it needs no network, and shows "
+             "another run's page or --metrics beside it");
   flags.toggle("--check-finite", options.checkFinite,
                "look at every number that the plan computes, and stop at the "
                "first NaN or inf, with the plan entry that made it; slow");

@@ -10,10 +10,6 @@
 namespace shardc::runtime {
 
 namespace {
-struct Work {
-  double seconds = 0, flops = 0, runs = 0;
-};
-
 std::string row(const std::string &kind, double milliseconds, double share,
                 double entries, double flopsPerSecond) {
   char text[128];
@@ -43,49 +39,65 @@ std::string title(const std::string &kind) {
 }
 } // namespace
 
-std::string profileText(const plan::Plan &plan,
-                        const std::vector<RankRecord> &ranks, int64_t steps,
-                        double dataSeconds) {
-  std::map<std::string, Work> kinds;
-  double entrySeconds = 0, gemmSeconds = 0, runSeconds = 0;
+std::vector<StepShare> stepShares(const plan::Plan &plan,
+                                  const std::vector<RankRecord> &ranks,
+                                  int64_t steps, double dataSeconds) {
+  std::map<std::string, StepShare> kinds;
+  double entrySeconds = 0, runSeconds = 0;
+  double all = static_cast<double>(steps) * static_cast<double>(ranks.size());
   for (const RankRecord &rank : ranks) {
     const Profile &profile = rank.train;
-    gemmSeconds += profile.gemmSeconds;
+    if (steps == 0 || profile.seconds == 0)
+      return {};
     runSeconds += profile.seconds;
     for (int i = 0; i < plan.train().entries_size(); ++i) {
       const plan::Entry &entry = plan.train().entries(i);
-      Work &work = kinds[workKind(entry)];
+      StepShare &share = kinds[workKind(entry)];
       auto runs = static_cast<double>(profile.entryRuns[i]);
-      work.seconds += profile.entrySeconds[i];
-      work.flops += runs * entry.flops();
-      work.runs += runs;
+      share.seconds += profile.entrySeconds[i] / all;
+      share.flops += runs * entry.flops() / all;
+      share.entries += runs / all;
       entrySeconds += profile.entrySeconds[i];
     }
   }
-  if (steps == 0)
+  std::vector<StepShare> shares;
+  for (auto &[kind, share] : kinds) {
+    share.kind = title(kind);
+    shares.push_back(share);
+  }
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const StepShare &a, const StepShare &b) {
+                     return a.seconds > b.seconds;
+                   });
+  shares.push_back({"data", dataSeconds / static_cast<double>(steps)});
+  shares.push_back(
+      {"between entries, idle", (runSeconds - entrySeconds) / all});
+  return shares;
+}
+
+std::string profileText(const plan::Plan &plan,
+                        const std::vector<RankRecord> &ranks, int64_t steps,
+                        double dataSeconds) {
+  std::vector<StepShare> shares = stepShares(plan, ranks, steps, dataSeconds);
+  if (shares.empty())
     return "no step was taken\n";
-  double all = static_cast<double>(steps) * static_cast<double>(ranks.size());
-  double data = dataSeconds / static_cast<double>(steps);
-  double step = runSeconds / all + data;
+  double step = 0, gemm = 0;
+  for (const StepShare &share : shares)
+    step += share.seconds;
+  for (const RankRecord &rank : ranks)
+    gemm += rank.train.gemmSeconds / static_cast<double>(steps) /
+            static_cast<double>(ranks.size());
   std::string text = "where a step's time goes    ms     share   entries     "
                      "GFLOP/s of a rank\n";
-  std::vector<std::pair<std::string, Work>> sorted(kinds.begin(), kinds.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto &a, const auto &b) {
-                     return a.second.seconds > b.second.seconds;
-                   });
-  for (const auto &[kind, work] : sorted)
+  for (const StepShare &share : shares)
     text +=
-        row(title(kind), 1e3 * work.seconds / all, work.seconds / all / step,
-            work.runs / all, work.seconds > 0 ? work.flops / work.seconds : 0);
-  text += row("data", 1e3 * data, data / step, 0, 0);
-  double idle = (runSeconds - entrySeconds) / all;
-  text += row("between entries, idle", 1e3 * idle, idle / step, 0, 0);
+        row(share.kind, 1e3 * share.seconds, share.seconds / step,
+            share.entries, share.seconds > 0 ? share.flops / share.seconds : 0);
   text += row("a step", 1e3 * step, 1, 0, 0);
   char line[96];
   std::snprintf(line, sizeof line,
                 "inside the GEMM library, wherever called: %.1f%%\n",
-                100 * gemmSeconds / all / step);
+                100 * gemm / step);
   return text + line;
 }
 

@@ -10,10 +10,22 @@
 
 namespace shardc::runtime {
 
+/// A kind of work in a step: the mean over ranks and steps.
+struct StepShare {
+  std::string kind; // as the table calls it
+  double seconds = 0, entries = 0;
+  double flops = 0; // of all its entries
+};
+
+/// From the most seconds on; last what batches took and what is left. Empty:
+/// nothing was profiled, or no step was taken. `ranks` were profiled for
+/// `steps` steps; `dataSeconds`: what a rank spent on batches in all.
+std::vector<StepShare> stepShares(const plan::Plan &plan,
+                                  const std::vector<RankRecord> &ranks,
+                                  int64_t steps, double dataSeconds);
+
 /// A table by kind of work, of the mean over ranks and steps: milliseconds of a
-/// step, their share, entries, and the rate of what has FLOPs. `ranks` were
-/// profiled for `steps` steps; `dataSeconds`: what a rank spent on batches in
-/// all.
+/// step, their share, entries, and the rate of what has FLOPs.
 std::string profileText(const plan::Plan &plan,
                         const std::vector<RankRecord> &ranks, int64_t steps,
                         double dataSeconds);

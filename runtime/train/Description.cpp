@@ -3,6 +3,7 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/base/Text.h"
+#include "runtime/engine/SharedSlices.h"
 #include "runtime/train/Report.h"
 
 #include <algorithm>
@@ -46,6 +47,13 @@ Table flagRows(const Options &options) {
   return rows;
 }
 
+/// With its folder: many files are called model.onnx.
+std::string modelText(const std::string &model) {
+  std::filesystem::path path(model);
+  std::string folder = path.parent_path().filename().string();
+  return (folder.empty() ? "" : folder + "/") + path.filename().string();
+}
+
 } // namespace
 
 Table describe(const Run &run) {
@@ -56,7 +64,7 @@ Table describe(const Run &run) {
     if (parameter.trainable())
       trained += elementCount(parameter);
   Table rows = {
-      {"model", std::filesystem::path(manifest.model).filename().string()},
+      {"model", modelText(manifest.model)},
       {"model_xxh3",
        format("%016llx", static_cast<unsigned long long>(manifest.modelHash))},
       {"trained_parameters", std::to_string(trained)},
@@ -78,6 +86,19 @@ Table describe(const Run &run) {
                      [&](const auto &r) { return r.first == row.first; }))
       rows.push_back(row);
   return rows;
+}
+
+std::vector<std::pair<std::string, int64_t>> memoryOf(const Run &run) {
+  std::vector<std::pair<std::string, int64_t>> pools;
+  SharedSlices shared = SharedSlices::of(run.plan);
+  for (int i = 0; i < run.plan.pools_size(); ++i) {
+    const plan::Pool &pool = run.plan.pools(i);
+    int64_t bytes = std::min(poolBytes(pool, run.settings.microBatches),
+                             shared.poolBytes(run.plan, i));
+    if (bytes > 0)
+      pools.emplace_back(pool.name(), bytes);
+  }
+  return pools;
 }
 
 std::string commandText(const Options &options) {

@@ -14,6 +14,9 @@ namespace shardc::runtime {
 /// first what holds by default as well, then what else was given.
 std::vector<std::pair<std::string, std::string>> describe(const Run &run);
 
+/// Bytes that a rank allocates, by pool; none that is empty.
+std::vector<std::pair<std::string, int64_t>> memoryOf(const Run &run);
+
 /// The words behind the program's name, as a shell takes them.
 std::string commandText(const Options &options);
 

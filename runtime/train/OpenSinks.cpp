@@ -5,6 +5,7 @@
 #include "runtime/base/Printable.h"
 #include "runtime/metrics/Console.h"
 #include "runtime/metrics/HfLog.h"
+#include "runtime/metrics/HtmlPage.h"
 #include "runtime/metrics/JsonLines.h"
 #include "runtime/metrics/Print.h"
 #include "runtime/metrics/Prometheus.h"
@@ -93,6 +94,11 @@ void openSinks(Run &run) {
     metrics.add(std::make_unique<Console>(terminal, options.printEvery));
   if (options.prometheus)
     metrics.add(std::make_unique<Prometheus>(terminal, *options.prometheus));
+  if (options.html)
+    metrics.add(std::make_unique<HtmlPage>(
+        terminal, *options.html,
+        HtmlPage::Facts{describe(run), memoryOf(run), commandText(run.options)},
+        run.resumed != nullptr));
   std::string warning;
   std::optional<MLflowSettings> mlflow = MLflowSettings::read(
       [](const char *name) { return getenv(name); }, warning);

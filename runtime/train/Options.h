@@ -121,6 +121,7 @@ struct Options {
   std::optional<double> peakTeraflops; // of a rank
   std::optional<std::string> tensorboard;
   std::optional<std::string> prometheus;
+  std::optional<std::string> html;
   bool checkFinite = false;
   bool profile = false;
   std::optional<std::string> trace;

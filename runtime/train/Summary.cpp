@@ -4,6 +4,7 @@
 #include "runtime/base/Error.h"
 #include "runtime/base/Text.h"
 #include "runtime/metrics/Process.h"
+#include "runtime/metrics/StepProfile.h"
 #include "runtime/train/Collectives.h"
 #include "runtime/train/Report.h"
 
@@ -36,7 +37,10 @@ static Json collectivesJson(const plan::Plan &plan,
 }
 
 Json Summary::json(const plan::Plan &plan, const std::vector<RankRecord> &ranks,
-                   int64_t steps, bool interrupted) const {
+                   int64_t steps, double dataSeconds, bool interrupted) const {
+  Json shares = Json::object();
+  for (const StepShare &share : stepShares(plan, ranks, steps, dataSeconds))
+    shares[share.kind] = 1e3 * share.seconds;
   Json memory = Json::array();
   double seconds = 0, gemmSeconds = 0;
   for (const RankRecord &rank : ranks) {
@@ -62,6 +66,7 @@ Json Summary::json(const plan::Plan &plan, const std::vector<RankRecord> &ranks,
           {"ranks", ranks.size()},
           {"collectives", collectivesJson(plan, ranks, steps)},
           {"memory", memory},
+          {"step_milliseconds", shares},
           {"pss_bytes", proportionalBytes()},
           {"peak_rss_bytes", peakResidentBytes()},
           {"seconds_to_first_step", orNull(secondsToFirstStep)},

@@ -27,10 +27,12 @@ struct Summary {
   double trainUnits = 0; // tokens or samples
 
   /// The event of --metrics: with planned and allocated bytes by rank and pool,
-  /// and with the collectives per step that the ranks started.
+  /// and with the collectives per step that the ranks started. `dataSeconds`:
+  /// what a rank spent on batches in all.
   nlohmann::ordered_json json(const plan::Plan &plan,
                               const std::vector<RankRecord> &ranks,
-                              int64_t steps, bool interrupted) const;
+                              int64_t steps, double dataSeconds,
+                              bool interrupted) const;
   std::string text(const std::string &unit) const;
 };
 

@@ -110,7 +110,8 @@ RankLoop::RankLoop(Run &run, Communicator &communicator)
   summary.microBatches = run.settings.microBatches;
   flops = stepFlops(plan, run.settings.microBatches);
   RankOptions options;
-  options.profile = run.options.metrics || run.options.profile;
+  options.profile =
+      run.options.metrics || run.options.profile || run.options.html;
   options.accumulates = run.settings.microBatches > 1;
   options.parameterNumbers = run.settings.groups.numbers;
   rank = Rank::create(plan, run.makeDevice, communicator, options);
@@ -241,8 +242,9 @@ Stop RankLoop::operator()() {
 
 void RankLoop::finish(const std::vector<RankRecord> &records, int64_t steps,
                       bool interrupted) {
-  run.metrics.end({interrupted, summary.text(run.settings.unit),
-                   summary.json(plan, records, steps, interrupted)});
+  run.metrics.end(
+      {interrupted, summary.text(run.settings.unit),
+       summary.json(plan, records, steps, dataSeconds, interrupted)});
   if (interrupted)
     return;
   if (run.trace)

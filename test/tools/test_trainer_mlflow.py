@@ -149,7 +149,7 @@ class TrainerMLflow(MLflowTest):
         self.assertEqual((only["info"]["experiment_id"], only["info"]["run_name"]), ("1", "first"))
         self.assertIn(f"MLflow: run {only['info']['run_id']}\n", result.stdout)
         for key, value in {
-            "model": "model.onnx",
+            "model": "gpt2-tiny/model.onnx",
             "mesh": "2 (shard, 2 ranks)",
             "strategy": "full",
             "precision": "float32",
