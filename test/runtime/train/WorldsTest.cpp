@@ -39,9 +39,9 @@ protected:
     result.parameters = folder.read("p.safetensors");
     for (nlohmann::json line : metrics(true)) {
       for (const char *key :
-           {"samples_per_second", "step_seconds", "data_seconds", "seconds",
-            "time", "pss_bytes", "peak_rss_bytes", "seconds_to_first_step",
-            "gemm_share"})
+           {"samples_per_second", "step_seconds", "data_seconds",
+            "step_milliseconds", "seconds", "time", "pss_bytes",
+            "peak_rss_bytes", "seconds_to_first_step", "gemm_share"})
         line.erase(key);
       result.metrics.push_back(line);
     }
