@@ -51,11 +51,11 @@ struct EvaluationFigures {
   int64_t samples = 0;
   double seconds = 0;
   double epoch = 0;
-  double time = 0; // as that of a step
   /// exp(loss), where that is a mean over labels.
   std::optional<double> perplexity = {};
   /// The part of the valid labels that are right, where that is counted.
   std::optional<double> accuracy = {};
+  double time = 0; // as that of a step
 };
 
 struct CheckpointFigures {

@@ -4,6 +4,8 @@ where torch is installed.
 
 compile  seconds and peak memory of the compiler for full-size graphs, no weights beside
          them (compile_time.py)
+checkpoints  what saving costs, beside PyTorch's dcp.async_save (checkpoints.py); only with
+         --checkpoints, and then alone
 scaling  the same for n pieces, n calls, n nodes and depth n, in doubling sizes (scaling.py); only
          with --scaling, and then alone
 micro    GEMM, collectives and optimizer alone, beside gloo (micro.py)
@@ -26,6 +28,7 @@ import os
 import sys
 import tempfile
 
+import checkpoints
 import compile_time
 import micro
 import scaling
@@ -161,6 +164,7 @@ def arguments():
         metavar="FORM",
         help=f"the scaling section alone, of all forms or of these: {', '.join(scaling.FORMS)}",
     )
+    parser.add_argument("--checkpoints", action="store_true", help="the section of that name alone")
     parser.add_argument(
         "--record-losses",
         action="store_true",
@@ -204,9 +208,16 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = os.path.abspath(a.folder or temporary)
         os.makedirs(folder, exist_ok=True)
-        alone = a.scaling is not None
+        alone = a.scaling is not None or a.checkpoints
         sections = {
-            "scaling": (lambda: scaling.bench(folder, a.quick, a.scaling)) if alone else None,
+            "scaling": (
+                None if a.scaling is None else lambda: scaling.bench(folder, a.quick, a.scaling)
+            ),
+            "checkpoints": (
+                (lambda: checkpoints.bench(a.workloads, a, peers, folder))
+                if a.checkpoints
+                else None
+            ),
             "compile": (
                 None if alone or a.no_compile else lambda: compile_time.bench(folder, a.quick)
             ),

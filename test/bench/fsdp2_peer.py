@@ -13,6 +13,9 @@ batches are the files that bench.py writes and the trainer reads too.
   tuned-eager  the same, not compiled
   bf16         eager, parameters and products in bfloat16, gradients reduced in float32
 
+With --save-every it saves model and optimizer with torch.distributed.checkpoint.async_save, waiting
+for the save before, as PyTorch's recipe has it; what that takes is part of the step.
+
 The last line is JSON: seconds, losses and gradient norms of all steps, PSS of all ranks and peak
 RSS of each (MiB, after the last step with all ranks alive), seconds from the start of this process
 to the end of the first step on the slowest rank.
@@ -103,6 +106,19 @@ def sharded_model(workload, kind, world, weights):
     return model
 
 
+def save(model, optimizer, folder, step, before):
+    """Begins to save, once the save before has ended; a future."""
+    import torch.distributed.checkpoint as dcp
+    from torch.distributed.checkpoint.state_dict import get_state_dict
+
+    if before:
+        before.result()
+    names, states = get_state_dict(model, optimizer)
+    return dcp.async_save(
+        {"model": names, "optim": states}, checkpoint_id=os.path.join(folder, f"step-{step}")
+    )
+
+
 def rank_main(args):
     import torch
     import torch.distributed as dist
@@ -129,6 +145,7 @@ def rank_main(args):
     ]
     own = workload.batch // world
 
+    saving = None  # the save that is on its way
     mine = {"seconds": [], "losses": [], "grad_norms": []}
     for step in range(args.warmup + args.steps):
         start = time.perf_counter()
@@ -139,6 +156,8 @@ def rank_main(args):
         norm = torch.nn.utils.clip_grad_norm_(parameters, LEARNING["clip"], foreach=True)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
+        if args.save_every and (step + 1) % args.save_every == 0:
+            saving = save(model, optimizer, args.save_to, step + 1, saving)
         mine["seconds"].append(time.perf_counter() - start)
         if step == 0:
             mine["first_step"] = (
@@ -146,6 +165,8 @@ def rank_main(args):
             )
         mine["losses"].append(loss.item())
         mine["grad_norms"].append(norm.full_tensor().item())
+    if saving:
+        saving.result()
     dist.barrier()
     mine["pss_mib"] = mebibytes("/proc/self/smaps_rollup", "Pss")
     mine["peak_rss_mib"] = mebibytes("/proc/self/status", "VmHWM")
@@ -218,6 +239,8 @@ def main():
     )
     parser.add_argument("--warmup", type=int, required=True)
     parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--save-every", type=int, help="steps")
+    parser.add_argument("--save-to", help="folder")
     args = parser.parse_args()
     if "RANK" in os.environ:
         return rank_main(args)

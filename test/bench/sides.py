@@ -85,7 +85,8 @@ class Shardc(Side):
     def files(self):
         return [self.trainer, *super().files()]
 
-    def train(self, warmup, steps):
+    def train(self, warmup, steps, saves=()):
+        """`saves`: flags that say when it saves itself, and where."""
         metrics = os.path.join(self.prepared.folder, "metrics.jsonl")
         if os.path.exists(metrics):
             os.remove(metrics)  # the trainer would keep the last run's beside it
@@ -111,6 +112,7 @@ class Shardc(Side):
             LEARNING["clip"],
             "--metrics",
             metrics,
+            *saves,
         )
         with open(metrics) as file:
             lines = [json.loads(line) for line in file]
@@ -125,6 +127,8 @@ class Shardc(Side):
             pss_mib=summary["pss_bytes"] / 2**20,
             peak_rss_mib=summary["peak_rss_bytes"] / 2**20,
             gemm_share=summary["gemm_share"],
+            data_seconds=[line["data_seconds"] for line in each],
+            checkpoints=[line for line in lines if line.get("event") == "checkpoint"],
             foreign=ran.foreign,
             steal=ran.steal,
         )
@@ -137,7 +141,7 @@ class Fsdp2(Side):
         super().__init__(prepared, ranks, gemm)
         self.kind, self.who = kind, f"FSDP2 {kind}"
 
-    def train(self, warmup, steps):
+    def train(self, warmup, steps, saves=()):
         ran = run(
             PEER_PYTHON,
             os.path.join(HERE, "fsdp2_peer.py"),
@@ -153,6 +157,7 @@ class Fsdp2(Side):
             warmup,
             "--steps",
             steps,
+            *saves,
             TORCHINDUCTOR_CACHE_DIR=os.path.join(self.prepared.folder, "inductor"),
         )
         lines = [line for line in ran.out.splitlines() if line.startswith("{")]

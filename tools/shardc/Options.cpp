@@ -99,7 +99,7 @@ void declareModel(OptionTable &table, Said &said) {
               "cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=1]"
               " | mse:output=NAME,target=NAME | output:NAME; "
               "default: the graph's only output, if it is a scalar");
-  table.list("--output-values", "NAME ...", line.options.outputs,
+  table.list("--output-values", "NAME ...", said.options.outputs,
              "an output of the graph that a trainer's --predict may write "
              "(repeatable)");
   table.choice(
