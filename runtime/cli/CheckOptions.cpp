@@ -98,8 +98,8 @@ void cli::checkCombinations(const Options &options) {
   if (options.report && options.data.empty() && !options.dryRun)
     for (const char *flag :
          {"--log-format", "--metrics", "--tensorboard", "--prometheus",
-           "--html", "--trace", "--profile", "--export-gradients",
-           "--export-safetensors", "--export-onnx", "--predict"})
+          "--html", "--trace", "--profile", "--export-gradients",
+          "--export-safetensors", "--export-onnx", "--predict"})
       effects.push_back(
           {flag, false,
            " with --report and no --data: the report is printed, and nothing "

@@ -108,7 +108,8 @@ def bench(names, a, peers, folder):
             f" {middle['throughput']:.3f} of the throughput without;"
             f" waited {middle['waited'] * 1e3:.1f} ms at most, a copy of a rank's state takes"
             f" {middle['copy'] * 1e3:.1f} ms; written at {middle['written'] / 1e6:.0f} MB/s,"
-            f" dd conv=fsync {middle['dd'] / 1e6:.0f}; waits for data {middle['data']:.2%} of a step"
+            f" dd conv=fsync {middle['dd'] / 1e6:.0f};"
+            f" waits for data {middle['data']:.2%} of a step"
             + (f"; {middle['fsdp2']:.1f} times FSDP2" if "fsdp2" in middle else "")
         )
         results.append({"workload": name, "ranks": a.ranks, "rounds": rounds})

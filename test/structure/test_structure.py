@@ -88,6 +88,7 @@ LISTS_OF_OPS = {
 SHARED_WITH_RUNTIME = {
     "runtime/plan.pb.h",
     "runtime/Container.h",
+    "runtime/base/ExactSum.h",
     "runtime/device/Optimizers.h",
     "runtime/flags/FlagTable.h",
     "runtime/flags/Settings.h",
