@@ -4,11 +4,9 @@
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/checkpoint/HashedFile.h"
-#include "runtime/files/Safetensors.h"
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 namespace shardc::runtime {
 
@@ -46,29 +44,9 @@ std::vector<CheckpointFile> ChunkWriter::finish() {
   return std::move(written);
 }
 
-/// What PyTorch's reader asks of a file besides its tensors: where each lies in
-/// the whole one.
-static std::string headerOf(const std::vector<Chunk> &chunks) {
-  std::vector<SafetensorsEntry> entries;
-  nlohmann::ordered_json sharding = nlohmann::ordered_json::object();
-  for (const Chunk &chunk : chunks) {
-    SafetensorsEntry &entry = entries.emplace_back();
-    entry.name = chunk.key;
-    entry.dtype = chunk.dtype;
-    entry.shape = chunk.shape;
-    sharding[chunk.key]["saved_offsets"] = chunk.offsets;
-  }
-  return safetensorsHeader(
-      entries, {{"format", "pt"},
-                {"DCP_VERSION", "1.0"},
-                {"DCP_SHARDING_INFO",
-                 sharding.dump(-1, ' ', false,
-                               nlohmann::json::error_handler_t::replace)}});
-}
-
 CheckpointFile ChunkWriter::write(const File &of, size_t number) {
   HashedFile output(of.path);
-  std::string header = headerOf(*of.chunks);
+  std::string header = headerOfChunks(*of.chunks);
   output.write(header.data(), header.size());
   std::vector<std::byte> piece(pieceBytes);
   for (size_t i = 0; i < of.chunks->size(); ++i) {

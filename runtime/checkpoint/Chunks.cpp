@@ -3,8 +3,10 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/base/Text.h"
+#include "runtime/files/Safetensors.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace shardc::runtime {
 
@@ -75,6 +77,24 @@ RankChunks chunksOf(const plan::Plan &plan, const Rank &rank) {
     }
   }
   return chunks;
+}
+
+std::string headerOfChunks(const std::vector<Chunk> &chunks) {
+  std::vector<SafetensorsEntry> entries;
+  nlohmann::ordered_json sharding = nlohmann::ordered_json::object();
+  for (const Chunk &chunk : chunks) {
+    SafetensorsEntry &entry = entries.emplace_back();
+    entry.name = chunk.key;
+    entry.dtype = chunk.dtype;
+    entry.shape = chunk.shape;
+    sharding[chunk.key]["saved_offsets"] = chunk.offsets;
+  }
+  return safetensorsHeader(
+      entries, {{"format", "pt"},
+                {"DCP_VERSION", "1.0"},
+                {"DCP_SHARDING_INFO",
+                 sharding.dump(-1, ' ', false,
+                               nlohmann::json::error_handler_t::replace)}});
 }
 
 } // namespace shardc::runtime

@@ -41,6 +41,11 @@ struct RankChunks {
 /// Error where a slice cuts a row.
 RankChunks chunksOf(const plan::Plan &plan, const Rank &rank);
 
+/// The begin of a safetensors file of these chunks. Besides its tensors it has
+/// what PyTorch's HuggingFaceStorageReader asks for: where each lies in the
+/// whole one.
+std::string headerOfChunks(const std::vector<Chunk> &chunks);
+
 } // namespace shardc::runtime
 
 #endif

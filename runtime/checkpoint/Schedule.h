@@ -13,6 +13,7 @@ struct CheckpointEvery {
   int64_t steps = 0, epochs = 0;
   double seconds = 0;
 
+  bool isGiven() const { return steps || epochs || seconds > 0; }
   /// Whether steps or epochs say that a run is to be saved that stands at
   /// `now`, and stood at `before` when it last was.
   bool isDue(int64_t step, int64_t stepBefore, const Cursor &now,

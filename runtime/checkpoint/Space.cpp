@@ -1,4 +1,4 @@
-// The disk space that a run's checkpoints take.
+// What a run's checkpoints take.
 #include "runtime/checkpoint/Space.h"
 
 #include "runtime/base/DType.h"
@@ -27,6 +27,16 @@ uint64_t checkpointBytes(const plan::Plan &plan) {
       bytes += elements * copies * elementSize(unit.master_dtype()) + 4;
     }
   }
+  return bytes;
+}
+
+uint64_t copyBytes(const plan::Plan &plan) {
+  uint64_t bytes = 0;
+  for (const plan::Unit &unit : plan.units())
+    if (unit.optimizer_shards() > 0)
+      bytes += uint64_t(unit.elements() / unit.optimizer_shards()) *
+               (1 + uint64_t(unit.state_buffers_size())) *
+               elementSize(unit.master_dtype());
   return bytes;
 }
 

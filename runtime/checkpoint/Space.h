@@ -1,4 +1,4 @@
-// The disk space that a run's checkpoints take.
+// What a run's checkpoints take on disk, and in memory while they are written.
 #ifndef SHARDC_RUNTIME_CHECKPOINT_SPACE_H
 #define SHARDC_RUNTIME_CHECKPOINT_SPACE_H
 
@@ -14,6 +14,11 @@ namespace shardc::runtime {
 /// and optimizer state of what is trained. Headers and the manifest are left
 /// out.
 uint64_t checkpointBytes(const plan::Plan &plan);
+
+/// Bytes that a rank's writer holds at most: those of its slices of master
+/// weights and state, where none of them is out when the next optimizer phase
+/// begins.
+uint64_t copyBytes(const plan::Plan &plan);
 
 /// Bytes of the files of the last `number` checkpoints in a folder.
 uint64_t storedBytes(const CheckpointFolder &folder, int64_t number);

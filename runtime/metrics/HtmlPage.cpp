@@ -103,6 +103,8 @@ void HtmlPage::step(const StepFigures &figures) {
 
 void HtmlPage::evaluation(const EvaluationFigures &figures) {
   curves["eval_loss"].add(figures.stepsDone, figures.loss);
+  if (figures.accuracy)
+    curves["eval_accuracy"].add(figures.stepsDone, *figures.accuracy);
   seconds["evaluation"] += figures.seconds;
   writeSometimes();
 }

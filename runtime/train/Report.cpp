@@ -136,6 +136,10 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
       settings.bytesPerThread ? concat(", and ", bytes(settings.bytesPerThread),
                                        " per thread for matrix products")
                               : "",
+      settings.checkpointCopyBytes
+          ? concat(", at most ", bytes(settings.checkpointCopyBytes),
+                   " more while a checkpoint is written")
+          : "",
       settings.goesOnFrom.empty()
           ? "\ninitial values " + settings.initialValues
           : concat("\ngoes on behind step ", settings.start.step, ", from ",

@@ -2,6 +2,7 @@
 #include "runtime/train/RunSettings.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/checkpoint/Space.h"
 #include "runtime/data/Dataset.h"
 #include "runtime/data/LossNormalization.h"
 
@@ -191,6 +192,10 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
                      : std::numeric_limits<int>::max();
   settings.workers = static_cast<int>(std::min<int64_t>(
       options.threads.value_or(world.workersPerRank()), most));
+  // Nothing changes behind the save at the run's end.
+  if (options.checkpointDir && !options.checkpointSync &&
+      (options.checkpointEvery.isGiven() || options.keepBest))
+    settings.checkpointCopyBytes = int64_t(copyBytes(plan));
   int64_t sequence = sequenceLength(plan);
   settings.unitsPerSample = std::max<int64_t>(sequence, 1);
   settings.unit = sequence ? "tokens" : "samples";

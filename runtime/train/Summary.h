@@ -21,6 +21,7 @@ struct Summary {
   std::optional<double> secondsToFirstStep; // from the process's start to the
                                             // end of the first step
   int64_t microBatches = 1;                 // of a step
+  int64_t checkpointCopyBytes = 0;          // of a rank, at most
   int64_t skippedSteps = 0;                 // loss or gradients were not finite
   std::optional<double> lossScale; // after the last step, where there is one
   double trainSeconds = 0;

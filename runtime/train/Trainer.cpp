@@ -108,6 +108,7 @@ RankLoop::RankLoop(Run &run, Communicator &communicator)
             run.settings.batch, run.plan.mesh().ranks()),
       scaler(run.settings.lossScaling), watch(run.options, run.settings.start) {
   summary.microBatches = run.settings.microBatches;
+  summary.checkpointCopyBytes = run.settings.checkpointCopyBytes;
   flops = stepFlops(plan, run.settings.microBatches);
   RankOptions options;
   options.profile =

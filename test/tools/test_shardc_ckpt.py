@@ -123,6 +123,33 @@ class ShardcCkpt(ToolTest):
             self.works(self.trainer, *self.data, *again, "--export-safetensors", self.path("again"))
             self.assertEqual(tensors(self.path("again")), expected)
 
+    def test_export_to_dcp(self):
+        words = ("export", self.runs, "--to", "dcp", "-o", self.path("dcp"), "--shard-size", "8KB")
+        self.assertIn(" tensors in ", self.works(CKPT, *words))
+        whole = {}
+        for part in ("model", "optim"):
+            names = sorted(os.listdir(self.path("dcp/" + part)))
+            self.assertGreater(len(names), 1)
+            for at, name in enumerate(names, 1):
+                self.assertEqual(name, f"shard-00001-model-{at:05}-of-{len(names):05}.safetensors")
+                with open(self.path(f"dcp/{part}/{name}"), "rb") as file:
+                    header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+                metadata = header.pop("__metadata__")
+                self.assertEqual((metadata["format"], metadata["DCP_VERSION"]), ("pt", "1.0"))
+                offsets = json.loads(metadata["DCP_SHARDING_INFO"])
+                self.assertEqual(
+                    offsets,
+                    {k: {"saved_offsets": [0] * len(e["shape"])} for k, e in header.items()},
+                )
+                whole.update(tensors(self.path(f"dcp/{part}/{name}")))
+        expected = tensors(self.path("final"))
+        self.assertEqual({k: v for k, v in whole.items() if not k.startswith("state.")}, expected)
+        # A trainer goes on with it as with what torch wrote, and saves the same again.
+        again = ("--resume", self.path("dcp"), "--steps", 4, "--checkpoint-dir", self.path("again"))
+        self.works(self.trainer, *self.data, *again)
+        same = ("diff", self.last, self.path("again/step-00000004"))
+        self.works(CKPT, *same)
+
     def test_export_to_onnx(self):
         words = ("export", self.last, "--to", "onnx", "-o", self.path("m.onnx"))
         self.assertIn("needs --trainer", self.fails(*words))

@@ -29,11 +29,11 @@ void prune(const std::string &folder, int64_t keep);
 
 struct ExportOptions {
   std::string checkpoint;
-  std::string to; // hf or onnx
+  std::string to; // hf, onnx or dcp
   std::string output;
-  /// hf: bytes of a file at most, and a folder whose configuration and
-  /// tokenizer are copied.
+  /// hf and dcp: bytes of a file at most.
   uint64_t shardBytes = 5'000'000'000;
+  /// hf: a folder whose configuration and tokenizer are copied.
   std::optional<std::string> like;
   /// onnx: the trainer whose graph it is.
   std::optional<std::string> trainer;

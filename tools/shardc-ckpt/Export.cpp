@@ -1,7 +1,8 @@
-// Parameters of a checkpoint in the forms that others read.
+// Checkpoints in the forms that others read.
 #include "runtime/TrainerFile.h"
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
+#include "runtime/checkpoint/Chunks.h"
 #include "runtime/checkpoint/StoredCheckpoint.h"
 #include "runtime/files/OutputFile.h"
 #include "runtime/files/Safetensors.h"
@@ -44,9 +45,29 @@ shardsOf(const StoredTensors &tensors, uint64_t most) {
   return shards;
 }
 
+/// Writes these tensors behind a header, in its order.
 static void writeShard(const StoredTensors &tensors,
                        const std::vector<std::string> &keys,
-                       const std::string &path) {
+                       const std::string &path, const std::string &header) {
+  OutputFile file(path);
+  file.write(header.data(), header.size());
+  std::vector<std::byte> chunk;
+  for (const std::string &key : keys) {
+    plan::DType dtype = tensors.dtypeOf(key);
+    auto size = int64_t(elementSize(dtype));
+    int64_t count = int64_t(bytesOf(tensors, key)) / size;
+    for (int64_t at = 0; at < count; at += elementsAtOnce) {
+      int64_t end = std::min(count, at + elementsAtOnce);
+      chunk.resize((end - at) * size);
+      tensors.read(key, at, end, dtype, chunk.data());
+      file.write(chunk.data(), chunk.size());
+    }
+  }
+  file.commit();
+}
+
+static std::string hfHeader(const StoredTensors &tensors,
+                            const std::vector<std::string> &keys) {
   std::vector<SafetensorsEntry> entries;
   for (const std::string &key : keys) {
     SafetensorsEntry &entry = entries.emplace_back();
@@ -54,21 +75,7 @@ static void writeShard(const StoredTensors &tensors,
     entry.dtype = tensors.dtypeOf(key);
     entry.shape = tensors.shapeOf(key);
   }
-  OutputFile file(path);
-  std::string header = safetensorsHeader(entries);
-  file.write(header.data(), header.size());
-  std::vector<std::byte> chunk;
-  for (const SafetensorsEntry &entry : entries) {
-    auto size = int64_t(elementSize(entry.dtype));
-    int64_t count = int64_t(bytesOf(tensors, entry.name)) / size;
-    for (int64_t at = 0; at < count; at += elementsAtOnce) {
-      int64_t end = std::min(count, at + elementsAtOnce);
-      chunk.resize((end - at) * size);
-      tensors.read(entry.name, at, end, entry.dtype, chunk.data());
-      file.write(chunk.data(), chunk.size());
-    }
-  }
-  file.commit();
+  return safetensorsHeader(entries);
 }
 
 /// As transformers' save_pretrained names them: model.safetensors, or
@@ -105,7 +112,8 @@ static void exportHf(const StoredCheckpoint &checkpoint,
     if (shards.size() > 1)
       std::snprintf(name, sizeof(name), "model-%05zu-of-%05zu.safetensors",
                     i + 1, shards.size());
-    writeShard(tensors, shards[i], options.output + "/" + name);
+    writeShard(tensors, shards[i], options.output + "/" + name,
+               hfHeader(tensors, shards[i]));
     for (const std::string &key : shards[i]) {
       index["weight_map"][key] = name;
       total += bytesOf(tensors, key);
@@ -120,6 +128,48 @@ static void exportHf(const StoredCheckpoint &checkpoint,
   }
   print(concat(options.output, ": ", tensors.keys().size(), " tensors in ",
                shards.size(), shards.size() == 1 ? " file\n" : " files\n"));
+}
+
+static std::string dcpHeader(const StoredTensors &tensors,
+                             const std::vector<std::string> &keys) {
+  std::vector<Chunk> chunks;
+  for (const std::string &key : keys) {
+    Chunk &chunk = chunks.emplace_back();
+    chunk.key = key;
+    chunk.dtype = tensors.dtypeOf(key);
+    chunk.shape = tensors.shapeOf(key);
+    chunk.offsets.resize(chunk.shape.size());
+  }
+  return headerOfChunks(chunks);
+}
+
+/// Parameters in model/ and state in optim/, named as torch's writer names the
+/// files of one rank.
+static void exportDcp(const StoredCheckpoint &checkpoint,
+                      const ExportOptions &options) {
+  size_t files = 0, count = 0;
+  for (const char *part : {"model", "optim"}) {
+    const StoredTensors &tensors = part == std::string_view("model")
+                                       ? checkpoint.model()
+                                       : checkpoint.optim();
+    std::string folder = options.output + "/" + part;
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error)
+      fail("cannot make the folder ", folder, ": ", error.message());
+    auto shards = shardsOf(tensors, options.shardBytes);
+    for (size_t i = 0; i < shards.size(); ++i) {
+      char name[64];
+      std::snprintf(name, sizeof(name),
+                    "shard-00001-model-%05zu-of-%05zu.safetensors", i + 1,
+                    shards.size());
+      writeShard(tensors, shards[i], folder + "/" + name,
+                 dcpHeader(tensors, shards[i]));
+      count += shards[i].size();
+    }
+    files += shards.size();
+  }
+  print(concat(options.output, ": ", count, " tensors in ", files, " files\n"));
 }
 
 static void exportOnnx(const StoredCheckpoint &checkpoint,
@@ -144,6 +194,8 @@ void exportTo(const ExportOptions &options) {
   StoredCheckpoint checkpoint(checkpointAt(options.checkpoint));
   if (options.to == "hf")
     exportHf(checkpoint, options);
+  else if (options.to == "dcp")
+    exportDcp(checkpoint, options);
   else
     exportOnnx(checkpoint, options);
 }

@@ -59,16 +59,18 @@ static int run(int argc, char **argv) {
       ->check(CLI::PositiveNumber);
   CLI::App *exporting = app.add_subcommand(
       "export", "the parameters, as master weights: hf writes a folder that "
-                "transformers loads, onnx a model");
+                "transformers loads, onnx a model; with the state: dcp writes "
+                "model/ and optim/ as torch's HuggingFaceStorageReader has "
+                "them, whole tensors");
   exporting->add_option("CHECKPOINT", options.checkpoint)->required();
-  exporting->add_option("--to", options.to, "hf or onnx")
+  exporting->add_option("--to", options.to, "hf, onnx or dcp")
       ->required()
-      ->check(CLI::IsMember({"hf", "onnx"}));
+      ->check(CLI::IsMember({"hf", "onnx", "dcp"}));
   exporting
       ->add_option("-o,--output", options.output, "the folder, or the file")
       ->required();
   exporting->add_option("--shard-size", size,
-                        "hf: bytes of a file at most [5GB]");
+                        "hf, dcp: bytes of a file at most [5GB]");
   exporting->add_option(
       "--like", options.like,
       "hf: copies configuration and tokenizer of this folder");

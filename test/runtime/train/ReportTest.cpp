@@ -135,3 +135,24 @@ TEST(Report, TheBannerSaysWhatTheFlagsResolveTo) {
             "  no decay (bias)  lr x 1, weight decay 0: 1 parameter, 4 "
             "elements");
 }
+
+TEST(Report, TheBannerSaysWhatSavesHoldBesides) {
+  Options options;
+  options.steps = 5;
+  plan::Plan plan = LinearPlan(2, 2).plan;
+  auto banner = [&] {
+    return bannerText(plan,
+                      RunSettings::resolve(options, plan, 100, ThreadWorld(2)));
+  };
+  EXPECT_EQ(banner().find("checkpoint"), std::string::npos);
+  options.checkpointDir = "c";
+  EXPECT_EQ(banner().find("checkpoint"), std::string::npos)
+      << "at the end nothing changes any more";
+  options.checkpointEvery.steps = 2;
+  // A half of 18 elements of 8 bytes, and two states.
+  EXPECT_NE(banner().find(", at most 216 B more while a checkpoint is written"),
+            std::string::npos)
+      << banner();
+  options.checkpointSync = true;
+  EXPECT_EQ(banner().find("checkpoint"), std::string::npos);
+}

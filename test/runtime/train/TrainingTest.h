@@ -254,6 +254,10 @@ private:
         {},
         {},
         {}};
+    if (options.checkpointDir) {
+      run.checkpoints.emplace(*options.checkpointDir);
+      run.checkpoints->prepare();
+    }
     if (world.leads()) {
       run.gradients = std::make_unique<SafetensorsExport>(
           plan, *options.exportGradients, SafetensorsExport::Values::Gradients);
