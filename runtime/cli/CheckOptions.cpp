@@ -30,24 +30,22 @@ struct Effect {
   std::string otherwise; // behind "FLAG has no effect"
 };
 
-/// Where a flag was said, as the begin of an error: "run.toml:3: "; nothing for
-/// the command line, which its user has before them.
-std::string placeOf(const Options &options, const char *flag) {
+/// Whoever gives a flag believes that it does something.
+void refuseIdle(const Options &options, const std::vector<Effect> &effects) {
+  for (const Effect &effect : effects)
+    if (!effect.there && options.given.contains(effect.flag))
+      fail(cli::placeOf(options, effect.flag), effect.flag, " has no effect",
+           effect.otherwise);
+}
+
+} // namespace
+
+std::string cli::placeOf(const Options &options, const char *flag) {
   auto given = options.given.find(flag);
   return given == options.given.end() || given->second.empty()
              ? ""
              : given->second + ": ";
 }
-
-/// Whoever gives a flag believes that it does something.
-void refuseIdle(const Options &options, const std::vector<Effect> &effects) {
-  for (const Effect &effect : effects)
-    if (!effect.there && options.given.contains(effect.flag))
-      fail(placeOf(options, effect.flag), effect.flag, " has no effect",
-           effect.otherwise);
-}
-
-} // namespace
 
 void cli::checkCombinations(const Options &options) {
   auto given = [&](const char *flag) { return options.given.contains(flag); };
@@ -138,7 +136,7 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
     auto has = [&](const Optimizer &other) {
       return (other.*number).has_value();
     };
-    fail(placeOf(options, flag), flag, " is a number of ",
+    fail(cli::placeOf(options, flag), flag, " is a number of ",
          optimizerNames(has, " and "), ", and this trainer was compiled for ",
          plan.optimizer().kind(), "; compile it with shardc --optimizer ",
          std::ranges::find_if(optimizers, has)->name);

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import time
 
-from checkpoints import CheckpointTest, MLP, STEPS
+from checkpoint_test import CheckpointTest, MLP, STEPS
 from reference import BUILD, command
 
 

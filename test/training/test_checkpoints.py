@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 
-from checkpoints import CheckpointTest, MLP, SAVED, STEPS
+from checkpoint_test import CheckpointTest, MLP, SAVED, STEPS
 from reference import command, read_safetensors
 
 

@@ -6,7 +6,7 @@ import unittest
 
 import numpy as np
 
-from checkpoints import CheckpointTest, MLP, STEPS
+from checkpoint_test import CheckpointTest, MLP, STEPS
 from reference import command, read_metrics, read_safetensors
 
 # Reads a checkpoint as torch does, into tensors of the shapes that stand in the JSON on stdin, and
