@@ -7,7 +7,7 @@ import unittest
 import numpy as np
 
 from checkpoint_test import CheckpointTest, MLP, STEPS
-from reference import command, read_metrics, read_safetensors
+from reference import BUILD, command, read_metrics, read_safetensors
 
 # Reads a checkpoint as torch does, into tensors of the shapes that stand in the JSON on stdin, and
 # prints the sum of each.
@@ -71,21 +71,30 @@ class Dcp(CheckpointTest):
             self.train(trainer, "t" + mesh, "--checkpoint-dir", folder)
             saved = os.path.join(folder, f"step-{STEPS:08}")
             expected = self.tensors(saved)
-            for part in ("model", "optim"):
-                mine = {
-                    k: v for k, v in expected.items() if k.startswith("state.") == (part == "optim")
-                }
-                run = subprocess.run(
-                    [os.environ["PYTHON"], "-c", TORCH_READ, os.path.join(saved, part)],
-                    input=json.dumps({k: v.shape for k, v in mine.items()}),
-                    capture_output=True,
-                    text=True,
-                )
-                self.assertEqual(run.returncode, 0, run.stderr)
-                read = json.loads(run.stdout)
-                self.assertEqual(read.keys(), mine.keys())
-                for key, values in read.items():
-                    self.assertEqual(values, mine[key].ravel().tolist(), key)
+            exported = self.path("dcp" + mesh)
+            command(
+                os.path.join(BUILD, "bin", "shardc-ckpt"),
+                *("export", saved, "--to", "dcp", "-o", exported, "--shard-size", "10KB"),
+            )
+            for read in (saved, exported):
+                self.assert_torch_reads(read, expected)
+
+    def assert_torch_reads(self, folder, expected):
+        for part in ("model", "optim"):
+            mine = {
+                k: v for k, v in expected.items() if k.startswith("state.") == (part == "optim")
+            }
+            run = subprocess.run(
+                [os.environ["PYTHON"], "-c", TORCH_READ, os.path.join(folder, part)],
+                input=json.dumps({k: v.shape for k, v in mine.items()}),
+                capture_output=True,
+                text=True,
+            )
+            self.assertEqual(run.returncode, 0, run.stderr)
+            read = json.loads(run.stdout)
+            self.assertEqual(read.keys(), mine.keys())
+            for key, values in read.items():
+                self.assertEqual(values, mine[key].ravel().tolist(), key)
 
 
 if __name__ == "__main__":
