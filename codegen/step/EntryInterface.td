@@ -7,8 +7,10 @@ def Step_EntryInterface : OpInterface<"EntryOpInterface"> {
   let cppNamespace = "::shardc::step";
   let description = [{
     An entry of a program. MLIR knows the names of attributes when it runs, and those of operands
-    only where C++ was generated: this keeps them.
+    only where C++ was generated: this keeps them. Memory that an entry touches is a `step.view`;
+    what another op makes is refused.
   }];
+  let verify = "return ::shardc::step::verifyEntry($_op);";
   let methods = [
     StaticInterfaceMethod<"The names of the operands, in their order.",
       "::llvm::SmallVector<::llvm::StringRef>", "getOperandNames">,

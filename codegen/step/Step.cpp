@@ -89,6 +89,16 @@ LogicalResult ViewOp::verify() {
   return success();
 }
 
+LogicalResult shardc::step::verifyEntry(Operation *entry) {
+  for (OpOperand &operand : entry->getOpOperands())
+    if (isa<MemRefType>(operand.get().getType()) &&
+        !operand.get().getDefiningOp<ViewOp>())
+      return entry->emitOpError()
+             << "expects operand " << operand.getOperandNumber()
+             << " to be a step.view";
+  return success();
+}
+
 LogicalResult LaunchOp::verify() {
   for (Value view : getOperands())
     if (!cast<MemRefType>(view.getType()).getLayout().isIdentity())

@@ -11,6 +11,11 @@
 
 #include "codegen/step/StepDialect.h.inc"
 #include "codegen/step/StepEnums.h.inc"
+namespace shardc::step {
+/// What all entries check of their operands.
+mlir::LogicalResult verifyEntry(mlir::Operation *entry);
+} // namespace shardc::step
+
 #define GET_TYPEDEF_CLASSES
 #include "codegen/step/EntryInterface.h.inc"
 #include "codegen/step/StepTypes.h.inc"

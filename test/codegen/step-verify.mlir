@@ -234,3 +234,11 @@ step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0>} {
     step.embedding_grad %r, %i onto %other into %t : (memref<2x4xf32>, memref<2xi64>, memref<3x4xf32>, memref<3x4xf32>) -> ()
   }
 }
+
+// -----
+
+func.func @touches_views(%x: memref<16xf32>) {
+  // expected-error @+1 {{expects operand 0 to be a step.view}}
+  step.fill 1.0 into %x : memref<16xf32>
+  return
+}
