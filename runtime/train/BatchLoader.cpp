@@ -5,40 +5,59 @@
 #include "runtime/base/Tensor.h"
 #include "runtime/data/LossNormalization.h"
 
-#include <algorithm>
-
 namespace shardc::runtime {
 
-static size_t bytesOf(const plan::Tensor &tensor) {
+static int64_t bytesOf(const plan::Tensor &tensor) {
   return elementCount(tensor) * elementSize(tensor.dtype());
 }
 
-BatchLoader::BatchLoader(const plan::Plan &plan, Rank &rank)
-    : plan(plan), rank(rank) {
-  size_t most = 0;
+int64_t batchBytes(const plan::Plan &plan) {
+  int64_t bytes = 0;
   for (const plan::Input &input : plan.inputs())
     if (isGiven(input))
-      most = std::max(most, bytesOf(input.tensor()));
-  staged.resize(most);
+      bytes += bytesOf(input.tensor());
+  return bytes;
+}
+
+void readBatch(const plan::Plan &plan, const Dataset &data, Batch &batch) {
+  batch.values.resize(batchBytes(plan));
+  batch.validLabels = 0;
+  std::byte *values = batch.values.data();
+  for (int i = 0; i < plan.inputs_size(); ++i) {
+    const plan::Input &input = plan.inputs(i);
+    if (!isGiven(input))
+      continue;
+    data.load(i, batch.samples, values);
+    if (countsLabels(plan.loss()) && i == labelsIndex(plan))
+      batch.validLabels = countValidLabels(plan.loss(), input.tensor(), values);
+    values += bytesOf(input.tensor());
+  }
 }
 
 int64_t BatchLoader::countLabels(const Dataset &data,
                                  std::span<const int64_t> samples) {
   int index = labelsIndex(plan);
-  data.load(index, samples, staged.data());
-  return countValidLabels(plan.loss(), plan.inputs(index).tensor(),
-                          staged.data());
+  const plan::Tensor &labels = plan.inputs(index).tensor();
+  staged.values.resize(batchBytes(plan));
+  data.load(index, samples, staged.values.data());
+  return countValidLabels(plan.loss(), labels, staged.values.data());
 }
 
 void BatchLoader::load(const Dataset &data, std::span<const int64_t> samples,
                        double lossScale) {
-  for (int i = 0; i < plan.inputs_size(); ++i) {
-    const plan::Input &input = plan.inputs(i);
+  staged.samples.assign(samples.begin(), samples.end());
+  readBatch(plan, data, staged);
+  load(staged, lossScale);
+}
+
+void BatchLoader::load(const Batch &batch, double lossScale) {
+  const std::byte *values = batch.values.data();
+  for (const plan::Input &input : plan.inputs()) {
     if (!isGiven(input))
       continue;
-    data.load(i, samples, staged.data());
     Slice slice = rank.tensor(input.tensor());
-    rank.write(slice, 0, slice.elements, staged.data());
+    rank.write(slice, 0, slice.elements, values);
+    values += bytesOf(input.tensor());
   }
   plan::DType dtype = plan.loss().scale_dtype();
   std::byte scale[sizeof(double)];

@@ -10,21 +10,36 @@
 
 namespace shardc::runtime {
 
+/// The values of all inputs in a micro-batch of a rank, in host memory.
+struct Batch {
+  std::vector<int64_t> samples;
+  std::vector<std::byte> values; // one input behind the other
+  int64_t validLabels = 0;       // where the loss counts labels
+};
+
+/// The bytes of a Batch's values.
+int64_t batchBytes(const plan::Plan &plan);
+
+/// Reads `batch.samples` and counts their labels. Throws as Dataset::load does.
+void readBatch(const plan::Plan &plan, const Dataset &data, Batch &batch);
+
 class BatchLoader {
 public:
-  BatchLoader(const plan::Plan &plan, Rank &rank);
+  BatchLoader(const plan::Plan &plan, Rank &rank) : plan(plan), rank(rank) {}
 
   /// Counts the labels among these samples that the loss counts.
   int64_t countLabels(const Dataset &data, std::span<const int64_t> samples);
   /// Fills all inputs of the program. `lossScale` is that of the role
   /// `loss_scale`: the loss normalization times the loss scale.
+  void load(const Batch &batch, double lossScale);
+  /// Reads the samples first.
   void load(const Dataset &data, std::span<const int64_t> samples,
             double lossScale);
 
 private:
   const plan::Plan &plan;
   Rank &rank;
-  std::vector<std::byte> staged; // one input's
+  Batch staged;
 };
 
 } // namespace shardc::runtime

@@ -7,6 +7,7 @@
 #include "runtime/data/LossNormalization.h"
 #include "runtime/engine/SharedSlices.h"
 #include "runtime/train/Collectives.h"
+#include "runtime/train/ReadAhead.h"
 #include "runtime/weights/ParameterSource.h"
 
 #include <algorithm>
@@ -132,8 +133,10 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
           : concat(", in ", settings.microBatches,
                    " micro-batches; accumulated ", plan.accumulate()),
       "), ", plan.optimizer().kind(), "; memory per rank ",
-      bytes(bytesPerRank(plan, settings.microBatches)),
-      settings.bytesPerThread ? concat(", and ", bytes(settings.bytesPerThread),
+      bytes(bytesPerRank(plan, settings.microBatches)), ", and ",
+      bytes(ReadAhead::bytesPerRank(plan, settings.microBatches)),
+      " of batches that are read ahead",
+      settings.bytesPerThread ? concat("; ", bytes(settings.bytesPerThread),
                                        " per thread for matrix products")
                               : "",
       settings.checkpointCopyBytes
@@ -204,6 +207,8 @@ std::string reportText(const plan::Plan &plan, int64_t microBatches) {
                        : ""));
   if (plan.live_bound_bytes())
     text += row("lower bound", bytes(plan.live_bound_bytes()));
+  text += row("batches that are read ahead",
+              bytes(ReadAhead::bytesPerRank(plan, microBatches)));
   text += "units:\n";
   for (const plan::Unit &unit : plan.units())
     text += row(unit.name(),

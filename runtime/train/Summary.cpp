@@ -6,6 +6,7 @@
 #include "runtime/metrics/Process.h"
 #include "runtime/metrics/StepProfile.h"
 #include "runtime/train/Collectives.h"
+#include "runtime/train/ReadAhead.h"
 #include "runtime/train/Report.h"
 
 #include <nlohmann/json.hpp>
@@ -49,7 +50,10 @@ Json Summary::json(const plan::Plan &plan, const std::vector<RankRecord> &ranks,
       pools[plan.pools(pool).name()] = {
           {"planned_bytes", poolBytes(plan.pools(pool), microBatches)},
           {"allocated_bytes", rank.poolBytes[pool]}};
-    memory.push_back({{"rank", rank.rank}, {"pools", pools}});
+    memory.push_back(
+        {{"rank", rank.rank},
+         {"pools", pools},
+         {"read_ahead_bytes", ReadAhead::bytesPerRank(plan, microBatches)}});
     seconds += rank.train.seconds;
     gemmSeconds += rank.train.gemmSeconds;
   }

@@ -14,6 +14,7 @@
 #include "runtime/train/Exports.h"
 #include "runtime/train/GatherRecords.h"
 #include "runtime/train/LossScaler.h"
+#include "runtime/train/ReadAhead.h"
 #include "runtime/train/RunSaver.h"
 #include "runtime/train/Summary.h"
 #include "runtime/weights/RankValues.h"
@@ -39,7 +40,7 @@ struct Outcome {
 
 class RankLoop {
 public:
-  RankLoop(Run &run, Communicator &communicator);
+  RankLoop(Run &run, ReadAhead &ahead, Communicator &communicator);
   /// What stopped the run early: the same on all ranks.
   Stop operator()();
 
@@ -47,8 +48,6 @@ private:
   /// What this rank does alone: it writes what the run leaves, and prints.
   bool leads() const { return rank->rank() == World::leader; }
   void loadParameters();
-  /// This rank's samples of a micro-batch.
-  std::vector<int64_t> samplesOf(int64_t step, int64_t microBatch);
   /// Agrees with all ranks on what comes next, and counts the step's valid
   /// labels.
   struct Agreement {
@@ -61,7 +60,7 @@ private:
   /// Begins a checkpoint, and commits one.
   void save(int64_t stepsDone);
   void finishSave();
-  void loadBatch(int64_t step, int64_t microBatch);
+  void loadBatch(int64_t microBatch);
   /// `begin`: when the step did, its batches included.
   void step(int64_t step, double begin);
   void check(int64_t step, const Outcome &outcome);
@@ -76,9 +75,10 @@ private:
 
   Run &run;
   Communicator &communicator;
+  ReadAhead::Reader reader;
   const plan::Plan &plan;
   std::unique_ptr<Rank> rank;
-  std::optional<BatchLoader> batches;
+  std::optional<BatchLoader> loader;
   SampleOrder order;
   Cursor cursor; // where the next step begins
   LossScaler scaler;
@@ -95,17 +95,17 @@ private:
   std::optional<int64_t> evaluatedLast; // by this run
   std::optional<double> trainLoss, evalLoss;
   Summary summary;
-  double flops = 0;             // of this rank's step
-  double dataSeconds = 0;       // of all steps
+  double flops = 0;       // of this rank's step
+  double dataSeconds = 0; // of all steps: waits for batches, and their copies
   double dataSecondsBefore = 0; // of those before this one
   bool tracing = false;
   std::vector<Trace::Span> spans; // of the traced steps
 };
 
-RankLoop::RankLoop(Run &run, Communicator &communicator)
-    : run(run), communicator(communicator), plan(run.plan),
-      order(run.data.samples(), run.settings.globalBatch, run.options.order,
-            run.settings.batch, run.plan.mesh().ranks()),
+RankLoop::RankLoop(Run &run, ReadAhead &ahead, Communicator &communicator)
+    : run(run), communicator(communicator), reader(ahead, communicator.rank()),
+      plan(run.plan),
+      order(run.data.samples(), run.settings.globalBatch, run.options.order),
       scaler(run.settings.lossScaling), watch(run.options, run.settings.start) {
   summary.microBatches = run.settings.microBatches;
   summary.checkpointCopyBytes = run.settings.checkpointCopyBytes;
@@ -116,7 +116,7 @@ RankLoop::RankLoop(Run &run, Communicator &communicator)
   options.accumulates = run.settings.microBatches > 1;
   options.parameterNumbers = run.settings.groups.numbers;
   rank = Rank::create(plan, run.makeDevice, communicator, options);
-  batches.emplace(plan, *rank);
+  loader.emplace(plan, *rank);
   const Progress &start = run.settings.start;
   cursor = start.cursor;
   updates = start.updates;
@@ -199,7 +199,6 @@ Stop RankLoop::operator()() {
     double begin = monotonicSeconds();
     dataSecondsBefore = dataSeconds;
     Agreement next = beginStep(done);
-    dataSeconds += monotonicSeconds() - begin;
     stop = next.stop;
     if (saver && saver->isActive() && next.isWritten)
       finishSave();
@@ -276,15 +275,6 @@ void RankLoop::loadParameters() {
   }
 }
 
-std::vector<int64_t> RankLoop::samplesOf(int64_t step, int64_t microBatch) {
-  int64_t batch = run.settings.batch;
-  int64_t first = (microBatch * rank->ranks() + rank->rank()) * batch;
-  std::vector<int64_t> samples(batch);
-  for (int64_t i = 0; i < batch; ++i)
-    samples[i] = order.sampleAt(cursor, first + i);
-  return samples;
-}
-
 RankLoop::Agreement RankLoop::beginStep(int64_t step) {
   cursor = order.begin(cursor);
   bool isDue = saver && (isBest || saver->isDue(progress(step)));
@@ -296,10 +286,12 @@ RankLoop::Agreement RankLoop::beginStep(int64_t step) {
                   monotonicSeconds() - begun >= *run.options.timeLimit;
   validLabels.assign(run.settings.microBatches, 0);
   if (countsLabels(plan.loss())) {
+    double waiting = monotonicSeconds();
     for (int64_t i = 0; i < run.settings.microBatches; ++i) {
-      validLabels[i] = batches->countLabels(run.data, samplesOf(step, i));
+      validLabels[i] = reader.validLabels(i);
       valid += validLabels[i];
     }
+    dataSeconds += monotonicSeconds() - waiting;
   }
   // All ranks agree on the count and on whether to go on: a signal may have
   // come to one process alone.
@@ -313,15 +305,15 @@ RankLoop::Agreement RankLoop::beginStep(int64_t step) {
   return {{static_cast<int>(signal), limit != 0, {}}, saves != 0, writing == 0};
 }
 
-void RankLoop::loadBatch(int64_t step, int64_t microBatch) {
+void RankLoop::loadBatch(int64_t microBatch) {
   int64_t microBatches = run.settings.microBatches;
   double normalization =
       run.settings.lossNorm == LossNorm::Global
           ? lossNormalization(plan, allValidLabels, microBatches)
           : lossNormalizationOfRank(plan, validLabels[microBatch],
                                     microBatches);
-  batches->load(run.data, samplesOf(step, microBatch),
-                normalization * scaler.scale());
+  loader->load(reader.next(microBatch), normalization * scaler.scale());
+  reader.done(microBatch);
 }
 
 void RankLoop::step(int64_t step, double begin) {
@@ -346,7 +338,7 @@ void RankLoop::step(int64_t step, double begin) {
     });
   for (int64_t i = 0; i < numbers.microBatches; ++i) {
     double loading = monotonicSeconds();
-    loadBatch(step, i);
+    loadBatch(i);
     dataSeconds += monotonicSeconds() - loading;
     numbers.microBatch = i;
     rank->runTrain(numbers);
@@ -445,8 +437,10 @@ void RankLoop::evaluate(int64_t stepsDone) {
 Stop train(Run &run) {
   Stop stop; // of all ranks alike
   int first = run.world.localRanks().begin;
+  ReadAhead ahead(run.plan, run.data, run.settings, run.options.order,
+                  run.world.localRanks());
   run.world.run([&](Communicator &communicator) {
-    Stop own = RankLoop(run, communicator)();
+    Stop own = RankLoop(run, ahead, communicator)();
     if (communicator.rank() == first)
       stop = own;
   });
