@@ -151,6 +151,7 @@ void checkFiles(const Run &run, const InitialValues &values,
       uses.writes(concat(flag, " ", *path), *path);
   };
   writes("--metrics", options.metrics);
+  writes("--log-samples", options.logSamples);
   writes("--tensorboard", options.tensorboard);
   writes("--prometheus", options.prometheus);
   writes("--html", options.html);
@@ -293,6 +294,7 @@ int run(int argc, char **argv, Platform &platform,
           std::move(devices),
           resumed.checkpoint.get(),
           manifestOf(options, plan, settings, data.samples()),
+          {},
           {},
           {},
           {},

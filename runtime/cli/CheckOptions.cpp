@@ -85,6 +85,7 @@ void cli::checkCombinations(const Options &options) {
       {"--nesterov", options.momentum.value_or(0) > 0, " without --momentum"},
       {"--clip-norm", options.clip > 0, " without --clip"},
       {"--export-gradients", hasSteps, noSteps},
+      {"--log-samples", hasSteps, noSteps},
       {"--trace", hasSteps, noSteps},
       {"--profile", hasSteps, noSteps}};
   const LossScaleOptions &scale = options.lossScale;
@@ -95,9 +96,10 @@ void cli::checkCombinations(const Options &options) {
                                 ", which is fixed; use --loss-scale dynamic")});
   if (options.report && options.data.empty() && !options.dryRun)
     for (const char *flag :
-         {"--log-format", "--metrics", "--tensorboard", "--prometheus",
-          "--html", "--trace", "--profile", "--export-gradients",
-          "--export-safetensors", "--export-onnx", "--predict"})
+         {"--log-format", "--metrics", "--log-samples", "--tensorboard",
+          "--prometheus", "--html", "--trace", "--profile",
+          "--export-gradients", "--export-safetensors", "--export-onnx",
+          "--predict"})
       effects.push_back(
           {flag, false,
            " with --report and no --data: the report is printed, and nothing "

@@ -337,6 +337,9 @@ void declareOutput(FlagTable &flags, Options &options) {
       "--metrics", options.metrics, "FILE.jsonl",
       "a JSON object per step and evaluation, and a last one with a summary; "
       "an earlier run's file is kept as FILE.jsonl.1");
+  flags.path("--log-samples", options.logSamples, "FILE.jsonl",
+             "a JSON object per step: the samples that each rank has taken in "
+             "each micro-batch; an earlier run's file is kept as FILE.jsonl.1");
   flags.number("--peak-tflops", options.peakTeraflops, positive,
                "what a rank could compute, in TFLOP/s: --metrics says what it "
                "does, and which part of that (MFU)");

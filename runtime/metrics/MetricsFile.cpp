@@ -1,4 +1,4 @@
-// --metrics: one JSON object per line, written as it happens.
+// --metrics, --log-samples: one JSON object per line, written as it happens.
 #include "runtime/metrics/MetricsFile.h"
 
 #include "runtime/base/Error.h"
@@ -17,10 +17,10 @@
 namespace shardc::runtime {
 
 MetricsFile::MetricsFile(const std::string &given,
-                         std::optional<int64_t> goesOnAt)
-    : path(given), shown(given) {
+                         std::optional<int64_t> goesOnAt, std::string lines)
+    : path(given), shown(given), what(std::move(lines)) {
   open(goesOnAt);
-  records.emplace(std::move(file), shown, "lines of metrics");
+  records.emplace(std::move(file), shown, "lines of " + what);
 }
 
 void MetricsFile::open(std::optional<int64_t> goesOnAt) {
@@ -41,8 +41,8 @@ void MetricsFile::open(std::optional<int64_t> goesOnAt) {
       return;
     // A file system without locks says so in other words.
     if (flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-      fail("cannot write ", shown,
-           ": another process writes its metrics there; choose another name");
+      fail("cannot write ", shown, ": another process writes its ", what,
+           " there; choose another name");
     if (opened.st_size > 0 && goesOnAt) {
       cutBehind(*goesOnAt);
       return;
@@ -58,13 +58,12 @@ void MetricsFile::checkEarlierRun() {
   char bytes[16] = {};
   Descriptor reader(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!reader || pread(reader.get(), bytes, sizeof(bytes), 0) < 0)
-    failErrno("cannot read ", shown,
-              ", which may hold an earlier run's metrics");
+    failErrno("cannot read ", shown, ", which may hold an earlier run's ",
+              what);
   std::string_view begin(bytes, sizeof(bytes));
   if (!begin.starts_with(R"({"step":)") && !begin.starts_with(R"({"event":)"))
-    fail("cannot write ", shown,
-         ": it holds something else than the metrics of an earlier run; choose "
-         "another name");
+    fail("cannot write ", shown, ": it holds something else than the ", what,
+         " of an earlier run; choose another name");
 }
 
 /// Whether a line is of what comes behind the steps that are done.
@@ -101,8 +100,8 @@ void MetricsFile::keepEarlierRun() {
         unlink(path.c_str()) == 0)
       return;
     if (errno != EEXIST)
-      failErrno("cannot write ", shown,
-                ": the metrics of an earlier run cannot be moved to ", keptAs);
+      failErrno("cannot write ", shown, ": the ", what,
+                " of an earlier run cannot be moved to ", keptAs);
   }
 }
 

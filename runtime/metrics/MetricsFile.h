@@ -1,4 +1,4 @@
-// --metrics: one JSON object per line, written as it happens.
+// --metrics, --log-samples: one JSON object per line, written as it happens.
 #ifndef SHARDC_RUNTIME_METRICS_METRICSFILE_H
 #define SHARDC_RUNTIME_METRICS_METRICSFILE_H
 
@@ -23,8 +23,10 @@ public:
   /// something else than metrics.
   /// `goesOnAt`: the run goes on with that step (counted from 0): the lines up
   /// to it stay, and the file is continued.
+  /// `what`: of the lines, for errors.
   explicit MetricsFile(const std::string &given,
-                       std::optional<int64_t> goesOnAt = std::nullopt);
+                       std::optional<int64_t> goesOnAt = std::nullopt,
+                       std::string what = "metrics");
 
   /// Where the lines of the earlier run are now; empty: there were none.
   const std::string &earlierRun() const { return keptAs; }
@@ -43,6 +45,7 @@ private:
 
   std::string path;  // behind links
   std::string shown; // as given
+  std::string what;
   std::string keptAs;
   Descriptor file; // until it is that of the records
   std::optional<RecordFile> records;

@@ -84,6 +84,12 @@ static std::unique_ptr<MLflow> openMLflow(Run &run,
                                   std::move(surroundings));
 }
 
+static void sayEarlierRun(const char *what, const std::string &file) {
+  if (!file.empty())
+    print(
+        concat(what, ": the earlier run's are in ", printable(file), " now\n"));
+}
+
 void openSinks(Run &run) {
   const Options &options = run.options;
   Metrics &metrics = run.metrics;
@@ -108,17 +114,22 @@ void openSinks(Run &run) {
     return;
   if (options.tensorboard)
     metrics.add(std::make_unique<TensorBoard>(terminal, *options.tensorboard));
+  std::optional<int64_t> goesOnAt;
+  if (run.resumed)
+    goesOnAt = run.settings.start.step;
+  if (options.logSamples) {
+    run.samples =
+        std::make_unique<MetricsFile>(*options.logSamples, goesOnAt, "samples");
+    sayEarlierRun("samples", run.samples->earlierRun());
+  }
   JsonLines *lines = nullptr;
   std::string before;
   if (options.metrics) {
     if (mlflow)
       before = mlflowRunOf(*options.metrics);
-    auto opened = std::make_unique<JsonLines>(
-        terminal, *options.metrics,
-        run.resumed ? std::optional(run.settings.start.step) : std::nullopt);
-    if (!opened->earlierRun().empty())
-      print(concat("metrics: the earlier run's are in ",
-                   printable(opened->earlierRun()), " now\n"));
+    auto opened =
+        std::make_unique<JsonLines>(terminal, *options.metrics, goesOnAt);
+    sayEarlierRun("metrics", opened->earlierRun());
     lines = opened.get();
     metrics.add(std::move(opened));
   }

@@ -118,6 +118,7 @@ struct Options {
   int64_t printEvery = 1; // steps
   LogFormat logFormat = LogFormat::Text;
   std::optional<std::string> metrics;
+  std::optional<std::string> logSamples;
   std::optional<double> peakTeraflops; // of a rank
   std::optional<std::string> tensorboard;
   std::optional<std::string> prometheus;

@@ -16,6 +16,7 @@
 #include "runtime/train/LossScaler.h"
 #include "runtime/train/ReadAhead.h"
 #include "runtime/train/RunSaver.h"
+#include "runtime/train/SampleLog.h"
 #include "runtime/train/Summary.h"
 #include "runtime/weights/RankValues.h"
 
@@ -94,6 +95,7 @@ private:
   bool isBest = false; // the last evaluation, which is not saved yet
   std::optional<int64_t> evaluatedLast; // by this run
   std::optional<double> trainLoss, evalLoss;
+  std::optional<SampleLog> sampleLog;
   Summary summary;
   double flops = 0;       // of this rank's step
   double dataSeconds = 0; // of all steps: waits for batches, and their copies
@@ -117,6 +119,8 @@ RankLoop::RankLoop(Run &run, ReadAhead &ahead, Communicator &communicator)
   options.parameterNumbers = run.settings.groups.numbers;
   rank = Rank::create(plan, run.makeDevice, communicator, options);
   loader.emplace(plan, *rank);
+  if (run.options.logSamples)
+    sampleLog.emplace(run.settings, communicator);
   const Progress &start = run.settings.start;
   cursor = start.cursor;
   updates = start.updates;
@@ -247,6 +251,8 @@ void RankLoop::finish(const std::vector<RankRecord> &records, int64_t steps,
        summary.json(plan, records, steps, dataSeconds, interrupted)});
   if (interrupted)
     return;
+  if (run.samples && !run.samples->lossText().empty())
+    run.metrics.terminal().line(run.samples->lossText());
   if (run.trace)
     run.trace->write(plan, records, spans);
   if (run.options.profile)
@@ -312,7 +318,10 @@ void RankLoop::loadBatch(int64_t microBatch) {
           ? lossNormalization(plan, allValidLabels, microBatches)
           : lossNormalizationOfRank(plan, validLabels[microBatch],
                                     microBatches);
-  loader->load(reader.next(microBatch), normalization * scaler.scale());
+  const Batch &batch = reader.next(microBatch);
+  loader->load(batch, normalization * scaler.scale());
+  if (sampleLog)
+    sampleLog->add(microBatch, batch.samples);
   reader.done(microBatch);
 }
 
@@ -352,6 +361,9 @@ void RankLoop::step(int64_t step, double begin) {
   outcome.skipped = rank->skipped();
   scaler.update(!outcome.skipped);
   updates += outcome.skipped ? 0 : 1;
+  if (sampleLog)
+    sampleLog->write(step, cursor, leads() ? run.samples.get() : nullptr,
+                     run.metrics.terminal());
   cursor = order.end(cursor);
   check(step, outcome);
   if (!outcome.skipped) {

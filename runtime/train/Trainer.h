@@ -9,6 +9,7 @@
 #include "runtime/engine/Executor.h"
 #include "runtime/launch/World.h"
 #include "runtime/metrics/Metrics.h"
+#include "runtime/metrics/MetricsFile.h"
 #include "runtime/metrics/Trace.h"
 #include "runtime/plan.pb.h"
 #include "runtime/train/Options.h"
@@ -46,6 +47,7 @@ struct Run {
   std::unique_ptr<OnnxExport> onnx;
   Metrics metrics;
   std::unique_ptr<Trace> trace;
+  std::unique_ptr<MetricsFile> samples; // --log-samples
   std::vector<std::unique_ptr<PredictionFile>> predictions = {};
   /// The id of the MLflow run, once it is known. Null: there is none.
   std::function<std::string()> mlflowRun = nullptr;
