@@ -41,6 +41,10 @@ const std::vector<Key> &allKeys() {
          keys.causal = true;
        },
        true},
+      {"weight",
+       [](SourceKeys &keys, const std::string &what, const std::string &value) {
+         keys.weight = parseNumber(what, value, positive);
+       }},
       {"column", [](SourceKeys &keys, const std::string &,
                     const std::string &value) { keys.column = value; }},
       {"documents",

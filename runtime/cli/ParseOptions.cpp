@@ -55,7 +55,9 @@ void declareData(FlagTable &flags, Options &options) {
   };
   flags.list(
       "--data", "NAME=PATH[,KEY=VALUE...]",
-      "values of one input, once per input. PATH: a file, a folder or a glob; "
+      "values of one input; given again for an input: more samples, mixed "
+      "where "
+      "they have weight=W. PATH: a file, a folder or a glob; "
       ".npy, safetensors or Arrow (column=NAME), the first axis counts "
       "samples; "
       "token ids of llm.c, Megatron, raw (dtype=uint16|uint32) or Arrow's "

@@ -23,6 +23,7 @@ enum class Type : uint8_t {
   FloatingPoint = 3,
   Binary = 4,
   Utf8 = 5,
+  Bool = 6,
   List = 12,
   Struct = 13,
   Union = 14,
@@ -95,6 +96,27 @@ Extent extentOf(const FlatTable &table, const std::string &path, int depth,
     extent.buffers += inner.buffers;
   }
   return extent;
+}
+
+/// `what`: the column.
+[[noreturn]] void refuse(Type type, const std::string &what) {
+  constexpr const char *expected =
+      "; expects integers, floats, booleans or lists of them";
+  switch (type) {
+  case Type::List:
+  case Type::LargeList:
+  case Type::FixedSizeList:
+    fail(what, " holds lists of lists", expected,
+         ": flatten each row before save_to_disk");
+  case Type::Utf8:
+  case Type::LargeUtf8:
+    fail(what, " holds text", expected,
+         ": shardc-data tokenize makes tokens of text");
+  case Type::Null:
+    fail(what, " holds nothing but nulls", expected);
+  default:
+    fail(what, " has Arrow's type ", int(type), expected);
+  }
 }
 
 TokenType integerType(int32_t bits, bool isSigned, const std::string &what) {
@@ -219,9 +241,11 @@ void ArrowColumn::setType(const FlatTable &table) {
     floats = precision == 0   ? plan::FLOAT16
              : precision == 1 ? plan::FLOAT32
                               : plan::FLOAT64;
+  } else if (number && typeOf(numbers) == Type::Bool) {
+    integers = TokenType::UInt8;
+    areBits = true;
   } else {
-    fail(what, " has Arrow's type ", int(typeOf(numbers)),
-         "; expects integers, floats or lists of them");
+    refuse(typeOf(numbers), what);
   }
 }
 
@@ -263,7 +287,8 @@ void ArrowColumn::readBatch(const FlatTable &batch, uint64_t body,
            " bytes in a buffer of ", bytes, " bytes");
     return body + uint64_t(offset);
   };
-  Batch added{rows, 0, check(valuesAt, count, valueBytes()), 0, count, 0};
+  int64_t stored = areBits && count > 0 ? (count - 1) / 8 + 1 : count;
+  Batch added{rows, 0, check(valuesAt, stored, valueBytes()), 0, count, 0};
   int64_t shortestHere = rows ? 1 : fewest, longestHere = rows ? 1 : most;
   if (kind == Kind::FixedSizeList) {
     int64_t needed;
@@ -324,6 +349,19 @@ void ArrowColumn::forEachOffset(const Batch &batch, Use use) const {
   }
 }
 
+void ArrowColumn::readBits(uint64_t offset, int64_t first,
+                           std::span<std::byte> bits) const {
+  if (bits.empty())
+    return;
+  int64_t begin = first / 8;
+  std::vector<std::byte> stored((first + bits.size() - 1) / 8 - begin + 1);
+  file.readAt(offset + begin, stored.data(), stored.size(), name);
+  for (size_t i = 0; i < bits.size(); ++i) {
+    int64_t bit = first - begin * 8 + int64_t(i);
+    bits[i] = stored[bit / 8] >> (bit % 8) & std::byte{1};
+  }
+}
+
 template <typename Use>
 void ArrowColumn::forParts(int64_t first, int64_t count, Use use) const {
   size_t size = valueBytes();
@@ -333,8 +371,12 @@ void ArrowColumn::forParts(int64_t first, int64_t count, Use use) const {
     int64_t begin = first - batch->valuesBefore;
     int64_t some = std::min(count, batch->valueCount - begin);
     std::vector<std::byte> stored(some * size);
-    file.readAt(batch->values + (batch->firstValue + begin) * size,
-                stored.data(), stored.size(), name);
+    int64_t at = batch->firstValue + begin;
+    if (areBits)
+      readBits(batch->values, at, stored);
+    else
+      file.readAt(batch->values + at * size, stored.data(), stored.size(),
+                  name);
     use(stored.data(), some);
     first += some;
     count -= some;

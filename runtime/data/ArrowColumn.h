@@ -28,6 +28,8 @@ public:
   int64_t values() const { return valueCount; }
   bool isList() const { return kind != Kind::Values; }
   bool isFloat() const { return floats != plan::INVALID; }
+  /// Booleans are the integers 0 and 1.
+  bool isBool() const { return areBits; }
   /// Numbers of the rows with the fewest and with the most.
   int64_t shortest() const { return fewest; }
   int64_t longest() const { return most; }
@@ -60,12 +62,17 @@ private:
   template <typename Use>
   void forParts(int64_t first, int64_t count, Use use) const;
 
+  /// Booleans from number `first` on, a byte each. `offset`: where they begin.
+  void readBits(uint64_t offset, int64_t first,
+                std::span<std::byte> bits) const;
+
   std::string name, column;
   Descriptor file;
   Kind kind = Kind::Values;
   int64_t listSize = 0; // of FixedSizeList
   TokenType integers = TokenType::Int64;
   plan::DType floats = plan::INVALID; // INVALID: the values are integers
+  bool areBits = false;               // or booleans, eight in a byte
   size_t firstNode = 0, firstBuffer = 0;
   bool hasSchema = false;
   std::vector<Batch> batches;

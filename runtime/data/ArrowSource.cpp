@@ -40,10 +40,14 @@ private:
 
 ArrowSource::ArrowSource(SampleType sampleType, ArrowColumn given)
     : Source(std::move(sampleType)), column(std::move(given)) {
-  bool isInteger = type.dtype == plan::INT64 || type.dtype == plan::INT32;
+  bool isInteger = type.dtype == plan::INT64 || type.dtype == plan::INT32 ||
+                   type.dtype == plan::BOOL;
   if (column.isFloat() ? !isFloat(type.dtype) : !isInteger)
     fail(name(), ": expects ", dtypeName(type.dtype), " for input ", type.input,
-         ", got ", column.isFloat() ? "floats" : "integers");
+         ", got ",
+         column.isFloat()  ? "floats"
+         : column.isBool() ? "booleans"
+                           : "integers");
   if (type.shape.size() > 1 || column.isList() != (type.shape.size() == 1))
     fail(name(), ": has rows of ", column.isList() ? "lists" : "one number",
          ", and input ", type.input, " takes ", shapeText(type.shape),
@@ -78,9 +82,11 @@ std::unique_ptr<Tokens> openArrowTokens(const std::string &path,
                                         Descriptor file,
                                         const std::string &name) {
   ArrowColumn column(path, std::move(file), name);
-  if (column.isFloat() || !column.isList())
+  if (column.isFloat() || column.isBool() || !column.isList())
     fail(path, ": column ", name, " holds ",
-         column.isFloat() ? "floats" : "single numbers",
+         column.isFloat()  ? "floats"
+         : column.isBool() ? "booleans"
+                           : "single numbers",
          "; windows are cut from lists of integers");
   return std::make_unique<ArrowTokens>(std::move(column));
 }

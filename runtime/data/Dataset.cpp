@@ -5,6 +5,7 @@
 #include "runtime/base/Error.h"
 #include "runtime/base/Suggest.h"
 #include "runtime/data/LossNormalization.h"
+#include "runtime/data/MixedSource.h"
 #include "runtime/data/OpenSource.h"
 
 #include <algorithm>
@@ -52,20 +53,26 @@ void Dataset::checkNames(const std::vector<NamedFile> &files) const {
            suggestion(name, names), "; its inputs are ", all);
     }
     for (size_t j = 0; j < i; ++j)
-      if (files[j].name == name)
+      if (files[j].name == name &&
+          (name.empty() || files[i].isReference() || files[j].isReference() ||
+           (files[i].path == files[j].path &&
+            files[i].keys.given == files[j].keys.given)))
         fail(flag, name.empty() ? "" : " ", name,
              " is given twice: ", files[j].path, " and ", files[i].path);
   }
 }
 
-const NamedFile &Dataset::findFile(const std::vector<NamedFile> &files,
-                                   const plan::Input &input) const {
+std::vector<NamedFile> Dataset::findFiles(const std::vector<NamedFile> &files,
+                                          const plan::Input &input) const {
+  std::vector<NamedFile> found;
   for (const NamedFile &file : files)
     if (file.name == input.name())
-      return file;
+      found.push_back(file);
+  if (!found.empty())
+    return found;
   for (const NamedFile &file : files)
     if (file.syntheticSeed)
-      return file;
+      return {file};
   std::string shape = "samples";
   for (int axis = 1; axis < input.tensor().shape_size(); ++axis)
     shape += concat(", ", input.tensor().shape(axis));
@@ -135,18 +142,36 @@ void Dataset::open(const std::vector<NamedFile> &files) {
       const plan::Input &input = plan.inputs(i);
       if (!isGiven(input))
         continue;
-      const NamedFile &file = findFile(files, input);
-      if (file.isReference() != isReference)
+      std::vector<NamedFile> found = findFiles(files, input);
+      if (found.front().isReference() != isReference)
         continue;
       if (isReference)
-        references[i] = refer(i, file);
+        references[i] = refer(i, found.front());
       else
-        inputs[i] = openSource(input, file);
+        inputs[i] = openSources(input, found);
     }
   }
+  checkMixtures();
   for (size_t i = 0; i < inputs.size(); ++i)
     if (references[i])
       inputs[i] = std::move(references[i]);
+}
+
+void Dataset::checkMixtures() const {
+  const Source *mixed = nullptr;
+  for (const auto &source : inputs)
+    if (source && source->mixture())
+      mixed = source.get();
+  for (const auto &source : inputs) {
+    if (!mixed || !source || source->samples() == Source::anyNumber ||
+        (source->mixture() && *source->mixture() == *mixed->mixture()))
+      continue;
+    fail(flag, " ", mixed->sampleType().input, " is a mixture, and ",
+         source->sampleType().input,
+         " is not of as many parts with the same weights and numbers of "
+         "samples; give it so, or as @",
+         mixed->sampleType().input);
+  }
 }
 
 std::vector<NamedFile> Dataset::files() const {

@@ -76,11 +76,14 @@ private:
   bool isChecked(int input) const;
   /// Reads an input a part at a time: use(first, count, values).
   template <typename Use> void readAll(int input, Use use) const;
-  const NamedFile &findFile(const std::vector<NamedFile> &files,
-                            const plan::Input &input) const;
+  /// What an input is given: one file, or the parts of what is mixed.
+  std::vector<NamedFile> findFiles(const std::vector<NamedFile> &files,
+                                   const plan::Input &input) const;
   void open(const std::vector<NamedFile> &files);
   /// Makes the source of an input that takes what another one has.
   std::unique_ptr<Source> refer(int input, const NamedFile &file) const;
+  /// Throws where a sample of an input would not belong to that of another.
+  void checkMixtures() const;
   void checkNames(const std::vector<NamedFile> &files) const;
 
   const plan::Plan &plan;

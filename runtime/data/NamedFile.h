@@ -21,6 +21,7 @@ struct SourceKeys {
   std::optional<int64_t> documents; // the id that ends one
   bool storedDocuments = false;     // documents=stored: as the file has them
   std::optional<int64_t> ignore;
+  std::optional<double> weight; // in a mixture
   // Of masks.
   bool causal = false;
   std::optional<int64_t> padding;

@@ -158,10 +158,15 @@ plan::DType checkDescr(const std::string &descr, const std::string &name) {
   return dtype;
 }
 
-} // namespace
+/// A header, before its dtype is looked at.
+struct Header {
+  std::string descr;
+  std::vector<int64_t> shape;
+  uint64_t dataOffset;
+};
 
-StoredArray parseNpyHeader(std::span<const std::byte> head, uint64_t fileSize,
-                           const std::string &name) {
+Header readHeader(std::span<const std::byte> head, uint64_t fileSize,
+                  const std::string &name) {
   auto byteAt = [&](size_t index) {
     return static_cast<unsigned char>(head[index]);
   };
@@ -193,14 +198,20 @@ StoredArray parseNpyHeader(std::span<const std::byte> head, uint64_t fileSize,
   if (!literal || !literal->descr || !literal->fortranOrder || !literal->shape)
     fail(name, ": its .npy header is damaged");
 
-  StoredArray header{checkDescr(*literal->descr, name),
-                     std::move(*literal->shape), begin + length};
+  Header header{std::move(*literal->descr), std::move(*literal->shape),
+                begin + length};
   if (header.shape.empty())
     fail(name, ": is a single number; expects a first axis of samples");
   if (*literal->fortranOrder && header.shape.size() > 1)
     fail(name,
          ": is in Fortran order; write it as numpy.ascontiguousarray(array)");
-  int64_t needed = elementSize(header.dtype);
+  return header;
+}
+
+/// Throws unless elements of `size` bytes are all there.
+void checkSize(const Header &header, int64_t size, const std::string &type,
+               uint64_t fileSize, const std::string &name) {
+  int64_t needed = size;
   // No product of dims may overflow, even where another dim is zero.
   int64_t product = needed;
   for (int64_t dim : header.shape) {
@@ -211,19 +222,99 @@ StoredArray parseNpyHeader(std::span<const std::byte> head, uint64_t fileSize,
   }
   uint64_t left = fileSize - header.dataOffset;
   if (static_cast<uint64_t>(needed) > left)
-    fail(name, ": is truncated: shape ", shapeText(header.shape), " of ",
-         dtypeName(header.dtype), " takes ", needed, " bytes, got ", left);
-  return header;
+    fail(name, ": is truncated: shape ", shapeText(header.shape), " of ", type,
+         " takes ", needed, " bytes, got ", left);
+}
+
+std::vector<std::byte> headOf(const Descriptor &file, const std::string &path) {
+  std::vector<std::byte> head(
+      std::min<uint64_t>(file.regularSize(path), longestNpyHead));
+  file.readAt(0, head.data(), head.size(), path);
+  return head;
+}
+
+/// The ids of an array, row behind row.
+class NpyTokens final : public Tokens {
+public:
+  NpyTokens(StoredTokens stored, int64_t row)
+      : stored(std::move(stored)), row(row) {}
+
+  const std::string &name() const override { return stored.path(); }
+  int64_t size() const override { return stored.size(); }
+  void read(int64_t first, int64_t count, int64_t *destination) const override {
+    stored.read(first, count, destination);
+  }
+  std::vector<int64_t> documentEnds() const override {
+    if (row == 0)
+      return Tokens::documentEnds();
+    std::vector<int64_t> ends;
+    for (int64_t end = row; end <= size(); end += row)
+      ends.push_back(end);
+    return ends;
+  }
+
+private:
+  StoredTokens stored;
+  int64_t row; // the length of each; 0: it has no rows
+};
+
+} // namespace
+
+StoredArray parseNpyHeader(std::span<const std::byte> head, uint64_t fileSize,
+                           const std::string &name) {
+  Header header = readHeader(head, fileSize, name);
+  plan::DType dtype = checkDescr(header.descr, name);
+  checkSize(header, elementSize(dtype), std::string(dtypeName(dtype)), fileSize,
+            name);
+  return {dtype, std::move(header.shape), header.dataOffset};
 }
 
 std::unique_ptr<Source> openNpy(SampleType type, const std::string &path,
                                 Descriptor file) {
   uint64_t size = file.regularSize(path);
-  std::vector<std::byte> head(std::min<uint64_t>(size, longestNpyHead));
-  file.readAt(0, head.data(), head.size(), path);
-  StoredArray array = parseNpyHeader(head, size, path);
+  StoredArray array = parseNpyHeader(headOf(file, path), size, path);
   return std::make_unique<ArraySource>(std::move(type), path, std::move(file),
                                        std::move(array));
+}
+
+StoredArray openNpyArray(const Descriptor &file, const std::string &path) {
+  Header header = readHeader(headOf(file, path), file.regularSize(path), path);
+  plan::DType dtype =
+      dtypeFromDescr(std::string_view(header.descr)
+                         .substr(std::min<size_t>(1, header.descr.size())));
+  return {dtype, std::move(header.shape), header.dataOffset};
+}
+
+std::unique_ptr<Tokens> openNpyTokens(const std::string &path,
+                                      Descriptor file) {
+  static constexpr std::pair<std::string_view, TokenType> known[] = {
+      {"u1", TokenType::UInt8},  {"i1", TokenType::Int8},
+      {"u2", TokenType::UInt16}, {"i2", TokenType::Int16},
+      {"u4", TokenType::UInt32}, {"i4", TokenType::Int32},
+      {"i8", TokenType::Int64}};
+  uint64_t size = file.regularSize(path);
+  Header header = readHeader(headOf(file, path), size, path);
+  std::string_view descr = header.descr;
+  auto found =
+      std::ranges::find(known, descr.substr(std::min<size_t>(1, descr.size())),
+                        &std::pair<std::string_view, TokenType>::first);
+  if (found == std::end(known) || (descr[0] == '>' && found->first[1] != '1'))
+    fail(path, ": dtype '", descr,
+         "' holds no token ids; windows are cut from little-endian integers of "
+         "up to 64 bits, signed where they have 64");
+  if (header.shape.size() > 2)
+    fail(path, ": has the shape ", shapeText(header.shape),
+         "; windows are cut from token ids in a row or in rows");
+  auto bytes = static_cast<int64_t>(tokenBytes(found->second));
+  checkSize(header, bytes, std::string(found->first), size, path);
+  int64_t row = header.shape.size() == 2 ? header.shape[1] : 0;
+  int64_t count = header.shape[0] * (row ? row : 1);
+  if (header.shape.size() == 2 && row == 0)
+    count = 0;
+  return std::make_unique<NpyTokens>(StoredTokens(path, std::move(file),
+                                                  header.dataOffset, count,
+                                                  found->second),
+                                     row);
 }
 
 } // namespace shardc::runtime

@@ -4,6 +4,7 @@
 #define SHARDC_RUNTIME_DATA_NPY_H
 
 #include "runtime/data/ArraySource.h"
+#include "runtime/data/Tokens.h"
 
 #include <cstdint>
 #include <span>
@@ -18,6 +19,13 @@ StoredArray parseNpyHeader(std::span<const std::byte> begin, uint64_t fileSize,
                            const std::string &name);
 /// NumPy itself reads headers of up to 10,000 characters.
 constexpr size_t longestNpyHead = 1 << 16;
+
+/// The ids in an array of one or two axes, row behind row; the rows are its
+/// documents.
+std::unique_ptr<Tokens> openNpyTokens(const std::string &path, Descriptor file);
+
+/// Where a file's array lies. The dtype is INVALID where no input takes it.
+StoredArray openNpyArray(const Descriptor &file, const std::string &path);
 
 /// The samples of a file.
 std::unique_ptr<Source> openNpy(SampleType type, const std::string &path,

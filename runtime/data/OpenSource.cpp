@@ -1,6 +1,7 @@
 // The one place that knows which formats of samples there are.
 #include "runtime/data/OpenSource.h"
 
+#include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/data/ArrowSource.h"
 #include "runtime/data/ConcatenatedSource.h"
@@ -8,6 +9,7 @@
 #include "runtime/data/LossNormalization.h"
 #include "runtime/data/MaskSource.h"
 #include "runtime/data/MegatronTokens.h"
+#include "runtime/data/MixedSource.h"
 #include "runtime/data/Npy.h"
 #include "runtime/data/SafetensorsSource.h"
 #include "runtime/data/SyntheticSource.h"
@@ -153,6 +155,39 @@ std::vector<std::string> filesOfDataset(const std::string &folder) {
   return files;
 }
 
+/// All files that a path stands for.
+std::vector<std::string> filesOf(const std::string &given) {
+  std::vector<std::string> paths = filesOfDataset(given);
+  if (!paths.empty())
+    return paths;
+  paths = listFiles(withIndex(given));
+  // Both files of a pair stand for one.
+  for (std::string &path : paths)
+    path = withIndex(path);
+  std::ranges::sort(paths);
+  paths.erase(std::ranges::unique(paths).begin(), paths.end());
+  return paths;
+}
+
+std::unique_ptr<Tokens> openTokens(Format format, const std::string &path,
+                                   Descriptor file, const SourceKeys &keys,
+                                   const std::string &column) {
+  switch (format) {
+  case Format::RawTokens:
+    return openRawTokens(path, std::move(file), *keys.dtype);
+  case Format::LlmcTokens:
+    return openLlmcTokens(path, std::move(file));
+  case Format::MegatronIndex:
+    return openMegatronTokens(path, std::move(file));
+  case Format::Arrow:
+    return openArrowTokens(path, std::move(file), column);
+  case Format::Npy:
+    return openNpyTokens(path, std::move(file));
+  default:
+    return nullptr;
+  }
+}
+
 /// The files of one flag, opened.
 class Opened {
 public:
@@ -183,32 +218,26 @@ void Opened::add(const std::string &path) {
          "; give files of one format");
   format = found;
   std::string column = given.keys.column.value_or(input.name());
+  std::string what = concat(path, " is ", textOf(format));
+  if (holdsTokens(format) ||
+      (format != Format::Safetensors && given.keys.cutsWindows())) {
+    tokens.push_back(
+        openTokens(format, path, std::move(file), given.keys, column));
+    return;
+  }
   switch (format) {
-  case Format::RawTokens:
-    tokens.push_back(openRawTokens(path, std::move(file), *given.keys.dtype));
-    return;
-  case Format::LlmcTokens:
-    tokens.push_back(openLlmcTokens(path, std::move(file)));
-    return;
-  case Format::MegatronIndex:
-    tokens.push_back(openMegatronTokens(path, std::move(file)));
-    return;
   case Format::Arrow:
-    if (given.keys.cutsWindows()) {
-      tokens.push_back(openArrowTokens(path, std::move(file), column));
-      return;
-    }
-    given.keys.refuseBut({"column"}, concat(path, " is ", textOf(format)));
+    given.keys.refuseBut({"column"}, what);
     arrays.push_back(
         openArrow(SampleType(input), path, std::move(file), column));
     return;
   case Format::Safetensors:
-    given.keys.refuseBut({"column"}, concat(path, " is ", textOf(format)));
+    given.keys.refuseBut({"column"}, what);
     arrays.push_back(
         openSafetensors(SampleType(input), path, std::move(file), column));
     return;
   default:
-    given.keys.refuseBut({}, concat(path, " is ", textOf(format)));
+    given.keys.refuseBut({}, what);
     arrays.push_back(openNpy(SampleType(input), path, std::move(file)));
   }
 }
@@ -219,6 +248,8 @@ std::unique_ptr<Source> Opened::source() {
     if (format == Format::Arrow)
       given.keys.refuseBut({"column", "window", "stride", "pad", "documents"},
                            what);
+    else if (format == Format::Npy)
+      given.keys.refuseBut({"window", "stride", "pad", "documents"}, what);
     else
       given.keys.refuseBut({"dtype", "window", "stride", "pad", "documents"},
                            what);
@@ -237,21 +268,61 @@ std::unique_ptr<Source> openSource(const plan::Input &input,
   if (file.syntheticSeed)
     return std::make_unique<SyntheticSource>(input, *file.syntheticSeed);
   Opened opened(input, file);
-  std::vector<std::string> paths = filesOfDataset(file.path);
-  if (!paths.empty()) {
-    for (const std::string &path : paths)
-      opened.add(path);
-    return opened.source();
-  }
-  paths = listFiles(withIndex(file.path));
-  // Both files of a pair stand for one.
-  for (std::string &path : paths)
-    path = withIndex(path);
-  std::ranges::sort(paths);
-  paths.erase(std::ranges::unique(paths).begin(), paths.end());
-  for (const std::string &path : paths)
+  for (const std::string &path : filesOf(file.path))
     opened.add(path);
   return opened.source();
+}
+
+std::vector<FileContent> contentsOf(const std::string &given,
+                                    const SourceKeys &keys,
+                                    const std::string &column) {
+  std::vector<FileContent> all;
+  for (const std::string &path : filesOf(given)) {
+    Descriptor file = Descriptor::openForReading(path);
+    Format format = formatOf(file, path, keys);
+    if (format == Format::Unknown || format == Format::Parquet)
+      refuse(format, path);
+    FileContent &content = all.emplace_back();
+    content.path = path;
+    content.format = textOf(format);
+    if (format == Format::Npy) {
+      content.array = openNpyArray(file, path);
+      // Floats, and arrays of more axes, are samples alone.
+      if (content.array->shape.size() > 2 || isFloat(content.array->dtype) ||
+          content.array->dtype == plan::BOOL)
+        continue;
+    }
+    content.tokens = openTokens(format, path, std::move(file), keys, column);
+  }
+  return all;
+}
+
+std::unique_ptr<Source> openSources(const plan::Input &input,
+                                    const std::vector<NamedFile> &files) {
+  if (files.size() == 1) {
+    if (files.front().keys.weight)
+      fail("weight of ", input.name(), "=", files.front().path,
+           " has no effect: the input is given once; give it again for what it "
+           "is mixed with");
+    return openSource(input, files.front());
+  }
+  std::vector<std::unique_ptr<Source>> parts;
+  std::vector<double> weights;
+  std::string name;
+  for (NamedFile file : files) {
+    if (file.keys.weight)
+      weights.push_back(*file.keys.weight);
+    std::erase(file.keys.given, "weight");
+    parts.push_back(openSource(input, file));
+    name += (name.empty() ? "" : ", ") + file.path;
+  }
+  if (weights.empty())
+    return std::make_unique<ConcatenatedSource>(name, std::move(parts));
+  if (weights.size() != files.size())
+    fail("input ", input.name(), " is given ", files.size(), " times, and ",
+         weights.size(), " of these have a weight; give all of them one");
+  return std::make_unique<MixedSource>(name, std::move(parts),
+                                       std::move(weights));
 }
 
 std::unique_ptr<Source> openReference(const plan::Plan &plan,

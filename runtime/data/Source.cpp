@@ -30,6 +30,10 @@ void Source::store(std::span<const int64_t> ids, int64_t first,
         ids[i] != static_cast<int32_t>(ids[i]))
       fail(where(first + at / type.elements, at % type.elements), ": ", ids[i],
            " is no int32, as input ", type.input, " takes");
+  for (size_t i = 0; type.dtype == plan::BOOL && i < ids.size(); ++i)
+    if (auto at = static_cast<int64_t>(i); ids[i] != 0 && ids[i] != 1)
+      fail(where(first + at / type.elements, at % type.elements), ": ", ids[i],
+           " is neither 0 nor 1, as input ", type.input, " takes");
   convertElements(ids.data(), plan::INT64, destination, type.dtype, ids.size());
 }
 

@@ -25,6 +25,8 @@ struct SampleType {
   int64_t bytes;    // of one sample
 };
 
+class Mixture;
+
 /// The samples of one input. A format is a class of its own, which converts
 /// what it stores to the input's dtype and shape, and refuses what does not
 /// fit when it is made.
@@ -49,11 +51,13 @@ public:
   const SampleType &sampleType() const { return type; }
   /// Whether it makes its values itself, within the input's bounds.
   virtual bool isWithinBounds() const { return false; }
+  /// How its parts are mixed; null: it has none with weights.
+  virtual const Mixture *mixture() const { return nullptr; }
 
 protected:
   explicit Source(SampleType type) : type(std::move(type)) {}
-  /// Writes integers, samples from `first` on, in the input's dtype, int64 or
-  /// int32. Throws for one that has no int32.
+  /// Writes integers, samples from `first` on, in the input's dtype: int64,
+  /// int32 or bool. Throws for one that the dtype does not have.
   void store(std::span<const int64_t> ids, int64_t first,
              std::byte *destination) const;
   const SampleType type;

@@ -135,6 +135,59 @@ class DataFormats(ToolTest):
             self.losses(f"input_ids={self.path('parts')}", "labels=@input_ids"), expected
         )
 
+    def test_windows_of_npy_files(self):
+        expected = self.losses_of(self.ids.reshape(-1, LENGTH))
+        for dtype in (np.uint16, np.int32, np.int64):
+            np.save(self.path("t.npy"), self.ids.astype(dtype))
+            given = f"input_ids={self.path('t.npy')},window={LENGTH}"
+            self.assertEqual(self.losses(given, "labels=@input_ids"), expected)
+        rows = self.ids.reshape(4, -1)
+        np.save(self.path("rows.npy"), rows.astype(np.uint32))
+        given = f"input_ids={self.path('rows.npy')},stride=12"
+        starts = range(0, len(self.ids) - LENGTH + 1, 12)
+        across = np.stack([self.ids[b : b + LENGTH] for b in starts])
+        self.assertEqual(self.losses(given, "labels=@input_ids"), self.losses_of(across))
+        starts = range(0, rows.shape[1] - LENGTH + 1, 12)
+        inside = np.stack([row[b : b + LENGTH] for row in rows for b in starts])
+        self.assertEqual(
+            self.losses(f"{given},documents=stored", "labels=@input_ids"),
+            self.losses_of(inside),
+        )
+        np.save(self.path("f.npy"), rows.astype(np.float32))
+        given = f"input_ids={self.path('f.npy')},window={LENGTH}"
+        self.fails(given, "labels=@input_ids", parts=("f.npy: dtype '<f4' holds no token ids",))
+        np.save(self.path("f.npy"), rows[None])
+        self.fails(given, "labels=@input_ids", parts=("the shape [1, 4, 48]",))
+        size = os.path.getsize(self.path("t.npy"))
+        os.truncate(self.path("t.npy"), size - 1)
+        given = f"input_ids={self.path('t.npy')},window={LENGTH}"
+        self.fails(given, "labels=@input_ids", parts=("t.npy: is truncated",))
+
+    def test_mixtures(self):
+        """Of two formats; the samples are those that Megatron's rule chooses."""
+        samples = self.ids.reshape(-1, LENGTH)
+        np.save(self.path("a.npy"), samples[:9])
+        raw = self.write("b.bin", samples[9:].astype(np.uint16))
+        weights, sizes, taken, mixed = (0.7, 0.3), (9, 3), [0, 0], []
+        while taken[0] < sizes[0] or taken[1] < sizes[1]:
+            lacks = [w * max(len(mixed), 1) - t for w, t in zip(weights, taken)]
+            part = lacks.index(max(lacks))
+            mixed.append(part * sizes[0] + taken[part] % sizes[part])
+            taken[part] += 1
+        self.assertEqual(sorted(set(mixed)), list(range(12)))
+        given = [
+            f"input_ids={self.path('a.npy')},weight=0.7",
+            f"input_ids={raw},dtype=uint16,weight=0.3",
+            "labels=@input_ids",
+        ]
+        for flags in ((), ("--shuffle", "--epochs", 2)):
+            expected = self.losses_of(samples[mixed], flags=flags)
+            self.assertEqual(self.losses(*given, flags=flags), expected)
+        plain = [each.replace(",weight=0.7", "").replace(",weight=0.3", "") for each in given]
+        self.assertEqual(self.losses(*plain), self.losses_of(samples))
+        self.fails(given[0], plain[1], given[2], parts=("1 of these have a weight",))
+        self.fails(given[0], given[2], parts=("weight", "has no effect"))
+
     def test_safetensors(self):
         samples = self.ids.reshape(-1, LENGTH)
         expected = self.losses_of(samples)

@@ -192,7 +192,11 @@ class TrainerBadInput(ToolTest):
         )
 
     def test_the_same_input_twice(self):
-        self.fails(self.words("--data", f"labels={self.path('ids.npy')}"), "labels", "twice")
+        # What else an input is given is more of its samples.
+        more = self.words("--data", f"labels={self.path('ids.npy')}")
+        self.fails(more, "labels.npy", "ids.npy", "has 128 samples", "has 64")
+        again = self.words("--data", f"labels={self.path('labels.npy')}")
+        self.fails(again, "labels", "twice")
 
     def test_wrong_dtype(self):
         self.save("ids.npy", self.ids.astype(np.float32))

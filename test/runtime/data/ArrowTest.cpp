@@ -103,9 +103,11 @@ TEST_F(ArrowTest, RefusesWithTheReason) {
             "samples/data-00000-of-00002.arrow: has no column label, did you "
             "mean 'labels'?; its columns are text, input_ids, labels, number, "
             "row; give column=NAME");
-  EXPECT_EQ(errorOf(recorded("samples"), column("text")),
-            "samples/data-00000-of-00002.arrow: column text has Arrow's type "
-            "5; expects integers, floats or lists of them");
+  EXPECT_EQ(
+      errorOf(recorded("samples"), column("text")),
+      "samples/data-00000-of-00002.arrow: column text holds text; expects "
+      "integers, floats, booleans or lists of them: shardc-data tokenize "
+      "makes tokens of text");
   EXPECT_EQ(errorOf(recorded("samples"), column("row")),
             "samples/data-00000-of-00002.arrow: expects int64 for input "
             "input_ids, got floats");
@@ -125,6 +127,41 @@ TEST_F(ArrowTest, RefusesWithTheReason) {
   folder.write("state.json", "{}");
   EXPECT_EQ(errorOf(folder.path()),
             "state.json: does not list the files of a dataset");
+}
+
+TEST_F(ArrowTest, ReadsBooleansAsMasks) {
+  Ids expected;
+  for (int64_t id : ids(12 * 16))
+    expected.push_back(id % 3 > 0);
+  EXPECT_EQ(read("masks", column("attention_mask")), expected);
+  setInput(plan::BOOL, 16);
+  EXPECT_EQ(read<uint8_t>("masks", column("attention_mask")),
+            std::vector<uint8_t>(expected.begin(), expected.end()));
+  // Integers that are neither 0 nor 1 are no booleans.
+  Dataset numbers(plan, {given(recorded("masks"))}, "--data");
+  EXPECT_THROW(valuesOf<uint8_t>(numbers, plan), Error);
+  setInput(plan::INT32, 13);
+  std::vector<int32_t> seen;
+  for (int64_t row = 0; row < 12; ++row)
+    for (int64_t i = 0; i < 13; ++i)
+      seen.push_back(ids(12 * 16)[row * 16 + i] % 5 > 1);
+  EXPECT_EQ(read<int32_t>("masks", column("seen")), seen);
+  setInput(plan::INT64, 0);
+  Ids isLong;
+  for (int64_t row = 0; row < 12; ++row)
+    isLong.push_back(ids(12 * 16)[row * 16] % 2 > 0);
+  EXPECT_EQ(read("masks", column("is_long")), isLong);
+  setInput(plan::FLOAT32, 16);
+  EXPECT_EQ(errorOf(recorded("masks"), column("attention_mask")),
+            "masks/data-00000-of-00002.arrow: expects float32 for input "
+            "input_ids, got booleans");
+}
+
+TEST_F(ArrowTest, RefusesListsOfLists) {
+  EXPECT_EQ(errorOf(recorded("nested.arrow")),
+            "nested.arrow: column input_ids holds lists of lists; expects "
+            "integers, floats, booleans or lists of them: flatten each row "
+            "before save_to_disk");
 }
 
 TEST_F(ArrowTest, SurvivesTruncationAndDamage) {

@@ -62,3 +62,21 @@ lists = pa.array(samples.tolist(), pa.list_(pa.int64()))
 write("lz4.arrow", lists, pa.ipc.IpcWriteOptions(compression="lz4"))
 write("dictionary.arrow", pa.array(list(range(12)), pa.int64()).dictionary_encode())
 write("nulls.arrow", pa.array([1, None, 3] * 4, pa.int64()))
+save(
+    "masks",
+    {
+        "input_ids": samples.tolist(),
+        "attention_mask": (samples % 3 > 0).tolist(),
+        "seen": (samples[:, :13] % 5 > 1).tolist(),
+        "is_long": (samples[:, 0] % 2 > 0).tolist(),
+    },
+    {
+        "input_ids": List(Value("int64")),
+        "attention_mask": List(Value("bool")),
+        "seen": List(Value("bool"), length=13),
+        "is_long": Value("bool"),
+    },
+    num_shards=2,
+)
+nested = samples.reshape(12, 4, 4).tolist()
+write("nested.arrow", pa.array(nested, pa.list_(pa.list_(pa.int64()))))
