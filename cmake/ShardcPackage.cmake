@@ -5,11 +5,11 @@ include(GNUInstallDirs)
 set(SHARDC_DOC_DIR ${CMAKE_INSTALL_DATADIR}/doc/shardc)
 
 # The archive's own libraries, then Debian's libmlir-22. An RPATH, not a RUNPATH: it holds for what libraries need in turn.
-set_target_properties(shardc shardc-opt shardc-lsp-server PROPERTIES INSTALL_RPATH "$ORIGIN/../lib;/usr/lib/llvm-22/lib")
-foreach(tool shardc shardc-opt shardc-lsp-server)
+set_target_properties(shardc shardc-opt shardc-lsp-server shardc-data PROPERTIES INSTALL_RPATH "$ORIGIN/../lib;/usr/lib/llvm-22/lib")
+foreach(tool shardc shardc-opt shardc-lsp-server shardc-data)
   target_link_options(${tool} PRIVATE -Wl,--disable-new-dtags)
 endforeach()
-install(TARGETS shardc shardc-opt shardc-lsp-server shardc-ckpt RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS shardc shardc-opt shardc-lsp-server shardc-ckpt shardc-data RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 # Where findRuntime looks (codegen/emit/WriteTrainer.cpp).
 install(PROGRAMS $<TARGET_FILE:shardc-runtime> DESTINATION lib/shardc RENAME trainer-runtime)

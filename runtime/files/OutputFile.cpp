@@ -84,6 +84,16 @@ void OutputFile::write(const void *data, size_t size) {
   written += size;
 }
 
+void OutputFile::overwrite(uint64_t offset, const void *data, size_t size) {
+  for (size_t done = 0; done < size;) {
+    ssize_t some = pwrite(file.get(), static_cast<const char *>(data) + done,
+                          size - done, static_cast<off_t>(offset + done));
+    if (some < 0 && errno != EINTR)
+      failErrno("cannot write ", target);
+    done += some > 0 ? static_cast<size_t>(some) : 0;
+  }
+}
+
 /// A link cannot take the place of a file, a renamed one can: where there is
 /// one, there are two names for a moment.
 void OutputFile::giveName() {

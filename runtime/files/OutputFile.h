@@ -29,6 +29,8 @@ public:
   /// Throws when the folder's file system has not `bytes` left.
   void checkSpace(uint64_t bytes) const;
   void write(const void *data, size_t size);
+  /// Replaces bytes that were written: a header that is known at the end.
+  void overwrite(uint64_t offset, const void *data, size_t size);
   /// Puts it in the place of what lies at the path. Without a sync it may be
   /// lost or empty after the machine has crashed.
   enum class Sync { Yes, No };

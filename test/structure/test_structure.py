@@ -160,8 +160,10 @@ class Structure(unittest.TestCase):
                 continue
             for included in includes(name):
                 target = included.split("/")[0]
-                # It reads what trainers write, and no compiler.
-                if target == "runtime" and name.startswith("tools/shardc-ckpt/"):
+                # They read and write what trainers do, and no compiler.
+                if target == "runtime" and name.startswith(
+                    ("tools/shardc-ckpt/", "tools/shardc-data/")
+                ):
                     continue
                 if target in MAY_INCLUDE and target not in MAY_INCLUDE[top]:
                     if not (
