@@ -3,6 +3,7 @@
 
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
+#include "runtime/data/ArrowColumn.h"
 #include "runtime/data/ArrowSource.h"
 #include "runtime/data/ConcatenatedSource.h"
 #include "runtime/data/CopiedSource.h"
@@ -15,6 +16,7 @@
 #include "runtime/data/SyntheticSource.h"
 #include "runtime/data/WindowSource.h"
 #include "runtime/files/ListFiles.h"
+#include "runtime/files/Safetensors.h"
 
 #include <algorithm>
 #include <array>
@@ -273,6 +275,51 @@ std::unique_ptr<Source> openSource(const plan::Input &input,
   return opened.source();
 }
 
+static std::string arrayText(plan::DType dtype,
+                             std::span<const int64_t> shape) {
+  return concat(dtype == plan::INVALID ? "of a dtype that no input takes"
+                                       : std::string(dtypeName(dtype)),
+                " ", shapeText(shape));
+}
+
+/// The samples of a file. `holdsIds`: becomes false where no windows are cut
+/// from it.
+static std::string samplesText(Format format, const Descriptor &file,
+                               const std::string &path,
+                               const std::string &column, bool &holdsIds) {
+  if (format == Format::Npy) {
+    StoredArray array = openNpyArray(file, path);
+    // Floats, and arrays of more axes, are samples alone.
+    holdsIds = array.shape.size() <= 2 && !isFloat(array.dtype) &&
+               array.dtype != plan::BOOL;
+    // Token ids may be of types that no input has.
+    return array.dtype == plan::INVALID
+               ? concat("integers ", shapeText(array.shape))
+               : arrayText(array.dtype, array.shape);
+  }
+  if (format == Format::Safetensors) {
+    holdsIds = false;
+    std::string text;
+    for (const auto &[name, entry] : readSafetensorsHeader(file, path))
+      text += concat(text.empty() ? "" : "; ", name, " ",
+                     arrayText(entry.dtype, entry.shape));
+    return text;
+  }
+  if (format != Format::Arrow)
+    return "";
+  ArrowColumn values(path, Descriptor::openForReading(path), column);
+  holdsIds = values.isList() && !values.isFloat() && !values.isBool();
+  std::string length =
+      !values.isList() || values.rows() == 0 ? ""
+      : values.shortest() == values.longest()
+          ? concat(values.longest(), " ")
+          : concat(values.shortest(), " to ", values.longest(), " ");
+  return concat("column ", column, ", ", values.rows(), " rows of ", length,
+                values.isFloat()  ? "floats"
+                : values.isBool() ? "booleans"
+                                  : "integers");
+}
+
 std::vector<FileContent> contentsOf(const std::string &given,
                                     const SourceKeys &keys,
                                     const std::string &column) {
@@ -285,13 +332,10 @@ std::vector<FileContent> contentsOf(const std::string &given,
     FileContent &content = all.emplace_back();
     content.path = path;
     content.format = textOf(format);
-    if (format == Format::Npy) {
-      content.array = openNpyArray(file, path);
-      // Floats, and arrays of more axes, are samples alone.
-      if (content.array->shape.size() > 2 || isFloat(content.array->dtype) ||
-          content.array->dtype == plan::BOOL)
-        continue;
-    }
+    bool holdsIds = true;
+    content.samples = samplesText(format, file, path, column, holdsIds);
+    if (!holdsIds)
+      continue;
     content.tokens = openTokens(format, path, std::move(file), keys, column);
   }
   return all;

@@ -2,13 +2,11 @@
 #ifndef SHARDC_RUNTIME_DATA_OPENSOURCE_H
 #define SHARDC_RUNTIME_DATA_OPENSOURCE_H
 
-#include "runtime/data/ArraySource.h"
 #include "runtime/data/NamedFile.h"
 #include "runtime/data/Source.h"
 #include "runtime/data/Tokens.h"
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,9 +19,9 @@ std::unique_ptr<Source> openSource(const plan::Input &input,
 
 /// What a file holds, whatever input it may be for.
 struct FileContent {
-  std::string path, format;         // "a .npy file"
-  std::unique_ptr<Tokens> tokens;   // where windows may be cut from it
-  std::optional<StoredArray> array; // .npy files
+  std::string path, format;       // "a .npy file"
+  std::string samples;            // "12 rows of 16 integers"; empty: tokens
+  std::unique_ptr<Tokens> tokens; // where windows may be cut from it
 };
 /// The files that a path stands for, in their order. `column`: of Arrow.
 std::vector<FileContent> contentsOf(const std::string &path,

@@ -91,19 +91,29 @@ class ShardcData(ToolTest):
         )
         np.save(self.path("x.npy"), np.arange(12, dtype=np.int32).reshape(3, 4))
         said = self.works("inspect", self.path("x.npy")).out
-        self.assertIn(
-            "a .npy file, int32 [3, 4], 3 samples, 12 tokens, ids 0 to 11".replace(
-                "int32", "int32"
-            ),
-            said,
-        )
+        self.assertIn("a .npy file, int32 [3, 4], 12 tokens, ids 0 to 11\n", said)
+        np.save(self.path("x.npy"), np.arange(12, dtype=np.uint16))
+        said = self.works("inspect", self.path("x.npy")).out
+        self.assertIn("a .npy file, integers [12], 12 tokens, ids 0 to 11\n", said)
         np.save(self.path("x.npy"), np.zeros((3, 4, 5), np.float32))
-        self.assertIn(
-            "float32 [3, 4, 5], 3 samples\n", self.works("inspect", self.path("x.npy")).out
-        )
+        said = self.works("inspect", self.path("x.npy")).out
+        self.assertIn("a .npy file, float32 [3, 4, 5]\n", said)
+        np.save(self.path("x.npy"), np.zeros((3, 4), np.complex64))
+        self.fails("inspect", self.path("x.npy"), parts=("x.npy: dtype '<c8' holds no token ids",))
+        np.save(self.path("x.npy"), np.zeros(3, np.float32))
         self.fails("head", self.path("x.npy"), parts=("without token ids",))
         said = self.works("inspect", os.path.join(ARROW, "rows")).out
-        self.assertIn(f"an Arrow file, {sum(11 + 7 * i for i in range(9))} tokens, ids 1 to", said)
+        rows = f"column input_ids, 9 rows of 11 to 67 integers, {sum(11 + 7 * i for i in range(9))}"
+        self.assertIn(f"an Arrow file, {rows} tokens, ids 1 to 500\n", said)
+        said = self.works("inspect", os.path.join(ARROW, "samples") + ",column=row").out
+        self.assertEqual(said.count("column row, 6 rows of 16 floats\n"), 2)
+        said = self.works("inspect", os.path.join(ARROW, "masks") + ",column=is_long").out
+        self.assertEqual(said.count("column is_long, 6 rows of booleans\n"), 2)
+        header = json.dumps({"a": {"dtype": "I32", "shape": [2, 3], "data_offsets": [0, 24]}})
+        length = len(header).to_bytes(8, "little")
+        path = self.text("x.safetensors", length + header.encode() + bytes(24))
+        said = self.works("inspect", path).out
+        self.assertEqual(said, f"{path}: a safetensors file, a int32 [2, 3]\n")
         raw = self.text("r.bin", np.arange(5, dtype=np.uint16).tobytes())
         self.assertEqual(self.works("head", f"{raw},dtype=uint16").out, "0 1 2 3 4\n")
         self.fails("inspect", raw, parts=("r.bin", "dtype=uint16"))

@@ -42,13 +42,8 @@ std::string rangeText(const Tokens &tokens) {
 
 std::string text(const FileContent &content) {
   std::string text = content.path + ": " + content.format;
-  if (content.array)
-    text += concat(", ",
-                   content.array->dtype == plan::INVALID
-                       ? "integers that are read as tokens alone"
-                       : std::string(dtypeName(content.array->dtype)),
-                   " ", shapeText(content.array->shape), ", ",
-                   content.array->shape[0], " samples");
+  if (!content.samples.empty())
+    text += ", " + content.samples;
   if (content.tokens)
     text += concat(", ", content.tokens->size(), " tokens",
                    rangeText(*content.tokens));
