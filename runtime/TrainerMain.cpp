@@ -198,10 +198,14 @@ void printWarning(const std::string &text) {
 }
 
 Manifest manifestOf(const Options &options, const plan::Plan &plan,
-                    const RunSettings &settings, int64_t samples) {
+                    const RunSettings &settings,
+                    const StoredCheckpoint *resumed,
+                    std::optional<int64_t> samples) {
   Manifest manifest;
-  manifest.samples = samples;
-  manifest.order = options.order;
+  manifest.samples =
+      samples.value_or(resumed ? resumed->manifest().samples : 0);
+  manifest.order =
+      samples || !resumed ? options.order : resumed->manifest().order;
   manifest.mesh = meshText(plan.mesh());
   manifest.strategy = plan.mesh().strategy();
   manifest.precision = precisionText(plan.precision());
@@ -260,7 +264,13 @@ int run(int argc, char **argv, Platform &platform,
   installSignalHandlers();
   self.checkLargeSections(static_cast<unsigned>(usableCores()));
 
-  Dataset data(plan, options.data, "--data", options.dataLimit);
+  // Drawn values stand for samples that nothing is trained on.
+  std::vector<NamedFile> none = {{"", "", {}, 0}};
+  Dataset data(plan, readsData(options) ? options.data : none, "--data",
+               options.dataLimit);
+  std::optional<int64_t> samples;
+  if (readsData(options))
+    samples = data.samples();
   std::optional<Dataset> evalData;
   if (!options.evalData.empty()) {
     evalData.emplace(plan, options.evalData, "--eval-data");
@@ -272,7 +282,7 @@ int run(int argc, char **argv, Platform &platform,
   if (resumed.checkpoint)
     resumed.checkpoint->check(plan);
   RunSettings settings = RunSettings::resolve(
-      options, plan, data.samples(), *world,
+      options, plan, samples, *world,
       resumed.checkpoint ? &resumed.checkpoint->manifest() : nullptr);
   if (resumed.checkpoint)
     settings.goesOnFrom = resumed.checkpoint->where();
@@ -284,23 +294,23 @@ int run(int argc, char **argv, Platform &platform,
   DeviceFactory devices = platform.devices(plan, self.kernels(), device);
   if (options.checkFinite)
     devices = checkedDevices(std::move(devices));
-  Run run{*world,
-          plan,
-          options,
-          settings,
-          data,
-          evalData ? &*evalData : nullptr,
-          values.source(),
-          std::move(devices),
-          resumed.checkpoint.get(),
-          manifestOf(options, plan, settings, data.samples()),
-          {},
-          {},
-          {},
-          {},
-          {},
-          {},
-          {}};
+  Run run{
+      *world,
+      plan,
+      options,
+      settings,
+      data,
+      evalData ? &*evalData : nullptr,
+      values.source(),
+      std::move(devices),
+      resumed.checkpoint.get(),
+      manifestOf(options, plan, settings, resumed.checkpoint.get(), samples),
+      {},
+      {},
+      {},
+      {},
+      {},
+      {}};
   if (world->leads()) {
     if (options.exportOnnx)
       run.onnx = std::make_unique<OnnxExport>(plan, self.exportTemplate(),

@@ -32,17 +32,22 @@ double parseDuration(const std::string &flag, const std::string &text) {
   return number * (unit == 'm' ? 60 : unit == 'h' ? 3600 : 1);
 }
 
+/// "500" or "2e".
+void parseStepsOrEpochs(const std::string &flag, const std::string &text,
+                        int64_t &steps, int64_t &epochs) {
+  bool isEpochs = text.ends_with('e');
+  (isEpochs ? epochs : steps) =
+      parseInteger<int64_t>(flag, text.substr(0, text.size() - isEpochs), 1);
+}
+
 CheckpointEvery parseCheckpointEvery(const std::string &flag,
                                      const std::string &text) {
   CheckpointEvery every;
   char unit = text.empty() ? ' ' : text.back();
   if (unit == 's' || unit == 'm' || unit == 'h')
     every.seconds = parseDuration(flag, text);
-  else if (unit == 'e')
-    every.epochs =
-        parseInteger<int64_t>(flag, text.substr(0, text.size() - 1), 1);
   else
-    every.steps = parseInteger<int64_t>(flag, text, 1);
+    parseStepsOrEpochs(flag, text, every.steps, every.epochs);
   return every;
 }
 
@@ -73,9 +78,13 @@ void declareData(FlagTable &flags, Options &options) {
   flags.list("--eval-data", "NAME=PATH[,...]",
              "the same for samples that are only evaluated",
              addTo(options.evalData));
-  flags.integer("--eval-every", options.evalEvery, 1,
-                "evaluate before the first step and every N steps [only after "
-                "the last step]");
+  flags.value("--eval-every", "N|Ne",
+              "evaluate before the first step and every N steps, or behind "
+              "every N epochs [only after the last step]",
+              [&](const std::string &name, const std::string &text) {
+                parseStepsOrEpochs(name, text, options.evalEvery.steps,
+                                   options.evalEvery.epochs);
+              });
   // Without it: step k takes samples kG to kG + G - 1, modulo their number; G
   // is the global batch.
   flags.toggle("--shuffle", options.order.shuffle,

@@ -42,10 +42,13 @@ static std::string labelsText(const Run &run, const Dataset &data,
 std::string checkDryRun(Run &run) {
   const Options &options = run.options;
   std::string text;
-  run.data.checkValues();
+  bool reads = readsData(options);
+  if (reads)
+    run.data.checkValues();
   if (run.evalData)
     run.evalData->checkValues();
-  text += labelsText(run, run.data, "--data");
+  if (reads)
+    text += labelsText(run, run.data, "--data");
   if (run.evalData)
     text += labelsText(run, *run.evalData, "--eval-data");
   if (!options.checkpointDir)

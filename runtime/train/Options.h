@@ -66,6 +66,20 @@ struct PredictOption {
   std::string output, path;
 };
 
+/// --eval-every: one of them is given, or none: then there is one evaluation, in
+/// the end.
+struct EvaluateEvery {
+  int64_t steps = 0, epochs = 0;
+
+  bool isGiven() const { return steps || epochs; }
+  /// `epochsDone` are behind the run, `epochsBefore` were a step before.
+  bool isDue(int64_t stepsDone, int64_t epochsDone,
+             int64_t epochsBefore) const {
+    return (steps && stepsDone % steps == 0) ||
+           (epochs && epochsDone / epochs > epochsBefore / epochs);
+  }
+};
+
 /// --log-format: what the console shows. Hf: as Hugging Face's Trainer.
 enum class LogFormat { Text, Hf };
 
@@ -75,8 +89,8 @@ struct Options {
   std::vector<NamedFile> data;
   std::vector<NamedFile> evalData;
   std::optional<int64_t> dataLimit; // samples
-  int64_t evalEvery = 0;            // steps; 0: only at the end
-  OrderSettings order;              // its seed is --seed
+  EvaluateEvery evalEvery;
+  OrderSettings order; // its seed is --seed
 
   std::optional<std::string> weights;
   enum class Init { File, Random };

@@ -122,13 +122,13 @@ static void checkOrder(const Options &options, int64_t samples,
 }
 
 RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
-                                 int64_t samples, const World &world,
-                                 const Manifest *resumed) {
+                                 std::optional<int64_t> samples,
+                                 const World &world, const Manifest *resumed) {
   RunSettings settings;
   if (resumed)
     settings.start = resumed->progress;
-  if (resumed && resumed->samples)
-    checkOrder(options, samples, *resumed);
+  if (samples && resumed && resumed->samples)
+    checkOrder(options, *samples, *resumed);
   int64_t ranks = plan.mesh().ranks();
   settings.batch = batchPerRank(plan);
   settings.microBatches = options.microBatches;
@@ -137,16 +137,22 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
                              &settings.globalBatch))
     fail("--grad-accumulation ", settings.microBatches, " is too much");
   bool pads = options.order.shuffle && options.order.padsLast;
-  if (samples < (pads ? 1 : settings.globalBatch))
-    fail("--data has ", samples, " samples, too few for one global batch of ",
-         settings.globalBatch, " (", settings.batch, " on each of ", ranks,
+  // Without data, epochs are those of the run that was saved.
+  settings.samples = samples ? *samples
+                     : resumed && resumed->samples
+                         ? std::max(resumed->samples, settings.globalBatch)
+                         : settings.globalBatch;
+  if (settings.samples < (pads ? 1 : settings.globalBatch))
+    fail("--data has ", settings.samples,
+         " samples, too few for one global batch of ", settings.globalBatch,
+         " (", settings.batch, " on each of ", ranks,
          ranks == 1 ? " rank" : " ranks",
          settings.microBatches == 1
              ? ")"
              : concat(", in ", settings.microBatches, " micro-batches)"));
 
   settings.lossScaling = lossScalingOf(options.lossScale, plan);
-  SampleOrder order(samples, settings.globalBatch, options.order);
+  SampleOrder order(settings.samples, settings.globalBatch, options.order);
   if (options.steps)
     settings.steps = *options.steps;
   else if (__builtin_mul_overflow(order.stepsUntil(1, {}),

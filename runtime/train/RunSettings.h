@@ -22,6 +22,7 @@ struct RunSettings {
   int64_t microBatches = 1; // of a step
   int64_t globalBatch = 0;  // samples of a step: of all ranks and micro-batches
   int64_t steps = 0;
+  int64_t samples = 0; // of an epoch
   LossNorm lossNorm = LossNorm::Global;
   Schedule schedule;
   StepNumbers numbers; // but for what differs from step to step
@@ -45,11 +46,16 @@ struct RunSettings {
 
   /// Throws an Error where a flag cannot be honoured, the samples do not fill
   /// a batch, or the run cannot go on from `resumed` (null: it begins anew).
-  /// `samples`: of --data.
+  /// `samples`: of --data, none where a run without steps has no data.
   static RunSettings resolve(const Options &options, const plan::Plan &plan,
-                             int64_t samples, const World &world,
+                             std::optional<int64_t> samples, const World &world,
                              const Manifest *resumed = nullptr);
 };
+
+/// Whether samples are read to be trained on; a run without steps needs none.
+inline bool readsData(const Options &options) {
+  return !options.data.empty() || options.steps != 0;
+}
 
 /// Whether initial values are drawn: as --init says, as --weights does by being
 /// there, or else as was compiled.

@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace shardc::runtime {
 
@@ -107,7 +108,7 @@ private:
 RankLoop::RankLoop(Run &run, ReadAhead &ahead, Communicator &communicator)
     : run(run), communicator(communicator), reader(ahead, communicator.rank()),
       plan(run.plan),
-      order(run.data.samples(), run.settings.globalBatch, run.options.order),
+      order(run.settings.samples, run.settings.globalBatch, run.options.order),
       scaler(run.settings.lossScaling), watch(run.options, run.settings.start) {
   summary.microBatches = run.settings.microBatches;
   summary.checkpointCopyBytes = run.settings.checkpointCopyBytes;
@@ -188,13 +189,18 @@ Stop RankLoop::operator()() {
                        run.resumed != nullptr, order.epochs(cursor)});
   communicator.barrier();
 
-  int64_t every = run.options.evalEvery, steps = run.settings.steps;
+  const int64_t steps = run.settings.steps;
   const int64_t first = run.settings.start.step;
   int64_t done = first;
+  int64_t epochs = order.begin(cursor).epoch;
   Stop stop;
   for (; done < steps; ++done) {
+    int64_t epochsBefore = std::exchange(epochs, order.begin(cursor).epoch);
     // The run that was saved has evaluated before it was.
-    if (every && done % every == 0 && !(run.resumed && done == first))
+    if (run.options.evalEvery.isGiven() &&
+        (done == first
+             ? !run.resumed
+             : run.options.evalEvery.isDue(done, epochs, epochsBefore)))
       evaluate(done);
     if (!stopText().empty())
       break;

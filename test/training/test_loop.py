@@ -112,6 +112,26 @@ class Loop(unittest.TestCase):
         self.assertTrue(read_safetensors(final))
         self.assertEqual(self.checkpoints()[-1], "step-00000004")
 
+    def test_evaluations_behind_epochs(self):
+        def evaluated(*flags, steps):
+            _, events = self.run_lines(*flags, steps=steps)
+            return [event["step"] for event in events if event["event"] == "eval"]
+
+        # 256 samples in batches of 32.
+        self.assertEqual(evaluated("--eval-every", "1e", steps=20), [0, 8, 16, 20])
+        self.assertEqual(evaluated("--eval-every", "2e", "--shuffle", steps=32), [0, 16, 32])
+        # 250 samples: an epoch in order has 7 13/16 steps, a shuffled one 7.
+        limit = ("--eval-every", "1e", "--data-limit", 250)
+        self.assertEqual(evaluated(*limit, steps=24), [0, 8, 16, 24])
+        self.assertEqual(evaluated(*limit, "--shuffle", steps=24), [0, 7, 14, 21, 24])
+        # A run that goes on is not evaluated twice after the same step.
+        saves = ("--eval-every", "1e", "--checkpoint-dir", self.path("c"))
+        self.assertEqual(evaluated(*saves, steps=16), [0, 8, 16])
+        self.assertEqual(evaluated(*saves, "--resume", "auto", steps=30), [0, 8, 16, 24, 30])
+        for wrong in ("0e", "e", "1x", "-1", ""):
+            with self.subTest(wrong=wrong):
+                self.assertIn("--eval-every expects an", self.fails(1, "--eval-every", wrong))
+
     def test_stop_below(self):
         steps, events = self.run_lines("--eval-every", 1, steps=12)
         evals = {e["step"]: e["loss"] for e in events if e["event"] == "eval"}
@@ -212,6 +232,38 @@ class Loop(unittest.TestCase):
                 right = (rows.argmax(-1) == wanted[..., 0])[valid].mean()
                 close = 1e-12 if precision != "bfloat16" else 0.02
                 self.assertAlmostEqual(event["accuracy"], right, delta=close)
+
+    def test_a_run_without_steps_needs_no_data(self):
+        gpt2 = Model(os.path.join(MODELS, "gpt2-tiny"))
+        trainer = self.path("gpt2.trainer")
+        gpt2.compile(trainer, "2", "float32", "--output-values", "logits")
+        data = [w for n, p in gpt2.data().items() for w in ("--data", f"{n}={p}")]
+        held = [w.replace("--data", "--eval-data") for w in data]
+        saves = ("--checkpoint-dir", self.path("c"))
+        first, again = self.path("first.npy"), self.path("again.npy")
+        final = self.path("final.safetensors")
+        outputs = ("--predict", first, "--export-safetensors", final)
+        command(trainer, *data, "--shuffle", *held, "--steps", 3, *saves, *outputs)
+        for values in (("--resume", self.path("c")), ("--weights", final)):
+            with self.subTest(values=values):
+                command(trainer, *held, "--steps", 0, *values, "--predict", again)
+                np.testing.assert_array_equal(np.load(again), np.load(first))
+                command(trainer, *held, "--steps", 0, *values, "--dry-run")
+        # What it saves is gone on with by the run that has the data.
+        copy = ("--checkpoint-dir", self.path("copy"))
+        command(trainer, "--steps", 0, "--resume", self.path("c"), *copy)
+        command(CKPT, "diff", self.path("c"), self.path("copy"))
+        losses = []
+        for folder in ("c", "copy"):
+            metrics, words = self.path(folder + ".jsonl"), ("--resume", self.path(folder))
+            command(trainer, *data, "--shuffle", *words, "--steps", 6, "--metrics", metrics)
+            losses.append([step["loss"] for step in read_metrics(metrics)[0]])
+        self.assertEqual(losses[0], losses[1])
+        self.assertEqual(len(losses[0]), 3)
+        for words in (held, [*held, "--steps", 1]):
+            with self.assertRaises(CommandFailed) as caught:
+                command(trainer, *words)
+            self.assertIn("input_ids has no values; give --data", str(caught.exception))
 
     def test_predictions_that_cannot_be(self):
         out = self.path("out.npy")

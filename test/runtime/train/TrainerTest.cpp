@@ -11,7 +11,7 @@ protected:
   Trainer() {
     options.clip = 0.2;
     options.steps = 12;
-    options.evalEvery = 5;
+    options.evalEvery.steps = 5;
   }
 };
 } // namespace
@@ -73,7 +73,7 @@ TEST_F(Trainer, IsTheSameOnEveryMesh) {
 TEST_F(Trainer, StopsAtALossThatIsNotFinite) {
   data.x[17 * LinearSamples::inputs] = NAN; // in step 2
   writeData();
-  options.evalEvery = 0;
+  options.evalEvery.steps = 0;
   folder.write("p.safetensors", "old");
   EXPECT_EQ(errorOf(LinearPlan(2, 4).plan)
                 .find("the loss of step 2 (counting from 0) is"),
@@ -86,7 +86,7 @@ TEST_F(Trainer, StopsAtALossThatIsNotFinite) {
 TEST_F(Trainer, StopsAtAGradientNormThatIsNotFinite) {
   data.x[17 * LinearSamples::inputs] = 1e200;
   writeData();
-  options.evalEvery = 0;
+  options.evalEvery.steps = 0;
   EXPECT_EQ(errorOf(LinearPlan(2, 4).plan)
                 .find("the gradient norm of step 2 (counting from 0) is inf"),
             0u);

@@ -17,7 +17,7 @@ protected:
   Worlds() {
     options.clip = 0.2;
     options.steps = 6;
-    options.evalEvery = 3;
+    options.evalEvery.steps = 3;
     options.trace = folder / "t.json";
   }
 
