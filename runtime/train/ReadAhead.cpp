@@ -14,7 +14,7 @@ ReadAhead::ReadAhead(const plan::Plan &plan, const Dataset &data,
                      const RunSettings &settings, const OrderSettings &given,
                      RankRange local)
     : plan(plan), data(data), settings(settings),
-      order(data.samples(), settings.globalBatch, given, settings.batch,
+      order(settings.samples, settings.globalBatch, given, settings.batch,
             plan.mesh().ranks()),
       local(local), ranks(local.size()) {
   for (RankSlots &rank : ranks)

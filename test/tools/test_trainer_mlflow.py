@@ -358,11 +358,15 @@ class TrainerMLflow(MLflowTest):
         self.assertIn("MLFLOW_RUN_ID is set, and MLFLOW_TRACKING_URI is not", result.stderr)
 
 
-@unittest.skipUnless(
+needs_mlflow = unittest.skipUnless(
     os.environ.get("SHARDC_TEST_TORCH") and importlib.util.find_spec("mlflow"),
     "reports to MLflow's own server: ./dev test --torch, with PYTHON that has mlflow",
 )
-class LiveMLflow(MLflowTest):
+
+
+class LiveServerTest(MLflowTest):
+    """MLflow's own server."""
+
     def start_server(self, port):
         server = subprocess.Popen(
             [sys.executable, "-m", "mlflow", "server", "--port", str(port), "--workers", "1"]
@@ -398,6 +402,9 @@ class LiveMLflow(MLflowTest):
                 [row for row in self.expected(lines) if row[0] == key],
             )
 
+
+@needs_mlflow
+class LiveMLflow(LiveServerTest):
     def test_a_server_that_is_killed_and_a_run_that_goes_on(self):
         port = self.unused_port()
         kill = self.start_server(port)
