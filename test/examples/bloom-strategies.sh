@@ -42,6 +42,7 @@ for strategy in $strategies; do
     --metrics "$run/metrics.jsonl" --log-format hf "$@"
 done
 
+if is_dry_run "$@"; then exit; fi
 # Of the lines of --metrics: those of steps and evaluations, and last the summary.
 row() {
   awk -v strategy="$1" '

@@ -30,4 +30,5 @@ shardc "$model" --mesh "$ranks" --dim batch="$batch" --init "$init" \
   --export-safetensors "$out/model.safetensors" --export-onnx "$out/model.onnx" \
   --expect-loss-below "$below" "$@"
 
+if is_dry_run "$@"; then exit; fi
 shardc-ckpt verify "$out/checkpoints"

@@ -3,9 +3,9 @@
 # file, a dataset as `datasets` saves it, and the result as a folder that transformers loads.
 #
 # The port of a torchrun script with FSDP, a YAML file of hyperparameters and save_pretrained. All
-# ranks run on this machine. In the end the exported folder (OUT/hf, of the best evaluation) computes
-# logits for the samples that are held out (OUT/logits.npy, float32), as the model of transformers
-# does from that folder.
+# ranks run on this machine. In the end the exported folder (OUT/hf, of the best evaluation)
+# computes logits for the samples that are held out (OUT/logits.npy, float32), as the model of
+# transformers does from that folder.
 #
 #   llama31-finetuning.sh [SETTING=VALUE...] [FLAG OF THE TRAINER...]
 #   llama31-finetuning.sh config=8b.yaml model=llama31-8b.onnx weights=Llama-3.1-8B \
@@ -35,6 +35,7 @@ held_out=(--eval-data input_ids="$data/test" --eval-data "$labels")
   --data input_ids="$data/train" --data "$labels" "${held_out[@]}" \
   --checkpoint-dir "$out/checkpoints" --resume auto --metrics "$out/metrics.jsonl" "$@"
 
+if is_dry_run "$@"; then exit; fi
 shardc-ckpt export "$out/checkpoints/best" --to hf -o "$out/hf" --like "$like" \
   --shard-size "$shard_size"
 

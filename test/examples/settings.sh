@@ -12,3 +12,6 @@ while [[ ${1-} == [a-z]*=* ]]; do
   shift
 done
 mkdir -p "$out"
+
+# Whether the trainer's flags are such that it trains nothing, and nothing comes of it.
+is_dry_run() { [[ " $* " == *" --dry-run "* ]]; }

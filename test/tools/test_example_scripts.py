@@ -73,10 +73,18 @@ class ScriptTest(ToolTest):
 
 
 class Settings(ScriptTest):
+    NAMES = sorted(n for n in os.listdir(EXAMPLES) if n.endswith(".sh") and n != "settings.sh")
+
+    def test_a_dry_run_ends_well(self):
+        self.assertEqual(len(self.NAMES), 4)
+        for name in self.NAMES:
+            with self.subTest(name=name):
+                text = self.script(name, "out=" + name, "--dry-run")
+                self.assertIn("dry run: plan, data, weights and outputs are in order\n", text)
+                self.assertNotIn("metrics.jsonl", os.listdir(self.path(name)))
+
     def test_an_unknown_one_is_an_error(self):
-        for name in sorted(n for n in os.listdir(EXAMPLES) if n.endswith(".sh")):
-            if name == "settings.sh":
-                continue
+        for name in self.NAMES:
             with self.subTest(name=name):
                 error = self.script(name, "batchsize=3", code=2)
                 self.assertIn(f"{name}: error: there is no setting 'batchsize'", error)
