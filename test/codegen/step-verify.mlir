@@ -89,12 +89,17 @@ step.plan {
 
 // -----
 
-// Strides are the types' own, wherever the views come from.
-func.func @gemm(%x: memref<4x3xf32, strided<[1, 4]>>, %y: memref<3x5xf32>, %z: memref<4x5xf32>) {
-  // expected-error @+1 {{expects rows of unit stride, got 'memref<4x3xf32, strided<[1, 4]>>'}}
-  step.gemm %x, %y into %z
-    : (memref<4x3xf32, strided<[1, 4]>>, memref<3x5xf32>, memref<4x5xf32>) -> ()
-  return
+// Strides are the types' own.
+step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0>} {
+  step.program "rows of unit stride" {
+    %a = step.buffer activation 256 at 0 "a"
+    %x = step.view %a[0] : memref<4x3xf32, strided<[1, 4]>>
+    %y = step.view %a[64] : memref<3x5xf32>
+    %z = step.view %a[128] : memref<4x5xf32>
+    // expected-error @+1 {{expects rows of unit stride, got 'memref<4x3xf32, strided<[1, 4]>>'}}
+    step.gemm %x, %y into %z
+      : (memref<4x3xf32, strided<[1, 4]>>, memref<3x5xf32>, memref<4x5xf32>) -> ()
+  }
 }
 
 // -----
