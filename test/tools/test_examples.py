@@ -86,6 +86,16 @@ def undefined(text):
     return [name for name in dict.fromkeys(re.findall(r"%[\w.]+", text)) if name not in defined]
 
 
+def definition(name, kind):
+    """What makes a value of that type; memory is always a view of a buffer."""
+    if kind.startswith("memref<"):
+        return (
+            f'{name}.b = step.buffer activation 1073741824 "b"\n'
+            f"{name} = step.view {name}.b[0] : {kind}\n"
+        )
+    return f"{name} = builtin.unrealized_conversion_cast to {kind}\n"
+
+
 class Example:
     """A block, and the types of the values that it lacks, as far as they are known."""
 
@@ -104,8 +114,7 @@ class Example:
         whole = self.symbols
         for number, piece in enumerate(self.pieces):
             values = "".join(
-                f"{name} = builtin.unrealized_conversion_cast to "
-                f"{self.types.setdefault((number, name), 'none')}\n"
+                definition(name, self.types.setdefault((number, name), "none"))
                 for name in undefined(piece)
             )
             header = HEADER.match(piece)[0] if FUNCTION.match(piece) else ""
