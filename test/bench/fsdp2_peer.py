@@ -106,7 +106,7 @@ def sharded_model(workload, kind, world, weights):
     return model
 
 
-def save(model, optimizer, folder, step, before):
+def save(model, optimizer, group, folder, step, before):
     """Begins to save, once the save before has ended; a future."""
     import torch.distributed.checkpoint as dcp
     from torch.distributed.checkpoint.state_dict import get_state_dict
@@ -115,7 +115,9 @@ def save(model, optimizer, folder, step, before):
         before.result()
     names, states = get_state_dict(model, optimizer)
     return dcp.async_save(
-        {"model": names, "optim": states}, checkpoint_id=os.path.join(folder, f"step-{step}")
+        {"model": names, "optim": states},
+        checkpoint_id=os.path.join(folder, f"step-{step}"),
+        process_group=group,
     )
 
 
@@ -146,6 +148,8 @@ def rank_main(args):
     own = workload.batch // world
 
     saving = None  # the save that is on its way
+    # Its collectives run beside those of the step, which needs a group of its own.
+    savers = dist.new_group(backend="gloo") if args.save_every else None
     mine = {"seconds": [], "losses": [], "grad_norms": []}
     for step in range(args.warmup + args.steps):
         start = time.perf_counter()
@@ -157,7 +161,7 @@ def rank_main(args):
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         if args.save_every and (step + 1) % args.save_every == 0:
-            saving = save(model, optimizer, args.save_to, step + 1, saving)
+            saving = save(model, optimizer, savers, args.save_to, step + 1, saving)
         mine["seconds"].append(time.perf_counter() - start)
         if step == 0:
             mine["first_step"] = (
