@@ -78,7 +78,7 @@ void ChunkWriter::read(size_t number, size_t index, int64_t at, int64_t count,
     return;
   }
   Copy &copy = copies[number][index];
-  std::memcpy(to, copy.values.data() + (at - copy.from) * size, count * size);
+  std::memcpy(to, copy.values.get() + (at - copy.from) * size, count * size);
   if (at + count == of.elements())
     copy = {}; // its memory is free as soon as it is out
 }
@@ -99,8 +99,10 @@ void ChunkWriter::release() {
       Copy &copy = copies[number][i];
       copy.from = number == file && i == chunk ? element : 0;
       int64_t count = of.elements() - copy.from;
-      copy.values.resize(count * elementSize(of.dtype));
-      rank.read(of.slice, of.begin + copy.from, count, copy.values.data());
+      // A step waits for this: memory is not set to zeros before.
+      copy.values = std::make_unique_for_overwrite<std::byte[]>(
+          count * elementSize(of.dtype));
+      rank.read(of.slice, of.begin + copy.from, count, copy.values.get());
     }
   }
 }

@@ -7,6 +7,7 @@
 #include "runtime/engine/Executor.h"
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -57,7 +58,7 @@ private:
   /// By file and chunk: the values from `from` on, where they were copied.
   struct Copy {
     int64_t from = 0;
-    std::vector<std::byte> values;
+    std::unique_ptr<std::byte[]> values;
   };
   std::vector<std::vector<Copy>> copies;
 
