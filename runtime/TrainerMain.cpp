@@ -304,13 +304,7 @@ int run(int argc, char **argv, Platform &platform,
       values.source(),
       std::move(devices),
       resumed.checkpoint.get(),
-      manifestOf(options, plan, settings, resumed.checkpoint.get(), samples),
-      {},
-      {},
-      {},
-      {},
-      {},
-      {}};
+      manifestOf(options, plan, settings, resumed.checkpoint.get(), samples)};
   if (world->leads()) {
     if (options.exportOnnx)
       run.onnx = std::make_unique<OnnxExport>(plan, self.exportTemplate(),

@@ -6,6 +6,7 @@
 #include "runtime/checkpoint/HashedFile.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 namespace shardc::runtime {
@@ -14,8 +15,25 @@ namespace shardc::runtime {
 /// waits for at most, besides its copy.
 static constexpr int64_t pieceBytes = 4 << 20;
 
-ChunkWriter::ChunkWriter(Rank &rank, std::vector<File> files, int64_t updates)
-    : rank(rank), files(std::move(files)), updates(updates) {
+static int64_t bytesOf(const Chunk &chunk) {
+  return chunk.elements() * int64_t(elementSize(chunk.dtype));
+}
+
+ChunkCopy::ChunkCopy(const RankChunks &chunks) {
+  for (const std::vector<Chunk> *part : {&chunks.model, &chunks.optim})
+    for (const Chunk &chunk : *part)
+      bytes += chunk.slice ? bytesOf(chunk) : 0;
+}
+
+std::byte *ChunkCopy::data() {
+  if (!memory.data())
+    memory = Memory::allocate("checkpoint copy", bytes);
+  return memory.data();
+}
+
+ChunkWriter::ChunkWriter(Rank &rank, std::vector<File> files, int64_t updates,
+                         ChunkCopy &copy)
+    : rank(rank), files(std::move(files)), updates(updates), copy(copy) {
   thread = std::thread([this] { run(); });
 }
 
@@ -26,12 +44,15 @@ ChunkWriter::~ChunkWriter() {
 }
 
 void ChunkWriter::run() {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin = Clock::now();
   try {
     for (size_t number = 0; number < files.size() && !cancelled; ++number)
       written.push_back(write(files[number], number));
   } catch (const std::exception &error) {
     problem = error.what();
   }
+  took = std::chrono::duration<double>(Clock::now() - begin).count();
   std::lock_guard lock(mutex);
   released = true;
   done = true;
@@ -77,10 +98,8 @@ void ChunkWriter::read(size_t number, size_t index, int64_t at, int64_t count,
     file = number, chunk = index, element = at + count;
     return;
   }
-  Copy &copy = copies[number][index];
-  std::memcpy(to, copy.values.get() + (at - copy.from) * size, count * size);
-  if (at + count == of.elements())
-    copy = {}; // its memory is free as soon as it is out
+  const Copied &from = copies[number][index];
+  std::memcpy(to, from.values + (at - from.from) * size, count * size);
 }
 
 void ChunkWriter::release() {
@@ -89,6 +108,7 @@ void ChunkWriter::release() {
     return;
   released = true;
   copies.resize(files.size());
+  std::byte *to = copy.data();
   for (size_t number = file; number < files.size(); ++number) {
     const std::vector<Chunk> &chunks = *files[number].chunks;
     copies[number].resize(chunks.size());
@@ -96,13 +116,10 @@ void ChunkWriter::release() {
       const Chunk &of = chunks[i];
       if (!of.slice)
         continue;
-      Copy &copy = copies[number][i];
-      copy.from = number == file && i == chunk ? element : 0;
-      int64_t count = of.elements() - copy.from;
-      // A step waits for this: memory is not set to zeros before.
-      copy.values = std::make_unique_for_overwrite<std::byte[]>(
-          count * elementSize(of.dtype));
-      rank.read(of.slice, of.begin + copy.from, count, copy.values.get());
+      int64_t from = number == file && i == chunk ? element : 0;
+      rank.read(of.slice, of.begin + from, of.elements() - from, to);
+      copies[number][i] = {from, to};
+      to += bytesOf(of) - from * int64_t(elementSize(of.dtype));
     }
   }
 }

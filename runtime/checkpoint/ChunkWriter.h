@@ -2,18 +2,32 @@
 #ifndef SHARDC_RUNTIME_CHECKPOINT_CHUNKWRITER_H
 #define SHARDC_RUNTIME_CHECKPOINT_CHUNKWRITER_H
 
+#include "runtime/base/Memory.h"
 #include "runtime/checkpoint/Chunks.h"
 #include "runtime/checkpoint/Manifest.h"
 #include "runtime/engine/Executor.h"
 
 #include <atomic>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 namespace shardc::runtime {
+
+/// Memory for copies of a rank's chunks, for all saves of a run: a step waits
+/// for a copy, and memory that is touched for the first time costs more than
+/// the copy. The system gives what is touched.
+class ChunkCopy {
+public:
+  explicit ChunkCopy(const RankChunks &chunks);
+  /// Enough for all of them.
+  std::byte *data();
+
+private:
+  int64_t bytes = 0;
+  Memory memory; // once there was a copy
+};
 
 /// Writes and syncs files on a thread of its own. Values are read where they
 /// lie, since between two optimizer phases they stay as they are; before the
@@ -26,9 +40,10 @@ public:
     const std::vector<Chunk> *chunks;
   };
 
-  /// `rank` and the chunks must outlive the writer. `updates`: what chunks
-  /// without a slice say.
-  ChunkWriter(Rank &rank, std::vector<File> files, int64_t updates);
+  /// `rank`, the chunks, and `copy`, which no other writer uses meanwhile, must
+  /// outlive the writer. `updates`: what chunks without a slice say.
+  ChunkWriter(Rank &rank, std::vector<File> files, int64_t updates,
+              ChunkCopy &copy);
   /// Gives up what is not written.
   ~ChunkWriter();
 
@@ -37,6 +52,8 @@ public:
   bool isDone() const { return done; }
   /// Waits for the end. Throws the Error of a file that cannot be written.
   std::vector<CheckpointFile> finish();
+  /// From its begin to its end, which is there.
+  double seconds() const { return took; }
 
 private:
   void run();
@@ -48,6 +65,7 @@ private:
   Rank &rank;
   std::vector<File> files;
   int64_t updates;
+  ChunkCopy &copy;
 
   /// What the thread has read up to: elements of a chunk of a file. Whoever
   /// reads values, or copies them, holds the mutex.
@@ -56,14 +74,15 @@ private:
   int64_t element = 0;
   bool released = false;
   /// By file and chunk: the values from `from` on, where they were copied.
-  struct Copy {
+  struct Copied {
     int64_t from = 0;
-    std::unique_ptr<std::byte[]> values;
+    const std::byte *values = nullptr;
   };
-  std::vector<std::vector<Copy>> copies;
+  std::vector<std::vector<Copied>> copies;
 
   std::vector<CheckpointFile> written;
   std::string problem;
+  double took = 0;
   std::atomic<bool> done = false, cancelled = false;
   std::thread thread;
 };

@@ -1,8 +1,7 @@
-// Files of the ranks, then the manifest, then the name.
+// Files of the ranks, then their commit.
 #include "runtime/checkpoint/Save.h"
 
 #include "runtime/base/Error.h"
-#include "runtime/checkpoint/HashedFile.h"
 #include "runtime/comm/GatherTexts.h"
 
 #include <algorithm>
@@ -14,8 +13,8 @@ namespace shardc::runtime {
 CheckpointSaver::CheckpointSaver(const plan::Plan &plan, Rank &rank,
                                  CheckpointFolder folder, int64_t keep,
                                  bool keepsBest, bool leads)
-    : plan(plan), rank(rank), folder(std::move(folder)), keep(keep),
-      keepsBest(keepsBest), leads(leads), chunks(chunksOf(plan, rank)) {}
+    : rank(rank), folder(std::move(folder)), keep(keep), keepsBest(keepsBest),
+      leads(leads), chunks(chunksOf(plan, rank)), copy(chunks) {}
 
 std::vector<ChunkWriter::File> CheckpointSaver::files(int64_t step) const {
   char shard[64];
@@ -32,44 +31,6 @@ std::vector<ChunkWriter::File> CheckpointSaver::files(int64_t step) const {
   add(modelFolder, chunks.model);
   add(optimFolder, chunks.optim);
   return files;
-}
-
-void CheckpointSaver::commit(Manifest &manifest) {
-  int64_t step = manifest.progress.step;
-  std::string path = folder.temporaryPathOf(step) + "/" + Manifest::fileName;
-  HashedFile file(path);
-  std::string text = manifest.text();
-  file.write(text.data(), text.size());
-  file.finish(Manifest::fileName);
-  folder.commit(step);
-}
-
-/// A rank's files as a text, or why it has none.
-static std::string filesText(const std::vector<CheckpointFile> &files,
-                             const std::string &problem) {
-  nlohmann::json json = {{"problem", problem},
-                         {"files", nlohmann::json::array()}};
-  for (const CheckpointFile &file : files)
-    json["files"].push_back({file.path, file.bytes, file.blocks});
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-static bool hasCheckpoint(const CheckpointFolder &folder) {
-  try {
-    return !folder.steps().empty();
-  } catch (const Error &) {
-    return false;
-  }
-}
-
-void CheckpointSaver::tidy() const {
-  const std::optional<BestEvaluation> &best = manifest.progress.best;
-  // Its own save may have failed: then the link leads where it led.
-  if (keepsBest && best && folder.best() != best->step &&
-      std::ranges::binary_search(folder.steps(), best->step))
-    folder.markBest(best->step);
-  if (keep > 0)
-    folder.prune(keep);
 }
 
 /// What a body throws; empty: nothing.
@@ -92,49 +53,68 @@ void CheckpointSaver::start(const Manifest &of) {
     problem = attempt([&] { folder.begin(progress.step); });
   // Nobody writes before the folders are there.
   problem = gatherTexts(rank.communicator(), problem)[0];
+  writeSeconds = 0;
   if (problem.empty())
-    writer.emplace(rank, files(progress.step), progress.updates);
+    writer.emplace(rank, files(progress.step), progress.updates, copy);
   active = true;
 }
 
-SaveResult CheckpointSaver::finish() {
-  Communicator &communicator = rank.communicator();
-  int64_t step = manifest.progress.step;
-  active = false;
-  if (problem.empty()) {
-    std::vector<CheckpointFile> own;
-    std::string failure = attempt([&] { own = writer->finish(); });
-    writer.reset();
-    std::vector<std::string> all =
-        gatherTexts(communicator, filesText(own, failure));
-    for (size_t of = 0; of < all.size(); ++of) {
-      auto json = nlohmann::json::parse(all[of]);
-      for (const auto &file : json["files"])
-        manifest.files.push_back(
-            {file[0], file[1], file[2].get<std::vector<uint64_t>>()});
-      if (std::string said = json["problem"]; !said.empty() && problem.empty())
-        problem = concat("rank ", of, ": ", said);
-    }
-  }
-  SaveResult result;
-  if (leads) {
+std::optional<SaveResult> CheckpointSaver::advance() {
+  if (!isCommitting) {
     if (problem.empty())
-      problem = attempt([&] { commit(manifest); });
-    if (!problem.empty())
-      folder.discard(step);
-    else
-      result.warning = attempt([&] { tidy(); });
+      gatherFiles();
+    if (leads)
+      commit.emplace(folder, manifest, keep, keepsBest, problem);
+    isCommitting = true;
+    return std::nullopt;
   }
-  // The first letter says whether an older one stands.
-  if (leads && !problem.empty())
-    problem.insert(0, hasCheckpoint(folder) ? "+" : "-");
-  problem = gatherTexts(communicator, problem)[0];
-  if (!problem.empty()) {
-    result.olderStands = problem[0] == '+';
-    result.failure = problem.substr(1);
+  SaveResult result = gatherResult();
+  isCommitting = active = false;
+  return result;
+}
+
+/// Adds the files of all ranks to the manifest, or says why there is none.
+void CheckpointSaver::gatherFiles() {
+  nlohmann::json own = {{"files", nlohmann::json::array()}};
+  own["problem"] = attempt([&] {
+    for (const CheckpointFile &file : writer->finish())
+      own["files"].push_back({file.path, file.bytes, file.blocks});
+  });
+  own["seconds"] = writer->seconds();
+  writer.reset();
+  std::vector<std::string> all = gatherTexts(
+      rank.communicator(),
+      own.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  for (size_t of = 0; of < all.size(); ++of) {
+    auto json = nlohmann::json::parse(all[of]);
+    for (const auto &file : json["files"])
+      manifest.files.push_back(
+          {file[0], file[1], file[2].get<std::vector<uint64_t>>()});
+    writeSeconds = std::max(writeSeconds, json["seconds"].get<double>());
+    if (std::string said = json["problem"]; !said.empty() && problem.empty())
+      problem = concat("rank ", of, ": ", said);
+  }
+}
+
+SaveResult CheckpointSaver::gatherResult() {
+  SaveResult result;
+  std::string said;
+  if (commit) {
+    Commit::Result own = commit->finish();
+    commit.reset();
+    result.warning = own.warning;
+    // The first letter says whether an older one stands.
+    if (!own.failure.empty())
+      said = (own.olderStands ? "+" : "-") + own.failure;
+  }
+  said = gatherTexts(rank.communicator(), said)[0];
+  if (!said.empty()) {
+    result.olderStands = said[0] == '+';
+    result.failure = said.substr(1);
   }
   for (const CheckpointFile &file : manifest.files)
     result.bytes += file.bytes;
+  result.writeSeconds = writeSeconds;
   return result;
 }
 

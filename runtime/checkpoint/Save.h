@@ -3,6 +3,7 @@
 #define SHARDC_RUNTIME_CHECKPOINT_SAVE_H
 
 #include "runtime/checkpoint/ChunkWriter.h"
+#include "runtime/checkpoint/Commit.h"
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/checkpoint/Manifest.h"
 #include "runtime/engine/Executor.h"
@@ -17,7 +18,9 @@ struct SaveResult {
   std::string failure; // why there is no new checkpoint; empty: there is one
   /// Whether the folder has a checkpoint, where there is no new one.
   bool olderStands = false;
-  uint64_t bytes = 0;  // of all files of the new one
+  uint64_t bytes = 0; // of all files of the new one
+  /// Until the files of all ranks were on the disk.
+  double writeSeconds = 0;
   std::string warning; // of what was committed; the leader's alone
 };
 
@@ -32,39 +35,44 @@ public:
   CheckpointSaver(const plan::Plan &plan, Rank &rank, CheckpointFolder folder,
                   int64_t keep, bool keepsBest, bool leads);
 
-  /// Called by all ranks together, between two steps, as finish() is. Begins to
-  /// write; a failure is finish()'s. `manifest`: without files.
+  /// Called by all ranks together, between two steps, as advance() is. Begins to
+  /// write; a failure is advance()'s. `manifest`: without files.
   void start(const Manifest &manifest);
-  /// Whether start() was called, and not yet finish().
+  /// Whether a save has begun that advance() has not ended.
   bool isActive() const { return active; }
-  /// Whether this rank has nothing left to write.
-  bool isWritten() const { return !writer || writer->isDone(); }
+  /// Whether advance() would not wait for this rank.
+  bool isReady() const {
+    return (!writer || writer->isDone()) && (!commit || commit->isDone());
+  }
   /// Called by the rank before its values change: before every optimizer phase.
   void release() {
     if (writer)
       writer->release();
   }
-  /// Waits for the files of all ranks, and commits. The failure is the same on
-  /// all ranks.
-  SaveResult finish();
+  /// Waits for what goes on, and begins what comes next: when the files of all
+  /// ranks are written, the commit, whose end is the save's. Returns what became
+  /// of it then, the same on all ranks.
+  std::optional<SaveResult> advance();
 
 private:
   std::vector<ChunkWriter::File> files(int64_t step) const;
-  void commit(Manifest &manifest);
-  /// What becomes of older ones, once there is a new one.
-  void tidy() const;
+  void gatherFiles();
+  SaveResult gatherResult();
 
-  const plan::Plan &plan;
   Rank &rank;
   CheckpointFolder folder;
   int64_t keep;
   bool keepsBest;
   bool leads;
   RankChunks chunks;
-  Manifest manifest; // of the save that goes on
+  ChunkCopy copy;
+  // Of the save that goes on:
+  Manifest manifest;
   std::string problem;
-  bool active = false;
+  double writeSeconds = 0;
+  bool active = false, isCommitting = false;
   std::optional<ChunkWriter> writer;
+  std::optional<Commit> commit; // the leader's
 };
 
 } // namespace shardc::runtime

@@ -63,7 +63,9 @@ struct CheckpointFigures {
   std::string path;
   int64_t bytes = 0;
   double seconds = 0;       // from its begin on
-  double waitedSeconds = 0; // of them, those that the run did nothing else
+  double writeSeconds = 0;  // of them, until all files were on the disk
+  double waitedSeconds = 0; // of all, those that the run did nothing else
+  double longestWait = 0;   // of these, seconds at once
 };
 
 struct EndFigures {

@@ -46,10 +46,14 @@ Json lineOf(const EvaluationFigures &figures) {
 }
 
 Json lineOf(const CheckpointFigures &figures) {
-  return {
-      {"event", "checkpoint"},      {"step", figures.stepsDone},
-      {"path", figures.path},       {"bytes", figures.bytes},
-      {"seconds", figures.seconds}, {"waited_seconds", figures.waitedSeconds}};
+  return {{"event", "checkpoint"},
+          {"step", figures.stepsDone},
+          {"path", figures.path},
+          {"bytes", figures.bytes},
+          {"seconds", figures.seconds},
+          {"write_seconds", figures.writeSeconds},
+          {"waited_seconds", figures.waitedSeconds},
+          {"longest_wait_seconds", figures.longestWait}};
 }
 
 std::string textOf(const Json &line) {

@@ -2,7 +2,6 @@
 #include "runtime/train/RunSaver.h"
 
 #include "runtime/base/Error.h"
-#include "runtime/metrics/Process.h"
 
 #include <algorithm>
 
@@ -31,17 +30,22 @@ void RunSaver::start(const Progress &now) {
   before = now;
   clock = monotonicSeconds();
   manifest.progress = now;
-  saver->start(manifest);
+  waited = longestWait = 0;
+  waits([&] { saver->start(manifest); });
 }
 
-RunSaver::Saved RunSaver::finish() {
+std::optional<RunSaver::Saved> RunSaver::advance() {
+  std::optional<SaveResult> end;
+  waits([&] { end = saver->advance(); });
+  if (!end)
+    return std::nullopt;
+  const SaveResult &result = *end;
   Saved saved;
   saved.step = before.step;
-  double begin = monotonicSeconds();
-  SaveResult result = saver->finish();
-  double end = monotonicSeconds();
-  saved.seconds = end - clock;
-  saved.waited = end - begin;
+  saved.seconds = monotonicSeconds() - clock;
+  saved.waited = waited;
+  saved.longestWait = longestWait;
+  saved.writeSeconds = result.writeSeconds;
   saved.warning = result.warning;
   if (result.failure.empty()) {
     failures = 0;

@@ -4,7 +4,9 @@
 
 #include "runtime/checkpoint/Save.h"
 #include "runtime/checkpoint/Schedule.h"
+#include "runtime/metrics/Process.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,10 +22,12 @@ public:
 
   struct Saved {
     int64_t step = 0;
-    double seconds = 0; // from its start on
-    double waited = 0;  // of them, those that the run did nothing else
-    uint64_t bytes = 0; // of all ranks
-    std::string path;   // empty: it failed
+    double seconds = 0;      // from its start on
+    double waited = 0;       // of them, those that the run did nothing else
+    double longestWait = 0;  // of those, at once
+    double writeSeconds = 0; // until all files were on the disk
+    uint64_t bytes = 0;      // of all ranks
+    std::string path;        // empty: it failed
     /// What did not work; for the leader to say.
     std::string warning;
   };
@@ -50,21 +54,34 @@ public:
   /// Begins to save, while the run goes on.
   void start(const Progress &now);
   bool isActive() const { return saver->isActive(); }
-  bool isWritten() const { return saver->isWritten(); }
+  bool isReady() const { return saver->isReady(); }
   /// Called before values change.
-  void release() { saver->release(); }
-  /// Commits what start() has begun; the run waits for what is left to write.
-  /// Throws an Error where the save fails and no older checkpoint stands, and
-  /// at the last failure that a run bears.
-  Saved finish();
+  void release() {
+    waits([&] { saver->release(); });
+  }
+  /// Waits for what goes on of the save, and begins what comes next. Returns
+  /// what became of it when that was the last. Throws an Error where the save
+  /// fails and no older checkpoint stands, and at the last failure that a run
+  /// bears.
+  std::optional<Saved> advance();
 
 private:
+  /// Does what the run waits for.
+  template <typename Body> void waits(Body body) {
+    double begin = monotonicSeconds();
+    body();
+    double wait = monotonicSeconds() - begin;
+    waited += wait;
+    longestWait = std::max(longestWait, wait);
+  }
+
   std::unique_ptr<CheckpointSaver> saver;
   CheckpointFolder folder;
   Manifest manifest;
   CheckpointEvery every;
   Progress before; // where the run was saved last, or begun
   double clock;
+  double waited = 0, longestWait = 0; // of this save
   std::optional<int64_t> savedStep;
   int failures = 0;
 };

@@ -55,13 +55,17 @@ private:
   struct Agreement {
     Stop stop;
     bool saves = false;
-    bool isWritten = true; // by all ranks: what is being saved
+    bool isReady = true; // on all ranks: what goes on of a save
   };
   Agreement beginStep(int64_t step);
   Progress progress(int64_t stepsDone) const;
-  /// Begins a checkpoint, and commits one.
   void save(int64_t stepsDone);
-  void finishSave();
+  /// Takes the save that goes on further, or to its end.
+  void advanceSave();
+  void finishSave() {
+    while (saver->isActive())
+      advanceSave();
+  }
   void loadBatch(int64_t microBatch);
   /// `begin`: when the step did, its batches included.
   void step(int64_t step, double begin);
@@ -158,8 +162,7 @@ Progress RankLoop::progress(int64_t stepsDone) const {
 }
 
 void RankLoop::save(int64_t stepsDone) {
-  if (saver->isActive())
-    finishSave();
+  finishSave();
   if (run.mlflowRun)
     saver->noteMlflowRun(run.mlflowRun());
   saver->start(progress(stepsDone));
@@ -168,15 +171,16 @@ void RankLoop::save(int64_t stepsDone) {
     finishSave();
 }
 
-void RankLoop::finishSave() {
-  RunSaver::Saved saved = saver->finish();
-  if (!leads())
+void RankLoop::advanceSave() {
+  std::optional<RunSaver::Saved> saved = saver->advance();
+  if (!saved || !leads())
     return;
-  if (!saved.warning.empty())
-    run.metrics.terminal().warning(saved.warning);
-  if (!saved.path.empty())
-    run.metrics.checkpoint({saved.step, saved.path, int64_t(saved.bytes),
-                            saved.seconds, saved.waited});
+  if (!saved->warning.empty())
+    run.metrics.terminal().warning(saved->warning);
+  if (!saved->path.empty())
+    run.metrics.checkpoint({saved->step, saved->path, int64_t(saved->bytes),
+                            saved->seconds, saved->writeSeconds, saved->waited,
+                            saved->longestWait});
 }
 
 Stop RankLoop::operator()() {
@@ -210,8 +214,8 @@ Stop RankLoop::operator()() {
     dataSecondsBefore = dataSeconds;
     Agreement next = beginStep(done);
     stop = next.stop;
-    if (saver && saver->isActive() && next.isWritten)
-      finishSave();
+    if (saver && saver->isActive() && next.isReady)
+      advanceSave();
     if (saver && (next.saves || stop) && !saver->hasSaved(done)) {
       double saving = monotonicSeconds();
       save(done);
@@ -232,7 +236,7 @@ Stop RankLoop::operator()() {
     if (saver && !saver->hasSaved(done))
       save(done);
   }
-  if (saver && saver->isActive())
+  if (saver)
     finishSave();
   if (!stop) {
     exportParameters(run, *rank);
@@ -293,7 +297,7 @@ RankLoop::Agreement RankLoop::beginStep(int64_t step) {
   int64_t valid = 0, signal = stopSignal();
   // Clocks differ: one decides.
   int64_t saves = isDue || (saver && leads() && saver->isDueByClock());
-  int64_t writing = saver && !saver->isWritten();
+  int64_t saving = saver && !saver->isReady();
   int64_t limit = run.options.timeLimit && leads() &&
                   monotonicSeconds() - begun >= *run.options.timeLimit;
   validLabels.assign(run.settings.microBatches, 0);
@@ -310,11 +314,11 @@ RankLoop::Agreement RankLoop::beginStep(int64_t step) {
   const Segment segments[] = {{&valid, 1, plan::INT64},
                               {&signal, 1, plan::INT64, Combine::Max},
                               {&saves, 1, plan::INT64, Combine::Max},
-                              {&writing, 1, plan::INT64, Combine::Max},
+                              {&saving, 1, plan::INT64, Combine::Max},
                               {&limit, 1, plan::INT64, Combine::Max}};
   communicator.allReduce(segments);
   allValidLabels = valid;
-  return {{static_cast<int>(signal), limit != 0, {}}, saves != 0, writing == 0};
+  return {{static_cast<int>(signal), limit != 0, {}}, saves != 0, saving == 0};
 }
 
 void RankLoop::loadBatch(int64_t microBatch) {

@@ -42,12 +42,12 @@ struct Run {
   const StoredCheckpoint *resumed; // null: the run begins anew
   /// What every checkpoint of the run says of it.
   Manifest manifest;
-  std::optional<CheckpointFolder> checkpoints;
-  std::unique_ptr<SafetensorsExport> gradients, parameters;
-  std::unique_ptr<OnnxExport> onnx;
-  Metrics metrics;
-  std::unique_ptr<Trace> trace;
-  std::unique_ptr<MetricsFile> samples; // --log-samples
+  std::optional<CheckpointFolder> checkpoints = {};
+  std::unique_ptr<SafetensorsExport> gradients = {}, parameters = {};
+  std::unique_ptr<OnnxExport> onnx = {};
+  Metrics metrics = {};
+  std::unique_ptr<Trace> trace = {};
+  std::unique_ptr<MetricsFile> samples = {}; // --log-samples
   std::vector<std::unique_ptr<PredictionFile>> predictions = {};
   /// The id of the MLflow run, once it is known. Null: there is none.
   std::function<std::string()> mlflowRun = nullptr;
@@ -58,9 +58,9 @@ struct Stop {
   int signal = 0;
   bool timeLimit = false;
   /// The step up to which the run is saved; none: it is not.
-  std::optional<int64_t> savedStep;
+  std::optional<int64_t> savedStep = {};
   /// Of the last evaluation; without --eval-data, of the last step.
-  std::optional<double> loss;
+  std::optional<double> loss = {};
 
   /// Whether something from outside ended it early.
   explicit operator bool() const { return signal || timeLimit; }

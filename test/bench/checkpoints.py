@@ -84,11 +84,11 @@ def bench(names, a, peers, folder):
             rounds.append(
                 dict(
                     throughput=total(plain, warmup) / total(saved, warmup),
-                    waited=max(each["waited_seconds"] for each in within),
+                    waited=max(each["longest_wait_seconds"] for each in within),
                     longest=max(saved["seconds"][warmup:]),
                     median=statistics.median(saved["seconds"][warmup:]),
                     copy=seconds_of_copy(bytes // a.ranks),
-                    written=bytes / statistics.median(each["seconds"] for each in within),
+                    written=bytes / statistics.median(each["write_seconds"] for each in within),
                     dd=bytes / dd,
                     bytes=bytes,
                     data=statistics.median(
