@@ -19,13 +19,25 @@ static int64_t bytesOf(const Chunk &chunk) {
   return chunk.elements() * int64_t(elementSize(chunk.dtype));
 }
 
-ChunkCopy::ChunkCopy(const RankChunks &chunks) {
+ChunkCopy::ChunkCopy(const RankChunks &chunks, bool isExpected) {
   for (const std::vector<Chunk> *part : {&chunks.model, &chunks.optim})
     for (const Chunk &chunk : *part)
       bytes += chunk.slice ? bytesOf(chunk) : 0;
+  if (!isExpected)
+    return;
+  memory = Memory::allocate("checkpoint copy", bytes);
+  toucher = std::thread(
+      [this] { touchPages(memory.data(), memory.data() + memory.size()); });
+}
+
+ChunkCopy::~ChunkCopy() {
+  if (toucher.joinable())
+    toucher.join();
 }
 
 std::byte *ChunkCopy::data() {
+  if (toucher.joinable())
+    toucher.join();
   if (!memory.data())
     memory = Memory::allocate("checkpoint copy", bytes);
   return memory.data();

@@ -15,18 +15,22 @@
 
 namespace shardc::runtime {
 
-/// Memory for copies of a rank's chunks, for all saves of a run: a step waits
-/// for a copy, and memory that is touched for the first time costs more than
-/// the copy. The system gives what is touched.
+/// Memory for copies of a rank's chunks, for all saves of a run. A step waits
+/// for a copy, and memory that is touched for the first time can cost twenty
+/// times the copy, so a thread touches it when the run begins.
 class ChunkCopy {
 public:
-  explicit ChunkCopy(const RankChunks &chunks);
+  /// `isExpected`: the run will save and go on. Otherwise memory is taken when
+  /// it is asked for. Throws an Error when the system has no more.
+  ChunkCopy(const RankChunks &chunks, bool isExpected);
+  ~ChunkCopy();
   /// Enough for all of them.
   std::byte *data();
 
 private:
   int64_t bytes = 0;
-  Memory memory; // once there was a copy
+  Memory memory;
+  std::thread toucher;
 };
 
 /// Writes and syncs files on a thread of its own. Values are read where they

@@ -12,9 +12,9 @@ namespace shardc::runtime {
 
 CheckpointSaver::CheckpointSaver(const plan::Plan &plan, Rank &rank,
                                  CheckpointFolder folder, int64_t keep,
-                                 bool keepsBest, bool leads)
+                                 bool keepsBest, bool goesOn, bool leads)
     : rank(rank), folder(std::move(folder)), keep(keep), keepsBest(keepsBest),
-      leads(leads), chunks(chunksOf(plan, rank)), copy(chunks) {}
+      leads(leads), chunks(chunksOf(plan, rank)), copy(chunks, goesOn) {}
 
 std::vector<ChunkWriter::File> CheckpointSaver::files(int64_t step) const {
   char shard[64];

@@ -140,8 +140,8 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
                                        " per thread for matrix products")
                               : "",
       settings.checkpointCopyBytes
-          ? concat(", at most ", bytes(settings.checkpointCopyBytes),
-                   " more while a checkpoint is written")
+          ? concat(", and ", bytes(settings.checkpointCopyBytes),
+                   " for copies of what checkpoints take")
           : "",
       settings.goesOnFrom.empty()
           ? "\ninitial values " + settings.initialValues

@@ -32,7 +32,7 @@ struct RunSettings {
   int workers = 1; // threads of each rank of this process
   /// What the device takes besides the plan's pools, for each thread.
   int64_t bytesPerThread = 0;
-  /// What a rank holds besides, at most, while a checkpoint is written beside
+  /// What a rank holds for copies, where a checkpoint is written beside
   /// steps; 0: there is none, or the run waits for it.
   int64_t checkpointCopyBytes = 0;
   int64_t unitsPerSample = 1;

@@ -140,7 +140,8 @@ RankLoop::RankLoop(Run &run, ReadAhead &ahead, Communicator &communicator)
   if (run.checkpoints)
     saver.emplace(std::make_unique<CheckpointSaver>(
                       plan, *rank, *run.checkpoints, run.options.checkpointKeep,
-                      run.options.keepBest.has_value(), leads()),
+                      run.options.keepBest.has_value(),
+                      run.settings.checkpointCopyBytes > 0, leads()),
                   *run.checkpoints, run.manifest, run.options.checkpointEvery,
                   start);
 }

@@ -150,7 +150,7 @@ TEST(Report, TheBannerSaysWhatSavesHoldBesides) {
       << "at the end nothing changes any more";
   options.checkpointEvery.steps = 2;
   // A half of 18 elements of 8 bytes, and two states.
-  EXPECT_NE(banner().find(", at most 216 B more while a checkpoint is written"),
+  EXPECT_NE(banner().find(", and 216 B for copies of what checkpoints take"),
             std::string::npos)
       << banner();
   options.checkpointSync = true;
