@@ -18,14 +18,21 @@ namespace shardc::runtime {
 class Memory;
 class ThreadPool;
 
-/// What only ranks whose buffers lie in the memory of one host have.
+/// Ranks of a group in a row: [first, first + count).
+struct LocalMembers {
+  int first = 0, count = 0;
+};
+
+/// What only ranks whose buffers lie in the memory of hosts have.
 class HostRanks {
 public:
   virtual ~HostRanks() = default;
-  /// Returns `bytes` > 0 of zeros, at one address for all ranks of this
-  /// communicator. They stay until the last rank lets go. All ranks ask for the
-  /// same sizes in the same order; nobody waits. Throws an Error with `name`
-  /// when the system has no more.
+  /// The ranks of this communicator that are in this process.
+  virtual LocalMembers localMembers() const = 0;
+  /// Returns `bytes` > 0 of zeros, at one address for the local members. They
+  /// stay until the last of them lets go. All ask for the same sizes in the
+  /// same order; nobody waits. Throws an Error with `name` when the system has
+  /// no more.
   virtual std::shared_ptr<Memory> sharedMemory(const std::string &name,
                                                int64_t bytes) = 0;
   /// Sets the threads that may help while this rank waits, in whatever group.
@@ -94,7 +101,7 @@ public:
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual SumOrder sumOrder() const = 0;
-  /// Is null where the ranks' buffers do not lie in one host's memory.
+  /// Is null where the ranks' buffers do not lie in hosts' memory.
   virtual HostRanks *hostRanks() { return nullptr; }
 
   /// Returns the group of the ranks base + k * stride, 0 <= k < size, around
@@ -106,7 +113,8 @@ public:
 
   /// Starts an all-gather: gathered[r * bytes, (r + 1) * bytes) = rank r's
   /// shard. The shard may not change before finish(); it may be the rank's own
-  /// slice of `gathered`.
+  /// slice of `gathered`. Ranks of one process may give one `gathered`, which is
+  /// written when all of them have started.
   virtual Ticket startAllGather(const void *shard, void *gathered,
                                 int64_t bytes) = 0;
   /// Starts a reduce-scatter: shard = sum over ranks of elements [rank * count,
@@ -155,6 +163,13 @@ public:
     return dtype == plan::FLOAT32 || dtype == plan::FLOAT64 ||
            dtype == plan::BFLOAT16 || dtype == plan::FLOAT16 ||
            dtype == plan::INT64 || dtype == plan::INT32;
+  }
+  /// Throws an Error where groups of that shape do not divide `ranks`.
+  static void requireGroup(int64_t stride, int64_t size, int64_t ranks) {
+    if (stride < 1 || size < 1 || size > ranks || stride > ranks ||
+        ranks % (stride * size) != 0)
+      fail("no groups of ", size, " ranks with a stride of ", stride, " in ",
+           ranks, " ranks: the product does not divide");
   }
   /// The type in which elements of a reducible type are added.
   static plan::DType sumType(plan::DType dtype) {

@@ -3,7 +3,9 @@
 
 namespace shardc::runtime {
 
-ThreadProcess::ThreadProcess(int ranks, bool spin) : ranks(ranks), spin(spin) {}
+ThreadProcess::ThreadProcess(int ranks, bool spin,
+                             std::function<void(const std::string &)> onAbort)
+    : ranks(ranks), spin(spin), onAbort(std::move(onAbort)) {}
 ThreadProcess::~ThreadProcess() = default;
 
 ThreadGroup &ThreadProcess::group(int base, int stride, int size) {
@@ -15,13 +17,32 @@ ThreadGroup &ThreadProcess::group(int base, int stride, int size) {
 }
 
 void ThreadProcess::abort(int rank, const std::string &reason) {
+  std::string text = concat("rank ", rank, " gave up: ", reason);
+  {
+    std::lock_guard lock(mutex);
+    if (aborted)
+      return;
+  }
+  abort(text);
+  if (onAbort)
+    onAbort(text);
+}
+
+void ThreadProcess::abort(const std::string &text) {
   std::lock_guard lock(mutex);
   if (aborted)
     return;
-  abortReason = "rank " + std::to_string(rank) + " gave up: " + reason;
+  abortReason = text;
   aborted = true;
   for (auto &[members, group] : groups)
     group->wakeAll();
+  for (const std::function<void()> &wake : wakes)
+    wake();
+}
+
+void ThreadProcess::onWake(std::function<void()> wake) {
+  std::lock_guard lock(mutex);
+  wakes.push_back(std::move(wake));
 }
 
 void ThreadProcess::throwAborted() {
@@ -44,31 +65,6 @@ bool ThreadProcess::enterWork() {
 void ThreadProcess::leaveWork() {
   if (working.fetch_sub(1) == 1 && aborted)
     idleEvent.notify();
-}
-
-ThreadOperation &ThreadGroup::operation(uint64_t number) {
-  std::lock_guard lock(mutex);
-  while (first + open.size() <= number) {
-    if (unused.empty()) {
-      records.push_back(std::make_unique<ThreadOperation>(size));
-      unused.push_back(records.back().get());
-    }
-    open.push_back(unused.back());
-    unused.pop_back();
-  }
-  return *open[number - first];
-}
-
-void ThreadGroup::retire(uint64_t number) {
-  std::lock_guard lock(mutex);
-  ThreadOperation *&slot = open[number - first];
-  slot->reset();
-  unused.push_back(slot);
-  slot = nullptr;
-  while (!open.empty() && !open.front()) {
-    open.pop_front();
-    ++first;
-  }
 }
 
 void ThreadGroup::barrier() {
@@ -97,10 +93,7 @@ ThreadGroup::memory(uint64_t number, const std::string &name, int64_t bytes) {
 }
 
 void ThreadGroup::wakeAll() {
-  std::lock_guard lock(mutex);
-  for (ThreadOperation *operation : open)
-    if (operation)
-      operation->event.notify();
+  records.wakeAll();
   barrierEvent.notify();
 }
 

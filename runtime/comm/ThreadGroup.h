@@ -4,9 +4,10 @@
 #define SHARDC_RUNTIME_COMM_THREADGROUP_H
 
 #include "runtime/base/Memory.h"
+#include "runtime/comm/OperationRecords.h"
 #include "runtime/comm/ThreadOperation.h"
 
-#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,7 +21,10 @@ class ThreadGroup;
 /// that is stuck elsewhere, and buffers belong to no group.
 class ThreadProcess {
 public:
-  ThreadProcess(int ranks, bool spin);
+  /// `onAbort`: called with the reason when a rank of this process is the first
+  /// to give up.
+  ThreadProcess(int ranks, bool spin,
+                std::function<void(const std::string &)> onAbort = {});
   ~ThreadProcess();
 
   const int ranks;
@@ -31,6 +35,10 @@ public:
   ThreadGroup &group(int base, int stride, int size);
 
   void abort(int rank, const std::string &reason);
+  /// The same, for what happened elsewhere: `text` says to whom.
+  void abort(const std::string &text);
+  /// Wakes all ranks of a group that is not of threads alone.
+  void onWake(std::function<void()> wake);
   bool isAborted() const { return aborted; }
   /// Throws, but not before every rank has stopped using the others' buffers,
   /// which may be freed next.
@@ -53,6 +61,8 @@ public:
 private:
   std::mutex mutex;
   std::map<std::tuple<int, int, int>, std::unique_ptr<ThreadGroup>> groups;
+  std::vector<std::function<void()>> wakes;
+  std::function<void(const std::string &)> onAbort;
   std::atomic<bool> aborted{false};
   std::string abortReason;
   std::atomic<int> working{0}; // ranks inside enterWork .. leaveWork
@@ -63,18 +73,16 @@ private:
 class ThreadGroup {
 public:
   ThreadGroup(ThreadProcess &process, int base, int stride, int size)
-      : process(process), base(base), stride(stride), size(size) {}
+      : process(process), base(base), stride(stride), size(size),
+        records(size) {}
 
   ThreadProcess &process;
   const int base, stride, size;
 
   int worldRank(int member) const { return base + member * stride; }
 
-  /// Returns the record of the collective with this number; the first rank that
-  /// asks for it makes it.
-  ThreadOperation &operation(uint64_t number);
-  /// Takes back the record of `number`, which all ranks have finished.
-  void retire(uint64_t number);
+  ThreadOperation &operation(uint64_t number) { return records.at(number); }
+  void retire(uint64_t number) { records.retire(number); }
   void barrier();
   /// Returns the memory with this number, which the first rank that asks for it
   /// allocates.
@@ -85,10 +93,7 @@ public:
 
 private:
   std::mutex mutex;
-  std::deque<ThreadOperation *> open; // number `first` is at the front
-  uint64_t first = 0;
-  std::vector<ThreadOperation *> unused;
-  std::vector<std::unique_ptr<ThreadOperation>> records;
+  OperationRecords<ThreadOperation> records;
   /// Memory that some ranks have taken, and not yet all.
   struct SharedAllocation {
     std::shared_ptr<Memory> memory;

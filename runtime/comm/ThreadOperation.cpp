@@ -23,48 +23,6 @@ static int64_t chunksOf(int64_t count, int64_t elementBytes) {
   return (count * elementBytes + chunkBytes - 1) / chunkBytes;
 }
 
-static bool areSamePart(const RunningSum &a, const RunningSum &b) {
-  return a.begins == b.begins && a.ends == b.ends;
-}
-
-bool Contribution::agreesWith(const Contribution &other) const {
-  return kind == other.kind && count == other.count && dtype == other.dtype &&
-         areSamePart(running, other.running) &&
-         std::equal(segments.begin(), segments.end(), other.segments.begin(),
-                    other.segments.end(),
-                    [](const Segment &a, const Segment &b) {
-                      return a.count == b.count && a.dtype == b.dtype &&
-                             a.combine == b.combine &&
-                             areSamePart(a.running, b.running);
-                    });
-}
-
-static const char *describe(const RunningSum &running) {
-  return running.begins
-             ? (running.ends ? "" : " (first of several)")
-             : (running.ends ? " (last of several)" : " (between others)");
-}
-
-std::string Contribution::describe() const {
-  switch (kind) {
-  case Kind::AllGather:
-    return "all-gather of " + std::to_string(count) + " bytes";
-  case Kind::ReduceScatter:
-    return concat("reduce-scatter of ", count, " ", dtypeName(dtype),
-                  runtime::describe(running));
-  case Kind::AllReduce: {
-    std::string text = "all-reduce of";
-    for (const Segment &segment : segments)
-      text += concat(" ", segment.count, " ", dtypeName(segment.dtype),
-                     segment.combine == Combine::Max ? " (maximum)" : "",
-                     runtime::describe(segment.running));
-    return text;
-  }
-  default:
-    return "nothing";
-  }
-}
-
 void ThreadOperation::reset() {
   arrived = 0;
   finished = 0;
@@ -142,11 +100,6 @@ struct Combination {
   RunningSum running;
 };
 } // namespace
-
-/// Returns where the sum goes that a rank wants at `result`.
-static std::byte *placeOf(std::byte *result, const RunningSum &running) {
-  return running.ends ? result : static_cast<std::byte *>(running.data);
-}
 
 /// Computes one chunk and writes it to all destinations.
 static void combineChunk(Combination of, int64_t chunk) {

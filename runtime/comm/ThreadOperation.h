@@ -3,29 +3,13 @@
 #ifndef SHARDC_RUNTIME_COMM_THREADOPERATION_H
 #define SHARDC_RUNTIME_COMM_THREADOPERATION_H
 
-#include "runtime/comm/Communicator.h"
+#include "runtime/comm/Contribution.h"
 #include "runtime/comm/EventCount.h"
 
 #include <atomic>
 #include <vector>
 
 namespace shardc::runtime {
-
-/// What one rank brings to a collective.
-struct Contribution {
-  enum class Kind { None, AllGather, ReduceScatter, AllReduce };
-  Kind kind = Kind::None;
-  const std::byte *source = nullptr; // all-gather: shard; reduce-scatter: flat
-  std::byte *destination = nullptr;
-  int64_t count = 0; // elements of a shard (bytes for all-gather)
-  plan::DType dtype = plan::INVALID;
-  std::vector<Segment> segments; // all-reduce
-  RunningSum running;            // reduce-scatter
-
-  bool agreesWith(const Contribution &other) const;
-  /// Says "all-gather of 128 bytes".
-  std::string describe() const;
-};
 
 /// Chunks whose results go to one rank (to all ranks, for an all-reduce).
 struct alignas(64) ChunkGroup {

@@ -14,16 +14,6 @@
 
 namespace shardc::runtime {
 
-namespace {
-
-/// Of a rank in all its groups; written by its thread alone.
-struct alignas(64) RankSide {
-  int64_t unfinished = 0; // collectives
-  ThreadPool *helpers = nullptr;
-};
-
-} // namespace
-
 class ThreadCommunicator : public Communicator, private HostRanks {
 public:
   ThreadCommunicator(ThreadGroup &shared, int ownRank, RankSide &side)
@@ -35,6 +25,7 @@ public:
   HostRanks *hostRanks() override { return this; }
 
   Communicator &group(int64_t stride, int64_t size) override;
+  LocalMembers localMembers() const override { return {0, shared.size}; }
   std::shared_ptr<Memory> sharedMemory(const std::string &name,
                                        int64_t bytes) override;
   void helpWith(ThreadPool *pool) override { side.helpers = pool; }
@@ -53,7 +44,6 @@ public:
   void leave() override;
 
 private:
-  static void requireReducible(plan::DType dtype);
   Ticket start(Contribution contribution);
   int ownGroup(const ThreadOperation &operation) const {
     return operation.groupCount() == 1 ? 0 : ownRank;
@@ -74,10 +64,7 @@ private:
 };
 
 Communicator &ThreadCommunicator::group(int64_t stride, int64_t size) {
-  if (stride < 1 || size < 1 || size > shared.size || stride > shared.size ||
-      shared.size % (stride * size) != 0)
-    fail("no groups of ", size, " ranks with a stride of ", stride, " in ",
-         shared.size, " ranks: the product does not divide");
+  requireGroup(stride, size, shared.size);
   if (size == shared.size)
     return *this;
   std::unique_ptr<ThreadCommunicator> &end = groups[{stride, size}];
@@ -99,40 +86,19 @@ ThreadCommunicator::sharedMemory(const std::string &name, int64_t bytes) {
 Communicator::Ticket ThreadCommunicator::startAllGather(const void *shard,
                                                         void *gathered,
                                                         int64_t bytes) {
-  return start({Contribution::Kind::AllGather,
-                static_cast<const std::byte *>(shard),
-                static_cast<std::byte *>(gathered),
-                bytes,
-                plan::UINT8,
-                {},
-                {}});
+  return start(Contribution::allGather(shard, gathered, bytes));
 }
 
 Communicator::Ticket
 ThreadCommunicator::startReduceScatter(const void *flat, void *shard,
                                        int64_t count, plan::DType dtype,
                                        RunningSum running) {
-  requireReducible(dtype);
-  return start({Contribution::Kind::ReduceScatter,
-                static_cast<const std::byte *>(flat),
-                static_cast<std::byte *>(shard),
-                count,
-                dtype,
-                {},
-                running});
+  return start(Contribution::reduceScatter(flat, shard, count, dtype, running));
 }
 
 Communicator::Ticket
 ThreadCommunicator::startAllReduce(std::span<const Segment> segments) {
-  for (const Segment &segment : segments)
-    requireReducible(segment.dtype);
-  return start({Contribution::Kind::AllReduce,
-                nullptr,
-                nullptr,
-                0,
-                plan::INVALID,
-                {segments.begin(), segments.end()},
-                {}});
+  return start(Contribution::allReduce(segments));
 }
 
 void ThreadCommunicator::wait(Ticket ticket) {
@@ -161,12 +127,6 @@ void ThreadCommunicator::leave() {
     return;
   abort("it left in the middle of a step");
   process.awaitIdle();
-}
-
-void ThreadCommunicator::requireReducible(plan::DType dtype) {
-  if (!isReducible(dtype))
-    fail("expects floats, int64 or int32 to add up over ranks, got ",
-         dtypeName(dtype));
 }
 
 Communicator::Ticket ThreadCommunicator::start(Contribution contribution) {
@@ -242,6 +202,11 @@ public:
 std::unique_ptr<Communicator>
 connectThread(std::shared_ptr<ThreadProcess> process, int rank) {
   return std::make_unique<ThreadConnection>(std::move(process), rank);
+}
+
+std::unique_ptr<Communicator> memberOfThreads(ThreadGroup &group, int member,
+                                              RankSide &side) {
+  return std::make_unique<ThreadCommunicator>(group, member, side);
 }
 
 } // namespace shardc::runtime

@@ -9,12 +9,25 @@
 
 namespace shardc::runtime {
 
+class ThreadGroup;
+class ThreadPool;
 class ThreadProcess;
+
+/// Of a rank in all its groups; written by its thread alone.
+struct alignas(64) RankSide {
+  int64_t unfinished = 0; // collectives
+  ThreadPool *helpers = nullptr;
+};
 
 /// A rank's end of the world whose ranks meet in `process` (ThreadGroup.h).
 /// Each of its ranks connects once.
 std::unique_ptr<Communicator>
 connectThread(std::shared_ptr<ThreadProcess> process, int rank);
+
+/// A rank's end of a group that is all in this process. Both arguments must
+/// outlive it.
+std::unique_ptr<Communicator> memberOfThreads(ThreadGroup &group, int member,
+                                              RankSide &side);
 
 } // namespace shardc::runtime
 

@@ -8,7 +8,7 @@
 #include "runtime/comm/Communicator.h"
 #include "test/runtime/comm/Elements.h"
 #include "test/runtime/comm/ShuffledCommunicator.h"
-#include "test/runtime/launch/RanksAsThreads.h"
+#include "test/runtime/launch/RanksInProcesses.h"
 
 #include "gtest/gtest.h"
 
@@ -31,7 +31,15 @@ struct Implementation {
 };
 inline const Implementation implementations[] = {
     {"Threads", runRanksAsThreads, true, 16},
-    {"Shuffled", runShuffledRanks, false, 6}};
+    {"Shuffled", runShuffledRanks, false, 6},
+    // Ranks of a process, and processes of a node.
+    {"One", runRanksInProcesses<1, 1>, false, 6},
+    {"OneInNodes", runRanksInProcesses<1, 4>, false, 8},
+    {"Two", runRanksInProcesses<2, 1>, false, 8},
+    {"TwoInNodes", runRanksInProcesses<2, 2>, false, 16},
+    {"Four", runRanksInProcesses<4, 1>, false, 8},
+    {"FourInOneNode", runRanksInProcesses<4, 16>, false, 16},
+    {"Three", runRanksInProcesses<3, 1>, false, 6}};
 
 /// Threads that help a rank while it waits, where its communicator has a use
 /// for them.

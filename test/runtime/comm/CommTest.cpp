@@ -46,7 +46,7 @@ protected:
   /// that the work is cut into chunks.
   std::vector<int64_t> counts() {
     std::vector<int64_t> counts = {0, 1, 3, 17, 1031};
-    if (shape().ranks == 2)
+    if (shape().ranks == 2 || shape().ranks == 4)
       counts.push_back(severalChunks(dtype()));
     return counts;
   }

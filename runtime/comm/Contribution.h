@@ -1,0 +1,45 @@
+// What one rank brings to a collective: its buffers, and what it takes the
+// collective for.
+#ifndef SHARDC_RUNTIME_COMM_CONTRIBUTION_H
+#define SHARDC_RUNTIME_COMM_CONTRIBUTION_H
+
+#include "runtime/comm/Communicator.h"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace shardc::runtime {
+
+/// What one rank brings to a collective.
+struct Contribution {
+  enum class Kind { None, AllGather, ReduceScatter, AllReduce };
+  Kind kind = Kind::None;
+  const std::byte *source = nullptr; // all-gather: shard; reduce-scatter: flat
+  std::byte *destination = nullptr;
+  int64_t count = 0; // elements of a shard (bytes for all-gather)
+  plan::DType dtype = plan::INVALID;
+  std::vector<Segment> segments; // all-reduce
+  RunningSum running;            // reduce-scatter
+
+  static Contribution allGather(const void *shard, void *gathered,
+                                int64_t bytes);
+  /// These two throw an Error for a type that is not reducible.
+  static Contribution reduceScatter(const void *flat, void *shard,
+                                    int64_t count, plan::DType dtype,
+                                    RunningSum running);
+  static Contribution allReduce(std::span<const Segment> segments);
+
+  bool agreesWith(const Contribution &other) const;
+  /// Says "all-gather of 128 bytes".
+  std::string describe() const;
+};
+
+/// Where the sum goes that a rank wants at `result`.
+inline std::byte *placeOf(void *result, const RunningSum &running) {
+  return static_cast<std::byte *>(running.ends ? result : running.data);
+}
+
+} // namespace shardc::runtime
+
+#endif

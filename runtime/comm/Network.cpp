@@ -1,0 +1,184 @@
+// The driver's loop, and how it ends.
+#include "runtime/comm/Network.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <sys/uio.h>
+
+namespace shardc::runtime {
+
+using Clock = std::chrono::steady_clock;
+
+/// How long those who are to know that this process gives up are given.
+static constexpr std::chrono::seconds tellingTime{1};
+/// And those who have not come to the end of a run yet.
+static constexpr std::chrono::seconds goodbyeTime{30};
+
+Nodes Nodes::apart(int processes) {
+  Nodes nodes;
+  nodes.of.resize(processes);
+  std::iota(nodes.of.begin(), nodes.of.end(), 0);
+  nodes.pids.resize(processes);
+  return nodes;
+}
+
+Network::Network(std::unique_ptr<Transport> given, Nodes nodes,
+                 std::function<void(const std::string &)> failed)
+    : transport(std::move(given)), nodes(std::move(nodes)),
+      ownProcess(transport->process()), transportName(transport->name()),
+      failed(std::move(failed)), heard(processes()) {
+  driver = std::thread([this] { run(); });
+}
+
+Network::~Network() {
+  post([this] { ends = true; });
+  driver.join();
+}
+
+Traffic Network::traffic() const {
+  std::lock_guard lock(mutex);
+  return moved;
+}
+
+void Network::post(std::function<void()> work) {
+  {
+    std::lock_guard lock(mutex);
+    posted.push_back(std::move(work));
+  }
+  transport->wake();
+}
+
+void Network::onStopped(std::function<void()> given) {
+  std::unique_lock lock(mutex);
+  if (!hasStopped) {
+    stopped = std::move(given);
+    return;
+  }
+  lock.unlock();
+  given();
+}
+
+void Network::giveUp(const std::string &text) {
+  post([this, text] { stop(text, true); });
+}
+
+void Network::send(int to, Transport::Channel channel, const void *data,
+                   int64_t bytes, Transport::Done done) {
+  transport->send(to, channel, data, bytes, std::move(done));
+}
+void Network::receive(int from, Transport::Channel channel, void *data,
+                      int64_t bytes, Transport::Done done) {
+  transport->receive(from, channel, data, bytes, std::move(done));
+}
+
+void Network::read(int process, const void *from, void *to,
+                   int64_t bytes) const {
+  auto *at = static_cast<std::byte *>(to);
+  auto remote = reinterpret_cast<uintptr_t>(from);
+  while (bytes > 0) {
+    iovec here{at, size_t(bytes)},
+        there{reinterpret_cast<void *>(remote), size_t(bytes)};
+    ssize_t got = process_vm_readv(nodes.pids[process], &here, 1, &there, 1, 0);
+    if (got <= 0)
+      failErrno("cannot read the memory of process ", process, " (pid ",
+                nodes.pids[process], ")");
+    at += got, remote += got, bytes -= got;
+  }
+}
+
+/// Waits for what others have to say, which they do once.
+void Network::listen() {
+  for (int from = 0; from < processes(); ++from)
+    if (from != ownProcess)
+      transport->receive(from, 0, heard[from].data(), textBytes, [this, from] {
+        std::string text(heard[from].data(),
+                         strnlen(heard[from].data(), textBytes));
+        stop(text, false);
+      });
+  transport->onLost([this](int process, const std::string &why) {
+    stop(concat("process ", process, " is gone: ", why), false);
+  });
+}
+
+void Network::tellOthers(const std::string &text) {
+  Text message{};
+  std::memcpy(message.data(), text.data(),
+              std::min(text.size(), textBytes - 1));
+  int told = 1;
+  for (int to = 0; to < processes(); ++to)
+    if (to != ownProcess)
+      transport->send(to, 0, message.data(), textBytes, [&] { ++told; });
+  Clock::time_point until = Clock::now() + tellingTime;
+  while (told < processes() && Clock::now() < until)
+    if (!transport->progress())
+      transport->sleep(
+          std::min(until, Clock::now() + std::chrono::milliseconds(10)));
+}
+
+void Network::stop(const std::string &text, bool isOwn) {
+  if (hasStopped.exchange(true))
+    return; // it was another's failure first
+  if (!isOwn)
+    failed(text);
+  else
+    try {
+      tellOthers(text);
+    } catch (const std::exception &) {
+      // It gives up already.
+    }
+  sayStopped();
+}
+
+void Network::sayStopped() {
+  std::function<void()> call;
+  {
+    std::lock_guard lock(mutex);
+    hasStopped = true;
+    call = std::move(stopped);
+    stopped = nullptr;
+  }
+  if (call)
+    call();
+}
+
+bool Network::runPosted() {
+  std::vector<std::function<void()>> work;
+  {
+    std::lock_guard lock(mutex);
+    moved = transport->traffic();
+    std::swap(work, posted);
+  }
+  for (std::function<void()> &each : work)
+    if (!hasStopped)
+      each();
+  return !work.empty();
+}
+
+void Network::run() {
+  try {
+    listen();
+    while (!ends && !hasStopped) {
+      bool any = runPosted();
+      if (ends || hasStopped)
+        break;
+      any |= transport->progress();
+      if (!any)
+        transport->sleep(Clock::now() + std::chrono::seconds(1));
+    }
+  } catch (const std::exception &error) {
+    std::string text = concat("process ", ownProcess, ": ", error.what());
+    failed(text);
+    stop(text, true);
+  }
+  if (hasStopped)
+    return;
+  try {
+    transport->close(Clock::now() + goodbyeTime);
+  } catch (const std::exception &) {
+    // What was to be said has been said.
+  }
+  sayStopped();
+}
+
+} // namespace shardc::runtime

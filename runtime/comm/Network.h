@@ -1,0 +1,104 @@
+// What moves between this process and the others: a thread that drives the
+// transport.
+#ifndef SHARDC_RUNTIME_COMM_NETWORK_H
+#define SHARDC_RUNTIME_COMM_NETWORK_H
+
+#include "runtime/comm/Transport.h"
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <sys/types.h>
+#include <thread>
+#include <vector>
+
+namespace shardc::runtime {
+
+/// A node: processes in a row that read each other's memory. Where they cannot,
+/// a process is a node of its own.
+struct Nodes {
+  std::vector<int> of;     // by process; ascending from 0 on
+  std::vector<pid_t> pids; // by process; those of this process's node are used
+
+  /// Every process alone.
+  static Nodes apart(int processes);
+};
+
+/// Of one process. Exchanges (Exchange.h) run on its thread, the driver, as
+/// callbacks of messages; none of them waits. The thread sleeps when nothing
+/// moves.
+class Network {
+public:
+  /// Channel 0 is the network's own; others are exchanges'.
+  static constexpr Transport::Channel ownChannels = 1;
+
+  /// `transport` is given over: from now on the driver alone uses it.
+  /// `failed`: what the run ends with, called once, on the driver: another
+  /// process gave up or is gone, or a message is not what it should be. Then
+  /// nothing moves any more.
+  Network(std::unique_ptr<Transport> transport, Nodes nodes,
+          std::function<void(const std::string &)> failed);
+  /// Says goodbye, when nothing failed: waits for the other processes' goodbye.
+  ~Network();
+
+  int process() const { return ownProcess; }
+  int processes() const { return int(nodes.of.size()); }
+  int nodeOf(int process) const { return nodes.of[process]; }
+  std::string name() const { return transportName; }
+  /// Of messages, so far; reads of memory aside.
+  Traffic traffic() const;
+
+  /// Calls `work` on the driver. From any thread; also the driver, to let other
+  /// messages go first.
+  void post(std::function<void()> work);
+  /// Tells all other processes why this one gives up, as far as that goes
+  /// within a second; then nothing moves any more, and `stopped` is called.
+  /// From any thread.
+  void giveUp(const std::string &text);
+  /// Called on the driver, once, when nothing will move any more: no buffer is
+  /// touched afterwards.
+  void onStopped(std::function<void()> stopped);
+
+  // On the driver:
+  void send(int to, Transport::Channel channel, const void *data, int64_t bytes,
+            Transport::Done done);
+  void receive(int from, Transport::Channel channel, void *data, int64_t bytes,
+               Transport::Done done);
+  /// Reads memory of a process of this node. Throws an Error where there is
+  /// none.
+  void read(int process, const void *from, void *to, int64_t bytes) const;
+
+private:
+  static constexpr size_t textBytes = 1024;
+  using Text = std::array<char, textBytes>;
+
+  void run();
+  bool runPosted();
+  void listen();
+  /// Ends what the driver does: after a failure, of this process or not.
+  void stop(const std::string &text, bool isOwn);
+  void tellOthers(const std::string &text);
+  void sayStopped();
+
+  std::unique_ptr<Transport> transport;
+  Nodes nodes;
+  int ownProcess;
+  std::string transportName;
+  std::function<void(const std::string &)> failed;
+  std::vector<Text> heard; // by process: why it gives up
+
+  mutable std::mutex mutex;
+  std::vector<std::function<void()>> posted;
+  std::function<void()> stopped;
+  Traffic moved;
+  std::atomic<bool> hasStopped = false;
+  bool ends = false; // of the driver alone
+  std::thread driver;
+};
+
+} // namespace shardc::runtime
+
+#endif

@@ -1,0 +1,33 @@
+// A world whose ranks are in several processes, some as threads of this one.
+#ifndef SHARDC_RUNTIME_LAUNCH_PROCESSWORLD_H
+#define SHARDC_RUNTIME_LAUNCH_PROCESSWORLD_H
+
+#include "runtime/comm/Network.h"
+#include "runtime/comm/SpanningGroup.h"
+#include "runtime/launch/World.h"
+
+namespace shardc::runtime {
+
+class ProcessRanks;
+
+class ProcessWorld final : public World {
+public:
+  /// `transport`: between the placement's processes, of which there are several.
+  ProcessWorld(const Placement &placement, std::unique_ptr<Transport> transport,
+               Nodes nodes);
+
+  int ranks() const override { return placement.ranks(); }
+  RankRange localRanks() const override {
+    int begin = placement.process * placement.ranksPerProcess;
+    return {begin, begin + placement.ranksPerProcess};
+  }
+  std::unique_ptr<Communicator> connect(int rank) override;
+
+private:
+  Placement placement;
+  std::shared_ptr<ProcessRanks> process;
+};
+
+} // namespace shardc::runtime
+
+#endif
