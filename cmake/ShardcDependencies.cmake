@@ -25,6 +25,19 @@ find_library(SHARDC_XSMM_NOBLAS_STATIC libxsmmnoblas.a REQUIRED)
 find_path(SHARDC_OPENBLAS_INCLUDE cblas.h REQUIRED PATH_SUFFIXES x86_64-linux-gnu openblas)
 find_library(SHARDC_YAML_STATIC libyaml-cpp.a REQUIRED)
 find_path(SHARDC_YAML_INCLUDE yaml-cpp/parser.h REQUIRED)
+# UCX has parts that register themselves in constructors, which a linker would leave out of static libraries
+# (/usr/lib/x86_64-linux-gnu/pkgconfig/ucx.pc). Without ucs_init it crashes at its start.
+find_library(SHARDC_UCP_STATIC libucp.a REQUIRED)
+find_library(SHARDC_UCT_STATIC libuct.a REQUIRED)
+find_library(SHARDC_UCS_STATIC libucs.a REQUIRED)
+find_library(SHARDC_UCM_STATIC libucm.a REQUIRED)
+find_path(SHARDC_UCX_INCLUDE ucp/api/ucp.h REQUIRED)
+add_library(shardc_ucx INTERFACE)
+target_include_directories(shardc_ucx SYSTEM INTERFACE ${SHARDC_UCX_INCLUDE})
+target_link_libraries(shardc_ucx INTERFACE
+  ${SHARDC_UCP_STATIC} ${SHARDC_UCT_STATIC} ${SHARDC_UCS_STATIC} ${SHARDC_UCM_STATIC} rt ${CMAKE_DL_LIBS} m)
+target_link_options(shardc_ucx INTERFACE
+  -Wl,--undefined=ucp_global_init -Wl,--undefined=uct_init -Wl,--undefined=ucs_init)
 find_path(SHARDC_TOML_INCLUDE toml++/toml.h REQUIRED)
 find_path(SHARDC_ONNX_PROTO_DIR onnx/onnx.proto REQUIRED)
 

@@ -20,7 +20,7 @@ install(DIRECTORY docs DESTINATION ${SHARDC_DOC_DIR} FILES_MATCHING PATTERN "*.m
 
 # Licences of what is linked statically.
 foreach(package libcli11-dev libgcc-s1 liblld-22 libmlir-22-dev libonnx-dev libopenblas-pthread-dev libprotobuf-dev libtomlplusplus-dev
-    libxsmm-dev libxxhash-dev libyaml-cpp-dev nlohmann-json3-dev)
+    libucx-dev libxsmm-dev libxxhash-dev libyaml-cpp-dev nlohmann-json3-dev)
   install(FILES /usr/share/doc/${package}/copyright DESTINATION ${SHARDC_DOC_DIR}/linked/${package})
 endforeach()
 

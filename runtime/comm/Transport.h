@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace shardc::runtime {
 
@@ -18,6 +19,10 @@ namespace shardc::runtime {
 struct Traffic {
   int64_t sent = 0, received = 0;
 };
+
+/// Tells all processes `mine`, and returns what each has told, by process.
+using TextExchange =
+    std::function<std::vector<std::string>(const std::string &mine)>;
 
 /// One process's end. One thread, the driver, calls all of it but wake(); it
 /// polls for many messages at once, since between channels there is no order
