@@ -47,6 +47,7 @@ ROOMS = {
         "base": {"simd"},
         "files": {"base"},
         "flags": {"base", "files"},
+        "store": {"base", "files"},
         "comm": {"base", "simd"},
         "device": {"base", "comm"},
         "cpu": {"base", "simd", "comm", "device"},
