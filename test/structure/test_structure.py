@@ -58,7 +58,7 @@ ROOMS = {
         "checkpoint": {"base", "files", "comm", "engine", "data", "weights"},
         "metrics": {"base", "files"},
         "mlflow": {"base", "files", "metrics"},
-        "launch": {"base", "comm"},
+        "launch": {"base", "store", "comm"},
         "train": {
             "base",
             "files",
