@@ -80,9 +80,9 @@ TcpStoreClient::TcpStoreClient(const std::vector<StoreAddress> &addresses,
             round += (round.empty() ? "" : "; ") + std::string(error.what());
         }
     last = round;
-    if (Clock::now() + pause >= deadline)
+    std::this_thread::sleep_until(std::min(Clock::now() + pause, deadline));
+    if (Clock::now() >= deadline)
       break;
-    std::this_thread::sleep_for(pause);
   }
   throw StoreTimeout(concat("found no store of this run within ",
                             secondsSince(begin), ": ", last));

@@ -58,7 +58,7 @@ ROOMS = {
         "checkpoint": {"base", "files", "comm", "engine", "data", "weights"},
         "metrics": {"base", "files"},
         "mlflow": {"base", "files", "metrics"},
-        "launch": {"base", "store", "comm"},
+        "launch": {"base", "files", "store", "comm"},
         "train": {
             "base",
             "files",

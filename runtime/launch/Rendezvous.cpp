@@ -1,0 +1,222 @@
+// Where the processes of a run meet.
+#include "runtime/launch/Rendezvous.h"
+
+#include "runtime/base/Text.h"
+#include "runtime/store/Connection.h"
+
+#include <algorithm>
+#include <ifaddrs.h>
+#include <memory>
+#include <net/if.h>
+#include <netdb.h>
+#include <random>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace shardc::runtime {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::string hostName() {
+  char name[256] = "";
+  if (gethostname(name, sizeof(name) - 1) != 0)
+    return "unknown host";
+  return name;
+}
+
+std::vector<std::string> hostAddresses() {
+  std::vector<std::string> addresses;
+  ifaddrs *found = nullptr;
+  if (getifaddrs(&found) != 0)
+    return addresses;
+  std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> all(found, freeifaddrs);
+  for (const ifaddrs *each = found; each; each = each->ifa_next) {
+    if (!each->ifa_addr || !(each->ifa_flags & IFF_UP) ||
+        (each->ifa_flags & IFF_LOOPBACK))
+      continue;
+    int family = each->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6)
+      continue;
+    socklen_t size =
+        family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    char text[NI_MAXHOST];
+    if (getnameinfo(each->ifa_addr, size, text, sizeof(text), nullptr, 0,
+                    NI_NUMERICHOST) == 0 &&
+        !strchr(text, '%')) // of one link: elsewhere it has another name
+      addresses.push_back(text);
+  }
+  return addresses;
+}
+
+/// "1, 3 (on node2), 5 and 12 more"
+static std::string listText(const std::vector<int> &processes,
+                            const std::vector<std::string> &names) {
+  constexpr size_t most = 16;
+  std::string text;
+  for (size_t i = 0; i < std::min(processes.size(), most); ++i) {
+    auto process = static_cast<size_t>(processes[i]);
+    text += concat(i ? ", " : "", process);
+    if (process < names.size() && !names[process].empty())
+      text += " (on " + names[process] + ")";
+  }
+  if (processes.size() > most)
+    text += concat(" and ", processes.size() - most, " more");
+  return text;
+}
+
+static std::string keyOf(const std::string &key, int process) {
+  return concat(key, "/", process);
+}
+
+/// Why an exchange has not ended. The store gets a little time more to say who
+/// has come.
+static std::string whoIsMissing(Store &store, const std::string &key,
+                                int processes,
+                                const std::vector<std::string> &names) {
+  std::vector<int> came, missing;
+  Deadline deadline = after(seconds(5));
+  for (int each = 0; each < processes; ++each)
+    (store.has(keyOf(key, each), deadline) ? came : missing).push_back(each);
+  if (missing.empty())
+    return concat("all ", processes, " processes have come, and the store at ",
+                  store.name(), " was too slow to say so");
+  return concat(missing.size() == 1 ? "process " : "processes ",
+                listText(missing, names), " of ", processes,
+                missing.size() == 1 ? " has not come" : " have not come",
+                "; here: ", listText(came, names));
+}
+
+std::vector<std::string> exchange(Store &store, const std::string &key,
+                                  const std::string &mine, int process,
+                                  int processes, Deadline deadline,
+                                  const std::vector<std::string> &names) {
+  Clock::time_point begin = Clock::now();
+  std::vector<std::string> keys;
+  for (int each = 0; each < processes; ++each)
+    keys.push_back(keyOf(key, each));
+  try {
+    store.set(keys[static_cast<size_t>(process)], mine, deadline);
+    store.wait(keys, deadline);
+    std::vector<std::string> texts;
+    for (const std::string &each : keys)
+      texts.push_back(store.get(each, deadline));
+    return texts;
+  } catch (const StoreTimeout &) {
+    std::chrono::duration<double> waited = Clock::now() - begin;
+    // Who has come said its host, where the exchange is that of hosts.
+    std::vector<std::string> said = names;
+    if (said.empty() && key == "host")
+      for (const std::string &each : keys)
+        said.push_back(store.has(each, after(seconds(5)))
+                           ? store.get(each, after(seconds(5)))
+                           : "");
+    throw StoreTimeout(concat("within ", format("%.3g s", waited.count()), ", ",
+                              whoIsMissing(store, key, processes, said)));
+  }
+}
+
+void Rendezvous::serve(const Launch &launch) {
+  for (int i = 0;; ++i)
+    try {
+      server = std::make_unique<TcpStoreServer>(
+          static_cast<uint16_t>(launch.store.port + i), launch.job);
+      return;
+    } catch (const PortTaken &taken) {
+      if (i + 1 >= launch.store.ports)
+        fail("cannot serve the store of this run: ",
+             launch.store.ports > 1
+                 ? concat("ports ", launch.store.port, " to ",
+                          launch.store.port + i,
+                          " of this host are taken by other processes")
+                 : std::string(taken.what()));
+    }
+}
+
+/// Process 0 says where it serves, and what its store is called: "JOB PORT HOST
+/// HOST ...".
+void Rendezvous::meetOverMpi(const Launch &launch, const TextExchange &overMpi,
+                             Deadline deadline) {
+  std::string mine;
+  if (process == 0) {
+    std::random_device random;
+    std::string job = concat("mpirun-", random(), "-", random());
+    server = std::make_unique<TcpStoreServer>(0, job);
+    mine = concat(job, " ", server->port());
+    for (const std::string &address : hostAddresses())
+      mine += " " + address;
+    mine += " " + hostName() + " 127.0.0.1";
+  }
+  std::vector<std::string> told = overMpi(mine);
+  if (told.size() != static_cast<size_t>(processes))
+    fail("mpirun started ", processes, " processes, and MPI knows ",
+         told.size());
+  std::istringstream words(told.front());
+  std::string job, host;
+  uint16_t port = 0;
+  words >> job >> port;
+  std::vector<StoreAddress> addresses;
+  while (words >> host)
+    addresses.push_back({host, port, 1});
+  client =
+      std::make_unique<TcpStoreClient>(addresses, job, launch.prefix, deadline);
+}
+
+Rendezvous::Rendezvous(const Launch &launch, milliseconds timeout,
+                       const TextExchange &overMpi)
+    : process(launch.process), processes(launch.processes),
+      hostNames({hostName()}) {
+  if (processes == 1)
+    return;
+  Deadline deadline = after(timeout);
+  if (launch.kind == LaunchKind::Mpi)
+    meetOverMpi(launch, overMpi, deadline);
+  else {
+    if (process == 0 && !launch.storeIsServed)
+      serve(launch);
+    // Process 0 need not know its own host's name.
+    StoreAddress at = launch.store;
+    if (server)
+      at = {"127.0.0.1", server->port(), 1};
+    try {
+      client = std::make_unique<TcpStoreClient>(std::vector{at}, launch.job,
+                                                launch.prefix, deadline);
+    } catch (const StoreTimeout &timeout) {
+      throw StoreTimeout(concat(
+          launch.storeIsServed ? launchKindName(launch.kind) : "process 0",
+          " serves no store: ", timeout.what()));
+    }
+  }
+  hostNames = runtime::exchange(*client, "host", hostName(), process, processes,
+                                deadline);
+  auto own = static_cast<size_t>(process);
+  auto isHere = [&](const std::string &host) { return host == hostNames[own]; };
+  auto self = hostNames.begin() + process;
+  localIndex = static_cast<int>(std::count_if(hostNames.begin(), self, isHere));
+  localCount = static_cast<int>(
+      std::count_if(hostNames.begin(), hostNames.end(), isHere));
+}
+
+std::vector<std::string> Rendezvous::exchange(const std::string &key,
+                                              const std::string &mine,
+                                              Deadline deadline) const {
+  if (!client)
+    return {mine};
+  return runtime::exchange(*client, key, mine, process, processes, deadline,
+                           hostNames);
+}
+
+void Rendezvous::leave(Deadline deadline) {
+  if (!client)
+    return;
+  try {
+    client->set(keyOf("left", process), "", deadline);
+    if (server)
+      for (int each = 1; each < processes; ++each)
+        client->wait({keyOf("left", each)}, deadline);
+  } catch (const Error &) {
+    // The run is over; who is gone has no use for the store.
+  }
+}
+
+} // namespace shardc::runtime

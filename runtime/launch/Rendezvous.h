@@ -1,0 +1,71 @@
+// Where the processes of a run meet: from a Launch to a store that all of them
+// have, and texts that they tell each other through it.
+#ifndef SHARDC_RUNTIME_LAUNCH_RENDEZVOUS_H
+#define SHARDC_RUNTIME_LAUNCH_RENDEZVOUS_H
+
+#include "runtime/launch/Launch.h"
+#include "runtime/store/TcpStoreServer.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace shardc::runtime {
+
+/// Every process gives a text, and gets those of all, by process.
+using TextExchange =
+    std::function<std::vector<std::string>(const std::string &mine)>;
+
+/// The same through a store, under a key that is used once. A StoreTimeout at
+/// the deadline lists who has not come: `names` has what processes are called
+/// beside their number (their hosts), where that is known, or nothing.
+std::vector<std::string> exchange(Store &store, const std::string &key,
+                                  const std::string &mine, int process,
+                                  int processes, Deadline deadline,
+                                  const std::vector<std::string> &names = {});
+
+class Rendezvous {
+public:
+  /// Serves the store, where that is this process's part, and connects to it.
+  /// Returns when all processes have come; throws a StoreTimeout that lists
+  /// those that have not within `timeout`. For one process there is no store.
+  /// `overMpi`: where the launch is mpirun's.
+  Rendezvous(const Launch &launch, std::chrono::milliseconds timeout,
+             const TextExchange &overMpi = {});
+
+  /// Null for one process.
+  Store *store() const { return client.get(); }
+  /// The host of each process.
+  const std::vector<std::string> &hosts() const { return hostNames; }
+  /// Which of the processes of its host this one is, and how many those are,
+  /// whatever the launcher said.
+  int localProcess() const { return localIndex; }
+  int localProcesses() const { return localCount; }
+  /// An exchange() of all processes; `key` is used once.
+  std::vector<std::string> exchange(const std::string &key,
+                                    const std::string &mine,
+                                    Deadline deadline) const;
+  /// Called by all of them as the last thing: process 0, which may serve the
+  /// store, waits until the others need it no more, or the deadline.
+  void leave(Deadline deadline);
+
+private:
+  void serve(const Launch &launch);
+  void meetOverMpi(const Launch &launch, const TextExchange &overMpi,
+                   Deadline deadline);
+
+  int process, processes;
+  std::unique_ptr<TcpStoreServer> server;
+  std::unique_ptr<TcpStoreClient> client;
+  std::vector<std::string> hostNames;
+  int localIndex = 0, localCount = 1;
+};
+
+/// This machine's name, and addresses by which others may reach it.
+std::string hostName();
+std::vector<std::string> hostAddresses();
+
+} // namespace shardc::runtime
+
+#endif
