@@ -1,5 +1,5 @@
-"""What the trainer writes can be used: the exported ONNX model in onnxruntime gives the
-trainer's own eval loss."""
+"""What the trainer and shardc-ckpt write can be used: the exported ONNX model in onnxruntime gives
+the trainer's own eval loss, and its predictions."""
 import importlib.util
 import os
 import subprocess
@@ -9,7 +9,7 @@ import unittest
 
 import numpy as np
 
-from reference import BUILD, MODELS, Model, read_metrics, read_safetensors
+from reference import BUILD, MODELS, Model, command, read_metrics, read_safetensors
 
 VENV = os.path.join(BUILD, "venv-onnxruntime")
 
@@ -127,6 +127,28 @@ class Export(unittest.TestCase):
                 read_safetensors(os.path.join(model.folder, model.reference["final_params"]))
             ) - set(model.reference["lost_parameters"])
             self.assertEqual(set(read_safetensors(path("trained.safetensors"))), names)
+
+    def logits(self, onnx, folder, out):
+        subprocess.run([self.python, "-c", RUN, onnx, folder, out], check=True)
+        return np.load(out)
+
+    def test_onnxruntime_gives_the_logits_of_a_checkpoint(self):
+        if not self.python:
+            self.skipTest("onnxruntime cannot be installed from PyPI here")
+        model = Model(os.path.join(MODELS, "s2-llama-tiny-causal"))
+        held = os.path.join(model.folder, "data", "eval")
+        words = [w for n, p in model.data("data/eval").items() for w in ("--eval-data", f"{n}={p}")]
+        with tempfile.TemporaryDirectory() as folder:
+            path = lambda n: os.path.join(folder, n)
+            model.compile(path("m.trainer"), "2x2", "float32", "--output-values", "logits")
+            words += ["--checkpoint-dir", path("c"), "--predict", path("predicted.npy")]
+            model.train(path("m.trainer"), *words, steps=5)
+            ckpt = [os.path.join(BUILD, "bin", "shardc-ckpt"), "export", path("c"), "--to", "onnx"]
+            command(*ckpt, "--trainer", path("m.trainer"), "-o", path("trained.onnx"))
+            got = self.logits(path("trained.onnx"), held, path("out.npy"))
+            np.testing.assert_allclose(got, np.load(path("predicted.npy")), rtol=0, atol=2e-5)
+            before = self.logits(model.onnx, held, path("out.npy"))
+            self.assertGreater(np.abs(got - before).max(), 1e-2)
 
 
 for _name in (
