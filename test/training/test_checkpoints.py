@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 from checkpoint_test import CheckpointTest, MLP, SAVED, STEPS
-from reference import command, read_safetensors
+from reference import Model, command, read_safetensors
 
 
 class Checkpoints(CheckpointTest):
@@ -84,22 +84,31 @@ class Checkpoints(CheckpointTest):
         self.assertEqual(steps, list(range(7)))
 
     def test_every_layout_goes_on_from_every_other(self):
+        # Each number of ranks, each strategy, and meshes of one dimension and two.
         layouts = [
             ("1", "full"),
-            ("2", "full"),
-            ("4", "grad_op"),
-            ("8", "full"),
-            ("4", "opt"),
-            ("2x2", "hybrid"),
-            ("2x2", "hybrid_opt"),
             ("2", "none"),
+            ("3", "grad_op"),
+            ("2x2", "hybrid"),
+            ("5", "full"),
+            ("2x3", "hybrid_opt"),
+            ("7", "opt"),
+            ("8", "full"),
         ]
-        trainers = {l: self.compile(l[0], "float64", "--strategy", l[1]) for l in layouts}
+        batch = 840  # which all of them divide
+        model = Model(MLP.folder)
+        model.data = lambda: {n: self.path(n + ".npy") for n in MLP.data()}
+        for name, path in MLP.data().items():
+            np.save(model.data()[name], np.load(path)[np.arange(STEPS * batch) % 251])
+        trainers = {
+            l: self.compile(l[0], "float64", "--strategy", l[1], batch=batch) for l in layouts
+        }
         saved, whole = {}, {}
         for at, layout in enumerate(layouts):
             folder = self.path(f"c{at}")
+            saves = ("--checkpoint-dir", folder, "--checkpoint-every", SAVED)
             whole[layout] = self.train(
-                trainers[layout], f"w{at}", "--checkpoint-dir", folder, "--checkpoint-every", SAVED
+                trainers[layout], f"w{at}", *saves, steps=SAVED + 2, model=model
             )
             saved[layout] = os.path.join(folder, f"step-{SAVED:08}")
         for source in layouts:
@@ -111,11 +120,16 @@ class Checkpoints(CheckpointTest):
                     folder = self.path("again" + tag)
                     resume = ("--resume", saved[source])
                     saves = ("--checkpoint-dir", folder)
-                    self.train(trainers[target], "r" + tag, *resume, *saves, steps=SAVED)
+                    self.train(
+                        trainers[target], "r" + tag, *resume, *saves, steps=SAVED, model=model
+                    )
                     again = self.tensors(os.path.join(folder, f"step-{SAVED:08}"))
                     self.assert_equal_values(again, expected)
                     # And goes on as if it had been this layout's.
-                    steps, _ = self.train(trainers[target], "t" + tag, *resume)
+                    steps, _ = self.train(
+                        trainers[target], "t" + tag, *resume, steps=SAVED + 2, model=model
+                    )
+                    self.assertEqual(list(steps), [SAVED, SAVED + 1])
                     for step, numbers in steps.items():
                         np.testing.assert_allclose(numbers[0], whole[source][0][step][0], rtol=1e-9)
             names = {k.rsplit(".", 1)[1] for k in expected if k.startswith("state.")}
