@@ -3,7 +3,9 @@
 //   FAULT_FOLDER  what a path must contain
 //   FAULT_CALL    which of the calls fails, counted from 1 on
 //   FAULT_KIND    ENOSPC, EIO, or short: a write of half of the bytes
-//   FAULT_LOG     a file that gets the name of the call that failed
+//   FAULT_LOG     a file that gets the name of the call that failed, and of what
+//   FAULT_ONLY    names of calls, between spaces: others are not counted
+//   FAULT_NO_RENAMEAT2  there is none, as on file systems that lack its flags
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,34 +24,43 @@ static int isWatched(const char *path) {
   const char *folder = getenv("FAULT_FOLDER");
   return folder && strstr(path, folder) != NULL;
 }
-static int isWatchedFile(int fd) {
+
+static int isCounted(const char *call) {
+  const char *only = getenv("FAULT_ONLY");
+  char word[64];
+  snprintf(word, sizeof(word), " %s ", call);
+  return !only || strstr(only, word) != NULL;
+}
+
+/// Whether this call is the one; then it is in the log.
+static int fails(const char *call, const char *path) {
+  if (!isWatched(path) || !isCounted(call))
+    return 0;
+  if (atomic_fetch_add(&calls, 1) + 1 != atoi(getenv("FAULT_CALL")))
+    return 0;
+  FILE *log = fopen(getenv("FAULT_LOG"), "w");
+  if (log) {
+    fprintf(log, "%s %s\n", call, path);
+    fclose(log);
+  }
+  errno = strcmp(getenv("FAULT_KIND"), "EIO") == 0 ? EIO : ENOSPC;
+  return 1;
+}
+static int failsOn(const char *call, int fd) {
   char link[64], path[4096];
   snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
   ssize_t length = readlink(link, path, sizeof(path) - 1);
   if (length < 0)
     return 0;
   path[length] = 0;
-  return isWatched(path);
-}
-
-/// Whether this call is the one; then it is in the log.
-static int fails(const char *call) {
-  if (atomic_fetch_add(&calls, 1) + 1 != atoi(getenv("FAULT_CALL")))
-    return 0;
-  FILE *log = fopen(getenv("FAULT_LOG"), "w");
-  if (log) {
-    fprintf(log, "%s\n", call);
-    fclose(log);
-  }
-  errno = strcmp(getenv("FAULT_KIND"), "EIO") == 0 ? EIO : ENOSPC;
-  return 1;
+  return fails(call, path);
 }
 static int isShort(void) { return strcmp(getenv("FAULT_KIND"), "short") == 0; }
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 ssize_t write(int fd, const void *data, size_t size) {
-  if (isWatchedFile(fd) && fails("write")) {
+  if (failsOn("write", fd)) {
     if (!isShort())
       return -1;
     size = (size + 1) / 2;
@@ -57,23 +68,37 @@ ssize_t write(int fd, const void *data, size_t size) {
   return NEXT(write)(fd, data, size);
 }
 int fsync(int fd) {
-  if (isWatchedFile(fd) && fails("fsync") && !isShort())
+  if (failsOn("fsync", fd) && !isShort())
     return -1;
   return NEXT(fsync)(fd);
 }
+int sync_file_range(int fd, off64_t begin, off64_t size, unsigned flags) {
+  if (failsOn("sync_file_range", fd) && !isShort())
+    return -1;
+  return NEXT(sync_file_range)(fd, begin, size, flags);
+}
+int symlink(const char *target, const char *path) {
+  if (fails("symlink", path) && !isShort())
+    return -1;
+  return NEXT(symlink)(target, path);
+}
 int mkdir(const char *path, mode_t mode) {
-  if (isWatched(path) && fails("mkdir") && !isShort())
+  if (fails("mkdir", path) && !isShort())
     return -1;
   return NEXT(mkdir)(path, mode);
 }
 int rename(const char *from, const char *to) {
-  if (isWatched(to) && fails("rename") && !isShort())
+  if (fails("rename", to) && !isShort())
     return -1;
   return NEXT(rename)(from, to);
 }
 int renameat2(int fromFolder, const char *from, int toFolder, const char *to,
               unsigned flags) {
-  if (isWatched(to) && fails("renameat2") && !isShort())
+  if (getenv("FAULT_NO_RENAMEAT2")) {
+    errno = EINVAL;
+    return -1;
+  }
+  if (fails("renameat2", to) && !isShort())
     return -1;
   return NEXT(renameat2)(fromFolder, from, toFolder, to, flags);
 }
@@ -82,7 +107,7 @@ int open(const char *path, int flags, ...) {
   va_start(arguments, flags);
   mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
   va_end(arguments);
-  if (flags & O_CREAT && isWatched(path) && fails("open") && !isShort())
+  if (flags & O_CREAT && fails("open", path) && !isShort())
     return -1;
   return NEXT(open)(path, flags, mode);
 }
@@ -91,7 +116,7 @@ int open64(const char *path, int flags, ...) {
   va_start(arguments, flags);
   mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
   va_end(arguments);
-  if (flags & O_CREAT && isWatched(path) && fails("open") && !isShort())
+  if (flags & O_CREAT && fails("open", path) && !isShort())
     return -1;
   return NEXT(open64)(path, flags, mode);
 }
