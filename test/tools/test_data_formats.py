@@ -74,6 +74,58 @@ class DataFormats(ToolTest):
     def fails(self, *words, parts):
         self.assert_one_error(run(*self.words(*words)), "trainer", *parts)
 
+    def test_damaged_files(self):
+        """Cut or written over anywhere: one line that names the file, or samples that fit."""
+        arrow = os.path.join(ROOT, "test", "runtime", "data", "arrow")
+        recorded = {
+            "stream.arrow": "samples/data-00000-of-00002.arrow",
+            "file.arrow": "large.arrow",
+        }
+        contents = {}
+        for name, path in recorded.items():
+            with open(os.path.join(arrow, path), "rb") as file:
+                contents[name] = file.read()
+        samples = self.ids.reshape(-1, LENGTH)
+        np.save(self.path("a.npy"), samples)
+        with open(self.path("a.npy"), "rb") as file:
+            contents["a.npy"] = file.read()
+        entry = {"dtype": "I64", "shape": samples.shape, "data_offsets": [0, samples.nbytes]}
+        header = json.dumps({"input_ids": entry}).encode()
+        contents["a.st"] = struct.pack("<Q", len(header)) + header + samples.tobytes()
+        header = np.zeros(256, np.int32)
+        header[:3] = 20240520, 1, len(self.ids)
+        contents["llmc.bin"] = header.tobytes() + self.ids.astype(np.uint16).tobytes()
+        contents["corpus.idx"] = (
+            b"MMIDIDX\0\0"
+            + struct.pack("<QBQQ", 1, 4, 1, 2)
+            + struct.pack("<iqqq", len(self.ids), 0, 0, 1)
+        )
+        self.write("corpus.bin", self.ids.astype(np.int32))
+        random = np.random.default_rng(3)
+        for name, whole in contents.items():
+            given, refused = f"input_ids={self.path(name)}", 0
+            words = self.words(given, "labels=@input_ids", flags=("--steps", 1))
+            self.write(name, whole)
+            self.assertEqual(run(*words).code, 0)
+            size = len(whole)
+            cuts = [whole[:end] for end in (0, 1, 7, size // 3, size - size // 3, size - 1)]
+            for place in random.integers(0, min(size, 400), 8):
+                other = random.integers(0, 256, 4, np.uint8).tobytes()
+                cuts.append(whole[:place] + other + whole[place + 4 :])
+            for number, damaged in enumerate(cuts):
+                with self.subTest(file=name, damage=number):
+                    self.write(name, damaged)
+                    result = run(*words)
+                    if number < 6 and not (name == "file.arrow" and number == 5):
+                        self.assertEqual(result.code, 1)  # of a cut one, something lacks
+                    if result.code:
+                        stem = name.split(".")[0] + "."
+                        self.assert_one_error(result, "trainer", self.path(stem))
+                        refused += 1
+                    else:
+                        self.assertEqual(result.err, "")
+            self.assertGreaterEqual(refused, 6, name)
+
     def test_token_files(self):
         expected = self.losses_of(self.ids.reshape(-1, LENGTH))
         raw = self.write("raw.bin", self.ids.astype(np.uint16))

@@ -403,3 +403,24 @@ TEST(SampleOrder, IsThatOfDistributedSampler) {
   }
   EXPECT_EQ(lines, 44);
 }
+
+TEST(SampleOrder, IsThatOfDistributedSamplerForAllSizes) {
+  // Also of samplers/record.py, which says what is hashed.
+  std::ifstream file(std::filesystem::path(__FILE__).parent_path() /
+                     "samplers/hashes.txt");
+  int lines = 0;
+  for (std::string line; std::getline(file, line); ++lines) {
+    std::istringstream words(line);
+    OrderSettings settings{true, 0, Sampler::Torch};
+    int64_t samples, ranks, epoch, drops;
+    uint64_t expected, hash = 0xcbf29ce484222325;
+    words >> samples >> ranks >> settings.seed >> epoch >> drops >> expected;
+    settings.padsLast = !drops;
+    for (int64_t rank = 0; rank < ranks; ++rank)
+      for (int64_t sample :
+           samplesOfRank(samples, ranks, 1, 1, rank, epoch, settings))
+        hash = (hash ^ uint64_t(sample)) * 0x100000001b3;
+    EXPECT_EQ(hash, expected) << line;
+  }
+  EXPECT_EQ(lines, 12 * 8 * 3 * 2);
+}
