@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
-#include <sys/uio.h>
 
 namespace shardc::runtime {
 
@@ -14,14 +12,6 @@ using Clock = std::chrono::steady_clock;
 static constexpr std::chrono::seconds tellingTime{1};
 /// And those who have not come to the end of a run yet.
 static constexpr std::chrono::seconds goodbyeTime{30};
-
-Nodes Nodes::apart(int processes) {
-  Nodes nodes;
-  nodes.of.resize(processes);
-  std::iota(nodes.of.begin(), nodes.of.end(), 0);
-  nodes.pids.resize(processes);
-  return nodes;
-}
 
 Network::Network(std::unique_ptr<Transport> given, Nodes nodes,
                  std::function<void(const std::string &)> failed)
@@ -70,21 +60,6 @@ void Network::send(int to, Transport::Channel channel, const void *data,
 void Network::receive(int from, Transport::Channel channel, void *data,
                       int64_t bytes, Transport::Done done) {
   transport->receive(from, channel, data, bytes, std::move(done));
-}
-
-void Network::read(int process, const void *from, void *to,
-                   int64_t bytes) const {
-  auto *at = static_cast<std::byte *>(to);
-  auto remote = reinterpret_cast<uintptr_t>(from);
-  while (bytes > 0) {
-    iovec here{at, size_t(bytes)},
-        there{reinterpret_cast<void *>(remote), size_t(bytes)};
-    ssize_t got = process_vm_readv(nodes.pids[process], &here, 1, &there, 1, 0);
-    if (got <= 0)
-      failErrno("cannot read the memory of process ", process, " (pid ",
-                nodes.pids[process], ")");
-    at += got, remote += got, bytes -= got;
-  }
 }
 
 /// Waits for what others have to say, which they do once.

@@ -3,6 +3,7 @@
 #ifndef SHARDC_RUNTIME_COMM_NETWORK_H
 #define SHARDC_RUNTIME_COMM_NETWORK_H
 
+#include "runtime/comm/Nodes.h"
 #include "runtime/comm/Transport.h"
 
 #include <array>
@@ -11,21 +12,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <sys/types.h>
 #include <thread>
 #include <vector>
 
 namespace shardc::runtime {
-
-/// A node: processes in a row that read each other's memory. Where they cannot,
-/// a process is a node of its own.
-struct Nodes {
-  std::vector<int> of;     // by process; ascending from 0 on
-  std::vector<pid_t> pids; // by process; those of this process's node are used
-
-  /// Every process alone.
-  static Nodes apart(int processes);
-};
 
 /// Of one process. Exchanges (Exchange.h) run on its thread, the driver, as
 /// callbacks of messages; none of them waits. The thread sleeps when nothing
@@ -67,9 +57,9 @@ public:
             Transport::Done done);
   void receive(int from, Transport::Channel channel, void *data, int64_t bytes,
                Transport::Done done);
-  /// Reads memory of a process of this node. Throws an Error where there is
-  /// none.
-  void read(int process, const void *from, void *to, int64_t bytes) const;
+  void read(int process, const void *from, void *to, int64_t bytes) const {
+    nodes.read(process, from, to, bytes);
+  }
 
 private:
   static constexpr size_t textBytes = 1024;

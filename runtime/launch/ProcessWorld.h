@@ -9,12 +9,15 @@
 namespace shardc::runtime {
 
 class ProcessRanks;
+class Rendezvous;
 
 class ProcessWorld final : public World {
 public:
   /// `transport`: between the placement's processes, of which there are several.
+  /// `rendezvous`: where they met; it stays until the world's end.
   ProcessWorld(const Placement &placement, std::unique_ptr<Transport> transport,
-               Nodes nodes);
+               Nodes nodes, std::shared_ptr<Rendezvous> rendezvous = nullptr);
+  ~ProcessWorld() override;
 
   int ranks() const override { return placement.ranks(); }
   RankRange localRanks() const override {
@@ -25,6 +28,7 @@ public:
 
 private:
   Placement placement;
+  std::shared_ptr<Rendezvous> rendezvous;
   std::shared_ptr<ProcessRanks> process;
 };
 

@@ -3,21 +3,18 @@
 #ifndef SHARDC_RUNTIME_LAUNCH_RENDEZVOUS_H
 #define SHARDC_RUNTIME_LAUNCH_RENDEZVOUS_H
 
+#include "runtime/comm/Transport.h"
 #include "runtime/launch/Launch.h"
 #include "runtime/store/TcpStoreServer.h"
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace shardc::runtime {
 
-/// Every process gives a text, and gets those of all, by process.
-using TextExchange =
-    std::function<std::vector<std::string>(const std::string &mine)>;
-
-/// The same through a store, under a key that is used once. A StoreTimeout at
+/// Every process gives a text, and gets those of all, by process: through a
+/// store, under a key that is used once. A StoreTimeout at
 /// the deadline lists who has not come: `names` has what processes are called
 /// beside their number (their hosts), where that is known, or nothing.
 std::vector<std::string> exchange(Store &store, const std::string &key,

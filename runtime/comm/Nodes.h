@@ -1,0 +1,34 @@
+// Which processes read each other's memory.
+#ifndef SHARDC_RUNTIME_COMM_NODES_H
+#define SHARDC_RUNTIME_COMM_NODES_H
+
+#include "runtime/comm/Transport.h"
+
+#include <cstdint>
+#include <sys/types.h>
+#include <vector>
+
+namespace shardc::runtime {
+
+/// A node: processes in a row that read each other's memory
+/// (process_vm_readv(2)). Where they cannot, a process is a node of its own.
+struct Nodes {
+  std::vector<int> of;     // by process; ascending from 0 on
+  std::vector<pid_t> pids; // by process, as this one sees those of its node
+
+  /// Every process alone.
+  static Nodes apart(int processes);
+  /// Finds them: every process asks, and tries. Other hosts, containers and
+  /// users are told apart by trying. `exchange` is used twice.
+  static Nodes find(int process, int processes, const TextExchange &exchange);
+
+  /// How many there are.
+  int count() const { return of.back() + 1; }
+  /// Reads memory of a process of this node. Throws an Error where there is
+  /// none.
+  void read(int process, const void *from, void *to, int64_t bytes) const;
+};
+
+} // namespace shardc::runtime
+
+#endif
