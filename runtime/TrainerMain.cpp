@@ -14,6 +14,7 @@
 #include "runtime/engine/CheckPlan.h"
 #include "runtime/files/ConfinedOpen.h"
 #include "runtime/files/FileUses.h"
+#include "runtime/launch/ExitCode.h"
 #include "runtime/launch/Guard.h"
 #include "runtime/metrics/Print.h"
 #include "runtime/train/DryRun.h"
@@ -173,9 +174,6 @@ void printError(const std::string &text) {
   std::fflush(stdout);
   std::fprintf(stderr, "trainer: error: %s\n", printable(text).c_str());
 }
-
-/// The exit code of a run that is complete, but not as good as it should be.
-constexpr int unmetExpectation = 3;
 
 /// --expect-loss-below.
 bool meetsExpectation(const Options &options, std::optional<double> loss,
@@ -340,7 +338,7 @@ int run(int argc, char **argv, Platform &platform,
   checkPrinted("the run is complete and its results are written");
   return meetsExpectation(options, stop.loss, world->leads())
              ? 0
-             : unmetExpectation;
+             : UnmetExpectation;
 }
 
 } // namespace

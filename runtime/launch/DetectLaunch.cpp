@@ -219,7 +219,7 @@ Launch Detection::byHand() const {
   launch.localProcesses = perNode;
   if (launch.nodes > 1) {
     if (!node)
-      fail(nodes->text(), " nodes need the place of each, from 0 to ",
+      fail(nodes->text(), ": each node needs its place, from 0 to ",
            launch.nodes - 1, ": --node-rank or NODE_RANK");
     if (node->value >= nodes->value)
       fail(node->text(), " with ", nodes->text(), ": nodes are counted from 0");

@@ -72,7 +72,7 @@ ROOMS = {
             "mlflow",
             "launch",
         },
-        "cli": {"base", "flags", "data", "device", "train"},
+        "cli": {"base", "flags", "data", "device", "store", "launch", "train"},
     },
 }
 OPEN = {"runtime/plan.pb.h", "runtime/Container.h", "codegen/Target.h"}

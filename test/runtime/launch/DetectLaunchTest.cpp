@@ -217,7 +217,7 @@ TEST(DetectLaunch, ContradictionsAreSaidWithBothValues) {
   EXPECT_EQ(error({}, hand(2, 2, {}, "a:1")),
             "error: --node-rank=2 with --nnodes=2: nodes are counted from 0");
   EXPECT_EQ(error({}, hand(2, {}, {}, "a:1")),
-            "error: --nnodes=2 nodes need the place of each, from 0 to 1: "
+            "error: --nnodes=2: each node needs its place, from 0 to 1: "
             "--node-rank or NODE_RANK");
   EXPECT_EQ(error({}, hand(2, 0, {})),
             "error: 2 nodes need a place to meet: --master HOST:PORT, or "

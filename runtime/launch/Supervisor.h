@@ -1,0 +1,45 @@
+// Starts the processes of a run on this machine, and sees to it that they end
+// together: --nproc-per-node.
+#ifndef SHARDC_RUNTIME_LAUNCH_SUPERVISOR_H
+#define SHARDC_RUNTIME_LAUNCH_SUPERVISOR_H
+
+#include "runtime/launch/Launch.h"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace shardc::runtime {
+
+struct SupervisorOptions {
+  /// What each runs, and its arguments, argv[0] among them.
+  std::string program = "/proc/self/exe";
+  std::vector<std::string> arguments;
+  /// How long the others may take to end when one has failed.
+  std::chrono::milliseconds grace = std::chrono::seconds(10);
+};
+
+/// Serves the processes' store, where that is this machine's part, and starts
+/// `launch.spawns` processes, each with its place in its environment. Returns
+/// the exit code once all of them are gone, also those that they left behind in
+/// their process groups.
+///
+/// - Signals that end or save a run go to all of them: SIGTERM, SIGINT, SIGHUP
+///   (unless it is ignored) and SIGUSR1. The second SIGTERM or SIGINT kills
+///   them.
+/// - When one fails, the others get a time of grace and are then killed. The
+///   exit code is that of the one that failed first, but for those that failed
+///   because another did (ExitCode::LostProcess); 128 + N where signal N ended
+///   it.
+/// - Where that was a fault (a signal that nobody sent through this process, or
+///   a lost process), all are started again, `launch.maxRestarts` times at
+///   most; after an error of their own, never.
+/// - When this process dies, in whatever way, so do they.
+///
+/// What process 0 prints stays as it is; what others write to stderr gets their
+/// number in front of each line. Call it before any other thread is there.
+int supervise(const Launch &launch, const SupervisorOptions &options);
+
+} // namespace shardc::runtime
+
+#endif
