@@ -1,6 +1,5 @@
 """Processes as launchers start them: who they are, where they meet, how they end together. Runs
 test/runtime/launch/launched.cpp, which does what a trainer does before its first step."""
-import importlib.util
 import os
 import re
 import shutil
@@ -15,6 +14,7 @@ import uuid
 from slurm import Cluster
 
 LAUNCHED = os.path.join(os.path.abspath(os.environ.get("SHARDC_BUILD", "build")), "bin/launched")
+PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
 PLACE_VARIABLES = re.compile(
     r"(SLURM|PMI|OMPI|MPI|SHARDC_|NODE|NUM_NODES|RANK|WORLD|LOCAL|GROUP|MASTER|TORCHELASTIC|PET_)"
 )
@@ -260,6 +260,69 @@ class Spawned(LaunchTest):
             self.assert_none_left()
 
 
+class TwoHosts(LaunchTest):
+    """Two network namespaces, each with a name and an address, joined by a virtual cable."""
+
+    def setUp(self):
+        super().setUp()
+        if os.geteuid() != 0 or not shutil.which("ip", path=PATH):
+            self.skipTest("network namespaces need root and ip (iproute2)")
+        self.names = [f"shardc-{os.getpid()}-{i}" for i in range(2)]
+        self.addCleanup(self.remove)
+        try:
+            for name in self.names:
+                self.ip("netns", "add", name)
+            cable = [f"sv{os.getpid()}-{i}" for i in range(2)]
+            self.ip("link", "add", cable[0], "type", "veth", "peer", "name", cable[1])
+            for i, name in enumerate(self.names):
+                self.ip("link", "set", cable[i], "netns", name)
+                self.ip("-n", name, "addr", "add", f"10.213.7.{i + 1}/24", "dev", cable[i])
+                self.ip("-n", name, "link", "set", cable[i], "up")
+                self.ip("-n", name, "link", "set", "lo", "up")
+        except subprocess.CalledProcessError as error:
+            self.skipTest(f"no network namespaces here: {error.stderr.strip()}")
+
+    def ip(self, *words):
+        environment = os.environ | {"PATH": PATH}
+        subprocess.run(["ip", *words], env=environment, check=True, capture_output=True, text=True)
+
+    def remove(self):
+        for name in self.names:
+            subprocess.run(
+                ["ip", "netns", "del", name],
+                env=os.environ | {"PATH": PATH},
+                stderr=subprocess.DEVNULL,
+                check=False,
+            )
+
+    def on_host(self, host, *flags, **changes):
+        words = ["--nnodes", 2, "--node-rank", host, "--master", "10.213.7.1:29500", *flags]
+        script = f'hostname host{host} && exec {LAUNCHED} "$@"'
+        return self.start(
+            *("ip", "netns", "exec", self.names[host], "unshare", "--uts"),
+            *("sh", "-c", script, "sh", *words),
+            PATH=PATH,
+            **changes,
+        )
+
+    def test_processes_of_two_hosts_meet(self):
+        second = self.on_host(1, "--nproc-per-node", 2)
+        code, out, errors = self.end(self.on_host(0, "--nproc-per-node", 2))
+        self.assertEqual((code, errors), (0, ""))
+        found = [line.partition(", on ")[0] for line in out.splitlines() if " is " in line]
+        # Each counts the processes of its own host.
+        self.assertEqual(found, ["0 is 0 of 2", "1 is 1 of 2", "2 is 0 of 2", "3 is 1 of 2"])
+        self.assertEqual(self.end(second)[::2], (0, ""))
+
+    def test_a_host_that_is_missing_is_said(self):
+        code, _, errors = self.end(self.on_host(1, "--start-timeout", 1))
+        self.assertEqual(code, 4)
+        self.assertIn("cannot connect to 10.213.7.1:29500", errors)
+        code, _, errors = self.end(self.on_host(0, "--start-timeout", 1))
+        self.assertEqual(code, 4)
+        self.assertIn("process 1 of 2 has not come; here: 0 (on host0)", errors)
+
+
 class Mpirun(LaunchTest):
     def check(self, name, *command):
         if not shutil.which(name):
@@ -317,14 +380,12 @@ class Srun(LaunchTest):
         self.assert_met(texts["second"], 2)
 
 
-@unittest.skipUnless(
-    os.environ.get("SHARDC_TEST_TORCH") and importlib.util.find_spec("torch"),
-    "starts torchrun: ./dev test --torch",
-)
+@unittest.skipUnless(os.environ.get("SHARDC_TEST_TORCH"), "starts torchrun: ./dev test --torch")
 class Torchrun(LaunchTest):
     def torchrun(self, *flags, do="", **changes):
         return self.run_all(
-            *(sys.executable, "-m", "torch.distributed.run", "--no-python", *flags, LAUNCHED),
+            *(os.environ.get("PYTHON", sys.executable), "-m", "torch.distributed.run"),
+            *("--no-python", *flags, LAUNCHED),
             LAUNCHED_DO=do,
             **changes,
         )

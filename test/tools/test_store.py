@@ -1,119 +1,38 @@
-"""The store and torch's TCPStore: each one's client with the other's server, live. With --record
-DIR, what is said between them goes there: what TorchStoreTest.cpp replays without torch."""
-import argparse
-import datetime
-import importlib.util
+"""The store of trainers over real sockets: between two programs, and with torch's TCPStore."""
 import os
 import socket
 import struct
 import subprocess
 import sys
-import threading
 import unittest
 
 PEER = os.path.join(os.environ.get("SHARDC_BUILD", "build"), "bin", "store-peer")
-ALL_CALLS = "has 0, has 1, get hello, add 5, add -2, get -2, first 3, first 3, then 6, get ''"
+ALL_CALLS = "has 0, has 1, get hello, add 5, add -2, get -2, first 3, first 3, then 6, get ''\n"
 
 
-class Proxy:
-    """Passes on what a client and a server say, one connection after the other, and notes it."""
-
-    def __init__(self, port):
-        self.said = []
-        self.server = port
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        client = self.listener.accept()[0]
-        server = socket.create_connection(("127.0.0.1", self.server))
-        threading.Thread(target=self.copy, args=(client, server, ">"), daemon=True).start()
-        threading.Thread(target=self.copy, args=(server, client, "<"), daemon=True).start()
-
-    def copy(self, source, target, mark):
-        while data := source.recv(65536):
-            if self.said and self.said[-1][0] == mark:
-                self.said[-1][1] += data
-            else:
-                self.said.append([mark, bytearray(data)])
-            target.sendall(data)
-        target.shutdown(socket.SHUT_WR)
-
-    def text(self):
-        return "".join(f"{mark} {data.hex()}\n" for mark, data in self.said)
-
-
-def torch_calls(port):
-    """Each call of torch's client that ProcessGroups make, and what it returned."""
-    from torch.distributed import TCPStore
-
-    seconds = datetime.timedelta(seconds=20)
-    store = TCPStore("127.0.0.1", port, is_master=False, wait_for_workers=False, timeout=seconds)
-    returned = [store.check(["a"])]
-    store.set("a", b"hello")
-    returned += [store.check(["a"]), store.get("a"), store.add("n", 5), store.add("n", -7)]
-    returned += [store.get("n"), store.compare_set("who", "", "3")]
-    returned += [store.compare_set("who", "", "5"), store.compare_set("who", "3", "6")]
-    store.wait(["a", "n", "who"])
-    try:
-        store.wait(["never"], datetime.timedelta(milliseconds=100))
-        returned.append("came")
-    except Exception as error:
-        returned.append(type(error).__name__)
-    returned += [store.num_keys(), store.delete_key("n"), store.delete_key("n"), store.num_keys()]
-    return returned
-
-
-def own_calls(port):
-    process = subprocess.run(
-        [PEER, "use", f"127.0.0.1:{port}"], capture_output=True, text=True, timeout=60
+class Store(unittest.TestCase):
+    @unittest.skipUnless(
+        os.environ.get("SHARDC_TEST_TORCH"), "talks with PyTorch: ./dev test --torch"
     )
-    return process.stdout.strip() or process.stderr
+    def test_with_torch(self):
+        program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch_store.py")
+        process = subprocess.run(
+            [os.environ.get("PYTHON", sys.executable), program, "check"],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        self.assertEqual(process.returncode, 0, process.stdout + process.stderr)
 
-
-def torch_server():
-    from torch.distributed import TCPStore
-
-    return TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-
-
-@unittest.skipUnless(
-    os.environ.get("SHARDC_TEST_TORCH") and importlib.util.find_spec("torch"),
-    "talks with PyTorch: ./dev test --torch",
-)
-class WithTorch(unittest.TestCase):
-    def test_torchs_client_and_this_server(self):
-        # One key more: the job that the server is for.
-        expected = [False, True, b"hello", 5, -2, b"-2", b"3", b"3", b"6", "DistStoreError"]
-        server = torch_server()
-        keys = server.num_keys()
-        self.assertEqual(torch_calls(server.port), expected + [keys + 3, True, False, keys + 2])
-        with subprocess.Popen(
-            [PEER, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        ) as own:
-            self.assertEqual(
-                torch_calls(int(own.stdout.readline())), expected + [4, True, False, 3]
-            )
-            own.stdin.close()
-            self.assertEqual(own.wait(20), 0)
-
-    def test_this_client_and_torchs_server(self):
-        server = torch_server()
-        self.assertEqual(own_calls(server.port), ALL_CALLS)
-        # Prefixes are as PrefixStore has them.
-        from torch.distributed import PrefixStore
-
-        self.assertEqual(PrefixStore("run/0", server).get("who"), b"6")
-
-
-class Peer(unittest.TestCase):
-    def test_this_client_and_this_server(self):
+    def test_between_two_programs(self):
         with subprocess.Popen(
             [PEER, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         ) as own:
             port = int(own.stdout.readline())
-            self.assertEqual(own_calls(port), ALL_CALLS)
+            used = subprocess.run(
+                [PEER, "use", f"127.0.0.1:{port}"], capture_output=True, text=True, timeout=60
+            )
+            self.assertEqual((used.stdout, used.stderr), (ALL_CALLS, ""))
             with socket.create_connection(("127.0.0.1", port)) as client:
                 client.sendall(b"\0" + struct.pack("<I", 0x3C85F7CE) + b"\7")
                 # What the calls left, and the job.
@@ -122,23 +41,5 @@ class Peer(unittest.TestCase):
             self.assertEqual(own.wait(20), 0)
 
 
-def record(folder):
-    import torch
-
-    for name, calls in (("torch-client", torch_calls), ("own-client", own_calls)):
-        server = torch_server()
-        proxy = Proxy(server.port)
-        returned = calls(proxy.port)
-        path = os.path.join(folder, f"{name}.txt")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(f"# torch {torch.__version__}: {returned}\n{proxy.text()}")
-        print(path, returned)
-
-
 if __name__ == "__main__":
-    if "--record" in sys.argv:
-        parser = argparse.ArgumentParser()
-        parser.add_argument("--record", metavar="DIR")
-        record(parser.parse_args().record)
-    else:
-        unittest.main()
+    unittest.main()

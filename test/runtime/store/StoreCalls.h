@@ -1,4 +1,4 @@
-// One of each call that a client of the store has: what test/tools/test_store.py
+// One of each call that a client of the store has: what test/tools/torch_store.py
 // lets torch's server answer, and what its recorded answers are compared with.
 #ifndef SHARDC_TEST_RUNTIME_STORE_STORECALLS_H
 #define SHARDC_TEST_RUNTIME_STORE_STORECALLS_H

@@ -1,4 +1,4 @@
-// What torch 2.15's clients and servers said, as test/tools/test_store.py
+// What torch 2.15's clients and servers said, as test/tools/torch_store.py
 // recorded it: "> " what the client sent, "< " what the server answered.
 #include "runtime/files/Descriptor.h"
 #include "runtime/store/StoreTable.h"
