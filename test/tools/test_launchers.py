@@ -14,6 +14,7 @@ import uuid
 from slurm import Cluster
 
 LAUNCHED = os.path.join(os.path.abspath(os.environ.get("SHARDC_BUILD", "build")), "bin/launched")
+HERE = os.path.dirname(os.path.abspath(__file__))
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
 PLACE_VARIABLES = re.compile(
     r"(SLURM|PMI|OMPI|MPI|SHARDC_|NODE|NUM_NODES|RANK|WORLD|LOCAL|GROUP|MASTER|TORCHELASTIC|PET_)"
@@ -336,6 +337,18 @@ class Mpirun(LaunchTest):
     def test_open_mpi(self):
         self.check("mpirun.openmpi", "--allow-run-as-root", "--oversubscribe")
 
+    def test_a_single_core_is_said(self):
+        if not shutil.which("mpirun.openmpi"):
+            self.skipTest("mpirun.openmpi is not installed")
+        cores = os.cpu_count()
+        if cores < 2:
+            self.skipTest("this machine has one core")
+        command = ["mpirun.openmpi", "--allow-run-as-root", "-np", 1, "--bind-to"]
+        code, out, errors = self.run_all(*command, "core", LAUNCHED)
+        self.assertEqual((code, out), (0, "mpirun\n"), errors)
+        self.assertIn(f"has bound this process to one of {cores} processors", errors)
+        self.assertEqual(self.run_all(*command, "none", LAUNCHED)[2], "")
+
     def test_mpich(self):
         self.check("mpirun.mpich")
 
@@ -380,29 +393,18 @@ class Srun(LaunchTest):
         self.assert_met(texts["second"], 2)
 
 
-@unittest.skipUnless(os.environ.get("SHARDC_TEST_TORCH"), "starts torchrun: ./dev test --torch")
-class Torchrun(LaunchTest):
+class StandIn(LaunchTest):
+    """torchrun_stand_in.py in place of torchrun."""
+
+    command = [sys.executable, os.path.join(HERE, "torchrun_stand_in.py")]
+
     def torchrun(self, *flags, do="", **changes):
-        return self.run_all(
-            *(os.environ.get("PYTHON", sys.executable), "-m", "torch.distributed.run"),
-            *("--no-python", *flags, LAUNCHED),
-            LAUNCHED_DO=do,
-            **changes,
-        )
+        return self.run_all(*self.command, *flags, LAUNCHED, LAUNCHED_DO=do, **changes)
 
     def test_workers_meet_at_the_agents_store(self):
-        for flags in ([], ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]):
-            code, out, errors = self.torchrun("--nproc-per-node", 3, *flags)
-            self.assertEqual(code, 0, errors)
-            self.assert_met(out, 3)
-
-    def test_workers_serve_a_store_themselves(self):
-        code, out, errors = self.torchrun(
-            *("--nproc-per-node", 2, "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"),
-            TORCH_DISABLE_SHARE_RDZV_TCP_STORE="1",
-        )
+        code, out, errors = self.torchrun("--nproc-per-node", 3)
         self.assertEqual(code, 0, errors)
-        self.assert_met(out, 2)
+        self.assert_met(out, 3)
 
     def test_workers_are_started_again(self):
         code, out, errors = self.torchrun(
@@ -418,6 +420,35 @@ class Torchrun(LaunchTest):
         code, _, errors = self.torchrun("--nproc-per-node", 2, do="1:fail,0:wait")
         self.assertEqual(code, 1)
         self.assertIn("traceback : trainer: error: the disk of this one is full", errors)
+
+
+class StandInStore(unittest.TestCase):
+    def test_it_answers_what_torch_answered(self):
+        recorded = os.path.join(HERE, "..", "runtime", "store")
+        files = [os.path.join(recorded, f"{side}-client.txt") for side in ("torch", "own")]
+        process = subprocess.run([*StandIn.command, "--check", *files], timeout=60, check=False)
+        self.assertEqual(process.returncode, 0)
+
+
+@unittest.skipUnless(os.environ.get("SHARDC_TEST_TORCH"), "starts torchrun: ./dev test --torch")
+class Torchrun(StandIn):
+    command = [os.environ.get("PYTHON", sys.executable), "-m", "torch.distributed.run"]
+    command.append("--no-python")
+
+    def test_workers_meet_by_c10d(self):
+        code, out, errors = self.torchrun(
+            *("--nproc-per-node", 3, "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0")
+        )
+        self.assertEqual(code, 0, errors)
+        self.assert_met(out, 3)
+
+    def test_workers_serve_a_store_themselves(self):
+        code, out, errors = self.torchrun(
+            *("--nproc-per-node", 2, "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"),
+            TORCH_DISABLE_SHARE_RDZV_TCP_STORE="1",
+        )
+        self.assertEqual(code, 0, errors)
+        self.assert_met(out, 2)
 
 
 if __name__ == "__main__":

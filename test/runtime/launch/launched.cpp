@@ -83,6 +83,10 @@ int run(int argc, char **argv) {
               launch.restarts ? concat(", restart ", launch.restarts).c_str()
                               : "");
   std::fflush(stdout);
+  std::string warning = oneCoreWarning(
+      launch, usableCores(), static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+  if (!warning.empty())
+    std::fprintf(stderr, "launched: warning: %s\n", warning.c_str());
   // What MPI would tell, nobody does here.
   if (launch.kind == LaunchKind::Mpi)
     return Done;
