@@ -131,6 +131,18 @@ void TrainerFile::checkSection(const Section &section, unsigned threads) const {
          "compile it again");
 }
 
+std::vector<std::pair<std::string, std::string>>
+TrainerFile::checksums() const {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const Section &section : sections) {
+    char text[24];
+    std::snprintf(text, sizeof(text), "%016llx",
+                  static_cast<unsigned long long>(section.checksum));
+    all.emplace_back(concat("the trainer's ", nameOf(section.kind)), text);
+  }
+  return all;
+}
+
 const Section *TrainerFile::find(SectionKind kind) const {
   for (const Section &section : sections)
     if (section.kind == kind)

@@ -33,6 +33,9 @@ public:
   /// from the rest, since --help and --report do without.
   void checkLargeSections(unsigned threads) const;
 
+  /// What each section is, and its checksum.
+  std::vector<std::pair<std::string, std::string>> checksums() const;
+
   /// Null where nothing was appended.
   const plan::Plan *plan() const { return parsedPlan ? &*parsedPlan : nullptr; }
   std::span<const std::byte> kernels() const;

@@ -14,15 +14,20 @@
 #include "runtime/engine/CheckPlan.h"
 #include "runtime/files/ConfinedOpen.h"
 #include "runtime/files/FileUses.h"
+#include "runtime/launch/Affinity.h"
+#include "runtime/launch/ErrorFile.h"
 #include "runtime/launch/ExitCode.h"
 #include "runtime/launch/Guard.h"
+#include "runtime/launch/Supervisor.h"
 #include "runtime/metrics/Print.h"
+#include "runtime/store/Store.h"
 #include "runtime/train/DryRun.h"
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/InitGroups.h"
 #include "runtime/train/OpenSinks.h"
 #include "runtime/train/Options.h"
 #include "runtime/train/Report.h"
+#include "runtime/train/RunFacts.h"
 #include "runtime/train/RunSettings.h"
 #include "runtime/train/Trainer.h"
 #include "runtime/weights/RandomParameters.h"
@@ -34,6 +39,7 @@
 #include <filesystem>
 #include <new>
 #include <set>
+#include <unistd.h>
 
 using namespace shardc;
 using namespace shardc::runtime;
@@ -231,33 +237,10 @@ void openCheckpoints(Run &run) {
                  printable(aside), " now\n"));
 }
 
-int run(int argc, char **argv, Platform &platform,
-        const WorldFactory &makeWorld) {
-  std::string trainer = trainerPath();
-  TrainerFile self(executable, trainer);
-  if (self.plan())
-    checkPlan(*self.plan());
-  Options options = parseOptions(argc, argv, self.plan());
-  if (options.information) {
-    print(*options.information);
-    checkPrinted("nothing was trained");
-    return 0;
-  }
-  if (!self.plan())
-    fail("this is the runtime that trainers are made of, without a plan; "
-         "compile a model with shardc");
+/// What this process does as one of the world's.
+int runIn(World &world, const Options &options, const TrainerFile &self,
+          const std::string &trainer, Platform &platform) {
   const plan::Plan &plan = *self.plan();
-  checkOptions(options, plan);
-  if (options.report) {
-    print(printableLines(reportText(plan, options.microBatches)));
-    if (options.data.empty() && !options.dryRun) {
-      print(printableLines(ParameterGroups::resolve(options, plan).text()));
-      checkPrinted("nothing was trained");
-      return 0;
-    }
-  }
-  std::unique_ptr<World> world =
-      makeWorld(static_cast<int>(plan.mesh().ranks()));
   platform.check(plan);
   installSignalHandlers();
   self.checkLargeSections(static_cast<unsigned>(usableCores()));
@@ -280,20 +263,26 @@ int run(int argc, char **argv, Platform &platform,
   if (resumed.checkpoint)
     resumed.checkpoint->check(plan);
   RunSettings settings = RunSettings::resolve(
-      options, plan, samples, *world,
+      options, plan, samples, world,
       resumed.checkpoint ? &resumed.checkpoint->manifest() : nullptr);
   if (resumed.checkpoint)
     settings.goesOnFrom = resumed.checkpoint->where();
+  Facts facts = self.checksums();
+  facts.emplace_back("the compiler", plan.compiler());
+  for (auto &fact :
+       factsOf(options, settings, data, evalData ? &*evalData : nullptr))
+    facts.push_back(std::move(fact));
+  world.agree(facts);
   settings.bytesPerThread = platform.bytesPerThread();
   DeviceOptions device;
   device.workers = settings.workers;
-  device.spin = world->haveCoresFor(settings.workers);
+  device.spin = world.haveCoresFor(settings.workers);
   device.gemmClock = options.metrics || options.profile || options.html;
   DeviceFactory devices = platform.devices(plan, self.kernels(), device);
   if (options.checkFinite)
     devices = checkedDevices(std::move(devices));
   Run run{
-      *world,
+      world,
       plan,
       options,
       settings,
@@ -303,7 +292,7 @@ int run(int argc, char **argv, Platform &platform,
       std::move(devices),
       resumed.checkpoint.get(),
       manifestOf(options, plan, settings, resumed.checkpoint.get(), samples)};
-  if (world->leads()) {
+  if (world.leads()) {
     if (options.exportOnnx)
       run.onnx = std::make_unique<OnnxExport>(plan, self.exportTemplate(),
                                               self.embeddedWeights(),
@@ -317,7 +306,7 @@ int run(int argc, char **argv, Platform &platform,
   }
   if (options.dryRun) {
     std::string found = checkDryRun(run);
-    if (world->leads())
+    if (world.leads())
       print(found + "dry run: plan, data, weights and outputs are in order\n");
     checkPrinted("nothing was trained");
     return 0;
@@ -330,15 +319,59 @@ int run(int argc, char **argv, Platform &platform,
                         : stop.savedStep
                             ? concat("step ", *stop.savedStep, " is saved; ")
                             : "nothing new is saved; ";
-    if (world->leads())
+    if (world.leads())
       std::fprintf(stderr, "trainer: stopped by %s; %s%s\n", what.c_str(),
                    saved.c_str(), printable(exportedText(run)).c_str());
     return stop.signal ? 128 + stop.signal : 0;
   }
   checkPrinted("the run is complete and its results are written");
-  return meetsExpectation(options, stop.loss, world->leads())
-             ? 0
-             : UnmetExpectation;
+  return meetsExpectation(options, stop.loss, world.leads()) ? 0
+                                                             : UnmetExpectation;
+}
+
+int run(int argc, char **argv, Platform &platform,
+        const WorldFactory &makeWorld) {
+  std::string trainer = trainerPath();
+  TrainerFile self(executable, trainer);
+  if (self.plan())
+    checkPlan(*self.plan());
+  Options options = parseOptions(argc, argv, self.plan());
+  if (options.information) {
+    print(*options.information);
+    checkPrinted("nothing was trained");
+    return 0;
+  }
+  if (!self.plan())
+    fail("this is the runtime that trainers are made of, without a plan; "
+         "compile a model with shardc");
+  const plan::Plan &plan = *self.plan();
+  checkOptions(options, plan);
+  Launch launch = detectLaunch(options.launch, currentEnvironment());
+  if (launch.spawns > 0)
+    return supervise(launch, {.arguments = {argv, argv + argc}});
+  if (options.report && launch.process == 0) {
+    print(printableLines(reportText(plan, options.microBatches)));
+    if (options.data.empty() && !options.dryRun) {
+      print(printableLines(ParameterGroups::resolve(options, plan).text()));
+      checkPrinted("nothing was trained");
+    }
+  }
+  if (options.report && options.data.empty() && !options.dryRun)
+    return 0;
+  if (std::string warning =
+          oneCoreWarning(launch, usableCores(),
+                         static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+      !warning.empty())
+    printWarning(warning);
+  std::unique_ptr<World> world =
+      makeWorld(static_cast<int>(plan.mesh().ranks()), launch,
+                options.launch.startTimeout);
+  try {
+    return runIn(*world, options, self, trainer, platform);
+  } catch (const std::exception &error) {
+    world->giveUp(error.what());
+    throw;
+  }
 }
 
 } // namespace
@@ -346,14 +379,20 @@ int run(int argc, char **argv, Platform &platform,
 int shardc::runtime::trainerMain(int argc, char **argv, Platform &platform,
                                  const WorldFactory &makeWorld) {
   guardProcess("trainer");
+  auto failed = [](const std::string &text, int code) {
+    printError(text);
+    writeErrorFile(currentEnvironment(), text);
+    return code;
+  };
   try {
     return run(argc, argv, platform, makeWorld);
-  } catch (const Error &error) {
-    printError(error.what());
+  } catch (const Aborted &error) {
+    return failed(error.what(), LostProcess);
+  } catch (const StoreTimeout &error) {
+    return failed(error.what(), LostProcess);
   } catch (const std::bad_alloc &) {
-    printError("out of memory");
+    return failed("out of memory", BadInput);
   } catch (const std::exception &error) {
-    printError(error.what());
+    return failed(error.what(), BadInput);
   }
-  return 1;
 }

@@ -6,7 +6,6 @@
 
 int main(int argc, char **argv) {
   shardc::runtime::cpu::CpuPlatform platform;
-  return shardc::runtime::trainerMain(argc, argv, platform, [](int ranks) {
-    return shardc::runtime::launchedWorld(ranks, {});
-  });
+  return shardc::runtime::trainerMain(argc, argv, platform,
+                                      shardc::runtime::launchedWorld);
 }

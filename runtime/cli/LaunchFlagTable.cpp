@@ -7,6 +7,7 @@ namespace shardc::runtime::cli {
 
 void declareLaunch(FlagTable &flags, LaunchFlags &launch) {
   using Launcher = LaunchFlags::Launcher;
+  flags.group("Processes", /*isLocal=*/true);
   flags.value("--launcher", "NAME",
               "what started this process: none, hand, torchrun, slurm or mpi "
               "[auto: as the environment says]",

@@ -5,6 +5,7 @@
 #include "runtime/base/Printable.h"
 #include "runtime/base/Text.h"
 #include "runtime/cli/CheckOptions.h"
+#include "runtime/cli/LaunchFlagTable.h"
 #include "runtime/cli/ParseData.h"
 #include "runtime/cli/ParseGroups.h"
 #include "runtime/cli/ScheduleFlags.h"
@@ -58,26 +59,31 @@ void declareData(FlagTable &flags, Options &options) {
       target.push_back(parseNamedFile(name, text));
     };
   };
-  flags.list(
-      "--data", "NAME=PATH[,KEY=VALUE...]",
-      "values of one input; given again for an input: more samples, mixed "
-      "where "
-      "they have weight=W. PATH: a file, a folder or a glob; "
-      ".npy, safetensors or Arrow (column=NAME), the first axis counts "
-      "samples; "
-      "token ids of llm.c, Megatron, raw (dtype=uint16|uint32) or Arrow's "
-      "rows, cut by "
-      "window=N, stride=N, pad=ID, documents=ID|stored. @INPUT: what that "
-      "input has (ignore=ID), or a mask from it (causal, padding=ID, "
-      "documents=ID). synthetic:SEED: values that are drawn, for inputs that "
-      "are not named",
-      addTo(options.data));
+  flags
+      .list(
+          "--data", "NAME=PATH[,KEY=VALUE...]",
+          "values of one input; given again for an input: more samples, mixed "
+          "where "
+          "they have weight=W. PATH: a file, a folder or a glob; "
+          ".npy, safetensors or Arrow (column=NAME), the first axis counts "
+          "samples; "
+          "token ids of llm.c, Megatron, raw (dtype=uint16|uint32) or Arrow's "
+          "rows, cut by "
+          "window=N, stride=N, pad=ID, documents=ID|stored. @INPUT: what that "
+          "input has (ignore=ID), or a mask from it (causal, padding=ID, "
+          "documents=ID). synthetic:SEED: values that are drawn, for inputs "
+          "that "
+          "are not named",
+          addTo(options.data))
+      .isLocal = true;
   flags.integer("--data-limit", options.dataLimit, 1,
                 "the first N samples of --data alone [all; 65536 of "
                 "synthetic ones]");
-  flags.list("--eval-data", "NAME=PATH[,...]",
-             "the same for samples that are only evaluated",
-             addTo(options.evalData));
+  flags
+      .list("--eval-data", "NAME=PATH[,...]",
+            "the same for samples that are only evaluated",
+            addTo(options.evalData))
+      .isLocal = true;
   flags.value("--eval-every", "N|Ne",
               "evaluate before the first step and every N steps, or behind "
               "every N epochs [only after the last step]",
@@ -114,10 +120,12 @@ void declareData(FlagTable &flags, Options &options) {
 void declareWeights(FlagTable &flags, Options &options,
                     const plan::Plan *plan) {
   flags.group("Weights");
-  flags.path("--weights", options.weights, "PATH",
-             "stored values: an ONNX or safetensors file, the index of a "
-             "sharded one (model.safetensors.index.json), or a folder with one "
-             "of these [as --init says]");
+  flags
+      .path("--weights", options.weights, "PATH",
+            "stored values: an ONNX or safetensors file, the index of a "
+            "sharded one (model.safetensors.index.json), or a folder with one "
+            "of these [as --init says]")
+      .isLocal = true;
   flags.value("--init", "file|random",
               concat("file: the values of the file that was compiled; random: "
                      "as PyTorch's layers draw them, from --seed, equal on "
@@ -297,10 +305,12 @@ void declareGradients(FlagTable &flags, Options &options) {
 
 void declareCheckpoints(FlagTable &flags, Options &options) {
   flags.group("Checkpoints");
-  flags.path("--checkpoint-dir", options.checkpointDir, "DIR",
-             "save the run in folders DIR/step-00001000: when it ends, when a "
-             "signal or --time-limit stops it, and as --checkpoint-every says. "
-             "PyTorch's distributed checkpoints read them");
+  flags
+      .path("--checkpoint-dir", options.checkpointDir, "DIR",
+            "save the run in folders DIR/step-00001000: when it ends, when a "
+            "signal or --time-limit stops it, and as --checkpoint-every says. "
+            "PyTorch's distributed checkpoints read them")
+      .isLocal = true;
   flags.value("--checkpoint-every", "N|Nm|Ne",
               "steps, minutes (also Ns, Nh) or epochs from one checkpoint to "
               "the next",
@@ -321,17 +331,18 @@ void declareCheckpoints(FlagTable &flags, Options &options) {
   flags.toggle("--checkpoint-sync", options.checkpointSync,
                "wait for each checkpoint [it is written while the next step "
                "runs, and what is left then is copied]");
-  flags.value(
-      "--resume", "auto|none|PATH",
-      "auto: go on from the last checkpoint in --checkpoint-dir that is "
-      "whole, or begin anew where there is none; none: begin anew, the "
-      "checkpoints that are there go to DIR/earlier-N; PATH: a "
-      "checkpoint, of any mesh and strategy",
-      [&](const std::string &name, const std::string &text) {
-        if (text.empty())
-          fail(name, " expects auto, none or a path, got nothing");
-        options.resume = text;
-      });
+  flags
+      .value("--resume", "auto|none|PATH",
+             "auto: go on from the last checkpoint in --checkpoint-dir that is "
+             "whole, or begin anew where there is none; none: begin anew, the "
+             "checkpoints that are there go to DIR/earlier-N; PATH: a "
+             "checkpoint, of any mesh and strategy",
+             [&](const std::string &name, const std::string &text) {
+               if (text.empty())
+                 fail(name, " expects auto, none or a path, got nothing");
+               options.resume = text;
+             })
+      .isLocal = true;
   flags.value("--time-limit", "N[smh]",
               "save and stop after so many seconds, minutes (Nm) or hours (Nh)",
               [&](const std::string &name, const std::string &text) {
@@ -340,7 +351,7 @@ void declareCheckpoints(FlagTable &flags, Options &options) {
 }
 
 void declareOutput(FlagTable &flags, Options &options) {
-  flags.group("Output");
+  flags.group("Output", /*isLocal=*/true);
   flags.integer("--print-every", options.printEvery, 1,
                 "steps from one that the console shows to the next; the last "
                 "is shown, too [1]");
@@ -454,6 +465,7 @@ Options parseOptions(int argc, const char *const *argv,
   declareGradients(flags, options);
   declareCheckpoints(flags, options);
   declareOutput(flags, options);
+  declareLaunch(flags, options.launch);
   program.footer = (plan ? inputsText(*plan) + "\n" : "") +
                    "With MLFLOW_TRACKING_URI set, the run reports to that "
                    "server of MLflow (docs/running.md).\n";
@@ -479,6 +491,7 @@ Options parseOptions(int argc, const char *const *argv,
   }
   options.words = settings.words();
   options.given = settings.given();
+  options.shared = settings.shared();
   options.order.shuffle |= options.given.contains("--sampler");
   options.order.seed = options.seed;
   checkCombinations(options);

@@ -1,6 +1,8 @@
 // The driver's loop, and how it ends.
 #include "runtime/comm/Network.h"
 
+#include "runtime/comm/Communicator.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -14,10 +16,11 @@ static constexpr std::chrono::seconds tellingTime{1};
 static constexpr std::chrono::seconds goodbyeTime{30};
 
 Network::Network(std::unique_ptr<Transport> given, Nodes nodes,
+                 std::vector<std::string> names,
                  std::function<void(const std::string &)> failed)
     : transport(std::move(given)), nodes(std::move(nodes)),
       ownProcess(transport->process()), transportName(transport->name()),
-      failed(std::move(failed)), heard(processes()) {
+      names(std::move(names)), failed(std::move(failed)), heard(processes()) {
   driver = std::thread([this] { run(); });
 }
 
@@ -49,6 +52,43 @@ void Network::onStopped(std::function<void()> given) {
   given();
 }
 
+std::vector<std::string> Network::exchange(const std::string &mine) {
+  struct Told {
+    std::vector<int64_t> sizes;
+    std::vector<std::string> texts;
+    int left;
+  };
+  // What the driver does may come to an end after the caller's waiting.
+  auto told = std::make_shared<Told>(
+      Told{std::vector<int64_t>(processes(), int64_t(mine.size())),
+           std::vector<std::string>(processes(), mine), 3 * (processes() - 1)});
+  post([this, told] {
+    auto done = [this, told] {
+      std::lock_guard lock(mutex);
+      if (--told->left == 0)
+        news.notify_all();
+    };
+    for (int other = 0; other < processes(); ++other) {
+      if (other == ownProcess)
+        continue;
+      const std::string &own = told->texts[ownProcess];
+      send(other, 1, &told->sizes[ownProcess], sizeof(int64_t), done);
+      send(other, 1, own.data(), int64_t(own.size()), done);
+      receive(other, 1, &told->sizes[other], sizeof(int64_t),
+              [this, other, told, done] {
+                std::string &text = told->texts[other];
+                text.resize(told->sizes[other]);
+                receive(other, 1, text.data(), told->sizes[other], done);
+              });
+    }
+  });
+  std::unique_lock lock(mutex);
+  news.wait(lock, [&] { return told->left == 0 || hasStopped; });
+  if (told->left > 0)
+    throw Aborted(failure);
+  return told->texts;
+}
+
 void Network::giveUp(const std::string &text) {
   post([this, text] { stop(text, true); });
 }
@@ -72,7 +112,7 @@ void Network::listen() {
         stop(text, false);
       });
   transport->onLost([this](int process, const std::string &why) {
-    stop(concat("process ", process, " is gone: ", why), false);
+    stop(concat(names[process], " is gone: ", why), false);
   });
 }
 
@@ -94,6 +134,10 @@ void Network::tellOthers(const std::string &text) {
 void Network::stop(const std::string &text, bool isOwn) {
   if (hasStopped.exchange(true))
     return; // it was another's failure first
+  {
+    std::lock_guard lock(mutex);
+    failure = text;
+  }
   if (!isOwn)
     failed(text);
   else
@@ -112,6 +156,7 @@ void Network::sayStopped() {
     hasStopped = true;
     call = std::move(stopped);
     stopped = nullptr;
+    news.notify_all();
   }
   if (call)
     call();
@@ -142,7 +187,7 @@ void Network::run() {
         transport->sleep(Clock::now() + std::chrono::seconds(1));
     }
   } catch (const std::exception &error) {
-    std::string text = concat("process ", ownProcess, ": ", error.what());
+    std::string text = concat(names[ownProcess], ": ", error.what());
     failed(text);
     stop(text, true);
   }

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -22,14 +23,16 @@ namespace shardc::runtime {
 /// moves.
 class Network {
 public:
-  /// Channel 0 is the network's own; others are exchanges'.
-  static constexpr Transport::Channel ownChannels = 1;
+  /// The first channels are the network's own; others are exchanges'.
+  static constexpr Transport::Channel ownChannels = 2;
 
-  /// `transport` is given over: from now on the driver alone uses it.
+  /// `transport` is given over: from now on the driver alone uses it. `names`:
+  /// what processes are called, by process.
   /// `failed`: what the run ends with, called once, on the driver: another
   /// process gave up or is gone, or a message is not what it should be. Then
   /// nothing moves any more.
   Network(std::unique_ptr<Transport> transport, Nodes nodes,
+          std::vector<std::string> names,
           std::function<void(const std::string &)> failed);
   /// Says goodbye, when nothing failed: waits for the other processes' goodbye.
   ~Network();
@@ -40,6 +43,11 @@ public:
   std::string name() const { return transportName; }
   /// Of messages, so far; reads of memory aside.
   Traffic traffic() const;
+
+  /// Tells all others `mine`, and returns what all told, by process. Of any
+  /// thread but the driver, one at a time. Throws Aborted where the network
+  /// fails.
+  std::vector<std::string> exchange(const std::string &mine);
 
   /// Calls `work` on the driver. From any thread; also the driver, to let other
   /// messages go first.
@@ -77,12 +85,15 @@ private:
   Nodes nodes;
   int ownProcess;
   std::string transportName;
+  std::vector<std::string> names;
   std::function<void(const std::string &)> failed;
   std::vector<Text> heard; // by process: why it gives up
 
   mutable std::mutex mutex;
   std::vector<std::function<void()>> posted;
   std::function<void()> stopped;
+  std::condition_variable news; // of an exchange(), or the end
+  std::string failure;
   Traffic moved;
   std::atomic<bool> hasStopped = false;
   bool ends = false; // of the driver alone

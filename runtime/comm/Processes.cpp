@@ -11,7 +11,8 @@
 namespace shardc::runtime {
 
 ProcessRanks::ProcessRanks(const Placement &placement, bool spin,
-                           std::unique_ptr<Transport> transport, Nodes nodes)
+                           std::unique_ptr<Transport> transport, Nodes nodes,
+                           std::vector<std::string> names)
     : placement(placement) {
   process = std::make_unique<ThreadProcess>(
       placement.ranks(), spin,
@@ -19,7 +20,7 @@ ProcessRanks::ProcessRanks(const Placement &placement, bool spin,
   // The driver works on buffers of ranks until it stops.
   process->enterWork();
   net = std::make_unique<Network>(
-      std::move(transport), std::move(nodes),
+      std::move(transport), std::move(nodes), std::move(names),
       [this](const std::string &text) { process->abort(text); });
   net->onStopped([this] { process->leaveWork(); });
 }

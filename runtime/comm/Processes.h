@@ -18,9 +18,11 @@ namespace shardc::runtime {
 class ProcessRanks {
 public:
   /// `transport`: between the placement's processes, of which there are several.
-  /// `spin`: as EventCount::await says.
+  /// `spin`: as EventCount::await says. `names`: what processes are called, by
+  /// process.
   ProcessRanks(const Placement &placement, bool spin,
-               std::unique_ptr<Transport> transport, Nodes nodes);
+               std::unique_ptr<Transport> transport, Nodes nodes,
+               std::vector<std::string> names);
   ~ProcessRanks();
 
   const Placement placement;

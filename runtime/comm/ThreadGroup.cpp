@@ -17,7 +17,7 @@ ThreadGroup &ThreadProcess::group(int base, int stride, int size) {
 }
 
 void ThreadProcess::abort(int rank, const std::string &reason) {
-  std::string text = concat("rank ", rank, " gave up: ", reason);
+  std::string text = concat("rank ", rank, place, " gave up: ", reason);
   {
     std::lock_guard lock(mutex);
     if (aborted)

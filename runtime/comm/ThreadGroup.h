@@ -35,6 +35,8 @@ public:
   ThreadGroup &group(int base, int stride, int size);
 
   void abort(int rank, const std::string &reason);
+  /// What messages say of where a rank is: " (on node1)".
+  std::string place;
   /// The same, for what happened elsewhere: `text` says to whom.
   void abort(const std::string &text);
   /// Wakes all ranks of a group that is not of threads alone.

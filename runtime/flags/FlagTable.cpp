@@ -53,6 +53,7 @@ Flag &FlagTable::add(Flag::Kind kind, const std::string &flag,
     added.shortName = flag.substr(0, comma);
     added.name = flag.substr(comma + 1);
   }
+  added.isLocal = isGroupLocal;
   all.push_back(std::move(added));
   return all.back();
 }

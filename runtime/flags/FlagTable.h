@@ -40,6 +40,7 @@ struct Flag {
   bool isJoined = false;   // a list in a file is its values, commas between
   bool inFiles = true;     // else for command lines alone
   bool isRequired = false; // of what has no dashes
+  bool isLocal = false;    // processes of one run may have other values
   bool isQuestion = false; // is answered at once, whatever else is given
 
   bool isPositional() const { return !name.starts_with("-"); }
@@ -55,8 +56,11 @@ struct Flag {
 /// ParseValue.h.
 class FlagTable {
 public:
-  /// The heading of what is declared from now on.
-  void group(const std::string &name) { currentGroup = name; }
+  /// The heading of what is declared from now on. `isLocal`: as Flag says.
+  void group(const std::string &name, bool isLocal = false) {
+    currentGroup = name;
+    isGroupLocal = isLocal;
+  }
 
   Flag &value(const std::string &flag, const std::string &type,
               const std::string &help, Flag::Use use) {
@@ -108,6 +112,7 @@ private:
   /// Stay where they are when others are added.
   std::deque<Flag> all;
   std::string currentGroup;
+  bool isGroupLocal = false;
 };
 
 } // namespace shardc::runtime::cli

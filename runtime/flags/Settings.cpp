@@ -46,6 +46,7 @@ Settings::Settings(FlagTable &declared, const Program &program, int argc,
       "--print-config", printed,
       "print all that holds and where it is from, as a file for --config");
   config.inFiles = set.inFiles = print.inFiles = false;
+  config.isLocal = set.isLocal = print.isLocal = true;
 
   line = readCommandLine(table, program, argc, argv);
   if (!line.question.empty())
@@ -225,6 +226,20 @@ std::vector<std::string> Settings::words() const {
     }
   }
   return words;
+}
+
+std::vector<std::pair<std::string, std::string>> Settings::shared() const {
+  std::vector<std::pair<std::string, std::string>> shared;
+  for (const Flag &flag : table.flags()) {
+    if (flag.isLocal || flag.isQuestion)
+      continue;
+    std::string text;
+    if (!isOff(flag))
+      for (const Setting &setting : settings.at(&flag))
+        text += (text.empty() ? "" : " ") + setting.text;
+    shared.emplace_back(flag.name, text.empty() ? "not given" : text);
+  }
+  return shared;
 }
 
 } // namespace shardc::runtime::cli

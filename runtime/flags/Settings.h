@@ -10,6 +10,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace shardc::runtime::cli {
@@ -48,6 +49,8 @@ public:
   std::map<std::string, std::string, std::less<>> given() const;
   /// The same as the words of a command line.
   std::vector<std::string> words() const;
+  /// Every flag that processes of one run must have alike, and its values.
+  std::vector<std::pair<std::string, std::string>> shared() const;
   /// A file with the same settings: TOML with where each is from, and what
   /// holds where nothing is said, in comments. `title`: its first line.
   std::string toml(const std::string &title) const;

@@ -7,11 +7,11 @@
 
 namespace shardc::runtime {
 
-/// All ranks as threads of this process, or as many as are its part. Waits for
-/// the other processes, `flags.startTimeout` seconds at most. Throws an Error
-/// as detectLaunch() does, where the ranks do not fall into the processes, and
-/// where others cannot be reached.
-std::unique_ptr<World> launchedWorld(int ranks, const LaunchFlags &flags);
+/// All ranks as threads of this process, or as many as are its part; on its part
+/// of the host's cores. Waits for the other processes. Throws an Error where the
+/// ranks do not fall into the processes, a StoreTimeout where some do not come.
+std::unique_ptr<World> launchedWorld(int ranks, const Launch &launch,
+                                     int startTimeout);
 
 } // namespace shardc::runtime
 

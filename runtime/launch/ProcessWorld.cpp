@@ -7,12 +7,84 @@
 namespace shardc::runtime {
 
 ProcessWorld::ProcessWorld(const Placement &placement,
-                           std::unique_ptr<Transport> transport, Nodes nodes,
+                           std::unique_ptr<Transport> transport, Nodes found,
                            std::shared_ptr<Rendezvous> rendezvous)
-    : placement(placement), rendezvous(std::move(rendezvous)),
+    : placement(placement), nodes(found.count()),
+      rendezvous(std::move(rendezvous)),
       process(std::make_shared<ProcessRanks>(
           placement, haveCoresFor(workersPerRank()), std::move(transport),
-          std::move(nodes))) {}
+          std::move(found), names())) {}
+
+std::string ProcessWorld::nameOf(int of) const {
+  int each = placement.ranksPerProcess, first = of * each;
+  return concat("process ", of, " (",
+                each == 1 ? concat("rank ", first)
+                          : concat("ranks ", first, " to ", first + each - 1),
+                rendezvous ? ", on " + rendezvous->hosts()[of] : "", ")");
+}
+
+std::vector<std::string> ProcessWorld::names() const {
+  std::vector<std::string> all;
+  for (int of = 0; of < placement.processes; ++of)
+    all.push_back(nameOf(of));
+  return all;
+}
+
+std::string ProcessWorld::text() const {
+  return concat(placement.processes, " processes of ",
+                placement.ranksPerProcess,
+                placement.ranksPerProcess == 1 ? " rank" : " ranks", ", ",
+                process->network().name(), "; ",
+                nodes == placement.processes
+                    ? "none reads another's memory"
+                    : concat("those of a host read each other's memory (",
+                             nodes, nodes == 1 ? " node)" : " nodes)"));
+}
+
+/// Names and values, each behind its length.
+static std::string factsText(const Facts &facts) {
+  std::string text;
+  for (const auto &[name, value] : facts)
+    for (const std::string &each : {name, value})
+      text += concat(each.size(), ":", each);
+  return text;
+}
+
+static Facts parseFacts(const std::string &text) {
+  std::vector<std::string> words;
+  for (size_t at = 0; at < text.size();) {
+    size_t size = std::stoul(text.substr(at));
+    at = text.find(':', at) + 1;
+    words.push_back(text.substr(at, size));
+    at += size;
+  }
+  Facts facts;
+  for (size_t i = 0; i + 1 < words.size(); i += 2)
+    facts.emplace_back(words[i], words[i + 1]);
+  return facts;
+}
+
+void ProcessWorld::agree(const Facts &facts) {
+  std::vector<std::string> all = process->network().exchange(factsText(facts));
+  Facts first = parseFacts(all[0]);
+  for (size_t i = 0; i < first.size(); ++i)
+    for (int of = 1; of < placement.processes; ++of) {
+      Facts other = parseFacts(all[of]);
+      // Other versions of the program may have other facts.
+      const auto &[name, value] = first[i];
+      std::string theirs = i < other.size() && other[i].first == name
+                               ? other[i].second
+                               : "not known";
+      if (theirs != value)
+        fail(nameOf(0), " and ", nameOf(of), " disagree about ", name, ": ",
+             value, " and ", theirs, "; start all with the same");
+    }
+}
+
+void ProcessWorld::giveUp(const std::string &reason) {
+  process->network().giveUp(
+      concat(nameOf(placement.process), " gave up: ", reason));
+}
 
 ProcessWorld::~ProcessWorld() {
   process.reset(); // says goodbye to the others

@@ -25,9 +25,16 @@ public:
     return {begin, begin + placement.ranksPerProcess};
   }
   std::unique_ptr<Communicator> connect(int rank) override;
+  void agree(const Facts &facts) override;
+  void giveUp(const std::string &reason) override;
+  std::string text() const override;
 
 private:
+  std::string nameOf(int process) const;
+  std::vector<std::string> names() const;
+
   Placement placement;
+  int nodes;
   std::shared_ptr<Rendezvous> rendezvous;
   std::shared_ptr<ProcessRanks> process;
 };

@@ -7,9 +7,13 @@
 #define SHARDC_RUNTIME_LAUNCH_WORLD_H
 
 #include "runtime/comm/Communicator.h"
+#include "runtime/launch/Launch.h"
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace shardc::runtime {
 
@@ -19,6 +23,9 @@ struct RankRange {
   int size() const { return end - begin; }
   bool contains(int rank) const { return rank >= begin && rank < end; }
 };
+
+/// What all processes of a run must have alike: what it is called, and a value.
+using Facts = std::vector<std::pair<std::string, std::string>>;
 
 class World {
 public:
@@ -34,6 +41,15 @@ public:
   /// thread that will use it; may wait for ranks of other processes. Throws an
   /// Error where they cannot be reached.
   virtual std::unique_ptr<Communicator> connect(int rank) = 0;
+
+  /// Throws the same Error in all processes where these have other facts: the
+  /// first, with both values and where they are. All processes call it alike.
+  virtual void agree(const Facts &facts) {}
+  /// Tells other processes that this one ends without them, and why. From then
+  /// on they do not wait for it.
+  virtual void giveUp(const std::string &reason) {}
+  /// What of the world stands in a run's first lines; empty: one process.
+  virtual std::string text() const { return ""; }
 
   /// Whether this process has the leader.
   bool leads() const { return localRanks().contains(leader); }
@@ -52,8 +68,10 @@ public:
   void run(const std::function<void(Communicator &)> &body);
 };
 
-/// Makes the world of a run of `ranks` ranks.
-using WorldFactory = std::function<std::unique_ptr<World>(int ranks)>;
+/// Makes the world of a run of `ranks` ranks for a process that was started as
+/// `launch` says. `startTimeout`: seconds that processes wait for each other.
+using WorldFactory = std::function<std::unique_ptr<World>(
+    int ranks, const Launch &launch, int startTimeout)>;
 
 } // namespace shardc::runtime
 

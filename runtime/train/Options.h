@@ -8,6 +8,7 @@
 #include "runtime/data/NamedFile.h"
 #include "runtime/data/SampleOrder.h"
 #include "runtime/device/StepNumbers.h"
+#include "runtime/launch/Launch.h"
 #include "runtime/plan.pb.h"
 #include "runtime/train/Schedule.h"
 
@@ -16,6 +17,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace shardc::runtime {
@@ -86,6 +88,10 @@ enum class LogFormat { Text, Hf };
 /// Absent: nobody said it; what holds then depends on the plan
 /// or on other flags.
 struct Options {
+  LaunchFlags launch;
+  /// Flags that all processes must have alike, and their values.
+  std::vector<std::pair<std::string, std::string>> shared;
+
   std::vector<NamedFile> data;
   std::vector<NamedFile> evalData;
   std::optional<int64_t> dataLimit; // samples

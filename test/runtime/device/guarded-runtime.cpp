@@ -28,7 +28,6 @@ public:
 
 int main(int argc, char **argv) {
   GuardedPlatform platform;
-  return shardc::runtime::trainerMain(argc, argv, platform, [](int ranks) {
-    return shardc::runtime::launchedWorld(ranks, {});
-  });
+  return shardc::runtime::trainerMain(argc, argv, platform,
+                                      shardc::runtime::launchedWorld);
 }

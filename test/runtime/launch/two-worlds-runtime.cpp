@@ -21,13 +21,14 @@ int main(int argc, char **argv) {
   int split = text ? std::atoi(text) : 1, exitCodes[2];
   auto run = [&](bool first) {
     cpu::CpuPlatform platform;
-    exitCodes[first] = trainerMain(argc, argv, platform, [&](int ranks) {
-      std::lock_guard lock(mutex);
-      if (!process)
-        process = std::make_shared<ThreadProcess>(ranks, false);
-      return std::make_unique<PartialWorld>(
-          process, first ? RankRange{0, split} : RankRange{split, ranks});
-    });
+    exitCodes[first] =
+        trainerMain(argc, argv, platform, [&](int ranks, const Launch &, int) {
+          std::lock_guard lock(mutex);
+          if (!process)
+            process = std::make_shared<ThreadProcess>(ranks, false);
+          return std::make_unique<PartialWorld>(
+              process, first ? RankRange{0, split} : RankRange{split, ranks});
+        });
   };
   std::thread second([&] { run(false); });
   run(true);
