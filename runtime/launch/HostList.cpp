@@ -125,6 +125,8 @@ std::vector<int> expandTaskCounts(const std::string &list) {
     if (scanner.take('(')) {
       scanner.expect('x');
       times = scanner.number();
+      if (times < 1)
+        scanner.wrong();
       scanner.expect(')');
     }
     checkCount(counts.size() +

@@ -69,6 +69,18 @@ def safetensors_seeds():
     )
 
 
+def store_seeds():
+    """What torch's clients and the trainer's say to a store, and lists of hosts."""
+    for name in ("torch-client.txt", "own-client.txt"):
+        with open(os.path.join(ROOT, "test/runtime/store", name), encoding="utf-8") as file:
+            said = [bytes.fromhex(line[2:]) for line in file if line.startswith("> ")]
+        yield b"".join(said)
+        for message in said[1:]:
+            yield said[0] + message
+    yield b"node[001-003,7],gpu[1-2]-ib"
+    yield b"2(x3),1"
+
+
 def small_models():
     """Random graphs as the graph fuzzer writes them: between them every operator, functions,
     branches, three exporters' names."""
@@ -206,6 +218,7 @@ def external_data_seeds():
 # The longest input that a target is given, and its first ones.
 TARGETS = {
     "npy": (300, npy_seeds),
+    "store": (4000, store_seeds),
     "safetensors": (400, safetensors_seeds),
     "onnx-index": (2000, onnx_seeds),
     "container": (600, container_seeds),

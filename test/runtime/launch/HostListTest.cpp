@@ -49,7 +49,7 @@ TEST(HostList, TasksAreCounted) {
   EXPECT_EQ(expandTaskCounts("2"), std::vector<int>{2});
   EXPECT_EQ(expandTaskCounts("2(x3),1"), (std::vector<int>{2, 2, 2, 1}));
   for (const char *wrong : {"", "0", "2(3)", "2(x3", "2,", "a", "-1", "2(x-1)",
-                            "1(x99999999)", "2 3"})
+                            "2(x0)", "1(x99999999)", "2 3"})
     EXPECT_THROW(expandTaskCounts(wrong), Error) << wrong;
 }
 
