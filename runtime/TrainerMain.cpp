@@ -203,13 +203,17 @@ void printWarning(const std::string &text) {
 
 Manifest manifestOf(const Options &options, const plan::Plan &plan,
                     const RunSettings &settings,
-                    const StoredCheckpoint *resumed,
+                    const StoredCheckpoint *resumed, const Dataset &data,
                     std::optional<int64_t> samples) {
   Manifest manifest;
   manifest.samples =
       samples.value_or(resumed ? resumed->manifest().samples : 0);
   manifest.order =
       samples || !resumed ? options.order : resumed->manifest().order;
+  if (samples && data.mixture())
+    manifest.mixture = data.mixture()->made();
+  else if (!samples && resumed)
+    manifest.mixture = resumed->manifest().mixture;
   manifest.mesh = meshText(plan.mesh());
   manifest.strategy = plan.mesh().strategy();
   manifest.precision = precisionText(plan.precision());
@@ -260,8 +264,12 @@ int runIn(World &world, const Options &options, const TrainerFile &self,
   InitialValues values =
       openInitialValues(options, plan, self.embeddedWeights());
   Resumed resumed = findCheckpoint(options.resume, options.checkpointDir);
-  if (resumed.checkpoint)
+  if (resumed.checkpoint) {
     resumed.checkpoint->check(plan);
+    // What torch wrote says nothing of samples.
+    if (samples && resumed.checkpoint->manifest().samples)
+      checkMixture(data, resumed.checkpoint->manifest());
+  }
   RunSettings settings = RunSettings::resolve(
       options, plan, samples, world,
       resumed.checkpoint ? &resumed.checkpoint->manifest() : nullptr);
@@ -281,17 +289,17 @@ int runIn(World &world, const Options &options, const TrainerFile &self,
   DeviceFactory devices = platform.devices(plan, self.kernels(), device);
   if (options.checkFinite)
     devices = checkedDevices(std::move(devices));
-  Run run{
-      world,
-      plan,
-      options,
-      settings,
-      data,
-      evalData ? &*evalData : nullptr,
-      values.source(),
-      std::move(devices),
-      resumed.checkpoint.get(),
-      manifestOf(options, plan, settings, resumed.checkpoint.get(), samples)};
+  Run run{world,
+          plan,
+          options,
+          settings,
+          data,
+          evalData ? &*evalData : nullptr,
+          values.source(),
+          std::move(devices),
+          resumed.checkpoint.get(),
+          manifestOf(options, plan, settings, resumed.checkpoint.get(), data,
+                     samples)};
   if (world.leads()) {
     if (options.exportOnnx)
       run.onnx = std::make_unique<OnnxExport>(plan, self.exportTemplate(),

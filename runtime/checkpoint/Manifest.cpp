@@ -40,6 +40,9 @@ std::string Manifest::text() const {
   json["seed"] = order.seed;
   json["sampler"] = order.sampler == Sampler::Torch ? "torch" : "global";
   json["last_batch"] = order.padsLast ? "pad" : "drop";
+  for (const MixturePart &part : mixture)
+    json["mixture"].push_back(
+        {{"samples", part.samples}, {"weight", part.weight}});
   json["mesh"] = mesh;
   json["strategy"] = strategy;
   json["precision"] = precision;
@@ -120,6 +123,10 @@ Manifest Manifest::parse(const std::string &text, const std::string &path) {
     if (json.value("sampler", "global") == "torch")
       manifest.order.sampler = Sampler::Torch;
     manifest.order.padsLast = json.value("last_batch", "drop") == "pad";
+    if (auto mixture = json.find("mixture"); mixture != json.end())
+      for (const Json &part : *mixture)
+        manifest.mixture.push_back({part.at("samples").get<int64_t>(),
+                                    part.at("weight").get<double>()});
     json.at("mesh").get_to(manifest.mesh);
     json.at("strategy").get_to(manifest.strategy);
     json.at("precision").get_to(manifest.precision);

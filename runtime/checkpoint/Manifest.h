@@ -3,6 +3,7 @@
 #ifndef SHARDC_RUNTIME_CHECKPOINT_MANIFEST_H
 #define SHARDC_RUNTIME_CHECKPOINT_MANIFEST_H
 
+#include "runtime/data/Mixture.h"
 #include "runtime/data/SampleOrder.h"
 #include "runtime/plan.pb.h"
 
@@ -54,6 +55,7 @@ struct Manifest {
   /// What decides the order of samples.
   int64_t samples = 0;
   OrderSettings order;
+  std::vector<MixturePart> mixture; // empty: none
   /// For people, and for errors: how it was compiled and called.
   std::string mesh, strategy, precision, optimizer, model;
   uint64_t modelHash = 0;

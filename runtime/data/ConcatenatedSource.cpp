@@ -34,12 +34,4 @@ std::string ConcatenatedSource::where(int64_t sample, int64_t element) const {
   return parts[part]->where(sample - begins[part], element);
 }
 
-std::vector<std::string> ConcatenatedSource::paths() const {
-  std::vector<std::string> all;
-  for (const auto &part : parts)
-    for (std::string &each : part->paths())
-      all.push_back(std::move(each));
-  return all;
-}
-
 } // namespace shardc::runtime

@@ -17,7 +17,7 @@ public:
   void read(int64_t first, int64_t count,
             std::byte *destination) const override;
   std::string where(int64_t sample, int64_t element) const override;
-  std::vector<std::string> paths() const override;
+  std::vector<std::string> paths() const override { return pathsOf(parts); }
 
 private:
   size_t partOf(int64_t sample) const;

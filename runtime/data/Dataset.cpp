@@ -174,6 +174,13 @@ void Dataset::checkMixtures() const {
   }
 }
 
+const Mixture *Dataset::mixture() const {
+  for (const auto &source : inputs)
+    if (source && source->mixture())
+      return source->mixture();
+  return nullptr;
+}
+
 std::vector<NamedFile> Dataset::files() const {
   std::vector<NamedFile> all;
   for (int i = 0; i < plan.inputs_size(); ++i)

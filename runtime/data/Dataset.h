@@ -35,6 +35,8 @@ public:
           const std::string &flag, std::optional<int64_t> limit = {});
 
   int64_t samples() const { return sampleCount; }
+  /// How the samples are mixed; null: they are not.
+  const Mixture *mixture() const;
   /// The files that are read, by input.
   std::vector<NamedFile> files() const;
 

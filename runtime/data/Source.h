@@ -63,6 +63,15 @@ protected:
   const SampleType type;
 };
 
+/// The files of all parts, which are sources or tokens, in their order.
+template <typename Parts> std::vector<std::string> pathsOf(const Parts &parts) {
+  std::vector<std::string> all;
+  for (const auto &part : parts)
+    for (std::string &each : part->paths())
+      all.push_back(std::move(each));
+  return all;
+}
+
 /// "sample 3 at [2]"
 std::string sampleText(const SampleType &type, int64_t sample, int64_t element);
 

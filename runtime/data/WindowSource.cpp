@@ -98,12 +98,4 @@ std::string WindowSource::where(int64_t sample, int64_t element) const {
                 sampleText(type, sample, element));
 }
 
-std::vector<std::string> WindowSource::paths() const {
-  std::vector<std::string> all;
-  for (const auto &file : files)
-    for (std::string &each : file->paths())
-      all.push_back(std::move(each));
-  return all;
-}
-
 } // namespace shardc::runtime

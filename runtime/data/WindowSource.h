@@ -23,7 +23,7 @@ public:
   void read(int64_t first, int64_t count,
             std::byte *destination) const override;
   std::string where(int64_t sample, int64_t element) const override;
-  std::vector<std::string> paths() const override;
+  std::vector<std::string> paths() const override { return pathsOf(files); }
 
 private:
   /// Tokens that windows may lie in: a file's, or a document's.

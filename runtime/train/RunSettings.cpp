@@ -3,7 +3,6 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/checkpoint/Space.h"
-#include "runtime/data/Dataset.h"
 #include "runtime/data/LossNormalization.h"
 
 #include <algorithm>
@@ -119,6 +118,31 @@ static void checkOrder(const Options &options, int64_t samples,
   if (order(options.order) != order(resumed.order))
     fail("the run that was saved took its samples with ", order(resumed.order),
          ", and this one with ", order(options.order));
+}
+
+void checkMixture(const Dataset &data, const Manifest &resumed) {
+  std::vector<MixturePart> now, before = resumed.mixture;
+  if (data.mixture())
+    now = data.mixture()->made();
+  if (now.empty() && before.empty())
+    return;
+  if (!now.empty() && !before.empty()) {
+    std::vector<int64_t> sizes;
+    std::vector<double> weights;
+    for (const MixturePart &part : before) {
+      sizes.push_back(part.samples);
+      weights.push_back(part.weight);
+    }
+    if (Mixture("--data", sizes, weights) == *data.mixture())
+      return;
+  }
+  auto text = [](const std::vector<MixturePart> &parts) {
+    return parts.empty() ? "no mixture" : "a mixture of " + mixtureText(parts);
+  };
+  fail("the run that was saved took its samples from ", text(before),
+       ", and this one from ", text(now),
+       "; give --data the parts and weights that it had, or take the "
+       "parameters alone with --weights");
 }
 
 RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,

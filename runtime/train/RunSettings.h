@@ -4,6 +4,7 @@
 #define SHARDC_RUNTIME_TRAIN_RUNSETTINGS_H
 
 #include "runtime/checkpoint/Manifest.h"
+#include "runtime/data/Dataset.h"
 #include "runtime/engine/Executor.h"
 #include "runtime/launch/World.h"
 #include "runtime/plan.pb.h"
@@ -51,6 +52,10 @@ struct RunSettings {
                              std::optional<int64_t> samples, const World &world,
                              const Manifest *resumed = nullptr);
 };
+
+/// Throws an Error unless `data` has the samples of the run that was saved at
+/// the same places, as far as a mixture decides it.
+void checkMixture(const Dataset &data, const Manifest &resumed);
 
 /// Whether samples are read to be trained on; a run without steps needs none.
 inline bool readsData(const Options &options) {

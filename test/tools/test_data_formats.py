@@ -235,6 +235,25 @@ class DataFormats(ToolTest):
         for flags in ((), ("--shuffle", "--epochs", 2)):
             expected = self.losses_of(samples[mixed], flags=flags)
             self.assertEqual(self.losses(*given, flags=flags), expected)
+        # A run goes on with the same parts and weights alone.
+        folder = ("--checkpoint-dir", self.path("c"))
+        self.losses(*given, flags=(*folder, "--steps", 4))
+        again = (*folder, "--resume", "auto", "--steps", 6)
+        scaled = [each.replace("0.7", "7").replace("0.3", "3") for each in given]
+        both = self.losses(*scaled, flags=again)
+        self.assertEqual(both, self.losses(*given, flags=("--steps", 6)))
+        mixed = "a mixture of 9 samples of weight 7, 3 of weight 3"
+        equal = [each.replace("0.7", "0.5").replace("0.3", "0.5") for each in given]
+        for words, other in (
+            (equal, "a mixture of 9 samples of weight 0.5, 3 of weight 0.5"),
+            (
+                [given[1], given[0], given[2]],
+                "a mixture of 3 samples of weight 0.3, 9 of weight 0.7",
+            ),
+            ([f"input_ids={self.path('ids.npy')}", given[2]], "no mixture"),
+        ):
+            result = run(*self.words(*words, flags=again))
+            self.assert_one_error(result, "trainer", mixed, f"this one from {other}")
         plain = [each.replace(",weight=0.7", "").replace(",weight=0.3", "") for each in given]
         self.assertEqual(self.losses(*plain), self.losses_of(samples))
         self.fails(given[0], plain[1], given[2], parts=("1 of these have a weight",))
