@@ -16,7 +16,7 @@ install(PROGRAMS $<TARGET_FILE:shardc-runtime> DESTINATION lib/shardc RENAME tra
 
 install(FILES LICENSE DESTINATION ${SHARDC_DOC_DIR} RENAME copyright)
 install(FILES README.md DESTINATION ${SHARDC_DOC_DIR})
-install(DIRECTORY docs DESTINATION ${SHARDC_DOC_DIR} FILES_MATCHING PATTERN "*.md")
+install(DIRECTORY docs DESTINATION ${SHARDC_DOC_DIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
 
 # Licences of what is linked statically.
 foreach(package libcli11-dev libgcc-s1 liblld-22 libmlir-22-dev libonnx-dev libopenblas-pthread-dev libprotobuf-dev libtomlplusplus-dev
