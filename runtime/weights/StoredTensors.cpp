@@ -49,23 +49,22 @@ void StoredTensors::addFile(const std::string &path) {
     if (from.size() != entry.shape.size())
       fail(path, ": tensor ", key, " has ", entry.shape.size(),
            " dims and saved_offsets of ", from.size());
-    int64_t row = 1, elements = 1;
-    for (size_t dim = 0; dim < from.size(); ++dim) {
-      if (dim > 0 && from[dim] != 0)
+    for (size_t dim = 1; dim < from.size(); ++dim)
+      if (from[dim] != 0)
         fail(path, ": tensor ", key, " is cut along dim ", dim,
              "; only rows of whole tensors can be read");
-      row *= dim > 0 ? entry.shape[dim] : 1;
-      elements *= entry.shape[dim];
-    }
-    if (elements == 0)
+    if (std::ranges::find(entry.shape, 0) != entry.shape.end())
       continue;
+    int64_t elements = 1;
+    for (int64_t dim : entry.shape)
+      elements *= dim;
     Tensor &tensor = tensors[key];
     std::vector<int64_t> shape = entry.shape;
     int64_t begin = 0;
     if (!from.empty()) {
       if (from[0] < 0 || from[0] > (int64_t(1) << 40))
         fail(path, ": tensor ", key, " begins at row ", from[0]);
-      begin = from[0] * row;
+      begin = from[0] * (elements / entry.shape[0]);
       shape[0] += from[0];
     }
     // The whole is as long as its last chunk says.
@@ -116,6 +115,11 @@ void StoredTensors::read(const std::string &key, int64_t begin, int64_t end,
   auto piece = std::ranges::upper_bound(tensor.pieces, begin, {}, &Piece::end);
   std::vector<std::byte> stored;
   for (; begin < end; ++piece) {
+    if (!isConvertible(piece->dtype, dtype))
+      fail(piece->file->path, ": tensor ", key, " holds ",
+           piece->dtype == plan::INVALID ? "numbers of an unknown type"
+                                         : dtypeName(piece->dtype),
+           ", which cannot be read as ", dtypeName(dtype));
     int64_t last = std::min(end, piece->end);
     auto size = int64_t(elementSize(piece->dtype));
     stored.resize((last - begin) * size);

@@ -215,6 +215,110 @@ def external_data_seeds():
         yield path.encode()
 
 
+def recorded(*names):
+    """Files of the tests."""
+    for name in names:
+        with open(os.path.join(ROOT, "test", *name.split("/")), "rb") as file:
+            yield file.read()
+
+
+def llmc_seeds():
+    for magic, version, dtype in ((20240520, 1, np.uint16), (20240801, 7, np.uint32)):
+        header = np.zeros(256, np.int32)
+        header[:3] = magic, version, 10
+        yield header.tobytes() + np.arange(10, dtype=dtype).tobytes()
+
+
+ARROW = "runtime/data/arrow/"
+
+
+def arrow_seeds():
+    """Without what the target puts before them; a file's length is even there, a stream's odd."""
+    for whole in recorded(
+        ARROW + "samples/data-00000-of-00002.arrow",
+        ARROW + "rows/data-00000-of-00001.arrow",
+        ARROW + "masks/data-00000-of-00002.arrow",
+        ARROW + "large.arrow",
+        ARROW + "nulls.arrow",
+        ARROW + "dictionary.arrow",
+    ):
+        whole = whole.replace(b"input_ids", b"ids\0\0\0\0\0\0").replace(
+            b"\x09\0\0\0ids", b"\3\0\0\0ids"
+        )
+        is_file = whole.startswith(b"ARROW1")
+        rest = whole[8:] if is_file else whole[4:]
+        yield rest + b"\0" * (len(rest) % 2 if is_file else 1 - len(rest) % 2)
+
+
+def samples_seeds():
+    yield from npy_seeds()
+    yield from safetensors_seeds()
+    yield safetensors([("ids", "I64", [3, 4], bytes(96)), ("x", "F32", [3], bytes(12))])
+    yield from llmc_seeds()
+    yield from recorded(ARROW + "large.arrow", ARROW + "samples/data-00000-of-00002.arrow")
+    yield b"PAR1 and more"
+
+
+def megatron_seeds():
+    for code, width in ((8, 2), (5, 8), (1, 1), (4, 4)):
+        tokens = 64 // width
+        sizes = np.array([tokens // 2, tokens // 4, tokens - tokens // 2 - tokens // 4], np.int32)
+        begins = ((np.cumsum(sizes) - sizes) * width).astype(np.int64)
+        for documents in ([0, 1, 3], [0, 3], [0, 0, 2, 3, 3], []):
+            yield (
+                b"MMIDIDX\0\0"
+                + struct.pack("<QBQQ", 1, code, len(sizes), len(documents))
+                + sizes.tobytes()
+                + begins.tobytes()
+                + np.array(documents, np.int64).tobytes()
+            )
+
+
+def manifest_seeds():
+    (whole,) = recorded("training/dcp/shardc/manifest.json")
+    yield whole
+    body = whole[: whole.rindex(b',\n "xxh3"')]
+    more = (
+        b',\n "mlflow_run": "a",\n "sampler": "torch",\n "last_batch": "pad",\n "best": {"metric":'
+    )
+    more += (
+        b' "eval_loss", "value": 1e-3, "step": 2, "evaluations_since": 1},\n "evaluated_step": 3'
+    )
+    for text in (body, body + more, body[: body.index(b',\n "files"')]):
+        yield text + b" " * (len(text) % 2)
+
+
+def shards_seeds():
+    def file(*tensors):
+        offsets = {name: {"saved_offsets": begin} for name, _, begin in tensors}
+        metadata = {"format": "pt", "DCP_VERSION": "1.0", "DCP_SHARDING_INFO": json.dumps(offsets)}
+        entries = [(n, "F32", s, bytes(4 * int(np.prod(s)))) for n, s, _ in tensors]
+        return safetensors(entries, metadata)
+
+    pairs = [
+        (file(("w", [2, 3], [0, 0])), file(("w", [1, 3], [2, 0]), ("b", [2], [0]))),
+        (file(("s", [], []), ("w", [1], [1])), file(("w", [1], [0]))),
+        (file(("w", [0, 3], [0, 0])), file()),
+        tuple(list(safetensors_seeds())[1:3]),
+    ]
+    for first, second in pairs:
+        yield struct.pack("<H", len(first)) + first + second
+
+
+def config_seeds():
+    toml = b'lr = 1e-3\ndata = ["a=b", {x = "y", pad = 0}]\n[compile]\nmesh = "2x2" # ranks\n'
+    toml += (
+        b'a.b = \'c\'\n[[group]]\nmatch = """x"""\nn = [0x1F, -inf, true, 1979-05-27T07:32:00Z]\n'
+    )
+    yaml = b"lr: 1e-3\ndata:\n  - a=b\n  - {x: y, pad: 0}\ncompile:\n  mesh: '2x2' # ranks\n"
+    yaml += (
+        b"text: |\n  two\n  lines\nempty:\ntruth: True\n? key\n: &a !!str 3\nother: *a\n---\nb: c\n"
+    )
+    text = b'{"lr": 1e-3, "data": ["a=b", {"x": "y", "pad": 0}], "compile": {"mesh": "2x2\\u0041"}}'
+    yield from (b"\0" + toml, b"\1" + yaml, b"\1" + yaml[: yaml.index(b"? key")], b"\2" + text)
+    yield from (b"\0[" * 20, b"\1" + b"- " * 20, b"\2" + b"[{" * 20, b"\1\xff\xfea\0:\0 \0b\0")
+
+
 # The longest input that a target is given, and its first ones.
 TARGETS = {
     "npy": (300, npy_seeds),
@@ -224,6 +328,12 @@ TARGETS = {
     "container": (600, container_seeds),
     "external-data": (64, external_data_seeds),
     "plan": (40000, plan_seeds),
+    "samples": (3200, samples_seeds),
+    "arrow": (3600, arrow_seeds),
+    "megatron": (250, megatron_seeds),
+    "manifest": (3000, manifest_seeds),
+    "shards": (1000, shards_seeds),
+    "config": (600, config_seeds),
     "onnx-file": (LARGEST_SEED, onnx_seeds),
     "onnx-model": (LARGEST_SEED, onnx_seeds),
 }

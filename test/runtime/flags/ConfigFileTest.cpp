@@ -94,6 +94,14 @@ TEST(ConfigFile, SaysWhatIsWrongAndWhere) {
             "in quotes");
   EXPECT_EQ(errorOf("a.toml", "a = \"x\\u0000y\"\n"),
             "a.toml:1: there is a character 0 in a text");
+  // What toml++ does not expect of itself.
+  EXPECT_EQ(errorOf("a.toml", "a = 1\n[&"),
+            "a.toml:2: error while parsing key: expected bare key starting "
+            "character or string delimiter, saw '&'");
+  EXPECT_EQ(errorOf("a.toml", "[[[1]]]\n"),
+            "a.toml:1: error while parsing key: expected bare key starting "
+            "character or string delimiter, saw '['");
+  EXPECT_NE(errorOf("a.toml", "a = \uFEF7 1\n"), "");
   EXPECT_EQ(errorOf("a.yaml", "a: b\n\"k\\0\": c\n"),
             "a.yaml:2: there is a character 0 in a text");
   EXPECT_EQ(errorOf("a.yaml", "a: &x [1]\nb: *x\n"),
