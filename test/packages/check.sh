@@ -53,7 +53,14 @@ cp -rL "$models/$model/model.onnx" "$models/$model/data" "$chroot/root/$model"
 in_chroot shardc --version
 in_chroot shardc "/root/$model/model.onnx" --mesh 2 "${options[@]}" -o /root/model.trainer --dump-phases-to /root/phases
 in_chroot ldd /root/model.trainer
-in_chroot /root/model.trainer --data "input_ids=/root/$model/data/input_ids.npy" --data "labels=/root/$model/data/labels.npy" --steps 5 --lr 1e-3
+printf 'data: {input_ids: /root/%s/data/input_ids.npy, labels: /root/%s/data/labels.npy}\nsteps: 5\nlr: 1e-3\ncheckpoint-dir: /root/run\nresume: none\n' \
+  $model $model >"$chroot/root/run.yaml"
+in_chroot /root/model.trainer --config /root/run.yaml
+in_chroot shardc-ckpt verify /root/run
+in_chroot shardc-ckpt export /root/run --to hf -o /root/exported
+in_chroot shardc-data inspect "/root/$model/data/input_ids.npy"
+cp "$(dirname "$0")/../tools/sentencepiece/unigram.model" "$chroot/root"
+in_chroot shardc-data tokenize --sentencepiece /root/unigram.model /root/run.yaml -o /root/tokens.bin
 in_chroot shardc-opt /root/phases/2-raise.mlir --nn-differentiate -o /root/train.mlir
 message() { printf 'Content-Length: %d\r\n\r\n%s' ${#1} "$1"; }
 {
