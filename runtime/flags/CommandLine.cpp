@@ -79,4 +79,50 @@ CommandLine readCommandLine(const FlagTable &table, const Program &program,
   return line;
 }
 
+static void declare(CLI::App &app, const CommandWord &word) {
+  CLI::Option *option;
+  if (auto *isGiven = std::get_if<bool *>(&word.value))
+    option = app.add_flag(word.names, **isGiven, word.help);
+  else if (auto *text = std::get_if<std::string *>(&word.value))
+    option = app.add_option(word.names, **text, word.help)->required();
+  else if (auto *maybe = std::get_if<std::optional<std::string> *>(&word.value))
+    option = app.add_option(word.names, **maybe, word.help);
+  else
+    option = app.add_option(word.names,
+                            *std::get<std::vector<std::string> *>(word.value),
+                            word.help)
+                 ->required();
+  if (!word.choices.empty())
+    option->check(CLI::IsMember(word.choices));
+  if (!word.excludes.empty())
+    option->excludes(app.get_option(word.excludes));
+}
+
+ReadCommand readCommand(const std::string &description,
+                        const std::vector<Command> &commands, int argc,
+                        const char *const *argv) {
+  CLI::App app(description);
+  app.set_help_flag("-h,--help", "print this and exit");
+  app.require_subcommand(1);
+  for (const Command &command : commands) {
+    CLI::App &own = *app.add_subcommand(command.name, command.help);
+    for (const CommandWord &word : command.words)
+      declare(own, word);
+  }
+  ReadCommand read;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp &) {
+    read.help = app.help();
+    return read;
+  } catch (const CLI::ParseError &error) {
+    read.wrong = error.what();
+    return read;
+  }
+  for (const Command &command : commands)
+    if (app.got_subcommand(command.name))
+      read.command = &command;
+  return read;
+}
+
 } // namespace shardc::runtime::cli

@@ -1,11 +1,14 @@
-// The words of a command line, by flag.
+// The words of a command line, by flag; and those of programs with commands.
 #ifndef SHARDC_RUNTIME_FLAGS_COMMANDLINE_H
 #define SHARDC_RUNTIME_FLAGS_COMMANDLINE_H
 
 #include "runtime/flags/FlagTable.h"
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace shardc::runtime::cli {
@@ -37,6 +40,36 @@ struct CommandLine {
 /// values are is not looked at.
 CommandLine readCommandLine(const FlagTable &table, const Program &program,
                             int argc, const char *const *argv);
+
+/// A word of a command, as "TEXT" or "-o,--output", and where it goes.
+struct CommandWord {
+  std::string names;
+  /// A switch; one that must be there; one that may; one or more that must.
+  std::variant<bool *, std::string *, std::optional<std::string> *,
+               std::vector<std::string> *>
+      value;
+  std::string help = {};
+  std::vector<std::string> choices = {}; // empty: any
+  std::string excludes = {};             // the name of another
+};
+
+struct Command {
+  std::string name, help;
+  std::vector<CommandWord> words;
+  /// Returns the exit code.
+  std::function<int()> run;
+};
+
+struct ReadCommand {
+  const Command *command = nullptr;
+  std::string help;  // the answer to --help, where there is no command
+  std::string wrong; // or what is wrong
+};
+
+/// Reads the words of `PROGRAM COMMAND ...`, whose values are set.
+ReadCommand readCommand(const std::string &description,
+                        const std::vector<Command> &commands, int argc,
+                        const char *const *argv);
 
 } // namespace shardc::runtime::cli
 
