@@ -5,9 +5,12 @@
 #include "runtime/base/Printable.h"
 #include "runtime/base/Text.h"
 #include "runtime/cli/CheckOptions.h"
+#include "runtime/cli/CheckpointFlags.h"
 #include "runtime/cli/LaunchFlagTable.h"
+#include "runtime/cli/OutputFlags.h"
 #include "runtime/cli/ParseData.h"
 #include "runtime/cli/ParseGroups.h"
+#include "runtime/cli/ParseSteps.h"
 #include "runtime/cli/ScheduleFlags.h"
 #include "runtime/data/Dataset.h"
 #include "runtime/device/Optimizers.h"
@@ -21,36 +24,6 @@ namespace shardc::runtime {
 using namespace cli;
 
 namespace {
-
-/// The letter behind a number, 's' where there is none.
-double parseDuration(const std::string &flag, const std::string &text) {
-  static constexpr Range range{0x1p-20, 1e9,
-                               "a duration such as 90, 90s, 30m or 12h"};
-  char unit = text.empty() ? ' ' : text.back();
-  bool hasUnit = unit == 's' || unit == 'm' || unit == 'h';
-  double number = parseNumber(
-      flag, hasUnit ? text.substr(0, text.size() - 1) : text, range);
-  return number * (unit == 'm' ? 60 : unit == 'h' ? 3600 : 1);
-}
-
-/// "500" or "2e".
-void parseStepsOrEpochs(const std::string &flag, const std::string &text,
-                        int64_t &steps, int64_t &epochs) {
-  bool isEpochs = text.ends_with('e');
-  (isEpochs ? epochs : steps) =
-      parseInteger<int64_t>(flag, text.substr(0, text.size() - isEpochs), 1);
-}
-
-CheckpointEvery parseCheckpointEvery(const std::string &flag,
-                                     const std::string &text) {
-  CheckpointEvery every;
-  char unit = text.empty() ? ' ' : text.back();
-  if (unit == 's' || unit == 'm' || unit == 'h')
-    every.seconds = parseDuration(flag, text);
-  else
-    parseStepsOrEpochs(flag, text, every.steps, every.epochs);
-  return every;
-}
 
 void declareData(FlagTable &flags, Options &options) {
   flags.group("Data");
@@ -301,128 +274,6 @@ void declareGradients(FlagTable &flags, Options &options) {
                 "when it last grew; 1 as GradScaler, more as Megatron-LM [1]");
   flags.number("--loss-scale-min", scale.minimum, positive,
                "it becomes no smaller [1, or --loss-scale-initial below it]");
-}
-
-void declareCheckpoints(FlagTable &flags, Options &options) {
-  flags.group("Checkpoints");
-  flags
-      .path("--checkpoint-dir", options.checkpointDir, "DIR",
-            "save the run in folders DIR/step-00001000: when it ends, when a "
-            "signal or --time-limit stops it, and as --checkpoint-every says. "
-            "PyTorch's distributed checkpoints read them")
-      .isLocal = true;
-  flags.value("--checkpoint-every", "N|Nm|Ne",
-              "steps, minutes (also Ns, Nh) or epochs from one checkpoint to "
-              "the next",
-              [&](const std::string &name, const std::string &text) {
-                options.checkpointEvery = parseCheckpointEvery(name, text);
-              });
-  flags.integer("--checkpoint-keep", options.checkpointKeep, 1,
-                "remove all but the last N checkpoints [keep all]");
-  flags.value("--keep-best", "eval_loss|accuracy",
-              "save the run behind each evaluation that is the best so far, "
-              "and keep the last of these beside the N; DIR/best leads to it",
-              [&](const std::string &name, const std::string &text) {
-                options.keepBest =
-                    parseChoice<BestBy>(name, text,
-                                        {{"eval_loss", BestBy::EvalLoss},
-                                         {"accuracy", BestBy::Accuracy}});
-              });
-  flags.toggle("--checkpoint-sync", options.checkpointSync,
-               "wait for each checkpoint [it is written while the next step "
-               "runs, and what is left then is copied]");
-  flags
-      .value("--resume", "auto|none|PATH",
-             "auto: go on from the last checkpoint in --checkpoint-dir that is "
-             "whole, or begin anew where there is none; none: begin anew, the "
-             "checkpoints that are there go to DIR/earlier-N; PATH: a "
-             "checkpoint, of any mesh and strategy",
-             [&](const std::string &name, const std::string &text) {
-               if (text.empty())
-                 fail(name, " expects auto, none or a path, got nothing");
-               options.resume = text;
-             })
-      .isLocal = true;
-  flags.value("--time-limit", "N[smh]",
-              "save and stop after so many seconds, minutes (Nm) or hours (Nh)",
-              [&](const std::string &name, const std::string &text) {
-                options.timeLimit = parseDuration(name, text);
-              });
-}
-
-void declareOutput(FlagTable &flags, Options &options) {
-  flags.group("Output", /*isLocal=*/true);
-  flags.integer("--print-every", options.printEvery, 1,
-                "steps from one that the console shows to the next; the last "
-                "is shown, too [1]");
-  flags.path(
-      "--metrics", options.metrics, "FILE.jsonl",
-      "a JSON object per step and evaluation, and a last one with a summary; "
-      "an earlier run's file is kept as FILE.jsonl.1");
-  flags.path("--log-samples", options.logSamples, "FILE.jsonl",
-             "a JSON object per step: the samples that each rank has taken in "
-             "each micro-batch; an earlier run's file is kept as FILE.jsonl.1");
-  flags.number("--peak-tflops", options.peakTeraflops, positive,
-               "what a rank could compute, in TFLOP/s: --metrics says what it "
-               "does, and which part of that (MFU)");
-  flags.value("--log-format", "text|hf",
-              "what the console shows; hf: the lines of Hugging Face's Trainer "
-              "[text]",
-              [&](const std::string &name, const std::string &text) {
-                options.logFormat = parseChoice<LogFormat>(
-                    name, text,
-                    {{"text", LogFormat::Text}, {"hf", LogFormat::Hf}});
-              });
-  flags.path("--tensorboard", options.tensorboard, "DIR",
-             "an event file in DIR, which TensorBoard shows");
-  flags.path("--prometheus", options.prometheus, "FILE.prom",
-             "the last step's figures, for node_exporter's textfile collector");
-  flags.path("--html", options.html, "FILE.html",
-             "a page with the run's curves, memory and time, written anew "
-             "every minute and at the end; it needs no network, and shows "
-             "another run's page or --metrics beside it");
-  flags.toggle("--check-finite", options.checkFinite,
-               "look at every number that the plan computes, and stop at the "
-               "first NaN or inf, with the plan entry that made it; slow");
-  flags.toggle("--profile", options.profile,
-               "print at the end where the time of a step goes, by kind of "
-               "work");
-  flags.path("--trace", options.trace, "FILE.json",
-             "what every rank did when, for Perfetto and chrome://tracing");
-  flags.integer("--trace-steps", options.traceSteps, 1,
-                "steps that are traced, behind the first two where the run has "
-                "as many [3]");
-  flags.path("--export-safetensors", options.exportSafetensors, "FILE",
-             "the trained parameters under PyTorch's names");
-  flags.path("--export-onnx", options.exportOnnx, "FILE",
-             "the compiled graph with the trained parameters");
-  flags.path("--export-gradients", options.exportGradients, "FILE",
-             "safetensors: gradients of the first step, summed over ranks and "
-             "micro-batches, divided by --grad-divide and the loss scale, "
-             "before clipping");
-  flags.list("--predict", "[NAME=]FILE.npy",
-             "an output of the graph for every sample of --eval-data, in their "
-             "order, with the final parameters; of those that shardc "
-             "--output-values named",
-             [&](const std::string &name, const std::string &text) {
-               size_t equals = text.find('=');
-               bool named = equals != std::string::npos;
-               PredictOption option = {named ? text.substr(0, equals) : "",
-                                       named ? text.substr(equals + 1) : text};
-               if (option.path.empty() || equals == 0)
-                 fail(name, " expects FILE.npy or NAME=FILE.npy, got '", text,
-                      "'");
-               options.predictions.push_back(option);
-             });
-  flags.toggle("--report", options.report,
-               "print the plan: units, collectives, memory, parameter groups");
-  flags.toggle(
-      "--dry-run", options.dryRun,
-      "check plan, data, weights, outputs and the disk space of checkpoints, "
-      "print what the flags resolve to and the memory needed, and train "
-      "nothing");
-  flags.integer("--threads", options.threads, 1,
-                "threads of each rank [processors / ranks]");
 }
 
 /// The inputs that this trainer wants, for the end of --help.

@@ -4,7 +4,6 @@
 #include "runtime/base/Error.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <ucp/api/ucp.h>
@@ -16,19 +15,6 @@ namespace shardc::runtime {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// UCX reads these before main(): no handlers of signals, no hooks in malloc
-/// and mmap, and no lines of its own.
-__attribute__((constructor(101))) void quietUcx() {
-  for (auto [name, value] : {std::pair{"UCX_HANDLE_ERRORS", "none"},
-                             {"UCX_ERROR_SIGNALS", ""},
-                             {"UCX_MEM_MMAP_HOOK_MODE", "none"},
-                             {"UCX_MEM_EVENTS", "n"},
-                             {"UCX_WARN_UNUSED_ENV_VARS", "n"},
-                             {"UCX_LOG_LEVEL", "fatal"},
-                             {"UCX_MODULE_DIR", ""}})
-    setenv(name, value, /*overwrite=*/0);
-}
 
 void require(ucs_status_t status, const char *what) {
   if (status != UCS_OK)

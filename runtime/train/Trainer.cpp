@@ -234,7 +234,8 @@ Stop RankLoop::operator()() {
     if (leads() && !stopText().empty())
       run.metrics.terminal().line(
           concat("stopped after step ", done, " by ", stopText()));
-    if (saver && !saver->hasSaved(done))
+    // A run that goes on from its last step may have evaluated that first now.
+    if (saver && (isBest || !saver->hasSaved(done)))
       save(done);
   }
   if (saver)

@@ -168,12 +168,15 @@ class TrainerBadInput(ToolTest):
         self.fails(self.words("--init", "random", "--weights", "x.onnx"), "--weights")
 
     def test_launched_as_several_processes(self):
+        processes = {"RANK": "0", "WORLD_SIZE": "3", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}
+        with mock.patch.dict(os.environ, processes):
+            self.fails(self.words(), "3 processes", "2 ranks")
         with mock.patch.dict(os.environ, {"RANK": "0", "WORLD_SIZE": "2"}):
-            self.fails(self.words(), "torchrun")
+            self.fails(self.words(), "MASTER_ADDR")
         with mock.patch.dict(os.environ, {"RANK": "0", "WORLD_SIZE": "1"}):
             self.assertEqual(run(*self.words()).code, 0)
         with mock.patch.dict(os.environ, {"NODE_RANK": "0", "NUM_NODES": "2"}):
-            self.fails(self.words(), "NUM_NODES=2", "one node")
+            self.fails(self.words(), "2 nodes need a place to meet", "MASTER_ADDR")
 
     # Data
 

@@ -218,6 +218,20 @@ class Checkpoints(CheckpointTest):
         self.assertGreater(last, step)
         self.assertIn(f"stopped by --time-limit; step {last} is saved", result.stderr)
 
+    def test_the_last_step_may_be_the_best(self):
+        """Of a run that evaluates only when it goes on from its end."""
+        trainer, folder = self.compile(), self.path("c")
+        saves = ("--checkpoint-dir", folder)
+        _, saved = self.train(trainer, "a", *saves, steps=SAVED)
+        held = [w for n, p in MLP.data().items() for w in ("--eval-data", f"{n}={p}")]
+        best = ("--keep-best", "eval_loss", "--eval-every", 1, "--resume", "auto")
+        steps, again = self.train(trainer, "b", *saves, *held, *best, steps=SAVED)
+        self.assertEqual(steps, {})
+        self.assertEqual(os.readlink(os.path.join(folder, "best")), f"step-{SAVED:08}")
+        with open(os.path.join(folder, "best", "manifest.json")) as file:
+            self.assertEqual(json.load(file)["best"]["step"], SAVED)
+        self.assert_equal_values(again, saved)
+
     def test_old_checkpoints_are_removed(self):
         trainer = self.compile()
         saves = ("--checkpoint-dir", self.path("c"), "--checkpoint-every", 1)

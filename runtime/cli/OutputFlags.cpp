@@ -1,0 +1,85 @@
+// The flags of what a run prints and writes.
+#include "runtime/cli/OutputFlags.h"
+
+#include "runtime/base/Error.h"
+#include "runtime/base/Text.h"
+#include "runtime/cli/CheckOptions.h"
+
+namespace shardc::runtime::cli {
+
+void declareOutput(FlagTable &flags, Options &options) {
+  flags.group("Output", /*isLocal=*/true);
+  flags.integer("--print-every", options.printEvery, 1,
+                "steps from one that the console shows to the next; the last "
+                "is shown, too [1]");
+  flags.path(
+      "--metrics", options.metrics, "FILE.jsonl",
+      "a JSON object per step and evaluation, and a last one with a summary; "
+      "an earlier run's file is kept as FILE.jsonl.1");
+  flags.path("--log-samples", options.logSamples, "FILE.jsonl",
+             "a JSON object per step: the samples that each rank has taken in "
+             "each micro-batch; an earlier run's file is kept as FILE.jsonl.1");
+  flags.number("--peak-tflops", options.peakTeraflops, positive,
+               "what a rank could compute, in TFLOP/s: --metrics says what it "
+               "does, and which part of that (MFU)");
+  flags.value("--log-format", "text|hf",
+              "what the console shows; hf: the lines of Hugging Face's Trainer "
+              "[text]",
+              [&](const std::string &name, const std::string &text) {
+                options.logFormat = parseChoice<LogFormat>(
+                    name, text,
+                    {{"text", LogFormat::Text}, {"hf", LogFormat::Hf}});
+              });
+  flags.path("--tensorboard", options.tensorboard, "DIR",
+             "an event file in DIR, which TensorBoard shows");
+  flags.path("--prometheus", options.prometheus, "FILE.prom",
+             "the last step's figures, for node_exporter's textfile collector");
+  flags.path("--html", options.html, "FILE.html",
+             "a page with the run's curves, memory and time, written anew "
+             "every minute and at the end; it needs no network, and shows "
+             "another run's page or --metrics beside it");
+  flags.toggle("--check-finite", options.checkFinite,
+               "look at every number that the plan computes, and stop at the "
+               "first NaN or inf, with the plan entry that made it; slow");
+  flags.toggle("--profile", options.profile,
+               "print at the end where the time of a step goes, by kind of "
+               "work");
+  flags.path("--trace", options.trace, "FILE.json",
+             "what every rank did when, for Perfetto and chrome://tracing");
+  flags.integer("--trace-steps", options.traceSteps, 1,
+                "steps that are traced, behind the first two where the run has "
+                "as many [3]");
+  flags.path("--export-safetensors", options.exportSafetensors, "FILE",
+             "the trained parameters under PyTorch's names");
+  flags.path("--export-onnx", options.exportOnnx, "FILE",
+             "the compiled graph with the trained parameters");
+  flags.path("--export-gradients", options.exportGradients, "FILE",
+             "safetensors: gradients of the first step, summed over ranks and "
+             "micro-batches, divided by --grad-divide and the loss scale, "
+             "before clipping");
+  flags.list("--predict", "[NAME=]FILE.npy",
+             "an output of the graph for every sample of --eval-data, in their "
+             "order, with the final parameters; of those that shardc "
+             "--output-values named",
+             [&](const std::string &name, const std::string &text) {
+               size_t equals = text.find('=');
+               bool named = equals != std::string::npos;
+               PredictOption option = {named ? text.substr(0, equals) : "",
+                                       named ? text.substr(equals + 1) : text};
+               if (option.path.empty() || equals == 0)
+                 fail(name, " expects FILE.npy or NAME=FILE.npy, got '", text,
+                      "'");
+               options.predictions.push_back(option);
+             });
+  flags.toggle("--report", options.report,
+               "print the plan: units, collectives, memory, parameter groups");
+  flags.toggle(
+      "--dry-run", options.dryRun,
+      "check plan, data, weights, outputs and the disk space of checkpoints, "
+      "print what the flags resolve to and the memory needed, and train "
+      "nothing");
+  flags.integer("--threads", options.threads, 1,
+                "threads of each rank [processors / ranks]");
+}
+
+} // namespace shardc::runtime::cli
