@@ -358,7 +358,9 @@ int run(int argc, char **argv, Platform &platform,
   if (launch.spawns > 0)
     return supervise(launch, {.arguments = {argv, argv + argc}});
   if (options.report && launch.process == 0) {
-    print(printableLines(reportText(plan, options.microBatches)));
+    print(printableLines(reportText(
+        plan, options.microBatches,
+        std::max<int64_t>(1, plan.mesh().ranks() / launch.processes))));
     if (options.data.empty() && !options.dryRun) {
       print(printableLines(ParameterGroups::resolve(options, plan).text()));
       checkPrinted("nothing was trained");
@@ -397,6 +399,8 @@ int shardc::runtime::trainerMain(int argc, char **argv, Platform &platform,
   } catch (const Aborted &error) {
     return failed(error.what(), LostProcess);
   } catch (const StoreTimeout &error) {
+    return failed(error.what(), LostProcess);
+  } catch (const StoreLost &error) {
     return failed(error.what(), LostProcess);
   } catch (const std::bad_alloc &) {
     return failed("out of memory", BadInput);

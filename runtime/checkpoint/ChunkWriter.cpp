@@ -1,4 +1,4 @@
-// Pieces of values, from the device or from a copy, to the file.
+// Pieces of values, from the device to the copy, and from there to the file.
 #include "runtime/checkpoint/ChunkWriter.h"
 
 #include "runtime/base/DType.h"
@@ -7,13 +7,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
+#include <limits>
 
 namespace shardc::runtime {
 
-/// Bytes that are read from the device and written at a time: what release()
-/// waits for at most, besides its copy.
-static constexpr int64_t pieceBytes = 4 << 20;
+/// Bytes that are copied at a time: what release() waits for at most, besides
+/// its own copy.
+static constexpr int64_t copiedBytes = 1 << 20;
+/// Bytes that are written at a time.
+static constexpr int64_t writtenBytes = 4 << 20;
 
 static int64_t bytesOf(const Chunk &chunk) {
   return chunk.elements() * int64_t(elementSize(chunk.dtype));
@@ -45,7 +47,12 @@ std::byte *ChunkCopy::data() {
 
 ChunkWriter::ChunkWriter(Rank &rank, std::vector<File> files, int64_t updates,
                          ChunkCopy &copy)
-    : rank(rank), files(std::move(files)), updates(updates), copy(copy) {
+    : rank(rank), files(std::move(files)), updates(updates),
+      values(copy.data()), end(values) {
+  for (const File &file : this->files)
+    for (const Chunk &each : *file.chunks)
+      if (each.slice)
+        chunks.push_back(&each);
   thread = std::thread([this] { run(); });
 }
 
@@ -59,15 +66,43 @@ void ChunkWriter::run() {
   using Clock = std::chrono::steady_clock;
   Clock::time_point begin = Clock::now();
   try {
-    for (size_t number = 0; number < files.size() && !cancelled; ++number)
-      written.push_back(write(files[number], number));
+    for (bool isMore = true; isMore && !cancelled;) {
+      std::lock_guard lock(mutex);
+      isMore = copyPiece(copiedBytes);
+    }
+    const std::byte *at = values;
+    for (const File &file : files) {
+      if (cancelled)
+        break;
+      written.push_back(write(file, at));
+      for (const Chunk &each : *file.chunks)
+        at += each.slice ? bytesOf(each) : 0;
+    }
   } catch (const std::exception &error) {
     problem = error.what();
   }
   took = std::chrono::duration<double>(Clock::now() - begin).count();
-  std::lock_guard lock(mutex);
-  released = true;
   done = true;
+}
+
+bool ChunkWriter::copyPiece(int64_t most) {
+  if (chunk == chunks.size())
+    return false;
+  const Chunk &of = *chunks[chunk];
+  auto size = int64_t(elementSize(of.dtype));
+  int64_t count = std::min(of.elements() - element, most / size);
+  rank.read(of.slice, of.begin + element, count, end);
+  end += count * size;
+  element += count;
+  if (element == of.elements())
+    ++chunk, element = 0;
+  return true;
+}
+
+void ChunkWriter::release() {
+  std::lock_guard lock(mutex);
+  while (copyPiece(std::numeric_limits<int64_t>::max()))
+    ;
 }
 
 std::vector<CheckpointFile> ChunkWriter::finish() {
@@ -77,63 +112,24 @@ std::vector<CheckpointFile> ChunkWriter::finish() {
   return std::move(written);
 }
 
-CheckpointFile ChunkWriter::write(const File &of, size_t number) {
+CheckpointFile ChunkWriter::write(const File &of, const std::byte *at) const {
   HashedFile output(of.path);
   std::string header = headerOfChunks(*of.chunks);
   output.write(header.data(), header.size());
-  std::vector<std::byte> piece(pieceBytes);
-  for (size_t i = 0; i < of.chunks->size(); ++i) {
-    const Chunk &chunk = (*of.chunks)[i];
-    auto size = int64_t(elementSize(chunk.dtype));
-    for (int64_t at = 0; at < chunk.elements() && !cancelled;) {
-      int64_t count = std::min(chunk.elements() - at, pieceBytes / size);
-      read(number, i, at, count, piece.data());
-      output.write(piece.data(), count * size);
-      at += count;
+  auto count = float(updates);
+  for (const Chunk &each : *of.chunks) {
+    if (!each.slice) {
+      output.write(&count, sizeof(count));
+      continue;
+    }
+    for (int64_t left = bytesOf(each); left > 0 && !cancelled;) {
+      int64_t bytes = std::min(left, writtenBytes);
+      output.write(at, bytes);
+      at += bytes;
+      left -= bytes;
     }
   }
   return output.finish(of.name);
-}
-
-void ChunkWriter::read(size_t number, size_t index, int64_t at, int64_t count,
-                       std::byte *to) {
-  const Chunk &of = (*files[number].chunks)[index];
-  auto size = int64_t(elementSize(of.dtype));
-  if (!of.slice) {
-    auto value = float(updates);
-    std::memcpy(to, &value, sizeof(value));
-    return;
-  }
-  std::lock_guard lock(mutex);
-  if (!released) {
-    rank.read(of.slice, of.begin + at, count, to);
-    file = number, chunk = index, element = at + count;
-    return;
-  }
-  const Copied &from = copies[number][index];
-  std::memcpy(to, from.values + (at - from.from) * size, count * size);
-}
-
-void ChunkWriter::release() {
-  std::lock_guard lock(mutex);
-  if (released)
-    return;
-  released = true;
-  copies.resize(files.size());
-  std::byte *to = copy.data();
-  for (size_t number = file; number < files.size(); ++number) {
-    const std::vector<Chunk> &chunks = *files[number].chunks;
-    copies[number].resize(chunks.size());
-    for (size_t i = number == file ? chunk : 0; i < chunks.size(); ++i) {
-      const Chunk &of = chunks[i];
-      if (!of.slice)
-        continue;
-      int64_t from = number == file && i == chunk ? element : 0;
-      rank.read(of.slice, of.begin + from, of.elements() - from, to);
-      copies[number][i] = {from, to};
-      to += bytesOf(of) - from * int64_t(elementSize(of.dtype));
-    }
-  }
 }
 
 } // namespace shardc::runtime

@@ -33,9 +33,10 @@ private:
   std::thread toucher;
 };
 
-/// Writes and syncs files on a thread of its own. Values are read where they
-/// lie, since between two optimizer phases they stay as they are; before the
-/// next one the rank calls release(), which copies what is not out yet.
+/// Copies a rank's values, then writes and syncs files of them, on a thread of
+/// its own. Between two optimizer phases values stay as they are, which is time
+/// enough for the copy; before the next one the rank calls release(), which
+/// copies what is not copied yet.
 class ChunkWriter {
 public:
   /// A file, and what goes into it; `name` is its path in the checkpoint.
@@ -61,28 +62,23 @@ public:
 
 private:
   void run();
-  CheckpointFile write(const File &file, size_t number);
-  /// Elements [at, at + count) of a chunk.
-  void read(size_t file, size_t chunk, int64_t at, int64_t count,
-            std::byte *to);
+  /// Copies the next elements, so many bytes at most. Returns whether there were
+  /// any.
+  bool copyPiece(int64_t most);
+  CheckpointFile write(const File &file, const std::byte *values) const;
 
   Rank &rank;
   std::vector<File> files;
   int64_t updates;
-  ChunkCopy &copy;
 
-  /// What the thread has read up to: elements of a chunk of a file. Whoever
-  /// reads values, or copies them, holds the mutex.
+  /// Chunks whose values are copied, one behind the other from `values` on, and
+  /// how far that has come. Whoever copies holds the mutex.
+  std::vector<const Chunk *> chunks;
+  std::byte *values;
   std::mutex mutex;
-  size_t file = 0, chunk = 0;
+  size_t chunk = 0;
   int64_t element = 0;
-  bool released = false;
-  /// By file and chunk: the values from `from` on, where they were copied.
-  struct Copied {
-    int64_t from = 0;
-    const std::byte *values = nullptr;
-  };
-  std::vector<std::vector<Copied>> copies;
+  std::byte *end; // of what is copied
 
   std::vector<CheckpointFile> written;
   std::string problem;

@@ -33,7 +33,11 @@ void ThreadOperation::reset() {
 }
 
 int ThreadOperation::groupCount() const {
-  return any().kind == Contribution::Kind::AllReduce ? 1 : int(groups.size());
+  if (any().kind == Contribution::Kind::AllReduce)
+    return 1;
+  bool isCommon = any().kind == Contribution::Kind::AllGather &&
+                  any().destination == contributions.back().destination;
+  return isCommon ? 1 : int(groups.size());
 }
 
 int64_t ThreadOperation::chunksOfGroup() const {

@@ -11,7 +11,8 @@
 
 namespace shardc::runtime {
 
-/// Chunks whose results go to one rank (to all ranks, for an all-reduce).
+/// Chunks whose results go to one rank (to all ranks, for an all-reduce and for
+/// what they gather to one place).
 struct alignas(64) ChunkGroup {
   std::atomic<int64_t> claimed{0};
   std::atomic<int64_t> done{0};

@@ -127,8 +127,6 @@ std::byte *CpuDevice::allocate(const std::string &name, int64_t bytes) {
 std::byte *CpuDevice::allocateShared(Communicator &group,
                                      const std::string &name, int64_t bytes) {
   HostRanks *ranks = group.hostRanks();
-  if (ranks && ranks->localMembers().count < group.size())
-    return nullptr; // the others cannot read it
   std::shared_ptr<Memory> block =
       ranks ? ranks->sharedMemory(name, bytes) : nullptr;
   if (!block)

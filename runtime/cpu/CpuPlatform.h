@@ -13,6 +13,7 @@ class CpuPlatform : public Platform {
 public:
   void check(const plan::Plan &plan) const override;
   int64_t bytesPerThread() const override;
+  DeviceRates measure(const DeviceOptions &options) const override;
   DeviceFactory devices(const plan::Plan &plan,
                         std::span<const std::byte> section,
                         const DeviceOptions &options) override;

@@ -60,8 +60,8 @@ public:
   /// `bytes` of zeros, at a multiple of 64, for as long as the device lives;
   /// null for 0 bytes. Throws an Error with `name` when there are no more.
   virtual std::byte *allocate(const std::string &name, int64_t bytes) = 0;
-  /// The same for all ranks of a group at once; null where they cannot work on
-  /// one memory. All ranks of the group ask in the same order.
+  /// The same for all ranks of a group that are in this process at once; null
+  /// where they cannot work on one memory. All of them ask in the same order.
   virtual std::byte *allocateShared(Communicator &group,
                                     const std::string &name, int64_t bytes) = 0;
   /// Says that of what was allocated for a group, this rank works on these

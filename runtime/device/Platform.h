@@ -19,6 +19,15 @@ struct DeviceOptions {
   bool gemmClock = false;
 };
 
+/// What a rank's device reaches.
+struct DeviceRates {
+  /// Operations per second of matrix products of values of 2, 4 and 8 bytes; a
+  /// multiply-add is two.
+  double flops16 = 0, flops32 = 0, flops64 = 0;
+  double memoryBandwidth = 0; // bytes per second, reads and writes together
+  double memory = 0;          // bytes, of all ranks that share it
+};
+
 class Platform {
 public:
   virtual ~Platform() = default;
@@ -27,6 +36,9 @@ public:
   virtual void check(const plan::Plan &plan) const = 0;
   /// Memory that a thread takes besides the plan's.
   virtual int64_t bytesPerThread() const = 0;
+  /// Measures, for part of a second, what one rank reaches with these options.
+  /// Called by all ranks at once, which share what there is.
+  virtual DeviceRates measure(const DeviceOptions &options) const = 0;
   /// Loads the kernels, which live as long as the platform. `section`: of the
   /// trainer's file.
   virtual DeviceFactory devices(const plan::Plan &plan,

@@ -24,7 +24,13 @@ RankState::RankState(const plan::Plan &plan, std::unique_ptr<Device> device,
   parameterNumbers.resize(parameters);
   bindMesh();
   checkUnits();
-  makeBlocks(options.shareSlices);
+  shared = options.shareSlices ? SharedSlices::of(plan, ranksPerProcess())
+                               : SharedSlices::none(plan);
+  makeBlocks();
+  common = options.shareSlices
+               ? CommonGathers::of(plan, shared, communicator.rank(),
+                                   ranksPerProcess())
+               : CommonGathers::none(plan, shared);
   allocate();
   writeConstants();
 }
@@ -96,9 +102,13 @@ void RankState::checkUnits() const {
 
 static int64_t alignedBytes(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
+int64_t RankState::ranksPerProcess() const {
+  HostRanks *ranks = communicator.hostRanks();
+  return ranks ? ranks->localMembers().count : 1;
+}
+
 /// Makes one block for each group, with its units' slices unit by unit.
-void RankState::makeBlocks(bool wanted) {
-  shared = wanted ? SharedSlices::of(plan) : SharedSlices::none(plan);
+void RankState::makeBlocks() {
   blockOf.resize(plan.units_size());
   for (size_t group = 0; group < groups.size(); ++group) {
     int64_t bytes = 0;
@@ -129,9 +139,28 @@ void RankState::makeBlocks(bool wanted) {
   }
 }
 
+/// Returns memory that this rank has in common with others; null: none.
+std::byte *RankState::allocateCommon(int pool) {
+  const CommonGathers::Pool &of = common.pools[pool];
+  if (of.group < 0 || of.commonBytes == 0)
+    return nullptr;
+  Communicator &group = *groups[of.group];
+  std::byte *memory =
+      device->allocateShared(group, plan.pools(pool).name(), of.commonBytes);
+  if (!memory) {
+    common.drop(plan, shared, pool);
+    return nullptr;
+  }
+  LocalMembers here = group.hostRanks()->localMembers();
+  int64_t part = alignedBytes(of.commonBytes / here.count);
+  int64_t begin = std::min(of.commonBytes, part * (group.rank() - here.first));
+  device->touch(memory + begin, std::min(part, of.commonBytes - begin));
+  return memory;
+}
+
 void RankState::allocate() {
   // What lies in a block leaves its pool; the rest of the pool moves together.
-  std::vector<std::byte *> inBlock(plan.buffers_size()), pools;
+  std::vector<std::byte *> inBlock(plan.buffers_size()), pools, inCommon;
   std::vector<std::map<int64_t, int64_t>> left(plan.pools_size());
   allocatedBytes.resize(plan.pools_size());
   for (int i = 0; i < plan.units_size(); ++i) {
@@ -147,8 +176,9 @@ void RankState::allocate() {
   for (int i = 0; i < plan.pools_size(); ++i) {
     const plan::Pool &pool = plan.pools(i);
     bool unused = pool.name() == "accumulation" && !accumulates;
-    int64_t bytes = unused ? 0 : shared.poolBytes(plan, i);
-    allocatedBytes[i] = bytes;
+    inCommon.push_back(allocateCommon(i));
+    allocatedBytes[i] = unused ? 0 : common.poolBytes(i);
+    int64_t bytes = unused ? 0 : common.pools[i].ownBytes;
     for (auto [offset, buffer] : left[i])
       bytes -= buffer;
     pools.push_back(device->allocate(pool.name(), std::max<int64_t>(0, bytes)));
@@ -170,7 +200,7 @@ void RankState::allocate() {
            buffer.bytes(), " bytes does not lie in its pool of ", bytes,
            " bytes at a multiple of 64");
     std::byte *begin = pools[buffer.pool()];
-    int64_t offset = buffer.offset();
+    int64_t offset = common.ownOffsets[i];
     const std::map<int64_t, int64_t> &gone = left[buffer.pool()];
     if (auto next = gone.lower_bound(buffer.offset()); next != gone.begin())
       offset -= std::prev(next)->second;
@@ -178,6 +208,8 @@ void RankState::allocate() {
       buffers.push_back(inBlock[i]);
     else if (shared.gathered[i] >= 0)
       buffers.push_back(blockOf[shared.gathered[i]]);
+    else if (common.ownOffsets[i] < 0)
+      buffers.push_back(inCommon[buffer.pool()] + buffer.offset());
     else
       buffers.push_back(begin ? begin + offset : nullptr);
   }

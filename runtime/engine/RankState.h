@@ -4,6 +4,7 @@
 #define SHARDC_RUNTIME_ENGINE_RANKSTATE_H
 
 #include "runtime/device/Device.h"
+#include "runtime/engine/CommonGathers.h"
 #include "runtime/engine/Holders.h"
 #include "runtime/engine/SharedSlices.h"
 
@@ -28,7 +29,11 @@ struct RankState {
   /// It names the units whose slices lie in blocks that the ranks of a group
   /// share.
   SharedSlices shared;
-  std::vector<int64_t> allocatedBytes; // by pool, slices in blocks included
+  /// What it names of pools is memory of several ranks.
+  CommonGathers common;
+  /// By pool: slices in blocks are included, memory that ranks of the process
+  /// have in common is counted for the first of them.
+  std::vector<int64_t> allocatedBytes;
 
   /// This rank's slice of a unit's parameters begins here in the flat buffer,
   /// and has that length, in elements.
@@ -61,7 +66,9 @@ struct RankState {
 private:
   void bindMesh();
   void checkUnits() const;
-  void makeBlocks(bool wanted);
+  int64_t ranksPerProcess() const;
+  void makeBlocks();
+  std::byte *allocateCommon(int pool);
   void allocate();
   void writeConstants();
 

@@ -114,7 +114,7 @@ SharedSlices SharedSlices::none(const plan::Plan &plan) {
           std::vector<int64_t>(plan.buffers_size(), -1)};
 }
 
-SharedSlices SharedSlices::of(const plan::Plan &plan) {
+SharedSlices SharedSlices::of(const plan::Plan &plan, int64_t ranksPerProcess) {
   constexpr int64_t unknown = -2;
   SharedSlices shared = none(plan);
   std::fill(shared.groups.begin(), shared.groups.end(), unknown);
@@ -135,8 +135,12 @@ SharedSlices SharedSlices::of(const plan::Plan &plan) {
         group = -1;
       if (start.has_kept())
         return; // of the same values, from fewer ranks
-      bool isWhole = plan.groups(int(start.group())).size() == unit.shards();
-      if (group == unknown && unit.shards() > 1 && isWhole &&
+      const plan::Group &ranks = plan.groups(int(start.group()));
+      bool isWhole = ranks.size() == unit.shards();
+      // Groups lie side by side, from multiples of this on.
+      int64_t span = std::max<int64_t>(1, ranks.stride() * ranks.size());
+      bool isHere = ranksPerProcess % span == 0;
+      if (group == unknown && unit.shards() > 1 && isWhole && isHere &&
           standsAlone(plan, unit, alone))
         group = start.group();
       else if (group != start.group())

@@ -25,12 +25,13 @@ struct SharedSlices {
   /// block makes needless, has that unit here; the others have -1.
   std::vector<int64_t> kept;
 
-  /// Finds the units that the plan allows it for: gathered over one group in
-  /// all programs, cut into as many slices as that has ranks, the slice in a
+  /// Finds the units that it holds for where a process has `ranksPerProcess`
+  /// ranks in a row: gathered over one group, all in one process, in all
+  /// programs, cut into as many slices as that has ranks, the slice in a
   /// buffer that no other buffer overlaps, and not touched in its gathered form
   /// behind the first entry that changes parameters: so ranks that meet before
   /// that entry have no reader among them.
-  static SharedSlices of(const plan::Plan &plan);
+  static SharedSlices of(const plan::Plan &plan, int64_t ranksPerProcess);
   static SharedSlices none(const plan::Plan &plan);
 
   /// Takes the units of a group out again.

@@ -13,6 +13,8 @@ enum ExitCode : int {
   /// Of a process that ended because another one had, or did not answer: not
   /// the cause, and what a run may be started again after.
   LostProcess = 4,
+  /// --selftest-min: collectives are slower than that.
+  SlowCollectives = 44,
 };
 
 /// Of a process that a signal ended, as shells have it.

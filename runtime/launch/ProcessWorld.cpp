@@ -30,6 +30,11 @@ std::vector<std::string> ProcessWorld::names() const {
   return all;
 }
 
+std::vector<std::string> ProcessWorld::hosts() const {
+  return rendezvous ? rendezvous->hosts()
+                    : std::vector<std::string>(placement.processes);
+}
+
 std::string ProcessWorld::text() const {
   return concat(placement.processes, " processes of ",
                 placement.ranksPerProcess,

@@ -27,6 +27,7 @@ public:
   std::unique_ptr<Communicator> connect(int rank) override;
   void agree(const Facts &facts) override;
   void giveUp(const std::string &reason) override;
+  std::vector<std::string> hosts() const override;
   std::string text() const override;
 
 private:

@@ -211,7 +211,8 @@ void Rendezvous::leave(Deadline deadline) {
     return;
   try {
     client->set(keyOf("left", process), "", deadline);
-    if (server)
+    // Whether this process serves the store or the one that has started it.
+    if (process == 0)
       for (int each = 1; each < processes; ++each)
         client->wait({keyOf("left", each)}, deadline);
   } catch (const Error &) {

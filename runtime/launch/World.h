@@ -48,6 +48,8 @@ public:
   /// Tells other processes that this one ends without them, and why. From then
   /// on they do not wait for it.
   virtual void giveUp(const std::string &reason) {}
+  /// Names of the hosts, by process; processes of one host have the same.
+  virtual std::vector<std::string> hosts() const { return {""}; }
   /// What of the world stands in a run's first lines; empty: one process.
   virtual std::string text() const { return ""; }
 

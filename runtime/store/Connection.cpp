@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <memory>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -125,22 +126,26 @@ void Connection::send(std::string_view bytes, Deadline deadline) {
     else if (errno == EAGAIN)
       waitFor(POLLOUT, deadline);
     else if (errno != EINTR)
-      failErrno("lost the connection to ", name);
+      failLost(std::strerror(errno));
   }
+}
+
+void Connection::failLost(const char *why) const {
+  throw StoreLost(concat("lost the connection to ", name, ": ", why));
 }
 
 void Connection::receive(void *bytes, size_t size, Deadline deadline) {
   for (char *at = static_cast<char *>(bytes); size > 0;) {
     ssize_t got = ::recv(socket.get(), at, size, 0);
     if (got == 0)
-      fail("lost the connection to ", name, ": it was closed there");
+      failLost("it was closed there");
     if (got > 0) {
       at += got;
       size -= static_cast<size_t>(got);
     } else if (errno == EAGAIN)
       waitFor(POLLIN, deadline);
     else if (errno != EINTR)
-      failErrno("lost the connection to ", name);
+      failLost(std::strerror(errno));
   }
 }
 

@@ -47,6 +47,7 @@ private:
   bool connectTo(int family, const sockaddr *address, unsigned length,
                  Deadline deadline, std::string &why);
   void waitFor(short events, Deadline deadline);
+  [[noreturn]] void failLost(const char *why) const;
 
   std::string name;
   Descriptor socket;

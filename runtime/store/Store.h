@@ -26,8 +26,14 @@ public:
   using Error::Error;
 };
 
+/// The store is gone: who served it has ended.
+class StoreLost : public Error {
+public:
+  using Error::Error;
+};
+
 /// Any thread may call any of it, also while another waits. Throws a
-/// StoreTimeout at the deadline, and an Error at once where the store is gone.
+/// StoreTimeout at the deadline, and a StoreLost at once.
 class Store {
 public:
   virtual ~Store() = default;

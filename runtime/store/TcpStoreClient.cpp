@@ -128,6 +128,9 @@ auto TcpStoreClient::ask(std::string_view what, const std::string &key,
   } catch (const StoreTimeout &) {
     throw StoreTimeout(concat(what, " '", key, "' of the store at ", name(),
                               ": not done within ", secondsSince(begin)));
+  } catch (const StoreLost &lost) {
+    throw StoreLost(concat(what, " '", key, "' of the store at ", name(), ": ",
+                           lost.what()));
   } catch (const Error &error) {
     fail(what, " '", key, "' of the store at ", name(), ": ", error.what());
   }

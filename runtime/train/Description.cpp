@@ -3,7 +3,7 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/base/Text.h"
-#include "runtime/engine/SharedSlices.h"
+#include "runtime/train/MemoryPlan.h"
 #include "runtime/train/Report.h"
 
 #include <algorithm>
@@ -90,14 +90,11 @@ Table describe(const Run &run) {
 
 std::vector<std::pair<std::string, int64_t>> memoryOf(const Run &run) {
   std::vector<std::pair<std::string, int64_t>> pools;
-  SharedSlices shared = SharedSlices::of(run.plan);
-  for (int i = 0; i < run.plan.pools_size(); ++i) {
-    const plan::Pool &pool = run.plan.pools(i);
-    int64_t bytes = std::min(poolBytes(pool, run.settings.microBatches),
-                             shared.poolBytes(run.plan, i));
-    if (bytes > 0)
-      pools.emplace_back(pool.name(), bytes);
-  }
+  MemoryPlan memory = MemoryPlan::of(run.plan, run.settings.microBatches,
+                                     run.settings.ranksPerProcess);
+  for (const MemoryPlan::Pool &pool : memory.pools)
+    if (pool.own + pool.common > 0)
+      pools.emplace_back(pool.name, pool.own + pool.common);
   return pools;
 }
 

@@ -5,8 +5,8 @@
 #include "runtime/base/Error.h"
 #include "runtime/base/Text.h"
 #include "runtime/data/LossNormalization.h"
-#include "runtime/engine/SharedSlices.h"
 #include "runtime/train/Collectives.h"
+#include "runtime/train/MemoryPlan.h"
 #include "runtime/train/ReadAhead.h"
 #include "runtime/weights/ParameterSource.h"
 
@@ -15,19 +15,6 @@
 #include <vector>
 
 namespace shardc::runtime {
-
-int64_t poolBytes(const plan::Pool &pool, int64_t microBatches) {
-  return pool.name() == "accumulation" && microBatches == 1 ? 0 : pool.bytes();
-}
-
-int64_t bytesPerRank(const plan::Plan &plan, int64_t microBatches) {
-  SharedSlices shared = SharedSlices::of(plan);
-  int64_t bytes = 0;
-  for (int pool = 0; pool < plan.pools_size(); ++pool)
-    bytes += std::min(poolBytes(plan.pools(pool), microBatches),
-                      shared.poolBytes(plan, pool));
-  return bytes;
-}
 
 static std::string bytes(int64_t count) {
   return bytesText(static_cast<double>(count));
@@ -118,6 +105,8 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
       parameters += elementCount(parameter);
     else if (parameter.frozen())
       frozen += elementCount(parameter);
+  MemoryPlan memory =
+      MemoryPlan::of(plan, settings.microBatches, settings.ranksPerProcess);
   std::string text = concat(
       std::filesystem::path(plan.model()).filename().string(), ": ",
       countText(static_cast<double>(parameters)), " trained parameters, ",
@@ -132,9 +121,11 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
           ? ""
           : concat(", in ", settings.microBatches,
                    " micro-batches; accumulated ", plan.accumulate()),
-      "), ", plan.optimizer().kind(), "; memory per rank ",
-      bytes(bytesPerRank(plan, settings.microBatches)), ", and ",
-      bytes(ReadAhead::bytesPerRank(plan, settings.microBatches)),
+      "), ", plan.optimizer().kind(), "; memory per rank ", bytes(memory.own),
+      memory.common ? concat(", ", bytes(memory.common),
+                             " per process for what its ranks gather")
+                    : "",
+      ", and ", bytes(ReadAhead::bytesPerRank(plan, settings.microBatches)),
       " of batches that are read ahead",
       settings.bytesPerThread ? concat("; ", bytes(settings.bytesPerThread),
                                        " per thread for matrix products")
@@ -179,32 +170,39 @@ static std::string collectivesText(const plan::Plan &plan,
   return text;
 }
 
-std::string reportText(const plan::Plan &plan, int64_t microBatches) {
+std::string reportText(const plan::Plan &plan, int64_t microBatches,
+                       int64_t ranksPerProcess) {
   std::string text =
       concat("model ", plan.model(), ", built by ", plan.compiler(), " for ",
              plan.target().name(), "\nmesh ", meshText(plan.mesh()),
              "\nstrategy ", strategyText(plan.mesh()), "\nprecision ",
              precisionText(plan.precision()), "\nmemory of a rank:\n");
-  SharedSlices shared = SharedSlices::of(plan);
-  int64_t planned = 0, allocated = bytesPerRank(plan, microBatches);
+  MemoryPlan memory = MemoryPlan::of(plan, microBatches, ranksPerProcess);
   for (int i = 0; i < plan.pools_size(); ++i) {
-    const plan::Pool &pool = plan.pools(i);
-    int64_t needed = poolBytes(pool, microBatches);
-    planned += needed;
-    text += row(pool.name(),
-                bytes(needed) + (shared.poolBytes(plan, i) < needed
-                                     ? " planned, 0 B allocated: the ranks are "
-                                       "threads and read each other's slices"
-                                     : ""));
-    if (pool.kinds_size() > 1)
-      for (const plan::Pool::Kind &kind : pool.kinds())
+    const MemoryPlan::Pool &pool = memory.pools[i];
+    std::string more;
+    if (pool.common)
+      more =
+          concat(" planned, ", pool.own ? bytes(pool.own) + " and " : "",
+                 bytes(pool.common), " allocated once for the ",
+                 pool.ranksInCommon, " ranks of a process that gather alike");
+    else if (pool.own < pool.planned)
+      more = concat(" planned, ", bytes(pool.own),
+                    " allocated: the ranks are threads and read each other's "
+                    "slices");
+    text += row(pool.name, bytes(pool.planned) + more);
+    if (plan.pools(i).kinds_size() > 1)
+      for (const plan::Pool::Kind &kind : plan.pools(i).kinds())
         text += row("  " + kind.name() + ", at most", bytes(kind.bytes()));
   }
   text += row("all pools",
-              bytes(planned) +
-                  (allocated < planned
-                       ? concat(" planned, ", bytes(allocated), " allocated")
-                       : ""));
+              concat(bytes(memory.planned),
+                     memory.own < memory.planned
+                         ? concat(" planned, ", bytes(memory.own), " allocated")
+                         : "",
+                     memory.common
+                         ? concat(", and ", bytes(memory.common), " in common")
+                         : ""));
   if (plan.live_bound_bytes())
     text += row("lower bound", bytes(plan.live_bound_bytes()));
   text += row("batches that are read ahead",

@@ -9,13 +9,6 @@
 
 namespace shardc::runtime {
 
-/// Bytes of a pool that a step needs: the one for accumulated gradients is left
-/// out where a step is one micro-batch.
-int64_t poolBytes(const plan::Pool &pool, int64_t microBatches);
-/// Bytes that a run allocates for one rank: of all pools but those that ranks
-/// of one process do without (SharedSlices.h).
-int64_t bytesPerRank(const plan::Plan &plan, int64_t microBatches);
-
 /// What the strategy means on this mesh: what is cut over which dims.
 std::string strategyText(const plan::Mesh &mesh);
 
@@ -26,8 +19,10 @@ std::string precisionText(const plan::Precision &precision);
 /// A few lines: model, mesh, precision, batch, memory, parameter groups.
 std::string bannerText(const plan::Plan &plan, const RunSettings &settings);
 
-/// --report: pools, units, and collectives of a step with bytes.
-std::string reportText(const plan::Plan &plan, int64_t microBatches);
+/// --report: pools of a rank, of which each process has so many, units, and
+/// collectives of a step with bytes.
+std::string reportText(const plan::Plan &plan, int64_t microBatches,
+                       int64_t ranksPerProcess);
 
 } // namespace shardc::runtime
 

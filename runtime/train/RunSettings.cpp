@@ -217,6 +217,7 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
   settings.gradientDivisor = options.gradientDivisor;
   settings.groups = ParameterGroups::resolve(options, plan);
 
+  settings.ranksPerProcess = world.localRanks().size();
   int64_t most = plan.target().cpu().workers() > 0
                      ? plan.target().cpu().workers()
                      : std::numeric_limits<int>::max();

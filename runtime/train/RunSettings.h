@@ -30,6 +30,7 @@ struct RunSettings {
   double gradientDivisor = 1;
   LossScaling lossScaling;
   ParameterGroups groups;
+  int64_t ranksPerProcess = 1;
   int workers = 1; // threads of each rank of this process
   /// What the device takes besides the plan's pools, for each thread.
   int64_t bytesPerThread = 0;

@@ -6,8 +6,8 @@
 #include "runtime/metrics/Process.h"
 #include "runtime/metrics/StepProfile.h"
 #include "runtime/train/Collectives.h"
+#include "runtime/train/MemoryPlan.h"
 #include "runtime/train/ReadAhead.h"
-#include "runtime/train/Report.h"
 
 #include <nlohmann/json.hpp>
 

@@ -59,6 +59,7 @@ ROOMS = {
         "metrics": {"base", "files"},
         "mlflow": {"base", "files", "metrics"},
         "launch": {"base", "files", "store", "comm"},
+        "selftest": {"base", "comm", "device", "launch"},
         "train": {
             "base",
             "files",

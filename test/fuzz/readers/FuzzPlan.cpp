@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
   Options options;
   options.threads = 1;
-  fuzz::read([&] { reportText(plan, 2); });
+  fuzz::read([&] { reportText(plan, 2, 2); });
   fuzz::read([&] {
     bannerText(plan, RunSettings::resolve(options, plan, 1000, ThreadWorld(1)));
   });

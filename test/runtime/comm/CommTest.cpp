@@ -275,6 +275,29 @@ TEST_P(Groups, AllGatherTakesTheShardInPlace) {
   });
 }
 
+// As often as it is gathered, nobody reads what the next gather writes.
+TEST_P(Groups, RanksOfOneProcessGatherToOnePlace) {
+  run([&](Communicator &group, int rank) {
+    if (!group.hostRanks())
+      return;
+    int64_t bytes = 300000 / shape().ranks;
+    std::shared_ptr<Memory> common =
+        group.hostRanks()->sharedMemory("gathered", bytes * shape().size);
+    for (int round = 0; round < 8; ++round) {
+      std::string shard(bytes, char('a' + rank + round)), expected;
+      for (int place = 0; place < shape().size; ++place)
+        expected.append(bytes, char('a' + shape().member(rank, place) + round));
+      auto ticket = group.startAllGather(shard.data(), common->data(), bytes);
+      if ((rank + round) % 3 == 0)
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+      group.wait(ticket);
+      ASSERT_EQ(std::memcmp(common->data(), expected.data(), expected.size()),
+                0);
+      group.finish(ticket);
+    }
+  });
+}
+
 /// Where the ranks' buffers lie in one host's memory.
 class GroupsInOneHost : public Groups {};
 INSTANTIATE_TEST_SUITE_P(All, GroupsInOneHost,

@@ -106,7 +106,7 @@ TEST(CheckPlan, DamagedPlansAreRefusedOrBound) {
       continue;
     try {
       checkPlan(plan);
-      reportText(plan, 2);
+      reportText(plan, 2, 1);
       runRanksAsThreads(1, [&](Communicator &communicator) {
         makeHostRank(plan, library, communicator, RankOptions());
       });

@@ -21,7 +21,8 @@ namespace {
 
 TEST(SharedSlices, AreThoseOfGatheredUnits) {
   plan::Plan plan = LinearPlan(2, 2).plan;
-  SharedSlices shared = SharedSlices::of(plan);
+  EXPECT_FALSE(SharedSlices::of(plan, 1).isShared(0)) << "in two processes";
+  SharedSlices shared = SharedSlices::of(plan, 2);
   EXPECT_TRUE(shared.isShared(0));
   EXPECT_EQ(shared.groups[0], 0);
   for (int i = 0; i < plan.buffers_size(); ++i)
@@ -39,7 +40,7 @@ TEST(SharedSlices, AreThoseOfGatheredUnits) {
 template <typename Change> bool isShared(Change change, int64_t ranks = 2) {
   plan::Plan plan = LinearPlan(ranks, 2).plan;
   change(plan);
-  return SharedSlices::of(plan).isShared(0);
+  return SharedSlices::of(plan, 2 * ranks).isShared(0);
 }
 uint32_t bufferNamed(const plan::Plan &plan, const std::string &name) {
   for (int i = 0; i < plan.buffers_size(); ++i)

@@ -2,13 +2,14 @@
 // without accumulation, against one process that computes the same numbers.
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
+#include "runtime/engine/CommonGathers.h"
 #include "runtime/engine/Executor.h"
 #include "runtime/weights/GatheredParameters.h"
 #include "runtime/weights/RankValues.h"
 #include "test/runtime/device/GuardedDevice.h"
 #include "test/runtime/engine/HostRank.h"
 #include "test/runtime/engine/StrategyPlan.h"
-#include "test/runtime/launch/RanksAsThreads.h"
+#include "test/runtime/launch/RanksInProcesses.h"
 
 #include "gtest/gtest.h"
 
@@ -256,8 +257,15 @@ protected:
                                     std::end(ownNumbers));
     return options;
   }
-  /// Whether this run's ranks read each other's slices in place.
+  /// Whether this run's ranks share memory, and how many there are in a
+  /// process.
   bool shares = false;
+  int ranksPerProcess = 1;
+  /// What they share.
+  SharedSlices slices(const StrategyPlan &built) const {
+    return shares ? SharedSlices::of(built.plan, ranksPerProcess)
+                  : SharedSlices::none(built.plan);
+  }
   /// What a rank's device holds.
   static std::vector<std::byte> bytesOf(Rank &rank, const Slice &slice) {
     std::vector<std::byte> bytes(slice.bytes());
@@ -265,19 +273,23 @@ protected:
     return bytes;
   }
   /// body(rank, communicator), as all ranks, with gathers that copy and with
-  /// gathers that do not, and on a device that shows what may not be done;
-  /// initial values are read.
+  /// gathers that do not, in processes of two ranks, and on a device that shows
+  /// what may not be done; initial values are read.
   void run(StrategyPlan &built,
            const std::function<void(Rank &, Communicator &)> &body) {
     KernelLibrary library = KernelLibrary::of({});
     const DeviceFactory processors =
         cpu::cpuDevices(built.plan, library, {.workers = 2});
     const DeviceFactory guarded = guardedDevices(built.plan, library, 7);
-    for (auto &[share, devices] :
-         {std::pair(false, processors), {true, processors}, {false, guarded}}) {
+    int ranks = int(built.plan.mesh().ranks());
+    for (auto &[share, each, devices] : {std::tuple(false, ranks, processors),
+                                         {true, ranks, processors},
+                                         {true, 2, processors},
+                                         {false, ranks, guarded}}) {
       shares = share;
-      runRanksAsThreads(
-          int(built.plan.mesh().ranks()), [&](Communicator &communicator) {
+      ranksPerProcess = each;
+      runRanksInProcesses(
+          ranks, each, /*processesPerNode=*/2, [&](Communicator &communicator) {
             auto rank =
                 Rank::create(built.plan, devices, communicator, options());
             readInitialValues(built.plan, *rank, InitialValues());
@@ -366,7 +378,7 @@ TEST_P(Strategies, TrainAsOneProcessWould) {
           EXPECT_EQ(rank.gradientNorm().has_value(), ends);
           // What forward and backward saw is from before the step, and a copy
           // stays so.
-          if (!shares || !ends)
+          if (!slices(built).isShared(0) || !ends)
             expectGathered();
         }
         std::swap(before, expected);
@@ -478,11 +490,15 @@ TEST_P(Strategies, OnlyAccumulatingRunsHaveRoomToAccumulate) {
   StrategyPlan built(of.strategy, of.types, of.accumulated);
   run(built, [&](Rank &rank, Communicator &) {
     std::vector<int64_t> bytes = rank.allocatedBytes();
+    CommonGathers common = shares
+                               ? CommonGathers::of(built.plan, slices(built),
+                                                   rank.rank(), ranksPerProcess)
+                               : CommonGathers::none(built.plan, slices(built));
     for (int i = 0; i < built.plan.pools_size(); ++i) {
       const plan::Pool &pool = built.plan.pools(i);
-      bool isLeft =
-          shares && pool.name() == "gather" && built.plan.units(0).shards() > 1;
-      EXPECT_EQ(bytes[i], isLeft ? 0 : pool.bytes()) << pool.name();
+      EXPECT_EQ(bytes[i], common.poolBytes(i)) << pool.name();
+      if (!shares || pool.name() != "gather")
+        EXPECT_EQ(bytes[i], pool.bytes()) << pool.name();
     }
   });
   // The same plan in a run without: nothing there, and one micro-batch works.

@@ -121,6 +121,8 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "launched: error: %s\n",
                  printable(error.what()).c_str());
     writeErrorFile(currentEnvironment(), error.what());
-    return dynamic_cast<const StoreTimeout *>(&error) ? LostProcess : BadInput;
+    bool isLost = dynamic_cast<const StoreTimeout *>(&error) ||
+                  dynamic_cast<const StoreLost *>(&error);
+    return isLost ? LostProcess : BadInput;
   }
 }

@@ -3,6 +3,7 @@
 
 #include "runtime/launch/ThreadWorld.h"
 #include "runtime/train/Collectives.h"
+#include "runtime/train/MemoryPlan.h"
 #include "test/runtime/engine/LinearPlan.h"
 
 #include <gtest/gtest.h>
@@ -56,9 +57,9 @@ TEST(Report, CountsPoolsOnlyWhereTheyAreAllocated) {
     accumulation += pool.name() == "accumulation" ? pool.bytes() : 0;
   }
   EXPECT_GT(accumulation, 0);
-  EXPECT_EQ(bytesPerRank(plan, 1), all - accumulation);
-  EXPECT_EQ(bytesPerRank(plan, 2), all);
-  std::string text = reportText(plan, 1);
+  EXPECT_EQ(MemoryPlan::of(plan, 1, 2).own, all - accumulation);
+  EXPECT_EQ(MemoryPlan::of(plan, 2, 2).own, all);
+  std::string text = reportText(plan, 1, 2);
   EXPECT_NE(text.find("  gather                          192 B planned, 0 B "
                       "allocated: the ranks are threads and read each other's "
                       "slices\n"),
@@ -89,7 +90,7 @@ TEST(Report, CountsTheCollectivesOfAllMicroBatches) {
   EXPECT_EQ(collectives[2].number, 1);
   // The loss, and the norm's exact sum.
   EXPECT_EQ(collectives[2].bytes, 8 + 68 * 8);
-  std::string text = reportText(plan, 3);
+  std::string text = reportText(plan, 3, 2);
   EXPECT_NE(text.find("collectives of a step of 3 micro-batches:\n"
                       "  backward all-gather             3, 432 B\n"
                       "  backward reduce-scatter         1, 144 B\n"

@@ -1,0 +1,33 @@
+// The engine says what ranks share; the first process stands for all.
+#include "runtime/train/MemoryPlan.h"
+
+#include "runtime/engine/CommonGathers.h"
+
+#include <algorithm>
+
+namespace shardc::runtime {
+
+int64_t poolBytes(const plan::Pool &pool, int64_t microBatches) {
+  return pool.name() == "accumulation" && microBatches == 1 ? 0 : pool.bytes();
+}
+
+MemoryPlan MemoryPlan::of(const plan::Plan &plan, int64_t microBatches,
+                          int64_t ranksPerProcess) {
+  SharedSlices slices = SharedSlices::of(plan, ranksPerProcess);
+  CommonGathers common =
+      CommonGathers::of(plan, slices, /*rank=*/0, ranksPerProcess);
+  MemoryPlan memory;
+  for (int i = 0; i < plan.pools_size(); ++i) {
+    Pool pool{plan.pools(i).name(), poolBytes(plan.pools(i), microBatches)};
+    pool.own = std::min(pool.planned, common.pools[i].ownBytes);
+    pool.common = common.pools[i].commonBytes;
+    pool.ranksInCommon = common.pools[i].ranks;
+    memory.planned += pool.planned;
+    memory.own += pool.own;
+    memory.common += pool.common;
+    memory.pools.push_back(std::move(pool));
+  }
+  return memory;
+}
+
+} // namespace shardc::runtime
