@@ -20,6 +20,7 @@
 #include "runtime/launch/Guard.h"
 #include "runtime/launch/Supervisor.h"
 #include "runtime/metrics/Print.h"
+#include "runtime/selftest/SelfTest.h"
 #include "runtime/store/Store.h"
 #include "runtime/train/DryRun.h"
 #include "runtime/train/Evaluation.h"
@@ -247,6 +248,16 @@ int runIn(World &world, const Options &options, const TrainerFile &self,
   const plan::Plan &plan = *self.plan();
   platform.check(plan);
   installSignalHandlers();
+  DeviceOptions device;
+  device.workers = threadsPerRank(options, plan, world);
+  device.spin = world.haveCoresFor(device.workers);
+  if (options.selfTest.wanted) {
+    int code =
+        runSelfTest(world, platform.devices(plan, self.kernels(), device),
+                    platform, device, options.selfTest, print);
+    checkPrinted("nothing was trained");
+    return code;
+  }
   self.checkLargeSections(static_cast<unsigned>(usableCores()));
 
   // Drawn values stand for samples that nothing is trained on.
@@ -282,9 +293,6 @@ int runIn(World &world, const Options &options, const TrainerFile &self,
     facts.push_back(std::move(fact));
   world.agree(facts);
   settings.bytesPerThread = platform.bytesPerThread();
-  DeviceOptions device;
-  device.workers = settings.workers;
-  device.spin = world.haveCoresFor(settings.workers);
   device.gemmClock = options.metrics || options.profile || options.html;
   DeviceFactory devices = platform.devices(plan, self.kernels(), device);
   if (options.checkFinite)

@@ -51,6 +51,10 @@ void declareLaunch(FlagTable &flags, LaunchFlags &launch) {
                    parseInteger<int>(name, text, 1, 7 * 24 * 3600);
              })
       .isNumber = true;
+  flags.toggle("--no-host-memory", launch.leavesHostMemory,
+               "processes of a host send each other what they could read in "
+               "each other's memory, too [they read, where the kernel lets "
+               "them]");
   flags
       .value("--max-restarts", "K",
              "with --nproc-per-node: starts the run again after a fault, so "

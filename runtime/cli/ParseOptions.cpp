@@ -12,6 +12,7 @@
 #include "runtime/cli/ParseGroups.h"
 #include "runtime/cli/ParseSteps.h"
 #include "runtime/cli/ScheduleFlags.h"
+#include "runtime/cli/SelfTestFlags.h"
 #include "runtime/data/Dataset.h"
 #include "runtime/device/Optimizers.h"
 #include "runtime/flags/Settings.h"
@@ -317,6 +318,7 @@ Options parseOptions(int argc, const char *const *argv,
   declareCheckpoints(flags, options);
   declareOutput(flags, options);
   declareLaunch(flags, options.launch);
+  declareSelfTest(flags, options);
   program.footer = (plan ? inputsText(*plan) + "\n" : "") +
                    "With MLFLOW_TRACKING_URI set, the run reports to that "
                    "server of MLflow (docs/running.md).\n";
@@ -345,6 +347,7 @@ Options parseOptions(int argc, const char *const *argv,
   options.shared = settings.shared();
   options.order.shuffle |= options.given.contains("--sampler");
   options.order.seed = options.seed;
+  checkSelfTest(flags, options);
   checkCombinations(options);
   return options;
 }

@@ -41,7 +41,8 @@ void Nodes::read(int process, const void *from, void *to, int64_t bytes) const {
               pids[process], ")");
 }
 
-Nodes Nodes::find(int process, int processes, const TextExchange &exchange) {
+Nodes Nodes::find(int process, int processes, const TextExchange &exchange,
+                  bool takesPart) {
   Nodes nodes = apart(processes);
 #ifdef PR_SET_PTRACER
   // Where Yama lets a process's parents alone read it.
@@ -50,15 +51,18 @@ Nodes Nodes::find(int process, int processes, const TextExchange &exchange) {
   std::random_device random;
   static uint64_t own; // stays where it is as long as the process
   own = uint64_t(random()) << 32 | random();
-  std::vector<std::string> told = exchange(
-      concat(getpid(), " ", reinterpret_cast<uintptr_t>(&own), " ", own));
+  // No process has the number 0.
+  std::vector<std::string> told =
+      exchange(concat(takesPart ? getpid() : 0, " ",
+                      reinterpret_cast<uintptr_t>(&own), " ", own));
   std::string reads;
   for (int other = 0; other < processes; ++other) {
     std::istringstream text(told[other]);
     uintptr_t address = 0;
     uint64_t number = 0, found = 0;
     text >> nodes.pids[other] >> address >> number;
-    bool canRead = other == process || (tryRead(nodes.pids[other], address,
+    bool canRead = other == process || (takesPart && nodes.pids[other] > 0 &&
+                                        tryRead(nodes.pids[other], address,
                                                 &found, sizeof(found)) &&
                                         found == number);
     reads += canRead ? '1' : '0';

@@ -19,8 +19,10 @@ struct Nodes {
   /// Every process alone.
   static Nodes apart(int processes);
   /// Finds them: every process asks, and tries. Other hosts, containers and
-  /// users are told apart by trying. `exchange` is used twice.
-  static Nodes find(int process, int processes, const TextExchange &exchange);
+  /// users are told apart by trying. `exchange` is used twice. `reads`: whether
+  /// this process takes part; else it is a node of its own.
+  static Nodes find(int process, int processes, const TextExchange &exchange,
+                    bool reads = true);
 
   /// How many there are.
   int count() const { return of.back() + 1; }

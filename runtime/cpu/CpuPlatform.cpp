@@ -50,11 +50,10 @@ double streams(ThreadPool &pool) {
   constexpr int64_t count = 8 << 20;
   std::vector<float> a(count, 1), b(count, 2), c(count);
   return 3 * count * sizeof(float) * rateOf([&] {
-           pool.forRanges(count, 1 << 16,
-                          [&](int64_t begin, int64_t end, int) {
-                            for (int64_t i = begin; i < end; ++i)
-                              c[i] = a[i] + b[i];
-                          });
+           pool.forRanges(count, 1 << 16, [&](int64_t begin, int64_t end, int) {
+             for (int64_t i = begin; i < end; ++i)
+               c[i] = a[i] + b[i];
+           });
          });
 }
 
@@ -67,7 +66,8 @@ DeviceRates CpuPlatform::measure(const DeviceOptions &options) const {
   rates.flops16 = rates.flops32; // products of 16 bits are computed in float32
   rates.flops64 = multiplies<double>(pool);
   rates.memoryBandwidth = streams(pool);
-  rates.memory = double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
+  rates.memory =
+      double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
   return rates;
 }
 

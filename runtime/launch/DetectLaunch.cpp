@@ -451,7 +451,9 @@ Launch Detection::find() {
 } // namespace
 
 Launch detectLaunch(const LaunchFlags &flags, const Environment &environment) {
-  return Detection(flags, environment).find();
+  Launch launch = Detection(flags, environment).find();
+  launch.leavesHostMemory = flags.leavesHostMemory;
+  return launch;
 }
 
 } // namespace shardc::runtime

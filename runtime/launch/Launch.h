@@ -33,7 +33,8 @@ struct LaunchFlags {
   Launcher launcher = Launcher::Auto;
   std::optional<int> nodes, nodeRank, processesPerNode;
   std::optional<std::string> master;
-  int startTimeout = 300; // seconds
+  int startTimeout = 300;        // seconds
+  bool leavesHostMemory = false; // --no-host-memory
   int maxRestarts = 0;
 
   /// Whether one of those is given that say this process's place.
@@ -49,6 +50,8 @@ struct Launch {
   int spawns = 0;
   int nodes = 1, node = 0; // where it spawns
   int maxRestarts = 0;
+  /// Whether the host's other processes are to leave this one's memory alone.
+  bool leavesHostMemory = false;
 
   /// Where the store is. Empty for MPI, which tells it, and for one process.
   StoreAddress store;

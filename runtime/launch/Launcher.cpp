@@ -39,7 +39,8 @@ std::unique_ptr<World> launchedWorld(int ranks, const Launch &launch,
     return rendezvous->exchange(concat("launch/", number++), mine, deadline);
   };
   bindToShare(*rendezvous, launch.process, exchange);
-  Nodes nodes = Nodes::find(launch.process, launch.processes, exchange);
+  Nodes nodes = Nodes::find(launch.process, launch.processes, exchange,
+                            !launch.leavesHostMemory);
   std::unique_ptr<Transport> transport =
       ucxTransport(launch.process, launch.processes, exchange);
   return std::make_unique<ProcessWorld>(

@@ -2,6 +2,9 @@
 #include "runtime/selftest/SelfTest.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/base/Text.h"
+#include "runtime/files/OutputFile.h"
+#include "runtime/launch/ExitCode.h"
 
 #include <algorithm>
 #include <chrono>
@@ -13,13 +16,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t sizes[] = {4'000,     16'000,     64'000,
-                             256'000,   1'000'000,  4'000'000,
+constexpr int64_t sizes[] = {4'000,      16'000,     64'000,
+                             256'000,    1'000'000,  4'000'000,
                              16'000'000, 32'000'000, 64'000'000};
-/// For a size; more runs fit into it where a collective is fast.
-constexpr double secondsPerSize = 0.15;
-constexpr int64_t leastRuns = 5, mostRuns = 400;
-
 double since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
@@ -61,8 +60,9 @@ std::vector<LevelTimes> levelsOf(const World &world, int64_t &ranksPerHost) {
 /// One rank's part.
 class Meter {
 public:
-  Meter(Communicator &world, Device &device)
-      : world(world), device(device), flat(floats("self-test", sizes[8])),
+  Meter(Communicator &world, Device &device, const SelfTestEffort &effort)
+      : world(world), device(device), effort(effort),
+        flat(floats("self-test", sizes[8])),
         part(floats("self-test's part", sizes[8])) {}
 
   void run(LevelTimes &level);
@@ -96,6 +96,7 @@ private:
 
   Communicator &world;
   Device &device;
+  const SelfTestEffort &effort;
   float *flat, *part;
   std::vector<float> values;
 };
@@ -109,8 +110,8 @@ double Meter::time(const Collective &collective) {
   };
   once();
   double first = slowest(once());
-  auto runs = std::clamp(static_cast<int64_t>(secondsPerSize / first),
-                         leastRuns, mostRuns);
+  auto runs = std::clamp(static_cast<int64_t>(effort.secondsPerSize / first),
+                         effort.leastRuns, effort.mostRuns);
   std::vector<double> seconds;
   for (int64_t i = 0; i < runs; ++i)
     seconds.push_back(once());
@@ -123,6 +124,8 @@ void Meter::run(LevelTimes &level) {
   int64_t size = group.size();
   double share = double(size - 1) / double(size);
   for (int64_t bytes : sizes) {
+    if (bytes > effort.mostBytes)
+      break;
     int64_t count = std::max<int64_t>(1, bytes / 4 / size);
     int64_t all = count * size * int64_t(sizeof(float));
     auto add = [&](std::vector<CollectiveTime> &times, double factor,
@@ -132,16 +135,14 @@ void Meter::run(LevelTimes &level) {
     };
     float own = float(group.rank() + 1);
     fill(part, count, own);
-    add(level.allGather, share, [&] {
-      group.finish(group.startAllGather(part, flat, count * 4));
-    });
+    add(level.allGather, share,
+        [&] { group.finish(group.startAllGather(part, flat, count * 4)); });
     for (int64_t of = 0; of < size; ++of)
       expect("all-gather", flat + of * count, float(of + 1));
     float sum = float(size * (size + 1)) / 2;
     fill(flat, count * size, own);
     add(level.reduceScatter, share, [&] {
-      group.finish(
-          group.startReduceScatter(flat, part, count, plan::FLOAT32));
+      group.finish(group.startReduceScatter(flat, part, count, plan::FLOAT32));
     });
     expect("reduce-scatter", part + count - 1, sum);
     // Sums of sums grow; a maximum would not be a reduction of floats alone.
@@ -166,8 +167,8 @@ DeviceRates slowest(Communicator &world, DeviceRates rates) {
 } // namespace
 
 SelfTestResult selfTest(World &world, const DeviceFactory &devices,
-                        const Platform &platform,
-                        const DeviceOptions &options) {
+                        const Platform &platform, const DeviceOptions &options,
+                        const SelfTestEffort &effort) {
   SelfTestResult result;
   result.ranks = world.ranks();
   const std::vector<LevelTimes> levels = levelsOf(world, result.ranksPerHost);
@@ -175,7 +176,7 @@ SelfTestResult selfTest(World &world, const DeviceFactory &devices,
   world.run([&](Communicator &communicator) {
     std::unique_ptr<Device> device = devices(communicator);
     std::vector<LevelTimes> own = levels;
-    Meter meter(communicator, *device);
+    Meter meter(communicator, *device, effort);
     for (LevelTimes &level : own)
       meter.run(level);
     communicator.barrier();
@@ -186,6 +187,40 @@ SelfTestResult selfTest(World &world, const DeviceFactory &devices,
     result.rates = rates;
   });
   return result;
+}
+
+int runSelfTest(World &world, const DeviceFactory &devices,
+                const Platform &platform, const DeviceOptions &device,
+                const SelfTestOptions &options,
+                const std::function<void(const std::string &)> &print) {
+  std::optional<OutputFile> file;
+  if (options.cluster && world.leads())
+    file.emplace(*options.cluster);
+  std::string where = world.text();
+  if (world.leads())
+    print(concat("self-test of ", world.ranks(), " ranks",
+                 where.empty() ? ", threads of one process" : " in " + where,
+                 "; ", device.workers,
+                 device.workers == 1 ? " thread" : " threads", " per rank\n"));
+  SelfTestResult result = selfTest(world, devices, platform, device);
+  std::optional<double> least = result.leastBandwidth();
+  if (options.least && !least)
+    fail("--selftest-min needs two ranks or more, and this trainer has one");
+  if (world.leads())
+    print(result.text());
+  if (file) {
+    std::string text = result.cluster(std::to_string(world.ranks()) +
+                                      " ranks that were measured");
+    file->write(text.data(), text.size());
+    file->commit();
+  }
+  if (!options.least || *least >= *options.least)
+    return Done;
+  if (world.leads())
+    print(format("self-test: the least bandwidth of 64 MB is %.3g GB/s, below "
+                 "--selftest-min %.3g GB/s\n",
+                 1e-9 * *least, 1e-9 * *options.least));
+  return SlowCollectives;
 }
 
 } // namespace shardc::runtime

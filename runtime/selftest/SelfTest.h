@@ -5,8 +5,9 @@
 
 #include "runtime/device/Platform.h"
 #include "runtime/launch/World.h"
+#include "runtime/selftest/SelfTestOptions.h"
 
-#include <optional>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -45,11 +46,26 @@ struct SelfTestResult {
   std::string cluster(const std::string &name) const;
 };
 
+/// Runs it, and does what the flags say with the result: process 0 prints it
+/// with `print`. Returns the exit code. All processes call it.
+int runSelfTest(World &world, const DeviceFactory &devices,
+                const Platform &platform, const DeviceOptions &device,
+                const SelfTestOptions &options,
+                const std::function<void(const std::string &)> &print);
+
+/// How long it measures.
+struct SelfTestEffort {
+  double secondsPerSize = 0.15; // more runs fit where a collective is fast
+  int64_t leastRuns = 5, mostRuns = 400;
+  int64_t mostBytes = 64'000'000; // of a collective
+};
+
 /// Runs collectives of 4 kB to 64 MB on all levels that the world has, checks
 /// what they bring, and measures the devices. Throws an Error where a result is
 /// wrong. All processes call it.
 SelfTestResult selfTest(World &world, const DeviceFactory &devices,
-                        const Platform &platform, const DeviceOptions &options);
+                        const Platform &platform, const DeviceOptions &options,
+                        const SelfTestEffort &effort = {});
 
 } // namespace shardc::runtime
 

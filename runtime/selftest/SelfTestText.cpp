@@ -17,6 +17,12 @@ std::optional<double> SelfTestResult::leastBandwidth() const {
   return least;
 }
 
+/// Powers of ten, as rates have them.
+static std::string sizeText(int64_t bytes) {
+  return bytes < 1'000'000 ? format("%.3g kB", 1e-3 * double(bytes))
+                           : format("%.3g MB", 1e-6 * double(bytes));
+}
+
 static std::string cell(const CollectiveTime &time) {
   return format("%10.1f us %7.2f GB/s", 1e6 * time.seconds,
                 1e-9 * time.bandwidth);
@@ -30,7 +36,7 @@ std::string SelfTestResult::text() const {
                           "reduce-scatter", "all-reduce"));
     for (size_t i = 0; i < level.allGather.size(); ++i)
       text += format("  %-9s %s %s %s\n",
-                     bytesText(double(level.allGather[i].bytes)).c_str(),
+                     sizeText(level.allGather[i].bytes).c_str(),
                      cell(level.allGather[i]).c_str(),
                      cell(level.reduceScatter[i]).c_str(),
                      cell(level.allReduce[i]).c_str());
@@ -55,21 +61,21 @@ static std::string linkText(const char *table, const LevelTimes &level) {
 std::string SelfTestResult::cluster(const std::string &name) const {
   const LevelTimes *inside = nullptr, *between = nullptr;
   for (const LevelTimes &level : levels)
-    if (level.size * level.stride <= ranksPerHost || levels.size() == 1)
+    if (level.size * level.stride <= ranksPerHost)
       inside = &level; // the widest of a host
     else if (level.stride == ranksPerHost)
       between = &level;
-  std::string text = concat(
-      "name = \"", name, "\"\n",
-      format("memory_gb = %.4g\nmemory_bandwidth_gb_per_s = %.4g\n",
-             1e-9 * rates.memory, 1e-9 * rates.memoryBandwidth));
+  std::string text =
+      concat("name = \"", name, "\"\n",
+             format("memory_gb = %.4g\nmemory_bandwidth_gb_per_s = %.4g\n",
+                    1e-9 * rates.memory, 1e-9 * rates.memoryBandwidth));
   bool hasNodes = between && ranks > ranksPerHost;
   if (hasNodes)
     text += concat("ranks_per_node = ", ranksPerHost, "\n");
-  // Where each host has one rank, nothing is inside; what is between stands
-  // for it.
-  if (!inside)
-    inside = between;
+  // Where each host has one rank, nothing is inside: what is between stands for
+  // it, or what there is where hosts are not alike.
+  if (!inside && !levels.empty())
+    inside = between ? between : &levels.back();
   if (inside)
     text += linkText("inside_node", *inside);
   if (hasNodes)

@@ -10,6 +10,7 @@
 #include "runtime/device/StepNumbers.h"
 #include "runtime/launch/Launch.h"
 #include "runtime/plan.pb.h"
+#include "runtime/selftest/SelfTestOptions.h"
 #include "runtime/train/Schedule.h"
 
 #include <cstdint>
@@ -89,6 +90,7 @@ enum class LogFormat { Text, Hf };
 /// or on other flags.
 struct Options {
   LaunchFlags launch;
+  SelfTestOptions selfTest;
   /// Flags that all processes must have alike, and their values.
   std::vector<std::pair<std::string, std::string>> shared;
 

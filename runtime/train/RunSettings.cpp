@@ -145,6 +145,15 @@ void checkMixture(const Dataset &data, const Manifest &resumed) {
        "parameters alone with --weights");
 }
 
+int threadsPerRank(const Options &options, const plan::Plan &plan,
+                   const World &world) {
+  int64_t most = plan.target().cpu().workers() > 0
+                     ? plan.target().cpu().workers()
+                     : std::numeric_limits<int>::max();
+  return static_cast<int>(std::min<int64_t>(
+      options.threads.value_or(world.workersPerRank()), most));
+}
+
 RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
                                  std::optional<int64_t> samples,
                                  const World &world, const Manifest *resumed) {
@@ -218,11 +227,7 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
   settings.groups = ParameterGroups::resolve(options, plan);
 
   settings.ranksPerProcess = world.localRanks().size();
-  int64_t most = plan.target().cpu().workers() > 0
-                     ? plan.target().cpu().workers()
-                     : std::numeric_limits<int>::max();
-  settings.workers = static_cast<int>(std::min<int64_t>(
-      options.threads.value_or(world.workersPerRank()), most));
+  settings.workers = threadsPerRank(options, plan, world);
   // Nothing changes behind the save at the run's end.
   if (options.checkpointDir && !options.checkpointSync &&
       (options.checkpointEvery.isGiven() || options.keepBest))

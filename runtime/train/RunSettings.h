@@ -54,6 +54,11 @@ struct RunSettings {
                              const Manifest *resumed = nullptr);
 };
 
+/// Threads of each rank of this process: as --threads says, or its share of the
+/// processors; no more than the plan is for.
+int threadsPerRank(const Options &options, const plan::Plan &plan,
+                   const World &world);
+
 /// Throws an Error unless `data` has the samples of the run that was saved at
 /// the same places, as far as a mixture decides it.
 void checkMixture(const Dataset &data, const Manifest &resumed);

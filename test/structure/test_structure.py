@@ -59,7 +59,7 @@ ROOMS = {
         "metrics": {"base", "files"},
         "mlflow": {"base", "files", "metrics"},
         "launch": {"base", "files", "store", "comm"},
-        "selftest": {"base", "comm", "device", "launch"},
+        "selftest": {"base", "files", "comm", "device", "launch"},
         "train": {
             "base",
             "files",
@@ -72,6 +72,7 @@ ROOMS = {
             "metrics",
             "mlflow",
             "launch",
+            "selftest",
         },
         "cli": {"base", "flags", "data", "device", "store", "launch", "train"},
     },

@@ -52,9 +52,9 @@ TEST(CommonGathers, ArePerGroupWhereAProcessHasRanksOfSeveral) {
 }
 
 TEST(CommonGathers, LeaveEachRankWhatItKeeps) {
-  plan::Plan plan = StrategyPlan({"Full", {2, 4}, {0, 1}, {0, 1}}, floats,
-                                 Accumulated::Never)
-                        .plan;
+  plan::Plan plan =
+      StrategyPlan({"Full", {2, 4}, {0, 1}, {0, 1}}, floats, Accumulated::Never)
+          .plan;
   int kept = 0;
   while (plan.buffers(kept).name() != "kept")
     ++kept;
