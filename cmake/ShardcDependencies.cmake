@@ -38,6 +38,11 @@ target_link_libraries(shardc_ucx INTERFACE
   ${SHARDC_UCP_STATIC} ${SHARDC_UCT_STATIC} ${SHARDC_UCS_STATIC} ${SHARDC_UCM_STATIC} rt ${CMAKE_DL_LIBS} m)
 target_link_options(shardc_ucx INTERFACE
   -Wl,--undefined=ucp_global_init -Wl,--undefined=uct_init -Wl,--undefined=ucs_init)
+# Headers alone: a trainer opens the MPI library that is there (runtime/comm/mpi).
+find_path(SHARDC_OPENMPI_INCLUDE mpi.h REQUIRED NO_DEFAULT_PATH
+  PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openmpi/include /usr/lib/openmpi/include)
+find_path(SHARDC_MPICH_INCLUDE mpi.h REQUIRED NO_DEFAULT_PATH
+  PATHS /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}/mpich /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/mpich/include)
 find_path(SHARDC_TOML_INCLUDE toml++/toml.h REQUIRED)
 find_path(SHARDC_ONNX_PROTO_DIR onnx/onnx.proto REQUIRED)
 

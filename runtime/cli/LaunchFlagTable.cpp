@@ -63,6 +63,16 @@ void declareLaunch(FlagTable &flags, LaunchFlags &launch) {
                launch.maxRestarts = parseInteger<int>(name, text, 0, 1 << 20);
              })
       .isNumber = true;
+  flags
+      .value("--transport", "NAME",
+             "what carries messages between processes: ucx or mpi [mpi where "
+             "mpirun started them, else ucx]",
+             [&](const std::string &name, const std::string &text) {
+               launch.transport = parseChoice<TransportKind>(
+                   name, text,
+                   {{"ucx", TransportKind::Ucx}, {"mpi", TransportKind::Mpi}});
+             })
+      .isLocal = false;
 }
 
 } // namespace shardc::runtime::cli

@@ -24,9 +24,14 @@ Network::Network(std::unique_ptr<Transport> given, Nodes nodes,
   driver = std::thread([this] { run(); });
 }
 
-Network::~Network() {
-  post([this] { ends = true; });
-  driver.join();
+Network::~Network() { end(); }
+
+Network::End Network::end() {
+  if (driver.joinable()) {
+    post([this] { ends = true; });
+    driver.join();
+  }
+  return ended;
 }
 
 Traffic Network::traffic() const {
@@ -138,6 +143,8 @@ void Network::stop(const std::string &text, bool isOwn) {
     std::lock_guard lock(mutex);
     failure = text;
   }
+  if (isOwn)
+    ended = End::OwnFailure;
   if (!isOwn)
     failed(text);
   else
@@ -195,6 +202,7 @@ void Network::run() {
     return;
   try {
     transport->close(Clock::now() + goodbyeTime);
+    ended = End::Orderly;
   } catch (const std::exception &) {
     // What was to be said has been said.
   }

@@ -34,8 +34,13 @@ public:
   Network(std::unique_ptr<Transport> transport, Nodes nodes,
           std::vector<std::string> names,
           std::function<void(const std::string &)> failed);
-  /// Says goodbye, when nothing failed: waits for the other processes' goodbye.
   ~Network();
+
+  /// How it came to its end.
+  enum class End { Orderly, OwnFailure, OthersFailure };
+  /// Says goodbye, when nothing failed: waits for the other processes' goodbye.
+  /// The destructor calls it, too.
+  End end();
 
   int process() const { return ownProcess; }
   int processes() const { return int(nodes.of.size()); }
@@ -96,7 +101,8 @@ private:
   std::string failure;
   Traffic moved;
   std::atomic<bool> hasStopped = false;
-  bool ends = false; // of the driver alone
+  bool ends = false;              // of the driver alone
+  End ended = End::OthersFailure; // its word, until it is joined
   std::thread driver;
 };
 

@@ -1,4 +1,5 @@
 // Which launcher started this process, and as which one of how many.
+#include "runtime/launch/ChooseTransport.h"
 #include "runtime/launch/HostList.h"
 #include "runtime/launch/Launch.h"
 #include "runtime/store/Connection.h"
@@ -453,6 +454,7 @@ Launch Detection::find() {
 Launch detectLaunch(const LaunchFlags &flags, const Environment &environment) {
   Launch launch = Detection(flags, environment).find();
   launch.leavesHostMemory = flags.leavesHostMemory;
+  launch.transport = chosenTransport(flags, launch, environment);
   return launch;
 }
 

@@ -27,6 +27,9 @@ enum class LaunchKind {
 };
 const char *launchKindName(LaunchKind kind);
 
+/// What carries messages between processes (comm/Transport.h).
+enum class TransportKind { Ucx, Mpi };
+
 /// What the flags say; none of them: what the environment says.
 struct LaunchFlags {
   enum class Launcher { Auto, None, Hand, Torchrun, Slurm, Mpi };
@@ -36,6 +39,7 @@ struct LaunchFlags {
   int startTimeout = 300;        // seconds
   bool leavesHostMemory = false; // --no-host-memory
   int maxRestarts = 0;
+  std::optional<TransportKind> transport;
 
   /// Whether one of those is given that say this process's place.
   bool byHand() const { return nodes || nodeRank || processesPerNode; }
@@ -62,6 +66,7 @@ struct Launch {
   /// Stands before all keys, where a store outlives a run.
   std::string prefix;
   int restarts = 0; // the launcher has started the run again so many times
+  TransportKind transport = TransportKind::Ucx;
 
   /// "torchrun, process 1 of 4"
   std::string text() const;

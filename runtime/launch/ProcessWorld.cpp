@@ -1,16 +1,20 @@
 // Each of its ranks connects to what the process shares.
 #include "runtime/launch/ProcessWorld.h"
 
+#include "runtime/comm/MpiLibrary.h"
 #include "runtime/comm/Processes.h"
 #include "runtime/launch/Rendezvous.h"
+
+#include <thread>
 
 namespace shardc::runtime {
 
 ProcessWorld::ProcessWorld(const Placement &placement,
                            std::unique_ptr<Transport> transport, Nodes found,
-                           std::shared_ptr<Rendezvous> rendezvous)
+                           std::shared_ptr<Rendezvous> rendezvous,
+                           std::shared_ptr<MpiLibrary> mpi)
     : placement(placement), nodes(found.count()),
-      rendezvous(std::move(rendezvous)),
+      rendezvous(std::move(rendezvous)), mpi(std::move(mpi)),
       process(std::make_shared<ProcessRanks>(
           placement, haveCoresFor(workersPerRank()), std::move(transport),
           std::move(found), names())) {}
@@ -91,8 +95,25 @@ void ProcessWorld::giveUp(const std::string &reason) {
       concat(nameOf(placement.process), " gave up: ", reason));
 }
 
+/// mpirun ends with the code of the process that fails first, and then the
+/// others: those that are no cause leave it the time.
+static void leaveMpi(MpiLibrary &mpi, Network::End end) {
+  if (end == Network::End::OthersFailure)
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  if (end != Network::End::Orderly)
+    return;
+  try {
+    mpi.finish();
+  } catch (const std::exception &) {
+    // The run is complete.
+  }
+}
+
 ProcessWorld::~ProcessWorld() {
-  process.reset(); // says goodbye to the others
+  Network::End end = process->network().end(); // says goodbye to the others
+  process.reset();
+  if (mpi)
+    leaveMpi(*mpi, end);
   if (!rendezvous)
     return;
   try {

@@ -10,13 +10,16 @@ namespace shardc::runtime {
 
 class ProcessRanks;
 class Rendezvous;
+class MpiLibrary;
 
 class ProcessWorld final : public World {
 public:
   /// `transport`: between the placement's processes, of which there are several.
-  /// `rendezvous`: where they met; it stays until the world's end.
+  /// `rendezvous`: where they met; it stays until the world's end. `mpi`: where
+  /// it has begun; the world ends it, on the thread that began it.
   ProcessWorld(const Placement &placement, std::unique_ptr<Transport> transport,
-               Nodes nodes, std::shared_ptr<Rendezvous> rendezvous = nullptr);
+               Nodes nodes, std::shared_ptr<Rendezvous> rendezvous = nullptr,
+               std::shared_ptr<MpiLibrary> mpi = nullptr);
   ~ProcessWorld() override;
 
   int ranks() const override { return placement.ranks(); }
@@ -37,6 +40,7 @@ private:
   Placement placement;
   int nodes;
   std::shared_ptr<Rendezvous> rendezvous;
+  std::shared_ptr<MpiLibrary> mpi;
   std::shared_ptr<ProcessRanks> process;
 };
 

@@ -5,12 +5,7 @@
 #include "runtime/store/Connection.h"
 
 #include <algorithm>
-#include <ifaddrs.h>
 #include <memory>
-#include <net/if.h>
-#include <netdb.h>
-#include <random>
-#include <sys/socket.h>
 #include <unistd.h>
 
 namespace shardc::runtime {
@@ -23,30 +18,6 @@ std::string hostName() {
   if (gethostname(name, sizeof(name) - 1) != 0)
     return "unknown host";
   return name;
-}
-
-std::vector<std::string> hostAddresses() {
-  std::vector<std::string> addresses;
-  ifaddrs *found = nullptr;
-  if (getifaddrs(&found) != 0)
-    return addresses;
-  std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> all(found, freeifaddrs);
-  for (const ifaddrs *each = found; each; each = each->ifa_next) {
-    if (!each->ifa_addr || !(each->ifa_flags & IFF_UP) ||
-        (each->ifa_flags & IFF_LOOPBACK))
-      continue;
-    int family = each->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6)
-      continue;
-    socklen_t size =
-        family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    char text[NI_MAXHOST];
-    if (getnameinfo(each->ifa_addr, size, text, sizeof(text), nullptr, 0,
-                    NI_NUMERICHOST) == 0 &&
-        !strchr(text, '%')) // of one link: elsewhere it has another name
-      addresses.push_back(text);
-  }
-  return addresses;
 }
 
 /// "1, 3 (on node2), 5 and 12 more"
@@ -133,62 +104,38 @@ void Rendezvous::serve(const Launch &launch) {
     }
 }
 
-/// Process 0 says where it serves, and what its store is called: "JOB PORT HOST
-/// HOST ...".
-void Rendezvous::meetOverMpi(const Launch &launch, const TextExchange &overMpi,
-                             Deadline deadline) {
-  std::string mine;
-  if (process == 0) {
-    std::random_device random;
-    std::string job = concat("mpirun-", random(), "-", random());
-    server = std::make_unique<TcpStoreServer>(0, job);
-    mine = concat(job, " ", server->port());
-    for (const std::string &address : hostAddresses())
-      mine += " " + address;
-    mine += " " + hostName() + " 127.0.0.1";
+void Rendezvous::meetAtStore(const Launch &launch, Deadline deadline) {
+  if (process == 0 && !launch.storeIsServed)
+    serve(launch);
+  // Process 0 need not know its own host's name.
+  StoreAddress at = launch.store;
+  if (server)
+    at = {"127.0.0.1", server->port(), 1};
+  try {
+    client = std::make_unique<TcpStoreClient>(std::vector{at}, launch.job,
+                                              launch.prefix, deadline);
+  } catch (const StoreTimeout &timeout) {
+    throw StoreTimeout(
+        concat(launch.storeIsServed ? launchKindName(launch.kind) : "process 0",
+               " serves no store: ", timeout.what()));
   }
-  std::vector<std::string> told = overMpi(mine);
-  if (told.size() != static_cast<size_t>(processes))
-    fail("mpirun started ", processes, " processes, and MPI knows ",
-         told.size());
-  std::istringstream words(told.front());
-  std::string job, host;
-  uint16_t port = 0;
-  words >> job >> port;
-  std::vector<StoreAddress> addresses;
-  while (words >> host)
-    addresses.push_back({host, port, 1});
-  client =
-      std::make_unique<TcpStoreClient>(addresses, job, launch.prefix, deadline);
 }
 
 Rendezvous::Rendezvous(const Launch &launch, milliseconds timeout,
-                       const TextExchange &overMpi)
+                       TextExchange givenOverMpi)
     : process(launch.process), processes(launch.processes),
       hostNames({hostName()}) {
   if (processes == 1)
     return;
   Deadline deadline = after(timeout);
-  if (launch.kind == LaunchKind::Mpi)
-    meetOverMpi(launch, overMpi, deadline);
-  else {
-    if (process == 0 && !launch.storeIsServed)
-      serve(launch);
-    // Process 0 need not know its own host's name.
-    StoreAddress at = launch.store;
-    if (server)
-      at = {"127.0.0.1", server->port(), 1};
-    try {
-      client = std::make_unique<TcpStoreClient>(std::vector{at}, launch.job,
-                                                launch.prefix, deadline);
-    } catch (const StoreTimeout &timeout) {
-      throw StoreTimeout(concat(
-          launch.storeIsServed ? launchKindName(launch.kind) : "process 0",
-          " serves no store: ", timeout.what()));
-    }
+  if (launch.kind == LaunchKind::Mpi) {
+    overMpi = std::move(givenOverMpi);
+    hostNames = overMpi(hostName());
+  } else {
+    meetAtStore(launch, deadline);
+    hostNames = runtime::exchange(*client, "host", hostName(), process,
+                                  processes, deadline);
   }
-  hostNames = runtime::exchange(*client, "host", hostName(), process, processes,
-                                deadline);
   auto own = static_cast<size_t>(process);
   auto isHere = [&](const std::string &host) { return host == hostNames[own]; };
   auto self = hostNames.begin() + process;
@@ -200,6 +147,8 @@ Rendezvous::Rendezvous(const Launch &launch, milliseconds timeout,
 std::vector<std::string> Rendezvous::exchange(const std::string &key,
                                               const std::string &mine,
                                               Deadline deadline) const {
+  if (overMpi)
+    return overMpi(mine);
   if (!client)
     return {mine};
   return runtime::exchange(*client, key, mine, process, processes, deadline,

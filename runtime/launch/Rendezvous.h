@@ -1,5 +1,5 @@
 // Where the processes of a run meet: from a Launch to a store that all of them
-// have, and texts that they tell each other through it.
+// have, or to MPI, and texts that they tell each other through it.
 #ifndef SHARDC_RUNTIME_LAUNCH_RENDEZVOUS_H
 #define SHARDC_RUNTIME_LAUNCH_RENDEZVOUS_H
 
@@ -27,11 +27,12 @@ public:
   /// Serves the store, where that is this process's part, and connects to it.
   /// Returns when all processes have come; throws a StoreTimeout that lists
   /// those that have not within `timeout`. For one process there is no store.
-  /// `overMpi`: where the launch is mpirun's.
+  /// Nor is there for mpirun's, which meet through `overMpi`: it waits as long
+  /// as mpirun does.
   Rendezvous(const Launch &launch, std::chrono::milliseconds timeout,
-             const TextExchange &overMpi = {});
+             TextExchange overMpi = {});
 
-  /// Null for one process.
+  /// Null where there is none.
   Store *store() const { return client.get(); }
   /// The host of each process.
   const std::vector<std::string> &hosts() const { return hostNames; }
@@ -49,19 +50,18 @@ public:
 
 private:
   void serve(const Launch &launch);
-  void meetOverMpi(const Launch &launch, const TextExchange &overMpi,
-                   Deadline deadline);
+  void meetAtStore(const Launch &launch, Deadline deadline);
 
   int process, processes;
+  TextExchange overMpi;
   std::unique_ptr<TcpStoreServer> server;
   std::unique_ptr<TcpStoreClient> client;
   std::vector<std::string> hostNames;
   int localIndex = 0, localCount = 1;
 };
 
-/// This machine's name, and addresses by which others may reach it.
+/// This machine's name.
 std::string hostName();
-std::vector<std::string> hostAddresses();
 
 } // namespace shardc::runtime
 

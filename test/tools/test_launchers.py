@@ -330,9 +330,9 @@ class Mpirun(LaunchTest):
             self.skipTest(f"{name} is not installed")
         code, out, errors = self.run_all(name, *command, "-np", 2, LAUNCHED)
         self.assertEqual(code, 0, errors)
-        self.assertEqual(
-            sorted(out.splitlines()), ["mpirun, process 0 of 2", "mpirun, process 1 of 2"]
-        )
+        for process in range(2):
+            self.assertIn(f"mpirun, process {process} of 2\n", out)
+        self.assert_met(out, 2)
 
     def test_open_mpi(self):
         self.check("mpirun.openmpi", "--allow-run-as-root", "--oversubscribe")
@@ -345,7 +345,7 @@ class Mpirun(LaunchTest):
             self.skipTest("this machine has one core")
         command = ["mpirun.openmpi", "--allow-run-as-root", "-np", 1, "--bind-to"]
         code, out, errors = self.run_all(*command, "core", LAUNCHED)
-        self.assertEqual((code, out), (0, "mpirun\n"), errors)
+        self.assertEqual((code, out.splitlines()[0]), (0, "mpirun"), errors)
         self.assertIn(f"has bound this process to one of {cores} processors", errors)
         self.assertEqual(self.run_all(*command, "none", LAUNCHED)[2], "")
 

@@ -36,10 +36,11 @@ TEST(LaunchFlagTable, ReadsAll) {
   EXPECT_EQ(none.launcher, LaunchFlags::Launcher::Auto);
   EXPECT_EQ(none.startTimeout, 300);
   EXPECT_EQ(none.maxRestarts, 0);
-  LaunchFlags all =
-      parse({"--launcher", "hand", "--nnodes", "2", "--node-rank", "0",
-             "--nproc-per-node", "4", "--master", "[fd00::1]:29500",
-             "--start-timeout", "60", "--max-restarts", "3"});
+  EXPECT_FALSE(none.transport);
+  LaunchFlags all = parse({"--launcher", "hand", "--nnodes", "2", "--node-rank",
+                           "0", "--nproc-per-node", "4", "--master",
+                           "[fd00::1]:29500", "--start-timeout", "60",
+                           "--max-restarts", "3", "--transport", "mpi"});
   EXPECT_TRUE(all.byHand());
   EXPECT_EQ(all.launcher, LaunchFlags::Launcher::Hand);
   EXPECT_EQ(all.nodes, 2);
@@ -48,6 +49,7 @@ TEST(LaunchFlagTable, ReadsAll) {
   EXPECT_EQ(all.master, "[fd00::1]:29500");
   EXPECT_EQ(all.startTimeout, 60);
   EXPECT_EQ(all.maxRestarts, 3);
+  EXPECT_EQ(all.transport, TransportKind::Mpi);
 }
 
 TEST(LaunchFlagTable, WrongValuesAreSaid) {
@@ -60,6 +62,8 @@ TEST(LaunchFlagTable, WrongValuesAreSaid) {
             "--node-rank expects an integer from 0 to 1048576, got '-1'");
   EXPECT_EQ(errorOf({"--master", "node1"}).substr(0, 26),
             "--master expects HOST:PORT");
+  EXPECT_EQ(errorOf({"--transport", "tcp"}),
+            "--transport expects ucx or mpi, got 'tcp', did you mean 'ucx'?");
   EXPECT_NE(errorOf({"--start-timeout", "0"}), "");
   EXPECT_NE(errorOf({"--max-restarts", "x"}), "");
 }

@@ -1,14 +1,12 @@
 // What the conformance tests of communicators share. An implementation is a way
-// to run a body as every rank of a world; one more line in `implementations`,
-// and all of the suite runs over it.
+// to run a body as every rank of a world; the suite runs over all that the
+// program's implementations() has.
 #ifndef SHARDC_TEST_RUNTIME_COMM_COMMSUITE_H
 #define SHARDC_TEST_RUNTIME_COMM_COMMSUITE_H
 
 #include "runtime/base/ThreadPool.h"
 #include "runtime/comm/Communicator.h"
 #include "test/runtime/comm/Elements.h"
-#include "test/runtime/comm/ShuffledCommunicator.h"
-#include "test/runtime/launch/RanksInProcesses.h"
 
 #include "gtest/gtest.h"
 
@@ -28,18 +26,14 @@ struct Implementation {
   bool inOneHost;
   /// In worlds of which all groups are tried.
   int mostRanks;
+  /// Processes that run the tests together. Where there are several, tests have
+  /// no memory that all ranks see, and no world outlives a failure.
+  int processes = 1;
+
+  bool has(int ranks) const { return ranks % processes == 0; }
 };
-inline const Implementation implementations[] = {
-    {"Threads", runRanksAsThreads, true, 16},
-    {"Shuffled", runShuffledRanks, false, 6},
-    // Ranks of a process, and processes of a node.
-    {"One", runRanksInProcesses<1, 1>, false, 6},
-    {"OneInNodes", runRanksInProcesses<1, 4>, false, 8},
-    {"Two", runRanksInProcesses<2, 1>, false, 8},
-    {"TwoInNodes", runRanksInProcesses<2, 2>, false, 16},
-    {"Four", runRanksInProcesses<4, 1>, false, 8},
-    {"FourInOneNode", runRanksInProcesses<4, 16>, false, 16},
-    {"Three", runRanksInProcesses<3, 1>, false, 6}};
+/// Implementations.cpp has those in one process, mpi-tests.cpp MPI's.
+const std::vector<Implementation> &implementations();
 
 /// Threads that help a rank while it waits, where its communicator has a use
 /// for them.
@@ -107,13 +101,20 @@ struct CommSetting {
 
   std::string name() const { return implementation.name + shape.name(); }
 };
-inline std::vector<CommSetting> commSettings(bool inOneHostAlone = false) {
+inline std::vector<CommSetting>
+commSettings(bool (*isWanted)(const Implementation &) =
+                 [](const Implementation &) { return true; }) {
   std::vector<CommSetting> settings;
-  for (const Implementation &each : implementations)
+  for (const Implementation &each : implementations())
     for (const GroupShape &shape : groupShapes())
-      if (shape.ranks <= each.mostRanks && (each.inOneHost || !inOneHostAlone))
+      if (shape.ranks <= each.mostRanks && each.has(shape.ranks) &&
+          isWanted(each))
         settings.push_back({each, shape});
   return settings;
+}
+/// Those that tests of one process alone can look at.
+inline bool isOneProcess(const Implementation &implementation) {
+  return implementation.processes == 1;
 }
 
 /// Values whose sum depends on the order of the additions, and is finite also

@@ -300,8 +300,13 @@ TEST_P(Groups, RanksOfOneProcessGatherToOnePlace) {
 
 /// Where the ranks' buffers lie in one host's memory.
 class GroupsInOneHost : public Groups {};
+// Where several processes run the tests, there are none.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GroupsInOneHost);
 INSTANTIATE_TEST_SUITE_P(All, GroupsInOneHost,
-                         testing::Combine(testing::ValuesIn(commSettings(true)),
+                         testing::Combine(testing::ValuesIn(commSettings(
+                                              [](const Implementation &each) {
+                                                return each.inOneHost;
+                                              })),
                                           testing::Values(plan::UINT8)),
                          [](const auto &info) {
                            return std::get<0>(info.param).name();
@@ -334,8 +339,17 @@ TEST_P(GroupsInOneHost, SharedMemoryIsOneBlockForAll) {
   });
 }
 
+/// Where the test's memory is all ranks'.
+class GroupsInOneProcess : public Groups {};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GroupsInOneProcess);
+INSTANTIATE_TEST_SUITE_P(
+    All, GroupsInOneProcess,
+    testing::Combine(testing::ValuesIn(commSettings(isOneProcess)),
+                     testing::Values(plan::UINT8)),
+    [](const auto &info) { return std::get<0>(info.param).name(); });
+
 // What is written before the start is read behind the wait, round after round.
-TEST_P(Groups, AStartedBarrierWaitsForEveryStart) {
+TEST_P(GroupsInOneProcess, AStartedBarrierWaitsForEveryStart) {
   std::vector<std::atomic<int>> rounds(shape().ranks);
   run([&](Communicator &group, int rank) {
     for (int round = 1; round <= 50; ++round) {

@@ -1,16 +1,10 @@
 // Conformance of transports between real processes.
-#include "runtime/comm/Transport.h"
-#include "runtime/comm/UcxTransport.h"
-#include "test/runtime/comm/ForkedProcesses.h"
+#include "test/runtime/comm/TransportSuite.h"
 
-#include "gtest/gtest.h"
-
-#include <csignal>
 #include <ctime>
 #include <map>
 #include <numeric>
 #include <thread>
-#include <unistd.h>
 
 using namespace shardc::runtime;
 
@@ -20,37 +14,14 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-struct Kind {
-  const char *name;
-  std::unique_ptr<Transport> (*make)(int, int, const TextExchange &);
-};
-const Kind kinds[] = {{"Ucx", ucxTransport}};
-
-class Transports : public testing::TestWithParam<Kind> {
+class Transports : public testing::TestWithParam<TransportImplementation> {
 protected:
-  /// body(transport), in each of the processes; they close it in the end.
   void run(int processes, const std::function<void(Transport &)> &body) {
-    auto ends = runForked(processes, [&](const ForkedProcess &process) {
-      std::unique_ptr<Transport> transport =
-          GetParam().make(process.process, process.processes, process.exchange);
-      body(*transport);
-      if (!HasFatalFailure())
-        transport->close(Clock::now() + seconds(20));
-    });
-    for (const ChildEnd &end : ends)
-      EXPECT_EQ(end.exitCode, 0) << end.text;
-  }
-  static void progressUntil(Transport &transport,
-                            const std::function<bool()> &condition) {
-    Clock::time_point deadline = Clock::now() + seconds(30);
-    while (!condition()) {
-      ASSERT_LT(Clock::now(), deadline);
-      if (!transport.progress())
-        transport.sleep(Clock::now() + milliseconds(100));
-    }
+    GetParam().run(processes, body);
   }
 };
-INSTANTIATE_TEST_SUITE_P(All, Transports, testing::ValuesIn(kinds),
+INSTANTIATE_TEST_SUITE_P(All, Transports,
+                         testing::ValuesIn(transportImplementations()),
                          [](const auto &info) { return info.param.name; });
 
 std::vector<unsigned char> pattern(int64_t bytes, int seed) {
@@ -62,8 +33,8 @@ std::vector<unsigned char> pattern(int64_t bytes, int seed) {
 
 TEST_P(Transports, MessagesOfAChannelComeInTheirOrder) {
   run(3, [&](Transport &transport) {
-    constexpr int count = 200;
-    int own = transport.process(), processes = transport.processes();
+    constexpr int count = 200, processes = 3;
+    int own = transport.process();
     std::vector<int> out(count);
     std::iota(out.begin(), out.end(), own * 1000);
     std::map<std::pair<int, int>, std::vector<int>> in;
@@ -181,44 +152,6 @@ TEST_P(Transports, AWakeEndsASleepAndSleepingTakesNoTime) {
     EXPECT_LT(double(std::clock() - used) / CLOCKS_PER_SEC, 0.02);
     waker.join();
   });
-}
-
-TEST_P(Transports, AKilledProcessIsLostAndOthersGoOn) {
-  auto ends = runForked(3, [&](const ForkedProcess &process) {
-    std::unique_ptr<Transport> transport =
-        GetParam().make(process.process, process.processes, process.exchange);
-    std::vector<int> lost;
-    transport->onLost([&](int which, const std::string &why) {
-      EXPECT_FALSE(why.empty());
-      lost.push_back(which);
-    });
-    int own = process.process, value = own, got[3] = {};
-    int awaited = 4;
-    for (int to = 0; to < 3; ++to)
-      if (to != own) {
-        transport->send(to, 1, &value, sizeof(value), [&] { --awaited; });
-        transport->receive(to, 1, &got[to], sizeof(value), [&] { --awaited; });
-      }
-    progressUntil(*transport, [&] { return awaited == 0; });
-    process.exchange("");
-    if (own == 1)
-      raise(SIGKILL);
-    Clock::time_point begin = Clock::now();
-    progressUntil(*transport, [&] { return !lost.empty(); });
-    EXPECT_LT(Clock::now() - begin, seconds(5));
-    EXPECT_EQ(lost, std::vector<int>{1});
-    awaited = 2;
-    int other = 2 - own;
-    transport->send(1, 1, &value, sizeof(value), [&] { ADD_FAILURE(); });
-    transport->send(other, 2, &value, sizeof(value), [&] { --awaited; });
-    transport->receive(other, 2, &got[other], sizeof(value),
-                       [&] { --awaited; });
-    progressUntil(*transport, [&] { return awaited == 0; });
-    EXPECT_EQ(got[other], other);
-  });
-  EXPECT_EQ(ends[0].exitCode, 0) << ends[0].text;
-  EXPECT_EQ(ends[1].exitCode, 128 + SIGKILL) << ends[1].text;
-  EXPECT_EQ(ends[2].exitCode, 0) << ends[2].text;
 }
 
 TEST_P(Transports, AnOrderlyEndIsNoLoss) {

@@ -7,6 +7,7 @@
 #include "runtime/cli/LaunchFlagTable.h"
 #include "runtime/flags/Settings.h"
 #include "runtime/launch/Affinity.h"
+#include "runtime/launch/ChooseTransport.h"
 #include "runtime/launch/ErrorFile.h"
 #include "runtime/launch/ExitCode.h"
 #include "runtime/launch/Rendezvous.h"
@@ -87,10 +88,14 @@ int run(int argc, char **argv) {
       launch, usableCores(), static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
   if (!warning.empty())
     std::fprintf(stderr, "launched: warning: %s\n", warning.c_str());
-  // What MPI would tell, nobody does here.
-  if (launch.kind == LaunchKind::Mpi)
-    return Done;
-  Rendezvous here(launch, std::chrono::seconds(flags.startTimeout));
+  std::shared_ptr<MpiLibrary> mpi;
+  TextExchange overMpi;
+  if (launch.kind == LaunchKind::Mpi && launch.processes > 1) {
+    mpi = MpiLibrary::find(mpiKinds(currentEnvironment()));
+    mpi->begin();
+    overMpi = [&](const std::string &mine) { return mpi->exchange(mine); };
+  }
+  Rendezvous here(launch, std::chrono::seconds(flags.startTimeout), overMpi);
   Deadline deadline = after(std::chrono::seconds(60));
   std::vector<std::string> masks =
       here.exchange("mask", maskText(usableCoreList()), deadline);
@@ -109,6 +114,8 @@ int run(int argc, char **argv) {
   std::fflush(stdout);
   int code = act(action);
   here.leave(after(std::chrono::seconds(10)));
+  if (mpi)
+    mpi->finish();
   return code;
 }
 
