@@ -16,12 +16,11 @@ TransportKind chosenTransport(const LaunchFlags &flags, const Launch &launch,
   if (chosen == TransportKind::Ucx || isMpirun)
     return chosen;
   if (launch.kind != LaunchKind::Slurm)
-    fail("--transport mpi, and this process is ",
-         launch.kind == LaunchKind::Alone
-             ? "alone"
-             : concat("started by ", launchKindName(launch.kind)),
-         ", which MPI knows nothing of; start it with mpirun, or with srun "
-         "--mpi=pmix or --mpi=pmi2");
+    fail("--transport mpi, and MPI knows nothing of this process, whose "
+         "launcher "
+         "is '",
+         launchKindName(launch.kind),
+         "'; start it with mpirun, or with srun --mpi=pmix or --mpi=pmi2");
   if (!has(environment, "PMIX_RANK") && !has(environment, "PMI_RANK"))
     fail("--transport mpi, and srun has told this process nothing of MPI: "
          "neither PMIX_RANK nor PMI_RANK is set; start it with srun "

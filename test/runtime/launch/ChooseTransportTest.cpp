@@ -36,11 +36,11 @@ TEST(ChooseTransport, MpirunsProcessesTalkMpiUnlessTold) {
 
 TEST(ChooseTransport, MpiNeedsALauncherThatKnowsIt) {
   EXPECT_EQ(chosen(LaunchKind::Torchrun, TransportKind::Mpi),
-            "--transport mpi, and this process is started by torchrun, which "
-            "MPI knows nothing of; start it with mpirun, or with srun "
+            "--transport mpi, and MPI knows nothing of this process, whose "
+            "launcher is 'torchrun'; start it with mpirun, or with srun "
             "--mpi=pmix or --mpi=pmi2");
-  EXPECT_EQ(chosen(LaunchKind::Alone, TransportKind::Mpi).substr(0, 42),
-            "--transport mpi, and this process is alone");
+  EXPECT_NE(chosen(LaunchKind::Alone, TransportKind::Mpi).find("'alone'"),
+            std::string::npos);
   EXPECT_EQ(chosen(LaunchKind::Slurm, TransportKind::Mpi),
             "--transport mpi, and srun has told this process nothing of MPI: "
             "neither PMIX_RANK nor PMI_RANK is set; start it with srun "

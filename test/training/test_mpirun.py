@@ -1,0 +1,260 @@
+"""Trainers as Open MPI's and MPICH's mpirun start them: the bits are those of one process, over MPI
+and over UCX; how they end. And the conformance suites of test/runtime/comm/mpi-tests.cpp."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from reference import BUILD, MODELS, Model, read_metrics
+
+TESTS = os.path.join(BUILD, "bin", "mpi-tests")
+OTHERS = re.compile(r"(SLURM|PMI|OMPI|MPI|RANK|WORLD|LOCAL|MASTER)")
+RUN = ("--data", "synthetic:1", "--lr", "1e-3")
+ENDLESS = (*RUN, "--steps", 100_000_000)
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def loaded(pid):
+    """Names of what a process has mapped."""
+    return {os.path.basename(line.split(maxsplit=5)[-1]) for line in read_maps(pid)}
+
+
+def read_maps(pid):
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as file:
+        return [line.strip() for line in file]
+
+
+class Trainers(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        model = Model(os.path.join(MODELS, "gpt2-tiny"))
+        for name, mesh, precision, *flags in (
+            ("flat", "4", "float32"),
+            ("mesh", "2x2", "bf16", "--strategy", "hybrid"),
+        ):
+            model.compile(os.path.join(cls.folder, name), mesh, precision, *flags)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def start(self, *command, **changes):
+        kept = {k: v for k, v in os.environ.items() if not OTHERS.match(k)}
+        process = subprocess.Popen(
+            [str(word) for word in command],
+            env=kept | changes,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
+        )
+        self.addCleanup(self.end_it, process)
+        return process
+
+    def end_it(self, process):
+        if process.poll() is None:
+            for pid in [*self.trainers(process), process.pid]:
+                os.kill(pid, signal.SIGKILL)
+        process.communicate()
+
+    def run_all(self, *command, timeout=120, **changes):
+        process = self.start(*command, **changes)
+        out, errors = process.communicate(timeout=timeout)
+        return process.returncode, out, errors
+
+    def below(self, pid):
+        try:
+            with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
+                children = [int(word) for word in file.read().split()]
+        except FileNotFoundError:
+            return []
+        return children + [each for child in children for each in self.below(child)]
+
+    def trainers(self, process):
+        """Those that it has started, by their executable."""
+        found = []
+        for pid in self.below(process.pid):
+            try:
+                if os.readlink(f"/proc/{pid}/exe").startswith(self.folder):
+                    found.append(pid)
+            except OSError:
+                pass
+        return found
+
+    def assert_none_left(self, pids):
+        deadline = time.monotonic() + 5
+        while any(os.path.exists(f"/proc/{pid}") for pid in pids) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertEqual([pid for pid in pids if os.path.exists(f"/proc/{pid}")], [])
+
+    def trained(self, name, *launcher, flags=()):
+        """Losses, norms and what was exported."""
+        metrics, exported = self.path(f"{name}.jsonl"), self.path(f"{name}.safetensors")
+        code, _, errors = self.run_all(
+            *(*launcher, self.path(name), *RUN, "--steps", 4, "--grad-accumulation", 2),
+            *("--metrics", metrics, "--export-safetensors", exported, *flags),
+        )
+        self.assertEqual(code, 0, errors)
+        steps, _ = read_metrics(metrics)
+        numbers = [(step["loss"], step["grad_norm"]) for step in steps]
+        self.assertEqual(len(numbers), 4)
+        bits = read(exported)
+        for path in (metrics, exported):
+            os.remove(path)
+        return numbers, bits
+
+
+class OneProcess(Trainers):
+    def test_loads_nothing_of_mpi(self):
+        process = self.start(self.path("flat"), *ENDLESS, "--log-format", "text")
+        process.stdout.readline()
+        names = loaded(process.pid)
+        self.assertFalse([n for n in names if re.search("mpi|pmix|ucx|ucs|ofi|fabric", n)], names)
+        process.terminate()
+        process.communicate(timeout=20)
+
+    def test_mpi_needs_its_launcher(self):
+        for flags in ((), ("--nproc-per-node", 2)):
+            code, _, errors = self.run_all(
+                self.path("flat"), *RUN, "--steps", 1, "--transport", "mpi", *flags
+            )
+            self.assertEqual((code, errors.count("\n")), (1, 1), errors)
+            self.assertIn("trainer: error: --transport mpi, and MPI knows nothing of", errors)
+
+
+class Mpirun:
+    """What holds under each: kind, launcher, flags, library."""
+
+    def mpirun(self, processes):
+        return self.launcher, *self.flags, "-n", processes
+
+    def setUp(self):
+        if not shutil.which(self.launcher):
+            self.skipTest(f"{self.launcher} is not installed")
+
+    def test_conformance(self):
+        for processes in (2, 4):
+            code, out, errors = self.run_all(
+                *self.mpirun(processes), TESTS, self.kind, "--gtest_brief=1"
+            )
+            self.assertEqual(code, 0, out[-4000:] + errors)
+            self.assertRegex(out, rf"{self.version}\S*, {processes} processes")
+            (ran,) = re.findall(r"(\d+) tests from \d+ test suites ran", out)
+            self.assertGreater(int(ran), 300)
+
+    def test_bits_are_those_of_one_process(self):
+        for name in ("flat", "mesh"):
+            expected = self.trained(name)
+            for processes in (2, 4):
+                with self.subTest(name=name, processes=processes):
+                    self.assertEqual(self.trained(name, *self.mpirun(processes)), expected)
+
+    def test_ucx_carries_them_as_well(self):
+        expected = self.trained("flat")
+        found = self.trained("flat", *self.mpirun(2), flags=("--transport", "ucx"))
+        self.assertEqual(found, expected)
+
+    def endless(self, processes=4):
+        """mpirun and its trainers, which are in the middle of a run."""
+        process = self.start(*self.mpirun(processes), self.path("flat"), *ENDLESS)
+        line = "."
+        while line and not line.startswith("loss"):
+            line = process.stdout.readline()
+        time.sleep(0.5)
+        trainers = self.trainers(process)
+        self.assertEqual(len(trainers), processes)
+        return process, trainers
+
+    def test_the_launchers_library_is_loaded(self):
+        process, trainers = self.endless(2)
+        for pid in trainers:
+            names = loaded(pid)
+            self.assertTrue([n for n in names if n.startswith(self.library)], names)
+        os.kill(trainers[1], signal.SIGTERM)
+        out, errors = process.communicate(timeout=20)
+        # All have stopped after the same step, and MPI has come to its end.
+        self.assertIn("trainer: stopped by Terminated", out + errors)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM)
+        self.assert_none_left(trainers)
+
+    def test_a_killed_process_ends_all(self):
+        process, trainers = self.endless()
+        os.kill(trainers[2], signal.SIGKILL)
+        _, errors = process.communicate(timeout=20)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertNotIn("trainer: error", errors)
+        self.assert_none_left(trainers)
+
+    def test_an_error_of_one_process_is_the_runs(self):
+        code, _, errors = self.run_all(
+            *self.mpirun(2), self.path("flat"), *RUN, "--steps", 3, "--metrics", "/nowhere/m.jsonl"
+        )
+        self.assertIn("trainer: error: cannot write /nowhere/m.jsonl", errors)
+        # That of the process which has no place to write; the other has lost it.
+        self.assertEqual(code, 1)
+
+    def test_processes_disagree(self):
+        rest = (self.path("flat"), *RUN, "--steps", 3)
+        for flag, values in (("--transport", ("mpi", "ucx")), ("--weight-decay", ("0.1", "0.2"))):
+            first, second = [(*rest, flag, value) for value in values]
+            code, _, errors = self.run_all(*self.mpirun(1), *first, ":", "-n", 1, *second)
+            self.assertEqual(code, 1, errors)
+            self.assertRegex(
+                errors, rf"trainer: error: .* disagree about {flag}: {values[0]} and {values[1]}"
+            )
+
+    def test_another_library_is_said(self):
+        libraries = [
+            path
+            for name in ("libmpi.so.40", "libmpi.so.12", "libmpich.so.12")
+            if os.path.exists(path := f"/usr/lib/x86_64-linux-gnu/{name}")
+        ]
+        if os.geteuid() != 0 or not shutil.which("unshare"):
+            self.skipTest("hiding a library needs root and unshare")
+        hide = "".join(f"mount --bind /dev/null {os.path.realpath(l)} && " for l in libraries)
+        if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
+            self.skipTest("no namespaces of mounts here")
+        script = f'{hide}exec "$0" "$@"'
+        code, _, errors = self.run_all(
+            *self.mpirun(2), "unshare", "-m", "sh", "-c", script, self.path("flat"), *RUN
+        )
+        self.assertEqual(code, 1)
+        self.assertRegex(
+            errors,
+            "trainer: error: mpirun started this process, and it found no library of"
+            f" {self.says}; looked for .*{re.escape(self.library)}.*; install it",
+        )
+
+
+class OpenMpi(Mpirun, Trainers):
+    kind, launcher, library = "openmpi", "mpirun.openmpi", "libmpi.so.40"
+    version, says = "Open MPI v", "Open MPI"
+    flags = ("--allow-run-as-root", "--oversubscribe", "--bind-to", "none")
+
+    def test_a_place_that_mpi_does_not_know_is_said(self):
+        code, _, errors = self.run_all(
+            *(self.path("flat"), *RUN, "--steps", 1),
+            OMPI_COMM_WORLD_RANK="1",
+            OMPI_COMM_WORLD_SIZE="2",
+        )
+        self.assertEqual(code, 1)
+        self.assertIn("mpirun started this as process 1 of 2, and Open MPI", errors)
+        self.assertIn("takes it for process 0 of 1; start it with the launcher", errors)
+
+
+class Mpich(Mpirun, Trainers):
+    kind, launcher, library = "mpich", "mpirun.mpich", "libmpich.so.12"
+    version, says = "MPICH Version: ", "MPICH"
+    flags = ()
+
+
+if __name__ == "__main__":
+    unittest.main()
