@@ -111,7 +111,11 @@ std::string MpiLibrary::errorText(int error) const {
 }
 
 void MpiLibrary::begin() {
-  require(table->begin(&ownProcess, &count), "begin with MPI");
+  int error = table->begin(&ownProcess, &count);
+  if (error == ShardcMpiNoThreads)
+    fail(name(), " can be called by one thread alone, and shardc needs "
+                 "MPI_THREAD_SERIALIZED; use a library that was built with it");
+  require(error, "begin with MPI");
 }
 
 std::string MpiLibrary::name() const {

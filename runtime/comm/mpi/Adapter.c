@@ -14,7 +14,7 @@ static int begin(int *process, int *processes) {
   if (!error && !isBegun)
     error = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
   if (!error && !isBegun && level < MPI_THREAD_SERIALIZED)
-    error = MPI_ERR_OTHER;
+    error = ShardcMpiNoThreads;
   if (!error)
     error = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   if (!error)

@@ -17,8 +17,9 @@ typedef struct {
 } ShardcMpiEnd;
 
 enum {
-  ShardcMpiTooLong = -1,  /* longer than the memory that it was to go to */
-  ShardcMpiMostAsked = 64 /* requests at once */
+  ShardcMpiTooLong = -1,   /* longer than the memory that it was to go to */
+  ShardcMpiNoThreads = -2, /* begin() has no library for several threads */
+  ShardcMpiMostAsked = 64  /* requests at once */
 };
 
 /* Functions return 0, or an error of MPI's. */

@@ -4,6 +4,7 @@
 
 #include "gtest/gtest.h"
 
+#include <cstdlib>
 #include <dlfcn.h>
 
 using namespace shardc::runtime;
@@ -31,6 +32,14 @@ TEST(MpiLibrary, NamesAreSaidThatWereLookedFor) {
     EXPECT_EQ(usual[0],
               kind == Kind::OpenMpi ? "libmpi.so.40" : "libmpi.so.12");
   }
+}
+
+// It may load a UCX of its own.
+TEST(MpiLibrary, FindsTheUsersSettingsOfUcx) {
+  missing({Kind::Mpich}, {"libnone.so.7"});
+  EXPECT_EQ(getenv("UCX_MODULE_DIR"), nullptr);
+  EXPECT_EQ(getenv("UCX_MEM_MMAP_HOOK_MODE"), nullptr);
+  EXPECT_STREQ(getenv("UCX_ERROR_SIGNALS"), "");
 }
 
 TEST(MpiLibrary, WhatIsNoMpiIsNotTaken) {
