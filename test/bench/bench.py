@@ -6,6 +6,8 @@ compile  seconds and peak memory of the compiler for full-size graphs, no weight
          them (compile_time.py)
 checkpoints  what saving costs, beside PyTorch's dcp.async_save (checkpoints.py); only with
          --checkpoints, and then alone
+processes  ranks as processes, beside one process and FSDP2; collectives beside gloo (processes.py);
+         only with --processes, and then alone
 scaling  the same for n pieces, n calls, n nodes and depth n, in doubling sizes (scaling.py); only
          with --scaling, and then alone
 micro    GEMM, collectives and optimizer alone, beside gloo (micro.py)
@@ -31,6 +33,7 @@ import tempfile
 import checkpoints
 import compile_time
 import micro
+import processes
 import scaling
 from fsdp2_peer import KINDS, tcmalloc
 from machine import describe, failed
@@ -165,6 +168,7 @@ def arguments():
         help=f"the scaling section alone, of all forms or of these: {', '.join(scaling.FORMS)}",
     )
     parser.add_argument("--checkpoints", action="store_true", help="the section of that name alone")
+    parser.add_argument("--processes", action="store_true", help="the section of that name alone")
     parser.add_argument(
         "--record-losses",
         action="store_true",
@@ -208,7 +212,7 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = os.path.abspath(a.folder or temporary)
         os.makedirs(folder, exist_ok=True)
-        alone = a.scaling is not None or a.checkpoints
+        alone = a.scaling is not None or a.checkpoints or a.processes
         sections = {
             "scaling": (
                 None if a.scaling is None else lambda: scaling.bench(folder, a.quick, a.scaling)
@@ -217,6 +221,9 @@ def main():
                 (lambda: checkpoints.bench(a.workloads, a, peers, folder))
                 if a.checkpoints
                 else None
+            ),
+            "processes": (
+                (lambda: processes.bench(a.workloads, a, peers, folder)) if a.processes else None
             ),
             "compile": (
                 None if alone or a.no_compile else lambda: compile_time.bench(folder, a.quick)

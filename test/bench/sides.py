@@ -57,18 +57,27 @@ class Side:
 
 
 class Shardc(Side):
-    """The trainer that shardc writes, with its ranks as threads of one process."""
+    """The trainer that shardc writes, with its ranks as threads of `processes`, which the trainer
+    starts itself."""
 
-    def __init__(self, prepared, ranks, gemm, precision="float32"):
+    def __init__(
+        self, prepared, ranks, gemm, precision="float32", processes=1, mesh=None, strategy="full"
+    ):
         super().__init__(prepared, ranks, gemm)
         self.precision = precision
         self.who = "shardc" if precision == "float32" else f"shardc {precision}"
-        self.trainer = os.path.join(prepared.folder, f"{precision}-{ranks}.trainer")
+        self.processes = processes
+        if processes > 1:
+            self.who += f" in {processes} processes"
+        mesh = mesh or ranks
+        self.trainer = os.path.join(prepared.folder, f"{precision}-{mesh}-{strategy}.trainer")
         run(
             os.path.join(BIN, "shardc"),
             prepared.graph,
             "--mesh",
-            ranks,
+            mesh,
+            "--strategy",
+            strategy,
             "--dim",
             f"batch={prepared.workload.batch // ranks}",
             "--loss",
@@ -112,6 +121,7 @@ class Shardc(Side):
             LEARNING["clip"],
             "--metrics",
             metrics,
+            *(("--nproc-per-node", self.processes) if self.processes > 1 else ()),
             *saves,
         )
         with open(metrics) as file:
