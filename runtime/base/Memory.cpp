@@ -3,10 +3,27 @@
 
 #include "runtime/base/Error.h"
 
+#include <map>
+#include <mutex>
 #include <sys/mman.h>
 #include <utility>
 
 using namespace shardc::runtime;
+
+namespace {
+
+/// Every Memory, for who asks where the process's bytes are.
+struct Registry {
+  std::mutex mutex;
+  std::map<std::byte *, size_t> sizes; // by begin
+
+  static Registry &get() {
+    static Registry registry;
+    return registry;
+  }
+};
+
+} // namespace
 
 static constexpr int64_t hugePage = int64_t(2) << 20;
 
@@ -29,7 +46,19 @@ Memory Memory::allocate(const std::string &name, int64_t bytes) {
   memory.mappedBytes = mapped;
   if (bytes >= hugePage)
     madvise(memory.begin, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  Registry &registry = Registry::get();
+  std::lock_guard lock(registry.mutex);
+  registry.sizes[memory.begin] = static_cast<size_t>(bytes);
   return memory;
+}
+
+std::vector<std::span<std::byte>> Memory::all() {
+  Registry &registry = Registry::get();
+  std::lock_guard lock(registry.mutex);
+  std::vector<std::span<std::byte>> all;
+  for (auto [begin, size] : registry.sizes)
+    all.emplace_back(begin, size);
+  return all;
 }
 
 Memory::Memory(Memory &&other) noexcept { *this = std::move(other); }
@@ -43,8 +72,14 @@ Memory &Memory::operator=(Memory &&other) noexcept {
 }
 
 Memory::~Memory() {
-  if (mapping)
-    munmap(mapping, mappedBytes);
+  if (!mapping)
+    return;
+  Registry &registry = Registry::get();
+  {
+    std::lock_guard lock(registry.mutex);
+    registry.sizes.erase(begin);
+  }
+  munmap(mapping, mappedBytes);
 }
 
 void shardc::runtime::touchPages(std::byte *begin, std::byte *end) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace shardc::runtime {
 
@@ -17,6 +18,8 @@ public:
   Memory() = default;
   /// Throws an Error with `name` when the system has no more.
   static Memory allocate(const std::string &name, int64_t bytes);
+  /// What this process has of such memory, by address.
+  static std::vector<std::span<std::byte>> all();
   Memory(Memory &&other) noexcept;
   Memory &operator=(Memory &&other) noexcept;
   ~Memory();

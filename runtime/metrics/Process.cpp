@@ -1,10 +1,15 @@
 // What the system knows about this process.
 #include "runtime/metrics/Process.h"
 
+#include "runtime/base/Memory.h"
+
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
+#include <istream>
 #include <iterator>
 #include <string>
 #include <sys/resource.h>
@@ -46,14 +51,46 @@ int64_t peakResidentBytes() {
   return usage.ru_maxrss * 1024;
 }
 
-int64_t proportionalBytes() {
-  std::ifstream file("/proc/self/smaps_rollup");
-  for (std::string word; file >> word;) {
-    int64_t kibibytes = 0;
-    if (word == "Pss:" && file >> kibibytes)
-      return kibibytes * 1024;
+/// Bytes of [begin, end) that lie in pools.
+static uint64_t bytesInPools(uint64_t begin, uint64_t end,
+                             std::span<const std::span<std::byte>> pools) {
+  uint64_t bytes = 0;
+  for (std::span<std::byte> pool : pools) {
+    uint64_t first = reinterpret_cast<uintptr_t>(pool.data());
+    uint64_t from = std::max(begin, first);
+    uint64_t to = std::min(end, first + pool.size());
+    bytes += to > from ? to - from : 0;
   }
-  return 0;
+  return bytes;
+}
+
+ProcessMemory
+ProcessMemory::parse(std::istream &smaps,
+                     std::span<const std::span<std::byte>> pools) {
+  ProcessMemory memory;
+  bool isFile = false;
+  double part = 0; // of the mapping, in pools
+  for (std::string line; std::getline(smaps, line);) {
+    // BEGIN-END PERMISSIONS OFFSET DEVICE INODE PATH, then lines NAME: VALUE kB
+    unsigned long begin, end;
+    long kibibytes;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2) {
+      isFile = line.find(" /") != std::string::npos;
+      part = double(bytesInPools(begin, end, pools)) / double(end - begin);
+    } else if (std::sscanf(line.c_str(), "Pss: %ld kB", &kibibytes) == 1) {
+      int64_t bytes = int64_t(kibibytes) * 1024;
+      // Mappings that lie side by side may be listed as one.
+      auto own = int64_t(part * double(bytes));
+      memory.pools += own;
+      (isFile ? memory.files : memory.others) += bytes - own;
+    }
+  }
+  return memory;
+}
+
+ProcessMemory ProcessMemory::now() {
+  std::ifstream smaps("/proc/self/smaps");
+  return parse(smaps, Memory::all());
 }
 
 } // namespace shardc::runtime

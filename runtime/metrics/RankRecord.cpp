@@ -58,6 +58,8 @@ void forParts(Record &record, const Visit &visit) {
   visit(record.train.entryRuns);
   visit(record.events);
   visit(record.poolBytes);
+  visit(record.ranksOfProcess);
+  visit(record.memory);
 }
 
 } // namespace

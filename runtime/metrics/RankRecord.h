@@ -3,6 +3,7 @@
 #define SHARDC_RUNTIME_METRICS_RANKRECORD_H
 
 #include "runtime/base/Profile.h"
+#include "runtime/metrics/Process.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,9 @@ struct RankRecord {
   Profile train;                  // of the training program
   std::vector<EntryEvent> events; // of the steps that were traced
   std::vector<int64_t> poolBytes; // allocated, in the order of the plan
+  /// Of its process, which has so many ranks; 0: another of them tells.
+  int64_t ranksOfProcess = 0;
+  ProcessMemory memory;
 
   /// As bytes, for other ranks of the same program on machines alike.
   std::vector<std::byte> encode() const;

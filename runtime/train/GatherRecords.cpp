@@ -9,9 +9,14 @@ std::vector<RankRecord> gatherRecords(Rank &rank) {
   own.train = rank.trainProfile();
   own.events = rank.events();
   own.poolBytes = rank.allocatedBytes();
-  std::vector<std::byte> bytes = own.encode();
-
   Communicator &communicator = rank.communicator();
+  HostRanks *host = communicator.hostRanks();
+  LocalMembers here = host ? host->localMembers() : LocalMembers{own.rank, 1};
+  if (here.first == own.rank) {
+    own.ranksOfProcess = here.count;
+    own.memory = ProcessMemory::now();
+  }
+  std::vector<std::byte> bytes = own.encode();
   int64_t longest = static_cast<int64_t>(bytes.size());
   Segment segment{&longest, 1, plan::INT64, Combine::Max};
   communicator.allReduce({&segment, 1});

@@ -42,7 +42,8 @@ Json Summary::json(const plan::Plan &plan, const std::vector<RankRecord> &ranks,
   Json shares = Json::object();
   for (const StepShare &share : stepShares(plan, ranks, steps, dataSeconds))
     shares[share.kind] = 1e3 * share.seconds;
-  Json memory = Json::array();
+  Json memory = Json::array(), processes = Json::array();
+  int64_t pss = 0;
   double seconds = 0, gemmSeconds = 0;
   for (const RankRecord &rank : ranks) {
     Json pools = Json::object();
@@ -54,6 +55,15 @@ Json Summary::json(const plan::Plan &plan, const std::vector<RankRecord> &ranks,
         {{"rank", rank.rank},
          {"pools", pools},
          {"read_ahead_bytes", ReadAhead::bytesPerRank(plan, microBatches)}});
+    if (rank.ranksOfProcess > 0) {
+      processes.push_back(
+          {{"ranks", {rank.rank, rank.rank + rank.ranksOfProcess - 1}},
+           {"pss_bytes", rank.memory.sum()},
+           {"pools_bytes", rank.memory.pools},
+           {"files_bytes", rank.memory.files},
+           {"others_bytes", rank.memory.others}});
+      pss += rank.memory.sum();
+    }
     seconds += rank.train.seconds;
     gemmSeconds += rank.train.gemmSeconds;
   }
@@ -72,7 +82,8 @@ Json Summary::json(const plan::Plan &plan, const std::vector<RankRecord> &ranks,
           {"memory", memory},
           {"checkpoint_copy_bytes", checkpointCopyBytes},
           {"step_milliseconds", shares},
-          {"pss_bytes", proportionalBytes()},
+          {"processes", processes},
+          {"pss_bytes", pss},
           {"peak_rss_bytes", peakResidentBytes()},
           {"seconds_to_first_step", orNull(secondsToFirstStep)},
           {"seconds", secondsSinceProcessStart()},

@@ -1,5 +1,6 @@
 // What is printed and written while a run goes on.
 #include "runtime/base/Error.h"
+#include "runtime/base/Memory.h"
 #include "runtime/base/Text.h"
 #include "runtime/metrics/Console.h"
 #include "runtime/metrics/MetricsFile.h"
@@ -11,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <sys/resource.h>
 
 using namespace shardc::runtime;
@@ -170,10 +172,34 @@ TEST(Process, KnowsItsAgeAndSize) {
   EXPECT_GE(age, 0);
   EXPECT_LT(age, 600);
   EXPECT_GT(peakResidentBytes(), 1 << 20);
-  EXPECT_LE(proportionalBytes(), peakResidentBytes());
+  ProcessMemory before = ProcessMemory::now();
+  EXPECT_LE(before.sum(), peakResidentBytes());
+  EXPECT_GT(before.files, 1 << 20);
   std::vector<char> more(64 << 20, 1);
-  int64_t with = proportionalBytes();
+  ProcessMemory with = ProcessMemory::now();
   EXPECT_EQ(more.back(), 1);
-  std::vector<char>().swap(more);
-  EXPECT_GE(with - proportionalBytes(), 60 << 20);
+  EXPECT_GE(with.others - before.others, 60 << 20);
+  Memory pool = Memory::allocate("test", 48 << 20);
+  EXPECT_LE(ProcessMemory::now().pools, with.pools + (4 << 20));
+  touchPages(pool.data(), pool.data() + pool.size());
+  EXPECT_NEAR(double(ProcessMemory::now().pools - with.pools),
+              double(pool.size()), 4 << 20);
+}
+
+TEST(Process, MemoryIsThatOfMappings) {
+  std::istringstream smaps(
+      "00001000-00003000 r-xp 00000000 fe:00 77   /usr/bin/a b\n"
+      "Size:                  8 kB\n"
+      "Pss:                   6 kB\n"
+      "Pss_Anon:              6 kB\n"
+      "00010000-00020000 rw-p 00000000 00:00 0    [heap]\n"
+      "Pss:                  20 kB\n"
+      "7f0000000000-7f0000010000 rw-p 00000000 00:00 0 \n"
+      "Pss:                  64 kB\n");
+  auto *begin = reinterpret_cast<std::byte *>(0x7f0000004000);
+  std::span<std::byte> pools[] = {{begin, 0x8000}, {begin + 0x8000, 0x4000}};
+  ProcessMemory memory = ProcessMemory::parse(smaps, pools);
+  EXPECT_EQ(memory.files, 6 << 10);
+  EXPECT_EQ(memory.pools, 48 << 10);
+  EXPECT_EQ(memory.others, (20 + 16) << 10);
 }

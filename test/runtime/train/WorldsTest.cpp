@@ -40,7 +40,7 @@ protected:
     for (nlohmann::json line : metrics(true)) {
       for (const char *key :
            {"samples_per_second", "step_seconds", "data_seconds",
-            "step_milliseconds", "seconds", "time", "pss_bytes",
+            "step_milliseconds", "seconds", "time", "pss_bytes", "processes",
             "peak_rss_bytes", "seconds_to_first_step", "gemm_share"})
         line.erase(key);
       result.metrics.push_back(line);
