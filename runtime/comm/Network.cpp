@@ -36,7 +36,9 @@ Network::End Network::end() {
 
 Traffic Network::traffic() const {
   std::lock_guard lock(mutex);
-  return moved;
+  Traffic all = moved;
+  all.read = bytesRead;
+  return all;
 }
 
 void Network::post(std::function<void()> work) {

@@ -46,7 +46,7 @@ public:
   int processes() const { return int(nodes.of.size()); }
   int nodeOf(int process) const { return nodes.of[process]; }
   std::string name() const { return transportName; }
-  /// Of messages, so far; reads of memory aside.
+  /// So far.
   Traffic traffic() const;
 
   /// Tells all others `mine`, and returns what all told, by process. Of any
@@ -70,8 +70,9 @@ public:
             Transport::Done done);
   void receive(int from, Transport::Channel channel, void *data, int64_t bytes,
                Transport::Done done);
-  void read(int process, const void *from, void *to, int64_t bytes) const {
+  void read(int process, const void *from, void *to, int64_t bytes) {
     nodes.read(process, from, to, bytes);
+    bytesRead += bytes;
   }
 
 private:
@@ -99,7 +100,8 @@ private:
   std::function<void()> stopped;
   std::condition_variable news; // of an exchange(), or the end
   std::string failure;
-  Traffic moved;
+  Traffic moved; // by messages
+  std::atomic<int64_t> bytesRead = 0;
   std::atomic<bool> hasStopped = false;
   bool ends = false;              // of the driver alone
   End ended = End::OthersFailure; // its word, until it is joined

@@ -6,6 +6,7 @@
 #define SHARDC_RUNTIME_COMM_TRANSPORT_H
 
 #include "runtime/base/Error.h"
+#include "runtime/base/Traffic.h"
 
 #include <chrono>
 #include <cstdint>
@@ -14,11 +15,6 @@
 #include <vector>
 
 namespace shardc::runtime {
-
-/// Bytes of messages, headers of the network aside.
-struct Traffic {
-  int64_t sent = 0, received = 0;
-};
 
 /// Tells all processes `mine`, and returns what each has told, by process.
 using TextExchange =
@@ -62,6 +58,7 @@ public:
   virtual void sleep(std::chrono::steady_clock::time_point deadline) = 0;
   /// Ends a sleep(), from any thread.
   virtual void wake() = 0;
+  /// Of messages so far.
   virtual Traffic traffic() const = 0;
   /// Waits, until `deadline`, for what was sent, and says goodbye: a process
   /// that ends later is not lost to others. All processes call it.

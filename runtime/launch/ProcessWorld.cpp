@@ -39,6 +39,8 @@ std::vector<std::string> ProcessWorld::hosts() const {
                     : std::vector<std::string>(placement.processes);
 }
 
+Traffic ProcessWorld::traffic() const { return process->network().traffic(); }
+
 std::string ProcessWorld::text() const {
   return concat(placement.processes, " processes of ",
                 placement.ranksPerProcess,

@@ -31,6 +31,7 @@ public:
   void agree(const Facts &facts) override;
   void giveUp(const std::string &reason) override;
   std::vector<std::string> hosts() const override;
+  Traffic traffic() const override;
   std::string text() const override;
 
 private:

@@ -6,6 +6,7 @@
 #ifndef SHARDC_RUNTIME_LAUNCH_WORLD_H
 #define SHARDC_RUNTIME_LAUNCH_WORLD_H
 
+#include "runtime/base/Traffic.h"
 #include "runtime/comm/Communicator.h"
 #include "runtime/launch/Launch.h"
 
@@ -50,6 +51,8 @@ public:
   virtual void giveUp(const std::string &reason) {}
   /// Names of the hosts, by process; processes of one host have the same.
   virtual std::vector<std::string> hosts() const { return {""}; }
+  /// What has gone between this process and others so far.
+  virtual Traffic traffic() const { return {}; }
   /// What of the world stands in a run's first lines; empty: one process.
   virtual std::string text() const { return ""; }
 

@@ -60,6 +60,7 @@ void forParts(Record &record, const Visit &visit) {
   visit(record.poolBytes);
   visit(record.ranksOfProcess);
   visit(record.memory);
+  visit(record.traffic);
 }
 
 } // namespace

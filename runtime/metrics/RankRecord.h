@@ -3,6 +3,7 @@
 #define SHARDC_RUNTIME_METRICS_RANKRECORD_H
 
 #include "runtime/base/Profile.h"
+#include "runtime/base/Traffic.h"
 #include "runtime/metrics/Process.h"
 
 #include <cstddef>
@@ -20,6 +21,7 @@ struct RankRecord {
   /// Of its process, which has so many ranks; 0: another of them tells.
   int64_t ranksOfProcess = 0;
   ProcessMemory memory;
+  Traffic traffic; // of all steps
 
   /// As bytes, for other ranks of the same program on machines alike.
   std::vector<std::byte> encode() const;

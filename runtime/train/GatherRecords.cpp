@@ -3,7 +3,7 @@
 
 namespace shardc::runtime {
 
-std::vector<RankRecord> gatherRecords(Rank &rank) {
+std::vector<RankRecord> gatherRecords(Rank &rank, const Traffic &traffic) {
   RankRecord own;
   own.rank = rank.rank();
   own.train = rank.trainProfile();
@@ -15,6 +15,7 @@ std::vector<RankRecord> gatherRecords(Rank &rank) {
   if (here.first == own.rank) {
     own.ranksOfProcess = here.count;
     own.memory = ProcessMemory::now();
+    own.traffic = traffic;
   }
   std::vector<std::byte> bytes = own.encode();
   int64_t longest = static_cast<int64_t>(bytes.size());

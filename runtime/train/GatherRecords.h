@@ -10,8 +10,8 @@
 namespace shardc::runtime {
 
 /// To be called by all ranks; every rank gets the records of all, in rank
-/// order.
-std::vector<RankRecord> gatherRecords(Rank &rank);
+/// order. `traffic`: of its process, in all steps.
+std::vector<RankRecord> gatherRecords(Rank &rank, const Traffic &traffic);
 
 } // namespace shardc::runtime
 

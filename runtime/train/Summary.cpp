@@ -9,6 +9,7 @@
 #include "runtime/train/MemoryPlan.h"
 #include "runtime/train/ReadAhead.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace shardc::runtime {
@@ -42,6 +43,9 @@ Json Summary::json(const plan::Plan &plan, const std::vector<RankRecord> &ranks,
   Json shares = Json::object();
   for (const StepShare &share : stepShares(plan, ranks, steps, dataSeconds))
     shares[share.kind] = 1e3 * share.seconds;
+  auto ofStep = [&](int64_t bytes) {
+    return bytes / std::max<int64_t>(1, steps);
+  };
   Json memory = Json::array(), processes = Json::array();
   int64_t pss = 0;
   double seconds = 0, gemmSeconds = 0;
@@ -61,7 +65,10 @@ Json Summary::json(const plan::Plan &plan, const std::vector<RankRecord> &ranks,
            {"pss_bytes", rank.memory.sum()},
            {"pools_bytes", rank.memory.pools},
            {"files_bytes", rank.memory.files},
-           {"others_bytes", rank.memory.others}});
+           {"others_bytes", rank.memory.others},
+           {"sent_bytes_per_step", ofStep(rank.traffic.sent)},
+           {"received_bytes_per_step", ofStep(rank.traffic.received)},
+           {"read_bytes_per_step", ofStep(rank.traffic.read)}});
       pss += rank.memory.sum();
     }
     seconds += rank.train.seconds;

@@ -105,6 +105,7 @@ private:
   double flops = 0;       // of this rank's step
   double dataSeconds = 0; // of all steps: waits for batches, and their copies
   double dataSecondsBefore = 0; // of those before this one
+  Traffic traffic;              // of the process, in steps
   bool tracing = false;
   std::vector<Trace::Span> spans; // of the traced steps
 };
@@ -212,6 +213,7 @@ Stop RankLoop::operator()() {
     if (run.options.trace)
       traceFrom(done - first);
     double begin = monotonicSeconds();
+    Traffic before = run.world.traffic();
     dataSecondsBefore = dataSeconds;
     Agreement next = beginStep(done);
     stop = next.stop;
@@ -225,6 +227,7 @@ Stop RankLoop::operator()() {
     if (stop)
       break;
     step(done, begin);
+    traffic += run.world.traffic() - before;
     if (tracing)
       spans.push_back({concat("step ", done + 1), begin, monotonicSeconds()});
   }
@@ -250,7 +253,7 @@ Stop RankLoop::operator()() {
   if (saver)
     stop.savedStep = saver->lastSaved();
   stop.loss = run.evalData ? evalLoss : trainLoss;
-  std::vector<RankRecord> records = gatherRecords(*rank);
+  std::vector<RankRecord> records = gatherRecords(*rank, traffic);
   if (leads())
     finish(records, done - first, bool(stop));
   return stop;

@@ -5,6 +5,7 @@ With SHARDC_TEST_SPLITS=all every model runs on every mesh with every strategy a
 precision; else each of these appears in some run."""
 import itertools
 import os
+import re
 import tempfile
 import unittest
 
@@ -125,6 +126,49 @@ class Processes(unittest.TestCase):
                 self.assertEqual(second["steps"], whole["steps"][3:])
                 for name in ("parameters.safetensors", "trained.onnx"):
                     self.assertTrue(second[name] == whole[name], name)
+
+    def traffic(self, *flags):
+        """Of both processes of a run, in a step: [sent, received, read]."""
+        words = ("--nproc-per-node", 2, "--metrics", self.path("m.jsonl"), *flags)
+        self.model.train(self.path("t"), *words, steps=2)
+        _, (summary,) = read_metrics(self.path("m.jsonl"))
+        os.remove(self.path("m.jsonl"))
+        keys = [f"{kind}_bytes_per_step" for kind in ("sent", "received", "read")]
+        return [[process[key] for key in keys] for process in summary["processes"]]
+
+    def assert_bytes(self, found, data):
+        """What a process moves is `data`; words that begin and end collectives, the loss and what
+        processes agree on before a step, and norms of gradients come on top."""
+        self.assertGreaterEqual(found, data)
+        self.assertLess(found, data + 8192)
+
+    def test_bytes_are_those_of_the_formulas(self):
+        """On 2x4 ranks in two processes of four: a gathered unit costs a process the unit less its
+        own slices; a reduction at most the flat gradient in and out; `hybrid` exchanges nothing but
+        its shards of gradients."""
+        for strategy in ("full", "hybrid", "none"):
+            with self.subTest(strategy=strategy):
+                self.compile("gpt2-tiny", "2x4", strategy, "float32")
+                report = self.model.train(self.path("t"), "--report", "--dry-run").stdout
+                unit = 4 * int(re.search(r"parameters, (\d+) elements", report).group(1))
+                network = self.traffic("--no-host-memory")
+                memory = self.traffic()
+                for sent, received, read in network:
+                    self.assertEqual(read, 0)
+                    if strategy != "full":  # partial sums one way, sums the other
+                        self.assert_bytes(sent, unit)
+                        self.assert_bytes(received, unit)
+                if strategy == "full":
+                    # Both get the half that they lack. The first sends sums of its ranks for all
+                    # slices, and gets the sums of those that are its own.
+                    self.assert_bytes(network[0][0], unit // 2 + unit)
+                    self.assert_bytes(network[0][1], unit // 2 + unit // 2)
+                    self.assertEqual(network[0][:2], network[1][1::-1])
+                for sent, received, read in memory:
+                    self.assert_bytes(sent, 0)
+                    self.assert_bytes(received, 0)
+                    if strategy == "hybrid":
+                        self.assertEqual(read, unit)
 
     def test_what_is_not_possible_is_said(self):
         self.compile("gpt2-tiny", "4", "full", "float32")
