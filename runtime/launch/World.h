@@ -51,6 +51,8 @@ public:
   virtual void giveUp(const std::string &reason) {}
   /// Names of the hosts, by process; processes of one host have the same.
   virtual std::vector<std::string> hosts() const { return {""}; }
+  /// Ranks whose memory is one: those of a process.
+  virtual int ranksPerProcess() const { return localRanks().size(); }
   /// What has gone between this process and others so far.
   virtual Traffic traffic() const { return {}; }
   /// What of the world stands in a run's first lines; empty: one process.

@@ -25,7 +25,7 @@ double since(Clock::time_point begin) {
 
 /// The groups that a run of equal processes and hosts has.
 std::vector<LevelTimes> levelsOf(const World &world, int64_t &ranksPerHost) {
-  int64_t ranks = world.ranks(), each = world.localRanks().size();
+  int64_t ranks = world.ranks(), each = world.ranksPerProcess();
   std::vector<std::string> hosts = world.hosts();
   int64_t processes = ranks / each, perHost = 1;
   while (perHost < processes && hosts[perHost] == hosts[0])

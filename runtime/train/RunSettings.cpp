@@ -226,7 +226,8 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
   settings.gradientDivisor = options.gradientDivisor;
   settings.groups = ParameterGroups::resolve(options, plan);
 
-  settings.ranksPerProcess = world.localRanks().size();
+  settings.ranksPerProcess = world.ranksPerProcess();
+  settings.processes = world.text();
   settings.workers = threadsPerRank(options, plan, world);
   // Nothing changes behind the save at the run's end.
   if (options.checkpointDir && !options.checkpointSync &&

@@ -31,7 +31,8 @@ struct RunSettings {
   LossScaling lossScaling;
   ParameterGroups groups;
   int64_t ranksPerProcess = 1;
-  int workers = 1; // threads of each rank of this process
+  std::string processes; // of the world, for the banner; empty: one
+  int workers = 1;       // threads of each rank of this process
   /// What the device takes besides the plan's pools, for each thread.
   int64_t bytesPerThread = 0;
   /// What a rank holds for copies, where a checkpoint is written beside

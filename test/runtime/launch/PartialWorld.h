@@ -21,6 +21,8 @@ public:
 
   int ranks() const override { return process->ranks; }
   RankRange localRanks() const override { return local; }
+  /// Worlds of one process read each other's memory.
+  int ranksPerProcess() const override { return process->ranks; }
   std::unique_ptr<Communicator> connect(int rank) override {
     return connectThread(process, rank);
   }
