@@ -11,6 +11,7 @@ import time
 import unittest
 import uuid
 
+import two_hosts
 from slurm import Cluster
 
 LAUNCHED = os.path.join(os.path.abspath(os.environ.get("SHARDC_BUILD", "build")), "bin/launched")
@@ -262,49 +263,13 @@ class Spawned(LaunchTest):
 
 
 class TwoHosts(LaunchTest):
-    """Two network namespaces, each with a name and an address, joined by a virtual cable."""
-
-    def setUp(self):
-        super().setUp()
-        if os.geteuid() != 0 or not shutil.which("ip", path=PATH):
-            self.skipTest("network namespaces need root and ip (iproute2)")
-        self.names = [f"shardc-{os.getpid()}-{i}" for i in range(2)]
-        self.addCleanup(self.remove)
-        try:
-            for name in self.names:
-                self.ip("netns", "add", name)
-            cable = [f"sv{os.getpid()}-{i}" for i in range(2)]
-            self.ip("link", "add", cable[0], "type", "veth", "peer", "name", cable[1])
-            for i, name in enumerate(self.names):
-                self.ip("link", "set", cable[i], "netns", name)
-                self.ip("-n", name, "addr", "add", f"10.213.7.{i + 1}/24", "dev", cable[i])
-                self.ip("-n", name, "link", "set", cable[i], "up")
-                self.ip("-n", name, "link", "set", "lo", "up")
-        except subprocess.CalledProcessError as error:
-            self.skipTest(f"no network namespaces here: {error.stderr.strip()}")
-
-    def ip(self, *words):
-        environment = os.environ | {"PATH": PATH}
-        subprocess.run(["ip", *words], env=environment, check=True, capture_output=True, text=True)
-
-    def remove(self):
-        for name in self.names:
-            subprocess.run(
-                ["ip", "netns", "del", name],
-                env=os.environ | {"PATH": PATH},
-                stderr=subprocess.DEVNULL,
-                check=False,
-            )
+    @classmethod
+    def setUpClass(cls):
+        cls.hosts = cls.enterClassContext(two_hosts.TwoHosts())
 
     def on_host(self, host, *flags, **changes):
         words = ["--nnodes", 2, "--node-rank", host, "--master", "10.213.7.1:29500", *flags]
-        script = f'hostname host{host} && exec {LAUNCHED} "$@"'
-        return self.start(
-            *("ip", "netns", "exec", self.names[host], "unshare", "--uts"),
-            *("sh", "-c", script, "sh", *words),
-            PATH=PATH,
-            **changes,
-        )
+        return self.start(*self.hosts.command(host, LAUNCHED, *words), PATH=PATH, **changes)
 
     def test_processes_of_two_hosts_meet(self):
         second = self.on_host(1, "--nproc-per-node", 2)
