@@ -17,10 +17,12 @@ static constexpr std::chrono::seconds goodbyeTime{30};
 
 Network::Network(std::unique_ptr<Transport> given, Nodes nodes,
                  std::vector<std::string> names,
-                 std::function<void(const std::string &)> failed)
+                 std::function<void(const std::string &)> failed,
+                 std::function<std::string(const std::string &)> firstOf)
     : transport(std::move(given)), nodes(std::move(nodes)),
       ownProcess(transport->process()), transportName(transport->name()),
-      names(std::move(names)), failed(std::move(failed)), heard(processes()) {
+      names(std::move(names)), failed(std::move(failed)),
+      firstOf(std::move(firstOf)), heard(processes()) {
   driver = std::thread([this] { run(); });
 }
 
@@ -141,14 +143,16 @@ void Network::tellOthers(const std::string &text) {
 void Network::stop(const std::string &text, bool isOwn) {
   if (hasStopped.exchange(true))
     return; // it was another's failure first
+  // Who ends because another is gone will be gone for a third one.
+  std::string first = firstOf ? firstOf(text) : text;
   {
     std::lock_guard lock(mutex);
-    failure = text;
+    failure = first;
   }
   if (isOwn)
     ended = End::OwnFailure;
   if (!isOwn)
-    failed(text);
+    failed(first);
   else
     try {
       tellOthers(text);
@@ -195,6 +199,8 @@ void Network::run() {
       if (!any)
         transport->sleep(Clock::now() + std::chrono::seconds(1));
     }
+  } catch (const GoneProcess &gone) {
+    stop(concat(names[gone.process], " is gone: ", gone.what()), false);
   } catch (const std::exception &error) {
     std::string text = concat(names[ownProcess], ": ", error.what());
     failed(text);

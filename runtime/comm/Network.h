@@ -30,10 +30,12 @@ public:
   /// what processes are called, by process.
   /// `failed`: what the run ends with, called once, on the driver: another
   /// process gave up or is gone, or a message is not what it should be. Then
-  /// nothing moves any more.
+  /// nothing moves any more. `firstOf`: tells what this process takes for the
+  /// reason of the end, and returns what the first process did that was asked.
   Network(std::unique_ptr<Transport> transport, Nodes nodes,
           std::vector<std::string> names,
-          std::function<void(const std::string &)> failed);
+          std::function<void(const std::string &)> failed,
+          std::function<std::string(const std::string &)> firstOf = {});
   ~Network();
 
   /// How it came to its end.
@@ -93,6 +95,7 @@ private:
   std::string transportName;
   std::vector<std::string> names;
   std::function<void(const std::string &)> failed;
+  std::function<std::string(const std::string &)> firstOf;
   std::vector<Text> heard; // by process: why it gives up
 
   mutable std::mutex mutex;

@@ -36,9 +36,12 @@ static bool tryRead(pid_t pid, uintptr_t from, void *to, int64_t bytes) {
 }
 
 void Nodes::read(int process, const void *from, void *to, int64_t bytes) const {
-  if (!tryRead(pids[process], reinterpret_cast<uintptr_t>(from), to, bytes))
-    failErrno("cannot read the memory of process ", process, " (pid ",
-              pids[process], ")");
+  if (tryRead(pids[process], reinterpret_cast<uintptr_t>(from), to, bytes))
+    return;
+  if (errno == ESRCH)
+    throw GoneProcess(process, "it has ended");
+  failErrno("cannot read the memory of process ", process, " (pid ",
+            pids[process], ")");
 }
 
 Nodes Nodes::find(int process, int processes, const TextExchange &exchange,

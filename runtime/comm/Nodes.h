@@ -10,6 +10,14 @@
 
 namespace shardc::runtime {
 
+/// Another process is there no more.
+class GoneProcess : public Error {
+public:
+  GoneProcess(int process, const std::string &why)
+      : Error(why), process(process) {}
+  int process;
+};
+
 /// A node: processes in a row that read each other's memory
 /// (process_vm_readv(2)). Where they cannot, a process is a node of its own.
 struct Nodes {
@@ -26,8 +34,8 @@ struct Nodes {
 
   /// How many there are.
   int count() const { return of.back() + 1; }
-  /// Reads memory of a process of this node. Throws an Error where there is
-  /// none.
+  /// Reads memory of a process of this node. Throws a GoneProcess where that
+  /// has ended, an Error where there is no such memory.
   void read(int process, const void *from, void *to, int64_t bytes) const;
 };
 

@@ -10,9 +10,10 @@
 
 namespace shardc::runtime {
 
-ProcessRanks::ProcessRanks(const Placement &placement, bool spin,
-                           std::unique_ptr<Transport> transport, Nodes nodes,
-                           std::vector<std::string> names)
+ProcessRanks::ProcessRanks(
+    const Placement &placement, bool spin, std::unique_ptr<Transport> transport,
+    Nodes nodes, std::vector<std::string> names,
+    std::function<std::string(const std::string &)> firstOf)
     : placement(placement) {
   process = std::make_unique<ThreadProcess>(
       placement.ranks(), spin,
@@ -21,7 +22,8 @@ ProcessRanks::ProcessRanks(const Placement &placement, bool spin,
   process->enterWork();
   net = std::make_unique<Network>(
       std::move(transport), std::move(nodes), std::move(names),
-      [this](const std::string &text) { process->abort(text); });
+      [this](const std::string &text) { process->abort(text); },
+      std::move(firstOf));
   net->onStopped([this] { process->leaveWork(); });
 }
 

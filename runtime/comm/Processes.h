@@ -19,10 +19,11 @@ class ProcessRanks {
 public:
   /// `transport`: between the placement's processes, of which there are several.
   /// `spin`: as EventCount::await says. `names`: what processes are called, by
-  /// process.
+  /// process. `firstOf`: as Network has it.
   ProcessRanks(const Placement &placement, bool spin,
                std::unique_ptr<Transport> transport, Nodes nodes,
-               std::vector<std::string> names);
+               std::vector<std::string> names,
+               std::function<std::string(const std::string &)> firstOf = {});
   ~ProcessRanks();
 
   const Placement placement;

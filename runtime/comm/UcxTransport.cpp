@@ -2,6 +2,7 @@
 #include "runtime/comm/UcxTransport.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/comm/Communicator.h"
 
 #include <algorithm>
 #include <poll.h>
@@ -145,8 +146,10 @@ void UcxTransport::connect(const TextExchange &exchange) {
       end->isLost = true;
       end->problem = ucs_status_string(status);
     };
-    require(ucp_ep_create(worker, &end, &ends[to].endpoint),
-            "connect to another process");
+    ucs_status_t made = ucp_ep_create(worker, &end, &ends[to].endpoint);
+    if (made != UCS_OK)
+      throw Aborted(concat("cannot connect to process ", to, ": ",
+                           ucs_status_string(made)));
   }
 }
 

@@ -17,7 +17,21 @@ ProcessWorld::ProcessWorld(const Placement &placement,
       rendezvous(std::move(rendezvous)), mpi(std::move(mpi)),
       process(std::make_shared<ProcessRanks>(
           placement, haveCoresFor(workersPerRank()), std::move(transport),
-          std::move(found), names())) {}
+          std::move(found), names(),
+          [this](const std::string &reason) { return firstReason(reason); })) {}
+
+/// Reasons beget reasons: who has lost one process is lost to others. Where
+/// there is a store, it keeps what came first.
+std::string ProcessWorld::firstReason(const std::string &reason) {
+  if (!rendezvous || !rendezvous->store())
+    return reason;
+  try {
+    return rendezvous->store()->compareSet("reason", "", reason,
+                                           after(std::chrono::seconds(1)));
+  } catch (const Error &) {
+    return reason; // also where the store is what was lost
+  }
+}
 
 std::string ProcessWorld::nameOf(int of) const {
   int each = placement.ranksPerProcess, first = of * each;
@@ -119,7 +133,9 @@ ProcessWorld::~ProcessWorld() {
   if (!rendezvous)
     return;
   try {
-    rendezvous->leave(after(std::chrono::seconds(5)));
+    // Those that have failed ask at once why.
+    bool inOrder = end == Network::End::Orderly;
+    rendezvous->leave(after(std::chrono::seconds(inOrder ? 5 : 2)), inOrder);
   } catch (const std::exception &) {
     // Who is gone needs no store.
   }

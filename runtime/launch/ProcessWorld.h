@@ -35,6 +35,7 @@ public:
   std::string text() const override;
 
 private:
+  std::string firstReason(const std::string &reason);
   std::string nameOf(int process) const;
   std::vector<std::string> names() const;
 

@@ -73,6 +73,11 @@ std::vector<std::string> exchange(Store &store, const std::string &key,
     for (const std::string &each : keys)
       texts.push_back(store.get(each, deadline));
     return texts;
+  } catch (const StoreLost &lost) {
+    // Who serves it is one of them, but for launchers, which outlive them.
+    throw StoreLost(concat("process 0",
+                           names.empty() ? "" : concat(" (on ", names[0], ")"),
+                           " or its launcher is gone: ", lost.what()));
   } catch (const StoreTimeout &) {
     std::chrono::duration<double> waited = Clock::now() - begin;
     // Who has come said its host, where the exchange is that of hosts.
@@ -155,13 +160,13 @@ std::vector<std::string> Rendezvous::exchange(const std::string &key,
                            hostNames);
 }
 
-void Rendezvous::leave(Deadline deadline) {
+void Rendezvous::leave(Deadline deadline, bool inOrder) {
   if (!client)
     return;
   try {
     client->set(keyOf("left", process), "", deadline);
     // Whether this process serves the store or the one that has started it.
-    if (process == 0)
+    if (process == 0 && (inOrder || server))
       for (int each = 1; each < processes; ++each)
         client->wait({keyOf("left", each)}, deadline);
   } catch (const Error &) {

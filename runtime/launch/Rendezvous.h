@@ -45,8 +45,10 @@ public:
                                     const std::string &mine,
                                     Deadline deadline) const;
   /// Called by all of them as the last thing: process 0, which may serve the
-  /// store, waits until the others need it no more, or the deadline.
-  void leave(Deadline deadline);
+  /// store, waits until the others need it no more, or the deadline. After a
+  /// failure (not `inOrder`), where some never leave, it waits only where it
+  /// does serve the store.
+  void leave(Deadline deadline, bool inOrder = true);
 
 private:
   void serve(const Launch &launch);

@@ -157,7 +157,9 @@ void Attempt::reap() {
     if (status == 0)
       continue;
     if (endsTheRun(status))
-      killAt = std::min(killAt, Clock::now() + options.grace);
+      killAt = std::min(killAt, Clock::now() + (WIFSIGNALED(status)
+                                                    ? options.graceAfterSignal
+                                                    : options.grace));
     // What this process has killed is no cause, nor is one that another's end
     // has ended.
     bool isCause = !failed || (codeOf(failed->status) == LostProcess &&

@@ -17,6 +17,8 @@ struct SupervisorOptions {
   std::vector<std::string> arguments;
   /// How long the others may take to end when one has failed.
   std::chrono::milliseconds grace = std::chrono::seconds(10);
+  /// The same when one was ended by a signal: nothing is to be saved then.
+  std::chrono::milliseconds graceAfterSignal = std::chrono::seconds(4);
 };
 
 /// Serves the processes' store, where that is this machine's part, and starts
