@@ -120,7 +120,7 @@ class ByHand(LaunchTest):
         self.assertEqual(code, 4)
         self.assertRegex(
             errors,
-            r"within 1\S* s, process 1 of 3 has not come; here: 0 \(on \S+\), 2 \(on \S+\)",
+            r"within \d\S* s, process 1 of 3 has not come; here: 0 \(on \S+\), 2 \(on \S+\)",
         )
         self.assertEqual(self.end(second)[0], 4)
         code, _, errors = self.run_all(*flags, "--node-rank", 1)
