@@ -242,6 +242,13 @@ void openCheckpoints(Run &run) {
                  printable(aside), " now\n"));
 }
 
+/// Where ranks of this process do not end by themselves.
+void endAtOnce(const std::string &error) {
+  printError(error);
+  writeErrorFile(currentEnvironment(), error);
+  _exit(LostProcess);
+}
+
 /// What this process does as one of the world's.
 int runIn(World &world, const Options &options, const TrainerFile &self,
           const std::string &trainer, Platform &platform) {
@@ -328,7 +335,7 @@ int runIn(World &world, const Options &options, const TrainerFile &self,
     return 0;
   }
   openCheckpoints(run);
-  Stop stop = train(run);
+  Stop stop = watched(run, endAtOnce);
   if (stop) {
     std::string what = stop.timeLimit ? "--time-limit" : strsignal(stop.signal);
     std::string saved = !run.checkpoints ? ""

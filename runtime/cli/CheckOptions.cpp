@@ -154,7 +154,9 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
          " that this trainer was compiled for (shardc --threads-per-rank)");
   refuseIdle(
       options,
-      {{"--init-group", drawsInitialValues(options, plan),
+      {{"--timeout", plan.mesh().ranks() > 1,
+        " on a mesh of one rank, which waits for nobody"},
+       {"--init-group", drawsInitialValues(options, plan),
         " without --init random"},
        {"--no-decay", weightDecayOf(options, plan) > 0,
         ": the weight decay is 0; give --weight-decay"},

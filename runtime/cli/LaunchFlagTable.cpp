@@ -51,6 +51,14 @@ void declareLaunch(FlagTable &flags, LaunchFlags &launch) {
                    parseInteger<int>(name, text, 1, 7 * 24 * 3600);
              })
       .isNumber = true;
+  flags
+      .value("--timeout", "SECONDS",
+             "how long a rank may wait in a step while no rank goes on; "
+             "outside of steps --start-timeout holds [30]",
+             [&](const std::string &name, const std::string &text) {
+               launch.timeout = parseInteger<int>(name, text, 1, 7 * 24 * 3600);
+             })
+      .isNumber = true;
   flags.toggle("--no-host-memory", launch.leavesHostMemory,
                "processes of a host send each other what they could read in "
                "each other's memory, too [they read, where the kernel lets "

@@ -6,6 +6,7 @@
 #define SHARDC_RUNTIME_COMM_COMMUNICATOR_H
 
 #include "runtime/base/Error.h"
+#include "runtime/comm/RankNote.h"
 #include "runtime/plan.pb.h"
 
 #include <cstdint>
@@ -103,6 +104,13 @@ public:
   virtual SumOrder sumOrder() const = 0;
   /// Is null where the ranks' buffers do not lie in hosts' memory.
   virtual HostRanks *hostRanks() { return nullptr; }
+
+  /// Where this rank notes what it is at, for all its groups. By default nobody
+  /// reads it.
+  virtual RankNote &note() {
+    static thread_local RankNote unread;
+    return unread;
+  }
 
   /// Returns the group of the ranks base + k * stride, 0 <= k < size, around
   /// this one: base = rank() - (rank() / stride % size) * stride. All ranks of

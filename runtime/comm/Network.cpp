@@ -98,12 +98,37 @@ std::vector<std::string> Network::exchange(const std::string &mine) {
   return told->texts;
 }
 
+void Network::watch(int ranks, std::chrono::milliseconds interval,
+                    std::function<ProcessNotes()> own) {
+  post([this, ranks, interval, own = std::move(own)] {
+    auto begun = std::make_shared<Heartbeats>(
+        *transport, 2, ranks, interval, [this, own] {
+          ProcessNotes mine = own();
+          mine.moves = moves.load(std::memory_order_relaxed);
+          mine.told = Clock::now();
+          return mine;
+        });
+    std::lock_guard lock(mutex);
+    heartbeats = std::move(begun);
+  });
+}
+
+std::vector<ProcessNotes> Network::notes() const {
+  std::shared_ptr<Heartbeats> begun;
+  {
+    std::lock_guard lock(mutex);
+    begun = heartbeats;
+  }
+  return begun ? begun->notes() : std::vector<ProcessNotes>();
+}
+
 void Network::giveUp(const std::string &text) {
   post([this, text] { stop(text, true); });
 }
 
 void Network::send(int to, Transport::Channel channel, const void *data,
                    int64_t bytes, Transport::Done done) {
+  moves.fetch_add(1, std::memory_order_relaxed);
   transport->send(to, channel, data, bytes, std::move(done));
 }
 void Network::receive(int from, Transport::Channel channel, void *data,
@@ -196,8 +221,14 @@ void Network::run() {
       if (ends || hasStopped)
         break;
       any |= transport->progress();
+      Clock::time_point now = Clock::now();
+      Clock::time_point wake = now + std::chrono::seconds(1);
+      if (heartbeats) {
+        heartbeats->beat(now);
+        wake = std::min(wake, heartbeats->next());
+      }
       if (!any)
-        transport->sleep(Clock::now() + std::chrono::seconds(1));
+        transport->sleep(wake);
     }
   } catch (const GoneProcess &gone) {
     stop(concat(names[gone.process], " is gone: ", gone.what()), false);

@@ -3,6 +3,7 @@
 #ifndef SHARDC_RUNTIME_COMM_NETWORK_H
 #define SHARDC_RUNTIME_COMM_NETWORK_H
 
+#include "runtime/comm/Heartbeats.h"
 #include "runtime/comm/Nodes.h"
 #include "runtime/comm/Transport.h"
 
@@ -24,7 +25,7 @@ namespace shardc::runtime {
 class Network {
 public:
   /// The first channels are the network's own; others are exchanges'.
-  static constexpr Transport::Channel ownChannels = 2;
+  static constexpr Transport::Channel ownChannels = 3;
 
   /// `transport` is given over: from now on the driver alone uses it. `names`:
   /// what processes are called, by process.
@@ -56,6 +57,13 @@ public:
   /// fails.
   std::vector<std::string> exchange(const std::string &mine);
 
+  /// Begins with heartbeats to the others, which have as many ranks each;
+  /// `own`: the notes of this process's.
+  void watch(int ranks, std::chrono::milliseconds interval,
+             std::function<ProcessNotes()> own);
+  /// Those of all, by process; empty before watch().
+  std::vector<ProcessNotes> notes() const;
+
   /// Calls `work` on the driver. From any thread; also the driver, to let other
   /// messages go first.
   void post(std::function<void()> work);
@@ -73,6 +81,7 @@ public:
   void receive(int from, Transport::Channel channel, void *data, int64_t bytes,
                Transport::Done done);
   void read(int process, const void *from, void *to, int64_t bytes) {
+    moves.fetch_add(1, std::memory_order_relaxed);
     nodes.read(process, from, to, bytes);
     bytesRead += bytes;
   }
@@ -89,6 +98,7 @@ private:
   void tellOthers(const std::string &text);
   void sayStopped();
 
+  std::shared_ptr<Heartbeats> heartbeats; // null before watch()
   std::unique_ptr<Transport> transport;
   Nodes nodes;
   int ownProcess;
@@ -97,6 +107,7 @@ private:
   std::function<void(const std::string &)> failed;
   std::function<std::string(const std::string &)> firstOf;
   std::vector<Text> heard; // by process: why it gives up
+  std::atomic<uint64_t> moves{0}; // messages and reads that were begun
 
   mutable std::mutex mutex;
   std::vector<std::function<void()>> posted;

@@ -29,6 +29,20 @@ ProcessRanks::ProcessRanks(
 
 ProcessRanks::~ProcessRanks() { net.reset(); }
 
+std::vector<ProcessNotes> ProcessRanks::notes() const {
+  return net->notes();
+}
+
+void ProcessRanks::watch(std::chrono::milliseconds interval) {
+  net->watch(placement.ranksPerProcess, interval, [this] {
+    ProcessNotes mine;
+    int begin = placement.process * placement.ranksPerProcess;
+    for (int rank = begin; rank < begin + placement.ranksPerProcess; ++rank)
+      mine.ranks.push_back(process->note(rank).value());
+    return mine;
+  });
+}
+
 void ProcessRanks::note(int stride, int size) {
   std::lock_guard lock(mutex);
   shapes.emplace(std::pair(stride, size), int(shapes.size()));
@@ -67,6 +81,7 @@ public:
   int size() const override { return shared.size(); }
   SumOrder sumOrder() const override { return SumOrder::Ranks; }
   HostRanks *hostRanks() override { return this; }
+  RankNote &note() override { return side.note; }
   Communicator &group(int64_t stride, int64_t size) override;
 
   // HostRanks
@@ -193,10 +208,10 @@ void ProcessCommunicator::copyGathered(const Contribution &first,
 
 void ProcessCommunicator::wait(Ticket ticket) {
   SpanningOperation &operation = shared.operation(ticket);
-  process.await(operation.event, [&] { return operation.hasResults.load(); });
+  process.await(side.note, operation.event, [&] { return operation.hasResults.load(); });
   int place = member - shared.firstMember();
   copyFor(place, operation);
-  process.await(operation.event,
+  process.await(side.note, operation.event,
                 [&] { return operation.copies[place].done.load(); });
 }
 
@@ -206,7 +221,7 @@ void ProcessCommunicator::finish(Ticket ticket) {
   // The others may wait for this rank elsewhere.
   for (int place = 0; place < shared.members(); ++place)
     copyFor(place, operation);
-  process.await(operation.event, [&] {
+  process.await(side.note, operation.event, [&] {
     return operation.isReleased &&
            std::ranges::all_of(operation.copies, [](const auto &copy) {
              return copy.done.load();
@@ -232,8 +247,8 @@ struct Connection {
 /// Of all ranks.
 class ProcessConnection final : Connection, public ProcessCommunicator {
 public:
-  ProcessConnection(std::shared_ptr<ProcessRanks> given, int rank)
-      : Connection{std::move(given), {}},
+  ProcessConnection(const std::shared_ptr<ProcessRanks> &given, int rank)
+      : Connection{given, {given->threads().note(rank)}},
         ProcessCommunicator(*world, groupOfAll(*world), rank, own) {}
 
 private:

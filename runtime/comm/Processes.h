@@ -34,6 +34,11 @@ public:
     return placement.processOf(base) == placement.process &&
            placement.processOf(base + (size - 1) * stride) == placement.process;
   }
+  /// From now on processes tell each other where their ranks are. All call it.
+  void watch(std::chrono::milliseconds interval);
+  /// What they have told, by process; empty before watch().
+  std::vector<ProcessNotes> notes() const;
+
   /// Called by every rank for every kind of group, in the same order: processes
   /// tell groups apart by it.
   void note(int stride, int size);

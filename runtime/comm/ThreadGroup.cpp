@@ -5,7 +5,7 @@ namespace shardc::runtime {
 
 ThreadProcess::ThreadProcess(int ranks, bool spin,
                              std::function<void(const std::string &)> onAbort)
-    : ranks(ranks), spin(spin), onAbort(std::move(onAbort)) {}
+    : ranks(ranks), spin(spin), notes(ranks), onAbort(std::move(onAbort)) {}
 ThreadProcess::~ThreadProcess() = default;
 
 ThreadGroup &ThreadProcess::group(int base, int stride, int size) {
@@ -67,14 +67,14 @@ void ThreadProcess::leaveWork() {
     idleEvent.notify();
 }
 
-void ThreadGroup::barrier() {
+void ThreadGroup::barrier(RankNote &note) {
   uint32_t passed = barriersPassed.load();
   if (atBarrier.fetch_add(1) + 1 == size) {
     atBarrier = 0;
     barriersPassed.fetch_add(1);
     barrierEvent.notify();
   }
-  process.await(barrierEvent, [&] { return barriersPassed.load() != passed; });
+  process.await(note, barrierEvent, [&] { return barriersPassed.load() != passed; });
 }
 
 std::shared_ptr<Memory>

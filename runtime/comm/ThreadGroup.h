@@ -5,6 +5,7 @@
 
 #include "runtime/base/Memory.h"
 #include "runtime/comm/OperationRecords.h"
+#include "runtime/comm/RankNote.h"
 #include "runtime/comm/ThreadOperation.h"
 
 #include <functional>
@@ -47,11 +48,19 @@ public:
   [[noreturn]] void throwAborted();
   void awaitIdle();
 
-  /// Waits for `condition` or an abort; throws on an abort.
+  /// That of a rank of the world which is here.
+  RankNote &note(int rank) { return notes[rank]; }
+
+  /// Waits for `condition` or an abort, which the waiting rank notes; throws on
+  /// an abort.
   template <typename Condition>
-  void await(EventCount &event, Condition condition) {
+  void await(RankNote &note, EventCount &event, Condition condition) {
+    if (condition())
+      return;
     bool holds = false;
+    note.waits(true);
     event.await(spin, [&] { return (holds = condition()) || aborted; });
+    note.waits(false);
     if (!holds)
       throwAborted();
   }
@@ -63,6 +72,7 @@ public:
 private:
   std::mutex mutex;
   std::map<std::tuple<int, int, int>, std::unique_ptr<ThreadGroup>> groups;
+  std::vector<RankNote> notes; // by rank
   std::vector<std::function<void()>> wakes;
   std::function<void(const std::string &)> onAbort;
   std::atomic<bool> aborted{false};
@@ -85,7 +95,8 @@ public:
 
   ThreadOperation &operation(uint64_t number) { return records.at(number); }
   void retire(uint64_t number) { records.retire(number); }
-  void barrier();
+  /// `note`: that of the rank which has come.
+  void barrier(RankNote &note);
   /// Returns the memory with this number, which the first rank that asks for it
   /// allocates.
   std::shared_ptr<Memory> memory(uint64_t number, const std::string &name,

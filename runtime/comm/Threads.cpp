@@ -23,6 +23,7 @@ public:
   int size() const override { return shared.size; }
   SumOrder sumOrder() const override { return SumOrder::Ranks; }
   HostRanks *hostRanks() override { return this; }
+  RankNote &note() override { return side.note; }
 
   Communicator &group(int64_t stride, int64_t size) override;
   LocalMembers localMembers() const override { return {0, shared.size}; }
@@ -37,7 +38,7 @@ public:
   Ticket startAllReduce(std::span<const Segment> segments) override;
   void wait(Ticket ticket) override;
   void finish(Ticket ticket) override;
-  void barrier() override { shared.barrier(); }
+  void barrier() override { shared.barrier(side.note); }
   void abort(const std::string &reason) override {
     process.abort(shared.worldRank(ownRank), reason);
   }
@@ -140,7 +141,7 @@ Communicator::Ticket ThreadCommunicator::start(Contribution contribution) {
 }
 
 void ThreadCommunicator::awaitArrival(ThreadOperation &operation) {
-  process.await(operation.event,
+  process.await(side.note, operation.event,
                 [&] { return operation.arrived.load() == shared.size; });
   const Contribution &own = operation.contributions[ownRank];
   for (int rank = 0; rank < shared.size; ++rank)
@@ -179,7 +180,7 @@ void ThreadCommunicator::awaitGroup(ThreadOperation &operation,
                                     int groupIndex) {
   int64_t chunks = operation.chunksOfGroup();
   ChunkGroup &group = operation.groups[groupIndex];
-  process.await(operation.event, [&] { return group.done.load() == chunks; });
+  process.await(side.note, operation.event, [&] { return group.done.load() == chunks; });
 }
 
 namespace {
@@ -192,8 +193,8 @@ struct Connection {
 /// Of all ranks.
 class ThreadConnection final : Connection, public ThreadCommunicator {
 public:
-  ThreadConnection(std::shared_ptr<ThreadProcess> given, int rank)
-      : Connection{std::move(given), {}},
+  ThreadConnection(const std::shared_ptr<ThreadProcess> &given, int rank)
+      : Connection{given, {given->note(rank)}},
         ThreadCommunicator(world->group(0, 1, world->ranks), rank, own) {}
 };
 

@@ -4,6 +4,7 @@
 #define SHARDC_RUNTIME_COMM_THREADS_H
 
 #include "runtime/comm/Communicator.h"
+#include "runtime/comm/RankNote.h"
 
 #include <memory>
 
@@ -15,6 +16,7 @@ class ThreadProcess;
 
 /// Of a rank in all its groups; written by its thread alone.
 struct alignas(64) RankSide {
+  RankNote &note;
   int64_t unfinished = 0; // collectives
   ThreadPool *helpers = nullptr;
 };

@@ -2,6 +2,7 @@
 #include "runtime/cpu/CpuDevice.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/comm/RankNote.h"
 #include "runtime/cpu/Bind.h"
 #include "runtime/cpu/Gemm.h"
 
@@ -39,6 +40,8 @@ public:
       const Bound &entry = entries[i];
       if (entry.last && !all)
         continue;
+      if (measured.note)
+        measured.note->entry(entry.planEntry);
       if (!clocked) {
         run(entry);
         continue;

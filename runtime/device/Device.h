@@ -16,6 +16,8 @@
 
 namespace shardc::runtime {
 
+class RankNote;
+
 /// An entry in its place.
 struct PlacedEntry {
   entry::Any what;
@@ -33,6 +35,7 @@ struct Measurements {
   bool recording = false; // keep `events`
   Profile profile;
   std::vector<EntryEvent> events;
+  RankNote *note = nullptr; // gets the entry that runs
 };
 
 /// Entries that are bound to a device, in their order.

@@ -13,6 +13,7 @@ struct Rank::State : RankState {
       : RankState(plan, std::move(device), communicator, options),
         train(*this, plan.train(), "train"), eval(*this, plan.eval(), "eval") {
     train.measured.timed = eval.measured.timed = options.profile;
+    train.measured.note = eval.measured.note = &communicator.note();
   }
 
   Program train, eval;
@@ -53,11 +54,13 @@ static std::byte *elementsOf(const Slice &slice, int64_t begin,
 }
 void Rank::write(const Slice &slice, int64_t begin, int64_t elements,
                  const void *values) {
+  state->communicator.note().tick();
   state->device->upload(elementsOf(slice, begin, elements), values,
                         elements * int64_t(elementSize(slice.dtype)));
 }
 void Rank::read(const Slice &slice, int64_t begin, int64_t elements,
                 void *values) {
+  state->communicator.note().tick();
   state->device->download(values, elementsOf(slice, begin, elements),
                           elements * int64_t(elementSize(slice.dtype)));
 }
@@ -116,10 +119,12 @@ void Rank::runTrain(const StepNumbers &numbers) {
          " micro-batches, but the rank has no room to accumulate");
   state->numbers = numbers;
   state->last = &state->train;
+  state->communicator.note().tick();
   state->train.run(numbers);
 }
 void Rank::runEval() {
   state->last = &state->eval;
+  state->communicator.note().tick();
   state->eval.run({});
 }
 

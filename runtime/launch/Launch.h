@@ -37,6 +37,7 @@ struct LaunchFlags {
   std::optional<int> nodes, nodeRank, processesPerNode;
   std::optional<std::string> master;
   int startTimeout = 300;        // seconds
+  int timeout = 30;              // seconds
   bool leavesHostMemory = false; // --no-host-memory
   int maxRestarts = 0;
   std::optional<TransportKind> transport;

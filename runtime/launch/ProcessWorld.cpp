@@ -23,14 +23,18 @@ ProcessWorld::ProcessWorld(const Placement &placement,
 /// Reasons beget reasons: who has lost one process is lost to others. Where
 /// there is a store, it keeps what came first.
 std::string ProcessWorld::firstReason(const std::string &reason) {
-  if (!rendezvous || !rendezvous->store())
-    return reason;
-  try {
-    return rendezvous->store()->compareSet("reason", "", reason,
-                                           after(std::chrono::seconds(1)));
-  } catch (const Error &) {
-    return reason; // also where the store is what was lost
-  }
+  std::lock_guard lock(mutex);
+  if (!first.empty())
+    return first;
+  first = reason;
+  if (rendezvous && rendezvous->store())
+    try {
+      first = rendezvous->store()->compareSet("reason", "", reason,
+                                              after(std::chrono::seconds(1)));
+    } catch (const Error &) {
+      storeIsLost = true; // it may be the reason itself
+    }
+  return first;
 }
 
 std::string ProcessWorld::nameOf(int of) const {
@@ -111,6 +115,20 @@ void ProcessWorld::giveUp(const std::string &reason) {
       concat(nameOf(placement.process), " gave up: ", reason));
 }
 
+void ProcessWorld::watch(std::chrono::milliseconds interval) {
+  process->watch(interval);
+}
+std::vector<ProcessNotes> ProcessWorld::notes() const {
+  return process->notes();
+}
+
+std::string ProcessWorld::abort(const std::string &text) {
+  std::string first = firstReason(text);
+  process->threads().abort(first);
+  process->network().giveUp(first);
+  return first;
+}
+
 /// mpirun ends with the code of the process that fails first, and then the
 /// others: those that are no cause leave it the time.
 static void leaveMpi(MpiLibrary &mpi, Network::End end) {
@@ -130,7 +148,7 @@ ProcessWorld::~ProcessWorld() {
   process.reset();
   if (mpi)
     leaveMpi(*mpi, end);
-  if (!rendezvous)
+  if (!rendezvous || storeIsLost)
     return;
   try {
     // Those that have failed ask at once why.

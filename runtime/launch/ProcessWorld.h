@@ -6,6 +6,8 @@
 #include "runtime/comm/SpanningGroup.h"
 #include "runtime/launch/World.h"
 
+#include <mutex>
+
 namespace shardc::runtime {
 
 class ProcessRanks;
@@ -30,6 +32,9 @@ public:
   std::unique_ptr<Communicator> connect(int rank) override;
   void agree(const Facts &facts) override;
   void giveUp(const std::string &reason) override;
+  void watch(std::chrono::milliseconds interval) override;
+  std::vector<ProcessNotes> notes() const override;
+  std::string abort(const std::string &text) override;
   std::vector<std::string> hosts() const override;
   Traffic traffic() const override;
   std::string text() const override;
@@ -41,6 +46,9 @@ private:
 
   Placement placement;
   int nodes;
+  std::mutex mutex;
+  std::string first; // reason of the run's end, where there is one
+  bool storeIsLost = false;
   std::shared_ptr<Rendezvous> rendezvous;
   std::shared_ptr<MpiLibrary> mpi;
   std::shared_ptr<ProcessRanks> process;

@@ -13,4 +13,17 @@ std::unique_ptr<Communicator> ThreadWorld::connect(int rank) {
   return connectThread(process, rank);
 }
 
+std::vector<ProcessNotes> ThreadWorld::notes() const {
+  ProcessNotes all;
+  for (int rank = 0; rank < local.end; ++rank)
+    all.ranks.push_back(process->note(rank).value());
+  all.told = std::chrono::steady_clock::now();
+  return {all};
+}
+
+std::string ThreadWorld::abort(const std::string &text) {
+  process->abort(text);
+  return text;
+}
+
 } // namespace shardc::runtime

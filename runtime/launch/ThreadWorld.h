@@ -15,6 +15,8 @@ public:
   int ranks() const override { return local.end; }
   RankRange localRanks() const override { return local; }
   std::unique_ptr<Communicator> connect(int rank) override;
+  std::vector<ProcessNotes> notes() const override;
+  std::string abort(const std::string &text) override;
 
 private:
   RankRange local;

@@ -8,6 +8,7 @@
 
 #include "runtime/base/Traffic.h"
 #include "runtime/comm/Communicator.h"
+#include "runtime/comm/RankNote.h"
 #include "runtime/launch/Launch.h"
 
 #include <functional>
@@ -49,6 +50,15 @@ public:
   /// Tells other processes that this one ends without them, and why. From then
   /// on they do not wait for it.
   virtual void giveUp(const std::string &reason) {}
+  /// From now on processes tell each other where their ranks are, so often. All
+  /// call it alike.
+  virtual void watch(std::chrono::milliseconds interval) {}
+  /// What they have told, by process; of other processes only after watch().
+  virtual std::vector<ProcessNotes> notes() const { return {}; }
+  /// Releases all ranks of all processes from their waits: these throw an
+  /// Aborted of this text, or of that of the process which was first with it.
+  /// From any thread. Returns that text.
+  virtual std::string abort(const std::string &text) { return text; }
   /// Names of the hosts, by process; processes of one host have the same.
   virtual std::vector<std::string> hosts() const { return {""}; }
   /// Ranks whose memory is one: those of a process.

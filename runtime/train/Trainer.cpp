@@ -81,6 +81,7 @@ private:
 
   Run &run;
   Communicator &communicator;
+  RankNote &note;
   ReadAhead::Reader reader;
   const plan::Plan &plan;
   std::unique_ptr<Rank> rank;
@@ -111,7 +112,7 @@ private:
 };
 
 RankLoop::RankLoop(Run &run, ReadAhead &ahead, Communicator &communicator)
-    : run(run), communicator(communicator), reader(ahead, communicator.rank()),
+    : run(run), communicator(communicator), note(communicator.note()), reader(ahead, communicator.rank()),
       plan(run.plan),
       order(run.settings.samples, run.settings.globalBatch, run.options.order),
       scaler(run.settings.lossScaling), watch(run.options, run.settings.start) {
@@ -164,6 +165,7 @@ Progress RankLoop::progress(int64_t stepsDone) const {
 }
 
 void RankLoop::save(int64_t stepsDone) {
+  InPhase saving(note, RankPhase::Saving);
   finishSave();
   if (run.mlflowRun)
     saver->noteMlflowRun(run.mlflowRun());
@@ -174,6 +176,7 @@ void RankLoop::save(int64_t stepsDone) {
 }
 
 void RankLoop::advanceSave() {
+  InPhase saving(note, RankPhase::Saving);
   std::optional<RunSaver::Saved> saved = saver->advance();
   if (!saved || !leads())
     return;
@@ -243,6 +246,7 @@ Stop RankLoop::operator()() {
   }
   if (saver)
     finishSave();
+  note.enter(RankPhase::Writing, done);
   if (!stop) {
     exportParameters(run, *rank);
     std::vector<std::unique_ptr<PredictionFile>> none;
@@ -297,6 +301,7 @@ void RankLoop::loadParameters() {
 }
 
 RankLoop::Agreement RankLoop::beginStep(int64_t step) {
+  note.enter(RankPhase::Step, step);
   cursor = order.begin(cursor);
   bool isDue = saver && (isBest || saver->isDue(progress(step)));
   int64_t valid = 0, signal = stopSignal();
@@ -308,6 +313,7 @@ RankLoop::Agreement RankLoop::beginStep(int64_t step) {
   validLabels.assign(run.settings.microBatches, 0);
   if (countsLabels(plan.loss())) {
     double waiting = monotonicSeconds();
+    InPhase reading(note, RankPhase::Samples);
     for (int64_t i = 0; i < run.settings.microBatches; ++i) {
       validLabels[i] = reader.validLabels(i);
       valid += validLabels[i];
@@ -355,6 +361,7 @@ void RankLoop::step(int64_t step, double begin) {
   bool isSaving = saver && saver->isActive();
   if (exports || isSaving)
     rank->setBeforeOptimizer([&] {
+      InPhase writing(note, RankPhase::Writing);
       if (isSaving)
         saver->release();
       if (exports)
@@ -362,7 +369,10 @@ void RankLoop::step(int64_t step, double begin) {
     });
   for (int64_t i = 0; i < numbers.microBatches; ++i) {
     double loading = monotonicSeconds();
-    loadBatch(i);
+    {
+      InPhase reading(note, RankPhase::Samples);
+      loadBatch(i);
+    }
     dataSeconds += monotonicSeconds() - loading;
     numbers.microBatch = i;
     rank->runTrain(numbers);
@@ -409,6 +419,7 @@ void RankLoop::check(int64_t step, const Outcome &outcome) {
 }
 
 void RankLoop::report(int64_t step, const Outcome &outcome, double seconds) {
+  InPhase writing(note, RankPhase::Writing);
   if (step == run.settings.start.step)
     summary.secondsToFirstStep = secondsSinceProcessStart();
   summary.loss = outcome.loss;
@@ -441,6 +452,7 @@ void RankLoop::report(int64_t step, const Outcome &outcome, double seconds) {
 }
 
 void RankLoop::evaluate(int64_t stepsDone) {
+  InPhase evaluating(note, RankPhase::Evaluation);
   double begin = monotonicSeconds();
   EvaluationResult result = (*evaluation)();
   if (!std::isfinite(result.loss))
@@ -468,6 +480,7 @@ Stop train(Run &run) {
                   run.world.localRanks());
   run.world.run([&](Communicator &communicator) {
     Stop own = RankLoop(run, ahead, communicator)();
+    communicator.note().enter(RankPhase::Ended, 0);
     if (communicator.rank() == first)
       stop = own;
   });

@@ -73,6 +73,9 @@ struct Stop {
 /// early parameters are not exported either.
 Stop train(Run &run);
 
+/// The same, under a watchdog, which `atOnce` belongs to.
+Stop watched(Run &run, const std::function<void(const std::string &)> &atOnce);
+
 /// What has been exported so far, for the end of an error: "nothing was
 /// exported", or the files; where the world does not lead, who knows it.
 std::string exportedText(const Run &run);

@@ -35,11 +35,13 @@ TEST(LaunchFlagTable, ReadsAll) {
   EXPECT_FALSE(none.byHand());
   EXPECT_EQ(none.launcher, LaunchFlags::Launcher::Auto);
   EXPECT_EQ(none.startTimeout, 300);
+  EXPECT_EQ(none.timeout, 30);
   EXPECT_EQ(none.maxRestarts, 0);
   EXPECT_FALSE(none.transport);
   LaunchFlags all = parse({"--launcher", "hand", "--nnodes", "2", "--node-rank",
                            "0", "--nproc-per-node", "4", "--master",
                            "[fd00::1]:29500", "--start-timeout", "60",
+                           "--timeout", "7",
                            "--max-restarts", "3", "--transport", "mpi"});
   EXPECT_TRUE(all.byHand());
   EXPECT_EQ(all.launcher, LaunchFlags::Launcher::Hand);
@@ -48,6 +50,7 @@ TEST(LaunchFlagTable, ReadsAll) {
   EXPECT_EQ(all.processesPerNode, 4);
   EXPECT_EQ(all.master, "[fd00::1]:29500");
   EXPECT_EQ(all.startTimeout, 60);
+  EXPECT_EQ(all.timeout, 7);
   EXPECT_EQ(all.maxRestarts, 3);
   EXPECT_EQ(all.transport, TransportKind::Mpi);
 }
@@ -65,5 +68,6 @@ TEST(LaunchFlagTable, WrongValuesAreSaid) {
   EXPECT_EQ(errorOf({"--transport", "tcp"}),
             "--transport expects ucx or mpi, got 'tcp', did you mean 'ucx'?");
   EXPECT_NE(errorOf({"--start-timeout", "0"}), "");
+  EXPECT_NE(errorOf({"--timeout", "0"}), "");
   EXPECT_NE(errorOf({"--max-restarts", "x"}), "");
 }

@@ -1,0 +1,226 @@
+// A rank that waits may wait for one that computes, reads or writes: it is no
+// fault as long as any of them goes on.
+#include "runtime/train/Watchdog.h"
+
+#include "runtime/train/Trainer.h"
+
+#include <algorithm>
+
+namespace shardc::runtime {
+
+using std::chrono::milliseconds;
+
+void StillRanks::take(const std::vector<ProcessNotes> &notes, Time now) {
+  if (seen.size() != notes.size()) {
+    seen.assign(notes.size(), {});
+    begun = now;
+  }
+  for (size_t i = 0; i < notes.size(); ++i) {
+    Process &process = seen[i];
+    const ProcessNotes &told = notes[i];
+    if (process.ranks.size() != told.ranks.size() ||
+        process.moves != told.moves) {
+      process.since = now;
+      process.moves = told.moves;
+    }
+    for (size_t rank = 0; rank < told.ranks.size(); ++rank) {
+      if (rank == process.ranks.size())
+        process.ranks.push_back({told.ranks[rank], now});
+      Rank &last = process.ranks[rank];
+      if (!last.value.isAt(told.ranks[rank]))
+        last.since = now;
+      last.value = told.ranks[rank];
+    }
+  }
+}
+
+std::optional<StillRanks::Found>
+StillRanks::look(const std::vector<ProcessNotes> &notes, Time now) {
+  take(notes, now);
+  auto timeSince = [&](Time then) {
+    return std::chrono::duration_cast<milliseconds>(now - std::max(then, begun));
+  };
+  // Is anybody here kept waiting?
+  if (size_t(process) >= seen.size())
+    return std::nullopt;
+  std::optional<Found> found;
+  const std::vector<Rank> &own = seen[process].ranks;
+  for (size_t rank = 0; rank < own.size() && !found; ++rank)
+    if (own[rank].value.waits &&
+        timeSince(own[rank].since) >= limits.of(own[rank].value.phase()))
+      found = Found{.still = timeSince(own[rank].since),
+                    .at = {},
+                    .waitingRank = int(rank)};
+  if (!found)
+    return std::nullopt;
+
+  const Rank *furthestBack = nullptr, *stuck = nullptr;
+  Found silent = *found, behind = *found, cause = *found;
+  bool isSilent = false;
+  for (size_t i = 0; i < seen.size(); ++i) {
+    milliseconds quiet = timeSince(notes[i].told);
+    if (quiet >= limits.inStep) {
+      // What it last told is what is known of it.
+      for (size_t rank = 0; rank < seen[i].ranks.size(); ++rank) {
+        const Rank &each = seen[i].ranks[rank];
+        if (quiet < limits.of(each.value.phase()))
+          return std::nullopt;
+        if (isSilent && (each.value.waits || !silent.at.waits ||
+                         silent.process != int(i)))
+          continue;
+        isSilent = true;
+        silent.process = int(i), silent.rank = int(rank);
+        silent.why = Found::Why::Silent;
+        silent.still = quiet, silent.at = each.value;
+      }
+      continue;
+    }
+    if (timeSince(seen[i].since) < limits.inStep)
+      return std::nullopt; // messages go on
+    for (size_t rank = 0; rank < seen[i].ranks.size(); ++rank) {
+      const Rank &each = seen[i].ranks[rank];
+      milliseconds still = timeSince(each.since);
+      if (still < limits.of(each.value.phase()))
+        return std::nullopt;
+      if (!each.value.waits && (!stuck || each.since < stuck->since)) {
+        stuck = &each;
+        cause.process = int(i), cause.rank = int(rank);
+        cause.why = Found::Why::Stuck;
+        cause.still = still, cause.at = each.value;
+      }
+      if (!furthestBack || each.value.word < furthestBack->value.word) {
+        furthestBack = &each;
+        behind.process = int(i), behind.rank = int(rank);
+        behind.why = Found::Why::Behind;
+        behind.still = still, behind.at = each.value;
+      }
+    }
+  }
+  return isSilent ? silent : stuck ? cause : behind;
+}
+
+std::string placeText(const plan::Plan &plan, const RankNoteValue &at) {
+  switch (at.phase()) {
+  case RankPhase::Starting:
+    return "before its first step";
+  case RankPhase::Ended:
+    return "at its end";
+  default:
+    break;
+  }
+  std::string text = concat("step ", at.step(), " (counting from 0)");
+  if (at.phase() == RankPhase::Samples)
+    return text + ", waiting for its samples to be read";
+  if (at.phase() == RankPhase::Saving)
+    return text + ", saving a checkpoint";
+  if (at.phase() == RankPhase::Writing)
+    return text + ", writing outputs";
+  bool trains = at.phase() == RankPhase::Step;
+  const plan::Program &program = trains ? plan.train() : plan.eval();
+  if (at.entry() < 0 || at.entry() >= program.entries_size())
+    return text + (trains ? ", between two programs" : ", in an evaluation");
+  const plan::Entry &entry = program.entries(at.entry());
+  text += concat(", plan entry ", entry.name(), " (", trains ? "train" : "eval",
+                 entry.phase().empty() ? "" : ", ", entry.phase(), ")");
+  for (int i = 0; i < entry.nodes_size(); ++i)
+    text += (i            ? ", "
+             : entry.nodes_size() == 1 ? ", ONNX node "
+                                       : ", ONNX nodes ") +
+            entry.nodes(i);
+  return text;
+}
+
+Watchdog::Watchdog(World &world, const plan::Plan &plan, StillLimits limits,
+                   std::function<void(const std::string &)> atOnce)
+    : world(world), plan(plan), limits(limits),
+      interval(std::clamp(limits.inStep / 8, milliseconds(50),
+                          milliseconds(1000))),
+      atOnce(std::move(atOnce)) {
+  world.watch(interval);
+  thread = std::thread([this] { run(); });
+}
+
+Watchdog::~Watchdog() {
+  {
+    std::lock_guard lock(mutex);
+    ends = true;
+  }
+  end.notify_all();
+  thread.join();
+}
+
+bool Watchdog::endsWithin(milliseconds time) {
+  std::unique_lock lock(mutex);
+  return end.wait_for(lock, time, [&] { return ends; });
+}
+
+int Watchdog::firstRankOf(int process) const {
+  return process * world.localRanks().size();
+}
+
+std::string Watchdog::nameOf(int process, int rank) const {
+  std::vector<std::string> hosts = world.hosts();
+  std::string text = concat("rank ", firstRankOf(process) + rank);
+  if (hosts.size() > 1)
+    text += concat(" (process ", process,
+                   hosts[process].empty() ? "" : ", on ", hosts[process], ")");
+  return text;
+}
+
+std::string Watchdog::describe(const StillRanks::Found &found) const {
+  using Why = StillRanks::Found::Why;
+  int own = world.localRanks().begin / world.localRanks().size();
+  double seconds = double(found.still.count()) / 1000;
+  std::string text = nameOf(found.process, found.rank);
+  switch (found.why) {
+  case Why::Silent:
+    text += concat(" does not answer since ", seconds,
+                   " s: its process has stopped, or the network to it; it was "
+                   "last heard of in ");
+    break;
+  case Why::Stuck:
+    text += concat(" does not go on since ", seconds, " s: it is in ");
+    break;
+  case Why::Behind:
+    text += concat(" does not go on since ", seconds,
+                   " s: all ranks wait, and none is further back: it is in ");
+    break;
+  }
+  return concat(text, placeText(plan, found.at), "; ",
+                nameOf(own, found.waitingRank), " waits for it (--timeout ",
+                limits.inStep.count() / 1000, ")");
+}
+
+void Watchdog::run() {
+  using Clock = std::chrono::steady_clock;
+  int own = world.localRanks().begin / world.localRanks().size();
+  StillRanks ranks(own, limits);
+  Clock::time_point last = Clock::now();
+  while (!endsWithin(interval)) {
+    Clock::time_point now = Clock::now();
+    // This process itself was stopped, and the others may have been.
+    if (now - last > 3 * interval + std::chrono::seconds(1))
+      ranks.forget();
+    last = now;
+    std::optional<StillRanks::Found> found = ranks.look(world.notes(), now);
+    if (!found)
+      continue;
+    std::string text = world.abort(describe(*found));
+    // Who is not stuck ends with this error.
+    if (!endsWithin(std::chrono::seconds(2)))
+      atOnce(text);
+    return;
+  }
+}
+
+Stop watched(Run &run, const std::function<void(const std::string &)> &atOnce) {
+  if (run.world.ranks() == 1)
+    return train(run);
+  std::chrono::seconds timeout(run.options.launch.timeout);
+  std::chrono::seconds outside(run.options.launch.startTimeout);
+  Watchdog watchdog(run.world, run.plan, {timeout, std::max(timeout, outside)},
+                    atOnce);
+  return train(run);
+}
+
+} // namespace shardc::runtime
