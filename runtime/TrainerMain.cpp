@@ -302,8 +302,8 @@ int runIn(World &world, const Options &options, const TrainerFile &self,
   settings.bytesPerThread = platform.bytesPerThread();
   device.gemmClock = options.metrics || options.profile || options.html;
   DeviceFactory devices = platform.devices(plan, self.kernels(), device);
-  if (options.checkFinite)
-    devices = checkedDevices(std::move(devices));
+  auto checks = std::make_shared<std::atomic<bool>>(options.checkFinite);
+  devices = checkedDevices(std::move(devices), checks);
   Run run{world,
           plan,
           options,
@@ -315,6 +315,7 @@ int runIn(World &world, const Options &options, const TrainerFile &self,
           resumed.checkpoint.get(),
           manifestOf(options, plan, settings, resumed.checkpoint.get(), data,
                      samples)};
+  run.checksEntries = checks;
   if (world.leads()) {
     if (options.exportOnnx)
       run.onnx = std::make_unique<OnnxExport>(plan, self.exportTemplate(),

@@ -1,4 +1,4 @@
-// SIGINT, SIGTERM and SIGHUP end a run after the step that is under way.
+// SIGINT, SIGTERM, SIGUSR1 and SIGHUP end a run after the step that is under way.
 #include "runtime/base/Signals.h"
 
 #include <atomic>
@@ -10,7 +10,7 @@ static std::atomic<int> noted = 0;
 static_assert(std::atomic<int>::is_always_lock_free);
 
 void installSignalHandlers() {
-  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
     struct sigaction before = {};
     sigaction(signal, nullptr, &before);
     // Under nohup a run outlives its terminal.

@@ -9,8 +9,8 @@ Heartbeats::Heartbeats(Transport &transport, Transport::Channel channel,
                        int ranks, Clock::duration interval,
                        std::function<ProcessNotes()> own)
     : transport(transport), channel(channel), ranks(ranks), interval(interval),
-      own(std::move(own)), nextBeat(Clock::now()),
-      peers(transport.processes()), heard(transport.processes()) {
+      own(std::move(own)), nextBeat(Clock::now()), peers(transport.processes()),
+      heard(transport.processes()) {
   size_t bytes = sizeof(uint64_t) + size_t(ranks) * sizeof(RankNoteValue);
   for (int peer = 0; peer < transport.processes(); ++peer) {
     heard[peer].ranks.resize(ranks);

@@ -106,7 +106,7 @@ private:
   std::vector<std::string> names;
   std::function<void(const std::string &)> failed;
   std::function<std::string(const std::string &)> firstOf;
-  std::vector<Text> heard; // by process: why it gives up
+  std::vector<Text> heard;        // by process: why it gives up
   std::atomic<uint64_t> moves{0}; // messages and reads that were begun
 
   mutable std::mutex mutex;

@@ -29,9 +29,7 @@ ProcessRanks::ProcessRanks(
 
 ProcessRanks::~ProcessRanks() { net.reset(); }
 
-std::vector<ProcessNotes> ProcessRanks::notes() const {
-  return net->notes();
-}
+std::vector<ProcessNotes> ProcessRanks::notes() const { return net->notes(); }
 
 void ProcessRanks::watch(std::chrono::milliseconds interval) {
   net->watch(placement.ranksPerProcess, interval, [this] {
@@ -208,7 +206,8 @@ void ProcessCommunicator::copyGathered(const Contribution &first,
 
 void ProcessCommunicator::wait(Ticket ticket) {
   SpanningOperation &operation = shared.operation(ticket);
-  process.await(side.note, operation.event, [&] { return operation.hasResults.load(); });
+  process.await(side.note, operation.event,
+                [&] { return operation.hasResults.load(); });
   int place = member - shared.firstMember();
   copyFor(place, operation);
   process.await(side.note, operation.event,

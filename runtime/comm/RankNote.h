@@ -11,12 +11,12 @@
 namespace shardc::runtime {
 
 enum class RankPhase : uint8_t {
-  Starting,   // until the first step
-  Step,       // or between two
-  Samples,    // waits for its batch
+  Starting, // until the first step
+  Step,     // or between two
+  Samples,  // waits for its batch
   Evaluation,
   Saving,
-  Writing,    // exports, metrics
+  Writing, // exports, metrics
   Ended,
 };
 
@@ -45,9 +45,8 @@ struct RankNoteValue {
 class alignas(64) RankNote {
 public:
   void enter(RankPhase phase, int64_t step) {
-    base = uint64_t(phase) << 60 |
-           (uint64_t(step) & RankNoteValue::stepMask)
-               << RankNoteValue::entryBits;
+    base = uint64_t(phase) << 60 | (uint64_t(step) & RankNoteValue::stepMask)
+                                       << RankNoteValue::entryBits;
     word.store(base, std::memory_order_relaxed);
     tick();
   }
@@ -76,8 +75,7 @@ private:
 /// A rank is at something else for a while.
 class InPhase {
 public:
-  InPhase(RankNote &note, RankPhase phase)
-      : note(note), before(note.value()) {
+  InPhase(RankNote &note, RankPhase phase) : note(note), before(note.value()) {
     note.enter(phase, before.step());
   }
   ~InPhase() { note.enter(before.phase(), before.step()); }

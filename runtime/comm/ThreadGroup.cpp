@@ -74,7 +74,8 @@ void ThreadGroup::barrier(RankNote &note) {
     barriersPassed.fetch_add(1);
     barrierEvent.notify();
   }
-  process.await(note, barrierEvent, [&] { return barriersPassed.load() != passed; });
+  process.await(note, barrierEvent,
+                [&] { return barriersPassed.load() != passed; });
 }
 
 std::shared_ptr<Memory>

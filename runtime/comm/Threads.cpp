@@ -180,7 +180,8 @@ void ThreadCommunicator::awaitGroup(ThreadOperation &operation,
                                     int groupIndex) {
   int64_t chunks = operation.chunksOfGroup();
   ChunkGroup &group = operation.groups[groupIndex];
-  process.await(side.note, operation.event, [&] { return group.done.load() == chunks; });
+  process.await(side.note, operation.event,
+                [&] { return group.done.load() == chunks; });
 }
 
 namespace {

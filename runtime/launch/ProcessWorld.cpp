@@ -104,9 +104,15 @@ void ProcessWorld::agree(const Facts &facts) {
       std::string theirs = i < other.size() && other[i].first == name
                                ? other[i].second
                                : "not known";
-      if (theirs != value)
-        fail(nameOf(0), " and ", nameOf(of), " disagree about ", name, ": ",
-             value, " and ", theirs, "; start all with the same");
+      if (theirs == value)
+        continue;
+      // All find it; none leaves before the others could.
+      try {
+        process->network().exchange("");
+      } catch (const Aborted &) {
+      }
+      fail(nameOf(0), " and ", nameOf(of), " disagree about ", name, ": ",
+           value, " and ", theirs, "; start all with the same");
     }
 }
 

@@ -78,6 +78,20 @@ public:
   /// its own.
   bool haveCoresFor(int workers) const;
 
+  /// Returns body(). What it throws the other ranks are told at once: before
+  /// what the caller has is gone, which they would take for the reason.
+  template <typename Body>
+  static auto abortingFirst(Communicator &communicator, const Body &body) {
+    try {
+      return body();
+    } catch (const Aborted &) {
+      throw;
+    } catch (const std::exception &error) {
+      communicator.abort(error.what());
+      throw;
+    }
+  }
+
   /// Connects every local rank and runs `body` as it, each on a thread of its
   /// own; once in a world's life. When a body throws, all ranks are released
   /// from their waits, and the Error that came first here is thrown once all

@@ -17,6 +17,7 @@
 #include "runtime/train/ReadAhead.h"
 #include "runtime/train/RunSaver.h"
 #include "runtime/train/SampleLog.h"
+#include "runtime/train/StepAgain.h"
 #include "runtime/train/Summary.h"
 #include "runtime/weights/RankValues.h"
 
@@ -66,10 +67,11 @@ private:
     while (saver->isActive())
       advanceSave();
   }
+  double normalization(int64_t microBatch) const;
   void loadBatch(int64_t microBatch);
   /// `begin`: when the step did, its batches included.
   void step(int64_t step, double begin);
-  void check(int64_t step, const Outcome &outcome);
+  void check(int64_t step, const Outcome &outcome, PastStep past);
   void report(int64_t step, const Outcome &outcome, double seconds);
   /// Begins and ends the steps that are traced.
   void traceFrom(int64_t step);
@@ -112,8 +114,8 @@ private:
 };
 
 RankLoop::RankLoop(Run &run, ReadAhead &ahead, Communicator &communicator)
-    : run(run), communicator(communicator), note(communicator.note()), reader(ahead, communicator.rank()),
-      plan(run.plan),
+    : run(run), communicator(communicator), note(communicator.note()),
+      reader(ahead, communicator.rank()), plan(run.plan),
       order(run.settings.samples, run.settings.globalBatch, run.options.order),
       scaler(run.settings.lossScaling), watch(run.options, run.settings.start) {
   summary.microBatches = run.settings.microBatches;
@@ -332,15 +334,17 @@ RankLoop::Agreement RankLoop::beginStep(int64_t step) {
   return {{static_cast<int>(signal), limit != 0, {}}, saves != 0, saving == 0};
 }
 
-void RankLoop::loadBatch(int64_t microBatch) {
+double RankLoop::normalization(int64_t microBatch) const {
   int64_t microBatches = run.settings.microBatches;
-  double normalization =
-      run.settings.lossNorm == LossNorm::Global
-          ? lossNormalization(plan, allValidLabels, microBatches)
-          : lossNormalizationOfRank(plan, validLabels[microBatch],
-                                    microBatches);
+  return run.settings.lossNorm == LossNorm::Global
+             ? lossNormalization(plan, allValidLabels, microBatches)
+             : lossNormalizationOfRank(plan, validLabels[microBatch],
+                                       microBatches);
+}
+
+void RankLoop::loadBatch(int64_t microBatch) {
   const Batch &batch = reader.next(microBatch);
-  loader->load(batch, normalization * scaler.scale());
+  loader->load(batch, normalization(microBatch) * scaler.scale());
   if (sampleLog)
     sampleLog->add(microBatch, batch.samples);
   reader.done(microBatch);
@@ -389,8 +393,11 @@ void RankLoop::step(int64_t step, double begin) {
   if (sampleLog)
     sampleLog->write(step, cursor, leads() ? run.samples.get() : nullptr,
                      run.metrics.terminal());
-  cursor = order.end(cursor);
-  check(step, outcome);
+  PastStep past{numbers, std::exchange(cursor, order.end(cursor)),
+                [&](int64_t microBatch) {
+                  return normalization(microBatch) * outcome.lossScale;
+                }};
+  check(step, outcome, std::move(past));
   if (!outcome.skipped) {
     trainLoss = outcome.loss;
     if (!run.evalData)
@@ -400,7 +407,7 @@ void RankLoop::step(int64_t step, double begin) {
     report(step, outcome, monotonicSeconds() - begin);
 }
 
-void RankLoop::check(int64_t step, const Outcome &outcome) {
+void RankLoop::check(int64_t step, const Outcome &outcome, PastStep past) {
   if (scaler.skippedAtMinimum() >= mostSkippedSteps)
     fail("the loss or the gradients of ", mostSkippedSteps,
          " steps up to step ", step,
@@ -410,12 +417,14 @@ void RankLoop::check(int64_t step, const Outcome &outcome) {
   if (outcome.skipped && scaler.skips())
     return;
   if (!std::isfinite(outcome.loss))
-    fail("the loss of step ", step, " (counting from 0) is ", outcome.loss,
-         "; ", exportedText(run));
+    failInStep(run, *rank, *loader, std::move(past),
+               concat("the loss of step ", step, " (counting from 0) is ",
+                      outcome.loss));
   if (rank->gradientNorm() && !std::isfinite(outcome.gradientNorm))
-    fail("the gradient norm of step ", step, " (counting from 0) is ",
-         outcome.gradientNorm, " at a loss of ", outcome.loss, "; ",
-         exportedText(run));
+    failInStep(run, *rank, *loader, std::move(past),
+               concat("the gradient norm of step ", step,
+                      " (counting from 0) is ", outcome.gradientNorm,
+                      " at a loss of ", outcome.loss));
 }
 
 void RankLoop::report(int64_t step, const Outcome &outcome, double seconds) {
@@ -479,7 +488,8 @@ Stop train(Run &run) {
   ReadAhead ahead(run.plan, run.data, run.settings, run.options.order,
                   run.world.localRanks());
   run.world.run([&](Communicator &communicator) {
-    Stop own = RankLoop(run, ahead, communicator)();
+    RankLoop loop(run, ahead, communicator);
+    Stop own = World::abortingFirst(communicator, [&] { return loop(); });
     communicator.note().enter(RankPhase::Ended, 0);
     if (communicator.rank() == first)
       stop = own;

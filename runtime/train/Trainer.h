@@ -19,6 +19,7 @@
 #include "runtime/weights/ExportSafetensors.h"
 #include "runtime/weights/ParameterSource.h"
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -49,6 +50,8 @@ struct Run {
   std::unique_ptr<Trace> trace = {};
   std::unique_ptr<MetricsFile> samples = {}; // --log-samples
   std::vector<std::unique_ptr<PredictionFile>> predictions = {};
+  /// Lets the devices look at what each entry makes. Null: they cannot.
+  std::shared_ptr<std::atomic<bool>> checksEntries = nullptr;
   /// The id of the MLflow run, once it is known. Null: there is none.
   std::function<std::string()> mlflowRun = nullptr;
 };

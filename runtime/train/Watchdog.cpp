@@ -26,7 +26,7 @@ void StillRanks::take(const std::vector<ProcessNotes> &notes, Time now) {
     for (size_t rank = 0; rank < told.ranks.size(); ++rank) {
       if (rank == process.ranks.size())
         process.ranks.push_back({told.ranks[rank], now});
-      Rank &last = process.ranks[rank];
+      Seen &last = process.ranks[rank];
       if (!last.value.isAt(told.ranks[rank]))
         last.since = now;
       last.value = told.ranks[rank];
@@ -38,13 +38,14 @@ std::optional<StillRanks::Found>
 StillRanks::look(const std::vector<ProcessNotes> &notes, Time now) {
   take(notes, now);
   auto timeSince = [&](Time then) {
-    return std::chrono::duration_cast<milliseconds>(now - std::max(then, begun));
+    return std::chrono::duration_cast<milliseconds>(now -
+                                                    std::max(then, begun));
   };
   // Is anybody here kept waiting?
   if (size_t(process) >= seen.size())
     return std::nullopt;
   std::optional<Found> found;
-  const std::vector<Rank> &own = seen[process].ranks;
+  const std::vector<Seen> &own = seen[process].ranks;
   for (size_t rank = 0; rank < own.size() && !found; ++rank)
     if (own[rank].value.waits &&
         timeSince(own[rank].since) >= limits.of(own[rank].value.phase()))
@@ -54,19 +55,20 @@ StillRanks::look(const std::vector<ProcessNotes> &notes, Time now) {
   if (!found)
     return std::nullopt;
 
-  const Rank *furthestBack = nullptr, *stuck = nullptr;
+  const Seen *furthestBack = nullptr, *stuck = nullptr;
   Found silent = *found, behind = *found, cause = *found;
   bool isSilent = false;
   for (size_t i = 0; i < seen.size(); ++i) {
     milliseconds quiet = timeSince(notes[i].told);
     if (quiet >= limits.inStep) {
-      // What it last told is what is known of it.
+      // Whatever its ranks do, a process answers once it has begun to. What it
+      // last told is what is known of it.
+      if (notes[i].told == Time() && quiet < limits.outside)
+        return std::nullopt;
       for (size_t rank = 0; rank < seen[i].ranks.size(); ++rank) {
-        const Rank &each = seen[i].ranks[rank];
-        if (quiet < limits.of(each.value.phase()))
-          return std::nullopt;
-        if (isSilent && (each.value.waits || !silent.at.waits ||
-                         silent.process != int(i)))
+        const Seen &each = seen[i].ranks[rank];
+        if (isSilent &&
+            (each.value.waits || !silent.at.waits || silent.process != int(i)))
           continue;
         isSilent = true;
         silent.process = int(i), silent.rank = int(rank);
@@ -78,7 +80,7 @@ StillRanks::look(const std::vector<ProcessNotes> &notes, Time now) {
     if (timeSince(seen[i].since) < limits.inStep)
       return std::nullopt; // messages go on
     for (size_t rank = 0; rank < seen[i].ranks.size(); ++rank) {
-      const Rank &each = seen[i].ranks[rank];
+      const Seen &each = seen[i].ranks[rank];
       milliseconds still = timeSince(each.since);
       if (still < limits.of(each.value.phase()))
         return std::nullopt;
@@ -97,6 +99,15 @@ StillRanks::look(const std::vector<ProcessNotes> &notes, Time now) {
     }
   }
   return isSilent ? silent : stuck ? cause : behind;
+}
+
+std::string nodesText(const plan::Entry &entry) {
+  std::string text;
+  for (const std::string &node : entry.nodes())
+    text += (text.empty() ? "" : ", ") + node;
+  if (text.empty())
+    return text;
+  return (entry.nodes_size() == 1 ? "ONNX node " : "ONNX nodes ") + text;
 }
 
 std::string placeText(const plan::Plan &plan, const RankNoteValue &at) {
@@ -122,19 +133,15 @@ std::string placeText(const plan::Plan &plan, const RankNoteValue &at) {
   const plan::Entry &entry = program.entries(at.entry());
   text += concat(", plan entry ", entry.name(), " (", trains ? "train" : "eval",
                  entry.phase().empty() ? "" : ", ", entry.phase(), ")");
-  for (int i = 0; i < entry.nodes_size(); ++i)
-    text += (i            ? ", "
-             : entry.nodes_size() == 1 ? ", ONNX node "
-                                       : ", ONNX nodes ") +
-            entry.nodes(i);
-  return text;
+  std::string nodes = nodesText(entry);
+  return nodes.empty() ? text : text + ", " + nodes;
 }
 
 Watchdog::Watchdog(World &world, const plan::Plan &plan, StillLimits limits,
                    std::function<void(const std::string &)> atOnce)
     : world(world), plan(plan), limits(limits),
-      interval(std::clamp(limits.inStep / 8, milliseconds(50),
-                          milliseconds(1000))),
+      interval(
+          std::clamp(limits.inStep / 8, milliseconds(50), milliseconds(1000))),
       atOnce(std::move(atOnce)) {
   world.watch(interval);
   thread = std::thread([this] { run(); });
@@ -162,8 +169,8 @@ std::string Watchdog::nameOf(int process, int rank) const {
   std::vector<std::string> hosts = world.hosts();
   std::string text = concat("rank ", firstRankOf(process) + rank);
   if (hosts.size() > 1)
-    text += concat(" (process ", process,
-                   hosts[process].empty() ? "" : ", on ", hosts[process], ")");
+    text += concat(" (process ", process, hosts[process].empty() ? "" : ", on ",
+                   hosts[process], ")");
   return text;
 }
 
@@ -174,16 +181,17 @@ std::string Watchdog::describe(const StillRanks::Found &found) const {
   std::string text = nameOf(found.process, found.rank);
   switch (found.why) {
   case Why::Silent:
-    text += concat(" does not answer since ", seconds,
-                   " s: its process has stopped, or the network to it; it was "
-                   "last heard of in ");
+    text +=
+        concat(" does not answer since ", seconds,
+               " s: its process has stopped, or the network to it; where it "
+               "was last: ");
     break;
   case Why::Stuck:
-    text += concat(" does not go on since ", seconds, " s: it is in ");
+    text += concat(" does not go on since ", seconds, " s: ");
     break;
   case Why::Behind:
     text += concat(" does not go on since ", seconds,
-                   " s: all ranks wait, and none is further back: it is in ");
+                   " s, as all ranks wait, and none is further back: ");
     break;
   }
   return concat(text, placeText(plan, found.at), "; ",

@@ -54,14 +54,14 @@ public:
   void forget() { seen.clear(); }
 
 private:
-  struct Rank {
+  struct Seen {
     RankNoteValue value;
     Time since;
   };
   struct Process {
     uint64_t moves = 0;
     Time since{};
-    std::vector<Rank> ranks;
+    std::vector<Seen> ranks;
   };
   void take(const std::vector<ProcessNotes> &notes, Time now);
 
@@ -100,6 +100,8 @@ private:
   std::thread thread;
 };
 
+/// "ONNX nodes A, B"; empty where an entry comes from none.
+std::string nodesText(const plan::Entry &entry);
 /// Where a rank is, for people: "step 3 (counting from 0), plan entry NAME
 /// (train, forward), ONNX nodes A, B".
 std::string placeText(const plan::Plan &plan, const RankNoteValue &at);

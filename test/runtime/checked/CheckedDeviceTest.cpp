@@ -19,8 +19,10 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 /// A rank's checked processor, with one program.
 class Bench {
 public:
-  explicit Bench(Communicator &world)
-      : device(checkedDevices(cpu::cpuDevices(plan(), kernels(), {}))(world)),
+  explicit Bench(Communicator &world,
+                 std::shared_ptr<std::atomic<bool>> when = nullptr)
+      : when(when), device(checkedDevices(
+                        cpu::cpuDevices(plan(), kernels(), {}), when)(world)),
         program(device->newProgram()) {}
 
   Tensor put(const std::vector<int64_t> &shape,
@@ -60,15 +62,17 @@ public:
     return none;
   }
 
+  std::shared_ptr<std::atomic<bool>> when;
   std::unique_ptr<Device> device;
   std::unique_ptr<DeviceProgram> program;
   Measurements measured = Measurements();
 };
 
 void onRanks(int ranks,
-             const std::function<void(Bench &, Communicator &)> &body) {
+             const std::function<void(Bench &, Communicator &)> &body,
+             const std::shared_ptr<std::atomic<bool>> &when = nullptr) {
   runRanksAsThreads(ranks, [&](Communicator &world) {
-    Bench bench(world);
+    Bench bench(world, when);
     body(bench, world);
   });
 }
@@ -134,19 +138,51 @@ TEST(CheckedDevice, LooksAtACollectiveWhenItIsWaitedFor) {
   std::vector<std::string> errors(2);
   runRanksAsThreads(2, [&](Communicator &world) {
     Bench bench(world);
-    Tensor shard = bench.put({2}, {1, world.rank() ? NAN : 2}),
-           gathered = bench.room({4});
-    bench.add(entry::StartAllGather{1, &world, shard, gathered}, "gather");
+    Tensor flat = bench.put({4}, {1, 2, 3, world.rank() ? NAN : 2}),
+           shard = bench.room({2});
+    bench.add(entry::StartReduceScatter{1, &world, flat, shard, {}}, "reduce");
     bench.add(entry::Wait{1, true}, "wait");
     errors[world.rank()] = bench.run();
     world.barrier();
   });
-  EXPECT_EQ(errors[0],
-            "gather: makes the first number that is not finite, in step 1, "
-            "micro-batch 1/1: gathered float32 [4] has nan at element 3");
-  EXPECT_EQ(errors[1], errors[0] +
-                           "; of what it read, shard float32 [2] has nan at "
-                           "element 1");
+  EXPECT_EQ(errors[0], "");
+  EXPECT_EQ(errors[1],
+            "reduce: makes the first number that is not finite, in step 1, "
+            "micro-batch 1/1: shard float32 [2] has nan at element 1; of what "
+            "it read, flat float32 [4] has nan at element 3");
+}
+
+TEST(CheckedDevice, NamesWhoReadsWhatWasGathered) {
+  std::vector<std::string> errors(2);
+  runRanksAsThreads(2, [&](Communicator &world) {
+    Bench bench(world);
+    Tensor shard = bench.put({2}, {1, world.rank() ? NAN : 2}),
+           gathered = bench.room({4}), copy = bench.room({4});
+    bench.add(entry::StartAllGather{1, &world, shard, gathered}, "gather");
+    bench.add(entry::Wait{1, true}, "wait");
+    bench.add(entry::Copy{gathered, copy}, "copy");
+    errors[world.rank()] = bench.run();
+    world.barrier();
+  });
+  for (const std::string &error : errors)
+    EXPECT_EQ(error,
+              "copy: makes the first number that is not finite, in step 1, "
+              "micro-batch 1/1: destination float32 [4] has nan at element 3; "
+              "of what it read, source float32 [4] has nan at element 3");
+}
+
+TEST(CheckedDevice, LooksFromWhenItIsToldTo) {
+  auto when = std::make_shared<std::atomic<bool>>(false);
+  onRanks(
+      1,
+      [](Bench &bench, Communicator &) {
+        Tensor x = bench.room({2});
+        bench.add(entry::Fill{x, NAN}, "entry");
+        EXPECT_EQ(bench.run(), "");
+        *bench.when = true;
+        EXPECT_EQ(bench.run().find("entry: makes"), 0u);
+      },
+      when);
 }
 
 } // namespace

@@ -38,11 +38,11 @@ TEST(LaunchFlagTable, ReadsAll) {
   EXPECT_EQ(none.timeout, 30);
   EXPECT_EQ(none.maxRestarts, 0);
   EXPECT_FALSE(none.transport);
-  LaunchFlags all = parse({"--launcher", "hand", "--nnodes", "2", "--node-rank",
-                           "0", "--nproc-per-node", "4", "--master",
-                           "[fd00::1]:29500", "--start-timeout", "60",
-                           "--timeout", "7",
-                           "--max-restarts", "3", "--transport", "mpi"});
+  LaunchFlags all =
+      parse({"--launcher", "hand", "--nnodes", "2", "--node-rank", "0",
+             "--nproc-per-node", "4", "--master", "[fd00::1]:29500",
+             "--start-timeout", "60", "--timeout", "7", "--max-restarts", "3",
+             "--transport", "mpi"});
   EXPECT_TRUE(all.byHand());
   EXPECT_EQ(all.launcher, LaunchFlags::Launcher::Hand);
   EXPECT_EQ(all.nodes, 2);

@@ -171,7 +171,7 @@ TEST(Watchdog, EndsAProcessWhoseRankIsStuck) {
   runStuck(false, [&](const std::string &found) { text = found; });
   EXPECT_NE(text.find("rank 1 does not go on since 0."), std::string::npos)
       << text;
-  EXPECT_NE(text.find("it is in step 4 (counting from 0), waiting for its "
+  EXPECT_NE(text.find("s: step 4 (counting from 0), waiting for its "
                       "samples to be read; rank 0 waits for it"),
             std::string::npos)
       << text;
