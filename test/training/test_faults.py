@@ -218,11 +218,14 @@ class Errors(Processes):
             with self.subTest(flags=flags):
                 processes = self.start(*RUN, "--steps", 4, *flags, wrap={0: small})
                 found = self.ends(processes, 30)
-                self.assertEqual(found[0][0], 1, found)
-                self.assertRegex(found[0][1], "No space left on device|are left on its file system")
-                for code, errors in found[1:]:
+                # All ranks come to know that a save has failed, and one is the first to say so.
+                self.assertIn(1, [code for code, _ in found], found)
+                for code, errors in found:
                     self.assertIn(code, (1, LOST), errors)
-                    self.assertIn("error: ", errors)
+                    self.assertRegex(
+                        errors,
+                        r"error: .*cannot write .*(No space left on device|left on its file system)",
+                    )
 
 
 class Disagreements(Processes):
