@@ -224,7 +224,7 @@ class Errors(Processes):
                     self.assertIn(code, (1, LOST), errors)
                     self.assertRegex(
                         errors,
-                        r"error: .*cannot write .*(No space left on device|left on its file system)",
+                        r"error: .*cannot write .*(No space left on|left on its file system)",
                     )
 
 
