@@ -69,7 +69,10 @@ MpiLibrary::find(const std::vector<Kind> &kinds,
   for (Kind wanted : kinds) {
     looked.clear();
     for (const std::string &name : names(wanted)) {
-      void *library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+      // Never unloaded, whatever it is: a UCX that comes with it may have put
+      // jumps to itself into the functions that map memory.
+      void *library =
+          dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
       if (!library) {
         std::string problem = dlerror();
         bool isMissing =
@@ -87,7 +90,6 @@ MpiLibrary::find(const std::vector<Kind> &kinds,
       }
       looked.push_back(concat(name, kind ? concat(" (", kindName(*kind), "'s)")
                                          : " (which is no MPI)"));
-      dlclose(library);
     }
   }
   std::vector<std::string> wanted;

@@ -5,7 +5,6 @@
 #include "runtime/base/Error.h"
 #include "runtime/base/Random.h"
 
-#include <cstring>
 #include <gtest/gtest.h>
 
 using namespace shardc;
@@ -24,8 +23,8 @@ static std::string npy(const std::string &header, size_t dataBytes,
 
 static StoredArray parse(const std::string &file) {
   // An exact heap copy: a sanitizer sees reads behind the end.
-  std::vector<std::byte> bytes(file.size());
-  std::memcpy(bytes.data(), file.data(), file.size());
+  auto begin = reinterpret_cast<const std::byte *>(file.data());
+  std::vector<std::byte> bytes(begin, begin + file.size());
   return parseNpyHeader(bytes, bytes.size(), "x.npy");
 }
 
