@@ -184,7 +184,6 @@ void Network::stop(const std::string &text, bool isOwn) {
     } catch (const std::exception &) {
       // It gives up already.
     }
-  sayStopped();
 }
 
 void Network::sayStopped() {
@@ -237,8 +236,10 @@ void Network::run() {
     failed(text);
     stop(text, true);
   }
+  // Behind progress(), which may have had more callbacks to call than the one
+  // that stopped.
   if (hasStopped)
-    return;
+    return sayStopped();
   try {
     transport->close(Clock::now() + goodbyeTime);
     ended = End::Orderly;
