@@ -23,9 +23,10 @@ struct Sizes {
 
 // What outlives a step lies one after the other, in its pool.
 void planPersistent(step::PlanOp plan, Sizes &sizes) {
+  int64_t alignment = plan.getBufferAlignment();
   for (auto buffer : plan.getBody().front().getOps<step::BufferOp>()) {
     int64_t &end = sizes.bytes[int64_t(step::poolOf(buffer.getKind()))];
-    int64_t size = llvm::alignTo(buffer.getBytes(), step::bufferAlignment);
+    int64_t size = llvm::alignTo(buffer.getBytes(), alignment);
     buffer.setOffset(end);
     end += size;
     sizes.kinds[int64_t(buffer.getKind())] += size;
@@ -34,13 +35,16 @@ void planPersistent(step::PlanOp plan, Sizes &sizes) {
 }
 
 // Programs run one after the other, so each has the pools to itself.
-void planProgram(const llvm::MapVector<Operation *, step::Lifetime> &lifetimes,
+void planProgram(int64_t alignment,
+                 const llvm::MapVector<Operation *, step::Lifetime> &lifetimes,
                  Sizes &sizes) {
   std::map<step::Pool, SmallVector<std::pair<step::BufferOp, step::Lifetime>>>
       pools;
   std::map<step::Kind, SmallVector<step::Lifetime>> kinds;
-  for (auto &[op, lifetime] : lifetimes) {
+  for (auto &[op, exact] : lifetimes) {
     auto buffer = cast<step::BufferOp>(op);
+    step::Lifetime lifetime = exact;
+    lifetime.bytes = llvm::alignTo(exact.bytes, alignment);
     pools[step::poolOf(buffer.getKind())].push_back({buffer, lifetime});
     kinds[buffer.getKind()].push_back(lifetime);
   }
@@ -77,7 +81,7 @@ struct StepPlanMemory : impl::StepPlanMemoryBase<StepPlanMemory> {
       for (auto program : plan.getBody().front().getOps<step::ProgramOp>()) {
         auto lifetimes = step::lifetimes(program);
         eraseUntouchedBuffers(program, lifetimes);
-        planProgram(lifetimes, sizes);
+        planProgram(plan.getBufferAlignment(), lifetimes, sizes);
       }
       plan.setPoolBytes(ArrayRef<int64_t>(sizes.bytes));
       plan.setKindBytes(ArrayRef<int64_t>(sizes.kinds));

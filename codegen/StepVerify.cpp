@@ -4,6 +4,7 @@
 #include "codegen/kernels/InPlaceRules.h"
 #include "codegen/step/Liveness.h"
 #include "codegen/step/View.h"
+#include "passes/fsdp/FSDP.h"
 
 #include <map>
 
@@ -49,10 +50,10 @@ LogicalResult verifyPlacement(step::PlanOp plan, step::ProgramOp program) {
     int64_t poolBytes = (*pools)[int64_t(step::poolOf(buffer.getKind()))];
     if (!offset)
       return buffer.emitOpError() << "has no offset";
-    if (*offset % step::bufferAlignment)
+    if (*offset % int64_t(plan.getBufferAlignment()))
       return buffer.emitOpError()
              << "expects an offset that is a multiple of "
-             << step::bufferAlignment << ", got " << *offset;
+             << plan.getBufferAlignment() << ", got " << *offset;
     if (*offset < 0 || *offset + int64_t(buffer.getBytes()) > poolBytes)
       return buffer.emitOpError()
              << "ends at byte " << *offset + int64_t(buffer.getBytes())
@@ -213,15 +214,46 @@ LogicalResult verifyAlignment(step::PlanOp plan, step::ProgramOp program) {
   return success();
 }
 
+// Parameters are kernels' arguments where they lie, in whatever type: gathered,
+// their gradients, or the master weights of a rank's slice.
+LogicalResult verifyUnits(step::PlanOp plan) {
+  int64_t alignment = plan.getArgumentAlignment();
+  auto module = plan->getParentOfType<ModuleOp>();
+  for (auto storage : plan.getBody().front().getOps<step::StorageOp>()) {
+    auto unit = module.lookupSymbol<fsdp::UnitOp>(storage.getUnit());
+    for (Type type : {unit.getElementType(), unit.getMasterType(),
+                      unit.getGradientType()}) {
+      int64_t bytes = step::elementBytes(type);
+      for (auto [parameter, offset] :
+           llvm::zip(unit.getParameters().getAsRange<FlatSymbolRefAttr>(),
+                     unit.getOffsets()))
+        if (offset * bytes % alignment)
+          return unit.emitOpError() << "expects parameters at multiples of "
+                                    << alignment << " bytes, got " << parameter
+                                    << " at byte " << offset * bytes;
+      for (int64_t slices : {unit.getShards(), unit.getOptimizerShards()})
+        if (int64_t slice =
+                slices ? int64_t(unit.getElements()) / slices * bytes : 0;
+            slice % alignment)
+          return unit.emitOpError() << "expects slices of a multiple of "
+                                    << alignment << " bytes, got " << slice;
+    }
+  }
+  return success();
+}
+
 struct StepVerify : impl::StepVerifyBase<StepVerify> {
   void runOnOperation() override {
-    for (auto plan : getOperation().getOps<step::PlanOp>())
+    for (auto plan : getOperation().getOps<step::PlanOp>()) {
+      if (failed(verifyUnits(plan)))
+        return signalPassFailure();
       for (auto program : plan.getBody().front().getOps<step::ProgramOp>())
         if (failed(verifyCollectives(program)) ||
             failed(verifyPlacement(plan, program)) ||
             failed(verifyDataFlow(program)) || failed(verifyInPlace(program)) ||
             failed(verifyAlignment(plan, program)))
           return signalPassFailure();
+    }
     markAllAnalysesPreserved();
   }
 };

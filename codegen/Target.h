@@ -68,6 +68,8 @@ public:
   virtual const step::Workspaces &workspaces() const = 0;
   /// What the addresses of a kernel's arguments are multiples of, in bytes.
   virtual int64_t argumentAlignment() const = 0;
+  /// What the offsets of buffers in their pools are multiples of, in bytes.
+  virtual int64_t bufferAlignment() const = 0;
   /// The machine of the cost model, unless the user names one.
   virtual llvm::StringRef defaultCluster() const = 0;
   /// Begins to compile the functions of `kernels` (linalg on tensors), which

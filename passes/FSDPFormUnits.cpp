@@ -156,6 +156,9 @@ llvm::Error FSDPFormUnits::readOptions() {
   if (!option)
     return option.takeError();
   reshardAll = *option;
+  if (align < 1)
+    return llvm::createStringError("align expects 1 or more elements, got %lld",
+                                   static_cast<long long>(align));
   if (llvm::Error error =
           reshardAll.check("--reshard-after-forward", sharding, shape))
     return error;
@@ -358,7 +361,7 @@ fsdp::UnitOp FSDPFormUnits::createUnit(SymbolTable &symbols, const Part &part,
     items.push_back(FlatItem::of(tensorType(parameter).getShape()));
   bool hybrid = sharding.parameters == SmallVector<int64_t>{1} &&
                 sharding.optimizer == sharding.parameters;
-  FlatLayout layout = layOutFlat(items, hybrid ? shards : ranks);
+  FlatLayout layout = layOutFlat(items, hybrid ? shards : ranks, align);
   OpBuilder builder(&getContext());
   SmallVector<Attribute> names;
   SmallVector<Location> locations;

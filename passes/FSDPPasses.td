@@ -109,7 +109,10 @@ def FSDPFormUnits : Pass<"fsdp-form-units", "::mlir::ModuleOp"> {
       "what is left of gathered parameters after forward: default, always, never, or a number of "
       "ranks">,
     ListOption<"unitOptions", "unit-options", "std::string",
-      "match=REGEX[,reshard=...] for units of that name">
+      "match=REGEX[,reshard=...] for units of that name">,
+    Option<"align", "align", "int64_t", "1",
+      "elements that parameters begin and slices end at multiples of: what the target's kernels "
+      "load at once">
   ];
   let dependentDialects = ["::shardc::fsdp::FSDPDialect"];
 }

@@ -78,6 +78,7 @@ void buildShardPhase(OpPassManager &passes, const ShardPhaseOptions &options) {
   units.strategy = options.strategy;
   units.reshard = options.reshard;
   units.unitOptions = {options.unitOptions.begin(), options.unitOptions.end()};
+  units.align = options.align;
   passes.addPass(createFSDPFormUnits(units));
   FSDPShardOptions shard;
   shard.optimizer = options.optimizer;

@@ -79,6 +79,8 @@ struct ShardPhaseOptions : mlir::PassPipelineOptions<ShardPhaseOptions> {
   Option<std::string> accumulate{*this, "accumulate",
                                  llvm::cl::desc("see fsdp-shard"),
                                  llvm::cl::init("")};
+  Option<int64_t> align{*this, "align", llvm::cl::desc("see fsdp-form-units"),
+                        llvm::cl::init(1)};
 };
 void buildShardPhase(mlir::OpPassManager &passes,
                      const ShardPhaseOptions &options);

@@ -16,6 +16,8 @@ public:
   std::string name() const override { return "cpu:" + model.name; }
   const step::Workspaces &workspaces() const override { return scratch; }
   int64_t argumentAlignment() const override { return 1; }
+  /// A cache line.
+  int64_t bufferAlignment() const override { return 64; }
   llvm::StringRef defaultCluster() const override { return "cpu"; }
   std::unique_ptr<KernelCompilation>
   compile(mlir::ModuleOp kernels) const override;

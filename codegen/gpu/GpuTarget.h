@@ -16,6 +16,8 @@ public:
   const step::Workspaces &workspaces() const override { return scratch; }
   /// Kernels load and store 16 bytes at once.
   int64_t argumentAlignment() const override { return 16; }
+  /// As allocations of CUDA's driver.
+  int64_t bufferAlignment() const override { return 256; }
   llvm::StringRef defaultCluster() const override { return "dgx-h100"; }
   std::unique_ptr<KernelCompilation>
   compile(mlir::ModuleOp kernels) const override;

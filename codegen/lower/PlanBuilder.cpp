@@ -24,6 +24,7 @@ PlanBuilder::PlanBuilder(ModuleOp module, const Target &target)
   builder.setInsertionPointToEnd(module.getBody());
   plan =
       step::PlanOp::create(builder, module.getLoc(), target.argumentAlignment(),
+                           target.bufferAlignment(),
                            /*pool_bytes=*/nullptr,
                            /*kind_bytes=*/nullptr,
                            /*live_bound_bytes=*/nullptr);

@@ -2,7 +2,6 @@
 #include "codegen/step/MemoryPlanner.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/MathExtras.h"
 
 #include <functional>
 #include <limits>
@@ -20,10 +19,6 @@ namespace {
 constexpr size_t mostSearched = 6000;
 // Above it, buffers that live longer than this are placed before the others.
 constexpr int64_t shortSpan = 64;
-
-int64_t alignedSize(const Lifetime &buffer) {
-  return llvm::alignTo(buffer.bytes, bufferAlignment);
-}
 
 /// The buffers that are placed so far, in the order of their offsets. A walk
 /// over all of them costs less than to keep those apart that are alive at other
@@ -49,8 +44,7 @@ public:
   }
 
   void insert(const Lifetime &lifetime, int64_t offset) {
-    Range range{lifetime.first, lifetime.last, offset,
-                offset + alignedSize(lifetime)};
+    Range range{lifetime.first, lifetime.last, offset, offset + lifetime.bytes};
     ranges.insert(llvm::upper_bound(ranges, range,
                                     [](const Range &a, const Range &b) {
                                       return std::pair(a.begin, a.end) <
@@ -74,7 +68,7 @@ std::optional<Placement> place(llvm::ArrayRef<Lifetime> buffers,
   result.offsets.assign(buffers.size(), 0);
   PlacedBuffers placed;
   for (int64_t buffer : order) {
-    int64_t size = alignedSize(buffers[buffer]);
+    int64_t size = buffers[buffer].bytes;
     int64_t offset = placed.bestGap(buffers[buffer], size);
     result.offsets[buffer] = offset;
     result.bytes = std::max(result.bytes, offset + size);
@@ -151,9 +145,9 @@ std::optional<Placement> placeByTime(llvm::ArrayRef<Lifetime> buffers,
     for (; !living.empty() && living.top().first < buffers[buffer].first;
          living.pop()) {
       int64_t ended = living.top().second;
-      free.give(result.offsets[ended], alignedSize(buffers[ended]));
+      free.give(result.offsets[ended], buffers[ended].bytes);
     }
-    int64_t size = alignedSize(buffers[buffer]);
+    int64_t size = buffers[buffer].bytes;
     int64_t offset = result.offsets[buffer] = free.take(size);
     result.bytes = std::max(result.bytes, offset + size);
     if (result.bytes >= limit)
@@ -180,7 +174,7 @@ std::optional<Placement> placeInTwoLayers(llvm::ArrayRef<Lifetime> buffers,
   // Where the long-lived ones end at each time: the highest of them that lives.
   std::vector<int64_t> height(times, 0);
   auto endOf = [&](int64_t buffer) {
-    return result->offsets[buffer] + alignedSize(buffers[buffer]);
+    return result->offsets[buffer] + buffers[buffer].bytes;
   };
   std::priority_queue<std::pair<int64_t, int64_t>> highest; // end, last
   auto next = longLived.begin();
@@ -200,7 +194,7 @@ std::optional<Placement> placeInTwoLayers(llvm::ArrayRef<Lifetime> buffers,
     const Lifetime &lifetime = buffers[buffer];
     for (; !ends.empty() && ends.top().first < lifetime.first; ends.pop())
       living.erase(ends.top().second);
-    int64_t size = alignedSize(lifetime);
+    int64_t size = lifetime.bytes;
     int64_t offset = *std::max_element(height.begin() + lifetime.first,
                                        height.begin() + lifetime.last + 1);
     for (auto [begin, end] : living) {
@@ -226,8 +220,8 @@ int64_t mostAlive(llvm::ArrayRef<Lifetime> buffers) {
     times = std::max(times, buffer.last + 1);
   std::vector<int64_t> change(times + 1);
   for (const Lifetime &buffer : buffers) {
-    change[buffer.first] += alignedSize(buffer);
-    change[buffer.last + 1] -= alignedSize(buffer);
+    change[buffer.first] += buffer.bytes;
+    change[buffer.last + 1] -= buffer.bytes;
   }
   int64_t alive = 0, most = 0;
   for (int64_t bytes : change)
@@ -255,7 +249,7 @@ Placement placeBuffers(llvm::ArrayRef<Lifetime> buffers) {
   // The first key decides, the next ones break ties; the index makes every
   // order total.
   auto span = [&](int64_t i) { return buffers[i].last - buffers[i].first + 1; };
-  auto size = [&](int64_t i) { return alignedSize(buffers[i]); };
+  auto size = [&](int64_t i) { return buffers[i].bytes; };
   using Key = std::tuple<double, double, int64_t>;
   constexpr size_t byTime = 2;
   const std::function<Key(int64_t)> keys[] = {

@@ -10,9 +10,6 @@
 
 namespace shardc::step {
 
-/// Every offset is a multiple of this.
-constexpr int64_t bufferAlignment = 64;
-
 /// A buffer of `bytes` bytes that is alive at times first, ..., last.
 struct Lifetime {
   int64_t first = 0, last = -1;
@@ -29,12 +26,13 @@ struct Placement {
 };
 
 /// Places the buffers so that no two that are alive at the same time share a
-/// byte. Deterministic. Buffers are placed one after the other, each into the
+/// byte. Offsets are sums of buffers' bytes: where these are multiples of an
+/// alignment, so are they. Deterministic. Buffers are placed one after the other, each into the
 /// smallest gap that holds it, in orders by size, by size x lifetime and by
 /// start; the best result is kept (Pisarchyk and Lee, arXiv:2001.03288).
 Placement placeBuffers(llvm::ArrayRef<Lifetime> buffers);
 
-/// Most bytes alive at one time, each buffer's rounded up to the alignment.
+/// Most bytes alive at one time.
 int64_t mostAlive(llvm::ArrayRef<Lifetime> buffers);
 
 } // namespace shardc::step

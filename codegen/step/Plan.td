@@ -25,7 +25,8 @@ def Step_PlanOp : Step_Op<"plan", [NoTerminator, SingleBlock, NoRegionArguments]
     bytes of each kind of buffer that are alive at once (`kind_bytes`, in the order of the kinds),
     and the lower bound that no placement could beat (`live_bound_bytes`: the sum over pools of the
     most bytes alive at once). The addresses of a launch's operands are multiples of
-    `argument_alignment`, in bytes: what the target's kernels expect.
+    `argument_alignment`, in bytes: what the target's kernels expect; those of buffers are multiples
+    of `buffer_alignment`.
 
     ```mlir
     step.plan attributes {argument_alignment = 16 : i64, pool_bytes = array<i64: 64, 128, 0, 0>,
@@ -39,6 +40,7 @@ def Step_PlanOp : Step_Op<"plan", [NoTerminator, SingleBlock, NoRegionArguments]
     ```
   }];
   let arguments = (ins DefaultValuedAttr<I64Attr, "1">:$argument_alignment,
+    DefaultValuedAttr<I64Attr, "64">:$buffer_alignment,
     OptionalAttr<DenseI64ArrayAttr>:$pool_bytes, OptionalAttr<DenseI64ArrayAttr>:$kind_bytes,
     OptionalAttr<I64Attr>:$live_bound_bytes);
   let regions = (region SizedRegion<1>:$body);
@@ -73,8 +75,8 @@ def Step_BufferOp : Step_Op<"buffer", [MemoryEffects<[MemAlloc]>]> {
     A buffer of the plan lives as long as the trainer; those of the kind accumulation are there only
     in runs with several micro-batches per step. A buffer of a program lives from the first entry
     that touches it to the last, and to the wait of a collective that touches it. `bytes` is its
-    size, `offset` where it begins in its pool, a multiple of 64 bytes; `name` is what errors,
-    profiles and memory reports call it.
+    size, `offset` where it begins in its pool, a multiple of the plan's `buffer_alignment`; `name`
+    is what errors, profiles and memory reports call it.
 
     ```mlir
     %x = step.buffer activation 131072 at 4096 "linear"

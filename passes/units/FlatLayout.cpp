@@ -24,9 +24,15 @@ FlatItem FlatItem::of(llvm::ArrayRef<int64_t> shape) {
 
 namespace {
 
-/// Elements to which items and slices are aligned: 64 bytes of float32, a cache
-/// line and the widest vector.
-constexpr int64_t alignment = 16;
+/// Elements to which items and slices are aligned where that costs little: 64
+/// bytes of float32, a cache line and the widest vector.
+constexpr int64_t cheapAlignment = 16;
+
+/// What offsets and slices are multiples of: `wanted` where rows allow it,
+/// `required` always. The first is a multiple of the second.
+struct Alignment {
+  int64_t wanted, required;
+};
 
 int64_t divideCeil(int64_t value, int64_t by) { return (value + by - 1) / by; }
 int64_t alignTo(int64_t value, int64_t align) {
@@ -34,22 +40,25 @@ int64_t alignTo(int64_t value, int64_t align) {
 }
 
 /// Smallest offset >= `from` and congruent to `boundary` modulo `row` (so that
-/// whole rows end at `boundary`); a multiple of `align` where there is one.
-int64_t alignRows(int64_t from, int64_t boundary, int64_t row, int64_t align) {
+/// whole rows end at `boundary`); a multiple of what is wanted, else of what is
+/// required, where there is one.
+int64_t alignRows(int64_t from, int64_t boundary, int64_t row,
+                  Alignment align) {
   int64_t distance = (boundary - from) % row;
   int64_t offset = from + (distance + row) % row;
-  for (int64_t candidate = offset, step = 0; step < align;
-       ++step, candidate += row)
-    if (candidate % align == 0)
-      return candidate;
+  for (int64_t multiple : {align.wanted, align.required})
+    for (int64_t candidate = offset, step = 0; step < multiple;
+         ++step, candidate += row)
+      if (candidate % multiple == 0)
+        return candidate;
   return offset;
 }
 
 /// First offset >= `cursor` at which `item` can lie, or nullopt where no offset
 /// serves with this slice.
 std::optional<int64_t> place(int64_t cursor, FlatItem item, int64_t slice,
-                             int64_t align) {
-  int64_t offset = alignTo(cursor, align);
+                             Alignment align) {
+  int64_t offset = alignTo(cursor, align.wanted);
   // Past the first boundary the picture repeats, up to alignment: two more
   // tries see every case.
   for (int attempt = 0; attempt < 3; ++attempt) {
@@ -57,9 +66,10 @@ std::optional<int64_t> place(int64_t cursor, FlatItem item, int64_t slice,
     if (boundary >= offset + item.elements)
       return offset;
     int64_t shifted = alignRows(offset, boundary, item.row, align);
-    if (shifted < boundary && !cutsRow(shifted, item, slice))
+    if (shifted < boundary && shifted % align.required == 0 &&
+        !cutsRow(shifted, item, slice))
       return shifted;
-    offset = alignTo(boundary, align);
+    offset = alignTo(boundary, align.wanted);
   }
   return std::nullopt;
 }
@@ -68,7 +78,7 @@ std::optional<int64_t> place(int64_t cursor, FlatItem item, int64_t slice,
 /// where the slice is impossible.
 std::optional<int64_t> placeAll(llvm::ArrayRef<FlatItem> items,
                                 llvm::ArrayRef<int64_t> order, int64_t slice,
-                                int64_t align,
+                                Alignment align,
                                 llvm::SmallVectorImpl<int64_t> &offsets) {
   offsets.clear();
   int64_t end = 0;
@@ -105,19 +115,19 @@ int64_t nextSlice(llvm::ArrayRef<FlatItem> items, int64_t from, int64_t align,
 }
 
 FlatLayout search(llvm::ArrayRef<FlatItem> items, llvm::ArrayRef<int64_t> order,
-                  int64_t slices, int64_t align) {
+                  int64_t slices, Alignment align) {
   int64_t total = 0, longestRow = 1, packed = 0;
   for (int64_t index : order) {
     total += items[index].elements;
     longestRow =
         std::max(longestRow, items[index].elements > 0 ? items[index].row : 1);
-    packed = alignTo(packed, align) + items[index].elements;
+    packed = alignTo(packed, align.wanted) + items[index].elements;
   }
   FlatLayout layout;
   layout.order.assign(order.begin(), order.end());
   layout.slices = slices;
   // A slice that holds everything always serves, so the search ends.
-  int64_t limit = std::max<int64_t>(alignTo(packed, align), align);
+  int64_t limit = std::max(alignTo(packed, align.wanted), align.wanted);
   int64_t slice = std::max<int64_t>({divideCeil(total, slices), longestRow, 1});
   // Steps of one alignment find the least padding; they grow when that takes
   // long.
@@ -126,7 +136,7 @@ FlatLayout search(llvm::ArrayRef<FlatItem> items, llvm::ArrayRef<int64_t> order,
               1024, 1'000'000 / std::max<int64_t>(items.size(), 1)),
           step = 1;
   while (true) {
-    slice = std::min(nextSlice(items, slice, align, limit), limit);
+    slice = std::min(nextSlice(items, slice, align.wanted, limit), limit);
     std::optional<int64_t> end =
         placeAll(items, order, slice, align, layout.offsets);
     if (end && *end <= slice * slices)
@@ -141,7 +151,7 @@ FlatLayout search(llvm::ArrayRef<FlatItem> items, llvm::ArrayRef<int64_t> order,
 }
 
 FlatLayout bestOrder(llvm::ArrayRef<FlatItem> items, int64_t slices,
-                     int64_t align) {
+                     Alignment align) {
   llvm::SmallVector<int64_t> given(items.size());
   std::iota(given.begin(), given.end(), 0);
   llvm::SmallVector<int64_t> byRow(given), bySize(given);
@@ -165,9 +175,11 @@ FlatLayout bestOrder(llvm::ArrayRef<FlatItem> items, int64_t slices,
 
 } // namespace
 
-FlatLayout shardc::layOutFlat(llvm::ArrayRef<FlatItem> items, int64_t slices) {
-  FlatLayout dense = bestOrder(items, slices, 1);
-  FlatLayout aligned = bestOrder(items, slices, alignment);
+FlatLayout shardc::layOutFlat(llvm::ArrayRef<FlatItem> items, int64_t slices,
+                              int64_t required) {
+  FlatLayout dense = bestOrder(items, slices, {required, required});
+  FlatLayout aligned =
+      bestOrder(items, slices, {std::lcm(cheapAlignment, required), required});
   return aligned.elements() - dense.elements() <= dense.elements() / 200
              ? aligned
              : dense;

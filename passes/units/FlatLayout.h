@@ -51,13 +51,15 @@ constexpr bool cutsRow(int64_t offset, FlatItem item, int64_t slice) {
 /// few orders (long rows first, large items first, as given); it is never
 /// shorter than the longest row. Items start at multiples of 16 elements (64
 /// bytes of float32), and so do slices, where that costs at most 0.5 % of the
-/// buffer. Time does not depend on the number of elements or slices.
+/// buffer, and at multiples of `required` (>= 1) elements whatever it costs.
+/// Time does not depend on the number of elements or slices.
 ///
 /// A boundary can be moved by padding before an item, but an item that spans
 /// several needs a slice of whole rows: that is the whole of the padding in
 /// large units, below slices * (longest row), or slices * (least common
 /// multiple of the rows) where several such items have different rows.
-FlatLayout layOutFlat(llvm::ArrayRef<FlatItem> items, int64_t slices);
+FlatLayout layOutFlat(llvm::ArrayRef<FlatItem> items, int64_t slices,
+                      int64_t required = 1);
 
 } // namespace shardc
 

@@ -134,6 +134,50 @@ module {
 
 // -----
 
+// Buffers lie as the target's allocations do.
+step.plan attributes {buffer_alignment = 256 : i64, pool_bytes = array<i64: 0, 128, 0, 0>} {
+  step.program "buffers" {
+    // expected-error @+1 {{expects an offset that is a multiple of 256, got 64}}
+    %a = step.buffer activation 64 at 64 "a"
+    %a0 = step.view %a[0] : memref<16xf32>
+    step.fill 1.0 into %a0 : memref<16xf32>
+  }
+}
+
+// -----
+
+// What is aligned in float32 need not be in bf16.
+module {
+  nn.parameter @w : tensor<4xf32> {initializer = "w", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+  nn.parameter @v : tensor<4xf32> {initializer = "v", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+  // expected-error @+1 {{expects parameters at multiples of 16 bytes, got @v at byte 8}}
+  fsdp.unit @root {parameters = [@w, @v], offsets = array<i64: 0, 4>, elements = 8 : i64,
+                   padding = 0 : i64, shards = 1 : i64, optimizer_shards = 0 : i64,
+                   reshard = 1 : i64, element_type = bf16, master_type = f32, gradient_type = f32,
+                   reason = ""}
+  step.plan attributes {argument_alignment = 16 : i64, pool_bytes = array<i64: 64, 0, 0, 0>} {
+    %p = step.buffer persistent 16 at 0 "root.parameters"
+    step.storage @root %p
+  }
+}
+
+// -----
+
+module {
+  nn.parameter @w : tensor<6xf32> {initializer = "w", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}
+  // expected-error @+1 {{expects slices of a multiple of 16 bytes, got 12}}
+  fsdp.unit @root {parameters = [@w], offsets = array<i64: 0>, elements = 6 : i64,
+                   padding = 0 : i64, shards = 2 : i64, optimizer_shards = 2 : i64,
+                   reshard = 2 : i64, element_type = f32, master_type = f32, gradient_type = f32,
+                   reason = ""}
+  step.plan attributes {argument_alignment = 16 : i64, pool_bytes = array<i64: 64, 0, 0, 0>} {
+    %p = step.buffer persistent 12 at 0 "root.parameters"
+    step.storage @root %p
+  }
+}
+
+// -----
+
 // A kept slice is read by the gather from it until the wait.
 step.plan attributes {pool_bytes = array<i64: 0, 0, 192, 0>} {
   step.program "kept" {

@@ -21,8 +21,9 @@ std::vector<FlatItem> itemsOf(const std::vector<Shape> &shapes) {
 }
 
 /// Checks every element of the buffer against the promises.
-void expectSound(const std::vector<FlatItem> &items, int64_t slices) {
-  FlatLayout layout = layOutFlat(items, slices);
+void expectSound(const std::vector<FlatItem> &items, int64_t slices,
+                 int64_t required = 1) {
+  FlatLayout layout = layOutFlat(items, slices, required);
   std::string what = "slices " + std::to_string(slices) + ", items";
   int64_t total = 0;
   for (FlatItem item : items) {
@@ -35,6 +36,7 @@ void expectSound(const std::vector<FlatItem> &items, int64_t slices) {
   ASSERT_EQ(layout.order.size(), items.size());
   ASSERT_EQ(layout.offsets.size(), items.size());
   ASSERT_EQ(layout.elements(), layout.slice * slices);
+  ASSERT_EQ(layout.slice % required, 0);
   ASSERT_EQ(layout.padding, layout.elements() - total);
   std::vector<bool> seen(items.size());
   int64_t end = 0;
@@ -43,6 +45,7 @@ void expectSound(const std::vector<FlatItem> &items, int64_t slices) {
     seen[layout.order[position]] = true;
     FlatItem item = items[layout.order[position]];
     int64_t offset = layout.offsets[position];
+    ASSERT_EQ(offset % required, 0);
     ASSERT_GE(offset, end);
     end = offset + item.elements;
     ASSERT_LE(end, layout.elements());
@@ -68,6 +71,17 @@ TEST(FlatLayout, isSoundForEveryPairOfRows) {
         expectSound(
             itemsOf({{7, first}, {first}, {11, second}, {3, second}, {second}}),
             slices);
+}
+
+TEST(FlatLayout, keepsTheAlignmentThatATargetRequires) {
+  for (int64_t required : {4, 8})
+    for (int64_t first = 1; first <= 17; ++first)
+      for (int64_t second = 1; second <= 17; ++second)
+        for (int64_t slices = 1; slices <= 8; ++slices)
+          expectSound(itemsOf({{7, first}, {first}, {11, second}, {second}}),
+                      slices, required);
+  for (int64_t slices : {1, 3, 64})
+    expectSound(itemsOf({{}, {1}, {0, 4}, {2, 3, 5, 7}, {4, 1000}}), slices, 8);
 }
 
 TEST(FlatLayout, takesScalarsNothingAndFewRowsOnManyRanks) {

@@ -83,6 +83,17 @@ class Targets(ToolTest):
         }
         self.assertRegex(plans["cuda:sm_90"], r"step\.plan attributes \{argument_alignment = 16")
         self.assertNotIn("argument_alignment", plans["cpu"])
+        # So that whole parameters need no copies, wherever ranks cut their units.
+        for mesh in ("3", "2x2"):
+            for precision in ("float32", "bf16"):
+                plan = self.compile(
+                    *("--precision", precision, "--target", "cuda:sm_90", "--mesh", mesh),
+                    *("--compile-to", "plan"),
+                ).out
+                offsets = re.findall(r"step\.buffer \w+ \d+ at (\d+)", plan)
+                self.assertTrue(offsets)
+                self.assertEqual([o for o in offsets if int(o) % 256], [])
+                self.assertNotIn("step.copy", plan)
         views = dict(re.findall(r"(%\d+) = step\.view %\d+\[(\d+)\]", plans["cuda:sm_90"]))
         launches = re.findall(
             r"step\.launch @kernels::\S+\((.*?)\) into\((.*?)\)", plans["cuda:sm_90"]

@@ -85,7 +85,9 @@ private:
                                    : options.cluster;
   }
   PhaseSettings settings() {
-    return {cluster(), target->name(), report.ranks ? threadsPerRank() : 1};
+    // A parameter's elements have two bytes at least.
+    return {cluster(), target->name(), report.ranks ? threadsPerRank() : 1,
+            std::max<int64_t>(target->argumentAlignment() / 2, 1)};
   }
   bool fail(llvm::Error error);
 

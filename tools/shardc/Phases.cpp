@@ -49,6 +49,7 @@ void shardc::buildPhase(OpPassManager &passes, Phase phase,
     shard.optimizer = options.optimizer;
     shard.prefetch = options.prefetch;
     shard.accumulate = options.accumulate;
+    shard.align = settings.flatAlignment;
     return buildShardPhase(passes, shard);
   }
   case Phase::Kernels:
@@ -67,7 +68,7 @@ std::vector<std::string> shardc::passNames(const Options &options) {
   std::vector<std::string> names;
   for (size_t phase = 0; phase < std::size(phases); ++phase) {
     OpPassManager all(ModuleOp::getOperationName());
-    buildPhase(all, Phase(phase), options, {"cpu", "cpu", 1});
+    buildPhase(all, Phase(phase), options, {"cpu", "cpu", 1, 1});
     for (const Pass &pass : all.getPasses())
       if (std::string name = pass.getArgument().str();
           !llvm::is_contained(names, name))

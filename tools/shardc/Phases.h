@@ -36,6 +36,8 @@ constexpr const PhaseInfo &infoOf(Phase phase) { return phases[int(phase)]; }
 struct PhaseSettings {
   std::string cluster, target;
   long workers = 1;
+  /// Elements of flat buffers.
+  int64_t flatAlignment = 1;
 };
 
 /// Adds a phase's passes.
