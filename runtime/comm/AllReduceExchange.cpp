@@ -18,6 +18,12 @@ int64_t bytesOf(const Segment &segment) {
   return segment.count * int64_t(elementSize(segment.dtype));
 }
 
+/// What a segment takes in a message with others: each begins where any type
+/// may lie.
+int64_t packedBytes(const Segment &segment) {
+  return (bytesOf(segment) + 7) / 8 * 8;
+}
+
 /// Where the results of a segment go.
 std::vector<std::byte *> placesOf(const std::vector<Contribution> &own,
                                   size_t segment) {
@@ -47,7 +53,7 @@ private:
 void ShortAllReduce::run() {
   int64_t bytes = 0;
   for (const Segment &segment : any().segments)
-    bytes += bytesOf(segment);
+    bytes += packedBytes(segment);
   int sides = int(group().sides.size());
   packs.resize(sides);
   for (int side = 0; side < sides; ++side)
@@ -57,7 +63,7 @@ void ShortAllReduce::run() {
     for (const Segment &segment : each.segments) {
       if (bytesOf(segment) > 0)
         std::memcpy(to, segment.data, bytesOf(segment));
-      to += bytesOf(segment);
+      to += packedBytes(segment);
     }
   left = sides - 1;
   for (int side = 0; side < sides; ++side) {
@@ -92,7 +98,7 @@ void ShortAllReduce::combine() {
       unrounded.before = static_cast<const std::byte *>(segment.running.data);
     combineInRankOrder(placesOf(context.own, i), sources, segment.count,
                        segment.dtype, segment.combine, false, unrounded);
-    offset += bytesOf(segment);
+    offset += packedBytes(segment);
   }
   finishData();
 }
