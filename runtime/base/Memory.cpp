@@ -12,7 +12,7 @@ using namespace shardc::runtime;
 
 namespace {
 
-/// Every Memory, for who asks where the process's bytes are.
+/// Every pool, for who asks where the process's bytes are.
 struct Registry {
   std::mutex mutex;
   std::map<std::byte *, size_t> sizes; // by begin
@@ -27,7 +27,7 @@ struct Registry {
 
 static constexpr int64_t hugePage = int64_t(2) << 20;
 
-Memory Memory::allocate(const std::string &name, int64_t bytes) {
+Memory Memory::allocate(const std::string &name, int64_t bytes, Use use) {
   Memory memory;
   if (bytes == 0)
     return memory;
@@ -46,13 +46,15 @@ Memory Memory::allocate(const std::string &name, int64_t bytes) {
   memory.mappedBytes = mapped;
   if (bytes >= hugePage)
     madvise(memory.begin, static_cast<size_t>(bytes), MADV_HUGEPAGE);
-  Registry &registry = Registry::get();
-  std::lock_guard lock(registry.mutex);
-  registry.sizes[memory.begin] = static_cast<size_t>(bytes);
+  if (use == Use::Pool) {
+    Registry &registry = Registry::get();
+    std::lock_guard lock(registry.mutex);
+    registry.sizes[memory.begin] = static_cast<size_t>(bytes);
+  }
   return memory;
 }
 
-std::vector<std::span<std::byte>> Memory::all() {
+std::vector<std::span<std::byte>> Memory::pools() {
   Registry &registry = Registry::get();
   std::lock_guard lock(registry.mutex);
   std::vector<std::span<std::byte>> all;

@@ -15,11 +15,16 @@ namespace shardc::runtime {
 /// gives them.
 class Memory {
 public:
+  /// Pools are what a plan or a save asks for; scratch is what threads keep
+  /// beside it, and no report of pools has it.
+  enum class Use { Pool, Scratch };
+
   Memory() = default;
   /// Throws an Error with `name` when the system has no more.
-  static Memory allocate(const std::string &name, int64_t bytes);
-  /// What this process has of such memory, by address.
-  static std::vector<std::span<std::byte>> all();
+  static Memory allocate(const std::string &name, int64_t bytes,
+                         Use use = Use::Pool);
+  /// What this process has of pools, by address.
+  static std::vector<std::span<std::byte>> pools();
   Memory(Memory &&other) noexcept;
   Memory &operator=(Memory &&other) noexcept;
   ~Memory();

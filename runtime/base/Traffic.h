@@ -8,7 +8,7 @@ namespace shardc::runtime {
 
 /// Of one process.
 struct Traffic {
-  /// Of messages; headers of the network aside.
+  /// Of messages; headers of the network and heartbeats aside.
   int64_t sent = 0, received = 0;
   /// Of other processes' memory.
   int64_t read = 0;

@@ -25,6 +25,7 @@ void Heartbeats::listen(int from) {
   Peer &peer = peers[from];
   transport.receive(from, channel, peer.in.data(), int64_t(peer.in.size()),
                     [this, from] {
+                      moved.received += int64_t(peers[from].in.size());
                       hear(from);
                       listen(from);
                     });
@@ -55,7 +56,10 @@ void Heartbeats::beat(Clock::time_point now) {
                 size_t(ranks) * sizeof(RankNoteValue));
     peer.isSending = true;
     transport.send(to, channel, peer.out.data(), int64_t(peer.out.size()),
-                   [&peer] { peer.isSending = false; });
+                   [this, &peer] {
+                     moved.sent += int64_t(peer.out.size());
+                     peer.isSending = false;
+                   });
   }
 }
 

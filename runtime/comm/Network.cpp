@@ -204,6 +204,8 @@ bool Network::runPosted() {
   {
     std::lock_guard lock(mutex);
     moved = transport->traffic();
+    if (heartbeats)
+      moved = moved - heartbeats->traffic();
     std::swap(work, posted);
   }
   for (std::function<void()> &each : work)

@@ -90,7 +90,7 @@ ProcessMemory::parse(std::istream &smaps,
 
 ProcessMemory ProcessMemory::now() {
   std::ifstream smaps("/proc/self/smaps");
-  return parse(smaps, Memory::all());
+  return parse(smaps, Memory::pools());
 }
 
 } // namespace shardc::runtime

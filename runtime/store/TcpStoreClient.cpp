@@ -53,6 +53,16 @@ std::unique_ptr<Connection> TcpStoreClient::open(const std::string &host,
   return connection;
 }
 
+std::unique_ptr<Connection> TcpStoreClient::openAgain(Deadline deadline) const {
+  try {
+    return open(host, port, deadline);
+  } catch (const StoreTimeout &) {
+    throw;
+  } catch (const Error &error) {
+    throw StoreLost(concat("it is gone: ", error.what()));
+  }
+}
+
 TcpStoreClient::TcpStoreClient(const std::vector<StoreAddress> &addresses,
                                const std::string &job,
                                const std::string &prefix, Deadline deadline)
@@ -120,7 +130,7 @@ auto TcpStoreClient::ask(std::string_view what, const std::string &key,
   }
   try {
     if (!connection)
-      connection = open(host, port, deadline);
+      connection = openAgain(deadline);
     auto answer = body(*connection);
     std::lock_guard lock(mutex);
     idle.push_back(std::move(connection));

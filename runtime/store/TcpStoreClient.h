@@ -52,6 +52,9 @@ private:
   /// Connects once and sees that a store of this job is there.
   std::unique_ptr<Connection> open(const std::string &host, uint16_t port,
                                    Deadline deadline) const;
+  /// Connects where this store was before; a StoreLost at once where nothing
+  /// listens there any more.
+  std::unique_ptr<Connection> openAgain(Deadline deadline) const;
   std::string stored(const std::string &key) const;
   static void waitOn(Connection &connection,
                      const std::vector<std::string> &keys, Deadline deadline);

@@ -8,6 +8,7 @@
 #include <list>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <optional>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -172,11 +173,17 @@ void TcpStoreServer::Loop::dropGone() {
       ++each;
 }
 
+/// How long a server that is to end answers those that are still connected.
+/// What ends process 0, a deadline say, ends the others a moment later, and
+/// they should say it as it is and not that their store is gone.
+static constexpr std::chrono::milliseconds linger{500};
+
 void TcpStoreServer::Loop::run() {
   std::vector<pollfd> polled;
-  for (;;) {
+  std::optional<Deadline> end;
+  while (!end || (!clients.empty() && Clock::now() < *end)) {
     polled.clear();
-    polled.push_back({wake.get(), POLLIN, 0});
+    polled.push_back({end ? -1 : wake.get(), POLLIN, 0});
     polled.push_back({acceptsNext ? listener.get() : -1, POLLIN, 0});
     for (const Client &client : clients) {
       short events =
@@ -185,10 +192,11 @@ void TcpStoreServer::Loop::run() {
         events |= POLLOUT;
       polled.push_back({client.socket.get(), events, 0});
     }
-    if (poll(polled.data(), polled.size(), acceptsNext ? -1 : 100) < 0)
+    int most = end ? 10 : acceptsNext ? -1 : 100;
+    if (poll(polled.data(), polled.size(), most) < 0)
       continue;
     if (polled[0].revents)
-      return;
+      end = after(linger);
     acceptsNext = true;
     size_t at = 2;
     for (Client &client : clients)

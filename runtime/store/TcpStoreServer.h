@@ -26,6 +26,7 @@ public:
   /// protocol, or too long for it, closes its connection and nothing else.
   TcpStoreServer(uint16_t port, const std::string &job,
                  Reach reach = Reach::AllHosts);
+  /// Answers those that are still connected for at most half a second more.
   ~TcpStoreServer();
   TcpStoreServer(const TcpStoreServer &) = delete;
   TcpStoreServer &operator=(const TcpStoreServer &) = delete;

@@ -419,12 +419,13 @@ void RankLoop::check(int64_t step, const Outcome &outcome, PastStep past) {
   if (!std::isfinite(outcome.loss))
     failInStep(run, *rank, *loader, std::move(past),
                concat("the loss of step ", step, " (counting from 0) is ",
-                      outcome.loss));
+                      numberText(outcome.loss)));
   if (rank->gradientNorm() && !std::isfinite(outcome.gradientNorm))
     failInStep(run, *rank, *loader, std::move(past),
                concat("the gradient norm of step ", step,
-                      " (counting from 0) is ", outcome.gradientNorm,
-                      " at a loss of ", outcome.loss));
+                      " (counting from 0) is ",
+                      numberText(outcome.gradientNorm), " at a loss of ",
+                      numberText(outcome.loss)));
 }
 
 void RankLoop::report(int64_t step, const Outcome &outcome, double seconds) {
@@ -466,7 +467,7 @@ void RankLoop::evaluate(int64_t stepsDone) {
   EvaluationResult result = (*evaluation)();
   if (!std::isfinite(result.loss))
     fail("the loss of the evaluation after step ", stepsDone, " is ",
-         result.loss, "; ", exportedText(run));
+         numberText(result.loss), "; ", exportedText(run));
   evaluatedLast = stepsDone;
   evalLoss = result.loss;
   isBest = watch.take(stepsDone, result);
