@@ -27,6 +27,10 @@ std::string ProcessWorld::firstReason(const std::string &reason) {
   if (!first.empty())
     return first;
   first = reason;
+  // A process that was stopped for a while finds its connections lost before
+  // its server has read what the others had said meanwhile.
+  if (rendezvous && rendezvous->servesStore())
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
   if (rendezvous && rendezvous->store())
     try {
       first = rendezvous->store()->compareSet("reason", "", reason,

@@ -34,6 +34,8 @@ public:
 
   /// Null where there is none.
   Store *store() const { return client.get(); }
+  /// Whether this process is the one that others' words go to.
+  bool servesStore() const { return server != nullptr; }
   /// The host of each process.
   const std::vector<std::string> &hosts() const { return hostNames; }
   /// Which of the processes of its host this one is, and how many those are,
