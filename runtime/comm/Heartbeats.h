@@ -26,9 +26,6 @@ public:
   /// When it will be.
   Clock::time_point next() const { return nextBeat; }
 
-  /// Bytes of its messages, which are no step's. To be asked on the driver.
-  const Traffic &traffic() const { return moved; }
-
   /// What each process has told last.
   std::vector<ProcessNotes> notes() const;
 
@@ -47,7 +44,6 @@ private:
   Clock::duration interval;
   std::function<ProcessNotes()> own;
   Clock::time_point nextBeat;
-  Traffic moved;
   std::vector<Peer> peers; // by process
   mutable std::mutex mutex;
   std::vector<ProcessNotes> heard;

@@ -33,7 +33,6 @@ public:
   bool progress() override;
   void sleep(Clock::time_point deadline) override;
   void wake() override;
-  Traffic traffic() const override { return moved; }
   void close(Clock::time_point deadline) override;
 
 private:
@@ -41,6 +40,7 @@ private:
   struct Message {
     int process; // the other
     bool isSent;
+    Channel channel;
     int64_t bytes;
     Done done;
     int piecesLeft = 0;
@@ -76,7 +76,6 @@ private:
   Lost lost;
   std::vector<Done> ended; // to be called
   std::string problem;     // to be thrown
-  Traffic moved;
 
   static constexpr microseconds leastPause{1}, mostPause{1000};
   microseconds pause = leastPause;
@@ -110,20 +109,22 @@ void MpiTransport::send(int to, Channel channel, const void *data,
   if (ends[to].isLost)
     return;
   ++sends;
-  beginPieces(std::make_shared<Message>(to, true, bytes, std::move(done)),
-              [&](int64_t from, int size, void *request) {
-                return calls.send(static_cast<const char *>(data) + from, size,
-                                  to, int(channel), request);
-              });
+  beginPieces(
+      std::make_shared<Message>(to, true, channel, bytes, std::move(done)),
+      [&](int64_t from, int size, void *request) {
+        return calls.send(static_cast<const char *>(data) + from, size, to,
+                          int(channel), request);
+      });
 }
 
 void MpiTransport::receive(int from, Channel channel, void *data, int64_t bytes,
                            Done done) {
-  beginPieces(std::make_shared<Message>(from, false, bytes, std::move(done)),
-              [&](int64_t begin, int size, void *request) {
-                return calls.receive(static_cast<char *>(data) + begin, size,
-                                     from, int(channel), request);
-              });
+  beginPieces(
+      std::make_shared<Message>(from, false, channel, bytes, std::move(done)),
+      [&](int64_t begin, int size, void *request) {
+        return calls.receive(static_cast<char *>(data) + begin, size, from,
+                             int(channel), request);
+      });
 }
 
 void MpiTransport::lose(int process, int error) {
@@ -145,8 +146,10 @@ void MpiTransport::end(const Piece &piece, const ShardcMpiEnd &how) {
   }
   if (how.error)
     lose(message.process, how.error);
-  else
+  else {
+    Traffic &moved = trafficOf(message.channel);
     (message.isSent ? moved.sent : moved.received) += piece.bytes;
+  }
   if (message.piecesLeft > 0)
     return;
   sends -= message.isSent;
@@ -240,7 +243,6 @@ void MpiTransport::close(Clock::time_point deadline) {
   for (size_t i = 0; i < pieces.size(); ++i)
     library->require(calls.cancel(requestAt(i)), "give up a message of MPI's");
   pieces.clear();
-  library->require(calls.leave(), "end MPI's messages");
 }
 
 } // namespace

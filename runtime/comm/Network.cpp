@@ -12,6 +12,8 @@ using Clock = std::chrono::steady_clock;
 
 /// How long those who are to know that this process gives up are given.
 static constexpr std::chrono::seconds tellingTime{1};
+/// How long a process that is gone is given for its last words, or another's.
+static constexpr std::chrono::milliseconds hearingTime{200};
 /// And those who have not come to the end of a run yet.
 static constexpr std::chrono::seconds goodbyeTime{30};
 
@@ -36,9 +38,17 @@ Network::End Network::end() {
   return ended;
 }
 
-Traffic Network::traffic() const {
-  std::lock_guard lock(mutex);
-  Traffic all = moved;
+/// Of all that is done: the driver counts it before it hears of the question.
+Traffic Network::traffic() {
+  auto moved = std::make_shared<std::optional<Traffic>>();
+  post([this, moved] {
+    std::lock_guard lock(mutex);
+    *moved = transport->traffic();
+    news.notify_all();
+  });
+  std::unique_lock lock(mutex);
+  news.wait(lock, [&] { return *moved || hasStopped; });
+  Traffic all = moved->value_or(Traffic());
   all.read = bytesRead;
   return all;
 }
@@ -136,6 +146,15 @@ void Network::receive(int from, Transport::Channel channel, void *data,
   transport->receive(from, channel, data, bytes, std::move(done));
 }
 
+/// What others say comes first, where both are there at once: a process that
+/// was stopped for a while finds all of them gone, and why.
+void Network::lose(int process, const std::string &why) {
+  if (lost)
+    return;
+  lost = {concat(names[process], " is gone: ", why),
+          Clock::now() + hearingTime};
+}
+
 /// Waits for what others have to say, which they do once.
 void Network::listen() {
   for (int from = 0; from < processes(); ++from)
@@ -145,9 +164,8 @@ void Network::listen() {
                          strnlen(heard[from].data(), textBytes));
         stop(text, false);
       });
-  transport->onLost([this](int process, const std::string &why) {
-    stop(concat(names[process], " is gone: ", why), false);
-  });
+  transport->onLost(
+      [this](int process, const std::string &why) { lose(process, why); });
 }
 
 void Network::tellOthers(const std::string &text) {
@@ -203,9 +221,6 @@ bool Network::runPosted() {
   std::vector<std::function<void()>> work;
   {
     std::lock_guard lock(mutex);
-    moved = transport->traffic();
-    if (heartbeats)
-      moved = moved - heartbeats->traffic();
     std::swap(work, posted);
   }
   for (std::function<void()> &each : work)
@@ -223,7 +238,11 @@ void Network::run() {
         break;
       any |= transport->progress();
       Clock::time_point now = Clock::now();
+      if (lost && now >= lost->until && !hasStopped)
+        stop(lost->text, false);
       Clock::time_point wake = now + std::chrono::seconds(1);
+      if (lost)
+        wake = std::min(wake, lost->until);
       if (heartbeats) {
         heartbeats->beat(now);
         wake = std::min(wake, heartbeats->next());
@@ -232,7 +251,9 @@ void Network::run() {
         transport->sleep(wake);
     }
   } catch (const GoneProcess &gone) {
-    stop(concat(names[gone.process], " is gone: ", gone.what()), false);
+    stop(lost ? lost->text
+              : concat(names[gone.process], " is gone: ", gone.what()),
+         false);
   } catch (const std::exception &error) {
     std::string text = concat(names[ownProcess], ": ", error.what());
     failed(text);

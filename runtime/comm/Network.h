@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -50,7 +51,7 @@ public:
   int nodeOf(int process) const { return nodes.of[process]; }
   std::string name() const { return transportName; }
   /// So far.
-  Traffic traffic() const;
+  Traffic traffic();
 
   /// Tells all others `mine`, and returns what all told, by process. Of any
   /// thread but the driver, one at a time. Throws Aborted where the network
@@ -93,6 +94,7 @@ private:
   void run();
   bool runPosted();
   void listen();
+  void lose(int process, const std::string &why);
   /// Ends what the driver does: after a failure, of this process or not.
   void stop(const std::string &text, bool isOwn);
   void tellOthers(const std::string &text);
@@ -106,7 +108,12 @@ private:
   std::vector<std::string> names;
   std::function<void(const std::string &)> failed;
   std::function<std::string(const std::string &)> firstOf;
-  std::vector<Text> heard;        // by process: why it gives up
+  std::vector<Text> heard; // by process: why it gives up
+  struct Lost {
+    std::string text;
+    std::chrono::steady_clock::time_point until; // others are heard
+  };
+  std::optional<Lost> lost;       // the first; the driver's
   std::atomic<uint64_t> moves{0}; // messages and reads that were begun
 
   mutable std::mutex mutex;
@@ -114,7 +121,6 @@ private:
   std::function<void()> stopped;
   std::condition_variable news; // of an exchange(), or the end
   std::string failure;
-  Traffic moved; // by messages
   std::atomic<int64_t> bytesRead = 0;
   std::atomic<bool> hasStopped = false;
   bool ends = false;              // of the driver alone

@@ -58,11 +58,22 @@ public:
   virtual void sleep(std::chrono::steady_clock::time_point deadline) = 0;
   /// Ends a sleep(), from any thread.
   virtual void wake() = 0;
-  /// Of messages so far.
-  virtual Traffic traffic() const = 0;
+  /// Of messages so far, but for those of a channel that was left out.
+  Traffic traffic() const { return moved; }
+  void leaveOut(Channel channel) { leftOut = channel; }
   /// Waits, until `deadline`, for what was sent, and says goodbye: a process
   /// that ends later is not lost to others. All processes call it.
   virtual void close(std::chrono::steady_clock::time_point deadline) = 0;
+
+protected:
+  /// Where the bytes of a channel's messages are counted.
+  Traffic &trafficOf(Channel channel) {
+    return channel == leftOut ? aside : moved;
+  }
+
+private:
+  Traffic moved, aside;
+  Channel leftOut = maxChannels;
 };
 
 } // namespace shardc::runtime

@@ -43,13 +43,13 @@ public:
   bool progress() override;
   void sleep(Clock::time_point deadline) override;
   void wake() override;
-  Traffic traffic() const override { return moved; }
   void close(Clock::time_point deadline) override;
 
 private:
   /// A message that is on its way.
   struct Message {
     UcxTransport &transport;
+    Channel channel;
     int64_t bytes;
     Done done;
     int to = -1; // of one that is sent
@@ -87,7 +87,6 @@ private:
   std::vector<Done> ended; // to be called
   std::string problem;     // to be thrown
   std::unordered_set<Message *> sends, receives;
-  Traffic moved;
 };
 
 /// A channel of this file alone.
@@ -170,7 +169,7 @@ void UcxTransport::send(int to, Channel channel, const void *data,
                         int64_t bytes, Done done) {
   if (ends[to].isLost)
     return;
-  auto *message = new Message{*this, bytes, std::move(done), to};
+  auto *message = new Message{*this, channel, bytes, std::move(done), to};
   sends.insert(message);
   ucp_request_param_t how{};
   how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
@@ -190,7 +189,7 @@ void UcxTransport::sent(void *request, ucs_status_t status, void *message) {
 
 void UcxTransport::endSend(Message *message, ucs_status_t status) {
   if (status == UCS_OK) {
-    moved.sent += message->bytes;
+    trafficOf(message->channel).sent += message->bytes;
     ended.push_back(std::move(message->done));
   } else if (!ends[message->to].isLost) {
     ends[message->to].isLost = true;
@@ -202,7 +201,7 @@ void UcxTransport::endSend(Message *message, ucs_status_t status) {
 
 void UcxTransport::receive(int from, Channel channel, void *data, int64_t bytes,
                            Done done) {
-  auto *message = new Message{*this, bytes, std::move(done)};
+  auto *message = new Message{*this, channel, bytes, std::move(done)};
   receives.insert(message);
   bool hasEnded = false; // before the call returns
   message->hasEnded = &hasEnded;
@@ -237,7 +236,7 @@ void UcxTransport::endReceive(Message *message, ucs_status_t status,
       problem = concat("expected a message of ", message->bytes, " bytes, got ",
                        status == UCS_OK ? std::to_string(got) : "more");
   } else if (status == UCS_OK) {
-    moved.received += got;
+    trafficOf(message->channel).received += got;
     ended.push_back(std::move(message->done));
   }
   // Another failure is that of its sender, which its end has.

@@ -8,9 +8,8 @@
 namespace shardc::runtime::cpu {
 
 GemmBuffers GemmBuffers::ofThread() {
-  thread_local Memory memory =
-      Memory::allocate("packed operands of products", tiledGemmBytes,
-                       Memory::Use::Scratch);
+  thread_local Memory memory = Memory::allocate(
+      "packed operands of products", tiledGemmBytes, Memory::Use::Scratch);
   std::byte *packedA = memory.data();
   std::byte *packedB = packedA + blocking::packedABytes;
   return {packedA, packedB,

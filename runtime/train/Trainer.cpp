@@ -27,7 +27,6 @@
 #include <utility>
 
 namespace shardc::runtime {
-
 namespace {
 
 /// A run whose loss scale cannot become smaller ends after so many skipped
@@ -416,16 +415,16 @@ void RankLoop::check(int64_t step, const Outcome &outcome, PastStep past) {
          exportedText(run));
   if (outcome.skipped && scaler.skips())
     return;
+  auto is = [&](const char *what, double number) {
+    return concat("the ", what, " of step ", step, " (counting from 0) is ",
+                  numberText(number));
+  };
   if (!std::isfinite(outcome.loss))
-    failInStep(run, *rank, *loader, std::move(past),
-               concat("the loss of step ", step, " (counting from 0) is ",
-                      numberText(outcome.loss)));
+    failInStep(run, *rank, *loader, std::move(past), is("loss", outcome.loss));
   if (rank->gradientNorm() && !std::isfinite(outcome.gradientNorm))
     failInStep(run, *rank, *loader, std::move(past),
-               concat("the gradient norm of step ", step,
-                      " (counting from 0) is ",
-                      numberText(outcome.gradientNorm), " at a loss of ",
-                      numberText(outcome.loss)));
+               is("gradient norm", outcome.gradientNorm) + " at a loss of " +
+                   numberText(outcome.loss));
 }
 
 void RankLoop::report(int64_t step, const Outcome &outcome, double seconds) {

@@ -281,8 +281,13 @@ class TrainerMLflow(MLflowTest):
         )
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        sent = max(m[1] for m in self.only_run()["metrics"])
-        steps = sent + 200
+        # The last batch of the killed run may be on its way still.
+        seen = []
+        while len(seen) < 2 or seen[-1] != seen[-2]:
+            time.sleep(0.5)
+            seen.append(max(m[1] for m in self.only_run()["metrics"]))
+        saved = max(int(name[5:]) for name in os.listdir(self.path("saved")) if name[5:].isdigit())
+        steps = max(seen[-1], saved) + 200
         # Steps that the server has, and that were lost with the run, are not said again.
         self.train(port, *flags, "--print-every", 1000, steps=steps)
         losses = sorted(m[1] for m in self.only_run()["metrics"] if m[0] == "loss")

@@ -27,10 +27,9 @@ typedef struct {
   int requestBytes; /* what a request takes */
   /* For threads that call one at a time; then errors are returned. */
   int (*begin)(int *process, int *processes);
-  /* Makes what messages are sent through from now on, apart from all others,
-     and ends it. All processes call these. */
+  /* Makes what messages are sent through from now on, apart from all others.
+     All processes call it. */
   int (*join)(void);
-  int (*leave)(void);
   int (*allGather)(const void *mine, int bytes, void *all);
   int (*send)(const void *data, int bytes, int to, int tag, void *request);
   int (*receive)(void *data, int bytes, int from, int tag, void *request);
