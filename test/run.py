@@ -19,7 +19,7 @@ import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
 BUILD = os.path.join(ROOT, "build")
-GTESTS = ("codegen-tests", "onnx-tests", "passes-tests", "runtime-tests")
+GTESTS = ("codegen-tests", "onnx-tests", "passes-tests", "ptx-tests", "runtime-tests")
 LIT = next(
     (
         p

@@ -5,6 +5,7 @@
 #include "LowerForHost.h"
 #include "codegen/cpu/CompileKernels.h"
 #include "codegen/cpu/LinkObjects.h"
+#include "test/emulated-cuda/ptx/HostCode.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -38,17 +39,20 @@ struct Fiber : EmulatedThread {
 class EmulatedBlock {
 public:
   EmulatedBlock(HostFunction function, void *const *arguments, int64_t threads,
-                int64_t block, int64_t sharedBytes)
+                int64_t block, int64_t blocks, int64_t sharedBytes)
       : function(function), arguments(arguments), fibers(threads),
         // Nobody relies on what it holds.
         shared(sharedBytes + 64, char(0xa5)) {
     for (auto [number, fiber] : llvm::enumerate(fibers)) {
       fiber.thread = number;
       fiber.block = block;
+      fiber.threads = threads;
+      fiber.blocks = blocks;
       auto address = reinterpret_cast<uintptr_t>(shared.data());
       fiber.shared = shared.data() + (64 - address % 64);
       fiber.barrier = barrier;
       fiber.shuffle = shuffle;
+      fiber.misaligned = misaligned;
       fiber.of = this;
       fiber.stack.resize(stackBytes);
       getcontext(&fiber.context);
@@ -68,6 +72,8 @@ public:
         Fiber &fiber = fibers[backwards ? fibers.size() - 1 - i : i];
         fiber.state = Fiber::State::Runs;
         swapcontext(&scheduler, &fiber.context);
+        if (!problem.empty())
+          return llvm::createStringError(problem);
       }
       Fiber::State first = fibers.front().state;
       for (const Fiber &fiber : fibers)
@@ -101,10 +107,17 @@ private:
     return fiber->of->fibers[fiber->thread ^ distance].words[slot];
   }
 
+  static void misaligned(EmulatedThread *thread, const char *statement) {
+    auto *fiber = static_cast<Fiber *>(thread);
+    fiber->of->problem = (llvm::Twine("misaligned access: ") + statement).str();
+    wait(*fiber, Fiber::State::Ended);
+  }
+
   HostFunction function;
   void *const *arguments;
   std::vector<Fiber> fibers;
   std::vector<char> shared;
+  std::string problem;
   ucontext_t scheduler;
 };
 
@@ -115,8 +128,10 @@ struct EmulatedKernels::Impl {
     HostFunction function = nullptr;
     int64_t grid = 0, block = 0, sharedBytes = 0;
   };
-  LoadedKernels library;
   llvm::StringMap<Kernel> kernels;
+  /// One of the two.
+  std::optional<LoadedKernels> library;
+  std::optional<ptx::HostCode> code;
 };
 
 EmulatedKernels::EmulatedKernels(std::unique_ptr<Impl> impl)
@@ -152,8 +167,36 @@ EmulatedKernels::compile(mlir::gpu::GPUModuleOp module, StringRef cpuName) {
     return library.takeError();
   for (auto &[name, kernel] : kernels)
     kernel.function = reinterpret_cast<HostFunction>(library->find(name.str()));
-  return EmulatedKernels(
-      std::unique_ptr<Impl>(new Impl{std::move(*library), std::move(kernels)}));
+  return EmulatedKernels(std::unique_ptr<Impl>(
+      new Impl{std::move(kernels), std::move(*library), std::nullopt}));
+}
+
+llvm::Expected<EmulatedKernels>
+EmulatedKernels::fromPtx(const gpu::GpuKernels &compiled) {
+  std::vector<ptx::Module> parsed;
+  llvm::StringMap<Impl::Kernel> kernels;
+  for (const gpu::GpuKernel &kernel : compiled.kernels) {
+    if (!kernel.refusal.empty())
+      return llvm::createStringError(kernel.symbol + ": " + kernel.refusal);
+    auto module = ptx::parse(kernel.ptx);
+    if (!module)
+      return module.takeError();
+    for (const ptx::Function &each : module->kernels)
+      kernels[each.name] = {nullptr, kernel.grid, kernel.block,
+                            each.sharedBytes};
+    parsed.push_back(std::move(*module));
+  }
+  auto code = ptx::HostCode::compile(parsed);
+  if (!code)
+    return code.takeError();
+  for (auto &[name, kernel] : kernels) {
+    auto function = code->find(name);
+    if (!function)
+      return function.takeError();
+    kernel.function = reinterpret_cast<HostFunction>(*function);
+  }
+  return EmulatedKernels(std::unique_ptr<Impl>(
+      new Impl{std::move(kernels), std::nullopt, std::move(*code)}));
 }
 
 int64_t EmulatedKernels::grid(StringRef kernel) const {
@@ -164,7 +207,7 @@ llvm::Error EmulatedKernels::runBlock(StringRef name, void *const *arguments,
                                       int64_t block, bool backwards) const {
   Impl::Kernel kernel = impl->kernels.lookup(name);
   EmulatedBlock threads(kernel.function, arguments, kernel.block, block,
-                        kernel.sharedBytes);
+                        kernel.grid, kernel.sharedBytes);
   return threads.run(backwards);
 }
 

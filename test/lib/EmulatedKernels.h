@@ -3,6 +3,8 @@
 #ifndef SHARDC_TEST_LIB_EMULATEDKERNELS_H
 #define SHARDC_TEST_LIB_EMULATEDKERNELS_H
 
+#include "codegen/gpu/CompileGpuKernels.h"
+
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
@@ -14,21 +16,26 @@
 namespace shardc::test {
 
 /// Every thread of a block is a fiber that runs up to the next barrier or
-/// shuffle; then the next thread does. The arithmetic of a thread is compiled
-/// for the host from the same gpu.func, before it is lowered to NVVM; functions
-/// are libmvec's instead of libdevice's.
+/// shuffle; then the next thread does.
 class EmulatedKernels {
 public:
-  /// Compiles every gpu.func of `module`, which stays as it is.
+  /// Compiles every gpu.func of `module`, which stays as it is: from where it
+  /// is not lowered to NVVM yet, with libmvec's functions instead of
+  /// libdevice's.
   static llvm::Expected<EmulatedKernels> compile(mlir::gpu::GPUModuleOp module,
                                                  llvm::StringRef cpu);
+  /// Takes the PTX of all `kernels`, as a GPU would get it. Fails where one of
+  /// them was refused.
+  static llvm::Expected<EmulatedKernels>
+  fromPtx(const gpu::GpuKernels &kernels);
   EmulatedKernels(EmulatedKernels &&);
   ~EmulatedKernels();
 
   /// Blocks of a kernel's grid; 0 where there is no such kernel.
   int64_t grid(llvm::StringRef kernel) const;
   /// Runs one block; `backwards`, its threads in falling order. Fails where
-  /// threads do not meet at the same barrier or shuffle.
+  /// threads do not meet at the same barrier or shuffle, and where PTX loads or
+  /// stores at an address that is no multiple of what it takes.
   llvm::Error runBlock(llvm::StringRef kernel, void *const *arguments,
                        int64_t block, bool backwards) const;
 

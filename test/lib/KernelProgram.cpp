@@ -19,9 +19,11 @@ KernelProgram::compile(ModuleOp module, const KernelSettings &settings) {
   outline.addPass(createStepOutlineKernels({settings.fuse}));
   if (failed(outline.run(program.outlined())))
     return std::nullopt;
-  if (llvm::Error error = settings.emulateGpu
-                              ? program.emulate(settings)
-                              : program.compileForHost(settings)) {
+  llvm::Error error = !settings.emulatePtx.empty()
+                          ? program.emulatePtx(settings.emulatePtx)
+                      : settings.emulateGpu ? program.emulate(settings)
+                                            : program.compileForHost(settings);
+  if (error) {
     module.emitError() << llvm::toString(std::move(error));
     return std::nullopt;
   }
@@ -66,6 +68,25 @@ llvm::Error KernelProgram::emulate(const KernelSettings &settings) {
   emulated.emplace(std::move(*compiled));
   for (auto function : kernels.getOps<mlir::gpu::GPUFuncOp>())
     extents[function.getName()] = emulated->grid(function.getName());
+  return llvm::Error::success();
+}
+
+llvm::Error KernelProgram::emulatePtx(StringRef gpu) {
+  auto model = gpu::GpuModel::resolve(gpu);
+  if (!model)
+    return model.takeError();
+  gpu::CudaToolkit toolkit = gpu::CudaToolkit::find();
+  toolkit.ptxas.clear(); // nothing is assembled
+  auto compiled = gpu::compileGpuKernels(
+      outlined().lookupSymbol<ModuleOp>("kernels"), *model, toolkit);
+  if (!compiled)
+    return compiled.takeError();
+  auto kernels = EmulatedKernels::fromPtx(*compiled);
+  if (!kernels)
+    return kernels.takeError();
+  emulated.emplace(std::move(*kernels));
+  for (const gpu::GpuKernel &kernel : compiled->kernels)
+    extents[kernel.symbol] = kernel.grid;
   return llvm::Error::success();
 }
 

@@ -18,8 +18,10 @@ struct KernelSettings {
   bool fuse = true;
   /// The CPU to generate code for, which must run here.
   std::string cpu = "native";
-  /// Whether the kernels are a GPU's, run thread by thread.
+  /// Whether the kernels are a GPU's, run thread by thread: as gpu.func, or as
+  /// the PTX that a trainer has for this GPU.
   bool emulateGpu = false;
+  std::string emulatePtx = "";
 };
 
 class KernelProgram {
@@ -50,6 +52,7 @@ private:
       : module(std::move(outlined)) {}
   llvm::Error compileForHost(const KernelSettings &settings);
   llvm::Error emulate(const KernelSettings &settings);
+  llvm::Error emulatePtx(llvm::StringRef gpu);
 
   mlir::OwningOpRef<mlir::ModuleOp> module;
   /// One of the two.

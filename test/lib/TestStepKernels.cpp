@@ -48,6 +48,11 @@ public:
   Option<bool> emulateGpu{
       *this, "emulate-gpu",
       llvm::cl::desc("run what GPUs would, thread by thread, on the CPU")};
+  Option<std::string> emulatePtx{
+      *this, "emulate-ptx",
+      llvm::cl::desc(
+          "run the PTX of this GPU (sm_90), thread by thread, on the "
+          "CPU")};
   Option<bool> bench{
       *this, "bench",
       llvm::cl::desc("print what each kernel takes, beside a copy of the bytes "
@@ -112,8 +117,8 @@ void TestStepKernels::runOnOperation() {
 }
 
 std::optional<test::KernelProgram> TestStepKernels::compile(bool fuse) {
-  auto program =
-      test::KernelProgram::compile(getOperation(), {fuse, cpu, emulateGpu});
+  auto program = test::KernelProgram::compile(
+      getOperation(), {fuse, cpu, emulateGpu, emulatePtx});
   if (program && bench)
     llvm::errs() << llvm::format("%zu kernels in %.2f s\n", program->kernels(),
                                  program->seconds());

@@ -1,0 +1,69 @@
+// LLVM's optimizer and its just-in-time compiler.
+#include "HostCode.h"
+
+#include "Translate.h"
+
+#include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace llvm;
+
+namespace shardc::test::ptx {
+
+HostCode::HostCode(std::unique_ptr<orc::LLJIT> jit) : jit(std::move(jit)) {}
+HostCode::HostCode(HostCode &&) noexcept = default;
+HostCode::~HostCode() = default;
+
+static void optimize(llvm::Module &module, TargetMachine &machine) {
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager sccs;
+  ModuleAnalysisManager modules;
+  PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(sccs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, sccs, modules);
+  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O1)
+      .run(module, modules);
+}
+
+Expected<HostCode> HostCode::compile(ArrayRef<Module> modules) {
+  InitializeNativeTarget();
+  InitializeNativeTargetAsmPrinter();
+  auto host = orc::JITTargetMachineBuilder::detectHost();
+  if (!host)
+    return host.takeError();
+  auto machine = host->createTargetMachine();
+  if (!machine)
+    return machine.takeError();
+  auto context = std::make_unique<LLVMContext>();
+  auto module = std::make_unique<llvm::Module>("ptx", *context);
+  module->setDataLayout((*machine)->createDataLayout());
+  module->setTargetTriple((*machine)->getTargetTriple());
+  for (const Module &each : modules)
+    if (Error error = translate(each, *module))
+      return std::move(error);
+  optimize(*module, **machine);
+  auto jit =
+      orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(*host)).create();
+  if (!jit)
+    return jit.takeError();
+  if (Error error = (*jit)->addIRModule(
+          orc::ThreadSafeModule(std::move(module), std::move(context))))
+    return std::move(error);
+  return HostCode(std::move(*jit));
+}
+
+Expected<void *> HostCode::find(StringRef kernel) const {
+  auto found = jit->lookup(kernel);
+  if (!found)
+    return found.takeError();
+  return found->toPtr<void *>();
+}
+
+} // namespace shardc::test::ptx
