@@ -33,7 +33,8 @@ template <typename T> SHARDC_DEVICE void fillView(const FillParameters &view) {
   }
 }
 
-template <typename From, typename To> SHARDC_DEVICE void castRange(const CastParameters &range) {
+template <typename From, typename To>
+SHARDC_DEVICE void castRange(const CastParameters &range) {
   auto *source = reinterpret_cast<const From *>(range.source);
   auto *destination = reinterpret_cast<To *>(range.destination);
   Count step = threadsOfGrid();
@@ -41,16 +42,18 @@ template <typename From, typename To> SHARDC_DEVICE void castRange(const CastPar
     round(widen(source[i]), destination[i]);
 }
 
-#define SHARDC_VIEWS(bytes, T)                                                                     \
-  SHARDC_KERNEL void copy##bytes(CopyParameters view) { copyView<T>(view); }                       \
+#define SHARDC_VIEWS(bytes, T)                                                 \
+  SHARDC_KERNEL void copy##bytes(CopyParameters view) { copyView<T>(view); }   \
   SHARDC_KERNEL void fill##bytes(FillParameters view) { fillView<T>(view); }
 SHARDC_VIEWS(1, unsigned char)
 SHARDC_VIEWS(2, unsigned short)
 SHARDC_VIEWS(4, unsigned int)
 SHARDC_VIEWS(8, unsigned long long)
 
-#define SHARDC_CAST(from, From, to, To)                                                            \
-  SHARDC_KERNEL void cast_##from##_##to(CastParameters range) { castRange<From, To>(range); }
+#define SHARDC_CAST(from, From, to, To)                                        \
+  SHARDC_KERNEL void cast_##from##_##to(CastParameters range) {                \
+    castRange<From, To>(range);                                                \
+  }
 SHARDC_CAST(f64, double, f32, float)
 SHARDC_CAST(f64, double, bf16, Bf16)
 SHARDC_CAST(f64, double, f16, F16)

@@ -90,7 +90,8 @@ SHARDC_DEVICE void round(double value, F16 &result) {
     result.bits = Word16(sign | 0x7c00);
   } else if (word < 0x38800000) { // subnormal: the sum rounds at 2^-24
     float shifted = __builtin_bit_cast(float, word) + 0.5f;
-    result.bits = Word16(sign | (__builtin_bit_cast(Word32, shifted) - 0x3f000000));
+    result.bits =
+        Word16(sign | (__builtin_bit_cast(Word32, shifted) - 0x3f000000));
   } else {
     Word32 rounded = word + 0xfff + ((word >> 13) & 1);
     result.bits = Word16(sign | ((rounded - 0x38000000) >> 13));
