@@ -10,7 +10,7 @@
 #define SHARDC_KERNEL extern "C" __attribute__((global))
 #define SHARDC_DEVICE __attribute__((device)) inline
 #else
-#define SHARDC_KERNEL static
+#define SHARDC_KERNEL [[maybe_unused]] static
 #define SHARDC_DEVICE inline
 #endif
 
