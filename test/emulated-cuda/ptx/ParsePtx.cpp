@@ -141,28 +141,7 @@ private:
   }
 
   /// ".global .align 4 .b8 name[2] = {1, 2};"
-  Error constant(Constant &made) {
-    StringRef text = rest.take_until([](char c) { return c == ';'; });
-    rest = rest.drop_front(text.size() + 1);
-    auto [declared, values] = text.split('=');
-    std::vector<Variable> all;
-    int64_t bytes = 0;
-    if (Error error = variable(declared.trim(), all, bytes))
-      return error;
-    made.name = all[0].name;
-    values = values.trim();
-    if (!declared.contains(".b8") || !values.consume_front("{") ||
-        !values.consume_back("}"))
-      return failure("expects bytes", text);
-    for (StringRef value : splitOperands(values)) {
-      int64_t number = 0;
-      if (value.getAsInteger(10, number))
-        return failure("expects bytes", text);
-      made.bytes += static_cast<char>(number);
-    }
-    made.bytes.resize(size_t(bytes));
-    return Error::success();
-  }
+  Error constant(Constant &made);
 
   /// ".param .u64 .ptr .align 16 name", ".shared .align 4 .b8 name[512]".
   static Error variable(StringRef text, std::vector<Variable> &all,
@@ -191,79 +170,10 @@ private:
     return Error::success();
   }
 
-  Error body(Function &kernel) {
-    std::vector<StringMap<std::string>> scopes;
-    for (;;) {
-      rest = rest.ltrim();
-      if (rest.empty())
-        return failure("a body without an end", kernel.name);
-      if (rest.consume_front("{")) {
-        scopes.emplace_back();
-        continue;
-      }
-      if (rest.consume_front("}")) {
-        if (scopes.empty())
-          return Error::success();
-        scopes.pop_back();
-        continue;
-      }
-      StringRef word = rest.take_while(
-          [](char c) { return isAlnum(c) || c == '_' || c == '$'; });
-      if (!word.empty() && rest.drop_front(word.size()).starts_with(":")) {
-        kernel.body.emplace_back().label = word.str();
-        rest = rest.drop_front(word.size() + 1);
-        continue;
-      }
-      size_t end = rest.find(';');
-      if (end == StringRef::npos)
-        return failure("a statement without an end", line());
-      std::string statement = rest.take_front(end).trim().str();
-      rest = rest.drop_front(end + 1);
-      if (Error error = this->statement(statement, kernel, scopes))
-        return error;
-    }
-  }
+  Error body(Function &kernel);
 
   Error statement(StringRef text, Function &kernel,
-                  std::vector<StringMap<std::string>> &scopes) {
-    if (text.starts_with(".reg"))
-      return registers(text, kernel, scopes);
-    if (text.starts_with(".shared"))
-      return variable(text, kernel.shared, kernel.sharedBytes);
-    if (text.starts_with(".local") || text.starts_with(".param")) {
-      if (Error error = variable(text, kernel.locals, kernel.localBytes))
-        return error;
-      // Each call has its own.
-      if (!scopes.empty()) {
-        std::string &name = kernel.locals.back().name;
-        std::string unique = name + "." + std::to_string(++scoped);
-        scopes.back()[name] = unique;
-        name = unique;
-      }
-      return Error::success();
-    }
-    if (text.starts_with(".pragma"))
-      return Error::success(); // says how to compile
-    if (text.starts_with("."))
-      return failure("no directive that is known", text);
-    Instruction made;
-    made.text = text.str();
-    if (text.consume_front("@")) {
-      made.negated = text.consume_front("!");
-      StringRef name = text.take_until([](char c) { return isSpace(c); });
-      made.predicate = name.str();
-      text = text.drop_front(name.size()).ltrim();
-    }
-    StringRef opcode = text.take_until([](char c) { return isSpace(c); });
-    SmallVector<StringRef> words;
-    opcode.split(words, '.', -1, false);
-    made.words.assign(words.begin(), words.end());
-    made.operands = splitOperands(text.drop_front(opcode.size()));
-    for (std::string &operand : made.operands)
-      operand = renamed(operand, scopes);
-    kernel.body.push_back(std::move(made));
-    return Error::success();
-  }
+                  std::vector<StringMap<std::string>> &scopes);
 
   /// An operand with the names that its scopes gave.
   static std::string renamed(StringRef operand,
@@ -286,31 +196,131 @@ private:
 
   /// ".reg .b32 %r<9>": %r0 to %r8; ".reg .b32 tmp" in a scope.
   Error registers(StringRef text, Function &kernel,
-                  std::vector<StringMap<std::string>> &scopes) {
-    StringRef list = text.drop_front(StringRef(".reg").size()).ltrim();
-    StringRef type = list.take_until([](char c) { return isSpace(c); });
-    unsigned bits = bitsOf(type.drop_front());
-    if (bits == 0)
-      return failure("expects registers of a type", text);
-    for (StringRef each : splitOperands(list.drop_front(type.size()))) {
-      auto [name, count] = each.split('<');
-      int64_t number = 0;
-      if (count.empty()) {
-        std::string unique = "%" + name.str() + "." + std::to_string(++scoped);
-        if (!scopes.empty())
-          scopes.back()[name] = unique;
-        kernel.registers[scopes.empty() ? name.str() : unique] = bits;
-      } else if (count.drop_back().getAsInteger(10, number))
-        return failure("expects a number of registers", text);
-      for (int64_t i = 0; i < number; ++i)
-        kernel.registers[name.str() + std::to_string(i)] = bits;
-    }
-    return Error::success();
-  }
+                  std::vector<StringMap<std::string>> &scopes);
 
   StringRef rest;
   int scoped = 0;
 };
+
+Error Parser::body(Function &kernel) {
+  std::vector<StringMap<std::string>> scopes;
+  for (;;) {
+    rest = rest.ltrim();
+    if (rest.empty())
+      return failure("a body without an end", kernel.name);
+    if (rest.consume_front("{")) {
+      scopes.emplace_back();
+      continue;
+    }
+    if (rest.consume_front("}")) {
+      if (scopes.empty())
+        return Error::success();
+      scopes.pop_back();
+      continue;
+    }
+    StringRef word = rest.take_while(
+        [](char c) { return isAlnum(c) || c == '_' || c == '$'; });
+    if (!word.empty() && rest.drop_front(word.size()).starts_with(":")) {
+      kernel.body.emplace_back().label = word.str();
+      rest = rest.drop_front(word.size() + 1);
+      continue;
+    }
+    size_t end = rest.find(';');
+    if (end == StringRef::npos)
+      return failure("a statement without an end", line());
+    std::string statement = rest.take_front(end).trim().str();
+    rest = rest.drop_front(end + 1);
+    if (Error error = this->statement(statement, kernel, scopes))
+      return error;
+  }
+}
+
+Error Parser::statement(StringRef text, Function &kernel,
+                        std::vector<StringMap<std::string>> &scopes) {
+  if (text.starts_with(".reg"))
+    return registers(text, kernel, scopes);
+  if (text.starts_with(".shared"))
+    return variable(text, kernel.shared, kernel.sharedBytes);
+  if (text.starts_with(".local") || text.starts_with(".param")) {
+    if (Error error = variable(text, kernel.locals, kernel.localBytes))
+      return error;
+    // Each call has its own.
+    if (!scopes.empty()) {
+      std::string &name = kernel.locals.back().name;
+      std::string unique = name + "." + std::to_string(++scoped);
+      scopes.back()[name] = unique;
+      name = unique;
+    }
+    return Error::success();
+  }
+  if (text.starts_with(".pragma"))
+    return Error::success(); // says how to compile
+  if (text.starts_with("."))
+    return failure("no directive that is known", text);
+  Instruction made;
+  made.text = text.str();
+  if (text.consume_front("@")) {
+    made.negated = text.consume_front("!");
+    StringRef name = text.take_until([](char c) { return isSpace(c); });
+    made.predicate = name.str();
+    text = text.drop_front(name.size()).ltrim();
+  }
+  StringRef opcode = text.take_until([](char c) { return isSpace(c); });
+  SmallVector<StringRef> words;
+  opcode.split(words, '.', -1, false);
+  made.words.assign(words.begin(), words.end());
+  made.operands = splitOperands(text.drop_front(opcode.size()));
+  for (std::string &operand : made.operands)
+    operand = renamed(operand, scopes);
+  kernel.body.push_back(std::move(made));
+  return Error::success();
+}
+
+Error Parser::registers(StringRef text, Function &kernel,
+                        std::vector<StringMap<std::string>> &scopes) {
+  StringRef list = text.drop_front(StringRef(".reg").size()).ltrim();
+  StringRef type = list.take_until([](char c) { return isSpace(c); });
+  unsigned bits = bitsOf(type.drop_front());
+  if (bits == 0)
+    return failure("expects registers of a type", text);
+  for (StringRef each : splitOperands(list.drop_front(type.size()))) {
+    auto [name, count] = each.split('<');
+    int64_t number = 0;
+    if (count.empty()) {
+      std::string unique = "%" + name.str() + "." + std::to_string(++scoped);
+      if (!scopes.empty())
+        scopes.back()[name] = unique;
+      kernel.registers[scopes.empty() ? name.str() : unique] = bits;
+    } else if (count.drop_back().getAsInteger(10, number))
+      return failure("expects a number of registers", text);
+    for (int64_t i = 0; i < number; ++i)
+      kernel.registers[name.str() + std::to_string(i)] = bits;
+  }
+  return Error::success();
+}
+
+Error Parser::constant(Constant &made) {
+  StringRef text = rest.take_until([](char c) { return c == ';'; });
+  rest = rest.drop_front(text.size() + 1);
+  auto [declared, values] = text.split('=');
+  std::vector<Variable> all;
+  int64_t bytes = 0;
+  if (Error error = variable(declared.trim(), all, bytes))
+    return error;
+  made.name = all[0].name;
+  values = values.trim();
+  if (!declared.contains(".b8") || !values.consume_front("{") ||
+      !values.consume_back("}"))
+    return failure("expects bytes", text);
+  for (StringRef value : splitOperands(values)) {
+    int64_t number = 0;
+    if (value.getAsInteger(10, number))
+      return failure("expects bytes", text);
+    made.bytes += static_cast<char>(number);
+  }
+  made.bytes.resize(size_t(bytes));
+  return Error::success();
+}
 
 } // namespace
 

@@ -1,0 +1,36 @@
+"""Device code that is the runtime's own assembles for every architecture, without spills."""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+from tool_test import BUILD
+
+PTXAS = shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin")
+
+
+class OwnKernels(unittest.TestCase):
+    @unittest.skipUnless(PTXAS, "there is no ptxas: it comes with the CUDA toolkit")
+    def test_assembled_without_spills(self):
+        files = sorted(glob.glob(os.path.join(BUILD, "runtime/cuda/kernels/*.ptx")))
+        self.assertGreaterEqual(len(files), 2)
+        for path in files:
+            with open(path, encoding="utf-8") as file:
+                entries = file.read().count(".visible .entry")
+            for architecture in ("sm_80", "sm_90", "sm_100"):
+                with self.subTest(file=os.path.basename(path), architecture=architecture):
+                    done = subprocess.run(
+                        [PTXAS, "-arch", architecture, "-v", path, "-o", "/dev/null"],
+                        capture_output=True,
+                        text=True,
+                    )
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    spills = re.findall(r"(\d+) bytes spill (?:stores|loads)", done.stderr)
+                    self.assertEqual(len(spills), 2 * entries)
+                    self.assertEqual(set(spills), {"0"})
+
+
+if __name__ == "__main__":
+    unittest.main()
