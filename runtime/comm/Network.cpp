@@ -40,6 +40,8 @@ Network::End Network::end() {
 
 /// Of all that is done: the driver counts it before it hears of the question.
 Traffic Network::traffic() {
+  if (!driver.joinable())
+    return {};
   auto moved = std::make_shared<std::optional<Traffic>>();
   post([this, moved] {
     std::lock_guard lock(mutex);
@@ -149,10 +151,12 @@ void Network::receive(int from, Transport::Channel channel, void *data,
 /// What others say comes first, where both are there at once: a process that
 /// was stopped for a while finds all of them gone, and why.
 void Network::lose(int process, const std::string &why) {
-  if (lost)
-    return;
-  lost = {concat(names[process], " is gone: ", why),
-          Clock::now() + hearingTime};
+  std::string text = concat(names[process], " is gone: ", why);
+  // At a run's end nobody looks at what was lost but here.
+  if (ends)
+    stop(text, false);
+  else if (!lost)
+    lost = {text, Clock::now() + hearingTime};
 }
 
 /// Waits for what others have to say, which they do once.
