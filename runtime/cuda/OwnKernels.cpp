@@ -3,19 +3,18 @@
 
 namespace shardc::runtime::cuda {
 
-static const unsigned char copyPtx[] = {
-#include "runtime/cuda/kernels/Copy.inc"
-    0};
-static const unsigned char optimizerPtx[] = {
-#include "runtime/cuda/kernels/Optimizer.inc"
-    0};
+struct OwnKernels {
+  std::string_view name;
+  const unsigned char *ptx;
+  size_t bytes;
+};
+
+#include "runtime/cuda/OwnKernels.inc"
 
 std::string_view ownKernels(std::string_view name) {
-  if (name == "Copy")
-    return {reinterpret_cast<const char *>(copyPtx), sizeof(copyPtx) - 1};
-  if (name == "Optimizer")
-    return {reinterpret_cast<const char *>(optimizerPtx),
-            sizeof(optimizerPtx) - 1};
+  for (const OwnKernels &each : all)
+    if (each.name == name)
+      return {reinterpret_cast<const char *>(each.ptx), each.bytes};
   return {};
 }
 

@@ -41,6 +41,17 @@ struct CastParameters {
   Count elements;
 };
 
+/// What the host knows of a step, uploaded before each micro-batch, so that a
+/// graph which was captured once can be replayed with new ones. Names are
+/// StepNumbers'.
+struct RunNumbers {
+  double gradientFactor, learningRate;
+  double firstCorrection;  // 1 - beta1^step
+  double secondCorrection; // sqrt(1 - beta2^step)
+  double clip;             // 0: not clipped
+  Count norm;              // p of the norm: 1, 2, or 0 for Inf
+};
+
 /// The numbers of a step that kernels read from device memory, so that a graph
 /// that was captured once can be replayed with new ones. `factor` and `skip` may be
 /// written by kernels.

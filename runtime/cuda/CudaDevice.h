@@ -1,0 +1,91 @@
+// The device that is one NVIDIA GPU: memory of its own, a stream that computes,
+// and entries that are enqueued there in their order.
+#ifndef SHARDC_RUNTIME_CUDA_CUDADEVICE_H
+#define SHARDC_RUNTIME_CUDA_CUDADEVICE_H
+
+#include "runtime/base/ThreadPool.h"
+#include "runtime/cuda/Context.h"
+#include "runtime/cuda/Images.h"
+#include "runtime/cuda/Products.h"
+#include "runtime/device/Device.h"
+#include "runtime/device/Platform.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shardc::runtime::cuda {
+
+class NcclGroups;
+
+/// Blocks of threads, in one dimension, and the bytes of shared memory that a
+/// launch adds to a kernel's own.
+struct Grid {
+  unsigned blocks = 1, threads = 1, sharedBytes = 0;
+};
+
+class CudaDevice final : public Device {
+public:
+  /// `plan`, `libraries`, `images` and `communicator` must outlive the device.
+  /// The thread that makes it is the one that uses it.
+  CudaDevice(const plan::Plan &plan, const Libraries &libraries,
+             const Images &images, Communicator &communicator, int ordinal,
+             const DeviceOptions &options);
+  ~CudaDevice() override;
+
+  std::byte *allocate(const std::string &name, int64_t bytes) override;
+  /// Is always null: no two devices work on one memory.
+  std::byte *allocateShared(Communicator &group, const std::string &name,
+                            int64_t bytes) override;
+  void touch(std::byte *, int64_t) override {}
+  void upload(std::byte *to, const void *from, int64_t bytes) override;
+  void download(void *to, const std::byte *from, int64_t bytes) override;
+  std::unique_ptr<DeviceProgram> newProgram() override;
+  void settle() override;
+  void
+  onHost(int64_t extent, int64_t grain,
+         const std::function<void(int64_t begin, int64_t end)> &body) override;
+
+  // Bound entries use these.
+
+  /// A kernel of runtime/cuda/kernels/<file>.cu. Throws an Error where there is
+  /// none of that name. To be asked for while binding: a file's first kernel
+  /// loads them all.
+  CUfunction ownKernel(std::string_view file, const std::string &name);
+  /// Enqueues a kernel that takes `parameters`, one struct by value.
+  template <typename Parameters>
+  void launch(CUfunction kernel, const Grid &grid, Parameters &parameters) {
+    void *each[] = {&parameters};
+    launch(kernel, grid, static_cast<void **>(each));
+  }
+  /// The same; `parameters` points to each of its parameters.
+  void launch(CUfunction kernel, const Grid &grid, void **parameters);
+  /// Memory that is allocated while binding, beside the plan's: small.
+  CUdeviceptr allocateSmall(int64_t bytes);
+
+  const plan::Plan &plan;
+  Context context;
+  const Images &images;
+  Communicator &communicator;
+  CUstream compute = nullptr;
+  StepNumbers numbers; // of the micro-batch that is enqueued
+  /// Its RunNumbers (kernels/Parameters.h), in the device's memory.
+  CUdeviceptr runNumbers = 0;
+  std::unique_ptr<Products> products;
+  std::unique_ptr<NcclGroups> groups;
+
+private:
+  struct OwnModule {
+    std::string file;
+    CUmodule module;
+  };
+  ThreadPool pool;
+  std::vector<OwnModule> modules;
+  std::vector<CUdeviceptr> allocations;
+  void *staging = nullptr; // pinned, for uploads and downloads
+};
+
+} // namespace shardc::runtime::cuda
+
+#endif

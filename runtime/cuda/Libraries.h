@@ -1,0 +1,77 @@
+// The libraries of NVIDIA that a trainer opens when it runs on GPUs, and their
+// functions. Nothing of them is linked.
+#ifndef SHARDC_RUNTIME_CUDA_LIBRARIES_H
+#define SHARDC_RUNTIME_CUDA_LIBRARIES_H
+
+#include "runtime/cuda/api/BlasLt.h"
+#include "runtime/cuda/api/Nccl.h"
+
+#include <memory>
+#include <string>
+
+namespace shardc::runtime::cuda {
+
+using namespace shardc::cuda;
+
+/// A function of libcuda that returns a CUresult, checked by operator().
+template <typename> struct DriverCall;
+template <typename... Arguments> struct DriverCall<CUresult(Arguments...)> {
+  CUresult (*function)(Arguments...) = nullptr;
+  const char *name = "";
+  const struct Driver *driver = nullptr;
+
+  /// Throws an Error that names the function and says what went wrong.
+  void operator()(Arguments... arguments) const;
+};
+
+struct Driver {
+#define SHARDC_MEMBER(name, symbol, arguments) DriverCall<CUresult arguments> name;
+  SHARDC_CUDA_DRIVER(SHARDC_MEMBER)
+#undef SHARDC_MEMBER
+  int version = 0; // 13000 of CUDA 13.0
+
+  /// "CUDA_ERROR_OUT_OF_MEMORY: out of memory".
+  std::string describe(CUresult result) const;
+  [[noreturn]] void failed(CUresult result, const char *function) const;
+};
+
+struct BlasLt {
+#define SHARDC_MEMBER(result, name, arguments) result(*name) arguments = nullptr;
+  SHARDC_CUDA_BLASLT(SHARDC_MEMBER)
+#undef SHARDC_MEMBER
+  void check(cublasStatus_t status, const char *function) const;
+};
+
+struct Nccl {
+#define SHARDC_MEMBER(result, name, arguments) result(*name) arguments = nullptr;
+  SHARDC_CUDA_NCCL(SHARDC_MEMBER)
+#undef SHARDC_MEMBER
+  void check(ncclResult_t result, const char *function,
+             ncclComm_t comm = nullptr) const;
+};
+
+/// Opened once, and never closed: they do not come down in order.
+class Libraries {
+public:
+  /// Opens libcuda.so.1 and starts it. Throws an Error where there is no driver,
+  /// one that is too old (before CUDA 12.0), or no GPU.
+  Libraries();
+
+  Driver driver;
+  /// Opened by who first asks: libcublasLt.so.13 or .12, libnccl.so.2, from
+  /// where the loader looks, or from PyPI's folders below $VIRTUAL_ENV and
+  /// $CONDA_PREFIX. Throw an Error that says where they come from.
+  const BlasLt &blasLt() const;
+  const Nccl &nccl() const;
+};
+
+template <typename... Arguments>
+void DriverCall<CUresult(Arguments...)>::operator()(
+    Arguments... arguments) const {
+  if (CUresult result = function(arguments...); result != CUDA_SUCCESS)
+    driver->failed(result, name);
+}
+
+} // namespace shardc::runtime::cuda
+
+#endif

@@ -1,0 +1,33 @@
+// Matrix products by cuBLASLt, of one device: the first algorithm of its
+// heuristic, which is the same in every run.
+#ifndef SHARDC_RUNTIME_CUDA_PRODUCTS_H
+#define SHARDC_RUNTIME_CUDA_PRODUCTS_H
+
+#include "runtime/cuda/Context.h"
+#include "runtime/device/Entries.h"
+
+#include <functional>
+#include <memory>
+
+namespace shardc::runtime::cuda {
+
+class CudaDevice;
+
+class Products {
+public:
+  /// Allocates scratch memory for the stream's products.
+  explicit Products(CudaDevice &device);
+  ~Products();
+
+  /// Returns what enqueues the product. Throws an Error where the library has no
+  /// algorithm for it.
+  std::function<void()> bind(const entry::Gemm &entry);
+
+private:
+  struct State;
+  std::unique_ptr<State> state;
+};
+
+} // namespace shardc::runtime::cuda
+
+#endif
