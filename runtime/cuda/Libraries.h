@@ -27,7 +27,8 @@ template <typename... Arguments> struct DriverCall<CUresult(Arguments...)> {
 };
 
 struct Driver {
-#define SHARDC_MEMBER(name, symbol, arguments) DriverCall<CUresult arguments> name;
+#define SHARDC_MEMBER(name, symbol, arguments)                                 \
+  DriverCall<CUresult arguments> name;
   SHARDC_CUDA_DRIVER(SHARDC_MEMBER)
 #undef SHARDC_MEMBER
   int version = 0; // 13000 of CUDA 13.0
@@ -39,7 +40,8 @@ struct Driver {
 
 /// Its products are enqueued in streams of the driver.
 struct BlasLt {
-#define SHARDC_MEMBER(result, name, arguments) result(*name) arguments = nullptr;
+#define SHARDC_MEMBER(result, name, arguments)                                 \
+  result(*name) arguments = nullptr;
   SHARDC_CUDA_BLASLT(SHARDC_MEMBER)
 #undef SHARDC_MEMBER
   /// Throws an Error that names the function where it did not succeed.
@@ -48,7 +50,8 @@ struct BlasLt {
 
 /// Collectives between GPUs; 2.28 or later.
 struct Nccl {
-#define SHARDC_MEMBER(result, name, arguments) result(*name) arguments = nullptr;
+#define SHARDC_MEMBER(result, name, arguments)                                 \
+  result(*name) arguments = nullptr;
   SHARDC_CUDA_NCCL(SHARDC_MEMBER)
 #undef SHARDC_MEMBER
   /// The same; `comm`: what the call was for, which knows more.
