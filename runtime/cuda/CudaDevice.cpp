@@ -8,6 +8,7 @@
 #include "runtime/cuda/kernels/Parameters.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 namespace shardc::runtime::cuda {
@@ -115,7 +116,8 @@ void CudaDevice::downloadIn(CUstream stream, Staging &staging, void *to,
     auto part = size_t(std::min(stagingBytes, bytes - at));
     context.driver.cuMemcpyDtoHAsync(staging.memory, addressOf(from + at), part,
                                      stream);
-    context.driver.cuStreamSynchronize(stream);
+    stream == compute ? awaitCompute()
+                      : context.driver.cuStreamSynchronize(stream);
     std::memcpy(target + at, staging.memory, part);
   }
 }
@@ -135,13 +137,31 @@ std::unique_ptr<DeviceProgram> CudaDevice::newProgram() {
   return std::make_unique<CudaProgram>(*this);
 }
 
+void CudaDevice::awaitCompute() {
+  using namespace std::chrono;
+  const Driver &driver = context.driver;
+  auto begin = steady_clock::now();
+  while (groups->haveOthers()) {
+    CUresult result = driver.cuStreamQuery.function(compute);
+    if (result == CUDA_SUCCESS)
+      break;
+    if (result != CUDA_ERROR_NOT_READY)
+      driver.failed(result, "cuStreamQuery");
+    // What waits for a rank that is gone never ends by itself.
+    communicator.throwIfAborted();
+    if (steady_clock::now() - begin < milliseconds(1))
+      continue;
+    groups->check();
+    std::this_thread::sleep_for(microseconds(20));
+  }
+  driver.cuStreamSynchronize(compute);
+}
+
 void CudaDevice::settle() {
   size_t next = 1 - lastSettled;
-  {
-    // Nobody waits for this one till it is the last.
-    context.driver.cuEventRecord(settled[next], compute);
-    context.driver.cuStreamSynchronize(compute);
-  }
+  // Nobody waits for this one till it is the last.
+  context.driver.cuEventRecord(settled[next], compute);
+  awaitCompute();
   groups->check();
   std::lock_guard lock(otherMutex);
   lastSettled = next;

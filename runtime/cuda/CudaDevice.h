@@ -88,6 +88,9 @@ private:
     std::string file;
     CUmodule module;
   };
+  /// Returns when all that was begun is done; also throws where a rank that this
+  /// one waits for has given up.
+  void awaitCompute();
   void downloadIn(CUstream stream, Staging &staging, void *to,
                   const std::byte *from, int64_t bytes);
 

@@ -21,8 +21,7 @@ CUmodule loadModule(const Driver &driver, const std::string &name,
   return module;
 }
 
-Images::Images(std::span<const std::byte> section, const plan::Plan &plan)
-    : plan(plan) {
+Images::Images(std::span<const std::byte> section, const plan::Plan &plan) {
   if (!kernels.ParseFromArray(section.data(), int(section.size())))
     fail("the trainer's section of kernels is none for GPUs; compile it again");
   if (kernels.kernels_size() != plan.kernels_size())

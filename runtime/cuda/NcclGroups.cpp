@@ -4,6 +4,7 @@
 #include "runtime/base/Error.h"
 #include "runtime/cuda/CudaDevice.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -107,6 +108,11 @@ void NcclGroups::end(const CommStream &of, uint32_t id) {
 }
 void NcclGroups::await(uint32_t id) {
   device.context.driver.cuStreamWaitEvent(device.compute, ends[id], 0);
+}
+
+bool NcclGroups::haveOthers() const {
+  return std::ranges::any_of(
+      groups, [](const auto &each) { return each.second->size > 1; });
 }
 
 void NcclGroups::check() {

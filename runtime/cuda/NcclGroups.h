@@ -53,6 +53,8 @@ public:
   bool isKnown(uint32_t id) const { return ends.contains(id); }
   void know(uint32_t id);
 
+  /// Whether any group has other ranks.
+  bool haveOthers() const;
   /// Throws an Error that names the group where a communicator has failed.
   void check();
 

@@ -66,6 +66,9 @@ struct Product {
 };
 
 struct Products::State {
+  explicit State(CudaDevice &device)
+      : device(device), library(device.context.libraries.blasLt()) {}
+
   CudaDevice &device;
   const BlasLt &library;
   cublasLtHandle_t handle = nullptr;
@@ -86,8 +89,7 @@ struct Products::State {
   Tensor onesOf(plan::DType dtype, int64_t count);
 };
 
-Products::Products(CudaDevice &device)
-    : state(new State{device, device.context.libraries.blasLt()}) {
+Products::Products(CudaDevice &device) : state(new State(device)) {
   state->library.check(state->library.cublasLtCreate(&state->handle),
                        "cublasLtCreate");
   // What NVIDIA recommends for compute capability 9 and newer, and before.
