@@ -3,6 +3,7 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/cuda/CudaProgram.h"
+#include "runtime/cuda/Faults.h"
 #include "runtime/cuda/NcclGroups.h"
 #include "runtime/cuda/OwnKernels.h"
 #include "runtime/cuda/kernels/Parameters.h"
@@ -41,6 +42,7 @@ CudaDevice::CudaDevice(const plan::Plan &plan, const Libraries &libraries,
   for (CUevent event : settled)
     driver.cuEventRecord(event, compute);
   runNumbers = allocateSmall(sizeof(RunNumbers));
+  faults = std::make_unique<Faults>(*this);
   products = std::make_unique<Products>(*this);
   groups = std::make_unique<NcclGroups>(*this);
 }
@@ -54,6 +56,7 @@ CudaDevice::~CudaDevice() {
   // After an error all of these fail: the process ends soon.
   driver.cuStreamSynchronize.function(compute);
   driver.cuStreamSynchronize.function(otherStream);
+  faults.reset();
   products.reset();
   for (const OwnModule &each : modules)
     driver.cuModuleUnload.function(each.module);
@@ -161,8 +164,10 @@ void CudaDevice::settle() {
   size_t next = 1 - lastSettled;
   // Nobody waits for this one till it is the last.
   context.driver.cuEventRecord(settled[next], compute);
+  faults->fetch();
   awaitCompute();
   groups->check();
+  faults->check();
   std::lock_guard lock(otherMutex);
   lastSettled = next;
 }

@@ -19,6 +19,7 @@
 
 namespace shardc::runtime::cuda {
 
+class Faults;
 class NcclGroups;
 
 /// Blocks of threads, in one dimension, and the bytes of shared memory that a
@@ -74,6 +75,7 @@ public:
   StepNumbers numbers; // of the micro-batch that is enqueued
   /// Its RunNumbers (kernels/Parameters.h), in the device's memory.
   CUdeviceptr runNumbers = 0;
+  std::unique_ptr<Faults> faults;
   std::unique_ptr<Products> products;
   std::unique_ptr<NcclGroups> groups;
 

@@ -3,6 +3,7 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/comm/RankNote.h"
+#include "runtime/cuda/Faults.h"
 #include "runtime/cuda/kernels/Parameters.h"
 
 #include <chrono>
@@ -20,6 +21,7 @@ CudaProgram::~CudaProgram() {
 }
 
 void CudaProgram::add(PlacedEntry entry) {
+  device.faults->place = entry.place;
   Task task = std::visit([&](const auto &what) { return bind(device, what); },
                          entry.what);
   entries.push_back(

@@ -4,8 +4,8 @@
 // The order of a sum is fixed by the number of threads. All threads of a block
 // must call these functions, as often as each other. On the host a block has
 // one thread.
-#ifndef SHARDC_RUNTIME_CUDA_KERNELS_BLOCK_H
-#define SHARDC_RUNTIME_CUDA_KERNELS_BLOCK_H
+#ifndef SHARDC_RUNTIME_CUDA_KERNELS_BLOCKSUMS_H
+#define SHARDC_RUNTIME_CUDA_KERNELS_BLOCKSUMS_H
 
 #include "runtime/cuda/kernels/Device.h"
 
@@ -17,10 +17,14 @@ inline constexpr int mostWarps = 32;
 #define SHARDC_SHARED static __attribute__((shared))
 inline constexpr int lanesOfWarp = 32;
 
-SHARDC_DEVICE int threadOfBlock() { return __nvvm_read_ptx_sreg_tid_x(); }
-SHARDC_DEVICE int threadsOfBlock() { return __nvvm_read_ptx_sreg_ntid_x(); }
-SHARDC_DEVICE Count blockOfGrid() { return __nvvm_read_ptx_sreg_ctaid_x(); }
-SHARDC_DEVICE Count blocksOfGrid() { return __nvvm_read_ptx_sreg_nctaid_x(); }
+SHARDC_DEVICE unsigned threadOfBlock() { return __nvvm_read_ptx_sreg_tid_x(); }
+SHARDC_DEVICE unsigned threadsOfBlock() {
+  return __nvvm_read_ptx_sreg_ntid_x();
+}
+SHARDC_DEVICE unsigned blockOfGrid() { return __nvvm_read_ptx_sreg_ctaid_x(); }
+SHARDC_DEVICE unsigned blocksOfGrid() {
+  return __nvvm_read_ptx_sreg_nctaid_x();
+}
 SHARDC_DEVICE void barrier() { __syncthreads(); }
 /// The value of the lane whose number differs in the bit `distance`.
 SHARDC_DEVICE int exchanged(int value, int distance) {
@@ -40,13 +44,13 @@ SHARDC_DEVICE void atomicMin(unsigned long long *to, unsigned long long value) {
   __nvvm_atom_min_gen_ull(to, value);
 }
 #else
-#define SHARDC_SHARED static
+#define SHARDC_SHARED static thread_local
 inline constexpr int lanesOfWarp = 1;
 
-inline int threadOfBlock() { return 0; }
-inline int threadsOfBlock() { return 1; }
-inline Count blockOfGrid() { return hostThread.index; }
-inline Count blocksOfGrid() { return hostThread.count; }
+inline unsigned threadOfBlock() { return 0; }
+inline unsigned threadsOfBlock() { return 1; }
+inline unsigned blockOfGrid() { return unsigned(hostThread.index); }
+inline unsigned blocksOfGrid() { return unsigned(hostThread.count); }
 inline void barrier() {}
 inline int exchanged(int value, int) { return value; }
 inline void atomicAdd(long long *to, long long value) { *to += value; }
@@ -86,7 +90,7 @@ SHARDC_DEVICE T overWarp(T value, const Combine &combine) {
 template <typename T, typename Combine>
 SHARDC_DEVICE T overBlock(T value, T none, T (&parts)[mostWarps],
                           const Combine &combine) {
-  int thread = threadOfBlock(), lane = thread % lanesOfWarp;
+  unsigned thread = threadOfBlock(), lane = thread % lanesOfWarp;
   value = overWarp(value, combine);
   if (lane == 0)
     parts[thread / lanesOfWarp] = value;
