@@ -17,6 +17,8 @@ struct DeviceOptions {
   bool spin = false;
   /// The seconds of the GEMM library are measured.
   bool gemmClock = false;
+  /// Where devices have numbers on a host: that of the process's first rank.
+  int firstDevice = 0;
 };
 
 /// What a rank's device reaches.
