@@ -268,9 +268,9 @@ std::string missingDevicesText(const World &world, const Options &options,
 }
 
 /// What this process does as one of the world's.
-int runIn(World &world, const Options &options, const TrainerFile &self,
-          const ChosenTarget &target, const std::string &trainer,
-          Platform &platform) {
+int runIn(World &world, const Launch &launch, const Options &options,
+          const TrainerFile &self, const ChosenTarget &target,
+          const std::string &trainer, Platform &platform) {
   const plan::Plan &plan = self.plans()[target.index];
   std::span<const std::byte> kernels = self.kernels(target.index);
   std::string missing = missingDevicesText(world, options, plan, platform);
@@ -282,6 +282,7 @@ int runIn(World &world, const Options &options, const TrainerFile &self,
   DeviceOptions device;
   device.workers = threadsPerRank(options, plan, world);
   device.spin = world.haveCoresFor(device.workers);
+  device.firstDevice = launch.localProcess * world.localRanks().size();
   if (options.selfTest.wanted) {
     int code = runSelfTest(world, platform.devices(plan, kernels, device),
                            platform, device, options.selfTest, print);
@@ -429,7 +430,7 @@ int run(int argc, char **argv, const PlatformFactory &platformOf,
       makeWorld(static_cast<int>(plan.mesh().ranks()), launch,
                 options.launch.startTimeout);
   try {
-    return runIn(*world, options, self, target, trainer, *platform);
+    return runIn(*world, launch, options, self, target, trainer, *platform);
   } catch (const std::exception &error) {
     world->giveUp(error.what());
     throw;

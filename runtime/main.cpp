@@ -3,6 +3,7 @@
 #include "runtime/TrainerMain.h"
 #include "runtime/base/Error.h"
 #include "runtime/cpu/CpuPlatform.h"
+#include "runtime/cuda/CudaPlatform.h"
 #include "runtime/launch/Launcher.h"
 
 using namespace shardc;
@@ -12,6 +13,8 @@ static std::unique_ptr<Platform> platformOf(const plan::Plan &plan) {
   switch (plan.target().kind_case()) {
   case plan::Target::kCpu:
     return std::make_unique<cpu::CpuPlatform>();
+  case plan::Target::kCuda:
+    return std::make_unique<cuda::CudaPlatform>();
   default:
     fail("this trainer is for ", plan.target().name(),
          ", which its runtime has no devices for");
