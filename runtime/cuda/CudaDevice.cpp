@@ -196,10 +196,10 @@ CUfunction CudaDevice::ownKernel(std::string_view file,
   return function;
 }
 
-void CudaDevice::launch(CUfunction kernel, const Grid &grid,
-                        void **parameters) {
+void CudaDevice::launchIn(CUstream stream, CUfunction kernel, const Grid &grid,
+                          void **parameters) {
   context.driver.cuLaunchKernel(kernel, grid.blocks, 1, 1, grid.threads, 1, 1,
-                                grid.sharedBytes, compute, parameters, nullptr);
+                                grid.sharedBytes, stream, parameters, nullptr);
 }
 
 } // namespace shardc::runtime::cuda

@@ -63,7 +63,11 @@ public:
     launch(kernel, grid, static_cast<void **>(each));
   }
   /// The same; `parameters` points to each of its parameters.
-  void launch(CUfunction kernel, const Grid &grid, void **parameters);
+  void launch(CUfunction kernel, const Grid &grid, void **parameters) {
+    launchIn(compute, kernel, grid, parameters);
+  }
+  void launchIn(CUstream stream, CUfunction kernel, const Grid &grid,
+                void **parameters);
   /// Memory that is allocated while binding, beside the plan's: small.
   CUdeviceptr allocateSmall(int64_t bytes);
 

@@ -17,23 +17,6 @@ inline constexpr int copyThreads = 256;
 // The kernels of Copy.cu run in grids of one dimension of any size, with blocks
 // of copyThreads and no shared memory: threads take elements in turns.
 
-/// copy1, copy2, copy4 and copy8, by bytes of an element: any strides, equal
-/// shapes, [rank] dims with the outermost first. Views must not overlap.
-struct CopyParameters {
-  Address source, destination;
-  Count elements; // the product of sizes
-  Count rank;
-  Count sizes[mostDims], from[mostDims], to[mostDims];
-};
-
-/// fill1, fill2, fill4 and fill8: a view as CopyParameters has its destination.
-struct FillParameters {
-  Address destination;
-  Count elements, rank;
-  Count sizes[mostDims], to[mostDims];
-  unsigned long long bits; // of one element, in its lowest bytes
-};
-
 /// cast_FROM_TO, where both are one of f64, f32, bf16 and f16, and differ:
 /// contiguous, rounded once to nearest even. Ranges must not overlap.
 struct CastParameters {
