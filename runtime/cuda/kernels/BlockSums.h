@@ -1,31 +1,23 @@
-// What threads of a block do together: barriers, sums and maxima over all of
-// them, and additions in memory that all of them do.
+// Sums and maxima over the threads of a block, and additions in memory that all
+// of them do.
 //
 // The order of a sum is fixed by the number of threads. All threads of a block
-// must call these functions, as often as each other. On the host a block has
-// one thread.
+// must call these functions, as often as each other.
 #ifndef SHARDC_RUNTIME_CUDA_KERNELS_BLOCKSUMS_H
 #define SHARDC_RUNTIME_CUDA_KERNELS_BLOCKSUMS_H
 
-#include "runtime/cuda/kernels/Device.h"
+#include "runtime/cuda/kernels/Blocks.h"
 
 namespace shardc::runtime::cuda {
 
 inline constexpr int mostWarps = 32;
 
 #ifdef __CUDA__
-#define SHARDC_SHARED static __attribute__((shared))
 inline constexpr int lanesOfWarp = 32;
 
-SHARDC_DEVICE unsigned threadOfBlock() { return __nvvm_read_ptx_sreg_tid_x(); }
 SHARDC_DEVICE unsigned threadsOfBlock() {
   return __nvvm_read_ptx_sreg_ntid_x();
 }
-SHARDC_DEVICE unsigned blockOfGrid() { return __nvvm_read_ptx_sreg_ctaid_x(); }
-SHARDC_DEVICE unsigned blocksOfGrid() {
-  return __nvvm_read_ptx_sreg_nctaid_x();
-}
-SHARDC_DEVICE void barrier() { __syncthreads(); }
 /// The value of the lane whose number differs in the bit `distance`.
 SHARDC_DEVICE int exchanged(int value, int distance) {
   return __nvvm_shfl_sync_bfly_i32(-1, value, distance, 31);
@@ -44,14 +36,9 @@ SHARDC_DEVICE void atomicMin(unsigned long long *to, unsigned long long value) {
   __nvvm_atom_min_gen_ull(to, value);
 }
 #else
-#define SHARDC_SHARED static thread_local
 inline constexpr int lanesOfWarp = 1;
 
-inline unsigned threadOfBlock() { return 0; }
 inline unsigned threadsOfBlock() { return 1; }
-inline unsigned blockOfGrid() { return unsigned(hostThread.index); }
-inline unsigned blocksOfGrid() { return unsigned(hostThread.count); }
-inline void barrier() {}
 inline int exchanged(int value, int) { return value; }
 inline void atomicAdd(long long *to, long long value) { *to += value; }
 inline void atomicOr(long long *to, long long value) { *to |= value; }
