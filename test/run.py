@@ -19,7 +19,19 @@ import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
 BUILD = os.path.join(ROOT, "build")
-GTESTS = ("codegen-tests", "onnx-tests", "passes-tests", "ptx-tests", "runtime-tests")
+GTESTS = (
+    "codegen-tests",
+    "cuda-driver-tests",
+    "onnx-tests",
+    "passes-tests",
+    "ptx-tests",
+    "runtime-tests",
+)
+# CUDA's libraries, emulated, and where kernels that were compiled for this machine are kept.
+EMULATED_CUDA = {
+    "LD_LIBRARY_PATH": os.path.join(BUILD, "emulated-cuda"),
+    "SHARDC_EMULATED_CUDA_CACHE": os.path.join(BUILD, "emulated-cuda", "cache"),
+}
 LIT = next(
     (
         p
@@ -53,7 +65,8 @@ def run_gtest():
                         os.path.join(folder, program),
                         "--gtest_brief=1",
                         f"--gtest_output=json:{out.name}",
-                    ]
+                    ],
+                    env={**os.environ, **(EMULATED_CUDA if program.startswith("cuda-") else {})},
                 ).returncode
                 report = json.load(open(out.name))
             except (OSError, ValueError) as error:  # not built, or it crashed before it could write

@@ -10,7 +10,7 @@ namespace shardc::test::cuda {
 
 static CUresult runKernel(const ptx::LoadedKernel &code, const ptx::Grid &grid,
                           const std::vector<char> &parameters, Running &with) {
-  AccessCheck check(with);
+  AccessCheck check(with.task, with.device, &code);
   std::string problem = with.blocks.run(code.function, parameters.data(), grid,
                                         AccessCheck::access, &check);
   if (problem.empty())

@@ -83,12 +83,19 @@ struct Thread {
 
 using Kernel = void (*)(const void *parameters, Thread *, void *results);
 
+/// A .global of a module.
+struct ConstantRange {
+  const void *begin;
+  uint64_t bytes;
+};
+
 /// The kernel's facts, which lie beside its code as the symbol NAME.facts, with
 /// a Parameter for each behind it.
 struct KernelFacts {
   uint32_t sharedBytes, localBytes, registers;
   uint32_t mostThreads; // of .maxntid; 0: as many as a block may have
   uint32_t waits;       // whether threads must run side by side
+  uint32_t constants; // of the module's, as the symbol NAME.constants has them
   uint32_t parameterBytes, parameters;
   struct Parameter {
     uint32_t offset, bytes;
