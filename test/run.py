@@ -21,17 +21,15 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
 BUILD = os.path.join(ROOT, "build")
 GTESTS = (
     "codegen-tests",
+    "cublaslt-tests",
     "cuda-driver-tests",
     "onnx-tests",
     "passes-tests",
     "ptx-tests",
     "runtime-tests",
 )
-# CUDA's libraries, emulated, and where kernels that were compiled for this machine are kept.
-EMULATED_CUDA = {
-    "LD_LIBRARY_PATH": os.path.join(BUILD, "emulated-cuda"),
-    "SHARDC_EMULATED_CUDA_CACHE": os.path.join(BUILD, "emulated-cuda", "cache"),
-}
+# Suites that open CUDA's libraries find the emulated ones.
+EMULATED_CUDA = os.path.join(BUILD, "emulated-cuda")
 LIT = next(
     (
         p
@@ -57,6 +55,13 @@ def run_lit():
 def run_gtest():
     passed = failed = skipped = 0
     folder = os.path.join(BUILD, "bin")
+    paths = [EMULATED_CUDA, os.environ.get("LD_LIBRARY_PATH")]
+    environment = {
+        **os.environ,
+        "LD_LIBRARY_PATH": ":".join(filter(None, paths)),
+        # Kernels that were compiled for this machine, for processes that come later.
+        "SHARDC_EMULATED_CUDA_CACHE": os.path.join(EMULATED_CUDA, "cache"),
+    }
     for program in GTESTS:
         with tempfile.NamedTemporaryFile(suffix=".json") as out:
             try:
@@ -66,7 +71,7 @@ def run_gtest():
                         "--gtest_brief=1",
                         f"--gtest_output=json:{out.name}",
                     ],
-                    env={**os.environ, **(EMULATED_CUDA if program.startswith("cuda-") else {})},
+                    env=environment,
                 ).returncode
                 report = json.load(open(out.name))
             except (OSError, ValueError) as error:  # not built, or it crashed before it could write
