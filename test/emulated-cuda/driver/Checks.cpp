@@ -18,7 +18,8 @@ namespace {
 using ptx::deviceMemory;
 using ptx::deviceMemoryBytes;
 
-constexpr uint64_t granules = deviceMemory + 2 * deviceMemoryBytes;
+using ptx::granules;
+
 constexpr uint64_t granulesBytes = 2 * deviceMemoryBytes;
 constexpr uint32_t group = uint32_t(1) << 31, mostTasks = group / 16;
 
@@ -138,21 +139,22 @@ AccessCheck::AccessCheck(const Task &task, int device,
       deviceBegin(deviceMemory + uint64_t(device) * bytesOfDevice),
       own(task.number * 16) {}
 
-inline bool AccessCheck::isBefore(uint32_t other) {
-  if (other == ordered || other == task.number)
+[[gnu::always_inline]] inline bool AccessCheck::isBefore(uint32_t other,
+                                                         uint32_t &known) {
+  if (other == known || other == task.number)
     return true;
   const TaskFacts &of = TaskTable::instance().at(other);
   if (task.clock.at(of.place) < of.time)
     return false;
-  ordered = other;
+  known = other;
   return true;
 }
 
 uint32_t AccessCheck::unorderedReader(uint32_t readers) {
   if (!(readers & group))
-    return isBefore(readers / 16) ? 0 : readers / 16;
+    return isBefore(readers / 16, orderedReader) ? 0 : readers / 16;
   for (uint32_t each : Groups::instance().tasks(readers))
-    if (!isBefore(each))
+    if (!isBefore(each, orderedReader))
       return each;
   return 0;
 }
@@ -163,7 +165,7 @@ uint32_t AccessCheck::withReader(uint32_t readers) {
     return groupWith;
   std::vector<uint32_t> tasks = {task.number};
   for (uint32_t each : Groups::instance().tasks(readers))
-    if (!isBefore(each))
+    if (!isBefore(each, orderedReader))
       tasks.push_back(each);
   std::sort(tasks.begin(), tasks.end());
   groupBefore = readers;
@@ -203,35 +205,39 @@ void AccessCheck::checkAllocated(const Granule &granule) {
   allocation = *found;
 }
 
-inline void AccessCheck::read(Granule &granule, uint32_t mask) {
+[[gnu::always_inline]] inline void AccessCheck::read(Granule &granule,
+                                                     uint32_t mask) {
   uint32_t readers = load(granule.readers);
   if (readers == (own | 15) || (readers == groupWith && readers))
     return; // was checked, all four bytes
   uint32_t writer = load(granule.writer);
-  if ((writer & mask) != mask) {
+  if ((writer & mask) != mask) [[unlikely]] {
     if (writer == 0)
       checkAllocated(granule);
     wrong("reads what nobody has written", addressOf(granule));
   }
-  if (!isBefore(writer / 16))
+  if (!isBefore(writer / 16, orderedWriter)) [[unlikely]]
     race(granule, writer / 16, "reads", "writes");
-  if (readers && !(readers & group) && readers / 16 == task.number)
-    store(granule.readers, readers | mask);
-  else if (!readers || !unorderedReader(readers))
+  if (!(readers & group) &&
+      (!readers || isBefore(readers / 16, orderedReader))) {
+    uint32_t same = (readers ^ own) < 16 ? readers : 0;
+    store(granule.readers, own | same | mask);
+  } else if (!unorderedReader(readers))
     store(granule.readers, own | mask);
   else
     store(granule.readers, withReader(readers));
 }
 
-inline void AccessCheck::write(Granule &granule, uint32_t mask) {
+[[gnu::always_inline]] inline void AccessCheck::write(Granule &granule,
+                                                      uint32_t mask) {
   uint32_t writer = load(granule.writer), readers = load(granule.readers);
   if ((writer & (~uint32_t(15) | mask)) == (own | mask) && readers == 0)
     return;
-  if (writer == 0)
+  if (writer == 0) [[unlikely]]
     checkAllocated(granule);
-  else if (!isBefore(writer / 16))
+  else if (!isBefore(writer / 16, orderedWriter)) [[unlikely]]
     race(granule, writer / 16, "writes", "writes");
-  if (readers)
+  if (readers && ((readers & group) || !isBefore(readers / 16, orderedReader)))
     if (uint32_t other = unorderedReader(readers))
       race(granule, other, "writes", "reads");
   store(granule.writer, own | (writer & 15) | mask);
@@ -258,7 +264,7 @@ void AccessCheck::check(CUdeviceptr begin, size_t bytes, bool reads,
 
 void *AccessCheck::access(ptx::Thread *thread, uint64_t address, uint32_t kind,
                           const char *statement) {
-  auto &check = *static_cast<AccessCheck *>(ptx::Blocks::userOf(thread));
+  auto &check = *static_cast<AccessCheck *>(thread->user);
   if (address - check.deviceBegin >= bytesOfDevice) [[unlikely]]
     return check.foreign(thread, address, kind, statement);
   uint32_t bytes = kind & ptx::accessBytes;

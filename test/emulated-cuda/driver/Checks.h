@@ -17,6 +17,7 @@ struct Granule {
   /// Those that read since: one, or with the highest bit set a group of them.
   uint32_t readers;
 };
+static_assert(sizeof(Granule) == ptx::granuleBytes);
 
 void reserveGranules();
 /// Nothing is known of them from here on.
@@ -34,13 +35,16 @@ public:
   /// Finds what is wrong with an access to memory of the device.
   void check(CUdeviceptr begin, size_t bytes, bool reads, bool writes);
   /// ptx::Services::access; its user is an AccessCheck.
+  /// Of its granules, ptx::Thread::tag.
+  uint32_t tag() const { return own; }
   static void *access(ptx::Thread *thread, uint64_t address, uint32_t kind,
                       const char *statement);
 
 private:
   void read(Granule &granule, uint32_t mask);
   void write(Granule &granule, uint32_t mask);
-  bool isBefore(uint32_t task);
+  /// `known`: a task that is, for the next time.
+  bool isBefore(uint32_t task, uint32_t &known);
   /// A task of the readers that is not ordered before; 0: all are.
   uint32_t unorderedReader(uint32_t readers);
   uint32_t withReader(uint32_t readers);
@@ -54,10 +58,10 @@ private:
   const Task &task;
   const ptx::LoadedKernel *kernel;
   const CUdeviceptr deviceBegin;
-  const uint32_t own;                      // number * 16
-  uint32_t ordered = 0;                    // a task that is known to be before
-  Allocation allocation;                   // that was looked up last
-  uint32_t groupBefore = 0, groupWith = 0; // of withReader
+  const uint32_t own;                            // number * 16
+  uint32_t orderedWriter = 0, orderedReader = 0; // see isBefore
+  Allocation allocation;                         // that was looked up last
+  uint32_t groupBefore = 0, groupWith = 0;       // of withReader
   const char *statement = nullptr;
 };
 

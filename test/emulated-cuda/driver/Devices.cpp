@@ -75,99 +75,111 @@ struct ErrorText {
 static const ErrorText errorTexts[] = {
 #define SHARDC_ERROR(name, text) {name, #name, text},
     SHARDC_ERROR(CUDA_SUCCESS, "no error") SHARDC_ERROR(
-        CUDA_ERROR_INVALID_VALUE, "invalid argument")
-        SHARDC_ERROR(CUDA_ERROR_OUT_OF_MEMORY, "out of memory") SHARDC_ERROR(
-            CUDA_ERROR_NOT_INITIALIZED, "initialization error")
-            SHARDC_ERROR(CUDA_ERROR_NO_DEVICE, "no CUDA-capable device is "
-                                               "detected") SHARDC_ERROR(
-                CUDA_ERROR_INVALID_DEVICE,
+        CUDA_ERROR_INVALID_VALUE,
+        "invalid argument") SHARDC_ERROR(CUDA_ERROR_OUT_OF_MEMORY,
+                                         "out of memory")
+        SHARDC_ERROR(CUDA_ERROR_NOT_INITIALIZED, "initialization error") SHARDC_ERROR(
+            CUDA_ERROR_NO_DEVICE,
+            "no CUDA-capable device is "
+            "detected") SHARDC_ERROR(CUDA_ERROR_INVALID_DEVICE,
+                                     "invalid device "
+                                     "ordinal") SHARDC_ERROR(CUDA_ERROR_INVALID_IMAGE,
+                                                             "device kernel "
+                                                             "image is "
+                                                             "invalid")
+            SHARDC_ERROR(
+                CUDA_ERROR_INVALID_CONTEXT,
                 "invalid device "
-                "ordinal") SHARDC_ERROR(CUDA_ERROR_INVALID_IMAGE,
-                                        "device kernel image is "
-                                        "invalid")
-                SHARDC_ERROR(CUDA_ERROR_INVALID_CONTEXT, "invalid device "
-                                                         "context") SHARDC_ERROR(
-                    CUDA_ERROR_NO_BINARY_FOR_GPU,
-                    "no kernel image is "
-                    "available for "
-                    "execution on the "
-                    "device") SHARDC_ERROR(CUDA_ERROR_INVALID_PTX,
-                                           "a PTX JIT compilation "
-                                           "failed")
+                "context") SHARDC_ERROR(CUDA_ERROR_NO_BINARY_FOR_GPU,
+                                        "no kernel image is "
+                                        "available for "
+                                        "execution on the "
+                                        "device") SHARDC_ERROR(CUDA_ERROR_INVALID_PTX,
+                                                               "a PTX JIT "
+                                                               "compilation "
+                                                               "failed")
+                SHARDC_ERROR(
+                    CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
+                    "the provided PTX was compiled with "
+                    "an unsupported "
+                    "toolchain.") SHARDC_ERROR(CUDA_ERROR_INVALID_HANDLE,
+                                               "invalid resource "
+                                               "handle") SHARDC_ERROR(CUDA_ERROR_NOT_FOUND,
+                                                                      "named "
+                                                                      "symbol "
+                                                                      "not "
+                                                                      "found")
                     SHARDC_ERROR(
-                        CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
-                        "the provided PTX was compiled with an unsupported "
-                        "toolchain.") SHARDC_ERROR(CUDA_ERROR_INVALID_HANDLE,
-                                                   "invalid resource handle")
-                        SHARDC_ERROR(CUDA_ERROR_NOT_FOUND, "named symbol not "
-                                                           "found") SHARDC_ERROR(
-                            CUDA_ERROR_NOT_READY,
-                            "device not ready") SHARDC_ERROR(CUDA_ERROR_ILLEGAL_ADDRESS,
-                                                             "an illegal "
-                                                             "memory "
-                                                             "access was "
-                                                             "encountered")
-                            SHARDC_ERROR(
-                                CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
-                                "too "
-                                "many "
-                                "resou"
-                                "rces "
-                                "reque"
-                                "sted "
-                                "for "
-                                "launc"
-                                "h") SHARDC_ERROR(CUDA_ERROR_MISALIGNED_ADDRESS,
-                                                  "misaligned address")
+                        CUDA_ERROR_NOT_READY,
+                        "device not ready") SHARDC_ERROR(CUDA_ERROR_ILLEGAL_ADDRESS,
+                                                         "an illegal "
+                                                         "memory "
+                                                         "access was "
+                                                         "encountered")
+                        SHARDC_ERROR(
+                            CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+                            "too "
+                            "many "
+                            "resou"
+                            "rces "
+                            "reque"
+                            "sted "
+                            "for "
+                            "launc"
+                            "h") SHARDC_ERROR(CUDA_ERROR_MISALIGNED_ADDRESS,
+                                              "misali"
+                                              "gned "
+                                              "addres"
+                                              "s") SHARDC_ERROR(CUDA_ERROR_LAUNCH_FAILED,
+                                                                "unspecified "
+                                                                "launch "
+                                                                "failure")
+                            SHARDC_ERROR(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                                         "operation "
+                                         "not "
+                                         "permitted "
+                                         "when "
+                                         "stream "
+                                         "is "
+                                         "capturing")
                                 SHARDC_ERROR(
-                                    CUDA_ERROR_LAUNCH_FAILED,
-                                    "unspecified "
-                                    "launch failure") SHARDC_ERROR(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
-                                                                   "operation "
-                                                                   "not "
-                                                                   "permitted "
-                                                                   "when "
-                                                                   "stream "
-                                                                   "is "
-                                                                   "capturing")
+                                    CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+                                    "operation failed due to a previous "
+                                    "error "
+                                    "during capture")
                                     SHARDC_ERROR(
-                                        CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
-                                        "operation failed due to a previous "
-                                        "error "
-                                        "during capture")
+                                        CUDA_ERROR_STREAM_CAPTURE_UNMATCHED,
+                                        "capture was not ended in the same "
+                                        "stream as it began")
                                         SHARDC_ERROR(
-                                            CUDA_ERROR_STREAM_CAPTURE_UNMATCHED,
-                                            "capture was not ended in the same "
-                                            "stream as it began")
+                                            CUDA_ERROR_STREAM_CAPTURE_UNJOINED,
+                                            "capturing stream has unjoined "
+                                            "work")
                                             SHARDC_ERROR(
-                                                CUDA_ERROR_STREAM_CAPTURE_UNJOINED,
-                                                "capturing stream has unjoined "
-                                                "work")
+                                                CUDA_ERROR_STREAM_CAPTURE_ISOLATION,
+                                                "dependency created on "
+                                                "uncaptured work in "
+                                                "another "
+                                                "stream")
                                                 SHARDC_ERROR(
-                                                    CUDA_ERROR_STREAM_CAPTURE_ISOLATION,
-                                                    "dependency created on "
-                                                    "uncaptured work in "
-                                                    "another "
-                                                    "stream")
+                                                    CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+                                                    "operation would make "
+                                                    "the "
+                                                    "legacy stream depend "
+                                                    "on a "
+                                                    "capturing "
+                                                    "blocking stream")
                                                     SHARDC_ERROR(
-                                                        CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
-                                                        "operation would make "
-                                                        "the "
-                                                        "legacy stream depend "
-                                                        "on a "
-                                                        "capturing "
-                                                        "blocking stream")
+                                                        CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
+                                                        "attempt to "
+                                                        "terminate "
+                                                        "a thread-local "
+                                                        "capture sequence "
+                                                        "from "
+                                                        "another thread")
                                                         SHARDC_ERROR(
-                                                            CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
-                                                            "attempt to "
-                                                            "terminate "
-                                                            "a thread-local "
-                                                            "capture sequence "
-                                                            "from "
-                                                            "another thread")
-                                                            SHARDC_ERROR(
-                                                                CUDA_ERROR_UNKNOWN,
-                                                                "unknown error")
+                                                            CUDA_ERROR_UNKNOWN,
+                                                            "unknown error")
 #undef SHARDC_ERROR
 };
 

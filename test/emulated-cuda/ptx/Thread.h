@@ -15,6 +15,12 @@ inline constexpr uint64_t deviceMemory = uint64_t(1) << 45;
 inline constexpr uint64_t deviceMemoryBytes = uint64_t(1) << 42;
 inline constexpr uint64_t kernelMemoryOffset = deviceMemoryBytes;
 
+/// What is known of each four bytes of a device's memory, where accesses are
+/// checked: two words, the last that wrote and those that read since, as tags.
+/// A tag is 16 times a number of who did it, plus a bit for each of the bytes.
+inline constexpr uint64_t granules = deviceMemory + 2 * deviceMemoryBytes;
+inline constexpr uint64_t granuleBytes = 8;
+
 struct Thread;
 
 /// What an access is; with `bytes` in the lower half.
@@ -78,6 +84,11 @@ struct Thread {
   /// Shared memory of the block: what kernels declare, and what a launch adds.
   void *shared = nullptr, *dynamicShared = nullptr;
   const Services *services = nullptr;
+  /// Of who runs, in checked code: where granules say that nothing is to be found
+  /// out any more, Services::access is not called.
+  uint32_t tag = 0;
+  /// Who runs it.
+  void *user = nullptr;
   /// What the emulator adds is behind.
 };
 
