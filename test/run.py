@@ -22,7 +22,11 @@ BUILD = os.path.join(ROOT, "build")
 GTESTS = (
     "codegen-tests",
     "cublaslt-tests",
+<<<<<<< HEAD
     "nccl-tests",
+=======
+    "cuda-driver-tests",
+>>>>>>> driver
     "onnx-tests",
     "passes-tests",
     "ptx-tests",
@@ -56,7 +60,12 @@ def run_gtest():
     passed = failed = skipped = 0
     folder = os.path.join(BUILD, "bin")
     paths = [EMULATED_CUDA, os.environ.get("LD_LIBRARY_PATH")]
-    environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(filter(None, paths))}
+    environment = {
+        **os.environ,
+        "LD_LIBRARY_PATH": ":".join(filter(None, paths)),
+        # Kernels that were compiled for this machine, for processes that come later.
+        "SHARDC_EMULATED_CUDA_CACHE": os.path.join(EMULATED_CUDA, "cache"),
+    }
     for program in GTESTS:
         with tempfile.NamedTemporaryFile(suffix=".json") as out:
             try:
