@@ -111,6 +111,54 @@ TEST_F(BlasLtSuite, DoesNotReadWhatBetaOfZeroLeavesOut) {
   EXPECT_LE(product.error(), 1);
 }
 
+TEST_F(BlasLtSuite, TouchesNothingBetweenColumns) {
+  // What lies there was never written, which the tests' own driver would find.
+  Device &device = *held;
+  for (Types types : allTypes) {
+    Wish wish{.input = types.input, .output = types.output};
+    wish.m = 16, wish.n = 8, wish.k = 24, wish.gap = 8;
+    TestedProduct product(device, wish);
+    auto copyColumns = [&](CUdeviceptr &data, const Placed &placed) {
+      size_t size = bytesOf(placed.type);
+      std::vector<char> bytes = device.get<char>(data, placed.elements * size);
+      data = device.allocate(bytes.size());
+      for (int64_t column = 0; column < placed.columns; ++column) {
+        size_t at = placed.at(0, 0, column) * size;
+        device.upload(data + at, &bytes[at], placed.rows * size);
+      }
+    };
+    copyColumns(product.dataA, product.a);
+    copyColumns(product.dataB, product.b);
+    ASSERT_EQ(product.run(), CUBLAS_STATUS_SUCCESS);
+    EXPECT_LE(product.error(), 1);
+  }
+}
+
+TEST_F(BlasLtSuite, WritesBesideAnotherStream) {
+  // Two products fill halves of one matrix, side by side, in any order.
+  const OpenedLibraries &cuda = opened();
+  Device &device = *held;
+  Wish wish{.input = CUDA_R_16BF, .output = CUDA_R_16BF};
+  wish.m = 8, wish.n = 24, wish.k = 40, wish.gap = 8, wish.workspace = 0;
+  TestedProduct first(device, wish), second(device, wish);
+  second.dataD = second.dataC = first.dataD + 8 * 2;
+  ASSERT_EQ(first.ask(), CUBLAS_STATUS_SUCCESS);
+  ASSERT_EQ(second.ask(), CUBLAS_STATUS_SUCCESS);
+  CUstream before = device.stream;
+  SHARDC_CHECK(cuda.cuStreamCreateWithPriority(&device.stream,
+                                               CU_STREAM_NON_BLOCKING, 0));
+  ASSERT_EQ(second.run(), CUBLAS_STATUS_SUCCESS);
+  std::swap(device.stream, before);
+  ASSERT_EQ(first.run(), CUBLAS_STATUS_SUCCESS);
+  SHARDC_CHECK(cuda.cuStreamSynchronize(before));
+  SHARDC_CHECK(cuda.cuStreamDestroy(before));
+  std::vector<char> bytes = first.bytes();
+  for (int64_t column = 0; column < wish.n; ++column) {
+    const char *one = &bytes[column * 32];
+    EXPECT_EQ(std::string(one, 16), std::string(one + 16, 16));
+  }
+}
+
 TEST_F(BlasLtSuite, MultipliesBatches) {
   for (Types types : allTypes)
     for (bool sharedB : {false, true})
@@ -439,6 +487,29 @@ TEST_F(BlasLtFindings, MemoryThatIsNotTheProducts) {
         product.run();
       },
       "D overlaps C");
+}
+
+TEST_F(BlasLtFindings, WhatTheDriverSeesOfAProduct) {
+  // What was never written, and what another stream still works on.
+  expectFinding(
+      {},
+      [](TestedProduct &product) {
+        product.dataB = product.device.allocate(4096);
+        product.run();
+        product.device.settle();
+      },
+      "cublasLtMatmul float32 .5, 3. x .3, 4.");
+  expectFinding(
+      {},
+      [](TestedProduct &product) {
+        Device &device = product.device;
+        opened().cuMemsetD8Async(product.dataA, 0, 4, device.stream);
+        opened().cuStreamCreateWithPriority(&device.stream,
+                                            CU_STREAM_NON_BLOCKING, 0);
+        product.run();
+        device.settle();
+      },
+      "cublasLtMatmul float32 .5, 3. x .3, 4.");
 }
 
 TEST_F(BlasLtFindings, DescriptorsThatAreGone) {
