@@ -1,44 +1,15 @@
 // What the runtime relies on of cuBLASLt, against whatever libcublasLt.so.13 the
 // loader finds: on a GPU the real one, else the tests' own.
-#include "test/emulated-cuda/blaslt/TestedProduct.h"
+#include "test/emulated-cuda/blaslt/BlasLtFixture.h"
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <gtest/gtest.h>
 #include <tuple>
 
 namespace shardc::test::cuda {
 namespace {
 
-class BlasLtSuite : public testing::Test {
-protected:
-  void SetUp() override {
-    if (!opened().hasBlasLt || !opened().devices)
-      GTEST_SKIP() << "no libcublasLt.so, or no device";
-    else
-      held.emplace();
-  }
-
-  /// Runs the product by each algorithm that the heuristic names.
-  void expectRight(const Wish &wish) {
-    TestedProduct first(*held, wish);
-    ASSERT_EQ(first.ask(), CUBLAS_STATUS_SUCCESS);
-    ASSERT_FALSE(first.algorithms.empty());
-    for (size_t i = 0; i < first.algorithms.size(); ++i) {
-      TestedProduct product(*held, wish);
-      ASSERT_EQ(product.ask(), CUBLAS_STATUS_SUCCESS);
-      EXPECT_LE(product.algorithms[i].workspaceSize, wish.workspace);
-      ASSERT_EQ(product.run(i), CUBLAS_STATUS_SUCCESS);
-      EXPECT_LE(product.error(), 1) << "algorithm " << i;
-    }
-  }
-  cublasStatus_t heuristicOf(const Wish &wish) {
-    return TestedProduct(*held, wish).ask();
-  }
-
-  std::optional<Device> held;
-};
+using BlasLtSuite = BlasLtFixture;
 
 struct Types {
   cudaDataType input, output;
@@ -374,159 +345,6 @@ TEST_F(BlasLtSuite, CanBeCaptured) {
   EXPECT_EQ(captured.bytes(), plain.bytes());
   SHARDC_CHECK(cuda.cuGraphExecDestroy(executable));
   SHARDC_CHECK(cuda.cuGraphDestroy(graph));
-}
-
-/// What the real library forgives, or answers by a fault of the device.
-class BlasLtFindings : public BlasLtSuite {
-protected:
-  void SetUp() override {
-    if (!opened().emulated || !opened().hasBlasLt)
-      GTEST_SKIP() << "a real library finds nothing";
-    GTEST_FLAG_SET(death_test_style, "threadsafe");
-  }
-
-  static void expectFinding(const Wish &wish,
-                            const std::function<void(TestedProduct &)> &misuse,
-                            const char *text) {
-    EXPECT_EXIT(
-        {
-          Device device;
-          TestedProduct product(device, wish);
-          product.ask();
-          misuse(product);
-          device.settle();
-        },
-        testing::ExitedWithCode(codeOfFindings), text);
-  }
-};
-
-TEST_F(BlasLtFindings, AnAlgorithmOfOtherBytesOrAnotherProduct) {
-  expectFinding(
-      {},
-      [](TestedProduct &product) {
-        product.algorithms[0].algo.data[3] ^= 1;
-        product.run();
-      },
-      "the algorithm's bytes are not those");
-  expectFinding(
-      {},
-      [](TestedProduct &product) {
-        Wish wish;
-        wish.m = 6;
-        TestedProduct other(product.device, wish);
-        other.ask();
-        product.algorithms = other.algorithms;
-        product.run();
-      },
-      "the algorithm is one for another product");
-  expectFinding(
-      {}, [](TestedProduct &product) { product.call(nullptr, 0); },
-      "without an algorithm");
-}
-
-TEST_F(BlasLtFindings, PointersThatAreAlignedLessThanPromised) {
-  Wish wish;
-  wish.alignment = 16;
-  for (CUdeviceptr TestedProduct::*data :
-       {&TestedProduct::dataA, &TestedProduct::dataB, &TestedProduct::dataD})
-    expectFinding(
-        wish,
-        [data](TestedProduct &product) {
-          product.*data += 4;
-          product.run();
-        },
-        "does not lie at the multiple of 16 bytes");
-  wish.workspace = 1 << 20;
-  expectFinding(
-      wish,
-      [](TestedProduct &product) {
-        product.workspace += 16;
-        product.call(&product.algorithms[0].algo, product.wish.workspace - 256);
-      },
-      "workspace does not lie at a multiple of 256");
-  wish.epilogue = CUBLASLT_EPILOGUE_BIAS;
-  expectFinding(
-      wish,
-      [](TestedProduct &product) {
-        void *bias = pointer(product.dataBias + 4);
-        opened().cublasLtMatmulDescSetAttribute(
-            product.desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias,
-            sizeof(bias));
-        product.run();
-      },
-      "the bias does not lie");
-}
-
-TEST_F(BlasLtFindings, MemoryThatIsNotTheProducts) {
-  for (CUdeviceptr TestedProduct::*data :
-       {&TestedProduct::dataA, &TestedProduct::dataB, &TestedProduct::dataD,
-        &TestedProduct::workspace})
-    expectFinding(
-        {},
-        [data](TestedProduct &product) {
-          product.*data += 1 << 28;
-          product.run();
-        },
-        "not all in one allocation");
-  Wish deep;
-  deep.k = 16;
-  expectFinding(
-      deep,
-      [](TestedProduct &product) {
-        product.dataD = product.dataA;
-        product.run();
-      },
-      "D overlaps A or B");
-  Wish adds;
-  adds.beta = 1, adds.inPlace = false, adds.alignment = 4;
-  expectFinding(
-      adds,
-      [](TestedProduct &product) {
-        product.dataD = product.device.allocate(4096);
-        product.dataC = product.dataD + 4;
-        product.run();
-      },
-      "D overlaps C");
-}
-
-TEST_F(BlasLtFindings, WhatTheDriverSeesOfAProduct) {
-  // What was never written, and what another stream still works on.
-  expectFinding(
-      {},
-      [](TestedProduct &product) {
-        product.dataB = product.device.allocate(4096);
-        product.run();
-        product.device.settle();
-      },
-      "cublasLtMatmul float32 .5, 3. x .3, 4.");
-  expectFinding(
-      {},
-      [](TestedProduct &product) {
-        Device &device = product.device;
-        opened().cuMemsetD8Async(product.dataA, 0, 4, device.stream);
-        opened().cuStreamCreateWithPriority(&device.stream,
-                                            CU_STREAM_NON_BLOCKING, 0);
-        product.run();
-        device.settle();
-      },
-      "cublasLtMatmul float32 .5, 3. x .3, 4.");
-}
-
-TEST_F(BlasLtFindings, DescriptorsThatAreGone) {
-  expectFinding(
-      {},
-      [](TestedProduct &product) {
-        opened().cublasLtMatmulDescDestroy(product.desc);
-        product.run();
-      },
-      "descriptor that was destroyed");
-  expectFinding(
-      {},
-      [](TestedProduct &product) {
-        opened().cublasLtMatrixLayoutDestroy(product.layoutB);
-        product.run();
-      },
-      "layout that was destroyed");
 }
 
 } // namespace
