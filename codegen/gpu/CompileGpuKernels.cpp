@@ -69,6 +69,7 @@ llvm::Expected<GpuKernels> compileGpuKernels(ModuleOp kernels,
   auto start = std::chrono::steady_clock::now();
   GpuKernels compiled;
   compiled.gpu = gpu.name;
+  compiled.capability = gpu.capability;
   llvm::StringMap<size_t> numbers;
   for (auto function : kernels.getOps<func::FuncOp>()) {
     numbers[function.getName()] = compiled.kernels.size();

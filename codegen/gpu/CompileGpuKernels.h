@@ -25,6 +25,7 @@ struct GpuKernel {
 
 struct GpuKernels {
   std::string gpu;
+  int capability = 0; // of that GPU: 90 for 9.0
   /// They are in the order of the module's functions.
   std::vector<GpuKernel> kernels;
   double seconds = 0;

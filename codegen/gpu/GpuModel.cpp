@@ -28,14 +28,14 @@ static const llvm::Target *lookupTarget() {
 
 llvm::Expected<GpuModel> GpuModel::resolve(llvm::StringRef name) {
   // CUDA 13 assembles these of the server GPUs.
-  for (auto [known, ptx] : {std::pair("sm_80", "+ptx80"),
-                            {"sm_90", "+ptx80"},
-                            {"sm_100", "+ptx86"}})
+  for (auto [known, ptx, capability] : {std::tuple("sm_80", "+ptx80", 80),
+                                        {"sm_90", "+ptx80", 90},
+                                        {"sm_100", "+ptx86", 100}})
     if (name == known) {
       if (!lookupTarget())
         return llvm::createStringError(
             "this build of LLVM cannot generate PTX");
-      return GpuModel{known, ptx};
+      return GpuModel{known, ptx, capability};
     }
   return llvm::createStringError("unknown GPU '" + name +
                                  "'; expects sm_80, sm_90 or sm_100");

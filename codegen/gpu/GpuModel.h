@@ -15,6 +15,7 @@ namespace shardc::gpu {
 struct GpuModel {
   std::string name;     // sm_90
   std::string features; // the version of PTX, as LLVM names it
+  int capability;       // 90: PTX runs on compute capability 9.0 and newer
 
   /// Takes sm_80, sm_90 and sm_100, and fails on any other name.
   static llvm::Expected<GpuModel> resolve(llvm::StringRef name);

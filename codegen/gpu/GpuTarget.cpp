@@ -39,6 +39,7 @@ plan::Target CompiledGpuKernels::describe() const {
   target.set_name("cuda:" + kernels.gpu);
   plan::CudaTarget *cuda = target.mutable_cuda();
   cuda->set_architecture(kernels.gpu);
+  cuda->set_capability(kernels.capability);
   for (const GpuKernel &kernel : kernels.kernels) {
     plan::CudaTarget::Grid *grid = cuda->add_grids();
     grid->set_blocks(kernel.grid);

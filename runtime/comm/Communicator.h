@@ -151,6 +151,10 @@ public:
   /// whatever group, throw an Aborted that names this rank and `reason`.
   virtual void abort(const std::string &reason) = 0;
 
+  /// Throws an Aborted where a rank has given up, and does not wait: for who
+  /// waits elsewhere, as for a device.
+  virtual void throwIfAborted() = 0;
+
   /// Must be called before buffers are freed that collectives of any of this
   /// rank's communicators were started with: no rank touches them afterwards.
   /// It aborts, if one is not finished.

@@ -112,6 +112,10 @@ public:
   void abort(const std::string &reason) override {
     process.abort(shared.worldRank(member), reason);
   }
+  void throwIfAborted() override {
+    if (process.isAborted())
+      process.throwAborted();
+  }
   void leave() override;
 
 private:

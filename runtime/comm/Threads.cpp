@@ -42,6 +42,10 @@ public:
   void abort(const std::string &reason) override {
     process.abort(shared.worldRank(ownRank), reason);
   }
+  void throwIfAborted() override {
+    if (process.isAborted())
+      process.throwAborted();
+  }
   void leave() override;
 
 private:

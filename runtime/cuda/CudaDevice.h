@@ -10,13 +10,16 @@
 #include "runtime/device/Device.h"
 #include "runtime/device/Platform.h"
 
+#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace shardc::runtime::cuda {
 
+class Faults;
 class NcclGroups;
 
 /// Blocks of threads, in one dimension, and the bytes of shared memory that a
@@ -28,7 +31,7 @@ struct Grid {
 class CudaDevice final : public Device {
 public:
   /// `plan`, `libraries`, `images` and `communicator` must outlive the device.
-  /// The thread that makes it is the one that uses it.
+  /// The thread that makes it is the one that uses it. `ordinal`: the GPU's.
   CudaDevice(const plan::Plan &plan, const Libraries &libraries,
              const Images &images, Communicator &communicator, int ordinal,
              const DeviceOptions &options);
@@ -60,7 +63,11 @@ public:
     launch(kernel, grid, static_cast<void **>(each));
   }
   /// The same; `parameters` points to each of its parameters.
-  void launch(CUfunction kernel, const Grid &grid, void **parameters);
+  void launch(CUfunction kernel, const Grid &grid, void **parameters) {
+    launchIn(compute, kernel, grid, parameters);
+  }
+  void launchIn(CUstream stream, CUfunction kernel, const Grid &grid,
+                void **parameters);
   /// Memory that is allocated while binding, beside the plan's: small.
   CUdeviceptr allocateSmall(int64_t bytes);
 
@@ -72,18 +79,49 @@ public:
   StepNumbers numbers; // of the micro-batch that is enqueued
   /// Its RunNumbers (kernels/Parameters.h), in the device's memory.
   CUdeviceptr runNumbers = 0;
+  std::unique_ptr<Faults> faults;
+  /// Enqueues what tells the host where the rank is: before it waits for others,
+  /// in an entry of the plan, and behind it. The host looks while it waits.
+  void noteWaits(int planEntry, bool waits);
+  RankNote *note = nullptr; // of the program that runs
   std::unique_ptr<Products> products;
   std::unique_ptr<NcclGroups> groups;
 
 private:
+  /// Pinned memory that a copy goes through. `done`: the copy is.
+  struct Staging {
+    std::byte *memory = nullptr;
+    CUevent done = nullptr;
+    bool isUsed = false;
+  };
   struct OwnModule {
     std::string file;
     CUmodule module;
   };
+  /// Returns when all that was begun is done; also throws where a rank that this
+  /// one waits for has given up.
+  void awaitCompute();
+  void readNote();
+  void downloadIn(CUstream stream, Staging &staging, void *to,
+                  const std::byte *from, int64_t bytes);
+
   ThreadPool pool;
+  /// Pinned: twice the entry, and 1 while it waits there.
+  volatile uint32_t *progress = nullptr;
   std::vector<OwnModule> modules;
   std::vector<CUdeviceptr> allocations;
-  void *staging = nullptr; // pinned, for uploads and downloads
+  static constexpr int64_t stagingBytes = int64_t(8) << 20;
+  std::array<Staging, 2> uploads; // taken in turns
+  size_t nextUpload = 0;
+  Staging down;
+  /// Another thread's downloads: behind what the device's own thread has seen
+  /// settled, and beside what runs.
+  std::mutex otherMutex;
+  Staging otherDown;
+  CUstream otherStream = nullptr;
+  std::array<CUevent, 2> settled = {};
+  size_t lastSettled = 0;
+  std::thread::id owner;
 };
 
 } // namespace shardc::runtime::cuda

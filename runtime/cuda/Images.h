@@ -27,7 +27,6 @@ public:
   CUfunction load(const Driver &driver, int capability, uint32_t index) const;
 
 private:
-  const plan::Plan &plan;
   plan::CudaKernels kernels;
 };
 

@@ -6,7 +6,7 @@
 #include "runtime/cuda/api/BlasLt.h"
 #include "runtime/cuda/api/Nccl.h"
 
-#include <memory>
+#include <mutex>
 #include <string>
 
 namespace shardc::runtime::cuda {
@@ -14,18 +14,21 @@ namespace shardc::runtime::cuda {
 using namespace shardc::cuda;
 
 /// A function of libcuda that returns a CUresult, checked by operator().
+struct Driver;
+
 template <typename> struct DriverCall;
 template <typename... Arguments> struct DriverCall<CUresult(Arguments...)> {
   CUresult (*function)(Arguments...) = nullptr;
   const char *name = "";
-  const struct Driver *driver = nullptr;
+  const Driver *driver = nullptr;
 
   /// Throws an Error that names the function and says what went wrong.
   void operator()(Arguments... arguments) const;
 };
 
 struct Driver {
-#define SHARDC_MEMBER(name, symbol, arguments) DriverCall<CUresult arguments> name;
+#define SHARDC_MEMBER(name, symbol, arguments)                                 \
+  DriverCall<CUresult arguments> name;
   SHARDC_CUDA_DRIVER(SHARDC_MEMBER)
 #undef SHARDC_MEMBER
   int version = 0; // 13000 of CUDA 13.0
@@ -35,17 +38,23 @@ struct Driver {
   [[noreturn]] void failed(CUresult result, const char *function) const;
 };
 
+/// Its products are enqueued in streams of the driver.
 struct BlasLt {
-#define SHARDC_MEMBER(result, name, arguments) result(*name) arguments = nullptr;
+#define SHARDC_MEMBER(result, name, arguments)                                 \
+  result(*name) arguments = nullptr;
   SHARDC_CUDA_BLASLT(SHARDC_MEMBER)
 #undef SHARDC_MEMBER
+  /// Throws an Error that names the function where it did not succeed.
   void check(cublasStatus_t status, const char *function) const;
 };
 
+/// Collectives between GPUs; 2.28 or later.
 struct Nccl {
-#define SHARDC_MEMBER(result, name, arguments) result(*name) arguments = nullptr;
+#define SHARDC_MEMBER(result, name, arguments)                                 \
+  result(*name) arguments = nullptr;
   SHARDC_CUDA_NCCL(SHARDC_MEMBER)
 #undef SHARDC_MEMBER
+  /// The same; `comm`: what the call was for, which knows more.
   void check(ncclResult_t result, const char *function,
              ncclComm_t comm = nullptr) const;
 };
@@ -63,6 +72,11 @@ public:
   /// $CONDA_PREFIX. Throw an Error that says where they come from.
   const BlasLt &blasLt() const;
   const Nccl &nccl() const;
+
+private:
+  mutable std::once_flag blasLtOnce, ncclOnce;
+  mutable BlasLt blasLtFunctions;
+  mutable Nccl ncclFunctions;
 };
 
 template <typename... Arguments>

@@ -116,7 +116,7 @@ struct cublasLtMatmulHeuristicResult_t {
      cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,                       \
      cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,                       \
      cublasLtMatmulPreference_t preference, int wanted,                        \
-     cublasLtMatmulHeuristicResult_t * results, int *found))                   \
+     cublasLtMatmulHeuristicResult_t *results, int *found))                    \
   F(cublasStatus_t, cublasLtMatmul,                                            \
     (cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha,    \
      const void *a, cublasLtMatrixLayout_t layoutA, const void *b,             \

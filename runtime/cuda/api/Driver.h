@@ -58,7 +58,7 @@ enum : CUresult {
 enum CUdevice_attribute : int {
   CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13, // kHz
   CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
-  CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE = 36, // kHz
+  CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE = 36,       // kHz
   CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH = 37, // bits
   CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
   CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
@@ -105,7 +105,7 @@ enum CUstreamCaptureStatus : int {
     (char *name, int size, CUdevice device))                                   \
   F(cuDeviceGetAttribute, cuDeviceGetAttribute,                                \
     (int *value, CUdevice_attribute attribute, CUdevice device))               \
-  F(cuDeviceTotalMem, cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device))  \
+  F(cuDeviceTotalMem, cuDeviceTotalMem_v2, (size_t *bytes, CUdevice device))   \
   F(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain,                        \
     (CUcontext * context, CUdevice device))                                    \
   F(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2,                   \
@@ -115,7 +115,7 @@ enum CUstreamCaptureStatus : int {
     (int *least, int *greatest))                                               \
   F(cuMemAlloc, cuMemAlloc_v2, (CUdeviceptr * address, size_t bytes))          \
   F(cuMemFree, cuMemFree_v2, (CUdeviceptr address))                            \
-  F(cuMemGetInfo, cuMemGetInfo_v2, (size_t * free, size_t *total))             \
+  F(cuMemGetInfo, cuMemGetInfo_v2, (size_t *free, size_t *total))              \
   F(cuMemHostAlloc, cuMemHostAlloc,                                            \
     (void **address, size_t bytes, unsigned flags))                            \
   F(cuMemFreeHost, cuMemFreeHost, (void *address))                             \

@@ -76,7 +76,7 @@ struct ncclConfig_t {
   F(ncclResult_t, ncclCommDestroy, (ncclComm_t comm))                          \
   F(ncclResult_t, ncclCommAbort, (ncclComm_t comm))                            \
   F(ncclResult_t, ncclCommGetAsyncError,                                       \
-    (ncclComm_t comm, ncclResult_t *result))                                   \
+    (ncclComm_t comm, ncclResult_t * result))                                  \
   F(ncclResult_t, ncclMemAlloc, (void **address, size_t bytes))                \
   F(ncclResult_t, ncclMemFree, (void *address))                                \
   F(ncclResult_t, ncclCommWindowRegister,                                      \

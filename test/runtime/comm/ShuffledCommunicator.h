@@ -35,6 +35,7 @@ public:
   void finish(Ticket ticket) override;
   void barrier() override { ranks.barrier(); }
   void abort(const std::string &reason) override { ranks.abort(reason); }
+  void throwIfAborted() override { ranks.throwIfAborted(); }
   void leave() override { ranks.leave(); }
 
 private:

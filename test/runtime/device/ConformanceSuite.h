@@ -100,6 +100,8 @@ class Conformance : public testing::TestWithParam<TestedDevice> {
 protected:
   /// Runs body as each rank of a world.
   void onRanks(int ranks, const std::function<void(Bench &)> &body) {
+    if (ranks > GetParam().most)
+      return;
     runRanksAsThreads(ranks, [&](Communicator &world) {
       Bench bench(GetParam(), world);
       body(bench);

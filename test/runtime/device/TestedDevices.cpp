@@ -1,4 +1,5 @@
-// The processor with one thread and with several, and guarded devices.
+// The processor with one thread and with several, guarded devices, and GPUs
+// where there are any.
 #include "test/runtime/device/TestedDevices.h"
 
 #include "runtime/cpu/Attention.h"
@@ -6,6 +7,7 @@
 #include "runtime/cpu/CrossEntropy.h"
 #include "runtime/cpu/HalfGemm.h"
 #include "runtime/cpu/HalfRows.h"
+#include "test/runtime/device/CudaDevices.h"
 #include "test/runtime/device/GuardedDevice.h"
 
 namespace shardc::runtime {
@@ -113,9 +115,13 @@ template <int workers> int64_t processorWorkspace(const entry::Any &entry) {
 } // namespace
 
 std::vector<TestedDevice> testedDevices() {
-  return {{"Cpu", processor<1>, processorWorkspace<1>},
-          {"CpuThreads", processor<threads>, processorWorkspace<threads>},
-          {"Guarded", guarded, processorWorkspace<1>}};
+  std::vector<TestedDevice> all = {
+      {"Cpu", processor<1>, processorWorkspace<1>},
+      {"CpuThreads", processor<threads>, processorWorkspace<threads>},
+      {"Guarded", guarded, processorWorkspace<1>}};
+  if (int count = cudaDeviceCount())
+    all.push_back({"Cuda", cudaDevice, cudaWorkspace, count});
+  return all;
 }
 
 } // namespace shardc::runtime

@@ -32,6 +32,8 @@ struct TestedDevice {
   /// Bytes of the workspace that it wants for an entry, all of whose other
   /// operands are there.
   int64_t (*workspaceBytes)(const entry::Any &entry);
+  /// The most ranks that can have one each.
+  int most = 1 << 20;
 };
 /// What a test's failure calls it.
 inline void PrintTo(const TestedDevice &device, std::ostream *out) {

@@ -1,0 +1,61 @@
+// Entries that move elements, as what is enqueued.
+#include "runtime/cuda/Bind.h"
+#include "runtime/cuda/Moves.h"
+#include "runtime/cuda/kernels/Parameters.h"
+
+#include <utility>
+
+namespace shardc::runtime::cuda {
+
+static Task bindMove(CudaDevice &device, const CopyBytes &move) {
+  return [&device, move] {
+    device.context.driver.cuMemcpyDtoDAsync(
+        reinterpret_cast<CUdeviceptr>(move.to),
+        reinterpret_cast<CUdeviceptr>(move.from), size_t(move.bytes),
+        device.compute);
+  };
+}
+
+static Task bindMove(CudaDevice &device, const SetBytes &move) {
+  return [&device, move] {
+    device.context.driver.cuMemsetD8Async(
+        reinterpret_cast<CUdeviceptr>(move.to), move.value, size_t(move.bytes),
+        device.compute);
+  };
+}
+
+static Task bindMove(CudaDevice &device, const KernelMove &move) {
+  CUfunction kernel = device.ownKernel(move.file, move.kernel);
+  Grid grid = gridFor(move.threads, copyThreads);
+  return [&device, kernel, grid, parameters = move.parameters]() mutable {
+    void *each[] = {parameters.data()};
+    device.launch(kernel, grid, static_cast<void **>(each));
+  };
+}
+
+static Task bindMoves(CudaDevice &device, const std::vector<Move> &moves) {
+  std::vector<Task> tasks;
+  for (const Move &move : moves)
+    tasks.push_back(
+        std::visit([&](const auto &of) { return bindMove(device, of); }, move));
+  if (tasks.size() == 1)
+    return tasks.front();
+  return [tasks = std::move(tasks)] {
+    for (const Task &task : tasks)
+      task();
+  };
+}
+
+#define SHARDC_BIND(Kind)                                                      \
+  Task bind(CudaDevice &device, const entry::Kind &entry) {                    \
+    return bindMoves(device, movesOf(entry));                                  \
+  }
+SHARDC_BIND(Copy)
+SHARDC_BIND(Fill)
+SHARDC_BIND(Embedding)
+SHARDC_BIND(EmbeddingGrad)
+SHARDC_BIND(TopK)
+SHARDC_BIND(IndexCall)
+#undef SHARDC_BIND
+
+} // namespace shardc::runtime::cuda

@@ -1,0 +1,228 @@
+// Memory of a GPU, and copies to and from it.
+#include "runtime/cuda/CudaDevice.h"
+
+#include "runtime/base/Error.h"
+#include "runtime/comm/RankNote.h"
+#include "runtime/cuda/CudaProgram.h"
+#include "runtime/cuda/Faults.h"
+#include "runtime/cuda/NcclGroups.h"
+#include "runtime/cuda/OwnKernels.h"
+#include "runtime/cuda/kernels/Parameters.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+namespace shardc::runtime::cuda {
+
+static CUdeviceptr addressOf(const std::byte *memory) {
+  return reinterpret_cast<CUdeviceptr>(memory);
+}
+
+CudaDevice::CudaDevice(const plan::Plan &plan, const Libraries &libraries,
+                       const Images &images, Communicator &communicator,
+                       int ordinal, const DeviceOptions &options)
+    : plan(plan), context(libraries, ordinal), images(images),
+      communicator(communicator), pool(options.workers, options.spin),
+      owner(std::this_thread::get_id()) {
+  const Driver &driver = context.driver;
+  if (int needed = plan.target().cuda().capability();
+      context.capability < needed)
+    fail("the trainer is for GPUs of compute capability ", needed / 10, ".",
+         needed % 10, " or newer, and ", context.describe(), " has ",
+         context.capability / 10, ".", context.capability % 10,
+         "; compile with --target cuda:sm_", context.capability);
+  driver.cuStreamCreateWithPriority(&compute, CU_STREAM_NON_BLOCKING, 0);
+  driver.cuStreamCreateWithPriority(&otherStream, CU_STREAM_NON_BLOCKING, 0);
+  for (CUevent *event : {&uploads[0].done, &uploads[1].done, &down.done,
+                         &otherDown.done, &settled[0], &settled[1]})
+    driver.cuEventCreate(event, CU_EVENT_DISABLE_TIMING);
+  for (Staging *staging : {&uploads[0], &uploads[1], &down, &otherDown})
+    driver.cuMemHostAlloc(reinterpret_cast<void **>(&staging->memory),
+                          stagingBytes, CU_MEMHOSTALLOC_PORTABLE);
+  for (CUevent event : settled)
+    driver.cuEventRecord(event, compute);
+  void *word = nullptr;
+  driver.cuMemHostAlloc(&word, sizeof(*progress), CU_MEMHOSTALLOC_PORTABLE);
+  progress = static_cast<uint32_t *>(word);
+  *progress = 0;
+  runNumbers = allocateSmall(sizeof(RunNumbers));
+  faults = std::make_unique<Faults>(*this);
+  products = std::make_unique<Products>(*this);
+  groups = std::make_unique<NcclGroups>(*this);
+}
+
+CudaDevice::~CudaDevice() {
+  // From here on no other rank touches this one's memory. What still runs may
+  // wait for ranks that are gone: the groups release it.
+  communicator.leave();
+  groups.reset();
+  const Driver &driver = context.driver;
+  // After an error all of these fail: the process ends soon.
+  driver.cuStreamSynchronize.function(compute);
+  driver.cuStreamSynchronize.function(otherStream);
+  faults.reset();
+  products.reset();
+  for (const OwnModule &each : modules)
+    driver.cuModuleUnload.function(each.module);
+  for (CUdeviceptr address : allocations)
+    driver.cuMemFree.function(address);
+  for (Staging *staging : {&uploads[0], &uploads[1], &down, &otherDown}) {
+    driver.cuMemFreeHost.function(staging->memory);
+    driver.cuEventDestroy.function(staging->done);
+  }
+  for (CUevent event : settled)
+    driver.cuEventDestroy.function(event);
+  driver.cuMemFreeHost.function(const_cast<uint32_t *>(progress));
+  driver.cuStreamDestroy.function(compute);
+  driver.cuStreamDestroy.function(otherStream);
+}
+
+std::byte *CudaDevice::allocate(const std::string &name, int64_t bytes) {
+  if (bytes == 0)
+    return nullptr;
+  CUdeviceptr address = 0;
+  CUresult result = context.driver.cuMemAlloc.function(&address, size_t(bytes));
+  if (result == CUDA_ERROR_OUT_OF_MEMORY)
+    fail(context.describe(), " has no ", bytes, " bytes for ", name, ": ",
+         context.freeBytes(), " of ", context.totalBytes(),
+         " are free; --dry-run says what the plan needs");
+  if (result != CUDA_SUCCESS)
+    context.driver.failed(result, "cuMemAlloc");
+  allocations.push_back(address);
+  context.driver.cuMemsetD8Async(address, 0, size_t(bytes), compute);
+  return reinterpret_cast<std::byte *>(address);
+}
+
+std::byte *CudaDevice::allocateShared(Communicator &, const std::string &,
+                                      int64_t) {
+  return nullptr;
+}
+
+CUdeviceptr CudaDevice::allocateSmall(int64_t bytes) {
+  return addressOf(allocate("a kernel's tables", bytes));
+}
+
+void CudaDevice::upload(std::byte *to, const void *from, int64_t bytes) {
+  const Driver &driver = context.driver;
+  auto *source = static_cast<const std::byte *>(from);
+  for (int64_t at = 0; at < bytes; at += stagingBytes) {
+    Staging &staging = uploads[nextUpload++ % uploads.size()];
+    if (staging.isUsed)
+      driver.cuEventSynchronize(staging.done);
+    auto part = size_t(std::min(stagingBytes, bytes - at));
+    std::memcpy(staging.memory, source + at, part);
+    driver.cuMemcpyHtoDAsync(addressOf(to + at), staging.memory, part, compute);
+    driver.cuEventRecord(staging.done, compute);
+    staging.isUsed = true;
+  }
+}
+
+void CudaDevice::downloadIn(CUstream stream, Staging &staging, void *to,
+                            const std::byte *from, int64_t bytes) {
+  auto *target = static_cast<std::byte *>(to);
+  for (int64_t at = 0; at < bytes; at += stagingBytes) {
+    auto part = size_t(std::min(stagingBytes, bytes - at));
+    context.driver.cuMemcpyDtoHAsync(staging.memory, addressOf(from + at), part,
+                                     stream);
+    stream == compute ? awaitCompute()
+                      : context.driver.cuStreamSynchronize(stream);
+    std::memcpy(target + at, staging.memory, part);
+  }
+}
+
+void CudaDevice::download(void *to, const std::byte *from, int64_t bytes) {
+  if (bytes == 0)
+    return;
+  if (std::this_thread::get_id() == owner)
+    return downloadIn(compute, down, to, from, bytes);
+  std::lock_guard lock(otherMutex);
+  context.use();
+  context.driver.cuStreamWaitEvent(otherStream, settled[lastSettled], 0);
+  downloadIn(otherStream, otherDown, to, from, bytes);
+}
+
+std::unique_ptr<DeviceProgram> CudaDevice::newProgram() {
+  return std::make_unique<CudaProgram>(*this);
+}
+
+void CudaDevice::noteWaits(int planEntry, bool waits) {
+  context.driver.cuStreamWriteValue32(
+      compute, reinterpret_cast<CUdeviceptr>(progress),
+      2 * uint32_t(planEntry) + (waits ? 1 : 0), 0);
+}
+
+void CudaDevice::readNote() {
+  if (!note)
+    return;
+  uint32_t word = *progress;
+  note->entry(int(word / 2));
+  note->waits(word % 2 != 0);
+}
+
+void CudaDevice::awaitCompute() {
+  using namespace std::chrono;
+  const Driver &driver = context.driver;
+  auto begin = steady_clock::now();
+  while (groups->haveOthers()) {
+    CUresult result = driver.cuStreamQuery.function(compute);
+    if (result == CUDA_SUCCESS)
+      break;
+    if (result != CUDA_ERROR_NOT_READY)
+      driver.failed(result, "cuStreamQuery");
+    readNote();
+    // What waits for a rank that is gone never ends by itself.
+    communicator.throwIfAborted();
+    if (steady_clock::now() - begin < milliseconds(1))
+      continue;
+    groups->check();
+    std::this_thread::sleep_for(microseconds(20));
+  }
+  driver.cuStreamSynchronize(compute);
+  if (note)
+    note->waits(false);
+}
+
+void CudaDevice::settle() {
+  size_t next = 1 - lastSettled;
+  // Nobody waits for this one till it is the last.
+  context.driver.cuEventRecord(settled[next], compute);
+  faults->fetch();
+  awaitCompute();
+  groups->check();
+  faults->check();
+  std::lock_guard lock(otherMutex);
+  lastSettled = next;
+}
+
+void CudaDevice::onHost(
+    int64_t extent, int64_t grain,
+    const std::function<void(int64_t begin, int64_t end)> &body) {
+  pool.forRanges(extent, grain,
+                 [&](int64_t begin, int64_t end, int) { body(begin, end); });
+}
+
+CUfunction CudaDevice::ownKernel(std::string_view file,
+                                 const std::string &name) {
+  auto found = std::ranges::find(modules, file, &OwnModule::file);
+  if (found == modules.end()) {
+    std::string_view ptx = ownKernels(file);
+    if (ptx.empty())
+      fail("there is no device code called ", file);
+    CUmodule module = loadModule(context.driver, std::string(file), ptx.data());
+    found = modules.insert(modules.end(), {std::string(file), module});
+  }
+  CUfunction function = nullptr;
+  if (context.driver.cuModuleGetFunction.function(&function, found->module,
+                                                  name.c_str()) != CUDA_SUCCESS)
+    fail("there is no kernel ", name, " in the device code called ", file);
+  return function;
+}
+
+void CudaDevice::launchIn(CUstream stream, CUfunction kernel, const Grid &grid,
+                          void **parameters) {
+  context.driver.cuLaunchKernel(kernel, grid.blocks, 1, 1, grid.threads, 1, 1,
+                                grid.sharedBytes, stream, parameters, nullptr);
+}
+
+} // namespace shardc::runtime::cuda

@@ -1,0 +1,51 @@
+// NVIDIA GPUs as the devices of ranks.
+#include "runtime/cuda/CudaPlatform.h"
+
+#include "runtime/base/Error.h"
+#include "runtime/cuda/CudaDevice.h"
+
+namespace shardc::runtime::cuda {
+
+int CudaPlatform::deviceCount(const plan::Plan &plan) const {
+  try {
+    Libraries here;
+    int count = 0, fitting = 0;
+    here.driver.cuDeviceGetCount(&count);
+    for (int i = 0; i < count; ++i)
+      fitting +=
+          capabilityOf(here.driver, i) >= plan.target().cuda().capability();
+    return fitting;
+  } catch (const Error &) {
+    return 0;
+  }
+}
+
+void CudaPlatform::check(const plan::Plan &plan) const {
+  if (!plan.target().has_cuda())
+    fail("this trainer is for ", plan.target().name(),
+         ", and not for NVIDIA GPUs");
+}
+
+DeviceRates CudaPlatform::measure(const DeviceOptions &) const {
+  fail("--selftest measures processors, not GPUs yet; measure a step with "
+       "--profile");
+}
+
+DeviceFactory CudaPlatform::devices(const plan::Plan &plan,
+                                    std::span<const std::byte> section,
+                                    const DeviceOptions &options) {
+  libraries.emplace();
+  images.emplace(section, plan);
+  int count = 0;
+  libraries->driver.cuDeviceGetCount(&count);
+  // Many launchers show each process its own GPU alone.
+  int first = count == 1 ? 0 : options.firstDevice;
+  return [this, &plan, options, first](Communicator &communicator) {
+    HostRanks *ranks = communicator.hostRanks();
+    int place = ranks ? communicator.rank() - ranks->localMembers().first : 0;
+    return std::make_unique<CudaDevice>(plan, *libraries, *images, communicator,
+                                        first + place, options);
+  };
+}
+
+} // namespace shardc::runtime::cuda

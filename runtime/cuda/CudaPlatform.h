@@ -1,0 +1,31 @@
+// NVIDIA GPUs as the devices of ranks: each rank of a process has one.
+#ifndef SHARDC_RUNTIME_CUDA_CUDAPLATFORM_H
+#define SHARDC_RUNTIME_CUDA_CUDAPLATFORM_H
+
+#include "runtime/cuda/Images.h"
+#include "runtime/device/Platform.h"
+
+#include <memory>
+#include <optional>
+
+namespace shardc::runtime::cuda {
+
+class CudaPlatform final : public Platform {
+public:
+  int deviceCount(const plan::Plan &plan) const override;
+  void check(const plan::Plan &plan) const override;
+  int64_t bytesPerThread() const override { return 0; }
+  DeviceRates measure(const DeviceOptions &options) const override;
+  /// Opens NVIDIA's libraries.
+  DeviceFactory devices(const plan::Plan &plan,
+                        std::span<const std::byte> section,
+                        const DeviceOptions &options) override;
+
+private:
+  std::optional<Libraries> libraries;
+  std::optional<Images> images;
+};
+
+} // namespace shardc::runtime::cuda
+
+#endif

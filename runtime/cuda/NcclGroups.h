@@ -1,0 +1,72 @@
+// Collectives between GPUs by NCCL: for each group of the plan two
+// communicators, one for gathers and one for reductions, each with a stream.
+#ifndef SHARDC_RUNTIME_CUDA_NCCLGROUPS_H
+#define SHARDC_RUNTIME_CUDA_NCCLGROUPS_H
+
+#include "runtime/comm/Communicator.h"
+#include "runtime/cuda/Libraries.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace shardc::runtime::cuda {
+
+class CudaDevice;
+
+/// A stream beside the compute stream, whose work is a communicator's.
+struct CommStream {
+  ncclComm_t comm = nullptr; // null in a group of one rank
+  CUstream stream = nullptr;
+};
+
+struct NcclGroup {
+  Communicator *host = nullptr; // whose ranks these are
+  int rank = 0, size = 1;
+  CommStream gathers, reductions;
+  /// What other ranks' parts of a sum arrive in: reductions of a group follow
+  /// each other, so it is there once, as large as the largest needs.
+  CUdeviceptr arrivals = 0;
+  int64_t arrivalBytes = 0;
+};
+
+class NcclGroups {
+public:
+  explicit NcclGroups(CudaDevice &device);
+  /// Releases what still waits for other ranks.
+  ~NcclGroups();
+
+  /// The group of the ranks of `host`, connected when it is first asked for. All
+  /// of them ask for the same groups in the same order, while binding.
+  NcclGroup &of(Communicator &host);
+  /// Makes arrivals of at least so many bytes, while binding.
+  void reserve(NcclGroup &group, int64_t bytes);
+
+  /// Collective `id` begins in a stream, behind what compute has begun, and what
+  /// enqueues it, between these two.
+  void begin(const CommStream &of);
+  void end(const CommStream &of, uint32_t id);
+  /// Compute goes on behind the collective.
+  void await(uint32_t id);
+  /// The collective was waited for and its id is free again: while binding.
+  bool isKnown(uint32_t id) const { return ends.contains(id); }
+  void know(uint32_t id);
+
+  /// Whether any group has other ranks.
+  bool haveOthers() const;
+  /// Throws an Error that names the group where a communicator has failed.
+  void check();
+
+private:
+  void connect(CommStream &stream, NcclGroup &group, const char *use);
+
+  CudaDevice &device;
+  std::map<Communicator *, std::unique_ptr<NcclGroup>> groups;
+  CUevent begun = nullptr;          // of compute, before a start
+  std::map<uint32_t, CUevent> ends; // by id
+};
+
+} // namespace shardc::runtime::cuda
+
+#endif

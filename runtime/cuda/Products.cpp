@@ -1,0 +1,283 @@
+// Products are described to cuBLASLt once, when they are bound.
+//
+// The library counts columns first. A row-major matrix is its own transpose
+// there, so that it is asked for c^T = op(b)^T op(a)^T, whose operands are b and
+// a as they lie in memory.
+#include "runtime/cuda/Products.h"
+
+#include "runtime/base/DType.h"
+#include "runtime/base/Error.h"
+#include "runtime/cuda/Bind.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <vector>
+
+namespace shardc::runtime::cuda {
+namespace {
+
+cudaDataType typeOf(plan::DType dtype) {
+  switch (dtype) {
+  case plan::FLOAT64:
+    return CUDA_R_64F;
+  case plan::FLOAT32:
+    return CUDA_R_32F;
+  case plan::BFLOAT16:
+    return CUDA_R_16BF;
+  case plan::FLOAT16:
+    return CUDA_R_16F;
+  default:
+    fail("products are of floats, got ", plan::DType_Name(dtype));
+  }
+}
+
+/// The most, up to 256, that divides all addresses of a batch of matrices.
+uint32_t alignmentOf(const entry::Matrix &matrix) {
+  auto address = reinterpret_cast<uint64_t>(matrix.tensor.data);
+  if (matrix.batch > 1)
+    address |= uint64_t(matrix.batchStride) * elementSize(matrix.tensor.dtype);
+  return address ? 1u << std::min(8, std::countr_zero(address)) : 256;
+}
+
+} // namespace
+
+/// What the library's descriptions of a product are, until the device goes.
+struct Product {
+  explicit Product(const BlasLt &library) : library(library) {}
+  ~Product() {
+    for (cublasLtMatrixLayout_t layout : {a, b, c})
+      if (layout)
+        library.cublasLtMatrixLayoutDestroy(layout);
+    if (desc)
+      library.cublasLtMatmulDescDestroy(desc);
+  }
+  Product(const Product &) = delete;
+
+  const BlasLt &library;
+  cublasLtMatmulDesc_t desc = nullptr;
+  cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
+  cublasLtMatmulAlgo_t algorithm = {};
+  size_t workspaceBytes = 0;
+  const void *dataA = nullptr, *dataB = nullptr;
+  void *dataC = nullptr;
+  double beta = 0;
+  bool isDouble = false;
+};
+
+struct Products::State {
+  explicit State(CudaDevice &device)
+      : device(device), library(device.context.libraries.blasLt()) {}
+
+  CudaDevice &device;
+  const BlasLt &library;
+  cublasLtHandle_t handle = nullptr;
+  CUdeviceptr workspace = 0;
+  int64_t workspaceBytes = 0;
+  /// Ones, by type, for products that spread a bias over rows.
+  struct Ones {
+    Tensor tensor;
+    int64_t count = 0;
+  };
+  std::map<plan::DType, Ones> ones;
+
+  cublasLtMatrixLayout_t layoutOf(const entry::Matrix &matrix,
+                                  bool isTransposed) const;
+  std::shared_ptr<Product> describe(const entry::Gemm &entry) const;
+  void choose(Product &product, const entry::Gemm &entry) const;
+  void enqueue(const Product &product) const;
+  Tensor onesOf(plan::DType dtype, int64_t count);
+};
+
+Products::Products(CudaDevice &device) : state(new State(device)) {
+  state->library.check(state->library.cublasLtCreate(&state->handle),
+                       "cublasLtCreate");
+  // What NVIDIA recommends for compute capability 9 and newer, and before.
+  state->workspaceBytes = int64_t(device.context.capability >= 90 ? 32 : 4)
+                          << 20;
+  state->workspace = device.allocateSmall(state->workspaceBytes);
+}
+
+Products::~Products() { state->library.cublasLtDestroy(state->handle); }
+
+/// `isTransposed`: the entry's flag, as rows and columns of the matrix are those
+/// behind it.
+cublasLtMatrixLayout_t Products::State::layoutOf(const entry::Matrix &matrix,
+                                                 bool isTransposed) const {
+  uint64_t rows = matrix.columns,
+           columns = matrix.rows; // as the library has it
+  if (isTransposed)
+    std::swap(rows, columns);
+  cublasLtMatrixLayout_t layout = nullptr;
+  library.check(library.cublasLtMatrixLayoutCreate(
+                    &layout, typeOf(matrix.tensor.dtype), rows, columns,
+                    std::max<int64_t>(matrix.stride, int64_t(rows))),
+                "cublasLtMatrixLayoutCreate");
+  if (matrix.batch > 1) {
+    auto batch = static_cast<int32_t>(matrix.batch);
+    library.check(
+        library.cublasLtMatrixLayoutSetAttribute(
+            layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof(batch)),
+        "cublasLtMatrixLayoutSetAttribute");
+    int64_t stride = matrix.batchStride;
+    library.check(library.cublasLtMatrixLayoutSetAttribute(
+                      layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                      &stride, sizeof(stride)),
+                  "cublasLtMatrixLayoutSetAttribute");
+  }
+  return layout;
+}
+
+std::shared_ptr<Product>
+Products::State::describe(const entry::Gemm &entry) const {
+  auto product = std::make_shared<Product>(library);
+  product->isDouble = entry.a.tensor.dtype == plan::FLOAT64;
+  library.check(library.cublasLtMatmulDescCreate(
+                    &product->desc,
+                    product->isDouble ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+                    product->isDouble ? CUDA_R_64F : CUDA_R_32F),
+                "cublasLtMatmulDescCreate");
+  auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto &value) {
+    library.check(library.cublasLtMatmulDescSetAttribute(
+                      product->desc, attribute, &value, sizeof(value)),
+                  "cublasLtMatmulDescSetAttribute");
+  };
+  // The library's first operand is b.
+  int32_t first = entry.transposeB ? CUBLAS_OP_T : CUBLAS_OP_N;
+  int32_t second = entry.transposeA ? CUBLAS_OP_T : CUBLAS_OP_N;
+  set(CUBLASLT_MATMUL_DESC_TRANSA, first);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, second);
+  if (entry.bias) {
+    uint32_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    const void *bias = entry.bias.data;
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  }
+  product->a = layoutOf(entry.a, entry.transposeA);
+  product->b = layoutOf(entry.b, entry.transposeB);
+  product->c = layoutOf(entry.c, false);
+  product->dataA = entry.a.tensor.data;
+  product->dataB = entry.b.tensor.data;
+  product->dataC = entry.c.tensor.data;
+  product->beta = entry.accumulate ? 1 : 0;
+  choose(*product, entry);
+  return product;
+}
+
+void Products::State::choose(Product &product, const entry::Gemm &entry) const {
+  cublasLtMatmulPreference_t preference = nullptr;
+  library.check(library.cublasLtMatmulPreferenceCreate(&preference),
+                "cublasLtMatmulPreferenceCreate");
+  auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute,
+                 const auto &value) {
+    return library.cublasLtMatmulPreferenceSetAttribute(preference, attribute,
+                                                        &value, sizeof(value));
+  };
+  uint64_t most = workspaceBytes;
+  uint32_t ofA = alignmentOf(entry.a), ofB = alignmentOf(entry.b),
+           ofC = alignmentOf(entry.c);
+  cublasLtMatmulHeuristicResult_t result = {};
+  int found = 0;
+  cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+  for (cublasStatus_t each :
+       {set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most),
+        set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, ofB),
+        set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, ofA),
+        set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, ofC),
+        set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, ofC)})
+    status = status ? status : each;
+  if (!status)
+    status = library.cublasLtMatmulAlgoGetHeuristic(
+        handle, product.desc, product.b, product.a, product.c, product.c,
+        preference, 1, &result, &found);
+  library.cublasLtMatmulPreferenceDestroy(preference);
+  if (status || found < 1 || result.state)
+    fail("cuBLASLt has no algorithm for the product of ",
+         entry.a.tensor.describe(), " and ", entry.b.tensor.describe(),
+         " (transposed: ", entry.transposeA, ", ", entry.transposeB, ") to ",
+         entry.c.tensor.describe(), ": ",
+         library.cublasLtGetStatusString(
+             status
+                 ? status
+                 : (found < 1 ? CUBLAS_STATUS_NOT_SUPPORTED : result.state)));
+  product.algorithm = result.algo;
+  product.workspaceBytes = result.workspaceSize;
+}
+
+void Products::State::enqueue(const Product &product) const {
+  double one = 1, beta = product.beta;
+  float oneFloat = 1, betaFloat = float(product.beta);
+  bool isDouble = product.isDouble;
+  library.check(library.cublasLtMatmul(
+                    handle, product.desc,
+                    isDouble ? static_cast<const void *>(&one) : &oneFloat,
+                    product.dataB, product.b, product.dataA, product.a,
+                    isDouble ? static_cast<const void *>(&beta) : &betaFloat,
+                    product.dataC, product.c, product.dataC, product.c,
+                    &product.algorithm, reinterpret_cast<void *>(workspace),
+                    product.workspaceBytes, device.compute),
+                "cublasLtMatmul");
+}
+
+/// A vector of ones, which stays.
+Tensor Products::State::onesOf(plan::DType dtype, int64_t count) {
+  Ones &of = ones[dtype];
+  if (of.count < count) {
+    auto size = int64_t(elementSize(dtype));
+    of.tensor.data =
+        reinterpret_cast<std::byte *>(device.allocateSmall(count * size));
+    of.tensor.dtype = dtype;
+    of.count = count;
+    std::vector<double> values(count, 1.0);
+    std::vector<std::byte> bytes(count * size);
+    convertElements(reinterpret_cast<std::byte *>(values.data()), plan::FLOAT64,
+                    bytes.data(), dtype, count);
+    device.upload(of.tensor.data, bytes.data(), count * size);
+  }
+  Tensor result = of.tensor;
+  result.shape = {count, 1};
+  result.strides = {1, 1};
+  return result;
+}
+
+std::function<void()> Products::bind(const entry::Gemm &entry) {
+  const entry::Matrix &c = entry.c;
+  if (c.batch * c.rows * c.columns == 0)
+    return [] {};
+  // The library adds biases of c's type alone, and none in float64.
+  bool spreads = entry.bias && (entry.bias.dtype != c.tensor.dtype ||
+                                entry.bias.dtype == plan::FLOAT64);
+  std::function<void()> before;
+  entry::Gemm rest = entry;
+  if (spreads) {
+    // c = ones [rows, 1] bias [1, columns], for each matrix of the batch.
+    entry::Gemm spread;
+    spread.c = c;
+    spread.a.tensor = state->onesOf(entry.bias.dtype, c.rows);
+    spread.a.batch = c.batch, spread.a.batchStride = 0;
+    spread.a.rows = c.rows, spread.a.columns = 1, spread.a.stride = 1;
+    spread.b.tensor = entry.bias;
+    spread.b.batch = c.batch, spread.b.batchStride = 0;
+    spread.b.rows = 1, spread.b.columns = c.columns;
+    spread.b.stride = c.columns;
+    before = bind(spread);
+    rest.bias = {};
+    rest.accumulate = true;
+  }
+  if (entry.a.columns == 0) {
+    if (rest.accumulate)
+      return before ? before : [] {};
+    return cuda::bind(state->device, entry::Fill{c.tensor, 0});
+  }
+  return [state = state.get(), before, product = state->describe(rest)] {
+    if (before)
+      before();
+    state->enqueue(*product);
+  };
+}
+
+Task bind(CudaDevice &device, const entry::Gemm &entry) {
+  return device.products->bind(entry);
+}
+
+} // namespace shardc::runtime::cuda

@@ -1,0 +1,117 @@
+// GPUs for the conformance suite.
+#include "test/runtime/device/CudaDevices.h"
+
+#include "runtime/base/DType.h"
+#include "runtime/base/Error.h"
+#include "runtime/cuda/CudaDevice.h"
+#include "test/runtime/device/TestedDevices.h"
+
+#include <cstring>
+
+namespace shardc::runtime {
+namespace {
+
+const unsigned char kernelsPtx[] = {
+#include "TestKernels.inc"
+    0};
+
+const cuda::Libraries *libraries() {
+  static const std::unique_ptr<cuda::Libraries> opened = [] {
+    try {
+      return std::make_unique<cuda::Libraries>();
+    } catch (const Error &) {
+      return std::unique_ptr<cuda::Libraries>();
+    }
+  }();
+  return opened.get();
+}
+
+constexpr const char *symbols[] = {"scale_and_add", "row_sums", "increment"};
+
+const plan::Plan &testPlan() {
+  static const plan::Plan made = [] {
+    plan::Plan plan;
+    plan::CudaTarget &cuda = *plan.mutable_target()->mutable_cuda();
+    constexpr int64_t threads = 128;
+    for (int64_t extent :
+         {TestKernel::elements, TestKernel::rows, TestKernel::elements}) {
+      plan.add_kernels()->set_symbol(symbols[plan.kernels_size() - 1]);
+      plan::CudaTarget::Grid &grid = *cuda.add_grids();
+      grid.set_blocks((extent + threads - 1) / threads);
+      grid.set_threads(threads);
+    }
+    return plan;
+  }();
+  return made;
+}
+
+const cuda::Images &testImages() {
+  static const cuda::Images made = [] {
+    plan::CudaKernels kernels;
+    for (const char *symbol : symbols) {
+      plan::CudaKernels::Kernel &kernel = *kernels.add_kernels();
+      kernel.set_symbol(symbol);
+      kernel.set_ptx(kernelsPtx, sizeof(kernelsPtx) - 1);
+    }
+    std::string section = kernels.SerializeAsString();
+    return cuda::Images(std::as_bytes(std::span(section)), testPlan());
+  }();
+  return made;
+}
+
+int64_t aligned(int64_t bytes) { return (bytes + 255) / 256 * 256; }
+
+/// codegen/gpu/GpuWorkspaces.h has the formulas.
+struct Workspace {
+  int64_t operator()(const entry::AttentionGrad &entry) const {
+    const std::vector<int64_t> &query = entry.operands.query.shape;
+    int64_t rows = query[0] * query[1] * query[2];
+    int64_t bytes = aligned(rows * 4);
+    if (elementSize(entry.operands.query.dtype) < 4)
+      bytes += aligned(rows * query[3] * 4);
+    return bytes;
+  }
+  int64_t operator()(const entry::CrossEntropy &entry) const {
+    return foldRows(entry.logits, 1)->rows * int64_t(sizeof(double));
+  }
+  int64_t operator()(const entry::LinearCrossEntropy &entry) const {
+    int64_t rows = foldRows(entry.input, 1)->rows;
+    int64_t features = entry.input.shape.back();
+    int64_t classes = entry.weight.shape[entry.transposeWeight ? 0 : 1];
+    auto size = int64_t(elementSize(entry.input.dtype));
+    auto isNarrow = [](const Tensor &tensor) {
+      return tensor && elementSize(tensor.dtype) < 4;
+    };
+    int64_t bytes =
+        aligned(entry.chunkRows * classes * size) + aligned(rows * 8);
+    if (isNarrow(entry.weightGradient) && entry.chunkRows < rows)
+      bytes += aligned(features * classes * 4);
+    if (isNarrow(entry.biasGradient))
+      bytes += aligned(classes * 4);
+    return bytes;
+  }
+  template <typename Other> int64_t operator()(const Other &) const {
+    return 0;
+  }
+};
+
+} // namespace
+
+int cudaDeviceCount() {
+  int count = 0;
+  if (libraries())
+    libraries()->driver.cuDeviceGetCount(&count);
+  return count;
+}
+
+std::unique_ptr<Device> cudaDevice(Communicator &communicator) {
+  return std::make_unique<cuda::CudaDevice>(
+      testPlan(), *libraries(), testImages(), communicator, communicator.rank(),
+      DeviceOptions());
+}
+
+int64_t cudaWorkspace(const entry::Any &entry) {
+  return std::visit(Workspace(), entry);
+}
+
+} // namespace shardc::runtime
