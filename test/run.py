@@ -22,11 +22,8 @@ BUILD = os.path.join(ROOT, "build")
 GTESTS = (
     "codegen-tests",
     "cublaslt-tests",
-<<<<<<< HEAD
-    "nccl-tests",
-=======
     "cuda-driver-tests",
->>>>>>> driver
+    "nccl-tests",
     "onnx-tests",
     "passes-tests",
     "ptx-tests",
