@@ -25,13 +25,15 @@
 namespace shardc::container {
 
 constexpr char magic[8] = {'S', 'H', 'A', 'R', 'D', 'C', '\n', '\x1a'};
-constexpr uint32_t version = 2;
+constexpr uint32_t version = 3;
 constexpr uint64_t alignment = 4096;
 
-/// What a section holds.
+/// What a section holds. A trainer has a plan and kernels for each of its
+/// targets, and one of the others for all of them.
 enum SectionKind : uint32_t {
   sectionPlan = 1,           // serialized shardc.plan.Plan
-  sectionKernels = 2,        // shared object with the plan's kernels
+  sectionKernels = 2,        // the plan's kernels: for the CPU a shared object,
+                             // for CUDA a serialized shardc.plan.CudaKernels
   sectionExportTemplate = 3, // ONNX ModelProto without initializers' values
   sectionWeights = 4,        // stored parameters; plan Source.embedded
   sectionRuntime = 5,        // the executable, at the file's first byte
@@ -39,7 +41,7 @@ enum SectionKind : uint32_t {
 
 struct Section {
   uint32_t kind;
-  uint32_t reserved;
+  uint32_t target; // of a plan and its kernels: 0, 1 and so on; else 0
   uint64_t offset; // bytes from the file's first byte
   uint64_t length; // bytes
   uint64_t checksum;

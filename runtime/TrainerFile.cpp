@@ -77,11 +77,19 @@ TrainerFile::TrainerFile(const std::string &path, const std::string &name)
       checkSection(section, 1);
   // A damaged plan is reported by us, once.
   google::protobuf::SetLogHandler(nullptr);
-  std::span<const std::byte> bytes = content(sectionPlan);
-  parsedPlan.emplace();
-  if (!find(sectionPlan) || bytes.size() > std::numeric_limits<int>::max() ||
-      !parsedPlan->ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+  do
+    parsedPlans.push_back(parsePlan(parsedPlans.size()));
+  while (find(sectionPlan, parsedPlans.size()));
+}
+
+plan::Plan TrainerFile::parsePlan(size_t target) const {
+  std::span<const std::byte> bytes = content(sectionPlan, target);
+  plan::Plan plan;
+  if (!find(sectionPlan, target) ||
+      bytes.size() > std::numeric_limits<int>::max() ||
+      !plan.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
     fail(name, ": the trainer file holds no plan; compile it again");
+  return plan;
 }
 
 void TrainerFile::checkLargeSections(unsigned threads) const {
@@ -131,6 +139,16 @@ void TrainerFile::checkSection(const Section &section, unsigned threads) const {
          "compile it again");
 }
 
+/// "runtime"; of several plans "plan for cuda:sm_90".
+std::string TrainerFile::describe(const Section &section) const {
+  bool isOfOne = section.kind == sectionPlan || section.kind == sectionKernels;
+  if (!isOfOne || parsedPlans.size() < 2 ||
+      section.target >= parsedPlans.size())
+    return nameOf(section.kind);
+  return concat(nameOf(section.kind), " for ",
+                parsedPlans[section.target].target().name());
+}
+
 std::vector<std::pair<std::string, std::string>>
 TrainerFile::checksums() const {
   std::vector<std::pair<std::string, std::string>> all;
@@ -138,26 +156,27 @@ TrainerFile::checksums() const {
     char text[24];
     std::snprintf(text, sizeof(text), "%016llx",
                   static_cast<unsigned long long>(section.checksum));
-    all.emplace_back(concat("the trainer's ", nameOf(section.kind)), text);
+    all.emplace_back("the trainer's " + describe(section), text);
   }
   return all;
 }
 
-const Section *TrainerFile::find(SectionKind kind) const {
+const Section *TrainerFile::find(SectionKind kind, size_t target) const {
   for (const Section &section : sections)
-    if (section.kind == kind)
+    if (section.kind == kind && section.target == target)
       return &section;
   return nullptr;
 }
 
-std::span<const std::byte> TrainerFile::content(SectionKind kind) const {
-  const Section *section = find(kind);
+std::span<const std::byte> TrainerFile::content(SectionKind kind,
+                                                size_t target) const {
+  const Section *section = find(kind, target);
   return section ? file.bytes().subspan(section->offset, section->length)
                  : std::span<const std::byte>();
 }
 
-std::span<const std::byte> TrainerFile::kernels() const {
-  return content(sectionKernels);
+std::span<const std::byte> TrainerFile::kernels(size_t target) const {
+  return content(sectionKernels, target);
 }
 std::span<const std::byte> TrainerFile::exportTemplate() const {
   return content(sectionExportTemplate);

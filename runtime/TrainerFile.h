@@ -36,21 +36,27 @@ public:
   /// What each section is, and its checksum.
   std::vector<std::pair<std::string, std::string>> checksums() const;
 
-  /// Null where nothing was appended.
-  const plan::Plan *plan() const { return parsedPlan ? &*parsedPlan : nullptr; }
-  std::span<const std::byte> kernels() const;
+  /// One for each target that it was compiled for; none where nothing was
+  /// appended. What the model says is the same in all of them.
+  const std::vector<plan::Plan> &plans() const { return parsedPlans; }
+  /// Of the plan with this index.
+  std::span<const std::byte> kernels(size_t target) const;
   std::span<const std::byte> exportTemplate() const;
   EmbeddedWeights embeddedWeights() const;
 
 private:
   void checkSection(const container::Section &section, unsigned threads) const;
-  const container::Section *find(container::SectionKind kind) const;
-  std::span<const std::byte> content(container::SectionKind kind) const;
+  std::string describe(const container::Section &section) const;
+  const container::Section *find(container::SectionKind kind,
+                                 size_t target = 0) const;
+  std::span<const std::byte> content(container::SectionKind kind,
+                                     size_t target = 0) const;
+  plan::Plan parsePlan(size_t target) const;
 
   std::string path, name;
   MappedFile file;
   std::vector<container::Section> sections;
-  std::optional<plan::Plan> parsedPlan;
+  std::vector<plan::Plan> parsedPlans;
 };
 
 } // namespace shardc::runtime

@@ -1,6 +1,7 @@
 // Reads the plan from its own file, checks everything, trains.
 #include "runtime/TrainerMain.h"
 
+#include "runtime/ChooseTarget.h"
 #include "runtime/TrainerFile.h"
 #include "runtime/base/Error.h"
 #include "runtime/base/Printable.h"
@@ -249,19 +250,42 @@ void endAtOnce(const std::string &error) {
   _exit(LostProcess);
 }
 
+/// Where plans are compiled or looked at, devices may be missing: how a dry run
+/// says so. Empty where they are to be looked at as well.
+std::string missingDevicesText(const World &world, const Options &options,
+                               const plan::Plan &plan,
+                               const Platform &platform) {
+  int ranks = world.localRanks().size();
+  if (!options.dryRun)
+    return "";
+  int devices = platform.deviceCount(plan);
+  if (devices >= ranks)
+    return "";
+  return concat("dry run: devices were not looked at: ", devices,
+                devices == 1 ? " is" : " are", " here for ",
+                plan.target().name(), ", and ", ranks,
+                ranks == 1 ? " rank" : " ranks", "\n");
+}
+
 /// What this process does as one of the world's.
-int runIn(World &world, const Options &options, const TrainerFile &self,
+int runIn(World &world, const Launch &launch, const Options &options,
+          const TrainerFile &self, const ChosenTarget &target,
           const std::string &trainer, Platform &platform) {
-  const plan::Plan &plan = *self.plan();
-  platform.check(plan);
+  const plan::Plan &plan = self.plans()[target.index];
+  std::span<const std::byte> kernels = self.kernels(target.index);
+  std::string missing = missingDevicesText(world, options, plan, platform);
+  if (missing.empty())
+    platform.check(plan);
   installSignalHandlers();
+  if (world.leads() && !target.why.empty())
+    print(printable(target.why) + "\n");
   DeviceOptions device;
   device.workers = threadsPerRank(options, plan, world);
   device.spin = world.haveCoresFor(device.workers);
+  device.firstDevice = launch.localProcess * world.localRanks().size();
   if (options.selfTest.wanted) {
-    int code =
-        runSelfTest(world, platform.devices(plan, self.kernels(), device),
-                    platform, device, options.selfTest, print);
+    int code = runSelfTest(world, platform.devices(plan, kernels, device),
+                           platform, device, options.selfTest, print);
     checkPrinted("nothing was trained");
     return code;
   }
@@ -295,13 +319,16 @@ int runIn(World &world, const Options &options, const TrainerFile &self,
     settings.goesOnFrom = resumed.checkpoint->where();
   Facts facts = self.checksums();
   facts.emplace_back("the compiler", plan.compiler());
+  facts.emplace_back("what it runs on", plan.target().name());
   for (auto &fact :
        factsOf(options, settings, data, evalData ? &*evalData : nullptr))
     facts.push_back(std::move(fact));
   world.agree(facts);
   settings.bytesPerThread = platform.bytesPerThread();
   device.gemmClock = options.metrics || options.profile || options.html;
-  DeviceFactory devices = platform.devices(plan, self.kernels(), device);
+  DeviceFactory devices;
+  if (missing.empty())
+    devices = platform.devices(plan, kernels, device);
   auto checks = std::make_shared<std::atomic<bool>>(options.checkFinite);
   devices = checkedDevices(std::move(devices), checks);
   Run run{world,
@@ -331,7 +358,8 @@ int runIn(World &world, const Options &options, const TrainerFile &self,
   if (options.dryRun) {
     std::string found = checkDryRun(run);
     if (world.leads())
-      print(found + "dry run: plan, data, weights and outputs are in order\n");
+      print(concat(found, printableLines(missing),
+                   "dry run: plan, data, weights and outputs are in order\n"));
     checkPrinted("nothing was trained");
     return 0;
   }
@@ -353,30 +381,38 @@ int runIn(World &world, const Options &options, const TrainerFile &self,
                                                              : UnmetExpectation;
 }
 
-int run(int argc, char **argv, Platform &platform,
+int run(int argc, char **argv, const PlatformFactory &platformOf,
         const WorldFactory &makeWorld) {
   std::string trainer = trainerPath();
   TrainerFile self(executable, trainer);
-  if (self.plan())
-    checkPlan(*self.plan());
-  Options options = parseOptions(argc, argv, self.plan());
+  for (const plan::Plan &plan : self.plans())
+    checkPlan(plan);
+  Options options = parseOptions(
+      argc, argv, self.plans().empty() ? nullptr : &self.plans().front());
   if (options.information) {
     print(*options.information);
     checkPrinted("nothing was trained");
     return 0;
   }
-  if (!self.plan())
+  if (self.plans().empty())
     fail("this is the runtime that trainers are made of, without a plan; "
          "compile a model with shardc");
-  const plan::Plan &plan = *self.plan();
-  checkOptions(options, plan);
+  std::optional<size_t> named = namedTarget(self.plans(), options);
+  if (named)
+    checkOptions(options, self.plans()[*named]);
   Launch launch = detectLaunch(options.launch, currentEnvironment());
+  // Asks no driver, which would have threads by then: what it starts will.
   if (launch.spawns > 0)
     return supervise(launch, {.arguments = {argv, argv + argc}});
+  int64_t ranksHere = std::max<int64_t>(1, self.plans().front().mesh().ranks() /
+                                               launch.processes);
+  ChosenTarget target =
+      chooseTarget(self.plans(), options, ranksHere, platformOf);
+  const plan::Plan &plan = self.plans()[target.index];
+  if (!named)
+    checkOptions(options, plan);
   if (options.report && launch.process == 0) {
-    print(printableLines(reportText(
-        plan, options.microBatches,
-        std::max<int64_t>(1, plan.mesh().ranks() / launch.processes))));
+    print(printableLines(reportText(plan, options.microBatches, ranksHere)));
     if (options.data.empty() && !options.dryRun) {
       print(printableLines(ParameterGroups::resolve(options, plan).text()));
       checkPrinted("nothing was trained");
@@ -389,11 +425,12 @@ int run(int argc, char **argv, Platform &platform,
                          static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
       !warning.empty())
     printWarning(warning);
+  std::unique_ptr<Platform> platform = platformOf(plan);
   std::unique_ptr<World> world =
       makeWorld(static_cast<int>(plan.mesh().ranks()), launch,
                 options.launch.startTimeout);
   try {
-    return runIn(*world, options, self, trainer, platform);
+    return runIn(*world, launch, options, self, target, trainer, *platform);
   } catch (const std::exception &error) {
     world->giveUp(error.what());
     throw;
@@ -402,7 +439,8 @@ int run(int argc, char **argv, Platform &platform,
 
 } // namespace
 
-int shardc::runtime::trainerMain(int argc, char **argv, Platform &platform,
+int shardc::runtime::trainerMain(int argc, char **argv,
+                                 const PlatformFactory &platformOf,
                                  const WorldFactory &makeWorld) {
   guardProcess("trainer");
   auto failed = [](const std::string &text, int code) {
@@ -411,7 +449,7 @@ int shardc::runtime::trainerMain(int argc, char **argv, Platform &platform,
     return code;
   };
   try {
-    return run(argc, argv, platform, makeWorld);
+    return run(argc, argv, platformOf, makeWorld);
   } catch (const Aborted &error) {
     return failed(error.what(), LostProcess);
   } catch (const StoreTimeout &error) {

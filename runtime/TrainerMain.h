@@ -7,10 +7,11 @@
 
 namespace shardc::runtime {
 
-/// Returns the exit code; errors have been printed in one line. `makeWorld` is
-/// asked once a run is certain: its errors say why there can be none. Outputs
-/// are opened, and anything but errors printed, where the world leads alone.
-int trainerMain(int argc, char **argv, Platform &platform,
+/// Returns the exit code; errors have been printed in one line. `platformOf`
+/// makes what a plan's ranks run on, `makeWorld` is asked once a run is certain:
+/// their errors say why there can be none. Outputs are opened, and anything but
+/// errors printed, where the world leads alone.
+int trainerMain(int argc, char **argv, const PlatformFactory &platformOf,
                 const WorldFactory &makeWorld);
 
 } // namespace shardc::runtime

@@ -10,10 +10,7 @@ namespace shardc::gpu {
 static int64_t aligned(int64_t bytes) { return llvm::alignTo(bytes, 256); }
 
 int64_t GpuWorkspaces::attentionGrad(const step::AttentionSizes &sizes) const {
-  int64_t bytes = aligned(sizes.queries * 4);
-  if (sizes.elementBytes < 4)
-    bytes += aligned(sizes.queries * sizes.queryDim * 4);
-  return bytes;
+  return 3 * aligned(sizes.queries * std::max<int64_t>(sizes.elementBytes, 4));
 }
 
 int64_t GpuWorkspaces::linearCrossEntropyChunk(

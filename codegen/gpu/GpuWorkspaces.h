@@ -14,10 +14,9 @@ public:
   /// Attention needs none: a block of queries stays on its multiprocessor (Dao
   /// et al., FlashAttention, arXiv:2205.14135).
   int64_t attention(const step::AttentionSizes &) const override { return 0; }
-  /// There are a float32 for each row of scores (the sum of output * gradient)
-  /// and, where gradients are rounded to 16 bits, the query's in float32: so
-  /// FlashAttention-2's backward pass has it (Dao, arXiv:2307.08691, algorithm
-  /// 2).
+  /// There are three numbers for each row of scores, float32 or float64: what
+  /// its exponentials are shifted by and multiplied with, and the sum of output *
+  /// gradient (runtime/cuda/kernels/AttentionParameters.h).
   int64_t attentionGrad(const step::AttentionSizes &sizes) const override;
   /// A chunk has as many rows as 512 MB of logits hold, since each is another
   /// pass over the weight gradient; the number is a multiple of 64.

@@ -46,7 +46,8 @@ void checkSelfTest(const FlagTable &flags, const Options &options) {
     if (!isGiven(flag) || flag.name == "--selftest")
       continue;
     bool isOwn = flag.group == groupName;
-    bool places = flag.group == "Processes" || flag.name == "--threads";
+    bool places = flag.group == "Processes" || flag.name == "--threads" ||
+                  flag.name == "--device";
     if (!options.selfTest.wanted && isOwn)
       fail(placeOf(options, flag.name.c_str()), flag.name,
            " has no effect without --selftest");

@@ -15,8 +15,7 @@ namespace shardc::runtime::cpu {
 
 void CpuPlatform::check(const plan::Plan &plan) const {
   if (!plan.target().has_cpu())
-    fail("this trainer is for ", plan.target().name(),
-         ", and this runtime for processors alone");
+    fail("the plan is for ", plan.target().name(), ", and not for processors");
   checkProcessor(plan.target().cpu().processor());
 }
 

@@ -5,12 +5,16 @@
 #include "runtime/cpu/KernelLibrary.h"
 #include "runtime/device/Platform.h"
 
+#include <limits>
 #include <optional>
 
 namespace shardc::runtime::cpu {
 
 class CpuPlatform : public Platform {
 public:
+  int deviceCount(const plan::Plan &) const override {
+    return std::numeric_limits<int>::max();
+  }
   void check(const plan::Plan &plan) const override;
   int64_t bytesPerThread() const override;
   DeviceRates measure(const DeviceOptions &options) const override;

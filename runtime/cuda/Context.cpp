@@ -5,6 +5,15 @@
 
 namespace shardc::runtime::cuda {
 
+int capabilityOf(const Driver &driver, CUdevice device) {
+  int major = 0, minor = 0;
+  driver.cuDeviceGetAttribute(
+      &major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+  driver.cuDeviceGetAttribute(
+      &minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+  return 10 * major + minor;
+}
+
 Context::Context(const Libraries &libraries, int ordinal)
     : libraries(libraries), driver(libraries.driver), ordinal(ordinal) {
   int count = 0;
@@ -16,8 +25,7 @@ Context::Context(const Libraries &libraries, int ordinal)
   driver.cuDeviceGet(&device, ordinal);
   driver.cuDevicePrimaryCtxRetain(&context, device);
   use();
-  capability = 10 * attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
-               attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  capability = capabilityOf(driver, device);
   multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 }
 

@@ -9,6 +9,9 @@
 
 namespace shardc::runtime::cuda {
 
+/// 90 of compute capability 9.0.
+int capabilityOf(const Driver &driver, CUdevice device);
+
 class Context {
 public:
   /// Retains the context of the device `ordinal`, and makes it the calling
@@ -28,8 +31,7 @@ public:
   const Libraries &libraries;
   const Driver &driver;
   const int ordinal;
-  /// 90 of compute capability 9.0.
-  int capability = 0;
+  int capability = 0; // see capabilityOf
   int multiprocessors = 0;
 
 private:

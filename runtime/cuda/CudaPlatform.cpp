@@ -6,6 +6,20 @@
 
 namespace shardc::runtime::cuda {
 
+int CudaPlatform::deviceCount(const plan::Plan &plan) const {
+  try {
+    Libraries here;
+    int count = 0, fitting = 0;
+    here.driver.cuDeviceGetCount(&count);
+    for (int i = 0; i < count; ++i)
+      fitting +=
+          capabilityOf(here.driver, i) >= plan.target().cuda().capability();
+    return fitting;
+  } catch (const Error &) {
+    return 0;
+  }
+}
+
 void CudaPlatform::check(const plan::Plan &plan) const {
   if (!plan.target().has_cuda())
     fail("this trainer is for ", plan.target().name(),
@@ -22,11 +36,15 @@ DeviceFactory CudaPlatform::devices(const plan::Plan &plan,
                                     const DeviceOptions &options) {
   libraries.emplace();
   images.emplace(section, plan);
-  return [this, &plan, options](Communicator &communicator) {
+  int count = 0;
+  libraries->driver.cuDeviceGetCount(&count);
+  // Many launchers show each process its own GPU alone.
+  int first = count == 1 ? 0 : options.firstDevice;
+  return [this, &plan, options, first](Communicator &communicator) {
     HostRanks *ranks = communicator.hostRanks();
     int place = ranks ? communicator.rank() - ranks->localMembers().first : 0;
     return std::make_unique<CudaDevice>(plan, *libraries, *images, communicator,
-                                        options.firstDevice + place, options);
+                                        first + place, options);
   };
 }
 

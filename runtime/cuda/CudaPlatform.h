@@ -12,6 +12,7 @@ namespace shardc::runtime::cuda {
 
 class CudaPlatform final : public Platform {
 public:
+  int deviceCount(const plan::Plan &plan) const override;
   void check(const plan::Plan &plan) const override;
   int64_t bytesPerThread() const override { return 0; }
   DeviceRates measure(const DeviceOptions &options) const override;

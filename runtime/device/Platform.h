@@ -1,4 +1,4 @@
-// Where a run's devices come from: one of these is chosen in main.cpp.
+// Where a run's devices come from: main.cpp has one for each kind of target.
 #ifndef SHARDC_RUNTIME_DEVICE_PLATFORM_H
 #define SHARDC_RUNTIME_DEVICE_PLATFORM_H
 
@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 
 namespace shardc::runtime {
@@ -30,9 +32,15 @@ struct DeviceRates {
   double memory = 0;          // bytes, of all ranks that share it
 };
 
+/// To make one, and to ask for deviceCount() and bytesPerThread(), takes no
+/// device, and no driver.
 class Platform {
 public:
   virtual ~Platform() = default;
+  /// Ranks of this process that can have a device of this machine which runs
+  /// the plan, one each; 0 also where what drives devices is not there or too
+  /// old. The largest int where ranks share what there is.
+  virtual int deviceCount(const plan::Plan &plan) const = 0;
   /// Throws an Error where the plan is for other devices, or this machine lacks
   /// what its kernels need.
   virtual void check(const plan::Plan &plan) const = 0;
@@ -47,6 +55,11 @@ public:
                                 std::span<const std::byte> section,
                                 const DeviceOptions &options) = 0;
 };
+
+/// Makes the platform that a plan was compiled for. Throws an Error where the
+/// runtime has none.
+using PlatformFactory =
+    std::function<std::unique_ptr<Platform>(const plan::Plan &plan)>;
 
 } // namespace shardc::runtime
 

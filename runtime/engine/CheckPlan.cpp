@@ -6,6 +6,7 @@
 #include "runtime/base/Error.h"
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -66,6 +67,7 @@ private:
   void memory();
   void check(const plan::Unit &unit);
   void check(const plan::CpuTarget &cpu);
+  void check(const plan::CudaTarget &cuda);
   void check(const plan::Parameter &parameter);
   void check(const plan::Input &input);
   void loss();
@@ -98,6 +100,8 @@ void PlanCheck::run() {
     check(exported);
   if (plan.target().has_cpu())
     check(plan.target().cpu());
+  if (plan.target().has_cuda())
+    check(plan.target().cuda());
   for (const plan::Program *program : {&plan.train(), &plan.eval()})
     for (const plan::Entry &entry : program->entries())
       walk(entry, entry.name());
@@ -168,6 +172,18 @@ void PlanCheck::check(const plan::CpuTarget &cpu) {
   for (int64_t extent : cpu.extents())
     checkRange(extent, 0, most, "an extent", "the target");
   checkRange(cpu.workers(), 0, most, "the workers", "the target");
+}
+
+void PlanCheck::check(const plan::CudaTarget &cuda) {
+  if (cuda.grids_size() != plan.kernels_size())
+    refuse("the target has ", cuda.grids_size(), " grids, the plan ",
+           plan.kernels_size(), " kernels");
+  // What CUDA can launch, in one dimension.
+  for (const plan::CudaTarget::Grid &grid : cuda.grids()) {
+    checkRange(grid.blocks(), 0, std::numeric_limits<int32_t>::max(),
+               "the number of blocks", "a grid");
+    checkRange(grid.threads(), 1, 1024, "the number of threads", "a block");
+  }
 }
 
 void PlanCheck::check(const plan::Parameter &parameter) {

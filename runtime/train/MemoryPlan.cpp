@@ -13,6 +13,9 @@ int64_t poolBytes(const plan::Pool &pool, int64_t microBatches) {
 
 MemoryPlan MemoryPlan::of(const plan::Plan &plan, int64_t microBatches,
                           int64_t ranksPerProcess) {
+  // A GPU's memory is its rank's alone.
+  if (plan.target().has_cuda())
+    ranksPerProcess = 1;
   SharedSlices slices = SharedSlices::of(plan, ranksPerProcess);
   CommonGathers common =
       CommonGathers::of(plan, slices, /*rank=*/0, ranksPerProcess);

@@ -83,6 +83,10 @@ struct EvaluateEvery {
   }
 };
 
+/// --device: which of the trainer's targets runs. Auto: GPUs where there are
+/// enough of them.
+enum class DeviceKind { Auto, Cpu, Cuda };
+
 /// --log-format: what the console shows. Hf: as Hugging Face's Trainer.
 enum class LogFormat { Text, Hf };
 
@@ -155,6 +159,7 @@ struct Options {
 
   std::vector<PredictOption> predictions;
 
+  DeviceKind device = DeviceKind::Auto;
   std::optional<int64_t> threads;
   bool dryRun = false;
   bool report = false;

@@ -82,6 +82,13 @@ std::string precisionText(const plan::Precision &precision) {
                 dtypeName(precision.master()), ")");
 }
 
+/// "2 threads per rank", "a GPU (cuda:sm_90) and 2 threads per rank"
+static std::string placeText(const plan::Target &target, int workers) {
+  return concat(target.has_cuda() ? concat("a GPU (", target.name(), ") and ")
+                                  : "",
+                counted(workers, "thread"), " per rank");
+}
+
 static std::string lossScaleText(const LossScaling &scaling) {
   switch (scaling.kind) {
   case LossScaling::Kind::None:
@@ -112,7 +119,7 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
       countText(static_cast<double>(parameters)), " trained parameters, ",
       frozen ? countText(static_cast<double>(frozen)) + " frozen, " : "",
       precisionText(plan.precision()), "\nmesh ", meshText(plan.mesh()), ", ",
-      counted(settings.workers, "thread"), " per rank\n",
+      placeText(plan.target(), settings.workers), "\n",
       settings.processes.empty() ? "" : settings.processes + "\n", "strategy ",
       strategyText(plan.mesh()), "\n", counted(settings.steps, "step"), " of ",
       counted(settings.globalBatch, "sample"), " (", settings.batch, " on ",

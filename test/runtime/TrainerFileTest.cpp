@@ -48,9 +48,9 @@ TEST(TrainerFile, HoldsPlanKernelsAndWeights) {
                                        {sectionKernels, "ELF"},
                                        {sectionWeights, "wwww"}}));
   TrainerFile file(path);
-  ASSERT_TRUE(file.plan());
-  EXPECT_EQ(file.plan()->model(), "model.onnx");
-  EXPECT_EQ(file.kernels().size(), 3u);
+  ASSERT_EQ(file.plans().size(), 1u);
+  EXPECT_EQ(file.plans()[0].model(), "model.onnx");
+  EXPECT_EQ(file.kernels(0).size(), 3u);
   EXPECT_TRUE(file.exportTemplate().empty());
   EXPECT_EQ(file.embeddedWeights().offset, 3 * alignment);
   EXPECT_EQ(file.embeddedWeights().length, 4u);
@@ -58,8 +58,9 @@ TEST(TrainerFile, HoldsPlanKernelsAndWeights) {
 
 TEST(TrainerFile, MayBeABareRuntime) {
   TemporaryFolder folder;
-  EXPECT_FALSE(TrainerFile(folder.write("t", "short")).plan());
-  EXPECT_FALSE(TrainerFile(folder.write("t", std::string(5000, 'R'))).plan());
+  EXPECT_TRUE(TrainerFile(folder.write("t", "short")).plans().empty());
+  EXPECT_TRUE(
+      TrainerFile(folder.write("t", std::string(5000, 'R'))).plans().empty());
 }
 
 TEST(TrainerFile, DamagedWeightsAndCodeAreFound) {

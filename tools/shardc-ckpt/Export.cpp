@@ -177,10 +177,11 @@ static void exportOnnx(const StoredCheckpoint &checkpoint,
   if (!options.trainer)
     fail("--to onnx needs --trainer, whose graph it is");
   TrainerFile trainer(*options.trainer);
-  if (!trainer.plan())
+  if (trainer.plans().empty())
     fail(*options.trainer, " is no trainer that shardc wrote");
   trainer.checkLargeSections(1);
-  const plan::Plan &plan = *trainer.plan();
+  // What is exported is the model's, and the same for every target.
+  const plan::Plan &plan = trainer.plans().front();
   checkpoint.checkParameters(plan);
   auto others =
       StoredParameters::recorded(plan, trainer.embeddedWeights(), true);

@@ -61,14 +61,7 @@ SHARDC_DEVICE double widen(Bf16 value) {
   return __builtin_bit_cast(float, Word32(value.bits) << 16);
 }
 SHARDC_DEVICE double widen(F16 value) {
-  Word32 sign = Word32(value.bits & 0x8000) << 16;
-  Word32 exponent = (value.bits >> 10) & 31, mantissa = value.bits & 1023;
-  if (exponent == 0) {
-    double magnitude = mantissa * 0x1p-24;
-    return sign ? -magnitude : magnitude;
-  }
-  Word32 wide = exponent == 31 ? 255 : exponent + 112;
-  return __builtin_bit_cast(float, sign | wide << 23 | mantissa << 13);
+  return __builtin_bit_cast(_Float16, value.bits);
 }
 
 SHARDC_DEVICE void round(double value, double &result) { result = value; }

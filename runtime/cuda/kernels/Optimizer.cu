@@ -1,69 +1,99 @@
 // Optimizer steps over ranges, with the operations of runtime/simd/Kernels.cpp
 // in their order, so that bits are the processor's.
-#include "runtime/cuda/kernels/Device.h"
+#include "runtime/cuda/kernels/Memory.h"
+#include "runtime/cuda/kernels/OptimizerParameters.h"
 
 namespace shardc::runtime::cuda {
 
 SHARDC_DEVICE float squareRoot(float value) { return __builtin_sqrtf(value); }
 SHARDC_DEVICE double squareRoot(double value) { return __builtin_sqrt(value); }
+SHARDC_DEVICE bool isFinite(double value) { return value - value == 0; }
 
-/// A formula takes element i: parameter p and gradient g, both read, and
-/// returns the new parameter.
+/// What a step takes from the run, for all of its ranges.
+struct Step {
+  double factor; // of gradients
+  double learningRate, firstCorrection, secondCorrection;
+  bool isSkipped;
+
+  SHARDC_INLINE explicit Step(const OptimizerParameters &with) {
+    auto *numbers = at<const RunNumbers>(with.numbers);
+    double norm = 0, clipping = 1;
+    if (with.norm) {
+      double powers = *at<const double>(with.norm);
+      norm = (numbers->norm == 2 ? squareRoot(powers) : powers) *
+             numbers->gradientFactor;
+    }
+    if (numbers->clip > 0)
+      clipping = numbers->clip / (norm + 1e-6);
+    if (clipping > 1)
+      clipping = 1;
+    factor = numbers->gradientFactor * clipping;
+    learningRate = numbers->learningRate;
+    firstCorrection = numbers->firstCorrection;
+    secondCorrection = numbers->secondCorrection;
+    isSkipped = !isFinite(norm) ||
+                (with.loss && !isFinite(*at<const double>(with.loss)));
+  }
+};
+
+/// A formula takes parameter p, gradient g and states s, which it changes, and
+/// returns the new parameter. T is what is computed in.
 template <typename T> struct Adam {
+  static constexpr int states = 3;
   T l2, decay, weight, otherWeight, beta2, squareWeight, step, correction,
       epsilon;
-  bool hasSmallWeight;
-  T *average, *averageOfSquares, *largest;
+  bool hasSmallWeight, isAmsGrad;
 
-  SHARDC_DEVICE Adam(const OptimizerParameters &with,
-                     const StepScalars &scalars, double rate)
-      : l2(T(with.isDecoupled ? 0 : with.weightDecay)),
-        decay(T(with.isDecoupled ? 1 - rate * with.weightDecay : 1)),
-        weight(T(1 - with.beta1)), otherWeight(T(1 - (1 - with.beta1))),
-        beta2(T(with.beta2)), squareWeight(T(1 - with.beta2)),
-        step(T(-(rate / scalars.firstCorrection))),
-        correction(T(scalars.secondCorrection)), epsilon(T(with.epsilon)),
-        hasSmallWeight(1 - with.beta1 < 0.5),
-        average(reinterpret_cast<T *>(with.states[0])),
-        averageOfSquares(reinterpret_cast<T *>(with.states[1])),
-        largest(reinterpret_cast<T *>(with.states[2])) {}
+  SHARDC_INLINE Adam(const OptimizerParameters &with, const Step &of,
+                     const OptimizerRange &range)
+      : beta2(T(with.beta2)), squareWeight(T(1 - with.beta2)),
+        epsilon(T(with.epsilon)), hasSmallWeight(1 - with.beta1 < 0.5),
+        isAmsGrad(with.states[2]) {
+    double rate = of.learningRate * range.learningRateScale;
+    l2 = T(with.isDecoupled ? 0 : range.weightDecay);
+    decay = T(with.isDecoupled ? 1 - rate * range.weightDecay : 1);
+    weight = T(1 - with.beta1);
+    otherWeight = T(1 - (1 - with.beta1));
+    step = T(-(rate / of.firstCorrection));
+    correction = T(of.secondCorrection);
+  }
 
-  SHARDC_DEVICE T operator()(T p, T g, Count i) const {
+  SHARDC_INLINE T operator()(T p, T g, T (&s)[3]) const {
     g += p * l2;
     p *= decay;
-    T m = average[i];
+    T m = s[0];
     m = hasSmallWeight ? m + weight * (g - m) : g - (g - m) * otherWeight;
-    T v = averageOfSquares[i] * beta2;
+    T v = s[1] * beta2;
     v += squareWeight * g * g;
-    average[i] = m;
-    averageOfSquares[i] = v;
+    s[0] = m;
+    s[1] = v;
     T divisor = v;
-    if (largest) {
-      T most = largest[i];
+    if (isAmsGrad) {
+      T most = s[2];
       divisor = most >= v ? most : v;
       divisor = most == most ? divisor : most;
-      largest[i] = divisor;
+      s[2] = divisor;
     }
     return p + step * m / (squareRoot(divisor) / correction + epsilon);
   }
 };
 
 template <typename T> struct Sgd {
+  static constexpr int states = 1;
   T l2, momentum, rate;
   bool hasMomentum, nesterov;
-  T *buffer;
 
-  SHARDC_DEVICE Sgd(const OptimizerParameters &with, const StepScalars &,
-                    double rate)
-      : l2(T(with.weightDecay)), momentum(T(with.momentum)), rate(T(-rate)),
-        hasMomentum(with.momentum != 0), nesterov(with.nesterov),
-        buffer(reinterpret_cast<T *>(with.states[0])) {}
+  SHARDC_INLINE Sgd(const OptimizerParameters &with, const Step &of,
+                    const OptimizerRange &range)
+      : l2(T(range.weightDecay)), momentum(T(with.momentum)),
+        rate(T(-(of.learningRate * range.learningRateScale))),
+        hasMomentum(with.momentum != 0), nesterov(with.nesterov) {}
 
-  SHARDC_DEVICE T operator()(T p, T g, Count i) const {
+  SHARDC_INLINE T operator()(T p, T g, T (&s)[1]) const {
     g += p * l2;
     if (hasMomentum) {
-      T b = buffer[i] * momentum + g;
-      buffer[i] = b;
+      T b = s[0] * momentum + g;
+      s[0] = b;
       g = nesterov ? g + momentum * b : b;
     }
     return p + rate * g;
@@ -71,76 +101,147 @@ template <typename T> struct Sgd {
 };
 
 template <typename T> struct Lion {
+  static constexpr int states = 1;
   T decay, beta1, gradientWeight1, beta2, gradientWeight2, rate;
-  T *average;
 
-  SHARDC_DEVICE Lion(const OptimizerParameters &with, const StepScalars &,
-                     double rate)
-      : decay(T(1 - rate * with.weightDecay)), beta1(T(with.beta1)),
-        gradientWeight1(T(1 - with.beta1)), beta2(T(with.beta2)),
-        gradientWeight2(T(1 - with.beta2)), rate(T(rate)),
-        average(reinterpret_cast<T *>(with.states[0])) {}
+  SHARDC_INLINE Lion(const OptimizerParameters &with, const Step &of,
+                     const OptimizerRange &range)
+      : beta1(T(with.beta1)), gradientWeight1(T(1 - with.beta1)),
+        beta2(T(with.beta2)), gradientWeight2(T(1 - with.beta2)),
+        rate(T(of.learningRate * range.learningRateScale)) {
+    decay =
+        T(1 - of.learningRate * range.learningRateScale * range.weightDecay);
+  }
 
-  SHARDC_DEVICE T operator()(T p, T g, Count i) const {
+  SHARDC_INLINE T operator()(T p, T g, T (&s)[1]) const {
     p *= decay;
-    T m = average[i];
-    T update = m * beta1 + g * gradientWeight1;
-    average[i] = m * beta2 + g * gradientWeight2;
+    T update = s[0] * beta1 + g * gradientWeight1;
+    s[0] = s[0] * beta2 + g * gradientWeight2;
     return update > 0 ? p - rate : update < 0 ? p + rate : p;
   }
 };
 
 template <typename T> struct Adagrad {
+  static constexpr int states = 1;
   T l2, rate, epsilon;
-  T *sumOfSquares;
 
-  SHARDC_DEVICE Adagrad(const OptimizerParameters &with, const StepScalars &,
-                        double rate)
-      : l2(T(with.weightDecay)), rate(T(-rate)), epsilon(T(with.epsilon)),
-        sumOfSquares(reinterpret_cast<T *>(with.states[0])) {}
+  SHARDC_INLINE Adagrad(const OptimizerParameters &with, const Step &of,
+                        const OptimizerRange &range)
+      : l2(T(range.weightDecay)),
+        rate(T(-(of.learningRate * range.learningRateScale))),
+        epsilon(T(with.epsilon)) {}
 
-  SHARDC_DEVICE T operator()(T p, T g, Count i) const {
+  SHARDC_INLINE T operator()(T p, T g, T (&s)[1]) const {
     g += p * l2;
-    T sum = sumOfSquares[i] + g * g;
-    sumOfSquares[i] = sum;
-    return p + rate * g / (squareRoot(sum) + epsilon);
+    s[0] += g * g;
+    return p + rate * g / (squareRoot(s[0]) + epsilon);
   }
 };
 
-template <typename Formula, typename T, typename Gradient, typename Copy>
-SHARDC_DEVICE void optimize(const OptimizerParameters &with) {
-  const StepScalars &scalars =
-      *reinterpret_cast<const StepScalars *>(with.scalars);
-  if (scalars.skip)
+/// Rounds masters as they are stored.
+template <typename To, typename T, int size>
+SHARDC_DEVICE void store(const Pack<T, size> &masters, Address copy, Count i) {
+  Pack<To, size> rounded;
+#pragma unroll
+  for (int lane = 0; lane < size; ++lane)
+    round(widen(masters.values[lane]), rounded.values[lane]);
+  *reinterpret_cast<Pack<To, size> *>(at<To>(copy) + i) = rounded;
+}
+
+/// Elements [i, i + size).
+template <int size, typename T, typename Gradient, typename Formula>
+SHARDC_INLINE void optimizePack(const OptimizerParameters &with,
+                                const Formula &formula, Compute<T> factor,
+                                Count i) {
+  using C = Compute<T>;
+  constexpr int stateCount = Formula::states;
+  auto *master = reinterpret_cast<Pack<T, size> *>(at<T>(with.master) + i);
+  Pack<T, size> masters = *master, states[stateCount];
+  auto gradients = *reinterpret_cast<const Pack<Gradient, size> *>(
+      at<const Gradient>(with.gradient) + i);
+#pragma unroll
+  for (int state = 0; state < stateCount; ++state)
+    if (with.states[state])
+      states[state] = *reinterpret_cast<const Pack<T, size> *>(
+          at<const T>(with.states[state]) + i);
+#pragma unroll
+  for (int lane = 0; lane < size; ++lane) {
+    C values[stateCount] = {};
+#pragma unroll
+    for (int state = 0; state < stateCount; ++state)
+      values[state] = widened(states[state].values[lane]);
+    C p = formula(widened(masters.values[lane]),
+                  C(widen(gradients.values[lane])) * factor, values);
+    round(p, masters.values[lane]);
+#pragma unroll
+    for (int state = 0; state < stateCount; ++state)
+      round(values[state], states[state].values[lane]);
+  }
+  *master = masters;
+#pragma unroll
+  for (int state = 0; state < stateCount; ++state)
+    if (with.states[state])
+      *reinterpret_cast<Pack<T, size> *>(at<T>(with.states[state]) + i) =
+          states[state];
+  if (!with.copy)
     return;
-  Formula formula(with, scalars, scalars.learningRate * with.learningRateScale);
-  T factor = T(scalars.factor);
-  auto *master = reinterpret_cast<T *>(with.master);
-  auto *gradient = reinterpret_cast<const Gradient *>(with.gradient);
-  auto *copy = reinterpret_cast<Copy *>(with.copy);
-  Count step = threadsOfGrid();
-  for (Count i = with.begin + firstElement(); i < with.end; i += step) {
-    T p = formula(master[i], T(widen(gradient[i])) * factor, i);
-    master[i] = p;
-    if (copy)
-      round(widen(p), copy[i]);
+  if (with.copyType == CopyBfloat16)
+    store<Bf16>(masters, with.copy, i);
+  else if (with.copyType == CopyFloat16)
+    store<F16>(masters, with.copy, i);
+  else
+    store<float>(masters, with.copy, i);
+}
+
+template <template <typename> typename Formula, typename T, typename Gradient>
+SHARDC_INLINE void optimize(const OptimizerParameters &with) {
+  constexpr int size = 4;
+  const Step step(with);
+  Count first = firstElement(), threads = threadsOfGrid();
+  if (step.isSkipped) {
+    if (first == 0)
+      *at<double>(with.skipped) = 1;
+    return;
+  }
+  bool aligned = isAligned<T, size>(with.master) &&
+                 isAligned<Gradient, size>(with.gradient) &&
+                 isAligned<float, size>(with.copy);
+  for (Address state : with.states)
+    aligned &= isAligned<T, size>(state);
+  auto *ranges = at<const OptimizerRange>(with.ranges);
+  auto factor = Compute<T>(step.factor);
+  for (Count number = 0; number < with.rangeCount; ++number) {
+    OptimizerRange range = ranges[number];
+    Formula<Compute<T>> formula(with, step, range);
+    // Packs from the first to the last place that is one, and what is before
+    // and behind.
+    Count begin = (range.begin + size - 1) / size * size,
+          end = range.end / size * size;
+    if (!aligned || begin >= end)
+      begin = end = range.end;
+    for (Count i = begin + first * size; i < end; i += threads * size)
+      optimizePack<size, T, Gradient>(with, formula, factor, i);
+    for (Count i = range.begin + first; i < begin; i += threads)
+      optimizePack<1, T, Gradient>(with, formula, factor, i);
+    for (Count i = end + first; i < range.end; i += threads)
+      optimizePack<1, T, Gradient>(with, formula, factor, i);
   }
 }
 
-#define SHARDC_OPTIMIZER(kind, Kind, master, T, gradient, G, copy, C)          \
-  SHARDC_KERNEL void optimizer_##kind##_##master##_##gradient##_##copy(        \
+#define SHARDC_OPTIMIZER(kind, Kind, master, T, gradient, G)                   \
+  SHARDC_KERNEL void optimizer_##kind##_##master##_##gradient(                 \
       OptimizerParameters with) {                                              \
-    optimize<Kind<T>, T, G, C>(with);                                          \
+    optimize<Kind, T, G>(with);                                                \
   }
-#define SHARDC_COPIES(kind, Kind, gradient, G)                                 \
-  SHARDC_OPTIMIZER(kind, Kind, f32, float, gradient, G, f32, float)            \
-  SHARDC_OPTIMIZER(kind, Kind, f32, float, gradient, G, bf16, Bf16)            \
-  SHARDC_OPTIMIZER(kind, Kind, f32, float, gradient, G, f16, F16)
 #define SHARDC_KIND(kind, Kind)                                                \
-  SHARDC_COPIES(kind, Kind, f32, float)                                        \
-  SHARDC_COPIES(kind, Kind, bf16, Bf16)                                        \
-  SHARDC_COPIES(kind, Kind, f16, F16)                                          \
-  SHARDC_OPTIMIZER(kind, Kind, f64, double, f64, double, f64, double)
+  SHARDC_OPTIMIZER(kind, Kind, f64, double, f64, double)                       \
+  SHARDC_OPTIMIZER(kind, Kind, f32, float, f32, float)                         \
+  SHARDC_OPTIMIZER(kind, Kind, f32, float, bf16, Bf16)                         \
+  SHARDC_OPTIMIZER(kind, Kind, f32, float, f16, F16)                           \
+  SHARDC_OPTIMIZER(kind, Kind, bf16, Bf16, f32, float)                         \
+  SHARDC_OPTIMIZER(kind, Kind, bf16, Bf16, bf16, Bf16)                         \
+  SHARDC_OPTIMIZER(kind, Kind, f16, F16, f32, float)                           \
+  SHARDC_OPTIMIZER(kind, Kind, f16, F16, f16, F16)
 SHARDC_KIND(adam, Adam)
 SHARDC_KIND(sgd, Sgd)
 SHARDC_KIND(lion, Lion)

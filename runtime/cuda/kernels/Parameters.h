@@ -35,33 +35,14 @@ struct RunNumbers {
   Count norm;              // p of the norm: 1, 2, or 0 for Inf
 };
 
-/// The numbers of a step that kernels read from device memory, so that a graph
-/// that was captured once can be replayed with new ones. `factor` and `skip` may be
-/// written by kernels.
-struct StepScalars {
-  double
-      factor; // what gradients are multiplied by: loss scale, divisor and clipping
-  double learningRate;     // of the run; ranges scale it
-  double firstCorrection;  // 1 - beta1^step
-  double secondCorrection; // sqrt(1 - beta2^step)
-  Count skip;              // not 0: nothing is written
-};
-
-/// optimizer_KIND_MASTER_GRADIENT_COPY of Optimizer.cu: elements
-/// [begin, end) of a unit's slice. KIND is adam (AdamW and AMSGrad too), sgd,
-/// lion or adagrad; MASTER, which is the states' type as well, is f32 or f64;
-/// GRADIENT and COPY are MASTER or, for f32, bf16 or f16.
-/// Grids of one dimension of any size, as Copy.cu's.
-struct OptimizerParameters {
-  Address scalars; // of StepScalars
-  Address master, gradient;
-  Address states[3]; // 0 where there is none; adam with the third is AMSGrad
-  Address copy;      // the master rounded to COPY; 0 where there is none
-  Count begin, end;
-  double learningRateScale, weightDecay;
-  double beta1, beta2, epsilon, momentum;
-  Count isDecoupled, nesterov; // adam: whether weights decay as AdamW's
-};
+/// A word that says where data is wrong, and what is there: of a value outside 32
+/// bits the end of their range. Positions are below 2^31; all ones: no fault.
+constexpr unsigned long long faultOf(Count position, Count value) {
+  Count most = 0x7fffffff;
+  Count kept = value > most ? most : value < -most - 1 ? -most - 1 : value;
+  return static_cast<unsigned long long>(position) << 32 |
+         static_cast<unsigned>(kept);
+}
 
 } // namespace shardc::runtime::cuda
 

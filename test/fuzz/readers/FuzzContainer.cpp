@@ -14,12 +14,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   fuzz::read([&] {
     runtime::TrainerFile trainer(file.path());
     trainer.checkLargeSections(1);
-    if (!trainer.plan())
+    if (trainer.plans().empty())
       return;
     runtime::EmbeddedWeights weights = trainer.embeddedWeights();
     fuzz::require(weights.offset <= size &&
                   weights.length <= size - weights.offset &&
-                  trainer.kernels().size() <= size &&
+                  trainer.kernels(0).size() <= size &&
+                  trainer.kernels(trainer.plans().size() - 1).size() <= size &&
                   trainer.exportTemplate().size() <= size);
   });
   return 0;

@@ -35,7 +35,7 @@ const plan::Plan &testPlan() {
     constexpr int64_t threads = 128;
     for (int64_t extent :
          {TestKernel::elements, TestKernel::rows, TestKernel::elements}) {
-      plan.add_kernels()->set_symbol(symbols[plan.kernels_size()]);
+      plan.add_kernels()->set_symbol(symbols[plan.kernels_size() - 1]);
       plan::CudaTarget::Grid &grid = *cuda.add_grids();
       grid.set_blocks((extent + threads - 1) / threads);
       grid.set_threads(threads);

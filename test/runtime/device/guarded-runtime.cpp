@@ -27,7 +27,8 @@ public:
 } // namespace
 
 int main(int argc, char **argv) {
-  GuardedPlatform platform;
-  return shardc::runtime::trainerMain(argc, argv, platform,
-                                      shardc::runtime::launchedWorld);
+  return shardc::runtime::trainerMain(
+      argc, argv,
+      [](const plan::Plan &) { return std::make_unique<GuardedPlatform>(); },
+      shardc::runtime::launchedWorld);
 }

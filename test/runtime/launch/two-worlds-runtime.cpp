@@ -20,9 +20,11 @@ int main(int argc, char **argv) {
   const char *text = std::getenv("SHARDC_SPLIT");
   int split = text ? std::atoi(text) : 1, exitCodes[2];
   auto run = [&](bool first) {
-    cpu::CpuPlatform platform;
-    exitCodes[first] =
-        trainerMain(argc, argv, platform, [&](int ranks, const Launch &, int) {
+    auto platformOf = [](const shardc::plan::Plan &) {
+      return std::make_unique<cpu::CpuPlatform>();
+    };
+    exitCodes[first] = trainerMain(
+        argc, argv, platformOf, [&](int ranks, const Launch &, int) {
           std::lock_guard lock(mutex);
           if (!process)
             process = std::make_shared<ThreadProcess>(ranks, false);

@@ -1,0 +1,63 @@
+// Which of the targets that a trainer was compiled for a run takes.
+#include "runtime/ChooseTarget.h"
+
+#include "runtime/base/Error.h"
+#include "runtime/base/Text.h"
+#include "runtime/cli/CheckOptions.h"
+
+#include <algorithm>
+
+namespace shardc::runtime {
+
+/// "cpu:znver4 and cuda:sm_90"
+static std::string namesOf(const std::vector<plan::Plan> &plans) {
+  std::string names;
+  for (const plan::Plan &plan : plans)
+    names += (names.empty() ? "" : " and ") + plan.target().name();
+  return names;
+}
+
+std::optional<size_t> namedTarget(const std::vector<plan::Plan> &plans,
+                                  const Options &options) {
+  if (options.device == DeviceKind::Auto)
+    return plans.size() == 1 ? std::optional<size_t>(0) : std::nullopt;
+  bool wantsCuda = options.device == DeviceKind::Cuda;
+  auto found = std::ranges::find_if(plans, [&](const plan::Plan &plan) {
+    return wantsCuda ? plan.target().has_cuda() : plan.target().has_cpu();
+  });
+  const char *name = wantsCuda ? "cuda" : "cpu";
+  if (found == plans.end())
+    fail(cli::placeOf(options, "--device"), "--device ", name,
+         ": this trainer was compiled for ", namesOf(plans),
+         "; compile it with shardc --target cpu,cuda");
+  return static_cast<size_t>(found - plans.begin());
+}
+
+ChosenTarget chooseTarget(const std::vector<plan::Plan> &plans,
+                          const Options &options, int64_t ranks,
+                          const PlatformFactory &platformOf) {
+  if (std::optional<size_t> named = namedTarget(plans, options))
+    return {*named, ""};
+  std::string found;
+  size_t processor = 0;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    const plan::Plan &plan = plans[i];
+    if (plan.target().has_cpu()) {
+      processor = i;
+      continue;
+    }
+    int devices = platformOf(plan)->deviceCount(plan);
+    found += concat(found.empty() ? "" : ", ", devices,
+                    devices == 1 ? " device" : " devices", " here for ",
+                    plan.target().name());
+    if (devices >= ranks)
+      return {i, concat("runs on ", plan.target().name(), ", of ",
+                        namesOf(plans), ": ", found, " and ", ranks,
+                        ranks == 1 ? " rank" : " ranks")};
+  }
+  return {processor, concat("runs on ", plans[processor].target().name(),
+                            ", of ", namesOf(plans), ": ", found, " and ",
+                            ranks, ranks == 1 ? " rank" : " ranks")};
+}
+
+} // namespace shardc::runtime

@@ -1,0 +1,138 @@
+// Entries of attention become launches.
+#include "runtime/cuda/AttentionLaunches.h"
+
+#include "runtime/base/DType.h"
+#include "runtime/base/Error.h"
+#include "runtime/cuda/Bind.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace shardc::runtime::cuda {
+
+static int64_t blocksOf(int64_t count, int64_t block) {
+  return (count + block - 1) / block;
+}
+
+static HeadsView viewOf(const Tensor &tensor) {
+  return {addressOf(tensor), tensor.strides[0], tensor.strides[1],
+          tensor.strides[2]};
+}
+
+static AttentionParameters
+parametersOf(const entry::AttentionOperands &operands, const Tensor &output,
+             const Tensor &logSumExp) {
+  AttentionParameters to{};
+  to.query = viewOf(operands.query);
+  to.key = viewOf(operands.key);
+  to.value = viewOf(operands.value);
+  to.output = viewOf(output);
+  to.logSumExp = addressOf(logSumExp);
+  if (const Tensor &bias = operands.bias) {
+    to.bias = addressOf(bias);
+    to.biasIsFloat32 = bias.dtype == plan::FLOAT32;
+    for (int dim = 0; dim < 4; ++dim)
+      to.biasStrides[dim] = bias.shape[dim] == 1 ? 0 : bias.strides[dim];
+  }
+  if (const Tensor &mask = operands.keyMask) {
+    to.keyMask = addressOf(mask);
+    std::copy_n(mask.strides.begin(), 2, to.keyMaskStrides);
+  }
+  const std::vector<int64_t> &query = operands.query.shape;
+  to.batch = query[0], to.queries = query[1], to.heads = query[2];
+  to.headDim = query[3];
+  to.keys = operands.key.shape[1];
+  to.valueDim = operands.value.shape[3];
+  to.headsPerGroup = query[2] / std::max<int64_t>(operands.key.shape[2], 1);
+  to.causal = operands.causal;
+  to.scale = operands.scale;
+  return to;
+}
+
+namespace {
+/// As it ends kernels' names.
+const char *typeName(plan::DType dtype) {
+  return dtype == plan::FLOAT64    ? "f64"
+         : dtype == plan::FLOAT32  ? "f32"
+         : dtype == plan::BFLOAT16 ? "bf16"
+                                   : "f16";
+}
+
+/// Launches of one entry of elements of one type.
+struct Launches {
+  plan::DType dtype;
+  std::vector<AttentionLaunch> all;
+
+  void add(const char *file, const std::string &kernel, int64_t blocks,
+           unsigned threads) {
+    if (blocks == 0)
+      return;
+    if (blocks > std::numeric_limits<int>::max())
+      fail("attention takes ", blocks, " blocks of threads, but a GPU ",
+           std::numeric_limits<int>::max(),
+           " at most: a smaller batch takes fewer");
+    all.push_back(
+        {file, kernel + typeName(dtype), Grid{unsigned(blocks), threads, 0}});
+  }
+};
+} // namespace
+
+AttentionLaunches<AttentionParameters>
+launchesOf(const entry::Attention &entry) {
+  AttentionParameters a =
+      parametersOf(entry.operands, entry.output, entry.logSumExp);
+  Launches launches{entry.operands.query.dtype, {}};
+  launches.add("Attention", "attention_",
+               a.batch * a.heads * blocksOf(a.queries, attentionRows) *
+                   blocksOf(a.valueDim, attentionColumns),
+               attentionThreads);
+  return {a, launches.all};
+}
+
+/// Of a number for each row of scores; those lie side by side.
+static int64_t rowBytes(const entry::AttentionOperands &operands) {
+  const std::vector<int64_t> &query = operands.query.shape;
+  int64_t bytes = query[0] * query[1] * query[2] *
+                  int64_t(elementSize(computeDtype(operands.query.dtype)));
+  return blocksOf(bytes, 256) * 256;
+}
+
+int64_t attentionGradWorkspace(const entry::AttentionOperands &operands) {
+  return 3 * rowBytes(operands);
+}
+
+AttentionLaunches<AttentionGradParameters>
+launchesOf(const entry::AttentionGrad &entry) {
+  const Tensor &workspace = entry.workspace;
+  int64_t needed = attentionGradWorkspace(entry.operands);
+  int64_t there =
+      workspace ? workspace.elements() * int64_t(elementSize(workspace.dtype))
+                : 0;
+  if (there < needed)
+    fail("workspace has ", there, " bytes, attention's gradient needs ", needed,
+         ": the plan was made by another version, compile the model again");
+  AttentionGradParameters g{};
+  g.forward = parametersOf(entry.operands, entry.output, entry.logSumExp);
+  g.gradient = viewOf(entry.gradient);
+  g.queryGradient = viewOf(entry.queryGradient);
+  g.keyGradient = viewOf(entry.keyGradient);
+  g.valueGradient = viewOf(entry.valueGradient);
+  g.shifts = addressOf(workspace);
+  g.factors = g.shifts + Address(rowBytes(entry.operands));
+  g.deltas = g.factors + Address(rowBytes(entry.operands));
+
+  const AttentionParameters &a = g.forward;
+  Launches launches{entry.operands.query.dtype, {}};
+  int64_t rows = a.batch * a.heads * blocksOf(a.queries, attentionRows);
+  launches.add("AttentionGrad", "attention_rows_", rows, attentionThreads);
+  launches.add("AttentionGrad", "attention_key_gradient_",
+               a.batch * entry.operands.key.shape[2] *
+                   blocksOf(a.keys, attentionRows) *
+                   blocksOf(std::max(a.headDim, a.valueDim), attentionColumns),
+               attentionThreads);
+  launches.add("AttentionGrad", "attention_query_gradient_",
+               rows * blocksOf(a.headDim, attentionColumns), attentionThreads);
+  return {g, launches.all};
+}
+
+} // namespace shardc::runtime::cuda

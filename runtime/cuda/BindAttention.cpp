@@ -1,0 +1,35 @@
+// Attention, as launches.
+#include "runtime/cuda/AttentionLaunches.h"
+#include "runtime/cuda/Bind.h"
+
+namespace shardc::runtime::cuda {
+
+template <typename Entry>
+static Task bindLaunches(CudaDevice &device, const Entry &entry) {
+  auto of = launchesOf(entry);
+  std::vector<Task> tasks;
+  for (const AttentionLaunch &each : of.launches) {
+    // A kernel may have more shared memory than 48 KB where it asks for it.
+    if (each.grid.sharedBytes > 0)
+      device.context.driver.cuFuncSetAttribute(
+          device.ownKernel(each.file, each.kernel),
+          CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+          int(each.grid.sharedBytes));
+    tasks.push_back(
+        kernelTask(device, each.file, each.kernel, each.grid, of.parameters));
+  }
+  return [tasks = std::move(tasks)] {
+    for (const Task &task : tasks)
+      task();
+  };
+}
+
+Task bind(CudaDevice &device, const entry::Attention &entry) {
+  return bindLaunches(device, entry);
+}
+
+Task bind(CudaDevice &device, const entry::AttentionGrad &entry) {
+  return bindLaunches(device, entry);
+}
+
+} // namespace shardc::runtime::cuda

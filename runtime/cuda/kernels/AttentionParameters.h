@@ -1,0 +1,73 @@
+// What the kernels of attention take: one struct by value. Host and device read
+// this header. Addresses are the device's; sizes and strides are in elements.
+#ifndef SHARDC_RUNTIME_CUDA_KERNELS_ATTENTIONPARAMETERS_H
+#define SHARDC_RUNTIME_CUDA_KERNELS_ATTENTIONPARAMETERS_H
+
+#include "runtime/cuda/kernels/Parameters.h"
+
+namespace shardc::runtime::cuda {
+
+/// A tensor [batch, positions, heads, dim], whose last dim is contiguous.
+struct HeadsView {
+  Address data;
+  Count batch, position, head; // strides
+};
+
+/// softmax(scale * query key^T + bias, masked) value; frontend/nn/ops/Attention.td
+/// says what it means. Query head h reads head h / headsPerGroup of keys and
+/// values.
+struct AttentionParameters {
+  HeadsView query, key, value;
+  HeadsView output;  // written forward, read backward
+  Address logSumExp; // [batch, heads, queries], contiguous: float32, or float64
+                     // of float64; 0: not wanted
+  Address bias;      // [batch, heads, queries, keys]; 0: there is none
+  Count biasStrides[4]; // 0 in a dim that is broadcast
+  Count biasIsFloat32;  // else it has query's type
+  Address keyMask;      // bytes [batch, keys], not 0: seen; 0: there is none
+  Count keyMaskStrides[2];
+  Count batch, queries, keys, heads, headsPerGroup;
+  Count headDim;  // of queries and keys
+  Count valueDim; // of values and outputs
+  Count causal;   // not 0: query i sees keys j <= i + keys - queries
+  double scale;
+};
+
+/// The gradients of query, key and value. What follows from a row of scores alone
+/// is found by the kernel `rows`, which the two others read.
+struct AttentionGradParameters {
+  AttentionParameters forward;
+  HeadsView gradient; // of the output
+  HeadsView queryGradient, keyGradient, valueGradient;
+  /// [batch, heads, queries] each, contiguous, of log_sum_exp's type. A row's
+  /// probabilities are exp(score - shift) * factor, zeros where shift is -inf;
+  /// delta is the sum of gradient * output.
+  Address shifts, factors, deltas;
+};
+
+// The kernels of Attention.cu and AttentionGrad.cu: any strides, dims and types.
+// Blocks of attentionThreads in a grid of one dimension, no shared memory but
+// their own. TYPE is f64, f32, bf16 or f16.
+
+inline constexpr int attentionThreads = 256;
+/// Rows of a block: of queries, or of keys where their gradients are computed.
+inline constexpr int attentionRows = 32;
+/// A block writes that many columns of the result, or of results: of wider ones
+/// each part has a block, which computes the scores again.
+inline constexpr int attentionColumns = 128;
+
+// attention_TYPE (AttentionParameters):
+//   batch * heads * ceil(queries / attentionRows) * ceil(valueDim /
+//   attentionColumns) blocks.
+// attention_rows_TYPE (AttentionGradParameters):
+//   batch * heads * ceil(queries / attentionRows) blocks.
+// attention_query_gradient_TYPE:
+//   batch * heads * ceil(queries / attentionRows) * ceil(headDim /
+//   attentionColumns) blocks.
+// attention_key_gradient_TYPE, which writes the gradients of keys and values:
+//   batch * heads / headsPerGroup * ceil(keys / attentionRows) *
+//   ceil(max(headDim, valueDim) / attentionColumns) blocks.
+
+} // namespace shardc::runtime::cuda
+
+#endif

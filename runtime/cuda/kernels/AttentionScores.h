@@ -1,0 +1,125 @@
+// From a product of query and key to a score: scale, bias and masks. Beside it,
+// what threads of a block do together.
+#ifndef SHARDC_RUNTIME_CUDA_KERNELS_ATTENTIONSCORES_H
+#define SHARDC_RUNTIME_CUDA_KERNELS_ATTENTIONSCORES_H
+
+#include "runtime/cuda/kernels/AttentionParameters.h"
+#include "runtime/cuda/kernels/Exponential.h"
+
+namespace shardc::runtime::cuda {
+
+SHARDC_INLINE void barrier() { __syncthreads(); }
+SHARDC_INLINE int threadOfBlock() { return __nvvm_read_ptx_sreg_tid_x(); }
+SHARDC_INLINE int blockOfGrid() { return __nvvm_read_ptx_sreg_ctaid_x(); }
+
+/// The value of the thread of the same warp whose number differs in this bit. To
+/// be called by whole warps.
+SHARDC_INLINE float exchanged(float value, int distance) {
+  int bits = __builtin_bit_cast(int, value);
+  return __builtin_bit_cast(float,
+                            __nvvm_shfl_sync_bfly_i32(~0u, bits, distance, 31));
+}
+SHARDC_INLINE double exchanged(double value, int distance) {
+  Count bits = __builtin_bit_cast(Count, value);
+  unsigned lower = __nvvm_shfl_sync_bfly_i32(~0u, int(bits), distance, 31);
+  unsigned upper =
+      __nvvm_shfl_sync_bfly_i32(~0u, int(bits >> 32), distance, 31);
+  return __builtin_bit_cast(double, Count(upper) << 32 | lower);
+}
+
+SHARDC_INLINE float fused(float a, float b, float c) {
+  return __builtin_fmaf(a, b, c);
+}
+SHARDC_INLINE double fused(double a, double b, double c) {
+  return __builtin_fma(a, b, c);
+}
+
+SHARDC_INLINE int least(int a, int b) { return a < b ? a : b; }
+SHARDC_INLINE int most(int a, int b) { return a > b ? a : b; }
+
+/// An element as a number that is computed with, and back, to nearest even.
+SHARDC_INLINE double computed(double value) { return value; }
+SHARDC_INLINE float computed(float value) { return value; }
+SHARDC_INLINE float computed(Bf16 value) {
+  return __builtin_bit_cast(float, Word32(value.bits) << 16);
+}
+SHARDC_INLINE float computed(F16 value) {
+  return float(__builtin_bit_cast(_Float16, value.bits));
+}
+SHARDC_INLINE void store(double value, double &to) { to = value; }
+SHARDC_INLINE void store(float value, float &to) { to = value; }
+SHARDC_INLINE void store(float value, Bf16 &to) {
+  to.bits = __builtin_bit_cast(Word16, static_cast<__bf16>(value));
+}
+SHARDC_INLINE void store(float value, F16 &to) {
+  to.bits = __builtin_bit_cast(Word16, static_cast<_Float16>(value));
+}
+
+/// The number of keys that query `query` sees, as far as positions say.
+SHARDC_INLINE int visibleKeys(const AttentionParameters &a, int query) {
+  int keys = int(a.keys);
+  if (!a.causal)
+    return keys;
+  int seen = query + keys - int(a.queries) + 1;
+  return seen < 0 ? 0 : least(seen, keys);
+}
+/// The first query that sees key `key`.
+SHARDC_INLINE int firstQuery(const AttentionParameters &a, int key) {
+  int first = key - int(a.keys) + int(a.queries);
+  return a.causal && first > 0 ? first : 0;
+}
+
+template <typename S> struct ComputedIn {
+  using Type = float;
+};
+template <> struct ComputedIn<double> {
+  using Type = double;
+};
+
+/// The scores of one query head, whose elements are of type S.
+template <typename S> struct ScoresOfHead {
+  using T = typename ComputedIn<S>::Type;
+  int queries, keys;
+  int isCausal;
+  bool isWide; // whether the bias is float32, not S
+  T scale;
+  /// Of row and column 0; null where there is none.
+  Address bias;
+  const unsigned char *mask;
+  Count biasRow, biasColumn, maskColumn; // strides
+
+  SHARDC_INLINE ScoresOfHead(const AttentionParameters &a, Count batch,
+                             Count head)
+      : queries(int(a.queries)), keys(int(a.keys)), isCausal(int(a.causal)),
+        isWide(a.biasIsFloat32), scale(T(a.scale)), bias(a.bias),
+        mask(reinterpret_cast<const unsigned char *>(a.keyMask)),
+        biasRow(a.biasStrides[2]), biasColumn(a.biasStrides[3]),
+        maskColumn(a.keyMaskStrides[1]) {
+    Count bytes = isWide ? Count(sizeof(float)) : Count(sizeof(S));
+    if (bias)
+      bias += (batch * a.biasStrides[0] + head * a.biasStrides[1]) * bytes;
+    if (mask)
+      mask += batch * a.keyMaskStrides[0];
+  }
+
+  SHARDC_INLINE T biasAt(int query, int key) const {
+    Count at = Count(query) * biasRow + key * biasColumn;
+    if (isWide)
+      return T(reinterpret_cast<const float *>(bias)[at]);
+    return computed(reinterpret_cast<const S *>(bias)[at]);
+  }
+
+  /// -inf where the query does not see the key, or one of them is none.
+  SHARDC_INLINE T score(T product, int query, int key) const {
+    bool isSeen = query < queries && key < keys &&
+                  (!isCausal || key - keys <= query - queries);
+    if (!isSeen || (mask && !mask[key * maskColumn]))
+      return -T(__builtin_inf());
+    T score = product * scale;
+    return bias ? score + biasAt(query, key) : score;
+  }
+};
+
+} // namespace shardc::runtime::cuda
+
+#endif

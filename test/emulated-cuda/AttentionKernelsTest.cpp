@@ -1,0 +1,354 @@
+// The PTX of attention's kernels, as entries launch them, beside plain loops in
+// float64.
+#include "runtime/cuda/AttentionLaunches.h"
+#include "runtime/cuda/OwnKernels.h"
+#include "test/emulated-cuda/ptx/Blocks.h"
+#include "test/emulated-cuda/ptx/Loader.h"
+#include "test/emulated-cuda/ptx/Ptx.h"
+#include "test/runtime/device/Numbers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <gtest/gtest.h>
+#include <map>
+
+using namespace shardc::runtime;
+using namespace shardc::runtime::cuda;
+
+namespace shardc::test {
+namespace {
+
+/// Kernels are translated when they are first run.
+ptx::LoadedKernel load(std::string_view file, const std::string &kernel) {
+  static std::map<std::string, ptx::Pieces, std::less<>> all;
+  auto found = all.find(file);
+  if (found == all.end()) {
+    auto pieces = ptx::Pieces::of(ownKernels(file));
+    if (!pieces)
+      return {nullptr, nullptr, llvm::toString(pieces.takeError())};
+    found = all.emplace(file, std::move(*pieces)).first;
+  }
+  return ptx::loadKernel(found->second.kernel(kernel), kernel, false, "");
+}
+
+template <typename Parameters>
+void run(const AttentionLaunches<Parameters> &of) {
+  static ptx::Blocks blocks;
+  bool backwards = false;
+  for (const AttentionLaunch &each : of.launches) {
+    ptx::LoadedKernel kernel = load(each.file, each.kernel);
+    ASSERT_EQ(kernel.problem, "") << each.kernel;
+    ptx::Grid grid;
+    grid.blocks[0] = each.grid.blocks;
+    grid.threads[0] = each.grid.threads;
+    grid.sharedBytes = kernel.facts->sharedBytes;
+    grid.dynamicSharedBytes = each.grid.sharedBytes;
+    grid.localBytes = kernel.facts->localBytes;
+    grid.waits = kernel.facts->waits;
+    grid.backwards = backwards = !backwards;
+    ASSERT_EQ(kernel.facts->parameterBytes, sizeof(Parameters));
+    ASSERT_EQ(blocks.run(kernel.function, &of.parameters, grid), "")
+        << each.kernel;
+  }
+}
+
+struct Case {
+  int64_t batch, queries, keys, heads, groups, dim, valueDim;
+  bool causal = false, mask = false;
+  std::vector<int64_t> bias = {}; // shape; empty: none
+  bool wideBias = false;          // float32, whatever the queries are
+  /// What is added to every bias, of masks that hide keys by a number.
+  double depth = 0;
+};
+
+/// A tensor in memory of its own, at a multiple of 16 bytes: [batch, positions,
+/// heads, dim] with positions `gap` elements further apart than they need be.
+class Room {
+public:
+  Room(plan::DType dtype, std::vector<int64_t> shape, int64_t gap = 0)
+      : bytes(countOf(shape) * 8 +
+                  shape[0] * gap * 8 * (shape.size() > 1 ? shape[1] : 1) + 64,
+              std::byte(0xff)) {
+    tensor.dtype = dtype;
+    tensor.shape = shape;
+    tensor.strides = rowMajorStrides(shape);
+    if (gap) {
+      tensor.strides[1] += gap;
+      tensor.strides[0] = shape[1] * tensor.strides[1];
+    }
+    auto address = reinterpret_cast<uintptr_t>(bytes.data());
+    tensor.data = bytes.data() + (64 - address % 64) % 64;
+  }
+  explicit Room(const Numbers &numbers, int64_t gap = 0)
+      : Room(numbers.dtype, numbers.shape, gap) {
+    forIndices(numbers.shape, [&](const auto &index, int64_t position) {
+      encode(numbers[position], numbers.dtype, place(index));
+    });
+  }
+  std::vector<double> numbers() {
+    std::vector<double> all(countOf(tensor.shape));
+    forIndices(tensor.shape, [&](const auto &index, int64_t position) {
+      all[position] = decode(place(index), tensor.dtype);
+    });
+    return all;
+  }
+  Tensor tensor;
+
+private:
+  std::byte *place(const std::vector<int64_t> &index) {
+    int64_t at = 0;
+    for (size_t dim = 0; dim < index.size(); ++dim)
+      at += index[dim] * tensor.strides[dim];
+    return tensor.data + at * sizeOf(tensor.dtype);
+  }
+  std::vector<std::byte> bytes;
+};
+
+/// What an element should be, and the sum of its terms' sizes, which errors go
+/// with.
+struct Result {
+  std::vector<double> values, sizes;
+  explicit Result(const std::vector<int64_t> &shape)
+      : values(countOf(shape)), sizes(values) {}
+  void add(int64_t at, double term, double size) {
+    values[at] += term;
+    sizes[at] += std::fabs(size);
+  }
+};
+
+struct Problem {
+  const Case &of;
+  plan::DType dtype;
+  double scale;
+  Numbers query, key, value, gradient, bias, mask, stored, storedSums;
+  Result output, logSumExp, queryGradient, keyGradient, valueGradient;
+
+  Problem(const Case &of, plan::DType dtype)
+      : of(of), dtype(dtype), scale(1.3 / std::sqrt(double(of.dim))),
+        query(random({of.batch, of.queries, of.heads, of.dim}, 1, 2)),
+        key(random({of.batch, of.keys, of.groups, of.dim}, 2, 2)),
+        value(random({of.batch, of.keys, of.groups, of.valueDim}, 3, 1)),
+        gradient(random({of.batch, of.queries, of.heads, of.valueDim}, 4, 1)),
+        output(gradient.shape), logSumExp({of.batch, of.heads, of.queries}),
+        queryGradient(query.shape), keyGradient(key.shape),
+        valueGradient(value.shape) {
+    if (!of.bias.empty()) {
+      plan::DType type = of.wideBias ? plan::FLOAT32 : dtype;
+      bias = Numbers::random(type, of.bias, 5, 3);
+      for (int64_t i = 0; i < bias.elements(); ++i)
+        bias[i] = i % 7 == 3 ? -INFINITY : rounded(bias[i] + of.depth, type);
+    }
+    if (of.mask) {
+      mask = Numbers(plan::BOOL, {of.batch, of.keys}, 1.0);
+      for (int64_t i = 0; i < mask.elements(); ++i)
+        if (i % 5 == 2 || i / of.keys == 1) // all of sample 1
+          mask[i] = 0;
+    }
+    forRows([&](auto... at) { addOutput(at...); });
+    // What a gradient is given: rounded.
+    stored = Numbers(dtype, gradient.shape, output.values);
+    storedSums = Numbers(sumType(dtype), {of.batch, of.heads, of.queries},
+                         logSumExp.values);
+    forRows([&](auto... at) { addGradients(at...); });
+  }
+
+  Numbers random(std::vector<int64_t> shape, unsigned seed, double size) {
+    return Numbers::random(dtype, std::move(shape), seed, size);
+  }
+  void forRows(const auto &visit) {
+    for (int64_t b = 0; b < of.batch; ++b)
+      for (int64_t h = 0; h < of.heads; ++h)
+        for (int64_t i = 0; i < of.queries; ++i)
+          visit(b, h, i);
+  }
+  static int64_t place(const Numbers &in, int64_t b, int64_t s, int64_t h) {
+    return ((b * in.shape[1] + s) * in.shape[2] + h) * in.shape[3];
+  }
+  int64_t group(int64_t h) const { return h / (of.heads / of.groups); }
+
+  /// Probabilities of a row, and its log_sum_exp.
+  std::vector<double> row(int64_t b, int64_t h, int64_t i, double &sums) const {
+    std::vector<double> p(of.keys);
+    double maximum = -INFINITY, sum = 0;
+    for (int64_t j = 0; j < of.keys; ++j) {
+      for (int64_t d = 0; d < of.dim; ++d)
+        p[j] += scale * query[place(query, b, i, h) + d] *
+                key[place(key, b, j, group(h)) + d];
+      if (const auto &s = of.bias; !s.empty())
+        p[j] += bias.at({s[0] > 1 ? b : 0, s[1] > 1 ? h : 0, s[2] > 1 ? i : 0,
+                         s[3] > 1 ? j : 0});
+      // Beside such a number the scores have float32's digits.
+      if (of.depth && dtype != plan::FLOAT64)
+        p[j] = float(p[j]);
+      if ((of.mask && !mask[b * of.keys + j]) ||
+          (of.causal && j > i + of.keys - of.queries))
+        p[j] = -INFINITY;
+      maximum = std::max(maximum, p[j]);
+    }
+    sums = -INFINITY;
+    if (maximum == -INFINITY)
+      return std::vector<double>(of.keys);
+    for (double &each : p)
+      sum += each = std::exp(each - maximum);
+    for (double &each : p)
+      each /= sum;
+    sums = maximum + std::log(sum);
+    return p;
+  }
+  void addOutput(int64_t b, int64_t h, int64_t i) {
+    double sums;
+    std::vector<double> p = row(b, h, i, sums);
+    logSumExp.add((b * of.heads + h) * of.queries + i, sums,
+                  std::isinf(sums) ? 0 : 2 + std::fabs(sums));
+    for (int64_t j = 0; j < of.keys; ++j)
+      for (int64_t e = 0; e < of.valueDim; ++e) {
+        double term = p[j] * value[place(value, b, j, group(h)) + e];
+        output.add(place(gradient, b, i, h) + e, term, term);
+      }
+  }
+  void addGradients(int64_t b, int64_t h, int64_t i) {
+    double unused, delta = 0, deltaSize = 0;
+    std::vector<double> p = row(b, h, i, unused);
+    int64_t g = place(gradient, b, i, h), q = place(query, b, i, h);
+    for (int64_t e = 0; e < of.valueDim; ++e) {
+      delta += gradient[g + e] * stored[g + e];
+      deltaSize += std::fabs(gradient[g + e] * stored[g + e]);
+    }
+    for (int64_t j = 0; j < of.keys; ++j) {
+      int64_t k = place(key, b, j, group(h)), v = place(value, b, j, group(h));
+      double dp = 0, size = deltaSize;
+      for (int64_t e = 0; e < of.valueDim; ++e) {
+        dp += gradient[g + e] * value[v + e];
+        size += std::fabs(gradient[g + e] * value[v + e]);
+        double term = p[j] * gradient[g + e];
+        valueGradient.add(v + e, term, term);
+      }
+      double slope = p[j] * (dp - delta) * scale;
+      size *= p[j] * scale;
+      for (int64_t d = 0; d < of.dim; ++d) {
+        queryGradient.add(q + d, slope * key[k + d], size * key[k + d]);
+        keyGradient.add(k + d, slope * query[q + d], size * query[q + d]);
+      }
+    }
+  }
+
+  /// What a result may be off by, as a part of its terms' sizes: sums and
+  /// exponentials of sumType(), and where there are matrix units, their
+  /// operands, rounded once.
+  double tolerance(bool hasMatrixUnits) const {
+    double sums = (of.depth ? 200 : 40) * roundoff(sumType(dtype));
+    return sums + (hasMatrixUnits ? 2 * roundoff(dtype) : 0);
+  }
+};
+
+void expectNear(Room &room, const Result &expected, double tolerance,
+                const char *what) {
+  std::vector<double> got = room.numbers();
+  double rounding = roundoff(room.tensor.dtype);
+  double least = room.tensor.dtype == plan::FLOAT16 ? 0x1p-25 : 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    double want = expected.values[i];
+    double slack = tolerance * expected.sizes[i];
+    slack += rounding * (std::fabs(want) + slack) + least;
+    if (std::isinf(want) ? got[i] == want : std::fabs(got[i] - want) <= slack)
+      continue;
+    ADD_FAILURE() << what << "[" << i << "] is " << got[i] << ", not " << want
+                  << " +- " << slack;
+    return;
+  }
+}
+
+bool hasMatrixUnits(const auto &of) {
+  return of.launches.back().file.find("Matrix") != std::string_view::npos;
+}
+
+/// Returns whether matrix units computed it.
+bool compare(const Case &of, plan::DType dtype) {
+  SCOPED_TRACE(testing::Message()
+               << plan::DType_Name(dtype) << " batch " << of.batch << ", "
+               << of.queries << " x " << of.keys << ", heads " << of.heads
+               << "/" << of.groups << ", dims " << of.dim << ", "
+               << of.valueDim);
+  Problem problem(of, dtype);
+  Room query(problem.query, 8), key(problem.key), value(problem.value, 16);
+  Room gradient(problem.gradient), stored(problem.stored);
+  Room storedSums(problem.storedSums);
+  std::optional<Room> bias, mask;
+  entry::Attention forward;
+  forward.operands.query = query.tensor;
+  forward.operands.key = key.tensor;
+  forward.operands.value = value.tensor;
+  if (!of.bias.empty())
+    forward.operands.bias = bias.emplace(problem.bias).tensor;
+  if (of.mask)
+    forward.operands.keyMask = mask.emplace(problem.mask).tensor;
+  forward.operands.scale = problem.scale;
+  forward.operands.causal = of.causal;
+  Room output(dtype, problem.gradient.shape, 8);
+  Room logSumExp(sumType(dtype), {of.batch, of.heads, of.queries});
+  forward.output = output.tensor;
+  forward.logSumExp = logSumExp.tensor;
+  auto launches = launchesOf(forward);
+  run(launches);
+  double tolerance = problem.tolerance(hasMatrixUnits(launches));
+  expectNear(output, problem.output, tolerance, "output");
+  expectNear(logSumExp, problem.logSumExp, problem.tolerance(false),
+             "log_sum_exp");
+
+  entry::AttentionGrad backward;
+  backward.operands = forward.operands;
+  backward.gradient = gradient.tensor;
+  backward.output = stored.tensor;
+  backward.logSumExp = storedSums.tensor;
+  Room queryGradient(dtype, problem.query.shape, 24);
+  Room keyGradient(dtype, problem.key.shape, 8);
+  Room valueGradient(dtype, problem.value.shape);
+  backward.queryGradient = queryGradient.tensor;
+  backward.keyGradient = keyGradient.tensor;
+  backward.valueGradient = valueGradient.tensor;
+  Room workspace(plan::UINT8, {attentionGradWorkspace(forward.operands)});
+  backward.workspace = workspace.tensor;
+  auto gradients = launchesOf(backward);
+  run(gradients);
+  tolerance = problem.tolerance(hasMatrixUnits(gradients));
+  expectNear(queryGradient, problem.queryGradient, tolerance, "query_gradient");
+  expectNear(keyGradient, problem.keyGradient, tolerance, "key_gradient");
+  expectNear(valueGradient, problem.valueGradient, tolerance, "value_gradient");
+  return hasMatrixUnits(launches);
+}
+
+TEST(AttentionKernels, ComputeAnyShapeWithoutMatrixUnits) {
+  for (const Case &of : {
+           Case{1, 1, 1, 1, 1, 1, 1},
+           Case{2, 33, 70, 2, 1, 3, 5, true, true},
+           Case{1, 5, 130, 4, 2, 20, 33, false, false, {1, 4, 1, 130}},
+           Case{1, 70, 9, 2, 2, 7, 12, true}, // the first queries see nothing
+           Case{2, 9, 15, 2, 2, 33, 4, false, true, {2, 1, 9, 15}, true},
+           Case{1, 3, 4, 1, 1, 130, 140, true, false, {1, 1, 1, 1}},
+       })
+    for (plan::DType dtype : floatTypes)
+      EXPECT_FALSE(compare(of, dtype));
+}
+
+/// Masks that hide every key by a number: -10000, and float32's lowest.
+TEST(AttentionKernels, SumsAgainWhereTheLogarithmHasLostTheSum) {
+  for (double depth : {-10000.0, -3.3e38})
+    for (plan::DType dtype : {plan::FLOAT64, plan::FLOAT32, plan::BFLOAT16})
+      EXPECT_FALSE(compare(
+          {1, 3, 40, 2, 1, 4, 6, true, false, {1, 1, 3, 40}, true, depth},
+          dtype));
+}
+
+TEST(AttentionKernels, RefuseATooSmallWorkspace) {
+  Room query(Numbers(plan::FLOAT32, {1, 100, 2, 4}));
+  entry::AttentionGrad entry;
+  entry.operands.query = entry.operands.key = entry.operands.value =
+      query.tensor;
+  Room workspace(plan::UINT8, {3 * 1024 - 1});
+  EXPECT_EQ(attentionGradWorkspace(entry.operands), 3 * 1024);
+  entry.workspace = workspace.tensor;
+  EXPECT_THROW(launchesOf(entry), std::runtime_error);
+}
+
+} // namespace
+} // namespace shardc::test
