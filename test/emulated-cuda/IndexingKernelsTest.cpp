@@ -206,6 +206,42 @@ TEST(IndexingKernels, GathersAndTheirGradients) {
     }
 }
 
+/// The first one is named, and the others are done.
+TEST(IndexingKernels, IndicesOutsideAreNoted) {
+  std::set<std::string> ran;
+  Room ids(plan::INT64, {5}), data(plan::FLOAT32, {4, 3}),
+      rows(plan::FLOAT32, {5, 3});
+  auto *id = ids.tensor.as<int64_t>();
+  id[0] = 1, id[1] = -5, id[2] = 3, id[3] = int64_t(1) << 40, id[4] = 3;
+  data.fillWithNumbers(1), rows.fillWithNumbers(2);
+  const char *wrong = "index -5 at position 1 is outside [-4, 4)";
+  auto call = [&](const char *function, const Room &from, const Room &to) {
+    return movesOf(entry::IndexCall{
+        function, {from.tensor, ids.tensor}, {to.tensor}, {{"axis", 0}}});
+  };
+  for (Runs how : {Runs::Host, Runs::Ptx}) {
+    Room result = rows, table = data;
+    EXPECT_EQ(runMoves(call("gather", data, result), how, ran), wrong);
+    for (int row : {0, 2, 4})
+      EXPECT_EQ(result.tensor.as<float>()[row * 3 + 1],
+                data.tensor.as<float>()[id[row] * 3 + 1]);
+    EXPECT_EQ(runMoves(call("gather_grad", rows, table), how, ran), wrong);
+    EXPECT_EQ(table.tensor.as<float>()[3 * 3],
+              rows.tensor.as<float>()[2 * 3] + rows.tensor.as<float>()[4 * 3]);
+    EXPECT_EQ(runMoves(movesOf(entry::Embedding{data.tensor, ids.tensor,
+                                                result.tensor}),
+                       how, ran),
+              "id -5 at position 1 is outside the table's [0, 4)");
+    EXPECT_EQ(runMoves(movesOf(entry::EmbeddingGrad{rows.tensor, ids.tensor,
+                                                    table.tensor, true}),
+                       how, ran),
+              "id -5 at position 1 is outside the table's [0, 4)");
+    ids.tensor.shape = {5, 1}, ids.tensor.strides = {1, 1};
+    EXPECT_EQ(runMoves(call("gather_nd", data, result), how, ran), wrong);
+    ids.tensor.shape = {5}, ids.tensor.strides = {1};
+  }
+}
+
 struct TupleCase {
   std::vector<int64_t> data;
   int64_t batchDims;
@@ -253,8 +289,13 @@ TEST(IndexingKernels, CumsumAddsAlongAnAxis) {
   std::set<std::string> ran;
   for (plan::DType dtype : {plan::FLOAT64, plan::FLOAT32, plan::BFLOAT16,
                             plan::FLOAT16, plan::INT64, plan::INT32})
-    for (const std::vector<int64_t> &shape :
-         {std::vector<int64_t>{1}, {2300}, {4, 5, 6}, {3, 0}, {2, 1, 3}})
+    for (const std::vector<int64_t> &shape : {std::vector<int64_t>{1},
+                                              {2300},
+                                              {4, 5, 6},
+                                              {3, 0},
+                                              {2, 1, 3},
+                                              {300, 3},
+                                              {9000, 1}})
       for (int64_t axis = 0; axis < int64_t(shape.size()); ++axis)
         for (int setting = 0; setting < 4; ++setting) {
           SCOPED_TRACE(setting);
@@ -279,7 +320,7 @@ TEST(IndexingKernels, CumsumAddsAlongAnAxis) {
               },
               ran);
         }
-  EXPECT_EQ(ran.size(), 6u);
+  EXPECT_EQ(ran.size(), 12u);
 }
 
 } // namespace

@@ -1,8 +1,7 @@
 // Kernels by their names: from the PTX that ships, and as functions of the host.
 #include "RunMoves.h"
-#include "EmulatedKernels.h"
+#include "RunKernel.h"
 #include "runtime/base/DType.h"
-#include "runtime/cuda/OwnKernels.h"
 #include "runtime/cuda/kernels/AddRows.cu"
 #include "runtime/cuda/kernels/Copy.cu"
 #include "runtime/cuda/kernels/Indexing.cu"
@@ -10,6 +9,7 @@
 
 #include <cstring>
 #include <gtest/gtest.h>
+#include <map>
 #include <random>
 
 using namespace shardc::runtime;
@@ -18,24 +18,6 @@ using namespace shardc::runtime::cuda;
 namespace shardc::test {
 namespace {
 
-constexpr int64_t blocks = 3;
-
-const EmulatedKernels &emulated(const char *file) {
-  static std::map<std::string, std::optional<EmulatedKernels>> all;
-  std::optional<EmulatedKernels> &kernels = all[file];
-  if (!kernels) {
-    gpu::GpuKernels ptx;
-    ptx.kernels.emplace_back();
-    ptx.kernels[0].grid = blocks, ptx.kernels[0].block = copyThreads;
-    ptx.kernels[0].ptx = ownKernels(file);
-    llvm::Expected<EmulatedKernels> translated = EmulatedKernels::fromPtx(ptx);
-    if (!translated)
-      llvm::report_fatal_error(translated.takeError());
-    kernels.emplace(std::move(*translated));
-  }
-  return *kernels;
-}
-
 using HostKernel = std::function<void(const void *)>;
 
 template <typename Parameters>
@@ -43,8 +25,8 @@ HostKernel hostKernel(void (*kernel)(Parameters)) {
   return [kernel](const void *bytes) {
     Parameters with;
     std::memcpy(&with, bytes, sizeof(with));
-    for (int64_t block = 0; block < blocks; ++block) {
-      hostThread = {block, blocks};
+    for (int64_t block = 0; block < kernelBlocks; ++block) {
+      hostThread = {block, kernelBlocks};
       kernel(with);
     }
   };
@@ -52,23 +34,39 @@ HostKernel hostKernel(void (*kernel)(Parameters)) {
 
 const std::map<std::string, HostKernel> &hostKernels() {
   static const std::map<std::string, HostKernel> all = {
-#define KERNEL(name) {#name, hostKernel(name)},
+#define KERNEL(name) {#name, hostKernel(name)}
 #define UNITS(kernel)                                                          \
-  KERNEL(kernel##1)                                                            \
-  KERNEL(kernel##2) KERNEL(kernel##4) KERNEL(kernel##8) KERNEL(kernel##16)
+  KERNEL(kernel##1), KERNEL(kernel##2), KERNEL(kernel##4), KERNEL(kernel##8),  \
+      KERNEL(kernel##16)
 #define FLOATS(kernel)                                                         \
-  KERNEL(kernel##_f64)                                                         \
-  KERNEL(kernel##_f32) KERNEL(kernel##_bf16) KERNEL(kernel##_f16)
-#define INTEGERS(kernel) KERNEL(kernel##_i64) KERNEL(kernel##_i32)
-#define BYTES(kernel) KERNEL(kernel##_i8) KERNEL(kernel##_u8)
-      UNITS(copy) UNITS(fill) KERNEL(transpose1) KERNEL(transpose2)
-          KERNEL(transpose4) KERNEL(transpose8) UNITS(gather) UNITS(gather_nd)
-              FLOATS(cumsum) INTEGERS(cumsum) FLOATS(rank) INTEGERS(rank)
-                  BYTES(rank) FLOATS(select) INTEGERS(select) BYTES(select)
-                      KERNEL(add_rows_f64_f64) KERNEL(add_rows_f32_f32)
-                          KERNEL(add_rows_bf16_bf16) KERNEL(add_rows_bf16_f32)
-                              KERNEL(add_rows_f16_f16)
-                                  KERNEL(add_rows_f16_f32)};
+  KERNEL(kernel##_f64), KERNEL(kernel##_f32), KERNEL(kernel##_bf16),           \
+      KERNEL(kernel##_f16)
+#define INTEGERS(kernel) KERNEL(kernel##_i64), KERNEL(kernel##_i32)
+#define BYTES(kernel) KERNEL(kernel##_i8), KERNEL(kernel##_u8)
+      UNITS(copy),
+      UNITS(fill),
+      KERNEL(transpose1),
+      KERNEL(transpose2),
+      KERNEL(transpose4),
+      KERNEL(transpose8),
+      UNITS(gather),
+      UNITS(gather_nd),
+      FLOATS(cumsum),
+      INTEGERS(cumsum),
+      FLOATS(cumsum_rows),
+      INTEGERS(cumsum_rows),
+      FLOATS(rank),
+      INTEGERS(rank),
+      BYTES(rank),
+      FLOATS(select),
+      INTEGERS(select),
+      BYTES(select),
+      KERNEL(add_rows_f64_f64),
+      KERNEL(add_rows_f32_f32),
+      KERNEL(add_rows_bf16_bf16),
+      KERNEL(add_rows_bf16_f32),
+      KERNEL(add_rows_f16_f16),
+      KERNEL(add_rows_f16_f32)};
   return all;
 }
 
@@ -82,23 +80,24 @@ std::string runMove(const SetBytes &move, Runs, std::set<std::string> &ran) {
   ran.insert("memset");
   return "";
 }
+void runKernelMove(const KernelMove &move, const void *parameters, Runs how) {
+  if (how == Runs::Ptx)
+    return runKernel(move.file, move.kernel, copyThreads, parameters);
+  auto found = hostKernels().find(move.kernel);
+  ASSERT_NE(found, hostKernels().end()) << move.kernel;
+  found->second(parameters);
+}
 std::string runMove(const KernelMove &move, Runs how,
                     std::set<std::string> &ran) {
   ran.insert(move.kernel);
-  if (how == Runs::Host) {
-    auto found = hostKernels().find(move.kernel);
-    if (found == hostKernels().end())
-      return "no kernel " + move.kernel;
-    found->second(move.parameters.data());
-    return "";
+  std::vector<std::byte> parameters = move.parameters;
+  uint64_t word = ~uint64_t(0);
+  if (move.faultText) {
+    auto address = reinterpret_cast<Address>(&word);
+    std::memcpy(parameters.data() + move.fault, &address, sizeof(address));
   }
-  for (int64_t block = 0; block < blocks; ++block)
-    if (llvm::Error error = emulated(move.file).runBlock(
-            move.kernel,
-            reinterpret_cast<void *const *>(move.parameters.data()), block,
-            block == 1))
-      return llvm::toString(std::move(error));
-  return "";
+  runKernelMove(move, parameters.data(), how);
+  return ~word ? move.faultText(int64_t(word >> 32), int32_t(word)) : "";
 }
 
 } // namespace

@@ -15,8 +15,8 @@ namespace shardc::test {
 
 enum class Runs { Ptx, Host };
 
-/// Returns what went wrong; empty: nothing did. Notes the names of kernels in
-/// `ran`.
+/// Returns what kernels found wrong in the data; empty: nothing. Notes the names
+/// of kernels in `ran`.
 std::string runMoves(const std::vector<runtime::cuda::Move> &moves, Runs how,
                      std::set<std::string> &ran);
 
