@@ -22,6 +22,7 @@ BUILD = os.path.join(ROOT, "build")
 GTESTS = (
     "codegen-tests",
     "cublaslt-tests",
+    "nccl-tests",
     "onnx-tests",
     "passes-tests",
     "ptx-tests",

@@ -50,14 +50,6 @@ parametersOf(const entry::AttentionOperands &operands, const Tensor &output,
 }
 
 namespace {
-/// As it ends kernels' names.
-const char *typeName(plan::DType dtype) {
-  return dtype == plan::FLOAT64    ? "f64"
-         : dtype == plan::FLOAT32  ? "f32"
-         : dtype == plan::BFLOAT16 ? "bf16"
-                                   : "f16";
-}
-
 /// Launches of one entry of elements of one type.
 struct Launches {
   plan::DType dtype;
@@ -72,7 +64,7 @@ struct Launches {
            std::numeric_limits<int>::max(),
            " at most: a smaller batch takes fewer");
     all.push_back(
-        {file, kernel + typeName(dtype), Grid{unsigned(blocks), threads, 0}});
+        {file, kernel + suffixOf(dtype), Grid{unsigned(blocks), threads, 0}});
   }
 };
 } // namespace

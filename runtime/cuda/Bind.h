@@ -30,8 +30,8 @@ Task kernelTask(CudaDevice &device, std::string_view file,
                 const std::string &name, const Grid &grid,
                 Parameters parameters) {
   CUfunction kernel = device.ownKernel(file, name);
-  return [&device, kernel, grid, parameters]() mutable {
-    device.launch(kernel, grid, parameters);
+  return [&device, kernel, grid, own = Parameters(parameters)]() mutable {
+    device.launch(kernel, grid, own);
   };
 }
 

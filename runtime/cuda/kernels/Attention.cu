@@ -41,7 +41,7 @@ template <typename S> SHARDC_INLINE void attend(const AttentionParameters &a) {
     if (a.logSumExp && at.column == 0 && columnOfThread() == 0 &&
         row < a.queries)
       logSumExp[row] =
-          sum == 0 ? -T(__builtin_inf()) : rows.maximum[i] + logarithm(sum);
+          sum == 0 ? -infinity<T> : rows.maximum[i] + T(logarithm(double(sum)));
   }
   storeRows(HeadRows<S>(a.output, at.batch, at.head, a.queries, a.valueDim),
             at.first, at.column, sums);

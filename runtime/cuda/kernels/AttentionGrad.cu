@@ -17,7 +17,7 @@ template <typename T> struct SavedRow {
         delta(reinterpret_cast<const T *>(g.deltas)[row]) {}
 
   SHARDC_INLINE T probability(T score) const {
-    const T minusInfinity = -T(__builtin_inf());
+    const T minusInfinity = -infinity<T>;
     if (score == minusInfinity || shift == minusInfinity)
       return 0;
     return exponential(score - shift) * factor;
@@ -27,7 +27,7 @@ template <typename T> struct SavedRow {
 template <typename S>
 SHARDC_INLINE void findRows(const AttentionGradParameters &g) {
   using T = typename ComputedIn<S>::Type;
-  static __attribute__((shared)) int anyLost;
+  SHARDC_SHARED int anyLost;
   const AttentionParameters &a = g.forward;
   TileOfHead at(int(a.queries), 1, int(a.heads));
   Count before = (Count(at.batch) * a.heads + at.head) * a.queries;
@@ -55,7 +55,7 @@ SHARDC_INLINE void findRows(const AttentionGradParameters &g) {
         isThere ? reinterpret_cast<const T *>(a.logSumExp)[before + row] : T(0);
     factors[i] = 1;
     T size = shifts[i] < 0 ? -shifts[i] : shifts[i];
-    isLost[i] = size > 256 && size < T(__builtin_inf());
+    isLost[i] = size > 256 && size < infinity<T>;
     if (isLost[i])
       anyLost = 1;
   }

@@ -1,31 +1,15 @@
-// From a product of query and key to a score: scale, bias and masks. Beside it,
-// what threads of a block do together.
+// From a product of query and key to a score: scale, bias and masks.
 #ifndef SHARDC_RUNTIME_CUDA_KERNELS_ATTENTIONSCORES_H
 #define SHARDC_RUNTIME_CUDA_KERNELS_ATTENTIONSCORES_H
 
 #include "runtime/cuda/kernels/AttentionParameters.h"
-#include "runtime/cuda/kernels/Exponential.h"
+#include "runtime/cuda/kernels/BlockSums.h"
+#include "runtime/cuda/kernels/Math.h"
+
+/// A device function whose parameters stay in registers.
+#define SHARDC_INLINE SHARDC_DEVICE __attribute__((always_inline))
 
 namespace shardc::runtime::cuda {
-
-SHARDC_INLINE void barrier() { __syncthreads(); }
-SHARDC_INLINE int threadOfBlock() { return __nvvm_read_ptx_sreg_tid_x(); }
-SHARDC_INLINE int blockOfGrid() { return __nvvm_read_ptx_sreg_ctaid_x(); }
-
-/// The value of the thread of the same warp whose number differs in this bit. To
-/// be called by whole warps.
-SHARDC_INLINE float exchanged(float value, int distance) {
-  int bits = __builtin_bit_cast(int, value);
-  return __builtin_bit_cast(float,
-                            __nvvm_shfl_sync_bfly_i32(~0u, bits, distance, 31));
-}
-SHARDC_INLINE double exchanged(double value, int distance) {
-  Count bits = __builtin_bit_cast(Count, value);
-  unsigned lower = __nvvm_shfl_sync_bfly_i32(~0u, int(bits), distance, 31);
-  unsigned upper =
-      __nvvm_shfl_sync_bfly_i32(~0u, int(bits >> 32), distance, 31);
-  return __builtin_bit_cast(double, Count(upper) << 32 | lower);
-}
 
 SHARDC_INLINE float fused(float a, float b, float c) {
   return __builtin_fmaf(a, b, c);
@@ -114,7 +98,7 @@ template <typename S> struct ScoresOfHead {
     bool isSeen = query < queries && key < keys &&
                   (!isCausal || key - keys <= query - queries);
     if (!isSeen || (mask && !mask[key * maskColumn]))
-      return -T(__builtin_inf());
+      return -infinity<T>;
     T score = product * scale;
     return bias ? score + biasAt(query, key) : score;
   }

@@ -5,7 +5,6 @@
 #define SHARDC_RUNTIME_CUDA_KERNELS_ATTENTIONTILES_H
 
 #include "runtime/cuda/kernels/AttentionScores.h"
-#include "runtime/cuda/kernels/Exponential.h"
 
 #define SHARDC_TILE_KERNEL                                                     \
   SHARDC_KERNEL __attribute__((launch_bounds(attentionThreads, 1)))
@@ -29,7 +28,7 @@ template <typename T> struct Tiles {
   T weights[attentionRows][tileColumns + 1];
 };
 template <typename T> SHARDC_INLINE Tiles<T> &sharedTiles() {
-  static __attribute__((shared)) Tiles<T> tiles;
+  SHARDC_SHARED Tiles<T> tiles;
   return tiles;
 }
 
@@ -203,12 +202,12 @@ template <typename T> struct RunningRows {
 
   SHARDC_INLINE RunningRows() {
     for (int i = 0; i < rowsOfThread; ++i)
-      maximum[i] = -T(__builtin_inf()), sum[i] = 0;
+      maximum[i] = -infinity<T>, sum[i] = 0;
   }
   /// Takes a tile's scores and makes them exp(score - maximum). Returns what
   /// earlier sums have to be multiplied with in factors.
   SHARDC_INLINE void take(Scores<T> &scores, T (&factors)[rowsOfThread]) {
-    const T minusInfinity = -T(__builtin_inf());
+    const T minusInfinity = -infinity<T>;
     for (int i = 0; i < rowsOfThread; ++i) {
       T most = scores[i][0];
       for (int j = 1; j < scoresOfThread; ++j)
