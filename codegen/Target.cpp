@@ -3,6 +3,9 @@
 
 #include "codegen/cpu/CpuTarget.h"
 #include "codegen/gpu/GpuTarget.h"
+#include "codegen/gpu/InstalledGpu.h"
+
+#include "llvm/ADT/STLExtras.h"
 
 namespace shardc {
 
@@ -17,6 +20,31 @@ Target::resolve(llvm::StringRef name, const TargetOptions &options) {
   return llvm::createStringError("unknown target '" + name +
                                  "'; expects cpu, cpu:NAME, cuda:sm_80, "
                                  "cuda:sm_90 or cuda:sm_100");
+}
+
+llvm::StringRef Target::kindOf(llvm::StringRef name) {
+  return name.split(':').first;
+}
+
+llvm::Expected<std::vector<std::string>>
+Target::parseList(llvm::StringRef list) {
+  if (list == "auto") {
+    std::vector<std::string> names = {"cpu"};
+    if (std::optional<std::string> model = gpu::installedGpu())
+      names.push_back("cuda:" + *model);
+    return names;
+  }
+  std::vector<std::string> names;
+  for (llvm::StringRef name : llvm::split(list, ',')) {
+    for (llvm::StringRef other : names)
+      if (kindOf(other) == kindOf(name))
+        return llvm::createStringError(
+            "the targets '" + other + "' and '" + name +
+            "' are of one kind, of which a trainer has one; a GPU also runs "
+            "what was compiled for an older one");
+    names.push_back(name.str());
+  }
+  return names;
 }
 
 } // namespace shardc

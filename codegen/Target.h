@@ -24,9 +24,11 @@ public:
   /// The target's part of the plan, with what a launch of each kernel takes, in
   /// the order of the functions in @kernels.
   virtual plan::Target describe() const = 0;
-  /// The bytes of the trainer's section of kernels; empty where there is no
-  /// runtime that would load them.
+  /// The bytes of the trainer's section of kernels, in the target's own form.
   virtual llvm::StringRef section() const = 0;
+  /// Says which kernel of `plan`, whose programs launch them, is missing and
+  /// why, so that no trainer can be made; empty where all are there.
+  virtual std::string whyIncomplete(const plan::Plan &plan) const { return ""; }
   /// What --kernels writes: names of files, and their bytes.
   virtual std::vector<std::pair<std::string, llvm::StringRef>>
   files() const = 0;
@@ -62,6 +64,13 @@ public:
   /// on another name.
   static llvm::Expected<std::unique_ptr<Target>>
   resolve(llvm::StringRef name, const TargetOptions &options = {});
+  /// The names in a list, as cpu,cuda:sm_90, in its order. auto: cpu, and
+  /// cuda:sm_XX behind it where this machine has GPUs that run that. Fails
+  /// where two are of one kind, which a trainer could not tell apart.
+  static llvm::Expected<std::vector<std::string>>
+  parseList(llvm::StringRef list);
+  /// What stands before the colon of a name: cpu, cuda.
+  static llvm::StringRef kindOf(llvm::StringRef name);
 
   /// With everything resolved: cpu:znver4, cuda:sm_90.
   virtual std::string name() const = 0;
@@ -76,9 +85,6 @@ public:
   /// stays as it is.
   virtual std::unique_ptr<KernelCompilation>
   compile(mlir::ModuleOp kernels) const = 0;
-  /// Empty where there is a runtime that a trainer can be made of; else what to
-  /// say of it.
-  virtual std::string whyNoTrainer() const { return ""; }
 };
 
 } // namespace shardc

@@ -14,7 +14,7 @@ static std::unique_ptr<Platform> platformOf(const plan::Plan &plan) {
   case plan::Target::kCpu:
     return std::make_unique<cpu::CpuPlatform>();
   case plan::Target::kCuda:
-    return std::make_unique<cuda::CudaPlatform>();
+    return std::make_unique<runtime::cuda::CudaPlatform>();
   default:
     fail("this trainer is for ", plan.target().name(),
          ", which its runtime has no devices for");

@@ -19,7 +19,17 @@ import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
 BUILD = os.path.join(ROOT, "build")
-GTESTS = ("codegen-tests", "onnx-tests", "passes-tests", "ptx-tests", "runtime-tests")
+GTESTS = (
+    "codegen-tests",
+    "cublaslt-tests",
+    "nccl-tests",
+    "onnx-tests",
+    "passes-tests",
+    "ptx-tests",
+    "runtime-tests",
+)
+# Suites that open CUDA's libraries find the emulated ones.
+EMULATED_CUDA = os.path.join(BUILD, "emulated-cuda")
 LIT = next(
     (
         p
@@ -45,6 +55,8 @@ def run_lit():
 def run_gtest():
     passed = failed = skipped = 0
     folder = os.path.join(BUILD, "bin")
+    paths = [EMULATED_CUDA, os.environ.get("LD_LIBRARY_PATH")]
+    environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(filter(None, paths))}
     for program in GTESTS:
         with tempfile.NamedTemporaryFile(suffix=".json") as out:
             try:
@@ -53,7 +65,8 @@ def run_gtest():
                         os.path.join(folder, program),
                         "--gtest_brief=1",
                         f"--gtest_output=json:{out.name}",
-                    ]
+                    ],
+                    env=environment,
                 ).returncode
                 report = json.load(open(out.name))
             except (OSError, ValueError) as error:  # not built, or it crashed before it could write

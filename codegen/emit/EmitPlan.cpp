@@ -38,7 +38,10 @@ class PlanEmitter {
 public:
   PlanEmitter(ModuleOp module, const EmitOptions &options)
       : module(module), options(options), symbols(module),
-        message(result.plan) {}
+        message(result.plan) {
+    for (const EmbeddedRange &range : options.embedded)
+      embed(range);
+  }
 
   llvm::Expected<EmittedPlan> emit();
 
@@ -58,6 +61,7 @@ private:
   llvm::Error programs();
   llvm::Error exported();
   void source(const StoredValues &values, plan::Source *message);
+  void embed(const EmbeddedRange &range);
 
   template <typename OpTy> auto planOps() {
     return plan.getBody().front().getOps<OpTy>();
@@ -176,6 +180,14 @@ void PlanEmitter::buffers() {
   });
 }
 
+void PlanEmitter::embed(const EmbeddedRange &range) {
+  embedded.insert(
+      {{range.file, range.offset, range.length}, range.sectionOffset});
+  result.weights.push_back(range);
+  embeddedBytes =
+      llvm::alignTo(range.sectionOffset + range.length, weightAlignment);
+}
+
 void PlanEmitter::source(const StoredValues &values, plan::Source *message) {
   message->set_file(values.file);
   message->set_offset(values.offset);
@@ -184,16 +196,11 @@ void PlanEmitter::source(const StoredValues &values, plan::Source *message) {
   message->set_transposed(values.transposed);
   if (!options.embedWeights || values.length == 0)
     return;
-  auto [place, isNew] = embedded.insert(
-      {{values.file, values.offset, values.length}, embeddedBytes});
-  if (isNew) {
-    result.weights.push_back(
-        {values.file, values.offset, values.length, embeddedBytes});
-    embeddedBytes =
-        llvm::alignTo(embeddedBytes + values.length, weightAlignment);
-  }
+  std::tuple range(values.file, values.offset, values.length);
+  if (!embedded.contains(range))
+    embed({values.file, values.offset, values.length, embeddedBytes});
   message->clear_file();
-  message->set_offset(place->second);
+  message->set_offset(embedded.at(range));
   message->set_embedded(true);
 }
 

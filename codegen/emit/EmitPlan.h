@@ -34,6 +34,15 @@ struct ExportedInitializer {
   int32_t onnxType = 0; // TensorProto.DataType
 };
 
+/// Bytes of a file that go into the trainer's weights section, at a multiple of
+/// `weightAlignment` of it.
+struct EmbeddedRange {
+  std::string file; // as StoredValues::file
+  int64_t offset = 0, length = 0;
+  int64_t sectionOffset = 0;
+};
+constexpr int64_t weightAlignment = 64;
+
 struct EmitOptions {
   std::string compiler; // "shardc 0.1.0"
   std::string model;    // path of the ONNX file
@@ -43,16 +52,10 @@ struct EmitOptions {
   /// Parameters' values are shipped inside the trainer.
   bool embedWeights = false;
   std::vector<ExportedInitializer> exported;
+  /// What the trainer's weights section holds already, for another target; the
+  /// plan's own ranges begin with these.
+  std::vector<EmbeddedRange> embedded;
 };
-
-/// Bytes of a file that go into the trainer's weights section, at a multiple of
-/// `weightAlignment` of it.
-struct EmbeddedRange {
-  std::string file; // as StoredValues::file
-  int64_t offset = 0, length = 0;
-  int64_t sectionOffset = 0;
-};
-constexpr int64_t weightAlignment = 64;
 
 struct EmittedPlan {
   plan::Plan plan;

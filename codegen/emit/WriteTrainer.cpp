@@ -3,6 +3,7 @@
 
 #include "runtime/Container.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
@@ -48,10 +49,10 @@ public:
     return append(zeros.data(), zeros.size());
   }
 
-  llvm::Error beginSection(container::SectionKind kind) {
+  llvm::Error beginSection(container::SectionKind kind, uint32_t target = 0) {
     if (llvm::Error error = pad(container::alignment))
       return error;
-    sections.push_back({kind, 0, end, 0, 0});
+    sections.push_back({kind, target, end, 0, 0});
     checksum = {};
     return llvm::Error::success();
   }
@@ -63,8 +64,9 @@ public:
     sections.back().length = end - sections.back().offset;
     sections.back().checksum = checksum.finish();
   }
-  llvm::Error section(container::SectionKind kind, StringRef bytes) {
-    if (llvm::Error error = beginSection(kind))
+  llvm::Error section(container::SectionKind kind, StringRef bytes,
+                      uint32_t target = 0) {
+    if (llvm::Error error = beginSection(kind, target))
       return error;
     if (llvm::Error error = addToSection(bytes))
       return error;
@@ -148,11 +150,14 @@ llvm::Error writeContents(TrainerFile &file, const TrainerContents &contents) {
   if (llvm::Error error =
           file.section(container::sectionRuntime, (*runtime)->getBuffer()))
     return error;
-  if (llvm::Error error = file.section(container::sectionPlan, contents.plan))
-    return error;
-  if (llvm::Error error =
-          file.section(container::sectionKernels, contents.kernels))
-    return error;
+  for (auto [index, target] : llvm::enumerate(contents.targets)) {
+    if (llvm::Error error =
+            file.section(container::sectionPlan, target.plan, index))
+      return error;
+    if (llvm::Error error =
+            file.section(container::sectionKernels, target.kernels, index))
+      return error;
+  }
   if (!contents.exportTemplate.empty())
     if (llvm::Error error = file.section(container::sectionExportTemplate,
                                          contents.exportTemplate))

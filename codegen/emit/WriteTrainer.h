@@ -1,4 +1,4 @@
-// The trainer: one file, the runtime with plan, kernels and what else it needs
+// The trainer: one file, the runtime with plans, kernels and what else it needs
 // appended (runtime/Container.h).
 #ifndef SHARDC_CODEGEN_EMIT_WRITETRAINER_H
 #define SHARDC_CODEGEN_EMIT_WRITETRAINER_H
@@ -6,6 +6,7 @@
 #include "codegen/emit/EmitPlan.h"
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
 
 #include <string>
@@ -14,7 +15,11 @@ namespace shardc {
 
 struct TrainerContents {
   std::string runtime; // path of the runtime executable
-  llvm::StringRef plan, kernels;
+  /// What there is for each target: the bytes of a plan, and of its kernels.
+  struct Target {
+    llvm::StringRef plan, kernels;
+  };
+  llvm::SmallVector<Target, 2> targets;
   llvm::StringRef exportTemplate;        // empty: no section
   llvm::ArrayRef<EmbeddedRange> weights; // empty: no section
   std::string modelPath;                 // the ONNX file, for weights' ranges

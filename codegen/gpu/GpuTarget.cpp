@@ -3,6 +3,8 @@
 
 #include "codegen/gpu/CompileGpuKernels.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -14,10 +16,12 @@ namespace {
 class CompiledGpuKernels final : public CompiledKernels {
 public:
   CompiledGpuKernels(GpuKernels kernels, bool hasPtxas)
-      : kernels(std::move(kernels)), hasPtxas(hasPtxas) {}
+      : kernels(std::move(kernels)), hasPtxas(hasPtxas),
+        sectionBytes(serialize()) {}
 
   plan::Target describe() const override;
-  llvm::StringRef section() const override { return ""; }
+  llvm::StringRef section() const override { return sectionBytes; }
+  std::string whyIncomplete(const plan::Plan &plan) const override;
   std::vector<std::pair<std::string, llvm::StringRef>> files() const override;
   void print(llvm::raw_ostream &os) const override;
   /// What ptxas says is null where it did not run, as is all but the name and
@@ -30,8 +34,12 @@ public:
   }
 
 private:
+  /// A plan::CudaKernels.
+  std::string serialize() const;
+
   GpuKernels kernels;
   bool hasPtxas;
+  std::string sectionBytes;
 };
 
 plan::Target CompiledGpuKernels::describe() const {
@@ -46,6 +54,47 @@ plan::Target CompiledGpuKernels::describe() const {
     grid->set_threads(kernel.block);
   }
   return target;
+}
+
+std::string CompiledGpuKernels::serialize() const {
+  plan::CudaKernels all;
+  for (const GpuKernel &kernel : kernels.kernels) {
+    plan::CudaKernels::Kernel *entry = all.add_kernels();
+    entry->set_symbol(kernel.symbol);
+    entry->set_ptx(kernel.ptx);
+    if (!kernel.cubin)
+      continue;
+    plan::CudaKernels::Cubin *cubin = entry->add_cubins();
+    cubin->set_capability(kernels.capability);
+    cubin->set_code(kernel.cubin->bytes);
+  }
+  return all.SerializeAsString();
+}
+
+/// "plan entry 'layers.0/topk' of the ONNX nodes a and b"
+static std::string nameEntry(const plan::Entry &entry) {
+  std::string nodes = llvm::join(entry.nodes(), " and ");
+  return "plan entry '" + entry.name() + "'" +
+         (nodes.empty() ? ""
+                        : (entry.nodes_size() == 1 ? " of the ONNX node "
+                                                   : " of the ONNX nodes ") +
+                              nodes);
+}
+
+std::string CompiledGpuKernels::whyIncomplete(const plan::Plan &plan) const {
+  for (auto [index, kernel] : llvm::enumerate(kernels.kernels)) {
+    if (kernel.refusal.empty())
+      continue;
+    std::string user;
+    for (const plan::Program *program : {&plan.train(), &plan.eval()})
+      for (const plan::Entry &entry : program->entries())
+        if (user.empty() && entry.has_launch() &&
+            entry.launch().kernel() == index)
+          user = " of " + nameEntry(entry);
+    return "kernel '" + kernel.symbol + "'" + user +
+           " cannot be built for cuda:" + kernels.gpu + ": " + kernel.refusal;
+  }
+  return "";
 }
 
 std::vector<std::pair<std::string, llvm::StringRef>>

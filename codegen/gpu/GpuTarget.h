@@ -1,4 +1,4 @@
-// Trainers that run on NVIDIA GPUs have a plan and kernels so far.
+// Trainers that run on NVIDIA GPUs.
 #ifndef SHARDC_CODEGEN_GPU_GPUTARGET_H
 #define SHARDC_CODEGEN_GPU_GPUTARGET_H
 
@@ -21,9 +21,6 @@ public:
   llvm::StringRef defaultCluster() const override { return "dgx-h100"; }
   std::unique_ptr<KernelCompilation>
   compile(mlir::ModuleOp kernels) const override;
-  std::string whyNoTrainer() const override {
-    return "there is no runtime for " + name() + " yet";
-  }
 
 private:
   explicit GpuTarget(GpuModel model) : model(std::move(model)) {}

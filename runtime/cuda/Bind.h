@@ -28,7 +28,7 @@ inline CUdeviceptr addressOf(const Tensor &tensor) {
 template <typename Parameters>
 Task kernelTask(CudaDevice &device, std::string_view file,
                 const std::string &name, const Grid &grid,
-                const Parameters &parameters) {
+                Parameters parameters) {
   CUfunction kernel = device.ownKernel(file, name);
   return [&device, kernel, grid, own = Parameters(parameters)]() mutable {
     device.launch(kernel, grid, own);

@@ -2,7 +2,9 @@
 #include "runtime/cuda/CudaDevice.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/comm/RankNote.h"
 #include "runtime/cuda/CudaProgram.h"
+#include "runtime/cuda/Faults.h"
 #include "runtime/cuda/NcclGroups.h"
 #include "runtime/cuda/OwnKernels.h"
 #include "runtime/cuda/kernels/Parameters.h"
@@ -40,7 +42,12 @@ CudaDevice::CudaDevice(const plan::Plan &plan, const Libraries &libraries,
                           stagingBytes, CU_MEMHOSTALLOC_PORTABLE);
   for (CUevent event : settled)
     driver.cuEventRecord(event, compute);
+  void *word = nullptr;
+  driver.cuMemHostAlloc(&word, sizeof(*progress), CU_MEMHOSTALLOC_PORTABLE);
+  progress = static_cast<uint32_t *>(word);
+  *progress = 0;
   runNumbers = allocateSmall(sizeof(RunNumbers));
+  faults = std::make_unique<Faults>(*this);
   products = std::make_unique<Products>(*this);
   groups = std::make_unique<NcclGroups>(*this);
 }
@@ -54,6 +61,7 @@ CudaDevice::~CudaDevice() {
   // After an error all of these fail: the process ends soon.
   driver.cuStreamSynchronize.function(compute);
   driver.cuStreamSynchronize.function(otherStream);
+  faults.reset();
   products.reset();
   for (const OwnModule &each : modules)
     driver.cuModuleUnload.function(each.module);
@@ -65,6 +73,7 @@ CudaDevice::~CudaDevice() {
   }
   for (CUevent event : settled)
     driver.cuEventDestroy.function(event);
+  driver.cuMemFreeHost.function(const_cast<uint32_t *>(progress));
   driver.cuStreamDestroy.function(compute);
   driver.cuStreamDestroy.function(otherStream);
 }
@@ -137,6 +146,20 @@ std::unique_ptr<DeviceProgram> CudaDevice::newProgram() {
   return std::make_unique<CudaProgram>(*this);
 }
 
+void CudaDevice::noteWaits(int planEntry, bool waits) {
+  context.driver.cuStreamWriteValue32(
+      compute, reinterpret_cast<CUdeviceptr>(progress),
+      2 * uint32_t(planEntry) + (waits ? 1 : 0), 0);
+}
+
+void CudaDevice::readNote() {
+  if (!note)
+    return;
+  uint32_t word = *progress;
+  note->entry(int(word / 2));
+  note->waits(word % 2 != 0);
+}
+
 void CudaDevice::awaitCompute() {
   using namespace std::chrono;
   const Driver &driver = context.driver;
@@ -147,6 +170,7 @@ void CudaDevice::awaitCompute() {
       break;
     if (result != CUDA_ERROR_NOT_READY)
       driver.failed(result, "cuStreamQuery");
+    readNote();
     // What waits for a rank that is gone never ends by itself.
     communicator.throwIfAborted();
     if (steady_clock::now() - begin < milliseconds(1))
@@ -155,14 +179,18 @@ void CudaDevice::awaitCompute() {
     std::this_thread::sleep_for(microseconds(20));
   }
   driver.cuStreamSynchronize(compute);
+  if (note)
+    note->waits(false);
 }
 
 void CudaDevice::settle() {
   size_t next = 1 - lastSettled;
   // Nobody waits for this one till it is the last.
   context.driver.cuEventRecord(settled[next], compute);
+  faults->fetch();
   awaitCompute();
   groups->check();
+  faults->check();
   std::lock_guard lock(otherMutex);
   lastSettled = next;
 }

@@ -19,6 +19,7 @@
 
 namespace shardc::runtime::cuda {
 
+class Faults;
 class NcclGroups;
 
 /// Blocks of threads, in one dimension, and the bytes of shared memory that a
@@ -78,6 +79,11 @@ public:
   StepNumbers numbers; // of the micro-batch that is enqueued
   /// Its RunNumbers (kernels/Parameters.h), in the device's memory.
   CUdeviceptr runNumbers = 0;
+  std::unique_ptr<Faults> faults;
+  /// Enqueues what tells the host where the rank is: before it waits for others,
+  /// in an entry of the plan, and behind it. The host looks while it waits.
+  void noteWaits(int planEntry, bool waits);
+  RankNote *note = nullptr; // of the program that runs
   std::unique_ptr<Products> products;
   std::unique_ptr<NcclGroups> groups;
 
@@ -95,10 +101,13 @@ private:
   /// Returns when all that was begun is done; also throws where a rank that this
   /// one waits for has given up.
   void awaitCompute();
+  void readNote();
   void downloadIn(CUstream stream, Staging &staging, void *to,
                   const std::byte *from, int64_t bytes);
 
   ThreadPool pool;
+  /// Pinned: twice the entry, and 1 while it waits there.
+  volatile uint32_t *progress = nullptr;
   std::vector<OwnModule> modules;
   std::vector<CUdeviceptr> allocations;
   static constexpr int64_t stagingBytes = int64_t(8) << 20;

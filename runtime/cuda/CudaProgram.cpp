@@ -2,7 +2,7 @@
 #include "runtime/cuda/CudaProgram.h"
 
 #include "runtime/base/Error.h"
-#include "runtime/comm/RankNote.h"
+#include "runtime/cuda/Faults.h"
 #include "runtime/cuda/kernels/Parameters.h"
 
 #include <chrono>
@@ -20,8 +20,15 @@ CudaProgram::~CudaProgram() {
 }
 
 void CudaProgram::add(PlacedEntry entry) {
+  device.faults->place = entry.place;
   Task task = std::visit([&](const auto &what) { return bind(device, what); },
                          entry.what);
+  if (std::holds_alternative<entry::Wait>(entry.what))
+    task = [this, task, index = entry.planEntry] {
+      device.noteWaits(index, true);
+      task();
+      device.noteWaits(index, false);
+    };
   entries.push_back(
       {std::move(task), entry.planEntry, entry.last, std::move(entry.place)});
 }
@@ -41,14 +48,12 @@ void CudaProgram::upload(const StepNumbers &numbers) {
                 sizeof(of));
 }
 
-void CudaProgram::enqueue(int64_t begin, int64_t end, RankNote *note) {
+void CudaProgram::enqueue(int64_t begin, int64_t end) {
   bool all = device.numbers.endsStep();
   for (int64_t i = begin; i < end; ++i) {
     const Bound &entry = entries[i];
     if (entry.last && !all)
       continue;
-    if (note)
-      note->entry(entry.planEntry);
     try {
       entry.task();
     } catch (const Aborted &) {
@@ -68,7 +73,7 @@ void CudaProgram::enqueueTimed(int64_t begin, int64_t end,
   auto from = std::chrono::steady_clock::now().time_since_epoch();
   driver.cuEventRecord(clocks[0], device.compute);
   for (int64_t i = begin; i < end; ++i) {
-    enqueue(i, i + 1, measured.note);
+    enqueue(i, i + 1);
     driver.cuEventRecord(clocks[size_t(i - begin) + 1], device.compute);
   }
   device.settle();
@@ -94,7 +99,7 @@ CUgraphExec CudaProgram::capture(int64_t begin, int64_t end) {
                               CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   CUgraph graph = nullptr;
   try {
-    enqueue(begin, end, nullptr);
+    enqueue(begin, end);
   } catch (...) {
     driver.cuStreamEndCapture.function(device.compute, &graph);
     if (graph)
@@ -112,6 +117,7 @@ CUgraphExec CudaProgram::capture(int64_t begin, int64_t end) {
 
 void CudaProgram::run(int64_t begin, int64_t end, const StepNumbers &numbers,
                       Measurements &measured) {
+  device.note = measured.note;
   upload(numbers);
   if (begin == end)
     return;
@@ -120,7 +126,7 @@ void CudaProgram::run(int64_t begin, int64_t end, const StepNumbers &numbers,
   Capture &capture =
       captures[{begin, end, numbers.microBatch == 0, numbers.endsStep()}];
   if (capture.runs++ == 0)
-    return enqueue(begin, end, measured.note);
+    return enqueue(begin, end);
   if (!capture.graph)
     capture.graph = this->capture(begin, end);
   device.context.driver.cuGraphLaunch(capture.graph, device.compute);

@@ -42,7 +42,7 @@ private:
     CUgraphExec graph = nullptr;
   };
   void upload(const StepNumbers &numbers);
-  void enqueue(int64_t begin, int64_t end, RankNote *note);
+  void enqueue(int64_t begin, int64_t end);
   void enqueueTimed(int64_t begin, int64_t end, Measurements &measured);
   CUgraphExec capture(int64_t begin, int64_t end);
 

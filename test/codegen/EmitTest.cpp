@@ -223,9 +223,11 @@ TEST_F(Emit, TrainersAreByteEqualAndSectionsReadBack) {
   EmittedPlan plan = emit(/*embedWeights=*/true);
   std::string bytes = plan.serialize();
   EXPECT_EQ(bytes, emit(/*embedWeights=*/true).serialize());
-  TrainerContents contents{inFolder("runtime"), bytes,
-                           "KERNELS",           "",
-                           plan.weights,        inFolder("model.onnx")};
+  TrainerContents contents{inFolder("runtime"),
+                           {{bytes, "KERNELS"}, {"PLAN 1", "KERNELS 1"}},
+                           "",
+                           plan.weights,
+                           inFolder("model.onnx")};
   EXPECT_FALSE(writeTrainer(inFolder("a.trainer"), contents));
   EXPECT_FALSE(writeTrainer(inFolder("b.trainer"), contents));
   std::string trainer = get("a.trainer");
@@ -236,7 +238,7 @@ TEST_F(Emit, TrainersAreByteEqualAndSectionsReadBack) {
   std::memcpy(&footer, trainer.data() + trainer.size() - sizeof(footer),
               sizeof(footer));
   EXPECT_EQ(std::memcmp(footer.magic, container::magic, 8), 0);
-  ASSERT_EQ(footer.sections, 4u);
+  ASSERT_EQ(footer.sections, 6u);
   std::vector<container::Section> sections(footer.sections);
   std::memcpy(sections.data(), trainer.data() + footer.tableOffset,
               sections.size() * sizeof(container::Section));
@@ -246,13 +248,21 @@ TEST_F(Emit, TrainersAreByteEqualAndSectionsReadBack) {
               container::Checksum::of(trainer.data() + section.offset,
                                       section.length));
   }
-  EXPECT_EQ(trainer.substr(sections[1].offset, sections[1].length), bytes);
-  EXPECT_EQ(sections[3].kind, container::sectionWeights);
+  auto textOf = [&](int index) {
+    return trainer.substr(sections[index].offset, sections[index].length);
+  };
+  EXPECT_EQ(textOf(1), bytes);
+  EXPECT_EQ(textOf(2), "KERNELS");
+  EXPECT_EQ(textOf(3), "PLAN 1");
+  EXPECT_EQ(textOf(4), "KERNELS 1");
+  for (int index : {3, 4})
+    EXPECT_EQ(sections[index].target, 1u);
+  EXPECT_EQ(sections[5].kind, container::sectionWeights);
   for (auto [parameter, letter] : {std::pair(0, 'W'), std::pair(1, 'S')}) {
     const plan::Source &source = plan.plan.parameters(parameter).source();
     EXPECT_TRUE(source.embedded());
     EXPECT_EQ(
-        trainer.substr(sections[3].offset + source.offset(), source.length()),
+        trainer.substr(sections[5].offset + source.offset(), source.length()),
         std::string(source.length(), letter));
   }
 

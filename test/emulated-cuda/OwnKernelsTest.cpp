@@ -3,7 +3,6 @@
 #include "runtime/cuda/OwnKernels.h"
 #include "EmulatedKernels.h"
 #include "runtime/cuda/kernels/Copy.cu"
-#include "runtime/cuda/kernels/Optimizer.cu"
 
 #include <cmath>
 #include <cstring>
@@ -106,82 +105,6 @@ TEST(OwnKernels, CopyAndFillViews) {
   VIEW(2)
   VIEW(4)
   VIEW(8)
-}
-
-/// Everything that an optimizer reads and writes.
-template <typename T, typename G> struct State {
-  std::vector<double> master = positive(3), gradient = numbersOf(4);
-  std::vector<double> states[3] = {positive(5), positive(6), positive(7)};
-  std::vector<double> copy = std::vector<double>(count);
-
-  static std::vector<double> positive(unsigned seed) {
-    std::vector<double> values(count);
-    T *to = reinterpret_cast<T *>(values.data());
-    std::mt19937 random(seed);
-    for (int64_t i = 0; i < count; ++i)
-      to[i] = T(std::uniform_real_distribution<double>(0, 2)(random));
-    return values;
-  }
-  static std::vector<double> numbersOf(unsigned seed) {
-    std::vector<double> values(count);
-    G *to = reinterpret_cast<G *>(values.data());
-    std::mt19937 random(seed);
-    for (int64_t i = 0; i < count; ++i)
-      runtime::cuda::round(std::normal_distribution<double>()(random), to[i]);
-    return values;
-  }
-  void place(OptimizerParameters &with) {
-    with.master = address(master), with.gradient = address(gradient);
-    for (int i = 0; i < 3; ++i)
-      with.states[i] = address(states[i]);
-    with.copy = address(copy);
-  }
-  bool operator==(const State &other) const {
-    return equal(master, other.master) && equal(copy, other.copy) &&
-           equal(states[0], other.states[0]) &&
-           equal(states[1], other.states[1]) &&
-           equal(states[2], other.states[2]);
-  }
-};
-
-template <typename T, typename G>
-void compareOptimizer(const char *name, void (*function)(OptimizerParameters)) {
-  SCOPED_TRACE(name);
-  StepScalars scalars{0.37, 0.01, 1 - 0.9 * 0.9, std::sqrt(1 - 0.998), 0};
-  OptimizerParameters with{};
-  with.scalars = reinterpret_cast<Address>(&scalars);
-  with.begin = 3, with.end = count - 5;
-  with.learningRateScale = 0.5, with.weightDecay = 0.1;
-  with.beta1 = 0.9, with.beta2 = 0.999, with.epsilon = 1e-8;
-  with.momentum = 0.9, with.isDecoupled = 1, with.nesterov = 1;
-  State<T, G> host, device;
-  hostThread = {0, 1};
-  host.place(with);
-  function(with);
-  EXPECT_FALSE(host == device); // which has done nothing yet
-  device.place(with);
-  onDevice("Optimizer", name, with);
-  EXPECT_TRUE(host == device);
-}
-
-#define OPTIMIZER(name, T, G) compareOptimizer<T, G>(#name, name);
-#define OPTIMIZERS(kind)                                                       \
-  OPTIMIZER(optimizer_##kind##_f32_f32_f32, float, float)                      \
-  OPTIMIZER(optimizer_##kind##_f32_f32_bf16, float, float)                     \
-  OPTIMIZER(optimizer_##kind##_f32_f32_f16, float, float)                      \
-  OPTIMIZER(optimizer_##kind##_f32_bf16_f32, float, Bf16)                      \
-  OPTIMIZER(optimizer_##kind##_f32_bf16_bf16, float, Bf16)                     \
-  OPTIMIZER(optimizer_##kind##_f32_bf16_f16, float, Bf16)                      \
-  OPTIMIZER(optimizer_##kind##_f32_f16_f32, float, F16)                        \
-  OPTIMIZER(optimizer_##kind##_f32_f16_bf16, float, F16)                       \
-  OPTIMIZER(optimizer_##kind##_f32_f16_f16, float, F16)                        \
-  OPTIMIZER(optimizer_##kind##_f64_f64_f64, double, double)
-
-TEST(OwnKernels, OptimizersStep) {
-  OPTIMIZERS(adam)
-  OPTIMIZERS(sgd)
-  OPTIMIZERS(lion)
-  OPTIMIZERS(adagrad)
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 #include "LowerForHost.h"
 #include "codegen/cpu/CompileKernels.h"
 #include "codegen/cpu/LinkObjects.h"
+#include "test/emulated-cuda/ptx/Blocks.h"
 #include "test/emulated-cuda/ptx/HostCode.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -52,7 +53,6 @@ public:
       fiber.shared = shared.data() + (64 - address % 64);
       fiber.barrier = barrier;
       fiber.shuffle = shuffle;
-      fiber.misaligned = misaligned;
       fiber.of = this;
       fiber.stack.resize(stackBytes);
       getcontext(&fiber.context);
@@ -107,12 +107,6 @@ private:
     return fiber->of->fibers[fiber->thread ^ distance].words[slot];
   }
 
-  static void misaligned(EmulatedThread *thread, const char *statement) {
-    auto *fiber = static_cast<Fiber *>(thread);
-    fiber->of->problem = (llvm::Twine("misaligned access: ") + statement).str();
-    wait(*fiber, Fiber::State::Ended);
-  }
-
   HostFunction function;
   void *const *arguments;
   std::vector<Fiber> fibers;
@@ -127,6 +121,8 @@ struct EmulatedKernels::Impl {
   struct Kernel {
     HostFunction function = nullptr;
     int64_t grid = 0, block = 0, sharedBytes = 0;
+    ptx::Kernel ofPtx = nullptr;
+    bool waits = true;
   };
   llvm::StringMap<Kernel> kernels;
   /// One of the two.
@@ -182,8 +178,10 @@ EmulatedKernels::fromPtx(const gpu::GpuKernels &compiled) {
     if (!module)
       return module.takeError();
     for (const ptx::Function &each : module->kernels)
-      kernels[each.name] = {nullptr, kernel.grid, kernel.block,
-                            each.sharedBytes};
+      kernels[each.name] = {
+          nullptr,      kernel.grid,
+          kernel.block, module->sharedBytes + each.sharedBytes,
+          nullptr,      ptx::waits(each, *module)};
     parsed.push_back(std::move(*module));
   }
   auto code = ptx::HostCode::compile(parsed);
@@ -193,7 +191,7 @@ EmulatedKernels::fromPtx(const gpu::GpuKernels &compiled) {
     auto function = code->find(name);
     if (!function)
       return function.takeError();
-    kernel.function = reinterpret_cast<HostFunction>(*function);
+    kernel.ofPtx = reinterpret_cast<ptx::Kernel>(*function);
   }
   return EmulatedKernels(std::unique_ptr<Impl>(
       new Impl{std::move(kernels), std::nullopt, std::move(*code)}));
@@ -206,6 +204,19 @@ int64_t EmulatedKernels::grid(StringRef kernel) const {
 llvm::Error EmulatedKernels::runBlock(StringRef name, void *const *arguments,
                                       int64_t block, bool backwards) const {
   Impl::Kernel kernel = impl->kernels.lookup(name);
+  if (kernel.ofPtx) {
+    ptx::Grid grid;
+    grid.blocks[0] = uint32_t(kernel.grid);
+    grid.threads[0] = uint32_t(kernel.block);
+    grid.sharedBytes = uint32_t(kernel.sharedBytes);
+    grid.waits = kernel.waits;
+    grid.backwards = backwards;
+    std::string problem =
+        ptx::Blocks().runBlock(kernel.ofPtx, arguments, grid, size_t(block));
+    if (problem.empty())
+      return llvm::Error::success();
+    return llvm::createStringError(problem);
+  }
   EmulatedBlock threads(kernel.function, arguments, kernel.block, block,
                         kernel.grid, kernel.sharedBytes);
   return threads.run(backwards);

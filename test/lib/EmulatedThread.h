@@ -18,8 +18,6 @@ struct EmulatedThread {
                      int32_t distance) = nullptr;
   /// Of a block, and of the grid.
   int64_t threads = 1, blocks = 1;
-  /// An access that is no multiple of its bytes; does not come back.
-  void (*misaligned)(EmulatedThread *, const char *statement) = nullptr;
   /// What the emulator adds is behind.
 };
 

@@ -11,14 +11,19 @@ using namespace shardc;
 using namespace shardc::runtime;
 using namespace shardc::container;
 
-/// A runtime of 100 bytes with these sections.
+/// A runtime of 100 bytes with these sections; plans and kernels are of target
+/// 0, 1 and so on.
 static std::string makeContainer(
     const std::vector<std::pair<SectionKind, std::string>> &contents) {
   std::string file(100, 'R');
   std::vector<Section> table;
+  uint32_t plans = 0, kernels = 0;
   for (const auto &[kind, bytes] : contents) {
     file.resize((file.size() + alignment - 1) / alignment * alignment);
-    table.push_back({kind, 0, file.size(), bytes.size(),
+    uint32_t target = kind == sectionPlan      ? plans++
+                      : kind == sectionKernels ? kernels++
+                                               : 0;
+    table.push_back({kind, target, file.size(), bytes.size(),
                      Checksum::of(bytes.data(), bytes.size())});
     file += bytes;
   }
@@ -34,8 +39,9 @@ static std::string makeContainer(
   return file;
 }
 
-static std::string somePlan() {
+static std::string somePlan(const char *target = "cpu:znver4") {
   plan::Plan plan;
+  plan.mutable_target()->set_name(target);
   plan.set_model("model.onnx");
   plan.mutable_mesh()->set_ranks(2);
   return plan.SerializeAsString();
@@ -54,6 +60,30 @@ TEST(TrainerFile, HoldsPlanKernelsAndWeights) {
   EXPECT_TRUE(file.exportTemplate().empty());
   EXPECT_EQ(file.embeddedWeights().offset, 3 * alignment);
   EXPECT_EQ(file.embeddedWeights().length, 4u);
+}
+
+TEST(TrainerFile, HasAPlanAndKernelsForEachTarget) {
+  TemporaryFolder folder;
+  TrainerFile file(
+      folder.write("t", makeContainer({{sectionRuntime, "R"},
+                                       {sectionPlan, somePlan()},
+                                       {sectionKernels, "ELF"},
+                                       {sectionPlan, somePlan("cuda:sm_90")},
+                                       {sectionKernels, "PTX+"}})));
+  ASSERT_EQ(file.plans().size(), 2u);
+  EXPECT_EQ(file.plans()[1].target().name(), "cuda:sm_90");
+  EXPECT_EQ(file.kernels(0).size(), 3u);
+  EXPECT_EQ(file.kernels(1).size(), 4u);
+  EXPECT_TRUE(file.kernels(2).empty());
+  std::vector<std::string> names;
+  for (const auto &[name, value] : file.checksums())
+    names.push_back(name);
+  EXPECT_EQ(names, (std::vector<std::string>{
+                       "the trainer's runtime",
+                       "the trainer's plan for cpu:znver4",
+                       "the trainer's kernels for cpu:znver4",
+                       "the trainer's plan for cuda:sm_90",
+                       "the trainer's kernels for cuda:sm_90"}));
 }
 
 TEST(TrainerFile, MayBeABareRuntime) {

@@ -1,13 +1,31 @@
-"""What --target means: cpu makes a trainer, cuda a plan and kernels that are a GPU's, and one line
-that says what is not there yet."""
+"""What --target means: trainers for processors, for GPUs, and for both in one file, and what these
+say and check where there is no GPU."""
 import json
 import os
 import re
+import struct
+import subprocess
 import unittest
+
+import numpy
 
 from tool_test import MODELS, SHARDC, ToolTest, run
 
 MLP = os.path.join(MODELS, "mlp-tiny-loss", "model.onnx")
+PLAN, KERNELS, GRAPH, WEIGHTS, RUNTIME = 1, 2, 3, 4, 5
+
+
+def sections(trainer):
+    """((kind, target), bytes) of a trainer's container (runtime/Container.h)."""
+    with open(trainer, "rb") as file:
+        whole = file.read()
+    table, _, count, version = struct.unpack("<QQII", whole[-32:-8])
+    assert version == 3, version
+    entries = [struct.unpack_from("<IIQQQ", whole, table + 32 * i) for i in range(count)]
+    return [
+        ((kind, target), whole[offset : offset + length])
+        for kind, target, offset, length, _ in entries
+    ]
 
 
 class Targets(ToolTest):
@@ -33,39 +51,190 @@ class Targets(ToolTest):
         with open(self.path("m.trainer"), "rb") as file:
             self.assertEqual(file.read(), content)
 
-    def test_cuda_builds_plan_and_kernels_and_no_trainer(self):
-        result = self.compile(
-            "--target",
-            "cuda:sm_90",
-            "-o",
-            self.path("m.trainer"),
-            "--report",
-            self.path("r.json"),
-            "--kernels",
-            self.path("k"),
+    def trainer(self, *words):
+        result = self.compile(*words, "-o", self.path("m.trainer"))
+        self.assertEqual(result.code, 0, result.err)
+        return self.path("m.trainer")
+
+    def data(self):
+        numpy.save(self.path("x.npy"), numpy.zeros((8, 4), numpy.float32))
+
+    def test_a_trainer_for_gpus_has_their_kernels(self):
+        trainer = self.trainer(
+            *("--target", "cuda:sm_90", "--report", self.path("r.json")),
+            *("--kernels", self.path("k")),
         )
-        self.assertEqual(result.code, 1)
-        self.assertEqual(
-            [line for line in result.err.splitlines() if "error" in line],
-            [
-                "shardc: error: there is no runtime for cuda:sm_90 yet: its plan and kernels were"
-                f" compiled, and {self.path('m.trainer')} was not written"
-            ],
-        )
-        self.assertFalse(os.path.exists(self.path("m.trainer")))
         with open(self.path("r.json"), encoding="utf-8") as file:
             report = json.load(file)
+        self.assertEqual(report["target"], "cuda:sm_90")
+        self.assertNotIn("other_targets", report)
         self.assertEqual(report["compiled_kernels"]["target"], "cuda:sm_90")
         kernels = {kernel["name"] for kernel in report["compiled_kernels"]["kernels"]}
+        folder = os.listdir(self.path("k"))
         self.assertEqual(
-            {
-                name.removesuffix(".ptx")
-                for name in os.listdir(self.path("k"))
-                if name.endswith(".ptx")
-            },
-            kernels,
+            {name.removesuffix(".ptx") for name in folder if name.endswith(".ptx")}, kernels
         )
         self.assertGreater(report["memory"]["peak_bytes"], 0)
+        # The section is what --kernels writes: text that newer GPUs take too, and code.
+        ((_, section),) = [part for part in sections(trainer) if part[0] == (KERNELS, 0)]
+        for name in folder:
+            with open(self.path(f"k/{name}"), "rb") as file:
+                content = file.read()
+            self.assertIn(content, section)
+            if name.endswith(".ptx"):
+                self.assertIn(b"\n.target sm_90\n", content)
+                self.assertIn(b".entry " + name.removesuffix(".ptx").encode(), content)
+
+    def test_a_trainer_for_gpus_says_what_it_is_without_one(self):
+        trainer = self.trainer("--target", "cuda:sm_80")
+        for words, text in (
+            (["--report"], " for cuda:sm_80\n"),
+            (["--help"], "--device"),
+            (["--version"], "shardc"),
+            (["--print-config"], "trainer of"),
+        ):
+            with self.subTest(words=words):
+                said = run(trainer, *words)
+                self.assertEqual((said.code, said.err), (0, ""))
+                self.assertIn(text, said.out)
+        self.assert_one_error(
+            run(trainer, "--device", "cpu", "--data", "synthetic:1"),
+            "trainer",
+            "--device cpu",
+            "cuda:sm_80",
+            "--target cpu,cuda",
+        )
+
+    def test_one_file_for_both(self):
+        trainer = self.trainer(
+            *("--target", "cpu:x86-64-v3,cuda:sm_90", "--embed-weights"),
+            *("--report", self.path("r.json"), "--dump-phases-to", self.path("phases")),
+        )
+        self.assertEqual(
+            [kind for kind, _ in sections(trainer)],
+            [(RUNTIME, 0), (PLAN, 0), (KERNELS, 0), (PLAN, 1), (KERNELS, 1), (GRAPH, 0), (WEIGHTS, 0)],
+        )
+        with open(self.path("r.json"), encoding="utf-8") as file:
+            report = json.load(file)
+        self.assertEqual(report["target"], "cpu:x86-64-v3")
+        self.assertEqual(
+            [other["target"] for other in report["other_targets"]], ["cuda:sm_90"]
+        )
+        self.assertEqual(
+            sorted(os.listdir(self.path("phases")))[:3],
+            ["1-import.mlir", "2-raise.cpu.mlir", "2-raise.cuda.mlir"],
+        )
+        for device, target in (("cpu", "cpu:x86-64-v3"), ("cuda", "cuda:sm_90")):
+            said = run(trainer, "--device", device, "--report")
+            self.assertEqual((said.code, said.err), (0, ""))
+            self.assertIn(f" for {target}\n", said.out)
+        # One alone is the same as in a file for both, but for what lies where.
+        alone = self.trainer("--target", "cpu:x86-64-v3", "--embed-weights")
+        both = self.path("both.trainer")
+        self.compile(
+            "--target", "cuda:sm_90,cpu:x86-64-v3", "--embed-weights", "-o", both
+        )
+        plans = {kind: part for kind, part in sections(both)}
+        self.assertEqual(plans[PLAN, 1], dict(sections(alone))[PLAN, 0])
+        self.assertEqual(plans[WEIGHTS, 0], dict(sections(alone))[WEIGHTS, 0])
+
+    def test_the_processor_where_gpus_are_too_few(self):
+        trainer = self.trainer("--target", "cpu,cuda:sm_90")
+        result = run(trainer, "--steps", "2", "--data", "synthetic:1")
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertRegex(
+            result.out,
+            r"^runs on cpu:\S+, of cpu:\S+ and cuda:sm_90: 0 devices here for cuda:sm_90 and 1 rank\n",
+        )
+        # The same file, and the same run, as one for processors.
+        alone = run(self.trainer("--target", "cpu"), "--steps", "2", "--data", "synthetic:1")
+        steps = [line for line in alone.out.splitlines() if line.startswith("step")]
+        self.assertTrue(steps)
+        without = lambda lines: [re.sub(r"\d[\d.e+]* (tokens|samples)/s.*", "", l) for l in lines]
+        self.assertEqual(
+            without(line for line in result.out.splitlines() if line.startswith("step")),
+            without(steps),
+        )
+        for words in ((), ("--dry-run",)):
+            said = run(trainer, "--device", "cuda", "--data", "synthetic:1", *words)
+            if words:
+                self.assertEqual((said.code, said.err), (0, ""))
+                self.assertIn(
+                    "dry run: devices were not looked at: 0 are here for cuda:sm_90, and 1 rank\n"
+                    "dry run: plan, data, weights and outputs are in order\n",
+                    said.out,
+                )
+            else:
+                self.assert_one_error(said, "trainer")
+
+    def test_lists_of_targets(self):
+        for words, parts in (
+            (["cuda:sm_80,cuda:sm_90"], ["cuda:sm_80", "cuda:sm_90", "one kind"]),
+            (["cpu,tpu"], ["unknown target 'tpu'"]),
+            (["cpu,"], ["unknown target ''"]),
+            (["cpu,cuda", "--compile-to", "plan"], ["--compile-to plan", "cpu,cuda"]),
+        ):
+            with self.subTest(words=words):
+                self.assert_one_error(self.compile("--target", *words), "shardc", *parts)
+        self.assertEqual(
+            self.compile("--target", "cpu,cuda", "--kernels", self.path("k")).code, 0
+        )
+        names = os.listdir(self.path("k"))
+        self.assertIn("kernels.so", names)
+        self.assertTrue([name for name in names if name.endswith(".ptx")])
+
+    def test_what_this_machine_has_decides(self):
+        # What is asked of CUDA's driver for auto.
+        source, library = self.path("cuda.c"), self.path("libcuda.so.1")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(
+                """#include <stdlib.h>
+                int cuInit(unsigned flags) { return flags; }
+                int cuDeviceGetCount(int *count) { *count = atoi(getenv("GPUS")); return 0; }
+                int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return 0; }
+                int cuDeviceGetAttribute(int *value, int which, int device) {
+                  int capability = atoi(getenv("CAPABILITY")) + 10 * device;
+                  *value = which == 75 ? capability / 10 : which == 76 ? capability % 10 : -1;
+                  return 0;
+                }"""
+            )
+        subprocess.run(["clang-22", "-shared", "-fPIC", source, "-o", library], check=True)
+        for gpus, capability, target in (
+            (0, 90, None),
+            (1, 75, None),
+            (2, 75, "cuda:sm_80"),
+            (2, 80, "cuda:sm_80"),
+            (1, 89, "cuda:sm_80"),
+            (2, 90, "cuda:sm_90"),
+            (1, 120, "cuda:sm_100"),
+        ):
+            with self.subTest(gpus=gpus, capability=capability):
+                self.compile_with(gpus, capability)
+                with open(self.path("r.json"), encoding="utf-8") as file:
+                    report = json.load(file)
+                self.assertTrue(report["target"].startswith("cpu:"))
+                self.assertEqual(
+                    [other["target"] for other in report.get("other_targets", [])],
+                    [target] if target else [],
+                )
+
+    def compile_with(self, gpus, capability):
+        done = subprocess.run(
+            [SHARDC, MLP, "--dim", "batch=2", "-o", self.path("m.trainer"), "-q"]
+            + ["--report", self.path("r.json")],
+            env=os.environ
+            | {
+                "LD_LIBRARY_PATH": self.folder,
+                "GPUS": str(gpus),
+                "CAPABILITY": str(capability),
+            },
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_kernel_that_cannot_be_built_makes_no_trainer(self):
+        REFUSED
 
     def test_the_kernels_of_a_processor_are_a_shared_object(self):
         result = self.compile("--kernels", self.path("k"))

@@ -1,9 +1,7 @@
-// The driver: phases in their order, what is shown and written of them.
+// The driver: the model is imported once, compiled for each target, and written.
 #include "tools/shardc/Compiler.h"
 
-#include "codegen/Passes.h"
 #include "codegen/Target.h"
-#include "codegen/emit/EmitPlan.h"
 #include "codegen/emit/WriteTrainer.h"
 #include "codegen/lower/LibraryCalls.h"
 #include "frontend/nn/NN.h"
@@ -12,16 +10,15 @@
 #include "frontend/onnx/ImportedModel.h"
 #include "passes/Passes.h"
 #include "passes/options/PrecisionOption.h"
-#include "passes/report/Report.h"
 #include "tools/shardc/CompilerFiles.h"
 #include "tools/shardc/Diagnostics.h"
 #include "tools/shardc/Emission.h"
 #include "tools/shardc/Files.h"
 #include "tools/shardc/Remarks.h"
 #include "tools/shardc/Reports.h"
+#include "tools/shardc/TargetProgram.h"
 
-#include "mlir/IR/Verifier.h"
-#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/Pass.h"
 #include "mlir/Support/Timing.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
@@ -29,7 +26,9 @@
 #include "llvm/Support/Path.h"
 
 #include <chrono>
-#include <thread>
+#include <memory>
+#include <optional>
+#include <vector>
 
 using namespace mlir;
 using namespace shardc;
@@ -52,43 +51,27 @@ public:
 
 private:
   static DialectRegistry registry();
+  /// Makes a program for each of --target's.
+  bool findTargets();
   bool importModel();
   /// Whether no file is input and output, or two outputs. The model's external
   /// data are known once it is imported.
   bool checkFiles();
-  /// Whether the IR is verified at the end of a phase.
-  bool verifies(Phase phase) const;
-  /// Runs the passes that make up a phase.
-  bool runPasses(Phase phase);
-  bool runPhase(Phase phase);
-  void loadDialectsOfPlanPasses();
   /// What --disable-pass names is there, and will not run.
   bool disablePasses();
   /// What --remarks names will say why.
   bool showRemarks();
   /// The folder of --dump-phases-to.
   bool makeFolder();
-  /// Shows the IR after a phase where that was asked for.
-  bool show(Phase phase);
-  bool resolveTarget(const TargetOptions &with);
-  /// Waits for the kernels, and writes those that --kernels asks for.
-  bool takeKernels();
-  bool emitTrainer();
-  /// What the plan adds to the report, and the report.
-  bool finish(const plan::Plan &plan);
+  /// The phase import, which knows no target.
+  bool runImport();
+  /// All others, for each target; those that nobody named are left out where
+  /// they bring no trainer.
+  bool runTargets();
+  bool emit(TargetProgram &program);
+  bool writeTrainer();
   /// Writes and prints what was resolved.
   bool writeReport();
-  int64_t threadsPerRank();
-  /// Of the cost model.
-  std::string cluster() const {
-    return options.cluster.empty() ? target->defaultCluster().str()
-                                   : options.cluster;
-  }
-  PhaseSettings settings() {
-    // A parameter's elements have two bytes at least.
-    return {cluster(), target->name(), report.ranks ? threadsPerRank() : 1,
-            std::max<int64_t>(target->argumentAlignment() / 2, 1)};
-  }
   bool fail(llvm::Error error);
 
   const Options &options;
@@ -97,12 +80,10 @@ private:
   MLIRContext context;
   DiagnosticPrinter diagnostics;
   shardc::onnx::ImportDiagnostics imported;
-  OwningOpRef<ModuleOp> module;
-  std::unique_ptr<Target> target;
-  std::unique_ptr<KernelCompilation> compilation;
-  std::unique_ptr<CompiledKernels> kernels;
-  std::optional<EmittedPlan> plan;
-  CompileReport report;
+  OwningOpRef<ModuleOp> module; // as imported
+  Compilation common{options, context, diagnostics, wholeTime};
+  std::vector<std::unique_ptr<TargetProgram>> programs;
+  std::optional<shardc::onnx::ExportTemplate> graph;
   Clock::time_point start = Clock::now();
 };
 
@@ -121,9 +102,12 @@ bool Compiler::fail(llvm::Error error) {
 
 bool Compiler::checkFiles() {
   SmallVector<std::string> external;
-  if (module)
+  if (imported.model)
     external = imported.model->file->externalFiles();
-  llvm::Error error = shardc::checkFiles(options, external);
+  std::vector<std::string> suffixes;
+  for (const auto &program : programs)
+    suffixes.push_back(program->suffix());
+  llvm::Error error = shardc::checkFiles(options, suffixes, external);
   return !error || fail(std::move(error));
 }
 
@@ -139,85 +123,6 @@ bool Compiler::importModel() {
     return false;
   for (const std::string &warning : imported.warnings)
     emitWarning(module->getLoc(), warning);
-  return true;
-}
-
-/// A release verifies the program once, when it is complete and still made of
-/// ops that say what they mean (import has verified what the file became, and
-/// step-verify checks the plan), and where somebody reads the IR. Debug builds
-/// verify every phase, to name the one that broke it.
-bool Compiler::verifies(Phase phase) const {
-#ifndef NDEBUG
-  return true;
-#endif
-  return phase == Phase::Shard || phase == options.compileTo ||
-         !options.dumpPhasesTo.empty();
-}
-
-bool Compiler::runPasses(Phase phase) {
-  PassManager manager(&context);
-  manager.enableTiming(phaseTime);
-  // Once at the end, not after every pass: half of the time that a deep model
-  // takes would go there.
-  manager.enableVerifier(false);
-  buildPhase(manager, phase, options, settings());
-  return succeeded(manager.run(*module)) &&
-         (!verifies(phase) || succeeded(verify(*module))) &&
-         !diagnostics.hadError();
-}
-
-void Compiler::loadDialectsOfPlanPasses() {
-  PassManager manager(&context);
-  buildPhase(manager, Phase::Plan, options, settings());
-  DialectRegistry registry;
-  manager.getDependentDialects(registry);
-  context.appendDialectRegistry(registry);
-  for (StringRef name : registry.getDialectNames())
-    context.getOrLoadDialect(name);
-}
-
-bool Compiler::runPhase(Phase phase) {
-  switch (phase) {
-  case Phase::Import:
-    return importModel();
-  case Phase::Raise:
-  case Phase::Train:
-    return runPasses(phase);
-  case Phase::Shard:
-    if (!runPasses(phase))
-      return false;
-    // Later phases turn collectives into plan entries; here they still have
-    // their names.
-    collectSharding(*module, report);
-    // How many threads a rank has is known with the mesh.
-    return resolveTarget({options.cpu, threadsPerRank()});
-  case Phase::Kernels:
-    if (!runPasses(phase))
-      return false;
-    // They are compiled while the plan is made: no dialect may be loaded from
-    // there on.
-    loadDialectsOfPlanPasses();
-    if (options.compileTo == Phase::Trainer || !options.kernels.empty())
-      compilation = target->compile(module->lookupSymbol<ModuleOp>("kernels"));
-    return options.compileTo != Phase::Kernels || !compilation || takeKernels();
-  case Phase::Plan:
-    return runPasses(phase) &&
-           (options.compileTo != Phase::Plan || !compilation || takeKernels());
-  case Phase::Trainer:
-    return emitTrainer();
-  }
-  llvm_unreachable("a phase that the compiler does not know");
-}
-
-bool Compiler::show(Phase phase) {
-  if (!options.dumpPhasesTo.empty()) {
-    std::string text;
-    llvm::raw_string_ostream(text) << *module << "\n";
-    if (llvm::Error error = writeFile(phaseFile(options, phase), text))
-      return fail(std::move(error));
-  }
-  if (options.compileTo == phase && options.printIr)
-    llvm::outs() << *module << "\n";
   return true;
 }
 
@@ -261,10 +166,74 @@ bool Compiler::makeFolder() {
              options.dumpPhasesTo.c_str(), code.message().c_str()));
 }
 
+bool Compiler::findTargets() {
+  // What is no trainer is made for one target.
+  bool isAuto = options.target == "auto";
+  auto names = Target::parseList(
+      isAuto && options.compileTo != Phase::Trainer ? "cpu" : options.target);
+  if (!names)
+    return fail(names.takeError());
+  for (const std::string &name : *names) {
+    programs.push_back(std::make_unique<TargetProgram>(
+        common, name,
+        names->size() > 1 ? "." + Target::kindOf(name).str() : ""));
+    if (!programs.back()->resolveTarget())
+      return false;
+  }
+  return true;
+}
+
+bool Compiler::runImport() {
+  phaseTime = wholeTime.nest(infoOf(Phase::Import).name);
+  if (!importModel() || !checkFiles() || !makeFolder())
+    return false;
+  llvm::Error error = showPhase(options, Phase::Import, *module, "");
+  phaseTime.stop();
+  return !error || fail(std::move(error));
+}
+
+bool Compiler::emit(TargetProgram &program) {
+  // All that does not need the kernels' code is done while it is made.
+  if (!graph)
+    graph = shardc::onnx::makeExportTemplate(*imported.model);
+  EmitOptions emit = emitOptions(options, *imported.model, *graph, &context);
+  for (const auto &other : programs)
+    if (other->emitted())
+      emit.embedded = other->emitted()->weights;
+  return program.emit(emit);
+}
+
+bool Compiler::runTargets() {
+  for (size_t i = 0; i < programs.size();) {
+    TargetProgram &program = *programs[i];
+    bool isLast = i + 1 == programs.size();
+    if (!program.run(isLast ? std::move(module) : module->clone()))
+      return false;
+    if (options.compileTo == Phase::Trainer) {
+      if (!emit(program))
+        return false;
+      if (std::string why = program.whyIncomplete(); !why.empty()) {
+        bool isOptional = options.target == "auto" && i > 0;
+        if (!isOptional)
+          return fail(llvm::createStringError(why));
+        emitWarning(UnknownLoc::get(&context))
+            << why << "; the trainer has no plan for " << program.name();
+        programs.erase(programs.begin() + i);
+        continue;
+      }
+      if (!program.writeKernels())
+        return false;
+    }
+    ++i;
+  }
+  return true;
+}
+
 bool Compiler::run() {
   // No thread outlives a failure.
   llvm::scope_exit wait([this] {
-    compilation.reset();
+    for (const auto &program : programs)
+      program->stop();
     phaseTime.stop();
     wholeTime.stop();
     timing.print();
@@ -274,107 +243,52 @@ bool Compiler::run() {
           PrecisionOption::parse(options.precision, options.master);
       !precision)
     return fail(precision.takeError());
-  if (!resolveTarget({options.cpu}) || !disablePasses() || !showRemarks())
+  if (!findTargets() || !disablePasses() || !showRemarks())
     return false;
   timing.setEnabled(options.passTiming);
   wholeTime = timing.getRootScope();
-  if (!checkFiles())
+  if (!checkFiles() || !runImport())
     return false;
-  for (int phase = 0; phase <= int(options.compileTo); ++phase) {
-    phaseTime = wholeTime.nest(infoOf(Phase(phase)).name);
-    if (!runPhase(Phase(phase)))
-      return false;
-    if (Phase(phase) == Phase::Import && (!checkFiles() || !makeFolder()))
-      return false;
-    if (Phase(phase) != Phase::Trainer && !show(Phase(phase)))
-      return false;
-  }
+  if (options.compileTo == Phase::Import)
+    return true;
+  if (!runTargets())
+    return false;
+  if (options.compileTo == Phase::Trainer)
+    return writeTrainer() && writeReport();
   return options.printIr || writeReport();
 }
 
-bool Compiler::resolveTarget(const TargetOptions &with) {
-  auto resolved = Target::resolve(options.target, with);
-  if (!resolved)
-    return fail(resolved.takeError());
-  target = std::move(*resolved);
-  return true;
-}
-
-bool Compiler::takeKernels() {
-  auto compiled = compilation->take();
-  if (!compiled)
-    return fail(compiled.takeError());
-  kernels = std::move(*compiled);
-  if (std::string warning = kernels->warning(); !warning.empty())
-    emitWarning(module->getLoc()) << warning;
-  if (options.kernels.empty())
-    return true;
-  if (std::error_code code = llvm::sys::fs::create_directories(options.kernels))
-    return fail(llvm::createStringError(
-        code, "%s: %s; --kernels needs a folder that can be written",
-        options.kernels.c_str(), code.message().c_str()));
-  for (auto [name, bytes] : kernels->files())
-    if (llvm::Error error = writeFile(options.kernels + "/" + name, bytes))
-      return fail(std::move(error));
-  return true;
-}
-
-/// This machine's cores over the ranks, since they all run here without a
-/// launcher.
-int64_t Compiler::threadsPerRank() {
-  if (options.threadsPerRank)
-    return options.threadsPerRank;
-  return std::max<int64_t>(1,
-                           std::thread::hardware_concurrency() / report.ranks);
-}
-
-bool Compiler::emitTrainer() {
+bool Compiler::writeTrainer() {
   if (!options.disabledPasses.empty())
-    emitWarning(module->getLoc())
+    emitWarning(UnknownLoc::get(&context))
         << "compiled without " << llvm::join(options.disabledPasses, ", ")
         << ": what it does or proves is missing from this trainer";
-  // All that does not need the kernels' code is done while it is made.
-  shardc::onnx::ExportTemplate graph =
-      shardc::onnx::makeExportTemplate(*imported.model);
-  auto emitted =
-      emitPlan(*module, emitOptions(options, *imported.model, graph, &context));
-  if (!emitted)
-    return fail(emitted.takeError());
-  EmittedPlan &plan = *(this->plan = std::move(*emitted));
-  if (!takeKernels())
-    return false;
-  *plan.plan.mutable_target() = kernels->describe();
-  if (std::string why = target->whyNoTrainer(); !why.empty())
-    return finish(plan.plan) &&
-           fail(llvm::createStringError(
-               why + ": its plan and kernels were compiled, and " +
-               options.output + " was not written"));
   auto runtime = findRuntime(programPath());
   if (!runtime)
     return fail(runtime.takeError());
   TrainerContents contents;
-  std::string bytes = plan.serialize();
+  std::vector<std::string> plans;
+  for (const auto &program : programs)
+    plans.push_back(program->emitted()->serialize());
+  for (auto [program, plan] : llvm::zip(programs, plans))
+    contents.targets.push_back({plan, program->compiledKernels()->section()});
   contents.runtime = *runtime;
-  contents.plan = bytes;
-  contents.kernels = kernels->section();
-  contents.exportTemplate = graph.model;
-  contents.weights = plan.weights;
+  contents.exportTemplate = graph->model;
+  contents.weights = programs.back()->emitted()->weights;
   contents.modelPath = options.model;
-  if (llvm::Error error = writeTrainer(options.output, contents))
-    return fail(std::move(error));
-  return finish(plan.plan);
-}
-
-bool Compiler::finish(const plan::Plan &plan) {
-  collectPlan(plan, *module, report);
-  return writeReport();
+  llvm::Error error = shardc::writeTrainer(options.output, contents);
+  return !error || fail(std::move(error));
 }
 
 bool Compiler::writeReport() {
-  report.compileSeconds =
-      std::chrono::duration<double>(Clock::now() - start).count();
-  llvm::Error error =
-      shardc::writeReport(options, report, imported, kernels.get());
+  std::vector<TargetReport> reports;
+  for (const auto &program : programs) {
+    program->report.compileSeconds =
+        std::chrono::duration<double>(Clock::now() - start).count();
+    reports.push_back(
+        {program->name(), program->report, program->compiledKernels()});
+  }
+  llvm::Error error = shardc::writeReport(options, reports, imported);
   return !error || fail(std::move(error));
 }
 

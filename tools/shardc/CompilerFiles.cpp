@@ -11,12 +11,27 @@
 
 namespace shardc {
 
-std::string phaseFile(const Options &options, Phase phase) {
-  return llvm::formatv("{0}/{1}-{2}.mlir", options.dumpPhasesTo, int(phase) + 1,
-                       infoOf(phase).name);
+std::string phaseFile(const Options &options, Phase phase,
+                      llvm::StringRef suffix) {
+  return llvm::formatv("{0}/{1}-{2}{3}.mlir", options.dumpPhasesTo,
+                       int(phase) + 1, infoOf(phase).name, suffix);
+}
+
+llvm::Error showPhase(const Options &options, Phase phase,
+                      mlir::ModuleOp module, llvm::StringRef suffix) {
+  if (!options.dumpPhasesTo.empty()) {
+    std::string text;
+    llvm::raw_string_ostream(text) << module << "\n";
+    if (llvm::Error error = writeFile(phaseFile(options, phase, suffix), text))
+      return error;
+  }
+  if (options.compileTo == phase && options.printIr)
+    llvm::outs() << module << "\n";
+  return llvm::Error::success();
 }
 
 llvm::Error checkFiles(const Options &options,
+                       llvm::ArrayRef<std::string> suffixes,
                        llvm::ArrayRef<std::string> externalData) {
   FileUses uses;
   uses.reads("the model " + options.model, options.model);
@@ -39,11 +54,16 @@ llvm::Error checkFiles(const Options &options,
   if (!options.dumpPhasesTo.empty())
     for (int phase = 0;
          phase <= int(options.compileTo) && Phase(phase) != Phase::Trainer;
-         ++phase) {
-      std::string path = phaseFile(options, Phase(phase));
-      uses.writes(
-          "--dump-phases-to " + options.dumpPhasesTo + " (" + path + ")", path);
-    }
+         ++phase)
+      for (const std::string &suffix : suffixes) {
+        if (Phase(phase) == Phase::Import && suffix != suffixes.front())
+          continue;
+        std::string path = phaseFile(
+            options, Phase(phase), Phase(phase) == Phase::Import ? "" : suffix);
+        uses.writes("--dump-phases-to " + options.dumpPhasesTo + " (" + path +
+                        ")",
+                    path);
+      }
   if (!options.kernels.empty())
     uses.writesInto("--kernels", options.kernels, {".so", ".ptx", ".cubin"});
   return uses.check();

@@ -34,6 +34,8 @@ void DiagnosticPrinter::print(Diagnostic &diagnostic) {
   if (std::string node = nodeName(diagnostic.getLocation());
       !node.empty() && message.find("node") == std::string::npos)
     place += "node '" + node + "': ";
+  if (!isError && !warnings.insert(place + message).second)
+    return;
   llvm::errs() << "shardc: " << (isError ? "error: " : "warning: ")
                << printable(place + message) << "\n";
 }

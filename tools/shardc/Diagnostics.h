@@ -3,6 +3,7 @@
 #define SHARDC_TOOLS_SHARDC_DIAGNOSTICS_H
 
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <string>
 
@@ -11,7 +12,7 @@ namespace shardc {
 /// Prints MLIR's diagnostics as "shardc: error: FILE: node 'NAME': message",
 /// and remarks, where they are asked for, as "shardc: remark: PASS: node
 /// 'NAME': message". After the first error the other errors are kept back: they
-/// follow from the first.
+/// follow from the first. What several targets warn of is said once.
 class DiagnosticPrinter {
 public:
   DiagnosticPrinter(mlir::MLIRContext &context, std::string file);
@@ -24,6 +25,7 @@ private:
   std::string file;
   int errors = 0;
   bool hasRemarks = false;
+  llvm::StringSet<> warnings;
   mlir::ScopedDiagnosticHandler handler;
 };
 

@@ -192,10 +192,11 @@ void declareTraining(OptionTable &table, Said &said) {
 
 void declareCode(OptionTable &table, Said &said) {
   table.group("Code");
-  table.value("--target", "NAME [cpu]", said.options.target,
-              "what the trainer runs on: cpu, or cuda:sm_80, cuda:sm_90 or "
-              "cuda:sm_100, whose plan and kernels are built, but no "
-              "trainer yet");
+  table.value("--target", "NAME[,NAME] [auto]", said.options.target,
+              "what the trainer runs on: cpu, cuda:sm_80, cuda:sm_90 or "
+              "cuda:sm_100 and newer (cuda: cuda:sm_90), or one of each kind, "
+              "between which its --device chooses; auto: cpu, and cuda where "
+              "this machine has a GPU and its driver");
   table.value("--cpu", "CPU [native]", said.options.cpu,
               "processor to generate for: native, x86-64-v3, x86-64-v4, or "
               "a name that clang knows");
@@ -240,10 +241,24 @@ void bindDims(Said &said) {
   }
 }
 
+/// The names of --target.
+std::vector<std::string> targetsOf(const Options &options) {
+  std::vector<std::string> names(1);
+  for (char c : options.target)
+    if (c == ',')
+      names.emplace_back();
+    else
+      names.back() += c;
+  return names;
+}
+
 /// Flags that say what another target has.
 void checkTarget(const Given &given, const Options &options) {
-  bool isCpu = options.target.substr(0, options.target.find(':')) == "cpu";
-  bool namesCpu = isCpu && options.target != "cpu";
+  bool isCpu = false, namesCpu = false;
+  for (const std::string &name : targetsOf(options)) {
+    isCpu |= name == "auto" || name.substr(0, name.find(':')) == "cpu";
+    namesCpu |= name.starts_with("cpu:");
+  }
   refuseIdle(given, {{"--cpu", !namesCpu, "with a --target that names one"},
                      {"--cpu", isCpu, "with another --target"},
                      {"--threads-per-rank", isCpu, "with another --target"}});
@@ -283,6 +298,11 @@ void checkTrainer(const Said &said) {
   if (!options.output.empty() || options.embedWeights)
     fail("--compile-to ", said.compileTo, ": writes no trainer; drop ",
          options.embedWeights ? "--embed-weights" : "-o");
+  if (options.printIr && targetsOf(options).size() > 1)
+    fail("--compile-to ", said.compileTo,
+         ": prints what is made for one "
+         "target; give --target one of ",
+         options.target);
   if (options.printIr && !options.report.empty())
     fail("--compile-to ", said.compileTo, ": makes no report; drop --report");
 }

@@ -32,8 +32,8 @@ struct Options {
   std::string optimizer = "adamw";
   std::string precision = "float32";
   std::string remat = "cheap";
-  std::string master; ///< empty: float32, float64 with float64
-  std::string target = "cpu";
+  std::string master;          ///< empty: float32, float64 with float64
+  std::string target = "auto"; ///< names of targets, separated by commas
   std::string cpu = "native";
   std::string init =
       "file"; ///< file, or random: the stored values need not exist

@@ -62,16 +62,30 @@ static llvm::json::Value rolesToJson(ArrayRef<onnx::RoleNote> notes) {
   return list;
 }
 
-llvm::Error writeReport(const Options &options, const CompileReport &report,
-                        const onnx::ImportDiagnostics &imported,
-                        const CompiledKernels *kernels) {
+/// What is the target's own.
+static llvm::json::Object toJson(const TargetReport &report) {
+  llvm::json::Value json = toJson(report.report);
+  llvm::json::Object object = std::move(*json.getAsObject());
+  object["target"] = report.target;
+  if (report.kernels)
+    object["compiled_kernels"] = report.kernels->toJson();
+  return object;
+}
+
+llvm::Error writeReport(const Options &options, ArrayRef<TargetReport> reports,
+                        const onnx::ImportDiagnostics &imported) {
   if (!options.report.empty()) {
-    llvm::json::Value json = toJson(report);
-    (*json.getAsObject())["guessed_roles"] = rolesToJson(imported.roles);
-    (*json.getAsObject())["parameters_not_in_graph"] =
+    llvm::json::Object object = toJson(reports.front());
+    object["guessed_roles"] = rolesToJson(imported.roles);
+    object["parameters_not_in_graph"] =
         llvm::json::Array(imported.lostParameters);
-    if (kernels)
-      (*json.getAsObject())["compiled_kernels"] = kernels->toJson();
+    if (reports.size() > 1) {
+      llvm::json::Array others;
+      for (const TargetReport &other : reports.drop_front())
+        others.push_back(toJson(other));
+      object["other_targets"] = std::move(others);
+    }
+    llvm::json::Value json = std::move(object);
     if (llvm::Error error =
             writeFile(options.report, llvm::formatv("{0:2}\n", json).str()))
       return error;
@@ -79,9 +93,13 @@ llvm::Error writeReport(const Options &options, const CompileReport &report,
   if (!options.quiet) {
     std::string text;
     llvm::raw_string_ostream stream(text);
-    printReport(stream, report);
-    if (kernels)
-      kernels->print(stream);
+    for (const TargetReport &each : reports) {
+      if (reports.size() > 1)
+        stream << "for " << each.target << ":\n";
+      printReport(stream, each.report);
+      if (each.kernels)
+        each.kernels->print(stream);
+    }
     llvm::outs() << printableLines(text);
   }
   return llvm::Error::success();

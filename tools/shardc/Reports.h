@@ -13,11 +13,19 @@ namespace shardc {
 void collectPlan(const plan::Plan &plan, mlir::ModuleOp module,
                  CompileReport &report);
 
-/// Writes --report, and prints the report unless --quiet is given. `kernels`
-/// may be null: they were not compiled.
-llvm::Error writeReport(const Options &options, const CompileReport &report,
-                        const onnx::ImportDiagnostics &imported,
-                        const CompiledKernels *kernels);
+/// What was resolved for one target. `kernels` may be null: they were not
+/// compiled.
+struct TargetReport {
+  std::string target;
+  const CompileReport &report;
+  const CompiledKernels *kernels;
+};
+
+/// Writes --report, and prints the reports unless --quiet is given. As JSON, that
+/// of the first target has those of the others in it, as `other_targets`.
+llvm::Error writeReport(const Options &options,
+                        llvm::ArrayRef<TargetReport> reports,
+                        const onnx::ImportDiagnostics &imported);
 
 } // namespace shardc
 

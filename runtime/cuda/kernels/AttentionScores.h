@@ -3,7 +3,7 @@
 #define SHARDC_RUNTIME_CUDA_KERNELS_ATTENTIONSCORES_H
 
 #include "runtime/cuda/kernels/AttentionParameters.h"
-#include "runtime/cuda/kernels/Block.h"
+#include "runtime/cuda/kernels/BlockSums.h"
 #include "runtime/cuda/kernels/Math.h"
 
 /// A device function whose parameters stay in registers.

@@ -1,6 +1,6 @@
 // Cross entropy, row by row: the loss and, in a second pass over what is still
 // in the cache, the gradient of the logits.
-#include "runtime/cuda/kernels/Block.h"
+#include "runtime/cuda/kernels/BlockSums.h"
 #include "runtime/cuda/kernels/CrossEntropyParameters.h"
 #include "runtime/cuda/kernels/Math.h"
 #include "runtime/cuda/kernels/Memory.h"
@@ -92,7 +92,7 @@ SHARDC_DEVICE void writeGradient(const Row<T> &row, T *gradient, Count label,
     C probability = exponential(logit - shift) * scale;
     return i == label ? probability - factor : probability;
   };
-  int threads = threadsOfBlock();
+  Count threads = threadsOfBlock();
   for (Count i = row.packs * size + threadOfBlock(); i < row.classes;
        i += threads)
     round(slope(widened(row.logits[i]), i), gradient[i]);
@@ -123,7 +123,7 @@ SHARDC_INLINE void crossEntropyRow(const CrossEntropyParameters &with,
                   ? with.gradient + number * with.gradientStride * sizeof(T)
                   : 0;
   Row<T> row(logits, gradient, classes);
-  int thread = threadOfBlock(), threads = threadsOfBlock();
+  Count thread = threadOfBlock(), threads = threadsOfBlock();
   Count label = labelOf(with.labels, with.firstRow + number);
   if (label == noLabel) {
     if (with.losses && thread == 0)

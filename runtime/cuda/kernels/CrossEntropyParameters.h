@@ -73,15 +73,6 @@ struct RoundRowsParameters {
   Count rows, columns, stride;
 };
 
-/// Says where something is wrong and what it is; of labels that fit in 32 bits
-/// all of it, of others the end of the range. No fault: -1.
-constexpr unsigned long long faultOf(Count position, Count value) {
-  Count most = 0x7fffffff;
-  Count kept = value > most ? most : value < -most - 1 ? -most - 1 : value;
-  return static_cast<unsigned long long>(position) << 32 |
-         static_cast<unsigned>(kept);
-}
-
 } // namespace shardc::runtime::cuda
 
 #endif

@@ -1,6 +1,6 @@
 // Norms of gradients and exact sums: runtime/base/ExactSum.h on a device. Words
 // are added by atomics, whose order does not matter.
-#include "runtime/cuda/kernels/Block.h"
+#include "runtime/cuda/kernels/BlockSums.h"
 #include "runtime/cuda/kernels/Math.h"
 #include "runtime/cuda/kernels/Memory.h"
 #include "runtime/cuda/kernels/SumsParameters.h"
@@ -48,14 +48,14 @@ SHARDC_DEVICE void normalize(Count *words) {
 }
 
 SHARDC_DEVICE void loadWords(Count *words, Address from) {
-  for (int i = threadOfBlock(); i < exactWords; i += threadsOfBlock())
+  for (unsigned i = threadOfBlock(); i < exactWords; i += threadsOfBlock())
     words[i] = at<const Count>(from)[i];
   barrier();
 }
 /// What the first thread has written last.
 SHARDC_DEVICE void storeWords(const Count *words, Address to) {
   barrier();
-  for (int i = threadOfBlock(); i < exactWords; i += threadsOfBlock())
+  for (unsigned i = threadOfBlock(); i < exactWords; i += threadsOfBlock())
     at<Count>(to)[i] = words[i];
 }
 
@@ -79,10 +79,10 @@ struct Power {
 /// threads * size the pack that is its own.
 template <typename T>
 SHARDC_INLINE double powersOf(const T *row, Count width, Power power,
-                              int thread, int threads) {
+                              Count thread, Count threads) {
   constexpr int size = 16 / sizeof(T), sums = size < 4 ? size : 4;
   double sum[sums] = {};
-  Count step = Count(threads) * size, i = Count(thread) * size;
+  Count step = threads * size, i = thread * size;
   auto take = [&](T value, int lane) {
     sum[lane % sums] = power.combine(sum[lane % sums], power(widen(value)));
   };
@@ -121,7 +121,7 @@ SHARDC_INLINE void forRowPowers(const NormPart &part, Power power,
   SHARDC_SHARED double sums[mostWarps];
   auto *elements = at<const T>(part.begin);
   auto combine = [&](double a, double b) { return power.combine(a, b); };
-  int thread = threadOfBlock(), threads = threadsOfBlock();
+  Count thread = threadOfBlock(), threads = threadsOfBlock();
   if (part.width == 1) {
     for (Count i = thread; i < part.count; i += threads)
       add(power(widen(elements[i])));
@@ -137,7 +137,7 @@ SHARDC_INLINE void forRowPowers(const NormPart &part, Power power,
     }
     return;
   }
-  int warps = threads / lanesOfWarp, lane = thread % lanesOfWarp;
+  Count warps = threads / lanesOfWarp, lane = thread % lanesOfWarp;
   for (Count first = 0; first < part.count; first += warps) {
     Count row = first + thread / lanesOfWarp;
     double sum = 0;
@@ -153,11 +153,11 @@ SHARDC_INLINE void forRowPowers(const NormPart &part, Power power,
 template <typename T> SHARDC_INLINE void normRows(const NormParameters &with) {
   SHARDC_SHARED Count words[exactWords];
   SHARDC_SHARED double sums[mostWarps];
-  int thread = threadOfBlock(), threads = threadsOfBlock();
+  Count thread = threadOfBlock(), threads = threadsOfBlock();
   Power power{at<const RunNumbers>(with.numbers)->norm};
   auto *parts = at<const NormPart>(with.parts);
   double largest = 0;
-  for (int i = thread; i < exactWords; i += threads)
+  for (Count i = thread; i < exactWords; i += threads)
     words[i] = 0;
   barrier();
   for (Count part = blockOfGrid(); part < with.partCount;
@@ -178,7 +178,7 @@ template <typename T> SHARDC_INLINE void normRows(const NormParameters &with) {
   }
   barrier();
   auto *sum = at<Count>(with.sum);
-  for (int i = thread; i < digits; i += threads)
+  for (Count i = thread; i < digits; i += threads)
     if (words[i])
       atomicAdd(sum + i, words[i]);
   if (thread == 0 && words[digits])
@@ -247,7 +247,7 @@ SHARDC_KERNEL void exact_finish(ExactFinishParameters with) {
 
 SHARDC_KERNEL void exact_sum(ExactSumParameters with) {
   SHARDC_SHARED Count words[exactWords];
-  for (int i = threadOfBlock(); i < exactWords; i += threadsOfBlock())
+  for (unsigned i = threadOfBlock(); i < exactWords; i += threadsOfBlock())
     words[i] = 0;
   barrier();
   if (threadOfBlock() == 0) {

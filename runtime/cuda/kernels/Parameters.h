@@ -35,6 +35,15 @@ struct RunNumbers {
   Count norm;              // p of the norm: 1, 2, or 0 for Inf
 };
 
+/// A word that says where data is wrong, and what is there: of a value outside 32
+/// bits the end of their range. Positions are below 2^31; all ones: no fault.
+constexpr unsigned long long faultOf(Count position, Count value) {
+  Count most = 0x7fffffff;
+  Count kept = value > most ? most : value < -most - 1 ? -most - 1 : value;
+  return static_cast<unsigned long long>(position) << 32 |
+         static_cast<unsigned>(kept);
+}
+
 } // namespace shardc::runtime::cuda
 
 #endif

@@ -1,28 +1,14 @@
 // Sums of arrays, element by element: over micro-batches, and over ranks in
 // their order. Bits are the processor's.
 #include "runtime/cuda/kernels/Memory.h"
+#include "runtime/cuda/kernels/Sums.h"
 #include "runtime/cuda/kernels/SumsParameters.h"
 
 namespace shardc::runtime::cuda {
 
-template <> struct ComputeOf<Count> {
-  using Type = Count;
-};
-template <> struct ComputeOf<int> {
-  using Type = int;
-};
-
-SHARDC_DEVICE Count widen(Count value) { return value; }
-SHARDC_DEVICE int widen(int value) { return value; }
-SHARDC_DEVICE void round(Count value, Count &result) { result = value; }
-SHARDC_DEVICE void round(int value, int &result) { result = value; }
-
-template <typename C> SHARDC_DEVICE C plus(C a, C b) { return a + b; }
-SHARDC_DEVICE Count plus(Count a, Count b) { // wraps around
-  return Count(static_cast<unsigned long long>(a) +
-               static_cast<unsigned long long>(b));
+SHARDC_DEVICE void round(unsigned long long value, Count &result) {
+  result = Count(value);
 }
-SHARDC_DEVICE int plus(int a, int b) { return int(Word32(a) + Word32(b)); }
 
 /// Calls body(i, pack of one element or more) for all elements: packs of `size`
 /// where they are aligned.
@@ -53,7 +39,7 @@ SHARDC_DEVICE void add(const AddParameters &with) {
     auto value = packAt<n>(from, i);
 #pragma unroll
     for (int lane = 0; lane < n; ++lane)
-      round(plus(C(widen(sum.values[lane])), C(widen(value.values[lane]))),
+      round(C(summand(sum.values[lane])) + C(summand(value.values[lane])),
             sum.values[lane]);
     *reinterpret_cast<Pack<To, n> *>(to + i) = sum;
   });
@@ -61,7 +47,7 @@ SHARDC_DEVICE void add(const AddParameters &with) {
 
 template <typename T>
 SHARDC_DEVICE void orderedSum(const OrderedSumParameters &with) {
-  using C = Compute<T>;
+  using C = SumOf<T>;
   constexpr int size = 16 / sizeof(T);
   auto *slices = at<const T>(with.slices);
   auto *result = at<T>(with.result);
@@ -76,7 +62,7 @@ SHARDC_DEVICE void orderedSum(const OrderedSumParameters &with) {
       auto first = packAt<n>(slices, i);
 #pragma unroll
       for (int lane = 0; lane < n; ++lane)
-        sum.values[lane] = C(widen(first.values[lane]));
+        sum.values[lane] = summand(first.values[lane]);
       rank = 1;
     } else {
       sum = packAt<n>(running, i);
@@ -86,7 +72,7 @@ SHARDC_DEVICE void orderedSum(const OrderedSumParameters &with) {
       auto term = packAt<n>(slices, rank * with.stride + i);
 #pragma unroll
       for (int lane = 0; lane < n; ++lane)
-        sum.values[lane] = plus(sum.values[lane], C(widen(term.values[lane])));
+        sum.values[lane] += summand(term.values[lane]);
     }
     if (!with.ends) {
       *reinterpret_cast<Pack<C, n> *>(running + i) = sum;
@@ -95,22 +81,26 @@ SHARDC_DEVICE void orderedSum(const OrderedSumParameters &with) {
     Pack<T, n> rounded;
 #pragma unroll
     for (int lane = 0; lane < n; ++lane)
-      round(sum.values[lane], rounded.values[lane]);
+      store(sum.values[lane], rounded.values[lane]);
     *reinterpret_cast<Pack<T, n> *>(result + i) = rounded;
   });
 }
 
+SHARDC_DEVICE Count compared(Count value) { return value; }
+SHARDC_DEVICE int compared(int value) { return value; }
+template <typename T> SHARDC_DEVICE Compute<T> compared(T value) {
+  return widened(value);
+}
+
 template <typename T>
 SHARDC_DEVICE void orderedMax(const OrderedSumParameters &with) {
-  using C = Compute<T>;
   auto *slices = at<const T>(with.slices);
   for (Count i = firstElement(); i < with.count; i += threadsOfGrid()) {
     T largest = slices[i];
     for (Count rank = 1; rank < with.ranks; ++rank) {
       T other = slices[rank * with.stride + i];
-      // What is not a number wins.
-      C a = C(widen(largest)), b = C(widen(other));
-      largest = a != a || a >= b ? largest : other;
+      auto a = compared(largest), b = compared(other);
+      largest = a != a || a >= b ? largest : other; // a NaN wins
     }
     at<T>(with.result)[i] = largest;
   }
@@ -129,7 +119,7 @@ SHARDC_ADDS(f64, double)
 SHARDC_ADDS(f32, float)
 SHARDC_ADDS(bf16, Bf16)
 SHARDC_ADDS(f16, F16)
-SHARDC_ADD(i64, Count, i64, Count, Count)
+SHARDC_ADD(i64, Count, i64, Count, SumOf<Count>)
 
 #define SHARDC_ORDERED(name, T)                                                \
   SHARDC_KERNEL void ordered_sum_##name(OrderedSumParameters with) {           \

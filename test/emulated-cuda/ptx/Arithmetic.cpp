@@ -35,7 +35,7 @@ Value *Translation::flushed(Value number) {
 
 /// The result in the operands' type, not yet rounded to 16 bits; null of an
 /// instruction that is none of these. Approximations are the exact number,
-/// rounded.
+/// rounded; see approximated().
 Value *Translation::floatResult(const Instruction &of,
                                 ArrayRef<Value> operands) {
   StringRef name = of.name();
@@ -83,6 +83,8 @@ Value *Translation::floatResult(const Instruction &of,
     return call(Intrinsic::sin);
   if (name == "cos")
     return call(Intrinsic::cos);
+  if (name == "tanh")
+    return call(Intrinsic::tanh);
   return nullptr;
 }
 
@@ -125,12 +127,37 @@ Value *Translation::towardZero(const Instruction &of,
       builder.getFloatTy());
 }
 
+/// A float32 that rounds to 16 bits as the fused sum does: products of 16-bit
+/// numbers are exact in float64, and what a sum loses there is far below the
+/// last of 11 digits.
+Value *Translation::fusedOf16(ArrayRef<Value> operands) {
+  auto wide = [&](Value value) {
+    return builder.CreateFPExt(value, builder.getDoubleTy());
+  };
+  return roundToOdd(builder.CreateFAdd(
+      builder.CreateFMul(wide(operands[0]), wide(operands[1])),
+      wide(operands[2])));
+}
+
+/// Half of the approximations are off by the last bit, so that nobody relies on
+/// the exact number. Powers of two, infinities and NaN stay.
+Value *Translation::approximated(Value number) {
+  Value bits = builder.CreateBitCast(number, builder.getInt32Ty());
+  Value isOrdinary = builder.CreateAnd(
+      builder.CreateIsNotNull(builder.CreateAnd(bits, 0x7fffff)),
+      builder.CreateICmpULT(builder.CreateAnd(bits, 0x7fffffff),
+                            builder.getInt32(0x7f7fffff)));
+  Value off = builder.CreateAnd(
+      isOrdinary,
+      builder.CreateTrunc(builder.CreateLShr(bits, 2), builder.getInt1Ty()));
+  return builder.CreateBitCast(
+      builder.CreateAdd(bits, builder.CreateZExt(off, builder.getInt32Ty())),
+      builder.getFloatTy());
+}
+
 bool Translation::floatArithmetic(const Instruction &of) {
   StringRef type = of.type();
   if (!isFloatType(type) || of.has("sat"))
-    return false;
-  // A fused sum of 16-bit numbers would be rounded twice.
-  if (of.name() == "fma" && bitsOf(type) == 16)
     return false;
   // All that is not the nearest number.
   if (of.has("rm") || of.has("rp") || (of.has("rz") && type != "f32"))
@@ -144,9 +171,13 @@ bool Translation::floatArithmetic(const Instruction &of) {
   if (of.has("rz"))
     result = operands.size() > 1 ? towardZero(of, operands) : nullptr;
   else if (!operands.empty())
-    result = floatResult(of, operands);
+    result = of.name() == "fma" && bitsOf(type) == 16
+                 ? fusedOf16(operands)
+                 : floatResult(of, operands);
   if (!result)
     return false;
+  if ((of.has("approx") || of.has("full")) && type == "f32")
+    result = approximated(result);
   // rcp.approx.ftz.f64 has the upper half of the number (PTX ISA, 9.7.3.14).
   if (of.name() == "rcp" && of.has("approx") && type == "f64")
     result = builder.CreateBitCast(
@@ -162,8 +193,6 @@ bool Translation::packedArithmetic(const Instruction &of) {
   StringRef type = of.type();
   if (type != "f16x2" && type != "bf16x2")
     return false;
-  if (of.name() == "fma")
-    return false;
   StringRef half = type.drop_back(2);
   Value whole = builder.getInt32(0);
   for (unsigned at : {0u, 16u}) {
@@ -173,7 +202,9 @@ bool Translation::packedArithmetic(const Instruction &of) {
           builder.CreateTrunc(builder.CreateLShr(read(of.operands[i], 32), at),
                               builder.getInt16Ty()),
           half));
-    Value result = operands.empty() ? nullptr : floatResult(of, operands);
+    Value result = operands.empty()     ? nullptr
+                   : of.name() == "fma" ? fusedOf16(operands)
+                                        : floatResult(of, operands);
     if (!result)
       return false;
     whole = builder.CreateOr(
@@ -314,6 +345,85 @@ Value *Translation::bitField(Value value, const Instruction &of) {
                               number(0), field);
 }
 
+/// bfi, brev, lop3 and prmt: bits that are put together.
+bool Translation::bitArithmetic(const Instruction &of) {
+  StringRef name = of.name();
+  unsigned bits = bitsOf(of.type());
+  if (!of.type().starts_with("b") || bits < 32)
+    return false;
+  auto operand = [&](size_t i) { return read(of.operands[i], bits); };
+  Type *type = builder.getIntNTy(bits);
+  auto number = [&](uint64_t value) { return ConstantInt::get(type, value); };
+  if (name == "brev" && of.operands.size() == 2) {
+    write(of.operands[0],
+          builder.CreateUnaryIntrinsic(Intrinsic::bitreverse, operand(1)));
+    return true;
+  }
+  if (of.operands.size() < 4)
+    return false;
+  if (name == "bfi" && of.operands.size() == 5) {
+    // The lower `length` bits of the first become those of the second from
+    // `begin` on. In twice the bits no shift is by too much.
+    Type *wide = builder.getIntNTy(512);
+    auto byte = [&](size_t i) {
+      return builder.CreateZExt(
+          builder.CreateAnd(read(of.operands[i], 32), 255), wide);
+    };
+    Value one = ConstantInt::get(wide, 1), begin = byte(3);
+    Value field = builder.CreateSub(builder.CreateShl(one, byte(4)), one);
+    Value mask = builder.CreateShl(field, begin);
+    Value from = builder.CreateShl(builder.CreateZExt(operand(1), wide), begin);
+    Value onto = builder.CreateZExt(operand(2), wide);
+    write(
+        of.operands[0],
+        builder.CreateTrunc(
+            builder.CreateOr(builder.CreateAnd(from, mask),
+                             builder.CreateAnd(onto, builder.CreateNot(mask))),
+            type));
+    return true;
+  }
+  uint64_t table = 0;
+  if (name == "lop3" && of.operands.size() == 5 &&
+      !StringRef(of.operands[4]).getAsInteger(0, table)) {
+    Value result = number(0);
+    for (unsigned row = 0; row < 8; ++row) {
+      if (!(table >> row & 1))
+        continue;
+      Value all = number(~uint64_t(0));
+      for (unsigned i = 0; i < 3; ++i) {
+        Value each = operand(1 + i);
+        all = builder.CreateAnd(
+            all, row >> (2 - i) & 1 ? each : builder.CreateNot(each));
+      }
+      result = builder.CreateOr(result, all);
+    }
+    write(of.operands[0], result);
+    return true;
+  }
+  if (name != "prmt" || of.operands.size() != 4 || of.words.size() != 2)
+    return false;
+  // Each nibble of the selector names a byte of the pair (b, a), or its sign.
+  Type *wide = builder.getInt64Ty();
+  Value pair = builder.CreateOr(
+      builder.CreateZExt(operand(1), wide),
+      builder.CreateShl(builder.CreateZExt(operand(2), wide), 32));
+  Value selector = operand(3), result = number(0);
+  for (unsigned i = 0; i < 4; ++i) {
+    Value nibble = builder.CreateAnd(builder.CreateLShr(selector, 4 * i), 15);
+    Value shift = builder.CreateZExt(
+        builder.CreateShl(builder.CreateAnd(nibble, 7), 3), wide);
+    Value byte = builder.CreateTrunc(builder.CreateLShr(pair, shift),
+                                     builder.getInt8Ty());
+    Value sign = builder.CreateAShr(byte, 7);
+    byte = builder.CreateSelect(
+        builder.CreateIsNotNull(builder.CreateAnd(nibble, 8)), sign, byte);
+    result = builder.CreateOr(
+        result, builder.CreateShl(builder.CreateZExt(byte, type), 8 * i));
+  }
+  write(of.operands[0], result);
+  return true;
+}
+
 bool Translation::integerArithmetic(const Instruction &of) {
   unsigned bits = bitsOf(of.type());
   bool isSigned = isSignedType(of.type());
@@ -398,11 +508,13 @@ static std::optional<CmpInst::Predicate> predicateOf(StringRef word,
       .Default(std::nullopt);
 }
 
+/// "setp.lt.f32 p, a, b", and with "and", "or" or "xor" a further predicate.
 void Translation::compare(const Instruction &of) {
   StringRef type = of.type();
   std::optional<CmpInst::Predicate> predicate = predicateOf(of.words[1], type);
-  if (!predicate || of.operands.size() != 3 || bitsOf(type) == 0 ||
-      StringRef(of.operands[0]).contains('|'))
+  bool combines = of.operands.size() == 4;
+  if (!predicate || of.operands.size() < 3 || of.operands.size() > 4 ||
+      bitsOf(type) == 0 || StringRef(of.operands[0]).contains('|'))
     return unknown(of, "");
   auto operand = [&](StringRef text) {
     if (!isFloatType(type))
@@ -410,8 +522,19 @@ void Translation::compare(const Instruction &of) {
     Value number = readFloat(text, type);
     return of.has("ftz") ? flushed(number) : number;
   };
-  write(of.operands[0], builder.CreateCmp(*predicate, operand(of.operands[1]),
-                                          operand(of.operands[2])));
+  Value result = builder.CreateCmp(*predicate, operand(of.operands[1]),
+                                   operand(of.operands[2]));
+  if (combines) {
+    StringRef text = of.operands[3];
+    bool negated = text.consume_front("!");
+    Value with = read(text, 1);
+    if (negated)
+      with = builder.CreateNot(with);
+    result = of.has("and")  ? builder.CreateAnd(result, with)
+             : of.has("or") ? builder.CreateOr(result, with)
+                            : builder.CreateXor(result, with);
+  }
+  write(of.operands[0], result);
 }
 
 void Translation::select(const Instruction &of) {

@@ -40,6 +40,26 @@ Value *Translation::roundToBfloat(Value number) {
                               builder.getInt16(0x7fff), upper);
 }
 
+Value *Translation::roundToOdd(Value number) {
+  Type *type = builder.getFloatTy(), *word = builder.getInt32Ty();
+  Value near = builder.CreateFPTrunc(number, type);
+  Value back = builder.CreateFPExt(near, number->getType());
+  Value bits = builder.CreateBitCast(near, word);
+  auto size = [&](Value of) {
+    return builder.CreateUnaryIntrinsic(Intrinsic::fabs, of);
+  };
+  // An inexact result that is even lies beside an odd one, on the other side of
+  // the number.
+  Value move = builder.CreateAnd(
+      builder.CreateFCmpONE(back, number),
+      builder.CreateICmpEQ(builder.CreateAnd(bits, 1), builder.getInt32(0)));
+  Value isBeyond = builder.CreateFCmpOGT(size(back), size(number));
+  Value other = builder.CreateSelect(
+      isBeyond, builder.CreateSub(bits, builder.getInt32(1)),
+      builder.CreateAdd(bits, builder.getInt32(1)));
+  return builder.CreateBitCast(builder.CreateSelect(move, other, bits), type);
+}
+
 /// To an integer, still as a float.
 Value *Translation::rounded(Value number, const Instruction &of) {
   Intrinsic::ID id = of.has("rni")   ? Intrinsic::roundeven
@@ -139,10 +159,10 @@ void Translation::convert(const Instruction &of) {
         {toInteger, number->getType()}, {number});
     return write(result, value, signedTo);
   }
-  if (from == "f64" && bitsOf(to) == 16)
-    return unknown(of, "");
   if (to == "f64" && from != "f64")
     number = builder.CreateFPExt(number, builder.getDoubleTy());
+  else if (from == "f64" && bitsOf(to) == 16)
+    number = roundToOdd(number);
   else if (from == "f64" && to != "f64")
     number = builder.CreateFPTrunc(number, builder.getFloatTy());
   writeFloat(result, of.has("ftz") ? flushed(number) : number, to);

@@ -5,6 +5,7 @@
 
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
@@ -32,10 +33,46 @@ static void optimize(llvm::Module &module, TargetMachine &machine) {
       .run(module, modules);
 }
 
-Expected<HostCode> HostCode::compile(ArrayRef<Module> modules) {
+Expected<orc::JITTargetMachineBuilder> hostMachine() {
   InitializeNativeTarget();
   InitializeNativeTargetAsmPrinter();
   auto host = orc::JITTargetMachineBuilder::detectHost();
+  if (!host)
+    return host.takeError();
+  host->setRelocationModel(Reloc::PIC_);
+  host->setCodeModel(CodeModel::Small);
+  return host;
+}
+
+Expected<std::string> compile(StringRef ptx, bool checked) {
+  auto parsed = parse(ptx);
+  if (!parsed)
+    return parsed.takeError();
+  auto host = hostMachine();
+  if (!host)
+    return host.takeError();
+  auto machine = host->createTargetMachine();
+  if (!machine)
+    return machine.takeError();
+  LLVMContext context;
+  llvm::Module module("ptx", context);
+  module.setDataLayout((*machine)->createDataLayout());
+  module.setTargetTriple((*machine)->getTargetTriple());
+  if (Error error = translate(*parsed, module, checked))
+    return std::move(error);
+  optimize(module, **machine);
+  SmallVector<char, 0> object;
+  raw_svector_ostream stream(object);
+  legacy::PassManager passes;
+  if ((*machine)->addPassesToEmitFile(passes, stream, nullptr,
+                                      CodeGenFileType::ObjectFile))
+    return createStringError("this machine's code cannot be written");
+  passes.run(module);
+  return std::string(object.data(), object.size());
+}
+
+Expected<HostCode> HostCode::compile(ArrayRef<Module> modules) {
+  auto host = hostMachine();
   if (!host)
     return host.takeError();
   auto machine = host->createTargetMachine();
@@ -46,7 +83,7 @@ Expected<HostCode> HostCode::compile(ArrayRef<Module> modules) {
   module->setDataLayout((*machine)->createDataLayout());
   module->setTargetTriple((*machine)->getTargetTriple());
   for (const Module &each : modules)
-    if (Error error = translate(each, *module))
+    if (Error error = translate(each, *module, false))
       return std::move(error);
   optimize(*module, **machine);
   auto jit =

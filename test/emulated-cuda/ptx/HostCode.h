@@ -7,16 +7,24 @@
 #include "llvm/ADT/ArrayRef.h"
 
 #include <memory>
+#include <string>
 
 namespace llvm::orc {
+class JITTargetMachineBuilder;
 class LLJIT;
-}
+} // namespace llvm::orc
 
 namespace shardc::test::ptx {
 
+/// How this machine's code is made.
+llvm::Expected<llvm::orc::JITTargetMachineBuilder> hostMachine();
+
+/// Translates and optimizes a module into an object file.
+llvm::Expected<std::string> compile(llvm::StringRef ptx, bool checked);
+
 class HostCode {
 public:
-  /// Translates and optimizes kernels, whose names differ.
+  /// Translates and optimizes kernels, whose names differ; not checked.
   static llvm::Expected<HostCode> compile(llvm::ArrayRef<Module> modules);
   HostCode(HostCode &&) noexcept;
   ~HostCode();

@@ -12,25 +12,38 @@ static unsigned lanes(const Instruction &of) {
 }
 
 /// An access must be a multiple of all its bytes (PTX ISA, 6.4.1.1).
-Value *Translation::checkedAddress(const Instruction &of, StringRef operand,
-                                   unsigned bytes) {
+Value *Translation::accessed(const Instruction &of, StringRef operand,
+                             unsigned bytes, uint32_t kind) {
   Value at = address(operand);
-  if (bytes == 1 || of.has("param"))
+  if (of.has("param"))
     return at;
-  Value low = builder.CreateAnd(
-      builder.CreatePtrToInt(at, builder.getInt64Ty()), bytes - 1);
-  BasicBlock *wrong = BasicBlock::Create(context, "", function);
-  BasicBlock *right = BasicBlock::Create(context, "", function);
-  builder.CreateCondBr(builder.CreateIsNotNull(low), wrong, right);
-  builder.SetInsertPoint(wrong);
-  builder.CreateCall(
-      FunctionType::get(builder.getVoidTy(),
-                        {builder.getPtrTy(), builder.getPtrTy()}, false),
-      field(Misaligned),
-      {thread, builder.CreateGlobalString(kernel.name + ": " + of.text)});
-  builder.CreateUnreachable();
-  builder.SetInsertPoint(right);
-  return at;
+  Value number = builder.CreatePtrToInt(at, builder.getInt64Ty());
+  if (bytes > 1) {
+    Value low = builder.CreateAnd(number, bytes - 1);
+    BasicBlock *wrong = BasicBlock::Create(context, "", function);
+    BasicBlock *right = BasicBlock::Create(context, "", function);
+    builder.CreateCondBr(builder.CreateIsNotNull(low), wrong, right);
+    builder.SetInsertPoint(wrong);
+    service(offsetof(Services, misaligned), builder.getVoidTy(),
+            {statement(of)});
+    builder.CreateUnreachable();
+    builder.SetInsertPoint(right);
+  }
+  if (of.has("shared") || of.has("local") || of.has("const") ||
+      of.has("shared::cta"))
+    return at;
+  if (!of.has("global"))
+    kind |= accessGeneric;
+  if (checked)
+    return service(offsetof(Services, access), builder.getPtrTy(),
+                   {number, builder.getInt32(kind | bytes), statement(of)});
+  Value inside = builder.CreateICmpULT(
+      builder.CreateSub(number, builder.getInt64(deviceMemory)),
+      builder.getInt64(deviceMemoryBytes));
+  return builder.CreateSelect(
+      inside,
+      builder.CreateConstGEP1_64(builder.getInt8Ty(), at, kernelMemoryOffset),
+      at);
 }
 
 void Translation::load(const Instruction &of) {
@@ -38,7 +51,7 @@ void Translation::load(const Instruction &of) {
   SmallVector<std::string, 8> to = parts(of.operands[0]);
   if (bits < 8 || to.size() != count)
     return unknown(of, "");
-  Value at = checkedAddress(of, of.operands[1], count * bits / 8);
+  Value at = accessed(of, of.operands[1], count * bits / 8, accessReads);
   bool isSigned = of.type().starts_with("s");
   // All are loaded before a register changes, of which one may be the address.
   SmallVector<Value> values;
@@ -56,7 +69,7 @@ void Translation::store(const Instruction &of) {
   SmallVector<std::string, 8> from = parts(of.operands[1]);
   if (bits < 8 || from.size() != count)
     return unknown(of, "");
-  Value at = checkedAddress(of, of.operands[0], count * bits / 8);
+  Value at = accessed(of, of.operands[0], count * bits / 8, accessWrites);
   for (unsigned i = 0; i < count; ++i)
     builder.CreateAlignedStore(
         read(from[i], bits),
@@ -86,24 +99,75 @@ void Translation::move(const Instruction &of) {
                                      builder.getIntNTy(part)));
 }
 
-void Translation::barrier(const Instruction &of) {
-  if (!of.has("sync") || of.operands.size() != 1 || of.operands[0] != "0")
-    return unknown(of, "bar.sync 0 is");
-  builder.CreateCall(
-      FunctionType::get(builder.getVoidTy(), {builder.getPtrTy()}, false),
-      field(Barrier), {thread});
+/// atom and red: one thread at a time changes a word.
+bool Translation::atomic(const Instruction &of) {
+  bool returns = of.name() == "atom";
+  if (!returns && of.name() != "red")
+    return false;
+  StringRef type = of.type();
+  unsigned bits = bitsOf(type);
+  bool isFloat = type == "f32" || type == "f64", isSigned = type[0] == 's';
+  auto given = [&](size_t i) { return of.operands[returns + i]; };
+  bool swapsIfEqual = of.has("cas");
+  if (bits < 32 || type.ends_with("x2") ||
+      of.operands.size() != 2u + returns + swapsIfEqual)
+    return false;
+  using Op = AtomicRMWInst::BinOp;
+  Op op = of.has("add")    ? (isFloat ? Op::FAdd : Op::Add)
+          : of.has("exch") ? Op::Xchg
+          : of.has("and")  ? Op::And
+          : of.has("or")   ? Op::Or
+          : of.has("xor")  ? Op::Xor
+          : of.has("min")  ? (isSigned ? Op::Min : Op::UMin)
+          : of.has("max")  ? (isSigned ? Op::Max : Op::UMax)
+                           : Op::BAD_BINOP;
+  if ((op == Op::BAD_BINOP && !swapsIfEqual) ||
+      (isFloat && op != Op::FAdd && op != Op::Xchg))
+    return false;
+  Value at = accessed(of, given(0), bits / 8, accessReads | accessWrites);
+  Value value = read(given(1), bits), before;
+  if (swapsIfEqual)
+    before = builder.CreateExtractValue(
+        builder.CreateAtomicCmpXchg(at, value, read(given(2), bits),
+                                    Align(bits / 8), AtomicOrdering::Monotonic,
+                                    AtomicOrdering::Monotonic),
+        0);
+  else
+    before = builder.CreateAtomicRMW(
+        op, at, isFloat ? readFloat(given(1), type) : value, Align(bits / 8),
+        AtomicOrdering::Monotonic);
+  if (returns)
+    write(of.operands[0], isFloat ? bitsOfFloat(before, type) : before,
+          isSigned);
+  return true;
 }
 
-void Translation::shuffle(const Instruction &of) {
-  if (!of.has("bfly") || of.operands.size() != 5 || of.operands[3] != "31" ||
-      of.operands[4] != "-1" || StringRef(of.operands[0]).contains('|'))
-    return unknown(of, "shfl.sync.bfly of whole warps is");
-  Type *word = builder.getInt32Ty();
-  write(of.operands[0],
-        builder.CreateCall(
-            FunctionType::get(word, {builder.getPtrTy(), word, word}, false),
-            field(Shuffle),
-            {thread, read(of.operands[1], 32), read(of.operands[2], 32)}));
+/// Bytes arrive when they are waited for, and not before.
+void Translation::copyAsync(const Instruction &of) {
+  Type *none = builder.getVoidTy();
+  if (of.has("commit_group"))
+    service(offsetof(Services, commitCopies), none, {});
+  else if (of.has("wait_all")) {
+    service(offsetof(Services, commitCopies), none, {});
+    service(offsetof(Services, awaitCopies), none, {builder.getInt32(0)});
+  } else if (of.has("wait_group"))
+    service(offsetof(Services, awaitCopies), none, {read(of.operands[0], 32)});
+  else if (of.has("async") && of.operands.size() >= 3 &&
+           of.operands.size() <= 4) {
+    uint64_t bytes = 0;
+    if (StringRef(of.operands[2]).getAsInteger(10, bytes) ||
+        (bytes != 4 && bytes != 8 && bytes != 16))
+      return unknown(of, "4, 8 and 16 bytes are");
+    Value given = of.operands.size() == 4 ? read(of.operands[3], 32)
+                                          : builder.getInt32(bytes);
+    Instruction source = of;
+    source.words = {"ld", "global"};
+    Value from = accessed(source, of.operands[1], unsigned(bytes), accessReads);
+    Value to = address(of.operands[0]);
+    service(offsetof(Services, copyLater), none,
+            {to, from, builder.getInt32(bytes), given});
+  } else
+    unknown(of, "");
 }
 
 } // namespace shardc::test::ptx

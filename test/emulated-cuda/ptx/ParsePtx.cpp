@@ -79,7 +79,8 @@ public:
       StringRef word = rest.take_until([](char c) { return isSpace(c); });
       if (word == ".version" || word == ".target" || word == ".address_size")
         rest = rest.drop_until([](char c) { return c == '\n'; });
-      else if (word == ".visible" || word == ".weak" || word == ".extern")
+      else if (word == ".visible" || word == ".weak" || word == ".extern" ||
+               word == ".common")
         rest = rest.drop_front(word.size());
       else if (rest.consume_front(".entry")) {
         if (Error error = signature(module.kernels.emplace_back()))
@@ -90,7 +91,12 @@ public:
       } else if (word == ".global" || word == ".const") {
         if (Error error = constant(module.constants.emplace_back()))
           return error;
-      } else
+      } else if (word == ".shared") {
+        if (Error error = shared(module))
+          return error;
+      } else if (word == ".file" || word == ".section")
+        return failure("is compiled without debug information", line());
+      else
         return failure("no directive that is known", line());
     }
   }
@@ -131,13 +137,37 @@ private:
     if (rest.starts_with("("))
       if (Error error = list(kernel.parameters, kernel.parameterBytes))
         return error;
-    // .maxntid and the like say nothing that a launch does not.
-    rest = rest.drop_until([](char c) { return c == '{' || c == ';'; });
+    StringRef directives =
+        rest.take_until([](char c) { return c == '{' || c == ';'; });
+    rest = rest.drop_front(directives.size());
+    size_t at = directives.find(".maxntid");
+    if (at != StringRef::npos) {
+      kernel.mostThreads = 1;
+      StringRef list = directives.drop_front(at + 8).ltrim().take_while(
+          [](char c) { return isDigit(c) || c == ',' || c == ' '; });
+      for (StringRef each : splitOperands(list)) {
+        int64_t number = 0;
+        if (each.trim().getAsInteger(10, number))
+          return failure("expects numbers of threads", directives);
+        kernel.mostThreads *= number;
+      }
+    }
     if (rest.consume_front(";"))
       return Error::success();
     if (!rest.consume_front("{"))
       return failure("expects a body", kernel.name);
     return body(kernel);
+  }
+
+  /// ".shared .align 4 .b8 name[512];", "name[]"
+  Error shared(Module &module) {
+    StringRef text = rest.take_until([](char c) { return c == ';'; }).trim();
+    rest = rest.drop_front(rest.find(';') + 1);
+    if (!text.consume_back("[]"))
+      return variable(text, module.shared, module.sharedBytes);
+    module.dynamicShared.push_back(
+        text.drop_front(text.find_last_of(" \t") + 1).str());
+    return Error::success();
   }
 
   /// ".global .align 4 .b8 name[2] = {1, 2};"
@@ -165,7 +195,7 @@ private:
     if (align < size || text.contains(".ptr"))
       align = size;
     bytes = static_cast<int64_t>(alignTo(bytes, align));
-    all.push_back({name.str(), bytes, size * elements});
+    all.push_back({name.str(), bytes, size * elements, size});
     bytes += size * elements;
     return Error::success();
   }
@@ -309,20 +339,151 @@ Error Parser::constant(Constant &made) {
     return error;
   made.name = all[0].name;
   values = values.trim();
-  if (!declared.contains(".b8") || !values.consume_front("{") ||
-      !values.consume_back("}"))
-    return failure("expects bytes", text);
+  if (values.empty() || declared.contains(".extern"))
+    return failure("expects values", text);
+  int64_t size = all[0].elementBytes;
+  if (values.consume_front("{"))
+    values.consume_back("}");
   for (StringRef value : splitOperands(values)) {
-    int64_t number = 0;
-    if (value.getAsInteger(10, number))
-      return failure("expects bytes", text);
-    made.bytes += static_cast<char>(number);
+    APInt number(64, 0);
+    value = value.trim();
+    bool negative = value.consume_front("-");
+    unsigned radix = 10;
+    for (StringRef prefix : {"0f", "0F", "0d", "0D", "0x", "0X"})
+      if (value.consume_front(prefix))
+        radix = 16;
+    value.consume_back("U");
+    if (value.getAsInteger(radix, number))
+      return failure("expects numbers", text);
+    uint64_t bits = number.zextOrTrunc(64).getZExtValue();
+    bits = negative ? -bits : bits;
+    made.bytes.append(reinterpret_cast<const char *>(&bits), size_t(size));
   }
   made.bytes.resize(size_t(bytes));
   return Error::success();
 }
 
 } // namespace
+
+bool waits(const Function &kernel, const Module &module) {
+  for (const Instruction &each : kernel.body) {
+    if (each.words.empty())
+      continue;
+    StringRef name = each.name();
+    if (name == "bar" || name == "barrier" || name == "shfl" ||
+        name == "vote" || name == "redux" || name == "match" || name == "mma" ||
+        name == "ldmatrix")
+      return true;
+    if (name != "call")
+      continue;
+    for (const Function &callee : module.functions)
+      if (is_contained(each.operands, callee.name) &&
+          callee.name != kernel.name && waits(callee, module))
+        return true;
+  }
+  return false;
+}
+
+static bool mentions(StringRef text, StringRef name) {
+  auto isPart = [](char c) {
+    return isAlnum(c) || c == '_' || c == '$' || c == '%' || c == '.';
+  };
+  for (size_t at = text.find(name); at != StringRef::npos;
+       at = text.find(name, at + 1)) {
+    size_t end = at + name.size();
+    if ((at == 0 || !isPart(text[at - 1])) &&
+        (end == text.size() || !isPart(text[end])))
+      return true;
+  }
+  return false;
+}
+
+Expected<Pieces> Pieces::of(StringRef text) {
+  Pieces made;
+  std::string kept = withoutComments(text);
+  StringRef rest = kept;
+  for (;;) {
+    rest = rest.ltrim();
+    if (rest.empty())
+      return made;
+    if (rest.starts_with(".version") || rest.starts_with(".target") ||
+        rest.starts_with(".address_size")) {
+      rest = rest.drop_until([](char c) { return c == '\n'; });
+      continue;
+    }
+    if (!rest.starts_with("."))
+      return failure("no directive that is known",
+                     rest.take_until([](char c) { return c == '\n'; }));
+    size_t end = rest.find_first_of("{;");
+    StringRef head = rest.take_front(end);
+    size_t entry = head.find(".entry"), function = head.find(".func");
+    bool isKernel = entry != StringRef::npos;
+    bool isFunction = function != StringRef::npos;
+    if (isKernel || isFunction) {
+      if (end != StringRef::npos && rest[end] == '{') {
+        int depth = 0;
+        do {
+          depth += (rest[end] == '{') - (rest[end] == '}');
+          ++end;
+        } while (depth > 0 && end < rest.size());
+        if (depth > 0)
+          return failure("a body without an end", rest.take_front(60));
+      } else if (end != StringRef::npos)
+        ++end;
+    } else if (end != StringRef::npos)
+      end = rest.find(';', end) == StringRef::npos ? StringRef::npos
+                                                   : rest.find(';', end) + 1;
+    if (end == StringRef::npos)
+      return failure("a statement without an end", rest.take_front(60));
+    Piece piece;
+    piece.text = rest.take_front(end).str();
+    piece.isKernel = isKernel;
+    StringRef of = piece.text;
+    if (isKernel || isFunction) {
+      of = of.drop_front(isKernel ? entry + 6 : function + 5).ltrim();
+      if (of.starts_with("("))
+        of = of.drop_front(of.find(')') + 1).ltrim();
+      of = of.take_until(
+          [](char c) { return c == '(' || isSpace(c) || c == ';'; });
+    } else {
+      of = of.take_until([](char c) {
+               return c == '=' || c == ';' || c == '[';
+             }).rtrim();
+      of = of.drop_front(of.find_last_of(" \t") + 1);
+    }
+    piece.name = of.str();
+    made.pieces.push_back(std::move(piece));
+    rest = rest.drop_front(end);
+  }
+}
+
+std::string Pieces::kernel(StringRef name) const {
+  std::vector<const Piece *> taken;
+  for (const Piece &each : pieces)
+    if (each.isKernel && each.name == name)
+      taken.push_back(&each);
+  if (taken.empty())
+    return "";
+  for (size_t i = 0; i < taken.size(); ++i)
+    for (const Piece &each : pieces)
+      if (!each.isKernel && !is_contained(taken, &each) &&
+          mentions(taken[i]->text, each.name))
+        taken.push_back(&each);
+  std::string text;
+  // As they lie in the module: what is called is declared before.
+  for (const Piece &each : pieces)
+    if (is_contained(taken, &each))
+      text += each.text + "\n";
+  return text;
+}
+
+std::vector<std::string> Pieces::kernels() const {
+  std::vector<std::string> names;
+  for (const Piece &each : pieces)
+    if (each.isKernel)
+      names.push_back(each.name);
+  return names;
+}
 
 Expected<Module> parse(StringRef text) {
   Module module;

@@ -36,6 +36,7 @@ struct Instruction {
 struct Variable {
   std::string name;
   int64_t offset = 0, bytes = 0; // from the begin of all of its kind
+  int64_t elementBytes = 0;
 };
 
 /// .entry, or a .func that entries call.
@@ -45,6 +46,8 @@ struct Function {
   /// shared memory.
   std::vector<Variable> parameters, results, shared, locals;
   int64_t parameterBytes = 0, resultBytes = 0, sharedBytes = 0, localBytes = 0;
+  /// Of .maxntid; 0 where it says none.
+  int64_t mostThreads = 0;
   /// Bits of each register; 1 of a predicate.
   llvm::StringMap<unsigned> registers;
   std::vector<Instruction> body;
@@ -58,10 +61,37 @@ struct Constant {
 struct Module {
   std::vector<Function> kernels, functions;
   std::vector<Constant> constants;
+  /// Of all kernels, whose own is behind it.
+  std::vector<Variable> shared;
+  int64_t sharedBytes = 0;
+  /// What a launch says the size of.
+  std::vector<std::string> dynamicShared;
 };
 
 /// Fails with the statement that is not understood.
 llvm::Expected<Module> parse(llvm::StringRef text);
+
+/// Whether threads of a kernel wait for each other: those that do not can run
+/// one after the other.
+bool waits(const Function &kernel, const Module &module);
+
+/// A module's text, by its parts.
+class Pieces {
+public:
+  /// Fails where an entry has no end.
+  static llvm::Expected<Pieces> of(llvm::StringRef text);
+  /// The text of one kernel with all that it mentions; empty where there is no
+  /// such kernel.
+  std::string kernel(llvm::StringRef name) const;
+  std::vector<std::string> kernels() const;
+
+private:
+  struct Piece {
+    std::string name, text;
+    bool isKernel = false;
+  };
+  std::vector<Piece> pieces;
+};
 
 /// Bits of a type's name: 16 of "bf16", 1 of "pred", 32 of "f16x2"; 0 of no
 /// type.

@@ -169,7 +169,7 @@ TEST(Ptx, WhatIsWrongIsSaid) {
                          "@%p0 bar.sync 0;",
                          0, 32),
                 {}),
-            "thread 1 does not wait where thread 0 does");
+            "thread 1 does not wait where thread 0 does: k: @%p0 bar.sync 0");
 }
 
 } // namespace

@@ -9,7 +9,29 @@ using namespace llvm;
 
 namespace shardc::test::ptx {
 
-Error translate(const Module &from, llvm::Module &to) {
+/// What a driver asks of a kernel before it launches it, see KernelFacts.
+static void appendFacts(const Function &kernel, const Module &from,
+                        llvm::Module &to) {
+  std::vector<uint32_t> words = {
+      uint32_t(from.sharedBytes + kernel.sharedBytes),
+      uint32_t(kernel.localBytes),
+      uint32_t(kernel.registers.size()),
+      uint32_t(kernel.mostThreads),
+      waits(kernel, from),
+      uint32_t(kernel.parameterBytes),
+      uint32_t(kernel.parameters.size())};
+  for (const Variable &each : kernel.parameters) {
+    words.push_back(uint32_t(each.offset));
+    words.push_back(uint32_t(each.bytes));
+  }
+  llvm::Constant *value = ConstantDataArray::get(to.getContext(), words);
+  auto *facts = new GlobalVariable(to, value->getType(), true,
+                                   GlobalValue::ExternalLinkage, value,
+                                   kernel.name + ".facts");
+  facts->setAlignment(Align(16));
+}
+
+Error translate(const Module &from, llvm::Module &to, bool checked) {
   LLVMContext &context = to.getContext();
   Type *pointer = PointerType::getUnqual(context);
   Translation::Symbols symbols;
@@ -32,27 +54,27 @@ Error translate(const Module &from, llvm::Module &to) {
   for (const Function &each : from.functions)
     if (Error error =
             Translation(each, cast<llvm::Function>(symbols[each.name]), from,
-                        symbols)
+                        symbols, checked)
                 .run())
       return error;
-  for (const Function &each : from.kernels)
+  for (const Function &each : from.kernels) {
+    appendFacts(each, from, to);
     if (Error error =
             Translation(each, declare(each, GlobalValue::ExternalLinkage), from,
-                        symbols)
+                        symbols, checked)
                 .run())
       return error;
+  }
   return Error::success();
 }
 
 Translation::Translation(const Function &from, llvm::Function *function,
-                         const Module &module, const Symbols &symbols)
-    : kernel(from), module(module), symbols(symbols),
+                         const Module &module, const Symbols &symbols,
+                         bool checked)
+    : kernel(from), module(module), symbols(symbols), checked(checked),
       context(function->getContext()), builder(context), function(function) {}
 
 Error Translation::run() {
-  Type *pointer = builder.getPtrTy(), *number = builder.getInt64Ty();
-  threadType = StructType::get(context, {number, number, pointer, pointer,
-                                         pointer, number, number, pointer});
   parameters = function->getArg(0);
   thread = function->getArg(1);
   results = function->getArg(2);
@@ -71,7 +93,6 @@ Error Translation::run() {
   locals = bytes(kernel.localBytes);
   carry = builder.CreateAlloca(builder.getInt1Ty());
   builder.CreateStore(builder.getFalse(), carry);
-  shared = field(Shared);
   for (const Instruction &each : kernel.body) {
     if (!each.label.empty()) {
       BasicBlock *next = blockOf(each.label);
@@ -120,9 +141,14 @@ Error Translation::instruction(const Instruction &of) {
     move(of);
   else if (name == "bar" || name == "barrier")
     barrier(of);
-  else if (name == "shfl")
-    shuffle(of);
-  else if (name == "call")
+  else if (name == "cp")
+    copyAsync(of);
+  else if (name == "membar" || name == "fence")
+    ; // Threads run one at a time.
+  else if (name == "trap") {
+    service(offsetof(Services, trap), builder.getVoidTy(), {statement(of)});
+    builder.CreateUnreachable();
+  } else if (name == "call")
     call(of);
   else if (name == "setp")
     compare(of);
@@ -130,8 +156,9 @@ Error Translation::instruction(const Instruction &of) {
     select(of);
   else if (name == "cvt")
     convert(of);
-  else if (!packedArithmetic(of) && !floatArithmetic(of) && !carrying(of) &&
-           !multiply(of) && !shift(of) && !funnelShift(of) &&
+  else if (!ofWarp(of) && !atomic(of) && !packedArithmetic(of) &&
+           !floatArithmetic(of) && !carrying(of) && !multiply(of) &&
+           !shift(of) && !funnelShift(of) && !bitArithmetic(of) &&
            !integerArithmetic(of))
     unknown(of, "");
   if (!problem.empty())
@@ -157,9 +184,30 @@ BasicBlock *Translation::blockOf(StringRef label) {
   return block;
 }
 
-Value *Translation::field(Field of) {
-  return builder.CreateLoad(threadType->getElementType(of),
-                            builder.CreateStructGEP(threadType, thread, of));
+Value *Translation::field(size_t offset, Type *type) {
+  LoadInst *loaded = builder.CreateLoad(
+      type, builder.CreateConstGEP1_64(builder.getInt8Ty(), thread, offset));
+  loaded->setMetadata(LLVMContext::MD_invariant_load, MDNode::get(context, {}));
+  return loaded;
+}
+
+Value *Translation::service(size_t offset, Type *result,
+                            ArrayRef<Value> arguments) {
+  Value services = field(offsetof(Thread, services), builder.getPtrTy());
+  Value called = builder.CreateLoad(
+      builder.getPtrTy(),
+      builder.CreateConstGEP1_64(builder.getInt8Ty(), services, offset));
+  SmallVector<Value> all = {thread};
+  all.append(arguments.begin(), arguments.end());
+  SmallVector<Type *> types;
+  for (Value each : all)
+    types.push_back(each->getType());
+  return builder.CreateCall(FunctionType::get(result, types, false), called,
+                            all);
+}
+
+Value *Translation::statement(const Instruction &of) {
+  return builder.CreateGlobalString(kernel.name + ": " + of.text);
 }
 
 Value *Translation::variable(StringRef name, const std::vector<Variable> &all,
@@ -175,11 +223,23 @@ Value *Translation::place(StringRef name) {
     return found->second;
   for (auto [all, base] : {std::pair(&kernel.parameters, parameters),
                            {&kernel.results, results},
-                           {&kernel.shared, shared},
                            {&kernel.locals, locals}})
     if (Value at = variable(name, *all, base))
       return at;
-  return nullptr;
+  auto isIn = [&](const std::vector<Variable> &all) {
+    return any_of(all, [&](const Variable &each) { return each.name == name; });
+  };
+  Type *pointer = builder.getPtrTy();
+  if (is_contained(module.dynamicShared, name))
+    return field(offsetof(Thread, dynamicShared), pointer);
+  if (!isIn(module.shared) && !isIn(kernel.shared))
+    return nullptr;
+  Value shared = field(offsetof(Thread, shared), pointer);
+  if (Value at = variable(name, module.shared, shared))
+    return at;
+  return variable(name, kernel.shared,
+                  builder.CreateConstGEP1_64(builder.getInt8Ty(), shared,
+                                             module.sharedBytes));
 }
 
 /// "(result), name, (a, b)": the callee has its parameters side by side.
@@ -246,17 +306,8 @@ Value *Translation::read(StringRef operand, unsigned bits) {
     return builder.CreateZExtOrTrunc(value, type);
   }
   if (operand.starts_with("%")) {
-    int index = StringSwitch<int>(operand)
-                    .Case("%tid.x", Tid)
-                    .Case("%ntid.x", Ntid)
-                    .Case("%ctaid.x", Ctaid)
-                    .Case("%nctaid.x", Nctaid)
-                    .Default(-1);
-    if (index >= 0)
-      return builder.CreateZExtOrTrunc(field(Field(index)), type);
-    // Blocks and threads have one dimension.
-    if (operand.starts_with("%tid.") || operand.starts_with("%ctaid."))
-      return builder.getIntN(bits, 0);
+    if (Value special = specialRegister(operand, bits))
+      return special;
   } else if (std::optional<APInt> number = numberOf(operand, bits))
     return ConstantInt::get(type, *number);
   else if (Value at = place(operand))
@@ -264,6 +315,53 @@ Value *Translation::read(StringRef operand, unsigned bits) {
   if (problem.empty())
     problem = "'" + operand.str() + "' is no operand that is known";
   return PoisonValue::get(type);
+}
+
+Value *Translation::specialRegister(StringRef name, unsigned bits) {
+  Type *word = builder.getInt32Ty();
+  auto result = [&](Value value) {
+    return builder.CreateZExtOrTrunc(value, builder.getIntNTy(bits));
+  };
+  auto [base, dim] = name.rsplit('.');
+  size_t offset = StringSwitch<size_t>(base)
+                      .Case("%tid", offsetof(Thread, tid))
+                      .Case("%ntid", offsetof(Thread, ntid))
+                      .Case("%ctaid", offsetof(Thread, ctaid))
+                      .Case("%nctaid", offsetof(Thread, nctaid))
+                      .Default(-1);
+  if (offset != size_t(-1) && dim.size() == 1 && dim[0] >= 'x' && dim[0] <= 'z')
+    return result(field(offset + size_t(dim[0] - 'x') * 4, word));
+  auto of = [&](size_t offset, unsigned dim) {
+    return field(offset + dim * 4, word);
+  };
+  // The thread's number in its block; warps are 32 of them side by side.
+  auto number = [&] {
+    return builder.CreateAdd(
+        of(offsetof(Thread, tid), 0),
+        builder.CreateMul(
+            of(offsetof(Thread, ntid), 0),
+            builder.CreateAdd(
+                of(offsetof(Thread, tid), 1),
+                builder.CreateMul(of(offsetof(Thread, ntid), 1),
+                                  of(offsetof(Thread, tid), 2)))));
+  };
+  if (name == "%warpid")
+    return result(builder.CreateLShr(number(), 5));
+  bool isMask = name.consume_front("%lanemask_");
+  if (!isMask && name != "%laneid")
+    return nullptr;
+  Value lane = builder.CreateAnd(number(), 31);
+  if (!isMask)
+    return result(lane);
+  Value own = builder.CreateShl(builder.getInt32(1), lane);
+  Value below = builder.CreateSub(own, builder.getInt32(1));
+  Value mask = name == "eq"   ? own
+               : name == "lt" ? below
+               : name == "le" ? builder.CreateOr(below, own)
+               : name == "ge" ? builder.CreateNot(below)
+               : name == "gt" ? builder.CreateNot(builder.CreateOr(below, own))
+                              : nullptr;
+  return mask ? result(mask) : nullptr;
 }
 
 void Translation::write(StringRef operand, Value value, bool isSigned) {
@@ -298,6 +396,7 @@ Value *Translation::address(StringRef operand) {
   StringRef text = operand;
   text.consume_front("[");
   text.consume_back("]");
+  // "%rd1+16", "%rd1+-16"
   auto [base, offset] = text.split('+');
   base = base.trim();
   int64_t bytes = 0;

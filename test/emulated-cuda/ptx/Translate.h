@@ -4,17 +4,23 @@
 #define SHARDC_TEST_EMULATEDCUDA_PTX_TRANSLATE_H
 
 #include "Ptx.h"
+#include "Thread.h"
 
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 
 namespace shardc::test::ptx {
 
-/// Appends `void name(const void *parameters, EmulatedThread *, void *results)`
-/// to `to` for each kernel (test/lib/EmulatedThread.h); `parameters`: their
-/// bytes, as PTX lays them out; kernels have no results. Fails with the
-/// statement that is not known.
-llvm::Error translate(const Module &from, llvm::Module &to);
+/// Part of the key of what is kept of kernels that were translated: to be raised
+/// where the same PTX becomes other code.
+inline constexpr int translationVersion = 1;
+
+/// Appends `void name(const void *parameters, Thread *, void *results)` to `to`
+/// for each kernel (Thread.h), and its facts; `parameters`: their bytes, as PTX
+/// lays them out; kernels have no results. `checked`: each access of global
+/// memory goes through Services::access. Fails with the statement that is not
+/// known.
+llvm::Error translate(const Module &from, llvm::Module &to, bool checked);
 
 /// A function on its way. Registers are variables, which LLVM makes values.
 class Translation {
@@ -25,7 +31,7 @@ public:
   /// `function`: what `from` becomes. `module` and `symbols`: of what it may
   /// call.
   Translation(const Function &from, llvm::Function *function,
-              const Module &module, const Symbols &symbols);
+              const Module &module, const Symbols &symbols, bool checked);
   llvm::Error run();
 
 private:
@@ -44,9 +50,14 @@ private:
   void writeFloat(Ref operand, Value value, Ref type);
   /// Operands of "{%r1, _}".
   static llvm::SmallVector<std::string, 8> parts(Ref operand);
-  enum Field { Tid, Ctaid, Shared, Barrier, Shuffle, Ntid, Nctaid, Misaligned };
-  /// Of the EmulatedThread.
-  Value field(Field of);
+  /// Of the Thread, which does not change.
+  Value field(size_t offset, llvm::Type *type);
+  /// Calls one of the Services.
+  Value service(size_t offset, llvm::Type *result,
+                llvm::ArrayRef<Value> arguments);
+  Value statement(const Instruction &of);
+  /// A register that PTX has without a declaration; null of no such.
+  Value specialRegister(Ref name, unsigned bits);
   Value address(Ref operand);
   /// Where a name's bytes are; null of no name.
   Value place(Ref name);
@@ -58,10 +69,23 @@ private:
   // Memory.cpp
   void load(const Instruction &of);
   void store(const Instruction &of);
-  Value checkedAddress(const Instruction &of, Ref operand, unsigned bytes);
+  /// Where the bytes of an access are; `kind`: reads, writes.
+  Value accessed(const Instruction &of, Ref operand, unsigned bytes,
+                 uint32_t kind);
   void move(const Instruction &of);
+  bool atomic(const Instruction &of);
+  void copyAsync(const Instruction &of);
+
+  // Warp.cpp: what threads do together
   void barrier(const Instruction &of);
+  bool ofWarp(const Instruction &of);
   void shuffle(const Instruction &of);
+  void multiplyMatrices(const Instruction &of);
+  void loadMatrix(const Instruction &of);
+  /// Words of what the warp gives each thread.
+  llvm::SmallVector<Value, 4> together(const Instruction &of, WarpOp op,
+                                       Value mask, llvm::ArrayRef<Value> in,
+                                       unsigned results);
 
   // Arithmetic.cpp
   bool integerArithmetic(const Instruction &of);
@@ -70,6 +94,7 @@ private:
   bool multiply(const Instruction &of);
   bool shift(const Instruction &of);
   Value bitField(Value value, const Instruction &of);
+  bool bitArithmetic(const Instruction &of);
   bool carrying(const Instruction &of);
   bool funnelShift(const Instruction &of);
   void compare(const Instruction &of);
@@ -77,6 +102,8 @@ private:
   Value floatResult(const Instruction &of, llvm::ArrayRef<Value> operands);
   /// The float32 next to the exact result on the side of zero.
   Value towardZero(const Instruction &of, llvm::ArrayRef<Value> operands);
+  Value fusedOf16(llvm::ArrayRef<Value> operands);
+  Value approximated(Value number);
   /// Numbers below the least normal one become zeros of their sign.
   Value flushed(Value number);
 
@@ -87,19 +114,22 @@ private:
   Value floatOf(Value bits, Ref type);
   Value bitsOfFloat(Value number, Ref type);
   Value roundToBfloat(Value number);
+  /// A float32 that one more rounding to 16 bits takes to where rounding the
+  /// float64 once would.
+  Value roundToOdd(Value number);
   /// A float32 that rounds to 16 bits as the integer does.
   Value integerToFloat(Value integer, bool isSigned);
 
   const Function &kernel;
   const Module &module;
   const Symbols &symbols;
+  const bool checked;
   llvm::LLVMContext &context;
   llvm::IRBuilder<> builder;
   llvm::Function *function = nullptr;
   Value parameters = nullptr, thread = nullptr, results = nullptr;
-  Value shared = nullptr, locals = nullptr;
+  Value locals = nullptr;
   Value carry = nullptr; // CC.CF
-  llvm::StructType *threadType = nullptr;
   llvm::StringMap<llvm::AllocaInst *> registers;
   llvm::StringMap<llvm::BasicBlock *> blocks;
   std::string problem; // of the statement that was not known

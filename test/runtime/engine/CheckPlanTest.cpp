@@ -81,6 +81,20 @@ TEST(CheckPlan, RefusesWhatDoesNot) {
         plan.add_kernels();
         plan.mutable_target()->mutable_cpu()->add_extents(-1);
       },
+      // A target for GPUs: a grid for each kernel, as CUDA launches it.
+      [](auto &plan) { plan.mutable_target()->mutable_cuda()->add_grids(); },
+      [](auto &plan) {
+        plan.add_kernels();
+        auto *grid = plan.mutable_target()->mutable_cuda()->add_grids();
+        grid->set_blocks(1);
+        grid->set_threads(1025);
+      },
+      [](auto &plan) {
+        plan.add_kernels();
+        auto *grid = plan.mutable_target()->mutable_cuda()->add_grids();
+        grid->set_blocks(-1);
+        grid->set_threads(32);
+      },
       [](auto &plan) { plan.add_exported_initializers()->set_parameter(99); },
   };
   for (size_t i = 0; i < std::size(breaks); ++i) {

@@ -137,6 +137,23 @@ TEST(Report, TheBannerSaysWhatTheFlagsResolveTo) {
             "elements");
 }
 
+// Nothing is shared that lies in two GPUs' memory.
+TEST(Report, RanksOnGpusHaveAllOfTheirMemory) {
+  Options options;
+  options.threads = 3;
+  plan::Plan plan = LinearPlan(2, 2).plan;
+  plan.mutable_target()->set_name("cuda:sm_90");
+  plan.mutable_target()->mutable_cuda();
+  MemoryPlan memory = MemoryPlan::of(plan, 2, 2);
+  EXPECT_EQ(memory.own, memory.planned);
+  std::string text = bannerText(
+      plan, RunSettings::resolve(options, plan, 100, ThreadWorld(2)));
+  EXPECT_NE(text.find("\nmesh 2 (2 ranks), a GPU (cuda:sm_90) and 3 threads "
+                      "per rank\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(Report, TheBannerSaysWhatSavesHoldBesides) {
   Options options;
   options.steps = 5;

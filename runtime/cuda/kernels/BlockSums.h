@@ -1,27 +1,23 @@
-// What threads of a block do together: barriers, sums and maxima over all of
-// them, and additions in memory that all of them do.
+// Sums and maxima over the threads of a block, and additions in memory that all
+// of them do.
 //
 // The order of a sum is fixed by the number of threads. All threads of a block
-// must call these functions, as often as each other. On the host a block has
-// one thread.
-#ifndef SHARDC_RUNTIME_CUDA_KERNELS_BLOCK_H
-#define SHARDC_RUNTIME_CUDA_KERNELS_BLOCK_H
+// must call these functions, as often as each other.
+#ifndef SHARDC_RUNTIME_CUDA_KERNELS_BLOCKSUMS_H
+#define SHARDC_RUNTIME_CUDA_KERNELS_BLOCKSUMS_H
 
-#include "runtime/cuda/kernels/Device.h"
+#include "runtime/cuda/kernels/Blocks.h"
 
 namespace shardc::runtime::cuda {
 
 inline constexpr int mostWarps = 32;
 
 #ifdef __CUDA__
-#define SHARDC_SHARED static __attribute__((shared))
 inline constexpr int lanesOfWarp = 32;
 
-SHARDC_DEVICE int threadOfBlock() { return __nvvm_read_ptx_sreg_tid_x(); }
-SHARDC_DEVICE int threadsOfBlock() { return __nvvm_read_ptx_sreg_ntid_x(); }
-SHARDC_DEVICE Count blockOfGrid() { return __nvvm_read_ptx_sreg_ctaid_x(); }
-SHARDC_DEVICE Count blocksOfGrid() { return __nvvm_read_ptx_sreg_nctaid_x(); }
-SHARDC_DEVICE void barrier() { __syncthreads(); }
+SHARDC_DEVICE unsigned threadsOfBlock() {
+  return __nvvm_read_ptx_sreg_ntid_x();
+}
 /// The value of the lane whose number differs in the bit `distance`.
 SHARDC_DEVICE int exchanged(int value, int distance) {
   return __nvvm_shfl_sync_bfly_i32(-1, value, distance, 31);
@@ -40,14 +36,9 @@ SHARDC_DEVICE void atomicMin(unsigned long long *to, unsigned long long value) {
   __nvvm_atom_min_gen_ull(to, value);
 }
 #else
-#define SHARDC_SHARED static
 inline constexpr int lanesOfWarp = 1;
 
-inline int threadOfBlock() { return 0; }
-inline int threadsOfBlock() { return 1; }
-inline Count blockOfGrid() { return hostThread.index; }
-inline Count blocksOfGrid() { return hostThread.count; }
-inline void barrier() {}
+inline unsigned threadsOfBlock() { return 1; }
 inline int exchanged(int value, int) { return value; }
 inline void atomicAdd(long long *to, long long value) { *to += value; }
 inline void atomicOr(long long *to, long long value) { *to |= value; }
@@ -86,7 +77,7 @@ SHARDC_DEVICE T overWarp(T value, const Combine &combine) {
 template <typename T, typename Combine>
 SHARDC_DEVICE T overBlock(T value, T none, T (&parts)[mostWarps],
                           const Combine &combine) {
-  int thread = threadOfBlock(), lane = thread % lanesOfWarp;
+  unsigned thread = threadOfBlock(), lane = thread % lanesOfWarp;
   value = overWarp(value, combine);
   if (lane == 0)
     parts[thread / lanesOfWarp] = value;

@@ -1,0 +1,180 @@
+// The four collectives: what a call must hold to, and its work in the stream.
+#include "test/emulated-cuda/nccl/Exchange.h"
+#include "test/emulated-cuda/nccl/Group.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace shardc::test::cuda {
+namespace {
+
+/// Whether SHARDC_EMULATED_NCCL_FAIL=RANK:N names this call: the N-th one, from
+/// 1, that this device makes as rank RANK of any communicator.
+bool isToFail(const ncclComm &comm) {
+  const char *text = std::getenv("SHARDC_EMULATED_NCCL_FAIL");
+  int rank = 0;
+  unsigned long number = 0;
+  if (!text || std::sscanf(text, "%d:%lu", &rank, &number) != 2 ||
+      rank != comm.rank)
+    return false;
+  static std::mutex mutex;
+  static auto &calls = *new std::map<int, unsigned long>();
+  std::lock_guard lock(mutex);
+  return ++calls[comm.device] == number;
+}
+
+/// Where the operation allows one buffer to be a part of the other.
+bool isInPlace(const ncclComm &comm, const Collective &call) {
+  size_t own = comm.rank * call.count * bytesOf(call.type);
+  switch (call.kind) {
+  case Kind::AllGather:
+    return call.send == call.receive + own;
+  case Kind::ReduceScatter:
+    return call.receive == call.send + own;
+  case Kind::AllReduce:
+    return call.receive == call.send;
+  default:
+    return false;
+  }
+}
+
+void requireSound(const ncclComm &comm, const Collective &call,
+                  CUstream stream) {
+  std::string who = comm.describe() + ": " + call.describe();
+  if (currentDevice() != comm.device)
+    finding(who + " is called with device " + std::to_string(currentDevice()) +
+            ", its communicator is on device " + std::to_string(comm.device));
+  if (!stream && comm.ctaPolicy == NCCL_CTA_POLICY_ZERO)
+    finding(who + " without CTAs cannot run in the default stream");
+  if (!call.count)
+    return;
+  size_t sent = call.sendBytes(comm.ranks);
+  size_t received = call.receiveBytes(comm.ranks);
+  auto require = [&](CUdeviceptr address, size_t bytes, const char *what) {
+    if (!isDeviceMemory(address, bytes))
+      finding(who + ": the " + std::to_string(bytes) + " bytes that it " +
+              what + " are not all in one allocation of the device's memory");
+    if (address % bytesOf(call.type))
+      finding(who + ": what it " + what + " is not aligned");
+  };
+  require(call.send, sent, "sends");
+  require(call.receive, received, "receives");
+  if (call.send < call.receive + received && call.receive < call.send + sent &&
+      !isInPlace(comm, call))
+    finding(who + ": the buffers overlap in a way that is not in place");
+}
+
+CUresult execute(ncclComm &comm, const Collective &call, CallSummary summary) {
+  std::string who = comm.describe() + ": " + call.describe();
+  if (comm.destroyed)
+    finding(who + " runs after its communicator was destroyed");
+  if (comm.running.exchange(true))
+    finding(who + " runs while another one of its communicator does, in "
+                  "another stream");
+  summary.position = ++comm.ran;
+  if (!comm.aborted && comm.asyncError() == ncclSuccess &&
+      comm.agree(Lane::Stream, summary))
+    exchange(comm, call);
+  comm.running = false;
+  return CUDA_SUCCESS;
+}
+
+ncclResult_t enqueue(const std::shared_ptr<ncclComm> &comm,
+                     const Collective &call, CUstream stream) {
+  CallSummary summary;
+  summary.kind = uint32_t(call.kind), summary.type = call.type;
+  summary.op = call.op, summary.count = call.count;
+  std::string text = call.describe();
+  std::strncpy(summary.text, text.c_str(), sizeof(summary.text) - 1);
+  comm->countOthers(summary);
+  ++comm->issued;
+
+  Work work;
+  work.name = comm->describe() + ": " + text;
+  if (call.count) {
+    work.accesses.push_back(
+        {call.send, call.sendBytes(comm->ranks), 1, 0, false});
+    work.accesses.push_back(
+        {call.receive, call.receiveBytes(comm->ranks), 1, 0, true});
+  }
+  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+  cuStreamIsCapturing(stream, &capture);
+  bool counted = capture == CU_STREAM_CAPTURE_STATUS_NONE;
+  if (counted)
+    ++comm->inFlight;
+  work.run = [comm, call, summary, counted] {
+    CUresult result = execute(*comm, call, summary);
+    if (counted)
+      --comm->inFlight;
+    return result;
+  };
+  if (CUresult result = enqueueWork(stream, std::move(work))) {
+    if (counted)
+      --comm->inFlight;
+    return failed(ncclUnhandledCudaError,
+                  text + ": the driver answers " + std::to_string(result));
+  }
+  return ncclSuccess;
+}
+
+ncclResult_t start(Kind kind, const void *send, void *receive, size_t count,
+                   ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+                   CUstream stream) {
+  Collective call{kind,
+                  reinterpret_cast<CUdeviceptr>(send),
+                  reinterpret_cast<CUdeviceptr>(receive),
+                  count,
+                  type,
+                  op};
+  if (!bytesOf(type) || (op != ncclSum && op != ncclMax) || !comm ||
+      (count && (!send || !receive)))
+    return failed(ncclInvalidArgument,
+                  call.describe() + ": a null pointer, or a type or operation "
+                                    "that is not known here");
+  std::shared_ptr<ncclComm> self = living(comm, call.describe().c_str());
+  if (isToFail(*self))
+    return failed(ncclSystemError, self->describe() + ": " + call.describe() +
+                                       " fails, as it was told to");
+  if (ncclResult_t error = self->asyncError())
+    return failed(error, self->asyncErrorText());
+  requireSound(*self, call, stream);
+  return whenGroupEnds(
+      [self, call, stream] { return enqueue(self, call, stream); });
+}
+
+} // namespace
+
+extern "C" {
+
+ncclResult_t ncclAllGather(const void *send, void *receive, size_t sendCount,
+                           ncclDataType_t type, ncclComm_t comm,
+                           CUstream stream) {
+  return start(Kind::AllGather, send, receive, sendCount, type, ncclSum, comm,
+               stream);
+}
+
+ncclResult_t ncclReduceScatter(const void *send, void *receive,
+                               size_t receiveCount, ncclDataType_t type,
+                               ncclRedOp_t op, ncclComm_t comm,
+                               CUstream stream) {
+  return start(Kind::ReduceScatter, send, receive, receiveCount, type, op, comm,
+               stream);
+}
+
+ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count,
+                           ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+                           CUstream stream) {
+  return start(Kind::AllReduce, send, receive, count, type, op, comm, stream);
+}
+
+ncclResult_t ncclAlltoAll(const void *send, void *receive, size_t count,
+                          ncclDataType_t type, ncclComm_t comm,
+                          CUstream stream) {
+  return start(Kind::AlltoAll, send, receive, count, type, ncclSum, comm,
+               stream);
+}
+
+} // extern "C"
+
+} // namespace shardc::test::cuda

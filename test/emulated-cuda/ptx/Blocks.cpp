@@ -1,0 +1,451 @@
+// Fibers of the threads of a block. Switching is a few instructions, and stacks
+// stay from one launch to the next.
+#include "Blocks.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sys/mman.h>
+#include <vector>
+
+#ifndef __x86_64__
+#error fibers are written for x86-64
+#endif
+
+// Saves what a callee keeps and the stack of the caller in *from, and goes on
+// where `to` was saved (System V ABI, AMD64, 3.2.1).
+extern "C" __attribute__((visibility("hidden"))) void
+shardcSwitchFiber(void **from, void *to);
+extern "C" __attribute__((visibility("hidden"))) void shardcStartFiber();
+asm(R"(
+.text
+.p2align 4
+.hidden shardcSwitchFiber
+.globl shardcSwitchFiber
+.type shardcSwitchFiber,@function
+shardcSwitchFiber:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size shardcSwitchFiber, .-shardcSwitchFiber
+.hidden shardcStartFiber
+.globl shardcStartFiber
+.type shardcStartFiber,@function
+shardcStartFiber:
+  movq %r12, %rdi
+  callq *%r13
+  ud2
+.size shardcStartFiber, .-shardcStartFiber
+)");
+
+namespace shardc::test::ptx {
+
+namespace {
+
+constexpr size_t warpSize = 32;
+
+enum class State : uint8_t { Ready, Barrier, Warp, Ended };
+
+struct LaterCopy {
+  void *to;
+  const void *from;
+  uint32_t bytes, given;
+  size_t group;
+};
+
+struct Fiber : Thread {
+  State state = State::Ready;
+  Blocks *blocks = nullptr;
+  void *impl = nullptr;
+  void *at = nullptr; // its stack, while it does not run
+  char *stack = nullptr;
+  // What it waits for.
+  WarpOp op = WarpOp::Meet;
+  uint32_t mask = 0, barrier = 0, barrierThreads = 0;
+  const uint32_t *in = nullptr;
+  uint32_t *out = nullptr;
+  const char *statement = "";
+  std::vector<LaterCopy> copies;
+  size_t group = 0; // cp.async's, which is open
+};
+
+} // namespace
+
+struct Blocks::Impl {
+  std::vector<std::unique_ptr<Fiber>> fibers;
+  size_t stackBytes = 64 * 1024;
+  std::vector<std::pair<void *, size_t>> maps;
+  void *scheduler = nullptr;
+  std::string problem;
+  bool stale = false; // fibers that did not come to their end
+  // The run
+  Kernel kernel = nullptr;
+  const void *parameters = nullptr;
+  Grid grid;
+  void *user = nullptr;
+  Services services;
+  size_t threads = 1, firstBlock = 0, endBlock = 1;
+  std::vector<char> sharedMemory;
+  char *shared = nullptr;
+
+  ~Impl() { unmap(); }
+  void unmap() {
+    for (auto [at, bytes] : maps)
+      munmap(at, bytes);
+    maps.clear();
+    fibers.clear();
+  }
+
+  void prepare(size_t count, size_t localBytes) {
+    size_t needed = 64 * 1024;
+    while (needed < 16 * 1024 + 4 * localBytes)
+      needed *= 2;
+    if (needed > stackBytes || stale) {
+      unmap();
+      stackBytes = std::max(stackBytes, needed);
+      stale = false;
+    }
+    size_t more = count > fibers.size() ? count - fibers.size() : 0;
+    if (more == 0)
+      return;
+    void *map = mmap(nullptr, more * stackBytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (map == MAP_FAILED) {
+      std::perror("stacks of an emulated GPU's threads");
+      std::abort();
+    }
+    maps.emplace_back(map, more * stackBytes);
+    for (size_t i = 0; i < more; ++i) {
+      auto fiber = std::make_unique<Fiber>();
+      fiber->impl = this;
+      fiber->stack = static_cast<char *>(map) + i * stackBytes;
+      start(*fiber);
+      fibers.push_back(std::move(fiber));
+    }
+  }
+
+  static void start(Fiber &fiber) {
+    auto *impl = static_cast<Impl *>(fiber.impl);
+    auto **top = reinterpret_cast<void **>(fiber.stack + impl->stackBytes);
+    *--top = nullptr; // keeps the stack at multiples of 16
+    *--top = nullptr;
+    *--top = reinterpret_cast<void *>(shardcStartFiber);
+    *--top = nullptr;                                // rbp
+    *--top = nullptr;                                // rbx
+    *--top = &fiber;                                 // r12
+    *--top = reinterpret_cast<void *>(&Impl::enter); // r13
+    *--top = nullptr;                                // r14
+    *--top = nullptr;                                // r15
+    fiber.at = top;
+  }
+
+  /// Each time round is a block.
+  static void enter(Fiber *fiber) {
+    auto *impl = static_cast<Impl *>(fiber->impl);
+    for (;;) {
+      if (impl->grid.waits) {
+        impl->kernel(impl->parameters, fiber, nullptr);
+        fiber->copies.clear();
+      } else
+        impl->oneByOne(*fiber);
+      fiber->state = State::Ended;
+      shardcSwitchFiber(&fiber->at, impl->scheduler);
+    }
+  }
+
+  void place(Fiber &fiber, size_t block) {
+    fiber.ctaid[0] = uint32_t(block % grid.blocks[0]);
+    fiber.ctaid[1] = uint32_t(block / grid.blocks[0] % grid.blocks[1]);
+    fiber.ctaid[2] = uint32_t(block / grid.blocks[0] / grid.blocks[1]);
+    std::copy_n(grid.blocks, 3, fiber.nctaid);
+    std::copy_n(grid.threads, 3, fiber.ntid);
+    fiber.services = &services;
+    fiber.shared = shared;
+    fiber.dynamicShared = shared + (grid.sharedBytes + 127) / 128 * 128;
+    fiber.group = 0;
+  }
+  void number(Fiber &fiber, size_t thread) {
+    fiber.tid[0] = uint32_t(thread % grid.threads[0]);
+    fiber.tid[1] = uint32_t(thread / grid.threads[0] % grid.threads[1]);
+    fiber.tid[2] = uint32_t(thread / grid.threads[0] / grid.threads[1]);
+  }
+
+  void oneByOne(Fiber &fiber) {
+    for (size_t block = firstBlock; block < endBlock; ++block) {
+      place(fiber, block);
+      clearShared();
+      for (size_t i = 0; i < threads; ++i) {
+        number(fiber, grid.backwards ? threads - 1 - i : i);
+        kernel(parameters, &fiber, nullptr);
+        fiber.copies.clear();
+      }
+    }
+  }
+
+  void clearShared() {
+    // Nobody relies on what it holds.
+    std::fill(sharedMemory.begin(), sharedMemory.end(), char(0xa5));
+  }
+
+  void resume(Fiber &fiber) { shardcSwitchFiber(&scheduler, fiber.at); }
+
+  void runWaiting(size_t block) {
+    clearShared();
+    for (size_t i = 0; i < threads; ++i) {
+      place(*fibers[i], block);
+      number(*fibers[i], i);
+      fibers[i]->state = State::Ready;
+    }
+    size_t warps = (threads + warpSize - 1) / warpSize;
+    for (;;) {
+      bool any = false;
+      for (size_t i = 0; i < warps && problem.empty(); ++i)
+        any |= runWarp(grid.backwards ? warps - 1 - i : i);
+      any |= problem.empty() && releaseBarriers();
+      if (!problem.empty())
+        return;
+      if (any)
+        continue;
+      if (std::any_of(fibers.begin(), fibers.begin() + ptrdiff_t(threads),
+                      [](auto &each) { return each->state != State::Ended; }))
+        explain();
+      return;
+    }
+  }
+
+  /// Runs a warp until all of it waits for other warps, or has ended.
+  bool runWarp(size_t warp) {
+    size_t begin = warp * warpSize, end = std::min(begin + warpSize, threads);
+    bool any = false;
+    for (;;) {
+      bool ran = false;
+      for (size_t i = begin; i < end; ++i) {
+        Fiber &fiber = *fibers[grid.backwards ? end - 1 - (i - begin) : i];
+        if (fiber.state != State::Ready)
+          continue;
+        resume(fiber);
+        ran = true;
+        if (!problem.empty())
+          return true;
+      }
+      ran |= meet(begin, end);
+      if (!ran || !problem.empty())
+        return any;
+      any = true;
+    }
+  }
+
+  /// Lets those lanes go on that have all come to the same operation.
+  bool meet(size_t begin, size_t end) {
+    uint32_t present =
+        end - begin == warpSize ? ~0u : (1u << (end - begin)) - 1;
+    bool any = false;
+    for (size_t i = begin; i < end; ++i) {
+      Fiber &first = *fibers[i];
+      if (first.state != State::Warp)
+        continue;
+      const uint32_t *in[warpSize] = {};
+      uint32_t *out[warpSize] = {};
+      uint32_t mask = first.mask & present;
+      if (!(mask >> (i - begin) & 1)) {
+        problem =
+            "a thread is not in its own mask: " + std::string(first.statement);
+        return true;
+      }
+      bool all = true;
+      for (size_t lane = 0; lane < end - begin; ++lane) {
+        Fiber &fiber = *fibers[begin + lane];
+        if (!(mask >> lane & 1))
+          continue;
+        all &= fiber.state == State::Warp && fiber.mask == first.mask &&
+               fiber.statement == first.statement;
+        in[lane] = fiber.in;
+        out[lane] = fiber.out;
+      }
+      if (!all)
+        continue;
+      if (std::string wrong = warpResult(first.op, mask, in, out);
+          !wrong.empty()) {
+        problem = wrong + ": " + first.statement;
+        return true;
+      }
+      for (size_t lane = 0; lane < end - begin; ++lane)
+        if (mask >> lane & 1)
+          fibers[begin + lane]->state = State::Ready;
+      any = true;
+    }
+    return any;
+  }
+
+  bool releaseBarriers() {
+    size_t counts[16] = {}, wanted[16] = {};
+    for (size_t i = 0; i < threads; ++i)
+      if (Fiber &fiber = *fibers[i]; fiber.state == State::Barrier) {
+        ++counts[fiber.barrier];
+        wanted[fiber.barrier] =
+            fiber.barrierThreads ? fiber.barrierThreads : threads;
+      }
+    bool any = false;
+    for (size_t number = 0; number < 16; ++number)
+      if (counts[number] && counts[number] == wanted[number]) {
+        any = true;
+        for (size_t i = 0; i < threads; ++i)
+          if (fibers[i]->state == State::Barrier &&
+              fibers[i]->barrier == number)
+            fibers[i]->state = State::Ready;
+      }
+    return any;
+  }
+
+  /// Nobody can go on: the first that waits, and the first that it lacks.
+  void explain() {
+    auto waits = [](auto &each) { return each->state != State::Ended; };
+    auto end = fibers.begin() + ptrdiff_t(threads);
+    auto first = std::find_if(fibers.begin(), end, waits);
+    auto other = std::find_if(fibers.begin(), end, [&](auto &each) {
+      return each->state != (*first)->state ||
+             each->statement != (*first)->statement;
+    });
+    if (other == end)
+      problem = "all threads wait, for more than there are: " +
+                std::string((*first)->statement);
+    else
+      problem = "thread " + std::to_string(other - fibers.begin()) +
+                " does not wait where thread " +
+                std::to_string(first - fibers.begin()) +
+                " does: " + (*first)->statement;
+  }
+
+  // What kernels call.
+  static Fiber &of(Thread *thread) { return *static_cast<Fiber *>(thread); }
+  static void wait(Fiber &fiber, State state) {
+    fiber.state = state;
+    shardcSwitchFiber(&fiber.at, static_cast<Impl *>(fiber.impl)->scheduler);
+  }
+  static void barrierOf(Thread *thread, uint32_t number, uint32_t count,
+                        const char *statement) {
+    Fiber &fiber = of(thread);
+    if (number > 15)
+      Blocks::end(thread, std::string("there are 16 barriers: ") + statement);
+    fiber.barrier = number;
+    fiber.barrierThreads = count;
+    fiber.statement = statement;
+    wait(fiber, State::Barrier);
+  }
+  static void warpOf(Thread *thread, WarpOp op, uint32_t mask,
+                     const uint32_t *in, uint32_t *out, const char *statement) {
+    Fiber &fiber = of(thread);
+    fiber.op = op;
+    fiber.mask = mask;
+    fiber.in = in;
+    fiber.out = out;
+    fiber.statement = statement;
+    wait(fiber, State::Warp);
+  }
+  static void copyLater(Thread *thread, void *to, const void *from,
+                        uint32_t bytes, uint32_t given) {
+    Fiber &fiber = of(thread);
+    fiber.copies.push_back(
+        {to, from, bytes, std::min(given, bytes), fiber.group});
+  }
+  static void commitCopies(Thread *thread) { ++of(thread).group; }
+  static void awaitCopies(Thread *thread, uint32_t groups) {
+    Fiber &fiber = of(thread);
+    size_t done = 0;
+    for (const LaterCopy &copy : fiber.copies) {
+      if (copy.group + groups >= fiber.group)
+        break;
+      std::memcpy(copy.to, copy.from, copy.given);
+      std::memset(static_cast<char *>(copy.to) + copy.given, 0,
+                  copy.bytes - copy.given);
+      ++done;
+    }
+    fiber.copies.erase(fiber.copies.begin(),
+                       fiber.copies.begin() + ptrdiff_t(done));
+  }
+  static void misaligned(Thread *thread, const char *statement) {
+    Blocks::end(thread, std::string("misaligned access: ") + statement);
+  }
+  static void trap(Thread *thread, const char *statement) {
+    Blocks::end(thread, std::string("trap: ") + statement);
+  }
+
+  std::string run(Kernel function, const void *given, const Grid &shape,
+                  size_t first, size_t end, Access access, void *userData) {
+    kernel = function;
+    parameters = given;
+    grid = shape;
+    user = userData;
+    services = {access,       barrierOf,   warpOf,     copyLater,
+                commitCopies, awaitCopies, misaligned, trap};
+    threads = size_t(grid.threads[0]) * grid.threads[1] * grid.threads[2];
+    firstBlock = first;
+    endBlock = end;
+    problem.clear();
+    size_t needed =
+        (grid.sharedBytes + 127) / 128 * 128 + grid.dynamicSharedBytes;
+    sharedMemory.resize(needed + 128);
+    auto address = reinterpret_cast<uintptr_t>(sharedMemory.data());
+    shared = sharedMemory.data() + (128 - address % 128);
+    prepare(grid.waits ? threads : 1, grid.localBytes);
+    if (grid.waits)
+      for (size_t block = first; block < end && problem.empty(); ++block)
+        runWaiting(block);
+    else
+      resume(*fibers[0]);
+    stale = !problem.empty();
+    return problem;
+  }
+};
+
+Blocks::Blocks() : impl(std::make_unique<Impl>()) {}
+Blocks::~Blocks() = default;
+
+std::string Blocks::run(Kernel kernel, const void *parameters, const Grid &grid,
+                        Access access, void *user) {
+  size_t blocks = size_t(grid.blocks[0]) * grid.blocks[1] * grid.blocks[2];
+  return impl->run(kernel, parameters, grid, 0, blocks, access, user);
+}
+
+std::string Blocks::runBlock(Kernel kernel, const void *parameters,
+                             const Grid &grid, size_t block, Access access,
+                             void *user) {
+  return impl->run(kernel, parameters, grid, block, block + 1, access, user);
+}
+
+void *Blocks::userOf(Thread *thread) {
+  return static_cast<Impl *>(Impl::of(thread).impl)->user;
+}
+
+bool Blocks::isOwn(Thread *thread, uint64_t address, size_t bytes) {
+  Fiber &fiber = Impl::of(thread);
+  auto *impl = static_cast<Impl *>(fiber.impl);
+  auto isIn = [&](const char *begin, size_t size) {
+    uint64_t offset = address - reinterpret_cast<uint64_t>(begin);
+    return offset < size && bytes <= size - offset;
+  };
+  return isIn(fiber.stack, impl->stackBytes) ||
+         isIn(impl->shared, impl->sharedMemory.size());
+}
+
+void Blocks::end(Thread *thread, const std::string &problem) {
+  Fiber &fiber = Impl::of(thread);
+  static_cast<Impl *>(fiber.impl)->problem = problem;
+  Impl::wait(fiber, State::Ended);
+  std::abort(); // it does not come back
+}
+
+} // namespace shardc::test::ptx

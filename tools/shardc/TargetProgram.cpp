@@ -1,0 +1,165 @@
+// The phases that know a target.
+#include "tools/shardc/TargetProgram.h"
+
+#include "tools/shardc/CompilerFiles.h"
+#include "tools/shardc/Files.h"
+#include "tools/shardc/Reports.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FileSystem.h"
+
+#include <thread>
+
+using namespace mlir;
+
+namespace shardc {
+
+bool TargetProgram::fail(llvm::Error error) const {
+  printError(llvm::toString(std::move(error)));
+  return false;
+}
+
+bool TargetProgram::resolveTarget(const TargetOptions &with) {
+  auto resolved = Target::resolve(targetName, with);
+  if (!resolved)
+    return fail(resolved.takeError());
+  target = std::move(*resolved);
+  return true;
+}
+
+/// This machine's cores over the ranks, since they all run here without a
+/// launcher.
+int64_t TargetProgram::threadsPerRank() const {
+  if (common.options.threadsPerRank)
+    return common.options.threadsPerRank;
+  return std::max<int64_t>(1,
+                           std::thread::hardware_concurrency() / report.ranks);
+}
+
+PhaseSettings TargetProgram::settings() const {
+  const std::string &cluster = common.options.cluster;
+  // A parameter's elements have two bytes at least.
+  return {cluster.empty() ? target->defaultCluster().str() : cluster,
+          target->name(), report.ranks ? threadsPerRank() : 1,
+          std::max<int64_t>(target->argumentAlignment() / 2, 1)};
+}
+
+bool verifies(const Options &options, Phase phase) {
+#ifndef NDEBUG
+  return true;
+#endif
+  return phase == Phase::Shard || phase == options.compileTo ||
+         !options.dumpPhasesTo.empty();
+}
+
+bool TargetProgram::runPasses(Phase phase) {
+  PassManager manager(&common.context);
+  manager.enableTiming(phaseTime);
+  // Once at the end, not after every pass: half of the time that a deep model
+  // takes would go there.
+  manager.enableVerifier(false);
+  buildPhase(manager, phase, common.options, settings());
+  return succeeded(manager.run(*module)) &&
+         (!verifies(common.options, phase) || succeeded(verify(*module))) &&
+         !common.diagnostics.hadError();
+}
+
+void TargetProgram::loadDialectsOfPlanPasses() {
+  PassManager manager(&common.context);
+  buildPhase(manager, Phase::Plan, common.options, settings());
+  DialectRegistry registry;
+  manager.getDependentDialects(registry);
+  common.context.appendDialectRegistry(registry);
+  for (StringRef name : registry.getDialectNames())
+    common.context.getOrLoadDialect(name);
+}
+
+bool TargetProgram::runPhase(Phase phase) {
+  const Options &options = common.options;
+  switch (phase) {
+  case Phase::Raise:
+  case Phase::Train:
+    return runPasses(phase);
+  case Phase::Shard:
+    if (!runPasses(phase))
+      return false;
+    // Later phases turn collectives into plan entries; here they still have
+    // their names.
+    collectSharding(*module, report);
+    // How many threads a rank has is known with the mesh.
+    return resolveTarget({options.cpu, threadsPerRank()});
+  case Phase::Kernels:
+    if (!runPasses(phase))
+      return false;
+    // They are compiled while the plan is made: no dialect may be loaded from
+    // there on.
+    loadDialectsOfPlanPasses();
+    if (options.compileTo == Phase::Trainer || !options.kernels.empty())
+      compilation = target->compile(module->lookupSymbol<ModuleOp>("kernels"));
+    return options.compileTo != Phase::Kernels || !compilation ||
+           finishKernels();
+  case Phase::Plan:
+    return runPasses(phase) && (options.compileTo != Phase::Plan ||
+                                !compilation || finishKernels());
+  case Phase::Import:
+  case Phase::Trainer:
+    break;
+  }
+  llvm_unreachable("a phase that no target has");
+}
+
+bool TargetProgram::run(OwningOpRef<ModuleOp> imported) {
+  module = std::move(imported);
+  const Options &options = common.options;
+  for (Phase phase : {Phase::Raise, Phase::Train, Phase::Shard, Phase::Kernels,
+                      Phase::Plan}) {
+    if (phase > options.compileTo)
+      break;
+    phaseTime = common.timing.nest(infoOf(phase).name);
+    if (!runPhase(phase))
+      return false;
+    if (llvm::Error error = showPhase(options, phase, *module, fileSuffix))
+      return fail(std::move(error));
+  }
+  return true;
+}
+
+bool TargetProgram::takeKernels() {
+  auto compiled = compilation->take();
+  if (!compiled)
+    return fail(compiled.takeError());
+  kernels = std::move(*compiled);
+  if (std::string warning = kernels->warning(); !warning.empty())
+    emitWarning(module->getLoc()) << warning;
+  return true;
+}
+
+bool TargetProgram::writeKernels() const {
+  const std::string &folder = common.options.kernels;
+  if (folder.empty())
+    return true;
+  if (std::error_code code = llvm::sys::fs::create_directories(folder))
+    return fail(llvm::createStringError(
+        code, "%s: %s; --kernels needs a folder that can be written",
+        folder.c_str(), code.message().c_str()));
+  for (auto [name, bytes] : kernels->files())
+    if (llvm::Error error = writeFile(folder + "/" + name, bytes))
+      return fail(std::move(error));
+  return true;
+}
+
+bool TargetProgram::emit(const EmitOptions &options) {
+  phaseTime = common.timing.nest(infoOf(Phase::Trainer).name);
+  auto emitted = emitPlan(*module, options);
+  if (!emitted)
+    return fail(emitted.takeError());
+  plan = std::move(*emitted);
+  if (!takeKernels())
+    return false;
+  *plan->plan.mutable_target() = kernels->describe();
+  collectPlan(plan->plan, *module, report);
+  return true;
+}
+
+} // namespace shardc
