@@ -6,6 +6,8 @@
 #include "runtime/cuda/Bind.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <iterator>
 #include <limits>
 
 namespace shardc::runtime::cuda {
@@ -49,35 +51,69 @@ parametersOf(const entry::AttentionOperands &operands, const Tensor &output,
   return to;
 }
 
+/// Whether rows of heads begin at multiples of 16 bytes, and have as many.
+static bool isAligned(const Tensor &tensor) {
+  bool isAligned = tensor.shape[3] % 8 == 0 && addressOf(tensor) % 16 == 0;
+  for (int dim = 0; dim < 3; ++dim)
+    isAligned &= tensor.shape[dim] <= 1 || tensor.strides[dim] % 8 == 0;
+  return isAligned;
+}
+
+/// The class of matrixDims for an entry, of which these are all tensors of heads;
+/// 0 where matrix units do not take it.
+static int matrixClass(std::initializer_list<const Tensor *> tensors) {
+  int64_t least = 256, most = 0;
+  for (const Tensor *each : tensors) {
+    if (elementSize(each->dtype) != 2 || !isAligned(*each))
+      return 0;
+    least = std::min(least, each->shape[3]);
+    most = std::max(most, each->shape[3]);
+  }
+  const int *found = std::ranges::lower_bound(matrixDims, most);
+  return least < 24 || found == std::end(matrixDims) ? 0 : *found;
+}
+
 namespace {
 /// Launches of one entry of elements of one type.
 struct Launches {
   plan::DType dtype;
   std::vector<AttentionLaunch> all;
 
-  void add(const char *file, const std::string &kernel, int64_t blocks,
-           unsigned threads) {
+  void add(const std::string &file, const std::string &kernel, int64_t blocks,
+           unsigned threads, unsigned sharedBytes = 0) {
     if (blocks == 0)
       return;
     if (blocks > std::numeric_limits<int>::max())
       fail("attention takes ", blocks, " blocks of threads, but a GPU ",
            std::numeric_limits<int>::max(),
            " at most: a smaller batch takes fewer");
-    all.push_back(
-        {file, kernel + suffixOf(dtype), Grid{unsigned(blocks), threads, 0}});
+    all.push_back({file, kernel + suffixOf(dtype),
+                   Grid{unsigned(blocks), threads, sharedBytes}});
+  }
+  /// A kernel with matrix units, for so many heads of so many rows.
+  void addMatrix(const std::string &kernel, int dims, int64_t heads,
+                 int64_t rows, const MatrixBlock &block, int sharedBytes) {
+    add(concat("AttentionMatrix", dims), concat(kernel, dims, "_"),
+        heads * blocksOf(rows, block.rows()), unsigned(block.threads()),
+        unsigned(sharedBytes));
   }
 };
 } // namespace
 
-AttentionLaunches<AttentionParameters>
-launchesOf(const entry::Attention &entry) {
-  AttentionParameters a =
-      parametersOf(entry.operands, entry.output, entry.logSumExp);
-  Launches launches{entry.operands.query.dtype, {}};
-  launches.add("Attention", "attention_",
-               a.batch * a.heads * blocksOf(a.queries, attentionRows) *
-                   blocksOf(a.valueDim, attentionColumns),
-               attentionThreads);
+AttentionLaunches<AttentionParameters> launchesOf(const entry::Attention &entry,
+                                                  int64_t mostSharedBytes) {
+  const entry::AttentionOperands &from = entry.operands;
+  AttentionParameters a = parametersOf(from, entry.output, entry.logSumExp);
+  Launches launches{from.query.dtype, {}};
+  int dims = matrixClass({&from.query, &from.key, &from.value, &entry.output});
+  if (dims > 0 && matrixForwardBytes(dims) <= mostSharedBytes)
+    launches.addMatrix("attention_matrix_", dims, a.batch * a.heads, a.queries,
+                       matrixForward(dims), matrixForwardBytes(dims));
+  else
+    launches.add("Attention", "attention_",
+                 a.batch * a.heads * blocksOf(a.queries, attentionRows) *
+                     blocksOf(a.valueDim, attentionColumns),
+                 attentionThreads);
   return {a, launches.all};
 }
 
@@ -94,7 +130,7 @@ int64_t attentionGradWorkspace(const entry::AttentionOperands &operands) {
 }
 
 AttentionLaunches<AttentionGradParameters>
-launchesOf(const entry::AttentionGrad &entry) {
+launchesOf(const entry::AttentionGrad &entry, int64_t mostSharedBytes) {
   const Tensor &workspace = entry.workspace;
   int64_t needed = attentionGradWorkspace(entry.operands);
   int64_t there =
@@ -114,16 +150,31 @@ launchesOf(const entry::AttentionGrad &entry) {
   g.deltas = g.factors + Address(rowBytes(entry.operands));
 
   const AttentionParameters &a = g.forward;
-  Launches launches{entry.operands.query.dtype, {}};
-  int64_t rows = a.batch * a.heads * blocksOf(a.queries, attentionRows);
+  const entry::AttentionOperands &from = entry.operands;
+  Launches launches{from.query.dtype, {}};
+  int64_t heads = a.batch * a.heads, groups = a.batch * from.key.shape[2];
+  int64_t rows = heads * blocksOf(a.queries, attentionRows);
   launches.add("AttentionGrad", "attention_rows_", rows, attentionThreads);
-  launches.add("AttentionGrad", "attention_key_gradient_",
-               a.batch * entry.operands.key.shape[2] *
-                   blocksOf(a.keys, attentionRows) *
-                   blocksOf(std::max(a.headDim, a.valueDim), attentionColumns),
-               attentionThreads);
-  launches.add("AttentionGrad", "attention_query_gradient_",
-               rows * blocksOf(a.headDim, attentionColumns), attentionThreads);
+  int dims = matrixClass({&from.query, &from.key, &from.value, &entry.gradient,
+                          &entry.queryGradient, &entry.keyGradient,
+                          &entry.valueGradient});
+  if (dims > 0 && std::max(matrixQueryGradientBytes(dims),
+                           matrixKeyGradientBytes(dims)) <= mostSharedBytes) {
+    launches.addMatrix("attention_matrix_key_gradient_", dims, groups, a.keys,
+                       matrixKeyGradient(dims), matrixKeyGradientBytes(dims));
+    launches.addMatrix("attention_matrix_query_gradient_", dims, heads,
+                       a.queries, matrixQueryGradient(dims),
+                       matrixQueryGradientBytes(dims));
+  } else {
+    int64_t widest = std::max(a.headDim, a.valueDim);
+    launches.add("AttentionGrad", "attention_key_gradient_",
+                 groups * blocksOf(a.keys, attentionRows) *
+                     blocksOf(widest, attentionColumns),
+                 attentionThreads);
+    launches.add("AttentionGrad", "attention_query_gradient_",
+                 rows * blocksOf(a.headDim, attentionColumns),
+                 attentionThreads);
+  }
   return {g, launches.all};
 }
 

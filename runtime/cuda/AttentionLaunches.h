@@ -8,15 +8,13 @@
 #include "runtime/device/Entries.h"
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace shardc::runtime::cuda {
 
 /// A kernel of runtime/cuda/kernels/<file>.cu. There are no launches of nothing.
 struct AttentionLaunch {
-  std::string_view file;
-  std::string kernel;
+  std::string file, kernel;
   Grid grid;
 };
 
@@ -26,11 +24,14 @@ template <typename Parameters> struct AttentionLaunches {
   std::vector<AttentionLaunch> launches;
 };
 
-AttentionLaunches<AttentionParameters>
-launchesOf(const entry::Attention &entry);
+/// `mostSharedBytes`: what a block may have of shared memory. 16-bit elements go
+/// to matrix units where their head dims are multiples of 8 from 24 to 256 and
+/// rows begin at multiples of 16 bytes.
+AttentionLaunches<AttentionParameters> launchesOf(const entry::Attention &entry,
+                                                  int64_t mostSharedBytes);
 /// Throws an Error where the workspace is too small.
 AttentionLaunches<AttentionGradParameters>
-launchesOf(const entry::AttentionGrad &entry);
+launchesOf(const entry::AttentionGrad &entry, int64_t mostSharedBytes);
 
 /// Bytes of scratch memory; plan.proto has the formula. Forward needs none.
 int64_t attentionGradWorkspace(const entry::AttentionOperands &operands);

@@ -6,10 +6,12 @@ namespace shardc::runtime::cuda {
 
 template <typename Entry>
 static Task bindLaunches(CudaDevice &device, const Entry &entry) {
-  auto of = launchesOf(entry);
+  auto of = launchesOf(
+      entry, device.context.attribute(
+                 CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
   std::vector<Task> tasks;
   for (const AttentionLaunch &each : of.launches) {
-    // A kernel may have more shared memory than 48 KB where it asks for it.
+    // A kernel has more shared memory than 48 KB where it asks for it.
     if (each.grid.sharedBytes > 0)
       device.context.driver.cuFuncSetAttribute(
           device.ownKernel(each.file, each.kernel),

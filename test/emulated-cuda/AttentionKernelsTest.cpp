@@ -52,6 +52,9 @@ void run(const AttentionLaunches<Parameters> &of) {
   }
 }
 
+/// Of compute capability 8.0.
+constexpr int64_t mostSharedBytes = 163 << 10;
+
 struct Case {
   int64_t batch, queries, keys, heads, groups, dim, valueDim;
   bool causal = false, mask = false;
@@ -288,7 +291,7 @@ bool compare(const Case &of, plan::DType dtype) {
   Room logSumExp(sumType(dtype), {of.batch, of.heads, of.queries});
   forward.output = output.tensor;
   forward.logSumExp = logSumExp.tensor;
-  auto launches = launchesOf(forward);
+  auto launches = launchesOf(forward, mostSharedBytes);
   run(launches);
   double tolerance = problem.tolerance(hasMatrixUnits(launches));
   expectNear(output, problem.output, tolerance, "output");
@@ -308,7 +311,7 @@ bool compare(const Case &of, plan::DType dtype) {
   backward.valueGradient = valueGradient.tensor;
   Room workspace(plan::UINT8, {attentionGradWorkspace(forward.operands)});
   backward.workspace = workspace.tensor;
-  auto gradients = launchesOf(backward);
+  auto gradients = launchesOf(backward, mostSharedBytes);
   run(gradients);
   tolerance = problem.tolerance(hasMatrixUnits(gradients));
   expectNear(queryGradient, problem.queryGradient, tolerance, "query_gradient");
@@ -330,6 +333,21 @@ TEST(AttentionKernels, ComputeAnyShapeWithoutMatrixUnits) {
       EXPECT_FALSE(compare(of, dtype));
 }
 
+TEST(AttentionKernels, MultiplyByMatrixUnits) {
+  for (const Case &of : {
+           Case{1, 1, 1, 1, 1, 64, 64},
+           Case{1, 130, 130, 1, 1, 64, 64, true},
+           Case{2, 33, 70, 4, 2, 24, 40, true, true},
+           Case{1, 70, 9, 2, 1, 80, 80, true}, // the first queries see nothing
+           Case{1, 20, 100, 4, 1, 128, 128, false, false, {1, 4, 1, 100}},
+           Case{2, 9, 15, 1, 1, 96, 64, false, true, {2, 1, 9, 15}, true},
+           Case{1, 40, 40, 1, 1, 192, 136, true, false, {1, 1, 1, 1}},
+           Case{1, 35, 70, 2, 1, 256, 256, true},
+       })
+    for (plan::DType dtype : {plan::BFLOAT16, plan::FLOAT16})
+      EXPECT_TRUE(compare(of, dtype));
+}
+
 /// Masks that hide every key by a number: -10000, and float32's lowest.
 TEST(AttentionKernels, SumsAgainWhereTheLogarithmHasLostTheSum) {
   for (double depth : {-10000.0, -3.3e38})
@@ -347,7 +365,7 @@ TEST(AttentionKernels, RefuseATooSmallWorkspace) {
   Room workspace(plan::UINT8, {3 * 1024 - 1});
   EXPECT_EQ(attentionGradWorkspace(entry.operands), 3 * 1024);
   entry.workspace = workspace.tensor;
-  EXPECT_THROW(launchesOf(entry), std::runtime_error);
+  EXPECT_THROW(launchesOf(entry, mostSharedBytes), std::runtime_error);
 }
 
 } // namespace

@@ -17,9 +17,6 @@ template <typename T> struct SavedRow {
         delta(reinterpret_cast<const T *>(g.deltas)[row]) {}
 
   SHARDC_INLINE T probability(T score) const {
-    const T minusInfinity = -infinity<T>;
-    if (score == minusInfinity || shift == minusInfinity)
-      return 0;
     return exponential(score - shift) * factor;
   }
 };
@@ -90,7 +87,8 @@ SHARDC_INLINE void findRows(const AttentionGradParameters &g) {
     int row = at.first + rowOfThread() + 16 * i;
     if (row >= a.queries || columnOfThread() != 0)
       continue;
-    reinterpret_cast<T *>(g.shifts)[before + row] = shifts[i];
+    reinterpret_cast<T *>(g.shifts)[before + row] =
+        shifts[i] == -infinity<T> ? infinity<T> : shifts[i];
     reinterpret_cast<T *>(g.factors)[before + row] = factors[i];
   }
 }

@@ -40,8 +40,8 @@ struct AttentionGradParameters {
   HeadsView gradient; // of the output
   HeadsView queryGradient, keyGradient, valueGradient;
   /// [batch, heads, queries] each, contiguous, of log_sum_exp's type. A row's
-  /// probabilities are exp(score - shift) * factor, zeros where shift is -inf;
-  /// delta is the sum of gradient * output.
+  /// probabilities are exp(score - shift) * factor; shift is inf where nothing is
+  /// seen. delta is the sum of gradient * output.
   Address shifts, factors, deltas;
 };
 
@@ -67,6 +67,73 @@ inline constexpr int attentionColumns = 128;
 // attention_key_gradient_TYPE, which writes the gradients of keys and values:
 //   batch * heads / headsPerGroup * ceil(keys / attentionRows) *
 //   ceil(max(headDim, valueDim) / attentionColumns) blocks.
+
+// The kernels of AttentionMatrix<DIMS>.cu, with matrix units:
+// TYPE is bf16 or f16, dims are multiples of 8 up to DIMS, one of matrixDims. Rows
+// of query, key, value and gradient begin at multiples of 16 bytes, those of
+// results at multiples of 4. Grids of one dimension, with blocks and dynamic
+// shared memory as MatrixBlock says.
+
+inline constexpr int matrixDims[] = {64, 96, 128, 192, 256};
+
+/// How a block of threads is cut. A warp computes rowTiles * 16 rows of one side
+/// (queries, or keys where their gradients are computed); `step` rows of the
+/// other side are in shared memory at a time.
+struct MatrixBlock {
+  int warps;    // of 32 threads
+  int rowTiles; // of a warp
+  int parts;    // of a result's columns: as many warps have the same rows
+  int step;     // a multiple of 16
+
+  constexpr int threads() const { return 32 * warps; }
+  constexpr int rows() const { return warps / parts * rowTiles * 16; }
+};
+
+/// Bytes of a row of 16-bit numbers in shared memory: 16 more than it needs, so
+/// that rows begin in different banks.
+constexpr int matrixRowBytes(int dims) { return 2 * dims + 16; }
+
+// attention_matrix_DIMS_TYPE (AttentionParameters):
+//   batch * heads * ceil(queries / rows) blocks.
+constexpr MatrixBlock matrixForward(int dims) {
+  return dims <= 64    ? MatrixBlock{4, 2, 1, 64}
+         : dims <= 128 ? MatrixBlock{4, 2, 1, 32}
+                       : MatrixBlock{8, 1, 1, 64};
+}
+/// Rows of queries, and a step of keys and of values.
+constexpr int matrixForwardBytes(int dims) {
+  MatrixBlock block = matrixForward(dims);
+  return (block.rows() + 2 * block.step) * matrixRowBytes(dims);
+}
+
+// attention_matrix_query_gradient_DIMS_TYPE (AttentionGradParameters):
+//   batch * heads * ceil(queries / rows) blocks.
+constexpr MatrixBlock matrixQueryGradient(int dims) {
+  return dims <= 64    ? MatrixBlock{4, 2, 1, 32}
+         : dims <= 128 ? MatrixBlock{8, 1, 1, 64}
+                       : MatrixBlock{4, 1, 1, 32};
+}
+/// Rows of queries and of the output's gradient, and two steps of keys and of
+/// values.
+constexpr int matrixQueryGradientBytes(int dims) {
+  MatrixBlock block = matrixQueryGradient(dims);
+  return (2 * block.rows() + 4 * block.step) * matrixRowBytes(dims);
+}
+
+// attention_matrix_key_gradient_DIMS_TYPE (AttentionGradParameters):
+//   batch * heads / headsPerGroup * ceil(keys / rows) blocks.
+constexpr MatrixBlock matrixKeyGradient(int dims) {
+  return dims <= 64    ? MatrixBlock{4, 2, 1, 32}
+         : dims <= 128 ? MatrixBlock{8, 1, 1, 64}
+                       : MatrixBlock{8, 1, 2, 32};
+}
+/// Rows of keys and values, and two steps of queries, of the output's gradient,
+/// and of three numbers of each row of scores.
+constexpr int matrixKeyGradientBytes(int dims) {
+  MatrixBlock block = matrixKeyGradient(dims);
+  return (2 * block.rows() + 4 * block.step) * matrixRowBytes(dims) +
+         2 * 3 * 4 * block.step;
+}
 
 } // namespace shardc::runtime::cuda
 

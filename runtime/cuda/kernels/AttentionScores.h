@@ -53,6 +53,19 @@ SHARDC_INLINE int firstQuery(const AttentionParameters &a, int key) {
   return a.causal && first > 0 ? first : 0;
 }
 
+/// The rows of one head, of which `rows` and `columns` there are.
+template <typename S> struct HeadRows {
+  S *data;
+  Count stride;
+  int rows, columns;
+
+  SHARDC_INLINE HeadRows(const HeadsView &view, Count batch, Count head,
+                         int rows, int columns)
+      : data(reinterpret_cast<S *>(view.data) + batch * view.batch +
+             head * view.head),
+        stride(view.position), rows(int(rows)), columns(int(columns)) {}
+};
+
 template <typename S> struct ComputedIn {
   using Type = float;
 };

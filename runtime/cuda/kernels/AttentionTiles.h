@@ -32,19 +32,6 @@ template <typename T> SHARDC_INLINE Tiles<T> &sharedTiles() {
   return tiles;
 }
 
-/// The rows of one head, of which `rows` and `columns` there are.
-template <typename S> struct HeadRows {
-  S *data;
-  Count stride;
-  int rows, columns;
-
-  SHARDC_INLINE HeadRows(const HeadsView &view, Count batch, Count head,
-                         int rows, int columns)
-      : data(reinterpret_cast<S *>(view.data) + batch * view.batch +
-             head * view.head),
-        stride(view.position), rows(int(rows)), columns(int(columns)) {}
-};
-
 /// What a block of the grid does: rows [first, first + attentionRows) and columns
 /// [column, column + attentionColumns) of one head. The later rows come first:
 /// where there is a causal mask, they are the longest.

@@ -1,0 +1,6 @@
+// Attention by matrix units, of head dims above 128 and up to 192.
+#include "runtime/cuda/kernels/AttentionMatrixForward.h"
+#include "runtime/cuda/kernels/AttentionMatrixGrad.h"
+
+SHARDC_MATRIX_KERNELS(192, bf16, Bf16)
+SHARDC_MATRIX_KERNELS(192, f16, F16)

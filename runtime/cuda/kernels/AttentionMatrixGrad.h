@@ -1,0 +1,315 @@
+// Attention, backward, of 16-bit numbers by matrix units: the gradients of keys
+// and values in one kernel, which walks over the queries of all heads that read
+// them, and the queries' in another. Each computes the scores again; sums are
+// float32 and have one order, and probabilities and the gradients of scores are
+// rounded to 16 bits before they are multiplied.
+#ifndef SHARDC_RUNTIME_CUDA_KERNELS_ATTENTIONMATRIXGRAD_H
+#define SHARDC_RUNTIME_CUDA_KERNELS_ATTENTIONMATRIXGRAD_H
+
+#include "runtime/cuda/kernels/AttentionMatrix.h"
+
+namespace shardc::runtime::cuda {
+
+template <typename S, int dims>
+SHARDC_INLINE void
+findQueryGradientByMatrixUnits(const AttentionGradParameters &g) {
+  constexpr MatrixBlock block = matrixQueryGradient(dims);
+  constexpr int rowTiles = block.rowTiles, step = block.step;
+  constexpr int rowBytes = matrixRowBytes(dims);
+  const AttentionParameters &a = g.forward;
+  RowsOfBlock at(int(a.queries), block.rows(), int(a.heads));
+  int group = at.head / int(a.headsPerGroup);
+  HeadRows<const S> query(a.query, at.batch, at.head, a.queries, a.headDim);
+  HeadRows<const S> gradient(g.gradient, at.batch, at.head, a.queries,
+                             a.valueDim);
+  HeadRows<const S> key(a.key, at.batch, group, a.keys, a.headDim);
+  HeadRows<const S> value(a.value, at.batch, group, a.keys, a.valueDim);
+  ScoresOfHead<S> of(a, at.batch, at.head);
+
+  const SharedAddress queryTile = sharedBegin();
+  const SharedAddress gradientTile = queryTile + block.rows() * rowBytes;
+  const SharedAddress steps = gradientTile + block.rows() * rowBytes;
+  auto keyTile = [&](int number) {
+    return steps + SharedAddress(number % 2 * 2 * step * rowBytes);
+  };
+  auto valueTile = [&](int number) {
+    return keyTile(number) + step * rowBytes;
+  };
+  const int firstOfWarp = warpOfBlock() * rowTiles * 16;
+  const SharedAddress ofLane =
+      SharedAddress(firstOfWarp * rowBytes) + leftOfLane<dims>();
+
+  int ends[rowTiles][2];
+  float shifts[rowTiles][2], factors[rowTiles][2], deltas[rowTiles][2];
+  const Count before = (Count(at.batch) * a.heads + at.head) * a.queries;
+#pragma unroll
+  for (int m = 0; m < rowTiles; ++m)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      int row =
+          least(at.first + firstOfWarp + rowOfLane(m, half), of.queries - 1);
+      ends[m][half] = visibleKeys(a, row);
+      shifts[m][half] = reinterpret_cast<const float *>(g.shifts)[before + row];
+      factors[m][half] =
+          reinterpret_cast<const float *>(g.factors)[before + row];
+      deltas[m][half] =
+          reinterpret_cast<const float *>(g.deltas)[before + row] * of.scale;
+    }
+  float sums[rowTiles][dims / 8][4];
+  clear(sums);
+
+  const int last = least(at.first + block.rows(), of.queries) - 1;
+  const int end = visibleKeys(a, last), allSee = visibleKeys(a, at.first);
+  fetchRows<dims, block.rows(), block.threads()>(queryTile, query, at.first);
+  fetchRows<dims, block.rows(), block.threads()>(gradientTile, gradient,
+                                                 at.first);
+  fetchRows<dims, step, block.threads()>(keyTile(0), key, 0);
+  fetchRows<dims, step, block.threads()>(valueTile(0), value, 0);
+#pragma clang loop unroll(disable)
+  for (int first = 0, number = 0; first < end; first += step, ++number) {
+    awaitCopies();
+    barrier(); // this step is there, and nobody reads the one before
+    if (first + step < end) {
+      fetchRows<dims, step, block.threads()>(keyTile(number + 1), key,
+                                             first + step);
+      fetchRows<dims, step, block.threads()>(valueTile(number + 1), value,
+                                             first + step);
+    }
+    float scores[rowTiles][step / 8][4], slopes[rowTiles][step / 8][4];
+    clear(scores);
+    multiplyRows<S, dims>(scores, queryTile + ofLane,
+                          keyTile(number) + rightOfLane<dims>());
+    scaleAndBias<false>(of, at.first + firstOfWarp, first, scores);
+    if (of.mask || first + step > allSee)
+      hideKeys(of, first, ends, scores);
+    clear(slopes);
+    multiplyRows<S, dims>(slopes, gradientTile + ofLane,
+                          valueTile(number) + rightOfLane<dims>());
+#pragma unroll
+    for (int m = 0; m < rowTiles; ++m)
+#pragma unroll
+      for (int n = 0; n < step / 8; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          float p = binaryPower((scores[m][n][i] - shifts[m][i / 2]) * log2E) *
+                    factors[m][i / 2];
+          slopes[m][n][i] =
+              p * fused(slopes[m][n][i], of.scale, -deltas[m][i / 2]);
+        }
+    Word32 weights[rowTiles][step / 16][4];
+    toWeights<S>(slopes, weights);
+    addProduct<S, dims>(sums, weights, keyTile(number) + leftOfLane<dims>());
+  }
+  awaitCopies();
+#pragma unroll
+  for (int m = 0; m < rowTiles; ++m)
+    factors[m][0] = factors[m][1] = 1;
+  storeSums(
+      HeadRows<S>(g.queryGradient, at.batch, at.head, a.queries, a.headDim),
+      at.first + firstOfWarp, 0, sums, factors);
+}
+
+/// Rows are keys: of row (m, half), columns are seen from `begins` on.
+template <int rowTiles, int columns>
+SHARDC_INLINE void hideQueries(int queries, int firstColumn,
+                               const int (&begins)[rowTiles][2],
+                               float (&scores)[rowTiles][columns][4]) {
+#pragma unroll
+  for (int n = 0; n < columns; ++n)
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      int query = firstColumn + columnOfLane(n, i);
+#pragma unroll
+      for (int m = 0; m < rowTiles; ++m)
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+          if (query >= queries || query < begins[m][half])
+            scores[m][n][2 * half + i] = -infinity<float>;
+    }
+}
+
+/// What a step of queries brings: their rows, and what was saved of each.
+template <typename S, int dims> struct QueryStep {
+  static constexpr MatrixBlock block = matrixKeyGradient(dims);
+  static constexpr int tileBytes = block.step * matrixRowBytes(dims);
+  static constexpr int bytes = 2 * tileBytes + 3 * 4 * block.step;
+  SharedAddress begin;
+
+  SHARDC_INLINE SharedAddress query() const { return begin; }
+  SHARDC_INLINE SharedAddress gradient() const { return begin + tileBytes; }
+
+  SHARDC_INLINE void fetch(const AttentionGradParameters &g, int batch,
+                           int head, int first) const {
+    const AttentionParameters &a = g.forward;
+    fetchRows<dims, block.step, block.threads()>(
+        query(), HeadRows<const S>(a.query, batch, head, a.queries, a.headDim),
+        first);
+    fetchRows<dims, block.step, block.threads()>(
+        gradient(),
+        HeadRows<const S>(g.gradient, batch, head, a.queries, a.valueDim),
+        first);
+    static_assert(3 * block.step <= block.threads());
+    int kind = threadOfBlock() / block.step;
+    if (kind > 2)
+      return;
+    int row = first + threadOfBlock() % block.step;
+    bool isThere = row < int(a.queries);
+    Address all = kind == 0 ? g.shifts : kind == 1 ? g.factors : g.deltas;
+    auto *source = reinterpret_cast<const float *>(all) +
+                   (Count(batch) * a.heads + head) * a.queries;
+    copyLater4(begin + 2 * tileBytes + SharedAddress(threadOfBlock() * 4),
+               isThere ? source + row : source, isThere);
+  }
+  /// Number `kind` (shift, factor, delta) of a query of the step.
+  SHARDC_INLINE float saved(int kind, int query) const {
+    auto *all =
+        (const
+         __attribute__((address_space(3))) float *)(begin + 2 * tileBytes);
+    return all[kind * block.step + query];
+  }
+};
+
+template <typename S, int dims>
+SHARDC_INLINE void
+findKeyGradientByMatrixUnits(const AttentionGradParameters &g) {
+  constexpr MatrixBlock block = matrixKeyGradient(dims);
+  constexpr int rowTiles = block.rowTiles, step = block.step;
+  constexpr int rowBytes = matrixRowBytes(dims), width = dims / block.parts;
+  const AttentionParameters &a = g.forward;
+  const int members = int(a.headsPerGroup), queries = int(a.queries);
+  RowsOfBlock at(int(a.keys), block.rows(), int(a.heads) / members);
+
+  const SharedAddress keyTile = sharedBegin();
+  const SharedAddress valueTile = keyTile + block.rows() * rowBytes;
+  auto stepOf = [&](int number) {
+    return QueryStep<S, dims>{
+        valueTile + block.rows() * rowBytes +
+        SharedAddress(number % 2 * QueryStep<S, dims>::bytes)};
+  };
+  constexpr int warpsOfPart = block.warps / block.parts;
+  const int firstOfWarp = warpOfBlock() % warpsOfPart * rowTiles * 16;
+  const int firstColumn = warpOfBlock() / warpsOfPart * width;
+  const SharedAddress ofLane =
+      SharedAddress(firstOfWarp * rowBytes) + leftOfLane<dims>();
+
+  // Where all keys of the block are seen from, and each of them.
+  const int first = firstQuery(a, at.first);
+  const int allSeen =
+      firstQuery(a, least(at.first + block.rows(), int(a.keys)) - 1);
+  int begins[rowTiles][2];
+#pragma unroll
+  for (int m = 0; m < rowTiles; ++m)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      int key =
+          least(at.first + firstOfWarp + rowOfLane(m, half), int(a.keys) - 1);
+      auto *mask = reinterpret_cast<const unsigned char *>(a.keyMask);
+      bool isHidden =
+          mask &&
+          !mask[at.batch * a.keyMaskStrides[0] + key * a.keyMaskStrides[1]];
+      begins[m][half] = isHidden ? queries : firstQuery(a, key);
+    }
+  float keySums[rowTiles][width / 8][4], valueSums[rowTiles][width / 8][4];
+  clear(keySums);
+  clear(valueSums);
+
+  // The steps of all heads that read these keys.
+  const int stepsOfHead =
+      first < queries ? (queries - first + step - 1) / step : 0;
+  const int count = members * stepsOfHead;
+  auto fetch = [&](int number) {
+    stepOf(number).fetch(g, at.batch, at.head * members + number / stepsOfHead,
+                         first + number % stepsOfHead * step);
+  };
+  fetchRows<dims, block.rows(), block.threads()>(
+      keyTile, HeadRows<const S>(a.key, at.batch, at.head, a.keys, a.headDim),
+      at.first);
+  fetchRows<dims, block.rows(), block.threads()>(
+      valueTile,
+      HeadRows<const S>(a.value, at.batch, at.head, a.keys, a.valueDim),
+      at.first);
+  if (count > 0)
+    fetch(0);
+#pragma clang loop unroll(disable)
+  for (int number = 0; number < count; ++number) {
+    awaitCopies();
+    barrier(); // this step is there, and nobody reads the one before
+    if (number + 1 < count)
+      fetch(number + 1);
+    const QueryStep<S, dims> current = stepOf(number);
+    const int firstOfStep = first + number % stepsOfHead * step;
+    ScoresOfHead<S> of(a, at.batch, at.head * members + number / stepsOfHead);
+    float scores[rowTiles][step / 8][4], slopes[rowTiles][step / 8][4];
+    clear(scores);
+    multiplyRows<S, dims>(scores, keyTile + ofLane,
+                          current.query() + rightOfLane<dims>());
+    scaleAndBias<true>(of, at.first + firstOfWarp, firstOfStep, scores);
+    if (of.mask || firstOfStep < allSeen || firstOfStep + step > queries)
+      hideQueries(queries, firstOfStep, begins, scores);
+    clear(slopes);
+    multiplyRows<S, dims>(slopes, valueTile + ofLane,
+                          current.gradient() + rightOfLane<dims>());
+#pragma unroll
+    for (int n = 0; n < step / 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        int query = columnOfLane(n, i);
+        float shift = current.saved(0, query);
+        float factor = current.saved(1, query);
+        float delta = current.saved(2, query) * of.scale;
+#pragma unroll
+        for (int m = 0; m < rowTiles; ++m)
+#pragma unroll
+          for (int half = 0; half < 2; ++half) {
+            float &score = scores[m][n][2 * half + i];
+            float &slope = slopes[m][n][2 * half + i];
+            score = binaryPower((score - shift) * log2E) * factor;
+            slope = score * fused(slope, of.scale, -delta);
+          }
+      }
+    Word32 weights[rowTiles][step / 16][4];
+    toWeights<S>(scores, weights);
+    addProduct<S, dims>(valueSums, weights,
+                        current.gradient() + leftOfLane<dims>() +
+                            SharedAddress(firstColumn * 2));
+    toWeights<S>(slopes, weights);
+    addProduct<S, dims>(keySums, weights,
+                        current.query() + leftOfLane<dims>() +
+                            SharedAddress(firstColumn * 2));
+  }
+  awaitCopies();
+  float factors[rowTiles][2];
+#pragma unroll
+  for (int m = 0; m < rowTiles; ++m)
+    factors[m][0] = factors[m][1] = 1;
+  storeSums(HeadRows<S>(g.keyGradient, at.batch, at.head, a.keys, a.headDim),
+            at.first + firstOfWarp, firstColumn, keySums, factors);
+  storeSums(HeadRows<S>(g.valueGradient, at.batch, at.head, a.keys, a.valueDim),
+            at.first + firstOfWarp, firstColumn, valueSums, factors);
+}
+
+} // namespace shardc::runtime::cuda
+
+#define SHARDC_MATRIX_KERNEL(block)                                            \
+  SHARDC_KERNEL __attribute__((launch_bounds((block).threads(), 1)))
+
+/// All kernels of one class of dims, and of one type S that names call TYPE.
+#define SHARDC_MATRIX_KERNELS(dims, type, S)                                   \
+  namespace shardc::runtime::cuda {                                            \
+  SHARDC_MATRIX_KERNEL(matrixForward(dims))                                    \
+  void attention_matrix_##dims##_##type(AttentionParameters a) {               \
+    attendByMatrixUnits<S, dims>(a);                                           \
+  }                                                                            \
+  SHARDC_MATRIX_KERNEL(matrixQueryGradient(dims))                              \
+  void                                                                         \
+  attention_matrix_query_gradient_##dims##_##type(AttentionGradParameters g) { \
+    findQueryGradientByMatrixUnits<S, dims>(g);                                \
+  }                                                                            \
+  SHARDC_MATRIX_KERNEL(matrixKeyGradient(dims))                                \
+  void                                                                         \
+  attention_matrix_key_gradient_##dims##_##type(AttentionGradParameters g) {   \
+    findKeyGradientByMatrixUnits<S, dims>(g);                                  \
+  }                                                                            \
+  }
+
+#endif
