@@ -48,7 +48,6 @@ CudaDevice::CudaDevice(const plan::Plan &plan, const Libraries &libraries,
   *progress = 0;
   runNumbers = allocateSmall(sizeof(RunNumbers));
   faults = std::make_unique<Faults>(*this);
-  products = std::make_unique<Products>(*this);
   groups = std::make_unique<NcclGroups>(*this);
 }
 
@@ -62,7 +61,7 @@ CudaDevice::~CudaDevice() {
   driver.cuStreamSynchronize.function(compute);
   driver.cuStreamSynchronize.function(otherStream);
   faults.reset();
-  products.reset();
+  allProducts.reset();
   for (const OwnModule &each : modules)
     driver.cuModuleUnload.function(each.module);
   for (CUdeviceptr address : allocations)
@@ -78,9 +77,8 @@ CudaDevice::~CudaDevice() {
   driver.cuStreamDestroy.function(otherStream);
 }
 
-std::byte *CudaDevice::allocate(const std::string &name, int64_t bytes) {
-  if (bytes == 0)
-    return nullptr;
+CUdeviceptr CudaDevice::allocateScratch(const std::string &name,
+                                        int64_t bytes) {
   CUdeviceptr address = 0;
   CUresult result = context.driver.cuMemAlloc.function(&address, size_t(bytes));
   if (result == CUDA_ERROR_OUT_OF_MEMORY)
@@ -90,8 +88,21 @@ std::byte *CudaDevice::allocate(const std::string &name, int64_t bytes) {
   if (result != CUDA_SUCCESS)
     context.driver.failed(result, "cuMemAlloc");
   allocations.push_back(address);
+  return address;
+}
+
+std::byte *CudaDevice::allocate(const std::string &name, int64_t bytes) {
+  if (bytes == 0)
+    return nullptr;
+  CUdeviceptr address = allocateScratch(name, bytes);
   context.driver.cuMemsetD8Async(address, 0, size_t(bytes), compute);
   return reinterpret_cast<std::byte *>(address);
+}
+
+Products &CudaDevice::products() {
+  if (!allProducts)
+    allProducts = std::make_unique<Products>(*this);
+  return *allProducts;
 }
 
 std::byte *CudaDevice::allocateShared(Communicator &, const std::string &,

@@ -68,8 +68,10 @@ public:
   }
   void launchIn(CUstream stream, CUfunction kernel, const Grid &grid,
                 void **parameters);
-  /// Memory that is allocated while binding, beside the plan's: small.
+  /// Memory that is allocated while binding, beside the plan's: small, and
+  /// zeros. Of scratch memory nobody knows what it holds.
   CUdeviceptr allocateSmall(int64_t bytes);
+  CUdeviceptr allocateScratch(const std::string &name, int64_t bytes);
 
   const plan::Plan &plan;
   Context context;
@@ -84,7 +86,8 @@ public:
   /// in an entry of the plan, and behind it. The host looks while it waits.
   void noteWaits(int planEntry, bool waits);
   RankNote *note = nullptr; // of the program that runs
-  std::unique_ptr<Products> products;
+  /// Made when a product is bound first: it takes scratch memory.
+  Products &products();
   std::unique_ptr<NcclGroups> groups;
 
 private:
@@ -106,6 +109,7 @@ private:
                   const std::byte *from, int64_t bytes);
 
   ThreadPool pool;
+  std::unique_ptr<Products> allProducts;
   /// Pinned: twice the entry, and 1 while it waits there.
   volatile uint32_t *progress = nullptr;
   std::vector<OwnModule> modules;

@@ -95,7 +95,7 @@ Products::Products(CudaDevice &device) : state(new State(device)) {
   // What NVIDIA recommends for compute capability 9 and newer, and before.
   state->workspaceBytes = int64_t(device.context.capability >= 90 ? 32 : 4)
                           << 20;
-  state->workspace = device.allocateSmall(state->workspaceBytes);
+  state->workspace = device.allocateScratch("products", state->workspaceBytes);
 }
 
 Products::~Products() { state->library.cublasLtDestroy(state->handle); }
@@ -277,7 +277,7 @@ std::function<void()> Products::bind(const entry::Gemm &entry) {
 }
 
 Task bind(CudaDevice &device, const entry::Gemm &entry) {
-  return device.products->bind(entry);
+  return device.products().bind(entry);
 }
 
 } // namespace shardc::runtime::cuda
