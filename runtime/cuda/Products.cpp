@@ -245,8 +245,9 @@ std::function<void()> Products::bind(const entry::Gemm &entry) {
   if (c.batch * c.rows * c.columns == 0)
     return [] {};
   // The library adds biases of c's type alone, and none in float64.
+  bool isEmpty = entry.a.columns == 0;
   bool spreads = entry.bias && (entry.bias.dtype != c.tensor.dtype ||
-                                entry.bias.dtype == plan::FLOAT64);
+                                entry.bias.dtype == plan::FLOAT64 || isEmpty);
   std::function<void()> before;
   entry::Gemm rest = entry;
   if (spreads) {
@@ -264,7 +265,7 @@ std::function<void()> Products::bind(const entry::Gemm &entry) {
     rest.bias = {};
     rest.accumulate = true;
   }
-  if (entry.a.columns == 0) {
+  if (isEmpty) {
     if (rest.accumulate)
       return before ? before : [] {};
     return cuda::bind(state->device, entry::Fill{c.tensor, 0});
