@@ -62,6 +62,12 @@ if(SHARDC_SANITIZE)
   add_compile_options(-O1 -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
 endif()
+option(SHARDC_FUZZ "build libFuzzer's targets for the most inputs a second: assertions and UBSan that traps, without AddressSanitizer" OFF)
+if(SHARDC_FUZZ)
+  # An input that one of these ends is run again under the preset sanitize, which says why.
+  add_compile_options(-O2 -gline-tables-only -fsanitize=undefined,fuzzer-no-link -fsanitize-trap=undefined -fno-sanitize=vptr,function
+    -D_GLIBCXX_ASSERTIONS)
+endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 add_link_options(-fuse-ld=lld-22)
 add_compile_options(-Wall -Wextra -Wno-unused-parameter -fdiagnostics-color=auto)

@@ -22,6 +22,7 @@ BUILD = os.path.join(ROOT, "build")
 GTESTS = (
     "codegen-tests",
     "cublaslt-tests",
+    "cuda-driver-tests",
     "nccl-tests",
     "onnx-tests",
     "passes-tests",
@@ -56,7 +57,12 @@ def run_gtest():
     passed = failed = skipped = 0
     folder = os.path.join(BUILD, "bin")
     paths = [EMULATED_CUDA, os.environ.get("LD_LIBRARY_PATH")]
-    environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(filter(None, paths))}
+    environment = {
+        **os.environ,
+        "LD_LIBRARY_PATH": ":".join(filter(None, paths)),
+        # Kernels that were compiled for this machine, for processes that come later.
+        "SHARDC_EMULATED_CUDA_CACHE": os.path.join(EMULATED_CUDA, "cache"),
+    }
     for program in GTESTS:
         with tempfile.NamedTemporaryFile(suffix=".json") as out:
             try:

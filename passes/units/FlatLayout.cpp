@@ -126,9 +126,11 @@ FlatLayout search(llvm::ArrayRef<FlatItem> items, llvm::ArrayRef<int64_t> order,
   FlatLayout layout;
   layout.order.assign(order.begin(), order.end());
   layout.slices = slices;
-  // A slice that holds everything always serves, so the search ends.
+  // No item lies before where it lies in one slice, which is `packed`. A slice
+  // that holds everything always serves, so the search ends.
   int64_t limit = std::max(alignTo(packed, align.wanted), align.wanted);
-  int64_t slice = std::max<int64_t>({divideCeil(total, slices), longestRow, 1});
+  int64_t slice =
+      std::max<int64_t>({divideCeil(packed, slices), longestRow, 1});
   // Steps of one alignment find the least padding; they grow when that takes
   // long.
   int64_t tries = 0,

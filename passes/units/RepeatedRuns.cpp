@@ -34,7 +34,8 @@ class Finder {
 public:
   Finder(ArrayRef<size_t> kinds, ArrayRef<int64_t> weights,
          function_ref<int64_t(size_t, size_t)> crossing)
-      : kinds(kinds), before(kinds.size() + 1, 0), crossing(crossing),
+      : kinds(kinds), before(kinds.size() + 1, 0),
+        narrowBefore(kinds.size() + 1, 0), crossing(crossing),
         left(std::max<int64_t>(mostWeighed,
                                mostWeighedPerItem * int64_t(kinds.size()))) {
     for (auto [index, weight] : enumerate(weights))
@@ -43,6 +44,8 @@ public:
 
   SmallVector<RepeatedRun> find() {
     SmallVector<Repetition> all = repetitions();
+    if (!all.empty())
+      findNarrow();
     llvm::stable_sort(all, [](const Repetition &a, const Repetition &b) {
       return std::tuple(-a.weight, a.period) < std::tuple(-b.weight, b.period);
     });
@@ -56,6 +59,8 @@ public:
             return repetition.start + repetition.slack() < other.end() &&
                    other.start < repetition.end - repetition.slack();
           }))
+        continue;
+      if (!hasNarrow(repetition))
         continue;
       std::optional<RepeatedRun> run = bestRun(repetition);
       if (!run || any_of(chosen, [&](const RepeatedRun &other) {
@@ -74,6 +79,22 @@ public:
 private:
   int64_t weightOf(const RepeatedRun &run) const {
     return before[run.end()] - before[run.start];
+  }
+
+  /// Repeats have at least two items, and what passes a border is least for
+  /// the shortest: where that is more than one value, no repeat of any length
+  /// has a narrow border there. Almost all of a sequence through which many
+  /// values pass is told by this, before anything of it is weighed.
+  void findNarrow() {
+    for (size_t border = 0; border < kinds.size(); ++border)
+      narrowBefore[border + 1] =
+          narrowBefore[border] +
+          (border >= 2 && crossing(border - 2, border) <= 1);
+  }
+  /// Whether any border of its runs can be narrow.
+  bool hasNarrow(const Repetition &repetition) const {
+    return narrowBefore[repetition.end] >
+           narrowBefore[repetition.start + repetition.period];
   }
 
   SmallVector<Repetition> repetitions() const {
@@ -106,7 +127,8 @@ private:
       RepeatedRun run{repetition.start + shift, repetition.period,
                       repetition.count()};
       int64_t total = 0, narrowest = noBorder;
-      for (size_t repeat = 0; repeat + 1 < run.count && total < noBorder;
+      for (size_t repeat = 0;
+           repeat + 1 < run.count && total < noBorder && total <= least;
            ++repeat) {
         size_t start = run.start + repeat * run.period;
         int64_t passes = crossing(start, start + run.period);
@@ -127,6 +149,9 @@ private:
 
   ArrayRef<size_t> kinds;
   SmallVector<int64_t> before; // weight of the items before each
+  /// How many of the items before each have a border before them that can be
+  /// narrow.
+  SmallVector<int64_t> narrowBefore;
   function_ref<int64_t(size_t, size_t)> crossing;
   int64_t left; // items that may still be weighed
 };

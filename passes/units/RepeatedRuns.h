@@ -32,11 +32,11 @@ constexpr int64_t noBorder = std::numeric_limits<int32_t>::max();
 /// Where a run has more items than its repeats, they could begin at several
 /// places. `crossing(start, border)` says how much passes the border between
 /// two repeats, of which the first begins at item `start` and the second at
-/// `border`. Repeats begin where least passes; of equal places where they weigh
-/// most, and of those at the last (a norm before the first block of a network
-/// that normalises after each one is the embedding's). A run through each of
-/// whose borders more than one value passes is none: queries and keys are no
-/// two blocks.
+/// `border`; with a later `start` it is the same or less. Repeats begin where
+/// least passes; of equal places where they weigh most, and of those at the
+/// last (a norm before the first block of a network that normalises after each
+/// one is the embedding's). A run through each of whose borders more than one
+/// value passes is none: queries and keys are no two blocks.
 llvm::SmallVector<RepeatedRun> findRepeatedRuns(
     llvm::ArrayRef<size_t> kinds, llvm::ArrayRef<int64_t> weights,
     llvm::function_ref<int64_t(size_t start, size_t border)> crossing);

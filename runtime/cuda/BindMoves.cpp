@@ -1,8 +1,10 @@
 // Entries that move elements, as what is enqueued.
 #include "runtime/cuda/Bind.h"
+#include "runtime/cuda/Faults.h"
 #include "runtime/cuda/Moves.h"
 #include "runtime/cuda/kernels/Parameters.h"
 
+#include <cstring>
 #include <utility>
 
 namespace shardc::runtime::cuda {
@@ -27,7 +29,12 @@ static Task bindMove(CudaDevice &device, const SetBytes &move) {
 static Task bindMove(CudaDevice &device, const KernelMove &move) {
   CUfunction kernel = device.ownKernel(move.file, move.kernel);
   Grid grid = gridFor(move.threads, copyThreads);
-  return [&device, kernel, grid, parameters = move.parameters]() mutable {
+  std::vector<std::byte> parameters = move.parameters;
+  if (move.faultText) {
+    CUdeviceptr word = device.faults->word(move.faultText);
+    std::memcpy(parameters.data() + move.fault, &word, sizeof(word));
+  }
+  return [&device, kernel, grid, parameters]() mutable {
     void *each[] = {parameters.data()};
     device.launch(kernel, grid, static_cast<void **>(each));
   };

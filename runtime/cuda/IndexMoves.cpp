@@ -8,6 +8,8 @@
 #include "runtime/cuda/kernels/TopKParameters.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
 
 namespace shardc::runtime::cuda {
 
@@ -43,6 +45,35 @@ static void requireBelow(int64_t number, int64_t limit, const char *what,
   if (number >= limit)
     fail("CUDA's kernels take fewer than ", limit, " ", what, ", got ", number,
          " of ", of.describe(), ": use more ranks or smaller batches");
+}
+
+using FaultText = std::function<std::string(int64_t position, int64_t value)>;
+
+static FaultText wrongId(int64_t rows) {
+  return [rows](int64_t position, int64_t id) {
+    return "id " + std::to_string(id) + " at position " +
+           std::to_string(position) + " is outside the table's [0, " +
+           std::to_string(rows) + ")";
+  };
+}
+/// Of indices in turns into axes of these sizes.
+static FaultText wrongIndex(std::vector<int64_t> sizes) {
+  return [sizes = std::move(sizes)](int64_t position, int64_t index) {
+    int64_t size = sizes[position % std::ssize(sizes)];
+    return "index " + std::to_string(index) + " at position " +
+           std::to_string(position) + " is outside [" + std::to_string(-size) +
+           ", " + std::to_string(size) + ")";
+  };
+}
+
+template <typename Parameters>
+static KernelMove faultyMove(const char *file, std::string kernel,
+                             int64_t threads, const Parameters &with,
+                             const FaultText &text) {
+  KernelMove move = kernelMove(file, std::move(kernel), threads, with);
+  move.fault = offsetof(Parameters, indices) + offsetof(Indices, fault);
+  move.faultText = text;
+  return move;
 }
 
 static Indices indicesOf(const Tensor &tensor) {
@@ -87,7 +118,8 @@ struct RowReads {
 };
 
 static std::vector<Move> gatherMoves(const RowReads &reads,
-                                     const Tensor &indices, bool wraps) {
+                                     const Tensor &indices, bool wraps,
+                                     const FaultText &text) {
   std::vector<Move> moves;
   int64_t count = indices.elements(), rows = reads.outers * count;
   if (rows == 0 || reads.width == 0)
@@ -106,7 +138,8 @@ static std::vector<Move> gatherMoves(const RowReads &reads,
   with.size = reads.size, with.wraps = wraps;
   inRows(rows, reads.width / unit, [&](unsigned first, unsigned units) {
     with.firstRow = first, with.units = units;
-    moves.push_back(kernelMove("Indexing", named("gather", unit), units, with));
+    moves.push_back(
+        faultyMove("Indexing", named("gather", unit), units, with, text));
   });
   return moves;
 }
@@ -122,7 +155,7 @@ std::vector<Move> movesOf(const entry::Embedding &entry) {
                  foldRows(entry.output, 1)->stride * element,
                  1,
                  table.shape[0]};
-  return gatherMoves(reads, entry.ids, false);
+  return gatherMoves(reads, entry.ids, false, wrongId(table.shape[0]));
 }
 
 static std::vector<Move> gather(const Tensor &data, const Tensor &indices,
@@ -137,7 +170,7 @@ static std::vector<Move> gather(const Tensor &data, const Tensor &indices,
                  row,
                  product(data.shape, 0, axis),
                  data.shape[axis]};
-  return gatherMoves(reads, indices, true);
+  return gatherMoves(reads, indices, true, wrongIndex({data.shape[axis]}));
 }
 
 static std::vector<Move> gatherNd(const Tensor &data, const Tensor &indices,
@@ -165,8 +198,9 @@ static std::vector<Move> gatherNd(const Tensor &data, const Tensor &indices,
     with.sizes[part] = data.shape[batchDims + part];
   inRows(rows, width / unit, [&](unsigned first, unsigned units) {
     with.firstRow = first, with.units = units;
-    moves.push_back(
-        kernelMove("Indexing", named("gather_nd", unit), units, with));
+    moves.push_back(faultyMove("Indexing", named("gather_nd", unit), units,
+                               with,
+                               wrongIndex({with.sizes, with.sizes + depth})));
   });
   return moves;
 }
@@ -182,8 +216,9 @@ struct RowSums {
 };
 
 static void addRows(const Tensor &gradient, const Tensor &table,
-                    const Tensor &indices, const RowSums &sums,
-                    bool accumulates, bool wraps, std::vector<Move> &moves) {
+                    const FaultText &text, const Tensor &indices,
+                    const RowSums &sums, bool accumulates, bool wraps,
+                    std::vector<Move> &moves) {
   int64_t positions = indices.elements();
   if (positions == 0 || sums.width == 0 || sums.outers == 0)
     return;
@@ -212,8 +247,8 @@ static void addRows(const Tensor &gradient, const Tensor &table,
   with.gradientOuter = sums.gradientOuter;
   with.tableStride = sums.tableStride, with.tableOuter = sums.tableOuter;
   std::string of = named("add_rows", gradient.dtype);
-  moves.push_back(kernelMove("AddRows", named(of.c_str(), table.dtype),
-                             blocks * copyThreads, with));
+  moves.push_back(faultyMove("AddRows", named(of.c_str(), table.dtype),
+                             blocks * copyThreads, with, text));
 }
 
 std::vector<Move> movesOf(const entry::EmbeddingGrad &entry) {
@@ -228,8 +263,8 @@ std::vector<Move> movesOf(const entry::EmbeddingGrad &entry) {
                0,
                table.strides[0],
                0};
-  addRows(entry.gradient, table, entry.ids, sums, entry.accumulate, false,
-          moves);
+  addRows(entry.gradient, table, wrongId(table.shape[0]), entry.ids, sums,
+          entry.accumulate, false, moves);
   return moves;
 }
 
@@ -245,14 +280,14 @@ static std::vector<Move> gatherGrad(const Tensor &gradient,
                inner * indices.elements(),
                inner,
                inner * result.shape[axis]};
-  addRows(gradient, result, indices, sums, false, true, moves);
+  addRows(gradient, result, wrongIndex({result.shape[axis]}), indices, sums,
+          false, true, moves);
   return moves;
 }
 
 static std::vector<Move> cumsum(const Tensor &input, const Tensor &result,
                                 int64_t axis, bool exclusive, bool reverse) {
   std::vector<Move> moves;
-  std::string kernel = named("cumsum", input.dtype);
   if (!isFloat(input.dtype) && input.dtype != plan::INT64 &&
       input.dtype != plan::INT32)
     fail("cumsum of ", dtypeName(input.dtype), " is not supported");
@@ -264,7 +299,18 @@ static std::vector<Move> cumsum(const Tensor &input, const Tensor &result,
   with.inner = product(input.shape, axis + 1, input.rank());
   with.lines = product(input.shape, 0, axis) * with.inner;
   with.exclusive = exclusive, with.reverse = reverse;
-  moves.push_back(kernelMove("Indexing", kernel, with.lines, with));
+  if (with.inner > 1) {
+    moves.push_back(
+        kernelMove("Indexing", named("cumsum", input.dtype), with.lines, with));
+    return moves;
+  }
+  // A line for each multiprocessor before any has two.
+  constexpr int64_t multiprocessors = 128;
+  with.linesPerBlock = unsigned(std::bit_floor(uint64_t(
+      std::clamp<int64_t>(with.lines / multiprocessors, 1, mostLines))));
+  moves.push_back(
+      kernelMove("Indexing", named("cumsum_rows", input.dtype),
+                 divided(with.lines, with.linesPerBlock) * copyThreads, with));
   return moves;
 }
 

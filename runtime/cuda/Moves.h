@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -31,6 +32,11 @@ struct KernelMove {
   std::string kernel;
   int64_t threads; // for which there is work
   std::vector<std::byte> parameters;
+  /// Of kernels that note what is wrong: where their parameters have the address
+  /// of a word for it (faultOf of kernels/Parameters.h), and what its position
+  /// and value mean.
+  size_t fault = 0;
+  std::function<std::string(int64_t position, int64_t value)> faultText = {};
 };
 using Move = std::variant<CopyBytes, SetBytes, KernelMove>;
 

@@ -166,4 +166,16 @@ TEST(FlatLayout, isFastForThousandsOfTensorsAndAMillionRanks) {
     EXPECT_GE(layOutFlat(items, slices).slice, longestRow);
 }
 
+// The padding that alignment takes is known before the first slice is tried:
+// slice by slice this would take minutes.
+TEST(FlatLayout, isFastForManySmallTensorsOnOneRank) {
+  std::vector<FlatItem> items;
+  int64_t total = 0;
+  for (int64_t index = 0; index < 100'000; ++index) {
+    items.push_back(FlatItem::of({1 + index % 5}));
+    total += items.back().elements;
+  }
+  EXPECT_EQ(layOutFlat(items, 1).slice, total);
+}
+
 } // namespace

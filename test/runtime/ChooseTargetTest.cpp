@@ -38,9 +38,8 @@ plan::Plan planFor(const std::string &name) {
 }
 
 PlatformFactory machineWith(int count) {
-  return [count](const plan::Plan &) {
-    return std::make_unique<Devices>(count);
-  };
+  return
+      [count](const plan::Plan &) { return std::make_unique<Devices>(count); };
 }
 
 PlatformFactory unasked() {
@@ -72,8 +71,8 @@ TEST(ChooseTarget, TheOnlyOneIsTakenUnasked) {
 }
 
 TEST(ChooseTarget, AFlagDecides) {
-  for (auto [device, index] : {std::pair(DeviceKind::Cpu, size_t(0)),
-                               {DeviceKind::Cuda, size_t(1)}}) {
+  for (auto [device, index] :
+       {std::pair(DeviceKind::Cpu, size_t(0)), {DeviceKind::Cuda, size_t(1)}}) {
     EXPECT_EQ(namedTarget(both, optionsOf(device)), index);
     EXPECT_EQ(chooseTarget(both, optionsOf(device), 4, unasked()).index, index);
   }
@@ -88,8 +87,8 @@ TEST(ChooseTarget, WhatWasNotCompiledIsRefused) {
                  "--device cuda: this trainer was compiled for cpu:znver4; "
                  "compile it with shardc --target cpu,cuda");
   }
-  EXPECT_THROW(
-      namedTarget({planFor("cuda:sm_90")}, optionsOf(DeviceKind::Cpu)), Error);
+  EXPECT_THROW(namedTarget({planFor("cuda:sm_90")}, optionsOf(DeviceKind::Cpu)),
+               Error);
 }
 
 TEST(ChooseTarget, GpusAreTakenWhereThereIsOneForEachRank) {

@@ -78,12 +78,12 @@ TEST(TrainerFile, HasAPlanAndKernelsForEachTarget) {
   std::vector<std::string> names;
   for (const auto &[name, value] : file.checksums())
     names.push_back(name);
-  EXPECT_EQ(names, (std::vector<std::string>{
-                       "the trainer's runtime",
-                       "the trainer's plan for cpu:znver4",
-                       "the trainer's kernels for cpu:znver4",
-                       "the trainer's plan for cuda:sm_90",
-                       "the trainer's kernels for cuda:sm_90"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"the trainer's runtime",
+                                      "the trainer's plan for cpu:znver4",
+                                      "the trainer's kernels for cpu:znver4",
+                                      "the trainer's plan for cuda:sm_90",
+                                      "the trainer's kernels for cuda:sm_90"}));
 }
 
 TEST(TrainerFile, MayBeABareRuntime) {

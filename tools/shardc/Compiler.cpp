@@ -20,6 +20,7 @@
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Support/Timing.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -221,12 +222,12 @@ bool Compiler::runTargets() {
         programs.erase(programs.begin() + i);
         continue;
       }
-      if (!program.writeKernels())
-        return false;
     }
     ++i;
   }
-  return true;
+  return options.compileTo != Phase::Trainer ||
+         llvm::all_of(programs,
+                      [](const auto &each) { return each->writeKernels(); });
 }
 
 bool Compiler::run() {

@@ -21,8 +21,8 @@ constexpr unsigned char none = 255;
 
 /// What the threads of a block share, beside sums.
 struct RowSearch {
-  /// Of each position of the group: its index, whether an earlier one has it
-  /// too, and which of the rows that are summed it is, or none.
+  /// Of each position of the group: its index, whether it has none or an earlier
+  /// one has it too, and which of the rows that are summed it is, or none.
   int index[mostPositions];
   unsigned char isLater[mostPositions], row[mostPositions];
   /// From the hash of an index to the positions that have a row: 1 + position,
@@ -97,6 +97,7 @@ SHARDC_DEVICE RowWork workOf(const AddRowsParameters &with, unsigned item,
   return work;
 }
 
+/// Below 0: none.
 SHARDC_DEVICE int rowIndex(const AddRowsParameters &with, unsigned position) {
   return int(checkedIndex(with.indices, position, with.size, with.wraps));
 }
@@ -111,7 +112,7 @@ SHARDC_DEVICE unsigned findFirst(const AddRowsParameters &with,
     search.index[i] = rowIndex(with, work.first + i);
   barrier();
   for (unsigned i = thread; i < work.count; i += blockThreads) {
-    bool isLater = false;
+    bool isLater = search.index[i] < 0;
     for (unsigned other = 0; other < i; ++other)
       isLater |= search.index[other] == search.index[i];
     search.isLater[i] = isLater;
@@ -144,36 +145,68 @@ SHARDC_DEVICE void giveRows(const RowWork &work, unsigned done,
   search.link(work.count);
 }
 
-/// Adds what is listed to the thread's own columns.
+/// Sums of the row that was added to last, in the thread's own columns: those
+/// of a row that comes often stay in registers.
+template <typename Sum> struct OwnSums {
+  static constexpr unsigned columns = rowColumns(sizeof(Sum)),
+                            count = columns / blockThreads;
+  Sum (*sums)[columns];
+  unsigned row;
+  Sum kept[count];
+
+  SHARDC_DEVICE OwnSums(Sum (*sums)[columns], unsigned row)
+      : sums(sums), row(row) {
+    load();
+  }
+  SHARDC_DEVICE void load() {
+    for (unsigned i = 0; i < count; ++i)
+      kept[i] = sums[row][threadOfBlock() + i * blockThreads];
+  }
+  SHARDC_DEVICE void store() const {
+    for (unsigned i = 0; i < count; ++i)
+      sums[row][threadOfBlock() + i * blockThreads] = kept[i];
+  }
+  template <typename S>
+  SHARDC_DEVICE void add(unsigned to, const S (&values)[count]) {
+    if (to != row) {
+      store();
+      row = to;
+      load();
+    }
+    for (unsigned i = 0; i < count; ++i)
+      kept[i] += summand(values[i]);
+  }
+};
+
+/// Adds what is listed, one or more.
 template <typename S, typename Sum>
 SHARDC_DEVICE void addListed(const AddRowsParameters &with, const RowWork &work,
                              const RowSearch &search, unsigned listed,
                              Sum (*sums)[rowColumns(sizeof(Sum))]) {
-  for (unsigned column = threadOfBlock(); column < work.columns;
-       column += blockThreads) {
-    auto *from =
-        reinterpret_cast<const S *>(with.gradient) + work.gradient + column;
-    // Loads do not wait for the sums before them.
-    constexpr unsigned ahead = 8;
-    unsigned i = 0;
-    for (; i + ahead <= listed; i += ahead) {
-      unsigned entries[ahead];
-      S values[ahead];
+  // Loads do not wait for the sums before them.
+  constexpr unsigned ahead = 8, count = OwnSums<Sum>::count;
+  auto *from = reinterpret_cast<const S *>(with.gradient) + work.gradient +
+               threadOfBlock();
+  OwnSums<Sum> own(sums, search.list[0] % mostRows);
+  for (unsigned first = 0; first < listed; first += ahead) {
+    S values[ahead][count];
 #pragma unroll
-      for (unsigned k = 0; k < ahead; ++k) {
-        entries[k] = search.list[i + k];
-        values[k] = from[entries[k] / mostRows * with.gradientStride];
-      }
+    for (unsigned k = 0; k < ahead; ++k) {
+      unsigned position =
+          first + k < listed ? search.list[first + k] / mostRows : 0;
+      for (unsigned i = 0; i < count; ++i)
+        values[k][i] =
+            first + k < listed &&
+                    threadOfBlock() + i * blockThreads < work.columns
+                ? from[position * with.gradientStride + i * blockThreads]
+                : S();
+    }
 #pragma unroll
-      for (unsigned k = 0; k < ahead; ++k)
-        sums[entries[k] % mostRows][column] += summand(values[k]);
-    }
-    for (; i < listed; ++i) {
-      unsigned entry = search.list[i];
-      sums[entry % mostRows][column] +=
-          summand(from[entry / mostRows * with.gradientStride]);
-    }
+    for (unsigned k = 0; k < ahead; ++k)
+      if (first + k < listed)
+        own.add(search.list[first + k] % mostRows, values[k]);
   }
+  own.store();
 }
 
 /// Appends a tile's positions to the list, which has `listed` so far, and
@@ -264,7 +297,8 @@ static SHARDC_DEVICE void addRows(const AddRowsParameters &with) {
         listed = 0;
       }
       barrier();
-      addListed<S>(with, work, search, listed, sums);
+      if (listed)
+        addListed<S>(with, work, search, listed, sums);
       for (unsigned i = 0; i < work.count; ++i)
         for (unsigned column = thread;
              search.row[i] != none && column < work.columns;

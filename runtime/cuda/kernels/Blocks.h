@@ -32,10 +32,6 @@ SHARDC_DEVICE unsigned quotient(unsigned index, const Divisor &by) {
   return (high + index) >> by.shift;
 }
 
-/// Ends the kernel, and with it the run: the driver reports a launch that
-/// failed.
-SHARDC_DEVICE void stop() { __builtin_trap(); }
-
 /// What is moved as a whole.
 typedef Word32 Vector __attribute__((vector_size(16)));
 

@@ -231,7 +231,7 @@ SHARDC_DEVICE double rounded(Count *words) {
     value *= 0x1p900;
   for (; exponent < -900; exponent += 900)
     value *= 0x1p-900;
-  value *= powerOfTwo(exponent, double());
+  value *= powerOfTwo(exponent);
   return isNegative ? -value : value;
 }
 

@@ -8,12 +8,14 @@
 
 namespace shardc::runtime::cuda {
 
-// All kernels run in blocks of copyThreads, as many as there are. An index
-// outside its axis stops the kernel, and the run.
+// All kernels run in blocks of copyThreads, as many as there are.
 
 /// Integers in row-major order.
 struct Indices {
   Address data;
+  /// Of a word that becomes the least faultOf(position, index) of those that are
+  /// outside their axis, which name no row.
+  Address fault;
   unsigned isWide; // int64, else int32
   unsigned rank;   // 0: contiguous, else dims with the outermost first
   struct Dim {
@@ -78,14 +80,20 @@ struct AddRowsParameters {
   Count gradientOuter, tableOuter;   // between outers
 };
 
+/// Lines that a block of cumsum_rows has at most, and elements of all of them
+/// that it looks at at a time; both powers of two.
+inline constexpr int mostLines = 32, cumsumTile = 2048;
+
 /// cumsum_TYPE of f64, f32, bf16, f16, i64 and i32: contiguous [outer, size,
 /// inner], summed along the middle one after another; 16 bits in float32, each
 /// sum rounded; integers wrap around.
+/// cumsum_rows_TYPE: the same where inner is 1, and lines lie one after the
+/// other: `linesPerBlock` of them, a power of two up to mostLines, at a time.
 struct CumsumParameters {
   Address input, result;
-  Count lines;       // outer * inner
-  Count size, inner; // inner below indexLimit
-  Count exclusive, reverse;
+  Count lines; // outer * inner
+  Count size, inner;
+  unsigned exclusive, reverse, linesPerBlock;
 };
 
 } // namespace shardc::runtime::cuda

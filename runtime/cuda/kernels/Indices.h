@@ -2,7 +2,7 @@
 #ifndef SHARDC_RUNTIME_CUDA_KERNELS_INDICES_H
 #define SHARDC_RUNTIME_CUDA_KERNELS_INDICES_H
 
-#include "runtime/cuda/kernels/Blocks.h"
+#include "runtime/cuda/kernels/BlockSums.h"
 #include "runtime/cuda/kernels/IndexingParameters.h"
 
 namespace shardc::runtime::cuda {
@@ -21,15 +21,18 @@ SHARDC_DEVICE Count indexAt(const Indices &of, unsigned position) {
                    : reinterpret_cast<const int *>(of.data)[at];
 }
 
-/// The same, of an axis of `size`.
+/// The same, of an axis of `size`; below 0: there was none in it, and this is
+/// noted.
 SHARDC_DEVICE Count checkedIndex(const Indices &of, unsigned position,
                                  Count size, bool wraps) {
-  Count index = indexAt(of, position);
+  Count given = indexAt(of, position), index = given;
   if (wraps && index < 0)
     index += size;
-  if (index < 0 || index >= size)
-    stop();
-  return index;
+  if (index >= 0 && index < size)
+    return index;
+  atomicMin(reinterpret_cast<unsigned long long *>(of.fault),
+            faultOf(position, given));
+  return -1;
 }
 
 } // namespace shardc::runtime::cuda

@@ -11,46 +11,32 @@ using Word64 = unsigned long long;
 
 template <typename T> inline constexpr T infinity = T(__builtin_inf());
 
-/// 2^exponent, for a normal number: -1022 to 1023, or -126 to 127.
-SHARDC_DEVICE double powerOfTwo(int exponent, double) {
+/// 2^exponent, from -1022 to 1023.
+SHARDC_DEVICE double powerOfTwo(int exponent) {
   return __builtin_bit_cast(double, Word64(exponent + 1023) << 52);
 }
-SHARDC_DEVICE float powerOfTwo(int exponent, float) {
-  return __builtin_bit_cast(float, Word32(exponent + 127) << 23);
-}
 
-/// Multiplies by 2^exponent in two steps, so that results may be subnormal:
-/// they are rounded once, in the second. Exponents: any that is less than twice
-/// a normal number's.
-template <typename T> SHARDC_DEVICE T scaled(T value, int exponent) {
-  int half = exponent / 2;
-  return value * powerOfTwo(half, T()) * powerOfTwo(exponent - half, T());
-}
-
-/// 2^x, for |x| <= 1/2.
+/// 2^x to 2 ulp.
 SHARDC_DEVICE float exponentialOfTwo(float x) {
 #ifdef __CUDA__
-  return __nvvm_ex2_approx_f(x); // 2 ulp (PTX ISA, ex2.approx)
+  return __nvvm_ex2_approx_f(x); // PTX ISA, ex2.approx
 #else
   return __builtin_exp2f(x);
 #endif
 }
 
-/// e^x to 4 ulp. The argument is taken apart as n ln 2 + r in two steps (Cody
-/// and Waite, Software Manual for the Elementary Functions, 1980), so the error
-/// does not grow with |x|.
+/// e^x to 4 ulp: 2^(high + low) = 2^high (1 + low ln 2), where high + low is
+/// x log2(e) to more bits than one number has. So the error does not grow with
+/// |x|.
 SHARDC_DEVICE float exponential(float x) {
-  if (x > 89)
-    return infinity<float>;
-  if (x < -104)
-    return 0;
-  float n = __builtin_rintf(x * 0x1.715476p0f); // log2(e)
-  // r log2(e): log2(e) is 0x1.715476p0 + 0x1.4ae0cp-26.
-  float r = __builtin_fmaf(x, 0x1.715476p0f, -n);
-  r = __builtin_fmaf(x, 0x1.4ae0cp-26f, r);
-  if (n != n)
-    return n;
-  return scaled(exponentialOfTwo(r), int(n));
+  // What is beyond gives infinity and 0 as these do; no number stays none.
+  x = x > 89 ? 89 : x;
+  x = x < -104 ? -104 : x;
+  // log2(e) is 0x1.715476p0 + 0x1.4ae0cp-26.
+  float high = x * 0x1.715476p0f;
+  float low = __builtin_fmaf(x, 0x1.715476p0f, -high);
+  low = __builtin_fmaf(x, 0x1.4ae0cp-26f, low);
+  return exponentialOfTwo(high) * __builtin_fmaf(low, 0x1.62e43p-1f, 1);
 }
 
 /// e^x to less than 1 ulp where the result is normal: x = n ln 2 + r as above,
@@ -76,7 +62,9 @@ SHARDC_DEVICE double exponential(double x) {
     sum = __builtin_fma(sum, r, inverseFactorials[i]);
   // 1 + (r + r^2 sum): the small terms first.
   double result = 1 + __builtin_fma(r * r, sum, r);
-  return scaled(result, int(n));
+  // In two steps: what is subnormal is rounded once, in the second.
+  int exponent = int(n), half = exponent / 2;
+  return result * powerOfTwo(half) * powerOfTwo(exponent - half);
 }
 
 /// The natural logarithm to less than 1 ulp. x = 2^k (1 + f), 1 + f in

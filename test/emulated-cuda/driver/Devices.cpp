@@ -1,5 +1,6 @@
 // Devices, contexts and errors' names.
 #include "Api.h"
+#include "Checks.h"
 #include "Findings.h"
 #include "Settings.h"
 
@@ -79,48 +80,72 @@ static const ErrorText errorTexts[] = {
                                          "out of memory")
         SHARDC_ERROR(CUDA_ERROR_NOT_INITIALIZED, "initialization error") SHARDC_ERROR(
             CUDA_ERROR_NO_DEVICE,
-            "no CUDA-capable device is detected") SHARDC_ERROR(CUDA_ERROR_INVALID_DEVICE,
-                                                               "invalid device "
-                                                               "ordinal")
-            SHARDC_ERROR(CUDA_ERROR_INVALID_IMAGE, "device kernel image is "
-                                                   "invalid") SHARDC_ERROR(
+            "no CUDA-capable device is "
+            "detected") SHARDC_ERROR(CUDA_ERROR_INVALID_DEVICE,
+                                     "invalid device "
+                                     "ordinal") SHARDC_ERROR(CUDA_ERROR_INVALID_IMAGE,
+                                                             "device kernel "
+                                                             "image is "
+                                                             "invalid")
+            SHARDC_ERROR(
                 CUDA_ERROR_INVALID_CONTEXT,
-                "invalid device context") SHARDC_ERROR(CUDA_ERROR_NO_BINARY_FOR_GPU,
-                                                       "no kernel image is "
-                                                       "available for "
-                                                       "execution on the "
-                                                       "device")
-                SHARDC_ERROR(CUDA_ERROR_INVALID_PTX, "a PTX JIT compilation "
-                                                     "failed") SHARDC_ERROR(
+                "invalid device "
+                "context") SHARDC_ERROR(CUDA_ERROR_NO_BINARY_FOR_GPU,
+                                        "no kernel image is "
+                                        "available for "
+                                        "execution on the "
+                                        "device") SHARDC_ERROR(CUDA_ERROR_INVALID_PTX,
+                                                               "a PTX JIT "
+                                                               "compilation "
+                                                               "failed")
+                SHARDC_ERROR(
                     CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
-                    "the provided PTX was compiled with an unsupported "
+                    "the provided PTX was compiled with "
+                    "an unsupported "
                     "toolchain.") SHARDC_ERROR(CUDA_ERROR_INVALID_HANDLE,
-                                               "invalid resource handle")
-                    SHARDC_ERROR(CUDA_ERROR_NOT_FOUND, "named symbol not found") SHARDC_ERROR(
+                                               "invalid resource "
+                                               "handle") SHARDC_ERROR(CUDA_ERROR_NOT_FOUND,
+                                                                      "named "
+                                                                      "symbol "
+                                                                      "not "
+                                                                      "found")
+                    SHARDC_ERROR(
                         CUDA_ERROR_NOT_READY,
                         "device not ready") SHARDC_ERROR(CUDA_ERROR_ILLEGAL_ADDRESS,
-                                                         "an illegal memory "
+                                                         "an illegal "
+                                                         "memory "
                                                          "access was "
                                                          "encountered")
-                        SHARDC_ERROR(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "too "
-                                                                         "many "
-                                                                         "resou"
-                                                                         "rces "
-                                                                         "reque"
-                                                                         "sted "
-                                                                         "for "
-                                                                         "launc"
-                                                                         "h") SHARDC_ERROR(
-                            CUDA_ERROR_MISALIGNED_ADDRESS,
-                            "misaligned address") SHARDC_ERROR(CUDA_ERROR_LAUNCH_FAILED,
-                                                               "unspecified "
-                                                               "launch failure")
+                        SHARDC_ERROR(
+                            CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+                            "too "
+                            "many "
+                            "resou"
+                            "rces "
+                            "reque"
+                            "sted "
+                            "for "
+                            "launc"
+                            "h") SHARDC_ERROR(CUDA_ERROR_MISALIGNED_ADDRESS,
+                                              "misali"
+                                              "gned "
+                                              "addres"
+                                              "s") SHARDC_ERROR(CUDA_ERROR_LAUNCH_FAILED,
+                                                                "unspecified "
+                                                                "launch "
+                                                                "failure")
                             SHARDC_ERROR(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
-                                         "operation not permitted when stream "
-                                         "is capturing")
+                                         "operation "
+                                         "not "
+                                         "permitted "
+                                         "when "
+                                         "stream "
+                                         "is "
+                                         "capturing")
                                 SHARDC_ERROR(
                                     CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
-                                    "operation failed due to a previous error "
+                                    "operation failed due to a previous "
+                                    "error "
                                     "during capture")
                                     SHARDC_ERROR(
                                         CUDA_ERROR_STREAM_CAPTURE_UNMATCHED,
@@ -133,19 +158,24 @@ static const ErrorText errorTexts[] = {
                                             SHARDC_ERROR(
                                                 CUDA_ERROR_STREAM_CAPTURE_ISOLATION,
                                                 "dependency created on "
-                                                "uncaptured work in another "
+                                                "uncaptured work in "
+                                                "another "
                                                 "stream")
                                                 SHARDC_ERROR(
                                                     CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
-                                                    "operation would make the "
-                                                    "legacy stream depend on a "
+                                                    "operation would make "
+                                                    "the "
+                                                    "legacy stream depend "
+                                                    "on a "
                                                     "capturing "
                                                     "blocking stream")
                                                     SHARDC_ERROR(
                                                         CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
-                                                        "attempt to terminate "
+                                                        "attempt to "
+                                                        "terminate "
                                                         "a thread-local "
-                                                        "capture sequence from "
+                                                        "capture sequence "
+                                                        "from "
                                                         "another thread")
                                                         SHARDC_ERROR(
                                                             CUDA_ERROR_UNKNOWN,
@@ -179,6 +209,8 @@ CUresult cuInit(unsigned flags) {
   static std::once_flag once;
   std::call_once(once, [] {
     reserveDeviceMemory();
+    if (settings().checked)
+      reserveGranules();
     watchFaults();
   });
   isInitialized = true;

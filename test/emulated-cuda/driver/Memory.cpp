@@ -1,6 +1,7 @@
 // Tables of what is allocated.
 #include "Memory.h"
 
+#include "Checks.h"
 #include "Settings.h"
 #include "test/emulated-cuda/ptx/Thread.h"
 
@@ -20,7 +21,7 @@ using ptx::kernelMemoryOffset;
 namespace {
 
 constexpr size_t page = 4096;
-constexpr uint64_t bytesOfDevice = deviceMemoryBytes / 16;
+static_assert(deviceMemoryBytes == 16 * bytesOfDevice);
 
 struct Tables {
   std::shared_mutex mutex;
@@ -94,6 +95,8 @@ CUresult allocate(int device, size_t bytes, CUdeviceptr &address) {
 static void free(Allocation &of) {
   auto [first, size] = pagesOf(of.begin, of.bytes);
   munmap(bytesAt(first), size);
+  if (settings().checked)
+    forgetGranules(first, size);
   tables().devices[of.device].inUse -= of.bytes;
   of.freed = true;
 }

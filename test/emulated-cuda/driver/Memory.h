@@ -19,6 +19,9 @@ struct Allocation {
   bool freed = false;
 };
 
+/// Addresses of a device: the first is deviceMemory + its ordinal times this.
+inline constexpr uint64_t bytesOfDevice = uint64_t(1) << 38;
+
 /// Reserves the addresses; finds it where something else lies there.
 void reserveDeviceMemory();
 

@@ -81,7 +81,7 @@ void Stream::enqueue(std::shared_ptr<const Action> action) {
   clock.join(hostClock());
   clock.set(place, ++time);
   task->clock = clock;
-  registerTask(*task, place, time);
+  registerTask(*task, place, time, context.device);
   push([this, task] {
     // What follows an error does not run.
     if (context.error != CUDA_SUCCESS)

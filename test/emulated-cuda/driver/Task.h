@@ -29,14 +29,14 @@ struct Action {
 
 struct Task {
   std::shared_ptr<const Action> action;
-  /// From 2 on; accesses are remembered by it.
+  /// From 1 on; accesses are remembered by it.
   uint32_t number = 0;
   /// What was ordered before it, and itself, when it was enqueued.
   Clock clock;
 };
 
 /// Gives the task its number, and remembers its name, stream and time.
-void registerTask(Task &task, uint32_t place, uint32_t time);
+void registerTask(Task &task, uint32_t place, uint32_t time, int device);
 /// Checks what the action says that it touches.
 void checkAccesses(const Task &task, int device);
 

@@ -80,6 +80,22 @@ CUresult execute(ncclComm &comm, const Collective &call, CallSummary summary) {
   return CUDA_SUCCESS;
 }
 
+/// Counts a collective that was enqueued until it has run, or the driver has
+/// dropped it because of an error.
+struct InFlight {
+  explicit InFlight(std::shared_ptr<ncclComm> comm) : comm(std::move(comm)) {
+    ++this->comm->inFlight;
+  }
+  ~InFlight() { end(); }
+  void end() {
+    if (!ended.exchange(true))
+      --comm->inFlight;
+  }
+
+  std::shared_ptr<ncclComm> comm;
+  std::atomic<bool> ended{false};
+};
+
 ncclResult_t enqueue(const std::shared_ptr<ncclComm> &comm,
                      const Collective &call, CUstream stream) {
   CallSummary summary;
@@ -100,21 +116,18 @@ ncclResult_t enqueue(const std::shared_ptr<ncclComm> &comm,
   }
   CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
   cuStreamIsCapturing(stream, &capture);
-  bool counted = capture == CU_STREAM_CAPTURE_STATUS_NONE;
-  if (counted)
-    ++comm->inFlight;
-  work.run = [comm, call, summary, counted] {
+  std::shared_ptr<InFlight> inFlight;
+  if (capture == CU_STREAM_CAPTURE_STATUS_NONE)
+    inFlight = std::make_shared<InFlight>(comm);
+  work.run = [comm, call, summary, inFlight] {
     CUresult result = execute(*comm, call, summary);
-    if (counted)
-      --comm->inFlight;
+    if (inFlight)
+      inFlight->end();
     return result;
   };
-  if (CUresult result = enqueueWork(stream, std::move(work))) {
-    if (counted)
-      --comm->inFlight;
+  if (CUresult result = enqueueWork(stream, std::move(work)))
     return failed(ncclUnhandledCudaError,
                   text + ": the driver answers " + std::to_string(result));
-  }
   return ncclSuccess;
 }
 

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <fstream>
 #include <thread>
 #include <unistd.h>
 
@@ -20,12 +21,24 @@ void playCollectives(TestedRank &rank, const ncclUniqueId &id) {
   SHARDC_CHECK(opened().ncclCommDestroy(comm));
 }
 
+bool isRunning(int32_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string status;
+  std::getline(file, status);
+  size_t name = status.rfind(')');
+  return name != std::string::npos && status.substr(name, 3) != ") Z";
+}
+
 /// The last rank kills itself; the others learn it while they wait in a
 /// collective, or do nothing.
 void loseTheLast(TestedRank &rank, const ncclUniqueId &id, bool waits) {
   const OpenedLibraries &cuda = opened();
   ncclComm_t comm = rank.join(id);
-  checkCollectives(rank, comm, ncclFloat32, 10);
+  CUdeviceptr ids = rank.device.put(std::vector<int32_t>(rank.ranks));
+  CUdeviceptr own = rank.device.put(std::vector<int32_t>{getpid()});
+  SHARDC_CHECK(cuda.ncclAllGather(pointer(own), pointer(ids), 1, ncclInt32,
+                                  comm, rank.device.stream));
+  int32_t last = rank.device.get<int32_t>(ids, rank.ranks).back();
   if (rank.rank == rank.ranks - 1)
     raise(SIGKILL);
   CUdeviceptr data = rank.device.put(std::vector<float>(10, 1));
@@ -33,6 +46,8 @@ void loseTheLast(TestedRank &rank, const ncclUniqueId &id, bool waits) {
     // It may be refused: the other one is gone already.
     cuda.ncclAllReduce(pointer(data), pointer(data), 10, ncclFloat32, ncclSum,
                        comm, rank.device.stream);
+  while (isRunning(last))
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   auto begin = std::chrono::steady_clock::now();
   if (awaitAsyncError(comm, 10) != ncclRemoteError)
     throw std::runtime_error("a rank's death is not noticed");

@@ -33,7 +33,7 @@ TEST_F(NcclSuite, DoesEveryCollectiveInEveryType) {
     inThreads(ranks, [&](TestedRank &rank) {
       ncclComm_t comm = rank.join(id);
       for (ncclDataType_t type : allTypes)
-        for (size_t count : {1, 3, 1000})
+        for (size_t count : {0, 1, 3, 1000})
           checkCollectives(rank, comm, type, count);
       SHARDC_CHECK(opened().ncclCommDestroy(comm));
     });

@@ -173,6 +173,8 @@ struct Blocks::Impl {
     std::copy_n(grid.blocks, 3, fiber.nctaid);
     std::copy_n(grid.threads, 3, fiber.ntid);
     fiber.services = &services;
+    fiber.tag = grid.tag;
+    fiber.user = user;
     fiber.shared = shared;
     fiber.dynamicShared = shared + (grid.sharedBytes + 127) / 128 * 128;
     fiber.group = 0;
@@ -424,10 +426,6 @@ std::string Blocks::runBlock(Kernel kernel, const void *parameters,
                              const Grid &grid, size_t block, Access access,
                              void *user) {
   return impl->run(kernel, parameters, grid, block, block + 1, access, user);
-}
-
-void *Blocks::userOf(Thread *thread) {
-  return static_cast<Impl *>(Impl::of(thread).impl)->user;
 }
 
 bool Blocks::isOwn(Thread *thread, uint64_t address, size_t bytes) {

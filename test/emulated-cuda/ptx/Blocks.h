@@ -17,6 +17,7 @@ struct Grid {
   bool waits = true;
   /// The last thread of a block runs first.
   bool backwards = false;
+  uint32_t tag = 0; // Thread::tag
 };
 
 /// To be used by one thread of the host at a time.
@@ -28,7 +29,7 @@ public:
 
   using Access = decltype(Services::access);
   /// Returns what went wrong; empty: nothing did. `access`: of checked code,
-  /// which finds `user` by userOf().
+  /// which finds `user` in the Thread.
   std::string run(Kernel kernel, const void *parameters, const Grid &grid,
                   Access access = nullptr, void *user = nullptr);
   /// One block of it, by its number.
@@ -36,7 +37,6 @@ public:
                        size_t block, Access access = nullptr,
                        void *user = nullptr);
 
-  static void *userOf(Thread *thread);
   /// Whether the bytes are of the thread's stack or of its block's shared memory.
   static bool isOwn(Thread *thread, uint64_t address, size_t bytes);
   /// Ends the run, which returns `problem`.

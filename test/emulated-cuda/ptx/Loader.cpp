@@ -8,6 +8,7 @@
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/xxhash.h"
 #include "llvm/TargetParser/Host.h"
 
@@ -97,8 +98,16 @@ public:
     auto facts = jit->lookup(*library, name + ".facts");
     if (!facts)
       return facts.takeError();
-    return loaded[key] = {function->toPtr<Kernel>(),
-                          facts->toPtr<const KernelFacts *>(), ""};
+    LoadedKernel made;
+    made.function = function->toPtr<Kernel>();
+    made.facts = facts->toPtr<const KernelFacts *>();
+    if (made.facts->constants) {
+      auto constants = jit->lookup(*library, name + ".constants");
+      if (!constants)
+        return constants.takeError();
+      made.constants = constants->toPtr<const ConstantRange *>();
+    }
+    return loaded[key] = made;
   }
 
   Error check(const std::string &text, const std::string &folder) {
@@ -128,6 +137,8 @@ private:
       return;
     int file = -1;
     SmallString<128> temporary;
+    if (sys::fs::create_directories(sys::path::parent_path(path)))
+      return;
     if (sys::fs::createUniqueFile(path + ".%%%%%%%%", file, temporary))
       return;
     {
@@ -187,7 +198,7 @@ LoadedKernel loadKernel(const std::string &text, const std::string &name,
                         bool checked, const std::string &folder) {
   auto kernel = Loader::instance().load(text, name, checked, folder);
   if (!kernel)
-    return {nullptr, nullptr, toString(kernel.takeError())};
+    return {nullptr, nullptr, nullptr, toString(kernel.takeError())};
   return *kernel;
 }
 

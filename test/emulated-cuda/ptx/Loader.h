@@ -12,6 +12,7 @@ namespace shardc::test::ptx {
 struct LoadedKernel {
   Kernel function = nullptr;
   const KernelFacts *facts = nullptr;
+  const ConstantRange *constants = nullptr;
   /// What is not understood, or went wrong; empty: nothing.
   std::string problem;
 };

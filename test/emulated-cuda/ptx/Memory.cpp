@@ -35,8 +35,7 @@ Value *Translation::accessed(const Instruction &of, StringRef operand,
   if (!of.has("global"))
     kind |= accessGeneric;
   if (checked)
-    return service(offsetof(Services, access), builder.getPtrTy(),
-                   {number, builder.getInt32(kind | bytes), statement(of)});
+    return checkedAccess(of, number, bytes, kind);
   Value inside = builder.CreateICmpULT(
       builder.CreateSub(number, builder.getInt64(deviceMemory)),
       builder.getInt64(deviceMemoryBytes));
@@ -44,6 +43,71 @@ Value *Translation::accessed(const Instruction &of, StringRef operand,
       inside,
       builder.CreateConstGEP1_64(builder.getInt8Ty(), at, kernelMemoryOffset),
       at);
+}
+
+Value *Translation::checkedAccess(const Instruction &of, Value number,
+                                  unsigned bytes, uint32_t kind) {
+  auto call = [&] {
+    return service(offsetof(Services, access), builder.getPtrTy(),
+                   {number, builder.getInt32(kind | bytes), statement(of)});
+  };
+  bool reads = kind & accessReads, writes = kind & accessWrites;
+  if ((reads && writes) || bytes < 2 || bytes > 16)
+    return call();
+  BasicBlock *test = BasicBlock::Create(context, "", function);
+  BasicBlock *ask = BasicBlock::Create(context, "", function);
+  BasicBlock *done = BasicBlock::Create(context, "", function);
+  Value offset = builder.CreateSub(number, builder.getInt64(deviceMemory));
+  builder.CreateCondBr(
+      builder.CreateICmpULT(offset, builder.getInt64(deviceMemoryBytes)), test,
+      ask);
+  builder.SetInsertPoint(test);
+  Value granule = builder.CreateIntToPtr(
+      builder.CreateAdd(builder.CreateMul(builder.CreateLShr(offset, 2),
+                                          builder.getInt64(granuleBytes)),
+                        builder.getInt64(granules)),
+      builder.getPtrTy());
+  Type *word = builder.getInt32Ty(), *wide = builder.getInt64Ty();
+  Value tag = field(offsetof(Thread, tag), word);
+  Value mask = builder.getInt32(15);
+  if (bytes == 2)
+    mask = builder.CreateShl(
+        builder.getInt32(3),
+        builder.CreateAnd(builder.CreateTrunc(offset, word), 2));
+  Value wanted = builder.CreateOr(tag, mask);
+  Value kept = builder.CreateOr(mask, ~uint32_t(15));
+  Value known = builder.getTrue();
+  for (unsigned i = 0; i < (bytes + 3) / 4; ++i) {
+    // This one has read it, or it has written it and nobody has read it since.
+    auto at = [&](uint64_t more) {
+      return builder.CreateConstGEP1_64(builder.getInt8Ty(), granule,
+                                        i * granuleBytes + more);
+    };
+    Value is;
+    if (reads)
+      is = builder.CreateICmpEQ(
+          builder.CreateAnd(builder.CreateAlignedLoad(word, at(4), Align(4)),
+                            kept),
+          wanted);
+    else
+      is = builder.CreateICmpEQ(
+          builder.CreateAnd(builder.CreateAlignedLoad(wide, at(0), Align(8)),
+                            builder.CreateSExt(kept, wide)),
+          builder.CreateZExt(wanted, wide));
+    known = builder.CreateAnd(known, is);
+  }
+  Value direct = builder.CreateIntToPtr(
+      builder.CreateAdd(number, builder.getInt64(kernelMemoryOffset)),
+      builder.getPtrTy());
+  builder.CreateCondBr(known, done, ask);
+  builder.SetInsertPoint(ask);
+  Value asked = call();
+  builder.CreateBr(done);
+  builder.SetInsertPoint(done);
+  PHINode *at = builder.CreatePHI(builder.getPtrTy(), 2);
+  at->addIncoming(direct, test);
+  at->addIncoming(asked, ask);
+  return at;
 }
 
 void Translation::load(const Instruction &of) {

@@ -15,6 +15,12 @@ inline constexpr uint64_t deviceMemory = uint64_t(1) << 45;
 inline constexpr uint64_t deviceMemoryBytes = uint64_t(1) << 42;
 inline constexpr uint64_t kernelMemoryOffset = deviceMemoryBytes;
 
+/// What is known of each four bytes of a device's memory, where accesses are
+/// checked: two words, the last that wrote and those that read since, as tags.
+/// A tag is 16 times a number of who did it, plus a bit for each of the bytes.
+inline constexpr uint64_t granules = deviceMemory + 2 * deviceMemoryBytes;
+inline constexpr uint64_t granuleBytes = 8;
+
 struct Thread;
 
 /// What an access is; with `bytes` in the lower half.
@@ -78,10 +84,21 @@ struct Thread {
   /// Shared memory of the block: what kernels declare, and what a launch adds.
   void *shared = nullptr, *dynamicShared = nullptr;
   const Services *services = nullptr;
+  /// Of who runs, in checked code: where granules say that nothing is to be found
+  /// out any more, Services::access is not called.
+  uint32_t tag = 0;
+  /// Who runs it.
+  void *user = nullptr;
   /// What the emulator adds is behind.
 };
 
 using Kernel = void (*)(const void *parameters, Thread *, void *results);
+
+/// A .global of a module.
+struct ConstantRange {
+  const void *begin;
+  uint64_t bytes;
+};
 
 /// The kernel's facts, which lie beside its code as the symbol NAME.facts, with
 /// a Parameter for each behind it.
@@ -89,6 +106,7 @@ struct KernelFacts {
   uint32_t sharedBytes, localBytes, registers;
   uint32_t mostThreads; // of .maxntid; 0: as many as a block may have
   uint32_t waits;       // whether threads must run side by side
+  uint32_t constants; // of the module's, as the symbol NAME.constants has them
   uint32_t parameterBytes, parameters;
   struct Parameter {
     uint32_t offset, bytes;

@@ -11,13 +11,14 @@ namespace shardc::test::ptx {
 
 /// What a driver asks of a kernel before it launches it, see KernelFacts.
 static void appendFacts(const Function &kernel, const Module &from,
-                        llvm::Module &to) {
+                        llvm::Module &to, const Translation::Symbols &symbols) {
   std::vector<uint32_t> words = {
       uint32_t(from.sharedBytes + kernel.sharedBytes),
       uint32_t(kernel.localBytes),
       uint32_t(kernel.registers.size()),
       uint32_t(kernel.mostThreads),
       waits(kernel, from),
+      uint32_t(from.constants.size()),
       uint32_t(kernel.parameterBytes),
       uint32_t(kernel.parameters.size())};
   for (const Variable &each : kernel.parameters) {
@@ -29,6 +30,22 @@ static void appendFacts(const Function &kernel, const Module &from,
                                    GlobalValue::ExternalLinkage, value,
                                    kernel.name + ".facts");
   facts->setAlignment(Align(16));
+  if (from.constants.empty())
+    return;
+  // As ConstantRange has them.
+  LLVMContext &context = to.getContext();
+  auto *range = StructType::get(
+      context, {PointerType::getUnqual(context), Type::getInt64Ty(context)});
+  std::vector<llvm::Constant *> ranges;
+  for (const Constant &each : from.constants)
+    ranges.push_back(ConstantStruct::get(
+        range,
+        {symbols.lookup(each.name),
+         ConstantInt::get(Type::getInt64Ty(context), each.bytes.size())}));
+  llvm::Constant *all =
+      ConstantArray::get(ArrayType::get(range, ranges.size()), ranges);
+  new GlobalVariable(to, all->getType(), true, GlobalValue::ExternalLinkage,
+                     all, kernel.name + ".constants");
 }
 
 Error translate(const Module &from, llvm::Module &to, bool checked) {
@@ -58,7 +75,7 @@ Error translate(const Module &from, llvm::Module &to, bool checked) {
                 .run())
       return error;
   for (const Function &each : from.kernels) {
-    appendFacts(each, from, to);
+    appendFacts(each, from, to, symbols);
     if (Error error =
             Translation(each, declare(each, GlobalValue::ExternalLinkage), from,
                         symbols, checked)

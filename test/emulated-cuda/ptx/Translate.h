@@ -13,7 +13,7 @@ namespace shardc::test::ptx {
 
 /// Part of the key of what is kept of kernels that were translated: to be raised
 /// where the same PTX becomes other code.
-inline constexpr int translationVersion = 1;
+inline constexpr int translationVersion = 3;
 
 /// Appends `void name(const void *parameters, Thread *, void *results)` to `to`
 /// for each kernel (Thread.h), and its facts; `parameters`: their bytes, as PTX
@@ -72,6 +72,9 @@ private:
   /// Where the bytes of an access are; `kind`: reads, writes.
   Value accessed(const Instruction &of, Ref operand, unsigned bytes,
                  uint32_t kind);
+  /// Calls Services::access, unless granules say that it is not needed.
+  Value checkedAccess(const Instruction &of, Value number, unsigned bytes,
+                      uint32_t kind);
   void move(const Instruction &of);
   bool atomic(const Instruction &of);
   void copyAsync(const Instruction &of);

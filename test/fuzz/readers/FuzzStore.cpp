@@ -1,6 +1,4 @@
-// What a server of the store makes of what clients send, in pieces of any size;
-// and the lists of Slurm, which come from outside as well.
-#include "runtime/launch/HostList.h"
+// What a server of the store makes of what clients send, in pieces of any size.
 #include "runtime/store/StoreProtocol.h"
 #include "runtime/store/StoreTable.h"
 #include "test/fuzz/readers/Harness.h"
@@ -10,8 +8,6 @@ using namespace shardc::runtime;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::string all(reinterpret_cast<const char *>(data), size);
-  fuzz::read([&] { fuzz::require(!expandHostList(all).empty()); });
-  fuzz::read([&] { fuzz::require(!expandTaskCounts(all).empty()); });
   StoreTable table;
   StoreTable::Client whole, pieces, other;
   for (StoreTable::Client *client : {&whole, &pieces, &other})

@@ -22,9 +22,10 @@ public:
   MemoryFile() : file(memfd_create("input", MFD_CLOEXEC)) {}
 
   void hold(std::span<const std::byte> bytes) {
-    if (ftruncate(file.get(), 0) != 0 ||
-        pwrite(file.get(), bytes.data(), bytes.size(), 0) !=
-            ssize_t(bytes.size()))
+    // Its pages stay: to free and to take them costs more than most readers do.
+    if (pwrite(file.get(), bytes.data(), bytes.size(), 0) !=
+            ssize_t(bytes.size()) ||
+        ftruncate(file.get(), off_t(bytes.size())) != 0)
       std::abort();
   }
   const runtime::Descriptor &descriptor() const { return file; }

@@ -1,4 +1,5 @@
-// The kernels of Copy.cu, compiled for the host, against the processor's bits.
+// The casts of Copy.cu, compiled for the host, against the processor's bits.
+// test/emulated-cuda has its copies and fills.
 #include "runtime/base/DType.h"
 #include "runtime/cuda/kernels/Copy.cu"
 
@@ -73,37 +74,6 @@ TEST(CopyKernels, CastsHaveTheProcessorsBits) {
   castMatches(cuda::cast_f16_f64, plan::FLOAT16, plan::FLOAT64);
   castMatches(cuda::cast_f16_f32, plan::FLOAT16, plan::FLOAT32);
   castMatches(cuda::cast_f16_bf16, plan::FLOAT16, plan::BFLOAT16);
-}
-
-template <typename T>
-void viewsMatch(void (*copy)(cuda::CopyParameters),
-                void (*fill)(cuda::FillParameters)) {
-  std::vector<T> source(3 * 5 * 7), copied(200, T(99)), filled(200, T(99));
-  for (size_t i = 0; i < source.size(); ++i)
-    source[i] = T(i);
-  // A transpose of the outer dims, with a gap behind every row of 7.
-  launch(copy, {address(source.data()),
-                address(copied.data()),
-                105,
-                3,
-                {3, 5, 7},
-                {35, 7, 1},
-                {8, 24, 1}});
-  launch(fill, {address(filled.data()), 105, 3, {3, 5, 7}, {8, 24, 1}, 42});
-  for (int at = 0; at < 200; ++at) {
-    bool isGap = at >= 120 || at % 8 == 7;
-    ASSERT_EQ(copied[at],
-              isGap ? T(99) : source[at / 8 % 3 * 35 + at / 24 * 7 + at % 8])
-        << at;
-    ASSERT_EQ(filled[at], isGap ? T(99) : T(42)) << at;
-  }
-}
-
-TEST(CopyKernels, ViewsAreCopiedAndFilledAndGapsStay) {
-  viewsMatch<uint8_t>(cuda::copy1, cuda::fill1);
-  viewsMatch<uint16_t>(cuda::copy2, cuda::fill2);
-  viewsMatch<uint32_t>(cuda::copy4, cuda::fill4);
-  viewsMatch<uint64_t>(cuda::copy8, cuda::fill8);
 }
 
 } // namespace

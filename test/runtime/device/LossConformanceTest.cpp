@@ -222,13 +222,16 @@ const LinearCase linearCases[] = {
 struct Linear {
   const LinearCase &of;
   plan::DType dtype;
+  /// Whether logits and their gradient are rounded to the type.
+  bool rounds;
   int64_t rows = countOf(of.loss.rows), classes = of.loss.classes,
           features = of.features;
   Numbers input, weight, bias, labels, scale;
   Expected loss{1}, inputGradient, weightGradient, biasGradient;
 
-  Linear(const LinearCase &of, plan::DType dtype)
-      : of(of), dtype(dtype), bias(Numbers::random(dtype, {classes}, 3)),
+  Linear(const LinearCase &of, plan::DType dtype, bool rounds)
+      : of(of), dtype(dtype), rounds(rounds),
+        bias(Numbers::random(dtype, {classes}, 3)),
         labels(labelsOf(of.loss, plan::INT64)), scale(sumType(dtype), {}, 0.2),
         inputGradient(rows * features), weightGradient(features * classes),
         biasGradient(classes) {
@@ -261,13 +264,17 @@ struct Linear {
         logits[c] += term;
         size += std::fabs(term);
       }
-      error = std::max(error, double(features + 2) * u * size);
+      double rounding = rounds ? roundoff(dtype) * std::fabs(logits[c]) : 0;
+      error = std::max(error, double(features + 2) * u * size + rounding);
     }
     Row values(logits.data(), classes, error, u);
     values.addLoss(loss, label, scale[0]);
     for (int64_t c = 0; c < classes; ++c) {
       double slope = values.gradient(c, label, scale[0]);
       double off = values.gradientError(c, scale[0]);
+      if (rounds) // the least float16 is 2^-24
+        off += roundoff(dtype) * std::fabs(slope) +
+               (dtype == plan::FLOAT16 ? 0x1p-25 : 0);
       auto add = [&](Expected &to, int64_t at, double factor, int64_t terms) {
         to.add(at, slope * factor,
                std::fabs(factor) *
@@ -320,7 +327,7 @@ TEST_P(LinearCrossEntropyConformance, IsTheLossOfALinearLayerAndItsGradients) {
       onDevice([&](Bench &bench) {
         SCOPED_TRACE(testing::Message()
                      << &of - linearCases << ", " << plan::DType_Name(dtype));
-        Linear(of, dtype).run(bench);
+        Linear(of, dtype, isHalf(dtype) && GetParam().roundsFactors).run(bench);
       });
 }
 

@@ -34,6 +34,9 @@ struct TestedDevice {
   int64_t (*workspaceBytes)(const entry::Any &entry);
   /// The most ranks that can have one each.
   int most = 1 << 20;
+  /// Whether what an entry hands to a product of its own is rounded to the
+  /// inputs' type, as docs/precision.md says of GPUs.
+  bool roundsFactors = false;
 };
 /// What a test's failure calls it.
 inline void PrintTo(const TestedDevice &device, std::ostream *out) {

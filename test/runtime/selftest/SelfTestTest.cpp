@@ -38,6 +38,7 @@ private:
 
 class PlainPlatform final : public Platform {
 public:
+  int deviceCount(const shardc::plan::Plan &) const override { return 1; }
   void check(const shardc::plan::Plan &) const override {}
   int64_t bytesPerThread() const override { return 0; }
   DeviceRates measure(const DeviceOptions &) const override {
