@@ -37,9 +37,6 @@ CudaDevice::CudaDevice(const plan::Plan &plan, const Libraries &libraries,
   for (CUevent *event : {&uploads[0].done, &uploads[1].done, &down.done,
                          &otherDown.done, &settled[0], &settled[1]})
     driver.cuEventCreate(event, CU_EVENT_DISABLE_TIMING);
-  for (Staging *staging : {&uploads[0], &uploads[1], &down, &otherDown})
-    driver.cuMemHostAlloc(reinterpret_cast<void **>(&staging->memory),
-                          stagingBytes, CU_MEMHOSTALLOC_PORTABLE);
   for (CUevent event : settled)
     driver.cuEventRecord(event, compute);
   void *word = nullptr;
@@ -67,7 +64,8 @@ CudaDevice::~CudaDevice() {
   for (CUdeviceptr address : allocations)
     driver.cuMemFree.function(address);
   for (Staging *staging : {&uploads[0], &uploads[1], &down, &otherDown}) {
-    driver.cuMemFreeHost.function(staging->memory);
+    if (staging->memory)
+      driver.cuMemFreeHost.function(staging->memory);
     driver.cuEventDestroy.function(staging->done);
   }
   for (CUevent event : settled)
@@ -114,6 +112,13 @@ CUdeviceptr CudaDevice::allocateSmall(int64_t bytes) {
   return addressOf(allocate("a kernel's tables", bytes));
 }
 
+std::byte *CudaDevice::pinned(Staging &staging) {
+  if (!staging.memory)
+    context.driver.cuMemHostAlloc(reinterpret_cast<void **>(&staging.memory),
+                                  stagingBytes, CU_MEMHOSTALLOC_PORTABLE);
+  return staging.memory;
+}
+
 void CudaDevice::upload(std::byte *to, const void *from, int64_t bytes) {
   const Driver &driver = context.driver;
   auto *source = static_cast<const std::byte *>(from);
@@ -122,7 +127,7 @@ void CudaDevice::upload(std::byte *to, const void *from, int64_t bytes) {
     if (staging.isUsed)
       driver.cuEventSynchronize(staging.done);
     auto part = size_t(std::min(stagingBytes, bytes - at));
-    std::memcpy(staging.memory, source + at, part);
+    std::memcpy(pinned(staging), source + at, part);
     driver.cuMemcpyHtoDAsync(addressOf(to + at), staging.memory, part, compute);
     driver.cuEventRecord(staging.done, compute);
     staging.isUsed = true;
@@ -134,8 +139,8 @@ void CudaDevice::downloadIn(CUstream stream, Staging &staging, void *to,
   auto *target = static_cast<std::byte *>(to);
   for (int64_t at = 0; at < bytes; at += stagingBytes) {
     auto part = size_t(std::min(stagingBytes, bytes - at));
-    context.driver.cuMemcpyDtoHAsync(staging.memory, addressOf(from + at), part,
-                                     stream);
+    context.driver.cuMemcpyDtoHAsync(pinned(staging), addressOf(from + at),
+                                     part, stream);
     stream == compute ? awaitCompute()
                       : context.driver.cuStreamSynchronize(stream);
     std::memcpy(target + at, staging.memory, part);

@@ -91,7 +91,8 @@ public:
   std::unique_ptr<NcclGroups> groups;
 
 private:
-  /// Pinned memory that a copy goes through. `done`: the copy is.
+  /// Pinned memory that copies go through, made by the first. `done`: the last
+  /// copy is.
   struct Staging {
     std::byte *memory = nullptr;
     CUevent done = nullptr;
@@ -104,6 +105,7 @@ private:
   /// Returns when all that was begun is done; also throws where a rank that this
   /// one waits for has given up.
   void awaitCompute();
+  std::byte *pinned(Staging &staging);
   void readNote();
   void downloadIn(CUstream stream, Staging &staging, void *to,
                   const std::byte *from, int64_t bytes);
@@ -114,7 +116,7 @@ private:
   volatile uint32_t *progress = nullptr;
   std::vector<OwnModule> modules;
   std::vector<CUdeviceptr> allocations;
-  static constexpr int64_t stagingBytes = int64_t(8) << 20;
+  static constexpr int64_t stagingBytes = int64_t(4) << 20;
   std::array<Staging, 2> uploads; // taken in turns
   size_t nextUpload = 0;
   Staging down;
