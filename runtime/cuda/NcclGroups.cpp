@@ -24,7 +24,8 @@ NcclGroups::~NcclGroups() {
         const Nccl &nccl = device.context.libraries.nccl();
         isIdle ? nccl.ncclCommDestroy(of->comm) : nccl.ncclCommAbort(of->comm);
       }
-      driver.cuStreamDestroy.function(of->stream);
+      if (of->stream)
+        driver.cuStreamDestroy.function(of->stream);
     }
   for (auto &[id, event] : ends)
     driver.cuEventDestroy.function(event);
