@@ -66,10 +66,8 @@ struct Workspace {
   int64_t operator()(const entry::AttentionGrad &entry) const {
     const std::vector<int64_t> &query = entry.operands.query.shape;
     int64_t rows = query[0] * query[1] * query[2];
-    int64_t bytes = aligned(rows * 4);
-    if (elementSize(entry.operands.query.dtype) < 4)
-      bytes += aligned(rows * query[3] * 4);
-    return bytes;
+    return 3 * aligned(rows * int64_t(elementSize(
+                                  computeDtype(entry.operands.query.dtype))));
   }
   int64_t operator()(const entry::CrossEntropy &entry) const {
     return foldRows(entry.logits, 1)->rows * int64_t(sizeof(double));
