@@ -89,7 +89,7 @@ NcclGroup &NcclGroups::of(Communicator &host) {
 void NcclGroups::reserve(NcclGroup &group, int64_t bytes) {
   if (bytes <= group.arrivalBytes)
     return;
-  group.arrivals = device.allocateSmall(bytes);
+  group.arrivals = device.allocateScratch("what ranks bring to a sum", bytes);
   group.arrivalBytes = bytes;
 }
 

@@ -79,7 +79,7 @@ private:
 };
 
 TEST(SumsPtx, AddMicroBatches) {
-  ThreadPool pool(1);
+  ThreadPool pool(1, false);
   auto check = [&](Type to, Type from) {
     for (int64_t shift : {0, 1})
       for (int64_t count : {1, 3001}) {
