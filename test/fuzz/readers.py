@@ -33,6 +33,7 @@ ASAN = ":".join(
     )
 )
 
+INTERRUPTED = 72  # how libFuzzer ends by a signal
 # To weigh how rare each of the many things is that these can do takes libFuzzer longer than they do.
 UNWEIGHED = {"onnx-file", "onnx-model", "plan"}
 
@@ -97,14 +98,14 @@ def run(preset, name, runs, seconds, longest):
     with open(log, errors="replace") as file:
         text = file.read()
     found = re.search(r"number_of_executed_units: (\d+)", text)
-    if code:
+    if code not in (0, INTERRUPTED):
         summary = re.search(r"^SUMMARY: .*|^==\d+==.*ERROR: .*", text, re.MULTILINE)
         print(
             f"fuzz-{name}: {summary.group(0) if summary else f'exit {code}'}; {log}",
             file=sys.stderr,
         )
     spent = sum(after[2:4]) - sum(before[2:4])
-    return int(found.group(1)) if found else 0, spent, bool(code)
+    return int(found.group(1)) if found else 0, spent, code not in (0, INTERRUPTED)
 
 
 def campaign(args, names, preset):
