@@ -168,6 +168,10 @@ void CudaDevice::noteWaits(int planEntry, bool waits) {
       2 * uint32_t(planEntry) + (waits ? 1 : 0), 0);
 }
 
+std::string CudaDevice::placeReached() const {
+  return running ? running->placeBehind(int(*progress / 2)) + ": " : "";
+}
+
 void CudaDevice::readNote() {
   if (!note)
     return;
@@ -199,7 +203,7 @@ void CudaDevice::awaitCompute() {
     note->waits(false);
 }
 
-void CudaDevice::settle() {
+void CudaDevice::settleAll() {
   size_t next = 1 - lastSettled;
   // Nobody waits for this one till it is the last.
   context.driver.cuEventRecord(settled[next], compute);
@@ -209,6 +213,16 @@ void CudaDevice::settle() {
   faults->check();
   std::lock_guard lock(otherMutex);
   lastSettled = next;
+}
+
+void CudaDevice::settle() {
+  try {
+    settleAll();
+  } catch (const DriverError &error) {
+    throw Error(placeReached() + error.what());
+  } catch (const NcclError &error) {
+    throw Error(placeReached() + error.what());
+  }
 }
 
 void CudaDevice::onHost(

@@ -19,6 +19,7 @@
 
 namespace shardc::runtime::cuda {
 
+class CudaProgram;
 class Faults;
 class NcclGroups;
 
@@ -85,6 +86,9 @@ public:
   /// Enqueues what tells the host where the rank is: before it waits for others,
   /// in an entry of the plan, and behind it. The host looks while it waits.
   void noteWaits(int planEntry, bool waits);
+  /// Where in the program that runs the device has come to, for an error.
+  std::string placeReached() const;
+  CudaProgram *running = nullptr;
   RankNote *note = nullptr; // of the program that runs
   /// Made when a product is bound first: it takes scratch memory.
   Products &products();
@@ -105,6 +109,7 @@ private:
   /// Returns when all that was begun is done; also throws where a rank that this
   /// one waits for has given up.
   void awaitCompute();
+  void settleAll();
   std::byte *pinned(Staging &staging);
   void readNote();
   void downloadIn(CUstream stream, Staging &staging, void *to,

@@ -5,6 +5,7 @@
 #include "runtime/cuda/Faults.h"
 #include "runtime/cuda/kernels/Parameters.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -17,6 +18,8 @@ CudaProgram::~CudaProgram() {
       driver.cuGraphExecDestroy.function(capture.graph);
   for (CUevent event : clocks)
     driver.cuEventDestroy.function(event);
+  if (device.running == this)
+    device.running = nullptr;
 }
 
 void CudaProgram::add(PlacedEntry entry) {
@@ -42,6 +45,18 @@ void CudaProgram::add(PlacedEntry entry) {
       {std::move(task), entry.planEntry, entry.last, std::move(entry.place)});
 }
 
+std::string CudaProgram::placeBehind(int planEntry) const {
+  auto first = std::ranges::find(entries, planEntry, &Bound::planEntry);
+  if (first == entries.end())
+    return "a program that has not begun";
+  int64_t index = first - entries.begin();
+  int64_t next = (index / notedEvery + 1) * notedEvery;
+  int64_t others = std::min(next, size()) - index - 1;
+  return others > 0
+             ? concat(first->place, " or one of the ", others, " behind it")
+             : first->place;
+}
+
 void CudaProgram::upload(const StepNumbers &numbers) {
   device.numbers = numbers;
   RunNumbers of = {};
@@ -63,10 +78,16 @@ void CudaProgram::enqueue(int64_t begin, int64_t end) {
     const Bound &entry = entries[i];
     if (entry.last && !all)
       continue;
+    if (i % notedEvery == 0)
+      device.noteWaits(entry.planEntry, false);
     try {
       entry.task();
     } catch (const Aborted &) {
       throw;
+    } catch (const DriverError &error) {
+      throw Error(
+          (error.isOfTheDevice() ? device.placeReached() : entry.place + ": ") +
+          error.what());
     } catch (const Error &error) {
       throw Error(entry.place + ": " + error.what());
     }
@@ -127,6 +148,7 @@ CUgraphExec CudaProgram::capture(int64_t begin, int64_t end) {
 void CudaProgram::run(int64_t begin, int64_t end, const StepNumbers &numbers,
                       Measurements &measured) {
   device.note = measured.note;
+  device.running = this;
   upload(numbers);
   if (begin == end)
     return;

@@ -24,7 +24,14 @@ public:
   void run(int64_t begin, int64_t end, const StepNumbers &numbers,
            Measurements &measured) override;
 
+  /// Names the entries that the device may be at, where it has last noted an
+  /// entry of the plan.
+  std::string placeBehind(int planEntry) const;
+
 private:
+  /// Each so many entries the device notes where it is, which takes a
+  /// microsecond.
+  static constexpr int64_t notedEvery = 8;
   struct Bound {
     Task task;
     int planEntry;

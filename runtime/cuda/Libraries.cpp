@@ -86,7 +86,7 @@ std::string Driver::describe(CUresult result) const {
 }
 
 void Driver::failed(CUresult result, const char *function) const {
-  fail(function, ": ", describe(result));
+  throw DriverError(result, concat(function, ": ", describe(result)));
 }
 
 void BlasLt::check(cublasStatus_t status, const char *function) const {
@@ -99,8 +99,8 @@ void Nccl::check(ncclResult_t result, const char *function,
   if (result == ncclSuccess)
     return;
   const char *more = ncclGetLastError(comm);
-  fail(function, ": ", ncclGetErrorString(result),
-       more && *more ? concat(": ", more) : "");
+  throw NcclError(concat(function, ": ", ncclGetErrorString(result),
+                         more && *more ? concat(": ", more) : ""));
 }
 
 Libraries::Libraries() {

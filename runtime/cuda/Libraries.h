@@ -3,6 +3,7 @@
 #ifndef SHARDC_RUNTIME_CUDA_LIBRARIES_H
 #define SHARDC_RUNTIME_CUDA_LIBRARIES_H
 
+#include "runtime/base/Error.h"
 #include "runtime/cuda/api/BlasLt.h"
 #include "runtime/cuda/api/Nccl.h"
 
@@ -13,6 +14,21 @@ namespace shardc::runtime::cuda {
 
 using namespace shardc::cuda;
 
+/// What a call of the driver has returned. Errors of what runs on the device
+/// come from whichever call is next.
+class DriverError : public Error {
+public:
+  DriverError(CUresult result, const std::string &text)
+      : Error(text), result(result) {}
+  bool isOfTheDevice() const {
+    return result >= CUDA_ERROR_ILLEGAL_ADDRESS &&
+           result <= CUDA_ERROR_LAUNCH_FAILED;
+  }
+
+private:
+  CUresult result;
+};
+
 /// A function of libcuda that returns a CUresult, checked by operator().
 struct Driver;
 
@@ -22,7 +38,7 @@ template <typename... Arguments> struct DriverCall<CUresult(Arguments...)> {
   const char *name = "";
   const Driver *driver = nullptr;
 
-  /// Throws an Error that names the function and says what went wrong.
+  /// Throws a DriverError that names the function and says what went wrong.
   void operator()(Arguments... arguments) const;
 };
 
@@ -48,13 +64,19 @@ struct BlasLt {
   void check(cublasStatus_t status, const char *function) const;
 };
 
+/// What NCCL has found, here or elsewhere.
+class NcclError : public Error {
+public:
+  using Error::Error;
+};
+
 /// Collectives between GPUs; 2.28 or later.
 struct Nccl {
 #define SHARDC_MEMBER(result, name, arguments)                                 \
   result(*name) arguments = nullptr;
   SHARDC_CUDA_NCCL(SHARDC_MEMBER)
 #undef SHARDC_MEMBER
-  /// The same; `comm`: what the call was for, which knows more.
+  /// Throws an NcclError; `comm`: what the call was for, which knows more.
   void check(ncclResult_t result, const char *function,
              ncclComm_t comm = nullptr) const;
 };
