@@ -76,11 +76,12 @@ template <typename T> std::vector<double> numbers(unsigned seed) {
 TEST(OwnKernels, Cast) {
   CAST(f64, double, f32, float)
   CAST(f64, double, bf16, Bf16)
-  CAST(f64, double, f16, F16) CAST(f32, float, f64, double)
-      CAST(f32, float, bf16, Bf16) CAST(f32, float, f16, F16)
-          CAST(bf16, Bf16, f64, double) CAST(bf16, Bf16, f32, float)
-              CAST(bf16, Bf16, f16, F16) CAST(f16, F16, f64, double)
-                  CAST(f16, F16, f32, float) CAST(f16, F16, bf16, Bf16)
+  CAST(f64, double, f16, F16)
+  CAST(f32, float, f64, double) CAST(f32, float, bf16, Bf16)
+      CAST(f32, float, f16, F16) CAST(bf16, Bf16, f64, double)
+          CAST(bf16, Bf16, f32, float) CAST(bf16, Bf16, f16, F16)
+              CAST(f16, F16, f64, double) CAST(f16, F16, f32, float)
+                  CAST(f16, F16, bf16, Bf16)
 }
 
 } // namespace
