@@ -90,11 +90,17 @@ void PlanBuilder::addResidentUnits(ArrayRef<func::FuncOp> functions) {
   for (auto &[elementType, parameters] : loose) {
     SmallVector<Attribute> references;
     SmallVector<int64_t> offsets;
-    int64_t elements = 0;
+    // Each of them is an argument of kernels where it lies.
+    int64_t multiple = std::max<int64_t>(
+        target.argumentAlignment() / step::elementBytes(elementType), 1);
+    int64_t elements = 0, values = 0;
     for (nn::ParameterOp parameter : parameters) {
       references.push_back(FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
       offsets.push_back(elements);
-      elements += cast<RankedTensorType>(parameter.getType()).getNumElements();
+      int64_t own =
+          cast<RankedTensorType>(parameter.getType()).getNumElements();
+      values += own;
+      elements = llvm::alignTo(elements + own, multiple);
     }
     std::string name = "resident";
     llvm::raw_string_ostream(name) << "." << elementType;
@@ -102,7 +108,8 @@ void PlanBuilder::addResidentUnits(ArrayRef<func::FuncOp> functions) {
     builder.setInsertionPoint(plan);
     auto unit = fsdp::UnitOp::create(
         builder, module.getLoc(), name, builder.getArrayAttr(references),
-        offsets, elements, /*padding=*/0, /*shards=*/1, /*optimizer_shards=*/0,
+        offsets, elements, /*padding=*/elements - values, /*shards=*/1,
+        /*optimizer_shards=*/0,
         /*reshard=*/1, elementType, elementType, elementType,
         "not trained: whole on every rank");
     symbols.insert(unit, Block::iterator(plan));

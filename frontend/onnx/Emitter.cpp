@@ -218,7 +218,8 @@ SmallVector<Operand> Emitter::emit(StringRef name, ArrayRef<Type> types,
 }
 
 Operand Emitter::OneRounding::result(const Operand &operand) const {
-  if (!operand.isConstant())
+  // That of an operator inside of another one is a part of the outer one's.
+  if (emit.unrounded == 1 && !operand.isConstant())
     if (Operation *op = operand.value().getDefiningOp())
       op->removeDiscardableAttr(nn::unroundedAttr);
   return operand;

@@ -8,6 +8,7 @@
 #include "frontend/onnx/InputDims.h"
 #include "frontend/onnx/ParameterSymbols.h"
 #include "frontend/onnx/ParameterWarnings.h"
+#include "frontend/onnx/SplitCalls.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
@@ -80,6 +81,7 @@ private:
   std::unique_ptr<Emitter> emitter;
   llvm::StringMap<Operand> values;
   DetachedInputs detached;
+  llvm::DenseMap<int, CallPart> splitCalls;
   std::vector<std::unique_ptr<Branch>> branches; // the innermost last
   llvm::DenseMap<std::pair<int, int>, Value> parameterValues;
 };
@@ -95,6 +97,7 @@ LogicalResult Importer::read() {
   if (!stops)
     return fail(stops.takeError());
   detached = std::move(*stops);
+  splitCalls = findSplitCalls(model->nodes);
   const RoleFindings &roles = model->parameters.roles();
   if (!roles.problem.empty())
     return fail("'" + options.path + "': " + roles.problem);
@@ -313,10 +316,17 @@ LogicalResult Importer::importNode(const Node &node, int index) {
       return nodeContext.error("sequences are supported by SequenceAt, "
                                "SequenceLength and ConcatFromSequence only");
   }
+  std::optional<Emitter::OneRounding> call;
+  auto part = splitCalls.find(index);
+  if (part != splitCalls.end())
+    call.emplace(*emitter);
   if (failed(decoder->decode(nodeContext)))
     return failure();
   if (!emitter->failure().empty())
     return nodeContext.error(emitter->failure());
+  if (call && part->second == CallPart::Result)
+    for (const Operand &result : nodeContext.results())
+      call->result(result);
   for (auto [position, name] : llvm::enumerate(node.proto->output())) {
     if (name.empty())
       continue;

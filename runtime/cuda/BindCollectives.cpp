@@ -207,9 +207,11 @@ Task bind(CudaDevice &device, const entry::StartBarrier &entry) {
 }
 
 Task bind(CudaDevice &device, const entry::Wait &entry) {
-  if (!device.groups->isKnown(entry.id))
-    fail("collective ", entry.id, " is waited for before its start");
-  return [&device, id = entry.id] { device.groups->await(id); };
+  return [&device, id = entry.id] {
+    if (!device.groups->isKnown(id))
+      fail("collective ", id, " is waited for before its start");
+    device.groups->await(id);
+  };
 }
 
 /// What NCCL has ended no other rank reads any more.

@@ -37,9 +37,6 @@ CudaDevice::CudaDevice(const plan::Plan &plan, const Libraries &libraries,
   for (CUevent *event : {&uploads[0].done, &uploads[1].done, &down.done,
                          &otherDown.done, &settled[0], &settled[1]})
     driver.cuEventCreate(event, CU_EVENT_DISABLE_TIMING);
-  for (Staging *staging : {&uploads[0], &uploads[1], &down, &otherDown})
-    driver.cuMemHostAlloc(reinterpret_cast<void **>(&staging->memory),
-                          stagingBytes, CU_MEMHOSTALLOC_PORTABLE);
   for (CUevent event : settled)
     driver.cuEventRecord(event, compute);
   void *word = nullptr;
@@ -48,7 +45,6 @@ CudaDevice::CudaDevice(const plan::Plan &plan, const Libraries &libraries,
   *progress = 0;
   runNumbers = allocateSmall(sizeof(RunNumbers));
   faults = std::make_unique<Faults>(*this);
-  products = std::make_unique<Products>(*this);
   groups = std::make_unique<NcclGroups>(*this);
 }
 
@@ -62,13 +58,14 @@ CudaDevice::~CudaDevice() {
   driver.cuStreamSynchronize.function(compute);
   driver.cuStreamSynchronize.function(otherStream);
   faults.reset();
-  products.reset();
+  allProducts.reset();
   for (const OwnModule &each : modules)
     driver.cuModuleUnload.function(each.module);
   for (CUdeviceptr address : allocations)
     driver.cuMemFree.function(address);
   for (Staging *staging : {&uploads[0], &uploads[1], &down, &otherDown}) {
-    driver.cuMemFreeHost.function(staging->memory);
+    if (staging->memory)
+      driver.cuMemFreeHost.function(staging->memory);
     driver.cuEventDestroy.function(staging->done);
   }
   for (CUevent event : settled)
@@ -78,9 +75,8 @@ CudaDevice::~CudaDevice() {
   driver.cuStreamDestroy.function(otherStream);
 }
 
-std::byte *CudaDevice::allocate(const std::string &name, int64_t bytes) {
-  if (bytes == 0)
-    return nullptr;
+CUdeviceptr CudaDevice::allocateScratch(const std::string &name,
+                                        int64_t bytes) {
   CUdeviceptr address = 0;
   CUresult result = context.driver.cuMemAlloc.function(&address, size_t(bytes));
   if (result == CUDA_ERROR_OUT_OF_MEMORY)
@@ -90,8 +86,21 @@ std::byte *CudaDevice::allocate(const std::string &name, int64_t bytes) {
   if (result != CUDA_SUCCESS)
     context.driver.failed(result, "cuMemAlloc");
   allocations.push_back(address);
+  return address;
+}
+
+std::byte *CudaDevice::allocate(const std::string &name, int64_t bytes) {
+  if (bytes == 0)
+    return nullptr;
+  CUdeviceptr address = allocateScratch(name, bytes);
   context.driver.cuMemsetD8Async(address, 0, size_t(bytes), compute);
   return reinterpret_cast<std::byte *>(address);
+}
+
+Products &CudaDevice::products() {
+  if (!allProducts)
+    allProducts = std::make_unique<Products>(*this);
+  return *allProducts;
 }
 
 std::byte *CudaDevice::allocateShared(Communicator &, const std::string &,
@@ -103,6 +112,13 @@ CUdeviceptr CudaDevice::allocateSmall(int64_t bytes) {
   return addressOf(allocate("a kernel's tables", bytes));
 }
 
+std::byte *CudaDevice::pinned(Staging &staging) {
+  if (!staging.memory)
+    context.driver.cuMemHostAlloc(reinterpret_cast<void **>(&staging.memory),
+                                  stagingBytes, CU_MEMHOSTALLOC_PORTABLE);
+  return staging.memory;
+}
+
 void CudaDevice::upload(std::byte *to, const void *from, int64_t bytes) {
   const Driver &driver = context.driver;
   auto *source = static_cast<const std::byte *>(from);
@@ -111,7 +127,7 @@ void CudaDevice::upload(std::byte *to, const void *from, int64_t bytes) {
     if (staging.isUsed)
       driver.cuEventSynchronize(staging.done);
     auto part = size_t(std::min(stagingBytes, bytes - at));
-    std::memcpy(staging.memory, source + at, part);
+    std::memcpy(pinned(staging), source + at, part);
     driver.cuMemcpyHtoDAsync(addressOf(to + at), staging.memory, part, compute);
     driver.cuEventRecord(staging.done, compute);
     staging.isUsed = true;
@@ -123,8 +139,8 @@ void CudaDevice::downloadIn(CUstream stream, Staging &staging, void *to,
   auto *target = static_cast<std::byte *>(to);
   for (int64_t at = 0; at < bytes; at += stagingBytes) {
     auto part = size_t(std::min(stagingBytes, bytes - at));
-    context.driver.cuMemcpyDtoHAsync(staging.memory, addressOf(from + at), part,
-                                     stream);
+    context.driver.cuMemcpyDtoHAsync(pinned(staging), addressOf(from + at),
+                                     part, stream);
     stream == compute ? awaitCompute()
                       : context.driver.cuStreamSynchronize(stream);
     std::memcpy(target + at, staging.memory, part);

@@ -68,8 +68,10 @@ public:
   }
   void launchIn(CUstream stream, CUfunction kernel, const Grid &grid,
                 void **parameters);
-  /// Memory that is allocated while binding, beside the plan's: small.
+  /// Memory that is allocated while binding, beside the plan's: small, and
+  /// zeros. Of scratch memory nobody knows what it holds.
   CUdeviceptr allocateSmall(int64_t bytes);
+  CUdeviceptr allocateScratch(const std::string &name, int64_t bytes);
 
   const plan::Plan &plan;
   Context context;
@@ -84,11 +86,13 @@ public:
   /// in an entry of the plan, and behind it. The host looks while it waits.
   void noteWaits(int planEntry, bool waits);
   RankNote *note = nullptr; // of the program that runs
-  std::unique_ptr<Products> products;
+  /// Made when a product is bound first: it takes scratch memory.
+  Products &products();
   std::unique_ptr<NcclGroups> groups;
 
 private:
-  /// Pinned memory that a copy goes through. `done`: the copy is.
+  /// Pinned memory that copies go through, made by the first. `done`: the last
+  /// copy is.
   struct Staging {
     std::byte *memory = nullptr;
     CUevent done = nullptr;
@@ -101,16 +105,18 @@ private:
   /// Returns when all that was begun is done; also throws where a rank that this
   /// one waits for has given up.
   void awaitCompute();
+  std::byte *pinned(Staging &staging);
   void readNote();
   void downloadIn(CUstream stream, Staging &staging, void *to,
                   const std::byte *from, int64_t bytes);
 
   ThreadPool pool;
+  std::unique_ptr<Products> allProducts;
   /// Pinned: twice the entry, and 1 while it waits there.
   volatile uint32_t *progress = nullptr;
   std::vector<OwnModule> modules;
   std::vector<CUdeviceptr> allocations;
-  static constexpr int64_t stagingBytes = int64_t(8) << 20;
+  static constexpr int64_t stagingBytes = int64_t(4) << 20;
   std::array<Staging, 2> uploads; // taken in turns
   size_t nextUpload = 0;
   Staging down;

@@ -23,6 +23,15 @@ void CudaProgram::add(PlacedEntry entry) {
   device.faults->place = entry.place;
   Task task = std::visit([&](const auto &what) { return bind(device, what); },
                          entry.what);
+  std::visit(
+      [&](const auto &what) {
+        using Kind = std::remove_cvref_t<decltype(what)>;
+        if constexpr (std::is_same_v<Kind, entry::Wait>)
+          awaitsOthers |= open.erase(what.id) == 0;
+        else if constexpr (requires { what.group; })
+          open.insert(what.id);
+      },
+      entry.what);
   if (std::holds_alternative<entry::Wait>(entry.what))
     task = [this, task, index = entry.planEntry] {
       device.noteWaits(index, true);
@@ -123,6 +132,9 @@ void CudaProgram::run(int64_t begin, int64_t end, const StepNumbers &numbers,
     return;
   if (measured.timed || measured.recording)
     return enqueueTimed(begin, end, measured);
+  // No graph leaves collectives on their way, or awaits those of others.
+  if (begin != 0 || end != size() || awaitsOthers || !open.empty())
+    return enqueue(begin, end);
   Capture &capture =
       captures[{begin, end, numbers.microBatch == 0, numbers.endsStep()}];
   if (capture.runs++ == 0)

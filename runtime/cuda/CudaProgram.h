@@ -5,6 +5,7 @@
 #include "runtime/cuda/Bind.h"
 
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace shardc::runtime::cuda {
@@ -48,6 +49,10 @@ private:
 
   CudaDevice &device;
   std::vector<Bound> entries;
+  /// Collectives that are started and not waited for, in all of the program, and
+  /// whether it waits for some that it does not start.
+  std::set<uint32_t> open;
+  bool awaitsOthers = false;
   std::map<Variant, Capture> captures;
   std::vector<CUevent> clocks; // for enqueueTimed, made when first needed
 };

@@ -24,7 +24,8 @@ NcclGroups::~NcclGroups() {
         const Nccl &nccl = device.context.libraries.nccl();
         isIdle ? nccl.ncclCommDestroy(of->comm) : nccl.ncclCommAbort(of->comm);
       }
-      driver.cuStreamDestroy.function(of->stream);
+      if (of->stream)
+        driver.cuStreamDestroy.function(of->stream);
     }
   for (auto &[id, event] : ends)
     driver.cuEventDestroy.function(event);
@@ -89,7 +90,7 @@ NcclGroup &NcclGroups::of(Communicator &host) {
 void NcclGroups::reserve(NcclGroup &group, int64_t bytes) {
   if (bytes <= group.arrivalBytes)
     return;
-  group.arrivals = device.allocateSmall(bytes);
+  group.arrivals = device.allocateScratch("what ranks bring to a sum", bytes);
   group.arrivalBytes = bytes;
 }
 

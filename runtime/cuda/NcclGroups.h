@@ -49,9 +49,9 @@ public:
   void end(const CommStream &of, uint32_t id);
   /// Compute goes on behind the collective.
   void await(uint32_t id);
-  /// The collective was waited for and its id is free again: while binding.
-  bool isKnown(uint32_t id) const { return ends.contains(id); }
+  /// Makes ready for collectives of an id, while binding.
   void know(uint32_t id);
+  bool isKnown(uint32_t id) const { return ends.contains(id); }
 
   /// Whether any group has other ranks.
   bool haveOthers() const;

@@ -95,7 +95,7 @@ Products::Products(CudaDevice &device) : state(new State(device)) {
   // What NVIDIA recommends for compute capability 9 and newer, and before.
   state->workspaceBytes = int64_t(device.context.capability >= 90 ? 32 : 4)
                           << 20;
-  state->workspace = device.allocateSmall(state->workspaceBytes);
+  state->workspace = device.allocateScratch("products", state->workspaceBytes);
 }
 
 Products::~Products() { state->library.cublasLtDestroy(state->handle); }
@@ -245,8 +245,9 @@ std::function<void()> Products::bind(const entry::Gemm &entry) {
   if (c.batch * c.rows * c.columns == 0)
     return [] {};
   // The library adds biases of c's type alone, and none in float64.
+  bool isEmpty = entry.a.columns == 0;
   bool spreads = entry.bias && (entry.bias.dtype != c.tensor.dtype ||
-                                entry.bias.dtype == plan::FLOAT64);
+                                entry.bias.dtype == plan::FLOAT64 || isEmpty);
   std::function<void()> before;
   entry::Gemm rest = entry;
   if (spreads) {
@@ -264,7 +265,7 @@ std::function<void()> Products::bind(const entry::Gemm &entry) {
     rest.bias = {};
     rest.accumulate = true;
   }
-  if (entry.a.columns == 0) {
+  if (isEmpty) {
     if (rest.accumulate)
       return before ? before : [] {};
     return cuda::bind(state->device, entry::Fill{c.tensor, 0});
@@ -277,7 +278,7 @@ std::function<void()> Products::bind(const entry::Gemm &entry) {
 }
 
 Task bind(CudaDevice &device, const entry::Gemm &entry) {
-  return device.products->bind(entry);
+  return device.products().bind(entry);
 }
 
 } // namespace shardc::runtime::cuda

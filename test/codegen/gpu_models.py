@@ -183,8 +183,12 @@ def main():
         if uncompiled:
             result += f" Not compiled, on any target: {', '.join(uncompiled)}."
         result = textwrap.fill(result, 100, break_on_hyphens=False)
-        with open(options.markdown, "w") as file:
+        # What follows is of the runtime's own kernels, and written by hand.
+        with open(options.markdown, encoding="utf-8") as file:
+            own = file.read().partition("\n## ")
+        with open(options.markdown, "w", encoding="utf-8") as file:
             file.write(HEADER.format(gpu=options.gpu) + "\n".join(rows) + f"\n\n{result}\n")
+            file.write(own[1] + own[2])
     return wrong != 0 or bool(uncompiled) or not rows
 
 

@@ -123,13 +123,17 @@ ReduceProdOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
                             SmallVectorImpl<Value> &operandGradients) {
   // The product of the others: the product of all non-zero ones over x where
   // nothing is zero; where one is, only that one has a gradient; where more
-  // are, none has.
+  // are, none has. The product of all may be more than 16 bits hold where that
+  // of the others is not, so it is formed in the type that the op computes in.
   Formula f(builder, getLoc());
-  Value x = getInput(), zero = f.constant(x, 0), one = f.constant(x, 1);
+  const Type element = elementTypeOf(getInput()), wide = computeTypeOf(element);
+  Value x = f.cast(getInput(), wide), zero = f.constant(x, 0),
+        one = f.constant(x, 1);
   Value isZero = f.compare(CompareKind::eq, x, zero);
   Value nonZero = f.select(isZero, one, x);
   Value rest =
-      f.broadcast(ReduceProdOp::create(builder, getLoc(), getResult().getType(),
+      f.broadcast(ReduceProdOp::create(builder, getLoc(),
+                                       tensorType(getResult()).clone(wide),
                                        nonZero, getDims()),
                   x);
   Value zeros =
@@ -139,7 +143,8 @@ ReduceProdOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
   Value others =
       f.select(f.compare(CompareKind::eq, zeros, zero), f.div(rest, nonZero),
                f.select(isOnlyZero, rest, zero));
-  operandGradients.push_back(f.mul(f.broadcast(resultGradients[0], x), others));
+  Value dy = f.broadcast(f.cast(resultGradients[0], wide), x);
+  operandGradients.push_back(f.cast(f.mul(dy, others), element));
   return success();
 }
 

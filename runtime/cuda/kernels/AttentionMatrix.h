@@ -30,6 +30,33 @@ SHARDC_INLINE int columnOfLane(int n, int i) {
   return 8 * n + laneOfWarp() % 4 * 2 + i;
 }
 
+/// Adds a bias of type Bias; what is no score may get any number that the bias
+/// has.
+template <bool isTransposed, typename Bias, typename S, int rowTiles,
+          int columns>
+SHARDC_INLINE void addBias(const ScoresOfHead<S> &of, int firstRow,
+                           int firstColumn,
+                           float (&scores)[rowTiles][columns][4]) {
+  const int rows = isTransposed ? of.keys : of.queries;
+  const int all = isTransposed ? of.queries : of.keys;
+  const Count rowStride = isTransposed ? of.biasColumn : of.biasRow;
+  const Count columnStride = isTransposed ? of.biasRow : of.biasColumn;
+#pragma unroll
+  for (int m = 0; m < rowTiles; ++m)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      int row = least(firstRow + rowOfLane(m, half), rows - 1);
+      auto *from = reinterpret_cast<const Bias *>(of.bias) + row * rowStride;
+#pragma unroll
+      for (int n = 0; n < columns; ++n)
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          int column = least(firstColumn + columnOfLane(n, i), all - 1);
+          scores[m][n][2 * half + i] += computed(from[column * columnStride]);
+        }
+    }
+}
+
 /// Makes products scores, but for masks: scale * product + bias. Rows are
 /// queries, or where isTransposed keys.
 template <bool isTransposed, typename S, int rowTiles, int columns>
@@ -41,18 +68,12 @@ SHARDC_INLINE void scaleAndBias(const ScoresOfHead<S> &of, int firstRow,
 #pragma unroll
     for (int n = 0; n < columns; ++n)
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        float &product = products[m][n][i];
-        product *= of.scale;
-        if (of.bias) {
-          int row = firstRow + rowOfLane(m, i / 2);
-          int column = firstColumn + columnOfLane(n, i % 2);
-          // What is no score is masked.
-          int query = least(isTransposed ? column : row, of.queries - 1);
-          int key = least(isTransposed ? row : column, of.keys - 1);
-          product += of.biasAt(query, key);
-        }
-      }
+      for (int i = 0; i < 4; ++i)
+        products[m][n][i] *= of.scale;
+  if (of.bias && of.isWide)
+    addBias<isTransposed, float>(of, firstRow, firstColumn, products);
+  else if (of.bias)
+    addBias<isTransposed, S>(of, firstRow, firstColumn, products);
 }
 
 /// Rows are queries: of row (m, half), columns are seen up to `ends`, but for

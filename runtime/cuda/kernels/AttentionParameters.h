@@ -98,7 +98,7 @@ constexpr int matrixRowBytes(int dims) { return 2 * dims + 16; }
 constexpr MatrixBlock matrixForward(int dims) {
   return dims <= 64    ? MatrixBlock{4, 2, 1, 64}
          : dims <= 128 ? MatrixBlock{4, 2, 1, 32}
-                       : MatrixBlock{8, 1, 1, 64};
+                       : MatrixBlock{8, 1, 1, 32};
 }
 /// Rows of queries, and a step of keys and of values.
 constexpr int matrixForwardBytes(int dims) {

@@ -27,9 +27,24 @@ template <typename T> SHARDC_DEVICE void copyView(const CopyParameters &view) {
   auto *source = reinterpret_cast<const T *>(view.source);
   auto *destination = reinterpret_cast<T *>(view.destination);
   auto step = unsigned(threadsOfGrid());
-  for (auto i = unsigned(firstElement()); i < view.units; i += step) {
-    Offsets at = offsetsOf(view.dims, view.rank, i);
-    destination[at.to] = source[at.from];
+  // Small units are loaded before any of them is stored, so that enough bytes
+  // are on their way.
+  constexpr unsigned ahead = sizeof(T) < 16 ? 4 : 1;
+  for (auto i = unsigned(firstElement()); i < view.units; i += ahead * step) {
+    T units[ahead];
+    Count to[ahead];
+#pragma unroll
+    for (unsigned k = 0; k < ahead; ++k) {
+      if (i + k * step >= view.units)
+        continue;
+      Offsets at = offsetsOf(view.dims, view.rank, i + k * step);
+      units[k] = source[at.from];
+      to[k] = at.to;
+    }
+#pragma unroll
+    for (unsigned k = 0; k < ahead; ++k)
+      if (i + k * step < view.units)
+        destination[to[k]] = units[k];
   }
 }
 

@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::string bytes(isFile ? runtime::arrowFileMagic
                            : runtime::arrowStreamMagic);
   bytes.append(reinterpret_cast<const char *>(data), size);
-  static fuzz::MemoryFile file;
+  static fuzz::SampleFile file("input");
   file.hold(std::as_bytes(std::span(bytes)));
   fuzz::readSamplesInEveryWay(file.path(), bytes.size());
   fuzz::read([&] {

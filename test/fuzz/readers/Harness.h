@@ -16,18 +16,22 @@
 
 namespace shardc::fuzz {
 
+/// Makes `bytes` all that a file holds. Its pages stay: to free and to take them
+/// costs more than most readers do.
+inline void hold(const runtime::Descriptor &file,
+                 std::span<const std::byte> bytes) {
+  if (pwrite(file.get(), bytes.data(), bytes.size(), 0) !=
+          ssize_t(bytes.size()) ||
+      ftruncate(file.get(), off_t(bytes.size())) != 0)
+    std::abort();
+}
+
 /// A file in memory, which holds one input after the other.
 class MemoryFile {
 public:
   MemoryFile() : file(memfd_create("input", MFD_CLOEXEC)) {}
 
-  void hold(std::span<const std::byte> bytes) {
-    // Its pages stay: to free and to take them costs more than most readers do.
-    if (pwrite(file.get(), bytes.data(), bytes.size(), 0) !=
-            ssize_t(bytes.size()) ||
-        ftruncate(file.get(), off_t(bytes.size())) != 0)
-      std::abort();
-  }
+  void hold(std::span<const std::byte> bytes) { fuzz::hold(file, bytes); }
   const runtime::Descriptor &descriptor() const { return file; }
   std::string path() const {
     return "/proc/self/fd/" + std::to_string(file.get());

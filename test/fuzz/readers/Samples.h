@@ -7,9 +7,35 @@
 #include "test/fuzz/readers/Harness.h"
 
 #include <algorithm>
+#include <fcntl.h>
+#include <filesystem>
 #include <vector>
 
 namespace shardc::fuzz {
+
+/// A file of one name in a folder of its own, in memory, which holds one input
+/// after the other: what lies beside a file is looked for, and in
+/// /proc/self/fd that takes longer than reading.
+class SampleFile {
+public:
+  explicit SampleFile(const std::string &name) {
+    std::string pattern = "/dev/shm/shardc-fuzz-XXXXXX";
+    folder = mkdtemp(pattern.data());
+    file = runtime::Descriptor(
+        ::open((folder / name).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    all = (folder / name).string();
+  }
+  ~SampleFile() { std::filesystem::remove_all(folder); }
+
+  void hold(std::span<const std::byte> bytes) { fuzz::hold(file, bytes); }
+  const std::string &path() const { return all; }
+
+  std::filesystem::path folder;
+
+private:
+  std::string all;
+  runtime::Descriptor file;
+};
 
 /// Samples of four numbers.
 inline plan::Input inputOf(plan::DType dtype) {

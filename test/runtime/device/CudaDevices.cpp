@@ -6,6 +6,7 @@
 #include "runtime/cuda/CudaDevice.h"
 #include "test/runtime/device/TestedDevices.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace shardc::runtime {
@@ -65,11 +66,10 @@ int64_t aligned(int64_t bytes) { return (bytes + 255) / 256 * 256; }
 struct Workspace {
   int64_t operator()(const entry::AttentionGrad &entry) const {
     const std::vector<int64_t> &query = entry.operands.query.shape;
+    // [batch, sequence, heads, head dim]
     int64_t rows = query[0] * query[1] * query[2];
-    int64_t bytes = aligned(rows * 4);
-    if (elementSize(entry.operands.query.dtype) < 4)
-      bytes += aligned(rows * query[3] * 4);
-    return bytes;
+    auto size = int64_t(elementSize(entry.operands.query.dtype));
+    return 3 * aligned(rows * std::max<int64_t>(size, 4));
   }
   int64_t operator()(const entry::CrossEntropy &entry) const {
     return foldRows(entry.logits, 1)->rows * int64_t(sizeof(double));

@@ -1,0 +1,23 @@
+"""Trainers for GPUs on emulated ones (test/emulated-cuda), where there are no others."""
+import os
+import unittest.mock
+
+from reference import BUILD
+
+LIBRARIES = os.path.join(BUILD, "emulated-cuda")
+
+
+def environment(gpus=4, **settings):
+    """What a process has in its environment to find `gpus` emulated GPUs. Kernels that were
+    compiled for this machine are kept, for processes that come later."""
+    return {
+        "LD_LIBRARY_PATH": LIBRARIES,
+        "SHARDC_EMULATED_GPUS": str(gpus),
+        "SHARDC_EMULATED_CUDA_CACHE": os.path.join(LIBRARIES, "cache"),
+        **{f"SHARDC_EMULATED_{name}": str(value) for name, value in settings.items()},
+    }
+
+
+def emulated(gpus=4, **settings):
+    """The same, for a while, of this process and of those that it starts."""
+    return unittest.mock.patch.dict(os.environ, environment(gpus, **settings))

@@ -1,0 +1,185 @@
+"""Trainers for GPUs, on emulated ones: the file that ships, its PTX, streams, graphs and NCCL calls.
+
+The emulated driver ends a run whose accesses are not ordered, are out of bounds or read what nobody
+wrote, so that each run here is a test of that as well.
+"""
+import os
+import tempfile
+import unittest
+
+import parity
+from emulated_cuda import emulated
+from record_bits import digest
+from reference import MODELS, CommandFailed, models, read_metrics, read_safetensors
+from strategies import STRATEGIES, fits, ranks_of
+
+TARGET = ("--target", "cuda:sm_90")
+STEPS = 3
+SCALED = ("--loss-scale", "dynamic", "--loss-scale-initial", str(2.0**24))
+# What bf16 and float16 lose beside float32, over three steps.
+HALF_BOUND = 2e-2
+
+
+def tiny_models():
+    return {
+        name: model
+        for name, model in sorted(models().items())
+        if "tiny" in name and model.folder.startswith(MODELS)
+    }
+
+
+class Run:
+    """A few steps of a model, and what came out."""
+
+    def __init__(self, model, mesh, precision, *compile_flags, train=(), accumulation=1, gpus=None):
+        path = lambda name: os.path.join(folder, name)
+        batch = max(model.batch, ranks_of(mesh) * accumulation)
+        with tempfile.TemporaryDirectory() as folder, emulated(gpus or ranks_of(mesh)):
+            model.compile(
+                path("m.trainer"),
+                mesh,
+                precision,
+                *TARGET,
+                *compile_flags,
+                batch=batch // accumulation,
+            )
+            accumulate = ("--grad-accumulation", accumulation) if accumulation > 1 else ()
+            self.said = model.train(
+                path("m.trainer"),
+                "--metrics",
+                path("m.jsonl"),
+                "--export-gradients",
+                path("g.safetensors"),
+                "--export-safetensors",
+                path("f.safetensors"),
+                *accumulate,
+                *train,
+                steps=STEPS,
+            ).stdout
+            steps, _ = read_metrics(path("m.jsonl"))
+            self.losses = [s["loss"] for s in steps]
+            self.norms = [s.get("grad_norm") for s in steps]
+            self.gradients = read_safetensors(path("g.safetensors"))
+            with open(path("f.safetensors"), "rb") as file:
+                self.digest = digest(file.read())
+
+    def bits(self):
+        return self.losses, self.norms, self.digest
+
+
+class Cuda(unittest.TestCase):
+    def against_pytorch(self, model, run, precision):
+        r = model.reference
+        losses, norms = r["loss_f64"][:STEPS], r["grad_norm_f64"][:STEPS]
+        bound = parity.curve_bound(r["loss"], r["loss_f64"], precision)
+        self.assertLess(parity.worst_relative(run.losses, losses), bound)
+        bound = parity.curve_bound(r["grad_norm"], r["grad_norm_f64"], precision)
+        self.assertLess(parity.worst_relative(run.norms, norms), bound)
+        want = read_safetensors(os.path.join(model.folder, r["grads_step0"]))
+        want = {name: g for name, g in want.items() if name not in set(r["lost_parameters"])}
+        deviation, bound = parity.gradient_deviation(run.gradients, want, precision)
+        self.assertLess(deviation, bound)
+
+    def test_every_tiny_model_trains_as_pytorch_does(self):
+        meshes = ("1", "2", "2x2")
+        for turn, (name, model) in enumerate(tiny_models().items()):
+            mesh = meshes[turn % len(meshes)]
+            if model.batch % ranks_of(mesh):
+                mesh = "1"
+            with self.subTest(model=name, mesh=mesh):
+                self.against_pytorch(model, Run(model, mesh, "float64"), "float64")
+
+    def test_smaller_types(self):
+        for name in ("gpt2-tiny", "s2-llama-tiny-mask"):
+            model = models()[name]
+            with self.subTest(model=name, precision="float32"):
+                self.against_pytorch(model, Run(model, "2", "float32"), "float32")
+            with self.subTest(model=name, precision="bf16"):
+                run = Run(model, "2", "bf16")
+                deviation = parity.worst_relative(run.losses, model.reference["loss_f64"][:STEPS])
+                self.assertLess(deviation, HALF_BOUND)
+
+    def test_strategies_have_the_same_bits(self):
+        model = models()["mlp-tiny-loss"]
+        for mesh in ("2", "2x2"):
+            first = None
+            for strategy in STRATEGIES:
+                if not fits(strategy, mesh):
+                    continue
+                with self.subTest(mesh=mesh, strategy=strategy):
+                    run = Run(model, mesh, "float32", "--strategy", strategy)
+                    self.against_pytorch(model, run, "float32")
+                    if not strategy.startswith("hybrid"):
+                        first = first or run.bits()
+                        self.assertEqual(run.bits(), first)
+
+    def test_ranks_and_micro_batches_add_up_in_one_order(self):
+        model = models()["mlp-tiny-loss"]
+        for precision in ("float64", "bf16"):
+            with self.subTest(precision=precision):
+                four = Run(model, "4", precision)
+                two = Run(model, "2", precision, accumulation=2)
+                self.assertEqual(two.bits(), four.bits())
+                one = Run(model, "1", precision, accumulation=4)
+                self.assertEqual(one.bits(), four.bits())
+
+    def test_graphs_have_the_bits_of_plain_launches(self):
+        model = models()["gpt2-tiny"]
+        graphs = Run(model, "2", "float32")
+        self.assertEqual(Run(model, "2", "float32").bits(), graphs.bits())
+        # With a clock for each entry, they are enqueued one by one.
+        self.assertEqual(Run(model, "2", "float32", train=["--profile"]).bits(), graphs.bits())
+
+    def test_steps_that_are_not_finite_are_skipped(self):
+        run = Run(models()["mlp-tiny-loss"], "2", "float16", train=SCALED)
+        self.assertIn(run.said.count("step skipped"), range(1, STEPS + 1))
+
+    def test_processes_have_the_bits_of_threads(self):
+        model = models()["mlp-tiny-loss"]
+        threads = Run(model, "2", "float32", gpus=2)
+        processes = Run(model, "2", "float32", gpus=2, train=["--nproc-per-node", "2"])
+        self.assertEqual(processes.bits(), threads.bits())
+
+
+class Refusals(unittest.TestCase):
+    """One line each, and nothing written."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.model = models()["mlp-tiny-loss"]
+        cls.trainer = os.path.join(folder.name, "m.trainer")
+        cls.model.compile(cls.trainer, "2", "float32", *TARGET)
+
+    def refused(self, expected):
+        with self.assertRaises(CommandFailed) as caught:
+            self.model.train(self.trainer, steps=1)
+        lines = str(caught.exception).strip().splitlines()
+        self.assertRegex(lines[-1], expected)
+        errors = [line for line in lines if line.startswith("trainer: error:")]
+        self.assertEqual(len(errors), 1, lines)
+
+    def test_too_few_gpus(self):
+        with emulated(1):
+            self.refused("1 GPU here")
+
+    def test_too_little_memory(self):
+        with emulated(2, GPU_BYTES=1 << 16):
+            self.refused("has no [0-9]+ bytes for ")
+
+    def test_no_driver(self):
+        with emulated(2):
+            os.environ["LD_LIBRARY_PATH"] = ""
+            try:
+                import ctypes
+
+                ctypes.CDLL("libcuda.so.1")
+            except OSError:
+                self.refused("libcuda.so.1.*install NVIDIA's driver")
+            else:
+                self.skipTest("there is a driver here")
+
+
+if __name__ == "__main__":
+    unittest.main()
