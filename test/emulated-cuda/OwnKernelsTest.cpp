@@ -62,7 +62,7 @@ template <typename T> std::vector<double> numbers(unsigned seed) {
 }
 
 #define CAST(from, From, to, To)                                               \
-  {                                                                            \
+  do {                                                                         \
     SCOPED_TRACE("cast_" #from "_" #to);                                       \
     std::vector<double> source = numbers<From>(1);                             \
     std::vector<double> host(count), device(count);                            \
@@ -71,17 +71,21 @@ template <typename T> std::vector<double> numbers(unsigned seed) {
     onDevice("Copy", "cast_" #from "_" #to,                                    \
              CastParameters{address(source), address(device), count});         \
     EXPECT_TRUE(equal(host, device));                                          \
-  }
+  } while (false)
 
 TEST(OwnKernels, Cast) {
-  CAST(f64, double, f32, float)
-  CAST(f64, double, bf16, Bf16)
-  CAST(f64, double, f16, F16)
-  CAST(f32, float, f64, double) CAST(f32, float, bf16, Bf16)
-      CAST(f32, float, f16, F16) CAST(bf16, Bf16, f64, double)
-          CAST(bf16, Bf16, f32, float) CAST(bf16, Bf16, f16, F16)
-              CAST(f16, F16, f64, double) CAST(f16, F16, f32, float)
-                  CAST(f16, F16, bf16, Bf16)
+  CAST(f64, double, f32, float);
+  CAST(f64, double, bf16, Bf16);
+  CAST(f64, double, f16, F16);
+  CAST(f32, float, f64, double);
+  CAST(f32, float, bf16, Bf16);
+  CAST(f32, float, f16, F16);
+  CAST(bf16, Bf16, f64, double);
+  CAST(bf16, Bf16, f32, float);
+  CAST(bf16, Bf16, f16, F16);
+  CAST(f16, F16, f64, double);
+  CAST(f16, F16, f32, float);
+  CAST(f16, F16, bf16, Bf16);
 }
 
 } // namespace
