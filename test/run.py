@@ -62,6 +62,8 @@ def run_gtest():
         "LD_LIBRARY_PATH": ":".join(filter(None, paths)),
         # Kernels that were compiled for this machine, for processes that come later.
         "SHARDC_EMULATED_CUDA_CACHE": os.path.join(EMULATED_CUDA, "cache"),
+        # Conformance of collectives runs with several ranks.
+        "SHARDC_EMULATED_GPUS": "4",
     }
     for program in GTESTS:
         with tempfile.NamedTemporaryFile(suffix=".json") as out:

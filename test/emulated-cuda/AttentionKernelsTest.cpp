@@ -25,7 +25,7 @@ ptx::LoadedKernel load(std::string_view file, const std::string &kernel) {
   if (found == all.end()) {
     auto pieces = ptx::Pieces::of(ownKernels(file));
     if (!pieces)
-      return {nullptr, nullptr, llvm::toString(pieces.takeError())};
+      return {nullptr, nullptr, nullptr, llvm::toString(pieces.takeError())};
     found = all.emplace(file, std::move(*pieces)).first;
   }
   return ptx::loadKernel(found->second.kernel(kernel), kernel, false, "");

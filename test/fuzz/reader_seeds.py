@@ -312,8 +312,8 @@ def config_seeds():
     yield from (b"\0[" * 20, b"\1" + b"- " * 20, b"\2" + b"[{" * 20, b"\1\xff\xfea\0:\0 \0b\0")
 
 
-# The longest input that a target is given, and its first ones. Longer ones are another run's business
-# (--longest): an input of the usual size says as much in a fraction of the time.
+# The longest input that a target is given, and its first ones. Longer ones are another run's
+# business (--longest): an input of the usual size says as much in a fraction of the time.
 TARGETS = {
     "npy": (300, npy_seeds),
     "store": (600, store_seeds),

@@ -34,7 +34,8 @@ ASAN = ":".join(
 )
 
 INTERRUPTED = 72  # how libFuzzer ends by a signal
-# To weigh how rare each of the many things is that these can do takes libFuzzer longer than they do.
+# To weigh how rare each of the many things is that these can do takes libFuzzer longer than they
+# do.
 UNWEIGHED = {"onnx-file", "onnx-model", "plan"}
 
 

@@ -1,4 +1,4 @@
-"""Trainers for GPUs, on emulated ones: the file that ships, its PTX, streams, graphs and NCCL calls.
+"""Trainers for GPUs, on emulated ones: the file that ships, PTX, streams, graphs and NCCL calls.
 
 The emulated driver ends a run whose accesses are not ordered, are out of bounds or read what nobody
 wrote, so that each run here is a test of that as well.

@@ -109,33 +109,7 @@ struct Blocks::Impl {
     fibers.clear();
   }
 
-  void prepare(size_t count, size_t localBytes) {
-    size_t needed = 64 * 1024;
-    while (needed < 16 * 1024 + 4 * localBytes)
-      needed *= 2;
-    if (needed > stackBytes || stale) {
-      unmap();
-      stackBytes = std::max(stackBytes, needed);
-      stale = false;
-    }
-    size_t more = count > fibers.size() ? count - fibers.size() : 0;
-    if (more == 0)
-      return;
-    void *map = mmap(nullptr, more * stackBytes, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (map == MAP_FAILED) {
-      std::perror("stacks of an emulated GPU's threads");
-      std::abort();
-    }
-    maps.emplace_back(map, more * stackBytes);
-    for (size_t i = 0; i < more; ++i) {
-      auto fiber = std::make_unique<Fiber>();
-      fiber->impl = this;
-      fiber->stack = static_cast<char *>(map) + i * stackBytes;
-      start(*fiber);
-      fibers.push_back(std::move(fiber));
-    }
-  }
+  void prepare(size_t count, size_t localBytes);
 
   static void start(Fiber &fiber) {
     auto *impl = static_cast<Impl *>(fiber.impl);
@@ -204,132 +178,18 @@ struct Blocks::Impl {
 
   void resume(Fiber &fiber) { shardcSwitchFiber(&scheduler, fiber.at); }
 
-  void runWaiting(size_t block) {
-    clearShared();
-    for (size_t i = 0; i < threads; ++i) {
-      place(*fibers[i], block);
-      number(*fibers[i], i);
-      fibers[i]->state = State::Ready;
-    }
-    size_t warps = (threads + warpSize - 1) / warpSize;
-    for (;;) {
-      bool any = false;
-      for (size_t i = 0; i < warps && problem.empty(); ++i)
-        any |= runWarp(grid.backwards ? warps - 1 - i : i);
-      any |= problem.empty() && releaseBarriers();
-      if (!problem.empty())
-        return;
-      if (any)
-        continue;
-      if (std::any_of(fibers.begin(), fibers.begin() + ptrdiff_t(threads),
-                      [](auto &each) { return each->state != State::Ended; }))
-        explain();
-      return;
-    }
-  }
+  void runWaiting(size_t block);
 
   /// Runs a warp until all of it waits for other warps, or has ended.
-  bool runWarp(size_t warp) {
-    size_t begin = warp * warpSize, end = std::min(begin + warpSize, threads);
-    bool any = false;
-    for (;;) {
-      bool ran = false;
-      for (size_t i = begin; i < end; ++i) {
-        Fiber &fiber = *fibers[grid.backwards ? end - 1 - (i - begin) : i];
-        if (fiber.state != State::Ready)
-          continue;
-        resume(fiber);
-        ran = true;
-        if (!problem.empty())
-          return true;
-      }
-      ran |= meet(begin, end);
-      if (!ran || !problem.empty())
-        return any;
-      any = true;
-    }
-  }
+  bool runWarp(size_t warp);
 
   /// Lets those lanes go on that have all come to the same operation.
-  bool meet(size_t begin, size_t end) {
-    uint32_t present =
-        end - begin == warpSize ? ~0u : (1u << (end - begin)) - 1;
-    bool any = false;
-    for (size_t i = begin; i < end; ++i) {
-      Fiber &first = *fibers[i];
-      if (first.state != State::Warp)
-        continue;
-      const uint32_t *in[warpSize] = {};
-      uint32_t *out[warpSize] = {};
-      uint32_t mask = first.mask & present;
-      if (!(mask >> (i - begin) & 1)) {
-        problem =
-            "a thread is not in its own mask: " + std::string(first.statement);
-        return true;
-      }
-      bool all = true;
-      for (size_t lane = 0; lane < end - begin; ++lane) {
-        Fiber &fiber = *fibers[begin + lane];
-        if (!(mask >> lane & 1))
-          continue;
-        all &= fiber.state == State::Warp && fiber.mask == first.mask &&
-               fiber.statement == first.statement;
-        in[lane] = fiber.in;
-        out[lane] = fiber.out;
-      }
-      if (!all)
-        continue;
-      if (std::string wrong = warpResult(first.op, mask, in, out);
-          !wrong.empty()) {
-        problem = wrong + ": " + first.statement;
-        return true;
-      }
-      for (size_t lane = 0; lane < end - begin; ++lane)
-        if (mask >> lane & 1)
-          fibers[begin + lane]->state = State::Ready;
-      any = true;
-    }
-    return any;
-  }
+  bool meet(size_t begin, size_t end);
 
-  bool releaseBarriers() {
-    size_t counts[16] = {}, wanted[16] = {};
-    for (size_t i = 0; i < threads; ++i)
-      if (Fiber &fiber = *fibers[i]; fiber.state == State::Barrier) {
-        ++counts[fiber.barrier];
-        wanted[fiber.barrier] =
-            fiber.barrierThreads ? fiber.barrierThreads : threads;
-      }
-    bool any = false;
-    for (size_t number = 0; number < 16; ++number)
-      if (counts[number] && counts[number] == wanted[number]) {
-        any = true;
-        for (size_t i = 0; i < threads; ++i)
-          if (fibers[i]->state == State::Barrier &&
-              fibers[i]->barrier == number)
-            fibers[i]->state = State::Ready;
-      }
-    return any;
-  }
+  bool releaseBarriers();
 
   /// Nobody can go on: the first that waits, and the first that it lacks.
-  void explain() {
-    auto waits = [](auto &each) { return each->state != State::Ended; };
-    auto end = fibers.begin() + ptrdiff_t(threads);
-    auto first = std::find_if(fibers.begin(), end, waits);
-    auto other = std::find_if(fibers.begin(), end, [&](auto &each) {
-      return each->state != (*first)->state ||
-             each->statement != (*first)->statement;
-    });
-    if (other == end)
-      problem = "all threads wait, for more than there are: " +
-                std::string((*first)->statement);
-    else
-      problem = "thread " + std::to_string(other - fibers.begin()) +
-                " does not wait where thread " +
-                std::to_string(first - fibers.begin()) +
-                " does: " + (*first)->statement;
-  }
+  void explain();
 
   // What kernels call.
   static Fiber &of(Thread *thread) { return *static_cast<Fiber *>(thread); }
@@ -386,32 +246,186 @@ struct Blocks::Impl {
   }
 
   std::string run(Kernel function, const void *given, const Grid &shape,
-                  size_t first, size_t end, Access access, void *userData) {
-    kernel = function;
-    parameters = given;
-    grid = shape;
-    user = userData;
-    services = {access,       barrierOf,   warpOf,     copyLater,
-                commitCopies, awaitCopies, misaligned, trap};
-    threads = size_t(grid.threads[0]) * grid.threads[1] * grid.threads[2];
-    firstBlock = first;
-    endBlock = end;
-    problem.clear();
-    size_t needed =
-        (grid.sharedBytes + 127) / 128 * 128 + grid.dynamicSharedBytes;
-    sharedMemory.resize(needed + 128);
-    auto address = reinterpret_cast<uintptr_t>(sharedMemory.data());
-    shared = sharedMemory.data() + (128 - address % 128);
-    prepare(grid.waits ? threads : 1, grid.localBytes);
-    if (grid.waits)
-      for (size_t block = first; block < end && problem.empty(); ++block)
-        runWaiting(block);
-    else
-      resume(*fibers[0]);
-    stale = !problem.empty();
-    return problem;
-  }
+                  size_t first, size_t end, Access access, void *userData);
 };
+
+void Blocks::Impl::prepare(size_t count, size_t localBytes) {
+  size_t needed = 64 * 1024;
+  while (needed < 16 * 1024 + 4 * localBytes)
+    needed *= 2;
+  if (needed > stackBytes || stale) {
+    unmap();
+    stackBytes = std::max(stackBytes, needed);
+    stale = false;
+  }
+  size_t more = count > fibers.size() ? count - fibers.size() : 0;
+  if (more == 0)
+    return;
+  void *map = mmap(nullptr, more * stackBytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (map == MAP_FAILED) {
+    std::perror("stacks of an emulated GPU's threads");
+    std::abort();
+  }
+  maps.emplace_back(map, more * stackBytes);
+  for (size_t i = 0; i < more; ++i) {
+    auto fiber = std::make_unique<Fiber>();
+    fiber->impl = this;
+    fiber->stack = static_cast<char *>(map) + i * stackBytes;
+    start(*fiber);
+    fibers.push_back(std::move(fiber));
+  }
+}
+
+void Blocks::Impl::runWaiting(size_t block) {
+  clearShared();
+  for (size_t i = 0; i < threads; ++i) {
+    place(*fibers[i], block);
+    number(*fibers[i], i);
+    fibers[i]->state = State::Ready;
+  }
+  size_t warps = (threads + warpSize - 1) / warpSize;
+  for (;;) {
+    bool any = false;
+    for (size_t i = 0; i < warps && problem.empty(); ++i)
+      any |= runWarp(grid.backwards ? warps - 1 - i : i);
+    any |= problem.empty() && releaseBarriers();
+    if (!problem.empty())
+      return;
+    if (any)
+      continue;
+    if (std::any_of(fibers.begin(), fibers.begin() + ptrdiff_t(threads),
+                    [](auto &each) { return each->state != State::Ended; }))
+      explain();
+    return;
+  }
+}
+
+bool Blocks::Impl::runWarp(size_t warp) {
+  size_t begin = warp * warpSize, end = std::min(begin + warpSize, threads);
+  bool any = false;
+  for (;;) {
+    bool ran = false;
+    for (size_t i = begin; i < end; ++i) {
+      Fiber &fiber = *fibers[grid.backwards ? end - 1 - (i - begin) : i];
+      if (fiber.state != State::Ready)
+        continue;
+      resume(fiber);
+      ran = true;
+      if (!problem.empty())
+        return true;
+    }
+    ran |= meet(begin, end);
+    if (!ran || !problem.empty())
+      return any;
+    any = true;
+  }
+}
+
+bool Blocks::Impl::meet(size_t begin, size_t end) {
+  uint32_t present = end - begin == warpSize ? ~0u : (1u << (end - begin)) - 1;
+  bool any = false;
+  for (size_t i = begin; i < end; ++i) {
+    Fiber &first = *fibers[i];
+    if (first.state != State::Warp)
+      continue;
+    const uint32_t *in[warpSize] = {};
+    uint32_t *out[warpSize] = {};
+    uint32_t mask = first.mask & present;
+    if (!(mask >> (i - begin) & 1)) {
+      problem =
+          "a thread is not in its own mask: " + std::string(first.statement);
+      return true;
+    }
+    bool all = true;
+    for (size_t lane = 0; lane < end - begin; ++lane) {
+      Fiber &fiber = *fibers[begin + lane];
+      if (!(mask >> lane & 1))
+        continue;
+      all &= fiber.state == State::Warp && fiber.mask == first.mask &&
+             fiber.statement == first.statement;
+      in[lane] = fiber.in;
+      out[lane] = fiber.out;
+    }
+    if (!all)
+      continue;
+    if (std::string wrong = warpResult(first.op, mask, in, out);
+        !wrong.empty()) {
+      problem = wrong + ": " + first.statement;
+      return true;
+    }
+    for (size_t lane = 0; lane < end - begin; ++lane)
+      if (mask >> lane & 1)
+        fibers[begin + lane]->state = State::Ready;
+    any = true;
+  }
+  return any;
+}
+
+bool Blocks::Impl::releaseBarriers() {
+  size_t counts[16] = {}, wanted[16] = {};
+  for (size_t i = 0; i < threads; ++i)
+    if (Fiber &fiber = *fibers[i]; fiber.state == State::Barrier) {
+      ++counts[fiber.barrier];
+      wanted[fiber.barrier] =
+          fiber.barrierThreads ? fiber.barrierThreads : threads;
+    }
+  bool any = false;
+  for (size_t number = 0; number < 16; ++number)
+    if (counts[number] && counts[number] == wanted[number]) {
+      any = true;
+      for (size_t i = 0; i < threads; ++i)
+        if (fibers[i]->state == State::Barrier && fibers[i]->barrier == number)
+          fibers[i]->state = State::Ready;
+    }
+  return any;
+}
+
+void Blocks::Impl::explain() {
+  auto waits = [](auto &each) { return each->state != State::Ended; };
+  auto end = fibers.begin() + ptrdiff_t(threads);
+  auto first = std::find_if(fibers.begin(), end, waits);
+  auto other = std::find_if(fibers.begin(), end, [&](auto &each) {
+    return each->state != (*first)->state ||
+           each->statement != (*first)->statement;
+  });
+  if (other == end)
+    problem = "all threads wait, for more than there are: " +
+              std::string((*first)->statement);
+  else
+    problem = "thread " + std::to_string(other - fibers.begin()) +
+              " does not wait where thread " +
+              std::to_string(first - fibers.begin()) +
+              " does: " + (*first)->statement;
+}
+
+std::string Blocks::Impl::run(Kernel function, const void *given,
+                              const Grid &shape, size_t first, size_t end,
+                              Access access, void *userData) {
+  kernel = function;
+  parameters = given;
+  grid = shape;
+  user = userData;
+  services = {access,       barrierOf,   warpOf,     copyLater,
+              commitCopies, awaitCopies, misaligned, trap};
+  threads = size_t(grid.threads[0]) * grid.threads[1] * grid.threads[2];
+  firstBlock = first;
+  endBlock = end;
+  problem.clear();
+  size_t needed =
+      (grid.sharedBytes + 127) / 128 * 128 + grid.dynamicSharedBytes;
+  sharedMemory.resize(needed + 128);
+  auto address = reinterpret_cast<uintptr_t>(sharedMemory.data());
+  shared = sharedMemory.data() + (128 - address % 128);
+  prepare(grid.waits ? threads : 1, grid.localBytes);
+  if (grid.waits)
+    for (size_t block = first; block < end && problem.empty(); ++block)
+      runWaiting(block);
+  else
+    resume(*fibers[0]);
+  stale = !problem.empty();
+  return problem;
+}
 
 Blocks::Blocks() : impl(std::make_unique<Impl>()) {}
 Blocks::~Blocks() = default;

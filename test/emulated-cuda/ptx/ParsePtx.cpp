@@ -24,7 +24,11 @@ unsigned bitsOf(StringRef type) {
       .Default(0);
 }
 
-namespace {
+bool isFloatType(StringRef type) {
+  return type == "f16" || type == "bf16" || type == "f32" || type == "f64";
+}
+
+bool isSignedType(StringRef type) { return type.starts_with("s"); }
 
 Error failure(const Twine &what, StringRef text) {
   return createStringError("PTX: " + what + ": '" + text.str() + "'");
@@ -44,6 +48,8 @@ std::string withoutComments(StringRef text) {
   }
   return kept;
 }
+
+namespace {
 
 /// Splits at commas that are in no brackets.
 SmallVector<std::string, 5> splitOperands(StringRef text) {
@@ -120,85 +126,19 @@ private:
     return Error::success();
   }
 
-  Error list(std::vector<Variable> &all, int64_t &bytes) {
-    size_t end = rest.find(')');
-    for (StringRef each : splitOperands(rest.slice(1, end)))
-      if (Error error = variable(each, all, bytes))
-        return error;
-    rest = rest.drop_front(end + 1);
-    return Error::success();
-  }
+  Error list(std::vector<Variable> &all, int64_t &bytes);
 
-  Error signature(Function &kernel) {
-    rest = rest.ltrim();
-    kernel.name =
-        rest.take_until([](char c) { return c == '(' || isSpace(c); }).str();
-    rest = rest.drop_front(kernel.name.size()).ltrim();
-    if (rest.starts_with("("))
-      if (Error error = list(kernel.parameters, kernel.parameterBytes))
-        return error;
-    StringRef directives =
-        rest.take_until([](char c) { return c == '{' || c == ';'; });
-    rest = rest.drop_front(directives.size());
-    size_t at = directives.find(".maxntid");
-    if (at != StringRef::npos) {
-      kernel.mostThreads = 1;
-      StringRef list = directives.drop_front(at + 8).ltrim().take_while(
-          [](char c) { return isDigit(c) || c == ',' || c == ' '; });
-      for (StringRef each : splitOperands(list)) {
-        int64_t number = 0;
-        if (each.trim().getAsInteger(10, number))
-          return failure("expects numbers of threads", directives);
-        kernel.mostThreads *= number;
-      }
-    }
-    if (rest.consume_front(";"))
-      return Error::success();
-    if (!rest.consume_front("{"))
-      return failure("expects a body", kernel.name);
-    return body(kernel);
-  }
+  Error signature(Function &kernel);
 
   /// ".shared .align 4 .b8 name[512];", "name[]"
-  Error shared(Module &module) {
-    StringRef text = rest.take_until([](char c) { return c == ';'; }).trim();
-    rest = rest.drop_front(rest.find(';') + 1);
-    if (!text.consume_back("[]"))
-      return variable(text, module.shared, module.sharedBytes);
-    module.dynamicShared.push_back(
-        text.drop_front(text.find_last_of(" \t") + 1).str());
-    return Error::success();
-  }
+  Error shared(Module &module);
 
   /// ".global .align 4 .b8 name[2] = {1, 2};"
   Error constant(Constant &made);
 
   /// ".param .u64 .ptr .align 16 name", ".shared .align 4 .b8 name[512]".
   static Error variable(StringRef text, std::vector<Variable> &all,
-                        int64_t &bytes) {
-    SmallVector<StringRef> words;
-    SplitString(text, words);
-    int64_t size = 0, align = 0;
-    for (size_t i = 0; i + 1 < words.size(); ++i) {
-      StringRef word = words[i];
-      if (word == ".align" && words[i + 1].getAsInteger(10, align))
-        return failure("expects an alignment", text);
-      if (word.consume_front(".") && bitsOf(word))
-        size = bitsOf(word) / 8;
-    }
-    auto [name, count] = words.back().split('[');
-    int64_t elements = 1;
-    if (size == 0 ||
-        (!count.empty() && count.drop_back().getAsInteger(10, elements)))
-      return failure("expects a type and a size", text);
-    // What .align says of a pointer is what the pointer is a multiple of.
-    if (align < size || text.contains(".ptr"))
-      align = size;
-    bytes = static_cast<int64_t>(alignTo(bytes, align));
-    all.push_back({name.str(), bytes, size * elements, size});
-    bytes += size * elements;
-    return Error::success();
-  }
+                        int64_t &bytes);
 
   Error body(Function &kernel);
 
@@ -207,22 +147,7 @@ private:
 
   /// An operand with the names that its scopes gave.
   static std::string renamed(StringRef operand,
-                             ArrayRef<StringMap<std::string>> scopes) {
-    auto isOfName = [](char c) {
-      return isAlnum(c) || c == '_' || c == '$' || c == '%' || c == '.';
-    };
-    std::string text;
-    while (!operand.empty()) {
-      StringRef word = operand.take_while(isOfName);
-      std::string name = word.empty() ? operand.take_front().str() : word.str();
-      operand = operand.drop_front(name.size());
-      for (const StringMap<std::string> &scope : scopes)
-        if (auto found = scope.find(name); found != scope.end())
-          name = found->second;
-      text += name;
-    }
-    return text;
-  }
+                             ArrayRef<StringMap<std::string>> scopes);
 
   /// ".reg .b32 %r<9>": %r0 to %r8; ".reg .b32 tmp" in a scope.
   Error registers(StringRef text, Function &kernel,
@@ -231,6 +156,99 @@ private:
   StringRef rest;
   int scoped = 0;
 };
+
+Error Parser::list(std::vector<Variable> &all, int64_t &bytes) {
+  size_t end = rest.find(')');
+  for (StringRef each : splitOperands(rest.slice(1, end)))
+    if (Error error = variable(each, all, bytes))
+      return error;
+  rest = rest.drop_front(end + 1);
+  return Error::success();
+}
+
+Error Parser::signature(Function &kernel) {
+  rest = rest.ltrim();
+  kernel.name =
+      rest.take_until([](char c) { return c == '(' || isSpace(c); }).str();
+  rest = rest.drop_front(kernel.name.size()).ltrim();
+  if (rest.starts_with("("))
+    if (Error error = list(kernel.parameters, kernel.parameterBytes))
+      return error;
+  StringRef directives =
+      rest.take_until([](char c) { return c == '{' || c == ';'; });
+  rest = rest.drop_front(directives.size());
+  size_t at = directives.find(".maxntid");
+  if (at != StringRef::npos) {
+    kernel.mostThreads = 1;
+    StringRef list = directives.drop_front(at + 8).ltrim().take_while(
+        [](char c) { return isDigit(c) || c == ',' || c == ' '; });
+    for (StringRef each : splitOperands(list)) {
+      int64_t number = 0;
+      if (each.trim().getAsInteger(10, number))
+        return failure("expects numbers of threads", directives);
+      kernel.mostThreads *= number;
+    }
+  }
+  if (rest.consume_front(";"))
+    return Error::success();
+  if (!rest.consume_front("{"))
+    return failure("expects a body", kernel.name);
+  return body(kernel);
+}
+
+Error Parser::shared(Module &module) {
+  StringRef text = rest.take_until([](char c) { return c == ';'; }).trim();
+  rest = rest.drop_front(rest.find(';') + 1);
+  if (!text.consume_back("[]"))
+    return variable(text, module.shared, module.sharedBytes);
+  module.dynamicShared.push_back(
+      text.drop_front(text.find_last_of(" \t") + 1).str());
+  return Error::success();
+}
+
+Error Parser::variable(StringRef text, std::vector<Variable> &all,
+                       int64_t &bytes) {
+  SmallVector<StringRef> words;
+  SplitString(text, words);
+  int64_t size = 0, align = 0;
+  for (size_t i = 0; i + 1 < words.size(); ++i) {
+    StringRef word = words[i];
+    if (word == ".align" && words[i + 1].getAsInteger(10, align))
+      return failure("expects an alignment", text);
+    if (word.consume_front(".") && bitsOf(word))
+      size = bitsOf(word) / 8;
+  }
+  auto [name, count] = words.back().split('[');
+  int64_t elements = 1;
+  if (size == 0 ||
+      (!count.empty() && count.drop_back().getAsInteger(10, elements)))
+    return failure("expects a type and a size", text);
+  // What .align says of a pointer is what the pointer is a multiple of.
+  if (align < size || text.contains(".ptr"))
+    align = size;
+  bytes = static_cast<int64_t>(alignTo(bytes, align));
+  all.push_back({name.str(), bytes, size * elements, size});
+  bytes += size * elements;
+  return Error::success();
+}
+
+std::string Parser::renamed(StringRef operand,
+                            ArrayRef<StringMap<std::string>> scopes) {
+  auto isOfName = [](char c) {
+    return isAlnum(c) || c == '_' || c == '$' || c == '%' || c == '.';
+  };
+  std::string text;
+  while (!operand.empty()) {
+    StringRef word = operand.take_while(isOfName);
+    std::string name = word.empty() ? operand.take_front().str() : word.str();
+    operand = operand.drop_front(name.size());
+    for (const StringMap<std::string> &scope : scopes)
+      if (auto found = scope.find(name); found != scope.end())
+        name = found->second;
+    text += name;
+  }
+  return text;
+}
 
 Error Parser::body(Function &kernel) {
   std::vector<StringMap<std::string>> scopes;
@@ -382,107 +400,6 @@ bool waits(const Function &kernel, const Module &module) {
         return true;
   }
   return false;
-}
-
-static bool mentions(StringRef text, StringRef name) {
-  auto isPart = [](char c) {
-    return isAlnum(c) || c == '_' || c == '$' || c == '%' || c == '.';
-  };
-  for (size_t at = text.find(name); at != StringRef::npos;
-       at = text.find(name, at + 1)) {
-    size_t end = at + name.size();
-    if ((at == 0 || !isPart(text[at - 1])) &&
-        (end == text.size() || !isPart(text[end])))
-      return true;
-  }
-  return false;
-}
-
-Expected<Pieces> Pieces::of(StringRef text) {
-  Pieces made;
-  std::string kept = withoutComments(text);
-  StringRef rest = kept;
-  for (;;) {
-    rest = rest.ltrim();
-    if (rest.empty())
-      return made;
-    if (rest.starts_with(".version") || rest.starts_with(".target") ||
-        rest.starts_with(".address_size")) {
-      rest = rest.drop_until([](char c) { return c == '\n'; });
-      continue;
-    }
-    if (!rest.starts_with("."))
-      return failure("no directive that is known",
-                     rest.take_until([](char c) { return c == '\n'; }));
-    size_t end = rest.find_first_of("{;");
-    StringRef head = rest.take_front(end);
-    size_t entry = head.find(".entry"), function = head.find(".func");
-    bool isKernel = entry != StringRef::npos;
-    bool isFunction = function != StringRef::npos;
-    if (isKernel || isFunction) {
-      if (end != StringRef::npos && rest[end] == '{') {
-        int depth = 0;
-        do {
-          depth += (rest[end] == '{') - (rest[end] == '}');
-          ++end;
-        } while (depth > 0 && end < rest.size());
-        if (depth > 0)
-          return failure("a body without an end", rest.take_front(60));
-      } else if (end != StringRef::npos)
-        ++end;
-    } else if (end != StringRef::npos)
-      end = rest.find(';', end) == StringRef::npos ? StringRef::npos
-                                                   : rest.find(';', end) + 1;
-    if (end == StringRef::npos)
-      return failure("a statement without an end", rest.take_front(60));
-    Piece piece;
-    piece.text = rest.take_front(end).str();
-    piece.isKernel = isKernel;
-    StringRef of = piece.text;
-    if (isKernel || isFunction) {
-      of = of.drop_front(isKernel ? entry + 6 : function + 5).ltrim();
-      if (of.starts_with("("))
-        of = of.drop_front(of.find(')') + 1).ltrim();
-      of = of.take_until(
-          [](char c) { return c == '(' || isSpace(c) || c == ';'; });
-    } else {
-      of = of.take_until([](char c) {
-               return c == '=' || c == ';' || c == '[';
-             }).rtrim();
-      of = of.drop_front(of.find_last_of(" \t") + 1);
-    }
-    piece.name = of.str();
-    made.pieces.push_back(std::move(piece));
-    rest = rest.drop_front(end);
-  }
-}
-
-std::string Pieces::kernel(StringRef name) const {
-  std::vector<const Piece *> taken;
-  for (const Piece &each : pieces)
-    if (each.isKernel && each.name == name)
-      taken.push_back(&each);
-  if (taken.empty())
-    return "";
-  for (size_t i = 0; i < taken.size(); ++i)
-    for (const Piece &each : pieces)
-      if (!each.isKernel && !is_contained(taken, &each) &&
-          mentions(taken[i]->text, each.name))
-        taken.push_back(&each);
-  std::string text;
-  // As they lie in the module: what is called is declared before.
-  for (const Piece &each : pieces)
-    if (is_contained(taken, &each))
-      text += each.text + "\n";
-  return text;
-}
-
-std::vector<std::string> Pieces::kernels() const {
-  std::vector<std::string> names;
-  for (const Piece &each : pieces)
-    if (each.isKernel)
-      names.push_back(each.name);
-  return names;
 }
 
 Expected<Module> parse(StringRef text) {

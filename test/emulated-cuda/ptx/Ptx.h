@@ -97,6 +97,12 @@ private:
 /// type.
 unsigned bitsOf(llvm::StringRef type);
 
+bool isFloatType(llvm::StringRef type);
+bool isSignedType(llvm::StringRef type);
+
+llvm::Error failure(const llvm::Twine &what, llvm::StringRef text);
+std::string withoutComments(llvm::StringRef text);
+
 } // namespace shardc::test::ptx
 
 #endif

@@ -90,16 +90,18 @@ private:
                                        Value mask, llvm::ArrayRef<Value> in,
                                        unsigned results);
 
-  // Arithmetic.cpp
+  // Integers.cpp
   bool integerArithmetic(const Instruction &of);
-  bool floatArithmetic(const Instruction &of);
-  bool packedArithmetic(const Instruction &of);
   bool multiply(const Instruction &of);
   bool shift(const Instruction &of);
   Value bitField(Value value, const Instruction &of);
   bool bitArithmetic(const Instruction &of);
   bool carrying(const Instruction &of);
   bool funnelShift(const Instruction &of);
+
+  // Arithmetic.cpp
+  bool floatArithmetic(const Instruction &of);
+  bool packedArithmetic(const Instruction &of);
   void compare(const Instruction &of);
   void select(const Instruction &of);
   Value floatResult(const Instruction &of, llvm::ArrayRef<Value> operands);
