@@ -45,6 +45,11 @@ void ThreadProcess::onWake(std::function<void()> wake) {
   wakes.push_back(std::move(wake));
 }
 
+std::string ThreadProcess::reasonOfAbort() {
+  std::lock_guard lock(mutex);
+  return abortReason;
+}
+
 void ThreadProcess::throwAborted() {
   awaitIdle();
   std::lock_guard lock(mutex);

@@ -43,6 +43,8 @@ public:
   /// Wakes all ranks of a group that is not of threads alone.
   void onWake(std::function<void()> wake);
   bool isAborted() const { return aborted; }
+  /// Its reason; empty where nobody has given up.
+  std::string reasonOfAbort();
   /// Throws, but not before every rank has stopped using the others' buffers,
   /// which may be freed next.
   [[noreturn]] void throwAborted();

@@ -15,6 +15,10 @@
 
 namespace shardc::runtime::cuda {
 
+/// How long a rank whose collective has failed listens for another's reason:
+/// connections of hosts are found lost within a second.
+static constexpr std::chrono::seconds hearingTime{2};
+
 static CUdeviceptr addressOf(const std::byte *memory) {
   return reinterpret_cast<CUdeviceptr>(memory);
 }
@@ -169,7 +173,25 @@ void CudaDevice::noteWaits(int planEntry, bool waits) {
 }
 
 std::string CudaDevice::placeReached() const {
-  return running ? running->placeBehind(int(*progress / 2)) + ": " : "";
+  return running ? running->placeBehind(int(*progress / 2))
+                 : "before its first program";
+}
+
+void CudaDevice::hearOthers() {
+  using namespace std::chrono;
+  auto until = steady_clock::now() + hearingTime;
+  do {
+    communicator.throwIfAborted();
+    std::this_thread::sleep_for(milliseconds(5));
+  } while (steady_clock::now() < until);
+}
+
+void CudaDevice::failed(const std::string &place, const Error &error) {
+  if (dynamic_cast<const NcclError *>(&error))
+    hearOthers();
+  std::string step =
+      note ? concat("step ", note->value().step(), " (counting from 0), ") : "";
+  throw DeviceError(concat(step, place, ": ", error.what()));
 }
 
 void CudaDevice::readNote() {
@@ -218,10 +240,8 @@ void CudaDevice::settleAll() {
 void CudaDevice::settle() {
   try {
     settleAll();
-  } catch (const DriverError &error) {
-    throw Error(placeReached() + error.what());
-  } catch (const NcclError &error) {
-    throw Error(placeReached() + error.what());
+  } catch (const DeviceError &error) {
+    failed(placeReached(), error);
   }
 }
 

@@ -88,6 +88,11 @@ public:
   void noteWaits(int planEntry, bool waits);
   /// Where in the program that runs the device has come to, for an error.
   std::string placeReached() const;
+  /// Throws a DeviceError that adds the step and `place`. What a collective has
+  /// found may be the end of another rank, which says more: it is waited for.
+  [[noreturn]] void failed(const std::string &place, const Error &error);
+  /// Waits a while for an Aborted of another rank, which it throws.
+  void hearOthers();
   CudaProgram *running = nullptr;
   RankNote *note = nullptr; // of the program that runs
   /// Made when a product is bound first: it takes scratch memory.

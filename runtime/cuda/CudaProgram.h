@@ -37,6 +37,11 @@ private:
     int planEntry;
     bool last;
     std::string place;
+    std::string nodes; // as PlacedEntry has them
+    /// "plan entry NAME (train, forward), ONNX node A"
+    std::string describe() const {
+      return nodes.empty() ? place : place + ", " + nodes;
+    }
   };
   /// The kinds of micro-batches: what entries decide by it when they are
   /// enqueued.

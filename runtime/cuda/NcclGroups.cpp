@@ -15,9 +15,20 @@ NcclGroups::NcclGroups(CudaDevice &device) : device(device) {
   device.context.driver.cuEventCreate(&begun, CU_EVENT_DISABLE_TIMING);
 }
 
+static bool hasAborted(Communicator &communicator) {
+  try {
+    communicator.throwIfAborted();
+    return false;
+  } catch (const Aborted &) {
+    return true;
+  }
+}
+
 NcclGroups::~NcclGroups() {
   const Driver &driver = device.context.driver;
-  bool isIdle = driver.cuStreamQuery.function(device.compute) == CUDA_SUCCESS;
+  // Who has failed may be waited for by none, and waits for none.
+  bool isIdle = !hasAborted(device.communicator) &&
+                driver.cuStreamQuery.function(device.compute) == CUDA_SUCCESS;
   for (auto &[host, group] : groups)
     for (CommStream *of : {&group->gathers, &group->reductions}) {
       if (of->comm) {
@@ -65,10 +76,19 @@ void NcclGroups::connect(CommStream &of, NcclGroup &group, const char *use) {
   // multiprocessors to compute.
   if (&of == &group.gathers)
     config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
-  nccl.check(nccl.ncclCommInitRankConfig(&of.comm, group.size,
-                                         commonId(nccl, *group.host),
-                                         group.rank, &config),
-             "ncclCommInitRankConfig");
+  ncclUniqueId id = commonId(nccl, *group.host);
+  // Here it waits for the others, and does not hear that they are gone.
+  RankNote &note = group.host->note();
+  note.waits(true);
+  ncclResult_t result = nccl.ncclCommInitRankConfig(&of.comm, group.size, id,
+                                                    group.rank, &config);
+  note.waits(false);
+  try {
+    nccl.check(result, "ncclCommInitRankConfig");
+  } catch (const NcclError &) {
+    device.hearOthers();
+    throw;
+  }
 }
 
 NcclGroup &NcclGroups::of(Communicator &host) {

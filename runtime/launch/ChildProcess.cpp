@@ -115,8 +115,9 @@ ChildProcess::ChildProcess(int process, const std::string &program,
 
 ChildProcess::ChildProcess(ChildProcess &&other) noexcept
     : number(other.number), pid(other.pid),
-      running(std::exchange(other.running, false)), endStatus(other.endStatus),
-      output(std::move(other.output)), line(std::move(other.line)) {}
+      running(std::exchange(other.running, false)), killed(other.killed),
+      endStatus(other.endStatus), output(std::move(other.output)),
+      line(std::move(other.line)) {}
 
 ChildProcess::~ChildProcess() {
   if (!running)
@@ -169,14 +170,24 @@ bool ChildProcess::reap() {
   return true;
 }
 
+bool ChildProcess::isStopped() const {
+  siginfo_t info = {};
+  return running &&
+         waitid(P_PID, static_cast<id_t>(pid), &info,
+                WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == pid;
+}
+
 void ChildProcess::signal(int signal) const {
   if (running)
     ::kill(pid, signal);
 }
 
-void ChildProcess::kill() const {
-  if (running)
-    ::kill(-pid, SIGKILL);
+void ChildProcess::kill() {
+  if (!running)
+    return;
+  killed = true;
+  ::kill(-pid, SIGKILL);
 }
 
 } // namespace shardc::runtime

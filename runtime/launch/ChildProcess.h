@@ -37,15 +37,19 @@ public:
 
   /// Whether it has ended; it is no more then, nor its group.
   bool reap();
+  /// Whether a signal has stopped it, and it has not gone on.
+  bool isStopped() const;
   /// As waitpid() gives it.
   int status() const { return endStatus; }
   void signal(int signal) const;
-  void kill() const;
+  /// With its group.
+  void kill();
+  bool wasKilled() const { return killed; }
 
 private:
   int number;
   pid_t pid = -1;
-  bool running = false;
+  bool running = false, killed = false; // by this process
   int endStatus = 0;
   Descriptor output;
   std::string line; // that has no end yet

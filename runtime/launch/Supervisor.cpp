@@ -123,6 +123,7 @@ private:
   }
   void take(int signal);
   void reap();
+  void killStopped();
   void wait();
 
   const SupervisorOptions &options;
@@ -162,11 +163,22 @@ void Attempt::reap() {
                                                     : options.grace));
     // What this process has killed is no cause, nor is one that another's end
     // has ended.
-    bool isCause = !failed || (codeOf(failed->status) == LostProcess &&
-                               codeOf(status) != LostProcess && !killed);
+    bool isCause =
+        !failed || (codeOf(failed->status) == LostProcess &&
+                    codeOf(status) != LostProcess && !child.wasKilled());
     if (isCause)
       failed = {child.process(), status};
   }
+}
+
+/// The others' time of grace is of no use to who does not run.
+void Attempt::killStopped() {
+  for (ChildProcess &child : children)
+    if (child.isStopped()) {
+      say(concat("process ", child.process(),
+                 ", which a signal has stopped, is killed"));
+      child.kill();
+    }
 }
 
 void Attempt::wait() {
@@ -190,9 +202,11 @@ void Attempt::run() {
     for (ChildProcess &child : children)
       child.forwardErrors(false);
     reap();
+    if (!killed && killAt != Deadline::max())
+      killStopped();
     if (!killed && Clock::now() >= killAt) {
       killed = true;
-      for (const ChildProcess &child : children)
+      for (ChildProcess &child : children)
         child.kill();
     }
   }

@@ -16,7 +16,7 @@ struct SupervisorOptions {
   std::string program = "/proc/self/exe";
   std::vector<std::string> arguments;
   /// How long the others may take to end when one has failed.
-  std::chrono::milliseconds grace = std::chrono::seconds(10);
+  std::chrono::milliseconds grace = std::chrono::seconds(8);
   /// The same when one was ended by a signal: nothing is to be saved then.
   std::chrono::milliseconds graceAfterSignal = std::chrono::seconds(4);
 };
@@ -29,7 +29,8 @@ struct SupervisorOptions {
 /// - Signals that end or save a run go to all of them: SIGTERM, SIGINT, SIGHUP
 ///   (unless it is ignored) and SIGUSR1. The second SIGTERM or SIGINT kills
 ///   them.
-/// - When one fails, the others get a time of grace and are then killed. The
+/// - When one fails, the others get a time of grace and are then killed; one
+///   that a signal has stopped, at once. The
 ///   exit code is that of the one that failed first, but for those that failed
 ///   because another did (ExitCode::LostProcess); 128 + N where signal N ended
 ///   it.

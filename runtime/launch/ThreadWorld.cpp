@@ -26,4 +26,8 @@ std::string ThreadWorld::abort(const std::string &text) {
   return text;
 }
 
+std::string ThreadWorld::reasonOfAbort() const {
+  return process->reasonOfAbort();
+}
+
 } // namespace shardc::runtime

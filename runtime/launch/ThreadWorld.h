@@ -17,6 +17,7 @@ public:
   std::unique_ptr<Communicator> connect(int rank) override;
   std::vector<ProcessNotes> notes() const override;
   std::string abort(const std::string &text) override;
+  std::string reasonOfAbort() const override;
 
 private:
   RankRange local;

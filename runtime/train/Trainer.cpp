@@ -487,12 +487,20 @@ Stop train(Run &run) {
   int first = run.world.localRanks().begin;
   ReadAhead ahead(run.plan, run.data, run.settings, run.options.order,
                   run.world.localRanks());
-  run.world.run([&](Communicator &communicator) {
+  auto body = [&](Communicator &communicator) {
     RankLoop loop(run, ahead, communicator);
     Stop own = World::abortingFirst(communicator, [&] { return loop(); });
     communicator.note().enter(RankPhase::Ended, 0);
     if (communicator.rank() == first)
       stop = own;
+  };
+  run.world.run([&](Communicator &communicator) {
+    try {
+      World::abortingFirst(communicator, [&] { body(communicator); });
+    } catch (const DeviceError &error) {
+      // Others are told whose it is as well.
+      throw Error(concat("rank ", communicator.rank(), ": ", error.what()));
+    }
   });
   return stop;
 }
