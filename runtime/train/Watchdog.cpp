@@ -138,12 +138,15 @@ std::string placeText(const plan::Plan &plan, const RankNoteValue &at) {
     return text + ", writing outputs";
   bool trains = at.phase() == RankPhase::Step;
   const plan::Program &program = trains ? plan.train() : plan.eval();
-  if (at.entry() < 0 || at.entry() >= program.entries_size())
-    return text + (trains ? ", between two programs" : ", in an evaluation");
-  const plan::Entry &entry = program.entries(at.entry());
-  text += concat(", plan entry ", entry.name(), " (", trains ? "train" : "eval",
+  bool hasBegun = at.entry() >= 0;
+  int index = hasBegun ? at.entry() : 0;
+  if (index >= program.entries_size())
+    return text + (trains ? "" : ", in an evaluation");
+  const plan::Entry &entry = program.entries(index);
+  text += concat(hasBegun ? ", plan entry " : ", before plan entry ",
+                 entry.name(), " (", trains ? "train" : "eval",
                  entry.phase().empty() ? "" : ", ", entry.phase(), ")");
-  std::string nodes = nodesNear(program, at.entry());
+  std::string nodes = nodesNear(program, index);
   return nodes.empty() ? text : text + ", " + nodes;
 }
 

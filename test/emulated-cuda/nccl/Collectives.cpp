@@ -9,19 +9,20 @@
 namespace shardc::test::cuda {
 namespace {
 
-/// Whether SHARDC_EMULATED_NCCL_FAIL=RANK:N names this call: the N-th one, from
-/// 1, that this device makes as rank RANK of any communicator.
-bool isToFail(const ncclComm &comm) {
-  const char *text = std::getenv("SHARDC_EMULATED_NCCL_FAIL");
+/// Whether the variable, RANK:N, names what this device does as rank RANK of any
+/// communicator: the N-th time, from 1, that it does so.
+bool isToFail(const ncclComm &comm, const char *variable) {
+  const char *text = std::getenv(variable);
   int rank = 0;
   unsigned long number = 0;
   if (!text || std::sscanf(text, "%d:%lu", &rank, &number) != 2 ||
       rank != comm.rank)
     return false;
   static std::mutex mutex;
-  static auto &calls = *new std::map<int, unsigned long>();
+  static auto &times =
+      *new std::map<std::pair<std::string, int>, unsigned long>();
   std::lock_guard lock(mutex);
-  return ++calls[comm.device] == number;
+  return ++times[{variable, comm.device}] == number;
 }
 
 /// Where the operation allows one buffer to be a part of the other.
@@ -72,6 +73,10 @@ CUresult execute(ncclComm &comm, const Collective &call, CallSummary summary) {
   if (comm.running.exchange(true))
     finding(who + " runs while another one of its communicator does, in "
                   "another stream");
+  // What runs in a stream, or in a graph that is replayed, has nobody to answer.
+  if (isToFail(comm, "SHARDC_EMULATED_NCCL_BREAK"))
+    comm.setAsyncError(ncclInternalError,
+                       call.describe() + " breaks, as it was told to");
   summary.position = ++comm.ran;
   if (!comm.aborted && comm.asyncError() == ncclSuccess &&
       comm.agree(Lane::Stream, summary))
@@ -146,7 +151,8 @@ ncclResult_t start(Kind kind, const void *send, void *receive, size_t count,
                   call.describe() + ": a null pointer, or a type or operation "
                                     "that is not known here");
   std::shared_ptr<ncclComm> self = living(comm, call.describe().c_str());
-  if (isToFail(*self))
+  // The call itself.
+  if (isToFail(*self, "SHARDC_EMULATED_NCCL_FAIL"))
     return failed(ncclSystemError, self->describe() + ": " + call.describe() +
                                        " fails, as it was told to");
   if (ncclResult_t error = self->asyncError())
