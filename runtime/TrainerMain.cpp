@@ -381,6 +381,12 @@ int runIn(World &world, const Launch &launch, const Options &options,
                                                              : UnmetExpectation;
 }
 
+/// Whether ranks train on devices, and nothing is only looked at or measured.
+bool usesDevices(const Options &options) {
+  bool reports = options.report && options.data.empty();
+  return !options.dryRun && !reports && !options.selfTest.wanted;
+}
+
 int run(int argc, char **argv, const PlatformFactory &platformOf,
         const WorldFactory &makeWorld) {
   std::string trainer = trainerPath();
@@ -401,13 +407,17 @@ int run(int argc, char **argv, const PlatformFactory &platformOf,
   if (named)
     checkOptions(options, self.plans()[*named]);
   Launch launch = detectLaunch(options.launch, currentEnvironment());
+  std::optional<ChosenTarget> chosen;
+  if (usesDevices(options))
+    chosen = startForDevices(launch, self.plans(), options, platformOf);
   // Asks no driver, which would have threads by then: what it starts will.
   if (launch.spawns > 0)
     return supervise(launch, {.arguments = {argv, argv + argc}});
   int64_t ranksHere = std::max<int64_t>(1, self.plans().front().mesh().ranks() /
                                                launch.processes);
   ChosenTarget target =
-      chooseTarget(self.plans(), options, ranksHere, platformOf);
+      chosen ? *chosen
+             : chooseTarget(self.plans(), options, ranksHere, platformOf);
   const plan::Plan &plan = self.plans()[target.index];
   if (!named)
     checkOptions(options, plan);

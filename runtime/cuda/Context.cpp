@@ -14,6 +14,13 @@ int capabilityOf(const Driver &driver, CUdevice device) {
   return 10 * major + minor;
 }
 
+std::string nameOf(const Driver &driver, CUdevice device) {
+  char name[128] = "", bus[32] = "";
+  driver.cuDeviceGetName(name, sizeof(name), device);
+  driver.cuDeviceGetPCIBusId(bus, sizeof(bus), device);
+  return concat(name, " (", bus, ")");
+}
+
 Context::Context(const Libraries &libraries, int ordinal)
     : libraries(libraries), driver(libraries.driver), ordinal(ordinal) {
   int count = 0;
@@ -40,13 +47,6 @@ int Context::attribute(CUdevice_attribute attribute) const {
   int value = 0;
   driver.cuDeviceGetAttribute(&value, attribute, device);
   return value;
-}
-
-std::string Context::describe() const {
-  char name[128] = "", bus[32] = "";
-  driver.cuDeviceGetName(name, sizeof(name), device);
-  driver.cuDeviceGetPCIBusId(bus, sizeof(bus), device);
-  return concat(name, " (", bus, ")");
 }
 
 int64_t Context::freeBytes() const {

@@ -11,6 +11,8 @@ namespace shardc::runtime::cuda {
 
 /// 90 of compute capability 9.0.
 int capabilityOf(const Driver &driver, CUdevice device);
+/// "NVIDIA H200 (0000:1b:00.0)"
+std::string nameOf(const Driver &driver, CUdevice device);
 
 class Context {
 public:
@@ -23,8 +25,7 @@ public:
   /// Makes it the calling thread's.
   void use() const;
   int attribute(CUdevice_attribute attribute) const;
-  /// "NVIDIA H200 (0000:1b:00.0)"
-  std::string describe() const;
+  std::string describe() const { return nameOf(driver, device); }
   int64_t freeBytes() const;
   int64_t totalBytes() const;
 

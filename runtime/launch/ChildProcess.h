@@ -18,8 +18,7 @@ public:
   /// reach the supervisor alone, which passes them on once), without stdin,
   /// with `added` in its environment, the signals of `unblocked` unblocked, and
   /// dying with this process. Throws an Error where it cannot be started.
-  /// `process`: its number; that of others than 0 stands before each line of
-  /// its stderr.
+  /// `process`: its number.
   ChildProcess(int process, const std::string &program,
                const std::vector<std::string> &arguments,
                const Environment &added, const sigset_t &unblocked);
@@ -30,10 +29,10 @@ public:
   int process() const { return number; }
   pid_t id() const { return pid; }
   bool isRunning() const { return running; }
-  /// Where its stderr can be read; negative: it writes there itself.
+  /// Where its stderr can be read; negative: it has come to its end.
   int errors() const { return output.get(); }
-  /// Prints the lines that are there; `all`: also a last one without an end.
-  void forwardErrors(bool all);
+  /// The lines that have come there; `all`: also a last one without an end.
+  std::vector<std::string> takeLines(bool all);
 
   /// Whether it has ended; it is no more then, nor its group.
   bool reap();

@@ -4,6 +4,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/launch/ChildProcess.h"
 #include "runtime/launch/ExitCode.h"
+#include "runtime/launch/SaidLines.h"
 #include "runtime/store/TcpStoreServer.h"
 
 #include <algorithm>
@@ -129,6 +130,7 @@ private:
   const SupervisorOptions &options;
   Signals &signals;
   std::vector<ChildProcess> children;
+  SaidLines lines;
   std::optional<Failure> failed;
   Deadline killAt = Deadline::max();
   bool killed = false;
@@ -153,8 +155,9 @@ void Attempt::reap() {
   for (ChildProcess &child : children) {
     if (!child.reap())
       continue;
-    child.forwardErrors(true);
     int status = child.status();
+    lines.take(child.process(), child.takeLines(true));
+    lines.hasEnded(child.process(), codeOf(status) == LostProcess);
     if (status == 0)
       continue;
     if (endsTheRun(status))
@@ -200,7 +203,7 @@ void Attempt::run() {
     while (int signal = signals.next())
       take(signal);
     for (ChildProcess &child : children)
-      child.forwardErrors(false);
+      lines.take(child.process(), child.takeLines(false));
     reap();
     if (!killed && killAt != Deadline::max())
       killStopped();
@@ -210,6 +213,7 @@ void Attempt::run() {
         child.kill();
     }
   }
+  lines.end();
 }
 
 } // namespace

@@ -39,8 +39,8 @@ struct SupervisorOptions {
 ///   most; after an error of their own, never.
 /// - When this process dies, in whatever way, so do they.
 ///
-/// What process 0 prints stays as it is; what others write to stderr gets their
-/// number in front of each line. Call it before any other thread is there.
+/// What they write to stderr is printed as SaidLines.h says. Call it before any
+/// other thread is there.
 int supervise(const Launch &launch, const SupervisorOptions &options);
 
 } // namespace shardc::runtime
