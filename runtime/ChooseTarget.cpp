@@ -78,7 +78,7 @@ startForDevices(Launch &launch, const std::vector<plan::Plan> &plans,
     std::unique_ptr<Platform> platform = platformOf(plan);
     if (platform->wantsProcesses())
       platform->requireDevices(
-          ranksHere, MemoryPlan::of(plan, options.microBatches, 1).own);
+          plan, ranksHere, MemoryPlan::of(plan, options.microBatches, 1).own);
     return concat(chosen.index, " ", chosen.why);
   }));
   ChosenTarget chosen;

@@ -14,6 +14,16 @@ int capabilityOf(const Driver &driver, CUdevice device) {
   return 10 * major + minor;
 }
 
+void requireCapability(const Driver &driver, CUdevice device,
+                       const plan::Plan &plan) {
+  int needed = plan.target().cuda().capability();
+  int has = capabilityOf(driver, device);
+  if (has < needed)
+    fail("the trainer is for GPUs of compute capability ", needed / 10, ".",
+         needed % 10, " or newer, and ", nameOf(driver, device), " has ",
+         has / 10, ".", has % 10, "; compile with --target cuda:sm_", has);
+}
+
 std::string nameOf(const Driver &driver, CUdevice device) {
   char name[128] = "", bus[32] = "";
   driver.cuDeviceGetName(name, sizeof(name), device);

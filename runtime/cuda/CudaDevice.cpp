@@ -30,12 +30,7 @@ CudaDevice::CudaDevice(const plan::Plan &plan, const Libraries &libraries,
       communicator(communicator), pool(options.workers, options.spin),
       owner(std::this_thread::get_id()) {
   const Driver &driver = context.driver;
-  if (int needed = plan.target().cuda().capability();
-      context.capability < needed)
-    fail("the trainer is for GPUs of compute capability ", needed / 10, ".",
-         needed % 10, " or newer, and ", context.describe(), " has ",
-         context.capability / 10, ".", context.capability % 10,
-         "; compile with --target cuda:sm_", context.capability);
+  requireCapability(driver, context.device, plan);
   driver.cuStreamCreateWithPriority(&compute, CU_STREAM_NON_BLOCKING, 0);
   driver.cuStreamCreateWithPriority(&otherStream, CU_STREAM_NON_BLOCKING, 0);
   for (CUevent *event : {&uploads[0].done, &uploads[1].done, &down.done,

@@ -20,7 +20,8 @@ int CudaPlatform::deviceCount(const plan::Plan &plan) const {
   }
 }
 
-void CudaPlatform::requireDevices(int64_t count, int64_t bytes) const {
+void CudaPlatform::requireDevices(const plan::Plan &plan, int64_t count,
+                                  int64_t bytes) const {
   Libraries here;
   const Driver &driver = here.driver;
   int found = 0;
@@ -33,6 +34,7 @@ void CudaPlatform::requireDevices(int64_t count, int64_t bytes) const {
   for (int i = 0; i < count; ++i) {
     CUdevice device = 0;
     driver.cuDeviceGet(&device, i);
+    requireCapability(driver, device, plan);
     size_t total = 0;
     driver.cuDeviceTotalMem(&total, device);
     if (int64_t(total) < bytes)

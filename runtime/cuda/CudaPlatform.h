@@ -15,7 +15,8 @@ public:
   int deviceCount(const plan::Plan &plan) const override;
   bool wantsProcesses() const override { return true; }
   /// Opens NVIDIA's driver.
-  void requireDevices(int64_t count, int64_t bytes) const override;
+  void requireDevices(const plan::Plan &plan, int64_t count,
+                      int64_t bytes) const override;
   void check(const plan::Plan &plan) const override;
   int64_t bytesPerThread() const override { return 0; }
   DeviceRates measure(const DeviceOptions &options) const override;

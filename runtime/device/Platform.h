@@ -44,9 +44,10 @@ public:
   /// Whether a rank is a process of its own where nobody says otherwise: what
   /// happens to its device is then no other rank's.
   virtual bool wantsProcesses() const { return false; }
-  /// Throws an Error where this machine has less than so many devices, or they
-  /// less than so many bytes each.
-  virtual void requireDevices(int64_t count, int64_t bytes) const {}
+  /// Throws an Error where this machine has less than so many devices that run
+  /// the plan, or they less than so many bytes each.
+  virtual void requireDevices(const plan::Plan &plan, int64_t count,
+                              int64_t bytes) const {}
   /// Throws an Error where the plan is for other devices, or this machine lacks
   /// what its kernels need.
   virtual void check(const plan::Plan &plan) const = 0;

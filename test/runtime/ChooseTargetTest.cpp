@@ -16,7 +16,8 @@ public:
   Devices(const plan::Plan &plan, int count)
       : isGpu(plan.target().has_cuda()), count(count) {}
   bool wantsProcesses() const override { return isGpu; }
-  void requireDevices(int64_t ranks, int64_t bytes) const override {
+  void requireDevices(const plan::Plan &, int64_t ranks,
+                      int64_t bytes) const override {
     if (ranks > count)
       fail(count, " here, and ", ranks, " ranks of ", bytes, " bytes");
   }
