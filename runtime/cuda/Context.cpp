@@ -36,7 +36,8 @@ Context::Context(const Libraries &libraries, int ordinal)
   int count = 0;
   driver.cuDeviceGetCount(&count);
   if (ordinal >= count)
-    fail("there are ", count, count == 1 ? " GPU" : " GPUs",
+    fail("there ", count == 1 ? "is " : "are ", count,
+         count == 1 ? " GPU" : " GPUs",
          " here, and a rank that wants number ", ordinal,
          "; start a process for each GPU, or compile for a smaller mesh");
   driver.cuDeviceGet(&device, ordinal);

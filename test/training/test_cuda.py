@@ -15,6 +15,8 @@ from strategies import STRATEGIES, fits, ranks_of
 
 TARGET = ("--target", "cuda:sm_90")
 STEPS = 3
+# All ranks in one process, which starts and compiles kernels once.
+THREADS = ("--nproc-per-node", 1)
 SCALED = ("--loss-scale", "dynamic", "--loss-scale-initial", str(2.0**24))
 # What bf16 and float16 lose beside float32, over three steps.
 HALF_BOUND = 2e-2
@@ -31,7 +33,17 @@ def tiny_models():
 class Run:
     """A few steps of a model, and what came out."""
 
-    def __init__(self, model, mesh, precision, *compile_flags, train=(), accumulation=1, gpus=None):
+    def __init__(
+        self,
+        model,
+        mesh,
+        precision,
+        *compile_flags,
+        train=(),
+        accumulation=1,
+        gpus=None,
+        start=THREADS,
+    ):
         path = lambda name: os.path.join(folder, name)
         batch = max(model.batch, ranks_of(mesh) * accumulation)
         with tempfile.TemporaryDirectory() as folder, emulated(gpus or ranks_of(mesh)):
@@ -53,6 +65,7 @@ class Run:
                 "--export-safetensors",
                 path("f.safetensors"),
                 *accumulate,
+                *start,
                 *train,
                 steps=STEPS,
             ).stdout
@@ -137,8 +150,12 @@ class Cuda(unittest.TestCase):
     def test_processes_have_the_bits_of_threads(self):
         model = models()["mlp-tiny-loss"]
         threads = Run(model, "2", "float32", gpus=2)
-        processes = Run(model, "2", "float32", gpus=2, train=["--nproc-per-node", "2"])
-        self.assertEqual(processes.bits(), threads.bits())
+        self.assertNotIn("processes of", threads.said)
+        for start in ((), ("--nproc-per-node", 2)):
+            with self.subTest(start=start):
+                processes = Run(model, "2", "float32", gpus=2, start=start)
+                self.assertIn("2 processes of 1 rank, UCX", processes.said)
+                self.assertEqual(processes.bits(), threads.bits())
 
 
 class Refusals(unittest.TestCase):
@@ -152,9 +169,9 @@ class Refusals(unittest.TestCase):
         cls.trainer = os.path.join(folder.name, "m.trainer")
         cls.model.compile(cls.trainer, "2", "float32", *TARGET)
 
-    def refused(self, expected):
+    def refused(self, expected, *start):
         with self.assertRaises(CommandFailed) as caught:
-            self.model.train(self.trainer, steps=1)
+            self.model.train(self.trainer, *start, steps=1)
         lines = str(caught.exception).strip().splitlines()
         self.assertRegex(lines[-1], expected)
         errors = [line for line in lines if line.startswith("trainer: error:")]
@@ -162,11 +179,20 @@ class Refusals(unittest.TestCase):
 
     def test_too_few_gpus(self):
         with emulated(1):
-            self.refused("1 GPU here")
+            self.refused("there is 1 GPU here, and 2 ranks that want one each; compile for")
+            self.refused("there is 1 GPU here, and a rank that wants number 1", *THREADS)
 
     def test_too_little_memory(self):
         with emulated(2, GPU_BYTES=1 << 16):
-            self.refused("has no [0-9]+ bytes for ")
+            self.refused("has 65536 bytes, and a rank of this plan needs [0-9]+; compile for")
+            self.refused("has no [0-9]+ bytes for ", *THREADS)
+
+    def test_too_old_gpus(self):
+        with emulated(2, CAPABILITY=80):
+            for start in ((), THREADS):
+                self.refused(
+                    "is for GPUs of compute capability 9.0 or newer, and .* has 8.0", *start
+                )
 
     def test_no_driver(self):
         with emulated(2):
