@@ -60,7 +60,6 @@ class Failures(test_faults.Processes):
         self.longest = 0
 
     def tearDown(self):
-        self.assertEqual(self.things(), self.before)
         if TIMES:
             print(f"{self.id()}: {self.longest:.1f} s", file=sys.stderr)
 
@@ -73,10 +72,13 @@ class Failures(test_faults.Processes):
             os.listdir(os.path.join(self.folder, "tmp")),
         )
 
-    def times(self, *modes):
+    def each(self, fail, *modes):
+        """Calls fail(number, mode) again and again."""
         for number in range(int(TIMES or len(modes))):
-            with self.subTest(number=number, mode=modes[number % len(modes)]):
-                yield number, modes[number % len(modes)]
+            mode = modes[number % len(modes)]
+            with self.subTest(number=number, mode=mode):
+                fail(number, mode)
+                self.assertEqual(self.things(), self.before)
 
     def begin(self, mode, **settings):
         """Processes whose ends are looked at, and those of ranks."""
@@ -118,27 +120,24 @@ class Failures(test_faults.Processes):
         rank = victim * 4 // len(ranks)
         of_it = rf"(?:{rank}|{rank + 1})" if len(ranks) == 2 else rank
         named = said.format(victim=victim, rank=of_it, place=PLACE.format(""))
-        killed = {} if mode is WORKERS else {128 + signal.SIGKILL}
+        killed = set() if mode is WORKERS else {128 + signal.SIGKILL}
         self.all_end(others, since, named, {test_faults.LOST} | killed)
         if mode is WORKERS:
             self.end_it(processes[victim])
 
     def test_a_killed_process(self):
-        for _, mode in self.times(PROCESSES, WORKERS, PAIRS):
-            said = (
-                r"trainer: error: process {victim} \(ranks? .*, on \S+\) is gone: .*; where it was"
-                r" \S+ s before: rank {rank}, {place}"
-            )
-            self.hit(mode, signal.SIGKILL, said)
+        said = (
+            r"trainer: error: process {victim} \(ranks? .*, on \S+\) is gone: .*; where it was"
+            r" \S+ s before: rank {rank}, {place}"
+        )
+        self.each(lambda _, mode: self.hit(mode, signal.SIGKILL, said), PROCESSES, WORKERS, PAIRS)
 
     def test_a_stopped_process(self):
-        for _, mode in self.times(PROCESSES, WORKERS):
-            said = (
-                r"trainer: error: rank {rank} \(process {victim}, on \S+\) does not answer since"
-                r" \S+ s: a signal has stopped its process; where it was last: {place}.*; rank \d"
-                r" .*waits for it\n"
-            )
-            self.hit(mode, signal.SIGSTOP, said)
+        said = (
+            r"trainer: error: rank {rank} \(process {victim}, on \S+\) does not answer since \S+ s:"
+            r" a signal has stopped its process; where it was last: {place}.*; rank \d .*waits for it\n"
+        )
+        self.each(lambda _, mode: self.hit(mode, signal.SIGSTOP, said), PROCESSES, WORKERS)
 
     def broken(self, mode, said, **settings):
         """A run that fails as its GPUs are told to."""
@@ -155,22 +154,30 @@ class Failures(test_faults.Processes):
 
     def test_a_kernel_that_fails(self):
         """In the first step, or in one that a graph replays."""
-        for number, mode in self.times(PROCESSES, THREADS, WORKERS, PAIRS):
+
+        def fail(number, mode):
             launch = 7 if number % 5 == 4 else 100 + 19 * number
             said = "CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure"
             self.broken(mode, said, FAIL_LAUNCH=f"2:{launch}")
 
+        self.each(fail, PROCESSES, THREADS, WORKERS, PAIRS)
+
     def test_a_call_of_nccl_that_fails(self):
         """In the first two steps: a graph calls nothing."""
-        for number, mode in self.times(PROCESSES, THREADS, WORKERS):
-            said = "fails, as it was told to"
-            self.broken(mode, said, NCCL_FAIL=f"2:{1 + number % 8}")
+
+        def fail(number, mode):
+            self.broken(mode, "fails, as it was told to", NCCL_FAIL=f"2:{1 + number % 8}")
+
+        self.each(fail, PROCESSES, THREADS, WORKERS)
 
     def test_a_collective_that_breaks(self):
         """While it runs: of the first step, or in a graph."""
-        for number, mode in self.times(PROCESSES, THREADS, WORKERS):
-            said = "breaks, as it was told to"
-            self.broken(mode, said, NCCL_BREAK=f"2:{2 if number % 5 == 4 else 20 + 7 * number}")
+
+        def fail(number, mode):
+            collective = 2 if number % 5 == 4 else 20 + 7 * number
+            self.broken(mode, "breaks, as it was told to", NCCL_BREAK=f"2:{collective}")
+
+        self.each(fail, PROCESSES, THREADS, WORKERS)
 
 
 if __name__ == "__main__":
