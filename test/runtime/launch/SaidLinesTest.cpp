@@ -12,7 +12,7 @@ namespace {
 class Said : public testing::Test {
 protected:
   Said() { CaptureStderr(); }
-  ~Said() override { printed(); }
+  ~Said() override { GetCapturedStderr(); }
   /// Since the last call.
   std::string printed() {
     std::string text = GetCapturedStderr();
