@@ -37,8 +37,8 @@ Context::Context(const Libraries &libraries, int ordinal)
   driver.cuDeviceGetCount(&count);
   if (ordinal >= count)
     fail("there ", count == 1 ? "is " : "are ", count,
-         count == 1 ? " GPU" : " GPUs",
-         " here, and a rank that wants number ", ordinal,
+         count == 1 ? " GPU" : " GPUs", " here, and a rank that wants number ",
+         ordinal,
          "; start a process for each GPU, or compile for a smaller mesh");
   driver.cuDeviceGet(&device, ordinal);
   driver.cuDevicePrimaryCtxRetain(&context, device);

@@ -135,7 +135,8 @@ class Failures(test_faults.Processes):
     def test_a_stopped_process(self):
         said = (
             r"trainer: error: rank {rank} \(process {victim}, on \S+\) does not answer since \S+ s:"
-            r" a signal has stopped its process; where it was last: {place}.*; rank \d .*waits for it\n"
+            r" a signal has stopped its process; where it was last: {place}.*; rank \d .*waits for"
+            r" it\n"
         )
         self.each(lambda _, mode: self.hit(mode, signal.SIGSTOP, said), PROCESSES, WORKERS)
 
