@@ -68,8 +68,8 @@ CUresult usable(Context &context, CUstream stream) {
   return CUDA_SUCCESS;
 }
 
-std::string describeCall(std::string what, CUstream stream) {
-  return what + (stream && stream->capture ? " in a capture" : "");
+std::string describeCall(std::string what, bool inCapture) {
+  return what + (inCapture ? " in a capture" : "");
 }
 
 void Capture::appendEarly(Stream &stream,
@@ -92,14 +92,15 @@ CUresult submit(Context &context, CUstream stream,
   std::lock_guard lock(driverMutex);
   bool isEarly = false;
   if (hasMutant()) {
-    std::string what = describeCall(call + action->name, stream);
+    std::string what =
+        describeCall(call + action->name, stream && stream->capture);
     if (isMutated("drop", what))
       return CUDA_SUCCESS;
     if (isMutated("default", what))
       stream = nullptr;
     isEarly = isMutated("early", what);
     if (stream)
-      stream->last = what;
+      stream->last = call + action->name;
   }
   if (CUresult result = usable(context, stream); result != CUDA_SUCCESS)
     return result;

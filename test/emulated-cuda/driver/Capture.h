@@ -76,7 +76,7 @@ bool breaksCapture();
 CUresult submit(Context &context, CUstream stream,
                 std::shared_ptr<const Action> action, const char *call = "");
 /// What a mutant knows a call by.
-std::string describeCall(std::string what, CUstream stream);
+std::string describeCall(std::string what, bool inCapture);
 /// Finds the legacy default stream; fails where it is none of the context.
 CUresult usable(Context &context, CUstream stream);
 

@@ -41,44 +41,19 @@ static CUresult checkShape(const Function &function, const ptx::Grid &grid) {
   return CUDA_SUCCESS;
 }
 
-/// What a mutant calls before a kernel.
-static CUresult callBefore(const std::string &function, CUstream stream,
-                           CUdeviceptr memory) {
-  CUevent event = nullptr;
-  if (function == "cuMemAlloc")
-    return cuMemAlloc_v2(&memory, 256);
-  if (function == "cuMemFree")
-    return cuMemFree_v2(allocationOf(memory).value_or(Allocation()).begin);
-  if (function == "cuStreamSynchronize")
-    return cuStreamSynchronize(stream);
-  if (function == "cuStreamQuery")
-    return cuStreamQuery(stream);
-  if (function == "cuEventSynchronize") {
-    cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
-    cuEventRecord(event, stream);
-    return cuEventSynchronize(event);
-  }
-  if (function == "read") {
-    *reinterpret_cast<volatile char *>(memory);
-    return CUDA_SUCCESS;
-  }
-  finding("no mutant calls " + function + ": driver/Mutant.h has the list");
-}
-
 /// What a mutant does to a launch.
 static CUresult mutate(const std::string &name, CUstream stream,
                        std::vector<char> &bytes, ptx::Grid &grid) {
-  std::string what = describeCall("cuLaunchKernel of " + name, stream);
+  std::string what =
+      describeCall("cuLaunchKernel of " + name, stream && stream->capture);
   shiftArguments(what, bytes.data(), bytes.size());
   if (isMutated("blocks", what))
     grid.blocks[0] += uint32_t(mutantNumber(0));
   if (isMutated("threads", what))
     grid.threads[0] += uint32_t(mutantNumber(0));
-  if (!isMutated("before", what))
-    return CUDA_SUCCESS;
   CUdeviceptr first = 0;
   std::memcpy(&first, bytes.data(), sizeof(first));
-  return callBefore(mutantText(0), stream, first);
+  return callBefore(what, stream, first);
 }
 
 } // namespace shardc::test::cuda

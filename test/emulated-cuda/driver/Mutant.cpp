@@ -55,14 +55,14 @@ static const std::optional<Mutant> &mutant() { return settings().mutant; }
 
 bool hasMutant() { return mutant().has_value(); }
 
-/// '*' in the pattern stands for any text.
-static bool contains(const std::string &text, const std::string &pattern) {
+/// Whether the text begins with the pattern, in which '*' stands for any text.
+static bool begins(const std::string &text, const std::string &pattern) {
   size_t at = 0;
   for (size_t begin = 0; begin <= pattern.size();) {
     size_t end = std::min(pattern.find('*', begin), pattern.size());
     std::string part = pattern.substr(begin, end - begin);
     size_t found = text.find(part, at);
-    if (found == std::string::npos)
+    if (found == std::string::npos || (begin == 0 && found != 0))
       return false;
     at = found + part.size();
     begin = end + 1;
@@ -79,7 +79,7 @@ bool isMutated(const char *kind, const std::string &description) {
     return false;
   int device = currentDevice();
   if (device < 0 || (!mutant()->everyDevice && device != mutant()->device) ||
-      !contains(description, mutant()->call))
+      !begins(description, mutant()->call))
     return false;
   static std::atomic<uint64_t> calls[16];
   uint64_t number = ++calls[device];
@@ -118,15 +118,15 @@ void shiftArguments(const std::string &description, void *arguments,
 
 std::string mutatedKernel(const std::string &name, std::string text) {
   if (!mutant() || mutant()->kind != "statement" ||
-      !contains(name, mutant()->call))
+      !begins(name, mutant()->call))
     return text;
   const std::string &opcode = mutantText(0), &instead = mutantText(1);
   uint64_t number = 0;
   size_t body = text.rfind(".entry");
   for (size_t at = text.find(opcode, body); at != std::string::npos;
        at = text.find(opcode, at + 1)) {
-    bool begins = std::strchr(" \t\n", text[at - 1]) != nullptr;
-    if (!begins || ++number != mutant()->number)
+    bool isOpcode = std::strchr(" \t\n", text[at - 1]) != nullptr;
+    if (!isOpcode || ++number != mutant()->number)
       continue;
     size_t end = text.find(';', at);
     std::fprintf(stderr, "emulated CUDA: mutant: in %s: %s\n", name.c_str(),

@@ -3,7 +3,7 @@
 //
 // SHARDC_EMULATED_MUTANT="KIND|CALL|N|DEVICE|MORE..." changes the N-th call, from
 // 1 on ("3+": that and all behind it), that a device makes ("*": each of them),
-// and whose description has CALL in it, where '*' stands for any text:
+// and whose description begins with CALL, in which '*' stands for any text:
 //
 //   cuLaunchKernel of NAME                 cuMemcpyHtoDAsync of 48 bytes at ...
 //   rank 0 of 2 (...): ncclAllGather of ...   cublasLtMatmul ...
@@ -61,6 +61,10 @@ bool isMutated(const char *kind, const std::string &description);
 /// What the mutant says more, as a number.
 int64_t mutantNumber(size_t which);
 const std::string &mutantText(size_t which);
+/// Calls what the mutant of the kind `before` says. `memory`: what the call that
+/// is described is about.
+CUresult callBefore(const std::string &description, CUstream stream,
+                    CUdeviceptr memory);
 /// The text of a kernel, as the mutant has it.
 std::string mutatedKernel(const std::string &name, std::string text);
 

@@ -56,7 +56,8 @@ struct Event {
   Context *context = nullptr;
   bool timed = true;
   std::shared_ptr<Record> record; // null before the first
-  std::string behind;             // for mutants: what its stream had last
+  /// For mutants: what its stream had last.
+  std::string behind = "nothing";
   /// Recorded in a capture: what it stands for there.
   std::shared_ptr<Capture> capture;
   std::vector<size_t> nodes;
@@ -80,7 +81,7 @@ public:
   Context &context;
   /// Set while it is captured.
   std::shared_ptr<Capture> capture;
-  std::string last; // for mutants: what was enqueued
+  std::string last = "nothing"; // for mutants: what was enqueued
   /// In clocks.
   const uint32_t place;
   Clock clock;

@@ -117,6 +117,11 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes,
   if (hasMutant() &&
       isMutated("pageable", named("cuMemcpyHtoDAsync", bytes, to)))
     from = &lastAllocation;
+  if (hasMutant())
+    if (CUresult result =
+            callBefore(named("cuMemcpyHtoDAsync", bytes, to), stream, to);
+        result != CUDA_SUCCESS)
+      return result;
   checkPinned("cuMemcpyHtoDAsync", from, bytes);
   return submit(*context, stream,
                 std::make_shared<Action>(
