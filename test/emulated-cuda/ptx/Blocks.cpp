@@ -75,48 +75,12 @@ struct Blocks::Impl {
 
   void prepare(size_t count, size_t localBytes);
 
-  static void start(Fiber &fiber) {
-    auto *impl = static_cast<Impl *>(fiber.impl);
-    auto **top = reinterpret_cast<void **>(fiber.stack + impl->stackBytes);
-    *--top = nullptr; // keeps the stack at multiples of 16
-    *--top = nullptr;
-    *--top = reinterpret_cast<void *>(shardcStartFiber);
-    *--top = nullptr;                                // rbp
-    *--top = nullptr;                                // rbx
-    *--top = &fiber;                                 // r12
-    *--top = reinterpret_cast<void *>(&Impl::enter); // r13
-    *--top = nullptr;                                // r14
-    *--top = nullptr;                                // r15
-    fiber.at = top;
-  }
+  static void start(Fiber &fiber);
 
   /// Each time round is a block.
-  static void enter(Fiber *fiber) {
-    auto *impl = static_cast<Impl *>(fiber->impl);
-    for (;;) {
-      if (impl->grid.waits) {
-        impl->kernel(impl->parameters, fiber, nullptr);
-        fiber->copies.clear();
-      } else
-        impl->oneByOne(*fiber);
-      fiber->state = State::Ended;
-      shardcSwitchFiber(&fiber->at, impl->scheduler);
-    }
-  }
+  static void enter(Fiber *fiber);
 
-  void place(Fiber &fiber, size_t block) {
-    fiber.ctaid[0] = uint32_t(block % grid.blocks[0]);
-    fiber.ctaid[1] = uint32_t(block / grid.blocks[0] % grid.blocks[1]);
-    fiber.ctaid[2] = uint32_t(block / grid.blocks[0] / grid.blocks[1]);
-    std::copy_n(grid.blocks, 3, fiber.nctaid);
-    std::copy_n(grid.threads, 3, fiber.ntid);
-    fiber.services = &services;
-    fiber.tag = grid.tag;
-    fiber.user = user;
-    fiber.shared = shared;
-    fiber.dynamicShared = shared + (grid.sharedBytes + 127) / 128 * 128;
-    fiber.group = 0;
-  }
+  void place(Fiber &fiber, size_t block);
   void number(Fiber &fiber, size_t thread) {
     fiber.time = {uint32_t(thread), latest, 0};
     fiber.tid[0] = uint32_t(thread % grid.threads[0]);
@@ -124,17 +88,7 @@ struct Blocks::Impl {
     fiber.tid[2] = uint32_t(thread / grid.threads[0] / grid.threads[1]);
   }
 
-  void oneByOne(Fiber &fiber) {
-    for (size_t block = firstBlock; block < endBlock; ++block) {
-      place(fiber, block);
-      clearShared();
-      for (size_t i = 0; i < threads; ++i) {
-        number(fiber, grid.backwards ? threads - 1 - i : i);
-        kernel(parameters, &fiber, nullptr);
-        fiber.copies.clear();
-      }
-    }
-  }
+  void oneByOne(Fiber &fiber);
 
   /// For a block that begins.
   void clearShared() {
@@ -166,25 +120,9 @@ struct Blocks::Impl {
     shardcSwitchFiber(&fiber.at, static_cast<Impl *>(fiber.impl)->scheduler);
   }
   static void barrierOf(Thread *thread, uint32_t number, uint32_t count,
-                        const char *statement) {
-    Fiber &fiber = of(thread);
-    if (number > 15)
-      Blocks::end(thread, std::string("there are 16 barriers: ") + statement);
-    fiber.barrier = number;
-    fiber.barrierThreads = count;
-    fiber.statement = statement;
-    wait(fiber, State::Barrier);
-  }
+                        const char *statement);
   static void warpOf(Thread *thread, WarpOp op, uint32_t mask,
-                     const uint32_t *in, uint32_t *out, const char *statement) {
-    Fiber &fiber = of(thread);
-    fiber.op = op;
-    fiber.mask = mask;
-    fiber.in = in;
-    fiber.out = out;
-    fiber.statement = statement;
-    wait(fiber, State::Warp);
-  }
+                     const uint32_t *in, uint32_t *out, const char *statement);
   static void copyLater(Thread *thread, void *to, const void *from,
                         uint32_t bytes, uint32_t given) {
     Fiber &fiber = of(thread);
@@ -192,32 +130,9 @@ struct Blocks::Impl {
         {to, from, bytes, std::min(given, bytes), fiber.group});
   }
   static void commitCopies(Thread *thread) { ++of(thread).group; }
-  static void awaitCopies(Thread *thread, uint32_t groups) {
-    Fiber &fiber = of(thread);
-    size_t done = 0;
-    for (const LaterCopy &copy : fiber.copies) {
-      if (copy.group + groups >= fiber.group)
-        break;
-      sharedOf(thread, reinterpret_cast<uint64_t>(copy.to),
-               copy.bytes | accessWrites, "cp.async.wait_group");
-      std::memcpy(copy.to, copy.from, copy.given);
-      std::memset(static_cast<char *>(copy.to) + copy.given, 0,
-                  copy.bytes - copy.given);
-      ++done;
-    }
-    fiber.copies.erase(fiber.copies.begin(),
-                       fiber.copies.begin() + ptrdiff_t(done));
-  }
+  static void awaitCopies(Thread *thread, uint32_t groups);
   static void sharedOf(Thread *thread, uint64_t address, uint32_t kind,
-                       const char *statement) {
-    Fiber &fiber = of(thread);
-    std::string wrong =
-        static_cast<Impl *>(fiber.impl)
-            ->checks.touch(fiber.time, address, kind & accessBytes,
-                           kind & accessReads, kind & accessWrites, statement);
-    if (!wrong.empty())
-      Blocks::end(thread, wrong);
-  }
+                       const char *statement);
   static void misaligned(Thread *thread, const char *statement) {
     Blocks::end(thread, std::string("misaligned access: ") + statement);
   }
@@ -228,6 +143,111 @@ struct Blocks::Impl {
   std::string run(Kernel function, const void *given, const Grid &shape,
                   size_t first, size_t end, Access access, void *userData);
 };
+
+void Blocks::Impl::start(Fiber &fiber) {
+  auto *impl = static_cast<Impl *>(fiber.impl);
+  auto **top = reinterpret_cast<void **>(fiber.stack + impl->stackBytes);
+  *--top = nullptr; // keeps the stack at multiples of 16
+  *--top = nullptr;
+  *--top = reinterpret_cast<void *>(shardcStartFiber);
+  *--top = nullptr;                                // rbp
+  *--top = nullptr;                                // rbx
+  *--top = &fiber;                                 // r12
+  *--top = reinterpret_cast<void *>(&Impl::enter); // r13
+  *--top = nullptr;                                // r14
+  *--top = nullptr;                                // r15
+  fiber.at = top;
+}
+
+void Blocks::Impl::enter(Fiber *fiber) {
+  auto *impl = static_cast<Impl *>(fiber->impl);
+  for (;;) {
+    if (impl->grid.waits) {
+      impl->kernel(impl->parameters, fiber, nullptr);
+      fiber->copies.clear();
+    } else
+      impl->oneByOne(*fiber);
+    fiber->state = State::Ended;
+    shardcSwitchFiber(&fiber->at, impl->scheduler);
+  }
+}
+
+void Blocks::Impl::place(Fiber &fiber, size_t block) {
+  fiber.ctaid[0] = uint32_t(block % grid.blocks[0]);
+  fiber.ctaid[1] = uint32_t(block / grid.blocks[0] % grid.blocks[1]);
+  fiber.ctaid[2] = uint32_t(block / grid.blocks[0] / grid.blocks[1]);
+  std::copy_n(grid.blocks, 3, fiber.nctaid);
+  std::copy_n(grid.threads, 3, fiber.ntid);
+  fiber.services = &services;
+  fiber.tag = grid.tag;
+  fiber.user = user;
+  fiber.shared = shared;
+  fiber.dynamicShared = shared + (grid.sharedBytes + 127) / 128 * 128;
+  fiber.group = 0;
+}
+
+void Blocks::Impl::oneByOne(Fiber &fiber) {
+  for (size_t block = firstBlock; block < endBlock; ++block) {
+    place(fiber, block);
+    clearShared();
+    for (size_t i = 0; i < threads; ++i) {
+      number(fiber, grid.backwards ? threads - 1 - i : i);
+      kernel(parameters, &fiber, nullptr);
+      fiber.copies.clear();
+    }
+  }
+}
+
+void Blocks::Impl::barrierOf(Thread *thread, uint32_t number, uint32_t count,
+                             const char *statement) {
+  Fiber &fiber = of(thread);
+  if (number > 15)
+    Blocks::end(thread, std::string("there are 16 barriers: ") + statement);
+  fiber.barrier = number;
+  fiber.barrierThreads = count;
+  fiber.statement = statement;
+  wait(fiber, State::Barrier);
+}
+
+void Blocks::Impl::warpOf(Thread *thread, WarpOp op, uint32_t mask,
+                          const uint32_t *in, uint32_t *out,
+                          const char *statement) {
+  Fiber &fiber = of(thread);
+  fiber.op = op;
+  fiber.mask = mask;
+  fiber.in = in;
+  fiber.out = out;
+  fiber.statement = statement;
+  wait(fiber, State::Warp);
+}
+
+void Blocks::Impl::sharedOf(Thread *thread, uint64_t address, uint32_t kind,
+                            const char *statement) {
+  Fiber &fiber = of(thread);
+  std::string wrong =
+      static_cast<Impl *>(fiber.impl)
+          ->checks.touch(fiber.time, address, kind & accessBytes,
+                         kind & accessReads, kind & accessWrites, statement);
+  if (!wrong.empty())
+    Blocks::end(thread, wrong);
+}
+
+void Blocks::Impl::awaitCopies(Thread *thread, uint32_t groups) {
+  Fiber &fiber = of(thread);
+  size_t done = 0;
+  for (const LaterCopy &copy : fiber.copies) {
+    if (copy.group + groups >= fiber.group)
+      break;
+    sharedOf(thread, reinterpret_cast<uint64_t>(copy.to),
+             copy.bytes | accessWrites, "cp.async.wait_group");
+    std::memcpy(copy.to, copy.from, copy.given);
+    std::memset(static_cast<char *>(copy.to) + copy.given, 0,
+                copy.bytes - copy.given);
+    ++done;
+  }
+  fiber.copies.erase(fiber.copies.begin(),
+                     fiber.copies.begin() + ptrdiff_t(done));
+}
 
 void Blocks::Impl::prepare(size_t count, size_t localBytes) {
   size_t needed = 64 * 1024;
