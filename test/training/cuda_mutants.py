@@ -26,7 +26,6 @@ RACE = By("emulator: race", finding="^race: ")
 EARLY = By("emulator: race, or bytes that nobody wrote", finding="^race: |reads what nobody has wr")
 UNWRITTEN = By("emulator: bytes that nobody wrote", finding="reads what nobody has written")
 SHARED = By("emulator: race in shared memory", finding="^race in shared memory: ")
-MEETING = By("emulator: threads that do not meet", finding="does not wait where thread")
 OUTSIDE = By(
     "emulator: outside of allocations", finding="is not allocated|not all in one allocation"
 )
@@ -39,222 +38,111 @@ HOST = By("emulator: the host in device memory", finding="^the host touches a de
 DEFAULT = By("emulator: legacy default stream", finding="legacy default stream")
 ALLOCATION = By("emulator: allocation behind a graph", finding="after a graph was launched")
 RANKS = By("emulator: ranks differ in a call", finding="^ranks of a communicator differ")
+# What comes late races with what it is for, where that is met first.
+SWAPPED = By(
+    "emulator: ranks differ in a call, or race", finding="^ranks of a communicator differ|^race: "
+)
 GONE = By("trainer: NCCL's error, by rank and entry", error="plan entry .*a collective of NCCL: ")
 CAPTURE = By(
     "trainer: the driver's error in a capture, by entry",
     error="plan entry .*CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
 )
-ISOLATION = By("trainer: the driver's error in a capture", error="CUDA_ERROR_STREAM_CAPTURE_ISOL")
-UNJOINED = By(
-    "trainer: the driver's error of a capture", error="CUDA_ERROR_STREAM_CAPTURE_UNJOINED"
+# A rank that ends takes the other one with it, whose line may come first.
+GRAPH = By(
+    "trainer: the driver's error of a capture, or that the rank has aborted",
+    error="CUDA_ERROR_STREAM_CAPTURE_(UNJOINED|ISOLATION)|rank . has aborted",
 )
-DRIVER = By("trainer: the driver's error", error="CUDA_ERROR_INVALID_VALUE")
 NOT_FINITE = By("trainer: a number that is not finite", error=" is nan")
 LABEL = By("trainer: a label outside of its bounds", error="label .* is outside")
 REFUSED = By(
     "trainer: refuses the plan", error="plan does not hold together|does not lie in its pool"
 )
 
-# Defect, trainer, mutant, what catches it.
-CALLS = (
-    # -- order between streams
-    (
-        "compute does not wait for a gather",
-        "two",
-        "drop|cuStreamWaitEvent*AllGather of 8448|1|0",
-        EARLY,
-    ),
-    ("the same in a graph", "two", "drop|cuStreamWaitEvent*AllGather of 8448*in a cap|1|0", EARLY),
-    (
-        "compute does not wait for the last gather of a graph",
-        "two",
-        "drop|cuStreamWaitEvent*AllGather of 8448*in a cap|2|0",
-        UNJOINED,
-    ),
-    (
-        "compute does not wait for a sum of gradients",
-        "two",
-        "drop|cuStreamWaitEvent*ordered_sum_f32|3|1",
-        RACE,
-    ),
-    (
-        "a reduction does not wait for the gradients",
-        "two",
-        "drop|cuStreamWaitEvent behind cuLaunchKernel of reduce_sum|1|0",
-        RACE,
-    ),
-    (
-        "compute does not wait for the norm of all ranks",
-        "two",
-        "drop|cuStreamWaitEvent*ordered_sum_i64|1|0",
-        RACE,
-    ),
-    ("a gather's end is not recorded", "two", "drop|cuEventRecord*AllGather of 8448|1|0", RACE),
-    ("the same in a graph", "two", "drop|cuEventRecord*AllGather of 8448*in a cap|1|0", ISOLATION),
-    (
-        "a gather does not wait for compute in a graph",
-        "two",
-        "drop|cuStreamWaitEvent behind cuStreamWriteValue32 in a cap|1|0",
-        ISOLATION,
-    ),
-    ("a kernel starts before what it reads", "one", "early|cuLaunchKernel of relu|1|0", RACE),
-    ("the same in a graph", "one", "early|cuLaunchKernel of relu*in a capture|1|0", RACE),
-    ("a product starts before what it reads", "one", "early|cublasLtMatmul|3|0", RACE),
-    ("an all-to-all starts before the gradients are there", "two", "early|*ncclAlltoAll|1|0", RACE),
-    (
-        "the optimizer starts before the norm is known",
-        "one",
-        "early|cuLaunchKernel of optimizer*in a capture|1|0",
-        RACE,
-    ),
-    (
-        "ranks' parts are added before they have come",
-        "two",
-        "early|cuLaunchKernel of ordered_sum_f32|1|0",
-        EARLY,
-    ),
-    # -- the host
-    (
-        "the host writes to memory that is still copied",
-        "two",
-        "drop|cuEventSynchronize behind cuMemcpyHtoDAsync|3|0",
-        PINNED,
-    ),
-    (
-        "a copy's end is not recorded",
-        "two",
-        "drop|cuEventRecord behind cuMemcpyHtoDAsync of 64|1|0",
-        PINNED,
-    ),
-    (
-        "the host reads metrics before they are there",
-        "one",
-        "drop|cuStreamSynchronize behind cuMemcpyDtoHAsync of 24|1|0",
-        PINNED,
-    ),
-    (
-        "the host reads faults before they are there",
-        "one",
-        "drop|cuStreamSynchronize behind cuMemcpyDtoHAsync of 512|2|0",
-        PINNED,
-    ),
-    (
-        "a copy of memory that is not pinned",
-        "one",
-        "pageable|cuMemcpyHtoDAsync of 48|2|0",
-        PAGEABLE,
-    ),
-    ("the host reads a device's memory", "one", "before|cuLaunchKernel of relu|1|0|read", HOST),
-    ("a call in the legacy default stream", "one", "default|cuLaunchKernel of relu|1|0", DEFAULT),
-    # -- what is stale
-    (
-        "a step has the learning rate of the one before",
-        "one",
-        "drop|cuMemcpyHtoDAsync of 48|3|0",
-        NUMBERS,
-    ),
-    (
-        "a step has the samples of the one before",
-        "two",
-        "drop|cuMemcpyHtoDAsync of 1024|2|0",
-        NUMBERS,
-    ),
-    (
-        "a step has the labels of the one before, on one rank",
-        "two",
-        "drop|cuMemcpyHtoDAsync of 64|2|1",
-        NUMBERS,
-    ),
-    (
-        "the metrics are those of the step before",
-        "one",
-        "drop|cuMemcpyDtoHAsync of 24|2|0",
-        NUMBERS,
-    ),
-    ("a graph is not launched", "one", "drop|cuGraphLaunch|1|0", NUMBERS),
-    ("a kernel is not launched", "one", "drop|cuLaunchKernel of relu|2|0", NUMBERS),
-    ("the optimizer is not launched", "one", "drop|cuLaunchKernel of optimizer|2|0", NUMBERS),
-    (
-        "a sum over micro-batches is not begun",
-        "sums",
-        "drop|cuMemcpyDtoDAsync of 2624|1|0",
-        NUMBERS,
-    ),
-    (
-        "a sum over micro-batches lacks one",
-        "sums",
-        "drop|cuLaunchKernel of add_f32_f32|1|0",
-        NUMBERS,
-    ),
-    ("a norm's sum is not cleared", "one", "drop|cuMemsetD8Async of 544|1|0", NOT_FINITE),
-    ("faults are not cleared", "one", "drop|cuMemsetD8Async of 512|2|0", LABEL),
-    # -- memory
-    ("an argument 16 bytes further on", "one", "shift|cuLaunchKernel of relu|1|0|0|16", NUMBERS),
-    ("an argument 16 bytes before", "one", "shift|cuLaunchKernel of relu|1|0|0|-16", NUMBERS),
-    ("an argument that is not aligned", "one", "shift|cuLaunchKernel of relu|1|0|8|4", MISALIGNED),
-    (
-        "an argument behind its allocation",
-        "one",
-        "shift|cuLaunchKernel of optimizer|1|0|0|8",
-        OUTSIDE,
-    ),
-    ("a product's operand 16 bytes further on", "one", "shift|cublasLtMatmul|2|0|0|16", ALIGNMENT),
-    ("a product's result elsewhere", "one", "shift|cublasLtMatmul|2|0|24|256", NUMBERS),
-    ("a gather to 16 bytes further on", "two", "shift|*AllGather of 1344|1|0|8|16", NUMBERS),
-    ("a gather that ends behind its memory", "two", "shift|*AllGather of 4224|1|0|8|256", OUTSIDE),
-    ("too small an allocation", "two", "shift|cuMemAlloc of 16896|1|0|0|-16", OUTSIDE),
-    ("one allocation given out twice", "one", "again|cuMemAlloc|4|0", NUMBERS),
-    (
-        "memory that is freed while it is used",
-        "one",
-        "before|cuMemcpyHtoDAsync of 48|2|0|cuMemFree",
-        OUTSIDE,
-    ),
-    ("threads too many", "one", "threads|cuLaunchKernel of relu|1|0|32", OUTSIDE),
-    ("threads too few", "one", "threads|cuLaunchKernel of relu|1|0|-32", NUMBERS),
-    ("a block too few", "one", "blocks|cuLaunchKernel of column_sums|1|0|-1", NUMBERS),
-    # -- captures
-    (
-        "an allocation in a capture",
-        "one",
-        "before|cuLaunchKernel of relu*in a capture|1|0|cuMemAlloc",
-        CAPTURE,
-    ),
-    ("an allocation in a step", "one", "before|cuMemcpyHtoDAsync of 48|3|0|cuMemAlloc", ALLOCATION),
-    (
-        "a synchronisation in a capture",
-        "one",
-        "before|cuLaunchKernel of relu*in a capture|1|0|cuStreamSynchronize",
-        CAPTURE,
-    ),
-    (
-        "a query in a capture",
-        "one",
-        "before|cuLaunchKernel of relu*in a capture|1|0|cuStreamQuery",
-        CAPTURE,
-    ),
-    (
-        "the host waits for an event of a capture",
-        "one",
-        "before|cuLaunchKernel of relu*in a capture|1|0|cuEventSynchronize",
-        CAPTURE,
-    ),
-    # -- collectives
-    ("gathers swapped on one rank", "two", "swap|*AllGather of 4224|1|1", RANKS),
-    ("a gather and a reduction swapped on one rank", "two", "swap|*AllGather of 8448|2|1", RANKS),
-    ("another count on one rank", "two", "shift|*AllGather of 4224|1|0|16|-64", RANKS),
-    ("too small a count on all ranks", "two", "shift|*AllGather of 4224|1|*|16|-64", NUMBERS),
-    ("an all-to-all of other bytes", "two", "shift|*AlltoAll of 4224|1|0|0|64", NUMBERS),
-    ("a rank leaves out an all-to-all", "two", "drop|*ncclAlltoAll|1|1", UNWRITTEN),
-    ("a rank leaves out its last collective", "two", "drop|*AllGather of 544|2|1", GONE),
-    # -- kernels
-    ("no barrier behind what is cleared", "one", "statement|norm_f32|bar.sync|1", SHARED),
-    ("no barrier before what is added up", "one", "statement|norm_f32|bar.sync|4", SHARED),
-    ("no barrier before what is written again", "one", "statement|exact_sum|bar.sync|1", SHARED),
-    ("no barrier before what one thread reads", "one", "statement|round_sum|bar.sync|1", SHARED),
-    ("a lane that does not exchange", "one", "statement|cross_entropy_f32|shfl.sync|7", NUMBERS),
-    ("a kernel that does not store", "one", "statement|relu|st.global|1", NUMBERS),
-    ("a kernel with a wrong offset", "one", "statement|relu|add.s64|1|sub.s64", NUMBERS),
+
+def table(text):
+    rows = [line.split("; ") for line in text.strip().splitlines() if line[0] != "#"]
+    return [
+        (defect, trainer.strip(), mutant, globals()[by]) for trainer, defect, by, mutant in rows
+    ]
+
+
+# Trainer, defect, what catches it, mutant.
+CALLS = table(
+    """
+# order between streams
+two ; no wait for a gather; EARLY; drop|cuStreamWait*Gather of 8448|1|0
+two ; no wait for a gather, in a graph; EARLY; drop|cuStreamWait*Gather of 8448*capture|1|0
+two ; no wait for the last gather of a graph; GRAPH; drop|cuStreamWait*Gather of 8448*capture|2|0
+two ; no wait for a sum of gradients; RACE; drop|cuStreamWait*ordered_sum_f32|3|1
+two ; a reduction does not wait for gradients; RACE; drop|cuStreamWait*of reduce_sum|1|0
+two ; no wait for the norm of all ranks; RACE; drop|cuStreamWait*ordered_sum_i64|1|0
+two ; a gather's end is not recorded; RACE; drop|cuEventRecord*Gather of 8448|1|0
+two ; a gather's end is not recorded, in a graph; GRAPH; drop|cuEventRec*Gather of 8448*capture|1|0
+two ; a gather does not wait for compute, in a graph; GRAPH; drop|cuStreamWaitEvent*capture|1|0
+one ; a kernel starts before what it reads; RACE; early|cuLaunchKernel of relu|1|0
+one ; a kernel starts before what it reads, in a graph; RACE; early|cuLaunch*relu*capture|1|0
+one ; a product starts before what it reads; RACE; early|cublasLtMatmul|3|0
+two ; an all-to-all starts before the gradients are there; RACE; early|*ncclAlltoAll|1|0
+one ; the optimizer starts before the norm is known; RACE; early|cuLaunch*optimizer*capture|1|0
+two ; ranks' parts are added before they have come; EARLY; early|cuLaunch*ordered_sum_f32|1|0
+# the host
+two ; the host writes to memory that is still copied; PINNED; drop|cuEventSynchronize|3|0
+two ; a copy's end is not recorded; PINNED; drop|cuEventRecord behind cuMemcpyHtoDAsync of 64|1|0
+one ; the host reads metrics before they are there; PINNED; drop|cuStreamSync*DtoHAsync of 24|1|0
+one ; the host reads faults before they are there; PINNED; drop|cuStreamSync*DtoHAsync of 512|2|0
+one ; a copy of memory that is not pinned; PAGEABLE; pageable|cuMemcpyHtoDAsync of 48|2|0
+one ; the host reads a device's memory; HOST; before|cuLaunchKernel of relu|1|0|read
+one ; a call in the legacy default stream; DEFAULT; default|cuLaunchKernel of relu|1|0
+# what is stale
+one ; a step has the learning rate of the one before; NUMBERS; drop|cuMemcpyHtoDAsync of 48|3|0
+two ; a step has the samples of the one before; NUMBERS; drop|cuMemcpyHtoDAsync of 1024|2|0
+two ; a rank has the labels of the step before; NUMBERS; drop|cuMemcpyHtoDAsync of 64|2|1
+one ; the metrics are those of the step before; NUMBERS; drop|cuMemcpyDtoHAsync of 24|2|0
+one ; a graph is not launched; NUMBERS; drop|cuGraphLaunch|1|0
+one ; a kernel is not launched; NUMBERS; drop|cuLaunchKernel of relu|2|0
+one ; the optimizer is not launched; NUMBERS; drop|cuLaunchKernel of optimizer|2|0
+sums; a sum over micro-batches is not begun; NUMBERS; drop|cuMemcpyDtoDAsync of 2624|1|0
+sums; a sum over micro-batches lacks one; NUMBERS; drop|cuLaunchKernel of add_f32_f32|1|0
+one ; a norm's sum is not cleared; NOT_FINITE; drop|cuMemsetD8Async of 544|1|0
+one ; faults are not cleared; LABEL; drop|cuMemsetD8Async of 512|2|0
+# memory
+one ; an argument 16 bytes further on; NUMBERS; shift|cuLaunchKernel of relu|1|0|0|16
+one ; an argument 16 bytes before; NUMBERS; shift|cuLaunchKernel of relu|1|0|0|-16
+one ; an argument that is not aligned; MISALIGNED; shift|cuLaunchKernel of relu|1|0|8|4
+one ; an argument behind its allocation; OUTSIDE; shift|cuLaunchKernel of optimizer|1|0|0|8
+one ; a product's operand 16 bytes further on; ALIGNMENT; shift|cublasLtMatmul|2|0|0|16
+one ; a product's result elsewhere; NUMBERS; shift|cublasLtMatmul|2|0|24|256
+two ; a gather to 16 bytes further on; NUMBERS; shift|*AllGather of 1344|1|0|8|16
+two ; a gather that ends behind its memory; OUTSIDE; shift|*AllGather of 4224|1|0|8|256
+two ; too small an allocation; OUTSIDE; shift|cuMemAlloc of 16896|1|0|0|-16
+one ; one allocation given out twice; NUMBERS; again|cuMemAlloc|4|0
+one ; memory that is freed while it is used; OUTSIDE; before|cuMemcpyHtoDAsync of 48|2|0|cuMemFree
+one ; threads too many; OUTSIDE; threads|cuLaunchKernel of relu|1|0|32
+one ; threads too few; NUMBERS; threads|cuLaunchKernel of relu|1|0|-32
+one ; a block too few; NUMBERS; blocks|cuLaunchKernel of column_sums|1|0|-1
+# captures
+one ; an allocation in a capture; CAPTURE; before|cuLaunch*relu*capture|1|0|cuMemAlloc
+one ; an allocation in a step; ALLOCATION; before|cuMemcpyHtoDAsync of 48|3|0|cuMemAlloc
+one ; a synchronisation in a capture; CAPTURE; before|cuLaunch*relu*capture|1|0|cuStreamSynchronize
+one ; a query in a capture; CAPTURE; before|cuLaunch*relu*capture|1|0|cuStreamQuery
+one ; the host awaits an event of a capture; CAPTURE; before|cuLaunch*relu*capture|1|0|cuEventSynchronize
+# collectives
+two ; gathers swapped on one rank; RANKS; swap|*AllGather of 4224|1|1
+two ; a gather and a reduction swapped on one rank; SWAPPED; swap|*AllGather of 8448|2|1
+two ; another count on one rank; RANKS; shift|*AllGather of 4224|1|0|16|-64
+two ; too small a count on all ranks; NUMBERS; shift|*AllGather of 4224|1|*|16|-64
+two ; an all-to-all of other bytes; NUMBERS; shift|*AlltoAll of 4224|1|0|0|64
+two ; a rank leaves out an all-to-all; UNWRITTEN; drop|*ncclAlltoAll|1|1
+two ; a rank leaves out its last collective; GONE; drop|*AllGather of 544|2|1
+# kernels
+one ; no barrier behind what is cleared; SHARED; statement|norm_f32|bar.sync|1
+one ; no barrier before what is added up; SHARED; statement|norm_f32|bar.sync|4
+one ; no barrier before what is written again; SHARED; statement|exact_sum|bar.sync|1
+one ; no barrier before what one thread reads; SHARED; statement|round_sum|bar.sync|1
+one ; a lane that does not exchange; NUMBERS; statement|cross_entropy_f32|shfl.sync|7
+one ; a kernel that does not store; NUMBERS; statement|relu|st.global|1
+one ; a kernel with a wrong offset; NUMBERS; statement|relu|add.s64|1|sub.s64
+"""
 )
 
 
@@ -291,6 +179,11 @@ def buffers(plan, name):
 def overlapping(plan):
     (one,) = buffers(plan, "/layers/layers.3/Tanh#1")
     buffers(plan, "/SoftmaxCrossEntropyLoss#1")[0].offset = one.offset
+
+
+def over_an_operand(plan):
+    (one,) = buffers(plan, "/layers/layers.1/Relu")
+    buffers(plan, "/layers/layers.2/Gemm")[0].offset = one.offset
 
 
 def misplaced(plan):
@@ -339,6 +232,7 @@ PLANS = (
         RACE,
     ),
     ("two buffers that live at once overlap", "two", overlapping, NUMBERS),
+    ("a product over its own operand", "two", over_an_operand, OVERLAP),
     ("a buffer at no multiple of its alignment", "two", misplaced, REFUSED),
     ("an operand that ends behind its buffer", "two", outside, REFUSED),
     ("a pool that is too small", "two", small_pool, REFUSED),

@@ -14,7 +14,7 @@ PLAN = 1  # kind of a section (runtime/Container.h)
 
 
 def plan_classes():
-    """The classes of runtime/plan.proto, which protoc makes where it is first asked."""
+    """The classes of runtime/plan.proto, which protoc makes when they are first asked for."""
     if "plan_pb2" not in sys.modules:
         with tempfile.TemporaryDirectory() as folder:
             source = os.path.join(ROOT, "runtime")

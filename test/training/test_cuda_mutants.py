@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 from cuda_mutants import CALLS, GONE, NUMBERS, PLANS
-from edited_plan import edit
+from edited_plan import edit, plan_classes
 from emulated_cuda import environment
 from record_bits import digest
 from reference import ROOT, models
@@ -83,8 +83,15 @@ class Mutants(unittest.TestCase):
         cls.model = models()["mlp-tiny-loss"]
         for name, (ranks, flags, _) in TRAINERS.items():
             cls.model.compile(
-                cls.path(name), ranks, "float32", "--target", "cuda:sm_90", *flags, batch=16
+                cls.path(name),
+                ranks,
+                "float32",
+                "--target",
+                "cuda:sm_90",
+                *flags,
+                batch=8 * int(ranks),
             )
+        plan_classes()  # before threads ask for them
         cls.numbers = {name: cls.run_one(name).numbers for name in TRAINERS}
 
     @classmethod

@@ -101,7 +101,7 @@ TEST(SharedKernels, NeedABarrier) {
   EXPECT_EQ(runExchange("bar.sync 0;\n"), "");
   for (const char *between : {"", "bar.warp.sync -1;\n"})
     EXPECT_TRUE(runExchange(between).starts_with(
-        "race in shared memory: thread 32 reads what thread 0 writes"))
+        "race in shared memory: thread 32 writes what thread 0 reads"))
         << runExchange(between);
 }
 
