@@ -125,7 +125,7 @@ one ; an allocation in a capture; CAPTURE; before|cuLaunch*relu*capture|1|0|cuMe
 one ; an allocation in a step; ALLOCATION; before|cuMemcpyHtoDAsync of 48|3|0|cuMemAlloc
 one ; a synchronisation in a capture; CAPTURE; before|cuLaunch*relu*capture|1|0|cuStreamSynchronize
 one ; a query in a capture; CAPTURE; before|cuLaunch*relu*capture|1|0|cuStreamQuery
-one ; the host awaits an event of a capture; CAPTURE; before|cuLaunch*relu*capt|1|0|cuEventSynchronize
+one ; the host awaits an event of a capture; CAPTURE; before|cuLaunch*capt|1|0|cuEventSynchronize
 # collectives
 two ; gathers swapped on one rank; RANKS; swap|*AllGather of 4224|1|1
 two ; a gather and a reduction swapped on one rank; SWAPPED; swap|*AllGather of 8448|2|1

@@ -4,6 +4,7 @@ import concurrent.futures
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -149,4 +150,7 @@ class Mutants(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    if sys.argv[1:] == ["--rows"]:
+        print(*rows(), sep="\n")
+    else:
+        unittest.main()
