@@ -4,6 +4,7 @@ The emulated driver ends a run whose accesses are not ordered, are out of bounds
 wrote, so that each run here is a test of that as well.
 """
 import os
+import re
 import tempfile
 import unittest
 
@@ -31,7 +32,9 @@ def tiny_models():
 
 
 class Run:
-    """A few steps of a model, and what came out."""
+    """A few steps of a model, and what came out. With `graphs`, steps are launches of graphs, and
+    losses and norms what the terminal shows of them: --metrics has clocks, with which each entry is
+    launched by itself."""
 
     def __init__(
         self,
@@ -43,10 +46,13 @@ class Run:
         accumulation=1,
         gpus=None,
         start=THREADS,
+        graphs=False,
+        **settings,
     ):
         path = lambda name: os.path.join(folder, name)
         batch = max(model.batch, ranks_of(mesh) * accumulation)
-        with tempfile.TemporaryDirectory() as folder, emulated(gpus or ranks_of(mesh)):
+        gpus = gpus or ranks_of(mesh)
+        with tempfile.TemporaryDirectory() as folder, emulated(gpus, **settings):
             model.compile(
                 path("m.trainer"),
                 mesh,
@@ -58,8 +64,7 @@ class Run:
             accumulate = ("--grad-accumulation", accumulation) if accumulation > 1 else ()
             self.said = model.train(
                 path("m.trainer"),
-                "--metrics",
-                path("m.jsonl"),
+                *([] if graphs else ["--metrics", path("m.jsonl")]),
                 "--export-gradients",
                 path("g.safetensors"),
                 "--export-safetensors",
@@ -69,9 +74,13 @@ class Run:
                 *train,
                 steps=STEPS,
             ).stdout
-            steps, _ = read_metrics(path("m.jsonl"))
-            self.losses = [s["loss"] for s in steps]
-            self.norms = [s.get("grad_norm") for s in steps]
+            if graphs:
+                shown = re.findall(r"loss (\S+)  grad norm (\S+)", self.said)
+                self.losses, self.norms = zip(*shown)
+            else:
+                steps, _ = read_metrics(path("m.jsonl"))
+                self.losses = [s["loss"] for s in steps]
+                self.norms = [s.get("grad_norm") for s in steps]
             self.gradients = read_safetensors(path("g.safetensors"))
             with open(path("f.safetensors"), "rb") as file:
                 self.digest = digest(file.read())
@@ -122,6 +131,8 @@ class Cuda(unittest.TestCase):
                 with self.subTest(mesh=mesh, strategy=strategy):
                     run = Run(model, mesh, "float32", "--strategy", strategy)
                     self.against_pytorch(model, run, "float32")
+                    graphs = Run(model, mesh, "float32", "--strategy", strategy, graphs=True)
+                    self.assertEqual(graphs.digest, run.digest)
                     if not strategy.startswith("hybrid"):
                         first = first or run.bits()
                         self.assertEqual(run.bits(), first)
@@ -130,18 +141,19 @@ class Cuda(unittest.TestCase):
         model = models()["mlp-tiny-loss"]
         for precision in ("float64", "bf16"):
             with self.subTest(precision=precision):
-                four = Run(model, "4", precision)
-                two = Run(model, "2", precision, accumulation=2)
+                four = Run(model, "4", precision, graphs=True)
+                two = Run(model, "2", precision, accumulation=2, graphs=True)
                 self.assertEqual(two.bits(), four.bits())
-                one = Run(model, "1", precision, accumulation=4)
+                one = Run(model, "1", precision, accumulation=4, graphs=True)
                 self.assertEqual(one.bits(), four.bits())
+                plain = Run(model, "2", precision, accumulation=2)
+                self.assertEqual(plain.digest, four.digest)
 
     def test_graphs_have_the_bits_of_plain_launches(self):
         model = models()["gpt2-tiny"]
-        graphs = Run(model, "2", "float32")
-        self.assertEqual(Run(model, "2", "float32").bits(), graphs.bits())
-        # With a clock for each entry, they are enqueued one by one.
-        self.assertEqual(Run(model, "2", "float32", train=["--profile"]).bits(), graphs.bits())
+        graphs = Run(model, "2", "float32", graphs=True)
+        self.assertEqual(Run(model, "2", "float32", graphs=True).bits(), graphs.bits())
+        self.assertEqual(Run(model, "2", "float32").digest, graphs.digest)
 
     def test_steps_that_are_not_finite_are_skipped(self):
         run = Run(models()["mlp-tiny-loss"], "2", "float16", train=SCALED)
@@ -149,13 +161,23 @@ class Cuda(unittest.TestCase):
 
     def test_processes_have_the_bits_of_threads(self):
         model = models()["mlp-tiny-loss"]
-        threads = Run(model, "2", "float32", gpus=2)
+        threads = Run(model, "2", "float32", gpus=2, graphs=True)
         self.assertNotIn("processes of", threads.said)
         for start in ((), ("--nproc-per-node", 2)):
             with self.subTest(start=start):
-                processes = Run(model, "2", "float32", gpus=2, start=start)
+                processes = Run(model, "2", "float32", gpus=2, start=start, graphs=True)
                 self.assertIn("2 processes of 1 rank, UCX", processes.said)
                 self.assertEqual(processes.bits(), threads.bits())
+
+    def test_streams_that_are_delayed_change_no_bit(self):
+        model = models()["mlp-tiny-loss"]
+        units = ("--units", "size:17kB")
+        for graphs in (False, True):
+            at_once = Run(model, "2x2", "float32", *units, graphs=graphs)
+            for seed in os.environ.get("SHARDC_TEST_DELAY_SEEDS", "1").split(","):
+                with self.subTest(graphs=graphs, seed=seed):
+                    run = Run(model, "2x2", "float32", *units, graphs=graphs, DELAY_SEED=seed)
+                    self.assertEqual(run.bits(), at_once.bits())
 
 
 class Refusals(unittest.TestCase):

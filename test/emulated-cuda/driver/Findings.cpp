@@ -2,6 +2,7 @@
 #include "Findings.h"
 
 #include "Memory.h"
+#include "Pinned.h"
 #include "test/emulated-cuda/ptx/Thread.h"
 
 #include <csignal>
@@ -30,6 +31,8 @@ static struct sigaction before;
 
 static void onFault(int signal, siginfo_t *info, void *context) {
   auto address = reinterpret_cast<CUdeviceptr>(info->si_addr);
+  if (mayTouch(info->si_addr, running))
+    return; // the instruction runs again
   bool ofKernels = isDeviceAddress(address - ptx::kernelMemoryOffset);
   if (isDeviceAddress(address) && !running)
     finding("the host touches a device's memory: " + describeAddress(address) +

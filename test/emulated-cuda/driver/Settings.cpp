@@ -52,6 +52,8 @@ const Settings &settings() {
         finding(std::string(name) + " is '" + text + "': set it to DEVICE:N");
       made.failingLaunch = number(name, rest + 1, &rest);
     }
+    if (const char *text = std::getenv("SHARDC_EMULATED_MUTANT"))
+      made.mutant = Mutant::read(text);
     return made;
   }();
   return all;

@@ -2,6 +2,8 @@
 #ifndef SHARDC_TEST_EMULATEDCUDA_DRIVER_SETTINGS_H
 #define SHARDC_TEST_EMULATEDCUDA_DRIVER_SETTINGS_H
 
+#include "Mutant.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -26,6 +28,8 @@ struct Settings {
   /// fails.
   int failingDevice = -1;
   uint64_t failingLaunch = 0;
+  /// SHARDC_EMULATED_MUTANT: a defect on purpose, see Mutant.h.
+  std::optional<Mutant> mutant;
 };
 
 /// Read once. A value that is no number is a finding.

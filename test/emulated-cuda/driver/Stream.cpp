@@ -18,7 +18,12 @@ Clock &hostClock() {
 void awaitOnHost(const Record &record) {
   record.wait();
   std::lock_guard lock(driverMutex);
-  hostClock().join(record.clock);
+  hostKnows(record.clock);
+}
+
+void hostKnows(const Clock &clock) {
+  hostClock().join(clock);
+  giveBack(hostClock());
 }
 
 Stream::Stream(Context &context)
@@ -82,6 +87,7 @@ void Stream::enqueue(std::shared_ptr<const Action> action) {
   clock.set(place, ++time);
   task->clock = clock;
   registerTask(*task, place, time, context.device);
+  lend(task->action->host, place, time, task->action->name);
   push([this, task] {
     // What follows an error does not run.
     if (context.error != CUDA_SUCCESS)

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace shardc::test::cuda {
 namespace {
@@ -157,9 +158,25 @@ ncclResult_t start(Kind kind, const void *send, void *receive, size_t count,
                                        " fails, as it was told to");
   if (ncclResult_t error = self->asyncError())
     return failed(error, self->asyncErrorText());
+  // A mutant of this call.
+  std::string what = self->describe() + ": " + call.describe();
+  uint64_t given[] = {call.send, call.receive, call.count};
+  shiftArguments(what, given, sizeof(given));
+  call.send = given[0], call.receive = given[1], call.count = given[2];
   requireSound(*self, call, stream);
-  return whenGroupEnds(
-      [self, call, stream] { return enqueue(self, call, stream); });
+  auto begin = [self, call, stream] {
+    return whenGroupEnds(
+        [self, call, stream] { return enqueue(self, call, stream); });
+  };
+  static thread_local std::function<ncclResult_t()> held;
+  if (isMutated("swap", what)) {
+    held = begin;
+    return ncclSuccess;
+  }
+  ncclResult_t result = begin();
+  if (held)
+    std::exchange(held, nullptr)();
+  return result;
 }
 
 } // namespace
