@@ -23,7 +23,8 @@ CudaDevice::CudaDevice(const plan::Plan &plan, const Libraries &libraries,
                        const Images &images, Communicator &communicator,
                        int ordinal, const DeviceOptions &options)
     : plan(plan), context(libraries, ordinal), images(images),
-      communicator(communicator), pool(options.workers, options.spin),
+      communicator(communicator), capturesGraphs(options.cudaGraph),
+      reduce(options.reduce), pool(options.workers, options.spin),
       owner(std::this_thread::get_id()) {
   const Driver &driver = context.driver;
   if (int needed = plan.target().cuda().capability();

@@ -78,6 +78,9 @@ public:
   Context context;
   const Images &images;
   Communicator &communicator;
+  /// What the run's flags say.
+  const bool capturesGraphs;
+  const Reduce reduce;
   CUstream compute = nullptr;
   StepNumbers numbers; // of the micro-batch that is enqueued
   /// Its RunNumbers (kernels/Parameters.h), in the device's memory.

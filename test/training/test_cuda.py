@@ -127,8 +127,32 @@ class Cuda(unittest.TestCase):
         model = models()["gpt2-tiny"]
         graphs = Run(model, "2", "float32")
         self.assertEqual(Run(model, "2", "float32").bits(), graphs.bits())
-        # With a clock for each entry, they are enqueued one by one.
-        self.assertEqual(Run(model, "2", "float32", train=["--profile"]).bits(), graphs.bits())
+        for plain in (["--cuda-graph", "off"], ["--profile"]):
+            with self.subTest(plain=plain):
+                self.assertEqual(Run(model, "2", "float32", train=plain).bits(), graphs.bits())
+
+    def test_sums_by_nccl(self):
+        model = models()["mlp-tiny-loss"]
+        for strategy, accumulation in (("full", 1), ("none", 1), ("full", 2)):
+            with self.subTest(strategy=strategy, accumulation=accumulation):
+                run = lambda reduce: Run(
+                    model,
+                    "4",
+                    "float32",
+                    "--strategy",
+                    strategy,
+                    train=["--reduce", reduce],
+                    accumulation=accumulation,
+                )
+                nccl, ordered = run("nccl"), run("ordered")
+                self.assertEqual(run("nccl").bits(), nccl.bits())
+                # NCCL goes round a ring.
+                self.assertNotEqual(nccl.digest, ordered.digest)
+                self.assertIn("sums over ranks are NCCL's", nccl.said)
+                self.assertNotIn("sums over ranks are NCCL's", ordered.said)
+                if accumulation == 1:
+                    self.against_pytorch(model, nccl, "float32")
+                self.assertLess(parity.worst_relative(nccl.losses, ordered.losses), 1e-5)
 
     def test_steps_that_are_not_finite_are_skipped(self):
         run = Run(models()["mlp-tiny-loss"], "2", "float16", train=SCALED)
@@ -152,9 +176,9 @@ class Refusals(unittest.TestCase):
         cls.trainer = os.path.join(folder.name, "m.trainer")
         cls.model.compile(cls.trainer, "2", "float32", *TARGET)
 
-    def refused(self, expected):
+    def refused(self, expected, *flags):
         with self.assertRaises(CommandFailed) as caught:
-            self.model.train(self.trainer, steps=1)
+            self.model.train(self.trainer, *flags, steps=1)
         lines = str(caught.exception).strip().splitlines()
         self.assertRegex(lines[-1], expected)
         errors = [line for line in lines if line.startswith("trainer: error:")]
@@ -167,6 +191,10 @@ class Refusals(unittest.TestCase):
     def test_too_little_memory(self):
         with emulated(2, GPU_BYTES=1 << 16):
             self.refused("has no [0-9]+ bytes for ")
+
+    def test_graphs_that_no_launch_is_in(self):
+        for flag in ("--profile", "--check-finite"):
+            self.refused(f"--cuda-graph has no effect with {flag}", "--cuda-graph", "on", flag)
 
     def test_no_driver(self):
         with emulated(2):
