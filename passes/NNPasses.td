@@ -192,8 +192,8 @@ def NNPrecision : Pass<"nn-precision", "::mlir::ModuleOp"> {
       "bf16, float16, float32 or float64, or "
       "param=TYPE[,reduce=TYPE][,output=TYPE][,keep=norm|softmax|loss|REGEX]">,
     Option<"master", "master", "std::string", "\"\"",
-      "type of master weights and optimizer state: float32 (float64 with float64), or the 16-bit "
-      "type of the parameters">,
+      "type of master weights and optimizer state: float32 (float64 with float64), the 16-bit "
+      "type of the parameters, or split: float32, as bf16 parameters and the rest">,
     ListOption<"unitOptions", "unit-options", "std::string",
       "match=REGEX,precision=TYPE for parameters whose fsdp.unit (else name) matches; first match "
       "wins">

@@ -31,6 +31,15 @@ const char *suffixOf(plan::DType dtype) {
   }
 }
 
+void requireWorkspace(const Tensor &workspace, int64_t bytes) {
+  int64_t has =
+      workspace ? workspace.elements() * int64_t(elementSize(workspace.dtype))
+                : 0;
+  if (has < bytes || (workspace && !workspace.contiguous()))
+    fail("expects a workspace of at least ", bytes, " contiguous bytes, got ",
+         has);
+}
+
 Grid gridFor(int64_t elements, unsigned threads) {
   // Twice what the largest GPUs hold at once; more blocks only cost starts.
   constexpr int64_t most = 132 * 16 * 2;
