@@ -182,10 +182,9 @@ struct NNRemat : impl::NNRematBase<NNRemat> {
     CostModel costs(std::move(*machine));
     SavedValues saved(train, costs);
     if (policy != "none")
-      saved.recomputeCheap(movedPerSaved,
-                           policy == "all"
-                               ? std::numeric_limits<double>::infinity()
-                               : mostTime);
+      saved.recomputeCheap(
+          movedPerSaved,
+          policy == "all" ? std::numeric_limits<double>::infinity() : mostTime);
     note(module, saved);
     if (getContext().getRemarkEngine())
       explain(saved);

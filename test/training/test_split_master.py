@@ -1,4 +1,4 @@
-"""--master split: the bits of float32 masters, in less memory, and checkpoints that are the same."""
+"""--master split: the bits of float32 masters, in less memory; checkpoints are the same."""
 import json
 import os
 import tempfile
