@@ -1,4 +1,5 @@
 // Generated kernels, as launches; what all binders ask.
+#include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/cuda/Bind.h"
 
