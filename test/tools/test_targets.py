@@ -145,6 +145,21 @@ class Targets(ToolTest):
         self.assertEqual(plans[PLAN, 1], dict(sections(alone))[PLAN, 0])
         self.assertEqual(plans[WEIGHTS, 0], dict(sections(alone))[WEIGHTS, 0])
 
+    def test_flags_of_gpus_on_a_processor(self):
+        trainer = self.trainer("--target", "cpu:x86-64-v3")
+        for flag, value in (("--cuda-graph", "off"), ("--reduce", "nccl")):
+            self.assert_one_error(
+                run(trainer, flag, value, "--data", "synthetic:1"),
+                "trainer",
+                f"{flag} has no effect: this trainer runs on cpu:x86-64-v3, not on NVIDIA GPUs",
+            )
+        trainer = self.trainer("--target", "cuda:sm_80")
+        self.assert_one_error(
+            run(trainer, "--reduce", "nccl", "--data", "synthetic:1"),
+            "trainer",
+            "--reduce has no effect on a mesh of one rank",
+        )
+
     def test_the_processor_where_gpus_are_too_few(self):
         trainer = self.trainer("--target", "cpu,cuda:sm_90")
         result = run(trainer, "--steps", "2", "--data", "synthetic:1")
