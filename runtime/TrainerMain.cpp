@@ -282,6 +282,8 @@ int runIn(World &world, const Launch &launch, const Options &options,
   DeviceOptions device;
   device.workers = threadsPerRank(options, plan, world);
   device.spin = world.haveCoresFor(device.workers);
+  device.cudaGraph = options.cudaGraph;
+  device.reduce = options.reduce;
   device.firstDevice = launch.localProcess * world.localRanks().size();
   if (options.selfTest.wanted) {
     int code = runSelfTest(world, platform.devices(plan, kernels, device),

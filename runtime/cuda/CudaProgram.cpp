@@ -156,7 +156,8 @@ void CudaProgram::run(int64_t begin, int64_t end, const StepNumbers &numbers,
   if (measured.timed || measured.recording)
     return enqueueTimed(begin, end, measured);
   // No graph leaves collectives on their way, or awaits those of others.
-  if (begin != 0 || end != size() || awaitsOthers || !open.empty())
+  if (!device.capturesGraphs || begin != 0 || end != size() || awaitsOthers ||
+      !open.empty())
     return enqueue(begin, end);
   Capture &capture =
       captures[{begin, end, numbers.microBatch == 0, numbers.endsStep()}];

@@ -13,6 +13,12 @@
 
 namespace shardc::runtime {
 
+/// How devices with a library for collectives add up what ranks bring.
+enum class Reduce {
+  Ordered, // first rank first, as processors do
+  Nccl,    // as NCCL does
+};
+
 struct DeviceOptions {
   int workers = 1; // threads of the rank, the calling one included
   /// Waiting threads spin: right where ranks * workers <= usableCores().
@@ -21,6 +27,9 @@ struct DeviceOptions {
   bool gemmClock = false;
   /// Where devices have numbers on a host: that of the process's first rank.
   int firstDevice = 0;
+  /// A GPU's micro-batches are launched as graphs.
+  bool cudaGraph = true;
+  Reduce reduce = Reduce::Ordered;
 };
 
 /// What a rank's device reaches.
