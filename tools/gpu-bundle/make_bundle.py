@@ -5,8 +5,8 @@
     make_bundle.py --models mlp-tiny-loss --no-speed -o FILE.tar.gz    a small one
 
 In it are the suites, the runtime, trainers (for sm_90, with PTX for newer GPUs), the data and
-PyTorch's numbers of small models, the calls that trainers make of the emulated libraries, and run.py,
-which needs nothing but python3 there.
+PyTorch's numbers of small models, the calls that trainers make of the emulated libraries, and
+run.py, which needs nothing but python3 there.
 """
 import argparse
 import gzip
@@ -17,6 +17,7 @@ import shutil
 import sys
 import tarfile
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.abspath(os.path.join(HERE, "..", ".."))
@@ -34,6 +35,7 @@ import launches  # noqa: E402
 NAME = "shardc-gpu-bundle"
 TARGET = ("--target", "cuda:sm_90")
 MOST_BYTES = 60_000_000
+RECORDING_SECONDS = 1800
 SUITES = ("cuda-driver-tests", "cublaslt-tests", "nccl-tests", "runtime-tests")
 # Models beside float64, which all have; where a name stands is also what the other parts run.
 SMALLER_TYPES = {
@@ -173,7 +175,7 @@ class Maker:
     def record_launches(self):
         """What the trainers ask of the emulated libraries, by the very code that asks there."""
         with emulated_cuda.emulated(1), tempfile.TemporaryDirectory() as folder:
-            at = bundle.Bundle(None, folder, float("inf"), root=self.folder)
+            at = bundle.Bundle(None, folder, time.monotonic() + RECORDING_SECONDS, root=self.folder)
             for run in self.contents["launches"]:
                 lines, _, _ = launches.record(at, run)
                 with open(self.path(run["log"]), "w") as file:
