@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the archive that is taken to a machine with a GPU (docs/gpu-kernels.md).
+"""Makes the archive that is taken to a machine with a GPU (docs/performance.md).
 
     make_bundle.py                     build/shardc-gpu-bundle.tar.gz
     make_bundle.py --models mlp-tiny-loss --no-speed -o FILE.tar.gz    a small one
