@@ -34,7 +34,6 @@ PARTS = {
     "sanitizer": sanitizer.run,
     "speed": speed.run,
 }
-PART_SECONDS = 600
 
 
 def main():
@@ -46,6 +45,9 @@ def main():
     parser.add_argument("parts", nargs="*", metavar="PART", help="default: all")
     parser.add_argument("--list", action="store_true", help="name the parts")
     parser.add_argument("--models", help="names of models, with commas between: no others")
+    parser.add_argument(
+        "--seconds", type=float, default=600, help="of each part, at most [%(default)s]"
+    )
     args = parser.parse_args()
     if args.list:
         print("\n".join(PARTS))
@@ -62,7 +64,7 @@ def main():
             continue
         start = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
-            bundle = Bundle(gpu, folder, start + PART_SECONDS, args.models)
+            bundle = Bundle(gpu, folder, start + args.seconds, args.models)
             PARTS[part](bundle, report)
         print(f"{part}: {time.monotonic() - start:.0f} s", flush=True)
     print(f"{report.passes} passed, {report.fails} failed, {report.skips} skipped")
