@@ -26,6 +26,7 @@ ALL = os.environ.get("SHARDC_TEST_GPU_BUNDLE") == "1"
 LAST = r"^(\d+) passed, (\d+) failed, (\d+) skipped$"
 
 
+@emulated_cuda.needs_libdevice
 class GpuBundle(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
