@@ -6,126 +6,15 @@
 // SHARDC_LAUNCH_LOG names the file; FILE.memory has the most bytes of the device
 // that were in use, as its driver reports them. Addresses, streams and events
 // are numbered as they are made. One rank, on one thread.
-#include "test/emulated-cuda/blaslt/OpenedLibraries.h"
+#include "test/emulated-cuda/launches/Recording.h"
 
 #include <cinttypes>
-#include <cstdarg>
-#include <cstdio>
-#include <cstdlib>
 #include <dlfcn.h>
 #include <elf.h>
-#include <map>
-#include <mutex>
 #include <sys/auxv.h>
 
 namespace shardc::test::cuda {
 namespace {
-
-/// Handles by number, in the order in which they were made.
-template <typename Handle> class Numbers {
-public:
-  void made(Handle handle) { numbers[handle] = next++; }
-  void destroyed(Handle handle) { numbers.erase(handle); }
-  int of(Handle handle) const {
-    auto found = numbers.find(handle);
-    return found == numbers.end() ? -1 : found->second;
-  }
-
-private:
-  std::map<Handle, int> numbers;
-  int next = 0;
-};
-
-struct Allocation {
-  int number;
-  size_t bytes;
-};
-
-struct Recording {
-  std::mutex mutex;
-  FILE *file = nullptr;
-  std::string memoryFile;
-  size_t mostUsed = 0;
-  bool isCapturing = false;
-  Numbers<CUstream> streams;
-  Numbers<CUevent> events;
-  Numbers<CUgraphExec> graphs;
-  std::map<CUdeviceptr, Allocation> allocations;
-  int nextAllocation = 0;
-  std::map<CUfunction, std::string> kernels;
-  std::map<cublasLtMatrixLayout_t, std::string> layouts;
-  std::map<cublasLtMatmulDesc_t, std::string> products;
-};
-
-Recording &recording() {
-  static Recording *one = [] {
-    auto *made = new Recording;
-    if (const char *path = std::getenv("SHARDC_LAUNCH_LOG")) {
-      made->file = std::fopen(path, "w");
-      made->memoryFile = std::string(path) + ".memory";
-    }
-    if (!made->file) {
-      std::fprintf(stderr, "launch log: set SHARDC_LAUNCH_LOG to a file that "
-                           "can be written\n");
-      std::exit(2);
-    }
-    return made;
-  }();
-  return *one;
-}
-
-/// The libraries' own functions, as far as the trainer has asked for them.
-OpenedLibraries real;
-
-__attribute__((format(printf, 1, 2))) void line(const char *format, ...) {
-  FILE *file = recording().file;
-  va_list arguments;
-  va_start(arguments, format);
-  std::vfprintf(file, format, arguments);
-  va_end(arguments);
-  std::fputc('\n', file);
-  // A trainer may end at any time.
-  std::fflush(file);
-}
-
-std::string place(CUdeviceptr address) {
-  const auto &all = recording().allocations;
-  auto next = all.upper_bound(address);
-  if (next != all.begin()) {
-    const auto &[base, allocation] = *std::prev(next);
-    if (address < base + allocation.bytes)
-      return "memory " + std::to_string(allocation.number) + " + " +
-             std::to_string(address - base);
-  }
-  return address ? "elsewhere" : "nowhere";
-}
-std::string place(const void *address) {
-  return place(reinterpret_cast<CUdeviceptr>(address));
-}
-int number(CUstream stream) { return recording().streams.of(stream); }
-int number(CUevent event) { return recording().events.of(event); }
-
-/// A device may be asked for its memory at any time but in a capture.
-void noteMemory() {
-  Recording &to = recording();
-  size_t free = 0, total = 0;
-  if (to.isCapturing || !real.cuMemGetInfo ||
-      real.cuMemGetInfo(&free, &total) != CUDA_SUCCESS ||
-      total - free <= to.mostUsed)
-    return;
-  to.mostUsed = total - free;
-  if (FILE *file = std::fopen(to.memoryFile.c_str(), "w")) {
-    std::fprintf(file, "%zu\n", to.mostUsed);
-    std::fclose(file);
-  }
-}
-
-void allocated(CUdeviceptr address, size_t bytes) {
-  Recording &to = recording();
-  to.allocations[address] = {to.nextAllocation++, bytes};
-  line("allocate memory %d: %zu bytes", to.nextAllocation - 1, bytes);
-  noteMemory();
-}
 
 #define SHARDC_LOGGED() std::lock_guard lock(recording().mutex)
 
