@@ -9,6 +9,11 @@ import time
 ROOT = os.path.dirname(os.path.abspath(__file__))
 
 
+def contents(root=ROOT):
+    with open(os.path.join(root, "bundle.json")) as file:
+        return json.load(file)
+
+
 class Report:
     """A line for each check; the reason of what did not pass is part of its name."""
 
@@ -47,8 +52,7 @@ class Bundle:
         self.root = root
         self.folder = folder  # for what is written; gone after the part
         self.deadline = deadline
-        with open(self.path("bundle.json")) as file:
-            self.contents = json.load(file)
+        self.contents = contents(root)
         self.wanted = models.split(",") if models else None
 
     def path(self, *names):

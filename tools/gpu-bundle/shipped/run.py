@@ -20,7 +20,7 @@ import parity
 import sanitizer
 import speed
 import suites
-from bundle import Bundle, Report
+from bundle import Bundle, Report, contents
 
 PARTS = {
     "driver": suites.driver,
@@ -55,6 +55,10 @@ def main():
     unknown = [part for part in args.parts if part not in PARTS]
     if unknown:
         parser.error(f"there is no part '{unknown[0]}'; the parts are {', '.join(PARTS)}")
+    names = {run["model"] for part in contents().values() for run in part}
+    for name in args.models.split(",") if args.models else ():
+        if name not in names:
+            parser.error(f"there is no model '{name}'; there are {', '.join(sorted(names))}")
     report = Report()
     gpu, problem = device.look()
     print(f"device: {gpu or problem}", flush=True)
