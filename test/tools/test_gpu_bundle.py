@@ -24,6 +24,30 @@ MOST_BYTES = 60_000_000
 QUICK = ("parity", "launches", "memory", "sanitizer", "speed", "--models", "mlp-tiny-loss")
 ALL = os.environ.get("SHARDC_TEST_GPU_BUNDLE") == "1"
 LAST = r"^(\d+) passed, (\d+) failed, (\d+) skipped$"
+# The parts that are skipped on an emulated GPU, of which nobody may know here that it is one.
+AS_ON_A_GPU = """
+import tempfile
+import time
+
+import bundle
+import device
+import sanitizer
+import speed
+
+gpu, problem = device.look()
+assert gpu, problem
+gpu.is_emulated = False
+with tempfile.TemporaryDirectory() as folder:
+    at = bundle.Bundle(gpu, folder, time.monotonic() + 600, "gpt2-tiny,mlp-tiny-loss")
+    small = dict(model="gpt2-tiny", precision="bf16", trainer="gpt2-tiny.bf16", batch=8, sequence=64)
+    small.update(steps=7, vocabulary=512, bytes=1 << 20, goals={}, flags=["--lr", "1e-4"])
+    goal, large = dict(small, goals={"Emulated": 10**9}), dict(small, bytes=1 << 40)
+    at.contents["speed"] = [small, goal, large]
+    at.contents["sanitizer"] = at.contents["sanitizer"][:1]
+    report = bundle.Report()
+    speed.run(at, report)
+    sanitizer.run(at, report)
+"""
 
 
 @emulated_cuda.needs_libdevice
@@ -106,6 +130,38 @@ class GpuBundle(unittest.TestCase):
         code, counts, said = self.run_bundle("driver", "speed", gpus=0)
         self.assertEqual((code, counts), (1, (0, 2, 0)), said)
         self.assertRegex(said, "failed  speed: no GPU to use: .*libcuda.so.1")
+
+    def test_what_only_a_gpu_runs(self):
+        """Speed, and compute-sanitizer's findings, which a script stands in for."""
+        sanitizer = os.path.join(self.folder, "compute-sanitizer")
+        self.addCleanup(os.remove, sanitizer)
+        self.write(
+            sanitizer,
+            "#!/bin/sh\ntool=$2; shift 4; [ $tool != racecheck ] || exit 86\n"
+            '"$@" && echo "========= ERROR SUMMARY: 0 errors"\n',
+        )
+        os.chmod(sanitizer, 0o755)
+        path = {"PATH": f"{self.folder}:/usr/bin:/bin"}
+        done = subprocess.run(
+            [sys.executable, "-c", AS_ON_A_GPU],
+            cwd=self.folder,
+            env={**path, **emulated_cuda.environment(1)},
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        said = done.stdout.splitlines()
+        speed = r"speed: gpt2-tiny bf16, S 64: \d+%s tokens/s, [\d.]+ ms a step, .*; ms: \w"
+        self.assertRegex(said[0], "^passed  " + speed % "")
+        self.assertRegex(said[1], "^failed  " + speed % " of 1000000000")
+        self.assertRegex(said[2], r"^skipped speed: .*: it needs \d+\.\d GB, and the GPU has 4\.3")
+        ends = ("passed", "passed", "failed", "passed")
+        tools = ("memcheck", "initcheck", "racecheck", "synccheck")
+        self.assertEqual(
+            [line.split(",")[0] for line in said[3:]],
+            [f"{end:8}sanitizer: {tool}" for end, tool in zip(ends, tools)],
+        )
+        self.assertIn("compute-sanitizer ends with 86", said[5])
 
     @staticmethod
     def write(path, text):

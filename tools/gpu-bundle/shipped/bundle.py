@@ -1,9 +1,11 @@
 """What lies in the bundle, how its programs are run, and what is said of them."""
+import glob
 import json
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 ROOT = os.path.dirname(os.path.abspath(__file__))
@@ -12,6 +14,15 @@ ROOT = os.path.dirname(os.path.abspath(__file__))
 def contents(root=ROOT):
     with open(os.path.join(root, "bundle.json")) as file:
         return json.load(file)
+
+
+def library_path():
+    """Where programs look for NVIDIA's libraries: also in the folders of PyPI's packages that this
+    python3 knows, behind those that LD_LIBRARY_PATH has."""
+    folders = [os.environ.get("LD_LIBRARY_PATH")]
+    for folder in sys.path:
+        folders += sorted(glob.glob(os.path.join(folder, "nvidia", "*", "lib")))
+    return ":".join(filter(None, folders))
 
 
 class Report:
@@ -92,7 +103,7 @@ class Bundle:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
-            env={**os.environ, **dict(environment)},
+            env={**os.environ, "LD_LIBRARY_PATH": library_path(), **dict(environment)},
             start_new_session=True,
         )
         try:
