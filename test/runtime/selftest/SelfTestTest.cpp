@@ -1,6 +1,7 @@
 // What a self-test measures, and what it makes of that.
 #include "runtime/selftest/SelfTest.h"
 #include "runtime/base/Memory.h"
+#include "runtime/device/Tickets.h"
 #include "test/runtime/launch/RanksInProcesses.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +9,33 @@
 using namespace shardc::runtime;
 
 namespace {
+
+/// Collectives of host memory.
+class PlainProgram final : public DeviceProgram {
+public:
+  void add(PlacedEntry entry) override {
+    entries.push_back(std::move(entry.what));
+  }
+  int64_t size() const override { return std::ssize(entries); }
+  void run(int64_t begin, int64_t end, const StepNumbers &numbers,
+           Measurements &) override {
+    for (int64_t i = begin; i < end; ++i) {
+      const entry::Any &any = entries[size_t(i)];
+      if (auto *gather = std::get_if<entry::StartAllGather>(&any))
+        tickets.start(*gather);
+      else if (auto *scatter = std::get_if<entry::StartReduceScatter>(&any))
+        tickets.start(*scatter, numbers);
+      else if (auto *reduce = std::get_if<entry::StartAllReduce>(&any))
+        tickets.start(*reduce, numbers);
+      else
+        tickets.wait(std::get<entry::Wait>(any));
+    }
+  }
+
+private:
+  std::vector<entry::Any> entries;
+  Tickets tickets;
+};
 
 /// Memory of the host, and nothing that computes.
 class PlainDevice final : public Device {
@@ -27,7 +55,9 @@ public:
   void download(void *to, const std::byte *from, int64_t bytes) override {
     std::memcpy(to, from, bytes);
   }
-  std::unique_ptr<DeviceProgram> newProgram() override { return nullptr; }
+  std::unique_ptr<DeviceProgram> newProgram() override {
+    return std::make_unique<PlainProgram>();
+  }
   void settle() override {}
   void onHost(int64_t, int64_t,
               const std::function<void(int64_t, int64_t)> &) override {}
@@ -41,8 +71,9 @@ public:
   int deviceCount(const shardc::plan::Plan &) const override { return 1; }
   void check(const shardc::plan::Plan &) const override {}
   int64_t bytesPerThread() const override { return 0; }
-  DeviceRates measure(const DeviceOptions &) const override {
-    return {4e12, 2e12, 1e12, 3e10, 64e9};
+  DeviceRates measure(Device &, const DeviceOptions &,
+                      int64_t ranksPerHost) const override {
+    return {4e12, 2e12, 1e12, 3e10, 64e9 / double(ranksPerHost)};
   }
   DeviceFactory devices(const shardc::plan::Plan &, std::span<const std::byte>,
                         const DeviceOptions &) override {
@@ -69,7 +100,8 @@ TEST(SelfTest, OneRankHasNoCollectives) {
   EXPECT_TRUE(result.levels.empty());
   EXPECT_FALSE(result.leastBandwidth());
   EXPECT_EQ(result.rates.flops32, 2e12);
-  EXPECT_NE(result.text().find("2.000 TFLOP/s in float32, 1.000 in float64"),
+  EXPECT_NE(result.text().find(
+                "4.000 TFLOP/s in bf16, 2.000 in float32, 1.000 in float64"),
             std::string::npos)
       << result.text();
 }
