@@ -82,7 +82,8 @@ def Step_AllReduceStartOp : Step_Entry<"all_reduce_start", [AttrSizedOperandSegm
   }];
   let arguments = (ins Step_Updates<Variadic<Step_View>>:$values,
     Step_Updates<Variadic<Step_View>>:$accumulators,
-    Step_Writes<Optional<Step_View>>:$workspace, OptionalAttr<FlatSymbolRefAttr>:$unit, FlatSymbolRefAttr:$group, DenseBoolArrayAttr:$norms);
+    Step_Writes<Optional<Step_View>>:$workspace, OptionalAttr<FlatSymbolRefAttr>:$unit,
+    FlatSymbolRefAttr:$group, DenseBoolArrayAttr:$norms);
   let results = (outs Step_Token:$token);
   let assemblyFormat = [{($unit^)? `(` $values `)` (`in` $accumulators^)? `over` $group
     (`workspace` $workspace^)? attr-dict `:` functional-type(operands, results)}];

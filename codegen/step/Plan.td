@@ -140,8 +140,8 @@ def Step_StorageOp : Step_Op<"storage",
     `states` (in the order of runtime/device/Optimizers.h) elements / optimizer_shards of its
     master_type. A unit whose types are equal has no master: the rank's part of its parameters is
     that. Float32 masters of bf16 parameters may be split: `remainder` is what is missing to them
-    (runtime/base/SplitMaster.h). A frozen unit has no states. Refused are a symbol that is not there, and an op outside a
-    `step.plan`.
+    (runtime/base/SplitMaster.h). A frozen unit has no states. Refused are a symbol that is not
+    there, and an op outside a `step.plan`.
 
     ```mlir
     step.plan {

@@ -114,14 +114,20 @@ void CudaDevice::upload(std::byte *to, const void *from, int64_t bytes) {
   const Driver &driver = context.driver;
   auto *source = static_cast<const std::byte *>(from);
   for (int64_t at = 0; at < bytes; at += stagingBytes) {
-    Staging &staging = uploads[nextUpload++ % uploads.size()];
-    if (staging.isUsed)
-      driver.cuEventSynchronize(staging.done);
-    auto part = size_t(std::min(stagingBytes, bytes - at));
-    std::memcpy(staging.memory, source + at, part);
-    driver.cuMemcpyHtoDAsync(addressOf(to + at), staging.memory, part, compute);
-    driver.cuEventRecord(staging.done, compute);
-    staging.isUsed = true;
+    int64_t part = std::min(stagingBytes, bytes - at);
+    Staging *staging = &uploads[filling];
+    if (staging->used + part > stagingBytes) {
+      driver.cuEventRecord(staging->done, compute);
+      filling = 1 - filling;
+      staging = &uploads[filling];
+      if (staging->used > 0)
+        driver.cuEventSynchronize(staging->done);
+      staging->used = 0;
+    }
+    std::byte *place = staging->memory + staging->used;
+    std::memcpy(place, source + at, size_t(part));
+    driver.cuMemcpyHtoDAsync(addressOf(to + at), place, size_t(part), compute);
+    staging->used += (part + 255) / 256 * 256;
   }
 }
 
@@ -202,6 +208,9 @@ void CudaDevice::settleAll() {
   awaitCompute();
   groups->check();
   faults->check();
+  // What was uploaded is there.
+  for (Staging &staging : uploads)
+    staging.used = 0;
   std::lock_guard lock(otherMutex);
   lastSettled = next;
 }

@@ -97,11 +97,12 @@ public:
   std::unique_ptr<NcclGroups> groups;
 
 private:
-  /// Pinned memory that copies go through. `done`: the last copy is.
+  /// Pinned memory that copies go through. Uploads lie side by side in one of two
+  /// until it is full; `done`: its last copy is.
   struct Staging {
     std::byte *memory = nullptr;
     CUevent done = nullptr;
-    bool isUsed = false;
+    int64_t used = 0; // bytes
   };
   struct OwnModule {
     std::string file;
@@ -122,8 +123,8 @@ private:
   std::vector<OwnModule> modules;
   std::vector<CUdeviceptr> allocations;
   static constexpr int64_t stagingBytes = int64_t(4) << 20;
-  std::array<Staging, 2> uploads; // taken in turns
-  size_t nextUpload = 0;
+  std::array<Staging, 2> uploads;
+  size_t filling = 0; // of uploads
   Staging down;
   /// Another thread's downloads: behind what the device's own thread has seen
   /// settled, and beside what runs.

@@ -3,6 +3,7 @@
 #include "runtime/engine/Program.h"
 
 #include "runtime/engine/Checks.h"
+#include "runtime/engine/Resolve.h"
 
 namespace shardc::runtime {
 

@@ -31,10 +31,20 @@ def tiny_models():
 class Run:
     """A few steps of a model, and what came out."""
 
-    def __init__(self, model, mesh, precision, *compile_flags, train=(), accumulation=1, gpus=None):
+    def __init__(
+        self,
+        model,
+        mesh,
+        precision,
+        *compile_flags,
+        train=(),
+        accumulation=1,
+        gpus=None,
+        driver={},
+    ):
         path = lambda name: os.path.join(folder, name)
         batch = max(model.batch, ranks_of(mesh) * accumulation)
-        with tempfile.TemporaryDirectory() as folder, emulated(gpus or ranks_of(mesh)):
+        with tempfile.TemporaryDirectory() as folder, emulated(gpus or ranks_of(mesh), **driver):
             model.compile(
                 path("m.trainer"),
                 mesh,
@@ -153,6 +163,38 @@ class Cuda(unittest.TestCase):
                 if accumulation == 1:
                     self.against_pytorch(model, nccl, "float32")
                 self.assertLess(parity.worst_relative(nccl.losses, ordered.losses), 1e-5)
+
+    def calls(self, name, mesh, *train):
+        """What a run of some steps asks of the first GPU's driver, as (function, bytes)."""
+        with tempfile.TemporaryDirectory() as folder:
+            log = os.path.join(folder, "calls")
+            Run(models()[name], mesh, "bf16", train=train, driver={"CALLS": log})
+            with open(log, encoding="utf-8") as file:
+                lines = [line.split() for line in file]
+        return [(name, int(size)) for device, name, size in lines if device == "0"]
+
+    def test_calls_of_a_step_do_not_follow_its_depth(self):
+        counts = {}
+        for name in ("gpt2-tiny", "mlp-tiny-loss"):
+            for mesh in ("1", "2"):
+                calls = [of for of, _ in self.calls(name, mesh)]
+                launches = [i for i, of in enumerate(calls) if of == "cuGraphLaunch"]
+                self.assertEqual(len(launches), STEPS - 1)
+                # Who waits for other ranks looks again and again.
+                step = [of for of in calls[launches[-2] : launches[-1]] if of != "cuStreamQuery"]
+                self.assertLessEqual(len(step), 16, step)
+                counts[name, mesh] = len(step)
+        # One is a multilayer perceptron, the other has blocks with attention.
+        self.assertEqual(len(set(counts.values())), 1, counts)
+
+    def test_memory_is_what_the_plan_says(self):
+        for mesh in ("1", "2"):
+            calls = self.calls("gpt2-tiny", mesh)
+            functions = [of for of, _ in calls]
+            first = functions.index("cuStreamBeginCapture_v2")
+            allocated = [(of, size) for of, size in calls if "Alloc" in of]
+            self.assertEqual([of for of, _ in calls[first:] if "Alloc" in of], [])
+            print(mesh, allocated)
 
     def test_steps_that_are_not_finite_are_skipped(self):
         run = Run(models()["mlp-tiny-loss"], "2", "float16", train=SCALED)

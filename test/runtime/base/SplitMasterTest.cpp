@@ -43,7 +43,7 @@ TEST(SplitMaster, EveryUpperHalf) {
                                   0xbfff, 0xc000, 0xfffe, 0xffff};
   std::mt19937 random(1);
   for (int i = 0; i < 50; ++i)
-    lowers.push_back(random() & 0xffff);
+    lowers.push_back(unsigned(random() & 0xffff));
   for (unsigned lower : lowers) {
     std::vector<unsigned> all;
     for (unsigned upper = 0; upper < 0x10000; ++upper)
@@ -54,9 +54,9 @@ TEST(SplitMaster, EveryUpperHalf) {
 
 TEST(SplitMaster, EveryLowerHalf) {
   for (unsigned upper :
-       {0u, 1u, 2u, 0x7fu, 0x80u, 0x3f7fu, 0x3f80u, 0x3f81u, 0x7f7eu, 0x7f7fu,
-        0x7f80u, 0x7f81u, 0x7fc0u, 0x7fffu, 0x8000u, 0x8001u, 0xbf80u, 0xff7fu,
-        0xff80u, 0xffffu}) {
+       {0u,      1u,      2u,      0x7fu,   0x80u,   0x3f7fu, 0x3f80u,
+        0x3f81u, 0x7f7eu, 0x7f7fu, 0x7f80u, 0x7f81u, 0x7fc0u, 0x7fffu,
+        0x8000u, 0x8001u, 0xbf80u, 0xff7fu, 0xff80u, 0xffffu}) {
     std::vector<unsigned> all;
     for (unsigned lower = 0; lower < 0x10000; ++lower)
       all.push_back(upper << 16 | lower);
@@ -73,8 +73,8 @@ TEST(SplitMaster, ArraysInAnyOrder) {
   std::mt19937 random(2);
   for (int round = 0; round < 20; ++round) {
     for (float &value : values)
-      value = std::bit_cast<float>(0x3f800000 | (random() % 8) << 16 |
-                                   (random() % 4 ? 0x8000 : 0x1234));
+      value = std::bit_cast<float>(unsigned(0x3f800000 | (random() % 8) << 16 |
+                                            (random() % 4 ? 0x8000 : 0x1234)));
     std::vector<std::thread> threads;
     for (int64_t begin = 0, end; begin < count; begin = end) {
       end = std::min<int64_t>(count, begin + 1 + random() % 100);

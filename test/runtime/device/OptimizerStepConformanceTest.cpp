@@ -255,8 +255,8 @@ TEST_P(OptimizerStepConformance, SplitMastersHaveTheBitsOfFloat32) {
       for (bool bits : {false, true})
         onDevice([&](Bench &bench) {
           SCOPED_TRACE(testing::Message()
-                       << optimizer.name << " by "
-                       << plan::DType_Name(gradient) << ", bits " << bits);
+                       << optimizer.name << " by " << plan::DType_Name(gradient)
+                       << ", bits " << bits);
           StepNumbers numbers = numbersOf(optimizer);
           Setting setting(optimizer, {plan::FLOAT32, gradient, plan::BFLOAT16});
           if (optimizer.kind == OptimizerKind::Sgd) {
@@ -290,12 +290,11 @@ TEST_P(OptimizerStepConformance, SplitMastersHaveTheBitsOfFloat32) {
           std::vector<std::byte> uppers = bench.bytesOf(split.master),
                                  rest = bench.bytesOf(split.remainder);
           std::vector<float> joined(setting.count);
-          joinFloats(
-              reinterpret_cast<const unsigned short *>(uppers.data()),
-              reinterpret_cast<const unsigned short *>(rest.data()),
-              reinterpret_cast<const unsigned long long *>(
-                  rest.data() + splitLowerBytes(setting.count)),
-              0, setting.count, joined.data());
+          joinFloats(reinterpret_cast<const unsigned short *>(uppers.data()),
+                     reinterpret_cast<const unsigned short *>(rest.data()),
+                     reinterpret_cast<const unsigned long long *>(
+                         rest.data() + splitLowerBytes(setting.count)),
+                     0, setting.count, joined.data());
           EXPECT_EQ(std::vector<double>(joined.begin(), joined.end()),
                     bench.get(whole.master));
         });
