@@ -1,7 +1,11 @@
 // What a self-test measures, and what it makes of that.
 #include "runtime/selftest/SelfTest.h"
 #include "runtime/base/Memory.h"
+#include "runtime/cuda/CudaDevice.h"
+#include "runtime/cuda/Rates.h"
 #include "runtime/device/Tickets.h"
+#include "test/runtime/device/CudaDevices.h"
+#include "test/runtime/device/TestedDevices.h"
 #include "test/runtime/launch/RanksInProcesses.h"
 
 #include <gtest/gtest.h>
@@ -119,6 +123,33 @@ TEST(SelfTest, ThreadsOfAProcess) {
     EXPECT_NEAR(each.bandwidth * each.seconds, double(each.bytes), 1);
   }
   EXPECT_EQ(result.rates.memory, 32e9) << "of each of two";
+}
+
+TEST(SelfTest, OnEveryKindOfDevice) {
+  for (const TestedDevice &tested : testedDevices()) {
+    if (tested.most < 2)
+      continue;
+    ThreadWorld world(2);
+    PlainPlatform platform;
+    SelfTestResult result =
+        selfTest(world, tested.make, platform, {}, {0, 1, 1, 16'000});
+    ASSERT_EQ(result.levels.size(), 1u) << tested.name;
+    EXPECT_EQ(result.levels[0].reduceScatter.size(), 2u) << tested.name;
+    EXPECT_GT(*result.leastBandwidth(), 0) << tested.name;
+  }
+}
+
+TEST(SelfTest, MeasuresAGpu) {
+  if (cudaDeviceCount() == 0)
+    GTEST_SKIP() << "there is no GPU, and no emulated one";
+  ThreadWorld world(1);
+  world.run([](Communicator &communicator) {
+    std::unique_ptr<Device> device = cudaDevice(communicator);
+    DeviceRates rates = cuda::ratesOf(static_cast<cuda::CudaDevice &>(*device));
+    for (double each : {rates.flops16, rates.flops32, rates.flops64,
+                        rates.memoryBandwidth, rates.memory})
+      EXPECT_GT(each, 1e6);
+  });
 }
 
 /// What hosts are called, by process.
