@@ -3,6 +3,7 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/cuda/CudaDevice.h"
+#include "runtime/cuda/Rates.h"
 
 namespace shardc::runtime::cuda {
 
@@ -50,9 +51,9 @@ void CudaPlatform::check(const plan::Plan &plan) const {
          ", and not for NVIDIA GPUs");
 }
 
-DeviceRates CudaPlatform::measure(const DeviceOptions &) const {
-  fail("--selftest measures processors, not GPUs yet; measure a step with "
-       "--profile");
+DeviceRates CudaPlatform::measure(Device &device, const DeviceOptions &,
+                                  int64_t) const {
+  return ratesOf(static_cast<CudaDevice &>(device));
 }
 
 DeviceFactory CudaPlatform::devices(const plan::Plan &plan,

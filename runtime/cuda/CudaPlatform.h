@@ -19,7 +19,8 @@ public:
                       int64_t bytes) const override;
   void check(const plan::Plan &plan) const override;
   int64_t bytesPerThread() const override { return 0; }
-  DeviceRates measure(const DeviceOptions &options) const override;
+  DeviceRates measure(Device &device, const DeviceOptions &options,
+                      int64_t ranksPerHost) const override;
   /// Opens all of NVIDIA's libraries.
   DeviceFactory devices(const plan::Plan &plan,
                         std::span<const std::byte> section,

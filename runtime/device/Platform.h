@@ -38,7 +38,7 @@ struct DeviceRates {
   /// multiply-add is two.
   double flops16 = 0, flops32 = 0, flops64 = 0;
   double memoryBandwidth = 0; // bytes per second, reads and writes together
-  double memory = 0;          // bytes, of all ranks that share it
+  double memory = 0;          // bytes
 };
 
 /// To make one, and to ask for deviceCount() and bytesPerThread(), takes no
@@ -62,9 +62,11 @@ public:
   virtual void check(const plan::Plan &plan) const = 0;
   /// Memory that a thread takes besides the plan's.
   virtual int64_t bytesPerThread() const = 0;
-  /// Measures, for part of a second, what one rank reaches with these options.
-  /// Called by all ranks at once, which share what there is.
-  virtual DeviceRates measure(const DeviceOptions &options) const = 0;
+  /// Measures, for part of a second, what one rank reaches with these options
+  /// and a device of its own. Called by all ranks at once, which share what there
+  /// is: `ranksPerHost` of them a host.
+  virtual DeviceRates measure(Device &device, const DeviceOptions &options,
+                              int64_t ranksPerHost) const = 0;
   /// Loads the kernels, which live as long as the platform. `section`: of the
   /// trainer's file.
   virtual DeviceFactory devices(const plan::Plan &plan,

@@ -24,7 +24,9 @@ public:
   int deviceCount(const plan::Plan &) const override { return count; }
   void check(const plan::Plan &) const override {}
   int64_t bytesPerThread() const override { return 0; }
-  DeviceRates measure(const DeviceOptions &) const override { return {}; }
+  DeviceRates measure(Device &, const DeviceOptions &, int64_t) const override {
+    return {};
+  }
   DeviceFactory devices(const plan::Plan &, std::span<const std::byte>,
                         const DeviceOptions &) override {
     return {};
