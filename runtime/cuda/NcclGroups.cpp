@@ -29,15 +29,17 @@ NcclGroups::~NcclGroups() {
   // Who has failed may be waited for by none, and waits for none.
   bool isIdle = !hasAborted(device.communicator) &&
                 driver.cuStreamQuery.function(device.compute) == CUDA_SUCCESS;
+  // Before any stream: a graph that is on its way has collectives of all.
   for (auto &[host, group] : groups)
-    for (CommStream *of : {&group->gathers, &group->reductions}) {
+    for (CommStream *of : {&group->gathers, &group->reductions})
       if (of->comm) {
         const Nccl &nccl = device.context.libraries.nccl();
         isIdle ? nccl.ncclCommDestroy(of->comm) : nccl.ncclCommAbort(of->comm);
       }
+  for (auto &[host, group] : groups)
+    for (CommStream *of : {&group->gathers, &group->reductions})
       if (of->stream)
         driver.cuStreamDestroy.function(of->stream);
-    }
   for (auto &[id, event] : ends)
     driver.cuEventDestroy.function(event);
   driver.cuEventDestroy.function(begun);
