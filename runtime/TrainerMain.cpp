@@ -244,10 +244,10 @@ void openCheckpoints(Run &run) {
 }
 
 /// Where ranks of this process do not end by themselves.
-void endAtOnce(const std::string &error) {
+void endAtOnce(const std::string &error, int code) {
   printError(error);
   writeErrorFile(currentEnvironment(), error);
-  _exit(LostProcess);
+  _exit(code);
 }
 
 /// Where plans are compiled or looked at, devices may be missing: how a dry run

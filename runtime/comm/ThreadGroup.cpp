@@ -22,6 +22,7 @@ void ThreadProcess::abort(int rank, const std::string &reason) {
     std::lock_guard lock(mutex);
     if (aborted)
       return;
+    failed = true;
   }
   abort(text);
   if (onAbort)

@@ -3,6 +3,7 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/cuda/Faults.h"
+#include "runtime/cuda/NcclGroups.h"
 #include "runtime/cuda/kernels/Parameters.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 namespace shardc::runtime::cuda {
 
 CudaProgram::~CudaProgram() {
+  device.groups->release();
   const Driver &driver = device.context.driver;
   for (auto &[variant, capture] : captures)
     if (capture.graph)

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace shardc::runtime::cuda {
 
@@ -24,20 +25,31 @@ static bool hasAborted(Communicator &communicator) {
   }
 }
 
-NcclGroups::~NcclGroups() {
-  const Driver &driver = device.context.driver;
-  // Who has failed may be waited for by none, and waits for none.
-  bool isIdle = !hasAborted(device.communicator) &&
-                driver.cuStreamQuery.function(device.compute) == CUDA_SUCCESS;
+void NcclGroups::release() {
+  if (!hasAborted(device.communicator))
+    return;
   for (auto &[host, group] : groups)
-    for (CommStream *of : {&group->gathers, &group->reductions}) {
+    for (CommStream *of : {&group->gathers, &group->reductions})
+      if (of->comm)
+        device.context.libraries.nccl().ncclCommAbort(
+            std::exchange(of->comm, nullptr));
+}
+
+NcclGroups::~NcclGroups() {
+  release();
+  const Driver &driver = device.context.driver;
+  bool isIdle = driver.cuStreamQuery.function(device.compute) == CUDA_SUCCESS;
+  // Before any stream: a graph that is on its way has collectives of all.
+  for (auto &[host, group] : groups)
+    for (CommStream *of : {&group->gathers, &group->reductions})
       if (of->comm) {
         const Nccl &nccl = device.context.libraries.nccl();
         isIdle ? nccl.ncclCommDestroy(of->comm) : nccl.ncclCommAbort(of->comm);
       }
+  for (auto &[host, group] : groups)
+    for (CommStream *of : {&group->gathers, &group->reductions})
       if (of->stream)
         driver.cuStreamDestroy.function(of->stream);
-    }
   for (auto &[id, event] : ends)
     driver.cuEventDestroy.function(event);
   driver.cuEventDestroy.function(begun);

@@ -47,6 +47,9 @@ public:
   void know(uint32_t id);
   bool isKnown(uint32_t id) const { return ends.contains(id); }
 
+  /// Ends what waits for others where a rank has given up: no graph or stream
+  /// that has begun a collective comes to its end before.
+  void release();
   /// Whether any group has other ranks.
   bool haveOthers() const;
   /// Throws an Error that names the group where a communicator has failed.

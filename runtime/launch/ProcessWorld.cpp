@@ -145,6 +145,7 @@ std::string ProcessWorld::abort(const std::string &text) {
 std::string ProcessWorld::reasonOfAbort() const {
   return process->threads().reasonOfAbort();
 }
+bool ProcessWorld::hasFailed() const { return process->threads().hasFailed(); }
 
 /// mpirun ends with the code of the process that fails first, and then the
 /// others: those that are no cause leave it the time.

@@ -37,6 +37,7 @@ public:
   std::vector<ProcessNotes> notes() const override;
   std::string abort(const std::string &text) override;
   std::string reasonOfAbort() const override;
+  bool hasFailed() const override;
   std::vector<std::string> hosts() const override;
   Traffic traffic() const override;
   std::string text() const override;

@@ -30,10 +30,9 @@ struct SupervisorOptions {
 ///   (unless it is ignored) and SIGUSR1. The second SIGTERM or SIGINT kills
 ///   them.
 /// - When one fails, the others get a time of grace and are then killed; one
-///   that a signal has stopped, at once. The
-///   exit code is that of the one that failed first, but for those that failed
-///   because another did (ExitCode::LostProcess); 128 + N where signal N ended
-///   it.
+///   that a signal has stopped, at once. The exit code is that of the one that
+///   failed first, but for those that failed because another did
+///   (ExitCode::LostProcess); 128 + N where signal N ended it.
 /// - Where that was a fault (a signal that nobody sent through this process, or
 ///   a lost process), all are started again, `launch.maxRestarts` times at
 ///   most; after an error of their own, never.

@@ -29,5 +29,6 @@ std::string ThreadWorld::abort(const std::string &text) {
 std::string ThreadWorld::reasonOfAbort() const {
   return process->reasonOfAbort();
 }
+bool ThreadWorld::hasFailed() const { return process->hasFailed(); }
 
 } // namespace shardc::runtime

@@ -18,6 +18,7 @@ public:
   std::vector<ProcessNotes> notes() const override;
   std::string abort(const std::string &text) override;
   std::string reasonOfAbort() const override;
+  bool hasFailed() const override;
 
 private:
   RankRange local;

@@ -64,6 +64,8 @@ public:
   virtual std::string abort(const std::string &text) { return text; }
   /// Why they have been released; empty: they have not.
   virtual std::string reasonOfAbort() const { return ""; }
+  /// Whether it was a rank of this process.
+  virtual bool hasFailed() const { return false; }
   /// Names of the hosts, by process; processes of one host have the same.
   virtual std::vector<std::string> hosts() const { return {""}; }
   /// Ranks whose memory is one: those of a process.

@@ -3,6 +3,7 @@
 #include "runtime/train/Watchdog.h"
 
 #include "runtime/base/EntryText.h"
+#include "runtime/launch/ExitCode.h"
 #include "runtime/train/Trainer.h"
 
 #include <algorithm>
@@ -151,7 +152,7 @@ std::string placeText(const plan::Plan &plan, const RankNoteValue &at) {
 }
 
 Watchdog::Watchdog(World &world, const plan::Plan &plan, StillLimits limits,
-                   std::function<void(const std::string &)> atOnce)
+                   AtOnce atOnce)
     : world(world), plan(plan), limits(limits),
       interval(
           std::clamp(limits.inStep / 8, milliseconds(50), milliseconds(1000))),
@@ -229,7 +230,7 @@ void Watchdog::run() {
     // Whose device or library does not let go of it does not end by itself.
     if (std::string reason = world.reasonOfAbort(); !reason.empty()) {
       if (!endsWithin(limits.ending))
-        atOnce(reason);
+        atOnce(reason, world.hasFailed() ? BadInput : LostProcess);
       return;
     }
     Clock::time_point now = Clock::now();
@@ -243,12 +244,12 @@ void Watchdog::run() {
     std::string text = world.abort(describe(*found));
     // Who is not stuck ends with this error.
     if (!endsWithin(std::chrono::seconds(2)))
-      atOnce(text);
+      atOnce(text, LostProcess);
     return;
   }
 }
 
-Stop watched(Run &run, const std::function<void(const std::string &)> &atOnce) {
+Stop watched(Run &run, const Watchdog::AtOnce &atOnce) {
   if (run.world.ranks() == 1)
     return train(run);
   std::chrono::seconds timeout(run.options.launch.timeout);

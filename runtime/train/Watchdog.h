@@ -93,11 +93,13 @@ private:
 
 class Watchdog {
 public:
-  /// Watches until its end, on a thread of its own. `atOnce`: ends the process
-  /// with this error, where ranks of it do not end by themselves once the run
-  /// has failed, here or elsewhere.
+  /// Ends the process with an error, and this exit code.
+  using AtOnce = std::function<void(const std::string &error, int code)>;
+  /// Watches until its end, on a thread of its own. `atOnce`: where ranks of this
+  /// process do not end by themselves once the run has failed, here or
+  /// elsewhere.
   Watchdog(World &world, const plan::Plan &plan, StillLimits limits,
-           std::function<void(const std::string &)> atOnce);
+           AtOnce atOnce);
   ~Watchdog();
   Watchdog(const Watchdog &) = delete;
   Watchdog &operator=(const Watchdog &) = delete;
@@ -114,7 +116,7 @@ private:
   const plan::Plan &plan;
   StillLimits limits;
   std::chrono::milliseconds interval;
-  std::function<void(const std::string &)> atOnce;
+  AtOnce atOnce;
   std::mutex mutex;
   std::condition_variable end;
   bool ends = false;

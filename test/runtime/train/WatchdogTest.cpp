@@ -1,5 +1,6 @@
 // When a run stands still, and whom that is said of.
 #include "runtime/train/Watchdog.h"
+#include "runtime/launch/ExitCode.h"
 #include "runtime/launch/ThreadWorld.h"
 
 #include "gtest/gtest.h"
@@ -222,10 +223,12 @@ void runStuck(bool ends, const std::function<void(const std::string &)> &then) {
   ThreadWorld world(3);
   std::atomic<bool> told = false;
   std::string text;
-  Watchdog watchdog(world, plan, {200ms, 10s}, [&](const std::string &error) {
+  auto atOnce = [&](const std::string &error, int code) {
+    EXPECT_EQ(code, LostProcess);
     text = error;
     told = true;
-  });
+  };
+  Watchdog watchdog(world, plan, {200ms, 10s}, atOnce);
   try {
     world.run([&](Communicator &communicator) {
       communicator.note().enter(RankPhase::Samples, 4);
@@ -265,10 +268,13 @@ TEST(Watchdog, EndsAProcessWhoseRankDoesNotEndAfterAFailure) {
   std::string text;
   StillLimits limits{10s, 10s};
   limits.ending = 200ms;
-  Watchdog watchdog(world, plan, limits, [&](const std::string &error) {
+  // The code is that of its own failure.
+  auto atOnce = [&](const std::string &error, int code) {
+    EXPECT_EQ(code, BadInput);
     text = error;
     told = true;
-  });
+  };
+  Watchdog watchdog(world, plan, limits, atOnce);
   // As one that does not come back from a library.
   EXPECT_THROW(world.run([&](Communicator &communicator) {
     if (communicator.rank() == 0)
