@@ -245,6 +245,19 @@ class Cuda(unittest.TestCase):
                 self.assertIn("2 processes of 1 rank, UCX", processes.said)
                 self.assertEqual(processes.bits(), threads.bits())
 
+    def test_evaluations_and_checkpoints_change_no_bit(self):
+        # A checkpoint is copied by another thread, beside the next step.
+        model = models()["mlp-tiny-loss"]
+        run = Run(model, "2", "float32", graphs=True)
+        evaluated = ["--eval-every", 1]
+        for name, path in model.data("data/eval").items():
+            evaluated += ["--eval-data", f"{name}={path}"]
+        with tempfile.TemporaryDirectory() as folder:
+            saved = ["--checkpoint-dir", folder, "--checkpoint-every", 1]
+            also = Run(model, "2", "float32", graphs=True, train=[*evaluated, *saved])
+        self.assertEqual(also.bits(), run.bits())
+        self.assertEqual(also.said.count("eval after step"), STEPS + 1)
+
     def test_streams_that_are_delayed_change_no_bit(self):
         model = models()["mlp-tiny-loss"]
         units = ("--units", "size:17kB")

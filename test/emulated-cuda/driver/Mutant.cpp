@@ -3,6 +3,9 @@
 
 #include "Settings.h"
 
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 

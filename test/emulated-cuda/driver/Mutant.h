@@ -22,8 +22,8 @@
 //                         read (by the host, of what is freed above)
 //   shift | BYTE | AMOUNT the 64-bit number at that byte of what it is given is
 //                         so much more: a kernel's parameters; send, receive and
-//                         count of a collective; A, B, C and D of a
-//                         product; the bytes of an allocation
+//                         count of a collective; A, B, C and D of a product;
+//                         the bytes of an allocation
 //   blocks | AMOUNT, threads | AMOUNT   of a launch, so many more
 //   default               it is given the legacy default stream
 //   pageable              a copy whose host memory is not pinned
@@ -38,8 +38,8 @@
 
 #include "Work.h"
 
-#include <atomic>
-#include <optional>
+#include <string>
+#include <vector>
 
 namespace shardc::test::cuda {
 

@@ -164,7 +164,7 @@ bool mayTouch(const void *address, bool inStream) {
     for (const Loan &loan : tables().loans)
       if (loan.begin <= at && at < loan.end && !inStream)
         name = loan.name;
-    // Another byte of the page is a task's: that one is looked after no more.
+    // Another byte of the page is a task's.
     if (name.empty())
       mprotect(reinterpret_cast<void *>(at / page * page), page,
                PROT_READ | PROT_WRITE);
@@ -173,6 +173,13 @@ bool mayTouch(const void *address, bool inStream) {
     finding("the host touches pinned memory of '" + name +
             "', and has not waited for it");
   return true;
+}
+
+void closeAgain() {
+  std::lock_guard lock(tables().mutex);
+  for (const Loan &loan : tables().loans)
+    if (tables().find(loan.begin) != tables().blocks.end())
+      tables().protect(loan.begin, loan.end);
 }
 
 } // namespace shardc::test::cuda

@@ -36,9 +36,11 @@ void lend(const HostRange &range, uint32_t place, uint32_t time,
 /// The host has waited for all that the clock knows of.
 void giveBack(const Clock &clock);
 /// After a fault of the host at an address. False: it is none of pinned memory.
-/// True: the access may be tried again; `inStream`: by what a stream runs. It is
-/// a finding where a task has the byte.
+/// True: the page is open, and the access may be tried again; `inStream`: by what
+/// a stream runs. It is a finding where a task has the byte.
 bool mayTouch(const void *address, bool inStream);
+/// Pages that were opened are as open again as all their bytes allow.
+void closeAgain();
 
 } // namespace shardc::test::cuda
 

@@ -10,9 +10,9 @@ std::mutex driverMutex;
 
 static std::atomic<uint32_t> places = 0;
 
-Clock &hostClock() {
-  static thread_local Clock clock;
-  return clock;
+Clock &hostClock(int device) {
+  static auto *clocks = new Clock[16];
+  return clocks[device];
 }
 
 void awaitOnHost(const Record &record) {
@@ -22,8 +22,9 @@ void awaitOnHost(const Record &record) {
 }
 
 void hostKnows(const Clock &clock) {
-  hostClock().join(clock);
-  giveBack(hostClock());
+  Clock &host = hostClock(currentDevice());
+  host.join(clock);
+  giveBack(host);
 }
 
 Stream::Stream(Context &context)
@@ -83,7 +84,7 @@ void Stream::delay() {
 void Stream::enqueue(std::shared_ptr<const Action> action) {
   auto task = std::make_shared<Task>();
   task->action = std::move(action);
-  clock.join(hostClock());
+  clock.join(hostClock(context.device));
   clock.set(place, ++time);
   task->clock = clock;
   registerTask(*task, place, time, context.device);
@@ -103,7 +104,7 @@ void Stream::enqueue(std::shared_ptr<const Action> action) {
 
 std::shared_ptr<Record> Stream::record() {
   auto made = std::make_shared<Record>();
-  clock.join(hostClock());
+  clock.join(hostClock(context.device));
   made->clock = clock;
   push([made] { made->complete(); });
   return made;

@@ -101,9 +101,10 @@ private:
   std::thread worker;
 };
 
-/// What the calling thread knows to have happened.
-Clock &hostClock();
-/// From now on also what the clock knows; with driverMutex held.
+/// What the host has waited for on a device. Its threads have one clock: that one
+/// of them goes on behind another is not seen here. With driverMutex held.
+Clock &hostClock(int device);
+/// From now on also what the clock knows, on the current device.
 void hostKnows(const Clock &clock);
 /// Waits for the record, without driverMutex.
 void awaitOnHost(const Record &record);

@@ -232,6 +232,7 @@ TEST_F(Findings, PinnedMemoryOfCopies) {
   EXPECT_FINDING(
       {
         EXPECT_CUDA(cuMemcpyHtoDAsync(a, pinned, 4 * count, stream));
+        pinned[count] = 1; // lies beside
         pinned[count - 1] = 1;
       },
       "the host touches pinned memory of 'cuMemcpyHtoDAsync of 256 bytes");
@@ -242,6 +243,7 @@ TEST_F(Findings, PinnedMemoryThatIsTheHosts) {
   EXPECT_CUDA(cuMemcpyHtoDAsync(a, pinned, 4 * count, stream));
   EXPECT_EQ(pinned[5], 77u); // may be read
   pinned[count] = 1;         // lies beside
+  pinned[count] = 2;
   CUevent end = newEvent();
   EXPECT_CUDA(cuEventRecord(end, stream));
   EXPECT_CUDA(cuEventSynchronize(end));
