@@ -46,6 +46,10 @@ static void lowerInstructions(Operation *module) {
         .Case([&](math::SqrtOp) { as(same((LLVM::SqrtOp *)nullptr)); })
         .Case([&](math::FmaOp) { as(same((LLVM::FMAOp *)nullptr)); })
         .Case([&](math::AbsFOp) { as(same((LLVM::FAbsOp *)nullptr)); })
+        .Case([&](math::AbsIOp of) {
+          rewriter.replaceOpWithNewOp<LLVM::AbsOp>(
+              op, of.getType(), of.getOperand(), /*isIntMinPoison=*/false);
+        })
         .Case([&](math::FloorOp) { as(same((LLVM::FFloorOp *)nullptr)); })
         .Case([&](math::CeilOp) { as(same((LLVM::FCeilOp *)nullptr)); })
         .Case([&](math::TruncOp) { as(same((LLVM::FTruncOp *)nullptr)); })

@@ -4,7 +4,7 @@
 
 #include "runtime/checkpoint/Hash.h"
 #include "runtime/checkpoint/Manifest.h"
-#include "runtime/files/Descriptor.h"
+#include "runtime/files/DirectFile.h"
 
 #include <string>
 
@@ -20,10 +20,8 @@ public:
   CheckpointFile finish(const std::string &name);
 
 private:
-  std::string path;
-  Descriptor file;
+  DirectFile file;
   BlockHasher hasher;
-  uint64_t bytes = 0;
 };
 
 } // namespace shardc::runtime

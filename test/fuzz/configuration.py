@@ -13,6 +13,15 @@ class Configuration:
     run: dict = dataclasses.field(default_factory=dict)
     frozen: str = ""  # a parameter that is not trained
     symbolic: bool = True  # the batch is a symbolic dim
+    target: str = ""  # what the trainer runs on; shardc's default
+
+    def for_target(self, target):
+        """The same, without the flags that only another target has."""
+        self.target = target
+        if target.startswith("cuda"):
+            for flag in ("--cpu", "--threads-per-rank"):
+                self.compile.pop(flag, None)
+        return self
 
     def ranks(self):
         result = 1
@@ -34,6 +43,7 @@ class Configuration:
         """frozen_names: what the frozen parameter may be called; trained_names: what the others
         may."""
         words = ["--mesh", self.mesh, "--precision", self.precision]
+        words += ["--target", self.target] if self.target else []
         for flag, value in self.compile.items():
             if value.startswith("scope:") and not any(
                 name.startswith("layers.") for name in trained_names

@@ -23,13 +23,13 @@ sys.path.insert(0, HERE)
 from seeds import seeds_of  # noqa: E402
 
 
-def run_seed(seed, torch, folder):
+def run_seed(seed, torch, folder, target=""):
     """(finding or None, operators with types, seconds)."""
     from generate import generate
     from judge import Finding, Judge
 
     start = time.monotonic()
-    case = generate(seed)
+    case = generate(seed, target=target)
     try:
         with tempfile.TemporaryDirectory(dir=folder) as place:
             finding = Judge(torch).judge(case, place)
@@ -71,6 +71,11 @@ def graphs(arguments):
         default=range(0, 300),
         metavar="A..B",
         help="B not included [0..300]",
+    )
+    parser.add_argument(
+        "--target",
+        default="",
+        help="what trainers are compiled for; cuda:sm_80 and newer run on emulated GPUs [shardc's]",
     )
     parser.add_argument(
         "--minimize", action="store_true", help="make each finding small and write it to --findings"
@@ -121,7 +126,7 @@ def graphs(arguments):
                 seed = next(seeds, None)
                 if seed is None:
                     break
-                waiting[pool.submit(run_seed, seed, torch, folder)] = seed
+                waiting[pool.submit(run_seed, seed, torch, folder, args.target)] = seed
             if not waiting:
                 break
             done, _ = concurrent.futures.wait(
@@ -155,7 +160,8 @@ def graphs(arguments):
             if any(finding.same(other) for other in kept):
                 continue
             kept.append(finding)
-            minimize(seed, finding, os.path.join(args.findings, f"{finding.kind}-{seed}"), torch)
+            to = os.path.join(args.findings, f"{finding.kind}-{seed}")
+            minimize(seed, finding, to, torch, args.target)
     if args.coverage:
         print_coverage(coverage)
         missing = sorted(known_operators() - {op for op, _ in coverage})

@@ -190,11 +190,12 @@ def finish(g, x, samples):
     g.program.loss = Loss("cross_entropy", y, name, labels, ignore, shift)
 
 
-def generate(seed, size=None):
-    """The case of a seed. size: about how many nodes; default: drawn."""
+def generate(seed, size=None, target=""):
+    """The case of a seed. size: about how many nodes; default: drawn. target: what it is compiled
+    for; default: shardc's."""
     chance = random.Random(seed * 2654435761 % (1 << 61))
     opset, batch = chance.choice(OPSETS), chance.choice((1, 2, 2, 3, 4, 5))
-    configuration = draw_configuration(chance)
+    configuration = draw_configuration(chance).for_target(target)
     smooth = configuration.precision != "float64"
     main = chance.choices(("f32", "f64", "f16", "bf16"), (14, 2, 2, 2))[0]
     habit = chance.choices(("plain", "dynamo", "legacy"), (4, 4, 3))[0]

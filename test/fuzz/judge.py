@@ -14,6 +14,7 @@ from write_onnx import Writer
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 sys.path.insert(0, os.path.join(ROOT, "test", "training"))
+import emulated_cuda  # noqa: E402
 from reference import read_safetensors  # noqa: E402
 
 SHARDC = os.path.join(os.environ.get("SHARDC_BUILD", os.path.join(ROOT, "build")), "bin", "shardc")
@@ -21,6 +22,7 @@ SHARDC = os.path.join(os.environ.get("SHARDC_BUILD", os.path.join(ROOT, "build")
 ROUNDING = {"float64": 2.0**-53, "float32": 2.0**-24, "bf16": 2.0**-9, "float16": 2.0**-12}
 EXACT, TAKEN = 1e-8, 1e-6
 LIMIT = 60  # seconds for a compilation, and for a step
+EMULATED_LIMIT = 600  # on emulated GPUs, whose kernels are compiled for this machine first
 RAW = re.compile(
     r"LLVM ERROR|Assertion|PLEASE submit|Stack dump|mlir::|loc\(|error:"
     r" '(?:nn|step|fsdp|func|linalg|arith|math|scf|memref|vector|llvm)\.|"
@@ -133,6 +135,11 @@ class Work:
             *configuration.compile_flags(self.case.program.batch, frozen, trained),
         ]
 
+    def environment(self):
+        if not self.case.configuration.target.startswith("cuda"):
+            return {}
+        return emulated_cuda.environment(self.case.configuration.ranks())
+
     def run_words(self):
         words = [
             self.trainer,
@@ -152,16 +159,18 @@ class Work:
         return words + self.case.configuration.run_flags()
 
 
-def execute(words, folder):
-    """(exit code, output), or a Finding."""
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "TMPDIR": folder}
+def execute(words, folder, settings=None):
+    """The output, or a Finding. settings: variables of the environment."""
+    limit = EMULATED_LIMIT if settings else LIMIT
+    settings = settings or {}
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "TMPDIR": folder, **settings}
     what = os.path.basename(words[0])
     try:
         process = subprocess.run(
-            words, capture_output=True, text=True, errors="replace", timeout=LIMIT, env=environment
+            words, capture_output=True, text=True, errors="replace", timeout=limit, env=environment
         )
     except subprocess.TimeoutExpired:
-        return Finding("hang", f"{what} ran for more than {LIMIT} s")
+        return Finding("hang", f"{what} ran for more than {limit} s")
     output = process.stderr + process.stdout
     if process.returncode < 0 or process.returncode > 2:
         name = (
@@ -204,13 +213,13 @@ class Judge:
             ):
                 return None
             return compiled
-        ran = execute(work.run_words(), folder)
+        ran = execute(work.run_words(), folder, work.environment())
         while isinstance(ran, Finding) and (
             unused := re.search(r"--data (\S+): the model has no such input", ran.text)
         ):
             # What the loss takes nothing but the shape from is no input of the trainer.
             del work.data[unused.group(1)]
-            ran = execute(work.run_words(), folder)
+            ran = execute(work.run_words(), folder, work.environment())
         if isinstance(ran, Finding):
             return ran
         with open(work.metrics) as file:

@@ -259,9 +259,9 @@ def write_reproducer(case, finding, folder, dressed, torch):
         print(f"  no expected numbers: {error}")
 
 
-def minimize(seed, finding, folder, torch):
+def minimize(seed, finding, folder, torch, target=""):
     with tempfile.TemporaryDirectory(prefix="shardc-fuzz-") as place:
-        minimizer = Minimizer(generate(seed), finding, torch, place)
+        minimizer = Minimizer(generate(seed, target=target), finding, torch, place)
         case = minimizer.run()
     write_reproducer(case, minimizer.finding, os.path.abspath(folder), minimizer.dressed, torch)
     print(

@@ -1,6 +1,6 @@
-"""300 random graphs with random configurations, and what makes the fuzzer trustworthy: that it
-knows every operator, and that it sees a wrong number. `./dev fuzz --seeds N --minimize` makes a
-small reproducer of one."""
+"""300 random graphs with random configurations, 40 of them on emulated GPUs as well, and what makes
+the fuzzer trustworthy: that it knows every operator, and that it sees a wrong number. `./dev fuzz
+--seeds N --minimize` makes a small reproducer of one."""
 import concurrent.futures
 import copy
 import os
@@ -16,15 +16,22 @@ from judge import Judge, signature
 from numpy_ops import OPS
 
 GRAPHS, BATCH = 300, 10
+CUDA, CUDA_GRAPHS = "cuda:sm_80", 40
+# On GPUs these needed integers' abs, comparisons of pairs of halves, and jumps by an index.
+CUDA_FOUND = (40, 44, 45, 49, 101)
 # Put around nodes by the writer.
 WRAPPED = {"If"}
 
 
 def setUpModule():
-    global pool, folder, results
+    global pool, folder, results, cuda_results
     folder = tempfile.TemporaryDirectory(prefix="shardc-fuzz-")
     pool = concurrent.futures.ProcessPoolExecutor(max(2, (os.cpu_count() or 2) // 2))
     results = [pool.submit(fuzz.run_seed, seed, False, folder.name) for seed in range(GRAPHS)]
+    cuda_results = {
+        seed: pool.submit(fuzz.run_seed, seed, False, folder.name, CUDA)
+        for seed in (*range(CUDA_GRAPHS), *CUDA_FOUND)
+    }
 
 
 def tearDownModule():
@@ -36,20 +43,29 @@ class Graphs(unittest.TestCase):
     """Loss and gradients of every graph, against the written reference and differences of it."""
 
 
-def batch_of(first):
+def batch_of(seeds, target=""):
     def test(self):
         wrong = []
-        for seed in range(first, first + BATCH):
-            finding = results[seed].result()[0]
+        for seed in seeds:
+            finding = (cuda_results if target else results)[seed].result()[0]
             if finding:
-                wrong.append(f"seed {seed}: {finding}; ./dev fuzz --seeds {seed} --minimize")
+                words = f"--seeds {seed} --minimize" + (f" --target {target}" if target else "")
+                wrong.append(f"seed {seed}: {finding}; ./dev fuzz {words}")
         self.assertEqual(wrong, [], "\n" + "\n".join(wrong))
 
     return test
 
 
-for _first in range(0, GRAPHS, BATCH):
-    setattr(Graphs, f"test_seeds_{_first:03d}_to_{_first + BATCH - 1:03d}", batch_of(_first))
+def add_tests(graphs, prefix, target=""):
+    for first in range(0, graphs, BATCH):
+        seeds = range(first, first + BATCH)
+        name = f"test_{prefix}seeds_{seeds[0]:03d}_to_{seeds[-1]:03d}"
+        setattr(Graphs, name, batch_of(seeds, target))
+
+
+add_tests(GRAPHS, "")
+add_tests(CUDA_GRAPHS, "cuda_", CUDA)
+Graphs.test_cuda_found = batch_of(CUDA_FOUND, CUDA)
 
 
 class Fuzzer(unittest.TestCase):

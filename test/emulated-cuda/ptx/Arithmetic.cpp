@@ -210,6 +210,25 @@ bool Translation::packedArithmetic(const Instruction &of) {
   return true;
 }
 
+/// "setp.lt.f16x2 p|q, a, b": of the lower halves, and of the upper ones.
+void Translation::compareHalves(const Instruction &of,
+                                CmpInst::Predicate predicate) {
+  StringRef half = of.type().drop_back(2);
+  auto [lower, upper] = StringRef(of.operands[0]).split('|');
+  if (of.operands.size() != 3 || upper.empty())
+    return unknown(of, "expects two predicates and two operands");
+  for (auto [to, shift] : {std::pair(lower, 0u), {upper, 16u}}) {
+    auto operand = [&](StringRef text) {
+      Value bits = builder.CreateLShr(read(text, 32), shift);
+      Value number =
+          floatOf(builder.CreateTrunc(bits, builder.getInt16Ty()), half);
+      return of.has("ftz") ? flushed(number) : number;
+    };
+    write(to, builder.CreateCmp(predicate, operand(of.operands[1]),
+                                operand(of.operands[2])));
+  }
+}
+
 static std::optional<CmpInst::Predicate> predicateOf(StringRef word,
                                                      StringRef type) {
   using P = CmpInst::Predicate;
@@ -245,6 +264,10 @@ static std::optional<CmpInst::Predicate> predicateOf(StringRef word,
 /// "setp.lt.f32 p, a, b", and with "and", "or" or "xor" a further predicate.
 void Translation::compare(const Instruction &of) {
   StringRef type = of.type();
+  if (type == "f16x2" || type == "bf16x2") {
+    auto predicate = predicateOf(of.words[1], type.drop_back(2));
+    return predicate ? compareHalves(of, *predicate) : unknown(of, "");
+  }
   std::optional<CmpInst::Predicate> predicate = predicateOf(of.words[1], type);
   bool combines = of.operands.size() == 4;
   if (!predicate || of.operands.size() < 3 || of.operands.size() > 4 ||

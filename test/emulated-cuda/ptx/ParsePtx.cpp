@@ -303,6 +303,13 @@ Error Parser::statement(StringRef text, Function &kernel,
   }
   if (text.starts_with(".pragma"))
     return Error::success(); // says how to compile
+  if (text.consume_front(".branchtargets")) {
+    if (kernel.body.empty() || kernel.body.back().label.empty())
+      return failure("expects a label before .branchtargets", text);
+    kernel.branchTargets[kernel.body.back().label] = splitOperands(text);
+    kernel.body.pop_back();
+    return Error::success();
+  }
   if (text.starts_with("."))
     return failure("no directive that is known", text);
   Instruction made;

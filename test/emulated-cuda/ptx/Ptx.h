@@ -51,6 +51,8 @@ struct Function {
   /// Bits of each register; 1 of a predicate.
   llvm::StringMap<unsigned> registers;
   std::vector<Instruction> body;
+  /// Labels that brx.idx chooses from, by the label of their list.
+  llvm::StringMap<llvm::SmallVector<std::string, 5>> branchTargets;
 };
 
 /// .global with its values.

@@ -85,6 +85,27 @@ TEST(Ptx, ShiftsAndFields) {
             0x223344aau);
 }
 
+TEST(Ptx, ComparesHalves) {
+  const char *less = "setp.lt.f16x2 %p1|%p2, %r1, %r2;\n"
+                     "selp.b32 %r4, 1, 0, %p1;\nselp.b32 %r0, 2, 0, %p2;\n"
+                     "or.b32 %r0, %r0, %r4;";
+  EXPECT_EQ(result(less, 0x3c004000, 0x40003c00), 2u); // 1 and 2, 2 and 1
+  EXPECT_EQ(result(less, 0x40003c00, 0x3c004000), 1u);
+  EXPECT_EQ(result(less, 0x7e003c00, 0x40004000), 1u); // NaN is not less
+}
+
+TEST(Ptx, BranchesByIndex) {
+  const char *text = "mov.b32 %r0, 9;\n$L_brx_0: .branchtargets\n\t$L_a,\n"
+                     "\t$L_b;\nbrx.idx %r1, $L_brx_0;\n"
+                     "$L_a:\nmov.b32 %r0, 5;\nbra.uni $L_end;\n"
+                     "$L_b:\nmov.b32 %r0, 6;\n$L_end:";
+  EXPECT_EQ(result(text, 0), 5u);
+  EXPECT_EQ(result(text, 1), 6u);
+  EXPECT_NE(run(kernelOf("mov.b32 %r1, 0;\nbrx.idx %r1, $L_none;", 0), {})
+                .find("expects a list of .branchtargets"),
+            std::string::npos);
+}
+
 TEST(Ptx, RoundsTowardZero) {
   std::mt19937 random(1);
   std::uniform_int_distribution<uint32_t> any;

@@ -148,6 +148,8 @@ Error Translation::instruction(const Instruction &of) {
   StringRef name = of.name();
   if (name == "bra")
     builder.CreateBr(blockOf(of.operands[0]));
+  else if (name == "brx")
+    branchByIndex(of);
   else if (name == "ret" || name == "exit")
     builder.CreateRetVoid();
   else if (name == "ld")
@@ -199,6 +201,20 @@ BasicBlock *Translation::blockOf(StringRef label) {
   if (!block)
     block = BasicBlock::Create(context, label, function);
   return block;
+}
+
+/// "brx.idx %r1, list": an index that the list does not have is undefined.
+void Translation::branchByIndex(const Instruction &of) {
+  auto targets = kernel.branchTargets.find(of.operands.back());
+  if (targets == kernel.branchTargets.end() || of.operands.size() != 2)
+    return unknown(of, "expects a list of .branchtargets");
+  BasicBlock *outside = BasicBlock::Create(context, "", function);
+  SwitchInst *made = builder.CreateSwitch(read(of.operands[0], 32), outside);
+  for (const auto &[index, label] : enumerate(targets->second))
+    made->addCase(builder.getInt32(uint32_t(index)), blockOf(label));
+  builder.SetInsertPoint(outside);
+  service(offsetof(Services, trap), builder.getVoidTy(), {statement(of)});
+  builder.CreateUnreachable();
 }
 
 Value *Translation::field(size_t offset, Type *type) {

@@ -62,6 +62,7 @@ private:
   /// Where a name's bytes are; null of no name.
   Value place(Ref name);
   Value variable(Ref name, const std::vector<Variable> &all, Value base);
+  void branchByIndex(const Instruction &of);
   void unknown(const Instruction &of, Ref why);
 
   void call(const Instruction &of);
@@ -103,6 +104,7 @@ private:
   bool floatArithmetic(const Instruction &of);
   bool packedArithmetic(const Instruction &of);
   void compare(const Instruction &of);
+  void compareHalves(const Instruction &of, llvm::CmpInst::Predicate predicate);
   void select(const Instruction &of);
   Value floatResult(const Instruction &of, llvm::ArrayRef<Value> operands);
   /// The float32 next to the exact result on the side of zero.
