@@ -22,6 +22,8 @@ struct Settings {
   std::optional<uint64_t> delaySeed;
   /// SHARDC_EMULATED_CUDA_CACHE: the folder of kernels that were compiled.
   std::string cache;
+  /// SHARDC_EMULATED_CALLS: the file that calls are appended to.
+  std::string calls;
   /// SHARDC_EMULATED_FAIL_LAUNCH=DEVICE:N: the device's launch N, from 1 on,
   /// fails.
   int failingDevice = -1;

@@ -43,7 +43,7 @@ using namespace shardc::test::cuda;
 extern "C" {
 
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
-  SHARDC_ENTER;
+  SHARDC_ENTER_FOR(bytes);
   std::lock_guard lock(driverMutex);
   SHARDC_BREAKS_CAPTURE;
   return allocate(context->device, bytes, *address);
@@ -70,7 +70,7 @@ CUresult cuMemGetInfo_v2(size_t *free, size_t *total) {
 }
 
 CUresult cuMemHostAlloc(void **address, size_t bytes, unsigned flags) {
-  SHARDC_ENTER;
+  SHARDC_ENTER_FOR(bytes);
   if (flags & ~unsigned(CU_MEMHOSTALLOC_PORTABLE))
     return CUDA_ERROR_INVALID_VALUE;
   std::lock_guard lock(driverMutex);
