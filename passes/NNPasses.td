@@ -192,8 +192,8 @@ def NNPrecision : Pass<"nn-precision", "::mlir::ModuleOp"> {
       "bf16, float16, float32 or float64, or "
       "param=TYPE[,reduce=TYPE][,output=TYPE][,keep=norm|softmax|loss|REGEX]">,
     Option<"master", "master", "std::string", "\"\"",
-      "type of master weights and optimizer state: float32 (float64 with float64), or the 16-bit "
-      "type of the parameters">,
+      "type of master weights and optimizer state: float32 (float64 with float64), the 16-bit "
+      "type of the parameters, or split: float32, as bf16 parameters and the rest">,
     ListOption<"unitOptions", "unit-options", "std::string",
       "match=REGEX,precision=TYPE for parameters whose fsdp.unit (else name) matches; first match "
       "wins">
@@ -308,7 +308,8 @@ def NNRemat : Pass<"nn-remat", "::mlir::ModuleOp"> {
     operands and results, its arithmetic, a launch; `cluster` has the rates). So what is recomputed
     comes from values that are kept anyway, or from smaller ones. The time of all that runs again is
     at most 1 % of the step's arithmetic: else what saves least for its time stays kept, and of what
-    saves as much (layers are alike) the first layers' run again, as many as fit. An op that reads a
+    saves as much (layers are alike) the first layers' run again, as many as fit. `all` has no such
+    bound. An op that reads a
     parameter runs again only while backward has its unit gathered in any case.
 
     Clones stand right before their first reader, so that one block's are alive at a time. Those
@@ -322,7 +323,7 @@ def NNRemat : Pass<"nn-remat", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"policy", "policy", "std::string", "\"cheap\"",
-      "cheap; none: everything that backward reads is kept">,
+      "cheap; all: without a bound on their time; none: everything that backward reads is kept">,
     Option<"cluster", "cluster", "std::string", "\"\"",
       "name or TOML file of the machine; empty: cpu">
   ];

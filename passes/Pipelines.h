@@ -47,7 +47,8 @@ void buildRaisePhase(mlir::OpPassManager &passes,
 
 /// --phase-train: the backward pass, and what is computed again in it.
 struct TrainPhaseOptions : mlir::PassPipelineOptions<TrainPhaseOptions> {
-  Option<std::string> remat{*this, "remat", llvm::cl::desc("cheap or none"),
+  Option<std::string> remat{*this, "remat",
+                            llvm::cl::desc("all, cheap or none"),
                             llvm::cl::init("cheap")};
   Option<std::string> cluster{*this, "cluster",
                               llvm::cl::desc("the machine of the cost model"),

@@ -23,7 +23,8 @@ public:
   compile(mlir::ModuleOp kernels) const override;
 
 private:
-  explicit GpuTarget(GpuModel model) : model(std::move(model)) {}
+  explicit GpuTarget(GpuModel of)
+      : model(std::move(of)), scratch(model.capability) {}
 
   GpuModel model;
   GpuWorkspaces scratch;

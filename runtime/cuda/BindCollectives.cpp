@@ -65,7 +65,7 @@ Task bind(CudaDevice &device, const entry::StartAllReduce &entry) {
                          entry.norms[i]};
     sums.push_back(device.reduce == Reduce::Nccl && group.size > 1
                        ? wholeSumByNccl(device, group, value)
-                       : orderedSum(device, group, value));
+                       : orderedSum(device, group, value, entry.workspace));
   }
   return [&device, &group, sums, id = entry.id] {
     device.groups->begin(group.reductions);

@@ -87,13 +87,6 @@ NcclGroup &NcclGroups::of(Communicator &host) {
   return *group;
 }
 
-void NcclGroups::reserve(NcclGroup &group, int64_t bytes) {
-  if (bytes <= group.arrivalBytes)
-    return;
-  group.arrivals = device.allocateScratch("what ranks bring to a sum", bytes);
-  group.arrivalBytes = bytes;
-}
-
 void NcclGroups::know(uint32_t id) {
   if (!ends.contains(id))
     device.context.driver.cuEventCreate(&ends[id], CU_EVENT_DISABLE_TIMING);

@@ -25,10 +25,6 @@ struct NcclGroup {
   Communicator *host = nullptr; // whose ranks these are
   int rank = 0, size = 1;
   CommStream gathers, reductions;
-  /// What other ranks' parts of a sum arrive in: reductions of a group follow
-  /// each other, so it is there once, as large as the largest needs.
-  CUdeviceptr arrivals = 0;
-  int64_t arrivalBytes = 0;
 };
 
 class NcclGroups {
@@ -40,8 +36,6 @@ public:
   /// The group of the ranks of `host`, connected when it is first asked for. All
   /// of them ask for the same groups in the same order, while binding.
   NcclGroup &of(Communicator &host);
-  /// Makes arrivals of at least so many bytes, while binding.
-  void reserve(NcclGroup &group, int64_t bytes);
 
   /// Collective `id` begins in a stream, behind what compute has begun, and what
   /// enqueues it, between these two.

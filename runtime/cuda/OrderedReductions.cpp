@@ -10,22 +10,21 @@ namespace {
 
 void *pointer(CUdeviceptr address) { return reinterpret_cast<void *>(address); }
 
-/// The most that an all-reduce holds of what all ranks bring at once.
-constexpr int64_t mostArrivals = int64_t(64) << 20;
-
 /// A value of an all-reduce: part by part, all ranks' parts arrive, and every
 /// rank adds them up.
 class AllReduced {
 public:
-  AllReduced(CudaDevice &device, NcclGroup &group, const SummedValue &value)
+  AllReduced(CudaDevice &device, NcclGroup &group, const SummedValue &value,
+             const Tensor &workspace)
       : device(device), group(group), combiner(device, value.value.dtype),
         whole(Sum::of(value.value, value.accumulator)), isNorm(value.isNorm),
         size(int64_t(elementSize(whole.dtype))),
         sumSize(int64_t(elementSize(Communicator::sumType(whole.dtype)))),
-        most(std::min(whole.count,
-                      std::max<int64_t>(1, mostArrivals / group.size / size))) {
-    if (group.size > 1)
-      device.groups->reserve(group, most * size * group.size);
+        arrivals(addressOf(workspace)), most(whole.count) {
+    if (group.size == 1 || whole.count == 0)
+      return;
+    requireWorkspace(workspace, size * group.size);
+    most = std::min(most, workspace.elements() / size / group.size);
   }
 
   void enqueue() const {
@@ -39,7 +38,7 @@ public:
       CUdeviceptr slices = part.result;
       if (group.size > 1) {
         const Nccl &nccl = device.context.libraries.nccl();
-        slices = group.arrivals;
+        slices = arrivals;
         nccl.check(nccl.ncclAllGather(pointer(part.result), pointer(slices),
                                       size_t(part.count * size), ncclUint8,
                                       in.comm, in.stream),
@@ -57,7 +56,8 @@ private:
   Sum whole;
   bool isNorm;
   int64_t size, sumSize;
-  int64_t most; // elements of a part
+  CUdeviceptr arrivals; // of the parts of all ranks
+  int64_t most;         // elements of a part
 };
 
 } // namespace
@@ -67,14 +67,15 @@ Task orderedScatteredSum(CudaDevice &device, NcclGroup &group,
   Sum sum = Sum::of(entry.shard, entry.accumulator);
   int64_t bytes = sum.count * int64_t(elementSize(entry.flat.dtype));
   if (group.size > 1)
-    device.groups->reserve(group, bytes * group.size);
+    requireWorkspace(entry.workspace, bytes * group.size);
   return [&device, &group, combiner = Combiner(device, entry.flat.dtype), sum,
-          bytes, flat = addressOf(entry.flat)] {
+          bytes, flat = addressOf(entry.flat),
+          arrivals = addressOf(entry.workspace)] {
     const CommStream &in = group.reductions;
     CUdeviceptr slices = flat;
     if (bytes > 0 && group.size > 1) {
       const Nccl &nccl = device.context.libraries.nccl();
-      slices = group.arrivals;
+      slices = arrivals;
       nccl.check(nccl.ncclAlltoAll(pointer(flat), pointer(slices),
                                    size_t(bytes), ncclUint8, in.comm,
                                    in.stream),
@@ -86,9 +87,11 @@ Task orderedScatteredSum(CudaDevice &device, NcclGroup &group,
   };
 }
 
-Task orderedSum(CudaDevice &device, NcclGroup &group,
-                const SummedValue &value) {
-  return [reduced = AllReduced(device, group, value)] { reduced.enqueue(); };
+Task orderedSum(CudaDevice &device, NcclGroup &group, const SummedValue &value,
+                const Tensor &workspace) {
+  return [reduced = AllReduced(device, group, value, workspace)] {
+    reduced.enqueue();
+  };
 }
 
 } // namespace shardc::runtime::cuda

@@ -58,6 +58,7 @@ struct Product {
   cublasLtMatmulDesc_t desc = nullptr;
   cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
   cublasLtMatmulAlgo_t algorithm = {};
+  void *workspace = nullptr;
   size_t workspaceBytes = 0;
   const void *dataA = nullptr, *dataB = nullptr;
   void *dataC = nullptr;
@@ -72,8 +73,6 @@ struct Products::State {
   CudaDevice &device;
   const BlasLt &library;
   cublasLtHandle_t handle = nullptr;
-  CUdeviceptr workspace = 0;
-  int64_t workspaceBytes = 0;
   /// Ones, by type, for products that spread a bias over rows.
   struct Ones {
     Tensor tensor;
@@ -92,10 +91,6 @@ struct Products::State {
 Products::Products(CudaDevice &device) : state(new State(device)) {
   state->library.check(state->library.cublasLtCreate(&state->handle),
                        "cublasLtCreate");
-  // What NVIDIA recommends for compute capability 9 and newer, and before.
-  state->workspaceBytes = int64_t(device.context.capability >= 90 ? 32 : 4)
-                          << 20;
-  state->workspace = device.allocateScratch("products", state->workspaceBytes);
 }
 
 Products::~Products() { state->library.cublasLtDestroy(state->handle); }
@@ -173,7 +168,7 @@ void Products::State::choose(Product &product, const entry::Gemm &entry) const {
     return library.cublasLtMatmulPreferenceSetAttribute(preference, attribute,
                                                         &value, sizeof(value));
   };
-  uint64_t most = workspaceBytes;
+  uint64_t most = entry.workspace ? uint64_t(entry.workspace.elements()) : 0;
   uint32_t ofA = alignmentOf(entry.a), ofB = alignmentOf(entry.b),
            ofC = alignmentOf(entry.c);
   cublasLtMatmulHeuristicResult_t result = {};
@@ -201,6 +196,7 @@ void Products::State::choose(Product &product, const entry::Gemm &entry) const {
                  ? status
                  : (found < 1 ? CUBLAS_STATUS_NOT_SUPPORTED : result.state)));
   product.algorithm = result.algo;
+  product.workspace = entry.workspace.data;
   product.workspaceBytes = result.workspaceSize;
 }
 
@@ -214,7 +210,7 @@ void Products::State::enqueue(const Product &product) const {
                     product.dataB, product.b, product.dataA, product.a,
                     isDouble ? static_cast<const void *>(&beta) : &betaFloat,
                     product.dataC, product.c, product.dataC, product.c,
-                    &product.algorithm, reinterpret_cast<void *>(workspace),
+                    &product.algorithm, product.workspace,
                     product.workspaceBytes, device.compute),
                 "cublasLtMatmul");
 }
@@ -261,6 +257,7 @@ std::function<void()> Products::bind(const entry::Gemm &entry) {
     spread.b.batch = c.batch, spread.b.batchStride = 0;
     spread.b.rows = 1, spread.b.columns = c.columns;
     spread.b.stride = c.columns;
+    spread.workspace = entry.workspace;
     before = bind(spread);
     rest.bias = {};
     rest.accumulate = true;

@@ -15,7 +15,6 @@ class CudaDevice;
 
 class Products {
 public:
-  /// Allocates scratch memory for the stream's products.
   explicit Products(CudaDevice &device);
   ~Products();
 

@@ -13,13 +13,14 @@ struct SummedValue {
   bool isNorm = false;
 };
 
-// Each returns what enqueues one. Ordered: NCCL moves what ranks bring, and it
-// is added up here in the order of the ranks, so that bits are those of the
-// processor on every mesh.
+// Each returns what enqueues one. Ordered: NCCL moves what ranks bring to the
+// workspace, and it is added up here in the order of the ranks, so that bits are
+// those of the processor on every mesh.
 
 Task orderedScatteredSum(CudaDevice &device, NcclGroup &group,
                          const entry::StartReduceScatter &entry);
-Task orderedSum(CudaDevice &device, NcclGroup &group, const SummedValue &value);
+Task orderedSum(CudaDevice &device, NcclGroup &group, const SummedValue &value,
+                const Tensor &workspace);
 
 // NCCL adds, in an order and with roundings that its algorithm has. The group
 // has other ranks.

@@ -79,7 +79,8 @@ std::string precisionText(const plan::Precision &precision) {
     return text;
   return concat(text, " (gradients ", dtypeName(precision.gradients()),
                 ", master weights and optimizer state ",
-                dtypeName(precision.master()), ")");
+                dtypeName(precision.master()),
+                precision.split_master() ? ", split)" : ")");
 }
 
 /// "2 threads per rank", "a GPU (cuda:sm_90) and 2 threads per rank"

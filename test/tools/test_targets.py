@@ -145,6 +145,21 @@ class Targets(ToolTest):
         self.assertEqual(plans[PLAN, 1], dict(sections(alone))[PLAN, 0])
         self.assertEqual(plans[WEIGHTS, 0], dict(sections(alone))[WEIGHTS, 0])
 
+    def test_flags_of_gpus_on_a_processor(self):
+        trainer = self.trainer("--target", "cpu:x86-64-v3")
+        for flag, value in (("--cuda-graph", "off"), ("--reduce", "nccl")):
+            self.assert_one_error(
+                run(trainer, flag, value, "--data", "synthetic:1"),
+                "trainer",
+                f"{flag} has no effect: this trainer runs on cpu:x86-64-v3, not on NVIDIA GPUs",
+            )
+        trainer = self.trainer("--target", "cuda:sm_80")
+        self.assert_one_error(
+            run(trainer, "--reduce", "nccl", "--data", "synthetic:1"),
+            "trainer",
+            "--reduce has no effect on a mesh of one rank",
+        )
+
     def test_the_processor_where_gpus_are_too_few(self):
         trainer = self.trainer("--target", "cpu,cuda:sm_90")
         result = run(trainer, "--steps", "2", "--data", "synthetic:1")
@@ -301,12 +316,11 @@ class Targets(ToolTest):
         ]
         self.assertTrue(operands)
         self.assertEqual([name for name in operands if int(views[name]) % 16], [])
-        # Products take 16-bit operands as they are.
+        # A processor converts 16-bit operands; cuBLASLt's algorithms have all the same scratch.
         gemms = {target: re.findall(r"step\.gemm.*", plan) for target, plan in plans.items()}
         self.assertTrue(all(" workspace " in gemm for gemm in gemms["cpu"]), gemms["cpu"])
-        self.assertFalse(
-            any(" workspace " in gemm for gemm in gemms["cuda:sm_90"]), gemms["cuda:sm_90"]
-        )
+        scratch = [int(b) for g in gemms["cuda:sm_90"] for b in re.findall(r"memref<(\d+)xui8>", g)]
+        self.assertEqual(scratch, [32 << 20] * len(gemms["cuda:sm_90"]))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 The emulated driver ends a run whose accesses are not ordered, are out of bounds or read what nobody
 wrote, so that each run here is a test of that as well.
 """
+import json
 import os
 import tempfile
 import unittest
@@ -153,6 +154,53 @@ class Cuda(unittest.TestCase):
                 if accumulation == 1:
                     self.against_pytorch(model, nccl, "float32")
                 self.assertLess(parity.worst_relative(nccl.losses, ordered.losses), 1e-5)
+
+    def calls(self, name, mesh):
+        """What a run of some steps asks of the first GPU's driver, as (function, bytes)."""
+        model = models()[name]
+        with tempfile.TemporaryDirectory() as folder:
+            path = lambda name: os.path.join(folder, name)
+            report = path("report.json")
+            model.compile(path("t"), mesh, "bf16", *TARGET, "--report", report, batch=8)
+            with emulated(ranks_of(mesh), CALLS=path("calls")):
+                model.train(path("t"), steps=STEPS + 2)
+            with open(path("calls"), encoding="utf-8") as file:
+                lines = [line.split() for line in file]
+            with open(report, encoding="utf-8") as file:
+                memory = json.load(file)["memory"]
+        return [(name, int(size)) for device, name, size in lines if device == "0"], memory
+
+    def test_calls_of_a_step_do_not_follow_its_depth(self):
+        counts = {}
+        for name in ("gpt2-tiny", "mlp-tiny-loss"):
+            for mesh in ("1", "2"):
+                calls = [of for of, _ in self.calls(name, mesh)[0]]
+                launches = [i for i, of in enumerate(calls) if of == "cuGraphLaunch"]
+                self.assertEqual(len(launches), STEPS + 1)
+                # Who waits for other ranks looks again and again.
+                step = [of for of in calls[launches[-2] : launches[-1]] if of != "cuStreamQuery"]
+                self.assertLessEqual(len(step), 16, step)
+                counts[name, mesh] = len(step)
+        # One is a multilayer perceptron, the other has blocks with attention.
+        self.assertEqual(len(set(counts.values())), 1, counts)
+
+    def test_memory_is_what_the_plan_says_and_there_before_the_first_step(self):
+        for mesh in ("1", "2"):
+            calls, memory = self.calls("gpt2-tiny", mesh)
+            begun = next(i for i, (of, _) in enumerate(calls) if of == "cuLaunchKernel")
+            self.assertEqual([call for call in calls[begun:] if "Alloc" in call[0]], [])
+            on_device = [size for of, size in calls if of == "cuMemAlloc_v2"]
+            for name, size in memory["pools"].items():
+                if size:
+                    with self.subTest(mesh=mesh, pool=name):
+                        self.assertIn(size, on_device)
+                        on_device.remove(size)
+            # Tables of kernels are beside them.
+            self.assertLess(sum(on_device), 4096, on_device)
+            self.assertLess(max(on_device), 1024, on_device)
+            # Four that copies go through, a word of progress, and faults of kernels.
+            on_host = [size for of, size in calls if of == "cuMemHostAlloc"]
+            self.assertEqual(sorted(on_host), [4, 512] + 4 * [4 << 20])
 
     def test_steps_that_are_not_finite_are_skipped(self):
         run = Run(models()["mlp-tiny-loss"], "2", "float16", train=SCALED)
