@@ -104,7 +104,8 @@ static CompileReport::Unit describe(fsdp::UnitOp unit, int64_t states) {
   int64_t slices = unit.getOptimizerShards();
   int64_t master = bytesOf(
       RankedTensorType::get({entry.elements / slices}, unit.getMasterType()));
-  if (unit.splitsMaster())
+  entry.splitsMaster = unit.splitsMaster();
+  if (entry.splitsMaster)
     entry.masterBytes = runtime::splitBytes(entry.elements / slices);
   else if (unit.getMasterType() != unit.getElementType())
     entry.masterBytes = master;
