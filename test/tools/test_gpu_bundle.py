@@ -39,7 +39,8 @@ assert gpu, problem
 gpu.is_emulated = False
 with tempfile.TemporaryDirectory() as folder:
     at = bundle.Bundle(gpu, folder, time.monotonic() + 600, "gpt2-tiny,mlp-tiny-loss")
-    small = dict(model="gpt2-tiny", precision="bf16", trainer="gpt2-tiny.bf16", batch=8, sequence=64)
+    small = dict(model="gpt2-tiny", precision="bf16", trainer="gpt2-tiny.bf16")
+    small.update(batch=8, sequence=64)
     small.update(steps=7, vocabulary=512, bytes=1 << 20, goals={}, flags=["--lr", "1e-4"])
     goal, large = dict(small, goals={"Emulated": 10**9}), dict(small, bytes=1 << 40)
     at.contents["speed"] = [small, goal, large]

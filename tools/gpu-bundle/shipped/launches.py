@@ -57,7 +57,7 @@ def memory(bundle, report):
         pools = summary["memory"][0]["pools"].values()
         planned = sum(pool["planned_bytes"] for pool in pools)
         detail = (
-            f"{used / 2**20:.0f} MiB in use, {planned / 2**20:.0f} planned;"
-            f" {(used - planned) / 2**20:.0f} more, at most {MOST_BEYOND_THE_PLAN >> 20}"
+            f"{used / 2**20:.1f} MiB in use, {planned / 2**20:.1f} planned;"
+            f" {(used - planned) / 2**20:.1f} more, at most {MOST_BEYOND_THE_PLAN >> 20}"
         )
         report.check(name, 0 <= used - planned <= MOST_BEYOND_THE_PLAN, detail)
