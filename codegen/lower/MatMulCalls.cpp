@@ -22,11 +22,21 @@ static SmallVector<int64_t> batched(Value tensor) {
   return result;
 }
 
-// Emits c = op(a) op(b) (+ bias), with the scratch memory that their type asks
-// for.
+namespace {
+
+// What a product does beside multiplying.
+struct Beside {
+  std::optional<View> bias, residual, biasGradient;
+  bool gradientOfA = false;
+};
+
+} // namespace
+
+// Emits c = op(a) op(b), and what it does beside, with the scratch memory that
+// their type asks for.
 static void gemm(EntryBuilder &entries, const View &a, bool transposeA,
-                 const View &b, bool transposeB,
-                 const std::optional<View> &bias, const View &c) {
+                 const View &b, bool transposeB, const View &c,
+                 const Beside &beside = {}) {
   ArrayRef<int64_t> rows = ArrayRef(a.shape).take_back(2),
                     columns = ArrayRef(c.shape).take_back(2);
   std::optional<View> workspace;
@@ -34,9 +44,11 @@ static void gemm(EntryBuilder &entries, const View &a, bool transposeA,
           columns[0], columns[1], rows[transposeA ? 0 : 1],
           step::elementBytes(a.elementType)))
     workspace = entries.newWorkspace(bytes);
-  entries.emit<step::GemmOp>(entries.ref(a), entries.ref(b), entries.ref(bias),
-                             entries.ref(c), entries.ref(workspace), transposeA,
-                             transposeB, /*accumulate=*/false);
+  entries.emit<step::GemmOp>(
+      entries.ref(a), entries.ref(b), entries.ref(beside.bias),
+      entries.ref(beside.residual), entries.ref(c),
+      entries.ref(beside.biasGradient), entries.ref(workspace), transposeA,
+      transposeB, /*accumulate=*/false, beside.gradientOfA);
 }
 
 static void linear(nn::LinearOp op, EntryBuilder &entries) {
@@ -44,12 +56,19 @@ static void linear(nn::LinearOp op, EntryBuilder &entries) {
   View a =
       entries.matrix(op.getInput(), rowsByColumns(op.getInput()), transposeA);
   View b = entries.matrix(op.getWeight(), shapeOf(op.getWeight()), transposeB);
-  std::optional<View> bias;
+  Beside beside;
   if (op.getBias())
-    bias = entries.contiguous(op.getBias());
-  View c = *entries.allocate(op->getResult(0))
-                .reshape(rowsByColumns(op.getResult()));
-  gemm(entries, a, transposeA, b, transposeB, bias, c);
+    beside.bias = entries.contiguous(op.getBias());
+  SmallVector<int64_t> shape = rowsByColumns(op.getResult());
+  if (op.getResidual()) {
+    // Columns first would be the library's other order, of c alone.
+    bool isFlipped = false;
+    beside.residual = entries.matrix(op.getResidual(), shape, isFlipped);
+    if (isFlipped)
+      beside.residual = *entries.contiguous(op.getResidual()).reshape(shape);
+  }
+  View c = *entries.allocate(op->getResult(0)).reshape(shape);
+  gemm(entries, a, transposeA, b, transposeB, c, beside);
 }
 
 static void linearWeightGrad(nn::LinearWeightGradOp op, EntryBuilder &entries) {
@@ -62,7 +81,12 @@ static void linearWeightGrad(nn::LinearWeightGradOp op, EntryBuilder &entries) {
   View a = entries.matrix(first, rowsByColumns(first), transposeA);
   View b = entries.matrix(second, rowsByColumns(second), transposeB);
   View c = entries.allocate(op->getResult(0));
-  gemm(entries, a, transposeA, b, transposeB, std::nullopt, c);
+  Beside beside;
+  if (op.getBiasGradient()) {
+    beside.biasGradient = entries.allocate(op->getResult(1));
+    beside.gradientOfA = op.getTransposeWeight();
+  }
+  gemm(entries, a, transposeA, b, transposeB, c, beside);
 }
 
 static void matmul(nn::MatMulOp op, EntryBuilder &entries) {
@@ -70,7 +94,7 @@ static void matmul(nn::MatMulOp op, EntryBuilder &entries) {
   View a = entries.matrix(op.getLhs(), batched(op.getLhs()), transposeA);
   View b = entries.matrix(op.getRhs(), batched(op.getRhs()), transposeB);
   View c = *entries.allocate(op->getResult(0)).reshape(batched(op.getResult()));
-  gemm(entries, a, transposeA, b, transposeB, std::nullopt, c);
+  gemm(entries, a, transposeA, b, transposeB, c);
 }
 
 void attachMatMulCalls(MLIRContext *context) {

@@ -52,8 +52,11 @@ void shardc::buildPhase(OpPassManager &passes, Phase phase,
     shard.align = settings.flatAlignment;
     return buildShardPhase(passes, shard);
   }
-  case Phase::Kernels:
-    return buildKernelsPhase(passes);
+  case Phase::Kernels: {
+    KernelsPhaseOptions kernels;
+    kernels.fuseProducts = settings.mergesProducts;
+    return buildKernelsPhase(passes, kernels);
+  }
   case Phase::Plan: {
     PlanPhaseOptions plan;
     plan.target = settings.target;
@@ -68,7 +71,7 @@ std::vector<std::string> shardc::passNames(const Options &options) {
   std::vector<std::string> names;
   for (size_t phase = 0; phase < std::size(phases); ++phase) {
     OpPassManager all(ModuleOp::getOperationName());
-    buildPhase(all, Phase(phase), options, {"cpu", "cpu", 1, 1});
+    buildPhase(all, Phase(phase), options, {"cpu", "cpu", 1, 1, /*mergesProducts=*/true});
     for (const Pass &pass : all.getPasses())
       if (std::string name = pass.getArgument().str();
           !llvm::is_contained(names, name))
