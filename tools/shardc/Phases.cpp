@@ -32,6 +32,8 @@ void shardc::buildPhase(OpPassManager &passes, Phase phase,
     raise.precision = options.precision;
     raise.master = options.master;
     raise.unitOptions = ArrayRef(options.unitOptions);
+    raise.stackLinears = settings.mergesProducts;
+    raise.align = settings.flatAlignment;
     return buildRaisePhase(passes, raise);
   }
   case Phase::Train: {

@@ -85,4 +85,57 @@ def NN_LinearWeightGradOp : NN_ComputeOp<"linear_weight_grad", [NN_WideResult, N
   let hasVerifier = 1;
 }
 
+def NN_StackedLinearOp : NN_ComputeOp<"stacked_linear",
+    [NN_IsProduct, NN_HasGradient, NN_HasLibraryCall, AttrSizedOperandSegments]> {
+  let summary = "linear by the matrix whose rows are those of all weights";
+  let description = [{
+    The weights [n0, k], [n1, k], ..., one or more, are one matrix W of their rows, n in all. With
+    `transpose_weight` result = input W^T + bias, from [..., k] to [..., n], and biases are none or
+    one [ni] for each weight; without it result = input W, from [..., n] to [..., k], and there are
+    no biases. All floats have one type; all else is refused. Where the weights lie one behind the
+    other in memory, W is there. The gradients are the same op the other way, and
+    `nn.stacked_linear_weight_grad`.
+
+    ```mlir
+    %y = nn.stacked_linear %x weights(%q, %k) {transpose_weight}
+        : (tensor<4x128x64xf32>, tensor<64x64xf32>, tensor<16x64xf32>) -> tensor<4x128x80xf32>
+    ```
+  }];
+  let arguments = (ins NN_Float:$input, Variadic<NN_Float>:$weights, Variadic<NN_Float>:$biases,
+    UnitAttr:$transpose_weight);
+  let results = (outs NN_Float:$result);
+  let assemblyFormat = [{$input `weights` `(` $weights `)` (`biases` `(` $biases^ `)`)? attr-dict
+    `:` functional-type(operands, $result)}];
+  let hasVerifier = 1;
+}
+def NN_StackedLinearWeightGradOp : NN_ComputeOp<"stacked_linear_weight_grad",
+    [NN_WideResult, NN_HasLibraryCall]> {
+  let summary = "gradients of stacked_linear's weights, and of its biases";
+  let description = [{
+    rows [..., n] and columns [..., k], with equal leading dims and one float type: the gradient of
+    the result and the input where the weights are transposed, else the other way round. rows^T *
+    columns, [n, k], falls into the results [n0, k], [n1, k], ...; with `biases` half of the results
+    are those, and behind them stand [n0], [n1], ..., the sums of rows. Results have one element
+    type, that of the operands or, where that has 16 bits, float32: then they are not rounded. All
+    else is refused.
+
+    ```mlir
+    %dq, %dk = nn.stacked_linear_weight_grad %dy, %x
+        : (tensor<4x128x80xf32>, tensor<4x128x64xf32>) -> (tensor<64x64xf32>, tensor<16x64xf32>)
+    ```
+  }];
+  let arguments = (ins NN_Float:$rows, NN_Float:$columns, UnitAttr:$biases);
+  let results = (outs Variadic<NN_Float>:$gradients);
+  let assemblyFormat = "$rows `,` $columns attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::ResultRange getWeightGradients() {
+      return getGradients().take_front(getNumResults() / (getBiases() ? 2 : 1));
+    }
+    ::mlir::ResultRange getBiasGradients() {
+      return getGradients().drop_front(getWeightGradients().size());
+    }
+  }];
+}
+
 #endif
