@@ -73,8 +73,8 @@ nn::ReduceSumOp biasGradientOf(nn::LinearWeightGradOp product) {
 }
 
 void sumBiasGradients(Block &block) {
-  for (auto product : llvm::make_early_inc_range(
-           block.getOps<nn::LinearWeightGradOp>())) {
+  for (auto product :
+       llvm::make_early_inc_range(block.getOps<nn::LinearWeightGradOp>())) {
     nn::ReduceSumOp sum =
         product.getBiasGradient() ? nullptr : biasGradientOf(product);
     if (!sum)
@@ -84,8 +84,7 @@ void sumBiasGradients(Block &block) {
         {cast<RankedTensorType>(sum.getType()).getShape().back()},
         getElementTypeOrSelf(sum.getType()));
     auto both = nn::LinearWeightGradOp::create(
-        builder,
-        builder.getFusedLoc({product.getLoc(), sum.getLoc()}),
+        builder, builder.getFusedLoc({product.getLoc(), sum.getLoc()}),
         product.getResult().getType(), sums, product.getInput(),
         product.getGradient(), product.getTransposeWeight());
     product.getResult().replaceAllUsesWith(both.getResult());

@@ -201,8 +201,8 @@ void FSDPFormUnits::readStacks(func::FuncOp function) {
         if (auto get = operand.getDefiningOp<nn::GetParameterOp>())
           names.push_back(get.getParameterAttr().getAttr());
       if (names.size() == operands.size() && names.size() > 1 &&
-          llvm::all_of(names,
-                       [&](StringAttr name) { return seen.insert(name).second; }))
+          llvm::all_of(
+              names, [&](StringAttr name) { return seen.insert(name).second; }))
         stacked.push_back(std::move(names));
     }
   });
@@ -442,10 +442,10 @@ fsdp::UnitOp FSDPFormUnits::createUnit(SymbolTable &symbols, const Part &part,
   }
   auto unit = fsdp::UnitOp::create(
       builder, builder.getFusedLoc(locations), part.name(),
-      builder.getArrayAttr(names), offsets, layout.elements(),
-      layout.padding, shards, part.trained ? optimizerShards : 0, part.reshard,
-      elementType, part.trained ? masterType(elementType) : elementType,
-      gradientType, part.reason);
+      builder.getArrayAttr(names), offsets, layout.elements(), layout.padding,
+      shards, part.trained ? optimizerShards : 0, part.reshard, elementType,
+      part.trained ? masterType(elementType) : elementType, gradientType,
+      part.reason);
   symbols.insert(unit, beforeFunctions);
   return unit;
 }

@@ -247,8 +247,8 @@ def NNStackLinears : Pass<"nn-stack-linears", "::mlir::ModuleOp"> {
     Weights are parameters of one unit, [out, in] and used here alone; all have a bias of that kind,
     or none; all are trained, or none. `fsdp-form-units` lays them one behind the other. A weight
     has whole packs of `align` elements, so that the next one begins at such a place. Parts that are
-    rotated by the same angles stand first and are rotated as heads of one tensor, beside which the
-    other parts are copied: the product itself need not be kept.
+    rotated by the same angles stand first, and `nn.rope` rotates the product's first heads: it
+    copies the others, and the product itself need not be kept.
 
     Why here: units and types are known; gradients of one product are one product each.
   }];

@@ -15,15 +15,15 @@ ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
-/// The elements of the last dim, or of heads, from `begin` to `end`.
-Value sliced(OpBuilder &builder, Location loc, Value from, int64_t dim,
-             int64_t begin, int64_t end) {
+/// The elements of the last dim from `begin` to `end`.
+Value sliced(OpBuilder &builder, Location loc, Value from, int64_t begin,
+             int64_t end) {
   auto type = cast<RankedTensorType>(from.getType());
   SmallVector<int64_t> starts(type.getRank(), 0), limits(type.getShape()),
       strides(type.getRank(), 1);
-  starts[dim] = begin, limits[dim] = end;
+  starts.back() = begin, limits.back() = end;
   SmallVector<int64_t> shape(type.getShape());
-  shape[dim] = end - begin;
+  shape.back() = end - begin;
   return nn::SliceOp::create(builder, loc, type.clone(shape), from, starts,
                              limits, strides);
 }
@@ -44,8 +44,7 @@ private:
   /// What one rotation of the first parts' heads stands for: those whose
   /// angles are the first one's.
   SmallVector<nn::RopeOp> findRopes();
-  /// Rotates the heads of the first parts of `product`, and copies the others:
-  /// returns a tensor of its shape.
+  /// Rotates the heads of the first parts of `product`: a tensor of its shape.
   Value rotate(OpBuilder &builder, Value product, ArrayRef<nn::RopeOp> ropes);
 
   SmallVector<nn::LinearOp> linears;
@@ -122,18 +121,11 @@ Value Stack::rotate(OpBuilder &builder, Value product,
   Location loc = builder.getFusedLoc(locations);
   SmallVector<int64_t> shape(type.getShape().drop_back());
   shape.append({heads, size});
-  Value whole =
-      nn::ReshapeOp::create(builder, loc, type.clone(shape), product);
-  Value part = turned < heads ? sliced(builder, loc, whole, 2, 0, turned)
-                              : whole;
-  Value result = nn::RopeOp::create(builder, loc, part.getType(), part,
-                                    first.getCos(), first.getSin(),
-                                    first.getInterleaved(),
-                                    first.getTransposed());
-  if (turned < heads)
-    result = nn::ConcatOp::create(
-        builder, loc, whole.getType(),
-        ValueRange{result, sliced(builder, loc, whole, 2, turned, heads)}, 2);
+  Value whole = nn::ReshapeOp::create(builder, loc, type.clone(shape), product);
+  Value result =
+      nn::RopeOp::create(builder, loc, whole.getType(), whole, first.getCos(),
+                         first.getSin(), first.getInterleaved(),
+                         first.getTransposed(), turned < heads ? turned : 0);
   return nn::ReshapeOp::create(builder, loc, type, result);
 }
 
@@ -159,28 +151,27 @@ void Stack::replace() {
   auto type = cast<RankedTensorType>(first.getType());
   SmallVector<int64_t> shape(type.getShape());
   shape.back() = columns;
-  Value product = nn::StackedLinearOp::create(
-      builder, loc, type.clone(shape), first.getInput(), weights, biases,
-      /*transpose_weight=*/true);
+  Value product = nn::StackedLinearOp::create(builder, loc, type.clone(shape),
+                                              first.getInput(), weights, biases,
+                                              /*transpose_weight=*/true);
   if (!ropes.empty())
     builder.setInsertionPointAfter(lastOf(ropes.front(), product));
   Value rotated = ropes.empty() ? product : rotate(builder, product, ropes);
-  int64_t begin = 0, dim = shape.size() - 1;
+  int64_t begin = 0;
   for (auto [index, linear] : llvm::enumerate(linears)) {
     int64_t end = begin + shapeOf(linear).back();
     if (index < ropes.size()) {
       nn::RopeOp rope = ropes[index];
-      Value part =
-          sliced(builder, linear.getLoc(), rotated, dim, begin, end);
-      Value heads = nn::ReshapeOp::create(builder, rope.getLoc(),
-                                          rope.getType(), part);
+      Value part = sliced(builder, linear.getLoc(), rotated, begin, end);
+      Value heads =
+          nn::ReshapeOp::create(builder, rope.getLoc(), rope.getType(), part);
       rope.replaceAllUsesWith(heads);
       Operation *reshape = rope.getInput().getDefiningOp();
       rope.erase();
       reshape->erase();
     } else {
       linear.replaceAllUsesWith(
-          sliced(builder, linear.getLoc(), rotated, dim, begin, end));
+          sliced(builder, linear.getLoc(), rotated, begin, end));
     }
     linear.erase();
     begin = end;

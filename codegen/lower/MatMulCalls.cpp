@@ -115,8 +115,8 @@ static View stacked(EntryBuilder &entries, OperandRange tensors) {
     shape[0] += part.shape[0];
   View all = View::contiguous(
       {}, 0, RankedTensorType::get(shape, parts.front().elementType));
-  all.buffer = entries.newBuffer(step::Kind::activation, all.spanBytes(),
-                                 "stacked");
+  all.buffer =
+      entries.newBuffer(step::Kind::activation, all.spanBytes(), "stacked");
   int64_t begin = 0;
   for (const View &part : parts) {
     SmallVector<int64_t> starts(shape.size(), 0), limits(shape),

@@ -203,8 +203,7 @@ cublasStatus_t Products::State::choose(Product &product,
   uint64_t most = workspaceBytes;
   uint32_t ofA = alignmentOf(entry.a), ofB = alignmentOf(entry.b),
            ofC = alignmentOf(entry.c);
-  uint32_t ofAdded =
-      entry.residual.tensor ? alignmentOf(entry.residual) : ofC;
+  uint32_t ofAdded = entry.residual.tensor ? alignmentOf(entry.residual) : ofC;
   cublasLtMatmulHeuristicResult_t result = {};
   int found = 0;
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;

@@ -6,7 +6,7 @@
 // RUN: shardc-opt %s -test-nn-kernels=differentiate -o /dev/null
 // STRICT: error: expects the gradient of argument
 
-// CHECK-COUNT-74: gradients agree with finite differences
+// CHECK-COUNT-75: gradients agree with finite differences
 
 //===--- Elementwise ---===//
 
@@ -349,6 +349,10 @@ func.func @causal_attention_with_masked_rows(%q: tensor<2x3x2x2xf64>, %k: tensor
 func.func @rope(%x: tensor<2x3x2x4xf64>, %cos: tensor<1x3x4xf64> {test.constant}, %sin: tensor<1x3x4xf64> {test.constant}) -> tensor<2x3x2x4xf64> {
   %y = nn.rope %x, %cos, %sin : (tensor<2x3x2x4xf64>, tensor<1x3x4xf64>, tensor<1x3x4xf64>) -> tensor<2x3x2x4xf64>
   return %y : tensor<2x3x2x4xf64>
+}
+func.func @rope_of_some_heads(%x: tensor<2x3x3x4xf64>, %cos: tensor<1x3x4xf64> {test.constant}, %sin: tensor<1x3x4xf64> {test.constant}) -> tensor<2x3x3x4xf64> {
+  %y = nn.rope %x, %cos, %sin {heads = 2 : i64} : (tensor<2x3x3x4xf64>, tensor<1x3x4xf64>, tensor<1x3x4xf64>) -> tensor<2x3x3x4xf64>
+  return %y : tensor<2x3x3x4xf64>
 }
 func.func @rope_of_neighbours(%x: tensor<2x3x2x4xf64>, %cos: tensor<2x3x4xf64> {test.constant}, %sin: tensor<2x3x4xf64> {test.constant}) -> tensor<2x3x2x4xf64> {
   %y = nn.rope %x, %cos, %sin {interleaved} : (tensor<2x3x2x4xf64>, tensor<2x3x4xf64>, tensor<2x3x4xf64>) -> tensor<2x3x2x4xf64>

@@ -13,11 +13,8 @@ nn.parameter @v : tensor<8x8xf32> {trainable, fsdp.unit = "a", initializer = "v"
 // CHECK-DAG: %[[V:.*]] = nn.get_parameter @v
 // CHECK: %[[ALL:.*]] = nn.stacked_linear %[[X]] weights(%[[Q]], %[[K]], %[[V]]) {transpose_weight}
 // CHECK: %[[HEADS:.*]] = nn.reshape %[[ALL]] : tensor<2x3x32xf32> -> tensor<2x3x8x4xf32>
-// CHECK: %[[TURNED:.*]] = nn.slice %[[HEADS]] [0, 0, 0, 0] to [2, 3, 6, 4]
-// CHECK: %[[ROPE:.*]] = nn.rope %[[TURNED]], %[[COS]], %[[SIN]]
-// CHECK: %[[KEPT:.*]] = nn.slice %[[HEADS]] [0, 0, 6, 0] to [2, 3, 8, 4]
-// CHECK: %[[BOTH:.*]] = nn.concat %[[ROPE]], %[[KEPT]] {axis = 2 : i64}
-// CHECK: %[[FLAT:.*]] = nn.reshape %[[BOTH]] : tensor<2x3x8x4xf32> -> tensor<2x3x32xf32>
+// CHECK: %[[ROPE:.*]] = nn.rope %[[HEADS]], %[[COS]], %[[SIN]] {heads = 6 : i64}
+// CHECK: %[[FLAT:.*]] = nn.reshape %[[ROPE]] : tensor<2x3x8x4xf32> -> tensor<2x3x32xf32>
 // CHECK: nn.slice %[[FLAT]] [0, 0, 0] to [2, 3, 16]
 // CHECK: nn.slice %[[FLAT]] [0, 0, 16] to [2, 3, 24]
 // CHECK: nn.slice %[[FLAT]] [0, 0, 24] to [2, 3, 32]

@@ -32,8 +32,8 @@ LogicalResult StackedLinearOp::verify() {
   const bool transposed = getTransposeWeight();
   const int64_t from = shapeOf(getInput()).back(),
                 to = shapeOf(getResult()).back();
-  FailureOr<int64_t> rows = stackedRows(*this, "weights", getWeights(),
-                                        transposed ? from : to);
+  FailureOr<int64_t> rows =
+      stackedRows(*this, "weights", getWeights(), transposed ? from : to);
   if (failed(rows))
     return failure();
   Type element = elementTypeOf(getInput());
@@ -51,8 +51,8 @@ LogicalResult StackedLinearOp::verify() {
                           : std::string("transpose_weight"))
            << ", got " << biases;
   for (auto [bias, weight] : llvm::zip(getBiases(), getWeights()))
-    if (failed(expectType(*this, "biases", bias, {shapeOf(weight)[0]},
-                          element)))
+    if (failed(
+            expectType(*this, "biases", bias, {shapeOf(weight)[0]}, element)))
       return failure();
   SmallVector<int64_t> result(shapeOf(getInput()).drop_back());
   result.push_back(transposed ? *rows : to);
@@ -169,8 +169,9 @@ LogicalResult StackedLinearOp::evaluate(ArrayRef<HostTensor> operands,
   return success();
 }
 
-LogicalResult StackedLinearWeightGradOp::evaluate(
-    ArrayRef<HostTensor> operands, SmallVectorImpl<HostTensor> &results) {
+LogicalResult
+StackedLinearWeightGradOp::evaluate(ArrayRef<HostTensor> operands,
+                                    SmallVectorImpl<HostTensor> &results) {
   const int64_t n = shapeOf(getRows()).back(), k = shapeOf(getColumns()).back();
   const int64_t length = product(shapeOf(getRows()).drop_back());
   const Floats rows = operands[0].toFloats(), columns = operands[1].toFloats();
@@ -180,15 +181,15 @@ LogicalResult StackedLinearWeightGradOp::evaluate(
       Floats values(tensorType(result).getNumElements(), 0);
       for (size_t at = 0; at < values.size(); ++at)
         for (int64_t i = 0; i < length; ++i)
-          values[at] += rows[i * n + first + at / width] * factor(i, at % width);
+          values[at] +=
+              rows[i * n + first + at / width] * factor(i, at % width);
       first += shapeOf(result)[0];
       results.push_back(
           HostTensor::floats(tensorType(result), std::move(values)));
     }
   };
-  sums(getWeightGradients(), k, [&](int64_t i, int64_t column) {
-    return columns[i * k + column];
-  });
+  sums(getWeightGradients(), k,
+       [&](int64_t i, int64_t column) { return columns[i * k + column]; });
   sums(getBiasGradients(), 1, [](int64_t, int64_t) { return 1.0; });
   return success();
 }
