@@ -158,24 +158,24 @@ void Stack::replace() {
     builder.setInsertionPointAfter(lastOf(ropes.front(), product));
   Value rotated = ropes.empty() ? product : rotate(builder, product, ropes);
   int64_t begin = 0;
+  SmallVector<Operation *> replaced; // each behind what reads it
   for (auto [index, linear] : llvm::enumerate(linears)) {
     int64_t end = begin + shapeOf(linear).back();
+    Value part = sliced(builder, linear.getLoc(), rotated, begin, end);
+    begin = end;
     if (index < ropes.size()) {
       nn::RopeOp rope = ropes[index];
-      Value part = sliced(builder, linear.getLoc(), rotated, begin, end);
-      Value heads =
-          nn::ReshapeOp::create(builder, rope.getLoc(), rope.getType(), part);
-      rope.replaceAllUsesWith(heads);
-      Operation *reshape = rope.getInput().getDefiningOp();
-      rope.erase();
-      reshape->erase();
+      rope.replaceAllUsesWith(Value(
+          nn::ReshapeOp::create(builder, rope.getLoc(), rope.getType(), part)));
+      replaced.push_back(rope);
+      replaced.push_back(rope.getInput().getDefiningOp());
     } else {
-      linear.replaceAllUsesWith(
-          sliced(builder, linear.getLoc(), rotated, begin, end));
+      linear.replaceAllUsesWith(part);
     }
-    linear.erase();
-    begin = end;
+    replaced.push_back(linear);
   }
+  for (Operation *op : replaced)
+    op->erase();
 }
 
 struct NNStackLinears : impl::NNStackLinearsBase<NNStackLinears> {
