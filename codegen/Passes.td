@@ -27,7 +27,7 @@ def StepFuseProducts : Pass<"step-fuse-products", "::mlir::ModuleOp"> {
     ...
     %dw, %sums = nn.linear_weight_grad %x, %dy
         : (tensor<8x64xbf16>, tensor<8x32xbf16>) -> (tensor<64x32xf32>, tensor<32xf32>)
-    %db = nn.reshape %sums : tensor<32xf32> -> tensor<1x32xf32>
+    %db = nn.reshape %sums : (tensor<32xf32>) -> tensor<1x32xf32>
     ```
     A residual is there before the product is computed, in memory anyway (a kernel would not make it
     for the addition alone), and nothing else reads the product. A sum goes over all rows of the

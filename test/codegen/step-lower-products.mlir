@@ -27,8 +27,9 @@ func.func @train(%x: tensor<2x3x8xf32> {nn.name = "x", nn.role = "input"}) {
   %z = nn.linear %0, %w#1 residual %x : (tensor<2x3x8xf32>, tensor<8x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
   %g:4 = nn.stacked_linear_weight_grad %y, %z {biases} : (tensor<2x3x12xf32>, tensor<2x3x8xf32>) -> (tensor<4x8xf32>, tensor<8x8xf32>, tensor<4xf32>, tensor<8xf32>)
   %flat = fsdp.flat_gradients @u(%g#0, %g#1, %g#2, %g#3) : (tensor<4x8xf32>, tensor<8x8xf32>, tensor<4xf32>, tensor<8xf32>) -> tensor<108xf32>
-  %n = fsdp.gradient_norm %flat : (tensor<108xf32>) -> tensor<f64>
-  fsdp.metric "norm" %n : tensor<f64>
+  %n = fsdp.gradient_norm %flat : (tensor<108xf32>) -> tensor<68xi64>
+  %norm = fsdp.round_sum %n norm : tensor<68xi64> -> tensor<f64>
+  fsdp.metric "norm" %norm : tensor<f64>
   return
 }
 
@@ -50,7 +51,6 @@ func.func @eval(%x: tensor<3x8xf32> {nn.name = "x", nn.role = "input"}) {
   %b = nn.get_parameter @b : tensor<8x8xf32>
   %y = nn.stacked_linear %x weights(%b, %a) {transpose_weight} : (tensor<3x8xf32>, tensor<8x8xf32>, tensor<4x8xf32>) -> tensor<3x12xf32>
   %g:2 = nn.stacked_linear_weight_grad %y, %x : (tensor<3x12xf32>, tensor<3x8xf32>) -> (tensor<8x8xf32>, tensor<4x8xf32>)
-  fsdp.metric "b" %g#0 : tensor<8x8xf32>
-  fsdp.metric "a" %g#1 : tensor<4x8xf32>
+  fsdp.outputs ["b", "a"] %g#0, %g#1 : tensor<8x8xf32>, tensor<4x8xf32>
   return
 }

@@ -12,7 +12,8 @@ func.func @model(%x: tensor<3x4xf32>) -> tensor<3x8xf32> {
   %other = nn.get_parameter @other : tensor<8x4xf32>
   %k = nn.get_parameter @k : tensor<2x4xf32>
   %norm = nn.get_parameter @norm : tensor<4xf32>
-  %0 = nn.broadcast %norm : tensor<4xf32> -> tensor<3x4xf32>
+  %row = nn.reshape %norm : (tensor<4xf32>) -> tensor<1x4xf32>
+  %0 = nn.broadcast %row : (tensor<1x4xf32>) -> tensor<3x4xf32>
   %1 = nn.mul %x, %0 : tensor<3x4xf32>
   %2 = nn.stacked_linear %1 weights(%k, %q) {transpose_weight} : (tensor<3x4xf32>, tensor<2x4xf32>, tensor<8x4xf32>) -> tensor<3x10xf32>
   %3 = nn.linear %1, %other {transpose_weight} : (tensor<3x4xf32>, tensor<8x4xf32>) -> tensor<3x8xf32>

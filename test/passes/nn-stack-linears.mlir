@@ -12,9 +12,9 @@ nn.parameter @v : tensor<8x8xf32> {trainable, fsdp.unit = "a", initializer = "v"
 // CHECK-DAG: %[[K:.*]] = nn.get_parameter @k
 // CHECK-DAG: %[[V:.*]] = nn.get_parameter @v
 // CHECK: %[[ALL:.*]] = nn.stacked_linear %[[X]] weights(%[[Q]], %[[K]], %[[V]]) {transpose_weight}
-// CHECK: %[[HEADS:.*]] = nn.reshape %[[ALL]] : tensor<2x3x32xf32> -> tensor<2x3x8x4xf32>
+// CHECK: %[[HEADS:.*]] = nn.reshape %[[ALL]] : (tensor<2x3x32xf32>) -> tensor<2x3x8x4xf32>
 // CHECK: %[[ROPE:.*]] = nn.rope %[[HEADS]], %[[COS]], %[[SIN]] {heads = 6 : i64}
-// CHECK: %[[FLAT:.*]] = nn.reshape %[[ROPE]] : tensor<2x3x8x4xf32> -> tensor<2x3x32xf32>
+// CHECK: %[[FLAT:.*]] = nn.reshape %[[ROPE]] : (tensor<2x3x8x4xf32>) -> tensor<2x3x32xf32>
 // CHECK: nn.slice %[[FLAT]] [0, 0, 0] to [2, 3, 16]
 // CHECK: nn.slice %[[FLAT]] [0, 0, 16] to [2, 3, 24]
 // CHECK: nn.slice %[[FLAT]] [0, 0, 24] to [2, 3, 32]
@@ -25,9 +25,9 @@ func.func @model(%x: tensor<2x3x8xf32>, %cos: tensor<1x3x4xf32>, %sin: tensor<1x
   %q = nn.linear %x, %wq {transpose_weight} : (tensor<2x3x8xf32>, tensor<16x8xf32>) -> tensor<2x3x16xf32>
   %wk = nn.get_parameter @k : tensor<8x8xf32>
   %k = nn.linear %x, %wk {transpose_weight} : (tensor<2x3x8xf32>, tensor<8x8xf32>) -> tensor<2x3x8xf32>
-  %kh = nn.reshape %k : tensor<2x3x8xf32> -> tensor<2x3x2x4xf32>
+  %kh = nn.reshape %k : (tensor<2x3x8xf32>) -> tensor<2x3x2x4xf32>
   %kr = nn.rope %kh, %cos, %sin : (tensor<2x3x2x4xf32>, tensor<1x3x4xf32>, tensor<1x3x4xf32>) -> tensor<2x3x2x4xf32>
-  %qh = nn.reshape %q : tensor<2x3x16xf32> -> tensor<2x3x4x4xf32>
+  %qh = nn.reshape %q : (tensor<2x3x16xf32>) -> tensor<2x3x4x4xf32>
   %qr = nn.rope %qh, %cos, %sin : (tensor<2x3x4x4xf32>, tensor<1x3x4xf32>, tensor<1x3x4xf32>) -> tensor<2x3x4x4xf32>
   return %v, %qr, %kr : tensor<2x3x8xf32>, tensor<2x3x4x4xf32>, tensor<2x3x2x4xf32>
 }
