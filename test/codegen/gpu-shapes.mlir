@@ -83,7 +83,7 @@ func.func @rope_of_some_heads(%x: tensor<2x3x6x16xFLOAT>, %c: tensor<1x3x16xFLOA
 func.func @rope_of_gradients_side_by_side(%q: tensor<2x3x2x16xFLOAT>, %k: tensor<2x3x1x16xFLOAT>, %v: tensor<2x3x1x16xFLOAT>, %c: tensor<1x3x16xFLOAT>, %s: tensor<1x3x16xFLOAT>) -> tensor<2x3x64xFLOAT> {
   %0 = nn.concat %q, %k, %v {axis = 2 : i64} : (tensor<2x3x2x16xFLOAT>, tensor<2x3x1x16xFLOAT>, tensor<2x3x1x16xFLOAT>) -> tensor<2x3x4x16xFLOAT>
   %1 = nn.rope %0, %c, %s {heads = 3 : i64, transposed} : (tensor<2x3x4x16xFLOAT>, tensor<1x3x16xFLOAT>, tensor<1x3x16xFLOAT>) -> tensor<2x3x4x16xFLOAT>
-  %2 = nn.reshape %1 : tensor<2x3x4x16xFLOAT> -> tensor<2x3x64xFLOAT>
+  %2 = nn.reshape %1 : (tensor<2x3x4x16xFLOAT>) -> tensor<2x3x64xFLOAT>
   return %2 : tensor<2x3x64xFLOAT>
 }
 
