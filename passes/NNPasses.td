@@ -222,6 +222,42 @@ def NNWarnRoots : Pass<"nn-warn-roots", "::mlir::ModuleOp"> {
   }];
 }
 
+def NNStackLinears : Pass<"nn-stack-linears", "::mlir::ModuleOp"> {
+  let summary = "linears of one input become one product, rotations of its parts one";
+  let description = [{
+    Needs: @model with units and types; a target for which one large product is faster than several.
+
+    Before:
+    ```mlir
+    %q = nn.linear %x, %wq {transpose_weight}
+        : (tensor<4x128x64xf32>, tensor<64x64xf32>) -> tensor<4x128x64xf32>
+    %v = nn.linear %x, %wv {transpose_weight}
+        : (tensor<4x128x64xf32>, tensor<16x64xf32>) -> tensor<4x128x16xf32>
+    ```
+
+    After:
+    ```mlir
+    %0 = nn.stacked_linear %x weights(%wq, %wv) {transpose_weight}
+        : (tensor<4x128x64xf32>, tensor<64x64xf32>, tensor<16x64xf32>) -> tensor<4x128x80xf32>
+    %q = nn.slice %0 [0, 0, 0] to [4, 128, 64] by [1, 1, 1]
+        : (tensor<4x128x80xf32>) -> tensor<4x128x64xf32>
+    %v = nn.slice %0 [0, 0, 64] to [4, 128, 80] by [1, 1, 1]
+        : (tensor<4x128x80xf32>) -> tensor<4x128x16xf32>
+    ```
+    Weights are parameters of one unit, [out, in] and used here alone; all have a bias of that kind,
+    or none; all are trained, or none. `fsdp-form-units` lays them one behind the other. A weight
+    has whole packs of `align` elements, so that the next one begins at such a place. Parts that are
+    rotated by the same angles stand first, and `nn.rope` rotates the product's first heads: it
+    copies the others, and the product itself need not be kept.
+
+    Why here: units and types are known; gradients of one product are one product each.
+  }];
+  let options = [
+    Option<"align", "align", "int64_t", "1",
+      "elements of a flat buffer that each parameter begins at a multiple of">
+  ];
+}
+
 def NNDifferentiate : Pass<"nn-differentiate", "::mlir::ModuleOp"> {
   let summary =
     "makes the training step: the forward pass, the backward pass and one gradient per trainable "

@@ -23,6 +23,8 @@ public:
   std::function<void()> bind(const entry::Gemm &entry);
 
 private:
+  std::function<void()> bindWithGradient(const entry::Gemm &entry);
+
   struct State;
   std::unique_ptr<State> state;
 };

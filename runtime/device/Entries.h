@@ -52,14 +52,18 @@ struct Matrix {
 };
 struct Gemm {
   Matrix a, b, c;
-  Tensor bias, workspace;
+  Matrix residual; // without a tensor: none
+  Tensor bias, biasGradient, workspace;
   bool transposeA = false, transposeB = false, accumulate = false;
+  bool gradientOfA = false;
 
   static void visitOperands(auto &self, const auto &visit) {
     visit(self.a.tensor, Access::Read, "a");
     visit(self.b.tensor, Access::Read, "b");
     visit(self.bias, Access::Read, "bias");
+    visit(self.residual.tensor, Access::Read, "residual");
     visit(self.c.tensor, self.accumulate ? Access::Update : Access::Write, "c");
+    visit(self.biasGradient, Access::Write, "bias_gradient");
     visit(self.workspace, Access::Scratch, "workspace");
   }
 };
