@@ -32,7 +32,7 @@ void declareDevice(FlagTable &flags, Options &options) {
       .value("--reduce", "ordered|nccl",
              "how GPUs add up gradients. ordered: in the ranks' order, to the "
              "bits of every strategy and of the processor; nccl: by NCCL, in "
-             "its own order, and without memory for what arrives [ordered]",
+             "its own order, [ordered]",
              [&](const std::string &name, const std::string &text) {
                options.reduce = parseChoice<Reduce>(
                    name, text,

@@ -268,6 +268,7 @@ entry::Gemm Products::State::sumsOf(const entry::Gemm &entry) {
     std::swap(sums.b.rows, sums.b.columns);
   sums.a.tensor = onesOf(sums.b.tensor.dtype, sums.b.rows);
   sums.a.rows = 1, sums.a.columns = sums.a.stride = sums.b.rows;
+  sums.workspace = entry.workspace;
   sums.c.tensor = entry.biasGradient;
   sums.c.rows = 1, sums.c.columns = sums.c.stride = sums.b.columns;
   return sums;
