@@ -57,12 +57,12 @@ struct OptimizerStep {
   using Kind = OptimizerKind;
   Kind kind;
   Tensor master, gradient;
-  Tensor remainder;           // of masters that are split
   std::vector<Tensor> states; // of the master's type
   std::vector<Range> ranges;
   /// Where the updated master is written a second time, rounded to this one's
   /// type; may be empty.
   Tensor copy = {};
+  Tensor remainder = {}; // of masters that are split
 
   /// `norm` is that of all gradients times gradientFactor, where the run clips.
   void run(const StepNumbers &numbers, double norm, ThreadPool &pool) const;
