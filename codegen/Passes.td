@@ -5,6 +5,40 @@
 #define SHARDC_CODEGEN_PASSES_TD
 include "mlir/Pass/PassBase.td"
 
+def StepFuseProducts : Pass<"step-fuse-products", "::mlir::ModuleOp"> {
+  let summary = "products add residuals and sum bias gradients themselves";
+  let description = [{
+    Needs: straight-line functions of nn and fsdp ops; a target whose library can.
+
+    Before:
+    ```mlir
+    %0 = nn.linear %x, %w : (tensor<8x64xbf16>, tensor<64x32xbf16>) -> tensor<8x32xbf16>
+    %y = nn.add %r, %0 : tensor<8x32xbf16>
+    ...
+    %dw = nn.linear_weight_grad %x, %dy
+        : (tensor<8x64xbf16>, tensor<8x32xbf16>) -> tensor<64x32xf32>
+    %db = nn.reduce_sum %dy [0] : (tensor<8x32xbf16>) -> tensor<1x32xf32>
+    ```
+
+    After:
+    ```mlir
+    %y = nn.linear %x, %w residual %r
+        : (tensor<8x64xbf16>, tensor<64x32xbf16>, tensor<8x32xbf16>) -> tensor<8x32xbf16>
+    ...
+    %dw, %sums = nn.linear_weight_grad %x, %dy
+        : (tensor<8x64xbf16>, tensor<8x32xbf16>) -> (tensor<64x32xf32>, tensor<32xf32>)
+    %db = nn.reshape %sums : (tensor<32xf32>) -> tensor<1x32xf32>
+    ```
+    A residual is there before the product is computed, in memory anyway (a kernel would not make it
+    for the addition alone), and nothing else reads the product. A sum goes over all rows of the
+    gradient, has the weight gradient's type, and nothing reads it before that is computed. docs/
+    precision.md says what this does to roundings.
+
+    Why here: what runs in which phase and what a kernel computes is settled; before
+    `step-outline-kernels`, which would take additions and sums along.
+  }];
+}
+
 def StepOutlineKernels : Pass<"step-outline-kernels", "::mlir::ModuleOp"> {
   let summary = "fuses generated ops into kernels, one function per distinct body";
   let description = [{

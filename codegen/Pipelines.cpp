@@ -9,7 +9,10 @@ using namespace mlir;
 
 namespace shardc {
 
-void buildKernelsPhase(OpPassManager &passes) {
+void buildKernelsPhase(OpPassManager &passes,
+                       const KernelsPhaseOptions &options) {
+  if (options.fuseProducts)
+    passes.addPass(createStepFuseProducts());
   passes.addPass(createStepOutlineKernels());
 }
 
@@ -21,9 +24,9 @@ void buildPlanPhase(OpPassManager &passes, const PlanPhaseOptions &options) {
 }
 
 void registerShardcCodegenPipelines() {
-  PassPipelineRegistration<>("phase-kernels",
-                             "shardc's phase kernels: generated code apart",
-                             buildKernelsPhase);
+  PassPipelineRegistration<KernelsPhaseOptions>(
+      "phase-kernels", "shardc's phase kernels: generated code apart",
+      buildKernelsPhase);
   PassPipelineRegistration<PlanPhaseOptions>(
       "phase-plan", "shardc's phase plan: entries on planned memory",
       buildPlanPhase);

@@ -8,7 +8,15 @@
 namespace shardc {
 
 /// --phase-kernels: generated code becomes functions of @kernels.
-void buildKernelsPhase(mlir::OpPassManager &passes);
+struct KernelsPhaseOptions : mlir::PassPipelineOptions<KernelsPhaseOptions> {
+  Option<bool> fuseProducts{
+      *this, "fuse-products",
+      llvm::cl::desc("products of the target's library add residuals and sum "
+                     "bias gradients"),
+      llvm::cl::init(false)};
+};
+void buildKernelsPhase(mlir::OpPassManager &passes,
+                       const KernelsPhaseOptions &options);
 
 /// --phase-plan: tensors become views of planned memory, ops entries of a plan.
 struct PlanPhaseOptions : mlir::PassPipelineOptions<PlanPhaseOptions> {

@@ -79,6 +79,9 @@ public:
   virtual int64_t argumentAlignment() const = 0;
   /// What the offsets of buffers in their pools are multiples of, in bytes.
   virtual int64_t bufferAlignment() const = 0;
+  /// Whether products of the library also add a residual and sum a bias
+  /// gradient, and whether those of one input should be one.
+  virtual bool mergesProducts() const = 0;
   /// The machine of the cost model, unless the user names one.
   virtual llvm::StringRef defaultCluster() const = 0;
   /// Begins to compile the functions of `kernels` (linalg on tensors), which

@@ -55,6 +55,7 @@ private:
   llvm::Error readOptions();
   /// Types of the gradients that @train returns, by parameter.
   void readGradients(func::FuncOp train);
+  void readStacks(func::FuncOp function);
   /// What units hold, by first use: trainable parameters that have a gradient
   /// (all trainable ones before differentiation), and frozen ones.
   SmallVector<nn::ParameterOp> unitParameters(func::FuncOp function,
@@ -83,6 +84,11 @@ private:
   /// Master weights and optimizer state have the type that nn-precision says,
   /// else the parameters' own.
   Type masterType(Type elementType);
+  /// Which of a unit's parameters lie one behind the other, in this order: those
+  /// that are stacked in the function, where each but the last has whole packs
+  /// of the alignment. The others are alone.
+  SmallVector<SmallVector<size_t>>
+  stacksOf(ArrayRef<nn::ParameterOp> members) const;
   /// Creates the fsdp.unit before the first function. The layout has the slices
   /// of the finest cut that any strategy makes on these ranks, so that full,
   /// grad_op, opt and none add the same numbers in the same order.
@@ -97,6 +103,8 @@ private:
   SmallVector<UnitOption> options;
   int64_t ranks = 1, shards = 1, optimizerShards = 1;
   llvm::DenseMap<StringAttr, Type> gradientType;
+  /// Parameters that nn.stacked_linear reads together.
+  SmallVector<SmallVector<StringAttr>> stacked;
 };
 
 } // namespace
@@ -122,6 +130,7 @@ void FSDPFormUnits::runOnOperation() {
       readGradients(function);
     parameters = unitParameters(function, symbols, differentiated);
     groups = groupsOf(parameters);
+    readStacks(function);
   }
   SmallVector<Part> parts = partsOf(groups, parameters);
   if (llvm::Error error = chooseReshards(groups, symbols, parameters, parts))
@@ -181,6 +190,22 @@ void FSDPFormUnits::readGradients(func::FuncOp train) {
             index, "nn.gradient_of"))
       gradientType[name.getAttr()] =
           getElementTypeOrSelf(train.getResultTypes()[index]);
+}
+
+void FSDPFormUnits::readStacks(func::FuncOp function) {
+  llvm::DenseSet<StringAttr> seen;
+  function.walk([&](nn::StackedLinearOp op) {
+    for (OperandRange operands : {op.getWeights(), op.getBiases()}) {
+      SmallVector<StringAttr> names;
+      for (Value operand : operands)
+        if (auto get = operand.getDefiningOp<nn::GetParameterOp>())
+          names.push_back(get.getParameterAttr().getAttr());
+      if (names.size() == operands.size() && names.size() > 1 &&
+          llvm::all_of(
+              names, [&](StringAttr name) { return seen.insert(name).second; }))
+        stacked.push_back(std::move(names));
+    }
+  });
 }
 
 SmallVector<nn::ParameterOp>
@@ -353,28 +378,74 @@ Type FSDPFormUnits::masterType(Type elementType) {
   return type ? type.getValue() : elementType;
 }
 
+SmallVector<SmallVector<size_t>>
+FSDPFormUnits::stacksOf(ArrayRef<nn::ParameterOp> members) const {
+  llvm::DenseMap<StringAttr, size_t> indexOf;
+  for (auto [index, parameter] : llvm::enumerate(members))
+    indexOf[nn::ParameterOp(parameter).getSymNameAttr()] = index;
+  llvm::DenseMap<size_t, SmallVector<size_t>> byFirst;
+  llvm::DenseSet<size_t> inStack;
+  for (const SmallVector<StringAttr> &names : stacked) {
+    SmallVector<size_t> stack;
+    for (StringAttr name : names)
+      if (auto found = indexOf.find(name); found != indexOf.end())
+        stack.push_back(found->second);
+    if (stack.size() != names.size() ||
+        llvm::any_of(ArrayRef(stack).drop_back(), [&](size_t index) {
+          return tensorType(members[index]).getNumElements() % align != 0;
+        }))
+      continue;
+    inStack.insert_range(stack);
+    size_t first = *llvm::min_element(stack);
+    byFirst[first] = std::move(stack);
+  }
+  SmallVector<SmallVector<size_t>> result;
+  for (size_t index = 0; index < members.size(); ++index) {
+    if (auto stack = byFirst.find(index); stack != byFirst.end())
+      result.push_back(stack->second);
+    else if (!inStack.contains(index))
+      result.push_back({index});
+  }
+  return result;
+}
+
 fsdp::UnitOp FSDPFormUnits::createUnit(SymbolTable &symbols, const Part &part,
                                        ArrayRef<nn::ParameterOp> members,
                                        Type elementType, Type gradientType) {
+  // A stack is one item, since all of its parameters have equally long rows.
+  SmallVector<SmallVector<size_t>> stacks = stacksOf(members);
   SmallVector<FlatItem> items;
-  for (nn::ParameterOp parameter : members)
-    items.push_back(FlatItem::of(tensorType(parameter).getShape()));
+  for (ArrayRef<size_t> stack : stacks) {
+    FlatItem &item = items.emplace_back();
+    for (size_t index : stack) {
+      nn::ParameterOp parameter = members[index];
+      FlatItem own = FlatItem::of(tensorType(parameter).getShape());
+      item = {item.elements + own.elements, own.row};
+    }
+  }
   bool hybrid = sharding.parameters == SmallVector<int64_t>{1} &&
                 sharding.optimizer == sharding.parameters;
   FlatLayout layout = layOutFlat(items, hybrid ? shards : ranks, align);
   OpBuilder builder(&getContext());
   SmallVector<Attribute> names;
   SmallVector<Location> locations;
-  for (int64_t index : layout.order) {
-    names.push_back(FlatSymbolRefAttr::get(members[index]));
-    locations.push_back(nn::ParameterOp(members[index]).getLoc());
+  SmallVector<int64_t> offsets;
+  for (auto [item, offset] : llvm::zip_equal(layout.order, layout.offsets)) {
+    int64_t place = offset;
+    for (size_t index : stacks[item]) {
+      nn::ParameterOp parameter = members[index];
+      names.push_back(FlatSymbolRefAttr::get(parameter));
+      locations.push_back(parameter.getLoc());
+      offsets.push_back(place);
+      place += tensorType(parameter).getNumElements();
+    }
   }
   auto unit = fsdp::UnitOp::create(
       builder, builder.getFusedLoc(locations), part.name(),
-      builder.getArrayAttr(names), layout.offsets, layout.elements(),
-      layout.padding, shards, part.trained ? optimizerShards : 0, part.reshard,
-      elementType, part.trained ? masterType(elementType) : elementType,
-      gradientType, part.reason);
+      builder.getArrayAttr(names), offsets, layout.elements(), layout.padding,
+      shards, part.trained ? optimizerShards : 0, part.reshard, elementType,
+      part.trained ? masterType(elementType) : elementType, gradientType,
+      part.reason);
   symbols.insert(unit, beforeFunctions);
   return unit;
 }

@@ -192,8 +192,8 @@ def NNPrecision : Pass<"nn-precision", "::mlir::ModuleOp"> {
       "bf16, float16, float32 or float64, or "
       "param=TYPE[,reduce=TYPE][,output=TYPE][,keep=norm|softmax|loss|REGEX]">,
     Option<"master", "master", "std::string", "\"\"",
-      "type of master weights and optimizer state: float32 (float64 with float64), or the 16-bit "
-      "type of the parameters">,
+      "type of master weights and optimizer state: float32 (float64 with float64), the 16-bit "
+      "type of the parameters, or split: float32, as bf16 parameters and the rest">,
     ListOption<"unitOptions", "unit-options", "std::string",
       "match=REGEX,precision=TYPE for parameters whose fsdp.unit (else name) matches; first match "
       "wins">
@@ -220,6 +220,42 @@ def NNWarnRoots : Pass<"nn-warn-roots", "::mlir::ModuleOp"> {
     Why here: after raising, which makes norms of most such roots; before precision, so that
     no conversions stand between.
   }];
+}
+
+def NNStackLinears : Pass<"nn-stack-linears", "::mlir::ModuleOp"> {
+  let summary = "linears of one input become one product, rotations of its parts one";
+  let description = [{
+    Needs: @model with units and types; a target for which one large product is faster than several.
+
+    Before:
+    ```mlir
+    %q = nn.linear %x, %wq {transpose_weight}
+        : (tensor<4x128x64xf32>, tensor<64x64xf32>) -> tensor<4x128x64xf32>
+    %v = nn.linear %x, %wv {transpose_weight}
+        : (tensor<4x128x64xf32>, tensor<16x64xf32>) -> tensor<4x128x16xf32>
+    ```
+
+    After:
+    ```mlir
+    %0 = nn.stacked_linear %x weights(%wq, %wv) {transpose_weight}
+        : (tensor<4x128x64xf32>, tensor<64x64xf32>, tensor<16x64xf32>) -> tensor<4x128x80xf32>
+    %q = nn.slice %0 [0, 0, 0] to [4, 128, 64] by [1, 1, 1]
+        : (tensor<4x128x80xf32>) -> tensor<4x128x64xf32>
+    %v = nn.slice %0 [0, 0, 64] to [4, 128, 80] by [1, 1, 1]
+        : (tensor<4x128x80xf32>) -> tensor<4x128x16xf32>
+    ```
+    Weights are parameters of one unit, [out, in] and used here alone; all have a bias of that kind,
+    or none; all are trained, or none. `fsdp-form-units` lays them one behind the other. A weight
+    has whole packs of `align` elements, so that the next one begins at such a place. Parts that are
+    rotated by the same angles stand first, and `nn.rope` rotates the product's first heads: it
+    copies the others, and the product itself need not be kept.
+
+    Why here: units and types are known; gradients of one product are one product each.
+  }];
+  let options = [
+    Option<"align", "align", "int64_t", "1",
+      "elements of a flat buffer that each parameter begins at a multiple of">
+  ];
 }
 
 def NNDifferentiate : Pass<"nn-differentiate", "::mlir::ModuleOp"> {
@@ -308,7 +344,8 @@ def NNRemat : Pass<"nn-remat", "::mlir::ModuleOp"> {
     operands and results, its arithmetic, a launch; `cluster` has the rates). So what is recomputed
     comes from values that are kept anyway, or from smaller ones. The time of all that runs again is
     at most 1 % of the step's arithmetic: else what saves least for its time stays kept, and of what
-    saves as much (layers are alike) the first layers' run again, as many as fit. An op that reads a
+    saves as much (layers are alike) the first layers' run again, as many as fit. `all` has no such
+    bound. An op that reads a
     parameter runs again only while backward has its unit gathered in any case.
 
     Clones stand right before their first reader, so that one block's are alive at a time. Those
@@ -322,7 +359,7 @@ def NNRemat : Pass<"nn-remat", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"policy", "policy", "std::string", "\"cheap\"",
-      "cheap; none: everything that backward reads is kept">,
+      "cheap; all: without a bound on their time; none: everything that backward reads is kept">,
     Option<"cluster", "cluster", "std::string", "\"\"",
       "name or TOML file of the machine; empty: cpu">
   ];

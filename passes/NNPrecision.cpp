@@ -336,12 +336,13 @@ private:
       return b.getNamedAttr(name,
                             TypeAttr::get(floatType(&getContext(), kind)));
     };
-    getOperation()->setAttr(
-        "nn.precision",
-        b.getDictionaryAttr({type("parameters", option.parameters),
-                             type("gradients", option.gradients),
-                             type("loss", option.output),
-                             type("master", option.master)}));
+    SmallVector<NamedAttribute> said = {type("parameters", option.parameters),
+                                        type("gradients", option.gradients),
+                                        type("loss", option.output),
+                                        type("master", option.master)};
+    if (option.splitsMaster)
+      said.push_back(b.getNamedAttr("split_master", b.getUnitAttr()));
+    getOperation()->setAttr("nn.precision", b.getDictionaryAttr(said));
   }
 
   /// A buffer that is read in one other type alone is stored in it.

@@ -6,6 +6,8 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Remarks.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace shardc {
@@ -168,8 +170,8 @@ struct NNRemat : impl::NNRematBase<NNRemat> {
                        "first");
       return signalPassFailure();
     }
-    if (policy != "cheap" && policy != "none") {
-      module.emitError("remat ") << policy << ": there are cheap and none";
+    if (policy != "all" && policy != "cheap" && policy != "none") {
+      module.emitError("remat ") << policy << ": there are all, cheap and none";
       return signalPassFailure();
     }
     llvm::Expected<Cluster> machine = Cluster::load(cluster);
@@ -179,8 +181,10 @@ struct NNRemat : impl::NNRematBase<NNRemat> {
     }
     CostModel costs(std::move(*machine));
     SavedValues saved(train, costs);
-    if (policy == "cheap")
-      saved.recomputeCheap(movedPerSaved, mostTime);
+    if (policy != "none")
+      saved.recomputeCheap(
+          movedPerSaved,
+          policy == "all" ? std::numeric_limits<double>::infinity() : mostTime);
     note(module, saved);
     if (getContext().getRemarkEngine())
       explain(saved);

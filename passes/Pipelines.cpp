@@ -61,6 +61,9 @@ void buildRaisePhase(OpPassManager &passes, const RaisePhaseOptions &options) {
   passes.addPass(createNNPrecision(precision));
   passes.addPass(createCanonicalizerPass(oneBlock()));
   passes.addPass(createCSEPass());
+  // Behind those two: equal inputs are one value.
+  if (options.stackLinears)
+    passes.addPass(createNNStackLinears({options.align}));
 }
 
 void buildTrainPhase(OpPassManager &passes, const TrainPhaseOptions &options) {

@@ -41,13 +41,20 @@ struct RaisePhaseOptions : mlir::PassPipelineOptions<RaisePhaseOptions> {
       *this, "master", llvm::cl::desc("see nn-precision"), llvm::cl::init("")};
   ListOption<std::string> unitOptions{
       *this, "unit-options", llvm::cl::desc("match=REGEX[,precision=...]")};
+  Option<bool> stackLinears{
+      *this, "stack-linears",
+      llvm::cl::desc("linears of one input become one product"),
+      llvm::cl::init(false)};
+  Option<int64_t> align{*this, "align", llvm::cl::desc("see nn-stack-linears"),
+                        llvm::cl::init(1)};
 };
 void buildRaisePhase(mlir::OpPassManager &passes,
                      const RaisePhaseOptions &options);
 
 /// --phase-train: the backward pass, and what is computed again in it.
 struct TrainPhaseOptions : mlir::PassPipelineOptions<TrainPhaseOptions> {
-  Option<std::string> remat{*this, "remat", llvm::cl::desc("cheap or none"),
+  Option<std::string> remat{*this, "remat",
+                            llvm::cl::desc("all, cheap or none"),
                             llvm::cl::init("cheap")};
   Option<std::string> cluster{*this, "cluster",
                               llvm::cl::desc("the machine of the cost model"),

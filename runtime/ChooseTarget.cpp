@@ -4,8 +4,11 @@
 #include "runtime/base/Error.h"
 #include "runtime/base/Text.h"
 #include "runtime/cli/CheckOptions.h"
+#include "runtime/launch/AskInChild.h"
+#include "runtime/train/MemoryPlan.h"
 
 #include <algorithm>
+#include <sstream>
 
 namespace shardc::runtime {
 
@@ -58,6 +61,32 @@ ChosenTarget chooseTarget(const std::vector<plan::Plan> &plans,
   return {processor, concat("runs on ", plans[processor].target().name(),
                             ", of ", namesOf(plans), ": ", found, " and ",
                             ranks, ranks == 1 ? " rank" : " ranks")};
+}
+
+std::optional<ChosenTarget>
+startForDevices(Launch &launch, const std::vector<plan::Plan> &plans,
+                const Options &options, const PlatformFactory &platformOf) {
+  int64_t ranks = plans.front().mesh().ranks(), nodes = launch.nodes;
+  int64_t ranksHere = ranks / nodes;
+  std::optional<size_t> named = namedTarget(plans, options);
+  bool mayStart = launch.isOpen && ranks % nodes == 0 && ranksHere > 1;
+  if (!mayStart || (named && !platformOf(plans[*named])->wantsProcesses()))
+    return std::nullopt;
+  std::istringstream answer(askInChild([&] {
+    ChosenTarget chosen = chooseTarget(plans, options, ranksHere, platformOf);
+    const plan::Plan &plan = plans[chosen.index];
+    std::unique_ptr<Platform> platform = platformOf(plan);
+    if (platform->wantsProcesses())
+      platform->requireDevices(
+          plan, ranksHere, MemoryPlan::of(plan, options.microBatches, 1).own);
+    return concat(chosen.index, " ", chosen.why);
+  }));
+  ChosenTarget chosen;
+  answer >> chosen.index;
+  std::getline(answer >> std::ws, chosen.why);
+  if (platformOf(plans[chosen.index])->wantsProcesses())
+    launch.startHere(static_cast<int>(ranksHere));
+  return chosen;
 }
 
 } // namespace shardc::runtime

@@ -3,6 +3,7 @@
 #define SHARDC_RUNTIME_CHOOSETARGET_H
 
 #include "runtime/device/Platform.h"
+#include "runtime/launch/Launch.h"
 #include "runtime/plan.pb.h"
 #include "runtime/train/Options.h"
 
@@ -31,6 +32,15 @@ std::optional<size_t> namedTarget(const std::vector<plan::Plan> &plans,
 ChosenTarget chooseTarget(const std::vector<plan::Plan> &plans,
                           const Options &options, int64_t ranks,
                           const PlatformFactory &platformOf);
+
+/// Where nobody has said how many processes this node has, and the devices of
+/// its ranks want one each: has `launch` start them. What there is is asked for
+/// in a child process, since what starts others has no driver. Returns the target
+/// where the machine was asked. Throws an Error where it has too few devices, or
+/// too small ones.
+std::optional<ChosenTarget>
+startForDevices(Launch &launch, const std::vector<plan::Plan> &plans,
+                const Options &options, const PlatformFactory &platformOf);
 
 } // namespace shardc::runtime
 

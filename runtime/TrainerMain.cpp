@@ -244,10 +244,10 @@ void openCheckpoints(Run &run) {
 }
 
 /// Where ranks of this process do not end by themselves.
-void endAtOnce(const std::string &error) {
+void endAtOnce(const std::string &error, int code) {
   printError(error);
   writeErrorFile(currentEnvironment(), error);
-  _exit(LostProcess);
+  _exit(code);
 }
 
 /// Where plans are compiled or looked at, devices may be missing: how a dry run
@@ -282,6 +282,8 @@ int runIn(World &world, const Launch &launch, const Options &options,
   DeviceOptions device;
   device.workers = threadsPerRank(options, plan, world);
   device.spin = world.haveCoresFor(device.workers);
+  device.cudaGraph = options.cudaGraph;
+  device.reduce = options.reduce;
   device.firstDevice = launch.localProcess * world.localRanks().size();
   if (options.selfTest.wanted) {
     int code = runSelfTest(world, platform.devices(plan, kernels, device),
@@ -381,6 +383,12 @@ int runIn(World &world, const Launch &launch, const Options &options,
                                                              : UnmetExpectation;
 }
 
+/// Whether ranks train on devices, and nothing is only looked at or measured.
+bool usesDevices(const Options &options) {
+  bool reports = options.report && options.data.empty();
+  return !options.dryRun && !reports && !options.selfTest.wanted;
+}
+
 int run(int argc, char **argv, const PlatformFactory &platformOf,
         const WorldFactory &makeWorld) {
   std::string trainer = trainerPath();
@@ -401,13 +409,17 @@ int run(int argc, char **argv, const PlatformFactory &platformOf,
   if (named)
     checkOptions(options, self.plans()[*named]);
   Launch launch = detectLaunch(options.launch, currentEnvironment());
+  std::optional<ChosenTarget> chosen;
+  if (usesDevices(options))
+    chosen = startForDevices(launch, self.plans(), options, platformOf);
   // Asks no driver, which would have threads by then: what it starts will.
   if (launch.spawns > 0)
     return supervise(launch, {.arguments = {argv, argv + argc}});
   int64_t ranksHere = std::max<int64_t>(1, self.plans().front().mesh().ranks() /
                                                launch.processes);
   ChosenTarget target =
-      chooseTarget(self.plans(), options, ranksHere, platformOf);
+      chosen ? *chosen
+             : chooseTarget(self.plans(), options, ranksHere, platformOf);
   const plan::Plan &plan = self.plans()[target.index];
   if (!named)
     checkOptions(options, plan);

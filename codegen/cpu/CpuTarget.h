@@ -18,6 +18,7 @@ public:
   int64_t argumentAlignment() const override { return 1; }
   /// A cache line.
   int64_t bufferAlignment() const override { return 64; }
+  bool mergesProducts() const override { return false; }
   llvm::StringRef defaultCluster() const override { return "cpu"; }
   std::unique_ptr<KernelCompilation>
   compile(mlir::ModuleOp kernels) const override;

@@ -34,6 +34,9 @@ public:
   /// sums of gradients that are rounded.
   int64_t
   linearCrossEntropy(const step::LinearCrossEntropySizes &sizes) const override;
+  /// Ranks read what others bring where it lies.
+  int64_t reduceScatter(int64_t, int64_t) const override { return 0; }
+  int64_t allReduce(int64_t, int64_t, int64_t) const override { return 0; }
 
 private:
   int64_t workers;

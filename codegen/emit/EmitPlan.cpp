@@ -119,6 +119,7 @@ void PlanEmitter::precision() {
   entry->set_gradients(type("gradients"));
   entry->set_loss(type("loss"));
   entry->set_master(type("master"));
+  entry->set_split_master(attributes && attributes.contains("split_master"));
 }
 
 void PlanEmitter::mesh() {
@@ -252,6 +253,9 @@ void PlanEmitter::units() {
     if (storage.getMaster())
       entry->set_master_buffer(
           indices.buffers.lookup(storage.getMaster().getDefiningOp()));
+    if (storage.getRemainder())
+      entry->set_remainder_buffer(
+          indices.buffers.lookup(storage.getRemainder().getDefiningOp()));
     for (Value state : storage.getStates())
       entry->add_state_buffers(indices.buffers.lookup(state.getDefiningOp()));
     for (auto [reference, offset] :

@@ -18,12 +18,14 @@ public:
   int64_t argumentAlignment() const override { return 16; }
   /// As allocations of CUDA's driver.
   int64_t bufferAlignment() const override { return 256; }
+  bool mergesProducts() const override { return true; }
   llvm::StringRef defaultCluster() const override { return "dgx-h100"; }
   std::unique_ptr<KernelCompilation>
   compile(mlir::ModuleOp kernels) const override;
 
 private:
-  explicit GpuTarget(GpuModel model) : model(std::move(model)) {}
+  explicit GpuTarget(GpuModel of)
+      : model(std::move(of)), scratch(model.capability) {}
 
   GpuModel model;
   GpuWorkspaces scratch;

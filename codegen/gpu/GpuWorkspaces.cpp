@@ -29,7 +29,16 @@ int64_t GpuWorkspaces::linearCrossEntropy(
     bytes += aligned(sizes.features * sizes.classes * 4);
   if (sizes.roundsBiasGradient)
     bytes += aligned(sizes.classes * 4);
-  return bytes;
+  return bytes + productBytes;
+}
+
+int64_t GpuWorkspaces::allReduce(int64_t elements, int64_t elementBytes,
+                                 int64_t ranks) const {
+  constexpr int64_t mostBytes = int64_t(64) << 20;
+  if (ranks == 1)
+    return 0;
+  int64_t part = std::max<int64_t>(1, mostBytes / ranks / elementBytes);
+  return std::min(elements, part) * elementBytes * ranks;
 }
 
 } // namespace shardc::gpu

@@ -8,9 +8,15 @@ namespace shardc::gpu {
 
 class GpuWorkspaces final : public step::Workspaces {
 public:
-  /// A product needs none: it takes 16-bit operands as they are, and the
-  /// library's own scratch memory belongs to a stream, not to a call.
-  int64_t gemm(int64_t, int64_t, int64_t, int64_t) const override { return 0; }
+  /// `capability`: the least of the GPUs, 90 for 9.0.
+  explicit GpuWorkspaces(int capability)
+      : productBytes(int64_t(capability >= 90 ? 32 : 4) << 20) {}
+
+  /// What NVIDIA recommends for cuBLAS since compute capability 9.0, and before.
+  /// It bounds the algorithms that the library's heuristic chooses from.
+  int64_t gemm(int64_t, int64_t, int64_t, int64_t) const override {
+    return productBytes;
+  }
   /// Attention needs none: a block of queries stays on its multiprocessor (Dao
   /// et al., FlashAttention, arXiv:2205.14135).
   int64_t attention(const step::AttentionSizes &) const override { return 0; }
@@ -26,6 +32,17 @@ public:
   /// are rounded.
   int64_t
   linearCrossEntropy(const step::LinearCrossEntropySizes &sizes) const override;
+  /// What other ranks bring arrives all at once.
+  int64_t reduceScatter(int64_t bytes, int64_t ranks) const override {
+    return ranks > 1 ? bytes : 0;
+  }
+  /// Ranks' parts of the value arrive, each at most so long that there are 64 MiB
+  /// of them together.
+  int64_t allReduce(int64_t elements, int64_t elementBytes,
+                    int64_t ranks) const override;
+
+private:
+  int64_t productBytes;
 };
 
 } // namespace shardc::gpu

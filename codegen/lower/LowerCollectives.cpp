@@ -293,6 +293,16 @@ static RankedTensorType sumTypeOf(RankedTensorType type) {
       type.clone(fsdp::getSumType(type.getElementType())));
 }
 
+Value ProgramLowering::newReductionWorkspace(int64_t bytes) {
+  return bytes ? ref(newWorkspace(bytes)) : Value();
+}
+
+int64_t ProgramLowering::allReduceBytes(const View &value, StringRef group) {
+  return workspaces().allReduce(value.elements(),
+                                step::elementBytes(value.elementType),
+                                plan.ranksOf(group));
+}
+
 void ProgramLowering::reduceScatterStart(fsdp::ReduceScatterStartOp op) {
   Operation *wait = *op.getToken().user_begin();
   auto type = cast<RankedTensorType>(wait->getResult(0).getType());
@@ -303,9 +313,12 @@ void ProgramLowering::reduceScatterStart(fsdp::ReduceScatterStartOp op) {
   Value sum;
   if (op.getAccumulated())
     sum = ref(accumulator(sumTypeOf(type), op.getUnit()));
-  auto start = emit<step::ReduceScatterStartOp>(
-      tokenType(), op.getUnitAttr(), ref(view(op.getFlat())), ref(shard), sum,
-      op.getGroupAttr());
+  View flat = view(op.getFlat());
+  Value workspace = newReductionWorkspace(workspaces().reduceScatter(
+      flat.spanBytes(), plan.ranksOf(op.getGroup())));
+  auto start = emit<step::ReduceScatterStartOp>(tokenType(), op.getUnitAttr(),
+                                                ref(flat), ref(shard), sum,
+                                                workspace, op.getGroupAttr());
   collectives[op.getToken()] = {
       start.getToken(), shard.buffer, op.getUnit(), {shard}};
 }
@@ -318,8 +331,9 @@ void ProgramLowering::allReduceGradientsStart(
     sums.push_back(ref(
         accumulator(sumTypeOf(cast<RankedTensorType>(op.getFlat().getType())),
                     op.getUnit())));
+  Value workspace = newReductionWorkspace(allReduceBytes(flat, op.getGroup()));
   auto start = emit<step::AllReduceStartOp>(
-      tokenType(), ValueRange{ref(flat)}, sums, op.getUnitAttr(),
+      tokenType(), ValueRange{ref(flat)}, sums, workspace, op.getUnitAttr(),
       op.getGroupAttr(), builder.getDenseBoolArrayAttr({false}));
   collectives[op.getToken()] = {
       start.getToken(), flat.buffer, op.getUnit(), {flat}};
@@ -328,12 +342,16 @@ void ProgramLowering::allReduceGradientsStart(
 void ProgramLowering::allReduceStart(fsdp::AllReduceStartOp op) {
   Collective collective;
   SmallVector<Value> operands;
+  int64_t bytes = 0; // the values come one behind the other
   for (Value value : op.getValues()) {
     collective.values.push_back(changeable(value));
     operands.push_back(ref(collective.values.back()));
+    bytes = std::max(bytes,
+                     allReduceBytes(collective.values.back(), op.getGroup()));
   }
   auto start = emit<step::AllReduceStartOp>(
       tokenType(), operands, /*accumulators=*/ValueRange(),
+      newReductionWorkspace(bytes),
       /*unit=*/FlatSymbolRefAttr(), op.getGroupAttr(), op.getNormsAttr());
   collective.token = start.getToken();
   collectives[op.getToken()] = collective;

@@ -2,6 +2,7 @@
 #include "codegen/lower/PlanBuilder.h"
 
 #include "codegen/lower/InputBounds.h"
+#include "runtime/base/SplitMaster.h"
 #include "runtime/device/Optimizers.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -52,6 +53,10 @@ step::View PlanBuilder::accumulator(RankedTensorType type, StringRef name,
 UnitLayout *PlanBuilder::unit(StringRef name) {
   auto found = units.find(name);
   return found == units.end() ? nullptr : &found->second;
+}
+
+int64_t PlanBuilder::ranksOf(StringRef group) const {
+  return static_cast<int64_t>(symbols.lookup<fsdp::GroupOp>(group).getSize());
 }
 
 LogicalResult PlanBuilder::addLayout(fsdp::UnitOp unit) {
@@ -135,19 +140,22 @@ LogicalResult PlanBuilder::addUnits(ArrayRef<func::FuncOp> functions) {
         buffer(unit.getFlatType(static_cast<int64_t>(unit.getShards())),
                (name + ".parameters").str(), loc);
     SmallVector<Value> stateBuffers;
-    Value master;
+    Value master, remainder;
     if (states.contains(name)) {
       auto slice = RankedTensorType::get(
           {static_cast<int64_t>(unit.getElements() /
                                 unit.getOptimizerShards())},
           unit.getMasterType());
-      if (unit.getMasterType() != unit.getElementType())
+      if (unit.splitsMaster())
+        remainder = buffer(runtime::splitBytes(slice.getNumElements()),
+                           (name + ".remainder").str(), loc);
+      else if (unit.getMasterType() != unit.getElementType())
         master = buffer(slice, (name + ".master").str(), loc);
       for (int64_t state = 0; state < states.lookup(name); ++state)
         stateBuffers.push_back(
             buffer(slice, (name + ".state" + Twine(state)).str(), loc));
     }
-    step::StorageOp::create(builder, loc, name, parameters, master,
+    step::StorageOp::create(builder, loc, name, parameters, master, remainder,
                             stateBuffers);
     storages[name] = parameters;
     if (states.contains(name))

@@ -65,6 +65,8 @@ public:
 
   /// Creates a program at the end of the plan.
   step::ProgramOp addProgram(llvm::StringRef name, mlir::Location loc);
+  /// Returns how many ranks a group has.
+  int64_t ranksOf(llvm::StringRef group) const;
   const step::Workspaces &workspaces() const { return target.workspaces(); }
   /// Returns whether a kernel may take the view as it is.
   bool isAligned(const step::View &view) const {

@@ -26,6 +26,8 @@ private:
   mlir::LogicalResult keep(fsdp::KeepOp op);
   void reduceScatterStart(fsdp::ReduceScatterStartOp op);
   void allReduceGradientsStart(fsdp::AllReduceGradientsStartOp op);
+  mlir::Value newReductionWorkspace(int64_t bytes);
+  int64_t allReduceBytes(const View &value, llvm::StringRef group);
   View accumulator(mlir::RankedTensorType type, llvm::StringRef unit);
   void accumulate(fsdp::AccumulateOp op);
   void allReduceStart(fsdp::AllReduceStartOp op);

@@ -42,14 +42,14 @@ def Step_KeepOp : Step_Entry<"keep"> {
     FlatSymbolRefAttr:$group, Step_Writes<Step_View>:$kept);
   let assemblyFormat = "$unit $gathered `over` $group `into` $kept attr-dict `:` type($kept)";
 }
-def Step_ReduceScatterStartOp : Step_Entry<"reduce_scatter_start"> {
+def Step_ReduceScatterStartOp : Step_Entry<"reduce_scatter_start", [AttrSizedOperandSegments]> {
   let summary = "begins to sum a flat gradient (or a slice of one) over the group, each rank "
     "keeping its slice";
   let description = [{
     fsdp.reduce_scatter_start. flat and shard are contiguous, of one dim and one float type; shard
     has the elements of flat divided by the ranks of the group. Sums are in rank order, of 16-bit
-    values in float32, and rounded once. Until its one `step.wait` nothing may write to flat or
-    touch shard (`step-verify`).
+    values in float32, and rounded once. The workspace has as many bytes as the target asks for.
+    Until its one `step.wait` nothing may write to flat or touch shard (`step-verify`).
 
     ```mlir
     %t = step.reduce_scatter_start @layers.0 %f into %s over @shard
@@ -59,10 +59,10 @@ def Step_ReduceScatterStartOp : Step_Entry<"reduce_scatter_start"> {
   }];
   let arguments = (ins FlatSymbolRefAttr:$unit, Step_Reads<Step_View>:$flat,
     Step_Writes<Step_View>:$shard, Step_Updates<Optional<Step_View>>:$accumulator,
-    FlatSymbolRefAttr:$group);
+    Step_Writes<Optional<Step_View>>:$workspace, FlatSymbolRefAttr:$group);
   let results = (outs Step_Token:$token);
-  let assemblyFormat = [{$unit $flat `into` $shard (`in` $accumulator^)? `over` $group attr-dict `:`
-    functional-type(operands, results)}];
+  let assemblyFormat = [{$unit $flat `into` $shard (`in` $accumulator^)? `over` $group
+    (`workspace` $workspace^)? attr-dict `:` functional-type(operands, results)}];
 }
 def Step_AllReduceStartOp : Step_Entry<"all_reduce_start", [AttrSizedOperandSegments]> {
   let summary = "begins to sum values over the group, in place, as one collective; with `unit` its "
@@ -82,10 +82,11 @@ def Step_AllReduceStartOp : Step_Entry<"all_reduce_start", [AttrSizedOperandSegm
   }];
   let arguments = (ins Step_Updates<Variadic<Step_View>>:$values,
     Step_Updates<Variadic<Step_View>>:$accumulators,
-    OptionalAttr<FlatSymbolRefAttr>:$unit, FlatSymbolRefAttr:$group, DenseBoolArrayAttr:$norms);
+    Step_Writes<Optional<Step_View>>:$workspace, OptionalAttr<FlatSymbolRefAttr>:$unit,
+    FlatSymbolRefAttr:$group, DenseBoolArrayAttr:$norms);
   let results = (outs Step_Token:$token);
-  let assemblyFormat = [{($unit^)? `(` $values `)` (`in` $accumulators^)? `over` $group attr-dict
-    `:` functional-type(operands, results)}];
+  let assemblyFormat = [{($unit^)? `(` $values `)` (`in` $accumulators^)? `over` $group
+    (`workspace` $workspace^)? attr-dict `:` functional-type(operands, results)}];
 }
 def Step_AllGatherUpdatesStartOp : Step_Entry<"all_gather_updates_start",
     [MemoryEffects<[MemRead, MemWrite]>]> {

@@ -44,15 +44,19 @@ def Step_LaunchOp : Step_Entry<"launch",
 }
 
 def Step_GemmOp : Step_Entry<"gemm", [AttrSizedOperandSegments]> {
-  let summary = "c = op(a) op(b) (+ bias) (+ c with `accumulate`), 2-d or batched 3-d";
+  let summary =
+    "c = op(a) op(b) (+ bias) (+ residual) (+ c with `accumulate`), 2-d or batched 3-d";
   let description = [{
     a [m, k], b [k, n], c [m, n], or all three with one batch dim before; with `transpose_a` a is
     stored [k, m], with `transpose_b` b is [n, k]. The last dim of each operand has stride 1 and the
     one before a stride of at least the row's length; the batch dim may have any stride. bias: [n].
     a, b and bias have one element type; c has it too, or float32 where they have 16 bits: then
-    products take a workspace, are summed in float32 and rounded once. Other shapes, strides and
-    types of a, b and c, and a bias of other than n elements, are refused; the runtime refuses a
-    bias beside `accumulate`.
+    products take a workspace, are summed in float32 and rounded once. residual: shape, type and
+    strides as c may have them. bias_gradient: sums of b's columns, [n], or of a's rows, [m],
+    whichever the gradient of the product's result is (`gradient_of_a`); of c's type, without a
+    batch. Other shapes, strides and types of a, b, c and residual, and a bias or gradient of
+    another number of elements, are refused; the runtime refuses a bias or a residual beside
+    `accumulate`, and the CPU's device residuals and bias gradients.
 
     ```mlir
     step.gemm %x, %w bias %b into %y {transpose_b}
@@ -60,11 +64,13 @@ def Step_GemmOp : Step_Entry<"gemm", [AttrSizedOperandSegments]> {
     ```
   }];
   let arguments = (ins Step_Reads<Step_View>:$a, Step_Reads<Step_View>:$b,
-    Step_Reads<Optional<Step_View>>:$bias, Step_Writes<Step_View>:$c,
+    Step_Reads<Optional<Step_View>>:$bias, Step_Reads<Optional<Step_View>>:$residual,
+    Step_Writes<Step_View>:$c, Step_Writes<Optional<Step_View>>:$bias_gradient,
     Step_Writes<Optional<Step_View>>:$workspace, UnitAttr:$transpose_a, UnitAttr:$transpose_b,
-    UnitAttr:$accumulate);
-  let assemblyFormat = [{$a `,` $b (`bias` $bias^)? `into` $c (`workspace` $workspace^)? attr-dict
-    `:` functional-type(operands, results)}];
+    UnitAttr:$accumulate, UnitAttr:$gradient_of_a);
+  let assemblyFormat = [{$a `,` $b (`bias` $bias^)? (`residual` $residual^)? `into` $c
+    (`bias_gradient` $bias_gradient^)? (`workspace` $workspace^)? attr-dict `:`
+    functional-type(operands, results)}];
   let hasVerifier = 1;
 }
 

@@ -139,8 +139,9 @@ def Step_StorageOp : Step_Op<"storage",
     `parameters` has elements / shards elements of the unit's element_type; `master` and each of
     `states` (in the order of runtime/device/Optimizers.h) elements / optimizer_shards of its
     master_type. A unit whose types are equal has no master: the rank's part of its parameters is
-    that. A frozen unit has no states. Refused are a symbol that is not there, and an op outside a
-    `step.plan`.
+    that. Float32 masters of bf16 parameters may be split: `remainder` is what is missing to them
+    (runtime/base/SplitMaster.h). A frozen unit has no states. Refused are a symbol that is not
+    there, and an op outside a `step.plan`.
 
     ```mlir
     step.plan {
@@ -153,9 +154,10 @@ def Step_StorageOp : Step_Op<"storage",
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$unit, Step_Buffer:$parameters,
-    Optional<Step_Buffer>:$master, Variadic<Step_Buffer>:$states);
-  let assemblyFormat =
-    "$unit $parameters (`master` $master^)? (`states` $states^)? attr-dict";
+    Optional<Step_Buffer>:$master, Optional<Step_Buffer>:$remainder,
+    Variadic<Step_Buffer>:$states);
+  let assemblyFormat = [{$unit $parameters (`master` $master^)? (`remainder` $remainder^)?
+    (`states` $states^)? attr-dict}];
 }
 def Step_ConstantOp : Step_Op<"constant", [HasParent<"PlanOp">]> {
   let summary = "a buffer's contents, written once when the trainer starts";

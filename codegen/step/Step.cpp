@@ -162,7 +162,27 @@ LogicalResult GemmOp::verify() {
   if (getBias() && cast<MemRefType>(getBias().getType()).getNumElements() != n)
     return emitOpError() << "expects a bias of " << n << " elements, got "
                          << getBias().getType();
-  for (MemRefType type : {a, b, c}) {
+  SmallVector<MemRefType> matrices{a, b, c};
+  if (getResidual()) {
+    auto residual = cast<MemRefType>(getResidual().getType());
+    if (residual.getShape() != c.getShape() ||
+        residual.getElementType() != c.getElementType())
+      return emitOpError() << "expects a residual of the result's shape and "
+                              "type, got "
+                           << residual << " and " << c;
+    matrices.push_back(residual);
+  }
+  if (getBiasGradient()) {
+    auto gradient = cast<MemRefType>(getBiasGradient().getType());
+    int64_t sums = getGradientOfA() ? m : n;
+    if (rank != 2 || gradient.getNumElements() != sums ||
+        gradient.getElementType() != c.getElementType())
+      return emitOpError() << "expects a bias gradient of " << sums
+                           << " elements of the result's type, and no batch, "
+                              "got "
+                           << gradient << " and " << c;
+  }
+  for (MemRefType type : matrices) {
     SmallVector<int64_t> strides;
     int64_t offset;
     if (failed(type.getStridesAndOffset(strides, offset)) ||

@@ -41,6 +41,11 @@ public:
   linearCrossEntropyChunk(const LinearCrossEntropySizes &sizes) const = 0;
   virtual int64_t
   linearCrossEntropy(const LinearCrossEntropySizes &sizes) const = 0;
+  /// Of sums over the ranks of a group: of flat gradients of so many bytes, each
+  /// rank keeping its slice, and of a value of so many elements.
+  virtual int64_t reduceScatter(int64_t bytes, int64_t ranks) const = 0;
+  virtual int64_t allReduce(int64_t elements, int64_t elementBytes,
+                            int64_t ranks) const = 0;
 };
 
 } // namespace shardc::step

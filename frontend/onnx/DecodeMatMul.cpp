@@ -24,6 +24,9 @@ Operand linear(Emitter &emit, const Operand &input, Operand weight,
   SmallVector<Operand> operands = {input, weight};
   if (bias)
     operands.push_back(*bias);
+  attributes.push_back(emit.named(
+      nn::LinearOp::getOperandSegmentSizeAttr(),
+      emit.attributes().getDenseI32ArrayAttr({1, 1, bias ? 1 : 0, 0})));
   return emit.emit<nn::LinearOp>(emit.typeOf(shape, input.elementType()),
                                  operands, attributes);
 }

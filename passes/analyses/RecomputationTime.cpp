@@ -3,6 +3,8 @@
 
 #include "passes/analyses/SavedValues.h"
 
+#include "llvm/ADT/MapVector.h"
+
 using namespace mlir;
 
 namespace shardc {
@@ -50,14 +52,17 @@ bool RecomputationTime::isInlined(Operation *op) {
 
 double RecomputationTime::of(Operation *op) {
   double read = 0, written = 0;
-  llvm::SmallSetVector<Value, 4> operands;
-  for (Value operand : op->getOperands())
-    operands.insert(storageOf(operand));
-  for (Value operand : operands) {
-    Operation *producer = operand.getDefiningOp();
+  // A slice is a part of what it is taken of; what is broadcast is read once.
+  llvm::SmallSetVector<Value, 4> operands(op->operand_begin(),
+                                          op->operand_end());
+  llvm::SmallMapVector<Value, int64_t, 4> reads;
+  for (Value operand : operands)
+    reads[storageOf(operand)] += bytesOf(operand);
+  for (auto [storage, bytes] : reads) {
+    Operation *producer = storage.getDefiningOp();
     // What an inlined op reads is counted with that op.
     if (!ops.contains(producer) || !isInlined(producer))
-      read += static_cast<double>(bytesOf(operand));
+      read += static_cast<double>(std::min(bytes, bytesOf(storage)));
   }
   for (Value result : op->getResults())
     written += static_cast<double>(bytesOf(result));

@@ -94,6 +94,14 @@ UnitOp::getParameterTypes(SymbolTableCollection &symbolTable) {
   return types;
 }
 
+bool UnitOp::splitsMaster() {
+  auto precision =
+      (*this)->getParentOfType<ModuleOp>()->getAttrOfType<DictionaryAttr>(
+          "nn.precision");
+  return precision && precision.contains("split_master") &&
+         getElementType().isBF16() && getMasterType().isF32();
+}
+
 LogicalResult UnitOp::verify() {
   int64_t elements = getElements(), shards = getShards();
   int64_t optimizerShards = getOptimizerShards(), reshard = getReshard();

@@ -89,6 +89,9 @@ def FSDP_UnitOp : FSDP_Op<"unit", [Symbol, DeclareOpInterfaceMethods<SymbolUserO
   let extraClassDeclaration = [{
     /// Whether the optimizer updates it.
     bool isTrained() { return getOptimizerShards() != 0; }
+    /// Whether its float32 masters are its bf16 parameters and what is missing to them
+    /// (runtime/base/SplitMaster.h), as nn-precision said.
+    bool splitsMaster();
     /// The flat gradient of the unit, and a 1/slices-th of it.
     ::mlir::RankedTensorType getFlatGradientType(int64_t slices = 1);
     /// The flat buffer of the parameters, and a 1/slices-th of it.

@@ -188,11 +188,19 @@ Expected<PrecisionOption> PrecisionOption::parse(StringRef text,
   option.gradients = reduce.value_or(wide);
   option.output = output.value_or(wide);
   option.master = wide;
-  if (!master.empty()) {
+  if (master == "split") {
+    option.splitsMaster = true;
+    if (option.parameters != FloatKind::BFloat16)
+      return createStringError(
+          "--precision: --master split with param=" +
+          nameOf(option.parameters) +
+          ": a float32 master is split into bf16 parameters and the rest");
+  } else if (!master.empty()) {
     std::optional<FloatKind> kind = parseFloatKind(master);
     if (!kind)
       return createStringError(
-          "--master: expects bf16, float16 or float32, got '" + master + "'");
+          "--master: expects bf16, float16, float32 or split, got '" + master +
+          "'");
     option.master = *kind;
   }
   if (Error error = checkTypes(option))

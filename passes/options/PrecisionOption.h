@@ -32,6 +32,8 @@ struct PrecisionOption {
   FloatKind gradients = FloatKind::Float32; // "reduce"
   FloatKind output = FloatKind::Float32;
   FloatKind master = FloatKind::Float32;
+  /// Float32 masters of bf16 parameters are these and what is missing to them.
+  bool splitsMaster = false;
   bool keepsNorms = true, keepsSoftmax = true, keepsLoss = true;
   std::vector<std::string> keptPatterns; // regular expressions
 

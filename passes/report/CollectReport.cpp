@@ -2,6 +2,7 @@
 #include "passes/report/Report.h"
 
 #include "passes/fsdp/FSDP.h"
+#include "runtime/base/SplitMaster.h"
 #include "runtime/device/Optimizers.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -103,7 +104,10 @@ static CompileReport::Unit describe(fsdp::UnitOp unit, int64_t states) {
   int64_t slices = unit.getOptimizerShards();
   int64_t master = bytesOf(
       RankedTensorType::get({entry.elements / slices}, unit.getMasterType()));
-  if (unit.getMasterType() != unit.getElementType())
+  entry.splitsMaster = unit.splitsMaster();
+  if (entry.splitsMaster)
+    entry.masterBytes = runtime::splitBytes(entry.elements / slices);
+  else if (unit.getMasterType() != unit.getElementType())
     entry.masterBytes = master;
   entry.optimizerBytes = states * master;
   entry.gradientBytes = bytesOf(unit.getFlatGradientType(slices));

@@ -98,8 +98,9 @@ static std::string precisionText(const CompileReport &report) {
     texts.push_back(
         unit.trained
             ? llvm::formatv("parameters {0}, gradients {1}, master weights and "
-                            "optimizer state {2}",
-                            unit.dtype, unit.gradientDtype, unit.masterDtype)
+                            "optimizer state {2}{3}",
+                            unit.dtype, unit.gradientDtype, unit.masterDtype,
+                            unit.splitsMaster ? ", split" : "")
                   .str()
             : "frozen parameters " + unit.dtype);
   for (const std::string &text : texts)

@@ -28,7 +28,7 @@ struct CompileReport {
     int64_t bytes =
         0; // of the flat buffer: what a rank holds while it is gathered
     std::string dtype, gradientDtype, masterDtype;
-    bool trained = true;
+    bool trained = true, splitsMaster = false;
     int64_t reshard =
         1; // ranks over which it lies between forward and backward
     std::string reason;

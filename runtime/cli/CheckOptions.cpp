@@ -87,7 +87,11 @@ void cli::checkCombinations(const Options &options) {
       {"--export-gradients", hasSteps, noSteps},
       {"--log-samples", hasSteps, noSteps},
       {"--trace", hasSteps, noSteps},
-      {"--profile", hasSteps, noSteps}};
+      {"--profile", hasSteps, noSteps},
+      {"--cuda-graph", !options.cudaGraph || !options.profile,
+       " with --profile, which times each launch by itself"},
+      {"--cuda-graph", !options.cudaGraph || !options.checkFinite,
+       " with --check-finite, which looks behind each launch"}};
   const LossScaleOptions &scale = options.lossScale;
   if (scale.fixed)
     for (const char *flag : dynamicFlags)
@@ -152,9 +156,15 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
     fail("--threads ", *options.threads, " is more than the ", workers,
          workers == 1 ? " thread" : " threads",
          " that this trainer was compiled for (shardc --threads-per-rank)");
+  std::string notCuda = concat(": this trainer runs on ", plan.target().name(),
+                               ", not on NVIDIA GPUs (--device cuda)");
   refuseIdle(
       options,
-      {{"--timeout", plan.mesh().ranks() > 1,
+      {{"--cuda-graph", plan.target().has_cuda(), notCuda},
+       {"--reduce", plan.target().has_cuda(), notCuda},
+       {"--reduce", plan.mesh().ranks() > 1,
+        " on a mesh of one rank, which has nothing to add"},
+       {"--timeout", plan.mesh().ranks() > 1,
         " on a mesh of one rank, which waits for nobody"},
        {"--init-group", drawsInitialValues(options, plan),
         " without --init random"},

@@ -35,7 +35,8 @@ void declareLaunch(FlagTable &flags, LaunchFlags &launch) {
   count("--node-rank", launch.nodeRank, 0,
         "which of them this one is, from 0 [NODE_RANK]");
   count("--nproc-per-node", launch.processesPerNode, 1,
-        "starts so many processes here [LOCAL_WORLD_SIZE, or 1]");
+        "starts so many processes here, which share out the ranks "
+        "[LOCAL_WORLD_SIZE, or 1; on GPUs one for each rank]");
   flags.value("--master", "HOST:PORT",
               "where the processes of several nodes meet: a port of node 0 "
               "[MASTER_ADDR:MASTER_PORT]",

@@ -78,19 +78,6 @@ void declareOutput(FlagTable &flags, Options &options) {
       "check plan, data, weights, outputs and the disk space of checkpoints, "
       "print what the flags resolve to and the memory needed, and train "
       "nothing");
-  flags.value("--device", "cpu|cuda|auto",
-              "what the ranks run on, of what the trainer was compiled for; "
-              "auto: NVIDIA GPUs where this process has one for each of its "
-              "ranks, else the processor [auto]",
-              [&](const std::string &name, const std::string &text) {
-                options.device =
-                    parseChoice<DeviceKind>(name, text,
-                                            {{"cpu", DeviceKind::Cpu},
-                                             {"cuda", DeviceKind::Cuda},
-                                             {"auto", DeviceKind::Auto}});
-              });
-  flags.integer("--threads", options.threads, 1,
-                "threads of each rank [processors / ranks]");
 }
 
 } // namespace shardc::runtime::cli

@@ -6,6 +6,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/cli/CheckOptions.h"
 #include "runtime/cli/CheckpointFlags.h"
+#include "runtime/cli/DeviceFlags.h"
 #include "runtime/cli/LaunchFlagTable.h"
 #include "runtime/cli/OutputFlags.h"
 #include "runtime/cli/ParseData.h"
@@ -317,6 +318,7 @@ Options parseOptions(int argc, const char *const *argv,
   declareGradients(flags, options);
   declareCheckpoints(flags, options);
   declareOutput(flags, options);
+  declareDevice(flags, options);
   declareLaunch(flags, options.launch);
   declareSelfTest(flags, options);
   program.footer = (plan ? inputsText(*plan) + "\n" : "") +

@@ -1,6 +1,7 @@
 // The driver's loop, and how it ends.
 #include "runtime/comm/Network.h"
 
+#include "runtime/base/Text.h"
 #include "runtime/comm/Communicator.h"
 
 #include <algorithm>
@@ -111,8 +112,9 @@ std::vector<std::string> Network::exchange(const std::string &mine) {
 }
 
 void Network::watch(int ranks, std::chrono::milliseconds interval,
-                    std::function<ProcessNotes()> own) {
-  post([this, ranks, interval, own = std::move(own)] {
+                    std::function<ProcessNotes()> own, PlaceText place) {
+  post([this, ranks, interval, own = std::move(own), place = std::move(place)] {
+    placeText = place;
     auto begun = std::make_shared<Heartbeats>(
         *transport, 2, ranks, interval, [this, own] {
           ProcessNotes mine = own();
@@ -148,10 +150,24 @@ void Network::receive(int from, Transport::Channel channel, void *data,
   transport->receive(from, channel, data, bytes, std::move(done));
 }
 
+std::string Network::goneText(int process, const std::string &why) const {
+  std::string text = concat(names[process], " is gone: ", why);
+  if (!heartbeats || !placeText)
+    return text;
+  ProcessNotes last = heartbeats->notes()[process];
+  if (last.told == Clock::time_point())
+    return text + "; it has not told where it was yet";
+  int rank = last.cause();
+  std::chrono::duration<double> before = Clock::now() - last.told;
+  return concat(text, "; where it was ", format("%.1f", before.count()),
+                " s before: rank ", process * int(last.ranks.size()) + rank,
+                ", ", placeText(last.ranks[rank]));
+}
+
 /// What others say comes first, where both are there at once: a process that
 /// was stopped for a while finds all of them gone, and why.
 void Network::lose(int process, const std::string &why) {
-  std::string text = concat(names[process], " is gone: ", why);
+  std::string text = goneText(process, why);
   // At a run's end nobody looks at what was lost but here.
   if (ends)
     stop(text, false);
@@ -255,9 +271,7 @@ void Network::run() {
         transport->sleep(wake);
     }
   } catch (const GoneProcess &gone) {
-    stop(lost ? lost->text
-              : concat(names[gone.process], " is gone: ", gone.what()),
-         false);
+    stop(lost ? lost->text : goneText(gone.process, gone.what()), false);
   } catch (const std::exception &error) {
     std::string text = concat(names[ownProcess], ": ", error.what());
     failed(text);

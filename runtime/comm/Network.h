@@ -59,11 +59,17 @@ public:
   std::vector<std::string> exchange(const std::string &mine);
 
   /// Begins with heartbeats to the others, which have as many ranks each;
-  /// `own`: the notes of this process's.
+  /// `own`: the notes of this process's. `place`: for the last ones of a process
+  /// that is gone.
   void watch(int ranks, std::chrono::milliseconds interval,
-             std::function<ProcessNotes()> own);
+             std::function<ProcessNotes()> own, PlaceText place);
   /// Those of all, by process; empty before watch().
   std::vector<ProcessNotes> notes() const;
+  /// Whether a process has been stopped by a signal; known of those of this
+  /// node.
+  bool isStopped(int process) const {
+    return nodeOf(process) == nodeOf(ownProcess) && nodes.isStopped(process);
+  }
 
   /// Calls `work` on the driver. From any thread; also the driver, to let other
   /// messages go first.
@@ -95,12 +101,14 @@ private:
   bool runPosted();
   void listen();
   void lose(int process, const std::string &why);
+  std::string goneText(int process, const std::string &why) const;
   /// Ends what the driver does: after a failure, of this process or not.
   void stop(const std::string &text, bool isOwn);
   void tellOthers(const std::string &text);
   void sayStopped();
 
   std::shared_ptr<Heartbeats> heartbeats; // null before watch()
+  PlaceText placeText;                    // the driver's
   std::unique_ptr<Transport> transport;
   Nodes nodes;
   int ownProcess;

@@ -4,6 +4,7 @@
 #include "runtime/base/Error.h"
 
 #include <charconv>
+#include <fstream>
 #include <numeric>
 #include <random>
 #include <sstream>
@@ -42,6 +43,15 @@ void Nodes::read(int process, const void *from, void *to, int64_t bytes) const {
     throw GoneProcess(process, "it has ended");
   failErrno("cannot read the memory of process ", process, " (pid ",
             pids[process], ")");
+}
+
+bool Nodes::isStopped(int process) const {
+  std::ifstream file(concat("/proc/", pids[process], "/stat"));
+  std::string line;
+  std::getline(file, line);
+  // Behind the name, which is in parentheses and may hold some itself.
+  size_t state = line.rfind(')');
+  return state != std::string::npos && line.compare(state, 3, ") T") == 0;
 }
 
 Nodes Nodes::find(int process, int processes, const TextExchange &exchange,

@@ -37,6 +37,9 @@ struct Nodes {
   /// Reads memory of a process of this node. Throws a GoneProcess where that
   /// has ended, an Error where there is no such memory.
   void read(int process, const void *from, void *to, int64_t bytes) const;
+  /// Whether a process of this node has been stopped by a signal, and does not
+  /// run. One that a debugger holds has not.
+  bool isStopped(int process) const;
 };
 
 } // namespace shardc::runtime

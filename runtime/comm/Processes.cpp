@@ -31,14 +31,15 @@ ProcessRanks::~ProcessRanks() { net.reset(); }
 
 std::vector<ProcessNotes> ProcessRanks::notes() const { return net->notes(); }
 
-void ProcessRanks::watch(std::chrono::milliseconds interval) {
-  net->watch(placement.ranksPerProcess, interval, [this] {
+void ProcessRanks::watch(std::chrono::milliseconds interval, PlaceText place) {
+  auto own = [this] {
     ProcessNotes mine;
     int begin = placement.process * placement.ranksPerProcess;
     for (int rank = begin; rank < begin + placement.ranksPerProcess; ++rank)
       mine.ranks.push_back(process->note(rank).value());
     return mine;
-  });
+  };
+  net->watch(placement.ranksPerProcess, interval, own, std::move(place));
 }
 
 void ProcessRanks::note(int stride, int size) {

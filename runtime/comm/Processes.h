@@ -35,7 +35,7 @@ public:
            placement.processOf(base + (size - 1) * stride) == placement.process;
   }
   /// From now on processes tell each other where their ranks are. All call it.
-  void watch(std::chrono::milliseconds interval);
+  void watch(std::chrono::milliseconds interval, PlaceText place);
   /// What they have told, by process; empty before watch().
   std::vector<ProcessNotes> notes() const;
 

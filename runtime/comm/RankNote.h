@@ -6,6 +6,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 namespace shardc::runtime {
@@ -87,12 +89,24 @@ private:
   RankNoteValue before;
 };
 
+/// Where a rank is, in words.
+using PlaceText = std::function<std::string(const RankNoteValue &)>;
+
 /// Of the ranks of one process.
 struct ProcessNotes {
   std::vector<RankNoteValue> ranks;
   uint64_t moves = 0; // messages that collectives have begun
   /// When it told this; the epoch: never.
   std::chrono::steady_clock::time_point told{};
+
+  /// The rank to name where the process holds the others up: one that waits for
+  /// nobody, where there is one.
+  int cause() const {
+    for (size_t rank = 0; rank < ranks.size(); ++rank)
+      if (!ranks[rank].waits)
+        return int(rank);
+    return 0;
+  }
 };
 
 } // namespace shardc::runtime

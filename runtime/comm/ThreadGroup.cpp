@@ -22,6 +22,7 @@ void ThreadProcess::abort(int rank, const std::string &reason) {
     std::lock_guard lock(mutex);
     if (aborted)
       return;
+    failed = true;
   }
   abort(text);
   if (onAbort)
@@ -43,6 +44,11 @@ void ThreadProcess::abort(const std::string &text) {
 void ThreadProcess::onWake(std::function<void()> wake) {
   std::lock_guard lock(mutex);
   wakes.push_back(std::move(wake));
+}
+
+std::string ThreadProcess::reasonOfAbort() {
+  std::lock_guard lock(mutex);
+  return abortReason;
 }
 
 void ThreadProcess::throwAborted() {

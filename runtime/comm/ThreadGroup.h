@@ -43,6 +43,10 @@ public:
   /// Wakes all ranks of a group that is not of threads alone.
   void onWake(std::function<void()> wake);
   bool isAborted() const { return aborted; }
+  /// Its reason; empty where nobody has given up.
+  std::string reasonOfAbort();
+  /// Whether a rank of this process was the first that it heard of.
+  bool hasFailed() const { return failed; }
   /// Throws, but not before every rank has stopped using the others' buffers,
   /// which may be freed next.
   [[noreturn]] void throwAborted();
@@ -75,7 +79,7 @@ private:
   std::vector<RankNote> notes; // by rank
   std::vector<std::function<void()>> wakes;
   std::function<void(const std::string &)> onAbort;
-  std::atomic<bool> aborted{false};
+  std::atomic<bool> aborted{false}, failed{false};
   std::string abortReason;
   std::atomic<int> working{0}; // ranks inside enterWork .. leaveWork
   EventCount idleEvent;

@@ -110,6 +110,12 @@ Task bindHalfGemm(CpuDevice &device, const entry::Gemm &entry) {
 } // namespace
 
 Task bind(CpuDevice &device, const entry::Gemm &entry) {
+  // No plan for this target has them: kernels do here what they would.
+  if (entry.residual.tensor || entry.biasGradient)
+    fail("products on a CPU have no residual and no bias gradient, got ",
+         (entry.residual.tensor ? entry.residual.tensor : entry.biasGradient)
+             .describe(),
+         "; compile the model for cpu");
   requireGemmSize(entry.a, "a");
   requireGemmSize(entry.b, "b");
   requireGemmSize(entry.c, "c");

@@ -54,8 +54,9 @@ Task bind(CpuDevice &device, const entry::Accumulate &entry) {
 }
 
 Task bind(CpuDevice &device, const entry::OptimizerStep &entry) {
-  OptimizerStep step{entry.kind,   entry.master, entry.gradient,
-                     entry.states, entry.ranges, entry.copy};
+  OptimizerStep step{entry.kind,      entry.master, entry.gradient,
+                     entry.remainder, entry.states, entry.ranges,
+                     entry.copy};
   return [=, &device, powerSum = entry.norm, loss = entry.loss,
           skipped = entry.skipped] {
     const StepNumbers &numbers = device.numbers;

@@ -58,15 +58,16 @@ double streams(ThreadPool &pool) {
 
 } // namespace
 
-DeviceRates CpuPlatform::measure(const DeviceOptions &options) const {
+DeviceRates CpuPlatform::measure(Device &, const DeviceOptions &options,
+                                 int64_t ranksPerHost) const {
   ThreadPool pool(options.workers, options.spin);
   DeviceRates rates;
   rates.flops32 = multiplies<float>(pool);
   rates.flops16 = rates.flops32; // products of 16 bits are computed in float32
   rates.flops64 = multiplies<double>(pool);
   rates.memoryBandwidth = streams(pool);
-  rates.memory =
-      double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
+  rates.memory = double(sysconf(_SC_PHYS_PAGES)) *
+                 double(sysconf(_SC_PAGESIZE)) / double(ranksPerHost);
   return rates;
 }
 

@@ -17,7 +17,8 @@ public:
   }
   void check(const plan::Plan &plan) const override;
   int64_t bytesPerThread() const override;
-  DeviceRates measure(const DeviceOptions &options) const override;
+  DeviceRates measure(Device &device, const DeviceOptions &options,
+                      int64_t ranksPerHost) const override;
   DeviceFactory devices(const plan::Plan &plan,
                         std::span<const std::byte> section,
                         const DeviceOptions &options) override;

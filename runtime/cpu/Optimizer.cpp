@@ -5,6 +5,7 @@
 #include "runtime/cpu/Optimizer.h"
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
+#include "runtime/base/SplitMaster.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/simd/Simd.h"
 
@@ -55,6 +56,31 @@ private:
   plan::DType dtype;
   std::byte *stored;
   alignas(64) T values[blockElements];
+};
+
+/// A block of float32 masters that are split.
+class SplitBlock {
+public:
+  SplitBlock(const OptimizerStep &step, int64_t at, int64_t count)
+      : upper(step.master.as<unsigned short>() + at),
+        lower(step.remainder.as<unsigned short>() + at),
+        words(
+            reinterpret_cast<unsigned long long *>(
+                step.remainder.data + splitLowerBytes(step.master.elements())) +
+            at / splitWord),
+        bit(int(at % splitWord)), count(count) {}
+  float *read() {
+    joinFloats(upper, lower, words, bit, count, values);
+    return values;
+  }
+  void write() { splitFloats(values, count, upper, lower, words, bit); }
+
+private:
+  unsigned short *upper, *lower;
+  unsigned long long *words;
+  int bit;
+  int64_t count;
+  alignas(64) float values[blockElements];
 };
 
 /// Calls body(at, count) for the blocks of [begin, end), split over threads.
@@ -163,8 +189,8 @@ template <typename T>
 static void runOn(const OptimizerStep &step, const StepNumbers &numbers,
                   const Range &range, double factor, ThreadPool &pool) {
   auto formula = formulaOf<T>(step.kind, numbers, range.numbers, factor);
-  forBlocks(range.begin, range.end, pool, [&](int64_t at, int64_t count) {
-    Block<T> master(step.master, at, count), gradient(step.gradient, at, count);
+  auto onBlock = [&](auto &master, int64_t at, int64_t count) {
+    Block<T> gradient(step.gradient, at, count);
     std::array<std::optional<Block<T>>, mostStates> states;
     std::array<T *, mostStates> values = {};
     for (size_t i = 0; i < step.states.size(); ++i)
@@ -173,6 +199,16 @@ static void runOn(const OptimizerStep &step, const StepNumbers &numbers,
     for (size_t i = 0; i < step.states.size(); ++i)
       states[i]->write();
     master.write();
+  };
+  forBlocks(range.begin, range.end, pool, [&](int64_t at, int64_t count) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (step.remainder) {
+        SplitBlock master(step, at, count);
+        return onBlock(master, at, count);
+      }
+    }
+    Block<T> master(step.master, at, count);
+    onBlock(master, at, count);
     if (!step.copy)
       return;
     // The copy is rounded from the master as stored, so that gathers and

@@ -57,6 +57,7 @@ struct OptimizerStep {
   using Kind = OptimizerKind;
   Kind kind;
   Tensor master, gradient;
+  Tensor remainder;           // of masters that are split
   std::vector<Tensor> states; // of the master's type
   std::vector<Range> ranges;
   /// Where the updated master is written a second time, rounded to this one's

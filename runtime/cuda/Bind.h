@@ -38,6 +38,9 @@ Task kernelTask(CudaDevice &device, std::string_view file,
 /// The suffix of kernels' names: f64, f32, bf16, f16, i64, i32, u8, i8, bool.
 const char *suffixOf(plan::DType dtype);
 
+/// Throws an Error where an entry has less scratch memory than it needs.
+void requireWorkspace(const Tensor &workspace, int64_t bytes);
+
 /// Blocks of `threads` for so many elements, at least one and at most what
 /// keeps the whole device busy: kernels take elements in turns.
 Grid gridFor(int64_t elements, unsigned threads = 256);

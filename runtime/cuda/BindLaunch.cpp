@@ -1,4 +1,5 @@
 // Generated kernels, as launches; what all binders ask.
+#include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/cuda/Bind.h"
 
@@ -29,6 +30,15 @@ const char *suffixOf(plan::DType dtype) {
   default:
     fail("a type without kernels: ", plan::DType_Name(dtype));
   }
+}
+
+void requireWorkspace(const Tensor &workspace, int64_t bytes) {
+  int64_t has =
+      workspace ? workspace.elements() * int64_t(elementSize(workspace.dtype))
+                : 0;
+  if (has < bytes || (workspace && !workspace.contiguous()))
+    fail("expects a workspace of at least ", bytes, " contiguous bytes, got ",
+         has);
 }
 
 Grid gridFor(int64_t elements, unsigned threads) {

@@ -12,15 +12,6 @@
 namespace shardc::runtime::cuda {
 namespace {
 
-void requireWorkspace(const Tensor &workspace, int64_t bytes) {
-  int64_t has =
-      workspace ? workspace.elements() * int64_t(elementSize(workspace.dtype))
-                : 0;
-  if (has < bytes || (workspace && !workspace.contiguous()))
-    fail("expects a workspace of at least ", bytes, " contiguous bytes, got ",
-         has);
-}
-
 /// The tasks of an entry, in their order.
 Task sequence(std::vector<Task> tasks) {
   return [tasks = std::move(tasks)] {
@@ -147,6 +138,7 @@ private:
   /// `rows` of a tensor that is foldable into rows.
   entry::Matrix rowsOf(const Tensor &tensor, int64_t first, int64_t rows) const;
   entry::Matrix weightAs(int64_t rows, int64_t columns) const;
+  Task productTask(entry::Gemm product);
   Task logitsTask(int64_t first, int64_t rows);
   Task lossesTask(int64_t first, int64_t rows);
   Task inputGradientTask(int64_t first, int64_t rows);
@@ -160,7 +152,8 @@ private:
   Rows input;
   int64_t features, classes;
   plan::DType dtype;
-  Tensor logits; // a chunk of them
+  Tensor logits;  // a chunk of them
+  Tensor scratch; // of products
   CUdeviceptr losses = 0;
   /// Where gradients of 16 bits are added up, to be rounded once; else the
   /// gradients.
@@ -201,6 +194,14 @@ Chunks::Chunks(CudaDevice &device, const entry::LinearCrossEntropy &a)
   if (biasSums && isHalf(biasSums.dtype))
     sumsFor(biasSums);
   requireWorkspace(a.workspace, bytes);
+  scratch = a.workspace;
+  scratch.data += bytes;
+  scratch.shape = {a.workspace.elements() - bytes};
+}
+
+Task Chunks::productTask(entry::Gemm product) {
+  product.workspace = scratch;
+  return bind(device, product);
 }
 
 entry::Matrix Chunks::matrix(const Tensor &tensor, int64_t rows,
@@ -232,7 +233,7 @@ Task Chunks::logitsTask(int64_t first, int64_t rows) {
   product.transposeB = a.transposeWeight;
   product.c = rowsOf(logits, 0, rows);
   product.bias = a.bias;
-  return bind(device, product);
+  return productTask(std::move(product));
 }
 
 Task Chunks::lossesTask(int64_t first, int64_t rows) {
@@ -255,7 +256,7 @@ Task Chunks::inputGradientTask(int64_t first, int64_t rows) {
   product.b = weightAs(classes, features);
   product.transposeB = !a.transposeWeight;
   product.c = rowsOf(a.inputGradient, first, rows);
-  return bind(device, product);
+  return productTask(std::move(product));
 }
 
 Task Chunks::weightGradientTask(int64_t first, int64_t rows) {
@@ -269,7 +270,7 @@ Task Chunks::weightGradientTask(int64_t first, int64_t rows) {
   product.c = matrix(weightSums, product.a.rows, product.b.columns,
                      weightSums.strides[0]);
   product.accumulate = first > 0;
-  return bind(device, product);
+  return productTask(std::move(product));
 }
 
 Task Chunks::biasGradientTask(int64_t first, int64_t rows) {

@@ -1,6 +1,7 @@
 // Norms, exact sums, sums over micro-batches, optimizer steps and metrics.
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
+#include "runtime/base/SplitMaster.h"
 #include "runtime/cuda/Bind.h"
 #include "runtime/cuda/kernels/OptimizerParameters.h"
 #include "runtime/cuda/kernels/SumsParameters.h"
@@ -179,6 +180,9 @@ Task bind(CudaDevice &device, const entry::OptimizerStep &entry) {
   of.skipped = addressOf(entry.skipped);
   of.master = addressOf(entry.master);
   of.gradient = addressOf(entry.gradient);
+  of.lower = addressOf(entry.remainder);
+  if (entry.remainder)
+    of.words = of.lower + uint64_t(splitLowerBytes(entry.master.elements()));
   for (size_t i = 0; i < entry.states.size(); ++i)
     of.states[i] = addressOf(entry.states[i]);
   of.copy = addressOf(entry.copy);
@@ -195,9 +199,10 @@ Task bind(CudaDevice &device, const entry::OptimizerStep &entry) {
   of.rangeCount = std::ssize(ranges);
   of.isDecoupled = entry.kind != OptimizerKind::Adam;
   CUfunction kernel = device.ownKernel(
-      "Optimizer", std::string("optimizer_") + kernelKind(entry.kind) + "_" +
-                       suffixOf(entry.master.dtype) + "_" +
-                       suffixOf(entry.gradient.dtype));
+      "Optimizer",
+      std::string("optimizer_") + kernelKind(entry.kind) + "_" +
+          (entry.remainder ? "split" : suffixOf(entry.master.dtype)) + "_" +
+          suffixOf(entry.gradient.dtype));
   Grid grid = gridFor(elements / 4, copyThreads);
   return [&device, kernel, grid, of]() mutable {
     const StepNumbers &numbers = device.numbers;

@@ -14,13 +14,31 @@ int capabilityOf(const Driver &driver, CUdevice device) {
   return 10 * major + minor;
 }
 
+void requireCapability(const Driver &driver, CUdevice device,
+                       const plan::Plan &plan) {
+  int needed = plan.target().cuda().capability();
+  int has = capabilityOf(driver, device);
+  if (has < needed)
+    fail("the trainer is for GPUs of compute capability ", needed / 10, ".",
+         needed % 10, " or newer, and ", nameOf(driver, device), " has ",
+         has / 10, ".", has % 10, "; compile with --target cuda:sm_", has);
+}
+
+std::string nameOf(const Driver &driver, CUdevice device) {
+  char name[128] = "", bus[32] = "";
+  driver.cuDeviceGetName(name, sizeof(name), device);
+  driver.cuDeviceGetPCIBusId(bus, sizeof(bus), device);
+  return concat(name, " (", bus, ")");
+}
+
 Context::Context(const Libraries &libraries, int ordinal)
     : libraries(libraries), driver(libraries.driver), ordinal(ordinal) {
   int count = 0;
   driver.cuDeviceGetCount(&count);
   if (ordinal >= count)
-    fail("there are ", count, count == 1 ? " GPU" : " GPUs",
-         " here, and a rank that wants number ", ordinal,
+    fail("there ", count == 1 ? "is " : "are ", count,
+         count == 1 ? " GPU" : " GPUs", " here, and a rank that wants number ",
+         ordinal,
          "; start a process for each GPU, or compile for a smaller mesh");
   driver.cuDeviceGet(&device, ordinal);
   driver.cuDevicePrimaryCtxRetain(&context, device);
@@ -40,13 +58,6 @@ int Context::attribute(CUdevice_attribute attribute) const {
   int value = 0;
   driver.cuDeviceGetAttribute(&value, attribute, device);
   return value;
-}
-
-std::string Context::describe() const {
-  char name[128] = "", bus[32] = "";
-  driver.cuDeviceGetName(name, sizeof(name), device);
-  driver.cuDeviceGetPCIBusId(bus, sizeof(bus), device);
-  return concat(name, " (", bus, ")");
 }
 
 int64_t Context::freeBytes() const {

@@ -15,6 +15,10 @@
 
 namespace shardc::runtime::cuda {
 
+/// How long a rank whose collective has failed listens for another's reason:
+/// connections of hosts are found lost within a second.
+static constexpr std::chrono::seconds hearingTime{2};
+
 static CUdeviceptr addressOf(const std::byte *memory) {
   return reinterpret_cast<CUdeviceptr>(memory);
 }
@@ -23,15 +27,15 @@ CudaDevice::CudaDevice(const plan::Plan &plan, const Libraries &libraries,
                        const Images &images, Communicator &communicator,
                        int ordinal, const DeviceOptions &options)
     : plan(plan), context(libraries, ordinal), images(images),
-      communicator(communicator), pool(options.workers, options.spin),
+      communicator(communicator), capturesGraphs(options.cudaGraph),
+      reduce(options.reduce), pool(options.workers, options.spin),
       owner(std::this_thread::get_id()) {
   const Driver &driver = context.driver;
-  if (int needed = plan.target().cuda().capability();
-      context.capability < needed)
-    fail("the trainer is for GPUs of compute capability ", needed / 10, ".",
-         needed % 10, " or newer, and ", context.describe(), " has ",
-         context.capability / 10, ".", context.capability % 10,
-         "; compile with --target cuda:sm_", context.capability);
+  requireCapability(driver, context.device, plan);
+  // All that copies need is there before the first step.
+  for (Staging *staging : {&uploads[0], &uploads[1], &down, &otherDown})
+    driver.cuMemHostAlloc(reinterpret_cast<void **>(&staging->memory),
+                          stagingBytes, CU_MEMHOSTALLOC_PORTABLE);
   driver.cuStreamCreateWithPriority(&compute, CU_STREAM_NON_BLOCKING, 0);
   driver.cuStreamCreateWithPriority(&otherStream, CU_STREAM_NON_BLOCKING, 0);
   for (CUevent *event : {&uploads[0].done, &uploads[1].done, &down.done,
@@ -64,8 +68,7 @@ CudaDevice::~CudaDevice() {
   for (CUdeviceptr address : allocations)
     driver.cuMemFree.function(address);
   for (Staging *staging : {&uploads[0], &uploads[1], &down, &otherDown}) {
-    if (staging->memory)
-      driver.cuMemFreeHost.function(staging->memory);
+    driver.cuMemFreeHost.function(staging->memory);
     driver.cuEventDestroy.function(staging->done);
   }
   for (CUevent event : settled)
@@ -75,8 +78,9 @@ CudaDevice::~CudaDevice() {
   driver.cuStreamDestroy.function(otherStream);
 }
 
-CUdeviceptr CudaDevice::allocateScratch(const std::string &name,
-                                        int64_t bytes) {
+std::byte *CudaDevice::allocate(const std::string &name, int64_t bytes) {
+  if (bytes == 0)
+    return nullptr;
   CUdeviceptr address = 0;
   CUresult result = context.driver.cuMemAlloc.function(&address, size_t(bytes));
   if (result == CUDA_ERROR_OUT_OF_MEMORY)
@@ -86,13 +90,6 @@ CUdeviceptr CudaDevice::allocateScratch(const std::string &name,
   if (result != CUDA_SUCCESS)
     context.driver.failed(result, "cuMemAlloc");
   allocations.push_back(address);
-  return address;
-}
-
-std::byte *CudaDevice::allocate(const std::string &name, int64_t bytes) {
-  if (bytes == 0)
-    return nullptr;
-  CUdeviceptr address = allocateScratch(name, bytes);
   context.driver.cuMemsetD8Async(address, 0, size_t(bytes), compute);
   return reinterpret_cast<std::byte *>(address);
 }
@@ -112,25 +109,24 @@ CUdeviceptr CudaDevice::allocateSmall(int64_t bytes) {
   return addressOf(allocate("a kernel's tables", bytes));
 }
 
-std::byte *CudaDevice::pinned(Staging &staging) {
-  if (!staging.memory)
-    context.driver.cuMemHostAlloc(reinterpret_cast<void **>(&staging.memory),
-                                  stagingBytes, CU_MEMHOSTALLOC_PORTABLE);
-  return staging.memory;
-}
-
 void CudaDevice::upload(std::byte *to, const void *from, int64_t bytes) {
   const Driver &driver = context.driver;
   auto *source = static_cast<const std::byte *>(from);
   for (int64_t at = 0; at < bytes; at += stagingBytes) {
-    Staging &staging = uploads[nextUpload++ % uploads.size()];
-    if (staging.isUsed)
-      driver.cuEventSynchronize(staging.done);
-    auto part = size_t(std::min(stagingBytes, bytes - at));
-    std::memcpy(pinned(staging), source + at, part);
-    driver.cuMemcpyHtoDAsync(addressOf(to + at), staging.memory, part, compute);
-    driver.cuEventRecord(staging.done, compute);
-    staging.isUsed = true;
+    int64_t part = std::min(stagingBytes, bytes - at);
+    Staging *staging = &uploads[filling];
+    if (staging->used + part > stagingBytes) {
+      driver.cuEventRecord(staging->done, compute);
+      filling = 1 - filling;
+      staging = &uploads[filling];
+      if (staging->used > 0)
+        driver.cuEventSynchronize(staging->done);
+      staging->used = 0;
+    }
+    std::byte *place = staging->memory + staging->used;
+    std::memcpy(place, source + at, size_t(part));
+    driver.cuMemcpyHtoDAsync(addressOf(to + at), place, size_t(part), compute);
+    staging->used += (part + 255) / 256 * 256;
   }
 }
 
@@ -139,8 +135,8 @@ void CudaDevice::downloadIn(CUstream stream, Staging &staging, void *to,
   auto *target = static_cast<std::byte *>(to);
   for (int64_t at = 0; at < bytes; at += stagingBytes) {
     auto part = size_t(std::min(stagingBytes, bytes - at));
-    context.driver.cuMemcpyDtoHAsync(pinned(staging), addressOf(from + at),
-                                     part, stream);
+    context.driver.cuMemcpyDtoHAsync(staging.memory, addressOf(from + at), part,
+                                     stream);
     stream == compute ? awaitCompute()
                       : context.driver.cuStreamSynchronize(stream);
     std::memcpy(target + at, staging.memory, part);
@@ -169,7 +165,25 @@ void CudaDevice::noteWaits(int planEntry, bool waits) {
 }
 
 std::string CudaDevice::placeReached() const {
-  return running ? running->placeBehind(int(*progress / 2)) + ": " : "";
+  return running ? running->placeBehind(int(*progress / 2))
+                 : "before its first program";
+}
+
+void CudaDevice::hearOthers() {
+  using namespace std::chrono;
+  auto until = steady_clock::now() + hearingTime;
+  do {
+    communicator.throwIfAborted();
+    std::this_thread::sleep_for(milliseconds(5));
+  } while (steady_clock::now() < until);
+}
+
+void CudaDevice::failed(const std::string &place, const Error &error) {
+  if (dynamic_cast<const NcclError *>(&error))
+    hearOthers();
+  std::string step =
+      note ? concat("step ", note->value().step(), " (counting from 0), ") : "";
+  throw DeviceError(concat(step, place, ": ", error.what()));
 }
 
 void CudaDevice::readNote() {
@@ -211,6 +225,9 @@ void CudaDevice::settleAll() {
   awaitCompute();
   groups->check();
   faults->check();
+  // What was uploaded is there.
+  for (Staging &staging : uploads)
+    staging.used = 0;
   std::lock_guard lock(otherMutex);
   lastSettled = next;
 }
@@ -218,10 +235,8 @@ void CudaDevice::settleAll() {
 void CudaDevice::settle() {
   try {
     settleAll();
-  } catch (const DriverError &error) {
-    throw Error(placeReached() + error.what());
-  } catch (const NcclError &error) {
-    throw Error(placeReached() + error.what());
+  } catch (const DeviceError &error) {
+    failed(placeReached(), error);
   }
 }
 

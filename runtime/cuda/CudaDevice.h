@@ -70,14 +70,16 @@ public:
   void launchIn(CUstream stream, CUfunction kernel, const Grid &grid,
                 void **parameters);
   /// Memory that is allocated while binding, beside the plan's: small, and
-  /// zeros. Of scratch memory nobody knows what it holds.
+  /// zeros.
   CUdeviceptr allocateSmall(int64_t bytes);
-  CUdeviceptr allocateScratch(const std::string &name, int64_t bytes);
 
   const plan::Plan &plan;
   Context context;
   const Images &images;
   Communicator &communicator;
+  /// What the run's flags say.
+  const bool capturesGraphs;
+  const Reduce reduce;
   CUstream compute = nullptr;
   StepNumbers numbers; // of the micro-batch that is enqueued
   /// Its RunNumbers (kernels/Parameters.h), in the device's memory.
@@ -88,19 +90,24 @@ public:
   void noteWaits(int planEntry, bool waits);
   /// Where in the program that runs the device has come to, for an error.
   std::string placeReached() const;
+  /// Throws a DeviceError that adds the step and `place`. What a collective has
+  /// found may be the end of another rank, which says more: it is waited for.
+  [[noreturn]] void failed(const std::string &place, const Error &error);
+  /// Waits a while for an Aborted of another rank, which it throws.
+  void hearOthers();
   CudaProgram *running = nullptr;
   RankNote *note = nullptr; // of the program that runs
-  /// Made when a product is bound first: it takes scratch memory.
+  /// Made when a product is bound first: that opens the library.
   Products &products();
   std::unique_ptr<NcclGroups> groups;
 
 private:
-  /// Pinned memory that copies go through, made by the first. `done`: the last
-  /// copy is.
+  /// Pinned memory that copies go through. Uploads lie side by side in one of two
+  /// until it is full; `done`: its last copy is.
   struct Staging {
     std::byte *memory = nullptr;
     CUevent done = nullptr;
-    bool isUsed = false;
+    int64_t used = 0; // bytes
   };
   struct OwnModule {
     std::string file;
@@ -110,7 +117,6 @@ private:
   /// one waits for has given up.
   void awaitCompute();
   void settleAll();
-  std::byte *pinned(Staging &staging);
   void readNote();
   void downloadIn(CUstream stream, Staging &staging, void *to,
                   const std::byte *from, int64_t bytes);
@@ -122,8 +128,8 @@ private:
   std::vector<OwnModule> modules;
   std::vector<CUdeviceptr> allocations;
   static constexpr int64_t stagingBytes = int64_t(4) << 20;
-  std::array<Staging, 2> uploads; // taken in turns
-  size_t nextUpload = 0;
+  std::array<Staging, 2> uploads;
+  size_t filling = 0; // of uploads
   Staging down;
   /// Another thread's downloads: behind what the device's own thread has seen
   /// settled, and beside what runs.

@@ -3,6 +3,7 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/cuda/CudaDevice.h"
+#include "runtime/cuda/Rates.h"
 
 namespace shardc::runtime::cuda {
 
@@ -20,15 +21,39 @@ int CudaPlatform::deviceCount(const plan::Plan &plan) const {
   }
 }
 
+void CudaPlatform::requireDevices(const plan::Plan &plan, int64_t count,
+                                  int64_t bytes) const {
+  Libraries here;
+  const Driver &driver = here.driver;
+  int found = 0;
+  driver.cuDeviceGetCount(&found);
+  if (found < count)
+    fail("there ", found == 1 ? "is " : "are ", found,
+         found == 1 ? " GPU" : " GPUs", " here, and ", count,
+         " ranks that want one each; compile for a smaller mesh, or start a "
+         "process on each node");
+  for (int i = 0; i < count; ++i) {
+    CUdevice device = 0;
+    driver.cuDeviceGet(&device, i);
+    requireCapability(driver, device, plan);
+    size_t total = 0;
+    driver.cuDeviceTotalMem(&total, device);
+    if (int64_t(total) < bytes)
+      fail(nameOf(driver, device), " has ", total,
+           " bytes, and a rank of this plan needs ", bytes,
+           "; compile for a larger mesh, or for smaller batches");
+  }
+}
+
 void CudaPlatform::check(const plan::Plan &plan) const {
   if (!plan.target().has_cuda())
     fail("this trainer is for ", plan.target().name(),
          ", and not for NVIDIA GPUs");
 }
 
-DeviceRates CudaPlatform::measure(const DeviceOptions &) const {
-  fail("--selftest measures processors, not GPUs yet; measure a step with "
-       "--profile");
+DeviceRates CudaPlatform::measure(Device &device, const DeviceOptions &,
+                                  int64_t) const {
+  return ratesOf(static_cast<CudaDevice &>(device));
 }
 
 DeviceFactory CudaPlatform::devices(const plan::Plan &plan,

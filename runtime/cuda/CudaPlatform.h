@@ -13,10 +13,15 @@ namespace shardc::runtime::cuda {
 class CudaPlatform final : public Platform {
 public:
   int deviceCount(const plan::Plan &plan) const override;
+  bool wantsProcesses() const override { return true; }
+  /// Opens NVIDIA's driver.
+  void requireDevices(const plan::Plan &plan, int64_t count,
+                      int64_t bytes) const override;
   void check(const plan::Plan &plan) const override;
   int64_t bytesPerThread() const override { return 0; }
-  DeviceRates measure(const DeviceOptions &options) const override;
-  /// Opens NVIDIA's libraries.
+  DeviceRates measure(Device &device, const DeviceOptions &options,
+                      int64_t ranksPerHost) const override;
+  /// Opens all of NVIDIA's libraries.
   DeviceFactory devices(const plan::Plan &plan,
                         std::span<const std::byte> section,
                         const DeviceOptions &options) override;

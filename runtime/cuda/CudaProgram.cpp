@@ -3,6 +3,7 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/cuda/Faults.h"
+#include "runtime/cuda/NcclGroups.h"
 #include "runtime/cuda/kernels/Parameters.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 namespace shardc::runtime::cuda {
 
 CudaProgram::~CudaProgram() {
+  device.groups->release();
   const Driver &driver = device.context.driver;
   for (auto &[variant, capture] : captures)
     if (capture.graph)
@@ -41,8 +43,8 @@ void CudaProgram::add(PlacedEntry entry) {
       task();
       device.noteWaits(index, false);
     };
-  entries.push_back(
-      {std::move(task), entry.planEntry, entry.last, std::move(entry.place)});
+  entries.push_back({std::move(task), entry.planEntry, entry.last,
+                     std::move(entry.place), std::move(entry.nodes)});
 }
 
 std::string CudaProgram::placeBehind(int planEntry) const {
@@ -53,8 +55,9 @@ std::string CudaProgram::placeBehind(int planEntry) const {
   int64_t next = (index / notedEvery + 1) * notedEvery;
   int64_t others = std::min(next, size()) - index - 1;
   return others > 0
-             ? concat(first->place, " or one of the ", others, " behind it")
-             : first->place;
+             ? concat(first->describe(), ", or one of the ", others,
+                      " behind it, up to ", entries[index + others].describe())
+             : first->describe();
 }
 
 void CudaProgram::upload(const StepNumbers &numbers) {
@@ -85,11 +88,11 @@ void CudaProgram::enqueue(int64_t begin, int64_t end) {
     } catch (const Aborted &) {
       throw;
     } catch (const DriverError &error) {
-      throw Error(
-          (error.isOfTheDevice() ? device.placeReached() : entry.place + ": ") +
-          error.what());
+      device.failed(error.isOfTheDevice() ? device.placeReached()
+                                          : entry.describe(),
+                    error);
     } catch (const Error &error) {
-      throw Error(entry.place + ": " + error.what());
+      device.failed(entry.describe(), error);
     }
   }
 }
@@ -155,7 +158,8 @@ void CudaProgram::run(int64_t begin, int64_t end, const StepNumbers &numbers,
   if (measured.timed || measured.recording)
     return enqueueTimed(begin, end, measured);
   // No graph leaves collectives on their way, or awaits those of others.
-  if (begin != 0 || end != size() || awaitsOthers || !open.empty())
+  if (!device.capturesGraphs || begin != 0 || end != size() || awaitsOthers ||
+      !open.empty())
     return enqueue(begin, end);
   Capture &capture =
       captures[{begin, end, numbers.microBatch == 0, numbers.endsStep()}];

@@ -19,8 +19,8 @@ public:
   int64_t size() const override { return std::ssize(entries); }
   /// A range's first run, of each kind of micro-batch, is enqueued entry by
   /// entry: libraries then make ready what they need. Its second is captured,
-  /// and later ones are launches of that graph. With a clock, entries are always
-  /// enqueued one by one.
+  /// and later ones are launches of that graph. With a clock, and where
+  /// the run has no graphs, entries are always enqueued one by one.
   void run(int64_t begin, int64_t end, const StepNumbers &numbers,
            Measurements &measured) override;
 
@@ -37,6 +37,11 @@ private:
     int planEntry;
     bool last;
     std::string place;
+    std::string nodes; // as PlacedEntry has them
+    /// "plan entry NAME (train, forward), ONNX node A"
+    std::string describe() const {
+      return nodes.empty() ? place : place + ", " + nodes;
+    }
   };
   /// The kinds of micro-batches: what entries decide by it when they are
   /// enqueued.

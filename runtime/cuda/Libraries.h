@@ -6,6 +6,7 @@
 #include "runtime/base/Error.h"
 #include "runtime/cuda/api/BlasLt.h"
 #include "runtime/cuda/api/Nccl.h"
+#include "runtime/device/Device.h"
 
 #include <mutex>
 #include <string>
@@ -16,10 +17,10 @@ using namespace shardc::cuda;
 
 /// What a call of the driver has returned. Errors of what runs on the device
 /// come from whichever call is next.
-class DriverError : public Error {
+class DriverError : public DeviceError {
 public:
   DriverError(CUresult result, const std::string &text)
-      : Error(text), result(result) {}
+      : DeviceError(text), result(result) {}
   bool isOfTheDevice() const {
     return result >= CUDA_ERROR_ILLEGAL_ADDRESS &&
            result <= CUDA_ERROR_LAUNCH_FAILED;
@@ -65,9 +66,9 @@ struct BlasLt {
 };
 
 /// What NCCL has found, here or elsewhere.
-class NcclError : public Error {
+class NcclError : public DeviceError {
 public:
-  using Error::Error;
+  using DeviceError::DeviceError;
 };
 
 /// Collectives between GPUs; 2.28 or later.

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace shardc::runtime::cuda {
 
@@ -15,18 +16,40 @@ NcclGroups::NcclGroups(CudaDevice &device) : device(device) {
   device.context.driver.cuEventCreate(&begun, CU_EVENT_DISABLE_TIMING);
 }
 
+static bool hasAborted(Communicator &communicator) {
+  try {
+    communicator.throwIfAborted();
+    return false;
+  } catch (const Aborted &) {
+    return true;
+  }
+}
+
+void NcclGroups::release() {
+  if (!hasAborted(device.communicator))
+    return;
+  for (auto &[host, group] : groups)
+    for (CommStream *of : {&group->gathers, &group->reductions})
+      if (of->comm)
+        device.context.libraries.nccl().ncclCommAbort(
+            std::exchange(of->comm, nullptr));
+}
+
 NcclGroups::~NcclGroups() {
+  release();
   const Driver &driver = device.context.driver;
   bool isIdle = driver.cuStreamQuery.function(device.compute) == CUDA_SUCCESS;
+  // Before any stream: a graph that is on its way has collectives of all.
   for (auto &[host, group] : groups)
-    for (CommStream *of : {&group->gathers, &group->reductions}) {
+    for (CommStream *of : {&group->gathers, &group->reductions})
       if (of->comm) {
         const Nccl &nccl = device.context.libraries.nccl();
         isIdle ? nccl.ncclCommDestroy(of->comm) : nccl.ncclCommAbort(of->comm);
       }
+  for (auto &[host, group] : groups)
+    for (CommStream *of : {&group->gathers, &group->reductions})
       if (of->stream)
         driver.cuStreamDestroy.function(of->stream);
-    }
   for (auto &[id, event] : ends)
     driver.cuEventDestroy.function(event);
   driver.cuEventDestroy.function(begun);
@@ -65,10 +88,19 @@ void NcclGroups::connect(CommStream &of, NcclGroup &group, const char *use) {
   // multiprocessors to compute.
   if (&of == &group.gathers)
     config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
-  nccl.check(nccl.ncclCommInitRankConfig(&of.comm, group.size,
-                                         commonId(nccl, *group.host),
-                                         group.rank, &config),
-             "ncclCommInitRankConfig");
+  ncclUniqueId id = commonId(nccl, *group.host);
+  // Here it waits for the others, and does not hear that they are gone.
+  RankNote &note = group.host->note();
+  note.waits(true);
+  ncclResult_t result = nccl.ncclCommInitRankConfig(&of.comm, group.size, id,
+                                                    group.rank, &config);
+  note.waits(false);
+  try {
+    nccl.check(result, "ncclCommInitRankConfig");
+  } catch (const NcclError &) {
+    device.hearOthers();
+    throw;
+  }
 }
 
 NcclGroup &NcclGroups::of(Communicator &host) {
@@ -85,13 +117,6 @@ NcclGroup &NcclGroups::of(Communicator &host) {
     connect(group->reductions, *group, "reductions");
   }
   return *group;
-}
-
-void NcclGroups::reserve(NcclGroup &group, int64_t bytes) {
-  if (bytes <= group.arrivalBytes)
-    return;
-  group.arrivals = device.allocateScratch("what ranks bring to a sum", bytes);
-  group.arrivalBytes = bytes;
 }
 
 void NcclGroups::know(uint32_t id) {

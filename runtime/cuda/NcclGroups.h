@@ -25,10 +25,6 @@ struct NcclGroup {
   Communicator *host = nullptr; // whose ranks these are
   int rank = 0, size = 1;
   CommStream gathers, reductions;
-  /// What other ranks' parts of a sum arrive in: reductions of a group follow
-  /// each other, so it is there once, as large as the largest needs.
-  CUdeviceptr arrivals = 0;
-  int64_t arrivalBytes = 0;
 };
 
 class NcclGroups {
@@ -40,8 +36,6 @@ public:
   /// The group of the ranks of `host`, connected when it is first asked for. All
   /// of them ask for the same groups in the same order, while binding.
   NcclGroup &of(Communicator &host);
-  /// Makes arrivals of at least so many bytes, while binding.
-  void reserve(NcclGroup &group, int64_t bytes);
 
   /// Collective `id` begins in a stream, behind what compute has begun, and what
   /// enqueues it, between these two.
@@ -53,6 +47,9 @@ public:
   void know(uint32_t id);
   bool isKnown(uint32_t id) const { return ends.contains(id); }
 
+  /// Ends what waits for others where a rank has given up: no graph or stream
+  /// that has begun a collective comes to its end before.
+  void release();
   /// Whether any group has other ranks.
   bool haveOthers() const;
   /// Throws an Error that names the group where a communicator has failed.

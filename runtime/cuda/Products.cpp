@@ -46,7 +46,7 @@ uint32_t alignmentOf(const entry::Matrix &matrix) {
 struct Product {
   explicit Product(const BlasLt &library) : library(library) {}
   ~Product() {
-    for (cublasLtMatrixLayout_t layout : {a, b, c})
+    for (cublasLtMatrixLayout_t layout : {a, b, add, c})
       if (layout)
         library.cublasLtMatrixLayoutDestroy(layout);
     if (desc)
@@ -56,12 +56,13 @@ struct Product {
 
   const BlasLt &library;
   cublasLtMatmulDesc_t desc = nullptr;
-  cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
+  cublasLtMatrixLayout_t a = nullptr, b = nullptr, add = nullptr, c = nullptr;
   cublasLtMatmulAlgo_t algorithm = {};
+  void *workspace = nullptr;
   size_t workspaceBytes = 0;
-  const void *dataA = nullptr, *dataB = nullptr;
+  const void *dataA = nullptr, *dataB = nullptr, *added = nullptr;
   void *dataC = nullptr;
-  double beta = 0;
+  double beta = 0; // of what is added
   bool isDouble = false;
 };
 
@@ -72,8 +73,6 @@ struct Products::State {
   CudaDevice &device;
   const BlasLt &library;
   cublasLtHandle_t handle = nullptr;
-  CUdeviceptr workspace = 0;
-  int64_t workspaceBytes = 0;
   /// Ones, by type, for products that spread a bias over rows.
   struct Ones {
     Tensor tensor;
@@ -83,19 +82,20 @@ struct Products::State {
 
   cublasLtMatrixLayout_t layoutOf(const entry::Matrix &matrix,
                                   bool isTransposed) const;
+  /// Null where the library has no algorithm: `status` says why.
+  std::shared_ptr<Product> tryToDescribe(const entry::Gemm &entry,
+                                         cublasStatus_t &status) const;
   std::shared_ptr<Product> describe(const entry::Gemm &entry) const;
-  void choose(Product &product, const entry::Gemm &entry) const;
+  cublasStatus_t choose(Product &product, const entry::Gemm &entry) const;
   void enqueue(const Product &product) const;
   Tensor onesOf(plan::DType dtype, int64_t count);
+  /// The product that a bias gradient is, by itself.
+  entry::Gemm sumsOf(const entry::Gemm &entry);
 };
 
 Products::Products(CudaDevice &device) : state(new State(device)) {
   state->library.check(state->library.cublasLtCreate(&state->handle),
                        "cublasLtCreate");
-  // What NVIDIA recommends for compute capability 9 and newer, and before.
-  state->workspaceBytes = int64_t(device.context.capability >= 90 ? 32 : 4)
-                          << 20;
-  state->workspace = device.allocateScratch("products", state->workspaceBytes);
 }
 
 Products::~Products() { state->library.cublasLtDestroy(state->handle); }
@@ -129,7 +129,8 @@ cublasLtMatrixLayout_t Products::State::layoutOf(const entry::Matrix &matrix,
 }
 
 std::shared_ptr<Product>
-Products::State::describe(const entry::Gemm &entry) const {
+Products::State::tryToDescribe(const entry::Gemm &entry,
+                               cublasStatus_t &status) const {
   auto product = std::make_shared<Product>(library);
   product->isDouble = entry.a.tensor.dtype == plan::FLOAT64;
   library.check(library.cublasLtMatmulDescCreate(
@@ -147,24 +148,45 @@ Products::State::describe(const entry::Gemm &entry) const {
   int32_t second = entry.transposeA ? CUBLAS_OP_T : CUBLAS_OP_N;
   set(CUBLASLT_MATMUL_DESC_TRANSA, first);
   set(CUBLASLT_MATMUL_DESC_TRANSB, second);
-  if (entry.bias) {
-    uint32_t epilogue = CUBLASLT_EPILOGUE_BIAS;
-    const void *bias = entry.bias.data;
+  auto setEpilogue = [&](uint32_t epilogue, const void *bias) {
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
     set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-  }
+  };
+  if (entry.bias)
+    setEpilogue(CUBLASLT_EPILOGUE_BIAS, entry.bias.data);
+  if (entry.biasGradient)
+    setEpilogue(entry.gradientOfA ? CUBLASLT_EPILOGUE_BGRADB
+                                  : CUBLASLT_EPILOGUE_BGRADA,
+                entry.biasGradient.data);
   product->a = layoutOf(entry.a, entry.transposeA);
   product->b = layoutOf(entry.b, entry.transposeB);
   product->c = layoutOf(entry.c, false);
+  const entry::Matrix &added = entry.residual.tensor ? entry.residual : entry.c;
+  product->add = layoutOf(added, false);
   product->dataA = entry.a.tensor.data;
   product->dataB = entry.b.tensor.data;
+  product->added = added.tensor.data;
   product->dataC = entry.c.tensor.data;
-  product->beta = entry.accumulate ? 1 : 0;
-  choose(*product, entry);
+  product->beta = entry.accumulate || entry.residual.tensor ? 1 : 0;
+  status = choose(*product, entry);
+  return status ? nullptr : product;
+}
+
+std::shared_ptr<Product>
+Products::State::describe(const entry::Gemm &entry) const {
+  cublasStatus_t status;
+  std::shared_ptr<Product> product = tryToDescribe(entry, status);
+  if (!product)
+    fail("cuBLASLt has no algorithm for the product of ",
+         entry.a.tensor.describe(), " and ", entry.b.tensor.describe(),
+         " (transposed: ", entry.transposeA, ", ", entry.transposeB, ") to ",
+         entry.c.tensor.describe(), ": ",
+         library.cublasLtGetStatusString(status));
   return product;
 }
 
-void Products::State::choose(Product &product, const entry::Gemm &entry) const {
+cublasStatus_t Products::State::choose(Product &product,
+                                       const entry::Gemm &entry) const {
   cublasLtMatmulPreference_t preference = nullptr;
   library.check(library.cublasLtMatmulPreferenceCreate(&preference),
                 "cublasLtMatmulPreferenceCreate");
@@ -173,9 +195,10 @@ void Products::State::choose(Product &product, const entry::Gemm &entry) const {
     return library.cublasLtMatmulPreferenceSetAttribute(preference, attribute,
                                                         &value, sizeof(value));
   };
-  uint64_t most = workspaceBytes;
+  uint64_t most = entry.workspace ? uint64_t(entry.workspace.elements()) : 0;
   uint32_t ofA = alignmentOf(entry.a), ofB = alignmentOf(entry.b),
            ofC = alignmentOf(entry.c);
+  uint32_t ofAdded = entry.residual.tensor ? alignmentOf(entry.residual) : ofC;
   cublasLtMatmulHeuristicResult_t result = {};
   int found = 0;
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
@@ -183,25 +206,21 @@ void Products::State::choose(Product &product, const entry::Gemm &entry) const {
        {set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most),
         set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, ofB),
         set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, ofA),
-        set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, ofC),
+        set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, ofAdded),
         set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, ofC)})
     status = status ? status : each;
   if (!status)
     status = library.cublasLtMatmulAlgoGetHeuristic(
-        handle, product.desc, product.b, product.a, product.c, product.c,
+        handle, product.desc, product.b, product.a, product.add, product.c,
         preference, 1, &result, &found);
   library.cublasLtMatmulPreferenceDestroy(preference);
   if (status || found < 1 || result.state)
-    fail("cuBLASLt has no algorithm for the product of ",
-         entry.a.tensor.describe(), " and ", entry.b.tensor.describe(),
-         " (transposed: ", entry.transposeA, ", ", entry.transposeB, ") to ",
-         entry.c.tensor.describe(), ": ",
-         library.cublasLtGetStatusString(
-             status
-                 ? status
-                 : (found < 1 ? CUBLAS_STATUS_NOT_SUPPORTED : result.state)));
+    return status ? status
+                  : (found < 1 ? CUBLAS_STATUS_NOT_SUPPORTED : result.state);
   product.algorithm = result.algo;
+  product.workspace = entry.workspace.data;
   product.workspaceBytes = result.workspaceSize;
+  return CUBLAS_STATUS_SUCCESS;
 }
 
 void Products::State::enqueue(const Product &product) const {
@@ -213,8 +232,8 @@ void Products::State::enqueue(const Product &product) const {
                     isDouble ? static_cast<const void *>(&one) : &oneFloat,
                     product.dataB, product.b, product.dataA, product.a,
                     isDouble ? static_cast<const void *>(&beta) : &betaFloat,
-                    product.dataC, product.c, product.dataC, product.c,
-                    &product.algorithm, reinterpret_cast<void *>(workspace),
+                    product.added, product.add, product.dataC, product.c,
+                    &product.algorithm, product.workspace,
                     product.workspaceBytes, device.compute),
                 "cublasLtMatmul");
 }
@@ -240,8 +259,40 @@ Tensor Products::State::onesOf(plan::DType dtype, int64_t count) {
   return result;
 }
 
+entry::Gemm Products::State::sumsOf(const entry::Gemm &entry) {
+  // [1, n] = ones [1, k] b [k, n], or ones times a^T.
+  entry::Gemm sums;
+  sums.b = entry.gradientOfA ? entry.a : entry.b;
+  sums.transposeB = entry.gradientOfA ? !entry.transposeA : entry.transposeB;
+  if (entry.gradientOfA)
+    std::swap(sums.b.rows, sums.b.columns);
+  sums.a.tensor = onesOf(sums.b.tensor.dtype, sums.b.rows);
+  sums.a.rows = 1, sums.a.columns = sums.a.stride = sums.b.rows;
+  sums.workspace = entry.workspace;
+  sums.c.tensor = entry.biasGradient;
+  sums.c.rows = 1, sums.c.columns = sums.c.stride = sums.b.columns;
+  return sums;
+}
+
+std::function<void()> Products::bindWithGradient(const entry::Gemm &entry) {
+  bool isEmpty = entry.c.rows * entry.c.columns * entry.a.columns == 0;
+  cublasStatus_t status;
+  if (!isEmpty)
+    if (auto product = state->tryToDescribe(entry, status))
+      return [state = state.get(), product] { state->enqueue(*product); };
+  // The library has none in this type, or of this transposition.
+  entry::Gemm rest = entry;
+  rest.biasGradient = {};
+  return [sums = bind(state->sumsOf(entry)), product = bind(rest)] {
+    sums();
+    product();
+  };
+}
+
 std::function<void()> Products::bind(const entry::Gemm &entry) {
   const entry::Matrix &c = entry.c;
+  if (entry.biasGradient)
+    return bindWithGradient(entry);
   if (c.batch * c.rows * c.columns == 0)
     return [] {};
   // The library adds biases of c's type alone, and none in float64.
@@ -254,6 +305,7 @@ std::function<void()> Products::bind(const entry::Gemm &entry) {
     // c = ones [rows, 1] bias [1, columns], for each matrix of the batch.
     entry::Gemm spread;
     spread.c = c;
+    spread.residual = entry.residual;
     spread.a.tensor = state->onesOf(entry.bias.dtype, c.rows);
     spread.a.batch = c.batch, spread.a.batchStride = 0;
     spread.a.rows = c.rows, spread.a.columns = 1, spread.a.stride = 1;
@@ -261,13 +313,17 @@ std::function<void()> Products::bind(const entry::Gemm &entry) {
     spread.b.batch = c.batch, spread.b.batchStride = 0;
     spread.b.rows = 1, spread.b.columns = c.columns;
     spread.b.stride = c.columns;
+    spread.workspace = entry.workspace;
     before = bind(spread);
-    rest.bias = {};
+    rest.bias = {}, rest.residual = {};
     rest.accumulate = true;
   }
   if (isEmpty) {
     if (rest.accumulate)
       return before ? before : [] {};
+    if (rest.residual.tensor)
+      return cuda::bind(state->device,
+                        entry::Copy{rest.residual.tensor, c.tensor});
     return cuda::bind(state->device, entry::Fill{c.tensor, 0});
   }
   return [state = state.get(), before, product = state->describe(rest)] {

@@ -15,7 +15,6 @@ class CudaDevice;
 
 class Products {
 public:
-  /// Allocates scratch memory for the stream's products.
   explicit Products(CudaDevice &device);
   ~Products();
 
@@ -24,6 +23,8 @@ public:
   std::function<void()> bind(const entry::Gemm &entry);
 
 private:
+  std::function<void()> bindWithGradient(const entry::Gemm &entry);
+
   struct State;
   std::unique_ptr<State> state;
 };

@@ -4,6 +4,7 @@
 #ifndef SHARDC_RUNTIME_DEVICE_DEVICE_H
 #define SHARDC_RUNTIME_DEVICE_DEVICE_H
 
+#include "runtime/base/Error.h"
 #include "runtime/base/Profile.h"
 #include "runtime/device/Entries.h"
 
@@ -18,6 +19,13 @@ namespace shardc::runtime {
 
 class RankNote;
 
+/// What went wrong on a device or on its way to others: nothing that a rank was
+/// told to do, so that whoever reads it wants to know whose device that was.
+class DeviceError : public Error {
+public:
+  using Error::Error;
+};
+
 /// An entry in its place.
 struct PlacedEntry {
   entry::Any what;
@@ -27,6 +35,8 @@ struct PlacedEntry {
   std::string place;
   /// It runs in the last micro-batch of a step only.
   bool last;
+  /// nodesNear() of the plan's entry.
+  std::string nodes = {};
 };
 
 /// What is measured of a program's runs, by entries of the plan.

@@ -52,14 +52,18 @@ struct Matrix {
 };
 struct Gemm {
   Matrix a, b, c;
-  Tensor bias, workspace;
+  Matrix residual; // without a tensor: none
+  Tensor bias, biasGradient, workspace;
   bool transposeA = false, transposeB = false, accumulate = false;
+  bool gradientOfA = false;
 
   static void visitOperands(auto &self, const auto &visit) {
     visit(self.a.tensor, Access::Read, "a");
     visit(self.b.tensor, Access::Read, "b");
     visit(self.bias, Access::Read, "bias");
+    visit(self.residual.tensor, Access::Read, "residual");
     visit(self.c.tensor, self.accumulate ? Access::Update : Access::Write, "c");
+    visit(self.biasGradient, Access::Write, "bias_gradient");
     visit(self.workspace, Access::Scratch, "workspace");
   }
 };
@@ -274,7 +278,10 @@ struct Range {
 struct OptimizerStep {
   OptimizerKind kind;
   Tensor master, gradient;
-  std::vector<Tensor> states; // of the master's type
+  /// Of float32 masters that are split, whose `master` is the bf16 part: the rest
+  /// as bytes, as SplitMaster.h has it. There is no copy then.
+  Tensor remainder;
+  std::vector<Tensor> states; // of the master's type; float32 where it is split
   std::vector<Range> ranges;
   Tensor copy;    // where the master is written a second time, rounded
   Tensor norm;    // the sum of powers, float64
@@ -286,6 +293,7 @@ struct OptimizerStep {
     visit(self.norm, Access::Read, "norm");
     visit(self.loss, Access::Read, "loss");
     visit(self.master, Access::Update, "master");
+    visit(self.remainder, Access::Update, "remainder");
     for (auto &state : self.states)
       visit(state, Access::Update, "state");
     visit(self.copy, Access::MayWrite, "parameters");
@@ -323,12 +331,14 @@ struct StartReduceScatter {
   Communicator *group;
   Tensor flat, shard;
   Tensor accumulator; // of the shard's elements, in the type of its sum
+  Tensor workspace;
 
   static void visitOperands(auto &self, const auto &visit) {
     visit(self.flat, Access::Read, "flat");
     visit(self.shard, self.accumulator ? Access::MayWrite : Access::Write,
           "shard");
     visit(self.accumulator, Access::MayWrite, "accumulator");
+    visit(self.workspace, Access::Scratch, "workspace");
   }
 };
 struct StartAllReduce {
@@ -337,12 +347,14 @@ struct StartAllReduce {
   std::vector<Tensor> values;
   std::vector<bool> norms;               // combined as the run's norm asks for
   std::vector<Tensor> accumulators = {}; // none, or one for each value
+  Tensor workspace = {};
 
   static void visitOperands(auto &self, const auto &visit) {
     for (auto &value : self.values)
       visit(value, Access::Update, "value");
     for (auto &accumulator : self.accumulators)
       visit(accumulator, Access::MayWrite, "accumulator");
+    visit(self.workspace, Access::Scratch, "workspace");
   }
 };
 /// All ranks of the group have come here, when it is waited for.

@@ -13,6 +13,12 @@
 
 namespace shardc::runtime {
 
+/// How devices with a library for collectives add up what ranks bring.
+enum class Reduce {
+  Ordered, // first rank first, as processors do
+  Nccl,    // as NCCL does
+};
+
 struct DeviceOptions {
   int workers = 1; // threads of the rank, the calling one included
   /// Waiting threads spin: right where ranks * workers <= usableCores().
@@ -21,6 +27,9 @@ struct DeviceOptions {
   bool gemmClock = false;
   /// Where devices have numbers on a host: that of the process's first rank.
   int firstDevice = 0;
+  /// A GPU's micro-batches are launched as graphs.
+  bool cudaGraph = true;
+  Reduce reduce = Reduce::Ordered;
 };
 
 /// What a rank's device reaches.
@@ -29,7 +38,7 @@ struct DeviceRates {
   /// multiply-add is two.
   double flops16 = 0, flops32 = 0, flops64 = 0;
   double memoryBandwidth = 0; // bytes per second, reads and writes together
-  double memory = 0;          // bytes, of all ranks that share it
+  double memory = 0;          // bytes
 };
 
 /// To make one, and to ask for deviceCount() and bytesPerThread(), takes no
@@ -41,14 +50,23 @@ public:
   /// the plan, one each; 0 also where what drives devices is not there or too
   /// old. The largest int where ranks share what there is.
   virtual int deviceCount(const plan::Plan &plan) const = 0;
+  /// Whether a rank is a process of its own where nobody says otherwise: what
+  /// happens to its device is then no other rank's.
+  virtual bool wantsProcesses() const { return false; }
+  /// Throws an Error where this machine has less than so many devices that run
+  /// the plan, or they less than so many bytes each.
+  virtual void requireDevices(const plan::Plan &plan, int64_t count,
+                              int64_t bytes) const {}
   /// Throws an Error where the plan is for other devices, or this machine lacks
   /// what its kernels need.
   virtual void check(const plan::Plan &plan) const = 0;
   /// Memory that a thread takes besides the plan's.
   virtual int64_t bytesPerThread() const = 0;
-  /// Measures, for part of a second, what one rank reaches with these options.
-  /// Called by all ranks at once, which share what there is.
-  virtual DeviceRates measure(const DeviceOptions &options) const = 0;
+  /// Measures, for part of a second, what one rank reaches with these options
+  /// and a device of its own. Called by all ranks at once, which share what there
+  /// is: `ranksPerHost` of them a host.
+  virtual DeviceRates measure(Device &device, const DeviceOptions &options,
+                              int64_t ranksPerHost) const = 0;
   /// Loads the kernels, which live as long as the platform. `section`: of the
   /// trainer's file.
   virtual DeviceFactory devices(const plan::Plan &plan,

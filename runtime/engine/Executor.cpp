@@ -4,6 +4,7 @@
 #include "runtime/base/Error.h"
 #include "runtime/engine/Program.h"
 #include "runtime/engine/RankState.h"
+#include "runtime/engine/SplitSlice.h"
 
 namespace shardc::runtime {
 
@@ -55,12 +56,18 @@ static std::byte *elementsOf(const Slice &slice, int64_t begin,
 void Rank::write(const Slice &slice, int64_t begin, int64_t elements,
                  const void *values) {
   state->communicator.note().tick();
+  if (slice.remainder)
+    return writeSplit(*state->device, slice, begin, elements,
+                      static_cast<const float *>(values));
   state->device->upload(elementsOf(slice, begin, elements), values,
                         elements * int64_t(elementSize(slice.dtype)));
 }
 void Rank::read(const Slice &slice, int64_t begin, int64_t elements,
                 void *values) {
   state->communicator.note().tick();
+  if (slice.remainder)
+    return readSplit(*state->device, slice, begin, elements,
+                     static_cast<float *>(values));
   state->device->download(values, elementsOf(slice, begin, elements),
                           elements * int64_t(elementSize(slice.dtype)));
 }
@@ -87,7 +94,10 @@ Slice Rank::parameterSlice(const plan::Unit &unit) const {
 Slice Rank::masterSlice(const plan::Unit &unit) const {
   if (unit.optimizer_shards() == 0)
     return {};
-  return sliceOf(state->masterSlice(unit), state->optimizerBegin(unit));
+  Slice slice = sliceOf(state->masterSlice(unit), state->optimizerBegin(unit));
+  slice.dtype = unit.master_dtype();
+  slice.remainder = state->remainder(unit).data;
+  return slice;
 }
 Slice Rank::stateSlice(const plan::Unit &unit, int index) const {
   if (unit.optimizer_shards() == 0)

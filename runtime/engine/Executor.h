@@ -41,6 +41,9 @@ struct Slice {
   std::byte *data = nullptr;
   plan::DType dtype = plan::INVALID;
   int64_t begin = 0, elements = 0;
+  /// Of float32 that is split: `data` are bf16, and this is what is missing to
+  /// them, as base/SplitMaster.h has it.
+  std::byte *remainder = nullptr;
 
   explicit operator bool() const { return elements > 0; }
   int64_t bytes() const;

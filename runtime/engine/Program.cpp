@@ -2,6 +2,7 @@
 #include "runtime/engine/Program.h"
 
 #include "runtime/base/EntryKind.h"
+#include "runtime/base/EntryText.h"
 #include "runtime/engine/Checks.h"
 #include "runtime/engine/Resolve.h"
 
@@ -27,15 +28,17 @@ Program::Program(RankState &state, const plan::Program &program,
   findCollectives();
   makeSlots();
   for (int i = 0; i < program.entries_size(); ++i) {
-    const plan::Entry &entry = program.entries(i);
+    auto inEntry = [&](const Error &error) {
+      return placeOf(program.entries(i)) + ": " + error.what();
+    };
     try {
-      add(i, entry);
+      add(i, program.entries(i));
     } catch (const Aborted &) {
       throw;
+    } catch (const DeviceError &error) {
+      throw DeviceError(inEntry(error));
     } catch (const Error &error) {
-      throw Error(concat("plan entry ", entry.name(), " (", name,
-                         entry.phase().empty() ? "" : ", ", entry.phase(),
-                         "): ", error.what()));
+      throw Error(inEntry(error));
     }
   }
   // The program ends when no peer reads this rank's memory any more.
@@ -44,6 +47,11 @@ Program::Program(RankState &state, const plan::Program &program,
     rest.ids.insert(rest.ids.end(), ids.begin(), ids.end());
   if (!rest.ids.empty())
     push(program.entries_size() - 1, std::move(rest), false);
+}
+
+std::string Program::placeOf(const plan::Entry &entry) const {
+  return concat("plan entry ", entry.name(), " (", name,
+                entry.phase().empty() ? "" : ", ", entry.phase(), ")");
 }
 
 void Program::findCollectives() {
@@ -88,11 +96,8 @@ static Tensor slotAt(const Tensor &slots, int64_t index) {
 }
 
 void Program::push(int index, entry::Any what, bool last) {
-  const plan::Entry &entry = program.entries(index);
-  onDevice->add({std::move(what), index,
-                 concat("plan entry ", entry.name(), " (", name,
-                        entry.phase().empty() ? "" : ", ", entry.phase(), ")"),
-                 last});
+  onDevice->add({std::move(what), index, placeOf(program.entries(index)), last,
+                 nodesNear(program, index)});
 }
 
 void Program::add(int index, const plan::Entry &entry) {

@@ -47,6 +47,8 @@ private:
     /// shared blocks, whose readers are waited for apart.
     int64_t unit = -1;
   };
+  /// "plan entry NAME (train, forward)"
+  std::string placeOf(const plan::Entry &entry) const;
   void findCollectives();
   void makeSlots();
   void add(int index, const plan::Entry &entry);

@@ -3,6 +3,7 @@
 #include "runtime/engine/Program.h"
 
 #include "runtime/engine/Checks.h"
+#include "runtime/engine/Resolve.h"
 
 namespace shardc::runtime {
 
@@ -73,7 +74,8 @@ void Program::addCollective(int index, const plan::ReduceScatterStart &entry) {
   if (entry.has_accumulator())
     sum = accumulatorOf(state, entry.accumulator(), shard);
   push(index,
-       entry::StartReduceScatter{entry.token(), &group, flat, shard, sum},
+       entry::StartReduceScatter{entry.token(), &group, flat, shard, sum,
+                                 SHARDC_RESOLVE_FIELD(state, entry, workspace)},
        runsOnlyAtEnd(program.entries(index)));
 }
 
@@ -100,6 +102,7 @@ void Program::addCollective(int index, const plan::AllReduceStart &entry) {
   for (int i = 0; i < entry.accumulators_size() && state.accumulates; ++i)
     start.accumulators.push_back(
         accumulatorOf(state, entry.accumulators(i), start.values[i]));
+  start.workspace = SHARDC_RESOLVE_FIELD(state, entry, workspace);
   push(index, std::move(start), runsOnlyAtEnd(program.entries(index)));
 }
 

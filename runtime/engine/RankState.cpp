@@ -2,6 +2,7 @@
 #include "runtime/engine/RankState.h"
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
+#include "runtime/base/SplitMaster.h"
 #include "runtime/engine/Executor.h"
 
 #include <algorithm>
@@ -291,10 +292,21 @@ Tensor RankState::ownParameters(const plan::Unit &unit) const {
   return own;
 }
 Tensor RankState::masterSlice(const plan::Unit &unit) const {
-  if (unit.master_dtype() == unit.dtype())
+  if (unit.master_dtype() == unit.dtype() || unit.has_remainder_buffer())
     return ownParameters(unit);
   return vectorOf(unit.master_buffer(), optimizerElements(unit),
                   unit.master_dtype(), "master_buffer");
+}
+
+Tensor RankState::remainder(const plan::Unit &unit) const {
+  if (!unit.has_remainder_buffer())
+    return {};
+  if (unit.dtype() != plan::BFLOAT16 || unit.master_dtype() != plan::FLOAT32)
+    fail("expects split masters of float32 in unit ", unit.name(),
+         " of bfloat16, got ", dtypeName(unit.master_dtype()), " in ",
+         dtypeName(unit.dtype()));
+  return vectorOf(unit.remainder_buffer(), splitBytes(optimizerElements(unit)),
+                  plan::UINT8, "remainder_buffer");
 }
 
 const plan::Unit &RankState::unit(uint32_t index) const {

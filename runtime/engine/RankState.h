@@ -47,9 +47,12 @@ struct RankState {
   int64_t optimizerElements(const plan::Unit &unit) const;
   Holders holders(const plan::Unit &unit) const;
   /// Return that part in parameter_buffer, and its master weights, which are
-  /// the same memory where the types are the same.
+  /// the same memory where the types are the same, or the masters are split.
   Tensor ownParameters(const plan::Unit &unit) const;
   Tensor masterSlice(const plan::Unit &unit) const;
+  /// Returns what is missing to masters that are that part, in bytes; it is empty
+  /// where they are not split.
+  Tensor remainder(const plan::Unit &unit) const;
   /// Returns whether a unit's slices lie in a block.
   bool isInBlock(int unit) const { return blockOf[unit] != nullptr; }
 

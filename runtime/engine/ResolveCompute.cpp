@@ -87,6 +87,24 @@ entry::Gemm resolve(const RankState &state, const plan::Gemm &entry) {
     if (entry.accumulate())
       fail("expects a bias or accumulate, got both");
   }
+  if (entry.has_residual()) {
+    gemm.residual = matrix(state, entry.residual(), false, "residual");
+    requireDtype(gemm.residual.tensor, c.tensor.dtype, "residual");
+    requireShape(gemm.residual.tensor, c.tensor.shape, "residual");
+    if (entry.accumulate())
+      fail("expects a residual or accumulate, got both");
+  }
+  gemm.biasGradient = SHARDC_RESOLVE_FIELD(state, entry, bias_gradient);
+  gemm.gradientOfA = entry.gradient_of_a();
+  if (gemm.biasGradient) {
+    requireDtype(gemm.biasGradient, c.tensor.dtype, "bias_gradient");
+    requireShape(gemm.biasGradient, {gemm.gradientOfA ? c.rows : c.columns},
+                 "bias_gradient");
+    requireContiguous(gemm.biasGradient, "bias_gradient");
+    if (c.tensor.rank() != 2 || gemm.bias)
+      fail("expects a bias gradient of a product without batch and bias, got ",
+           c.tensor.describe(), gemm.bias ? " and a bias" : "");
+  }
   gemm.workspace = SHARDC_RESOLVE_FIELD(state, entry, workspace);
   return gemm;
 }

@@ -165,6 +165,7 @@ entry::OptimizerStep resolve(const RankState &state,
     fail("expects ", states, " states of ", optimizer->name, " for unit ",
          unit.name(), ", got ", unit.state_buffers_size());
   step.master = state.masterSlice(unit);
+  step.remainder = state.remainder(unit);
   requireFloat(step.master, "master");
   for (uint32_t buffer : unit.state_buffers())
     step.states.push_back(
@@ -176,7 +177,7 @@ entry::OptimizerStep resolve(const RankState &state,
   if (step.gradient.elements() != elements)
     fail("expects a gradient of ", elements, " elements, got ",
          step.gradient.describe());
-  if (unit.master_dtype() != unit.dtype()) {
+  if (unit.master_dtype() != unit.dtype() && !step.remainder) {
     step.copy = state.ownParameters(unit);
     requireFloat(step.copy, "parameter_buffer");
   }

@@ -4,7 +4,6 @@
 #include "runtime/launch/ExitCode.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -49,8 +48,7 @@ static void become(pid_t parent, int input, int errors, const char *program,
     return;
   if (getppid() != parent)
     _exit(exitCodeOf(SIGKILL));
-  if (dup2(input, STDIN_FILENO) < 0 ||
-      (errors >= 0 && dup2(errors, STDERR_FILENO) < 0))
+  if (dup2(input, STDIN_FILENO) < 0 || dup2(errors, STDERR_FILENO) < 0)
     return;
   // Handlers are gone with the program; what was ignored (SIGHUP, by nohup)
   // stays so.
@@ -73,11 +71,11 @@ ChildProcess::ChildProcess(int process, const std::string &program,
   char *const *wordList = words.list();
 
   Descriptor nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  int said[2] = {-1, -1}, failed[2];
+  int said[2], failed[2];
   if (!nothing || pipe2(failed, O_CLOEXEC) != 0)
     failErrno("cannot start process ", number);
   Descriptor failedRead(failed[0]), failedWrite(failed[1]);
-  if (number != 0 && pipe2(said, O_CLOEXEC) != 0)
+  if (pipe2(said, O_CLOEXEC) != 0)
     failErrno("cannot start process ", number);
   output = Descriptor(said[0]);
   Descriptor saidWrite(said[1]);
@@ -109,14 +107,14 @@ ChildProcess::ChildProcess(int process, const std::string &program,
     fail("cannot start process ", number, ": ", program, ": ",
          std::strerror(code));
   }
-  if (output)
-    fcntl(output.get(), F_SETFL, O_NONBLOCK);
+  fcntl(output.get(), F_SETFL, O_NONBLOCK);
 }
 
 ChildProcess::ChildProcess(ChildProcess &&other) noexcept
     : number(other.number), pid(other.pid),
-      running(std::exchange(other.running, false)), endStatus(other.endStatus),
-      output(std::move(other.output)), line(std::move(other.line)) {}
+      running(std::exchange(other.running, false)), killed(other.killed),
+      endStatus(other.endStatus), output(std::move(other.output)),
+      line(std::move(other.line)) {}
 
 ChildProcess::~ChildProcess() {
   if (!running)
@@ -126,9 +124,10 @@ ChildProcess::~ChildProcess() {
     ;
 }
 
-void ChildProcess::forwardErrors(bool all) {
+std::vector<std::string> ChildProcess::takeLines(bool all) {
+  std::vector<std::string> lines;
   if (!output)
-    return;
+    return lines;
   char block[16 << 10];
   ssize_t got;
   while ((got = read(output.get(), block, sizeof(block))) != 0) {
@@ -141,16 +140,15 @@ void ChildProcess::forwardErrors(bool all) {
     while ((end = line.find('\n')) != std::string::npos ||
            line.size() > longestLine) {
       size_t length = std::min(end, longestLine);
-      std::fprintf(stderr, "[process %d] %s\n", number,
-                   line.substr(0, length).c_str());
+      lines.push_back(line.substr(0, length));
       line.erase(0, length == end ? length + 1 : length);
     }
   }
   if (got == 0)
     output.close();
   if ((all || got == 0) && !line.empty())
-    std::fprintf(stderr, "[process %d] %s\n", number,
-                 std::exchange(line, "").c_str());
+    lines.push_back(std::exchange(line, ""));
+  return lines;
 }
 
 bool ChildProcess::reap() {
@@ -169,14 +167,24 @@ bool ChildProcess::reap() {
   return true;
 }
 
+bool ChildProcess::isStopped() const {
+  siginfo_t info = {};
+  return running &&
+         waitid(P_PID, static_cast<id_t>(pid), &info,
+                WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == pid;
+}
+
 void ChildProcess::signal(int signal) const {
   if (running)
     ::kill(pid, signal);
 }
 
-void ChildProcess::kill() const {
-  if (running)
-    ::kill(-pid, SIGKILL);
+void ChildProcess::kill() {
+  if (!running)
+    return;
+  killed = true;
+  ::kill(-pid, SIGKILL);
 }
 
 } // namespace shardc::runtime

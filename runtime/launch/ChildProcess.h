@@ -18,8 +18,7 @@ public:
   /// reach the supervisor alone, which passes them on once), without stdin,
   /// with `added` in its environment, the signals of `unblocked` unblocked, and
   /// dying with this process. Throws an Error where it cannot be started.
-  /// `process`: its number; that of others than 0 stands before each line of
-  /// its stderr.
+  /// `process`: its number.
   ChildProcess(int process, const std::string &program,
                const std::vector<std::string> &arguments,
                const Environment &added, const sigset_t &unblocked);
@@ -30,22 +29,26 @@ public:
   int process() const { return number; }
   pid_t id() const { return pid; }
   bool isRunning() const { return running; }
-  /// Where its stderr can be read; negative: it writes there itself.
+  /// Where its stderr can be read; negative: it has come to its end.
   int errors() const { return output.get(); }
-  /// Prints the lines that are there; `all`: also a last one without an end.
-  void forwardErrors(bool all);
+  /// The lines that have come there; `all`: also a last one without an end.
+  std::vector<std::string> takeLines(bool all);
 
   /// Whether it has ended; it is no more then, nor its group.
   bool reap();
+  /// Whether a signal has stopped it, and it has not gone on.
+  bool isStopped() const;
   /// As waitpid() gives it.
   int status() const { return endStatus; }
   void signal(int signal) const;
-  void kill() const;
+  /// With its group.
+  void kill();
+  bool wasKilled() const { return killed; }
 
 private:
   int number;
   pid_t pid = -1;
-  bool running = false;
+  bool running = false, killed = false; // by this process
   int endStatus = 0;
   Descriptor output;
   std::string line; // that has no end yet

@@ -216,8 +216,7 @@ Launch Detection::byHand() const {
   if (int64_t(launch.nodes) * perNode > 1 << 20)
     fail(nodes->text(), " and ", here->text(), " are more than ", 1 << 20,
          " processes");
-  launch.processes = launch.nodes * perNode;
-  launch.localProcesses = perNode;
+  launch.isOpen = !here;
   if (launch.nodes > 1) {
     if (!node)
       fail(nodes->text(), ": each node needs its place, from 0 to ",
@@ -225,7 +224,6 @@ Launch Detection::byHand() const {
     if (node->value >= nodes->value)
       fail(node->text(), " with ", nodes->text(), ": nodes are counted from 0");
     launch.node = static_cast<int>(node->value);
-    launch.process = launch.node * perNode;
     launch.store = master(true, concat(launch.nodes, " nodes"));
   } else if (flags.master)
     fail("--master ", *flags.master,
@@ -236,12 +234,12 @@ Launch Detection::byHand() const {
     fail("--max-restarts ", launch.maxRestarts, " with ", nodes->text(),
          ": a node cannot start the others again; leave it to what starts the "
          "nodes");
+  launch.startHere(perNode);
   if (perNode > 1 || launch.maxRestarts > 0)
-    launch.spawns = perNode;
-  else if (launch.processes == 1)
+    return launch;
+  launch.spawns = 0;
+  if (launch.processes == 1)
     launch.kind = LaunchKind::Alone;
-  launch.job = concat("by hand, ", launch.processes, " processes");
-  launch.prefix = "shardc";
   return launch;
 }
 
@@ -412,6 +410,7 @@ Launch Detection::find() {
     return spawned();
   auto launched = [&](LaunchKind kind, Launch launch) {
     refuseFlags(kind);
+    launch.isOpen = kind == LaunchKind::Alone;
     return launch;
   };
   switch (flags.launcher) {

@@ -1,6 +1,7 @@
 // What this process was started as.
 #include "runtime/launch/Launch.h"
 
+#include "runtime/base/Error.h"
 #include "runtime/store/Connection.h"
 
 #include <unistd.h>
@@ -33,6 +34,15 @@ const char *launchKindName(LaunchKind kind) {
     return "mpirun";
   }
   return "";
+}
+
+void Launch::startHere(int perNode) {
+  kind = LaunchKind::Hand;
+  processes = nodes * perNode;
+  process = node * perNode;
+  spawns = localProcesses = perNode;
+  job = concat("by hand, ", processes, " processes");
+  prefix = "shardc";
 }
 
 std::string Launch::text() const {

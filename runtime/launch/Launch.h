@@ -54,6 +54,9 @@ struct Launch {
   /// This process is none of them, but starts so many here; 0: it is one.
   int spawns = 0;
   int nodes = 1, node = 0; // where it spawns
+  /// Nobody has said how many processes this node is to have: one, but where
+  /// devices want one each.
+  bool isOpen = false;
   int maxRestarts = 0;
   /// Whether the host's other processes are to leave this one's memory alone.
   bool leavesHostMemory = false;
@@ -69,6 +72,9 @@ struct Launch {
   int restarts = 0; // the launcher has started the run again so many times
   TransportKind transport = TransportKind::Ucx;
 
+  /// Makes this process one that starts `perNode` here, and others as many on
+  /// each of the other nodes.
+  void startHere(int perNode);
   /// "torchrun, process 1 of 4"
   std::string text() const;
 };

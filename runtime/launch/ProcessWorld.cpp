@@ -125,8 +125,11 @@ void ProcessWorld::giveUp(const std::string &reason) {
       concat(nameOf(placement.process), " gave up: ", reason));
 }
 
-void ProcessWorld::watch(std::chrono::milliseconds interval) {
-  process->watch(interval);
+void ProcessWorld::watch(std::chrono::milliseconds interval, PlaceText place) {
+  process->watch(interval, std::move(place));
+}
+bool ProcessWorld::isStopped(int of) const {
+  return process->network().isStopped(of);
 }
 std::vector<ProcessNotes> ProcessWorld::notes() const {
   return process->notes();
@@ -138,6 +141,11 @@ std::string ProcessWorld::abort(const std::string &text) {
   process->network().giveUp(first);
   return first;
 }
+
+std::string ProcessWorld::reasonOfAbort() const {
+  return process->threads().reasonOfAbort();
+}
+bool ProcessWorld::hasFailed() const { return process->threads().hasFailed(); }
 
 /// mpirun ends with the code of the process that fails first, and then the
 /// others: those that are no cause leave it the time.

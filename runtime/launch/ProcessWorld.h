@@ -32,9 +32,12 @@ public:
   std::unique_ptr<Communicator> connect(int rank) override;
   void agree(const Facts &facts) override;
   void giveUp(const std::string &reason) override;
-  void watch(std::chrono::milliseconds interval) override;
+  void watch(std::chrono::milliseconds interval, PlaceText place) override;
+  bool isStopped(int process) const override;
   std::vector<ProcessNotes> notes() const override;
   std::string abort(const std::string &text) override;
+  std::string reasonOfAbort() const override;
+  bool hasFailed() const override;
   std::vector<std::string> hosts() const override;
   Traffic traffic() const override;
   std::string text() const override;

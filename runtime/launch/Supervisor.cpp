@@ -4,6 +4,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/launch/ChildProcess.h"
 #include "runtime/launch/ExitCode.h"
+#include "runtime/launch/SaidLines.h"
 #include "runtime/store/TcpStoreServer.h"
 
 #include <algorithm>
@@ -123,11 +124,13 @@ private:
   }
   void take(int signal);
   void reap();
+  void killStopped();
   void wait();
 
   const SupervisorOptions &options;
   Signals &signals;
   std::vector<ChildProcess> children;
+  SaidLines lines;
   std::optional<Failure> failed;
   Deadline killAt = Deadline::max();
   bool killed = false;
@@ -152,8 +155,9 @@ void Attempt::reap() {
   for (ChildProcess &child : children) {
     if (!child.reap())
       continue;
-    child.forwardErrors(true);
     int status = child.status();
+    lines.take(child.process(), child.takeLines(true));
+    lines.hasEnded(child.process(), codeOf(status) == LostProcess);
     if (status == 0)
       continue;
     if (endsTheRun(status))
@@ -162,11 +166,22 @@ void Attempt::reap() {
                                                     : options.grace));
     // What this process has killed is no cause, nor is one that another's end
     // has ended.
-    bool isCause = !failed || (codeOf(failed->status) == LostProcess &&
-                               codeOf(status) != LostProcess && !killed);
+    bool isCause =
+        !failed || (codeOf(failed->status) == LostProcess &&
+                    codeOf(status) != LostProcess && !child.wasKilled());
     if (isCause)
       failed = {child.process(), status};
   }
+}
+
+/// The others' time of grace is of no use to who does not run.
+void Attempt::killStopped() {
+  for (ChildProcess &child : children)
+    if (child.isStopped()) {
+      say(concat("process ", child.process(),
+                 ", which a signal has stopped, is killed"));
+      child.kill();
+    }
 }
 
 void Attempt::wait() {
@@ -188,14 +203,17 @@ void Attempt::run() {
     while (int signal = signals.next())
       take(signal);
     for (ChildProcess &child : children)
-      child.forwardErrors(false);
+      lines.take(child.process(), child.takeLines(false));
     reap();
+    if (!killed && killAt != Deadline::max())
+      killStopped();
     if (!killed && Clock::now() >= killAt) {
       killed = true;
-      for (const ChildProcess &child : children)
+      for (ChildProcess &child : children)
         child.kill();
     }
   }
+  lines.end();
 }
 
 } // namespace

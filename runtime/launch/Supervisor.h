@@ -16,7 +16,7 @@ struct SupervisorOptions {
   std::string program = "/proc/self/exe";
   std::vector<std::string> arguments;
   /// How long the others may take to end when one has failed.
-  std::chrono::milliseconds grace = std::chrono::seconds(10);
+  std::chrono::milliseconds grace = std::chrono::seconds(8);
   /// The same when one was ended by a signal: nothing is to be saved then.
   std::chrono::milliseconds graceAfterSignal = std::chrono::seconds(4);
 };
@@ -29,17 +29,17 @@ struct SupervisorOptions {
 /// - Signals that end or save a run go to all of them: SIGTERM, SIGINT, SIGHUP
 ///   (unless it is ignored) and SIGUSR1. The second SIGTERM or SIGINT kills
 ///   them.
-/// - When one fails, the others get a time of grace and are then killed. The
-///   exit code is that of the one that failed first, but for those that failed
-///   because another did (ExitCode::LostProcess); 128 + N where signal N ended
-///   it.
+/// - When one fails, the others get a time of grace and are then killed; one
+///   that a signal has stopped, at once. The exit code is that of the one that
+///   failed first, but for those that failed because another did
+///   (ExitCode::LostProcess); 128 + N where signal N ended it.
 /// - Where that was a fault (a signal that nobody sent through this process, or
 ///   a lost process), all are started again, `launch.maxRestarts` times at
 ///   most; after an error of their own, never.
 /// - When this process dies, in whatever way, so do they.
 ///
-/// What process 0 prints stays as it is; what others write to stderr gets their
-/// number in front of each line. Call it before any other thread is there.
+/// What they write to stderr is printed as SaidLines.h says. Call it before any
+/// other thread is there.
 int supervise(const Launch &launch, const SupervisorOptions &options);
 
 } // namespace shardc::runtime

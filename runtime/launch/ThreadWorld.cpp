@@ -26,4 +26,9 @@ std::string ThreadWorld::abort(const std::string &text) {
   return text;
 }
 
+std::string ThreadWorld::reasonOfAbort() const {
+  return process->reasonOfAbort();
+}
+bool ThreadWorld::hasFailed() const { return process->hasFailed(); }
+
 } // namespace shardc::runtime

@@ -17,6 +17,8 @@ public:
   std::unique_ptr<Communicator> connect(int rank) override;
   std::vector<ProcessNotes> notes() const override;
   std::string abort(const std::string &text) override;
+  std::string reasonOfAbort() const override;
+  bool hasFailed() const override;
 
 private:
   RankRange local;

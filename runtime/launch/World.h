@@ -51,14 +51,21 @@ public:
   /// on they do not wait for it.
   virtual void giveUp(const std::string &reason) {}
   /// From now on processes tell each other where their ranks are, so often. All
-  /// call it alike.
-  virtual void watch(std::chrono::milliseconds interval) {}
+  /// call it alike. `place`: for those of a process that is gone.
+  virtual void watch(std::chrono::milliseconds interval, PlaceText place) {}
   /// What they have told, by process; of other processes only after watch().
   virtual std::vector<ProcessNotes> notes() const { return {}; }
+  /// Whether another process has been stopped by a signal, as far as that can be
+  /// seen from here: on this host.
+  virtual bool isStopped(int process) const { return false; }
   /// Releases all ranks of all processes from their waits: these throw an
   /// Aborted of this text, or of that of the process which was first with it.
   /// From any thread. Returns that text.
   virtual std::string abort(const std::string &text) { return text; }
+  /// Why they have been released; empty: they have not.
+  virtual std::string reasonOfAbort() const { return ""; }
+  /// Whether it was a rank of this process.
+  virtual bool hasFailed() const { return false; }
   /// Names of the hosts, by process; processes of one host have the same.
   virtual std::vector<std::string> hosts() const { return {""}; }
   /// Ranks whose memory is one: those of a process.

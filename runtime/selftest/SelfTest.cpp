@@ -5,23 +5,12 @@
 #include "runtime/base/Text.h"
 #include "runtime/files/OutputFile.h"
 #include "runtime/launch/ExitCode.h"
+#include "runtime/selftest/Meter.h"
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <mutex>
 
 namespace shardc::runtime {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-constexpr int64_t sizes[] = {4'000,      16'000,     64'000,
-                             256'000,    1'000'000,  4'000'000,
-                             16'000'000, 32'000'000, 64'000'000};
-double since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 /// The groups that a run of equal processes and hosts has.
 std::vector<LevelTimes> levelsOf(const World &world, int64_t &ranksPerHost) {
@@ -57,104 +46,6 @@ std::vector<LevelTimes> levelsOf(const World &world, int64_t &ranksPerHost) {
   return levels;
 }
 
-/// One rank's part.
-class Meter {
-public:
-  Meter(Communicator &world, Device &device, const SelfTestEffort &effort)
-      : world(world), device(device), effort(effort),
-        flat(floats("self-test", sizes[8])),
-        part(floats("self-test's part", sizes[8])) {}
-
-  void run(LevelTimes &level);
-
-private:
-  using Collective = std::function<void()>;
-
-  float *floats(const char *name, int64_t bytes) {
-    return reinterpret_cast<float *>(device.allocate(name, bytes + 4096));
-  }
-  void fill(float *at, int64_t count, float value) {
-    values.assign(count, value);
-    device.upload(reinterpret_cast<std::byte *>(at), values.data(),
-                  count * int64_t(sizeof(float)));
-  }
-  void expect(const char *what, const float *at, float value) {
-    float found;
-    device.download(&found, reinterpret_cast<const std::byte *>(at),
-                    sizeof(found));
-    if (found != value)
-      fail("the self-test's ", what, " brought ", found, " where ", value,
-           " was expected");
-  }
-  double slowest(double seconds) {
-    Segment segment{&seconds, 1, plan::FLOAT64, Combine::Max};
-    world.allReduce({&segment, 1});
-    return seconds;
-  }
-  /// The median of several runs, of the slowest rank.
-  double time(const Collective &collective);
-
-  Communicator &world;
-  Device &device;
-  const SelfTestEffort &effort;
-  float *flat, *part;
-  std::vector<float> values;
-};
-
-double Meter::time(const Collective &collective) {
-  auto once = [&] {
-    world.barrier();
-    Clock::time_point begin = Clock::now();
-    collective();
-    return since(begin);
-  };
-  once();
-  double first = slowest(once());
-  auto runs = std::clamp(static_cast<int64_t>(effort.secondsPerSize / first),
-                         effort.leastRuns, effort.mostRuns);
-  std::vector<double> seconds;
-  for (int64_t i = 0; i < runs; ++i)
-    seconds.push_back(once());
-  std::ranges::nth_element(seconds, seconds.begin() + runs / 2);
-  return slowest(seconds[runs / 2]);
-}
-
-void Meter::run(LevelTimes &level) {
-  Communicator &group = world.group(level.stride, level.size);
-  int64_t size = group.size();
-  double share = double(size - 1) / double(size);
-  for (int64_t bytes : sizes) {
-    if (bytes > effort.mostBytes)
-      break;
-    int64_t count = std::max<int64_t>(1, bytes / 4 / size);
-    int64_t all = count * size * int64_t(sizeof(float));
-    auto add = [&](std::vector<CollectiveTime> &times, double factor,
-                   const Collective &collective) {
-      double seconds = time(collective);
-      times.push_back({all, seconds, factor * double(all) / seconds});
-    };
-    float own = float(group.rank() + 1);
-    fill(part, count, own);
-    add(level.allGather, share,
-        [&] { group.finish(group.startAllGather(part, flat, count * 4)); });
-    for (int64_t of = 0; of < size; ++of)
-      expect("all-gather", flat + of * count, float(of + 1));
-    float sum = float(size * (size + 1)) / 2;
-    fill(flat, count * size, own);
-    add(level.reduceScatter, share, [&] {
-      group.finish(group.startReduceScatter(flat, part, count, plan::FLOAT32));
-    });
-    expect("reduce-scatter", part + count - 1, sum);
-    // Sums of sums grow; a maximum would not be a reduction of floats alone.
-    fill(flat, count * size, 0);
-    Segment segment{flat, count * size, plan::FLOAT32};
-    add(level.allReduce, 2 * share, [&] { group.allReduce({&segment, 1}); });
-    fill(flat, count * size, own);
-    group.allReduce({&segment, 1});
-    expect("all-reduce", flat + count * size - 1, sum);
-  }
-}
-
 DeviceRates slowest(Communicator &world, DeviceRates rates) {
   // The least is the maximum of what is negative.
   double values[] = {-rates.flops16, -rates.flops32, -rates.flops64,
@@ -180,8 +71,8 @@ SelfTestResult selfTest(World &world, const DeviceFactory &devices,
     for (LevelTimes &level : own)
       meter.run(level);
     communicator.barrier();
-    DeviceRates rates = slowest(communicator, platform.measure(options));
-    rates.memory /= double(result.ranksPerHost);
+    DeviceRates rates = slowest(
+        communicator, platform.measure(*device, options, result.ranksPerHost));
     std::lock_guard lock(mutex);
     result.levels = std::move(own);
     result.rates = rates;

@@ -42,10 +42,10 @@ std::string SelfTestResult::text() const {
                      cell(level.allReduce[i]).c_str());
   }
   return text +
-         format("each rank, while all compute: %.3f TFLOP/s in float32, %.3f "
-                "in float64; memory %.1f GB/s\n",
-                1e-12 * rates.flops32, 1e-12 * rates.flops64,
-                1e-9 * rates.memoryBandwidth);
+         format("each rank, while all compute: %.3f TFLOP/s in bf16, %.3f in "
+                "float32, %.3f in float64; memory %.1f GB/s\n",
+                1e-12 * rates.flops16, 1e-12 * rates.flops32,
+                1e-12 * rates.flops64, 1e-9 * rates.memoryBandwidth);
 }
 
 /// A message's time is what the smallest all-gather takes in each of the S - 1

@@ -7,6 +7,7 @@
 #include "runtime/data/LossNormalization.h"
 #include "runtime/data/NamedFile.h"
 #include "runtime/data/SampleOrder.h"
+#include "runtime/device/Platform.h"
 #include "runtime/device/StepNumbers.h"
 #include "runtime/launch/Launch.h"
 #include "runtime/plan.pb.h"
@@ -160,6 +161,8 @@ struct Options {
   std::vector<PredictOption> predictions;
 
   DeviceKind device = DeviceKind::Auto;
+  bool cudaGraph = true;
+  Reduce reduce = Reduce::Ordered;
   std::optional<int64_t> threads;
   bool dryRun = false;
   bool report = false;

@@ -79,7 +79,8 @@ std::string precisionText(const plan::Precision &precision) {
     return text;
   return concat(text, " (gradients ", dtypeName(precision.gradients()),
                 ", master weights and optimizer state ",
-                dtypeName(precision.master()), ")");
+                dtypeName(precision.master()),
+                precision.split_master() ? ", split)" : ")");
 }
 
 /// "2 threads per rank", "a GPU (cuda:sm_90) and 2 threads per rank"
@@ -121,7 +122,12 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
       precisionText(plan.precision()), "\nmesh ", meshText(plan.mesh()), ", ",
       placeText(plan.target(), settings.workers), "\n",
       settings.processes.empty() ? "" : settings.processes + "\n", "strategy ",
-      strategyText(plan.mesh()), "\n", counted(settings.steps, "step"), " of ",
+      strategyText(plan.mesh()), "\n",
+      settings.reduce == Reduce::Nccl
+          ? "sums over ranks are NCCL's: runs alike give equal bits, other "
+            "strategies, meshes and processors do not\n"
+          : "",
+      counted(settings.steps, "step"), " of ",
       counted(settings.globalBatch, "sample"), " (", settings.batch, " on ",
       plan.mesh().ranks() == 1 ? "" : "each of ",
       counted(plan.mesh().ranks(), "rank"),

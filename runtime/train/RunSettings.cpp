@@ -223,6 +223,7 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
   numbers.clip = options.clip;
   numbers.clipNorm = options.clipNorm.value_or(Norm::Two);
   settings.lossNorm = options.lossNorm;
+  settings.reduce = options.reduce;
   settings.gradientDivisor = options.gradientDivisor;
   settings.groups = ParameterGroups::resolve(options, plan);
 

@@ -30,6 +30,7 @@ struct RunSettings {
   double gradientDivisor = 1;
   LossScaling lossScaling;
   ParameterGroups groups;
+  Reduce reduce = Reduce::Ordered;
   int64_t ranksPerProcess = 1;
   std::string processes; // of the world, for the banner; empty: one
   int workers = 1;       // threads of each rank of this process

@@ -2,7 +2,7 @@
 // after the other.
 #include "runtime/train/StepAgain.h"
 
-#include "runtime/train/Watchdog.h"
+#include "runtime/base/EntryText.h"
 
 namespace shardc::runtime {
 

@@ -14,6 +14,7 @@
 #include "runtime/train/Exports.h"
 #include "runtime/train/GatherRecords.h"
 #include "runtime/train/LossScaler.h"
+#include "runtime/train/NamingRank.h"
 #include "runtime/train/ReadAhead.h"
 #include "runtime/train/RunSaver.h"
 #include "runtime/train/SampleLog.h"
@@ -199,8 +200,7 @@ Stop RankLoop::operator()() {
                        run.resumed != nullptr, order.epochs(cursor)});
   communicator.barrier();
 
-  const int64_t steps = run.settings.steps;
-  const int64_t first = run.settings.start.step;
+  const int64_t steps = run.settings.steps, first = run.settings.start.step;
   int64_t done = first;
   int64_t epochs = order.begin(cursor).epoch;
   Stop stop;
@@ -435,8 +435,7 @@ void RankLoop::report(int64_t step, const Outcome &outcome, double seconds) {
   summary.skippedSteps = scaler.skipped();
   if (scaler.skips())
     summary.lossScale = scaler.scale();
-  double units = static_cast<double>(run.settings.globalBatch *
-                                     run.settings.unitsPerSample);
+  auto units = double(run.settings.globalBatch * run.settings.unitsPerSample);
   StepFigures figures;
   figures.step = step;
   figures.loss = outcome.loss;
@@ -484,15 +483,16 @@ void RankLoop::evaluate(int64_t stepsDone) {
 
 Stop train(Run &run) {
   Stop stop; // of all ranks alike
-  int first = run.world.localRanks().begin;
-  ReadAhead ahead(run.plan, run.data, run.settings, run.options.order,
-                  run.world.localRanks());
+  RankRange here = run.world.localRanks();
+  ReadAhead ahead(run.plan, run.data, run.settings, run.options.order, here);
   run.world.run([&](Communicator &communicator) {
-    RankLoop loop(run, ahead, communicator);
-    Stop own = World::abortingFirst(communicator, [&] { return loop(); });
-    communicator.note().enter(RankPhase::Ended, 0);
-    if (communicator.rank() == first)
-      stop = own;
+    namingRank(communicator, [&] {
+      RankLoop loop(run, ahead, communicator);
+      Stop own = World::abortingFirst(communicator, [&] { return loop(); });
+      communicator.note().enter(RankPhase::Ended, 0);
+      if (communicator.rank() == here.begin)
+        stop = own;
+    });
   });
   return stop;
 }

@@ -77,7 +77,9 @@ struct Stop {
 Stop train(Run &run);
 
 /// The same, under a watchdog, which `atOnce` belongs to.
-Stop watched(Run &run, const std::function<void(const std::string &)> &atOnce);
+Stop watched(
+    Run &run,
+    const std::function<void(const std::string &error, int code)> &atOnce);
 
 /// What has been exported so far, for the end of an error: "nothing was
 /// exported", or the files; where the world does not lead, who knows it.

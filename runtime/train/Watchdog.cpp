@@ -2,6 +2,8 @@
 // fault as long as any of them goes on.
 #include "runtime/train/Watchdog.h"
 
+#include "runtime/base/EntryText.h"
+#include "runtime/launch/ExitCode.h"
 #include "runtime/train/Trainer.h"
 
 #include <algorithm>
@@ -35,53 +37,71 @@ void StillRanks::take(const std::vector<ProcessNotes> &notes, Time now) {
 }
 
 std::optional<StillRanks::Found>
+StillRanks::waitingFor(const std::function<milliseconds(RankPhase)> &limit,
+                       Time now) const {
+  const std::vector<Seen> &own = seen[process].ranks;
+  for (size_t rank = 0; rank < own.size(); ++rank)
+    if (milliseconds still = timeSince(own[rank].since, now);
+        own[rank].value.waits && still >= limit(own[rank].value.phase()))
+      return Found{.still = still, .at = {}, .waitingRank = int(rank)};
+  return std::nullopt;
+}
+
+std::optional<StillRanks::Found>
+StillRanks::lookForStopped(const std::vector<ProcessNotes> &notes,
+                           Time now) const {
+  std::optional<Found> found =
+      waitingFor([&](RankPhase) { return limits.stopped; }, now);
+  for (size_t i = 0; found && i < seen.size(); ++i) {
+    milliseconds quiet = timeSince(notes[i].told, now);
+    if (int(i) == process || quiet < limits.stopped || !isStopped(int(i)))
+      continue;
+    found->why = Found::Why::Stopped;
+    found->process = int(i), found->rank = notes[i].cause();
+    found->still = quiet;
+    found->at = notes[i].ranks[found->rank];
+    return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<StillRanks::Found>
 StillRanks::look(const std::vector<ProcessNotes> &notes, Time now) {
   take(notes, now);
-  auto timeSince = [&](Time then) {
-    return std::chrono::duration_cast<milliseconds>(now -
-                                                    std::max(then, begun));
-  };
   // Is anybody here kept waiting?
   if (size_t(process) >= seen.size())
     return std::nullopt;
-  std::optional<Found> found;
-  const std::vector<Seen> &own = seen[process].ranks;
-  for (size_t rank = 0; rank < own.size() && !found; ++rank)
-    if (own[rank].value.waits &&
-        timeSince(own[rank].since) >= limits.of(own[rank].value.phase()))
-      found = Found{.still = timeSince(own[rank].since),
-                    .at = {},
-                    .waitingRank = int(rank)};
+  if (std::optional<Found> stopped = lookForStopped(notes, now))
+    return stopped;
+  std::optional<Found> found =
+      waitingFor([&](RankPhase phase) { return limits.of(phase); }, now);
   if (!found)
     return std::nullopt;
 
   const Seen *furthestBack = nullptr, *stuck = nullptr;
-  Found silent = *found, behind = *found, cause = *found;
-  bool isSilent = false;
+  Found behind = *found, cause = *found;
+  std::optional<Found> silent;
   for (size_t i = 0; i < seen.size(); ++i) {
-    milliseconds quiet = timeSince(notes[i].told);
+    milliseconds quiet = timeSince(notes[i].told, now);
     if (quiet >= limits.inStep) {
       // Whatever its ranks do, a process answers once it has begun to. What it
       // last told is what is known of it.
       if (notes[i].told == Time() && quiet < limits.outside)
         return std::nullopt;
-      for (size_t rank = 0; rank < seen[i].ranks.size(); ++rank) {
-        const Seen &each = seen[i].ranks[rank];
-        if (isSilent &&
-            (each.value.waits || !silent.at.waits || silent.process != int(i)))
-          continue;
-        isSilent = true;
-        silent.process = int(i), silent.rank = int(rank);
-        silent.why = Found::Why::Silent;
-        silent.still = quiet, silent.at = each.value;
+      if (!silent && !seen[i].ranks.empty()) {
+        silent = *found;
+        silent->why = Found::Why::Silent;
+        silent->process = int(i), silent->rank = notes[i].cause();
+        silent->still = quiet;
+        silent->at = notes[i].ranks[silent->rank];
       }
       continue;
     }
-    if (timeSince(seen[i].since) < limits.inStep)
+    if (timeSince(seen[i].since, now) < limits.inStep)
       return std::nullopt; // messages go on
     for (size_t rank = 0; rank < seen[i].ranks.size(); ++rank) {
       const Seen &each = seen[i].ranks[rank];
-      milliseconds still = timeSince(each.since);
+      milliseconds still = timeSince(each.since, now);
       if (still < limits.of(each.value.phase()))
         return std::nullopt;
       if (!each.value.waits && (!stuck || each.since < stuck->since)) {
@@ -98,16 +118,7 @@ StillRanks::look(const std::vector<ProcessNotes> &notes, Time now) {
       }
     }
   }
-  return isSilent ? silent : stuck ? cause : behind;
-}
-
-std::string nodesText(const plan::Entry &entry) {
-  std::string text;
-  for (const std::string &node : entry.nodes())
-    text += (text.empty() ? "" : ", ") + node;
-  if (text.empty())
-    return text;
-  return (entry.nodes_size() == 1 ? "ONNX node " : "ONNX nodes ") + text;
+  return silent ? silent : stuck ? cause : behind;
 }
 
 std::string placeText(const plan::Plan &plan, const RankNoteValue &at) {
@@ -128,22 +139,26 @@ std::string placeText(const plan::Plan &plan, const RankNoteValue &at) {
     return text + ", writing outputs";
   bool trains = at.phase() == RankPhase::Step;
   const plan::Program &program = trains ? plan.train() : plan.eval();
-  if (at.entry() < 0 || at.entry() >= program.entries_size())
-    return text + (trains ? ", between two programs" : ", in an evaluation");
-  const plan::Entry &entry = program.entries(at.entry());
-  text += concat(", plan entry ", entry.name(), " (", trains ? "train" : "eval",
+  bool hasBegun = at.entry() >= 0;
+  int index = hasBegun ? at.entry() : 0;
+  if (index >= program.entries_size())
+    return text + (trains ? "" : ", in an evaluation");
+  const plan::Entry &entry = program.entries(index);
+  text += concat(hasBegun ? ", plan entry " : ", before plan entry ",
+                 entry.name(), " (", trains ? "train" : "eval",
                  entry.phase().empty() ? "" : ", ", entry.phase(), ")");
-  std::string nodes = nodesText(entry);
+  std::string nodes = nodesNear(program, index);
   return nodes.empty() ? text : text + ", " + nodes;
 }
 
 Watchdog::Watchdog(World &world, const plan::Plan &plan, StillLimits limits,
-                   std::function<void(const std::string &)> atOnce)
+                   AtOnce atOnce)
     : world(world), plan(plan), limits(limits),
       interval(
           std::clamp(limits.inStep / 8, milliseconds(50), milliseconds(1000))),
       atOnce(std::move(atOnce)) {
-  world.watch(interval);
+  world.watch(interval,
+              [&plan](const RankNoteValue &at) { return placeText(plan, at); });
   thread = std::thread([this] { run(); });
 }
 
@@ -179,7 +194,14 @@ std::string Watchdog::describe(const StillRanks::Found &found) const {
   int own = world.localRanks().begin / world.localRanks().size();
   double seconds = double(found.still.count()) / 1000;
   std::string text = nameOf(found.process, found.rank);
+  std::string timeout =
+      concat(" (--timeout ", limits.inStep.count() / 1000, ")");
   switch (found.why) {
+  case Why::Stopped:
+    text += concat(" does not answer since ", seconds,
+                   " s: a signal has stopped its process; where it was last: ");
+    timeout = "";
+    break;
   case Why::Silent:
     text +=
         concat(" does not answer since ", seconds,
@@ -195,16 +217,22 @@ std::string Watchdog::describe(const StillRanks::Found &found) const {
     break;
   }
   return concat(text, placeText(plan, found.at), "; ",
-                nameOf(own, found.waitingRank), " waits for it (--timeout ",
-                limits.inStep.count() / 1000, ")");
+                nameOf(own, found.waitingRank), " waits for it", timeout);
 }
 
 void Watchdog::run() {
   using Clock = std::chrono::steady_clock;
   int own = world.localRanks().begin / world.localRanks().size();
-  StillRanks ranks(own, limits);
+  StillRanks ranks(own, limits,
+                   [this](int process) { return world.isStopped(process); });
   Clock::time_point last = Clock::now();
   while (!endsWithin(interval)) {
+    // Whose device or library does not let go of it does not end by itself.
+    if (std::string reason = world.reasonOfAbort(); !reason.empty()) {
+      if (!endsWithin(limits.ending))
+        atOnce(reason, world.hasFailed() ? BadInput : LostProcess);
+      return;
+    }
     Clock::time_point now = Clock::now();
     // This process itself was stopped, and the others may have been.
     if (now - last > 3 * interval + std::chrono::seconds(1))
@@ -216,18 +244,19 @@ void Watchdog::run() {
     std::string text = world.abort(describe(*found));
     // Who is not stuck ends with this error.
     if (!endsWithin(std::chrono::seconds(2)))
-      atOnce(text);
+      atOnce(text, LostProcess);
     return;
   }
 }
 
-Stop watched(Run &run, const std::function<void(const std::string &)> &atOnce) {
+Stop watched(Run &run, const Watchdog::AtOnce &atOnce) {
   if (run.world.ranks() == 1)
     return train(run);
   std::chrono::seconds timeout(run.options.launch.timeout);
   std::chrono::seconds outside(run.options.launch.startTimeout);
-  Watchdog watchdog(run.world, run.plan, {timeout, std::max(timeout, outside)},
-                    atOnce);
+  StillLimits limits{timeout, std::max(timeout, outside)};
+  limits.stopped = std::min<milliseconds>(limits.stopped, timeout);
+  Watchdog watchdog(run.world, run.plan, limits, atOnce);
   return train(run);
 }
 

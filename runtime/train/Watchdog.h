@@ -5,6 +5,7 @@
 #include "runtime/launch/World.h"
 #include "runtime/plan.pb.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -19,6 +20,11 @@ namespace shardc::runtime {
 /// How long ranks may stand still.
 struct StillLimits {
   std::chrono::milliseconds inStep, outside;
+  /// And the process of one that others wait for may be stopped by a signal,
+  /// wherever it is.
+  std::chrono::milliseconds stopped = std::chrono::seconds(4);
+  /// How long ranks of this process may take to end once the run has failed.
+  std::chrono::milliseconds ending = std::chrono::seconds(4);
 
   std::chrono::milliseconds of(RankPhase phase) const {
     return phase == RankPhase::Step || phase == RankPhase::Samples ? inStep
@@ -31,16 +37,19 @@ class StillRanks {
 public:
   using Time = std::chrono::steady_clock::time_point;
 
-  StillRanks(int process, StillLimits limits)
-      : process(process), limits(limits) {}
+  /// `isStopped`: whether another process is, as far as that can be seen.
+  StillRanks(int process, StillLimits limits,
+             std::function<bool(int process)> isStopped)
+      : process(process), limits(limits), isStopped(std::move(isStopped)) {}
 
   /// A run that stands still, and the rank that made it.
   struct Found {
     int process = 0, rank = 0; // in the process
     enum class Why {
-      Silent, // the process has told nothing for as long
-      Stuck,  // the rank waits for nobody, and does not go on
-      Behind, // all wait, and none is further back
+      Stopped, // the process is, by a signal
+      Silent,  // it has told nothing for as long
+      Stuck,   // the rank waits for nobody, and does not go on
+      Behind,  // all wait, and none is further back
     } why = Why::Silent;
     std::chrono::milliseconds still;
     RankNoteValue at;
@@ -64,19 +73,33 @@ private:
     std::vector<Seen> ranks;
   };
   void take(const std::vector<ProcessNotes> &notes, Time now);
+  /// A rank of this process that has waited for so long, and for how long.
+  std::optional<Found>
+  waitingFor(const std::function<std::chrono::milliseconds(RankPhase)> &limit,
+             Time now) const;
+  std::optional<Found> lookForStopped(const std::vector<ProcessNotes> &notes,
+                                      Time now) const;
+  std::chrono::milliseconds timeSince(Time then, Time now) const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+        now - std::max(then, begun));
+  }
 
   int process;
   StillLimits limits;
+  std::function<bool(int process)> isStopped;
   std::vector<Process> seen;
   Time begun{};
 };
 
 class Watchdog {
 public:
-  /// Watches until its end, on a thread of its own. `atOnce`: ends the process
-  /// with this error, where ranks of it do not end by themselves.
+  /// Ends the process with an error, and this exit code.
+  using AtOnce = std::function<void(const std::string &error, int code)>;
+  /// Watches until its end, on a thread of its own. `atOnce`: where ranks of this
+  /// process do not end by themselves once the run has failed, here or
+  /// elsewhere.
   Watchdog(World &world, const plan::Plan &plan, StillLimits limits,
-           std::function<void(const std::string &)> atOnce);
+           AtOnce atOnce);
   ~Watchdog();
   Watchdog(const Watchdog &) = delete;
   Watchdog &operator=(const Watchdog &) = delete;
@@ -93,15 +116,13 @@ private:
   const plan::Plan &plan;
   StillLimits limits;
   std::chrono::milliseconds interval;
-  std::function<void(const std::string &)> atOnce;
+  AtOnce atOnce;
   std::mutex mutex;
   std::condition_variable end;
   bool ends = false;
   std::thread thread;
 };
 
-/// "ONNX nodes A, B"; empty where an entry comes from none.
-std::string nodesText(const plan::Entry &entry);
 /// Where a rank is, for people: "step 3 (counting from 0), plan entry NAME
 /// (train, forward), ONNX nodes A, B".
 std::string placeText(const plan::Plan &plan, const RankNoteValue &at);

@@ -71,6 +71,22 @@ func.func @columns_in_the_middle(%d: tensor<5x40x24xFLOAT>) -> tensor<5x1x24xFLO
   return %0 : tensor<5x1x24xFLOAT>
 }
 
+// CHECK: @rope_of_some_heads: {{[0-9]+}} kernels agree
+func.func @rope_of_some_heads(%x: tensor<2x3x6x16xFLOAT>, %c: tensor<1x3x16xFLOAT>, %s: tensor<1x3x16xFLOAT>) -> (tensor<2x3x6x16xFLOAT>, tensor<2x3x6x16xFLOAT>) {
+  %0 = nn.rope %x, %c, %s {heads = 5 : i64} : (tensor<2x3x6x16xFLOAT>, tensor<1x3x16xFLOAT>, tensor<1x3x16xFLOAT>) -> tensor<2x3x6x16xFLOAT>
+  %1 = nn.rope %x, %c, %s {heads = 3 : i64, interleaved, transposed} : (tensor<2x3x6x16xFLOAT>, tensor<1x3x16xFLOAT>, tensor<1x3x16xFLOAT>) -> tensor<2x3x6x16xFLOAT>
+  return %0, %1 : tensor<2x3x6x16xFLOAT>, tensor<2x3x6x16xFLOAT>
+}
+
+// Heads of a product whose last ones stay, and their gradients side by side, are a kernel each.
+// CHECK: @rope_of_gradients_side_by_side: 1 kernels agree
+func.func @rope_of_gradients_side_by_side(%q: tensor<2x3x2x16xFLOAT>, %k: tensor<2x3x1x16xFLOAT>, %v: tensor<2x3x1x16xFLOAT>, %c: tensor<1x3x16xFLOAT>, %s: tensor<1x3x16xFLOAT>) -> tensor<2x3x64xFLOAT> {
+  %0 = nn.concat %q, %k, %v {axis = 2 : i64} : (tensor<2x3x2x16xFLOAT>, tensor<2x3x1x16xFLOAT>, tensor<2x3x1x16xFLOAT>) -> tensor<2x3x4x16xFLOAT>
+  %1 = nn.rope %0, %c, %s {heads = 3 : i64, transposed} : (tensor<2x3x4x16xFLOAT>, tensor<1x3x16xFLOAT>, tensor<1x3x16xFLOAT>) -> tensor<2x3x4x16xFLOAT>
+  %2 = nn.reshape %1 : (tensor<2x3x4x16xFLOAT>) -> tensor<2x3x64xFLOAT>
+  return %2 : tensor<2x3x64xFLOAT>
+}
+
 // CHECK: @rope_of_wide_heads: {{[0-9]+}} kernels agree
 func.func @rope_of_wide_heads(%x: tensor<2x3x4x64xFLOAT>, %c: tensor<1x3x64xFLOAT>, %s: tensor<1x3x64xFLOAT>) -> (tensor<2x3x4x64xFLOAT>, tensor<2x3x4x64xFLOAT>) {
   %0 = nn.rope %x, %c, %s : (tensor<2x3x4x64xFLOAT>, tensor<1x3x64xFLOAT>, tensor<1x3x64xFLOAT>) -> tensor<2x3x4x64xFLOAT>

@@ -63,3 +63,11 @@ func.func @a_bias_has_the_querys_type_or_float32(%q: tensor<1x4x2x8xbf16>, %b: t
   %y, %l = nn.attention %q, %q, %q bias %b {scale = 1.0 : f64} : (tensor<1x4x2x8xbf16>, tensor<1x4x2x8xbf16>, tensor<1x4x2x8xbf16>, tensor<1x1x4x4xf16>) -> (tensor<1x4x2x8xbf16>, tensor<1x2x4xf32>)
   return
 }
+
+// -----
+
+func.func @rope_turns_heads_that_there_are(%x: tensor<2x4x2x6xf32>, %c: tensor<1x4x6xf32>) {
+  // expected-error @below {{expects heads of 0 to 2, got 3}}
+  %y = nn.rope %x, %c, %c {heads = 3 : i64} : (tensor<2x4x2x6xf32>, tensor<1x4x6xf32>, tensor<1x4x6xf32>) -> tensor<2x4x2x6xf32>
+  return
+}

@@ -160,3 +160,26 @@ func.func @rotates(%x: tensor<1x1x1x4xf64> {test.values = dense<[[[[1.0, 2.0, 3.
   %z = nn.rope %x, %cos, %sin {interleaved} : (tensor<1x1x1x4xf64>, tensor<1x1x4xf64>, tensor<1x1x4xf64>) -> tensor<1x1x1x4xf64>
   return %y, %z : tensor<1x1x1x4xf64>, tensor<1x1x1x4xf64>
 }
+
+// Rows of all weights are one matrix; sums over rows are a bias's gradient.
+// CHECK-LABEL: @stacks_weights
+// CHECK-DAG: dense<{{\[\[}}1.100000e+01, 2.200000e+01, 3.300000e+01], [1.300000e+01, 2.400000e+01, 3.700000e+01]]>
+// CHECK-DAG: dense<{{\[\[}}1.000000e+01, 1.400000e+01], [1.400000e+01, 2.000000e+01]]>
+// CHECK-DAG: dense<{{\[\[}}1.700000e+01, 2.400000e+01]]>
+// CHECK-DAG: dense<[4.000000e+00, 6.000000e+00]>
+// CHECK-DAG: dense<7.000000e+00>
+func.func @stacks_weights(%x: tensor<2x2xf32> {test.values = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>}, %v: tensor<2x2xf32> {test.values = dense<[[1.0, 0.0], [0.0, 1.0]]> : tensor<2x2xf32>}, %w: tensor<1x2xf32> {test.values = dense<[[1.0, 1.0]]> : tensor<1x2xf32>}, %a: tensor<2xf32> {test.values = dense<[10.0, 20.0]> : tensor<2xf32>}, %b: tensor<1xf32> {test.values = dense<[30.0]> : tensor<1xf32>}, %dy: tensor<2x3xf32> {test.values = dense<[[1.0, 2.0, 2.0], [3.0, 4.0, 5.0]]> : tensor<2x3xf32>}) -> (tensor<2x3xf32>, tensor<2x2xf32>, tensor<1x2xf32>, tensor<2xf32>, tensor<1xf32>) {
+  %y = nn.stacked_linear %x weights(%v, %w) biases(%a, %b) {transpose_weight} : (tensor<2x2xf32>, tensor<2x2xf32>, tensor<1x2xf32>, tensor<2xf32>, tensor<1xf32>) -> tensor<2x3xf32>
+  %dv, %dw, %da, %db = nn.stacked_linear_weight_grad %dy, %x {biases} : (tensor<2x3xf32>, tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<1x2xf32>, tensor<2xf32>, tensor<1xf32>)
+  return %y, %dv, %dw, %da, %db : tensor<2x3xf32>, tensor<2x2xf32>, tensor<1x2xf32>, tensor<2xf32>, tensor<1xf32>
+}
+
+// CHECK-LABEL: @adds_a_residual_and_sums_a_bias_gradient
+// CHECK-DAG: dense<{{\[\[}}6.000000e+00], [1.100000e+01]]>
+// CHECK-DAG: dense<{{\[\[}}7.000000e+00], [1.000000e+01]]>
+// CHECK-DAG: dense<3.000000e+00>
+func.func @adds_a_residual_and_sums_a_bias_gradient(%x: tensor<2x2xf32> {test.values = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>}, %w: tensor<2x1xf32> {test.values = dense<[[1.0], [1.0]]> : tensor<2x1xf32>}, %r: tensor<2x1xf32> {test.values = dense<[[3.0], [4.0]]> : tensor<2x1xf32>}, %dy: tensor<2x1xf32> {test.values = dense<[[1.0], [2.0]]> : tensor<2x1xf32>}) -> (tensor<2x1xf32>, tensor<2x1xf32>, tensor<1xf32>) {
+  %y = nn.linear %x, %w residual %r : (tensor<2x2xf32>, tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x1xf32>
+  %dw, %db = nn.linear_weight_grad %x, %dy : (tensor<2x2xf32>, tensor<2x1xf32>) -> (tensor<2x1xf32>, tensor<1xf32>)
+  return %y, %dw, %db : tensor<2x1xf32>, tensor<2x1xf32>, tensor<1xf32>
+}

@@ -6,7 +6,7 @@
 // RUN: shardc-opt %s -test-nn-kernels=differentiate -o /dev/null
 // STRICT: error: expects the gradient of argument
 
-// CHECK-COUNT-71: gradients agree with finite differences
+// CHECK-COUNT-75: gradients agree with finite differences
 
 //===--- Elementwise ---===//
 
@@ -320,6 +320,18 @@ func.func @linear_as_torch_keeps_it(%x: tensor<3x4xf64>, %w: tensor<5x4xf64>) ->
   %y = nn.linear %x, %w {transpose_weight} : (tensor<3x4xf64>, tensor<5x4xf64>) -> tensor<3x5xf64>
   return %y : tensor<3x5xf64>
 }
+func.func @linear_with_residual(%x: tensor<3x4xf64>, %w: tensor<5x4xf64>, %r: tensor<3x5xf64>) -> tensor<3x5xf64> {
+  %y = nn.linear %x, %w residual %r {transpose_weight} : (tensor<3x4xf64>, tensor<5x4xf64>, tensor<3x5xf64>) -> tensor<3x5xf64>
+  return %y : tensor<3x5xf64>
+}
+func.func @stacked_linear(%x: tensor<2x3x4xf64>, %v: tensor<5x4xf64>, %w: tensor<2x4xf64>, %a: tensor<5xf64>, %b: tensor<2xf64>) -> tensor<2x3x7xf64> {
+  %y = nn.stacked_linear %x weights(%v, %w) biases(%a, %b) {transpose_weight} : (tensor<2x3x4xf64>, tensor<5x4xf64>, tensor<2x4xf64>, tensor<5xf64>, tensor<2xf64>) -> tensor<2x3x7xf64>
+  return %y : tensor<2x3x7xf64>
+}
+func.func @stacked_linear_the_other_way(%x: tensor<3x7xf64>, %v: tensor<5x4xf64>, %w: tensor<2x4xf64>) -> tensor<3x4xf64> {
+  %y = nn.stacked_linear %x weights(%v, %w) : (tensor<3x7xf64>, tensor<5x4xf64>, tensor<2x4xf64>) -> tensor<3x4xf64>
+  return %y : tensor<3x4xf64>
+}
 
 //===--- Attention ---===//
 
@@ -337,6 +349,10 @@ func.func @causal_attention_with_masked_rows(%q: tensor<2x3x2x2xf64>, %k: tensor
 func.func @rope(%x: tensor<2x3x2x4xf64>, %cos: tensor<1x3x4xf64> {test.constant}, %sin: tensor<1x3x4xf64> {test.constant}) -> tensor<2x3x2x4xf64> {
   %y = nn.rope %x, %cos, %sin : (tensor<2x3x2x4xf64>, tensor<1x3x4xf64>, tensor<1x3x4xf64>) -> tensor<2x3x2x4xf64>
   return %y : tensor<2x3x2x4xf64>
+}
+func.func @rope_of_some_heads(%x: tensor<2x3x3x4xf64>, %cos: tensor<1x3x4xf64> {test.constant}, %sin: tensor<1x3x4xf64> {test.constant}) -> tensor<2x3x3x4xf64> {
+  %y = nn.rope %x, %cos, %sin {heads = 2 : i64} : (tensor<2x3x3x4xf64>, tensor<1x3x4xf64>, tensor<1x3x4xf64>) -> tensor<2x3x3x4xf64>
+  return %y : tensor<2x3x3x4xf64>
 }
 func.func @rope_of_neighbours(%x: tensor<2x3x2x4xf64>, %cos: tensor<2x3x4xf64> {test.constant}, %sin: tensor<2x3x4xf64> {test.constant}) -> tensor<2x3x2x4xf64> {
   %y = nn.rope %x, %cos, %sin {interleaved} : (tensor<2x3x2x4xf64>, tensor<2x3x4xf64>, tensor<2x3x4xf64>) -> tensor<2x3x2x4xf64>

@@ -259,6 +259,12 @@ func.func @rope_with_1_tables(%x: tensor<2x3x2x6xELEM>, %c: tensor<1x3x6xELEM>, 
   %3 = nn.rope %x, %c, %s {interleaved, transposed} : (tensor<2x3x2x6xELEM>, tensor<1x3x6xELEM>, tensor<1x3x6xELEM>) -> tensor<2x3x2x6xELEM>
   return %0, %1, %2, %3 : tensor<2x3x2x6xELEM>, tensor<2x3x2x6xELEM>, tensor<2x3x2x6xELEM>, tensor<2x3x2x6xELEM>
 }
+func.func @rope_of_some_heads(%x: tensor<2x3x5x6xELEM>, %c: tensor<1x3x6xELEM>, %s: tensor<1x3x6xELEM>)
+    -> (tensor<2x3x5x6xELEM>, tensor<2x3x5x6xELEM>) {
+  %0 = nn.rope %x, %c, %s {heads = 3 : i64} : (tensor<2x3x5x6xELEM>, tensor<1x3x6xELEM>, tensor<1x3x6xELEM>) -> tensor<2x3x5x6xELEM>
+  %1 = nn.rope %x, %c, %s {heads = 4 : i64, interleaved, transposed} : (tensor<2x3x5x6xELEM>, tensor<1x3x6xELEM>, tensor<1x3x6xELEM>) -> tensor<2x3x5x6xELEM>
+  return %0, %1 : tensor<2x3x5x6xELEM>, tensor<2x3x5x6xELEM>
+}
 func.func @rope_with_2_tables(%x: tensor<2x3x2x6xELEM>, %c: tensor<2x3x6xELEM>, %s: tensor<2x3x6xELEM>)
     -> (tensor<2x3x2x6xELEM>, tensor<2x3x2x6xELEM>, tensor<2x3x2x6xELEM>, tensor<2x3x2x6xELEM>) {
   %0 = nn.rope %x, %c, %s : (tensor<2x3x2x6xELEM>, tensor<2x3x6xELEM>, tensor<2x3x6xELEM>) -> tensor<2x3x2x6xELEM>

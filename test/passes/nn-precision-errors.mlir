@@ -15,6 +15,8 @@
 // RUN: not shardc-opt %s -nn-precision=precision=param=float32,output=bf16 2>&1 | FileCheck %s --check-prefix=OUTPUT32
 // RUN: not shardc-opt %s -nn-precision="precision=bf16 master=float16" 2>&1 | FileCheck %s --check-prefix=MASTER
 // RUN: not shardc-opt %s -nn-precision="precision=bf16 master=int8" 2>&1 | FileCheck %s --check-prefix=MASTERTYPE
+// RUN: not shardc-opt %s -nn-precision="precision=fp16 master=split" 2>&1 | FileCheck %s --check-prefix=SPLIT
+// RUN: not shardc-opt %s -nn-precision="precision=float32 master=split" 2>&1 | FileCheck %s --check-prefix=SPLIT32
 // RUN: not shardc-opt %s -nn-precision="precision=bf16 unit-options={{match=blocks.7,precision=float32}}" 2>&1 | FileCheck %s --check-prefix=NOUNIT
 // RUN: not shardc-opt %s -nn-precision="precision=bf16 unit-options={{match=root,precision=half}}" 2>&1 | FileCheck %s --check-prefix=UNITTYPE
 // RUN: not shardc-opt %s -nn-precision="precision=bf16 unit-options={{match=*,precision=float32}}" 2>&1 | FileCheck %s --check-prefix=UNITREGEX
@@ -42,7 +44,9 @@
 // OUTPUT: error: --precision: output=float16 cannot hold a loss that is scaled by up to 2^16; expects float32
 // OUTPUT32: error: --precision: output=bf16 with param=float32: outputs have the parameters' type or float32
 // MASTER: error: --precision: --master float16 with param=bf16: master weights have the parameters' type or float32
-// MASTERTYPE: error: --master: expects bf16, float16 or float32, got 'int8'
+// MASTERTYPE: error: --master: expects bf16, float16, float32 or split, got 'int8'
+// SPLIT: error: --precision: --master split with param=float16: a float32 master is split into bf16 parameters and the rest
+// SPLIT32: error: --precision: --master split with param=float32: a float32 master is split into bf16 parameters and the rest
 // NOUNIT: error: --unit-option: match=blocks.7 matches no unit; units are blocks.0, root
 // UNITTYPE: error: --unit-option match=root,precision=half: precision: expects bf16, float16, float32 or float64, got 'half'
 // UNITREGEX: error: --unit-option match=*,precision=float32: match is no regular expression: repetition-operator operand invalid

@@ -1,4 +1,5 @@
 // RUN: shardc-opt %s -nn-differentiate -canonicalize -cse -nn-remat | FileCheck %s
+// RUN: shardc-opt %s -nn-differentiate -canonicalize -cse -nn-remat=policy=all | FileCheck %s --check-prefix=ALL
 
 // Four gated layers whose products are small: making all four products of silu and up again would take more than 1 % of the step, and at
 // one price all of them or none would be. Silu runs again everywhere, as part of a kernel that reads what it reads; the products, for
@@ -22,6 +23,11 @@
 // CHECK-NEXT: nn.mul %{{.*}} {nn.recomputed}
 // CHECK: nn.silu %{{.*}} {nn.recomputed}
 // CHECK-NOT: nn.recomputed
+
+// Without the bound all four run again.
+// ALL: module attributes {nn.remat = {kept_bytes = 37748736 : i64, policy = "all"
+// ALL: nn.cross_entropy_grad
+// ALL-COUNT-4: nn.mul {{.*}} {nn.recomputed}
 nn.parameter @l0.gate : tensor<1024x256xf32> {initializer = "l0.gate", file = "", offset = 0 : i64, length = 1048576 : i64, stored_type = f32, trainable}
 nn.parameter @l0.up : tensor<1024x256xf32> {initializer = "l0.up", file = "", offset = 0 : i64, length = 1048576 : i64, stored_type = f32, trainable}
 nn.parameter @l0.down : tensor<256x1024xf32> {initializer = "l0.down", file = "", offset = 0 : i64, length = 1048576 : i64, stored_type = f32, trainable}

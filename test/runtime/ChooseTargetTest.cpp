@@ -10,25 +10,37 @@ using namespace shardc::runtime;
 
 namespace {
 
-/// A machine with so many devices.
+/// A machine with so many devices; GPUs are other processes'.
 class Devices final : public Platform {
 public:
-  explicit Devices(int count) : count(count) {}
+  Devices(const plan::Plan &plan, int count)
+      : isGpu(plan.target().has_cuda()), count(count) {}
+  bool wantsProcesses() const override { return isGpu; }
+  void requireDevices(const plan::Plan &, int64_t ranks,
+                      int64_t bytes) const override {
+    if (ranks > count)
+      fail(count, " here, and ", ranks, " ranks of ", bytes, " bytes");
+  }
   int deviceCount(const plan::Plan &) const override { return count; }
   void check(const plan::Plan &) const override {}
   int64_t bytesPerThread() const override { return 0; }
-  DeviceRates measure(const DeviceOptions &) const override { return {}; }
+  DeviceRates measure(Device &, const DeviceOptions &, int64_t) const override {
+    return {};
+  }
   DeviceFactory devices(const plan::Plan &, std::span<const std::byte>,
                         const DeviceOptions &) override {
     return {};
   }
 
 private:
+  bool isGpu;
   int count;
 };
 
-plan::Plan planFor(const std::string &name) {
+plan::Plan planFor(const std::string &name, int ranks = 4) {
   plan::Plan plan;
+  plan.mutable_mesh()->set_ranks(ranks);
+  plan.add_pools()->set_bytes(1000);
   plan.mutable_target()->set_name(name);
   if (name.starts_with("cpu"))
     plan.mutable_target()->mutable_cpu();
@@ -38,8 +50,9 @@ plan::Plan planFor(const std::string &name) {
 }
 
 PlatformFactory machineWith(int count) {
-  return
-      [count](const plan::Plan &) { return std::make_unique<Devices>(count); };
+  return [count](const plan::Plan &plan) {
+    return std::make_unique<Devices>(plan, count);
+  };
 }
 
 PlatformFactory unasked() {
@@ -105,4 +118,59 @@ TEST(ChooseTarget, GpusAreTakenWhereThereIsOneForEachRank) {
   std::vector<plan::Plan> turned = {both[1], both[0]};
   EXPECT_EQ(chooseTarget(turned, automatic, 1, machineWith(0)).index, 1u);
   EXPECT_EQ(chooseTarget(turned, automatic, 1, machineWith(8)).index, 0u);
+}
+
+namespace {
+
+/// A launch that says how many processes each of `nodes` has, or does not.
+Launch launchOf(bool isOpen, int nodes = 1) {
+  Launch launch;
+  launch.nodes = launch.processes = nodes;
+  launch.isOpen = isOpen;
+  return launch;
+}
+
+} // namespace
+
+TEST(StartForDevices, GpusHaveAProcessEach) {
+  for (int nodes : {1, 2}) {
+    Launch launch = launchOf(true, nodes);
+    auto chosen = startForDevices(launch, {both[1]}, automatic, machineWith(4));
+    ASSERT_TRUE(chosen);
+    EXPECT_EQ(chosen->index, 0u);
+    EXPECT_EQ(launch.spawns, 4 / nodes);
+    EXPECT_EQ(launch.processes, 4);
+  }
+}
+
+TEST(StartForDevices, OthersDoNot) {
+  Launch launch = launchOf(true);
+  // The machine has to be asked, which is not done twice.
+  auto chosen = startForDevices(launch, both, automatic, machineWith(2));
+  ASSERT_TRUE(chosen);
+  EXPECT_EQ(chosen->index, 0u);
+  EXPECT_EQ(chosen->why, "runs on cpu:znver4, of cpu:znver4 and cuda:sm_90: 2 "
+                         "devices here for cuda:sm_90 and 4 ranks");
+  EXPECT_EQ(launch.spawns, 0);
+  EXPECT_FALSE(startForDevices(launch, both, optionsOf(DeviceKind::Cpu),
+                               machineWith(4)));
+  EXPECT_FALSE(startForDevices(launch, {planFor("cuda:sm_90", 1)}, automatic,
+                               unasked()));
+  Launch told = launchOf(false);
+  EXPECT_FALSE(startForDevices(told, both, automatic, unasked()));
+  // Ranks that do not fall into nodes are an error later on.
+  Launch three = launchOf(true, 3);
+  EXPECT_FALSE(startForDevices(three, both, automatic, unasked()));
+  EXPECT_EQ(launch.spawns + told.spawns + three.spawns, 0);
+}
+
+TEST(StartForDevices, TooFewAreAnError) {
+  Launch launch = launchOf(true);
+  try {
+    startForDevices(launch, both, optionsOf(DeviceKind::Cuda), machineWith(3));
+    FAIL() << "nothing was thrown";
+  } catch (const Error &error) {
+    EXPECT_STREQ(error.what(), "3 here, and 4 ranks of 1000 bytes");
+  }
+  EXPECT_EQ(launch.spawns, 0);
 }

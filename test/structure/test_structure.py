@@ -93,6 +93,7 @@ SHARED_WITH_RUNTIME = {
     "runtime/plan.pb.h",
     "runtime/Container.h",
     "runtime/base/ExactSum.h",
+    "runtime/base/SplitMaster.h",
     "runtime/device/Optimizers.h",
     "runtime/flags/FlagTable.h",
     "runtime/flags/Settings.h",

@@ -5,10 +5,15 @@ import os
 import re
 import struct
 import subprocess
+import sys
 import unittest
 import unittest.mock
 
-from tool_test import MODELS, SHARDC, ToolTest, run
+from tool_test import MODELS, ROOT, SHARDC, ToolTest, run
+
+sys.path.insert(0, os.path.join(ROOT, "test", "training"))
+
+from emulated_cuda import needs_libdevice  # noqa: E402
 
 MLP = os.path.join(MODELS, "mlp-tiny-loss", "model.onnx")
 PLAN, KERNELS, GRAPH, WEIGHTS, RUNTIME = 1, 2, 3, 4, 5
@@ -62,6 +67,7 @@ class Targets(ToolTest):
         self.assertEqual(result.code, 0, result.err)
         return self.path("m.trainer")
 
+    @needs_libdevice
     def test_a_trainer_for_gpus_has_their_kernels(self):
         trainer = self.trainer(
             *("--target", "cuda:sm_90", "--report", self.path("r.json")),
@@ -88,6 +94,7 @@ class Targets(ToolTest):
                 self.assertIn(b"\n.target sm_90\n", content)
                 self.assertIn(b".entry " + name.removesuffix(".ptx").encode(), content)
 
+    @needs_libdevice
     def test_a_trainer_for_gpus_says_what_it_is_without_one(self):
         trainer = self.trainer("--target", "cuda:sm_80")
         for words, text in (
@@ -108,6 +115,7 @@ class Targets(ToolTest):
             "--target cpu,cuda",
         )
 
+    @needs_libdevice
     def test_one_file_for_both(self):
         trainer = self.trainer(
             *("--target", "cpu:x86-64-v3,cuda:sm_90", "--embed-weights"),
@@ -145,6 +153,23 @@ class Targets(ToolTest):
         self.assertEqual(plans[PLAN, 1], dict(sections(alone))[PLAN, 0])
         self.assertEqual(plans[WEIGHTS, 0], dict(sections(alone))[WEIGHTS, 0])
 
+    @needs_libdevice
+    def test_flags_of_gpus_on_a_processor(self):
+        trainer = self.trainer("--target", "cpu:x86-64-v3")
+        for flag, value in (("--cuda-graph", "off"), ("--reduce", "nccl")):
+            self.assert_one_error(
+                run(trainer, flag, value, "--data", "synthetic:1"),
+                "trainer",
+                f"{flag} has no effect: this trainer runs on cpu:x86-64-v3, not on NVIDIA GPUs",
+            )
+        trainer = self.trainer("--target", "cuda:sm_80")
+        self.assert_one_error(
+            run(trainer, "--reduce", "nccl", "--data", "synthetic:1"),
+            "trainer",
+            "--reduce has no effect on a mesh of one rank",
+        )
+
+    @needs_libdevice
     def test_the_processor_where_gpus_are_too_few(self):
         trainer = self.trainer("--target", "cpu,cuda:sm_90")
         result = run(trainer, "--steps", "2", "--data", "synthetic:1")
@@ -184,6 +209,7 @@ class Targets(ToolTest):
         self.assertIn("kernels.so", names)
         self.assertTrue([name for name in names if name.endswith(".ptx")])
 
+    @needs_libdevice
     def test_what_this_machine_has_decides(self):
         self.make_driver()
         for gpus, capability, target in (
@@ -234,6 +260,7 @@ class Targets(ToolTest):
             text=True,
         )
 
+    @needs_libdevice
     def test_a_kernel_that_cannot_be_built_makes_no_trainer(self):
         # tanh is libdevice's, which is damaged here.
         os.makedirs(self.path("toolkit/nvvm/libdevice"))
@@ -301,12 +328,11 @@ class Targets(ToolTest):
         ]
         self.assertTrue(operands)
         self.assertEqual([name for name in operands if int(views[name]) % 16], [])
-        # Products take 16-bit operands as they are.
+        # A processor converts 16-bit operands; cuBLASLt's algorithms have all the same scratch.
         gemms = {target: re.findall(r"step\.gemm.*", plan) for target, plan in plans.items()}
         self.assertTrue(all(" workspace " in gemm for gemm in gemms["cpu"]), gemms["cpu"])
-        self.assertFalse(
-            any(" workspace " in gemm for gemm in gemms["cuda:sm_90"]), gemms["cuda:sm_90"]
-        )
+        scratch = [int(b) for g in gemms["cuda:sm_90"] for b in re.findall(r"memref<(\d+)xui8>", g)]
+        self.assertEqual(scratch, [32 << 20] * len(gemms["cuda:sm_90"]))
 
 
 if __name__ == "__main__":

@@ -49,11 +49,16 @@ def comparable(reference):
     return {name: np.abs(g) >= 1e-9 * largest for name, g in reference.items()}
 
 
+def gradient_bounds(precision):
+    """Of the tensor's largest, and of the model's largest."""
+    return (1e-7, 1e-9) if precision == "float64" else (1e-4, 1e-6)
+
+
 def gradient_deviation(got, want, precision):
     """Worst deviation in units of the bound's relative part, so that one bound serves all
     tensors."""
     largest = max(np.abs(g).max(initial=0) for g in want.values())
-    relative, absolute = (1e-7, 1e-9) if precision == "float64" else (1e-4, 1e-6)
+    relative, absolute = gradient_bounds(precision)
     worst = 0.0
     for name, reference in want.items():
         if name not in got or got[name].shape != reference.shape:

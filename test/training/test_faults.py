@@ -145,27 +145,57 @@ class Stops(Processes):
         super().wait_for_steps(process)
         time.sleep(1)  # each has told more than once where its ranks are
 
-    def assert_named(self, errors, rank, timeout, said):
+    def assert_named(self, errors, rank, why, limit):
         self.assertRegex(
             errors,
-            rf"^trainer: error: rank {rank} \(process {rank}, on \S+\) {said} since \S+ s: .*"
-            rf"step \d+ \(counting from 0\).*; rank \d .*waits for it \(--timeout {timeout}\)\n$",
+            rf"^trainer: error: rank {rank} \(process {rank}, on \S+\) does not answer since \S+ s:"
+            rf" {why}.*step \d+ \(counting from 0\).*; rank \d .*waits for it{limit}\n$",
         )
 
     def test_a_stopped_process_is_named(self):
-        timeout = 3
-        for victim in (2, 0):
+        """Seen, or given time."""
+        apart = ("--no-host-memory", "--timeout", 3)
+        for victim, flags, why, limit in (
+            (2, (), "a signal has stopped its process;", ""),
+            (0, apart, "its process has stopped, or the network to it;", r" \(--timeout 3\)"),
+        ):
             with self.subTest(victim=victim):
-                processes = self.start(*ENDLESS, "--timeout", timeout)
+                processes = self.start(*ENDLESS, *flags)
                 self.wait_for_steps(processes[0])
                 processes[victim].send_signal(signal.SIGSTOP)
                 others = processes[:victim] + processes[victim + 1 :]
-                found = self.ends(others, timeout + 5)
+                found = self.ends(others, 10)
                 # Which finds that it is alone now.
                 processes[victim].send_signal(signal.SIGCONT)
                 for code, errors in found + self.ends([processes[victim]], 10):
                     self.assertEqual(code, LOST, errors)
-                    self.assert_named(errors, victim, timeout, "does not answer")
+                    self.assert_named(errors, victim, why, limit)
+
+    def test_a_stopped_process_is_no_cause_under_a_supervisor(self):
+        """It is killed for the others' end, and the exit code is theirs."""
+        process = self.popen((self.path("flat"), *ENDLESS, "--nproc-per-node", 4))
+        self.wait_for_steps(process)
+        with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+            children = file.read().split()
+        os.kill(int(children[1]), signal.SIGSTOP)
+        ((code, errors),) = self.ends([process], 10)
+        self.assertEqual(code, LOST, errors)
+        lines = errors.splitlines()
+        self.assertRegex(
+            lines.pop(0), "^trainer: process 1, which a signal has stopped, is killed$"
+        )
+        self.assertRegex(lines.pop(0), "error: rank 1 .* a signal has stopped its process; ")
+        self.assertRegex(lines.pop(0), "^trainer: error: process . ended with exit code 4$")
+        self.assertEqual(lines, [])
+        self.assertFalse([pid for pid in children if os.path.exists(f"/proc/{pid}")])
+
+    def test_a_short_pause_ends_nothing(self):
+        processes = self.start(*RUN, "--steps", 200)
+        self.wait_for_steps(processes[0])
+        processes[1].send_signal(signal.SIGSTOP)
+        time.sleep(2)
+        processes[1].send_signal(signal.SIGCONT)
+        self.assertEqual([end[0] for end in self.ends(processes, 60)], [0] * 4)
 
     def test_a_cut_cable_is_noticed(self):
         cable, timeout = Cable(self), 4

@@ -1,5 +1,6 @@
 """One trainer under every launcher: losses, norms and trained parameters have the bits of the plain
-run. mpirun's are in test_mpirun.py, more splits in test_processes.py."""
+run, on processors and on emulated GPUs. mpirun's are in test_mpirun.py, more splits in
+test_processes.py."""
 import os
 import re
 import socket
@@ -8,6 +9,7 @@ import sys
 import tempfile
 import unittest
 
+from emulated_cuda import emulated
 from reference import MODELS, Model, read_metrics
 
 TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools")
@@ -28,11 +30,13 @@ def free_port():
 
 
 class Launched(unittest.TestCase):
+    model, compiled = "gpt2-tiny", ("2x2", "bf16")
+
     @classmethod
     def setUpClass(cls):
         cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory())
         cls.trainer = os.path.join(cls.folder, "t")
-        Model(os.path.join(MODELS, "gpt2-tiny")).compile(cls.trainer, "2x2", "bf16")
+        Model(os.path.join(MODELS, cls.model)).compile(cls.trainer, *cls.compiled)
         cls.plain = cls.trained([[cls.trainer, *cls.flags()]])
 
     @classmethod
@@ -87,12 +91,22 @@ class Launched(unittest.TestCase):
             self.assertNotIn("processes of", "\n".join(self.said))
 
 
-class OneHost(Launched):
-    def test_spawned(self):
-        for processes in (2, 4):
-            self.check(processes, [self.trainer, *self.flags("--nproc-per-node", processes)])
+class OnGpus:
+    """Each process takes the GPUs of its place on the host: two ranks of one have no communicator.
+    The plain run has a process for each."""
 
-    def test_by_hand(self):
+    model, compiled = "mlp-tiny-loss", ("2x2", "float32", "--target", "cuda:sm_90")
+
+    @classmethod
+    def setUpClass(cls):
+        cls.enterClassContext(emulated(4))
+        super().setUpClass()
+        if "4 processes of 1 rank, UCX" not in cls.said[0]:
+            raise AssertionError(cls.said)
+
+
+class ByHand(Launched):
+    def test_two_nodes(self):
         flags = self.flags("--nnodes", 2, "--master", f"localhost:{free_port()}", "--node-rank")
         self.check(2, *([self.trainer, *flags, node] for node in range(2)))
         port = str(free_port())
@@ -100,6 +114,12 @@ class OneHost(Launched):
         place["LOCAL_WORLD_SIZE"] = "2"
         words = [self.trainer, *self.flags()]
         self.check(4, *((words, place | {"NODE_RANK": str(node)}) for node in range(2)))
+
+
+class OneHost(Launched):
+    def test_spawned(self):
+        for processes in (1, 2, 4):
+            self.check(processes, [self.trainer, *self.flags("--nproc-per-node", processes)])
 
     def test_stand_in_for_torchrun(self):
         stand_in = [sys.executable, os.path.join(TOOLS, "torchrun_stand_in.py")]
@@ -116,6 +136,10 @@ class OneHost(Launched):
             (4, ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]),
         ):
             self.check(processes, [*torchrun, processes, *more, self.trainer, *self.flags()])
+
+
+class OneHostOfGpus(OnGpus, OneHost):
+    pass
 
 
 class TwoNamespaces(Launched):
@@ -146,6 +170,10 @@ class Srun(Launched):
                 file.write(f"#!/bin/sh\nexec {words}\n")
             words = ["sbatch", "-W", "-D", cluster.folder, "-o", "batch.txt", "-n", 2, script]
             self.check(1, words, **place)
+
+
+class SrunOnGpus(OnGpus, Srun):
+    pass
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import time
 import unittest
 import unittest.mock
 
+from emulated_cuda import emulated
 from reference import BUILD, MODELS, Model, read_metrics
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
@@ -49,6 +50,9 @@ class Trainers(unittest.TestCase):
             ("mesh", "2x2", "bf16", "--strategy", "hybrid"),
         ):
             model.compile(os.path.join(cls.folder, name), mesh, precision, *flags)
+        model = Model(os.path.join(MODELS, "mlp-tiny-loss"))
+        path = os.path.join(cls.folder, "gpus")
+        model.compile(path, "4", "float32", "--target", "cuda:sm_90", batch=8)
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -179,6 +183,13 @@ class Mpirun:
             for processes in (2, 4):
                 with self.subTest(name=name, processes=processes):
                     self.assertEqual(self.trained(name, *self.mpirun(processes)), expected)
+
+    def test_gpus_have_the_bits_of_the_plain_start(self):
+        with emulated(4):
+            expected = self.trained("gpus")
+            for processes in (2, 4):
+                with self.subTest(processes=processes):
+                    self.assertEqual(self.trained("gpus", *self.mpirun(processes)), expected)
 
     def test_ucx_carries_them_as_well(self):
         expected = self.trained("flat")

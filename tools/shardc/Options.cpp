@@ -180,14 +180,18 @@ void declareTraining(OptionTable &table, Said &said) {
               "[,reduce=TYPE][,output=TYPE][,keep=norm|softmax|loss|REGEX]: "
               "of parameters and products, of gradients, of the reported "
               "loss, and what stays float32");
-  table.value("--master", "TYPE [float32]", said.options.master,
-              "master weights and optimizer state: bf16, float16 or "
-              "float32; default float32, float64 with --precision float64");
-  table.choice("--remat", "cheap|none [cheap]", said.options.remat,
-               {"cheap", "none"},
+  table.value(
+      "--master", "TYPE [float32]", said.options.master,
+      "master weights and optimizer state: bf16, float16, float32 or "
+      "split: float32 as bf16 parameters and what is missing to them, "
+      "of the same bits in half of the memory; default float32, float64 "
+      "with --precision float64");
+  table.choice("--remat", "all|cheap|none [cheap]", said.options.remat,
+               {"all", "cheap", "none"},
                "what backward computes again instead of keeping it: cheap: "
-               "norms, activations and the like, from what is kept anyway; "
-               "none: nothing. Results have the same bits");
+               "norms, activations and the like, from what is kept anyway, in "
+               "at most 1 % of a step's time; all: as many of them as save "
+               "memory; none: nothing. Results have the same bits");
 }
 
 void declareCode(OptionTable &table, Said &said) {

@@ -32,6 +32,8 @@ void shardc::buildPhase(OpPassManager &passes, Phase phase,
     raise.precision = options.precision;
     raise.master = options.master;
     raise.unitOptions = ArrayRef(options.unitOptions);
+    raise.stackLinears = settings.mergesProducts;
+    raise.align = settings.flatAlignment;
     return buildRaisePhase(passes, raise);
   }
   case Phase::Train: {
@@ -52,8 +54,11 @@ void shardc::buildPhase(OpPassManager &passes, Phase phase,
     shard.align = settings.flatAlignment;
     return buildShardPhase(passes, shard);
   }
-  case Phase::Kernels:
-    return buildKernelsPhase(passes);
+  case Phase::Kernels: {
+    KernelsPhaseOptions kernels;
+    kernels.fuseProducts = settings.mergesProducts;
+    return buildKernelsPhase(passes, kernels);
+  }
   case Phase::Plan: {
     PlanPhaseOptions plan;
     plan.target = settings.target;
@@ -68,7 +73,8 @@ std::vector<std::string> shardc::passNames(const Options &options) {
   std::vector<std::string> names;
   for (size_t phase = 0; phase < std::size(phases); ++phase) {
     OpPassManager all(ModuleOp::getOperationName());
-    buildPhase(all, Phase(phase), options, {"cpu", "cpu", 1, 1});
+    buildPhase(all, Phase(phase), options,
+               {"cpu", "cpu", 1, 1, /*mergesProducts=*/true});
     for (const Pass &pass : all.getPasses())
       if (std::string name = pass.getArgument().str();
           !llvm::is_contained(names, name))

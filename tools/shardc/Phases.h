@@ -38,6 +38,7 @@ struct PhaseSettings {
   long workers = 1;
   /// Elements of flat buffers.
   int64_t flatAlignment = 1;
+  bool mergesProducts = false;
 };
 
 /// Adds a phase's passes.

@@ -42,7 +42,8 @@ PhaseSettings TargetProgram::settings() const {
   // A parameter's elements have two bytes at least.
   return {cluster.empty() ? target->defaultCluster().str() : cluster,
           target->name(), report.ranks ? threadsPerRank() : 1,
-          std::max<int64_t>(target->argumentAlignment() / 2, 1)};
+          std::max<int64_t>(target->argumentAlignment() / 2, 1),
+          target->mergesProducts()};
 }
 
 bool verifies(const Options &options, Phase phase) {

@@ -90,6 +90,11 @@ LogicalResult AttentionGradOp::verify() {
                     shapeOf(getValue()), element);
 }
 
+int64_t RopeOp::getRotatedHeads() {
+  const int64_t heads = static_cast<int64_t>(getHeads());
+  return heads ? heads : shapeOf(getInput())[2];
+}
+
 LogicalResult RopeOp::verify() {
   if (failed(expectRank(*this, "input", getInput(), 4)) ||
       failed(expectRank(*this, "cos", getCos(), 3)))
@@ -97,6 +102,9 @@ LogicalResult RopeOp::verify() {
   ArrayRef<int64_t> input = shapeOf(getInput());
   if (input[3] % 2 != 0)
     return emitOpError("expects an even head_dim, got ") << input[3];
+  if (getRotatedHeads() < 0 || getRotatedHeads() > input[2])
+    return emitOpError("expects heads of 0 to ")
+           << input[2] << ", got " << getRotatedHeads();
   const int64_t batch = shapeOf(getCos())[0] == 1 ? 1 : input[0];
   if (failed(
           expectShape(*this, "cos", getCos(), {batch, input[1], input[3]})) ||
@@ -139,9 +147,9 @@ LogicalResult RopeOp::differentiate(OpBuilder &builder,
     return emitOpError("has no gradient of its angles; freeze the parameters "
                        "that they come from");
   operandGradients.assign(3, Value());
-  operandGradients[0] = RopeOp::create(builder, getLoc(), getInput().getType(),
-                                       resultGradients[0], getCos(), getSin(),
-                                       getInterleaved(), !getTransposed());
+  operandGradients[0] = RopeOp::create(
+      builder, getLoc(), getInput().getType(), resultGradients[0], getCos(),
+      getSin(), getInterleaved(), !getTransposed(), getHeads());
   return success();
 }
 
@@ -176,7 +184,10 @@ int64_t AttentionGradOp::flops() {
          (6 * shapeOf(getQuery())[3] + 4 * shapeOf(getValue())[3] + 8);
 }
 
-int64_t RopeOp::flops() { return 3 * tensorType(getInput()).getNumElements(); }
+int64_t RopeOp::flops() {
+  ArrayRef<int64_t> shape = shapeOf(getInput());
+  return 3 * shape[0] * shape[1] * getRotatedHeads() * shape[3];
+}
 
 //===----------------------------------------------------------------------===//
 // Reference evaluation
@@ -340,6 +351,10 @@ LogicalResult RopeOp::evaluate(ArrayRef<HostTensor> operands,
     for (int64_t s = 0; s < shape[1]; ++s)
       for (int64_t h = 0; h < shape[2]; ++h, first += dim)
         for (int64_t d = 0; d < dim; ++d) {
+          if (h >= getRotatedHeads()) {
+            y[first + d] = x[first + d];
+            continue;
+          }
           // rotate_half(x)[d] = sign * x[partner]; its transpose has the other
           // sign and reads sin at the partner.
           const bool isFirst = getInterleaved() ? d % 2 == 0 : d < half;
@@ -366,12 +381,15 @@ LogicalResult RopeOp::buildKernel(OpBuilder &builder, ValueRange operands,
   auto type = tensorType(getResult());
   const int64_t half = type.getShape().back() / 2,
                 step = getInterleaved() ? 2 : 1;
+  const int64_t heads = getRotatedHeads();
   auto slice = [&](Value from, int64_t start) -> Value {
     const int64_t rank = tensorType(from).getRank();
     SmallVector<int64_t> starts(rank, 0), sizes(shapeOf(from)), steps(rank, 1);
     starts.back() = start;
     sizes.back() = half;
     steps.back() = step;
+    if (rank == 4)
+      sizes[2] = heads;
     return tensor::ExtractSliceOp::create(
         builder, getLoc(), tensorType(from).clone(sizes), from, ValueRange(),
         ValueRange(), ValueRange(), starts, sizes, steps);
@@ -419,6 +437,17 @@ LogicalResult RopeOp::buildKernel(OpBuilder &builder, ValueRange operands,
     joined = tensor::InsertSliceOp::create(
         builder, getLoc(), part, joined, ValueRange(), ValueRange(),
         ValueRange(), starts, shapeOf(part), steps);
+  }
+  if (heads < type.getShape()[2]) {
+    SmallVector<int64_t> starts{0, 0, heads, 0}, sizes(type.getShape()),
+        steps(4, 1);
+    sizes[2] -= heads;
+    Value others = tensor::ExtractSliceOp::create(
+        builder, getLoc(), type.clone(sizes), operands[0], ValueRange(),
+        ValueRange(), ValueRange(), starts, sizes, steps);
+    joined = tensor::InsertSliceOp::create(builder, getLoc(), others, joined,
+                                           ValueRange(), ValueRange(),
+                                           ValueRange(), starts, sizes, steps);
   }
   results.push_back(joined);
   return success();

@@ -47,7 +47,9 @@ LogicalResult LinearOp::verify() {
   if (failed(expectType(*this, "weight", getWeight(),
                         weightShape(in, out, getTransposeWeight()), element)) ||
       (getBias() &&
-       failed(expectType(*this, "bias", getBias(), {out}, element))))
+       failed(expectType(*this, "bias", getBias(), {out}, element))) ||
+      (getResidual() &&
+       failed(expectType(*this, "residual", getResidual(), result, element))))
     return failure();
   return expectType(*this, "result", getResult(), result, element);
 }
@@ -61,10 +63,15 @@ LogicalResult LinearWeightGradOp::verify() {
   SmallVector<int64_t> gradient(shapeOf(getInput()).drop_back());
   gradient.push_back(out);
   Type element = elementTypeOf(getInput());
-  if (failed(expectType(*this, "gradient", getGradient(), gradient, element)))
+  if (failed(expectType(*this, "gradient", getGradient(), gradient, element)) ||
+      failed(expectTypeOrWide(*this, "result", getResult(),
+                              weightShape(in, out, getTransposeWeight()),
+                              element)))
     return failure();
-  return expectTypeOrWide(*this, "result", getResult(),
-                          weightShape(in, out, getTransposeWeight()), element);
+  return getBiasGradient()
+             ? expectType(*this, "bias_gradient", getBiasGradient(), {out},
+                          elementTypeOf(getResult()))
+             : success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -109,12 +116,15 @@ LinearOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
   if (needed[1])
     operandGradients[1] =
         LinearWeightGradOp::create(builder, getLoc(), getWeight().getType(),
-                                   getInput(), dy, getTransposeWeight());
+                                   getInput(), dy, getTransposeWeight())
+            .getResult();
   if (getBias() && needed[2]) {
     auto rows =
         llvm::to_vector(llvm::seq<int64_t>(0, tensorType(dy).getRank() - 1));
     operandGradients[2] = f.reshape(f.reduceSum(dy, rows), shapeOf(getBias()));
   }
+  if (getResidual() && needed.back())
+    operandGradients.back() = dy;
   return success();
 }
 
@@ -130,12 +140,14 @@ int64_t MatMulOp::flops() {
 
 int64_t LinearOp::flops() {
   const int64_t results = tensorType(getResult()).getNumElements();
-  return 2 * results * shapeOf(getInput()).back() + (getBias() ? results : 0);
+  return 2 * results * shapeOf(getInput()).back() + (getBias() ? results : 0) +
+         (getResidual() ? results : 0);
 }
 
 int64_t LinearWeightGradOp::flops() {
   return 2 * tensorType(getInput()).getNumElements() *
-         shapeOf(getGradient()).back();
+             shapeOf(getGradient()).back() +
+         (getBiasGradient() ? tensorType(getGradient()).getNumElements() : 0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -198,6 +210,11 @@ LogicalResult LinearOp::evaluate(ArrayRef<HostTensor> operands,
     for (size_t i = 0; i < values.size(); ++i)
       values[i] += bias[i % out];
   }
+  if (getResidual()) {
+    const Floats residual = operands.back().toFloats();
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] += residual[i];
+  }
   results.push_back(HostTensor::floats(type, std::move(values)));
   return success();
 }
@@ -217,5 +234,9 @@ LinearWeightGradOp::evaluate(ArrayRef<HostTensor> operands,
       HostTensor::floats(tensorType(getResult()),
                          multiply(readMatrices(left, true), right.toFloats(), 1,
                                   left.shape()[1], rows, right.shape()[1])));
+  if (getBiasGradient())
+    results.push_back(HostTensor::floats(
+        tensorType(getBiasGradient()),
+        multiply(Floats(rows, 1), gradient.toFloats(), 1, 1, rows, out)));
   return success();
 }

@@ -1,5 +1,7 @@
 // Optimizer steps over ranges, with the operations of runtime/simd/Kernels.cpp
 // in their order, so that bits are the processor's.
+#include "runtime/base/SplitMaster.h"
+#include "runtime/cuda/kernels/BlockSums.h"
 #include "runtime/cuda/kernels/Memory.h"
 #include "runtime/cuda/kernels/OptimizerParameters.h"
 
@@ -148,15 +150,100 @@ SHARDC_DEVICE void store(const Pack<T, size> &masters, Address copy, Count i) {
   *reinterpret_cast<Pack<To, size> *>(at<To>(copy) + i) = rounded;
 }
 
+/// How masters lie in memory; those of a type side by side.
+template <typename T> struct Masters {
+  using Value = T;
+
+  template <int size>
+  SHARDC_INLINE static bool areAligned(const OptimizerParameters &with) {
+    return isAligned<T, size>(with.master) && isAligned<float, size>(with.copy);
+  }
+  template <int size>
+  SHARDC_INLINE static Pack<T, size> load(const OptimizerParameters &with,
+                                          Count i) {
+    return *reinterpret_cast<const Pack<T, size> *>(at<const T>(with.master) +
+                                                    i);
+  }
+  template <int size>
+  SHARDC_INLINE static void store(const OptimizerParameters &with,
+                                  const Pack<T, size> &masters, Count i) {
+    *reinterpret_cast<Pack<T, size> *>(at<T>(with.master) + i) = masters;
+    if (!with.copy)
+      return;
+    if (with.copyType == CopyBfloat16)
+      cuda::store<Bf16>(masters, with.copy, i);
+    else if (with.copyType == CopyFloat16)
+      cuda::store<F16>(masters, with.copy, i);
+    else
+      cuda::store<float>(masters, with.copy, i);
+  }
+};
+
+struct Split;
+template <> struct Masters<Split> {
+  using Value = float;
+  using Word64 = unsigned long long;
+
+  template <int size>
+  SHARDC_INLINE static bool areAligned(const OptimizerParameters &with) {
+    return isAligned<Word16, size>(with.master) &&
+           isAligned<Word16, size>(with.lower);
+  }
+  SHARDC_INLINE static bool bitAt(const OptimizerParameters &with, Count i) {
+    return at<const Word64>(with.words)[i / splitWord] >> (i % splitWord) & 1;
+  }
+  template <int size>
+  SHARDC_INLINE static Pack<float, size> load(const OptimizerParameters &with,
+                                              Count i) {
+    auto uppers = *reinterpret_cast<const Pack<Word16, size> *>(
+        at<const Word16>(with.master) + i);
+    auto lowers = *reinterpret_cast<const Pack<Word16, size> *>(
+        at<const Word16>(with.lower) + i);
+    Pack<float, size> masters;
+#pragma unroll
+    for (int lane = 0; lane < size; ++lane) {
+      Word16 upper = uppers.values[lane], lower = lowers.values[lane];
+      bool isBelow = isHalfway(upper, lower) && bitAt(with, i + lane);
+      masters.values[lane] =
+          __builtin_bit_cast(float, joinFloat(upper, lower, isBelow));
+    }
+    return masters;
+  }
+  template <int size>
+  SHARDC_INLINE static void store(const OptimizerParameters &with,
+                                  const Pack<float, size> &masters, Count i) {
+    Pack<Word16, size> uppers, lowers;
+#pragma unroll
+    for (int lane = 0; lane < size; ++lane) {
+      SplitFloat split =
+          splitFloat(__builtin_bit_cast(Word32, masters.values[lane]));
+      uppers.values[lane] = split.upper;
+      lowers.values[lane] = split.lower;
+      Count element = i + lane;
+      if (!isHalfway(split.upper, split.lower) ||
+          bitAt(with, element) == split.isBelow)
+        continue;
+      // Other threads change other bits of the word.
+      Word64 own = Word64(1) << (element % splitWord);
+      atomicAdd(at<long long>(with.words) + element / splitWord,
+                static_cast<long long>(split.isBelow ? own : 0 - own));
+    }
+    *reinterpret_cast<Pack<Word16, size> *>(at<Word16>(with.master) + i) =
+        uppers;
+    *reinterpret_cast<Pack<Word16, size> *>(at<Word16>(with.lower) + i) =
+        lowers;
+  }
+};
+
 /// Elements [i, i + size).
-template <int size, typename T, typename Gradient, typename Formula>
+template <int size, typename Stored, typename Gradient, typename Formula,
+          typename C>
 SHARDC_INLINE void optimizePack(const OptimizerParameters &with,
-                                const Formula &formula, Compute<T> factor,
-                                Count i) {
-  using C = Compute<T>;
+                                const Formula &formula, C factor, Count i) {
+  using T = typename Masters<Stored>::Value;
   constexpr int stateCount = Formula::states;
-  auto *master = reinterpret_cast<Pack<T, size> *>(at<T>(with.master) + i);
-  Pack<T, size> masters = *master, states[stateCount];
+  Pack<T, size> masters = Masters<Stored>::template load<size>(with, i);
+  Pack<T, size> states[stateCount];
   auto gradients = *reinterpret_cast<const Pack<Gradient, size> *>(
       at<const Gradient>(with.gradient) + i);
 #pragma unroll
@@ -177,24 +264,18 @@ SHARDC_INLINE void optimizePack(const OptimizerParameters &with,
     for (int state = 0; state < stateCount; ++state)
       round(values[state], states[state].values[lane]);
   }
-  *master = masters;
 #pragma unroll
   for (int state = 0; state < stateCount; ++state)
     if (with.states[state])
       *reinterpret_cast<Pack<T, size> *>(at<T>(with.states[state]) + i) =
           states[state];
-  if (!with.copy)
-    return;
-  if (with.copyType == CopyBfloat16)
-    store<Bf16>(masters, with.copy, i);
-  else if (with.copyType == CopyFloat16)
-    store<F16>(masters, with.copy, i);
-  else
-    store<float>(masters, with.copy, i);
+  Masters<Stored>::store(with, masters, i);
 }
 
-template <template <typename> typename Formula, typename T, typename Gradient>
+template <template <typename> typename Formula, typename Stored,
+          typename Gradient>
 SHARDC_INLINE void optimize(const OptimizerParameters &with) {
+  using T = typename Masters<Stored>::Value;
   constexpr int size = 4;
   const Step step(with);
   Count first = firstElement(), threads = threadsOfGrid();
@@ -203,9 +284,8 @@ SHARDC_INLINE void optimize(const OptimizerParameters &with) {
       *at<double>(with.skipped) = 1;
     return;
   }
-  bool aligned = isAligned<T, size>(with.master) &&
-                 isAligned<Gradient, size>(with.gradient) &&
-                 isAligned<float, size>(with.copy);
+  bool aligned = Masters<Stored>::template areAligned<size>(with) &&
+                 isAligned<Gradient, size>(with.gradient);
   for (Address state : with.states)
     aligned &= isAligned<T, size>(state);
   auto *ranges = at<const OptimizerRange>(with.ranges);
@@ -220,11 +300,11 @@ SHARDC_INLINE void optimize(const OptimizerParameters &with) {
     if (!aligned || begin >= end)
       begin = end = range.end;
     for (Count i = begin + first * size; i < end; i += threads * size)
-      optimizePack<size, T, Gradient>(with, formula, factor, i);
+      optimizePack<size, Stored, Gradient>(with, formula, factor, i);
     for (Count i = range.begin + first; i < begin; i += threads)
-      optimizePack<1, T, Gradient>(with, formula, factor, i);
+      optimizePack<1, Stored, Gradient>(with, formula, factor, i);
     for (Count i = end + first; i < range.end; i += threads)
-      optimizePack<1, T, Gradient>(with, formula, factor, i);
+      optimizePack<1, Stored, Gradient>(with, formula, factor, i);
   }
 }
 
@@ -238,6 +318,8 @@ SHARDC_INLINE void optimize(const OptimizerParameters &with) {
   SHARDC_OPTIMIZER(kind, Kind, f32, float, f32, float)                         \
   SHARDC_OPTIMIZER(kind, Kind, f32, float, bf16, Bf16)                         \
   SHARDC_OPTIMIZER(kind, Kind, f32, float, f16, F16)                           \
+  SHARDC_OPTIMIZER(kind, Kind, split, Split, f32, float)                       \
+  SHARDC_OPTIMIZER(kind, Kind, split, Split, bf16, Bf16)                       \
   SHARDC_OPTIMIZER(kind, Kind, bf16, Bf16, f32, float)                         \
   SHARDC_OPTIMIZER(kind, Kind, bf16, Bf16, bf16, Bf16)                         \
   SHARDC_OPTIMIZER(kind, Kind, f16, F16, f32, float)                           \

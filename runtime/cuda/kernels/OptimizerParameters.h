@@ -18,7 +18,9 @@ enum CopyType : Count { CopyFloat32, CopyBfloat16, CopyFloat16 };
 /// optimizer_KIND_MASTER_GRADIENT of Optimizer.cu: a unit's slice. KIND is adam
 /// (AdamW and AMSGrad too), sgd, lion or adagrad; MASTER, which is the states'
 /// type as well, is f64, f32, bf16 or f16, and GRADIENT is MASTER, f32 with those
-/// of 16 bits, or bf16 or f16 with f32. It computes in float64 of f64, else in
+/// of 16 bits, or bf16 or f16 with f32. MASTER may be split, with GRADIENT f32 or
+/// bf16: float32 states, and masters as runtime/base/SplitMaster.h has them. It
+/// computes in float64 of f64, else in
 /// float32, and rounds what it stores once.
 ///
 /// Gradients are multiplied by gradientFactor * min(1, clip / (|gradients| +
@@ -32,6 +34,8 @@ struct OptimizerParameters {
   /// where there is none.
   Address norm, loss, skipped;
   Address master, gradient;
+  /// Of split masters, whose bf16 are `master`: lower halves, and bits.
+  Address lower, words;
   Address states[3]; // 0 where there is none; adam with the third is AMSGrad
   /// The master as it is stored, rounded once more; 0 where there is none.
   Address copy;

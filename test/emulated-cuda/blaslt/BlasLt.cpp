@@ -127,6 +127,9 @@ cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
             ": alpha and beta are read by the host, and lie in the device's "
             "memory");
   double scaleAB = scalar(alpha, problem.compute);
+  const void *given[] = {a, b, c, d};
+  shiftArguments("cublasLtMatmul " + problem.describe(), given, sizeof(given));
+  a = given[0], b = given[1], c = given[2], d = const_cast<void *>(given[3]);
   double scaleC = scalar(beta, problem.compute);
   if (scaleC != 0 && !c)
     return CUBLAS_STATUS_INVALID_VALUE;

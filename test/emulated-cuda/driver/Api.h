@@ -3,6 +3,7 @@
 #ifndef SHARDC_TEST_EMULATEDCUDA_DRIVER_API_H
 #define SHARDC_TEST_EMULATEDCUDA_DRIVER_API_H
 
+#include "CallLog.h"
 #include "Capture.h"
 #include "Memory.h"
 #include "Objects.h"
@@ -18,8 +19,10 @@ SHARDC_CUDA_DRIVER(SHARDC_DECLARE)
 
 namespace shardc::test::cuda {
 
-/// Begins a call: `context` is the current one.
-#define SHARDC_ENTER                                                           \
+/// Begins a call: `context` is the current one. `bytes`: what it allocates.
+#define SHARDC_ENTER SHARDC_ENTER_FOR(0)
+#define SHARDC_ENTER_FOR(bytes)                                                \
+  logCall(__func__, bytes);                                                    \
   Context *context = nullptr;                                                  \
   if (CUresult entered = enter(context); entered != CUDA_SUCCESS)              \
   return entered

@@ -1,6 +1,7 @@
 // How actions become nodes.
 #include "Capture.h"
 
+#include "Mutant.h"
 #include "Objects.h"
 
 namespace shardc::test::cuda {
@@ -67,18 +68,51 @@ CUresult usable(Context &context, CUstream stream) {
   return CUDA_SUCCESS;
 }
 
+std::string describeCall(std::string what, bool inCapture) {
+  return what + (inCapture ? " in a capture" : "");
+}
+
+void Capture::appendEarly(Stream &stream,
+                          std::shared_ptr<const Action> action) {
+  auto *other = new Stream(stream.context); // lives as long as the graph
+  join(*other, {});
+  append(*other, std::move(action));
+  join(stream, ends(*other));
+}
+
+/// Without a capture.
+static void enqueueEarly(Stream &stream, std::shared_ptr<const Action> action) {
+  auto *other = new Stream(stream.context);
+  other->enqueue(std::move(action));
+  stream.await(other->record());
+}
+
 CUresult submit(Context &context, CUstream stream,
-                std::shared_ptr<const Action> action) {
+                std::shared_ptr<const Action> action, const char *call) {
   std::lock_guard lock(driverMutex);
+  bool isEarly = false;
+  if (hasMutant()) {
+    std::string what =
+        describeCall(call + action->name, stream && stream->capture);
+    if (isMutated("drop", what))
+      return CUDA_SUCCESS;
+    if (isMutated("default", what))
+      stream = nullptr;
+    isEarly = isMutated("early", what);
+    if (stream)
+      stream->last = call + action->name;
+  }
   if (CUresult result = usable(context, stream); result != CUDA_SUCCESS)
     return result;
   if (!stream->capture) {
-    stream->enqueue(std::move(action));
+    isEarly ? enqueueEarly(*stream, std::move(action))
+            : stream->enqueue(std::move(action));
     return CUDA_SUCCESS;
   }
   if (stream->capture->invalid)
     return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  stream->capture->append(*stream, std::move(action));
+  isEarly ? stream->capture->appendEarly(*stream, std::move(action))
+          : stream->capture->append(*stream, std::move(action));
   return CUDA_SUCCESS;
 }
 

@@ -41,6 +41,8 @@ public:
   }
 
   void append(Stream &stream, std::shared_ptr<const Action> action);
+  /// For a mutant: behind nothing, and before what comes next.
+  void appendEarly(Stream &stream, std::shared_ptr<const Action> action);
   /// The stream is captured from here on, behind the nodes.
   void join(Stream &stream, const std::vector<size_t> &nodes);
   const std::vector<size_t> &ends(Stream &stream) {
@@ -69,9 +71,12 @@ private:
 /// global: by any thread) is made now; it invalidates them.
 bool breaksCapture();
 
-/// Enqueues the action, or captures it. `stream` belongs to `context`.
+/// Enqueues the action, or captures it. `stream` belongs to `context`. `call`:
+/// what a mutant knows it by, before its name.
 CUresult submit(Context &context, CUstream stream,
-                std::shared_ptr<const Action> action);
+                std::shared_ptr<const Action> action, const char *call = "");
+/// What a mutant knows a call by.
+std::string describeCall(std::string what, bool inCapture);
 /// Finds the legacy default stream; fails where it is none of the context.
 CUresult usable(Context &context, CUstream stream);
 

@@ -298,7 +298,7 @@ void *AccessCheck::foreign(ptx::Thread *thread, uint64_t address, uint32_t kind,
           range.bytes - bytes)
         return at;
   if (isPinned(at, bytes))
-    return at;
+    return streamAddress(at);
   wrong(kind & ptx::accessWrites ? "writes what is not its device's memory"
                                  : "reads what is not its device's memory",
         address);

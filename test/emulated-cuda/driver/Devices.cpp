@@ -327,6 +327,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   }
   releaseAll(device);
   contextOf(device).error = CUDA_SUCCESS;
+  contextOf(device).hasLaunchedGraphs = false;
   return CUDA_SUCCESS;
 }
 

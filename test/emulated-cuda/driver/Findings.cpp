@@ -2,12 +2,14 @@
 #include "Findings.h"
 
 #include "Memory.h"
+#include "Pinned.h"
 #include "test/emulated-cuda/ptx/Thread.h"
 
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <ucontext.h>
 #include <unistd.h>
 
 namespace shardc::test::cuda {
@@ -28,8 +30,19 @@ void finding(const std::string &text) {
 
 static struct sigaction before;
 
+static constexpr greg_t trapFlag = 1 << 8; // of EFLAGS: stop behind the next
+
+static void onStep(int, siginfo_t *, void *context) {
+  static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_EFL] &= ~trapFlag;
+  closeAgain();
+}
+
 static void onFault(int signal, siginfo_t *info, void *context) {
   auto address = reinterpret_cast<CUdeviceptr>(info->si_addr);
+  if (mayTouch(info->si_addr, running)) {
+    static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_EFL] |= trapFlag;
+    return; // the instruction runs again
+  }
   bool ofKernels = isDeviceAddress(address - ptx::kernelMemoryOffset);
   if (isDeviceAddress(address) && !running)
     finding("the host touches a device's memory: " + describeAddress(address) +
@@ -52,6 +65,8 @@ void watchFaults() {
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   sigemptyset(&action.sa_mask);
   sigaction(SIGSEGV, &action, &before);
+  action.sa_sigaction = onStep;
+  sigaction(SIGTRAP, &action, nullptr);
 }
 
 } // namespace shardc::test::cuda

@@ -1,5 +1,6 @@
 // Calls about capture and graphs.
 #include "Api.h"
+#include "Mutant.h"
 
 namespace shardc::test::cuda {
 
@@ -127,7 +128,13 @@ CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
     stream->capture->invalid = true;
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
+  if (hasMutant()) {
+    stream->last = "cuGraphLaunch";
+    if (isMutated("drop", stream->last))
+      return CUDA_SUCCESS;
+  }
   executable->launch(*stream);
+  context->hasLaunchedGraphs = true;
   return CUDA_SUCCESS;
 }
 

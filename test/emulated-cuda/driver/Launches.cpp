@@ -2,6 +2,7 @@
 #include "Api.h"
 #include "Checks.h"
 #include "Findings.h"
+#include "Mutant.h"
 #include "Settings.h"
 
 #include <cstring>
@@ -38,6 +39,21 @@ static CUresult checkShape(const Function &function, const ptx::Grid &grid) {
       grid.sharedBytes + grid.dynamicSharedBytes > mostSharedBytes)
     return CUDA_ERROR_INVALID_VALUE;
   return CUDA_SUCCESS;
+}
+
+/// What a mutant does to a launch.
+static CUresult mutate(const std::string &name, CUstream stream,
+                       std::vector<char> &bytes, ptx::Grid &grid) {
+  std::string what =
+      describeCall("cuLaunchKernel of " + name, stream && stream->capture);
+  shiftArguments(what, bytes.data(), bytes.size());
+  if (isMutated("blocks", what))
+    grid.blocks[0] += uint32_t(mutantNumber(0));
+  if (isMutated("threads", what))
+    grid.threads[0] += uint32_t(mutantNumber(0));
+  CUdeviceptr first = 0;
+  std::memcpy(&first, bytes.data(), sizeof(first));
+  return callBefore(what, stream, first);
 }
 
 } // namespace shardc::test::cuda
@@ -80,16 +96,22 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
     auto [offset, size] = *code.facts->parameter(i);
     std::memcpy(bytes.data() + offset, parameters[i], size);
   }
+  if (hasMutant())
+    if (CUresult result = mutate(name, stream, bytes, grid);
+        result != CUDA_SUCCESS)
+      return result;
   auto *of = context;
-  return submit(
-      *context, stream,
-      std::make_shared<Action>(Action{
-          std::move(name), {}, [=, bytes = std::move(bytes)](Running &with) {
-            if (++of->launches == settings().failingLaunch &&
-                of->device == settings().failingDevice)
-              return CUresult(CUDA_ERROR_LAUNCH_FAILED);
-            return runKernel(code, grid, bytes, with);
-          }}));
+  return submit(*context, stream,
+                std::make_shared<Action>(
+                    Action{std::move(name),
+                           {},
+                           [=, bytes = std::move(bytes)](Running &with) {
+                             if (++of->launches == settings().failingLaunch &&
+                                 of->device == settings().failingDevice)
+                               return CUresult(CUDA_ERROR_LAUNCH_FAILED);
+                             return runKernel(code, grid, bytes, with);
+                           }}),
+                "cuLaunchKernel of ");
 }
 
 } // extern "C"

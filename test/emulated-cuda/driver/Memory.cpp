@@ -5,8 +5,6 @@
 #include "Settings.h"
 #include "test/emulated-cuda/ptx/Thread.h"
 
-#include <cstdlib>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
@@ -26,7 +24,6 @@ static_assert(deviceMemoryBytes == 16 * bytesOfDevice);
 struct Tables {
   std::shared_mutex mutex;
   std::map<CUdeviceptr, Allocation> allocations;
-  std::map<uintptr_t, size_t> pinned;
   struct {
     uint64_t next = 0;
     size_t inUse = 0;
@@ -158,38 +155,6 @@ std::string describeAddress(CUdeviceptr address) {
   if (offset >= found->bytes)
     return text + std::to_string(offset - found->bytes) + " behind its end";
   return text + std::to_string(offset);
-}
-
-CUresult allocatePinned(size_t bytes, void *&address) {
-  if (bytes == 0)
-    return CUDA_ERROR_INVALID_VALUE;
-  void *made = std::aligned_alloc(page, (bytes + page - 1) / page * page);
-  if (!made)
-    return CUDA_ERROR_OUT_OF_MEMORY;
-  // Nobody relies on what it holds.
-  std::memset(made, 0xa5, bytes);
-  std::unique_lock lock(tables().mutex);
-  tables().pinned[reinterpret_cast<uintptr_t>(made)] = bytes;
-  address = made;
-  return CUDA_SUCCESS;
-}
-
-CUresult releasePinned(void *address) {
-  std::unique_lock lock(tables().mutex);
-  if (!tables().pinned.erase(reinterpret_cast<uintptr_t>(address)))
-    return CUDA_ERROR_INVALID_VALUE;
-  std::free(address);
-  return CUDA_SUCCESS;
-}
-
-bool isPinned(const void *address, size_t bytes) {
-  std::shared_lock lock(tables().mutex);
-  auto at = reinterpret_cast<uintptr_t>(address);
-  auto behind = tables().pinned.upper_bound(at);
-  if (behind == tables().pinned.begin())
-    return false;
-  auto [begin, size] = *std::prev(behind);
-  return at - begin <= size && bytes <= size - (at - begin);
 }
 
 } // namespace shardc::test::cuda

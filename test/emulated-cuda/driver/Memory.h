@@ -1,6 +1,6 @@
-// Allocations of the emulated devices and of pinned host memory. The bytes of a
-// device's memory lie where code of kernels looks for them (ptx/Thread.h), and
-// nothing is at the addresses that the host sees.
+// Allocations of the emulated devices. The bytes of a device's memory lie where
+// code of kernels looks for them (ptx/Thread.h), and nothing is at the addresses
+// that the host sees.
 #ifndef SHARDC_TEST_EMULATEDCUDA_DRIVER_MEMORY_H
 #define SHARDC_TEST_EMULATEDCUDA_DRIVER_MEMORY_H
 
@@ -40,11 +40,6 @@ bool isAllocated(CUdeviceptr address, size_t bytes);
 bool isDeviceAddress(CUdeviceptr address);
 /// "allocation 3 of device 0 (4096 bytes) at 128", for messages.
 std::string describeAddress(CUdeviceptr address);
-
-CUresult allocatePinned(size_t bytes, void *&address);
-CUresult releasePinned(void *address);
-/// Whether all bytes lie in one allocation of pinned memory.
-bool isPinned(const void *address, size_t bytes);
 
 } // namespace shardc::test::cuda
 

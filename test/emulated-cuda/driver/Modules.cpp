@@ -1,5 +1,6 @@
 // Modules of PTX, whose kernels are compiled when they are asked for.
 #include "Api.h"
+#include "Mutant.h"
 #include "Settings.h"
 
 #include "llvm/Support/Error.h"
@@ -143,7 +144,7 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module,
     *function = found->second.get();
     return CUDA_SUCCESS;
   }
-  std::string text = module->pieces.kernel(name);
+  std::string text = mutatedKernel(name, module->pieces.kernel(name));
   lock.unlock();
   if (text.empty())
     return CUDA_ERROR_NOT_FOUND;

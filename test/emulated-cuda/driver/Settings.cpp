@@ -44,6 +44,8 @@ const Settings &settings() {
     }
     if (const char *folder = std::getenv("SHARDC_EMULATED_CUDA_CACHE"))
       made.cache = folder;
+    if (const char *file = std::getenv("SHARDC_EMULATED_CALLS"))
+      made.calls = file;
     const char *name = "SHARDC_EMULATED_FAIL_LAUNCH";
     if (const char *text = std::getenv(name)) {
       char *rest = nullptr;
@@ -52,6 +54,8 @@ const Settings &settings() {
         finding(std::string(name) + " is '" + text + "': set it to DEVICE:N");
       made.failingLaunch = number(name, rest + 1, &rest);
     }
+    if (const char *text = std::getenv("SHARDC_EMULATED_MUTANT"))
+      made.mutant = Mutant::read(text);
     return made;
   }();
   return all;

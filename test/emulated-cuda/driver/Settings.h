@@ -2,6 +2,8 @@
 #ifndef SHARDC_TEST_EMULATEDCUDA_DRIVER_SETTINGS_H
 #define SHARDC_TEST_EMULATEDCUDA_DRIVER_SETTINGS_H
 
+#include "Mutant.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -22,10 +24,14 @@ struct Settings {
   std::optional<uint64_t> delaySeed;
   /// SHARDC_EMULATED_CUDA_CACHE: the folder of kernels that were compiled.
   std::string cache;
+  /// SHARDC_EMULATED_CALLS: the file that calls are appended to.
+  std::string calls;
   /// SHARDC_EMULATED_FAIL_LAUNCH=DEVICE:N: the device's launch N, from 1 on,
   /// fails.
   int failingDevice = -1;
   uint64_t failingLaunch = 0;
+  /// SHARDC_EMULATED_MUTANT: a defect on purpose, see Mutant.h.
+  std::optional<Mutant> mutant;
 };
 
 /// Read once. A value that is no number is a finding.

@@ -10,15 +10,21 @@ std::mutex driverMutex;
 
 static std::atomic<uint32_t> places = 0;
 
-Clock &hostClock() {
-  static thread_local Clock clock;
-  return clock;
+Clock &hostClock(int device) {
+  static auto *clocks = new Clock[16];
+  return clocks[device];
 }
 
 void awaitOnHost(const Record &record) {
   record.wait();
   std::lock_guard lock(driverMutex);
-  hostClock().join(record.clock);
+  hostKnows(record.clock);
+}
+
+void hostKnows(const Clock &clock) {
+  Clock &host = hostClock(currentDevice());
+  host.join(clock);
+  giveBack(host);
 }
 
 Stream::Stream(Context &context)
@@ -78,10 +84,11 @@ void Stream::delay() {
 void Stream::enqueue(std::shared_ptr<const Action> action) {
   auto task = std::make_shared<Task>();
   task->action = std::move(action);
-  clock.join(hostClock());
+  clock.join(hostClock(context.device));
   clock.set(place, ++time);
   task->clock = clock;
   registerTask(*task, place, time, context.device);
+  lend(task->action->host, place, time, task->action->name);
   push([this, task] {
     // What follows an error does not run.
     if (context.error != CUDA_SUCCESS)
@@ -97,7 +104,7 @@ void Stream::enqueue(std::shared_ptr<const Action> action) {
 
 std::shared_ptr<Record> Stream::record() {
   auto made = std::make_shared<Record>();
-  clock.join(hostClock());
+  clock.join(hostClock(context.device));
   made->clock = clock;
   push([made] { made->complete(); });
   return made;

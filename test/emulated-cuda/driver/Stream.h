@@ -29,6 +29,7 @@ struct Context {
   std::atomic<CUresult> error = CUDA_SUCCESS;
   std::set<CUstream> streams;
   std::atomic<uint64_t> launches = 0;
+  bool hasLaunchedGraphs = false;
 
   /// The first error stays.
   void fail(CUresult result) {
@@ -55,6 +56,8 @@ struct Event {
   Context *context = nullptr;
   bool timed = true;
   std::shared_ptr<Record> record; // null before the first
+  /// For mutants: what its stream had last.
+  std::string behind = "nothing";
   /// Recorded in a capture: what it stands for there.
   std::shared_ptr<Capture> capture;
   std::vector<size_t> nodes;
@@ -78,6 +81,7 @@ public:
   Context &context;
   /// Set while it is captured.
   std::shared_ptr<Capture> capture;
+  std::string last = "nothing"; // for mutants: what was enqueued
   /// In clocks.
   const uint32_t place;
   Clock clock;
@@ -97,8 +101,11 @@ private:
   std::thread worker;
 };
 
-/// What the calling thread knows to have happened.
-Clock &hostClock();
+/// What the host has waited for on a device. Its threads have one clock: that one
+/// of them goes on behind another is not seen here. With driverMutex held.
+Clock &hostClock(int device);
+/// From now on also what the clock knows, on the current device.
+void hostKnows(const Clock &clock);
 /// Waits for the record, without driverMutex.
 void awaitOnHost(const Record &record);
 

@@ -1,5 +1,6 @@
 // Calls about streams and events.
 #include "Api.h"
+#include "Mutant.h"
 
 namespace shardc::test::cuda {
 
@@ -11,6 +12,14 @@ static CUresult usable(Context &context, CUevent event) {
   return event && isLive(event) && event->context == &context
              ? CUDA_SUCCESS
              : CUDA_ERROR_INVALID_HANDLE;
+}
+
+/// Whether a mutant leaves the call out.
+static bool isDropped(const char *call, const std::string &behind,
+                      bool inCapture = false) {
+  return hasMutant() &&
+         isMutated("drop",
+                   describeCall(call + (" behind " + behind), inCapture));
 }
 
 /// Of an event whose time or end the host asks for.
@@ -71,6 +80,8 @@ CUresult cuStreamSynchronize(CUstream stream) {
     std::lock_guard lock(driverMutex);
     if (CUresult result = usable(*context, stream); result != CUDA_SUCCESS)
       return result;
+    if (isDropped("cuStreamSynchronize", stream->last, bool(stream->capture)))
+      return CUDA_SUCCESS;
     if (stream->capture)
       stream->capture->invalid = true;
     if (stream->capture || breaksCapture())
@@ -92,7 +103,7 @@ CUresult cuStreamQuery(CUstream stream) {
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (!stream->isIdle())
     return CUDA_ERROR_NOT_READY;
-  hostClock().join(stream->clock);
+  hostKnows(stream->clock);
   return context->error;
 }
 
@@ -106,6 +117,8 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
     return CUDA_ERROR_INVALID_HANDLE;
   if (flags != 0)
     return CUDA_ERROR_INVALID_VALUE;
+  if (isDropped("cuStreamWaitEvent", event->behind, bool(event->capture)))
+    return CUDA_SUCCESS;
   std::shared_ptr<Capture> own = stream->capture, other = event->capture;
   if (own && own->invalid)
     return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
@@ -170,6 +183,9 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
     return result;
   if (CUresult result = usable(*context, event); result != CUDA_SUCCESS)
     return result;
+  if (isDropped("cuEventRecord", stream->last, bool(stream->capture)))
+    return CUDA_SUCCESS;
+  event->behind = stream->last;
   if (!stream->capture) {
     event->capture = nullptr;
     event->record = stream->record();
@@ -191,7 +207,7 @@ CUresult cuEventQuery(CUevent event) {
   if (event->record) {
     if (!event->record->done)
       return CUDA_ERROR_NOT_READY;
-    hostClock().join(event->record->clock);
+    hostKnows(event->record->clock);
   }
   return context->error;
 }
@@ -203,6 +219,8 @@ CUresult cuEventSynchronize(CUevent event) {
     std::lock_guard lock(driverMutex);
     if (CUresult result = askable(*context, event); result != CUDA_SUCCESS)
       return result;
+    if (isDropped("cuEventSynchronize", event->behind))
+      return CUDA_SUCCESS;
     record = event->record;
   }
   if (record)

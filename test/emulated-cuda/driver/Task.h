@@ -4,6 +4,7 @@
 #define SHARDC_TEST_EMULATEDCUDA_DRIVER_TASK_H
 
 #include "Clock.h"
+#include "Pinned.h"
 #include "Work.h"
 #include "test/emulated-cuda/ptx/Blocks.h"
 
@@ -25,6 +26,7 @@ struct Action {
   /// What `run` touches, other than a kernel, which says it as it runs.
   std::vector<Access> accesses;
   std::function<CUresult(Running &)> run;
+  HostRange host = {};
 };
 
 struct Task {

@@ -1,6 +1,7 @@
 // Memory, and what copies and fills it.
 #include "Api.h"
 #include "Findings.h"
+#include "Mutant.h"
 #include "Settings.h"
 
 #include <cstring>
@@ -12,6 +13,9 @@ static std::string named(const char *what, size_t bytes, CUdeviceptr at) {
   return std::string(what) + " of " + std::to_string(bytes) + " bytes at " +
          describeAddress(at);
 }
+
+/// Of the calling thread, for mutants.
+static thread_local CUdeviceptr lastAllocation = 0;
 
 /// A copy of what pageable memory holds is no asynchronous one: the driver waits
 /// for it, or not, as it likes.
@@ -43,10 +47,24 @@ using namespace shardc::test::cuda;
 extern "C" {
 
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
-  SHARDC_ENTER;
+  SHARDC_ENTER_FOR(bytes);
   std::lock_guard lock(driverMutex);
   SHARDC_BREAKS_CAPTURE;
-  return allocate(context->device, bytes, *address);
+  if (context->hasLaunchedGraphs)
+    finding("cuMemAlloc of " + std::to_string(bytes) +
+            " bytes after a graph was launched: what runs again and again "
+            "allocates nothing");
+  if (hasMutant()) {
+    std::string what = "cuMemAlloc of " + std::to_string(bytes) + " bytes";
+    shiftArguments(what, &bytes, sizeof(bytes));
+    if (isMutated("again", what)) {
+      *address = lastAllocation;
+      return CUDA_SUCCESS;
+    }
+  }
+  CUresult result = allocate(context->device, bytes, *address);
+  lastAllocation = *address;
+  return result;
 }
 
 CUresult cuMemFree_v2(CUdeviceptr address) {
@@ -70,7 +88,7 @@ CUresult cuMemGetInfo_v2(size_t *free, size_t *total) {
 }
 
 CUresult cuMemHostAlloc(void **address, size_t bytes, unsigned flags) {
-  SHARDC_ENTER;
+  SHARDC_ENTER_FOR(bytes);
   if (flags & ~unsigned(CU_MEMHOSTALLOC_PORTABLE))
     return CUDA_ERROR_INVALID_VALUE;
   std::lock_guard lock(driverMutex);
@@ -96,15 +114,24 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes,
     return CUDA_SUCCESS;
   if (!isAllocated(to, bytes))
     return CUDA_ERROR_INVALID_VALUE;
+  if (hasMutant() &&
+      isMutated("pageable", named("cuMemcpyHtoDAsync", bytes, to)))
+    from = &lastAllocation;
+  if (hasMutant())
+    if (CUresult result =
+            callBefore(named("cuMemcpyHtoDAsync", bytes, to), stream, to);
+        result != CUDA_SUCCESS)
+      return result;
   checkPinned("cuMemcpyHtoDAsync", from, bytes);
   return submit(*context, stream,
                 std::make_shared<Action>(
                     Action{named("cuMemcpyHtoDAsync", bytes, to),
                            {{to, bytes, 1, 0, true}},
-                           [=](Running &) {
-                             std::memcpy(workAddress(to), from, bytes);
+                           [=, source = streamAddress(from)](Running &) {
+                             std::memcpy(workAddress(to), source, bytes);
                              return CUDA_SUCCESS;
-                           }}));
+                           },
+                           {from, bytes, false}}));
 }
 
 CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes,
@@ -114,15 +141,19 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes,
     return CUDA_SUCCESS;
   if (!isAllocated(from, bytes))
     return CUDA_ERROR_INVALID_VALUE;
+  if (hasMutant() &&
+      isMutated("pageable", named("cuMemcpyDtoHAsync", bytes, from)))
+    to = &lastAllocation;
   checkPinned("cuMemcpyDtoHAsync", to, bytes);
   return submit(*context, stream,
                 std::make_shared<Action>(
                     Action{named("cuMemcpyDtoHAsync", bytes, from),
                            {{from, bytes, 1, 0, false}},
-                           [=](Running &) {
-                             std::memcpy(to, workAddress(from), bytes);
+                           [=, target = streamAddress(to)](Running &) {
+                             std::memcpy(target, workAddress(from), bytes);
                              return CUDA_SUCCESS;
-                           }}));
+                           },
+                           {to, bytes, true}}));
 }
 
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes,
@@ -171,7 +202,8 @@ CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr address,
   std::vector<Access> accesses;
   if (onDevice)
     accesses.push_back({address, 4, 1, 0, true});
-  auto *to = onDevice ? static_cast<uint32_t *>(workAddress(address)) : host;
+  auto *to = static_cast<uint32_t *>(onDevice ? workAddress(address)
+                                              : streamAddress(host));
   return submit(
       *context, stream,
       std::make_shared<Action>(

@@ -49,6 +49,13 @@ __attribute__((visibility("default"))) int currentDevice();
 [[noreturn]] __attribute__((visibility("default"))) void
 finding(const std::string &text);
 
+/// A mutant (Mutant.h) of what the other libraries are called for.
+__attribute__((visibility("default"))) bool
+isMutated(const char *kind, const std::string &description);
+/// Changes the 64-bit number that a mutant of the kind `shift` names.
+__attribute__((visibility("default"))) void
+shiftArguments(const std::string &description, void *arguments, size_t bytes);
+
 } // namespace shardc::test::cuda
 
 #endif

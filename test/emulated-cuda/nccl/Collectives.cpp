@@ -5,23 +5,25 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace shardc::test::cuda {
 namespace {
 
-/// Whether SHARDC_EMULATED_NCCL_FAIL=RANK:N names this call: the N-th one, from
-/// 1, that this device makes as rank RANK of any communicator.
-bool isToFail(const ncclComm &comm) {
-  const char *text = std::getenv("SHARDC_EMULATED_NCCL_FAIL");
+/// Whether the variable, RANK:N, names what this device does as rank RANK of any
+/// communicator: the N-th time, from 1, that it does so.
+bool isToFail(const ncclComm &comm, const char *variable) {
+  const char *text = std::getenv(variable);
   int rank = 0;
   unsigned long number = 0;
   if (!text || std::sscanf(text, "%d:%lu", &rank, &number) != 2 ||
       rank != comm.rank)
     return false;
   static std::mutex mutex;
-  static auto &calls = *new std::map<int, unsigned long>();
+  static auto &times =
+      *new std::map<std::pair<std::string, int>, unsigned long>();
   std::lock_guard lock(mutex);
-  return ++calls[comm.device] == number;
+  return ++times[{variable, comm.device}] == number;
 }
 
 /// Where the operation allows one buffer to be a part of the other.
@@ -72,6 +74,10 @@ CUresult execute(ncclComm &comm, const Collective &call, CallSummary summary) {
   if (comm.running.exchange(true))
     finding(who + " runs while another one of its communicator does, in "
                   "another stream");
+  // What runs in a stream, or in a graph that is replayed, has nobody to answer.
+  if (isToFail(comm, "SHARDC_EMULATED_NCCL_BREAK"))
+    comm.setAsyncError(ncclInternalError,
+                       call.describe() + " breaks, as it was told to");
   summary.position = ++comm.ran;
   if (!comm.aborted && comm.asyncError() == ncclSuccess &&
       comm.agree(Lane::Stream, summary))
@@ -146,14 +152,31 @@ ncclResult_t start(Kind kind, const void *send, void *receive, size_t count,
                   call.describe() + ": a null pointer, or a type or operation "
                                     "that is not known here");
   std::shared_ptr<ncclComm> self = living(comm, call.describe().c_str());
-  if (isToFail(*self))
+  // The call itself.
+  if (isToFail(*self, "SHARDC_EMULATED_NCCL_FAIL"))
     return failed(ncclSystemError, self->describe() + ": " + call.describe() +
                                        " fails, as it was told to");
   if (ncclResult_t error = self->asyncError())
     return failed(error, self->asyncErrorText());
+  // A mutant of this call.
+  std::string what = self->describe() + ": " + call.describe();
+  uint64_t given[] = {call.send, call.receive, call.count};
+  shiftArguments(what, given, sizeof(given));
+  call.send = given[0], call.receive = given[1], call.count = given[2];
   requireSound(*self, call, stream);
-  return whenGroupEnds(
-      [self, call, stream] { return enqueue(self, call, stream); });
+  auto begin = [self, call, stream] {
+    return whenGroupEnds(
+        [self, call, stream] { return enqueue(self, call, stream); });
+  };
+  static thread_local std::function<ncclResult_t()> held;
+  if (isMutated("swap", what)) {
+    held = begin;
+    return ncclSuccess;
+  }
+  ncclResult_t result = begin();
+  if (held)
+    std::exchange(held, nullptr)();
+  return result;
 }
 
 } // namespace

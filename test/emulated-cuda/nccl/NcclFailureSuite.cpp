@@ -44,6 +44,7 @@ TEST_F(NcclFailureSuite, AnAbortEndsWhatWaits) {
 class EmulatedNcclFailures : public EmulatedNccl {
 protected:
   void TearDown() override {
+    unsetenv("SHARDC_EMULATED_NCCL_BREAK");
     unsetenv("SHARDC_EMULATED_NCCL_FAIL");
     unsetenv("SHARDC_EMULATED_NCCL_PATIENCE");
   }
@@ -120,6 +121,23 @@ TEST_F(EmulatedNcclFailures, AreAskedForByTheEnvironment) {
       EXPECT_EQ(third, ncclSystemError);
     else
       EXPECT_TRUE(third == ncclSuccess || third == ncclRemoteError) << third;
+    SHARDC_CHECK(opened().ncclCommAbort(comm));
+    rank.device.settle();
+  });
+}
+
+TEST_F(EmulatedNcclFailures, ACollectiveBreaksAsItRuns) {
+  setenv("SHARDC_EMULATED_NCCL_BREAK", "1:2", 1);
+  ncclUniqueId id = newId();
+  inThreads(2, [&](TestedRank &rank) {
+    ncclComm_t comm = rank.join(id);
+    SHARDC_CHECK(sum(rank, comm));
+    ncclResult_t second = sum(rank, comm);
+    // The other rank waits until this one aborts, if it has not yet.
+    if (rank.rank == 1)
+      EXPECT_EQ(second, ncclSuccess);
+    ncclResult_t error = awaitAsyncError(comm, 10);
+    EXPECT_EQ(error, rank.rank == 1 ? ncclInternalError : ncclRemoteError);
     SHARDC_CHECK(opened().ncclCommAbort(comm));
     rank.device.settle();
   });

@@ -2,54 +2,15 @@
 // stay from one launch to the next.
 #include "Blocks.h"
 
+#include "SharedChecks.h"
+#include "SwitchFiber.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <sys/mman.h>
 #include <vector>
-
-#ifndef __x86_64__
-#error fibers are written for x86-64
-#endif
-
-// Saves what a callee keeps and the stack of the caller in *from, and goes on
-// where `to` was saved (System V ABI, AMD64, 3.2.1).
-extern "C" __attribute__((visibility("hidden"))) void
-shardcSwitchFiber(void **from, void *to);
-extern "C" __attribute__((visibility("hidden"))) void shardcStartFiber();
-asm(R"(
-.text
-.p2align 4
-.hidden shardcSwitchFiber
-.globl shardcSwitchFiber
-.type shardcSwitchFiber,@function
-shardcSwitchFiber:
-  pushq %rbp
-  pushq %rbx
-  pushq %r12
-  pushq %r13
-  pushq %r14
-  pushq %r15
-  movq %rsp, (%rdi)
-  movq %rsi, %rsp
-  popq %r15
-  popq %r14
-  popq %r13
-  popq %r12
-  popq %rbx
-  popq %rbp
-  ret
-.size shardcSwitchFiber, .-shardcSwitchFiber
-.hidden shardcStartFiber
-.globl shardcStartFiber
-.type shardcStartFiber,@function
-shardcStartFiber:
-  movq %r12, %rdi
-  callq *%r13
-  ud2
-.size shardcStartFiber, .-shardcStartFiber
-)");
 
 namespace shardc::test::ptx {
 
@@ -80,6 +41,7 @@ struct Fiber : Thread {
   const char *statement = "";
   std::vector<LaterCopy> copies;
   size_t group = 0; // cp.async's, which is open
+  SharedTime time;
 };
 
 } // namespace
@@ -91,6 +53,8 @@ struct Blocks::Impl {
   void *scheduler = nullptr;
   std::string problem;
   bool stale = false; // fibers that did not come to their end
+  SharedChecks checks;
+  uint32_t latest = 0; // of all threads' times
   // The run
   Kernel kernel = nullptr;
   const void *parameters = nullptr;
@@ -118,6 +82,7 @@ struct Blocks::Impl {
 
   void place(Fiber &fiber, size_t block);
   void number(Fiber &fiber, size_t thread) {
+    fiber.time = {uint32_t(thread), latest, 0};
     fiber.tid[0] = uint32_t(thread % grid.threads[0]);
     fiber.tid[1] = uint32_t(thread / grid.threads[0] % grid.threads[1]);
     fiber.tid[2] = uint32_t(thread / grid.threads[0] / grid.threads[1]);
@@ -125,7 +90,10 @@ struct Blocks::Impl {
 
   void oneByOne(Fiber &fiber);
 
+  /// For a block that begins.
   void clearShared() {
+    checks.begin(shared, sharedMemory.size() - 128);
+    ++latest;
     // Nobody relies on what it holds.
     std::fill(sharedMemory.begin(), sharedMemory.end(), char(0xa5));
   }
@@ -163,6 +131,8 @@ struct Blocks::Impl {
   }
   static void commitCopies(Thread *thread) { ++of(thread).group; }
   static void awaitCopies(Thread *thread, uint32_t groups);
+  static void sharedOf(Thread *thread, uint64_t address, uint32_t kind,
+                       const char *statement);
   static void misaligned(Thread *thread, const char *statement) {
     Blocks::end(thread, std::string("misaligned access: ") + statement);
   }
@@ -251,12 +221,25 @@ void Blocks::Impl::warpOf(Thread *thread, WarpOp op, uint32_t mask,
   wait(fiber, State::Warp);
 }
 
+void Blocks::Impl::sharedOf(Thread *thread, uint64_t address, uint32_t kind,
+                            const char *statement) {
+  Fiber &fiber = of(thread);
+  std::string wrong =
+      static_cast<Impl *>(fiber.impl)
+          ->checks.touch(fiber.time, address, kind & accessBytes,
+                         kind & accessReads, kind & accessWrites, statement);
+  if (!wrong.empty())
+    Blocks::end(thread, wrong);
+}
+
 void Blocks::Impl::awaitCopies(Thread *thread, uint32_t groups) {
   Fiber &fiber = of(thread);
   size_t done = 0;
   for (const LaterCopy &copy : fiber.copies) {
     if (copy.group + groups >= fiber.group)
       break;
+    sharedOf(thread, reinterpret_cast<uint64_t>(copy.to),
+             copy.bytes | accessWrites, "cp.async.wait_group");
     std::memcpy(copy.to, copy.from, copy.given);
     std::memset(static_cast<char *>(copy.to) + copy.given, 0,
                 copy.bytes - copy.given);
@@ -371,9 +354,26 @@ bool Blocks::Impl::meet(size_t begin, size_t end) {
       problem = wrong + ": " + first.statement;
       return true;
     }
+    uint32_t time = 0;
     for (size_t lane = 0; lane < end - begin; ++lane)
-      if (mask >> lane & 1)
+      if (mask >> lane & 1) {
         fibers[begin + lane]->state = State::Ready;
+        time = std::max(time, fibers[begin + lane]->time.warp + 1);
+      }
+    for (size_t lane = 0; lane < end - begin; ++lane)
+      if (mask >> lane & 1 && first.op == WarpOp::Meet)
+        fibers[begin + lane]->time.warp = time;
+    // Lanes bring the addresses of rows.
+    if (first.op == WarpOp::LoadMatrix)
+      for (size_t lane = 0; lane < 8 * in[0][0]; ++lane)
+        if (std::string wrong =
+                checks.touch(fibers[begin + lane]->time,
+                             in[lane][2] | uint64_t(in[lane][3]) << 32, 16,
+                             true, false, first.statement);
+            !wrong.empty()) {
+          problem = wrong;
+          return true;
+        }
     any = true;
   }
   return any;
@@ -391,9 +391,19 @@ bool Blocks::Impl::releaseBarriers() {
   for (size_t number = 0; number < 16; ++number)
     if (counts[number] && counts[number] == wanted[number]) {
       any = true;
+      uint32_t time = 0;
+      auto isThere = [&](const Fiber &fiber) {
+        return fiber.state == State::Barrier && fiber.barrier == number;
+      };
       for (size_t i = 0; i < threads; ++i)
-        if (fibers[i]->state == State::Barrier && fibers[i]->barrier == number)
+        if (isThere(*fibers[i]))
+          time = std::max(time, fibers[i]->time.block + 1);
+      latest = std::max(latest, time);
+      for (size_t i = 0; i < threads; ++i)
+        if (isThere(*fibers[i])) {
           fibers[i]->state = State::Ready;
+          fibers[i]->time.block = time, fibers[i]->time.warp = 0;
+        }
     }
   return any;
 }
@@ -423,8 +433,8 @@ std::string Blocks::Impl::run(Kernel function, const void *given,
   parameters = given;
   grid = shape;
   user = userData;
-  services = {access,       barrierOf,   warpOf,     copyLater,
-              commitCopies, awaitCopies, misaligned, trap};
+  services = {access,      barrierOf,  warpOf, copyLater, commitCopies,
+              awaitCopies, misaligned, trap,   sharedOf};
   threads = size_t(grid.threads[0]) * grid.threads[1] * grid.threads[2];
   firstBlock = first;
   endBlock = end;

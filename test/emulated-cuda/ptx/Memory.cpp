@@ -29,8 +29,12 @@ Value *Translation::accessed(const Instruction &of, StringRef operand,
     builder.CreateUnreachable();
     builder.SetInsertPoint(right);
   }
-  if (of.has("shared") || of.has("local") || of.has("const") ||
-      of.has("shared::cta"))
+  if (of.has("shared") || of.has("shared::cta")) {
+    service(offsetof(Services, shared), builder.getVoidTy(),
+            {number, builder.getInt32(kind | bytes), statement(of)});
+    return at;
+  }
+  if (of.has("local") || of.has("const"))
     return at;
   if (!of.has("global"))
     kind |= accessGeneric;
@@ -227,7 +231,9 @@ void Translation::copyAsync(const Instruction &of) {
     Instruction source = of;
     source.words = {"ld", "global"};
     Value from = accessed(source, of.operands[1], unsigned(bytes), accessReads);
-    Value to = address(of.operands[0]);
+    // It may be written from now on, and until the copy is waited for.
+    source.words = {"st", "shared"};
+    Value to = accessed(source, of.operands[0], unsigned(bytes), accessWrites);
     service(offsetof(Services, copyLater), none,
             {to, from, builder.getInt32(bytes), given});
   } else

@@ -75,6 +75,9 @@ struct Services {
   /// An access that is no multiple of its bytes.
   void (*misaligned)(Thread *, const char *statement);
   void (*trap)(Thread *, const char *statement);
+  /// An access of shared memory.
+  void (*shared)(Thread *, uint64_t address, uint32_t kind,
+                 const char *statement);
 };
 
 /// The layout is fixed: generated code reads it by offsets.

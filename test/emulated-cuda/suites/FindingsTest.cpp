@@ -1,7 +1,9 @@
 // What the emulated driver finds, where a real one goes on with anything.
 #include "DriverSuite.h"
 
+#include <cstdlib>
 #include <cstring>
+#include <unistd.h>
 
 namespace shardc::test::cuda {
 namespace {
@@ -216,6 +218,67 @@ TEST_F(Findings, PageableCopies) {
         cuda.cuMemcpyHtoDAsync(a, words, sizeof words, stream);
       },
       "cuMemcpyHtoDAsync of 256 bytes of the host that are not pinned");
+}
+
+TEST_F(Findings, PinnedMemoryOfCopies) {
+  fill(a);
+  EXPECT_FINDING(
+      {
+        EXPECT_CUDA(cuMemcpyDtoHAsync(pinned, a, 4 * count, stream));
+        *static_cast<volatile uint32_t *>(pinned + 3);
+      },
+      "the host touches pinned memory of 'cuMemcpyDtoHAsync of 256 bytes at "
+      "allocation 1 .*', and has not waited for it");
+  EXPECT_FINDING(
+      {
+        EXPECT_CUDA(cuMemcpyHtoDAsync(a, pinned, 4 * count, stream));
+        pinned[count] = 1; // lies beside
+        pinned[count - 1] = 1;
+      },
+      "the host touches pinned memory of 'cuMemcpyHtoDAsync of 256 bytes");
+}
+
+TEST_F(Findings, PinnedMemoryThatIsTheHosts) {
+  pinned[5] = 77;
+  EXPECT_CUDA(cuMemcpyHtoDAsync(a, pinned, 4 * count, stream));
+  EXPECT_EQ(pinned[5], 77u); // may be read
+  pinned[count] = 1;         // lies beside
+  pinned[count] = 2;
+  CUevent end = newEvent();
+  EXPECT_CUDA(cuEventRecord(end, stream));
+  EXPECT_CUDA(cuEventSynchronize(end));
+  pinned[5] = 78;
+  EXPECT_CUDA(cuMemcpyDtoHAsync(pinned, a, 4 * count, stream));
+  while (cuda.cuStreamQuery(stream) == CUDA_ERROR_NOT_READY) {
+  }
+  EXPECT_EQ(pinned[5], 77u);
+}
+
+TEST_F(Findings, AllocationsBehindGraphs) {
+  EXPECT_FINDING(
+      {
+        CUgraph graph = nullptr;
+        CUgraphExec exec = nullptr;
+        EXPECT_CUDA(
+            cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+        fill(a);
+        EXPECT_CUDA(cuStreamEndCapture(stream, &graph));
+        EXPECT_CUDA(cuGraphInstantiate(&exec, graph, 0));
+        EXPECT_CUDA(cuGraphLaunch(exec, stream));
+        allocate(512);
+      },
+      "cuMemAlloc of 512 bytes after a graph was launched");
+}
+
+TEST_F(Findings, MutantsThatAreNone) {
+  auto with = [&](const char *mutant) {
+    setenv("SHARDC_EMULATED_MUTANT", mutant, 1);
+    const char *words[] = {"cuda-driver-tests", "--gtest_filter=*OrderIsNoRace",
+                           "--gtest_brief=1", nullptr};
+    execv("/proc/self/exe", const_cast<char **>(words));
+  };
+  EXPECT_FINDING(with("break|cuLaunchKernel|1|0"), "give KIND.CALL.N.DEVICE");
+  EXPECT_FINDING(with("drop|cuLaunchKernel|0|0"), "counts no calls");
 }
 
 TEST_F(Findings, TheLegacyDefaultStream) {

@@ -238,6 +238,51 @@ TEST_P(CommInOneProcess, AFailingRankReleasesTheOthersInWhateverGroup) {
   EXPECT_EQ(released.load(), ranks() - 1);
 }
 
+/// Asks until another rank has given up, for 20 s at most; returns its reason.
+std::string askedReason(Communicator &communicator) {
+  auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (std::chrono::steady_clock::now() < until) {
+    try {
+      communicator.throwIfAborted();
+    } catch (const Aborted &error) {
+      return error.what();
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  return "nobody has given up";
+}
+
+TEST_P(CommInOneProcess, WhoWaitsElsewhereCanAskWhetherARankGaveUp) {
+  std::string gaveUp = concat("rank ", ranks() - 1, " gave up: no device");
+  std::atomic<int> asked{0}, heard{0};
+  EXPECT_THROW(run([&](Communicator &communicator) {
+                 GroupShape shape = meshGroups(ranks())[0];
+                 Communicator &group =
+                     communicator.group(shape.stride, shape.size);
+                 float value = 1;
+                 const Segment segment{&value, 1, plan::FLOAT32};
+                 auto ticket = group.startAllReduce({&segment, 1});
+                 // What goes on is no reason, whether it is awaited or not.
+                 EXPECT_NO_THROW(group.throwIfAborted());
+                 EXPECT_NO_THROW(communicator.throwIfAborted());
+                 group.finish(ticket);
+                 EXPECT_NO_THROW(communicator.throwIfAborted());
+                 ++asked;
+                 if (communicator.rank() == ranks() - 1) {
+                   while (asked < ranks())
+                     std::this_thread::yield();
+                   communicator.abort("no device");
+                 }
+                 // In whatever group, and of the rank itself.
+                 EXPECT_EQ(askedReason(group), gaveUp);
+                 EXPECT_EQ(askedReason(communicator), gaveUp);
+                 ++heard;
+                 communicator.throwIfAborted();
+               }),
+               Aborted);
+  EXPECT_EQ(heard.load(), ranks());
+}
+
 /// The suite's cases of several ranks: one rank waits for nobody, and agrees
 /// with itself.
 class CommOfSeveral : public Comm {};

@@ -103,6 +103,14 @@ DeviceProgram &Bench::programOf(std::vector<entry::Any> entries) {
 }
 
 void Bench::run(std::vector<entry::Any> entries, const StepNumbers &numbers) {
+  for (entry::Any &entry : entries)
+    std::visit(
+        [&](auto &what) {
+          if constexpr (requires { what.workspace; })
+            if (!what.workspace)
+              giveWorkspace(what);
+        },
+        entry);
   DeviceProgram &program = programOf(entries);
   Measurements measurements;
   program.run(0, program.size(), numbers, measurements);

@@ -90,6 +90,20 @@ struct Workspace {
       bytes += aligned(classes * 4);
     return bytes;
   }
+  int64_t operator()(const entry::StartReduceScatter &entry) const {
+    int64_t bytes =
+        entry.flat.elements() * int64_t(elementSize(entry.flat.dtype));
+    return entry.group->size() > 1 ? bytes : 0;
+  }
+  /// Long values arrive in parts.
+  int64_t operator()(const entry::StartAllReduce &entry) const {
+    int64_t bytes = 0;
+    for (const Tensor &value : entry.values)
+      bytes = std::max(bytes, std::min<int64_t>(value.elements(), 700) *
+                                  int64_t(elementSize(value.dtype)) *
+                                  entry.group->size());
+    return entry.group->size() > 1 ? bytes : 0;
+  }
   template <typename Other> int64_t operator()(const Other &) const {
     return 0;
   }

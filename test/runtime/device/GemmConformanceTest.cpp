@@ -30,7 +30,16 @@ const Case cases[] = {{1, 1, 1},
                       {4, 3, 0},
                       {3, 4, 5, 1, true}};
 
-enum class With { Nothing, Bias, Accumulate };
+enum class With {
+  Nothing,
+  Bias,
+  Accumulate,
+  // What not all devices have.
+  Residual,
+  BiasAndResidual,
+  BiasGradient,
+  BiasGradientOfA,
+};
 
 /// Products of one setting, on a device and in float64.
 struct Setting {
@@ -72,6 +81,21 @@ struct Setting {
     return matrix;
   }
 
+  /// What the bias gradient should be: sums of b's columns, or of a's rows.
+  Expected biasGradient(const Numbers &a, const Numbers &b) const {
+    auto [m, n, k] = std::tuple(of.m, of.n, of.k);
+    bool ofA = with == With::BiasGradientOfA;
+    Expected expected(ofA ? m : n);
+    double error = double(k + 2) * sumRoundoff(dtype);
+    for (int64_t i = 0; i < (ofA ? m : n); ++i)
+      for (int64_t p = 0; p < k; ++p) {
+        double term = ofA ? a[transposeA ? p * m + i : i * k + p]
+                          : b[transposeB ? i * k + p : p * n + i];
+        expected.add(i, term, error * std::fabs(term));
+      }
+    return expected;
+  }
+
   void run(Bench &bench) const {
     auto [m, n, k] = std::tuple(of.m, of.n, of.k);
     Numbers a = Numbers::random(
@@ -86,8 +110,15 @@ struct Setting {
     gemm.transposeA = transposeA, gemm.transposeB = transposeB;
     gemm.a = matrix(put(bench, a, of.sharedA), transposeA);
     gemm.b = matrix(put(bench, b, of.sharedB), transposeB);
-    if (with == With::Bias)
+    bool hasBias = with == With::Bias || with == With::BiasAndResidual;
+    bool hasResidual = with == With::Residual || with == With::BiasAndResidual;
+    if (hasBias)
       gemm.bias = bench.put(bias);
+    if (hasResidual)
+      gemm.residual = matrix(put(bench, before, false), false);
+    gemm.gradientOfA = with == With::BiasGradientOfA;
+    if (with == With::BiasGradient || gemm.gradientOfA)
+      gemm.biasGradient = bench.room(resultType, {gemm.gradientOfA ? m : n});
     gemm.accumulate = with == With::Accumulate;
     Tensor c = gemm.accumulate
                    ? put(bench, before, false)
@@ -111,21 +142,33 @@ struct Setting {
           for (int64_t p = 0; p < k; ++p)
             add(a[fromA + (transposeA ? p * m + i : i * k + p)] *
                 b[fromB + (transposeB ? j * k + p : p * n + j)]);
-          if (with == With::Bias)
+          if (hasBias)
             add(bias[j]);
-          if (with == With::Accumulate)
+          if (hasResidual || with == With::Accumulate)
             add(before[at]);
         }
     }
     bench.expect(c, expected, "c");
+    if (gemm.biasGradient)
+      bench.expect(gemm.biasGradient, biasGradient(a, b), "bias_gradient");
   }
 };
+
+std::vector<With> allOf(const TestedDevice &device, const Case &of) {
+  std::vector<With> all = {With::Nothing, With::Bias, With::Accumulate};
+  if (!device.mergesProducts)
+    return all;
+  all.push_back(With::Residual), all.push_back(With::BiasAndResidual);
+  if (!of.batch)
+    all.push_back(With::BiasGradient), all.push_back(With::BiasGradientOfA);
+  return all;
+}
 
 TEST_P(GemmConformance, IsTheProduct) {
   for (const Case &of : cases)
     for (plan::DType dtype : floatTypes)
       for (int transposed = 0; transposed < 4; ++transposed)
-        for (With with : {With::Nothing, With::Bias, With::Accumulate}) {
+        for (With with : allOf(GetParam(), of)) {
           // Sums that are kept in float32.
           plan::DType results[] = {dtype, sumType(dtype)};
           for (int wide = 0; wide <= (isHalf(dtype) ? 1 : 0); ++wide)
@@ -156,6 +199,25 @@ TEST_P(GemmConformance, TakesMatricesOfSeveralTiles) {
           .run(bench);
       Setting{{390, 45, 131}, dtype, dtype, true, false, With::Bias}.run(bench);
     });
+}
+
+TEST_P(GemmConformance, RefusesWhatTheDeviceDoesNotHave) {
+  onDevice([&](Bench &bench) {
+    entry::Gemm gemm;
+    gemm.a = gemm.b = Setting::matrix(
+        bench.put(Numbers::random(plan::FLOAT32, {4, 4}, 1)), false);
+    gemm.c = Setting::matrix(bench.room(plan::FLOAT32, {4, 4}), false);
+    if (GetParam().mergesProducts)
+      return bench.run(gemm);
+    gemm.residual = gemm.a;
+    EXPECT_NE(bench.errorOf({gemm}).find("no residual"), std::string::npos);
+    gemm.residual = {};
+    gemm.biasGradient = bench.room(plan::FLOAT32, {4});
+    EXPECT_NE(bench.errorOf({gemm}).find("no bias gradient"),
+              std::string::npos);
+    gemm.biasGradient = {};
+    bench.run(gemm);
+  });
 }
 
 TEST_P(GemmConformance, InfinitiesAndNoNumbersStayInTheirRowsAndColumns) {

@@ -1,7 +1,10 @@
 // Optimizer steps beside torch.optim's formulas in float64.
+#include "runtime/base/SplitMaster.h"
 #include "test/runtime/device/ConformanceSuite.h"
 
+#include <bit>
 #include <cmath>
+#include <cstring>
 
 namespace shardc::runtime {
 namespace {
@@ -220,6 +223,80 @@ TEST_P(OptimizerStepConformance, FollowsTorchsFormula) {
           entry::OptimizerStep step = setting.put(bench);
           bench.run(step, numbers);
           setting.expect(bench, step, numbers, numbers.gradientFactor);
+        });
+}
+
+/// The parts of masters, as bench.put has them; `bits` are all set before.
+struct Parts {
+  Numbers upper{plan::BFLOAT16, {0}}, rest{plan::UINT8, {0}};
+
+  Parts(const Numbers &master, bool bits) {
+    int64_t count = master.elements();
+    std::vector<float> values(master.values.begin(), master.values.end());
+    std::vector<unsigned short> uppers(count), lowers(count);
+    std::vector<std::byte> bytes(splitBytes(count),
+                                 bits ? std::byte(255) : std::byte(0));
+    auto *words = reinterpret_cast<unsigned long long *>(
+        bytes.data() + splitLowerBytes(count));
+    splitFloats(values.data(), count, uppers.data(), lowers.data(), words, 0);
+    std::memcpy(bytes.data(), lowers.data(), count * 2);
+    upper = Numbers(plan::BFLOAT16, {count});
+    for (int64_t i = 0; i < count; ++i)
+      upper[i] = std::bit_cast<float>(unsigned(uppers[i]) << 16);
+    rest = Numbers(plan::UINT8, {int64_t(bytes.size())});
+    for (size_t i = 0; i < bytes.size(); ++i)
+      rest[int64_t(i)] = double(bytes[i]);
+  }
+};
+
+TEST_P(OptimizerStepConformance, SplitMastersHaveTheBitsOfFloat32) {
+  for (const Optimizer &optimizer : optimizers)
+    for (plan::DType gradient : {plan::FLOAT32, plan::BFLOAT16})
+      for (bool bits : {false, true})
+        onDevice([&](Bench &bench) {
+          SCOPED_TRACE(testing::Message()
+                       << optimizer.name << " by " << plan::DType_Name(gradient)
+                       << ", bits " << bits);
+          StepNumbers numbers = numbersOf(optimizer);
+          Setting setting(optimizer, {plan::FLOAT32, gradient, plan::BFLOAT16});
+          if (optimizer.kind == OptimizerKind::Sgd) {
+            // Goes from numbers that are bfloat16 to halfway between two, some
+            // of them above the even one and some below.
+            numbers.learningRate = 1;
+            setting.ranges = {{0, setting.count, {1, 0}}};
+            for (int64_t i = 0; i < setting.count; ++i) {
+              setting.master[i] = i % 5 ? 1 : 1 + std::ldexp(i % 2 ? 3 : 1, -8);
+              setting.gradient[i] = i % 5 == 1   ? -std::ldexp(1, -8)
+                                    : i % 5 == 2 ? -std::ldexp(3, -8)
+                                    : i % 5 == 3 ? std::ldexp(1, -9)
+                                                 : 0;
+            }
+          }
+          setting.copy = Numbers(plan::BFLOAT16, {setting.count});
+          for (int64_t i = 0; i < setting.count; ++i)
+            setting.copy[i] = rounded(setting.master[i], plan::BFLOAT16);
+          entry::OptimizerStep whole = setting.put(bench);
+          entry::OptimizerStep split = setting.put(bench);
+          Parts parts(setting.master, bits);
+          split.master = bench.put(parts.upper);
+          split.remainder = bench.put(parts.rest);
+          split.copy = {};
+          bench.run(whole, numbers);
+          bench.run(split, numbers);
+          EXPECT_EQ(bench.bytesOf(split.master), bench.bytesOf(whole.copy));
+          for (size_t i = 0; i < whole.states.size(); ++i)
+            EXPECT_EQ(bench.bytesOf(split.states[i]),
+                      bench.bytesOf(whole.states[i]));
+          std::vector<std::byte> uppers = bench.bytesOf(split.master),
+                                 rest = bench.bytesOf(split.remainder);
+          std::vector<float> joined(setting.count);
+          joinFloats(reinterpret_cast<const unsigned short *>(uppers.data()),
+                     reinterpret_cast<const unsigned short *>(rest.data()),
+                     reinterpret_cast<const unsigned long long *>(
+                         rest.data() + splitLowerBytes(setting.count)),
+                     0, setting.count, joined.data());
+          EXPECT_EQ(std::vector<double>(joined.begin(), joined.end()),
+                    bench.get(whole.master));
         });
 }
 

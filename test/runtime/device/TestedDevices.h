@@ -37,6 +37,8 @@ struct TestedDevice {
   /// Whether what an entry hands to a product of its own is rounded to the
   /// inputs' type, as docs/precision.md says of GPUs.
   bool roundsFactors = false;
+  /// Whether products add residuals and sum bias gradients; others refuse them.
+  bool mergesProducts = false;
 };
 /// What a test's failure calls it.
 inline void PrintTo(const TestedDevice &device, std::ostream *out) {

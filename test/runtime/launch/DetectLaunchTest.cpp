@@ -77,6 +77,40 @@ TEST(DetectLaunch, AloneWithoutALauncher) {
   EXPECT_EQ(found(recorded("torchrun-static"), launcher(Which::None)), "alone");
 }
 
+TEST(DetectLaunch, ProcessesOfANodeAreOpenWhereNobodySaysHowMany) {
+  auto isOpen = [](const Environment &environment, LaunchFlags flags = {}) {
+    return detectLaunch(flags, environment).isOpen;
+  };
+  EXPECT_TRUE(isOpen({}));
+  EXPECT_TRUE(isOpen(recorded("srun"), launcher(Which::None)));
+  EXPECT_TRUE(isOpen(recorded("sbatch")));
+  EXPECT_TRUE(isOpen({{"NUM_NODES", "1"}, {"NODE_RANK", "0"}}));
+  EXPECT_TRUE(isOpen({}, hand(2, 1, std::nullopt, "a:1")));
+  for (int processes : {1, 2}) {
+    EXPECT_FALSE(isOpen({}, hand(std::nullopt, std::nullopt, processes)));
+    EXPECT_FALSE(isOpen({}, hand(2, 1, processes, "a:1")));
+  }
+  EXPECT_FALSE(isOpen(
+      {{"NUM_NODES", "1"}, {"NODE_RANK", "0"}, {"LOCAL_WORLD_SIZE", "1"}}));
+  for (const char *one : {"srun", "srun-one", "torchrun-static"})
+    EXPECT_FALSE(isOpen(recorded(one)));
+}
+
+TEST(DetectLaunch, OpenLaunchesStartAsIfTheyWereTold) {
+  for (auto [nodes, node] : {std::pair(1, 0), {2, 1}}) {
+    auto master = nodes > 1 ? std::optional<std::string>("a:1") : std::nullopt;
+    Launch told = detectLaunch(hand(nodes, node, 4, master), {});
+    Launch open = detectLaunch(hand(nodes, node, std::nullopt, master), {});
+    EXPECT_EQ(open.spawns, 0);
+    EXPECT_EQ(open.processes, nodes);
+    open.startHere(4);
+    EXPECT_EQ(textOf(open), textOf(told));
+    EXPECT_EQ(open.process, told.process);
+    EXPECT_EQ(open.job, told.job);
+    EXPECT_EQ(open.prefix, told.prefix);
+  }
+}
+
 TEST(DetectLaunch, Torchrun) {
   Launch launch = detectLaunch({}, recorded("torchrun-static"));
   std::string port = recorded("torchrun-static")["MASTER_PORT"];

@@ -1,6 +1,11 @@
 // What a self-test measures, and what it makes of that.
 #include "runtime/selftest/SelfTest.h"
 #include "runtime/base/Memory.h"
+#include "runtime/cuda/CudaDevice.h"
+#include "runtime/cuda/Rates.h"
+#include "runtime/device/Tickets.h"
+#include "test/runtime/device/CudaDevices.h"
+#include "test/runtime/device/TestedDevices.h"
 #include "test/runtime/launch/RanksInProcesses.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +13,33 @@
 using namespace shardc::runtime;
 
 namespace {
+
+/// Collectives of host memory.
+class PlainProgram final : public DeviceProgram {
+public:
+  void add(PlacedEntry entry) override {
+    entries.push_back(std::move(entry.what));
+  }
+  int64_t size() const override { return std::ssize(entries); }
+  void run(int64_t begin, int64_t end, const StepNumbers &numbers,
+           Measurements &) override {
+    for (int64_t i = begin; i < end; ++i) {
+      const entry::Any &any = entries[size_t(i)];
+      if (auto *gather = std::get_if<entry::StartAllGather>(&any))
+        tickets.start(*gather);
+      else if (auto *scatter = std::get_if<entry::StartReduceScatter>(&any))
+        tickets.start(*scatter, numbers);
+      else if (auto *reduce = std::get_if<entry::StartAllReduce>(&any))
+        tickets.start(*reduce, numbers);
+      else
+        tickets.wait(std::get<entry::Wait>(any));
+    }
+  }
+
+private:
+  std::vector<entry::Any> entries;
+  Tickets tickets;
+};
 
 /// Memory of the host, and nothing that computes.
 class PlainDevice final : public Device {
@@ -27,7 +59,9 @@ public:
   void download(void *to, const std::byte *from, int64_t bytes) override {
     std::memcpy(to, from, bytes);
   }
-  std::unique_ptr<DeviceProgram> newProgram() override { return nullptr; }
+  std::unique_ptr<DeviceProgram> newProgram() override {
+    return std::make_unique<PlainProgram>();
+  }
   void settle() override {}
   void onHost(int64_t, int64_t,
               const std::function<void(int64_t, int64_t)> &) override {}
@@ -41,8 +75,9 @@ public:
   int deviceCount(const shardc::plan::Plan &) const override { return 1; }
   void check(const shardc::plan::Plan &) const override {}
   int64_t bytesPerThread() const override { return 0; }
-  DeviceRates measure(const DeviceOptions &) const override {
-    return {4e12, 2e12, 1e12, 3e10, 64e9};
+  DeviceRates measure(Device &, const DeviceOptions &,
+                      int64_t ranksPerHost) const override {
+    return {4e12, 2e12, 1e12, 3e10, 64e9 / double(ranksPerHost)};
   }
   DeviceFactory devices(const shardc::plan::Plan &, std::span<const std::byte>,
                         const DeviceOptions &) override {
@@ -69,7 +104,8 @@ TEST(SelfTest, OneRankHasNoCollectives) {
   EXPECT_TRUE(result.levels.empty());
   EXPECT_FALSE(result.leastBandwidth());
   EXPECT_EQ(result.rates.flops32, 2e12);
-  EXPECT_NE(result.text().find("2.000 TFLOP/s in float32, 1.000 in float64"),
+  EXPECT_NE(result.text().find(
+                "4.000 TFLOP/s in bf16, 2.000 in float32, 1.000 in float64"),
             std::string::npos)
       << result.text();
 }
@@ -87,6 +123,33 @@ TEST(SelfTest, ThreadsOfAProcess) {
     EXPECT_NEAR(each.bandwidth * each.seconds, double(each.bytes), 1);
   }
   EXPECT_EQ(result.rates.memory, 32e9) << "of each of two";
+}
+
+TEST(SelfTest, OnEveryKindOfDevice) {
+  for (const TestedDevice &tested : testedDevices()) {
+    if (tested.most < 2)
+      continue;
+    ThreadWorld world(2);
+    PlainPlatform platform;
+    SelfTestResult result =
+        selfTest(world, tested.make, platform, {}, {0, 1, 1, 16'000});
+    ASSERT_EQ(result.levels.size(), 1u) << tested.name;
+    EXPECT_EQ(result.levels[0].reduceScatter.size(), 2u) << tested.name;
+    EXPECT_GT(*result.leastBandwidth(), 0) << tested.name;
+  }
+}
+
+TEST(SelfTest, MeasuresAGpu) {
+  if (cudaDeviceCount() == 0)
+    GTEST_SKIP() << "there is no GPU, and no emulated one";
+  ThreadWorld world(1);
+  world.run([](Communicator &communicator) {
+    std::unique_ptr<Device> device = cudaDevice(communicator);
+    DeviceRates rates = cuda::ratesOf(static_cast<cuda::CudaDevice &>(*device));
+    for (double each : {rates.flops16, rates.flops32, rates.flops64,
+                        rates.memoryBandwidth, rates.memory})
+      EXPECT_GT(each, 1e6);
+  });
 }
 
 /// What hosts are called, by process.

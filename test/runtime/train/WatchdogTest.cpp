@@ -1,10 +1,12 @@
 // When a run stands still, and whom that is said of.
 #include "runtime/train/Watchdog.h"
+#include "runtime/launch/ExitCode.h"
 #include "runtime/launch/ThreadWorld.h"
 
 #include "gtest/gtest.h"
 
 #include <atomic>
+#include <tuple>
 
 namespace shardc::runtime {
 namespace {
@@ -42,7 +44,9 @@ protected:
     return ranks.look(notes, now);
   }
 
-  StillRanks ranks{0, {10s, 100s}};
+  int stopped = -1; // by a signal
+  StillRanks ranks{
+      0, {10s, 100s}, [this](int process) { return process == stopped; }};
   std::vector<ProcessNotes> notes;
   StillRanks::Time now = StillRanks::Time() + 1000s;
 };
@@ -99,6 +103,38 @@ TEST_F(Still, ASilentProcessIsTheCause) {
   EXPECT_EQ(found->at.step(), 2);
 }
 
+TEST_F(Still, AStoppedProcessIsTheCauseAfterFourSeconds) {
+  at(3, RankPhase::Saving, 2, 7, false);
+  look(0s, 1);
+  stopped = 1;
+  EXPECT_FALSE(look(3s, 1));
+  std::optional<StillRanks::Found> found = look(1s, 1);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->why, Why::Stopped);
+  EXPECT_EQ(found->process * 2 + found->rank, 3);
+  EXPECT_EQ(found->at.step(), 2);
+  EXPECT_EQ(found->waitingRank, 0);
+  EXPECT_EQ(found->still, 4s);
+}
+
+TEST_F(Still, WhoWasStoppedAndGoesOnIsWaitedFor) {
+  for (int i = 0; i < 10; ++i) {
+    stopped = 1;
+    EXPECT_FALSE(look(3s, 1));
+    stopped = -1;
+    at(2, RankPhase::Step, 3, 6 + i, false);
+    EXPECT_FALSE(look(0s));
+  }
+}
+
+TEST_F(Still, AStoppedProcessThatNobodyWaitsForIsLeftAlone) {
+  stopped = 1;
+  for (int rank : {0, 1})
+    at(rank, RankPhase::Step, 3, 5, false);
+  for (int i = 0; i < 50; ++i)
+    EXPECT_FALSE(look(3s, 1));
+}
+
 TEST_F(Still, WhereAllWaitWhoIsFurthestBackIsNamed) {
   at(2, RankPhase::Step, 3, 4, true);
   look(0s);
@@ -136,9 +172,48 @@ TEST(PlaceText, NamesEntryAndNodes) {
   EXPECT_EQ(placeText(plan, note.value()),
             "step 7 (counting from 0), plan entry layers.0/attention (train, "
             "forward), ONNX nodes /MatMul, /Softmax");
+  note.enter(RankPhase::Step, 8);
+  EXPECT_EQ(placeText(plan, note.value()),
+            "step 8 (counting from 0), before plan entry layers.0/attention "
+            "(train, forward), ONNX nodes /MatMul, /Softmax");
   note.enter(RankPhase::Samples, 8);
   EXPECT_EQ(placeText(plan, note.value()),
             "step 8 (counting from 0), waiting for its samples to be read");
+}
+
+/// A plan of a gather, a product and a reduction, of which the product alone
+/// comes from a node.
+plan::Plan gatheredPlan() {
+  plan::Plan plan;
+  for (auto [name, phase, node] :
+       {std::tuple("model/all_gather_start", "forward", ""),
+        {"model/gemm", "forward", "/fc/Gemm"},
+        {"model/reduce_scatter_start", "backward", ""}}) {
+    plan::Entry &entry = *plan.mutable_train()->add_entries();
+    entry.set_name(name);
+    entry.set_phase(phase);
+    if (*node)
+      entry.add_nodes(node);
+  }
+  return plan;
+}
+
+TEST(PlaceText, NamesTheNearestNode) {
+  plan::Plan plan = gatheredPlan();
+  RankNote note;
+  note.enter(RankPhase::Step, 7);
+  note.entry(0);
+  EXPECT_EQ(placeText(plan, note.value()),
+            "step 7 (counting from 0), plan entry model/all_gather_start "
+            "(train, forward), before ONNX node /fc/Gemm");
+  note.entry(2);
+  EXPECT_EQ(placeText(plan, note.value()),
+            "step 7 (counting from 0), plan entry model/reduce_scatter_start "
+            "(train, backward), behind ONNX node /fc/Gemm");
+  plan.mutable_train()->mutable_entries(1)->clear_nodes();
+  EXPECT_EQ(placeText(plan, note.value()),
+            "step 7 (counting from 0), plan entry model/reduce_scatter_start "
+            "(train, backward)");
 }
 
 /// Rank 1 of three does not come to a barrier; `ends`: but it ends when it is
@@ -148,10 +223,12 @@ void runStuck(bool ends, const std::function<void(const std::string &)> &then) {
   ThreadWorld world(3);
   std::atomic<bool> told = false;
   std::string text;
-  Watchdog watchdog(world, plan, {200ms, 10s}, [&](const std::string &error) {
+  auto atOnce = [&](const std::string &error, int code) {
+    EXPECT_EQ(code, LostProcess);
     text = error;
     told = true;
-  });
+  };
+  Watchdog watchdog(world, plan, {200ms, 10s}, atOnce);
   try {
     world.run([&](Communicator &communicator) {
       communicator.note().enter(RankPhase::Samples, 4);
@@ -182,6 +259,31 @@ TEST(Watchdog, ReleasesThoseThatWait) {
   runStuck(true, [&](const std::string &found) { text = found; });
   EXPECT_NE(text.find("rank 1 does not go on since 0."), std::string::npos)
       << text;
+}
+
+TEST(Watchdog, EndsAProcessWhoseRankDoesNotEndAfterAFailure) {
+  plan::Plan plan;
+  ThreadWorld world(2);
+  std::atomic<bool> told = false;
+  std::string text;
+  StillLimits limits{10s, 10s};
+  limits.ending = 200ms;
+  // The code is that of its own failure.
+  auto atOnce = [&](const std::string &error, int code) {
+    EXPECT_EQ(code, BadInput);
+    text = error;
+    told = true;
+  };
+  Watchdog watchdog(world, plan, limits, atOnce);
+  // As one that does not come back from a library.
+  EXPECT_THROW(world.run([&](Communicator &communicator) {
+    if (communicator.rank() == 0)
+      fail("no memory");
+    while (!told)
+      std::this_thread::sleep_for(1ms);
+  }),
+               Error);
+  EXPECT_EQ(text, "rank 0 gave up: no memory");
 }
 
 } // namespace

@@ -1,0 +1,44 @@
+// The flags of what ranks run on, and how.
+#include "runtime/cli/DeviceFlags.h"
+
+#include "runtime/base/Error.h"
+
+namespace shardc::runtime::cli {
+
+void declareDevice(FlagTable &flags, Options &options) {
+  flags.group("Devices", /*isLocal=*/true);
+  flags.value("--device", "cpu|cuda|auto",
+              "what the ranks run on, of what the trainer was compiled for; "
+              "auto: NVIDIA GPUs where this process has one for each of its "
+              "ranks, else the processor [auto]",
+              [&](const std::string &name, const std::string &text) {
+                options.device =
+                    parseChoice<DeviceKind>(name, text,
+                                            {{"cpu", DeviceKind::Cpu},
+                                             {"cuda", DeviceKind::Cuda},
+                                             {"auto", DeviceKind::Auto}});
+              });
+  flags.integer("--threads", options.threads, 1,
+                "threads of each rank [processors / ranks]");
+  flags.value("--cuda-graph", "on|off",
+              "on: what a micro-batch runs on a GPU is captured once and then "
+              "launched as one graph; off: each launch by itself, to the same "
+              "bits [on]",
+              [&](const std::string &name, const std::string &text) {
+                options.cudaGraph = parseChoice<bool>(
+                    name, text, {{"on", true}, {"off", false}});
+              });
+  flags
+      .value("--reduce", "ordered|nccl",
+             "how GPUs add up gradients. ordered: in the ranks' order, to the "
+             "bits of every strategy and of the processor; nccl: by NCCL, in "
+             "its own order, [ordered]",
+             [&](const std::string &name, const std::string &text) {
+               options.reduce = parseChoice<Reduce>(
+                   name, text,
+                   {{"ordered", Reduce::Ordered}, {"nccl", Reduce::Nccl}});
+             })
+      .isLocal = false;
+}
+
+} // namespace shardc::runtime::cli
