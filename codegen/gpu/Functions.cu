@@ -1,5 +1,5 @@
 // What math ops of kernels call on a GPU, under the names that MLIR's lowering
-// gives them (those of CUDA's libdevice).
+// gives them.
 #include "runtime/cuda/kernels/Functions.h"
 
 namespace of = shardc::runtime::cuda;
