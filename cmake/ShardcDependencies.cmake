@@ -52,13 +52,9 @@ find_library(SHARDC_LLD_COMMON lldCommon REQUIRED PATHS /usr/lib/llvm-22/lib)
 
 # CUDA's toolkit, of which nothing is needed to build. What its parts add is said where they are not (on stderr: ./dev build shows no more).
 find_program(SHARDC_PTXAS ptxas PATHS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
-find_file(SHARDC_LIBDEVICE libdevice.10.bc PATHS $ENV{CUDA_HOME}/nvvm/libdevice /usr/local/cuda/nvvm/libdevice NO_DEFAULT_PATH)
 find_path(SHARDC_CUDA_INCLUDE cublasLt.h PATHS $ENV{CUDA_HOME}/include /usr/local/cuda/include)
 if(NOT SHARDC_PTXAS)
   message(NOTICE "no ptxas: trainers for GPUs have PTX alone, and tests assemble no kernels")
-endif()
-if(NOT SHARDC_LIBDEVICE)
-  message(NOTICE "no libdevice: models with tanh, erf, sin and the like cannot be compiled for GPUs, and tests that do so are skipped")
 endif()
 if(NOT SHARDC_CUDA_INCLUDE)
   message(NOTICE "no CUDA headers: runtime/cuda/api is not held against NVIDIA's")

@@ -39,7 +39,7 @@ struct StepGpuKernels : impl::StepGpuKernelsBase<StepGpuKernels> {
       return;
     gpu::CudaToolkit toolkit = gpu::CudaToolkit::find();
     for (auto kernel : made.getOps<mlir::gpu::GPUFuncOp>()) {
-      auto text = gpu::compileToPtx(kernel, *target, toolkit.libdevice);
+      auto text = gpu::compileToPtx(kernel, *target);
       if (!text)
         return fail(text.takeError());
       llvm::outs() << *text;

@@ -29,11 +29,6 @@ roots = [
 ]
 if any(root and os.path.exists(os.path.join(root, "bin", "ptxas")) for root in roots):
     config.available_features.add("ptxas")
-if any(
-    root and os.path.exists(os.path.join(root, "nvvm", "libdevice", "libdevice.10.bc"))
-    for root in roots
-):
-    config.available_features.add("libdevice")
 llvm_config.with_system_environment(["CUDA_HOME"])
 
 # Models and operator tests that are too large for the repository run where they lie

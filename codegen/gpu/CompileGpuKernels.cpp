@@ -90,7 +90,7 @@ llvm::Expected<GpuKernels> compileGpuKernels(ModuleOp kernels,
     kernel.kind = kindOf(function).str();
     kernel.grid = (*function.getKnownGridSize())[0];
     kernel.block = (*function.getKnownBlockSize())[0];
-    auto ptx = compileToPtx(function, gpu, toolkit.libdevice);
+    auto ptx = compileToPtx(function, gpu);
     if (!ptx) {
       kernel.refusal = llvm::toString(ptx.takeError());
       return;

@@ -40,11 +40,8 @@ mlir::gpu::GPUModuleOp emitGpuKernels(
         refuse);
 
 /// Returns the PTX of one gpu.func of a gpu.module, which stays as it is.
-/// Without libdevice a kernel that calls its functions fails, and the error
-/// names one.
 llvm::Expected<std::string> compileToPtx(mlir::gpu::GPUFuncOp kernel,
-                                         const GpuModel &gpu,
-                                         llvm::StringRef libdevice);
+                                         const GpuModel &gpu);
 
 /// Compiles every function of `kernels` (linalg on tensors), which stays as it
 /// is. A kernel that cannot be built has a `refusal`; fails where ptxas refuses

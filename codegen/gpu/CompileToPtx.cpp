@@ -29,7 +29,7 @@ using namespace mlir;
 namespace shardc::gpu {
 
 /// Functions that are one correctly rounded instruction, or that kernels ask to
-/// be approximate, become LLVM's; what is left is for libdevice.
+/// be approximate, become LLVM's; what is left is for Functions.cu.
 static void lowerInstructions(Operation *module) {
   IRRewriter rewriter(module->getContext());
   module->walk([&](Operation *op) {
@@ -107,42 +107,47 @@ static LogicalResult lowerToNvvm(mlir::gpu::GPUModuleOp module) {
   return applyPartialConversion(module, target, std::move(patterns));
 }
 
-/// Links in only those functions of libdevice that the kernel calls.
-static llvm::Error linkLibdevice(llvm::Module &code, llvm::StringRef path) {
-  std::string called;
-  for (const llvm::Function &function : code)
-    if (function.isDeclaration() && function.getName().starts_with("__nv_"))
-      called = function.getName().str();
-  if (called.empty())
+static const unsigned char functionsBitcode[] = {
+#include "codegen/gpu/Functions.inc"
+};
+
+/// Links in only those of Functions.cu that the kernel calls.
+static llvm::Error linkFunctions(llvm::Module &code) {
+  auto isCalled = [](const llvm::Function &function) {
+    return function.isDeclaration() && function.getName().starts_with("__nv_");
+  };
+  if (llvm::none_of(code, isCalled))
     return llvm::Error::success();
-  if (path.empty())
-    return llvm::createStringError(
-        "calls " + called +
-        " of libdevice, which comes with the CUDA toolkit; install it or set "
-        "CUDA_HOME");
-  auto buffer = llvm::MemoryBuffer::getFile(path);
-  if (!buffer)
-    return llvm::createStringError(buffer.getError(), "%s", path.str().c_str());
-  auto library = llvm::parseBitcodeFile(**buffer, code.getContext());
+  llvm::StringRef bytes(reinterpret_cast<const char *>(functionsBitcode),
+                        sizeof(functionsBitcode));
+  auto library = llvm::parseBitcodeFile(
+      llvm::MemoryBufferRef(bytes, "Functions.cu"), code.getContext());
   if (!library)
     return library.takeError();
   (*library)->setTargetTriple(code.getTargetTriple());
   (*library)->setDataLayout(code.getDataLayout());
+  for (llvm::Function &function : **library)
+    if (!function.isDeclaration()) {
+      // They are for the kernel's GPU, whatever clang was told.
+      function.removeFnAttr("target-cpu");
+      function.removeFnAttr("target-features");
+      function.addFnAttr(llvm::Attribute::AlwaysInline);
+    }
   if (llvm::Linker::linkModules(code, std::move(*library),
                                 llvm::Linker::LinkOnlyNeeded))
-    return llvm::createStringError("cannot link " + path);
+    return llvm::createStringError("cannot link Functions.cu");
   for (llvm::Function &function : code)
-    if (!function.isDeclaration() && function.getName().starts_with("__"))
+    if (isCalled(function))
+      return llvm::createStringError("calls " + function.getName() +
+                                     ", which codegen/gpu/Functions.cu lacks");
+    else if (!function.isDeclaration() &&
+             function.getCallingConv() != llvm::CallingConv::PTX_Kernel)
       function.setLinkage(llvm::GlobalValue::InternalLinkage);
-  // Numbers smaller than normal are kept, divisions and roots are exact.
-  if (!code.getModuleFlag("nvvm-reflect-ftz"))
-    code.addModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", 0u);
   return llvm::Error::success();
 }
 
 llvm::Expected<std::string> compileToPtx(mlir::gpu::GPUFuncOp kernel,
-                                         const GpuModel &gpu,
-                                         llvm::StringRef libdevice) {
+                                         const GpuModel &gpu) {
   OpBuilder builder(kernel.getContext());
   Location loc = kernel.getLoc();
   OwningOpRef<ModuleOp> holder = ModuleOp::create(loc);
@@ -160,7 +165,7 @@ llvm::Expected<std::string> compileToPtx(mlir::gpu::GPUFuncOp kernel,
   std::unique_ptr<llvm::TargetMachine> machine = gpu.createMachine();
   code->setTargetTriple(machine->getTargetTriple());
   code->setDataLayout(machine->createDataLayout());
-  if (llvm::Error error = linkLibdevice(*code, libdevice))
+  if (llvm::Error error = linkFunctions(*code))
     return std::move(error);
   kernels::optimizeModule(*code, *machine, /*unrollsLoops=*/true);
   llvm::SmallString<0> ptx;

@@ -71,7 +71,6 @@ CudaToolkit CudaToolkit::find() {
         into = full;
     };
     take(toolkit.ptxas, "/bin/ptxas");
-    take(toolkit.libdevice, "/nvvm/libdevice/libdevice.10.bc");
   }
   return toolkit;
 }

@@ -24,7 +24,7 @@ struct GpuModel {
 
 /// CudaToolkit says what of CUDA's toolkit is on this machine.
 struct CudaToolkit {
-  std::string ptxas, libdevice; // paths, empty where they were not found
+  std::string ptxas; // a path, empty where it was not found
 
   /// Looks into $CUDA_HOME, then beside the ptxas of $PATH, then into
   /// /usr/local/cuda.

@@ -9,7 +9,7 @@ namespace shardc::gpu {
 /// 16-bit floats are converted by the hardware's cvt, which rounds to nearest
 /// even; a NaN becomes the canonical one. exp of float32 is ex2.approx, with
 /// the rounding error of its argument put back in. All other functions stay
-/// math ops: correctly rounded instructions, or libdevice.
+/// math ops: correctly rounded instructions, or functions of Functions.cu.
 class GpuVectorOps : public kernels::VectorOps {
 public:
   using VectorOps::VectorOps;

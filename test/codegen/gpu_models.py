@@ -5,8 +5,7 @@
     gpu_models.py SHARDC MODELS... --markdown docs/gpu-kernels.md
 
 Fails where a kernel is refused, does not assemble, spills registers, or keeps memory of its
-threads' own (but for libdevice's sine and cosine, which reduce large angles there). Models in
-float32 and bfloat16 with the batch of one rank; their values are not needed.
+threads' own. Models in float32 and bfloat16 with the batch of one rank; their values are not needed.
 """
 import argparse
 import glob
@@ -96,8 +95,7 @@ def build(shardc, path, name, precision, gpu, folder):
         if os.path.exists(ptx):
             with open(ptx) as file:
                 text = file.read()
-            # libdevice reduces large angles with a table and a few words of local memory.
-            kernel["local"] = ".local" in text and "__cudart_i2opi" not in text
+            kernel["local"] = ".local" in text
     return made, ""
 
 

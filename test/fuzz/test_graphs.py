@@ -13,7 +13,6 @@ import numpy_ops_reductions  # noqa: F401
 from generate import Case, generate
 from generators import GENERATORS
 from judge import Judge, signature  # and where the next one is
-from emulated_cuda import has_libdevice, needs_libdevice
 from numpy_ops import OPS
 
 GRAPHS, BATCH = 300, 10
@@ -31,7 +30,7 @@ def setUpModule():
     results = [pool.submit(fuzz.run_seed, seed, False, folder.name) for seed in range(GRAPHS)]
     cuda_results = {
         seed: pool.submit(fuzz.run_seed, seed, False, folder.name, CUDA)
-        for seed in ((*range(CUDA_GRAPHS), *CUDA_FOUND) if has_libdevice() else ())
+        for seed in (*range(CUDA_GRAPHS), *CUDA_FOUND)
     }
 
 
@@ -61,13 +60,12 @@ def add_tests(graphs, prefix, target=""):
     for first in range(0, graphs, BATCH):
         seeds = range(first, first + BATCH)
         name = f"test_{prefix}seeds_{seeds[0]:03d}_to_{seeds[-1]:03d}"
-        test = batch_of(seeds, target)
-        setattr(Graphs, name, needs_libdevice(test) if target else test)
+        setattr(Graphs, name, batch_of(seeds, target))
 
 
 add_tests(GRAPHS, "")
 add_tests(CUDA_GRAPHS, "cuda_", CUDA)
-Graphs.test_cuda_found = needs_libdevice(batch_of(CUDA_FOUND, CUDA))
+Graphs.test_cuda_found = batch_of(CUDA_FOUND, CUDA)
 
 
 class Fuzzer(unittest.TestCase):

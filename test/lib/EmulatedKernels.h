@@ -21,7 +21,7 @@ class EmulatedKernels {
 public:
   /// Compiles every gpu.func of `module`, which stays as it is: from where it
   /// is not lowered to NVVM yet, with libmvec's functions instead of
-  /// libdevice's.
+  /// Functions.cu's.
   static llvm::Expected<EmulatedKernels> compile(mlir::gpu::GPUModuleOp module,
                                                  llvm::StringRef cpu);
   /// Takes the PTX of all `kernels`, as a GPU would get it. Fails where one of

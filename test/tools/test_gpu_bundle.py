@@ -51,7 +51,6 @@ with tempfile.TemporaryDirectory() as folder:
 """
 
 
-@emulated_cuda.needs_libdevice
 class GpuBundle(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -11,10 +11,6 @@ import unittest.mock
 
 from tool_test import MODELS, ROOT, SHARDC, ToolTest, run
 
-sys.path.insert(0, os.path.join(ROOT, "test", "training"))
-
-from emulated_cuda import needs_libdevice  # noqa: E402
-
 MLP = os.path.join(MODELS, "mlp-tiny-loss", "model.onnx")
 PLAN, KERNELS, GRAPH, WEIGHTS, RUNTIME = 1, 2, 3, 4, 5
 
@@ -67,7 +63,6 @@ class Targets(ToolTest):
         self.assertEqual(result.code, 0, result.err)
         return self.path("m.trainer")
 
-    @needs_libdevice
     def test_a_trainer_for_gpus_has_their_kernels(self):
         trainer = self.trainer(
             *("--target", "cuda:sm_90", "--report", self.path("r.json")),
@@ -94,7 +89,6 @@ class Targets(ToolTest):
                 self.assertIn(b"\n.target sm_90\n", content)
                 self.assertIn(b".entry " + name.removesuffix(".ptx").encode(), content)
 
-    @needs_libdevice
     def test_a_trainer_for_gpus_says_what_it_is_without_one(self):
         trainer = self.trainer("--target", "cuda:sm_80")
         for words, text in (
@@ -115,7 +109,6 @@ class Targets(ToolTest):
             "--target cpu,cuda",
         )
 
-    @needs_libdevice
     def test_one_file_for_both(self):
         trainer = self.trainer(
             *("--target", "cpu:x86-64-v3,cuda:sm_90", "--embed-weights"),
@@ -153,7 +146,6 @@ class Targets(ToolTest):
         self.assertEqual(plans[PLAN, 1], dict(sections(alone))[PLAN, 0])
         self.assertEqual(plans[WEIGHTS, 0], dict(sections(alone))[WEIGHTS, 0])
 
-    @needs_libdevice
     def test_flags_of_gpus_on_a_processor(self):
         trainer = self.trainer("--target", "cpu:x86-64-v3")
         for flag, value in (("--cuda-graph", "off"), ("--reduce", "nccl")):
@@ -169,7 +161,6 @@ class Targets(ToolTest):
             "--reduce has no effect on a mesh of one rank",
         )
 
-    @needs_libdevice
     def test_the_processor_where_gpus_are_too_few(self):
         trainer = self.trainer("--target", "cpu,cuda:sm_90")
         result = run(trainer, "--steps", "2", "--data", "synthetic:1")
@@ -209,7 +200,6 @@ class Targets(ToolTest):
         self.assertIn("kernels.so", names)
         self.assertTrue([name for name in names if name.endswith(".ptx")])
 
-    @needs_libdevice
     def test_what_this_machine_has_decides(self):
         self.make_driver()
         for gpus, capability, target in (
@@ -260,7 +250,6 @@ class Targets(ToolTest):
             text=True,
         )
 
-    @needs_libdevice
     def test_a_kernel_that_cannot_be_built_makes_no_trainer(self):
         # tanh is libdevice's, which is damaged here.
         os.makedirs(self.path("toolkit/nvvm/libdevice"))

@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 import parity
-from emulated_cuda import emulated, needs_libdevice
+from emulated_cuda import emulated
 from record_bits import digest
 from reference import MODELS, CommandFailed, models, read_metrics, read_safetensors
 from strategies import STRATEGIES, fits, ranks_of
@@ -90,7 +90,6 @@ class Run:
         return self.losses, self.norms, self.digest
 
 
-@needs_libdevice
 class Cuda(unittest.TestCase):
     def against_pytorch(self, model, run, precision):
         r = model.reference
@@ -269,7 +268,6 @@ class Cuda(unittest.TestCase):
                     self.assertEqual(run.bits(), at_once.bits())
 
 
-@needs_libdevice
 class Refusals(unittest.TestCase):
     """One line each, and nothing written."""
 

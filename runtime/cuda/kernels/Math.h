@@ -11,6 +11,23 @@ using Word64 = unsigned long long;
 
 template <typename T> inline constexpr T infinity = T(__builtin_inf());
 
+SHARDC_DEVICE float multiplyAdd(float x, float y, float z) {
+  return __builtin_fmaf(x, y, z);
+}
+SHARDC_DEVICE double multiplyAdd(double x, double y, double z) {
+  return __builtin_fma(x, y, z);
+}
+SHARDC_DEVICE float nearest(float x) { return __builtin_rintf(x); }
+SHARDC_DEVICE double nearest(double x) { return __builtin_rint(x); }
+SHARDC_DEVICE float absolute(float x) { return __builtin_fabsf(x); }
+SHARDC_DEVICE double absolute(double x) { return __builtin_fabs(x); }
+SHARDC_DEVICE float withSign(float x, float sign) {
+  return __builtin_copysignf(x, sign);
+}
+SHARDC_DEVICE double withSign(double x, double sign) {
+  return __builtin_copysign(x, sign);
+}
+
 /// 2^exponent, from -1022 to 1023.
 SHARDC_DEVICE double powerOfTwo(int exponent) {
   return __builtin_bit_cast(double, Word64(exponent + 1023) << 52);
