@@ -5,7 +5,8 @@
     gpu_models.py SHARDC MODELS... --markdown docs/gpu-kernels.md
 
 Fails where a kernel is refused, does not assemble, spills registers, or keeps memory of its
-threads' own. Models in float32 and bfloat16 with the batch of one rank; their values are not needed.
+threads' own. Models in float32 and bfloat16 with the batch of one rank; their values are not
+needed.
 """
 import argparse
 import glob
