@@ -13,12 +13,12 @@ module @kernels {}
 // CHECK-NOT: step.copy
 // CHECK: %[[W:.*]] = step.view %{{.*}}[0] : memref<12x8xf32>
 // CHECK: %[[B:.*]] = step.view %{{.*}}[384] : memref<12xf32>
-// CHECK: step.gemm %{{.*}}, %[[W]] bias %[[B]] into %{{.*}} {{.*}}transpose_b} : (memref<6x8xf32>, memref<12x8xf32>, memref<12xf32>, memref<6x12xf32>) -> ()
-// CHECK: step.gemm {{.*}} : (memref<6x12xf32>, memref<12x8xf32>, memref<6x8xf32>) -> ()
-// CHECK: step.gemm %{{.*}}, %{{.*}} residual %{{.*}} into %{{.*}} : (memref<6x8xf32>, memref<8x8xf32>, memref<6x8xf32>, memref<6x8xf32>) -> ()
+// CHECK: step.gemm %{{.*}}, %[[W]] bias %[[B]] into %{{.*}} {{.*}}transpose_b} : (memref<6x8xf32>, memref<12x8xf32>, memref<12xf32>, memref<6x12xf32>, memref<33554432xui8>) -> ()
+// CHECK: step.gemm {{.*}} : (memref<6x12xf32>, memref<12x8xf32>, memref<6x8xf32>, memref<33554432xui8>) -> ()
+// CHECK: step.gemm %{{.*}}, %{{.*}} residual %{{.*}} into %{{.*}} : (memref<6x8xf32>, memref<8x8xf32>, memref<6x8xf32>, memref<6x8xf32>, memref<33554432xui8>) -> ()
 // CHECK: %[[DW:.*]] = step.view %[[FLAT:.*]][0] : memref<12x8xf32>
 // CHECK: %[[DB:.*]] = step.view %[[FLAT]][384] : memref<12xf32>
-// CHECK: step.gemm %{{.*}}, %{{.*}} into %[[DW]] bias_gradient %[[DB]] {gradient_of_a, {{.*}}transpose_a} : (memref<6x12xf32>, memref<6x8xf32>, memref<12x8xf32>, memref<12xf32>) -> ()
+// CHECK: step.gemm %{{.*}}, %{{.*}} into %[[DW]] bias_gradient %[[DB]] workspace %{{.*}} {gradient_of_a, {{.*}}transpose_a} : (memref<6x12xf32>, memref<6x8xf32>, memref<12x8xf32>, memref<12xf32>, memref<33554432xui8>) -> ()
 // CHECK-NOT: step.copy
 func.func @train(%x: tensor<2x3x8xf32> {nn.name = "x", nn.role = "input"}) {
   %w:4 = fsdp.resident @u : tensor<4x8xf32>, tensor<8x8xf32>, tensor<4xf32>, tensor<8xf32>
@@ -42,10 +42,10 @@ module @kernels {}
 // CHECK-LABEL: step.program "eval"
 // CHECK: step.copy
 // CHECK: step.copy
-// CHECK: step.gemm {{.*}} : (memref<3x8xf32>, memref<12x8xf32>, memref<3x12xf32>) -> ()
+// CHECK: step.gemm {{.*}} : (memref<3x8xf32>, memref<12x8xf32>, memref<3x12xf32>, memref<33554432xui8>) -> ()
 // Gradients that have no place are products of parts of the columns.
-// CHECK: step.gemm {{.*}}transpose_a} : (memref<3x8xf32, strided<[12, 1]{{.*}}>>, memref<3x8xf32>, memref<8x8xf32>) -> ()
-// CHECK: step.gemm {{.*}}transpose_a} : (memref<3x4xf32, strided<[12, 1]{{.*}}>>, memref<3x8xf32>, memref<4x8xf32>) -> ()
+// CHECK: step.gemm {{.*}}transpose_a} : (memref<3x8xf32, strided<[12, 1]{{.*}}>>, memref<3x8xf32>, memref<8x8xf32>, memref<33554432xui8>) -> ()
+// CHECK: step.gemm {{.*}}transpose_a} : (memref<3x4xf32, strided<[12, 1]{{.*}}>>, memref<3x8xf32>, memref<4x8xf32>, memref<33554432xui8>) -> ()
 func.func @eval(%x: tensor<3x8xf32> {nn.name = "x", nn.role = "input"}) {
   %a = nn.get_parameter @a : tensor<4x8xf32>
   %b = nn.get_parameter @b : tensor<8x8xf32>
