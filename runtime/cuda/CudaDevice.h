@@ -47,6 +47,8 @@ public:
   void download(void *to, const std::byte *from, int64_t bytes) override;
   std::unique_ptr<DeviceProgram> newProgram() override;
   void settle() override;
+  /// Is false: entries are then launched one by one, and not as a graph.
+  bool timesEntriesForFree() const override { return false; }
   void
   onHost(int64_t extent, int64_t grain,
          const std::function<void(int64_t begin, int64_t end)> &body) override;

@@ -91,6 +91,10 @@ public:
   /// Returns when all that was begun is done. Throws what went wrong.
   virtual void settle() = 0;
 
+  /// Whether to time entries, which Measurements ask for, leaves programs as
+  /// fast as they are.
+  virtual bool timesEntriesForFree() const { return true; }
+
   /// Calls body(begin, end) on ranges of [0, extent) of the host's work for
   /// this rank, on as many of its threads as there are. Ranges have `grain`
   /// work items at least.

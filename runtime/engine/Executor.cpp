@@ -13,7 +13,9 @@ struct Rank::State : RankState {
         Communicator &communicator, const RankOptions &options)
       : RankState(plan, std::move(device), communicator, options),
         train(*this, plan.train(), "train"), eval(*this, plan.eval(), "eval") {
-    train.measured.timed = eval.measured.timed = options.profile;
+    train.measured.timed = eval.measured.timed =
+        options.profile ||
+        (options.profileIfFree && this->device->timesEntriesForFree());
     train.measured.note = eval.measured.note = &communicator.note();
   }
 

@@ -23,9 +23,10 @@
 namespace shardc::runtime {
 
 struct RankOptions {
-  bool profile = false;     // keep seconds
-  bool accumulates = false; // several micro-batches per step: allocates the
-                            // pool "accumulation"
+  bool profile = false;       // keep seconds
+  bool profileIfFree = false; // where the device times entries for free
+  bool accumulates = false;   // several micro-batches per step: allocates the
+                              // pool "accumulation"
   /// Slices lie side by side where the ranks share an address space, so that
   /// nothing is copied to gather them (SharedSlices.h). It must be the same for
   /// all ranks; only tests turn it off.

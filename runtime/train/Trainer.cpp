@@ -122,8 +122,8 @@ RankLoop::RankLoop(Run &run, ReadAhead &ahead, Communicator &communicator)
   summary.checkpointCopyBytes = run.settings.checkpointCopyBytes;
   flops = stepFlops(plan, run.settings.microBatches);
   RankOptions options;
-  options.profile =
-      run.options.metrics || run.options.profile || run.options.html;
+  options.profile = run.options.profile;
+  options.profileIfFree = run.options.metrics || run.options.html;
   options.accumulates = run.settings.microBatches > 1;
   options.parameterNumbers = run.settings.groups.numbers;
   rank = Rank::create(plan, run.makeDevice, communicator, options);

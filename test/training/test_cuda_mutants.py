@@ -36,7 +36,6 @@ class Run:
     def __init__(self, model, trainer, flags, ranks, **settings):
         with tempfile.TemporaryDirectory() as folder:
             path = lambda name: os.path.join(folder, name)
-            # Without --metrics, whose clocks would launch every entry by itself: graphs.
             words = [trainer, "--export-safetensors", path("f.safetensors"), *flags]
             words += ["--steps", STEPS, "--lr", 1e-3, "--clip", 1]
             # No step has the learning rate of another.
