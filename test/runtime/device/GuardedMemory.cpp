@@ -26,7 +26,10 @@ struct Guarded {
 Guarded guarded[256];
 std::atomic<int> guardedCount{0};
 
-void onTouch(int, siginfo_t *info, void *) {
+/// Others have memory that nobody touches, too.
+struct sigaction before;
+
+void onTouch(int signal, siginfo_t *info, void *context) {
   auto *address = static_cast<const std::byte *>(info->si_addr);
   for (int i = 0; i < std::min(guardedCount.load(), 256); ++i) {
     const std::byte *begin = guarded[i].begin;
@@ -39,7 +42,9 @@ void onTouch(int, siginfo_t *info, void *) {
         break;
     _exit(70);
   }
-  signal(SIGSEGV, SIG_DFL);
+  if (before.sa_flags & SA_SIGINFO && before.sa_sigaction)
+    return before.sa_sigaction(signal, info, context);
+  sigaction(signal, &before, nullptr); // the instruction runs again
 }
 
 void guard(const GuardedAllocation &allocation) {
@@ -48,7 +53,7 @@ void guard(const GuardedAllocation &allocation) {
     struct sigaction action = {};
     action.sa_sigaction = onTouch;
     action.sa_flags = SA_SIGINFO;
-    sigaction(SIGSEGV, &action, nullptr);
+    sigaction(SIGSEGV, &action, &before);
   });
   int index = guardedCount++ % 256;
   std::snprintf(guarded[index].name, sizeof guarded[index].name, "%s",
