@@ -82,8 +82,6 @@ llvm::Expected<GpuKernels> compileGpuKernels(ModuleOp kernels,
       });
   SmallVector<mlir::gpu::GPUFuncOp> functions(
       module.getOps<mlir::gpu::GPUFuncOp>());
-  std::mutex mutex;
-  std::string firstError;
   parallelFor(kernels.getContext(), 0, functions.size(), [&](size_t i) {
     mlir::gpu::GPUFuncOp function = functions[i];
     GpuKernel &kernel = compiled.kernels[numbers.lookup(function.getName())];
@@ -103,12 +101,9 @@ llvm::Expected<GpuKernels> compileGpuKernels(ModuleOp kernels,
       kernel.cubin = std::move(*cubin);
       return;
     }
-    std::lock_guard lock(mutex);
-    firstError =
-        "kernel " + kernel.symbol + ": " + llvm::toString(cubin.takeError());
+    kernel.refusal = llvm::toString(cubin.takeError());
+    kernel.ptx.clear();
   });
-  if (!firstError.empty())
-    return llvm::createStringError(firstError);
   compiled.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();

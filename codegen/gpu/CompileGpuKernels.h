@@ -44,8 +44,7 @@ llvm::Expected<std::string> compileToPtx(mlir::gpu::GPUFuncOp kernel,
                                          const GpuModel &gpu);
 
 /// Compiles every function of `kernels` (linalg on tensors), which stays as it
-/// is. A kernel that cannot be built has a `refusal`; fails where ptxas refuses
-/// what was generated.
+/// is. A kernel that cannot be built, or that ptxas refuses, has a `refusal`.
 llvm::Expected<GpuKernels> compileGpuKernels(mlir::ModuleOp kernels,
                                              const GpuModel &gpu,
                                              const CudaToolkit &toolkit);

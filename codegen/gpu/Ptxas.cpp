@@ -70,7 +70,8 @@ llvm::Expected<Cubin> assemble(llvm::StringRef ptx, llvm::StringRef ptxas,
   if (!said)
     return said.takeError();
   if (status != 0)
-    return llvm::createStringError(ptxas.str() + ": " + error + *said);
+    return llvm::createStringError(
+        (ptxas + ": " + error + llvm::StringRef(*said).trim()).str());
   std::optional<ResourceUsage> usage = parsePtxas(*said);
   if (!usage)
     return llvm::createStringError(

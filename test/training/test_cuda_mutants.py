@@ -37,7 +37,7 @@ class Run:
         with tempfile.TemporaryDirectory() as folder:
             path = lambda name: os.path.join(folder, name)
             words = [trainer, "--export-safetensors", path("f.safetensors"), *flags]
-            words += ["--steps", STEPS, "--lr", 1e-3, "--clip", 1]
+            words += ["--nproc-per-node", 1, "--steps", STEPS, "--lr", 1e-3, "--clip", 1]
             # No step has the learning rate of another.
             words += ["--schedule", "cosine", "--total-steps", 20]
             for name, data in model.data().items():
