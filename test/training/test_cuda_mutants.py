@@ -44,7 +44,7 @@ class Run:
                 words += ["--data", f"{name}={data}"]
             process = subprocess.run(
                 [str(word) for word in words],
-                env={**os.environ, **environment(int(ranks), **settings)},
+                env={**os.environ, **environment(int(ranks), SHARED_CHECKS=1, **settings)},
                 capture_output=True,
                 text=True,
                 timeout=300,

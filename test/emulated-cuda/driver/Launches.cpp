@@ -85,6 +85,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
             code.facts->localBytes,
             code.facts->waits != 0,
             settings().delaySeed.value_or(0) % 2 == 1};
+    grid.checksShared = settings().checksShared;
     if (CUresult result = checkShape(*function, grid); result != CUDA_SUCCESS)
       return result;
   }

@@ -37,6 +37,7 @@ const Settings &settings() {
     read("SHARDC_EMULATED_GPU_BYTES", made.bytes);
     read("SHARDC_EMULATED_CAPABILITY", made.capability);
     read("SHARDC_EMULATED_CHECKS", made.checked);
+    read("SHARDC_EMULATED_SHARED_CHECKS", made.checksShared);
     if (std::getenv("SHARDC_EMULATED_DELAY_SEED")) {
       uint64_t seed = 0;
       read("SHARDC_EMULATED_DELAY_SEED", seed);

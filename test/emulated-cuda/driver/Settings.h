@@ -20,6 +20,8 @@ struct Settings {
   int capability = 110;
   /// SHARDC_EMULATED_CHECKS: 0 leaves out what is checked of each access.
   bool checked = true;
+  /// SHARDC_EMULATED_SHARED_CHECKS: 0 leaves out races in shared memory.
+  bool checksShared = true;
   /// SHARDC_EMULATED_DELAY_SEED: streams are delayed at random.
   std::optional<uint64_t> delaySeed;
   /// SHARDC_EMULATED_CUDA_CACHE: the folder of kernels that were compiled.

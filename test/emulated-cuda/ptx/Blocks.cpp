@@ -92,7 +92,8 @@ struct Blocks::Impl {
 
   /// For a block that begins.
   void clearShared() {
-    checks.begin(shared, sharedMemory.size() - 128);
+    if (grid.checksShared)
+      checks.begin(shared, sharedMemory.size() - 128);
     ++latest;
     // Nobody relies on what it holds.
     std::fill(sharedMemory.begin(), sharedMemory.end(), char(0xa5));
@@ -224,9 +225,11 @@ void Blocks::Impl::warpOf(Thread *thread, WarpOp op, uint32_t mask,
 void Blocks::Impl::sharedOf(Thread *thread, uint64_t address, uint32_t kind,
                             const char *statement) {
   Fiber &fiber = of(thread);
+  auto *impl = static_cast<Impl *>(fiber.impl);
+  if (!impl->grid.checksShared)
+    return;
   std::string wrong =
-      static_cast<Impl *>(fiber.impl)
-          ->checks.touch(fiber.time, address, kind & accessBytes,
+      impl->checks.touch(fiber.time, address, kind & accessBytes,
                          kind & accessReads, kind & accessWrites, statement);
   if (!wrong.empty())
     Blocks::end(thread, wrong);

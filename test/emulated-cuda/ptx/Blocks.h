@@ -18,6 +18,8 @@ struct Grid {
   /// The last thread of a block runs first.
   bool backwards = false;
   uint32_t tag = 0; // Thread::tag
+  /// Accesses of shared memory that no barrier orders are found.
+  bool checksShared = true;
 };
 
 /// To be used by one thread of the host at a time.
