@@ -81,6 +81,7 @@ TEST_F(Findings, OneOfManyReadersIsNotAwaited) {
   auto run = [&] {
     fill(a);
     synchronize();
+    CUstream late = nullptr;
     for (int i = 0; i < 3; ++i) {
       CUstream reader = newStream();
       CUevent end = newEvent();
@@ -88,9 +89,12 @@ TEST_F(Findings, OneOfManyReadersIsNotAwaited) {
       EXPECT_CUDA(cuEventRecord(end, reader));
       if (i != 1)
         EXPECT_CUDA(cuStreamWaitEvent(stream, end, 0));
+      else
+        late = reader;
     }
     fill(a);
     synchronize();
+    synchronize(late); // the process would be gone before it has read
   };
   EXPECT_FINDING(run(),
                  "race: 'cuMem.*' in stream . of device 0 (reads|writes)");

@@ -66,6 +66,10 @@ void guard(const GuardedAllocation &allocation) {
 
 GuardedAllocation::~GuardedAllocation() {
   if (mapped) {
+    // Others may get the addresses.
+    for (Guarded &each : guarded)
+      if (each.begin == given)
+        each.bytes = 0;
     munmap(given, mapped);
     munmap(inside, mapped);
   }
