@@ -31,8 +31,8 @@ def StepFuseProducts : Pass<"step-fuse-products", "::mlir::ModuleOp"> {
     ```
     A residual is there before the product is computed, in memory anyway (a kernel would not make it
     for the addition alone), and nothing else reads the product. A sum goes over all rows of the
-    gradient, has the weight gradient's type, and nothing reads it before that is computed. docs/
-    precision.md says what this does to roundings.
+    gradient, has the weight gradient's type, and nothing reads it before that is computed.
+    docs/precision.md says what this does to roundings.
 
     Why here: what runs in which phase and what a kernel computes is settled; before
     `step-outline-kernels`, which would take additions and sums along.

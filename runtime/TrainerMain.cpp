@@ -383,10 +383,10 @@ int runIn(World &world, const Launch &launch, const Options &options,
                                                              : UnmetExpectation;
 }
 
-/// Whether ranks train on devices, and nothing is only looked at or measured.
+/// Whether ranks work on devices, and nothing is only looked at.
 bool usesDevices(const Options &options) {
   bool reports = options.report && options.data.empty();
-  return !options.dryRun && !reports && !options.selfTest.wanted;
+  return !options.dryRun && !reports;
 }
 
 int run(int argc, char **argv, const PlatformFactory &platformOf,

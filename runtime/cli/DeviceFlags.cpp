@@ -9,8 +9,8 @@ void declareDevice(FlagTable &flags, Options &options) {
   flags.group("Devices", /*isLocal=*/true);
   flags.value("--device", "cpu|cuda|auto",
               "what the ranks run on, of what the trainer was compiled for; "
-              "auto: NVIDIA GPUs where this process has one for each of its "
-              "ranks, else the processor [auto]",
+              "auto: NVIDIA GPUs where this machine has one for each rank "
+              "here, else the processor [auto]",
               [&](const std::string &name, const std::string &text) {
                 options.device =
                     parseChoice<DeviceKind>(name, text,
@@ -32,7 +32,7 @@ void declareDevice(FlagTable &flags, Options &options) {
       .value("--reduce", "ordered|nccl",
              "how GPUs add up gradients. ordered: in the ranks' order, to the "
              "bits of every strategy and of the processor; nccl: by NCCL, in "
-             "its own order, [ordered]",
+             "its own order [ordered]",
              [&](const std::string &name, const std::string &text) {
                options.reduce = parseChoice<Reduce>(
                    name, text,

@@ -11,13 +11,13 @@ namespace shardc::runtime::cuda {
 namespace {
 
 constexpr int64_t firstRows = 256, mostRows = 8192;
-constexpr int64_t firstBytes = int64_t(1) << 22, mostBytes = int64_t(1) << 30;
+constexpr int64_t firstBytes = int64_t(1) << 22, mostBytes = int64_t(1) << 28;
 constexpr double leastSeconds = 1e-3;
 
-/// Memory for the largest of them.
+/// Memory for the largest of them: two operands, and a result.
 struct Scratch {
   explicit Scratch(CudaDevice &device)
-      : a(device.allocate("self-test's products", mostBytes)),
+      : a(device.allocate("self-test's products", 2 * mostBytes)),
         b(device.allocate("self-test's products", mostBytes)),
         workspace(device.allocate("self-test's products", workspaceBytes)) {}
 
@@ -68,7 +68,7 @@ double productsPerSecond(CudaDevice &device, const Scratch &scratch,
     product.workspace =
         tensorOf(scratch.workspace, plan::UINT8, {Scratch::workspaceBytes});
     double seconds = secondsOf(device, product);
-    if (seconds >= leastSeconds || 2 * n > mostRows)
+    if (seconds >= leastSeconds || 2 * n > mostRows || 4 * bytes > mostBytes)
       return 2 * double(n) * double(n) * double(n) / seconds;
   }
 }

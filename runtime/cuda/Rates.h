@@ -9,7 +9,7 @@ namespace shardc::runtime::cuda {
 class CudaDevice;
 
 /// Times square products by cuBLASLt, of bf16, float32 and float64, and a copy,
-/// each as large as takes a millisecond, or as 8192 rows and 1 GiB.
+/// each as large as takes a millisecond, or as 8192 rows and 256 MiB.
 DeviceRates ratesOf(CudaDevice &device);
 
 } // namespace shardc::runtime::cuda

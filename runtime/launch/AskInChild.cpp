@@ -17,15 +17,6 @@ namespace shardc::runtime {
 
 static constexpr char isAnswer = 'a', isError = 'e';
 
-static void writeAll(int file, const std::string &text) {
-  for (size_t at = 0; at < text.size();) {
-    ssize_t written = write(file, text.data() + at, text.size() - at);
-    if (written < 0 && errno != EINTR)
-      return;
-    at += written > 0 ? static_cast<size_t>(written) : 0;
-  }
-}
-
 static std::string readAll(int file) {
   std::string text;
   char block[4096];
@@ -51,10 +42,16 @@ std::string askInChild(const std::function<std::string()> &answer) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
       _exit(1);
+    std::string text;
     try {
-      writeAll(to.get(), isAnswer + answer());
+      text = isAnswer + answer();
     } catch (const std::exception &error) {
-      writeAll(to.get(), isError + std::string(error.what()));
+      text = isError + std::string(error.what());
+    }
+    try {
+      to.write(text.data(), text.size(), "the pipe to the parent");
+    } catch (const Error &) {
+      // It sees that nothing came.
     }
     // What is registered for the end of the program is the parent's.
     _exit(0);

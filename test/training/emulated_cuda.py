@@ -10,8 +10,10 @@ LIBRARIES = os.path.join(BUILD, "emulated-cuda")
 def environment(gpus=4, **settings):
     """What a process has in its environment to find `gpus` emulated GPUs. Kernels that were
     compiled for this machine are kept, for processes that come later. Races in shared memory, which
-    take long to look for, are what the kernels' own tests and the mutants are for."""
-    settings = {"SHARED_CHECKS": 0, **settings}
+    take long to look for, are what the kernels' own tests and the mutants are for; elsewhere
+    SHARDC_EMULATED_SHARED_CHECKS=1 asks for them."""
+    shared = os.environ.get("SHARDC_EMULATED_SHARED_CHECKS", 0)
+    settings = {"SHARED_CHECKS": shared, **settings}
     return {
         "LD_LIBRARY_PATH": LIBRARIES,
         "SHARDC_EMULATED_GPUS": str(gpus),

@@ -26,16 +26,7 @@ SHARDC_DEVICE float logarithm(float x) {
     return x == 0 ? -infinity<float> : __builtin_nanf("");
   if (x == infinity<float>)
     return x;
-  int k = 0;
-  if (x < 0x1p-126f) {
-    x *= 0x1p25f;
-    k = -25;
-  }
-  Word32 bits = __builtin_bit_cast(Word32, x);
-  // From the bits of sqrt(1/2) on, the exponent goes up by one.
-  Word32 up = bits - 0x3f3504f3;
-  k += int(up) >> 23;
-  float f = __builtin_bit_cast(float, bits - (up & 0xff800000)) - 1;
+  auto [f, k] = scaled(x);
   float s = f / (2 + f), z = s * s;
   constexpr float factors[] = {2.0f / 11, 2.0f / 9, 2.0f / 7, 2.0f / 5,
                                2.0f / 3};
@@ -302,16 +293,7 @@ SHARDC_DEVICE double cosine(double x) { return sine(x, 1); }
 /// log(x), x > 0 and finite, as a sum of two to 2^-60: Math.h's series, whose
 /// first term is a sum of two as well.
 SHARDC_DEVICE double preciseLogarithm(double x, double &low) {
-  int k = 0;
-  if (x < 0x1p-1022) {
-    x *= 0x1p54;
-    k = -54;
-  }
-  Word64 bits = __builtin_bit_cast(Word64, x);
-  Word64 up = bits - 0x3fe6a09e667f3bcdULL;
-  k += int((long long)up >> 52);
-  double f =
-      __builtin_bit_cast(double, bits - (up & 0xfff0000000000000ULL)) - 1;
+  auto [f, k] = scaled(x);
   // s = f / (2 + f), and what it lacks.
   double divisor = 2 + f, lost = f - (divisor - 2);
   double s = f / divisor;

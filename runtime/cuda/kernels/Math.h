@@ -84,6 +84,38 @@ SHARDC_DEVICE double exponential(double x) {
   return result * powerOfTwo(half) * powerOfTwo(exponent - half);
 }
 
+/// x = 2^exponent (1 + fraction), 1 + fraction in [sqrt(1/2), sqrt(2)).
+template <typename T> struct Scaled {
+  T fraction;
+  int exponent;
+};
+/// Of a positive, finite number.
+SHARDC_DEVICE Scaled<double> scaled(double x) {
+  int exponent = 0;
+  if (x < 0x1p-1022) {
+    x *= 0x1p54;
+    exponent = -54;
+  }
+  Word64 bits = __builtin_bit_cast(Word64, x);
+  // From the bits of sqrt(1/2) on, the exponent goes up by one.
+  Word64 up = bits - 0x3fe6a09e667f3bcdULL;
+  exponent += int((long long)up >> 52);
+  bits -= up & 0xfff0000000000000ULL;
+  return {__builtin_bit_cast(double, bits) - 1, exponent};
+}
+SHARDC_DEVICE Scaled<float> scaled(float x) {
+  int exponent = 0;
+  if (x < 0x1p-126f) {
+    x *= 0x1p25f;
+    exponent = -25;
+  }
+  Word32 bits = __builtin_bit_cast(Word32, x);
+  Word32 up = bits - 0x3f3504f3;
+  exponent += int(up) >> 23;
+  bits -= up & 0xff800000;
+  return {__builtin_bit_cast(float, bits) - 1, exponent};
+}
+
 /// The natural logarithm to less than 1 ulp. x = 2^k (1 + f), 1 + f in
 /// [sqrt(1/2), sqrt(2)), and with s = f / (2 + f)
 ///   log(1 + f) = 2 atanh(s) = f - (f^2/2 - s (f^2/2 + R)),
@@ -96,17 +128,7 @@ SHARDC_DEVICE double logarithm(double x) {
     return x == 0 ? -infinity<double> : __builtin_nan("");
   if (x == infinity<double>)
     return x;
-  int k = 0;
-  if (x < 0x1p-1022) {
-    x *= 0x1p54;
-    k = -54;
-  }
-  Word64 bits = __builtin_bit_cast(Word64, x);
-  // From the bits of sqrt(1/2) on, the exponent goes up by one.
-  Word64 up = bits - 0x3fe6a09e667f3bcdULL;
-  k += int((long long)up >> 52);
-  double f =
-      __builtin_bit_cast(double, bits - (up & 0xfff0000000000000ULL)) - 1;
+  auto [f, k] = scaled(x);
   double s = f / (2 + f), z = s * s;
   double series = 2.0 / 23;
 #pragma unroll

@@ -4,7 +4,6 @@
 #include "runtime/cuda/CudaDevice.h"
 #include "runtime/cuda/Rates.h"
 #include "runtime/device/Tickets.h"
-#include "test/runtime/device/CudaDevices.h"
 #include "test/runtime/device/TestedDevices.h"
 #include "test/runtime/launch/RanksInProcesses.h"
 
@@ -70,7 +69,7 @@ private:
   std::vector<Memory> memories;
 };
 
-class PlainPlatform final : public Platform {
+class PlainPlatform : public Platform {
 public:
   int deviceCount(const shardc::plan::Plan &) const override { return 1; }
   void check(const shardc::plan::Plan &) const override {}
@@ -125,31 +124,34 @@ TEST(SelfTest, ThreadsOfAProcess) {
   EXPECT_EQ(result.rates.memory, 32e9) << "of each of two";
 }
 
+/// Measures what a GPU reaches as well.
+class RatedPlatform final : public PlainPlatform {
+public:
+  DeviceRates measure(Device &device, const DeviceOptions &options,
+                      int64_t ranksPerHost) const override {
+    if (auto *gpu = dynamic_cast<cuda::CudaDevice *>(&device))
+      return cuda::ratesOf(*gpu);
+    return PlainPlatform::measure(device, options, ranksPerHost);
+  }
+};
+
 TEST(SelfTest, OnEveryKindOfDevice) {
   for (const TestedDevice &tested : testedDevices()) {
     if (tested.most < 2)
       continue;
+    SCOPED_TRACE(tested.name);
     ThreadWorld world(2);
-    PlainPlatform platform;
+    RatedPlatform platform;
     SelfTestResult result =
         selfTest(world, tested.make, platform, {}, {0, 1, 1, 16'000});
-    ASSERT_EQ(result.levels.size(), 1u) << tested.name;
-    EXPECT_EQ(result.levels[0].reduceScatter.size(), 2u) << tested.name;
-    EXPECT_GT(*result.leastBandwidth(), 0) << tested.name;
-  }
-}
-
-TEST(SelfTest, MeasuresAGpu) {
-  if (cudaDeviceCount() == 0)
-    GTEST_SKIP() << "there is no GPU, and no emulated one";
-  ThreadWorld world(1);
-  world.run([](Communicator &communicator) {
-    std::unique_ptr<Device> device = cudaDevice(communicator);
-    DeviceRates rates = cuda::ratesOf(static_cast<cuda::CudaDevice &>(*device));
+    ASSERT_EQ(result.levels.size(), 1u);
+    EXPECT_EQ(result.levels[0].reduceScatter.size(), 2u);
+    EXPECT_GT(*result.leastBandwidth(), 0);
+    const DeviceRates &rates = result.rates;
     for (double each : {rates.flops16, rates.flops32, rates.flops64,
                         rates.memoryBandwidth, rates.memory})
       EXPECT_GT(each, 1e6);
-  });
+  }
 }
 
 /// What hosts are called, by process.
