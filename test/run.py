@@ -40,6 +40,9 @@ LIT = next(
     "lit",
 )
 
+# Of each test of gtest and of unittest.
+SECONDS = {}
+
 
 def run_lit():
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
@@ -88,14 +91,32 @@ def run_gtest():
         failed += bad or (1 if code else 0)
         skipped += off
         passed += report["tests"] - bad - off
+        for suite in report["testsuites"]:
+            for test in suite["testsuite"]:
+                SECONDS[f"{program} {suite['name']}.{test['name']}"] = float(test["time"][:-1])
     return passed, failed, skipped
+
+
+class TimedResult(unittest.TextTestResult):
+    """Knows how long each test took."""
+
+    def startTest(self, test):
+        self.begin = time.monotonic()
+        super().startTest(test)
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        SECONDS[test.id()] = time.monotonic() - self.begin
 
 
 def run_unittest(folder, verbosity):
     # Each file is imported from its own folder, so that helpers beside it are found.
     sys.path.insert(0, folder)
     suite = unittest.defaultTestLoader.discover(folder, pattern="test_*.py", top_level_dir=folder)
-    result = unittest.TextTestRunner(verbosity=verbosity, stream=sys.stdout).run(suite)
+    runner = unittest.TextTestRunner(
+        verbosity=verbosity, stream=sys.stdout, resultclass=TimedResult
+    )
+    result = runner.run(suite)
     sys.path.remove(folder)
     for test, reason in result.skipped:
         print(f"skipped: {test}: {reason}")
@@ -118,6 +139,7 @@ def main():
         ),
     )
     parser.add_argument("--quiet", action="store_true")
+    parser.add_argument("--durations", type=int, default=0, metavar="N", help="list the N slowest")
     parser.add_argument("--build-seconds", type=float, default=0, help=argparse.SUPPRESS)
     args = parser.parse_args()
     os.environ["SHARDC_BUILD"] = BUILD
@@ -135,6 +157,8 @@ def main():
             counts = run_unittest(os.path.join(ROOT, "test", kind), verbosity)
         table.append((kind, *counts, time.monotonic() - start))
     print()
+    for name in sorted(SECONDS, key=SECONDS.get, reverse=True)[: args.durations]:
+        print(f"{SECONDS[name]:8.1f} s  {name}")
     for kind, passed, failed, skipped, seconds in table:
         print(f"{kind:10} {passed:5} passed {failed:4} failed {skipped:4} skipped {seconds:8.1f} s")
     if args.build_seconds:

@@ -126,7 +126,9 @@ void CudaDevice::upload(std::byte *to, const void *from, int64_t bytes) {
     std::byte *place = staging->memory + staging->used;
     std::memcpy(place, source + at, size_t(part));
     driver.cuMemcpyHtoDAsync(addressOf(to + at), place, size_t(part), compute);
-    staging->used += (part + 255) / 256 * 256;
+    // The host fills no page that a copy still reads, which an emulated driver
+    // watches page by page.
+    staging->used += (part + 4095) / 4096 * 4096;
   }
 }
 

@@ -21,9 +21,8 @@ class By:
 
 
 NUMBERS = By("other numbers")
-RACE = By("emulator: race", finding="^race: ")
 # What is not ordered may come so early that nothing is there.
-EARLY = By("emulator: race, or bytes that nobody wrote", finding="^race: |reads what nobody has wr")
+RACE = By("emulator: race, or bytes that nobody wrote", finding="^race: |reads what nobody has wr")
 UNWRITTEN = By("emulator: bytes that nobody wrote", finding="reads what nobody has written")
 SHARED = By("emulator: race in shared memory", finding="^race in shared memory: ")
 OUTSIDE = By(
@@ -40,7 +39,8 @@ ALLOCATION = By("emulator: allocation behind a graph", finding="after a graph wa
 RANKS = By("emulator: ranks differ in a call", finding="^ranks of a communicator differ")
 # What comes late races with what it is for, where that is met first.
 SWAPPED = By(
-    "emulator: ranks differ in a call, or race", finding="^ranks of a communicator differ|^race: "
+    "emulator: ranks differ in a call, race, or bytes that nobody wrote",
+    finding="^ranks of a communicator differ|^race: |reads what nobody has written",
 )
 GONE = By("trainer: NCCL's error, by rank and entry", error="plan entry .*a collective of NCCL: ")
 CAPTURE = By(
@@ -70,8 +70,8 @@ def table(text):
 CALLS = table(
     """
 # order between streams
-two ; no wait for a gather; EARLY; drop|cuStreamWait*Gather of 8448|1|0
-two ; no wait for a gather, in a graph; EARLY; drop|cuStreamWait*Gather of 8448*capture|1|0
+two ; no wait for a gather; RACE; drop|cuStreamWait*Gather of 8448|1|0
+two ; no wait for a gather, in a graph; RACE; drop|cuStreamWait*Gather of 8448*capture|1|0
 two ; no wait for the last gather of a graph; GRAPH; drop|cuStreamWait*Gather of 8448*capture|2|0
 two ; no wait for a sum of gradients; RACE; drop|cuStreamWait*ordered_sum_f32|3|1
 two ; a reduction does not wait for gradients; RACE; drop|cuStreamWait*cublasLtMatmul|1|0
@@ -84,7 +84,7 @@ one ; a kernel starts before what it reads, in a graph; RACE; early|cuLaunch*rel
 one ; a product starts before what it reads; RACE; early|cublasLtMatmul|3|0
 two ; an all-to-all starts before the gradients are there; RACE; early|*ncclAlltoAll|1|0
 one ; the optimizer starts before the norm is known; RACE; early|cuLaunch*optimizer*capture|1|0
-two ; ranks' parts are added before they have come; EARLY; early|cuLaunch*ordered_sum_f32|1|0
+two ; ranks' parts are added before they have come; RACE; early|cuLaunch*ordered_sum_f32|1|0
 # the host
 one ; the host reads metrics before they are there; PINNED; drop|cuStreamSync*DtoHAsync of 24|1|0
 one ; the host reads faults before they are there; PINNED; drop|cuStreamSync*DtoHAsync of 512|2|0
@@ -203,8 +203,8 @@ def norm_of_fewer(plan):
 
 # Defect, trainer, change of its plan, what catches it.
 PLANS = (
-    ("no wait for a gather", "two", remove("part.1/wait"), EARLY),
-    ("a wait behind what it is for", "two", move("part.0/wait", "part.0/relu_cd7a"), EARLY),
+    ("no wait for a gather", "two", remove("part.1/wait"), RACE),
+    ("a wait behind what it is for", "two", move("part.0/wait", "part.0/relu_cd7a"), RACE),
     (
         "a reduction before its last gradient",
         "two",

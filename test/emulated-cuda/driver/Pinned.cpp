@@ -4,6 +4,8 @@
 
 #include "Work.h"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <map>
@@ -74,6 +76,14 @@ uintptr_t number(const void *address) {
   return reinterpret_cast<uintptr_t>(address);
 }
 
+/// Pages that this thread's instruction has open. It may touch several, and no
+/// allocation may be made in a handler of signals.
+struct OpenPages {
+  std::array<uintptr_t, 16> begins;
+  size_t count = 0;
+};
+thread_local OpenPages openPages;
+
 } // namespace
 
 CUresult allocatePinned(size_t bytes, void *&address) {
@@ -91,8 +101,8 @@ CUresult allocatePinned(size_t bytes, void *&address) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   block.forStreams = static_cast<char *>(second);
-  // Nobody relies on what it holds.
-  std::memset(host, 0xa5, bytes);
+  // Nobody relies on what it holds. Further on pages come with their first use.
+  std::memset(host, 0xa5, std::min(bytes, size_t(1) << 16));
   std::lock_guard lock(tables().mutex);
   tables().blocks[number(host)] = block;
   address = host;
@@ -165,9 +175,11 @@ bool mayTouch(const void *address, bool inStream) {
       if (loan.begin <= at && at < loan.end && !inStream)
         name = loan.name;
     // Another byte of the page is a task's.
-    if (name.empty())
-      mprotect(reinterpret_cast<void *>(at / page * page), page,
-               PROT_READ | PROT_WRITE);
+    if (name.empty() && openPages.count < openPages.begins.size()) {
+      uintptr_t begin = at / page * page;
+      openPages.begins[openPages.count++] = begin;
+      mprotect(reinterpret_cast<void *>(begin), page, PROT_READ | PROT_WRITE);
+    }
   }
   if (!name.empty())
     finding("the host touches pinned memory of '" + name +
@@ -177,9 +189,11 @@ bool mayTouch(const void *address, bool inStream) {
 
 void closeAgain() {
   std::lock_guard lock(tables().mutex);
-  for (const Loan &loan : tables().loans)
-    if (tables().find(loan.begin) != tables().blocks.end())
-      tables().protect(loan.begin, loan.end);
+  for (size_t i = 0; i < openPages.count; ++i)
+    if (uintptr_t begin = openPages.begins[i];
+        tables().find(begin) != tables().blocks.end())
+      tables().protect(begin, begin + page);
+  openPages.count = 0;
 }
 
 } // namespace shardc::test::cuda
