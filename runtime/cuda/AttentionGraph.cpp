@@ -3,6 +3,7 @@
 // cudnn-frontend writes them down: cuDNN looks for their pattern.
 #include "runtime/cuda/AttentionGraph.h"
 
+#include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/cuda/Bind.h"
 
@@ -34,7 +35,7 @@ bool canSay(const entry::AttentionOperands &of,
             std::initializer_list<const Tensor *> heads, std::string &why) {
   if (of.query.dtype != plan::BFLOAT16 && of.query.dtype != plan::FLOAT16) {
     why = concat("it has engines for elements of 16 bits, and these are ",
-                 plan::DType_Name(of.query.dtype));
+                 dtypeName(of.query.dtype));
     return false;
   }
   if (of.causal && of.query.shape[1] != of.key.shape[1]) {

@@ -49,7 +49,7 @@ CudnnTarget::CudnnTarget(const Cudnn &library, std::string_view json,
 
 namespace {
 
-/// A graph's descriptors, of which the last one is the graph.
+/// A graph's descriptors.
 class LoweredGraph {
 public:
   LoweredGraph(const CudnnTarget &target, const TensorGraph &graph)
@@ -71,11 +71,12 @@ public:
       all.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE,
               target.handle);
     all.finish();
+    whole = all.descriptor;
     kept.push_back(std::move(all));
   }
-  const cudnnBackendDescriptor_t &descriptor() const {
-    return kept.back().descriptor;
-  }
+  const cudnnBackendDescriptor_t &descriptor() const { return whole; }
+  /// The graph's, and all that it consists of.
+  std::vector<CudnnDescriptor> kept;
 
 private:
   void addTensor(int64_t id) {
@@ -166,19 +167,19 @@ private:
 
   const CudnnTarget &target;
   const TensorGraph &graph;
-  std::vector<CudnnDescriptor> kept;
   std::vector<cudnnBackendDescriptor_t> tensors;
+  cudnnBackendDescriptor_t whole = nullptr;
 };
 
-/// The configurations of a heuristic, best first.
+/// The configurations of the heuristic, best first.
 std::vector<CudnnDescriptor> configurations(const CudnnTarget &target,
-                                            const LoweredGraph &graph,
-                                            cudnnBackendHeurMode_t mode) {
+                                            const LoweredGraph &graph) {
   const Cudnn &library = target.library;
   CudnnDescriptor heuristic(library, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
                 CUDNN_TYPE_BACKEND_DESCRIPTOR, graph.descriptor());
-  heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
+  heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE,
+                CUDNN_HEUR_MODE_A);
   if (target.description)
     heuristic.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP,
                   CUDNN_TYPE_BACKEND_DESCRIPTOR,
@@ -205,57 +206,37 @@ std::vector<CudnnDescriptor> configurations(const CudnnTarget &target,
   return results;
 }
 
-/// The configuration of one engine; keeps what it consists of.
-struct Chosen {
-  std::vector<CudnnDescriptor> kept;
-  Chosen(const CudnnTarget &target, const LoweredGraph &graph,
-         const CudnnEngine &from) {
-    const Cudnn &library = target.library;
-    CudnnDescriptor engine(library, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-    engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-               graph.descriptor());
-    engine.set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, from.index);
-    if (target.description)
-      engine.set(CUDNN_ATTR_ENGINE_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                 target.description->descriptor);
-    engine.finish();
-    std::vector<cudnnBackendDescriptor_t> knobs;
-    for (const auto &[type, value] : from.knobs) {
-      CudnnDescriptor knob(library, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
-      knob.set(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, type);
-      knob.set(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, value);
-      knob.finish();
-      knobs.push_back(knob.descriptor);
-      kept.push_back(std::move(knob));
-    }
-    CudnnDescriptor config(library, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    config.set(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-               engine.descriptor);
-    config.setAll(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
-                  CUDNN_TYPE_BACKEND_DESCRIPTOR, knobs);
-    config.finish();
-    kept.push_back(std::move(engine));
-    kept.push_back(std::move(config));
-  }
-};
-
-bool isDeterministic(const Cudnn &library,
-                     const CudnnDescriptor &configuration) {
+/// The configuration of one engine; `parts` get what it consists of.
+CudnnDescriptor configuration(const CudnnTarget &target,
+                              const LoweredGraph &graph,
+                              const CudnnEngine &from,
+                              std::vector<CudnnDescriptor> &parts) {
+  const Cudnn &library = target.library;
   CudnnDescriptor engine(library, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-  int64_t count = 0;
-  library.check(library.cudnnBackendGetAttribute(configuration.descriptor,
-                                                 CUDNN_ATTR_ENGINECFG_ENGINE,
-                                                 CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                                 1, &count, &engine.descriptor),
-                "cudnnBackendGetAttribute");
-  cudnnBackendNumericalNote_t notes[2 * CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
-  library.check(library.cudnnBackendGetAttribute(
-                    engine.descriptor, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
-                    CUDNN_TYPE_NUMERICAL_NOTE, std::ssize(notes), &count,
-                    notes),
-                "cudnnBackendGetAttribute");
-  return std::find(notes, notes + count,
-                   CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) == notes + count;
+  engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+             graph.descriptor());
+  engine.set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, from.index);
+  if (target.description)
+    engine.set(CUDNN_ATTR_ENGINE_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+               target.description->descriptor);
+  engine.finish();
+  std::vector<cudnnBackendDescriptor_t> knobs;
+  for (const auto &[type, value] : from.knobs) {
+    CudnnDescriptor knob(library, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+    knob.set(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, type);
+    knob.set(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, value);
+    knob.finish();
+    knobs.push_back(knob.descriptor);
+    parts.push_back(std::move(knob));
+  }
+  CudnnDescriptor result(library, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+  result.set(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+             engine.descriptor);
+  result.setAll(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
+                CUDNN_TYPE_BACKEND_DESCRIPTOR, knobs);
+  result.finish();
+  parts.push_back(std::move(engine));
+  return result;
 }
 
 /// A configuration's plan. Throws a CudnnError where the device cannot run it.
@@ -288,41 +269,31 @@ int64_t workspaceOf(const CudnnDescriptor &plan) {
 
 std::shared_ptr<CudnnPlan> CudnnPlan::make(const CudnnTarget &target,
                                            const TensorGraph &graph,
-                                           const CudnnLimits &limits,
+                                           int64_t workspaceBytes,
                                            std::string &why,
                                            const CudnnEngine *engine) try {
   LoweredGraph lowered(target, graph);
   std::vector<CudnnDescriptor> candidates;
-  std::unique_ptr<Chosen> chosen;
-  if (engine) {
-    chosen = std::make_unique<Chosen>(target, lowered, *engine);
-    candidates.push_back(std::move(chosen->kept.back()));
-  } else {
-    candidates = configurations(target, lowered, CUDNN_HEUR_MODE_A);
-  }
+  if (engine)
+    candidates.push_back(configuration(target, lowered, *engine, lowered.kept));
+  else
+    candidates = configurations(target, lowered);
   why = "it has no engine for it";
   for (const CudnnDescriptor &each : candidates) {
-    if (limits.deterministic && !isDeterministic(target.library, each)) {
-      why = "it has no engine whose runs give the same bits";
-      continue;
-    }
     try {
       CudnnDescriptor made = planOf(target, each);
       int64_t bytes = workspaceOf(made);
-      if (bytes > limits.workspaceBytes) {
+      if (bytes > workspaceBytes) {
         why =
             concat("it wants ", bytes, " bytes of workspace, and the plan has ",
-                   limits.workspaceBytes);
+                   std::max<int64_t>(0, workspaceBytes));
         continue;
       }
       std::shared_ptr<CudnnPlan> plan(new CudnnPlan(std::move(made)));
       plan->workspaceBytes = bytes;
-      for (size_t i = 0; i < graph.tensors.size(); ++i)
-        if (const GraphTensor &tensor = graph.tensors[i]; !tensor.isVirtual()) {
-          plan->ids.push_back(int64_t(i) + 1);
-          plan->addresses.push_back(tensor.address);
-          plan->numbers.push_back(tensor.number);
-        }
+      plan->parts = std::move(lowered.kept);
+      for (CudnnDescriptor &other : candidates)
+        plan->parts.push_back(std::move(other));
       return plan;
     } catch (const CudnnError &error) {
       why = error.what();
@@ -334,17 +305,24 @@ std::shared_ptr<CudnnPlan> CudnnPlan::make(const CudnnTarget &target,
   return nullptr;
 }
 
-void CudnnPlan::enqueue(const CudnnTarget &target,
+void CudnnPlan::enqueue(const CudnnTarget &target, const TensorGraph &graph,
                         CUdeviceptr workspace) const {
-  // Numbers are read from the host's memory by this call.
-  std::vector<void *> pointers;
-  for (size_t i = 0; i < ids.size(); ++i)
-    pointers.push_back(addresses[i] ? reinterpret_cast<void *>(addresses[i])
-                                    : const_cast<float *>(&numbers[i]));
+  std::vector<int64_t> ids;
+  std::vector<const void *> addresses;
+  for (size_t i = 0; i < graph.tensors.size(); ++i) {
+    const GraphTensor &tensor = graph.tensors[i];
+    if (tensor.isVirtual())
+      continue;
+    ids.push_back(int64_t(i) + 1);
+    // Numbers are read from the host's memory by this call.
+    addresses.push_back(tensor.isNumber
+                            ? static_cast<const void *>(&tensor.number)
+                            : reinterpret_cast<const void *>(tensor.address));
+  }
   CudnnDescriptor pack(target.library, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
   pack.setAll(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, ids);
   pack.setAll(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
-              pointers);
+              addresses);
   pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, workspace);
   pack.finish();
   target.library.check(target.library.cudnnBackendExecute(

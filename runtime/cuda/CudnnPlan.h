@@ -55,12 +55,6 @@ public:
   int capability; // 90 of compute capability 9.0
 };
 
-struct CudnnLimits {
-  int64_t workspaceBytes;
-  /// Two runs must give the same bits.
-  bool deterministic;
-};
-
 /// An engine of cuDNN that is asked for by its number, with what it lets one
 /// choose.
 struct CudnnEngine {
@@ -70,27 +64,28 @@ struct CudnnEngine {
 
 class CudnnPlan {
 public:
-  /// The first plan of the library's heuristic within the limits, or the one of
-  /// `engine`. Null where there is none: `why` then says it.
+  /// The first plan of the library's heuristic, or the one of `engine`, that
+  /// takes at most so many bytes of workspace. Null where there is none: `why`
+  /// then says it.
   static std::shared_ptr<CudnnPlan> make(const CudnnTarget &target,
                                          const TensorGraph &graph,
-                                         const CudnnLimits &limits,
+                                         int64_t workspaceBytes,
                                          std::string &why,
                                          const CudnnEngine *engine = nullptr);
 
-  /// In the handle's stream. `workspace`: of at least workspaceBytes.
-  void enqueue(const CudnnTarget &target, CUdeviceptr workspace) const;
+  /// In the handle's stream. `graph`: of the signature that the plan was made
+  /// for; `workspace`: of at least workspaceBytes.
+  void enqueue(const CudnnTarget &target, const TensorGraph &graph,
+               CUdeviceptr workspace) const;
 
   int64_t workspaceBytes = 0;
 
 private:
   explicit CudnnPlan(CudnnDescriptor plan) : plan(std::move(plan)) {}
 
+  /// What the plan was made of, which outlives it.
+  std::vector<CudnnDescriptor> parts;
   CudnnDescriptor plan;
-  /// Tensors of the graph that lie in memory, or are numbers.
-  std::vector<int64_t> ids;
-  std::vector<CUdeviceptr> addresses;
-  std::vector<float> numbers;
 };
 
 } // namespace shardc::runtime::cuda

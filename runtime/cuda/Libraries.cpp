@@ -151,19 +151,23 @@ const BlasLt &Libraries::blasLt() const {
   return blasLtFunctions;
 }
 
-const Cudnn &Libraries::cudnn() const {
-  std::call_once(cudnnOnce, [&] {
-    void *library = open({"libcudnn.so.9"}, cudnnRemedy);
+Cudnn openCudnn() {
+  void *library = open({"libcudnn.so.9"}, cudnnRemedy);
+  Cudnn functions;
 #define SHARDC_FIND(result, name, arguments)                                   \
-  find(library, #name, cudnnFunctions.name, cudnnRemedy);
-    SHARDC_CUDA_CUDNN(SHARDC_FIND)
+  find(library, #name, functions.name, cudnnRemedy);
+  SHARDC_CUDA_CUDNN(SHARDC_FIND)
 #undef SHARDC_FIND
-    cudnnFunctions.version = int(cudnnFunctions.cudnnGetVersion());
-    if (cudnnFunctions.version < oldestCudnn)
-      fail("cuDNN is ", longVersionText(cudnnFunctions.version),
-           ", which is older than ", longVersionText(oldestCudnn), "; ",
-           cudnnRemedy);
-  });
+  functions.version = int(functions.cudnnGetVersion());
+  if (functions.version < oldestCudnn)
+    fail("cuDNN is ", longVersionText(functions.version),
+         ", which is older than ", longVersionText(oldestCudnn), "; ",
+         cudnnRemedy);
+  return functions;
+}
+
+const Cudnn &Libraries::cudnn() const {
+  std::call_once(cudnnOnce, [&] { cudnnFunctions = openCudnn(); });
   return cudnnFunctions;
 }
 

@@ -86,6 +86,10 @@ struct Cudnn {
   void check(cudnnStatus_t status, const char *function) const;
 };
 
+/// Opens libcudnn.so.9, which asks for no driver before its first handle. Throws
+/// an Error that says where it comes from.
+Cudnn openCudnn();
+
 /// What NCCL has found, here or elsewhere.
 class NcclError : public DeviceError {
 public:

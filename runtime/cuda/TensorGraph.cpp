@@ -1,6 +1,7 @@
 // Graphs grow by one operation at a time.
 #include "runtime/cuda/TensorGraph.h"
 
+#include <bit>
 #include <limits>
 #include <utility>
 
@@ -8,6 +9,21 @@ namespace shardc::runtime::cuda {
 
 GraphDims rowMajor(const GraphDims &shape) {
   return {shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3], 1};
+}
+
+std::vector<int64_t> TensorGraph::signature() const {
+  std::vector<int64_t> result;
+  for (const GraphTensor &each : tensors) {
+    result.insert(result.end(), {each.type, each.isVirtual(), each.isNumber,
+                                 std::bit_cast<int32_t>(each.number)});
+    result.insert(result.end(), each.shape.begin(), each.shape.end());
+    result.insert(result.end(), each.strides.begin(), each.strides.end());
+  }
+  for (const GraphOperation &each : operations)
+    result.insert(result.end(),
+                  {each.kind, each.a, each.b, each.c, each.result, each.mode,
+                   each.axis, each.reduction, each.computed});
+  return result;
 }
 
 static int add(TensorGraph &graph, const GraphTensor &tensor) {

@@ -48,6 +48,9 @@ public:
   std::vector<GraphTensor> tensors;
   std::vector<GraphOperation> operations;
 
+  /// Says all but where tensors lie: graphs of one signature have one plan.
+  std::vector<int64_t> signature() const;
+
   int number(float value);
   /// A tensor that is in no memory, row-major.
   int between(cudnnDataType_t type, const GraphDims &shape);

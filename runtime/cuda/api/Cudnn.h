@@ -14,7 +14,6 @@ using cudnnBackendDescriptor_t = void *;
 
 enum : cudnnStatus_t {
   CUDNN_STATUS_SUCCESS = 0,
-  CUDNN_STATUS_NOT_SUPPORTED = 3000, // and up to 3999
 };
 enum cudnnDataType_t : int {
   CUDNN_DATA_FLOAT = 0,
@@ -40,12 +39,7 @@ enum cudnnReduceTensorOp_t : int {
   CUDNN_REDUCE_TENSOR_MAX = 3,
 };
 enum cudnnBackendHeurMode_t : int {
-  CUDNN_HEUR_MODE_FALLBACK = 2,
   CUDNN_HEUR_MODE_A = 3,
-};
-enum cudnnBackendNumericalNote_t : int {
-  CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC = 4,
-  CUDNN_NUMERICAL_NOTE_TYPE_COUNT = 10,
 };
 enum cudnnBackendKnobType_t : int {
   CUDNN_KNOB_TYPE_STAGES = 14,
@@ -96,7 +90,6 @@ enum cudnnBackendAttributeName_t : int {
   CUDNN_ATTR_OPERATION_POINTWISE_TDESC = 758,
   CUDNN_ATTR_OPERATIONGRAPH_HANDLE = 800,
   CUDNN_ATTR_OPERATIONGRAPH_OPS = 801,
-  CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT = 802,
   CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT = 900,
   CUDNN_ATTR_TENSOR_DATA_TYPE = 901,
   CUDNN_ATTR_TENSOR_DIMENSIONS = 902,
@@ -109,7 +102,6 @@ enum cudnnBackendAttributeName_t : int {
   CUDNN_ATTR_VARIANT_PACK_WORKSPACE = 1003,
   CUDNN_ATTR_ENGINE_OPERATION_GRAPH = 1300,
   CUDNN_ATTR_ENGINE_GLOBAL_INDEX = 1301,
-  CUDNN_ATTR_ENGINE_NUMERICAL_NOTE = 1303,
   CUDNN_ATTR_ENGINE_DEVICEPROP = 1307,
   CUDNN_ATTR_MATMUL_COMP_TYPE = 1500,
   CUDNN_ATTR_OPERATION_MATMUL_ADESC = 1520,
@@ -133,7 +125,6 @@ enum cudnnBackendAttributeType_t : int {
   CUDNN_TYPE_VOID_PTR = 6,
   CUDNN_TYPE_HEUR_MODE = 8,
   CUDNN_TYPE_KNOB_TYPE = 9,
-  CUDNN_TYPE_NUMERICAL_NOTE = 11,
   CUDNN_TYPE_POINTWISE_MODE = 14,
   CUDNN_TYPE_BACKEND_DESCRIPTOR = 15,
   CUDNN_TYPE_REDUCTION_OPERATOR_TYPE = 18,
@@ -143,6 +134,7 @@ enum cudnnBackendAttributeType_t : int {
 /// F(result, name, arguments)
 #define SHARDC_CUDA_CUDNN(F)                                                   \
   F(size_t, cudnnGetVersion, ())                                               \
+  F(size_t, cudnnGetMaxDeviceVersion, ())                                      \
   F(const char *, cudnnGetErrorString, (cudnnStatus_t status))                 \
   F(cudnnStatus_t, cudnnCreate, (cudnnHandle_t * handle))                      \
   F(cudnnStatus_t, cudnnDestroy, (cudnnHandle_t handle))                       \
