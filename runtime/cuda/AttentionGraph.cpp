@@ -34,23 +34,26 @@ bool rowsBeginAt16(const Tensor &tensor) {
 bool canSay(const entry::AttentionOperands &of,
             std::initializer_list<const Tensor *> heads, std::string &why) {
   if (of.query.dtype != plan::BFLOAT16 && of.query.dtype != plan::FLOAT16) {
-    why = concat("it has engines for elements of 16 bits, and these are ",
+    why = concat("cuDNN has engines for elements of 16 bits, and these are ",
                  dtypeName(of.query.dtype));
     return false;
   }
   if (of.causal && of.query.shape[1] != of.key.shape[1]) {
-    why = concat("a causal mask wants as many keys as queries, and there are ",
-                 of.key.shape[1], " and ", of.query.shape[1]);
+    why = concat(
+        "cuDNN's causal mask wants as many keys as queries, and there are ",
+        of.key.shape[1], " and ", of.query.shape[1]);
     return false;
   }
   for (const Tensor *each : heads) {
     if (int64_t dim = each->shape[3]; dim % 8 != 0 || dim > 256) {
-      why = concat("head dims are multiples of 8 up to 256, and one is ", dim);
+      why = concat(
+          "cuDNN's head dims are multiples of 8 up to 256, and one is ", dim);
       return false;
     }
     if (!rowsBeginAt16(*each)) {
-      why = concat("rows begin at multiples of 16 bytes, and those of ",
-                   each->describe(), " do not");
+      why = concat(
+          "cuDNN reads rows that begin at multiples of 16 bytes, and those of ",
+          each->describe(), " do not");
       return false;
     }
     if (each->elements() == 0) {

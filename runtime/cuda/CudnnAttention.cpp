@@ -12,9 +12,10 @@ std::vector<QuerySums> steadySums(const CudnnTarget &target, std::string &why) {
     return {QuerySums::Scores, QuerySums::Ordered};
   if (target.capability < 100)
     return {QuerySums::Scores};
-  why = concat("gradients of equal bits are asked of it for compute capability "
-               "8.0 to 9.0, and this one has ",
-               target.capability / 10, ".", target.capability % 10);
+  why = concat(
+      "gradients of equal bits are asked of cuDNN for compute capability "
+      "8.0 to 9.0, and this one has ",
+      target.capability / 10, ".", target.capability % 10);
   return {};
 }
 
@@ -38,16 +39,18 @@ bool suitsCudnn(const entry::AttentionGrad &entry, std::string &why) {
   // It knows a row's sum from log_sum_exp alone, which has lost it beside a
   // score of -10000.
   if (of.bias || of.keyMask) {
-    why = "its gradient is taken where there is neither bias nor mask of keys";
+    why = "cuDNN's gradient is taken where there is neither bias nor mask of "
+          "keys";
     return false;
   }
   // Up to 9.26 it gives NaNs for the rest of a tile, where log_sum_exp is below
   // -88 (pytorch#196678, cudnn-frontend#1072).
   if (int64_t queries = of.query.shape[1], keys = of.key.shape[1];
       queries % 128 != 0 || keys % 128 != 0) {
-    why = concat("its gradient is taken for multiples of 128 queries and keys, "
-                 "and there are ",
-                 queries, " and ", keys);
+    why = concat(
+        "cuDNN's gradient is taken for multiples of 128 queries and keys, "
+        "and there are ",
+        queries, " and ", keys);
     return false;
   }
   return graphsCanSay(entry, why);
@@ -112,8 +115,7 @@ Task CudnnAttention::choose(Use &use, const std::vector<Way> &ways,
     return taskOf(way.steps, found.plan, dtype);
   }
   if (device.attention == AttentionBy::Cudnn)
-    fail("--attention cudnn: cuDNN does not compute this attention: ", why,
-         "; give --attention auto");
+    fail("--attention cudnn: ", why, "; give --attention auto");
   if (use.own++ == 0)
     use.why = why;
   return nullptr;

@@ -278,15 +278,15 @@ std::shared_ptr<CudnnPlan> CudnnPlan::make(const CudnnTarget &target,
     candidates.push_back(configuration(target, lowered, *engine, lowered.kept));
   else
     candidates = configurations(target, lowered);
-  why = "it has no engine for it";
+  why = "cuDNN has no engine for it";
   for (const CudnnDescriptor &each : candidates) {
     try {
       CudnnDescriptor made = planOf(target, each);
       int64_t bytes = workspaceOf(made);
       if (bytes > workspaceBytes) {
-        why =
-            concat("it wants ", bytes, " bytes of workspace, and the plan has ",
-                   std::max<int64_t>(0, workspaceBytes));
+        why = concat("cuDNN wants ", bytes,
+                     " bytes of workspace, and the plan has ",
+                     std::max<int64_t>(0, workspaceBytes));
         continue;
       }
       std::shared_ptr<CudnnPlan> plan(new CudnnPlan(std::move(made)));
