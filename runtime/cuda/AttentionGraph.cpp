@@ -165,11 +165,10 @@ TensorGraph attentionGraph(const entry::Attention &entry, const Tensor &bias) {
   int shifted = graph.pointwise(CUDNN_POINTWISE_SUB, scores, maximum);
   int weights = graph.pointwise(CUDNN_POINTWISE_EXP, shifted);
   int sum = graph.reduce(CUDNN_REDUCE_TENSOR_ADD, weights, row);
-  if (entry.logSumExp) {
-    int logarithm = graph.pointwise(CUDNN_POINTWISE_LOG, sum);
-    graph.pointwise(CUDNN_POINTWISE_ADD, maximum, logarithm,
-                    build.add(rows(row, addressOf(entry.logSumExp))));
-  }
+  // Also where nobody reads it: cuDNN looks for it.
+  int logarithm = graph.pointwise(CUDNN_POINTWISE_LOG, sum);
+  graph.pointwise(CUDNN_POINTWISE_ADD, maximum, logarithm,
+                  build.add(rows(row, addressOf(entry.logSumExp))));
   int probabilities = build.rounded({.kind = GraphOperation::Pointwise,
                                      .a = weights,
                                      .b = sum,
