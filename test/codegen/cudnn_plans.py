@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Has cuDNN make plans for the attention of models on an H200 that is described to it, and says what
-workspace they take.
+"""Has cuDNN make plans for the attention of models, on an H200 that is described to it, and says
+what workspace they take.
 
     cudnn_plans.py BUILD MODELS...                    every model that stands in these folders
     cudnn_plans.py BUILD MODELS... --cudnn FOLDER...  cuDNN from these folders, one after the other

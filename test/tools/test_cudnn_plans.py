@@ -1,4 +1,4 @@
-"""cuDNN, where it is, makes plans for a GPU that is not, within what a trainer's plan has for them."""
+"""cuDNN, where it is, makes plans for a GPU that is not, within what trainers' plans have."""
 import os
 import sys
 import unittest

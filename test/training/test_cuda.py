@@ -156,7 +156,7 @@ class Cuda(unittest.TestCase):
                 )
 
     def test_attention_without_cudnn(self):
-        """No emulated GPU runs cuDNN, wherever that is: the own kernels are taken, which is said."""
+        """No emulated GPU runs cuDNN: the own kernels are taken, which is said."""
         model = models()["gpt2-tiny"]
         auto = Run(model, "1", "bf16")
         self.assertRegex(auto.said, r"\nattention (forward )?by own kernels: \S.*\n")

@@ -1,8 +1,8 @@
 // A device that keeps what it is told to bind.
 #include "test/emulated-cuda/cudnn/RecordedEntries.h"
 
-#include "runtime/launch/ThreadWorld.h"
 #include "runtime/engine/Executor.h"
+#include "runtime/launch/ThreadWorld.h"
 
 namespace shardc::test {
 namespace {
