@@ -193,7 +193,7 @@ AttentionGradMemory attentionGradMemory(const entry::AttentionGrad &entry,
 }
 
 TensorGraph attentionGradGraph(const entry::AttentionGrad &entry,
-                               const Tensor &bias, QuerySums sums,
+                               QuerySums sums,
                                const AttentionGradMemory &memory) {
   const entry::AttentionOperands &of = entry.operands;
   Builder build(of);
@@ -211,7 +211,7 @@ TensorGraph attentionGradGraph(const entry::AttentionGrad &entry,
                           build.add(rows(query, memory.address)));
 
   // P = exp(scores - log_sum_exp); the values' gradient is P^T dO.
-  int scores = build.scores(bias);
+  int scores = build.scores({});
   int stats = build.add(rows(query, addressOf(entry.logSumExp)));
   scores = graph.pointwise(CUDNN_POINTWISE_SUB, scores, stats);
   if (of.causal)

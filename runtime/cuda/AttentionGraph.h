@@ -36,8 +36,9 @@ struct AttentionGradMemory {
 AttentionGradMemory attentionGradMemory(const entry::AttentionGrad &entry,
                                         QuerySums sums, CUdeviceptr address);
 
+/// Of an entry that has neither bias nor mask.
 TensorGraph attentionGradGraph(const entry::AttentionGrad &entry,
-                               const Tensor &bias, QuerySums sums,
+                               QuerySums sums,
                                const AttentionGradMemory &memory);
 
 } // namespace shardc::runtime::cuda

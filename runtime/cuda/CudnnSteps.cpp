@@ -112,7 +112,7 @@ CudnnSteps cudnnSteps(const entry::AttentionGrad &entry, QuerySums sums) {
   Room room(entry.workspace);
   AttentionGradMemory memory = attentionGradMemory(entry, sums, 0);
   memory.address = room.take(memory.bytes);
-  steps.graph = attentionGradGraph(entry, {}, sums, memory);
+  steps.graph = attentionGradGraph(entry, sums, memory);
   room.leave(steps);
   return steps;
 }
