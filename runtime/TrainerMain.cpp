@@ -284,6 +284,9 @@ int runIn(World &world, const Launch &launch, const Options &options,
   device.spin = world.haveCoresFor(device.workers);
   device.cudaGraph = options.cudaGraph;
   device.reduce = options.reduce;
+  device.attention = options.attention;
+  if (world.leads())
+    device.say = [](const std::string &line) { print(printable(line) + "\n"); };
   device.firstDevice = launch.localProcess * world.localRanks().size();
   if (options.selfTest.wanted) {
     int code = runSelfTest(world, platform.devices(plan, kernels, device),

@@ -199,6 +199,10 @@ public:
     return std::make_unique<CheckedProgram>(*inner, when);
   }
   void settle() override { inner->settle(); }
+  void bound() override { inner->bound(); }
+  bool timesEntriesForFree() const override {
+    return inner->timesEntriesForFree();
+  }
   void
   onHost(int64_t extent, int64_t grain,
          const std::function<void(int64_t begin, int64_t end)> &body) override {

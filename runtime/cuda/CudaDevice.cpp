@@ -4,6 +4,7 @@
 #include "runtime/base/Error.h"
 #include "runtime/comm/RankNote.h"
 #include "runtime/cuda/CudaProgram.h"
+#include "runtime/cuda/CudnnAttention.h"
 #include "runtime/cuda/Faults.h"
 #include "runtime/cuda/NcclGroups.h"
 #include "runtime/cuda/OwnKernels.h"
@@ -28,7 +29,8 @@ CudaDevice::CudaDevice(const plan::Plan &plan, const Libraries &libraries,
                        int ordinal, const DeviceOptions &options)
     : plan(plan), context(libraries, ordinal), images(images),
       communicator(communicator), capturesGraphs(options.cudaGraph),
-      reduce(options.reduce), pool(options.workers, options.spin),
+      reduce(options.reduce), attention(options.attention),
+      pool(options.workers, options.spin), say(options.say),
       owner(std::this_thread::get_id()) {
   const Driver &driver = context.driver;
   requireCapability(driver, context.device, plan);
@@ -63,6 +65,7 @@ CudaDevice::~CudaDevice() {
   driver.cuStreamSynchronize.function(otherStream);
   faults.reset();
   allProducts.reset();
+  attentions.reset();
   for (const OwnModule &each : modules)
     driver.cuModuleUnload.function(each.module);
   for (CUdeviceptr address : allocations)
@@ -98,6 +101,19 @@ Products &CudaDevice::products() {
   if (!allProducts)
     allProducts = std::make_unique<Products>(*this);
   return *allProducts;
+}
+
+CudnnAttention &CudaDevice::cudnnAttention() {
+  if (!attentions)
+    attentions = std::make_unique<CudnnAttention>(*this);
+  return *attentions;
+}
+
+void CudaDevice::bound() {
+  if (!say || !attentions || communicator.rank() != 0)
+    return;
+  if (std::string line = attentions->describe(); !line.empty())
+    say(line);
 }
 
 std::byte *CudaDevice::allocateShared(Communicator &, const std::string &,

@@ -20,6 +20,7 @@
 namespace shardc::runtime::cuda {
 
 class CudaProgram;
+class CudnnAttention;
 class Faults;
 class NcclGroups;
 
@@ -49,6 +50,7 @@ public:
   void settle() override;
   /// Is false: entries are then launched one by one, and not as a graph.
   bool timesEntriesForFree() const override { return false; }
+  void bound() override;
   void
   onHost(int64_t extent, int64_t grain,
          const std::function<void(int64_t begin, int64_t end)> &body) override;
@@ -82,6 +84,7 @@ public:
   /// What the run's flags say.
   const bool capturesGraphs;
   const Reduce reduce;
+  const AttentionBy attention;
   CUstream compute = nullptr;
   StepNumbers numbers; // of the micro-batch that is enqueued
   /// Its RunNumbers (kernels/Parameters.h), in the device's memory.
@@ -101,6 +104,8 @@ public:
   RankNote *note = nullptr; // of the program that runs
   /// Made when a product is bound first: that opens the library.
   Products &products();
+  /// Made when attention is bound first.
+  CudnnAttention &cudnnAttention();
   std::unique_ptr<NcclGroups> groups;
 
 private:
@@ -125,6 +130,8 @@ private:
 
   ThreadPool pool;
   std::unique_ptr<Products> allProducts;
+  std::unique_ptr<CudnnAttention> attentions;
+  std::function<void(const std::string &)> say;
   /// Pinned: twice the entry, and 1 while it waits there.
   volatile uint32_t *progress = nullptr;
   std::vector<OwnModule> modules;

@@ -91,6 +91,9 @@ public:
   /// Returns when all that was begun is done. Throws what went wrong.
   virtual void settle() = 0;
 
+  /// All of the run's programs are bound: it can say what it chose for them.
+  virtual void bound() {}
+
   /// Whether to time entries, which Measurements ask for, leaves programs as
   /// fast as they are.
   virtual bool timesEntriesForFree() const { return true; }

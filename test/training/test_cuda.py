@@ -155,6 +155,21 @@ class Cuda(unittest.TestCase):
                     Run(model, "2", "float32", graphs=True, train=plain).bits(), graphs.bits()
                 )
 
+    def test_attention_without_cudnn(self):
+        """No emulated GPU runs cuDNN: the own kernels are taken, which is said."""
+        model = models()["gpt2-tiny"]
+        auto = Run(model, "1", "bf16")
+        self.assertRegex(auto.said, r"\nattention (forward )?by own kernels: \S.*\n")
+        own = Run(model, "1", "bf16", train=("--attention", "own"))
+        self.assertNotIn("attention", own.said)
+        self.assertEqual(own.bits(), auto.bits())
+        with self.assertRaisesRegex(
+            CommandFailed,
+            r"trainer: error: plan entry \S+ \(.*\): --attention cudnn: .*; give"
+            " --attention auto\n",
+        ):
+            Run(model, "1", "bf16", train=("--attention", "cudnn"))
+
     def test_sums_by_nccl(self):
         model = models()["mlp-tiny-loss"]
         for strategy, accumulation in (("full", 1), ("none", 1), ("full", 2)):
