@@ -199,6 +199,9 @@ public:
     return std::make_unique<CheckedProgram>(*inner, when);
   }
   void settle() override { inner->settle(); }
+  bool timesEntriesForFree() const override {
+    return inner->timesEntriesForFree();
+  }
   void
   onHost(int64_t extent, int64_t grain,
          const std::function<void(int64_t begin, int64_t end)> &body) override {

@@ -186,7 +186,9 @@ class Cuda(unittest.TestCase):
             report = path("report.json")
             model.compile(path("t"), mesh, "bf16", *TARGET, "--report", report, batch=8)
             with emulated(ranks_of(mesh), CALLS=path("calls")):
-                model.train(path("t"), *THREADS, steps=STEPS + 2)
+                # Metrics cost no call.
+                metrics = ("--metrics", path("m.jsonl"))
+                model.train(path("t"), *THREADS, *metrics, steps=STEPS + 2)
             with open(path("calls"), encoding="utf-8") as file:
                 lines = [line.split() for line in file]
             with open(report, encoding="utf-8") as file:

@@ -77,6 +77,35 @@ void onRanks(int ranks,
   });
 }
 
+/// Of what is asked before a program is bound.
+class SlowClock final : public Device {
+public:
+  std::byte *allocate(const std::string &, int64_t) override { return nullptr; }
+  std::byte *allocateShared(Communicator &, const std::string &,
+                            int64_t) override {
+    return nullptr;
+  }
+  void touch(std::byte *, int64_t) override {}
+  void upload(std::byte *, const void *, int64_t) override {}
+  void download(void *, const std::byte *, int64_t) override {}
+  std::unique_ptr<DeviceProgram> newProgram() override { return nullptr; }
+  void settle() override {}
+  bool timesEntriesForFree() const override { return false; }
+  void onHost(int64_t, int64_t,
+              const std::function<void(int64_t, int64_t)> &) override {}
+};
+
+TEST(CheckedDevice, TimesEntriesForFreeWhereTheDeviceDoes) {
+  runRanksAsThreads(1, [](Communicator &world) {
+    EXPECT_TRUE(
+        checkedDevices(cpu::cpuDevices(Bench::plan(), Bench::kernels(), {}),
+                       nullptr)(world)
+            ->timesEntriesForFree());
+    auto slow = [](Communicator &) { return std::make_unique<SlowClock>(); };
+    EXPECT_FALSE(checkedDevices(slow, nullptr)(world)->timesEntriesForFree());
+  });
+}
+
 TEST(CheckedDevice, NamesEntryOperandAndElement) {
   onRanks(1, [](Bench &bench, Communicator &) {
     Tensor x = bench.room({2, 3}), y = bench.room({2, 3});
