@@ -25,11 +25,12 @@ static CUdeviceptr addressOf(const std::byte *memory) {
 
 CudaDevice::CudaDevice(const plan::Plan &plan, const Libraries &libraries,
                        const Images &images, Communicator &communicator,
-                       int ordinal, const DeviceOptions &options)
+                       int ordinal, const DeviceOptions &options,
+                       TuneFile *tuneFile)
     : plan(plan), context(libraries, ordinal), images(images),
       communicator(communicator), capturesGraphs(options.cudaGraph),
-      reduce(options.reduce), pool(options.workers, options.spin),
-      owner(std::this_thread::get_id()) {
+      reduce(options.reduce), tunes(!options.tune.empty()), tuneFile(tuneFile),
+      pool(options.workers, options.spin), owner(std::this_thread::get_id()) {
   const Driver &driver = context.driver;
   requireCapability(driver, context.device, plan);
   // All that copies need is there before the first step.

@@ -22,6 +22,7 @@ namespace shardc::runtime::cuda {
 class CudaProgram;
 class Faults;
 class NcclGroups;
+class TuneFile;
 
 /// Blocks of threads, in one dimension, and the bytes of shared memory that a
 /// launch adds to a kernel's own.
@@ -33,9 +34,10 @@ class CudaDevice final : public Device {
 public:
   /// `plan`, `libraries`, `images` and `communicator` must outlive the device.
   /// The thread that makes it is the one that uses it. `ordinal`: the GPU's.
+  /// `tuneFile`: of rank 0, where there is one.
   CudaDevice(const plan::Plan &plan, const Libraries &libraries,
              const Images &images, Communicator &communicator, int ordinal,
-             const DeviceOptions &options);
+             const DeviceOptions &options, TuneFile *tuneFile = nullptr);
   ~CudaDevice() override;
 
   std::byte *allocate(const std::string &name, int64_t bytes) override;
@@ -82,6 +84,8 @@ public:
   /// What the run's flags say.
   const bool capturesGraphs;
   const Reduce reduce;
+  const bool tunes; // products
+  TuneFile *const tuneFile;
   CUstream compute = nullptr;
   StepNumbers numbers; // of the micro-batch that is enqueued
   /// Its RunNumbers (kernels/Parameters.h), in the device's memory.
@@ -101,6 +105,11 @@ public:
   RankNote *note = nullptr; // of the program that runs
   /// Made when a product is bound first: that opens the library.
   Products &products();
+  /// All that a program needs is bound: what that has found out is kept.
+  void keepTuned() {
+    if (allProducts)
+      allProducts->keepTuned();
+  }
   std::unique_ptr<NcclGroups> groups;
 
 private:

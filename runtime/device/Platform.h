@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 
 namespace shardc::runtime {
 
@@ -30,6 +31,10 @@ struct DeviceOptions {
   /// A GPU's micro-batches are launched as graphs.
   bool cudaGraph = true;
   Reduce reduce = Reduce::Ordered;
+  /// The file of which algorithm a GPU's products run; empty: what the library
+  /// names first. The process with rank 0 reads it, and writes what it lacks.
+  std::string tune = {};
+  bool leads = true; // this process has rank 0
 };
 
 /// What a rank's device reaches.
