@@ -68,6 +68,8 @@ CudaDevice::~CudaDevice() {
     driver.cuModuleUnload.function(each.module);
   for (CUdeviceptr address : allocations)
     driver.cuMemFree.function(address);
+  for (const NcclMemory &memory : communicated)
+    context.libraries.nccl().ncclMemFree(memory.begin);
   for (Staging *staging : {&uploads[0], &uploads[1], &down, &otherDown}) {
     driver.cuMemFreeHost.function(staging->memory);
     driver.cuEventDestroy.function(staging->done);
@@ -79,20 +81,40 @@ CudaDevice::~CudaDevice() {
   driver.cuStreamDestroy.function(otherStream);
 }
 
+void CudaDevice::outOfMemory(const std::string &name, int64_t bytes) const {
+  fail(context.describe(), " has no ", bytes, " bytes for ", name, ": ",
+       context.freeBytes(), " of ", context.totalBytes(),
+       " are free; --dry-run says what the plan needs");
+}
+
 std::byte *CudaDevice::allocate(const std::string &name, int64_t bytes) {
   if (bytes == 0)
     return nullptr;
   CUdeviceptr address = 0;
   CUresult result = context.driver.cuMemAlloc.function(&address, size_t(bytes));
   if (result == CUDA_ERROR_OUT_OF_MEMORY)
-    fail(context.describe(), " has no ", bytes, " bytes for ", name, ": ",
-         context.freeBytes(), " of ", context.totalBytes(),
-         " are free; --dry-run says what the plan needs");
+    outOfMemory(name, bytes);
   if (result != CUDA_SUCCESS)
     context.driver.failed(result, "cuMemAlloc");
   allocations.push_back(address);
   context.driver.cuMemsetD8Async(address, 0, size_t(bytes), compute);
   return reinterpret_cast<std::byte *>(address);
+}
+
+std::byte *CudaDevice::allocateCommunicated(const std::string &name,
+                                            int64_t bytes) {
+  if (bytes == 0 || communicator.size() == 1)
+    return allocate(name, bytes);
+  const Nccl &nccl = context.libraries.nccl();
+  void *memory = nullptr;
+  ncclResult_t result = nccl.ncclMemAlloc(&memory, size_t(bytes));
+  if (result != ncclSuccess && context.freeBytes() < bytes)
+    outOfMemory(name, bytes);
+  nccl.check(result, "ncclMemAlloc");
+  communicated.push_back({memory, size_t(bytes)});
+  context.driver.cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(memory), 0,
+                                 size_t(bytes), compute);
+  return static_cast<std::byte *>(memory);
 }
 
 Products &CudaDevice::products() {

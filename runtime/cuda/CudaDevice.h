@@ -22,6 +22,7 @@ namespace shardc::runtime::cuda {
 class CudaProgram;
 class Faults;
 class NcclGroups;
+struct NcclMemory;
 class TuneFile;
 
 /// Blocks of threads, in one dimension, and the bytes of shared memory that a
@@ -41,6 +42,8 @@ public:
   ~CudaDevice() override;
 
   std::byte *allocate(const std::string &name, int64_t bytes) override;
+  std::byte *allocateCommunicated(const std::string &name,
+                                  int64_t bytes) override;
   /// Is always null: no two devices work on one memory.
   std::byte *allocateShared(Communicator &group, const std::string &name,
                             int64_t bytes) override;
@@ -111,6 +114,8 @@ public:
       allProducts->keepTuned();
   }
   std::unique_ptr<NcclGroups> groups;
+  /// What groups have windows on.
+  std::vector<NcclMemory> communicated;
 
 private:
   /// Pinned memory that copies go through. Uploads lie side by side in one of two
@@ -120,6 +125,7 @@ private:
     CUevent done = nullptr;
     int64_t used = 0; // bytes
   };
+  [[noreturn]] void outOfMemory(const std::string &name, int64_t bytes) const;
   struct OwnModule {
     std::string file;
     CUmodule module;

@@ -73,6 +73,10 @@ public:
   /// `bytes` of zeros, at a multiple of 64, for as long as the device lives;
   /// null for 0 bytes. Throws an Error with `name` when there are no more.
   virtual std::byte *allocate(const std::string &name, int64_t bytes) = 0;
+  /// The same, for what collectives read and write: all ranks ask for as much, in
+  /// the same order, and before their first collective.
+  virtual std::byte *allocateCommunicated(const std::string &name,
+                                          int64_t bytes) = 0;
   /// The same for all ranks of a group that are in this process at once; null
   /// where they cannot work on one memory. All of them ask in the same order.
   virtual std::byte *allocateShared(Communicator &group,

@@ -215,6 +215,11 @@ class Cuda(unittest.TestCase):
             begun = next(i for i, (of, _) in enumerate(calls) if of == "cuLaunchKernel")
             self.assertEqual([call for call in calls[begun:] if "Alloc" in call[0]], [])
             on_device = [size for of, size in calls if of == "cuMemAlloc_v2"]
+            # What collectives work on is in windows, which are on memory of NCCL's.
+            windows = [size for of, size in calls if of == "ncclMemAlloc"]
+            named = ("persistent", "step", "gather") if mesh != "1" else ()
+            self.assertCountEqual(windows, [memory["pools"][name] for name in named])
+            on_device += windows
             for name, size in memory["pools"].items():
                 if size:
                     with self.subTest(mesh=mesh, pool=name):

@@ -81,6 +81,9 @@ void onRanks(int ranks,
 class SlowClock final : public Device {
 public:
   std::byte *allocate(const std::string &, int64_t) override { return nullptr; }
+  std::byte *allocateCommunicated(const std::string &, int64_t) override {
+    return nullptr;
+  }
   std::byte *allocateShared(Communicator &, const std::string &,
                             int64_t) override {
     return nullptr;
