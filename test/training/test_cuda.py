@@ -201,7 +201,9 @@ class Cuda(unittest.TestCase):
             report = path("report.json")
             model.compile(path("t"), mesh, "bf16", *TARGET, "--report", report, batch=8)
             with emulated(ranks_of(mesh), CALLS=path("calls")):
-                model.train(path("t"), *THREADS, steps=STEPS + 2)
+                # Metrics cost no call.
+                metrics = ("--metrics", path("m.jsonl"))
+                model.train(path("t"), *THREADS, *metrics, steps=STEPS + 2)
             with open(path("calls"), encoding="utf-8") as file:
                 lines = [line.split() for line in file]
             with open(report, encoding="utf-8") as file:
@@ -228,6 +230,11 @@ class Cuda(unittest.TestCase):
             begun = next(i for i, (of, _) in enumerate(calls) if of == "cuLaunchKernel")
             self.assertEqual([call for call in calls[begun:] if "Alloc" in call[0]], [])
             on_device = [size for of, size in calls if of == "cuMemAlloc_v2"]
+            # What collectives work on is in windows, which are on memory of NCCL's.
+            windows = [size for of, size in calls if of == "ncclMemAlloc"]
+            named = ("persistent", "step", "gather") if mesh != "1" else ()
+            self.assertCountEqual(windows, [memory["pools"][name] for name in named])
+            on_device += windows
             for name, size in memory["pools"].items():
                 if size:
                     with self.subTest(mesh=mesh, pool=name):
