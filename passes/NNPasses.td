@@ -359,9 +359,14 @@ def NNRemat : Pass<"nn-remat", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"policy", "policy", "std::string", "\"cheap\"",
-      "cheap; all: without a bound on their time; none: everything that backward reads is kept">,
+      "none, cheap, all, selective, unit, budget=SIZE, time=PERCENT, class:NAMES or scope:REGEX">,
     Option<"cluster", "cluster", "std::string", "\"\"",
-      "name or TOML file of the machine; empty: cpu">
+      "name or TOML file of the machine; empty: cpu">,
+    Option<"mesh", "mesh", "std::string", "\"1\"",
+      "N, RxS, or replicate=R,shard=S: what a gather that is added takes">,
+    Option<"strategy", "strategy", "std::string", "\"\"", "see fsdp-form-units">,
+    Option<"fusesSums", "fuses-sums", "bool", "false",
+      "step-fuse-products will run: what it fuses in forward is fused again">
   ];
 }
 

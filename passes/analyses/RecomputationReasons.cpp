@@ -10,13 +10,19 @@ namespace shardc {
 std::string SavedValues::whyKept(Value value,
                                  const llvm::SetVector<Value> &kept) const {
   Operation *op = value.getDefiningOp();
-  if (!isa<nn::KernelBody>(op))
-    return "a library call does not run again";
-  if (!hasChosen)
+  if (!hasChosen && isa<nn::KernelBody>(op))
     return "nothing is computed again with remat none";
+  if (!isAllowed(op))
+    return rules.allows ? "the policy does not compute it again"
+                        : "a library call does not run again";
   if (withoutParameters.contains(op))
     return "it is made of parameters that are not gathered where backward "
            "first needs it";
+  if (rules.regions.contains(op) && rules.regions.makesInput(op) &&
+      rules.regions.isMadeOfCalls(op))
+    return "it is the input of another unit or module";
+  if (!candidates.contains(op) && isBounded(op))
+    return "the library adds it to a product, or what is added to it";
   if (!candidates.contains(op))
     return "backward reads it over more than half of its length, for which a "
            "copy would live as well";

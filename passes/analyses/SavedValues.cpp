@@ -1,6 +1,7 @@
 // Which values of the forward pass are kept, and at which price of a second.
 #include "passes/analyses/SavedValues.h"
 
+#include "passes/analyses/OpClasses.h"
 #include "passes/analyses/ParameterUses.h"
 
 #include <cmath>
@@ -31,9 +32,10 @@ void SavedValues::Span::add(Span other) {
   last = std::max(last, other.last);
 }
 
-SavedValues::SavedValues(func::FuncOp train, const CostModel &costs)
+SavedValues::SavedValues(func::FuncOp train, const CostModel &costs,
+                         RecomputationRules rules)
     : train(train), symbols(train->getParentOfType<ModuleOp>()), costs(costs),
-      lastForward(lastForwardOp(train)) {
+      rules(std::move(rules)), lastForward(lastForwardOp(train)) {
   for (Operation &op : train.front()) {
     position[&op] = static_cast<int64_t>(position.size());
     auto cost = dyn_cast<nn::CostModel>(op);
@@ -100,9 +102,20 @@ static SmallVector<StringAttr> parametersOf(Operation *op) {
   return names;
 }
 
+bool SavedValues::isAllowed(Operation *op) const {
+  if (!isPure(op) || !isa<nn::NNDialect>(op->getDialect()) ||
+      op->hasTrait<nn::IsLoss>())
+    return false;
+  return rules.allows ? rules.allows(op) : isa<nn::KernelBody>(op);
+}
+
 bool SavedValues::mayRunAgain(Operation *op, Span span) const {
-  if (span.isEmpty() || !isa<nn::KernelBody>(op) || !isPure(op) ||
-      !isa<nn::NNDialect>(op->getDialect()))
+  if (span.isEmpty() || !isAllowed(op))
+    return false;
+  if (isBounded(op))
+    return true;
+  // What is made of products would bring the region before this one along.
+  if (isLibraryCall(op) || rules.regions.isMadeOfCalls(op))
     return false;
   // What most of backward reads would be alive for as long as if it were kept.
   int64_t backward = position.size() - position.lookup(lastForward);
@@ -117,6 +130,8 @@ bool SavedValues::hasParametersAt(Operation *op, int64_t place) const {
     if (!unit)
       return true;
     Span there = gathered.lookup(unit);
+    if (isBounded(op) && (there.isEmpty() || rules.regions.isInOnePiece(op)))
+      return true;
     return !there.isEmpty() && there.first <= place && place <= there.last;
   });
 }
@@ -146,6 +161,90 @@ void SavedValues::findCandidates() {
       if (Value storage = storageOf(operand); !isFree(storage))
         spans[storage].add(span);
   }
+  if (rules.fusesSums)
+    findFusedSums();
+}
+
+/// The addition's other operand, where the library may add it to `product`:
+/// as step-fuse-products has it.
+static Value addedTo(Value product) {
+  auto linear = product.getDefiningOp<nn::LinearOp>();
+  if (!linear || linear.getResidual() || !product.hasOneUse())
+    return {};
+  auto add = dyn_cast<nn::AddOp>(*product.user_begin());
+  if (!add || add.getType() != product.getType())
+    return {};
+  Value other = add.getLhs() == product ? add.getRhs() : add.getLhs();
+  Operation *made = other.getDefiningOp();
+  bool isThere = !made || made->isBeforeInBlock(linear);
+  return isThere && other.getType() == product.getType() ? other : Value();
+}
+
+void SavedValues::findFusedSums() {
+  // One sum is rounded once where the library adds, else twice: what is fused
+  // in forward has to be fused again, and nothing else.
+  for (Operation &op : train.front()) {
+    if (&op == lastForward)
+      break;
+    Value other = op.getNumResults() == 1 ? addedTo(op.getResult(0)) : Value();
+    if (!other)
+      continue;
+    Operation *add = *op.getResult(0).user_begin();
+    if (candidates.contains(&op))
+      inside.insert(op.getResult(0));
+    else
+      candidates.remove(add);
+    Operation *made = storageOf(other).getDefiningOp();
+    if (!made || !isa<nn::KernelBody>(made) || addedTo(other))
+      continue;
+    // Whether a kernel's result is added depends on how many read it.
+    bool isReadOnce = llvm::hasSingleElement(
+        llvm::make_filter_range(other.getUsers(), [&](Operation *user) {
+          return user->isBeforeInBlock(lastForward);
+        }));
+    if (isReadOnce)
+      candidates.remove(add);
+    if (isReadOnce || candidates.contains(add))
+      candidates.remove(made);
+  }
+}
+
+std::vector<ExtraGather> SavedValues::gathersFor(const OpSet &ops) const {
+  std::vector<ExtraGather> gathers;
+  if (rules.gatherers.size <= 1 || rules.regions.isEmpty())
+    return gathers;
+  llvm::StringMap<size_t> byUnit;
+  for (Operation *op : ops)
+    for (StringAttr name : parametersOf(op)) {
+      auto parameter = symbols.lookup<nn::ParameterOp>(name);
+      auto unit = parameter ? parameter->getAttrOfType<StringAttr>("fsdp.unit")
+                            : StringAttr();
+      if (!unit || !gathered.lookup(unit).isEmpty())
+        continue;
+      auto [entry, isNew] = byUnit.try_emplace(unit, gathers.size());
+      if (isNew)
+        gathers.emplace_back();
+      gathers[entry->second].readers.push_back(op);
+    }
+  for (auto &[unit, index] : byUnit) {
+    double bytes = 0;
+    for (auto parameter :
+         cast<ModuleOp>(symbols.getOp()).getOps<nn::ParameterOp>())
+      if (auto of = parameter->getAttrOfType<StringAttr>("fsdp.unit");
+          of && of == unit)
+        if (auto type = dyn_cast<RankedTensorType>(parameter.getType()))
+          bytes +=
+              static_cast<double>(type.getNumElements() * elementBytesOf(type));
+    gathers[index].seconds = costs.allGather(bytes, rules.gatherers).total();
+  }
+  return gathers;
+}
+
+double SavedValues::secondsOf(const OpSet &ops) const {
+  double seconds = RecomputationTime(ops, lastForward, costs).ofAll();
+  for (const ExtraGather &gather : gathersFor(ops))
+    seconds += gather.seconds;
+  return seconds;
 }
 
 double SavedValues::stepSeconds() const {
@@ -186,14 +285,20 @@ bool SavedValues::hasParametersFor(const Choice &choice) const {
   });
 }
 
-OpSet SavedValues::chooseAt(double bytesPerSecond) {
+OpSet SavedValues::choose(
+    llvm::function_ref<Wanted(RecomputationCut &)> choose) {
   for (;;) {
-    if (!network)
+    if (!network) {
+      SmallVector<Value> needed =
+          llvm::to_vector(llvm::make_first_range(needs));
       network = std::make_unique<RecomputationCut>(
-          candidates, llvm::to_vector(llvm::make_first_range(needs)),
-          [&](Value value) { return isFree(value); },
+          RecomputationCut::Input{
+              candidates, needed, [&](Value value) { return isFree(value); },
+              [&](Value value) { return inside.contains(value); },
+              gathersFor(candidates)},
           RecomputationTime(candidates, lastForward, costs));
-    llvm::DenseSet<Operation *> again = network->at(bytesPerSecond);
+    }
+    Wanted again = choose(*network);
     Choice choice =
         requiredOps([&](Operation *op) { return again.contains(op); });
     // It would have to gather.
@@ -208,6 +313,55 @@ OpSet SavedValues::chooseAt(double bytesPerSecond) {
       return std::move(choice.ops);
     network.reset();
   }
+}
+
+OpSet SavedValues::chooseAt(double bytesPerSecond) {
+  return choose([&](RecomputationCut &cut) { return cut.at(bytesPerSecond); });
+}
+
+void SavedValues::recomputeAll() {
+  // A microsecond for a byte, so that nothing runs again for none.
+  constexpr double bytesPerSecond = 1e6;
+  hasChosen = true;
+  budget = std::numeric_limits<double>::infinity();
+  recomputed = affordable = chooseAt(bytesPerSecond);
+}
+
+void SavedValues::recomputeWithin(double share) {
+  hasChosen = true;
+  budget = share * stepSeconds();
+  affordable = candidates;
+  // What ops take in their kernels depends on which others run again: the
+  // graph's times are for all of them, and what was chosen is looked at again.
+  constexpr int mostRounds = 4;
+  double allowed = budget;
+  int64_t fewest = std::numeric_limits<int64_t>::max();
+  OpSet best;
+  for (int round = 0; round < mostRounds; ++round) {
+    recomputed =
+        choose([&](RecomputationCut &cut) { return cut.within(allowed); });
+    double seconds = secondsOf(recomputed);
+    if (seconds <= budget && bytesKept() < fewest) {
+      fewest = bytesKept();
+      best = recomputed;
+    }
+    constexpr double close = 0.99;
+    if (seconds <= 0 || (seconds <= budget && seconds >= close * budget))
+      break;
+    allowed *= budget / seconds;
+  }
+  recomputed = std::move(best);
+}
+
+bool SavedValues::recomputeDownTo(int64_t bytes, int64_t &fewest) {
+  hasChosen = true;
+  budget = std::numeric_limits<double>::infinity();
+  recomputed = choose([&](RecomputationCut &cut) {
+    auto choice = cut.downTo(bytes);
+    return choice ? std::move(*choice) : cut.at(0);
+  });
+  fewest = bytesKept();
+  return fewest <= bytes;
 }
 
 void SavedValues::recomputeCheap(double movedPerSaved, double mostTime) {

@@ -10,6 +10,7 @@
 #include "frontend/onnx/ImportedModel.h"
 #include "passes/Passes.h"
 #include "passes/options/PrecisionOption.h"
+#include "passes/options/RematOption.h"
 #include "tools/shardc/CompilerFiles.h"
 #include "tools/shardc/Diagnostics.h"
 #include "tools/shardc/Emission.h"
@@ -244,6 +245,8 @@ bool Compiler::run() {
           PrecisionOption::parse(options.precision, options.master);
       !precision)
     return fail(precision.takeError());
+  if (auto remat = RematOption::parse(options.remat); !remat)
+    return fail(remat.takeError());
   if (!findTargets() || !disablePasses() || !showRemarks())
     return false;
   timing.setEnabled(options.passTiming);
