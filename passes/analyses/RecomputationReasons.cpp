@@ -51,7 +51,7 @@ void SavedValues::explain(
     llvm::function_ref<void(Value, bool, std::string)> say) const {
   if (!lastForward)
     return;
-  llvm::SetVector<Value> kept = keptValues();
+  llvm::SetVector<Value> kept = keptWith(recomputed);
   RecomputationTime time(recomputed, lastForward, costs);
   for (Operation &op : func::FuncOp(train).front()) {
     if (&op == lastForward)

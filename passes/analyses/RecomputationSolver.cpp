@@ -18,7 +18,7 @@ constexpr int64_t fineness = 1024;
 constexpr double closeEnough = 0.001;
 /// Steps of the search times ops: a few thousand where there are a few dozen
 /// ops, a few where there are thousands.
-constexpr int64_t searchEffort = 200000, mostSteps = 4000;
+constexpr int64_t searchEffort = 40000, mostSteps = 2000;
 } // namespace
 
 RecomputationSolver::RecomputationSolver(const RecomputationGraph &graph)

@@ -4,7 +4,6 @@
 #include "passes/analyses/OpClasses.h"
 #include "passes/analyses/ParameterUses.h"
 
-#include <cmath>
 #include <queue>
 
 using namespace mlir;
@@ -60,6 +59,12 @@ void SavedValues::findFreeValues() {
       free.insert(op.getResult(0));
 }
 
+StringAttr SavedValues::unitOf(StringAttr name) const {
+  auto parameter = symbols.lookup<nn::ParameterOp>(name);
+  return parameter ? parameter->getAttrOfType<StringAttr>("fsdp.unit")
+                   : StringAttr();
+}
+
 void SavedValues::findNeeds() {
   if (!lastForward)
     return;
@@ -81,25 +86,10 @@ void SavedValues::findNeeds() {
   ParameterUses parameters(train);
   for (const ParameterUses::Use &use : parameters.uses()) {
     int64_t here = position[use.operand->getOwner()];
-    auto parameter = symbols.lookup<nn::ParameterOp>(use.parameter);
-    auto unit = parameter ? parameter->getAttrOfType<StringAttr>("fsdp.unit")
-                          : StringAttr();
+    StringAttr unit = unitOf(use.parameter);
     if (unit && here > lastForwardPosition)
       gathered[unit].add({here, here});
   }
-}
-
-/// The parameters that an op reads, through conversions.
-static SmallVector<StringAttr> parametersOf(Operation *op) {
-  SmallVector<StringAttr> names;
-  for (Value operand : op->getOperands()) {
-    Operation *link = operand.getDefiningOp();
-    while (link && isCheapToRepeat(link))
-      link = link->getOperand(0).getDefiningOp();
-    if (auto get = dyn_cast_or_null<nn::GetParameterOp>(link))
-      names.push_back(get.getParameterAttr().getAttr());
-  }
-  return names;
 }
 
 bool SavedValues::isAllowed(Operation *op) const {
@@ -124,9 +114,7 @@ bool SavedValues::mayRunAgain(Operation *op, Span span) const {
 
 bool SavedValues::hasParametersAt(Operation *op, int64_t place) const {
   return llvm::all_of(parametersOf(op), [&](StringAttr name) {
-    auto parameter = symbols.lookup<nn::ParameterOp>(name);
-    auto unit = parameter ? parameter->getAttrOfType<StringAttr>("fsdp.unit")
-                          : StringAttr();
+    StringAttr unit = unitOf(name);
     if (!unit)
       return true;
     Span there = gathered.lookup(unit);
@@ -163,88 +151,6 @@ void SavedValues::findCandidates() {
   }
   if (rules.fusesSums)
     findFusedSums();
-}
-
-/// The addition's other operand, where the library may add it to `product`:
-/// as step-fuse-products has it.
-static Value addedTo(Value product) {
-  auto linear = product.getDefiningOp<nn::LinearOp>();
-  if (!linear || linear.getResidual() || !product.hasOneUse())
-    return {};
-  auto add = dyn_cast<nn::AddOp>(*product.user_begin());
-  if (!add || add.getType() != product.getType())
-    return {};
-  Value other = add.getLhs() == product ? add.getRhs() : add.getLhs();
-  Operation *made = other.getDefiningOp();
-  bool isThere = !made || made->isBeforeInBlock(linear);
-  return isThere && other.getType() == product.getType() ? other : Value();
-}
-
-void SavedValues::findFusedSums() {
-  // One sum is rounded once where the library adds, else twice: what is fused
-  // in forward has to be fused again, and nothing else.
-  for (Operation &op : train.front()) {
-    if (&op == lastForward)
-      break;
-    Value other = op.getNumResults() == 1 ? addedTo(op.getResult(0)) : Value();
-    if (!other)
-      continue;
-    Operation *add = *op.getResult(0).user_begin();
-    if (candidates.contains(&op))
-      inside.insert(op.getResult(0));
-    else
-      candidates.remove(add);
-    Operation *made = storageOf(other).getDefiningOp();
-    if (!made || !isa<nn::KernelBody>(made) || addedTo(other))
-      continue;
-    // Whether a kernel's result is added depends on how many read it.
-    bool isReadOnce = llvm::hasSingleElement(
-        llvm::make_filter_range(other.getUsers(), [&](Operation *user) {
-          return user->isBeforeInBlock(lastForward);
-        }));
-    if (isReadOnce)
-      candidates.remove(add);
-    if (isReadOnce || candidates.contains(add))
-      candidates.remove(made);
-  }
-}
-
-std::vector<ExtraGather> SavedValues::gathersFor(const OpSet &ops) const {
-  std::vector<ExtraGather> gathers;
-  if (rules.gatherers.size <= 1 || rules.regions.isEmpty())
-    return gathers;
-  llvm::StringMap<size_t> byUnit;
-  for (Operation *op : ops)
-    for (StringAttr name : parametersOf(op)) {
-      auto parameter = symbols.lookup<nn::ParameterOp>(name);
-      auto unit = parameter ? parameter->getAttrOfType<StringAttr>("fsdp.unit")
-                            : StringAttr();
-      if (!unit || !gathered.lookup(unit).isEmpty())
-        continue;
-      auto [entry, isNew] = byUnit.try_emplace(unit, gathers.size());
-      if (isNew)
-        gathers.emplace_back();
-      gathers[entry->second].readers.push_back(op);
-    }
-  for (auto &[unit, index] : byUnit) {
-    double bytes = 0;
-    for (auto parameter :
-         cast<ModuleOp>(symbols.getOp()).getOps<nn::ParameterOp>())
-      if (auto of = parameter->getAttrOfType<StringAttr>("fsdp.unit");
-          of && of == unit)
-        if (auto type = dyn_cast<RankedTensorType>(parameter.getType()))
-          bytes +=
-              static_cast<double>(type.getNumElements() * elementBytesOf(type));
-    gathers[index].seconds = costs.allGather(bytes, rules.gatherers).total();
-  }
-  return gathers;
-}
-
-double SavedValues::secondsOf(const OpSet &ops) const {
-  double seconds = RecomputationTime(ops, lastForward, costs).ofAll();
-  for (const ExtraGather &gather : gathersFor(ops))
-    seconds += gather.seconds;
-  return seconds;
 }
 
 double SavedValues::stepSeconds() const {
@@ -286,6 +192,7 @@ bool SavedValues::hasParametersFor(const Choice &choice) const {
 }
 
 OpSet SavedValues::choose(
+    const OpSet &beside,
     llvm::function_ref<Wanted(RecomputationCut &)> choose) {
   for (;;) {
     if (!network) {
@@ -296,7 +203,7 @@ OpSet SavedValues::choose(
               candidates, needed, [&](Value value) { return isFree(value); },
               [&](Value value) { return inside.contains(value); },
               gathersFor(candidates)},
-          RecomputationTime(candidates, lastForward, costs));
+          RecomputationTime(beside, lastForward, costs));
     }
     Wanted again = choose(*network);
     Choice choice =
@@ -316,7 +223,8 @@ OpSet SavedValues::choose(
 }
 
 OpSet SavedValues::chooseAt(double bytesPerSecond) {
-  return choose([&](RecomputationCut &cut) { return cut.at(bytesPerSecond); });
+  return choose(candidates,
+                [&](RecomputationCut &cut) { return cut.at(bytesPerSecond); });
 }
 
 void SavedValues::recomputeAll() {
@@ -327,79 +235,6 @@ void SavedValues::recomputeAll() {
   recomputed = affordable = chooseAt(bytesPerSecond);
 }
 
-void SavedValues::recomputeWithin(double share) {
-  hasChosen = true;
-  budget = share * stepSeconds();
-  affordable = candidates;
-  // What ops take in their kernels depends on which others run again: the
-  // graph's times are for all of them, and what was chosen is looked at again.
-  constexpr int mostRounds = 4;
-  double allowed = budget;
-  int64_t fewest = std::numeric_limits<int64_t>::max();
-  OpSet best;
-  for (int round = 0; round < mostRounds; ++round) {
-    recomputed =
-        choose([&](RecomputationCut &cut) { return cut.within(allowed); });
-    double seconds = secondsOf(recomputed);
-    if (seconds <= budget && bytesKept() < fewest) {
-      fewest = bytesKept();
-      best = recomputed;
-    }
-    constexpr double close = 0.99;
-    if (seconds <= 0 || (seconds <= budget && seconds >= close * budget))
-      break;
-    allowed *= budget / seconds;
-  }
-  recomputed = std::move(best);
-}
-
-bool SavedValues::recomputeDownTo(int64_t bytes, int64_t &fewest) {
-  hasChosen = true;
-  budget = std::numeric_limits<double>::infinity();
-  recomputed = choose([&](RecomputationCut &cut) {
-    auto choice = cut.downTo(bytes);
-    return choice ? std::move(*choice) : cut.at(0);
-  });
-  fewest = bytesKept();
-  return fewest <= bytes;
-}
-
-void SavedValues::recomputeCheap(double movedPerSaved, double mostTime) {
-  budget = mostTime * stepSeconds();
-  double low = costs.cluster.memoryBandwidth / movedPerSaved;
-  recomputed = affordable = chooseAt(low);
-  hasChosen = true;
-  if (secondsOf(recomputed) <= budget)
-    return;
-  // A higher price gives up what saves least for its time. Two prices close to
-  // each other, of which one allows too much and one does not:
-  OpSet more = recomputed, less;
-  constexpr int mostDoublings = 40;
-  constexpr double close = 1.01;
-  double high = low;
-  for (int round = 0; round < mostDoublings; ++round) {
-    high *= 2;
-    less = chooseAt(high);
-    if (secondsOf(less) <= budget)
-      break;
-    low = high;
-    more = std::move(less);
-    less.clear();
-  }
-  while (high > low * close) {
-    double middle = std::sqrt(low * high);
-    OpSet between = chooseAt(middle);
-    if (secondsOf(between) <= budget) {
-      high = middle;
-      less = std::move(between);
-    } else {
-      low = middle;
-      more = std::move(between);
-    }
-  }
-  recomputed = fillUp(less, more, budget);
-}
-
 int64_t SavedValues::bytesRead() const {
   int64_t bytes = 0;
   for (auto &[value, span] : needs)
@@ -407,23 +242,23 @@ int64_t SavedValues::bytesRead() const {
   return bytes;
 }
 
-llvm::SetVector<Value> SavedValues::keptValues() const {
+llvm::SetVector<Value> SavedValues::keptWith(const OpSet &ops) const {
   llvm::SetVector<Value> kept;
   auto keep = [&](Value value) {
-    if (!isFree(value) && !isRecomputed(value.getDefiningOp()))
+    if (!isFree(value) && !ops.contains(value.getDefiningOp()))
       kept.insert(value);
   };
   for (auto &[value, span] : needs)
     keep(value);
-  for (Operation *op : recomputed)
+  for (Operation *op : ops)
     for (Value operand : op->getOperands())
       keep(storageOf(operand));
   return kept;
 }
 
-int64_t SavedValues::bytesKept() const {
+int64_t SavedValues::bytesKeptWith(const OpSet &ops) const {
   int64_t bytes = 0;
-  for (Value value : keptValues())
+  for (Value value : keptWith(ops))
     bytes += bytesOf(value);
   return bytes;
 }

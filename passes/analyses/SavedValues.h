@@ -72,7 +72,7 @@ public:
   /// leaves them, and after what was decided. Parameters, inputs and constants
   /// do not count.
   int64_t bytesRead() const;
-  int64_t bytesKept() const;
+  int64_t bytesKept() const { return bytesKeptWith(recomputed); }
   /// What running the recomputed ops once costs.
   int64_t recomputedFlops() const;
   int64_t recomputedBytes() const;
@@ -99,6 +99,8 @@ private:
   /// Whether backward has a value without its being kept: parameters, inputs,
   /// constants, and cheap conversions of these.
   bool isFree(mlir::Value storage) const { return free.contains(storage); }
+  /// The unit of a parameter; null where it has none.
+  mlir::StringAttr unitOf(mlir::StringAttr parameter) const;
   void findFreeValues();
   void findNeeds();
   /// Which ops may run again, from the last to the first.
@@ -128,8 +130,12 @@ private:
   OpSet chooseAt(double bytesPerSecond);
   using Wanted = llvm::DenseSet<mlir::Operation *>;
   /// What `choose` returns of a network, without ops whose parameters are not
-  /// there.
-  OpSet choose(llvm::function_ref<Wanted(RecomputationCut &)> choose);
+  /// there. Times are estimated for ops that run `beside` those.
+  OpSet choose(const OpSet &beside,
+               llvm::function_ref<Wanted(RecomputationCut &)> choose);
+  /// Generated code may become one kernel with any other; a library call only
+  /// makes a kernel write what it reads where it was chosen.
+  OpSet besideOf(const OpSet &chosen) const;
 
   /// A connected component: ops that read each other's results, or the same
   /// values that would be kept for them alone. What they save and cost does not
@@ -145,6 +151,17 @@ private:
                                                  const OpSet &more) const;
   /// Returns `less` and as many of the components as `seconds` allow.
   OpSet fillUp(const OpSet &less, const OpSet &more, double seconds) const;
+  /// The same with as few of them as leave `bytes`.
+  OpSet fillDown(const OpSet &less, const OpSet &more, int64_t bytes) const;
+  /// What two prices close to each other bring.
+  struct Bracket {
+    OpSet less, more;
+  };
+  /// Those between which `isMore` begins to hold: where it holds at `price`,
+  /// which brings `there`; at any, or twice what the lowest one brings.
+  Bracket bracketAt(double price, OpSet there,
+                    llvm::function_ref<bool(const OpSet &)> isMore);
+  Bracket bracketFor(llvm::function_ref<bool(const OpSet &)> isMore);
 
   mlir::func::FuncOp train;
   mlir::SymbolTable symbols; // of the module
@@ -162,8 +179,10 @@ private:
   OpSet candidates;
   /// Products whose one reader is an addition that the library makes.
   llvm::DenseSet<mlir::Value> inside;
-  /// What is kept of forward, parameters, inputs and constants apart.
-  llvm::SetVector<mlir::Value> keptValues() const;
+  /// What is kept of forward where these run again, parameters, inputs and
+  /// constants apart.
+  llvm::SetVector<mlir::Value> keptWith(const OpSet &ops) const;
+  int64_t bytesKeptWith(const OpSet &ops) const;
   std::string whyKept(mlir::Value value,
                       const llvm::SetVector<mlir::Value> &kept) const;
 
