@@ -13,10 +13,10 @@ namespace {
 
 using Items = std::vector<double>;
 
-double worthOf(const Items &worths, const std::vector<bool> &taken) {
+double sumOf(const Items &amounts, const std::vector<bool> &taken) {
   double sum = 0;
-  for (size_t i = 0; i < worths.size(); ++i)
-    sum += taken[i] ? worths[i] : 0;
+  for (size_t i = 0; i < amounts.size(); ++i)
+    sum += taken[i] ? amounts[i] : 0;
   return sum;
 }
 
@@ -28,9 +28,7 @@ void addInOrder(const Items &sizes, const Items &worths, double room,
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return worths[a] * sizes[b] > worths[b] * sizes[a];
   });
-  double left = room * (1 + 1e-12);
-  for (size_t i = 0; i < sizes.size(); ++i)
-    left -= taken[i] ? sizes[i] : 0;
+  double left = room * (1 + 1e-12) - sumOf(sizes, taken);
   for (size_t item : order)
     if (!taken[item] && worths[item] > 0 && sizes[item] <= left) {
       left -= std::max(sizes[item], 0.0);
@@ -38,8 +36,10 @@ void addInOrder(const Items &sizes, const Items &worths, double room,
     }
 }
 
+/// `rounded`: up, so that all that is taken fits, or to the nearest cell, which
+/// loses nothing where it fits.
 std::vector<bool> packByTable(const Items &sizes, const Items &worths,
-                              double room) {
+                              double room, double (*rounded)(double)) {
   // Where there are hundreds of items, they are small beside the room.
   constexpr int64_t cells = 4096, mostItems = 1024;
   std::vector<bool> taken(sizes.size());
@@ -50,7 +50,7 @@ std::vector<bool> packByTable(const Items &sizes, const Items &worths,
   std::vector<std::vector<bool>> takes(sizes.size());
   std::vector<int64_t> widths(sizes.size());
   for (size_t item = sizes.size(); item-- > 0;) {
-    double width = std::ceil(std::max(sizes[item], 0.0) / room * cells - 1e-9);
+    double width = rounded(std::max(sizes[item], 0.0) / room * cells);
     widths[item] = width > cells ? cells + 1 : static_cast<int64_t>(width);
     takes[item].assign(cells + 1, false);
     for (int64_t cell = cells; cell >= widths[item]; --cell)
@@ -77,9 +77,17 @@ std::vector<bool> packKnapsack(const std::vector<double> &sizes,
   addInOrder(sizes, worths, room, simple);
   if (room <= 0)
     return simple;
-  std::vector<bool> packed = packByTable(sizes, worths, room);
-  addInOrder(sizes, worths, room, packed);
-  return worthOf(worths, packed) > worthOf(worths, simple) ? packed : simple;
+  std::vector<bool> best = std::move(simple);
+  for (auto rounded : {+[](double cells) { return std::ceil(cells - 1e-9); },
+                       +[](double cells) { return std::round(cells); }}) {
+    std::vector<bool> packed = packByTable(sizes, worths, room, rounded);
+    if (sumOf(sizes, packed) > room * (1 + 1e-12))
+      continue;
+    addInOrder(sizes, worths, room, packed);
+    if (sumOf(worths, packed) > sumOf(worths, best))
+      best = std::move(packed);
+  }
+  return best;
 }
 
 } // namespace shardc

@@ -7,8 +7,8 @@
 namespace shardc {
 
 /// By item, whether it is among those that fit into `room` together and are
-/// worth most; of equals the first. Sizes are rounded up to a 4096th of the
-/// room or less, and what that leaves free is filled in order of worth by size.
+/// worth most, but for 4096ths of the room by which sizes are rounded; of equals
+/// the first. What that leaves free is filled in order of worth by size.
 std::vector<bool> packKnapsack(const std::vector<double> &sizes,
                                const std::vector<double> &worths, double room);
 
