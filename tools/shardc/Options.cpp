@@ -198,7 +198,8 @@ void declareTraining(OptionTable &table, Said &said) {
       "keeps at most SIZE, in the least time; class:NAME[,NAME]: of " +
           rematClassesText() +
           "; scope:REGEX: what lies in modules whose path matches, but their "
-          "inputs");
+          "inputs; pareto: none is chosen, memory and time of several are "
+          "printed");
 }
 
 void declareCode(OptionTable &table, Said &said) {
@@ -301,6 +302,20 @@ void resolveKernels(const Given &given, Said &said) {
   said.options.printIr = false;
 }
 
+/// --remat pareto plans, and prints what it planned.
+void resolvePareto(const Given &given, Said &said) {
+  if (said.options.remat != "pareto")
+    return;
+  const char *why = "with --remat pareto, which makes no trainer";
+  refuseIdle(given, {{"--output", false, why},
+                     {"--embed-weights", false, why},
+                     {"--kernels", false, why},
+                     {"--compile-to", false, why},
+                     {"--dump-phases-to", false, why}});
+  said.compileTo = "plan";
+  said.options.printIr = false;
+}
+
 /// Flags of a trainer that is not written.
 void checkTrainer(const Said &said) {
   const Options &options = said.options;
@@ -326,6 +341,7 @@ void check(const Given &given, Said &said) {
          "no values; drop one of the two");
   checkTarget(given, said.options);
   checkRemarks(given, said);
+  resolvePareto(given, said);
   resolveKernels(given, said);
   checkTrainer(said);
 }
