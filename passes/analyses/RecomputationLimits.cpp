@@ -10,7 +10,7 @@ namespace shardc {
 
 /// What ops take in their kernels depends on which others run again: what was
 /// chosen is looked at again, and chosen again.
-static constexpr int mostRounds = 4;
+static constexpr int mostRounds = 3;
 
 OpSet SavedValues::besideOf(const OpSet &chosen) const {
   OpSet beside;

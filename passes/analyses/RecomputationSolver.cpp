@@ -16,9 +16,12 @@ namespace {
 constexpr int64_t fineness = 1024;
 /// Where the search may end: of the goal.
 constexpr double closeEnough = 0.001;
-/// Steps of the search times ops: a few thousand where there are a few dozen
-/// ops, a few where there are thousands.
-constexpr int64_t searchEffort = 40000, mostSteps = 2000;
+/// Steps of the search: in graphs of a few layers it comes to an end, and where
+/// there are many layers, the knapsack has divided them already.
+constexpr int64_t fewOps = 100, stepsOfFew = 2000, stepsOfMany = 4;
+/// Places where there are many layers that are searched as if they were alone,
+/// the ops around each, and the steps.
+constexpr int64_t mostPlaces = 3, opsAround = 24, stepsOfPlace = 10;
 } // namespace
 
 RecomputationSolver::RecomputationSolver(const RecomputationGraph &graph)
@@ -70,9 +73,11 @@ void RecomputationSolver::solve() {
   Bracket bracket = relax();
   lastBound = bracket.bound;
   fillUp(bracket);
-  stepsLeft = std::min<int64_t>(
-      searchEffort / (1 + static_cast<int64_t>(graph.ops.size())), mostSteps);
+  bool isSmall = static_cast<int64_t>(graph.ops.size()) <= fewOps;
+  stepsLeft = isSmall ? stepsOfFew : stepsOfMany;
   search(bracket);
+  if (!isSmall)
+    divide(bracket);
 }
 
 RecomputationSolver::Bracket RecomputationSolver::relax() {
@@ -174,6 +179,37 @@ void RecomputationSolver::fillUp(const Bracket &bracket) {
       for (int64_t op : components[i].ops)
         choice.again[op] = true;
   offer(graph.evaluate(choice.again));
+}
+
+void RecomputationSolver::divide(const Bracket &bracket) {
+  using Fixed = RecomputationNetwork::Fixed;
+  auto ops = static_cast<int64_t>(graph.ops.size());
+  int64_t places = 0;
+  for (const Component &component :
+       componentsBetween(bracket.less, bracket.more)) {
+    if (!best || isCloseEnough(lastBound) || places == mostPlaces)
+      return;
+    // Of time, something is left for one that was left out; of bytes, one that
+    // was taken saves too many.
+    int64_t first = component.ops.front();
+    if (best->again[first] == limit.isTime)
+      continue;
+    ++places;
+    for (int64_t op = 0; op < ops; ++op)
+      if (std::abs(op - first) > opsAround) {
+        network.fix(op, best->again[op] ? Fixed::Again : Fixed::Kept);
+        isFixed[op] = true;
+      }
+    Bracket inside = relax();
+    if (!std::isinf(inside.bound)) {
+      fillUp(inside);
+      stepsLeft = stepsOfPlace;
+      search(inside);
+    }
+    for (int64_t op = 0; op < ops; ++op)
+      network.fix(op, Fixed::No);
+    isFixed.assign(ops, false);
+  }
 }
 
 void RecomputationSolver::search(const Bracket &bracket) {

@@ -66,6 +66,8 @@ private:
                                            const Choice &more) const;
   /// The components that are added to the smaller choice.
   void fillUp(const Bracket &bracket);
+  /// Searches around components of which one more, or less, does not fit.
+  void divide(const Bracket &bracket);
   /// Searches below what is fixed.
   void search(const Bracket &bracket);
   bool isCloseEnough(double bound) const;
