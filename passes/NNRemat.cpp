@@ -305,17 +305,17 @@ struct NNRemat : impl::NNRematBase<NNRemat> {
     auto seconds = [&](StringRef name, double value) {
       return builder.getNamedAttr(name, builder.getF64FloatAttr(value));
     };
-    module->setAttr(
-        "nn.remat",
-        builder.getDictionaryAttr(
-            {builder.getNamedAttr("policy", builder.getStringAttr(policy)),
-             number("read_bytes", saved.bytesRead()),
-             number("kept_bytes", saved.bytesKept()),
-             number("recomputed_bytes", saved.recomputedBytes()),
-             number("recomputed_flops", saved.recomputedFlops()),
-             seconds("recomputed_seconds", saved.recomputedSeconds()),
-             number("regathered_units", saved.extraGathers()),
-             seconds("step_seconds", saved.stepSeconds())}));
+    SmallVector<NamedAttribute> notes = {
+        builder.getNamedAttr("policy", builder.getStringAttr(policy)),
+        number("read_bytes", saved.bytesRead()),
+        number("kept_bytes", saved.bytesKept()),
+        number("recomputed_bytes", saved.recomputedBytes()),
+        number("recomputed_flops", saved.recomputedFlops()),
+        seconds("recomputed_seconds", saved.recomputedSeconds()),
+        seconds("step_seconds", saved.stepSeconds())};
+    if (int64_t units = saved.extraGathers())
+      notes.push_back(number("regathered_units", units));
+    module->setAttr("nn.remat", builder.getDictionaryAttr(notes));
   }
 };
 

@@ -41,6 +41,7 @@ ForwardRegions::ForwardRegions(func::FuncOp train, Operation *lastForward,
     if (&op == lastForward)
       break;
   }
+  last = regions.lookup(lastForward);
   for (const std::string &name : nameOfRegion)
     sameName.push_back(pieces.lookup(name));
 

@@ -40,6 +40,11 @@ public:
   /// Whether all of a region's ops stand together, for the op's region: else
   /// its parameters are gathered at several places.
   bool isInOnePiece(mlir::Operation *op) const;
+  /// Whether the loss is made in its region: backward begins there, and what
+  /// would run again right then is as well kept.
+  bool isLast(mlir::Operation *op) const {
+    return last > 0 && regions.lookup(op) == last;
+  }
   bool isEmpty() const { return regions.empty(); }
 
 private:
@@ -48,7 +53,8 @@ private:
   std::pair<mlir::Operation *, bool> producerOf(mlir::Value operand,
                                                 mlir::Operation *reader) const;
 
-  llvm::DenseMap<mlir::Operation *, int64_t> regions;
+  llvm::DenseMap<mlir::Operation *, int64_t> regions; // from 1 on
+  int64_t last = 0;                                   // the loss's; 0: none
   llvm::SmallVector<int64_t> sameName; // regions of the region's name
   llvm::DenseSet<mlir::Operation *> inputs, madeOfCalls;
 };

@@ -10,7 +10,7 @@ namespace shardc {
 
 /// What ops take in their kernels depends on which others run again: what was
 /// chosen is looked at again, and chosen again.
-static constexpr int mostRounds = 3;
+static constexpr int mostRounds = 4;
 
 OpSet SavedValues::besideOf(const OpSet &chosen) const {
   OpSet beside;
@@ -89,7 +89,7 @@ void SavedValues::recomputeWithin(double share) {
                    ? bracket.more
                    : fillUp(bracket.less, bracket.more, budget);
   // The same without the estimates that hold where all else runs again.
-  double allowed = budget;
+  double allowed = budget, allows = 0, forbids = 0;
   recomputed = best;
   for (int round = 0; round < mostRounds; ++round) {
     network.reset();
@@ -102,7 +102,9 @@ void SavedValues::recomputeWithin(double share) {
     constexpr double close = 0.99;
     if (seconds <= 0 || (seconds <= budget && seconds >= close * budget))
       break;
-    allowed *= budget / seconds;
+    (seconds <= budget ? allows : forbids) = allowed;
+    allowed = forbids > 0 && allows > 0 ? (allows + forbids) / 2
+                                        : allowed * budget / seconds;
   }
   recomputed = std::move(best);
 }

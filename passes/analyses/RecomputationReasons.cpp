@@ -1,4 +1,5 @@
 // Why values of the forward pass are kept or computed again, in words.
+#include "passes/analyses/OpClasses.h"
 #include "passes/analyses/SavedValues.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -21,7 +22,9 @@ std::string SavedValues::whyKept(Value value,
   if (rules.regions.contains(op) && rules.regions.makesInput(op) &&
       rules.regions.isMadeOfCalls(op))
     return "it is the input of another unit or module";
-  if (!candidates.contains(op) && isBounded(op))
+  if (rules.regions.isLast(op) && isLibraryCall(op))
+    return "backward begins with it";
+  if (!candidates.contains(op) && isBounded(op) && !rules.regions.isLast(op))
     return "the library adds it to a product, or what is added to it";
   if (!candidates.contains(op))
     return "backward reads it over more than half of its length, for which a "

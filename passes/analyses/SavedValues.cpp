@@ -102,10 +102,12 @@ bool SavedValues::isAllowed(Operation *op) const {
 bool SavedValues::mayRunAgain(Operation *op, Span span) const {
   if (span.isEmpty() || !isAllowed(op))
     return false;
-  if (isBounded(op))
+  const ForwardRegions &regions = rules.regions;
+  if (isBounded(op) && !regions.isLast(op))
     return true;
   // What is made of products would bring the region before this one along.
-  if (isLibraryCall(op) || rules.regions.isMadeOfCalls(op))
+  if (isLibraryCall(op) ||
+      (regions.makesInput(op) && regions.isMadeOfCalls(op)))
     return false;
   // What most of backward reads would be alive for as long as if it were kept.
   int64_t backward = position.size() - position.lookup(lastForward);
