@@ -103,8 +103,9 @@ void SavedValues::recomputeWithin(double share) {
     if (seconds <= 0 || (seconds <= budget && seconds >= close * budget))
       break;
     (seconds <= budget ? allows : forbids) = allowed;
-    allowed = forbids > 0 && allows > 0 ? (allows + forbids) / 2
-                                        : allowed * budget / seconds;
+    double next = allowed * budget / seconds;
+    bool isBetween = next > allows && (forbids == 0 || next < forbids);
+    allowed = isBetween ? next : (allows + forbids) / 2;
   }
   recomputed = std::move(best);
 }

@@ -38,7 +38,7 @@ static bool isBest(const ParetoPoint &point, ArrayRef<ParetoPoint> all) {
 }
 
 void printPareto(raw_ostream &os, std::vector<ParetoPoint> points) {
-  constexpr int64_t width = 40; // of the longest bar
+  constexpr int64_t width = 24; // of the longest bar
   stable_sort(points, [](const ParetoPoint &a, const ParetoPoint &b) {
     return a.seconds < b.seconds;
   });
