@@ -13,6 +13,9 @@ StringRef shardc::classOf(Operation *op) {
   if (!isa<nn::NNDialect>(op->getDialect()) || op->hasTrait<nn::IsView>() ||
       op->hasTrait<nn::IsLoss>())
     return "";
+  // Of moves, those by indices are calls.
+  if (op->hasTrait<nn::IsMove>())
+    return isLibraryCall(op) ? "embedding" : "movement";
   if (op->hasTrait<nn::IsNorm>())
     return "norm";
   if (op->hasTrait<nn::IsSoftmax>())
@@ -26,8 +29,6 @@ StringRef shardc::classOf(Operation *op) {
   if (isa<nn::GeluOp, nn::SiluOp, nn::ReluOp, nn::SigmoidOp, nn::TanhOp,
           nn::SoftplusOp, nn::ErfOp>(op))
     return "activation";
-  if (isa<nn::EmbeddingOp, nn::GatherOp, nn::GatherNdOp>(op))
-    return "embedding";
   if (isa<nn::ReduceSumOp, nn::ReduceMeanOp, nn::ReduceMaxOp, nn::ReduceMinOp,
           nn::ReduceProdOp, nn::CumsumOp>(op))
     return "reduction";
@@ -35,7 +36,5 @@ StringRef shardc::classOf(Operation *op) {
     return "cast";
   if (op->hasTrait<OpTrait::Elementwise>())
     return "elementwise";
-  if (isa<nn::ConcatOp, nn::PadOp, nn::ReverseOp>(op))
-    return "movement";
   return "";
 }

@@ -24,7 +24,7 @@ Value storageOf(Value value) {
   return value;
 }
 
-void SavedValues::Span::add(Span other) {
+void BackwardSpan::add(BackwardSpan other) {
   if (other.isEmpty())
     return;
   first = isEmpty() ? other.first : std::min(first, other.first);

@@ -32,6 +32,27 @@ mlir::Operation *lastForwardOp(mlir::func::FuncOp train);
 /// What holds the elements of `value`: looks through views and broadcasts.
 mlir::Value storageOf(mlir::Value value);
 
+/// Positions in the backward pass.
+struct BackwardSpan {
+  int64_t first = -1, last = -1;
+  bool isEmpty() const { return first < 0; }
+  void add(BackwardSpan other);
+};
+
+/// A connected component: ops that read each other's results, or the same
+/// values that would be kept for them alone. What they save and cost does not
+/// depend on other components.
+struct RecomputationComponent {
+  llvm::SmallVector<mlir::Operation *> ops; // in their order
+  int64_t savedBytes = 0;
+  double seconds = 0;
+};
+
+/// What two prices close to each other bring.
+struct RecomputationBracket {
+  OpSet less, more;
+};
+
 /// Decides what to recompute, as a minimum cut: whatever backward reads must be
 /// computable from what is kept, and every value that is kept costs its bytes,
 /// all of which are alive when backward begins; every op that runs again costs
@@ -89,12 +110,9 @@ public:
       llvm::function_ref<void(mlir::Value, bool again, std::string)> say) const;
 
 private:
-  /// Positions in the backward pass.
-  struct Span {
-    int64_t first = -1, last = -1;
-    bool isEmpty() const { return first < 0; }
-    void add(Span other);
-  };
+  using Span = BackwardSpan;
+  using Component = RecomputationComponent;
+  using Bracket = RecomputationBracket;
 
   /// Whether backward has a value without its being kept: parameters, inputs,
   /// constants, and cheap conversions of these.
@@ -137,14 +155,6 @@ private:
   /// makes a kernel write what it reads where it was chosen.
   OpSet besideOf(const OpSet &chosen) const;
 
-  /// A connected component: ops that read each other's results, or the same
-  /// values that would be kept for them alone. What they save and cost does not
-  /// depend on other components.
-  struct Component {
-    llvm::SmallVector<mlir::Operation *> ops; // in their order
-    int64_t savedBytes = 0;
-    double seconds = 0;
-  };
   /// Returns what `more` has and `less` has not, in components that save
   /// something, those first that save most per second.
   llvm::SmallVector<Component> componentsBetween(const OpSet &less,
@@ -153,10 +163,6 @@ private:
   OpSet fillUp(const OpSet &less, const OpSet &more, double seconds) const;
   /// The same with as few of them as leave `bytes`.
   OpSet fillDown(const OpSet &less, const OpSet &more, int64_t bytes) const;
-  /// What two prices close to each other bring.
-  struct Bracket {
-    OpSet less, more;
-  };
   /// Those between which `isMore` begins to hold: where it holds at `price`,
   /// which brings `there`; at any, or twice what the lowest one brings.
   Bracket bracketAt(double price, OpSet there,

@@ -134,8 +134,8 @@ class Cuda(unittest.TestCase):
                         self.assertEqual(run.bits(), first)
 
     def test_recomputation_changes_no_bit(self):
-        # In bf16 a residual that the library adds to a product is rounded once: in forward and where
-        # it runs again, or in neither.
+        # In bf16 a residual that the library adds to a product is rounded once: in forward and
+        # where it runs again, or in neither.
         for name, mesh in (("s2-llama-tiny-mask", "2"), ("gpt2-tiny", "1")):
             model = models()[name]
             flags = ("--units", "block", "--cluster", "dgx-h100")

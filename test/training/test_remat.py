@@ -1,5 +1,5 @@
-"""What runs again in backward changes no bit: losses, norms and parameters of every policy, on every
-mesh, are those of --remat none."""
+"""What runs again in backward changes no bit: losses, norms and parameters of every policy, on
+every mesh, are those of --remat none."""
 import json
 import os
 import tempfile
