@@ -133,6 +133,18 @@ class Cuda(unittest.TestCase):
                         first = first or run.bits()
                         self.assertEqual(run.bits(), first)
 
+    def test_recomputation_changes_no_bit(self):
+        # In bf16 a residual that the library adds to a product is rounded once: in forward and
+        # where it runs again, or in neither.
+        for name, mesh in (("s2-llama-tiny-mask", "2"), ("gpt2-tiny", "1")):
+            model = models()[name]
+            flags = ("--units", "block", "--cluster", "dgx-h100")
+            first = Run(model, mesh, "bf16", "--remat", "none", *flags).bits()
+            for policy in ("cheap", "all", "selective", "unit", "class:product", "time=10"):
+                with self.subTest(model=name, mesh=mesh, policy=policy):
+                    run = Run(model, mesh, "bf16", "--remat", policy, *flags)
+                    self.assertEqual(run.bits(), first)
+
     def test_ranks_and_micro_batches_add_up_in_one_order(self):
         model = models()["mlp-tiny-loss"]
         for precision in ("float64", "bf16"):
