@@ -165,6 +165,7 @@ void checkFiles(const Run &run, const InitialValues &values,
   writes("--prometheus", options.prometheus);
   writes("--html", options.html);
   writes("--trace", options.trace);
+  writes("--tune", options.tune);
   writes("--export-gradients", options.exportGradients);
   writes("--export-safetensors", options.exportSafetensors);
   for (const PredictOption &option : options.predictions)
@@ -287,6 +288,8 @@ int runIn(World &world, const Launch &launch, const Options &options,
   device.attention = options.attention;
   if (world.leads())
     device.say = [](const std::string &line) { print(printable(line) + "\n"); };
+  device.tune = options.tune.value_or("");
+  device.leads = world.leads();
   device.firstDevice = launch.localProcess * world.localRanks().size();
   if (options.selfTest.wanted) {
     int code = runSelfTest(world, platform.devices(plan, kernels, device),

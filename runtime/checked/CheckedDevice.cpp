@@ -182,6 +182,10 @@ public:
   std::byte *allocate(const std::string &name, int64_t bytes) override {
     return inner->allocate(name, bytes);
   }
+  std::byte *allocateCommunicated(const std::string &name,
+                                  int64_t bytes) override {
+    return inner->allocateCommunicated(name, bytes);
+  }
   std::byte *allocateShared(Communicator &group, const std::string &name,
                             int64_t bytes) override {
     return inner->allocateShared(group, name, bytes);
@@ -200,6 +204,7 @@ public:
   }
   void settle() override { inner->settle(); }
   void bound() override { inner->bound(); }
+  bool runsBesideHost() const override { return inner->runsBesideHost(); }
   bool timesEntriesForFree() const override {
     return inner->timesEntriesForFree();
   }

@@ -103,7 +103,7 @@ void cli::checkCombinations(const Options &options) {
          {"--log-format", "--metrics", "--log-samples", "--tensorboard",
           "--prometheus", "--html", "--trace", "--profile",
           "--export-gradients", "--export-safetensors", "--export-onnx",
-          "--predict"})
+          "--predict", "--tune"})
       effects.push_back(
           {flag, false,
            " with --report and no --data: the report is printed, and nothing "
@@ -169,6 +169,7 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
       {{"--cuda-graph", plan.target().has_cuda(), notCuda},
        {"--attention", plan.target().has_cuda(), notCuda},
        {"--attention", hasAttention(plan), " in a model without attention"},
+       {"--tune", plan.target().has_cuda(), notCuda},
        {"--reduce", plan.target().has_cuda(), notCuda},
        {"--reduce", plan.mesh().ranks() > 1,
         " on a mesh of one rank, which has nothing to add"},

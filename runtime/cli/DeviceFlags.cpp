@@ -28,6 +28,10 @@ void declareDevice(FlagTable &flags, Options &options) {
                 options.cudaGraph = parseChoice<bool>(
                     name, text, {{"on", true}, {"off", false}});
               });
+  flags.path("--tune", options.tune, "FILE.json",
+             "products on a GPU run the fastest of several algorithms: those "
+             "that FILE.json names, which is written with what it lacks, timed "
+             "once; without it, the one that cuBLASLt names first");
   flags
       .value(
           "--attention", "auto|own|cudnn",

@@ -42,6 +42,10 @@ struct DeviceOptions {
   AttentionBy attention = AttentionBy::Auto;
   /// Gets lines for the reader of the run, of what the first rank's device chose.
   std::function<void(const std::string &line)> say;
+  /// The file of which algorithm a GPU's products run; empty: what the library
+  /// names first. The process with rank 0 reads it, and writes what it lacks.
+  std::string tune = {};
+  bool leads = true; // this process has rank 0
 };
 
 /// What a rank's device reaches.

@@ -164,6 +164,7 @@ struct Options {
   bool cudaGraph = true;
   Reduce reduce = Reduce::Ordered;
   AttentionBy attention = AttentionBy::Auto;
+  std::optional<std::string> tune;
   std::optional<int64_t> threads;
   bool dryRun = false;
   bool report = false;

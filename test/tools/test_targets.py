@@ -148,7 +148,9 @@ class Targets(ToolTest):
 
     def test_flags_of_gpus_on_a_processor(self):
         trainer = self.trainer("--target", "cpu:x86-64-v3")
-        for flag, value in (("--attention", "own"), ("--cuda-graph", "off"), ("--reduce", "nccl")):
+        attention = ("--attention", "own")
+        tune = ("--tune", self.path("tune.json"))
+        for flag, value in (attention, ("--cuda-graph", "off"), ("--reduce", "nccl"), tune):
             self.assert_one_error(
                 run(trainer, flag, value, "--data", "synthetic:1"),
                 "trainer",
