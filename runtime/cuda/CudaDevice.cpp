@@ -1,7 +1,9 @@
 // Memory of a GPU, and copies to and from it.
 #include "runtime/cuda/CudaDevice.h"
 
+#include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
+#include "runtime/base/Tensor.h"
 #include "runtime/comm/RankNote.h"
 #include "runtime/cuda/CudaProgram.h"
 #include "runtime/cuda/Faults.h"
@@ -19,6 +21,13 @@ namespace shardc::runtime::cuda {
 /// connections of hosts are found lost within a second.
 static constexpr std::chrono::seconds hearingTime{2};
 
+/// The host fills no page that a copy still reads, which an emulated driver
+/// watches page by page.
+static constexpr int64_t pageBytes = 4096;
+static int64_t pages(int64_t bytes) {
+  return (bytes + pageBytes - 1) / pageBytes * pageBytes;
+}
+
 static CUdeviceptr addressOf(const std::byte *memory) {
   return reinterpret_cast<CUdeviceptr>(memory);
 }
@@ -33,10 +42,7 @@ CudaDevice::CudaDevice(const plan::Plan &plan, const Libraries &libraries,
       pool(options.workers, options.spin), owner(std::this_thread::get_id()) {
   const Driver &driver = context.driver;
   requireCapability(driver, context.device, plan);
-  // All that copies need is there before the first step.
-  for (Staging *staging : {&uploads[0], &uploads[1], &down, &otherDown})
-    driver.cuMemHostAlloc(reinterpret_cast<void **>(&staging->memory),
-                          stagingBytes, CU_MEMHOSTALLOC_PORTABLE);
+  makeStaging();
   driver.cuStreamCreateWithPriority(&compute, CU_STREAM_NON_BLOCKING, 0);
   driver.cuStreamCreateWithPriority(&otherStream, CU_STREAM_NON_BLOCKING, 0);
   for (CUevent *event : {&uploads[0].done, &uploads[1].done, &down.done,
@@ -51,6 +57,22 @@ CudaDevice::CudaDevice(const plan::Plan &plan, const Libraries &libraries,
   runNumbers = allocateSmall(sizeof(RunNumbers));
   faults = std::make_unique<Faults>(*this);
   groups = std::make_unique<NcclGroups>(*this);
+}
+
+/// All that copies need is there before the first step.
+void CudaDevice::makeStaging() {
+  // A page for each of the few numbers that a micro-batch has beside its inputs.
+  int64_t bytes = 16 * pageBytes;
+  for (const plan::Input &input : plan.inputs())
+    bytes += pages(elementCount(input.tensor()) *
+                   int64_t(elementSize(input.tensor().dtype())));
+  for (Staging *staging : {&uploads[0], &uploads[1], &down, &otherDown}) {
+    bool isUpload = staging == &uploads[0] || staging == &uploads[1];
+    staging->bytes = isUpload ? std::max(bytes, stagingBytes) : stagingBytes;
+    context.driver.cuMemHostAlloc(reinterpret_cast<void **>(&staging->memory),
+                                  size_t(staging->bytes),
+                                  CU_MEMHOSTALLOC_PORTABLE);
+  }
 }
 
 CudaDevice::~CudaDevice() {
@@ -135,23 +157,24 @@ CUdeviceptr CudaDevice::allocateSmall(int64_t bytes) {
 void CudaDevice::upload(std::byte *to, const void *from, int64_t bytes) {
   const Driver &driver = context.driver;
   auto *source = static_cast<const std::byte *>(from);
-  for (int64_t at = 0; at < bytes; at += stagingBytes) {
-    int64_t part = std::min(stagingBytes, bytes - at);
+  for (int64_t at = 0, part = 0; at < bytes; at += part) {
     Staging *staging = &uploads[filling];
-    if (staging->used + part > stagingBytes) {
+    part = std::min(staging->bytes, bytes - at);
+    if (staging->used + part > staging->bytes) {
       driver.cuEventRecord(staging->done, compute);
       filling = 1 - filling;
       staging = &uploads[filling];
-      if (staging->used > 0)
+      if (staging->used > 0) {
+        awaitWith([&] { return driver.cuEventQuery.function(staging->done); },
+                  "cuEventQuery");
         driver.cuEventSynchronize(staging->done);
+      }
       staging->used = 0;
     }
     std::byte *place = staging->memory + staging->used;
     std::memcpy(place, source + at, size_t(part));
     driver.cuMemcpyHtoDAsync(addressOf(to + at), place, size_t(part), compute);
-    // The host fills no page that a copy still reads, which an emulated driver
-    // watches page by page.
-    staging->used += (part + 4095) / 4096 * 4096;
+    staging->used += pages(part);
   }
 }
 
@@ -219,16 +242,16 @@ void CudaDevice::readNote() {
   note->waits(word % 2 != 0);
 }
 
-void CudaDevice::awaitCompute() {
+void CudaDevice::awaitWith(const std::function<CUresult()> &ask,
+                           const char *name) {
   using namespace std::chrono;
-  const Driver &driver = context.driver;
   auto begin = steady_clock::now();
   while (groups->haveOthers()) {
-    CUresult result = driver.cuStreamQuery.function(compute);
+    CUresult result = ask();
     if (result == CUDA_SUCCESS)
       break;
     if (result != CUDA_ERROR_NOT_READY)
-      driver.failed(result, "cuStreamQuery");
+      context.driver.failed(result, name);
     readNote();
     // What waits for a rank that is gone never ends by itself.
     communicator.throwIfAborted();
@@ -237,6 +260,12 @@ void CudaDevice::awaitCompute() {
     groups->check();
     std::this_thread::sleep_for(microseconds(20));
   }
+}
+
+void CudaDevice::awaitCompute() {
+  const Driver &driver = context.driver;
+  awaitWith([&] { return driver.cuStreamQuery.function(compute); },
+            "cuStreamQuery");
   driver.cuStreamSynchronize(compute);
   if (note)
     note->waits(false);

@@ -52,6 +52,7 @@ public:
   void download(void *to, const std::byte *from, int64_t bytes) override;
   std::unique_ptr<DeviceProgram> newProgram() override;
   void settle() override;
+  bool runsBesideHost() const override { return true; }
   /// Is false: entries are then launched one by one, and not as a graph.
   bool timesEntriesForFree() const override { return false; }
   void
@@ -119,11 +120,13 @@ public:
 
 private:
   /// Pinned memory that copies go through. Uploads lie side by side in one of two
-  /// until it is full; `done`: its last copy is.
+  /// until it is full; `done`: its last copy is. Each has room for all that a
+  /// micro-batch uploads, so that the host fills one while the device may still
+  /// wait to copy from the other.
   struct Staging {
     std::byte *memory = nullptr;
     CUevent done = nullptr;
-    int64_t used = 0; // bytes
+    int64_t bytes = 0, used = 0;
   };
   [[noreturn]] void outOfMemory(const std::string &name, int64_t bytes) const;
   struct OwnModule {
@@ -133,6 +136,9 @@ private:
   /// Returns when all that was begun is done; also throws where a rank that this
   /// one waits for has given up.
   void awaitCompute();
+  /// The same of what `ask` asks the driver, by its function `name`.
+  void awaitWith(const std::function<CUresult()> &ask, const char *name);
+  void makeStaging();
   void settleAll();
   void readNote();
   void downloadIn(CUstream stream, Staging &staging, void *to,

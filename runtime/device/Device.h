@@ -95,6 +95,9 @@ public:
   /// Returns when all that was begun is done. Throws what went wrong.
   virtual void settle() = 0;
 
+  /// Whether the host is free while programs run, which then are done when the
+  /// device has settled, and not when they were begun.
+  virtual bool runsBesideHost() const { return false; }
   /// Whether to time entries, which Measurements ask for, leaves programs as
   /// fast as they are.
   virtual bool timesEntriesForFree() const { return true; }

@@ -78,7 +78,7 @@ void onRanks(int ranks,
 }
 
 /// Of what is asked before a program is bound.
-class SlowClock final : public Device {
+class OtherDevice final : public Device {
 public:
   std::byte *allocate(const std::string &, int64_t) override { return nullptr; }
   std::byte *allocateCommunicated(const std::string &, int64_t) override {
@@ -94,18 +94,24 @@ public:
   std::unique_ptr<DeviceProgram> newProgram() override { return nullptr; }
   void settle() override {}
   bool timesEntriesForFree() const override { return false; }
+  bool runsBesideHost() const override { return true; }
   void onHost(int64_t, int64_t,
               const std::function<void(int64_t, int64_t)> &) override {}
 };
 
-TEST(CheckedDevice, TimesEntriesForFreeWhereTheDeviceDoes) {
+TEST(CheckedDevice, SaysOfItsClockAndItsHostWhatTheDeviceSays) {
   runRanksAsThreads(1, [](Communicator &world) {
-    EXPECT_TRUE(
-        checkedDevices(cpu::cpuDevices(Bench::plan(), Bench::kernels(), {}),
-                       nullptr)(world)
-            ->timesEntriesForFree());
-    auto slow = [](Communicator &) { return std::make_unique<SlowClock>(); };
-    EXPECT_FALSE(checkedDevices(slow, nullptr)(world)->timesEntriesForFree());
+    auto checked = [&](DeviceFactory inner) {
+      return checkedDevices(std::move(inner), nullptr)(world);
+    };
+    auto processor =
+        checked(cpu::cpuDevices(Bench::plan(), Bench::kernels(), {}));
+    EXPECT_TRUE(processor->timesEntriesForFree());
+    EXPECT_FALSE(processor->runsBesideHost());
+    auto other =
+        checked([](Communicator &) { return std::make_unique<OtherDevice>(); });
+    EXPECT_FALSE(other->timesEntriesForFree());
+    EXPECT_TRUE(other->runsBesideHost());
   });
 }
 
