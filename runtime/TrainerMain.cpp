@@ -165,6 +165,7 @@ void checkFiles(const Run &run, const InitialValues &values,
   writes("--prometheus", options.prometheus);
   writes("--html", options.html);
   writes("--trace", options.trace);
+  writes("--tune", options.tune);
   writes("--export-gradients", options.exportGradients);
   writes("--export-safetensors", options.exportSafetensors);
   for (const PredictOption &option : options.predictions)
@@ -284,6 +285,11 @@ int runIn(World &world, const Launch &launch, const Options &options,
   device.spin = world.haveCoresFor(device.workers);
   device.cudaGraph = options.cudaGraph;
   device.reduce = options.reduce;
+  device.attention = options.attention;
+  if (world.leads())
+    device.say = [](const std::string &line) { print(printable(line) + "\n"); };
+  device.tune = options.tune.value_or("");
+  device.leads = world.leads();
   device.firstDevice = launch.localProcess * world.localRanks().size();
   if (options.selfTest.wanted) {
     int code = runSelfTest(world, platform.devices(plan, kernels, device),

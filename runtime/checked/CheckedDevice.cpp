@@ -182,6 +182,10 @@ public:
   std::byte *allocate(const std::string &name, int64_t bytes) override {
     return inner->allocate(name, bytes);
   }
+  std::byte *allocateCommunicated(const std::string &name,
+                                  int64_t bytes) override {
+    return inner->allocateCommunicated(name, bytes);
+  }
   std::byte *allocateShared(Communicator &group, const std::string &name,
                             int64_t bytes) override {
     return inner->allocateShared(group, name, bytes);
@@ -199,6 +203,11 @@ public:
     return std::make_unique<CheckedProgram>(*inner, when);
   }
   void settle() override { inner->settle(); }
+  void bound() override { inner->bound(); }
+  bool runsBesideHost() const override { return inner->runsBesideHost(); }
+  bool timesEntriesForFree() const override {
+    return inner->timesEntriesForFree();
+  }
   void
   onHost(int64_t extent, int64_t grain,
          const std::function<void(int64_t begin, int64_t end)> &body) override {

@@ -103,7 +103,7 @@ void cli::checkCombinations(const Options &options) {
          {"--log-format", "--metrics", "--log-samples", "--tensorboard",
           "--prometheus", "--html", "--trace", "--profile",
           "--export-gradients", "--export-safetensors", "--export-onnx",
-          "--predict"})
+          "--predict", "--tune"})
       effects.push_back(
           {flag, false,
            " with --report and no --data: the report is printed, and nothing "
@@ -131,6 +131,12 @@ static void checkLossScale(const Options &options, const plan::Plan &plan) {
                 dtypeName(plan.precision().parameters()),
                 ", whose loss is not scaled; give --loss-scale dynamic")});
   refuseIdle(options, effects);
+}
+
+static bool hasAttention(const plan::Plan &plan) {
+  return std::ranges::any_of(
+      plan.train().entries(),
+      [](const plan::Entry &entry) { return entry.has_attention(); });
 }
 
 void checkOptions(const Options &options, const plan::Plan &plan) {
@@ -161,6 +167,9 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
   refuseIdle(
       options,
       {{"--cuda-graph", plan.target().has_cuda(), notCuda},
+       {"--attention", plan.target().has_cuda(), notCuda},
+       {"--attention", hasAttention(plan), " in a model without attention"},
+       {"--tune", plan.target().has_cuda(), notCuda},
        {"--reduce", plan.target().has_cuda(), notCuda},
        {"--reduce", plan.mesh().ranks() > 1,
         " on a mesh of one rank, which has nothing to add"},

@@ -26,6 +26,10 @@ public:
   ~CpuDevice() override;
 
   std::byte *allocate(const std::string &name, int64_t bytes) override;
+  std::byte *allocateCommunicated(const std::string &name,
+                                  int64_t bytes) override {
+    return allocate(name, bytes);
+  }
   std::byte *allocateShared(Communicator &group, const std::string &name,
                             int64_t bytes) override;
   /// Lets the threads that will work on the pages be the first to touch them.

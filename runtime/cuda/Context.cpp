@@ -24,11 +24,16 @@ void requireCapability(const Driver &driver, CUdevice device,
          has / 10, ".", has % 10, "; compile with --target cuda:sm_", has);
 }
 
-std::string nameOf(const Driver &driver, CUdevice device) {
-  char name[128] = "", bus[32] = "";
+std::string modelOf(const Driver &driver, CUdevice device) {
+  char name[128] = "";
   driver.cuDeviceGetName(name, sizeof(name), device);
+  return name;
+}
+
+std::string nameOf(const Driver &driver, CUdevice device) {
+  char bus[32] = "";
   driver.cuDeviceGetPCIBusId(bus, sizeof(bus), device);
-  return concat(name, " (", bus, ")");
+  return concat(modelOf(driver, device), " (", bus, ")");
 }
 
 Context::Context(const Libraries &libraries, int ordinal)

@@ -15,6 +15,8 @@ int capabilityOf(const Driver &driver, CUdevice device);
 /// Throws an Error where the device is too old for the plan.
 void requireCapability(const Driver &driver, CUdevice device,
                        const plan::Plan &plan);
+/// "NVIDIA H200"
+std::string modelOf(const Driver &driver, CUdevice device);
 /// "NVIDIA H200 (0000:1b:00.0)"
 std::string nameOf(const Driver &driver, CUdevice device);
 

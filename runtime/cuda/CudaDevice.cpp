@@ -1,9 +1,12 @@
 // Memory of a GPU, and copies to and from it.
 #include "runtime/cuda/CudaDevice.h"
 
+#include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
+#include "runtime/base/Tensor.h"
 #include "runtime/comm/RankNote.h"
 #include "runtime/cuda/CudaProgram.h"
+#include "runtime/cuda/CudnnAttention.h"
 #include "runtime/cuda/Faults.h"
 #include "runtime/cuda/NcclGroups.h"
 #include "runtime/cuda/OwnKernels.h"
@@ -19,23 +22,30 @@ namespace shardc::runtime::cuda {
 /// connections of hosts are found lost within a second.
 static constexpr std::chrono::seconds hearingTime{2};
 
+/// The host fills no page that a copy still reads, which an emulated driver
+/// watches page by page.
+static constexpr int64_t pageBytes = 4096;
+static int64_t pages(int64_t bytes) {
+  return (bytes + pageBytes - 1) / pageBytes * pageBytes;
+}
+
 static CUdeviceptr addressOf(const std::byte *memory) {
   return reinterpret_cast<CUdeviceptr>(memory);
 }
 
 CudaDevice::CudaDevice(const plan::Plan &plan, const Libraries &libraries,
                        const Images &images, Communicator &communicator,
-                       int ordinal, const DeviceOptions &options)
+                       int ordinal, const DeviceOptions &options,
+                       TuneFile *tuneFile)
     : plan(plan), context(libraries, ordinal), images(images),
       communicator(communicator), capturesGraphs(options.cudaGraph),
-      reduce(options.reduce), pool(options.workers, options.spin),
+      reduce(options.reduce), attention(options.attention),
+      tunes(!options.tune.empty()), tuneFile(tuneFile),
+      pool(options.workers, options.spin), say(options.say),
       owner(std::this_thread::get_id()) {
   const Driver &driver = context.driver;
   requireCapability(driver, context.device, plan);
-  // All that copies need is there before the first step.
-  for (Staging *staging : {&uploads[0], &uploads[1], &down, &otherDown})
-    driver.cuMemHostAlloc(reinterpret_cast<void **>(&staging->memory),
-                          stagingBytes, CU_MEMHOSTALLOC_PORTABLE);
+  makeStaging();
   driver.cuStreamCreateWithPriority(&compute, CU_STREAM_NON_BLOCKING, 0);
   driver.cuStreamCreateWithPriority(&otherStream, CU_STREAM_NON_BLOCKING, 0);
   for (CUevent *event : {&uploads[0].done, &uploads[1].done, &down.done,
@@ -52,6 +62,22 @@ CudaDevice::CudaDevice(const plan::Plan &plan, const Libraries &libraries,
   groups = std::make_unique<NcclGroups>(*this);
 }
 
+/// All that copies need is there before the first step.
+void CudaDevice::makeStaging() {
+  // A page for each of the few numbers that a micro-batch has beside its inputs.
+  int64_t bytes = 16 * pageBytes;
+  for (const plan::Input &input : plan.inputs())
+    bytes += pages(elementCount(input.tensor()) *
+                   int64_t(elementSize(input.tensor().dtype())));
+  for (Staging *staging : {&uploads[0], &uploads[1], &down, &otherDown}) {
+    bool isUpload = staging == &uploads[0] || staging == &uploads[1];
+    staging->bytes = isUpload ? std::max(bytes, stagingBytes) : stagingBytes;
+    context.driver.cuMemHostAlloc(reinterpret_cast<void **>(&staging->memory),
+                                  size_t(staging->bytes),
+                                  CU_MEMHOSTALLOC_PORTABLE);
+  }
+}
+
 CudaDevice::~CudaDevice() {
   // From here on no other rank touches this one's memory. What still runs may
   // wait for ranks that are gone: the groups release it.
@@ -63,10 +89,13 @@ CudaDevice::~CudaDevice() {
   driver.cuStreamSynchronize.function(otherStream);
   faults.reset();
   allProducts.reset();
+  attentions.reset();
   for (const OwnModule &each : modules)
     driver.cuModuleUnload.function(each.module);
   for (CUdeviceptr address : allocations)
     driver.cuMemFree.function(address);
+  for (const NcclMemory &memory : communicated)
+    context.libraries.nccl().ncclMemFree(memory.begin);
   for (Staging *staging : {&uploads[0], &uploads[1], &down, &otherDown}) {
     driver.cuMemFreeHost.function(staging->memory);
     driver.cuEventDestroy.function(staging->done);
@@ -78,15 +107,19 @@ CudaDevice::~CudaDevice() {
   driver.cuStreamDestroy.function(otherStream);
 }
 
+void CudaDevice::outOfMemory(const std::string &name, int64_t bytes) const {
+  fail(context.describe(), " has no ", bytes, " bytes for ", name, ": ",
+       context.freeBytes(), " of ", context.totalBytes(),
+       " are free; --dry-run says what the plan needs");
+}
+
 std::byte *CudaDevice::allocate(const std::string &name, int64_t bytes) {
   if (bytes == 0)
     return nullptr;
   CUdeviceptr address = 0;
   CUresult result = context.driver.cuMemAlloc.function(&address, size_t(bytes));
   if (result == CUDA_ERROR_OUT_OF_MEMORY)
-    fail(context.describe(), " has no ", bytes, " bytes for ", name, ": ",
-         context.freeBytes(), " of ", context.totalBytes(),
-         " are free; --dry-run says what the plan needs");
+    outOfMemory(name, bytes);
   if (result != CUDA_SUCCESS)
     context.driver.failed(result, "cuMemAlloc");
   allocations.push_back(address);
@@ -94,10 +127,41 @@ std::byte *CudaDevice::allocate(const std::string &name, int64_t bytes) {
   return reinterpret_cast<std::byte *>(address);
 }
 
+std::byte *CudaDevice::allocateCommunicated(const std::string &name,
+                                            int64_t bytes) {
+  if (bytes == 0 || communicator.size() == 1)
+    return allocate(name, bytes);
+  const Nccl &nccl = context.libraries.nccl();
+  void *memory = nullptr;
+  ncclResult_t result = nccl.ncclMemAlloc(&memory, size_t(bytes));
+  if (result != ncclSuccess && context.freeBytes() < bytes)
+    outOfMemory(name, bytes);
+  nccl.check(result, "ncclMemAlloc");
+  communicated.push_back({memory, size_t(bytes)});
+  context.driver.cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(memory), 0,
+                                 size_t(bytes), compute);
+  return static_cast<std::byte *>(memory);
+}
+
 Products &CudaDevice::products() {
   if (!allProducts)
     allProducts = std::make_unique<Products>(*this);
   return *allProducts;
+}
+
+CudnnAttention &CudaDevice::cudnnAttention() {
+  if (!attentions)
+    attentions = std::make_unique<CudnnAttention>(*this);
+  return *attentions;
+}
+
+void CudaDevice::bound() {
+  if (allProducts)
+    allProducts->keepTuned();
+  if (!say || !attentions || communicator.rank() != 0)
+    return;
+  if (std::string line = attentions->describe(); !line.empty())
+    say(line);
 }
 
 std::byte *CudaDevice::allocateShared(Communicator &, const std::string &,
@@ -112,23 +176,24 @@ CUdeviceptr CudaDevice::allocateSmall(int64_t bytes) {
 void CudaDevice::upload(std::byte *to, const void *from, int64_t bytes) {
   const Driver &driver = context.driver;
   auto *source = static_cast<const std::byte *>(from);
-  for (int64_t at = 0; at < bytes; at += stagingBytes) {
-    int64_t part = std::min(stagingBytes, bytes - at);
+  for (int64_t at = 0, part = 0; at < bytes; at += part) {
     Staging *staging = &uploads[filling];
-    if (staging->used + part > stagingBytes) {
+    part = std::min(staging->bytes, bytes - at);
+    if (staging->used + part > staging->bytes) {
       driver.cuEventRecord(staging->done, compute);
       filling = 1 - filling;
       staging = &uploads[filling];
-      if (staging->used > 0)
+      if (staging->used > 0) {
+        awaitWith([&] { return driver.cuEventQuery.function(staging->done); },
+                  "cuEventQuery");
         driver.cuEventSynchronize(staging->done);
+      }
       staging->used = 0;
     }
     std::byte *place = staging->memory + staging->used;
     std::memcpy(place, source + at, size_t(part));
     driver.cuMemcpyHtoDAsync(addressOf(to + at), place, size_t(part), compute);
-    // The host fills no page that a copy still reads, which an emulated driver
-    // watches page by page.
-    staging->used += (part + 4095) / 4096 * 4096;
+    staging->used += pages(part);
   }
 }
 
@@ -196,16 +261,16 @@ void CudaDevice::readNote() {
   note->waits(word % 2 != 0);
 }
 
-void CudaDevice::awaitCompute() {
+void CudaDevice::awaitWith(const std::function<CUresult()> &ask,
+                           const char *name) {
   using namespace std::chrono;
-  const Driver &driver = context.driver;
   auto begin = steady_clock::now();
   while (groups->haveOthers()) {
-    CUresult result = driver.cuStreamQuery.function(compute);
+    CUresult result = ask();
     if (result == CUDA_SUCCESS)
       break;
     if (result != CUDA_ERROR_NOT_READY)
-      driver.failed(result, "cuStreamQuery");
+      context.driver.failed(result, name);
     readNote();
     // What waits for a rank that is gone never ends by itself.
     communicator.throwIfAborted();
@@ -214,6 +279,12 @@ void CudaDevice::awaitCompute() {
     groups->check();
     std::this_thread::sleep_for(microseconds(20));
   }
+}
+
+void CudaDevice::awaitCompute() {
+  const Driver &driver = context.driver;
+  awaitWith([&] { return driver.cuStreamQuery.function(compute); },
+            "cuStreamQuery");
   driver.cuStreamSynchronize(compute);
   if (note)
     note->waits(false);

@@ -20,8 +20,11 @@
 namespace shardc::runtime::cuda {
 
 class CudaProgram;
+class CudnnAttention;
 class Faults;
 class NcclGroups;
+struct NcclMemory;
+class TuneFile;
 
 /// Blocks of threads, in one dimension, and the bytes of shared memory that a
 /// launch adds to a kernel's own.
@@ -33,12 +36,15 @@ class CudaDevice final : public Device {
 public:
   /// `plan`, `libraries`, `images` and `communicator` must outlive the device.
   /// The thread that makes it is the one that uses it. `ordinal`: the GPU's.
+  /// `tuneFile`: of rank 0, where there is one.
   CudaDevice(const plan::Plan &plan, const Libraries &libraries,
              const Images &images, Communicator &communicator, int ordinal,
-             const DeviceOptions &options);
+             const DeviceOptions &options, TuneFile *tuneFile = nullptr);
   ~CudaDevice() override;
 
   std::byte *allocate(const std::string &name, int64_t bytes) override;
+  std::byte *allocateCommunicated(const std::string &name,
+                                  int64_t bytes) override;
   /// Is always null: no two devices work on one memory.
   std::byte *allocateShared(Communicator &group, const std::string &name,
                             int64_t bytes) override;
@@ -47,8 +53,10 @@ public:
   void download(void *to, const std::byte *from, int64_t bytes) override;
   std::unique_ptr<DeviceProgram> newProgram() override;
   void settle() override;
+  bool runsBesideHost() const override { return true; }
   /// Is false: entries are then launched one by one, and not as a graph.
   bool timesEntriesForFree() const override { return false; }
+  void bound() override;
   void
   onHost(int64_t extent, int64_t grain,
          const std::function<void(int64_t begin, int64_t end)> &body) override;
@@ -82,6 +90,9 @@ public:
   /// What the run's flags say.
   const bool capturesGraphs;
   const Reduce reduce;
+  const AttentionBy attention;
+  const bool tunes; // products
+  TuneFile *const tuneFile;
   CUstream compute = nullptr;
   StepNumbers numbers; // of the micro-batch that is enqueued
   /// Its RunNumbers (kernels/Parameters.h), in the device's memory.
@@ -101,16 +112,23 @@ public:
   RankNote *note = nullptr; // of the program that runs
   /// Made when a product is bound first: that opens the library.
   Products &products();
+  /// Made when attention is bound first.
+  CudnnAttention &cudnnAttention();
   std::unique_ptr<NcclGroups> groups;
+  /// What groups have windows on.
+  std::vector<NcclMemory> communicated;
 
 private:
   /// Pinned memory that copies go through. Uploads lie side by side in one of two
-  /// until it is full; `done`: its last copy is.
+  /// until it is full; `done`: its last copy is. Each has room for all that a
+  /// micro-batch uploads, so that the host fills one while the device may still
+  /// wait to copy from the other.
   struct Staging {
     std::byte *memory = nullptr;
     CUevent done = nullptr;
-    int64_t used = 0; // bytes
+    int64_t bytes = 0, used = 0;
   };
+  [[noreturn]] void outOfMemory(const std::string &name, int64_t bytes) const;
   struct OwnModule {
     std::string file;
     CUmodule module;
@@ -118,6 +136,9 @@ private:
   /// Returns when all that was begun is done; also throws where a rank that this
   /// one waits for has given up.
   void awaitCompute();
+  /// The same of what `ask` asks the driver, by its function `name`.
+  void awaitWith(const std::function<CUresult()> &ask, const char *name);
+  void makeStaging();
   void settleAll();
   void readNote();
   void downloadIn(CUstream stream, Staging &staging, void *to,
@@ -125,6 +146,8 @@ private:
 
   ThreadPool pool;
   std::unique_ptr<Products> allProducts;
+  std::unique_ptr<CudnnAttention> attentions;
+  std::function<void(const std::string &)> say;
   /// Pinned: twice the entry, and 1 while it waits there.
   volatile uint32_t *progress = nullptr;
   std::vector<OwnModule> modules;

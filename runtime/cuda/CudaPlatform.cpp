@@ -65,11 +65,17 @@ DeviceFactory CudaPlatform::devices(const plan::Plan &plan,
   libraries->driver.cuDeviceGetCount(&count);
   // Many launchers show each process its own GPU alone.
   int first = count == 1 ? 0 : options.firstDevice;
+  if (!options.tune.empty() && options.leads) {
+    CUdevice device = 0;
+    libraries->driver.cuDeviceGet(&device, first);
+    tuneFile.emplace(options.tune, TunePlace::of(*libraries, device));
+  }
   return [this, &plan, options, first](Communicator &communicator) {
     HostRanks *ranks = communicator.hostRanks();
     int place = ranks ? communicator.rank() - ranks->localMembers().first : 0;
-    return std::make_unique<CudaDevice>(plan, *libraries, *images, communicator,
-                                        first + place, options);
+    return std::make_unique<CudaDevice>(
+        plan, *libraries, *images, communicator, first + place, options,
+        communicator.rank() == 0 && tuneFile ? &*tuneFile : nullptr);
   };
 }
 

@@ -3,6 +3,7 @@
 #define SHARDC_RUNTIME_CUDA_CUDAPLATFORM_H
 
 #include "runtime/cuda/Images.h"
+#include "runtime/cuda/TuneFile.h"
 #include "runtime/device/Platform.h"
 
 #include <memory>
@@ -29,6 +30,7 @@ public:
 private:
   std::optional<Libraries> libraries;
   std::optional<Images> images;
+  std::optional<TuneFile> tuneFile; // in the process with rank 0
 };
 
 } // namespace shardc::runtime::cuda

@@ -30,9 +30,21 @@ void NcclGroups::release() {
     return;
   for (auto &[host, group] : groups)
     for (CommStream *of : {&group->gathers, &group->reductions})
-      if (of->comm)
-        device.context.libraries.nccl().ncclCommAbort(
-            std::exchange(of->comm, nullptr));
+      close(*of, /*isIdle=*/false);
+}
+
+void NcclGroups::close(CommStream &of, bool isIdle) {
+  if (!of.comm)
+    return;
+  const Nccl &nccl = device.context.libraries.nccl();
+  ncclComm_t comm = std::exchange(of.comm, nullptr);
+  if (!isIdle) {
+    nccl.ncclCommAbort(comm);
+    return;
+  }
+  for (ncclWindow_t window : of.windows)
+    nccl.ncclCommWindowDeregister(comm, window);
+  nccl.ncclCommDestroy(comm);
 }
 
 NcclGroups::~NcclGroups() {
@@ -42,10 +54,7 @@ NcclGroups::~NcclGroups() {
   // Before any stream: a graph that is on its way has collectives of all.
   for (auto &[host, group] : groups)
     for (CommStream *of : {&group->gathers, &group->reductions})
-      if (of->comm) {
-        const Nccl &nccl = device.context.libraries.nccl();
-        isIdle ? nccl.ncclCommDestroy(of->comm) : nccl.ncclCommAbort(of->comm);
-      }
+      close(*of, isIdle);
   for (auto &[host, group] : groups)
     for (CommStream *of : {&group->gathers, &group->reductions})
       if (of->stream)
@@ -97,9 +106,26 @@ void NcclGroups::connect(CommStream &of, NcclGroup &group, const char *use) {
   note.waits(false);
   try {
     nccl.check(result, "ncclCommInitRankConfig");
+    openWindows(of, group);
   } catch (const NcclError &) {
     device.hearOthers();
     throw;
+  }
+}
+
+/// The plan has a pool's buffers at the same offsets on all ranks.
+void NcclGroups::openWindows(CommStream &of, NcclGroup &group) {
+  const Nccl &nccl = device.context.libraries.nccl();
+  RankNote &note = group.host->note();
+  for (const NcclMemory &memory : device.communicated) {
+    ncclWindow_t window = nullptr;
+    note.waits(true);
+    ncclResult_t result = nccl.ncclCommWindowRegister(
+        of.comm, memory.begin, memory.bytes, &window, NCCL_WIN_COLL_SYMMETRIC);
+    note.waits(false);
+    nccl.check(result, "ncclCommWindowRegister", of.comm);
+    if (window)
+      of.windows.push_back(window);
   }
 }
 

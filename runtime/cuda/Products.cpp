@@ -8,9 +8,9 @@
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/cuda/Bind.h"
+#include "runtime/cuda/Tuning.h"
 
 #include <algorithm>
-#include <bit>
 #include <map>
 #include <vector>
 
@@ -30,14 +30,6 @@ cudaDataType typeOf(plan::DType dtype) {
   default:
     fail("products are of floats, got ", plan::DType_Name(dtype));
   }
-}
-
-/// The most, up to 256, that divides all addresses of a batch of matrices.
-uint32_t alignmentOf(const entry::Matrix &matrix) {
-  auto address = reinterpret_cast<uint64_t>(matrix.tensor.data);
-  if (matrix.batch > 1)
-    address |= uint64_t(matrix.batchStride) * elementSize(matrix.tensor.dtype);
-  return address ? 1u << std::min(8, std::countr_zero(address)) : 256;
 }
 
 } // namespace
@@ -79,6 +71,7 @@ struct Products::State {
     int64_t count = 0;
   };
   std::map<plan::DType, Ones> ones;
+  std::unique_ptr<Tuning> tuning; // null: the first algorithm is taken
 
   cublasLtMatrixLayout_t layoutOf(const entry::Matrix &matrix,
                                   bool isTransposed) const;
@@ -86,8 +79,20 @@ struct Products::State {
   std::shared_ptr<Product> tryToDescribe(const entry::Gemm &entry,
                                          cublasStatus_t &status) const;
   std::shared_ptr<Product> describe(const entry::Gemm &entry) const;
+  /// Asks the heuristic for so many algorithms at most; empty: it has none, and
+  /// `status` says why.
+  Tuning::Candidates ask(const Product &product, const entry::Gemm &entry,
+                         int most, cublasStatus_t &status) const;
   cublasStatus_t choose(Product &product, const entry::Gemm &entry) const;
-  void enqueue(const Product &product) const;
+  void chooseTuned(Product &product, const entry::Gemm &entry) const;
+  cublasStatus_t tryToEnqueue(const Product &product,
+                              const cublasLtMatmulAlgo_t &algorithm,
+                              size_t workspaceBytes) const;
+  void enqueue(const Product &product) const {
+    library.check(
+        tryToEnqueue(product, product.algorithm, product.workspaceBytes),
+        "cublasLtMatmul");
+  }
   Tensor onesOf(plan::DType dtype, int64_t count);
   /// The product that a bias gradient is, by itself.
   entry::Gemm sumsOf(const entry::Gemm &entry);
@@ -96,6 +101,8 @@ struct Products::State {
 Products::Products(CudaDevice &device) : state(new State(device)) {
   state->library.check(state->library.cublasLtCreate(&state->handle),
                        "cublasLtCreate");
+  if (device.tunes)
+    state->tuning = std::make_unique<Tuning>(device);
 }
 
 Products::~Products() { state->library.cublasLtDestroy(state->handle); }
@@ -185,8 +192,13 @@ Products::State::describe(const entry::Gemm &entry) const {
   return product;
 }
 
-cublasStatus_t Products::State::choose(Product &product,
-                                       const entry::Gemm &entry) const {
+static uint64_t workspaceOf(const entry::Gemm &entry) {
+  return entry.workspace ? uint64_t(entry.workspace.elements()) : 0;
+}
+
+Tuning::Candidates Products::State::ask(const Product &product,
+                                        const entry::Gemm &entry, int most,
+                                        cublasStatus_t &status) const {
   cublasLtMatmulPreference_t preference = nullptr;
   library.check(library.cublasLtMatmulPreferenceCreate(&preference),
                 "cublasLtMatmulPreferenceCreate");
@@ -195,15 +207,15 @@ cublasStatus_t Products::State::choose(Product &product,
     return library.cublasLtMatmulPreferenceSetAttribute(preference, attribute,
                                                         &value, sizeof(value));
   };
-  uint64_t most = entry.workspace ? uint64_t(entry.workspace.elements()) : 0;
+  uint64_t workspace = workspaceOf(entry);
   uint32_t ofA = alignmentOf(entry.a), ofB = alignmentOf(entry.b),
            ofC = alignmentOf(entry.c);
   uint32_t ofAdded = entry.residual.tensor ? alignmentOf(entry.residual) : ofC;
-  cublasLtMatmulHeuristicResult_t result = {};
+  Tuning::Candidates results(most);
   int found = 0;
-  cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+  status = CUBLAS_STATUS_SUCCESS;
   for (cublasStatus_t each :
-       {set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most),
+       {set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace),
         set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, ofB),
         set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, ofA),
         set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, ofAdded),
@@ -212,30 +224,72 @@ cublasStatus_t Products::State::choose(Product &product,
   if (!status)
     status = library.cublasLtMatmulAlgoGetHeuristic(
         handle, product.desc, product.b, product.a, product.add, product.c,
-        preference, 1, &result, &found);
+        preference, most, results.data(), &found);
   library.cublasLtMatmulPreferenceDestroy(preference);
-  if (status || found < 1 || result.state)
-    return status ? status
-                  : (found < 1 ? CUBLAS_STATUS_NOT_SUPPORTED : result.state);
-  product.algorithm = result.algo;
+  results.resize(status ? 0 : found);
+  if (!status && (found < 1 || results[0].state))
+    status = found < 1 ? CUBLAS_STATUS_NOT_SUPPORTED : results[0].state;
+  std::erase_if(results, [&](const cublasLtMatmulHeuristicResult_t &each) {
+    return each.state || each.workspaceSize > workspace;
+  });
+  return results;
+}
+
+cublasStatus_t Products::State::choose(Product &product,
+                                       const entry::Gemm &entry) const {
+  cublasStatus_t status;
+  Tuning::Candidates first = ask(product, entry, 1, status);
+  if (status)
+    return status;
   product.workspace = entry.workspace.data;
-  product.workspaceBytes = result.workspaceSize;
+  if (tuning)
+    chooseTuned(product, entry);
+  else
+    product.algorithm = first[0].algo,
+    product.workspaceBytes = first[0].workspaceSize;
   return CUBLAS_STATUS_SUCCESS;
 }
 
-void Products::State::enqueue(const Product &product) const {
+void Products::State::chooseTuned(Product &product,
+                                  const entry::Gemm &entry) const {
+  std::string text = tunedText(entry);
+  product.algorithm = tuning->choose(
+      text,
+      [&] {
+        cublasStatus_t ignored;
+        return ask(product, entry, Tuning::mostAlgorithms, ignored);
+      },
+      [&](const cublasLtMatmulHeuristicResult_t &candidate) {
+        return tryToEnqueue(product, candidate.algo, candidate.workspaceSize) ==
+               CUBLAS_STATUS_SUCCESS;
+      });
+  // Another run may have chosen it, and somebody may have edited the file.
+  cublasLtMatmulHeuristicResult_t result = {};
+  cublasStatus_t status = library.cublasLtMatmulAlgoCheck(
+      handle, product.desc, product.b, product.a, product.add, product.c,
+      &product.algorithm, &result);
+  if (status)
+    tuning->refuse(text, library.cublasLtGetStatusString(status));
+  if (result.workspaceSize > workspaceOf(entry))
+    tuning->refuse(text, concat("it needs a workspace of ",
+                                result.workspaceSize, " bytes"));
+  product.workspaceBytes = result.workspaceSize;
+}
+
+cublasStatus_t
+Products::State::tryToEnqueue(const Product &product,
+                              const cublasLtMatmulAlgo_t &algorithm,
+                              size_t workspaceBytes) const {
   double one = 1, beta = product.beta;
   float oneFloat = 1, betaFloat = float(product.beta);
   bool isDouble = product.isDouble;
-  library.check(library.cublasLtMatmul(
-                    handle, product.desc,
-                    isDouble ? static_cast<const void *>(&one) : &oneFloat,
-                    product.dataB, product.b, product.dataA, product.a,
-                    isDouble ? static_cast<const void *>(&beta) : &betaFloat,
-                    product.added, product.add, product.dataC, product.c,
-                    &product.algorithm, product.workspace,
-                    product.workspaceBytes, device.compute),
-                "cublasLtMatmul");
+  return library.cublasLtMatmul(
+      handle, product.desc,
+      isDouble ? static_cast<const void *>(&one) : &oneFloat, product.dataB,
+      product.b, product.dataA, product.a,
+      isDouble ? static_cast<const void *>(&beta) : &betaFloat, product.added,
+      product.add, product.dataC, product.c, &algorithm, product.workspace,
+      workspaceBytes, device.compute);
 }
 
 /// A vector of ones, which stays.
@@ -331,6 +385,11 @@ std::function<void()> Products::bind(const entry::Gemm &entry) {
       before();
     state->enqueue(*product);
   };
+}
+
+void Products::keepTuned() {
+  if (state->tuning)
+    state->tuning->keep();
 }
 
 Task bind(CudaDevice &device, const entry::Gemm &entry) {

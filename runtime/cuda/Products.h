@@ -1,5 +1,6 @@
 // Matrix products by cuBLASLt, of one device: the first algorithm of its
-// heuristic, which is the same in every run.
+// heuristic, which is the same in every run, or the one that a file names
+// (--tune).
 #ifndef SHARDC_RUNTIME_CUDA_PRODUCTS_H
 #define SHARDC_RUNTIME_CUDA_PRODUCTS_H
 
@@ -21,6 +22,8 @@ public:
   /// Returns what enqueues the product. Throws an Error where the library has no
   /// algorithm for it.
   std::function<void()> bind(const entry::Gemm &entry);
+  /// Writes that file, where products were timed since.
+  void keepTuned();
 
 private:
   std::function<void()> bindWithGradient(const entry::Gemm &entry);

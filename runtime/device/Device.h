@@ -73,6 +73,10 @@ public:
   /// `bytes` of zeros, at a multiple of 64, for as long as the device lives;
   /// null for 0 bytes. Throws an Error with `name` when there are no more.
   virtual std::byte *allocate(const std::string &name, int64_t bytes) = 0;
+  /// The same, for what collectives read and write: all ranks ask for as much, in
+  /// the same order, and before their first collective.
+  virtual std::byte *allocateCommunicated(const std::string &name,
+                                          int64_t bytes) = 0;
   /// The same for all ranks of a group that are in this process at once; null
   /// where they cannot work on one memory. All of them ask in the same order.
   virtual std::byte *allocateShared(Communicator &group,
@@ -91,6 +95,13 @@ public:
   /// Returns when all that was begun is done. Throws what went wrong.
   virtual void settle() = 0;
 
+  /// All of the run's programs are bound: it can say, and keep, what it chose for
+  /// them.
+  virtual void bound() {}
+
+  /// Whether the host is free while programs run, which then are done when the
+  /// device has settled, and not when they were begun.
+  virtual bool runsBesideHost() const { return false; }
   /// Whether to time entries, which Measurements ask for, leaves programs as
   /// fast as they are.
   virtual bool timesEntriesForFree() const { return true; }

@@ -17,6 +17,7 @@ struct Rank::State : RankState {
         options.profile ||
         (options.profileIfFree && this->device->timesEntriesForFree());
     train.measured.note = eval.measured.note = &communicator.note();
+    this->device->bound();
   }
 
   Program train, eval;
@@ -124,6 +125,10 @@ Holders Rank::holders(const plan::Unit &unit) const {
 //===----------------------------------------------------------------------===//
 
 void Rank::runTrain(const StepNumbers &numbers) {
+  beginTrain(numbers);
+  awaitTrain();
+}
+void Rank::beginTrain(const StepNumbers &numbers) {
   if (numbers.microBatch < 0 || numbers.microBatch >= numbers.microBatches)
     fail("micro-batch ", numbers.microBatch, " of ", numbers.microBatches);
   if (numbers.microBatches > 1 && !state->accumulates)
@@ -132,12 +137,14 @@ void Rank::runTrain(const StepNumbers &numbers) {
   state->numbers = numbers;
   state->last = &state->train;
   state->communicator.note().tick();
-  state->train.run(numbers);
+  state->train.begin(numbers);
 }
+void Rank::awaitTrain() { state->train.await(); }
 void Rank::runEval() {
   state->last = &state->eval;
   state->communicator.note().tick();
-  state->eval.run({});
+  state->eval.begin({});
+  state->eval.await();
 }
 
 void Rank::setBeforeOptimizer(std::function<void()> callback) {

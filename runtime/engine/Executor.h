@@ -102,6 +102,11 @@ public:
   /// (World::run does).
   void runTrain(const StepNumbers &numbers);
   void runEval();
+  /// Are runTrain() in two. A device of its own may still be at the micro-batch
+  /// when beginTrain() returns: the next one can be loaded and begun. What was
+  /// begun is done when awaitTrain() returns; until then there are no metrics.
+  void beginTrain(const StepNumbers &numbers);
+  void awaitTrain();
 
   /// The rank calls `callback` before the first optimizer step entry of a
   /// training step, when every gradient is reduced: --export-gradients reads

@@ -10,8 +10,6 @@
 
 namespace shardc::runtime {
 
-using Clock = std::chrono::steady_clock;
-
 bool runsOnlyAtEnd(const plan::Entry &entry) {
   return entry.last() || entry.phase() == "optimizer";
 }
@@ -169,7 +167,7 @@ void Program::addOptimizerStep(int index, const plan::OptimizerStep &entry) {
   push(index, std::move(step), true);
 }
 
-void Program::run(const StepNumbers &numbers) {
+void Program::begin(const StepNumbers &numbers) {
   Clock::time_point begin = Clock::now();
   ranToEnd = numbers.endsStep();
   if (hasSteps) {
@@ -186,18 +184,28 @@ void Program::run(const StepNumbers &numbers) {
     beforeOptimizer();
     onDevice->run(middle, size, numbers, measured);
   }
-  state.device->settle();
-  state.device->download(values.data(), slots.data,
-                         int64_t(values.size() * sizeof(double)));
-  wasSkipped = hasSteps && ranToEnd && values.back() != 0;
   for (int i = 0; i < program.entries_size(); ++i)
     if (ranToEnd || !onlyAtEnd[i])
       ++measured.profile.entryRuns[i];
   if (measured.timed) {
     ++measured.profile.runs;
-    measured.profile.seconds +=
-        std::chrono::duration<double>(Clock::now() - begin).count();
+    addSeconds(begin);
   }
+}
+
+void Program::await() {
+  Clock::time_point begin = Clock::now();
+  state.device->settle();
+  state.device->download(values.data(), slots.data,
+                         int64_t(values.size() * sizeof(double)));
+  wasSkipped = hasSteps && ranToEnd && values.back() != 0;
+  if (measured.timed)
+    addSeconds(begin);
+}
+
+void Program::addSeconds(Clock::time_point begin) {
+  measured.profile.seconds +=
+      std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
 std::optional<double> Program::metric(std::string_view wanted) const {

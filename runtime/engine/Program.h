@@ -22,10 +22,12 @@ public:
   /// entry, and the program by `name`.
   Program(RankState &state, const plan::Program &program, const char *name);
 
-  /// Runs a micro-batch, and reads back its metrics.
-  void run(const StepNumbers &numbers);
+  /// Begins a micro-batch.
+  void begin(const StepNumbers &numbers);
+  /// Returns when those that were begun are done, with the metrics of the last.
+  void await();
 
-  /// run() calls it in a training step's last micro-batch when every gradient
+  /// begin() calls it in a training step's last micro-batch when every gradient
   /// is reduced, before the first optimizer step, unless it is empty.
   std::function<void()> beforeOptimizer;
 
@@ -40,6 +42,7 @@ public:
   Measurements measured;
 
 private:
+  using Clock = std::chrono::steady_clock;
   struct Collective {
     bool last;
     /// Peers read the parameters of this unit. It is -1 for an all-gather of
@@ -67,6 +70,8 @@ private:
   /// Adds waits until no peer reads what this rank's optimizer changes in
   /// blocks.
   void awaitReaders(int index);
+
+  void addSeconds(Clock::time_point begin);
 
   RankState &state;
   const plan::Program &program;

@@ -3,6 +3,7 @@
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/base/SplitMaster.h"
+#include "runtime/engine/CommunicatedPools.h"
 #include "runtime/engine/Executor.h"
 
 #include <algorithm>
@@ -163,6 +164,7 @@ void RankState::allocate() {
   // What lies in a block leaves its pool; the rest of the pool moves together.
   std::vector<std::byte *> inBlock(plan.buffers_size()), pools, inCommon;
   std::vector<std::map<int64_t, int64_t>> left(plan.pools_size());
+  std::vector<bool> isCommunicated = communicatedPools(plan);
   allocatedBytes.resize(plan.pools_size());
   for (int i = 0; i < plan.units_size(); ++i) {
     if (!blockOf[i])
@@ -182,7 +184,10 @@ void RankState::allocate() {
     int64_t bytes = unused ? 0 : common.pools[i].ownBytes;
     for (auto [offset, buffer] : left[i])
       bytes -= buffer;
-    pools.push_back(device->allocate(pool.name(), std::max<int64_t>(0, bytes)));
+    bytes = std::max<int64_t>(0, bytes);
+    pools.push_back(isCommunicated[i]
+                        ? device->allocateCommunicated(pool.name(), bytes)
+                        : device->allocate(pool.name(), bytes));
     // Each now says what has left the pool up to there.
     int64_t sum = 0;
     for (auto &[offset, buffer] : left[i])

@@ -36,7 +36,7 @@ Meter::Meter(Communicator &world, Device &device, const SelfTestEffort &effort)
 Tensor Meter::allocate(const char *name, plan::DType dtype) {
   int64_t bytes = sizes[std::size(sizes) - 1] + 4096;
   Tensor made;
-  made.data = device.allocate(name, bytes);
+  made.data = device.allocateCommunicated(name, bytes);
   made.dtype = dtype;
   made.shape = {bytes / int64_t(elementSize(dtype))};
   made.strides = {1};

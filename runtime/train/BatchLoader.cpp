@@ -51,6 +51,11 @@ void BatchLoader::load(const Dataset &data, std::span<const int64_t> samples,
 }
 
 void BatchLoader::load(const Batch &batch, double lossScale) {
+  loadInputs(batch);
+  loadScale(lossScale);
+}
+
+void BatchLoader::loadInputs(const Batch &batch) {
   const std::byte *values = batch.values.data();
   for (const plan::Input &input : plan.inputs()) {
     if (!isGiven(input))
@@ -59,6 +64,9 @@ void BatchLoader::load(const Batch &batch, double lossScale) {
     rank.write(slice, 0, slice.elements, values);
     values += bytesOf(input.tensor());
   }
+}
+
+void BatchLoader::loadScale(double lossScale) {
   plan::DType dtype = plan.loss().scale_dtype();
   std::byte scale[sizeof(double)];
   writeScale(lossScale, dtype, scale);

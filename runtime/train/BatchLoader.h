@@ -32,6 +32,10 @@ public:
   /// Fills all inputs of the program. `lossScale` is that of the role
   /// `loss_scale`: the loss normalization times the loss scale.
   void load(const Batch &batch, double lossScale);
+  /// The same in two: the inputs, behind all that was begun on the device, and
+  /// the input of the role `loss_scale`, which may be known later.
+  void loadInputs(const Batch &batch);
+  void loadScale(double lossScale);
   /// Reads the samples first.
   void load(const Dataset &data, std::span<const int64_t> samples,
             double lossScale);

@@ -102,6 +102,11 @@ void ReadAhead::leave(int rank) {
   freed.notify_one();
 }
 
+const Batch *ReadAhead::Reader::tryNext(int64_t microBatch) {
+  const Slot &slot = ahead.wait(rank, microBatch);
+  return slot.error ? nullptr : &slot.batch;
+}
+
 const Batch &ReadAhead::Reader::next(int64_t microBatch) {
   const Slot &slot = ahead.wait(rank, microBatch);
   if (slot.error)

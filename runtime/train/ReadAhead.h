@@ -44,6 +44,8 @@ public:
     int64_t validLabels(int64_t microBatch) {
       return ahead.wait(rank, microBatch).batch.validLabels;
     }
+    /// The batch, as soon as it is read; null where it cannot be.
+    const Batch *tryNext(int64_t microBatch);
     /// The batch itself; it stays until done(). Throws the Error of reading it.
     const Batch &next(int64_t microBatch);
     /// Lets the same micro-batch of the next step be read.

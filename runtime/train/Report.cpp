@@ -127,6 +127,10 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
           ? "sums over ranks are NCCL's: runs alike give equal bits, other "
             "strategies, meshes and processors do not\n"
           : "",
+      settings.tune.empty()
+          ? ""
+          : concat("products by the algorithms of ", settings.tune,
+                   ", which is given those it lacks\n"),
       counted(settings.steps, "step"), " of ",
       counted(settings.globalBatch, "sample"), " (", settings.batch, " on ",
       plan.mesh().ranks() == 1 ? "" : "each of ",

@@ -35,6 +35,8 @@ Facts factsOf(const Options &options, const RunSettings &settings,
   Facts facts = options.shared;
   facts.emplace_back("the step that the run begins with",
                      std::to_string(settings.start.step));
+  // Ranks tell each other of it, wherever each has its file.
+  facts.emplace_back("--tune", options.tune ? "a file" : "none");
   addData("--data", data, facts);
   if (evalData)
     addData("--eval-data", *evalData, facts);

@@ -224,6 +224,7 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
   numbers.clipNorm = options.clipNorm.value_or(Norm::Two);
   settings.lossNorm = options.lossNorm;
   settings.reduce = options.reduce;
+  settings.tune = options.tune.value_or("");
   settings.gradientDivisor = options.gradientDivisor;
   settings.groups = ParameterGroups::resolve(options, plan);
 

@@ -31,6 +31,7 @@ struct RunSettings {
   LossScaling lossScaling;
   ParameterGroups groups;
   Reduce reduce = Reduce::Ordered;
+  std::string tune; // of what products run, for the banner; empty: no file
   int64_t ranksPerProcess = 1;
   std::string processes; // of the world, for the banner; empty: one
   int workers = 1;       // threads of each rank of this process

@@ -8,7 +8,6 @@
 #include "runtime/data/SampleOrder.h"
 #include "runtime/metrics/Process.h"
 #include "runtime/metrics/StepProfile.h"
-#include "runtime/train/BatchLoader.h"
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/EvaluationWatch.h"
 #include "runtime/train/Exports.h"
@@ -19,6 +18,7 @@
 #include "runtime/train/RunSaver.h"
 #include "runtime/train/SampleLog.h"
 #include "runtime/train/StepAgain.h"
+#include "runtime/train/StepBatches.h"
 #include "runtime/train/Summary.h"
 #include "runtime/weights/RankValues.h"
 
@@ -68,7 +68,6 @@ private:
       advanceSave();
   }
   double normalization(int64_t microBatch) const;
-  void loadBatch(int64_t microBatch);
   /// `begin`: when the step did, its batches included.
   void step(int64_t step, double begin);
   void check(int64_t step, const Outcome &outcome, PastStep past);
@@ -84,20 +83,16 @@ private:
   Run &run;
   Communicator &communicator;
   RankNote &note;
-  ReadAhead::Reader reader;
   const plan::Plan &plan;
   std::unique_ptr<Rank> rank;
-  std::optional<BatchLoader> loader;
+  std::optional<StepBatches> batches;
   SampleOrder order;
   Cursor cursor; // where the next step begins
   LossScaler scaler;
   int64_t updates = 0; // steps that were not skipped
   std::optional<RunSaver> saver;
   double begun = monotonicSeconds();
-  /// Valid labels of the step: this rank's by micro-batch, and of all ranks and
-  /// micro-batches together.
-  std::vector<int64_t> validLabels;
-  int64_t allValidLabels = 0;
+  int64_t allValidLabels = 0; // of the step, on all ranks
   std::optional<Evaluation> evaluation;
   EvaluationWatch watch;
   bool isBest = false; // the last evaluation, which is not saved yet
@@ -105,9 +100,8 @@ private:
   std::optional<double> trainLoss, evalLoss;
   std::optional<SampleLog> sampleLog;
   Summary summary;
-  double flops = 0;       // of this rank's step
-  double dataSeconds = 0; // of all steps: waits for batches, and their copies
-  double dataSecondsBefore = 0; // of those before this one
+  double flops = 0;             // of this rank's step
+  double dataSecondsBefore = 0; // of the batches of steps before this one
   Traffic traffic;              // of the process, in steps
   bool tracing = false;
   std::vector<Trace::Span> spans; // of the traced steps
@@ -115,7 +109,7 @@ private:
 
 RankLoop::RankLoop(Run &run, ReadAhead &ahead, Communicator &communicator)
     : run(run), communicator(communicator), note(communicator.note()),
-      reader(ahead, communicator.rank()), plan(run.plan),
+      plan(run.plan),
       order(run.settings.samples, run.settings.globalBatch, run.options.order),
       scaler(run.settings.lossScaling), watch(run.options, run.settings.start) {
   summary.microBatches = run.settings.microBatches;
@@ -127,7 +121,7 @@ RankLoop::RankLoop(Run &run, ReadAhead &ahead, Communicator &communicator)
   options.accumulates = run.settings.microBatches > 1;
   options.parameterNumbers = run.settings.groups.numbers;
   rank = Rank::create(plan, run.makeDevice, communicator, options);
-  loader.emplace(plan, *rank);
+  batches.emplace(plan, run.settings, ahead, *rank);
   if (run.options.logSamples)
     sampleLog.emplace(run.settings, communicator);
   const Progress &start = run.settings.start;
@@ -218,7 +212,7 @@ Stop RankLoop::operator()() {
       traceFrom(done - first);
     double begin = monotonicSeconds();
     Traffic before = run.world.traffic();
-    dataSecondsBefore = dataSeconds;
+    dataSecondsBefore = batches->seconds();
     Agreement next = beginStep(done);
     stop = next.stop;
     if (saver && saver->isActive() && next.isReady)
@@ -268,7 +262,7 @@ void RankLoop::finish(const std::vector<RankRecord> &records, int64_t steps,
                       bool interrupted) {
   run.metrics.end(
       {interrupted, summary.text(run.settings.unit),
-       summary.json(plan, records, steps, dataSeconds, interrupted)});
+       summary.json(plan, records, steps, batches->seconds(), interrupted)});
   if (interrupted)
     return;
   if (run.samples && !run.samples->lossText().empty())
@@ -276,7 +270,8 @@ void RankLoop::finish(const std::vector<RankRecord> &records, int64_t steps,
   if (run.trace)
     run.trace->write(plan, records, spans);
   if (run.options.profile)
-    run.metrics.terminal().line(profileText(plan, records, steps, dataSeconds));
+    run.metrics.terminal().line(
+        profileText(plan, records, steps, batches->seconds()));
 }
 
 void RankLoop::traceFrom(int64_t step) {
@@ -305,22 +300,13 @@ RankLoop::Agreement RankLoop::beginStep(int64_t step) {
   note.enter(RankPhase::Step, step);
   cursor = order.begin(cursor);
   bool isDue = saver && (isBest || saver->isDue(progress(step)));
-  int64_t valid = 0, signal = stopSignal();
+  int64_t signal = stopSignal();
   // Clocks differ: one decides.
   int64_t saves = isDue || (saver && leads() && saver->isDueByClock());
   int64_t saving = saver && !saver->isReady();
   int64_t limit = run.options.timeLimit && leads() &&
                   monotonicSeconds() - begun >= *run.options.timeLimit;
-  validLabels.assign(run.settings.microBatches, 0);
-  if (countsLabels(plan.loss())) {
-    double waiting = monotonicSeconds();
-    InPhase reading(note, RankPhase::Samples);
-    for (int64_t i = 0; i < run.settings.microBatches; ++i) {
-      validLabels[i] = reader.validLabels(i);
-      valid += validLabels[i];
-    }
-    dataSeconds += monotonicSeconds() - waiting;
-  }
+  int64_t valid = batches->countLabels();
   // All ranks agree on the count and on whether to go on: a signal may have
   // come to one process alone.
   const Segment segments[] = {{&valid, 1, plan::INT64},
@@ -337,16 +323,8 @@ double RankLoop::normalization(int64_t microBatch) const {
   int64_t microBatches = run.settings.microBatches;
   return run.settings.lossNorm == LossNorm::Global
              ? lossNormalization(plan, allValidLabels, microBatches)
-             : lossNormalizationOfRank(plan, validLabels[microBatch],
+             : lossNormalizationOfRank(plan, batches->validLabels(microBatch),
                                        microBatches);
-}
-
-void RankLoop::loadBatch(int64_t microBatch) {
-  const Batch &batch = reader.next(microBatch);
-  loader->load(batch, normalization(microBatch) * scaler.scale());
-  if (sampleLog)
-    sampleLog->add(microBatch, batch.samples);
-  reader.done(microBatch);
 }
 
 void RankLoop::step(int64_t step, double begin) {
@@ -371,15 +349,14 @@ void RankLoop::step(int64_t step, double begin) {
         exportGradients(run, *rank, numbers.gradientFactor);
     });
   for (int64_t i = 0; i < numbers.microBatches; ++i) {
-    double loading = monotonicSeconds();
-    {
-      InPhase reading(note, RankPhase::Samples);
-      loadBatch(i);
-    }
-    dataSeconds += monotonicSeconds() - loading;
+    batches->load(i, normalization(i) * scaler.scale(),
+                  sampleLog ? &*sampleLog : nullptr);
     numbers.microBatch = i;
-    rank->runTrain(numbers);
+    rank->beginTrain(numbers);
   }
+  if (step + 1 < run.settings.steps && rank->device().runsBesideHost())
+    batches->loadAhead();
+  rank->awaitTrain();
   if (exports || isSaving)
     rank->setBeforeOptimizer({});
 
@@ -420,9 +397,10 @@ void RankLoop::check(int64_t step, const Outcome &outcome, PastStep past) {
                   numberText(number));
   };
   if (!std::isfinite(outcome.loss))
-    failInStep(run, *rank, *loader, std::move(past), is("loss", outcome.loss));
+    failInStep(run, *rank, batches->onDevice(), std::move(past),
+               is("loss", outcome.loss));
   if (rank->gradientNorm() && !std::isfinite(outcome.gradientNorm))
-    failInStep(run, *rank, *loader, std::move(past),
+    failInStep(run, *rank, batches->onDevice(), std::move(past),
                is("gradient norm", outcome.gradientNorm) + " at a loss of " +
                    numberText(outcome.loss));
 }
@@ -442,7 +420,7 @@ void RankLoop::report(int64_t step, const Outcome &outcome, double seconds) {
   figures.gradientNorm = outcome.gradientNorm;
   figures.learningRate = run.settings.schedule.learningRate(step);
   figures.seconds = seconds;
-  figures.dataSeconds = dataSeconds - dataSecondsBefore;
+  figures.dataSeconds = batches->seconds() - dataSecondsBefore;
   figures.perSecond = units / seconds;
   figures.epoch = order.epochs(cursor);
   figures.samples = order.taken(cursor);
@@ -461,6 +439,7 @@ void RankLoop::report(int64_t step, const Outcome &outcome, double seconds) {
 
 void RankLoop::evaluate(int64_t stepsDone) {
   InPhase evaluating(note, RankPhase::Evaluation);
+  batches->forget();
   double begin = monotonicSeconds();
   EvaluationResult result = (*evaluation)();
   if (!std::isfinite(result.loss))

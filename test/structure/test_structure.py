@@ -51,7 +51,7 @@ ROOMS = {
         "comm": {"base", "simd"},
         "device": {"base", "comm"},
         "cpu": {"base", "simd", "comm", "device"},
-        "cuda": {"base", "comm", "device"},
+        "cuda": {"base", "files", "comm", "device"},
         "checked": {"base", "device"},
         "engine": {"base", "comm", "device"},
         "data": {"base", "files"},

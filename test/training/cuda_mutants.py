@@ -36,6 +36,7 @@ PAGEABLE = By("emulator: memory that is not pinned", finding="of the host that a
 HOST = By("emulator: the host in device memory", finding="^the host touches a device's memory")
 DEFAULT = By("emulator: legacy default stream", finding="legacy default stream")
 ALLOCATION = By("emulator: allocation behind a graph", finding="after a graph was launched")
+WINDOW = By("emulator: a gather outside of windows", finding="lies in no window")
 RANKS = By("emulator: ranks differ in a call", finding="^ranks of a communicator differ")
 # What comes late races with what it is for, where that is met first.
 SWAPPED = By(
@@ -110,7 +111,7 @@ one ; an argument that is not aligned; MISALIGNED; shift|cuLaunchKernel of relu|
 one ; an argument behind its allocation; OUTSIDE; shift|cuLaunchKernel of optimizer|1|0|0|8
 one ; a product's operand 16 bytes further on; ALIGNMENT; shift|cublasLtMatmul|2|0|0|16
 one ; a product's result elsewhere; NUMBERS; shift|cublasLtMatmul|2|0|24|256
-two ; a gather to 16 bytes further on; NUMBERS; shift|*AllGather of 1344|1|0|8|16
+two ; a gather to 16 bytes further on; RANKS; shift|*AllGather of 1344|1|0|8|16
 two ; a gather that ends behind its memory; OUTSIDE; shift|*AllGather of 4224|1|0|8|256
 one ; one allocation given out twice; NUMBERS; again|cuMemAlloc|4|0
 one ; memory that is freed while it is used; OUTSIDE; before|cuMemcpyHtoDAsync of 48|2|0|cuMemFree
@@ -130,6 +131,8 @@ two ; another count on one rank; RANKS; shift|*AllGather of 4224|1|0|16|-64
 two ; too small a count on all ranks; NUMBERS; shift|*AllGather of 4224|1|*|16|-64
 two ; an all-to-all of other bytes; OVERLAP; shift|*AlltoAll of 4224|1|0|0|64
 two ; a rank leaves out an all-to-all; RANKS; drop|*ncclAlltoAll|1|1
+two ; windows at unequal offsets; RANKS; shift|*WindowRegister|1|1|0|4096
+two ; a pool without a window; WINDOW; drop|*gathers*WindowRegister|2+|*
 two ; a rank leaves out its last collective; GONE; drop|*AllGather of 544|2|1
 # kernels
 one ; no barrier behind what is cleared; SHARED; statement|norm_f32|bar.sync|1

@@ -167,6 +167,21 @@ class Cuda(unittest.TestCase):
                     Run(model, "2", "float32", graphs=True, train=plain).bits(), graphs.bits()
                 )
 
+    def test_attention_without_cudnn(self):
+        """No emulated GPU runs cuDNN: the own kernels are taken, which is said."""
+        model = models()["gpt2-tiny"]
+        auto = Run(model, "1", "bf16")
+        self.assertRegex(auto.said, r"\nattention (forward )?by own kernels: \S.*\n")
+        own = Run(model, "1", "bf16", train=("--attention", "own"))
+        self.assertNotIn("attention", own.said)
+        self.assertEqual(own.bits(), auto.bits())
+        with self.assertRaisesRegex(
+            CommandFailed,
+            r"trainer: error: plan entry \S+ \(.*\): --attention cudnn: .*; give"
+            " --attention auto\n",
+        ):
+            Run(model, "1", "bf16", train=("--attention", "cudnn"))
+
     def test_sums_by_nccl(self):
         model = models()["mlp-tiny-loss"]
         for strategy, accumulation in (("full", 1), ("none", 1), ("full", 2)):
@@ -198,7 +213,9 @@ class Cuda(unittest.TestCase):
             report = path("report.json")
             model.compile(path("t"), mesh, "bf16", *TARGET, "--report", report, batch=8)
             with emulated(ranks_of(mesh), CALLS=path("calls")):
-                model.train(path("t"), *THREADS, steps=STEPS + 2)
+                # Metrics cost no call.
+                metrics = ("--metrics", path("m.jsonl"))
+                model.train(path("t"), *THREADS, *metrics, steps=STEPS + 2)
             with open(path("calls"), encoding="utf-8") as file:
                 lines = [line.split() for line in file]
             with open(report, encoding="utf-8") as file:
@@ -225,6 +242,11 @@ class Cuda(unittest.TestCase):
             begun = next(i for i, (of, _) in enumerate(calls) if of == "cuLaunchKernel")
             self.assertEqual([call for call in calls[begun:] if "Alloc" in call[0]], [])
             on_device = [size for of, size in calls if of == "cuMemAlloc_v2"]
+            # What collectives work on is in windows, which are on memory of NCCL's.
+            windows = [size for of, size in calls if of == "ncclMemAlloc"]
+            named = ("persistent", "step", "gather") if mesh != "1" else ()
+            self.assertCountEqual(windows, [memory["pools"][name] for name in named])
+            on_device += windows
             for name, size in memory["pools"].items():
                 if size:
                     with self.subTest(mesh=mesh, pool=name):

@@ -117,6 +117,12 @@ struct cublasLtMatmulHeuristicResult_t {
      cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,                       \
      cublasLtMatmulPreference_t preference, int wanted,                        \
      cublasLtMatmulHeuristicResult_t *results, int *found))                    \
+  F(cublasStatus_t, cublasLtMatmulAlgoCheck,                                   \
+    (cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,                       \
+     cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,                       \
+     cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,                       \
+     const cublasLtMatmulAlgo_t *algo,                                         \
+     cublasLtMatmulHeuristicResult_t *result))                                 \
   F(cublasStatus_t, cublasLtMatmul,                                            \
     (cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha,    \
      const void *a, cublasLtMatrixLayout_t layoutA, const void *b,             \

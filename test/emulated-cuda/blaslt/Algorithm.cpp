@@ -29,6 +29,7 @@ cublasLtMatmulAlgo_t Algorithm::encode() const {
   bytes.data[4] = uint64_t(alignmentA) | uint64_t(alignmentB) << 16 |
                   uint64_t(alignmentC) << 32 | uint64_t(alignmentD) << 48;
   bytes.data[5] = alignmentBias;
+  bytes.data[6] = place;
   bytes.data[7] = checksum(bytes);
   return bytes;
 }
@@ -40,6 +41,7 @@ std::optional<Algorithm> Algorithm::decode(const cublasLtMatmulAlgo_t &bytes) {
   return Algorithm{bytes.data[1],
                    bytes.data[2],
                    int(bytes.data[3]),
+                   int(bytes.data[6]),
                    uint16_t(alignments),
                    uint16_t(alignments >> 16),
                    uint16_t(alignments >> 32),
@@ -76,6 +78,7 @@ std::vector<Algorithm> choose(const Problem &problem,
   uint64_t workspace = 4096 * (1 + common.problem % 13);
   Algorithm candidates[] = {common, common, common};
   candidates[0].splits = 3, candidates[1].splits = 2;
+  candidates[1].place = 1, candidates[2].place = 2;
   if (common.problem % 3) {
     candidates[0].workspaceBytes = workspace;
     candidates[1].workspaceBytes = 2 * workspace;
@@ -116,6 +119,30 @@ extern "C" cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
                              1.0f,
                              {}};
   return *found ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+extern "C" cublasStatus_t
+cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+                        cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                        cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                        const cublasLtMatmulAlgo_t *algo,
+                        cublasLtMatmulHeuristicResult_t *result) {
+  const char *name = "cublasLtMatmulAlgoCheck";
+  if (!handle)
+    return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (!desc || !a || !b || !c || !d || !algo || !result)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  requireAlive(handle, name), requireAlive(desc, name);
+  requireAlive(a, name), requireAlive(b, name), requireAlive(c, name);
+  requireAlive(d, name);
+  Problem problem;
+  if (cublasStatus_t status = resolve(*desc, *a, *b, *c, *d, problem))
+    return status;
+  std::optional<Algorithm> algorithm = Algorithm::decode(*algo);
+  if (!algorithm || algorithm->problem != problem.digest())
+    return CUBLAS_STATUS_INVALID_VALUE;
+  *result = {*algo, algorithm->workspaceBytes, CUBLAS_STATUS_SUCCESS, 1.0f, {}};
+  return CUBLAS_STATUS_SUCCESS;
 }
 
 } // namespace shardc::test::cuda

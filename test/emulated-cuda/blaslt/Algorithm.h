@@ -13,6 +13,7 @@ struct Algorithm {
   uint64_t problem = 0; // its digest
   uint64_t workspaceBytes = 0;
   int splits = 1; // parts of k
+  int place = 0;  // among those that the heuristic names, from 0 on
   /// What the pointers must be multiples of; the bias's, 16 at most, as it was
   /// when the heuristic was asked.
   uint16_t alignmentA = 0, alignmentB = 0, alignmentC = 0, alignmentD = 0,

@@ -306,6 +306,33 @@ TEST_F(BlasLtSuite, NeedsTheWorkspaceThatItNames) {
   }
 }
 
+TEST_F(BlasLtSuite, TakesAnAlgorithmAgain) {
+  // By its bytes, as they come from a file.
+  const OpenedLibraries &cuda = opened();
+  for (Types types : allTypes) {
+    Wish wish{.input = types.input, .output = types.output};
+    wish.m = 72, wish.n = 40, wish.k = 264;
+    TestedProduct product(*held, wish);
+    ASSERT_EQ(product.ask(), CUBLAS_STATUS_SUCCESS);
+    auto check = [&](const cublasLtMatmulAlgo_t &algorithm,
+                     cublasLtMatmulHeuristicResult_t &result) {
+      return cuda.cublasLtMatmulAlgoCheck(
+          product.handle, product.desc, product.layoutA, product.layoutB,
+          product.layoutC, product.layoutD, &algorithm, &result);
+    };
+    for (const cublasLtMatmulHeuristicResult_t &one : product.algorithms) {
+      cublasLtMatmulHeuristicResult_t result = {};
+      ASSERT_EQ(check(one.algo, result), CUBLAS_STATUS_SUCCESS);
+      EXPECT_EQ(result.workspaceSize, one.workspaceSize);
+      ASSERT_EQ(product.call(&one.algo, result.workspaceSize),
+                CUBLAS_STATUS_SUCCESS);
+      EXPECT_LE(product.error(), 1);
+    }
+    cublasLtMatmulHeuristicResult_t result = {};
+    EXPECT_NE(check({}, result), CUBLAS_STATUS_SUCCESS);
+  }
+}
+
 TEST_F(BlasLtSuite, RepeatsItsBits) {
   Device &device = *held;
   for (Types types : allTypes) {

@@ -66,7 +66,8 @@ void reserveDeviceMemory() {
     finding("something else lies at the emulated devices' addresses");
 }
 
-CUresult allocate(int device, size_t bytes, CUdeviceptr &address) {
+CUresult allocate(int device, size_t bytes, size_t multiple,
+                  CUdeviceptr &address) {
   if (bytes == 0)
     return CUDA_ERROR_INVALID_VALUE;
   std::unique_lock lock(tables().mutex);
@@ -74,9 +75,9 @@ CUresult allocate(int device, size_t bytes, CUdeviceptr &address) {
   if (bytes > settings().bytes || of.inUse > settings().bytes - bytes ||
       of.next + bytes + 3 * page > bytesOfDevice)
     return CUDA_ERROR_OUT_OF_MEMORY;
-  // Multiples of 256 and of no more, as no more is promised.
-  CUdeviceptr begin =
-      deviceMemory + uint64_t(device) * bytesOfDevice + of.next + page + 256;
+  // Multiples of 256 and of no more, where no more is promised.
+  CUdeviceptr begin = deviceMemory + uint64_t(device) * bytesOfDevice +
+                      of.next + page + multiple % page;
   auto [first, size] = pagesOf(begin, bytes);
   if (mmap(bytesAt(first), size, PROT_READ | PROT_WRITE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,

@@ -25,8 +25,10 @@ inline constexpr uint64_t bytesOfDevice = uint64_t(1) << 38;
 /// Reserves the addresses; finds it where something else lies there.
 void reserveDeviceMemory();
 
-/// Fails with CUDA_ERROR_OUT_OF_MEMORY, _INVALID_VALUE.
-CUresult allocate(int device, size_t bytes, CUdeviceptr &address);
+/// At a multiple of 256 or of 4096. Fails with CUDA_ERROR_OUT_OF_MEMORY,
+/// _INVALID_VALUE.
+CUresult allocate(int device, size_t bytes, size_t multiple,
+                  CUdeviceptr &address);
 /// Its addresses are never given again.
 CUresult release(CUdeviceptr address);
 /// What the device still has.

@@ -39,6 +39,38 @@ static CUresult waitForAll(Context &context) {
   return context.error;
 }
 
+/// `function` asks for it.
+static CUresult allocateFor(const char *function, Context &context,
+                            size_t bytes, size_t multiple,
+                            CUdeviceptr *address) {
+  std::lock_guard lock(driverMutex);
+  SHARDC_BREAKS_CAPTURE;
+  std::string what =
+      std::string(function) + " of " + std::to_string(bytes) + " bytes";
+  if (context.hasLaunchedGraphs)
+    finding(what + " after a graph was launched: what runs again and again "
+                   "allocates nothing");
+  if (hasMutant()) {
+    shiftArguments(what, &bytes, sizeof(bytes));
+    if (isMutated("again", what)) {
+      *address = lastAllocation;
+      return CUDA_SUCCESS;
+    }
+  }
+  CUresult result = allocate(context.device, bytes, multiple, *address);
+  lastAllocation = *address;
+  return result;
+}
+
+CUresult allocatePages(const char *function, size_t bytes,
+                       CUdeviceptr *address) {
+  logCall(function, bytes);
+  Context *context = nullptr;
+  if (CUresult entered = enter(context); entered != CUDA_SUCCESS)
+    return entered;
+  return allocateFor(function, *context, bytes, 4096, address);
+}
+
 } // namespace shardc::test::cuda
 
 namespace shardc::cuda {
@@ -48,23 +80,7 @@ extern "C" {
 
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
   SHARDC_ENTER_FOR(bytes);
-  std::lock_guard lock(driverMutex);
-  SHARDC_BREAKS_CAPTURE;
-  if (context->hasLaunchedGraphs)
-    finding("cuMemAlloc of " + std::to_string(bytes) +
-            " bytes after a graph was launched: what runs again and again "
-            "allocates nothing");
-  if (hasMutant()) {
-    std::string what = "cuMemAlloc of " + std::to_string(bytes) + " bytes";
-    shiftArguments(what, &bytes, sizeof(bytes));
-    if (isMutated("again", what)) {
-      *address = lastAllocation;
-      return CUDA_SUCCESS;
-    }
-  }
-  CUresult result = allocate(context->device, bytes, *address);
-  lastAllocation = *address;
-  return result;
+  return allocateFor("cuMemAlloc", *context, bytes, 256, address);
 }
 
 CUresult cuMemFree_v2(CUdeviceptr address) {

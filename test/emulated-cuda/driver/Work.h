@@ -42,6 +42,10 @@ __attribute__((visibility("default"))) void *workAddress(CUdeviceptr address);
 /// Whether all the bytes lie in one allocation of the calling thread's context.
 __attribute__((visibility("default"))) bool isDeviceMemory(CUdeviceptr address,
                                                            size_t bytes);
+/// Memory of the calling thread's context that begins with a page, for `function`
+/// of a library: as cuMemAlloc, which it fails as. cuMemFree takes it back.
+__attribute__((visibility("default"))) CUresult
+allocatePages(const char *function, size_t bytes, CUdeviceptr *address);
 /// The ordinal of the calling thread's current context's device; -1: none.
 __attribute__((visibility("default"))) int currentDevice();
 /// Reports a misuse, as a race is reported: prints it and ends the process with

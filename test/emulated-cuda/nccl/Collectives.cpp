@@ -1,6 +1,6 @@
 // The four collectives: what a call must hold to, and its work in the stream.
-#include "test/emulated-cuda/nccl/Exchange.h"
 #include "test/emulated-cuda/nccl/Group.h"
+#include "test/emulated-cuda/nccl/Windows.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -107,8 +107,12 @@ ncclResult_t enqueue(const std::shared_ptr<ncclComm> &comm,
   CallSummary summary;
   summary.kind = uint32_t(call.kind), summary.type = call.type;
   summary.op = call.op, summary.count = call.count;
+  summary.offset = placeInWindows(*comm, call);
   std::string text = call.describe();
-  std::strncpy(summary.text, text.c_str(), sizeof(summary.text) - 1);
+  std::string placed = text;
+  if (summary.offset)
+    placed += " at byte " + std::to_string(summary.offset - 1) + " of memory";
+  std::strncpy(summary.text, placed.c_str(), sizeof(summary.text) - 1);
   comm->countOthers(summary);
   ++comm->issued;
 

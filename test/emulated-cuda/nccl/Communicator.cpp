@@ -2,6 +2,7 @@
 #include "test/emulated-cuda/nccl/Communicator.h"
 
 #include "test/emulated-cuda/nccl/Group.h"
+#include "test/emulated-cuda/nccl/Windows.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -184,6 +185,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   while (self->inFlight && self->asyncError() == ncclSuccess)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   self->destroyed = true;
+  forgetWindows(*self, /*wasAborted=*/self->asyncError() != ncclSuccess);
   self->segment.markLeft();
   return ncclSuccess;
 }
@@ -194,6 +196,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
   self->segment.markAborted();
   while (self->running)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  forgetWindows(*self, /*wasAborted=*/true);
   return ncclSuccess;
 }
 

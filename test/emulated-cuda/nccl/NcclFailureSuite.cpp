@@ -273,6 +273,42 @@ TEST_F(EmulatedNcclFailures, WindowsThatAreNotSymmetric) {
       "memory that a window is registered on");
 }
 
+TEST_F(EmulatedNcclFailures, GathersWithWindowsThatAreNotInThem) {
+  ncclUniqueId id = newId();
+  auto gathers = [&](size_t sent, size_t received, int rankThatDiffers) {
+    return [=, &id](TestedRank &rank) {
+      ncclComm_t comm = rank.join(id, "gathers", NCCL_CTA_POLICY_ZERO);
+      void *memory;
+      ncclWindow_t window;
+      SHARDC_CHECK(opened().ncclMemAlloc(&memory, 64 << 10));
+      auto begin = reinterpret_cast<CUdeviceptr>(memory);
+      SHARDC_CHECK(
+          opened().cuMemsetD8Async(begin, 0, 64 << 10, rank.device.stream));
+      SHARDC_CHECK(opened().ncclCommWindowRegister(
+          comm, memory, 32 << 10, &window, NCCL_WIN_COLL_SYMMETRIC));
+      size_t further = rank.rank == rankThatDiffers ? 16 : 0;
+      opened().ncclAllGather(pointer(begin + sent),
+                             pointer(begin + received + further), 256, ncclInt8,
+                             comm, rank.device.stream);
+      rank.device.settle();
+    };
+  };
+  expectFinding(gathers(48 << 10, 0, -1), "what it sends lies in no window");
+  expectFinding(gathers(0, 48 << 10, -1), "what it receives lies in no window");
+  expectFinding(gathers(0, 4096, 1), "at byte 41.. of memory");
+  expectFinding(
+      [&](TestedRank &rank) {
+        ncclComm_t comm = rank.join(id);
+        void *memory;
+        ncclWindow_t window;
+        SHARDC_CHECK(opened().ncclMemAlloc(&memory, 4096));
+        SHARDC_CHECK(opened().ncclCommWindowRegister(
+            comm, memory, 4096, &window, NCCL_WIN_COLL_SYMMETRIC));
+        opened().ncclCommDestroy(comm);
+      },
+      "is destroyed, and has windows");
+}
+
 TEST_F(EmulatedNcclFailures, BuffersThatAreNotTheCalls) {
   ncclUniqueId id = newId();
   expectFinding(

@@ -77,6 +77,44 @@ void onRanks(int ranks,
   });
 }
 
+/// Of what is asked before a program is bound.
+class OtherDevice final : public Device {
+public:
+  std::byte *allocate(const std::string &, int64_t) override { return nullptr; }
+  std::byte *allocateCommunicated(const std::string &, int64_t) override {
+    return nullptr;
+  }
+  std::byte *allocateShared(Communicator &, const std::string &,
+                            int64_t) override {
+    return nullptr;
+  }
+  void touch(std::byte *, int64_t) override {}
+  void upload(std::byte *, const void *, int64_t) override {}
+  void download(void *, const std::byte *, int64_t) override {}
+  std::unique_ptr<DeviceProgram> newProgram() override { return nullptr; }
+  void settle() override {}
+  bool timesEntriesForFree() const override { return false; }
+  bool runsBesideHost() const override { return true; }
+  void onHost(int64_t, int64_t,
+              const std::function<void(int64_t, int64_t)> &) override {}
+};
+
+TEST(CheckedDevice, SaysOfItsClockAndItsHostWhatTheDeviceSays) {
+  runRanksAsThreads(1, [](Communicator &world) {
+    auto checked = [&](DeviceFactory inner) {
+      return checkedDevices(std::move(inner), nullptr)(world);
+    };
+    auto processor =
+        checked(cpu::cpuDevices(Bench::plan(), Bench::kernels(), {}));
+    EXPECT_TRUE(processor->timesEntriesForFree());
+    EXPECT_FALSE(processor->runsBesideHost());
+    auto other =
+        checked([](Communicator &) { return std::make_unique<OtherDevice>(); });
+    EXPECT_FALSE(other->timesEntriesForFree());
+    EXPECT_TRUE(other->runsBesideHost());
+  });
+}
+
 TEST(CheckedDevice, NamesEntryOperandAndElement) {
   onRanks(1, [](Bench &bench, Communicator &) {
     Tensor x = bench.room({2, 3}), y = bench.room({2, 3});

@@ -33,6 +33,10 @@ public:
   ~GuardedDevice() override;
 
   std::byte *allocate(const std::string &name, int64_t bytes) override;
+  std::byte *allocateCommunicated(const std::string &name,
+                                  int64_t bytes) override {
+    return allocate(name, bytes);
+  }
   /// Ranks do not work on one memory.
   std::byte *allocateShared(Communicator &, const std::string &,
                             int64_t) override {

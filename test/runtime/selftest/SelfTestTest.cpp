@@ -47,6 +47,10 @@ public:
     memories.push_back(Memory::allocate(name, bytes));
     return memories.back().data();
   }
+  std::byte *allocateCommunicated(const std::string &name,
+                                  int64_t bytes) override {
+    return allocate(name, bytes);
+  }
   std::byte *allocateShared(Communicator &, const std::string &,
                             int64_t) override {
     return nullptr;
