@@ -15,10 +15,10 @@ namespace {
 /// Ties between bytes are settled in parts of one.
 constexpr int64_t fineness = 1024;
 /// Where the search may end: of the goal.
-constexpr double closeEnough = 0.001;
+constexpr double closeEnough = 0.003;
 /// Steps of the search: in graphs of a few layers it comes to an end, and where
 /// there are many layers, the knapsack has divided them already.
-constexpr int64_t fewOps = 100, stepsOfFew = 2000, stepsOfMany = 4;
+constexpr int64_t fewOps = 50, stepsOfFew = 1000, stepsOfMany = 10;
 /// Places where there are many layers that are searched as if they were alone,
 /// the ops around each, and the steps.
 constexpr int64_t mostPlaces = 3, opsAround = 24, stepsOfPlace = 10;
@@ -80,8 +80,22 @@ void RecomputationSolver::solve() {
     divide(bracket);
 }
 
-RecomputationSolver::Bracket RecomputationSolver::relax() {
+double RecomputationSolver::boundAt(double price,
+                                    const Choice &cheapest) const {
+  double value = static_cast<double>(cheapest.bytes) + price * cheapest.seconds;
+  return limit.isTime ? value - price * limit.amount
+                      : (value - limit.amount) / price;
+}
+
+RecomputationSolver::Bracket RecomputationSolver::relax(double hint) {
   constexpr int mostPrices = 40;
+  if (hint > 0) {
+    // Where the price above was right, most of what is below is done with.
+    Choice choice = cut(hint);
+    offer(choice);
+    if (double bound = boundAt(hint, choice); isCloseEnough(bound))
+      return {choice, choice, bound, hint};
+  }
   Bracket bracket{cut(lowestPrice), cut(highestPrice)};
   Choice &more = bracket.more, &less = bracket.less;
   // One of the ends reaches the goal without a price.
@@ -104,13 +118,11 @@ RecomputationSolver::Bracket RecomputationSolver::relax() {
     double price = bytes / seconds;
     Choice between = cut(price);
     offer(between);
+    bracket.price = price;
+    bracket.bound = std::max(bracket.bound, boundAt(price, between));
     double ends = static_cast<double>(more.bytes) + price * more.seconds;
-    double value = std::min(ends, static_cast<double>(between.bytes) +
-                                      price * between.seconds);
-    bracket.bound =
-        std::max(bracket.bound, limit.isTime ? value - price * limit.amount
-                                             : (value - limit.amount) / price);
-    if (value >= ends * (1 - 1e-9))
+    if (static_cast<double>(between.bytes) + price * between.seconds >=
+        ends * (1 - 1e-9))
       break;
     bool isMore = limit.isTime ? !limit.allows(between) : limit.allows(between);
     (isMore ? more : less) = std::move(between);
@@ -229,7 +241,7 @@ void RecomputationSolver::search(const Bracket &bracket) {
     if (stepsLeft-- <= 0)
       break;
     network.fix(branch, how);
-    Bracket below = relax();
+    Bracket below = relax(bracket.price);
     if (std::isinf(below.bound) || isCloseEnough(below.bound))
       continue;
     fillUp(below);

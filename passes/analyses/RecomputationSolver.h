@@ -51,6 +51,7 @@ private:
   struct Bracket {
     Choice more, less; // runs again
     double bound = 0;
+    double price = 0; // that brings the bound
   };
   struct Component {
     std::vector<int64_t> ops;
@@ -59,8 +60,11 @@ private:
 
   void solve();
   Choice cut(double price) { return graph.evaluate(network.at(price)); }
-  /// With what is fixed; keeps the best choice that it meets.
-  Bracket relax();
+  /// What nothing is below where this choice is the cheapest at a price.
+  double boundAt(double price, const Choice &cheapest) const;
+  /// With what is fixed; keeps the best choice that it meets. `hint`: a price
+  /// to try first.
+  Bracket relax(double hint = 0);
   void offer(const Choice &choice);
   std::vector<Component> componentsBetween(const Choice &less,
                                            const Choice &more) const;

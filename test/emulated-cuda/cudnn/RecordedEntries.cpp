@@ -18,6 +18,10 @@ public:
     next += (bytes + 4095) / 4096 * 4096;
     return bytes ? result : nullptr;
   }
+  std::byte *allocateCommunicated(const std::string &name,
+                                  int64_t bytes) override {
+    return allocate(name, bytes);
+  }
   std::byte *allocateShared(Communicator &, const std::string &,
                             int64_t) override {
     return nullptr;
