@@ -26,12 +26,15 @@ int64_t GpuWorkspaces::attention(const step::AttentionSizes &sizes) const {
 int64_t GpuWorkspaces::attentionGrad(const step::AttentionSizes &sizes) const {
   int64_t rows = sizes.queries;
   int64_t own = 3 * aligned(rows * std::max<int64_t>(sizes.elementBytes, 4));
-  if (!suitsCudnn(sizes) || sizes.addends || sizes.queryLength % 128 != 0 ||
+  if (!suitsCudnn(sizes) || sizes.queryLength % 128 != 0 ||
       sizes.keys % 128 != 0)
     return own;
   // Heads of keys and values, one for each of queries, are added up.
   int64_t heads = rows / std::max<int64_t>(sizes.queryLength, 1);
   int64_t common = 256 + aligned(rows * 4);
+  if (sizes.addends)
+    common += aligned(sizes.addends * 4) + 3 * aligned(rows * 4) +
+              aligned(rows * sizes.valueDim * sizes.elementBytes);
   if (sizes.isGrouped)
     common += heads * sizes.keys * (sizes.queryDim + sizes.valueDim) *
               sizes.elementBytes;

@@ -193,7 +193,7 @@ AttentionGradMemory attentionGradMemory(const entry::AttentionGrad &entry,
 }
 
 TensorGraph attentionGradGraph(const entry::AttentionGrad &entry,
-                               QuerySums sums,
+                               const Tensor &bias, QuerySums sums,
                                const AttentionGradMemory &memory) {
   const entry::AttentionOperands &of = entry.operands;
   Builder build(of);
@@ -211,7 +211,7 @@ TensorGraph attentionGradGraph(const entry::AttentionGrad &entry,
                           build.add(rows(query, memory.address)));
 
   // P = exp(scores - log_sum_exp); the values' gradient is P^T dO.
-  int scores = build.scores({});
+  int scores = build.scores(bias);
   int stats = build.add(rows(query, addressOf(entry.logSumExp)));
   scores = graph.pointwise(CUDNN_POINTWISE_SUB, scores, stats);
   if (of.causal)

@@ -36,9 +36,10 @@ struct AttentionGradMemory {
 AttentionGradMemory attentionGradMemory(const entry::AttentionGrad &entry,
                                         QuerySums sums, CUdeviceptr address);
 
-/// Of an entry that has neither bias nor mask.
+/// `bias`: as above. Probabilities are exp(scores - the entry's log_sum_exp),
+/// whatever that is.
 TensorGraph attentionGradGraph(const entry::AttentionGrad &entry,
-                               QuerySums sums,
+                               const Tensor &bias, QuerySums sums,
                                const AttentionGradMemory &memory);
 
 } // namespace shardc::runtime::cuda

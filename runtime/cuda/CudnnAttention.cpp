@@ -59,6 +59,18 @@ Task CudnnAttention::take(Use &use, std::optional<CudnnChoice::Made> made,
                                gridFor(elements, attentionThreads),
                                *steps.bias));
   }
+  if (const auto &rows = steps.rows)
+    for (const AttentionLaunch &each : rows->launches)
+      tasks.push_back(kernelTask(device, each.file, each.kernel, each.grid,
+                                 rows->parameters));
+  if (const auto &scaled = steps.scaled)
+    tasks.push_back(
+        kernelTask(device, "AttentionBias",
+                   std::string("attention_scaled_") + suffixOf(dtype),
+                   gridFor(scaled->batch * scaled->queries * scaled->heads *
+                               scaled->valueDim,
+                           attentionThreads),
+                   *scaled));
   tasks.push_back([this, plan = made->plan, graph = steps.graph,
                    workspace = steps.workspace] {
     plan->enqueue(*target, graph, workspace);

@@ -23,13 +23,6 @@ bool suitsCudnn(const entry::Attention &entry, std::string &why) {
 
 bool suitsCudnn(const entry::AttentionGrad &entry, std::string &why) {
   const entry::AttentionOperands &of = entry.operands;
-  // It knows a row's sum from log_sum_exp alone, which has lost it beside a
-  // score of -10000.
-  if (of.bias || of.keyMask) {
-    why = "cuDNN's gradient is taken where there is neither bias nor mask of "
-          "keys";
-    return false;
-  }
   // Up to 9.26 it gives NaNs for the rest of a tile, where log_sum_exp is below
   // -88 (pytorch#196678, cudnn-frontend#1072).
   if (int64_t queries = of.query.shape[1], keys = of.key.shape[1];

@@ -72,15 +72,27 @@ AttentionBiasParameters biasParameters(const entry::AttentionOperands &of,
   return with;
 }
 
+HeadsView viewOf(const Tensor &tensor) {
+  return {addressOf(tensor), tensor.strides[0], tensor.strides[1],
+          tensor.strides[2]};
+}
+
 AttentionUnseenParameters unseenParameters(const entry::Attention &entry) {
   const Tensor &output = entry.output;
-  return {{addressOf(output), output.strides[0], output.strides[1],
-           output.strides[2]},
-          addressOf(entry.logSumExp),
-          output.shape[0],
-          output.shape[1],
-          output.shape[2],
-          output.shape[3]};
+  return {viewOf(output),  addressOf(entry.logSumExp),
+          output.shape[0], output.shape[1],
+          output.shape[2], output.shape[3]};
+}
+
+/// What is added to the scores, as a tensor that a kernel makes; none: nothing.
+Tensor addends(const entry::AttentionOperands &of, Room &room,
+               CudnnSteps &steps) {
+  if (!of.bias && !of.keyMask)
+    return {};
+  Tensor bias = floats(addedShape(of), 0);
+  bias.data = reinterpret_cast<std::byte *>(room.take(bias.elements() * 4));
+  steps.bias = biasParameters(of, bias);
+  return bias;
 }
 
 } // namespace
@@ -90,11 +102,8 @@ CudnnSteps cudnnSteps(const entry::Attention &entry) {
   CudnnSteps steps;
   Room room(entry.workspace);
   entry::Attention with = entry;
-  Tensor bias;
-  if (of.bias || of.keyMask) {
-    bias = floats(addedShape(of), 0);
-    bias.data = reinterpret_cast<std::byte *>(room.take(bias.elements() * 4));
-    steps.bias = biasParameters(of, bias);
+  Tensor bias = addends(of, room, steps);
+  if (bias) {
     if (const std::vector<int64_t> &query = of.query.shape; !with.logSumExp) {
       with.logSumExp = floats({query[0], query[2], query[1]}, 0);
       with.logSumExp.data = reinterpret_cast<std::byte *>(
@@ -107,12 +116,48 @@ CudnnSteps cudnnSteps(const entry::Attention &entry) {
   return steps;
 }
 
+/// Has the own kernel find what a row's exponentials are, and scales the output's
+/// gradient: with dO' = factor dO and P' = exp(scores - shift), which is P /
+/// factor, all of P'^T dO' and P' (dO' V^T - dO' O) are what they should be.
+static entry::AttentionGrad withRowsFound(const entry::AttentionGrad &entry,
+                                          const Tensor &bias, Room &room,
+                                          CudnnSteps &steps) {
+  entry::AttentionGrad with = entry;
+  with.operands.bias = bias;
+  with.operands.keyMask = {};
+  int64_t bytes = attentionGradWorkspace(with.operands);
+  with.workspace = {};
+  with.workspace.dtype = plan::UINT8;
+  with.workspace.shape = {bytes}, with.workspace.strides = {1};
+  with.workspace.data = reinterpret_cast<std::byte *>(room.take(bytes));
+  steps.rows = launchesOf(with, /*mostSharedBytes=*/0);
+  steps.rows->launches.resize(1);
+  const AttentionGradParameters &found = steps.rows->parameters;
+  const std::vector<int64_t> &shape = entry.gradient.shape;
+  with.logSumExp.data = reinterpret_cast<std::byte *>(found.shifts);
+  with.gradient.strides = rowMajorStrides(shape);
+  with.gradient.data =
+      reinterpret_cast<std::byte *>(room.take(entry.gradient.elements() * 2));
+  steps.scaled = {viewOf(entry.gradient),
+                  found.factors,
+                  addressOf(with.gradient),
+                  shape[0],
+                  shape[1],
+                  shape[2],
+                  shape[3]};
+  return with;
+}
+
 CudnnSteps cudnnSteps(const entry::AttentionGrad &entry, QuerySums sums) {
   CudnnSteps steps;
   Room room(entry.workspace);
+  entry::AttentionGrad with = entry;
+  Tensor bias = addends(entry.operands, room, steps);
+  if (bias)
+    with = withRowsFound(entry, bias, room, steps);
   AttentionGradMemory memory = attentionGradMemory(entry, sums, 0);
   memory.address = room.take(memory.bytes);
-  steps.graph = attentionGradGraph(entry, sums, memory);
+  steps.graph = attentionGradGraph(with, bias, sums, memory);
   room.leave(steps);
   return steps;
 }

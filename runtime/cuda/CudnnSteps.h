@@ -4,6 +4,7 @@
 #define SHARDC_RUNTIME_CUDA_CUDNNSTEPS_H
 
 #include "runtime/cuda/AttentionGraph.h"
+#include "runtime/cuda/AttentionLaunches.h"
 #include "runtime/cuda/kernels/AttentionBiasParameters.h"
 
 #include <optional>
@@ -13,6 +14,12 @@ namespace shardc::runtime::cuda {
 struct CudnnSteps {
   /// Before the graph: what it adds to the scores.
   std::optional<AttentionBiasParameters> bias;
+  /// Then of a gradient with bias or mask: what exponentials of a row are shifted
+  /// by and multiplied with, of the own kernel that finds these, and the output's
+  /// gradient times the latter. log_sum_exp alone would not do: it has lost a
+  /// row's sum beside a score of -10000.
+  std::optional<AttentionLaunches<AttentionGradParameters>> rows;
+  std::optional<AttentionScaledParameters> scaled;
   TensorGraph graph;
   /// Behind it: rows that have seen nothing.
   std::optional<AttentionUnseenParameters> unseen;
@@ -23,7 +30,6 @@ struct CudnnSteps {
 };
 
 CudnnSteps cudnnSteps(const entry::Attention &entry);
-/// The entry has neither bias nor mask.
 CudnnSteps cudnnSteps(const entry::AttentionGrad &entry, QuerySums sums);
 
 } // namespace shardc::runtime::cuda

@@ -127,7 +127,7 @@ def computed(line):
         ]
     # Long reasons are told apart by what they speak of.
     why = line["why"]
-    reasons = {"workspace": "workspace", "bias": "added", "multiples": "length"}
+    reasons = {"workspace": "workspace", "multiples": "length"}
     return "own: " + next((short for word, short in reasons.items() if word in why), why)
 
 

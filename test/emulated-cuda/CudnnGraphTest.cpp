@@ -4,6 +4,7 @@
 #include "runtime/cuda/CudnnChoice.h"
 #include "test/emulated-cuda/AttentionProblem.h"
 #include "test/emulated-cuda/ComputeGraph.h"
+#include "test/emulated-cuda/RunAttention.h"
 #include "test/emulated-cuda/RunKernel.h"
 
 #include <optional>
@@ -61,6 +62,13 @@ void run(const CudnnSteps &steps, plan::DType dtype) {
               dtype == plan::BFLOAT16 ? "attention_bias_bf16"
                                       : "attention_bias_f16",
               attentionThreads, *steps.bias);
+  if (steps.rows)
+    test::run(*steps.rows);
+  if (steps.scaled)
+    runKernel("AttentionBias",
+              dtype == plan::BFLOAT16 ? "attention_scaled_bf16"
+                                      : "attention_scaled_f16",
+              attentionThreads, *steps.scaled);
   compute(steps.graph);
   if (steps.unseen)
     runKernel("AttentionBias", "attention_unseen", attentionThreads,
@@ -125,6 +133,33 @@ TEST(CudnnGraphs, ComputeTheGradient) {
   for (const Case &of : {
            Case{1, 128, 128, 2, 1, 8, 8, true},
            Case{2, 128, 256, 2, 2, 8, 16},
+           Case{2, 128, 128, 2, 1, 8, 8, true, true},
+           Case{1, 128, 128, 2, 2, 8, 8, false, false, {1, 2, 1, 128}},
+           // All keys of a row have -10000, or float32's lowest, or -inf.
+           Case{1,
+                128,
+                128,
+                1,
+                1,
+                8,
+                8,
+                true,
+                false,
+                {1, 1, 128, 128},
+                true,
+                -1e4},
+           Case{1,
+                128,
+                128,
+                1,
+                1,
+                8,
+                8,
+                false,
+                true,
+                {1, 1, 128, 128},
+                true,
+                -3.3e38},
        })
     for (QuerySums sums :
          {QuerySums::Atomic, QuerySums::Ordered, QuerySums::Scores}) {
@@ -160,9 +195,6 @@ TEST(CudnnGraphs, LeaveOutWhatTheyDoNotSay) {
             "6 and 4");
   EXPECT_EQ(whyNot({1, 4, 4, 1, 1, 12, 8}, plan::BFLOAT16, false),
             "cuDNN's head dims are multiples of 8 up to 256, and one is 12");
-  EXPECT_EQ(whyNot({1, 128, 128, 1, 1, 8, 8, true, true}, plan::BFLOAT16, true),
-            "cuDNN's gradient is taken where there is neither bias nor mask of "
-            "keys");
   EXPECT_EQ(whyNot({1, 128, 64, 1, 1, 8, 8}, plan::BFLOAT16, true),
             "cuDNN's gradient is taken for multiples of 128 queries and keys, "
             "and there are 128 and 64");

@@ -39,6 +39,32 @@ SHARDC_KERNEL void attention_bias_f16(AttentionBiasParameters with) {
   addends<F16>(with);
 }
 
+template <typename S>
+static SHARDC_INLINE void scaleRows(const AttentionScaledParameters &with) {
+  auto *from = reinterpret_cast<const S *>(with.gradient.data);
+  auto *factors = reinterpret_cast<const float *>(with.factors);
+  auto *to = reinterpret_cast<S *>(with.to);
+  Count elements = with.batch * with.queries * with.heads * with.valueDim;
+  for (Count i = firstElement(); i < elements; i += threadsOfGrid()) {
+    Count column = i % with.valueDim, rest = i / with.valueDim;
+    Count head = rest % with.heads;
+    rest /= with.heads;
+    Count query = rest % with.queries, batch = rest / with.queries;
+    float value = computed(
+        from[batch * with.gradient.batch + query * with.gradient.position +
+             head * with.gradient.head + column]);
+    Count row = (batch * with.heads + head) * with.queries + query;
+    store(value * factors[row], to[i]);
+  }
+}
+
+SHARDC_KERNEL void attention_scaled_bf16(AttentionScaledParameters with) {
+  scaleRows<Bf16>(with);
+}
+SHARDC_KERNEL void attention_scaled_f16(AttentionScaledParameters with) {
+  scaleRows<F16>(with);
+}
+
 SHARDC_KERNEL void attention_unseen(AttentionUnseenParameters with) {
   auto *logSumExp = reinterpret_cast<float *>(with.logSumExp);
   Count rows = with.batch * with.heads * with.queries;

@@ -37,6 +37,16 @@ struct AttentionUnseenParameters {
   Count batch, queries, heads, valueDim;
 };
 
+/// attention_scaled_TYPE, where TYPE is bf16 or f16: rows of the output's gradient,
+/// each times its factor, one behind the other. Any grid of blocks of
+/// attentionThreads.
+struct AttentionScaledParameters {
+  HeadsView gradient;
+  Address factors; // float32 [batch, heads, queries], contiguous
+  Address to;      // [batch, queries, heads, valueDim], contiguous
+  Count batch, queries, heads, valueDim;
+};
+
 } // namespace shardc::runtime::cuda
 
 #endif
