@@ -118,10 +118,15 @@ int cudaDeviceCount() {
   return count;
 }
 
+std::unique_ptr<cuda::CudaDevice> cudaDevice(const plan::Plan &plan,
+                                             Communicator &communicator) {
+  return std::make_unique<cuda::CudaDevice>(plan, *libraries(), testImages(),
+                                            communicator, communicator.rank(),
+                                            DeviceOptions());
+}
+
 std::unique_ptr<Device> cudaDevice(Communicator &communicator) {
-  return std::make_unique<cuda::CudaDevice>(
-      testPlan(), *libraries(), testImages(), communicator, communicator.rank(),
-      DeviceOptions());
+  return cudaDevice(testPlan(), communicator);
 }
 
 int64_t cudaWorkspace(const entry::Any &entry) {
