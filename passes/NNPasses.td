@@ -338,15 +338,26 @@ def NNRemat : Pass<"nn-remat", "::mlir::ModuleOp"> {
     %s2 = nn.silu %gate {nn.recomputed} : tensor<1024x3072xf32>   // part of the kernel of %dup
     %dup = nn.mul %dh, %s2 : tensor<1024x3072xf32>
     ```
-    Generated code alone runs again: no product, attention, loss or collective. Which of it is a
-    minimum cut between what forward must compute and what backward reads: a value that is kept
-    costs its bytes, an op that runs again an eighth of the bytes that memory moves in its time (its
-    operands and results, its arithmetic, a launch; `cluster` has the rates). So what is recomputed
-    comes from values that are kept anyway, or from smaller ones. The time of all that runs again is
-    at most 1 % of the step's arithmetic: else what saves least for its time stays kept, and of what
-    saves as much (layers are alike) the first layers' run again, as many as fit. `all` has no such
-    bound. An op that reads a
-    parameter runs again only while backward has its unit gathered in any case.
+    With `cheap`, generated code alone runs again: no product, attention, loss or collective. Which
+    of it is a minimum cut between what forward must compute and what backward reads: a value that
+    is kept costs its bytes, an op that runs again an eighth of the bytes that memory moves in its
+    time (its operands and results, its arithmetic, a launch; `cluster` has the rates). So what is
+    recomputed comes from values that are kept anyway, or from smaller ones. The time of all that
+    runs again is at most 1 % of the step's arithmetic: else what saves least for its time stays
+    kept, and of what saves as much (layers are alike) the first layers' run again, as many as fit.
+    `all` has no such bound. An op that reads a parameter runs again only while backward has its
+    unit gathered in any case.
+
+    `selective`, `unit`, `class:NAMES` and `scope:REGEX` say what may run again (all but products
+    and attention, all, ops of these classes, what lies in modules that match), and all of it that
+    saves a byte does. `time=PERCENT` and `budget=SIZE` choose among all: the fewest bytes in that
+    much of the step's arithmetic, the least time that leaves so few bytes. They find prices between
+    whose cuts the limit lies, divide the difference into components as a knapsack, and search on by
+    branch and bound. Library calls run again inside of a unit (of a matching module) alone, and
+    what passes between these is kept; not in the last one, with which backward begins. Where such
+    ops read parameters that backward does not gather otherwise, their unit is gathered there: its
+    time counts, by `mesh` and `strategy`. With `fuses-sums`, a product that `step-fuse-products`
+    will add something to runs again with that addition or not at all.
 
     Clones stand right before their first reader, so that one block's are alive at a time. Those
     that map one tensor to one are repeated for every kernel that reads them; what a library call
@@ -359,9 +370,14 @@ def NNRemat : Pass<"nn-remat", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"policy", "policy", "std::string", "\"cheap\"",
-      "cheap; all: without a bound on their time; none: everything that backward reads is kept">,
+      "none, cheap, all, selective, unit, budget=SIZE, time=PERCENT, class:NAMES or scope:REGEX">,
     Option<"cluster", "cluster", "std::string", "\"\"",
-      "name or TOML file of the machine; empty: cpu">
+      "name or TOML file of the machine; empty: cpu">,
+    Option<"mesh", "mesh", "std::string", "\"1\"",
+      "N, RxS, or replicate=R,shard=S: what a gather that is added takes">,
+    Option<"strategy", "strategy", "std::string", "\"\"", "see fsdp-form-units">,
+    Option<"fusesSums", "fuses-sums", "bool", "false",
+      "step-fuse-products will run: what it fuses in forward is fused again">
   ];
 }
 

@@ -1,10 +1,16 @@
 // nn-remat: backward computes again what is cheaper to compute than to keep.
-// What that is stands in analysis/SavedValues.h; here ops are cloned.
+// What that is stands in analyses/SavedValues.h; here ops are cloned.
 #include "passes/Passes.h"
+#include "passes/analyses/OpClasses.h"
 #include "passes/analyses/SavedValues.h"
+#include "passes/options/Mesh.h"
+#include "passes/options/RematOption.h"
+#include "passes/units/UnitModel.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Regex.h"
 
 #include <limits>
 
@@ -23,8 +29,45 @@ constexpr double movedPerSaved = 8;
 // Of the step's arithmetic: more would show.
 constexpr double mostTime = 0.01;
 
-bool isLibraryCall(Operation *op) {
-  return isa<nn::NNDialect>(op->getDialect()) && !isa<nn::KernelBody>(op);
+/// The unit of a parameter; nothing for a buffer.
+std::optional<std::string> unitOf(nn::ParameterOp parameter) {
+  auto unit = parameter->getAttrOfType<StringAttr>("fsdp.unit");
+  return unit ? std::optional(unit.str()) : std::nullopt;
+}
+
+/// What may run again under a policy that names it.
+RecomputationRules rulesOf(const RematOption &option, func::FuncOp train) {
+  RecomputationRules rules;
+  if (option.kind == RematOption::Cheap || option.kind == RematOption::All ||
+      option.kind == RematOption::None)
+    return rules;
+  Operation *lastForward = lastForwardOp(train);
+  if (option.kind != RematOption::Scope) {
+    rules.regions = ForwardRegions(train, lastForward, unitOf);
+    rules.allows = [&option](Operation *op) {
+      StringRef kind = classOf(op);
+      if (option.kind == RematOption::Selective)
+        return kind != "product" && kind != "attention";
+      return option.kind != RematOption::Class ||
+             llvm::is_contained(option.classes, kind);
+    };
+    return rules;
+  }
+  // One region per text that the expression matches, as --units scope: has it.
+  llvm::Regex pattern(translatePattern(option.pattern));
+  rules.regions = ForwardRegions(
+      train, lastForward,
+      [&](nn::ParameterOp parameter) -> std::optional<std::string> {
+        if (!isModelParameter(parameter))
+          return std::nullopt;
+        SmallVector<StringRef> groups;
+        return pattern.match(modulePath(parameter), &groups)
+                   ? groups.front().str()
+                   : "";
+      });
+  auto inside = std::make_shared<ForwardRegions>(rules.regions);
+  rules.allows = [inside](Operation *op) { return inside->contains(op); };
+  return rules;
 }
 
 /// Clones ops in front of what reads their results in backward.
@@ -170,25 +213,74 @@ struct NNRemat : impl::NNRematBase<NNRemat> {
                        "first");
       return signalPassFailure();
     }
-    if (policy != "all" && policy != "cheap" && policy != "none") {
-      module.emitError("remat ") << policy << ": there are all, cheap and none";
-      return signalPassFailure();
-    }
+    llvm::Expected<RematOption> option = RematOption::parse(policy);
+    if (!option)
+      return fail(option.takeError());
+    if (option->kind == RematOption::Pareto)
+      return fail(llvm::createStringError(
+          "remat pareto compares policies, and is none: shardc runs them"));
     llvm::Expected<Cluster> machine = Cluster::load(cluster);
-    if (!machine) {
-      module.emitError(llvm::toString(machine.takeError()));
-      return signalPassFailure();
-    }
+    if (!machine)
+      return fail(machine.takeError());
+    llvm::Expected<MeshShape> shape = parseMesh(mesh);
+    if (!shape)
+      return fail(shape.takeError());
+    llvm::Expected<Sharding> sharding = resolveStrategy(strategy, *shape);
+    if (!sharding)
+      return fail(sharding.takeError());
     CostModel costs(std::move(*machine));
-    SavedValues saved(train, costs);
-    if (policy != "none")
-      saved.recomputeCheap(
-          movedPerSaved,
-          policy == "all" ? std::numeric_limits<double>::infinity() : mostTime);
+    RecomputationRules rules = rulesOf(*option, train);
+    rules.fusesSums = fusesSums;
+    rules.gatherers = {1, sharding->parameterShards(*shape)};
+    if (option->kind == RematOption::Scope && rules.regions.isEmpty())
+      return fail(llvm::createStringError(
+          "--remat " + policy + ": matches no module of a parameter"));
+    SavedValues saved(train, costs, std::move(rules));
+    if (llvm::Error error = decide(*option, saved))
+      return fail(std::move(error));
     note(module, saved);
     if (getContext().getRemarkEngine())
       explain(saved);
     Recomputer(train, saved).run();
+  }
+
+  void fail(llvm::Error error) {
+    getOperation().emitError(llvm::toString(std::move(error)));
+    signalPassFailure();
+  }
+
+  llvm::Error decide(const RematOption &option, SavedValues &saved) {
+    switch (option.kind) {
+    case RematOption::None:
+    case RematOption::Pareto:
+      break;
+    case RematOption::Cheap:
+      saved.recomputeCheap(movedPerSaved, mostTime);
+      break;
+    case RematOption::All:
+      saved.recomputeCheap(movedPerSaved,
+                           std::numeric_limits<double>::infinity());
+      break;
+    case RematOption::Selective:
+    case RematOption::Unit:
+    case RematOption::Class:
+    case RematOption::Scope:
+      saved.recomputeAll();
+      break;
+    case RematOption::Time:
+      saved.recomputeWithin(option.share);
+      break;
+    case RematOption::Budget: {
+      int64_t fewest = 0;
+      if (!saved.recomputeDownTo(static_cast<int64_t>(option.bytes), fewest))
+        return llvm::createStringError(
+            llvm::formatv("--remat {0}: backward keeps {1} at least; give it "
+                          "that much, or each rank fewer samples",
+                          policy, bytesText(static_cast<double>(fewest))));
+      break;
+    }
+    }
+    return llvm::Error::success();
   }
 
   void explain(const SavedValues &saved) {
@@ -213,16 +305,17 @@ struct NNRemat : impl::NNRematBase<NNRemat> {
     auto seconds = [&](StringRef name, double value) {
       return builder.getNamedAttr(name, builder.getF64FloatAttr(value));
     };
-    module->setAttr(
-        "nn.remat",
-        builder.getDictionaryAttr(
-            {builder.getNamedAttr("policy", builder.getStringAttr(policy)),
-             number("read_bytes", saved.bytesRead()),
-             number("kept_bytes", saved.bytesKept()),
-             number("recomputed_bytes", saved.recomputedBytes()),
-             number("recomputed_flops", saved.recomputedFlops()),
-             seconds("recomputed_seconds", saved.recomputedSeconds()),
-             seconds("step_seconds", saved.stepSeconds())}));
+    SmallVector<NamedAttribute> notes = {
+        builder.getNamedAttr("policy", builder.getStringAttr(policy)),
+        number("read_bytes", saved.bytesRead()),
+        number("kept_bytes", saved.bytesKept()),
+        number("recomputed_bytes", saved.recomputedBytes()),
+        number("recomputed_flops", saved.recomputedFlops()),
+        seconds("recomputed_seconds", saved.recomputedSeconds()),
+        seconds("step_seconds", saved.stepSeconds())};
+    if (int64_t units = saved.extraGathers())
+      notes.push_back(number("regathered_units", units));
+    module->setAttr("nn.remat", builder.getDictionaryAttr(notes));
   }
 };
 

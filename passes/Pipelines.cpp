@@ -72,7 +72,8 @@ void buildTrainPhase(OpPassManager &passes, const TrainPhaseOptions &options) {
   passes.addPass(createCanonicalizerPass(oneBlock()));
   passes.addPass(createCSEPass());
   // Last: what it computes twice is one value to those two.
-  passes.addPass(createNNRemat({options.remat, options.cluster}));
+  passes.addPass(createNNRemat({options.remat, options.cluster, options.mesh,
+                                options.strategy, options.fuseProducts}));
 }
 
 void buildShardPhase(OpPassManager &passes, const ShardPhaseOptions &options) {

@@ -53,12 +53,20 @@ void buildRaisePhase(mlir::OpPassManager &passes,
 
 /// --phase-train: the backward pass, and what is computed again in it.
 struct TrainPhaseOptions : mlir::PassPipelineOptions<TrainPhaseOptions> {
-  Option<std::string> remat{*this, "remat",
-                            llvm::cl::desc("all, cheap or none"),
+  Option<std::string> remat{*this, "remat", llvm::cl::desc("see nn-remat"),
                             llvm::cl::init("cheap")};
   Option<std::string> cluster{*this, "cluster",
                               llvm::cl::desc("the machine of the cost model"),
                               llvm::cl::init("cpu")};
+  Option<std::string> mesh{*this, "mesh", llvm::cl::desc("N, or RxS"),
+                           llvm::cl::init("1")};
+  Option<std::string> strategy{*this, "strategy",
+                               llvm::cl::desc("see fsdp-form-units"),
+                               llvm::cl::init("")};
+  Option<bool> fuseProducts{
+      *this, "fuse-products",
+      llvm::cl::desc("products will add what is added to them"),
+      llvm::cl::init(false)};
 };
 void buildTrainPhase(mlir::OpPassManager &passes,
                      const TrainPhaseOptions &options);

@@ -285,6 +285,9 @@ int runIn(World &world, const Launch &launch, const Options &options,
   device.spin = world.haveCoresFor(device.workers);
   device.cudaGraph = options.cudaGraph;
   device.reduce = options.reduce;
+  device.attention = options.attention;
+  if (world.leads())
+    device.say = [](const std::string &line) { print(printable(line) + "\n"); };
   device.tune = options.tune.value_or("");
   device.leads = world.leads();
   device.firstDevice = launch.localProcess * world.localRanks().size();

@@ -9,6 +9,8 @@
   fuzz       random graphs against a written reference
 """
 import argparse
+import concurrent.futures
+import glob
 import json
 import os
 import subprocess
@@ -56,9 +58,8 @@ def run_lit():
     return passed, max(failed, 1 if process.returncode and not failed else 0), skipped
 
 
-def run_gtest():
-    passed = failed = skipped = 0
-    folder = os.path.join(BUILD, "bin")
+def run_gtests(program, shard, shards):
+    """A part of a program's tests; its output and its report."""
     paths = [EMULATED_CUDA, os.environ.get("LD_LIBRARY_PATH")]
     environment = {
         **os.environ,
@@ -67,38 +68,61 @@ def run_gtest():
         "SHARDC_EMULATED_CUDA_CACHE": os.path.join(EMULATED_CUDA, "cache"),
         # Conformance of collectives runs with several ranks.
         "SHARDC_EMULATED_GPUS": "4",
+        "GTEST_SHARD_INDEX": str(shard),
+        "GTEST_TOTAL_SHARDS": str(shards),
     }
-    for program in GTESTS:
-        with tempfile.NamedTemporaryFile(suffix=".json") as out:
-            try:
-                code = subprocess.run(
-                    [
-                        os.path.join(folder, program),
-                        "--gtest_brief=1",
-                        f"--gtest_output=json:{out.name}",
-                    ],
-                    env=environment,
-                ).returncode
-                report = json.load(open(out.name))
-            except (OSError, ValueError) as error:  # not built, or it crashed before it could write
-                print(f"{program} left no report: {error}")
+    with tempfile.NamedTemporaryFile(suffix=".json") as out:
+        try:
+            process = subprocess.run(
+                [
+                    os.path.join(BUILD, "bin", program),
+                    "--gtest_brief=1",
+                    f"--gtest_output=json:{out.name}",
+                ],
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
+            output = process.stdout.decode(errors="replace")
+            report = json.load(open(out.name))
+        except (OSError, ValueError) as error:  # not built, or it crashed before it could write
+            return f"{program} left no report: {error}\n", {}
+    report["code"] = process.returncode
+    return output, report
+
+
+def run_gtest():
+    passed = failed = skipped = 0
+    workers = os.cpu_count() or 1
+    parts = [(program, shard, workers) for program in GTESTS for shard in range(workers)]
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        for (program, shard, _), (output, report) in zip(
+            parts, pool.map(lambda part: run_gtests(*part), parts)
+        ):
+            print(f"{program}, part {shard + 1} of {workers}\n{output}", end="", flush=True)
+            if not report:
                 failed += 1
                 continue
-        bad = report["failures"] + report.get("errors", 0)
-        off = report["disabled"] + sum(
-            t.get("result") == "SKIPPED" for s in report["testsuites"] for t in s["testsuite"]
-        )
-        failed += bad or (1 if code else 0)
-        skipped += off
-        passed += report["tests"] - bad - off
-        for suite in report["testsuites"]:
-            for test in suite["testsuite"]:
-                SECONDS[f"{program} {suite['name']}.{test['name']}"] = float(test["time"][:-1])
+            tests = [test for suite in report["testsuites"] for test in suite["testsuite"]]
+            # What another part runs stands in the report as well.
+            ran = [test for test in tests if test["status"] == "RUN"]
+            bad = sum("failures" in test for test in ran)
+            off = sum(test["result"] == "SKIPPED" for test in ran)
+            if shard == 0:
+                skipped += report["disabled"]
+            failed += bad or (1 if report["code"] else 0)
+            skipped += off
+            passed += len(ran) - bad - off
+            for test in ran:
+                name = f"{program} {test['classname']}.{test['name']}"
+                SECONDS[name] = float(test["time"][:-1])
     return passed, failed, skipped
 
 
 class TimedResult(unittest.TextTestResult):
     """Knows how long each test took."""
+
+    seconds = {}
 
     def startTest(self, test):
         self.begin = time.monotonic()
@@ -106,22 +130,81 @@ class TimedResult(unittest.TextTestResult):
 
     def stopTest(self, test):
         super().stopTest(test)
-        SECONDS[test.id()] = time.monotonic() - self.begin
+        self.seconds[test.id()] = time.monotonic() - self.begin
 
 
-def run_unittest(folder, verbosity):
-    # Each file is imported from its own folder, so that helpers beside it are found.
+def run_module(path, verbosity, report):
+    """The tests of one file; the report goes to a file."""
+    folder, name = os.path.split(path)
+    # Helpers that stand beside a file are found in its folder.
     sys.path.insert(0, folder)
-    suite = unittest.defaultTestLoader.discover(folder, pattern="test_*.py", top_level_dir=folder)
+    suite = unittest.defaultTestLoader.loadTestsFromName(os.path.splitext(name)[0])
+    # In one stream, so that a program's lines stand where they were written.
+    sys.stdout.reconfigure(line_buffering=True)
     runner = unittest.TextTestRunner(
         verbosity=verbosity, stream=sys.stdout, resultclass=TimedResult
     )
     result = runner.run(suite)
-    sys.path.remove(folder)
-    for test, reason in result.skipped:
-        print(f"skipped: {test}: {reason}")
     failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
-    return result.testsRun - failed - len(result.skipped), failed, len(result.skipped)
+    with open(report, "w") as out:
+        json.dump(
+            {
+                "passed": result.testsRun - failed - len(result.skipped),
+                "failed": failed,
+                "skipped": [f"{test}: {reason}" for test, reason in result.skipped],
+                "seconds": result.seconds,
+            },
+            out,
+        )
+    return 1 if failed else 0
+
+
+def start_module(path, verbosity):
+    """A process of its own for each file, so that a crash is one file's failure."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = os.path.join(folder, "report.json")
+        process = subprocess.run(
+            [sys.executable, __file__, "--module", path, report]
+            + (["--quiet"] if verbosity == 1 else []),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        output = process.stdout.decode(errors="replace")
+        try:
+            return output, json.load(open(report))
+        except (OSError, ValueError):
+            output += f"{path} left no report: exit code {process.returncode}\n"
+            return output, {"passed": 0, "failed": 1, "skipped": [], "seconds": {}}
+
+
+def measures(path):
+    """Whether the file's tests look at times, and so have the machine for themselves."""
+    return "\nMEASURES = True\n" in open(path).read()
+
+
+def run_unittest(folder, verbosity):
+    """Two files at once on two cores; then one by one those that measure."""
+    paths = glob.glob(os.path.join(folder, "test_*.py"))
+    # Long ones first, as far as their sizes tell.
+    paths.sort(key=os.path.getsize, reverse=True)
+    passed = failed = 0
+    skipped = []
+    for workers, group in (
+        (os.cpu_count() or 1, [path for path in paths if not measures(path)]),
+        (1, [path for path in paths if measures(path)]),
+    ):
+        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+            started = [pool.submit(start_module, path, verbosity) for path in group]
+            for future in concurrent.futures.as_completed(started):
+                output, report = future.result()
+                print(output, end="", flush=True)
+                passed += report["passed"]
+                failed += report["failed"]
+                skipped += report["skipped"]
+                SECONDS.update(report["seconds"])
+    for line in skipped:
+        print(f"skipped: {line}")
+    return passed, failed, len(skipped)
 
 
 def main():
@@ -140,11 +223,14 @@ def main():
     )
     parser.add_argument("--quiet", action="store_true")
     parser.add_argument("--durations", type=int, default=0, metavar="N", help="list the N slowest")
+    parser.add_argument("--module", nargs=2, metavar=("FILE", "REPORT"), help=argparse.SUPPRESS)
     parser.add_argument("--build-seconds", type=float, default=0, help=argparse.SUPPRESS)
     args = parser.parse_args()
+    verbosity = 1 if args.quiet else 2
+    if args.module:
+        return run_module(args.module[0], verbosity, args.module[1])
     os.environ["SHARDC_BUILD"] = BUILD
     os.environ["SHARDC_TEST_TORCH"] = "1" if args.torch else ""
-    verbosity = 1 if args.quiet else 2
     table = []
     for kind in args.kind or kinds:
         print(f"== {kind}", flush=True)

@@ -9,8 +9,41 @@ namespace shardc::gpu {
 
 static int64_t aligned(int64_t bytes) { return llvm::alignTo(bytes, 256); }
 
+/// Whether cuDNN has engines for these.
+static bool suitsCudnn(const step::AttentionSizes &sizes) {
+  auto suits = [](int64_t dim) { return dim % 8 == 0 && dim <= 256; };
+  return sizes.elementBytes == 2 && suits(sizes.queryDim) &&
+         suits(sizes.valueDim);
+}
+
+int64_t GpuWorkspaces::attention(const step::AttentionSizes &sizes) const {
+  if (!suitsCudnn(sizes))
+    return 0;
+  return 256 + aligned(sizes.addends * 4) +
+         (sizes.addends ? aligned(sizes.queries * 4) : 0);
+}
+
 int64_t GpuWorkspaces::attentionGrad(const step::AttentionSizes &sizes) const {
-  return 3 * aligned(sizes.queries * std::max<int64_t>(sizes.elementBytes, 4));
+  int64_t rows = sizes.queries;
+  int64_t own = 3 * aligned(rows * std::max<int64_t>(sizes.elementBytes, 4));
+  if (!suitsCudnn(sizes) || sizes.addends || sizes.queryLength % 128 != 0 ||
+      sizes.keys % 128 != 0)
+    return own;
+  // Heads of keys and values, one for each of queries, are added up.
+  int64_t heads = rows / std::max<int64_t>(sizes.queryLength, 1);
+  int64_t common = 256 + aligned(rows * 4);
+  if (sizes.isGrouped)
+    common += heads * sizes.keys * (sizes.queryDim + sizes.valueDim) *
+              sizes.elementBytes;
+  // The queries' gradient in float32, and a counter for each block of it.
+  int64_t sums = common + aligned(rows * sizes.queryDim * 4) +
+                 aligned(heads * llvm::divideCeil(sizes.queryLength, 64) * 8);
+  // Or the scores' gradients, as blocks of 64 by 128.
+  int64_t scores = common + heads * llvm::alignTo(sizes.queryLength, 64) *
+                                llvm::alignTo(sizes.keys, 128) *
+                                sizes.elementBytes;
+  constexpr int64_t mostForScores = int64_t(512) << 20;
+  return std::max({own, sums, scores <= mostForScores ? scores : 0});
 }
 
 int64_t GpuWorkspaces::linearCrossEntropyChunk(

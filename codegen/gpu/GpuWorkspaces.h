@@ -17,12 +17,15 @@ public:
   int64_t gemm(int64_t, int64_t, int64_t, int64_t) const override {
     return productBytes;
   }
-  /// Attention needs none: a block of queries stays on its multiprocessor (Dao
-  /// et al., FlashAttention, arXiv:2205.14135).
-  int64_t attention(const step::AttentionSizes &) const override { return 0; }
-  /// There are three numbers for each row of scores, float32 or float64: what
-  /// its exponentials are shifted by and multiplied with, and the sum of output *
-  /// gradient (runtime/cuda/kernels/AttentionParameters.h).
+  /// The trainer's own kernels need none: a block of queries stays on its
+  /// multiprocessor (Dao et al., FlashAttention, arXiv:2205.14135). cuDNN's take
+  /// 256 bytes, and what is added to the scores as one tensor of float32, with a
+  /// number for each row of them.
+  int64_t attention(const step::AttentionSizes &sizes) const override;
+  /// The own kernels' three numbers for each row of scores, float32 or float64:
+  /// what its exponentials are shifted by and multiplied with, and the sum of
+  /// output * gradient (runtime/cuda/kernels/AttentionParameters.h). Or, if that
+  /// is more, what cuDNN's gradient takes (docs/decisions/0038-cudnn.md).
   int64_t attentionGrad(const step::AttentionSizes &sizes) const override;
   /// A chunk has as many rows as 512 MB of logits hold, since each is another
   /// pass over the weight gradient; the number is a multiple of 64.

@@ -7,9 +7,23 @@ namespace shardc {
 
 using View = step::View;
 
-static step::AttentionSizes sizesOf(Value query, Value key, Value value) {
-  return {bytesOf(query), shapeOf(query).back(), shapeOf(value).back(),
-          shapeOf(key)[1], elementsOf(shapeOf(query).drop_back())};
+template <typename Op> static step::AttentionSizes sizesOf(Op op) {
+  ArrayRef<int64_t> query = shapeOf(op.getQuery()), key = shapeOf(op.getKey());
+  step::AttentionSizes sizes = {bytesOf(op.getQuery()), query.back(),
+                                shapeOf(op.getValue()).back(), key[1],
+                                elementsOf(query.drop_back())};
+  sizes.queryLength = query[1];
+  sizes.isGrouped = query[2] != key[2];
+  if (!op.getBias() && !op.getKeyMask())
+    return sizes;
+  SmallVector<int64_t> shape = {1, 1, 1, key[1]};
+  if (op.getBias())
+    shape = llvm::to_vector(shapeOf(op.getBias()));
+  if (op.getKeyMask())
+    shape[0] = query[0];
+  shape[3] = key[1];
+  sizes.addends = elementsOf(shape);
+  return sizes;
 }
 
 static void attention(nn::AttentionOp op, EntryBuilder &entries) {
@@ -23,8 +37,8 @@ static void attention(nn::AttentionOp op, EntryBuilder &entries) {
   View output = entries.allocate(op->getResult(0));
   if (!op.getLogSumExp().use_empty())
     logSumExp = entries.allocate(op->getResult(1));
-  View workspace = entries.newWorkspace(entries.workspaces().attention(
-      sizesOf(op.getQuery(), op.getKey(), op.getValue())));
+  View workspace =
+      entries.newWorkspace(entries.workspaces().attention(sizesOf(op)));
   entries.emit<step::AttentionOp>(
       entries.ref(query), entries.ref(key), entries.ref(value),
       entries.ref(bias), entries.ref(mask), entries.ref(output),
@@ -46,8 +60,8 @@ static void attentionGrad(nn::AttentionGradOp op, EntryBuilder &entries) {
   View queryGradient = entries.allocate(op->getResult(0));
   View keyGradient = entries.allocate(op->getResult(1));
   View valueGradient = entries.allocate(op->getResult(2));
-  View workspace = entries.newWorkspace(entries.workspaces().attentionGrad(
-      sizesOf(op.getQuery(), op.getKey(), op.getValue())));
+  View workspace =
+      entries.newWorkspace(entries.workspaces().attentionGrad(sizesOf(op)));
   entries.emit<step::AttentionGradOp>(
       entries.ref(gradient), entries.ref(query), entries.ref(key),
       entries.ref(value), entries.ref(output), entries.ref(logSumExp),

@@ -14,6 +14,10 @@ struct AttentionSizes {
   int64_t queryDim = 0, valueDim = 0; // of one head
   int64_t keys = 0;                   // length of their sequence
   int64_t queries = 0;                // rows of scores: batch * heads * length
+  int64_t queryLength = 0;            // of one sequence
+  bool isGrouped = false; // several heads of queries have one of keys
+  /// Of what is added to the scores: a bias, a mask of keys, or both; 0: nothing.
+  int64_t addends = 0;
 };
 
 struct LinearCrossEntropySizes {

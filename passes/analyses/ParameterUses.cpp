@@ -15,6 +15,18 @@ bool shardc::isCheapToRepeat(Operation *op) {
   return op->hasTrait<nn::IsView>() || isa<nn::CastOp>(op);
 }
 
+SmallVector<StringAttr> shardc::parametersOf(Operation *op) {
+  SmallVector<StringAttr> names;
+  for (Value operand : op->getOperands()) {
+    Operation *link = operand.getDefiningOp();
+    while (link && isCheapToRepeat(link))
+      link = link->getOperand(0).getDefiningOp();
+    if (auto get = dyn_cast_or_null<nn::GetParameterOp>(link))
+      names.push_back(get.getParameterAttr().getAttr());
+  }
+  return names;
+}
+
 ParameterUses::ParameterUses(func::FuncOp function) {
   llvm::DenseMap<Value, StringAttr> derived;
   function.walk([&](Operation *op) {

@@ -17,6 +17,9 @@ bool isView(mlir::Operation *op);
 /// (broadcast, cast).
 bool isCheapToRepeat(mlir::Operation *op);
 
+/// The parameters that an op reads, through such ops.
+llvm::SmallVector<mlir::StringAttr> parametersOf(mlir::Operation *op);
+
 /// The parameters that a function reads. A chain of cheap ops on a parameter
 /// counts as the parameter; its use is the first op that computes with it.
 class ParameterUses {

@@ -100,4 +100,28 @@ OpSet SavedValues::fillUp(const OpSet &less, const OpSet &more,
   return best;
 }
 
+OpSet SavedValues::fillDown(const OpSet &less, const OpSet &more,
+                            int64_t bytes) const {
+  SmallVector<Component> components = componentsBetween(less, more);
+  auto with = [&](ArrayRef<Component> taken) {
+    OpSet ops = less;
+    for (const Component &component : taken)
+      ops.insert(component.ops.begin(), component.ops.end());
+    return requiredOps([&](Operation *op) { return ops.contains(op); });
+  };
+  auto suffices = [&](ArrayRef<Component> taken) {
+    Choice choice = with(taken);
+    return bytesKeptWith(choice.ops) <= bytes && hasParametersFor(choice);
+  };
+  ArrayRef<Component> all(components);
+  if (!suffices(all))
+    return more;
+  size_t tooFew = 0, enough = all.size();
+  while (tooFew + 1 < enough) {
+    size_t middle = tooFew + (enough - tooFew) / 2;
+    (suffices(all.take_front(middle)) ? enough : tooFew) = middle;
+  }
+  return with(all.take_front(enough)).ops;
+}
+
 } // namespace shardc

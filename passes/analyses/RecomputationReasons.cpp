@@ -1,4 +1,5 @@
 // Why values of the forward pass are kept or computed again, in words.
+#include "passes/analyses/OpClasses.h"
 #include "passes/analyses/SavedValues.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -10,13 +11,21 @@ namespace shardc {
 std::string SavedValues::whyKept(Value value,
                                  const llvm::SetVector<Value> &kept) const {
   Operation *op = value.getDefiningOp();
-  if (!isa<nn::KernelBody>(op))
-    return "a library call does not run again";
-  if (!hasChosen)
+  if (!hasChosen && isa<nn::KernelBody>(op))
     return "nothing is computed again with remat none";
+  if (!isAllowed(op))
+    return rules.allows ? "the policy does not compute it again"
+                        : "a library call does not run again";
   if (withoutParameters.contains(op))
     return "it is made of parameters that are not gathered where backward "
            "first needs it";
+  if (rules.regions.contains(op) && rules.regions.makesInput(op) &&
+      rules.regions.isMadeOfCalls(op))
+    return "it is the input of another unit or module";
+  if (rules.regions.isLast(op) && isLibraryCall(op))
+    return "backward begins with it";
+  if (!candidates.contains(op) && isBounded(op) && !rules.regions.isLast(op))
+    return "the library adds it to a product, or what is added to it";
   if (!candidates.contains(op))
     return "backward reads it over more than half of its length, for which a "
            "copy would live as well";
@@ -45,7 +54,7 @@ void SavedValues::explain(
     llvm::function_ref<void(Value, bool, std::string)> say) const {
   if (!lastForward)
     return;
-  llvm::SetVector<Value> kept = keptValues();
+  llvm::SetVector<Value> kept = keptWith(recomputed);
   RecomputationTime time(recomputed, lastForward, costs);
   for (Operation &op : func::FuncOp(train).front()) {
     if (&op == lastForward)

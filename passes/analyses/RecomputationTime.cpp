@@ -32,8 +32,10 @@ const RecomputationTime::Readers &RecomputationTime::readersOf(Operation *op) {
       if (user->getNumResults() == 1 &&
           storageOf(user->getResult(0)) != user->getResult(0))
         looks.push_back(user->getResult(0));
-      else if (ops.contains(user))
+      else if (ops.contains(user) && isa<nn::KernelBody>(user))
         ++readers.again;
+      else if (ops.contains(user))
+        readers.libraryCalls = true;
       else if (!lastForward->isBeforeInBlock(user))
         continue; // forward has the value itself
       else if (isa<nn::KernelBody>(user))
@@ -67,8 +69,16 @@ double RecomputationTime::of(Operation *op) {
   for (Value result : op->getResults())
     written += static_cast<double>(bytesOf(result));
   auto cost = dyn_cast<nn::CostModel>(op);
-  double arithmetic =
-      costs.compute(cost ? static_cast<double>(cost.flops()) : 0, 4);
+  double flops = cost ? static_cast<double>(cost.flops()) : 0;
+  // A library's products read and write while they compute.
+  if (!isa<nn::KernelBody>(op))
+    return costs.cluster.insideNode.latency +
+           std::max(
+               (read + written) / costs.cluster.memoryBandwidth,
+               costs.compute(
+                   flops, std::max<int64_t>(
+                              2, elementBytesOf(op->getResult(0).getType()))));
+  double arithmetic = costs.compute(flops, 4);
 
   if (!isInlined(op))
     return costs.cluster.insideNode.latency +

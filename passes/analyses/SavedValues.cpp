@@ -1,9 +1,9 @@
 // Which values of the forward pass are kept, and at which price of a second.
 #include "passes/analyses/SavedValues.h"
 
+#include "passes/analyses/OpClasses.h"
 #include "passes/analyses/ParameterUses.h"
 
-#include <cmath>
 #include <queue>
 
 using namespace mlir;
@@ -24,16 +24,17 @@ Value storageOf(Value value) {
   return value;
 }
 
-void SavedValues::Span::add(Span other) {
+void BackwardSpan::add(BackwardSpan other) {
   if (other.isEmpty())
     return;
   first = isEmpty() ? other.first : std::min(first, other.first);
   last = std::max(last, other.last);
 }
 
-SavedValues::SavedValues(func::FuncOp train, const CostModel &costs)
+SavedValues::SavedValues(func::FuncOp train, const CostModel &costs,
+                         RecomputationRules rules)
     : train(train), symbols(train->getParentOfType<ModuleOp>()), costs(costs),
-      lastForward(lastForwardOp(train)) {
+      rules(std::move(rules)), lastForward(lastForwardOp(train)) {
   for (Operation &op : train.front()) {
     position[&op] = static_cast<int64_t>(position.size());
     auto cost = dyn_cast<nn::CostModel>(op);
@@ -58,6 +59,12 @@ void SavedValues::findFreeValues() {
       free.insert(op.getResult(0));
 }
 
+StringAttr SavedValues::unitOf(StringAttr name) const {
+  auto parameter = symbols.lookup<nn::ParameterOp>(name);
+  return parameter ? parameter->getAttrOfType<StringAttr>("fsdp.unit")
+                   : StringAttr();
+}
+
 void SavedValues::findNeeds() {
   if (!lastForward)
     return;
@@ -79,30 +86,28 @@ void SavedValues::findNeeds() {
   ParameterUses parameters(train);
   for (const ParameterUses::Use &use : parameters.uses()) {
     int64_t here = position[use.operand->getOwner()];
-    auto parameter = symbols.lookup<nn::ParameterOp>(use.parameter);
-    auto unit = parameter ? parameter->getAttrOfType<StringAttr>("fsdp.unit")
-                          : StringAttr();
+    StringAttr unit = unitOf(use.parameter);
     if (unit && here > lastForwardPosition)
       gathered[unit].add({here, here});
   }
 }
 
-/// The parameters that an op reads, through conversions.
-static SmallVector<StringAttr> parametersOf(Operation *op) {
-  SmallVector<StringAttr> names;
-  for (Value operand : op->getOperands()) {
-    Operation *link = operand.getDefiningOp();
-    while (link && isCheapToRepeat(link))
-      link = link->getOperand(0).getDefiningOp();
-    if (auto get = dyn_cast_or_null<nn::GetParameterOp>(link))
-      names.push_back(get.getParameterAttr().getAttr());
-  }
-  return names;
+bool SavedValues::isAllowed(Operation *op) const {
+  if (!isPure(op) || !isa<nn::NNDialect>(op->getDialect()) ||
+      op->hasTrait<nn::IsLoss>())
+    return false;
+  return rules.allows ? rules.allows(op) : isa<nn::KernelBody>(op);
 }
 
 bool SavedValues::mayRunAgain(Operation *op, Span span) const {
-  if (span.isEmpty() || !isa<nn::KernelBody>(op) || !isPure(op) ||
-      !isa<nn::NNDialect>(op->getDialect()))
+  if (span.isEmpty() || !isAllowed(op))
+    return false;
+  const ForwardRegions &regions = rules.regions;
+  if (isBounded(op) && !regions.isLast(op))
+    return true;
+  // What is made of products would bring the region before this one along.
+  if (isLibraryCall(op) ||
+      (regions.makesInput(op) && regions.isMadeOfCalls(op)))
     return false;
   // What most of backward reads would be alive for as long as if it were kept.
   int64_t backward = position.size() - position.lookup(lastForward);
@@ -111,12 +116,12 @@ bool SavedValues::mayRunAgain(Operation *op, Span span) const {
 
 bool SavedValues::hasParametersAt(Operation *op, int64_t place) const {
   return llvm::all_of(parametersOf(op), [&](StringAttr name) {
-    auto parameter = symbols.lookup<nn::ParameterOp>(name);
-    auto unit = parameter ? parameter->getAttrOfType<StringAttr>("fsdp.unit")
-                          : StringAttr();
+    StringAttr unit = unitOf(name);
     if (!unit)
       return true;
     Span there = gathered.lookup(unit);
+    if (isBounded(op) && (there.isEmpty() || rules.regions.isInOnePiece(op)))
+      return true;
     return !there.isEmpty() && there.first <= place && place <= there.last;
   });
 }
@@ -146,6 +151,8 @@ void SavedValues::findCandidates() {
       if (Value storage = storageOf(operand); !isFree(storage))
         spans[storage].add(span);
   }
+  if (rules.fusesSums)
+    findFusedSums();
 }
 
 double SavedValues::stepSeconds() const {
@@ -186,14 +193,21 @@ bool SavedValues::hasParametersFor(const Choice &choice) const {
   });
 }
 
-OpSet SavedValues::chooseAt(double bytesPerSecond) {
+OpSet SavedValues::choose(
+    const OpSet &beside,
+    llvm::function_ref<Wanted(RecomputationCut &)> choose) {
   for (;;) {
-    if (!network)
+    if (!network) {
+      SmallVector<Value> needed =
+          llvm::to_vector(llvm::make_first_range(needs));
       network = std::make_unique<RecomputationCut>(
-          candidates, llvm::to_vector(llvm::make_first_range(needs)),
-          [&](Value value) { return isFree(value); },
-          RecomputationTime(candidates, lastForward, costs));
-    llvm::DenseSet<Operation *> again = network->at(bytesPerSecond);
+          RecomputationCut::Input{
+              candidates, needed, [&](Value value) { return isFree(value); },
+              [&](Value value) { return inside.contains(value); },
+              gathersFor(candidates)},
+          RecomputationTime(beside, lastForward, costs));
+    }
+    Wanted again = choose(*network);
     Choice choice =
         requiredOps([&](Operation *op) { return again.contains(op); });
     // It would have to gather.
@@ -210,40 +224,17 @@ OpSet SavedValues::chooseAt(double bytesPerSecond) {
   }
 }
 
-void SavedValues::recomputeCheap(double movedPerSaved, double mostTime) {
-  budget = mostTime * stepSeconds();
-  double low = costs.cluster.memoryBandwidth / movedPerSaved;
-  recomputed = affordable = chooseAt(low);
+OpSet SavedValues::chooseAt(double bytesPerSecond) {
+  return choose(candidates,
+                [&](RecomputationCut &cut) { return cut.at(bytesPerSecond); });
+}
+
+void SavedValues::recomputeAll() {
+  // A microsecond for a byte, so that nothing runs again for none.
+  constexpr double bytesPerSecond = 1e6;
   hasChosen = true;
-  if (secondsOf(recomputed) <= budget)
-    return;
-  // A higher price gives up what saves least for its time. Two prices close to
-  // each other, of which one allows too much and one does not:
-  OpSet more = recomputed, less;
-  constexpr int mostDoublings = 40;
-  constexpr double close = 1.01;
-  double high = low;
-  for (int round = 0; round < mostDoublings; ++round) {
-    high *= 2;
-    less = chooseAt(high);
-    if (secondsOf(less) <= budget)
-      break;
-    low = high;
-    more = std::move(less);
-    less.clear();
-  }
-  while (high > low * close) {
-    double middle = std::sqrt(low * high);
-    OpSet between = chooseAt(middle);
-    if (secondsOf(between) <= budget) {
-      high = middle;
-      less = std::move(between);
-    } else {
-      low = middle;
-      more = std::move(between);
-    }
-  }
-  recomputed = fillUp(less, more, budget);
+  budget = std::numeric_limits<double>::infinity();
+  recomputed = affordable = chooseAt(bytesPerSecond);
 }
 
 int64_t SavedValues::bytesRead() const {
@@ -253,23 +244,23 @@ int64_t SavedValues::bytesRead() const {
   return bytes;
 }
 
-llvm::SetVector<Value> SavedValues::keptValues() const {
+llvm::SetVector<Value> SavedValues::keptWith(const OpSet &ops) const {
   llvm::SetVector<Value> kept;
   auto keep = [&](Value value) {
-    if (!isFree(value) && !isRecomputed(value.getDefiningOp()))
+    if (!isFree(value) && !ops.contains(value.getDefiningOp()))
       kept.insert(value);
   };
   for (auto &[value, span] : needs)
     keep(value);
-  for (Operation *op : recomputed)
+  for (Operation *op : ops)
     for (Value operand : op->getOperands())
       keep(storageOf(operand));
   return kept;
 }
 
-int64_t SavedValues::bytesKept() const {
+int64_t SavedValues::bytesKeptWith(const OpSet &ops) const {
   int64_t bytes = 0;
-  for (Value value : keptValues())
+  for (Value value : keptWith(ops))
     bytes += bytesOf(value);
   return bytes;
 }

@@ -3,6 +3,7 @@
 #ifndef SHARDC_PASSES_ANALYSES_SAVEDVALUES_H
 #define SHARDC_PASSES_ANALYSES_SAVEDVALUES_H
 
+#include "passes/analyses/ForwardRegions.h"
 #include "passes/analyses/RecomputationCut.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -13,6 +14,17 @@
 
 namespace shardc {
 
+/// What may run again.
+struct RecomputationRules {
+  /// Null: generated code. Library calls run again only inside of a region.
+  std::function<bool(mlir::Operation *)> allows;
+  ForwardRegions regions;
+  /// Whether the library adds what is added to a product's result.
+  bool fusesSums = false;
+  /// The ranks that gather a unit which backward needs for this alone.
+  RankGroup gatherers;
+};
+
 /// Everything up to the op that makes the loss, the function's first result, is
 /// the forward pass.
 mlir::Operation *lastForwardOp(mlir::func::FuncOp train);
@@ -20,20 +32,41 @@ mlir::Operation *lastForwardOp(mlir::func::FuncOp train);
 /// What holds the elements of `value`: looks through views and broadcasts.
 mlir::Value storageOf(mlir::Value value);
 
+/// Positions in the backward pass.
+struct BackwardSpan {
+  int64_t first = -1, last = -1;
+  bool isEmpty() const { return first < 0; }
+  void add(BackwardSpan other);
+};
+
+/// A connected component: ops that read each other's results, or the same
+/// values that would be kept for them alone. What they save and cost does not
+/// depend on other components.
+struct RecomputationComponent {
+  llvm::SmallVector<mlir::Operation *> ops; // in their order
+  int64_t savedBytes = 0;
+  double seconds = 0;
+};
+
+/// What two prices close to each other bring.
+struct RecomputationBracket {
+  OpSet less, more;
+};
+
 /// Decides what to recompute, as a minimum cut: whatever backward reads must be
 /// computable from what is kept, and every value that is kept costs its bytes,
 /// all of which are alive when backward begins; every op that runs again costs
 /// the bytes that could have been moved in its time, at a rate. (Cuts for
 /// recomputation: Chen et al., arXiv:1604.06174, leave the choice open; as a
 /// minimum cut it is PyTorch's AOTAutograd, functorch/_functorch/
-/// partitioners.py.) Only generated code runs again: products, attention,
-/// losses and gathers of rows never do.
+/// partitioners.py.) Losses never run again.
 class SavedValues {
 public:
   /// Reads a function that nn-differentiate made. What parameters of a unit
   /// (`fsdp.unit`) are needed for can be computed again only while backward has
-  /// them gathered anyway.
-  SavedValues(mlir::func::FuncOp train, const CostModel &costs);
+  /// them gathered anyway, or in a region, where a gather may be added.
+  SavedValues(mlir::func::FuncOp train, const CostModel &costs,
+              RecomputationRules rules);
 
   /// Recomputes what is cheap: bytes that are not kept at less than
   /// `movedPerSaved` times as many bytes of memory traffic (or their time), and
@@ -42,6 +75,14 @@ public:
   /// saves equally many (a model's layers are alike) as much as there is time
   /// for, from the first layer on.
   void recomputeCheap(double movedPerSaved, double mostTime);
+
+  /// Recomputes all that saves memory, whatever it takes.
+  void recomputeAll();
+  /// Recomputes what saves most memory in `share` of the step's arithmetic.
+  void recomputeWithin(double share);
+  /// Recomputes what takes the least time and leaves at most `bytes`; false, and
+  /// `fewest` is what can be left, where nothing does.
+  bool recomputeDownTo(int64_t bytes, int64_t &fewest);
 
   /// Whether backward does not find the results of `op`, but runs it again.
   bool isRecomputed(mlir::Operation *op) const {
@@ -52,7 +93,7 @@ public:
   /// leaves them, and after what was decided. Parameters, inputs and constants
   /// do not count.
   int64_t bytesRead() const;
-  int64_t bytesKept() const;
+  int64_t bytesKept() const { return bytesKeptWith(recomputed); }
   /// What running the recomputed ops once costs.
   int64_t recomputedFlops() const;
   int64_t recomputedBytes() const;
@@ -60,6 +101,8 @@ public:
   /// the step's own arithmetic.
   double recomputedSeconds() const { return secondsOf(recomputed); }
   double stepSeconds() const;
+  /// Units that backward gathers for what runs again alone.
+  int64_t extraGathers() const { return gathersFor(recomputed).size(); }
 
   /// Says of each value that backward is made from, in forward's order, what
   /// becomes of it and why: `again` where it is computed again, else it is kept.
@@ -67,30 +110,35 @@ public:
       llvm::function_ref<void(mlir::Value, bool again, std::string)> say) const;
 
 private:
-  /// Positions in the backward pass.
-  struct Span {
-    int64_t first = -1, last = -1;
-    bool isEmpty() const { return first < 0; }
-    void add(Span other);
-  };
+  using Span = BackwardSpan;
+  using Component = RecomputationComponent;
+  using Bracket = RecomputationBracket;
 
   /// Whether backward has a value without its being kept: parameters, inputs,
   /// constants, and cheap conversions of these.
   bool isFree(mlir::Value storage) const { return free.contains(storage); }
+  /// The unit of a parameter; null where it has none.
+  mlir::StringAttr unitOf(mlir::StringAttr parameter) const;
   void findFreeValues();
   void findNeeds();
   /// Which ops may run again, from the last to the first.
   void findCandidates();
   bool mayRunAgain(mlir::Operation *op, Span span) const;
+  bool isAllowed(mlir::Operation *op) const;
+  /// Whether it lives no longer than backward of its region.
+  bool isBounded(mlir::Operation *op) const {
+    return rules.regions.contains(op) && !rules.regions.makesInput(op);
+  }
+  /// What the library adds to a product is not made apart from it.
+  void findFusedSums();
+  std::vector<ExtraGather> gathersFor(const OpSet &ops) const;
   /// Whether backward has the parameters that an op reads at a position.
   bool hasParametersAt(mlir::Operation *op, int64_t place) const;
   struct Choice {
     OpSet ops; // that run again
     llvm::DenseMap<mlir::Operation *, int64_t> firstReader;
   };
-  double secondsOf(const OpSet &ops) const {
-    return RecomputationTime(ops, lastForward, costs).ofAll();
-  }
+  double secondsOf(const OpSet &ops) const;
   /// Returns those of the ops for which `wanted` holds that backward requires.
   Choice requiredOps(llvm::function_ref<bool(mlir::Operation *)> wanted) const;
   /// Whether all of it can run where it is read first.
@@ -98,25 +146,33 @@ private:
   /// The best choice when a second costs `bytesPerSecond`, without ops whose
   /// parameters are not there.
   OpSet chooseAt(double bytesPerSecond);
+  using Wanted = llvm::DenseSet<mlir::Operation *>;
+  /// What `choose` returns of a network, without ops whose parameters are not
+  /// there. Times are estimated for ops that run `beside` those.
+  OpSet choose(const OpSet &beside,
+               llvm::function_ref<Wanted(RecomputationCut &)> choose);
+  /// Generated code may become one kernel with any other; a library call only
+  /// makes a kernel write what it reads where it was chosen.
+  OpSet besideOf(const OpSet &chosen) const;
 
-  /// A connected component: ops that read each other's results, or the same
-  /// values that would be kept for them alone. What they save and cost does not
-  /// depend on other components.
-  struct Component {
-    llvm::SmallVector<mlir::Operation *> ops; // in their order
-    int64_t savedBytes = 0;
-    double seconds = 0;
-  };
   /// Returns what `more` has and `less` has not, in components that save
   /// something, those first that save most per second.
   llvm::SmallVector<Component> componentsBetween(const OpSet &less,
                                                  const OpSet &more) const;
   /// Returns `less` and as many of the components as `seconds` allow.
   OpSet fillUp(const OpSet &less, const OpSet &more, double seconds) const;
+  /// The same with as few of them as leave `bytes`.
+  OpSet fillDown(const OpSet &less, const OpSet &more, int64_t bytes) const;
+  /// Those between which `isMore` begins to hold: where it holds at `price`,
+  /// which brings `there`; at any, or twice what the lowest one brings.
+  Bracket bracketAt(double price, OpSet there,
+                    llvm::function_ref<bool(const OpSet &)> isMore);
+  Bracket bracketFor(llvm::function_ref<bool(const OpSet &)> isMore);
 
   mlir::func::FuncOp train;
   mlir::SymbolTable symbols; // of the module
   const CostModel &costs;
+  RecomputationRules rules;
   mlir::Operation *lastForward;
   llvm::DenseMap<mlir::Operation *, int64_t> position;
   int64_t flops = 0;
@@ -127,8 +183,12 @@ private:
   /// Values of forward that ops of backward read, and where.
   llvm::MapVector<mlir::Value, Span> needs;
   OpSet candidates;
-  /// What is kept of forward, parameters, inputs and constants apart.
-  llvm::SetVector<mlir::Value> keptValues() const;
+  /// Products whose one reader is an addition that the library makes.
+  llvm::DenseSet<mlir::Value> inside;
+  /// What is kept of forward where these run again, parameters, inputs and
+  /// constants apart.
+  llvm::SetVector<mlir::Value> keptWith(const OpSet &ops) const;
+  int64_t bytesKeptWith(const OpSet &ops) const;
   std::string whyKept(mlir::Value value,
                       const llvm::SetVector<mlir::Value> &kept) const;
 

@@ -1,12 +1,10 @@
 // The parser of what --units says.
 #include "passes/options/UnitsOption.h"
 
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
-#include "llvm/Support/Regex.h"
+#include "passes/options/ByteSize.h"
 
-#include <cmath>
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/Regex.h"
 
 using namespace llvm;
 
@@ -52,24 +50,10 @@ Expected<UnitsOption> UnitsOption::parse(StringRef text) {
   }
   if (name == "size") {
     option.kind = Size;
-    StringRef number = rest.take_while(
-        [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
-    double unit = StringSwitch<double>(rest.drop_front(number.size()).trim())
-                      .Case("", 1)
-                      .Case("B", 1)
-                      .Case("kB", 1e3)
-                      .Case("MB", 1e6)
-                      .Case("GB", 1e9)
-                      .Case("KiB", 1024.0)
-                      .Case("MiB", 1024.0 * 1024)
-                      .Case("GiB", 1024.0 * 1024 * 1024)
-                      .Default(0);
-    double amount = 0;
-    if (number.empty() || number.getAsDouble(amount) || unit == 0 ||
-        amount * unit < 1)
-      return complain(text + ": expects a number of bytes from 1 on, with kB, "
-                             "MB, GB, KiB, MiB or GiB after it");
-    option.bytes = amount * unit;
+    std::optional<double> bytes = parseByteSize(rest);
+    if (!bytes)
+      return complain(text + ": expects " + byteSizeForms);
+    option.bytes = *bytes;
     return option;
   }
   return complain(text + ": unknown way to form units");

@@ -213,6 +213,10 @@ static void printRemat(llvm::raw_ostream &os, const CompileReport &report) {
     if (remat->stepSeconds > 0)
       os << llvm::formatv(", {0:f2} % of the step's arithmetic",
                           100 * remat->recomputedSeconds / remat->stepSeconds);
+    if (remat->regatheredUnits)
+      os << llvm::formatv(
+          "; {0} {1} gathered for it alone", remat->regatheredUnits,
+          remat->regatheredUnits == 1 ? "unit is" : "units are");
   }
   os << "\n";
 }

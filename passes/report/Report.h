@@ -64,6 +64,7 @@ struct CompileReport {
     int64_t recomputedBytes = 0, recomputedFlops = 0;
     // Estimated by the cluster's rates: of that, beside the step's arithmetic.
     double recomputedSeconds = 0, stepSeconds = 0;
+    int64_t regatheredUnits = 0; // that backward gathers for that alone
   };
   struct Memory {
     std::vector<Pool> pools;

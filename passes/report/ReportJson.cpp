@@ -78,7 +78,8 @@ llvm::json::Value shardc::toJson(const CompileReport &report) {
           {"recomputed_bytes", report.memory->remat->recomputedBytes},
           {"recomputed_flops", report.memory->remat->recomputedFlops},
           {"recomputed_seconds", report.memory->remat->recomputedSeconds},
-          {"step_seconds", report.memory->remat->stepSeconds}};
+          {"step_seconds", report.memory->remat->stepSeconds},
+          {"regathered_units", report.memory->remat->regatheredUnits}};
   }
   if (report.flopsPerStep)
     object["flops_per_step"] = *report.flopsPerStep;

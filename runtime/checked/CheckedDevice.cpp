@@ -203,6 +203,7 @@ public:
     return std::make_unique<CheckedProgram>(*inner, when);
   }
   void settle() override { inner->settle(); }
+  void bound() override { inner->bound(); }
   bool runsBesideHost() const override { return inner->runsBesideHost(); }
   bool timesEntriesForFree() const override {
     return inner->timesEntriesForFree();

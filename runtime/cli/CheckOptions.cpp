@@ -133,6 +133,12 @@ static void checkLossScale(const Options &options, const plan::Plan &plan) {
   refuseIdle(options, effects);
 }
 
+static bool hasAttention(const plan::Plan &plan) {
+  return std::ranges::any_of(
+      plan.train().entries(),
+      [](const plan::Entry &entry) { return entry.has_attention(); });
+}
+
 void checkOptions(const Options &options, const plan::Plan &plan) {
   const Optimizer *own = findOptimizer(plan.optimizer().kind());
   auto belongs = [&](const char *flag,
@@ -161,6 +167,8 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
   refuseIdle(
       options,
       {{"--cuda-graph", plan.target().has_cuda(), notCuda},
+       {"--attention", plan.target().has_cuda(), notCuda},
+       {"--attention", hasAttention(plan), " in a model without attention"},
        {"--tune", plan.target().has_cuda(), notCuda},
        {"--reduce", plan.target().has_cuda(), notCuda},
        {"--reduce", plan.mesh().ranks() > 1,

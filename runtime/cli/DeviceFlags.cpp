@@ -33,6 +33,22 @@ void declareDevice(FlagTable &flags, Options &options) {
              "that FILE.json names, which is written with what it lacks, timed "
              "once; without it, the one that cuBLASLt names first");
   flags
+      .value(
+          "--attention", "auto|own|cudnn",
+          "what computes attention on a GPU. own: the trainer's kernels; "
+          "cudnn: cuDNN, or the run is refused; two runs may then differ in "
+          "bits, which is said; auto: cuDNN where it is here, takes no more "
+          "than the plan's memory and gives the same bits in every run, else "
+          "own; what runs what is said [auto]",
+          [&](const std::string &name, const std::string &text) {
+            options.attention =
+                parseChoice<AttentionBy>(name, text,
+                                         {{"auto", AttentionBy::Auto},
+                                          {"own", AttentionBy::Own},
+                                          {"cudnn", AttentionBy::Cudnn}});
+          })
+      .isLocal = false;
+  flags
       .value("--reduce", "ordered|nccl",
              "how GPUs add up gradients. ordered: in the ranks' order, to the "
              "bits of every strategy and of the processor; nccl: by NCCL, in "

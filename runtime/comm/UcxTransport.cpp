@@ -153,10 +153,15 @@ void UcxTransport::connect(const TextExchange &exchange) {
 }
 
 UcxTransport::~UcxTransport() {
-  // What is on its way ends with the worker, and its memory here.
-  if (worker)
+  // What is on its way ends with the worker, and its memory here. UCX 1.13 may
+  // abort where it ends an endpoint that has requests (an assertion of ucp_ep.c):
+  // that of a process that is gone is left to the end of this one.
+  bool mayEnd = sends.empty();
+  for (const End &end : ends)
+    mayEnd &= !end.isTold;
+  if (worker && mayEnd)
     ucp_worker_destroy(worker);
-  if (context)
+  if (context && mayEnd)
     ucp_cleanup(context);
   for (auto *messages : {&sends, &receives})
     for (Message *message : *messages)
@@ -315,7 +320,7 @@ void UcxTransport::close(Clock::time_point deadline) {
   std::vector<void *> closing;
   for (End &end : ends) {
     end.saidGoodbye = true;
-    if (!end.endpoint)
+    if (!end.endpoint || end.isTold)
       continue;
     ucp_request_param_t how{};
     how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;

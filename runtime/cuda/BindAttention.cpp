@@ -1,6 +1,6 @@
-// Attention, as launches.
+// Attention, by cuDNN or as launches.
 #include "runtime/cuda/AttentionLaunches.h"
-#include "runtime/cuda/Bind.h"
+#include "runtime/cuda/CudnnAttention.h"
 
 namespace shardc::runtime::cuda {
 
@@ -26,12 +26,19 @@ static Task bindLaunches(CudaDevice &device, const Entry &entry) {
   };
 }
 
-Task bind(CudaDevice &device, const entry::Attention &entry) {
+template <typename Entry>
+static Task bindEither(CudaDevice &device, const Entry &entry) {
+  if (Task task = device.cudnnAttention().bind(entry))
+    return task;
   return bindLaunches(device, entry);
 }
 
+Task bind(CudaDevice &device, const entry::Attention &entry) {
+  return bindEither(device, entry);
+}
+
 Task bind(CudaDevice &device, const entry::AttentionGrad &entry) {
-  return bindLaunches(device, entry);
+  return bindEither(device, entry);
 }
 
 } // namespace shardc::runtime::cuda

@@ -6,6 +6,7 @@
 #include "runtime/base/Tensor.h"
 #include "runtime/comm/RankNote.h"
 #include "runtime/cuda/CudaProgram.h"
+#include "runtime/cuda/CudnnAttention.h"
 #include "runtime/cuda/Faults.h"
 #include "runtime/cuda/NcclGroups.h"
 #include "runtime/cuda/OwnKernels.h"
@@ -38,8 +39,10 @@ CudaDevice::CudaDevice(const plan::Plan &plan, const Libraries &libraries,
                        TuneFile *tuneFile)
     : plan(plan), context(libraries, ordinal), images(images),
       communicator(communicator), capturesGraphs(options.cudaGraph),
-      reduce(options.reduce), tunes(!options.tune.empty()), tuneFile(tuneFile),
-      pool(options.workers, options.spin), owner(std::this_thread::get_id()) {
+      reduce(options.reduce), attention(options.attention),
+      tunes(!options.tune.empty()), tuneFile(tuneFile),
+      pool(options.workers, options.spin), say(options.say),
+      owner(std::this_thread::get_id()) {
   const Driver &driver = context.driver;
   requireCapability(driver, context.device, plan);
   makeStaging();
@@ -86,6 +89,7 @@ CudaDevice::~CudaDevice() {
   driver.cuStreamSynchronize.function(otherStream);
   faults.reset();
   allProducts.reset();
+  attentions.reset();
   for (const OwnModule &each : modules)
     driver.cuModuleUnload.function(each.module);
   for (CUdeviceptr address : allocations)
@@ -143,6 +147,21 @@ Products &CudaDevice::products() {
   if (!allProducts)
     allProducts = std::make_unique<Products>(*this);
   return *allProducts;
+}
+
+CudnnAttention &CudaDevice::cudnnAttention() {
+  if (!attentions)
+    attentions = std::make_unique<CudnnAttention>(*this);
+  return *attentions;
+}
+
+void CudaDevice::bound() {
+  if (allProducts)
+    allProducts->keepTuned();
+  if (!say || !attentions || communicator.rank() != 0)
+    return;
+  if (std::string line = attentions->describe(); !line.empty())
+    say(line);
 }
 
 std::byte *CudaDevice::allocateShared(Communicator &, const std::string &,

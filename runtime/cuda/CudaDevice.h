@@ -20,6 +20,7 @@
 namespace shardc::runtime::cuda {
 
 class CudaProgram;
+class CudnnAttention;
 class Faults;
 class NcclGroups;
 struct NcclMemory;
@@ -55,6 +56,7 @@ public:
   bool runsBesideHost() const override { return true; }
   /// Is false: entries are then launched one by one, and not as a graph.
   bool timesEntriesForFree() const override { return false; }
+  void bound() override;
   void
   onHost(int64_t extent, int64_t grain,
          const std::function<void(int64_t begin, int64_t end)> &body) override;
@@ -88,6 +90,7 @@ public:
   /// What the run's flags say.
   const bool capturesGraphs;
   const Reduce reduce;
+  const AttentionBy attention;
   const bool tunes; // products
   TuneFile *const tuneFile;
   CUstream compute = nullptr;
@@ -109,11 +112,8 @@ public:
   RankNote *note = nullptr; // of the program that runs
   /// Made when a product is bound first: that opens the library.
   Products &products();
-  /// All that a program needs is bound: what that has found out is kept.
-  void keepTuned() {
-    if (allProducts)
-      allProducts->keepTuned();
-  }
+  /// Made when attention is bound first.
+  CudnnAttention &cudnnAttention();
   std::unique_ptr<NcclGroups> groups;
   /// What groups have windows on.
   std::vector<NcclMemory> communicated;
@@ -146,6 +146,8 @@ private:
 
   ThreadPool pool;
   std::unique_ptr<Products> allProducts;
+  std::unique_ptr<CudnnAttention> attentions;
+  std::function<void(const std::string &)> say;
   /// Pinned: twice the entry, and 1 while it waits there.
   volatile uint32_t *progress = nullptr;
   std::vector<OwnModule> modules;

@@ -152,7 +152,6 @@ void CudaProgram::run(int64_t begin, int64_t end, const StepNumbers &numbers,
                       Measurements &measured) {
   device.note = measured.note;
   device.running = this;
-  device.keepTuned();
   upload(numbers);
   if (begin == end)
     return;

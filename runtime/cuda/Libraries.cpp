@@ -11,13 +11,15 @@
 namespace shardc::runtime::cuda {
 namespace {
 
-/// The oldest driver and NCCL that have all that is called.
-constexpr int oldestDriver = 12000, oldestNccl = 22800;
+/// The oldest driver and NCCL that have all that is called, and the oldest cuDNN
+/// whose masks may be -inf.
+constexpr int oldestDriver = 12000, oldestNccl = 22800, oldestCudnn = 91000;
 
 std::string versionText(int version) {
   return concat(version / 1000, ".", version % 1000 / 10);
 }
-std::string ncclVersionText(int version) {
+/// Of NCCL and of cuDNN.
+std::string longVersionText(int version) {
   return concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
@@ -70,6 +72,10 @@ constexpr const char *driverRemedy =
 constexpr const char *blasLtRemedy =
     "install cuBLAS of CUDA 12 or 13 (Debian: NVIDIA's libcublas packages; "
     "PyPI: nvidia-cublas), or name its folder in LD_LIBRARY_PATH";
+constexpr const char *cudnnRemedy =
+    "install cuDNN 9.10 or later (Debian: NVIDIA's libcudnn9 packages; PyPI: "
+    "nvidia-cudnn-cu13), name its folder in LD_LIBRARY_PATH, or take the "
+    "trainer's own kernels (--attention own)";
 constexpr const char *ncclRemedy =
     "install NCCL 2.28 or later (NVIDIA's libnccl2; PyPI: nvidia-nccl-cu13), "
     "or name its folder in LD_LIBRARY_PATH";
@@ -92,6 +98,15 @@ void Driver::failed(CUresult result, const char *function) const {
 void BlasLt::check(cublasStatus_t status, const char *function) const {
   if (status != CUBLAS_STATUS_SUCCESS)
     fail(function, ": ", cublasLtGetStatusString(status));
+}
+
+std::string Cudnn::describe() const {
+  return concat("cuDNN ", longVersionText(version));
+}
+
+void Cudnn::check(cudnnStatus_t status, const char *function) const {
+  if (status != CUDNN_STATUS_SUCCESS)
+    throw CudnnError(concat(function, ": ", cudnnGetErrorString(status)));
 }
 
 void Nccl::check(ncclResult_t result, const char *function,
@@ -136,6 +151,26 @@ const BlasLt &Libraries::blasLt() const {
   return blasLtFunctions;
 }
 
+Cudnn openCudnn() {
+  void *library = open({"libcudnn.so.9"}, cudnnRemedy);
+  Cudnn functions;
+#define SHARDC_FIND(result, name, arguments)                                   \
+  find(library, #name, functions.name, cudnnRemedy);
+  SHARDC_CUDA_CUDNN(SHARDC_FIND)
+#undef SHARDC_FIND
+  functions.version = int(functions.cudnnGetVersion());
+  if (functions.version < oldestCudnn)
+    fail("cuDNN is ", longVersionText(functions.version),
+         ", which is older than ", longVersionText(oldestCudnn), "; ",
+         cudnnRemedy);
+  return functions;
+}
+
+const Cudnn &Libraries::cudnn() const {
+  std::call_once(cudnnOnce, [&] { cudnnFunctions = openCudnn(); });
+  return cudnnFunctions;
+}
+
 const Nccl &Libraries::nccl() const {
   std::call_once(ncclOnce, [&] {
     void *library = open({"libnccl.so.2"}, ncclRemedy);
@@ -143,8 +178,8 @@ const Nccl &Libraries::nccl() const {
     find(library, "ncclGetVersion", ncclFunctions.ncclGetVersion, ncclRemedy);
     ncclFunctions.ncclGetVersion(&version);
     if (version < oldestNccl)
-      fail("NCCL is ", ncclVersionText(version), ", which is older than ",
-           ncclVersionText(oldestNccl), "; ", ncclRemedy);
+      fail("NCCL is ", longVersionText(version), ", which is older than ",
+           longVersionText(oldestNccl), "; ", ncclRemedy);
 #define SHARDC_FIND(result, name, arguments)                                   \
   find(library, #name, ncclFunctions.name, ncclRemedy);
     SHARDC_CUDA_NCCL(SHARDC_FIND)

@@ -5,6 +5,7 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/cuda/api/BlasLt.h"
+#include "runtime/cuda/api/Cudnn.h"
 #include "runtime/cuda/api/Nccl.h"
 #include "runtime/device/Device.h"
 
@@ -65,6 +66,30 @@ struct BlasLt {
   void check(cublasStatus_t status, const char *function) const;
 };
 
+/// What cuDNN does not do.
+class CudnnError : public DeviceError {
+public:
+  using DeviceError::DeviceError;
+};
+
+/// Fused operations on tensors; 9.10 or later.
+struct Cudnn {
+#define SHARDC_MEMBER(result, name, arguments)                                 \
+  result(*name) arguments = nullptr;
+  SHARDC_CUDA_CUDNN(SHARDC_MEMBER)
+#undef SHARDC_MEMBER
+  int version = 0; // 91900 of 9.19.0
+
+  /// "cuDNN 9.19.0".
+  std::string describe() const;
+  /// Throws a CudnnError that names the function where it did not succeed.
+  void check(cudnnStatus_t status, const char *function) const;
+};
+
+/// Opens libcudnn.so.9, which asks for no driver before its first handle. Throws
+/// an Error that says where it comes from.
+Cudnn openCudnn();
+
 /// What NCCL has found, here or elsewhere.
 class NcclError : public DeviceError {
 public:
@@ -90,15 +115,18 @@ public:
   Libraries();
 
   Driver driver;
-  /// Opened by who first asks: libcublasLt.so.13 or .12, libnccl.so.2, from
-  /// where the loader looks, or from PyPI's folders below $VIRTUAL_ENV and
-  /// $CONDA_PREFIX. Throw an Error that says where they come from.
+  /// Opened by who first asks: libcublasLt.so.13 or .12, libcudnn.so.9,
+  /// libnccl.so.2, from where the loader looks, or from PyPI's folders below
+  /// $VIRTUAL_ENV and $CONDA_PREFIX. Throw an Error that says where they come
+  /// from.
   const BlasLt &blasLt() const;
+  const Cudnn &cudnn() const;
   const Nccl &nccl() const;
 
 private:
-  mutable std::once_flag blasLtOnce, ncclOnce;
+  mutable std::once_flag blasLtOnce, cudnnOnce, ncclOnce;
   mutable BlasLt blasLtFunctions;
+  mutable Cudnn cudnnFunctions;
   mutable Nccl ncclFunctions;
 };
 

@@ -10,8 +10,8 @@
 namespace shardc::runtime::cuda {
 namespace {
 
-constexpr int64_t firstRows = 256, mostRows = 8192;
-constexpr int64_t firstBytes = int64_t(1) << 22, mostBytes = int64_t(1) << 28;
+constexpr int64_t firstRows = 64, mostRows = 8192;
+constexpr int64_t firstBytes = int64_t(1) << 16, mostBytes = int64_t(1) << 28;
 constexpr double leastSeconds = 1e-3;
 
 /// Memory for the largest of them: two operands, and a result.

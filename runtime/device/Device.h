@@ -95,6 +95,10 @@ public:
   /// Returns when all that was begun is done. Throws what went wrong.
   virtual void settle() = 0;
 
+  /// All of the run's programs are bound: it can say, and keep, what it chose for
+  /// them.
+  virtual void bound() {}
+
   /// Whether the host is free while programs run, which then are done when the
   /// device has settled, and not when they were begun.
   virtual bool runsBesideHost() const { return false; }

@@ -20,6 +20,14 @@ enum class Reduce {
   Nccl,    // as NCCL does
 };
 
+/// Who computes attention on devices with a library for it.
+enum class AttentionBy {
+  Auto, // the library where it can in the plan's memory, to equal bits in every
+        // run; else own kernels
+  Own,  // own kernels
+  Cudnn, // the library, or nothing runs
+};
+
 struct DeviceOptions {
   int workers = 1; // threads of the rank, the calling one included
   /// Waiting threads spin: right where ranks * workers <= usableCores().
@@ -31,6 +39,9 @@ struct DeviceOptions {
   /// A GPU's micro-batches are launched as graphs.
   bool cudaGraph = true;
   Reduce reduce = Reduce::Ordered;
+  AttentionBy attention = AttentionBy::Auto;
+  /// Gets lines for the reader of the run, of what the first rank's device chose.
+  std::function<void(const std::string &line)> say;
   /// The file of which algorithm a GPU's products run; empty: what the library
   /// names first. The process with rank 0 reads it, and writes what it lacks.
   std::string tune = {};

@@ -17,6 +17,7 @@ struct Rank::State : RankState {
         options.profile ||
         (options.profileIfFree && this->device->timesEntriesForFree());
     train.measured.note = eval.measured.note = &communicator.note();
+    this->device->bound();
   }
 
   Program train, eval;

@@ -163,6 +163,7 @@ struct Options {
   DeviceKind device = DeviceKind::Auto;
   bool cudaGraph = true;
   Reduce reduce = Reduce::Ordered;
+  AttentionBy attention = AttentionBy::Auto;
   std::optional<std::string> tune;
   std::optional<int64_t> threads;
   bool dryRun = false;

@@ -96,7 +96,17 @@ def draw_configuration(chance):
     if chance.random() < 0.3:
         flags["--prefetch"] = chance.choice(("0", "1", "2", "5"))
     if chance.random() < 0.5:
-        flags["--remat"] = chance.choice(("cheap", "none"))
+        flags["--remat"] = chance.choice(
+            (
+                "cheap",
+                "none",
+                "all",
+                "selective",
+                "unit",
+                "time=20",
+                "class:product,elementwise,norm",
+            )
+        )
     if chance.random() < 0.3:
         flags["--accumulate"] = chance.choice(("sharded", "unsharded"))
     if chance.random() < 0.3:

@@ -20,6 +20,8 @@ sys.path.insert(0, os.path.join(ROOT, "test", "bench"))
 import make_scaling  # noqa: E402
 import scaling  # noqa: E402
 
+# What takes how long is part of it.
+MEASURES = True
 PIECES = (
     "pieces",
     "pieces-of-rows",

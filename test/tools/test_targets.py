@@ -148,8 +148,9 @@ class Targets(ToolTest):
 
     def test_flags_of_gpus_on_a_processor(self):
         trainer = self.trainer("--target", "cpu:x86-64-v3")
+        attention = ("--attention", "own")
         tune = ("--tune", self.path("tune.json"))
-        for flag, value in (("--cuda-graph", "off"), ("--reduce", "nccl"), tune):
+        for flag, value in (attention, ("--cuda-graph", "off"), ("--reduce", "nccl"), tune):
             self.assert_one_error(
                 run(trainer, flag, value, "--data", "synthetic:1"),
                 "trainer",
@@ -160,6 +161,11 @@ class Targets(ToolTest):
             run(trainer, "--reduce", "nccl", "--data", "synthetic:1"),
             "trainer",
             "--reduce has no effect on a mesh of one rank",
+        )
+        self.assert_one_error(
+            run(trainer, "--attention", "own", "--data", "synthetic:1"),
+            "trainer",
+            "--attention has no effect in a model without attention",
         )
 
     def test_the_processor_where_gpus_are_too_few(self):

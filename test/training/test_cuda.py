@@ -133,6 +133,18 @@ class Cuda(unittest.TestCase):
                         first = first or run.bits()
                         self.assertEqual(run.bits(), first)
 
+    def test_recomputation_changes_no_bit(self):
+        # In bf16 a residual that the library adds to a product is rounded once: in forward and
+        # where it runs again, or in neither.
+        for name, mesh in (("s2-llama-tiny-mask", "2"), ("gpt2-tiny", "1")):
+            model = models()[name]
+            flags = ("--units", "block", "--cluster", "dgx-h100")
+            first = Run(model, mesh, "bf16", "--remat", "none", *flags).bits()
+            for policy in ("cheap", "all", "selective", "unit", "class:product", "time=10"):
+                with self.subTest(model=name, mesh=mesh, policy=policy):
+                    run = Run(model, mesh, "bf16", "--remat", policy, *flags)
+                    self.assertEqual(run.bits(), first)
+
     def test_ranks_and_micro_batches_add_up_in_one_order(self):
         model = models()["mlp-tiny-loss"]
         for precision in ("float64", "bf16"):
@@ -154,6 +166,21 @@ class Cuda(unittest.TestCase):
                 self.assertEqual(
                     Run(model, "2", "float32", graphs=True, train=plain).bits(), graphs.bits()
                 )
+
+    def test_attention_without_cudnn(self):
+        """No emulated GPU runs cuDNN: the own kernels are taken, which is said."""
+        model = models()["gpt2-tiny"]
+        auto = Run(model, "1", "bf16")
+        self.assertRegex(auto.said, r"\nattention (forward )?by own kernels: \S.*\n")
+        own = Run(model, "1", "bf16", train=("--attention", "own"))
+        self.assertNotIn("attention", own.said)
+        self.assertEqual(own.bits(), auto.bits())
+        with self.assertRaisesRegex(
+            CommandFailed,
+            r"trainer: error: plan entry \S+ \(.*\): --attention cudnn: .*; give"
+            " --attention auto\n",
+        ):
+            Run(model, "1", "bf16", train=("--attention", "cudnn"))
 
     def test_sums_by_nccl(self):
         model = models()["mlp-tiny-loss"]

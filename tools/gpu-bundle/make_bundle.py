@@ -130,7 +130,10 @@ class Maker:
         if (model.name, precision) in SANITIZED:
             self.contents["sanitizer"].append(run)
         if (model.name, precision) in RECORDED:
-            self.contents["launches"].append({**run, "log": f"launches/{name}.log"})
+            # No emulated GPU runs cuDNN, which is for 16 bits.
+            own = ["--attention", "own"] if precision == "bf16" else []
+            flags = run["flags"] + own
+            self.contents["launches"].append({**run, "flags": flags, "log": f"launches/{name}.log"})
 
     def add_file(self, source):
         """A model's file; links to one are that one."""

@@ -10,10 +10,13 @@
 #include "frontend/onnx/ImportedModel.h"
 #include "passes/Passes.h"
 #include "passes/options/PrecisionOption.h"
+#include "passes/options/RematOption.h"
 #include "tools/shardc/CompilerFiles.h"
 #include "tools/shardc/Diagnostics.h"
 #include "tools/shardc/Emission.h"
 #include "tools/shardc/Files.h"
+#include "tools/shardc/Pareto.h"
+#include "tools/shardc/Printable.h"
 #include "tools/shardc/Remarks.h"
 #include "tools/shardc/Reports.h"
 #include "tools/shardc/TargetProgram.h"
@@ -24,6 +27,8 @@
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 
 #include <chrono>
@@ -69,6 +74,9 @@ private:
   /// All others, for each target; those that nobody named are left out where
   /// they bring no trainer.
   bool runTargets();
+  /// Plans each policy of --remat pareto, and says what it takes.
+  bool comparePolicies();
+  EmitOptions emission();
   bool emit(TargetProgram &program);
   bool writeTrainer();
   /// Writes and prints what was resolved.
@@ -193,15 +201,53 @@ bool Compiler::runImport() {
   return !error || fail(std::move(error));
 }
 
-bool Compiler::emit(TargetProgram &program) {
-  // All that does not need the kernels' code is done while it is made.
+EmitOptions Compiler::emission() {
   if (!graph)
     graph = shardc::onnx::makeExportTemplate(*imported.model);
-  EmitOptions emit = emitOptions(options, *imported.model, *graph, &context);
+  return emitOptions(options, *imported.model, *graph, &context);
+}
+
+bool Compiler::emit(TargetProgram &program) {
+  // All that does not need the kernels' code is done while it is made.
+  EmitOptions emit = emission();
   for (const auto &other : programs)
     if (other->emitted())
       emit.embedded = other->emitted()->weights;
   return program.emit(emit);
+}
+
+bool Compiler::comparePolicies() {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::json::Array reported;
+  for (const auto &target : programs) {
+    std::vector<ParetoPoint> points;
+    for (const std::string &policy : paretoPolicies()) {
+      Options point = options;
+      point.remat = policy;
+      Compilation alone{point, context, diagnostics, wholeTime};
+      TargetProgram program(alone, target->name(), "");
+      if (!program.resolveTarget() || !program.run(module->clone()) ||
+          !program.plan(emission()))
+        return false;
+      addPoint(points, policy, program.report);
+    }
+    stream << "for " << target->name() << ", mesh " << options.mesh << ": ";
+    printPareto(stream, points);
+    reported.push_back(llvm::json::Object{{"target", target->name()},
+                                          {"points", toJson(points)}});
+  }
+  if (!options.quiet)
+    llvm::outs() << printableLines(text);
+  llvm::Error error =
+      options.report.empty()
+          ? llvm::Error::success()
+          : writeFile(
+                options.report,
+                llvm::formatv("{0:2}\n", llvm::json::Value(llvm::json::Object{
+                                             {"pareto", std::move(reported)}}))
+                    .str());
+  return !error || fail(std::move(error));
 }
 
 bool Compiler::runTargets() {
@@ -244,6 +290,9 @@ bool Compiler::run() {
           PrecisionOption::parse(options.precision, options.master);
       !precision)
     return fail(precision.takeError());
+  auto remat = RematOption::parse(options.remat);
+  if (!remat)
+    return fail(remat.takeError());
   if (!findTargets() || !disablePasses() || !showRemarks())
     return false;
   timing.setEnabled(options.passTiming);
@@ -252,6 +301,8 @@ bool Compiler::run() {
     return false;
   if (options.compileTo == Phase::Import)
     return true;
+  if (remat->kind == RematOption::Pareto)
+    return comparePolicies();
   if (!runTargets())
     return false;
   if (options.compileTo == Phase::Trainer)

@@ -2,6 +2,7 @@
 // which the runtime's flags throw. It includes nothing of LLVM.
 #include "tools/shardc/Options.h"
 
+#include "passes/options/RematClasses.h"
 #include "runtime/device/Optimizers.h"
 #include "runtime/flags/Settings.h"
 #include "tools/shardc/OptionTable.h"
@@ -186,12 +187,19 @@ void declareTraining(OptionTable &table, Said &said) {
       "split: float32 as bf16 parameters and what is missing to them, "
       "of the same bits in half of the memory; default float32, float64 "
       "with --precision float64");
-  table.choice("--remat", "all|cheap|none [cheap]", said.options.remat,
-               {"all", "cheap", "none"},
-               "what backward computes again instead of keeping it: cheap: "
-               "norms, activations and the like, from what is kept anyway, in "
-               "at most 1 % of a step's time; all: as many of them as save "
-               "memory; none: nothing. Results have the same bits");
+  table.value(
+      "--remat", "POLICY [cheap]", said.options.remat,
+      "what backward computes again instead of keeping it; results have the "
+      "same bits. cheap: norms, activations and the like, from what is kept "
+      "anyway, in at most 1 % of a step's time; all: as many of them as save "
+      "memory; none: nothing; selective: all but products and attention; "
+      "unit: all but the inputs of units; time=PERCENT: what saves most memory "
+      "in that much of a step's arithmetic; budget=SIZE: so much that backward "
+      "keeps at most SIZE, in the least time; class:NAME[,NAME]: of " +
+          rematClassesText() +
+          "; scope:REGEX: what lies in modules whose path matches, but their "
+          "inputs; pareto: none is chosen, memory and time of several are "
+          "printed");
 }
 
 void declareCode(OptionTable &table, Said &said) {
@@ -294,6 +302,20 @@ void resolveKernels(const Given &given, Said &said) {
   said.options.printIr = false;
 }
 
+/// --remat pareto plans, and prints what it planned.
+void resolvePareto(const Given &given, Said &said) {
+  if (said.options.remat != "pareto")
+    return;
+  const char *why = "with --remat pareto, which makes no trainer";
+  refuseIdle(given, {{"--output", false, why},
+                     {"--embed-weights", false, why},
+                     {"--kernels", false, why},
+                     {"--compile-to", false, why},
+                     {"--dump-phases-to", false, why}});
+  said.compileTo = "plan";
+  said.options.printIr = false;
+}
+
 /// Flags of a trainer that is not written.
 void checkTrainer(const Said &said) {
   const Options &options = said.options;
@@ -319,6 +341,7 @@ void check(const Given &given, Said &said) {
          "no values; drop one of the two");
   checkTarget(given, said.options);
   checkRemarks(given, said);
+  resolvePareto(given, said);
   resolveKernels(given, said);
   checkTrainer(said);
 }

@@ -40,6 +40,9 @@ void shardc::buildPhase(OpPassManager &passes, Phase phase,
     TrainPhaseOptions train;
     train.remat = options.remat;
     train.cluster = settings.cluster;
+    train.mesh = options.mesh;
+    train.strategy = options.strategy;
+    train.fuseProducts = settings.mergesProducts;
     return buildTrainPhase(passes, train);
   }
   case Phase::Shard: {

@@ -20,13 +20,15 @@ static void collectRemat(ModuleOp module, CompileReport::Memory &memory) {
     auto seconds = [&](StringRef name) {
       return remat.getAs<FloatAttr>(name).getValueAsDouble();
     };
-    memory.remat = {remat.getAs<StringAttr>("policy").str(),
-                    number("read_bytes"),
-                    number("kept_bytes"),
-                    number("recomputed_bytes"),
-                    number("recomputed_flops"),
-                    seconds("recomputed_seconds"),
-                    seconds("step_seconds")};
+    memory.remat = {
+        remat.getAs<StringAttr>("policy").str(),
+        number("read_bytes"),
+        number("kept_bytes"),
+        number("recomputed_bytes"),
+        number("recomputed_flops"),
+        seconds("recomputed_seconds"),
+        seconds("step_seconds"),
+        remat.contains("regathered_units") ? number("regathered_units") : 0};
   }
 }
 

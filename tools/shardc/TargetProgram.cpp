@@ -150,16 +150,20 @@ bool TargetProgram::writeKernels() const {
   return true;
 }
 
-bool TargetProgram::emit(const EmitOptions &options) {
+bool TargetProgram::plan(const EmitOptions &options) {
   phaseTime = common.timing.nest(infoOf(Phase::Trainer).name);
   auto emitted = emitPlan(*module, options);
   if (!emitted)
     return fail(emitted.takeError());
-  plan = std::move(*emitted);
-  if (!takeKernels())
+  message = std::move(*emitted);
+  collectPlan(message->plan, *module, report);
+  return true;
+}
+
+bool TargetProgram::emit(const EmitOptions &options) {
+  if (!plan(options) || !takeKernels())
     return false;
-  *plan->plan.mutable_target() = kernels->describe();
-  collectPlan(plan->plan, *module, report);
+  *message->plan.mutable_target() = kernels->describe();
   return true;
 }
 

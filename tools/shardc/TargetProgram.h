@@ -42,11 +42,13 @@ public:
   /// Runs the phases on `module`, which was imported, up to the plan or the one
   /// asked for.
   bool run(mlir::OwningOpRef<mlir::ModuleOp> module);
-  /// Writes out the plan as a message, and waits for its kernels.
+  /// Writes out the plan as a message, and reports it.
+  bool plan(const EmitOptions &options);
+  /// The same, and waits for its kernels.
   bool emit(const EmitOptions &options);
   /// Why emit() has brought no trainer; empty: it has.
   std::string whyIncomplete() const {
-    return kernels->whyIncomplete(plan->plan);
+    return kernels->whyIncomplete(message->plan);
   }
   /// Writes the kernels that --kernels asks for.
   bool writeKernels() const;
@@ -58,7 +60,7 @@ public:
 
   std::string name() const { return target->name(); }
   const std::string &suffix() const { return fileSuffix; }
-  const std::optional<EmittedPlan> &emitted() const { return plan; }
+  const std::optional<EmittedPlan> &emitted() const { return message; }
   const CompiledKernels *compiledKernels() const { return kernels.get(); }
   CompileReport report;
 
@@ -81,7 +83,7 @@ private:
   std::unique_ptr<Target> target;
   std::unique_ptr<KernelCompilation> compilation;
   std::unique_ptr<CompiledKernels> kernels;
-  std::optional<EmittedPlan> plan;
+  std::optional<EmittedPlan> message;
   mlir::TimingScope phaseTime;
 };
 

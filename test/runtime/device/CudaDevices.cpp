@@ -64,12 +64,29 @@ int64_t aligned(int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 /// codegen/gpu/GpuWorkspaces.h has the formulas.
 struct Workspace {
+  // [batch, sequence, heads, head dim]
+  static int64_t rowsOf(const entry::AttentionOperands &of) {
+    const std::vector<int64_t> &query = of.query.shape;
+    return query[0] * query[1] * query[2];
+  }
+  /// What cuDNN may take where it is, of shapes as small as tests have: float32
+  /// for each score, and for each of a row's and a key's numbers.
+  static int64_t forCudnn(const entry::AttentionOperands &of) {
+    int64_t queries = of.query.shape[1], keys = of.key.shape[1];
+    int64_t heads = rowsOf(of) / std::max<int64_t>(queries, 1);
+    int64_t dims = of.query.shape[3] + of.value.shape[3];
+    return 4096 + aligned(heads * 4 *
+                          ((queries + 127) * (keys + 127) +
+                           (queries + keys) * (dims + 2)));
+  }
+  int64_t operator()(const entry::Attention &entry) const {
+    return forCudnn(entry.operands);
+  }
   int64_t operator()(const entry::AttentionGrad &entry) const {
-    const std::vector<int64_t> &query = entry.operands.query.shape;
-    // [batch, sequence, heads, head dim]
-    int64_t rows = query[0] * query[1] * query[2];
     auto size = int64_t(elementSize(entry.operands.query.dtype));
-    return 3 * aligned(rows * std::max<int64_t>(size, 4));
+    return std::max(
+        forCudnn(entry.operands),
+        3 * aligned(rowsOf(entry.operands) * std::max<int64_t>(size, 4)));
   }
   int64_t operator()(const entry::CrossEntropy &entry) const {
     return foldRows(entry.logits, 1)->rows * int64_t(sizeof(double));
@@ -120,9 +137,12 @@ int cudaDeviceCount() {
 
 std::unique_ptr<cuda::CudaDevice> cudaDevice(const plan::Plan &plan,
                                              Communicator &communicator) {
+  // cuDNN rounds more than these tests allow for.
+  DeviceOptions options;
+  options.attention = AttentionBy::Own;
   return std::make_unique<cuda::CudaDevice>(plan, *libraries(), testImages(),
                                             communicator, communicator.rank(),
-                                            DeviceOptions());
+                                            options);
 }
 
 std::unique_ptr<Device> cudaDevice(Communicator &communicator) {

@@ -5,9 +5,10 @@
     python3 run.py parity speed       some of them; each takes less than 10 minutes
     python3 run.py --list
 
-Needs NVIDIA's driver, cuBLASLt and NCCL (where LD_LIBRARY_PATH or $VIRTUAL_ENV has them) and
-nothing else: no compiler, no network, no package of Python's. A line for each check, and at the end
-"N passed, N failed, N skipped"; the exit code is 0 where none has failed.
+Needs NVIDIA's driver, cuBLASLt and NCCL (where LD_LIBRARY_PATH or $VIRTUAL_ENV has them), takes
+cuDNN for attention where that is, and needs nothing else: no compiler, no network, no package of
+Python's. A line for each check, and at the end "N passed, N failed, N skipped"; the exit code is 0
+where none has failed.
 """
 import argparse
 import sys

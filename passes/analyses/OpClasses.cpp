@@ -1,0 +1,40 @@
+// Which op belongs to which class.
+#include "passes/analyses/OpClasses.h"
+
+#include "frontend/nn/NN.h"
+
+using namespace mlir;
+
+bool shardc::isLibraryCall(Operation *op) {
+  return isa<nn::NNDialect>(op->getDialect()) && !isa<nn::KernelBody>(op);
+}
+
+StringRef shardc::classOf(Operation *op) {
+  if (!isa<nn::NNDialect>(op->getDialect()) || op->hasTrait<nn::IsView>() ||
+      op->hasTrait<nn::IsLoss>())
+    return "";
+  // Of moves, those by indices are calls.
+  if (op->hasTrait<nn::IsMove>())
+    return isLibraryCall(op) ? "embedding" : "movement";
+  if (op->hasTrait<nn::IsNorm>())
+    return "norm";
+  if (op->hasTrait<nn::IsSoftmax>())
+    return "softmax";
+  if (op->hasTrait<nn::IsProduct>())
+    return "product";
+  if (isa<nn::AttentionOp>(op))
+    return "attention";
+  if (isa<nn::RopeOp>(op))
+    return "rope";
+  if (isa<nn::GeluOp, nn::SiluOp, nn::ReluOp, nn::SigmoidOp, nn::TanhOp,
+          nn::SoftplusOp, nn::ErfOp>(op))
+    return "activation";
+  if (isa<nn::ReduceSumOp, nn::ReduceMeanOp, nn::ReduceMaxOp, nn::ReduceMinOp,
+          nn::ReduceProdOp, nn::CumsumOp>(op))
+    return "reduction";
+  if (isa<nn::CastOp>(op))
+    return "cast";
+  if (op->hasTrait<OpTrait::Elementwise>())
+    return "elementwise";
+  return "";
+}

@@ -1,0 +1,95 @@
+// The parser of what --remat says.
+#include "passes/options/RematOption.h"
+
+#include "passes/options/ByteSize.h"
+#include "passes/options/RematClasses.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Regex.h"
+
+using namespace llvm;
+
+namespace shardc {
+
+static Error complain(const Twine &what) {
+  return createStringError(
+      "--remat " + what +
+      "; accepted are none, cheap, all, selective, unit, budget=SIZE "
+      "(budget=20GB), time=PERCENT (time=5), class:NAME[,NAME] of " +
+      rematClassesText() +
+      ", scope:REGEX (scope:layers\\.\\d+\\.mlp), and pareto");
+}
+
+/// The words that stand alone.
+static std::optional<RematOption::Kind> wordOf(StringRef text) {
+  constexpr std::pair<StringLiteral, RematOption::Kind> words[] = {
+      {"none", RematOption::None},
+      {"cheap", RematOption::Cheap},
+      {"all", RematOption::All},
+      {"unit", RematOption::Unit},
+      {"selective", RematOption::Selective},
+      {"pareto", RematOption::Pareto}};
+  for (auto [word, kind] : words)
+    if (word == text)
+      return kind;
+  return std::nullopt;
+}
+
+static Error parseClasses(StringRef text, StringRef list, RematOption &option) {
+  SmallVector<StringRef> parts;
+  list.split(parts, ',');
+  for (StringRef part : parts) {
+    if (part.trim().empty())
+      return complain(text + ": a class without a name");
+    if (!is_contained(rematClasses, part.trim()))
+      return complain(text + ": there is no class " + part.trim());
+    option.classes.push_back(part.trim().str());
+  }
+  return Error::success();
+}
+
+Expected<RematOption> RematOption::parse(StringRef text) {
+  RematOption option;
+  if (std::optional<Kind> kind = wordOf(text)) {
+    option.kind = *kind;
+    return option;
+  }
+  StringRef rest = text;
+  if (rest.consume_front("budget=")) {
+    option.kind = Budget;
+    std::optional<double> bytes = parseByteSize(rest);
+    if (!bytes)
+      return complain(text + ": expects " + byteSizeForms);
+    option.bytes = *bytes;
+    return option;
+  }
+  if (rest.consume_front("time=")) {
+    option.kind = Time;
+    rest.consume_back("%");
+    double percent = 0;
+    if (rest.trim().getAsDouble(percent) || !(percent >= 0) || percent > 1000)
+      return complain(text + ": expects percent of the step's arithmetic, "
+                             "from 0 to 1000");
+    option.share = percent / 100;
+    return option;
+  }
+  if (rest.consume_front("class:")) {
+    option.kind = Class;
+    if (Error error = parseClasses(text, rest, option))
+      return error;
+    return option;
+  }
+  if (rest.consume_front("scope:")) {
+    option.kind = Scope;
+    option.pattern = rest.str();
+    if (rest.empty())
+      return complain(text + ": scope: is followed by no expression");
+    std::string error;
+    if (!Regex(translatePattern(rest)).isValid(error))
+      return complain(text + ": " + error);
+    return option;
+  }
+  return complain(text + ": unknown policy");
+}
+
+} // namespace shardc
