@@ -176,7 +176,10 @@ void RecomputationSolver::fillUp(const Bracket &bracket) {
       componentsBetween(bracket.less, bracket.more);
   if (components.empty())
     return;
-  // Where bytes are limited, what is left out of the larger choice is packed.
+  // Where bytes are limited, what is left out of the larger choice is packed:
+  // the last of equals, whose values would live for the shortest time.
+  if (!limit.isTime)
+    std::reverse(components.begin(), components.end());
   std::vector<double> sizes, worths;
   for (const Component &component : components) {
     sizes.push_back(limit.isTime ? component.seconds : component.savedBytes);
@@ -197,8 +200,11 @@ void RecomputationSolver::divide(const Bracket &bracket) {
   using Fixed = RecomputationNetwork::Fixed;
   auto ops = static_cast<int64_t>(graph.ops.size());
   int64_t places = 0;
-  for (const Component &component :
-       componentsBetween(bracket.less, bracket.more)) {
+  std::vector<Component> components =
+      componentsBetween(bracket.less, bracket.more);
+  if (!limit.isTime)
+    std::reverse(components.begin(), components.end());
+  for (const Component &component : components) {
     if (!best || isCloseEnough(lastBound) || places == mostPlaces)
       return;
     // Of time, something is left for one that was left out; of bytes, one that

@@ -171,6 +171,19 @@ TEST(RecomputationSolver, keepsWhatNothingMakes) {
   EXPECT_FALSE(solver.leastSeconds(6).has_value());
 }
 
+TEST(RecomputationSolver, runsTheFirstOfEqualsAgain) {
+  // Their values would live longest.
+  Graph graph;
+  for (int64_t op = 0; op < 4; ++op) {
+    graph.ops.push_back({1, {}});
+    graph.values.push_back({10, op, true});
+  }
+  RecomputationSolver solver(graph);
+  std::vector<bool> firstTwo = {true, true, false, false};
+  EXPECT_EQ(solver.leastBytes(2).again, firstTwo);
+  EXPECT_EQ(solver.leastSeconds(20)->again, firstTwo);
+}
+
 TEST(RecomputationSolver, makesWhatMayNotBeKeptWithItsReader) {
   // A gather of 3 s, and what reads it.
   Graph graph;

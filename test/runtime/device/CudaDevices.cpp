@@ -135,13 +135,18 @@ int cudaDeviceCount() {
   return count;
 }
 
-std::unique_ptr<Device> cudaDevice(Communicator &communicator) {
+std::unique_ptr<cuda::CudaDevice> cudaDevice(const plan::Plan &plan,
+                                             Communicator &communicator) {
   // cuDNN rounds more than these tests allow for.
   DeviceOptions options;
   options.attention = AttentionBy::Own;
-  return std::make_unique<cuda::CudaDevice>(testPlan(), *libraries(),
-                                            testImages(), communicator,
-                                            communicator.rank(), options);
+  return std::make_unique<cuda::CudaDevice>(plan, *libraries(), testImages(),
+                                            communicator, communicator.rank(),
+                                            options);
+}
+
+std::unique_ptr<Device> cudaDevice(Communicator &communicator) {
+  return cudaDevice(testPlan(), communicator);
 }
 
 int64_t cudaWorkspace(const entry::Any &entry) {

@@ -3,7 +3,7 @@
 #ifndef SHARDC_TEST_RUNTIME_DEVICE_CUDADEVICES_H
 #define SHARDC_TEST_RUNTIME_DEVICE_CUDADEVICES_H
 
-#include "runtime/device/Device.h"
+#include "runtime/cuda/CudaDevice.h"
 
 #include <memory>
 
@@ -13,6 +13,9 @@ namespace shardc::runtime {
 int cudaDeviceCount();
 /// A rank's, with the kernels of TestedDevices.h.
 std::unique_ptr<Device> cudaDevice(Communicator &communicator);
+/// The same with a plan of the test's, which must outlive it.
+std::unique_ptr<cuda::CudaDevice> cudaDevice(const plan::Plan &plan,
+                                             Communicator &communicator);
 /// Bytes of the workspace that it wants for an entry.
 int64_t cudaWorkspace(const entry::Any &entry);
 
