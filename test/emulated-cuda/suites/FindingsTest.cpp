@@ -278,7 +278,7 @@ TEST_F(Findings, MutantsThatAreNone) {
   auto with = [&](const char *mutant) {
     setenv("SHARDC_EMULATED_MUTANT", mutant, 1);
     // Whatever part of the tests this process runs.
-    unsetenv("GTEST_TOTAL_SHARDS");
+    unsetenv("GTEST_TOTAL_SHARDS"), unsetenv("GTEST_SHARD_INDEX");
     const char *words[] = {"cuda-driver-tests", "--gtest_filter=*OrderIsNoRace",
                            "--gtest_brief=1", nullptr};
     execv("/proc/self/exe", const_cast<char **>(words));
