@@ -23,7 +23,7 @@ def main(seeds):
             print(f"seed {seed}: loss {loss!r} by torch, {float(written.loss)!r} written")
         for name, gradient in gradients.items():
             direction = np.random.default_rng(seed).standard_normal(gradient.shape)
-            slope, smooth = written.slope(name, direction)
+            slope, smooth, _ = written.slope(name, direction)
             seams += not smooth
             if smooth and abs(slope - np.sum(gradient * direction)) > 1e-8 * (
                 1 + np.max(np.abs(gradient))

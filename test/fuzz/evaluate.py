@@ -114,7 +114,10 @@ class Written:
         return self.combined(environments)
 
     def slope(self, name, direction):
-        """(derivative along a direction, whether the loss is smooth there)."""
+        """(derivative along a direction, whether the loss is smooth there, how far it may be off).
+
+        Where a second derivative jumps, as ELU's, no step is short enough for the rule that takes
+        both differences together; what they differ by bounds its error."""
         at = as_array("f64", self.program.parameters[name][1], self.wide)
         direction = np.asarray(direction, self.wide)
         value = {
@@ -122,7 +125,7 @@ class Written:
             for h in (-4, -1, 1, 4)
         }
         if not all(np.isfinite(v) for v in value.values()):
-            return np.nan, False
+            return np.nan, False, np.inf
         central = {h: (value[h] - value[-h]) / (2 * h * self.wide(STEP)) for h in (1, 4)}
         jump = {
             h: abs(value[h] + value[-h] - 2 * self.loss) / (h * self.wide(STEP)) for h in (1, 4)
@@ -131,7 +134,8 @@ class Written:
         smooth = (
             jump[1] <= 1e-9 * scale + jump[4] / 2 and abs(central[1] - central[4]) <= 1e-9 * scale
         )
-        return float((16 * central[1] - central[4]) / 15), bool(smooth)
+        slope = (16 * central[1] - central[4]) / 15
+        return float(slope), bool(smooth), float(abs(central[1] - central[4]))
 
 
 def hash_of(text):

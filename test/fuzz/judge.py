@@ -239,7 +239,7 @@ class Judge:
             slope == 0 or not smooth
             for name in case.program.trained()
             if name != case.configuration.frozen
-            for slope, smooth in [
+            for slope, smooth, _ in [
                 written.slope(
                     name,
                     np.random.default_rng(1).standard_normal(
@@ -352,13 +352,14 @@ class Judge:
                 if index:  # one element
                     direction = np.zeros(gradient.shape)
                     direction.flat[random.integers(gradient.size)] = 1
-                slope, smooth = written.slope(name, direction)
+                slope, smooth, doubt = written.slope(name, direction)
                 if not smooth:
                     continue
                 got, size = float(np.sum(gradient * direction)), float(np.linalg.norm(direction))
                 allowed = self.exact * size * np.linalg.norm(gradient) + 1e-10 * size * (
                     1 + largest + abs(loss)
                 )
+                allowed += doubt
                 if unit:
                     others = [n.slope(name, direction)[0] for n in noisy]
                     spread = max((abs(o - slope) if np.isfinite(o) else np.inf) for o in others)
@@ -409,7 +410,7 @@ class Judge:
                 )
                 direction = np.zeros(true.shape)
                 direction[where] = 1
-                slope, smooth = written.slope(name, direction)
+                slope, smooth, _ = written.slope(name, direction)
                 text = (
                     f"of '{name}' at {list(map(int, where))} is {gradient[where]!r}, expected"
                     f" {true[where]!r}, bound {allowed:.3g}"
