@@ -3,9 +3,9 @@
 
 #include "passes/options/ByteSize.h"
 #include "passes/options/RematClasses.h"
+#include "passes/options/Selection.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/Regex.h"
 
 using namespace llvm;
 
@@ -35,17 +35,12 @@ static std::optional<RematOption::Kind> wordOf(StringRef text) {
   return std::nullopt;
 }
 
-static Error parseClasses(StringRef text, StringRef list, RematOption &option) {
-  SmallVector<StringRef> parts;
-  list.split(parts, ',');
-  for (StringRef part : parts) {
-    if (part.trim().empty())
-      return complain(text + ": a class without a name");
-    if (!is_contained(rematClasses, part.trim()))
-      return complain(text + ": there is no class " + part.trim());
-    option.classes.push_back(part.trim().str());
-  }
-  return Error::success();
+static std::string parseClasses(StringRef list, RematOption &option) {
+  std::string problem = parseNames(list, option.classes);
+  for (const std::string &name : option.classes)
+    if (problem.empty() && !is_contained(rematClasses, name))
+      problem = "there is no class " + name;
+  return problem;
 }
 
 Expected<RematOption> RematOption::parse(StringRef text) {
@@ -75,18 +70,15 @@ Expected<RematOption> RematOption::parse(StringRef text) {
   }
   if (rest.consume_front("class:")) {
     option.kind = Class;
-    if (Error error = parseClasses(text, rest, option))
-      return error;
+    if (std::string problem = parseClasses(rest, option); !problem.empty())
+      return complain(text + ": " + problem);
     return option;
   }
   if (rest.consume_front("scope:")) {
     option.kind = Scope;
     option.pattern = rest.str();
-    if (rest.empty())
-      return complain(text + ": scope: is followed by no expression");
-    std::string error;
-    if (!Regex(translatePattern(rest)).isValid(error))
-      return complain(text + ": " + error);
+    if (std::string problem = complaintOf(rest); !problem.empty())
+      return complain(text + ": " + problem);
     return option;
   }
   return complain(text + ": unknown policy");

@@ -2,9 +2,7 @@
 #include "passes/options/UnitsOption.h"
 
 #include "passes/options/ByteSize.h"
-
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/Support/Regex.h"
+#include "passes/options/Selection.h"
 
 using namespace llvm;
 
@@ -29,23 +27,16 @@ Expected<UnitsOption> UnitsOption::parse(StringRef text) {
   }
   if (name == "class") {
     option.kind = Class;
-    SmallVector<StringRef> parts;
-    rest.split(parts, ',');
-    for (StringRef part : parts) {
-      if (part.trim().empty())
-        return complain(text + ": a class without a name");
-      option.classes.push_back(part.trim().str());
-    }
+    if (std::string problem = parseNames(rest, option.classes);
+        !problem.empty())
+      return complain(text + ": " + problem);
     return option;
   }
   if (name == "scope") {
     option.kind = Scope;
     option.pattern = rest.str();
-    if (rest.empty())
-      return complain(text + ": scope: is followed by no expression");
-    std::string error;
-    if (!Regex(translatePattern(rest)).isValid(error))
-      return complain(text + ": " + error);
+    if (std::string problem = complaintOf(rest); !problem.empty())
+      return complain(text + ": " + problem);
     return option;
   }
   if (name == "size") {

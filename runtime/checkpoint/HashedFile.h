@@ -2,7 +2,7 @@
 #ifndef SHARDC_RUNTIME_CHECKPOINT_HASHEDFILE_H
 #define SHARDC_RUNTIME_CHECKPOINT_HASHEDFILE_H
 
-#include "runtime/checkpoint/Hash.h"
+#include "runtime/base/Hash.h"
 #include "runtime/checkpoint/Manifest.h"
 #include "runtime/files/DirectFile.h"
 

@@ -2,7 +2,7 @@
 #include "runtime/checkpoint/Manifest.h"
 
 #include "runtime/base/Error.h"
-#include "runtime/checkpoint/Hash.h"
+#include "runtime/base/Hash.h"
 
 #include <nlohmann/json.hpp>
 

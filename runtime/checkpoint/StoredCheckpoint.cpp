@@ -2,10 +2,10 @@
 #include "runtime/checkpoint/StoredCheckpoint.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/base/Hash.h"
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Chunks.h"
 #include "runtime/checkpoint/Folder.h"
-#include "runtime/checkpoint/Hash.h"
 #include "runtime/weights/ShardedParameters.h"
 
 namespace shardc::runtime {

@@ -64,6 +64,10 @@ private:
     ucp_ep_h endpoint = nullptr;
     std::string problem; // it is lost
     bool isLost = false, isTold = false, saidGoodbye = false;
+
+    /// UCX 1.13 may abort where it ends an endpoint that has requests (an
+    /// assertion of ucp_ep.c): such a one is left to the end of this process.
+    bool isBroken() const { return isTold || (isLost && !saidGoodbye); }
   };
 
   void connect(const TextExchange &exchange);
@@ -153,12 +157,10 @@ void UcxTransport::connect(const TextExchange &exchange) {
 }
 
 UcxTransport::~UcxTransport() {
-  // What is on its way ends with the worker, and its memory here. UCX 1.13 may
-  // abort where it ends an endpoint that has requests (an assertion of ucp_ep.c):
-  // that of a process that is gone is left to the end of this one.
+  // What is on its way ends with the worker, and its memory here.
   bool mayEnd = sends.empty();
   for (const End &end : ends)
-    mayEnd &= !end.isTold;
+    mayEnd &= !end.isBroken();
   if (worker && mayEnd)
     ucp_worker_destroy(worker);
   if (context && mayEnd)
@@ -319,8 +321,10 @@ void UcxTransport::close(Clock::time_point deadline) {
   // Orderly, as far as the others are still there.
   std::vector<void *> closing;
   for (End &end : ends) {
+    if (end.isBroken())
+      end.isTold = true; // nobody asks any more
     end.saidGoodbye = true;
-    if (!end.endpoint || end.isTold)
+    if (!end.endpoint || end.isBroken())
       continue;
     ucp_request_param_t how{};
     how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;

@@ -3,6 +3,7 @@
 
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
+#include "runtime/base/Hash.h"
 #include "runtime/cuda/CudaDevice.h"
 
 #include <algorithm>
@@ -32,14 +33,6 @@ std::string spreadText(Communicator &communicator, std::string text) {
   std::memcpy(words.data(), text.c_str(), text.size() + 1);
   spread(communicator, words);
   return reinterpret_cast<const char *>(words.data());
-}
-
-/// FNV-1a: tells whether ranks are at the same product.
-int64_t digestOf(const std::string &text) {
-  uint64_t digest = 0xcbf29ce484222325;
-  for (unsigned char byte : text)
-    digest = (digest ^ byte) * 0x100000001b3;
-  return int64_t(digest);
 }
 
 std::string textOf(const entry::Matrix &matrix, bool isTransposed) {
@@ -158,10 +151,12 @@ Tuning::choose(const std::string &product,
     algorithm = known->algorithm;
   }
   std::vector<int64_t> words(1 + std::size(algorithm.data));
-  words[0] = digestOf(product);
+  // Tells whether ranks are at the same product.
+  auto digest = int64_t(hashOf(product.data(), product.size()));
+  words[0] = digest;
   std::memcpy(&words[1], &algorithm, sizeof(algorithm));
   spread(device.communicator, words);
-  if (words[0] != digestOf(product))
+  if (words[0] != digest)
     fail("rank 0 has chosen an algorithm for another product than rank ",
          device.communicator.rank(), ", which is at ", product);
   std::memcpy(&algorithm, &words[1], sizeof(algorithm));

@@ -1,8 +1,8 @@
 // Values that people recognise, where there are such.
 #include "runtime/train/RunFacts.h"
 
+#include "runtime/base/Hash.h"
 #include "runtime/base/Text.h"
-#include "runtime/checkpoint/Hash.h"
 
 #include <filesystem>
 #include <fstream>

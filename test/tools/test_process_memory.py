@@ -12,10 +12,6 @@ from tool_test import SHARDC, ToolTest, run
 WIDTH, LAYERS = 1536, 6
 
 
-# What takes how long is part of it.
-MEASURES = True
-
-
 def write_model(path):
     """Linear layers, whose parameters are most of what a rank holds."""
     inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, WIDTH])]

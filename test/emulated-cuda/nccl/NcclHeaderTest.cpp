@@ -1,7 +1,7 @@
 // runtime/cuda/api/Nccl.h beside NVIDIA's own header, where there is one.
 #include "runtime/cuda/api/Nccl.h"
 
-#include "test/emulated-cuda/blaslt/Shapes.h"
+#include "test/emulated-cuda/SameAsHeader.h"
 
 #include <gtest/gtest.h>
 
@@ -21,28 +21,24 @@ namespace {
 
 namespace ours = shardc::cuda;
 
-#define SHARDC_SAME(name)                                                      \
-  static_assert(static_cast<long long>(ours::name) ==                          \
-                static_cast<long long>(::name));
-SHARDC_SAME(ncclSuccess)
-SHARDC_SAME(ncclUnhandledCudaError)
-SHARDC_SAME(ncclSystemError)
-SHARDC_SAME(ncclInternalError)
-SHARDC_SAME(ncclInvalidArgument)
-SHARDC_SAME(ncclInvalidUsage)
-SHARDC_SAME(ncclRemoteError)
-SHARDC_SAME(ncclInProgress)
-SHARDC_SAME(ncclSum)
-SHARDC_SAME(ncclMax)
-SHARDC_SAME(ncclInt8)
-SHARDC_SAME(ncclUint8)
-SHARDC_SAME(ncclInt32)
-SHARDC_SAME(ncclInt64)
-SHARDC_SAME(ncclFloat16)
-SHARDC_SAME(ncclFloat32)
-SHARDC_SAME(ncclFloat64)
-SHARDC_SAME(ncclBfloat16)
-#undef SHARDC_SAME
+SHARDC_SAME_VALUE(ncclSuccess)
+SHARDC_SAME_VALUE(ncclUnhandledCudaError)
+SHARDC_SAME_VALUE(ncclSystemError)
+SHARDC_SAME_VALUE(ncclInternalError)
+SHARDC_SAME_VALUE(ncclInvalidArgument)
+SHARDC_SAME_VALUE(ncclInvalidUsage)
+SHARDC_SAME_VALUE(ncclRemoteError)
+SHARDC_SAME_VALUE(ncclInProgress)
+SHARDC_SAME_VALUE(ncclSum)
+SHARDC_SAME_VALUE(ncclMax)
+SHARDC_SAME_VALUE(ncclInt8)
+SHARDC_SAME_VALUE(ncclUint8)
+SHARDC_SAME_VALUE(ncclInt32)
+SHARDC_SAME_VALUE(ncclInt64)
+SHARDC_SAME_VALUE(ncclFloat16)
+SHARDC_SAME_VALUE(ncclFloat32)
+SHARDC_SAME_VALUE(ncclFloat64)
+SHARDC_SAME_VALUE(ncclBfloat16)
 static_assert(windowSymmetric == NCCL_WIN_COLL_SYMMETRIC);
 static_assert(policyDefault == NCCL_CTA_POLICY_DEFAULT);
 static_assert(policyZero == NCCL_CTA_POLICY_ZERO);
@@ -85,11 +81,7 @@ TEST(NcclHeader, BeginsAConfigurationAsNvidiasDoes) {
 } // namespace shardc::test::cuda
 
 namespace shardc::cuda {
-#define SHARDC_SAME(result, name, arguments)                                   \
-  static_assert(                                                               \
-      test::cuda::SameShape<result arguments, decltype(::name)>::value);
-SHARDC_CUDA_NCCL(SHARDC_SAME)
-#undef SHARDC_SAME
+SHARDC_CUDA_NCCL(SHARDC_SAME_FUNCTION)
 } // namespace shardc::cuda
 
 // What the compiler holds is counted where it is said.

@@ -1,6 +1,6 @@
 // manifest.json of a checkpoint. Of every second input the hash is made right,
 // so that what lies behind it is reached.
-#include "runtime/checkpoint/Hash.h"
+#include "runtime/base/Hash.h"
 #include "runtime/checkpoint/Manifest.h"
 #include "test/fuzz/readers/Harness.h"
 

@@ -1,5 +1,5 @@
 // The one file that xxHash is compiled into here.
-#include "runtime/checkpoint/Hash.h"
+#include "runtime/base/Hash.h"
 
 #include <algorithm>
 

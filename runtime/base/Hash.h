@@ -1,6 +1,6 @@
 // XXH3-64 (https://github.com/Cyan4973/xxHash), for damage by accident.
-#ifndef SHARDC_RUNTIME_CHECKPOINT_HASH_H
-#define SHARDC_RUNTIME_CHECKPOINT_HASH_H
+#ifndef SHARDC_RUNTIME_BASE_HASH_H
+#define SHARDC_RUNTIME_BASE_HASH_H
 
 #include <cstddef>
 #include <cstdint>
