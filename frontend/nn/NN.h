@@ -42,6 +42,11 @@ class IsNorm : public mlir::OpTrait::TraitBase<ConcreteOp, IsNorm> {};
 template <typename ConcreteOp>
 class IsSoftmax : public mlir::OpTrait::TraitBase<ConcreteOp, IsSoftmax> {};
 template <typename ConcreteOp>
+class IsActivation : public mlir::OpTrait::TraitBase<ConcreteOp, IsActivation> {
+};
+template <typename ConcreteOp>
+class IsReduction : public mlir::OpTrait::TraitBase<ConcreteOp, IsReduction> {};
+template <typename ConcreteOp>
 class IsLoss : public mlir::OpTrait::TraitBase<ConcreteOp, IsLoss> {};
 template <typename ConcreteOp>
 class IsProduct : public mlir::OpTrait::TraitBase<ConcreteOp, IsProduct> {};

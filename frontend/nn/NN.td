@@ -61,12 +61,15 @@ class NN_ComputeOp<string mnemonic, list<Trait> traits = []> :
 // What passes ask of an op instead of its name. A move's results have elements of its operands, in
 // any order and number. A view is a move that strides can show where its operand lies. Norms,
 // softmaxes and losses have precisions of their own (docs/precision.md); a norm's parameters are
-// not decayed, and products decide how fast a step is.
+// not decayed, and products decide how fast a step is. Activations and reductions are classes of
+// --remat, as norms, softmaxes and products are (passes/analyses/OpClasses.h).
 class NN_Trait<string name> : NativeOpTrait<name> { let cppNamespace = "::shardc::nn"; }
 def NN_IsMove : NN_Trait<"IsMove">;
 def NN_IsView : NN_Trait<"IsView">;
 def NN_IsNorm : NN_Trait<"IsNorm">;
 def NN_IsSoftmax : NN_Trait<"IsSoftmax">;
+def NN_IsActivation : NN_Trait<"IsActivation">;
+def NN_IsReduction : NN_Trait<"IsReduction">;
 def NN_IsLoss : NN_Trait<"IsLoss">;
 def NN_IsProduct : NN_Trait<"IsProduct">;
 

@@ -26,11 +26,9 @@ StringRef shardc::classOf(Operation *op) {
     return "attention";
   if (isa<nn::RopeOp>(op))
     return "rope";
-  if (isa<nn::GeluOp, nn::SiluOp, nn::ReluOp, nn::SigmoidOp, nn::TanhOp,
-          nn::SoftplusOp, nn::ErfOp>(op))
+  if (op->hasTrait<nn::IsActivation>())
     return "activation";
-  if (isa<nn::ReduceSumOp, nn::ReduceMeanOp, nn::ReduceMaxOp, nn::ReduceMinOp,
-          nn::ReduceProdOp, nn::CumsumOp>(op))
+  if (op->hasTrait<nn::IsReduction>())
     return "reduction";
   if (isa<nn::CastOp>(op))
     return "cast";

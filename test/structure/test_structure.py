@@ -88,8 +88,6 @@ LISTS_OF_OPS = {
     "passes/NNMarkParameters.cpp": 1,
     # A root is one of two ops, and a sum or a mean of zeros is zero.
     "passes/NNWarnRoots.cpp": 2,
-    # --remat class: has words of users, and which ops are activations or reductions is a list.
-    "passes/analyses/OpClasses.cpp": 2,
 }
 SHARED_WITH_RUNTIME = {
     "runtime/plan.pb.h",

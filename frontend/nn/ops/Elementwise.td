@@ -51,8 +51,9 @@ class NN_FloatOp<string mnemonic, string what, int flopsPerElement, list<Trait> 
     }
   }];
 }
-class NN_FloatUnaryOp<string mnemonic, string what, string details, int flopsPerElement> :
-    NN_FloatOp<mnemonic, what, flopsPerElement, [NN_HasGradient]> {
+class NN_FloatUnaryOp<string mnemonic, string what, string details, int flopsPerElement,
+                      list<Trait> traits = []> :
+    NN_FloatOp<mnemonic, what, flopsPerElement, !listconcat([NN_HasGradient], traits)> {
   let description = details # [{
     Input and result have one shape, of any rank, and one float type; all else is refused.
 
@@ -178,24 +179,24 @@ def NN_CosOp : NN_FloatUnaryOp<"cos", "cosine", [{
   }], 1>;
 def NN_TanhOp : NN_FloatUnaryOp<"tanh", "hyperbolic tangent", [{
     ONNX Tanh. The gradient is dy (1 - y^2).
-  }], 1>;
+  }], 1, [NN_IsActivation]>;
 def NN_ErfOp : NN_FloatUnaryOp<"erf", "error function", [{
     ONNX Erf: 2 / sqrt(pi) times the integral of e^(-t^2) from 0 to x. The gradient is
     dy 2 / sqrt(pi) e^(-x^2).
-  }], 1>;
+  }], 1, [NN_IsActivation]>;
 def NN_SigmoidOp : NN_FloatUnaryOp<"sigmoid", "1 / (1 + e^-x)", [{
     ONNX Sigmoid. The gradient is dy y (1 - y).
-  }], 4>;
+  }], 4, [NN_IsActivation]>;
 def NN_ReluOp : NN_FloatUnaryOp<"relu", "max(x, 0); the gradient at 0 is 0", [{
     ONNX Relu; NaN stays NaN. The gradient is dy where x > 0, else 0.
-  }], 1>;
+  }], 1, [NN_IsActivation]>;
 def NN_SiluOp : NN_FloatUnaryOp<"silu", "x * sigmoid(x)", [{
     torch.nn.SiLU, ONNX Swish with alpha 1. Its gradient is `nn.silu_grad`. Hendrycks and Gimpel,
     arXiv:1606.08415.
-  }], 5>;
+  }], 5, [NN_IsActivation]>;
 def NN_SoftplusOp : NN_FloatUnaryOp<"softplus", "log(1 + e^x); finite wherever x is", [{
     ONNX Softplus, as max(x, 0) + log(1 + e^-|x|). The gradient is dy sigmoid(x).
-  }], 5>;
+  }], 5, [NN_IsActivation]>;
 def NN_FloorOp : NN_FloatUnaryOp<"floor", "largest integer not above x", [{
     ONNX Floor. No gradient flows through it: it is constant almost everywhere.
   }], 1>;
@@ -220,7 +221,7 @@ def NN_NotOp : NN_BoolOp<"not", "logical not", []> {
   let assemblyFormat = "$input attr-dict `:` type($result)";
 }
 
-def NN_GeluOp : NN_FloatUnaryOp<"gelu", "Gaussian error linear unit", [{}], 8> {
+def NN_GeluOp : NN_FloatUnaryOp<"gelu", "Gaussian error linear unit", [{}], 8, [NN_IsActivation]> {
   let description = [{
     x/2 (1 + erf(x/sqrt 2)), or with `tanh` x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))): ONNX Gelu
     and its `approximate`. Its gradient is `nn.gelu_grad`. Input and result have one shape, of any

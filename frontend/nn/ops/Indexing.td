@@ -124,7 +124,7 @@ def NN_TopKOp : NN_ComputeOp<"top_k", [NN_HasGradient, NN_HasLibraryCall]> {
   let hasVerifier = 1;
 }
 def NN_CumsumOp : NN_ComputeOp<"cumsum",
-    [SameOperandsAndResultType, NN_HasGradient, NN_HasLibraryCall]> {
+    [NN_IsReduction, SameOperandsAndResultType, NN_HasGradient, NN_HasLibraryCall]> {
   let summary = "running sum along `axis`";
   let description = [{
     ONNX CumSum: each element is the sum of those up to it; with `exclusive` of those before it,

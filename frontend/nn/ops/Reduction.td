@@ -4,7 +4,7 @@
 include "frontend/nn/NN.td"
 
 class NN_ReduceOp<string mnemonic, string what, string details, list<Trait> traits = []> :
-    NN_ComputeOp<mnemonic, !listconcat(traits, [NN_HasGradient, NN_HasKernel])> {
+    NN_ComputeOp<mnemonic, !listconcat(traits, [NN_IsReduction, NN_HasGradient, NN_HasKernel])> {
   let summary = what;
   let description = details # [{
     The result has the input's shape with size 1 in `dims`, and its element type where nothing else
