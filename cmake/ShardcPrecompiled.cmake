@@ -22,4 +22,5 @@ shardc_precompiled(shardc_mlir_precompiled Mlir.h OPTIONS -fno-exceptions DEPEND
 shardc_precompiled(shardc_codegen_precompiled Codegen.h OPTIONS -fno-exceptions
   DEPENDS shardc_nn_tablegen shardc_fsdp_tablegen shardc_step_tablegen)
 shardc_precompiled(shardc_runtime_precompiled Runtime.h LINK shardc_plan)
-shardc_precompiled(shardc_runtime_tests_precompiled RuntimeTests.h LINK shardc_plan GTest::gtest)
+shardc_precompiled(shardc_runtime_tests_precompiled RuntimeTests.h OPTIONS ${SHARDC_TEST_OPTIONS} LINK shardc_plan GTest::gtest)
+shardc_precompiled(shardc_number_tests_precompiled RuntimeTests.h LINK shardc_plan GTest::gtest)

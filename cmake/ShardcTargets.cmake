@@ -17,6 +17,9 @@ function(shardc_proto_library name proto import_dir)
   target_compile_options(${name} PRIVATE -w)
 endfunction()
 
+# What tests alone run is not optimized: that took more than half of the time to compile them, and saves less than it when they run once.
+set(SHARDC_TEST_OPTIONS -O0)
+
 # shardc_uses_mlir(NAME [DEPENDS targets...]): a target of code that uses MLIR, with the precompiled header that SHARDC_PRECOMPILED names in its
 # folder.
 function(shardc_uses_mlir name)

@@ -10,6 +10,7 @@
 """
 import argparse
 import concurrent.futures
+import dataclasses
 import glob
 import json
 import os
@@ -46,16 +47,39 @@ LIT = next(
 SECONDS = {}
 
 
+@dataclasses.dataclass
+class Counts:
+    """Of one kind. skipped: a line for each; seconds: of its processes, of which several run at
+    once."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: list = dataclasses.field(default_factory=list)
+    seconds: float = 0
+
+    def add(self, report, seconds):
+        self.passed += report["passed"]
+        self.failed += report["failed"]
+        self.skipped += report["skipped"]
+        self.seconds += seconds
+
+
 def run_lit():
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
         process = subprocess.run(
             [sys.executable, LIT, "-sv", "-o", out.name, os.path.join(BUILD, "test")], cwd=ROOT
         )
-        results = [t["code"] for t in json.load(open(out.name))["tests"]]
-    passed = sum(code in ("PASS", "XFAIL", "FLAKYPASS") for code in results)
-    skipped = sum(code in ("UNSUPPORTED", "SKIPPED", "EXCLUDED") for code in results)
-    failed = len(results) - passed - skipped
-    return passed, max(failed, 1 if process.returncode and not failed else 0), skipped
+        tests = json.load(open(out.name))["tests"]
+    passed = sum(test["code"] in ("PASS", "XFAIL", "FLAKYPASS") for test in tests)
+    skipped = [
+        f"{test['name']}: lacks what it requires"
+        for test in tests
+        if test["code"] in ("UNSUPPORTED", "SKIPPED", "EXCLUDED")
+    ]
+    failed = len(tests) - passed - len(skipped)
+    if process.returncode and not failed:
+        failed = 1
+    return {"passed": passed, "failed": failed, "skipped": skipped}
 
 
 def run_gtests(program, shard, shards):
@@ -91,32 +115,28 @@ def run_gtests(program, shard, shards):
     return output, report
 
 
-def run_gtest():
-    passed = failed = skipped = 0
-    workers = os.cpu_count() or 1
-    parts = [(program, shard, workers) for program in GTESTS for shard in range(workers)]
-    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        for (program, shard, _), (output, report) in zip(
-            parts, pool.map(lambda part: run_gtests(*part), parts)
-        ):
-            print(f"{program}, part {shard + 1} of {workers}\n{output}", end="", flush=True)
-            if not report:
-                failed += 1
-                continue
-            tests = [test for suite in report["testsuites"] for test in suite["testsuite"]]
-            # What another part runs stands in the report as well.
-            ran = [test for test in tests if test["status"] == "RUN"]
-            bad = sum("failures" in test for test in ran)
-            off = sum(test["result"] == "SKIPPED" for test in ran)
-            if shard == 0:
-                skipped += report["disabled"]
-            failed += bad or (1 if report["code"] else 0)
-            skipped += off
-            passed += len(ran) - bad - off
-            for test in ran:
-                name = f"{program} {test['classname']}.{test['name']}"
-                SECONDS[name] = float(test["time"][:-1])
-    return passed, failed, skipped
+def start_gtests(program, shard, shards):
+    """As start_module."""
+    output, report = run_gtests(program, shard, shards)
+    output = f"{program}, part {shard + 1} of {shards}\n{output}"
+    if not report:
+        return output, {"passed": 0, "failed": 1, "skipped": [], "seconds": {}}
+    tests = [test for suite in report["testsuites"] for test in suite["testsuite"]]
+    # What another part runs stands in the report as well.
+    ran = [test for test in tests if test["status"] == "RUN"]
+    bad = sum("failures" in test for test in ran)
+    skipped = [f"{test['classname']}.{test['name']}" for test in ran if test["result"] == "SKIPPED"]
+    if shard == 0:
+        skipped += [f"{program}: disabled"] * report["disabled"]
+    seconds = {
+        f"{program} {test['classname']}.{test['name']}": float(test["time"][:-1]) for test in ran
+    }
+    return output, {
+        "passed": len(ran) - bad - sum(test["result"] == "SKIPPED" for test in ran),
+        "failed": bad or (1 if report["code"] else 0),
+        "skipped": skipped,
+        "seconds": seconds,
+    }
 
 
 class TimedResult(unittest.TextTestResult):
@@ -182,29 +202,43 @@ def measures(path):
     return "\nMEASURES = True\n" in open(path).read()
 
 
-def run_unittest(folder, verbosity):
-    """Two files at once on two cores; then one by one those that measure."""
-    paths = glob.glob(os.path.join(folder, "test_*.py"))
+def run_jobs(jobs, workers, counts):
+    """Runs what each (kind, function, arguments...) says, several at once."""
+
+    def timed(start, *arguments):
+        begin = time.monotonic()
+        return *start(*arguments), time.monotonic() - begin
+
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        kinds = {pool.submit(timed, *job): kind for kind, *job in jobs}
+        for future in concurrent.futures.as_completed(kinds):
+            output, report, seconds = future.result()
+            print(output, end="", flush=True)
+            counts[kinds[future]].add(report, seconds)
+            SECONDS.update(report["seconds"])
+
+
+def run_together(kinds, verbosity, counts):
+    """Programs of gtest and files of unittest, whatever their kind; then, one by one, files whose
+    tests measure. Programs wait for most of their time, so there is one process more than cores."""
+    cores = os.cpu_count() or 1
+    jobs, alone = [], []
+    if "gtest" in kinds:
+        jobs += [
+            ("gtest", start_gtests, program, shard, cores)
+            for program in GTESTS
+            for shard in range(cores)
+        ]
+    paths = [
+        (kind, path)
+        for kind in kinds
+        for path in glob.glob(os.path.join(ROOT, "test", kind, "test_*.py"))
+    ]
     # Long ones first, as far as their sizes tell.
-    paths.sort(key=os.path.getsize, reverse=True)
-    passed = failed = 0
-    skipped = []
-    for workers, group in (
-        (os.cpu_count() or 1, [path for path in paths if not measures(path)]),
-        (1, [path for path in paths if measures(path)]),
-    ):
-        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-            started = [pool.submit(start_module, path, verbosity) for path in group]
-            for future in concurrent.futures.as_completed(started):
-                output, report = future.result()
-                print(output, end="", flush=True)
-                passed += report["passed"]
-                failed += report["failed"]
-                skipped += report["skipped"]
-                SECONDS.update(report["seconds"])
-    for line in skipped:
-        print(f"skipped: {line}")
-    return passed, failed, len(skipped)
+    for kind, path in sorted(paths, key=lambda of: os.path.getsize(of[1]), reverse=True):
+        (alone if measures(path) else jobs).append((kind, start_module, path, verbosity))
+    run_jobs(jobs, cores + 1, counts)
+    run_jobs(alone, 1, counts)
 
 
 def main():
@@ -231,25 +265,27 @@ def main():
         return run_module(args.module[0], verbosity, args.module[1])
     os.environ["SHARDC_BUILD"] = BUILD
     os.environ["SHARDC_TEST_TORCH"] = "1" if args.torch else ""
-    table = []
-    for kind in args.kind or kinds:
-        print(f"== {kind}", flush=True)
-        start = time.monotonic()
-        if kind == "lit":
-            counts = run_lit()
-        elif kind == "gtest":
-            counts = run_gtest()
-        else:
-            counts = run_unittest(os.path.join(ROOT, "test", kind), verbosity)
-        table.append((kind, *counts, time.monotonic() - start))
+    begin = time.monotonic()
+    counts = {kind: Counts() for kind in kinds if kind in (args.kind or kinds)}
+    if "lit" in counts:
+        counts["lit"].add(run_lit(), time.monotonic() - begin)
+    run_together([kind for kind in counts if kind != "lit"], verbosity, counts)
+    for each in counts.values():
+        for line in each.skipped:
+            print(f"skipped: {line}")
     print()
     for name in sorted(SECONDS, key=SECONDS.get, reverse=True)[: args.durations]:
         print(f"{SECONDS[name]:8.1f} s  {name}")
-    for kind, passed, failed, skipped, seconds in table:
-        print(f"{kind:10} {passed:5} passed {failed:4} failed {skipped:4} skipped {seconds:8.1f} s")
-    if args.build_seconds:
-        print(f"build      {args.build_seconds:41.1f} s")
-    passed, failed, skipped = (sum(row[i] for row in table) for i in (1, 2, 3))
+    passed = failed = skipped = 0
+    for kind, each in counts.items():
+        off = len(each.skipped)
+        print(
+            f"{kind:10} {each.passed:5} passed {each.failed:4} failed {off:4} skipped"
+            f" {each.seconds:8.1f} s"
+        )
+        passed, failed, skipped = passed + each.passed, failed + each.failed, skipped + off
+    together = time.monotonic() - begin
+    print(f"built in {args.build_seconds:.1f} s, tested in {together:.1f} s, several at once")
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed else 0
 

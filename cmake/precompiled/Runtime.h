@@ -1,4 +1,4 @@
-// What nearly every file of the runtime includes.
+// What nearly every file of the runtime includes, and what takes those long that do.
 #include "runtime/plan.pb.h"
 
 #include <algorithm>
@@ -29,3 +29,5 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include <nlohmann/json.hpp>

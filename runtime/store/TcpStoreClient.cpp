@@ -59,6 +59,9 @@ std::unique_ptr<Connection> TcpStoreClient::openAgain(Deadline deadline) const {
   } catch (const StoreTimeout &) {
     throw;
   } catch (const Error &error) {
+    // What had no time left to show itself is not known to be gone.
+    if (Clock::now() >= deadline)
+      throw StoreTimeout(error.what());
     throw StoreLost(concat("it is gone: ", error.what()));
   }
 }

@@ -143,6 +143,8 @@ TEST(TcpStore, ADeadlineSaysWhatWasWaitedForWhereAndHowLong) {
             "waiting for 'a' of the store at " + client.name());
   EXPECT_NE(error.find("not done within 0.1"), std::string::npos) << error;
   EXPECT_THROW(client.wait({"a", "b"}, after(10ms)), StoreTimeout);
+  // No time is left to see that the store is still there.
+  EXPECT_THROW(client.wait({"a", "b"}, Clock::now()), StoreTimeout);
   // What was on its way then is not mistaken for an answer.
   client.set("a", "later", after(5s));
   EXPECT_EQ(client.get("a", after(5s)), "later");
