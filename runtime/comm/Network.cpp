@@ -15,6 +15,13 @@ using Clock = std::chrono::steady_clock;
 static constexpr std::chrono::seconds tellingTime{1};
 /// How long a process that is gone is given for its last words, or another's.
 static constexpr std::chrono::milliseconds hearingTime{200};
+/// A driver that has done nothing for so long did not wait: it never waits
+/// longer than `idleTime`, and what it calls is shorter.
+static constexpr std::chrono::seconds standstillTime{2};
+static constexpr std::chrono::seconds idleTime{1};
+/// Within which it is taken for the reason that others are gone: UCX looks
+/// after them every two seconds.
+static constexpr std::chrono::seconds standstillEcho{5};
 /// And those who have not come to the end of a run yet.
 static constexpr std::chrono::seconds goodbyeTime{30};
 
@@ -152,6 +159,15 @@ void Network::receive(int from, Transport::Channel channel, void *data,
 
 std::string Network::goneText(int process, const std::string &why) const {
   std::string text = concat(names[process], " is gone: ", why);
+  // Then the others have gone on without this process. What they said of it
+  // may be lost: UCX reads nothing more from a connection that it has failed to
+  // send on.
+  if (stoodStill && Clock::now() < stoodStill->end + standstillEcho)
+    text = concat(
+        names[ownProcess], " stood still for ",
+        format("%.1f", std::chrono::duration<double>(stoodStill->time).count()),
+        " s (a signal stopped it, or its machine slept or was too busy), and ",
+        text);
   if (!heartbeats || !placeText)
     return text;
   ProcessNotes last = heartbeats->notes()[process];
@@ -237,6 +253,28 @@ void Network::sayStopped() {
     call();
 }
 
+/// That this process was stopped is seen by the time that has passed.
+void Network::noticeStandstill() {
+  Clock::time_point now = Clock::now();
+  if (lastTurn != Clock::time_point() && now - lastTurn > standstillTime) {
+    stoodStill = {now - lastTurn, now};
+    // What others had to say meanwhile is read before anything is sent.
+    transport->progress();
+  }
+  lastTurn = now;
+}
+
+/// Whether anything was done.
+bool Network::turn() {
+  try {
+    bool any = runPosted();
+    return ends || hasStopped || transport->progress() || any;
+  } catch (const GoneProcess &gone) {
+    lose(gone.process, gone.what());
+    return true;
+  }
+}
+
 bool Network::runPosted() {
   std::vector<std::function<void()>> work;
   {
@@ -253,14 +291,14 @@ void Network::run() {
   try {
     listen();
     while (!ends && !hasStopped) {
-      bool any = runPosted();
+      noticeStandstill();
+      bool any = turn();
       if (ends || hasStopped)
         break;
-      any |= transport->progress();
       Clock::time_point now = Clock::now();
       if (lost && now >= lost->until && !hasStopped)
         stop(lost->text, false);
-      Clock::time_point wake = now + std::chrono::seconds(1);
+      Clock::time_point wake = now + idleTime;
       if (lost)
         wake = std::min(wake, lost->until);
       if (heartbeats) {
@@ -270,8 +308,6 @@ void Network::run() {
       if (!any)
         transport->sleep(wake);
     }
-  } catch (const GoneProcess &gone) {
-    stop(lost ? lost->text : goneText(gone.process, gone.what()), false);
   } catch (const std::exception &error) {
     std::string text = concat(names[ownProcess], ": ", error.what());
     failed(text);

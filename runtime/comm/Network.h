@@ -99,6 +99,8 @@ private:
 
   void run();
   bool runPosted();
+  void noticeStandstill();
+  bool turn();
   void listen();
   void lose(int process, const std::string &why);
   std::string goneText(int process, const std::string &why) const;
@@ -121,8 +123,14 @@ private:
     std::string text;
     std::chrono::steady_clock::time_point until; // others are heard
   };
-  std::optional<Lost> lost;       // the first; the driver's
-  std::atomic<uint64_t> moves{0}; // messages and reads that were begun
+  std::optional<Lost> lost;                       // the first; the driver's
+  std::chrono::steady_clock::time_point lastTurn; // of the driver's loop
+  struct Standstill {
+    std::chrono::steady_clock::duration time;
+    std::chrono::steady_clock::time_point end;
+  };
+  std::optional<Standstill> stoodStill; // the last one; the driver's
+  std::atomic<uint64_t> moves{0};       // messages and reads that were begun
 
   mutable std::mutex mutex;
   std::vector<std::function<void()>> posted;

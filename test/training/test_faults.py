@@ -167,11 +167,21 @@ class Stops(Processes):
                 processes[victim].send_signal(signal.SIGSTOP)
                 others = processes[:victim] + processes[victim + 1 :]
                 found = self.ends(others, 10)
-                # Which finds that it is alone now.
-                processes[victim].send_signal(signal.SIGCONT)
-                for code, errors in found + self.ends([processes[victim]], 10):
+                for code, errors in found:
                     self.assertEqual(code, LOST, errors)
                     self.assert_named(errors, victim, why, limit)
+                # Which finds that it is alone now, and may hear why.
+                processes[victim].send_signal(signal.SIGCONT)
+                ((code, errors),) = self.ends([processes[victim]], 10)
+                self.assertEqual(code, LOST, errors)
+                if " stood still for " not in errors:
+                    self.assert_named(errors, victim, why, limit)
+                    continue
+                self.assertRegex(
+                    errors,
+                    rf"^trainer: error: process {victim} \(rank {victim}, on \S+\) stood still for"
+                    r" \S+ s \(a signal stopped it, .*\), and process \d \(.*\) is gone: .*\n$",
+                )
 
     def test_a_stopped_process_is_no_cause_under_a_supervisor(self):
         """It is killed for the others' end, and the exit code is theirs."""
