@@ -82,7 +82,6 @@ void cli::checkCombinations(const Options &options) {
        concat(noSteps, " and no --eval-data: there is no loss")},
       {"--peak-tflops", options.metrics.has_value(), " without --metrics"},
       {"--trace-steps", options.trace.has_value(), " without --trace"},
-      {"--nesterov", options.momentum.value_or(0) > 0, " without --momentum"},
       {"--clip-norm", options.clip > 0, " without --clip"},
       {"--export-gradients", hasSteps, noSteps},
       {"--log-samples", hasSteps, noSteps},
@@ -157,6 +156,20 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
   belongs("--eps", &Optimizer::epsilon);
   belongs("--momentum", &Optimizer::momentum);
   belongs("--nesterov", &Optimizer::momentum);
+  bool takesMatrices = own && own->takesMatrices();
+  bool hasMomentum =
+      own && options.momentum.value_or(own->momentum.value_or(0)) > 0;
+  std::string notMuon = concat(": it is muon's, and this trainer was compiled "
+                               "for ",
+                               plan.optimizer().kind());
+  refuseIdle(options,
+             {{"--nesterov", !takesMatrices,
+               ": muon has Nesterov's momentum unless --no-nesterov says "
+               "otherwise"},
+              {"--nesterov", hasMomentum, " without --momentum"},
+              {"--no-nesterov", takesMatrices, notMuon},
+              {"--no-nesterov", hasMomentum, " with --momentum 0"},
+              {"--adjust-lr", takesMatrices, notMuon}});
   int64_t workers = plan.target().cpu().workers();
   if (options.threads && workers > 0 && *options.threads > workers)
     fail("--threads ", *options.threads, " is more than the ", workers,

@@ -36,6 +36,8 @@ public:
   Ticket startReduceScatter(const void *flat, void *shard, int64_t count,
                             plan::DType dtype, RunningSum running) override;
   Ticket startAllReduce(std::span<const Segment> segments) override;
+  Ticket startAllToAll(std::span<const Parcel> sends,
+                       std::span<const Parcel> receives) override;
   void wait(Ticket ticket) override;
   void finish(Ticket ticket) override;
   void barrier() override { shared.barrier(side.note); }
@@ -104,6 +106,12 @@ ThreadCommunicator::startReduceScatter(const void *flat, void *shard,
 Communicator::Ticket
 ThreadCommunicator::startAllReduce(std::span<const Segment> segments) {
   return start(Contribution::allReduce(segments));
+}
+
+Communicator::Ticket
+ThreadCommunicator::startAllToAll(std::span<const Parcel> sends,
+                                  std::span<const Parcel> receives) {
+  return start(Contribution::allToAll(sends, receives));
 }
 
 void ThreadCommunicator::wait(Ticket ticket) {

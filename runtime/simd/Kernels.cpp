@@ -273,6 +273,36 @@ void lion(T *parameter, T *average, const T *gradient,
   });
 }
 
+// torch.lerp: it reaches either end exactly.
+template <typename T>
+Vector<T> between(Vector<T> from, Vector<T> to, double weight) {
+  return weight < 0.5 ? from + (to - from) * T(weight)
+                      : to - (to - from) * T(1 - weight);
+}
+
+template <typename T>
+void momentum(T *direction, T *buffer, const T *gradient,
+              const MomentumNumbers &numbers, int64_t count) {
+  const T factor = T(numbers.gradientFactor);
+  const double mu = numbers.momentum;
+  forLanes<T>(count, [&](int64_t i, int64_t n) {
+    Vector<T> g = loadUpTo(gradient + i, n) * factor;
+    Vector<T> b = between<T>(loadUpTo(buffer + i, n), g, 1 - mu);
+    storeUpTo(buffer + i, b, n);
+    storeUpTo(direction + i, numbers.nesterov ? between<T>(g, b, mu) : b, n);
+  });
+}
+
+template <typename T>
+void follow(T *parameter, const T *direction, double decay, double rate,
+            int64_t count) {
+  const T kept = T(decay), step = T(-rate);
+  forLanes<T>(count, [&](int64_t i, int64_t n) {
+    Vector<T> p = loadUpTo(parameter + i, n) * kept;
+    storeUpTo(parameter + i, p + loadUpTo(direction + i, n) * step, n);
+  });
+}
+
 // torch.optim.Adagrad, the single-tensor path, with lr_decay 0.
 template <typename T>
 void adagrad(T *parameter, T *sumOfSquares, const T *gradient,
@@ -461,6 +491,8 @@ constexpr Simd<T> table = {sum<T>,
                            lion<T>,
                            adagrad<T>,
                            sgd<T>,
+                           momentum<T>,
+                           follow<T>,
                            softmaxRow<T>,
                            probabilityRow<T>,
                            softmaxGradientRow<T>,

@@ -283,7 +283,7 @@
 // AHEAD9-NEXT: fsdp.all_gather_start @layers.1 backward
 // AHEAD9-NEXT: fsdp.all_gather_start @layers.0 backward
 
-// KIND: error: optimizer adamax: expected adamw, adam, sgd, lion, amsgrad or adagrad
+// KIND: error: optimizer adamax: expected adamw, adam, sgd, lion, amsgrad, adagrad or muon
 // PREFETCH: error: prefetch -1: expected the number of units to gather ahead, 0 or more
 // ACCUMULATE: error: accumulate half: there are sharded and unsharded
 // NO-MESH: error: expects fsdp.mesh and @train; run nn-differentiate and fsdp-form-units first
