@@ -48,9 +48,13 @@ std::optional<Collective> collectiveOf(const plan::Plan &plan,
     return some("all_gather_updates", bytesOf(unit) / unit.shards());
   }
   case plan::Entry::kGatherMatricesStart:
+    if (plan.mesh().ranks() == 1) // a copy
+      return std::nullopt;
     return some("gather_matrices",
                 bytesOf(entry.gather_matrices_start().matrices()));
   case plan::Entry::kScatterMatricesStart:
+    if (plan.mesh().ranks() == 1)
+      return std::nullopt;
     return some("scatter_matrices",
                 bytesOf(entry.scatter_matrices_start().matrices()));
   default:
