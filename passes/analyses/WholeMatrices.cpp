@@ -22,10 +22,11 @@ lastProducts(ModuleOp module, func::FuncOp forward, const ParameterUses &uses) {
   llvm::DenseSet<Operation *> products;
   for (const ParameterUses::Use &use : uses.uses()) {
     auto parameter = symbols.lookup<nn::ParameterOp>(use.parameter);
-    // A table that is added is no product.
+    // A table that is added is no product; a loss may have one inside.
+    Operation *op = use.operand->getOwner();
     if (parameter && isMatrix(parameter) &&
-        !isa<nn::AddOp, nn::SubOp>(use.operand->getOwner()))
-      products.insert(use.operand->getOwner());
+        (op->hasTrait<nn::IsProduct>() || op->hasTrait<nn::IsLoss>()))
+      products.insert(op);
   }
   llvm::DenseSet<Operation *> last, seen;
   SmallVector<Value> open{
