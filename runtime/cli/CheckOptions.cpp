@@ -82,6 +82,7 @@ void cli::checkCombinations(const Options &options) {
        concat(noSteps, " and no --eval-data: there is no loss")},
       {"--peak-tflops", options.metrics.has_value(), " without --metrics"},
       {"--trace-steps", options.trace.has_value(), " without --trace"},
+      {"--nesterov", options.momentum.value_or(0) > 0, " without --momentum"},
       {"--clip-norm", options.clip > 0, " without --clip"},
       {"--export-gradients", hasSteps, noSteps},
       {"--log-samples", hasSteps, noSteps},
@@ -166,7 +167,6 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
              {{"--nesterov", !takesMatrices,
                ": muon has Nesterov's momentum unless --no-nesterov says "
                "otherwise"},
-              {"--nesterov", hasMomentum, " without --momentum"},
               {"--no-nesterov", takesMatrices, notMuon},
               {"--no-nesterov", hasMomentum, " with --momentum 0"},
               {"--adjust-lr", takesMatrices, notMuon}});
