@@ -60,8 +60,10 @@ void AllToAllExchange::receiveFrom(int side) {
 void AllToAllExchange::copyOwn() {
   const Side &own = group().ownSide();
   for (int from = own.begin; from < own.end; ++from)
-    for (int to = own.begin; to < own.end; ++to)
+    for (int to = own.begin; to < own.end; ++to) {
+      requireParcels(ofMember(from), from, ofMember(to), to);
       copyParcels(ofMember(from), from, ofMember(to), to);
+    }
 }
 
 } // namespace

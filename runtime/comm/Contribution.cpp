@@ -73,16 +73,29 @@ std::vector<Parcel> Contribution::receivesFrom(int from) const {
   return ofPeer(receives, from);
 }
 
+void requireParcels(const Contribution &sender, int from,
+                    const Contribution &receiver, int to) {
+  std::vector<Parcel> sent = sender.sendsTo(to),
+                      wanted = receiver.receivesFrom(from);
+  auto bytesOf = [](const std::vector<Parcel> &parcels) {
+    int64_t bytes = 0;
+    for (const Parcel &parcel : parcels)
+      bytes += parcel.bytes;
+    return bytes;
+  };
+  if (!std::ranges::equal(sent, wanted, {}, &Parcel::bytes, &Parcel::bytes))
+    fail("rank ", from, " of the group sends ", sent.size(), " parcels of ",
+         bytesOf(sent), " bytes to rank ", to, ", which expects ",
+         wanted.size(), " of ", bytesOf(wanted));
+}
+
 void copyParcels(const Contribution &sender, int from,
                  const Contribution &receiver, int to) {
   std::vector<Parcel> sent = sender.sendsTo(to),
                       wanted = receiver.receivesFrom(from);
-  if (!std::ranges::equal(sent, wanted, {}, &Parcel::bytes, &Parcel::bytes))
-    fail("rank ", from, " of the group sends ", sent.size(),
-         " parcels in an all-to-all to rank ", to, ", which expects ",
-         wanted.size(), ", or others");
   for (size_t i = 0; i < wanted.size(); ++i)
-    std::memcpy(wanted[i].data, sent[i].data, wanted[i].bytes);
+    if (wanted[i].bytes > 0)
+      std::memcpy(wanted[i].data, sent[i].data, wanted[i].bytes);
 }
 
 static bool areSamePart(const RunningSum &a, const RunningSum &b) {

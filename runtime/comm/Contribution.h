@@ -42,8 +42,11 @@ struct Contribution {
   std::string describe() const;
 };
 
-/// Copies what one rank of a group, `from`, sends to another of this process.
-/// Throws an Error where the other expects something else.
+/// Throws an Error where one rank of a group, `from`, sends something else to
+/// another than that expects.
+void requireParcels(const Contribution &sender, int from,
+                    const Contribution &receiver, int to);
+/// Copies what it sends, which is what the other expects.
 void copyParcels(const Contribution &sender, int from,
                  const Contribution &receiver, int to);
 

@@ -162,6 +162,9 @@ void ThreadCommunicator::awaitArrival(ThreadOperation &operation) {
            shared.worldRank(rank),
            " disagree about a collective: ", own.describe(), " and ",
            operation.contributions[rank].describe());
+  if (own.kind == Contribution::Kind::AllToAll)
+    for (int rank = 0; rank < shared.size; ++rank)
+      requireParcels(operation.contributions[rank], rank, own, ownRank);
 }
 
 void ThreadCommunicator::help(ThreadOperation &operation, int groupIndex) {

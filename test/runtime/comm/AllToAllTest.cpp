@@ -60,4 +60,23 @@ TEST_P(AllToAll, BringsEveryParcelToItsPlace) {
   });
 }
 
+TEST(AllToAllMismatch, RefusesWhatDoesNotMatch) {
+  for (const Implementation &each : implementations()) {
+    if (!isOneProcess(each) || each.mostRanks < 2)
+      continue;
+    std::string error;
+    try {
+      each.run(2, [&](Communicator &world) {
+        std::byte sent[8] = {}, got[8];
+        int other = 1 - world.rank();
+        Parcel send{other, sent, 8}, receive{other, got, world.rank() ? 8 : 4};
+        world.finish(world.startAllToAll({&send, 1}, {&receive, 1}));
+      });
+    } catch (const Error &caught) {
+      error = caught.what();
+    }
+    EXPECT_NE(error, "") << each.name;
+  }
+}
+
 } // namespace
