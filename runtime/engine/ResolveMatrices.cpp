@@ -82,8 +82,11 @@ MatrixRoutes<Entry>::MatrixRoutes(const RankState &state, const Entry &entry)
   plan::DType dtype = plan::INVALID;
   for (int i = 0; i < entry.units_size(); ++i) {
     const plan::Unit &unit = state.unit(entry.units(i));
-    if (unit.optimizer_shards() < 1)
-      fail("unit ", unit.name(), " is not trained, but has matrices");
+    if (unit.optimizer_shards() != state.plan.mesh().optimizer_shards() ||
+        unit.elements() == 0)
+      fail("unit ", unit.name(), " has matrices, and is optimized in ",
+           unit.optimizer_shards(), " slices, the mesh has ",
+           state.plan.mesh().optimizer_shards());
     slices.push_back(state.resolve(entry.slices(i), "slice"));
     dtype = directionType(unit);
     requireDtype(slices.back(), dtype, "slice");
@@ -143,8 +146,7 @@ void MatrixRoutes<Entry>::forEach(bool all, Visit visit) const {
         continue;
       entry::Route inSlice{0, j, from - piece * slice, to - from},
           inMatrix{0, slot, from - begin, to - from};
-      const std::vector<int64_t> &having =
-          holders[unit.optimizer_shards() == 1 ? 0 : piece];
+      const std::vector<int64_t> &having = holders[piece];
       auto near = std::ranges::lower_bound(having, owner);
       int64_t nearest = near == having.end() ? having.front() : *near;
       for (int64_t holder : having)

@@ -12,7 +12,7 @@ namespace shardc::runtime {
 bool isWholeMatrix(const plan::Plan &plan, const plan::Parameter &parameter) {
   const Optimizer *optimizer = findOptimizer(plan.optimizer().kind());
   return optimizer && optimizer->takesMatrices() && parameter.trainable() &&
-         parameter.optimizer().empty();
+         parameter.optimizer().empty() && parameter.shape_size() == 2;
 }
 
 std::string stateNameOf(const plan::Plan &plan,
