@@ -18,7 +18,9 @@ bool isWholeMatrix(const plan::Plan &plan, const plan::Parameter &parameter) {
 std::string stateNameOf(const plan::Plan &plan,
                         const plan::Parameter &parameter, int index) {
   if (!isWholeMatrix(plan, parameter))
-    return plan.optimizer().states(index);
+    return index < plan.optimizer().states_size()
+               ? plan.optimizer().states(index)
+               : "";
   const Optimizer *optimizer = findOptimizer(plan.optimizer().kind());
   return index == 0 ? std::string(optimizer->matrixState) : "";
 }
