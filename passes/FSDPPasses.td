@@ -187,12 +187,22 @@ def FSDPShard : Pass<"fsdp-shard", "::mlir::ModuleOp"> {
     reduces the gradients of every micro-batch and adds what comes out; `unsharded` adds the flat
     gradients, and reduces them in the last.
 
+    An optimizer that needs whole matrices (`muon`) brings each to a rank that owns it
+    (`passes/units/MatrixOwners.h`), where its formula is ops like any other, and what that makes
+    back: `fsdp.matrix_direction`, `fsdp.gather_matrices_start`, `fsdp.scatter_matrices_start`.
+    Trained parameters that it does not take as matrices get the attribute `nn.optimizer = "adamw"`.
+
     Why here: after differentiation, so that forward and backward are both there to place
     collectives in; before kernels are formed, so that fusion does not move a use past a release.
   }];
   let options = [
     Option<"optimizer", "optimizer", "std::string", "\"adamw\"",
       "an optimizer of runtime/device/Optimizers.h, by name">,
+    ListOption<"matrices", "matrices", "std::string",
+      "regular expressions: the matrices that an optimizer of whole matrices updates; default: "
+      "those of hidden layers">,
+    Option<"newtonSchulzSteps", "newton-schulz-steps", "int64_t", "5",
+      "steps of muon's iteration">,
     Option<"prefetch", "prefetch", "int64_t", "1",
       "units to gather ahead of the one that computes">,
     Option<"accumulate", "accumulate", "std::string", "\"\"",

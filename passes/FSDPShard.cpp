@@ -2,7 +2,10 @@
 // reduce-scatters, the optimizer runs on shards.
 #include "passes/Passes.h"
 #include "passes/analyses/ParameterUses.h"
+#include "passes/analyses/WholeMatrices.h"
 #include "passes/fsdp/Groups.h"
+#include "passes/fsdp/MatrixFormulas.h"
+#include "passes/fsdp/MatrixSteps.h"
 #include "passes/fsdp/Reductions.h"
 #include "runtime/device/Optimizers.h"
 
@@ -35,8 +38,8 @@ struct Gather {
 class Sharder {
 public:
   Sharder(func::FuncOp function, fsdp::MeshOp mesh, Groups groups,
-          ArrayRef<fsdp::UnitOp> units, StringRef optimizer, int64_t prefetch,
-          bool accumulatesFlat);
+          ArrayRef<fsdp::UnitOp> units, StringRef optimizer,
+          int64_t newtonSchulzSteps, int64_t prefetch, bool accumulatesFlat);
   LogicalResult run();
 
 private:
@@ -76,6 +79,7 @@ private:
   /// Norm, the all-reduces of loss and norm, metrics and the optimizer, in
   /// place of the results.
   void finishStep();
+  void updateUnits(Value norm);
   /// What is returned behind the loss, under its names.
   void giveOutputs(Operation *terminator);
   void allReduce(Value &total, Value &norm, fsdp::GroupOp group, bool withNorm,
@@ -88,7 +92,7 @@ private:
   Groups groups;
   ArrayRef<fsdp::UnitOp> units;
   StringRef optimizer;
-  int64_t prefetch;
+  int64_t newtonSchulzSteps, prefetch;
   OpBuilder builder;
   Block &body;
   fsdp::TokenType token;
@@ -103,9 +107,11 @@ private:
 
 Sharder::Sharder(func::FuncOp function, fsdp::MeshOp mesh, Groups groups,
                  ArrayRef<fsdp::UnitOp> units, StringRef optimizer,
-                 int64_t prefetch, bool accumulatesFlat)
+                 int64_t newtonSchulzSteps, int64_t prefetch,
+                 bool accumulatesFlat)
     : function(function), mesh(mesh), groups(std::move(groups)), units(units),
-      optimizer(optimizer), prefetch(prefetch), builder(function.getContext()),
+      optimizer(optimizer), newtonSchulzSteps(newtonSchulzSteps),
+      prefetch(prefetch), builder(function.getContext()),
       body(function.getBody().front()),
       token(fsdp::TokenType::get(function.getContext())),
       reductions(function, this->groups, accumulatesFlat) {
@@ -339,16 +345,29 @@ void Sharder::finishStep() {
     giveOutputs(terminator);
   if (training)
     fsdp::MetricOp::create(builder, loc, "gradient_norm", norm);
-  for (const fsdp::Reduction &reduction : reductions.all()) {
-    fsdp::UnitOp unit = reduction.unit;
-    fsdp::OptimizerStepOp::create(builder, unit.getLoc(), unit.getSymName(),
-                                  reduction.flat, norm, optimizer);
-  }
+  updateUnits(norm);
   gatherUpdates();
 
   func::ReturnOp::create(builder, loc);
   terminator->erase();
   (void)function.eraseResults(llvm::BitVector(function.getNumResults(), true));
+}
+
+void Sharder::updateUnits(Value norm) {
+  if (findOptimizer(optimizer)->takesMatrices())
+    return fsdp::MatrixSteps(builder, function->getParentOfType<ModuleOp>(),
+                             reductions.all(), norm, mesh.getRanks(), optimizer,
+                             [&](OpBuilder &at, Location loc, Value matrix) {
+                               return fsdp::newtonSchulz(at, loc, matrix,
+                                                         newtonSchulzSteps);
+                             })
+        .insert();
+  for (const fsdp::Reduction &reduction : reductions.all()) {
+    fsdp::UnitOp unit = reduction.unit;
+    fsdp::OptimizerStepOp::create(builder, unit.getLoc(), unit.getSymName(),
+                                  reduction.flat, norm, optimizer,
+                                  /*direction=*/Value());
+  }
 }
 
 void Sharder::giveOutputs(Operation *terminator) {
@@ -424,6 +443,8 @@ struct FSDPShard : impl::FSDPShardBase<FSDPShard> {
           << accumulate << ": there are sharded and unsharded";
       return signalPassFailure();
     }
+    if (failed(markMatrices()))
+      return signalPassFailure();
     SmallVector<fsdp::UnitOp> units =
         llvm::to_vector(module.getOps<fsdp::UnitOp>());
     module->setAttr("fsdp.accumulate",
@@ -433,9 +454,28 @@ struct FSDPShard : impl::FSDPShardBase<FSDPShard> {
          {train, module.lookupSymbol<func::FuncOp>("eval")})
       if (function &&
           failed(Sharder(function, *meshes.begin(), groups, units, optimizer,
-                         prefetch, accumulate == "unsharded")
+                         newtonSchulzSteps, prefetch, accumulate == "unsharded")
                      .run()))
         return signalPassFailure();
+  }
+
+private:
+  /// Says of what is no matrix to the optimizer that AdamW updates it.
+  LogicalResult markMatrices() {
+    ModuleOp module = getOperation();
+    if (!findOptimizer(optimizer)->takesMatrices())
+      return success();
+    auto forward = module.lookupSymbol<func::FuncOp>("eval");
+    FailureOr<llvm::DenseSet<Operation *>> found = wholeMatrices(
+        module, forward ? forward : module.lookupSymbol<func::FuncOp>("train"),
+        llvm::to_vector(matrices));
+    if (failed(found))
+      return failure();
+    for (auto parameter : module.getOps<nn::ParameterOp>())
+      if (parameter.getTrainable() && !found->contains(parameter))
+        parameter->setAttr(fsdp::ownOptimizer,
+                           StringAttr::get(&getContext(), "adamw"));
+    return success();
   }
 };
 

@@ -82,6 +82,9 @@ LogicalResult FunctionVerifier::visit(Operation &op) {
           [&](auto start) { return reductions.onReduction(start); })
       .Case<fsdp::ReduceScatterWaitOp, fsdp::AllReduceGradientsWaitOp>(
           [&](auto wait) { return reductions.onReduced(wait); })
+      .Case([&](fsdp::MatrixDirectionOp direction) {
+        return reductions.onDirection(direction);
+      })
       .Case([&](fsdp::OptimizerStepOp step) { return reductions.onStep(step); })
       .Case([&](fsdp::AllGatherUpdatesStartOp start) {
         return reductions.onUpdates(start);
@@ -104,7 +107,8 @@ LogicalResult FunctionVerifier::verifyToken(Operation &op) {
     if (wait->getBlock() != op.getBlock() ||
         !isa<fsdp::AllGatherWaitOp, fsdp::ReduceScatterWaitOp,
              fsdp::AllReduceGradientsWaitOp, fsdp::AllReduceWaitOp,
-             fsdp::AllGatherUpdatesWaitOp>(wait)) {
+             fsdp::AllGatherUpdatesWaitOp, fsdp::GatherMatricesWaitOp,
+             fsdp::ScatterMatricesWaitOp>(wait)) {
       InFlightDiagnostic error =
           op.emitError("expects its token to go to a wait in the same block");
       error.attachNote(wait->getLoc()) << "it goes here";

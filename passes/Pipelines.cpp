@@ -86,6 +86,8 @@ void buildShardPhase(OpPassManager &passes, const ShardPhaseOptions &options) {
   passes.addPass(createFSDPFormUnits(units));
   FSDPShardOptions shard;
   shard.optimizer = options.optimizer;
+  shard.matrices = {options.matrices.begin(), options.matrices.end()};
+  shard.newtonSchulzSteps = options.newtonSchulzSteps;
   shard.prefetch = options.prefetch;
   shard.accumulate = options.accumulate;
   passes.addPass(createFSDPShard(shard));

@@ -88,6 +88,11 @@ struct ShardPhaseOptions : mlir::PassPipelineOptions<ShardPhaseOptions> {
   Option<std::string> optimizer{*this, "optimizer",
                                 llvm::cl::desc("see fsdp-shard"),
                                 llvm::cl::init("adamw")};
+  ListOption<std::string> matrices{
+      *this, "matrices", llvm::cl::desc("regular expressions: see fsdp-shard")};
+  Option<int64_t> newtonSchulzSteps{*this, "newton-schulz-steps",
+                                    llvm::cl::desc("steps of muon's iteration"),
+                                    llvm::cl::init(5)};
   Option<int64_t> prefetch{*this, "prefetch",
                            llvm::cl::desc("units gathered ahead of their use"),
                            llvm::cl::init(1)};

@@ -247,6 +247,9 @@ void EntryEmitter::describe(Operation *op, plan::Entry *entry) {
   entry->set_last(op->hasAttr("step.last"));
   if (auto flops = op->getAttrOfType<IntegerAttr>("step.flops"))
     entry->set_flops(flops.getInt());
+  if (auto ranks = op->getAttrOfType<DenseI64ArrayAttr>("step.ranks"))
+    for (int64_t rank : ranks.asArrayRef())
+      entry->add_ranks(rank);
   llvm::SetVector<StringRef> nodes;
   addNodes(op->getLoc(), nodes);
   for (StringRef node : nodes)

@@ -226,6 +226,8 @@ void PlanEmitter::addParameter(nn::ParameterOp parameter, fsdp::UnitOp unit,
     entry->set_init(init->str());
   if (auto role = parameter->getAttrOfType<StringAttr>("nn.role"))
     entry->set_role(role.str());
+  if (auto own = parameter->getAttrOfType<StringAttr>(fsdp::ownOptimizer))
+    entry->set_optimizer(own.str());
 }
 
 void PlanEmitter::units() {
@@ -375,7 +377,8 @@ llvm::Error PlanEmitter::programs() {
       return error;
   double flops = 0;
   for (const plan::Entry &entry : message.train().entries())
-    flops += entry.flops();
+    if (entry.phase() != "optimizer") // the model's alone
+      flops += entry.flops();
   message.set_flops_per_step(flops);
   return llvm::Error::success();
 }

@@ -68,6 +68,17 @@ LogicalResult ProgramLowering::lowerCollective(Operation *op) {
       .Case([&](fsdp::OptimizerStepOp step) {
         return optimizerStep(step), success();
       })
+      .Case([&](fsdp::MatrixDirectionOp direction) {
+        return matrixDirection(direction), success();
+      })
+      .Case([&](fsdp::GatherMatricesStartOp start) {
+        return gatherMatricesStart(start), success();
+      })
+      .Case([&](fsdp::ScatterMatricesStartOp start) {
+        return scatterMatricesStart(start), success();
+      })
+      .Case<fsdp::GatherMatricesWaitOp, fsdp::ScatterMatricesWaitOp>(
+          [&](auto wait) { return awaitMatrices(wait), success(); })
       .Case([&](fsdp::MetricOp metric) {
         emit<step::MetricOp>(metric.getName(),
                              ref(contiguous(metric.getValue())));
@@ -383,8 +394,11 @@ void ProgramLowering::roundSum(fsdp::RoundSumOp op) {
 void ProgramLowering::optimizerStep(fsdp::OptimizerStepOp op) {
   View gradient = contiguous(op.getGradient());
   View norm = contiguous(op.getNorm());
+  Value direction;
+  if (op.getDirection())
+    direction = ref(view(op.getDirection()));
   emit<step::OptimizerStepOp>(op.getUnitAttr(), ref(gradient), ref(norm),
-                              op.getKindAttr());
+                              op.getKindAttr(), direction);
 }
 
 } // namespace shardc

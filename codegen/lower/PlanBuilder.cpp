@@ -59,6 +59,11 @@ int64_t PlanBuilder::ranksOf(StringRef group) const {
   return static_cast<int64_t>(symbols.lookup<fsdp::GroupOp>(group).getSize());
 }
 
+int64_t PlanBuilder::ranks() const {
+  auto meshes = mlir::ModuleOp(module).getOps<fsdp::MeshOp>();
+  return meshes.empty() ? 1 : (*meshes.begin()).getRanks();
+}
+
 LogicalResult PlanBuilder::addLayout(fsdp::UnitOp unit) {
   UnitLayout layout{unit, {}};
   auto references = unit.getParameters().getAsRange<FlatSymbolRefAttr>();
@@ -128,10 +133,10 @@ LogicalResult PlanBuilder::addUnits(ArrayRef<func::FuncOp> functions) {
       return failure();
   addResidentUnits(functions);
 
-  llvm::StringMap<int64_t> states;
+  llvm::StringMap<StringRef> states; // of trained units: the optimizer
   for (func::FuncOp function : functions)
     function.walk([&](fsdp::OptimizerStepOp step) {
-      states[step.getUnit()] = optimizerStates(step.getKind());
+      states[step.getUnit()] = step.getKind();
     });
   for (auto &[name, layout] : units) {
     Location loc = layout.op.getLoc();
@@ -151,9 +156,15 @@ LogicalResult PlanBuilder::addUnits(ArrayRef<func::FuncOp> functions) {
                            (name + ".remainder").str(), loc);
       else if (unit.getMasterType() != unit.getElementType())
         master = buffer(slice, (name + ".master").str(), loc);
-      for (int64_t state = 0; state < states.lookup(name); ++state)
+      StringRef kind = states.lookup(name);
+      for (int64_t state = 0; state < optimizerStates(kind); ++state) {
+        int64_t elements = state == 0
+                               ? slice.getNumElements()
+                               : fsdp::laterStateElements(unit, kind, symbols);
         stateBuffers.push_back(
-            buffer(slice, (name + ".state" + Twine(state)).str(), loc));
+            buffer(RankedTensorType::get(elements, slice.getElementType()),
+                   (name + ".state" + Twine(state)).str(), loc));
+      }
     }
     step::StorageOp::create(builder, loc, name, parameters, master, remainder,
                             stateBuffers);

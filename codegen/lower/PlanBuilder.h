@@ -67,6 +67,8 @@ public:
   step::ProgramOp addProgram(llvm::StringRef name, mlir::Location loc);
   /// Returns how many ranks a group has.
   int64_t ranksOf(llvm::StringRef group) const;
+  /// Returns how many ranks the mesh has.
+  int64_t ranks() const;
   const step::Workspaces &workspaces() const { return target.workspaces(); }
   /// Returns whether a kernel may take the view as it is.
   bool isAligned(const step::View &view) const {

@@ -180,6 +180,10 @@ void ProgramLowering::annotate(Operation *op, Operation *before) {
       start && start.getPhase() == fsdp::PhaseKind::optimizer)
     phase = "optimizer";
   bool onlyLast = runsInLastMicroBatch(op);
+  DenseI64ArrayAttr ranks = ranksOf(op);
+  // Matrices of several units come together.
+  if (isa<fsdp::GatherMatricesWaitOp>(op))
+    currentUnit = {};
   if (StringRef unit = unitOf(op); !unit.empty())
     currentUnit = unit;
 
@@ -200,6 +204,8 @@ void ProgramLowering::annotate(Operation *op, Operation *before) {
                          : builder.getStringAttr(phase));
     if (onlyLast)
       entry.setAttr("step.last", builder.getUnitAttr());
+    if (ranks)
+      entry.setAttr("step.ranks", ranks);
     auto own = entry.getAttrOfType<FlatSymbolRefAttr>("unit");
     StringRef unit = own ? own.getValue() : currentUnit;
     if (!unit.empty())

@@ -36,6 +36,14 @@ private:
   void roundSum(fsdp::RoundSumOp op);
   void optimizerStep(fsdp::OptimizerStepOp op);
 
+  // LowerMatrices.cpp defines these.
+  void matrixDirection(fsdp::MatrixDirectionOp op);
+  void gatherMatricesStart(fsdp::GatherMatricesStartOp op);
+  void scatterMatricesStart(fsdp::ScatterMatricesStartOp op);
+  void awaitMatrices(mlir::Operation *wait);
+  /// The ranks that run what is made of a matrix: its owners. Null: all.
+  mlir::DenseI64ArrayAttr ranksOf(mlir::Operation *op);
+
   /// Gives every gradient its place in the unit's flat gradient buffer, before
   /// anything is lowered: its producer then writes there.
   mlir::LogicalResult placeGradients();
@@ -64,6 +72,8 @@ private:
   };
   llvm::DenseMap<mlir::Value, Collective> collectives;
   llvm::DenseMap<mlir::Operation *, mlir::Value> flatGradients;
+  /// Of a tensor that some ranks alone have.
+  llvm::DenseMap<mlir::Value, mlir::DenseI64ArrayAttr> runsOn;
 
   /// The forward phase ends behind this op.
   mlir::Operation *lastForward = nullptr;

@@ -181,18 +181,19 @@ def Step_OptimizerStepOp : Step_Entry<"optimizer_step", [MemoryEffects<[MemWrite
     "of the parameters";
   let description = [{
     fsdp.optimizer_step, on the buffers of the unit's `step.storage`. gradient is contiguous, of the
-    unit's gradient_type and elements / optimizer_shards elements; norm is one float64. `kind` is a
-    name of runtime/device/Optimizers.h, and one in a plan. The runtime refuses all else, and a unit
-    that is frozen.
+    unit's gradient_type and elements / optimizer_shards elements; norm is one float64; direction,
+    which a unit with whole matrices has, is that of `step.matrix_direction`. `kind` is a name of
+    runtime/device/Optimizers.h, and one in a plan. The runtime refuses all else, and a unit that is
+    frozen.
 
     ```mlir
     step.optimizer_step @layers.0 "adamw" (%g, %norm) : (memref<576xf32>, memref<f64>) -> ()
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$unit, Step_Reads<Step_View>:$gradient,
-    Step_Reads<Step_View>:$norm, StrAttr:$kind);
-  let assemblyFormat =
-    "$unit $kind `(` $gradient `,` $norm `)` attr-dict `:` functional-type(operands, results)";
+    Step_Reads<Step_View>:$norm, StrAttr:$kind, Step_Reads<Optional<Step_View>>:$direction);
+  let assemblyFormat = [{$unit $kind `(` $gradient `,` $norm `)` (`along` $direction^)? attr-dict
+    `:` functional-type(operands, results)}];
 }
 def Step_MetricOp : Step_Entry<"metric", [MemoryEffects<[MemWrite]>]> {
   let summary = "hands a scalar to the trainer's metrics under a name";

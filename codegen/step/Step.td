@@ -36,8 +36,8 @@ def Step_Dialect : Dialect {
     ```
 
     Any entry may carry the attributes `step.unit` (whose parameters it works on), `step.phase`
-    (forward, backward, optimizer) and `step.flops`; its location names the ONNX nodes that it came
-    from.
+    (forward, backward, optimizer), `step.flops`, and `step.ranks`, where some ranks alone run it;
+    its location names the ONNX nodes that it came from.
 
     Library calls compute what the nn op of their name does. What the ops themselves do not check of
     their views (`step-verify` checks how they share buffers), the runtime refuses before a plan

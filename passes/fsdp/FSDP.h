@@ -20,10 +20,22 @@
 
 namespace shardc::fsdp {
 
+/// The attribute of a trained `nn.parameter` that another formula updates than
+/// the optimizer's own: its name. In a step of muon, adamw for what is no
+/// matrix.
+inline constexpr llvm::StringLiteral ownOptimizer = "nn.optimizer";
+
 /// The type of an exact sum (`fsdp.exact_sum`): tensor<68xi64>.
 mlir::RankedTensorType getExactSumType(mlir::MLIRContext *context);
 /// The type in which gradients of a float type are added: f32 for 16 bits.
 mlir::Type getSumType(mlir::Type element);
+/// Elements of the optimizer's states behind the first, of a unit that is
+/// trained. Of an optimizer of whole matrices these have no such state: it is
+/// the most that any of the unit's slices has of what is no matrix.
+int64_t laterStateElements(UnitOp unit, llvm::StringRef kind,
+                           mlir::SymbolTable &symbols);
+/// The type of a unit's `fsdp.matrix_direction`.
+mlir::RankedTensorType getDirectionType(UnitOp unit);
 
 } // namespace shardc::fsdp
 

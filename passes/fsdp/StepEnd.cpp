@@ -118,6 +118,10 @@ OptimizerStepOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
     return failure();
   if (!unit.isTrained())
     return emitOpError("updates ") << getUnitAttr() << ", which is frozen";
+  if (getDirection() &&
+      failed(verifyFlat(*this, getDirection().getType(), getDirectionType(unit),
+                        "the direction")))
+    return failure();
   return verifyFlat(
       *this, getGradient().getType(),
       unit.getFlatGradientType(static_cast<int64_t>(unit.getOptimizerShards())),

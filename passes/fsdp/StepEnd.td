@@ -134,17 +134,18 @@ def FSDP_OptimizerStepOp : FSDP_UnitStepOp<"optimizer_step"> {
     type, and no gathered buffer is ever cast.
 
     The gradient is tensor<elements / optimizer_shards> of the unit's gradient_type, the norm (the
-    power sum over all ranks) tensor<f64>. Refused are other types, a kind that is no optimizer, and
-    a unit that is frozen.
+    power sum over all ranks) tensor<f64>. With a direction, the rows of whole matrices are updated
+    by what `fsdp.scatter_matrices_wait` brought back; it has as many elements as the gradient.
+    Refused are other types, a kind that is no optimizer, and a unit that is frozen.
 
     ```mlir
     fsdp.optimizer_step @layers.0(%g, %norm) "adamw" : tensor<576xf32>, tensor<f64>
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$unit, AnyRankedTensor:$gradient, AnyRankedTensor:$norm,
-    StrAttr:$kind);
-  let assemblyFormat =
-    "$unit `(` $gradient `,` $norm `)` $kind attr-dict `:` type($gradient) `,` type($norm)";
+    StrAttr:$kind, Optional<AnyRankedTensor>:$direction);
+  let assemblyFormat = [{$unit `(` $gradient `,` $norm `)` $kind (`along` $direction^)? attr-dict
+    `:` type($gradient) `,` type($norm) (`,` type($direction)^)?}];
   let hasVerifier = 1;
 }
 

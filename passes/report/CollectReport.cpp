@@ -54,6 +54,12 @@ public:
           add("all_reduce", fsdp::PhaseKind::backward, start.getUnit(),
               start.getFlat().getType(), start.getGroup(), start.getLast());
         })
+        .Case([&](fsdp::GatherMatricesStartOp start) {
+          addMatrices("gather_matrices", start.getSlices());
+        })
+        .Case([&](fsdp::ScatterMatricesStartOp start) {
+          addMatrices("scatter_matrices", start.getSlices());
+        })
         .Case([&](fsdp::AllReduceStartOp start) {
           add("all_reduce", start.getPhase(), "",
               start.getValues().getTypes()[0], start.getGroup());
@@ -74,6 +80,19 @@ private:
          last || phase == fsdp::PhaseKind::optimizer});
   }
 
+  /// All ranks' parts of the slices; nothing travels on a mesh of one rank.
+  void addMatrices(StringRef kind, ValueRange slices) {
+    if (report.ranks == 1)
+      return;
+    int64_t bytes = 0;
+    for (Value slice : slices)
+      bytes += bytesOf(slice.getType()) * report.optimizerShards;
+    report.collectives.push_back(
+        {kind.str(), "optimizer", "",
+         dtypeName(getElementTypeOrSelf(slices[0].getType())), bytes, "world",
+         report.ranks, /*last=*/true});
+  }
+
   SymbolTable &symbols;
   CompileReport &report;
 };
@@ -84,7 +103,8 @@ static int64_t stateTensors(StringRef name) {
   return optimizer ? optimizer->states().size() : 0;
 }
 
-static CompileReport::Unit describe(fsdp::UnitOp unit, int64_t states) {
+static CompileReport::Unit describe(fsdp::UnitOp unit, StringRef optimizer,
+                                    SymbolTable &symbols) {
   CompileReport::Unit entry;
   entry.name = unit.getSymName().str();
   for (auto name : unit.getParameters().getAsRange<FlatSymbolRefAttr>())
@@ -109,7 +129,13 @@ static CompileReport::Unit describe(fsdp::UnitOp unit, int64_t states) {
     entry.masterBytes = runtime::splitBytes(entry.elements / slices);
   else if (unit.getMasterType() != unit.getElementType())
     entry.masterBytes = master;
-  entry.optimizerBytes = states * master;
+  int64_t states = stateTensors(optimizer);
+  int64_t later =
+      states > 1 ? fsdp::laterStateElements(unit, optimizer, symbols) : 0;
+  entry.optimizerBytes =
+      (states > 0 ? master : 0) +
+      (states - 1) *
+          bytesOf(RankedTensorType::get({later}, unit.getMasterType()));
   entry.gradientBytes = bytesOf(unit.getFlatGradientType(slices));
   return entry;
 }
@@ -139,12 +165,12 @@ void shardc::collectSharding(ModuleOp module, CompileReport &report) {
     report.accumulate = mode.str();
   SymbolTable symbols(module);
   auto train = symbols.lookup<func::FuncOp>("train");
-  int64_t states = 2;
+  StringRef optimizer = "adamw";
   if (train)
     for (auto step : train.getOps<fsdp::OptimizerStepOp>())
-      states = stateTensors(step.getKind());
+      optimizer = step.getKind();
   for (auto unit : module.getOps<fsdp::UnitOp>())
-    report.units.push_back(describe(unit, states));
+    report.units.push_back(describe(unit, optimizer, symbols));
   if (!train)
     return;
   CollectiveCollector collector(symbols, report);

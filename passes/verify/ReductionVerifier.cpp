@@ -103,6 +103,49 @@ LogicalResult ReductionVerifier::onReduced(Operation *wait) {
   return success();
 }
 
+LogicalResult
+ReductionVerifier::onDirection(fsdp::MatrixDirectionOp direction) {
+  FlatSymbolRefAttr name = direction.getUnitAttr();
+  Reduced &reduced = reductions[name.getAttr()];
+  if (reduced.direction)
+    return direction.emitError("updates the matrices' state of ")
+           << name << " twice";
+  if (direction.getGradient() != reduced.value)
+    return direction.emitError("expects the reduced gradient of ") << name;
+  reduced.direction = direction;
+  return success();
+}
+
+LogicalResult ReductionVerifier::verifyDirection(fsdp::OptimizerStepOp step,
+                                                 Reduced reduced) {
+  if (!step.getDirection() && !reduced.direction)
+    return success();
+  auto problem = [&](const char *text) {
+    return step.emitError(text) << step.getUnitAttr();
+  };
+  if (!step.getDirection())
+    return problem("expects what became of the direction of ");
+  auto wait = step.getDirection().getDefiningOp<fsdp::ScatterMatricesWaitOp>();
+  if (!wait || !reduced.direction)
+    return problem("expects a direction that comes back from the owners of the "
+                   "matrices of ");
+  auto scatter = wait.getToken().getDefiningOp<fsdp::ScatterMatricesStartOp>();
+  unsigned index = cast<OpResult>(step.getDirection()).getResultNumber();
+  if (scatter.getUnits()[index] != step.getUnitAttr() ||
+      scatter.getSlices()[index] != reduced.direction.getDirection())
+    return problem("gets the direction of another unit than ");
+  // It came the way that it went: the same matrices of the same owners.
+  for (Operation *user : scatter.getSlices()[index].getUsers())
+    if (auto gather = dyn_cast<fsdp::GatherMatricesStartOp>(user))
+      if (gather.getUnits() == scatter.getUnits() &&
+          gather.getUnitOf() == scatter.getUnitOf() &&
+          gather.getOffsets() == scatter.getOffsets() &&
+          gather.getOwners() == scatter.getOwners() &&
+          gather.getSlots() == scatter.getSlots())
+        return success();
+  return problem("expects matrices that come back from where they went of ");
+}
+
 LogicalResult ReductionVerifier::onStep(fsdp::OptimizerStepOp step) {
   FlatSymbolRefAttr name = step.getUnitAttr();
   Reduced &reduced = reductions[name.getAttr()];
@@ -136,7 +179,7 @@ LogicalResult ReductionVerifier::onStep(fsdp::OptimizerStepOp step) {
     return step.emitError("expects a gradient that is added up over "
                           "micro-batches ('accumulated', or "
                           "fsdp.accumulate)");
-  return success();
+  return verifyDirection(step, reduced);
 }
 
 LogicalResult

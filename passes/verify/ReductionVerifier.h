@@ -23,6 +23,7 @@ public:
   mlir::LogicalResult onReduction(fsdp::AllReduceGradientsStartOp start);
   /// The wait of either.
   mlir::LogicalResult onReduced(mlir::Operation *wait);
+  mlir::LogicalResult onDirection(fsdp::MatrixDirectionOp direction);
   mlir::LogicalResult onStep(fsdp::OptimizerStepOp step);
   mlir::LogicalResult onUpdates(fsdp::AllGatherUpdatesStartOp start);
   /// At the function's end. Where there is an optimizer, every trained unit is
@@ -39,10 +40,14 @@ private:
     llvm::SmallVector<fsdp::GroupOp, 2> groups; // that summed it
     MixedRadix slice;                           // which of them the rank has
     bool isAccumulated = false;
+    fsdp::MatrixDirectionOp direction;
     fsdp::OptimizerStepOp step;
     mlir::Operation *gathersUpdates = nullptr;
   };
 
+  /// The direction of a step went to the owners of its matrices and back.
+  static mlir::LogicalResult verifyDirection(fsdp::OptimizerStepOp step,
+                                             Reduced reduced);
   template <typename Start>
   mlir::LogicalResult onReduction(Start start, bool scatters);
   /// A sum over the same ranks again would count them several times.

@@ -3,6 +3,7 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/base/Text.h"
+#include "runtime/engine/ParameterStates.h"
 #include "runtime/files/Safetensors.h"
 
 #include <algorithm>
@@ -63,8 +64,11 @@ RankChunks chunksOf(const plan::Plan &plan, const Rank &rank) {
       chunk->key = parameter.name();
       chunks.model.push_back(*chunk);
       for (int state = 0; state < plan.optimizer().states_size(); ++state) {
-        chunk = chunkOf(parameter, rank.stateSlice(unit, state));
-        chunk->key = stateKey(parameter.name(), plan.optimizer().states(state));
+        std::string name = stateNameOf(plan, parameter, state);
+        if (name.empty())
+          continue;
+        chunk = chunkOf(parameter, rank.stateSlice(unit, member, state));
+        chunk->key = stateKey(parameter.name(), name);
         chunks.optim.push_back(*chunk);
       }
       // Once for each parameter: by the rank that has its first row.

@@ -4,6 +4,7 @@
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/base/Text.h"
+#include "runtime/engine/ParameterStates.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -18,8 +19,10 @@ uint64_t checkpointBytes(const plan::Plan &plan) {
   for (const plan::Unit &unit : plan.units()) {
     if (unit.optimizer_shards() == 0)
       continue;
-    uint64_t copies = 1 + uint64_t(unit.state_buffers_size());
     for (uint32_t index : unit.parameters()) {
+      uint64_t copies = 1;
+      for (int i = 0; i < unit.state_buffers_size(); ++i)
+        copies += i == 0 || !isWholeMatrix(plan, plan.parameters(int(index)));
       uint64_t elements = 1;
       for (int64_t dim : plan.parameters(int(index)).shape())
         elements *= uint64_t(dim);
@@ -33,10 +36,12 @@ uint64_t checkpointBytes(const plan::Plan &plan) {
 uint64_t copyBytes(const plan::Plan &plan) {
   uint64_t bytes = 0;
   for (const plan::Unit &unit : plan.units())
-    if (unit.optimizer_shards() > 0)
+    if (unit.optimizer_shards() > 0) {
       bytes += uint64_t(unit.elements() / unit.optimizer_shards()) *
-               (1 + uint64_t(unit.state_buffers_size())) *
                elementSize(unit.master_dtype());
+      for (uint32_t state : unit.state_buffers())
+        bytes += uint64_t(plan.buffers(int(state)).bytes());
+    }
   return bytes;
 }
 

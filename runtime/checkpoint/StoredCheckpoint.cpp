@@ -6,6 +6,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Chunks.h"
 #include "runtime/checkpoint/Folder.h"
+#include "runtime/engine/ParameterStates.h"
 #include "runtime/weights/ShardedParameters.h"
 
 namespace shardc::runtime {
@@ -140,9 +141,10 @@ void StoredCheckpoint::check(const plan::Plan &plan) const {
   for (const plan::Parameter &parameter : plan.parameters()) {
     if (!parameter.trainable())
       continue;
-    for (const std::string &state : plan.optimizer().states())
-      checkTensor(*optimTensors, stateKey(parameter.name(), state), parameter,
-                  path);
+    for (int i = 0; i < plan.optimizer().states_size(); ++i)
+      if (std::string state = stateNameOf(plan, parameter, i); !state.empty())
+        checkTensor(*optimTensors, stateKey(parameter.name(), state), parameter,
+                    path);
   }
 }
 

@@ -157,6 +157,19 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
   belongs("--eps", &Optimizer::epsilon);
   belongs("--momentum", &Optimizer::momentum);
   belongs("--nesterov", &Optimizer::momentum);
+  bool takesMatrices = own && own->takesMatrices();
+  bool hasMomentum =
+      own && options.momentum.value_or(own->momentum.value_or(0)) > 0;
+  std::string notMuon = concat(": it is muon's, and this trainer was compiled "
+                               "for ",
+                               plan.optimizer().kind());
+  refuseIdle(options,
+             {{"--nesterov", !takesMatrices,
+               ": muon has Nesterov's momentum unless --no-nesterov says "
+               "otherwise"},
+              {"--no-nesterov", takesMatrices, notMuon},
+              {"--no-nesterov", hasMomentum, " with --momentum 0"},
+              {"--adjust-lr", takesMatrices, notMuon}});
   int64_t workers = plan.target().cpu().workers();
   if (options.threads && workers > 0 && *options.threads > workers)
     fail("--threads ", *options.threads, " is more than the ", workers,

@@ -237,7 +237,20 @@ void declareOptimizer(FlagTable &flags, Options &options,
   };
   number("--eps", options.epsilon, ofThose(&Optimizer::epsilon));
   number("--momentum", options.momentum, ofThose(&Optimizer::momentum));
-  flags.toggle("--nesterov", options.nesterov, "Nesterov's --momentum");
+  flags.toggle("--nesterov", options.nesterov, "sgd: Nesterov's --momentum");
+  flags.toggle("--no-nesterov", options.noNesterov,
+               "muon: --momentum that is not Nesterov's");
+  flags.value(
+      "--adjust-lr", "original|match_rms_adamw",
+      "what muon multiplies the learning rate of a matrix by: original: "
+      "sqrt(max(1, rows / columns)); match_rms_adamw: 0.2 sqrt(max(rows, "
+      "columns)), with which --lr is one of AdamW's [original]",
+      [&](const std::string &name, const std::string &text) {
+        options.adjustRate = parseChoice<AdjustRate>(
+            name, text,
+            {{"original", AdjustRate::Original},
+             {"match_rms_adamw", AdjustRate::MatchRmsAdamW}});
+      });
 }
 
 void declareGradients(FlagTable &flags, Options &options) {

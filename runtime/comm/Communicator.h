@@ -9,6 +9,7 @@
 #include "runtime/comm/RankNote.h"
 #include "runtime/plan.pb.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -64,6 +65,15 @@ struct Segment {
   plan::DType dtype; // see isReducible
   Combine combine = Combine::Sum;
   RunningSum running = {}; // of a sum
+};
+
+/// What goes to another rank of a group in an all-to-all, or comes from it: the
+/// k-th that a sends to b is the k-th that b gets from a, and as long. A rank may
+/// have some for itself.
+struct Parcel {
+  int peer = 0;
+  std::byte *data = nullptr;
+  int64_t bytes = 0;
 };
 
 /// In which order an implementation adds what ranks bring.
@@ -135,6 +145,12 @@ public:
   /// ranks. The segments of all ranks agree in number, counts, types,
   /// combination, and in which part of a running sum they are.
   virtual Ticket startAllReduce(std::span<const Segment> segments) = 0;
+
+  /// Starts an all-to-all: every rank sends and gets what it says here, and
+  /// the lists of all ranks match. What is sent may not change before finish(),
+  /// and overlaps nothing that is got.
+  virtual Ticket startAllToAll(std::span<const Parcel> sends,
+                               std::span<const Parcel> receives) = 0;
 
   /// Returns when this rank's results are there. Throws Aborted when a rank
   /// gave up.

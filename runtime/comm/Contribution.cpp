@@ -5,6 +5,7 @@
 #include "runtime/base/Error.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace shardc::runtime {
 
@@ -48,6 +49,55 @@ Contribution Contribution::allReduce(std::span<const Segment> segments) {
   return made;
 }
 
+Contribution Contribution::allToAll(std::span<const Parcel> sends,
+                                    std::span<const Parcel> receives) {
+  Contribution made;
+  made.kind = Kind::AllToAll;
+  made.sends.assign(sends.begin(), sends.end());
+  made.receives.assign(receives.begin(), receives.end());
+  return made;
+}
+
+static std::vector<Parcel> ofPeer(const std::vector<Parcel> &parcels,
+                                  int peer) {
+  std::vector<Parcel> of;
+  for (const Parcel &parcel : parcels)
+    if (parcel.peer == peer)
+      of.push_back(parcel);
+  return of;
+}
+std::vector<Parcel> Contribution::sendsTo(int to) const {
+  return ofPeer(sends, to);
+}
+std::vector<Parcel> Contribution::receivesFrom(int from) const {
+  return ofPeer(receives, from);
+}
+
+void requireParcels(const Contribution &sender, int from,
+                    const Contribution &receiver, int to) {
+  std::vector<Parcel> sent = sender.sendsTo(to),
+                      wanted = receiver.receivesFrom(from);
+  auto bytesOf = [](const std::vector<Parcel> &parcels) {
+    int64_t bytes = 0;
+    for (const Parcel &parcel : parcels)
+      bytes += parcel.bytes;
+    return bytes;
+  };
+  if (!std::ranges::equal(sent, wanted, {}, &Parcel::bytes, &Parcel::bytes))
+    fail("rank ", from, " of the group sends ", sent.size(), " parcels of ",
+         bytesOf(sent), " bytes to rank ", to, ", which expects ",
+         wanted.size(), " of ", bytesOf(wanted));
+}
+
+void copyParcels(const Contribution &sender, int from,
+                 const Contribution &receiver, int to) {
+  std::vector<Parcel> sent = sender.sendsTo(to),
+                      wanted = receiver.receivesFrom(from);
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i].bytes > 0)
+      std::memcpy(wanted[i].data, sent[i].data, wanted[i].bytes);
+}
+
 static bool areSamePart(const RunningSum &a, const RunningSum &b) {
   return a.begins == b.begins && a.ends == b.ends;
 }
@@ -85,6 +135,8 @@ std::string Contribution::describe() const {
                      runtime::describe(segment.running));
     return text;
   }
+  case Kind::AllToAll:
+    return "all-to-all";
   default:
     return "nothing";
   }

@@ -13,14 +13,15 @@ namespace shardc::runtime {
 
 /// What one rank brings to a collective.
 struct Contribution {
-  enum class Kind { None, AllGather, ReduceScatter, AllReduce };
+  enum class Kind { None, AllGather, ReduceScatter, AllReduce, AllToAll };
   Kind kind = Kind::None;
   const std::byte *source = nullptr; // all-gather: shard; reduce-scatter: flat
   std::byte *destination = nullptr;
   int64_t count = 0; // elements of a shard (bytes for all-gather)
   plan::DType dtype = plan::INVALID;
-  std::vector<Segment> segments; // all-reduce
-  RunningSum running;            // reduce-scatter
+  std::vector<Segment> segments;       // all-reduce
+  RunningSum running;                  // reduce-scatter
+  std::vector<Parcel> sends, receives; // all-to-all
 
   static Contribution allGather(const void *shard, void *gathered,
                                 int64_t bytes);
@@ -29,11 +30,25 @@ struct Contribution {
                                     int64_t count, plan::DType dtype,
                                     RunningSum running);
   static Contribution allReduce(std::span<const Segment> segments);
+  static Contribution allToAll(std::span<const Parcel> sends,
+                               std::span<const Parcel> receives);
+
+  /// What goes to the group's rank `to`, in order, and what comes from `from`.
+  std::vector<Parcel> sendsTo(int to) const;
+  std::vector<Parcel> receivesFrom(int from) const;
 
   bool agreesWith(const Contribution &other) const;
   /// Says "all-gather of 128 bytes".
   std::string describe() const;
 };
+
+/// Throws an Error where one rank of a group, `from`, sends something else to
+/// another than that expects.
+void requireParcels(const Contribution &sender, int from,
+                    const Contribution &receiver, int to);
+/// Copies what it sends, which is what the other expects.
+void copyParcels(const Contribution &sender, int from,
+                 const Contribution &receiver, int to);
 
 /// Where the sum goes that a rank wants at `result`.
 inline std::byte *placeOf(void *result, const RunningSum &running) {

@@ -22,6 +22,8 @@ std::unique_ptr<Exchange> Exchange::of(ExchangeContext context) {
     return gatherExchange(std::move(context));
   case Contribution::Kind::ReduceScatter:
     return scatterExchange(std::move(context));
+  case Contribution::Kind::AllToAll:
+    return allToAllExchange(std::move(context));
   default:
     return allReduceExchange(std::move(context));
   }

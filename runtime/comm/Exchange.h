@@ -137,6 +137,7 @@ private:
 std::unique_ptr<Exchange> gatherExchange(ExchangeContext context);
 std::unique_ptr<Exchange> scatterExchange(ExchangeContext context);
 std::unique_ptr<Exchange> allReduceExchange(ExchangeContext context);
+std::unique_ptr<Exchange> allToAllExchange(ExchangeContext context);
 
 } // namespace shardc::runtime
 

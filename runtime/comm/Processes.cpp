@@ -107,6 +107,10 @@ public:
   Ticket startAllReduce(std::span<const Segment> segments) override {
     return start(Contribution::allReduce(segments));
   }
+  Ticket startAllToAll(std::span<const Parcel> sends,
+                       std::span<const Parcel> receives) override {
+    return start(Contribution::allToAll(sends, receives));
+  }
   void wait(Ticket ticket) override;
   void finish(Ticket ticket) override;
   void barrier() override { finish(startBarrier()); }

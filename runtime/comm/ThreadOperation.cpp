@@ -44,6 +44,8 @@ int64_t ThreadOperation::chunksOfGroup() const {
   switch (any().kind) {
   case Contribution::Kind::AllGather:
     return int64_t(contributions.size()) * chunksOf(any().count, 1);
+  case Contribution::Kind::AllToAll:
+    return int64_t(contributions.size()); // senders
   case Contribution::Kind::ReduceScatter:
     return chunksOf(any().count, elementSize(any().dtype));
   default: {
@@ -59,6 +61,9 @@ void ThreadOperation::runChunk(int group, int64_t chunk) {
   switch (any().kind) {
   case Contribution::Kind::AllGather:
     return gatherChunk(group, chunk);
+  case Contribution::Kind::AllToAll:
+    // Each begins with its own, so that not all read one rank's at once.
+    return parcelChunk(group, int((group + chunk) % contributions.size()));
   case Contribution::Kind::ReduceScatter:
     return scatterChunk(group, chunk);
   default:
@@ -90,6 +95,10 @@ void ThreadOperation::gatherChunk(int receiver, int64_t chunk) {
                                        1, count);
   std::memcpy(to + count * sizeof(float), from + count * sizeof(float),
               bytes % sizeof(float));
+}
+
+void ThreadOperation::parcelChunk(int receiver, int sender) {
+  copyParcels(contributions[sender], sender, contributions[receiver], receiver);
 }
 
 namespace {

@@ -40,6 +40,7 @@ private:
   void gatherChunk(int receiver, int64_t chunk);
   void scatterChunk(int receiver, int64_t chunk);
   void allReduceChunk(int64_t chunk);
+  void parcelChunk(int receiver, int sender);
 };
 
 } // namespace shardc::runtime

@@ -36,6 +36,8 @@ public:
   Ticket startReduceScatter(const void *flat, void *shard, int64_t count,
                             plan::DType dtype, RunningSum running) override;
   Ticket startAllReduce(std::span<const Segment> segments) override;
+  Ticket startAllToAll(std::span<const Parcel> sends,
+                       std::span<const Parcel> receives) override;
   void wait(Ticket ticket) override;
   void finish(Ticket ticket) override;
   void barrier() override { shared.barrier(side.note); }
@@ -106,6 +108,12 @@ ThreadCommunicator::startAllReduce(std::span<const Segment> segments) {
   return start(Contribution::allReduce(segments));
 }
 
+Communicator::Ticket
+ThreadCommunicator::startAllToAll(std::span<const Parcel> sends,
+                                  std::span<const Parcel> receives) {
+  return start(Contribution::allToAll(sends, receives));
+}
+
 void ThreadCommunicator::wait(Ticket ticket) {
   ThreadOperation &operation = shared.operation(ticket);
   awaitArrival(operation);
@@ -154,6 +162,9 @@ void ThreadCommunicator::awaitArrival(ThreadOperation &operation) {
            shared.worldRank(rank),
            " disagree about a collective: ", own.describe(), " and ",
            operation.contributions[rank].describe());
+  if (own.kind == Contribution::Kind::AllToAll)
+    for (int rank = 0; rank < shared.size; ++rank)
+      requireParcels(operation.contributions[rank], rank, own, ownRank);
 }
 
 void ThreadCommunicator::help(ThreadOperation &operation, int groupIndex) {

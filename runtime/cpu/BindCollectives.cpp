@@ -12,6 +12,9 @@ Task bind(CpuDevice &device, const entry::StartReduceScatter &entry) {
 Task bind(CpuDevice &device, const entry::StartAllReduce &entry) {
   return [=, &device] { device.tickets.start(entry, device.numbers); };
 }
+Task bind(CpuDevice &device, const entry::StartAllToAll &entry) {
+  return [=, &device] { device.tickets.start(entry); };
+}
 Task bind(CpuDevice &device, const entry::StartBarrier &entry) {
   return [=, &device] { device.tickets.start(entry); };
 }

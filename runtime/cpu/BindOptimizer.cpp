@@ -4,8 +4,10 @@
 #include "runtime/cpu/Bind.h"
 #include "runtime/cpu/Optimizer.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 
 namespace shardc::runtime::cpu {
 
@@ -53,22 +55,42 @@ Task bind(CpuDevice &device, const entry::Accumulate &entry) {
   };
 }
 
+/// The norm of the gradients, or nothing where the step is skipped.
+static std::optional<double> finiteNorm(const Tensor &powerSum,
+                                        const Tensor &loss,
+                                        const StepNumbers &numbers) {
+  if (!powerSum && numbers.clip > 0)
+    fail("expects a norm to clip by, got none");
+  double norm = powerSum ? rootOf(*powerSum.as<double>(), numbers.clipNorm) *
+                               numbers.gradientFactor
+                         : 0;
+  if (!std::isfinite(norm) || (loss && !std::isfinite(*loss.as<double>())))
+    return std::nullopt;
+  return norm;
+}
+
 Task bind(CpuDevice &device, const entry::OptimizerStep &entry) {
-  OptimizerStep step{entry.kind,   entry.master, entry.gradient, entry.states,
-                     entry.ranges, entry.copy,   entry.remainder};
+  OptimizerStep step{entry.kind,      entry.master,   entry.gradient,
+                     entry.states,    entry.ranges,   entry.copy,
+                     entry.remainder, entry.direction};
   return [=, &device, powerSum = entry.norm, loss = entry.loss,
           skipped = entry.skipped] {
-    const StepNumbers &numbers = device.numbers;
-    if (!powerSum && numbers.clip > 0)
-      fail("expects a norm to clip by, got none");
-    double norm = powerSum ? rootOf(*powerSum.as<double>(), numbers.clipNorm) *
-                                 numbers.gradientFactor
-                           : 0;
-    if (!std::isfinite(norm) || (loss && !std::isfinite(*loss.as<double>()))) {
+    if (auto norm = finiteNorm(powerSum, loss, device.numbers))
+      step.run(device.numbers, *norm, device.pool);
+    else
       *skipped.as<double>() = 1;
-      return;
-    }
-    step.run(numbers, norm, device.pool);
+  };
+}
+
+Task bind(CpuDevice &device, const entry::MatrixDirection &entry) {
+  return [=, &device] {
+    if (auto norm = finiteNorm(entry.norm, entry.loss, device.numbers))
+      return runDirection(entry, device.numbers, *norm, device.pool);
+    std::byte *begin = entry.direction.data;
+    std::fill_n(begin,
+                entry.direction.elements() *
+                    int64_t(elementSize(entry.direction.dtype)),
+                std::byte(0));
   };
 }
 

@@ -155,6 +155,7 @@ formulaOf(OptimizerKind kind, const StepNumbers &numbers,
   case OptimizerKind::AdamW:
   case OptimizerKind::Adam:
   case OptimizerKind::AmsGrad:
+  case OptimizerKind::Muon: // of what is no matrix
     return [&loops,
             adam = adamNumbers(kind, numbers, rate, own.weightDecay, factor)](
                T *master, T *const *states, const T *gradient, int64_t count) {
@@ -185,18 +186,36 @@ formulaOf(OptimizerKind kind, const StepNumbers &numbers,
   fail("no formula of this optimizer");
 }
 
+/// The same of rows of matrices, whose `gradient` is their direction.
+template <typename T>
+static std::function<void(T *, T *const *, const T *, int64_t)>
+matrixFormula(const StepNumbers &numbers, const ParameterNumbers &own) {
+  double rate = numbers.learningRate * own.learningRateScale;
+  return [&loops = simd::loops<T>(), decay = 1 - rate * own.weightDecay,
+          rate = rate * own.matrixScale](T *master, T *const *,
+                                         const T *direction, int64_t count) {
+    loops.follow(master, direction, decay, rate, count);
+  };
+}
+
 template <typename T>
 static void runOn(const OptimizerStep &step, const StepNumbers &numbers,
                   const Range &range, double factor, ThreadPool &pool) {
-  auto formula = formulaOf<T>(step.kind, numbers, range.numbers, factor);
+  auto formula = range.isMatrix
+                     ? matrixFormula<T>(numbers, range.numbers)
+                     : formulaOf<T>(step.kind, numbers, range.numbers, factor);
+  const Tensor &by = range.isMatrix ? step.direction : step.gradient;
+  size_t stateCount = range.isMatrix ? 0 : step.states.size();
   auto onBlock = [&](auto &master, int64_t at, int64_t count) {
-    Block<T> gradient(step.gradient, at, count);
+    Block<T> gradient(by, at, count);
     std::array<std::optional<Block<T>>, mostStates> states;
     std::array<T *, mostStates> values = {};
-    for (size_t i = 0; i < step.states.size(); ++i)
-      values[i] = states[i].emplace(step.states[i], at, count).read();
+    for (size_t i = 0; i < stateCount; ++i) {
+      int64_t place = i == 0 ? at : range.laterStates + at - range.begin;
+      values[i] = states[i].emplace(step.states[i], place, count).read();
+    }
     formula(master.read(), values.data(), gradient.read(), count);
-    for (size_t i = 0; i < step.states.size(); ++i)
+    for (size_t i = 0; i < stateCount; ++i)
       states[i]->write();
     master.write();
   };
@@ -220,8 +239,8 @@ static void runOn(const OptimizerStep &step, const StepNumbers &numbers,
   });
 }
 
-void OptimizerStep::run(const StepNumbers &numbers, double norm,
-                        ThreadPool &pool) const {
+/// What gradients are multiplied by, for the loss scale and the clipping.
+static double factorOf(const StepNumbers &numbers, double norm) {
   // torch.nn.utils.clip_grad_norm_: the coefficient is clamped to 1; a norm
   // that is not a number stays visible.
   double clipping = 1;
@@ -229,7 +248,35 @@ void OptimizerStep::run(const StepNumbers &numbers, double norm,
     clipping = numbers.clip / (norm + 1e-6);
   if (clipping > 1)
     clipping = 1;
-  double factor = numbers.gradientFactor * clipping;
+  return numbers.gradientFactor * clipping;
+}
+
+template <typename T>
+static void directRange(const entry::MatrixDirection &entry, const Range &range,
+                        const simd::MomentumNumbers &momentum,
+                        ThreadPool &pool) {
+  forBlocks(range.begin, range.end, pool, [&](int64_t at, int64_t count) {
+    Block<T> gradient(entry.gradient, at, count), state(entry.state, at, count);
+    simd::loops<T>().momentum(entry.direction.as<T>() + at, state.read(),
+                              gradient.read(), momentum, count);
+    state.write();
+  });
+}
+
+void runDirection(const entry::MatrixDirection &entry,
+                  const StepNumbers &numbers, double norm, ThreadPool &pool) {
+  simd::MomentumNumbers momentum{factorOf(numbers, norm), numbers.momentum,
+                                 numbers.nesterov};
+  for (const Range &range : entry.ranges)
+    if (entry.direction.dtype == plan::FLOAT64)
+      directRange<double>(entry, range, momentum, pool);
+    else
+      directRange<float>(entry, range, momentum, pool);
+}
+
+void OptimizerStep::run(const StepNumbers &numbers, double norm,
+                        ThreadPool &pool) const {
+  double factor = factorOf(numbers, norm);
   for (const Range &range : ranges)
     if (master.dtype == plan::FLOAT64)
       runOn<double>(*this, numbers, range, factor, pool);

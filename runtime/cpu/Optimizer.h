@@ -63,10 +63,17 @@ struct OptimizerStep {
   /// type; may be empty.
   Tensor copy = {};
   Tensor remainder = {}; // of masters that are split
+  /// Where matrices go, in the type that is computed in; empty where there are
+  /// none.
+  Tensor direction = {};
 
   /// `norm` is that of all gradients times gradientFactor, where the run clips.
   void run(const StepNumbers &numbers, double norm, ThreadPool &pool) const;
 };
+
+/// Updates the matrices' state and writes their direction.
+void runDirection(const entry::MatrixDirection &entry,
+                  const StepNumbers &numbers, double norm, ThreadPool &pool);
 
 } // namespace shardc::runtime::cpu
 

@@ -75,6 +75,10 @@ Task bind(CudaDevice &device, const entry::StartAllReduce &entry) {
   };
 }
 
+Task bind(CudaDevice &, const entry::StartAllToAll &) {
+  fail("optimizers of whole matrices (muon) run on the CPU alone");
+}
+
 /// A gather of a word from each rank.
 Task bind(CudaDevice &device, const entry::StartBarrier &entry) {
   NcclGroup &group = device.groups->of(*entry.group);

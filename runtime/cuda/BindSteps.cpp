@@ -147,6 +147,7 @@ static const char *kernelKind(OptimizerKind kind) {
   case OptimizerKind::AdamW:
   case OptimizerKind::Adam:
   case OptimizerKind::AmsGrad:
+  case OptimizerKind::Muon: // of what is no matrix
     return "adam";
   case OptimizerKind::Sgd:
     return "sgd";
@@ -170,6 +171,10 @@ static CopyType copyTypeOf(const Tensor &copy) {
     fail("expects parameters of at most 32 bits beside master weights, got ",
          copy.describe());
   }
+}
+
+Task bind(CudaDevice &, const entry::MatrixDirection &) {
+  fail("optimizers of whole matrices (muon) run on the CPU alone");
 }
 
 Task bind(CudaDevice &device, const entry::OptimizerStep &entry) {

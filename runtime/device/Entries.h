@@ -268,10 +268,16 @@ struct Accumulate {
     visit(self.accumulator, Access::MayWrite, "accumulator");
   }
 };
-/// [begin, end) of an optimizer slice: trained elements with equal numbers.
+/// [begin, end) of an optimizer slice: trained elements with equal numbers, which
+/// one formula updates.
 struct Range {
   int64_t begin, end;
   ParameterNumbers numbers = {};
+  /// Rows of whole matrices, which go along the direction. They have the first
+  /// state alone.
+  bool isMatrix = false;
+  /// Where other elements begin in the states behind the first.
+  int64_t laterStates = begin;
 };
 /// Writes nothing, and a number other than 0 to `skipped`, where the norm or
 /// the loss is not finite: both are sums over all ranks, so all write, or none.
@@ -281,6 +287,8 @@ struct OptimizerStep {
   /// Of float32 masters that are split, whose `master` is the bf16 part: the rest
   /// as bytes, as SplitMaster.h has it. There is no copy then.
   Tensor remainder;
+  /// Where whole matrices go, float32 or float64; empty where there are none.
+  Tensor direction;
   std::vector<Tensor> states; // of the master's type; float32 where it is split
   std::vector<Range> ranges;
   Tensor copy;    // where the master is written a second time, rounded
@@ -292,12 +300,30 @@ struct OptimizerStep {
     visit(self.gradient, Access::Read, "gradient");
     visit(self.norm, Access::Read, "norm");
     visit(self.loss, Access::Read, "loss");
+    visit(self.direction, Access::Read, "direction");
     visit(self.master, Access::Update, "master");
     visit(self.remainder, Access::Update, "remainder");
     for (auto &state : self.states)
       visit(state, Access::Update, "state");
     visit(self.copy, Access::MayWrite, "parameters");
     visit(self.skipped, Access::MayWrite, "skipped");
+  }
+};
+/// What an optimizer of whole matrices makes of its gradient and state, element
+/// by element, for the ranges that are of such. A step that is skipped
+/// (OptimizerStep) leaves the state as it is, and the direction is 0.
+struct MatrixDirection {
+  OptimizerKind kind;
+  Tensor gradient, state, norm, loss;
+  Tensor direction; // float64 where the state is, else float32
+  std::vector<Range> ranges;
+
+  static void visitOperands(auto &self, const auto &visit) {
+    visit(self.gradient, Access::Read, "gradient");
+    visit(self.norm, Access::Read, "norm");
+    visit(self.loss, Access::Read, "loss");
+    visit(self.state, Access::Update, "state");
+    visit(self.direction, Access::MayWrite, "direction");
   }
 };
 /// Keeps a value, as float64.
@@ -357,6 +383,25 @@ struct StartAllReduce {
     visit(self.workspace, Access::Scratch, "workspace");
   }
 };
+/// Elements of a tensor that go to a rank of the group, or come from it.
+struct Route {
+  int peer;
+  size_t tensor; // of the entry's sources, or destinations
+  int64_t begin, elements;
+};
+struct StartAllToAll {
+  uint32_t id;
+  Communicator *group;
+  std::vector<Tensor> sources, destinations; // contiguous
+  std::vector<Route> sends, receives;        // see Communicator
+
+  static void visitOperands(auto &self, const auto &visit) {
+    for (auto &source : self.sources)
+      visit(source, Access::Read, "source");
+    for (auto &destination : self.destinations)
+      visit(destination, Access::MayWrite, "destination");
+  }
+};
 /// All ranks of the group have come here, when it is waited for.
 struct StartBarrier {
   uint32_t id;
@@ -402,11 +447,13 @@ struct Finish {
 /// Those for which the program has more to do.
 #define SHARDC_PROGRAM_ENTRIES(KIND)                                           \
   KIND(Accumulate)                                                             \
+  KIND(MatrixDirection)                                                        \
   KIND(OptimizerStep)                                                          \
   KIND(Metric)                                                                 \
   KIND(StartAllGather)                                                         \
   KIND(StartReduceScatter)                                                     \
   KIND(StartAllReduce)                                                         \
+  KIND(StartAllToAll)                                                          \
   KIND(StartBarrier)                                                           \
   KIND(Wait)                                                                   \
   KIND(Finish)

@@ -15,7 +15,7 @@
 
 namespace shardc {
 
-enum class OptimizerKind { AdamW, Adam, Sgd, Lion, AmsGrad, Adagrad };
+enum class OptimizerKind { AdamW, Adam, Sgd, Lion, AmsGrad, Adagrad, Muon };
 
 struct Optimizer {
   OptimizerKind kind;
@@ -30,6 +30,12 @@ struct Optimizer {
   /// none. An optimizer without a value has no such number.
   double weightDecay;
   std::optional<double> beta1, beta2, epsilon, momentum;
+  /// Of an optimizer that needs whole matrices: what the first of its states is
+  /// called of these, which have no other. All else is AdamW's, whose states
+  /// come first in stateNames.
+  std::string_view matrixState = {};
+
+  constexpr bool takesMatrices() const { return !matrixState.empty(); }
 
   constexpr std::span<const std::string_view> states() const {
     size_t count = 0;
@@ -98,7 +104,19 @@ inline constexpr Optimizer optimizers[] = {
      {},
      {},
      1e-10,
-     {}}};
+     {}},
+    // Keller Jordan et al., Muon: An optimizer for hidden layers in neural
+    // networks (2024), in torch's form. The betas and epsilon are AdamW's.
+    {OptimizerKind::Muon,
+     "muon",
+     "torch.optim.Muon, AdamW for what is no matrix",
+     {"exp_avg", "exp_avg_sq"},
+     0.1,
+     0.9,
+     0.999,
+     1e-8,
+     0.95,
+     "momentum_buffer"}};
 
 /// Null for an unknown name.
 constexpr const Optimizer *findOptimizer(std::string_view name) {

@@ -16,8 +16,8 @@ struct StepNumbers {
   int64_t step = 1; // counts optimizer steps from 1, over the whole run
   double learningRate = 1e-3;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  double momentum = 0;   // sgd
-  bool nesterov = false; // sgd
+  double momentum = 0;   // sgd, muon
+  bool nesterov = false; // sgd, muon
   double clip = 0;       // largest gradient norm; 0: not clipped
   Norm clipNorm = Norm::Two;
   /// What gradients are multiplied by before anything is made of them: 1 /
@@ -34,6 +34,8 @@ struct StepNumbers {
 struct ParameterNumbers {
   double learningRateScale = 1;
   double weightDecay = 0;
+  /// What the learning rate of a whole matrix is multiplied by, for its size.
+  double matrixScale = 1;
   bool operator==(const ParameterNumbers &) const = default;
 };
 

@@ -15,6 +15,7 @@ public:
   void start(const entry::StartReduceScatter &entry,
              const StepNumbers &numbers);
   void start(const entry::StartAllReduce &entry, const StepNumbers &numbers);
+  void start(const entry::StartAllToAll &entry);
   void start(const entry::StartBarrier &entry);
   void wait(const entry::Wait &entry);
   void finish(const entry::Finish &entry);

@@ -3,6 +3,7 @@
 #include "runtime/engine/CheckPlan.h"
 
 #include "runtime/base/DType.h"
+#include "runtime/base/EntryKind.h"
 #include "runtime/base/Error.h"
 
 #include <algorithm>
@@ -103,8 +104,12 @@ void PlanCheck::run() {
   if (plan.target().has_cuda())
     check(plan.target().cuda());
   for (const plan::Program *program : {&plan.train(), &plan.eval()})
-    for (const plan::Entry &entry : program->entries())
+    for (const plan::Entry &entry : program->entries()) {
       walk(entry, entry.name());
+      // The others would wait for ever.
+      if (!entry.ranks().empty() && collectiveToken(entry))
+        refuse(entry.name(), " is a collective, and some ranks alone run it");
+    }
 }
 
 void PlanCheck::mesh() {

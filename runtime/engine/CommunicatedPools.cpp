@@ -22,6 +22,10 @@ public:
         mark(entry.all_reduce_start());
       else if (entry.has_all_gather_updates_start())
         mark(entry.all_gather_updates_start());
+      else if (entry.has_gather_matrices_start())
+        markMatrices(entry.gather_matrices_start());
+      else if (entry.has_scatter_matrices_start())
+        markMatrices(entry.scatter_matrices_start());
     }
   }
   std::vector<bool> result() && { return std::move(pools); }
@@ -69,6 +73,13 @@ private:
       buffer(value.buffer());
     if (entry.has_workspace())
       buffer(entry.workspace().buffer());
+  }
+
+  template <typename Start> void markMatrices(const Start &entry) {
+    for (const plan::Tensor &slice : entry.slices())
+      buffer(slice.buffer());
+    for (const plan::Tensor &matrix : entry.matrices())
+      buffer(matrix.buffer());
   }
 
   const plan::Plan &plan;

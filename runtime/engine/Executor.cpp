@@ -5,6 +5,7 @@
 #include "runtime/engine/Program.h"
 #include "runtime/engine/RankState.h"
 #include "runtime/engine/SplitSlice.h"
+#include "runtime/engine/TrainedParts.h"
 
 namespace shardc::runtime {
 
@@ -102,13 +103,20 @@ Slice Rank::masterSlice(const plan::Unit &unit) const {
   slice.remainder = state->remainder(unit).data;
   return slice;
 }
-Slice Rank::stateSlice(const plan::Unit &unit, int index) const {
+Slice Rank::stateSlice(const plan::Unit &unit, uint32_t parameter,
+                       int index) const {
   if (unit.optimizer_shards() == 0)
     return {};
-  return sliceOf(state->vectorOf(unit.state_buffers(index),
-                                 state->optimizerElements(unit),
-                                 unit.master_dtype(), "state_buffer"),
-                 state->optimizerBegin(unit));
+  for (const TrainedPart &part : trainedParts(*state, unit)) {
+    if (part.parameter != parameter || (part.isMatrix && index > 0))
+      continue;
+    Tensor values = stateVector(*state, unit, index);
+    values.data += (index == 0 ? part.begin : part.laterStates) *
+                   int64_t(elementSize(values.dtype));
+    values.shape = {part.end - part.begin};
+    return sliceOf(values, state->optimizerBegin(unit) + part.begin);
+  }
+  return {};
 }
 Slice Rank::gradientSlice(uint32_t unit) const {
   const Tensor &gradient = state->train.gradients.at(unit);

@@ -88,7 +88,9 @@ public:
   Slice masterSlice(const plan::Unit &unit) const;
   /// Returns the same part of a state of the optimizer (index of
   /// Optimizer.states).
-  Slice stateSlice(const plan::Unit &unit, int state) const;
+  /// What the rank has of a parameter's state, by its place in
+  /// Optimizer.states; empty where it has nothing of it.
+  Slice stateSlice(const plan::Unit &unit, uint32_t parameter, int state) const;
   /// Returns the unit's reduced gradient as this rank's optimizer reads it, of
   /// unit.gradient_dtype, neither clipped nor multiplied by
   /// StepNumbers.gradientFactor yet. It is valid inside the callback of

@@ -6,6 +6,7 @@
 #include "runtime/engine/Checks.h"
 #include "runtime/engine/Resolve.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace shardc::runtime {
@@ -98,7 +99,15 @@ void Program::push(int index, entry::Any what, bool last) {
                  nodesNear(program, index)});
 }
 
+bool Program::isOwn(const plan::Entry &entry) const {
+  return entry.ranks().empty() ||
+         std::ranges::binary_search(entry.ranks(),
+                                    int64_t(state.communicator.rank()));
+}
+
 void Program::add(int index, const plan::Entry &entry) {
+  if (!isOwn(entry))
+    return;
   switch (entry.kind_case()) {
   case plan::Entry::kAccumulate:
     if (auto accumulate = resolve(state, entry.accumulate()))
@@ -114,6 +123,12 @@ void Program::add(int index, const plan::Entry &entry) {
     return addCollective(index, entry.all_reduce_start());
   case plan::Entry::kAllGatherUpdatesStart:
     return addCollective(index, entry.all_gather_updates_start());
+  case plan::Entry::kMatrixDirection:
+    return addDirection(index, entry.matrix_direction());
+  case plan::Entry::kGatherMatricesStart:
+    return addCollective(index, entry.gather_matrices_start());
+  case plan::Entry::kScatterMatricesStart:
+    return addCollective(index, entry.scatter_matrices_start());
   case plan::Entry::kKeep:
     return addKeep(index, entry.keep());
   case plan::Entry::kWait:
@@ -152,17 +167,34 @@ void Program::addMetric(int index, const plan::Metric &entry) {
        onlyAtEnd[index]);
 }
 
+Tensor Program::lossSlot() const {
+  Tensor loss;
+  for (size_t i = 0; i < metrics.size(); ++i)
+    if (metrics[i].name == "loss")
+      loss = slotAt(slots, int64_t(i));
+  return loss;
+}
+
+void Program::beginOptimizer(int index) {
+  if (firstOptimizerStep >= 0)
+    return;
+  firstOptimizerStep = onDevice->size();
+  awaitReaders(index);
+}
+
+void Program::addDirection(int index, const plan::MatrixDirection &entry) {
+  entry::MatrixDirection direction = resolve(state, entry);
+  direction.loss = lossSlot();
+  beginOptimizer(index);
+  push(index, std::move(direction), true);
+}
+
 void Program::addOptimizerStep(int index, const plan::OptimizerStep &entry) {
   entry::OptimizerStep step = resolve(state, entry);
   gradients[entry.unit()] = step.gradient;
-  for (size_t i = 0; i < metrics.size(); ++i)
-    if (metrics[i].name == "loss")
-      step.loss = slotAt(slots, int64_t(i));
+  step.loss = lossSlot();
   step.skipped = slotAt(slots, std::ssize(metrics));
-  if (firstOptimizerStep < 0) {
-    firstOptimizerStep = onDevice->size();
-    awaitReaders(index);
-  }
+  beginOptimizer(index);
   finishGathers(index, entry.unit());
   push(index, std::move(step), true);
 }
@@ -185,7 +217,7 @@ void Program::begin(const StepNumbers &numbers) {
     onDevice->run(middle, size, numbers, measured);
   }
   for (int i = 0; i < program.entries_size(); ++i)
-    if (ranToEnd || !onlyAtEnd[i])
+    if ((ranToEnd || !onlyAtEnd[i]) && isOwn(program.entries(i)))
       ++measured.profile.entryRuns[i];
   if (measured.timed) {
     ++measured.profile.runs;

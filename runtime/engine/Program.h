@@ -54,6 +54,8 @@ private:
   std::string placeOf(const plan::Entry &entry) const;
   void findCollectives();
   void makeSlots();
+  /// Returns whether this rank runs the entry.
+  bool isOwn(const plan::Entry &entry) const;
   void add(int index, const plan::Entry &entry);
   void addCompute(int index, const plan::Entry &entry);
   void push(int index, entry::Any what, bool last);
@@ -61,9 +63,17 @@ private:
   void addCollective(int index, const plan::ReduceScatterStart &entry);
   void addCollective(int index, const plan::AllReduceStart &entry);
   void addCollective(int index, const plan::AllGatherUpdatesStart &entry);
+  // ResolveMatrices.cpp has these two.
+  void addCollective(int index, const plan::GatherMatricesStart &entry);
+  void addCollective(int index, const plan::ScatterMatricesStart &entry);
   void addKeep(int index, const plan::Keep &entry);
   void addWait(int index, uint32_t id);
   void addMetric(int index, const plan::Metric &entry);
+  void addDirection(int index, const plan::MatrixDirection &entry);
+  /// Notes that parameters or state change from here on.
+  void beginOptimizer(int index);
+  /// Returns where the loss is when optimizer steps run.
+  Tensor lossSlot() const;
   void addOptimizerStep(int index, const plan::OptimizerStep &entry);
   /// Adds a wait until no peer reads a unit's parameters any more.
   void finishGathers(int index, uint32_t unit);

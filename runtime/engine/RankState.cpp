@@ -267,6 +267,11 @@ int64_t RankState::optimizerIndex(const plan::Unit &unit) const {
              ? optimizerShardIndex
              : shardIndex;
 }
+int64_t RankState::optimizerShardOf(int64_t rank) const {
+  const plan::Mesh &mesh = plan.mesh();
+  return indexIn(mesh, int(rank), mesh.optimizer_dims(),
+                 mesh.optimizer_shards(), "optimizer_dims");
+}
 Holders RankState::holders(const plan::Unit &unit) const {
   const plan::Mesh &mesh = plan.mesh();
   std::vector<bool> isCut(mesh.dims_size());

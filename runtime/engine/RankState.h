@@ -43,6 +43,8 @@ struct RankState {
   /// The rank's optimizer updates this part of the slice. It is empty for a
   /// unit that is not trained.
   int64_t optimizerIndex(const plan::Unit &unit) const;
+  /// Returns which of the mesh's optimizer slices a rank has.
+  int64_t optimizerShardOf(int64_t rank) const;
   int64_t optimizerBegin(const plan::Unit &unit) const;
   int64_t optimizerElements(const plan::Unit &unit) const;
   Holders holders(const plan::Unit &unit) const;

@@ -14,6 +14,11 @@ SHARDC_COMPUTE_ENTRIES(SHARDC_DECLARE)
 /// Returns nothing where the run does not accumulate.
 std::optional<entry::Accumulate> resolve(const RankState &state,
                                          const plan::Accumulate &entry);
+/// The caller sets `loss`.
+entry::MatrixDirection resolve(const RankState &state,
+                               const plan::MatrixDirection &entry);
+/// The element type of a unit's directions.
+plan::DType directionType(const plan::Unit &unit);
 /// The caller sets `loss` and `skipped`.
 entry::OptimizerStep resolve(const RankState &state,
                              const plan::OptimizerStep &entry);

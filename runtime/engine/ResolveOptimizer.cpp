@@ -3,42 +3,9 @@
 #include "runtime/base/ExactSum.h"
 #include "runtime/engine/Checks.h"
 #include "runtime/engine/Resolve.h"
-
-#include <algorithm>
+#include "runtime/engine/TrainedParts.h"
 
 namespace shardc::runtime {
-
-/// What a rank's optimizer slice has of a trained parameter: neither padding
-/// nor frozen ones are.
-struct TrainedPart {
-  uint32_t parameter;
-  int64_t begin, end; // in the slice
-  int64_t before;     // elements of the parameter in slices before it
-};
-static std::vector<TrainedPart> trainedParts(const RankState &state,
-                                             const plan::Unit &unit) {
-  int64_t first = state.optimizerBegin(unit);
-  int64_t last = first + state.optimizerElements(unit);
-  std::vector<TrainedPart> parts;
-  for (uint32_t index : unit.parameters()) {
-    const plan::Parameter &parameter = state.plan.parameters(index);
-    if (!parameter.trainable())
-      continue;
-    int64_t elements = 1;
-    for (int64_t size : parameter.shape())
-      elements *= size;
-    int64_t begin = std::max(first, parameter.flat_offset());
-    int64_t end = std::min(last, parameter.flat_offset() + elements);
-    if (begin < end)
-      parts.push_back(
-          {index, begin - first, end - first, begin - parameter.flat_offset()});
-  }
-  std::sort(parts.begin(), parts.end(),
-            [](const TrainedPart &a, const TrainedPart &b) {
-              return a.begin < b.begin;
-            });
-  return parts;
-}
 
 /// Returns the ranges of those with equal numbers; neighbours are one.
 static std::vector<entry::Range> trainedRanges(const RankState &state,
@@ -46,11 +13,15 @@ static std::vector<entry::Range> trainedRanges(const RankState &state,
   std::vector<entry::Range> merged;
   for (const TrainedPart &part : trainedParts(state, unit)) {
     const ParameterNumbers &numbers = state.parameterNumbers[part.parameter];
+    // Of matrices, and of what is none, alike: the later states of neighbours
+    // are neighbours, too.
     if (!merged.empty() && merged.back().end == part.begin &&
+        merged.back().isMatrix == part.isMatrix &&
         merged.back().numbers == numbers)
       merged.back().end = part.end;
     else
-      merged.push_back({part.begin, part.end, numbers});
+      merged.push_back(
+          {part.begin, part.end, numbers, part.isMatrix, part.laterStates});
   }
   return merged;
 }
@@ -167,9 +138,8 @@ entry::OptimizerStep resolve(const RankState &state,
   step.master = state.masterSlice(unit);
   step.remainder = state.remainder(unit);
   requireFloat(step.master, "master");
-  for (uint32_t buffer : unit.state_buffers())
-    step.states.push_back(
-        state.vectorOf(buffer, elements, unit.master_dtype(), "state_buffer"));
+  for (int i = 0; i < states; ++i)
+    step.states.push_back(stateVector(state, unit, i));
   step.gradient = state.resolve(entry.gradient(), "gradient");
   requireDtype(step.gradient, unit.gradient_dtype(), "gradient");
   requireFloat(step.gradient, "gradient");
@@ -182,6 +152,25 @@ entry::OptimizerStep resolve(const RankState &state,
     requireFloat(step.copy, "parameter_buffer");
   }
   step.ranges = trainedRanges(state, unit);
+  step.direction = SHARDC_RESOLVE_FIELD(state, entry, direction);
+  if (step.direction) {
+    requireDtype(step.direction, directionType(unit), "direction");
+    requireContiguous(step.direction, "direction");
+    if (step.direction.elements() != elements)
+      fail("expects a direction of ", elements, " elements, got ",
+           step.direction.describe());
+  }
+  for (const entry::Range &range : step.ranges) {
+    if (range.isMatrix && !step.direction)
+      fail("unit ", unit.name(), " has matrices, but no direction");
+    if (!range.isMatrix)
+      for (int i = 1; i < states; ++i)
+        if (range.laterStates + range.end - range.begin >
+            step.states[i].elements())
+          fail("state ", i, " of unit ", unit.name(), " has room for ",
+               step.states[i].elements(), " elements, and needs ",
+               range.laterStates + range.end - range.begin);
+  }
   step.norm = SHARDC_RESOLVE_FIELD(state, entry, norm);
   if (step.norm) {
     requireDtype(step.norm, plan::FLOAT64, "norm");

@@ -10,27 +10,6 @@ namespace {
 
 template <typename T> constexpr T infinity = T(__builtin_inf());
 
-/// Calls body(i, n) for runs of `lanes` elements, and once for what is left.
-template <typename T, typename Body>
-SHARDC_INLINE void forLanes(int64_t count, Body body) {
-  int64_t i = 0;
-  for (; i + lanes<T> <= count; i += lanes<T>)
-    body(i, lanes<T>);
-  if (i < count)
-    body(i, count - i);
-}
-template <typename T>
-SHARDC_INLINE Vector<T> loadUpTo(const T *from, int64_t n, T rest = 0) {
-  return n == lanes<T> ? load(from) : loadPart(from, n, rest);
-}
-template <typename T>
-SHARDC_INLINE void storeUpTo(T *to, Vector<T> value, int64_t n) {
-  if (n == lanes<T>)
-    store(to, value);
-  else
-    storePart(to, value, n);
-}
-
 template <typename T>
 void sum(T *const *destinations, int copies, const T *const *sources, int terms,
          int64_t count) {
@@ -273,6 +252,36 @@ void lion(T *parameter, T *average, const T *gradient,
   });
 }
 
+// torch.lerp: it reaches either end exactly.
+template <typename T>
+Vector<T> between(Vector<T> from, Vector<T> to, double weight) {
+  return weight < 0.5 ? from + (to - from) * T(weight)
+                      : to - (to - from) * T(1 - weight);
+}
+
+template <typename T>
+void momentum(T *direction, T *buffer, const T *gradient,
+              const MomentumNumbers &numbers, int64_t count) {
+  const T factor = T(numbers.gradientFactor);
+  const double mu = numbers.momentum;
+  forLanes<T>(count, [&](int64_t i, int64_t n) {
+    Vector<T> g = loadUpTo(gradient + i, n) * factor;
+    Vector<T> b = between<T>(loadUpTo(buffer + i, n), g, 1 - mu);
+    storeUpTo(buffer + i, b, n);
+    storeUpTo(direction + i, numbers.nesterov ? between<T>(g, b, mu) : b, n);
+  });
+}
+
+template <typename T>
+void follow(T *parameter, const T *direction, double decay, double rate,
+            int64_t count) {
+  const T kept = T(decay), step = T(-rate);
+  forLanes<T>(count, [&](int64_t i, int64_t n) {
+    Vector<T> p = loadUpTo(parameter + i, n) * kept;
+    storeUpTo(parameter + i, p + loadUpTo(direction + i, n) * step, n);
+  });
+}
+
 // torch.optim.Adagrad, the single-tensor path, with lr_decay 0.
 template <typename T>
 void adagrad(T *parameter, T *sumOfSquares, const T *gradient,
@@ -461,6 +470,8 @@ constexpr Simd<T> table = {sum<T>,
                            lion<T>,
                            adagrad<T>,
                            sgd<T>,
+                           momentum<T>,
+                           follow<T>,
                            softmaxRow<T>,
                            probabilityRow<T>,
                            softmaxGradientRow<T>,

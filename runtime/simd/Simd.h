@@ -27,6 +27,11 @@ struct LionNumbers {
   double beta1, beta2;
   double learningRate;
 };
+struct MomentumNumbers {
+  double gradientFactor;
+  double momentum;
+  bool nesterov;
+};
 struct AdagradNumbers {
   double gradientFactor;
   double weightDecay;
@@ -78,6 +83,15 @@ template <typename T> struct Simd {
   /// `buffer`: momentum; not read or written where momentum is 0.
   void (*sgd)(T *parameter, T *buffer, const T *gradient,
               const SgdNumbers &numbers, int64_t count);
+
+  /// torch.optim.Muon's, before a matrix is whole: the buffer moves towards the
+  /// gradient by 1 - momentum of the way, and the direction is the buffer, or
+  /// what lies between gradient and buffer as far.
+  void (*momentum)(T *direction, T *buffer, const T *gradient,
+                   const MomentumNumbers &numbers, int64_t count);
+  /// parameter[i] = parameter[i] * decay - rate * direction[i].
+  void (*follow)(T *parameter, const T *direction, double decay, double rate,
+                 int64_t count);
 
   /// One row of attention scores, in place: adds bias (null: none), sets those
   /// with a false mask (null: none) to -inf, replaces score by exp(score -

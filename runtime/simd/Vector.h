@@ -201,6 +201,27 @@ SHARDC_INLINE Double8x exponential(Double8x x) {
   return x < lowest ? V{} : p * (V)power;
 }
 
+/// Calls body(i, n) for runs of `lanes` elements, and once for what is left.
+template <typename T, typename Body>
+SHARDC_INLINE void forLanes(int64_t count, Body body) {
+  int64_t i = 0;
+  for (; i + lanes<T> <= count; i += lanes<T>)
+    body(i, lanes<T>);
+  if (i < count)
+    body(i, count - i);
+}
+template <typename T>
+SHARDC_INLINE Vector<T> loadUpTo(const T *from, int64_t n, T rest = 0) {
+  return n == lanes<T> ? load(from) : loadPart(from, n, rest);
+}
+template <typename T>
+SHARDC_INLINE void storeUpTo(T *to, Vector<T> value, int64_t n) {
+  if (n == lanes<T>)
+    store(to, value);
+  else
+    storePart(to, value, n);
+}
+
 } // namespace
 
 #endif

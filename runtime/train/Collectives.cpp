@@ -12,6 +12,13 @@ static int64_t bytesOf(const plan::Tensor &tensor) {
   return elementCount(tensor) *
          static_cast<int64_t>(elementSize(tensor.dtype()));
 }
+static int64_t
+bytesOf(const google::protobuf::RepeatedPtrField<plan::Tensor> &tensors) {
+  int64_t bytes = 0;
+  for (const plan::Tensor &tensor : tensors)
+    bytes += bytesOf(tensor);
+  return bytes;
+}
 static int64_t bytesOf(const plan::Unit &unit) {
   return unit.elements() * static_cast<int64_t>(elementSize(unit.dtype()));
 }
@@ -40,6 +47,16 @@ std::optional<Collective> collectiveOf(const plan::Plan &plan,
         plan.units(entry.all_gather_updates_start().unit());
     return some("all_gather_updates", bytesOf(unit) / unit.shards());
   }
+  case plan::Entry::kGatherMatricesStart:
+    if (plan.mesh().ranks() == 1) // a copy
+      return std::nullopt;
+    return some("gather_matrices",
+                bytesOf(entry.gather_matrices_start().matrices()));
+  case plan::Entry::kScatterMatricesStart:
+    if (plan.mesh().ranks() == 1)
+      return std::nullopt;
+    return some("scatter_matrices",
+                bytesOf(entry.scatter_matrices_start().matrices()));
   default:
     return std::nullopt;
   }

@@ -63,6 +63,8 @@ struct ScheduleOptions {
 };
 
 /// --keep-best: by which metric of evaluations one is the best.
+/// torch.optim.Muon's adjust_lr_fn.
+enum class AdjustRate { Original, MatchRmsAdamW };
 enum class BestBy { EvalLoss, Accuracy };
 
 /// --predict: an output of the graph, empty where there is one, and its file.
@@ -124,7 +126,8 @@ struct Options {
   std::optional<double> beta1, beta2;
   std::optional<double> epsilon;
   std::optional<double> momentum;
-  bool nesterov = false;
+  bool nesterov = false, noNesterov = false;
+  std::optional<AdjustRate> adjustRate;
   std::vector<GroupOption> groups;
   std::vector<std::string> noDecay; // roles of parameters
 

@@ -3,16 +3,35 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/device/Optimizers.h"
+#include "runtime/engine/ParameterStates.h"
 #include "runtime/train/NameGroups.h"
 #include "runtime/weights/ParameterSource.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace shardc::runtime {
 
 double weightDecayOf(const Options &options, const plan::Plan &plan) {
   const Optimizer *optimizer = findOptimizer(plan.optimizer().kind());
   return options.weightDecay.value_or(optimizer ? optimizer->weightDecay : 0);
+}
+
+static double weightDecayOf(const Options &options, const plan::Plan &plan,
+                            const plan::Parameter &parameter) {
+  const Optimizer *own = findOptimizer(parameter.optimizer());
+  return own && !options.weightDecay ? own->weightDecay
+                                     : weightDecayOf(options, plan);
+}
+
+/// What torch.optim.Muon multiplies the learning rate of a matrix by
+/// (adjust_lr_fn).
+static double matrixScaleOf(AdjustRate adjust,
+                            const plan::Parameter &parameter) {
+  auto rows = double(parameter.shape(0)), columns = double(parameter.shape(1));
+  return adjust == AdjustRate::MatchRmsAdamW
+             ? 0.2 * std::sqrt(std::max(rows, columns))
+             : std::sqrt(std::max(1.0, rows / columns));
 }
 
 /// By parameter: the --group that it belongs to, -1 for none.
@@ -37,12 +56,14 @@ ParameterGroups ParameterGroups::resolve(const Options &options,
                                          const plan::Plan &plan) {
   ParameterGroups resolved;
   std::vector<int> matches = matchGroups(options, plan);
+  const Optimizer *optimizer = findOptimizer(plan.optimizer().kind());
+  bool takesMatrices = optimizer && optimizer->takesMatrices();
   const std::vector<std::string> &roles = options.noDecay;
-  double weightDecay = weightDecayOf(options, plan);
-  // Two slots for each --group and for the rest: its parameters that decay as
-  // usual, and those that --no-decay names.
+  // Four slots for each --group and for the rest: its parameters that decay as
+  // usual, and those that --no-decay names; of each first whole matrices, or
+  // everything where the optimizer takes none.
   size_t rest = options.groups.size();
-  std::vector<ParameterGroup> slots(2 * (rest + 1));
+  std::vector<ParameterGroup> slots(4 * (rest + 1));
   for (int i = 0; i < plan.parameters_size(); ++i) {
     const plan::Parameter &parameter = plan.parameters(i);
     const GroupOption *option =
@@ -51,7 +72,10 @@ ParameterGroups ParameterGroups::resolve(const Options &options,
         (option && option->weightDecay) ||
         std::find(roles.begin(), roles.end(), parameter.role()) == roles.end();
     ParameterNumbers numbers;
-    numbers.weightDecay = decays ? weightDecay : 0;
+    numbers.weightDecay = decays ? weightDecayOf(options, plan, parameter) : 0;
+    if (isWholeMatrix(plan, parameter))
+      numbers.matrixScale = matrixScaleOf(
+          options.adjustRate.value_or(AdjustRate::Original), parameter);
     if (option) {
       numbers.learningRateScale = option->learningRateScale.value_or(1);
       numbers.weightDecay = option->weightDecay.value_or(numbers.weightDecay);
@@ -60,12 +84,18 @@ ParameterGroups ParameterGroups::resolve(const Options &options,
     if (!parameter.trainable())
       continue;
     ParameterGroup &slot =
-        slots[2 * (option ? matches[i] : rest) + (decays ? 0 : 1)];
+        slots[4 * (option ? matches[i] : rest) + (decays ? 0 : 1) +
+              (parameter.optimizer().empty() ? 0 : 2)];
     std::string noDecay = decays ? "" : "no decay (" + joined(roles) + ")";
     if (option)
       slot.name = "match=" + option->match + (decays ? "" : ", ") + noDecay;
     else
       slot.name = decays ? "others" : noDecay;
+    if (std::string kind = parameter.optimizer().empty()
+                               ? plan.optimizer().kind()
+                               : parameter.optimizer();
+        takesMatrices)
+      slot.name += ", " + kind;
     slot.numbers = numbers;
     ++slot.parameters;
     slot.elements += elementCount(parameter);

@@ -19,7 +19,8 @@ struct ParameterGroup {
   int64_t parameters = 0, elements = 0;
 };
 
-/// A parameter belongs to the first --group whose regex is found in its name.
+/// Where the optimizer takes whole matrices, what it does not take is in groups
+/// of its own. A parameter belongs to the first --group whose regex is found in its name.
 /// Its weight decay is that group's; where that group says nothing of it, or
 /// there is none, 0 for the roles of --no-decay, and --weight-decay for the
 /// rest.
@@ -35,7 +36,8 @@ struct ParameterGroups {
   std::string text() const;
 };
 
-/// --weight-decay, or torch.optim's default for the plan's optimizer.
+/// --weight-decay, or torch.optim's default for the plan's optimizer. (What
+/// another updates has that one's default.)
 double weightDecayOf(const Options &options, const plan::Plan &plan);
 
 } // namespace shardc::runtime

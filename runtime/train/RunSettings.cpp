@@ -218,8 +218,9 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
     numbers.epsilon = options.epsilon.value_or(optimizer->epsilon.value_or(0));
     numbers.momentum =
         options.momentum.value_or(optimizer->momentum.value_or(0));
+    numbers.nesterov =
+        optimizer->takesMatrices() ? !options.noNesterov : options.nesterov;
   }
-  numbers.nesterov = options.nesterov;
   numbers.clip = options.clip;
   numbers.clipNorm = options.clipNorm.value_or(Norm::Two);
   settings.lossNorm = options.lossNorm;

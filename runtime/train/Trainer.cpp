@@ -6,6 +6,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/data/LossNormalization.h"
 #include "runtime/data/SampleOrder.h"
+#include "runtime/engine/ParameterStates.h"
 #include "runtime/metrics/Process.h"
 #include "runtime/metrics/StepProfile.h"
 #include "runtime/train/Evaluation.h"
@@ -24,6 +25,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -288,12 +290,19 @@ void RankLoop::loadParameters() {
     return readInitialValues(plan, *rank, run.initialValues);
   readInitialValues(plan, *rank,
                     *run.resumed->parameters(plan, run.initialValues));
-  for (int i = 0; i < plan.optimizer().states_size(); ++i) {
-    auto states = run.resumed->states(plan, plan.optimizer().states(i));
-    for (const plan::Unit &unit : plan.units())
-      if (unit.optimizer_shards() > 0)
-        readSliceValues(plan, unit, *rank, rank->stateSlice(unit, i), *states);
-  }
+  std::map<std::string, std::unique_ptr<ParameterSource>> states; // by name
+  for (const plan::Unit &unit : plan.units())
+    for (uint32_t member : unit.parameters())
+      for (int i = 0; i < unit.state_buffers_size(); ++i) {
+        Slice slice = rank->stateSlice(unit, member, i);
+        if (!slice)
+          continue;
+        std::string name = stateNameOf(plan, plan.parameters(int(member)), i);
+        std::unique_ptr<ParameterSource> &source = states[name];
+        if (!source)
+          source = run.resumed->states(plan, name);
+        readSliceValues(plan, unit, *rank, slice, *source);
+      }
 }
 
 RankLoop::Agreement RankLoop::beginStep(int64_t step) {

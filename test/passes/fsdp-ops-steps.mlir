@@ -467,7 +467,7 @@ nn.parameter @w : tensor<4x4xf32> {initializer = "w", file = "", offset = 0 : i6
 fsdp.unit @u {parameters = [@w], offsets = array<i64: 0>, elements = 16, padding = 0, shards = 2, optimizer_shards = 2, reshard = 2,
   element_type = f32, master_type = f32, gradient_type = f32, reason = ""}
 func.func @knows_its_optimizers(%x: tensor<8xf32>, %n: tensor<f64>) {
-  // expected-error @below {{expects kind adamw, adam, sgd, lion, amsgrad or adagrad, got adamax}}
+  // expected-error @below {{expects kind adamw, adam, sgd, lion, amsgrad, adagrad or muon, got adamax}}
   fsdp.optimizer_step @u(%x, %n) "adamax" : tensor<8xf32>, tensor<f64>
   return
 }

@@ -14,6 +14,9 @@
 // RUN: shardc-opt %s --fsdp-form-units=mesh=2x2 --fsdp-shard=accumulate=unsharded --fsdp-verify | FileCheck %s --check-prefix=UNSHARDED-HYBRID
 // RUN: shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=prefetch=0 --fsdp-verify | FileCheck %s --check-prefix=AHEAD0
 // RUN: shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=prefetch=9 --fsdp-verify | FileCheck %s --check-prefix=AHEAD9
+// RUN: shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard="optimizer=muon newton-schulz-steps=1" --fsdp-verify | FileCheck %s --check-prefix=MUON
+// RUN: shardc-opt %s --fsdp-form-units=mesh=1 --fsdp-shard="optimizer=muon matrices=s.1.w" --fsdp-verify | FileCheck %s --check-prefix=MUON-ONE
+// RUN: not shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard="optimizer=muon matrices=bias" 2>&1 | FileCheck %s --check-prefix=MUON-NAME
 // RUN: not shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=optimizer=adamax 2>&1 | FileCheck %s --check-prefix=KIND
 // RUN: not shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=prefetch=-1 2>&1 | FileCheck %s --check-prefix=PREFETCH
 // RUN: not shardc-opt %s --fsdp-form-units=mesh=2 --fsdp-shard=accumulate=half 2>&1 | FileCheck %s --check-prefix=ACCUMULATE
@@ -283,7 +286,41 @@
 // AHEAD9-NEXT: fsdp.all_gather_start @layers.1 backward
 // AHEAD9-NEXT: fsdp.all_gather_start @layers.0 backward
 
-// KIND: error: optimizer adamax: expected adamw, adam, sgd, lion, amsgrad or adagrad
+// As many units as ranks go together; each matrix has an owner, who makes its update of the whole. Of the head there is no direction.
+// MUON: nn.parameter @embed.weight {{.*}}nn.optimizer = "adamw"
+// MUON: nn.parameter @layers.0.weight
+// MUON-NOT: nn.optimizer
+// MUON: nn.parameter @layers.0.bias {{.*}}nn.optimizer = "adamw"
+// MUON-LABEL: func.func @train
+// MUON: fsdp.metric "gradient_norm" %[[N:.*]] : tensor<f64>
+// MUON-NEXT: fsdp.optimizer_step @root(%{{.*}}, %[[N]]) "muon" : tensor<20xf32>, tensor<f64>
+// MUON-NEXT: %[[D0:.*]] = fsdp.matrix_direction @layers.0(%[[G0:.*]], %[[N]]) "muon" : (tensor<12xf32>, tensor<f64>) -> tensor<12xf32>
+// MUON-NEXT: %[[D1:.*]] = fsdp.matrix_direction @layers.1(%[[G1:.*]], %[[N]]) "muon"
+// MUON-NEXT: %[[T:.*]] = fsdp.gather_matrices_start(%[[D0]], %[[D1]])
+// MUON-SAME: offsets = array<i64: 0, 0>, owners = array<i64: 0, 1>, slots = array<i64: 0, 0>, unit_of = array<i64: 0, 1>, units = [@layers.0, @layers.1]
+// MUON-NEXT: %[[M:.*]] = fsdp.gather_matrices_wait %[[T]] : tensor<4x4xf32>
+// MUON: %[[X:.*]] = nn.div %[[M]],
+// MUON: %[[A:.*]] = nn.matmul %[[X]], %[[X]] {transpose_rhs}
+// MUON: nn.matmul %[[A]], %[[A]]
+// MUON: %[[B:.*]] = nn.add
+// MUON-NEXT: nn.matmul %[[B]], %[[X]]
+// MUON-NOT: nn.matmul
+// MUON: %[[O:.*]] = nn.add
+// MUON-NEXT: %[[S:.*]] = fsdp.scatter_matrices_start(%[[O]]) over(%[[D0]], %[[D1]]) {offsets = array<i64: 0, 0>, owners = array<i64: 0, 1>
+// MUON-NEXT: %[[R:.*]]:2 = fsdp.scatter_matrices_wait %[[S]]
+// MUON-NEXT: fsdp.optimizer_step @layers.0(%[[G0]], %[[N]]) "muon" along %[[R]]#0
+// MUON-NEXT: fsdp.optimizer_step @layers.1(%[[G1]], %[[N]]) "muon" along %[[R]]#1
+// MUON-NEXT: return
+
+// MUON-ONE: fsdp.optimizer_step @root
+// MUON-ONE-NEXT: fsdp.optimizer_step @layers.0({{[^)]*}}) "muon" : tensor
+// MUON-ONE-NEXT: fsdp.matrix_direction @layers.1
+// MUON-ONE-NEXT: fsdp.gather_matrices_start{{.*}} owners = array<i64: 0>
+// MUON-ONE-COUNT-15: nn.matmul
+// MUON-ONE: fsdp.optimizer_step @layers.1({{.*}} along
+
+// MUON-NAME: error: --muon bias: is found in the name of no trained matrix
+// KIND: error: optimizer adamax: expected adamw, adam, sgd, lion, amsgrad, adagrad or muon
 // PREFETCH: error: prefetch -1: expected the number of units to gather ahead, 0 or more
 // ACCUMULATE: error: accumulate half: there are sharded and unsharded
 // NO-MESH: error: expects fsdp.mesh and @train; run nn-differentiate and fsdp-form-units first

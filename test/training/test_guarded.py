@@ -22,7 +22,9 @@ SCALED = ("--loss-scale", "dynamic", "--loss-scale-initial", str(2.0**24))
 class Guarded(OtherRuntime):
     runtime = "guarded-runtime"
 
-    def trained(self, shardc, model, mesh, strategy, precision, flags, accumulation, seed):
+    def trained(
+        self, shardc, model, mesh, strategy, precision, flags, accumulation, seed, optimizer
+    ):
         path = lambda name: os.path.join(folder, name)
         ranks = ranks_of(mesh)
         batch = max(model.batch, ranks * accumulation)
@@ -35,6 +37,8 @@ class Guarded(OtherRuntime):
                 precision,
                 "--strategy",
                 strategy,
+                "--optimizer",
+                optimizer,
                 batch=batch // accumulation,
             )
             os.environ["SHARDC_GUARD_SEED"] = str(seed)
@@ -62,7 +66,17 @@ class Guarded(OtherRuntime):
             said.count("step skipped"),
         )
 
-    def check(self, model, mesh, strategy, precision, flags=(), accumulation=1, seed=0):
+    def check(
+        self,
+        model,
+        mesh,
+        strategy,
+        precision,
+        flags=(),
+        accumulation=1,
+        seed=0,
+        optimizer="adamw",
+    ):
         with self.subTest(
             model=model.folder,
             mesh=mesh,
@@ -70,7 +84,7 @@ class Guarded(OtherRuntime):
             precision=precision,
             accumulation=accumulation,
         ):
-            case = (model, mesh, strategy, precision, flags, accumulation, seed)
+            case = (model, mesh, strategy, precision, flags, accumulation, seed, optimizer)
             expected = self.trained(SHARDC, *case)
             self.assertEqual(self.trained(self.shardc, *case), expected)
             return expected[2]
@@ -79,6 +93,13 @@ class Guarded(OtherRuntime):
         for seed, (name, model) in enumerate(sorted(models().items())):
             if "tiny" in name and model.folder.startswith(MODELS):
                 self.check(model, "2", "full", ("float64", "bf16")[seed % 2], seed=seed)
+
+    def test_matrices_on_their_way_with_every_strategy(self):
+        model = models()["s0-mlp-transformer-tiny-legacy"]
+        cases = [(m, s) for m in MESHES for s in STRATEGIES if fits(s, m) and m != "1"]
+        for seed, (mesh, strategy) in enumerate(cases):
+            precision = ("float64", "bf16")[seed % 2]
+            self.check(model, mesh, strategy, precision, (), 1, seed, "muon")
 
     def test_every_strategy_in_every_precision(self):
         model = models()["mlp-tiny-loss"]

@@ -200,7 +200,7 @@ class Optimizers(unittest.TestCase):
     def test_help_names_them_with_their_numbers(self):
         self.assertRegex(
             re.sub(r"\s+", " ", command(SHARDC, "--help").stdout),
-            "adamw, adam, sgd, lion, amsgrad or adagrad",
+            "adamw, adam, sgd, lion, amsgrad, adagrad or muon",
         )
         command(
             SHARDC,
@@ -215,8 +215,9 @@ class Optimizers(unittest.TestCase):
             "batch=8",
         )
         text = re.sub(r"\s+", " ", command(self.path("m.trainer"), "--help").stdout)
-        self.assertIn("0.9,0.999 for adamw, adam and amsgrad, 0.9,0.99 for lion", text)
+        self.assertIn("0.9,0.999 for adamw, adam, amsgrad and muon, 0.9,0.99 for lion", text)
         self.assertIn("0.01 for adamw and amsgrad, 0 for adam, sgd, lion and adagrad", text)
+        self.assertIn("0 for adam, sgd, lion and adagrad, 0.1 for muon", text)
 
 
 if __name__ == "__main__":

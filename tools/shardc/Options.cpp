@@ -160,6 +160,12 @@ void declareTraining(OptionTable &table, Said &said) {
   table.choice("--optimizer", "KIND [adamw]", said.options.optimizer,
                optimizerChoices(),
                optimizerNames() + ", with torch's formulas or the paper's");
+  table.list("--muon", "REGEX ...", said.options.muon,
+             "the matrices that muon updates, by name: a regular expression "
+             "that is found in it (repeatable); the others have adamw. "
+             "Default: all but embeddings and the head's");
+  table.number("--newton-schulz-steps", "N [5]", said.options.newtonSchulzSteps,
+               1, 100, "steps of muon's iteration");
   table.choice("--accumulate", "sharded|unsharded", said.options.accumulate,
                {"sharded", "unsharded"},
                "what --grad-accumulation adds up: sharded: reduced gradients, "
@@ -264,6 +270,22 @@ std::vector<std::string> targetsOf(const Options &options) {
   return names;
 }
 
+/// Numbers and targets of optimizers that take whole matrices.
+void resolveOptimizer(const Given &given, Options &options) {
+  bool takesMatrices = findOptimizer(options.optimizer)->takesMatrices();
+  const char *others = "without --optimizer muon";
+  refuseIdle(given, {{"--muon", takesMatrices, others},
+                     {"--newton-schulz-steps", takesMatrices, others}});
+  if (!takesMatrices)
+    return;
+  if (options.target == "auto")
+    options.target = "cpu";
+  for (const std::string &name : targetsOf(options))
+    if (name.starts_with("cuda"))
+      fail("--optimizer ", options.optimizer, " runs on the CPU alone, not on ",
+           name, "; give --target cpu, or another optimizer");
+}
+
 /// Flags that say what another target has.
 void checkTarget(const Given &given, const Options &options) {
   bool isCpu = false, namesCpu = false;
@@ -339,6 +361,7 @@ void check(const Given &given, Said &said) {
   if (said.options.embedWeights && said.options.init == "random")
     fail("--embed-weights: cannot be honoured with --init random, which reads "
          "no values; drop one of the two");
+  resolveOptimizer(given, said.options);
   checkTarget(given, said.options);
   checkRemarks(given, said);
   resolvePareto(given, said);

@@ -30,6 +30,8 @@ struct Options {
   std::string units = "auto";
   std::string cluster; ///< empty: the target's default
   std::string optimizer = "adamw";
+  std::vector<std::string> muon; // regular expressions
+  int64_t newtonSchulzSteps = 5;
   std::string precision = "float32";
   std::string remat = "cheap";
   std::string master;          ///< empty: float32, float64 with float64

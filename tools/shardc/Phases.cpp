@@ -52,6 +52,8 @@ void shardc::buildPhase(OpPassManager &passes, Phase phase,
     shard.reshard = options.reshardAfterForward;
     shard.unitOptions = ArrayRef(options.unitOptions);
     shard.optimizer = options.optimizer;
+    shard.matrices = options.muon;
+    shard.newtonSchulzSteps = options.newtonSchulzSteps;
     shard.prefetch = options.prefetch;
     shard.accumulate = options.accumulate;
     shard.align = settings.flatAlignment;

@@ -317,21 +317,38 @@ TEST(Options, RefusesWhatThePlanCannotHonour) {
   };
   plan.mutable_optimizer()->set_kind("adamw");
   EXPECT_EQ(errorWith({"--betas", "0.9,0.95", "--eps", "1e-6"}), "");
-  EXPECT_EQ(
-      errorWith({"--momentum", "0.9"}),
-      "--momentum is a number of sgd, and this trainer was compiled for adamw; "
-      "compile it with shardc --optimizer sgd");
+  EXPECT_EQ(errorWith({"--momentum", "0.9"}),
+            "--momentum is a number of sgd and muon, and this trainer was "
+            "compiled for adamw; "
+            "compile it with shardc --optimizer sgd");
   plan.mutable_optimizer()->set_kind("sgd");
   EXPECT_EQ(errorWith({"--momentum", "0.9"}), "");
-  EXPECT_EQ(errorWith({"--betas", "0.9,0.95"}),
-            "--betas is a number of adamw, adam, lion and amsgrad, and this "
-            "trainer was compiled for sgd; compile it with shardc --optimizer "
-            "adamw");
+  EXPECT_EQ(
+      errorWith({"--betas", "0.9,0.95"}),
+      "--betas is a number of adamw, adam, lion, amsgrad and muon, and this "
+      "trainer was compiled for sgd; compile it with shardc --optimizer "
+      "adamw");
   EXPECT_NE(errorWith({"--eps", "1e-6"}), "");
   EXPECT_EQ(errorWith({"--no-decay", "norm"}),
             "--no-decay has no effect: the weight decay is 0; give "
             "--weight-decay");
   EXPECT_EQ(errorWith({"--no-decay", "norm", "--weight-decay", "0.1"}), "");
+  EXPECT_EQ(errorWith({"--adjust-lr", "original"}),
+            "--adjust-lr has no effect: it is muon's, and this trainer was "
+            "compiled for sgd");
+  EXPECT_NE(errorWith({"--no-nesterov"}), "");
+  plan.mutable_optimizer()->set_kind("muon");
+  EXPECT_EQ(
+      errorWith({"--adjust-lr", "match_rms_adamw", "--no-nesterov", "--betas",
+                 "0.9,0.95", "--eps", "1e-6", "--momentum", "0.9"}),
+      "");
+  EXPECT_EQ(errorWith({"--no-nesterov", "--momentum", "0"}),
+            "--no-nesterov has no effect with --momentum 0");
+  EXPECT_EQ(errorWith({"--nesterov", "--momentum", "0.9"}),
+            "--nesterov has no effect: muon has Nesterov's momentum unless "
+            "--no-nesterov says otherwise");
+  EXPECT_NE(errorWith({"--adjust-lr", "none"}), "");
+  plan.mutable_optimizer()->set_kind("sgd");
   plan.mutable_precision()->set_parameters(plan::BFLOAT16);
   EXPECT_EQ(errorWith({"--loss-scale-hysteresis", "2"}),
             "--loss-scale-hysteresis has no effect: this trainer computes in "

@@ -31,6 +31,11 @@ public:
   Ticket startReduceScatter(const void *flat, void *shard, int64_t count,
                             plan::DType dtype, RunningSum running) override;
   Ticket startAllReduce(std::span<const Segment> segments) override;
+  /// Nothing is added: as the ranks have it.
+  Ticket startAllToAll(std::span<const Parcel> sends,
+                       std::span<const Parcel> receives) override {
+    return ranks.startAllToAll(sends, receives);
+  }
   void wait(Ticket ticket) override;
   void finish(Ticket ticket) override;
   void barrier() override { ranks.barrier(); }

@@ -178,7 +178,8 @@ TEST(Optimizer, IsFoundByItsName) {
   EXPECT_EQ(findOptimizer("adamw")->states().size(), 2u);
   EXPECT_EQ(findOptimizer("sgd")->states().front(), "momentum_buffer");
   EXPECT_EQ(findOptimizer("adamax"), nullptr);
-  EXPECT_EQ(optimizerNames(), "adamw, adam, sgd, lion, amsgrad or adagrad");
+  EXPECT_EQ(optimizerNames(),
+            "adamw, adam, sgd, lion, amsgrad, adagrad or muon");
 }
 
 // Algorithm 2 of arXiv:2302.06675, with gradients whose sign changes before

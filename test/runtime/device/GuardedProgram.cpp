@@ -142,6 +142,7 @@ void GuardedProgram::run(int64_t begin, int64_t end, const StepNumbers &numbers,
           if constexpr (std::is_same_v<Kind, entry::StartAllGather> ||
                         std::is_same_v<Kind, entry::StartReduceScatter> ||
                         std::is_same_v<Kind, entry::StartAllReduce> ||
+                        std::is_same_v<Kind, entry::StartAllToAll> ||
                         std::is_same_v<Kind, entry::StartBarrier>) {
             start(what.id);
           } else if constexpr (std::is_same_v<Kind, entry::Wait> ||

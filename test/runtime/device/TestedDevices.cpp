@@ -120,7 +120,8 @@ std::vector<TestedDevice> testedDevices() {
       {"CpuThreads", processor<threads>, processorWorkspace<threads>},
       {"Guarded", guarded, processorWorkspace<1>}};
   if (int count = cudaDeviceCount())
-    all.push_back({"Cuda", cudaDevice, cudaWorkspace, count, true, true});
+    all.push_back({"Cuda", cudaDevice, cudaWorkspace, count, true, true,
+                   /*takesMatrices=*/false});
   return all;
 }
 

@@ -39,6 +39,8 @@ struct TestedDevice {
   bool roundsFactors = false;
   /// Whether products add residuals and sum bias gradients; others refuse them.
   bool mergesProducts = false;
+  /// Whether it has what optimizers of whole matrices need; others refuse it.
+  bool takesMatrices = true;
 };
 /// What a test's failure calls it.
 inline void PrintTo(const TestedDevice &device, std::ostream *out) {

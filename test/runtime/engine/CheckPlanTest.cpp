@@ -55,6 +55,12 @@ TEST(CheckPlan, RefusesWhatDoesNot) {
       },
       [](auto &plan) { plan.mutable_parameters(0)->set_flat_offset(7); },
       [](auto &plan) { plan.mutable_parameters(0)->set_unit(1); },
+      // Others would wait.
+      [](auto &plan) {
+        for (plan::Entry &entry : *plan.mutable_train()->mutable_entries())
+          if (entry.has_wait())
+            entry.add_ranks(0);
+      },
       [](auto &plan) {
         plan.mutable_inputs(0)->mutable_tensor()->set_offset(8);
       },

@@ -86,3 +86,36 @@ TEST(ParameterGroups, RefuseAGroupWithoutParameters) {
             "--group match=bias gets no parameter: earlier groups have all "
             "that it matches (layers.*.bias), and the first match wins");
 }
+
+TEST(ParameterGroups, WholeMatricesAreApartAndScaledForTheirSize) {
+  plan::Plan plan = layers();
+  plan.mutable_optimizer()->set_kind("muon");
+  for (plan::Parameter &parameter : *plan.mutable_parameters())
+    if (parameter.role() == "weight")
+      parameter.add_shape(9); // [4, 9]
+    else
+      parameter.set_optimizer("adamw");
+  Options options;
+  options.groups = {{"layers\\.1", 2, {}}};
+  // A default of its own for each of the two.
+  EXPECT_EQ(ParameterGroups::resolve(options, plan).text(),
+            "parameter groups:\n"
+            "  match=layers\\.1, muon   lr x 2, weight decay 0.1: 1 parameter, "
+            "36 elements\n"
+            "  match=layers\\.1, adamw  lr x 2, weight decay 0.01: 2 "
+            "parameters, 8 elements\n"
+            "  others, adamw           lr x 1, weight decay 0.01: 3 "
+            "parameters, 12 elements\n");
+  EXPECT_EQ(ParameterGroups::resolve(options, plan).numbers[4],
+            (ParameterNumbers{2, 0.1, 1}));
+  options.adjustRate = AdjustRate::MatchRmsAdamW;
+  options.weightDecay = 0.3;
+  std::vector<ParameterNumbers> numbers =
+      ParameterGroups::resolve(options, plan).numbers;
+  EXPECT_EQ(numbers[4], (ParameterNumbers{2, 0.3, 0.2 * 3}));
+  EXPECT_EQ(numbers[0], (ParameterNumbers{1, 0.3}));
+  // Tall ones.
+  plan.mutable_parameters(4)->set_shape(0, 36);
+  options.adjustRate = AdjustRate::Original;
+  EXPECT_EQ(ParameterGroups::resolve(options, plan).numbers[4].matrixScale, 2);
+}
