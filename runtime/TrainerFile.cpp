@@ -110,6 +110,8 @@ static const char *nameOf(uint32_t kind) {
     return "weights";
   case sectionRuntime:
     return "runtime";
+  case sectionCertificate:
+    return "certificate";
   }
   return "unknown section";
 }
