@@ -263,7 +263,7 @@ void Run::gradientNorm(const plan::Entry &entry) {
     return findings.add(where, "has ", norm.gradients_size(), " gradients of ",
                         norm.units_size(), " units");
   std::set<uint32_t> seen;
-  std::optional<std::set<uint32_t>> cut;
+  std::optional<Ranks::Reach> cut;
   std::map<std::string, Value> gradients;
   for (int i = 0; i < norm.units_size(); ++i) {
     uint32_t u = norm.units(i);
@@ -271,14 +271,13 @@ void Run::gradientNorm(const plan::Entry &entry) {
       findings.add(where, "has unit ", unit(u).name(),
                    ", which is not trained, or twice");
     Value value = memory.read(where, norm.gradients(i));
-    std::set<uint32_t> groups;
-    for (const Link &link : chainOf(value))
-      if (link.scatters)
-        groups.insert(link.group);
-    if (cut && *cut != groups)
+    std::vector<Link> scattered = chainOf(value);
+    std::erase_if(scattered, [](const Link &link) { return !link.scatters; });
+    Ranks::Reach reached = ranks.reach(scattered).value_or(Ranks::Reach());
+    if (cut && *cut != reached)
       findings.add(where, "has slices that are cut over other ranks than unit ",
                    unit(u).name());
-    cut = groups;
+    cut = reached;
     for (uint32_t p : unit(u).parameters())
       gradients[plan.parameters(int(p)).name()] =
           gradientOf(where, value, plan.parameters(int(p)));
@@ -291,7 +290,7 @@ void Run::gradientNorm(const plan::Entry &entry) {
     operands.push_back({value, {}, {}});
   Value result =
       operation("gradient_norm", "", operands, product(norm.result().shape()));
-  normGroups[result.expr] = cut.value_or(std::set<uint32_t>());
+  normGroups[result.expr] = cut.value_or(Ranks::Reach());
   memory.write(where, norm.result(), result);
 }
 
@@ -304,13 +303,10 @@ void Run::roundSum(const plan::Entry &entry) {
   std::vector<Link> chain = chainOf(value);
   std::vector<Value> terms = termsOf(value);
   if (round.norm()) {
-    std::set<uint32_t> groups;
-    for (const Link &link : chain)
-      if (!groups.insert(link.group).second)
-        findings.add(where, "rounds a norm with parts of ranks twice");
+    std::optional<Ranks::Reach> reached = ranks.reach(chain);
     if (terms.size() != 1 || !normGroups.contains(terms[0].expr))
       findings.add(where, "rounds a sum that is no norm");
-    else if (groups != normGroups[terms[0].expr])
+    else if (reached != normGroups[terms[0].expr])
       findings.add(where, "rounds a norm over other ranks than those whose "
                           "slices make the gradients");
   } else if (std::string wrong = ranks.sumsAll(chain); !wrong.empty()) {

@@ -86,6 +86,14 @@ Value Memory::read(const std::string &where, const plan::Tensor &tensor) {
       findings.add(where, "reads buffer ", name, ", ", record.spoiled);
       return {};
     }
+    if (record.bytes == 0) {
+      int64_t count = record.place.count() / bytes;
+      pieces.push_back(
+          {{0, {{count, bytes}}},
+           values.leaf("constant", values[record.value.expr].attributes,
+                       count)});
+      continue;
+    }
     if (record.bytes != bytes) {
       findings.add(where, "reads elements of ", bytes, " bytes of buffer ",
                    name, ", where ", record.writer, " wrote ", record.bytes);

@@ -13,7 +13,7 @@ namespace shardc::check {
 /// What somebody wrote.
 struct Record {
   View place;        // in bytes of the buffer
-  int64_t bytes = 0; // of an element
+  int64_t bytes = 0; // of an element; 0: of any type
   Value value;
   std::string writer;
   /// Who reads it is told why it should not, where this is not empty.

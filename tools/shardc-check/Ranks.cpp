@@ -110,27 +110,33 @@ static std::string text(const std::vector<Link> &chain) {
 
 std::string Ranks::sumsAll(const std::vector<Link> &chain) {
   return remember("sums" + text(chain), [&]() -> std::string {
-    // Groups are digits of a rank's number: a sum over one after the other has
-    // each part once where these digits are all of the number.
-    std::vector<const plan::Group *> groups;
-    for (const Link &link : chain)
-      groups.push_back(&plan.groups(int(link.group)));
-    std::ranges::sort(groups, {},
-                      [](const plan::Group *group) { return group->stride(); });
-    int64_t reached = 1;
-    for (const plan::Group *group : groups) {
-      if (group->size() > 1 && group->stride() != reached)
-        return concat("the sum over ",
-                      group->stride() < reached ? "takes parts twice: group "
-                                                : "lacks ranks below group ",
-                      group->name());
-      reached *= group->size();
-    }
-    return reached == plan.mesh().ranks()
-               ? ""
-               : concat("the sum is one of ", reached, " of ",
-                        plan.mesh().ranks(), " ranks");
+    std::optional<Reach> reached = reach(chain);
+    if (!reached)
+      return "the sum takes parts of ranks twice";
+    int64_t ranks = plan.mesh().ranks();
+    if (ranks == 1 || *reached == Reach{{1, ranks}})
+      return "";
+    return "the sum is not over all ranks";
   });
+}
+
+std::optional<Ranks::Reach> Ranks::reach(const std::vector<Link> &chain) const {
+  // Groups are digits of a rank's number.
+  Reach parts, merged;
+  for (const Link &link : chain)
+    if (const plan::Group &group = plan.groups(int(link.group));
+        group.size() > 1)
+      parts.push_back({group.stride(), group.stride() * group.size()});
+  std::ranges::sort(parts);
+  for (auto [begin, end] : parts) {
+    if (!merged.empty() && begin < merged.back().second)
+      return std::nullopt;
+    if (!merged.empty() && begin == merged.back().second)
+      merged.back().second = end;
+    else
+      merged.push_back({begin, end});
+  }
+  return merged;
 }
 
 std::string Ranks::isOptimizerSlice(const std::vector<Link> &chain,

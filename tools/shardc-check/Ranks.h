@@ -19,6 +19,10 @@ public:
   /// finds its own number among them.
   void check(Findings &findings) const;
 
+  /// The ranks that the collectives of a chain reach from each rank, as ranges
+  /// [stride, end) of digits of its number; none where one is reached twice.
+  using Reach = std::vector<std::pair<int64_t, int64_t>>;
+  std::optional<Reach> reach(const std::vector<Link> &chain) const;
   /// Whether a sum through these collectives has each rank's part exactly once,
   /// on every rank.
   std::string sumsAll(const std::vector<Link> &chain);

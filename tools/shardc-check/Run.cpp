@@ -111,19 +111,11 @@ void Run::begin() {
   if (microBatch > 0)
     return;
   for (const plan::Constant &constant : plan.constants()) {
-    const plan::Buffer &buffer = plan.buffers(int(constant.buffer()));
-    // Of whatever type it is read as.
-    memory.claim("the run", constant.buffer());
-    memory.records(constant.buffer()).clear();
-    std::string name =
-        concat(XXH3_64bits(constant.data().data(), constant.data().size()),
-               constant.splat() ? " repeated" : "");
-    for (int64_t bytes : {1, 2, 4, 8})
-      if (buffer.bytes() % bytes == 0)
-        memory.records(constant.buffer())
-            .push_back({row(0, buffer.bytes() / bytes, bytes), bytes,
-                        values.leaf("constant", name, buffer.bytes() / bytes),
-                        "the run", "", false, false});
+    int64_t bytes = plan.buffers(int(constant.buffer())).bytes();
+    uint64_t hash = XXH3_64bits(constant.data().data(), constant.data().size());
+    // Elements of whatever type they are read as.
+    fill(constant.buffer(), row(0, bytes, 1), 0,
+         values.leaf("constant", concat(hash, constant.splat()), bytes));
   }
   if (int64_t bytes = bytesOf(plan.loss().scale_dtype()))
     fill(plan.loss().scale_buffer(), row(0, 1, bytes), bytes,

@@ -87,7 +87,7 @@ private:
   std::map<uint32_t, Flight> flights;
   std::set<uint32_t> started;
   std::vector<UnitState> units;
-  std::map<int, std::set<uint32_t>> normGroups; // that a norm is cut over
+  std::map<int, Ranks::Reach> normGroups; // that a norm is cut over
   int microBatch = 0, microBatches = 1;
 };
 
