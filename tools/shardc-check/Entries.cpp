@@ -406,16 +406,6 @@ Results checkPlan(const plan::Plan &plan, Values &values, Findings &findings) {
   for (auto &[name, value] :
        Run(plan, ranks, values, findings).run(plan.eval(), false, 1))
     all[name + ", of an evaluation"] = value;
-  // What is evaluated is what is trained.
-  if (all.contains("metric loss") &&
-      all.contains("metric loss, of an evaluation"))
-    if (auto difference =
-            Differ(values, values)
-                .find(all["metric loss"], all["metric loss, of an evaluation"]))
-      findings.add(placeName(plan, difference->place),
-                   "makes training's loss another one than that of "
-                   "evaluations: ",
-                   difference->what);
   return all;
 }
 

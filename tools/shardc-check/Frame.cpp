@@ -108,22 +108,24 @@ std::vector<int64_t> checkLives(const plan::Plan &plan,
 }
 
 void checkPools(const plan::Plan &plan, Findings &findings) {
+  const int64_t alignment = plan.target().has_cuda() ? 256 : 64;
   std::vector<int64_t> ends(plan.pools_size());
   std::vector<uint32_t> staying;
   for (int b = 0; b < plan.buffers_size(); ++b) {
     const plan::Buffer &buffer = plan.buffers(b);
     ends[buffer.pool()] =
         std::max(ends[buffer.pool()], buffer.offset() + buffer.bytes());
-    if (buffer.offset() % 64)
+    if (buffer.offset() % alignment)
       findings.add(quoted(buffer), "begins at byte ", buffer.offset(),
-                   " of its pool, no multiple of 64");
+                   " of its pool, no multiple of ", alignment);
     if (buffer.bytes() &&
         (isOf(plan, b, "persistent") || isOf(plan, b, "accumulation")))
       staying.push_back(b);
   }
   for (int p = 0; p < plan.pools_size(); ++p)
     if (plan.pools(p).bytes() < ends[p] ||
-        plan.pools(p).bytes() > (ends[p] + 63) / 64 * 64)
+        plan.pools(p).bytes() >
+            (ends[p] + alignment - 1) / alignment * alignment)
       findings.add("pool " + plan.pools(p).name(), "has ",
                    plan.pools(p).bytes(), " bytes, its buffers end at ",
                    ends[p]);

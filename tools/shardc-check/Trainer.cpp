@@ -8,7 +8,6 @@
 #include <fstream>
 #include <google/protobuf/stubs/logging.h>
 #include <limits>
-#include <sstream>
 #include <xxhash.h>
 
 namespace shardc::check {
@@ -95,11 +94,12 @@ std::string readFile(const std::string &path) {
   if (std::filesystem::is_directory(path, error))
     throw BadInput(path + ": is a folder");
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream bytes;
-  if (!file || !(bytes << file.rdbuf()))
-    throw BadInput(path + ": cannot be read" +
-                   (errno ? std::string(": ") + std::strerror(errno) : ""));
-  return std::move(bytes).str();
+  std::string bytes;
+  if (file.seekg(0, std::ios::end))
+    bytes.resize(size_t(file.tellg()));
+  if (!file.seekg(0) || !file.read(bytes.data(), std::streamsize(bytes.size())))
+    throw BadInput(path + ": cannot be read: " + std::strerror(errno));
+  return bytes;
 }
 
 Trainer readTrainer(const std::string &path) {

@@ -202,7 +202,7 @@ Difference Differ::descend(int a, int b) {
                        mine->op != its->op || mine->operands.empty() ||
                        own.value.view != other.value.view;
     // What the reference has as well, elsewhere, was computed as it should be.
-    if (mine && !differsHere) {
+    if (mine && !differsHere && &values != &reference) {
       if (inReference.empty())
         for (int e = 0; e < reference.size(); ++e)
           inReference[reference[e].hash] = true;

@@ -64,6 +64,20 @@ void compare(const plan::Plan &plan, const Values &values,
       findings.add("the plan", "has the ", name, ", which the reference lacks");
 }
 
+/// What is evaluated is what is trained: one loss.
+void compareLosses(const plan::Plan &plan, const Values &values,
+                   const Results &results, Findings &findings) {
+  auto trained = results.find("metric loss");
+  auto evaluated = results.find("metric loss, of an evaluation");
+  if (trained == results.end() || evaluated == results.end())
+    return;
+  if (auto difference =
+          Differ(values, values).find(trained->second, evaluated->second))
+    findings.add(placeName(plan, difference->place),
+                 "makes training's loss another one than that of evaluations: ",
+                 difference->what);
+}
+
 std::vector<std::string> proved(const plan::Plan &plan, const Results &results,
                                 const Options &options) {
   int collectives = 0, updates = 0;
@@ -118,6 +132,8 @@ int run(const Options &options) {
                        ": is no reference: " + its.all()[0]);
       compare(plan, values, results, others, wanted, findings);
     }
+    if (findings.all().empty())
+      compareLosses(plan, values, results, findings);
     if (!findings.all().empty())
       break;
     said += concat(options.trainer, " (", plan.target().name(), ")\n");
