@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 from edited_plan import edit, plan_classes
-from reference import BUILD, models
+from reference import BUILD, SHARDC, models
 
 CHECK = os.path.join(BUILD, "bin", "shardc-check")
 # Model, mesh, samples of a rank, flags.

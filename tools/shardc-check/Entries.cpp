@@ -112,7 +112,8 @@ void Run::compute(const plan::Entry &entry,
                    operation(concat(kind, ".", access.field,
                                     entry.has_index_call() ? index++ : 0),
                              concat(attributesOf(entry),
-                                    "type=", int(access.tensor->dtype()), ";"),
+                                    "type=", int(access.tensor->dtype()), ";",
+                                    rowMajor(shapeOf(*access.tensor)).text()),
                              operands, product(access.tensor->shape())));
 }
 

@@ -238,6 +238,8 @@ void Run::checkTouches(const plan::Entry &entry,
                        const std::vector<Access> &accesses,
                        const std::vector<Touch> &all) {
   auto meet = [&](const Touch &a, const Touch &b) {
+    if (a.place.count() == 0 || b.place.count() == 0)
+      return false;
     if (a.buffer == b.buffer)
       return !areDisjoint(a.place, a.bytes, b.place, b.bytes);
     const plan::Buffer &one = plan.buffers(int(a.buffer));
