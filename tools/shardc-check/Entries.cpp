@@ -158,6 +158,8 @@ void Run::allGather(const plan::Entry &entry, Flight &flight) {
 
 void Run::keep(const plan::Entry &entry) {
   const plan::Keep &keep = entry.keep();
+  if (!keep.has_kept())
+    return findings.add(entry.name(), "keeps nothing");
   const plan::Unit &of = unit(keep.unit());
   demandUnitName(entry, keep.unit());
   if (!units[keep.unit()].gathered.contains(keep.gathered()) ||

@@ -14,7 +14,7 @@ using Shape = std::vector<int64_t>;
 /// The numbers of "array<i64: 0, 2, 1>".
 Shape numbersOf(const plan::Kernel::Op &op, const char *name) {
   auto found = op.attributes().find(name);
-  if (found == op.attributes().end())
+  if (found == op.attributes().end() || found->second.empty())
     return {};
   Shape numbers;
   const std::string &text = found->second;

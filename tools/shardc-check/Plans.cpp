@@ -56,101 +56,63 @@ const protobuf::Message *messageOf(const plan::Entry &entry) {
   return field ? &entry.GetReflection()->GetMessage(entry, field) : nullptr;
 }
 
-static const std::map<std::string, Role, std::less<>> &rolesOf(int kind) {
-  using enum Role;
-  using Roles = std::map<std::string, Role, std::less<>>;
-  static const std::map<int, Roles> table = {
-      {plan::Entry::kLaunch, {{"inputs", read}, {"outputs", written}}},
+/// By kind: the names of its tensors behind letters, r(ead), w(ritten),
+/// u(pdated), s(cratch) and a(ccumulator).
+static std::optional<Role> roleOf(int kind, const std::string &field) {
+  static const std::map<int, std::string> table = {
+      {plan::Entry::kLaunch, "r:inputs w:outputs "},
       {plan::Entry::kGemm,
-       {{"a", read},
-        {"b", read},
-        {"bias", read},
-        {"residual", read},
-        {"c", written},
-        {"bias_gradient", written},
-        {"workspace", scratch}}},
-      {plan::Entry::kAttention,
-       {{"query", read},
-        {"key", read},
-        {"value", read},
-        {"bias", read},
-        {"key_mask", read},
-        {"output", written},
-        {"log_sum_exp", written},
-        {"workspace", scratch}}},
+       "r:a r:b r:bias r:residual w:c w:bias_gradient s:workspace "},
+      {plan::Entry::kAttention, "r:query r:key r:value r:bias r:key_mask "
+                                "w:output w:log_sum_exp s:workspace "},
       {plan::Entry::kAttentionGrad,
-       {{"gradient", read},
-        {"query", read},
-        {"key", read},
-        {"value", read},
-        {"output", read},
-        {"log_sum_exp", read},
-        {"bias", read},
-        {"key_mask", read},
-        {"query_gradient", written},
-        {"key_gradient", written},
-        {"value_gradient", written},
-        {"workspace", scratch}}},
+       "r:gradient r:query r:key r:value r:output r:log_sum_exp r:bias "
+       "r:key_mask w:query_gradient w:key_gradient w:value_gradient "
+       "s:workspace "},
       {plan::Entry::kCrossEntropy,
-       {{"logits", read},
-        {"labels", read},
-        {"scale", read},
-        {"loss", written},
-        {"correct", written},
-        {"workspace", scratch}}},
+       "r:logits r:labels r:scale w:loss w:correct s:workspace "},
       {plan::Entry::kCrossEntropyGrad,
-       {{"gradient", read},
-        {"logits", read},
-        {"labels", read},
-        {"scale", read},
-        {"logits_gradient", written}}},
+       "r:gradient r:logits r:labels r:scale w:logits_gradient "},
       {plan::Entry::kLinearCrossEntropy,
-       {{"input", read},
-        {"weight", read},
-        {"bias", read},
-        {"labels", read},
-        {"scale", read},
-        {"loss", written},
-        {"input_gradient", written},
-        {"weight_gradient", written},
-        {"bias_gradient", written},
-        {"correct", written},
-        {"workspace", scratch}}},
-      {plan::Entry::kEmbedding,
-       {{"table", read}, {"ids", read}, {"output", written}}},
+       "r:input r:weight r:bias r:labels r:scale w:loss w:input_gradient "
+       "w:weight_gradient w:bias_gradient w:correct s:workspace "},
+      {plan::Entry::kEmbedding, "r:table r:ids w:output "},
       {plan::Entry::kEmbeddingGrad,
-       {{"gradient", read},
-        {"ids", read},
-        {"base", read},
-        {"table_gradient", written}}},
-      {plan::Entry::kTopK,
-       {{"input", read}, {"values", written}, {"indices", written}}},
-      {plan::Entry::kCopy, {{"source", read}, {"destination", written}}},
-      {plan::Entry::kFill, {{"destination", written}}},
-      {plan::Entry::kIndexCall, {{"inputs", read}, {"outputs", written}}},
-      {plan::Entry::kAllGatherStart, {{"kept", read}}},
-      {plan::Entry::kKeep, {{"kept", written}}},
+       "r:gradient r:ids r:base w:table_gradient "},
+      {plan::Entry::kTopK, "r:input w:values w:indices "},
+      {plan::Entry::kCopy, "r:source w:destination "},
+      {plan::Entry::kFill, "w:destination "},
+      {plan::Entry::kIndexCall, "r:inputs w:outputs "},
+      {plan::Entry::kAllGatherStart, "r:kept "},
+      {plan::Entry::kKeep, "w:kept "},
       {plan::Entry::kReduceScatterStart,
-       {{"flat", read},
-        {"shard", written},
-        {"accumulator", accumulator},
-        {"workspace", scratch}}},
-      {plan::Entry::kAllReduceStart,
-       {{"values", updated},
-        {"accumulators", accumulator},
-        {"workspace", scratch}}},
-      {plan::Entry::kAccumulate,
-       {{"value", updated}, {"accumulator", accumulator}}},
-      {plan::Entry::kGradientNorm, {{"gradients", read}, {"result", written}}},
-      {plan::Entry::kExactSum, {{"value", read}, {"sum", written}}},
-      {plan::Entry::kRoundSum, {{"sum", read}, {"value", written}}},
-      {plan::Entry::kOptimizerStep, {{"gradient", read}, {"norm", read}}},
-      {plan::Entry::kOutput, {{"value", read}}},
-      {plan::Entry::kMetric, {{"value", read}}},
+       "r:flat w:shard a:accumulator s:workspace "},
+      {plan::Entry::kAllReduceStart, "u:values a:accumulators s:workspace "},
+      {plan::Entry::kAccumulate, "u:value a:accumulator "},
+      {plan::Entry::kGradientNorm, "r:gradients w:result "},
+      {plan::Entry::kExactSum, "r:value w:sum "},
+      {plan::Entry::kRoundSum, "r:sum w:value "},
+      {plan::Entry::kOptimizerStep, "r:gradient r:norm "},
+      {plan::Entry::kOutput, "r:value "},
+      {plan::Entry::kMetric, "r:value "},
   };
-  static const Roles none;
   auto found = table.find(kind);
-  return found == table.end() ? none : found->second;
+  size_t at = found == table.end() ? std::string::npos
+                                   : found->second.find(":" + field + " ");
+  if (at == std::string::npos)
+    return std::nullopt;
+  switch (found->second[at - 1]) {
+  case 'r':
+    return Role::read;
+  case 'w':
+    return Role::written;
+  case 'u':
+    return Role::updated;
+  case 's':
+    return Role::scratch;
+  default:
+    return Role::accumulator;
+  }
 }
 
 /// Calls body(field, tensor) for each tensor of the entry's kind.
@@ -178,14 +140,13 @@ static void forTensors(const plan::Entry &entry,
 }
 
 std::vector<Access> accessesOf(const plan::Entry &entry, Findings &findings) {
-  const auto &roles = rolesOf(entry.kind_case());
   std::vector<Access> accesses;
   forTensors(entry, [&](const std::string &field, const plan::Tensor &tensor) {
-    auto role = roles.find(field);
-    if (role == roles.end())
+    std::optional<Role> role = roleOf(entry.kind_case(), field);
+    if (!role)
       return findings.add(entry.name(), "has the operand '", field,
                           "', which this program does not know");
-    accesses.push_back({&tensor, role->second, field});
+    accesses.push_back({&tensor, *role, field});
   });
   if (entry.has_gemm() && entry.gemm().accumulate())
     for (Access &access : accesses)
@@ -339,25 +300,36 @@ bool checkIndices(const plan::Plan &plan, Findings &findings) {
                    need(isSane(tensor, plan), name, field,
                         " is a view that is not inside its buffer");
                  });
-      if (auto group = groupOf(entry))
-        index(*group, plan.groups_size(), name, "group");
-      if (entry.has_launch())
-        index(entry.launch().kernel(), plan.kernels_size(), name, "kernel");
-      uint32_t unit =
-          entry.has_all_gather_start() ? entry.all_gather_start().unit()
-          : entry.has_keep()           ? entry.keep().unit()
-          : entry.has_reduce_scatter_start()
-              ? entry.reduce_scatter_start().unit()
-          : entry.has_optimizer_step() ? entry.optimizer_step().unit()
-          : entry.has_all_gather_updates_start()
-              ? entry.all_gather_updates_start().unit()
-              : entry.all_reduce_start().unit();
-      index(unit, std::max(plan.units_size(), 1), name, "unit");
-      for (uint32_t of : entry.gradient_norm().units())
-        index(of, plan.units_size(), name, "unit");
-      index(entry.all_gather_start().gathered(), plan.buffers_size(), name,
-            "buffer");
-      index(entry.keep().gathered(), plan.buffers_size(), name, "buffer");
+      // Every other number that an entry names something by.
+      const protobuf::Message *message = messageOf(entry);
+      const std::map<std::string_view, int> sizes = {
+          {"unit", std::max(plan.units_size(), 1)},
+          {"units", plan.units_size()},
+          {"group", plan.groups_size()},
+          {"kernel", plan.kernels_size()},
+          {"gathered", plan.buffers_size()}};
+      static const std::set<std::string, std::less<>> optional = {
+          "bias",           "residual",    "bias_gradient",
+          "workspace",      "log_sum_exp", "key_mask",
+          "input_gradient", "correct",     "weight_gradient",
+          "accumulator",    "base",        "kept"};
+      for (int i = 0; message && i < message->GetDescriptor()->field_count();
+           ++i) {
+        const auto *field = message->GetDescriptor()->field(i);
+        if (field->message_type() == plan::Tensor::descriptor())
+          need(field->is_repeated() || optional.contains(field->name()) ||
+                   message->GetReflection()->HasField(*message, field),
+               name, "lacks its ", field->name());
+        auto size = sizes.find(std::string_view(field->name()));
+        if (field->cpp_type() != field->CPPTYPE_UINT32 || size == sizes.end())
+          continue;
+        const auto *of = message->GetReflection();
+        int count = field->is_repeated() ? of->FieldSize(*message, field) : 1;
+        for (int k = 0; k < count; ++k)
+          index(field->is_repeated() ? of->GetRepeatedUInt32(*message, field, k)
+                                     : of->GetUInt32(*message, field),
+                size->second, name, size->first.data());
+      }
     }
   return findings.all().size() == before;
 }
