@@ -2,14 +2,16 @@
 and strategy, and computes the expressions of the unsharded step. What it would find: mutants.
 
 SHARDC_TEST_PLANS=all: every model with every strategy and recomputation, and 324 mutants."""
+import math
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 
 import plan_mutants
 from plan_mutants import CHECK, REFERENCE
-from reference import MODELS, command, models
+from reference import MODELS, SHARDC, command, models
 
 ALL = os.environ.get("SHARDC_TEST_PLANS") == "all"
 STRATEGIES = (
@@ -41,7 +43,7 @@ class Plans(unittest.TestCase):
         self.folder, self.references = folder.name, {}
 
     def compile(self, model, name, mesh, flags):
-        ranks = eval(mesh.replace("x", "*"))
+        ranks = math.prod(map(int, mesh.split("x")))
         batch = max(1, model.batch // 8)
         path = os.path.join(self.folder, name)
         precision = "float32"
@@ -88,13 +90,13 @@ class Plans(unittest.TestCase):
     def test_8b_on_8_ranks(self):
         path = lambda name: os.path.join(self.folder, name)
         command(
-            "/usr/bin/python3",
+            sys.executable,
             os.path.join(MODELS, "unpack.py"),
             os.path.join(MODELS, "s1-llama31-8b", "model.onnx.xz"),
             path("8b.onnx"),
         )
         loss = "cross-entropy:logits=logits,labels=labels,shift=1"
-        words = [plan_mutants.SHARDC, path("8b.onnx"), "--dim", "batch=1", "--dim"]
+        words = [SHARDC, path("8b.onnx"), "--dim", "batch=1", "--dim"]
         words += ["sequence=8192", "--init", "random", "--quiet", "--loss", loss]
         command(*words, "--mesh", 8, "-o", path("t"))
         command(*words, "--mesh", 1, *REFERENCE, "-o", path("reference"))
