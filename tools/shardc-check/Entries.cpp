@@ -108,13 +108,17 @@ void Run::compute(const plan::Entry &entry,
   std::string kind(messageOf(entry)->GetDescriptor()->name());
   for (const Access &access : accesses)
     if (access.writes() && access.role != Role::scratch)
-      memory.write(entry.name(), *access.tensor,
-                   operation(concat(kind, ".", access.field,
-                                    entry.has_index_call() ? index++ : 0),
-                             concat(attributesOf(entry),
-                                    "type=", int(access.tensor->dtype()), ";",
-                                    rowMajor(shapeOf(*access.tensor)).text()),
-                             operands, product(access.tensor->shape())));
+      memory.write(entry.name(), access.tensor->buffer(),
+                   {placesOf(*access.tensor), bytesOf(access.tensor->dtype()),
+                    operation(concat(kind, ".", access.field,
+                                     entry.has_index_call() ? index++ : 0),
+                              concat(attributesOf(entry),
+                                     "type=", int(access.tensor->dtype()), ";",
+                                     rowMajor(shapeOf(*access.tensor)).text()),
+                              operands, product(access.tensor->shape())),
+                    entry.name(), "", false,
+                    // It has both results, whichever is wanted.
+                    !entry.has_top_k()});
 }
 
 void Run::allGather(const plan::Entry &entry, Flight &flight) {

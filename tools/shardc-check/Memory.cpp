@@ -79,7 +79,8 @@ Value Memory::read(const std::string &where, const plan::Tensor &tensor) {
   const std::string &name = plan.buffers(int(tensor.buffer())).name();
   std::vector<Piece> pieces;
   for (Record &record : state.records) {
-    if (areDisjoint(record.place, record.bytes, places, bytes))
+    if (areDisjoint(record.place, std::max<int64_t>(record.bytes, 1), places,
+                    bytes))
       continue;
     record.isRead = true;
     if (!record.spoiled.empty()) {
