@@ -156,29 +156,57 @@ bool mayLieInPlace(const plan::Kernel &kernel, const plan::Launch &launch,
     return false;
   if (kernel.body().empty())
     return true; // nothing is said of it
-  // Which values are made of the input, element by element or row by row.
-  // What moves elements elsewhere makes another order of them.
-  static const std::set<std::string, std::less<>> moving = {
-      "transpose", "reverse",   "slice", "pad",   "concat",
-      "gather",    "gather_nd", "rope",  "cumsum"};
   int64_t count = product(launch.inputs(input).shape());
-  std::vector<bool> isOf(launch.inputs_size());
-  isOf[input] = true;
+  // How far each value's elements lie from those of the input that they are
+  // made of, in elements; nothing for what is made of others. What moves them
+  // otherwise than by a part of the rows makes another order of them.
+  static const std::set<std::string, std::less<>> moving = {
+      "transpose", "reverse", "concat", "gather",
+      "gather_nd", "rope",    "cumsum"};
+  std::vector<std::optional<int64_t>> shifts(launch.inputs_size());
+  std::vector<Shape> shapes;
+  for (const plan::Tensor &tensor : launch.inputs())
+    shapes.push_back(shapeOf(tensor));
+  shifts[input] = 0;
   for (const plan::Kernel::Op &op : kernel.body()) {
-    bool reads = false;
-    for (uint32_t operand : op.operands())
-      reads |= operand < isOf.size() && isOf[operand];
-    if (reads && moving.contains(op.name()))
+    std::optional<int64_t> shift;
+    for (uint32_t operand : op.operands()) {
+      if (shift && shifts[operand] && *shift != *shifts[operand])
+        return false;
+      shift = shift ? shift : shifts[operand];
+    }
+    bool cuts = op.name() == "slice", pads = op.name() == "pad";
+    if (shift && (cuts || pads)) {
+      const Shape &from = shapes[op.operands(0)];
+      Shape to = shapeOf(op.results(0));
+      Shape begins = numbersOf(op, cuts ? "starts" : "low");
+      size_t first = 0; // the one dim that may be another
+      while (first < from.size() && from[first] == 1 && to[first] == 1)
+        ++first;
+      for (size_t d = 0; d < from.size(); ++d)
+        if (d != first && from[d] != to[d])
+          return false;
+      for (int64_t step : numbersOf(op, cuts ? "strides" : "interior"))
+        if (step != (cuts ? 1 : 0))
+          return false;
+      if (first < begins.size())
+        *shift +=
+            begins[first] * rowMajor(from).dims[first].stride * (cuts ? 1 : -1);
+    } else if (shift && moving.contains(op.name())) {
       return false;
+    }
     // Sums over rows have fewer elements; what is computed of them for each
     // row has them again.
-    for (int r = 0; r < op.results_size(); ++r) {
-      if (reads && product(op.results(r).shape()) > count)
+    for (const plan::Kernel::Type &result : op.results()) {
+      if (shift && product(result.shape()) > count)
         return false;
-      isOf.push_back(reads);
+      shifts.push_back(shift);
+      shapes.push_back(shapeOf(result));
     }
   }
-  return true;
+  return std::ranges::all_of(kernel.results(), [&](uint32_t result) {
+    return shifts[result].value_or(0) == 0;
+  });
 }
 
 void checkLaunch(const plan::Plan &plan, const plan::Entry &entry,
