@@ -9,7 +9,7 @@ set_target_properties(shardc shardc-opt shardc-lsp-server shardc-data PROPERTIES
 foreach(tool shardc shardc-opt shardc-lsp-server shardc-data)
   target_link_options(${tool} PRIVATE -Wl,--disable-new-dtags)
 endforeach()
-install(TARGETS shardc shardc-opt shardc-lsp-server shardc-ckpt shardc-data RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS shardc shardc-opt shardc-lsp-server shardc-check shardc-ckpt shardc-data RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 # Where findRuntime looks (codegen/emit/WriteTrainer.cpp).
 install(PROGRAMS $<TARGET_FILE:shardc-runtime> DESTINATION lib/shardc RENAME trainer-runtime)

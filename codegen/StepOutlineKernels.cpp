@@ -1,6 +1,7 @@
 // step-outline-kernels: fuses ops that are generated code into kernels,
 // functions of the nested module @kernels.
 #include "codegen/Passes.h"
+#include "codegen/kernels/GroupBody.h"
 #include "codegen/kernels/KernelGroups.h"
 #include "frontend/nn/NN.h"
 
@@ -117,6 +118,7 @@ private:
     auto [known, isNewBody] = byBody.try_emplace(body, *function);
     if (isNewBody) {
       function->setName(nameOf(group, body, kernels));
+      (*function)->setAttr(groupBodyName, groupBody(group, signature));
     } else {
       function->erase();
     }

@@ -37,6 +37,7 @@ enum SectionKind : uint32_t {
   sectionExportTemplate = 3, // ONNX ModelProto without initializers' values
   sectionWeights = 4,        // stored parameters; plan Source.embedded
   sectionRuntime = 5,        // the executable, at the file's first byte
+  sectionCertificate = 6,    // serialized shardc.plan.Certificate
 };
 
 struct Section {

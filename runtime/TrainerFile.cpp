@@ -80,6 +80,27 @@ TrainerFile::TrainerFile(const std::string &path, const std::string &name)
   do
     parsedPlans.push_back(parsePlan(parsedPlans.size()));
   while (find(sectionPlan, parsedPlans.size()));
+  checkCertificate();
+}
+
+/// A certificate says what was proved of these plans, or nothing.
+void TrainerFile::checkCertificate() const {
+  if (!find(sectionCertificate))
+    return;
+  std::span<const std::byte> bytes = content(sectionCertificate);
+  plan::Certificate certificate;
+  bool holds =
+      certificate.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  holds &= size_t(certificate.plan_hashes_size()) == parsedPlans.size();
+  for (size_t i = 0; holds && i < parsedPlans.size(); ++i) {
+    std::span<const std::byte> plan = content(sectionPlan, i);
+    holds = certificate.plan_hashes(int(i)) ==
+                XXH3_64bits(plan.data(), plan.size()) &&
+            certificate.model_hash() == parsedPlans[i].model_hash();
+  }
+  if (!holds)
+    fail(name, ": its certificate is of another plan; compile it again, and "
+               "stamp it with shardc-check --stamp");
 }
 
 plan::Plan TrainerFile::parsePlan(size_t target) const {
@@ -110,6 +131,8 @@ static const char *nameOf(uint32_t kind) {
     return "weights";
   case sectionRuntime:
     return "runtime";
+  case sectionCertificate:
+    return "certificate";
   }
   return "unknown section";
 }

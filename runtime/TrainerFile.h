@@ -52,6 +52,7 @@ private:
   std::span<const std::byte> content(container::SectionKind kind,
                                      size_t target = 0) const;
   plan::Plan parsePlan(size_t target) const;
+  void checkCertificate() const;
 
   std::string path, name;
   MappedFile file;

@@ -80,6 +80,32 @@ private:
   int64_t embeddedBytes = 0;
 };
 
+// What codegen/kernels/GroupBody.h wrote down.
+void emitBody(DictionaryAttr body, plan::Kernel *kernel) {
+  for (auto op : body.getAs<ArrayAttr>("ops").getAsRange<DictionaryAttr>()) {
+    plan::Kernel::Op *entry = kernel->add_body();
+    entry->set_name(op.getAs<StringAttr>("name").str());
+    for (int64_t operand : op.getAs<DenseI64ArrayAttr>("operands").asArrayRef())
+      entry->add_operands(static_cast<uint32_t>(operand));
+    for (NamedAttribute attribute : op.getAs<DictionaryAttr>("attributes")) {
+      std::string text;
+      llvm::raw_string_ostream os(text);
+      attribute.getValue().print(os);
+      (*entry->mutable_attributes())[attribute.getName().str()] = text;
+    }
+    for (auto type :
+         op.getAs<ArrayAttr>("results").getAsValueRange<TypeAttr>()) {
+      auto tensor = cast<RankedTensorType>(type);
+      plan::Kernel::Type *result = entry->add_results();
+      result->set_dtype(dtypeOf(tensor.getElementType()));
+      for (int64_t size : tensor.getShape())
+        result->add_shape(size);
+    }
+  }
+  for (int64_t result : body.getAs<DenseI64ArrayAttr>("results").asArrayRef())
+    kernel->add_results(static_cast<uint32_t>(result));
+}
+
 void PlanEmitter::header() {
   message.set_version(1);
   message.set_compiler(options.compiler);
@@ -101,6 +127,8 @@ void PlanEmitter::header() {
         entry->add_argument_bytes(
             step::View::contiguous({}, 0, cast<RankedTensorType>(tensor))
                 .spanBytes());
+    if (auto body = kernel->getAttrOfType<DictionaryAttr>("step.body"))
+      emitBody(body, entry);
   }
 }
 

@@ -1,9 +1,15 @@
 // RUN: shardc-opt %s -step-outline-kernels | FileCheck %s
+// RUN: shardc-opt %s -step-outline-kernels | FileCheck %s --check-prefix=BODY
 // RUN: shardc-opt %s -step-outline-kernels --remarks-filter=step-outline-kernels -o /dev/null 2>&1 | FileCheck %s --check-prefix=WHY
 
 nn.parameter @w : tensor<32xf32> {initializer = "w", file = "", offset = 0 : i64, length = 128 : i64, stored_type = f32, trainable}
 fsdp.unit @layer {parameters = [@w], offsets = array<i64: 0>, elements = 32 : i64, padding = 0 : i64, shards = 1 : i64,
   optimizer_shards = 1 : i64, reshard = 1 : i64, element_type = f32, master_type = f32, gradient_type = f32, reason = "test"}
+
+// A kernel's function keeps what was fused in it: values are counted, inputs first; attributes of other dialects are left out.
+// BODY: func.func @add_gelu_{{.*}} attributes {step.body = {ops = [
+// BODY-SAME: {attributes = {}, name = "add", operands = array<i64: 0, 1>, results = [tensor<3x17xf32>]},
+// BODY-SAME: {attributes = {{{.*}}}, name = "gelu", operands = array<i64: 2>, results = [tensor<3x17xf32>]}], results = array<i64: 3>}}
 
 // The sum in between is read by nothing else and is not stored.
 // CHECK-LABEL: @fuses_a_chain

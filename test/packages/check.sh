@@ -55,6 +55,7 @@ in_chroot shardc "/root/$model/model.onnx" --mesh 2 "${options[@]}" -o /root/mod
 in_chroot ldd /root/model.trainer
 printf 'data: {input_ids: /root/%s/data/input_ids.npy, labels: /root/%s/data/labels.npy}\nsteps: 5\nlr: 1e-3\ncheckpoint-dir: /root/run\nresume: none\n' \
   $model $model >"$chroot/root/run.yaml"
+in_chroot shardc-check --stamp /root/model.trainer "/root/$model/model.onnx"
 in_chroot /root/model.trainer --config /root/run.yaml
 in_chroot shardc-ckpt verify /root/run
 in_chroot shardc-ckpt export /root/run --to hf -o /root/exported

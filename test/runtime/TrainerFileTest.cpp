@@ -86,6 +86,28 @@ TEST(TrainerFile, HasAPlanAndKernelsForEachTarget) {
                                       "the trainer's kernels for cuda:sm_90"}));
 }
 
+TEST(TrainerFile, ACertificateIsOfItsPlansAndOneOfItsChecksums) {
+  TemporaryFolder folder;
+  std::string plan = somePlan();
+  plan::Certificate certificate;
+  auto file = [&] {
+    return folder.write(
+        "t",
+        makeContainer({{sectionPlan, plan},
+                       {sectionCertificate, certificate.SerializeAsString()}}));
+  };
+  certificate.add_plan_hashes(XXH3_64bits(plan.data(), plan.size()));
+  EXPECT_EQ(TrainerFile(file()).checksums().back().first,
+            "the trainer's certificate");
+  certificate.set_plan_hashes(0, certificate.plan_hashes(0) + 1);
+  EXPECT_THROW(TrainerFile{file()}, Error);
+  certificate.clear_plan_hashes();
+  EXPECT_THROW(TrainerFile{file()}, Error);
+  certificate.add_plan_hashes(XXH3_64bits(plan.data(), plan.size()));
+  certificate.set_model_hash(7);
+  EXPECT_THROW(TrainerFile{file()}, Error);
+}
+
 TEST(TrainerFile, MayBeABareRuntime) {
   TemporaryFolder folder;
   EXPECT_TRUE(TrainerFile(folder.write("t", "short")).plans().empty());

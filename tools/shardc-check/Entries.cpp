@@ -1,0 +1,419 @@
+// What each kind of entry makes of the values that it reads.
+#include "tools/shardc-check/Run.h"
+
+#include <algorithm>
+
+namespace shardc::check {
+
+static std::vector<int64_t> shapeOf(const plan::Tensor &tensor) {
+  return {tensor.shape().begin(), tensor.shape().end()};
+}
+static View row(int64_t begin, int64_t count, int64_t bytes) {
+  return {begin * bytes, {{count, bytes}}};
+}
+
+void Run::launch(const plan::Entry &entry) {
+  const plan::Launch &launch = entry.launch();
+  const plan::Kernel &kernel = plan.kernels(int(launch.kernel()));
+  std::vector<Value> inputs;
+  for (const plan::Tensor &input : launch.inputs())
+    inputs.push_back(memory.read(entry.name(), input));
+  std::vector<Value> outputs = outputsOf(kernel, launch, inputs, values);
+  for (int i = 0; i < launch.outputs_size(); ++i)
+    memory.write(entry.name(), launch.outputs(i), outputs[i]);
+}
+
+void Run::gemm(const plan::Entry &entry, const std::vector<Value> &read) {
+  const plan::Gemm &gemm = entry.gemm();
+  std::vector<Operand> operands;
+  size_t next = 0;
+  auto add = [&](bool isThere, const plan::Tensor &tensor, bool transposed) {
+    if (!isThere)
+      return operands.push_back({});
+    Value value = read[next++];
+    std::vector<int64_t> shape = shapeOf(tensor);
+    View view = rowMajor(shape);
+    size_t rank = shape.size();
+    if (transposed && rank >= 2) {
+      std::swap(view.dims[rank - 1], view.dims[rank - 2]);
+      std::swap(shape[rank - 1], shape[rank - 2]);
+    }
+    operands.push_back({values.look(value, view), shape, {}});
+  };
+  // In the order of the fields.
+  add(true, gemm.a(), gemm.transpose_a());
+  add(true, gemm.b(), gemm.transpose_b());
+  Value before = gemm.accumulate() ? read[next++] : Value{};
+  add(gemm.has_bias(), gemm.bias(), false);
+  add(gemm.has_residual(), gemm.residual(), false);
+  const auto &a = operands[0].shape, &b = operands[1].shape;
+  auto c = shapeOf(gemm.c());
+  if (a.size() < 2 || a.size() != b.size() || c.size() != a.size() ||
+      a.back() != b[b.size() - 2] || c[c.size() - 2] != a[a.size() - 2] ||
+      c.back() != b.back())
+    findings.add(entry.name(), "multiplies matrices whose shapes do not fit");
+  std::string type = concat("type=", int(gemm.c().dtype()), ";");
+  int64_t count = product(gemm.c().shape());
+  Value result = operation("gemm", type, operands, count);
+  if (gemm.accumulate())
+    result =
+        operation("add", type, {{before, {}, {}}, {result, {}, {}}}, count);
+  memory.write(entry.name(), gemm.c(), result);
+  if (gemm.has_bias_gradient())
+    memory.write(entry.name(), gemm.bias_gradient(),
+                 operation("row_sums", type,
+                           {operands[gemm.gradient_of_a() ? 0 : 1]},
+                           product(gemm.bias_gradient().shape())));
+}
+
+void Run::compute(const plan::Entry &entry,
+                  const std::vector<Access> &accesses) {
+  if (entry.has_launch())
+    return launch(entry);
+  std::vector<Value> read;
+  std::vector<Operand> operands;
+  for (const Access &access : accesses)
+    if (access.reads()) {
+      read.push_back(memory.read(entry.name(), *access.tensor));
+      operands.push_back({read.back(), shapeOf(*access.tensor), {}});
+      // Optional operands are told apart.
+      operands.back().place = View{int64_t(access.field.size()), {}};
+    }
+  for (const Access &access : accesses)
+    if (access.role == Role::scratch)
+      memory.claim(entry.name(), access.tensor->buffer());
+  if (entry.has_gemm())
+    return gemm(entry, read);
+  if (entry.has_metric() || entry.has_output()) {
+    std::string name = entry.has_metric() ? "metric " + entry.metric().name()
+                                          : "output " + entry.output().name();
+    if (!results.insert_or_assign(name, read[0]).second && microBatches == 1)
+      findings.add(entry.name(), "is not the first ", name);
+    return;
+  }
+  if (entry.has_copy()) {
+    if (shapeOf(entry.copy().source()) != shapeOf(entry.copy().destination()))
+      findings.add(entry.name(), "copies into another shape");
+    return memory.write(entry.name(), entry.copy().destination(), read[0]);
+  }
+  if (entry.has_fill()) {
+    const plan::Tensor &to = entry.fill().destination();
+    return memory.write(
+        entry.name(), to,
+        values.splat(concat(numberText(concat(entry.fill().value())), ":",
+                            int(to.dtype())),
+                     product(to.shape())));
+  }
+  int index = 0;
+  std::string kind(messageOf(entry)->GetDescriptor()->name());
+  for (const Access &access : accesses)
+    if (access.writes() && access.role != Role::scratch)
+      memory.write(entry.name(), access.tensor->buffer(),
+                   {placesOf(*access.tensor), bytesOf(access.tensor->dtype()),
+                    operation(concat(kind, ".", access.field,
+                                     entry.has_index_call() ? index++ : 0),
+                              concat(attributesOf(entry),
+                                     "type=", int(access.tensor->dtype()), ";",
+                                     rowMajor(shapeOf(*access.tensor)).text()),
+                              operands, product(access.tensor->shape())),
+                    entry.name(), "", false,
+                    // It has both results, whichever is wanted.
+                    !entry.has_top_k()});
+}
+
+void Run::allGather(const plan::Entry &entry, Flight &flight) {
+  const plan::AllGatherStart &start = entry.all_gather_start();
+  const plan::Unit &of = unit(start.unit());
+  const std::string &where = entry.name();
+  demandUnitName(entry, start.unit());
+  if (start.has_kept()) {
+    Value kept = memory.read(where, start.kept());
+    if (kept != values.leaf("kept",
+                            concat(of.name(), " over group ", start.group()),
+                            product(start.kept().shape())))
+      findings.add(where, "gathers unit ", of.name(),
+                   " from slices of something else");
+  } else {
+    std::string wrong = ranks.gathersAll(start.group(), of.shards());
+    if (!wrong.empty())
+      findings.add(where, "gathers unit ", of.name(), ": ", wrong);
+    if (units[start.unit()].isPartial)
+      findings.add(where, "gathers unit ", of.name(),
+                   " before its updates are");
+  }
+  int64_t bytes = bytesOf(of.dtype());
+  if (plan.buffers(int(start.gathered())).bytes() != of.elements() * bytes)
+    findings.add(where, "gathers unit ", of.name(), " into ",
+                 plan.buffers(int(start.gathered())).bytes(), " bytes of ",
+                 of.elements() * bytes);
+  units[start.unit()].gathered.insert(start.gathered());
+  flight.land = [this, where, gathered = start.gathered(), u = start.unit(),
+                 bytes] {
+    memory.records(gathered).clear();
+    for (uint32_t p : unit(u).parameters()) {
+      const plan::Parameter &own = plan.parameters(int(p));
+      memory.write(where, gathered,
+                   {row(own.flat_offset(), product(own.shape()), bytes), bytes,
+                    values.leaf("parameter", own.name(), product(own.shape())),
+                    where, "", false, false});
+    }
+  };
+}
+
+void Run::keep(const plan::Entry &entry) {
+  const plan::Keep &keep = entry.keep();
+  if (!keep.has_kept())
+    return findings.add(entry.name(), "keeps nothing");
+  const plan::Unit &of = unit(keep.unit());
+  demandUnitName(entry, keep.unit());
+  if (!units[keep.unit()].gathered.contains(keep.gathered()) ||
+      !memory.isLive(keep.gathered()) ||
+      memory.records(keep.gathered()).size() != size_t(of.parameters_size()))
+    findings.add(entry.name(), "keeps a slice of unit ", of.name(),
+                 ", which is not gathered there");
+  int64_t count = product(keep.kept().shape());
+  if (count * plan.groups(int(keep.group())).size() != of.elements())
+    findings.add(entry.name(), "keeps ", count, " elements of ", of.elements());
+  memory.write(entry.name(), keep.kept(),
+               values.leaf("kept",
+                           concat(of.name(), " over group ", keep.group()),
+                           count));
+}
+
+void Run::reduce(const plan::Entry &entry, Flight &flight) {
+  struct Part {
+    Value value;
+    const plan::Tensor *to, *accumulator;
+  };
+  std::vector<Part> parts;
+  bool scatters = entry.has_reduce_scatter_start();
+  uint32_t group = *groupOf(entry);
+  const std::string &where = entry.name();
+  if (scatters) {
+    const plan::ReduceScatterStart &start = entry.reduce_scatter_start();
+    Value flat = memory.read(where, start.flat());
+    demandUnitName(entry, start.unit());
+    if (product(start.shard().shape()) * plan.groups(int(group)).size() !=
+            product(start.flat().shape()) ||
+        start.shard().dtype() != start.flat().dtype())
+      findings.add(where, "scatters ", product(start.flat().shape()),
+                   " elements into slices of ", product(start.shard().shape()));
+    parts.push_back({flat, &start.shard(),
+                     start.has_accumulator() ? &start.accumulator() : nullptr});
+  } else {
+    const plan::AllReduceStart &start = entry.all_reduce_start();
+    if (start.has_unit())
+      demandUnitName(entry, start.unit());
+    if (start.accumulators_size() &&
+        start.accumulators_size() != start.values_size())
+      return findings.add(where, "has ", start.accumulators_size(), " sums of ",
+                          start.values_size(), " values");
+    for (int i = 0; i < start.values_size(); ++i)
+      parts.push_back(
+          {memory.read(where, start.values(i)), &start.values(i),
+           start.accumulators_size() ? &start.accumulators(i) : nullptr});
+    for (int i = 0; i < start.norms_size() && i < start.values_size(); ++i) {
+      const Value &value = parts[i].value;
+      int expr = value.expr < 0 ? -1 : termsOf(value)[0].expr;
+      if (expr >= 0 && start.norms(i) != (values[expr].op == "gradient_norm"))
+        findings.add(where, "takes value ", i,
+                     start.norms(i) ? " for a norm" : " for no norm");
+    }
+  }
+  bool sumsBatches = microBatches > 1;
+  for (Part &part : parts) {
+    if (part.value.expr < 0)
+      continue;
+    std::vector<Link> chain = chainOf(part.value);
+    chain.push_back({scatters, group});
+    part.value = sum(termsOf(part.value), chain, product(part.to->shape()));
+    if (part.accumulator && sumsBatches && microBatch > 0)
+      part.value = added(memory.read(where, *part.accumulator), part.value);
+  }
+  bool isLast = microBatch + 1 == microBatches;
+  flight.land = [this, where, parts, isLast, sumsBatches] {
+    for (const Part &part : parts) {
+      bool goesOn = part.accumulator && sumsBatches && !isLast;
+      if (goesOn)
+        memory.write(where, part.accumulator->buffer(),
+                     {placesOf(*part.accumulator),
+                      bytesOf(part.accumulator->dtype()), part.value, where, "",
+                      false, false});
+      memory.write(
+          where, part.to->buffer(),
+          {placesOf(*part.to), bytesOf(part.to->dtype()), part.value, where,
+           goesOn ? "which has no sum before the last micro-batch" : "", false,
+           isLast && !sumsBatches});
+    }
+  };
+}
+
+void Run::accumulate(const plan::Entry &entry) {
+  const plan::Accumulate &sum = entry.accumulate();
+  if (microBatches == 1)
+    return;
+  const std::string &where = entry.name();
+  Value value = memory.read(where, sum.value());
+  if (microBatch > 0)
+    value = added(memory.read(where, sum.accumulator()), value);
+  bool isLast = microBatch + 1 == microBatches;
+  const plan::Tensor &to = isLast ? sum.value() : sum.accumulator();
+  memory.write(
+      where, to.buffer(),
+      {placesOf(to), bytesOf(to.dtype()), value, where, "", false, false});
+}
+
+void Run::gradientNorm(const plan::Entry &entry) {
+  const plan::GradientNorm &norm = entry.gradient_norm();
+  const std::string &where = entry.name();
+  if (norm.units_size() != norm.gradients_size())
+    return findings.add(where, "has ", norm.gradients_size(), " gradients of ",
+                        norm.units_size(), " units");
+  std::set<uint32_t> seen;
+  std::optional<Ranks::Reach> cut;
+  std::map<std::string, Value> gradients;
+  for (int i = 0; i < norm.units_size(); ++i) {
+    uint32_t u = norm.units(i);
+    if (!seen.insert(u).second || !unit(u).optimizer_shards())
+      findings.add(where, "has unit ", unit(u).name(),
+                   ", which is not trained, or twice");
+    Value value = memory.read(where, norm.gradients(i));
+    std::vector<Link> scattered = chainOf(value);
+    std::erase_if(scattered, [](const Link &link) { return !link.scatters; });
+    Ranks::Reach reached = ranks.reach(scattered).value_or(Ranks::Reach());
+    if (cut && *cut != reached)
+      findings.add(where, "has slices that are cut over other ranks than unit ",
+                   unit(u).name());
+    cut = reached;
+    for (uint32_t p : unit(u).parameters())
+      gradients[plan.parameters(int(p)).name()] =
+          gradientOf(where, value, plan.parameters(int(p)));
+  }
+  for (int u = 0; u < plan.units_size(); ++u)
+    if (unit(u).optimizer_shards() && !seen.contains(u))
+      findings.add(where, "lacks the gradients of unit ", unit(u).name());
+  std::vector<Operand> operands;
+  for (const auto &[name, value] : gradients)
+    operands.push_back({value, {}, {}});
+  Value result =
+      operation("gradient_norm", "", operands, product(norm.result().shape()));
+  normGroups[result.expr] = cut.value_or(Ranks::Reach());
+  memory.write(where, norm.result(), result);
+}
+
+void Run::roundSum(const plan::Entry &entry) {
+  const plan::RoundSum &round = entry.round_sum();
+  const std::string &where = entry.name();
+  Value value = memory.read(where, round.sum());
+  if (value.expr < 0)
+    return memory.write(where, round.value(), {});
+  std::vector<Link> chain = chainOf(value);
+  std::vector<Value> terms = termsOf(value);
+  if (round.norm()) {
+    std::optional<Ranks::Reach> reached = ranks.reach(chain);
+    if (terms.size() != 1 || !normGroups.contains(terms[0].expr))
+      findings.add(where, "rounds a sum that is no norm");
+    else if (reached != normGroups[terms[0].expr])
+      findings.add(where, "rounds a norm over other ranks than those whose "
+                          "slices make the gradients");
+  } else if (std::string wrong = ranks.sumsAll(chain); !wrong.empty()) {
+    findings.add(where, "rounds a sum that is not over all ranks: ", wrong);
+  }
+  memory.write(
+      where, round.value(),
+      operation("RoundSum", round.norm() ? "norm" : "",
+                {{sum(terms, {}, product(round.sum().shape())), {}, {}}}, 1));
+}
+
+void Run::optimizerStep(const plan::Entry &entry) {
+  const plan::OptimizerStep &step = entry.optimizer_step();
+  const plan::Unit &of = unit(step.unit());
+  const std::string &where = entry.name();
+  demandUnitName(entry, step.unit());
+  UnitState &state = units[step.unit()];
+  if (!of.optimizer_shards() || !state.updated.empty())
+    findings.add(where, "updates unit ", of.name(), ", which ",
+                 state.updated.empty() ? "is not trained" : state.updated,
+                 state.updated.empty() ? "" : " has updated before");
+  if (step.kind() != plan.optimizer().kind())
+    findings.add(where, "is of kind ", step.kind(), ", the plan's is ",
+                 plan.optimizer().kind());
+  if (product(step.gradient().shape()) * of.optimizer_shards() !=
+          of.elements() ||
+      step.gradient().dtype() != of.gradient_dtype())
+    findings.add(where, "takes ", product(step.gradient().shape()),
+                 " elements, its slice has ",
+                 of.elements() / std::max<int64_t>(of.optimizer_shards(), 1));
+  Value gradient = memory.read(where, step.gradient());
+  Value norm = memory.read(where, step.norm());
+  if (norm.expr >= 0 && (values[norm.expr].op != "RoundSum" ||
+                         values[norm.expr].attributes != "norm"))
+    findings.add(where, "takes something else for the norm of the gradients");
+  for (uint32_t p : of.parameters()) {
+    const plan::Parameter &own = plan.parameters(int(p));
+    results["update of " + own.name()] =
+        operation("update", step.kind(),
+                  {{gradientOf(where, gradient, own), {}, {}}, {norm, {}, {}}},
+                  product(own.shape()));
+  }
+  state.updated = where;
+  state.isPartial = of.optimizer_shards() > of.shards();
+  // What was gathered before is not what the parameters are now.
+  for (uint32_t gathered : state.gathered)
+    for (Record &record : memory.records(gathered))
+      record.spoiled = concat("gathered before ", where, " updates its unit");
+  if (of.shards() == 1)
+    for (Record &record : memory.records(of.parameter_buffer()))
+      record.spoiled = concat("which ", where, " has updated");
+}
+
+void Run::gatherUpdates(const plan::Entry &entry, Flight &flight) {
+  const plan::AllGatherUpdatesStart &start = entry.all_gather_updates_start();
+  const plan::Unit &of = unit(start.unit());
+  demandUnitName(entry, start.unit());
+  UnitState &state = units[start.unit()];
+  if (state.updated.empty() || !state.isPartial)
+    findings.add(entry.name(), "gathers updates of unit ", of.name(),
+                 state.updated.empty() ? " before there are any"
+                                       : ", which are there");
+  std::string wrong = ranks.gathersUpdates(
+      start.group(), of.shards(), std::max<int64_t>(of.optimizer_shards(), 1));
+  if (!wrong.empty())
+    findings.add(entry.name(), "gathers updates of unit ", of.name(), ": ",
+                 wrong);
+  flight.land = [&state] { state.isPartial = false; };
+}
+
+std::string placeName(const plan::Plan &plan, int place) {
+  const plan::Program &program = place % 2 ? plan.eval() : plan.train();
+  return place >= 0 && place / 2 < program.entries_size()
+             ? program.entries(place / 2).name()
+             : "the plan";
+}
+
+Results checkPlan(const plan::Plan &plan, Values &values, Findings &findings) {
+  if (!checkIndices(plan, findings))
+    return {};
+  Ranks ranks(plan);
+  size_t before = findings.all().size();
+  ranks.check(findings);
+  if (findings.all().size() != before)
+    return {};
+  for (const plan::Program *program : {&plan.train(), &plan.eval()})
+    for (const plan::Entry &entry : program->entries())
+      if (entry.has_launch())
+        checkLaunch(plan, entry, findings);
+  if (findings.all().size() != before)
+    return {};
+  checkFrame(plan, findings);
+  Results all = Run(plan, ranks, values, findings).run(plan.train(), true, 1);
+  for (auto &[name, value] :
+       Run(plan, ranks, values, findings).run(plan.train(), true, 3))
+    all[name + ", of 3 micro-batches"] = value;
+  for (auto &[name, value] :
+       Run(plan, ranks, values, findings).run(plan.eval(), false, 1))
+    all[name + ", of an evaluation"] = value;
+  return all;
+}
+
+} // namespace shardc::check

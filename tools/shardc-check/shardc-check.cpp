@@ -1,0 +1,213 @@
+// shardc-check: proves properties of a compiled plan, without the compiler.
+#include "tools/shardc-check/Run.h"
+#include "tools/shardc-check/Trainer.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <onnx/onnx.pb.h>
+#include <xxhash.h>
+
+namespace shardc::check {
+namespace {
+
+struct Options {
+  std::string trainer, model, reference;
+  bool stamp = false, quiet = false;
+  size_t most = 20;
+};
+
+/// What of the model the plan has to agree with: its bytes, and the stored
+/// tensors that parameters come from.
+void checkModel(const std::string &path, const plan::Plan &plan,
+                Findings &findings) {
+  std::string bytes = readFile(path);
+  onnx::ModelProto model;
+  google::protobuf::io::ArrayInputStream stream(bytes.data(),
+                                                int(bytes.size()));
+  google::protobuf::io::CodedInputStream coded(&stream);
+  if (bytes.empty() || !model.ParseFromCodedStream(&coded) ||
+      !model.has_graph())
+    throw BadInput(path + ": is no ONNX model, or is cut off");
+  uint64_t hash = XXH3_64bits(bytes.data(), bytes.size());
+  if (hash != plan.model_hash())
+    throw BadInput(path + ": is not the model that was compiled: its hash is " +
+                   std::to_string(hash) + ", the plan's " +
+                   std::to_string(plan.model_hash()));
+  std::map<std::string, int64_t> stored;
+  for (const onnx::TensorProto &tensor : model.graph().initializer())
+    stored[tensor.name()] = product(tensor.dims());
+  for (const plan::Parameter &parameter : plan.parameters())
+    if (auto found = stored.find(parameter.initializer());
+        found != stored.end() && found->second != product(parameter.shape()))
+      findings.add("parameter " + parameter.name(), "has ",
+                   product(parameter.shape()), " elements, the model's ",
+                   parameter.initializer(), " ", found->second);
+}
+
+/// Every result of a plan against that of another one of the model.
+void compare(const plan::Plan &plan, const Values &values,
+             const Results &results, const Values &others,
+             const Results &wanted, Findings &findings) {
+  Differ differ(values, others);
+  for (const auto &[name, value] : wanted) {
+    auto own = results.find(name);
+    if (own == results.end())
+      findings.add("the plan", "lacks the ", name);
+    else if (auto difference = differ.find(own->second, value))
+      findings.add(placeName(plan, difference->place), "makes the ", name,
+                   " another one: ", difference->what);
+  }
+  for (const auto &[name, value] : results)
+    if (!wanted.contains(name))
+      findings.add("the plan", "has the ", name, ", which the reference lacks");
+}
+
+/// What is evaluated is what is trained: one loss.
+void compareLosses(const plan::Plan &plan, const Values &values,
+                   const Results &results, Findings &findings) {
+  auto trained = results.find("metric loss");
+  auto evaluated = results.find("metric loss, of an evaluation");
+  if (trained == results.end() || evaluated == results.end())
+    return;
+  if (auto difference =
+          Differ(values, values).find(trained->second, evaluated->second))
+    findings.add(placeName(plan, difference->place),
+                 "makes training's loss another one than that of evaluations: ",
+                 difference->what);
+}
+
+std::vector<std::string> proved(const plan::Plan &plan, const Results &results,
+                                const Options &options) {
+  int collectives = 0, updates = 0;
+  for (const plan::Program *program : {&plan.train(), &plan.eval()})
+    for (const plan::Entry &entry : program->entries())
+      collectives += startedToken(entry).has_value();
+  for (const auto &[name, value] : results)
+    updates +=
+        name.starts_with("update of ") && name.find(", of 3") == name.npos;
+  std::vector<std::string> lines = {
+      concat("memory: ", plan.buffers_size(), " buffers in ", plan.pools_size(),
+             " pools; every read sees the last write of its "
+             "value, in steps of one and of more "
+             "micro-batches"),
+      concat("ranks: ", plan.mesh().ranks(), " in ", plan.groups_size(),
+             " groups; ", collectives,
+             " collectives, each waited for once, in "
+             "one order on every rank"),
+      concat("updates: ", updates,
+             " parameters, each once a step, with the sum "
+             "of its gradient over all ranks")};
+  if (!options.model.empty())
+    lines.push_back("model: the file is the one that was compiled");
+  if (!options.reference.empty())
+    lines.push_back(concat("values: ", results.size(),
+                           " results are the reference's expressions"));
+  return lines;
+}
+
+int run(const Options &options) {
+  Trainer trainer = readTrainer(options.trainer);
+  plan::Certificate certificate;
+  certificate.set_checker("shardc-check " SHARDC_VERSION);
+  Findings findings;
+  std::string said;
+  for (size_t i = 0; i < trainer.plans.size(); ++i) {
+    const plan::Plan &plan = trainer.plans[i];
+    Values values, others;
+    Results results = checkPlan(plan, values, findings);
+    if (!options.model.empty())
+      checkModel(options.model, plan, findings);
+    if (!options.reference.empty() && findings.all().empty()) {
+      Findings its;
+      Trainer reference = readTrainer(options.reference);
+      const plan::Plan &other =
+          reference.plans[std::min(i, reference.plans.size() - 1)];
+      if (other.model_hash() != plan.model_hash())
+        throw BadInput(options.reference + ": is of another model");
+      Results wanted = checkPlan(other, others, its);
+      if (!its.all().empty())
+        throw BadInput(options.reference +
+                       ": is no reference: " + its.all()[0]);
+      compare(plan, values, results, others, wanted, findings);
+    }
+    if (findings.all().empty())
+      compareLosses(plan, values, results, findings);
+    if (!findings.all().empty())
+      break;
+    said += concat(options.trainer, " (", plan.target().name(), ")\n");
+    for (const std::string &line : proved(plan, results, options)) {
+      said += "  " + line + "\n";
+      certificate.add_proved(plan.target().name() + ": " + line);
+    }
+    certificate.set_model_hash(plan.model_hash());
+    certificate.add_plan_hashes(trainer.planHashes[i]);
+  }
+  if (!findings.all().empty()) {
+    size_t shown = std::min(options.most, findings.all().size());
+    for (size_t i = 0; i < shown; ++i)
+      std::fprintf(stderr, "shardc-check: %s\n", findings.all()[i].c_str());
+    std::fprintf(stderr, "shardc-check: error: %s: %zu finding%s%s\n",
+                 options.trainer.c_str(), findings.all().size(),
+                 findings.all().size() == 1 ? "" : "s",
+                 shown < findings.all().size() ? ", the first of them above"
+                                               : "");
+    return 1;
+  }
+  if (options.stamp) {
+    stamp(options.trainer, certificate);
+    said += "  certificate: written into the trainer\n";
+  }
+  if (!options.quiet)
+    std::fputs(said.c_str(), stdout);
+  return std::fflush(stdout) == 0 ? 0 : 2;
+}
+
+} // namespace
+} // namespace shardc::check
+
+int main(int argc, char **argv) {
+  using namespace shardc::check;
+  Options options;
+  CLI::App app("Proves that a trainer's plan is sound: its memory, its "
+               "collectives, its updates and, against a reference, its "
+               "values.\nExit codes: 0 proved, 1 something is wrong with the "
+               "plan, 2 the files or the command line.",
+               "shardc-check");
+  app.add_option("trainer", options.trainer,
+                 "a trainer, or a file that is a plan (plan.proto) alone")
+      ->required()
+      ->option_text("TRAINER");
+  app.add_option("model", options.model,
+                 "the ONNX file that it was compiled from")
+      ->option_text("MODEL.onnx");
+  app.add_option("--reference", options.reference,
+                 "another trainer of the model, with the same samples for a "
+                 "rank: each update, metric and output has to be its "
+                 "expression; one of --mesh 1 --remat none is the unsharded "
+                 "step")
+      ->option_text("TRAINER");
+  app.add_flag("--stamp", options.stamp,
+               "write a certificate of what was proved into the trainer, which "
+               "its ranks compare when they start");
+  app.add_option("--most", options.most, "findings to print at most")
+      ->option_text("N [20]");
+  app.add_flag("-q,--quiet", options.quiet, "print findings and errors alone");
+  app.set_version_flag("--version", "shardc-check " SHARDC_VERSION,
+                       "print the version and exit");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success &asked) {
+    return app.exit(asked);
+  } catch (const CLI::ParseError &error) {
+    std::fprintf(stderr, "shardc-check: error: %s; see --help\n", error.what());
+    return 2;
+  }
+  try {
+    return run(options);
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "shardc-check: error: %s\n", error.what());
+    return 2;
+  }
+}
