@@ -193,8 +193,9 @@ def FSDPShard : Pass<"fsdp-shard", "::mlir::ModuleOp"> {
   let options = [
     Option<"optimizer", "optimizer", "std::string", "\"adamw\"",
       "an optimizer of runtime/device/Optimizers.h, by name">,
-    Option<"prefetch", "prefetch", "int64_t", "1",
-      "units to gather ahead of the one that computes">,
+    Option<"prefetch", "prefetch", "std::string", "\"1\"",
+      "units to gather ahead of the one that computes: N, forward=N,backward=M, or auto, which is "
+      "1 until step-schedule">,
     Option<"accumulate", "accumulate", "std::string", "\"\"",
       "what micro-batches add up: sharded or unsharded gradients; default: sharded where the "
       "optimizer is">

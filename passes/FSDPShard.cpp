@@ -4,6 +4,7 @@
 #include "passes/analyses/ParameterUses.h"
 #include "passes/fsdp/Groups.h"
 #include "passes/fsdp/Reductions.h"
+#include "passes/options/PrefetchOption.h"
 #include "runtime/device/Optimizers.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -35,8 +36,8 @@ struct Gather {
 class Sharder {
 public:
   Sharder(func::FuncOp function, fsdp::MeshOp mesh, Groups groups,
-          ArrayRef<fsdp::UnitOp> units, StringRef optimizer, int64_t prefetch,
-          bool accumulatesFlat);
+          ArrayRef<fsdp::UnitOp> units, StringRef optimizer,
+          const PrefetchOption &prefetch, bool accumulatesFlat);
   LogicalResult run();
 
 private:
@@ -64,7 +65,7 @@ private:
   /// Operation::moveBefore would make the block number all its ops again for
   /// the next isBeforeInBlock; an op taken out and put in numbers itself alone.
   void put(Operation *op, Block::iterator before);
-  /// Moves each start before the wait of the gather `prefetch` places ahead, so
+  /// Moves each start before the wait of the gather so many places ahead, so
   /// that it runs under that unit's compute: but not before its own unit was
   /// released, and never past an earlier start. Units that were split from one
   /// group are used at one place.
@@ -88,7 +89,7 @@ private:
   Groups groups;
   ArrayRef<fsdp::UnitOp> units;
   StringRef optimizer;
-  int64_t prefetch;
+  PrefetchOption prefetch;
   OpBuilder builder;
   Block &body;
   fsdp::TokenType token;
@@ -103,7 +104,7 @@ private:
 
 Sharder::Sharder(func::FuncOp function, fsdp::MeshOp mesh, Groups groups,
                  ArrayRef<fsdp::UnitOp> units, StringRef optimizer,
-                 int64_t prefetch, bool accumulatesFlat)
+                 const PrefetchOption &prefetch, bool accumulatesFlat)
     : function(function), mesh(mesh), groups(std::move(groups)), units(units),
       optimizer(optimizer), prefetch(prefetch), builder(function.getContext()),
       body(function.getBody().front()),
@@ -250,9 +251,12 @@ void Sharder::placeStarts() {
     if (!place.first || place != before)
       places.push_back(gather);
     before = place;
-    if (prefetch > 0) {
+    if (int64_t depth = start.getPhase() == PhaseKind::forward
+                            ? prefetch.forward
+                            : prefetch.backward;
+        depth > 0) {
       int64_t here = places.size() - 1;
-      Gather *ahead = places[std::max<int64_t>(here - prefetch, 0)];
+      Gather *ahead = places[std::max<int64_t>(here - depth, 0)];
       put(start, ahead->parameters.front().getDefiningOp()->getIterator());
     }
     for (Operation *bound : {released.lookup(unit), lastStart})
@@ -410,10 +414,9 @@ struct FSDPShard : impl::FSDPShardBase<FSDPShard> {
           << optimizer << ": expected " << optimizerNames();
       return signalPassFailure();
     }
-    if (prefetch < 0) {
-      module.emitError("prefetch ")
-          << prefetch.getValue()
-          << ": expected the number of units to gather ahead, 0 or more";
+    auto depths = PrefetchOption::parse(prefetch);
+    if (!depths) {
+      module.emitError(llvm::toString(depths.takeError()));
       return signalPassFailure();
     }
     if (accumulate.empty())
@@ -433,7 +436,7 @@ struct FSDPShard : impl::FSDPShardBase<FSDPShard> {
          {train, module.lookupSymbol<func::FuncOp>("eval")})
       if (function &&
           failed(Sharder(function, *meshes.begin(), groups, units, optimizer,
-                         prefetch, accumulate == "unsharded")
+                         *depths, accumulate == "unsharded")
                      .run()))
         return signalPassFailure();
   }

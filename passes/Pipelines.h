@@ -88,9 +88,8 @@ struct ShardPhaseOptions : mlir::PassPipelineOptions<ShardPhaseOptions> {
   Option<std::string> optimizer{*this, "optimizer",
                                 llvm::cl::desc("see fsdp-shard"),
                                 llvm::cl::init("adamw")};
-  Option<int64_t> prefetch{*this, "prefetch",
-                           llvm::cl::desc("units gathered ahead of their use"),
-                           llvm::cl::init(1)};
+  Option<std::string> prefetch{
+      *this, "prefetch", llvm::cl::desc("see fsdp-shard"), llvm::cl::init("1")};
   Option<std::string> accumulate{*this, "accumulate",
                                  llvm::cl::desc("see fsdp-shard"),
                                  llvm::cl::init("")};

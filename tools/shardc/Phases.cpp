@@ -52,7 +52,7 @@ void shardc::buildPhase(OpPassManager &passes, Phase phase,
     shard.reshard = options.reshardAfterForward;
     shard.unitOptions = ArrayRef(options.unitOptions);
     shard.optimizer = options.optimizer;
-    shard.prefetch = options.prefetch;
+    shard.prefetch = settings.prefetch;
     shard.accumulate = options.accumulate;
     shard.align = settings.flatAlignment;
     return buildShardPhase(passes, shard);
@@ -66,6 +66,9 @@ void shardc::buildPhase(OpPassManager &passes, Phase phase,
     PlanPhaseOptions plan;
     plan.target = settings.target;
     plan.workers = settings.workers;
+    plan.prefetch = settings.prefetch;
+    plan.cluster = settings.cluster;
+    plan.memoryLimit = options.memoryLimit;
     return buildPlanPhase(passes, plan);
   }
   }
@@ -77,7 +80,7 @@ std::vector<std::string> shardc::passNames(const Options &options) {
   for (size_t phase = 0; phase < std::size(phases); ++phase) {
     OpPassManager all(ModuleOp::getOperationName());
     buildPhase(all, Phase(phase), options,
-               {"cpu", "cpu", 1, 1, /*mergesProducts=*/true});
+               {"cpu", "cpu", "1", 1, 1, /*mergesProducts=*/true});
     for (const Pass &pass : all.getPasses())
       if (std::string name = pass.getArgument().str();
           !llvm::is_contained(names, name))

@@ -1,0 +1,87 @@
+// step-schedule: gathers begin and reductions are waited for where a step is
+// shortest, under a limit of memory.
+#include "codegen/Passes.h"
+#include "codegen/schedule/ProgramMoves.h"
+#include "passes/fsdp/FSDP.h"
+#include "passes/options/ByteSize.h"
+#include "passes/options/PrefetchOption.h"
+
+#include "llvm/Support/MathExtras.h"
+
+namespace shardc {
+#define GEN_PASS_DEF_STEPSCHEDULE
+#include "codegen/Passes.h.inc"
+
+namespace {
+using namespace mlir;
+
+/// What outlives a step.
+int64_t persistentBytes(step::PlanOp plan) {
+  int64_t bytes = 0;
+  for (auto buffer : plan.getBody().front().getOps<step::BufferOp>())
+    if (step::poolOf(buffer.getKind()) == step::Pool::persistent)
+      bytes += llvm::alignTo(int64_t(buffer.getBytes()),
+                             int64_t(plan.getBufferAlignment()));
+  return bytes;
+}
+
+struct StepSchedule : impl::StepScheduleBase<StepSchedule> {
+  using StepScheduleBase::StepScheduleBase;
+
+  void runOnOperation() override {
+    auto option = PrefetchOption::parse(prefetch);
+    if (!option)
+      return fail(option.takeError());
+    if (!option->isAuto)
+      return markAllAnalysesPreserved();
+    auto machine = Cluster::load(cluster);
+    if (!machine)
+      return fail(machine.takeError());
+    // NVIDIA's driver and NCCL have memory of their own.
+    double limit = 0.9 * machine->memory;
+    if (!memoryLimit.empty()) {
+      std::optional<double> given = parseByteSize(memoryLimit);
+      if (!given)
+        return fail(llvm::createStringError("memory-limit " + memoryLimit +
+                                            ": expected " + byteSizeForms));
+      limit = *given;
+    }
+    // What is alive at once can be placed in a hundredth more.
+    limit /= 1.01;
+    CostModel costs(*machine);
+    for (auto plan : getOperation().getOps<step::PlanOp>()) {
+      // Programs share pools: an evaluation gathers no more than a step does.
+      int64_t gatherLimit = std::numeric_limits<int64_t>::max();
+      for (auto program : plan.getBody().front().getOps<step::ProgramOp>())
+        schedule(program, costs,
+                 static_cast<int64_t>(limit) - persistentBytes(plan),
+                 gatherLimit);
+    }
+  }
+
+  /// Lowers `gatherLimit` to what the program gathers at once.
+  void schedule(step::ProgramOp program, const CostModel &costs, int64_t limit,
+                int64_t &gatherLimit) {
+    schedule::ProgramMoves moves(program, costs);
+    if (moves.problem.collectives.empty())
+      return;
+    moves.problem.limit = limit;
+    moves.problem.gatherLimit = gatherLimit;
+    schedule::Schedule best = schedule::schedule(moves.problem);
+    for (auto [start, isHeld] : llvm::zip(moves.starts(), best.held))
+      if (isHeld)
+        getOperation()
+            .lookupSymbol<fsdp::UnitOp>(step::AllGatherStartOp(start).getUnit())
+            .setReshard(1);
+    moves.apply(best);
+    if (best.gatherBytes > 0)
+      gatherLimit = std::min(gatherLimit, best.gatherBytes);
+  }
+
+  void fail(llvm::Error error) {
+    getOperation().emitError(llvm::toString(std::move(error)));
+    signalPassFailure();
+  }
+};
+} // namespace
+} // namespace shardc
