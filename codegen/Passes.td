@@ -244,8 +244,10 @@ def StepSchedule : Pass<"step-schedule", "::mlir::ModuleOp"> {
     gathered bytes are alive at once, how many of the last units stay gathered from forward to
     backward, and how much later a reduction is waited for; chosen is the shortest step that takes
     at most `memory-limit`, and of equally short ones what takes least memory
-    (`codegen/schedule/ListSchedule.h`). Nothing else moves, and gathers keep their order. A unit
-    that stays gathered has `reshard = 1` behind it.
+    (`codegen/schedule/ListSchedule.h`). Where it makes the step shorter, what the last reduction of
+    gradients does not need is computed behind its start (`codegen/schedule/Deferral.h`). Nothing
+    else moves, and gathers keep their order. A unit that stays gathered has `reshard = 1` behind
+    it.
 
     Why here: behind `step-write-in-place`, since buffers are final there, and before
     `step-plan-memory`, which sees when they are alive.

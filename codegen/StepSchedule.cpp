@@ -1,6 +1,7 @@
 // step-schedule: gathers begin and reductions are waited for where a step is
 // shortest, under a limit of memory.
 #include "codegen/Passes.h"
+#include "codegen/schedule/Deferral.h"
 #include "codegen/schedule/ProgramMoves.h"
 #include "passes/fsdp/FSDP.h"
 #include "passes/options/ByteSize.h"
@@ -62,18 +63,43 @@ struct StepSchedule : impl::StepScheduleBase<StepSchedule> {
   /// Lowers `gatherLimit` to what the program gathers at once.
   void schedule(step::ProgramOp program, const CostModel &costs, int64_t limit,
                 int64_t &gatherLimit) {
-    schedule::ProgramMoves moves(program, costs);
-    if (moves.problem.collectives.empty())
+    auto problemOf = [&] {
+      auto moves = std::make_unique<schedule::ProgramMoves>(program, costs);
+      moves->problem.limit = limit;
+      // A step that is too large for the machine anyway is planned in a bit
+      // more than it takes to gather one unit ahead.
+      if (memoryLimit.empty()) {
+        int64_t least = schedule::ahead(moves->problem, 1).bytes();
+        moves->problem.limit = std::max(limit, least + least / 8);
+      }
+      moves->problem.gatherLimit = gatherLimit;
+      return moves;
+    };
+    auto moves = problemOf();
+    if (moves->problem.collectives.empty())
       return;
-    moves.problem.limit = limit;
-    moves.problem.gatherLimit = gatherLimit;
-    schedule::Schedule best = schedule::schedule(moves.problem);
-    for (auto [start, isHeld] : llvm::zip(moves.starts(), best.held))
+    schedule::Schedule best = schedule::schedule(moves->problem);
+    // What could be computed behind the last reduction, more and more of it.
+    for (double times : {1.0, 2.0, 4.0}) {
+      schedule::Deferral deferral(program, costs, times);
+      if (deferral.isEmpty())
+        break;
+      deferral.apply();
+      auto deferred = problemOf();
+      schedule::Schedule made = schedule::schedule(deferred->problem);
+      if (!moves->problem.prefers(made, best)) {
+        deferral.undo();
+        break;
+      }
+      best = std::move(made);
+      moves = std::move(deferred);
+    }
+    for (auto [start, isHeld] : llvm::zip(moves->starts(), best.held))
       if (isHeld)
         getOperation()
             .lookupSymbol<fsdp::UnitOp>(step::AllGatherStartOp(start).getUnit())
             .setReshard(1);
-    moves.apply(best);
+    moves->apply(best);
     if (best.gatherBytes > 0)
       gatherLimit = std::min(gatherLimit, best.gatherBytes);
   }

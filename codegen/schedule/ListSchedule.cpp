@@ -38,24 +38,11 @@ private:
   void measure(Schedule &schedule) const;
   /// Moves starts to the end as long as nobody waits longer for it.
   void delayStarts(Schedule &schedule) const;
-  bool isBetter(const Schedule &a, const Schedule &b) const;
   std::vector<int64_t> amounts() const;
 
   const Problem &problem;
   size_t size;
 };
-
-bool Search::isBetter(const Schedule &a, const Schedule &b) const {
-  bool fitsA = problem.allows(a), fitsB = problem.allows(b);
-  if (fitsA != fitsB)
-    return fitsA;
-  if (!fitsA)
-    return std::pair(a.bytes(), a.seconds) < std::pair(b.bytes(), b.seconds);
-  constexpr double same = 2e-4;
-  if (a.seconds < b.seconds * (1 - same))
-    return true;
-  return a.seconds <= b.seconds * (1 + same) && a.bytes() < b.bytes();
-}
 
 void Search::hold(Schedule &schedule, size_t units) {
   schedule.held.assign(problem.gathers.size(), false);
@@ -191,7 +178,7 @@ void Search::delayStarts(Schedule &schedule) const {
     nextPlace = place;
   }
   measure(delayed);
-  if (isBetter(delayed, schedule))
+  if (problem.prefers(delayed, schedule))
     schedule = std::move(delayed);
 }
 
@@ -201,7 +188,7 @@ Schedule Search::run() {
   Schedule best = make(settings);
   auto tryOne = [&](const Settings &candidate) {
     Schedule made = make(candidate);
-    if (!isBetter(made, best))
+    if (!problem.prefers(made, best))
       return false;
     best = std::move(made);
     settings = candidate;
@@ -236,6 +223,8 @@ Schedule Search::run() {
       break;
   }
   delayStarts(best);
+  if (Schedule fixed = ahead(1); problem.prefers(fixed, best))
+    return fixed;
   return best;
 }
 
@@ -257,6 +246,18 @@ Schedule Search::ahead(size_t depth) {
 
 bool Problem::allows(const Schedule &schedule) const {
   return schedule.bytes() <= limit && schedule.gatherBytes <= gatherLimit;
+}
+
+bool Problem::prefers(const Schedule &a, const Schedule &b) const {
+  bool fitsA = allows(a), fitsB = allows(b);
+  if (fitsA != fitsB)
+    return fitsA;
+  if (!fitsA)
+    return std::pair(a.bytes(), a.seconds) < std::pair(b.bytes(), b.seconds);
+  constexpr double same = 2e-4;
+  if (a.seconds < b.seconds * (1 - same))
+    return true;
+  return a.seconds <= b.seconds * (1 + same) && a.bytes() < b.bytes();
 }
 
 std::vector<Step> arrange(const Problem &problem, const Schedule &schedule,
