@@ -177,10 +177,11 @@ def FSDPShard : Pass<"fsdp-shard", "::mlir::ModuleOp"> {
     }
     ```
     One all-gather per unit and phase in which it is used: a tied parameter keeps its unit from its
-    first use in a phase to the last. A unit that is not resharded (`reshard = 1`) stays gathered
-    from forward to backward; with a `reshard` between 1 and its shards backward gathers it from a
-    kept slice within a smaller group. Forward ends with the op that makes the loss. A gather begins
-    `prefetch` units ahead. A unit's reduce-scatter begins with its last gradient; it is waited for
+    first use in a phase to the last. Where a phase goes through several units twice, as two
+    forwards of one model do, a unit is gathered anew for each time. A unit that is not resharded
+    (`reshard = 1`) stays gathered from forward to backward; with a `reshard` between 1 and its
+    shards backward gathers it from a kept slice within a smaller group. Forward ends with the op
+    that makes the loss. A gather begins `prefetch` units ahead. A unit's reduce-scatter begins with its last gradient; it is waited for
     before the next but one begins. What a second mesh dimension adds (hybrid: an all-reduce of the
     slices, hybrid_opt: a further reduce-scatter) follows in the last micro-batch. Units of one
     shard are `fsdp.resident`; a mesh of one rank has no collectives. `accumulate`: `sharded`

@@ -47,8 +47,14 @@ private:
   /// gathered has one for both phases.
   PhaseKind phaseOf(fsdp::UnitOp unit, Operation *op);
   /// Uses of parameters that are in units; notes the first and the last of each
-  /// unit and phase.
+  /// unit, phase and region.
   SmallVector<ParameterUses::Use> collectUses();
+  /// Where a graph goes through its units more than once in a phase, as two
+  /// forwards of one model do, each time is a region, for which a unit is
+  /// gathered anew. It is the second time that a unit is used if in between two
+  /// others were that are used elsewhere in the phase, too. A table that is
+  /// used before and after what is used once has one region.
+  void findRegions(ArrayRef<ParameterUses::Use> uses);
   SmallVector<Type> parameterTypes(fsdp::UnitOp unit) {
     return unit.getParameterTypes(symbolTable);
   }
@@ -98,7 +104,12 @@ private:
   llvm::DenseMap<StringAttr, std::pair<fsdp::UnitOp, size_t>>
       slots; // parameter -> unit, position in it
   llvm::DenseMap<int64_t, fsdp::GroupOp> innerGroups; // by size, stride 1
-  llvm::MapVector<std::pair<fsdp::UnitOp, PhaseKind>, Gather> gathers;
+  using Region = std::pair<std::pair<fsdp::UnitOp, PhaseKind>, int>;
+  Region regionOf(fsdp::UnitOp unit, Operation *op);
+  llvm::MapVector<Region, Gather> gathers;
+  /// Of a unit's uses by ops, in their phase; 0 where none is said.
+  llvm::DenseMap<std::pair<Operation *, Operation *>, int> regions;
+  llvm::DenseMap<Operation *, Value> keptSlices; // by unit
   fsdp::Reductions reductions;
 };
 
@@ -146,7 +157,8 @@ PhaseKind Sharder::phaseOf(Operation *op) {
 }
 
 PhaseKind Sharder::phaseOf(fsdp::UnitOp unit, Operation *op) {
-  if (unit.getReshard() == 1 && gathers.contains({unit, PhaseKind::forward}))
+  if (unit.getReshard() == 1 &&
+      gathers.contains({{unit, PhaseKind::forward}, 0}))
     return PhaseKind::forward;
   return phaseOf(op);
 }
@@ -159,9 +171,11 @@ SmallVector<ParameterUses::Use> Sharder::collectUses() {
     if (slot == slots.end())
       continue;
     uses.push_back(use);
+  }
+  findRegions(uses);
+  for (const ParameterUses::Use &use : uses) {
     Operation *op = use.operand->getOwner();
-    Gather &gather =
-        gathers[{slot->second.first, phaseOf(slot->second.first, op)}];
+    Gather &gather = gathers[regionOf(slots[use.parameter].first, op)];
     if (!gather.first)
       gather.first = op;
     gather.last = op;
@@ -169,25 +183,77 @@ SmallVector<ParameterUses::Use> Sharder::collectUses() {
   return uses;
 }
 
+void Sharder::findRegions(ArrayRef<ParameterUses::Use> uses) {
+  /// Uses of one unit that follow each other.
+  struct Run {
+    fsdp::UnitOp unit;
+    PhaseKind phase;
+    SmallVector<Operation *> ops;
+  };
+  SmallVector<Run> runs;
+  for (const ParameterUses::Use &use : uses) {
+    fsdp::UnitOp unit = slots[use.parameter].first;
+    Operation *op = use.operand->getOwner();
+    PhaseKind phase = phaseOf(op);
+    if (runs.empty() || runs.back().unit != unit || runs.back().phase != phase)
+      runs.push_back({unit, phase, {}});
+    runs.back().ops.push_back(op);
+  }
+  using Key = std::pair<Operation *, int>;
+  llvm::DenseMap<Key, std::pair<size_t, size_t>> ends; // first and last run
+  for (auto [index, run] : llvm::enumerate(runs)) {
+    auto [place, isNew] = ends.try_emplace(
+        Key(run.unit, static_cast<int>(run.phase)), index, index);
+    place->second.second = index;
+  }
+  llvm::DenseMap<Key, std::pair<size_t, int>> before; // run, its region
+  for (auto [index, run] : llvm::enumerate(runs)) {
+    Key key(run.unit, static_cast<int>(run.phase));
+    auto [place, isNew] = before.try_emplace(key, index, 0);
+    auto &[last, region] = place->second;
+    if (!isNew && run.unit.getReshard() != 1) {
+      llvm::SmallPtrSet<Operation *, 2> others; // used elsewhere, too
+      for (size_t between = last + 1; between < index && others.size() < 2;
+           ++between) {
+        auto [from, to] =
+            ends.lookup(Key(runs[between].unit, static_cast<int>(run.phase)));
+        if (runs[between].phase == run.phase && (from < last || to > index))
+          others.insert(runs[between].unit);
+      }
+      if (others.size() == 2)
+        ++region;
+    }
+    last = index;
+    if (region > 0)
+      for (Operation *op : run.ops)
+        regions[{run.unit, op}] = region;
+  }
+}
+
+Sharder::Region Sharder::regionOf(fsdp::UnitOp unit, Operation *op) {
+  return {{unit, phaseOf(unit, op)}, regions.lookup({unit, op})};
+}
+
 void Sharder::insertResidents() {
   builder.setInsertionPointToStart(&body);
-  for (fsdp::UnitOp unit : units) {
+  llvm::DenseMap<Operation *, ValueRange> residents; // by unit
+  for (auto &[key, gather] : gathers) {
+    fsdp::UnitOp unit = key.first.first;
     if (unit.getShards() != 1)
       continue;
-    fsdp::ResidentOp resident;
-    for (PhaseKind phase : {PhaseKind::forward, PhaseKind::backward})
-      if (auto gather = gathers.find({unit, phase}); gather != gathers.end()) {
-        if (!resident)
-          resident = fsdp::ResidentOp::create(
-              builder, unit.getLoc(), parameterTypes(unit), unit.getSymName());
-        gather->second.parameters = resident.getResults();
-      }
+    auto [place, isNew] = residents.try_emplace(unit);
+    if (isNew)
+      place->second =
+          fsdp::ResidentOp::create(builder, unit.getLoc(), parameterTypes(unit),
+                                   unit.getSymName())
+              .getResults();
+    gather.parameters = place->second;
   }
 }
 
 void Sharder::insertGathers() {
   for (auto &[key, gather] : gathers) {
-    auto [unit, phase] = key;
+    auto [unit, phase] = key.first;
     if (unit.getShards() == 1)
       continue;
     fsdp::GroupOp group = groups.parameters;
@@ -210,15 +276,24 @@ void Sharder::insertGathers() {
 }
 
 Value Sharder::keepSlice(fsdp::UnitOp unit, PhaseKind phase) {
-  auto forward = gathers.find({unit, PhaseKind::forward});
   fsdp::GroupOp group = reshardGroup(unit);
-  if (phase != PhaseKind::backward || forward == gathers.end() || !group)
+  if (phase != PhaseKind::backward || !group)
     return {};
-  builder.setInsertionPoint(forward->second.release);
-  return fsdp::KeepOp::create(builder, forward->second.release->getLoc(),
-                              unit.getFlatType(unit.getReshard()),
-                              unit.getSymName(), forward->second.parameters,
-                              group.getSymName());
+  const Gather *forward = nullptr; // the last one
+  for (int region = 0;; ++region) {
+    auto found = gathers.find({{unit, PhaseKind::forward}, region});
+    if (found == gathers.end())
+      break;
+    forward = &found->second;
+  }
+  Value &kept = keptSlices[unit];
+  if (!forward || kept)
+    return kept;
+  builder.setInsertionPoint(forward->release);
+  kept = fsdp::KeepOp::create(
+      builder, forward->release->getLoc(), unit.getFlatType(unit.getReshard()),
+      unit.getSymName(), forward->parameters, group.getSymName());
+  return kept;
 }
 
 fsdp::GroupOp Sharder::reshardGroup(fsdp::UnitOp unit) {
@@ -268,12 +343,12 @@ void Sharder::placeStarts() {
 }
 
 void Sharder::rewriteUses(ArrayRef<ParameterUses::Use> uses) {
-  llvm::DenseMap<std::pair<Value, int>, Value> made;
+  llvm::DenseMap<std::pair<Value, std::pair<int, int>>, Value> made;
   llvm::SetVector<Operation *> replaced;
   for (const ParameterUses::Use &use : uses) {
     Operation *op = use.operand->getOwner();
     auto [unit, position] = slots[use.parameter];
-    PhaseKind phase = phaseOf(unit, op);
+    Region region = regionOf(unit, op);
     SmallVector<Operation *> chain; // from the use to the parameter
     for (Operation *link = use.operand->get().getDefiningOp(); link;
          link = isa<nn::GetParameterOp>(link)
@@ -281,12 +356,13 @@ void Sharder::rewriteUses(ArrayRef<ParameterUses::Use> uses) {
                     : link->getOperand(0).getDefiningOp())
       chain.push_back(link);
     replaced.insert(chain.rbegin(), chain.rend());
-    Value value = gathers[{unit, phase}].parameters[position];
+    Value value = gathers[region].parameters[position];
     builder.setInsertionPoint(op);
     for (Operation *link : llvm::reverse(ArrayRef(chain).drop_back())) {
       // Made again in backward even where the parameters stay: a kernel's
       // cast is cheaper than memory held between the phases.
-      Value &copy = made[{link->getResult(0), static_cast<int>(phaseOf(op))}];
+      Value &copy = made[{link->getResult(0),
+                          {static_cast<int>(phaseOf(op)), region.second}}];
       if (!copy) {
         IRMapping mapping;
         mapping.map(link->getOperand(0), value);

@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 import numpy as np
+import small_models
 import strategies
 from reference import models
 
@@ -105,6 +106,56 @@ class Schedules(unittest.TestCase):
         self.assertEqual(counts["all_gather forward"], len(gathers))
         self.assertNotIn("all_gather backward", counts)
         self.assertEqual({unit["reshard"] for unit in report["units"]}, {1})
+
+
+class TwoForwards(unittest.TestCase):
+    """A model that one graph runs twice, as preference tuning and contrastive learning do."""
+
+    LAYERS, WIDTH = 6, 64
+
+    def make_model(self, folder):
+        model = small_models.Small(folder)
+        weights = [
+            model.parameter(f"layers.{i}.weight", self.WIDTH, self.WIDTH)
+            for i in range(self.LAYERS)
+        ]
+        results = []
+        for name in ("chosen", "rejected"):
+            x = model.input(name, [self.WIDTH])
+            for weight in weights:
+                x = model.node("Tanh", model.node("MatMul", x, weight))
+            results.append(x)
+        model.input("target", [self.WIDTH])
+        model.node("Sub", *results, output="y")
+        return model.finish("mse:output=y,target=target", y=[self.WIDTH])
+
+    def run_model(self, mesh, *flags):
+        with tempfile.TemporaryDirectory() as folder:
+            model = self.make_model(folder)
+            report = os.path.join(folder, "report.json")
+            flags = ["--units", r"scope:layers\.\d+", "--report", report, *flags]
+            run = strategies.Run(model, mesh, "float32", folder, flags)
+            with open(report) as file:
+                return run, json.load(file)
+
+    def test_hold_a_unit_at_a_time(self):
+        whole, _ = self.run_model("1")
+        for mesh in ("2", "2x2"):
+            never, kept = self.run_model(mesh, "--reshard-after-forward", "never")
+            for flags in (["--prefetch", "0"], ["--prefetch", "1"], ["--prefetch", "auto"]):
+                with self.subTest(mesh=mesh, flags=flags):
+                    run, report = self.run_model(mesh, "--reshard-after-forward", "always", *flags)
+                    self.assertEqual(run.losses, never.losses)
+                    self.assertEqual(run.norms, never.norms)
+                    np.testing.assert_allclose(run.losses, whole.losses, rtol=1e-6)
+                    for parameter, values in never.parameters.items():
+                        np.testing.assert_array_equal(run.parameters[parameter], values)
+                    if flags[1] == "auto":
+                        continue
+                    unit = 4 * self.WIDTH**2
+                    self.assertEqual(kept["memory"]["kinds"]["gather"], self.LAYERS * unit)
+                    held = 1 + int(flags[1])
+                    self.assertEqual(report["memory"]["kinds"]["gather"], held * unit)
 
 
 if __name__ == "__main__":
