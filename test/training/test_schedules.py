@@ -9,7 +9,8 @@ import unittest
 import numpy as np
 import small_models
 import strategies
-from reference import models
+import test_cuda
+from reference import models, read_metrics
 
 MODELS = models()
 
@@ -95,6 +96,35 @@ class Schedules(unittest.TestCase):
 
     def test_micro_batches(self):
         self.check("gpt2-tiny", "2", micro_batches=2)
+
+    def test_processes(self):
+        """What one process reads in place others bring it, at other times."""
+        model = MODELS["gpt2-tiny"]
+        slow = ["--prefetch", "auto", "--cluster", self.clusters["slow"]]
+        base, _ = self.run_model("gpt2-tiny", "4", "--prefetch", "0")
+        trainer, metrics = (os.path.join(self.folder, name) for name in ("p.trainer", "p.jsonl"))
+        for flags in (slow, [*slow, "--reshard-after-forward", "2"]):
+            model.compile(trainer, "4", "float32", "--units", "block", *flags)
+            for processes in (2, 4):
+                with self.subTest(flags=flags, processes=processes):
+                    where = ("--nproc-per-node", processes)
+                    model.train(trainer, "--metrics", metrics, *where, steps=3)
+                    steps, _ = read_metrics(metrics)
+                    os.remove(metrics)
+                    self.assertEqual([step["loss"] for step in steps], base.losses)
+                    self.assertEqual([step["grad_norm"] for step in steps], base.norms)
+
+    def test_gpus(self):
+        """The emulated driver ends a run whose accesses are not ordered."""
+        model = MODELS["gpt2-tiny"]
+        blocks = ("--units", "block")
+        for mesh in ("2", "2x2"):
+            base = test_cuda.Run(model, mesh, "float32", *blocks, "--prefetch", "0")
+            for cluster in self.clusters.values():
+                with self.subTest(mesh=mesh, cluster=cluster):
+                    flags = (*blocks, "--prefetch", "auto", "--cluster", cluster)
+                    run = test_cuda.Run(model, mesh, "float32", *flags, graphs=True)
+                    self.assertEqual(run.bits(), base.bits())
 
     def test_auto_gathers_once_where_links_are_slow(self):
         """And the counts that a report has are those of a run."""
