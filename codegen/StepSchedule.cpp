@@ -47,8 +47,6 @@ struct StepSchedule : impl::StepScheduleBase<StepSchedule> {
                                             ": expected " + byteSizeForms));
       limit = *given;
     }
-    // What is alive at once can be placed in a hundredth more.
-    limit /= 1.01;
     CostModel costs(*machine);
     for (auto plan : getOperation().getOps<step::PlanOp>()) {
       // Programs share pools: an evaluation gathers no more than a step does.
@@ -78,7 +76,7 @@ struct StepSchedule : impl::StepScheduleBase<StepSchedule> {
     auto moves = problemOf();
     if (moves->problem.collectives.empty())
       return;
-    schedule::Schedule best = schedule::schedule(moves->problem);
+    schedule::Schedule best = fit(moves->problem);
     // What could be computed behind the last reduction, more and more of it.
     for (double times : {1.0, 2.0, 4.0}) {
       schedule::Deferral deferral(program, costs, times);
@@ -86,7 +84,7 @@ struct StepSchedule : impl::StepScheduleBase<StepSchedule> {
         break;
       deferral.apply();
       auto deferred = problemOf();
-      schedule::Schedule made = schedule::schedule(deferred->problem);
+      schedule::Schedule made = fit(deferred->problem);
       if (!moves->problem.prefers(made, best)) {
         deferral.undo();
         break;
@@ -102,6 +100,19 @@ struct StepSchedule : impl::StepScheduleBase<StepSchedule> {
     moves->apply(best);
     if (best.gatherBytes > 0)
       gatherLimit = std::min(gatherLimit, best.gatherBytes);
+  }
+
+  /// A schedule whose buffers keep the limit where they are placed, too: what
+  /// that takes beyond what is alive at once is taken off, as often as it helps.
+  static schedule::Schedule fit(schedule::Problem problem) {
+    int64_t limit = problem.limit;
+    for (int trial = 0;; ++trial) {
+      schedule::Schedule made = schedule::schedule(problem);
+      int64_t over = schedule::placedBytes(problem, made) - limit;
+      if (over <= 0 || trial == 3 || !problem.allows(made))
+        return made;
+      problem.limit = made.bytes() - over;
+    }
   }
 
   void fail(llvm::Error error) {

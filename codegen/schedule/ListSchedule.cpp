@@ -17,7 +17,45 @@ struct Settings {
   int64_t gathered = 0;    // bytes that may be alive at once
   size_t held = 0;         // units that are gathered once for both phases
   size_t reductionsOn = 0; // how many reductions later one is waited for
+  bool movesFirst = false; // also one that another collective goes on with
 };
+
+/// Where what a gather brings is read last, with those that it is held for.
+std::vector<size_t> lastReads(const Problem &problem,
+                              const Schedule &schedule) {
+  std::vector<size_t> last;
+  for (auto [index, gather] : llvm::enumerate(problem.gathers)) {
+    last.push_back(gather.last);
+    // Whoever it is held for may itself hold on for a later one.
+    for (size_t first = index; schedule.held[first];) {
+      first = *problem.gathers[first].before;
+      last[first] = std::max(last[first], gather.last);
+    }
+  }
+  return last;
+}
+
+std::vector<step::Lifetime> gatheredIn(const Problem &problem,
+                                       const Schedule &schedule) {
+  std::vector<step::Lifetime> gathered;
+  std::vector<size_t> last = lastReads(problem, schedule);
+  for (auto [index, gather] : llvm::enumerate(problem.gathers))
+    if (!schedule.held[index])
+      gathered.push_back({static_cast<int64_t>(schedule.starts[index]),
+                          static_cast<int64_t>(last[index]), gather.bytes});
+  return gathered;
+}
+
+std::vector<step::Lifetime> buffersIn(const Problem &problem,
+                                      const Schedule &schedule) {
+  std::vector<step::Lifetime> buffers = problem.buffers;
+  for (auto [index, reduction] : llvm::enumerate(problem.reductions))
+    for (size_t buffer : reduction.buffers)
+      buffers[buffer].last =
+          std::max(buffers[buffer].last,
+                   static_cast<int64_t>(schedule.waits[index]) - 1);
+  return buffers;
+}
 
 class Search {
 public:
@@ -32,9 +70,7 @@ private:
   void hold(Schedule &schedule, size_t units);
   /// Puts each start as early as `gathered` bytes leave room.
   void placeStarts(Schedule &schedule, int64_t gathered);
-  void placeWaits(Schedule &schedule, size_t on);
-  /// Where what a gather brings is read last, with those that are held.
-  std::vector<size_t> lastReads(const Schedule &schedule) const;
+  void placeWaits(Schedule &schedule, const Settings &settings);
   void measure(Schedule &schedule) const;
   /// Moves starts to the end as long as nobody waits longer for it.
   void delayStarts(Schedule &schedule) const;
@@ -57,22 +93,9 @@ void Search::hold(Schedule &schedule, size_t units) {
   }
 }
 
-std::vector<size_t> Search::lastReads(const Schedule &schedule) const {
-  std::vector<size_t> last;
-  for (auto [index, gather] : llvm::enumerate(problem.gathers)) {
-    last.push_back(gather.last);
-    // Whoever it is held for may itself hold on for a later one.
-    for (size_t first = index; schedule.held[first];) {
-      first = *problem.gathers[first].before;
-      last[first] = std::max(last[first], gather.last);
-    }
-  }
-  return last;
-}
-
 void Search::placeStarts(Schedule &schedule, int64_t gathered) {
   std::vector<int64_t> alive(size + 1, 0);
-  std::vector<size_t> last = lastReads(schedule);
+  std::vector<size_t> last = lastReads(problem, schedule);
   schedule.starts.assign(problem.gathers.size(), 0);
   size_t before = 0; // the place of the start before
   for (auto [index, gather] : llvm::enumerate(problem.gathers)) {
@@ -92,43 +115,34 @@ void Search::placeStarts(Schedule &schedule, int64_t gathered) {
   }
 }
 
-void Search::placeWaits(Schedule &schedule, size_t on) {
+void Search::placeWaits(Schedule &schedule, const Settings &settings) {
+  size_t on = settings.reductionsOn;
   schedule.waits.clear();
   for (auto [index, reduction] : llvm::enumerate(problem.reductions)) {
     size_t place = reduction.earliest;
-    if (on > 0)
+    if (on > 0 && (settings.movesFirst || !reduction.next))
       place = index + on < problem.reductions.size()
                   ? problem.reductions[index + on].earliest
                   : reduction.latest;
-    schedule.waits.push_back(
-        std::clamp(place, reduction.earliest, reduction.latest));
+    place = std::clamp(place, reduction.earliest, reduction.latest);
+    if (reduction.before)
+      place = std::max(place, schedule.waits[*reduction.before]);
+    schedule.waits.push_back(place);
   }
 }
 
 void Search::measure(Schedule &schedule) const {
   schedule.seconds =
       simulate(arrange(problem, schedule), problem.collectives).seconds;
-  std::vector<step::Lifetime> gathered;
-  std::vector<size_t> last = lastReads(schedule);
-  for (auto [index, gather] : llvm::enumerate(problem.gathers))
-    if (!schedule.held[index])
-      gathered.push_back({static_cast<int64_t>(schedule.starts[index]),
-                          static_cast<int64_t>(last[index]), gather.bytes});
-  schedule.gatherBytes = step::mostAlive(gathered);
-  std::vector<step::Lifetime> buffers = problem.buffers;
-  for (auto [index, reduction] : llvm::enumerate(problem.reductions))
-    for (size_t buffer : reduction.buffers)
-      buffers[buffer].last =
-          std::max(buffers[buffer].last,
-                   static_cast<int64_t>(schedule.waits[index]) - 1);
-  schedule.bufferBytes = step::mostAlive(buffers);
+  schedule.gatherBytes = step::mostAlive(gatheredIn(problem, schedule));
+  schedule.bufferBytes = step::mostAlive(buffersIn(problem, schedule));
 }
 
 Schedule Search::make(const Settings &settings) {
   Schedule schedule;
   hold(schedule, settings.held);
   placeStarts(schedule, settings.gathered);
-  placeWaits(schedule, settings.reductionsOn);
+  placeWaits(schedule, settings);
   measure(schedule);
   return schedule;
 }
@@ -203,13 +217,21 @@ Schedule Search::run() {
   };
   auto holdable = static_cast<size_t>(llvm::count_if(
       problem.gathers, [](const Gather &gather) { return gather.before; }));
+  bool hasNext =
+      llvm::any_of(problem.reductions, [](const Reduction &reduction) {
+        return reduction.next.has_value();
+      });
   for (int round = 0; round < 2; ++round) {
     double before = best.seconds;
     tryRooms();
     for (size_t on : {0, 1, 2, 4, 1 << 20}) {
       Settings candidate = settings;
       candidate.reductionsOn = on;
-      tryOne(candidate);
+      for (bool movesFirst : {false, true}) {
+        candidate.movesFirst = movesFirst;
+        if (!movesFirst || hasNext)
+          tryOne(candidate);
+      }
     }
     for (size_t held = 1; held <= holdable;
          held = held == holdable ? held + 1 : std::min(2 * held, holdable)) {
@@ -231,7 +253,7 @@ Schedule Search::run() {
 Schedule Search::ahead(size_t depth) {
   Schedule schedule;
   hold(schedule, 0);
-  placeWaits(schedule, 0);
+  placeWaits(schedule, {});
   size_t before = 0;
   for (auto [index, gather] : llvm::enumerate(problem.gathers)) {
     size_t place = problem.gathers[index < depth ? 0 : index - depth].wait;
@@ -265,9 +287,9 @@ std::vector<Step> arrange(const Problem &problem, const Schedule &schedule,
   std::vector<bool> isSkipped(problem.collectives.size(), false);
   for (auto [index, gather] : llvm::enumerate(problem.gathers))
     isSkipped[gather.collective] = schedule.held[index];
-  std::vector<std::pair<size_t, size_t>> waits; // place, collective
+  std::vector<std::pair<size_t, const Reduction *>> waits; // by place
   for (auto [index, reduction] : llvm::enumerate(problem.reductions))
-    waits.push_back({schedule.waits[index], reduction.collective});
+    waits.push_back({schedule.waits[index], &reduction});
   llvm::stable_sort(waits, llvm::less_first());
   std::vector<Step> steps;
   size_t gather = 0, wait = 0;
@@ -279,8 +301,11 @@ std::vector<Step> arrange(const Problem &problem, const Schedule &schedule,
          ++gather)
       if (!schedule.held[gather])
         steps.push_back({Step::Start, 0, problem.gathers[gather].collective});
-    for (; wait < waits.size() && waits[wait].first <= place; ++wait)
-      steps.push_back({Step::Wait, 0, waits[wait].second});
+    for (; wait < waits.size() && waits[wait].first <= place; ++wait) {
+      steps.push_back({Step::Wait, 0, waits[wait].second->collective});
+      if (std::optional<size_t> next = waits[wait].second->next)
+        steps.push_back({Step::Start, 0, *next});
+    }
     if (place == problem.steps.size())
       break;
     const Step &own = problem.steps[place];
@@ -288,6 +313,11 @@ std::vector<Step> arrange(const Problem &problem, const Schedule &schedule,
       steps.push_back(own);
   }
   return steps;
+}
+
+int64_t placedBytes(const Problem &problem, const Schedule &schedule) {
+  return step::placeBuffers(gatheredIn(problem, schedule)).bytes +
+         step::placeBuffers(buffersIn(problem, schedule)).bytes;
 }
 
 Schedule ahead(const Problem &problem, size_t depth) {

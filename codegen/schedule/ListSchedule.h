@@ -31,12 +31,18 @@ struct Reduction {
   size_t collective = 0;
   size_t earliest = 0, latest = 0;
   std::vector<size_t> buffers; // that are alive until then
+  /// A collective that goes on with its result, over another dimension of the
+  /// mesh: it is started behind the wait, in whatever place that is.
+  std::optional<size_t> next;
+  /// The reduction whose `next` it is: its own wait stands behind that one's.
+  std::optional<size_t> before;
 };
 
 struct Schedule;
 
 struct Problem {
-  /// Without the starts of `gathers` and the waits of `reductions`.
+  /// Without the starts of `gathers`, the waits of `reductions`, and what is
+  /// started behind these.
   std::vector<timeline::Step> steps;
   std::vector<timeline::Collective> collectives;
   std::vector<Gather> gathers; // in the order of their waits
@@ -73,6 +79,10 @@ std::vector<timeline::Step> arrange(const Problem &problem,
 /// Gathers that begin `depth` places of gathers ahead of their own, and are not
 /// held; reductions that are waited for at the earliest place.
 Schedule ahead(const Problem &problem, size_t depth);
+
+/// Bytes of the pools that the schedule's buffers are placed in: at least
+/// bytes(), and a bit more where they do not fit together.
+int64_t placedBytes(const Problem &problem, const Schedule &schedule);
 
 /// The schedule with the shortest simulated step that takes at most the limit,
 /// and of those within 0.02 % of it the one that takes least memory. Tried are

@@ -38,9 +38,38 @@ ProgramMoves::ProgramMoves(step::ProgramOp program, const CostModel &costs)
   collect(timed);
 }
 
+/// The buffer of what a reduction reads first, or what it makes.
+static Operation *bufferOf(Value view) {
+  return view.getDefiningOp<step::ViewOp>().getBuffer().getDefiningOp();
+}
+
+void ProgramMoves::findNext(const timeline::TimedProgram &timed) {
+  llvm::DenseMap<Operation *, Operation *> madeBy; // buffers, by starts
+  for (Operation *start : timed.starts) {
+    if (!waitOfReduction(start))
+      continue;
+    auto scatter = dyn_cast<step::ReduceScatterStartOp>(start);
+    if (Operation *first = madeBy.lookup(bufferOf(start->getOperand(0)))) {
+      step::WaitOp wait = step::waitOf(first);
+      Operation *behind = wait->getNextNode();
+      while (behind && !step::isEntry(behind))
+        behind = behind->getNextNode();
+      if (behind == start) {
+        nextOf[wait] = start;
+        startBefore[start] = first;
+      }
+    }
+    madeBy[bufferOf(scatter ? scatter.getShard() : start->getOperand(0))] =
+        start;
+  }
+}
+
 void ProgramMoves::collect(const timeline::TimedProgram &timed) {
+  findNext(timed);
   llvm::DenseSet<Operation *> moved;
   for (Operation *start : timed.starts) {
+    if (startBefore.contains(start))
+      moved.insert(start);
     if (gatherOf(start))
       moved.insert(start);
     if (step::WaitOp wait = waitOfReduction(start))
@@ -55,11 +84,20 @@ void ProgramMoves::collect(const timeline::TimedProgram &timed) {
     entries.push_back(entry);
   }
   addBuffers();
+  llvm::DenseMap<Operation *, std::pair<size_t, size_t>> numbers;
   for (auto [collective, start] : llvm::enumerate(timed.starts)) {
     if (auto gather = gatherOf(start))
       addGather(gather, collective);
-    else if (step::WaitOp wait = waitOfReduction(start))
+    else if (step::WaitOp wait = waitOfReduction(start)) {
       addReduction(start, wait, collective);
+      size_t number = problem.reductions.size() - 1;
+      numbers[start] = {number, collective};
+      if (Operation *first = startBefore.lookup(start)) {
+        size_t before = numbers.lookup(first).first;
+        problem.reductions[number].before = before;
+        problem.reductions[before].next = collective;
+      }
+    }
   }
   // Starts stand in the order of waits.
   std::vector<size_t> order(gathers.size());
@@ -95,7 +133,13 @@ void ProgramMoves::addBuffers() {
       bufferIndex[buffer] = problem.buffers.size();
       problem.buffers.push_back({0, -1, alignedBytes(buffer)});
     }
-  for (auto [place, entry] : llvm::enumerate(entries)) {
+  // What goes on with a reduction begins where it stands or later.
+  SmallVector<std::pair<size_t, Operation *>> touching;
+  for (auto [start, first] : startBefore)
+    touching.push_back({placeOf[start], start});
+  for (auto [place, entry] : llvm::enumerate(entries))
+    touching.push_back({place, entry});
+  for (auto [place, entry] : touching) {
     auto last = static_cast<int64_t>(place);
     if (step::WaitOp wait = step::waitOf(entry);
         wait && !waitOfReduction(entry))
@@ -104,8 +148,10 @@ void ProgramMoves::addBuffers() {
       if (auto found = bufferIndex.find(access.buffer);
           found != bufferIndex.end()) {
         step::Lifetime &lifetime = problem.buffers[found->second];
-        if (lifetime.last < lifetime.first)
-          lifetime.first = static_cast<int64_t>(place);
+        bool isNew = lifetime.last < lifetime.first;
+        lifetime.first =
+            isNew ? static_cast<int64_t>(place)
+                  : std::min(lifetime.first, static_cast<int64_t>(place));
         lifetime.last = std::max(lifetime.last, last);
       }
   }
@@ -155,7 +201,7 @@ void ProgramMoves::addReduction(Operation *start, step::WaitOp wait,
   reduction.latest = entries.size();
   auto touchedAt = [&](Operation *entry) {
     if (step::isEntry(entry) && entry != start && entry != wait &&
-        placeOf[entry] >= reduction.earliest)
+        entry != nextOf.lookup(wait) && placeOf[entry] >= reduction.earliest)
       reduction.latest = std::min(reduction.latest, placeOf[entry]);
   };
   for (Operation *buffer : touched)
@@ -186,8 +232,11 @@ void ProgramMoves::apply(const Schedule &schedule) {
     if (Value kept = start.getKept())
       kept.getDefiningOp()->moveBefore(start);
   }
-  for (auto [index, wait] : llvm::enumerate(waits))
+  for (auto [index, wait] : llvm::enumerate(waits)) {
     put(wait, schedule.waits[index]);
+    if (Operation *next = nextOf.lookup(wait))
+      next->moveAfter(wait);
+  }
   for (size_t index = 0; index < gathers.size(); ++index)
     if (schedule.held[index]) {
       size_t first = index;

@@ -107,6 +107,35 @@ TEST(ListSchedule, waitsLaterForReductionsWhereMemoryAllows) {
   EXPECT_DOUBLE_EQ(schedule::schedule(problem).seconds, 3 * (1 + 3));
 }
 
+TEST(ListSchedule, startsWhatGoesOnBehindTheWait) {
+  // A reduction inside of a node, and the one between nodes that goes on with
+  // it, while 9 seconds of arithmetic follow in three parts.
+  Problem problem;
+  problem.collectives = {{0, 0, 0, 4}, {1, 0, 2, 0}};
+  problem.steps = {{Step::Start, 0, 0},
+                   {Step::Compute, 3, 0},
+                   {Step::Compute, 3, 0},
+                   {Step::Compute, 3, 0}};
+  Reduction first, second;
+  first.collective = 0, first.next = 1;
+  first.earliest = 2, first.latest = 4;
+  second.collective = 1, second.before = 0;
+  second.earliest = 2, second.latest = 4;
+  problem.reductions = {first, second};
+  Schedule made = schedule::schedule(problem);
+  std::vector<Step> steps = arrange(problem, made);
+  ASSERT_EQ(steps.size(), 7u);
+  auto wait = llvm::find_if(steps, [](const Step &step) {
+    return step.kind == Step::Wait && step.collective == 0;
+  });
+  EXPECT_EQ(std::next(wait)->kind, Step::Start);
+  EXPECT_EQ(std::next(wait)->collective, 1u);
+  EXPECT_EQ(steps.back().kind, Step::Wait);
+  EXPECT_EQ(steps.back().collective, 1u);
+  // Waited for at once, at 3, the first is seen for 1 second.
+  EXPECT_LE(made.seconds, 10);
+}
+
 TEST(ListSchedule, arrangesStartsBeforeWaits) {
   Problem problem = chain(2, 1, 1);
   Schedule one = ahead(problem, 1);
