@@ -181,12 +181,12 @@ def FSDPShard : Pass<"fsdp-shard", "::mlir::ModuleOp"> {
     forwards of one model do, a unit is gathered anew for each time. A unit that is not resharded
     (`reshard = 1`) stays gathered from forward to backward; with a `reshard` between 1 and its
     shards backward gathers it from a kept slice within a smaller group. Forward ends with the op
-    that makes the loss. A gather begins `prefetch` units ahead. A unit's reduce-scatter begins with its last gradient; it is waited for
-    before the next but one begins. What a second mesh dimension adds (hybrid: an all-reduce of the
-    slices, hybrid_opt: a further reduce-scatter) follows in the last micro-batch. Units of one
-    shard are `fsdp.resident`; a mesh of one rank has no collectives. `accumulate`: `sharded`
-    reduces the gradients of every micro-batch and adds what comes out; `unsharded` adds the flat
-    gradients, and reduces them in the last.
+    that makes the loss. A gather begins `prefetch` units ahead. A unit's reduce-scatter begins with
+    its last gradient; it is waited for before the next but one begins. What a second mesh dimension
+    adds (hybrid: an all-reduce of the slices, hybrid_opt: a further reduce-scatter) follows in the
+    last micro-batch. Units of one shard are `fsdp.resident`; a mesh of one rank has no collectives.
+    `accumulate`: `sharded` reduces the gradients of every micro-batch and adds what comes out;
+    `unsharded` adds the flat gradients, and reduces them in the last.
 
     Why here: after differentiation, so that forward and backward are both there to place
     collectives in; before kernels are formed, so that fusion does not move a use past a release.

@@ -4,6 +4,7 @@
 #include "passes/analyses/ParameterUses.h"
 #include "passes/fsdp/Groups.h"
 #include "passes/fsdp/Reductions.h"
+#include "passes/fsdp/UseRegions.h"
 #include "passes/options/PrefetchOption.h"
 #include "runtime/device/Optimizers.h"
 
@@ -49,12 +50,6 @@ private:
   /// Uses of parameters that are in units; notes the first and the last of each
   /// unit, phase and region.
   SmallVector<ParameterUses::Use> collectUses();
-  /// Where a graph goes through its units more than once in a phase, as two
-  /// forwards of one model do, each time is a region, for which a unit is
-  /// gathered anew. It is the second time that a unit is used if in between two
-  /// others were that are used elsewhere in the phase, too. A table that is
-  /// used before and after what is used once has one region.
-  void findRegions(ArrayRef<ParameterUses::Use> uses);
   SmallVector<Type> parameterTypes(fsdp::UnitOp unit) {
     return unit.getParameterTypes(symbolTable);
   }
@@ -107,8 +102,7 @@ private:
   using Region = std::pair<std::pair<fsdp::UnitOp, PhaseKind>, int>;
   Region regionOf(fsdp::UnitOp unit, Operation *op);
   llvm::MapVector<Region, Gather> gathers;
-  /// Of a unit's uses by ops, in their phase; 0 where none is said.
-  llvm::DenseMap<std::pair<Operation *, Operation *>, int> regions;
+  std::optional<fsdp::UseRegions> regions;
   llvm::DenseMap<Operation *, Value> keptSlices; // by unit
   fsdp::Reductions reductions;
 };
@@ -172,7 +166,12 @@ SmallVector<ParameterUses::Use> Sharder::collectUses() {
       continue;
     uses.push_back(use);
   }
-  findRegions(uses);
+  SmallVector<fsdp::UnitUse> ofUnits;
+  for (const ParameterUses::Use &use : uses) {
+    Operation *op = use.operand->getOwner();
+    ofUnits.push_back({slots[use.parameter].first, op, phaseOf(op)});
+  }
+  regions.emplace(ofUnits);
   for (const ParameterUses::Use &use : uses) {
     Operation *op = use.operand->getOwner();
     Gather &gather = gathers[regionOf(slots[use.parameter].first, op)];
@@ -183,55 +182,8 @@ SmallVector<ParameterUses::Use> Sharder::collectUses() {
   return uses;
 }
 
-void Sharder::findRegions(ArrayRef<ParameterUses::Use> uses) {
-  /// Uses of one unit that follow each other.
-  struct Run {
-    fsdp::UnitOp unit;
-    PhaseKind phase;
-    SmallVector<Operation *> ops;
-  };
-  SmallVector<Run> runs;
-  for (const ParameterUses::Use &use : uses) {
-    fsdp::UnitOp unit = slots[use.parameter].first;
-    Operation *op = use.operand->getOwner();
-    PhaseKind phase = phaseOf(op);
-    if (runs.empty() || runs.back().unit != unit || runs.back().phase != phase)
-      runs.push_back({unit, phase, {}});
-    runs.back().ops.push_back(op);
-  }
-  using Key = std::pair<Operation *, int>;
-  llvm::DenseMap<Key, std::pair<size_t, size_t>> ends; // first and last run
-  for (auto [index, run] : llvm::enumerate(runs)) {
-    auto [place, isNew] = ends.try_emplace(
-        Key(run.unit, static_cast<int>(run.phase)), index, index);
-    place->second.second = index;
-  }
-  llvm::DenseMap<Key, std::pair<size_t, int>> before; // run, its region
-  for (auto [index, run] : llvm::enumerate(runs)) {
-    Key key(run.unit, static_cast<int>(run.phase));
-    auto [place, isNew] = before.try_emplace(key, index, 0);
-    auto &[last, region] = place->second;
-    if (!isNew && run.unit.getReshard() != 1) {
-      llvm::SmallPtrSet<Operation *, 2> others; // used elsewhere, too
-      for (size_t between = last + 1; between < index && others.size() < 2;
-           ++between) {
-        auto [from, to] =
-            ends.lookup(Key(runs[between].unit, static_cast<int>(run.phase)));
-        if (runs[between].phase == run.phase && (from < last || to > index))
-          others.insert(runs[between].unit);
-      }
-      if (others.size() == 2)
-        ++region;
-    }
-    last = index;
-    if (region > 0)
-      for (Operation *op : run.ops)
-        regions[{run.unit, op}] = region;
-  }
-}
-
 Sharder::Region Sharder::regionOf(fsdp::UnitOp unit, Operation *op) {
-  return {{unit, phaseOf(unit, op)}, regions.lookup({unit, op})};
+  return {{unit, phaseOf(unit, op)}, regions->of(unit, op)};
 }
 
 void Sharder::insertResidents() {
