@@ -257,7 +257,7 @@ def StepSchedule : Pass<"step-schedule", "::mlir::ModuleOp"> {
     Option<"cluster", "cluster", "std::string", "\"cpu\"",
       "the machine: a name that is built in, or a TOML file">,
     Option<"memoryLimit", "memory-limit", "std::string", "\"\"",
-      "what a rank's pools may take together; default: 95 % of the machine's memory">
+      "what a rank's pools may take together; default: 97.5 % of the machine's memory">
   ];
 }
 

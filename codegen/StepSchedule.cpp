@@ -39,7 +39,7 @@ struct StepSchedule : impl::StepScheduleBase<StepSchedule> {
     if (!machine)
       return fail(machine.takeError());
     // NVIDIA's driver and NCCL have memory of their own.
-    double limit = 0.95 * machine->memory;
+    double limit = 0.975 * machine->memory;
     if (!memoryLimit.empty()) {
       std::optional<double> given = parseByteSize(memoryLimit);
       if (!given)

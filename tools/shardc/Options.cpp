@@ -160,7 +160,7 @@ void declareSharding(OptionTable &table, Said &said) {
   table.value("--memory-limit", "SIZE", said.options.memoryLimit,
               "most memory that a rank's pools may take (kB, MB, GB, KiB, MiB, "
               "GiB): --prefetch auto keeps to it, and a plan that does not is "
-              "an error [--prefetch auto: 95 % of the cluster's "
+              "an error [--prefetch auto: 97.5 % of the cluster's "
               "memory]");
 }
 
