@@ -216,6 +216,51 @@ def StepWriteInPlace : Pass<"step-write-in-place", "::mlir::ModuleOp"> {
   let dependentDialects = ["::shardc::step::StepDialect"];
 }
 
+def StepSchedule : Pass<"step-schedule", "::mlir::ModuleOp"> {
+  let summary = "gathers begin and reductions are waited for where a step is shortest";
+  let description = [{
+    Needs: a step.plan of `step-lower`, the module's `fsdp.group`s and `fsdp.unit`s, and
+    `prefetch=auto`; with another prefetch it changes nothing.
+
+    Before:
+    ```mlir
+    step.wait %a
+    step.gemm %x, %wa into %y : (memref<512x64xf32>, memref<64x64xf32>, memref<512x64xf32>) -> ()
+    %t = step.all_gather_start @b into %gb over @world
+    step.wait %t
+    step.gemm %y, %wb into %z : (memref<512x64xf32>, memref<64x64xf32>, memref<512x64xf32>) -> ()
+    ```
+
+    After:
+    ```mlir
+    %t = step.all_gather_start @b into %gb over @world
+    step.wait %a
+    step.gemm %x, %wa into %y : (memref<512x64xf32>, memref<64x64xf32>, memref<512x64xf32>) -> ()
+    step.wait %t
+    step.gemm %y, %wb into %z : (memref<512x64xf32>, memref<64x64xf32>, memref<512x64xf32>) -> ()
+    ```
+    The step is simulated by the machine's times (`codegen/timeline/`): streams of a GPU, one that
+    computes, and one for gathers and one for reductions of each group of ranks. Tried are how many
+    gathered bytes are alive at once, how many of the last units stay gathered from forward to
+    backward, and how much later a reduction is waited for; chosen is the shortest step that takes
+    at most `memory-limit`, and of equally short ones what takes least memory
+    (`codegen/schedule/ListSchedule.h`). Where it makes the step shorter, what the last reduction of
+    gradients does not need is computed behind its start (`codegen/schedule/Deferral.h`). Nothing
+    else moves, and gathers keep their order. A unit that stays gathered has `reshard = 1` behind
+    it.
+
+    Why here: behind `step-write-in-place`, since buffers are final there, and before
+    `step-plan-memory`, which sees when they are alive.
+  }];
+  let options = [
+    Option<"prefetch", "prefetch", "std::string", "\"1\"", "auto, or what fsdp-shard has done">,
+    Option<"cluster", "cluster", "std::string", "\"cpu\"",
+      "the machine: a name that is built in, or a TOML file">,
+    Option<"memoryLimit", "memory-limit", "std::string", "\"\"",
+      "what a rank's pools may take together; default: 97.5 % of the machine's memory">
+  ];
+}
+
 def StepPlanMemory : Pass<"step-plan-memory", "::mlir::ModuleOp"> {
   let summary = "gives every buffer its offset in its pool";
   let description = [{

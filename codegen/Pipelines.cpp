@@ -19,6 +19,9 @@ void buildKernelsPhase(OpPassManager &passes,
 void buildPlanPhase(OpPassManager &passes, const PlanPhaseOptions &options) {
   passes.addPass(createStepLower({options.target, options.workers}));
   passes.addPass(createStepWriteInPlace());
+  // Behind what decides who shares a buffer, before these get their places.
+  passes.addPass(createStepSchedule(
+      {options.prefetch, options.cluster, options.memoryLimit}));
   passes.addPass(createStepPlanMemory());
   passes.addPass(createStepVerify());
 }

@@ -27,6 +27,15 @@ struct PlanPhaseOptions : mlir::PassPipelineOptions<PlanPhaseOptions> {
       *this, "workers",
       llvm::cl::desc("threads of one rank that workspaces are sized for"),
       llvm::cl::init(1)};
+  Option<std::string> prefetch{*this, "prefetch",
+                               llvm::cl::desc("see step-schedule"),
+                               llvm::cl::init("1")};
+  Option<std::string> cluster{*this, "cluster",
+                              llvm::cl::desc("the machine of the cost model"),
+                              llvm::cl::init("cpu")};
+  Option<std::string> memoryLimit{*this, "memory-limit",
+                                  llvm::cl::desc("see step-schedule"),
+                                  llvm::cl::init("")};
 };
 void buildPlanPhase(mlir::OpPassManager &passes,
                     const PlanPhaseOptions &options);

@@ -84,6 +84,9 @@ public:
   virtual bool mergesProducts() const = 0;
   /// The machine of the cost model, unless the user names one.
   virtual llvm::StringRef defaultCluster() const = 0;
+  /// What --prefetch is, unless the user says so: auto where gathers move bytes
+  /// while a rank computes.
+  virtual llvm::StringRef defaultPrefetch() const = 0;
   /// Begins to compile the functions of `kernels` (linalg on tensors), which
   /// stays as it is.
   virtual std::unique_ptr<KernelCompilation>

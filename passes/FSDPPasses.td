@@ -177,15 +177,16 @@ def FSDPShard : Pass<"fsdp-shard", "::mlir::ModuleOp"> {
     }
     ```
     One all-gather per unit and phase in which it is used: a tied parameter keeps its unit from its
-    first use in a phase to the last. A unit that is not resharded (`reshard = 1`) stays gathered
-    from forward to backward; with a `reshard` between 1 and its shards backward gathers it from a
-    kept slice within a smaller group. Forward ends with the op that makes the loss. A gather begins
-    `prefetch` units ahead. A unit's reduce-scatter begins with its last gradient; it is waited for
-    before the next but one begins. What a second mesh dimension adds (hybrid: an all-reduce of the
-    slices, hybrid_opt: a further reduce-scatter) follows in the last micro-batch. Units of one
-    shard are `fsdp.resident`; a mesh of one rank has no collectives. `accumulate`: `sharded`
-    reduces the gradients of every micro-batch and adds what comes out; `unsharded` adds the flat
-    gradients, and reduces them in the last.
+    first use in a phase to the last. Where a phase goes through several units twice, as two
+    forwards of one model do, a unit is gathered anew for each time. A unit that is not resharded
+    (`reshard = 1`) stays gathered from forward to backward; with a `reshard` between 1 and its
+    shards backward gathers it from a kept slice within a smaller group. Forward ends with the op
+    that makes the loss. A gather begins `prefetch` units ahead. A unit's reduce-scatter begins with
+    its last gradient; it is waited for before the next but one begins. What a second mesh dimension
+    adds (hybrid: an all-reduce of the slices, hybrid_opt: a further reduce-scatter) follows in the
+    last micro-batch. Units of one shard are `fsdp.resident`; a mesh of one rank has no collectives.
+    `accumulate`: `sharded` reduces the gradients of every micro-batch and adds what comes out;
+    `unsharded` adds the flat gradients, and reduces them in the last.
 
     An optimizer that needs whole matrices (`muon`) brings each to a rank that owns it
     (`passes/units/MatrixOwners.h`), where its formula is ops like any other, and what that makes
@@ -203,8 +204,9 @@ def FSDPShard : Pass<"fsdp-shard", "::mlir::ModuleOp"> {
       "those of hidden layers">,
     Option<"newtonSchulzSteps", "newton-schulz-steps", "int64_t", "5",
       "steps of muon's iteration">,
-    Option<"prefetch", "prefetch", "int64_t", "1",
-      "units to gather ahead of the one that computes">,
+    Option<"prefetch", "prefetch", "std::string", "\"1\"",
+      "units to gather ahead of the one that computes: N, forward=N,backward=M, or auto, which is "
+      "1 until step-schedule">,
     Option<"accumulate", "accumulate", "std::string", "\"\"",
       "what micro-batches add up: sharded or unsharded gradients; default: sharded where the "
       "optimizer is">

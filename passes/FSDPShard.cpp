@@ -7,6 +7,8 @@
 #include "passes/fsdp/MatrixFormulas.h"
 #include "passes/fsdp/MatrixSteps.h"
 #include "passes/fsdp/Reductions.h"
+#include "passes/fsdp/UseRegions.h"
+#include "passes/options/PrefetchOption.h"
 #include "runtime/device/Optimizers.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -39,7 +41,8 @@ class Sharder {
 public:
   Sharder(func::FuncOp function, fsdp::MeshOp mesh, Groups groups,
           ArrayRef<fsdp::UnitOp> units, StringRef optimizer,
-          int64_t newtonSchulzSteps, int64_t prefetch, bool accumulatesFlat);
+          int64_t newtonSchulzSteps, const PrefetchOption &prefetch,
+          bool accumulatesFlat);
   LogicalResult run();
 
 private:
@@ -49,7 +52,7 @@ private:
   /// gathered has one for both phases.
   PhaseKind phaseOf(fsdp::UnitOp unit, Operation *op);
   /// Uses of parameters that are in units; notes the first and the last of each
-  /// unit and phase.
+  /// unit, phase and region.
   SmallVector<ParameterUses::Use> collectUses();
   SmallVector<Type> parameterTypes(fsdp::UnitOp unit) {
     return unit.getParameterTypes(symbolTable);
@@ -67,7 +70,7 @@ private:
   /// Operation::moveBefore would make the block number all its ops again for
   /// the next isBeforeInBlock; an op taken out and put in numbers itself alone.
   void put(Operation *op, Block::iterator before);
-  /// Moves each start before the wait of the gather `prefetch` places ahead, so
+  /// Moves each start before the wait of the gather so many places ahead, so
   /// that it runs under that unit's compute: but not before its own unit was
   /// released, and never past an earlier start. Units that were split from one
   /// group are used at one place.
@@ -92,7 +95,8 @@ private:
   Groups groups;
   ArrayRef<fsdp::UnitOp> units;
   StringRef optimizer;
-  int64_t newtonSchulzSteps, prefetch;
+  int64_t newtonSchulzSteps;
+  PrefetchOption prefetch;
   OpBuilder builder;
   Block &body;
   fsdp::TokenType token;
@@ -101,13 +105,17 @@ private:
   llvm::DenseMap<StringAttr, std::pair<fsdp::UnitOp, size_t>>
       slots; // parameter -> unit, position in it
   llvm::DenseMap<int64_t, fsdp::GroupOp> innerGroups; // by size, stride 1
-  llvm::MapVector<std::pair<fsdp::UnitOp, PhaseKind>, Gather> gathers;
+  using Region = std::pair<std::pair<fsdp::UnitOp, PhaseKind>, int>;
+  Region regionOf(fsdp::UnitOp unit, Operation *op);
+  llvm::MapVector<Region, Gather> gathers;
+  std::optional<fsdp::UseRegions> regions;
+  llvm::DenseMap<Operation *, Value> keptSlices; // by unit
   fsdp::Reductions reductions;
 };
 
 Sharder::Sharder(func::FuncOp function, fsdp::MeshOp mesh, Groups groups,
                  ArrayRef<fsdp::UnitOp> units, StringRef optimizer,
-                 int64_t newtonSchulzSteps, int64_t prefetch,
+                 int64_t newtonSchulzSteps, const PrefetchOption &prefetch,
                  bool accumulatesFlat)
     : function(function), mesh(mesh), groups(std::move(groups)), units(units),
       optimizer(optimizer), newtonSchulzSteps(newtonSchulzSteps),
@@ -151,7 +159,8 @@ PhaseKind Sharder::phaseOf(Operation *op) {
 }
 
 PhaseKind Sharder::phaseOf(fsdp::UnitOp unit, Operation *op) {
-  if (unit.getReshard() == 1 && gathers.contains({unit, PhaseKind::forward}))
+  if (unit.getReshard() == 1 &&
+      gathers.contains({{unit, PhaseKind::forward}, 0}))
     return PhaseKind::forward;
   return phaseOf(op);
 }
@@ -164,9 +173,16 @@ SmallVector<ParameterUses::Use> Sharder::collectUses() {
     if (slot == slots.end())
       continue;
     uses.push_back(use);
+  }
+  SmallVector<fsdp::UnitUse> ofUnits;
+  for (const ParameterUses::Use &use : uses) {
     Operation *op = use.operand->getOwner();
-    Gather &gather =
-        gathers[{slot->second.first, phaseOf(slot->second.first, op)}];
+    ofUnits.push_back({slots[use.parameter].first, op, phaseOf(op)});
+  }
+  regions.emplace(ofUnits);
+  for (const ParameterUses::Use &use : uses) {
+    Operation *op = use.operand->getOwner();
+    Gather &gather = gathers[regionOf(slots[use.parameter].first, op)];
     if (!gather.first)
       gather.first = op;
     gather.last = op;
@@ -174,25 +190,30 @@ SmallVector<ParameterUses::Use> Sharder::collectUses() {
   return uses;
 }
 
+Sharder::Region Sharder::regionOf(fsdp::UnitOp unit, Operation *op) {
+  return {{unit, phaseOf(unit, op)}, regions->of(unit, op)};
+}
+
 void Sharder::insertResidents() {
   builder.setInsertionPointToStart(&body);
-  for (fsdp::UnitOp unit : units) {
+  llvm::DenseMap<Operation *, ValueRange> residents; // by unit
+  for (auto &[key, gather] : gathers) {
+    fsdp::UnitOp unit = key.first.first;
     if (unit.getShards() != 1)
       continue;
-    fsdp::ResidentOp resident;
-    for (PhaseKind phase : {PhaseKind::forward, PhaseKind::backward})
-      if (auto gather = gathers.find({unit, phase}); gather != gathers.end()) {
-        if (!resident)
-          resident = fsdp::ResidentOp::create(
-              builder, unit.getLoc(), parameterTypes(unit), unit.getSymName());
-        gather->second.parameters = resident.getResults();
-      }
+    auto [place, isNew] = residents.try_emplace(unit);
+    if (isNew)
+      place->second =
+          fsdp::ResidentOp::create(builder, unit.getLoc(), parameterTypes(unit),
+                                   unit.getSymName())
+              .getResults();
+    gather.parameters = place->second;
   }
 }
 
 void Sharder::insertGathers() {
   for (auto &[key, gather] : gathers) {
-    auto [unit, phase] = key;
+    auto [unit, phase] = key.first;
     if (unit.getShards() == 1)
       continue;
     fsdp::GroupOp group = groups.parameters;
@@ -215,15 +236,24 @@ void Sharder::insertGathers() {
 }
 
 Value Sharder::keepSlice(fsdp::UnitOp unit, PhaseKind phase) {
-  auto forward = gathers.find({unit, PhaseKind::forward});
   fsdp::GroupOp group = reshardGroup(unit);
-  if (phase != PhaseKind::backward || forward == gathers.end() || !group)
+  if (phase != PhaseKind::backward || !group)
     return {};
-  builder.setInsertionPoint(forward->second.release);
-  return fsdp::KeepOp::create(builder, forward->second.release->getLoc(),
-                              unit.getFlatType(unit.getReshard()),
-                              unit.getSymName(), forward->second.parameters,
-                              group.getSymName());
+  const Gather *forward = nullptr; // the last one
+  for (int region = 0;; ++region) {
+    auto found = gathers.find({{unit, PhaseKind::forward}, region});
+    if (found == gathers.end())
+      break;
+    forward = &found->second;
+  }
+  Value &kept = keptSlices[unit];
+  if (!forward || kept)
+    return kept;
+  builder.setInsertionPoint(forward->release);
+  kept = fsdp::KeepOp::create(
+      builder, forward->release->getLoc(), unit.getFlatType(unit.getReshard()),
+      unit.getSymName(), forward->parameters, group.getSymName());
+  return kept;
 }
 
 fsdp::GroupOp Sharder::reshardGroup(fsdp::UnitOp unit) {
@@ -256,9 +286,12 @@ void Sharder::placeStarts() {
     if (!place.first || place != before)
       places.push_back(gather);
     before = place;
-    if (prefetch > 0) {
+    if (int64_t depth = start.getPhase() == PhaseKind::forward
+                            ? prefetch.forward
+                            : prefetch.backward;
+        depth > 0) {
       int64_t here = places.size() - 1;
-      Gather *ahead = places[std::max<int64_t>(here - prefetch, 0)];
+      Gather *ahead = places[std::max<int64_t>(here - depth, 0)];
       put(start, ahead->parameters.front().getDefiningOp()->getIterator());
     }
     for (Operation *bound : {released.lookup(unit), lastStart})
@@ -270,12 +303,12 @@ void Sharder::placeStarts() {
 }
 
 void Sharder::rewriteUses(ArrayRef<ParameterUses::Use> uses) {
-  llvm::DenseMap<std::pair<Value, int>, Value> made;
+  llvm::DenseMap<std::pair<Value, std::pair<int, int>>, Value> made;
   llvm::SetVector<Operation *> replaced;
   for (const ParameterUses::Use &use : uses) {
     Operation *op = use.operand->getOwner();
     auto [unit, position] = slots[use.parameter];
-    PhaseKind phase = phaseOf(unit, op);
+    Region region = regionOf(unit, op);
     SmallVector<Operation *> chain; // from the use to the parameter
     for (Operation *link = use.operand->get().getDefiningOp(); link;
          link = isa<nn::GetParameterOp>(link)
@@ -283,12 +316,13 @@ void Sharder::rewriteUses(ArrayRef<ParameterUses::Use> uses) {
                     : link->getOperand(0).getDefiningOp())
       chain.push_back(link);
     replaced.insert(chain.rbegin(), chain.rend());
-    Value value = gathers[{unit, phase}].parameters[position];
+    Value value = gathers[region].parameters[position];
     builder.setInsertionPoint(op);
     for (Operation *link : llvm::reverse(ArrayRef(chain).drop_back())) {
       // Made again in backward even where the parameters stay: a kernel's
       // cast is cheaper than memory held between the phases.
-      Value &copy = made[{link->getResult(0), static_cast<int>(phaseOf(op))}];
+      Value &copy = made[{link->getResult(0),
+                          {static_cast<int>(phaseOf(op)), region.second}}];
       if (!copy) {
         IRMapping mapping;
         mapping.map(link->getOperand(0), value);
@@ -429,10 +463,9 @@ struct FSDPShard : impl::FSDPShardBase<FSDPShard> {
           << optimizer << ": expected " << optimizerNames();
       return signalPassFailure();
     }
-    if (prefetch < 0) {
-      module.emitError("prefetch ")
-          << prefetch.getValue()
-          << ": expected the number of units to gather ahead, 0 or more";
+    auto depths = PrefetchOption::parse(prefetch);
+    if (!depths) {
+      module.emitError(llvm::toString(depths.takeError()));
       return signalPassFailure();
     }
     if (accumulate.empty())
@@ -454,7 +487,8 @@ struct FSDPShard : impl::FSDPShardBase<FSDPShard> {
          {train, module.lookupSymbol<func::FuncOp>("eval")})
       if (function &&
           failed(Sharder(function, *meshes.begin(), groups, units, optimizer,
-                         newtonSchulzSteps, prefetch, accumulate == "unsharded")
+                         newtonSchulzSteps, *depths,
+                         accumulate == "unsharded")
                      .run()))
         return signalPassFailure();
   }

@@ -93,9 +93,8 @@ struct ShardPhaseOptions : mlir::PassPipelineOptions<ShardPhaseOptions> {
   Option<int64_t> newtonSchulzSteps{*this, "newton-schulz-steps",
                                     llvm::cl::desc("steps of muon's iteration"),
                                     llvm::cl::init(5)};
-  Option<int64_t> prefetch{*this, "prefetch",
-                           llvm::cl::desc("units gathered ahead of their use"),
-                           llvm::cl::init(1)};
+  Option<std::string> prefetch{
+      *this, "prefetch", llvm::cl::desc("see fsdp-shard"), llvm::cl::init("1")};
   Option<std::string> accumulate{*this, "accumulate",
                                  llvm::cl::desc("see fsdp-shard"),
                                  llvm::cl::init("")};

@@ -20,6 +20,7 @@ public:
   int64_t bufferAlignment() const override { return 64; }
   bool mergesProducts() const override { return false; }
   llvm::StringRef defaultCluster() const override { return "cpu"; }
+  llvm::StringRef defaultPrefetch() const override { return "1"; }
   std::unique_ptr<KernelCompilation>
   compile(mlir::ModuleOp kernels) const override;
 

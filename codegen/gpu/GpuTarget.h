@@ -20,6 +20,7 @@ public:
   int64_t bufferAlignment() const override { return 256; }
   bool mergesProducts() const override { return true; }
   llvm::StringRef defaultCluster() const override { return "dgx-h100"; }
+  llvm::StringRef defaultPrefetch() const override { return "auto"; }
   std::unique_ptr<KernelCompilation>
   compile(mlir::ModuleOp kernels) const override;
 

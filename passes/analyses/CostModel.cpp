@@ -3,6 +3,7 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 
@@ -15,19 +16,42 @@ static CollectiveTime ring(double bytes, int64_t size, const Link &link) {
           bytes * (size - 1) / size / link.bandwidth};
 }
 
-CollectiveTime CostModel::allGather(double bytes, RankGroup group) const {
-  // Members of one node are neighbours in the group.
+/// Up and down again.
+static CollectiveTime tree(double bytes, int64_t size, const Link &link) {
+  if (size <= 1)
+    return {};
+  return {2 * llvm::Log2_64_Ceil(size) * link.latency,
+          2 * bytes / link.bandwidth};
+}
+
+/// One behind the other: `between` nodes, then `inside`.
+static CollectiveTime sum(CollectiveTime between, CollectiveTime inside) {
+  return {between.latency + inside.latency, between.transfer + inside.transfer,
+          between.transfer};
+}
+
+/// How many members of a group are in one node, where they are neighbours in
+/// the group, and how many nodes it is on.
+static std::pair<int64_t, int64_t> placesOf(RankGroup group,
+                                            const Cluster &cluster) {
   int64_t inNode =
       std::clamp<int64_t>(cluster.ranksPerNode / group.stride, 1, group.size);
-  int64_t nodes = (group.size + inNode - 1) / inNode;
-  CollectiveTime between = ring(bytes / inNode, nodes, cluster.betweenNodes);
-  CollectiveTime inside = ring(bytes, inNode, cluster.insideNode);
-  return {between.latency + inside.latency, between.transfer + inside.transfer};
+  return {inNode, (group.size + inNode - 1) / inNode};
+}
+
+CollectiveTime CostModel::allGather(double bytes, RankGroup group) const {
+  auto [inNode, nodes] = placesOf(group, cluster);
+  return sum(ring(bytes / inNode, nodes, cluster.betweenNodes),
+             ring(bytes, inNode, cluster.insideNode));
 }
 
 CollectiveTime CostModel::allReduce(double bytes, RankGroup group) const {
   CollectiveTime half = allGather(bytes, group);
-  return {2 * half.latency, 2 * half.transfer};
+  CollectiveTime rings{2 * half.latency, 2 * half.transfer, 2 * half.between};
+  auto [inNode, nodes] = placesOf(group, cluster);
+  CollectiveTime trees = sum(tree(bytes, nodes, cluster.betweenNodes),
+                             tree(bytes, inNode, cluster.insideNode));
+  return trees.total() < rings.total() ? trees : rings;
 }
 
 /// Three digits and a unit, of which each is 1000 of the one before.

@@ -22,6 +22,8 @@ struct RankGroup {
 struct CollectiveTime {
   double latency = 0;
   double transfer = 0;
+  /// The part of the transfer that goes between nodes, which comes first.
+  double between = 0;
 
   double total() const { return latency + transfer; }
 };
@@ -45,7 +47,15 @@ public:
   CollectiveTime reduceScatter(double bytes, RankGroup group) const {
     return allGather(bytes, group);
   }
-  /// A reduce-scatter and an all-gather.
+  /// A reduce-scatter and an all-gather; or, where that is less, a tree of
+  /// pairs up and down again, which has fewer messages on the way and moves all
+  /// bytes twice:
+  ///
+  ///   t = 2 * ceil(log2 S) * latency + 2 * bytes / bandwidth
+  ///
+  /// inside the nodes, and on those of one place in the node between them
+  /// (Sanders, Speck, Traeff: Two-tree algorithms for full bandwidth broadcast,
+  /// reduction and scan, Parallel Computing 35, 2009).
   CollectiveTime allReduce(double bytes, RankGroup group) const;
 
   /// Seconds for `flops` (nn's CostModel: a multiply-add counts 2) on values of

@@ -74,6 +74,19 @@ struct CompileReport {
     int64_t accumulationBytes = 0; // besides, with several micro-batches a step
   };
 
+  /// A training step as its cost model plays it.
+  struct Timeline {
+    struct Wait {
+      std::string what; // all_gather backward layers.3
+      int64_t count = 0;
+      double seconds = 0;
+    };
+    std::string cluster;
+    double seconds = 0;        // of the step
+    double exposedSeconds = 0; // of that, waiting for collectives
+    std::vector<Wait> waits;   // the longest first
+  };
+
   std::vector<Dim> mesh; // its dimensions, outermost first
   std::string strategy;
   int64_t ranks = 1;
@@ -94,6 +107,7 @@ struct CompileReport {
 
   // Known once code is generated; filled by the driver.
   std::optional<Memory> memory;
+  std::optional<Timeline> timeline;
   std::optional<double> flopsPerStep; // of one rank
   std::optional<int64_t> kernels;
   std::optional<double> compileSeconds;

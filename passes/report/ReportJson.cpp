@@ -81,6 +81,18 @@ llvm::json::Value shardc::toJson(const CompileReport &report) {
           {"step_seconds", report.memory->remat->stepSeconds},
           {"regathered_units", report.memory->remat->regatheredUnits}};
   }
+  if (report.timeline) {
+    llvm::json::Array waits;
+    for (const CompileReport::Timeline::Wait &wait : report.timeline->waits)
+      waits.push_back(llvm::json::Object{{"what", wait.what},
+                                         {"count", wait.count},
+                                         {"seconds", wait.seconds}});
+    object["timeline"] =
+        llvm::json::Object{{"cluster", report.timeline->cluster},
+                           {"step_seconds", report.timeline->seconds},
+                           {"exposed_seconds", report.timeline->exposedSeconds},
+                           {"waits", std::move(waits)}};
+  }
   if (report.flopsPerStep)
     object["flops_per_step"] = *report.flopsPerStep;
   if (report.kernels)

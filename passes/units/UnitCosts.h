@@ -30,8 +30,11 @@ struct UnitCosts {
 
   /// The time of what a unit of `bytes` communicates in each pass.
   CollectiveTime time(double bytes) const {
-    return replicated ? model.allReduce(bytes, group)
-                      : model.allGather(bytes, group);
+    CollectiveTime once = model.allGather(bytes, group);
+    // Rings: whole units are too large for a tree to be quicker.
+    return replicated ? CollectiveTime{2 * once.latency, 2 * once.transfer,
+                                       2 * once.between}
+                      : once;
   }
   /// Says "gather 28.3 MB over 8 ranks: 71 us transfer, 22 us latency; forward
   /// computes 1.3 ms".

@@ -94,7 +94,9 @@ def draw_configuration(chance):
             ("always", "never") + (("2",) if mesh == "4" else ())
         )
     if chance.random() < 0.3:
-        flags["--prefetch"] = chance.choice(("0", "1", "2", "5"))
+        flags["--prefetch"] = chance.choice(
+            ("0", "1", "2", "5", "forward=0,backward=3", "auto", "auto")
+        )
     if chance.random() < 0.5:
         flags["--remat"] = chance.choice(
             (

@@ -56,6 +56,20 @@ TEST(CostModel, gathersAsARingDoes) {
              playRing(4, bytes / 4, model.cluster.betweenNodes));
 }
 
+TEST(CostModel, sumsFewBytesInATree) {
+  CostModel model(machine(8));
+  // Eight nodes of eight: three turns up and three down between nodes and
+  // inside, where rings have 14 and 14.
+  expectTime(model.allReduce(544, {1, 64}),
+             {6 * 10e-6 + 6 * 2e-6, 2 * 544 / 10e9 + 2 * 544 / 100e9});
+  // Many bytes go through rings, which between nodes move an eighth of them.
+  CollectiveTime once = model.allGather(1e9, {1, 64});
+  expectTime(model.allReduce(1e9, {1, 64}),
+             {2 * once.latency, 2 * once.transfer});
+  EXPECT_NEAR(once.between, 1e9 / 8 * 7 / 8 / 10e9, 1e-12);
+  EXPECT_EQ(model.allReduce(544, {1, 1}).total(), 0);
+}
+
 TEST(CostModel, gathersBetweenNodesFirst) {
   CostModel model(machine(8));
   const double bytes = 24e6;
@@ -74,9 +88,9 @@ TEST(CostModel, gathersBetweenNodesFirst) {
 
 TEST(CostModel, addsGradientsInTwiceTheTime) {
   CostModel model(machine(8));
-  CollectiveTime half = model.reduceScatter(1e6, {1, 8});
-  expectTime(half, model.allGather(1e6, {1, 8}));
-  expectTime(model.allReduce(1e6, {1, 8}),
+  CollectiveTime half = model.reduceScatter(1e9, {1, 8});
+  expectTime(half, model.allGather(1e9, {1, 8}));
+  expectTime(model.allReduce(1e9, {1, 8}),
              {2 * half.latency, 2 * half.transfer});
   EXPECT_DOUBLE_EQ(half.total(), half.latency + half.transfer);
 }

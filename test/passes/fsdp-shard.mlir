@@ -321,7 +321,7 @@
 
 // MUON-NAME: error: --muon bias: is found in the name of no trained matrix
 // KIND: error: optimizer adamax: expected adamw, adam, sgd, lion, amsgrad, adagrad or muon
-// PREFETCH: error: prefetch -1: expected the number of units to gather ahead, 0 or more
+// PREFETCH: error: prefetch -1: expected auto, or the number of units to gather ahead, 0 to 64, as N or forward=N,backward=M
 // ACCUMULATE: error: accumulate half: there are sharded and unsharded
 // NO-MESH: error: expects fsdp.mesh and @train; run nn-differentiate and fsdp-form-units first
 nn.parameter @embed.weight : tensor<8x4xf32> {initializer = "0", file = "", offset = 0 : i64, length = 0 : i64, stored_type = f32, trainable}

@@ -38,6 +38,8 @@ ROOMS = {
         "step": set(),
         "kernels": set(),
         "lower": {"step"},
+        "timeline": {"step"},
+        "schedule": {"step", "timeline"},
         "emit": {"step"},
         "cpu": {"kernels", "step"},
         "gpu": {"kernels", "step", "cpu"},

@@ -9,7 +9,9 @@
 #include "frontend/onnx/Import.h"
 #include "frontend/onnx/ImportedModel.h"
 #include "passes/Passes.h"
+#include "passes/options/ByteSize.h"
 #include "passes/options/PrecisionOption.h"
+#include "passes/options/PrefetchOption.h"
 #include "passes/options/RematOption.h"
 #include "tools/shardc/CompilerFiles.h"
 #include "tools/shardc/Diagnostics.h"
@@ -20,6 +22,7 @@
 #include "tools/shardc/Remarks.h"
 #include "tools/shardc/Reports.h"
 #include "tools/shardc/TargetProgram.h"
+#include "tools/shardc/TimelineFile.h"
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Support/Timing.h"
@@ -293,6 +296,17 @@ bool Compiler::run() {
   auto remat = RematOption::parse(options.remat);
   if (!remat)
     return fail(remat.takeError());
+  if (auto prefetch = PrefetchOption::parse(
+          options.prefetch.empty() ? "auto" : options.prefetch);
+      !prefetch)
+    return fail(
+        llvm::createStringError("--" + llvm::toString(prefetch.takeError())));
+  if (!options.memoryLimit.empty() && !parseByteSize(options.memoryLimit))
+    return fail(llvm::createStringError("--memory-limit " +
+                                        options.memoryLimit + ": expected " +
+                                        byteSizeForms));
+  if (llvm::Error error = checkTimelineFile(options))
+    return fail(std::move(error));
   if (!findTargets() || !disablePasses() || !showRemarks())
     return false;
   timing.setEnabled(options.passTiming);

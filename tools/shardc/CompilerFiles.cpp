@@ -5,6 +5,7 @@
 #include "passes/options/Cluster.h"
 #include "tools/shardc/FileUses.h"
 #include "tools/shardc/Files.h"
+#include "tools/shardc/TimelineFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -51,6 +52,10 @@ llvm::Error checkFiles(const Options &options,
   // "-" is stdout.
   if (!options.report.empty() && options.report != "-")
     uses.writes("--report " + options.report, options.report);
+  if (!options.timeline.empty())
+    for (const std::string &suffix : suffixes)
+      uses.writes("--timeline " + options.timeline,
+                  timelineFile(options, suffix));
   if (!options.dumpPhasesTo.empty())
     for (int phase = 0;
          phase <= int(options.compileTo) && Phase(phase) != Phase::Trainer;

@@ -151,8 +151,17 @@ void declareSharding(OptionTable &table, Said &said) {
               said.options.cluster,
               "the machine: cpu, dgx-h100, dgx-a100, cloud-l40s, or a TOML "
               "file of link bandwidths, latencies, FLOP rates and memory");
-  table.number("--prefetch", "N [1]", said.options.prefetch, 0, 64,
-               "units gathered ahead of their use");
+  table.value("--prefetch", "HOW [1; auto with --target cuda]",
+              said.options.prefetch,
+              "units gathered ahead of their use: N, or "
+              "forward=N,backward=M, 0 to 64; auto: as early as the cluster's "
+              "times ask for, in the memory that there is, where units may "
+              "stay gathered until backward");
+  table.value("--memory-limit", "SIZE", said.options.memoryLimit,
+              "most memory that a rank's pools may take (kB, MB, GB, KiB, MiB, "
+              "GiB): --prefetch auto keeps to it, and a plan that does not is "
+              "an error [--prefetch auto: 97.5 % of the cluster's "
+              "memory]");
 }
 
 void declareTraining(OptionTable &table, Said &said) {
@@ -237,6 +246,9 @@ void declareInspection(OptionTable &table, Said &said,
               "write the IR after every phase into this folder");
   table.value("--report", "FILE.json", said.options.report,
               "write what was resolved as JSON");
+  table.value("--timeline", "FILE.json|svg|html", said.options.timeline,
+              "write when a step computes and communicates by the cluster's "
+              "times: a trace for Perfetto and chrome://tracing, or a picture");
   table.list("--disable-pass", "PASS ...", said.options.disabledPasses,
              "leave out a pass, to see what it does (repeatable): what "
              "it does or proves is then missing");
@@ -332,6 +344,8 @@ void resolvePareto(const Given &given, Said &said) {
   refuseIdle(given, {{"--output", false, why},
                      {"--embed-weights", false, why},
                      {"--kernels", false, why},
+                     {"--timeline", false, why},
+                     {"--memory-limit", false, why},
                      {"--compile-to", false, why},
                      {"--dump-phases-to", false, why}});
   said.compileTo = "plan";
@@ -351,6 +365,12 @@ void checkTrainer(const Said &said) {
          ": prints what is made for one "
          "target; give --target one of ",
          options.target);
+  if (!options.timeline.empty())
+    fail("--compile-to ", said.compileTo,
+         ": makes no timeline; drop --timeline");
+  if (!options.memoryLimit.empty() && said.compileTo != "plan")
+    fail("--compile-to ", said.compileTo,
+         ": plans no memory; drop --memory-limit");
   if (options.printIr && !options.report.empty())
     fail("--compile-to ", said.compileTo, ": makes no report; drop --report");
 }

@@ -40,7 +40,8 @@ struct Options {
   std::string init =
       "file"; ///< file, or random: the stored values need not exist
   bool embedWeights = false;
-  int64_t prefetch = 1; ///< units gathered ahead of their use
+  std::string prefetch;    ///< empty: the target's default
+  std::string memoryLimit; ///< of a rank's pools; empty: the machine's memory
   int64_t threadsPerRank =
       0;               ///< 0: this machine's cores over the ranks, at least 1
   std::string kernels; ///< folder; empty: none
@@ -51,6 +52,7 @@ struct Options {
   std::string remarks; ///< a regular expression over passes; empty: none
   bool passTiming = false;
   std::string report;
+  std::string timeline; ///< a file of .json, .svg or .html; empty: none
   bool quiet = false;
 };
 

@@ -54,7 +54,7 @@ void shardc::buildPhase(OpPassManager &passes, Phase phase,
     shard.optimizer = options.optimizer;
     shard.matrices = options.muon;
     shard.newtonSchulzSteps = options.newtonSchulzSteps;
-    shard.prefetch = options.prefetch;
+    shard.prefetch = settings.prefetch;
     shard.accumulate = options.accumulate;
     shard.align = settings.flatAlignment;
     return buildShardPhase(passes, shard);
@@ -68,6 +68,9 @@ void shardc::buildPhase(OpPassManager &passes, Phase phase,
     PlanPhaseOptions plan;
     plan.target = settings.target;
     plan.workers = settings.workers;
+    plan.prefetch = settings.prefetch;
+    plan.cluster = settings.cluster;
+    plan.memoryLimit = options.memoryLimit;
     return buildPlanPhase(passes, plan);
   }
   }
@@ -79,7 +82,7 @@ std::vector<std::string> shardc::passNames(const Options &options) {
   for (size_t phase = 0; phase < std::size(phases); ++phase) {
     OpPassManager all(ModuleOp::getOperationName());
     buildPhase(all, Phase(phase), options,
-               {"cpu", "cpu", 1, 1, /*mergesProducts=*/true});
+               {"cpu", "cpu", "1", 1, 1, /*mergesProducts=*/true});
     for (const Pass &pass : all.getPasses())
       if (std::string name = pass.getArgument().str();
           !llvm::is_contained(names, name))

@@ -34,7 +34,7 @@ constexpr const PhaseInfo &infoOf(Phase phase) { return phases[int(phase)]; }
 
 /// What a pipeline takes besides the command line.
 struct PhaseSettings {
-  std::string cluster, target;
+  std::string cluster, target, prefetch;
   long workers = 1;
   /// Elements of flat buffers.
   int64_t flatAlignment = 1;

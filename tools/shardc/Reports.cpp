@@ -4,6 +4,10 @@
 #include "tools/shardc/Files.h"
 #include "tools/shardc/Printable.h"
 
+#include "passes/analyses/CostModel.h"
+#include "passes/fsdp/FSDP.h"
+#include "passes/options/ByteSize.h"
+
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -34,6 +38,19 @@ static void collectRemat(ModuleOp module, CompileReport::Memory &memory) {
 
 void collectPlan(const plan::Plan &plan, ModuleOp module,
                  CompileReport &report) {
+  // step-schedule may hold on to what would be gathered in backward.
+  for (CompileReport::Unit &unit : report.units) {
+    auto planned = module.lookupSymbol<fsdp::UnitOp>(unit.name);
+    int64_t reshard = planned.getReshard();
+    if (unit.reshard != reshard)
+      llvm::erase_if(report.collectives,
+                     [&](const CompileReport::Collective &collective) {
+                       return collective.unit == unit.name &&
+                              collective.kind == "all_gather" &&
+                              collective.phase == "backward";
+                     });
+    unit.reshard = reshard;
+  }
   report.kernels = plan.kernels_size();
   report.flopsPerStep = plan.flops_per_step();
   report.memory.emplace();
@@ -52,6 +69,25 @@ void collectPlan(const plan::Plan &plan, ModuleOp module,
       reported.kinds.push_back({kind.name(), kind.bytes()});
     report.memory->peakBytes += pool.bytes();
   }
+}
+
+llvm::Error checkMemoryLimit(const Options &options,
+                             const CompileReport &report) {
+  if (options.memoryLimit.empty())
+    return llvm::Error::success();
+  std::optional<double> limit = parseByteSize(options.memoryLimit);
+  if (!limit)
+    return llvm::createStringError("--memory-limit " + options.memoryLimit +
+                                   ": expected " + byteSizeForms);
+  auto bytes = static_cast<double>(report.memory->peakBytes);
+  if (bytes <= *limit)
+    return llvm::Error::success();
+  return llvm::createStringError(
+      "--memory-limit " + options.memoryLimit + ": the plan takes " +
+      bytesText(bytes) + " of a rank; try " +
+      (options.prefetch.empty() || options.prefetch == "auto"
+           ? "--remat unit, a smaller batch, or more ranks"
+           : "--prefetch auto"));
 }
 
 /// What was decided of tensors whose role the file does not tell.

@@ -13,6 +13,10 @@ namespace shardc {
 void collectPlan(const plan::Plan &plan, mlir::ModuleOp module,
                  CompileReport &report);
 
+/// An error where the plan takes more than --memory-limit says.
+llvm::Error checkMemoryLimit(const Options &options,
+                             const CompileReport &report);
+
 /// What was resolved for one target. `kernels` may be null: they were not
 /// compiled.
 struct TargetReport {

@@ -4,6 +4,7 @@
 #include "tools/shardc/CompilerFiles.h"
 #include "tools/shardc/Files.h"
 #include "tools/shardc/Reports.h"
+#include "tools/shardc/TimelineFile.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
@@ -39,9 +40,12 @@ int64_t TargetProgram::threadsPerRank() const {
 
 PhaseSettings TargetProgram::settings() const {
   const std::string &cluster = common.options.cluster;
+  const std::string &prefetch = common.options.prefetch;
   // A parameter's elements have two bytes at least.
   return {cluster.empty() ? target->defaultCluster().str() : cluster,
-          target->name(), report.ranks ? threadsPerRank() : 1,
+          target->name(),
+          prefetch.empty() ? target->defaultPrefetch().str() : prefetch,
+          report.ranks ? threadsPerRank() : 1,
           std::max<int64_t>(target->argumentAlignment() / 2, 1),
           target->mergesProducts()};
 }
@@ -157,6 +161,11 @@ bool TargetProgram::plan(const EmitOptions &options) {
     return fail(emitted.takeError());
   message = std::move(*emitted);
   collectPlan(message->plan, *module, report);
+  if (llvm::Error error = checkMemoryLimit(common.options, report))
+    return fail(std::move(error));
+  if (llvm::Error error = addTimeline(*module, settings().cluster,
+                                      common.options, fileSuffix, report))
+    return fail(std::move(error));
   return true;
 }
 

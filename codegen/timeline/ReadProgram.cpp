@@ -1,0 +1,216 @@
+// Bytes and operations of entries, and the time that they take.
+#include "codegen/timeline/ReadProgram.h"
+
+#include "codegen/step/Liveness.h"
+#include "codegen/step/View.h"
+#include "passes/fsdp/FSDP.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace shardc::timeline {
+
+StringRef unitOf(Operation *entry) {
+  auto unit = entry->getAttrOfType<StringAttr>("step.unit");
+  return unit ? unit.getValue() : StringRef();
+}
+
+StringRef phaseOf(Operation *entry) {
+  auto phase = entry->getAttrOfType<StringAttr>("step.phase");
+  return phase ? phase.getValue() : StringRef();
+}
+
+namespace {
+
+class ProgramReader {
+public:
+  ProgramReader(step::ProgramOp program, const CostModel &costs)
+      : program(program), costs(costs),
+        symbols(program->getParentOfType<ModuleOp>()) {
+    for (auto storage :
+         program->getParentOfType<step::PlanOp>().getOps<step::StorageOp>())
+      storageOf[storage.getUnit()] = storage;
+  }
+
+  TimedProgram read();
+
+private:
+  /// What an entry reads and writes.
+  struct Traffic {
+    double read = 0, written = 0;
+  };
+
+  bool addStart(Operation *entry);
+  void addCollective(Operation *entry, StringRef kind, StringRef group,
+                     CollectiveTime (CostModel::*time)(double, RankGroup) const,
+                     double bytes);
+  size_t streamOf(StringRef kind, StringRef group);
+  Traffic trafficOf(Operation *entry);
+  double secondsOf(Operation *entry);
+  double bytesOfState(StringRef unit);
+
+  step::ProgramOp program;
+  const CostModel &costs;
+  SymbolTable symbols;
+  llvm::StringMap<step::StorageOp> storageOf;
+  llvm::StringMap<size_t> streams; // by name
+  TimedProgram result;
+};
+
+double sizeOf(Value view) {
+  step::View of = step::View::of(view);
+  return static_cast<double>(
+      std::min(of.elements() * step::elementBytes(of.elementType),
+               of.spanBytes())); // what is broadcast is read once
+}
+
+TimedProgram ProgramReader::read() {
+  llvm::DenseMap<Operation *, size_t> collectiveOf; // by start
+  for (Operation &entry : program.getBody().front()) {
+    if (!step::isEntry(&entry))
+      continue;
+    Step step;
+    if (auto wait = dyn_cast<step::WaitOp>(entry)) {
+      step.kind = Step::Wait;
+      step.collective = collectiveOf.lookup(wait.getToken().getDefiningOp());
+    } else if (addStart(&entry)) {
+      step.kind = Step::Start;
+      step.collective = result.collectives.size() - 1;
+      collectiveOf[&entry] = step.collective;
+    } else {
+      step.seconds = secondsOf(&entry);
+    }
+    result.steps.push_back(step);
+    result.entries.push_back(&entry);
+  }
+  return std::move(result);
+}
+
+bool ProgramReader::addStart(Operation *entry) {
+  return llvm::TypeSwitch<Operation *, bool>(entry)
+      .Case([&](step::AllGatherStartOp start) {
+        auto buffer = start.getGathered().getDefiningOp<step::BufferOp>();
+        addCollective(entry, "gather", start.getGroup(), &CostModel::allGather,
+                      static_cast<double>(buffer.getBytes()));
+        return true;
+      })
+      .Case([&](step::AllGatherUpdatesStartOp start) {
+        auto unit = symbols.lookup<fsdp::UnitOp>(start.getUnit());
+        addCollective(
+            entry, "gather", start.getGroup(), &CostModel::allGather,
+            static_cast<double>(unit.getElements() / unit.getShards() *
+                                step::elementBytes(unit.getElementType())));
+        return true;
+      })
+      .Case([&](step::ReduceScatterStartOp start) {
+        addCollective(entry, "reduce", start.getGroup(),
+                      &CostModel::reduceScatter, sizeOf(start.getFlat()));
+        return true;
+      })
+      .Case([&](step::AllReduceStartOp start) {
+        double bytes = 0;
+        for (Value value : start.getValues())
+          bytes += sizeOf(value);
+        addCollective(entry, "reduce", start.getGroup(), &CostModel::allReduce,
+                      bytes);
+        return true;
+      })
+      .Default(false);
+}
+
+void ProgramReader::addCollective(
+    Operation *entry, StringRef kind, StringRef group,
+    CollectiveTime (CostModel::*time)(double, RankGroup) const, double bytes) {
+  auto op = symbols.lookup<fsdp::GroupOp>(group);
+  CollectiveTime takes =
+      (costs.*time)(bytes, {static_cast<int64_t>(op.getStride()),
+                            static_cast<int64_t>(op.getSize())});
+  result.collectives.push_back({streamOf(kind, group), takes.latency,
+                                takes.between, takes.transfer - takes.between});
+  result.starts.push_back(entry);
+}
+
+size_t ProgramReader::streamOf(StringRef kind, StringRef group) {
+  std::string name = (kind + " over " + group).str();
+  auto [place, isNew] = streams.try_emplace(name, result.streams.size());
+  if (isNew)
+    result.streams.push_back(name);
+  return place->second;
+}
+
+ProgramReader::Traffic ProgramReader::trafficOf(Operation *entry) {
+  Traffic traffic;
+  auto effects = dyn_cast<MemoryEffectOpInterface>(entry);
+  SmallVector<MemoryEffects::EffectInstance> instances;
+  if (effects)
+    effects.getEffects(instances);
+  for (const MemoryEffects::EffectInstance &effect : instances) {
+    auto *operand = effect.getEffectValue<OpOperand *>();
+    if (!operand)
+      continue;
+    Value value = operand->get();
+    // Scratch memory is read and written in caches.
+    auto view = value.getDefiningOp<step::ViewOp>();
+    auto buffer =
+        (view ? view.getBuffer() : value).getDefiningOp<step::BufferOp>();
+    if (!buffer || buffer.getKind() == step::Kind::workspace)
+      continue;
+    double bytes =
+        view ? sizeOf(value) : static_cast<double>(buffer.getBytes());
+    (isa<MemoryEffects::Write>(effect.getEffect()) ? traffic.written
+                                                   : traffic.read) += bytes;
+  }
+  return traffic;
+}
+
+/// Master weights and state are read and written, parameters written.
+double ProgramReader::bytesOfState(StringRef unit) {
+  step::StorageOp storage = storageOf.lookup(unit);
+  if (!storage)
+    return 0;
+  auto bytesOf = [](Value buffer) {
+    return static_cast<double>(
+        buffer.getDefiningOp<step::BufferOp>().getBytes());
+  };
+  double bytes = bytesOf(storage.getParameters());
+  for (Value buffer : {storage.getMaster(), storage.getRemainder()})
+    if (buffer)
+      bytes += 2 * bytesOf(buffer);
+  for (Value buffer : storage.getStates())
+    bytes += 2 * bytesOf(buffer);
+  return bytes;
+}
+
+double ProgramReader::secondsOf(Operation *entry) {
+  Traffic traffic = trafficOf(entry);
+  double bandwidth = costs.cluster.memoryBandwidth;
+  if (auto flops = entry->getAttrOfType<IntegerAttr>("step.flops")) {
+    int64_t elementBytes = 2;
+    for (Value operand : entry->getOperands())
+      if (auto type = dyn_cast<MemRefType>(operand.getType());
+          type && isa<FloatType>(type.getElementType())) {
+        elementBytes =
+            std::max<int64_t>(2, step::elementBytes(type.getElementType()));
+        break;
+      }
+    return std::max(
+        (traffic.read + traffic.written) / bandwidth,
+        costs.compute(static_cast<double>(flops.getInt()), elementBytes));
+  }
+  if (auto optimizer = dyn_cast<step::OptimizerStepOp>(entry))
+    return (traffic.read + bytesOfState(optimizer.getUnit())) / bandwidth;
+  // Of a table or a gathered unit they read as much as they write.
+  if (isa<step::EmbeddingOp, step::KeepOp, step::IndexCallOp>(entry))
+    traffic.read = std::min(traffic.read, traffic.written);
+  return (traffic.read + traffic.written) / bandwidth;
+}
+
+} // namespace
+
+TimedProgram readProgram(step::ProgramOp program, const CostModel &costs) {
+  return ProgramReader(program, costs).read();
+}
+
+} // namespace shardc::timeline

@@ -1,0 +1,40 @@
+// What a program's entries take on a machine, from its description.
+#ifndef SHARDC_CODEGEN_TIMELINE_READPROGRAM_H
+#define SHARDC_CODEGEN_TIMELINE_READPROGRAM_H
+
+#include "codegen/step/Step.h"
+#include "codegen/timeline/Timeline.h"
+#include "passes/analyses/CostModel.h"
+
+#include <string>
+#include <vector>
+
+namespace shardc::timeline {
+
+/// Entries in their order as steps, and the collectives among them.
+struct TimedProgram {
+  std::vector<Step> steps;
+  std::vector<mlir::Operation *> entries; // one per step
+  std::vector<Collective> collectives;
+  std::vector<mlir::Operation *> starts; // one per collective
+  std::vector<std::string> streams;      // "gather over shard", in their order
+};
+
+/// Estimates seconds by the rates of `costs`:
+/// - Library calls with operations read and write while they compute; kernels
+///   and what else moves memory take the bytes of their operands, an optimizer
+///   step those of the unit's master weights and state too, and rows that are
+///   looked up count as often as they are written.
+/// - Collectives as CostModel.h has them, in a stream for gathers and one for
+///   reductions of each group of ranks, as on a GPU (NcclGroups.h).
+/// - Launches take no time: a program is the launch of a graph.
+/// Needs the module's fsdp.group and fsdp.unit.
+TimedProgram readProgram(step::ProgramOp program, const CostModel &costs);
+
+/// The name of the unit or the phase that step-lower noted for an entry.
+llvm::StringRef unitOf(mlir::Operation *entry);
+llvm::StringRef phaseOf(mlir::Operation *entry);
+
+} // namespace shardc::timeline
+
+#endif
