@@ -7,6 +7,7 @@
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/ErrorHandling.h"
 
 using namespace mlir;
 
@@ -46,6 +47,7 @@ private:
   void addCollective(Operation *entry, StringRef kind, StringRef group,
                      CollectiveTime (CostModel::*time)(double, RankGroup) const,
                      double bytes);
+  void addCollective(Operation *entry, size_t stream, CollectiveTime takes);
   size_t streamOf(StringRef kind, StringRef group);
   Traffic trafficOf(Operation *entry);
   double secondsOf(Operation *entry);
@@ -117,18 +119,41 @@ bool ProgramReader::addStart(Operation *entry) {
                       bytes);
         return true;
       })
-      .Default(false);
+      .Case<step::GatherMatricesStartOp, step::ScatterMatricesStartOp>(
+          [&](auto start) {
+            double bytes = 0;
+            for (Value matrix : start.getMatrices())
+              bytes += sizeOf(matrix);
+            auto mesh = *program->getParentOfType<ModuleOp>()
+                             .getOps<fsdp::MeshOp>()
+                             .begin();
+            addCollective(entry, streamOf("all-to-all", "world"),
+                          costs.allToAll(bytes, {1, mesh.getRanks()}));
+            return true;
+          })
+      .Default([](Operation *other) {
+        // Who adds a collective adds its time.
+        if (llvm::is_contained(other->getResultTypes(),
+                               step::TokenType::get(other->getContext())))
+          llvm::reportFatalInternalError("no time of " +
+                                         other->getName().getStringRef());
+        return false;
+      });
 }
 
 void ProgramReader::addCollective(
     Operation *entry, StringRef kind, StringRef group,
     CollectiveTime (CostModel::*time)(double, RankGroup) const, double bytes) {
   auto op = symbols.lookup<fsdp::GroupOp>(group);
-  CollectiveTime takes =
-      (costs.*time)(bytes, {static_cast<int64_t>(op.getStride()),
-                            static_cast<int64_t>(op.getSize())});
-  result.collectives.push_back({streamOf(kind, group), takes.latency,
-                                takes.between, takes.transfer - takes.between});
+  addCollective(entry, streamOf(kind, group),
+                (costs.*time)(bytes, {static_cast<int64_t>(op.getStride()),
+                                      static_cast<int64_t>(op.getSize())}));
+}
+
+void ProgramReader::addCollective(Operation *entry, size_t stream,
+                                  CollectiveTime takes) {
+  result.collectives.push_back(
+      {stream, takes.latency, takes.between, takes.transfer - takes.between});
   result.starts.push_back(entry);
 }
 
@@ -184,6 +209,9 @@ double ProgramReader::bytesOfState(StringRef unit) {
 }
 
 double ProgramReader::secondsOf(Operation *entry) {
+  auto ranks = entry->getAttrOfType<DenseI64ArrayAttr>("step.ranks");
+  if (ranks && !llvm::is_contained(ranks.asArrayRef(), 0))
+    return 0;
   Traffic traffic = trafficOf(entry);
   double bandwidth = costs.cluster.memoryBandwidth;
   if (auto flops = entry->getAttrOfType<IntegerAttr>("step.flops")) {
@@ -201,6 +229,10 @@ double ProgramReader::secondsOf(Operation *entry) {
   }
   if (auto optimizer = dyn_cast<step::OptimizerStepOp>(entry))
     return (traffic.read + bytesOfState(optimizer.getUnit())) / bandwidth;
+  if (auto direction = dyn_cast<step::MatrixDirectionOp>(entry))
+    return (traffic.read + traffic.written +
+            bytesOfState(direction.getUnit())) /
+           bandwidth;
   // Of a table or a gathered unit they read as much as they write.
   if (isa<step::EmbeddingOp, step::KeepOp, step::IndexCallOp>(entry))
     traffic.read = std::min(traffic.read, traffic.written);

@@ -27,6 +27,8 @@ struct TimedProgram {
 ///   looked up count as often as they are written.
 /// - Collectives as CostModel.h has them, in a stream for gathers and one for
 ///   reductions of each group of ranks, as on a GPU (NcclGroups.h).
+/// - Of entries that some ranks alone run, those of rank 0, which owns as much
+///   as any (passes/units/MatrixOwners.h).
 /// - Launches take no time: a program is the launch of a graph.
 /// Needs the module's fsdp.group and fsdp.unit.
 TimedProgram readProgram(step::ProgramOp program, const CostModel &costs);

@@ -57,6 +57,10 @@ public:
   /// (Sanders, Speck, Traeff: Two-tree algorithms for full bandwidth broadcast,
   /// reduction and scan, Parallel Computing 35, 2009).
   CollectiveTime allReduce(double bytes, RankGroup group) const;
+  /// Each rank gets `bytes` in all, as much from every rank, itself included, by
+  /// a message from each: what comes from other nodes passes between them, the
+  /// rest inside the node.
+  CollectiveTime allToAll(double bytes, RankGroup group) const;
 
   /// Seconds for `flops` (nn's CostModel: a multiply-add counts 2) on values of
   /// `elementBytes` (2, 4 or 8) at the machine's full rate: no run is faster.

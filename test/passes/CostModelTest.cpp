@@ -95,6 +95,15 @@ TEST(CostModel, addsGradientsInTwiceTheTime) {
   EXPECT_DOUBLE_EQ(half.total(), half.latency + half.transfer);
 }
 
+TEST(CostModel, sendsToAllFromAll) {
+  CostModel model(machine(8));
+  // Of 24 ranks, 16 are on other nodes, 7 in the rank's own.
+  CollectiveTime time = model.allToAll(24e6, {1, 24});
+  expectTime(time, {16 * 10e-6 + 7 * 2e-6, 16e6 / 10e9 + 7e6 / 100e9});
+  EXPECT_NEAR(time.between, 16e6 / 10e9, 1e-12);
+  EXPECT_EQ(model.allToAll(24e6, {1, 1}).total(), 0);
+}
+
 TEST(CostModel, computesAtTheRateOfTheType) {
   CostModel model(machine(8));
   EXPECT_DOUBLE_EQ(model.compute(8e12, 2), 0.01);
