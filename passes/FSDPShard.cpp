@@ -3,9 +3,8 @@
 #include "passes/Passes.h"
 #include "passes/analyses/ParameterUses.h"
 #include "passes/analyses/WholeMatrices.h"
+#include "passes/fsdp/FinishStep.h"
 #include "passes/fsdp/Groups.h"
-#include "passes/fsdp/MatrixFormulas.h"
-#include "passes/fsdp/MatrixSteps.h"
 #include "passes/fsdp/Reductions.h"
 #include "passes/fsdp/UseRegions.h"
 #include "passes/options/PrefetchOption.h"
@@ -40,9 +39,8 @@ struct Gather {
 class Sharder {
 public:
   Sharder(func::FuncOp function, fsdp::MeshOp mesh, Groups groups,
-          ArrayRef<fsdp::UnitOp> units, StringRef optimizer,
-          int64_t newtonSchulzSteps, const PrefetchOption &prefetch,
-          bool accumulatesFlat);
+          ArrayRef<fsdp::UnitOp> units, fsdp::UpdateRule rule,
+          const PrefetchOption &prefetch, bool accumulatesFlat);
   LogicalResult run();
 
 private:
@@ -79,23 +77,12 @@ private:
   /// views between a parameter and an op are made again per phase, where they
   /// are used first: a view of a released buffer would dangle.
   void rewriteUses(ArrayRef<ParameterUses::Use> uses);
-  /// Norm, the all-reduces of loss and norm, metrics and the optimizer, in
-  /// place of the results.
-  void finishStep();
-  void updateUnits(Value norm);
-  /// What is returned behind the loss, under its names.
-  void giveOutputs(Operation *terminator);
-  void allReduce(Value &total, Value &norm, fsdp::GroupOp group, bool withNorm,
-                 Location loc);
-  /// Where the optimizer's slices are finer than those of the parameters.
-  void gatherUpdates();
 
   func::FuncOp function;
   fsdp::MeshOp mesh;
   Groups groups;
   ArrayRef<fsdp::UnitOp> units;
-  StringRef optimizer;
-  int64_t newtonSchulzSteps;
+  fsdp::UpdateRule rule;
   PrefetchOption prefetch;
   OpBuilder builder;
   Block &body;
@@ -114,12 +101,10 @@ private:
 };
 
 Sharder::Sharder(func::FuncOp function, fsdp::MeshOp mesh, Groups groups,
-                 ArrayRef<fsdp::UnitOp> units, StringRef optimizer,
-                 int64_t newtonSchulzSteps, const PrefetchOption &prefetch,
-                 bool accumulatesFlat)
+                 ArrayRef<fsdp::UnitOp> units, fsdp::UpdateRule rule,
+                 const PrefetchOption &prefetch, bool accumulatesFlat)
     : function(function), mesh(mesh), groups(std::move(groups)), units(units),
-      optimizer(optimizer), newtonSchulzSteps(newtonSchulzSteps),
-      prefetch(prefetch), builder(function.getContext()),
+      rule(rule), prefetch(prefetch), builder(function.getContext()),
       body(function.getBody().front()),
       token(fsdp::TokenType::get(function.getContext())),
       reductions(function, this->groups, accumulatesFlat) {
@@ -147,7 +132,7 @@ LogicalResult Sharder::run() {
   placeStarts();
   rewriteUses(uses);
   reductions.insert();
-  finishStep();
+  fsdp::finishStep(function, mesh, groups, reductions.all(), rule);
   return success();
 }
 
@@ -342,110 +327,6 @@ void Sharder::rewriteUses(ArrayRef<ParameterUses::Use> uses) {
   });
 }
 
-void Sharder::finishStep() {
-  Operation *terminator = body.getTerminator();
-  Location loc = terminator->getLoc();
-  builder.setInsertionPoint(terminator);
-  auto doubles = RankedTensorType::get({}, builder.getF64Type());
-  bool training = !reductions.all().empty();
-  // More digits cost nothing here, and one collective has one element type.
-  Value total = loss;
-  if (total.getType() != doubles)
-    total = nn::CastOp::create(builder, loc, doubles, total);
-  // What every rank and micro-batch adds is summed exactly: in whatever order,
-  // the loss is the same on every mesh. Every micro-batch runs this; what
-  // follows, the last.
-  auto exact = fsdp::getExactSumType(builder.getContext());
-  total = fsdp::ExactSumOp::create(builder, loc, exact, total);
-  if (training)
-    total = fsdp::AccumulateOp::create(builder, loc, exact, total,
-                                       exact.getElementType());
-  Value norm;
-  if (training) {
-    SmallVector<Value> flats;
-    for (const fsdp::Reduction &reduction : reductions.all())
-      flats.push_back(reduction.flat);
-    norm = fsdp::GradientNormOp::create(builder, loc, exact, flats);
-  }
-  for (auto [group, normIsPartial] : groups.ofDims)
-    if (group)
-      allReduce(total, norm, group, normIsPartial && training, loc);
-  total = fsdp::RoundSumOp::create(builder, loc, doubles, total,
-                                   /*norm=*/false);
-  if (training)
-    norm = fsdp::RoundSumOp::create(builder, loc, doubles, norm, /*norm=*/true);
-  fsdp::MetricOp::create(builder, loc, "loss", total);
-  if (!training && terminator->getNumOperands() > 1)
-    giveOutputs(terminator);
-  if (training)
-    fsdp::MetricOp::create(builder, loc, "gradient_norm", norm);
-  updateUnits(norm);
-  gatherUpdates();
-
-  func::ReturnOp::create(builder, loc);
-  terminator->erase();
-  (void)function.eraseResults(llvm::BitVector(function.getNumResults(), true));
-}
-
-void Sharder::updateUnits(Value norm) {
-  if (findOptimizer(optimizer)->takesMatrices())
-    return fsdp::MatrixSteps(builder, function->getParentOfType<ModuleOp>(),
-                             reductions.all(), norm, mesh.getRanks(), optimizer,
-                             [&](OpBuilder &at, Location loc, Value matrix) {
-                               return fsdp::newtonSchulz(at, loc, matrix,
-                                                         newtonSchulzSteps);
-                             })
-        .insert();
-  for (const fsdp::Reduction &reduction : reductions.all()) {
-    fsdp::UnitOp unit = reduction.unit;
-    fsdp::OptimizerStepOp::create(builder, unit.getLoc(), unit.getSymName(),
-                                  reduction.flat, norm, optimizer,
-                                  /*direction=*/Value());
-  }
-}
-
-void Sharder::giveOutputs(Operation *terminator) {
-  SmallVector<Attribute> names;
-  for (unsigned i = 1; i < function.getNumResults(); ++i)
-    names.push_back(function.getResultAttrOfType<StringAttr>(i, "nn.name"));
-  fsdp::OutputsOp::create(builder, terminator->getLoc(),
-                          builder.getArrayAttr(names),
-                          terminator->getOperands().drop_front());
-}
-
-void Sharder::allReduce(Value &total, Value &norm, fsdp::GroupOp group,
-                        bool withNorm, Location loc) {
-  SmallVector<Value> values = {total};
-  SmallVector<bool> norms = {false};
-  if (withNorm) {
-    values.push_back(norm);
-    norms.push_back(true);
-  }
-  auto start = fsdp::AllReduceStartOp::create(
-      builder, loc, token, values,
-      reductions.all().empty() ? PhaseKind::forward : PhaseKind::optimizer,
-      group.getSymName(), norms);
-  auto wait = fsdp::AllReduceWaitOp::create(
-      builder, loc, TypeRange(ValueRange(values)), start.getToken());
-  total = wait.getSums()[0];
-  if (withNorm)
-    norm = wait.getSums()[1];
-}
-
-void Sharder::gatherUpdates() {
-  if (!groups.updates)
-    return;
-  SmallVector<Value> started;
-  for (const fsdp::Reduction &reduction : reductions.all()) {
-    fsdp::UnitOp unit = reduction.unit;
-    started.push_back(fsdp::AllGatherUpdatesStartOp::create(
-        builder, unit.getLoc(), token, unit.getSymName(),
-        groups.updates.getSymName()));
-  }
-  for (Value update : started)
-    fsdp::AllGatherUpdatesWaitOp::create(builder, update.getLoc(), update);
-}
-
 struct FSDPShard : impl::FSDPShardBase<FSDPShard> {
   using FSDPShardBase::FSDPShardBase;
 
@@ -485,11 +366,10 @@ struct FSDPShard : impl::FSDPShardBase<FSDPShard> {
     Groups groups = fsdp::groupsOf(module, *meshes.begin());
     for (func::FuncOp function :
          {train, module.lookupSymbol<func::FuncOp>("eval")})
-      if (function &&
-          failed(Sharder(function, *meshes.begin(), groups, units, optimizer,
-                         newtonSchulzSteps, *depths,
-                         accumulate == "unsharded")
-                     .run()))
+      if (function && failed(Sharder(function, *meshes.begin(), groups, units,
+                                     {optimizer, newtonSchulzSteps}, *depths,
+                                     accumulate == "unsharded")
+                                 .run()))
         return signalPassFailure();
   }
 

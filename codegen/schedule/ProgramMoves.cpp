@@ -99,6 +99,12 @@ void ProgramMoves::collect(const timeline::TimedProgram &timed) {
       }
     }
   }
+  // A reduction is there when the one that goes on with it is to be.
+  for (const Reduction &reduction : llvm::reverse(problem.reductions))
+    if (reduction.before) {
+      Reduction &first = problem.reductions[*reduction.before];
+      first.latest = std::min(first.latest, reduction.latest);
+    }
   // Starts stand in the order of waits.
   std::vector<size_t> order(gathers.size());
   for (size_t index = 0; index < order.size(); ++index)

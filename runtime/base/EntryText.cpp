@@ -2,15 +2,26 @@
 // node says where in the model a rank is.
 #include "runtime/base/EntryText.h"
 
+#include "runtime/base/Error.h"
+
+#include <algorithm>
+
 namespace shardc::runtime {
 
+/// An optimizer's step comes from all parameters of its unit, and has to leave
+/// room in a line for what else there is to say.
+static constexpr int namedNodes = 4;
+
 std::string nodesText(const plan::Entry &entry) {
-  std::string text;
-  for (const std::string &node : entry.nodes())
-    text += (text.empty() ? "" : ", ") + node;
-  if (text.empty())
-    return text;
-  return (entry.nodes_size() == 1 ? "ONNX node " : "ONNX nodes ") + text;
+  if (entry.nodes().empty())
+    return "";
+  std::string text = entry.nodes_size() == 1 ? "ONNX node " : "ONNX nodes ";
+  int named = std::min(entry.nodes_size(), namedNodes);
+  for (int i = 0; i < named; ++i)
+    text += (i ? ", " : "") + entry.nodes(i);
+  if (entry.nodes_size() > named)
+    text += concat(" and ", entry.nodes_size() - named, " more");
+  return text;
 }
 
 /// The nearest entry on that side; negative: none there comes from a node.

@@ -8,7 +8,8 @@
 
 namespace shardc::runtime {
 
-/// "ONNX nodes A, B"; empty where an entry comes from none.
+/// "ONNX nodes A, B"; of many the first four, "and N more". Empty where an entry
+/// comes from none.
 std::string nodesText(const plan::Entry &entry);
 
 /// The same of entry `index` of a program. What comes from no node, as a

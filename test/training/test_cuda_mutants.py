@@ -19,7 +19,7 @@ PAGE = os.path.join(ROOT, "docs", "emulated-cuda.md")
 # Trainer, ranks, flags of shardc, flags of the trainer.
 TRAINERS = {
     "one": ("1", [], []),
-    "two": ("2", ["--units", "size:17kB"], []),
+    "two": ("2", ["--units", "size:17kB", "--prefetch", "1"], []),
     "sums": ("1", [], ["--grad-accumulation", "2"]),
 }
 

@@ -55,6 +55,8 @@ class Processes(unittest.TestCase):
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
             text=True,
+            # Under nohup it is ignored, and a trainer respects that.
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
         )
         self.addCleanup(self.end_it, process)
         return process

@@ -42,8 +42,8 @@ class Schedules(unittest.TestCase):
                 file.write(text)
         self.report = os.path.join(self.folder, "report.json")
 
-    def run_model(self, name, mesh, *flags, micro_batches=1):
-        flags = ["--units", "block", "--report", self.report, *flags]
+    def run_model(self, name, mesh, *flags, micro_batches=1, units="block"):
+        flags = ["--units", units, "--report", self.report, *flags]
         run = strategies.Run(
             MODELS[name], mesh, "float32", self.folder, flags, micro_batches, steps=3
         )
@@ -93,6 +93,20 @@ class Schedules(unittest.TestCase):
     def test_two_dimensions(self):
         for name in ("gpt2-tiny", "s4-bloom-tiny-legacy"):
             self.check(name, "2x2")
+
+    def test_every_strategy(self):
+        """Also where all parameters are one unit, so that nothing stands between its reductions."""
+        slow = ["--prefetch", "auto", "--cluster", self.clusters["slow"]]
+        for strategy in ("full", "hybrid", "hybrid_opt", "hybrid_grad_op", "opt", "none"):
+            for units in ("block", "size:1GB"):
+                flags = ("--strategy", strategy)
+                with self.subTest(strategy=strategy, units=units):
+                    base, run = (
+                        self.run_model("mlp-tiny-loss", "2x2", *flags, *how, units=units)[0]
+                        for how in (["--prefetch", "0"], slow)
+                    )
+                    self.assertEqual(run.losses, base.losses)
+                    self.assertEqual(run.norms, base.norms)
 
     def test_micro_batches(self):
         self.check("gpt2-tiny", "2", micro_batches=2)
