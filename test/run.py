@@ -14,6 +14,7 @@ import dataclasses
 import glob
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -45,26 +46,42 @@ LIT = next(
 
 # Of each test of gtest and of unittest.
 SECONDS = {}
+# Processor time of each file of unittest.
+FILES = {}
 
 
 @dataclasses.dataclass
 class Counts:
-    """Of one kind. skipped: a line for each; seconds: of its processes, of which several run at
-    once."""
+    """Of one kind. skipped: a line for each; seconds: processor time of its processes."""
 
     passed: int = 0
     failed: int = 0
     skipped: list = dataclasses.field(default_factory=list)
     seconds: float = 0
 
-    def add(self, report, seconds):
+    def add(self, report):
         self.passed += report["passed"]
         self.failed += report["failed"]
         self.skipped += report["skipped"]
-        self.seconds += seconds
+        self.seconds += report["processor"]
+
+
+LEFT_NO_REPORT = {"passed": 0, "failed": 1, "skipped": [], "seconds": {}, "processor": 0}
+
+
+def run_process(command, environment=None):
+    """Its output, exit code and processor time."""
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    output = process.stdout.read().decode(errors="replace")
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return output, process.returncode, used.ru_utime + used.ru_stime
 
 
 def run_lit():
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
         process = subprocess.run(
             [sys.executable, LIT, "-sv", "-o", out.name, os.path.join(BUILD, "test")], cwd=ROOT
@@ -79,7 +96,9 @@ def run_lit():
     failed = len(tests) - passed - len(skipped)
     if process.returncode and not failed:
         failed = 1
-    return {"passed": passed, "failed": failed, "skipped": skipped}
+    behind = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = behind.ru_utime + behind.ru_stime - before.ru_utime - before.ru_stime
+    return {"passed": passed, "failed": failed, "skipped": skipped, "processor": used}
 
 
 def run_gtests(program, shard, shards):
@@ -97,22 +116,18 @@ def run_gtests(program, shard, shards):
     }
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
         try:
-            process = subprocess.run(
+            output, code, processor = run_process(
                 [
                     os.path.join(BUILD, "bin", program),
                     "--gtest_brief=1",
                     f"--gtest_output=json:{out.name}",
                 ],
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
+                environment,
             )
-            output = process.stdout.decode(errors="replace")
             report = json.load(open(out.name))
         except (OSError, ValueError) as error:  # not built, or it crashed before it could write
             return f"{program} left no report: {error}\n", {}
-    report["code"] = process.returncode
-    return output, report
+    return output, report | {"code": code, "processor": processor}
 
 
 def start_gtests(program, shard, shards):
@@ -120,7 +135,7 @@ def start_gtests(program, shard, shards):
     output, report = run_gtests(program, shard, shards)
     output = f"{program}, part {shard + 1} of {shards}\n{output}"
     if not report:
-        return output, {"passed": 0, "failed": 1, "skipped": [], "seconds": {}}
+        return output, LEFT_NO_REPORT
     tests = [test for suite in report["testsuites"] for test in suite["testsuite"]]
     # What another part runs stands in the report as well.
     ran = [test for test in tests if test["status"] == "RUN"]
@@ -136,6 +151,7 @@ def start_gtests(program, shard, shards):
         "failed": bad or (1 if report["code"] else 0),
         "skipped": skipped,
         "seconds": seconds,
+        "processor": report["processor"],
     }
 
 
@@ -183,18 +199,15 @@ def start_module(path, verbosity):
     """A process of its own for each file, so that a crash is one file's failure."""
     with tempfile.TemporaryDirectory() as folder:
         report = os.path.join(folder, "report.json")
-        process = subprocess.run(
+        output, code, processor = run_process(
             [sys.executable, __file__, "--module", path, report]
-            + (["--quiet"] if verbosity == 1 else []),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            + (["--quiet"] if verbosity == 1 else [])
         )
-        output = process.stdout.decode(errors="replace")
+        FILES[os.path.basename(path)] = processor
         try:
-            return output, json.load(open(report))
+            return output, json.load(open(report)) | {"processor": processor}
         except (OSError, ValueError):
-            output += f"{path} left no report: exit code {process.returncode}\n"
-            return output, {"passed": 0, "failed": 1, "skipped": [], "seconds": {}}
+            return output + f"{path} left no report: exit code {code}\n", LEFT_NO_REPORT
 
 
 def measures(path):
@@ -204,17 +217,12 @@ def measures(path):
 
 def run_jobs(jobs, workers, counts):
     """Runs what each (kind, function, arguments...) says, several at once."""
-
-    def timed(start, *arguments):
-        begin = time.monotonic()
-        return *start(*arguments), time.monotonic() - begin
-
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        kinds = {pool.submit(timed, *job): kind for kind, *job in jobs}
+        kinds = {pool.submit(*job): kind for kind, *job in jobs}
         for future in concurrent.futures.as_completed(kinds):
-            output, report, seconds = future.result()
+            output, report = future.result()
             print(output, end="", flush=True)
-            counts[kinds[future]].add(report, seconds)
+            counts[kinds[future]].add(report)
             SECONDS.update(report["seconds"])
 
 
@@ -268,7 +276,7 @@ def main():
     begin = time.monotonic()
     counts = {kind: Counts() for kind in kinds if kind in (args.kind or kinds)}
     if "lit" in counts:
-        counts["lit"].add(run_lit(), time.monotonic() - begin)
+        counts["lit"].add(run_lit())
     run_together([kind for kind in counts if kind != "lit"], verbosity, counts)
     for each in counts.values():
         for line in each.skipped:
@@ -276,12 +284,14 @@ def main():
     print()
     for name in sorted(SECONDS, key=SECONDS.get, reverse=True)[: args.durations]:
         print(f"{SECONDS[name]:8.1f} s  {name}")
+    for name in sorted(FILES, key=FILES.get, reverse=True)[: args.durations]:
+        print(f"{FILES[name]:8.1f} s of a processor  {name}")
     passed = failed = skipped = 0
     for kind, each in counts.items():
         off = len(each.skipped)
         print(
             f"{kind:10} {each.passed:5} passed {each.failed:4} failed {off:4} skipped"
-            f" {each.seconds:8.1f} s"
+            f" {each.seconds:8.1f} s of a processor"
         )
         passed, failed, skipped = passed + each.passed, failed + each.failed, skipped + off
     together = time.monotonic() - begin
