@@ -1,6 +1,6 @@
 // Every rank runs one plan, and has other matrices in its slots: tables of who
 // has which are checked for all ranks at once, formulas once per slot.
-#include "tools/shardc-check/Matrices.h"
+#include "tools/shardc-check/Run.h"
 
 #include <algorithm>
 
@@ -258,12 +258,38 @@ void Matrices::settle() {
     if (made.value.expr >= 0 && met.empty())
       findings.add(made.where, "brings back to ", name,
                    " what is not made of it");
+    checkFormula(leaf, made, met);
     for (int slot : met)
       if (uint32_t of = slots[slot].at(made.rank).parameter;
           of != parameters.at(leaf))
         findings.add(made.where, "brings back to ", name, " what rank ",
                      made.rank, " makes of ", plan.parameters(int(of)).name());
   }
+}
+
+void Matrices::checkFormula(int leaf, const Made &made,
+                            const std::set<int> &met) {
+  const plan::Parameter &own = plan.parameters(int(parameters.at(leaf)));
+  const plan::Unit &of = plan.units(int(own.unit()));
+  if (met.contains(made.value.expr))
+    return findings.add(made.where, "brings back to ", own.name(),
+                        " the direction of which rank ", made.rank,
+                        " should make something");
+  std::map<int, Value> any;
+  for (int slot : met)
+    any[slot] = values.leaf("any matrix", "", values[slot].count);
+  std::vector<int64_t> key(own.shape().begin(), own.shape().end());
+  key.push_back(directionType(of));
+  Formula formula{values.replace(made.value, any), own.name()};
+  const Formula &first = formulas.try_emplace(key, formula).first->second;
+  Differ differ(values, values);
+  auto difference = differ.find(formula.value, first.value);
+  auto other = differ.find(first.value, formula.value);
+  if (difference && other)
+    findings.add(placeName(plan, difference->place),
+                 "makes what comes back to ", own.name(), " otherwise than ",
+                 placeName(plan, other->place), " does for ", first.name,
+                 ", of the same shape: ", difference->what);
 }
 
 Value Matrices::settled(const Value &value) {

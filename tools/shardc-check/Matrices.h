@@ -83,15 +83,22 @@ private:
     int64_t rank;
     Value value;
   };
+  struct Formula {
+    Value value; // in terms of any matrix
+    std::string name;
+  };
   void settle();
+  /// Of matrices of one shape and type the same is made.
+  void checkFormula(int leaf, const Made &made, const std::set<int> &met);
 
   const plan::Plan &plan;
   Values &values;
   Findings &findings;
-  std::map<int, std::map<int64_t, Held>> slots; // by leaf and rank
-  std::map<int, Made> results;                  // by leaf
-  std::map<int, uint32_t> parameters;           // by leaf of a result
-  std::map<int, Value> known;                   // by leaf of a result
+  std::map<int, std::map<int64_t, Held>> slots;     // by leaf and rank
+  std::map<int, Made> results;                      // by leaf
+  std::map<int, uint32_t> parameters;               // by leaf of a result
+  std::map<int, Value> known;                       // by leaf of a result
+  std::map<std::vector<int64_t>, Formula> formulas; // by shape and type
 };
 
 } // namespace shardc::check
