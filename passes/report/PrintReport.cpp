@@ -176,7 +176,7 @@ static void printCollectives(llvm::raw_ostream &os,
   os << "collectives per step\n";
   for (auto &[key, sum] : sums)
     os << llvm::formatv(
-        "  {0,-16}{1,-12}{2,-18}{3,8}{4,12}\n", std::get<0>(key),
+        "  {0,-18}{1,-12}{2,-18}{3,8}{4,12}\n", std::get<0>(key),
         std::get<1>(key),
         llvm::formatv("over {0} ({1})", std::get<2>(key), sum.groupSize).str(),
         sum.count, readableBytes(sum.bytes));

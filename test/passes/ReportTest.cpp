@@ -145,6 +145,20 @@ TEST(Report, printsEveryReasonOfItsOwnKind) {
       << text;
 }
 
+TEST(Report, keepsTheColumnsOfCollectivesApart) {
+  CompileReport report = sharded();
+  for (CompileReport::Collective &collective : report.collectives) {
+    collective.kind = "scatter_matrices"; // the longest there is
+    collective.phase = "optimizer";
+  }
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  printReport(os, report);
+  EXPECT_NE(text.find("\n  scatter_matrices  optimizer   over world (3) "),
+            std::string::npos)
+      << text;
+}
+
 TEST(Report, saysWhatEachStrategyMeans) {
   CompileReport report;
   report.mesh = {{"replicate", 2}, {"shard", 8}};

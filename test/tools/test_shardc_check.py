@@ -73,6 +73,61 @@ class ShardcCheck(ToolTest):
 
         self.finds(overlapping, "shares bytes with buffer")
 
+    def test_whole_matrices_go_to_their_owners_and_back(self):
+        muon = ("--optimizer", "muon")
+        words = ("--strategy", "none", "--remat", "none", *muon)
+        reference = self.compile("r.trainer", "--mesh", 1, *words)
+        self.trainer = self.compile("m.trainer", "--mesh", 2, *muon)
+        text = self.works(self.trainer, "--reference", reference)
+        self.assertRegex(text, r"\n  matrices: 2 whole, each brought to one rank, and back ")
+
+        def start(plan, kind):
+            return getattr(next(e for e in plan.train.entries if e.HasField(kind)), kind)
+
+        def other_ranks(plan):
+            for e in plan.train.entries:
+                if e.ranks and e.name.startswith("div"):
+                    e.ranks[:] = [1 - rank for rank in e.ranks]
+
+        def other_owner(plan):
+            start(plan, "gather_matrices_start").owners[0] ^= 1
+
+        def row_later(plan):
+            start(plan, "scatter_matrices_start").offsets[0] += 64
+
+        def left_out(plan):
+            for kind in ("gather_matrices_start", "scatter_matrices_start"):
+                for field in ("unit_of", "offsets", "owners", "slots"):
+                    del getattr(start(plan, kind), field)[0]
+
+        def on_one_rank(plan):
+            next(e for e in plan.train.entries if e.HasField("scatter_matrices_start")).ranks[:] = [
+                0
+            ]
+
+        def not_taken(plan):
+            start(plan, "optimizer_step").ClearField("direction")
+
+        def without_state(plan):
+            state = plan.buffers[plan.units[0].state_buffers[0]]
+            state.bytes //= 2
+
+        self.finds(other_ranks, "reduce_sum_sqrt_max_0f7c: writes what nobody reads")
+        self.finds(other_owner, "that no entry has written")
+        self.finds(row_later, "where no whole matrix begins")
+        self.finds(left_out, "nothing brings it to an owner")
+        self.finds(on_one_rank, "is a collective, and 1 of 2 ranks run it")
+        self.finds(not_taken, "model/optimizer_step: lacks its direction")
+        self.finds(without_state, "unit model: buffer model.state0 has fewer than")
+
+        def other_formula(plan):
+            for kernel in plan.kernels:
+                for op in kernel.body:
+                    if op.name == "sqrt":
+                        op.name = "exp"
+
+        self.finds(other_formula, "makes the update of ", "--reference", reference)
+
     def test_bad_input_is_one_line(self):
         with open(self.trainer, "rb") as file:
             content = file.read()

@@ -2,10 +2,11 @@
 import copy
 import random
 
-from plan_edits import STARTS, Edit, body, kind, tensors, token
+from matrix_defects import MatrixMutation
+from plan_edits import GROUP_STARTS, STARTS, body, kind, tensors, token
 
 
-class Mutation(Edit):
+class Mutation(MatrixMutation):
     """Each kind returns whether it could be made."""
 
     def offset_moved(self):
@@ -87,7 +88,7 @@ class Mutation(Edit):
         return True
 
     def wrong_group(self):
-        entry = self.pick(*STARTS, "keep")
+        entry = self.pick(*GROUP_STARTS, "keep")
         if entry is None:
             return False
         group = self.rng.randrange(len(self.plan.groups))
@@ -393,7 +394,9 @@ class Mutation(Edit):
         return True
 
 
-KINDS = [name for name in vars(Mutation) if not name.startswith("_")]
+KINDS = [
+    name for kinds in (Mutation, MatrixMutation) for name in vars(kinds) if not name.startswith("_")
+]
 
 
 def mutants(plans, count, seed):

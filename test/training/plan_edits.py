@@ -1,7 +1,11 @@
 """Finding and changing entries and buffers of a plan, one change at a time."""
 import copy
 
-STARTS = "all_gather_start reduce_scatter_start all_reduce_start all_gather_updates_start".split()
+GROUP_STARTS = (
+    "all_gather_start reduce_scatter_start all_reduce_start all_gather_updates_start".split()
+)
+MATRIX_STARTS = "gather_matrices_start scatter_matrices_start".split()
+STARTS = GROUP_STARTS + MATRIX_STARTS
 
 
 def kind(entry):
@@ -59,16 +63,34 @@ class Edit:
             for unit in self.plan.units:
                 if entry.name.startswith(unit.name + "/"):
                     self.names.add(f"unit {unit.name}")
-            updates = ("optimizer_step", "all_gather_updates_start")
+            updates = ("optimizer_step", "all_gather_updates_start", "matrix_direction")
+            units = list(body(entry).units) if kind(entry) in MATRIX_STARTS else []
             if kind(entry) in updates:
-                unit = body(entry).unit
+                units.append(body(entry).unit)
+            for unit in units:
                 self.names |= {
                     e.name for e in self.entries if kind(e) in updates and body(e).unit == unit
                 }
+                if kind(entry) in MATRIX_STARTS:
+                    parameters = self.plan.units[unit].parameters
+                    self.names |= {self.plan.parameters[p].name for p in parameters}
 
     def pick(self, *kinds, where=lambda entry: True):
         found = [e for e in self.entries if (not kinds or kind(e) in kinds) and where(e)]
         return self.rng.choice(found) if found else None
+
+    def matrix_start(self, *kinds):
+        """An all-to-all and the number of one of its matrices."""
+        entry = self.pick(*(kinds or MATRIX_STARTS))
+        if entry is None:
+            return None, 0
+        self.touch(entry, near=True)
+        i = self.rng.randrange(len(body(entry).offsets))
+        self.what = f"{entry.name}, matrix {i}"
+        return entry, i
+
+    def other_rank(self, rank):
+        return (rank + self.rng.randrange(1, self.plan.mesh.ranks)) % self.plan.mesh.ranks
 
     def place(self, entry):
         return next(i for i, other in enumerate(self.entries) if other.name == entry.name)

@@ -22,12 +22,16 @@ from plan_defects import mutants
 from reference import BUILD, models
 
 CHECK = os.path.join(BUILD, "bin", "shardc-check")
+MUON = ["--optimizer", "muon"]
 # Model, mesh, samples of a rank, flags.
 TRAINERS = (
     ("mlp-tiny-loss", "2", 8, ["--units", "size:17kB"]),
     ("gpt2-tiny", "2x2", 2, ["--strategy", "hybrid_opt", "--units", "block"]),
     ("s2-llama-tiny-mask", "4", 2, ["--reshard-after-forward", "2", "--units", "block"]),
     ("gpt2-tiny", "2x2", 2, ["--strategy", "hybrid", "--accumulate", "unsharded"]),
+    ("s2-llama-tiny-mask", "2x2", 2, ["--strategy", "hybrid_opt", *MUON, "--units", "block"]),
+    ("mlp-tiny-loss", "2", 8, MUON),
+    ("s2-llama-tiny-mask", "3", 2, [*MUON, "--units", "block"]),
 )
 REFERENCE = ["--strategy", "none", "--remat", "none", "--disable-pass", "step-write-in-place"]
 
@@ -43,7 +47,8 @@ class Bench:
             ranks = math.prod(map(int, mesh.split("x")))
             model = known[name]
             model.compile(self.path(i), mesh, "float32", *flags, batch=batch * ranks)
-            model.compile(self.path(i, "reference"), "1", "float32", *REFERENCE, batch=batch)
+            reference = [*REFERENCE, *(MUON if "muon" in flags else [])]
+            model.compile(self.path(i, "reference"), "1", "float32", *reference, batch=batch)
             edit(self.path(i), self.path(i, "same"), self.plans.append)
         self.expected = [self.run(i, self.path(i)) for i in range(len(TRAINERS))]
         assert not any(
@@ -130,7 +135,7 @@ def measure(folder, count, seed, shows=lambda line: None):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=320)
+    parser.add_argument("--count", type=int, default=432)
     parser.add_argument("--seed", type=int, default=17)
     parser.add_argument("--quiet", action="store_true")
     args = parser.parse_args()

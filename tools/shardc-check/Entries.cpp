@@ -263,132 +263,39 @@ void Run::accumulate(const plan::Entry &entry) {
       {placesOf(to), bytesOf(to.dtype()), value, where, "", false, false});
 }
 
-void Run::gradientNorm(const plan::Entry &entry) {
-  const plan::GradientNorm &norm = entry.gradient_norm();
-  const std::string &where = entry.name();
-  if (norm.units_size() != norm.gradients_size())
-    return findings.add(where, "has ", norm.gradients_size(), " gradients of ",
-                        norm.units_size(), " units");
-  std::set<uint32_t> seen;
-  std::optional<Ranks::Reach> cut;
-  std::map<std::string, Value> gradients;
-  for (int i = 0; i < norm.units_size(); ++i) {
-    uint32_t u = norm.units(i);
-    if (!seen.insert(u).second || !unit(u).optimizer_shards())
-      findings.add(where, "has unit ", unit(u).name(),
-                   ", which is not trained, or twice");
-    Value value = memory.read(where, norm.gradients(i));
-    std::vector<Link> scattered = chainOf(value);
-    std::erase_if(scattered, [](const Link &link) { return !link.scatters; });
-    Ranks::Reach reached = ranks.reach(scattered).value_or(Ranks::Reach());
-    if (cut && *cut != reached)
-      findings.add(where, "has slices that are cut over other ranks than unit ",
-                   unit(u).name());
-    cut = reached;
-    for (uint32_t p : unit(u).parameters())
-      gradients[plan.parameters(int(p)).name()] =
-          gradientOf(where, value, plan.parameters(int(p)));
-  }
-  for (int u = 0; u < plan.units_size(); ++u)
-    if (unit(u).optimizer_shards() && !seen.contains(u))
-      findings.add(where, "lacks the gradients of unit ", unit(u).name());
-  std::vector<Operand> operands;
-  for (const auto &[name, value] : gradients)
-    operands.push_back({value, {}, {}});
-  Value result =
-      operation("gradient_norm", "", operands, product(norm.result().shape()));
-  normGroups[result.expr] = cut.value_or(Ranks::Reach());
-  memory.write(where, norm.result(), result);
-}
-
-void Run::roundSum(const plan::Entry &entry) {
-  const plan::RoundSum &round = entry.round_sum();
-  const std::string &where = entry.name();
-  Value value = memory.read(where, round.sum());
-  if (value.expr < 0)
-    return memory.write(where, round.value(), {});
-  std::vector<Link> chain = chainOf(value);
-  std::vector<Value> terms = termsOf(value);
-  if (round.norm()) {
-    std::optional<Ranks::Reach> reached = ranks.reach(chain);
-    if (terms.size() != 1 || !normGroups.contains(terms[0].expr))
-      findings.add(where, "rounds a sum that is no norm");
-    else if (reached != normGroups[terms[0].expr])
-      findings.add(where, "rounds a norm over other ranks than those whose "
-                          "slices make the gradients");
-  } else if (std::string wrong = ranks.sumsAll(chain); !wrong.empty()) {
-    findings.add(where, "rounds a sum that is not over all ranks: ", wrong);
-  }
-  memory.write(
-      where, round.value(),
-      operation("RoundSum", round.norm() ? "norm" : "",
-                {{sum(terms, {}, product(round.sum().shape())), {}, {}}}, 1));
-}
-
-void Run::optimizerStep(const plan::Entry &entry) {
-  const plan::OptimizerStep &step = entry.optimizer_step();
-  const plan::Unit &of = unit(step.unit());
-  const std::string &where = entry.name();
-  demandUnitName(entry, step.unit());
-  UnitState &state = units[step.unit()];
-  if (!of.optimizer_shards() || !state.updated.empty())
-    findings.add(where, "updates unit ", of.name(), ", which ",
-                 state.updated.empty() ? "is not trained" : state.updated,
-                 state.updated.empty() ? "" : " has updated before");
-  if (step.kind() != plan.optimizer().kind())
-    findings.add(where, "is of kind ", step.kind(), ", the plan's is ",
-                 plan.optimizer().kind());
-  if (product(step.gradient().shape()) * of.optimizer_shards() !=
-          of.elements() ||
-      step.gradient().dtype() != of.gradient_dtype())
-    findings.add(where, "takes ", product(step.gradient().shape()),
-                 " elements, its slice has ",
-                 of.elements() / std::max<int64_t>(of.optimizer_shards(), 1));
-  Value gradient = memory.read(where, step.gradient());
-  Value norm = memory.read(where, step.norm());
-  if (norm.expr >= 0 && (values[norm.expr].op != "RoundSum" ||
-                         values[norm.expr].attributes != "norm"))
-    findings.add(where, "takes something else for the norm of the gradients");
-  for (uint32_t p : of.parameters()) {
-    const plan::Parameter &own = plan.parameters(int(p));
-    results["update of " + own.name()] =
-        operation("update", step.kind(),
-                  {{gradientOf(where, gradient, own), {}, {}}, {norm, {}, {}}},
-                  product(own.shape()));
-  }
-  state.updated = where;
-  state.isPartial = of.optimizer_shards() > of.shards();
-  // What was gathered before is not what the parameters are now.
-  for (uint32_t gathered : state.gathered)
-    for (Record &record : memory.records(gathered))
-      record.spoiled = concat("gathered before ", where, " updates its unit");
-  if (of.shards() == 1)
-    for (Record &record : memory.records(of.parameter_buffer()))
-      record.spoiled = concat("which ", where, " has updated");
-}
-
-void Run::gatherUpdates(const plan::Entry &entry, Flight &flight) {
-  const plan::AllGatherUpdatesStart &start = entry.all_gather_updates_start();
-  const plan::Unit &of = unit(start.unit());
-  demandUnitName(entry, start.unit());
-  UnitState &state = units[start.unit()];
-  if (state.updated.empty() || !state.isPartial)
-    findings.add(entry.name(), "gathers updates of unit ", of.name(),
-                 state.updated.empty() ? " before there are any"
-                                       : ", which are there");
-  std::string wrong = ranks.gathersUpdates(
-      start.group(), of.shards(), std::max<int64_t>(of.optimizer_shards(), 1));
-  if (!wrong.empty())
-    findings.add(entry.name(), "gathers updates of unit ", of.name(), ": ",
-                 wrong);
-  flight.land = [&state] { state.isPartial = false; };
-}
-
 std::string placeName(const plan::Plan &plan, int place) {
   const plan::Program &program = place % 2 ? plan.eval() : plan.train();
   return place >= 0 && place / 2 < program.entries_size()
              ? program.entries(place / 2).name()
              : "the plan";
+}
+
+/// Runs a program as each class of ranks does. All have to end with the same:
+/// sums over ranks are of one expression.
+static Results runClasses(const plan::Plan &plan, Ranks &ranks,
+                          const plan::Program &program, bool isTrain,
+                          int microBatches, Values &values,
+                          Findings &findings) {
+  Matrices matrices(plan, values, findings);
+  Differ differ(values, values);
+  Results all;
+  const std::vector<RankClass> classes = classesOf(plan, program);
+  for (const RankClass &own : classes) {
+    Results results = Run(plan, ranks, own, matrices, values, findings)
+                          .run(program, isTrain, microBatches);
+    if (&own == &classes.front())
+      all = results;
+    for (const auto &[name, value] : all)
+      if (auto found = results.find(name); found == results.end())
+        findings.add("the plan", "has no ", name, " on rank ", own.rank);
+      else if (auto difference = differ.find(found->second, value))
+        findings.add(placeName(plan, difference->place), "makes the ", name,
+                     " of rank ", own.rank, " another one than that of rank ",
+                     classes.front().rank, ": ", difference->what);
+  }
+  for (auto &[name, value] : all)
+    value = matrices.settled(value);
+  return all;
 }
 
 Results checkPlan(const plan::Plan &plan, Values &values, Findings &findings) {
@@ -405,14 +312,19 @@ Results checkPlan(const plan::Plan &plan, Values &values, Findings &findings) {
         checkLaunch(plan, entry, findings);
   if (findings.all().size() != before)
     return {};
+  if (!checkMatrices(plan, findings))
+    return {};
   checkFrame(plan, findings);
-  Results all = Run(plan, ranks, values, findings).run(plan.train(), true, 1);
-  for (auto &[name, value] :
-       Run(plan, ranks, values, findings).run(plan.train(), true, 3))
-    all[name + ", of 3 micro-batches"] = value;
-  for (auto &[name, value] :
-       Run(plan, ranks, values, findings).run(plan.eval(), false, 1))
-    all[name + ", of an evaluation"] = value;
+  Results all;
+  auto add = [&](const plan::Program &program, bool isTrain, int microBatches,
+                 const char *suffix) {
+    for (auto &[name, value] : runClasses(plan, ranks, program, isTrain,
+                                          microBatches, values, findings))
+      all[name + suffix] = value;
+  };
+  add(plan.train(), true, 1, "");
+  add(plan.train(), true, 3, ", of 3 micro-batches");
+  add(plan.eval(), false, 1, ", of an evaluation");
   return all;
 }
 

@@ -1,6 +1,6 @@
 // Pools, units and the buffers that outlive a step, and how long those of a
 // program live.
-#include "tools/shardc-check/Plans.h"
+#include "tools/shardc-check/Matrices.h"
 
 #include <algorithm>
 #include <numeric>
@@ -142,6 +142,29 @@ void checkPools(const plan::Plan &plan, Findings &findings) {
   }
 }
 
+/// States behind the first have no room for whole matrices, which have one
+/// alone: the most elements of other parameters that a rank's slice has.
+int64_t laterStateElements(const plan::Plan &plan, const plan::Unit &unit) {
+  int64_t slice = unit.elements() / unit.optimizer_shards();
+  if (!takesMatrices(plan) || slice == 0)
+    return slice;
+  std::map<int64_t, int64_t> rest; // by slice
+  for (uint32_t p : unit.parameters()) {
+    const plan::Parameter &own = plan.parameters(int(p));
+    int64_t end =
+        std::min(own.flat_offset() + product(own.shape()), unit.elements());
+    for (int64_t at = std::max<int64_t>(own.flat_offset(), 0); at < end;) {
+      int64_t next = std::min(end, (at / slice + 1) * slice);
+      rest[at / slice] += isWholeMatrix(plan, own) ? 0 : next - at;
+      at = next;
+    }
+  }
+  int64_t most = 0;
+  for (const auto &[number, elements] : rest)
+    most = std::max(most, elements);
+  return most;
+}
+
 void checkUnit(const plan::Plan &plan, int u, Findings &findings) {
   const plan::Unit &unit = plan.units(u);
   const std::string where = "unit " + unit.name();
@@ -218,8 +241,9 @@ void checkUnit(const plan::Plan &plan, int u, Findings &findings) {
        unit.state_buffers_size(), " states, the optimizer ",
        plan.optimizer().states_size());
   int64_t own = unit.elements() / unit.optimizer_shards();
-  for (uint32_t state : unit.state_buffers())
-    holds(state, own, unit.master_dtype());
+  for (int i = 0; i < unit.state_buffers_size(); ++i)
+    holds(unit.state_buffers(i), i ? laterStateElements(plan, unit) : own,
+          unit.master_dtype());
   if (unit.has_remainder_buffer())
     holds(unit.remainder_buffer(), own, plan::BFLOAT16);
   else if (unit.master_dtype() != unit.dtype())

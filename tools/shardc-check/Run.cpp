@@ -10,10 +10,10 @@ static View row(int64_t begin, int64_t count, int64_t bytes) {
   return {begin * bytes, {{count, bytes}}};
 }
 
-Run::Run(const plan::Plan &plan, Ranks &ranks, Values &values,
-         Findings &findings)
-    : plan(plan), ranks(ranks), values(values), findings(findings),
-      memory(plan, values, findings) {}
+Run::Run(const plan::Plan &plan, Ranks &ranks, const RankClass &followed,
+         Matrices &matrices, Values &values, Findings &findings)
+    : plan(plan), ranks(ranks), followed(followed), matrices(matrices),
+      values(values), findings(findings), memory(plan, values, findings) {}
 
 // -- Values ------------------------------------------------------------------
 
@@ -169,7 +169,9 @@ Results Run::run(const plan::Program &program, bool isTrain, int count) {
       // A wait goes with its start.
       if (entry.has_wait() && flights.contains(entry.wait().token()))
         atEnd |= flights.at(entry.wait().token()).isLast;
-      if (isLast || !atEnd)
+      bool isOwn = entry.ranks().empty() ||
+                   std::ranges::binary_search(entry.ranks(), followed.rank);
+      if (isOwn && (isLast || !atEnd))
         step(entry);
     }
     end(isTrain);
@@ -199,6 +201,10 @@ std::vector<Run::Touch> Run::touches(const plan::Entry &entry,
   } else if (entry.has_all_gather_updates_start()) {
     whole(unit(entry.all_gather_updates_start().unit()).parameter_buffer(),
           true);
+  } else if (entry.has_matrix_direction()) {
+    const plan::Unit &of = unit(entry.matrix_direction().unit());
+    if (of.state_buffers_size())
+      whole(of.state_buffers(0), true);
   } else if (entry.has_optimizer_step()) {
     const plan::Unit &of = unit(entry.optimizer_step().unit());
     whole(of.parameter_buffer(), true);
@@ -308,6 +314,10 @@ void Run::step(const plan::Entry &entry) {
       allGather(entry, flight);
     else if (entry.has_all_gather_updates_start())
       gatherUpdates(entry, flight);
+    else if (entry.has_gather_matrices_start())
+      gatherMatrices(entry, flight);
+    else if (entry.has_scatter_matrices_start())
+      scatterMatrices(entry, flight);
     else
       reduce(entry, flight);
     flights.insert_or_assign(*token, std::move(flight));
@@ -321,6 +331,8 @@ void Run::step(const plan::Entry &entry) {
     return gradientNorm(entry);
   if (entry.has_round_sum())
     return roundSum(entry);
+  if (entry.has_matrix_direction())
+    return matrixDirection(entry);
   if (entry.has_optimizer_step())
     return optimizerStep(entry);
   compute(entry, accesses);

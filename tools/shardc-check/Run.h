@@ -1,8 +1,9 @@
-// A step of one rank, run on expressions in place of numbers.
+// A step of one rank, or of ranks that do the same, run on expressions in place of numbers.
 #ifndef SHARDC_TOOLS_SHARDC_CHECK_RUN_H
 #define SHARDC_TOOLS_SHARDC_CHECK_RUN_H
 
 #include "tools/shardc-check/Kernels.h"
+#include "tools/shardc-check/Matrices.h"
 #include "tools/shardc-check/Memory.h"
 #include "tools/shardc-check/Ranks.h"
 
@@ -18,7 +19,10 @@ using Results = std::map<std::string, Value>;
 /// all ranks, and parameters that are not updated exactly once.
 class Run {
 public:
-  Run(const plan::Plan &plan, Ranks &ranks, Values &values, Findings &findings);
+  /// `followed`: the ranks whose entries are run, and whose matrices are worked
+  /// on.
+  Run(const plan::Plan &plan, Ranks &ranks, const RankClass &followed,
+      Matrices &matrices, Values &values, Findings &findings);
 
   /// `isTrain`: every trained parameter has to be updated at the end.
   Results run(const plan::Program &program, bool isTrain, int microBatches);
@@ -39,6 +43,7 @@ private:
   };
   struct UnitState {
     std::string updated;    // by which entry
+    std::string directed;   // the same of its direction
     bool isPartial = false; // the rank has its own optimizer slice alone
     std::set<uint32_t> gathered;
   };
@@ -62,6 +67,11 @@ private:
   void roundSum(const plan::Entry &entry);
   void optimizerStep(const plan::Entry &entry);
   void gatherUpdates(const plan::Entry &entry, Flight &flight);
+  /// What an OptimizerStep's direction has of matrices: leaves of Matrices.
+  std::set<int> directionsOf(const plan::Entry &entry);
+  void matrixDirection(const plan::Entry &entry);
+  void gatherMatrices(const plan::Entry &entry, Flight &flight);
+  void scatterMatrices(const plan::Entry &entry, Flight &flight);
   void end(bool isTrain);
 
   const plan::Unit &unit(uint32_t u) const { return plan.units(int(u)); }
@@ -69,6 +79,11 @@ private:
   /// micro-batches; `where` is told what is missing.
   Value gradientOf(const std::string &where, const Value &value,
                    const plan::Parameter &parameter);
+  std::pair<Value, Value> gradientAndNorm(const std::string &where,
+                                          const plan::Unit &of,
+                                          const std::string &kind,
+                                          const plan::Tensor &gradient,
+                                          const plan::Tensor &norm);
   Value sum(const std::vector<Value> &terms, std::vector<Link> chain,
             int64_t count);
   std::vector<Value> termsOf(const Value &value) const;
@@ -80,6 +95,8 @@ private:
 
   const plan::Plan &plan;
   Ranks &ranks;
+  const RankClass &followed;
+  Matrices &matrices;
   Values &values;
   Findings &findings;
   Memory memory;

@@ -145,6 +145,43 @@ Value Values::slice(const Value &value, int64_t begin, int64_t count) {
   return look(value, {begin, {{count, 1}}});
 }
 
+Value Values::replace(const Value &value, const std::map<int, Value> &by,
+                      std::set<int> *met) {
+  if (by.empty() || value.expr < by.begin()->first)
+    return value;
+  // Operands have lower numbers than what is made of them: what the value is
+  // made of is found downwards, and made anew upwards.
+  const int first = by.begin()->first, count = value.expr + 1 - first;
+  std::vector<bool> isPart(count);
+  isPart[count - 1] = true;
+  for (int e = count - 1; e >= 0; --e)
+    for (const Operand &operand : exprs[first + e].operands)
+      if (isPart[e] && operand.value.expr >= first)
+        isPart[operand.value.expr - first] = true;
+  std::map<int, Value> made;
+  for (int e = first; e <= value.expr; ++e) {
+    if (!isPart[e - first])
+      continue;
+    if (auto found = by.find(e); found != by.end()) {
+      made[e] = found->second;
+      if (met)
+        met->insert(e);
+      continue;
+    }
+    Expr expr = exprs[e];
+    bool isOther = false;
+    for (Operand &operand : expr.operands)
+      if (auto found = made.find(operand.value.expr); found != made.end()) {
+        operand.value = look(found->second, operand.value.view);
+        isOther = true;
+      }
+    if (isOther)
+      made[e] = whole(intern(std::move(expr)));
+  }
+  auto found = made.find(value.expr);
+  return found == made.end() ? value : look(found->second, value.view);
+}
+
 Differ::Differ(const Values &values, const Values &reference)
     : values(values), reference(reference) {}
 

@@ -6,6 +6,7 @@
 #include "tools/shardc-check/View.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,6 +71,11 @@ public:
                                const View &view, int64_t unit);
   /// Elements [begin, begin + count) of a value.
   Value slice(const Value &value, int64_t begin, int64_t count);
+
+  /// The value with others in place of some expressions; `met`: of which there
+  /// were any.
+  Value replace(const Value &value, const std::map<int, Value> &by,
+                std::set<int> *met = nullptr);
 
   std::pair<uint64_t, uint64_t> hash(const Value &value) const;
 

@@ -3,6 +3,7 @@
 #include "tools/shardc-check/Trainer.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
@@ -99,6 +100,14 @@ std::vector<std::string> proved(const plan::Plan &plan, const Results &results,
       concat("updates: ", updates,
              " parameters, each once a step, with the sum "
              "of its gradient over all ranks")};
+  auto matrices = std::ranges::count_if(plan.parameters(),
+                                        [&](const plan::Parameter &parameter) {
+                                          return isWholeMatrix(plan, parameter);
+                                        });
+  if (matrices)
+    lines.push_back(concat("matrices: ", matrices,
+                           " whole, each brought to one rank, and back as what "
+                           "that makes of it"));
   if (!options.model.empty())
     lines.push_back("model: the file is the one that was compiled");
   if (!options.reference.empty())
