@@ -23,6 +23,7 @@
 #include "tools/shardc/Reports.h"
 #include "tools/shardc/TargetProgram.h"
 #include "tools/shardc/TimelineFile.h"
+#include "tools/shardc/explain/Answer.h"
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Support/Timing.h"
@@ -57,9 +58,15 @@ public:
   /// Runs the phases up to the one asked for; false after an error, which has
   /// been printed.
   bool run();
+  /// Plans for the first target, and answers `options.what`.
+  bool explain();
 
 private:
   static DialectRegistry registry();
+  /// All up to the phase import; false after an error.
+  bool prepare();
+  /// Ends what runs, and prints times.
+  void finish();
   /// Makes a program for each of --target's.
   bool findTargets();
   bool importModel();
@@ -279,22 +286,43 @@ bool Compiler::runTargets() {
                       [](const auto &each) { return each->writeKernels(); });
 }
 
-bool Compiler::run() {
-  // No thread outlives a failure.
-  llvm::scope_exit wait([this] {
-    for (const auto &program : programs)
-      program->stop();
-    phaseTime.stop();
-    wholeTime.stop();
-    timing.print();
-  });
+void Compiler::finish() {
+  for (const auto &program : programs)
+    program->stop();
+  phaseTime.stop();
+  wholeTime.stop();
+  timing.print();
+}
+
+bool Compiler::explain() {
+  llvm::scope_exit wait([this] { finish(); });
+  std::vector<Remark> remarks;
+  diagnostics.keepRemarks(remarks);
+  if (llvm::Error error = enableRemarks(context, "."))
+    return fail(std::move(error));
+  if (!prepare())
+    return false;
+  TargetProgram &program = *programs.front();
+  if (!program.run(std::move(module)) || !program.plan(emission()))
+    return false;
+  auto step = program.record();
+  if (!step)
+    return fail(step.takeError());
+  auto answer = shardc::answer(
+      options.what, {program.emitted()->plan, program.report, *step, remarks});
+  if (!answer)
+    return fail(answer.takeError());
+  llvm::outs() << printableLines(*answer);
+  return true;
+}
+
+bool Compiler::prepare() {
   // Before the model is read: a typing error should not take its time.
   if (auto precision =
           PrecisionOption::parse(options.precision, options.master);
       !precision)
     return fail(precision.takeError());
-  auto remat = RematOption::parse(options.remat);
-  if (!remat)
+  if (auto remat = RematOption::parse(options.remat); !remat)
     return fail(remat.takeError());
   if (auto prefetch = PrefetchOption::parse(
           options.prefetch.empty() ? "auto" : options.prefetch);
@@ -311,11 +339,17 @@ bool Compiler::run() {
     return false;
   timing.setEnabled(options.passTiming);
   wholeTime = timing.getRootScope();
-  if (!checkFiles() || !runImport())
+  return checkFiles() && runImport();
+}
+
+bool Compiler::run() {
+  // No thread outlives a failure.
+  llvm::scope_exit wait([this] { finish(); });
+  if (!prepare())
     return false;
   if (options.compileTo == Phase::Import)
     return true;
-  if (remat->kind == RematOption::Pareto)
+  if (options.remat == "pareto")
     return comparePolicies();
   if (!runTargets())
     return false;
@@ -365,4 +399,9 @@ int shardc::compile(const Options &options) {
   // pass, and the process ends here.
   static Compiler &compiler = *new Compiler(options);
   return compiler.run() ? 0 : 1;
+}
+
+int shardc::explain(const Options &options) {
+  static Compiler &compiler = *new Compiler(options);
+  return compiler.explain() ? 0 : 1;
 }
