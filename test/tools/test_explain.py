@@ -48,6 +48,21 @@ class Explain(ToolTest):
         )
         self.assertIn(f"--remat {report['remat']['policy']} keeps", text)
 
+    def test_the_smallest_limit_works_and_a_smaller_one_does_not(self):
+        line = re.search(r"^the smallest limit .*: (.*)$", self.ask("memory"), re.MULTILINE).group(
+            1
+        )
+        words = line.split()
+        self.assertEqual(words[0], "--memory-limit")
+        self.assertIn("--remat", words)
+
+        def compile_with(limit):
+            pasted = ["--memory-limit", limit, *words[2:], "-o", self.path("m.trainer")]
+            return run(SHARDC, MODEL, *FLAGS, *pasted)
+
+        self.assertEqual(compile_with(words[1]).code, 0)
+        self.assert_one_error(compile_with(int(words[1]) - 1), "shardc", "the plan takes")
+
     def test_a_parameter_is_where_its_unit_is_cut(self):
         report, _ = self.report()
         name = "layers.1.attn.q_proj.weight"

@@ -9,6 +9,7 @@
 #include "frontend/onnx/Import.h"
 #include "frontend/onnx/ImportedModel.h"
 #include "passes/Passes.h"
+#include "passes/analyses/CostModel.h"
 #include "passes/options/ByteSize.h"
 #include "passes/options/PrecisionOption.h"
 #include "passes/options/PrefetchOption.h"
@@ -86,6 +87,11 @@ private:
   bool runTargets();
   /// Plans each policy of --remat pareto, and says what it takes.
   bool comparePolicies();
+  /// Plans again for the first target, with other options of the same model;
+  /// nothing where that is an error, which is not printed.
+  std::optional<CompileReport> planAgain(const Options &changed);
+  /// What would take less memory, each planned to see.
+  std::string smallerPlans(int64_t peakBytes);
   EmitOptions emission();
   bool emit(TargetProgram &program);
   bool writeTrainer();
@@ -303,7 +309,7 @@ bool Compiler::explain() {
   if (!prepare())
     return false;
   TargetProgram &program = *programs.front();
-  if (!program.run(std::move(module)) || !program.plan(emission()))
+  if (!program.run(module->clone()) || !program.plan(emission()))
     return false;
   auto step = program.record();
   if (!step)
@@ -312,8 +318,62 @@ bool Compiler::explain() {
       options.what, {program.emitted()->plan, program.report, *step, remarks});
   if (!answer)
     return fail(answer.takeError());
+  if (options.what == "memory")
+    *answer += smallerPlans(program.report.memory->peakBytes);
   llvm::outs() << printableLines(*answer);
   return true;
+}
+
+std::optional<CompileReport> Compiler::planAgain(const Options &changed) {
+  KeptDiagnostics kept(/*keepsWarnings=*/true);
+  llvm::scope_exit forget([this] { diagnostics.forgetErrors(); });
+  Compilation alone{changed, context, diagnostics, wholeTime};
+  TargetProgram program(alone, programs.front()->name(), "");
+  if (!program.resolveTarget() || !program.run(module->clone()) ||
+      !program.plan(emission()))
+    return std::nullopt;
+  return program.report;
+}
+
+std::string Compiler::smallerPlans(int64_t peakBytes) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "what would take less, planned with each; results have the same "
+        "bits:\n";
+  Options best = options;
+  int64_t least = peakBytes;
+  std::string flags;
+  auto attempt = [&](const Options &changed, const std::string &flag) {
+    std::optional<CompileReport> report = planAgain(changed);
+    if (!report || report->memory->peakBytes >= peakBytes)
+      return;
+    int64_t bytes = report->memory->peakBytes;
+    os << llvm::formatv("  {0,-28}{1,12}, {2} less; a step takes {3}\n", flag,
+                        bytesText(double(bytes)),
+                        bytesText(double(peakBytes - bytes)),
+                        timeText(report->timeline->seconds));
+    if (bytes < least) {
+      best = changed;
+      least = bytes;
+      flags = flag;
+    }
+  };
+  for (const std::string &policy : paretoPolicies()) {
+    Options changed = options;
+    changed.remat = policy;
+    if (policy != options.remat)
+      attempt(changed, "--remat " + policy);
+  }
+  Options changed = best;
+  changed.prefetch = "0";
+  if (options.prefetch != "0")
+    attempt(changed, flags + (flags.empty() ? "" : " ") + "--prefetch 0");
+  // Said only where a compilation with it works.
+  best.memoryLimit = std::to_string(least);
+  if (planAgain(best))
+    os << "the smallest limit that works, of these: --memory-limit " << least
+       << (flags.empty() ? "" : " ") << flags << "\n";
+  return text;
 }
 
 bool Compiler::prepare() {

@@ -23,6 +23,8 @@ class DiagnosticPrinter {
 public:
   DiagnosticPrinter(mlir::MLIRContext &context, std::string file);
   bool hadError() const { return errors > 0; }
+  /// Those so far were of a try.
+  void forgetErrors() { errors = 0; }
   void showRemarks() { hasRemarks = true; }
   /// They are added to `list`, and not printed.
   void keepRemarks(std::vector<Remark> &list) { kept = &list; }

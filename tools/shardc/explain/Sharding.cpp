@@ -90,8 +90,7 @@ void explainCollectives(raw_ostream &os, StringRef name,
     os << "collective " << collective.what << ", in the stream "
        << collective.stream << ": from " << timeText(collective.begin) << " to "
        << timeText(collective.end) << "\n"
-       << "  started at " << placeOf(decisions.step, collective.start)
-       << "\n";
+       << "  started at " << placeOf(decisions.step, collective.start) << "\n";
     if (collective.wait >= 0)
       os << "  waited for at " << placeOf(decisions.step, collective.wait)
          << (collective.waited > 1e-12 ? ", where compute stands still for " +
