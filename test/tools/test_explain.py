@@ -63,6 +63,17 @@ class Explain(ToolTest):
         self.assertEqual(compile_with(words[1]).code, 0)
         self.assert_one_error(compile_with(int(words[1]) - 1), "shardc", "the plan takes")
 
+    def test_out_of_memory_has_a_remedy_that_works(self):
+        self.assertIn("1GB suffice", self.ask("oom", "1GB"))
+        text = self.ask("oom", "4MB")
+        words = re.search(r"^the quickest that fits, .*: (.*)$", text, re.MULTILINE).group(1)
+        result = run(SHARDC, MODEL, *FLAGS, *words.split(), "-o", self.path("m.trainer"))
+        self.assertEqual(result.code, 0, result.err)
+        self.assertIn("no plan of the same bits fits", self.ask("oom", "1MB"))
+        for words in (["oom"], ["memory", "4MB"], ["oom", "4 apples"]):
+            result = run(SHARDC, "explain", MODEL, *FLAGS, *words)
+            self.assert_one_error(result, "shardc", f"explain {words[0]}")
+
     def test_a_parameter_is_where_its_unit_is_cut(self):
         report, _ = self.report()
         name = "layers.1.attn.q_proj.weight"

@@ -25,6 +25,7 @@
 #include "tools/shardc/TargetProgram.h"
 #include "tools/shardc/TimelineFile.h"
 #include "tools/shardc/explain/Answer.h"
+#include "tools/shardc/explain/Limits.h"
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Support/Timing.h"
@@ -90,8 +91,6 @@ private:
   /// Plans again for the first target, with other options of the same model;
   /// nothing where that is an error, which is not printed.
   std::optional<CompileReport> planAgain(const Options &changed);
-  /// What would take less memory, each planned to see.
-  std::string smallerPlans(int64_t peakBytes);
   EmitOptions emission();
   bool emit(TargetProgram &program);
   bool writeTrainer();
@@ -304,6 +303,9 @@ bool Compiler::explain() {
   llvm::scope_exit wait([this] { finish(); });
   std::vector<Remark> remarks;
   diagnostics.keepRemarks(remarks);
+  if (options.what == "oom" && !parseByteSize(options.size))
+    return fail(llvm::createStringError("explain oom " + options.size +
+                                        ": expected " + byteSizeForms));
   if (llvm::Error error = enableRemarks(context, "."))
     return fail(std::move(error));
   if (!prepare())
@@ -314,12 +316,17 @@ bool Compiler::explain() {
   auto step = program.record();
   if (!step)
     return fail(step.takeError());
+  auto again = [this](const Options &changed) { return planAgain(changed); };
+  if (options.what == "oom") {
+    llvm::outs() << printableLines(outOfMemory(options, program.report, again));
+    return true;
+  }
   auto answer = shardc::answer(
       options.what, {program.emitted()->plan, program.report, *step, remarks});
   if (!answer)
     return fail(answer.takeError());
   if (options.what == "memory")
-    *answer += smallerPlans(program.report.memory->peakBytes);
+    *answer += smallerPlans(options, program.report, again);
   llvm::outs() << printableLines(*answer);
   return true;
 }
@@ -333,47 +340,6 @@ std::optional<CompileReport> Compiler::planAgain(const Options &changed) {
       !program.plan(emission()))
     return std::nullopt;
   return program.report;
-}
-
-std::string Compiler::smallerPlans(int64_t peakBytes) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  os << "what would take less, planned with each; results have the same "
-        "bits:\n";
-  Options best = options;
-  int64_t least = peakBytes;
-  std::string flags;
-  auto attempt = [&](const Options &changed, const std::string &flag) {
-    std::optional<CompileReport> report = planAgain(changed);
-    if (!report || report->memory->peakBytes >= peakBytes)
-      return;
-    int64_t bytes = report->memory->peakBytes;
-    os << llvm::formatv("  {0,-28}{1,12}, {2} less; a step takes {3}\n", flag,
-                        bytesText(double(bytes)),
-                        bytesText(double(peakBytes - bytes)),
-                        timeText(report->timeline->seconds));
-    if (bytes < least) {
-      best = changed;
-      least = bytes;
-      flags = flag;
-    }
-  };
-  for (const std::string &policy : paretoPolicies()) {
-    Options changed = options;
-    changed.remat = policy;
-    if (policy != options.remat)
-      attempt(changed, "--remat " + policy);
-  }
-  Options changed = best;
-  changed.prefetch = "0";
-  if (options.prefetch != "0")
-    attempt(changed, flags + (flags.empty() ? "" : " ") + "--prefetch 0");
-  // Said only where a compilation with it works.
-  best.memoryLimit = std::to_string(least);
-  if (planAgain(best))
-    os << "the smallest limit that works, of these: --memory-limit " << least
-       << (flags.empty() ? "" : " ") << flags << "\n";
-  return text;
 }
 
 bool Compiler::prepare() {

@@ -267,8 +267,10 @@ void declareQuestion(OptionTable &table, Said &said) {
   runtime::cli::Flag &what = table.value(
       "what", "WHAT", said.options.what,
       "behind MODEL.onnx: a parameter, a unit, a collective as the report "
-      "names it ('all_gather backward layers.3'), a buffer, or memory");
+      "names it ('all_gather backward layers.3'), a buffer, memory, or oom");
   what.isRequired = true;
+  table.value("size", "SIZE", said.options.size,
+              "behind oom: the memory of a rank that has to suffice");
 }
 
 void bindDims(Said &said) {
@@ -377,6 +379,11 @@ void resolveExplain(const Given &given, Said &said) {
                      {"--quiet", false, why}});
   if (said.options.remat == "pareto")
     fail("--remat pareto: has no effect ", why);
+  bool hasSize = !said.options.size.empty();
+  if (hasSize != (said.options.what == "oom"))
+    fail("explain ", said.options.what,
+         hasSize ? ": takes no size; only oom does"
+                 : ": needs a size, as in oom 40GB");
   planOnly(given, why, said);
 }
 

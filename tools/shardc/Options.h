@@ -54,8 +54,9 @@ struct Options {
   std::string report;
   std::string timeline; ///< a file of .json, .svg or .html; empty: none
   bool quiet = false;
-  /// Of `shardc explain`: a parameter, unit, collective or buffer, or "memory".
-  std::string what;
+  /// Of `shardc explain`: a parameter, unit, collective or buffer, or "memory",
+  /// or "oom" with a size.
+  std::string what, size;
 };
 
 /// What shardc is asked for.
