@@ -2,10 +2,10 @@
 // results go to the fields that have their names.
 #include "codegen/emit/EmitEntries.h"
 
+#include "codegen/step/EntryNames.h"
 #include "codegen/step/Liveness.h"
 #include "codegen/step/View.h"
 #include "google/protobuf/message.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -213,16 +213,6 @@ void FieldWriter::map(const FieldDescriptor *field, DictionaryAttr numbers) {
   }
 }
 
-void addNodes(Location loc, llvm::SetVector<StringRef> &nodes) {
-  if (auto name = dyn_cast<NameLoc>(loc)) {
-    nodes.insert(name.getName());
-    addNodes(name.getChildLoc(), nodes);
-  } else if (auto fused = dyn_cast<FusedLoc>(loc)) {
-    for (Location part : fused.getLocations())
-      addNodes(part, nodes);
-  }
-}
-
 /// The entries of one program.
 class EntryEmitter {
 public:
@@ -234,43 +224,26 @@ private:
 
   const PlanIndices &indices;
   llvm::DenseMap<Value, uint32_t> tokens;
-  llvm::StringMap<int64_t> names;
+  step::EntryNames names;
 };
 
 void EntryEmitter::describe(Operation *op, plan::Entry *entry) {
-  auto text = [&](StringRef attribute) {
-    auto value = op->getAttrOfType<StringAttr>(attribute);
-    return value ? value.getValue().str() : std::string();
-  };
-  entry->set_unit(text("step.unit"));
-  entry->set_phase(text("step.phase"));
+  entry->set_unit(step::entryUnit(op).str());
+  entry->set_phase(step::entryPhase(op).str());
   entry->set_last(op->hasAttr("step.last"));
   if (auto flops = op->getAttrOfType<IntegerAttr>("step.flops"))
     entry->set_flops(flops.getInt());
   if (auto ranks = op->getAttrOfType<DenseI64ArrayAttr>("step.ranks"))
     for (int64_t rank : ranks.asArrayRef())
       entry->add_ranks(rank);
-  llvm::SetVector<StringRef> nodes;
-  addNodes(op->getLoc(), nodes);
-  for (StringRef node : nodes)
+  for (StringRef node : step::entryNodes(op))
     entry->add_nodes(node.str());
-
-  // "layers.0/gemm", the second one of the program "layers.0/gemm.1".
-  std::string name = entry->unit();
-  if (!name.empty())
-    name += "/";
-  if (auto call = dyn_cast<step::LaunchOp>(op))
-    name += call.getKernel().getLeafReference().str();
-  else
-    name += op->getName().stripDialect().str();
-  if (int64_t count = names[name]++)
-    name += "." + std::to_string(count);
-  entry->set_name(name);
+  entry->set_name(names.next(op));
 }
 
 llvm::Error EntryEmitter::emit(step::EntryOpInterface op, plan::Entry *entry) {
   describe(op, entry);
-  std::string kind = op->getName().stripDialect().str();
+  std::string kind = step::entryKind(op);
   const FieldDescriptor *field = entry->GetDescriptor()->FindFieldByName(kind);
   if (!field)
     return llvm::createStringError("plan.proto's Entry has no kind " + kind);

@@ -1,6 +1,7 @@
 // A slice of the last reduction, backwards over what entries touch.
 #include "codegen/schedule/Deferral.h"
 
+#include "codegen/step/EntryNames.h"
 #include "codegen/step/Liveness.h"
 
 using namespace mlir;
@@ -43,7 +44,7 @@ private:
 /// that another collective has reduced.
 bool reducesGradients(Operation *entry) {
   if (!isa<step::ReduceScatterStartOp, step::AllReduceStartOp>(entry) ||
-      timeline::phaseOf(entry) != "backward")
+      step::entryPhase(entry) != "backward")
     return false;
   Operation *buffer = entry->getOperand(0)
                           .getDefiningOp<step::ViewOp>()
@@ -75,7 +76,7 @@ Deferral::Deferral(step::ProgramOp program, const CostModel &costs,
   double seconds = 0;
   while (from > 0 && seconds < wanted) {
     Operation *entry = timed.entries[--from];
-    if (timeline::phaseOf(entry) != "backward")
+    if (step::entryPhase(entry) != "backward")
       break;
     auto wait = dyn_cast<step::WaitOp>(entry);
     Operation *start = wait ? wait.getToken().getDefiningOp() : entry;

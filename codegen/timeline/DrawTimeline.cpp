@@ -1,6 +1,8 @@
 // Bars in lanes, and events in threads.
 #include "codegen/timeline/DrawTimeline.h"
 
+#include "codegen/step/EntryNames.h"
+
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -10,22 +12,6 @@ using namespace llvm;
 namespace shardc::timeline {
 
 namespace {
-
-/// The name of an op without its dialect.
-std::string kindOf(mlir::Operation *entry) {
-  StringRef name = entry->getName().stripDialect();
-  name.consume_back("_start");
-  return name.str();
-}
-
-/// "all_gather backward layers.3".
-std::string describe(mlir::Operation *start) {
-  std::string text = kindOf(start);
-  for (StringRef more : {phaseOf(start), unitOf(start)})
-    if (!more.empty())
-      text += " " + more.str();
-  return text;
-}
 
 /// A stretch of time in a lane.
 struct Bar {
@@ -47,7 +33,7 @@ std::string laneName(const TimedProgram &program, size_t lane) {
 
 std::string nameOf(mlir::Operation *entry) {
   auto name = entry->getLoc()->findInstanceOf<mlir::NameLoc>();
-  return kindOf(entry) + (name ? " " + name.getName().str() : "");
+  return step::entryKind(entry) + (name ? " " + name.getName().str() : "");
 }
 
 /// `merges`: entries of one unit and phase are one bar.
@@ -58,12 +44,13 @@ std::vector<Bar> barsOf(const Drawing &drawing, bool merges) {
        zip(program.steps, program.entries, drawing.timeline.steps)) {
     if (step.kind == Step::Wait && span.seconds() > 0)
       bars.push_back({program.streams.size() + 1, span,
-                      describe(program.starts[step.collective]), "waiting"});
+                      describeCollective(program.starts[step.collective]),
+                      "waiting"});
     if (step.kind != Step::Compute || span.seconds() <= 0)
       continue;
-    std::string phase = phaseOf(entry).str();
+    std::string phase = step::entryPhase(entry).str();
     std::string text =
-        merges ? (unitOf(entry) + " " + phase).str() : nameOf(entry);
+        merges ? (step::entryUnit(entry) + " " + phase).str() : nameOf(entry);
     if (merges && !bars.empty() && bars.back().lane == 0 &&
         bars.back().text == text)
       bars.back().span.end = span.end;
@@ -73,8 +60,8 @@ std::vector<Bar> barsOf(const Drawing &drawing, bool merges) {
   for (auto [collective, start, span] :
        zip(program.collectives, program.starts, drawing.timeline.collectives))
     if (span.seconds() > 0)
-      bars.push_back(
-          {collective.stream + 1, span, describe(start), phaseOf(start).str()});
+      bars.push_back({collective.stream + 1, span, describeCollective(start),
+                      step::entryPhase(start).str()});
   return bars;
 }
 
@@ -110,10 +97,21 @@ text { font: 12px system-ui, sans-serif; fill: #16181d; }
 .soft { fill: #5d636e; } .page { fill: #ffffff; } .lane { fill: #f2f3f1; }
 .forward { fill: #2a6fdb; } .backward { fill: #d2601a; }
 .optimizer { fill: #1d7a3d; } .waiting { fill: #b3261e; } .none { fill: #8a8f99; }
+text.label { fill: #ffffff; font-size: 11px; pointer-events: none; }
 rect.bar { stroke: #ffffff; stroke-width: 0.4; }
 )";
 
 } // namespace
+
+std::string describeCollective(mlir::Operation *start) {
+  StringRef kind = start->getName().stripDialect();
+  kind.consume_back("_start");
+  std::string text = kind.str();
+  for (StringRef more : {step::entryPhase(start), step::entryUnit(start)})
+    if (!more.empty())
+      text += " " + more.str();
+  return text;
+}
 
 std::vector<WaitSum> waitsOf(const TimedProgram &program,
                              const Timeline &timeline) {
@@ -122,7 +120,7 @@ std::vector<WaitSum> waitsOf(const TimedProgram &program,
     // What rounding leaves is no wait.
     if (step.kind != Step::Wait || span.seconds() <= 1e-12)
       continue;
-    std::string what = describe(program.starts[step.collective]);
+    std::string what = describeCollective(program.starts[step.collective]);
     WaitSum &sum = sums[what];
     sum.what = what;
     ++sum.count;
@@ -171,8 +169,9 @@ std::string traceText(const Drawing &drawing) {
   return formatv("{0}\n", json::Value(std::move(trace))).str();
 }
 
-std::string svgText(const Drawing &drawing) {
-  constexpr double left = 170, width = 1400, top = 56, height = 34, gap = 8;
+static std::string draw(const Drawing &drawing, bool hasTitle) {
+  constexpr double left = 170, width = 1400, height = 34, gap = 8;
+  const double top = hasTitle ? 56 : 36;
   const Timeline &timeline = drawing.timeline;
   size_t lanes = laneCount(drawing.program);
   double bottom = top + static_cast<double>(lanes) * (height + gap);
@@ -185,9 +184,12 @@ std::string svgText(const Drawing &drawing) {
      << "<style>" << style << "</style>\n"
      << formatv("<title>{0}</title>\n", escaped(drawing.title))
      << "<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n"
-     << formatv("<text x=\"12\" y=\"20\">{0}</text>\n", escaped(drawing.title))
-     << formatv("<text x=\"12\" y=\"40\" class=\"soft\">{0}</text>\n",
-                summary(timeline));
+     << (hasTitle ? formatv("<text x=\"12\" y=\"20\">{0}</text>\n",
+                            escaped(drawing.title))
+                        .str()
+                  : std::string())
+     << formatv("<text x=\"12\" y=\"{0}\" class=\"soft\">{1}</text>\n",
+                top - 16, summary(timeline));
   for (size_t lane = 0; lane < lanes; ++lane) {
     double y = top + static_cast<double>(lane) * (height + gap);
     os << formatv("<text x=\"12\" y=\"{0}\">{1}</text>\n", y + 21,
@@ -205,12 +207,24 @@ std::string svgText(const Drawing &drawing) {
         bar.phase.empty() ? "none" : bar.phase, left + bar.span.begin * scale,
         y, std::max(0.3, bar.span.seconds() * scale), height, escaped(bar.text),
         timeText(bar.span.seconds()), timeText(bar.span.begin));
+    // A letter is 7 wide at most.
+    StringRef label = StringRef(bar.text).split(' ').first;
+    if (double wide = bar.span.seconds() * scale;
+        bar.lane == 0 && !label.empty() &&
+        wide > 7 * static_cast<double>(label.size()) + 8)
+      os << formatv("<text class=\"label\" x=\"{0:f2}\" y=\"{1}\" "
+                    "text-anchor=\"middle\">{2}</text>\n",
+                    left + bar.span.begin * scale + wide / 2, y + 21,
+                    escaped(label));
   }
   for (int tick = 0; tick <= 10; ++tick)
     os << formatv("<text class=\"soft\" x=\"{0}\" y=\"{1}\" "
-                  "text-anchor=\"middle\">{2}</text>\n",
+                  "text-anchor=\"{2}\">{3}</text>\n",
                   left + width * tick / 10, bottom + 10,
-                  timeText(timeline.seconds * tick / 10));
+                  tick == 0    ? "start"
+                  : tick == 10 ? "end" // else it would be cut off
+                               : "middle",
+                  tick ? timeText(timeline.seconds * tick / 10) : "0");
   double x = left;
   for (StringRef phase : {"forward", "backward", "optimizer", "waiting"}) {
     os << formatv("<rect class=\"{0}\" x=\"{1}\" y=\"{2}\" width=\"12\" "
@@ -222,12 +236,20 @@ std::string svgText(const Drawing &drawing) {
   return text;
 }
 
+std::string svgText(const Drawing &drawing) {
+  return draw(drawing, /*hasTitle=*/true);
+}
+std::string untitledSvgText(const Drawing &drawing) {
+  return draw(drawing, /*hasTitle=*/false);
+}
+
 std::string htmlText(const Drawing &drawing) {
   std::string text;
   raw_string_ostream os(text);
   os << "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta "
         "charset=\"utf-8\">\n"
      << "<title>" << escaped(drawing.title) << "</title>\n<style>\n"
+     << "h1 { font-size: 20px; } h2 { font-size: 16px; }\n"
      << "body { margin: 16px; font: 14px/1.45 system-ui, sans-serif; color: "
         "#16181d; background: #ffffff; }\n"
      << ".scroll { overflow-x: auto; } table { border-collapse: collapse; }\n"
@@ -235,7 +257,7 @@ std::string htmlText(const Drawing &drawing) {
         "1px solid #e2e3e0; }\n"
      << "</style>\n</head>\n<body>\n<h1>" << escaped(drawing.title)
      << "</h1>\n<div class=\"scroll\">\n"
-     << svgText(drawing) << "</div>\n<h2>Waited for</h2>\n";
+     << untitledSvgText(drawing) << "</div>\n<h2>Waited for</h2>\n";
   std::vector<WaitSum> waits = waitsOf(drawing.program, drawing.timeline);
   if (waits.empty())
     os << "<p>Nothing: every collective ends before it is needed.</p>\n";

@@ -13,6 +13,9 @@ struct Drawing {
   std::string title; // "model.onnx, mesh 8, dgx-h100"
 };
 
+/// What is started: "all_gather backward layers.3".
+std::string describeCollective(mlir::Operation *start);
+
 /// What compute stood still for, of one kind.
 struct WaitSum {
   std::string what; // "all_gather backward layers.3"
@@ -29,6 +32,8 @@ std::string traceText(const Drawing &drawing);
 /// A picture without anything from elsewhere. Entries of one unit and phase
 /// that follow each other are one bar.
 std::string svgText(const Drawing &drawing);
+/// The same for a page that says the title itself.
+std::string untitledSvgText(const Drawing &drawing);
 /// A page with that picture and a table of waits, which needs no network.
 std::string htmlText(const Drawing &drawing);
 

@@ -13,16 +13,6 @@ using namespace mlir;
 
 namespace shardc::timeline {
 
-StringRef unitOf(Operation *entry) {
-  auto unit = entry->getAttrOfType<StringAttr>("step.unit");
-  return unit ? unit.getValue() : StringRef();
-}
-
-StringRef phaseOf(Operation *entry) {
-  auto phase = entry->getAttrOfType<StringAttr>("step.phase");
-  return phase ? phase.getValue() : StringRef();
-}
-
 namespace {
 
 class ProgramReader {

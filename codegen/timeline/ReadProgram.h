@@ -33,10 +33,6 @@ struct TimedProgram {
 /// Needs the module's fsdp.group and fsdp.unit.
 TimedProgram readProgram(step::ProgramOp program, const CostModel &costs);
 
-/// The name of the unit or the phase that step-lower noted for an entry.
-llvm::StringRef unitOf(mlir::Operation *entry);
-llvm::StringRef phaseOf(mlir::Operation *entry);
-
 } // namespace shardc::timeline
 
 #endif

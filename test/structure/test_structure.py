@@ -40,6 +40,7 @@ ROOMS = {
         "lower": {"step"},
         "timeline": {"step"},
         "schedule": {"step", "timeline"},
+        "record": {"step", "timeline"},
         "emit": {"step"},
         "cpu": {"kernels", "step"},
         "gpu": {"kernels", "step", "cpu"},

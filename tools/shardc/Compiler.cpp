@@ -9,6 +9,7 @@
 #include "frontend/onnx/Import.h"
 #include "frontend/onnx/ImportedModel.h"
 #include "passes/Passes.h"
+#include "passes/analyses/CostModel.h"
 #include "passes/options/ByteSize.h"
 #include "passes/options/PrecisionOption.h"
 #include "passes/options/PrefetchOption.h"
@@ -23,6 +24,8 @@
 #include "tools/shardc/Reports.h"
 #include "tools/shardc/TargetProgram.h"
 #include "tools/shardc/TimelineFile.h"
+#include "tools/shardc/explain/Answer.h"
+#include "tools/shardc/explain/Limits.h"
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Support/Timing.h"
@@ -57,9 +60,15 @@ public:
   /// Runs the phases up to the one asked for; false after an error, which has
   /// been printed.
   bool run();
+  /// Plans for the first target, and answers `options.what`.
+  bool explain();
 
 private:
   static DialectRegistry registry();
+  /// All up to the phase import; false after an error.
+  bool prepare();
+  /// Ends what runs, and prints times.
+  void finish();
   /// Makes a program for each of --target's.
   bool findTargets();
   bool importModel();
@@ -79,6 +88,9 @@ private:
   bool runTargets();
   /// Plans each policy of --remat pareto, and says what it takes.
   bool comparePolicies();
+  /// Plans again for the first target, with other options of the same model;
+  /// nothing where that is an error, which is not printed.
+  std::optional<CompileReport> planAgain(const Options &changed);
   EmitOptions emission();
   bool emit(TargetProgram &program);
   bool writeTrainer();
@@ -279,22 +291,64 @@ bool Compiler::runTargets() {
                       [](const auto &each) { return each->writeKernels(); });
 }
 
-bool Compiler::run() {
-  // No thread outlives a failure.
-  llvm::scope_exit wait([this] {
-    for (const auto &program : programs)
-      program->stop();
-    phaseTime.stop();
-    wholeTime.stop();
-    timing.print();
-  });
+void Compiler::finish() {
+  for (const auto &program : programs)
+    program->stop();
+  phaseTime.stop();
+  wholeTime.stop();
+  timing.print();
+}
+
+bool Compiler::explain() {
+  llvm::scope_exit wait([this] { finish(); });
+  std::vector<Remark> remarks;
+  diagnostics.keepRemarks(remarks);
+  if (options.what == "oom" && !parseByteSize(options.size))
+    return fail(llvm::createStringError("explain oom " + options.size +
+                                        ": expected " + byteSizeForms));
+  if (llvm::Error error = enableRemarks(context, "."))
+    return fail(std::move(error));
+  if (!prepare())
+    return false;
+  TargetProgram &program = *programs.front();
+  if (!program.run(module->clone()) || !program.plan(emission()))
+    return false;
+  auto step = program.record();
+  if (!step)
+    return fail(step.takeError());
+  auto again = [this](const Options &changed) { return planAgain(changed); };
+  if (options.what == "oom") {
+    llvm::outs() << printableLines(outOfMemory(options, program.report, again));
+    return true;
+  }
+  auto answer = shardc::answer(
+      options.what, {program.emitted()->plan, program.report, *step, remarks});
+  if (!answer)
+    return fail(answer.takeError());
+  if (options.what == "memory")
+    *answer += smallerPlans(options, program.report, again);
+  llvm::outs() << printableLines(*answer);
+  return true;
+}
+
+std::optional<CompileReport> Compiler::planAgain(const Options &changed) {
+  KeptDiagnostics kept(/*keepsWarnings=*/true);
+  llvm::scope_exit forget([this] { diagnostics.forgetErrors(); });
+  Compilation alone{changed, context, diagnostics, wholeTime};
+  TargetProgram program(alone, programs.front()->name(), "");
+  if (!program.resolveTarget() || !program.run(module->clone()) ||
+      !program.plan(emission()))
+    return std::nullopt;
+  return program.report;
+}
+
+bool Compiler::prepare() {
   // Before the model is read: a typing error should not take its time.
   if (auto precision =
           PrecisionOption::parse(options.precision, options.master);
       !precision)
     return fail(precision.takeError());
-  auto remat = RematOption::parse(options.remat);
-  if (!remat)
+  if (auto remat = RematOption::parse(options.remat); !remat)
     return fail(remat.takeError());
   if (auto prefetch = PrefetchOption::parse(
           options.prefetch.empty() ? "auto" : options.prefetch);
@@ -311,11 +365,17 @@ bool Compiler::run() {
     return false;
   timing.setEnabled(options.passTiming);
   wholeTime = timing.getRootScope();
-  if (!checkFiles() || !runImport())
+  return checkFiles() && runImport();
+}
+
+bool Compiler::run() {
+  // No thread outlives a failure.
+  llvm::scope_exit wait([this] { finish(); });
+  if (!prepare())
     return false;
   if (options.compileTo == Phase::Import)
     return true;
-  if (remat->kind == RematOption::Pareto)
+  if (options.remat == "pareto")
     return comparePolicies();
   if (!runTargets())
     return false;
@@ -365,4 +425,9 @@ int shardc::compile(const Options &options) {
   // pass, and the process ends here.
   static Compiler &compiler = *new Compiler(options);
   return compiler.run() ? 0 : 1;
+}
+
+int shardc::explain(const Options &options) {
+  static Compiler &compiler = *new Compiler(options);
+  return compiler.explain() ? 0 : 1;
 }

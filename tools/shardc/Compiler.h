@@ -11,6 +11,11 @@ namespace shardc {
 /// code: 0, or 1 after an error.
 int compile(const Options &options);
 
+/// Plans for the first of the targets, and prints what explains `options.what`.
+/// Errors and exit codes as of compile(); 1 also where the plan has nothing of
+/// that name.
+int explain(const Options &options);
+
 } // namespace shardc
 
 #endif

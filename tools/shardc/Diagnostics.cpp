@@ -16,6 +16,23 @@
 using namespace mlir;
 using namespace shardc;
 
+/// The innermost that lives.
+static KeptDiagnostics *keeper = nullptr;
+
+KeptDiagnostics::KeptDiagnostics(bool keepsWarnings)
+    : keepsWarnings(keepsWarnings), outer(keeper) {
+  keeper = this;
+}
+KeptDiagnostics::~KeptDiagnostics() { keeper = outer; }
+
+static void say(bool isError, const std::string &message) {
+  if (keeper && isError)
+    keeper->errors.push_back(message);
+  else if (!keeper || !keeper->keepsWarnings)
+    llvm::errs() << "shardc: " << (isError ? "error: " : "warning: ")
+                 << printable(message) << "\n";
+}
+
 DiagnosticPrinter::DiagnosticPrinter(MLIRContext &context, std::string file)
     : file(std::move(file)),
       handler(&context, [this](Diagnostic &diagnostic) { print(diagnostic); }) {
@@ -36,25 +53,25 @@ void DiagnosticPrinter::print(Diagnostic &diagnostic) {
     place += "node '" + node + "': ";
   if (!isError && !warnings.insert(place + message).second)
     return;
-  llvm::errs() << "shardc: " << (isError ? "error: " : "warning: ")
-               << printable(place + message) << "\n";
+  say(isError, place + message);
 }
 
 void DiagnosticPrinter::printRemark(Diagnostic &diagnostic) {
+  std::string text = diagnostic.str();
+  auto [pass, message] = StringRef(text).split(": ");
+  std::string node = nodeName(diagnostic.getLocation());
+  if (kept)
+    return kept->push_back({pass.str(), node, message.str()});
   // Others than those of enableRemarks() nobody asked for.
   if (!hasRemarks)
     return;
-  std::string text = diagnostic.str();
-  auto [pass, message] = StringRef(text).split(": ");
-  std::string place;
-  if (std::string node = nodeName(diagnostic.getLocation()); !node.empty())
-    place = "node '" + node + "': ";
+  std::string place = node.empty() ? "" : "node '" + node + "': ";
   llvm::errs() << "shardc: remark: "
                << printable(pass.str() + ": " + place + message.str()) << "\n";
 }
 
 void shardc::printError(const llvm::Twine &message) {
-  llvm::errs() << "shardc: error: " << printable(message.str()) << "\n";
+  say(/*isError=*/true, message.str());
 }
 
 /// Ends the process at once: who gives up holds locks, and what is destroyed at

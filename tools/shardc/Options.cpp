@@ -262,6 +262,17 @@ void declareInspection(OptionTable &table, Said &said,
                "print errors and warnings alone");
 }
 
+void declareQuestion(OptionTable &table, Said &said) {
+  table.group("Question");
+  runtime::cli::Flag &what = table.value(
+      "what", "WHAT", said.options.what,
+      "behind MODEL.onnx: a parameter, a unit, a collective as the report "
+      "names it ('all_gather backward layers.3'), a buffer, memory, or oom");
+  what.isRequired = true;
+  table.value("size", "SIZE", said.options.size,
+              "behind oom: the memory of a rank that has to suffice");
+}
+
 void bindDims(Said &said) {
   for (const std::string &text : said.dims) {
     auto [name, size] = parseDim(text);
@@ -336,20 +347,44 @@ void resolveKernels(const Given &given, Said &said) {
   said.options.printIr = false;
 }
 
+/// What plans, and writes nothing of it.
+void planOnly(const Given &given, const char *why, Said &said) {
+  refuseIdle(given, {{"--output", false, why},
+                     {"--embed-weights", false, why},
+                     {"--kernels", false, why},
+                     {"--timeline", false, why},
+                     {"--compile-to", false, why},
+                     {"--dump-phases-to", false, why}});
+  said.compileTo = "plan";
+  said.options.printIr = false;
+}
+
 /// --remat pareto plans, and prints what it planned.
 void resolvePareto(const Given &given, Said &said) {
   if (said.options.remat != "pareto")
     return;
   const char *why = "with --remat pareto, which makes no trainer";
-  refuseIdle(given, {{"--output", false, why},
-                     {"--embed-weights", false, why},
-                     {"--kernels", false, why},
-                     {"--timeline", false, why},
-                     {"--memory-limit", false, why},
-                     {"--compile-to", false, why},
-                     {"--dump-phases-to", false, why}});
-  said.compileTo = "plan";
-  said.options.printIr = false;
+  refuseIdle(given, {{"--memory-limit", false, why}});
+  planOnly(given, why, said);
+}
+
+/// shardc explain plans, and says what it is asked for.
+void resolveExplain(const Given &given, Said &said) {
+  if (said.options.what.empty())
+    return;
+  const char *why = "with explain, which answers a question alone";
+  refuseIdle(given, {{"--report", false, why},
+                     {"--remarks", false, why},
+                     {"--disable-pass", false, why},
+                     {"--quiet", false, why}});
+  if (said.options.remat == "pareto")
+    fail("--remat pareto: has no effect ", why);
+  bool hasSize = !said.options.size.empty();
+  if (hasSize != (said.options.what == "oom"))
+    fail("explain ", said.options.what,
+         hasSize ? ": takes no size; only oom does"
+                 : ": needs a size, as in oom 40GB");
+  planOnly(given, why, said);
 }
 
 /// Flags of a trainer that is not written.
@@ -385,6 +420,7 @@ void check(const Given &given, Said &said) {
   checkTarget(given, said.options);
   checkRemarks(given, said);
   resolvePareto(given, said);
+  resolveExplain(given, said);
   resolveKernels(given, said);
   checkTrainer(said);
 }
@@ -407,7 +443,7 @@ Options resolve(Said said) {
 
 } // namespace
 
-ParsedOptions shardc::parseOptions(int argc, char **argv,
+ParsedOptions shardc::parseOptions(Command command, int argc, char **argv,
                                    const std::string &remarkPasses) {
   ParsedOptions parsed;
   Said said;
@@ -418,11 +454,17 @@ ParsedOptions shardc::parseOptions(int argc, char **argv,
   declareTraining(table, said);
   declareCode(table, said);
   declareInspection(table, said, remarkPasses);
+  bool explains = command == Command::Explain;
+  if (explains)
+    declareQuestion(table, said);
   Program program;
-  program.name = "shardc";
+  program.name = explains ? "shardc explain" : "shardc";
   program.description =
-      "Compiles an ONNX model into one executable that trains it on a "
-      "mesh of ranks.";
+      explains ? "Plans the training of an ONNX model, and says why a part of "
+                 "the plan is as it is."
+               : "Compiles an ONNX model into one executable that trains it on "
+                 "a mesh of ranks. `shardc explain MODEL.onnx [flags] WHAT` "
+                 "says why its plan is as it is: shardc explain --help.";
   program.helpColumn = 34;
   program.section = compileSection;
   try {

@@ -54,7 +54,13 @@ struct Options {
   std::string report;
   std::string timeline; ///< a file of .json, .svg or .html; empty: none
   bool quiet = false;
+  /// Of `shardc explain`: a parameter, unit, collective or buffer, or "memory",
+  /// or "oom" with a size.
+  std::string what, size;
 };
+
+/// What shardc is asked for.
+enum class Command { Compile, Explain };
 
 /// The options of a run, or what is printed instead of one.
 struct ParsedOptions {
@@ -63,8 +69,9 @@ struct ParsedOptions {
   std::string information; // what --help and its like print
   bool listsOps = false;   // --list-ops
 };
-/// `remarkPasses`: what --remarks may name, for --help.
-ParsedOptions parseOptions(int argc, char **argv,
+/// `argv`: without the name of a command. `remarkPasses`: what --remarks may
+/// name, for --help.
+ParsedOptions parseOptions(Command command, int argc, char **argv,
                            const std::string &remarkPasses);
 
 } // namespace shardc

@@ -169,6 +169,13 @@ bool TargetProgram::plan(const EmitOptions &options) {
   return true;
 }
 
+llvm::Expected<record::StepRecord> TargetProgram::record() {
+  auto machine = Cluster::load(settings().cluster);
+  if (!machine)
+    return machine.takeError();
+  return record::recordStep(*module, CostModel(*machine));
+}
+
 bool TargetProgram::emit(const EmitOptions &options) {
   if (!plan(options) || !takeKernels())
     return false;

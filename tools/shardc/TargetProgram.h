@@ -5,6 +5,7 @@
 
 #include "codegen/Target.h"
 #include "codegen/emit/EmitPlan.h"
+#include "codegen/record/StepRecord.h"
 #include "passes/report/Report.h"
 #include "tools/shardc/Diagnostics.h"
 #include "tools/shardc/Options.h"
@@ -46,6 +47,8 @@ public:
   bool plan(const EmitOptions &options);
   /// The same, and waits for its kernels.
   bool emit(const EmitOptions &options);
+  /// The planned step, for explanations.
+  llvm::Expected<record::StepRecord> record();
   /// Why emit() has brought no trainer; empty: it has.
   std::string whyIncomplete() const {
     return kernels->whyIncomplete(message->plan);

@@ -12,10 +12,14 @@ using namespace shardc;
 
 /// The program's exit code; 2 after an error in its flags.
 static int run(int argc, char **argv) {
+  // A model of that name is ./explain.
+  bool explains = argc > 1 && llvm::StringRef(argv[1]) == "explain";
   ParsedOptions parsed =
-      parseOptions(argc, argv, llvm::join(passesWithRemarks(), ", "));
+      parseOptions(explains ? Command::Explain : Command::Compile,
+                   explains ? argc - 1 : argc, explains ? argv + 1 : argv,
+                   llvm::join(passesWithRemarks(), ", "));
   if (parsed.options)
-    return compile(*parsed.options);
+    return explains ? explain(*parsed.options) : compile(*parsed.options);
   if (!parsed.error.empty()) {
     printError(parsed.error);
     return 2;
