@@ -173,7 +173,16 @@ CUdeviceptr CudaDevice::allocateSmall(int64_t bytes) {
   return addressOf(allocate("a kernel's tables", bytes));
 }
 
+/// An upload is what meets the failure of a kernel that was launched before.
 void CudaDevice::upload(std::byte *to, const void *from, int64_t bytes) {
+  try {
+    uploadParts(to, from, bytes);
+  } catch (const DriverError &error) {
+    failedBefore(error);
+  }
+}
+
+void CudaDevice::uploadParts(std::byte *to, const void *from, int64_t bytes) {
   const Driver &driver = context.driver;
   auto *source = static_cast<const std::byte *>(from);
   for (int64_t at = 0, part = 0; at < bytes; at += part) {
@@ -251,6 +260,12 @@ void CudaDevice::failed(const std::string &place, const Error &error) {
   std::string step =
       note ? concat("step ", note->value().step(), " (counting from 0), ") : "";
   throw DeviceError(concat(step, place, ": ", error.what()));
+}
+
+void CudaDevice::failedBefore(const DriverError &error) {
+  if (!error.isOfTheDevice())
+    throw error;
+  failed(placeReached(), error);
 }
 
 void CudaDevice::readNote() {

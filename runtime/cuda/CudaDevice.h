@@ -106,6 +106,9 @@ public:
   /// Throws a DeviceError that adds the step and `place`. What a collective has
   /// found may be the end of another rank, which says more: it is waited for.
   [[noreturn]] void failed(const std::string &place, const Error &error);
+  /// The same of a call that meets what was launched before it, with the place
+  /// that the device has come to. Other errors are thrown as they are.
+  [[noreturn]] void failedBefore(const DriverError &error);
   /// Waits a while for an Aborted of another rank, which it throws.
   void hearOthers();
   CudaProgram *running = nullptr;
@@ -140,6 +143,7 @@ private:
   void awaitWith(const std::function<CUresult()> &ask, const char *name);
   void makeStaging();
   void settleAll();
+  void uploadParts(std::byte *to, const void *from, int64_t bytes);
   void readNote();
   void downloadIn(CUstream stream, Staging &staging, void *to,
                   const std::byte *from, int64_t bytes);

@@ -165,9 +165,13 @@ void CudaProgram::run(int64_t begin, int64_t end, const StepNumbers &numbers,
       captures[{begin, end, numbers.microBatch == 0, numbers.endsStep()}];
   if (capture.runs++ == 0)
     return enqueue(begin, end);
-  if (!capture.graph)
-    capture.graph = this->capture(begin, end);
-  device.context.driver.cuGraphLaunch(capture.graph, device.compute);
+  try {
+    if (!capture.graph)
+      capture.graph = this->capture(begin, end);
+    device.context.driver.cuGraphLaunch(capture.graph, device.compute);
+  } catch (const DriverError &error) {
+    device.failedBefore(error);
+  }
 }
 
 } // namespace shardc::runtime::cuda
