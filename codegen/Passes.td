@@ -216,6 +216,84 @@ def StepWriteInPlace : Pass<"step-write-in-place", "::mlir::ModuleOp"> {
   let dependentDialects = ["::shardc::step::StepDialect"];
 }
 
+def StepOffload : Pass<"step-offload", "::mlir::ModuleOp"> {
+  let summary = "master weights and optimizer state lie in the pool host, and come to be updated";
+  let description = [{
+    Needs: a step.plan of `step-lower`, and `offload=optimizer`; with `none` it changes nothing, and
+    with `auto` where what is alive at once takes at most `memory-limit`.
+
+    Before:
+    ```mlir
+    fsdp.unit @a {parameters = [], offsets = array<i64>, elements = 4096 : i64,
+                  padding = 4096 : i64, shards = 1 : i64, optimizer_shards = 1 : i64,
+                  reshard = 1 : i64, element_type = f32, master_type = f32,
+                  gradient_type = f32, reason = "root"}
+    step.plan {
+      %p = step.buffer persistent 16384 "a.parameters"
+      %s0 = step.buffer persistent 16384 "a.state0"
+      %s1 = step.buffer persistent 16384 "a.state1"
+      step.storage @a %p states %s0, %s1
+      step.program "train" {
+        step.optimizer_step @a "adamw" (%g, %norm) : (memref<4096xf32>, memref<f64>) -> ()
+      }
+    }
+    ```
+
+    After:
+    ```mlir
+    fsdp.unit @a {parameters = [], offsets = array<i64>, elements = 4096 : i64,
+                  padding = 4096 : i64, shards = 1 : i64, optimizer_shards = 1 : i64,
+                  reshard = 1 : i64, element_type = f32, master_type = f32,
+                  gradient_type = f32, reason = "root"}
+    step.plan {
+      %p = step.buffer persistent 16384 "a.parameters"
+      %s0 = step.buffer host 16384 "a.state0"
+      %s1 = step.buffer host 16384 "a.state1"
+      step.storage @a %p states %s0, %s1
+      step.program "train" {
+        %b0 = step.buffer staging 16384 "staged.a.state0"
+        %b1 = step.buffer staging 16384 "staged.a.state1"
+        %a0 = step.view %b0[0] : memref<4096xf32>
+        %a1 = step.view %b1[0] : memref<4096xf32>
+        %h0 = step.view %s0[0] : memref<4096xf32>
+        %h1 = step.view %s1[0] : memref<4096xf32>
+        %t0 = step.transfer_start %h0 into %a0
+            : (memref<4096xf32>, memref<4096xf32>) -> !step.token
+        %t1 = step.transfer_start %h1 into %a1
+            : (memref<4096xf32>, memref<4096xf32>) -> !step.token
+        step.wait %t0
+        step.wait %t1
+        step.optimizer_step @a "adamw" (%g, %norm) states %a0, %a1
+            : (memref<4096xf32>, memref<f64>, memref<4096xf32>, memref<4096xf32>) -> ()
+        %t2 = step.transfer_start %a0 into %h0
+            : (memref<4096xf32>, memref<4096xf32>) -> !step.token
+        %t3 = step.transfer_start %a1 into %h1
+            : (memref<4096xf32>, memref<4096xf32>) -> !step.token
+        step.wait %t2
+        step.wait %t3
+      }
+    }
+    ```
+    A unit is updated in parts whose masters and states take `part` bytes together. Two parts have
+    room at once: while one is updated, the next one comes. The first two begin to come where the
+    optimizer's phase begins, behind the last gradient. What is computed of each element is what it
+    was.
+
+    Why here: the order of a step is there, and `step-schedule` and `step-plan-memory` then see
+    transfers and what they are staged in as they see collectives.
+  }];
+  let options = [
+    Option<"offload", "offload", "std::string", "\"none\"", "none, optimizer or auto">,
+    Option<"cluster", "cluster", "std::string", "\"cpu\"",
+      "the machine: a name that is built in, or a TOML file">,
+    Option<"memoryLimit", "memory-limit", "std::string", "\"\"",
+      "what a rank's pools may take together; default: 97.5 % of the machine's memory">,
+    Option<"partBytes", "part", "int64_t", "16777216",
+      "bytes of masters and states that are updated at once; at least 4096 elements are">
+  ];
+  let dependentDialects = ["::shardc::step::StepDialect"];
+}
+
 def StepSchedule : Pass<"step-schedule", "::mlir::ModuleOp"> {
   let summary = "gathers begin and reductions are waited for where a step is shortest";
   let description = [{
@@ -278,9 +356,9 @@ def StepPlanMemory : Pass<"step-plan-memory", "::mlir::ModuleOp"> {
 
     After:
     ```mlir
-    step.plan attributes {kind_bytes = array<i64: 1024, 8192, 0, 0, 0, 0>,
+    step.plan attributes {kind_bytes = array<i64: 1024, 8192, 0, 0, 0, 0, 0, 0>,
                           live_bound_bytes = 9216 : i64,
-                          pool_bytes = array<i64: 1024, 8192, 0, 0>} {
+                          pool_bytes = array<i64: 1024, 8192, 0, 0, 0>} {
       step.program "train" {
         %1 = step.buffer activation 4096 at 128 "linear"
         ...

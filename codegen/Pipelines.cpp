@@ -19,6 +19,12 @@ void buildKernelsPhase(OpPassManager &passes,
 void buildPlanPhase(OpPassManager &passes, const PlanPhaseOptions &options) {
   passes.addPass(createStepLower({options.target, options.workers}));
   passes.addPass(createStepWriteInPlace());
+  // It needs the step's order, and the schedule and the memory need it.
+  StepOffloadOptions offload;
+  offload.offload = options.offload;
+  offload.cluster = options.cluster;
+  offload.memoryLimit = options.memoryLimit;
+  passes.addPass(createStepOffload(offload));
   // Behind what decides who shares a buffer, before these get their places.
   passes.addPass(createStepSchedule(
       {options.prefetch, options.cluster, options.memoryLimit}));

@@ -36,6 +36,9 @@ struct PlanPhaseOptions : mlir::PassPipelineOptions<PlanPhaseOptions> {
   Option<std::string> memoryLimit{*this, "memory-limit",
                                   llvm::cl::desc("see step-schedule"),
                                   llvm::cl::init("")};
+  Option<std::string> offload{*this, "offload",
+                              llvm::cl::desc("see step-offload"),
+                              llvm::cl::init("none")};
 };
 void buildPlanPhase(mlir::OpPassManager &passes,
                     const PlanPhaseOptions &options);

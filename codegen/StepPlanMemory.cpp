@@ -21,12 +21,17 @@ struct Sizes {
         kinds(step::kindCount, 0) {}
 };
 
+// What lies in a file begins with a block of the disk.
+constexpr int64_t hostAlignment = 4096;
+
 // What outlives a step lies one after the other, in its pool.
 void planPersistent(step::PlanOp plan, Sizes &sizes) {
   int64_t alignment = plan.getBufferAlignment();
   for (auto buffer : plan.getBody().front().getOps<step::BufferOp>()) {
     int64_t &end = sizes.bytes[int64_t(step::poolOf(buffer.getKind()))];
     int64_t size = llvm::alignTo(buffer.getBytes(), alignment);
+    if (buffer.getKind() == step::Kind::host)
+      end = llvm::alignTo(end, hostAlignment);
     buffer.setOffset(end);
     end += size;
     sizes.kinds[int64_t(buffer.getKind())] += size;
@@ -86,9 +91,11 @@ struct StepPlanMemory : impl::StepPlanMemoryBase<StepPlanMemory> {
       plan.setPoolBytes(ArrayRef<int64_t>(sizes.bytes));
       plan.setKindBytes(ArrayRef<int64_t>(sizes.kinds));
       int64_t bound = 0;
-      // A run without accumulation does without that pool.
+      // A run without accumulation does without that pool; that of the host is
+      // no memory of the device.
       for (auto [pool, bytes] : llvm::enumerate(sizes.bound))
-        if (step::Pool(pool) != step::Pool::accumulation)
+        if (step::Pool(pool) != step::Pool::accumulation &&
+            step::Pool(pool) != step::Pool::host)
           bound += bytes;
       plan.setLiveBoundBytes(bound);
     }

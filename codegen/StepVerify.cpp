@@ -130,6 +130,7 @@ LogicalResult verifyDataFlow(step::ProgramOp program) {
   struct Flight {
     Operation *start;
     bool isWritten;
+    int64_t begin, end; // bytes of the buffer
   };
   llvm::DenseMap<Operation *, SmallVector<Flight>> flights;
   for (Operation &op : program.getBody().front()) {
@@ -149,13 +150,19 @@ LogicalResult verifyDataFlow(step::ProgramOp program) {
     SmallVector<step::Access> accesses = step::accesses(&op);
     for (step::Access &access : accesses) {
       for (const Flight &flight : flights[access.buffer])
-        if (flight.isWritten || access.isWritten) {
+        if ((flight.isWritten || access.isWritten) &&
+            access.begin < flight.end && flight.begin < access.end) {
           InFlightDiagnostic diagnostic =
               op.emitOpError() << "touches buffer \"" << access.buffer.getName()
                                << "\" while a collective works on it";
           diagnostic.attachNote(flight.start->getLoc()) << "begins here";
           return diagnostic;
         }
+      if (access.buffer.getKind() == step::Kind::host &&
+          !isa<step::TransferStartOp>(op))
+        return op.emitOpError()
+               << "touches buffer \"" << access.buffer.getName()
+               << "\" of the pool host, which only transfers may touch";
       // Where ranks share an address space, what is gathered is the parameters
       // themselves.
       if (access.isWritten && access.buffer.getKind() == step::Kind::gather &&
@@ -174,7 +181,8 @@ LogicalResult verifyDataFlow(step::ProgramOp program) {
     bool starts = bool(step::waitOf(&op));
     for (const step::Access &access : accesses) {
       if (starts)
-        flights[access.buffer].push_back({&op, access.isWritten});
+        flights[access.buffer].push_back(
+            {&op, access.isWritten, access.begin, access.end});
       else if (access.isWritten)
         written[access.buffer].add(access.begin, access.end);
     }
@@ -242,6 +250,52 @@ LogicalResult verifyUnits(step::PlanOp plan) {
   return success();
 }
 
+// Masters and states that lie in the pool host come by transfers, and all of
+// them are updated, part by part.
+LogicalResult verifyOffload(step::PlanOp plan, step::ProgramOp program) {
+  auto isOnHost = [](Value buffer) {
+    return buffer.getDefiningOp<step::BufferOp>().getKind() == step::Kind::host;
+  };
+  auto module = plan->getParentOfType<ModuleOp>();
+  for (auto storage : plan.getBody().front().getOps<step::StorageOp>()) {
+    bool hasMaster = storage.getMaster() && isOnHost(storage.getMaster());
+    bool hasStates = llvm::any_of(storage.getStates(), isOnHost);
+    if (isOnHost(storage.getParameters()))
+      return storage.emitOpError() << "has parameters in the pool host";
+    auto unit = module.lookupSymbol<fsdp::UnitOp>(storage.getUnit());
+    int64_t end = 0, parts = 0;
+    for (auto step :
+         program.getBody().front().getOps<step::OptimizerStepOp>()) {
+      if (step.getUnit() != storage.getUnit())
+        continue;
+      if (bool(step.getMaster()) != hasMaster ||
+          step.getStates().size() !=
+              (hasStates ? storage.getStates().size() : 0))
+        return step.emitOpError()
+               << "expects views of what its unit has in the pool host, and of "
+                  "nothing else";
+      int64_t elements = step::View::of(step.getGradient()).elements();
+      for (Value staged : llvm::concat<Value>(
+               SmallVector<Value>(step.getStates()),
+               SmallVector<Value>(step.getMaster() ? 1 : 0, step.getMaster())))
+        if (step::View::of(staged).elements() != elements)
+          return step.emitOpError() << "expects views of " << elements
+                                    << " elements, got " << staged.getType();
+      if (int64_t(step.getBegin()) != end)
+        return step.emitOpError() << "begins at element " << step.getBegin()
+                                  << ", the part before ended at " << end;
+      end += elements;
+      ++parts;
+    }
+    if (parts > 0 &&
+        end * int64_t(unit.getOptimizerShards()) != int64_t(unit.getElements()))
+      return storage.emitOpError()
+             << "is updated in " << end << " elements of a slice of "
+             << unit.getElements() / unit.getOptimizerShards();
+  }
+  return success();
+}
+
 struct StepVerify : impl::StepVerifyBase<StepVerify> {
   void runOnOperation() override {
     for (auto plan : getOperation().getOps<step::PlanOp>()) {
@@ -251,7 +305,8 @@ struct StepVerify : impl::StepVerifyBase<StepVerify> {
         if (failed(verifyCollectives(program)) ||
             failed(verifyPlacement(plan, program)) ||
             failed(verifyDataFlow(program)) || failed(verifyInPlace(program)) ||
-            failed(verifyAlignment(plan, program)))
+            failed(verifyAlignment(plan, program)) ||
+            failed(verifyOffload(plan, program)))
           return signalPassFailure();
     }
     markAllAnalysesPreserved();

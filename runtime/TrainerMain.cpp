@@ -290,6 +290,7 @@ int runIn(World &world, const Launch &launch, const Options &options,
     device.say = [](const std::string &line) { print(printable(line) + "\n"); };
   device.tune = options.tune.value_or("");
   device.leads = world.leads();
+  device.offloadFolder = options.offloadDir.value_or("");
   device.firstDevice = launch.localProcess * world.localRanks().size();
   if (options.selfTest.wanted) {
     int code = runSelfTest(world, platform.devices(plan, kernels, device),

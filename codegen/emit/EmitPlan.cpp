@@ -60,7 +60,8 @@ private:
   llvm::Error constants();
   llvm::Error programs();
   llvm::Error exported();
-  void source(const StoredValues &values, plan::Source *message);
+  void source(const StoredValues &values, bool isEmbedded,
+              plan::Source *message);
   void embed(const EmbeddedRange &range);
 
   template <typename OpTy> auto planOps() {
@@ -189,11 +190,17 @@ void PlanEmitter::mesh() {
 void PlanEmitter::buffers() {
   ArrayRef<int64_t> poolBytes = *plan.getPoolBytes();
   for (auto [pool, bytes] : llvm::enumerate(poolBytes)) {
+    // The last one, which plans have that put something there.
+    if (step::Pool(pool) == step::Pool::host && bytes == 0)
+      continue;
     plan::Pool *entry = message.add_pools();
     entry->set_name(step::stringifyPool(step::Pool(pool)).str());
     entry->set_bytes(bytes);
   }
   for (auto [kind, bytes] : llvm::enumerate(*plan.getKindBytes())) {
+    if (bytes == 0 && (step::Kind(kind) == step::Kind::host ||
+                       step::Kind(kind) == step::Kind::staging))
+      continue;
     step::Pool pool = step::poolOf(step::Kind(kind));
     plan::Pool::Kind *entry = message.mutable_pools(int(pool))->add_kinds();
     entry->set_name(step::stringifyKind(step::Kind(kind)).str());
@@ -217,13 +224,14 @@ void PlanEmitter::embed(const EmbeddedRange &range) {
       llvm::alignTo(range.sectionOffset + range.length, weightAlignment);
 }
 
-void PlanEmitter::source(const StoredValues &values, plan::Source *message) {
+void PlanEmitter::source(const StoredValues &values, bool isEmbedded,
+                         plan::Source *message) {
   message->set_file(values.file);
   message->set_offset(values.offset);
   message->set_length(values.length);
   message->set_dtype(dtypeOf(values.type));
   message->set_transposed(values.transposed);
-  if (!options.embedWeights || values.length == 0)
+  if (!isEmbedded || values.length == 0)
     return;
   std::tuple range(values.file, values.offset, values.length);
   if (!embedded.contains(range))
@@ -246,12 +254,15 @@ void PlanEmitter::addParameter(nn::ParameterOp parameter, fsdp::UnitOp unit,
   entry->set_frozen(parameter.getFrozen());
   entry->set_unit(unitIndex);
   entry->set_flat_offset(flatOffset);
+  std::optional<StringRef> init = parameter.getInit();
+  if (init)
+    entry->set_init(init->str());
+  // A trainer that draws its values has with it what nothing draws.
+  bool isEmbedded = options.embedWeights || (options.init == "random" && !init);
   source({parameter.getFile().str(), int64_t(parameter.getOffset()),
           int64_t(parameter.getLength()), parameter.getStoredType(),
           parameter.getTransposed()},
-         entry->mutable_source());
-  if (std::optional<StringRef> init = parameter.getInit())
-    entry->set_init(init->str());
+         isEmbedded, entry->mutable_source());
   if (auto role = parameter->getAttrOfType<StringAttr>("nn.role"))
     entry->set_role(role.str());
   if (auto own = parameter->getAttrOfType<StringAttr>(fsdp::ownOptimizer))
@@ -424,7 +435,7 @@ llvm::Error PlanEmitter::exported() {
     entry->set_parameter(
         found == parameterIndices.end() ? -1 : int32_t(found->second));
     if (found == parameterIndices.end())
-      source(initializer.source, entry->mutable_source());
+      source(initializer.source, options.embedWeights, entry->mutable_source());
   }
   return llvm::Error::success();
 }

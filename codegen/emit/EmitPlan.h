@@ -49,7 +49,8 @@ struct EmitOptions {
   uint64_t modelHash = 0;
   /// Where a run's initial values come from by default: file or random.
   std::string init = "file";
-  /// Parameters' values are shipped inside the trainer.
+  /// Parameters' values are shipped inside the trainer; those of buffers that no
+  /// `init` draws are anyway where it is random.
   bool embedWeights = false;
   std::vector<ExportedInitializer> exported;
   /// What the trainer's weights section holds already, for another target; the

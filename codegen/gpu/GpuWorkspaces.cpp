@@ -1,6 +1,7 @@
 // The sizes that GpuWorkspaces.h describes are computed here.
 #include "codegen/gpu/GpuWorkspaces.h"
 
+#include "runtime/cuda/kernels/CrossEntropyParameters.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -49,18 +50,28 @@ int64_t GpuWorkspaces::attentionGrad(const step::AttentionSizes &sizes) const {
   return std::max({own, sums, scores <= mostForScores ? scores : 0});
 }
 
+static int64_t rowBytes(const step::LinearCrossEntropySizes &sizes) {
+  return runtime::cuda::logitsStride(sizes.classes, sizes.elementBytes) *
+         sizes.elementBytes;
+}
+
 int64_t GpuWorkspaces::linearCrossEntropyChunk(
     const step::LinearCrossEntropySizes &sizes) const {
   constexpr int64_t logitBytes = int64_t(512) << 20;
-  int64_t fitting = logitBytes / (sizes.classes * sizes.elementBytes) / 64 * 64;
-  return std::min(sizes.rows, std::max<int64_t>(64, fitting));
+  int64_t fitting =
+      std::max<int64_t>(64, logitBytes / rowBytes(sizes) / 64 * 64);
+  if (sizes.rows <= fitting)
+    return sizes.rows;
+  // All chunks but the last one are as long, and it nearly is.
+  int64_t chunks = llvm::divideCeil(sizes.rows, fitting);
+  return llvm::alignTo(llvm::divideCeil(sizes.rows, chunks), 64);
 }
 
 int64_t GpuWorkspaces::linearCrossEntropy(
     const step::LinearCrossEntropySizes &sizes) const {
   int64_t chunk = linearCrossEntropyChunk(sizes);
-  int64_t bytes = aligned(chunk * sizes.classes * sizes.elementBytes) +
-                  aligned(crossEntropy(sizes.rows));
+  int64_t bytes =
+      aligned(chunk * rowBytes(sizes)) + aligned(crossEntropy(sizes.rows));
   if (sizes.roundsWeightGradient && chunk < sizes.rows)
     bytes += aligned(sizes.features * sizes.classes * 4);
   if (sizes.roundsBiasGradient)

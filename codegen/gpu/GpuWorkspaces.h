@@ -27,8 +27,9 @@ public:
   /// output * gradient (runtime/cuda/kernels/AttentionParameters.h). Or, if that
   /// is more, what cuDNN's gradient takes (docs/decisions/0038-cudnn.md).
   int64_t attentionGrad(const step::AttentionSizes &sizes) const override;
-  /// A chunk has as many rows as 512 MB of logits hold, since each is another
-  /// pass over the weight gradient; the number is a multiple of 64.
+  /// A chunk has as many rows as 512 MB of logits hold, at most, since each is
+  /// another pass over the weight gradient; chunks are alike, and their number
+  /// of rows a multiple of 64.
   int64_t linearCrossEntropyChunk(
       const step::LinearCrossEntropySizes &sizes) const override;
   /// There are a chunk of logits, a float64 per row, and sums of gradients that

@@ -398,7 +398,8 @@ void ProgramLowering::optimizerStep(fsdp::OptimizerStepOp op) {
   if (op.getDirection())
     direction = ref(view(op.getDirection()));
   emit<step::OptimizerStepOp>(op.getUnitAttr(), ref(gradient), ref(norm),
-                              op.getKindAttr(), direction);
+                              op.getKindAttr(), direction,
+                              /*master=*/Value(), /*states=*/ValueRange());
 }
 
 } // namespace shardc

@@ -176,7 +176,8 @@ def Step_RoundSumOp : Step_Entry<"round_sum"> {
   let arguments = (ins Step_Reads<Step_View>:$sum, Step_Writes<Step_View>:$value, UnitAttr:$norm);
   let assemblyFormat = "$sum `into` $value attr-dict `:` functional-type(operands, results)";
 }
-def Step_OptimizerStepOp : Step_Entry<"optimizer_step", [MemoryEffects<[MemWrite]>]> {
+def Step_OptimizerStepOp : Step_Entry<"optimizer_step",
+    [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
   let summary = "updates the rank's optimizer slice of a unit: master weights, state, and its part "
     "of the parameters";
   let description = [{
@@ -186,14 +187,22 @@ def Step_OptimizerStepOp : Step_Entry<"optimizer_step", [MemoryEffects<[MemWrite
     runtime/device/Optimizers.h, and one in a plan. The runtime refuses all else, and a unit that is
     frozen.
 
+    A step may be a part of the unit's: `begin` elements of the slice lie before those of the
+    gradient. Where `step.storage` has master and states in the pool host, the step works on
+    `master` and `states`, which transfers brought: contiguous, of as many elements as the gradient.
+
     ```mlir
     step.optimizer_step @layers.0 "adamw" (%g, %norm) : (memref<576xf32>, memref<f64>) -> ()
+    step.optimizer_step @layers.1 "adamw" (%part, %norm) states %s0, %s1 {begin = 512 : i64}
+        : (memref<64xf32>, memref<f64>, memref<64xf32>, memref<64xf32>) -> ()
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$unit, Step_Reads<Step_View>:$gradient,
-    Step_Reads<Step_View>:$norm, StrAttr:$kind, Step_Reads<Optional<Step_View>>:$direction);
-  let assemblyFormat = [{$unit $kind `(` $gradient `,` $norm `)` (`along` $direction^)? attr-dict
-    `:` functional-type(operands, results)}];
+    Step_Reads<Step_View>:$norm, StrAttr:$kind, Step_Reads<Optional<Step_View>>:$direction,
+    Step_Updates<Optional<Step_View>>:$master, Step_Updates<Variadic<Step_View>>:$states,
+    DefaultValuedAttr<I64Attr, "0">:$begin);
+  let assemblyFormat = [{$unit $kind `(` $gradient `,` $norm `)` (`along` $direction^)?
+    (`master` $master^)? (`states` $states^)? attr-dict `:` functional-type(operands, results)}];
 }
 def Step_MetricOp : Step_Entry<"metric", [MemoryEffects<[MemWrite]>]> {
   let summary = "hands a scalar to the trainer's metrics under a name";

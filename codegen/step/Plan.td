@@ -6,15 +6,17 @@ include "codegen/step/Step.td"
 def Step_Kind : I32EnumAttr<"Kind", "what a buffer holds", [
   I32EnumAttrCase<"persistent", 0>, I32EnumAttrCase<"activation", 1>, I32EnumAttrCase<"gather", 2>,
   I32EnumAttrCase<"gradient", 3>, I32EnumAttrCase<"workspace", 4>,
-  I32EnumAttrCase<"accumulation", 5>]> {
+  I32EnumAttrCase<"accumulation", 5>, I32EnumAttrCase<"host", 6>,
+  I32EnumAttrCase<"staging", 7>]> {
   let cppNamespace = "::shardc::step";
 }
-// What is allocated at once. Activations, gradients and workspaces share the pool step: most
-// activations are dead when most gradients live. Gathered parameters have a pool of their own,
-// which a run without copies between its ranks does without.
+// What is allocated at once. Activations, gradients, workspaces and what transfers bring (staging)
+// share the pool step: most activations are dead when most gradients live. Gathered parameters have
+// a pool of their own, which a run without copies between its ranks does without. The pool host is
+// no memory of the device: transfers alone reach it.
 def Step_Pool : I32EnumAttr<"Pool", "pool of memory", [
   I32EnumAttrCase<"persistent", 0>, I32EnumAttrCase<"step", 1>, I32EnumAttrCase<"gather", 2>,
-  I32EnumAttrCase<"accumulation", 3>]> {
+  I32EnumAttrCase<"accumulation", 3>, I32EnumAttrCase<"host", 4>]> {
   let cppNamespace = "::shardc::step";
 }
 
@@ -23,14 +25,14 @@ def Step_PlanOp : Step_Op<"plan", [NoTerminator, SingleBlock, NoRegionArguments]
   let description = [{
     `step-plan-memory` adds the pools' sizes (`pool_bytes`, in the order of the pools), the most
     bytes of each kind of buffer that are alive at once (`kind_bytes`, in the order of the kinds),
-    and the lower bound that no placement could beat (`live_bound_bytes`: the sum over pools of the
-    most bytes alive at once). The addresses of a launch's operands are multiples of
+    and the lower bound that no placement could beat (`live_bound_bytes`: the sum over the device's
+    pools of the most bytes alive at once). The addresses of a launch's operands are multiples of
     `argument_alignment`, in bytes: what the target's kernels expect; those of buffers are multiples
     of `buffer_alignment`.
 
     ```mlir
-    step.plan attributes {argument_alignment = 16 : i64, pool_bytes = array<i64: 64, 128, 0, 0>,
-                          kind_bytes = array<i64: 64, 128, 0, 0, 0, 0>,
+    step.plan attributes {argument_alignment = 16 : i64, pool_bytes = array<i64: 64, 128, 0, 0, 0>,
+                          kind_bytes = array<i64: 64, 128, 0, 0, 0, 0, 0, 0>,
                           live_bound_bytes = 192 : i64} {
       %scale = step.buffer persistent 4 at 0 "loss_scale"
       step.program "eval" {
@@ -73,7 +75,8 @@ def Step_BufferOp : Step_Op<"buffer", [MemoryEffects<[MemAlloc]>]> {
     "bytes of the pool of their kind; the offset into the pool is there once memory is planned";
   let description = [{
     A buffer of the plan lives as long as the trainer; those of the kind accumulation are there only
-    in runs with several micro-batches per step. A buffer of a program lives from the first entry
+    in runs with several micro-batches per step, and those of the kind host are reached by
+    `step.transfer_start` alone. A buffer of a program lives from the first entry
     that touches it to the last, and to the wait of a collective that touches it. `bytes` is its
     size, `offset` where it begins in its pool, a multiple of the plan's `buffer_alignment`; `name`
     is what errors, profiles and memory reports call it.
@@ -140,7 +143,8 @@ def Step_StorageOp : Step_Op<"storage",
     `states` (in the order of runtime/device/Optimizers.h) elements / optimizer_shards of its
     master_type. A unit whose types are equal has no master: the rank's part of its parameters is
     that. Float32 masters of bf16 parameters may be split: `remainder` is what is missing to them
-    (runtime/base/SplitMaster.h). A frozen unit has no states. Refused are a symbol that is not
+    (runtime/base/SplitMaster.h). A frozen unit has no states. Masters and states may be of the kind
+    host (`step-offload`). Refused are a symbol that is not
     there, and an op outside a `step.plan`.
 
     ```mlir

@@ -36,9 +36,12 @@ Pool shardc::step::poolOf(Kind kind) {
     return Pool::gather;
   case Kind::accumulation:
     return Pool::accumulation;
+  case Kind::host:
+    return Pool::host;
   case Kind::activation:
   case Kind::gradient:
   case Kind::workspace:
+  case Kind::staging:
     return Pool::step;
   }
   llvm_unreachable("a kind of buffer without a pool");
@@ -116,6 +119,21 @@ LogicalResult CopyOp::verify() {
   return emitOpError()
          << "expects source and destination of one shape and type, got "
          << getSource().getType() << " and " << getDestination().getType();
+}
+
+LogicalResult TransferStartOp::verify() {
+  MemRefType from = getSource().getType(), to = getDestination().getType();
+  if (from != to || !from.getLayout().isIdentity())
+    return emitOpError() << "expects contiguous views of one type, got " << from
+                         << " and " << to;
+  auto isOnHost = [](Value view) {
+    return View::of(view).buffer.getDefiningOp<BufferOp>().getKind() ==
+           Kind::host;
+  };
+  if (isOnHost(getSource()) == isOnHost(getDestination()))
+    return emitOpError() << "expects source or destination in the pool host, "
+                            "and not both";
+  return success();
 }
 
 LogicalResult EmbeddingGradOp::verify() {

@@ -39,6 +39,7 @@ private:
                      double bytes);
   void addCollective(Operation *entry, size_t stream, CollectiveTime takes);
   size_t streamOf(StringRef kind, StringRef group);
+  size_t streamNamed(const std::string &name);
   Traffic trafficOf(Operation *entry);
   double secondsOf(Operation *entry);
   double bytesOfState(StringRef unit);
@@ -121,6 +122,13 @@ bool ProgramReader::addStart(Operation *entry) {
                           costs.allToAll(bytes, {1, mesh.getRanks()}));
             return true;
           })
+      .Case([&](step::TransferStartOp start) {
+        // It has no link in common with collectives.
+        CollectiveTime takes;
+        takes.latency = sizeOf(start.getSource()) / costs.cluster.hostBandwidth;
+        addCollective(entry, streamNamed("transfers"), takes);
+        return true;
+      })
       .Default([](Operation *other) {
         // Who adds a collective adds its time.
         if (llvm::is_contained(other->getResultTypes(),
@@ -148,7 +156,10 @@ void ProgramReader::addCollective(Operation *entry, size_t stream,
 }
 
 size_t ProgramReader::streamOf(StringRef kind, StringRef group) {
-  std::string name = (kind + " over " + group).str();
+  return streamNamed((kind + " over " + group).str());
+}
+
+size_t ProgramReader::streamNamed(const std::string &name) {
   auto [place, isNew] = streams.try_emplace(name, result.streams.size());
   if (isNew)
     result.streams.push_back(name);
@@ -217,8 +228,19 @@ double ProgramReader::secondsOf(Operation *entry) {
         (traffic.read + traffic.written) / bandwidth,
         costs.compute(static_cast<double>(flops.getInt()), elementBytes));
   }
-  if (auto optimizer = dyn_cast<step::OptimizerStepOp>(entry))
-    return (traffic.read + bytesOfState(optimizer.getUnit())) / bandwidth;
+  if (auto optimizer = dyn_cast<step::OptimizerStepOp>(entry)) {
+    // What is staged is counted with the state.
+    double read = sizeOf(optimizer.getGradient()) + sizeOf(optimizer.getNorm());
+    if (optimizer.getDirection())
+      read += sizeOf(optimizer.getDirection());
+    auto unit = symbols.lookup<fsdp::UnitOp>(optimizer.getUnit());
+    int64_t slice =
+        unit.getElements() / std::max<int64_t>(1, unit.getOptimizerShards());
+    double part = static_cast<double>(
+                      step::View::of(optimizer.getGradient()).elements()) /
+                  static_cast<double>(std::max<int64_t>(1, slice));
+    return (read + part * bytesOfState(optimizer.getUnit())) / bandwidth;
+  }
   if (auto direction = dyn_cast<step::MatrixDirectionOp>(entry))
     return (traffic.read + traffic.written +
             bytesOfState(direction.getUnit())) /

@@ -30,6 +30,9 @@ struct Cluster {
   double memory = 0; // bytes of one rank
   double memoryBandwidth =
       0; // bytes per second that a rank's kernels read and write together
+  /// Bytes per second between a rank's device and the pool host, one way at a
+  /// time.
+  double hostBandwidth = 2e9;
   /// Floating-point operations per second of one rank on values of 2, 4 and 8
   /// bytes.
   double flops16 = 0, flops32 = 0, flops64 = 0;

@@ -97,8 +97,10 @@ public:
             entry.waitsFor = what.id;
           else if constexpr (requires { what.group; })
             entry.starts = what.id;
-          // A gather moves what others have made.
-          if constexpr (std::is_same_v<Kind, entry::StartAllGather>)
+          // A gather moves what others have made, a transfer what was looked
+          // at.
+          if constexpr (std::is_same_v<Kind, entry::StartAllGather> ||
+                        std::is_same_v<Kind, entry::StartTransfer>)
             entry.written.clear();
         },
         placed.what);
@@ -189,6 +191,9 @@ public:
   std::byte *allocateShared(Communicator &group, const std::string &name,
                             int64_t bytes) override {
     return inner->allocateShared(group, name, bytes);
+  }
+  std::byte *allocateHost(const std::string &name, int64_t bytes) override {
+    return inner->allocateHost(name, bytes);
   }
   void touch(std::byte *begin, int64_t bytes) override {
     inner->touch(begin, bytes);

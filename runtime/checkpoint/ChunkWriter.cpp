@@ -21,11 +21,12 @@ static int64_t bytesOf(const Chunk &chunk) {
   return chunk.elements() * int64_t(elementSize(chunk.dtype));
 }
 
-ChunkCopy::ChunkCopy(const RankChunks &chunks, bool isExpected) {
+ChunkCopy::ChunkCopy(const RankChunks &chunks, bool isExpected, bool isStreamed)
+    : isStreamed(isStreamed) {
   for (const std::vector<Chunk> *part : {&chunks.model, &chunks.optim})
     for (const Chunk &chunk : *part)
       bytes += chunk.slice ? bytesOf(chunk) : 0;
-  if (!isExpected)
+  if (!isExpected || isStreamed)
     return;
   memory = Memory::allocate("checkpoint copy", bytes);
   toucher = std::thread(
@@ -40,7 +41,7 @@ ChunkCopy::~ChunkCopy() {
 std::byte *ChunkCopy::data() {
   if (toucher.joinable())
     toucher.join();
-  if (!memory.data())
+  if (!memory.data() && !isStreamed)
     memory = Memory::allocate("checkpoint copy", bytes);
   return memory.data();
 }
@@ -66,7 +67,7 @@ void ChunkWriter::run() {
   using Clock = std::chrono::steady_clock;
   Clock::time_point begin = Clock::now();
   try {
-    for (bool isMore = true; isMore && !cancelled;) {
+    for (bool isMore = values != nullptr; isMore && !cancelled;) {
       std::lock_guard lock(mutex);
       isMore = copyPiece(copiedBytes);
     }
@@ -76,13 +77,14 @@ void ChunkWriter::run() {
         break;
       written.push_back(write(file, at));
       for (const Chunk &each : *file.chunks)
-        at += each.slice ? bytesOf(each) : 0;
+        at += values && each.slice ? bytesOf(each) : 0;
     }
   } catch (const std::exception &error) {
     problem = error.what();
   }
   took = std::chrono::duration<double>(Clock::now() - begin).count();
   done = true;
+  done.notify_all();
 }
 
 bool ChunkWriter::copyPiece(int64_t most) {
@@ -100,6 +102,8 @@ bool ChunkWriter::copyPiece(int64_t most) {
 }
 
 void ChunkWriter::release() {
+  if (!values)
+    return done.wait(false);
   std::lock_guard lock(mutex);
   while (copyPiece(std::numeric_limits<int64_t>::max()))
     ;
@@ -112,6 +116,17 @@ std::vector<CheckpointFile> ChunkWriter::finish() {
   return std::move(written);
 }
 
+void ChunkWriter::stream(const Chunk &of, HashedFile &output) const {
+  auto size = int64_t(elementSize(of.dtype));
+  std::vector<std::byte> buffer(writtenBytes);
+  for (int64_t at = 0; at < of.elements() && !cancelled;) {
+    int64_t count = std::min(of.elements() - at, writtenBytes / size);
+    rank.read(of.slice, of.begin + at, count, buffer.data());
+    output.write(buffer.data(), size_t(count * size));
+    at += count;
+  }
+}
+
 CheckpointFile ChunkWriter::write(const File &of, const std::byte *at) const {
   HashedFile output(of.path);
   std::string header = headerOfChunks(*of.chunks);
@@ -120,6 +135,10 @@ CheckpointFile ChunkWriter::write(const File &of, const std::byte *at) const {
   for (const Chunk &each : *of.chunks) {
     if (!each.slice) {
       output.write(&count, sizeof(count));
+      continue;
+    }
+    if (!values) {
+      stream(each, output);
       continue;
     }
     for (int64_t left = bytesOf(each); left > 0 && !cancelled;) {

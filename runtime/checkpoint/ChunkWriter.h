@@ -15,20 +15,24 @@
 
 namespace shardc::runtime {
 
+class HashedFile;
+
 /// Memory for copies of a rank's chunks, for all saves of a run. A step waits
 /// for a copy, and memory that is touched for the first time can cost twenty
 /// times the copy, so a thread touches it when the run begins.
 class ChunkCopy {
 public:
   /// `isExpected`: the run will save and go on. Otherwise memory is taken when
-  /// it is asked for. Throws an Error when the system has no more.
-  ChunkCopy(const RankChunks &chunks, bool isExpected);
+  /// it is asked for; with `isStreamed` none is. Throws an Error when the system
+  /// has no more.
+  ChunkCopy(const RankChunks &chunks, bool isExpected, bool isStreamed = false);
   ~ChunkCopy();
-  /// Enough for all of them.
+  /// Enough for all of them; null where they are written without a copy.
   std::byte *data();
 
 private:
   int64_t bytes = 0;
+  bool isStreamed;
   Memory memory;
   std::thread toucher;
 };
@@ -36,7 +40,8 @@ private:
 /// Copies a rank's values, then writes and syncs files of them, on a thread of
 /// its own. Between two optimizer phases values stay as they are, which is time
 /// enough for the copy; before the next one the rank calls release(), which
-/// copies what is not copied yet.
+/// copies what is not copied yet. Without memory for a copy it waits until all is
+/// written.
 class ChunkWriter {
 public:
   /// A file, and what goes into it; `name` is its path in the checkpoint.
@@ -66,6 +71,8 @@ private:
   /// any.
   bool copyPiece(int64_t most);
   CheckpointFile write(const File &file, const std::byte *values) const;
+  /// The same of values that are read from the rank meanwhile.
+  void stream(const Chunk &chunk, HashedFile &output) const;
 
   Rank &rank;
   std::vector<File> files;

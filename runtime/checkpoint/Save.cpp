@@ -2,6 +2,7 @@
 #include "runtime/checkpoint/Save.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/checkpoint/Space.h"
 #include "runtime/comm/GatherTexts.h"
 
 #include <algorithm>
@@ -14,7 +15,8 @@ CheckpointSaver::CheckpointSaver(const plan::Plan &plan, Rank &rank,
                                  CheckpointFolder folder, int64_t keep,
                                  bool keepsBest, bool goesOn, bool leads)
     : rank(rank), folder(std::move(folder)), keep(keep), keepsBest(keepsBest),
-      leads(leads), chunks(chunksOf(plan, rank)), copy(chunks, goesOn) {}
+      leads(leads), chunks(chunksOf(plan, rank)),
+      copy(chunks, goesOn, isOffloaded(plan)) {}
 
 std::vector<ChunkWriter::File> CheckpointSaver::files(int64_t step) const {
   char shard[64];

@@ -33,8 +33,16 @@ uint64_t checkpointBytes(const plan::Plan &plan) {
   return bytes;
 }
 
+bool isOffloaded(const plan::Plan &plan) {
+  return std::ranges::any_of(plan.pools(), [](const plan::Pool &pool) {
+    return pool.name() == "host" && pool.bytes() > 0;
+  });
+}
+
 uint64_t copyBytes(const plan::Plan &plan) {
   uint64_t bytes = 0;
+  if (isOffloaded(plan))
+    return 0;
   for (const plan::Unit &unit : plan.units())
     if (unit.optimizer_shards() > 0) {
       bytes += uint64_t(unit.elements() / unit.optimizer_shards()) *

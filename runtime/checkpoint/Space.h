@@ -15,9 +15,13 @@ namespace shardc::runtime {
 /// out.
 uint64_t checkpointBytes(const plan::Plan &plan);
 
+/// Whether state lies where it is because there is no memory for it: nor is
+/// there for a copy.
+bool isOffloaded(const plan::Plan &plan);
+
 /// Bytes that a rank's writer holds at most: those of its slices of master
 /// weights and state, where none of them is out when the next optimizer phase
-/// begins.
+/// begins; of state that is offloaded 0.
 uint64_t copyBytes(const plan::Plan &plan);
 
 /// Bytes of the files of the last `number` checkpoints in a folder.

@@ -7,6 +7,7 @@
 #include "runtime/cli/ScheduleFlags.h"
 #include "runtime/device/Optimizers.h"
 #include "runtime/train/Evaluation.h"
+#include "runtime/train/MemoryPlan.h"
 #include "runtime/train/ParameterGroups.h"
 #include "runtime/train/Prediction.h"
 #include "runtime/train/RunSettings.h"
@@ -177,6 +178,15 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
          " that this trainer was compiled for (shardc --threads-per-rank)");
   std::string notCuda = concat(": this trainer runs on ", plan.target().name(),
                                ", not on NVIDIA GPUs (--device cuda)");
+  bool isOffloaded = MemoryPlan::of(plan, 1, 1).host > 0;
+  refuseIdle(options,
+             {{"--offload-dir", isOffloaded,
+               ": this trainer keeps all in memory; compile it with shardc "
+               "--offload optimizer"}});
+  bool trains = !options.report || !options.data.empty() || options.dryRun;
+  if (isOffloaded && trains && !options.offloadDir)
+    fail("this trainer was compiled with shardc --offload: give --offload-dir "
+         "DIR, a folder on a disk with room for what does not stay in memory");
   refuseIdle(
       options,
       {{"--cuda-graph", plan.target().has_cuda(), notCuda},

@@ -32,6 +32,10 @@ void declareDevice(FlagTable &flags, Options &options) {
              "products on a GPU run the fastest of several algorithms: those "
              "that FILE.json names, which is written with what it lacks, timed "
              "once; without it, the one that cuBLASLt names first");
+  flags.path("--offload-dir", options.offloadDir, "DIR",
+             "a folder on a disk with room for what shardc --offload takes out "
+             "of memory: each rank of a processor has a file there, without a "
+             "name, which ends with the run");
   flags
       .value(
           "--attention", "auto|own|cudnn",

@@ -36,6 +36,8 @@ struct SpanningOperation {
 /// What a run's ranks are in: processes of equally many ranks in a row.
 struct Placement {
   int process = 0, processes = 1, ranksPerProcess = 1;
+  /// Processes that compute with the processors of this one, it included.
+  int sharers = 1;
   int ranks() const { return processes * ranksPerProcess; }
   int processOf(int rank) const { return rank / ranksPerProcess; }
 };

@@ -93,7 +93,8 @@ int workersOf(const plan::Plan &plan, const CpuOptions &options) {
 CpuDevice::CpuDevice(const plan::Plan &plan, const KernelLibrary &kernels,
                      Communicator &communicator, const CpuOptions &options)
     : plan(plan), kernels(kernels),
-      pool(workersOf(plan, options), options.spin), communicator(communicator) {
+      pool(workersOf(plan, options), options.spin), communicator(communicator),
+      transfers(options.offloadFolder) {
   if (static_cast<size_t>(plan.kernels_size()) != kernels.size())
     fail("the plan has ", plan.kernels_size(), " kernels, the kernel library ",
          kernels.size());
@@ -139,12 +140,10 @@ std::byte *CpuDevice::allocateShared(Communicator &group,
 }
 
 void CpuDevice::upload(std::byte *to, const void *from, int64_t bytes) {
-  if (bytes > 0)
-    std::memcpy(to, from, bytes);
+  transfers.copy(to, static_cast<const std::byte *>(from), bytes);
 }
 void CpuDevice::download(void *to, const std::byte *from, int64_t bytes) {
-  if (bytes > 0)
-    std::memcpy(to, from, bytes);
+  transfers.copy(static_cast<std::byte *>(to), from, bytes);
 }
 
 std::unique_ptr<DeviceProgram> CpuDevice::newProgram() {

@@ -6,6 +6,7 @@
 #include "runtime/base/Memory.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/cpu/KernelLibrary.h"
+#include "runtime/cpu/Transfers.h"
 #include "runtime/device/Device.h"
 #include "runtime/device/Platform.h"
 #include "runtime/device/Tickets.h"
@@ -32,6 +33,10 @@ public:
   }
   std::byte *allocateShared(Communicator &group, const std::string &name,
                             int64_t bytes) override;
+  /// Makes the rank's file.
+  std::byte *allocateHost(const std::string &name, int64_t bytes) override {
+    return transfers.allocate(name, bytes);
+  }
   /// Lets the threads that will work on the pages be the first to touch them.
   void touch(std::byte *begin, int64_t bytes) override;
   void upload(std::byte *to, const void *from, int64_t bytes) override;
@@ -53,6 +58,9 @@ private:
   Communicator &communicator;
   std::vector<Memory> memories;
   std::vector<std::shared_ptr<Memory>> blocks; // that ranks share
+
+public:
+  Transfers transfers; // it ends before the memory that it works on
 };
 
 /// A factory of such devices, which are the same for each rank but for its

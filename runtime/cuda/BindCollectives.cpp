@@ -105,6 +105,15 @@ Task bind(CudaDevice &device, const entry::Wait &entry) {
   };
 }
 
+Task bind(CudaDevice &, const entry::StartTransfer &) {
+  fail("transfers to a pool host run on the CPU alone; compile the model "
+       "without --offload");
+}
+Task bind(CudaDevice &, const entry::AwaitTransfer &) {
+  fail("transfers to a pool host run on the CPU alone; compile the model "
+       "without --offload");
+}
+
 /// What NCCL has ended no other rank reads any more.
 Task bind(CudaDevice &, const entry::Finish &) {
   return [] {};

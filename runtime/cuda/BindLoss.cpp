@@ -150,7 +150,7 @@ private:
   CudaDevice &device;
   const entry::LinearCrossEntropy &a;
   Rows input;
-  int64_t features, classes;
+  int64_t features, classes, stride; // of the logits' rows
   plan::DType dtype;
   Tensor logits;  // a chunk of them
   Tensor scratch; // of products
@@ -166,9 +166,10 @@ bool isHalf(plan::DType dtype) { return elementSize(dtype) == 2; }
 Chunks::Chunks(CudaDevice &device, const entry::LinearCrossEntropy &a)
     : device(device), a(a), input(*foldRows(a.input, 1)),
       features(a.input.shape.back()),
-      classes(a.weight.shape[a.transposeWeight ? 0 : 1]), dtype(a.input.dtype),
-      weightSums(a.weightGradient), biasSums(a.biasGradient),
-      labels(labelsOf(device, a.labels, classes)) {
+      classes(a.weight.shape[a.transposeWeight ? 0 : 1]),
+      stride(logitsStride(classes, int64_t(elementSize(a.input.dtype)))),
+      dtype(a.input.dtype), weightSums(a.weightGradient),
+      biasSums(a.biasGradient), labels(labelsOf(device, a.labels, classes)) {
   // As codegen/gpu/GpuWorkspaces.cpp lays it out.
   int64_t bytes = 0;
   auto take = [&](int64_t size) {
@@ -178,9 +179,9 @@ Chunks::Chunks(CudaDevice &device, const entry::LinearCrossEntropy &a)
   };
   int64_t chunk = std::min(a.chunkRows, input.rows);
   logits.dtype = dtype;
-  logits.data = take(chunk * classes * int64_t(elementSize(dtype)));
+  logits.data = take(chunk * stride * int64_t(elementSize(dtype)));
   logits.shape = {chunk, classes};
-  logits.strides = {classes, 1};
+  logits.strides = {stride, 1};
   losses =
       reinterpret_cast<CUdeviceptr>(take(input.rows * int64_t(sizeof(double))));
   auto sumsFor = [&](Tensor &gradient) {
@@ -239,13 +240,12 @@ Task Chunks::logitsTask(int64_t first, int64_t rows) {
 Task Chunks::lossesTask(int64_t first, int64_t rows) {
   CrossEntropyParameters of = {};
   of.logits = addressOf(logits);
-  of.rows = rows, of.stride = classes, of.firstRow = first;
+  of.rows = rows, of.stride = of.gradientStride = stride, of.firstRow = first;
   of.labels = labels;
   of.losses = losses;
   of.correct = addressOf(a.correct);
   if (a.inputGradient || a.weightGradient || a.biasGradient)
     of.gradient = of.logits;
-  of.gradientStride = classes;
   of.scale = addressOf(a.scale);
   return rowsTask(device, of, dtype);
 }
@@ -274,11 +274,11 @@ Task Chunks::weightGradientTask(int64_t first, int64_t rows) {
 }
 
 Task Chunks::biasGradientTask(int64_t first, int64_t rows) {
-  return kernelTask(device, "CrossEntropy",
-                    std::string("column_sums_") + suffixOf(dtype),
-                    gridFor(classes, sumThreads),
-                    ColumnSumsParameters{addressOf(logits), rows, classes,
-                                         addressOf(biasSums), first > 0});
+  return kernelTask(
+      device, "CrossEntropy", std::string("column_sums_") + suffixOf(dtype),
+      gridFor(classes, sumThreads),
+      ColumnSumsParameters{addressOf(logits), rows, classes, stride,
+                           addressOf(biasSums), first > 0});
 }
 
 Task Chunks::roundTask(CUdeviceptr from, const Tensor &to, int64_t rows,

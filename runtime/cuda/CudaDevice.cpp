@@ -289,10 +289,13 @@ void CudaDevice::awaitWith(const std::function<CUresult()> &ask,
     readNote();
     // What waits for a rank that is gone never ends by itself.
     communicator.throwIfAborted();
-    if (steady_clock::now() - begin < milliseconds(1))
+    auto waited = steady_clock::now() - begin;
+    if (waited < milliseconds(1))
       continue;
     groups->check();
-    std::this_thread::sleep_for(microseconds(20));
+    // What it may find too late is little beside what it has waited for.
+    std::this_thread::sleep_for(std::clamp<nanoseconds>(
+        waited / 64, microseconds(20), milliseconds(1)));
   }
 }
 

@@ -211,11 +211,15 @@ Tuning::Candidates Products::State::ask(const Product &product,
   uint32_t ofA = alignmentOf(entry.a), ofB = alignmentOf(entry.b),
            ofC = alignmentOf(entry.c);
   uint32_t ofAdded = entry.residual.tensor ? alignmentOf(entry.residual) : ofC;
+  // Sums are rounded once, where they leave: else a product whose k is split, or
+  // that is added to what is there, may be rounded to 16 bits before it is added.
+  uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   Tuning::Candidates results(most);
   int found = 0;
   status = CUBLAS_STATUS_SUCCESS;
   for (cublasStatus_t each :
        {set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace),
+        set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions),
         set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, ofB),
         set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, ofA),
         set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, ofAdded),

@@ -425,6 +425,22 @@ struct Finish {
   static void visitOperands(auto &, const auto &) {}
 };
 
+/// Between the pool host and the device's memory, under an id as collectives.
+struct StartTransfer {
+  uint32_t id;
+  Tensor source, destination; // contiguous, of one type
+
+  static void visitOperands(auto &self, const auto &visit) {
+    visit(self.source, Access::Read, "source");
+    visit(self.destination, Access::Write, "destination");
+  }
+};
+struct AwaitTransfer {
+  uint32_t id;
+
+  static void visitOperands(auto &, const auto &) {}
+};
+
 /// The kinds that become one entry of the same name, once their operands are
 /// resolved and checked.
 #define SHARDC_COMPUTE_ENTRIES(KIND)                                           \
@@ -456,7 +472,9 @@ struct Finish {
   KIND(StartAllToAll)                                                          \
   KIND(StartBarrier)                                                           \
   KIND(Wait)                                                                   \
-  KIND(Finish)
+  KIND(Finish)                                                                 \
+  KIND(StartTransfer)                                                          \
+  KIND(AwaitTransfer)
 
 template <typename, typename... Kinds> struct VariantOf {
   using type = std::variant<Kinds...>;

@@ -46,6 +46,8 @@ struct DeviceOptions {
   /// names first. The process with rank 0 reads it, and writes what it lacks.
   std::string tune = {};
   bool leads = true; // this process has rank 0
+  /// Where ranks' files for the pool host are made, on a processor.
+  std::string offloadFolder = {};
 };
 
 /// What a rank's device reaches.

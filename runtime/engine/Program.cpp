@@ -58,7 +58,7 @@ void Program::findCollectives() {
     std::optional<uint32_t> token = collectiveToken(entry);
     if (!token || entry.has_wait())
       continue;
-    Collective collective{runsOnlyAtEnd(entry)};
+    Collective collective{runsOnlyAtEnd(entry), entry.has_transfer_start()};
     if (entry.has_all_gather_start()) {
       const plan::AllGatherStart &start = entry.all_gather_start();
       if (!start.has_kept() && start.unit() < gathersOf.size() &&
@@ -94,7 +94,22 @@ static Tensor slotAt(const Tensor &slots, int64_t index) {
   return slot;
 }
 
+void Program::requireOnDevice(const entry::Any &what) const {
+  if (std::holds_alternative<entry::StartTransfer>(what))
+    return;
+  std::visit(
+      [&](const auto &own) {
+        forOperands(own, [&](const Tensor &tensor, entry::Access,
+                             const char *operand) {
+          if (state.isOnHost(tensor.data))
+            fail(operand, " lies in the pool host, which only transfers reach");
+        });
+      },
+      what);
+}
+
 void Program::push(int index, entry::Any what, bool last) {
+  requireOnDevice(what);
   onDevice->add({std::move(what), index, placeOf(program.entries(index)), last,
                  nodesNear(program, index)});
 }
@@ -129,6 +144,8 @@ void Program::add(int index, const plan::Entry &entry) {
     return addCollective(index, entry.gather_matrices_start());
   case plan::Entry::kScatterMatricesStart:
     return addCollective(index, entry.scatter_matrices_start());
+  case plan::Entry::kTransferStart:
+    return addTransfer(index, entry.transfer_start());
   case plan::Entry::kKeep:
     return addKeep(index, entry.keep());
   case plan::Entry::kWait:
@@ -191,7 +208,11 @@ void Program::addDirection(int index, const plan::MatrixDirection &entry) {
 
 void Program::addOptimizerStep(int index, const plan::OptimizerStep &entry) {
   entry::OptimizerStep step = resolve(state, entry);
-  gradients[entry.unit()] = step.gradient;
+  // Parts of a unit follow each other, and so do their gradients.
+  if (entry.begin() == 0)
+    gradients[entry.unit()] = step.gradient;
+  else
+    gradients[entry.unit()].shape = {entry.begin() + step.gradient.elements()};
   step.loss = lossSlot();
   step.skipped = slotAt(slots, std::ssize(metrics));
   beginOptimizer(index);

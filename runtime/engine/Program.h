@@ -45,6 +45,7 @@ private:
   using Clock = std::chrono::steady_clock;
   struct Collective {
     bool last;
+    bool isTransfer = false;
     /// Peers read the parameters of this unit. It is -1 for an all-gather of
     /// kept values, whose buffer may be used again behind the wait, and for
     /// shared blocks, whose readers are waited for apart.
@@ -59,6 +60,8 @@ private:
   void add(int index, const plan::Entry &entry);
   void addCompute(int index, const plan::Entry &entry);
   void push(int index, entry::Any what, bool last);
+  /// Throws where an entry works on the pool host.
+  void requireOnDevice(const entry::Any &what) const;
   void addCollective(int index, const plan::AllGatherStart &entry);
   void addCollective(int index, const plan::ReduceScatterStart &entry);
   void addCollective(int index, const plan::AllReduceStart &entry);
@@ -66,6 +69,7 @@ private:
   // ResolveMatrices.cpp has these two.
   void addCollective(int index, const plan::GatherMatricesStart &entry);
   void addCollective(int index, const plan::ScatterMatricesStart &entry);
+  void addTransfer(int index, const plan::TransferStart &entry);
   void addKeep(int index, const plan::Keep &entry);
   void addWait(int index, uint32_t id);
   void addMetric(int index, const plan::Metric &entry);

@@ -124,6 +124,22 @@ void Program::addCollective(int index,
        runsOnlyAtEnd(program.entries(index)));
 }
 
+void Program::addTransfer(int index, const plan::TransferStart &entry) {
+  entry::StartTransfer transfer{
+      entry.token(), state.resolve(entry.source(), "source"),
+      state.resolve(entry.destination(), "destination")};
+  const Tensor &from = transfer.source, &to = transfer.destination;
+  requireContiguous(from, "source");
+  requireContiguous(to, "destination");
+  requireDtype(to, from.dtype, "destination");
+  if (from.elements() != to.elements())
+    fail("expects a destination of ", from.elements(), " elements, got ",
+         to.describe());
+  if (state.isOnHost(from.data) == state.isOnHost(to.data))
+    fail("expects source or destination in the pool host, and not both");
+  push(index, std::move(transfer), runsOnlyAtEnd(program.entries(index)));
+}
+
 void Program::addKeep(int index, const plan::Keep &entry) {
   const plan::Unit &unit = state.unit(entry.unit());
   if (state.shared.isShared(entry.unit()))
@@ -146,6 +162,9 @@ void Program::addWait(int index, uint32_t id) {
   if (found == collectives.end())
     fail("nothing starts collective ", id);
   const Collective &awaited = found->second;
+  if (awaited.isTransfer)
+    return push(index, entry::AwaitTransfer{id},
+                awaited.last || runsOnlyAtEnd(program.entries(index)));
   // Peers may go on reading this rank's parameters; only the optimizer has to
   // wait for them.
   push(index, entry::Wait{id, awaited.unit < 0},

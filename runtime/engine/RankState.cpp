@@ -185,9 +185,13 @@ void RankState::allocate() {
     for (auto [offset, buffer] : left[i])
       bytes -= buffer;
     bytes = std::max<int64_t>(0, bytes);
-    pools.push_back(isCommunicated[i]
+    bool isHost = pool.name() == "host";
+    pools.push_back(isHost ? device->allocateHost(pool.name(), bytes)
+                    : isCommunicated[i]
                         ? device->allocateCommunicated(pool.name(), bytes)
                         : device->allocate(pool.name(), bytes));
+    if (isHost)
+      hostPool = {pools.back(), static_cast<size_t>(bytes)};
     // Each now says what has left the pool up to there.
     int64_t sum = 0;
     for (auto &[offset, buffer] : left[i])
@@ -317,6 +321,11 @@ Tensor RankState::remainder(const plan::Unit &unit) const {
          dtypeName(unit.dtype()));
   return vectorOf(unit.remainder_buffer(), splitBytes(optimizerElements(unit)),
                   plan::UINT8, "remainder_buffer");
+}
+
+bool RankState::isOnHost(const std::byte *address) const {
+  return !hostPool.empty() && address >= hostPool.data() &&
+         address < hostPool.data() + hostPool.size();
 }
 
 const plan::Unit &RankState::unit(uint32_t index) const {

@@ -9,6 +9,7 @@
 #include "runtime/engine/SharedSlices.h"
 
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace shardc::runtime {
@@ -58,6 +59,9 @@ struct RankState {
   /// Returns whether a unit's slices lie in a block.
   bool isInBlock(int unit) const { return blockOf[unit] != nullptr; }
 
+  /// Returns whether an address is one of the pool host.
+  bool isOnHost(const std::byte *address) const;
+
   const plan::Unit &unit(uint32_t index) const;
   Communicator &group(uint32_t index) const;
 
@@ -79,6 +83,7 @@ private:
 
   int64_t shardIndex = 0, optimizerShardIndex = 0; // see plan.Mesh
   std::vector<std::byte *> blockOf;                // by unit; null: not shared
+  std::span<const std::byte> hostPool;
 };
 
 } // namespace shardc::runtime

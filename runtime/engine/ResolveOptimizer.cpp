@@ -1,9 +1,12 @@
 // Norms, sums over micro-batches and optimizer steps read a unit's slice:
 // which of its elements are trained, and with which numbers, is found here.
+#include "runtime/base/DType.h"
 #include "runtime/base/ExactSum.h"
 #include "runtime/engine/Checks.h"
 #include "runtime/engine/Resolve.h"
 #include "runtime/engine/TrainedParts.h"
+
+#include <algorithm>
 
 namespace shardc::runtime {
 
@@ -116,6 +119,54 @@ std::optional<entry::Accumulate> resolve(const RankState &state,
   return entry::Accumulate{value, sum};
 }
 
+namespace {
+
+/// Elements of an optimizer slice that a step updates.
+struct Part {
+  int64_t begin, elements;
+
+  /// Returns those of a tensor that has all of them.
+  Tensor of(Tensor whole) const {
+    whole.data += begin * int64_t(elementSize(whole.dtype));
+    whole.shape = {elements};
+    return whole;
+  }
+  /// Returns what the ranges have of them, counted from the first.
+  std::vector<entry::Range> of(const std::vector<entry::Range> &whole) const {
+    std::vector<entry::Range> own;
+    for (entry::Range range : whole) {
+      // In states behind the first, elements lie closer where there are
+      // matrices, which have no parts.
+      range.laterStates -= begin;
+      int64_t end = std::min(range.end - begin, elements);
+      range.begin -= begin;
+      range.end = end;
+      if (range.begin < 0) {
+        range.laterStates -= range.begin;
+        range.begin = 0;
+      }
+      if (range.begin < range.end)
+        own.push_back(range);
+    }
+    return own;
+  }
+};
+
+} // namespace
+
+/// Returns what a transfer brought of master weights or state.
+static Tensor stagedPart(const RankState &state, const plan::Unit &unit,
+                         const plan::Tensor &tensor, const Part &part,
+                         const char *name) {
+  Tensor staged = state.resolve(tensor, name);
+  requireDtype(staged, unit.master_dtype(), name);
+  requireContiguous(staged, name);
+  if (staged.elements() != part.elements)
+    fail("expects a ", name, " of ", part.elements, " elements, got ",
+         staged.describe());
+  return staged;
+}
+
 entry::OptimizerStep resolve(const RankState &state,
                              const plan::OptimizerStep &entry) {
   const plan::Unit &unit = state.unit(entry.unit());
@@ -135,23 +186,38 @@ entry::OptimizerStep resolve(const RankState &state,
   if (unit.state_buffers_size() != states)
     fail("expects ", states, " states of ", optimizer->name, " for unit ",
          unit.name(), ", got ", unit.state_buffers_size());
-  step.master = state.masterSlice(unit);
-  step.remainder = state.remainder(unit);
-  requireFloat(step.master, "master");
-  for (int i = 0; i < states; ++i)
-    step.states.push_back(stateVector(state, unit, i));
   step.gradient = state.resolve(entry.gradient(), "gradient");
   requireDtype(step.gradient, unit.gradient_dtype(), "gradient");
   requireFloat(step.gradient, "gradient");
   requireContiguous(step.gradient, "gradient");
-  if (step.gradient.elements() != elements)
+  Part part{entry.begin(), step.gradient.elements()};
+  step.remainder = state.remainder(unit);
+  bool canBePart = !step.remainder && !optimizer->takesMatrices();
+  if (part.begin < 0 || part.begin > elements - part.elements ||
+      (!canBePart && part.elements != elements))
     fail("expects a gradient of ", elements, " elements, got ",
-         step.gradient.describe());
+         step.gradient.describe(), " from element ", part.begin, " on");
+  if (entry.has_master()) {
+    if (unit.master_dtype() == unit.dtype() || step.remainder)
+      fail("unit ", unit.name(), " has no master weights apart");
+    step.master = stagedPart(state, unit, entry.master(), part, "master");
+  } else {
+    step.master = part.of(state.masterSlice(unit));
+  }
+  requireFloat(step.master, "master");
+  if (entry.states_size() > 0 && entry.states_size() != states)
+    fail("expects ", states, " states, got ", entry.states_size());
+  for (int i = 0; i < states; ++i)
+    step.states.push_back(
+        entry.states_size() > 0
+            ? stagedPart(state, unit, entry.states(i), part, "state")
+        : canBePart ? part.of(stateVector(state, unit, i))
+                    : stateVector(state, unit, i));
   if (unit.master_dtype() != unit.dtype() && !step.remainder) {
-    step.copy = state.ownParameters(unit);
+    step.copy = part.of(state.ownParameters(unit));
     requireFloat(step.copy, "parameter_buffer");
   }
-  step.ranges = trainedRanges(state, unit);
+  step.ranges = part.of(trainedRanges(state, unit));
   step.direction = SHARDC_RESOLVE_FIELD(state, entry, direction);
   if (step.direction) {
     requireDtype(step.direction, directionType(unit), "direction");

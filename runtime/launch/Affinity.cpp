@@ -81,6 +81,13 @@ std::vector<int> chosenShare(const Cores &cores,
   return shareOf(cores, index, static_cast<int>(masks.size()));
 }
 
+int sharersOf(const Cores &cores, const std::vector<std::string> &masks,
+              int index) {
+  if (!chosenShare(cores, masks, index).empty())
+    return 1;
+  return std::max(1, int(std::ranges::count(masks, maskText(cores))));
+}
+
 void bindThread(const std::vector<int> &processors) {
   cpu_set_t set;
   CPU_ZERO(&set);

@@ -29,6 +29,11 @@ std::string maskText(const Cores &cores);
 std::vector<int> chosenShare(const Cores &cores,
                              const std::vector<std::string> &masks, int index);
 
+/// Processes of the host that compute with the processors of process `index`,
+/// it included, once each is bound to what is chosen for it.
+int sharersOf(const Cores &cores, const std::vector<std::string> &masks,
+              int index);
+
 /// Binds this thread, and those that it will start.
 void bindThread(const std::vector<int> &processors);
 

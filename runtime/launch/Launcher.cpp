@@ -15,18 +15,20 @@
 
 namespace shardc::runtime {
 
-/// Leaves the host's other processes their parts of its cores.
-static void bindToShare(const Rendezvous &rendezvous, int process,
-                        const TextExchange &exchange) {
+/// Leaves the host's other processes their parts of its cores. Returns how many
+/// processes share those of this one then.
+static int bindToShare(const Rendezvous &rendezvous, int process,
+                       const TextExchange &exchange) {
   Cores cores = usableCoreList();
   std::vector<std::string> all = exchange(maskText(cores)), ofHost;
   for (size_t other = 0; other < all.size(); ++other)
     if (rendezvous.hosts()[other] == rendezvous.hosts()[process])
       ofHost.push_back(all[other]);
-  std::vector<int> share =
-      chosenShare(cores, ofHost, rendezvous.localProcess());
+  int local = rendezvous.localProcess();
+  std::vector<int> share = chosenShare(cores, ofHost, local);
   if (!share.empty())
     bindThread(share);
+  return sharersOf(cores, ofHost, local);
 }
 
 /// What mpirun started knows itself through MPI alone.
@@ -111,7 +113,7 @@ std::unique_ptr<World> launchedWorld(int ranks, const Launch &launch,
     return rendezvous->exchange(concat("launch/", number++), mine, deadline);
   };
   agreeOnTransport(launch.transport, exchange);
-  bindToShare(*rendezvous, launch.process, exchange);
+  int sharers = bindToShare(*rendezvous, launch.process, exchange);
   Nodes nodes = Nodes::find(launch.process, launch.processes, exchange,
                             !launch.leavesHostMemory);
   if (launch.transport == TransportKind::Mpi && !mpi)
@@ -121,7 +123,8 @@ std::unique_ptr<World> launchedWorld(int ranks, const Launch &launch,
           ? mpiTransport(mpi)
           : ucxTransport(launch.process, launch.processes, exchange);
   return std::make_unique<ProcessWorld>(
-      Placement{launch.process, launch.processes, ranks / launch.processes},
+      Placement{launch.process, launch.processes, ranks / launch.processes,
+                sharers},
       std::move(transport), std::move(nodes), std::move(rendezvous),
       std::move(mpi));
 }

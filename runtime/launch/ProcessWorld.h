@@ -29,6 +29,7 @@ public:
     int begin = placement.process * placement.ranksPerProcess;
     return {begin, begin + placement.ranksPerProcess};
   }
+  int sharers() const override { return placement.sharers; }
   std::unique_ptr<Communicator> connect(int rank) override;
   void agree(const Facts &facts) override;
   void giveUp(const std::string &reason) override;

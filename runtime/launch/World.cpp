@@ -12,10 +12,11 @@
 namespace shardc::runtime {
 
 int World::workersPerRank() const {
-  return std::max(1, usableCores() / std::max(1, localRanks().size()));
+  return std::max(1,
+                  usableCores() / std::max(1, localRanks().size() * sharers()));
 }
 bool World::haveCoresFor(int workers) const {
-  return int64_t(localRanks().size()) * workers <= usableCores();
+  return int64_t(localRanks().size()) * sharers() * workers <= usableCores();
 }
 
 void World::run(const std::function<void(Communicator &)> &body) {

@@ -78,11 +78,13 @@ public:
   /// Whether this process has the leader.
   bool leads() const { return localRanks().contains(leader); }
 
-  /// Threads that each local rank should have: max(1, this machine's cores /
-  /// local ranks).
+  /// Processes that compute with the processors of this one, it included.
+  virtual int sharers() const { return 1; }
+  /// Threads that each local rank should have: max(1, this process's cores /
+  /// local ranks of all that share them).
   int workersPerRank() const;
   /// Whether every thread of the local ranks, of `workers` each, has a core of
-  /// its own.
+  /// its own, also beside the processes that share them.
   bool haveCoresFor(int workers) const;
 
   /// Returns body(). What it throws the other ranks are told at once: before

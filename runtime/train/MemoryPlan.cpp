@@ -25,8 +25,11 @@ MemoryPlan MemoryPlan::of(const plan::Plan &plan, int64_t microBatches,
     pool.own = std::min(pool.planned, common.pools[i].ownBytes);
     pool.common = common.pools[i].commonBytes;
     pool.ranksInCommon = common.pools[i].ranks;
-    memory.planned += pool.planned;
-    memory.own += pool.own;
+    // A file, or the memory of the machine around a device.
+    bool isHost = pool.name == "host";
+    memory.host += isHost ? pool.planned : 0;
+    memory.planned += isHost ? 0 : pool.planned;
+    memory.own += isHost ? 0 : pool.own;
     memory.common += pool.common;
     memory.pools.push_back(std::move(pool));
   }

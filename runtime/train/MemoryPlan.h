@@ -20,7 +20,8 @@ struct MemoryPlan {
     int64_t ranksInCommon = 0;
   };
   std::vector<Pool> pools; // of the plan
-  int64_t planned = 0, own = 0, common = 0;
+  /// Of all pools but the one called host, whose bytes are `host`.
+  int64_t planned = 0, own = 0, common = 0, host = 0;
 
   /// Of the pools of a rank whose process has `ranksPerProcess` ranks in a row,
   /// in a step of `microBatches`. What ranks of a process need no more, or once

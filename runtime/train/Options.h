@@ -168,6 +168,7 @@ struct Options {
   Reduce reduce = Reduce::Ordered;
   AttentionBy attention = AttentionBy::Auto;
   std::optional<std::string> tune;
+  std::optional<std::string> offloadDir;
   std::optional<int64_t> threads;
   bool dryRun = false;
   bool report = false;

@@ -143,6 +143,7 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
       memory.common ? concat(", ", bytes(memory.common),
                              " per process for what its ranks gather")
                     : "",
+      memory.host ? concat(", ", bytes(memory.host), " in a file") : "",
       ", and ", bytes(ReadAhead::bytesPerRank(plan, settings.microBatches)),
       " of batches that are read ahead",
       settings.bytesPerThread ? concat("; ", bytes(settings.bytesPerThread),
@@ -208,6 +209,8 @@ std::string reportText(const plan::Plan &plan, int64_t microBatches,
       more = concat(" planned, ", bytes(pool.own),
                     " allocated: the ranks are threads and read each other's "
                     "slices");
+    else if (pool.name == "host")
+      more = " in a file of --offload-dir, beside all pools";
     text += row(pool.name, bytes(pool.planned) + more);
     if (plan.pools(i).kinds_size() > 1)
       for (const plan::Pool::Kind &kind : plan.pools(i).kinds())

@@ -1,6 +1,6 @@
 // RUN: shardc-opt %s -step-verify -split-input-file -verify-diagnostics
 
-step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0>} {
+step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0, 0>} {
   step.program "overlap" {
     // expected-note @+1 {{the other buffer}}
     %a = step.buffer activation 128 at 0 "a"
@@ -15,7 +15,7 @@ step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0>} {
 
 // -----
 
-step.plan attributes {pool_bytes = array<i64: 0, 64, 0, 0>} {
+step.plan attributes {pool_bytes = array<i64: 0, 64, 0, 0, 0>} {
   step.program "pool" {
     // expected-error @+1 {{ends at byte 128 of a pool of 64}}
     %a = step.buffer activation 128 at 0 "a"
@@ -26,7 +26,7 @@ step.plan attributes {pool_bytes = array<i64: 0, 64, 0, 0>} {
 
 // -----
 
-step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0>} {
+step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0, 0>} {
   step.program "unwritten" {
     %a = step.buffer activation 128 at 0 "a"
     %b = step.buffer activation 128 at 128 "b"
@@ -41,7 +41,7 @@ step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0>} {
 
 // -----
 
-step.plan attributes {pool_bytes = array<i64: 0, 0, 64, 0>} {
+step.plan attributes {pool_bytes = array<i64: 0, 0, 64, 0, 0>} {
   step.program "flight" {
     %g = step.buffer gather 64 at 0 "g"
     %g0 = step.view %g[0] : memref<16xf32>
@@ -55,7 +55,7 @@ step.plan attributes {pool_bytes = array<i64: 0, 0, 64, 0>} {
 
 // -----
 
-step.plan attributes {pool_bytes = array<i64: 0, 0, 64, 0>} {
+step.plan attributes {pool_bytes = array<i64: 0, 0, 64, 0, 0>} {
   step.program "no wait" {
     %g = step.buffer gather 64 at 0 "g"
     // expected-error @+1 {{expects one wait, got 0}}
@@ -90,7 +90,7 @@ step.plan {
 // -----
 
 // Strides are the types' own.
-step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0>} {
+step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0, 0>} {
   step.program "rows of unit stride" {
     %a = step.buffer activation 256 at 0 "a"
     %x = step.view %a[0] : memref<4x3xf32, strided<[1, 4]>>
@@ -120,7 +120,7 @@ step.plan {
 // Kernels of a GPU load 16 bytes at once.
 module {
   module @kernels { func.func @k(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> } }
-  step.plan attributes {argument_alignment = 16 : i64, pool_bytes = array<i64: 0, 128, 0, 0>} {
+  step.plan attributes {argument_alignment = 16 : i64, pool_bytes = array<i64: 0, 128, 0, 0, 0>} {
     %a = step.buffer persistent 64 at 0 "a"
     step.program "unaligned" {
       %b = step.buffer activation 64 at 0 "b"
@@ -135,7 +135,7 @@ module {
 // -----
 
 // Buffers lie as the target's allocations do.
-step.plan attributes {buffer_alignment = 256 : i64, pool_bytes = array<i64: 0, 128, 0, 0>} {
+step.plan attributes {buffer_alignment = 256 : i64, pool_bytes = array<i64: 0, 128, 0, 0, 0>} {
   step.program "buffers" {
     // expected-error @+1 {{expects an offset that is a multiple of 256, got 64}}
     %a = step.buffer activation 64 at 64 "a"
@@ -155,7 +155,7 @@ module {
                    padding = 0 : i64, shards = 1 : i64, optimizer_shards = 0 : i64,
                    reshard = 1 : i64, element_type = bf16, master_type = f32, gradient_type = f32,
                    reason = ""}
-  step.plan attributes {argument_alignment = 16 : i64, pool_bytes = array<i64: 64, 0, 0, 0>} {
+  step.plan attributes {argument_alignment = 16 : i64, pool_bytes = array<i64: 64, 0, 0, 0, 0>} {
     %p = step.buffer persistent 16 at 0 "root.parameters"
     step.storage @root %p
   }
@@ -170,7 +170,7 @@ module {
                    padding = 0 : i64, shards = 2 : i64, optimizer_shards = 2 : i64,
                    reshard = 2 : i64, element_type = f32, master_type = f32, gradient_type = f32,
                    reason = ""}
-  step.plan attributes {argument_alignment = 16 : i64, pool_bytes = array<i64: 64, 0, 0, 0>} {
+  step.plan attributes {argument_alignment = 16 : i64, pool_bytes = array<i64: 64, 0, 0, 0, 0>} {
     %p = step.buffer persistent 12 at 0 "root.parameters"
     step.storage @root %p
   }
@@ -179,7 +179,7 @@ module {
 // -----
 
 // A kept slice is read by the gather from it until the wait.
-step.plan attributes {pool_bytes = array<i64: 0, 0, 192, 0>} {
+step.plan attributes {pool_bytes = array<i64: 0, 0, 192, 0, 0>} {
   step.program "kept" {
     %g = step.buffer gather 64 at 0 "g"
     %k = step.buffer gather 32 at 64 "k"
@@ -198,7 +198,7 @@ step.plan attributes {pool_bytes = array<i64: 0, 0, 192, 0>} {
 
 // -----
 
-step.plan attributes {pool_bytes = array<i64: 0, 0, 128, 0>} {
+step.plan attributes {pool_bytes = array<i64: 0, 0, 128, 0, 0>} {
   step.program "kept too early" {
     %g = step.buffer gather 64 at 0 "g"
     %k = step.buffer gather 32 at 64 "k"
@@ -211,7 +211,7 @@ step.plan attributes {pool_bytes = array<i64: 0, 0, 128, 0>} {
 // -----
 
 // What is added up must be there; the accumulator is of an earlier micro-batch.
-step.plan attributes {pool_bytes = array<i64: 0, 64, 0, 64>} {
+step.plan attributes {pool_bytes = array<i64: 0, 64, 0, 64, 0>} {
   %sum = step.buffer accumulation 64 at 0 "sum"
   step.program "accumulate" {
     %a = step.buffer gradient 64 at 0 "a"
@@ -224,8 +224,8 @@ step.plan attributes {pool_bytes = array<i64: 0, 64, 0, 64>} {
 
 // -----
 
-// expected-error @+1 {{expects the bytes of 4 pools; run step-plan-memory first}}
-step.plan attributes {pool_bytes = array<i64: 0, 256, 0>} {
+// expected-error @+1 {{expects the bytes of 5 pools; run step-plan-memory first}}
+step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0>} {
   step.program "pools" {
   }
 }
@@ -233,7 +233,7 @@ step.plan attributes {pool_bytes = array<i64: 0, 256, 0>} {
 // -----
 
 // Where ranks share memory, what is gathered is other ranks' parameters.
-step.plan attributes {pool_bytes = array<i64: 0, 0, 64, 0>} {
+step.plan attributes {pool_bytes = array<i64: 0, 0, 64, 0, 0>} {
   step.program "gathered" {
     %g = step.buffer gather 64 at 0 "g"
     %gv = step.view %g[0] : memref<16xf32>
@@ -258,7 +258,7 @@ module @kernels {
     return %1 : tensor<8x8xf32>
   }
 }
-step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0>} {
+step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0, 0>} {
   step.program "in place" {
     %a = step.buffer activation 256 at 0 "a"
     %a0 = step.view %a[0] : memref<8x8xf32>
@@ -270,7 +270,7 @@ step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0>} {
 
 // -----
 
-step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0>} {
+step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0, 0>} {
   step.program "onto" {
     %ids = step.buffer activation 64 at 0 "ids"
     %rows = step.buffer activation 64 at 64 "rows"
@@ -290,4 +290,106 @@ func.func @touches_views(%x: memref<16xf32>) {
   // expected-error @+1 {{expects operand 0 to be a step.view}}
   step.fill 1.0 into %x : memref<16xf32>
   return
+}
+
+// -----
+
+// Nothing but transfers touches the pool host.
+step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0, 4096>} {
+  %h = step.buffer host 64 at 0 "state"
+  step.program "train" {
+    %hv = step.view %h[0] : memref<16xf32>
+    %b = step.buffer staging 64 at 0 "b"
+    %bv = step.view %b[0] : memref<16xf32>
+    // expected-error @+1 {{touches buffer "state" of the pool host, which only transfers may touch}}
+    step.copy %hv into %bv : (memref<16xf32>, memref<16xf32>) -> ()
+  }
+}
+
+// -----
+
+// What a transfer brings is there behind its wait.
+step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0, 4096>} {
+  %h = step.buffer host 64 at 0 "state"
+  step.program "train" {
+    %hv = step.view %h[0] : memref<16xf32>
+    %b = step.buffer staging 64 at 0 "b"
+    %bv = step.view %b[0] : memref<16xf32>
+    // expected-note @+1 {{begins here}}
+    %t = step.transfer_start %hv into %bv : (memref<16xf32>, memref<16xf32>) -> !step.token
+    // expected-error @+1 {{touches buffer "b" while a collective works on it}}
+    step.fill 0.0 into %bv : memref<16xf32>
+    step.wait %t
+  }
+}
+
+// -----
+
+// Bytes of one buffer may go while others come; the same may not.
+step.plan attributes {pool_bytes = array<i64: 0, 256, 0, 0, 4096>} {
+  %h = step.buffer host 128 at 0 "state"
+  step.program "train" {
+    %first = step.view %h[0] : memref<16xf32>
+    %second = step.view %h[64] : memref<16xf32>
+    %b = step.buffer staging 64 at 0 "b"
+    %bv = step.view %b[0] : memref<16xf32>
+    %c = step.buffer staging 64 at 64 "c"
+    %cv = step.view %c[0] : memref<16xf32>
+    step.fill 0.0 into %bv : memref<16xf32>
+    // expected-note @+1 {{begins here}}
+    %t = step.transfer_start %bv into %first : (memref<16xf32>, memref<16xf32>) -> !step.token
+    %u = step.transfer_start %second into %cv : (memref<16xf32>, memref<16xf32>) -> !step.token
+    step.wait %u
+    // expected-error @+1 {{touches buffer "state" while a collective works on it}}
+    %v = step.transfer_start %first into %cv : (memref<16xf32>, memref<16xf32>) -> !step.token
+    step.wait %v
+    step.wait %t
+  }
+}
+
+// -----
+
+// All of a slice is updated, part by part.
+fsdp.unit @a {parameters = [], offsets = array<i64>, elements = 32 : i64, padding = 32 : i64, shards = 1 : i64,
+  optimizer_shards = 1 : i64, reshard = 1 : i64, element_type = f32, master_type = f32, gradient_type = f32, reason = "root"}
+step.plan attributes {pool_bytes = array<i64: 128, 512, 0, 0, 4096>} {
+  %p = step.buffer persistent 128 at 0 "p"
+  %h = step.buffer host 128 at 0 "state"
+  // expected-error @+1 {{is updated in 16 elements of a slice of 32}}
+  step.storage @a %p states %h
+  step.program "train" {
+    %hv = step.view %h[0] : memref<16xf32>
+    %b = step.buffer staging 64 at 0 "b"
+    %bv = step.view %b[0] : memref<16xf32>
+    %g = step.buffer gradient 64 at 64 "g"
+    %gv = step.view %g[0] : memref<16xf32>
+    %n = step.buffer activation 8 at 128 "n"
+    %nv = step.view %n[0] : memref<f64>
+    step.fill 0.0 into %gv : memref<16xf32>
+    step.fill 0.0 into %nv : memref<f64>
+    %t = step.transfer_start %hv into %bv : (memref<16xf32>, memref<16xf32>) -> !step.token
+    step.wait %t
+    step.optimizer_step @a "lion" (%gv, %nv) states %bv : (memref<16xf32>, memref<f64>, memref<16xf32>) -> ()
+  }
+}
+
+// -----
+
+// A state in the pool host has to be brought.
+fsdp.unit @a {parameters = [], offsets = array<i64>, elements = 16 : i64, padding = 16 : i64, shards = 1 : i64,
+  optimizer_shards = 1 : i64, reshard = 1 : i64, element_type = f32, master_type = f32, gradient_type = f32, reason = "root"}
+step.plan attributes {pool_bytes = array<i64: 64, 512, 0, 0, 4096>} {
+  %p = step.buffer persistent 64 at 0 "p"
+  %h = step.buffer host 64 at 0 "state"
+  step.storage @a %p states %h
+  step.program "train" {
+    %g = step.buffer gradient 64 at 64 "g"
+    %gv = step.view %g[0] : memref<16xf32>
+    %n = step.buffer activation 8 at 128 "n"
+    %nv = step.view %n[0] : memref<f64>
+    step.fill 0.0 into %gv : memref<16xf32>
+    step.fill 0.0 into %nv : memref<f64>
+    // expected-error @+1 {{expects views of what its unit has in the pool host, and of nothing else}}
+    step.optimizer_step @a "lion" (%gv, %nv) : (memref<16xf32>, memref<f64>) -> ()
+  }
 }

@@ -272,8 +272,8 @@ TEST(LossPtx, LossIsTheScaledSumOfRows) {
 }
 
 template <typename T> void checkColumnSums() {
-  constexpr int64_t rows = 37, columns = 801;
-  std::vector<T> matrix(rows * columns);
+  constexpr int64_t rows = 37, columns = 801, stride = 832;
+  std::vector<T> matrix(rows * stride);
   std::mt19937 random(1);
   for (T &element : matrix)
     runtime::cuda::round(std::normal_distribution<double>()(random), element);
@@ -284,11 +284,11 @@ template <typename T> void checkColumnSums() {
       if (!adds)
         sum = 0;
       for (int64_t row = 0; row < rows; ++row)
-        sum += Computed<T>(widen(matrix[row * columns + column]));
+        sum += Computed<T>(widen(matrix[row * stride + column]));
     }
     runKernel("CrossEntropy", std::string("column_sums_") + nameOf<T>, 256,
               ColumnSumsParameters{addressIn(matrix.data()), rows, columns,
-                                   addressIn(sums.data()), adds});
+                                   stride, addressIn(sums.data()), adds});
     EXPECT_EQ(sums, expected);
   }
 }

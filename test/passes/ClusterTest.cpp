@@ -66,6 +66,18 @@ TEST(Cluster, mayKnowItsMemoryBandwidth) {
             "number above 0, got -1.00");
 }
 
+TEST(Cluster, hasADiskOrALinkToTheHost) {
+  auto cluster = Cluster::parse(
+      with("memory_gb = 24", "memory_gb = 24\nhost_bandwidth_gb_per_s = 5"),
+      "c.toml");
+  ASSERT_TRUE(bool(cluster)) << llvm::toString(cluster.takeError());
+  EXPECT_DOUBLE_EQ(cluster->hostBandwidth, 5e9);
+  EXPECT_EQ(errorOf(with("memory_gb = 24",
+                         "memory_gb = 24\nhost_bandwidth_gb_per_s = 0")),
+            "--cluster c.toml:4: key 'host_bandwidth_gb_per_s': expects a "
+            "number above 0, got 0.00");
+}
+
 TEST(Cluster, mayBeOneNode) {
   auto cluster = Cluster::parse("memory_gb = 1\n"
                                 "inside_node = {bandwidth_gb_per_s = 1, "
@@ -105,7 +117,7 @@ TEST(Cluster, namesWhatItDoesNotKnow) {
   EXPECT_EQ(errorOf(with("memory_gb", "memory")),
             "--cluster c.toml:3: unknown key 'memory'; there are name, "
             "ranks_per_node, memory_gb, memory_bandwidth_gb_per_s, "
-            "inside_node, between_nodes, "
+            "host_bandwidth_gb_per_s, inside_node, between_nodes, "
             "tflop_per_s");
   EXPECT_EQ(errorOf(with("float32 = 10", "float32 = 10\nfloat8 = 1")),
             "--cluster c.toml:16: unknown key 'float8' of [tflop_per_s]; there "

@@ -23,7 +23,17 @@ class Guarded(OtherRuntime):
     runtime = "guarded-runtime"
 
     def trained(
-        self, shardc, model, mesh, strategy, precision, flags, accumulation, seed, optimizer
+        self,
+        shardc,
+        model,
+        mesh,
+        strategy,
+        precision,
+        flags,
+        accumulation,
+        seed,
+        optimizer,
+        offload,
     ):
         path = lambda name: os.path.join(folder, name)
         ranks = ranks_of(mesh)
@@ -39,6 +49,8 @@ class Guarded(OtherRuntime):
                 strategy,
                 "--optimizer",
                 optimizer,
+                "--offload",
+                offload,
                 batch=batch // accumulation,
             )
             os.environ["SHARDC_GUARD_SEED"] = str(seed)
@@ -53,6 +65,7 @@ class Guarded(OtherRuntime):
                 "--grad-accumulation",
                 accumulation,
                 *flags,
+                *(("--offload-dir", folder) if offload != "none" else ()),
                 steps=STEPS,
             ).stdout
             steps, _ = read_metrics(path("m.jsonl"))
@@ -76,6 +89,7 @@ class Guarded(OtherRuntime):
         accumulation=1,
         seed=0,
         optimizer="adamw",
+        offload="none",
     ):
         with self.subTest(
             model=model.folder,
@@ -83,8 +97,9 @@ class Guarded(OtherRuntime):
             strategy=strategy,
             precision=precision,
             accumulation=accumulation,
+            offload=offload,
         ):
-            case = (model, mesh, strategy, precision, flags, accumulation, seed, optimizer)
+            case = (model, mesh, strategy, precision, flags, accumulation, seed, optimizer, offload)
             expected = self.trained(SHARDC, *case)
             self.assertEqual(self.trained(self.shardc, *case), expected)
             return expected[2]
@@ -100,6 +115,22 @@ class Guarded(OtherRuntime):
         for seed, (mesh, strategy) in enumerate(cases):
             precision = ("float64", "bf16")[seed % 2]
             self.check(model, mesh, strategy, precision, (), 1, seed, "muon")
+
+    def test_transfers_at_other_times(self):
+        """What the optimizer needs comes and goes beside it; without the file, in two memories."""
+        for seed, (name, mesh, strategy) in enumerate(
+            (
+                ("gpt2-tiny", "1", "full"),
+                ("gpt2-tiny", "2x2", "hybrid_opt"),
+                ("s2-llama-tiny-mask", "4", "full"),
+                ("mlp-tiny-loss", "2", "none"),
+            )
+        ):
+            precision = ("float64", "bf16")[seed % 2]
+            model, accumulation = models()[name], 1 + seed % 2
+            self.check(
+                model, mesh, strategy, precision, (), accumulation, seed, offload="optimizer"
+            )
 
     def test_every_strategy_in_every_precision(self):
         model = models()["mlp-tiny-loss"]

@@ -51,6 +51,10 @@ std::vector<Life> livesOf(const plan::Plan &plan, const plan::Program &program,
 bool isOf(const plan::Plan &plan, uint32_t buffer, const char *pool) {
   return plan.pools(int(plan.buffers(int(buffer)).pool())).name() == pool;
 }
+/// Whether what is in it stays from step to step.
+bool outlives(const plan::Plan &plan, uint32_t buffer) {
+  return isOf(plan, buffer, "persistent") || isOf(plan, buffer, "host");
+}
 
 /// No two that live at once have a byte in common. Returns the most bytes of
 /// each pool that live at once.
@@ -118,8 +122,7 @@ void checkPools(const plan::Plan &plan, Findings &findings) {
     if (buffer.offset() % alignment)
       findings.add(quoted(buffer), "begins at byte ", buffer.offset(),
                    " of its pool, no multiple of ", alignment);
-    if (buffer.bytes() &&
-        (isOf(plan, b, "persistent") || isOf(plan, b, "accumulation")))
+    if (buffer.bytes() && (outlives(plan, b) || isOf(plan, b, "accumulation")))
       staying.push_back(b);
   }
   for (int p = 0; p < plan.pools_size(); ++p)
@@ -225,7 +228,7 @@ void checkUnit(const plan::Plan &plan, int u, Findings &findings) {
     need(plan.buffers(int(buffer)).bytes() >= elements * bytesOf(type),
          quoted(plan.buffers(int(buffer))), " has fewer than ", elements,
          " elements");
-    need(isOf(plan, buffer, "persistent"), quoted(plan.buffers(int(buffer))),
+    need(outlives(plan, buffer), quoted(plan.buffers(int(buffer))),
          " does not outlive a step");
   };
   holds(unit.parameter_buffer(), unit.elements() / unit.shards(), unit.dtype());
@@ -298,7 +301,7 @@ void checkFrame(const plan::Plan &plan, Findings &findings) {
     std::vector<Life> lives;
     for (const Life &life : livesOf(plan, *program, findings)) {
       isTouched[life.buffer] = true;
-      if (!isOf(plan, life.buffer, "persistent") &&
+      if (!outlives(plan, life.buffer) &&
           !isOf(plan, life.buffer, "accumulation"))
         lives.push_back(life);
     }

@@ -14,7 +14,7 @@ Memory::Memory(const plan::Plan &plan, Values &values, Findings &findings)
 bool Memory::outlivesPrograms(uint32_t buffer) const {
   const std::string &pool =
       plan.pools(int(plan.buffers(int(buffer)).pool())).name();
-  return pool == "persistent" || pool == "accumulation";
+  return pool == "persistent" || pool == "accumulation" || pool == "host";
 }
 
 void Memory::beginProgram() {
@@ -26,7 +26,8 @@ void Memory::beginProgram() {
     }
   for (int p = 0; p < plan.pools_size(); ++p)
     if (plan.pools(p).name() != "persistent" &&
-        plan.pools(p).name() != "accumulation")
+        plan.pools(p).name() != "accumulation" &&
+        plan.pools(p).name() != "host")
       live[p].clear();
 }
 

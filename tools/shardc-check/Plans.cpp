@@ -92,7 +92,9 @@ static std::optional<Role> roleOf(int kind, const std::string &field) {
       {plan::Entry::kGradientNorm, "r:gradients w:result "},
       {plan::Entry::kExactSum, "r:value w:sum "},
       {plan::Entry::kRoundSum, "r:sum w:value "},
-      {plan::Entry::kOptimizerStep, "r:gradient r:norm r:direction "},
+      {plan::Entry::kOptimizerStep,
+       "r:gradient r:norm r:direction u:master u:states "},
+      {plan::Entry::kTransferStart, "r:source w:destination "},
       {plan::Entry::kMatrixDirection, "r:gradient r:norm w:direction "},
       {plan::Entry::kGatherMatricesStart, "r:slices w:matrices "},
       {plan::Entry::kScatterMatricesStart, "w:slices r:matrices "},
@@ -199,6 +201,8 @@ std::optional<uint32_t> startedToken(const plan::Entry &entry) {
     return entry.all_reduce_start().token();
   if (entry.has_all_gather_updates_start())
     return entry.all_gather_updates_start().token();
+  if (entry.has_transfer_start())
+    return entry.transfer_start().token();
   if (entry.has_gather_matrices_start())
     return entry.gather_matrices_start().token();
   if (entry.has_scatter_matrices_start())
@@ -320,7 +324,7 @@ bool checkIndices(const plan::Plan &plan, Findings &findings) {
           "workspace",      "log_sum_exp", "key_mask",
           "input_gradient", "correct",     "weight_gradient",
           "accumulator",    "base",        "kept",
-          "direction"}; // see checkMatrices
+          "direction",      "master"}; // see checkMatrices
       for (int i = 0; message && i < message->GetDescriptor()->field_count();
            ++i) {
         const auto *field = message->GetDescriptor()->field(i);

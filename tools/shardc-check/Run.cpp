@@ -121,6 +121,7 @@ void Run::begin() {
     fill(plan.loss().scale_buffer(), row(0, 1, bytes), bytes,
          values.leaf("loss scale", "", 1));
   units.assign(plan.units_size(), {});
+  fillHost();
   for (int u = 0; u < plan.units_size(); ++u) {
     int64_t bytes = bytesOf(unit(u).dtype());
     if (unit(u).shards() > 1)
@@ -145,10 +146,15 @@ void Run::end(bool isTrain) {
   memory.endProgram();
   if (!isTrain || microBatch + 1 < microBatches)
     return;
+  checkHost();
   for (int u = 0; u < plan.units_size(); ++u) {
     if (unit(u).optimizer_shards() && units[u].updated.empty())
       findings.add("unit " + unit(u).name(), "is trained, and no entry "
                                              "updates it");
+    else if (units[u].elements * unit(u).optimizer_shards() !=
+             (unit(u).optimizer_shards() ? unit(u).elements() : 0))
+      findings.add(units[u].updated, "updates unit ", unit(u).name(),
+                   " to element ", units[u].elements, " of its slice alone");
     if (units[u].isPartial)
       findings.add(units[u].updated, "updates the rank's own part of unit ",
                    unit(u).name(), ", and nothing gathers the others'");
@@ -209,7 +215,8 @@ std::vector<Run::Touch> Run::touches(const plan::Entry &entry,
     const plan::Unit &of = unit(entry.optimizer_step().unit());
     whole(of.parameter_buffer(), true);
     for (uint32_t state : of.state_buffers())
-      whole(state, true);
+      if (!isOnHost(state)) // else it works on what was brought
+        whole(state, true);
   }
   return all;
 }
@@ -314,6 +321,8 @@ void Run::step(const plan::Entry &entry) {
       allGather(entry, flight);
     else if (entry.has_all_gather_updates_start())
       gatherUpdates(entry, flight);
+    else if (entry.has_transfer_start())
+      transfer(entry, flight);
     else if (entry.has_gather_matrices_start())
       gatherMatrices(entry, flight);
     else if (entry.has_scatter_matrices_start())

@@ -45,6 +45,8 @@ private:
     std::string updated;    // by which entry
     std::string directed;   // the same of its direction
     bool isPartial = false; // the rank has its own optimizer slice alone
+    int64_t elements = 0;   // of the rank's slice that are updated
+    Value gradient;         // of the slice
     std::set<uint32_t> gathered;
   };
 
@@ -66,6 +68,21 @@ private:
   void gradientNorm(const plan::Entry &entry);
   void roundSum(const plan::Entry &entry);
   void optimizerStep(const plan::Entry &entry);
+  /// A buffer that a unit has besides its parameters.
+  struct Kept {
+    uint32_t buffer;
+    std::string name;
+  };
+  bool isOnHost(uint32_t buffer) const;
+  std::vector<Kept> keptOf(uint32_t u) const;
+  Value keptValue(uint32_t u, const Kept &kept, bool isUpdated);
+  void fillHost();
+  void transfer(const plan::Entry &entry, Flight &flight);
+  /// The gradient of the rank's slice, of which an optimizer step takes a part;
+  /// none where that lies outside.
+  std::optional<plan::Tensor> wholeGradient(const plan::Entry &entry);
+  void updateStaged(const plan::Entry &entry);
+  void checkHost();
   void gatherUpdates(const plan::Entry &entry, Flight &flight);
   /// What an OptimizerStep's direction has of matrices: leaves of Matrices.
   std::set<int> directionsOf(const plan::Entry &entry);

@@ -93,12 +93,15 @@ void Run::optimizerStep(const plan::Entry &entry) {
   const std::string &where = entry.name();
   demandUnitName(entry, step.unit());
   UnitState &state = units[step.unit()];
-  if (!of.optimizer_shards() || !state.updated.empty())
-    findings.add(where, "updates unit ", of.name(), ", which ",
-                 state.updated.empty() ? "is not trained" : state.updated,
-                 state.updated.empty() ? "" : " has updated before");
+  std::optional<plan::Tensor> whole = wholeGradient(entry);
+  if (!whole)
+    return;
   auto [gradient, norm] =
-      gradientAndNorm(where, of, step.kind(), step.gradient(), step.norm());
+      gradientAndNorm(where, of, step.kind(), *whole, step.norm());
+  if (step.begin() > 0 && gradient != state.gradient)
+    findings.add(where, "takes another gradient than the part before");
+  state.gradient = gradient;
+  updateStaged(entry);
   std::set<int> directions = directionsOf(entry);
   for (uint32_t p : of.parameters()) {
     const plan::Parameter &own = plan.parameters(int(p));

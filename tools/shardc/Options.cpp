@@ -1,11 +1,11 @@
-// shardc's flags. The one file of the compiler that is built with exceptions,
-// which the runtime's flags throw. It includes nothing of LLVM.
+// What shardc's flags say together. With Flags.cpp the one part of the compiler
+// that is built with exceptions, which the runtime's flags throw. It includes
+// nothing of LLVM.
 #include "tools/shardc/Options.h"
 
-#include "passes/options/RematClasses.h"
 #include "runtime/device/Optimizers.h"
 #include "runtime/flags/Settings.h"
-#include "tools/shardc/OptionTable.h"
+#include "tools/shardc/Flags.h"
 
 #include <algorithm>
 #include <iterator>
@@ -17,13 +17,6 @@ using namespace shardc::runtime::cli;
 using runtime::fail;
 
 namespace {
-
-/// What is read before it is checked.
-struct Said {
-  Options options;
-  std::vector<std::string> dims;
-  std::string compileTo = "trainer";
-};
 
 /// "name=size" into its parts.
 std::pair<std::string, int64_t> parseDim(const std::string &text) {
@@ -37,29 +30,6 @@ std::pair<std::string, int64_t> parseDim(const std::string &text) {
     fail("--dim ", text,
          ": the size must be a whole number from 1 to 999999999999");
   return {name, std::stoll(size)};
-}
-
-std::vector<std::string> phaseNames() {
-  std::vector<std::string> names;
-  for (const PhaseInfo &phase : phases)
-    names.emplace_back(phase.name);
-  return names;
-}
-
-std::string phasesText() {
-  std::string text = "stop after a phase and print its IR";
-  for (const PhaseInfo &phase : phases)
-    if (&phase != &infoOf(Phase::Trainer))
-      text += (&phase == std::begin(phases) ? ". " : "; ") +
-              std::string(phase.name) + ": " + phase.summary;
-  return text;
-}
-
-std::vector<std::string> optimizerChoices() {
-  std::vector<std::string> names;
-  for (const Optimizer &optimizer : optimizers)
-    names.emplace_back(optimizer.name);
-  return names;
 }
 
 /// When a flag changes anything, and what is said where it does not.
@@ -80,197 +50,6 @@ void refuseIdle(const Given &given, const std::vector<Effect> &effects) {
       fail(place->second, place->second.empty() ? "" : ": ", effect.flag,
            ": has no effect ", effect.otherwise);
   }
-}
-
-void declareFiles(OptionTable &table, Said &said) {
-  table.question("--version", "print the version and exit");
-  table.question("--list-ops", "print the ONNX operators that are supported, "
-                               "and the opsets that define what is");
-  table.required("model", "MODEL.onnx", said.options.model,
-                 "the ONNX file (opset 13 to 24)");
-  table.value("-o,--output", "FILE", said.options.output,
-              "the trainer to write; default: MODEL.trainer");
-}
-
-void declareModel(OptionTable &table, Said &said) {
-  table.group("Model");
-  table.list("--dim", "NAME=SIZE ...", said.dims,
-             "size of a symbolic dim (repeatable); batch is that of one rank");
-  table.value("--loss", "LOSS", said.options.loss,
-              "cross-entropy:logits=NAME,labels=NAME[,ignore=-100][,shift=1]"
-              " | mse:output=NAME,target=NAME | output:NAME; "
-              "default: the graph's only output, if it is a scalar");
-  table.list("--output-values", "NAME ...", said.options.outputs,
-             "an output of the graph that a trainer's --predict may write "
-             "(repeatable)");
-  table.choice(
-      "--metric", "accuracy", said.options.metric, {"accuracy"},
-      "what evaluations count besides the loss; accuracy: the part of "
-      "the valid labels of a cross entropy whose logit is the largest");
-  table.choice("--init", "file|random [file]", said.options.init,
-               {"file", "random"},
-               "the trainer's default, which its own --init overrides: file: "
-               "the model's own values; random: trained from scratch, values "
-               "need not exist");
-  table.toggle("--embed-weights", said.options.embedWeights,
-               "ship the model's values inside the trainer");
-}
-
-void declareSharding(OptionTable &table, Said &said) {
-  table.group("Sharding");
-  table.value("--mesh", "N|RxS [1]", said.options.mesh,
-              "ranks: N, RxS, or replicate=R,shard=S; the ranks of dimension "
-              "1 are neighbours (one node)");
-  table.value(
-      "--strategy", "NAME", said.options.strategy,
-      "full, grad_op: parameters, gradients and optimizer state sharded "
-      "over "
-      "all ranks (grad_op keeps parameters gathered until backward); "
-      "hybrid, "
-      "hybrid_grad_op: over dimension 1, replicated over dimension 0; "
-      "hybrid_opt: hybrid, optimizer state over all ranks; opt: optimizer "
-      "state alone; none: nothing. Default: hybrid on two dimensions, else "
-      "full");
-  table.value("--reshard-after-forward", "default|always|never|N",
-              said.options.reshardAfterForward,
-              "what is left of gathered parameters until backward: always: "
-              "the rank's shard; never: all; N: a slice over N neighbours, "
-              "which gather among themselves; default: always, but for the "
-              "last unit");
-  table.list("--unit-option", "match=REGEX[,reshard=...][,precision=TYPE] ...",
-             said.options.unitOptions,
-             "for units whose name (X, or X.frozen for what is frozen of "
-             "it) the regular expression is found in (repeatable; the "
-             "first match wins)");
-  table.value("--units", "HOW [auto]", said.options.units,
-              "what is gathered together: auto (blocks, merged and split by "
-              "the cluster's times), block (blocks and the rest), "
-              "class:NAME[,NAME] or scope:REGEX (modules, and the rest), "
-              "size:100MB (in order of use), one");
-  table.value("--cluster", "NAME|FILE.toml [cpu; dgx-h100 with --target cuda]",
-              said.options.cluster,
-              "the machine: cpu, dgx-h100, dgx-a100, cloud-l40s, or a TOML "
-              "file of link bandwidths, latencies, FLOP rates and memory");
-  table.value("--prefetch", "HOW [1; auto with --target cuda]",
-              said.options.prefetch,
-              "units gathered ahead of their use: N, or "
-              "forward=N,backward=M, 0 to 64; auto: as early as the cluster's "
-              "times ask for, in the memory that there is, where units may "
-              "stay gathered until backward");
-  table.value("--memory-limit", "SIZE", said.options.memoryLimit,
-              "most memory that a rank's pools may take (kB, MB, GB, KiB, MiB, "
-              "GiB): --prefetch auto keeps to it, and a plan that does not is "
-              "an error [--prefetch auto: 97.5 % of the cluster's "
-              "memory]");
-}
-
-void declareTraining(OptionTable &table, Said &said) {
-  table.group("Training");
-  table.choice("--optimizer", "KIND [adamw]", said.options.optimizer,
-               optimizerChoices(),
-               optimizerNames() + ", with torch's formulas or the paper's");
-  table.list("--muon", "REGEX ...", said.options.muon,
-             "the matrices that muon updates, by name: a regular expression "
-             "that is found in it (repeatable); the others have adamw. "
-             "Default: all but embeddings and the head's");
-  table.number("--newton-schulz-steps", "N [5]", said.options.newtonSchulzSteps,
-               1, 100, "steps of muon's iteration");
-  table.choice("--accumulate", "sharded|unsharded", said.options.accumulate,
-               {"sharded", "unsharded"},
-               "what --grad-accumulation adds up: sharded: reduced gradients, "
-               "every micro-batch communicates; unsharded: whole ones, only "
-               "the last does [sharded; unsharded with --strategy none]");
-  table.list("--freeze", "REGEX ...", said.options.freeze,
-             "parameters that are not trained: a regular expression that is "
-             "found in their names (repeatable)");
-  table.list("--trainable", "REGEX ...", said.options.trainable,
-             "the only parameters that are trained (repeatable); one that "
-             "is found in no parameter's name makes parameters of the "
-             "buffers and constants that it is found in");
-  table.list("--buffer", "REGEX ...", said.options.buffers,
-             "float tensors of the file that are no parameters: kept as "
-             "they are, whole on every rank; before --trainable "
-             "(repeatable)");
-  table.value("--precision", "PRECISION [float32]", said.options.precision,
-              "bf16, float16, float32 or float64, or in full param=TYPE"
-              "[,reduce=TYPE][,output=TYPE][,keep=norm|softmax|loss|REGEX]: "
-              "of parameters and products, of gradients, of the reported "
-              "loss, and what stays float32");
-  table.value(
-      "--master", "TYPE [float32]", said.options.master,
-      "master weights and optimizer state: bf16, float16, float32 or "
-      "split: float32 as bf16 parameters and what is missing to them, "
-      "of the same bits in half of the memory; default float32, float64 "
-      "with --precision float64");
-  table.value(
-      "--remat", "POLICY [cheap]", said.options.remat,
-      "what backward computes again instead of keeping it; results have the "
-      "same bits. cheap: norms, activations and the like, from what is kept "
-      "anyway, in at most 1 % of a step's time; all: as many of them as save "
-      "memory; none: nothing; selective: all but products and attention; "
-      "unit: all but the inputs of units; time=PERCENT: what saves most memory "
-      "in that much of a step's arithmetic; budget=SIZE: so much that backward "
-      "keeps at most SIZE, in the least time; class:NAME[,NAME]: of " +
-          rematClassesText() +
-          "; scope:REGEX: what lies in modules whose path matches, but their "
-          "inputs; pareto: none is chosen, memory and time of several are "
-          "printed");
-}
-
-void declareCode(OptionTable &table, Said &said) {
-  table.group("Code");
-  table.value("--target", "NAME[,NAME] [auto]", said.options.target,
-              "what the trainer runs on: cpu, cuda:sm_80, cuda:sm_90 or "
-              "cuda:sm_100 and newer (cuda: cuda:sm_90), or one of each kind, "
-              "between which its --device chooses; auto: cpu, and cuda where "
-              "this machine has a GPU and its driver");
-  table.value("--cpu", "CPU [native]", said.options.cpu,
-              "processor to generate for: native, x86-64-v3, x86-64-v4, or "
-              "a name that clang knows");
-  table.number("--threads-per-rank", "N [0]", said.options.threadsPerRank, 0,
-               1024,
-               "most threads that a rank may use; 0: this machine's cores "
-               "over the ranks");
-  table.value("--kernels", "DIR", said.options.kernels,
-              "write the compiled kernels into this folder: a shared "
-              "object; for cuda PTX, and cubins where CUDA's ptxas is; the "
-              "trainer as well only with -o");
-}
-
-void declareInspection(OptionTable &table, Said &said,
-                       const std::string &remarkPasses) {
-  table.group("Inspection");
-  table.choice("--compile-to", "PHASE [trainer]", said.compileTo, phaseNames(),
-               phasesText());
-  table.value("--dump-phases-to", "DIR", said.options.dumpPhasesTo,
-              "write the IR after every phase into this folder");
-  table.value("--report", "FILE.json", said.options.report,
-              "write what was resolved as JSON");
-  table.value("--timeline", "FILE.json|svg|html", said.options.timeline,
-              "write when a step computes and communicates by the cluster's "
-              "times: a trace for Perfetto and chrome://tracing, or a picture");
-  table.list("--disable-pass", "PASS ...", said.options.disabledPasses,
-             "leave out a pass, to see what it does (repeatable): what "
-             "it does or proves is then missing");
-  table.value("--remarks", "REGEX", said.options.remarks,
-              "print why passes decided as they did, on stderr: those in "
-              "whose names the regular expression is found, of " +
-                  remarkPasses);
-  table.toggle("--pass-timing", said.options.passTiming,
-               "print how long each pass took, on stderr");
-  table.toggle("-q,--quiet", said.options.quiet,
-               "print errors and warnings alone");
-}
-
-void declareQuestion(OptionTable &table, Said &said) {
-  table.group("Question");
-  runtime::cli::Flag &what = table.value(
-      "what", "WHAT", said.options.what,
-      "behind MODEL.onnx: a parameter, a unit, a collective as the report "
-      "names it ('all_gather backward layers.3'), a buffer, memory, or oom");
-  what.isRequired = true;
-  table.value("size", "SIZE", said.options.size,
-              "behind oom: the memory of a rank that has to suffice");
 }
 
 void bindDims(Said &said) {
@@ -307,6 +86,24 @@ void resolveOptimizer(const Given &given, Options &options) {
     if (name.starts_with("cuda"))
       fail("--optimizer ", options.optimizer, " runs on the CPU alone, not on ",
            name, "; give --target cpu, or another optimizer");
+}
+
+/// Checks what is offloaded against who can do that.
+void resolveOffload(Options &options) {
+  if (options.offload == "none")
+    return;
+  if (findOptimizer(options.optimizer)->takesMatrices())
+    fail("--offload ", options.offload, ": the state of ", options.optimizer,
+         "'s whole matrices stays in memory; give another --optimizer");
+  if (options.master == "split")
+    fail("--offload ", options.offload,
+         ": split masters stay in memory; give --master float32");
+  if (options.target == "auto")
+    options.target = "cpu";
+  for (const std::string &name : targetsOf(options))
+    if (name.starts_with("cuda"))
+      fail("--offload ", options.offload, " works on the CPU alone, not on ",
+           name, "; give --target cpu, or no --offload");
 }
 
 /// Flags that say what another target has.
@@ -406,6 +203,8 @@ void checkTrainer(const Said &said) {
   if (!options.memoryLimit.empty() && said.compileTo != "plan")
     fail("--compile-to ", said.compileTo,
          ": plans no memory; drop --memory-limit");
+  if (options.offload != "none" && said.compileTo != "plan")
+    fail("--compile-to ", said.compileTo, ": plans no memory; drop --offload");
   if (options.printIr && !options.report.empty())
     fail("--compile-to ", said.compileTo, ": makes no report; drop --report");
 }
@@ -417,6 +216,7 @@ void check(const Given &given, Said &said) {
     fail("--embed-weights: cannot be honoured with --init random, which reads "
          "no values; drop one of the two");
   resolveOptimizer(given, said.options);
+  resolveOffload(said.options);
   checkTarget(given, said.options);
   checkRemarks(given, said);
   resolvePareto(given, said);
@@ -448,15 +248,8 @@ ParsedOptions shardc::parseOptions(Command command, int argc, char **argv,
   ParsedOptions parsed;
   Said said;
   OptionTable table;
-  declareFiles(table, said);
-  declareModel(table, said);
-  declareSharding(table, said);
-  declareTraining(table, said);
-  declareCode(table, said);
-  declareInspection(table, said, remarkPasses);
+  declareFlags(command, remarkPasses, table, said);
   bool explains = command == Command::Explain;
-  if (explains)
-    declareQuestion(table, said);
   Program program;
   program.name = explains ? "shardc explain" : "shardc";
   program.description =

@@ -42,6 +42,7 @@ struct Options {
   bool embedWeights = false;
   std::string prefetch;    ///< empty: the target's default
   std::string memoryLimit; ///< of a rank's pools; empty: the machine's memory
+  std::string offload = "none";
   int64_t threadsPerRank =
       0;               ///< 0: this machine's cores over the ranks, at least 1
   std::string kernels; ///< folder; empty: none

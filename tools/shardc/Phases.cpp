@@ -71,6 +71,7 @@ void shardc::buildPhase(OpPassManager &passes, Phase phase,
     plan.prefetch = settings.prefetch;
     plan.cluster = settings.cluster;
     plan.memoryLimit = options.memoryLimit;
+    plan.offload = options.offload;
     return buildPlanPhase(passes, plan);
   }
   }

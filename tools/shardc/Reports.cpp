@@ -67,7 +67,9 @@ void collectPlan(const plan::Plan &plan, ModuleOp module,
     reported.bytes = pool.bytes();
     for (const plan::Pool::Kind &kind : pool.kinds())
       reported.kinds.push_back({kind.name(), kind.bytes()});
-    report.memory->peakBytes += pool.bytes();
+    // A file, or the memory of the machine around a device.
+    if (pool.name() != "host")
+      report.memory->peakBytes += pool.bytes();
   }
 }
 

@@ -63,8 +63,17 @@ enum cublasLtEpilogue_t : unsigned {
   CUBLASLT_EPILOGUE_BGRADA = 256,
   CUBLASLT_EPILOGUE_BGRADB = 512,
 };
+/// How an algorithm that splits k adds its parts up.
+enum cublasLtReductionScheme_t : unsigned {
+  CUBLASLT_REDUCTION_SCHEME_NONE = 0,
+  CUBLASLT_REDUCTION_SCHEME_INPLACE = 1,      // in D, in its type
+  CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE = 2, // in the workspace
+  CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE = 4,  // in the workspace, in D's type
+  CUBLASLT_REDUCTION_SCHEME_MASK = 7,
+};
 enum cublasLtMatmulPreferenceAttributes_t : int {
   CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1,   // uint64_t
+  CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK = 3, // uint32_t, all by default
   CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES = 5, // uint32_t, 256 by default
   CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES = 6,
   CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES = 7,

@@ -201,7 +201,7 @@ SHARDC_DEVICE void columnSums(const ColumnSumsParameters &with) {
     C sum = with.adds ? sums[column] : 0;
 #pragma unroll 8
     for (Count row = 0; row < with.rows; ++row)
-      sum += widened(value[row * with.columns]);
+      sum += widened(value[row * with.stride]);
     sums[column] = sum;
   }
 }

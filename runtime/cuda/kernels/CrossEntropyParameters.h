@@ -12,6 +12,13 @@ inline constexpr int mostRowThreads = 256;
 /// Of all blocks of loss_sum_*, column_sums_L and round_rows_*.
 inline constexpr int sumThreads = 256;
 
+/// Elements from one row of a chunk of logits to the next one: rows begin at
+/// multiples of 128 bytes. Matrix units read no rows at odd addresses, as 50257
+/// classes would have them.
+constexpr Count logitsStride(Count classes, Count elementBytes) {
+  return (classes * elementBytes + 127) / 128 * 128 / elementBytes;
+}
+
 /// Labels [..., length] with any strides. Row i of the logits is compared with
 /// the label `shift` positions further on in the same row of labels; rows
 /// without one, and rows whose label is ignoreIndex, do not count.
@@ -56,12 +63,12 @@ struct LossSumParameters {
   Address scale, loss, correct;
 };
 
-/// column_sums_L: of each column of a contiguous matrix the sum of its rows in
-/// their order; sums have the computed type. A thread has a column: grids of one
-/// dimension of any size.
+/// column_sums_L: of each column of a matrix the sum of its rows in their order;
+/// sums have the computed type. A thread has a column: grids of one dimension of
+/// any size.
 struct ColumnSumsParameters {
   Address matrix;
-  Count rows, columns;
+  Count rows, columns, stride;
   Address sums;
   Count adds; // not 0: to what the sums are before, else to 0
 };

@@ -28,7 +28,7 @@ cublasLtMatmulAlgo_t Algorithm::encode() const {
   bytes.data[3] = splits;
   bytes.data[4] = uint64_t(alignmentA) | uint64_t(alignmentB) << 16 |
                   uint64_t(alignmentC) << 32 | uint64_t(alignmentD) << 48;
-  bytes.data[5] = alignmentBias;
+  bytes.data[5] = uint64_t(alignmentBias) | uint64_t(roundsParts) << 16;
   bytes.data[6] = place;
   bytes.data[7] = checksum(bytes);
   return bytes;
@@ -42,6 +42,7 @@ std::optional<Algorithm> Algorithm::decode(const cublasLtMatmulAlgo_t &bytes) {
                    bytes.data[2],
                    int(bytes.data[3]),
                    int(bytes.data[6]),
+                   bool(bytes.data[5] >> 16),
                    uint16_t(alignments),
                    uint16_t(alignments >> 16),
                    uint16_t(alignments >> 32),
@@ -64,6 +65,9 @@ std::vector<Algorithm> choose(const Problem &problem,
   };
   Algorithm common;
   common.problem = problem.digest();
+  common.roundsParts =
+      preference.reductions & (CUBLASLT_REDUCTION_SCHEME_INPLACE |
+                               CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE);
   common.alignmentA = limited(preference.alignmentA);
   common.alignmentB = limited(preference.alignmentB);
   common.alignmentC = limited(preference.alignmentC);

@@ -14,6 +14,9 @@ struct Algorithm {
   uint64_t workspaceBytes = 0;
   int splits = 1; // parts of k
   int place = 0;  // among those that the heuristic names, from 0 on
+  /// Parts, and the product beside what is added to it, are rounded to D's type:
+  /// a scheme of reductions that the preference allows does so.
+  bool roundsParts = false;
   /// What the pointers must be multiples of; the bias's, 16 at most, as it was
   /// when the heuristic was asked.
   uint16_t alignmentA = 0, alignmentB = 0, alignmentC = 0, alignmentD = 0,

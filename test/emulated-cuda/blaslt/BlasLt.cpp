@@ -198,9 +198,10 @@ cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
   Work work;
   work.name = call.name();
   work.accesses = accessesOf(call, bias, workspace, needed);
-  work.run = [problem, splits = algorithm->splits, isSlow = isSlow(*algorithm),
-              scaleAB, scaleC, a = call.a, b = call.b,
-              c = call.readsC ? c : nullptr, d, bias, workspace, needed] {
+  work.run = [problem, parts = Parts{algorithm->splits, algorithm->roundsParts},
+              isSlow = isSlow(*algorithm), scaleAB, scaleC, a = call.a,
+              b = call.b, c = call.readsC ? c : nullptr, d, bias, workspace,
+              needed] {
     auto at = [](const void *pointer) {
       return pointer ? workAddress(addressOf(pointer)) : nullptr;
     };
@@ -208,7 +209,7 @@ cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     if (needed)
       spoil(at(workspace), needed);
-    multiply(problem, splits, scaleAB, scaleC,
+    multiply(problem, parts, scaleAB, scaleC,
              {at(a), at(b), at(c), at(d), at(bias)});
     return CUresult(CUDA_SUCCESS);
   };

@@ -211,6 +211,8 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
   switch (attribute) {
   case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
     return set(preference->workspace, value, bytes);
+  case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
+    return set(preference->reductions, value, bytes);
   case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
     return set(preference->alignmentA, value, bytes);
   case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:

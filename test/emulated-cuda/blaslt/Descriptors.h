@@ -26,6 +26,7 @@ struct BlasLtMatrixLayout {
 };
 struct BlasLtMatmulPreference {
   uint64_t workspace = 0;
+  uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_MASK;
   uint32_t alignmentA = 256, alignmentB = 256, alignmentC = 256,
            alignmentD = 256;
 };

@@ -61,19 +61,20 @@ void gemm(const Problem &p, int64_t depth, const double *a, int64_t leadingA,
 }
 
 /// op(A) op(B), [m, n] without gaps.
-template <typename T>
-std::vector<T> product(const Problem &p, int splits, const Matrix<T> &a,
+template <typename T, typename Out>
+std::vector<T> product(const Problem &p, Parts parts, const Matrix<T> &a,
                        const Matrix<T> &b) {
   std::vector<T> sums(p.m * p.n), part(p.m * p.n);
-  for (int split = splits - 1; split >= 0; --split) {
-    int64_t begin = p.k * split / splits, end = p.k * (split + 1) / splits;
+  for (int split = parts.count - 1; split >= 0; --split) {
+    int64_t begin = p.k * split / parts.count,
+            end = p.k * (split + 1) / parts.count;
     if (begin == end)
       continue;
     gemm(p, end - begin, a.data + begin * (p.a.transposed ? 1 : a.leading),
          a.leading, b.data + begin * (p.b.transposed ? b.leading : 1),
          b.leading, part.data());
     for (size_t i = 0; i < sums.size(); ++i)
-      sums[i] += part[i];
+      sums[i] += parts.areRounded ? T(Out(part[i])) : part[i];
   }
   return sums;
 }
@@ -113,12 +114,12 @@ void sumBias(const Problem &p, const Matrix<T> &a, const Matrix<T> &b,
 }
 
 template <typename T, typename Out>
-void multiplyAs(const Problem &problem, int splits, T alpha, T beta,
+void multiplyAs(const Problem &problem, Parts parts, T alpha, T beta,
                 const Addresses &addresses) {
   for (int64_t batch = 0; batch < problem.batches; ++batch) {
     Matrix<T> a = load<T>(addresses.a, problem.a, batch);
     Matrix<T> b = load<T>(addresses.b, problem.b, batch);
-    finish<T, Out>(problem, alpha, beta, product(problem, splits, a, b),
+    finish<T, Out>(problem, alpha, beta, product<T, Out>(problem, parts, a, b),
                    addresses, batch);
     if (problem.epilogue == CUBLASLT_EPILOGUE_BGRADA ||
         problem.epilogue == CUBLASLT_EPILOGUE_BGRADB)
@@ -128,17 +129,17 @@ void multiplyAs(const Problem &problem, int splits, T alpha, T beta,
 
 } // namespace
 
-void multiply(const Problem &problem, int splits, double alpha, double beta,
+void multiply(const Problem &problem, Parts parts, double alpha, double beta,
               const Addresses &addresses) {
   switch (problem.d.type) {
   case CUDA_R_64F:
-    return multiplyAs<double, double>(problem, splits, alpha, beta, addresses);
+    return multiplyAs<double, double>(problem, parts, alpha, beta, addresses);
   case CUDA_R_32F:
-    return multiplyAs<float, float>(problem, splits, alpha, beta, addresses);
+    return multiplyAs<float, float>(problem, parts, alpha, beta, addresses);
   case CUDA_R_16F:
-    return multiplyAs<float, Float16>(problem, splits, alpha, beta, addresses);
+    return multiplyAs<float, Float16>(problem, parts, alpha, beta, addresses);
   default:
-    return multiplyAs<float, Bfloat16>(problem, splits, alpha, beta, addresses);
+    return multiplyAs<float, Bfloat16>(problem, parts, alpha, beta, addresses);
   }
 }
 

@@ -12,10 +12,16 @@ struct Addresses {
   void *bias; // null without an epilogue that has one
 };
 
-/// Sums float64 in float64 and everything else in float32: in `splits` parts of
-/// k, each by OpenBLAS, the last part first. What leaves is rounded once to D's
-/// type. C is not read where `beta` is zero.
-void multiply(const Problem &problem, int splits, double alpha, double beta,
+/// The parts of k that are added up, the last one first.
+struct Parts {
+  int count;
+  bool areRounded; // to D's type, each by itself
+};
+
+/// Sums float64 in float64 and everything else in float32, each part by
+/// OpenBLAS. What leaves is rounded to D's type, and nothing before where parts
+/// are not. C is not read where `beta` is zero.
+void multiply(const Problem &problem, Parts parts, double alpha, double beta,
               const Addresses &addresses);
 
 } // namespace shardc::test::cuda

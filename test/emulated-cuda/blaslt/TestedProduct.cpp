@@ -174,6 +174,7 @@ TestedProduct::TestedProduct(Device &device, const Wish &wish)
         preference, attribute, &value, sizeof(value)));
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t(wish.workspace));
+  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, wish.reductions);
   for (auto attribute : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
                          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
                          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,

@@ -27,6 +27,7 @@ struct Wish {
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   size_t workspace = 1 << 20;
   uint32_t alignment = 16; // of the preference
+  uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 };
 
 /// A matrix of a test: where element (row, column) of a batch lies.

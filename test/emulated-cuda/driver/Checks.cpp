@@ -122,6 +122,13 @@ void forgetGranules(CUdeviceptr begin, size_t bytes) {
   madvise(&granuleOf(begin), bytes * 2, MADV_DONTNEED);
 }
 
+void prepareGranules(CUdeviceptr begin, size_t bytes) {
+  // Kernels that know no such advice go on with faults.
+  constexpr size_t large = size_t(4) << 20;
+  madvise(&granuleOf(begin), bytes * 2,
+          bytes < large ? MADV_POPULATE_WRITE : MADV_HUGEPAGE);
+}
+
 void registerTask(Task &task, uint32_t place, uint32_t time, int device) {
   task.number =
       TaskTable::instance().append(place, time, device, task.action->name);

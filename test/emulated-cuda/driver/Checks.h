@@ -22,6 +22,10 @@ static_assert(sizeof(Granule) == ptx::granuleBytes);
 void reserveGranules();
 /// Nothing is known of them from here on.
 void forgetGranules(CUdeviceptr begin, size_t bytes);
+/// Gives pages to what will be known of an allocation, if it is large huge ones
+/// as they are touched: of pages that come one by one, and are read before they
+/// are written, each costs two faults and stops all threads.
+void prepareGranules(CUdeviceptr begin, size_t bytes);
 
 /// "'copy4' in stream 2 of device 0".
 std::string describeTask(uint32_t task);

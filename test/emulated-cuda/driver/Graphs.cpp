@@ -66,12 +66,16 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
     return result;
   std::shared_ptr<Capture> capture = stream->capture;
   if (!capture)
-    return CUDA_ERROR_INVALID_VALUE;
-  if (&capture->origin != stream)
+    return CUDA_ERROR_ILLEGAL_STATE;
+  if (&capture->origin != stream) {
+    capture->invalid = true;
     return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+  }
   if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
-      capture->thread != std::this_thread::get_id())
+      capture->thread != std::this_thread::get_id()) {
+    capture->release(); // nobody can end it any more
     return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+  }
   bool isJoined = capture->isJoined();
   capture->release();
   if (capture->invalid)

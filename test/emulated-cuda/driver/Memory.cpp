@@ -83,6 +83,8 @@ CUresult allocate(int device, size_t bytes, size_t multiple,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
            -1, 0) == MAP_FAILED)
     return CUDA_ERROR_OUT_OF_MEMORY;
+  if (settings().checked)
+    prepareGranules(first, size);
   of.next = first + size - deviceMemory - uint64_t(device) * bytesOfDevice;
   of.inUse += bytes;
   tables().allocations[begin] = {begin, bytes, device, ++of.count, false};

@@ -1,149 +1,11 @@
 // Fibers of the threads of a block. Switching is a few instructions, and stacks
 // stay from one launch to the next.
-#include "Blocks.h"
+#include "BlocksImpl.h"
 
-#include "SharedChecks.h"
-#include "SwitchFiber.h"
-
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <sys/mman.h>
-#include <vector>
 
 namespace shardc::test::ptx {
-
-namespace {
-
-constexpr size_t warpSize = 32;
-
-enum class State : uint8_t { Ready, Barrier, Warp, Ended };
-
-struct LaterCopy {
-  void *to;
-  const void *from;
-  uint32_t bytes, given;
-  size_t group;
-};
-
-struct Fiber : Thread {
-  State state = State::Ready;
-  Blocks *blocks = nullptr;
-  void *impl = nullptr;
-  void *at = nullptr; // its stack, while it does not run
-  char *stack = nullptr;
-  // What it waits for.
-  WarpOp op = WarpOp::Meet;
-  uint32_t mask = 0, barrier = 0, barrierThreads = 0;
-  const uint32_t *in = nullptr;
-  uint32_t *out = nullptr;
-  const char *statement = "";
-  std::vector<LaterCopy> copies;
-  size_t group = 0; // cp.async's, which is open
-  SharedTime time;
-};
-
-} // namespace
-
-struct Blocks::Impl {
-  std::vector<std::unique_ptr<Fiber>> fibers;
-  size_t stackBytes = 64 * 1024;
-  std::vector<std::pair<void *, size_t>> maps;
-  void *scheduler = nullptr;
-  std::string problem;
-  bool stale = false; // fibers that did not come to their end
-  SharedChecks checks;
-  uint32_t latest = 0; // of all threads' times
-  // The run
-  Kernel kernel = nullptr;
-  const void *parameters = nullptr;
-  Grid grid;
-  void *user = nullptr;
-  Services services;
-  size_t threads = 1, firstBlock = 0, endBlock = 1;
-  std::vector<char> sharedMemory;
-  char *shared = nullptr;
-
-  ~Impl() { unmap(); }
-  void unmap() {
-    for (auto [at, bytes] : maps)
-      munmap(at, bytes);
-    maps.clear();
-    fibers.clear();
-  }
-
-  void prepare(size_t count, size_t localBytes);
-
-  static void start(Fiber &fiber);
-
-  /// Each time round is a block.
-  static void enter(Fiber *fiber);
-
-  void place(Fiber &fiber, size_t block);
-  void number(Fiber &fiber, size_t thread) {
-    fiber.time = {uint32_t(thread), latest, 0};
-    fiber.tid[0] = uint32_t(thread % grid.threads[0]);
-    fiber.tid[1] = uint32_t(thread / grid.threads[0] % grid.threads[1]);
-    fiber.tid[2] = uint32_t(thread / grid.threads[0] / grid.threads[1]);
-  }
-
-  void oneByOne(Fiber &fiber);
-
-  /// For a block that begins.
-  void clearShared() {
-    if (grid.checksShared)
-      checks.begin(shared, sharedMemory.size() - 128);
-    ++latest;
-    // Nobody relies on what it holds.
-    std::fill(sharedMemory.begin(), sharedMemory.end(), char(0xa5));
-  }
-
-  void resume(Fiber &fiber) { shardcSwitchFiber(&scheduler, fiber.at); }
-
-  void runWaiting(size_t block);
-
-  /// Runs a warp until all of it waits for other warps, or has ended.
-  bool runWarp(size_t warp);
-
-  /// Lets those lanes go on that have all come to the same operation.
-  bool meet(size_t begin, size_t end);
-
-  bool releaseBarriers();
-
-  /// Nobody can go on: the first that waits, and the first that it lacks.
-  void explain();
-
-  // What kernels call.
-  static Fiber &of(Thread *thread) { return *static_cast<Fiber *>(thread); }
-  static void wait(Fiber &fiber, State state) {
-    fiber.state = state;
-    shardcSwitchFiber(&fiber.at, static_cast<Impl *>(fiber.impl)->scheduler);
-  }
-  static void barrierOf(Thread *thread, uint32_t number, uint32_t count,
-                        const char *statement);
-  static void warpOf(Thread *thread, WarpOp op, uint32_t mask,
-                     const uint32_t *in, uint32_t *out, const char *statement);
-  static void copyLater(Thread *thread, void *to, const void *from,
-                        uint32_t bytes, uint32_t given) {
-    Fiber &fiber = of(thread);
-    fiber.copies.push_back(
-        {to, from, bytes, std::min(given, bytes), fiber.group});
-  }
-  static void commitCopies(Thread *thread) { ++of(thread).group; }
-  static void awaitCopies(Thread *thread, uint32_t groups);
-  static void sharedOf(Thread *thread, uint64_t address, uint32_t kind,
-                       const char *statement);
-  static void misaligned(Thread *thread, const char *statement) {
-    Blocks::end(thread, std::string("misaligned access: ") + statement);
-  }
-  static void trap(Thread *thread, const char *statement) {
-    Blocks::end(thread, std::string("trap: ") + statement);
-  }
-
-  std::string run(Kernel function, const void *given, const Grid &shape,
-                  size_t first, size_t end, Access access, void *userData);
-};
 
 void Blocks::Impl::start(Fiber &fiber) {
   auto *impl = static_cast<Impl *>(fiber.impl);
@@ -173,83 +35,37 @@ void Blocks::Impl::enter(Fiber *fiber) {
   }
 }
 
-void Blocks::Impl::place(Fiber &fiber, size_t block) {
-  fiber.ctaid[0] = uint32_t(block % grid.blocks[0]);
-  fiber.ctaid[1] = uint32_t(block / grid.blocks[0] % grid.blocks[1]);
-  fiber.ctaid[2] = uint32_t(block / grid.blocks[0] / grid.blocks[1]);
+void Blocks::Impl::begin(Fiber &fiber) {
   std::copy_n(grid.blocks, 3, fiber.nctaid);
   std::copy_n(grid.threads, 3, fiber.ntid);
   fiber.services = &services;
   fiber.tag = grid.tag;
+  fiber.checksShared = grid.checksShared;
   fiber.user = user;
   fiber.shared = shared;
   fiber.dynamicShared = shared + (grid.sharedBytes + 127) / 128 * 128;
+}
+
+void Blocks::Impl::place(Fiber &fiber, size_t block) {
+  fiber.ctaid[0] = uint32_t(block % grid.blocks[0]);
+  fiber.ctaid[1] = uint32_t(block / grid.blocks[0] % grid.blocks[1]);
+  fiber.ctaid[2] = uint32_t(block / grid.blocks[0] / grid.blocks[1]);
   fiber.group = 0;
+  fiber.time.block = latest;
+  fiber.time.warp = 0;
 }
 
 void Blocks::Impl::oneByOne(Fiber &fiber) {
+  begin(fiber);
   for (size_t block = firstBlock; block < endBlock; ++block) {
-    place(fiber, block);
     clearShared();
+    place(fiber, block);
     for (size_t i = 0; i < threads; ++i) {
       number(fiber, grid.backwards ? threads - 1 - i : i);
       kernel(parameters, &fiber, nullptr);
       fiber.copies.clear();
     }
   }
-}
-
-void Blocks::Impl::barrierOf(Thread *thread, uint32_t number, uint32_t count,
-                             const char *statement) {
-  Fiber &fiber = of(thread);
-  if (number > 15)
-    Blocks::end(thread, std::string("there are 16 barriers: ") + statement);
-  fiber.barrier = number;
-  fiber.barrierThreads = count;
-  fiber.statement = statement;
-  wait(fiber, State::Barrier);
-}
-
-void Blocks::Impl::warpOf(Thread *thread, WarpOp op, uint32_t mask,
-                          const uint32_t *in, uint32_t *out,
-                          const char *statement) {
-  Fiber &fiber = of(thread);
-  fiber.op = op;
-  fiber.mask = mask;
-  fiber.in = in;
-  fiber.out = out;
-  fiber.statement = statement;
-  wait(fiber, State::Warp);
-}
-
-void Blocks::Impl::sharedOf(Thread *thread, uint64_t address, uint32_t kind,
-                            const char *statement) {
-  Fiber &fiber = of(thread);
-  auto *impl = static_cast<Impl *>(fiber.impl);
-  if (!impl->grid.checksShared)
-    return;
-  std::string wrong =
-      impl->checks.touch(fiber.time, address, kind & accessBytes,
-                         kind & accessReads, kind & accessWrites, statement);
-  if (!wrong.empty())
-    Blocks::end(thread, wrong);
-}
-
-void Blocks::Impl::awaitCopies(Thread *thread, uint32_t groups) {
-  Fiber &fiber = of(thread);
-  size_t done = 0;
-  for (const LaterCopy &copy : fiber.copies) {
-    if (copy.group + groups >= fiber.group)
-      break;
-    sharedOf(thread, reinterpret_cast<uint64_t>(copy.to),
-             copy.bytes | accessWrites, "cp.async.wait_group");
-    std::memcpy(copy.to, copy.from, copy.given);
-    std::memset(static_cast<char *>(copy.to) + copy.given, 0,
-                copy.bytes - copy.given);
-    ++done;
-  }
-  fiber.copies.erase(fiber.copies.begin(),
-                     fiber.copies.begin() + ptrdiff_t(done));
 }
 
 void Blocks::Impl::prepare(size_t count, size_t localBytes) {
@@ -264,17 +80,18 @@ void Blocks::Impl::prepare(size_t count, size_t localBytes) {
   size_t more = count > fibers.size() ? count - fibers.size() : 0;
   if (more == 0)
     return;
-  void *map = mmap(nullptr, more * stackBytes, PROT_READ | PROT_WRITE,
+  size_t stride = stackBytes + stackGap;
+  void *map = mmap(nullptr, more * stride, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (map == MAP_FAILED) {
     std::perror("stacks of an emulated GPU's threads");
     std::abort();
   }
-  maps.emplace_back(map, more * stackBytes);
+  maps.emplace_back(map, more * stride);
   for (size_t i = 0; i < more; ++i) {
     auto fiber = std::make_unique<Fiber>();
     fiber->impl = this;
-    fiber->stack = static_cast<char *>(map) + i * stackBytes;
+    fiber->stack = static_cast<char *>(map) + i * stride;
     start(*fiber);
     fibers.push_back(std::move(fiber));
   }
@@ -284,7 +101,6 @@ void Blocks::Impl::runWaiting(size_t block) {
   clearShared();
   for (size_t i = 0; i < threads; ++i) {
     place(*fibers[i], block);
-    number(*fibers[i], i);
     fibers[i]->state = State::Ready;
   }
   size_t warps = (threads + warpSize - 1) / warpSize;
@@ -448,10 +264,14 @@ std::string Blocks::Impl::run(Kernel function, const void *given,
   auto address = reinterpret_cast<uintptr_t>(sharedMemory.data());
   shared = sharedMemory.data() + (128 - address % 128);
   prepare(grid.waits ? threads : 1, grid.localBytes);
-  if (grid.waits)
+  if (grid.waits) {
+    for (size_t i = 0; i < threads; ++i) {
+      begin(*fibers[i]);
+      number(*fibers[i], i);
+    }
     for (size_t block = first; block < end && problem.empty(); ++block)
       runWaiting(block);
-  else
+  } else
     resume(*fibers[0]);
   stale = !problem.empty();
   return problem;

@@ -30,8 +30,15 @@ Value *Translation::accessed(const Instruction &of, StringRef operand,
     builder.SetInsertPoint(right);
   }
   if (of.has("shared") || of.has("shared::cta")) {
+    BasicBlock *tell = BasicBlock::Create(context, "", function);
+    BasicBlock *done = BasicBlock::Create(context, "", function);
+    Value checks = field(offsetof(Thread, checksShared), builder.getInt32Ty());
+    builder.CreateCondBr(builder.CreateIsNotNull(checks), tell, done);
+    builder.SetInsertPoint(tell);
     service(offsetof(Services, shared), builder.getVoidTy(),
             {number, builder.getInt32(kind | bytes), statement(of)});
+    builder.CreateBr(done);
+    builder.SetInsertPoint(done);
     return at;
   }
   if (of.has("local") || of.has("const"))

@@ -90,6 +90,8 @@ struct Thread {
   /// Of who runs, in checked code: where granules say that nothing is to be found
   /// out any more, Services::access is not called.
   uint32_t tag = 0;
+  /// Whether Services::shared is to be told of accesses of shared memory.
+  uint32_t checksShared = 0;
   /// Who runs it.
   void *user = nullptr;
   /// What the emulator adds is behind.

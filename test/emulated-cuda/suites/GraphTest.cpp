@@ -167,11 +167,22 @@ TEST_F(GraphSuite, UnjoinedForksAreRefused) {
   EXPECT_CUDA(cuStreamWaitEvent(other, fork, 0));
   addOne(other);
   CUgraph graph = nullptr;
-  EXPECT_EQ(cuda.cuStreamEndCapture(other, &graph),
-            CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
   EXPECT_EQ(cuda.cuStreamEndCapture(stream, &graph),
             CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
   EXPECT_EQ(status(other), CU_STREAM_CAPTURE_STATUS_NONE);
+}
+
+TEST_F(GraphSuite, AForkCannotEndACapture) {
+  CUstream other = newStream();
+  CUevent fork = newEvent();
+  begin();
+  EXPECT_CUDA(cuEventRecord(fork, stream));
+  EXPECT_CUDA(cuStreamWaitEvent(other, fork, 0));
+  addOne(other);
+  CUgraph graph = nullptr;
+  EXPECT_EQ(cuda.cuStreamEndCapture(other, &graph),
+            CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+  expectInvalid();
 }
 
 TEST_F(GraphSuite, WhatIsNotCapturedCannotBeAwaited) {
@@ -191,8 +202,8 @@ TEST_F(GraphSuite, EndsInItsThread) {
     EXPECT_EQ(cuda.cuStreamEndCapture(stream, &graph),
               CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
   }).join();
-  EXPECT_CUDA(cuStreamEndCapture(stream, &graph));
-  EXPECT_EQ(nodes(graph), 0u);
+  EXPECT_EQ(status(stream), CU_STREAM_CAPTURE_STATUS_NONE);
+  EXPECT_EQ(cuda.cuStreamEndCapture(stream, &graph), CUDA_ERROR_ILLEGAL_STATE);
 }
 
 } // namespace

@@ -25,8 +25,8 @@ static void runRanksOverMpi(int ranks,
   };
   Nodes nodes = areNodesFound ? Nodes::find(own, processes, exchange)
                               : Nodes::apart(processes);
-  ProcessWorld({own, processes, ranks / processes}, mpiTransport(library),
-               std::move(nodes))
+  ProcessWorld({own, processes, ranks / processes, processes},
+               mpiTransport(library), std::move(nodes))
       .run(body);
 }
 

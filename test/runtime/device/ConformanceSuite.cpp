@@ -91,6 +91,18 @@ const Bench::Allocation &Bench::allocationOf(const Tensor &tensor) const {
   fail("a tensor of no allocation");
 }
 
+Tensor Bench::onHost(plan::DType dtype, int64_t elements) {
+  int64_t bytes = elements * sizeOf(dtype);
+  Tensor tensor;
+  tensor.dtype = dtype;
+  tensor.shape = {elements};
+  tensor.strides = {1};
+  tensor.data = device->allocateHost("host", bytes);
+  allocations.push_back(
+      {tensor.data, std::vector<std::byte>(bytes), sizeOf(dtype)});
+  return tensor;
+}
+
 DeviceProgram &Bench::programOf(std::vector<entry::Any> entries) {
   programs.push_back(device->newProgram());
   DeviceProgram &program = *programs.back();

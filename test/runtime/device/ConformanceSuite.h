@@ -41,6 +41,8 @@ public:
   /// For a result: holds what is no number, in floats.
   Tensor room(plan::DType dtype, const std::vector<int64_t> &shape,
               const Layout &layout = {});
+  /// Zeros of the pool host, once.
+  Tensor onHost(plan::DType dtype, int64_t elements);
   /// What an entry's workspace should be; none where the device wants none.
   template <typename Kind> void giveWorkspace(Kind &entry) {
     if (int64_t bytes = tested.workspaceBytes(entry::Any(entry)))

@@ -4,10 +4,13 @@
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/cuda/CudaDevice.h"
+#include "runtime/cuda/kernels/CrossEntropyParameters.h"
 #include "test/runtime/device/TestedDevices.h"
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <mutex>
 
 namespace shardc::runtime {
 namespace {
@@ -100,7 +103,8 @@ struct Workspace {
       return tensor && elementSize(tensor.dtype) < 4;
     };
     int64_t bytes =
-        aligned(entry.chunkRows * classes * size) + aligned(rows * 8);
+        aligned(entry.chunkRows * cuda::logitsStride(classes, size) * size) +
+        aligned(rows * 8);
     if (isNarrow(entry.weightGradient) && entry.chunkRows < rows)
       bytes += aligned(features * classes * 4);
     if (isNarrow(entry.biasGradient))
@@ -135,8 +139,25 @@ int cudaDeviceCount() {
   return count;
 }
 
+/// A real GPU's context takes up to half a second to make, and there are
+/// thousands of devices in these tests: the first one's stays.
+static void keepContext(int ordinal) {
+  static std::mutex mutex;
+  // It outlives what is destroyed as the process ends.
+  static auto &kept = *new std::map<int, std::unique_ptr<cuda::Context>>;
+  std::lock_guard lock(mutex);
+  std::unique_ptr<cuda::Context> &context = kept[ordinal];
+  if (context)
+    return;
+  auto made = std::make_unique<cuda::Context>(*libraries(), ordinal);
+  // The emulated one ends with the device, and all that is its with it.
+  if (cuda::modelOf(libraries()->driver, made->device) != "Emulated GPU")
+    context = std::move(made);
+}
+
 std::unique_ptr<cuda::CudaDevice> cudaDevice(const plan::Plan &plan,
                                              Communicator &communicator) {
+  keepContext(communicator.rank());
   // cuDNN rounds more than these tests allow for.
   DeviceOptions options;
   options.attention = AttentionBy::Own;

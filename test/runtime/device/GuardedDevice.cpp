@@ -38,7 +38,7 @@ std::byte *GuardedDevice::allocate(const std::string &name, int64_t bytes) {
       GuardedAllocation::map(name, bytes);
   // The optimizer's state and padding begin as zeros; nothing else is read
   // before it is written.
-  bool counts = name == "persistent" || name == "metrics";
+  bool counts = name == "persistent" || name == "metrics" || name == "host";
   allocation->writers.resize(bytes, counts ? &zeroed : nullptr);
   allocations.push_back(std::move(allocation));
   return allocations.back()->given;

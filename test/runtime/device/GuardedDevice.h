@@ -42,6 +42,10 @@ public:
                             int64_t) override {
     return nullptr;
   }
+  /// As all memory of the device; entries are held to transfers by the engine.
+  std::byte *allocateHost(const std::string &name, int64_t bytes) override {
+    return allocate(name, bytes);
+  }
   void touch(std::byte *, int64_t) override {}
   void upload(std::byte *to, const void *from, int64_t bytes) override;
   void download(void *to, const std::byte *from, int64_t bytes) override;

@@ -143,12 +143,16 @@ void GuardedProgram::run(int64_t begin, int64_t end, const StepNumbers &numbers,
                         std::is_same_v<Kind, entry::StartReduceScatter> ||
                         std::is_same_v<Kind, entry::StartAllReduce> ||
                         std::is_same_v<Kind, entry::StartAllToAll> ||
+                        std::is_same_v<Kind, entry::StartTransfer> ||
                         std::is_same_v<Kind, entry::StartBarrier>) {
             start(what.id);
           } else if constexpr (std::is_same_v<Kind, entry::Wait> ||
+                               std::is_same_v<Kind, entry::AwaitTransfer> ||
                                std::is_same_v<Kind, entry::Finish>) {
             if constexpr (std::is_same_v<Kind, entry::Wait>) {
               await(what.id, what.finishes);
+            } else if constexpr (std::is_same_v<Kind, entry::AwaitTransfer>) {
+              await(what.id, true);
             } else {
               for (uint32_t id : what.ids)
                 if (open.contains(id))

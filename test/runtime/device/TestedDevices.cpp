@@ -10,6 +10,8 @@
 #include "test/runtime/device/CudaDevices.h"
 #include "test/runtime/device/GuardedDevice.h"
 
+#include <filesystem>
+
 namespace shardc::runtime {
 namespace {
 
@@ -61,6 +63,7 @@ template <int workers>
 std::unique_ptr<Device> processor(Communicator &communicator) {
   cpu::CpuOptions options;
   options.workers = workers;
+  options.offloadFolder = std::filesystem::temp_directory_path();
   return std::make_unique<cpu::CpuDevice>(testPlan(), testKernels(),
                                           communicator, options);
 }
@@ -121,7 +124,7 @@ std::vector<TestedDevice> testedDevices() {
       {"Guarded", guarded, processorWorkspace<1>}};
   if (int count = cudaDeviceCount())
     all.push_back({"Cuda", cudaDevice, cudaWorkspace, count, true, true,
-                   /*takesMatrices=*/false});
+                   /*takesMatrices=*/false, /*hasHostPool=*/false});
   return all;
 }
 

@@ -41,6 +41,8 @@ struct TestedDevice {
   bool mergesProducts = false;
   /// Whether it has what optimizers of whole matrices need; others refuse it.
   bool takesMatrices = true;
+  /// Whether it has a pool host; others refuse transfers.
+  bool hasHostPool = true;
 };
 /// What a test's failure calls it.
 inline void PrintTo(const TestedDevice &device, std::ostream *out) {

@@ -41,6 +41,15 @@ TEST(Affinity, WhatALauncherHasBoundStays) {
   EXPECT_EQ(chosenShare(cores, {"0-3"}, 0), Ids{});
 }
 
+TEST(Affinity, ProcessesWithoutAShareOfTheirOwnAreCounted) {
+  const Cores cores = {{0}, {1}};
+  EXPECT_EQ(sharersOf(cores, {"0-1"}, 0), 1);
+  EXPECT_EQ(sharersOf(cores, {"0-1", "0-1"}, 1), 1);
+  EXPECT_EQ(sharersOf(cores, {"0-1", "0-1", "0-1"}, 1), 3);
+  EXPECT_EQ(sharersOf(cores, {"0-1", "2-3", "0-1"}, 0), 2);
+  EXPECT_EQ(sharersOf({{2}, {3}}, {"0-1", "2-3", "0-1"}, 1), 1);
+}
+
 TEST(Affinity, CoresAreReadFromTheSystem) {
   Cores own = usableCoreList();
   size_t processors = 0;

@@ -40,7 +40,8 @@ runRanksInProcesses(int ranks, int ranksPerProcess, int processesPerNode,
   for (int process = 0; process < processes; ++process)
     threads.emplace_back([&, process] {
       try {
-        ProcessWorld({process, processes, here}, std::move(ends[process]),
+        ProcessWorld({process, processes, here, processes},
+                     std::move(ends[process]),
                      nodesOf(processes, processesPerNode))
             .run(body);
       } catch (const Aborted &) {

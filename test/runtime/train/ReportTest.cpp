@@ -67,6 +67,22 @@ TEST(Report, CountsPoolsOnlyWhereTheyAreAllocated) {
       << text;
 }
 
+TEST(Report, CountsAFileApart) {
+  plan::Plan plan = LinearPlan(2, 2).plan;
+  int64_t before = MemoryPlan::of(plan, 1, 2).own;
+  plan::Pool *host = plan.add_pools();
+  host->set_name("host");
+  host->set_bytes(3 << 20);
+  MemoryPlan memory = MemoryPlan::of(plan, 1, 2);
+  EXPECT_EQ(memory.own, before);
+  EXPECT_EQ(memory.host, 3 << 20);
+  std::string text = reportText(plan, 1, 2);
+  EXPECT_NE(text.find("  host                            3.00 MiB in a file of "
+                      "--offload-dir, beside all pools\n"),
+            std::string::npos)
+      << text;
+}
+
 // A reduce-scatter for the last micro-batch only, a gather for each.
 TEST(Report, CountsTheCollectivesOfAllMicroBatches) {
   plan::Plan plan = LinearPlan(2, 2).plan;

@@ -87,6 +87,8 @@ def measure(bundle, run, folder):
 def run(bundle, report):
     for each in bundle.runs("speed"):
         name = f"speed: {each['model']} {each['precision']}, S {each['sequence']}"
+        if each.get("compile"):
+            name += ", " + " ".join(each["compile"])
         needed = each["bytes"] + BESIDE_THE_PLAN
         if bundle.gpu.is_emulated:
             report.skipped(name, "an emulated GPU has no speed")
