@@ -139,7 +139,7 @@ one ; no barrier behind what is cleared; SHARED; statement|norm_f32|bar.sync|1
 one ; no barrier before what is added up; SHARED; statement|norm_f32|bar.sync|4
 one ; no barrier before what is written again; SHARED; statement|exact_sum|bar.sync|1
 one ; no barrier before what one thread reads; SHARED; statement|round_sum|bar.sync|1
-one ; a lane that does not exchange; NUMBERS; statement|cross_entropy_f32|shfl.sync|7
+one ; a lane that does not exchange; NUMBERS; statement|cross_entropy_f32|shfl.sync|20
 one ; a kernel that does not store; NUMBERS; statement|relu|st.global|1
 one ; a kernel with a wrong offset; NUMBERS; statement|relu|add.s64|1|sub.s64
 """
