@@ -101,8 +101,15 @@ private:
                  "')";
       flags += " --dim " + symbol + "=N";
     }
+    // One that is misspelt looks like one that is missing.
+    std::string unknown;
+    for (const auto &given : dims)
+      if (StringRef name = given.getKey();
+          !symbols.count(name.str()) && !fixedDims.count(name))
+        unknown += "; --dim " + name.str() + "=" +
+                   std::to_string(given.getValue()) + " names none";
     if (!unbound.empty())
-      return fail(unbound + " has no size; pass" + flags);
+      return fail(unbound + " has no size; pass" + flags + unknown);
     for (const auto &given : dims) {
       if (symbols.count(given.getKey().str()))
         continue;

@@ -198,6 +198,7 @@ class BadInputs(unittest.TestCase):
         self.refused(
             good, r"dim 'batch' \(axis 0 of input 'x'\) has no size; pass --dim batch=N", dims=""
         )
+        self.refused(good, "pass --dim batch=N; --dim batc=2 names none", dims="dims=batc=2")
         self.refused(
             good,
             "no input has a dim of this name; the model's dims are batch",

@@ -111,6 +111,12 @@ class Timeline(ToolTest):
                 self.assert_one_error(result, "shardc", *words)
                 self.assertEqual(os.listdir(self.folder), [])
 
+    def test_a_plan_that_is_printed_keeps_to_its_limit(self):
+        words = [SHARDC, GPT, *FLAGS, "--mesh", "2", "--compile-to", "plan", "--memory-limit"]
+        result = run(*words, "1MB")
+        self.assert_one_error(result, "shardc", "--memory-limit 1MB", "the plan takes")
+        self.assertEqual(run(*words, "1GB").code, 0)
+
 
 class Schedules(unittest.TestCase):
     def test_no_slower_than_pytorchs(self):

@@ -271,6 +271,10 @@ bool Compiler::runTargets() {
     bool isLast = i + 1 == programs.size();
     if (!program.run(isLast ? std::move(module) : module->clone()))
       return false;
+    // What a rank takes is known of a plan that is emitted.
+    if (options.compileTo == Phase::Plan && !options.memoryLimit.empty() &&
+        !program.plan(emission()))
+      return false;
     if (options.compileTo == Phase::Trainer) {
       if (!emit(program))
         return false;
