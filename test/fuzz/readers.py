@@ -181,11 +181,7 @@ def main(argv):
             build(preset, names)
         except subprocess.CalledProcessError as error:
             print(
-                (
-                    f"fuzz readers: error: {' '.join(map(str, error.cmd))} failed; the sanitizers"
-                    " are in Debian's libclang-rt-22-dev"
-                ),
-                file=sys.stderr,
+                f"fuzz readers: error: {' '.join(map(str, error.cmd))} failed", file=sys.stderr
             )
             return 1
     return 1 if campaign(args, names, preset) else 0
