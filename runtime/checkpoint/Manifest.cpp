@@ -3,6 +3,7 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/base/Hash.h"
+#include "runtime/base/JsonNumber.h"
 
 #include <nlohmann/json.hpp>
 
@@ -92,40 +93,40 @@ Manifest Manifest::parse(const std::string &text, const std::string &path) {
   // What has its hash was written so; another version may lack something.
   try {
     Json json = Json::parse(body);
-    if (int of = json.at("version").get<int>(); of != version)
+    if (int of = wholeNumber<int>(json.at("version")); of != version)
       fail(path, " is of version ", of, ", and this program reads version ",
            version);
     Manifest manifest;
     Progress &progress = manifest.progress;
-    json.at("step").get_to(progress.step);
-    json.at("updates").get_to(progress.updates);
-    json.at("epoch").get_to(progress.cursor.epoch);
-    json.at("position").get_to(progress.cursor.position);
-    json.at("global_batch").get_to(progress.globalBatch);
+    readWhole(json.at("step"), progress.step);
+    readWhole(json.at("updates"), progress.updates);
+    readWhole(json.at("epoch"), progress.cursor.epoch);
+    readWhole(json.at("position"), progress.cursor.position);
+    readWhole(json.at("global_batch"), progress.globalBatch);
     const Json &scaler = json.at("loss_scaler");
     scaler.at("scale").get_to(progress.lossScale);
-    scaler.at("finite_steps").get_to(progress.finiteSteps);
-    scaler.at("hysteresis_left").get_to(progress.hysteresisLeft);
-    scaler.at("skipped_steps").get_to(progress.skippedSteps);
-    scaler.at("skipped_at_minimum").get_to(progress.skippedAtMinimum);
+    readWhole(scaler.at("finite_steps"), progress.finiteSteps);
+    readWhole(scaler.at("hysteresis_left"), progress.hysteresisLeft);
+    readWhole(scaler.at("skipped_steps"), progress.skippedSteps);
+    readWhole(scaler.at("skipped_at_minimum"), progress.skippedAtMinimum);
     if (auto best = json.find("best"); best != json.end()) {
       progress.best = {best->at("metric").get<std::string>(),
                        best->at("value").get<double>(),
-                       best->at("step").get<int64_t>()};
-      best->at("evaluations_since").get_to(progress.evaluationsSinceBest);
+                       wholeNumber<int64_t>(best->at("step"))};
+      readWhole(best->at("evaluations_since"), progress.evaluationsSinceBest);
     }
     if (auto step = json.find("evaluated_step"); step != json.end())
-      progress.evaluatedStep = step->get<int64_t>();
-    json.at("samples").get_to(manifest.samples);
+      progress.evaluatedStep = wholeNumber<int64_t>(*step);
+    readWhole(json.at("samples"), manifest.samples);
     json.at("shuffle").get_to(manifest.order.shuffle);
-    json.at("seed").get_to(manifest.order.seed);
+    readWhole(json.at("seed"), manifest.order.seed);
     // Older ones do not have these.
     if (json.value("sampler", "global") == "torch")
       manifest.order.sampler = Sampler::Torch;
     manifest.order.padsLast = json.value("last_batch", "drop") == "pad";
     if (auto mixture = json.find("mixture"); mixture != json.end())
       for (const Json &part : *mixture)
-        manifest.mixture.push_back({part.at("samples").get<int64_t>(),
+        manifest.mixture.push_back({wholeNumber<int64_t>(part.at("samples")),
                                     part.at("weight").get<double>()});
     json.at("mesh").get_to(manifest.mesh);
     json.at("strategy").get_to(manifest.strategy);
@@ -139,7 +140,8 @@ Manifest Manifest::parse(const std::string &text, const std::string &path) {
     manifest.mlflowRun = json.value("mlflow_run", "");
     for (const Json &file : json.at("files"))
       manifest.files.push_back(
-          {file.at("path").get<std::string>(), file.at("bytes").get<uint64_t>(),
+          {file.at("path").get<std::string>(),
+           wholeNumber<uint64_t>(file.at("bytes")),
            parseBlocks(file.at("xxh3_of_16_mib").get<std::string>())});
     return manifest;
   } catch (const Json::exception &error) {

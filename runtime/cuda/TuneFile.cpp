@@ -2,6 +2,7 @@
 #include "runtime/cuda/TuneFile.h"
 
 #include "runtime/base/Error.h"
+#include "runtime/base/JsonNumber.h"
 
 #include <charconv>
 #include <cstring>
@@ -89,7 +90,7 @@ void TuneFile::read() {
     TunePlace there;
     there.device = json.at("device").get<std::string>();
     std::string capability = json.at("compute_capability").get<std::string>();
-    there.blasLt = json.at("cublaslt").get<size_t>();
+    there.blasLt = wholeNumber<size_t>(json.at("cublaslt"));
     if (there.device != here.device || there.blasLt != here.blasLt ||
         capability != capabilityText(here.capability))
       fail("--tune ", name, " was timed on ", there.device,
@@ -105,7 +106,7 @@ void TuneFile::read() {
       choice.algorithm = *algorithm;
       choice.microseconds = value.at("microseconds").get<double>();
       choice.firstMicroseconds = value.at("first_microseconds").get<double>();
-      choice.timed = value.at("timed").get<int>();
+      choice.timed = wholeNumber<int>(value.at("timed"));
       products[product] = choice;
     }
   } catch (const Json::exception &error) {

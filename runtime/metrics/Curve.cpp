@@ -1,6 +1,8 @@
 // Values over the steps of a run, in a bounded number of points.
 #include "runtime/metrics/Curve.h"
 
+#include "runtime/base/JsonNumber.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -65,13 +67,13 @@ Json Curve::json() const {
 
 Curve Curve::parse(const Json &json) {
   Curve curve;
-  curve.span = std::max<int64_t>(1, json.at("span").get<int64_t>());
+  curve.span = std::max<int64_t>(1, wholeNumber<int64_t>(json.at("span")));
   for (const Json &each : json.at("points")) {
     Point point;
-    point.step = each.at(0).get<int64_t>();
+    point.step = wholeNumber<int64_t>(each.at(0));
     double mean = each.at(1).get<double>();
     bool isOne = each.size() < 5;
-    point.values = isOne ? 1 : each.at(4).get<int64_t>();
+    point.values = isOne ? 1 : wholeNumber<int64_t>(each.at(4));
     point.least = isOne ? mean : each.at(2).get<double>();
     point.largest = isOne ? mean : each.at(3).get<double>();
     point.sum = mean * static_cast<double>(point.values);

@@ -1,6 +1,7 @@
 // What a run asks of an MLflow server.
 #include "runtime/mlflow/Server.h"
 
+#include "runtime/base/JsonNumber.h"
 #include "runtime/base/Printable.h"
 #include "runtime/metrics/Process.h"
 
@@ -222,7 +223,7 @@ MLflowServer::history(const std::string &id, const std::string &metric) {
           values.emplace(
               step.is_string()
                   ? std::strtoll(step.get<std::string>().c_str(), nullptr, 10)
-                  : step.get<int64_t>(),
+                  : wholeNumber<int64_t>(step),
               value.get<double>());
       }
       return answer.value("next_page_token", "");

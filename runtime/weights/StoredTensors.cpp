@@ -3,6 +3,7 @@
 
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
+#include "runtime/base/JsonNumber.h"
 #include "runtime/files/Safetensors.h"
 
 #include <algorithm>
@@ -28,7 +29,8 @@ offsetsOf(const std::map<std::string, std::string> &metadata,
   try {
     auto json = nlohmann::json::parse(found->second);
     for (const auto &[key, info] : json.items())
-      info.at("saved_offsets").get_to(offsets[key]);
+      for (const auto &each : info.at("saved_offsets"))
+        offsets[key].push_back(wholeNumber<int64_t>(each));
   } catch (const nlohmann::json::exception &) {
     fail(path, ": its DCP_SHARDING_INFO is no list of saved_offsets");
   }
