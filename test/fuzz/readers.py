@@ -180,9 +180,7 @@ def main(argv):
         try:
             build(preset, names)
         except subprocess.CalledProcessError as error:
-            print(
-                f"fuzz readers: error: {' '.join(map(str, error.cmd))} failed", file=sys.stderr
-            )
+            print(f"fuzz readers: error: {' '.join(map(str, error.cmd))} failed", file=sys.stderr)
             return 1
     return 1 if campaign(args, names, preset) else 0
 

@@ -155,7 +155,7 @@ class Tune(test_faults.Processes):
             ("{}", "key 'format' not found"),
             (edited(lambda t: t.pop("products")), "key 'products' not found"),
             (edited(lambda t: t.update(products=3)), "is no file of tuned products"),
-            (edited(lambda t: t.update(cublaslt="new")), "type must be number"),
+            (edited(lambda t: t.update(cublaslt="new")), "no whole number from 0"),
             (algorithm("00"), "is not 64 bytes in hexadecimal"),
             (algorithm("x" + own[1:]), "is not 64 bytes in hexadecimal"),
             (algorithm("1" + own[1:]), "is none that cuBLASLt takes here"),
