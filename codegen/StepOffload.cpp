@@ -4,13 +4,11 @@
 #include "codegen/step/Liveness.h"
 #include "codegen/step/View.h"
 #include "passes/fsdp/FSDP.h"
-#include "passes/options/ByteSize.h"
 #include "passes/options/Cluster.h"
 #include "passes/options/OffloadOption.h"
 
 #include "llvm/Support/MathExtras.h"
 
-#include <limits>
 #include <map>
 
 namespace shardc {
@@ -227,35 +225,29 @@ double leastBytes(step::PlanOp plan) {
 struct StepOffload : impl::StepOffloadBase<StepOffload> {
   using StepOffloadBase::StepOffloadBase;
 
-  /// What a rank's pools may take.
-  LogicalResult findLimit(double &limit) {
+  llvm::Expected<double> findLimit() const {
     auto machine = Cluster::load(cluster);
     if (!machine)
-      return getOperation().emitError(llvm::toString(machine.takeError()));
-    limit = 0.975 * machine->memory;
-    if (memoryLimit.empty())
-      return success();
-    std::optional<double> given = parseByteSize(memoryLimit);
-    if (!given)
-      return getOperation().emitError("memory-limit " + memoryLimit +
-                                      ": expected " + byteSizeForms);
-    limit = *given;
-    return success();
+      return machine.takeError();
+    return machine->poolLimit(memoryLimit);
+  }
+
+  void fail(llvm::Error error) {
+    getOperation().emitError(llvm::toString(std::move(error)));
+    signalPassFailure();
   }
 
   void runOnOperation() override {
     auto option = OffloadOption::parse(offload);
-    if (!option) {
-      getOperation().emitError(llvm::toString(option.takeError()));
-      return signalPassFailure();
-    }
+    if (!option)
+      return fail(option.takeError());
     if (option->kind == OffloadOption::None)
       return markAllAnalysesPreserved();
-    double limit = std::numeric_limits<double>::max();
-    if (option->kind == OffloadOption::Auto && failed(findLimit(limit)))
-      return signalPassFailure();
+    auto limit = findLimit();
+    if (!limit)
+      return fail(limit.takeError());
     for (auto plan : getOperation().getOps<step::PlanOp>())
-      if (option->kind == OffloadOption::Optimizer || leastBytes(plan) > limit)
+      if (option->kind == OffloadOption::Optimizer || leastBytes(plan) > *limit)
         for (auto program : plan.getBody().front().getOps<step::ProgramOp>())
           if (failed(OptimizerStaging(plan, program, partBytes).run()))
             return signalPassFailure();

@@ -4,7 +4,6 @@
 #include "codegen/schedule/Deferral.h"
 #include "codegen/schedule/ProgramMoves.h"
 #include "passes/fsdp/FSDP.h"
-#include "passes/options/ByteSize.h"
 #include "passes/options/PrefetchOption.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -38,22 +37,16 @@ struct StepSchedule : impl::StepScheduleBase<StepSchedule> {
     auto machine = Cluster::load(cluster);
     if (!machine)
       return fail(machine.takeError());
-    // NVIDIA's driver and NCCL have memory of their own.
-    double limit = 0.975 * machine->memory;
-    if (!memoryLimit.empty()) {
-      std::optional<double> given = parseByteSize(memoryLimit);
-      if (!given)
-        return fail(llvm::createStringError("memory-limit " + memoryLimit +
-                                            ": expected " + byteSizeForms));
-      limit = *given;
-    }
+    auto limit = machine->poolLimit(memoryLimit);
+    if (!limit)
+      return fail(limit.takeError());
     CostModel costs(*machine);
     for (auto plan : getOperation().getOps<step::PlanOp>()) {
       // Programs share pools: an evaluation gathers no more than a step does.
       int64_t gatherLimit = std::numeric_limits<int64_t>::max();
       for (auto program : plan.getBody().front().getOps<step::ProgramOp>())
         schedule(program, costs,
-                 static_cast<int64_t>(limit) - persistentBytes(plan),
+                 static_cast<int64_t>(*limit) - persistentBytes(plan),
                  gatherLimit);
     }
   }

@@ -3,6 +3,7 @@
 #include "passes/options/Cluster.h"
 
 #include "frontend/files/RegularFile.h"
+#include "passes/options/ByteSize.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -194,6 +195,15 @@ private:
 };
 
 } // namespace
+
+Expected<double> Cluster::poolLimit(StringRef given) const {
+  if (given.empty())
+    return 0.975 * memory;
+  if (std::optional<double> limit = parseByteSize(given))
+    return *limit;
+  return createStringError("memory-limit " + given + ": expected " +
+                           byteSizeForms);
+}
 
 double Cluster::flopsPerSecond(int64_t elementBytes) const {
   return elementBytes == 2 ? flops16 : elementBytes == 8 ? flops64 : flops32;

@@ -40,6 +40,11 @@ struct Cluster {
   /// `elementBytes`: 2, 4 or 8.
   double flopsPerSecond(int64_t elementBytes) const;
 
+  /// Bytes that a rank's pools may take together: as `given` says (ByteSize.h);
+  /// empty: 97.5 % of the memory, as drivers and NCCL have some of their own.
+  /// The error is one line.
+  llvm::Expected<double> poolLimit(llvm::StringRef given) const;
+
   /// A machine that is built in, by name, or the TOML file at that path; empty:
   /// cpu. The error is one line: file, line and key of what is wrong, or the
   /// names that there are.

@@ -177,4 +177,13 @@ TEST(Cluster, saysWhichThereAre) {
             "or one of cpu, dgx-h100, dgx-a100, cloud-l40s");
 }
 
+TEST(Cluster, poolsMayTakeWhatIsGivenOrMostOfTheMemory) {
+  Cluster machine;
+  machine.memory = 80e9;
+  EXPECT_EQ(llvm::cantFail(machine.poolLimit("")), 78e9);
+  EXPECT_EQ(llvm::cantFail(machine.poolLimit("4kB")), 4000);
+  auto limit = machine.poolLimit("much");
+  ASSERT_FALSE(bool(limit));
+  EXPECT_EQ(llvm::toString(limit.takeError()).find("memory-limit much: "), 0u);
+}
 } // namespace

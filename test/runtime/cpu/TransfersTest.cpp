@@ -2,9 +2,9 @@
 // their waits.
 #include "runtime/cpu/Transfers.h"
 #include "runtime/base/Error.h"
+#include "test/runtime/ErrorText.h"
 #include "test/runtime/TemporaryFolder.h"
 
-#include <functional>
 #include <gtest/gtest.h>
 #include <numeric>
 #include <vector>
@@ -21,15 +21,6 @@ Tensor vectorAt(void *data, int64_t elements) {
   tensor.shape = {elements};
   tensor.strides = {1};
   return tensor;
-}
-
-std::string errorOf(const std::function<void()> &body) {
-  try {
-    body();
-  } catch (const Error &error) {
-    return error.what();
-  }
-  return "";
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 #include "runtime/base/Error.h"
 #include "runtime/files/ConfinedOpen.h"
 #include "runtime/files/FileUses.h"
+#include "test/runtime/ErrorText.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include <filesystem>
@@ -9,19 +10,6 @@
 
 using namespace shardc::runtime;
 namespace fs = std::filesystem;
-
-namespace {
-
-template <typename Body> std::string errorOf(Body body) {
-  try {
-    body();
-  } catch (const Error &error) {
-    return error.what();
-  }
-  return "";
-}
-
-} // namespace
 
 TEST(Files, AreOneHoweverTheyAreSpelt) {
   TemporaryFolder folder;

@@ -2,28 +2,15 @@
 // alignment of places and memory, and says what goes wrong with it.
 #include "runtime/files/OffloadFile.h"
 #include "runtime/base/Error.h"
+#include "test/runtime/ErrorText.h"
 #include "test/runtime/TemporaryFolder.h"
 
-#include <functional>
 #include <gtest/gtest.h>
 #include <random>
 #include <unistd.h>
 #include <vector>
 
 using namespace shardc::runtime;
-
-namespace {
-
-std::string errorOf(const std::function<void()> &body) {
-  try {
-    body();
-  } catch (const Error &error) {
-    return error.what();
-  }
-  return "";
-}
-
-} // namespace
 
 TEST(OffloadFile, BeginsWithZerosAndHasNoName) {
   TemporaryFolder folder;

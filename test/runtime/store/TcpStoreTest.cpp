@@ -6,6 +6,7 @@
 #include "runtime/store/StoreProtocol.h"
 #include "runtime/store/TcpStoreClient.h"
 #include "runtime/store/TcpStoreServer.h"
+#include "test/runtime/ErrorText.h"
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -47,15 +48,6 @@ struct Stranger {
   Descriptor listener;
   uint16_t port = 0;
 };
-
-std::string errorOf(const std::function<void()> &body) {
-  try {
-    body();
-  } catch (const Error &error) {
-    return error.what();
-  }
-  return "";
-}
 
 } // namespace
 
