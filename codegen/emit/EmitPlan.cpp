@@ -55,6 +55,7 @@ private:
   void addParameter(nn::ParameterOp parameter, fsdp::UnitOp unit,
                     uint32_t unitIndex, int64_t flatOffset);
   void inputs();
+  void draws(step::InputOp input);
   void loss();
   void optimizer();
   llvm::Error constants();
@@ -327,6 +328,10 @@ void PlanEmitter::inputs() {
           dtypeOf(getElementTypeOrSelf(input.getView().getType())));
       continue;
     }
+    if (input.getRole() == "draws") {
+      draws(input);
+      continue;
+    }
     plan::Input *entry = message.add_inputs();
     entry->set_name(input.getName().str());
     entry->set_role(input.getRole().str());
@@ -336,6 +341,20 @@ void PlanEmitter::inputs() {
       entry->set_min_value((*bounds)[0]);
       entry->set_max_value((*bounds)[1]);
     }
+  }
+}
+
+void PlanEmitter::draws(step::InputOp input) {
+  auto view = input.getView().getDefiningOp<step::ViewOp>();
+  plan::Draws *draws = message.mutable_draws();
+  draws->set_buffer(indices.buffers.lookup(view.getBuffer().getDefiningOp()));
+  auto sites = module->getAttrOfType<ArrayAttr>("nn.sites");
+  if (!sites)
+    return;
+  for (auto described : sites.getAsRange<DictionaryAttr>()) {
+    plan::Draws::Site *site = draws->add_sites();
+    site->set_name(described.getAs<StringAttr>("name").str());
+    site->set_rate(described.getAs<FloatAttr>("rate").getValueAsDouble());
   }
 }
 

@@ -146,6 +146,10 @@ public:
   /// do not.
   static std::optional<Shape> broadcastShape(llvm::ArrayRef<Operand> operands);
 
+  /// A number of an op that draws: no other has it, and a model's ops have the
+  /// same ones each time that it is imported.
+  int64_t nextSite() { return sites++; }
+
   /// Why an op could not be built or evaluated; empty while all is well.
   /// Results after a failure are of the right type only.
   llvm::StringRef failure() const { return failureText; }
@@ -188,6 +192,7 @@ private:
   uint64_t lastNumber = 0;
   int64_t evaluated = 0;
   int unrounded = 0; ///< how many OneRounding there are
+  int64_t sites = 0; ///< of ops that draw
   std::string failureText;
 };
 
