@@ -14,8 +14,8 @@
 
 namespace shardc::runtime {
 
-std::vector<double> dropoutRates(const Options &options,
-                                 const plan::Plan &plan) {
+std::vector<double> resolveDropoutRates(const Options &options,
+                                        const plan::Plan &plan) {
   std::vector<double> rates;
   std::vector<bool> isTaken(plan.draws().sites_size());
   for (const plan::Draws::Site &site : plan.draws().sites())

@@ -13,8 +13,8 @@ namespace shardc::runtime {
 
 /// By site of the plan: the rate that holds, as the plan, --dropout and
 /// --dropout-rate say. Throws an Error for a regex that is found in no name.
-std::vector<double> dropoutRates(const Options &options,
-                                 const plan::Plan &plan);
+std::vector<double> resolveDropoutRates(const Options &options,
+                                        const plan::Plan &plan);
 
 /// "dropout: 0.1 at 25 sites", of any rates; empty where there are no sites.
 std::string dropoutText(const std::vector<double> &rates);

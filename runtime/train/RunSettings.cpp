@@ -186,7 +186,7 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
              : concat(", in ", settings.microBatches, " micro-batches)"));
 
   settings.lossScaling = lossScalingOf(options.lossScale, plan);
-  settings.dropoutRates = dropoutRates(options, plan);
+  settings.dropoutRates = resolveDropoutRates(options, plan);
   settings.seed = options.seed;
   SampleOrder order(settings.samples, settings.globalBatch, options.order);
   if (options.steps)

@@ -25,7 +25,7 @@ func.func @draws_have_the_site(%x: tensor<4xf32>, %draws: tensor<6xi32>) {
 // -----
 
 func.func @draws_are_a_row(%x: tensor<4xf32>, %draws: tensor<2x3xi32>) {
-  // expected-error @below {{expects draws of 1 dim, got 2}}
+  // expected-error @below {{expects draws to have 1 dims, got 2}}
   %y = nn.dropout %x drawn %draws {rate = 0.5 : f64, site = 0 : i64} : (tensor<4xf32>, tensor<2x3xi32>) -> tensor<4xf32>
   return
 }

@@ -6,7 +6,7 @@
 // CHECK-NOT: nn.dropout
 // CHECK: return %arg0
 // CHECK-LABEL: func.func @train
-// CHECK-SAME: %[[DRAWS:.*]]: tensor<11xi32> {nn.name = "draws", nn.role = "draws"}
+// CHECK-SAME: %[[DRAWS:[a-z0-9]+]]: tensor<11xi32> {nn.name = "draws", nn.role = "draws"}
 // CHECK: nn.dropout %{{.*}} drawn %[[DRAWS]] {rate = 1.000000e-01 : f64, sample_stride = 6 : i64, samples = 4 : i64, site = 0 : i64}
 // CHECK: nn.dropout %{{.*}} drawn %[[DRAWS]] {rate = 2.500000e-01 : f64, sample_stride = 2 : i64, samples = 4 : i64, site = 1 : i64}
 // CHECK: nn.dropout %{{.*}} drawn %[[DRAWS]] {rate = 1.000000e-01 : f64, sample_stride = 6 : i64, samples = 4 : i64, site = 0 : i64}
