@@ -1,6 +1,7 @@
 // From a planned step to runtime/plan.proto: the frame around the programs.
 #include "codegen/emit/EmitPlan.h"
 
+#include "codegen/emit/EmitDraws.h"
 #include "codegen/emit/EmitEntries.h"
 #include "codegen/step/View.h"
 #include "frontend/nn/NN.h"
@@ -55,7 +56,6 @@ private:
   void addParameter(nn::ParameterOp parameter, fsdp::UnitOp unit,
                     uint32_t unitIndex, int64_t flatOffset);
   void inputs();
-  void draws(step::InputOp input);
   void loss();
   void optimizer();
   llvm::Error constants();
@@ -329,7 +329,10 @@ void PlanEmitter::inputs() {
       continue;
     }
     if (input.getRole() == "draws") {
-      draws(input);
+      emitDraws(module,
+                indices.buffers.lookup(
+                    step::View::of(input.getView()).buffer.getDefiningOp()),
+                *message.mutable_draws());
       continue;
     }
     plan::Input *entry = message.add_inputs();
@@ -341,20 +344,6 @@ void PlanEmitter::inputs() {
       entry->set_min_value((*bounds)[0]);
       entry->set_max_value((*bounds)[1]);
     }
-  }
-}
-
-void PlanEmitter::draws(step::InputOp input) {
-  auto view = input.getView().getDefiningOp<step::ViewOp>();
-  plan::Draws *draws = message.mutable_draws();
-  draws->set_buffer(indices.buffers.lookup(view.getBuffer().getDefiningOp()));
-  auto sites = module->getAttrOfType<ArrayAttr>("nn.sites");
-  if (!sites)
-    return;
-  for (auto described : sites.getAsRange<DictionaryAttr>()) {
-    plan::Draws::Site *site = draws->add_sites();
-    site->set_name(described.getAs<StringAttr>("name").str());
-    site->set_rate(described.getAs<FloatAttr>("rate").getValueAsDouble());
   }
 }
 

@@ -29,6 +29,21 @@ double asWritten(double rate) {
   return rate;
 }
 
+/// torch's exporter by tracing writes the dropout of
+/// scaled_dot_product_attention so, and only in train mode, where PyTorch drops.
+void warnOfMissingMode(NodeContext &context) {
+  if (!context.has(1) || context.has(2) || !context.input(1).isConstant() ||
+      !context.input(1).isFloat() || context.input(1).host().elements() != 1 ||
+      context.input(1).host().floatAt(int64_t(0)) == 0 ||
+      !context.emit.isFirst("dropout without training_mode"))
+    return;
+  context.warning(
+      "has a ratio and no training_mode, so by ONNX it drops nothing, and so "
+      "do others like it; where the model should drop there, as attention's "
+      "probabilities in an export by tracing, export with dynamo=True or "
+      "attn_implementation=\"eager\"");
+}
+
 LogicalResult dropout(NodeContext &context) {
   Emitter &emit = context.emit;
   const Operand &input = context.input(0);
@@ -39,6 +54,7 @@ LogicalResult dropout(NodeContext &context) {
       return failure();
     training = *flag != 0;
   }
+  warnOfMissingMode(context);
   double rate = 0.5;
   if (training && context.has(1)) {
     FailureOr<double> given = context.constantFloat(1, "ratio");

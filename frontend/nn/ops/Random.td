@@ -15,12 +15,13 @@ def NN_DropoutOp : NN_ComputeOp<"dropout",
     Without `draws`, the op says what will be drawn, up to `nn-place-draws`. That pass gives it
     `draws`, i32 [1 + 5 sites], which a run fills: the number of the first sample of this rank and
     micro-batch in the step's batch, then of each site two words of a key, a threshold, and the two
-    words of a float64, low one first, that elements are multiplied by. It also sets `samples` and `sample_stride`: element i belongs to sample i / sample_stride % samples, and
-    is number i / (sample_stride samples) sample_stride + i % sample_stride in it. With samples = 0,
-    all samples have one mask, whose numbers are i. With w the first word of Threefry-2x32-20 (Salmon
-    et al., SC 2011) of the site's key and the counter (number in the sample, first sample + sample),
-    an element is kept, and multiplied, where the signed w is at least the threshold. Refused are
-    other draws, a site that they do not have, and elements that the samples do not divide.
+    words of a float64, low one first, that elements are multiplied by. It also sets `samples` and
+    `sample_stride`: element i belongs to sample i / sample_stride % samples, and in it is number
+    i / (sample_stride samples) sample_stride + i % sample_stride. With samples = 0, all samples
+    have one mask, whose numbers are i. With w the first word of Threefry-2x32-20 (Salmon et al.,
+    SC 2011) of the site's key and the counter (number in the sample, first sample + sample), an
+    element is kept, and multiplied, where the signed w is at least the threshold. Refused are other
+    draws, a site that they do not have, and elements that the samples do not divide.
 
     ```mlir
     %y = nn.dropout %x {rate = 1.0e-01 : f64, site = 2 : i64}
