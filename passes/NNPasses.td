@@ -308,6 +308,38 @@ def NNDifferentiate : Pass<"nn-differentiate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::shardc::nn::NNDialect"];
 }
 
+def NNPlaceDraws : Pass<"nn-place-draws", "::mlir::ModuleOp"> {
+  let summary = "says where ops that draw get their numbers from; evaluations draw nothing";
+  let description = [{
+    Needs: @train and @eval.
+
+    Before:
+    ```mlir
+    %0 = nn.dropout %x {rate = 1.0e-01 : f64, site = 7 : i64}
+        : (tensor<4x128x64xf32>) -> tensor<4x128x64xf32>
+    ```
+
+    After, in @train (in @eval, `%x` is in the place of `%0`):
+    ```mlir
+    func.func @train(%ids: tensor<4x128xi64> {nn.role = "input"},
+                     %draws: tensor<6xi32> {nn.name = "draws", nn.role = "draws"})
+    ...
+    %0 = nn.dropout %x drawn %draws
+        {rate = 1.0e-01 : f64, sample_stride = 8192 : i64, samples = 4 : i64, site = 0 : i64}
+        : (tensor<4x128x64xf32>, tensor<6xi32>) -> tensor<4x128x64xf32>
+    ```
+    Sites are counted anew, in their order. The module's attribute `nn.sites` has the name and the
+    rate of each. Where samples lie in a tensor is followed from the inputs, whose first dim they
+    are, through views and dims that ops keep (`passes/analyses/SampleStrides.h`): an element's
+    number is its sample's in the batch of the whole step, and its own in the sample. So the same
+    masks are drawn on every mesh and in every number of micro-batches. What is no function of an
+    input has one mask for all samples.
+
+    Why here: the gradient draws with its op's site; recomputation, which follows, repeats ops that
+    are drawn already.
+  }];
+}
+
 def NNRemat : Pass<"nn-remat", "::mlir::ModuleOp"> {
   let summary = "backward computes again what is cheaper to compute than to keep";
   let description = [{

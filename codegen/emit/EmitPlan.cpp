@@ -1,6 +1,7 @@
 // From a planned step to runtime/plan.proto: the frame around the programs.
 #include "codegen/emit/EmitPlan.h"
 
+#include "codegen/emit/EmitDraws.h"
 #include "codegen/emit/EmitEntries.h"
 #include "codegen/step/View.h"
 #include "frontend/nn/NN.h"
@@ -325,6 +326,13 @@ void PlanEmitter::inputs() {
           indices.buffers.lookup(view.getBuffer().getDefiningOp()));
       message.mutable_loss()->set_scale_dtype(
           dtypeOf(getElementTypeOrSelf(input.getView().getType())));
+      continue;
+    }
+    if (input.getRole() == "draws") {
+      emitDraws(module,
+                indices.buffers.lookup(
+                    step::View::of(input.getView()).buffer.getDefiningOp()),
+                *message.mutable_draws());
       continue;
     }
     plan::Input *entry = message.add_inputs();

@@ -236,33 +236,6 @@ LogicalResult identity(NodeContext &context) {
   return success();
 }
 
-/// Dropout that drops nothing: outside of training, or with a ratio of 0.
-LogicalResult dropout(NodeContext &context) {
-  bool training = false;
-  if (context.has(2)) {
-    FailureOr<double> flag = context.constantFloat(2, "training_mode");
-    if (failed(flag))
-      return failure();
-    training = *flag != 0;
-  }
-  double ratio = 0.5;
-  if (training && context.has(1)) {
-    FailureOr<double> given = context.constantFloat(1, "ratio");
-    if (failed(given))
-      return failure();
-    ratio = *given;
-  }
-  if (training && ratio != 0)
-    return context.error(
-        "dropout in training mode with ratio " + std::to_string(ratio) +
-        " is not supported yet; export the model in eval mode or with ratio 0");
-  context.set(0, context.input(0));
-  Builder &builder = context.emit.attributes();
-  context.set(
-      1, context.emit.splat(context.input(0).shape(), builder.getI1Type(), 1));
-  return success();
-}
-
 using Kind = nn::CompareKind;
 constexpr Decoder decoders[] = {
     {"Abs", 13, 1, 1, unary<nn::AbsOp>},
@@ -274,7 +247,6 @@ constexpr Decoder decoders[] = {
     {"Clip", 13, 1, 3, clip},
     {"Cos", 7, 1, 1, unaryFloat<nn::CosOp>},
     {"Div", 13, 2, 2, divide},
-    {"Dropout", 13, 1, 3, dropout},
     {"Equal", 13, 2, 2, compare<Kind::eq>},
     {"Erf", 13, 1, 1, unaryFloat<nn::ErfOp>},
     {"Exp", 13, 1, 1, unaryFloat<nn::ExpOp>},

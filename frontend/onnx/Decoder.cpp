@@ -333,8 +333,8 @@ DecoderTable::DecoderTable() {
   for (ArrayRef<Decoder> family :
        {constantDecoders(), elementwiseDecoders(), activationDecoders(),
         shapeDecoders(), sequenceDecoders(), indexingDecoders(),
-        reductionDecoders(), normalizationDecoders(), matMulDecoders(),
-        attentionDecoders(), lossDecoders()})
+        reductionDecoders(), normalizationDecoders(), randomDecoders(),
+        matMulDecoders(), attentionDecoders(), lossDecoders()})
     for (const Decoder &decoder : family)
       table[decoder.op].push_back(decoder);
 }

@@ -127,6 +127,7 @@ llvm::ArrayRef<Decoder> sequenceDecoders();
 llvm::ArrayRef<Decoder> indexingDecoders();
 llvm::ArrayRef<Decoder> reductionDecoders();
 llvm::ArrayRef<Decoder> normalizationDecoders();
+llvm::ArrayRef<Decoder> randomDecoders();
 llvm::ArrayRef<Decoder> matMulDecoders();
 llvm::ArrayRef<Decoder> attentionDecoders();
 llvm::ArrayRef<Decoder> lossDecoders();

@@ -8,6 +8,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <string>
 
@@ -146,6 +147,12 @@ public:
   /// do not.
   static std::optional<Shape> broadcastShape(llvm::ArrayRef<Operand> operands);
 
+  /// A number of an op that draws: no other has it, and a model's ops have the
+  /// same ones each time that it is imported.
+  int64_t nextSite() { return sites++; }
+  /// Whether nobody has asked this before: what is warned of once.
+  bool isFirst(llvm::StringRef what) { return said.insert(what).second; }
+
   /// Why an op could not be built or evaluated; empty while all is well.
   /// Results after a failure are of the right type only.
   llvm::StringRef failure() const { return failureText; }
@@ -188,6 +195,8 @@ private:
   uint64_t lastNumber = 0;
   int64_t evaluated = 0;
   int unrounded = 0; ///< how many OneRounding there are
+  int64_t sites = 0; ///< of ops that draw
+  llvm::StringSet<> said;
   std::string failureText;
 };
 

@@ -178,6 +178,8 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
          " that this trainer was compiled for (shardc --threads-per-rank)");
   std::string notCuda = concat(": this trainer runs on ", plan.target().name(),
                                ", not on NVIDIA GPUs (--device cuda)");
+  const char *noDropout = ": this trainer drops nothing; export the model in "
+                          "train mode, with dropout";
   bool isOffloaded = MemoryPlan::of(plan, 1, 1).host > 0;
   refuseIdle(options,
              {{"--offload-dir", isOffloaded,
@@ -202,8 +204,13 @@ void checkOptions(const Options &options, const plan::Plan &plan) {
         " without --init random"},
        {"--no-decay", weightDecayOf(options, plan) > 0,
         ": the weight decay is 0; give --weight-decay"},
-       {"--seed", options.order.shuffle || drawsInitialValues(options, plan),
-        " without --shuffle, --sampler or --init random: nothing is drawn"}});
+       {"--dropout", plan.has_draws(), noDropout},
+       {"--dropout-rate", plan.has_draws(), noDropout},
+       {"--seed",
+        options.order.shuffle || plan.has_draws() ||
+            drawsInitialValues(options, plan),
+        " without --shuffle, --sampler, --init random or a model with "
+        "dropout: nothing is drawn"}});
   std::vector<std::string> predicted;
   for (const PredictOption &option : options.predictions) {
     std::string name = findOutput(plan, option).name();

@@ -64,6 +64,21 @@ GroupOption parseGroup(const std::string &flag, const std::string &text) {
   return group;
 }
 
+DropoutRateOption parseDropoutRate(const std::string &flag,
+                                   const std::string &text) {
+  static const std::string prefix = "match=", key = ",p=";
+  const size_t at = text.rfind(key);
+  if (!text.starts_with(prefix) || at == std::string::npos ||
+      at < prefix.size())
+    fail(flag, " expects match=REGEX,p=RATE, got '", text, "'");
+  DropoutRateOption option;
+  checkRegex(flag,
+             option.match = text.substr(prefix.size(), at - prefix.size()));
+  option.rate = parseNumber(flag + " p", text.substr(at + key.size()),
+                            {0, 1, "a rate in [0, 1]"});
+  return option;
+}
+
 namespace {
 
 /// A distribution of --init-group, and how many numbers it may have.

@@ -19,6 +19,10 @@ GroupOption parseGroup(const std::string &flag, const std::string &text);
 InitGroupOption parseInitGroup(const std::string &flag,
                                const std::string &text);
 
+/// match=REGEX,p=RATE: the regex may have commas, the rate is in [0, 1].
+DropoutRateOption parseDropoutRate(const std::string &flag,
+                                   const std::string &text);
+
 /// Roles of parameters, separated by commas: norm, bias, embedding.
 std::vector<std::string> parseRoles(const std::string &flag,
                                     const std::string &text);

@@ -124,11 +124,27 @@ void declareWeights(FlagTable &flags, Options &options,
                options.initGroups.push_back(parseInitGroup(name, text));
              });
   flags
-      .value("--seed", "N", "of --init random, --shuffle and --sampler [0]",
+      .value("--seed", "N",
+             "of --init random, --shuffle, --sampler and dropout [0]",
              [&](const std::string &name, const std::string &text) {
                options.seed = parseInteger<uint64_t>(name, text, 0);
              })
       .isNumber = true;
+}
+
+void declareDropout(FlagTable &flags, Options &options) {
+  flags.value("--dropout", "on|off",
+              "off: nothing is dropped, but where --dropout-rate says so [on]",
+              [&](const std::string &name, const std::string &text) {
+                options.dropout = parseChoice<bool>(
+                    name, text, {{"on", true}, {"off", false}});
+              });
+  flags.list("--dropout-rate", "match=REGEX,p=RATE",
+             "the rate of dropouts in the names of whose ONNX nodes the regex "
+             "is found, in place of the model's. The first that matches holds",
+             [&](const std::string &name, const std::string &text) {
+               options.dropoutRates.push_back(parseDropoutRate(name, text));
+             });
 }
 
 void declareTraining(FlagTable &flags, Options &options) {
@@ -161,6 +177,7 @@ void declareTraining(FlagTable &flags, Options &options) {
                     name, text,
                     {{"global", LossNorm::Global}, {"rank", LossNorm::Rank}});
               });
+  declareDropout(flags, options);
 }
 
 /// A number of the optimizers where the run sets none: "0.01 for adamw and

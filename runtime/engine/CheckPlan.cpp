@@ -5,6 +5,7 @@
 #include "runtime/base/DType.h"
 #include "runtime/base/EntryKind.h"
 #include "runtime/base/Error.h"
+#include "runtime/base/Text.h"
 
 #include <algorithm>
 #include <limits>
@@ -72,6 +73,7 @@ private:
   void check(const plan::Parameter &parameter);
   void check(const plan::Input &input);
   void loss();
+  void draws();
   void check(const plan::ExportedInitializer &exported);
   void check(const plan::Tensor &tensor, std::string_view of);
   /// Checks tensors and indices of an entry, wherever they stand in it.
@@ -97,6 +99,7 @@ void PlanCheck::run() {
   for (const plan::Input &input : plan.inputs())
     check(input);
   loss();
+  draws();
   for (const plan::ExportedInitializer &exported : plan.exported_initializers())
     check(exported);
   if (plan.target().has_cpu())
@@ -244,6 +247,23 @@ void PlanCheck::loss() {
   if (plan.buffers(static_cast<int>(loss.scale_buffer())).bytes() <
       static_cast<int64_t>(elementSize(loss.scale_dtype())))
     refuse("the scale of the loss lies outside of its buffer");
+}
+
+void PlanCheck::draws() {
+  if (!plan.has_draws())
+    return;
+  const plan::Draws &draws = plan.draws();
+  checkIndex(draws.buffer(), plan.buffers_size(), "buffer", "the draws");
+  // One word, and five of each site.
+  const auto bytes = static_cast<int64_t>(sizeof(int32_t)) *
+                     (1 + int64_t{5} * draws.sites_size());
+  if (plan.buffers(static_cast<int>(draws.buffer())).bytes() < bytes)
+    refuse("the draws of ", draws.sites_size(),
+           " sites lie outside of their buffer");
+  for (const plan::Draws::Site &site : draws.sites())
+    if (!(site.rate() >= 0 && site.rate() <= 1))
+      refuse("the rate of ", site.name(), " is ", numberText(site.rate()),
+             ", not in [0, 1]");
 }
 
 void PlanCheck::check(const plan::ExportedInitializer &exported) {

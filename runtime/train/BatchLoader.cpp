@@ -74,4 +74,10 @@ void BatchLoader::loadScale(double lossScale) {
              int64_t(elementSize(dtype)), scale);
 }
 
+void BatchLoader::loadDraws(std::span<const int32_t> words) {
+  rank.write(rank.buffer(plan.draws().buffer()), 0,
+             static_cast<int64_t>(words.size_bytes()),
+             reinterpret_cast<const std::byte *>(words.data()));
+}
+
 } // namespace shardc::runtime

@@ -36,6 +36,8 @@ public:
   /// the input of the role `loss_scale`, which may be known later.
   void loadInputs(const Batch &batch);
   void loadScale(double lossScale);
+  /// What ops draw from, in a program that has such (Draws.h).
+  void loadDraws(std::span<const int32_t> words);
   /// Reads the samples first.
   void load(const Dataset &data, std::span<const int64_t> samples,
             double lossScale);

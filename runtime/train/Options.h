@@ -93,6 +93,12 @@ enum class DeviceKind { Auto, Cpu, Cuda };
 /// --log-format: what the console shows. Hf: as Hugging Face's Trainer.
 enum class LogFormat { Text, Hf };
 
+/// --dropout-rate.
+struct DropoutRateOption {
+  std::string match; // a regex, in the names of ONNX nodes
+  double rate = 0;
+};
+
 /// Absent: nobody said it; what holds then depends on the plan
 /// or on other flags.
 struct Options {
@@ -112,6 +118,8 @@ struct Options {
   std::optional<Init> init; // else as the plan says
   std::vector<InitGroupOption> initGroups;
   uint64_t seed = 0;
+  bool dropout = true;
+  std::vector<DropoutRateOption> dropoutRates;
 
   std::optional<int64_t> steps;
   std::optional<int64_t> epochs;

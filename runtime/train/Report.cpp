@@ -6,6 +6,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/data/LossNormalization.h"
 #include "runtime/train/Collectives.h"
+#include "runtime/train/Draws.h"
 #include "runtime/train/MemoryPlan.h"
 #include "runtime/train/ReadAhead.h"
 #include "runtime/weights/ParameterSource.h"
@@ -158,7 +159,12 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
           : concat("\ngoes on behind step ", settings.start.step, ", from ",
                    settings.goesOnFrom),
       "\nloss: ", lossText(plan.loss(), settings.lossNorm), "\n",
-      lossScaleText(settings.lossScaling), settings.groups.text());
+      lossScaleText(settings.lossScaling),
+      settings.dropoutRates.empty()
+          ? ""
+          : concat(dropoutText(settings.dropoutRates), ", drawn from --seed ",
+                   settings.seed, "\n"),
+      settings.groups.text());
   text.pop_back(); // whoever prints it ends the line
   return text;
 }

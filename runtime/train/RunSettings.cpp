@@ -4,6 +4,7 @@
 #include "runtime/base/Error.h"
 #include "runtime/checkpoint/Space.h"
 #include "runtime/data/LossNormalization.h"
+#include "runtime/train/Draws.h"
 
 #include <algorithm>
 #include <limits>
@@ -185,6 +186,8 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
              : concat(", in ", settings.microBatches, " micro-batches)"));
 
   settings.lossScaling = lossScalingOf(options.lossScale, plan);
+  settings.dropoutRates = resolveDropoutRates(options, plan);
+  settings.seed = options.seed;
   SampleOrder order(settings.samples, settings.globalBatch, options.order);
   if (options.steps)
     settings.steps = *options.steps;

@@ -29,6 +29,8 @@ struct RunSettings {
   StepNumbers numbers; // but for what differs from step to step
   double gradientDivisor = 1;
   LossScaling lossScaling;
+  std::vector<double> dropoutRates; // by site of the plan
+  uint64_t seed = 0;                // of what is drawn
   ParameterGroups groups;
   Reduce reduce = Reduce::Ordered;
   std::string tune; // of what products run, for the banner; empty: no file

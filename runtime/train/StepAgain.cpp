@@ -3,6 +3,7 @@
 #include "runtime/train/StepAgain.h"
 
 #include "runtime/base/EntryText.h"
+#include "runtime/train/Draws.h"
 
 namespace shardc::runtime {
 
@@ -41,6 +42,7 @@ void failInStep(Run &run, Rank &rank, BatchLoader &loader, PastStep step,
     std::vector<int64_t> samples =
         samplesOf(run, order, step.begin, i, rank.rank());
     loader.load(run.data, samples, step.lossScale(i));
+    loadDraws(run.plan, run.settings, rank.rank(), step.number, i, loader);
     step.numbers.microBatch = i;
     try {
       rank.runTrain(step.numbers);

@@ -12,7 +12,8 @@ namespace shardc::runtime {
 /// The step as it was: its optimizer has written nothing.
 struct PastStep {
   StepNumbers numbers;
-  Cursor begin; // in the samples
+  int64_t number; // of the run's steps, from 0
+  Cursor begin;   // in the samples
   /// That of a micro-batch, for BatchLoader::load.
   std::function<double(int64_t microBatch)> lossScale;
 };

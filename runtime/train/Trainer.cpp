@@ -9,6 +9,7 @@
 #include "runtime/engine/ParameterStates.h"
 #include "runtime/metrics/Process.h"
 #include "runtime/metrics/StepProfile.h"
+#include "runtime/train/Draws.h"
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/EvaluationWatch.h"
 #include "runtime/train/Exports.h"
@@ -360,6 +361,7 @@ void RankLoop::step(int64_t step, double begin) {
   for (int64_t i = 0; i < numbers.microBatches; ++i) {
     batches->load(i, normalization(i) * scaler.scale(),
                   sampleLog ? &*sampleLog : nullptr);
+    loadDraws(plan, run.settings, rank->rank(), step, i, batches->onDevice());
     numbers.microBatch = i;
     rank->beginTrain(numbers);
   }
@@ -378,7 +380,7 @@ void RankLoop::step(int64_t step, double begin) {
   if (sampleLog)
     sampleLog->write(step, cursor, leads() ? run.samples.get() : nullptr,
                      run.metrics.terminal());
-  PastStep past{numbers, std::exchange(cursor, order.end(cursor)),
+  PastStep past{numbers, step, std::exchange(cursor, order.end(cursor)),
                 [&](int64_t microBatch) {
                   return normalization(microBatch) * outcome.lossScale;
                 }};

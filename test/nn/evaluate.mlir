@@ -183,3 +183,16 @@ func.func @adds_a_residual_and_sums_a_bias_gradient(%x: tensor<2x2xf32> {test.va
   %dw, %db = nn.linear_weight_grad %x, %dy : (tensor<2x2xf32>, tensor<2x1xf32>) -> (tensor<2x1xf32>, tensor<1xf32>)
   return %y, %dw, %db : tensor<2x1xf32>, tensor<2x1xf32>, tensor<1xf32>
 }
+
+// The words of the key (3, 4), samples 7 and 8, are by numpy (test/training/dropout_masks.py); 2^30 is the high word of
+// the float64 2.
+// CHECK-LABEL: @drops
+// CHECK-DAG: dense<{{\[\[}}0.000000e+00, 4.000000e+00, 0.000000e+00], [8.000000e+00, 0.000000e+00, 1.200000e+01]]>
+// CHECK-DAG: dense<{{\[\[}}2.000000e+00, 0.000000e+00, 0.000000e+00], [0.000000e+00, 0.000000e+00, 0.000000e+00]]>
+// CHECK-DAG: dense<{{\[\[}}0.000000e+00, 4.000000e+00], [6.000000e+00, 0.000000e+00], [0.000000e+00, 1.200000e+01]]>
+func.func @drops(%x: tensor<2x3xf32> {test.values = dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf32>}, %t: tensor<3x2xf32> {test.values = dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]> : tensor<3x2xf32>}, %draws: tensor<6xi32> {test.values = dense<[7, 3, 4, 0, 0, 1073741824]> : tensor<6xi32>}) -> (tensor<2x3xf32>, tensor<2x3xf32>, tensor<3x2xf32>) {
+  %y = nn.dropout %x drawn %draws {rate = 0.5 : f64, site = 0 : i64, samples = 2 : i64, sample_stride = 3 : i64} : (tensor<2x3xf32>, tensor<6xi32>) -> tensor<2x3xf32>
+  %one = nn.dropout %x drawn %draws {rate = 0.5 : f64, site = 0 : i64} : (tensor<2x3xf32>, tensor<6xi32>) -> tensor<2x3xf32>
+  %u = nn.dropout %t drawn %draws {rate = 0.5 : f64, site = 0 : i64, samples = 2 : i64, sample_stride = 1 : i64} : (tensor<3x2xf32>, tensor<6xi32>) -> tensor<3x2xf32>
+  return %y, %one, %u : tensor<2x3xf32>, tensor<2x3xf32>, tensor<3x2xf32>
+}

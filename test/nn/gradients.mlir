@@ -6,7 +6,7 @@
 // RUN: shardc-opt %s -test-nn-kernels=differentiate -o /dev/null
 // STRICT: error: expects the gradient of argument
 
-// CHECK-COUNT-75: gradients agree with finite differences
+// CHECK-COUNT-76: gradients agree with finite differences
 
 //===--- Elementwise ---===//
 
@@ -382,4 +382,12 @@ func.func @linear_cross_entropy_of_a_frozen_input(%x: tensor<3x4xf64> {test.cons
 func.func @stop_gradient_nowhere(%x: tensor<3xf64>, %m: tensor<3xi1> {test.values = dense<[0, 0, 0]> : tensor<3xi1>}) -> tensor<3xf64> {
   %y = nn.stop_gradient %x where %m : (tensor<3xf64>, tensor<3xi1>) -> tensor<3xf64>
   return %y : tensor<3xf64>
+}
+
+//===--- Random ---===//
+
+func.func @dropout(%x: tensor<2x3x4xf64>) -> tensor<2x3x4xf64> {
+  %draws = nn.constant dense<[5, 3, 4, -1073741824, 1431655765, 1073042773]> : tensor<6xi32>
+  %y = nn.dropout %x drawn %draws {rate = 0.25 : f64, site = 0 : i64, samples = 2 : i64, sample_stride = 12 : i64} : (tensor<2x3x4xf64>, tensor<6xi32>) -> tensor<2x3x4xf64>
+  return %y : tensor<2x3x4xf64>
 }

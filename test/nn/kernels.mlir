@@ -273,3 +273,13 @@ func.func @rope_with_2_tables(%x: tensor<2x3x2x6xELEM>, %c: tensor<2x3x6xELEM>, 
   %3 = nn.rope %x, %c, %s {interleaved, transposed} : (tensor<2x3x2x6xELEM>, tensor<2x3x6xELEM>, tensor<2x3x6xELEM>) -> tensor<2x3x2x6xELEM>
   return %0, %1, %2, %3 : tensor<2x3x2x6xELEM>, tensor<2x3x2x6xELEM>, tensor<2x3x2x6xELEM>, tensor<2x3x2x6xELEM>
 }
+
+//===--- Random ---===//
+
+func.func @dropout(%x: tensor<2x3x5xELEM>, %draws: tensor<11xi32> {test.values = dense<[5, 1, 2, 0, 0, 1073741824, 3, 4, -1073741824, 1431655765, 1073042773]> : tensor<11xi32>})
+    -> (tensor<2x3x5xELEM>, tensor<2x3x5xELEM>, tensor<2x3x5xELEM>) {
+  %0 = nn.dropout %x drawn %draws {rate = 0.25 : f64, site = 1 : i64, samples = 2 : i64, sample_stride = 15 : i64} : (tensor<2x3x5xELEM>, tensor<11xi32>) -> tensor<2x3x5xELEM>
+  %1 = nn.dropout %x drawn %draws {rate = 0.25 : f64, site = 1 : i64, samples = 3 : i64, sample_stride = 5 : i64} : (tensor<2x3x5xELEM>, tensor<11xi32>) -> tensor<2x3x5xELEM>
+  %2 = nn.dropout %x drawn %draws {rate = 0.5 : f64, site = 0 : i64} : (tensor<2x3x5xELEM>, tensor<11xi32>) -> tensor<2x3x5xELEM>
+  return %0, %1, %2 : tensor<2x3x5xELEM>, tensor<2x3x5xELEM>, tensor<2x3x5xELEM>
+}

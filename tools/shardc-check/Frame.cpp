@@ -293,6 +293,8 @@ void checkFrame(const plan::Plan &plan, Findings &findings) {
   }
   if (plan.has_loss() && plan.train().entries_size())
     own(plan.loss().scale_buffer(), "the loss");
+  if (plan.has_draws())
+    own(plan.draws().buffer(), "the draws");
 
   // What no placement can do without, and the planner has said.
   std::vector<int64_t> most(plan.pools_size());

@@ -297,6 +297,8 @@ bool checkIndices(const plan::Plan &plan, Findings &findings) {
   for (const plan::Constant &constant : plan.constants())
     index(constant.buffer(), plan.buffers_size(), "a constant", "buffer");
   index(plan.loss().scale_buffer(), plan.buffers_size(), "the loss", "buffer");
+  if (plan.has_draws())
+    index(plan.draws().buffer(), plan.buffers_size(), "the draws", "buffer");
   for (const plan::Input &input : plan.inputs())
     need(isSane(input.tensor(), plan), input.name(),
          "does not lie in its buffer");

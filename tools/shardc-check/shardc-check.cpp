@@ -65,15 +65,27 @@ void compare(const plan::Plan &plan, const Values &values,
       findings.add("the plan", "has the ", name, ", which the reference lacks");
 }
 
-/// What is evaluated is what is trained: one loss.
-void compareLosses(const plan::Plan &plan, const Values &values,
+/// By expression of a dropout: what it was of, with nothing dropped.
+std::map<int, Value> dropped(Values &values) {
+  std::map<int, Value> of;
+  const int known = values.size();
+  for (int expr = 0; expr < known; ++expr)
+    if (values[expr].op == "dropout" && !values[expr].operands.empty()) {
+      const Value input = values[expr].operands[0].value;
+      of[expr] = values.replace(input, of);
+    }
+  return of;
+}
+
+/// What is evaluated is what is trained, with nothing dropped: one loss.
+void compareLosses(const plan::Plan &plan, Values &values,
                    const Results &results, Findings &findings) {
   auto trained = results.find("metric loss");
   auto evaluated = results.find("metric loss, of an evaluation");
   if (trained == results.end() || evaluated == results.end())
     return;
-  if (auto difference =
-          Differ(values, values).find(trained->second, evaluated->second))
+  const Value whole = values.replace(trained->second, dropped(values));
+  if (auto difference = Differ(values, values).find(whole, evaluated->second))
     findings.add(placeName(plan, difference->place),
                  "makes training's loss another one than that of evaluations: ",
                  difference->what);

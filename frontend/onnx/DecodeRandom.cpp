@@ -1,0 +1,94 @@
+// Ops that draw numbers. Their sites are counted as they are decoded.
+#include "frontend/onnx/Decoder.h"
+
+#include <charconv>
+
+using namespace mlir;
+using namespace shardc;
+using namespace shardc::onnx;
+
+namespace {
+
+/// What is not constant to the compiler: its value is drawn in every step.
+Operand drawn(Emitter &emit, const Operand &input, double rate, int64_t site) {
+  return emit.emit<nn::DropoutOp>(
+      input.type(), {emit.materialize(input)},
+      {emit.named("rate", emit.attributes().getF64FloatAttr(rate)),
+       emit.named("site", site)});
+}
+
+/// The number that was written where a file has its float32: 0.1, not
+/// 0.100000001490116.
+double asWritten(double rate) {
+  const auto stored = static_cast<float>(rate);
+  if (stored != rate)
+    return rate;
+  char text[32];
+  const char *end = std::to_chars(text, std::end(text), stored).ptr;
+  std::from_chars(text, end, rate);
+  return rate;
+}
+
+/// torch's exporter by tracing writes the dropout of
+/// scaled_dot_product_attention so, and only in train mode, where PyTorch drops.
+void warnOfMissingMode(NodeContext &context) {
+  if (!context.has(1) || context.has(2) || !context.input(1).isConstant() ||
+      !context.input(1).isFloat() || context.input(1).host().elements() != 1 ||
+      context.input(1).host().floatAt(int64_t(0)) == 0 ||
+      !context.emit.isFirst("dropout without training_mode"))
+    return;
+  context.warning(
+      "has a ratio and no training_mode, so by ONNX it drops nothing, and so "
+      "do others like it; where the model should drop there, as attention's "
+      "probabilities in an export by tracing, export with dynamo=True or "
+      "attn_implementation=\"eager\"");
+}
+
+LogicalResult dropout(NodeContext &context) {
+  Emitter &emit = context.emit;
+  const Operand &input = context.input(0);
+  bool training = false;
+  if (context.has(2)) {
+    FailureOr<double> flag = context.constantFloat(2, "training_mode");
+    if (failed(flag))
+      return failure();
+    training = *flag != 0;
+  }
+  warnOfMissingMode(context);
+  double rate = 0.5;
+  if (training && context.has(1)) {
+    FailureOr<double> given = context.constantFloat(1, "ratio");
+    if (failed(given))
+      return failure();
+    rate = asWritten(*given);
+    if (!(rate >= 0 && rate <= 1))
+      return context.error("expects a ratio in [0, 1], got " +
+                           std::to_string(rate));
+  }
+  if (!training || rate == 0) {
+    context.set(0, input);
+    context.set(1, emit.splat(input.shape(), emit.attributes().getI1Type(), 1));
+    return success();
+  }
+  if (failed(context.expectFloat(0)))
+    return failure();
+  const int64_t site = emit.nextSite();
+  context.set(0, drawn(emit, input, rate, site));
+  // The mask is what the same site leaves of ones.
+  if (context.wants(1))
+    context.set(
+        1, emit.compare(nn::CompareKind::gt,
+                        drawn(emit,
+                              emit.splat(input.shape(), input.elementType(), 1),
+                              rate, site),
+                        emit.scalar(input.elementType(), 0)));
+  return success();
+}
+
+constexpr Decoder decoders[] = {
+    {"Dropout", 13, 1, 3, dropout},
+};
+
+} // namespace
+
+ArrayRef<Decoder> shardc::onnx::randomDecoders() { return decoders; }

@@ -1,0 +1,97 @@
+// nn-place-draws: where ops that draw get their numbers from.
+#include "passes/Passes.h"
+#include "passes/analyses/SampleStrides.h"
+
+#include <map>
+
+using namespace mlir;
+
+namespace shardc {
+#define GEN_PASS_DEF_NNPLACEDRAWS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// Words of a site in the argument `draws` (nn.dropout).
+constexpr int64_t wordsOfSite = 5;
+
+struct Site {
+  int64_t number = 0; ///< among those that are left
+  int64_t stride = 0;
+  nn::DropoutOp first; ///< forward's, of which the others have the numbers
+};
+
+std::string nameOf(Operation *op) {
+  std::string name;
+  op->getLoc()->walk([&](Location location) {
+    if (auto named = dyn_cast<NameLoc>(location); named && name.empty())
+      name = named.getName().str();
+    return name.empty() ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return name;
+}
+
+struct NNPlaceDraws : impl::NNPlaceDrawsBase<NNPlaceDraws> {
+  using NNPlaceDrawsBase::NNPlaceDrawsBase;
+
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    auto train = symbols.lookup<func::FuncOp>("train");
+    auto eval = symbols.lookup<func::FuncOp>("eval");
+    if (!train || !eval) {
+      emitError(getOperation().getLoc(), "expects functions @train and @eval");
+      return signalPassFailure();
+    }
+    for (auto op :
+         llvm::make_early_inc_range(eval.front().getOps<nn::DropoutOp>())) {
+      op.replaceAllUsesWith(op.getInput());
+      op.erase();
+    }
+    SmallVector<nn::DropoutOp> ops(train.front().getOps<nn::DropoutOp>());
+    if (!ops.empty())
+      place(train, ops);
+  }
+
+private:
+  void place(func::FuncOp train, ArrayRef<nn::DropoutOp> ops) {
+    SampleStrides samples(train);
+    std::map<int64_t, Site> sites;
+    for (nn::DropoutOp op : ops)
+      if (Site &site = sites[op.getSite()]; !site.first)
+        site = {0, samples.strideOf(op.getInput()), op};
+    Builder builder(&getContext());
+    SmallVector<Attribute> described;
+    for (auto &[number, site] : sites) {
+      site.number = described.size();
+      described.push_back(builder.getDictionaryAttr(
+          {builder.getNamedAttr("name",
+                                builder.getStringAttr(nameOf(site.first))),
+           builder.getNamedAttr("rate", site.first.getRateAttr())}));
+    }
+    getOperation()->setAttr("nn.sites", builder.getArrayAttr(described));
+    Value draws = addDraws(train, builder, described.size());
+    for (nn::DropoutOp op : ops) {
+      const Site &site = sites[op.getSite()];
+      op.getDrawsMutable().assign(draws);
+      op.setSite(site.number);
+      op.setSamples(site.stride ? samples.samples() : 0);
+      op.setSampleStride(site.stride);
+    }
+  }
+
+  static Value addDraws(func::FuncOp train, Builder &builder, int64_t sites) {
+    const unsigned index = train.getNumArguments();
+    auto type =
+        RankedTensorType::get({1 + wordsOfSite * sites}, builder.getI32Type());
+    auto text = builder.getStringAttr("draws");
+    (void)train.insertArgument(
+        index, type,
+        builder.getDictionaryAttr({builder.getNamedAttr("nn.name", text),
+                                   builder.getNamedAttr("nn.role", text)}),
+        train.getLoc());
+    return train.getArgument(index);
+  }
+};
+
+} // namespace
+} // namespace shardc

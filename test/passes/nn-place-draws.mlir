@@ -1,0 +1,52 @@
+// RUN: shardc-opt %s -split-input-file -nn-place-draws -verify-diagnostics | FileCheck %s
+
+// Sites are counted anew, forward's place is that of the gradient as well, and evaluations draw nothing.
+// CHECK: module attributes {nn.sites = [{name = "first", rate = 1.000000e-01 : f64}, {name = "second", rate = 2.500000e-01 : f64}]}
+// CHECK-LABEL: func.func @eval
+// CHECK-NOT: nn.dropout
+// CHECK: return %arg0
+// CHECK-LABEL: func.func @train
+// CHECK-SAME: %[[DRAWS:[a-z0-9]+]]: tensor<11xi32> {nn.name = "draws", nn.role = "draws"}
+// CHECK: nn.dropout %{{.*}} drawn %[[DRAWS]] {rate = 1.000000e-01 : f64, sample_stride = 6 : i64, samples = 4 : i64, site = 0 : i64}
+// CHECK: nn.dropout %{{.*}} drawn %[[DRAWS]] {rate = 2.500000e-01 : f64, sample_stride = 2 : i64, samples = 4 : i64, site = 1 : i64}
+// CHECK: nn.dropout %{{.*}} drawn %[[DRAWS]] {rate = 1.000000e-01 : f64, sample_stride = 6 : i64, samples = 4 : i64, site = 0 : i64}
+func.func @eval(%x: tensor<4x3x2xf32> {nn.role = "input"}) -> tensor<4x3x2xf32> {
+  %y = nn.dropout %x {rate = 0.1 : f64, site = 3 : i64} : (tensor<4x3x2xf32>) -> tensor<4x3x2xf32>
+  return %y : tensor<4x3x2xf32>
+}
+func.func @train(%x: tensor<4x3x2xf32> {nn.role = "input"}) -> (tensor<3x4x2xf32>, tensor<4x3x2xf32>) {
+  %y = nn.dropout %x {rate = 0.1 : f64, site = 3 : i64} : (tensor<4x3x2xf32>) -> tensor<4x3x2xf32> loc("first")
+  %t = nn.transpose %y [1, 0, 2] : (tensor<4x3x2xf32>) -> tensor<3x4x2xf32>
+  %z = nn.dropout %t {rate = 0.25 : f64, site = 7 : i64} : (tensor<3x4x2xf32>) -> tensor<3x4x2xf32> loc("second")
+  %dx = nn.dropout %x {rate = 0.1 : f64, site = 3 : i64} : (tensor<4x3x2xf32>) -> tensor<4x3x2xf32>
+  return %z, %dx : tensor<3x4x2xf32>, tensor<4x3x2xf32>
+}
+
+// -----
+
+// Through views, products and rows of a table; of what no input reaches, all samples have one mask.
+// CHECK-LABEL: func.func @train
+// CHECK: nn.dropout {{.*}} sample_stride = 15 : i64, samples = 2 : i64, site = 0 : i64} {{.*}} -> tensor<2x3x5xf32>
+// CHECK: nn.dropout {{.*}} sample_stride = 21 : i64, samples = 2 : i64, site = 1 : i64} {{.*}} -> tensor<6x7xf32>
+// CHECK: nn.dropout {{.*}} {rate = 5.000000e-01 : f64, site = 2 : i64} {{.*}} -> tensor<5x7xf32>
+// CHECK: nn.dropout {{.*}} sample_stride = 21 : i64, samples = 2 : i64, site = 3 : i64} {{.*}} -> tensor<4x2x3x7xf32>
+func.func @eval(%ids: tensor<2x3xi64> {nn.role = "input"}, %table: tensor<9x5xf32>, %w: tensor<5x7xf32>) {
+  return
+}
+func.func @train(%ids: tensor<2x3xi64> {nn.role = "input"}, %table: tensor<9x5xf32>, %w: tensor<5x7xf32>) -> (tensor<6x7xf32>, tensor<5x7xf32>, tensor<4x2x3x7xf32>) {
+  %x = nn.embedding %table, %ids : (tensor<9x5xf32>, tensor<2x3xi64>) -> tensor<2x3x5xf32>
+  %a = nn.dropout %x {rate = 0.5 : f64, site = 0 : i64} : (tensor<2x3x5xf32>) -> tensor<2x3x5xf32>
+  %rows = nn.reshape %a : (tensor<2x3x5xf32>) -> tensor<6x5xf32>
+  %y = nn.linear %rows, %w : (tensor<6x5xf32>, tensor<5x7xf32>) -> tensor<6x7xf32>
+  %b = nn.dropout %y {rate = 0.5 : f64, site = 1 : i64} : (tensor<6x7xf32>) -> tensor<6x7xf32>
+  %c = nn.dropout %w {rate = 0.5 : f64, site = 2 : i64} : (tensor<5x7xf32>) -> tensor<5x7xf32>
+  %four = nn.reshape %b : (tensor<6x7xf32>) -> tensor<1x2x3x7xf32>
+  %all = nn.broadcast %four : (tensor<1x2x3x7xf32>) -> tensor<4x2x3x7xf32>
+  %d = nn.dropout %all {rate = 0.5 : f64, site = 3 : i64} : (tensor<4x2x3x7xf32>) -> tensor<4x2x3x7xf32>
+  return %b, %c, %d : tensor<6x7xf32>, tensor<5x7xf32>, tensor<4x2x3x7xf32>
+}
+
+// -----
+
+// expected-error @below {{expects functions @train and @eval}}
+module {}

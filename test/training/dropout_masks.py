@@ -1,0 +1,61 @@
+"""The masks that dropout draws, from their definition (docs/randomness.md), in numpy."""
+import numpy as np
+
+MASK32 = (1 << 32) - 1
+
+
+def threefry2x32(key, counter):
+    """Threefry-2x32 with 20 rounds (Salmon et al., SC 2011): two arrays of words."""
+    rotations = (13, 15, 26, 6, 17, 29, 16, 24)
+    keys = [np.uint32(key[0]), np.uint32(key[1])]
+    keys.append(keys[0] ^ keys[1] ^ np.uint32(0x1BD11BDA))
+    with np.errstate(over="ignore"):
+        x0 = np.asarray(counter[0], np.uint32) + keys[0]
+        x1 = np.asarray(counter[1], np.uint32) + keys[1]
+        for i in range(20):
+            x0 = x0 + x1
+            bits = rotations[i % 8]
+            x1 = (x1 << np.uint32(bits) | x1 >> np.uint32(32 - bits)) ^ x0
+            if i % 4 == 3:
+                step = i // 4 + 1
+                x0 = x0 + keys[step % 3]
+                x1 = x1 + keys[(step + 1) % 3] + np.uint32(step)
+    return x0, x1
+
+
+def philox4x32(counter, key):
+    """Philox 4x32-10, of the same paper."""
+    counter, key = list(counter), list(key)
+    for _ in range(10):
+        first, second = 0xD2511F53 * counter[0], 0xCD9E8D57 * counter[2]
+        counter = [
+            (second >> 32) ^ counter[1] ^ key[0],
+            second & MASK32,
+            (first >> 32) ^ counter[3] ^ key[1],
+            first & MASK32,
+        ]
+        key = [(key[0] + 0x9E3779B9) & MASK32, (key[1] + 0xBB67AE85) & MASK32]
+    return counter
+
+
+def site_key(seed, step, site):
+    """Of a step, which counts from 0, and a site."""
+    counter = [step & MASK32, step >> 32, site, int.from_bytes(b"drop", "big")]
+    return philox4x32(counter, [seed & MASK32, seed >> 32])[:2]
+
+
+def masks(seed, step, site, rate, samples, shape, axis=0):
+    """What `samples` samples of this shape are multiplied by, sample by sample along `axis`;
+    samples None: one mask for all."""
+    count = int(np.prod(shape))
+    numbers = np.arange(count, dtype=np.uint64).astype(np.uint32)
+    threshold = min(round(rate * 2**32) - 2**31, 2**31 - 1)
+    scale = 1 / (1 - rate) if rate < 1 else 0.0
+
+    def mask(sample):
+        word, _ = threefry2x32(site_key(seed, step, site), (numbers, np.uint32(sample)))
+        return np.where(word.view(np.int32) >= threshold, scale, 0.0).reshape(shape)
+
+    if samples is None:
+        return mask(0)
+    return np.stack([mask(sample) for sample in samples], axis)
