@@ -37,7 +37,8 @@ class OptimizerStaging {
 public:
   OptimizerStaging(step::PlanOp plan, step::ProgramOp program,
                    int64_t partBytes)
-      : program(program), partBytes(partBytes), builder(program) {
+      : program(program), partBytes(partBytes),
+        units(program->getParentOfType<ModuleOp>()), builder(program) {
     for (auto storage : plan.getBody().front().getOps<step::StorageOp>())
       storageOf[storage.getUnit()] = storage;
   }
@@ -58,6 +59,7 @@ private:
 
   step::ProgramOp program;
   int64_t partBytes;
+  SymbolTable units;
   OpBuilder builder;
   llvm::StringMap<step::StorageOp> storageOf;
   SmallVector<Part> parts;
@@ -66,8 +68,7 @@ private:
 
 LogicalResult OptimizerStaging::addParts(step::OptimizerStepOp step) {
   step::StorageOp storage = storageOf.lookup(step.getUnit());
-  auto unit = program->getParentOfType<ModuleOp>().lookupSymbol<fsdp::UnitOp>(
-      step.getUnit());
+  auto unit = units.lookup<fsdp::UnitOp>(step.getUnit());
   if (!storage || !unit)
     return step.emitOpError() << "updates a unit that is stored nowhere";
   if (step.getDirection())

@@ -85,10 +85,10 @@ struct StepSchedule : impl::StepScheduleBase<StepSchedule> {
       best = std::move(made);
       moves = std::move(deferred);
     }
+    const SymbolTable symbols(getOperation());
     for (auto [start, isHeld] : llvm::zip(moves->starts(), best.held))
       if (isHeld)
-        getOperation()
-            .lookupSymbol<fsdp::UnitOp>(step::AllGatherStartOp(start).getUnit())
+        symbols.lookup<fsdp::UnitOp>(step::AllGatherStartOp(start).getUnit())
             .setReshard(1);
     moves->apply(best);
     if (best.gatherBytes > 0)

@@ -224,11 +224,10 @@ LogicalResult verifyAlignment(step::PlanOp plan, step::ProgramOp program) {
 
 // Parameters are kernels' arguments where they lie, in whatever type: gathered,
 // their gradients, or the master weights of a rank's slice.
-LogicalResult verifyUnits(step::PlanOp plan) {
+LogicalResult verifyUnits(step::PlanOp plan, const SymbolTable &symbols) {
   int64_t alignment = plan.getArgumentAlignment();
-  auto module = plan->getParentOfType<ModuleOp>();
   for (auto storage : plan.getBody().front().getOps<step::StorageOp>()) {
-    auto unit = module.lookupSymbol<fsdp::UnitOp>(storage.getUnit());
+    auto unit = symbols.lookup<fsdp::UnitOp>(storage.getUnit());
     for (Type type : {unit.getElementType(), unit.getMasterType(),
                       unit.getGradientType()}) {
       int64_t bytes = step::elementBytes(type);
@@ -252,22 +251,22 @@ LogicalResult verifyUnits(step::PlanOp plan) {
 
 // Masters and states that lie in the pool host come by transfers, and all of
 // them are updated, part by part.
-LogicalResult verifyOffload(step::PlanOp plan, step::ProgramOp program) {
+LogicalResult verifyOffload(step::PlanOp plan, step::ProgramOp program,
+                            const SymbolTable &symbols) {
   auto isOnHost = [](Value buffer) {
     return buffer.getDefiningOp<step::BufferOp>().getKind() == step::Kind::host;
   };
-  auto module = plan->getParentOfType<ModuleOp>();
+  llvm::StringMap<SmallVector<step::OptimizerStepOp>> stepsOf;
+  for (auto step : program.getBody().front().getOps<step::OptimizerStepOp>())
+    stepsOf[step.getUnit()].push_back(step);
   for (auto storage : plan.getBody().front().getOps<step::StorageOp>()) {
     bool hasMaster = storage.getMaster() && isOnHost(storage.getMaster());
     bool hasStates = llvm::any_of(storage.getStates(), isOnHost);
     if (isOnHost(storage.getParameters()))
       return storage.emitOpError() << "has parameters in the pool host";
-    auto unit = module.lookupSymbol<fsdp::UnitOp>(storage.getUnit());
+    auto unit = symbols.lookup<fsdp::UnitOp>(storage.getUnit());
     int64_t end = 0, parts = 0;
-    for (auto step :
-         program.getBody().front().getOps<step::OptimizerStepOp>()) {
-      if (step.getUnit() != storage.getUnit())
-        continue;
+    for (step::OptimizerStepOp step : stepsOf[storage.getUnit()]) {
       if (bool(step.getMaster()) != hasMaster ||
           step.getStates().size() !=
               (hasStates ? storage.getStates().size() : 0))
@@ -298,15 +297,17 @@ LogicalResult verifyOffload(step::PlanOp plan, step::ProgramOp program) {
 
 struct StepVerify : impl::StepVerifyBase<StepVerify> {
   void runOnOperation() override {
+    // Units, storages and entries grow together: each is looked at once.
+    const SymbolTable symbols(getOperation());
     for (auto plan : getOperation().getOps<step::PlanOp>()) {
-      if (failed(verifyUnits(plan)))
+      if (failed(verifyUnits(plan, symbols)))
         return signalPassFailure();
       for (auto program : plan.getBody().front().getOps<step::ProgramOp>())
         if (failed(verifyCollectives(program)) ||
             failed(verifyPlacement(plan, program)) ||
             failed(verifyDataFlow(program)) || failed(verifyInPlace(program)) ||
             failed(verifyAlignment(plan, program)) ||
-            failed(verifyOffload(plan, program)))
+            failed(verifyOffload(plan, program, symbols)))
           return signalPassFailure();
     }
     markAllAnalysesPreserved();

@@ -9,6 +9,7 @@
 #include "passes/options/ByteSize.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -39,18 +40,19 @@ static void collectRemat(ModuleOp module, CompileReport::Memory &memory) {
 void collectPlan(const plan::Plan &plan, ModuleOp module,
                  CompileReport &report) {
   // step-schedule may hold on to what would be gathered in backward.
+  const SymbolTable symbols(module);
+  llvm::StringSet<> held;
   for (CompileReport::Unit &unit : report.units) {
-    auto planned = module.lookupSymbol<fsdp::UnitOp>(unit.name);
-    int64_t reshard = planned.getReshard();
+    int64_t reshard = symbols.lookup<fsdp::UnitOp>(unit.name).getReshard();
     if (unit.reshard != reshard)
-      llvm::erase_if(report.collectives,
-                     [&](const CompileReport::Collective &collective) {
-                       return collective.unit == unit.name &&
-                              collective.kind == "all_gather" &&
-                              collective.phase == "backward";
-                     });
+      held.insert(unit.name);
     unit.reshard = reshard;
   }
+  llvm::erase_if(
+      report.collectives, [&](const CompileReport::Collective &collective) {
+        return collective.kind == "all_gather" &&
+               collective.phase == "backward" && held.contains(collective.unit);
+      });
   report.kernels = plan.kernels_size();
   report.flopsPerStep = plan.flops_per_step();
   report.memory.emplace();
