@@ -126,6 +126,14 @@ class Depth(Graphs):
                 )
                 self.assertEqual(result.code, 0, result.err)
 
+    def test_many_units_take_as_long_each_as_few(self):
+        """Looked up by walking all others, 4,096 took 6.5 times as long as 2,048."""
+        seconds = {
+            size: min(scaling.compile_once("layers", size, self.folder)[0] for _ in range(2))
+            for size in (2048, 4096)
+        }
+        self.assertLess(seconds[4096], 3.2 * seconds[2048], seconds)
+
     def test_narrow_floats_through_many_views(self):
         result = self.compile(
             self.make("views", 5000), "--precision", "bfloat16", limits=SMALL_STACK
