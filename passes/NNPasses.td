@@ -319,11 +319,9 @@ def NNPlaceDraws : Pass<"nn-place-draws", "::mlir::ModuleOp"> {
         : (tensor<4x128x64xf32>) -> tensor<4x128x64xf32>
     ```
 
-    After, in @train (in @eval, `%x` is in the place of `%0`):
+    After, in @train, where `%draws` is an argument of the role `draws` (in @eval, `%x` is in the
+    place of `%0`):
     ```mlir
-    func.func @train(%ids: tensor<4x128xi64> {nn.role = "input"},
-                     %draws: tensor<6xi32> {nn.name = "draws", nn.role = "draws"})
-    ...
     %0 = nn.dropout %x drawn %draws
         {rate = 1.0e-01 : f64, sample_stride = 8192 : i64, samples = 4 : i64, site = 0 : i64}
         : (tensor<4x128x64xf32>, tensor<6xi32>) -> tensor<4x128x64xf32>

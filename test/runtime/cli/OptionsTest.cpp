@@ -359,9 +359,12 @@ TEST(Options, RefusesWhatThePlanCannotHonour) {
   plan.mutable_precision()->set_parameters(plan::FLOAT16);
   EXPECT_EQ(errorWith({"--loss-scale-hysteresis", "2"}), "");
   EXPECT_EQ(errorWith({"--seed", "0"}),
-            "--seed has no effect without --shuffle, --sampler or --init "
-            "random: nothing "
-            "is drawn");
+            "--seed has no effect without --shuffle, --sampler, --init random "
+            "or a model with dropout: nothing is drawn");
+  for (const char *value : {"on", "off"})
+    EXPECT_EQ(errorWith({"--dropout", value}),
+              "--dropout has no effect: this trainer drops nothing; export the "
+              "model in train mode, with dropout");
   EXPECT_EQ(errorWith({"--seed", "1", "--shuffle"}), "");
   EXPECT_EQ(errorWith({"--seed", "1", "--init", "random"}), "");
   plan.mutable_target()->mutable_cpu()->set_workers(2);
