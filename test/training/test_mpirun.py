@@ -286,7 +286,8 @@ class Srun(Trainers):
         cls.cluster = cls.enterClassContext(Cluster())
 
     def srun(self, plugin, *command):
-        return "srun", f"--mpi={plugin}", "-n", 2, "--overcommit", *command
+        # Quiet: it says that it waits while the node still clears up behind the job before.
+        return "srun", "--quiet", f"--mpi={plugin}", "-n", 2, "--overcommit", *command
 
     def trained_by(self, *launcher, flags=()):
         with unittest.mock.patch.object(
