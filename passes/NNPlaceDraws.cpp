@@ -12,9 +12,6 @@ namespace shardc {
 
 namespace {
 
-/// Words of a site in the argument `draws` (nn.dropout).
-constexpr int64_t wordsOfSite = 5;
-
 struct Site {
   int64_t number = 0; ///< among those that are left
   int64_t stride = 0;
@@ -81,8 +78,8 @@ private:
 
   static Value addDraws(func::FuncOp train, Builder &builder, int64_t sites) {
     const unsigned index = train.getNumArguments();
-    auto type =
-        RankedTensorType::get({1 + wordsOfSite * sites}, builder.getI32Type());
+    auto type = RankedTensorType::get({nn::DropoutOp::drawsFor(sites)},
+                                      builder.getI32Type());
     auto text = builder.getStringAttr("draws");
     (void)train.insertArgument(
         index, type,

@@ -99,9 +99,7 @@ void SampleStrides::follow(Operation &op) {
       const int64_t stride = known->second;
       if (stride == 0)
         continue;
-      const bool isInPlace =
-          isa<nn::ReshapeOp>(op) || operand.getType() == result.getType();
-      if (isInPlace)
+      if (isa<nn::ReshapeOp>(op))
         found = stride;
       else if (auto place = placeOf(shapeOf(operand), stride, count))
         found = movedStride(op, operand, *place, result);

@@ -188,6 +188,11 @@ RunSettings RunSettings::resolve(const Options &options, const plan::Plan &plan,
   settings.lossScaling = lossScalingOf(options.lossScale, plan);
   settings.dropoutRates = resolveDropoutRates(options, plan);
   settings.seed = options.seed;
+  // A checkpoint of torch's has neither samples nor a seed.
+  if (plan.has_draws() && resumed && resumed->samples &&
+      resumed->order.seed != options.seed)
+    fail("the run that was saved drew its dropout with --seed ",
+         resumed->order.seed, ", and this one with --seed ", options.seed);
   SampleOrder order(settings.samples, settings.globalBatch, options.order);
   if (options.steps)
     settings.steps = *options.steps;

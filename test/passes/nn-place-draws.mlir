@@ -48,5 +48,19 @@ func.func @train(%ids: tensor<2x3xi64> {nn.role = "input"}, %table: tensor<9x5xf
 
 // -----
 
+// As many samples as positions: a transposition turns them all the same.
+// CHECK-LABEL: func.func @train
+// CHECK: nn.dropout {{.*}} sample_stride = 2 : i64, samples = 4 : i64, site = 0 : i64}
+func.func @eval(%x: tensor<4x4x2xf32> {nn.role = "input"}) {
+  return
+}
+func.func @train(%x: tensor<4x4x2xf32> {nn.role = "input"}) -> tensor<4x4x2xf32> {
+  %t = nn.transpose %x [1, 0, 2] : (tensor<4x4x2xf32>) -> tensor<4x4x2xf32>
+  %y = nn.dropout %t {rate = 0.5 : f64, site = 0 : i64} : (tensor<4x4x2xf32>) -> tensor<4x4x2xf32>
+  return %y : tensor<4x4x2xf32>
+}
+
+// -----
+
 // expected-error @below {{expects functions @train and @eval}}
 module {}

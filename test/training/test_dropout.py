@@ -191,6 +191,8 @@ class DropoutTest(unittest.TestCase):
         got = self.train("--checkpoint-dir", self.path("c"), "--resume", "auto")
         want = losses_and_parameters(self.x, RATES)
         self.agrees((got[0][-2:], got[1]), (want[0][2:], want[1]))
+        with self.assertRaisesRegex(CommandFailed, "--seed 7, and this one with --seed 8"):
+            self.train("--checkpoint-dir", self.path("c"), "--resume", "auto", steps=6, seed=8)
 
     def test_rates_of_a_run(self):
         self.compile()

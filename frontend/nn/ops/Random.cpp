@@ -17,10 +17,9 @@ namespace {
 
 /// Where a site's words stand in `draws`, behind the first sample. The scale is
 /// a float64, what elements that are kept are multiplied by.
-constexpr int64_t wordsOfSite = 5;
 enum SiteWord : int64_t { Key0, Key1, Threshold, ScaleLow, ScaleHigh };
 int64_t placeOf(int64_t site, SiteWord word) {
-  return 1 + wordsOfSite * site + word;
+  return DropoutOp::drawsFor(site) + word;
 }
 
 /// A word of a kernel that is being built.
@@ -68,10 +67,10 @@ LogicalResult DropoutOp::verify() {
   if (failed(expectRank(*this, "draws", getDraws(), 1)))
     return failure();
   const int64_t words = shapeOf(getDraws())[0];
-  if (words <= placeOf(site, ScaleHigh))
+  if (words < DropoutOp::drawsFor(site + 1))
     return emitOpError("expects at least ")
-           << placeOf(site, ScaleHigh) + 1 << " draws for site " << site
-           << ", got " << words;
+           << drawsFor(site + 1) << " draws for site " << site << ", got "
+           << words;
   const int64_t elements = tensorType(getInput()).getNumElements();
   if (samples < 0 || stride < 0 || (samples == 0) != (stride == 0))
     return emitOpError("expects samples and their stride, or neither, got ")

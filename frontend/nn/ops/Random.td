@@ -38,6 +38,10 @@ def NN_DropoutOp : NN_ComputeOp<"dropout",
   let assemblyFormat =
     "$input (`drawn` $draws^)? attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The words of `draws` for so many sites.
+    static int64_t drawsFor(int64_t sites) { return 1 + 5 * sites; }
+  }];
 }
 
 #endif
