@@ -322,16 +322,16 @@ def NNPlaceDraws : Pass<"nn-place-draws", "::mlir::ModuleOp"> {
     After, in @train, where `%draws` is an argument of the role `draws` (in @eval, `%x` is in the
     place of `%0`):
     ```mlir
-    %0 = nn.dropout %x drawn %draws
-        {rate = 1.0e-01 : f64, sample_stride = 8192 : i64, samples = 4 : i64, site = 0 : i64}
-        : (tensor<4x128x64xf32>, tensor<6xi32>) -> tensor<4x128x64xf32>
+    %words = nn.slice %draws [0] to [8] by [1] : (tensor<8xi32>) -> tensor<8xi32>
+    %0 = nn.dropout %x drawn %words {sample_stride = 8192 : i64, samples = 4 : i64}
+        : (tensor<4x128x64xf32>, tensor<8xi32>) -> tensor<4x128x64xf32>
     ```
-    Sites are counted anew, in their order. The module's attribute `nn.sites` has the name and the
-    rate of each. Where samples lie in a tensor is followed from the inputs, whose first dim they
-    are, through views and dims that ops keep (`passes/analyses/SampleStrides.h`): an element's
-    number is its sample's in the batch of the whole step, and its own in the sample. So the same
-    masks are drawn on every mesh and in every number of micro-batches. What is no function of an
-    input has one mask for all samples.
+    Sites are counted anew, in their order; each has eight words of the argument. The module's
+    attribute `nn.sites` has the name and the rate of each. Where samples lie in a tensor is
+    followed from the inputs, whose first dim they are, through views and dims that ops keep
+    (`passes/analyses/SampleStrides.h`): an element's number is its sample's in the batch of the
+    whole step, and its own in the sample. So the same masks are drawn on every mesh and in every
+    number of micro-batches. What is no function of an input has one mask for all samples.
 
     Why here: the gradient draws with its op's site; recomputation, which follows, repeats ops that
     are drawn already.

@@ -13,9 +13,10 @@ namespace shardc {
 namespace {
 
 struct Site {
-  int64_t number = 0; ///< among those that are left
+  int64_t place = 0; ///< among those that are left
   int64_t stride = 0;
   nn::DropoutOp first; ///< forward's, of which the others have the numbers
+  Value words;
 };
 
 std::string nameOf(Operation *op) {
@@ -54,12 +55,12 @@ private:
     SampleStrides samples(train);
     std::map<int64_t, Site> sites;
     for (nn::DropoutOp op : ops)
-      if (Site &site = sites[op.getSite()]; !site.first)
-        site = {0, samples.strideOf(op.getInput()), op};
+      if (Site &site = sites[*op.getSite()]; !site.first)
+        site = {0, samples.strideOf(op.getInput()), op, {}};
     Builder builder(&getContext());
     SmallVector<Attribute> described;
     for (auto &[number, site] : sites) {
-      site.number = described.size();
+      site.place = described.size();
       described.push_back(builder.getDictionaryAttr(
           {builder.getNamedAttr("name",
                                 builder.getStringAttr(nameOf(site.first))),
@@ -67,22 +68,34 @@ private:
     }
     getOperation()->setAttr("nn.sites", builder.getArrayAttr(described));
     Value draws = addDraws(train, builder, described.size());
+    auto atStart = OpBuilder::atBlockBegin(&train.front());
+    constexpr int64_t count = nn::DropoutOp::wordCount;
+    for (auto &[number, site] : sites)
+      site.words = nn::SliceOp::create(
+          atStart, site.first.getLoc(), wordsType(builder, 1), draws,
+          ArrayRef<int64_t>{site.place * count},
+          ArrayRef<int64_t>{(site.place + 1) * count}, ArrayRef<int64_t>{1});
     for (nn::DropoutOp op : ops) {
-      const Site &site = sites[op.getSite()];
-      op.getDrawsMutable().assign(draws);
-      op.setSite(site.number);
+      const Site &site = sites[*op.getSite()];
+      op.getWordsMutable().assign(site.words);
+      // A kernel is one function for all sites.
+      op.removeRateAttr();
+      op.removeSiteAttr();
       op.setSamples(site.stride ? samples.samples() : 0);
       op.setSampleStride(site.stride);
     }
   }
 
+  static RankedTensorType wordsType(Builder &builder, int64_t sites) {
+    return RankedTensorType::get({sites * nn::DropoutOp::wordCount},
+                                 builder.getI32Type());
+  }
+
   static Value addDraws(func::FuncOp train, Builder &builder, int64_t sites) {
     const unsigned index = train.getNumArguments();
-    auto type = RankedTensorType::get({nn::DropoutOp::drawsFor(sites)},
-                                      builder.getI32Type());
     auto text = builder.getStringAttr("draws");
     (void)train.insertArgument(
-        index, type,
+        index, wordsType(builder, sites),
         builder.getDictionaryAttr({builder.getNamedAttr("nn.name", text),
                                    builder.getNamedAttr("nn.role", text)}),
         train.getLoc());

@@ -254,9 +254,9 @@ void PlanCheck::draws() {
     return;
   const plan::Draws &draws = plan.draws();
   checkIndex(draws.buffer(), plan.buffers_size(), "buffer", "the draws");
-  // One word, and five of each site.
-  const auto bytes = static_cast<int64_t>(sizeof(int32_t)) *
-                     (1 + int64_t{5} * draws.sites_size());
+  constexpr int64_t wordsOfSite = 8;
+  const auto bytes =
+      static_cast<int64_t>(sizeof(int32_t)) * wordsOfSite * draws.sites_size();
   if (plan.buffers(static_cast<int>(draws.buffer())).bytes() < bytes)
     refuse("the draws of ", draws.sites_size(),
            " sites lie outside of their buffer");

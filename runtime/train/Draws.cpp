@@ -66,7 +66,7 @@ std::vector<int32_t> drawWords(const std::vector<double> &rates, uint64_t seed,
                                int64_t step, int64_t firstSample) {
   const auto number = static_cast<uint64_t>(step);
   auto word = [](uint64_t bits) { return std::bit_cast<int32_t>(low(bits)); };
-  std::vector<int32_t> words{word(static_cast<uint64_t>(firstSample))};
+  std::vector<int32_t> words;
   for (size_t site = 0; site < rates.size(); ++site) {
     const double rate = rates[site];
     auto bits = philox4x32({low(number), low(number >> 32),
@@ -75,9 +75,10 @@ std::vector<int32_t> drawWords(const std::vector<double> &rates, uint64_t seed,
     // Nothing is kept at a rate of 1, but for one word of 2^32 of which
     // nothing is left.
     const auto scale = std::bit_cast<uint64_t>(rate < 1 ? 1 / (1 - rate) : 0.0);
-    for (uint64_t each : {uint64_t{bits[0]}, uint64_t{bits[1]},
+    for (uint64_t each : {static_cast<uint64_t>(firstSample), uint64_t{bits[0]},
+                          uint64_t{bits[1]},
                           uint64_t{std::bit_cast<uint32_t>(thresholdOf(rate))},
-                          scale, scale >> 32})
+                          scale, scale >> 32, uint64_t{0}, uint64_t{0}})
       words.push_back(word(each));
   }
   return words;

@@ -131,8 +131,8 @@ HEADER = """# Kernels for GPUs
 What `shardc MODEL.onnx --kernels DIR --target cuda:{gpu}` builds, with the batch of one rank
 (`test/codegen/gpu_models.py` has the sizes): kernels of each kind, how many ptxas assembled,
 registers of a thread (median and most), bytes that spill (sum), and bytes of shared memory of a
-block (most). Nothing here has run on a GPU: `docs/decisions/0012-one-body-two-targets.md` says what
-was tested.
+block (most). What was tested without a GPU `docs/decisions/0012-one-body-two-targets.md` says, what
+has run on one `docs/performance.md`.
 
 Made by `test/codegen/gpu_models.py build/bin/shardc MODELS... --markdown docs/gpu-kernels.md`,
 where MODELS are folders of models.

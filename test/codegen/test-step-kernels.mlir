@@ -597,13 +597,13 @@ func.func @feeds_a_column_sum(%x: tensor<40x33xFLOAT>, %d: tensor<40x33xFLOAT>) 
 
 // Between a bias and an activation, across rows that samples end in, and with a sample in each column.
 // CHECK: @dropout: {{[0-9]+}} kernels agree
-func.func @dropout(%a: tensor<4x3x17xFLOAT>, %b: tensor<17x5xFLOAT>, %draws: tensor<11xi32> {test.values = dense<[5, 1, 2, 0, 0, 1073741824, 3, 4, -1073741824, 1431655765, 1073042773]> : tensor<11xi32>})
+func.func @dropout(%a: tensor<4x3x17xFLOAT>, %b: tensor<17x5xFLOAT>, %words: tensor<8xi32> {test.values = dense<[5, 3, 4, -1073741824, 1431655765, 1073042773, 0, 0]> : tensor<8xi32>})
     -> (tensor<4x3x17xFLOAT>, tensor<4x3x17xFLOAT>, tensor<17x5xFLOAT>, tensor<17x5xFLOAT>) {
   %0 = nn.add %a, %a : tensor<4x3x17xFLOAT>
-  %1 = nn.dropout %0 drawn %draws {rate = 0.25 : f64, site = 1 : i64, samples = 4 : i64, sample_stride = 51 : i64} : (tensor<4x3x17xFLOAT>, tensor<11xi32>) -> tensor<4x3x17xFLOAT>
+  %1 = nn.dropout %0 drawn %words {samples = 4 : i64, sample_stride = 51 : i64} : (tensor<4x3x17xFLOAT>, tensor<8xi32>) -> tensor<4x3x17xFLOAT>
   %2 = nn.relu %1 : tensor<4x3x17xFLOAT>
-  %3 = nn.dropout %a drawn %draws {rate = 0.5 : f64, site = 0 : i64, samples = 6 : i64, sample_stride = 34 : i64} : (tensor<4x3x17xFLOAT>, tensor<11xi32>) -> tensor<4x3x17xFLOAT>
-  %4 = nn.dropout %b drawn %draws {rate = 0.25 : f64, site = 1 : i64, samples = 5 : i64, sample_stride = 1 : i64} : (tensor<17x5xFLOAT>, tensor<11xi32>) -> tensor<17x5xFLOAT>
-  %5 = nn.dropout %b drawn %draws {rate = 0.5 : f64, site = 0 : i64} : (tensor<17x5xFLOAT>, tensor<11xi32>) -> tensor<17x5xFLOAT>
+  %3 = nn.dropout %a drawn %words {samples = 6 : i64, sample_stride = 34 : i64} : (tensor<4x3x17xFLOAT>, tensor<8xi32>) -> tensor<4x3x17xFLOAT>
+  %4 = nn.dropout %b drawn %words {samples = 5 : i64, sample_stride = 1 : i64} : (tensor<17x5xFLOAT>, tensor<8xi32>) -> tensor<17x5xFLOAT>
+  %5 = nn.dropout %b drawn %words : (tensor<17x5xFLOAT>, tensor<8xi32>) -> tensor<17x5xFLOAT>
   return %2, %3, %4, %5 : tensor<4x3x17xFLOAT>, tensor<4x3x17xFLOAT>, tensor<17x5xFLOAT>, tensor<17x5xFLOAT>
 }

@@ -190,9 +190,9 @@ func.func @adds_a_residual_and_sums_a_bias_gradient(%x: tensor<2x2xf32> {test.va
 // CHECK-DAG: dense<{{\[\[}}0.000000e+00, 4.000000e+00, 0.000000e+00], [8.000000e+00, 0.000000e+00, 1.200000e+01]]>
 // CHECK-DAG: dense<{{\[\[}}2.000000e+00, 0.000000e+00, 0.000000e+00], [0.000000e+00, 0.000000e+00, 0.000000e+00]]>
 // CHECK-DAG: dense<{{\[\[}}0.000000e+00, 4.000000e+00], [6.000000e+00, 0.000000e+00], [0.000000e+00, 1.200000e+01]]>
-func.func @drops(%x: tensor<2x3xf32> {test.values = dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf32>}, %t: tensor<3x2xf32> {test.values = dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]> : tensor<3x2xf32>}, %draws: tensor<6xi32> {test.values = dense<[7, 3, 4, 0, 0, 1073741824]> : tensor<6xi32>}) -> (tensor<2x3xf32>, tensor<2x3xf32>, tensor<3x2xf32>) {
-  %y = nn.dropout %x drawn %draws {rate = 0.5 : f64, site = 0 : i64, samples = 2 : i64, sample_stride = 3 : i64} : (tensor<2x3xf32>, tensor<6xi32>) -> tensor<2x3xf32>
-  %one = nn.dropout %x drawn %draws {rate = 0.5 : f64, site = 0 : i64} : (tensor<2x3xf32>, tensor<6xi32>) -> tensor<2x3xf32>
-  %u = nn.dropout %t drawn %draws {rate = 0.5 : f64, site = 0 : i64, samples = 2 : i64, sample_stride = 1 : i64} : (tensor<3x2xf32>, tensor<6xi32>) -> tensor<3x2xf32>
+func.func @drops(%x: tensor<2x3xf32> {test.values = dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf32>}, %t: tensor<3x2xf32> {test.values = dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]> : tensor<3x2xf32>}, %words: tensor<8xi32> {test.values = dense<[7, 3, 4, 0, 0, 1073741824, 0, 0]> : tensor<8xi32>}) -> (tensor<2x3xf32>, tensor<2x3xf32>, tensor<3x2xf32>) {
+  %y = nn.dropout %x drawn %words {samples = 2 : i64, sample_stride = 3 : i64} : (tensor<2x3xf32>, tensor<8xi32>) -> tensor<2x3xf32>
+  %one = nn.dropout %x drawn %words : (tensor<2x3xf32>, tensor<8xi32>) -> tensor<2x3xf32>
+  %u = nn.dropout %t drawn %words {samples = 2 : i64, sample_stride = 1 : i64} : (tensor<3x2xf32>, tensor<8xi32>) -> tensor<3x2xf32>
   return %y, %one, %u : tensor<2x3xf32>, tensor<2x3xf32>, tensor<3x2xf32>
 }

@@ -6,10 +6,12 @@
 // CHECK-NOT: nn.dropout
 // CHECK: return %arg0
 // CHECK-LABEL: func.func @train
-// CHECK-SAME: %[[DRAWS:[a-z0-9]+]]: tensor<11xi32> {nn.name = "draws", nn.role = "draws"}
-// CHECK: nn.dropout %{{.*}} drawn %[[DRAWS]] {rate = 1.000000e-01 : f64, sample_stride = 6 : i64, samples = 4 : i64, site = 0 : i64}
-// CHECK: nn.dropout %{{.*}} drawn %[[DRAWS]] {rate = 2.500000e-01 : f64, sample_stride = 2 : i64, samples = 4 : i64, site = 1 : i64}
-// CHECK: nn.dropout %{{.*}} drawn %[[DRAWS]] {rate = 1.000000e-01 : f64, sample_stride = 6 : i64, samples = 4 : i64, site = 0 : i64}
+// CHECK-SAME: %[[DRAWS:[a-z0-9]+]]: tensor<16xi32> {nn.name = "draws", nn.role = "draws"}
+// CHECK-DAG: %[[FIRST:.*]] = nn.slice %[[DRAWS]] [0] to [8] by [1]
+// CHECK-DAG: %[[SECOND:.*]] = nn.slice %[[DRAWS]] [8] to [16] by [1]
+// CHECK: nn.dropout %{{.*}} drawn %[[FIRST]] {sample_stride = 6 : i64, samples = 4 : i64}
+// CHECK: nn.dropout %{{.*}} drawn %[[SECOND]] {sample_stride = 2 : i64, samples = 4 : i64}
+// CHECK: nn.dropout %{{.*}} drawn %[[FIRST]] {sample_stride = 6 : i64, samples = 4 : i64}
 func.func @eval(%x: tensor<4x3x2xf32> {nn.role = "input"}) -> tensor<4x3x2xf32> {
   %y = nn.dropout %x {rate = 0.1 : f64, site = 3 : i64} : (tensor<4x3x2xf32>) -> tensor<4x3x2xf32>
   return %y : tensor<4x3x2xf32>
@@ -26,10 +28,10 @@ func.func @train(%x: tensor<4x3x2xf32> {nn.role = "input"}) -> (tensor<3x4x2xf32
 
 // Through views, products and rows of a table; of what no input reaches, all samples have one mask.
 // CHECK-LABEL: func.func @train
-// CHECK: nn.dropout {{.*}} sample_stride = 15 : i64, samples = 2 : i64, site = 0 : i64} {{.*}} -> tensor<2x3x5xf32>
-// CHECK: nn.dropout {{.*}} sample_stride = 21 : i64, samples = 2 : i64, site = 1 : i64} {{.*}} -> tensor<6x7xf32>
-// CHECK: nn.dropout {{.*}} {rate = 5.000000e-01 : f64, site = 2 : i64} {{.*}} -> tensor<5x7xf32>
-// CHECK: nn.dropout {{.*}} sample_stride = 21 : i64, samples = 2 : i64, site = 3 : i64} {{.*}} -> tensor<4x2x3x7xf32>
+// CHECK: nn.dropout {{.*}} {sample_stride = 15 : i64, samples = 2 : i64} {{.*}} -> tensor<2x3x5xf32>
+// CHECK: nn.dropout {{.*}} {sample_stride = 21 : i64, samples = 2 : i64} {{.*}} -> tensor<6x7xf32>
+// CHECK: nn.dropout %{{[a-z0-9]+}} drawn %{{[a-z0-9]+}} : {{.*}} -> tensor<5x7xf32>
+// CHECK: nn.dropout {{.*}} {sample_stride = 21 : i64, samples = 2 : i64} {{.*}} -> tensor<4x2x3x7xf32>
 func.func @eval(%ids: tensor<2x3xi64> {nn.role = "input"}, %table: tensor<9x5xf32>, %w: tensor<5x7xf32>) {
   return
 }
@@ -50,7 +52,7 @@ func.func @train(%ids: tensor<2x3xi64> {nn.role = "input"}, %table: tensor<9x5xf
 
 // As many samples as positions: a transposition turns them all the same.
 // CHECK-LABEL: func.func @train
-// CHECK: nn.dropout {{.*}} sample_stride = 2 : i64, samples = 4 : i64, site = 0 : i64}
+// CHECK: nn.dropout {{.*}} {sample_stride = 2 : i64, samples = 4 : i64}
 func.func @eval(%x: tensor<4x4x2xf32> {nn.role = "input"}) {
   return
 }

@@ -109,8 +109,8 @@ void Run::begin() {
          values.leaf("input", input.name() + of,
                      product(input.tensor().shape())));
   if (plan.has_draws())
-    fill(plan.draws().buffer(), row(0, 1 + 5 * plan.draws().sites_size(), 4), 4,
-         values.leaf("draws", of, 1 + 5 * plan.draws().sites_size()));
+    fill(plan.draws().buffer(), row(0, 8 * plan.draws().sites_size(), 4), 4,
+         values.leaf("draws", of, 8 * plan.draws().sites_size()));
   if (microBatch > 0)
     return;
   for (const plan::Constant &constant : plan.constants()) {

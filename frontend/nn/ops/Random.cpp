@@ -15,12 +15,9 @@ using namespace shardc::nn;
 
 namespace {
 
-/// Where a site's words stand in `draws`, behind the first sample. The scale is
-/// a float64, what elements that are kept are multiplied by.
-enum SiteWord : int64_t { Key0, Key1, Threshold, ScaleLow, ScaleHigh };
-int64_t placeOf(int64_t site, SiteWord word) {
-  return DropoutOp::drawsFor(site) + word;
-}
+/// What the elements of `words` are. The scale is a float64, what elements that
+/// are kept are multiplied by.
+enum Word : int64_t { FirstSample, Key0, Key1, Threshold, ScaleLow, ScaleHigh };
 
 /// A word of a kernel that is being built.
 struct KernelWord {
@@ -55,22 +52,17 @@ struct KernelWord {
 //===----------------------------------------------------------------------===//
 
 LogicalResult DropoutOp::verify() {
-  const double rate = getRate().convertToDouble();
-  if (!(rate >= 0 && rate <= 1))
-    return emitOpError("expects a rate in [0, 1], got ") << rate;
-  const int64_t site = getSite(), samples = getSamples(),
-                stride = getSampleStride();
-  if (site < 0)
-    return emitOpError("expects a site of 0 or more, got ") << site;
-  if (!getDraws())
+  if (!getWords()) {
+    if (!getRate() || !getSite())
+      return emitOpError("expects a rate and a site, or words");
+    const double rate = getRate()->convertToDouble();
+    if (!(rate >= 0 && rate <= 1))
+      return emitOpError("expects a rate in [0, 1], got ") << rate;
     return success();
-  if (failed(expectRank(*this, "draws", getDraws(), 1)))
+  }
+  if (failed(expectShape(*this, "words", getWords(), {wordCount})))
     return failure();
-  const int64_t words = shapeOf(getDraws())[0];
-  if (words < DropoutOp::drawsFor(site + 1))
-    return emitOpError("expects at least ")
-           << drawsFor(site + 1) << " draws for site " << site << ", got "
-           << words;
+  const int64_t samples = getSamples(), stride = getSampleStride();
   const int64_t elements = tensorType(getInput()).getNumElements();
   if (samples < 0 || stride < 0 || (samples == 0) != (stride == 0))
     return emitOpError("expects samples and their stride, or neither, got ")
@@ -96,7 +88,7 @@ DropoutOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
   operandGradients.assign(getNumOperands(), Value());
   operandGradients[0] =
       DropoutOp::create(builder, getLoc(), resultGradients[0].getType(),
-                        resultGradients[0], getDraws(), getRateAttr(),
+                        resultGradients[0], getWords(), getRateAttr(),
                         getSiteAttr(), getSamplesAttr(), getSampleStrideAttr());
   return success();
 }
@@ -121,16 +113,15 @@ LogicalResult DropoutOp::evaluate(ArrayRef<HostTensor> operands,
   // What is not drawn yet has no value.
   if (operands.size() < 2)
     return failure();
-  const HostTensor::Ints draws = operands[1].toInts();
-  auto word = [&](int64_t place) {
-    return Bits32{static_cast<uint32_t>(draws[place])};
+  const HostTensor::Ints words = operands[1].toInts();
+  auto word = [&](Word place) {
+    return Bits32{static_cast<uint32_t>(words[place])};
   };
-  const int64_t site = getSite(), samples = std::max<int64_t>(getSamples(), 1);
+  const int64_t samples = std::max<int64_t>(getSamples(), 1);
   const bool isPerSample = getSamples() > 0;
-  const auto threshold = static_cast<int32_t>(draws[placeOf(site, Threshold)]);
+  const auto threshold = static_cast<int32_t>(words[Threshold]);
   const auto scale = std::bit_cast<double>(
-      uint64_t(word(placeOf(site, ScaleHigh)).value) << 32 |
-      word(placeOf(site, ScaleLow)).value);
+      uint64_t(word(ScaleHigh).value) << 32 | word(ScaleLow).value);
   HostTensor::Floats elements = operands[0].toFloats();
   const int64_t stride =
       isPerSample ? getSampleStride() : static_cast<int64_t>(elements.size());
@@ -140,8 +131,8 @@ LogicalResult DropoutOp::evaluate(ArrayRef<HostTensor> operands,
         static_cast<uint32_t>(at / (stride * samples) * stride + at % stride);
     const auto sample = static_cast<uint32_t>(at / stride % samples);
     auto [drawn, unused] = threefry2x32(
-        word(placeOf(site, Key0)), word(placeOf(site, Key1)), Bits32{number},
-        isPerSample ? word(0) + Bits32{sample} : Bits32{0});
+        word(Key0), word(Key1), Bits32{number},
+        isPerSample ? word(FirstSample) + Bits32{sample} : Bits32{0});
     const bool isKept = static_cast<int32_t>(drawn.value) >= threshold;
     element = isKept ? element * scale : 0;
   }
@@ -170,8 +161,8 @@ static Value buildScale(OpBuilder &builder, Location loc, Value low, Value high,
 
 LogicalResult DropoutOp::buildKernel(OpBuilder &builder, ValueRange operands,
                                      SmallVectorImpl<Value> &results) {
-  if (!getDraws())
-    return emitOpError("expects draws; nn-place-draws gives them");
+  if (!getWords())
+    return emitOpError("expects words; nn-place-draws gives them");
   const auto type = tensorType(getResult());
   const bool isPerSample = getSamples() > 0;
   const int64_t samples = isPerSample ? getSamples() : 1;
@@ -182,11 +173,10 @@ LogicalResult DropoutOp::buildKernel(OpBuilder &builder, ValueRange operands,
   // The loops count what the numbers are drawn by.
   const int64_t shape[] = {outer, samples, stride};
   Value flat = kernel.reshape(operands[0], shape);
-  const int64_t site = getSite();
   Value dropped = kernel.map(
       tensorType(flat), flat, [&](OpBuilder &nested, ValueRange x) -> Value {
         const Location loc = getLoc();
-        auto word = [&](int64_t place) {
+        auto word = [&](Word place) {
           Value index = arith::ConstantIndexOp::create(nested, loc, place);
           return KernelWord{&nested, loc,
                             tensor::ExtractOp::create(nested, loc, operands[1],
@@ -207,16 +197,14 @@ LogicalResult DropoutOp::buildKernel(OpBuilder &builder, ValueRange operands,
                            number.like(static_cast<uint32_t>(stride)).value));
         }
         KernelWord sample =
-            isPerSample ? word(0) + position(1) : number.like(0);
+            isPerSample ? word(FirstSample) + position(1) : number.like(0);
         auto [drawn, unused] =
-            threefry2x32(word(placeOf(site, Key0)), word(placeOf(site, Key1)),
-                         number, sample);
-        Value threshold = word(placeOf(site, Threshold)).value;
+            threefry2x32(word(Key0), word(Key1), number, sample);
+        Value threshold = word(Threshold).value;
         Value isKept = arith::CmpIOp::create(
             nested, loc, arith::CmpIPredicate::sge, drawn.value, threshold);
-        Value scale =
-            buildScale(nested, loc, word(placeOf(site, ScaleLow)).value,
-                       word(placeOf(site, ScaleHigh)).value, x[0].getType());
+        Value scale = buildScale(nested, loc, word(ScaleLow).value,
+                                 word(ScaleHigh).value, x[0].getType());
         Value kept = arith::MulFOp::create(nested, loc, x[0], scale);
         return arith::SelectOp::create(
             nested, loc, isKept, kept,

@@ -12,35 +12,36 @@ def NN_DropoutOp : NN_ComputeOp<"dropout",
     shape, of any rank, and one float type; a rate outside [0, 1] is refused. The gradient is the
     same op on dy, which draws the same numbers: nothing is kept for it.
 
-    Without `draws`, the op says what will be drawn, up to `nn-place-draws`. That pass gives it
-    `draws`, i32 [1 + 5 sites], which a run fills: the number of the first sample of this rank and
-    micro-batch in the step's batch, then of each site two words of a key, a threshold, and the two
-    words of a float64, low one first, that elements are multiplied by. It also sets `samples` and
-    `sample_stride`: element i belongs to sample i / sample_stride % samples, and in it is number
+    Without `words`, the op says what will be drawn at its `site`, up to `nn-place-draws`. That pass
+    takes `rate` and `site` away and gives it `words`, i32 [8], which a run fills: the number of the
+    first sample of this rank and micro-batch in the step's batch, two words of the site's key, a
+    threshold, and the two words of a float64, low one first, that elements are multiplied by; two
+    are not used. It also sets `samples` and `sample_stride`: element i belongs to sample
+    i / sample_stride % samples, and in it is number
     i / (sample_stride samples) sample_stride + i % sample_stride. With samples = 0, all samples
     have one mask, whose numbers are i. With w the first word of Threefry-2x32-20 (Salmon et al.,
-    SC 2011) of the site's key and the counter (number in the sample, first sample + sample), an
-    element is kept, and multiplied, where the signed w is at least the threshold. Refused are other
-    draws, a site that they do not have, and elements that the samples do not divide.
+    SC 2011) of the key and the counter (number in the sample, first sample + sample), an element is
+    kept, and multiplied, where the signed w is at least the threshold. Refused are an op that has
+    neither words nor a rate and a site, and elements that the samples do not divide.
 
     ```mlir
     %y = nn.dropout %x {rate = 1.0e-01 : f64, site = 2 : i64}
         : (tensor<4x128x64xf32>) -> tensor<4x128x64xf32>
-    %z = nn.dropout %x drawn %draws
-        {rate = 1.0e-01 : f64, site = 2 : i64, samples = 4 : i64, sample_stride = 8192 : i64}
-        : (tensor<4x128x64xf32>, tensor<16xi32>) -> tensor<4x128x64xf32>
+    %z = nn.dropout %x drawn %words {samples = 4 : i64, sample_stride = 8192 : i64}
+        : (tensor<4x128x64xf32>, tensor<8xi32>) -> tensor<4x128x64xf32>
     ```
   }];
-  let arguments = (ins NN_Float:$input, Optional<StaticShapeTensorOf<[I32]>>:$draws, F64Attr:$rate,
-    I64Attr:$site, DefaultValuedAttr<I64Attr, "0">:$samples,
-    DefaultValuedAttr<I64Attr, "0">:$sample_stride);
+  let arguments = (ins NN_Float:$input, Optional<StaticShapeTensorOf<[I32]>>:$words,
+    OptionalAttr<F64Attr>:$rate, OptionalAttr<I64Attr>:$site,
+    DefaultValuedAttr<I64Attr, "0">:$samples, DefaultValuedAttr<I64Attr, "0">:$sample_stride);
   let results = (outs NN_Float:$result);
   let assemblyFormat =
-    "$input (`drawn` $draws^)? attr-dict `:` functional-type(operands, $result)";
+    "$input (`drawn` $words^)? attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The words of `draws` for so many sites.
-    static int64_t drawsFor(int64_t sites) { return 1 + 5 * sites; }
+    /// The elements of `words`. So many begin at multiples of 32 bytes for each site, as kernels'
+    /// arguments have to.
+    static constexpr int64_t wordCount = 8;
   }];
 }
 

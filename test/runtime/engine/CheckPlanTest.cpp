@@ -71,7 +71,7 @@ TEST(CheckPlan, RefusesWhatDoesNot) {
       [](auto &plan) { plan.mutable_loss()->set_shift(-1); },
       [](auto &plan) { plan.mutable_loss()->set_scale_buffer(99); },
       [](auto &plan) { plan.mutable_draws()->set_buffer(99); },
-      // One site has six words of four bytes, and the scale's buffer has eight.
+      // A site has eight words of four bytes, and the scale's buffer has eight.
       [](auto &plan) {
         plan.mutable_draws()->set_buffer(plan.loss().scale_buffer());
         plan.mutable_draws()->add_sites()->set_rate(0.5);

@@ -23,15 +23,16 @@ plan::Plan planWith(std::initializer_list<double> rates) {
 
 TEST(Draws, WordsOfASite) {
   std::vector<int32_t> words = drawWords({0.5, 0}, 7, 3, 12);
-  ASSERT_EQ(words.size(), 11u);
+  ASSERT_EQ(words.size(), 16u);
+  EXPECT_EQ(words[8], 12);
   EXPECT_EQ(words[0], 12);
   EXPECT_EQ(words[3], 0);
   EXPECT_EQ(words[4], 0);
   EXPECT_EQ(words[5], std::bit_cast<uint64_t>(2.0) >> 32);
-  EXPECT_EQ(words[8], std::numeric_limits<int32_t>::min());
-  EXPECT_EQ(words[10], std::bit_cast<uint64_t>(1.0) >> 32);
+  EXPECT_EQ(words[11], std::numeric_limits<int32_t>::min());
+  EXPECT_EQ(words[13], std::bit_cast<uint64_t>(1.0) >> 32);
   auto keyOf = [](const std::vector<int32_t> &of, size_t site) {
-    return std::pair(of[1 + 5 * site], of[2 + 5 * site]);
+    return std::pair(of[1 + 8 * site], of[2 + 8 * site]);
   };
   EXPECT_NE(keyOf(words, 0), keyOf(words, 1));
   EXPECT_NE(keyOf(words, 0), keyOf(drawWords({0.5}, 7, 4, 12), 0));
