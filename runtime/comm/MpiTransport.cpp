@@ -1,6 +1,8 @@
 // MPI's messages, polled: a tag is a channel.
 #include "runtime/comm/MpiTransport.h"
 
+#include "runtime/comm/ReceiveOrder.h"
+
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
@@ -42,7 +44,8 @@ private:
     bool isSent;
     Channel channel;
     int64_t bytes;
-    Done done;
+    Done done;                       // of one that is sent
+    ReceiveOrder::Number number = 0; // of one that is received
     int piecesLeft = 0;
   };
   /// A piece of one: the request of the same place in `requests`.
@@ -73,6 +76,7 @@ private:
   std::vector<Piece> pieces;       // in the order of their beginning
   std::vector<std::byte> requests; // MPI's, one after the other
   int sends = 0;                   // messages among them
+  ReceiveOrder order;
   Lost lost;
   std::vector<Done> ended; // to be called
   std::string problem;     // to be thrown
@@ -119,12 +123,13 @@ void MpiTransport::send(int to, Channel channel, const void *data,
 
 void MpiTransport::receive(int from, Channel channel, void *data, int64_t bytes,
                            Done done) {
-  beginPieces(
-      std::make_shared<Message>(from, false, channel, bytes, std::move(done)),
-      [&](int64_t begin, int size, void *request) {
-        return calls.receive(static_cast<char *>(data) + begin, size, from,
-                             int(channel), request);
-      });
+  auto message =
+      std::make_shared<Message>(from, false, channel, bytes, nullptr,
+                                order.ask(from, channel, std::move(done)));
+  beginPieces(message, [&](int64_t begin, int size, void *request) {
+    return calls.receive(static_cast<char *>(data) + begin, size, from,
+                         int(channel), request);
+  });
 }
 
 void MpiTransport::lose(int process, int error) {
@@ -153,8 +158,12 @@ void MpiTransport::end(const Piece &piece, const ShardcMpiEnd &how) {
   if (message.piecesLeft > 0)
     return;
   sends -= message.isSent;
-  if (!ends[message.process].isLost)
+  if (ends[message.process].isLost)
+    return;
+  if (message.isSent)
     ended.push_back(std::move(message.done));
+  else
+    order.end(message.process, message.channel, message.number, ended);
 }
 
 bool MpiTransport::test() {

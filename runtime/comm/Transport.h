@@ -48,7 +48,9 @@ public:
   virtual void send(int to, Channel channel, const void *data, int64_t bytes,
                     Done done) = 0;
   /// Takes the next message of this channel, which has `bytes`: another size is
-  /// an Error, thrown by progress().
+  /// an Error, thrown by progress(). `done` is called in the order of the
+  /// receives of a sender and channel, also where a later message was there
+  /// first.
   virtual void receive(int from, Channel channel, void *data, int64_t bytes,
                        Done done) = 0;
   /// Moves what can be moved, and returns whether anything was.

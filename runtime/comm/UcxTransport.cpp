@@ -3,6 +3,7 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/comm/Communicator.h"
+#include "runtime/comm/ReceiveOrder.h"
 
 #include <algorithm>
 #include <poll.h>
@@ -49,11 +50,12 @@ private:
   /// A message that is on its way.
   struct Message {
     UcxTransport &transport;
+    int process; // the other
     Channel channel;
     int64_t bytes;
-    Done done;
-    int to = -1; // of one that is sent
+    Done done; // of one that is sent
     // Of one that is received:
+    ReceiveOrder::Number number = 0;
     void *request = nullptr;
     bool *hasEnded = nullptr;
   };
@@ -91,6 +93,7 @@ private:
   std::vector<Done> ended; // to be called
   std::string problem;     // to be thrown
   std::unordered_set<Message *> sends, receives;
+  ReceiveOrder order;
   bool isClosed = false;
 };
 
@@ -180,7 +183,7 @@ void UcxTransport::send(int to, Channel channel, const void *data,
                         int64_t bytes, Done done) {
   if (ends[to].isLost)
     return;
-  auto *message = new Message{*this, channel, bytes, std::move(done), to};
+  auto *message = new Message{*this, to, channel, bytes, std::move(done)};
   sends.insert(message);
   ucp_request_param_t how{};
   how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
@@ -202,9 +205,9 @@ void UcxTransport::endSend(Message *message, ucs_status_t status) {
   if (status == UCS_OK) {
     trafficOf(message->channel).sent += message->bytes;
     ended.push_back(std::move(message->done));
-  } else if (!ends[message->to].isLost) {
-    ends[message->to].isLost = true;
-    ends[message->to].problem = ucs_status_string(status);
+  } else if (!ends[message->process].isLost) {
+    ends[message->process].isLost = true;
+    ends[message->process].problem = ucs_status_string(status);
   }
   sends.erase(message);
   delete message;
@@ -212,7 +215,9 @@ void UcxTransport::endSend(Message *message, ucs_status_t status) {
 
 void UcxTransport::receive(int from, Channel channel, void *data, int64_t bytes,
                            Done done) {
-  auto *message = new Message{*this, channel, bytes, std::move(done)};
+  auto *message =
+      new Message{*this, from,    channel,
+                  bytes, nullptr, order.ask(from, channel, std::move(done))};
   receives.insert(message);
   bool hasEnded = false; // before the call returns
   message->hasEnded = &hasEnded;
@@ -248,7 +253,7 @@ void UcxTransport::endReceive(Message *message, ucs_status_t status,
                        status == UCS_OK ? std::to_string(got) : "more");
   } else if (status == UCS_OK) {
     trafficOf(message->channel).received += got;
-    ended.push_back(std::move(message->done));
+    order.end(message->process, message->channel, message->number, ended);
   }
   // Another failure is that of its sender, which its end has.
   if (message->hasEnded)
