@@ -27,6 +27,7 @@ ends the bench with an error. Missed targets are reported alone.
 import argparse
 import json
 import os
+import shutil
 import sys
 import tempfile
 
@@ -167,6 +168,11 @@ def arguments():
         metavar="FORM",
         help=f"the scaling section alone, of all forms or of these: {', '.join(scaling.FORMS)}",
     )
+    parser.add_argument(
+        "--instructions",
+        action="store_true",
+        help="with --scaling: the instructions that valgrind counts, in place of seconds",
+    )
     parser.add_argument("--checkpoints", action="store_true", help="the section of that name alone")
     parser.add_argument("--processes", action="store_true", help="the section of that name alone")
     parser.add_argument(
@@ -185,6 +191,10 @@ def arguments():
                 f"{name} has {WORKLOADS[name].batch} samples a step, which {a.ranks} ranks cannot"
                 " share equally"
             )
+    if a.instructions and a.scaling is None:
+        parser.error("--instructions is for --scaling")
+    if a.instructions and not shutil.which("valgrind"):
+        parser.error("--instructions needs valgrind, which is not installed")
     for form in a.scaling or []:
         if form not in scaling.FORMS:
             parser.error(f"unknown form {form}; there are {', '.join(scaling.FORMS)}")
@@ -215,7 +225,9 @@ def main():
         alone = a.scaling is not None or a.checkpoints or a.processes
         sections = {
             "scaling": (
-                None if a.scaling is None else lambda: scaling.bench(folder, a.quick, a.scaling)
+                None
+                if a.scaling is None
+                else lambda: scaling.bench(folder, a.quick, a.scaling, a.instructions)
             ),
             "checkpoints": (
                 (lambda: checkpoints.bench(a.workloads, a, peers, folder))
