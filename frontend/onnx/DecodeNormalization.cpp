@@ -193,7 +193,167 @@ LogicalResult lpNormalization(NodeContext &context) {
   return success();
 }
 
+/// [C] as it broadcasts against [N, C, S...].
+Operand perChannel(Emitter &emit, const Operand &vector, int64_t rank) {
+  Shape shape(rank - 1, 1);
+  shape[0] = vector.shape()[0];
+  return emit.reshape(vector, shape);
+}
+
+/// Checks that an input has one number per channel of input 0.
+LogicalResult expectPerChannel(NodeContext &context, size_t i,
+                               int64_t channels) {
+  if (context.input(i).shape() == ArrayRef(channels))
+    return success();
+  return context.error("expects input " + Twine(i) + " to have the shape " +
+                       shapeText(channels) + ", got " +
+                       shapeText(context.input(i).shape()));
+}
+
+/// (x - mean) / sqrt(variance + epsilon) of rows [..., n], in the type of the
+/// arithmetic.
+Operand standardized(Emitter &emit, const Operand &rows, double epsilon) {
+  int64_t last = rows.rank() - 1;
+  Operand mean = emit.reduce<nn::ReduceMeanOp>(rows, {last});
+  Operand centred = emit.binary<nn::SubOp>(rows, mean);
+  Operand variance = emit.reduce<nn::ReduceMeanOp>(
+      emit.binary<nn::MulOp>(centred, centred), {last});
+  Operand deviation = emit.unary<nn::SqrtOp>(emit.binary<nn::AddOp>(
+      variance, emit.scalar(rows.elementType(), epsilon)));
+  return emit.binary<nn::DivOp>(centred, deviation);
+}
+
+/// Channels in groups, each of which is standardized over its channels and all
+/// spatial dims of a sample.
+LogicalResult normalizeGroups(NodeContext &context, int64_t groups,
+                              const Operand &scale, const Operand &bias) {
+  const Operand &x = context.input(0);
+  Emitter &emit = context.emit;
+  Emitter::OneRounding one(emit);
+  int64_t n = x.shape()[0],
+          inner = x.type().getNumElements() / std::max<int64_t>(n * groups, 1);
+  Operand rows = standardized(emit, emit.reshape(x, {n, groups, inner}),
+                              context.floatAttribute("epsilon", 1e-5f));
+  Operand y = emit.reshape(rows, x.shape());
+  y = emit.binary<nn::MulOp>(y, perChannel(emit, scale, x.rank()));
+  y = emit.binary<nn::AddOp>(y, perChannel(emit, bias, x.rank()));
+  context.set(0, one.result(y));
+  return success();
+}
+
+/// Checks that inputs 0 to 2 are [N, C, S...], and scale and bias of one type.
+LogicalResult expectChannels(NodeContext &context) {
+  if (context.input(0).rank() < 2)
+    return context.error("expects an input [N, C, ...] of rank 2 or more, got "
+                         "rank " +
+                         Twine(context.input(0).rank()));
+  return success(succeeded(context.expectFloat(0)) &&
+                 succeeded(context.sameElementType(0, 2)));
+}
+
+LogicalResult instanceNormalization(NodeContext &context) {
+  if (failed(expectChannels(context)))
+    return failure();
+  int64_t channels = context.input(0).shape()[1];
+  if (failed(expectPerChannel(context, 1, channels)) ||
+      failed(expectPerChannel(context, 2, channels)))
+    return failure();
+  return normalizeGroups(context, channels, context.input(1), context.input(2));
+}
+
+/// Scale and bias are per group in opset 18, and per channel since 21.
+template <bool isPerGroup>
+LogicalResult groupNormalization(NodeContext &context) {
+  if (failed(expectChannels(context)))
+    return failure();
+  int64_t channels = context.input(0).shape()[1],
+          groups = context.intAttribute("num_groups", 0);
+  if (groups < 1 || channels % groups != 0)
+    return context.error("cannot put " + Twine(channels) + " channels into " +
+                         Twine(groups) + " groups");
+  Emitter &emit = context.emit;
+  SmallVector<Operand, 2> vectors;
+  for (size_t i : {1, 2}) {
+    if (failed(expectPerChannel(context, i, isPerGroup ? groups : channels)))
+      return failure();
+    Operand vector = context.input(i);
+    if (isPerGroup)
+      vector = emit.reshape(emit.broadcast(emit.reshape(vector, {groups, 1}),
+                                           {groups, channels / groups}),
+                            {channels});
+    vectors.push_back(vector);
+  }
+  return normalizeGroups(context, groups, vectors[0], vectors[1]);
+}
+
+/// By running statistics, which are constants or parameters of the model.
+LogicalResult batchNormalization(NodeContext &context) {
+  const Operand &x = context.input(0);
+  if (failed(expectChannels(context)))
+    return failure();
+  if (context.intAttribute("training_mode", 0) != 0)
+    return context.error(
+        "has training_mode 1: statistics of the batch, and running ones that a "
+        "step updates, are not supported yet; export the model in eval mode to "
+        "train it by its running statistics");
+  for (size_t i = 1; i < 5; ++i)
+    if (failed(expectPerChannel(context, i, x.shape()[1])))
+      return failure();
+  Emitter &emit = context.emit;
+  Emitter::OneRounding one(emit);
+  Type element = x.elementType();
+  auto vector = [&](size_t i) {
+    return perChannel(emit, emit.cast(context.input(i), element), x.rank());
+  };
+  Operand deviation = emit.unary<nn::SqrtOp>(emit.binary<nn::AddOp>(
+      vector(4),
+      emit.scalar(element, context.floatAttribute("epsilon", 1e-5f))));
+  Operand factor = emit.binary<nn::DivOp>(vector(1), deviation);
+  Operand centred = emit.binary<nn::SubOp>(x, vector(3));
+  context.set(0, one.result(emit.binary<nn::AddOp>(
+                     emit.binary<nn::MulOp>(centred, factor), vector(2))));
+  return success();
+}
+
+/// x / (bias + alpha / size * sum of squares of the `size` channels around)^beta
+LogicalResult localResponseNormalization(NodeContext &context) {
+  const Operand &x = context.input(0);
+  int64_t size = context.intAttribute("size", 0);
+  if (x.rank() < 2 || failed(context.expectFloat(0)))
+    return context.error("expects floats [N, C, ...] of rank 2 or more");
+  if (size < 1 || size > 4096)
+    return context.error("expects size to be from 1 to 4096, got " +
+                         Twine(size));
+  Emitter &emit = context.emit;
+  Emitter::OneRounding one(emit);
+  Type element = x.elementType();
+  Shape low(x.rank(), 0), high(x.rank(), 0);
+  low[1] = (size - 1) / 2;
+  high[1] = size - 1 - low[1];
+  Operand squares =
+      emit.pad(emit.binary<nn::MulOp>(x, x), low, high, Shape(x.rank(), 0));
+  Operand sum = emit.sliceDim(squares, 1, 0, x.shape()[1]);
+  for (int64_t i = 1; i < size; ++i)
+    sum =
+        emit.binary<nn::AddOp>(sum, emit.sliceDim(squares, 1, i, x.shape()[1]));
+  auto number = [&](StringRef name, double otherwise) {
+    return emit.scalar(element, context.floatAttribute(name, otherwise));
+  };
+  Operand scaled = emit.binary<nn::MulOp>(
+      sum, emit.scalar(element,
+                       context.floatAttribute("alpha", 1e-4f) / double(size)));
+  Operand base = emit.binary<nn::AddOp>(number("bias", 1), scaled);
+  context.set(0, one.result(emit.binary<nn::DivOp>(
+                     x, emit.binary<nn::PowOp>(base, number("beta", 0.75)))));
+  return success();
+}
+
 constexpr Decoder decoders[] = {
+    {"BatchNormalization", 9, 5, 5, batchNormalization},
+    {"GroupNormalization", 18, 3, 3, groupNormalization<true>},
+    {"GroupNormalization", 21, 3, 3, groupNormalization<false>},
+    {"InstanceNormalization", 6, 3, 3, instanceNormalization},
+    {"LRN", 13, 1, 1, localResponseNormalization},
     {"LayerNormalization", 17, 2, 3, layerNormalization},
     {"LogSoftmax", 13, 1, 1, softmax<nn::LogSoftmaxOp>},
     {"LpNormalization", 1, 1, 1, lpNormalization},

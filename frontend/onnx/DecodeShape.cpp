@@ -344,8 +344,7 @@ LogicalResult pad(NodeContext &context) {
   if (pads->size() != 2 * axes->size())
     return context.error("expects two pads for each of " + Twine(axes->size()) +
                          " axes, got " + Twine(pads->size()));
-  Shape low(input.rank(), 0), high(input.rank(), 0), interior(input.rank(), 0),
-      shape;
+  Shape low(input.rank(), 0), high(input.rank(), 0), shape;
   Shape starts(input.rank(), 0), sizes(input.shape()), steps(input.rank(), 1);
   for (auto [index, axis] : llvm::enumerate(*axes)) {
     // Negative pads cut.
@@ -366,30 +365,17 @@ LogicalResult pad(NodeContext &context) {
   if (failed(context.checkShape(shape)))
     return failure();
   Emitter &emit = context.emit;
-  auto padded = [&](const Operand &operand) {
-    return emit.emit<nn::PadOp>(
-        emit.typeOf(shape, operand.elementType()), {operand},
-        {emit.named("low", low), emit.named("high", high),
-         emit.named("interior", interior)});
-  };
   input = emit.slice(input, starts, sizes, steps);
-  Operand result = padded(input);
   if (context.has(2)) {
-    // nn.pad writes zeros: another value goes where a padded mask is false.
     if (context.input(2).elementType() != input.elementType() ||
         context.input(2).type().getNumElements() != 1)
       return context.error(
           "expects its value to be a scalar of the input's type");
-    Operand value = emit.reshape(context.input(2), {});
-    bool zero = value.isConstant() &&
-                (value.isFloat() ? value.host().floatAt(int64_t(0)) == 0
-                                 : value.host().intAt(int64_t(0)) == 0);
-    if (!zero)
-      result = emit.select(
-          padded(emit.splat(sizes, emit.attributes().getI1Type(), 1)), result,
-          value);
+    context.set(
+        0, emit.padWith(emit.reshape(context.input(2), {}), input, low, high));
+    return success();
   }
-  context.set(0, result);
+  context.set(0, emit.pad(input, low, high, Shape(input.rank(), 0)));
   return success();
 }
 

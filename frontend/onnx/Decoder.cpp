@@ -334,7 +334,8 @@ DecoderTable::DecoderTable() {
        {constantDecoders(), elementwiseDecoders(), activationDecoders(),
         shapeDecoders(), sequenceDecoders(), indexingDecoders(),
         reductionDecoders(), normalizationDecoders(), randomDecoders(),
-        matMulDecoders(), attentionDecoders(), lossDecoders()})
+        matMulDecoders(), convolutionDecoders(), poolingDecoders(),
+        attentionDecoders(), lossDecoders()})
     for (const Decoder &decoder : family)
       table[decoder.op].push_back(decoder);
 }

@@ -129,6 +129,8 @@ llvm::ArrayRef<Decoder> reductionDecoders();
 llvm::ArrayRef<Decoder> normalizationDecoders();
 llvm::ArrayRef<Decoder> randomDecoders();
 llvm::ArrayRef<Decoder> matMulDecoders();
+llvm::ArrayRef<Decoder> convolutionDecoders();
+llvm::ArrayRef<Decoder> poolingDecoders();
 llvm::ArrayRef<Decoder> attentionDecoders();
 llvm::ArrayRef<Decoder> lossDecoders();
 

@@ -388,6 +388,35 @@ Operand Emitter::sliceDim(const Operand &input, int64_t dim, int64_t start,
   return slice(input, starts, sizes, steps);
 }
 
+Operand Emitter::pad(const Operand &input, ArrayRef<int64_t> low,
+                     ArrayRef<int64_t> high, ArrayRef<int64_t> interior) {
+  Shape shape;
+  for (auto [dim, size] : llvm::enumerate(input.shape()))
+    shape.push_back(low[dim] + size + high[dim] +
+                    (size > 0 ? (size - 1) * interior[dim] : 0));
+  if (input.shape() == ArrayRef<int64_t>(shape))
+    return input;
+  return emit<nn::PadOp>(
+      typeOf(shape, input.elementType()), {input},
+      {named("low", low), named("high", high), named("interior", interior)});
+}
+
+Operand Emitter::padWith(const Operand &value, const Operand &input,
+                         ArrayRef<int64_t> low, ArrayRef<int64_t> high) {
+  Shape interior(input.rank(), 0);
+  Operand padded = pad(input, low, high, interior);
+  if (padded.shape() == input.shape())
+    return input;
+  if (value.isConstant() &&
+      (value.isFloat() ? value.host().floatAt(int64_t(0)) == 0
+                       : value.host().intAt(int64_t(0)) == 0))
+    return padded;
+  // nn.pad writes zeros: another value goes where a padded mask is false.
+  Operand isInside =
+      pad(splat(input.shape(), builder.getI1Type(), 1), low, high, interior);
+  return select(isInside, padded, value);
+}
+
 Operand Emitter::concat(ArrayRef<Operand> inputs, int64_t axis) {
   if (inputs.size() == 1)
     return inputs[0];

@@ -128,6 +128,13 @@ public:
   Operand sliceDim(const Operand &input, int64_t dim, int64_t start,
                    int64_t size);
   Operand concat(llvm::ArrayRef<Operand> inputs, int64_t axis);
+  /// `low[d]` zeros before the elements, `high[d]` behind them, `interior[d]`
+  /// between them.
+  Operand pad(const Operand &input, llvm::ArrayRef<int64_t> low,
+              llvm::ArrayRef<int64_t> high, llvm::ArrayRef<int64_t> interior);
+  /// A scalar of the input's type around it, in place of zeros.
+  Operand padWith(const Operand &value, const Operand &input,
+                  llvm::ArrayRef<int64_t> low, llvm::ArrayRef<int64_t> high);
   Operand cast(const Operand &input, mlir::Type element);
 
   // Elementwise ops; operands are broadcast against each other, their shapes

@@ -1,0 +1,338 @@
+// Convolutions, as products: the windows' elements side by side are a row, and
+// the kernel a matrix. Channels are last meanwhile.
+#include "frontend/onnx/Windows.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace shardc;
+using namespace shardc::onnx;
+
+namespace {
+
+int64_t productOf(ArrayRef<int64_t> sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t(1),
+                         std::multiplies<>());
+}
+
+/// `shape` with more dims behind it.
+Shape with(ArrayRef<int64_t> shape, ArrayRef<int64_t> more) {
+  Shape all(shape);
+  all.append(more.begin(), more.end());
+  return all;
+}
+
+/// Conv and ConvTranspose of channels-last operands, in groups.
+class Convolution {
+public:
+  Convolution(NodeContext &context, int64_t groups)
+      : context(context), emit(context.emit), groups(groups) {}
+
+  /// x [N, S..., C], w [O, C / groups, K...]: [N, output..., O].
+  Operand convolve(const Windows &windows, const Operand &x, const Operand &w);
+  /// x [N, S..., C], w [C, O / groups, K...]: [N, ..., O], where all windows
+  /// are whole and nothing is cut.
+  Operand grow(const Windows &windows, const Operand &x, const Operand &w);
+
+private:
+  Operand columns(const Windows &windows, const Operand &x);
+  Operand patches(const Windows &windows, const Operand &x);
+  Operand perChannel(const Windows &windows, const Operand &x,
+                     const Operand &w);
+  Operand linear(const Operand &x, const Operand &w, bool isTransposed);
+  Operand add(const Operand &sum, const Operand &term) {
+    return emit.binary<nn::AddOp>(sum, term);
+  }
+
+  NodeContext &context;
+  Emitter &emit;
+  int64_t groups;
+};
+
+/// x [..., in] times w [in, out], or [out, in] if transposed.
+Operand Convolution::linear(const Operand &x, const Operand &w,
+                            bool isTransposed) {
+  Shape shape(x.shape());
+  shape.back() = w.shape()[isTransposed ? 0 : 1];
+  SmallVector<NamedAttribute> attributes = {
+      emit.named(nn::LinearOp::getOperandSegmentSizeAttr(),
+                 emit.attributes().getDenseI32ArrayAttr({1, 1, 0, 0}))};
+  if (isTransposed)
+    attributes.push_back(emit.flag("transpose_weight"));
+  return emit.emit<nn::LinearOp>(emit.typeOf(shape, x.elementType()), {x, w},
+                                 attributes);
+}
+
+/// Windows that touch and do not overlap, as those of a vision transformer: the
+/// input read in another order, [N, output..., taps, C].
+Operand Convolution::patches(const Windows &windows, const Operand &x) {
+  Shape starts(x.rank(), 0), sizes(x.shape()), steps(x.rank(), 1);
+  Shape split = {x.shape()[0]}, permutation = {0}, shape = {x.shape()[0]};
+  for (size_t dim = 0; dim < windows.dims(); ++dim) {
+    sizes[dim + 1] = windows.output[dim] * windows.kernel[dim];
+    split.append({windows.output[dim], windows.kernel[dim]});
+    permutation.push_back(int64_t(1 + 2 * dim));
+    shape.push_back(windows.output[dim]);
+  }
+  for (size_t dim = 0; dim < windows.dims(); ++dim)
+    permutation.push_back(int64_t(2 + 2 * dim));
+  permutation.push_back(int64_t(1 + 2 * windows.dims()));
+  split.push_back(x.shape().back());
+  shape.append({windows.taps(), x.shape().back()});
+  Operand whole = emit.slice(x, starts, sizes, steps);
+  return emit.reshape(emit.transpose(emit.reshape(whole, split), permutation),
+                      shape);
+}
+
+/// What each window has, tap by tap: [N, output..., taps, C].
+Operand Convolution::columns(const Windows &windows, const Operand &x) {
+  bool isPadded = llvm::any_of(windows.low, [](int64_t n) { return n > 0; }) ||
+                  llvm::any_of(windows.high, [](int64_t n) { return n > 0; });
+  bool isDense =
+      llvm::all_of(windows.dilations, [](int64_t n) { return n == 1; });
+  if (!isPadded && isDense && windows.strides == windows.kernel)
+    return patches(windows, x);
+  Taps taps(context, windows, x, emit.scalar(x.elementType(), 0));
+  SmallVector<Operand> all;
+  for (int64_t i = 0; i < windows.taps(); ++i) {
+    Operand tap = taps[i];
+    Shape shape(tap.shape());
+    shape.insert(shape.end() - 1, 1);
+    all.push_back(emit.reshape(tap, shape));
+  }
+  return emit.concat(all, x.rank() - 1);
+}
+
+/// Where each channel has kernels of its own: a sum over taps, each of which is
+/// multiplied by numbers that vary over channels alone.
+Operand Convolution::perChannel(const Windows &windows, const Operand &x,
+                                const Operand &w) {
+  int64_t channels = x.shape().back(), multiplier = w.shape()[0] / channels;
+  Taps taps(context, windows, x, emit.scalar(x.elementType(), 0));
+  // [C m, 1, K...] as [taps, C, m].
+  Operand kernels = emit.transpose(
+      emit.reshape(w, {channels, multiplier, windows.taps()}), {2, 0, 1});
+  Operand sum;
+  for (int64_t i = 0; i < windows.taps(); ++i) {
+    Operand tap = taps[i];
+    tap = emit.reshape(tap, with(tap.shape(), {1}));
+    Operand kernel =
+        emit.reshape(emit.sliceDim(kernels, 0, i, 1), {channels, multiplier});
+    Operand term = emit.binary<nn::MulOp>(tap, kernel);
+    sum = sum ? add(sum, term) : term;
+  }
+  Shape shape(sum.shape().drop_back(2));
+  shape.push_back(channels * multiplier);
+  return emit.reshape(sum, shape);
+}
+
+Operand Convolution::convolve(const Windows &windows, const Operand &x,
+                              const Operand &w) {
+  int64_t channels = x.shape().back(), out = w.shape()[0],
+          taps = windows.taps();
+  if (groups > 1 && groups == channels)
+    return perChannel(windows, x, w);
+  Operand rows = columns(windows, x); // [N, output..., taps, C]
+  Shape outer(rows.shape().drop_back(2));
+  if (groups == 1) {
+    Operand matrix = emit.reshape(
+        emit.transpose(emit.reshape(w, {out, channels, taps}), {0, 2, 1}),
+        {out, taps * channels});
+    return linear(emit.reshape(rows, with(outer, {taps * channels})), matrix,
+                  true);
+  }
+  // A product for each group: [g, rows, taps C/g] by [g, O/g, taps C/g].
+  int64_t count = productOf(outer), part = channels / groups,
+          outPart = out / groups;
+  rows = emit.transpose(emit.reshape(rows, {count, taps, groups, part}),
+                        {2, 0, 1, 3});
+  rows = emit.reshape(rows, {groups, count, taps * part});
+  Operand matrices = emit.transpose(
+      emit.reshape(w, {groups, outPart, part, taps}), {0, 1, 3, 2});
+  matrices = emit.reshape(matrices, {groups, outPart, taps * part});
+  Operand result = emit.emit<nn::MatMulOp>(
+      emit.typeOf({groups, count, outPart}, x.elementType()), {rows, matrices},
+      {emit.flag("transpose_rhs")});
+  return emit.reshape(emit.transpose(result, {1, 0, 2}), with(outer, {out}));
+}
+
+Operand Convolution::grow(const Windows &windows, const Operand &x,
+                          const Operand &w) {
+  int64_t channels = x.shape().back(), part = channels / groups,
+          outPart = w.shape()[1], out = outPart * groups, taps = windows.taps();
+  Shape outer(x.shape().drop_back(1));
+  Operand spread; // [N, S..., taps, O]
+  if (groups == 1) {
+    Operand matrix = emit.reshape(
+        emit.transpose(emit.reshape(w, {channels, out, taps}), {0, 2, 1}),
+        {channels, taps * out});
+    spread = emit.reshape(linear(x, matrix, false), with(outer, {taps, out}));
+  } else {
+    int64_t count = productOf(outer);
+    Operand rows =
+        emit.transpose(emit.reshape(x, {count, groups, part}), {1, 0, 2});
+    Operand matrices = emit.reshape(
+        emit.transpose(emit.reshape(w, {groups, part, outPart, taps}),
+                       {0, 1, 3, 2}),
+        {groups, part, taps * outPart});
+    Operand products = emit.emit<nn::MatMulOp>(
+        emit.typeOf({groups, count, taps * outPart}, x.elementType()),
+        {rows, matrices});
+    spread = emit.reshape(
+        emit.transpose(emit.reshape(products, {groups, count, taps, outPart}),
+                       {1, 2, 0, 3}),
+        with(outer, {taps, out}));
+  }
+  if (windows.isOne() &&
+      llvm::all_of(windows.strides, [](int64_t n) { return n == 1; }))
+    return emit.reshape(spread, with(outer, {out}));
+  // Every tap falls on elements a stride apart; what falls together is added.
+  Operand sum;
+  int64_t tapDim = spread.rank() - 2;
+  for (int64_t i = 0; i < taps; ++i) {
+    Operand term =
+        emit.reshape(emit.sliceDim(spread, tapDim, i, 1), with(outer, {out}));
+    Shape low(term.rank(), 0), high(term.rank(), 0), interior(term.rank(), 0);
+    Shape position = windows.tap(i);
+    for (size_t dim = 0; dim < windows.dims(); ++dim) {
+      low[dim + 1] = position[dim] * windows.dilations[dim];
+      high[dim + 1] = windows.reach(dim) - 1 - low[dim + 1];
+      interior[dim + 1] = windows.strides[dim] - 1;
+    }
+    term = emit.pad(term, low, high, interior);
+    sum = sum ? add(sum, term) : term;
+  }
+  return sum;
+}
+
+/// Adds input 2, [O], and gives the result the order of ONNX.
+Operand withBias(NodeContext &context, Operand result) {
+  if (context.has(2))
+    result = context.emit.binary<nn::AddOp>(result, context.input(2));
+  return channelsFirst(context.emit, result);
+}
+
+/// The groups, where x [N, C, S...] and w [first, second, K...] fit: `inputs`
+/// is which dim of w, times how many groups, is C.
+FailureOr<int64_t> groupsOf(NodeContext &context, bool isTransposed) {
+  const Operand &x = context.input(0), &w = context.input(1);
+  if (failed(expectSpatial(context)) || failed(context.expectFloat(0)) ||
+      failed(context.sameElementType(0, 2)))
+    return failure();
+  if (w.rank() != x.rank())
+    return context.error("expects W to have rank " + Twine(x.rank()) +
+                         ", as its input has, got " + Twine(w.rank()));
+  int64_t groups = context.intAttribute("group", 1);
+  int64_t channels = x.shape()[1];
+  int64_t outputs = isTransposed ? w.shape()[1] * groups : w.shape()[0];
+  int64_t taken = isTransposed ? w.shape()[0] : w.shape()[1] * groups;
+  if (groups < 1 || channels % groups != 0 || outputs % groups != 0)
+    return context.error("cannot put " + Twine(channels) + " channels and " +
+                         Twine(outputs) + " kernels into " + Twine(groups) +
+                         " groups");
+  if (taken != channels)
+    return context.error("expects W to take " + Twine(channels) +
+                         " channels in " + Twine(groups) + " groups, got " +
+                         Twine(taken) + "; check the --dim flags");
+  if (context.has(2) && context.input(2).shape() != ArrayRef(outputs))
+    return context.error("expects B to have the shape " + shapeText(outputs) +
+                         ", got " + shapeText(context.input(2).shape()));
+  return groups;
+}
+
+LogicalResult conv(NodeContext &context) {
+  FailureOr<int64_t> groups = groupsOf(context, false);
+  if (failed(groups))
+    return failure();
+  const Operand &x = context.input(0), &w = context.input(1);
+  FailureOr<Windows> windows =
+      windowsOf(context, x.shape().drop_front(2), w.shape().drop_front(2));
+  if (failed(windows))
+    return failure();
+  Shape shape = with({x.shape()[0], w.shape()[0]}, windows->output);
+  if (failed(context.checkShape(shape)))
+    return failure();
+  Emitter::OneRounding one(context.emit);
+  Operand result = Convolution(context, *groups)
+                       .convolve(*windows, channelsLast(context.emit, x), w);
+  context.set(0, one.result(withBias(context, result)));
+  return success();
+}
+
+/// What the pads of a ConvTranspose cut off, by its output's shape.
+FailureOr<Shape> outputOf(NodeContext &context, Windows &windows) {
+  size_t dims = windows.dims();
+  Shape more(dims, 0), output(dims);
+  if (auto given = context.intsAttribute("output_padding")) {
+    if (given->size() != dims ||
+        llvm::any_of(*given, [](int64_t n) { return n < 0 || n > (1 << 30); }))
+      return context.error("expects output_padding to have " + Twine(dims) +
+                           " numbers of 0 or more");
+    more = *given;
+  }
+  std::optional<Shape> wanted = context.intsAttribute("output_shape");
+  if (wanted && wanted->size() == dims + 2)
+    wanted->erase(wanted->begin(), wanted->begin() + 2);
+  if (wanted && wanted->size() != dims)
+    return context.error("expects output_shape to have " + Twine(dims) +
+                         " numbers, got " + Twine(wanted->size()));
+  StringRef mode = context.stringAttribute("auto_pad", "NOTSET");
+  for (size_t dim = 0; dim < dims; ++dim) {
+    int64_t whole = (windows.input[dim] - 1) * windows.strides[dim] +
+                    windows.reach(dim) + more[dim];
+    if (wanted || mode.starts_with("SAME")) {
+      output[dim] =
+          wanted ? (*wanted)[dim] : windows.input[dim] * windows.strides[dim];
+      // What is missing is added behind, as output_padding is.
+      int64_t cut = std::max<int64_t>(0, whole - output[dim]);
+      windows.low[dim] = mode == "SAME_UPPER" ? cut / 2 : cut - cut / 2;
+    } else {
+      output[dim] = whole - windows.low[dim] - windows.high[dim];
+    }
+    if (output[dim] < 1)
+      return context.error("has a result of size " + Twine(output[dim]) +
+                           " in spatial dim " + Twine(dim) +
+                           "; check the --dim flags");
+  }
+  return output;
+}
+
+LogicalResult convTranspose(NodeContext &context) {
+  FailureOr<int64_t> groups = groupsOf(context, true);
+  if (failed(groups))
+    return failure();
+  const Operand &x = context.input(0), &w = context.input(1);
+  FailureOr<Windows> windows = windowsOfGrowth(context, x.shape().drop_front(2),
+                                               w.shape().drop_front(2));
+  if (failed(windows))
+    return failure();
+  FailureOr<Shape> output = outputOf(context, *windows);
+  if (failed(output) || failed(context.checkShape(with(
+                            {x.shape()[0], w.shape()[1] * *groups}, *output))))
+    return failure();
+  Emitter &emit = context.emit;
+  Emitter::OneRounding one(emit);
+  Operand whole =
+      Convolution(context, *groups).grow(*windows, channelsLast(emit, x), w);
+  Shape starts(whole.rank(), 0), sizes(whole.shape()), steps(whole.rank(), 1),
+      low(whole.rank(), 0), high(whole.rank(), 0);
+  for (size_t dim = 0; dim < windows->dims(); ++dim) {
+    int64_t begin = std::min(windows->low[dim], whole.shape()[dim + 1]);
+    starts[dim + 1] = begin;
+    sizes[dim + 1] = std::min((*output)[dim], whole.shape()[dim + 1] - begin);
+    high[dim + 1] = (*output)[dim] - sizes[dim + 1];
+  }
+  Operand result = emit.pad(emit.slice(whole, starts, sizes, steps), low, high,
+                            Shape(whole.rank(), 0));
+  context.set(0, one.result(withBias(context, result)));
+  return success();
+}
+
+constexpr Decoder decoders[] = {
+    {"Conv", 11, 2, 3, conv},
+    {"ConvTranspose", 11, 2, 3, convTranspose},
+};
+
+} // namespace
+
+ArrayRef<Decoder> shardc::onnx::convolutionDecoders() { return decoders; }
