@@ -123,6 +123,24 @@ std::vector<Value> outputsOf(const plan::Kernel &kernel,
       shapes.push_back(result);
       continue;
     }
+    if (op.name() == "pad" && op.operands_size() == 1) {
+      // Zeros, and the operand over them.
+      View place = rowMajor(result);
+      const Shape &from = shapes[op.operands(0)];
+      Shape low = numbersOf(op, "low"), interior = numbersOf(op, "interior");
+      if (low.size() == from.size() && interior.size() == from.size() &&
+          result.size() == from.size()) {
+        for (size_t d = 0; d < from.size(); ++d) {
+          place.offset += low[d] * place.dims[d].stride;
+          place.dims[d] = {from[d], place.dims[d].stride * (interior[d] + 1)};
+        }
+        Value zeros = values.splat(concat("0:", int(op.results(0).dtype())),
+                                   countOf(result));
+        known.push_back(values.overlay(zeros, known[op.operands(0)], place));
+        shapes.push_back(result);
+        continue;
+      }
+    }
     for (int r = 0; r < op.results_size(); ++r) {
       Shape shape = shapeOf(op.results(r));
       Expr expr{op.name(), attributesOf(op), {}, r, countOf(shape),

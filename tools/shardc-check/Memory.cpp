@@ -145,15 +145,7 @@ void Memory::write(const std::string &where, uint32_t buffer, Record record) {
       bool isPart = numbers && old.bytes == record.bytes &&
                     old.place.count() > record.place.count();
       if (isPart) { // one value over a part of another
-        Expr over{"overlay",
-                  "",
-                  {{old.value, {}, {}}, {record.value, {}, *numbers}},
-                  0,
-                  old.place.count(),
-                  {},
-                  values.now,
-                  {}};
-        record.value = values.whole(values.intern(std::move(over)));
+        record.value = values.overlay(old.value, record.value, *numbers);
         record.place = old.place;
       } else {
         drop(where, old);

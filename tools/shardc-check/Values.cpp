@@ -141,6 +141,31 @@ Value Values::assemble(std::vector<Piece> pieces, int64_t count) {
   return whole(intern(std::move(expr)));
 }
 
+Value Values::overlay(const Value &under, const Value &over,
+                      const View &place) {
+  int64_t count = under.view.count();
+  View row = place.canonical();
+  if (row == View{row.offset, {{row.count(), 1}}}.canonical()) {
+    std::vector<Piece> pieces = {{row, over}};
+    int64_t end = row.offset + row.count();
+    if (row.offset > 0)
+      pieces.push_back(
+          {View{0, {{row.offset, 1}}}, slice(under, 0, row.offset)});
+    if (end < count)
+      pieces.push_back(
+          {View{end, {{count - end, 1}}}, slice(under, end, count - end)});
+    return assemble(std::move(pieces), count);
+  }
+  return whole(intern({"overlay",
+                       "",
+                       {{under, {}, {}}, {over, {}, row}},
+                       0,
+                       count,
+                       {},
+                       now,
+                       {}}));
+}
+
 Value Values::slice(const Value &value, int64_t begin, int64_t count) {
   return look(value, {begin, {{count, 1}}});
 }

@@ -71,6 +71,8 @@ public:
                                const View &view, int64_t unit);
   /// Elements [begin, begin + count) of a value.
   Value slice(const Value &value, int64_t begin, int64_t count);
+  /// `under` with `over` in place of the elements that `place` numbers.
+  Value overlay(const Value &under, const Value &over, const View &place);
 
   /// The value with others in place of some expressions; `met`: of which there
   /// were any.
