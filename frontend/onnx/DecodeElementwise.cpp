@@ -1,6 +1,8 @@
 // Ops that map elements to elements.
 #include "frontend/onnx/Decoder.h"
 
+#include <limits>
+
 #include <cmath>
 
 using namespace mlir;
@@ -202,6 +204,28 @@ LogicalResult isNan(NodeContext &context) {
 }
 
 /// Max and Min of opset 12 on: absent bounds do not bound.
+LogicalResult isInf(NodeContext &context) {
+  if (failed(context.expectFloat(0)))
+    return failure();
+  Emitter &emit = context.emit;
+  const Operand &x = context.input(0);
+  Operand result;
+  for (auto [flag, sign] : {std::pair("detect_positive", 1.0),
+                            std::pair("detect_negative", -1.0)}) {
+    if (!context.intAttribute(flag, 1))
+      continue;
+    Operand is = emit.compare(
+        nn::CompareKind::eq, x,
+        emit.scalar(x.elementType(),
+                    sign * std::numeric_limits<double>::infinity()));
+    result = result ? emit.binary<nn::OrOp>(result, is) : is;
+  }
+  context.set(0, result
+                     ? result
+                     : emit.splat(x.shape(), emit.attributes().getI1Type(), 0));
+  return success();
+}
+
 LogicalResult clip(NodeContext &context) {
   Operand result = context.input(0);
   for (size_t bound : {1, 2}) {
@@ -254,6 +278,7 @@ constexpr Decoder decoders[] = {
     {"Greater", 13, 2, 2, compare<Kind::gt>},
     {"GreaterOrEqual", 12, 2, 2, compare<Kind::ge>},
     {"Identity", 13, 1, 1, identity},
+    {"IsInf", 10, 1, 1, isInf},
     {"IsNaN", 13, 1, 1, isNan},
     {"Less", 13, 2, 2, compare<Kind::lt>},
     {"LessOrEqual", 12, 2, 2, compare<Kind::le>},

@@ -430,6 +430,24 @@ template <bool smallest> LogicalResult argMax(NodeContext &context) {
   return success();
 }
 
+/// 1 for the first of the largest elements along an axis, and 0 for the others.
+LogicalResult hardmax(NodeContext &context) {
+  const Operand &input = context.input(0);
+  if (failed(context.expectFloat(0)))
+    return failure();
+  FailureOr<int64_t> axis =
+      context.axis(context.intAttribute("axis", -1), input.rank());
+  if (failed(axis))
+    return failure();
+  Emitter &emit = context.emit;
+  Operand place = topK(emit, input, *axis, 1, /*smallest=*/false).second;
+  Operand isPlace =
+      emit.compare(nn::CompareKind::eq,
+                   emit.iota(input.shape()[*axis], *axis, input.rank()), place);
+  context.set(0, emit.cast(isPlace, input.elementType()));
+  return success();
+}
+
 constexpr Decoder decoders[] = {
     {"ArgMax", 13, 1, 1, argMax<false>},
     {"ArgMin", 13, 1, 1, argMax<true>},
@@ -437,6 +455,7 @@ constexpr Decoder decoders[] = {
     {"Gather", 13, 2, 2, gather},
     {"GatherElements", 13, 2, 2, gatherElements},
     {"GatherND", 13, 2, 2, gatherND},
+    {"Hardmax", 13, 1, 1, hardmax},
     {"OneHot", 11, 3, 3, oneHot},
     {"TopK", 11, 2, 2, topK},
 };

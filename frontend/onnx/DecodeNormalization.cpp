@@ -348,6 +348,27 @@ LogicalResult localResponseNormalization(NodeContext &context) {
   return success();
 }
 
+/// (x - mean) / (deviation + 1e-9) over axes, by the function that defines it.
+LogicalResult meanVarianceNormalization(NodeContext &context) {
+  const Operand &x = context.input(0);
+  if (failed(context.expectFloat(0)))
+    return failure();
+  FailureOr<Shape> axes = context.axes(
+      context.intsAttribute("axes").value_or(Shape{0, 2, 3}), x.rank());
+  if (failed(axes))
+    return failure();
+  Emitter &emit = context.emit;
+  Emitter::OneRounding one(emit);
+  Operand centred =
+      emit.binary<nn::SubOp>(x, emit.reduce<nn::ReduceMeanOp>(x, *axes));
+  Operand variance = emit.reduce<nn::ReduceMeanOp>(
+      emit.binary<nn::MulOp>(centred, centred), *axes);
+  Operand deviation = emit.binary<nn::AddOp>(
+      emit.unary<nn::SqrtOp>(variance), emit.scalar(x.elementType(), 1e-9));
+  context.set(0, one.result(emit.binary<nn::DivOp>(centred, deviation)));
+  return success();
+}
+
 constexpr Decoder decoders[] = {
     {"BatchNormalization", 9, 5, 5, batchNormalization},
     {"GroupNormalization", 18, 3, 3, groupNormalization<true>},
@@ -357,6 +378,7 @@ constexpr Decoder decoders[] = {
     {"LayerNormalization", 17, 2, 3, layerNormalization},
     {"LogSoftmax", 13, 1, 1, softmax<nn::LogSoftmaxOp>},
     {"LpNormalization", 1, 1, 1, lpNormalization},
+    {"MeanVarianceNormalization", 13, 1, 1, meanVarianceNormalization},
     {"RMSNormalization", 23, 2, 2, rmsNormalization},
     {"Softmax", 13, 1, 1, softmax<nn::SoftmaxOp>},
 };

@@ -329,12 +329,27 @@ LogicalResult trilu(NodeContext &context) {
   return success();
 }
 
+/// Which of `size` elements stands in place i, which may be none of theirs.
+int64_t paddedPlace(StringRef mode, int64_t i, int64_t size) {
+  auto modulo = [](int64_t value, int64_t of) {
+    return (value % of + of) % of;
+  };
+  if (mode == "edge")
+    return std::clamp<int64_t>(i, 0, size - 1);
+  if (mode == "wrap")
+    return modulo(i, size);
+  // 2 1 0 1 2 1 0 1 ...: there and back, without the ends twice.
+  int64_t period = std::max<int64_t>(2 * (size - 1), 1), at = modulo(i, period);
+  return std::min(at, period - at) % size;
+}
+
 LogicalResult pad(NodeContext &context) {
   Operand input = context.input(0);
-  if (StringRef mode = context.stringAttribute("mode", "constant");
-      mode != "constant")
-    return context.error("mode '" + mode +
-                         "' is not supported; supported is 'constant'");
+  StringRef mode = context.stringAttribute("mode", "constant");
+  if (mode != "constant" && mode != "reflect" && mode != "edge" &&
+      mode != "wrap")
+    return context.error("has the mode '" + mode +
+                         "'; supported are constant, reflect, edge and wrap");
   FailureOr<Shape> pads = context.constantInts(1, "pads");
   FailureOr<Shape> axes = llvm::to_vector(llvm::seq<int64_t>(0, input.rank()));
   if (failed(pads) ||
@@ -366,6 +381,21 @@ LogicalResult pad(NodeContext &context) {
     return failure();
   Emitter &emit = context.emit;
   input = emit.slice(input, starts, sizes, steps);
+  if (mode != "constant") {
+    for (int64_t dim = 0; dim < input.rank(); ++dim) {
+      if (low[dim] + high[dim] == 0)
+        continue;
+      if (sizes[dim] == 0)
+        return context.error("pads dim " + Twine(dim) +
+                             ", which is empty, in mode '" + mode + "'");
+      Shape places;
+      for (int64_t i = -low[dim]; i < sizes[dim] + high[dim]; ++i)
+        places.push_back(paddedPlace(mode, i, sizes[dim]));
+      input = emit.take(input, dim, places);
+    }
+    context.set(0, input);
+    return success();
+  }
   if (context.has(2)) {
     if (context.input(2).elementType() != input.elementType() ||
         context.input(2).type().getNumElements() != 1)

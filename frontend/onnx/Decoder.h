@@ -131,6 +131,9 @@ llvm::ArrayRef<Decoder> randomDecoders();
 llvm::ArrayRef<Decoder> matMulDecoders();
 llvm::ArrayRef<Decoder> convolutionDecoders();
 llvm::ArrayRef<Decoder> poolingDecoders();
+llvm::ArrayRef<Decoder> resizeDecoders();
+llvm::ArrayRef<Decoder> recurrentDecoders();
+llvm::ArrayRef<Decoder> einsumDecoders();
 llvm::ArrayRef<Decoder> attentionDecoders();
 llvm::ArrayRef<Decoder> lossDecoders();
 

@@ -128,6 +128,10 @@ public:
   Operand sliceDim(const Operand &input, int64_t dim, int64_t start,
                    int64_t size);
   Operand concat(llvm::ArrayRef<Operand> inputs, int64_t axis);
+  /// input[..., places[i], ...] along a dim: slices and repetitions where the
+  /// places are few runs, else a gather.
+  Operand take(const Operand &input, int64_t dim,
+               llvm::ArrayRef<int64_t> places);
   /// `low[d]` zeros before the elements, `high[d]` behind them, `interior[d]`
   /// between them.
   Operand pad(const Operand &input, llvm::ArrayRef<int64_t> low,

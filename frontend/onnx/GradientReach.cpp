@@ -35,6 +35,14 @@ void addReads(const ::onnx::GraphProto &branch, llvm::StringSet<> &names) {
 
 } // namespace
 
+bool saysHow(const ::onnx::NodeProto &node, int input) {
+  return input >= 1 && llvm::StringSwitch<bool>(node.op_type())
+                           .Cases({"CastLike", "Dropout", "Resize", "Upsample",
+                                   "Reshape", "Expand", "Tile", "TopK"},
+                                  true)
+                           .Default(false);
+}
+
 bool handsGradientOn(const ::onnx::NodeProto &node, int input) {
   StringRef op = node.op_type();
   if (op == "Cast") {
@@ -49,6 +57,8 @@ bool handsGradientOn(const ::onnx::NodeProto &node, int input) {
     return input == 0 || input == 2;
   // The first input without a gradient, of those whose inputs differ.
   constexpr int none = INT_MAX;
+  if (saysHow(node, input))
+    return false;
   int first =
       llvm::StringSwitch<int>(op)
           // Results that are no floats, or whose values do not depend on it.
@@ -59,10 +69,6 @@ bool handsGradientOn(const ::onnx::NodeProto &node, int input) {
           .Cases({"ConstantOfShape", "RandomNormalLike", "RandomUniformLike",
                   "EyeLike", "Bernoulli", "Multinomial", "Range"},
                  0)
-          // How to compute it.
-          .Cases({"CastLike", "Dropout", "Resize", "Upsample", "Reshape",
-                  "Expand", "Tile", "TopK"},
-                 1)
           // Targets, and weights of classes.
           .Cases({"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"}, 1)
           .Case("BatchNormalization", 3) // running statistics

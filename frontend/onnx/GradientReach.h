@@ -10,6 +10,10 @@
 
 namespace shardc::onnx {
 
+/// Whether an input says how a result is computed, as the scales of a Resize do:
+/// the compiler has to know its numbers.
+bool saysHow(const ::onnx::NodeProto &node, int input);
+
 /// Whether a gradient of the node's results gives its input `input` one:
 /// results of comparisons, shapes and conversions to integers have none, and
 /// neither have inputs that say how to compute rather than with what (a ratio,

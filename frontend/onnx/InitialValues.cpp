@@ -67,13 +67,13 @@ private:
         op == "BatchNormalization" || op == "InstanceNormalization" ||
         op == "GroupNormalization")
       return input == 1 ? "constant:1" : "constant:0";
-    if (op == "Conv" && rank >= 2) {
+    if ((op == "Conv" || op == "ConvTranspose") && rank >= 2) {
       double fan = 1;
       for (int64_t dim : llvm::drop_begin(parameter.dims))
         fan *= dim;
       return uniform(1 / std::sqrt(std::max(1.0, fan)));
     }
-    if (op == "Gemm" || op == "Conv" || op == "Add")
+    if (op == "Gemm" || op == "Conv" || op == "ConvTranspose" || op == "Add")
       if (double fan = fanInOfProduct(node, input))
         return uniform(1 / std::sqrt(fan));
     if (op == "Mul")
@@ -128,13 +128,16 @@ private:
   double fanInOfProduct(const ::onnx::NodeProto &node, int input) const {
     const ::onnx::NodeProto *product = &node;
     if (node.op_type() == "Add") {
+      if (node.input_size() != 2)
+        return 0;
       auto entry = producer.find(node.input(1 - std::min(input, 1)));
       if (entry == producer.end())
         return 0;
       product = nodes[entry->second].proto;
     }
     StringRef op = product->op_type();
-    if ((op != "MatMul" && op != "Gemm" && op != "Conv") ||
+    bool isConvolution = op == "Conv" || op == "ConvTranspose";
+    if ((op != "MatMul" && op != "Gemm" && !isConvolution) ||
         product->input_size() < 2)
       return 0;
     bool transposed = false;
@@ -153,8 +156,8 @@ private:
     const Initializer *initializer = file.find(weight);
     if (!initializer || initializer->dims.size() < 2)
       return 0;
-    double fan = initializer->dims[transposed || op == "Conv" ? 1 : 0];
-    if (op == "Conv")
+    double fan = initializer->dims[transposed || isConvolution ? 1 : 0];
+    if (isConvolution)
       for (int64_t dim : llvm::drop_begin(initializer->dims, 2))
         fan *= dim;
     return fan;

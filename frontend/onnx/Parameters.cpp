@@ -2,6 +2,7 @@
 // which initializers are parameters, give each use its parameter's name, split
 // what was merged, and join what is tied.
 #include "frontend/onnx/Parameters.h"
+#include "frontend/onnx/GradientReach.h"
 #include "frontend/onnx/InitialValues.h"
 #include "frontend/onnx/ListedNames.h"
 #include "frontend/onnx/ParameterNames.h"
@@ -162,6 +163,10 @@ bool Recovery::isTied(const Initializer &initializer, StringRef lhs,
 /// constant of the program.
 void Recovery::addConstant(const Initializer &initializer,
                            llvm::ArrayRef<Reader> usedBy) {
+  if (!usedBy.empty() && llvm::all_of(usedBy, [&](const Reader &reader) {
+        return saysHow(*nodes[reader.node].proto, reader.input);
+      }))
+    return; // scales of a Resize
   bool buffer =
       isFloatType(initializer.dtype) &&
       (initializer.elements > constantElements || !initializer.dims.empty()) &&

@@ -81,7 +81,8 @@ public:
   std::string message;
 
 private:
-  /// Inputs that are no floats become initializers.
+  /// Inputs that are no floats become initializers, and floats that say how
+  /// sizes change.
   ModelProto withStoredIntegers(const ModelProto &model) {
     ModelProto result = model;
     auto &graph = *result.mutable_graph();
@@ -92,6 +93,7 @@ private:
       tensor.set_name(model.graph().input(i).name());
       bool isData = i == 0 || tensor.data_type() == TensorProto::FLOAT ||
                     tensor.data_type() == TensorProto::DOUBLE;
+      isData &= tensor.name() != "scales" && tensor.name() != "roi";
       if (isData && !(tensor.dims_size() == 0 && i > 0)) {
         rest.push_back(inputs[i]);
         *graph.add_input() = model.graph().input(i);
