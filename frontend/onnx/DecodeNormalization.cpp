@@ -79,19 +79,13 @@ FailureOr<Operand> normalizedVector(NodeContext &context, size_t i,
                               {view.inner});
 }
 
-/// The type that norms save statistics in: that of their arithmetic.
-Type statisticsType(Emitter &emit, const Operand &input) {
-  Type element = input.elementType();
-  return element.isF64() ? element : emit.attributes().getF32Type();
-}
-
 /// Mean and inverse deviation of rows, as a model that reads them means them:
 /// with gradients, which those that nn.layer_norm saves for itself do not have.
 /// ONNX gives them in the type of stash_type, float32.
 std::pair<Operand, Operand> statistics(Emitter &emit, const Operand &rows,
                                        double epsilon) {
   Emitter::OneRounding none(emit);
-  Operand input = emit.cast(rows, statisticsType(emit, rows));
+  Operand input = emit.cast(rows, emit.arithmeticType(rows.elementType()));
   Type element = input.elementType();
   int64_t last = input.rank() - 1;
   Operand mean = emit.reduce<nn::ReduceMeanOp>(input, {last});
@@ -122,7 +116,8 @@ LogicalResult layerNormalization(NodeContext &context) {
   Shape rows(view->outer);
   rows.push_back(1);
   Type type = view->input.type(),
-       rowType = emit.typeOf(rows, statisticsType(emit, view->input));
+       rowType =
+           emit.typeOf(rows, emit.arithmeticType(view->input.elementType()));
   auto epsilon =
       emit.named("epsilon", emit.attributes().getF64FloatAttr(
                                 context.floatAttribute("epsilon", 1e-5f)));
@@ -153,7 +148,8 @@ LogicalResult rmsNormalization(NodeContext &context) {
   Shape rows(view->outer);
   rows.push_back(1);
   Type type = view->input.type(),
-       rowType = emit.typeOf(rows, statisticsType(emit, view->input));
+       rowType =
+           emit.typeOf(rows, emit.arithmeticType(view->input.elementType()));
   auto epsilon =
       emit.named("epsilon", emit.attributes().getF64FloatAttr(
                                 context.floatAttribute("epsilon", 1e-5f)));
@@ -232,12 +228,18 @@ LogicalResult normalizeGroups(NodeContext &context, int64_t groups,
   Emitter::OneRounding one(emit);
   int64_t n = x.shape()[0],
           inner = x.type().getNumElements() / std::max<int64_t>(n * groups, 1);
-  Operand rows = standardized(emit, emit.reshape(x, {n, groups, inner}),
-                              context.floatAttribute("epsilon", 1e-5f));
+  // An epsilon is often no number of 16 bits.
+  Type wide = emit.arithmeticType(x.elementType());
+  Operand rows =
+      standardized(emit, emit.cast(emit.reshape(x, {n, groups, inner}), wide),
+                   context.floatAttribute("epsilon", 1e-5f));
   Operand y = emit.reshape(rows, x.shape());
-  y = emit.binary<nn::MulOp>(y, perChannel(emit, scale, x.rank()));
-  y = emit.binary<nn::AddOp>(y, perChannel(emit, bias, x.rank()));
-  context.set(0, one.result(y));
+  auto vector = [&](const Operand &given) {
+    return perChannel(emit, emit.cast(given, wide), x.rank());
+  };
+  y = emit.binary<nn::AddOp>(emit.binary<nn::MulOp>(y, vector(scale)),
+                             vector(bias));
+  context.set(0, one.result(emit.cast(y, x.elementType())));
   return success();
 }
 
@@ -301,23 +303,27 @@ LogicalResult batchNormalization(NodeContext &context) {
       return failure();
   Emitter &emit = context.emit;
   Emitter::OneRounding one(emit);
-  Type element = x.elementType();
+  Type element = emit.arithmeticType(x.elementType());
+  // Statistics that the compiler knows stay values: what is made of them has
+  // the run's precision.
   auto vector = [&](size_t i) {
-    return perChannel(emit, emit.cast(context.input(i), element), x.rank());
+    Operand given = emit.materialize(context.input(i));
+    return perChannel(emit, emit.cast(given, element), x.rank());
   };
   Operand deviation = emit.unary<nn::SqrtOp>(emit.binary<nn::AddOp>(
       vector(4),
       emit.scalar(element, context.floatAttribute("epsilon", 1e-5f))));
   Operand factor = emit.binary<nn::DivOp>(vector(1), deviation);
-  Operand centred = emit.binary<nn::SubOp>(x, vector(3));
-  context.set(0, one.result(emit.binary<nn::AddOp>(
-                     emit.binary<nn::MulOp>(centred, factor), vector(2))));
+  Operand centred = emit.binary<nn::SubOp>(emit.cast(x, element), vector(3));
+  Operand result = emit.binary<nn::AddOp>(
+      emit.binary<nn::MulOp>(centred, factor), vector(2));
+  context.set(0, one.result(emit.cast(result, x.elementType())));
   return success();
 }
 
 /// x / (bias + alpha / size * sum of squares of the `size` channels around)^beta
 LogicalResult localResponseNormalization(NodeContext &context) {
-  const Operand &x = context.input(0);
+  Operand x = context.input(0);
   int64_t size = context.intAttribute("size", 0);
   if (x.rank() < 2 || failed(context.expectFloat(0)))
     return context.error("expects floats [N, C, ...] of rank 2 or more");
@@ -326,7 +332,8 @@ LogicalResult localResponseNormalization(NodeContext &context) {
                          Twine(size));
   Emitter &emit = context.emit;
   Emitter::OneRounding one(emit);
-  Type element = x.elementType();
+  Type element = emit.arithmeticType(x.elementType());
+  x = emit.cast(x, element);
   Shape low(x.rank(), 0), high(x.rank(), 0);
   low[1] = (size - 1) / 2;
   high[1] = size - 1 - low[1];
@@ -343,14 +350,15 @@ LogicalResult localResponseNormalization(NodeContext &context) {
       sum, emit.scalar(element,
                        context.floatAttribute("alpha", 1e-4f) / double(size)));
   Operand base = emit.binary<nn::AddOp>(number("bias", 1), scaled);
-  context.set(0, one.result(emit.binary<nn::DivOp>(
-                     x, emit.binary<nn::PowOp>(base, number("beta", 0.75)))));
+  Operand result = emit.binary<nn::DivOp>(
+      x, emit.binary<nn::PowOp>(base, number("beta", 0.75)));
+  context.set(0, one.result(emit.cast(result, context.input(0).elementType())));
   return success();
 }
 
 /// (x - mean) / (deviation + 1e-9) over axes, by the function that defines it.
 LogicalResult meanVarianceNormalization(NodeContext &context) {
-  const Operand &x = context.input(0);
+  Operand x = context.input(0);
   if (failed(context.expectFloat(0)))
     return failure();
   FailureOr<Shape> axes = context.axes(
@@ -359,13 +367,16 @@ LogicalResult meanVarianceNormalization(NodeContext &context) {
     return failure();
   Emitter &emit = context.emit;
   Emitter::OneRounding one(emit);
+  x = emit.cast(x, emit.arithmeticType(x.elementType()));
   Operand centred =
       emit.binary<nn::SubOp>(x, emit.reduce<nn::ReduceMeanOp>(x, *axes));
   Operand variance = emit.reduce<nn::ReduceMeanOp>(
       emit.binary<nn::MulOp>(centred, centred), *axes);
   Operand deviation = emit.binary<nn::AddOp>(
       emit.unary<nn::SqrtOp>(variance), emit.scalar(x.elementType(), 1e-9));
-  context.set(0, one.result(emit.binary<nn::DivOp>(centred, deviation)));
+  context.set(0,
+              one.result(emit.cast(emit.binary<nn::DivOp>(centred, deviation),
+                                   context.input(0).elementType())));
   return success();
 }
 

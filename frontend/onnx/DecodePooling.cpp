@@ -162,8 +162,10 @@ LogicalResult averagePool(NodeContext &context) {
   return success();
 }
 
-/// |x|^p.
-Operand power(Emitter &emit, const Operand &x, int64_t p) {
+/// |x|^p, in the type of the arithmetic: the root's exponent is rarely a number
+/// of 16 bits.
+Operand power(Emitter &emit, const Operand &given, int64_t p) {
+  Operand x = emit.cast(given, emit.arithmeticType(given.elementType()));
   if (p == 2)
     return emit.binary<nn::MulOp>(x, x);
   Operand size = emit.unary<nn::AbsOp>(x);
@@ -203,7 +205,8 @@ LogicalResult lpPool(NodeContext &context) {
   Emitter::OneRounding one(emit);
   Operand powers = power(emit, channelsLast(emit, context.input(0)), *p);
   Taps taps(context, *windows, powers, emit.scalar(powers.elementType(), 0));
-  Operand result = root(emit, sumOfTaps(emit, *windows, taps), *p);
+  Operand result = emit.cast(root(emit, sumOfTaps(emit, *windows, taps), *p),
+                             context.input(0).elementType());
   context.set(0, one.result(channelsFirst(emit, result)));
   return success();
 }
@@ -237,7 +240,8 @@ LogicalResult globalLpPool(NodeContext &context) {
   Emitter::OneRounding one(emit);
   Operand sum = emit.reduce<nn::ReduceSumOp>(power(emit, context.input(0), *p),
                                              spatialDims(context.input(0)));
-  context.set(0, one.result(root(emit, sum, *p)));
+  context.set(0, one.result(emit.cast(root(emit, sum, *p),
+                                      context.input(0).elementType())));
   return success();
 }
 

@@ -72,6 +72,10 @@ public:
   template <typename Op>
   Operand emit(mlir::RankedTensorType result, llvm::ArrayRef<Operand> operands,
                llvm::ArrayRef<mlir::NamedAttribute> attributes = {});
+  /// What floats of a type are computed in: float64, or float32.
+  mlir::Type arithmeticType(mlir::Type element) {
+    return element.isF64() ? element : builder.getF32Type();
+  }
   mlir::NamedAttribute named(llvm::StringRef name, mlir::Attribute attribute) {
     return builder.getNamedAttr(name, attribute);
   }

@@ -6,7 +6,9 @@ import random
 import numpy as np
 
 import numpy_ops_moves  # noqa: F401
+import numpy_ops_recurrent  # noqa: F401
 import numpy_ops_reductions  # noqa: F401
+import numpy_ops_windows  # noqa: F401
 from numpy_ops import OPS, Call
 from evaluate import folded
 from program import (
@@ -185,6 +187,9 @@ class Builder:
                 raise Unsuitable(f"{op}: values")
             if array.dtype == np.int64 and np.any(np.abs(array) > 1 << 31):
                 raise Unsuitable(f"{op}: values")
+
+    def available_from(self, since):
+        return self.program.opset >= since
 
     def available(self, since):
         if self.program.opset < since:

@@ -6,7 +6,9 @@ A step is cut into parts, one for each rank and micro-batch; part p takes the sa
 import numpy as np
 
 import numpy_ops_moves  # noqa: F401  (registers its operators)
+import numpy_ops_recurrent  # noqa: F401
 import numpy_ops_reductions  # noqa: F401
+import numpy_ops_windows  # noqa: F401
 from numpy_ops import OPS, Call
 from program import FLOATS, TYPES, rounded
 
@@ -209,6 +211,8 @@ def by_torch(program, parts, noise=0.0, seed=0):
     import torch
 
     import torch_ops_moves  # noqa: F401
+    import torch_ops_recurrent  # noqa: F401
+    import torch_ops_windows  # noqa: F401
     from torch_ops import OPS as TORCH, tensor
 
     torch.set_num_threads(1)

@@ -6,13 +6,15 @@ import numpy as np
 
 import generate_moves  # noqa: F401  (registers its generators)
 import generate_products  # noqa: F401
+import generate_recurrent  # noqa: F401
+import generate_windows  # noqa: F401
 from builder import FLOATS, Builder, Unsuitable
 from configuration import draw_configuration
 from generators import GENERATORS, JUMPS, SINCE, cast
 from patterns import PATTERNS
 from program import Loss
 
-OPSETS = (13, 14, 15, 16, 17, 17, 18, 18, 19, 20, 20, 21, 22, 23, 23, 24, 24)
+OPSETS = (13, 14, 15, 16, 17, 17, 18, 18, 19, 20, 20, 21, 22, 23, 23, 24, 24, 25, 26, 27)
 
 
 class Case:

@@ -186,6 +186,11 @@ def pad(g, op):
     if g.program.opset >= 18 and g.chance(0.4):
         axes = g.random.sample(axes, g.integer(1, rank))
     amounts = [g.choose(0, 0, 1, 2, 3, -1) for _ in range(2 * len(axes))]
+    mode = g.choose(
+        None, "constant", "edge", "reflect", *(("wrap",) if g.available_from(19) else ())
+    )
+    if mode not in (None, "constant"):
+        amounts = [min(abs(a), g.dims(x)[axes[i % len(axes)]] - 1) for i, a in enumerate(amounts)]
     inputs = [x, g.ints(amounts)]
     if g.chance(0.5) or len(axes) < rank:
         way = g.integer(0, 3)
@@ -200,7 +205,7 @@ def pad(g, op):
         )
     if len(axes) < rank:
         inputs.append(g.ints([a - rank if g.chance(0.3) else a for a in axes]))
-    g.emit("Pad", inputs, mode=g.choose(None, "constant"))
+    g.emit("Pad", inputs, mode=mode)
 
 
 @generates("DepthToSpace", "SpaceToDepth")
@@ -339,6 +344,12 @@ def arg_max(g, op):
         keepdims=g.choose(None, 1, 0),
         select_last_index=g.choose(None, 0, 1),
     )
+
+
+@generates("Hardmax")
+def hardmax(g, op):
+    x = g.float(lambda d: len(d) > 0)
+    g.emit(op, [x], axis=g.choose(None, g.integer(-g.rank(x), g.rank(x) - 1)))
 
 
 @generates("CumSum")

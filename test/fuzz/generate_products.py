@@ -63,6 +63,47 @@ def mat_mul(g, op):
         g.emit("MatMul", [x, y])
 
 
+EQUATIONS = (
+    ("ab,bc->ac", 2),
+    ("ab,cb", 2),
+    ("abc,acd->abd", 2),
+    ("abcd,abed->abce", 2),
+    ("ab,ab->a", 2),
+    ("ab,ab->ab", 2),
+    ("ab->ba", 1),
+    ("ab->b", 1),
+    ("ab", 1),
+    ("aab->ab", 1),
+    ("aba->b", 1),
+    ("a,b->ab", 2),
+    ("...a,ab->...b", 2),
+    ("...a,...a->...", 2),
+    ("abc,bd,cd->ad", 3),
+    ("ab,cd->", 2),
+)
+
+
+@generates("Einsum")
+def einsum(g, op):
+    equation, count = g.choose(*EQUATIONS)
+    sizes = {letter: g.integer(1, 4) for letter in "abcde"}
+    more = g.shape(g.integer(0, 2), 8)
+    shapes = []
+    for letters in equation.split("->")[0].split(","):
+        before, *after = letters.split("...")
+        shapes.append([sizes[x] for x in before])
+        if after:
+            shapes[-1] += more + [sizes[x] for x in after[0]]
+    inputs = [
+        of_shape(g, shape, g.main) if g.chance(0.6) else g.parameter(shape, g.main)
+        for shape in shapes
+    ]
+    assert len(inputs) == count
+    if g.main in ("f16", "bf16") and count > 2:
+        raise Unsuitable("what is between two products is rounded")
+    g.emit(op, inputs, equation=equation if g.chance(0.7) else equation.replace(",", " , "))
+
+
 @generates("Gemm")
 def gemm(g, op):
     x = g.float(lambda d: len(d) == 2)

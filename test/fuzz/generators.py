@@ -17,6 +17,7 @@ SINCE = {
     "CastLike": 15,
     "HardSwish": 14,
     "Trilu": 14,
+    "GroupNormalization": 18,
 }
 # Those whose result jumps where rounding turns an operand over.
 JUMPS = {
@@ -37,6 +38,8 @@ JUMPS = {
     "ArgMax",
     "ArgMin",
     "TopK",
+    "Hardmax",
+    "IsInf",
 }
 
 
@@ -111,6 +114,18 @@ def division(g, op):
     x = g.float()
     y = g.positive(g.partner(x)) if g.chance(0.8) else g.scalar(g.choose(2.0, -0.5, 3.0), g.type(x))
     g.emit("Div", [x, y])
+
+
+@generates("IsInf")
+def is_inf(g, op):
+    x = g.float()
+    if g.chance(0.5):  # some that are
+        x = g.emit("Div", [x, g.literal([], g.type(x))], usable=False, bounded=False)
+    flags = {
+        "detect_positive": g.choose(None, 0, 1),
+        "detect_negative": g.choose(None, 0, 1),
+    }
+    g.emit(op, [x], dtype="b1", **flags)
 
 
 @generates("Pow")

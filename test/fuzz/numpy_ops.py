@@ -131,6 +131,13 @@ for _name, _function in {
     simple(_name, _function)
 
 
+@op("IsInf")
+def is_inf(call):
+    x = call[0]
+    above, below = call.attribute("detect_positive", 1), call.attribute("detect_negative", 1)
+    return [np.isinf(x) & (((x > 0) & bool(above)) | ((x < 0) & bool(below)))]
+
+
 @op("Max", "Min", "Sum", "Mean")
 def variadic(call):
     combine = {"Max": np.maximum, "Min": np.minimum}.get(call.node.op, np.add)

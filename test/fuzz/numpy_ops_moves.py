@@ -146,6 +146,11 @@ def trilu(call):
 def pad(call):
     axes = call.ints(3) if call[3] is not None else range(call[0].ndim)
     pads, result = call.ints(1), call[0]
+    if (mode := call.attribute("mode", "constant")) != "constant":
+        widths = [(0, 0)] * result.ndim
+        for index, axis in enumerate(axes):
+            widths[axis] = (pads[index], pads[index + len(pads) // 2])
+        return [np.pad(result, widths, mode)]
     value = result.dtype.type(0) if call[2] is None else call[2].reshape(())
     for index, axis in enumerate(axes):
         for amount, front in ((pads[index], True), (pads[index + len(pads) // 2], False)):
@@ -242,6 +247,15 @@ def arg_max(call):
     find = np.argmax if call.node.op == "ArgMax" else np.argmin
     place = find(x, axis, keepdims=bool(call.attribute("keepdims", 1)))
     return [x.shape[axis] - 1 - place if last else place]
+
+
+@op("Hardmax")
+def hardmax(call):
+    x, axis = call[0], call.attribute("axis", -1)
+    places = np.arange(x.shape[axis]).reshape(
+        [-1 if d == axis % x.ndim else 1 for d in range(x.ndim)]
+    )
+    return [(places == np.argmax(x, axis, keepdims=True)).astype(x.dtype)]
 
 
 @op("CumSum")

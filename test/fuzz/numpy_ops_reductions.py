@@ -17,6 +17,11 @@ def gemm(call):
     return [result if call[2] is None else result + call.real("beta", 1) * call[2]]
 
 
+@op("Einsum")
+def einsum(call):
+    return [np.asarray(np.einsum(call.attribute("equation").replace(" ", ""), *call.inputs))]
+
+
 def reductions():
     def log_sum_exp(x, axes, keep):
         largest = np.max(x, axes, keepdims=True)

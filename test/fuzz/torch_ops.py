@@ -93,6 +93,13 @@ for _name, _function in {
     OPS[_name] = lambda call, function=_function: [function(*call.inputs)]
 
 
+@op("IsInf")
+def is_inf(call):
+    x = call[0]
+    above, below = call.attribute("detect_positive", 1), call.attribute("detect_negative", 1)
+    return [torch.isinf(x) & (((x > 0) & bool(above)) | ((x < 0) & bool(below)))]
+
+
 @op("Max", "Min", "Sum", "Mean")
 def variadic(call):
     combine = {"Max": torch.maximum, "Min": torch.minimum}.get(call.node.op, torch.add)
@@ -208,6 +215,11 @@ def thresholded_relu(call):
 @op("MatMul")
 def mat_mul(call):
     return [torch.matmul(call[0], call[1])]
+
+
+@op("Einsum")
+def einsum(call):
+    return [torch.einsum(call.attribute("equation").replace(" ", ""), *call.inputs)]
 
 
 @op("Gemm")

@@ -174,6 +174,12 @@ def pad(call):
     for index, axis in enumerate(axes):
         at = 2 * (x.ndim - 1 - axis % x.ndim)
         amounts[at], amounts[at + 1] = pads[index], pads[index + len(pads) // 2]
+    if (mode := call.attribute("mode", "constant")) != "constant":
+        for axis, size in enumerate(x.shape):
+            at = 2 * (x.ndim - 1 - axis)
+            places = np.pad(np.arange(size), (amounts[at], amounts[at + 1]), mode)
+            x = torch.index_select(x, axis, torch.from_numpy(places))
+        return [x]
     if call[2] is None or not call[2].requires_grad:
         return [F.pad(x, amounts, value=0 if call[2] is None else call[2].item())]
     inside = F.pad(torch.ones_like(x, dtype=torch.bool), amounts, value=False)
@@ -242,7 +248,7 @@ def one_hot(call):
 def top_k(call):
     axis, x = call.attribute("axis", -1), call[0]
     largest = bool(call.attribute("largest", 1))
-    values, places = torch.sort(x, axis, descending=largest, stable=True)
+    values, places = torch.sort(x, dim=axis, descending=largest, stable=True)
     count = call.ints(1)[0]
     return [values.narrow(axis, 0, count), places.narrow(axis, 0, count)]
 
@@ -252,10 +258,17 @@ def arg_max(call):
     axis, x = call.attribute("axis", 0), call[0]
     last = call.attribute("select_last_index", 0)
     x = torch.flip(x, [axis]) if last else x
-    order = torch.sort(x, axis, descending=call.node.op == "ArgMax", stable=True).indices
+    order = torch.sort(x, dim=axis, descending=call.node.op == "ArgMax", stable=True).indices
     place = order.narrow(axis, 0, 1)
     place = place if call.attribute("keepdims", 1) else place.squeeze(axis)
     return [x.shape[axis] - 1 - place if last else place]
+
+
+@op("Hardmax")
+def hardmax(call):
+    x, axis = call[0].detach(), call.attribute("axis", -1)
+    place = torch.sort(x, dim=axis, descending=True, stable=True).indices.narrow(axis, 0, 1)
+    return [torch.zeros_like(x).scatter(axis, place, 1.0)]
 
 
 @op("CumSum")
