@@ -65,6 +65,53 @@ Operand placesOf(Emitter &emit, const Windows &windows, bool columnsFirst) {
   return emit.broadcast(places, shape);
 }
 
+/// Whether tap i of a window lies in the input.
+bool isInside(const Windows &windows, ArrayRef<int64_t> window, int64_t i) {
+  Shape tap = windows.tap(i);
+  for (size_t dim = 0; dim < windows.dims(); ++dim) {
+    int64_t place = window[dim] * windows.strides[dim] - windows.low[dim] +
+                    tap[dim] * windows.dilations[dim];
+    if (place < 0 || place >= windows.input[dim])
+      return false;
+  }
+  return true;
+}
+
+/// For each tap the windows whose first element of the input it is, where that
+/// is not the first tap: [1, output..., 1]. What lies before is padding, which
+/// is no smaller than -inf.
+SmallVector<std::optional<Operand>> firstInside(Emitter &emit,
+                                                const Windows &windows) {
+  int64_t count = 1, taps = windows.taps();
+  Shape shape = {1};
+  for (int64_t size : windows.output) {
+    shape.push_back(size);
+    count *= size;
+  }
+  shape.push_back(1);
+  std::vector<std::vector<int64_t>> masks(taps);
+  for (int64_t linear = 0; linear < count; ++linear) {
+    Shape window(windows.dims());
+    int64_t rest = linear;
+    for (size_t dim = windows.dims(); dim-- > 0; rest /= windows.output[dim])
+      window[dim] = rest % windows.output[dim];
+    int64_t first = 0;
+    while (first < taps && !isInside(windows, window, first))
+      ++first;
+    if (first == 0 || first == taps)
+      continue;
+    masks[first].resize(count);
+    masks[first][linear] = 1;
+  }
+  SmallVector<std::optional<Operand>> found(taps);
+  for (int64_t i = 0; i < taps; ++i)
+    if (!masks[i].empty())
+      found[i] = Operand(nn::HostTensor::ints(
+          emit.typeOf(shape, emit.attributes().getI1Type()),
+          std::move(masks[i])));
+  return found;
+}
+
 /// The first of the largest, as in torch: its gradient goes there alone. NaN is
 /// larger than all.
 LogicalResult maxPool(NodeContext &context) {
@@ -86,12 +133,15 @@ LogicalResult maxPool(NodeContext &context) {
   Operand best = taps[0], place = places ? (*places)[0] : Operand();
   if (places)
     place = emit.broadcast(place, best.shape());
+  auto starts = firstInside(emit, *windows);
   for (int64_t i = 1; i < windows->taps(); ++i) {
     Operand tap = taps[i];
     Operand isLarger = emit.compare(nn::CompareKind::gt, tap, best);
     if (tap.isFloat())
       isLarger = emit.binary<nn::OrOp>(
           isLarger, emit.compare(nn::CompareKind::ne, tap, tap));
+    if (starts[i])
+      isLarger = emit.binary<nn::OrOp>(isLarger, *starts[i]);
     best = emit.select(isLarger, tap, best);
     if (places)
       place = emit.select(isLarger, (*places)[i], place);

@@ -5,6 +5,7 @@ float64 and float32 (of the narrow ones in float64).
     PYTHON_WITH_TORCH_AND_ONNX make_numbers.py
 """
 import json
+import math
 import os
 
 import table
@@ -35,6 +36,7 @@ def numbers(case, dtype):
         case.torch,
         {
             "torch": torch,
+            "math": math,
             "F": F,
             "F_prelu": F_prelu,
             "normalized": normalized,

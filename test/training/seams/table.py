@@ -66,6 +66,16 @@ def rows(op, torch, values=ROWS, name=None, axes=True, **attributes):
     return Case(name or op, [(op, ["x", [-1]] if axes else ["x"], attributes)], torch, values)
 
 
+def signals(op, torch, values, name=None, more=(), **attributes):
+    """Rows as samples of one channel; `more`: vectors of that channel. torch has them as s."""
+    shape = [len(values), 1, len(values[0])]
+    nodes = [("Reshape", ["x", shape], {})]
+    nodes += [("Reshape", [number, [1]], {}) for number in more]
+    inputs = [f"#{i}" for i in range(len(nodes))]
+    torch = f"(lambda s: {torch})(x.reshape({shape}))"
+    return Case(name or op, [*nodes, (op, inputs, attributes)], torch, values)
+
+
 def at(points, **wanted):
     """{position: value} from the points themselves."""
     return {points.index(float(p)): v for p, v in wanted.items()}
@@ -166,6 +176,32 @@ CASES = [
          "F.layer_norm(x, (3,), y[0], eps=EPSILON)", ROWS[:-1], [1.0, 2.0, -1.0]),
     Case("RMSNormalization", [("RMSNormalization", ["x", "y"], {})],
          "F.rms_norm(x, (3,), y[0], eps=EPSILON)", ROWS[:-1], [1.0, 2.0, -1.0]),
+    # -- of windows: a pool's gradient goes to the first of the largest
+    signals("MaxPool", "F.max_pool1d(s, 2, 1)", INFINITE_ROWS, kernel_shape=[2]),
+    signals("MaxPool", "F.max_pool1d(s, 3, 2, 1)", INFINITE_ROWS, name="MaxPool.padded",
+            kernel_shape=[3], strides=[2], pads=[1, 1]),
+    signals("AveragePool", "F.avg_pool1d(s, 2, 1)", INFINITE_ROWS, kernel_shape=[2]),
+    signals("AveragePool", "F.avg_pool1d(s, 3, 2, 1, count_include_pad=False)", ROWS,
+            name="AveragePool.padded", kernel_shape=[3], strides=[2], pads=[1, 1]),
+    signals("LpPool", "torch.linalg.vector_norm(s.unfold(2, 2, 1), dim=-1)", ROWS,
+            kernel_shape=[2]),
+    signals("LpPool", "s.unfold(2, 2, 1).abs().sum(-1)", ROWS, name="LpPool.1", kernel_shape=[2],
+            p=1),
+    signals("GlobalMaxPool", "s.amax(2, keepdim=True)", INFINITE_ROWS),
+    signals("GlobalAveragePool", "s.mean(2, keepdim=True)", INFINITE_ROWS),
+    signals("GlobalLpPool", "torch.linalg.vector_norm(s, dim=2, keepdim=True)", ROWS),
+    signals("BatchNormalization", "(s - 0.5) / math.sqrt(4 + EPSILON) * 1.5 - 2", INFINITE_ROWS,
+            more=(1.5, -2.0, 0.5, 4.0)),
+    signals("InstanceNormalization",
+            "(s - s.mean(2, True)) * ((s - s.mean(2, True)) ** 2).mean(2, True).add(1e-5)"
+            ".rsqrt() * 1.5 - 2", ROWS[:-1], more=(1.5, -2.0)),
+    signals("GroupNormalization",
+            "(s - s.mean(2, True)) * ((s - s.mean(2, True)) ** 2).mean(2, True).add(1e-5)"
+            ".rsqrt() * 1.5 - 2", ROWS[:-1], more=(1.5, -2.0), num_groups=1),
+    signals("MeanVarianceNormalization",
+            "(s - s.mean(2, True)) / (((s - s.mean(2, True)) ** 2).mean(2, True).sqrt() + 1e-9)",
+            ROWS[2:-1], axes=[2]),
+    signals("LRN", "s / (1 + 0.5 * s * s / 3) ** 0.75", ROWS[:-1], size=3, alpha=0.5, beta=0.75),
     # -- as exporters write what has no operator, and what is raised to one
     Case("norm.3",
          [("Abs", ["x"], {}, "linalg_vector_norm.default"),
@@ -260,6 +296,14 @@ NARROW_CASES = [
           ("ReduceSum", ["#1", [-1]], {}, "linalg_vector_norm.default"),
           ("Pow", ["#2", 1 / 3], {}, "linalg_vector_norm.default")],
          "torch.linalg.vector_norm(x, 3, dim=-1, keepdim=True)", NARROW_ROWS),
+    signals("AveragePool", "F.avg_pool1d(s, 2, 1)", NARROW_ROWS + [[40960.0, 61440.0, 3.0]],
+            name="narrow.AveragePool", kernel_shape=[2]),
+    signals("LpPool", "torch.linalg.vector_norm(s.unfold(2, 2, 1), dim=-1)", NARROW_ROWS,
+            name="narrow.LpPool", kernel_shape=[2]),
+    signals("BatchNormalization", "(s - 0.5) / math.sqrt(4 + EPSILON) * 1.5 - 2", NARROW_ROWS,
+            name="narrow.BatchNormalization", more=(1.5, -2.0, 0.5, 4.0)),
+    signals("LRN", "s / (1 + 0.5 * s * s / 3) ** 0.75", NARROW_ROWS, name="narrow.LRN", size=3,
+            alpha=0.5, beta=0.75),
     rows("LpNormalization", "normalized(x, 2)", NARROW_ROWS, name="narrow.LpNormalization",
          axes=False, p=2),
     rows("LpNormalization", "normalized(x, 1)", NARROW_ROWS, name="narrow.LpNormalization.1",
@@ -288,6 +332,7 @@ WITHOUT_SEAMS = {
     "GreaterOrEqual",
     "Less",
     "LessOrEqual",
+    "IsInf",
     "IsNaN",
     "Cast",
     "CastLike",
