@@ -335,8 +335,8 @@ DecoderTable::DecoderTable() {
         shapeDecoders(), sequenceDecoders(), indexingDecoders(),
         reductionDecoders(), normalizationDecoders(), randomDecoders(),
         matMulDecoders(), convolutionDecoders(), poolingDecoders(),
-        resizeDecoders(), recurrentDecoders(), einsumDecoders(),
-        attentionDecoders(), lossDecoders()})
+        resizeDecoders(), scatterDecoders(), recurrentDecoders(),
+        einsumDecoders(), attentionDecoders(), lossDecoders()})
     for (const Decoder &decoder : family)
       table[decoder.op].push_back(decoder);
 }

@@ -125,6 +125,7 @@ llvm::ArrayRef<Decoder> activationDecoders();
 llvm::ArrayRef<Decoder> shapeDecoders();
 llvm::ArrayRef<Decoder> sequenceDecoders();
 llvm::ArrayRef<Decoder> indexingDecoders();
+llvm::ArrayRef<Decoder> scatterDecoders();
 llvm::ArrayRef<Decoder> reductionDecoders();
 llvm::ArrayRef<Decoder> normalizationDecoders();
 llvm::ArrayRef<Decoder> randomDecoders();

@@ -159,8 +159,12 @@ def group_normalization(g, op):
 @generates("MeanVarianceNormalization")
 def mean_variance_normalization(g, op):
     x = image(g, dims=2)
+    axes = g.choose(None, [0, 2, 3], [2, 3], [1, -1])
+    for part in g.values[x]:
+        if np.any(np.std(part, tuple(axes or (0, 2, 3))) < 1e-3):
+            raise Unsuitable("a root has no derivative at 0")
     g.program.takes_constants = True
-    g.emit(op, [x], axes=g.choose(None, [0, 2, 3], [2, 3], [1, -1]))
+    g.emit(op, [x], axes=axes)
 
 
 @generates("LRN")

@@ -249,6 +249,25 @@ def arg_max(call):
     return [x.shape[axis] - 1 - place if last else place]
 
 
+@op("ScatterND")
+def scatter_nd(call):
+    result, adds = np.array(call[0]), call.attribute("reduction", "none") == "add"
+    for at in np.ndindex(call[1].shape[:-1]):
+        place = tuple(call[1][at])
+        result[place] = result[place] + call[2][at] if adds else call[2][at]
+    return [result]
+
+
+@op("ScatterElements")
+def scatter_elements(call):
+    result, adds = np.array(call[0]), call.attribute("reduction", "none") == "add"
+    axis = call.attribute("axis", 0) % result.ndim
+    for at in np.ndindex(call[1].shape):
+        place = (*at[:axis], call[1][at], *at[axis + 1 :])
+        result[place] = result[place] + call[2][at] if adds else call[2][at]
+    return [result]
+
+
 @op("Hardmax")
 def hardmax(call):
     x, axis = call[0], call.attribute("axis", -1)

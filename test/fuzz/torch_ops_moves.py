@@ -264,6 +264,21 @@ def arg_max(call):
     return [x.shape[axis] - 1 - place if last else place]
 
 
+@op("ScatterND")
+def scatter_nd(call):
+    places = tuple(call[1].long().unbind(-1))
+    adds = call.attribute("reduction", "none") == "add"
+    return [call[0].index_put(places, call[2], accumulate=adds)]
+
+
+@op("ScatterElements")
+def scatter_elements(call):
+    axis, indices = call.attribute("axis", 0), call[1].long()
+    if call.attribute("reduction", "none") == "add":
+        return [call[0].scatter_add(axis, indices, call[2])]
+    return [call[0].scatter(axis, indices, call[2])]
+
+
 @op("Hardmax")
 def hardmax(call):
     x, axis = call[0].detach(), call.attribute("axis", -1)

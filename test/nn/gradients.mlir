@@ -228,6 +228,10 @@ func.func @gather_nd_with_batch_dims(%x: tensor<2x3x4xf64>, %i: tensor<2x3x1xi64
   %y = nn.gather_nd %x, %i {batch_dims = 1 : i64} : (tensor<2x3x4xf64>, tensor<2x3x1xi64>) -> tensor<2x3x4xf64>
   return %y : tensor<2x3x4xf64>
 }
+func.func @gather_grad(%x: tensor<2x2x2x2xf64>, %i: tensor<2x2xi64> {test.values = dense<[[0, -1], [2, 2]]> : tensor<2x2xi64>}) -> tensor<2x3x2xf64> {
+  %y = nn.gather_grad %x, %i {axis = 1 : i64} : (tensor<2x2x2x2xf64>, tensor<2x2xi64>) -> tensor<2x3x2xf64>
+  return %y : tensor<2x3x2xf64>
+}
 func.func @largest_and_smallest(%x: tensor<2x1x5xf64> {test.values = dense<[[[0.5, -0.25, 1.0, 0.0, -1.0]], [[0.1, 0.2, -0.3, 0.4, -0.5]]]> : tensor<2x1x5xf64>}) -> (tensor<2x1x2xf64>, tensor<2x1x5xf64>) {
   %y, %i = nn.top_k %x : (tensor<2x1x5xf64>) -> (tensor<2x1x2xf64>, tensor<2x1x2xi64>)
   %z, %j = nn.top_k %x {smallest} : (tensor<2x1x5xf64>) -> (tensor<2x1x5xf64>, tensor<2x1x5xi64>)

@@ -137,6 +137,20 @@ GatherOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
   return success();
 }
 
+LogicalResult
+GatherGradOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
+                            ArrayRef<bool> needed,
+                            SmallVectorImpl<Value> &operandGradients) {
+  Formula f(builder, getLoc());
+  Value taken = GatherOp::create(
+      builder, getLoc(),
+      tensorType(getGradient()).clone(elementTypeOf(resultGradients[0])),
+      resultGradients[0], getIndices(), getAxis());
+  operandGradients.push_back(f.cast(taken, elementTypeOf(getGradient())));
+  operandGradients.push_back(Value());
+  return success();
+}
+
 /// The gradient of `data` where `gradient` is that of nn.gather_nd's result:
 /// with the indexed dims as one it is a gather along that dim, whose index is
 /// the tuple's row-major position.

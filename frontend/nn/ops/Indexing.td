@@ -64,14 +64,15 @@ def NN_GatherOp : NN_MoveOp<"gather", [NN_HasGradient, NN_HasLibraryCall, NN_Rea
   let assemblyFormat = "$data `,` $indices attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
-def NN_GatherGradOp : NN_ComputeOp<"gather_grad", [NN_WideResult, NN_HasLibraryCall]> {
+def NN_GatherGradOp : NN_ComputeOp<"gather_grad",
+    [NN_WideResult, NN_HasGradient, NN_HasLibraryCall]> {
   let summary = "gradient of gather's data: slices of `gradient` added at `indices`, in order; "
     "float32 of 16 bits is not rounded";
   let description = [{
     gradient [before..., indices..., after...] of the gather's result, indices i32 or i64; the
     result has data's shape and the gradient's float type, or float32 where that has 16 bits. All
     else is refused, and so is an axis outside [0, rank). An index outside [-size, size) stops the
-    run.
+    run. ONNX Scatter is made of it, too; the gradient of what is added is read where it went.
 
     ```mlir
     %dx = nn.gather_grad %dy, %i {axis = 1 : i64}
