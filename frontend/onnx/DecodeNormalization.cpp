@@ -1,6 +1,7 @@
 // Softmax and the norms. nn's work over the last dim; others are transposed or
 // flattened to it.
 #include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/FxCall.h"
 
 using namespace mlir;
 using namespace shardc;
@@ -288,16 +289,39 @@ LogicalResult groupNormalization(NodeContext &context) {
   return normalizeGroups(context, groups, vectors[0], vectors[1]);
 }
 
+/// Whether PyTorch normalizes by the statistics of the batch there; none where
+/// the file does not tell. The dynamo exporter leaves training_mode out, and
+/// tells by its metadata alone: _native_batch_norm_legit_functional(input,
+/// weight, bias, running_mean, running_var, training, momentum, eps), batch_norm
+/// with the same first arguments.
+std::optional<bool> isOfBatch(const NodeContext &context) {
+  if (context.intAttribute("training_mode", 0) != 0)
+    return true;
+  FxCall call = fxCall(*context.node.proto);
+  if (!call.target.contains("batch_norm"))
+    return std::nullopt;
+  if (call.target.contains("no_training"))
+    return false;
+  if (call.arguments.size() > 5)
+    return call.arguments[5] == "True";
+  return std::nullopt;
+}
+
 /// By running statistics, which are constants or parameters of the model.
 LogicalResult batchNormalization(NodeContext &context) {
   const Operand &x = context.input(0);
   if (failed(expectChannels(context)))
     return failure();
-  if (context.intAttribute("training_mode", 0) != 0)
+  std::optional<bool> ofBatch = isOfBatch(context);
+  if (ofBatch.value_or(false))
     return context.error(
-        "has training_mode 1: statistics of the batch, and running ones that a "
-        "step updates, are not supported yet; export the model in eval mode to "
-        "train it by its running statistics");
+        "is in train mode: statistics of the batch, and running ones that a "
+        "step updates, are not supported yet; call eval() of the model's batch "
+        "norms before the export to train it by its running statistics");
+  if (!ofBatch && context.emit.isFirst("batch norm"))
+    context.warning("and others like it are by running statistics, as in eval "
+                    "mode; PyTorch's train mode, which the exporter by tracing "
+                    "leaves by default, is by those of the batch");
   for (size_t i = 1; i < 5; ++i)
     if (failed(expectPerChannel(context, i, x.shape()[1])))
       return failure();

@@ -136,7 +136,7 @@ def main():
     parser.add_argument(
         "models",
         nargs="*",
-        help="names of models (default: every s0, s1, s2, s4, gpt2 and mlp model found)",
+        help="names of models (default: every s0, s1, s2, s4, gpt2, mlp and vision model found)",
     )
     parser.add_argument("--mesh", type=int, nargs="+", default=[1, 2, 3, 4])
     parser.add_argument("--precision", nargs="+", default=["float64", "float32"])
@@ -147,7 +147,7 @@ def main():
         if (
             n in args.models
             if args.models
-            else n.startswith(("s0", "s1", "s2", "s4", "gpt2", "mlp"))
+            else n.startswith(("s0", "s1", "s2", "s4", "gpt2", "mlp", "vision"))
         )
     }
     failures = 0

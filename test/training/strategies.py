@@ -158,7 +158,7 @@ def main():
     parser.add_argument(
         "models",
         nargs="*",
-        help="names of models (default: every s0, s1, s2, s4, gpt2 and mlp model found)",
+        help="names of models (default: every s0, s1, s2, s4, gpt2, mlp and vision model found)",
     )
     parser.add_argument("--mesh", nargs="+", default=MESHES)
     parser.add_argument("--strategy", nargs="+", default=STRATEGIES)
@@ -170,7 +170,7 @@ def main():
         if (
             n in args.models
             if args.models
-            else n.startswith(("s0", "s1", "s2", "s4", "gpt2", "mlp"))
+            else n.startswith(("s0", "s1", "s2", "s4", "gpt2", "mlp", "vision"))
         )
     }
     failures = 0

@@ -23,7 +23,7 @@ def add(model, mesh, precision):
 
 
 for model in models().values():
-    if model.name.startswith(("s0", "s1", "s2", "s4", "gpt2", "mlp")):
+    if model.name.startswith(("s0", "s1", "s2", "s4", "gpt2", "mlp", "vision")):
         for mesh in meshes(model, [1, 2, 3, 4]):
             for precision in ("float64", "float32"):
                 add(model, mesh, precision)
