@@ -319,9 +319,9 @@ LogicalResult batchNormalization(NodeContext &context) {
         "step updates, are not supported yet; call eval() of the model's batch "
         "norms before the export to train it by its running statistics");
   if (!ofBatch && context.emit.isFirst("batch norm"))
-    context.warning("and others like it are by running statistics, as in eval "
-                    "mode; PyTorch's train mode, which the exporter by tracing "
-                    "leaves by default, is by those of the batch");
+    context.warning("is by running statistics, as in eval mode, and so are "
+                    "others like it; PyTorch's train mode, which the exporter "
+                    "by tracing leaves by default, is by those of the batch");
   for (size_t i = 1; i < 5; ++i)
     if (failed(expectPerChannel(context, i, x.shape()[1])))
       return failure();

@@ -210,4 +210,9 @@ def resize(g, op):
     else:
         sizes = [g.integer(1, 9) if a > 1 else dims[a] for a in axes]
         inputs = [x, "", "", g.ints(sizes)]
-    g.emit(op, inputs, **attributes)
+    if mode == "nearest":
+        g.emit(op, inputs, **attributes)
+        return
+    # Values that cancel would be 0 or nearly: what follows may bend there.
+    y = g.emit(op, inputs, usable=False, **attributes)
+    g.emit("Add", [y, g.scalar(0.3125, g.type(x))])

@@ -161,6 +161,40 @@ class BadInputs(unittest.TestCase):
         self.refused(single(node("Relu", ["x", "x"], ["y"])), "expects 1 inputs, got 2")
         self.refused(single(node("Concat", [], ["y"], axis=0)), "expects 1 or more inputs, got 0")
 
+    def test_batch_norms_of_train_mode(self):
+        vectors = [floats(name, [4], [1.0] * 4) for name in "sbmv"]
+        inputs = ["x", *"sbmv"]
+        of_batch = r"node 'batchnormalization' .* is in train mode: .* call eval\(\)"
+        call = (
+            "%y : [num_users=3] = call_function[target=torch.ops.aten._native_batch_norm_legit{}]"
+            "(args = ({}), kwargs = {{}})"
+        )
+        names = "%x, %s, %b, %m, %v, "
+        for node_of_batch in (
+            node("BatchNormalization", inputs, ["y"], training_mode=1),
+            node(
+                "BatchNormalization",
+                inputs,
+                ["y"],
+                metadata={
+                    "pkg.torch.onnx.fx_node": call.format(
+                        "_functional.default", names + "True, 0.1, 1e-05"
+                    )
+                },
+            ),
+        ):
+            self.refused(single(node_of_batch, *vectors), of_batch)
+        told = call.format("_no_training.default", names + "0.1, 1e-05")
+        self.accepted(
+            single(
+                node(
+                    "BatchNormalization", inputs, ["y"], metadata={"pkg.torch.onnx.fx_node": told}
+                ),
+                *vectors,
+            ),
+            r"nn\.mul",
+        )
+
     def test_operands_that_do_not_fit(self):
         self.refused(
             single(node("Add", ["x", "w"], ["y"]), floats("w", [3], [1] * 3)),
