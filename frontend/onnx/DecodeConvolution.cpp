@@ -306,6 +306,13 @@ LogicalResult convTranspose(NodeContext &context) {
                                                w.shape().drop_front(2));
   if (failed(windows))
     return failure();
+  // What the pads cut off is computed, too.
+  Shape grown = {x.shape()[0], w.shape()[1] * *groups};
+  for (size_t dim = 0; dim < windows->dims(); ++dim)
+    grown.push_back((windows->input[dim] - 1) * windows->strides[dim] +
+                    windows->reach(dim));
+  if (failed(context.checkShape(grown)))
+    return failure();
   FailureOr<Shape> output = outputOf(context, *windows);
   if (failed(output) || failed(context.checkShape(with(
                             {x.shape()[0], w.shape()[1] * *groups}, *output))))

@@ -29,7 +29,7 @@ public:
 
   /// The equation's inputs and output; errors are the node's.
   LogicalResult parse(StringRef equation);
-  Operand run();
+  FailureOr<Operand> run();
 
 private:
   LogicalResult addTerm(const Operand &input, StringRef letters);
@@ -37,7 +37,8 @@ private:
   /// With the dims in that order; those that it lacks have size 1.
   Operand arranged(const Term &term, ArrayRef<Label> order);
   Term summed(const Term &term, const std::set<Label> &kept);
-  Term product(const Term &lhs, const Term &rhs, const std::set<Label> &kept);
+  FailureOr<Term> product(const Term &lhs, const Term &rhs,
+                          const std::set<Label> &kept);
   Operand multiplied(const Operand &lhs, const Operand &rhs);
   int64_t sizeOf(ArrayRef<Label> labels) const {
     int64_t size = 1;
@@ -232,8 +233,8 @@ Operand Contraction::multiplied(const Operand &lhs, const Operand &rhs) {
                                  {lhs, rhs});
 }
 
-Term Contraction::product(const Term &left, const Term &right,
-                          const std::set<Label> &kept) {
+FailureOr<Term> Contraction::product(const Term &left, const Term &right,
+                                     const std::set<Label> &kept) {
   // What only one of them has, and nobody needs, is summed before.
   std::set<Label> ofLeft = kept, ofRight = kept;
   ofLeft.insert(right.labels.begin(), right.labels.end());
@@ -252,10 +253,14 @@ Term Contraction::product(const Term &left, const Term &right,
   llvm::append_range(all, columns);
   if (inner.empty() || !lhs.value.isFloat()) {
     llvm::append_range(all, inner);
+    if (failed(context.checkShape(shapeOf(all))))
+      return failure();
     Term whole = {
         emit.binary<nn::MulOp>(arranged(lhs, all), arranged(rhs, all)), all};
     return summed(whole, kept);
   }
+  if (failed(context.checkShape(shapeOf(all))))
+    return failure();
   // A dim of 1 stands for as many as the other has.
   auto matrix = [&](const Term &term, const Labels &first,
                     const Labels &second) {
@@ -267,17 +272,23 @@ Term Contraction::product(const Term &left, const Term &right,
   };
   Operand value =
       multiplied(matrix(lhs, rows, inner), matrix(rhs, inner, columns));
-  return {emit.reshape(value, shapeOf(all)), all};
+  return Term{emit.reshape(value, shapeOf(all)), all};
 }
 
-Operand Contraction::run() {
+FailureOr<Operand> Contraction::run() {
   Term result = terms[0];
   for (size_t i = 1; i <= terms.size(); ++i) {
     std::set<Label> kept(output.begin(), output.end());
     for (size_t later = i + 1; later < terms.size(); ++later)
       kept.insert(terms[later].labels.begin(), terms[later].labels.end());
-    result = i < terms.size() ? product(result, terms[i], kept)
-                              : summed(result, kept);
+    if (i == terms.size()) {
+      result = summed(result, kept);
+      break;
+    }
+    FailureOr<Term> next = product(result, terms[i], kept);
+    if (failed(next))
+      return failure();
+    result = *next;
   }
   return emit.broadcast(arranged(result, output), shapeOf(output));
 }
@@ -291,7 +302,10 @@ LogicalResult einsum(NodeContext &context) {
   if (failed(contraction.parse(context.stringAttribute("equation", ""))))
     return failure();
   Emitter::OneRounding one(context.emit);
-  context.set(0, one.result(contraction.run()));
+  FailureOr<Operand> result = contraction.run();
+  if (failed(result))
+    return failure();
+  context.set(0, one.result(*result));
   return success();
 }
 

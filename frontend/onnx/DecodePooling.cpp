@@ -2,6 +2,8 @@
 // meanwhile, as in convolutions.
 #include "frontend/onnx/Windows.h"
 
+#include "llvm/Support/MathExtras.h"
+
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -65,50 +67,43 @@ Operand placesOf(Emitter &emit, const Windows &windows, bool columnsFirst) {
   return emit.broadcast(places, shape);
 }
 
-/// Whether tap i of a window lies in the input.
-bool isInside(const Windows &windows, ArrayRef<int64_t> window, int64_t i) {
-  Shape tap = windows.tap(i);
-  for (size_t dim = 0; dim < windows.dims(); ++dim) {
-    int64_t place = window[dim] * windows.strides[dim] - windows.low[dim] +
-                    tap[dim] * windows.dilations[dim];
-    if (place < 0 || place >= windows.input[dim])
-      return false;
-  }
-  return true;
-}
-
 /// For each tap the windows whose first element of the input it is, where that
-/// is not the first tap: [1, output..., 1]. What lies before is padding, which
-/// is no smaller than -inf.
+/// is not the first tap; they broadcast to [1, output..., 1]. What lies before
+/// is padding, which is no smaller than -inf.
 SmallVector<std::optional<Operand>> firstInside(Emitter &emit,
                                                 const Windows &windows) {
-  int64_t count = 1, taps = windows.taps();
-  Shape shape = {1};
-  for (int64_t size : windows.output) {
-    shape.push_back(size);
-    count *= size;
+  SmallVector<std::optional<Operand>> found(windows.taps());
+  if (llvm::all_of(windows.low, [](int64_t low) { return low == 0; }))
+    return found;
+  // A window's first element is the first of each dim.
+  auto isFirst = [&](size_t dim, int64_t tap) -> std::optional<Operand> {
+    std::vector<int64_t> values;
+    for (int64_t window = 0; window < windows.output[dim]; ++window) {
+      int64_t before = windows.low[dim] - window * windows.strides[dim];
+      int64_t first = std::max<int64_t>(
+          0, llvm::divideCeilSigned(before, windows.dilations[dim]));
+      values.push_back(first == tap);
+    }
+    if (llvm::none_of(values, [](int64_t is) { return is; }))
+      return std::nullopt;
+    Shape shape(windows.dims() + 2, 1);
+    shape[dim + 1] = windows.output[dim];
+    return Operand(nn::HostTensor::ints(
+        emit.typeOf(shape, emit.attributes().getI1Type()), std::move(values)));
+  };
+  for (int64_t i = 1; i < windows.taps(); ++i) {
+    Shape tap = windows.tap(i);
+    std::optional<Operand> all;
+    for (size_t dim = 0; dim < windows.dims(); ++dim) {
+      std::optional<Operand> mask = isFirst(dim, tap[dim]);
+      if (!mask) {
+        all = std::nullopt;
+        break;
+      }
+      all = all ? emit.binary<nn::AndOp>(*all, *mask) : *mask;
+    }
+    found[i] = all;
   }
-  shape.push_back(1);
-  std::vector<std::vector<int64_t>> masks(taps);
-  for (int64_t linear = 0; linear < count; ++linear) {
-    Shape window(windows.dims());
-    int64_t rest = linear;
-    for (size_t dim = windows.dims(); dim-- > 0; rest /= windows.output[dim])
-      window[dim] = rest % windows.output[dim];
-    int64_t first = 0;
-    while (first < taps && !isInside(windows, window, first))
-      ++first;
-    if (first == 0 || first == taps)
-      continue;
-    masks[first].resize(count);
-    masks[first][linear] = 1;
-  }
-  SmallVector<std::optional<Operand>> found(taps);
-  for (int64_t i = 0; i < taps; ++i)
-    if (!masks[i].empty())
-      found[i] = Operand(nn::HostTensor::ints(
-          emit.typeOf(shape, emit.attributes().getI1Type()),
-          std::move(masks[i])));
   return found;
 }
 
@@ -195,11 +190,24 @@ Operand sumOfTaps(Emitter &emit, const Windows &windows, const Taps &taps) {
   return sum;
 }
 
+Shape spatialDims(const Operand &input) {
+  return llvm::to_vector(llvm::seq<int64_t>(2, input.rank()));
+}
+
 LogicalResult averagePool(NodeContext &context) {
   FailureOr<Windows> windows = poolOf(context);
   if (failed(windows) || failed(context.expectFloat(0)))
     return failure();
   Emitter &emit = context.emit;
+  bool isWhole =
+      windows->kernel == windows->input &&
+      llvm::all_of(windows->output, [](int64_t n) { return n == 1; });
+  if (isWhole && llvm::all_of(windows->low, [](int64_t n) { return n == 0; }) &&
+      llvm::all_of(windows->high, [](int64_t n) { return n == 0; })) {
+    context.set(0, emit.reduce<nn::ReduceMeanOp>(
+                       context.input(0), spatialDims(context.input(0))));
+    return success();
+  }
   Type element = context.input(0).elementType();
   Emitter::OneRounding one(emit);
   Taps taps(context, *windows, channelsLast(emit, context.input(0)),
@@ -259,10 +267,6 @@ LogicalResult lpPool(NodeContext &context) {
                              context.input(0).elementType());
   context.set(0, one.result(channelsFirst(emit, result)));
   return success();
-}
-
-Shape spatialDims(const Operand &input) {
-  return llvm::to_vector(llvm::seq<int64_t>(2, input.rank()));
 }
 
 LogicalResult globalAveragePool(NodeContext &context) {

@@ -10,6 +10,9 @@ using namespace shardc::onnx;
 
 namespace {
 
+/// That antialias makes one of; each is an op.
+constexpr int64_t mostElements = 1024;
+
 /// How one dim is resized.
 struct Axis {
   int64_t dim, input, output;
@@ -147,6 +150,11 @@ FailureOr<SmallVector<Axis>> Resizing::axes() const {
         axis.output > (int64_t(1) << 31))
       return context.error("resizes dim " + Twine(dim) + " of size " +
                            Twine(axis.input) + " to " + Twine(axis.output));
+    if (isSmoothed && mode != "nearest" && 4 / axis.scale > mostElements)
+      return context.error("smooths dim " + Twine(dim) + " of size " +
+                           Twine(axis.input) + " to " + Twine(axis.output) +
+                           ", by more than " + Twine(mostElements) +
+                           " elements each");
     if (crops) {
       axis.begin = (*region)[i];
       axis.end = (*region)[i + dims.size()];

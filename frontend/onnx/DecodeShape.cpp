@@ -385,6 +385,11 @@ LogicalResult pad(NodeContext &context) {
     for (int64_t dim = 0; dim < input.rank(); ++dim) {
       if (low[dim] + high[dim] == 0)
         continue;
+      if (shape[dim] > Emitter::maxElements)
+        return context.error("pads dim " + Twine(dim) + " to " +
+                             Twine(shape[dim]) + " elements in mode '" + mode +
+                             "'; at most " + Twine(Emitter::maxElements) +
+                             " are supported");
       if (sizes[dim] == 0)
         return context.error("pads dim " + Twine(dim) +
                              ", which is empty, in mode '" + mode + "'");

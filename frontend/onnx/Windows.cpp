@@ -2,6 +2,8 @@
 // onnx__MaxPool.html.
 #include "frontend/onnx/Windows.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using llvm::Twine;
 
@@ -54,9 +56,13 @@ static FailureOr<Windows> lists(NodeContext &context, ArrayRef<int64_t> spatial,
       said && *said != of.kernel)
     return context.error("has the kernel_shape " + shapeText(*said) +
                          " and a kernel of " + shapeText(kernel));
+  int64_t taps = 1;
   for (int64_t size : kernel)
-    if (size < 1)
-      return context.error("has a kernel of " + shapeText(kernel));
+    if (size < 1 || llvm::MulOverflow(taps, size, taps) ||
+        taps > Windows::mostTaps)
+      return context.error("has a kernel of " + shapeText(kernel) +
+                           "; expects 1 to " + Twine(Windows::mostTaps) +
+                           " elements");
   FailureOr<Shape> strides = listOf(context, "strides", dims, 1, 1),
                    dilations = listOf(context, "dilations", dims, 1, 1),
                    pads = listOf(context, "pads", 2 * dims, 0, 0);
@@ -92,6 +98,7 @@ FailureOr<Windows> windowsOf(NodeContext &context, ArrayRef<int64_t> spatial,
     return failure();
   Windows &of = *found;
   StringRef mode = context.stringAttribute("auto_pad", "NOTSET");
+  Shape padded(context.input(0).shape().take_front(2));
   bool rest = context.intAttribute("ceil_mode", 0) != 0;
   for (size_t dim = 0; dim < of.dims(); ++dim) {
     int64_t size = of.input[dim], stride = of.strides[dim];
@@ -115,7 +122,10 @@ FailureOr<Windows> windowsOf(NodeContext &context, ArrayRef<int64_t> spatial,
     if (rest && room % stride != 0 && windows * stride < size + of.low[dim])
       ++windows;
     of.output.push_back(windows);
+    padded.push_back(of.low[dim] + size + of.high[dim]);
   }
+  if (failed(context.checkShape(padded)))
+    return failure();
   return of;
 }
 

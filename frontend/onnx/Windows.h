@@ -10,6 +10,9 @@ namespace shardc::onnx {
 /// Window i of a dim begins at i strides - low, and has `kernel` elements, its
 /// taps, `dilations` apart. All lists have an entry per spatial dim.
 struct Windows {
+  /// Each tap is an op, or a part of one.
+  static constexpr int64_t mostTaps = 4096;
+
   Shape input; ///< sizes of the spatial dims
   Shape kernel, strides, dilations;
   Shape low, high; ///< elements around the input, that the attributes say
