@@ -2,18 +2,11 @@
 // the kernel a matrix. Channels are last meanwhile.
 #include "frontend/onnx/Windows.h"
 
-#include <numeric>
-
 using namespace mlir;
 using namespace shardc;
 using namespace shardc::onnx;
 
 namespace {
-
-int64_t productOf(ArrayRef<int64_t> sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), int64_t(1),
-                         std::multiplies<>());
-}
 
 /// `shape` with more dims behind it.
 Shape with(ArrayRef<int64_t> shape, ArrayRef<int64_t> more) {
@@ -39,7 +32,6 @@ private:
   Operand patches(const Windows &windows, const Operand &x);
   Operand perChannel(const Windows &windows, const Operand &x,
                      const Operand &w);
-  Operand linear(const Operand &x, const Operand &w, bool isTransposed);
   Operand add(const Operand &sum, const Operand &term) {
     return emit.binary<nn::AddOp>(sum, term);
   }
@@ -48,20 +40,6 @@ private:
   Emitter &emit;
   int64_t groups;
 };
-
-/// x [..., in] times w [in, out], or [out, in] if transposed.
-Operand Convolution::linear(const Operand &x, const Operand &w,
-                            bool isTransposed) {
-  Shape shape(x.shape());
-  shape.back() = w.shape()[isTransposed ? 0 : 1];
-  SmallVector<NamedAttribute> attributes = {
-      emit.named(nn::LinearOp::getOperandSegmentSizeAttr(),
-                 emit.attributes().getDenseI32ArrayAttr({1, 1, 0, 0}))};
-  if (isTransposed)
-    attributes.push_back(emit.flag("transpose_weight"));
-  return emit.emit<nn::LinearOp>(emit.typeOf(shape, x.elementType()), {x, w},
-                                 attributes);
-}
 
 /// Windows that touch and do not overlap, as those of a vision transformer: the
 /// input read in another order, [N, output..., taps, C].
@@ -138,11 +116,11 @@ Operand Convolution::convolve(const Windows &windows, const Operand &x,
     Operand matrix = emit.reshape(
         emit.transpose(emit.reshape(w, {out, channels, taps}), {0, 2, 1}),
         {out, taps * channels});
-    return linear(emit.reshape(rows, with(outer, {taps * channels})), matrix,
-                  true);
+    return emit.linear(emit.reshape(rows, with(outer, {taps * channels})),
+                       matrix, true);
   }
   // A product for each group: [g, rows, taps C/g] by [g, O/g, taps C/g].
-  int64_t count = productOf(outer), part = channels / groups,
+  int64_t count = llvm::product_of(outer), part = channels / groups,
           outPart = out / groups;
   rows = emit.transpose(emit.reshape(rows, {count, taps, groups, part}),
                         {2, 0, 1, 3});
@@ -166,9 +144,10 @@ Operand Convolution::grow(const Windows &windows, const Operand &x,
     Operand matrix = emit.reshape(
         emit.transpose(emit.reshape(w, {channels, out, taps}), {0, 2, 1}),
         {channels, taps * out});
-    spread = emit.reshape(linear(x, matrix, false), with(outer, {taps, out}));
+    spread =
+        emit.reshape(emit.linear(x, matrix, false), with(outer, {taps, out}));
   } else {
-    int64_t count = productOf(outer);
+    int64_t count = llvm::product_of(outer);
     Operand rows =
         emit.transpose(emit.reshape(x, {count, groups, part}), {1, 0, 2});
     Operand matrices = emit.reshape(

@@ -224,10 +224,7 @@ Operand Contraction::multiplied(const Operand &lhs, const Operand &rhs) {
   if (batch == 1) {
     Operand rows = emit.reshape(lhs, lhs.shape().drop_front()),
             matrix = emit.reshape(rhs, rhs.shape().drop_front());
-    return emit.emit<nn::LinearOp>(
-        emit.typeOf({m, n}, element), {rows, matrix},
-        {emit.named(nn::LinearOp::getOperandSegmentSizeAttr(),
-                    emit.attributes().getDenseI32ArrayAttr({1, 1, 0, 0}))});
+    return emit.linear(rows, matrix, false);
   }
   return emit.emit<nn::MatMulOp>(emit.typeOf({batch, m, n}, element),
                                  {lhs, rhs});

@@ -10,25 +10,12 @@ namespace {
 
 /// x [..., in] times w [in, out]. A weight that is transposed right before is
 /// read transposed instead.
-Operand linear(Emitter &emit, const Operand &input, Operand weight,
-               std::optional<Operand> bias) {
-  SmallVector<NamedAttribute> attributes;
-  int64_t out = weight.shape()[1];
+Operand linear(Emitter &emit, const Operand &input, const Operand &weight,
+               const std::optional<Operand> &bias) {
   if (!weight.isConstant())
-    if (auto transpose = weight.value().getDefiningOp<nn::TransposeOp>()) {
-      weight = transpose.getInput();
-      attributes.push_back(emit.flag("transpose_weight"));
-    }
-  Shape shape(input.shape());
-  shape.back() = out;
-  SmallVector<Operand> operands = {input, weight};
-  if (bias)
-    operands.push_back(*bias);
-  attributes.push_back(emit.named(
-      nn::LinearOp::getOperandSegmentSizeAttr(),
-      emit.attributes().getDenseI32ArrayAttr({1, 1, bias ? 1 : 0, 0})));
-  return emit.emit<nn::LinearOp>(emit.typeOf(shape, input.elementType()),
-                                 operands, attributes);
+    if (auto transpose = weight.value().getDefiningOp<nn::TransposeOp>())
+      return emit.linear(input, transpose.getInput(), true, bias);
+  return emit.linear(input, weight, false, bias);
 }
 
 LogicalResult matMul(NodeContext &context) {

@@ -1,7 +1,7 @@
 // RNN, GRU and LSTM, written out step by step. What does not depend on the state
 // is one product for all steps.
 // https://onnx.ai/onnx/operators/onnx__LSTM.html, onnx__GRU.html, onnx__RNN.html
-#include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/GateFunction.h"
 
 using namespace mlir;
 using namespace shardc;
@@ -11,74 +11,12 @@ namespace {
 
 constexpr int64_t mostSteps = 4096;
 
-/// A function of the gates, with its two numbers.
-struct Activation {
-  StringRef name;
-  double alpha, beta;
-
-  Operand operator()(Emitter &emit, const Operand &x) const;
-};
-
-/// Names that are known, with the numbers that they have by default.
-constexpr Activation activations[] = {{"Affine", 1, 0},
-                                      {"Elu", 1, 0},
-                                      {"HardSigmoid", 0.2f, 0.5f},
-                                      {"LeakyRelu", 0.01f, 0},
-                                      {"Relu", 0, 0},
-                                      {"ScaledTanh", 1, 1},
-                                      {"Sigmoid", 0, 0},
-                                      {"Softplus", 0, 0},
-                                      {"Softsign", 0, 0},
-                                      {"Tanh", 0, 0},
-                                      {"ThresholdedRelu", 1, 0}};
-
-Operand Activation::operator()(Emitter &emit, const Operand &x) const {
-  Type element = x.elementType();
-  auto number = [&](double value) { return emit.scalar(element, value); };
-  auto times = [&](const Operand &value, double factor) {
-    return emit.binary<nn::MulOp>(value, number(factor));
-  };
-  Operand zero = number(0);
-  auto isAbove = [&](double bound) {
-    return emit.compare(nn::CompareKind::gt, x, number(bound));
-  };
-  if (name == "Sigmoid")
-    return emit.unary<nn::SigmoidOp>(x);
-  if (name == "Tanh")
-    return emit.unary<nn::TanhOp>(x);
-  if (name == "Relu")
-    return emit.unary<nn::ReluOp>(x);
-  if (name == "Softplus")
-    return emit.unary<nn::SoftplusOp>(x);
-  if (name == "Softsign")
-    return emit.binary<nn::DivOp>(
-        x, emit.binary<nn::AddOp>(emit.unary<nn::AbsOp>(x), number(1)));
-  if (name == "Affine")
-    return emit.binary<nn::AddOp>(times(x, alpha), number(beta));
-  if (name == "ScaledTanh")
-    return times(emit.unary<nn::TanhOp>(times(x, beta)), alpha);
-  if (name == "LeakyRelu")
-    return emit.select(isAbove(0), x, times(x, alpha));
-  if (name == "ThresholdedRelu")
-    return emit.select(isAbove(alpha), x, zero);
-  if (name == "Elu") {
-    Operand below = emit.select(isAbove(0), zero, x);
-    Operand curve = times(
-        emit.binary<nn::SubOp>(emit.unary<nn::ExpOp>(below), number(1)), alpha);
-    return emit.select(isAbove(0), x, curve);
-  }
-  Operand line = emit.binary<nn::AddOp>(times(x, alpha), number(beta));
-  Operand isLow = emit.compare(nn::CompareKind::le, line, zero),
-          isHigh = emit.compare(nn::CompareKind::ge, line, number(1));
-  return emit.select(isLow, zero, emit.select(isHigh, number(1), line));
-}
-
 /// What one direction has: [G hidden, in], [G hidden, hidden], [G hidden] twice
 /// or none, and its functions.
 struct Weights {
   Operand input, state;
   std::optional<Operand> inputBias, stateBias, peepholes;
-  SmallVector<Activation, 3> functions;
+  SmallVector<GateFunction, 3> functions;
 };
 
 /// State between two steps, [batch, hidden] each; an LSTM has a cell.
@@ -116,9 +54,8 @@ protected:
   Operand mul(const Operand &a, const Operand &b) {
     return emit.binary<nn::MulOp>(a, b);
   }
-  Operand linear(const Operand &x, const Operand &w);
   /// f of a gate, which the attribute clip bounds.
-  Operand apply(const Activation &function, Operand x);
+  Operand apply(const GateFunction &function, Operand x);
 
   NodeContext &context;
   Emitter &emit;
@@ -136,21 +73,10 @@ private:
            State &last);
 
   Operand x; // [steps, batch, in]
-  SmallVector<Activation> functions;
+  SmallVector<GateFunction> functions;
 };
 
-/// x [..., in] times w [out, in].
-Operand Recurrence::linear(const Operand &x, const Operand &w) {
-  Shape shape(x.shape());
-  shape.back() = w.shape()[0];
-  return emit.emit<nn::LinearOp>(
-      emit.typeOf(shape, x.elementType()), {x, w},
-      {emit.named(nn::LinearOp::getOperandSegmentSizeAttr(),
-                  emit.attributes().getDenseI32ArrayAttr({1, 1, 0, 0})),
-       emit.flag("transpose_weight")});
-}
-
-Operand Recurrence::apply(const Activation &function, Operand x) {
+Operand Recurrence::apply(const GateFunction &function, Operand x) {
   if (double clip = context.floatAttribute("clip", 0); clip > 0) {
     Operand high = emit.scalar(x.elementType(), clip),
             low = emit.scalar(x.elementType(), -clip);
@@ -161,45 +87,12 @@ Operand Recurrence::apply(const Activation &function, Operand x) {
 
 LogicalResult Recurrence::readFunctions() {
   SmallVector<StringRef> names;
-  if (const auto *given = context.attribute("activations"))
-    for (const std::string &name : given->strings())
-      names.push_back(name);
-  if (names.empty())
-    for (int64_t i = 0; i < directions * functionCount; ++i)
-      names.push_back(defaultFunctions(size_t(i % functionCount)));
-  if (int64_t(names.size()) != directions * functionCount)
-    return context.error("expects " + Twine(directions * functionCount) +
-                         " activations, got " + Twine(names.size()));
-  auto numbers = [&](StringRef name) -> ArrayRef<float> {
-    const auto *given = context.attribute(name);
-    return given ? ArrayRef(given->floats().data(), given->floats_size())
-                 : ArrayRef<float>();
-  };
-  // The numbers are those of the functions that have some, in order.
-  ArrayRef<float> alphas = numbers("activation_alpha"),
-                  betas = numbers("activation_beta");
-  for (StringRef name : names) {
-    const auto *known = llvm::find_if(activations, [&](const Activation &each) {
-      return each.name.equals_insensitive(name);
-    });
-    if (known == std::end(activations))
-      return context.error("has the activation '" + name +
-                           "', which is not supported");
-    Activation function = *known;
-    bool hasAlpha = function.alpha != 0 || function.name == "LeakyRelu",
-         hasBeta = function.name == "Affine" ||
-                   function.name == "HardSigmoid" ||
-                   function.name == "ScaledTanh";
-    if (hasAlpha && !alphas.empty()) {
-      function.alpha = alphas.front();
-      alphas = alphas.drop_front();
-    }
-    if (hasBeta && !betas.empty()) {
-      function.beta = betas.front();
-      betas = betas.drop_front();
-    }
-    functions.push_back(function);
-  }
+  for (int64_t i = 0; i < directions * functionCount; ++i)
+    names.push_back(defaultFunctions(size_t(i % functionCount)));
+  FailureOr<SmallVector<GateFunction>> found = gateFunctions(context, names);
+  if (failed(found))
+    return failure();
+  functions = *found;
   return success();
 }
 
@@ -284,7 +177,7 @@ Operand Recurrence::initial(size_t input, int64_t direction) {
 void Recurrence::run(int64_t direction, bool isReversed,
                      SmallVectorImpl<Operand> &all, State &last) {
   Weights of = weightsOf(direction);
-  Operand products = linear(x, of.input);
+  Operand products = emit.linear(x, of.input, true);
   if (of.inputBias)
     products = add(products, *of.inputBias);
   if (of.stateBias && addsStateBias())
@@ -366,7 +259,8 @@ private:
     };
     // The third gate's product is of the state, or of what r leaves of it.
     int64_t atOnce = isLinearFirst ? 3 : 2;
-    Operand products = linear(before.hidden, rows(of.state, 0, atOnce));
+    Operand products =
+        emit.linear(before.hidden, rows(of.state, 0, atOnce), true);
     if (of.stateBias)
       products = add(products, rows(*of.stateBias, 0, atOnce));
     Operand z = apply(of.functions[0], add(gate(x, 0), gate(products, 0)));
@@ -375,7 +269,8 @@ private:
     if (isLinearFirst) {
       candidate = mul(r, gate(products, 2));
     } else {
-      candidate = linear(mul(r, before.hidden), rows(of.state, 2, 1));
+      candidate =
+          emit.linear(mul(r, before.hidden), rows(of.state, 2, 1), true);
       if (of.stateBias)
         candidate = add(candidate, rows(*of.stateBias, 2, 1));
     }
@@ -400,7 +295,7 @@ private:
   }
   State step(const Weights &of, const Operand &x,
              const State &before) override {
-    Operand all = add(x, linear(before.hidden, of.state));
+    Operand all = add(x, emit.linear(before.hidden, of.state, true));
     auto peephole = [&](Operand value, int64_t i, const Operand &cell) {
       return of.peepholes
                  ? add(value,
@@ -408,7 +303,7 @@ private:
                            cell))
                  : value;
     };
-    const Activation &f = of.functions[0];
+    const GateFunction &f = of.functions[0];
     Operand input = apply(f, peephole(gate(all, 0), 0, before.cell));
     Operand forget =
         context.intAttribute("input_forget", 0) != 0
@@ -429,7 +324,8 @@ private:
   StringRef defaultFunctions(size_t) const override { return "Tanh"; }
   State step(const Weights &of, const Operand &x,
              const State &before) override {
-    return {apply(of.functions[0], add(x, linear(before.hidden, of.state))),
+    return {apply(of.functions[0],
+                  add(x, emit.linear(before.hidden, of.state, true))),
             {}};
   }
 };

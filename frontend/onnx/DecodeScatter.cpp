@@ -2,18 +2,11 @@
 // reading there, and where anything was written.
 #include "frontend/onnx/Decoder.h"
 
-#include <numeric>
-
 using namespace mlir;
 using namespace shardc;
 using namespace shardc::onnx;
 
 namespace {
-
-int64_t productOf(ArrayRef<int64_t> sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), int64_t(1),
-                         std::multiplies<>());
-}
 
 /// data seen as [places, rest...], and what is written to places of it:
 /// updates [count, rest...] at positions [count].
@@ -135,14 +128,15 @@ LogicalResult scatterND(NodeContext &context) {
                   *place)
             : *place;
   }
-  int64_t count = productOf(tuples);
+  int64_t count = llvm::product_of(tuples);
   auto flat = [&](const Operand &value, int64_t first) {
     Shape shape = {first};
     llvm::append_range(shape, rest);
     return emit.reshape(value, shape);
   };
-  return write(context, {flat(data, productOf(indexed)), flat(updates, count),
-                         emit.reshape(position, {count})});
+  return write(context,
+               {flat(data, llvm::product_of(indexed)), flat(updates, count),
+                emit.reshape(position, {count})});
 }
 
 /// data[i, indices[i, j, k], k] = updates[i, j, k] for axis 1.

@@ -335,8 +335,9 @@ DecoderTable::DecoderTable() {
         shapeDecoders(), sequenceDecoders(), indexingDecoders(),
         reductionDecoders(), normalizationDecoders(), randomDecoders(),
         matMulDecoders(), convolutionDecoders(), poolingDecoders(),
-        resizeDecoders(), scatterDecoders(), recurrentDecoders(),
-        einsumDecoders(), attentionDecoders(), lossDecoders()})
+        channelNormDecoders(), resizeDecoders(), scatterDecoders(),
+        recurrentDecoders(), einsumDecoders(), attentionDecoders(),
+        lossDecoders()})
     for (const Decoder &decoder : family)
       table[decoder.op].push_back(decoder);
 }

@@ -531,6 +531,22 @@ Operand Emitter::cast(const Operand &input, Type element) {
 // Elementwise ops
 //===----------------------------------------------------------------------===//
 
+Operand Emitter::linear(const Operand &x, const Operand &w, bool isTransposed,
+                        const std::optional<Operand> &bias) {
+  Shape shape(x.shape());
+  shape.back() = w.shape()[isTransposed ? 0 : 1];
+  SmallVector<Operand> operands = {x, w};
+  if (bias)
+    operands.push_back(*bias);
+  SmallVector<NamedAttribute> attributes = {
+      named(nn::LinearOp::getOperandSegmentSizeAttr(),
+            builder.getDenseI32ArrayAttr({1, 1, bias ? 1 : 0, 0}))};
+  if (isTransposed)
+    attributes.push_back(flag("transpose_weight"));
+  return emit<nn::LinearOp>(typeOf(shape, x.elementType()), operands,
+                            attributes);
+}
+
 Operand Emitter::compare(nn::CompareKind kind, const Operand &lhs,
                          const Operand &rhs) {
   Shape shape = *broadcastShape({lhs, rhs});

@@ -154,6 +154,10 @@ public:
   Operand compare(nn::CompareKind kind, const Operand &lhs, const Operand &rhs);
   Operand select(const Operand &condition, const Operand &lhs,
                  const Operand &rhs);
+  /// x [..., in] times w [in, out], or [out, in] if that is transposed; plus
+  /// bias [out].
+  Operand linear(const Operand &x, const Operand &w, bool isTransposed,
+                 const std::optional<Operand> &bias = std::nullopt);
   /// Reduction over dims, which stay with size 1.
   template <typename Op>
   Operand reduce(const Operand &input, llvm::ArrayRef<int64_t> dims);
