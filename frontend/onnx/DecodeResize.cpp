@@ -1,6 +1,7 @@
 // Resize: along each dim, an element of the result is a sum of a few elements
 // of the input. https://onnx.ai/onnx/operators/onnx__Resize.html
 #include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/Taken.h"
 
 #include <cmath>
 
@@ -257,7 +258,7 @@ Operand Resizing::resize(const Operand &input, const Axis &axis) const {
     for (const Source &each : sources)
       places.push_back(std::clamp<int64_t>(
           each.first + (each.weights[0] == 1 ? 0 : 1), 0, axis.input - 1));
-    return emit.take(input, axis.dim, places);
+    return take(emit, input, axis.dim, places);
   }
   Shape shape(input.rank(), 1);
   shape[axis.dim] = axis.output;
@@ -272,7 +273,7 @@ Operand Resizing::resize(const Operand &input, const Axis &axis) const {
     }
     if (llvm::all_of(weights, [](double weight) { return weight == 0; }))
       continue;
-    Operand term = emit.take(input, axis.dim, places);
+    Operand term = take(emit, input, axis.dim, places);
     term = emit.binary<nn::MulOp>(
         term, nn::HostTensor::floats(emit.typeOf(shape, input.elementType()),
                                      std::move(weights)));

@@ -1,5 +1,6 @@
 // Ops that move elements without computing on them.
 #include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/Taken.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -396,7 +397,7 @@ LogicalResult pad(NodeContext &context) {
       Shape places;
       for (int64_t i = -low[dim]; i < sizes[dim] + high[dim]; ++i)
         places.push_back(paddedPlace(mode, i, sizes[dim]));
-      input = emit.take(input, dim, places);
+      input = take(emit, input, dim, places);
     }
     context.set(0, input);
     return success();
@@ -407,7 +408,7 @@ LogicalResult pad(NodeContext &context) {
       return context.error(
           "expects its value to be a scalar of the input's type");
     context.set(
-        0, emit.padWith(emit.reshape(context.input(2), {}), input, low, high));
+        0, padWith(emit, emit.reshape(context.input(2), {}), input, low, high));
     return success();
   }
   context.set(0, emit.pad(input, low, high, Shape(input.rank(), 0)));

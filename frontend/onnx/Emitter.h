@@ -94,21 +94,7 @@ public:
   /// nn.broadcast), once.
   mlir::Value materialize(const Operand &operand);
 
-  /// While one lives, the ops that compute are parts of one operator: nothing
-  /// but what is given to `result` is rounded to 16 bits, and that once.
-  class OneRounding {
-  public:
-    explicit OneRounding(Emitter &emit) : emit(emit) { ++emit.unrounded; }
-    ~OneRounding() { --emit.unrounded; }
-    OneRounding(const OneRounding &) = delete;
-    OneRounding &operator=(const OneRounding &) = delete;
-
-    /// The operator's result.
-    Operand result(const Operand &operand) const;
-
-  private:
-    Emitter &emit;
-  };
+  class OneRounding;
 
   // Constants.
   Operand scalar(mlir::Type element, double value);
@@ -132,17 +118,10 @@ public:
   Operand sliceDim(const Operand &input, int64_t dim, int64_t start,
                    int64_t size);
   Operand concat(llvm::ArrayRef<Operand> inputs, int64_t axis);
-  /// input[..., places[i], ...] along a dim: slices and repetitions where the
-  /// places are few runs, else a gather.
-  Operand take(const Operand &input, int64_t dim,
-               llvm::ArrayRef<int64_t> places);
   /// `low[d]` zeros before the elements, `high[d]` behind them, `interior[d]`
   /// between them.
   Operand pad(const Operand &input, llvm::ArrayRef<int64_t> low,
               llvm::ArrayRef<int64_t> high, llvm::ArrayRef<int64_t> interior);
-  /// A scalar of the input's type around it, in place of zeros.
-  Operand padWith(const Operand &value, const Operand &input,
-                  llvm::ArrayRef<int64_t> low, llvm::ArrayRef<int64_t> high);
   Operand cast(const Operand &input, mlir::Type element);
 
   // Elementwise ops; operands are broadcast against each other, their shapes
@@ -217,6 +196,22 @@ private:
   int64_t sites = 0; ///< of ops that draw
   llvm::StringSet<> said;
   std::string failureText;
+};
+
+/// While one lives, the ops that compute are parts of one operator: nothing but
+/// what is given to `result` is rounded to 16 bits, and that once.
+class Emitter::OneRounding {
+public:
+  explicit OneRounding(Emitter &emit) : emit(emit) { ++emit.unrounded; }
+  ~OneRounding() { --emit.unrounded; }
+  OneRounding(const OneRounding &) = delete;
+  OneRounding &operator=(const OneRounding &) = delete;
+
+  /// The operator's result.
+  Operand result(const Operand &operand) const;
+
+private:
+  Emitter &emit;
 };
 
 template <typename Op>

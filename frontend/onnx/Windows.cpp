@@ -1,6 +1,7 @@
 // Geometry of windows: https://onnx.ai/onnx/operators/onnx__Conv.html,
 // onnx__MaxPool.html.
 #include "frontend/onnx/Windows.h"
+#include "frontend/onnx/Taken.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -163,7 +164,7 @@ Taps::Taps(NodeContext &context, const Windows &windows, const Operand &input,
                   windows.reach(dim) - windows.low[dim];
     high[dim + 1] = std::max<int64_t>(0, end - windows.input[dim]);
   }
-  padded = emit.padWith(outside, input, low, high);
+  padded = padWith(emit, outside, input, low, high);
 }
 
 Operand Taps::operator[](int64_t tap) const {

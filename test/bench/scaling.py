@@ -3,9 +3,10 @@ memory grow as the graph does.
 
 Of a size: the processor seconds (of all threads, the least of several runs) and the peak memory
 beyond those of the same form at size 1, which is what starting, linking the kernels and writing the
-runtime into the trainer cost. A factor is such a difference over that of half the size. With --instructions: what valgrind
-counts in place of seconds, which is the same on every machine, however busy it is; seconds also have
-what the processor waits for memory."""
+runtime into the trainer cost. A factor is such a difference over that of half the size.
+
+With --instructions: what valgrind counts in place of seconds, which is the same on every machine,
+however busy it is; seconds also have what the processor waits for memory."""
 import os
 import re
 import subprocess

@@ -40,7 +40,9 @@ ARCHITECTURES = {"sm_80", "sm_90", "sm_100"}
 def recipe(name):
     if name in KNOWN:
         return KNOWN[name]
-    return ("batch=8", PLAIN) if name.startswith("s0") else ("batch=8,sequence=64", SHIFTED)
+    if name.startswith(("s0", "vision")):
+        return "batch=8", PLAIN
+    return "batch=8,sequence=64", SHIFTED
 
 
 def models(folders):

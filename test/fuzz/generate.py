@@ -7,6 +7,7 @@ import numpy as np
 import generate_moves  # noqa: F401  (registers its generators)
 import generate_products  # noqa: F401
 import generate_recurrent  # noqa: F401
+import generate_scatter  # noqa: F401
 import generate_windows  # noqa: F401
 from builder import FLOATS, Builder, Unsuitable
 from configuration import draw_configuration

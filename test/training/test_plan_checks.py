@@ -107,7 +107,12 @@ class Plans(unittest.TestCase):
         self.assertGreaterEqual(cases, 8)
 
     def test_whole_matrices_are_those_of_the_unsharded_step(self):
-        tiny = [m for name, m in sorted(models().items()) if "tiny" in name]
+        # Of the convolutional one the head alone is a matrix, which Muon leaves to AdamW.
+        tiny = [
+            m
+            for name, m in sorted(models().items())
+            if "tiny" in name and name != "vision-cnn-tiny"
+        ]
         cases = 0
         for i, model in enumerate(m for m in tiny if m.folder.startswith(MODELS)):
             for j, strategy in enumerate(MATRIX_STRATEGIES):

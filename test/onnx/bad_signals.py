@@ -1,0 +1,128 @@
+"""What is refused of windows, resized and padded dims, contractions and norms of channels; tests
+of bad_inputs_test.py."""
+import numpy as np
+
+from onnx_writer import FLOAT, floats, ints, node, value
+from single_node import WEIGHT, X, single
+
+
+class BadSignals:
+    def test_windows(self):
+        image = value("x", FLOAT, ["batch", 4, 8, 8])
+        open_output = value("y", FLOAT, ["n", "c", "h", "w"])
+
+        def of_image(op, *initializers, kernel=None, **attributes):
+            inputs = ["x", *(name for name, _ in initializers)]
+            if kernel:
+                attributes["kernel_shape"] = kernel
+            return single(
+                node(op, inputs, ["y"], **attributes),
+                *(each for _, each in initializers),
+                inputs=[image],
+                outputs=[open_output],
+            )
+
+        def kernel_of(*shape):
+            return "k", floats("k", list(shape), [0.5] * int(np.prod(shape)))
+
+        bias = "b", floats("b", [3], [0.5] * 3)
+        for model, text in (
+            (of_image("MaxPool"), "has no attribute kernel_shape"),
+            (of_image("MaxPool", kernel=[2]), "expects a kernel of 2 dims"),
+            (of_image("MaxPool", kernel=[9, 2]), "reaches over 9 elements of spatial dim 0"),
+            (of_image("MaxPool", kernel=[2, 0]), r"has a kernel of \[2, 0\]"),
+            (
+                of_image("MaxPool", kernel=[1 << 31, 1 << 31]),
+                "expects 1 to 4096 elements",
+            ),
+            (of_image("MaxPool", kernel=[2, 2], pads=[2, 0, 0, 0]), "has pads of 2 and 0"),
+            (of_image("MaxPool", kernel=[2, 2], pads=[1, 1]), "expects pads to have 4 numbers"),
+            (of_image("MaxPool", kernel=[2, 2], strides=[0, 1]), "has 0 in strides"),
+            (of_image("MaxPool", kernel=[2, 2], auto_pad="SAME"), "has the auto_pad 'SAME'"),
+            (
+                of_image(
+                    "AveragePool", kernel=[64, 64], dilations=[1 << 30, 1 << 30], auto_pad="VALID"
+                ),
+                "reaches over",
+            ),
+            (of_image("LpPool", kernel=[2, 2], p=0), "expects p to be 1 or more, got 0"),
+            (of_image("Conv", kernel_of(3, 3, 2, 2)), "expects W to take 4 channels in 1 groups"),
+            (of_image("Conv", kernel_of(3, 4, 2)), "expects W to have rank 4"),
+            (of_image("Conv", kernel_of(3, 2, 2, 2), group=3), "cannot put 4 channels"),
+            (
+                of_image("Conv", kernel_of(2, 4, 2, 2), bias),
+                r"expects B to have the shape \[2\], got \[3\]",
+            ),
+            (
+                of_image("Conv", kernel_of(2, 4, 2, 2), pads=[1 << 30] * 4),
+                "elements",
+            ),
+            (
+                of_image("ConvTranspose", kernel_of(4, 2, 2, 2), strides=[1 << 30, 1 << 30]),
+                "elements",
+            ),
+            (
+                of_image("ConvTranspose", kernel_of(4, 2, 2, 2), pads=[5, 5, 5, 5]),
+                "has a result of size -1 in spatial dim 0",
+            ),
+        ):
+            self.refused(model, text)
+
+    def test_resizing_and_padding(self):
+        def with_ints(op, values, *empty, **attributes):
+            return single(
+                node(op, ["x", *empty, "n"], ["y"], **attributes), ints("n", values), inputs=[X]
+            )
+
+        self.refused(with_ints("Resize", [2, 0], "", ""), "resizes dim 1 of size 4 to 0")
+        self.refused(with_ints("Resize", [2], "", ""), "has 1 scales or sizes for 2 dims")
+        self.refused(with_ints("Resize", [2, 4], "", "", mode="area"), "has the mode 'area'")
+        self.refused(with_ints("Pad", [0, 1, 0, 1], mode="mirror"), "has the mode 'mirror'")
+        self.refused(
+            with_ints("Pad", [0, 1 << 28, 0, 1], mode="wrap"), "at most 16777216 are supported"
+        )
+
+    def test_einsum(self):
+        for equation, text in (
+            ("ab", "equation of 1"),
+            ("ab,a2->b", "is not understood"),
+            ("ab,abc->c", "to have the dims 'abc', got rank 2"),
+            ("ab,bc->ad", "names a dim that no input has"),
+            ("aa,bc->bc", "has a dim of 2 and of 4 elements"),
+        ):
+            call = node("Einsum", ["x", "w"], ["y"], equation=equation)
+            self.refused(single(call, WEIGHT), text)
+
+    def test_batch_norms_of_train_mode(self):
+        vectors = [floats(name, [4], [1.0] * 4) for name in "sbmv"]
+        inputs = ["x", *"sbmv"]
+        of_batch = r"node 'batchnormalization' .* is in train mode: .* call eval\(\)"
+        call = (
+            "%y : [num_users=3] = call_function[target=torch.ops.aten._native_batch_norm_legit{}]"
+            "(args = ({}), kwargs = {{}})"
+        )
+        names = "%x, %s, %b, %m, %v, "
+        for node_of_batch in (
+            node("BatchNormalization", inputs, ["y"], training_mode=1),
+            node(
+                "BatchNormalization",
+                inputs,
+                ["y"],
+                metadata={
+                    "pkg.torch.onnx.fx_node": call.format(
+                        "_functional.default", names + "True, 0.1, 1e-05"
+                    )
+                },
+            ),
+        ):
+            self.refused(single(node_of_batch, *vectors), of_batch)
+        told = call.format("_no_training.default", names + "0.1, 1e-05")
+        self.accepted(
+            single(
+                node(
+                    "BatchNormalization", inputs, ["y"], metadata={"pkg.torch.onnx.fx_node": told}
+                ),
+                *vectors,
+            ),
+            r"nn\.mul",
+        )
