@@ -386,8 +386,9 @@ private:
     if (failed(found))
       return failure();
     for (auto parameter : module.getOps<nn::ParameterOp>())
-      if (parameter.getTrainable() && !found->contains(parameter))
-        parameter->setAttr(fsdp::ownOptimizer,
+      if (parameter.getTrainable() && !found->contains(parameter) &&
+          !parameter->hasAttr(nn::optimizerAttr))
+        parameter->setAttr(nn::optimizerAttr,
                            StringAttr::get(&getContext(), "adamw"));
     return success();
   }

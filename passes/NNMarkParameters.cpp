@@ -55,7 +55,7 @@ struct NNMarkParameters : impl::NNMarkParametersBase<NNMarkParameters> {
         failed(mark("--freeze", freeze, /*freezes=*/true)))
       return signalPassFailure();
     if (!parameters.empty() && llvm::all_of(parameters, [](nn::ParameterOp p) {
-          return p.getFrozen();
+          return p.getFrozen() || p->hasAttr(nn::optimizerAttr);
         })) {
       emitError(getOperation().getLoc())
           << "no parameter is left to train: "
@@ -94,9 +94,12 @@ private:
                << someNames();
     }
     for (nn::ParameterOp parameter : parameters)
-      if (found.contains(parameter) == freezes) {
+      // Running statistics follow whatever is trained.
+      if (found.contains(parameter) == freezes &&
+          (freezes || !parameter->hasAttr(nn::optimizerAttr))) {
         parameter.setFrozen(true);
         parameter.setTrainable(false);
+        parameter->removeAttr(nn::optimizerAttr);
       }
     return success();
   }

@@ -308,6 +308,38 @@ def NNDifferentiate : Pass<"nn-differentiate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::shardc::nn::NNDialect"];
 }
 
+def NNExpandBatchNorms : Pass<"nn-expand-batch-norms", "::mlir::ModuleOp"> {
+  let summary = "norms by the batch's statistics become other ops; evaluations take running ones";
+  let description = [{
+    Needs: @train and @eval.
+
+    Before:
+    ```mlir
+    %y, %mean, %variance = nn.batch_norm %x, %gamma, %beta, %running_mean, %running_var
+        {epsilon = 1.0e-05 : f64, momentum = 9.0e-01 : f64, site = 0 : i64, unbiased}
+        : (tensor<512x64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>)
+        -> (tensor<512x64xf32>, tensor<64xf32>, tensor<64xf32>)
+    %d = nn.running_gradient %running_mean, %mean {momentum = 9.0e-01 : f64, rows = 0 : i64,
+        site = 0 : i64} : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+    ```
+
+    After, in @train: sums over rows, products and differences, and with `%running`, an argument of
+    the role `running`:
+    ```mlir
+    %weight = nn.slice %running [0] to [1] by [1] : (tensor<1xf32>) -> tensor<1xf32>
+    %weights = nn.broadcast %weight : tensor<1xf32> -> tensor<64xf32>
+    %lost = nn.sub %running_mean, %mean : tensor<64xf32>
+    %d = nn.mul %weights, %lost : tensor<64xf32>
+    ```
+    The module's attribute `nn.running` says of each element of the argument what a run writes there
+    (`nn.running_gradient`). In @eval the running statistics stand for the batch's.
+
+    Why here: what backward reads of the batch's statistics is known, and fused kernels, precisions
+    and recomputation need nothing of their own for them.
+  }];
+  let dependentDialects = ["::shardc::nn::NNDialect"];
+}
+
 def NNPlaceDraws : Pass<"nn-place-draws", "::mlir::ModuleOp"> {
   let summary = "says where ops that draw get their numbers from; evaluations draw nothing";
   let description = [{

@@ -1,7 +1,7 @@
 // From a planned step to runtime/plan.proto: the frame around the programs.
 #include "codegen/emit/EmitPlan.h"
 
-#include "codegen/emit/EmitDraws.h"
+#include "codegen/emit/EmitRunInputs.h"
 #include "codegen/emit/EmitEntries.h"
 #include "codegen/step/View.h"
 #include "frontend/nn/NN.h"
@@ -266,7 +266,8 @@ void PlanEmitter::addParameter(nn::ParameterOp parameter, fsdp::UnitOp unit,
          isEmbedded, entry->mutable_source());
   if (auto role = parameter->getAttrOfType<StringAttr>("nn.role"))
     entry->set_role(role.str());
-  if (auto own = parameter->getAttrOfType<StringAttr>(fsdp::ownOptimizer))
+  static_assert(std::string_view(nn::runningOptimizer) == runningStatistics);
+  if (auto own = parameter->getAttrOfType<StringAttr>(nn::optimizerAttr))
     entry->set_optimizer(own.str());
 }
 
@@ -333,6 +334,14 @@ void PlanEmitter::inputs() {
                 indices.buffers.lookup(
                     step::View::of(input.getView()).buffer.getDefiningOp()),
                 *message.mutable_draws());
+      continue;
+    }
+    if (input.getRole() == "running") {
+      auto view = step::View::of(input.getView());
+      message.mutable_running()->set_dtype(
+          dtypeOf(getElementTypeOrSelf(input.getView().getType())));
+      emitRunning(module, indices.buffers.lookup(view.buffer.getDefiningOp()),
+                  *message.mutable_running());
       continue;
     }
     plan::Input *entry = message.add_inputs();

@@ -56,6 +56,14 @@ class IsProduct : public mlir::OpTrait::TraitBase<ConcreteOp, IsProduct> {};
 /// away.
 inline constexpr llvm::StringLiteral unroundedAttr = "nn.unrounded";
 
+/// The attribute of a trained `nn.parameter` that another formula updates than
+/// the run's optimizer: its name. In a step of muon, adamw for what is no
+/// matrix; `runningOptimizer` for running statistics.
+inline constexpr llvm::StringLiteral optimizerAttr = "nn.optimizer";
+/// Takes what nn.running_gradient says away, whatever the run's optimizer, its
+/// learning rate and clipping are.
+inline constexpr llvm::StringLiteral runningOptimizer = "running";
+
 } // namespace shardc::nn
 
 #include "frontend/nn/NNDialect.h.inc"

@@ -1,6 +1,5 @@
-// Norms of channels: of a batch, of groups, of single ones, and of neighbours.
+// Norms of channels of a sample: of groups, of single ones, and of neighbours.
 #include "frontend/onnx/Decoder.h"
-#include "frontend/onnx/FxCall.h"
 
 using namespace mlir;
 using namespace shardc;
@@ -107,62 +106,6 @@ LogicalResult groupNormalization(NodeContext &context) {
   return normalizeGroups(context, groups, vectors[0], vectors[1]);
 }
 
-/// Whether PyTorch normalizes by the statistics of the batch there; none where
-/// the file does not tell. The dynamo exporter leaves training_mode out, and
-/// tells by its metadata alone: _native_batch_norm_legit_functional(input,
-/// weight, bias, running_mean, running_var, training, momentum, eps), batch_norm
-/// with the same first arguments.
-std::optional<bool> isOfBatch(const NodeContext &context) {
-  if (context.intAttribute("training_mode", 0) != 0)
-    return true;
-  FxCall call = fxCall(*context.node.proto);
-  if (!call.target.contains("batch_norm"))
-    return std::nullopt;
-  if (call.target.contains("no_training"))
-    return false;
-  if (call.arguments.size() > 5)
-    return call.arguments[5] == "True";
-  return std::nullopt;
-}
-
-/// By running statistics, which are constants or parameters of the model.
-LogicalResult batchNormalization(NodeContext &context) {
-  const Operand &x = context.input(0);
-  if (failed(expectChannels(context)))
-    return failure();
-  std::optional<bool> ofBatch = isOfBatch(context);
-  if (ofBatch.value_or(false))
-    return context.error(
-        "is in train mode: statistics of the batch, and running ones that a "
-        "step updates, are not supported yet; call eval() of the model's batch "
-        "norms before the export to train it by its running statistics");
-  if (!ofBatch && context.emit.isFirst("batch norm"))
-    context.warning("is by running statistics, as in eval mode, and so are "
-                    "others like it; PyTorch's train mode, which the exporter "
-                    "by tracing leaves by default, is by those of the batch");
-  for (size_t i = 1; i < 5; ++i)
-    if (failed(expectPerChannel(context, i, x.shape()[1])))
-      return failure();
-  Emitter &emit = context.emit;
-  Emitter::OneRounding one(emit);
-  Type element = emit.arithmeticType(x.elementType());
-  // Statistics that the compiler knows stay values: what is made of them has
-  // the run's precision.
-  auto vector = [&](size_t i) {
-    Operand given = emit.materialize(context.input(i));
-    return perChannel(emit, emit.cast(given, element), x.rank());
-  };
-  Operand deviation = emit.unary<nn::SqrtOp>(emit.binary<nn::AddOp>(
-      vector(4),
-      emit.scalar(element, context.floatAttribute("epsilon", 1e-5f))));
-  Operand factor = emit.binary<nn::DivOp>(vector(1), deviation);
-  Operand centred = emit.binary<nn::SubOp>(emit.cast(x, element), vector(3));
-  Operand result = emit.binary<nn::AddOp>(
-      emit.binary<nn::MulOp>(centred, factor), vector(2));
-  context.set(0, one.result(emit.cast(result, x.elementType())));
-  return success();
-}
-
 /// x / (bias + alpha / size * sum of squares of the `size` channels around)^beta
 LogicalResult localResponseNormalization(NodeContext &context) {
   Operand x = context.input(0);
@@ -223,7 +166,6 @@ LogicalResult meanVarianceNormalization(NodeContext &context) {
 }
 
 constexpr Decoder decoders[] = {
-    {"BatchNormalization", 9, 5, 5, batchNormalization},
     {"GroupNormalization", 18, 3, 3, groupNormalization<true>},
     {"GroupNormalization", 21, 3, 3, groupNormalization<false>},
     {"InstanceNormalization", 6, 3, 3, instanceNormalization},

@@ -335,7 +335,7 @@ DecoderTable::DecoderTable() {
         shapeDecoders(), sequenceDecoders(), indexingDecoders(),
         reductionDecoders(), normalizationDecoders(), randomDecoders(),
         matMulDecoders(), convolutionDecoders(), poolingDecoders(),
-        channelNormDecoders(), resizeDecoders(), scatterDecoders(),
+        batchNormDecoders(), channelNormDecoders(), resizeDecoders(), scatterDecoders(),
         recurrentDecoders(), einsumDecoders(), attentionDecoders(),
         lossDecoders()})
     for (const Decoder &decoder : family)

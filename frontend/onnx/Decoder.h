@@ -128,6 +128,7 @@ llvm::ArrayRef<Decoder> indexingDecoders();
 llvm::ArrayRef<Decoder> scatterDecoders();
 llvm::ArrayRef<Decoder> reductionDecoders();
 llvm::ArrayRef<Decoder> normalizationDecoders();
+llvm::ArrayRef<Decoder> batchNormDecoders();
 llvm::ArrayRef<Decoder> channelNormDecoders();
 llvm::ArrayRef<Decoder> randomDecoders();
 llvm::ArrayRef<Decoder> matMulDecoders();

@@ -67,7 +67,8 @@ llvm::Error Flattener::append(const NodeProto &node, StringRef prefix,
   name = (prefix + name).str();
   if (const FunctionProto *function = functions.find(node))
     return openCall(node, name, *function);
-  result.push_back({&node, std::move(name), opset, origin});
+  result.push_back({&node, std::move(name), opset, origin,
+                    file.model().producer_name() == "pytorch"});
   return llvm::Error::success();
 }
 

@@ -19,6 +19,8 @@ struct Node {
   int64_t opset = 0;
   /// Index of the node of the graph that it is, or was inlined from.
   int origin = 0;
+  /// Whether one of PyTorch's exporters wrote it.
+  bool isPyTorchs = false;
 };
 
 /// Inlines functions, however deep they are nested; owns the nodes that this

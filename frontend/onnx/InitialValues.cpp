@@ -66,7 +66,7 @@ private:
     if (op == "LayerNormalization" || op == "RMSNormalization" ||
         op == "BatchNormalization" || op == "InstanceNormalization" ||
         op == "GroupNormalization")
-      return input == 1 ? "constant:1" : "constant:0";
+      return input == 1 || input == 4 ? "constant:1" : "constant:0";
     if ((op == "Conv" || op == "ConvTranspose") && rank >= 2) {
       double fan = 1;
       for (int64_t dim : llvm::drop_begin(parameter.dims))

@@ -68,6 +68,9 @@ static llvm::Error createParameter(const ImportedModel &model,
       parameter.frozen ? builder.getUnitAttr() : UnitAttr(),
       optional(parameter.scope), optional(parameter.init),
       bindingsOf(model, parameter, builder));
+  if (parameter.running && parameter.trainable)
+    op->setAttr(nn::optimizerAttr,
+                builder.getStringAttr(nn::runningOptimizer));
   if (!parameter.aliases.empty()) {
     SmallVector<StringRef> aliases(parameter.aliases.begin(),
                                    parameter.aliases.end());

@@ -2,6 +2,7 @@
 // which initializers are parameters, give each use its parameter's name, split
 // what was merged, and join what is tied.
 #include "frontend/onnx/Parameters.h"
+#include "frontend/onnx/BatchNorm.h"
 #include "frontend/onnx/GradientReach.h"
 #include "frontend/onnx/InitialValues.h"
 #include "frontend/onnx/ListedNames.h"
@@ -84,6 +85,7 @@ public:
       listed.findLost(result);
     }
     result.roleFindings = roles.apply(found);
+    findRunning();
     finish();
     return std::move(result);
   }
@@ -108,6 +110,8 @@ private:
   void joinTransposedCopies();
   std::string scopeOfUses(const Parameter &parameter) const;
   bool mayBeSeveral(const Parameter &parameter) const;
+  bool isRunning(const Parameter &parameter) const;
+  void findRunning();
   void finish();
   void refuse(const Twine &problem) {
     result.problemTexts.push_back(problem.str());
@@ -133,7 +137,10 @@ bool Recovery::isTrainable(const Initializer &initializer, const Fold &fold,
   if (!isFloatType(initializer.dtype))
     return false;
   if (!signature.present)
-    return roles.isParameter(initializer);
+    return roles.isParameter(initializer) ||
+           llvm::any_of(usedBy, [&](const Reader &reader) {
+             return isRunningStatistic(*nodes[reader.node].proto, reader.input);
+           });
   if (fold.kind == Fold::Computed) {
     refuse("initializer '" + initializer.name +
            "' was computed from parameter" +
@@ -353,7 +360,7 @@ std::string Recovery::scopeOfUses(const Parameter &parameter) const {
 /// everywhere, or of matrices, where none is an embedding's that a head is tied
 /// to.
 bool Recovery::mayBeSeveral(const Parameter &parameter) const {
-  if (!parameter.trainable)
+  if (!parameter.trainable || parameter.running)
     return false;
   llvm::StringSet<> modules;
   bool isEmbedding = false;
@@ -371,6 +378,32 @@ bool Recovery::mayBeSeveral(const Parameter &parameter) const {
                    file.isUniform(*parameter.bindings[0].initializer)
                        .value_or(false)
              : !parameter.aliases.empty() && !isEmbedding;
+}
+
+/// Whether norms by the batch's statistics read a parameter as one that runs,
+/// and nothing else does.
+bool Recovery::isRunning(const Parameter &parameter) const {
+  bool isRead = false;
+  for (const Binding &binding : parameter.bindings)
+    for (auto [node, input] : binding.uses) {
+      const ::onnx::NodeProto &proto = *nodes[node].proto;
+      if (isRunningStatistic(proto, input))
+        isRead = true;
+      else if (proto.op_type() != "Identity")
+        return false;
+    }
+  return isRead;
+}
+
+/// Running statistics follow the norms, but for those that --buffer names.
+void Recovery::findRunning() {
+  for (Parameter &parameter : found) {
+    if (!isRunning(parameter))
+      continue;
+    parameter.running = true;
+    parameter.frozen = false;
+    parameter.trainable = !roles.isKept(parameter);
+  }
 }
 
 /// Orders the parameters by first use, numbers their uses, and names what is
@@ -401,7 +434,7 @@ void Recovery::finish() {
     }
   }
   if (!signature.present)
-    for (const Parameter &parameter : found)
+    for (const Parameter &parameter : found) {
       if (parameter.trainable && isGeneratedName(parameter.name) &&
           !roles.isWanted(*parameter.bindings[0].initializer))
         result.unnamedNames.push_back(parameter.name);
@@ -410,6 +443,7 @@ void Recovery::finish() {
             llvm::join(llvm::concat<const std::string>(
                            llvm::ArrayRef(parameter.name), parameter.aliases),
                        "' = '"));
+    }
   result.table = std::move(found);
   setInitialValues(result.table, nodes, file);
 }

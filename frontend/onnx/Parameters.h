@@ -33,6 +33,8 @@ struct Parameter {
   bool trainable = false;
   /// A parameter that is kept as it is.
   bool frozen = false;
+  /// A running statistic, which a batch norm's steps move.
+  bool running = false;
   /// Module that owns it; empty where not known.
   std::string scope;
   /// How PyTorch would initialise it; see docs/architecture.md.

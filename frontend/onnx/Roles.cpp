@@ -224,6 +224,13 @@ bool Roles::isWanted(const Initializer &initializer) const {
          });
 }
 
+bool Roles::isKept(const Parameter &parameter) const {
+  std::string ignored;
+  return llvm::any_of(
+      compile(choices.buffers, "--buffer", ignored),
+      [&](const llvm::Regex &regex) { return isFound(regex, parameter); });
+}
+
 /// A pattern that is found in names of parameters chooses among them; one that
 /// is found in other tensors alone makes these parameters.
 void Roles::promote(std::vector<Parameter> &parameters,

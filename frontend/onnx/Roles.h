@@ -26,6 +26,9 @@ public:
   /// Whether --trainable names what would be a constant of the program.
   bool isWanted(const Initializer &initializer) const;
 
+  /// Whether --buffer names a tensor.
+  bool isKept(const Parameter &parameter) const;
+
   /// Applies tables that are never trained and the user's choices to the
   /// parameters and buffers, by all of their names, and notes what was
   /// decided by guesses.

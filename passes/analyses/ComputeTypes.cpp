@@ -19,7 +19,9 @@ static bool isNorm(Operation *op) { return op->hasTrait<nn::IsNorm>(); }
 static bool isSoftmax(Operation *op) { return op->hasTrait<nn::IsSoftmax>(); }
 static bool isLoss(Operation *op) { return op->hasTrait<nn::IsLoss>(); }
 /// Not generated code: its operands have one type, and are read as they lie.
-static bool isLibraryCall(Operation *op) { return !isa<nn::KernelBody>(op); }
+static bool isLibraryCall(Operation *op) {
+  return !isa<nn::KernelBody>(op) && !op->hasTrait<nn::MixedTypes>();
+}
 
 bool isMove(Operation *op) { return op->hasTrait<nn::IsMove>(); }
 /// Its result is still a parameter, in another shape.

@@ -20,11 +20,6 @@
 
 namespace shardc::fsdp {
 
-/// The attribute of a trained `nn.parameter` that another formula updates than
-/// the optimizer's own: its name. In a step of muon, adamw for what is no
-/// matrix.
-inline constexpr llvm::StringLiteral ownOptimizer = "nn.optimizer";
-
 /// The type of an exact sum (`fsdp.exact_sum`): tensor<68xi64>.
 mlir::RankedTensorType getExactSumType(mlir::MLIRContext *context);
 /// The type in which gradients of a float type are added: f32 for 16 bits.

@@ -57,7 +57,7 @@ int64_t fsdp::laterStateElements(UnitOp unit, StringRef kind,
        llvm::zip(unit.getParameters().getAsRange<FlatSymbolRefAttr>(),
                  unit.getOffsets())) {
     auto parameter = symbols.lookup<nn::ParameterOp>(name.getValue());
-    if (!parameter->hasAttr(ownOptimizer))
+    if (!parameter->hasAttr(nn::optimizerAttr))
       continue;
     int64_t end =
         begin + cast<RankedTensorType>(parameter.getType()).getNumElements();

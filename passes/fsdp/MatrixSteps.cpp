@@ -14,7 +14,7 @@ MatrixSteps::matricesOf(UnitOp unit) {
        llvm::zip(unit.getParameters().getAsRange<FlatSymbolRefAttr>(),
                  unit.getOffsets())) {
     auto parameter = symbols.lookup<nn::ParameterOp>(name.getValue());
-    if (parameter->hasAttr(ownOptimizer))
+    if (parameter->hasAttr(nn::optimizerAttr))
       continue;
     ArrayRef<int64_t> shape =
         cast<RankedTensorType>(parameter.getType()).getShape();

@@ -22,7 +22,7 @@ uint64_t checkpointBytes(const plan::Plan &plan) {
     for (uint32_t index : unit.parameters()) {
       uint64_t copies = 1;
       for (int i = 0; i < unit.state_buffers_size(); ++i)
-        copies += i == 0 || !isWholeMatrix(plan, plan.parameters(int(index)));
+        copies += !stateNameOf(plan, plan.parameters(int(index)), i).empty();
       uint64_t elements = 1;
       for (int64_t dim : plan.parameters(int(index)).shape())
         elements *= uint64_t(dim);

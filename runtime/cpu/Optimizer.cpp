@@ -198,14 +198,26 @@ matrixFormula(const StepNumbers &numbers, const ParameterNumbers &own) {
   };
 }
 
+/// The same of running statistics.
+template <typename T>
+static std::function<void(T *, T *const *, const T *, int64_t)>
+runningFormula() {
+  return [&loops = simd::loops<T>()](T *master, T *const *, const T *gradient,
+                                     int64_t count) {
+    loops.follow(master, gradient, 1, 1, count);
+  };
+}
+
 template <typename T>
 static void runOn(const OptimizerStep &step, const StepNumbers &numbers,
                   const Range &range, double factor, ThreadPool &pool) {
-  auto formula = range.isMatrix
+  auto formula = range.isRunning ? runningFormula<T>()
+                 : range.isMatrix
                      ? matrixFormula<T>(numbers, range.numbers)
                      : formulaOf<T>(step.kind, numbers, range.numbers, factor);
   const Tensor &by = range.isMatrix ? step.direction : step.gradient;
-  size_t stateCount = range.isMatrix ? 0 : step.states.size();
+  size_t stateCount =
+      range.isMatrix || range.isRunning ? 0 : step.states.size();
   auto onBlock = [&](auto &master, int64_t at, int64_t count) {
     Block<T> gradient(by, at, count);
     std::array<std::optional<Block<T>>, mostStates> states;

@@ -177,7 +177,9 @@ Task bind(CudaDevice &, const entry::MatrixDirection &) {
   fail("optimizers of whole matrices (muon) run on the CPU alone");
 }
 
-Task bind(CudaDevice &device, const entry::OptimizerStep &entry) {
+/// What a step's launches have in common.
+static OptimizerParameters parametersOf(CudaDevice &device,
+                                        const entry::OptimizerStep &entry) {
   OptimizerParameters of = {};
   of.numbers = device.runNumbers;
   of.norm = addressOf(entry.norm);
@@ -193,19 +195,34 @@ Task bind(CudaDevice &device, const entry::OptimizerStep &entry) {
   of.copy = addressOf(entry.copy);
   if (entry.copy)
     of.copyType = copyTypeOf(entry.copy);
+  of.isDecoupled = entry.kind != OptimizerKind::Adam;
+  return of;
+}
+
+/// The ranges that one kernel updates: running statistics, or the others. Also
+/// where there are none, the optimizer's own kernel says whether it skipped.
+static Task stepTask(CudaDevice &device, const entry::OptimizerStep &entry,
+                     bool isRunning) {
+  OptimizerParameters of = parametersOf(device, entry);
   std::vector<OptimizerRange> ranges;
   int64_t elements = 0;
   for (const entry::Range &range : entry.ranges) {
+    if (range.isRunning != isRunning)
+      continue;
     ranges.push_back({range.begin, range.end, range.numbers.learningRateScale,
                       range.numbers.weightDecay});
     elements += range.end - range.begin;
   }
+  if (ranges.empty() && isRunning)
+    return [] {};
+  if (isRunning)
+    std::fill(std::begin(of.states), std::end(of.states), Address{0});
   of.ranges = ranges.empty() ? 0 : uploadTable(device, ranges);
   of.rangeCount = std::ssize(ranges);
-  of.isDecoupled = entry.kind != OptimizerKind::Adam;
   CUfunction kernel = device.ownKernel(
       "Optimizer",
-      std::string("optimizer_") + kernelKind(entry.kind) + "_" +
+      std::string("optimizer_") +
+          (isRunning ? "follow" : kernelKind(entry.kind)) + "_" +
           (entry.remainder ? "split" : suffixOf(entry.master.dtype)) + "_" +
           suffixOf(entry.gradient.dtype));
   Grid grid = gridFor(elements / 4, copyThreads);
@@ -217,6 +234,14 @@ Task bind(CudaDevice &device, const entry::OptimizerStep &entry) {
     of.epsilon = numbers.epsilon;
     of.momentum = numbers.momentum, of.nesterov = numbers.nesterov;
     device.launch(kernel, grid, of);
+  };
+}
+
+Task bind(CudaDevice &device, const entry::OptimizerStep &entry) {
+  return [own = stepTask(device, entry, /*isRunning=*/false),
+          running = stepTask(device, entry, /*isRunning=*/true)] {
+    own();
+    running();
   };
 }
 

@@ -276,6 +276,9 @@ struct Range {
   /// Rows of whole matrices, which go along the direction. They have the first
   /// state alone.
   bool isMatrix = false;
+  /// Running statistics, from which their gradients are taken away. They have no
+  /// state.
+  bool isRunning = false;
   /// Where other elements begin in the states behind the first.
   int64_t laterStates = begin;
 };

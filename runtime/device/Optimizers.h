@@ -118,6 +118,10 @@ inline constexpr Optimizer optimizers[] = {
      0.95,
      "momentum_buffer"}};
 
+/// What updates running statistics, in the place of an optimizer's name: their
+/// gradients are taken away from them, whatever the run's numbers are.
+inline constexpr std::string_view runningStatistics = "running";
+
 /// Null for an unknown name.
 constexpr const Optimizer *findOptimizer(std::string_view name) {
   for (const Optimizer &optimizer : optimizers)

@@ -74,6 +74,7 @@ private:
   void check(const plan::Input &input);
   void loss();
   void draws();
+  void running();
   void check(const plan::ExportedInitializer &exported);
   void check(const plan::Tensor &tensor, std::string_view of);
   /// Checks tensors and indices of an entry, wherever they stand in it.
@@ -100,6 +101,7 @@ void PlanCheck::run() {
     check(input);
   loss();
   draws();
+  running();
   for (const plan::ExportedInitializer &exported : plan.exported_initializers())
     check(exported);
   if (plan.target().has_cpu())
@@ -264,6 +266,28 @@ void PlanCheck::draws() {
     if (!(site.rate() >= 0 && site.rate() <= 1))
       refuse("the rate of ", site.name(), " is ", numberText(site.rate()),
              ", not in [0, 1]");
+}
+
+void PlanCheck::running() {
+  if (!plan.has_running())
+    return;
+  const plan::Running &running = plan.running();
+  checkIndex(running.buffer(), plan.buffers_size(), "buffer",
+             "the running statistics");
+  if (running.dtype() != plan::FLOAT32 && running.dtype() != plan::FLOAT64)
+    refuse("the weights of running statistics have the element type ",
+           int(running.dtype()));
+  if (plan.buffers(static_cast<int>(running.buffer())).bytes() <
+      static_cast<int64_t>(elementSize(running.dtype())) *
+          running.shares_size())
+    refuse("the weights of ", running.shares_size(),
+           " running statistics lie outside of their buffer");
+  for (const plan::Running::Share &share : running.shares())
+    if (!(share.momentum() >= 0 && share.momentum() <= 1) || share.call() < 0 ||
+        share.call() >= share.calls() || share.calls() > most)
+      refuse("a running statistic has the momentum ",
+             numberText(share.momentum()), " and call ", share.call(), " of ",
+             share.calls());
 }
 
 void PlanCheck::check(const plan::ExportedInitializer &exported) {

@@ -108,7 +108,8 @@ Slice Rank::stateSlice(const plan::Unit &unit, uint32_t parameter,
   if (unit.optimizer_shards() == 0)
     return {};
   for (const TrainedPart &part : trainedParts(*state, unit)) {
-    if (part.parameter != parameter || (part.isMatrix && index > 0))
+    if (part.parameter != parameter || part.isRunning ||
+        (part.isMatrix && index > 0))
       continue;
     Tensor values = stateVector(*state, unit, index);
     values.data += (index == 0 ? part.begin : part.laterStates) *

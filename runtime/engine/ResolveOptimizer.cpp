@@ -20,21 +20,25 @@ static std::vector<entry::Range> trainedRanges(const RankState &state,
     // are neighbours, too.
     if (!merged.empty() && merged.back().end == part.begin &&
         merged.back().isMatrix == part.isMatrix &&
+        merged.back().isRunning == part.isRunning &&
         merged.back().numbers == numbers)
       merged.back().end = part.end;
     else
       merged.push_back(
-          {part.begin, part.end, numbers, part.isMatrix, part.laterStates});
+          {part.begin, part.end, numbers, part.isMatrix, part.isRunning,
+           part.laterStates});
   }
   return merged;
 }
 
-/// Returns their rows, of one element where a parameter has one dim. Slices end
+/// Returns their rows, but those of running statistics, of one element where a parameter has one dim. Slices end
 /// on rows, so what a mesh cuts all the same is a row of its own.
 static std::vector<entry::Rows> trainedRows(const RankState &state,
                                             const plan::Unit &unit) {
   std::vector<entry::Rows> rows;
   for (const TrainedPart &part : trainedParts(state, unit)) {
+    if (part.isRunning)
+      continue;
     const plan::Parameter &parameter = state.plan.parameters(part.parameter);
     int64_t width = 1, begin = part.begin;
     for (int dim = 1; dim < parameter.shape_size(); ++dim)
@@ -229,7 +233,7 @@ entry::OptimizerStep resolve(const RankState &state,
   for (const entry::Range &range : step.ranges) {
     if (range.isMatrix && !step.direction)
       fail("unit ", unit.name(), " has matrices, but no direction");
-    if (!range.isMatrix)
+    if (!range.isMatrix && !range.isRunning)
       for (int i = 1; i < states; ++i)
         if (range.laterStates + range.end - range.begin >
             step.states[i].elements())

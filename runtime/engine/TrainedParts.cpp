@@ -15,8 +15,14 @@ bool isWholeMatrix(const plan::Plan &plan, const plan::Parameter &parameter) {
          parameter.optimizer().empty() && parameter.shape_size() == 2;
 }
 
+bool isRunning(const plan::Parameter &parameter) {
+  return parameter.trainable() && parameter.optimizer() == runningStatistics;
+}
+
 std::string stateNameOf(const plan::Plan &plan,
                         const plan::Parameter &parameter, int index) {
+  if (isRunning(parameter))
+    return "";
   if (!isWholeMatrix(plan, parameter))
     return index < plan.optimizer().states_size()
                ? plan.optimizer().states(index)
@@ -42,7 +48,8 @@ std::vector<TrainedPart> trainedParts(const RankState &state,
     if (begin < end)
       parts.push_back({index, begin - first, end - first,
                        begin - parameter.flat_offset(),
-                       isWholeMatrix(state.plan, parameter), begin - first});
+                       isWholeMatrix(state.plan, parameter),
+                       isRunning(parameter), begin - first});
   }
   std::sort(parts.begin(), parts.end(),
             [](const TrainedPart &a, const TrainedPart &b) {

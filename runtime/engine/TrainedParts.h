@@ -16,6 +16,7 @@ struct TrainedPart {
   int64_t begin, end; // in the slice
   int64_t before;     // elements of the parameter in slices before it
   bool isMatrix;      // updated as a whole matrix
+  bool isRunning;     // running statistics
   /// Where it begins in states behind the first: of an optimizer of whole
   /// matrices, whose matrices have none of these, the other parts lie there one
   /// behind the other.

@@ -80,4 +80,14 @@ void BatchLoader::loadDraws(std::span<const int32_t> words) {
              reinterpret_cast<const std::byte *>(words.data()));
 }
 
+void BatchLoader::loadRunning(std::span<const double> weights) {
+  const plan::Running &running = plan.running();
+  std::vector<std::byte> values(weights.size() * elementSize(running.dtype()));
+  convertElements(reinterpret_cast<const std::byte *>(weights.data()),
+                  plan::FLOAT64, values.data(), running.dtype(),
+                  std::ssize(weights));
+  rank.write(rank.buffer(running.buffer()), 0, std::ssize(values),
+             values.data());
+}
+
 } // namespace shardc::runtime

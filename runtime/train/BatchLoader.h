@@ -38,6 +38,9 @@ public:
   void loadScale(double lossScale);
   /// What ops draw from, in a program that has such (Draws.h).
   void loadDraws(std::span<const int32_t> words);
+  /// The weights of running statistics, in a program that has such
+  /// (RunningWeights.h).
+  void loadRunning(std::span<const double> weights);
   /// Reads the samples first.
   void load(const Dataset &data, std::span<const int64_t> samples,
             double lossScale);

@@ -3,6 +3,7 @@
 
 #include "runtime/base/Error.h"
 #include "runtime/base/Text.h"
+#include "runtime/engine/ParameterStates.h"
 #include "runtime/train/MemoryPlan.h"
 #include "runtime/train/Report.h"
 
@@ -61,7 +62,7 @@ Table describe(const Run &run) {
   const Manifest &manifest = run.manifest;
   int64_t trained = 0;
   for (const plan::Parameter &parameter : run.plan.parameters())
-    if (parameter.trainable())
+    if (parameter.trainable() && !isRunning(parameter))
       trained += elementCount(parameter);
   Table rows = {
       {"model", modelText(manifest.model)},

@@ -42,7 +42,9 @@ static std::vector<int> matchGroups(const Options &options,
     matches.push_back(group.match);
   return matchNames(
       "--group", matches, plan, "trained parameter",
-      [](const plan::Parameter &parameter) { return parameter.trainable(); });
+      [](const plan::Parameter &parameter) {
+        return parameter.trainable() && !isRunning(parameter);
+      });
 }
 
 static std::string joined(const std::vector<std::string> &words) {
@@ -81,7 +83,7 @@ ParameterGroups ParameterGroups::resolve(const Options &options,
       numbers.weightDecay = option->weightDecay.value_or(numbers.weightDecay);
     }
     resolved.numbers.push_back(numbers);
-    if (!parameter.trainable())
+    if (!parameter.trainable() || isRunning(parameter))
       continue;
     ParameterGroup &slot =
         slots[4 * (option ? matches[i] : rest) + (decays ? 0 : 1) +

@@ -5,6 +5,7 @@
 #include "runtime/base/Error.h"
 #include "runtime/base/Text.h"
 #include "runtime/data/LossNormalization.h"
+#include "runtime/engine/ParameterStates.h"
 #include "runtime/train/Collectives.h"
 #include "runtime/train/Draws.h"
 #include "runtime/train/MemoryPlan.h"
@@ -110,7 +111,9 @@ static std::string lossScaleText(const LossScaling &scaling) {
 std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
   int64_t parameters = 0, frozen = 0;
   for (const plan::Parameter &parameter : plan.parameters())
-    if (parameter.trainable())
+    if (isRunning(parameter))
+      continue;
+    else if (parameter.trainable())
       parameters += elementCount(parameter);
     else if (parameter.frozen())
       frozen += elementCount(parameter);

@@ -4,6 +4,7 @@
 
 #include "runtime/base/EntryText.h"
 #include "runtime/train/Draws.h"
+#include "runtime/train/RunningWeights.h"
 
 namespace shardc::runtime {
 
@@ -43,6 +44,7 @@ void failInStep(Run &run, Rank &rank, BatchLoader &loader, PastStep step,
         samplesOf(run, order, step.begin, i, rank.rank());
     loader.load(run.data, samples, step.lossScale(i));
     loadDraws(run.plan, run.settings, rank.rank(), step.number, i, loader);
+    loadRunningWeights(run.plan, step.numbers.microBatches, i, loader);
     step.numbers.microBatch = i;
     try {
       rank.runTrain(step.numbers);

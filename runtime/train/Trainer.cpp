@@ -18,6 +18,7 @@
 #include "runtime/train/NamingRank.h"
 #include "runtime/train/ReadAhead.h"
 #include "runtime/train/RunSaver.h"
+#include "runtime/train/RunningWeights.h"
 #include "runtime/train/SampleLog.h"
 #include "runtime/train/StepAgain.h"
 #include "runtime/train/StepBatches.h"
@@ -362,6 +363,7 @@ void RankLoop::step(int64_t step, double begin) {
     batches->load(i, normalization(i) * scaler.scale(),
                   sampleLog ? &*sampleLog : nullptr);
     loadDraws(plan, run.settings, rank->rank(), step, i, batches->onDevice());
+    loadRunningWeights(plan, numbers.microBatches, i, batches->onDevice());
     numbers.microBatch = i;
     rank->beginTrain(numbers);
   }

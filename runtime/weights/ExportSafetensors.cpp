@@ -2,6 +2,7 @@
 #include "runtime/weights/ExportSafetensors.h"
 
 #include "runtime/base/DType.h"
+#include "runtime/engine/ParameterStates.h"
 #include "runtime/files/Safetensors.h"
 
 #include <algorithm>
@@ -16,6 +17,8 @@ static plan::DType exportedType(const plan::Plan &plan,
                                 SafetensorsExport::Values values) {
   const plan::Unit &unit = plan.units(parameter.unit());
   bool gradients = values == SafetensorsExport::Values::Gradients;
+  if (isRunning(parameter) && gradients)
+    return plan::INVALID;
   if (parameter.trainable() && gradients)
     return elementSize(unit.gradient_dtype()) == 2 ? plan::FLOAT32
                                                    : unit.gradient_dtype();

@@ -295,6 +295,8 @@ void checkFrame(const plan::Plan &plan, Findings &findings) {
     own(plan.loss().scale_buffer(), "the loss");
   if (plan.has_draws())
     own(plan.draws().buffer(), "the draws");
+  if (plan.has_running())
+    own(plan.running().buffer(), "the weights of running statistics");
 
   // What no placement can do without, and the planner has said.
   std::vector<int64_t> most(plan.pools_size());

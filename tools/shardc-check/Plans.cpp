@@ -299,6 +299,9 @@ bool checkIndices(const plan::Plan &plan, Findings &findings) {
   index(plan.loss().scale_buffer(), plan.buffers_size(), "the loss", "buffer");
   if (plan.has_draws())
     index(plan.draws().buffer(), plan.buffers_size(), "the draws", "buffer");
+  if (plan.has_running())
+    index(plan.running().buffer(), plan.buffers_size(),
+          "the weights of running statistics", "buffer");
   for (const plan::Input &input : plan.inputs())
     need(isSane(input.tensor(), plan), input.name(),
          "does not lie in its buffer");

@@ -111,6 +111,11 @@ void Run::begin() {
   if (plan.has_draws())
     fill(plan.draws().buffer(), row(0, 8 * plan.draws().sites_size(), 4), 4,
          values.leaf("draws", of, 8 * plan.draws().sites_size()));
+  if (plan.has_running()) {
+    const int64_t bytes = bytesOf(plan.running().dtype());
+    fill(plan.running().buffer(), row(0, plan.running().shares_size(), bytes),
+         bytes, values.leaf("running", of, plan.running().shares_size()));
+  }
   if (microBatch > 0)
     return;
   for (const plan::Constant &constant : plan.constants()) {

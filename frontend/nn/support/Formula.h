@@ -39,6 +39,9 @@ public:
   mlir::Value log(mlir::Value x) {
     return LogOp::create(builder, loc, x.getType(), x);
   }
+  mlir::Value sqrt(mlir::Value x) {
+    return SqrtOp::create(builder, loc, x.getType(), x);
+  }
   mlir::Value sigmoid(mlir::Value x) {
     return SigmoidOp::create(builder, loc, x.getType(), x);
   }

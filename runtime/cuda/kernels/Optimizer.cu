@@ -39,9 +39,11 @@ struct Step {
 };
 
 /// A formula takes parameter p, gradient g and states s, which it changes, and
-/// returns the new parameter. T is what is computed in.
+/// returns the new parameter. T is what is computed in. Where it is not scaled,
+/// gradients are as they were summed.
 template <typename T> struct Adam {
   static constexpr int states = 3;
+  static constexpr bool isScaled = true;
   T l2, decay, weight, otherWeight, beta2, squareWeight, step, correction,
       epsilon;
   bool hasSmallWeight, isAmsGrad;
@@ -82,6 +84,7 @@ template <typename T> struct Adam {
 
 template <typename T> struct Sgd {
   static constexpr int states = 1;
+  static constexpr bool isScaled = true;
   T l2, momentum, rate;
   bool hasMomentum, nesterov;
 
@@ -104,6 +107,7 @@ template <typename T> struct Sgd {
 
 template <typename T> struct Lion {
   static constexpr int states = 1;
+  static constexpr bool isScaled = true;
   T decay, beta1, gradientWeight1, beta2, gradientWeight2, rate;
 
   SHARDC_INLINE Lion(const OptimizerParameters &with, const Step &of,
@@ -125,6 +129,7 @@ template <typename T> struct Lion {
 
 template <typename T> struct Adagrad {
   static constexpr int states = 1;
+  static constexpr bool isScaled = true;
   T l2, rate, epsilon;
 
   SHARDC_INLINE Adagrad(const OptimizerParameters &with, const Step &of,
@@ -138,6 +143,17 @@ template <typename T> struct Adagrad {
     s[0] += g * g;
     return p + rate * g / (squareRoot(s[0]) + epsilon);
   }
+};
+
+/// Running statistics, whose gradients have no loss scale.
+template <typename T> struct Follow {
+  static constexpr int states = 1;
+  static constexpr bool isScaled = false;
+
+  SHARDC_INLINE Follow(const OptimizerParameters &, const Step &,
+                       const OptimizerRange &) {}
+
+  SHARDC_INLINE T operator()(T p, T g, T (&)[1]) const { return p - g; }
 };
 
 /// Rounds masters as they are stored.
@@ -289,7 +305,7 @@ SHARDC_INLINE void optimize(const OptimizerParameters &with) {
   for (Address state : with.states)
     aligned &= isAligned<T, size>(state);
   auto *ranges = at<const OptimizerRange>(with.ranges);
-  auto factor = Compute<T>(step.factor);
+  auto factor = Compute<T>(Formula<Compute<T>>::isScaled ? step.factor : 1.0);
   for (Count number = 0; number < with.rangeCount; ++number) {
     OptimizerRange range = ranges[number];
     Formula<Compute<T>> formula(with, step, range);
@@ -328,5 +344,6 @@ SHARDC_KIND(adam, Adam)
 SHARDC_KIND(sgd, Sgd)
 SHARDC_KIND(lion, Lion)
 SHARDC_KIND(adagrad, Adagrad)
+SHARDC_KIND(follow, Follow)
 
 } // namespace shardc::runtime::cuda

@@ -16,7 +16,8 @@ struct OptimizerRange {
 enum CopyType : Count { CopyFloat32, CopyBfloat16, CopyFloat16 };
 
 /// optimizer_KIND_MASTER_GRADIENT of Optimizer.cu: a unit's slice. KIND is adam
-/// (AdamW and AMSGrad too), sgd, lion or adagrad; MASTER, which is the states'
+/// (AdamW and AMSGrad too), sgd, lion, adagrad, or follow, which takes gradients
+/// as they are away from running statistics; MASTER, which is the states'
 /// type as well, is f64, f32, bf16 or f16, and GRADIENT is MASTER, f32 with those
 /// of 16 bits, or bf16 or f16 with f32. MASTER may be split, with GRADIENT f32 or
 /// bf16: float32 states, and masters as runtime/base/SplitMaster.h has them. It

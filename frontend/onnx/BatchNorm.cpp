@@ -1,0 +1,28 @@
+// Two ways to say that a norm is by the batch's statistics.
+#include "frontend/onnx/BatchNorm.h"
+
+#include "frontend/onnx/FxCall.h"
+
+namespace shardc::onnx {
+
+std::optional<bool> isByBatch(const ::onnx::NodeProto &node) {
+  for (const ::onnx::AttributeProto &attribute : node.attribute())
+    if (attribute.name() == "training_mode" && attribute.i() != 0)
+      return true;
+  FxCall call = fxCall(node);
+  if (!call.target.contains("batch_norm"))
+    return std::nullopt;
+  // Without running statistics they are computed by nodes before it.
+  if (call.target.contains("no_training") || call.target.contains("no_stats"))
+    return false;
+  if (call.arguments.size() > 5)
+    return call.arguments[5] == "True";
+  return std::nullopt;
+}
+
+bool isRunningStatistic(const ::onnx::NodeProto &node, int input) {
+  return (input == 3 || input == 4) && node.op_type() == "BatchNormalization" &&
+         isByBatch(node).value_or(false);
+}
+
+} // namespace shardc::onnx

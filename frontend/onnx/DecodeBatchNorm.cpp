@@ -1,0 +1,143 @@
+// Batch norms, by the statistics of the batch or by running ones.
+#include "frontend/onnx/BatchNorm.h"
+#include "frontend/onnx/Decoder.h"
+
+#include <charconv>
+
+using namespace mlir;
+using namespace shardc;
+using namespace shardc::onnx;
+
+namespace {
+
+/// Checks x [N, C, S...], and one number per channel in all other inputs.
+LogicalResult expectInputs(NodeContext &context) {
+  const Operand &x = context.input(0);
+  if (x.rank() < 2)
+    return context.error("expects an input [N, C, ...] of rank 2 or more, got "
+                         "rank " +
+                         Twine(x.rank()));
+  if (failed(context.expectFloat(0)) || failed(context.sameElementType(0, 2)))
+    return failure();
+  for (size_t i = 1; i < 5; ++i)
+    if (context.input(i).shape() != ArrayRef(x.shape()[1]))
+      return context.error("expects input " + Twine(i) + " to have the shape " +
+                           shapeText(x.shape()[1]) + ", got " +
+                           shapeText(context.input(i).shape()));
+  return success();
+}
+
+/// By running statistics, which are constants or parameters of the model.
+void byRunning(NodeContext &context) {
+  const Operand &x = context.input(0);
+  Emitter &emit = context.emit;
+  Emitter::OneRounding one(emit);
+  Type element = emit.arithmeticType(x.elementType());
+  // Statistics that the compiler knows stay values: what is made of them has
+  // the run's precision.
+  auto vector = [&](size_t i) {
+    Operand given = emit.cast(emit.materialize(context.input(i)), element);
+    Shape shape(x.rank() - 1, 1);
+    shape[0] = x.shape()[1];
+    return emit.reshape(given, shape);
+  };
+  Operand deviation = emit.unary<nn::SqrtOp>(emit.binary<nn::AddOp>(
+      vector(4),
+      emit.scalar(element, context.floatAttribute("epsilon", 1e-5f))));
+  Operand factor = emit.binary<nn::DivOp>(vector(1), deviation);
+  Operand centred = emit.binary<nn::SubOp>(emit.cast(x, element), vector(3));
+  Operand result = emit.binary<nn::AddOp>(
+      emit.binary<nn::MulOp>(centred, factor), vector(2));
+  context.set(0, one.result(emit.cast(result, x.elementType())));
+}
+
+/// The momentum as somebody wrote it: 0.9, not the nearest float32. Steps add up
+/// what is between the two.
+double momentumOf(const NodeContext &context) {
+  const double stored = context.floatAttribute("momentum", 0.9f);
+  char digits[32];
+  auto end = std::to_chars(std::begin(digits), std::end(digits),
+                           static_cast<float>(stored));
+  double written = stored;
+  (void)StringRef(digits, end.ptr - digits).getAsDouble(written);
+  return written;
+}
+
+/// A running statistic behind the node, as ONNX defines it.
+Operand follow(NodeContext &context, size_t input, const Operand &ofBatch) {
+  Emitter &emit = context.emit;
+  const double momentum = momentumOf(context);
+  Type element = ofBatch.elementType();
+  Operand kept =
+      emit.binary<nn::MulOp>(emit.cast(context.input(input), element),
+                             emit.scalar(element, momentum));
+  Operand added = emit.binary<nn::MulOp>(ofBatch,
+                                         emit.scalar(element, 1 - momentum));
+  return emit.cast(emit.binary<nn::AddOp>(kept, added),
+                   context.input(input).elementType());
+}
+
+/// By the batch's statistics, which running ones follow.
+LogicalResult byBatch(NodeContext &context) {
+  const Operand &x = context.input(0);
+  Emitter &emit = context.emit;
+  const int64_t channels = x.shape()[1],
+                rows = x.type().getNumElements() /
+                       std::max<int64_t>(channels, 1);
+  if (rows < 2)
+    return context.error("is in train mode: expects more than one value per "
+                         "channel, got an input " +
+                         shapeText(x.shape()));
+  Shape toLast = {0}, toFirst = {0, x.rank() - 1};
+  for (int64_t dim = 2; dim < x.rank(); ++dim) {
+    toLast.push_back(dim);
+    toFirst.push_back(dim - 1);
+  }
+  toLast.push_back(1);
+  Operand last = emit.transpose(x, toLast);
+  Operand flat = emit.reshape(last, {rows, channels});
+  Type wide = emit.arithmeticType(x.elementType());
+  Type vector = emit.typeOf({channels}, wide);
+  SmallVector<Operand, 5> operands = {flat};
+  for (size_t i = 1; i < 5; ++i)
+    operands.push_back(emit.materialize(context.input(i)));
+  Builder &builder = emit.attributes();
+  SmallVector<NamedAttribute> attributes = {
+      emit.named("epsilon", builder.getF64FloatAttr(
+                                context.floatAttribute("epsilon", 1e-5f))),
+      emit.named("momentum", builder.getF64FloatAttr(momentumOf(context))),
+      emit.named("site", emit.nextSite())};
+  if (context.node.isPyTorchs)
+    attributes.push_back(emit.flag("unbiased"));
+  SmallVector<Operand> results =
+      emit.emit(nn::BatchNormOp::getOperationName(),
+                {flat.type(), vector, vector}, operands, attributes);
+  context.set(0, emit.transpose(emit.reshape(results[0], last.shape()),
+                                toFirst));
+  for (size_t i : {1, 2})
+    if (context.wants(i))
+      context.set(i, follow(context, i + 2, results[i]));
+  return success();
+}
+
+LogicalResult batchNormalization(NodeContext &context) {
+  if (failed(expectInputs(context)))
+    return failure();
+  std::optional<bool> isTrained = isByBatch(*context.node.proto);
+  if (isTrained.value_or(false))
+    return byBatch(context);
+  if (!isTrained && context.emit.isFirst("batch norm"))
+    context.warning("is by running statistics, as in eval mode, and so are "
+                    "others like it; PyTorch's train mode, which the exporter "
+                    "by tracing leaves by default, is by those of the batch");
+  byRunning(context);
+  return success();
+}
+
+constexpr Decoder decoders[] = {
+    {"BatchNormalization", 9, 5, 5, batchNormalization},
+};
+
+} // namespace
+
+ArrayRef<Decoder> shardc::onnx::batchNormDecoders() { return decoders; }
