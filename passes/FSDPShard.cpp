@@ -1,6 +1,8 @@
 // fsdp-shard: parameters come from all-gathers, gradients go to
 // reduce-scatters, the optimizer runs on shards.
 #include "passes/Passes.h"
+
+#include "frontend/nn/support/Formula.h"
 #include "passes/analyses/ParameterUses.h"
 #include "passes/analyses/WholeMatrices.h"
 #include "passes/fsdp/FinishStep.h"
@@ -77,6 +79,8 @@ private:
   /// views between a parameter and an op are made again per phase, where they
   /// are used first: a view of a released buffer would dangle.
   void rewriteUses(ArrayRef<ParameterUses::Use> uses);
+  /// Statistics of all ranks are sums over the dimensions of the mesh.
+  void sumMeans();
 
   func::FuncOp function;
   fsdp::MeshOp mesh;
@@ -131,6 +135,7 @@ LogicalResult Sharder::run() {
   insertGathers();
   placeStarts();
   rewriteUses(uses);
+  sumMeans();
   reductions.insert();
   fsdp::finishStep(function, mesh, groups, reductions.all(), rule);
   return success();
@@ -325,6 +330,28 @@ void Sharder::rewriteUses(ArrayRef<ParameterUses::Use> uses) {
     if (get->use_empty() && slots.contains(get.getParameterAttr().getAttr()))
       get.erase();
   });
+}
+
+void Sharder::sumMeans() {
+  for (auto mean :
+       llvm::make_early_inc_range(body.getOps<fsdp::RankMeanOp>())) {
+    builder.setInsertionPoint(mean);
+    Location loc = mean.getLoc();
+    Value sum = mean.getInput();
+    for (auto [group, normIsPartial] : groups.ofDims) {
+      if (!group)
+        continue;
+      auto start = fsdp::AllReduceStartOp::create(
+          builder, loc, token, ValueRange(sum), phaseOf(mean),
+          group.getSymName(), ArrayRef(false));
+      sum = fsdp::AllReduceWaitOp::create(
+                builder, loc, TypeRange(sum.getType()), start.getToken())
+                .getSums()[0];
+    }
+    nn::Formula f(builder, loc);
+    mean.replaceAllUsesWith(f.scale(sum, 1 / double(mesh.getRanks())));
+    mean.erase();
+  }
 }
 
 struct FSDPShard : impl::FSDPShardBase<FSDPShard> {

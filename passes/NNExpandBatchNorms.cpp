@@ -1,6 +1,8 @@
 // nn-expand-batch-norms: norms by the batch's statistics become other ops, in
 // evaluations by the running ones.
 #include "passes/Passes.h"
+#include "passes/fsdp/FSDP.h"
+#include "passes/options/Mesh.h"
 
 #include "frontend/nn/support/Formula.h"
 #include "frontend/nn/support/KernelBuilder.h"
@@ -19,11 +21,13 @@ namespace {
 using nn::Formula;
 
 /// A norm's input or its gradient as rows of channels, in the type of the
-/// arithmetic.
+/// arithmetic, written before an op.
 class Rows {
 public:
-  Rows(Formula &f, Value like)
-      : f(f), shape(nn::shapeOf(like)), channels(shape.back()),
+  /// `ranks`: whose rows are summed, 1 for the own ones alone.
+  Rows(Operation *op, Value like, int64_t ranks)
+      : builder(op), f(builder, op->getLoc()), ranks(ranks),
+        shape(nn::shapeOf(like)), channels(shape.back()),
         count(nn::product(ArrayRef(shape).drop_back())),
         element(nn::computeTypeOf(nn::elementTypeOf(like))) {}
 
@@ -36,7 +40,14 @@ public:
   }
   Value each(Value vector, Value rows) { return f.broadcast(vector, rows); }
   Value sum(Value rows) { return f.reduceSum(rows, {0}); }
-  Value mean(Value rows) { return f.scale(sum(rows), 1 / double(count)); }
+  /// Sums over all samples that count, divided by how many these are.
+  Value mean(Value rows) { return meanOfSum(sum(rows)); }
+  Value meanOfSum(Value sum) {
+    Value mean = f.scale(sum, 1 / double(count));
+    return ranks > 1 ? Value(fsdp::RankMeanOp::create(builder, mean.getLoc(),
+                                                      mean.getType(), mean))
+                     : mean;
+  }
   /// Back to what the op's result has to be.
   Value as(Value value, Value result) {
     return f.reshape(f.cast(value, nn::elementTypeOf(result)),
@@ -47,10 +58,15 @@ public:
         f.add(variance, f.constant(variance, epsilon.convertToDouble()));
     return f.div(f.constant(shifted, 1), f.sqrt(shifted));
   }
-  double size() const { return double(count); }
 
 private:
-  Formula &f;
+  OpBuilder builder;
+
+public:
+  Formula f;
+
+private:
+  int64_t ranks;
   SmallVector<int64_t> shape;
   int64_t channels, count;
   Type element;
@@ -62,10 +78,9 @@ void replace(Operation *op, ArrayRef<Value> values) {
   op->erase();
 }
 
-void expandNorm(nn::BatchNormOp op, bool isByBatch) {
-  OpBuilder builder(op);
-  Formula f(builder, op.getLoc());
-  Rows rows(f, op.getInput());
+void expandNorm(nn::BatchNormOp op, bool isByBatch, int64_t ranks) {
+  Rows rows(op, op.getInput(), ranks);
+  Formula &f = rows.f;
   Value x = rows.of(op.getInput());
   Value mean = isByBatch ? rows.mean(x) : rows.vector(op.getRunningMean());
   Value centred = f.sub(x, rows.each(mean, x));
@@ -75,36 +90,33 @@ void expandNorm(nn::BatchNormOp op, bool isByBatch) {
       f.mul(rows.vector(op.getGamma()), rows.rstd(variance, op.getEpsilon()));
   Value y = f.add(f.mul(centred, rows.each(factor, x)),
                   rows.each(rows.vector(op.getBeta()), x));
-  replace(op,
-          {rows.as(y, op.getResult()), rows.as(mean, op.getMean()),
-           rows.as(variance, op.getVariance())});
+  replace(op, {rows.as(y, op.getResult()), rows.as(mean, op.getMean()),
+               rows.as(variance, op.getVariance())});
 }
 
-void expandGradient(nn::BatchNormGradOp op) {
-  OpBuilder builder(op);
-  Formula f(builder, op.getLoc());
-  Rows rows(f, op.getInput());
+void expandGradient(nn::BatchNormGradOp op, int64_t ranks) {
+  Rows rows(op, op.getInput(), ranks);
+  Formula &f = rows.f;
   Value x = rows.of(op.getInput()), dy = rows.of(op.getGradient());
   Value rstd = rows.rstd(rows.vector(op.getVariance()), op.getEpsilon());
   Value xhat = f.mul(f.sub(x, rows.each(rows.vector(op.getMean()), x)),
                      rows.each(rstd, x));
   Value dbeta = rows.sum(dy), dgamma = rows.sum(f.mul(dy, xhat));
-  Value common = f.scale(f.add(rows.each(dbeta, x),
-                               f.mul(xhat, rows.each(dgamma, x))),
-                         1 / rows.size());
+  Value common = f.add(rows.each(rows.meanOfSum(dbeta), x),
+                       f.mul(xhat, rows.each(rows.meanOfSum(dgamma), x)));
   Value factor = f.mul(rows.vector(op.getGamma()), rstd);
   Value dx = f.mul(f.sub(dy, common), rows.each(factor, x));
-  replace(op, {rows.as(dx, op.getResult()),
-               rows.as(dgamma, op.getGammaGradient()),
-               rows.as(dbeta, op.getBetaGradient())});
+  replace(op,
+          {rows.as(dx, op.getResult()), rows.as(dgamma, op.getGammaGradient()),
+           rows.as(dbeta, op.getBetaGradient())});
 }
 
 /// The parameter that a running statistic is read from.
 StringAttr statisticOf(Value running) {
   Operation *op = running.getDefiningOp();
   while (op && !isa<nn::GetParameterOp>(op))
-    op = op->getNumOperands() == 1 ? op->getOperand(0).getDefiningOp()
-                                   : nullptr;
+    op =
+        op->getNumOperands() == 1 ? op->getOperand(0).getDefiningOp() : nullptr;
   return op ? cast<nn::GetParameterOp>(op).getParameterAttr().getAttr()
             : StringAttr();
 }
@@ -117,8 +129,7 @@ struct Share {
   bool operator<(const Share &other) const { return tied() < other.tied(); }
 };
 
-struct NNExpandBatchNorms
-    : impl::NNExpandBatchNormsBase<NNExpandBatchNorms> {
+struct NNExpandBatchNorms : impl::NNExpandBatchNormsBase<NNExpandBatchNorms> {
   using NNExpandBatchNormsBase::NNExpandBatchNormsBase;
 
   void runOnOperation() override {
@@ -129,14 +140,27 @@ struct NNExpandBatchNorms
       emitError(getOperation().getLoc(), "expects functions @train and @eval");
       return signalPassFailure();
     }
+    llvm::Expected<MeshShape> shape = parseMesh(mesh);
+    if (!shape) {
+      emitError(getOperation().getLoc()) << llvm::toString(shape.takeError());
+      return signalPassFailure();
+    }
+    const bool isSync = statistics == "sync";
+    if (isSync && train.front().getOps<nn::BatchNormOp>().empty()) {
+      emitError(getOperation().getLoc())
+          << "--batch-norm sync has no effect: no norm is by the statistics of "
+             "the batch";
+      return signalPassFailure();
+    }
+    ranks = isSync ? shape->ranks() : 1;
     giveShares(train);
     for (func::FuncOp function : {train, eval})
       for (auto op : llvm::make_early_inc_range(
                function.front().getOps<nn::BatchNormOp>()))
-        expandNorm(op, /*isByBatch=*/function == train);
+        expandNorm(op, /*isByBatch=*/function == train, ranks);
     for (auto op : llvm::make_early_inc_range(
              train.front().getOps<nn::BatchNormGradOp>()))
-      expandGradient(op);
+      expandGradient(op, ranks);
   }
 
 private:
@@ -176,7 +200,7 @@ private:
             {int64_t(described.size())},
             nn::computeTypeOf(nn::elementTypeOf(ops.front().getStatistic()))));
     for (auto [op, place] : llvm::zip_equal(ops, placeOf))
-      expandRunning(op, weights, place);
+      expandRunning(op, weights, place, ranks);
   }
 
   static Value addArgument(func::FuncOp train, Builder &builder, Type type) {
@@ -190,22 +214,24 @@ private:
     return train.getArgument(index);
   }
 
-  static void expandRunning(nn::RunningGradientOp op, Value weights, int64_t place) {
+  static void expandRunning(nn::RunningGradientOp op, Value weights,
+                            int64_t place, int64_t ranks) {
     OpBuilder builder(op);
     Formula f(builder, op.getLoc());
     Type element = nn::elementTypeOf(weights);
     Value running = f.cast(op.getRunning(), element);
     Value statistic = f.cast(op.getStatistic(), element);
-    if (auto rows = double(op.getRows()); rows > 0)
+    if (auto rows = double(op.getRows() * ranks); rows > 0)
       statistic = f.scale(statistic, rows / (rows - 1));
     Value weight = nn::SliceOp::create(
         builder, op.getLoc(), nn::tensorType(weights).clone({1}), weights,
         ArrayRef<int64_t>{place}, ArrayRef<int64_t>{place + 1},
         ArrayRef<int64_t>{1});
-    Value lost =
-        f.mul(f.broadcast(weight, running), f.sub(running, statistic));
+    Value lost = f.mul(f.broadcast(weight, running), f.sub(running, statistic));
     replace(op, {f.cast(lost, nn::elementTypeOf(op.getResult()))});
   }
+
+  int64_t ranks = 1; // that a norm's statistics are of
 };
 
 } // namespace

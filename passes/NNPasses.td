@@ -332,12 +332,18 @@ def NNExpandBatchNorms : Pass<"nn-expand-batch-norms", "::mlir::ModuleOp"> {
     %d = nn.mul %weights, %lost : tensor<64xf32>
     ```
     The module's attribute `nn.running` says of each element of the argument what a run writes there
-    (`nn.running_gradient`). In @eval the running statistics stand for the batch's.
+    (`nn.running_gradient`). In @eval the running statistics stand for the batch's. With
+    `statistics=sync` those of the batch, and the means in backward, are of all ranks together
+    (`fsdp.rank_mean`), whose number `mesh` says; that without such a norm is an error.
 
     Why here: what backward reads of the batch's statistics is known, and fused kernels, precisions
     and recomputation need nothing of their own for them.
   }];
-  let dependentDialects = ["::shardc::nn::NNDialect"];
+  let dependentDialects = ["::shardc::nn::NNDialect", "::shardc::fsdp::FSDPDialect"];
+  let options = [
+    Option<"statistics", "statistics", "std::string", "\"rank\"",
+      "of which samples: rank (its own), or sync (of all ranks)">,
+    Option<"mesh", "mesh", "std::string", "\"1\"", "N, or RxS">];
 }
 
 def NNPlaceDraws : Pass<"nn-place-draws", "::mlir::ModuleOp"> {

@@ -68,7 +68,7 @@ void buildRaisePhase(OpPassManager &passes, const RaisePhaseOptions &options) {
 
 void buildTrainPhase(OpPassManager &passes, const TrainPhaseOptions &options) {
   passes.addPass(createNNDifferentiate());
-  passes.addPass(createNNExpandBatchNorms());
+  passes.addPass(createNNExpandBatchNorms({options.batchNorm, options.mesh}));
   passes.addPass(createNNPlaceDraws());
   // Where backward builds again what forward has, the two become one.
   passes.addPass(createCanonicalizerPass(oneBlock()));

@@ -63,6 +63,9 @@ struct TrainPhaseOptions : mlir::PassPipelineOptions<TrainPhaseOptions> {
   Option<std::string> strategy{*this, "strategy",
                                llvm::cl::desc("see fsdp-form-units"),
                                llvm::cl::init("")};
+  Option<std::string> batchNorm{*this, "batch-norm",
+                                llvm::cl::desc("see nn-expand-batch-norms"),
+                                llvm::cl::init("rank")};
   Option<bool> fuseProducts{
       *this, "fuse-products",
       llvm::cl::desc("products will add what is added to them"),

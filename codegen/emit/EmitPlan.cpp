@@ -1,8 +1,8 @@
 // From a planned step to runtime/plan.proto: the frame around the programs.
 #include "codegen/emit/EmitPlan.h"
 
-#include "codegen/emit/EmitRunInputs.h"
 #include "codegen/emit/EmitEntries.h"
+#include "codegen/emit/EmitRunInputs.h"
 #include "codegen/step/View.h"
 #include "frontend/nn/NN.h"
 #include "passes/fsdp/FSDP.h"

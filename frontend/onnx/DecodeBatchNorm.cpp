@@ -68,11 +68,10 @@ Operand follow(NodeContext &context, size_t input, const Operand &ofBatch) {
   Emitter &emit = context.emit;
   const double momentum = momentumOf(context);
   Type element = ofBatch.elementType();
-  Operand kept =
-      emit.binary<nn::MulOp>(emit.cast(context.input(input), element),
-                             emit.scalar(element, momentum));
-  Operand added = emit.binary<nn::MulOp>(ofBatch,
-                                         emit.scalar(element, 1 - momentum));
+  Operand kept = emit.binary<nn::MulOp>(
+      emit.cast(context.input(input), element), emit.scalar(element, momentum));
+  Operand added =
+      emit.binary<nn::MulOp>(ofBatch, emit.scalar(element, 1 - momentum));
   return emit.cast(emit.binary<nn::AddOp>(kept, added),
                    context.input(input).elementType());
 }
@@ -81,9 +80,8 @@ Operand follow(NodeContext &context, size_t input, const Operand &ofBatch) {
 LogicalResult byBatch(NodeContext &context) {
   const Operand &x = context.input(0);
   Emitter &emit = context.emit;
-  const int64_t channels = x.shape()[1],
-                rows = x.type().getNumElements() /
-                       std::max<int64_t>(channels, 1);
+  const int64_t channels = x.shape()[1], rows = x.type().getNumElements() /
+                                                std::max<int64_t>(channels, 1);
   if (rows < 2)
     return context.error("is in train mode: expects more than one value per "
                          "channel, got an input " +
@@ -112,8 +110,8 @@ LogicalResult byBatch(NodeContext &context) {
   SmallVector<Operand> results =
       emit.emit(nn::BatchNormOp::getOperationName(),
                 {flat.type(), vector, vector}, operands, attributes);
-  context.set(0, emit.transpose(emit.reshape(results[0], last.shape()),
-                                toFirst));
+  context.set(0,
+              emit.transpose(emit.reshape(results[0], last.shape()), toFirst));
   for (size_t i : {1, 2})
     if (context.wants(i))
       context.set(i, follow(context, i + 2, results[i]));

@@ -69,8 +69,7 @@ static llvm::Error createParameter(const ImportedModel &model,
       optional(parameter.scope), optional(parameter.init),
       bindingsOf(model, parameter, builder));
   if (parameter.running && parameter.trainable)
-    op->setAttr(nn::optimizerAttr,
-                builder.getStringAttr(nn::runningOptimizer));
+    op->setAttr(nn::optimizerAttr, builder.getStringAttr(nn::runningOptimizer));
   if (!parameter.aliases.empty()) {
     SmallVector<StringRef> aliases(parameter.aliases.begin(),
                                    parameter.aliases.end());

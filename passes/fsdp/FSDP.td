@@ -2,5 +2,6 @@
 include "passes/fsdp/Symbols.td"
 include "passes/fsdp/Parameters.td"
 include "passes/fsdp/Gradients.td"
+include "passes/fsdp/Statistics.td"
 include "passes/fsdp/StepEnd.td"
 include "passes/fsdp/Matrices.td"

@@ -24,9 +24,8 @@ static std::vector<entry::Range> trainedRanges(const RankState &state,
         merged.back().numbers == numbers)
       merged.back().end = part.end;
     else
-      merged.push_back(
-          {part.begin, part.end, numbers, part.isMatrix, part.isRunning,
-           part.laterStates});
+      merged.push_back({part.begin, part.end, numbers, part.isMatrix,
+                        part.isRunning, part.laterStates});
   }
   return merged;
 }

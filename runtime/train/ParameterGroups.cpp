@@ -40,11 +40,10 @@ static std::vector<int> matchGroups(const Options &options,
   std::vector<std::string> matches;
   for (const GroupOption &group : options.groups)
     matches.push_back(group.match);
-  return matchNames(
-      "--group", matches, plan, "trained parameter",
-      [](const plan::Parameter &parameter) {
-        return parameter.trainable() && !isRunning(parameter);
-      });
+  return matchNames("--group", matches, plan, "trained parameter",
+                    [](const plan::Parameter &parameter) {
+                      return parameter.trainable() && !isRunning(parameter);
+                    });
 }
 
 static std::string joined(const std::vector<std::string> &words) {

@@ -77,9 +77,12 @@ std::map<int, Value> dropped(Values &values) {
   return of;
 }
 
-/// What is evaluated is what is trained, with nothing dropped: one loss.
+/// What is evaluated is what is trained, with nothing dropped: one loss. Of
+/// norms by the batch's statistics it is another one by intent.
 void compareLosses(const plan::Plan &plan, Values &values,
                    const Results &results, Findings &findings) {
+  if (plan.has_running())
+    return;
   auto trained = results.find("metric loss");
   auto evaluated = results.find("metric loss, of an evaluation");
   if (trained == results.end() || evaluated == results.end())
@@ -128,6 +131,38 @@ std::vector<std::string> proved(const plan::Plan &plan, const Results &results,
   return lines;
 }
 
+/// Whether ranks sum floats on their way through the model: statistics of all of
+/// them (--batch-norm sync).
+bool sumsStatistics(const plan::Plan &plan) {
+  return std::ranges::any_of(
+      plan.train().entries(), [](const plan::Entry &entry) {
+        return entry.has_all_reduce_start() &&
+               !entry.all_reduce_start().has_unit() &&
+               entry.all_reduce_start().values_size() > 0 &&
+               entry.all_reduce_start().values(0).dtype() != plan::INT64;
+      });
+}
+
+/// A reference that a plan can be compared with has one rank, or where ranks sum
+/// statistics the same ones.
+void expectSameSums(const plan::Plan &plan, const plan::Plan &reference,
+                    const std::string &path) {
+  auto mesh = [](const plan::Plan &of) {
+    std::string text;
+    for (int64_t dim : of.mesh().dims())
+      text += concat(text.empty() ? "" : "x", dim);
+    return text;
+  };
+  if (sumsStatistics(plan) && mesh(plan) != mesh(reference))
+    throw BadInput(concat(path, ": is of the mesh ", mesh(reference),
+                          ", and the trainer's norms are by the statistics of "
+                          "all ranks of the mesh ",
+                          mesh(plan),
+                          "; compile the reference with --batch-norm sync "
+                          "--mesh ",
+                          mesh(plan), " --strategy none"));
+}
+
 int run(const Options &options) {
   Trainer trainer = readTrainer(options.trainer);
   plan::Certificate certificate;
@@ -147,6 +182,7 @@ int run(const Options &options) {
           reference.plans[std::min(i, reference.plans.size() - 1)];
       if (other.model_hash() != plan.model_hash())
         throw BadInput(options.reference + ": is of another model");
+      expectSameSums(plan, other, options.reference);
       Results wanted = checkPlan(other, others, its);
       if (!its.all().empty())
         throw BadInput(options.reference +

@@ -165,6 +165,11 @@ void declareTraining(OptionTable &table, Said &said) {
       "split: float32 as bf16 parameters and what is missing to them, "
       "of the same bits in half of the memory; default float32, float64 "
       "with --precision float64");
+  table.choice("--batch-norm", "rank|sync [rank]", said.options.batchNorm,
+               {"rank", "sync"},
+               "whose statistics batch norms in train mode are by: rank, of a "
+               "rank's own samples, as in PyTorch; sync: of all ranks' in a "
+               "micro-batch, as torch.nn.SyncBatchNorm");
   table.value(
       "--remat", "POLICY [cheap]", said.options.remat,
       "what backward computes again instead of keeping it; results have the "

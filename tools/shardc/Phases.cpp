@@ -42,6 +42,7 @@ void shardc::buildPhase(OpPassManager &passes, Phase phase,
     train.cluster = settings.cluster;
     train.mesh = options.mesh;
     train.strategy = options.strategy;
+    train.batchNorm = options.batchNorm;
     train.fuseProducts = settings.mergesProducts;
     return buildTrainPhase(passes, train);
   }

@@ -26,9 +26,9 @@ expectPerChannel(Operation *op, Value input,
 static LogicalResult expectStatistics(Operation *op, Value input, Value mean,
                                       Value variance) {
   Type element = computeTypeOf(elementTypeOf(input));
-  return success(succeeded(expectElementType(op, "mean", mean, element)) &&
-                 succeeded(
-                     expectElementType(op, "variance", variance, element)));
+  return success(
+      succeeded(expectElementType(op, "mean", mean, element)) &&
+      succeeded(expectElementType(op, "variance", variance, element)));
 }
 
 LogicalResult BatchNormOp::verify() {
@@ -139,12 +139,10 @@ LogicalResult BatchNormOp::evaluate(ArrayRef<HostTensor> operands,
         sum += term(x[r * channels + c]);
       return sum / double(rows);
     };
-    const double mean = means[c] = meanOf([](double element) {
-      return element;
-    });
-    variances[c] = meanOf([&](double element) {
-      return (element - mean) * (element - mean);
-    });
+    const double mean = means[c] =
+        meanOf([](double element) { return element; });
+    variances[c] = meanOf(
+        [&](double element) { return (element - mean) * (element - mean); });
     const double rstd =
         1 / std::sqrt(variances[c] + getEpsilon().convertToDouble());
     for (int64_t i = c; i < rows * channels; i += channels)

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Writes resnet-tiny: a residual network whose batch norms are in train mode, as torch's exporter
+writes it, data, and PyTorch's training runs (README.md): of the whole batch at once, in two
+micro-batches, and of two ranks whose running statistics are averaged after every step.
+
+    PYTHON_WITH_TORCH_AND_ONNXSCRIPT make_batch_norm.py [FOLDER]
+"""
+import copy
+import json
+import os
+import sys
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from make_vision import BATCH, CLASSES, RECIPE, SAMPLES, SIZE, STEPS, write_safetensors
+
+
+class Block(nn.Module):
+    """ResNet's basic block."""
+
+    def __init__(self, channels, out, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, out, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(out)
+        self.conv2 = nn.Conv2d(out, out, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(out)
+        self.down = nn.Sequential(
+            nn.Conv2d(channels, out, 1, stride, bias=False), nn.BatchNorm2d(out)
+        )
+
+    def forward(self, x):
+        y = F.relu(self.bn1(self.conv1(x)))
+        return F.relu(self.bn2(self.conv2(y)) + self.down(x))
+
+
+class ResNet(nn.Module):
+    """A stem, a residual block, a depthwise convolution with MobileNet's norm, one norm that is
+    called twice, and one of vectors."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 3, 1, 1, bias=False)
+        self.bn = nn.BatchNorm2d(8)
+        self.block = Block(8, 12, 2)
+        self.depthwise = nn.Conv2d(12, 12, 3, padding=1, groups=12, bias=False)
+        self.twice = nn.BatchNorm2d(12, eps=1e-3, momentum=0.01)
+        self.hidden = nn.Linear(12, 12, bias=False)
+        self.vectors = nn.BatchNorm1d(12, affine=False)
+        self.head = nn.Linear(12, CLASSES)
+
+    def forward(self, x):
+        x = self.block(F.relu(self.bn(self.stem(x))))
+        x = self.twice(F.silu(self.twice(self.depthwise(x))))
+        return self.head(F.relu(self.vectors(self.hidden(x.mean((2, 3))))))
+
+
+def make():
+    torch.manual_seed(17)
+    model = ResNet()
+    generator = torch.Generator().manual_seed(18)
+    for name, parameter in model.named_parameters():
+        if parameter.dim() == 1:
+            parameter.data += 0.1 * torch.randn(parameter.shape, generator=generator)
+    for module in model.modules():
+        if isinstance(module, nn.modules.batchnorm._BatchNorm):
+            module.running_mean += 0.3 * torch.randn(module.num_features, generator=generator)
+            module.running_var += torch.rand(module.num_features, generator=generator)
+    return model.train()
+
+
+def running(model):
+    return {n: b for n, b in model.named_buffers() if not n.endswith("num_batches_tracked")}
+
+
+def run(dtype, x, labels, parts=1, ranks=False):
+    """(losses, norms, first gradients, parameters and running statistics at the end). The batch
+    comes in so many parts: micro-batches, or ranks, each of which begins a step with the same
+    statistics."""
+    model = make().to(dtype)
+    optimizer = torch.optim.AdamW(model.parameters(), RECIPE["lr"], weight_decay=0.01)
+    losses, norms, first = [], [], {}
+    for step in range(STEPS):
+        picked = torch.arange(step * BATCH, (step + 1) * BATCH) % SAMPLES
+        optimizer.zero_grad()
+        loss = 0.0
+        before, after = copy.deepcopy(running(model)), []
+        for part in picked.chunk(parts):
+            if ranks:
+                for name, buffer in running(model).items():
+                    buffer.copy_(before[name])
+            of_part = F.cross_entropy(model(x[part].to(dtype)), labels[part]) / parts
+            of_part.backward()
+            loss += float(of_part.detach())
+            after.append(copy.deepcopy(running(model)))
+        if ranks:
+            for name, buffer in running(model).items():
+                buffer.copy_(sum(each[name] for each in after) / parts)
+        if step == 0:
+            first = {n: p.grad.numpy().copy() for n, p in model.named_parameters()}
+        norms.append(float(nn.utils.clip_grad_norm_(model.parameters(), RECIPE["clip"])))
+        optimizer.step()
+        losses.append(loss)
+    final = {n: p.detach().numpy() for n, p in model.named_parameters()}
+    model.eval()
+    with torch.no_grad():
+        evaluated = float(F.cross_entropy(model(x.to(dtype)), labels))
+    statistics = {n: b.numpy().copy() for n, b in running(model).items()}
+    return losses, norms, first, final, statistics, evaluated
+
+
+def main():
+    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
+    folder = os.path.join(folder, "resnet-tiny")
+    os.makedirs(os.path.join(folder, "data"), exist_ok=True)
+    generator = torch.Generator().manual_seed(19)
+    x = torch.randn(SAMPLES, 3, SIZE, SIZE, generator=generator) * 1.5 + 0.25
+    labels = torch.randint(CLASSES, (SAMPLES,), generator=generator)
+    np.save(os.path.join(folder, "data", "x.npy"), x.numpy())
+    np.save(os.path.join(folder, "data", "labels.npy"), labels.numpy())
+    torch.onnx.export(
+        make(),
+        (x[:BATCH],),
+        os.path.join(folder, "model.onnx"),
+        dynamo=True,
+        optimize=False,
+        external_data=False,
+        input_names=["x"],
+        output_names=["logits"],
+        dynamic_shapes={"x": {0: torch.export.Dim("batch")}},
+    )
+    loss, norm, _, final, _, _ = run(torch.float32, x, labels)
+    loss_f64, norm_f64, first, _, statistics, evaluated = run(torch.float64, x, labels)
+    in_parts = run(torch.float64, x, labels, parts=2)
+    of_ranks = run(torch.float64, x, labels, parts=2, ranks=True)
+    write = lambda name, tensors: write_safetensors(os.path.join(folder, name), tensors)
+    write("grads_step0.safetensors", first)
+    write("final.safetensors", final)
+    write("running.safetensors", statistics)
+    write("running_micro_batches.safetensors", in_parts[4])
+    write("running_ranks.safetensors", of_ranks[4])
+    reference = {
+        "model": "resnet-tiny",
+        "note": f"{os.path.basename(__file__)} made it; norms of batches are in train mode",
+        "recipe": RECIPE,
+        "dtype": "float32",
+        "lost_parameters": [],
+        "graph": {"exporter": "dynamo", "torch": torch.__version__},
+        "loss": loss,
+        "loss_f64": loss_f64,
+        "grad_norm": norm,
+        "grad_norm_f64": norm_f64,
+        "evaluated_f64": evaluated,
+        "loss_f64_in_two_parts": in_parts[0],
+        "evaluated_f64_in_two_parts": in_parts[5],
+        "evaluated_f64_of_two_ranks": of_ranks[5],
+        "grads_step0": "grads_step0.safetensors",
+        "final_params": "final.safetensors",
+    }
+    with open(os.path.join(folder, "reference.json"), "w") as file:
+        json.dump(reference, file, indent=1)
+        file.write("\n")
+
+
+if __name__ == "__main__":
+    main()
