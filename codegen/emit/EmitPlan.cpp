@@ -321,29 +321,8 @@ void PlanEmitter::units() {
 
 void PlanEmitter::inputs() {
   for (auto input : planOps<step::InputOp>()) {
-    if (input.getRole() == "loss_scale") {
-      auto view = input.getView().getDefiningOp<step::ViewOp>();
-      message.mutable_loss()->set_scale_buffer(
-          indices.buffers.lookup(view.getBuffer().getDefiningOp()));
-      message.mutable_loss()->set_scale_dtype(
-          dtypeOf(getElementTypeOrSelf(input.getView().getType())));
+    if (emitRunInput(input, indices, message))
       continue;
-    }
-    if (input.getRole() == "draws") {
-      emitDraws(module,
-                indices.buffers.lookup(
-                    step::View::of(input.getView()).buffer.getDefiningOp()),
-                *message.mutable_draws());
-      continue;
-    }
-    if (input.getRole() == "running") {
-      auto view = step::View::of(input.getView());
-      message.mutable_running()->set_dtype(
-          dtypeOf(getElementTypeOrSelf(input.getView().getType())));
-      emitRunning(module, indices.buffers.lookup(view.buffer.getDefiningOp()),
-                  *message.mutable_running());
-      continue;
-    }
     plan::Input *entry = message.add_inputs();
     entry->set_name(input.getName().str());
     entry->set_role(input.getRole().str());

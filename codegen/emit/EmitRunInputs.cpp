@@ -1,36 +1,61 @@
 // What a run fills in.
 #include "codegen/emit/EmitRunInputs.h"
 
-#include "mlir/IR/BuiltinAttributes.h"
+#include "codegen/step/View.h"
 
 using namespace mlir;
 
 namespace shardc {
 
-void emitDraws(ModuleOp module, uint32_t buffer, plan::Draws &draws) {
+/// What a pass has described in the module, an entry for each.
+static ArrayAttr describedIn(step::InputOp input, StringRef attribute) {
+  auto described =
+      input->getParentOfType<ModuleOp>()->getAttrOfType<ArrayAttr>(attribute);
+  return described ? described : ArrayAttr::get(input.getContext(), {});
+}
+
+static void emitDraws(step::InputOp input, uint32_t buffer,
+                      plan::Draws &draws) {
   draws.set_buffer(buffer);
-  auto sites = module->getAttrOfType<ArrayAttr>("nn.sites");
-  if (!sites)
-    return;
-  for (auto described : sites.getAsRange<DictionaryAttr>()) {
+  for (auto described :
+       describedIn(input, "nn.sites").getAsRange<DictionaryAttr>()) {
     plan::Draws::Site *site = draws.add_sites();
     site->set_name(described.getAs<StringAttr>("name").str());
     site->set_rate(described.getAs<FloatAttr>("rate").getValueAsDouble());
   }
 }
 
-void emitRunning(ModuleOp module, uint32_t buffer, plan::Running &running) {
+static void emitRunning(step::InputOp input, uint32_t buffer,
+                        plan::Running &running) {
   running.set_buffer(buffer);
-  auto shares = module->getAttrOfType<ArrayAttr>("nn.running");
-  if (!shares)
-    return;
-  for (auto described : shares.getAsRange<DictionaryAttr>()) {
+  running.set_dtype(dtypeOf(getElementTypeOrSelf(input.getView().getType())));
+  for (auto described :
+       describedIn(input, "nn.running").getAsRange<DictionaryAttr>()) {
     plan::Running::Share *share = running.add_shares();
     share->set_momentum(
         described.getAs<FloatAttr>("momentum").getValueAsDouble());
     share->set_call(described.getAs<IntegerAttr>("call").getInt());
     share->set_calls(described.getAs<IntegerAttr>("calls").getInt());
   }
+}
+
+bool emitRunInput(step::InputOp input, const PlanIndices &indices,
+                  plan::Plan &plan) {
+  const uint32_t buffer = indices.buffers.lookup(
+      step::View::of(input.getView()).buffer.getDefiningOp());
+  if (input.getRole() == "loss_scale") {
+    plan.mutable_loss()->set_scale_buffer(buffer);
+    plan.mutable_loss()->set_scale_dtype(
+        dtypeOf(getElementTypeOrSelf(input.getView().getType())));
+    return true;
+  }
+  if (input.getRole() == "draws")
+    emitDraws(input, buffer, *plan.mutable_draws());
+  else if (input.getRole() == "running")
+    emitRunning(input, buffer, *plan.mutable_running());
+  else
+    return false;
+  return true;
 }
 
 } // namespace shardc

@@ -2,19 +2,15 @@
 #ifndef SHARDC_CODEGEN_EMIT_EMITRUNINPUTS_H
 #define SHARDC_CODEGEN_EMIT_EMITRUNINPUTS_H
 
-#include "runtime/plan.pb.h"
-
-#include "mlir/IR/BuiltinOps.h"
+#include "codegen/emit/EmitEntries.h"
 
 namespace shardc {
 
-/// Fills in the sites that nn-place-draws has described in the module.
-/// `buffer`: where a run writes what they draw from.
-void emitDraws(mlir::ModuleOp module, uint32_t buffer, plan::Draws &draws);
-
-/// The same of the shares of running statistics, from nn-expand-batch-norms.
-void emitRunning(mlir::ModuleOp module, uint32_t buffer,
-                 plan::Running &running);
+/// Fills in where the run writes the loss scale, what ops draw from
+/// (nn-place-draws describes the sites in the module) or the weights of running
+/// statistics (nn-expand-batch-norms). False for a graph input.
+bool emitRunInput(step::InputOp input, const PlanIndices &indices,
+                  plan::Plan &plan);
 
 } // namespace shardc
 

@@ -86,6 +86,10 @@ LogicalResult byBatch(NodeContext &context) {
     return context.error("is in train mode: expects more than one value per "
                          "channel, got an input " +
                          shapeText(x.shape()));
+  if (context.input(3).isConstant() && emit.isFirst("constant statistics"))
+    context.warning(
+        "is in train mode, and its running statistics are constants "
+        "that no name tells apart: they stay as they are");
   Shape toLast = {0}, toFirst = {0, x.rank() - 1};
   for (int64_t dim = 2; dim < x.rank(); ++dim) {
     toLast.push_back(dim);

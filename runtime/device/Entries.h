@@ -268,17 +268,14 @@ struct Accumulate {
     visit(self.accumulator, Access::MayWrite, "accumulator");
   }
 };
-/// [begin, end) of an optimizer slice: trained elements with equal numbers, which
-/// one formula updates.
+/// Trained elements of an optimizer slice, which one formula updates.
 struct Range {
   int64_t begin, end;
   ParameterNumbers numbers = {};
   /// Rows of whole matrices, which go along the direction. They have the first
   /// state alone.
   bool isMatrix = false;
-  /// Running statistics, from which their gradients are taken away. They have no
-  /// state.
-  bool isRunning = false;
+  bool isRunning = false; // statistics, without a state: they lose gradients
   /// Where other elements begin in the states behind the first.
   int64_t laterStates = begin;
 };
@@ -287,8 +284,8 @@ struct Range {
 struct OptimizerStep {
   OptimizerKind kind;
   Tensor master, gradient;
-  /// Of float32 masters that are split, whose `master` is the bf16 part: the rest
-  /// as bytes, as SplitMaster.h has it. There is no copy then.
+  /// Of split float32 masters, whose `master` is the bf16 part: the rest, as
+  /// SplitMaster.h has it. There is no copy then.
   Tensor remainder;
   /// Where whole matrices go, float32 or float64; empty where there are none.
   Tensor direction;

@@ -109,10 +109,10 @@ static std::string lossScaleText(const LossScaling &scaling) {
 }
 
 std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
-  int64_t parameters = 0, frozen = 0;
+  int64_t parameters = 0, frozen = 0, running = 0;
   for (const plan::Parameter &parameter : plan.parameters())
     if (isRunning(parameter))
-      continue;
+      ++running;
     else if (parameter.trainable())
       parameters += elementCount(parameter);
     else if (parameter.frozen())
@@ -167,6 +167,9 @@ std::string bannerText(const plan::Plan &plan, const RunSettings &settings) {
           ? ""
           : concat(dropoutText(settings.dropoutRates), ", drawn from --seed ",
                    settings.seed, "\n"),
+      running ? concat("running statistics: ", running,
+                       ", they follow the batches, averaged over ranks\n")
+              : "",
       settings.groups.text());
   text.pop_back(); // whoever prints it ends the line
   return text;

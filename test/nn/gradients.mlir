@@ -6,7 +6,7 @@
 // RUN: shardc-opt %s -test-nn-kernels=differentiate -o /dev/null
 // STRICT: error: expects the gradient of argument
 
-// CHECK-COUNT-76: gradients agree with finite differences
+// CHECK-COUNT-77: gradients agree with finite differences
 
 //===--- Elementwise ---===//
 
@@ -288,6 +288,10 @@ func.func @log_softmax(%x: tensor<2x3x5xf64>) -> tensor<2x3x5xf64> {
 func.func @layer_norm(%x: tensor<2x3x6xf64>, %g: tensor<6xf64>, %b: tensor<6xf64>) -> tensor<2x3x6xf64> {
   %y, %m, %r = nn.layer_norm %x, %g, %b {epsilon = 1.0e-3 : f64} : (tensor<2x3x6xf64>, tensor<6xf64>, tensor<6xf64>) -> (tensor<2x3x6xf64>, tensor<2x3x1xf64>, tensor<2x3x1xf64>)
   return %y : tensor<2x3x6xf64>
+}
+func.func @batch_norm(%x: tensor<7x3xf64>, %g: tensor<3xf64>, %b: tensor<3xf64>, %rm: tensor<3xf64> {test.constant}, %rv: tensor<3xf64> {test.constant}) -> tensor<7x3xf64> {
+  %y, %m, %v = nn.batch_norm %x, %g, %b, %rm, %rv {epsilon = 1.0e-3 : f64, momentum = 0.9 : f64, site = 0 : i64} : (tensor<7x3xf64>, tensor<3xf64>, tensor<3xf64>, tensor<3xf64>, tensor<3xf64>) -> (tensor<7x3xf64>, tensor<3xf64>, tensor<3xf64>)
+  return %y : tensor<7x3xf64>
 }
 func.func @layer_norm_without_beta(%x: tensor<4x6xf64>, %g: tensor<6xf64>) -> tensor<4x6xf64> {
   %y, %m, %r = nn.layer_norm %x, %g {epsilon = 1.0e-5 : f64} : (tensor<4x6xf64>, tensor<6xf64>) -> (tensor<4x6xf64>, tensor<4x1xf64>, tensor<4x1xf64>)

@@ -95,18 +95,18 @@ class BadSignals:
 
     def test_batch_norms_of_train_mode(self):
         vectors = [floats(name, [4], [1.0] * 4) for name in "sbmv"]
-        inputs = ["x", *"sbmv"]
-        of_batch = r"node 'batchnormalization' .* is in train mode: .* call eval\(\)"
+        read = ["x", *"sbmv"]
+        small = r"node 'batchnormalization' .* is in train mode: expects more than one value"
         call = (
             "%y : [num_users=3] = call_function[target=torch.ops.aten._native_batch_norm_legit{}]"
             "(args = ({}), kwargs = {{}})"
         )
         names = "%x, %s, %b, %m, %v, "
         for node_of_batch in (
-            node("BatchNormalization", inputs, ["y"], training_mode=1),
+            node("BatchNormalization", read, ["y"], training_mode=1),
             node(
                 "BatchNormalization",
-                inputs,
+                read,
                 ["y"],
                 metadata={
                     "pkg.torch.onnx.fx_node": call.format(
@@ -115,13 +115,14 @@ class BadSignals:
                 },
             ),
         ):
-            self.refused(single(node_of_batch, *vectors), of_batch)
+            self.accepted(single(node_of_batch, *vectors), r"nn\.batch_norm .* momentum = 9\.0")
+            inputs = [value("x", FLOAT, [1, 4]), value("other", FLOAT, ["batch"])]
+            one = {"inputs": inputs, "outputs": [value("y", FLOAT, [1, 4])]}
+            self.refused(single(node_of_batch, *vectors, **one), small)
         told = call.format("_no_training.default", names + "0.1, 1e-05")
         self.accepted(
             single(
-                node(
-                    "BatchNormalization", inputs, ["y"], metadata={"pkg.torch.onnx.fx_node": told}
-                ),
+                node("BatchNormalization", read, ["y"], metadata={"pkg.torch.onnx.fx_node": told}),
                 *vectors,
             ),
             r"nn\.mul",

@@ -48,7 +48,7 @@ TABLE = {
     "bench/W4": (("batch=2",), LOGITS, "model.blocks", range(4), {"head"}),
 }
 # Of each kind of block it has one.
-WITHOUT_BLOCKS = {"vision-cnn-tiny"}
+WITHOUT_BLOCKS = {"vision-cnn-tiny", "resnet-tiny"}
 COSTS = re.compile(
     r"; (gather|all-reduce) [\d.]+ [kMGT]?B over 8 ranks: [\d.]+ [num]?s transfer, [\d.]+ [num]?s"
     r" latency; forward computes "

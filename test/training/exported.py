@@ -190,6 +190,7 @@ class Export:
             losses(path("m.jsonl")),
             read_safetensors(path("g.st")),
             read_safetensors(path("w.st")),
+            graph["traced"],
         )
         if outcome.untrained or outcome.extra:
             return outcome
@@ -219,7 +220,8 @@ class Export:
             )
         return outcome
 
-    def compare(self, outcome, theirs, losses, gradients, parameters):
+    def compare(self, outcome, theirs, losses, gradients, parameters, traced):
+        """`traced`: the exporter has moved running statistics."""
         tensors = {
             n: read_safetensors(os.path.join(self.run, n + ".safetensors"))
             for n in ("gradients", "final")
@@ -242,6 +244,14 @@ class Export:
         for step, (mine, expected) in enumerate(zip(losses[:steps], theirs["losses"])):
             if not self.compare_loss(wrong, f"loss of step {step}", mine, expected):
                 break
+        comparable = steps > 1 and not traced
+        for name in theirs["statistics"] if comparable else ():
+            if name not in parameters:
+                wrong.append(f"{name} runs and is not exported")
+            else:
+                self.compare_tensor(
+                    wrong, f"{name} at the end", parameters[name], tensors["final"][name], PARAMETER
+                )
         for name in sorted(trained & set(gradients)):
             gradient = tensors["gradients"][name]
             self.compare_tensor(

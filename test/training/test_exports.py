@@ -44,8 +44,6 @@ UNTOLD_BY_DEFAULT = {"batch-norm": "train mode"}
 # What the TorchScript-based exporter stored in place of parameters, or merged with one, with its
 # defaults: warned of; numbers count in the remedy's run.
 TOLD = {("computed", "legacy-defaults"), ("buffers", "legacy-defaults")}
-# Operators that shardc does not have: refused by their names.
-MISSING = {"batch-norm": "BatchNormalization"}
 
 exporter = folder = None
 
@@ -105,9 +103,7 @@ class Exports(unittest.TestCase):
         self.assertEqual(
             outcome.unsaid(), [], f"is not what PyTorch trains, without a word: {said}"
         )
-        if not (told or outcome.is_other()) or (
-            model in MISSING and MISSING[model] in outcome.refusal
-        ):
+        if not (told or outcome.is_other()):
             return
         remedy = outcome.remedy()
         self.assertIsNotNone(remedy, f"names no remedy: {said}")

@@ -100,6 +100,8 @@ def export(name, values, exporter, folder):
                     for i, d in axes[n].items()
                 },
                 "inputs": [v.name for v in graph.input],
+                # Tracing is a forward pass, of which running statistics take their part.
+                "traced": exporter.startswith("legacy"),
                 "names": sorted(
                     {i.name for i in graph.initializer}
                     | {o for n in graph.node for o in n.output}
@@ -124,6 +126,26 @@ def everything_in_float64():
         patch(torch.Tensor, "float", torch.Tensor.double),
     ):
         yield
+
+
+def of_ranks(model, inputs, rows):
+    """The logits of all samples, each rank's by themselves. Running statistics become the mean of
+    what each rank has made of them."""
+    statistics = {
+        n: b for n, b in model.named_buffers() if n.endswith(("running_mean", "running_var"))
+    }
+    before = {n: b.clone() for n, b in statistics.items()}
+    after = {n: torch.zeros_like(b) for n, b in statistics.items()}
+    logits = []
+    for rank in range(RANKS):
+        for n, buffer in statistics.items():
+            buffer.data = before[n].clone()  # no write that autograd would see
+        logits.append(model(**{k: v[rank * rows : (rank + 1) * rows] for k, v in inputs.items()}))
+        for n, buffer in statistics.items():
+            after[n] += buffer / RANKS
+    for n, buffer in statistics.items():
+        buffer.data = after[n]
+    return torch.cat(logits), before
 
 
 def run(name, values, folder):
@@ -151,12 +173,7 @@ def run(name, values, folder):
     losses = []
     with everything_in_float64():
         for step in range(STEPS + 1):
-            logits = torch.cat(
-                [
-                    model(**{k: v[r * rows : (r + 1) * rows] for k, v in inputs.items()})
-                    for r in range(RANKS)
-                ]
-            )
+            logits, statistics = of_ranks(model, inputs, rows)
             loss = F.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1))
             losses.append(loss.item())
             if step == STEPS:
@@ -169,7 +186,8 @@ def run(name, values, folder):
                     "gradients.safetensors",
                 )
             optimizer.step()
-    kept = {n: b for n, b in model.named_buffers() if n in model.state_dict()}
+    # The last forward pass was for the loss alone.
+    kept = {n: statistics.get(n, b) for n, b in model.named_buffers() if n in model.state_dict()}
     dump({**dict(model.named_parameters()), **kept}, "final.safetensors")
     with open(os.path.join(folder, "run.json"), "w") as file:
         json.dump(
@@ -183,6 +201,7 @@ def run(name, values, folder):
                 ],
                 "frozen": [n for n, p in model.named_parameters() if not p.requires_grad],
                 "buffers": [n for n, b in model.named_buffers()],
+                "statistics": sorted(statistics),
                 "names": {n: names[id(p)] for n, p in model.named_parameters()},
             },
             file,

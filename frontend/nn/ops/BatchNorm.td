@@ -5,7 +5,8 @@
 include "frontend/nn/NN.td"
 
 def NN_BatchNormOp : NN_ComputeOp<"batch_norm", [NN_IsNorm, NN_MixedTypes, NN_HasGradient]> {
-  let summary = "(x - mean) / sqrt(variance + epsilon) * gamma + beta, by the statistics of the batch";
+  let summary =
+    "(x - mean) / sqrt(variance + epsilon) * gamma + beta, by the statistics of the batch";
   let description = [{
     torch.nn.BatchNorm in train mode, ONNX BatchNormalization with training_mode = 1. input [..., n]
     has its channels last; mean and variance (biased) [n] are those of each channel over all other
@@ -56,7 +57,8 @@ def NN_BatchNormGradOp : NN_ComputeOp<"batch_norm_grad", [NN_MixedTypes]> {
   let hasVerifier = 1;
 }
 def NN_RunningGradientOp : NN_Op<"running_gradient", [NN_MixedTypes]> {
-  let summary = "what a running statistic loses in a micro-batch: weight * (running - factor * batch's)";
+  let summary =
+    "what a running statistic loses in a micro-batch: weight * (running - factor * batch's)";
   let description = [{
     The statistic's own optimizer, `running`, takes these sums over ranks and micro-batches away
     from it. A run gives the weight, so that the sum is what torch has after as many forward passes,

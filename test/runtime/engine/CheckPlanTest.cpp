@@ -76,6 +76,25 @@ TEST(CheckPlan, RefusesWhatDoesNot) {
         plan.mutable_draws()->set_buffer(plan.loss().scale_buffer());
         plan.mutable_draws()->add_sites()->set_rate(0.5);
       },
+      [](auto &plan) {
+        plan.mutable_running()->set_dtype(plan::FLOAT32);
+        plan.mutable_running()->set_buffer(99);
+      },
+      [](auto &plan) {
+        plan.mutable_running()->set_dtype(plan::INT64);
+        plan.mutable_running()->set_buffer(plan.loss().scale_buffer());
+      },
+      [](auto &plan) {
+        plan.mutable_running()->set_dtype(plan::FLOAT32);
+        plan.mutable_running()->set_buffer(plan.loss().scale_buffer());
+        for (int i = 0; i < 1000; ++i)
+          plan.mutable_running()->add_shares()->set_calls(1);
+      },
+      [](auto &plan) {
+        plan.mutable_running()->set_dtype(plan::FLOAT32);
+        plan.mutable_running()->set_buffer(plan.loss().scale_buffer());
+        plan.mutable_running()->add_shares()->set_momentum(1.5);
+      },
       [](auto &plan) { plan.mutable_loss()->set_scale_dtype(plan::INT64); },
       [](auto &plan) {
         for (plan::Entry &entry : *plan.mutable_train()->mutable_entries())
