@@ -10,10 +10,6 @@ using namespace mlir;
 
 namespace shardc::kernels {
 
-static ArrayRef<int64_t> shapeOf(Value tensor) {
-  return cast<RankedTensorType>(tensor.getType()).getShape();
-}
-
 // The type of an element in memory, where booleans take a byte.
 static Type memoryType(Type element) {
   return element.isInteger(1) ? Type(IntegerType::get(element.getContext(), 8))

@@ -12,10 +12,6 @@ using namespace mlir;
 
 namespace shardc::kernels {
 
-static ArrayRef<int64_t> shapeOf(Value tensor) {
-  return cast<RankedTensorType>(tensor.getType()).getShape();
-}
-
 enum ScopeIndex : size_t { ItemScope, StepScope, LaneScope };
 
 void ElementEmitter::enterItem(Value item) {

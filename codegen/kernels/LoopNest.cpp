@@ -21,9 +21,6 @@ constexpr int64_t shortestElementwiseRow = 8;
 // lane.
 constexpr size_t mostLaneSplits = 8;
 
-static ArrayRef<int64_t> shapeOf(Value tensor) {
-  return cast<RankedTensorType>(tensor.getType()).getShape();
-}
 static int64_t elementsOf(Value tensor) {
   return cast<RankedTensorType>(tensor.getType()).getNumElements();
 }

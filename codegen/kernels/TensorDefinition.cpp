@@ -9,10 +9,6 @@ using namespace mlir;
 
 namespace shardc::kernels {
 
-static ArrayRef<int64_t> shapeOf(Value tensor) {
-  return cast<RankedTensorType>(tensor.getType()).getShape();
-}
-
 bool isReduction(linalg::GenericOp generic) {
   return generic.getNumReductionLoops() != 0;
 }

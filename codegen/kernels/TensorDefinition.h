@@ -11,6 +11,10 @@
 
 namespace shardc::kernels {
 
+inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value tensor) {
+  return mlir::cast<mlir::RankedTensorType>(tensor.getType()).getShape();
+}
+
 /// An element of `tensor` at `index`.
 struct Element {
   mlir::Value tensor;

@@ -7,7 +7,15 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
-using namespace llvm;
+using llvm::ArrayRef;
+using llvm::formatv;
+using llvm::raw_ostream;
+using llvm::raw_string_ostream;
+using llvm::StringLiteral;
+using llvm::StringMap;
+using llvm::StringRef;
+using llvm::zip;
+namespace json = llvm::json;
 
 namespace shardc::timeline {
 

@@ -237,26 +237,27 @@ LogicalResult shrink(NodeContext &context) {
   return success();
 }
 
-constexpr Decoder decoders[] = {
-    {"Celu", 12, 1, 1, celu},
-    {"Elu", 6, 1, 1, elu},
-    {"Gelu", 20, 1, 1, gelu},
-    {"HardSigmoid", 6, 1, 1, hardSigmoid},
-    {"HardSwish", 14, 1, 1, hardSwish},
-    {"LeakyRelu", 6, 1, 1, leakyRelu},
-    {"Mish", 18, 1, 1, mish},
-    {"PRelu", 9, 2, 2, pRelu},
-    {"Relu", 13, 1, 1, activation<nn::ReluOp>},
-    {"Selu", 6, 1, 1, selu},
-    {"Shrink", 9, 1, 1, shrink},
-    {"Sigmoid", 13, 1, 1, activation<nn::SigmoidOp>},
-    {"Softplus", 1, 1, 1, activation<nn::SoftplusOp>},
-    {"Softsign", 1, 1, 1, softsign},
-    {"Swish", 24, 1, 1, swish},
-    {"Tanh", 13, 1, 1, activation<nn::TanhOp>},
-    {"ThresholdedRelu", 10, 1, 1, thresholdedRelu},
-};
-
 } // namespace
 
-ArrayRef<Decoder> shardc::onnx::activationDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::activationDecoders() {
+  static constexpr Decoder decoders[] = {
+      {"Celu", 12, 1, 1, celu},
+      {"Elu", 6, 1, 1, elu},
+      {"Gelu", 20, 1, 1, gelu},
+      {"HardSigmoid", 6, 1, 1, hardSigmoid},
+      {"HardSwish", 14, 1, 1, hardSwish},
+      {"LeakyRelu", 6, 1, 1, leakyRelu},
+      {"Mish", 18, 1, 1, mish},
+      {"PRelu", 9, 2, 2, pRelu},
+      {"Relu", 13, 1, 1, activation<nn::ReluOp>},
+      {"Selu", 6, 1, 1, selu},
+      {"Shrink", 9, 1, 1, shrink},
+      {"Sigmoid", 13, 1, 1, activation<nn::SigmoidOp>},
+      {"Softplus", 1, 1, 1, activation<nn::SoftplusOp>},
+      {"Softsign", 1, 1, 1, softsign},
+      {"Swish", 24, 1, 1, swish},
+      {"Tanh", 13, 1, 1, activation<nn::TanhOp>},
+      {"ThresholdedRelu", 10, 1, 1, thresholdedRelu},
+  };
+  return decoders;
+}

@@ -205,11 +205,12 @@ LogicalResult rotaryEmbedding(NodeContext &context) {
   return success();
 }
 
-constexpr Decoder decoders[] = {
-    {"Attention", 23, 3, 7, attention},
-    {"RotaryEmbedding", 23, 3, 4, rotaryEmbedding},
-};
-
 } // namespace
 
-ArrayRef<Decoder> shardc::onnx::attentionDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::attentionDecoders() {
+  static constexpr Decoder decoders[] = {
+      {"Attention", 23, 3, 7, attention},
+      {"RotaryEmbedding", 23, 3, 4, rotaryEmbedding},
+  };
+  return decoders;
+}

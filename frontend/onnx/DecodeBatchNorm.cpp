@@ -136,10 +136,11 @@ LogicalResult batchNormalization(NodeContext &context) {
   return success();
 }
 
-constexpr Decoder decoders[] = {
-    {"BatchNormalization", 9, 5, 5, batchNormalization},
-};
-
 } // namespace
 
-ArrayRef<Decoder> shardc::onnx::batchNormDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::batchNormDecoders() {
+  static constexpr Decoder decoders[] = {
+      {"BatchNormalization", 9, 5, 5, batchNormalization},
+  };
+  return decoders;
+}

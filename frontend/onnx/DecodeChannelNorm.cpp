@@ -165,14 +165,15 @@ LogicalResult meanVarianceNormalization(NodeContext &context) {
   return success();
 }
 
-constexpr Decoder decoders[] = {
-    {"GroupNormalization", 18, 3, 3, groupNormalization<true>},
-    {"GroupNormalization", 21, 3, 3, groupNormalization<false>},
-    {"InstanceNormalization", 6, 3, 3, instanceNormalization},
-    {"LRN", 13, 1, 1, localResponseNormalization},
-    {"MeanVarianceNormalization", 13, 1, 1, meanVarianceNormalization},
-};
-
 } // namespace
 
-ArrayRef<Decoder> shardc::onnx::channelNormDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::channelNormDecoders() {
+  static constexpr Decoder decoders[] = {
+      {"GroupNormalization", 18, 3, 3, groupNormalization<true>},
+      {"GroupNormalization", 21, 3, 3, groupNormalization<false>},
+      {"InstanceNormalization", 6, 3, 3, instanceNormalization},
+      {"LRN", 13, 1, 1, localResponseNormalization},
+      {"MeanVarianceNormalization", 13, 1, 1, meanVarianceNormalization},
+  };
+  return decoders;
+}

@@ -314,11 +314,12 @@ LogicalResult convTranspose(NodeContext &context) {
   return success();
 }
 
-constexpr Decoder decoders[] = {
-    {"Conv", 11, 2, 3, conv},
-    {"ConvTranspose", 11, 2, 3, convTranspose},
-};
-
 } // namespace
 
-ArrayRef<Decoder> shardc::onnx::convolutionDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::convolutionDecoders() {
+  static constexpr Decoder decoders[] = {
+      {"Conv", 11, 2, 3, conv},
+      {"ConvTranspose", 11, 2, 3, convTranspose},
+  };
+  return decoders;
+}

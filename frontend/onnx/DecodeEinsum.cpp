@@ -306,10 +306,11 @@ LogicalResult einsum(NodeContext &context) {
   return success();
 }
 
-constexpr Decoder decoders[] = {
-    {"Einsum", 12, 1, -1, einsum},
-};
-
 } // namespace
 
-ArrayRef<Decoder> shardc::onnx::einsumDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::einsumDecoders() {
+  static constexpr Decoder decoders[] = {
+      {"Einsum", 12, 1, -1, einsum},
+  };
+  return decoders;
+}

@@ -163,11 +163,12 @@ LogicalResult softmaxCrossEntropyLoss(NodeContext &context) {
   return success();
 }
 
-constexpr Decoder decoders[] = {
-    {"NegativeLogLikelihoodLoss", 13, 2, 3, negativeLogLikelihoodLoss},
-    {"SoftmaxCrossEntropyLoss", 13, 2, 3, softmaxCrossEntropyLoss},
-};
-
 } // namespace
 
-ArrayRef<Decoder> shardc::onnx::lossDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::lossDecoders() {
+  static constexpr Decoder decoders[] = {
+      {"NegativeLogLikelihoodLoss", 13, 2, 3, negativeLogLikelihoodLoss},
+      {"SoftmaxCrossEntropyLoss", 13, 2, 3, softmaxCrossEntropyLoss},
+  };
+  return decoders;
+}

@@ -123,11 +123,12 @@ LogicalResult gemm(NodeContext &context) {
   return success();
 }
 
-constexpr Decoder decoders[] = {
-    {"Gemm", 13, 2, 3, gemm},
-    {"MatMul", 13, 2, 2, matMul},
-};
-
 } // namespace
 
-ArrayRef<Decoder> shardc::onnx::matMulDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::matMulDecoders() {
+  static constexpr Decoder decoders[] = {
+      {"Gemm", 13, 2, 3, gemm},
+      {"MatMul", 13, 2, 2, matMul},
+  };
+  return decoders;
+}

@@ -189,14 +189,15 @@ LogicalResult lpNormalization(NodeContext &context) {
   return success();
 }
 
-constexpr Decoder decoders[] = {
-    {"LayerNormalization", 17, 2, 3, layerNormalization},
-    {"LogSoftmax", 13, 1, 1, softmax<nn::LogSoftmaxOp>},
-    {"LpNormalization", 1, 1, 1, lpNormalization},
-    {"RMSNormalization", 23, 2, 2, rmsNormalization},
-    {"Softmax", 13, 1, 1, softmax<nn::SoftmaxOp>},
-};
-
 } // namespace
 
-ArrayRef<Decoder> shardc::onnx::normalizationDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::normalizationDecoders() {
+  static constexpr Decoder decoders[] = {
+      {"LayerNormalization", 17, 2, 3, layerNormalization},
+      {"LogSoftmax", 13, 1, 1, softmax<nn::LogSoftmaxOp>},
+      {"LpNormalization", 1, 1, 1, lpNormalization},
+      {"RMSNormalization", 23, 2, 2, rmsNormalization},
+      {"Softmax", 13, 1, 1, softmax<nn::SoftmaxOp>},
+  };
+  return decoders;
+}

@@ -299,15 +299,16 @@ LogicalResult globalLpPool(NodeContext &context) {
   return success();
 }
 
-constexpr Decoder decoders[] = {
-    {"AveragePool", 11, 1, 1, averagePool},
-    {"GlobalAveragePool", 1, 1, 1, globalAveragePool},
-    {"GlobalLpPool", 2, 1, 1, globalLpPool},
-    {"GlobalMaxPool", 1, 1, 1, globalMaxPool},
-    {"LpPool", 11, 1, 1, lpPool},
-    {"MaxPool", 12, 1, 1, maxPool},
-};
-
 } // namespace
 
-ArrayRef<Decoder> shardc::onnx::poolingDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::poolingDecoders() {
+  static constexpr Decoder decoders[] = {
+      {"AveragePool", 11, 1, 1, averagePool},
+      {"GlobalAveragePool", 1, 1, 1, globalAveragePool},
+      {"GlobalLpPool", 2, 1, 1, globalLpPool},
+      {"GlobalMaxPool", 1, 1, 1, globalMaxPool},
+      {"LpPool", 11, 1, 1, lpPool},
+      {"MaxPool", 12, 1, 1, maxPool},
+  };
+  return decoders;
+}

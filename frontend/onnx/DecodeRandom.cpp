@@ -85,10 +85,11 @@ LogicalResult dropout(NodeContext &context) {
   return success();
 }
 
-constexpr Decoder decoders[] = {
-    {"Dropout", 13, 1, 3, dropout},
-};
-
 } // namespace
 
-ArrayRef<Decoder> shardc::onnx::randomDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::randomDecoders() {
+  static constexpr Decoder decoders[] = {
+      {"Dropout", 13, 1, 3, dropout},
+  };
+  return decoders;
+}

@@ -334,12 +334,13 @@ template <typename Kind> LogicalResult recurrent(NodeContext &context) {
   return Kind(context).decode();
 }
 
-constexpr Decoder decoders[] = {
-    {"GRU", 7, 3, 6, recurrent<Gru>},
-    {"LSTM", 7, 3, 8, recurrent<Lstm>},
-    {"RNN", 7, 3, 6, recurrent<Rnn>},
-};
-
 } // namespace
 
-ArrayRef<Decoder> shardc::onnx::recurrentDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::recurrentDecoders() {
+  static constexpr Decoder decoders[] = {
+      {"GRU", 7, 3, 6, recurrent<Gru>},
+      {"LSTM", 7, 3, 8, recurrent<Lstm>},
+      {"RNN", 7, 3, 6, recurrent<Rnn>},
+  };
+  return decoders;
+}

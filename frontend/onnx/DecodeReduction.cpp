@@ -111,19 +111,20 @@ LogicalResult decode(NodeContext &context) {
   return success();
 }
 
-constexpr Decoder decoders[] = {
-    {"ReduceL1", 13, 1, 2, decode<l1, false>},
-    {"ReduceL2", 13, 1, 2, decode<l2, true>},
-    {"ReduceLogSum", 13, 1, 2, decode<logSum, true>},
-    {"ReduceLogSumExp", 13, 1, 2, decode<logSumExp, true>},
-    {"ReduceMax", 13, 1, 2, decode<extremum<nn::ReduceMaxOp>, false>},
-    {"ReduceMean", 13, 1, 2, decode<plain<nn::ReduceMeanOp>, true>},
-    {"ReduceMin", 13, 1, 2, decode<extremum<nn::ReduceMinOp>, false>},
-    {"ReduceProd", 13, 1, 2, decode<plain<nn::ReduceProdOp>, false>},
-    {"ReduceSum", 13, 1, 2, decode<plain<nn::ReduceSumOp>, false>},
-    {"ReduceSumSquare", 13, 1, 2, decode<sumOfSquares, false>},
-};
-
 } // namespace
 
-ArrayRef<Decoder> shardc::onnx::reductionDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::reductionDecoders() {
+  static constexpr Decoder decoders[] = {
+      {"ReduceL1", 13, 1, 2, decode<l1, false>},
+      {"ReduceL2", 13, 1, 2, decode<l2, true>},
+      {"ReduceLogSum", 13, 1, 2, decode<logSum, true>},
+      {"ReduceLogSumExp", 13, 1, 2, decode<logSumExp, true>},
+      {"ReduceMax", 13, 1, 2, decode<extremum<nn::ReduceMaxOp>, false>},
+      {"ReduceMean", 13, 1, 2, decode<plain<nn::ReduceMeanOp>, true>},
+      {"ReduceMin", 13, 1, 2, decode<extremum<nn::ReduceMinOp>, false>},
+      {"ReduceProd", 13, 1, 2, decode<plain<nn::ReduceProdOp>, false>},
+      {"ReduceSum", 13, 1, 2, decode<plain<nn::ReduceSumOp>, false>},
+      {"ReduceSumSquare", 13, 1, 2, decode<sumOfSquares, false>},
+  };
+  return decoders;
+}

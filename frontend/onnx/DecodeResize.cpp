@@ -323,10 +323,11 @@ LogicalResult resize(NodeContext &context) {
   return success();
 }
 
-constexpr Decoder decoders[] = {
-    {"Resize", 11, 1, 4, resize},
-};
-
 } // namespace
 
-ArrayRef<Decoder> shardc::onnx::resizeDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::resizeDecoders() {
+  static constexpr Decoder decoders[] = {
+      {"Resize", 11, 1, 4, resize},
+  };
+  return decoders;
+}

@@ -180,11 +180,12 @@ LogicalResult scatterElements(NodeContext &context) {
                          emit.reshape(position, {count})});
 }
 
-constexpr Decoder decoders[] = {
-    {"ScatterElements", 13, 3, 3, scatterElements},
-    {"ScatterND", 13, 3, 3, scatterND},
-};
-
 } // namespace
 
-ArrayRef<Decoder> shardc::onnx::scatterDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::scatterDecoders() {
+  static constexpr Decoder decoders[] = {
+      {"ScatterElements", 13, 3, 3, scatterElements},
+      {"ScatterND", 13, 3, 3, scatterND},
+  };
+  return decoders;
+}

@@ -114,14 +114,15 @@ LogicalResult concatFromSequence(NodeContext &context) {
   return success();
 }
 
-constexpr Decoder decoders[] = {
-    {"ConcatFromSequence", 11, 1, 1, concatFromSequence},
-    {"SequenceAt", 11, 2, 2, sequenceAt},
-    {"SequenceConstruct", 11, 1, -1, sequenceConstruct},
-    {"SequenceLength", 11, 1, 1, sequenceLength},
-    {"SplitToSequence", 11, 1, 2, splitToSequence},
-};
-
 } // namespace
 
-ArrayRef<Decoder> shardc::onnx::sequenceDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::sequenceDecoders() {
+  static constexpr Decoder decoders[] = {
+      {"ConcatFromSequence", 11, 1, 1, concatFromSequence},
+      {"SequenceAt", 11, 2, 2, sequenceAt},
+      {"SequenceConstruct", 11, 1, -1, sequenceConstruct},
+      {"SequenceLength", 11, 1, 1, sequenceLength},
+      {"SplitToSequence", 11, 1, 2, splitToSequence},
+  };
+  return decoders;
+}

@@ -451,16 +451,17 @@ LogicalResult spaceToDepth(NodeContext &context) {
   return success();
 }
 
-constexpr Decoder decoders[] = {
-    {"Concat", 13, 1, -1, concat}, {"DepthToSpace", 13, 1, 1, depthToSpace},
-    {"Expand", 13, 2, 2, expand},  {"Flatten", 13, 1, 1, flatten},
-    {"Pad", 13, 2, 4, pad},        {"Reshape", 13, 2, 2, reshape},
-    {"Slice", 13, 3, 5, slice},    {"SpaceToDepth", 13, 1, 1, spaceToDepth},
-    {"Split", 13, 1, 2, split},    {"Squeeze", 13, 1, 2, squeeze},
-    {"Tile", 13, 2, 2, tile},      {"Transpose", 13, 1, 1, transpose},
-    {"Trilu", 14, 1, 2, trilu},    {"Unsqueeze", 13, 2, 2, unsqueeze},
-};
-
 } // namespace
 
-ArrayRef<Decoder> shardc::onnx::shapeDecoders() { return decoders; }
+ArrayRef<Decoder> shardc::onnx::shapeDecoders() {
+  static constexpr Decoder decoders[] = {
+      {"Concat", 13, 1, -1, concat}, {"DepthToSpace", 13, 1, 1, depthToSpace},
+      {"Expand", 13, 2, 2, expand},  {"Flatten", 13, 1, 1, flatten},
+      {"Pad", 13, 2, 4, pad},        {"Reshape", 13, 2, 2, reshape},
+      {"Slice", 13, 3, 5, slice},    {"SpaceToDepth", 13, 1, 1, spaceToDepth},
+      {"Split", 13, 1, 2, split},    {"Squeeze", 13, 1, 2, squeeze},
+      {"Tile", 13, 2, 2, tile},      {"Transpose", 13, 1, 1, transpose},
+      {"Trilu", 14, 1, 2, trilu},    {"Unsqueeze", 13, 2, 2, unsqueeze},
+  };
+  return decoders;
+}

@@ -1,5 +1,6 @@
 // Guesses by names and uses.
 #include "frontend/onnx/InitialValues.h"
+#include "frontend/onnx/ParameterNames.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -9,10 +10,6 @@ using llvm::StringRef;
 
 namespace shardc::onnx {
 namespace {
-
-StringRef lastComponent(StringRef name) {
-  return name.rsplit('.').second.empty() ? name : name.rsplit('.').second;
-}
 
 std::string uniform(double bound) {
   return llvm::formatv("uniform:-{0},{0}", llvm::formatv("{0:f9}", bound).str())

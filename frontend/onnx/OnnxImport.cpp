@@ -17,7 +17,7 @@ struct OnnxImport : shardc::impl::OnnxImportBase<OnnxImport> {
   using OnnxImportBase::OnnxImportBase;
 
   void runOnOperation() override {
-    onnx::ImportOptions options;
+    shardc::onnx::ImportOptions options;
     options.path = path;
     options.allowMissingWeights = allowMissingWeights;
     for (StringRef dim : dims) {
@@ -30,9 +30,9 @@ struct OnnxImport : shardc::impl::OnnxImportBase<OnnxImport> {
       }
       options.dims[name] = value;
     }
-    onnx::ImportDiagnostics diagnostics;
+    shardc::onnx::ImportDiagnostics diagnostics;
     OwningOpRef<ModuleOp> imported =
-        onnx::importOnnx(&getContext(), options, diagnostics);
+        shardc::onnx::importOnnx(&getContext(), options, diagnostics);
     if (!imported)
       return signalPassFailure();
     for (const std::string &warning : diagnostics.warnings)
@@ -44,8 +44,9 @@ struct OnnxImport : shardc::impl::OnnxImportBase<OnnxImport> {
         getOperation().getBody()->end(), imported->getBody()->getOperations());
   }
 
-  LogicalResult writeModel(const onnx::ImportedModel &model) {
-    llvm::Expected<std::string> bytes = onnx::exportInitialValues(model);
+  LogicalResult writeModel(const shardc::onnx::ImportedModel &model) {
+    llvm::Expected<std::string> bytes =
+        shardc::onnx::exportInitialValues(model);
     if (!bytes)
       return getOperation().emitError() << llvm::toString(bytes.takeError());
     std::error_code error;

@@ -1,6 +1,7 @@
 // Which type each op computes in. The families that `keep` names (norm,
 // softmax, loss) are told here.
 #include "passes/analyses/ComputeTypes.h"
+#include "passes/analyses/OpClasses.h"
 #include "passes/options/UnitsOption.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -18,10 +19,6 @@ static bool isFloat(Value value) {
 static bool isNorm(Operation *op) { return op->hasTrait<nn::IsNorm>(); }
 static bool isSoftmax(Operation *op) { return op->hasTrait<nn::IsSoftmax>(); }
 static bool isLoss(Operation *op) { return op->hasTrait<nn::IsLoss>(); }
-/// Not generated code: its operands have one type, and are read as they lie.
-static bool isLibraryCall(Operation *op) {
-  return !isa<nn::KernelBody>(op) && !op->hasTrait<nn::MixedTypes>();
-}
 
 bool isMove(Operation *op) { return op->hasTrait<nn::IsMove>(); }
 /// Its result is still a parameter, in another shape.

@@ -6,7 +6,8 @@
 using namespace mlir;
 
 bool shardc::isLibraryCall(Operation *op) {
-  return isa<nn::NNDialect>(op->getDialect()) && !isa<nn::KernelBody>(op);
+  return isa<nn::NNDialect>(op->getDialect()) && !isa<nn::KernelBody>(op) &&
+         !op->hasTrait<nn::MixedTypes>();
 }
 
 StringRef shardc::classOf(Operation *op) {

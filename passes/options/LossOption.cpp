@@ -12,7 +12,7 @@ static constexpr StringLiteral forms =
     "accepted are cross-entropy:logits=NAME,labels=NAME[,ignore=N][,shift=N], "
     "mse:output=NAME,target=NAME and output:NAME";
 
-static Error complain(const Twine &what) {
+static Error refuseLoss(const Twine &what) {
   return createStringError("--loss: " + what + "; " + forms);
 }
 
@@ -22,11 +22,11 @@ Expected<LossOption> LossOption::parse(StringRef text) {
   if (kindName == "output") {
     option.output = rest.str();
     if (rest.empty())
-      return complain("output: is followed by no name");
+      return refuseLoss("output: is followed by no name");
     return option;
   }
   if (kindName != "cross-entropy" && kindName != "mse")
-    return complain("unknown kind '" + kindName + "'");
+    return refuseLoss("unknown kind '" + kindName + "'");
   bool crossEntropy = kindName == "cross-entropy";
   option.kind = crossEntropy ? CrossEntropy : MeanSquaredError;
   StringRef outputKey = crossEntropy ? "logits" : "output";
@@ -37,9 +37,9 @@ Expected<LossOption> LossOption::parse(StringRef text) {
   for (StringRef part : parts) {
     auto [key, value] = part.split('=');
     if (value.empty())
-      return complain("'" + part + "' is not KEY=VALUE");
+      return refuseLoss("'" + part + "' is not KEY=VALUE");
     if (!seen.insert(key).second)
-      return complain("'" + key + "' is given twice");
+      return refuseLoss("'" + key + "' is given twice");
     if (key == outputKey) {
       option.output = value.str();
     } else if (key == targetKey) {
@@ -47,16 +47,16 @@ Expected<LossOption> LossOption::parse(StringRef text) {
     } else if (crossEntropy && (key == "ignore" || key == "shift")) {
       int64_t &number = key == "ignore" ? option.ignore : option.shift;
       if (value.getAsInteger(10, number) || (key == "shift" && number < 0))
-        return complain("expects " + key + " to be a whole number" +
-                        (key == "shift" ? " from 0 on" : "") + ", got '" +
-                        value + "'");
+        return refuseLoss("expects " + key + " to be a whole number" +
+                          (key == "shift" ? " from 0 on" : "") + ", got '" +
+                          value + "'");
     } else {
-      return complain("unknown key '" + key + "' of " + kindName);
+      return refuseLoss("unknown key '" + key + "' of " + kindName);
     }
   }
   for (StringRef key : {outputKey, targetKey})
     if (!seen.contains(key))
-      return complain(kindName + " needs " + key + "=NAME");
+      return refuseLoss(kindName + " needs " + key + "=NAME");
   return option;
 }
 

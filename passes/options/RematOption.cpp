@@ -11,7 +11,7 @@ using namespace llvm;
 
 namespace shardc {
 
-static Error complain(const Twine &what) {
+static Error refuseRemat(const Twine &what) {
   return createStringError(
       "--remat " + what +
       "; accepted are none, cheap, all, selective, unit, budget=SIZE "
@@ -54,7 +54,7 @@ Expected<RematOption> RematOption::parse(StringRef text) {
     option.kind = Budget;
     std::optional<double> bytes = parseByteSize(rest);
     if (!bytes)
-      return complain(text + ": expects " + byteSizeForms);
+      return refuseRemat(text + ": expects " + byteSizeForms);
     option.bytes = *bytes;
     return option;
   }
@@ -63,25 +63,25 @@ Expected<RematOption> RematOption::parse(StringRef text) {
     rest.consume_back("%");
     double percent = 0;
     if (rest.trim().getAsDouble(percent) || !(percent >= 0) || percent > 1000)
-      return complain(text + ": expects percent of the step's arithmetic, "
-                             "from 0 to 1000");
+      return refuseRemat(text + ": expects percent of the step's arithmetic, "
+                                "from 0 to 1000");
     option.share = percent / 100;
     return option;
   }
   if (rest.consume_front("class:")) {
     option.kind = Class;
     if (std::string problem = parseClasses(rest, option); !problem.empty())
-      return complain(text + ": " + problem);
+      return refuseRemat(text + ": " + problem);
     return option;
   }
   if (rest.consume_front("scope:")) {
     option.kind = Scope;
     option.pattern = rest.str();
     if (std::string problem = complaintOf(rest); !problem.empty())
-      return complain(text + ": " + problem);
+      return refuseRemat(text + ": " + problem);
     return option;
   }
-  return complain(text + ": unknown policy");
+  return refuseRemat(text + ": unknown policy");
 }
 
 } // namespace shardc

@@ -38,7 +38,7 @@ private:
 };
 
 /// The number of operations that an op costs.
-double flopsOf(Operation *op) {
+double arithmeticOf(Operation *op) {
   auto cost = dyn_cast<nn::CostModel>(op);
   return cost ? double(cost.flops()) : 0;
 }
@@ -103,7 +103,7 @@ UnitModel UnitModel::of(func::FuncOp function) {
            model.uses[nextUse].position <= position)
       ++nextUse;
     if (!model.uses.empty())
-      model.uses[nextUse ? nextUse - 1 : 0].flops += flopsOf(op);
+      model.uses[nextUse ? nextUse - 1 : 0].flops += arithmeticOf(op);
     bool isComputed = usesParameter.contains(op);
     bool isAlias = isCheapToRepeat(op);
     for (mlir::Value operand : op->getOperands()) {

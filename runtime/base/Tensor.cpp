@@ -15,6 +15,11 @@ int64_t runtime::elementCount(const plan::Tensor &tensor) {
   return count;
 }
 
+int64_t runtime::bytesOf(const plan::Tensor &tensor) {
+  return elementCount(tensor) *
+         static_cast<int64_t>(elementSize(tensor.dtype()));
+}
+
 int64_t Tensor::elements() const {
   int64_t count = 1;
   for (int64_t size : shape)

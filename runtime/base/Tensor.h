@@ -13,6 +13,7 @@
 namespace shardc::runtime {
 
 int64_t elementCount(const plan::Tensor &tensor);
+int64_t bytesOf(const plan::Tensor &tensor);
 
 struct Tensor {
   std::byte *data = nullptr;

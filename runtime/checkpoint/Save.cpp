@@ -35,8 +35,8 @@ std::vector<ChunkWriter::File> CheckpointSaver::files(int64_t step) const {
   return files;
 }
 
-/// What a body throws; empty: nothing.
-template <typename Body> static std::string attempt(Body body) {
+/// The error that a body throws; empty: nothing. What ends the run goes on.
+template <typename Body> static std::string errorOf(Body body) {
   try {
     body();
     return "";
@@ -52,7 +52,7 @@ void CheckpointSaver::start(const Manifest &of) {
   const Progress &progress = manifest.progress;
   problem.clear();
   if (leads)
-    problem = attempt([&] { folder.begin(progress.step); });
+    problem = errorOf([&] { folder.begin(progress.step); });
   // Nobody writes before the folders are there.
   problem = gatherTexts(rank.communicator(), problem)[0];
   writeSeconds = 0;
@@ -78,7 +78,7 @@ std::optional<SaveResult> CheckpointSaver::advance() {
 /// Adds the files of all ranks to the manifest, or says why there is none.
 void CheckpointSaver::gatherFiles() {
   nlohmann::json own = {{"files", nlohmann::json::array()}};
-  own["problem"] = attempt([&] {
+  own["problem"] = errorOf([&] {
     for (const CheckpointFile &file : writer->finish())
       own["files"].push_back({file.path, file.bytes, file.blocks});
   });

@@ -12,7 +12,7 @@
 namespace shardc::runtime::cpu {
 
 /// Sums are in double up to here, wherever a row is cut into slices.
-static constexpr int64_t blockElements = 64 << 10;
+static constexpr int64_t mostRowElements = 64 << 10;
 
 GradientNorm::GradientNorm(std::vector<Tensor> gradientTensors,
                            const std::vector<std::vector<entry::Rows>> &rows)
@@ -20,14 +20,14 @@ GradientNorm::GradientNorm(std::vector<Tensor> gradientTensors,
   for (size_t i = 0; i < gradients.size(); ++i)
     for (const entry::Rows &all : rows[i]) {
       int64_t end = all.begin + all.count * all.width;
-      if (all.width > blockElements) {
+      if (all.width > mostRowElements) {
         for (int64_t row = all.begin; row < end; row += all.width)
-          for (int64_t at = 0; at < all.width; at += blockElements)
+          for (int64_t at = 0; at < all.width; at += mostRowElements)
             parts.push_back(
-                {i, {row + at, 1, std::min(blockElements, all.width - at)}});
+                {i, {row + at, 1, std::min(mostRowElements, all.width - at)}});
         continue;
       }
-      int64_t rowsAtOnce = blockElements / all.width;
+      int64_t rowsAtOnce = mostRowElements / all.width;
       for (int64_t row = 0; row < all.count; row += rowsAtOnce)
         parts.push_back({i,
                          {all.begin + row * all.width,

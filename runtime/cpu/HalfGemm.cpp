@@ -61,8 +61,8 @@ struct Tiles {
 
 /// The offsets, in elements, of what a thread's scratch holds: a block of a (at
 /// 0), of b, of c, and of the bias.
-struct Scratch {
-  Scratch(int64_t m, int64_t n, int64_t k) {
+struct ConvertedPanels {
+  ConvertedPanels(int64_t m, int64_t n, int64_t k) {
     auto longest = [](int64_t size, int64_t part, int64_t multiple) {
       return std::min(part, (size + multiple - 1) / multiple * multiple);
     };
@@ -80,7 +80,7 @@ struct Scratch {
 void Tiles::run(const GemmDesc &product, int64_t tile, float *scratch) const {
   int64_t row = rows.begin(tile % rows.parts),
           column = columns.begin(tile / rows.parts);
-  Scratch places(product.m, product.n, product.k);
+  ConvertedPanels places(product.m, product.n, product.k);
   Gemm<float> p{};
   p.m = rows.length(tile % rows.parts);
   p.n = columns.length(tile / rows.parts);
@@ -127,7 +127,7 @@ void Tiles::run(const GemmDesc &product, int64_t tile, float *scratch) const {
 } // namespace
 
 int64_t halfGemmWorkspace(int64_t m, int64_t n, int64_t k) {
-  int64_t bytes = Scratch(m, n, k).end * int64_t(sizeof(float));
+  int64_t bytes = ConvertedPanels(m, n, k).end * int64_t(sizeof(float));
   return (bytes + 63) / 64 * 64;
 }
 

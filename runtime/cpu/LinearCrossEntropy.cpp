@@ -20,8 +20,8 @@ int64_t classesOf(const LinearCrossEntropy &a) {
 }
 
 /// The places of things in the scratch memory, in bytes.
-struct Scratch {
-  Scratch(const LinearCrossEntropy &a, int64_t workers) {
+struct LossScratch {
+  LossScratch(const LinearCrossEntropy &a, int64_t workers) {
     int64_t rows = foldRows(a.input, 1)->rows, classes = classesOf(a);
     int64_t features = a.input.shape.back();
     int64_t chunk = std::min(a.chunkRows, rows);
@@ -77,7 +77,7 @@ private:
 
   const LinearCrossEntropy &a;
   ThreadPool &pool;
-  Scratch scratch;
+  LossScratch scratch;
   std::byte *workspace;
   Rows input;
   int64_t features, classes;
@@ -268,7 +268,7 @@ template <typename S> void Chunks<S>::roundSums() {
 } // namespace
 
 int64_t linearCrossEntropyWorkspace(const LinearCrossEntropy &a, int workers) {
-  return Scratch(a, workers).end;
+  return LossScratch(a, workers).end;
 }
 
 void prepareLinearCrossEntropy(const LinearCrossEntropy &a,

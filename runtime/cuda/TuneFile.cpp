@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char *format = "shardc tuned products";
 /// Nobody has so many products.
-constexpr uint64_t mostBytes = 64 << 20;
+constexpr uint64_t mostFileBytes = 64 << 20;
 
 std::string capabilityText(int capability) {
   return concat(capability / 10, ".", capability % 10);
@@ -77,8 +77,8 @@ void TuneFile::read() {
   };
   Descriptor file = Descriptor::openForReading(name, "--tune " + name);
   uint64_t size = file.regularSize(name);
-  if (size > mostBytes)
-    damaged(concat("it has ", size, " bytes, more than ", mostBytes));
+  if (size > mostFileBytes)
+    damaged(concat("it has ", size, " bytes, more than ", mostFileBytes));
   std::string content(size, '\0');
   file.readAt(0, content.data(), size, name);
   Json json = Json::parse(content, nullptr, /*allow_exceptions=*/false);

@@ -46,8 +46,6 @@ private:
   }
 };
 
-int64_t alignedBytes(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 } // namespace
 
 CommonGathers CommonGathers::none(const plan::Plan &plan,

@@ -12,6 +12,9 @@
 
 namespace shardc::runtime {
 
+/// What a pool that ranks have to themselves takes, in whole cache lines.
+inline int64_t alignedBytes(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
 /// CommonGathers says which memory of a plan's pools ranks have in common.
 struct CommonGathers {
   struct Pool {

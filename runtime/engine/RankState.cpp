@@ -102,8 +102,6 @@ void RankState::checkUnits() const {
   }
 }
 
-static int64_t alignedBytes(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 int64_t RankState::ranksPerProcess() const {
   HostRanks *ranks = communicator.hostRanks();
   return ranks ? ranks->localMembers().count : 1;

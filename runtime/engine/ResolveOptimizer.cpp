@@ -125,7 +125,7 @@ std::optional<entry::Accumulate> resolve(const RankState &state,
 namespace {
 
 /// Elements of an optimizer slice that a step updates.
-struct Part {
+struct SlicePart {
   int64_t begin, elements;
 
   /// Returns those of a tensor that has all of them.
@@ -159,7 +159,7 @@ struct Part {
 
 /// Returns what a transfer brought of master weights or state.
 static Tensor stagedPart(const RankState &state, const plan::Unit &unit,
-                         const plan::Tensor &tensor, const Part &part,
+                         const plan::Tensor &tensor, const SlicePart &part,
                          const char *name) {
   Tensor staged = state.resolve(tensor, name);
   requireDtype(staged, unit.master_dtype(), name);
@@ -193,7 +193,7 @@ entry::OptimizerStep resolve(const RankState &state,
   requireDtype(step.gradient, unit.gradient_dtype(), "gradient");
   requireFloat(step.gradient, "gradient");
   requireContiguous(step.gradient, "gradient");
-  Part part{entry.begin(), step.gradient.elements()};
+  SlicePart part{entry.begin(), step.gradient.elements()};
   step.remainder = state.remainder(unit);
   bool canBePart = !step.remainder && !optimizer->takesMatrices();
   if (part.begin < 0 || part.begin > elements - part.elements ||

@@ -14,8 +14,8 @@ namespace {
 constexpr int64_t most = 1 << 20;
 
 /// Some elements of a slice: where their parts lie, and room for these.
-struct Part {
-  Part(const Slice &slice, int64_t begin, int64_t count)
+struct SplitPart {
+  SplitPart(const Slice &slice, int64_t begin, int64_t count)
       : upper(slice.data + begin * 2), lower(slice.remainder + begin * 2),
         words(slice.remainder + splitLowerBytes(slice.elements) +
               begin / splitWord * 8),
@@ -48,7 +48,7 @@ void forParts(const Slice &slice, int64_t begin, int64_t elements,
 void readSplit(Device &device, const Slice &slice, int64_t begin,
                int64_t elements, float *values) {
   forParts(slice, begin, elements, [&](int64_t at, int64_t count) {
-    Part part(slice, begin + at, count);
+    SplitPart part(slice, begin + at, count);
     device.download(part.uppers.data(), part.upper, bytesOf(part.uppers));
     device.download(part.lowers.data(), part.lower, bytesOf(part.lowers));
     device.download(part.allWords.data(), part.words, bytesOf(part.allWords));
@@ -60,7 +60,7 @@ void readSplit(Device &device, const Slice &slice, int64_t begin,
 void writeSplit(Device &device, const Slice &slice, int64_t begin,
                 int64_t elements, const float *values) {
   forParts(slice, begin, elements, [&](int64_t at, int64_t count) {
-    Part part(slice, begin + at, count);
+    SplitPart part(slice, begin + at, count);
     // The first and the last have bits of others.
     device.download(part.allWords.data(), part.words, bytesOf(part.allWords));
     splitFloats(values + at, count, part.uppers.data(), part.lowers.data(),

@@ -7,10 +7,6 @@
 
 namespace shardc::runtime {
 
-static int64_t bytesOf(const plan::Tensor &tensor) {
-  return elementCount(tensor) * elementSize(tensor.dtype());
-}
-
 int64_t batchBytes(const plan::Plan &plan) {
   int64_t bytes = 0;
   for (const plan::Input &input : plan.inputs())

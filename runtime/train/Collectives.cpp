@@ -8,10 +8,6 @@
 
 namespace shardc::runtime {
 
-static int64_t bytesOf(const plan::Tensor &tensor) {
-  return elementCount(tensor) *
-         static_cast<int64_t>(elementSize(tensor.dtype()));
-}
 static int64_t
 bytesOf(const google::protobuf::RepeatedPtrField<plan::Tensor> &tensors) {
   int64_t bytes = 0;

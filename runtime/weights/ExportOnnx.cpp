@@ -4,6 +4,8 @@
 
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
+#include "runtime/weights/GatheredParameters.h"
+#include "runtime/weights/OnnxFields.h"
 #include "runtime/weights/WireReader.h"
 
 #include <algorithm>
@@ -15,19 +17,6 @@ namespace shardc::runtime {
 
 namespace {
 
-enum Field {
-  modelGraph = 7,
-  graphInitializer = 5,
-  tensorDims = 1,
-  tensorDataType = 2,
-  tensorName = 8,
-  tensorRawData = 9,
-  tensorExternalData = 13,
-  tensorDataLocation = 14,
-  entryKey = 1,
-  entryValue = 2,
-};
-constexpr int64_t chunkBytes = int64_t{4} << 20;
 // Shapes and scalars stay in the graph, where shape inference looks for them.
 constexpr uint64_t smallestExternal = 1024;
 constexpr uint64_t externalAlignment = 4096;

@@ -4,12 +4,11 @@
 #include "runtime/base/DType.h"
 #include "runtime/engine/ParameterStates.h"
 #include "runtime/files/Safetensors.h"
+#include "runtime/weights/GatheredParameters.h"
 
 #include <algorithm>
 
 namespace shardc::runtime {
-
-constexpr int64_t chunkBytes = int64_t{4} << 20;
 
 /// INVALID for what is not written.
 static plan::DType exportedType(const plan::Plan &plan,

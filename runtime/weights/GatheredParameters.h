@@ -8,6 +8,9 @@
 
 namespace shardc::runtime {
 
+/// Exports gather and write so many bytes at a time.
+inline constexpr int64_t chunkBytes = int64_t{4} << 20;
+
 /// Made by all ranks together. One of them, the first, reads; the others serve.
 /// A range that is asked for travels as a sum over the ranks, of integers: what
 /// a rank does not hold is zeros. So nothing is asked of a communicator that it

@@ -4,6 +4,7 @@
 
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
+#include "runtime/weights/OnnxFields.h"
 #include "runtime/weights/WireReader.h"
 
 #include <charconv>
@@ -11,20 +12,6 @@
 namespace shardc::runtime {
 
 namespace {
-
-enum ModelField { modelGraph = 7 };
-enum GraphField { graphInitializer = 5 };
-enum TensorField {
-  tensorDims = 1,
-  tensorDataType = 2,
-  tensorFloatData = 4,
-  tensorName = 8,
-  tensorRawData = 9,
-  tensorDoubleData = 10,
-  tensorExternalData = 13,
-  tensorDataLocation = 14,
-};
-enum EntryField { entryKey = 1, entryValue = 2 };
 
 uint64_t parseUnsigned(const std::string &text, const std::string &model) {
   uint64_t value = 0;

@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t elements = int64_t(32) << 20;
 constexpr int rounds = 9;
 enum Kind { Triad, AdamW, NormOfGradients, Kinds };
-constexpr double bytesOf[Kinds] = {12, 28, 4};
+constexpr double bytesOfElement[Kinds] = {12, 28, 4};
 
 /// a, b, c: aligned to 64 bytes.
 void triad(float *a, const float *b, const float *c, int64_t from, int64_t to) {
@@ -89,8 +89,8 @@ int main(int argc, char **argv) {
     }
     if (communicator.rank() == 0)
       for (int kind = 0; kind < Kinds; ++kind)
-        rates[kind] = bytesOf[kind] * double(elements) * arguments.ranks /
-                      bench::median(seconds[kind]) / 1e9;
+        rates[kind] = bytesOfElement[kind] * double(elements) *
+                      arguments.ranks / bench::median(seconds[kind]) / 1e9;
     communicator.barrier();
   });
   std::printf(arguments.json

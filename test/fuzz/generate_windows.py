@@ -133,7 +133,15 @@ def batch_normalization(g, op):
     mean = g.constant(np.round(g.normal((channels,), "normal") * 8) / 8, g.main)
     variance = g.constant(np.round(g.numbers.random(channels) * 8 + 2) / 8, g.main)
     scale, bias = g.parameter([channels], g.main), g.parameter([channels], g.main)
-    g.emit(op, [x, scale, bias, mean, variance], epsilon=epsilon(g))
+    dims = g.dims(x)
+    of_batch = g.chance(0.5) and dims[0] * int(np.prod(dims[2:])) > 1
+    g.emit(
+        op,
+        [x, scale, bias, mean, variance],
+        epsilon=epsilon(g),
+        training_mode=1 if of_batch else None,
+        momentum=g.choose(None, 0.5) if of_batch else None,
+    )
 
 
 @generates("InstanceNormalization")

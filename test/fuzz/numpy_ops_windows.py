@@ -195,6 +195,10 @@ def channels(vector, rank):
 def batch_normalization(call):
     x = call[0]
     scale, bias, mean, variance = (channels(call[i], x.ndim) for i in (1, 2, 3, 4))
+    if call.attribute("training_mode", 0):
+        axes = (0, *spatial(x))
+        mean = np.mean(x, axes, keepdims=True)
+        variance = np.mean((x - mean) ** 2, axes, keepdims=True)
     return [(x - mean) / np.sqrt(variance + call.real("epsilon", 1e-5)) * scale + bias]
 
 

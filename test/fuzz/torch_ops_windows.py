@@ -147,7 +147,9 @@ def global_lp_pool(call):
 def batch_normalization(call):
     x, scale, bias, mean, variance = (call[i] for i in range(5))
     epsilon = float(call.real("epsilon", 1e-5))
-    return [F.batch_norm(x, mean, variance, scale, bias, False, 0.0, epsilon)]
+    if call.attribute("training_mode", 0):
+        mean = variance = None
+    return [F.batch_norm(x, mean, variance, scale, bias, mean is None, 0.0, epsilon)]
 
 
 def standardized(x, axes, epsilon):

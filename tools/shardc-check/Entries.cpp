@@ -5,9 +5,6 @@
 
 namespace shardc::check {
 
-static std::vector<int64_t> shapeOf(const plan::Tensor &tensor) {
-  return {tensor.shape().begin(), tensor.shape().end()};
-}
 static View row(int64_t begin, int64_t count, int64_t bytes) {
   return {begin * bytes, {{count, bytes}}};
 }

@@ -78,9 +78,6 @@ std::string attributesOf(const plan::Kernel::Op &op) {
 Shape shapeOf(const plan::Kernel::Type &type) {
   return {type.shape().begin(), type.shape().end()};
 }
-Shape shapeOf(const plan::Tensor &tensor) {
-  return {tensor.shape().begin(), tensor.shape().end()};
-}
 int64_t countOf(const Shape &shape) { return rowMajor(shape).count(); }
 
 } // namespace

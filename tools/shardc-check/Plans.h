@@ -13,6 +13,9 @@ namespace shardc::check {
 
 /// Bytes of an element; 0 for what is no type.
 int64_t bytesOf(plan::DType type);
+inline std::vector<int64_t> shapeOf(const plan::Tensor &tensor) {
+  return {tensor.shape().begin(), tensor.shape().end()};
+}
 int64_t product(const google::protobuf::RepeatedField<int64_t> &shape);
 /// Where the tensor's elements begin, in bytes of its buffer.
 View placesOf(const plan::Tensor &tensor);

@@ -207,37 +207,37 @@ static constexpr double geluCubic = 0.044715;
 static constexpr double geluScale =
     std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
 
-using Floats = ArrayRef<double>;
+using Arguments = ArrayRef<double>;
 using Ints = ArrayRef<int64_t>;
 
-double ExpOp::compute(Floats x) { return std::exp(x[0]); }
-double Expm1Op::compute(Floats x) { return std::expm1(x[0]); }
-double LogOp::compute(Floats x) { return std::log(x[0]); }
-double SqrtOp::compute(Floats x) { return std::sqrt(x[0]); }
-double RsqrtOp::compute(Floats x) { return 1 / std::sqrt(x[0]); }
-double ReciprocalOp::compute(Floats x) { return 1 / x[0]; }
-double SinOp::compute(Floats x) { return std::sin(x[0]); }
-double CosOp::compute(Floats x) { return std::cos(x[0]); }
-double TanhOp::compute(Floats x) { return std::tanh(x[0]); }
-double ErfOp::compute(Floats x) { return std::erf(x[0]); }
-double SigmoidOp::compute(Floats x) { return sigmoid(x[0]); }
-double ReluOp::compute(Floats x) { return x[0] < 0 ? 0 : x[0]; }
-double SiluOp::compute(Floats x) { return x[0] * sigmoid(x[0]); }
-double SoftplusOp::compute(Floats x) {
+double ExpOp::compute(Arguments x) { return std::exp(x[0]); }
+double Expm1Op::compute(Arguments x) { return std::expm1(x[0]); }
+double LogOp::compute(Arguments x) { return std::log(x[0]); }
+double SqrtOp::compute(Arguments x) { return std::sqrt(x[0]); }
+double RsqrtOp::compute(Arguments x) { return 1 / std::sqrt(x[0]); }
+double ReciprocalOp::compute(Arguments x) { return 1 / x[0]; }
+double SinOp::compute(Arguments x) { return std::sin(x[0]); }
+double CosOp::compute(Arguments x) { return std::cos(x[0]); }
+double TanhOp::compute(Arguments x) { return std::tanh(x[0]); }
+double ErfOp::compute(Arguments x) { return std::erf(x[0]); }
+double SigmoidOp::compute(Arguments x) { return sigmoid(x[0]); }
+double ReluOp::compute(Arguments x) { return x[0] < 0 ? 0 : x[0]; }
+double SiluOp::compute(Arguments x) { return x[0] * sigmoid(x[0]); }
+double SoftplusOp::compute(Arguments x) {
   return (x[0] < 0 ? 0 : x[0]) + std::log1p(std::exp(-std::abs(x[0])));
 }
-double FloorOp::compute(Floats x) { return std::floor(x[0]); }
-double CeilOp::compute(Floats x) { return std::ceil(x[0]); }
-double RoundOp::compute(Floats x) { return std::nearbyint(x[0]); }
+double FloorOp::compute(Arguments x) { return std::floor(x[0]); }
+double CeilOp::compute(Arguments x) { return std::ceil(x[0]); }
+double RoundOp::compute(Arguments x) { return std::nearbyint(x[0]); }
 
-double GeluOp::compute(Floats operands) {
+double GeluOp::compute(Arguments operands) {
   const double x = operands[0];
   if (getTanh())
     return x / 2 * (1 + std::tanh(geluScale * (x + geluCubic * x * x * x)));
   return x / 2 * (1 + std::erf(x * std::numbers::sqrt2 / 2));
 }
 
-double GeluGradOp::compute(Floats operands) {
+double GeluGradOp::compute(Arguments operands) {
   const double x = operands[0], dy = operands[1];
   if (getTanh()) {
     const double t = std::tanh(geluScale * (x + geluCubic * x * x * x));
@@ -250,25 +250,25 @@ double GeluGradOp::compute(Floats operands) {
   return dy * ((1 + std::erf(x * std::numbers::sqrt2 / 2)) / 2 + x * density);
 }
 
-double SiluGradOp::compute(Floats operands) {
+double SiluGradOp::compute(Arguments operands) {
   const double x = operands[0], s = sigmoid(x);
   return operands[1] * s * (1 + x * (1 - s));
 }
 
-double NegOp::compute(Floats x) { return -x[0]; }
-double AbsOp::compute(Floats x) { return std::abs(x[0]); }
-double AddOp::compute(Floats x) { return x[0] + x[1]; }
-double SubOp::compute(Floats x) { return x[0] - x[1]; }
-double MulOp::compute(Floats x) { return x[0] * x[1]; }
-double DivOp::compute(Floats x) { return x[0] / x[1]; }
-double PowOp::compute(Floats x) { return std::pow(x[0], x[1]); }
-double MaxOp::compute(Floats x) {
+double NegOp::compute(Arguments x) { return -x[0]; }
+double AbsOp::compute(Arguments x) { return std::abs(x[0]); }
+double AddOp::compute(Arguments x) { return x[0] + x[1]; }
+double SubOp::compute(Arguments x) { return x[0] - x[1]; }
+double MulOp::compute(Arguments x) { return x[0] * x[1]; }
+double DivOp::compute(Arguments x) { return x[0] / x[1]; }
+double PowOp::compute(Arguments x) { return std::pow(x[0], x[1]); }
+double MaxOp::compute(Arguments x) {
   return std::isnan(x[0]) || x[0] > x[1] ? x[0] : x[1];
 }
-double MinOp::compute(Floats x) {
+double MinOp::compute(Arguments x) {
   return std::isnan(x[0]) || x[0] < x[1] ? x[0] : x[1];
 }
-double ModOp::compute(Floats x) {
+double ModOp::compute(Arguments x) {
   const double remainder = std::fmod(x[0], x[1]);
   return !getFmod() && remainder != 0 && (remainder < 0) != (x[1] < 0)
              ? remainder + x[1]
@@ -350,7 +350,7 @@ LogicalResult CompareOp::evaluate(ArrayRef<HostTensor> operands,
   auto type = tensorType(getResult());
   results.push_back(operands[0].isFloat()
                         ? mapFloatsToInts(type, operands,
-                                          [&](Floats x) -> int64_t {
+                                          [&](Arguments x) -> int64_t {
                                             return compares(kind, x);
                                           })
                         : mapInts(type, operands, [&](Ints x) -> int64_t {
@@ -363,7 +363,7 @@ LogicalResult IsNanOp::evaluate(ArrayRef<HostTensor> operands,
                                 SmallVectorImpl<HostTensor> &results) {
   results.push_back(
       mapFloatsToInts(tensorType(getResult()), operands,
-                      [](Floats x) -> int64_t { return std::isnan(x[0]); }));
+                      [](Arguments x) -> int64_t { return std::isnan(x[0]); }));
   return success();
 }
 
@@ -373,7 +373,7 @@ LogicalResult SelectOp::evaluate(ArrayRef<HostTensor> operands,
   results.push_back(
       operands[1].isFloat()
           ? mapFloats(type, operands,
-                      [](Floats x) { return x[0] ? x[1] : x[2]; })
+                      [](Arguments x) { return x[0] ? x[1] : x[2]; })
           : mapInts(type, operands, [](Ints x) { return x[0] ? x[1] : x[2]; }));
   return success();
 }
