@@ -261,7 +261,9 @@ class TrainerMLflow(MLflowTest):
 
     def test_a_server_that_is_killed_and_started_again(self):
         server, port = self.serve("--lose", 1)
-        process = self.start(port, "--metrics", self.path("m.jsonl"), steps=600)
+        # However long a server takes to start on a machine that does other things.
+        patient = {"HTTP_REQUEST_TIMEOUT": "300"}
+        process = self.start(port, "--metrics", self.path("m.jsonl"), steps=600, **patient)
         self.wait_for(lambda: len(self.only_run()["metrics"]) > 500)
         server.kill()
         server.wait()
