@@ -9,6 +9,10 @@ std::optional<bool> isByBatch(const ::onnx::NodeProto &node) {
   for (const ::onnx::AttributeProto &attribute : node.attribute())
     if (attribute.name() == "training_mode" && attribute.i() != 0)
       return true;
+  // Before opset 14 these outputs are there in training alone.
+  for (int i = 1; i < node.output_size(); ++i)
+    if (!node.output(i).empty())
+      return true;
   FxCall call = fxCall(node);
   if (!call.target.contains("batch_norm"))
     return std::nullopt;

@@ -249,14 +249,14 @@ ArrayRef<Decoder> shardc::onnx::activationDecoders() {
       {"LeakyRelu", 6, 1, 1, leakyRelu},
       {"Mish", 18, 1, 1, mish},
       {"PRelu", 9, 2, 2, pRelu},
-      {"Relu", 13, 1, 1, activation<nn::ReluOp>},
+      {"Relu", 6, 1, 1, activation<nn::ReluOp>},
       {"Selu", 6, 1, 1, selu},
       {"Shrink", 9, 1, 1, shrink},
-      {"Sigmoid", 13, 1, 1, activation<nn::SigmoidOp>},
+      {"Sigmoid", 6, 1, 1, activation<nn::SigmoidOp>},
       {"Softplus", 1, 1, 1, activation<nn::SoftplusOp>},
       {"Softsign", 1, 1, 1, softsign},
       {"Swish", 24, 1, 1, swish},
-      {"Tanh", 13, 1, 1, activation<nn::TanhOp>},
+      {"Tanh", 6, 1, 1, activation<nn::TanhOp>},
       {"ThresholdedRelu", 10, 1, 1, thresholdedRelu},
   };
   return decoders;

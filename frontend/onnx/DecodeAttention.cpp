@@ -48,11 +48,104 @@ struct Scores {
   Type element;
 };
 
+/// One node: its operands in nn's layout, and what is added to their scores.
+class Attending {
+public:
+  explicit Attending(NodeContext &context)
+      : context(context), emit(context.emit),
+        softcap(context.floatAttribute("softcap", 0)) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult readOperands();
+  /// Puts what earlier calls left in front of an operand; output `present` is
+  /// both.
+  LogicalResult joinPast(Operand &operand, size_t past, size_t present);
+  LogicalResult readMask();
+  /// Keys behind those that a sample has are hidden.
+  LogicalResult readLengths();
+  void hideLater();
+  void addBias(const Operand &more) {
+    bias = bias ? emit.binary<nn::AddOp>(bias, more) : more;
+  }
+  void asOneOp();
+  void writtenOut();
+
+  NodeContext &context;
+  Emitter &emit;
+  Operand query, key, value, bias, keyMask;
+  int64_t earlier = 0; ///< keys of earlier calls
+  double softcap, scale = 1;
+  bool isCausal = false; ///< as the op itself has it
+  Scores scores = {};
+};
+
+LogicalResult Attending::joinPast(Operand &operand, size_t past,
+                                  size_t present) {
+  if (context.has(past)) {
+    const Operand &before = context.input(past);
+    Shape shape(operand.shape());
+    if (before.rank() != 4 || before.elementType() != operand.elementType() ||
+        before.shape()[0] != shape[0] || before.shape()[1] != shape[2] ||
+        before.shape()[3] != shape[3])
+      return context.error("expects input " + Twine(past) +
+                           " to be [batch, heads, keys, size] like those of "
+                           "this call, got " +
+                           shapeText(before.shape()));
+    earlier = before.shape()[2];
+    operand = emit.concat({emit.transpose(before, {0, 2, 1, 3}), operand}, 1);
+  }
+  if (context.wants(present))
+    context.set(present, emit.transpose(operand, {0, 2, 1, 3}));
+  return success();
+}
+
+LogicalResult Attending::readOperands() {
+  if (failed(context.expectFloat(0)) || failed(context.sameElementType(0, 2)))
+    return failure();
+  if (context.has(4) != context.has(5))
+    return context.error("expects past keys and past values, or neither");
+  for (StringRef name : {"left_window_size", "right_window_size"})
+    if (context.intAttribute(name, -1) >= 0)
+      return context.error(name + " is not supported");
+  FailureOr<Operand> given[] = {sequenceMajor(context, 0, "q_num_heads"),
+                                sequenceMajor(context, 1, "kv_num_heads"),
+                                sequenceMajor(context, 2, "kv_num_heads")};
+  for (const FailureOr<Operand> &operand : given)
+    if (failed(operand))
+      return failure();
+  query = *given[0], key = *given[1], value = *given[2];
+  if (failed(joinPast(key, 4, 1)) || failed(joinPast(value, 5, 2)))
+    return failure();
+  ArrayRef<int64_t> q = query.shape(), k = key.shape(), v = value.shape();
+  if (q[0] != k[0] || q[0] != v[0] || k[1] != v[1] || k[2] != v[2] ||
+      q[3] != k[3] || k[2] == 0 || q[2] % k[2] != 0)
+    return context.error("expects query, key and value to agree in batch, keys "
+                         "and head size, and the query's heads to be "
+                         "a multiple of the key's; check the --dim flags");
+  scores = {q[0], q[2], q[1], k[1], query.elementType()};
+  scale = context.floatAttribute("scale", 1 / std::sqrt(double(q[3])));
+  return success();
+}
+
 /// The mask input as a key mask or as a bias that is added to the scores.
-LogicalResult decodeMask(NodeContext &context, const Scores &scores,
-                         Operand &bias, Operand &keyMask) {
-  Emitter &emit = context.emit;
+LogicalResult Attending::readMask() {
+  if (!context.has(3))
+    return success();
   Operand mask = context.input(3);
+  const bool isBool = mask.elementType().isInteger(1);
+  if (!isBool && mask.elementType() != scores.element)
+    return context.error("expects its mask to be bool or of the queries' type");
+  // What it does not reach is hidden.
+  if (mask.rank() > 0 && mask.shape().back() > 1 &&
+      mask.shape().back() < scores.keys) {
+    Shape rest(mask.shape());
+    rest.back() = scores.keys - rest.back();
+    const double hidden = isBool ? 0 : -std::numeric_limits<double>::infinity();
+    mask = emit.concat({mask, emit.splat(rest, mask.elementType(), hidden)},
+                       mask.rank() - 1);
+  }
   Shape full = {scores.batch, scores.heads, scores.queries, scores.keys};
   FailureOr<Shape> shape =
       context.broadcastShape({mask, emit.splat(full, scores.element, 0)});
@@ -66,66 +159,63 @@ LogicalResult decodeMask(NodeContext &context, const Scores &scores,
   mask = emit.reshape(mask, aligned);
   aligned[3] = scores.keys;
   mask = emit.broadcast(mask, aligned);
-  if (!mask.elementType().isInteger(1)) {
-    if (mask.elementType() != scores.element)
-      return context.error(
-          "expects its mask to be bool or of the queries' type");
-    bias = mask;
-  } else if (aligned[1] == 1 && aligned[2] == 1) {
+  if (!isBool)
+    addBias(mask);
+  else if (aligned[1] == 1 && aligned[2] == 1)
     keyMask = emit.broadcast(emit.reshape(mask, {aligned[0], scores.keys}),
                              {scores.batch, scores.keys});
-  } else {
-    bias = maskBias(emit, mask, scores.element);
-  }
+  else
+    addBias(maskBias(emit, mask, scores.element));
   return success();
 }
 
-LogicalResult attention(NodeContext &context) {
-  if (failed(context.expectFloat(0)) || failed(context.sameElementType(0, 2)))
-    return failure();
-  for (size_t i : {4, 5, 6})
-    if (context.has(i))
-      return context.error("past keys and values are not supported; export the "
-                           "model without a cache");
-  for (size_t i : {1, 2, 3})
-    if (context.wants(i))
-      return context.error(
-          "output " + Twine(i) +
-          " is not supported; supported is the attention's result");
-  if (context.floatAttribute("softcap", 0) != 0)
-    return context.error("softcap is not supported");
-  FailureOr<Operand> query = sequenceMajor(context, 0, "q_num_heads"),
-                     key = sequenceMajor(context, 1, "kv_num_heads"),
-                     value = sequenceMajor(context, 2, "kv_num_heads");
-  if (failed(query) || failed(key) || failed(value))
-    return failure();
-  ArrayRef<int64_t> q = query->shape(), k = key->shape(), v = value->shape();
-  if (q[0] != k[0] || q[0] != v[0] || k[1] != v[1] || k[2] != v[2] ||
-      q[3] != k[3] || k[2] == 0 || q[2] % k[2] != 0)
-    return context.error("expects query, key and value to agree in batch, keys "
-                         "and head size, and the query's heads to be "
-                         "a multiple of the key's; check the --dim flags");
+LogicalResult Attending::readLengths() {
+  if (!context.has(6))
+    return success();
+  const Operand &lengths = context.input(6);
+  if (lengths.isFloat() || lengths.shape() != ArrayRef(scores.batch))
+    return context.error("expects nonpad_kv_seqlen to be integers " +
+                         shapeText(scores.batch) + ", got " +
+                         shapeText(lengths.shape()));
+  Type whole = emit.attributes().getI64Type();
+  Operand column =
+      emit.reshape(emit.cast(lengths, whole), {scores.batch, 1, 1, 1});
+  Operand place = emit.iota(scores.keys, 3, 4);
+  addBias(maskBias(emit, emit.compare(nn::CompareKind::lt, place, column),
+                   scores.element));
+  if (context.intAttribute("is_causal", 0) == 0 || context.has(4))
+    return success();
+  // The last query is that of the sample's last key.
+  Operand last = emit.binary<nn::AddOp>(
+      emit.iota(scores.queries, 2, 4),
+      emit.binary<nn::SubOp>(column, emit.integer(scores.queries)));
+  addBias(maskBias(emit, emit.compare(nn::CompareKind::ge, last, place),
+                   scores.element));
+  return success();
+}
 
-  Emitter &emit = context.emit;
-  Scores scores{q[0], q[2], q[1], k[1], query->elementType()};
-  Operand bias, keyMask;
-  if (context.has(3) && failed(decodeMask(context, scores, bias, keyMask)))
-    return failure();
-  SmallVector<NamedAttribute> attributes = {emit.named(
-      "scale", emit.attributes().getF64FloatAttr(context.floatAttribute(
-                   "scale", 1 / std::sqrt(double(q[3])))))};
-  if (context.intAttribute("is_causal", 0)) {
-    if (scores.queries == scores.keys) {
-      attributes.push_back(emit.flag("causal"));
-    } else { // ONNX aligns the first query with the first key
-      Operand seen =
-          emit.compare(nn::CompareKind::ge, emit.iota(scores.queries, 2, 4),
-                       emit.iota(scores.keys, 3, 4));
-      Operand causal = maskBias(emit, seen, scores.element);
-      bias = bias ? emit.binary<nn::AddOp>(bias, causal) : causal;
-    }
+/// A query sees the keys of earlier calls, and its own and those before.
+void Attending::hideLater() {
+  if (context.intAttribute("is_causal", 0) == 0 ||
+      (context.has(6) && !context.has(4)))
+    return;
+  if (scores.queries == scores.keys) {
+    isCausal = true;
+    return;
   }
-  SmallVector<Operand> operands = {*query, *key, *value};
+  Operand last = emit.binary<nn::AddOp>(emit.iota(scores.queries, 2, 4),
+                                        emit.integer(earlier));
+  Operand seen =
+      emit.compare(nn::CompareKind::ge, last, emit.iota(scores.keys, 3, 4));
+  addBias(maskBias(emit, seen, scores.element));
+}
+
+void Attending::asOneOp() {
+  SmallVector<NamedAttribute> attributes = {
+      emit.named("scale", emit.attributes().getF64FloatAttr(scale))};
+  if (isCausal)
+    attributes.push_back(emit.flag("causal"));
+  SmallVector<Operand> operands = {query, key, value};
   SmallVector<int32_t> segments = {1, 1, 1, bias ? 1 : 0, keyMask ? 1 : 0};
   if (bias)
     operands.push_back(bias);
@@ -134,15 +224,92 @@ LogicalResult attention(NodeContext &context) {
   attributes.push_back(emit.named(
       "operandSegmentSizes", emit.attributes().getDenseI32ArrayAttr(segments)));
   // Log-sum-exp has the type of the arithmetic.
-  Type sums =
-      scores.element.isF64() ? scores.element : emit.attributes().getF32Type();
+  Type sums = emit.arithmeticType(scores.element);
   SmallVector<Type> types = {
-      emit.typeOf({q[0], q[1], q[2], v[3]}, scores.element),
-      emit.typeOf({q[0], q[2], q[1]}, sums)};
+      emit.typeOf(
+          {scores.batch, scores.queries, scores.heads, value.shape()[3]},
+          scores.element),
+      emit.typeOf({scores.batch, scores.heads, scores.queries}, sums)};
   SmallVector<Operand> results = emit.emit(nn::AttentionOp::getOperationName(),
                                            types, operands, attributes);
   context.set(0, originalLayout(emit, results[0], context.input(0)));
+}
+
+/// Step by step, where scores are bounded or given out.
+void Attending::writtenOut() {
+  auto headsFirst = [&](const Operand &operand) {
+    Operand turned = emit.transpose(operand, {0, 2, 1, 3});
+    Shape shape(turned.shape());
+    // Heads that share keys stand side by side.
+    const int64_t shared = scores.heads / shape[1];
+    Shape grouped = {shape[0], shape[1], 1, shape[2], shape[3]};
+    Operand all = emit.reshape(turned, grouped);
+    grouped[2] = shared;
+    return emit.reshape(emit.broadcast(all, grouped),
+                        {shape[0], scores.heads, shape[2], shape[3]});
+  };
+  if (isCausal)
+    addBias(maskBias(emit,
+                     emit.compare(nn::CompareKind::ge,
+                                  emit.iota(scores.queries, 2, 4),
+                                  emit.iota(scores.keys, 3, 4)),
+                     scores.element));
+  if (keyMask)
+    addBias(maskBias(emit,
+                     emit.reshape(keyMask, {scores.batch, 1, 1, scores.keys}),
+                     scores.element));
+  Type element = scores.element;
+  Operand raw = emit.emit<nn::MatMulOp>(
+      emit.typeOf({scores.batch, scores.heads, scores.queries, scores.keys},
+                  element),
+      {headsFirst(query), headsFirst(key)}, {emit.flag("transpose_rhs")});
+  raw = emit.binary<nn::MulOp>(raw, emit.scalar(element, scale));
+  Operand bounded = raw;
+  if (softcap != 0)
+    bounded =
+        emit.binary<nn::MulOp>(emit.unary<nn::TanhOp>(emit.binary<nn::DivOp>(
+                                   raw, emit.scalar(element, softcap))),
+                               emit.scalar(element, softcap));
+  Operand biased = bias ? emit.binary<nn::AddOp>(bounded, bias) : bounded;
+  Operand weights = emit.unary<nn::SoftmaxOp>(biased);
+  if (bias) {
+    // A query that sees no key attends to none; no NaN comes near it.
+    Operand hidden = emit.compare(
+        nn::CompareKind::eq, emit.reduce<nn::ReduceMaxOp>(bias, {3}),
+        emit.scalar(element, -std::numeric_limits<double>::infinity()));
+    Operand zero = emit.scalar(element, 0);
+    weights = emit.select(
+        hidden, zero,
+        emit.unary<nn::SoftmaxOp>(emit.select(hidden, zero, biased)));
+  }
+  if (context.wants(3)) {
+    const Operand stages[] = {raw, softcap != 0 ? bounded : biased,
+                              softcap != 0 ? bounded : biased, weights};
+    context.set(3,
+                stages[context.intAttribute("qk_matmul_output_mode", 0) & 3]);
+  }
+  Operand result =
+      emit.emit<nn::MatMulOp>(emit.typeOf({scores.batch, scores.heads,
+                                           scores.queries, value.shape()[3]},
+                                          element),
+                              {weights, headsFirst(value)});
+  context.set(0, originalLayout(emit, emit.transpose(result, {0, 2, 1, 3}),
+                                context.input(0)));
+}
+
+LogicalResult Attending::run() {
+  if (failed(readOperands()) || failed(readMask()) || failed(readLengths()))
+    return failure();
+  hideLater();
+  if (softcap != 0 || context.wants(3))
+    writtenOut();
+  else
+    asOneOp();
   return success();
+}
+
+LogicalResult attention(NodeContext &context) {
+  return Attending(context).run();
 }
 
 LogicalResult rotaryEmbedding(NodeContext &context) {

@@ -116,9 +116,13 @@ LogicalResult byBatch(NodeContext &context) {
                 {flat.type(), vector, vector}, operands, attributes);
   context.set(0,
               emit.transpose(emit.reshape(results[0], last.shape()), toFirst));
-  for (size_t i : {1, 2})
+  for (size_t i : {1, 2}) {
     if (context.wants(i))
       context.set(i, follow(context, i + 2, results[i]));
+    // Before opset 14 the batch's own, too.
+    if (context.wants(i + 2))
+      context.set(i + 2, emit.cast(results[i], x.elementType()));
+  }
   return success();
 }
 

@@ -172,8 +172,8 @@ ArrayRef<Decoder> shardc::onnx::channelNormDecoders() {
       {"GroupNormalization", 18, 3, 3, groupNormalization<true>},
       {"GroupNormalization", 21, 3, 3, groupNormalization<false>},
       {"InstanceNormalization", 6, 3, 3, instanceNormalization},
-      {"LRN", 13, 1, 1, localResponseNormalization},
-      {"MeanVarianceNormalization", 13, 1, 1, meanVarianceNormalization},
+      {"LRN", 1, 1, 1, localResponseNormalization},
+      {"MeanVarianceNormalization", 9, 1, 1, meanVarianceNormalization},
   };
   return decoders;
 }

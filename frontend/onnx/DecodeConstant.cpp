@@ -170,13 +170,13 @@ LogicalResult nonZero(NodeContext &context) {
 
 ArrayRef<Decoder> shardc::onnx::constantDecoders() {
   static constexpr Decoder decoders[] = {
-      {"Constant", 13, 0, 0, constant},
+      {"Constant", 1, 0, 0, constant},
       {"ConstantOfShape", 9, 1, 1, constantOfShape},
       {"EyeLike", 9, 1, 1, eyeLike},
-      {"NonZero", 13, 1, 1, nonZero},
+      {"NonZero", 9, 1, 1, nonZero},
       {"Range", 11, 3, 3, range},
-      {"Shape", 13, 1, 1, shape},
-      {"Size", 13, 1, 1, size},
+      {"Shape", 1, 1, 1, shape},
+      {"Size", 1, 1, 1, size},
   };
   return decoders;
 }

@@ -318,8 +318,8 @@ LogicalResult convTranspose(NodeContext &context) {
 
 ArrayRef<Decoder> shardc::onnx::convolutionDecoders() {
   static constexpr Decoder decoders[] = {
-      {"Conv", 11, 2, 3, conv},
-      {"ConvTranspose", 11, 2, 3, convTranspose},
+      {"Conv", 1, 2, 3, conv},
+      {"ConvTranspose", 1, 2, 3, convTranspose},
   };
   return decoders;
 }

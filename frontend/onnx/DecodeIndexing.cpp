@@ -452,12 +452,12 @@ LogicalResult hardmax(NodeContext &context) {
 
 ArrayRef<Decoder> shardc::onnx::indexingDecoders() {
   static constexpr Decoder decoders[] = {
-      {"ArgMax", 13, 1, 1, argMax<false>},
-      {"ArgMin", 13, 1, 1, argMax<true>},
+      {"ArgMax", 1, 1, 1, argMax<false>},
+      {"ArgMin", 1, 1, 1, argMax<true>},
       {"CumSum", 11, 2, 2, cumSum},
-      {"Gather", 13, 2, 2, gather},
-      {"GatherElements", 13, 2, 2, gatherElements},
-      {"GatherND", 13, 2, 2, gatherND},
+      {"Gather", 1, 2, 2, gather},
+      {"GatherElements", 11, 2, 2, gatherElements},
+      {"GatherND", 11, 2, 2, gatherND},
       {"Hardmax", 13, 1, 1, hardmax},
       {"OneHot", 11, 3, 3, oneHot},
       {"TopK", 11, 2, 2, topK},

@@ -167,8 +167,8 @@ LogicalResult softmaxCrossEntropyLoss(NodeContext &context) {
 
 ArrayRef<Decoder> shardc::onnx::lossDecoders() {
   static constexpr Decoder decoders[] = {
-      {"NegativeLogLikelihoodLoss", 13, 2, 3, negativeLogLikelihoodLoss},
-      {"SoftmaxCrossEntropyLoss", 13, 2, 3, softmaxCrossEntropyLoss},
+      {"NegativeLogLikelihoodLoss", 12, 2, 3, negativeLogLikelihoodLoss},
+      {"SoftmaxCrossEntropyLoss", 12, 2, 3, softmaxCrossEntropyLoss},
   };
   return decoders;
 }

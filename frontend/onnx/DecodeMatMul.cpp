@@ -127,8 +127,8 @@ LogicalResult gemm(NodeContext &context) {
 
 ArrayRef<Decoder> shardc::onnx::matMulDecoders() {
   static constexpr Decoder decoders[] = {
-      {"Gemm", 13, 2, 3, gemm},
-      {"MatMul", 13, 2, 2, matMul},
+      {"Gemm", 7, 2, 3, gemm},
+      {"MatMul", 1, 2, 2, matMul},
   };
   return decoders;
 }

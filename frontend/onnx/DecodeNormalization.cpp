@@ -8,6 +8,24 @@ using namespace shardc::onnx;
 
 namespace {
 
+/// Before opset 13: over all dims from the axis on.
+template <typename Op> LogicalResult softmaxFrom(NodeContext &context) {
+  const Operand &input = context.input(0);
+  FailureOr<int64_t> axis = context.axis(context.intAttribute("axis", 1),
+                                         std::max<int64_t>(input.rank(), 1));
+  if (failed(axis) || failed(context.expectFloat(0)))
+    return failure();
+  int64_t columns = 1;
+  for (int64_t size : input.shape().drop_front(*axis))
+    columns *= size;
+  Emitter &emit = context.emit;
+  Operand rows = emit.reshape(
+      input,
+      {input.type().getNumElements() / std::max<int64_t>(columns, 1), columns});
+  context.set(0, emit.reshape(emit.unary<Op>(rows), input.shape()));
+  return success();
+}
+
 template <typename Op> LogicalResult softmax(NodeContext &context) {
   const Operand &input = context.input(0);
   if (failed(context.expectFloat(0)))
@@ -194,9 +212,11 @@ LogicalResult lpNormalization(NodeContext &context) {
 ArrayRef<Decoder> shardc::onnx::normalizationDecoders() {
   static constexpr Decoder decoders[] = {
       {"LayerNormalization", 17, 2, 3, layerNormalization},
+      {"LogSoftmax", 1, 1, 1, softmaxFrom<nn::LogSoftmaxOp>},
       {"LogSoftmax", 13, 1, 1, softmax<nn::LogSoftmaxOp>},
       {"LpNormalization", 1, 1, 1, lpNormalization},
       {"RMSNormalization", 23, 2, 2, rmsNormalization},
+      {"Softmax", 1, 1, 1, softmaxFrom<nn::SoftmaxOp>},
       {"Softmax", 13, 1, 1, softmax<nn::SoftmaxOp>},
   };
   return decoders;

@@ -303,12 +303,12 @@ LogicalResult globalLpPool(NodeContext &context) {
 
 ArrayRef<Decoder> shardc::onnx::poolingDecoders() {
   static constexpr Decoder decoders[] = {
-      {"AveragePool", 11, 1, 1, averagePool},
+      {"AveragePool", 7, 1, 1, averagePool},
       {"GlobalAveragePool", 1, 1, 1, globalAveragePool},
       {"GlobalLpPool", 2, 1, 1, globalLpPool},
       {"GlobalMaxPool", 1, 1, 1, globalMaxPool},
-      {"LpPool", 11, 1, 1, lpPool},
-      {"MaxPool", 12, 1, 1, maxPool},
+      {"LpPool", 2, 1, 1, lpPool},
+      {"MaxPool", 8, 1, 1, maxPool},
   };
   return decoders;
 }

@@ -44,6 +44,20 @@ void warnOfMissingMode(NodeContext &context) {
       "attn_implementation=\"eager\"");
 }
 
+/// Before opset 12, which brought training_mode: nothing is dropped.
+LogicalResult inferredDropout(NodeContext &context) {
+  if (context.emit.isFirst("old dropout"))
+    context.warning(
+        "drops nothing, as others like it: before opset 12 there is "
+        "no training mode; export with a later opset to train with "
+        "dropout");
+  const Operand &input = context.input(0);
+  context.set(0, input);
+  context.set(1, context.emit.splat(input.shape(),
+                                    context.emit.attributes().getI1Type(), 1));
+  return success();
+}
+
 LogicalResult dropout(NodeContext &context) {
   Emitter &emit = context.emit;
   const Operand &input = context.input(0);
@@ -89,7 +103,8 @@ LogicalResult dropout(NodeContext &context) {
 
 ArrayRef<Decoder> shardc::onnx::randomDecoders() {
   static constexpr Decoder decoders[] = {
-      {"Dropout", 13, 1, 3, dropout},
+      {"Dropout", 7, 1, 1, inferredDropout},
+      {"Dropout", 12, 1, 3, dropout},
   };
   return decoders;
 }

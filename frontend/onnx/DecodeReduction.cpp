@@ -115,16 +115,16 @@ LogicalResult decode(NodeContext &context) {
 
 ArrayRef<Decoder> shardc::onnx::reductionDecoders() {
   static constexpr Decoder decoders[] = {
-      {"ReduceL1", 13, 1, 2, decode<l1, false>},
-      {"ReduceL2", 13, 1, 2, decode<l2, true>},
-      {"ReduceLogSum", 13, 1, 2, decode<logSum, true>},
-      {"ReduceLogSumExp", 13, 1, 2, decode<logSumExp, true>},
-      {"ReduceMax", 13, 1, 2, decode<extremum<nn::ReduceMaxOp>, false>},
-      {"ReduceMean", 13, 1, 2, decode<plain<nn::ReduceMeanOp>, true>},
-      {"ReduceMin", 13, 1, 2, decode<extremum<nn::ReduceMinOp>, false>},
-      {"ReduceProd", 13, 1, 2, decode<plain<nn::ReduceProdOp>, false>},
-      {"ReduceSum", 13, 1, 2, decode<plain<nn::ReduceSumOp>, false>},
-      {"ReduceSumSquare", 13, 1, 2, decode<sumOfSquares, false>},
+      {"ReduceL1", 1, 1, 2, decode<l1, false>},
+      {"ReduceL2", 1, 1, 2, decode<l2, true>},
+      {"ReduceLogSum", 1, 1, 2, decode<logSum, true>},
+      {"ReduceLogSumExp", 1, 1, 2, decode<logSumExp, true>},
+      {"ReduceMax", 1, 1, 2, decode<extremum<nn::ReduceMaxOp>, false>},
+      {"ReduceMean", 1, 1, 2, decode<plain<nn::ReduceMeanOp>, true>},
+      {"ReduceMin", 1, 1, 2, decode<extremum<nn::ReduceMinOp>, false>},
+      {"ReduceProd", 1, 1, 2, decode<plain<nn::ReduceProdOp>, false>},
+      {"ReduceSum", 1, 1, 2, decode<plain<nn::ReduceSumOp>, false>},
+      {"ReduceSumSquare", 1, 1, 2, decode<sumOfSquares, false>},
   };
   return decoders;
 }

@@ -31,11 +31,16 @@ struct Source {
 
 class Resizing {
 public:
-  explicit Resizing(NodeContext &context)
-      : context(context), mode(context.stringAttribute("mode", "nearest")),
-        coordinates(context.stringAttribute("coordinate_transformation_mode",
-                                            "half_pixel")),
-        rounding(context.stringAttribute("nearest_mode", "round_prefer_floor")),
+  /// Before opset 11, and in Upsample, scales are the second input, and there is
+  /// no choice of coordinates.
+  explicit Resizing(NodeContext &context, bool isUpsample = false)
+      : context(context), scalesInput(isUpsample ? 1 : 2),
+        mode(context.stringAttribute("mode", "nearest")),
+        coordinates(
+            context.stringAttribute("coordinate_transformation_mode",
+                                    isUpsample ? "asymmetric" : "half_pixel")),
+        rounding(context.stringAttribute(
+            "nearest_mode", isUpsample ? "floor" : "round_prefer_floor")),
         cubic(context.floatAttribute("cubic_coeff_a", -0.75)),
         isSmoothed(context.intAttribute("antialias", 0) != 0),
         excludes(context.intAttribute("exclude_outside", 0) != 0) {}
@@ -55,6 +60,7 @@ private:
   double cubicAt(double x) const;
 
   NodeContext &context;
+  size_t scalesInput;
   StringRef mode, coordinates, rounding;
   double cubic;
   bool isSmoothed, excludes;
@@ -101,8 +107,11 @@ FailureOr<SmallVector<Axis>> Resizing::axes() const {
       return failure();
     dims = *counted;
   }
-  FailureOr<SmallVector<double>> region = floatsOf(context, 1, "its region"),
-                                 scales = floatsOf(context, 2, "its scales");
+  FailureOr<SmallVector<double>> region =
+      scalesInput > 1 ? floatsOf(context, 1, "its region")
+                      : FailureOr<SmallVector<double>>(SmallVector<double>());
+  FailureOr<SmallVector<double>> scales =
+      floatsOf(context, scalesInput, "its scales");
   if (failed(region) || failed(scales))
     return failure();
   Shape sizes;
@@ -295,8 +304,8 @@ std::optional<Operand> Resizing::outside(const Axis &axis, int64_t rank) const {
       emit.typeOf(shape, emit.attributes().getI1Type()), std::move(values)));
 }
 
-LogicalResult resize(NodeContext &context) {
-  Resizing resizing(context);
+template <bool isUpsample> LogicalResult resize(NodeContext &context) {
+  Resizing resizing(context, isUpsample);
   if (failed(resizing.check()))
     return failure();
   FailureOr<SmallVector<Axis>> axes = resizing.axes();
@@ -327,7 +336,9 @@ LogicalResult resize(NodeContext &context) {
 
 ArrayRef<Decoder> shardc::onnx::resizeDecoders() {
   static constexpr Decoder decoders[] = {
-      {"Resize", 11, 1, 4, resize},
+      {"Resize", 10, 2, 2, resize<true>},
+      {"Resize", 11, 1, 4, resize<false>},
+      {"Upsample", 9, 2, 2, resize<true>},
   };
   return decoders;
 }

@@ -184,8 +184,9 @@ LogicalResult scatterElements(NodeContext &context) {
 
 ArrayRef<Decoder> shardc::onnx::scatterDecoders() {
   static constexpr Decoder decoders[] = {
-      {"ScatterElements", 13, 3, 3, scatterElements},
-      {"ScatterND", 13, 3, 3, scatterND},
+      {"Scatter", 9, 3, 3, scatterElements},
+      {"ScatterElements", 11, 3, 3, scatterElements},
+      {"ScatterND", 11, 3, 3, scatterND},
   };
   return decoders;
 }

@@ -66,14 +66,28 @@ LogicalResult flatten(NodeContext &context) {
   return success();
 }
 
+/// The axes, which were an attribute before opset 13; none where they are left
+/// out.
+FailureOr<std::optional<Shape>> givenAxes(NodeContext &context) {
+  if (!context.has(1))
+    return context.intsAttribute("axes");
+  FailureOr<Shape> axes = context.constantInts(1, "axes");
+  if (failed(axes))
+    return failure();
+  return std::optional(*axes);
+}
+
 LogicalResult squeeze(NodeContext &context) {
   const Operand &input = context.input(0);
+  FailureOr<std::optional<Shape>> found = givenAxes(context);
+  if (failed(found))
+    return failure();
   Shape axes;
-  if (context.has(1)) {
-    FailureOr<Shape> given = context.constantInts(1, "axes");
-    if (failed(given) || failed(given = context.axes(*given, input.rank())))
+  if (*found) {
+    FailureOr<Shape> counted = context.axes(**found, input.rank());
+    if (failed(counted))
       return failure();
-    axes = *given;
+    axes = *counted;
   } else {
     for (auto [dim, size] : llvm::enumerate(input.shape()))
       if (size == 1)
@@ -94,9 +108,14 @@ LogicalResult squeeze(NodeContext &context) {
 
 LogicalResult unsqueeze(NodeContext &context) {
   const Operand &input = context.input(0);
-  FailureOr<Shape> axes = context.constantInts(1, "axes");
-  if (failed(axes) ||
-      failed(axes = context.axes(*axes, input.rank() + axes->size())))
+  FailureOr<std::optional<Shape>> found = givenAxes(context);
+  if (failed(found))
+    return failure();
+  if (!*found)
+    return context.error("expects axes, got none");
+  FailureOr<Shape> axes =
+      context.axes(**found, input.rank() + int64_t((*found)->size()));
+  if (failed(axes))
     return failure();
   Shape shape;
   ArrayRef<int64_t> rest = input.shape();
@@ -259,8 +278,12 @@ LogicalResult slice(NodeContext &context) {
 /// Sizes of the pieces of Split and SplitToSequence along a dim of `total`.
 FailureOr<Shape> splitSizes(NodeContext &context, int64_t total,
                             size_t pieces) {
-  if (context.has(1)) {
-    FailureOr<Shape> sizes = context.constantInts(1, "its sizes");
+  // An attribute before opset 13.
+  std::optional<Shape> stored = context.intsAttribute("split");
+  if (context.has(1) || stored) {
+    FailureOr<Shape> sizes = context.has(1)
+                                 ? context.constantInts(1, "its sizes")
+                                 : FailureOr<Shape>(*stored);
     if (failed(sizes))
       return failure();
     int64_t sum = 0;
@@ -455,13 +478,13 @@ LogicalResult spaceToDepth(NodeContext &context) {
 
 ArrayRef<Decoder> shardc::onnx::shapeDecoders() {
   static constexpr Decoder decoders[] = {
-      {"Concat", 13, 1, -1, concat}, {"DepthToSpace", 13, 1, 1, depthToSpace},
-      {"Expand", 13, 2, 2, expand},  {"Flatten", 13, 1, 1, flatten},
-      {"Pad", 13, 2, 4, pad},        {"Reshape", 13, 2, 2, reshape},
-      {"Slice", 13, 3, 5, slice},    {"SpaceToDepth", 13, 1, 1, spaceToDepth},
-      {"Split", 13, 1, 2, split},    {"Squeeze", 13, 1, 2, squeeze},
-      {"Tile", 13, 2, 2, tile},      {"Transpose", 13, 1, 1, transpose},
-      {"Trilu", 14, 1, 2, trilu},    {"Unsqueeze", 13, 2, 2, unsqueeze},
+      {"Concat", 4, 1, -1, concat}, {"DepthToSpace", 11, 1, 1, depthToSpace},
+      {"Expand", 8, 2, 2, expand},  {"Flatten", 1, 1, 1, flatten},
+      {"Pad", 11, 2, 4, pad},       {"Reshape", 5, 2, 2, reshape},
+      {"Slice", 10, 3, 5, slice},   {"SpaceToDepth", 1, 1, 1, spaceToDepth},
+      {"Split", 2, 1, 2, split},    {"Squeeze", 1, 1, 2, squeeze},
+      {"Tile", 6, 2, 2, tile},      {"Transpose", 1, 1, 1, transpose},
+      {"Trilu", 14, 1, 2, trilu},   {"Unsqueeze", 1, 1, 2, unsqueeze},
   };
   return decoders;
 }

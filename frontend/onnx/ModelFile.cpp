@@ -23,7 +23,7 @@ namespace {
 
 constexpr int64_t maxElements = int64_t(1) << 31;
 constexpr int64_t deepestBranch = 30;
-constexpr int64_t oldestOpset = 13, newestOpset = 27, newestIR = 13;
+constexpr int64_t oldestOpset = 7, newestOpset = 27, newestIR = 13;
 
 std::string shapeText(llvm::ArrayRef<int64_t> dims) {
   return dims.empty() ? "scalar"

@@ -87,7 +87,7 @@ class BadInputs(BadSignals, unittest.TestCase):
     def test_versions_outside_of_the_supported_ones(self):
         relu = node("Relu", ["x"], ["y"])
         self.refused(
-            single(relu, version=12), "opset 12 is not supported; supported are opsets 13 to 27"
+            single(relu, version=6), "opset 6 is not supported; supported are opsets 7 to 27"
         )
         self.refused(single(relu, version=28), "opset 28 is not supported")
         self.refused(single(relu, ir=14), "IR version 14")
