@@ -199,7 +199,7 @@ void Attending::hideLater() {
   if (context.intAttribute("is_causal", 0) == 0 ||
       (context.has(6) && !context.has(4)))
     return;
-  if (scores.queries == scores.keys) {
+  if (earlier == 0 && scores.queries == scores.keys) {
     isCausal = true;
     return;
   }
@@ -237,8 +237,10 @@ void Attending::asOneOp() {
 
 /// Step by step, where scores are bounded or given out.
 void Attending::writtenOut() {
+  Emitter::OneRounding one(emit);
+  Type element = emit.arithmeticType(scores.element);
   auto headsFirst = [&](const Operand &operand) {
-    Operand turned = emit.transpose(operand, {0, 2, 1, 3});
+    Operand turned = emit.cast(emit.transpose(operand, {0, 2, 1, 3}), element);
     Shape shape(turned.shape());
     // Heads that share keys stand side by side.
     const int64_t shared = scores.heads / shape[1];
@@ -258,7 +260,8 @@ void Attending::writtenOut() {
     addBias(maskBias(emit,
                      emit.reshape(keyMask, {scores.batch, 1, 1, scores.keys}),
                      scores.element));
-  Type element = scores.element;
+  if (bias)
+    bias = emit.cast(bias, element);
   Operand raw = emit.emit<nn::MatMulOp>(
       emit.typeOf({scores.batch, scores.heads, scores.queries, scores.keys},
                   element),
@@ -285,14 +288,17 @@ void Attending::writtenOut() {
   if (context.wants(3)) {
     const Operand stages[] = {raw, softcap != 0 ? bounded : biased,
                               softcap != 0 ? bounded : biased, weights};
-    context.set(3,
-                stages[context.intAttribute("qk_matmul_output_mode", 0) & 3]);
+    context.set(
+        3, one.result(emit.cast(
+               stages[context.intAttribute("qk_matmul_output_mode", 0) & 3],
+               scores.element)));
   }
   Operand result =
       emit.emit<nn::MatMulOp>(emit.typeOf({scores.batch, scores.heads,
                                            scores.queries, value.shape()[3]},
                                           element),
                               {weights, headsFirst(value)});
+  result = one.result(emit.cast(result, scores.element));
   context.set(0, originalLayout(emit, emit.transpose(result, {0, 2, 1, 3}),
                                 context.input(0)));
 }

@@ -260,7 +260,10 @@ def attention(g, op):
         else ([b, heads, s, d], [b, kv, t, d], [b, kv, t, e])
     )
     inputs = [of_shape(g, shape, dtype) for shape in shapes]
-    if g.chance(0.5):
+    earlier = g.integer(1, 3) if g.chance(0.25) else 0
+    t += earlier
+    masked = g.chance(0.5)
+    if masked:
         mask = g.choose(
             [s, t],
             [b, 1, s, t],
@@ -275,6 +278,12 @@ def attention(g, op):
         else:
             inputs.append(g.parameter(mask, dtype) if g.chance(0.5) else g.literal(mask, dtype))
     more = {"q_num_heads": heads, "kv_num_heads": kv} if flat else {}
+    if earlier:
+        inputs += [""] * (not masked)
+        inputs += [of_shape(g, [b, kv, earlier, size], dtype) for size in (d, e)]
+    if g.chance(0.25):
+        more["softcap"] = number(g, "f32", 1.0, 2.0)
+        g.program.takes_constants = True  # one over the root of the heads' size
     g.emit(op, inputs, is_causal=g.choose(None, 1), scale=number(g, "f32", 0.25, 1.0, 0.7), **more)
 
 

@@ -119,6 +119,9 @@ def heads_back(x, like):
 def attention(call):
     q = heads_first(call[0], call.attribute("q_num_heads"))
     k, v = (heads_first(call[i], call.attribute("kv_num_heads")) for i in (1, 2))
+    earlier = 0 if call[4] is None else call[4].shape[2]
+    if earlier:
+        k, v = np.concatenate([call[4], k], 2), np.concatenate([call[5], v], 2)
     groups = q.shape[1] // k.shape[1]
     k, v = np.repeat(k, groups, 1), np.repeat(v, groups, 1)
     scale = (
@@ -127,11 +130,13 @@ def attention(call):
         else 1 / np.sqrt(call.wide(q.shape[-1]))
     )
     scores = np.matmul(q, np.swapaxes(k, -1, -2)) * scale
+    if softcap := call.real("softcap", 0):
+        scores = softcap * np.tanh(scores / softcap)
     infinity = call.wide("-inf")
     if call[3] is not None:
         scores = scores + call[3] if is_float(call[3]) else np.where(call[3], scores, infinity)
     if call.attribute("is_causal", 0):
-        scores = np.where(np.tri(*scores.shape[-2:], dtype=np.bool_), scores, infinity)
+        scores = np.where(np.tri(*scores.shape[-2:], earlier, dtype=np.bool_), scores, infinity)
     return [heads_back(np.matmul(np.exp(log_softmax(scores)), v), call[0])]
 
 

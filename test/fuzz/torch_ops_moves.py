@@ -346,9 +346,12 @@ def heads_back(x, like):
 def attention(call):
     q = heads_first(call[0], call.attribute("q_num_heads"))
     k, v = (heads_first(call[i], call.attribute("kv_num_heads")) for i in (1, 2))
+    earlier = 0 if call[4] is None else call[4].shape[2]
+    if earlier:
+        k, v = torch.cat([call[4], k], 2), torch.cat([call[5], v], 2)
     mask, scores = call[3], (q.shape[0], q.shape[1], q.shape[2], k.shape[2])
     if call.attribute("is_causal", 0):
-        seen = torch.ones(scores[-2:], dtype=torch.bool).tril()
+        seen = torch.ones(scores[-2:], dtype=torch.bool).tril(earlier)
         if mask is None:
             mask = seen
         elif mask.dtype is torch.bool:
@@ -364,6 +367,8 @@ def attention(call):
     # gets of a gradient is a difference.
     k, v = (t.repeat_interleave(q.shape[1] // k.shape[1], 1) for t in (k, v))
     weights = scale * (q @ k.transpose(-1, -2))
+    if softcap := float(call.real("softcap", 0)):
+        weights = softcap * torch.tanh(weights / softcap)
     if mask is None:
         return [heads_back(torch.softmax(weights, -1) @ v, call[0])]
     mask = mask.broadcast_to(scores)
