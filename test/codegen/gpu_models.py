@@ -40,7 +40,7 @@ ARCHITECTURES = {"sm_80", "sm_90", "sm_100"}
 def recipe(name):
     if name in KNOWN:
         return KNOWN[name]
-    if name.startswith(("s0", "vision")):
+    if name.startswith(("s0", "vision", "resnet")):
         return "batch=8", PLAIN
     return "batch=8,sequence=64", SHIFTED
 
