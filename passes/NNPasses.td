@@ -327,7 +327,7 @@ def NNExpandBatchNorms : Pass<"nn-expand-batch-norms", "::mlir::ModuleOp"> {
     the role `running`:
     ```mlir
     %weight = nn.slice %running [0] to [1] by [1] : (tensor<1xf32>) -> tensor<1xf32>
-    %weights = nn.broadcast %weight : tensor<1xf32> -> tensor<64xf32>
+    %weights = nn.broadcast %weight : (tensor<1xf32>) -> tensor<64xf32>
     %lost = nn.sub %running_mean, %mean : tensor<64xf32>
     %d = nn.mul %weights, %lost : tensor<64xf32>
     ```

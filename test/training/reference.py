@@ -72,6 +72,8 @@ class Model:
             self.reference = json.load(file)
         self.recipe = self.reference["recipe"]
         self.batch = self.recipe["batch"]
+        # Each rank has its own statistics: more ranks train another model.
+        self.is_of_batch = "batch_norm" in self.recipe
 
     def data(self, part="data"):
         folder = os.path.join(self.folder, *part.split("/"))
