@@ -21,6 +21,38 @@ template <typename Op> LogicalResult unaryFloat(NodeContext &context) {
   return failed(context.expectFloat(0)) ? failure() : unary<Op>(context);
 }
 
+LogicalResult tangent(NodeContext &context) {
+  if (failed(context.expectFloat(0)))
+    return failure();
+  Emitter &emit = context.emit;
+  Emitter::OneRounding one(emit);
+  const Operand &x = context.input(0);
+  Operand wide = emit.cast(x, emit.arithmeticType(x.elementType()));
+  Operand quotient = emit.binary<nn::DivOp>(emit.unary<nn::SinOp>(wide),
+                                            emit.unary<nn::CosOp>(wide));
+  context.set(0, one.result(emit.cast(quotient, x.elementType())));
+  return success();
+}
+
+/// Half of e^x -+ e^-x: both less 1, so that nothing is lost near 0.
+template <typename Op> LogicalResult hyperbolic(NodeContext &context) {
+  if (failed(context.expectFloat(0)))
+    return failure();
+  Emitter &emit = context.emit;
+  Emitter::OneRounding one(emit);
+  const Operand &x = context.input(0);
+  Type element = emit.arithmeticType(x.elementType());
+  Operand wide = emit.cast(x, element);
+  Operand half = emit.binary<nn::MulOp>(
+      emit.binary<Op>(emit.unary<nn::Expm1Op>(wide),
+                      emit.unary<nn::Expm1Op>(emit.unary<nn::NegOp>(wide))),
+      emit.scalar(element, 0.5));
+  if (std::is_same_v<Op, nn::AddOp>)
+    half = emit.binary<nn::AddOp>(half, emit.scalar(element, 1));
+  context.set(0, one.result(emit.cast(half, x.elementType())));
+  return success();
+}
+
 template <typename Op> LogicalResult binary(NodeContext &context) {
   if (failed(context.sameElementType(0, 1)) ||
       failed(context.broadcastShape(context.allInputs())))
@@ -274,6 +306,7 @@ ArrayRef<Decoder> shardc::onnx::elementwiseDecoders() {
       {"Ceil", 6, 1, 1, unaryFloat<nn::CeilOp>},
       {"Clip", 11, 1, 3, clip},
       {"Cos", 7, 1, 1, unaryFloat<nn::CosOp>},
+      {"Cosh", 9, 1, 1, hyperbolic<nn::AddOp>},
       {"Div", 7, 2, 2, divide},
       {"Equal", 7, 2, 2, compare<Kind::eq>},
       {"Erf", 9, 1, 1, unaryFloat<nn::ErfOp>},
@@ -300,9 +333,11 @@ ArrayRef<Decoder> shardc::onnx::elementwiseDecoders() {
       {"Round", 11, 1, 1, unaryFloat<nn::RoundOp>},
       {"Sign", 9, 1, 1, sign},
       {"Sin", 7, 1, 1, unaryFloat<nn::SinOp>},
+      {"Sinh", 9, 1, 1, hyperbolic<nn::SubOp>},
       {"Sqrt", 6, 1, 1, unaryFloat<nn::SqrtOp>},
       {"Sub", 7, 2, 2, binary<nn::SubOp>},
       {"Sum", 8, 1, -1, variadic<nn::AddOp>},
+      {"Tan", 7, 1, 1, tangent},
       {"Where", 9, 3, 3, where},
       {"Xor", 7, 2, 2, logical<nn::XorOp>},
   };

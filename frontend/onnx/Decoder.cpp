@@ -331,13 +331,13 @@ LogicalResult NodeContext::checkShape(ArrayRef<int64_t> shape) const {
 
 DecoderTable::DecoderTable() {
   for (ArrayRef<Decoder> family :
-       {constantDecoders(),  elementwiseDecoders(),   activationDecoders(),
-        shapeDecoders(),     sequenceDecoders(),      indexingDecoders(),
-        reductionDecoders(), normalizationDecoders(), randomDecoders(),
-        matMulDecoders(),    convolutionDecoders(),   poolingDecoders(),
-        batchNormDecoders(), channelNormDecoders(),   resizeDecoders(),
-        scatterDecoders(),   recurrentDecoders(),     einsumDecoders(),
-        attentionDecoders(), lossDecoders()})
+       {constantDecoders(), elementwiseDecoders(), activationDecoders(),
+        shapeDecoders(),    padDecoders(),         sequenceDecoders(),
+        indexingDecoders(), reductionDecoders(),   normalizationDecoders(),
+        randomDecoders(),   matMulDecoders(),      convolutionDecoders(),
+        poolingDecoders(),  batchNormDecoders(),   channelNormDecoders(),
+        resizeDecoders(),   scatterDecoders(),     recurrentDecoders(),
+        einsumDecoders(),   attentionDecoders(),   lossDecoders()})
     for (const Decoder &decoder : family)
       table[decoder.op].push_back(decoder);
 }

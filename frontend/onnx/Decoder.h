@@ -123,6 +123,7 @@ llvm::ArrayRef<Decoder> constantDecoders();
 llvm::ArrayRef<Decoder> elementwiseDecoders();
 llvm::ArrayRef<Decoder> activationDecoders();
 llvm::ArrayRef<Decoder> shapeDecoders();
+llvm::ArrayRef<Decoder> padDecoders();
 llvm::ArrayRef<Decoder> sequenceDecoders();
 llvm::ArrayRef<Decoder> indexingDecoders();
 llvm::ArrayRef<Decoder> scatterDecoders();

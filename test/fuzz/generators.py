@@ -83,10 +83,16 @@ def unary(g, op):
     g.emit(op, [x])
 
 
-@generates("Exp", "Log", "Sqrt", "Reciprocal")
+@generates("Cosh", "Exp", "Log", "Sinh", "Sqrt", "Reciprocal")
 def guarded(g, op):
     x = g.float()
-    g.emit(op, [g.positive(x) if op != "Exp" or g.chance(0.5) else x])
+    anywhere = op in ("Cosh", "Exp", "Sinh")
+    g.emit(op, [g.positive(x) if not anywhere or g.chance(0.5) else x])
+
+
+@generates("Tan")
+def tangent(g, op):
+    g.emit(op, [g.emit("Softsign", [g.float()])])  # no pole is near
 
 
 @generates("Add", "Sub", "Mul")

@@ -63,7 +63,8 @@ class Plans(unittest.TestCase):
 
     def compile(self, model, name, mesh, flags):
         ranks = math.prod(map(int, mesh.split("x")))
-        batch = max(1, model.batch // 8)
+        # Of one sample there are no statistics.
+        batch = max(2 if model.is_of_batch else 1, model.batch // 8)
         path = os.path.join(self.folder, name)
         precision = "float32"
         if "--precision" in flags:
