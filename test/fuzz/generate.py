@@ -5,6 +5,7 @@ import random
 import numpy as np
 
 import generate_moves  # noqa: F401  (registers its generators)
+import generate_pad  # noqa: F401
 import generate_products  # noqa: F401
 import generate_recurrent  # noqa: F401
 import generate_scatter  # noqa: F401

@@ -142,6 +142,29 @@ def trilu(call):
     return [(np.triu if call.attribute("upper", 1) else np.tril)(call[0], k)]
 
 
+def centered(call):
+    """Of each dim what is put before the elements and behind them; negative: cut off."""
+    rank = call[0].ndim
+    widths = [(0, 0)] * rank
+    for axis, size in zip(call.attribute("axes", list(range(rank))), call.ints(1)):
+        more = size - call[0].shape[axis]
+        before = more // 2 if more >= 0 else -(-more // 2)
+        widths[axis] = (before, more - before)
+    return widths
+
+
+@op("CenterCropPad")
+def center_crop_pad(call):
+    result = call[0]
+    for axis, (before, behind) in enumerate(centered(call)):
+        cut = [slice(None)] * result.ndim
+        cut[axis] = slice(max(-before, 0), result.shape[axis] - max(-behind, 0))
+        widths = [(0, 0)] * result.ndim
+        widths[axis] = (max(before, 0), max(behind, 0))
+        result = np.pad(result[tuple(cut)], widths)
+    return [result]
+
+
 @op("Pad")
 def pad(call):
     axes = call.ints(3) if call[3] is not None else range(call[0].ndim)

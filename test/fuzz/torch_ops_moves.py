@@ -6,6 +6,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from numpy_ops_moves import centered
 from torch_ops import DTYPES, convert, op, tensor
 
 
@@ -163,6 +164,14 @@ def split(call):
 def trilu(call):
     k = 0 if call[1] is None else int(call[1])
     return [(torch.triu if call.attribute("upper", 1) else torch.tril)(call[0], k)]
+
+
+@op("CenterCropPad")
+def center_crop_pad(call):
+    amounts = []
+    for before, behind in reversed(centered(call)):
+        amounts += [before, behind]
+    return [F.pad(call[0], amounts)]
 
 
 @op("Pad")
