@@ -105,7 +105,7 @@ class BadInputs(BadSignals, unittest.TestCase):
         # The nearest names: misspelled, at most three, or begun alike.
         self.refused(
             single(node("Sinn", ["x"], ["y"], name="s")),
-            r"not supported; the nearest that are: Sign, Sin; shardc --list-ops prints all$",
+            r"not supported; the nearest that are: Sign, Sin, Sinh; shardc --list-ops prints all$",
         )
         self.refused(
             single(node("gelu", ["x"], ["y"], name="g")),
