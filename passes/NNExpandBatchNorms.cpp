@@ -153,6 +153,14 @@ struct NNExpandBatchNorms : impl::NNExpandBatchNormsBase<NNExpandBatchNorms> {
       return signalPassFailure();
     }
     ranks = isSync ? shape->ranks() : 1;
+    for (auto norm : train.front().getOps<nn::BatchNormOp>())
+      if (int64_t rows = nn::product(nn::shapeOf(norm.getInput()).drop_back());
+          rows * ranks < 2) {
+        norm.emitError("a batch norm in train mode expects more than one value "
+                       "per channel, got ")
+            << rows << (isSync ? " on one rank" : " on a rank");
+        return signalPassFailure();
+      }
     giveShares(train);
     for (func::FuncOp function : {train, eval})
       for (auto op : llvm::make_early_inc_range(

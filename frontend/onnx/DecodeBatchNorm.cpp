@@ -82,10 +82,6 @@ LogicalResult byBatch(NodeContext &context) {
   Emitter &emit = context.emit;
   const int64_t channels = x.shape()[1], rows = x.type().getNumElements() /
                                                 std::max<int64_t>(channels, 1);
-  if (rows < 2)
-    return context.error("is in train mode: expects more than one value per "
-                         "channel, got an input " +
-                         shapeText(x.shape()));
   if (context.input(3).isConstant() && emit.isFirst("constant statistics"))
     context.warning(
         "is in train mode, and its running statistics are constants "

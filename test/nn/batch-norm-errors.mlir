@@ -27,8 +27,8 @@ func.func @the_gradient_is_like_the_input(%x: tensor<8x4xf32>, %dy: tensor<4x4xf
 
 // -----
 
-func.func @one_row_has_no_unbiased_variance(%c: tensor<4xf32>) {
-  // expected-error @below {{expects 2 rows or more, or 0, got 1}}
-  %d = nn.running_gradient %c, %c {momentum = 0.9 : f64, rows = 1 : i64, site = 0 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+func.func @rows_are_counted(%c: tensor<4xf32>) {
+  // expected-error @below {{expects rows, or 0, got -1}}
+  %d = nn.running_gradient %c, %c {momentum = 0.9 : f64, rows = -1 : i64, site = 0 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return
 }

@@ -162,6 +162,11 @@ class BatchNorms(unittest.TestCase):
         with self.assertRaisesRegex(CommandFailed, "compile the reference with --batch-norm sync"):
             command(CHECK, self.path("t"), "--reference", self.path("r"))
 
+    def test_a_sample_on_each_rank_has_statistics_of_all(self):
+        losses, _, _ = self.trained("12", "--batch-norm", "sync", steps=2)
+        want = MODEL.reference["loss_f64"][:2]
+        self.assertLess(worst_relative(losses, want), 1e-7)
+
     def test_refusals(self):
         with self.assertRaisesRegex(CommandFailed, "expects more than one value per channel"):
             MODEL.compile(self.path("m"), 1, "float32", batch=1)

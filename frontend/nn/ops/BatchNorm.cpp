@@ -61,8 +61,8 @@ LogicalResult BatchNormGradOp::verify() {
 }
 
 LogicalResult RunningGradientOp::verify() {
-  if (getRows() < 0 || getRows() == 1)
-    return emitOpError("expects 2 rows or more, or 0, got ") << getRows();
+  if (int64_t rows = getRowsAttr().getInt(); rows < 0)
+    return emitOpError("expects rows, or 0, got ") << rows;
   if (failed(expectRank(*this, "running", getRunning(), 1)) ||
       failed(expectShape(*this, "statistic", getStatistic(),
                          shapeOf(getRunning()))))
