@@ -20,11 +20,13 @@ uint64_t checkpointBytes(const plan::Plan &plan) {
     if (unit.optimizer_shards() == 0)
       continue;
     for (uint32_t index : unit.parameters()) {
+      const plan::Parameter &parameter = plan.parameters(int(index));
       uint64_t copies = 1;
       for (int i = 0; i < unit.state_buffers_size(); ++i)
-        copies += !stateNameOf(plan, plan.parameters(int(index)), i).empty();
+        copies += !isRunning(parameter) &&
+                  (i == 0 || !isWholeMatrix(plan, parameter));
       uint64_t elements = 1;
-      for (int64_t dim : plan.parameters(int(index)).shape())
+      for (int64_t dim : parameter.shape())
         elements *= uint64_t(dim);
       // And its count of updates, a float32.
       bytes += elements * copies * elementSize(unit.master_dtype()) + 4;

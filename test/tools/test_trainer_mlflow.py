@@ -272,6 +272,7 @@ class TrainerMLflow(MLflowTest):
         self.serve(port=port)
         error = process.communicate()[1]
         self.assertEqual(process.returncode, 0, error)
+        self.assertEqual(error, "")
         self.assert_complete()
 
     def test_a_run_that_is_killed_goes_on(self):
