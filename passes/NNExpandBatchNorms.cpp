@@ -1,6 +1,7 @@
 // nn-expand-batch-norms: norms by the batch's statistics become other ops, in
 // evaluations by the running ones.
 #include "passes/Passes.h"
+#include "passes/TrainFunctions.h"
 #include "passes/fsdp/FSDP.h"
 #include "passes/options/Mesh.h"
 
@@ -8,7 +9,8 @@
 #include "frontend/nn/support/KernelBuilder.h"
 #include "frontend/nn/support/Verification.h"
 
-#include "llvm/ADT/MapVector.h"
+#include <map>
+#include <tuple>
 
 using namespace mlir;
 
@@ -58,14 +60,11 @@ public:
         f.add(variance, f.constant(variance, epsilon.convertToDouble()));
     return f.div(f.constant(shifted, 1), f.sqrt(shifted));
   }
+  Formula &formula() { return f; }
 
 private:
   OpBuilder builder;
-
-public:
   Formula f;
-
-private:
   int64_t ranks;
   SmallVector<int64_t> shape;
   int64_t channels, count;
@@ -80,7 +79,7 @@ void replace(Operation *op, ArrayRef<Value> values) {
 
 void expandNorm(nn::BatchNormOp op, bool isByBatch, int64_t ranks) {
   Rows rows(op, op.getInput(), ranks);
-  Formula &f = rows.f;
+  Formula &f = rows.formula();
   Value x = rows.of(op.getInput());
   Value mean = isByBatch ? rows.mean(x) : rows.vector(op.getRunningMean());
   Value centred = f.sub(x, rows.each(mean, x));
@@ -96,7 +95,7 @@ void expandNorm(nn::BatchNormOp op, bool isByBatch, int64_t ranks) {
 
 void expandGradient(nn::BatchNormGradOp op, int64_t ranks) {
   Rows rows(op, op.getInput(), ranks);
-  Formula &f = rows.f;
+  Formula &f = rows.formula();
   Value x = rows.of(op.getInput()), dy = rows.of(op.getGradient());
   Value rstd = rows.rstd(rows.vector(op.getVariance()), op.getEpsilon());
   Value xhat = f.mul(f.sub(x, rows.each(rows.vector(op.getMean()), x)),
@@ -133,16 +132,18 @@ struct NNExpandBatchNorms : impl::NNExpandBatchNormsBase<NNExpandBatchNorms> {
   using NNExpandBatchNormsBase::NNExpandBatchNormsBase;
 
   void runOnOperation() override {
-    SymbolTable symbols(getOperation());
-    auto train = symbols.lookup<func::FuncOp>("train");
-    auto eval = symbols.lookup<func::FuncOp>("eval");
-    if (!train || !eval) {
-      emitError(getOperation().getLoc(), "expects functions @train and @eval");
+    FailureOr<TrainFunctions> functions = trainFunctions(getOperation());
+    if (failed(functions))
       return signalPassFailure();
-    }
+    auto [train, eval] = *functions;
     llvm::Expected<MeshShape> shape = parseMesh(mesh);
     if (!shape) {
       emitError(getOperation().getLoc()) << llvm::toString(shape.takeError());
+      return signalPassFailure();
+    }
+    if (statistics != "rank" && statistics != "sync") {
+      emitError(getOperation().getLoc())
+          << "statistics " << statistics << ": there are rank and sync";
       return signalPassFailure();
     }
     const bool isSync = statistics == "sync";
@@ -202,24 +203,13 @@ private:
                                   builder.getI64IntegerAttr(share.calls))}));
     }
     getOperation()->setAttr("nn.running", builder.getArrayAttr(described));
-    Value weights = addArgument(
-        train, builder,
+    Value weights = addRunInput(
+        train, "running",
         RankedTensorType::get(
             {int64_t(described.size())},
             nn::computeTypeOf(nn::elementTypeOf(ops.front().getStatistic()))));
     for (auto [op, place] : llvm::zip_equal(ops, placeOf))
       expandRunning(op, weights, place, ranks);
-  }
-
-  static Value addArgument(func::FuncOp train, Builder &builder, Type type) {
-    const unsigned index = train.getNumArguments();
-    auto text = builder.getStringAttr("running");
-    (void)train.insertArgument(
-        index, type,
-        builder.getDictionaryAttr({builder.getNamedAttr("nn.name", text),
-                                   builder.getNamedAttr("nn.role", text)}),
-        train.getLoc());
-    return train.getArgument(index);
   }
 
   static void expandRunning(nn::RunningGradientOp op, Value weights,

@@ -1,5 +1,6 @@
 // nn-place-draws: where ops that draw get their numbers from.
 #include "passes/Passes.h"
+#include "passes/TrainFunctions.h"
 #include "passes/analyses/SampleStrides.h"
 
 #include <map>
@@ -33,13 +34,10 @@ struct NNPlaceDraws : impl::NNPlaceDrawsBase<NNPlaceDraws> {
   using NNPlaceDrawsBase::NNPlaceDrawsBase;
 
   void runOnOperation() override {
-    SymbolTable symbols(getOperation());
-    auto train = symbols.lookup<func::FuncOp>("train");
-    auto eval = symbols.lookup<func::FuncOp>("eval");
-    if (!train || !eval) {
-      emitError(getOperation().getLoc(), "expects functions @train and @eval");
+    FailureOr<TrainFunctions> functions = trainFunctions(getOperation());
+    if (failed(functions))
       return signalPassFailure();
-    }
+    auto [train, eval] = *functions;
     for (auto op :
          llvm::make_early_inc_range(eval.front().getOps<nn::DropoutOp>())) {
       op.replaceAllUsesWith(op.getInput());
@@ -67,7 +65,8 @@ private:
            builder.getNamedAttr("rate", site.first.getRateAttr())}));
     }
     getOperation()->setAttr("nn.sites", builder.getArrayAttr(described));
-    Value draws = addDraws(train, builder, described.size());
+    Value draws =
+        addRunInput(train, "draws", wordsType(builder, described.size()));
     auto atStart = OpBuilder::atBlockBegin(&train.front());
     constexpr int64_t count = nn::DropoutOp::wordCount;
     for (auto &[number, site] : sites)
@@ -89,17 +88,6 @@ private:
   static RankedTensorType wordsType(Builder &builder, int64_t sites) {
     return RankedTensorType::get({sites * nn::DropoutOp::wordCount},
                                  builder.getI32Type());
-  }
-
-  static Value addDraws(func::FuncOp train, Builder &builder, int64_t sites) {
-    const unsigned index = train.getNumArguments();
-    auto text = builder.getStringAttr("draws");
-    (void)train.insertArgument(
-        index, wordsType(builder, sites),
-        builder.getDictionaryAttr({builder.getNamedAttr("nn.name", text),
-                                   builder.getNamedAttr("nn.role", text)}),
-        train.getLoc());
-    return train.getArgument(index);
   }
 };
 

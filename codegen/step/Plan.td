@@ -117,7 +117,8 @@ def Step_ViewOp : Step_Op<"view", [Pure]> {
 def Step_InputOp : Step_Op<"input", [HasParent<"PlanOp">]> {
   let summary = "what the run writes before every step: a graph input, labels, or the loss scale";
   let description = [{
-    `role` is that of the function argument: input, labels or loss_scale. `bounds` [min, max]:
+    `role` is that of the function argument: input, labels,
+    loss_scale, draws (`nn-place-draws`) or running (`nn-expand-batch-norms`). `bounds` [min, max]:
     integer values must lie inside (embedding ids, labels), or be the loss's ignore_index. Outside a
     `step.plan` it is refused.
 

@@ -106,6 +106,10 @@ LogicalResult Attending::readOperands() {
     return failure();
   if (context.has(4) != context.has(5))
     return context.error("expects past keys and past values, or neither");
+  if (int64_t mode = context.intAttribute("qk_matmul_output_mode", 0);
+      mode < 0 || mode > 3)
+    return context.error(
+        "expects qk_matmul_output_mode to be from 0 to 3, got " + Twine(mode));
   for (StringRef name : {"left_window_size", "right_window_size"})
     if (context.intAttribute(name, -1) >= 0)
       return context.error(name + " is not supported");
@@ -286,12 +290,9 @@ void Attending::writtenOut() {
         emit.unary<nn::SoftmaxOp>(emit.select(hidden, zero, biased)));
   }
   if (context.wants(3)) {
-    const Operand stages[] = {raw, softcap != 0 ? bounded : biased,
-                              softcap != 0 ? bounded : biased, weights};
-    context.set(
-        3, one.result(emit.cast(
-               stages[context.intAttribute("qk_matmul_output_mode", 0) & 3],
-               scores.element)));
+    const Operand stages[] = {raw, bounded, biased, weights};
+    const int64_t mode = context.intAttribute("qk_matmul_output_mode", 0);
+    context.set(3, one.result(emit.cast(stages[mode], scores.element)));
   }
   Operand result =
       emit.emit<nn::MatMulOp>(emit.typeOf({scores.batch, scores.heads,

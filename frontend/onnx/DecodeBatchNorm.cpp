@@ -1,31 +1,12 @@
 // Batch norms, by the statistics of the batch or by running ones.
 #include "frontend/onnx/BatchNorm.h"
-#include "frontend/onnx/Decoder.h"
-
-#include <charconv>
+#include "frontend/onnx/Channels.h"
 
 using namespace mlir;
 using namespace shardc;
 using namespace shardc::onnx;
 
 namespace {
-
-/// Checks x [N, C, S...], and one number per channel in all other inputs.
-LogicalResult expectInputs(NodeContext &context) {
-  const Operand &x = context.input(0);
-  if (x.rank() < 2)
-    return context.error("expects an input [N, C, ...] of rank 2 or more, got "
-                         "rank " +
-                         Twine(x.rank()));
-  if (failed(context.expectFloat(0)) || failed(context.sameElementType(0, 2)))
-    return failure();
-  for (size_t i = 1; i < 5; ++i)
-    if (context.input(i).shape() != ArrayRef(x.shape()[1]))
-      return context.error("expects input " + Twine(i) + " to have the shape " +
-                           shapeText(x.shape()[1]) + ", got " +
-                           shapeText(context.input(i).shape()));
-  return success();
-}
 
 /// By running statistics, which are constants or parameters of the model.
 void byRunning(NodeContext &context) {
@@ -36,10 +17,8 @@ void byRunning(NodeContext &context) {
   // Statistics that the compiler knows stay values: what is made of them has
   // the run's precision.
   auto vector = [&](size_t i) {
-    Operand given = emit.cast(emit.materialize(context.input(i)), element);
-    Shape shape(x.rank() - 1, 1);
-    shape[0] = x.shape()[1];
-    return emit.reshape(given, shape);
+    return perChannel(
+        emit, emit.cast(emit.materialize(context.input(i)), element), x.rank());
   };
   Operand deviation = emit.unary<nn::SqrtOp>(emit.binary<nn::AddOp>(
       vector(4),
@@ -51,16 +30,9 @@ void byRunning(NodeContext &context) {
   context.set(0, one.result(emit.cast(result, x.elementType())));
 }
 
-/// The momentum as somebody wrote it: 0.9, not the nearest float32. Steps add up
-/// what is between the two.
+/// Steps add up what is between 0.9 and the nearest float32.
 double momentumOf(const NodeContext &context) {
-  const double stored = context.floatAttribute("momentum", 0.9f);
-  char digits[32];
-  auto end = std::to_chars(std::begin(digits), std::end(digits),
-                           static_cast<float>(stored));
-  double written = stored;
-  (void)StringRef(digits, end.ptr - digits).getAsDouble(written);
-  return written;
+  return asWritten(context.floatAttribute("momentum", 0.9f));
 }
 
 /// A running statistic behind the node, as ONNX defines it.
@@ -123,8 +95,11 @@ LogicalResult byBatch(NodeContext &context) {
 }
 
 LogicalResult batchNormalization(NodeContext &context) {
-  if (failed(expectInputs(context)))
+  if (failed(expectChannels(context)))
     return failure();
+  for (size_t i = 1; i < 5; ++i)
+    if (failed(expectPerChannel(context, i, context.input(0).shape()[1])))
+      return failure();
   std::optional<bool> isTrained = isByBatch(*context.node.proto);
   if (isTrained.value_or(false))
     return byBatch(context);

@@ -1,28 +1,11 @@
 // Norms of channels of a sample: of groups, of single ones, and of neighbours.
-#include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/Channels.h"
 
 using namespace mlir;
 using namespace shardc;
 using namespace shardc::onnx;
 
 namespace {
-
-/// [C] as it broadcasts against [N, C, S...].
-Operand perChannel(Emitter &emit, const Operand &vector, int64_t rank) {
-  Shape shape(rank - 1, 1);
-  shape[0] = vector.shape()[0];
-  return emit.reshape(vector, shape);
-}
-
-/// Checks that an input has one number per channel of input 0.
-LogicalResult expectPerChannel(NodeContext &context, size_t i,
-                               int64_t channels) {
-  if (context.input(i).shape() == ArrayRef(channels))
-    return success();
-  return context.error("expects input " + Twine(i) + " to have the shape " +
-                       shapeText(channels) + ", got " +
-                       shapeText(context.input(i).shape()));
-}
 
 /// (x - mean) / sqrt(variance + epsilon) of rows [..., n], in the type of the
 /// arithmetic.
@@ -59,16 +42,6 @@ LogicalResult normalizeGroups(NodeContext &context, int64_t groups,
                              vector(bias));
   context.set(0, one.result(emit.cast(y, x.elementType())));
   return success();
-}
-
-/// Checks that inputs 0 to 2 are [N, C, S...], and scale and bias of one type.
-LogicalResult expectChannels(NodeContext &context) {
-  if (context.input(0).rank() < 2)
-    return context.error("expects an input [N, C, ...] of rank 2 or more, got "
-                         "rank " +
-                         Twine(context.input(0).rank()));
-  return success(succeeded(context.expectFloat(0)) &&
-                 succeeded(context.sameElementType(0, 2)));
 }
 
 LogicalResult instanceNormalization(NodeContext &context) {

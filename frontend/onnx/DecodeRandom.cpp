@@ -1,8 +1,6 @@
 // Ops that draw numbers. Their sites are counted as they are decoded.
 #include "frontend/onnx/Decoder.h"
 
-#include <charconv>
-
 using namespace mlir;
 using namespace shardc;
 using namespace shardc::onnx;
@@ -15,18 +13,6 @@ Operand drawn(Emitter &emit, const Operand &input, double rate, int64_t site) {
       input.type(), {emit.materialize(input)},
       {emit.named("rate", emit.attributes().getF64FloatAttr(rate)),
        emit.named("site", site)});
-}
-
-/// The number that was written where a file has its float32: 0.1, not
-/// 0.100000001490116.
-double asWritten(double rate) {
-  const auto stored = static_cast<float>(rate);
-  if (stored != rate)
-    return rate;
-  char text[32];
-  const char *end = std::to_chars(text, std::end(text), stored).ptr;
-  std::from_chars(text, end, rate);
-  return rate;
 }
 
 /// torch's exporter by tracing writes the dropout of

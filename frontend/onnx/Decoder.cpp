@@ -7,6 +7,8 @@
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <charconv>
+
 using namespace mlir;
 using namespace shardc;
 using namespace shardc::onnx;
@@ -165,6 +167,16 @@ llvm::Expected<HostTensor> shardc::onnx::hostTensor(MLIRContext *context,
   auto type = RankedTensorType::get(dims, element);
   return isa<FloatType>(element) ? HostTensor::floats(type, std::move(floats))
                                  : HostTensor::ints(type, std::move(ints));
+}
+
+double shardc::onnx::asWritten(double number) {
+  const auto stored = static_cast<float>(number);
+  if (stored != number)
+    return number;
+  char text[32];
+  const char *end = std::to_chars(text, std::end(text), stored).ptr;
+  std::from_chars(text, end, number);
+  return number;
 }
 
 std::string shardc::onnx::shapeText(ArrayRef<int64_t> shape) {

@@ -22,6 +22,10 @@ llvm::Expected<nn::HostTensor> hostTensor(mlir::MLIRContext *context, int dtype,
                                           llvm::ArrayRef<int64_t> dims,
                                           llvm::StringRef bytes);
 
+/// The number that was written where a file has its float32: 0.1, not
+/// 0.100000001490116.
+double asWritten(double number);
+
 /// A shape as errors show it, "[4, 128]".
 std::string shapeText(llvm::ArrayRef<int64_t> shape);
 

@@ -6,7 +6,6 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from numpy_ops_moves import centered
 from torch_ops import DTYPES, convert, op, tensor
 
 
@@ -168,10 +167,13 @@ def trilu(call):
 
 @op("CenterCropPad")
 def center_crop_pad(call):
-    amounts = []
-    for before, behind in reversed(centered(call)):
-        amounts += [before, behind]
-    return [F.pad(call[0], amounts)]
+    x = call[0]
+    amounts = [0] * (2 * x.ndim)
+    for axis, size in zip(call.attribute("axes") or range(x.ndim), call.ints(1)):
+        more, at = size - x.shape[axis], 2 * (x.ndim - 1 - axis % x.ndim)
+        amounts[at] = int(more / 2)
+        amounts[at + 1] = more - amounts[at]
+    return [F.pad(x, amounts)]
 
 
 @op("Pad")

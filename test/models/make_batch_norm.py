@@ -15,25 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from make_vision import BATCH, CLASSES, RECIPE, SAMPLES, SIZE, STEPS, write_safetensors
-
-
-class Block(nn.Module):
-    """ResNet's basic block."""
-
-    def __init__(self, channels, out, stride):
-        super().__init__()
-        self.conv1 = nn.Conv2d(channels, out, 3, stride, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(out)
-        self.conv2 = nn.Conv2d(out, out, 3, 1, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(out)
-        self.down = nn.Sequential(
-            nn.Conv2d(channels, out, 1, stride, bias=False), nn.BatchNorm2d(out)
-        )
-
-    def forward(self, x):
-        y = F.relu(self.bn1(self.conv1(x)))
-        return F.relu(self.bn2(self.conv2(y)) + self.down(x))
+from make_vision import BATCH, CLASSES, Block, RECIPE, SAMPLES, SIZE, STEPS, write_safetensors
 
 
 class ResNet(nn.Module):

@@ -35,7 +35,7 @@ RECIPE = {
 
 
 class Block(nn.Module):
-    """ResNet's basic block; norms stay in eval mode."""
+    """ResNet's basic block."""
 
     def __init__(self, channels, out, stride):
         super().__init__()
