@@ -204,13 +204,28 @@ std::optional<int64_t> IndexForm::laneStride(const LoopExtents &extents,
     stride += term.coefficient;
   }
   for (const OpaqueTerm &term : opaques) {
-    const OpaqueIndex &index = *term.index;
-    if (index.kind == OpaqueIndex::Kind::Value
-            ? index.perLane
-            : index.operand.dependsOn(Loop::Lane))
+    std::optional<int64_t> ofTerm =
+        term.index->laneStride(extents, vectorLanes);
+    if (!ofTerm)
       return std::nullopt;
+    stride += term.coefficient * *ofTerm;
   }
   return stride;
+}
+
+std::optional<int64_t> OpaqueIndex::laneStride(const LoopExtents &extents,
+                                               int64_t vectorLanes) const {
+  if (kind == Kind::Value)
+    return perLane ? std::nullopt : std::optional<int64_t>(0);
+  std::optional<int64_t> stride = operand.laneStride(extents, vectorLanes);
+  if (!operand.dependsOn(Loop::Lane) || stride == 0)
+    return 0;
+  // What is divided begins at a multiple of the vector's lanes, as the divisor's
+  // multiples are: none of them lies within the vector.
+  if (vectorLanes == 1 || stride != 1 || by % vectorLanes != 0 ||
+      operand.alignment(vectorLanes, vectorLanes, extents) != vectorLanes)
+    return std::nullopt;
+  return kind == Kind::Modulo ? 1 : 0;
 }
 
 int64_t IndexForm::alignment(int64_t most, int64_t vectorLanes,
@@ -223,8 +238,16 @@ int64_t IndexForm::alignment(int64_t most, int64_t vectorLanes,
       step *= vectorLanes;
     common |= step;
   }
-  for (const OpaqueTerm &term : opaques)
-    common |= static_cast<uint64_t>(term.coefficient);
+  for (const OpaqueTerm &term : opaques) {
+    uint64_t step = term.coefficient;
+    if (const OpaqueIndex &index = *term.index;
+        index.kind == OpaqueIndex::Kind::Modulo)
+      step *= index.operand.alignment(
+          int64_t(1) << std::countr_zero(
+              static_cast<uint64_t>(index.by | most)),
+          vectorLanes, extents);
+    common |= step;
+  }
   return int64_t(1) << std::countr_zero(common);
 }
 

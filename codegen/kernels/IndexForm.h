@@ -113,6 +113,10 @@ struct OpaqueIndex {
   /// With FloorDivide and Modulo: what is divided, and by what.
   IndexForm operand;
   int64_t by = 1;
+
+  /// As IndexForm::laneStride.
+  std::optional<int64_t> laneStride(const LoopExtents &extents,
+                                    int64_t vectorLanes) const;
 };
 
 using IndexForms = llvm::SmallVector<IndexForm, 4>;

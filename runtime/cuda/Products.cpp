@@ -8,6 +8,7 @@
 #include "runtime/base/DType.h"
 #include "runtime/base/Error.h"
 #include "runtime/cuda/Bind.h"
+#include "runtime/cuda/SplitProduct.h"
 #include "runtime/cuda/Tuning.h"
 
 #include <algorithm>
@@ -353,6 +354,11 @@ std::function<void()> Products::bind(const entry::Gemm &entry) {
     return bindWithGradient(entry);
   if (c.batch * c.rows * c.columns == 0)
     return [] {};
+  if (auto parts = splitProduct(entry))
+    return [first = bind(parts->first), second = bind(parts->second)] {
+      first();
+      second();
+    };
   // The library adds biases of c's type alone, and none in float64.
   bool isEmpty = entry.a.columns == 0;
   bool spreads = entry.bias && (entry.bias.dtype != c.tensor.dtype ||
