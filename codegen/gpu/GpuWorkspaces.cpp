@@ -1,12 +1,15 @@
 // The sizes that GpuWorkspaces.h describes are computed here.
 #include "codegen/gpu/GpuWorkspaces.h"
 
+#include "runtime/cuda/ScoresInMemory.h"
 #include "runtime/cuda/kernels/CrossEntropyParameters.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 
 namespace shardc::gpu {
+
+using runtime::cuda::ScoresInMemory;
 
 static int64_t aligned(int64_t bytes) { return llvm::alignTo(bytes, 256); }
 
@@ -24,30 +27,47 @@ int64_t GpuWorkspaces::attention(const step::AttentionSizes &sizes) const {
          (sizes.addends ? aligned(sizes.queries * 4) : 0);
 }
 
+static int64_t samplesOf(const step::AttentionSizes &sizes) {
+  return sizes.queries / std::max<int64_t>(sizes.queryLength * sizes.heads, 1);
+}
+
+/// What the device keeps beside cuDNN's own, for so many rows of scores
+/// (runtime/cuda/CudnnSteps.h).
+static int64_t besideScores(const step::AttentionSizes &sizes, int64_t rows) {
+  int64_t bytes = aligned(rows * 4);
+  if (sizes.addends)
+    bytes += aligned(sizes.addends * 4) + 3 * aligned(rows * 4) +
+             aligned(rows * sizes.valueDim * sizes.elementBytes);
+  return bytes;
+}
+
 int64_t GpuWorkspaces::attentionGrad(const step::AttentionSizes &sizes) const {
   int64_t rows = sizes.queries;
   int64_t own = 3 * aligned(rows * std::max<int64_t>(sizes.elementBytes, 4));
   if (!suitsCudnn(sizes) || sizes.queryLength % 128 != 0 ||
       sizes.keys % 128 != 0)
     return own;
-  // Heads of keys and values, one for each of queries, are added up.
+  ScoresInMemory whole = {.samples = samplesOf(sizes),
+                          .groups = sizes.groups,
+                          .headsPerGroup = sizes.heads / sizes.groups,
+                          .queries = sizes.queryLength,
+                          .keys = sizes.keys,
+                          .dims = sizes.queryDim + sizes.valueDim,
+                          .elementBytes = sizes.elementBytes};
   int64_t heads = rows / std::max<int64_t>(sizes.queryLength, 1);
-  int64_t common = 256 + aligned(rows * 4);
-  if (sizes.addends)
-    common += aligned(sizes.addends * 4) + 3 * aligned(rows * 4) +
-              aligned(rows * sizes.valueDim * sizes.elementBytes);
-  if (sizes.isGrouped)
-    common += heads * sizes.keys * (sizes.queryDim + sizes.valueDim) *
-              sizes.elementBytes;
   // The queries' gradient in float32, and a counter for each block of it.
-  int64_t sums = common + aligned(rows * sizes.queryDim * 4) +
+  int64_t sums = besideScores(sizes, rows) + whole.bytes() -
+                 whole.scoreBytes() + aligned(rows * sizes.queryDim * 4) +
                  aligned(heads * llvm::divideCeil(sizes.queryLength, 64) * 8);
-  // Or the scores' gradients, as blocks of 64 by 128.
-  int64_t scores = common + heads * llvm::alignTo(sizes.queryLength, 64) *
-                                llvm::alignTo(sizes.keys, 128) *
-                                sizes.elementBytes;
+  // Or the scores' gradients, of as many samples or heads as there is room for.
   constexpr int64_t mostForScores = int64_t(512) << 20;
-  return std::max({own, sums, scores <= mostForScores ? scores : 0});
+  for (const ScoresInMemory &part : whole.parts())
+    if (part.scoreBytes() <= mostForScores)
+      return std::max(
+          {own, sums,
+           part.bytes() + besideScores(sizes, part.samples * part.heads() *
+                                                  part.queries)});
+  return std::max(own, sums);
 }
 
 static int64_t rowBytes(const step::LinearCrossEntropySizes &sizes) {

@@ -242,10 +242,10 @@ int64_t IndexForm::alignment(int64_t most, int64_t vectorLanes,
     uint64_t step = term.coefficient;
     if (const OpaqueIndex &index = *term.index;
         index.kind == OpaqueIndex::Kind::Modulo)
-      step *= index.operand.alignment(
-          int64_t(1) << std::countr_zero(
-              static_cast<uint64_t>(index.by | most)),
-          vectorLanes, extents);
+      step *=
+          index.operand.alignment(int64_t(1) << std::countr_zero(
+                                      static_cast<uint64_t>(index.by | most)),
+                                  vectorLanes, extents);
     common |= step;
   }
   return int64_t(1) << std::countr_zero(common);

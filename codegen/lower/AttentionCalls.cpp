@@ -13,7 +13,7 @@ template <typename Op> static step::AttentionSizes sizesOf(Op op) {
                                 shapeOf(op.getValue()).back(), key[1],
                                 elementsOf(query.drop_back())};
   sizes.queryLength = query[1];
-  sizes.isGrouped = query[2] != key[2];
+  sizes.heads = query[2], sizes.groups = key[2];
   if (!op.getBias() && !op.getKeyMask())
     return sizes;
   SmallVector<int64_t> shape = {1, 1, 1, key[1]};

@@ -15,7 +15,7 @@ struct AttentionSizes {
   int64_t keys = 0;                   // length of their sequence
   int64_t queries = 0;                // rows of scores: batch * heads * length
   int64_t queryLength = 0;            // of one sequence
-  bool isGrouped = false; // several heads of queries have one of keys
+  int64_t heads = 1, groups = 1;      // of queries, and of keys and values
   /// Of what is added to the scores: a bias, a mask of keys, or both; 0: nothing.
   int64_t addends = 0;
 };

@@ -49,7 +49,17 @@ Task CudnnAttention::take(Use &use, std::optional<CudnnChoice::Made> made,
   ++use.cudnn;
   use.isSteady &= made->sums != QuerySums::Atomic;
   std::vector<Task> tasks;
-  const CudnnSteps &steps = made->steps;
+  for (const CudnnSteps &part : made->parts)
+    addTasks(tasks, part, made->plan, dtype);
+  return [tasks = std::move(tasks)] {
+    for (const Task &task : tasks)
+      task();
+  };
+}
+
+void CudnnAttention::addTasks(std::vector<Task> &tasks, const CudnnSteps &steps,
+                              const std::shared_ptr<CudnnPlan> &plan,
+                              plan::DType dtype) {
   if (steps.bias) {
     int64_t elements = 1;
     for (Count each : steps.bias->shape)
@@ -71,20 +81,16 @@ Task CudnnAttention::take(Use &use, std::optional<CudnnChoice::Made> made,
                                scaled->valueDim,
                            attentionThreads),
                    *scaled));
-  tasks.push_back([this, plan = made->plan, graph = steps.graph,
-                   workspace = steps.workspace] {
-    plan->enqueue(*target, graph, workspace);
-  });
+  tasks.push_back(
+      [this, plan, graph = steps.graph, workspace = steps.workspace] {
+        plan->enqueue(*target, graph, workspace);
+      });
   if (const auto &unseen = steps.unseen)
     tasks.push_back(
         kernelTask(device, "AttentionBias", "attention_unseen",
                    gridFor(unseen->batch * unseen->heads * unseen->queries,
                            attentionThreads),
                    *unseen));
-  return [tasks = std::move(tasks)] {
-    for (const Task &task : tasks)
-      task();
-  };
 }
 
 Task CudnnAttention::bind(const entry::Attention &entry) {

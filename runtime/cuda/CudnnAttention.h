@@ -40,6 +40,8 @@ private:
   bool open(std::string &why);
   Task take(Use &use, std::optional<CudnnChoice::Made> made,
             const std::string &why, plan::DType dtype);
+  void addTasks(std::vector<Task> &tasks, const CudnnSteps &steps,
+                const std::shared_ptr<CudnnPlan> &plan, plan::DType dtype);
 
   CudaDevice &device;
   bool isAsked = false; // whether it was tried to open the library

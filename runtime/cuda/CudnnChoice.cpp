@@ -49,7 +49,9 @@ std::vector<QuerySums> CudnnChoice::steadySums(std::string &why) const {
 }
 
 std::optional<CudnnChoice::Made>
-CudnnChoice::find(CudnnSteps steps, QuerySums sums, std::string &why) {
+CudnnChoice::find(std::vector<CudnnSteps> parts, QuerySums sums,
+                  std::string &why) {
+  const CudnnSteps &steps = parts.front();
   std::vector<int64_t> key = steps.graph.signature();
   key.push_back(int64_t(sums));
   key.push_back(steps.workspaceBytes);
@@ -59,14 +61,14 @@ CudnnChoice::find(CudnnSteps steps, QuerySums sums, std::string &why) {
     kept.plan = CudnnPlan::make(target, steps.graph, steps.workspaceBytes,
                                 kept.why, engineOf(sums));
   if (kept.plan)
-    return Made{kept.plan, std::move(steps), sums};
+    return Made{kept.plan, std::move(parts), sums};
   why = kept.why;
   return std::nullopt;
 }
 
 std::optional<CudnnChoice::Made>
 CudnnChoice::choose(const entry::Attention &entry, std::string &why) {
-  return find(cudnnSteps(entry), QuerySums::Scores, why);
+  return find({cudnnSteps(entry)}, QuerySums::Scores, why);
 }
 
 std::optional<CudnnChoice::Made>

@@ -21,7 +21,8 @@ class CudnnChoice {
 public:
   struct Made {
     std::shared_ptr<CudnnPlan> plan;
-    CudnnSteps steps;
+    /// One after the other, all of that plan.
+    std::vector<CudnnSteps> parts;
     QuerySums sums;
   };
 
@@ -44,7 +45,8 @@ private:
     std::shared_ptr<CudnnPlan> plan;
     std::string why;
   };
-  std::optional<Made> find(CudnnSteps steps, QuerySums sums, std::string &why);
+  std::optional<Made> find(std::vector<CudnnSteps> parts, QuerySums sums,
+                           std::string &why);
   /// Ways to the gradient that give the same bits in every run, best first; none:
   /// `why` says why.
   std::vector<QuerySums> steadySums(std::string &why) const;

@@ -3,6 +3,7 @@
 
 #include "runtime/base/DType.h"
 #include "runtime/cuda/Bind.h"
+#include "runtime/cuda/ScoresInMemory.h"
 
 #include <algorithm>
 #include <utility>
@@ -148,7 +149,7 @@ static entry::AttentionGrad withRowsFound(const entry::AttentionGrad &entry,
   return with;
 }
 
-CudnnSteps cudnnSteps(const entry::AttentionGrad &entry, QuerySums sums) {
+static CudnnSteps stepsOf(const entry::AttentionGrad &entry, QuerySums sums) {
   CudnnSteps steps;
   Room room(entry.workspace);
   entry::AttentionGrad with = entry;
@@ -160,6 +161,69 @@ CudnnSteps cudnnSteps(const entry::AttentionGrad &entry, QuerySums sums) {
   steps.graph = attentionGradGraph(with, bias, sums, memory);
   room.leave(steps);
   return steps;
+}
+
+namespace {
+
+/// The indices [first, first + count) of a dim; a dim of 1 is for all of them.
+void cut(Tensor &tensor, int dim, int64_t first, int64_t count) {
+  if (!tensor || tensor.shape[dim] == 1)
+    return;
+  tensor.data +=
+      first * tensor.strides[dim] * int64_t(elementSize(tensor.dtype));
+  tensor.shape[dim] = count;
+}
+
+/// `sample` and `group`: the first ones of the part.
+entry::AttentionGrad partOf(entry::AttentionGrad entry,
+                            const ScoresInMemory &part, int64_t sample,
+                            int64_t group) {
+  entry::AttentionOperands &of = entry.operands;
+  int64_t head = group * part.headsPerGroup;
+  for (Tensor *each :
+       {&of.query, &entry.gradient, &entry.output, &entry.queryGradient}) {
+    cut(*each, 0, sample, part.samples);
+    cut(*each, 2, head, part.heads());
+  }
+  for (Tensor *each :
+       {&of.key, &of.value, &entry.keyGradient, &entry.valueGradient}) {
+    cut(*each, 0, sample, part.samples);
+    cut(*each, 2, group, part.groups);
+  }
+  for (Tensor *each : {&of.bias, &entry.logSumExp}) {
+    cut(*each, 0, sample, part.samples);
+    cut(*each, 1, head, part.heads());
+  }
+  cut(of.keyMask, 0, sample, part.samples);
+  return entry;
+}
+
+} // namespace
+
+std::vector<CudnnSteps> cudnnSteps(const entry::AttentionGrad &entry,
+                                   QuerySums sums) {
+  const std::vector<int64_t> &query = entry.operands.query.shape,
+                             &key = entry.operands.key.shape;
+  ScoresInMemory whole = {.samples = query[0],
+                          .groups = key[2],
+                          .headsPerGroup = query[2] / key[2],
+                          .queries = query[1],
+                          .keys = key[1],
+                          .dims = key[3] + entry.operands.value.shape[3],
+                          .elementBytes =
+                              int64_t(elementSize(entry.operands.query.dtype))};
+  if (sums == QuerySums::Scores)
+    for (const ScoresInMemory &part : whole.parts()) {
+      std::vector<CudnnSteps> all = {stepsOf(partOf(entry, part, 0, 0), sums)};
+      if (all[0].workspaceBytes < part.bytes())
+        continue;
+      for (int64_t sample = 0; sample < whole.samples; sample += part.samples)
+        for (int64_t group = 0; group < whole.groups; group += part.groups)
+          if (sample + group > 0)
+            all.push_back(stepsOf(partOf(entry, part, sample, group), sums));
+      return all;
+    }
+  return {stepsOf(entry, sums)};
 }
 
 } // namespace shardc::runtime::cuda

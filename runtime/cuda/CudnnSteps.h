@@ -30,7 +30,10 @@ struct CudnnSteps {
 };
 
 CudnnSteps cudnnSteps(const entry::Attention &entry);
-CudnnSteps cudnnSteps(const entry::AttentionGrad &entry, QuerySums sums);
+/// Of the whole entry or, where the scores' gradients of that have no room in its
+/// workspace, of equal parts of it, one after the other in that room.
+std::vector<CudnnSteps> cudnnSteps(const entry::AttentionGrad &entry,
+                                   QuerySums sums);
 
 } // namespace shardc::runtime::cuda
 

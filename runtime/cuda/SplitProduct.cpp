@@ -18,7 +18,8 @@ entry::Matrix part(entry::Matrix matrix, bool isTransposed, bool ofRows,
   if (!matrix.tensor)
     return matrix;
   int64_t step = ofRows != isTransposed ? matrix.stride : 1;
-  matrix.tensor.data += first * step * int64_t(elementSize(matrix.tensor.dtype));
+  matrix.tensor.data +=
+      first * step * int64_t(elementSize(matrix.tensor.dtype));
   (ofRows ? matrix.rows : matrix.columns) = count;
   return matrix;
 }
@@ -58,33 +59,28 @@ std::optional<std::pair<entry::Gemm, entry::Gemm>>
 splitProduct(const entry::Gemm &entry) {
   const entry::Matrix &a = entry.a, &b = entry.b, &c = entry.c;
   plan::DType dtype = a.tensor.dtype;
-  double flops =
-      2.0 * double(c.batch) * double(c.rows) * double(c.columns) * double(a.columns);
+  double flops = 2.0 * double(c.batch) * double(c.rows) * double(c.columns) *
+                 double(a.columns);
   if (elementSize(dtype) != 2 || entry.biasGradient || flops < leastFlops)
     return std::nullopt;
   // Where rows begin between such accesses there is nothing to win.
   for (const entry::Matrix *matrix : {&a, &b, &c, &entry.residual})
-    if (matrix->tensor &&
-        (alignmentOf(*matrix) % accessBytes != 0 ||
-         restOf(matrix->stride, matrix->tensor.dtype) != 0))
+    if (matrix->tensor && (alignmentOf(*matrix) % accessBytes != 0 ||
+                           restOf(matrix->stride, matrix->tensor.dtype) != 0))
       return std::nullopt;
   auto cut = [](const auto &take, int64_t size, int64_t rest) {
     return std::pair(take(0, size - rest), take(size - rest, rest));
   };
   int64_t rest = restOf(c.columns, entry.transposeB ? c.tensor.dtype : dtype);
   if (rest > 0 && rest < c.columns)
-    return cut(
-        [&](int64_t first, int64_t count) {
-          return ofColumns(entry, first, count);
-        },
-        c.columns, rest);
+    return cut([&](int64_t first,
+                   int64_t count) { return ofColumns(entry, first, count); },
+               c.columns, rest);
   rest = restOf(c.rows, dtype);
   if (entry.transposeA && rest > 0 && rest < c.rows)
-    return cut(
-        [&](int64_t first, int64_t count) {
-          return ofRows(entry, first, count);
-        },
-        c.rows, rest);
+    return cut([&](int64_t first,
+                   int64_t count) { return ofRows(entry, first, count); },
+               c.rows, rest);
   rest = restOf(a.columns, dtype);
   // What is there already would be rounded once more.
   bool isPlain = !entry.accumulate && !entry.residual.tensor && !entry.bias;

@@ -32,11 +32,13 @@ plan::DType typeOf(cudnnDataType_t type) {
 class Computed {
 public:
   explicit Computed(const TensorGraph &graph) : graph(graph) {
-    for (const GraphTensor &tensor : graph.tensors)
-      values.emplace_back(tensor.isVirtual()
-                              ? size_t(tensor.shape[0] * tensor.shape[1] *
-                                       tensor.shape[2] * tensor.shape[3])
-                              : 0);
+    // A transposed tensor has the strides of what it is a view of.
+    for (const GraphTensor &tensor : graph.tensors) {
+      int64_t last = 0;
+      for (int dim = 0; dim < 4; ++dim)
+        last += (tensor.shape[dim] - 1) * tensor.strides[dim];
+      values.emplace_back(tensor.isVirtual() ? size_t(last + 1) : 0);
+    }
   }
 
   /// A dim of 1 is repeated.

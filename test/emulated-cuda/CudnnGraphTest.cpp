@@ -75,6 +75,22 @@ void run(const CudnnSteps &steps, plan::DType dtype) {
               *steps.unseen);
 }
 
+void run(const std::vector<CudnnSteps> &parts, plan::DType dtype) {
+  for (const CudnnSteps &part : parts)
+    run(part, dtype);
+}
+
+void expectGradients(Entries &all) {
+  // Grouped heads have their gradients rounded, each by itself.
+  double tolerance = all.problem.tolerance(true) + 0x1p-9;
+  expectNear(all.queryGradient, all.problem.queryGradient, tolerance,
+             "query_gradient");
+  expectNear(all.keyGradient, all.problem.keyGradient, tolerance,
+             "key_gradient");
+  expectNear(all.valueGradient, all.problem.valueGradient, tolerance,
+             "value_gradient");
+}
+
 void compareForward(const Case &of, plan::DType dtype, bool keepsSums = true) {
   SCOPED_TRACE(testing::Message()
                << plan::DType_Name(dtype) << " " << of.queries << " x "
@@ -169,15 +185,31 @@ TEST(CudnnGraphs, ComputeTheGradient) {
       Room workspace(plan::UINT8, {1 << 20});
       all.backward.workspace = workspace.tensor;
       run(cudnnSteps(all.backward, sums), plan::BFLOAT16);
-      // Grouped heads have their gradients rounded, each by itself.
-      double tolerance = all.problem.tolerance(true) + 0x1p-9;
-      expectNear(all.queryGradient, all.problem.queryGradient, tolerance,
-                 "query_gradient");
-      expectNear(all.keyGradient, all.problem.keyGradient, tolerance,
-                 "key_gradient");
-      expectNear(all.valueGradient, all.problem.valueGradient, tolerance,
-                 "value_gradient");
+      expectGradients(all);
     }
+}
+
+/// Less and less room: fewer samples at a time, then fewer heads of one.
+TEST(CudnnGraphs, ComputeTheGradientInParts) {
+  for (const Case &of :
+       {Case{2, 128, 128, 4, 2, 8, 8, true},
+        Case{2, 128, 128, 2, 2, 8, 16, false, true, {2, 1, 1, 128}}}) {
+    Entries all(of, plan::BFLOAT16);
+    Room workspace(plan::UINT8, {1 << 20});
+    all.backward.workspace = workspace.tensor;
+    std::vector<size_t> counts;
+    for (int64_t &bytes = all.backward.workspace.shape[0]; bytes > 0;
+         bytes -= 8 << 10) {
+      std::vector<CudnnSteps> parts =
+          cudnnSteps(all.backward, QuerySums::Scores);
+      if (!counts.empty() && parts.size() <= counts.back())
+        continue;
+      counts.push_back(parts.size());
+      run(parts, plan::BFLOAT16);
+      expectGradients(all);
+    }
+    EXPECT_EQ(counts, (std::vector<size_t>{1, 2, 4}));
+  }
 }
 
 TEST(CudnnGraphs, LeaveOutWhatTheyDoNotSay) {

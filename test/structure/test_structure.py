@@ -97,6 +97,7 @@ SHARED_WITH_RUNTIME = {
     "runtime/Container.h",
     "runtime/base/ExactSum.h",
     "runtime/base/SplitMaster.h",
+    "runtime/cuda/ScoresInMemory.h",
     "runtime/cuda/kernels/CrossEntropyParameters.h",
     "runtime/device/Optimizers.h",
     "runtime/flags/FlagTable.h",

@@ -42,6 +42,15 @@ SHARDC_DEVICE float exponentialOfTwo(float x) {
 #endif
 }
 
+/// a / b to 2 ulp, b in [2^-126, 2^126].
+SHARDC_DEVICE float quotientOfTwoUlp(float a, float b) {
+#ifdef __CUDA__
+  return __nvvm_div_approx_f(a, b); // PTX ISA, div.approx
+#else
+  return a / b;
+#endif
+}
+
 /// e^x to 4 ulp: 2^(high + low) = 2^high (1 + low ln 2), where high + low is
 /// x log2(e) to more bits than one number has. So the error does not grow with
 /// |x|.

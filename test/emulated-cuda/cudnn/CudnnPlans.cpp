@@ -59,7 +59,7 @@ json bytesTaken(CudnnChoice &choice, Entry entry, Way... way) {
   if (!made)
     return json{{"why", why}};
   int64_t bytes =
-      unlimited - made->steps.workspaceBytes + made->plan->workspaceBytes;
+      unlimited - made->parts[0].workspaceBytes + made->plan->workspaceBytes;
   return json{{"bytes", bytes}, {"fits", bytes <= has}};
 }
 
@@ -166,7 +166,7 @@ void addShape(Lines &lines, const char *text) {
   step::AttentionSizes sizes = {2, dim, valueDim, keys,
                                 batch * heads * queries};
   sizes.queryLength = queries;
-  sizes.isGrouped = heads != groups;
+  sizes.heads = heads, sizes.groups = groups;
   entry::Attention forward;
   entry::AttentionOperands &operands = forward.operands;
   operands.query = place(plan::BFLOAT16, {batch, queries, heads, dim});
