@@ -10,20 +10,39 @@ using namespace shardc::kernels;
 
 namespace shardc::gpu {
 
+// A thread has the loads of so many rows under way at a time: few columns have
+// few blocks, and memory is far away.
+constexpr int64_t rowsUnderWay = 4;
+
 FailureOr<GpuLoops::Accumulators> GpuLoops::sumColumns(const Pass &pass) {
   Accumulators accumulators = sums.neutral(pass.reductions, 1);
   Value first = make<arith::DivUIOp>(thread, shape.columnThreads);
   Value lane = elements.position.lane;
-  if (failed(forLoop(first, nest.extents.steps, shape.stepThreads, accumulators,
-                     [&](Operation *loop, Value step, Accumulators &carried) {
-                       elements.enterStep(loop, step);
-                       elements.setLanes(0, nest.extents.lanes, lane, {});
-                       Pass terms;
-                       terms.reductions = pass.reductions;
-                       LogicalResult done = emitVector(terms, {}, carried);
-                       elements.leaveStep();
-                       return done;
-                     })))
+  auto addRow = [&](Operation *loop, Value step, Accumulators &carried) {
+    elements.enterStep(loop, step);
+    elements.setLanes(0, nest.extents.lanes, lane, {});
+    Pass terms;
+    terms.reductions = pass.reductions;
+    LogicalResult done = emitVector(terms, {}, carried);
+    elements.leaveStep();
+    return done;
+  };
+  auto addRows = [&](Operation *loop, Value begin, Accumulators &carried) {
+    for (int64_t row = 0; row < rowsUnderWay; ++row)
+      if (failed(addRow(loop,
+                        make<arith::AddIOp>(begin, row * shape.stepThreads),
+                        carried)))
+        return failure();
+    return success();
+  };
+  int64_t stride = rowsUnderWay * shape.stepThreads,
+          whole = nest.extents.steps / stride * stride;
+  if (whole > 0 && failed(forLoop(first, whole, stride, accumulators, addRows)))
+    return failure();
+  if (whole < nest.extents.steps &&
+      failed(forLoop(whole > 0 ? make<arith::AddIOp>(first, whole) : first,
+                     nest.extents.steps, shape.stepThreads, accumulators,
+                     addRow)))
     return failure();
   elements.setLanes(0, nest.extents.lanes, lane, {});
   return accumulators;
