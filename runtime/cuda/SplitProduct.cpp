@@ -8,8 +8,6 @@ namespace shardc::runtime::cuda {
 namespace {
 
 constexpr int64_t accessBytes = 16;
-// Below it a second launch costs more than a slow kernel.
-constexpr double leastFlops = 4e9;
 
 /// Rows or columns [first, first + count) of a matrix as it is behind the
 /// transposition.
@@ -56,7 +54,7 @@ entry::Gemm ofSums(entry::Gemm entry, int64_t first, int64_t count) {
 } // namespace
 
 std::optional<std::pair<entry::Gemm, entry::Gemm>>
-splitProduct(const entry::Gemm &entry) {
+splitProduct(const entry::Gemm &entry, double leastFlops) {
   const entry::Matrix &a = entry.a, &b = entry.b, &c = entry.c;
   plan::DType dtype = a.tensor.dtype;
   double flops = 2.0 * double(c.batch) * double(c.rows) * double(c.columns) *

@@ -16,8 +16,9 @@ namespace shardc::runtime::cuda {
 /// still ran at a fifth of the rate of one of 50264 (an H200, cuBLASLt 13.0). A
 /// product whose k is split has its first part rounded to c's type before the
 /// second one is added.
+/// Below `leastFlops` a second launch costs more than a slow kernel.
 std::optional<std::pair<entry::Gemm, entry::Gemm>>
-splitProduct(const entry::Gemm &entry);
+splitProduct(const entry::Gemm &entry, double leastFlops = 4e9);
 
 } // namespace shardc::runtime::cuda
 

@@ -242,6 +242,9 @@ double TestedProduct::error() {
         }
         sum *= wish.alpha, terms *= std::abs(wish.alpha);
         int64_t at = d.at(batch, i, j);
+        double before = sum;
+        if (wish.epilogue == CUBLASLT_EPILOGUE_BIAS)
+          before += valuesBias[i];
         if (wish.beta != 0) {
           sum += wish.beta * valuesC[at];
           terms += std::abs(wish.beta * valuesC[at]);
@@ -253,6 +256,10 @@ double TestedProduct::error() {
         expected[at] = sum;
         allowed[at] =
             (wish.k + 3) * terms * sumUnit + std::abs(sum) * unitOf(d.type);
+        // An H200 with cuBLASLt 13.0 rounds these small products to 16 bits
+        // before it adds C, whatever reductions it may choose from.
+        if (wish.beta != 0 && bytesOf(d.type) == 2 && !opened().emulated)
+          allowed[at] += std::abs(before) * unitOf(d.type);
       }
   double worst = errorOfBiasGradient();
   for (int64_t i = 0; i < d.elements; ++i) {
