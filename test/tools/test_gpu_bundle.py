@@ -21,7 +21,7 @@ import emulated_cuda  # noqa: E402
 
 MAKE = os.path.join(ROOT, "tools", "gpu-bundle", "make_bundle.py")
 MOST_BYTES = 60_000_000
-QUICK = ("parity", "launches", "memory", "sanitizer", "speed", "--models", "mlp-tiny-loss")
+QUICK = ("parity", "launches", "memory", "sanitizer", "speed", "torch", "--models", "mlp-tiny-loss")
 ALL = os.environ.get("SHARDC_TEST_GPU_BUNDLE") == "1"
 LAST = r"^(\d+) passed, (\d+) failed, (\d+) skipped$"
 # The parts that are skipped on an emulated GPU, of which nobody may know here that it is one.
@@ -31,6 +31,7 @@ import time
 
 import bundle
 import device
+import peer
 import sanitizer
 import speed
 
@@ -48,6 +49,7 @@ with tempfile.TemporaryDirectory() as folder:
     report = bundle.Report()
     speed.run(at, report)
     sanitizer.run(at, report)
+    peer.run(at, report)
 """
 
 
@@ -158,10 +160,12 @@ class GpuBundle(unittest.TestCase):
         ends = ("passed", "passed", "failed", "passed")
         tools = ("memcheck", "initcheck", "racecheck", "synccheck")
         self.assertEqual(
-            [line.split(",")[0] for line in said[3:]],
+            [line.split(",")[0] for line in said[3:7]],
             [f"{end:8}sanitizer: {tool}" for end, tool in zip(ends, tools)],
         )
         self.assertIn("compute-sanitizer ends with 86", said[5])
+        self.assertRegex(said[7], "^skipped torch: gpt2-tiny bf16, .*: python3 has no torch")
+        self.assertEqual(len(said), 8)
 
     @staticmethod
     def write(path, text):

@@ -139,6 +139,13 @@ int cudaDeviceCount() {
   return count;
 }
 
+bool cudaIsEmulated() {
+  char name[32] = {};
+  if (cudaDeviceCount())
+    libraries()->driver.cuDeviceGetName(name, sizeof(name) - 1, 0);
+  return std::strcmp(name, "Emulated GPU") == 0;
+}
+
 /// A real GPU's context takes up to half a second to make, and there are
 /// thousands of devices in these tests: the first one's stays.
 static void keepContext(int ordinal) {

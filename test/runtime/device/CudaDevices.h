@@ -11,6 +11,8 @@ namespace shardc::runtime {
 
 /// How many GPUs there are; 0 where there is no driver.
 int cudaDeviceCount();
+/// Whether they are test/emulated-cuda's.
+bool cudaIsEmulated();
 /// A rank's, with the kernels of TestedDevices.h.
 std::unique_ptr<Device> cudaDevice(Communicator &communicator);
 /// The same with a plan of the test's, which must outlive it.

@@ -123,7 +123,9 @@ std::vector<TestedDevice> testedDevices() {
       {"CpuThreads", processor<threads>, processorWorkspace<threads>},
       {"Guarded", guarded, processorWorkspace<1>}};
   if (int count = cudaDeviceCount())
-    all.push_back({"Cuda", cudaDevice, cudaWorkspace, count, true, true,
+    all.push_back({"Cuda", cudaDevice, cudaWorkspace, count,
+                   /*roundsFactors=*/true, /*mergesProducts=*/true,
+                   /*mayRoundProducts=*/!cudaIsEmulated(),
                    /*takesMatrices=*/false, /*hasHostPool=*/false});
   return all;
 }

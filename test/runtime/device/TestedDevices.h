@@ -39,6 +39,9 @@ struct TestedDevice {
   bool roundsFactors = false;
   /// Whether products add residuals and sum bias gradients; others refuse them.
   bool mergesProducts = false;
+  /// Whether a product of 16 bits may be rounded before something is added to it,
+  /// as a GPU's library does for some.
+  bool mayRoundProducts = false;
   /// Whether it has what optimizers of whole matrices need; others refuse it.
   bool takesMatrices = true;
   /// Whether it has a pool host; others refuse transfers.

@@ -18,6 +18,7 @@ import time
 import device
 import launches
 import parity
+import peer
 import sanitizer
 import speed
 import suites
@@ -34,6 +35,7 @@ PARTS = {
     "memory": launches.memory,
     "sanitizer": sanitizer.run,
     "speed": speed.run,
+    "torch": peer.run,
 }
 
 

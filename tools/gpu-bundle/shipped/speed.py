@@ -11,6 +11,8 @@ from bundle import Failed, read_metrics
 
 # What lies in a device beside the plan: its context, and the libraries' own.
 BESIDE_THE_PLAN = 1 << 30
+# A model of which more is in memory has no room for all activations as torch keeps them.
+LARGE = 50 * 10**9
 
 
 def write_ids(path, vocabulary, samples, sequence):

@@ -91,9 +91,7 @@ def main():
     vocabulary = model.config.vocab_size
     seconds = []
     for _ in range(args.steps):
-        ids = torch.randint(
-            vocabulary, (args.batch, args.sequence), device="cuda", generator=draw
-        )
+        ids = torch.randint(vocabulary, (args.batch, args.sequence), device="cuda", generator=draw)
         torch.cuda.synchronize()
         begin = time.perf_counter()
         loss = model(input_ids=ids, labels=ids).loss
