@@ -27,6 +27,12 @@ endforeach()
 configure_file(cmake/InstallLibraries.cmake.in ${CMAKE_BINARY_DIR}/InstallLibraries.cmake @ONLY)
 install(SCRIPT ${CMAKE_BINARY_DIR}/InstallLibraries.cmake COMPONENT libraries EXCLUDE_FROM_ALL)
 
+# The wheel for pip: the same files and the Python package beside them (tools/python).
+add_custom_target(wheel
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/python/make_wheel.py ${CMAKE_BINARY_DIR} -o ${CMAKE_BINARY_DIR}/packages
+  DEPENDS shardc shardc-opt shardc-lsp-server shardc-check shardc-ckpt shardc-data shardc-runtime
+  USES_TERMINAL VERBATIM)
+
 # Packages are made of what ./dev has built; without this cpack would build all tests first.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 set(CPACK_GENERATOR DEB TZST)

@@ -1,0 +1,73 @@
+"""Whether a file has the module: every parameter once, under its own name, with its values."""
+import dataclasses
+
+from shardc.programs import Error
+
+SHOWN = 8
+
+
+@dataclasses.dataclass
+class Found:
+    trained: list
+    frozen: list  # require no gradient
+    unused: list  # no output depends on them
+
+
+def _names_of(module):
+    """[(all names, parameter)], each parameter once; tied ones have several names."""
+    names, parameters = {}, {}
+    for name, parameter in module.named_parameters(remove_duplicate=False):
+        names.setdefault(id(parameter), []).append(name)
+        parameters[id(parameter)] = parameter
+    return [(names[key], parameters[key]) for key in names]
+
+
+def shown(names):
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+def _values(initializer, folder):
+    from onnx import numpy_helper
+
+    return numpy_helper.to_array(initializer, folder)
+
+
+def check(module, graph, folder, has_gradient):
+    """`graph`: the file's, whose external data lie in `folder`; `has_gradient`: names of
+    parameters that an output depends on. Raises an Error that names what the export lost."""
+    import numpy as np
+
+    stored = {each.name: each for each in graph.initializer}
+    read = {name for node in graph.node for name in node.input}
+    lost, twice, changed, unused, trained, frozen = [], [], [], [], [], []
+    for names, parameter in _names_of(module):
+        here = [name for name in names if name in stored and name in read]
+        if not here:
+            known = has_gradient is None or any(name in has_gradient for name in names)
+            (lost if known else unused).append(names[0])
+            continue
+        if len(here) > 1:
+            twice.append(" and ".join(here))
+            continue
+        wanted = parameter.detach().cpu().float().numpy()
+        found = _values(stored[here[0]], folder)
+        if found.shape != wanted.shape or not np.array_equal(
+            found.astype(np.float32), wanted, equal_nan=True
+        ):
+            changed.append(f"{names[0]} ({list(found.shape)} of {list(wanted.shape)})")
+            continue
+        (trained if parameter.requires_grad else frozen).append(here[0])
+    problems = []
+    if lost:
+        problems.append(f"is without {shown(lost)}")
+    if twice:
+        problems.append(f"has two copies of tied parameters: {shown(twice)}")
+    if changed:
+        problems.append(f"has other values of {shown(changed)}")
+    if problems:
+        raise Error(
+            f"the exported graph {'; it '.join(problems)}. What it trains is not the module: the"
+            " exporter folded, merged or renamed parameters (docs/exporting.md says when it does)"
+        )
+    return Found(trained, frozen, unused)

@@ -1,0 +1,235 @@
+"""Exports a module to ONNX so that it can be trained: as it is, with all of its parameters."""
+import contextlib
+import dataclasses
+import inspect
+import io
+import logging
+import os
+import re
+import shlex
+import tempfile
+import warnings
+
+from shardc import checks
+from shardc.programs import Error
+
+DATA = ".data"  # behind the file's name: its values, which protobuf has no room for
+
+
+@dataclasses.dataclass
+class Exported:
+    path: str
+    source: object
+    found: checks.Found
+
+    def compile_flags(self, mesh, sizes):
+        """shardc's flags for this model; `sizes`: of dims by name, those of the example else."""
+        flags = [] if mesh is None else ["--mesh", str(mesh)]
+        for name, size in {**self._sizes(), **sizes}.items():
+            flags += ["--dim", f"{name}={size}"]
+        if self.source.loss:
+            flags += ["--loss", self.source.loss]
+        for pattern in _patterns(self.found.frozen, self.found.trained):
+            flags += ["--freeze", pattern]
+        return flags
+
+    def _sizes(self):
+        sizes = dict(self.source.sizes)
+        for name, axes in self.source.dims.items():
+            for axis, dim in axes.items():
+                sizes.setdefault(dim, self.source.inputs[name].shape[axis])
+        return sizes
+
+    def commands(self, mesh, sizes):
+        """What compiles the file, and what trains it."""
+        trainer = os.path.splitext(self.path)[0] + ".trainer"
+        compiler = ["shardc", self.path, *self.compile_flags(mesh, sizes), "-o", trainer]
+        run = [trainer if os.path.dirname(trainer) else "./" + trainer]
+        for name in [*self.source.inputs, *(name for name, _ in self.source.labels)]:
+            run += ["--data", f"{name}={name}.npy"]
+        run += ["--steps", "1000", "--lr", "1e-4", "--export-safetensors", "trained.safetensors"]
+        return shlex.join(compiler), shlex.join(run)
+
+
+def _patterns(frozen, trained):
+    """Regular expressions that are found in the names of `frozen`, and of no other: where whole
+    modules are frozen, theirs."""
+    patterns, left = [], list(frozen)
+    while left:
+        parts = left[0].split(".")
+        for count in range(1, len(parts) + 1):
+            head = ".".join(parts[:count])
+            pattern = (
+                "^" + re.escape(head).replace(r"\-", "-") + ("$" if count == len(parts) else r"\.")
+            )
+            if not any(re.search(pattern, name) for name in trained):
+                break
+        patterns.append(pattern)
+        left = [name for name in left if not re.search(pattern, name)]
+    return patterns
+
+
+@contextlib.contextmanager
+def _quiet():
+    """Exporters say much, none of which a user can do something about."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            with contextlib.redirect_stderr(io.StringIO()):
+                yield
+    finally:
+        logging.disable(before)
+
+
+@contextlib.contextmanager
+def _as_forward(module, inputs, outputs):
+    """The module with a forward that takes these inputs alone and gives tensors: its class for a
+    while, so that no parameter gets another name."""
+    base, names = type(module), list(inputs)
+
+    def forward(self, *positional, **given):
+        given.update(zip(names, positional))  # as the older exporter calls it
+        result = base.forward(self, **given)
+        if isinstance(result, tuple) and not outputs:
+            return result
+        if outputs and not _is_tensor(result) and not isinstance(result, (tuple, list)):
+            missing = [name for name in outputs if result.get(name) is None]
+            if missing:
+                raise Error(f"forward gives no '{missing[0]}', it gives {', '.join(result)}")
+            result = tuple(result[name] for name in outputs)
+        return result[0] if isinstance(result, (tuple, list)) and len(result) == 1 else result
+
+    parameter = inspect.Parameter
+    forward.__signature__ = inspect.Signature(
+        [parameter("self", parameter.POSITIONAL_OR_KEYWORD)]
+        + [parameter(name, parameter.POSITIONAL_OR_KEYWORD) for name in names]
+    )
+    module.__class__ = type(base.__name__, (base,), {"forward": forward})
+    module.__class__.__module__, module.__class__.__qualname__ = base.__module__, base.__qualname__
+    try:
+        yield
+    finally:
+        module.__class__ = base
+
+
+def _said(error):
+    """The cause of an exporter's error, in one line: what is around it says what to read next."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = [line for line in re.sub(r"\x1b\[\d*m", "", str(error)).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0][:300] if lines else 'it does not say why'}"
+
+
+def _is_tensor(value):
+    import torch
+
+    return isinstance(value, torch.Tensor)
+
+
+def _used(program):
+    """Names of parameters that an output depends on, by torch.export's graph; None: unknown."""
+    exported = getattr(program, "exported_program", None)
+    if exported is None:
+        return None
+    by_placeholder = exported.graph_signature.inputs_to_parameters
+    return {
+        by_placeholder[node.name]
+        for node in exported.graph.nodes
+        if node.op == "placeholder" and node.name in by_placeholder and node.users
+    }
+
+
+def _outputs(source):
+    """The names of what forward gives."""
+    if source.outputs:
+        return list(source.outputs)
+    with _no_change(source.module):
+        result = source.module(**source.inputs)
+    if _is_tensor(result):
+        return ["loss" if result.dim() == 0 else "output"]
+    if isinstance(result, dict):
+        return [name for name, value in result.items() if _is_tensor(value)]
+    return [f"output_{i}" for i in range(len(result))]
+
+
+@contextlib.contextmanager
+def _no_change(module):
+    """What a forward pass draws and counts is forgotten."""
+    import torch
+
+    buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        yield
+        for name, buffer in module.named_buffers():
+            buffer.copy_(buffers[name])
+
+
+def _dynamo(source, outputs, path, opset):
+    import torch
+
+    return torch.onnx.export(
+        source.module,
+        (),
+        path,
+        kwargs=source.inputs,
+        dynamo=True,
+        optimize=False,
+        input_names=list(source.inputs),
+        output_names=outputs,
+        dynamic_shapes={name: source.dims.get(name, {}) for name in source.inputs},
+        external_data=True,
+        opset_version=opset,
+        verbose=False,
+    )
+
+
+def _tracing(source, outputs, path, opset):
+    import torch
+
+    training = torch.onnx.TrainingMode
+    torch.onnx.export(
+        source.module,
+        (),
+        path,
+        kwargs=source.inputs,
+        dynamo=False,
+        input_names=list(source.inputs),
+        output_names=outputs,
+        dynamic_axes={name: dict(axes) for name, axes in source.dims.items() if axes},
+        training=training.TRAINING if source.module.training else training.PRESERVE,
+        do_constant_folding=False,
+        opset_version=opset,
+    )
+
+
+EXPORTERS = {"dynamo": _dynamo, "tracing": _tracing}
+
+
+def export(source, path, exporter="dynamo", opset=None):
+    """Writes the file, and its values beside it, when all of it is right; else raises an Error and
+    leaves what was there."""
+    try:
+        import onnx
+        import onnxscript  # noqa: F401, torch's exporter asks for it
+    except ImportError as error:
+        raise Error(f"exporting needs onnx and onnxscript: {error}; pip install 'shardc[export]'")
+    outputs = _outputs(source)
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(os.path.abspath(path))) as folder:
+        made = os.path.join(folder, os.path.basename(path))
+        try:
+            with _quiet(), _as_forward(source.module, source.inputs, outputs):
+                program = EXPORTERS[exporter](source, outputs, made, opset)
+        except Error:
+            raise
+        except Exception as error:  # the exporter's own, of any kind
+            raise Error(f"torch.onnx.export ends with {_said(error)}")
+        graph = onnx.load(made, load_external_data=False).graph
+        found = checks.check(source.module, graph, folder, _used(program))
+        for name in sorted(os.listdir(folder), reverse=True):  # the values before the file
+            os.replace(
+                os.path.join(folder, name),
+                os.path.join(os.path.dirname(os.path.abspath(path)), name),
+            )
+    return Exported(path, source, found)

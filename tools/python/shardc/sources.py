@@ -1,0 +1,167 @@
+"""What is exported: a folder of Hugging Face, or a function of a file that makes a module."""
+import dataclasses
+import importlib.util
+import inspect
+import os
+import sys
+
+from shardc import tasks
+from shardc.programs import Error
+
+
+# What a first run is compiled for: samples of a rank, and tokens of each.
+SAMPLES, LENGTH = 4, 128
+
+
+@dataclasses.dataclass
+class Source:
+    """A module, and what its forward takes and gives."""
+
+    module: object
+    inputs: dict  # {name: tensor}, keywords of forward
+    dims: dict  # {name: {axis: name of the dim}}
+    outputs: tuple = ("output",)
+    loss: str = None  # shardc's flag; None: forward gives a loss, or the user says
+    labels: tuple = ()  # ((name, dtype), ...) that the loss reads beside the graph
+    sizes: dict = dataclasses.field(default_factory=dict)  # of dims, to compile it with
+    notes: tuple = ()
+    # The same in another way, where a first one cannot be exported; None: there is none.
+    otherwise: object = None
+
+
+def open_source(text, task, mask):
+    file, colon, function = text.rpartition(":")
+    if colon and file.endswith(".py"):
+        if task:
+            raise Error("--task is for folders of Hugging Face: a function says what its module is")
+        return from_function(file, function)
+    if os.path.isdir(text):
+        return from_folder(text, task, mask)
+    raise Error(
+        f"'{text}' is neither a folder with a config.json nor FILE.py:FUNCTION; models of a hub are"
+        " downloaded first (huggingface-cli download NAME --local-dir FOLDER)"
+    )
+
+
+def from_folder(folder, task, mask):
+    if not os.path.exists(os.path.join(folder, "config.json")):
+        raise Error(f"{folder} has no config.json: it is no folder of Hugging Face")
+    try:
+        import transformers
+    except ImportError as error:
+        raise Error(f"a folder of Hugging Face needs transformers: {error}")
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    try:
+        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
+    except (ValueError, OSError, KeyError) as error:
+        raise Error(f"{folder}: {_first_line(error)}")
+    task = task or tasks.of_config(config, folder)
+    return _of_config(folder, config, task, mask, {})
+
+
+# What torch's exporters make nothing of in a model, and transformers has another way for: views of
+# transposed scores (T5), and experts whose tokens are sorted.
+EAGER = {"attn_implementation": "eager"}
+EXPERTS = {"experts_implementation": "batched_mm"}
+
+
+def _of_config(folder, config, task, mask, how):
+    import transformers
+
+    auto = getattr(transformers, tasks.TASKS[task].auto)
+    if any(hasattr(config, each) for each in ("num_experts", "num_local_experts")):
+        how = {**EXPERTS, **how}
+    weights = any(
+        name.endswith((".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json"))
+        for name in os.listdir(folder)
+    )
+    notes = ()
+    try:
+        if weights:
+            module = auto.from_pretrained(folder, local_files_only=True, dtype="float32", **how)
+        else:
+            module = auto.from_config(config, **how).float()
+            notes = (f"{folder} has no weights: values are those that transformers draws",)
+    except (ValueError, OSError, KeyError, ImportError) as error:
+        raise Error(f"{folder}: {_first_line(error)}")
+    module.config.use_cache = False
+    module.train()
+    inputs, dims = tasks.example(task, module.config, mask)
+    of = tasks.TASKS[task]
+    most = getattr(module.config, "max_position_embeddings", None) or LENGTH
+    lengths = {name: min(LENGTH, most) for name in (tasks.SEQUENCE, tasks.TARGET)}
+    used = {dim for axes in dims.values() for dim in axes.values()}
+    suggested = {n: s for n, s in {tasks.BATCH: SAMPLES, **lengths}.items() if n in used}
+    source = Source(module, inputs, dims, of.outputs, of.loss, of.labels, suggested, notes)
+    if "attn_implementation" not in how:
+        source.otherwise = lambda: _of_config(folder, config, task, mask, {**how, **EAGER})
+    return source
+
+
+def from_function(file, name):
+    """The function gives (module, inputs) or (module, inputs, options): inputs are a tensor, a
+    tuple of them in the order of forward's arguments, or a dict by their names; options a dict of
+    `dims` ({input: {axis: name}}), `outputs` (names), `loss` and `labels` (names), as Source."""
+    if not os.path.exists(file):
+        raise Error(f"there is no file {file}")
+    spec = importlib.util.spec_from_file_location(os.path.basename(file)[:-3], file)
+    loaded = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = loaded
+    sys.path.insert(0, os.path.dirname(os.path.abspath(file)))
+    spec.loader.exec_module(loaded)
+    function = getattr(loaded, name, None)
+    if not callable(function):
+        raise Error(f"{file} has no function '{name}'")
+    made = function()
+    if not isinstance(made, tuple) or len(made) not in (2, 3):
+        raise Error(f"{file}:{name} gives {type(made).__name__}, expected (module, inputs)")
+    module, inputs, *rest = made
+    return from_module(module, inputs, **(rest[0] if rest else {}))
+
+
+def from_module(module, inputs, dims=None, outputs=None, loss=None, labels=None):
+    import torch
+
+    if not isinstance(module, torch.nn.Module):
+        raise Error(f"expected a torch.nn.Module, got {type(module).__name__}")
+    if isinstance(inputs, torch.Tensor):
+        inputs = (inputs,)
+    if not isinstance(inputs, dict):
+        names = [
+            name
+            for name, parameter in inspect.signature(module.forward).parameters.items()
+            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        ]
+        if len(names) < len(inputs):
+            raise Error(f"forward takes {len(names)} arguments, and there are {len(inputs)} inputs")
+        inputs = dict(zip(names, inputs))
+    dims = dims or _dims(inputs)
+    notes = ()
+    if not module.training:
+        notes = ("the module is in eval mode: it trains without dropout, by running statistics",)
+    labels = tuple((each, "int64") if isinstance(each, str) else each for each in labels or ())
+    if loss and not labels and "labels=" in loss:
+        labels = ((loss.partition("labels=")[2].partition(",")[0], "int64"),)
+    return Source(module, inputs, dims, outputs and tuple(outputs), loss, labels, notes=notes)
+
+
+def _dims(inputs):
+    """The first dim of all inputs that have the same is the batch; the second of integers a
+    sequence."""
+    sizes = {each.shape[0] for each in inputs.values() if each.dim()}
+    if len(sizes) != 1:
+        raise Error(f"inputs have first dims of {sorted(sizes)}: say `dims`, which are which")
+    lengths, dims = {}, {}
+    for name, tensor in inputs.items():
+        if not tensor.dim():
+            continue
+        dims[name] = {0: tasks.BATCH}
+        if tensor.dim() == 2 and not tensor.is_floating_point():
+            number = lengths.setdefault(tensor.shape[1], len(lengths))
+            dims[name][1] = tasks.SEQUENCE + (str(number + 1) if number else "")
+    return dims
+
+
+def _first_line(error):
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -1,0 +1,104 @@
+"""What models of Hugging Face are trained for: inputs, outputs and losses by task."""
+import dataclasses
+import re
+
+from shardc.programs import Error
+
+BATCH, SEQUENCE, TARGET = "batch", "sequence", "target"
+# Of the example that is traced; sizes that no config has by chance, so that none is taken for one.
+SIZES = {BATCH: 3, SEQUENCE: 18, TARGET: 14}
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    auto: str  # transformers' class that reads a folder
+    inputs: dict  # {name: (kind, dims)}
+    outputs: tuple
+    loss: str  # shardc's flag
+    labels: tuple = (("labels", "int64"),)
+
+
+IDS = ("ids", (BATCH, SEQUENCE))
+MASK = ("mask", (BATCH, SEQUENCE))
+CLASSES = "cross-entropy:logits=logits,labels=labels"
+TASKS = {
+    "causal-lm": Task(
+        "AutoModelForCausalLM", {"input_ids": IDS}, ("logits",), CLASSES + ",shift=1"
+    ),
+    "masked-lm": Task(
+        "AutoModelForMaskedLM", {"input_ids": IDS, "attention_mask": MASK}, ("logits",), CLASSES
+    ),
+    "seq2seq-lm": Task(
+        "AutoModelForSeq2SeqLM",
+        {
+            "input_ids": IDS,
+            "attention_mask": MASK,
+            "decoder_input_ids": ("ids", (BATCH, TARGET)),
+        },
+        ("logits",),
+        CLASSES,
+    ),
+    "classification": Task(
+        "AutoModelForSequenceClassification",
+        {"input_ids": IDS, "attention_mask": MASK},
+        ("logits",),
+        CLASSES,
+    ),
+    "token-classification": Task(
+        "AutoModelForTokenClassification",
+        {"input_ids": IDS, "attention_mask": MASK},
+        ("logits",),
+        CLASSES,
+    ),
+    "image-classification": Task(
+        "AutoModelForImageClassification", {"pixel_values": ("image", ())}, ("logits",), CLASSES
+    ),
+}
+# How transformers calls its classes, the first that is found.
+CLASS_NAMES = (
+    ("ForCausalLM|LMHeadModel$|DoubleHeads", "causal-lm"),
+    ("ForMaskedLM", "masked-lm"),
+    ("ForConditionalGeneration|MTModel$|ForSeq2SeqLM", "seq2seq-lm"),
+    ("ForSequenceClassification", "classification"),
+    ("ForTokenClassification", "token-classification"),
+    ("ForImageClassification", "image-classification"),
+)
+
+
+def of_config(config, folder):
+    """The task of the class that config.json names."""
+    names = config.architectures or []
+    for name in names:
+        for pattern, task in CLASS_NAMES:
+            if re.search(pattern, name):
+                return task
+    said = f"its config.json names {', '.join(names)}" if names else "its config.json names none"
+    raise Error(f"{folder}: what is it trained for? {said}; give --task {'|'.join(TASKS)}")
+
+
+def example(task, config, mask):
+    """({input: tensor}, {input: {axis: dim}}) for a model of this config."""
+    import torch
+
+    draw = torch.Generator().manual_seed(1)
+    inputs, dims = {}, {}
+    text = getattr(config, "get_text_config", lambda: config)()
+    for name, (kind, axes) in TASKS[task].inputs.items():
+        if kind == "mask" and mask is False:
+            continue
+        shape = [SIZES[axis] for axis in axes]
+        if kind == "ids":
+            inputs[name] = torch.randint(text.vocab_size, shape, generator=draw)
+        elif kind == "mask":
+            inputs[name] = torch.ones(shape, dtype=torch.int64)
+        else:
+            side = getattr(config, "image_size", None) or 224
+            height, width = side if isinstance(side, (list, tuple)) else (side, side)
+            shape = [SIZES[BATCH], getattr(config, "num_channels", 3)]
+            inputs[name] = torch.randn(*shape, height, width, generator=draw)
+            axes = (BATCH,)
+        dims[name] = dict(enumerate(axes))
+    if mask and "attention_mask" not in inputs and "input_ids" in inputs:
+        inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
+        dims["attention_mask"] = dims["input_ids"]
+    return inputs, dims

@@ -1,0 +1,153 @@
+"""Compiles modules and ONNX files from Python, runs the trainers, and takes back what they
+trained."""
+import json
+import os
+import re
+import subprocess
+import tempfile
+
+from shardc import programs
+from shardc.programs import Error
+
+
+def _flags(options):
+    """{"grad_accumulation": 4} as ["--grad-accumulation", "4"]; True is a flag without a value,
+    None and False none; lists are repeated, dicts repeated as KEY=VALUE."""
+    words = []
+    for name, value in options.items():
+        flag = "--" + name.replace("_", "-")
+        if isinstance(value, dict):
+            value = [f"{key}={each}" for key, each in value.items()]
+        for each in value if isinstance(value, (list, tuple)) else [value]:
+            if each is True:
+                words.append(flag)
+            elif each is not None and each is not False:
+                words += [flag, str(each)]
+    return words
+
+
+def _run(words, quiet):
+    """Shows what a program prints; an Error with its own where it fails."""
+    process = subprocess.Popen(
+        words, stdout=subprocess.DEVNULL if quiet else None, stderr=subprocess.PIPE, text=True
+    )
+    said = []
+    for line in process.stderr:
+        said.append(line.rstrip())
+        if not quiet:
+            print(line, end="", flush=True)
+    if process.wait():
+        errors = [re.sub(r"^\S+: error: ", "", line) for line in said if ": error: " in line]
+        last = said[-1] if said else "it does not say why"
+        raise Error(errors[0] if errors else f"{words[0]} ends with {process.returncode}: {last}")
+
+
+def compile(model, inputs=None, *, mesh=1, output=None, dim=None, quiet=False, **flags):
+    """A Trainer of a module (with example inputs, as of shardc.export) or of an ONNX file. `dim`:
+    {name: size}; other flags are the compiler's, with _ for -: precision="bf16",
+    strategy="grad_op", loss="cross-entropy:...", freeze=["embed", "norm"]."""
+    folder = None
+    if output is None or not isinstance(model, (str, os.PathLike)):
+        folder = tempfile.TemporaryDirectory(prefix="shardc-")
+    output = os.path.join(folder.name, "model.trainer") if output is None else os.fspath(output)
+    words = []
+    if isinstance(model, (str, os.PathLike)):
+        path = os.fspath(model)
+        words += ["--mesh", str(mesh)] + _flags({"dim": dim or {}})
+    else:
+        from shardc.export import export
+        from shardc.sources import from_module
+
+        options = {key: flags.pop(key) for key in ("dims", "outputs", "labels") if key in flags}
+        source = from_module(model, inputs, loss=flags.pop("loss", None), **options)
+        path = os.path.join(folder.name, "model.onnx")
+        exported = export(source, path)
+        words += exported.compile_flags(mesh, dim or {})
+    _run(
+        [programs.find("shardc"), path, *words, *_flags(flags), "-o", output]
+        + (["-q"] if quiet else []),
+        quiet,
+    )
+    return Trainer(output, folder)
+
+
+class Run:
+    """What a run has told: steps (one dict each) and the summary, as --metrics writes them."""
+
+    def __init__(self, path):
+        with open(path) as file:
+            lines = [json.loads(line) for line in file]
+        self.steps = [line for line in lines if "event" not in line]
+        self.summary = next((line for line in lines if line.get("event") == "summary"), {})
+
+    @property
+    def losses(self):
+        return [step["loss"] for step in self.steps]
+
+
+class Trainer:
+    """An executable that shardc has written."""
+
+    def __init__(self, path, folder=None):
+        self.path = os.fspath(path)
+        if not os.path.exists(self.path):
+            raise Error(f"there is no trainer {self.path}")
+        # Where the trained values are, and what was compiled without a name of its own.
+        self._folder = folder or tempfile.TemporaryDirectory(prefix="shardc-")
+        self._trained = os.path.join(self._folder.name, "trained.safetensors")
+
+    def run(self, data, *, quiet=False, **flags):
+        """Trains on this machine, as the trainer's own command line does. `data`: {input: an array
+        of numpy or a tensor of torch whose first dim are samples, or a path}; flags are the
+        trainer's, with _ for -: steps=100, lr=3e-4, schedule="cosine"."""
+        with tempfile.TemporaryDirectory(prefix="shardc-data-") as folder:
+            words = [self.path]
+            for name, values in data.items():
+                words += ["--data", f"{name}={_stored(values, folder, name)}"]
+            metrics = flags.pop("metrics", os.path.join(folder, "metrics.jsonl"))
+            words += ["--metrics", metrics, "--export-safetensors", self._trained]
+            _run(words + _flags(flags), quiet)
+            return Run(metrics)
+
+    def load_into(self, module):
+        """Sets the module's parameters and buffers to what the last run has trained."""
+        if not os.path.exists(self._trained):
+            raise Error("nothing is trained yet: run() it first")
+        load_into(module, self._trained)
+
+
+def load_into(module, path):
+    """Sets a module's parameters and buffers to what a trainer has exported (--export-safetensors);
+    all of them or, where one does not fit, none."""
+    import torch
+    from safetensors.torch import load_file
+
+    values = load_file(os.fspath(path))
+    of = dict(module.named_parameters(remove_duplicate=False))
+    of.update(module.named_buffers())
+    for name, value in values.items():
+        if name not in of:
+            raise Error(f"{path} has '{name}', and the module has not")
+        if of[name].shape != value.shape:
+            raise Error(
+                f"'{name}' is {list(of[name].shape)} in the module, and {list(value.shape)} in"
+                f" {path}"
+            )
+    with torch.no_grad():
+        for name, value in values.items():
+            of[name].copy_(value)
+
+
+def _stored(values, folder, name):
+    """A path as it is; arrays and tensors as .npy files."""
+    if isinstance(values, (str, os.PathLike)):
+        return os.fspath(values)
+    import numpy as np
+
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        values = values.float() if str(values.dtype) == "torch.bfloat16" else values
+        values = values.numpy()
+    path = os.path.join(folder, re.sub(r"[^\w.-]", "_", name) + ".npy")
+    np.save(path, np.ascontiguousarray(values))
+    return path
