@@ -41,6 +41,16 @@ static FailureOr<Shape> listOf(NodeContext &context, StringRef name,
   return *given;
 }
 
+/// A kernel that is larger than the input has one window, which is not whole, if
+/// it is larger by less than a stride (EfficientNet's pooler: 2560 by 2560). What
+/// lies beyond the input and its pads counts nowhere.
+static void clipToInput(Windows &of, size_t dim) {
+  int64_t padded = of.low[dim] + of.input[dim] + of.high[dim];
+  if (of.dilations[dim] == 1 && of.kernel[dim] > padded &&
+      of.kernel[dim] - padded < of.strides[dim])
+    of.kernel[dim] = padded;
+}
+
 /// The lists that need no count of windows.
 static FailureOr<Windows> lists(NodeContext &context, ArrayRef<int64_t> spatial,
                                 ArrayRef<int64_t> kernel) {
@@ -57,13 +67,6 @@ static FailureOr<Windows> lists(NodeContext &context, ArrayRef<int64_t> spatial,
       said && *said != of.kernel)
     return context.error("has the kernel_shape " + shapeText(*said) +
                          " and a kernel of " + shapeText(kernel));
-  int64_t taps = 1;
-  for (int64_t size : kernel)
-    if (size < 1 || llvm::MulOverflow(taps, size, taps) ||
-        taps > Windows::mostTaps)
-      return context.error("has a kernel of " + shapeText(kernel) +
-                           "; expects 1 to " + Twine(Windows::mostTaps) +
-                           " elements");
   FailureOr<Shape> strides = listOf(context, "strides", dims, 1, 1),
                    dilations = listOf(context, "dilations", dims, 1, 1),
                    pads = listOf(context, "pads", 2 * dims, 0, 0);
@@ -83,6 +86,16 @@ static FailureOr<Windows> lists(NodeContext &context, ArrayRef<int64_t> spatial,
     of.low.assign(dims, 0);
     of.high.assign(dims, 0);
   }
+  if (context.intAttribute("ceil_mode", 0) != 0)
+    for (size_t dim = 0; dim < dims; ++dim)
+      clipToInput(of, dim);
+  int64_t taps = 1;
+  for (int64_t size : of.kernel)
+    if (size < 1 || llvm::MulOverflow(taps, size, taps) ||
+        taps > Windows::mostTaps)
+      return context.error("has a kernel of " + shapeText(kernel) +
+                           "; expects 1 to " + Twine(Windows::mostTaps) +
+                           " elements");
   return of;
 }
 

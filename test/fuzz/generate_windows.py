@@ -93,6 +93,19 @@ def conv_transpose(g, op):
     g.emit(op, inputs, group=groups if groups > 1 else None, **attributes)
 
 
+def beyond_the_input(g, spatial, attributes):
+    """Kernels that are larger than the input and its pads, by less than a stride."""
+    if attributes.get("auto_pad") or attributes.get("dilations"):
+        return
+    dims = len(spatial)
+    strides = attributes.get("strides") or [1] * dims
+    pads = attributes.get("pads") or [0] * (2 * dims)
+    for i, (size, stride) in enumerate(zip(spatial, strides)):
+        if stride > 1:
+            more = g.integer(1, stride - 1)
+            attributes["kernel_shape"][i] = size + pads[i] + pads[dims + i] + more
+
+
 @generates("MaxPool", "AveragePool", "LpPool")
 def pool(g, op):
     x = image(g)
@@ -101,6 +114,8 @@ def pool(g, op):
     attributes = windows(g, g.dims(x)[2:], kernel, 2, g.program.opset >= since)
     if op != "LpPool" and g.chance(0.4):
         attributes["ceil_mode"] = 1
+    if "ceil_mode" in attributes and g.chance(0.3):
+        beyond_the_input(g, g.dims(x)[2:], attributes)
     if op == "AveragePool":
         attributes["count_include_pad"] = g.choose(None, 0, 1)
     if op == "LpPool":

@@ -26,6 +26,8 @@ class Windows:
                 less, more = total // 2, total - total // 2
                 low, high = (less, more) if mode == "SAME_UPPER" else (more, less)
             span = size + low + high - reach
+            if call.attribute("ceil_mode", 0) and -stride < span < 0:
+                span = 0  # a window that is not whole
             if span < 0:
                 raise ValueError("no window")
             count = span // stride + 1

@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import shlex
+import sys
 import tempfile
 import warnings
 
@@ -71,9 +72,15 @@ def _patterns(frozen, trained):
 
 @contextlib.contextmanager
 def _quiet():
-    """Exporters say much, none of which a user can do something about."""
+    """Exporters say much, none of which a user can do something about; some of it from C++."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
+    sys.stdout.flush(), sys.stderr.flush()
+    kept = {descriptor: os.dup(descriptor) for descriptor in (1, 2)}
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in kept:
+        os.dup2(nothing, descriptor)
+    os.close(nothing)
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
@@ -81,6 +88,9 @@ def _quiet():
                 yield
     finally:
         logging.disable(before)
+        for descriptor, copy in kept.items():
+            os.dup2(copy, descriptor)
+            os.close(copy)
 
 
 @contextlib.contextmanager
@@ -128,17 +138,33 @@ def _is_tensor(value):
     return isinstance(value, torch.Tensor)
 
 
-def _used(program):
-    """Names of parameters that an output depends on, by torch.export's graph; None: unknown."""
+def _used(program, source):
+    """Names of parameters that an output depends on: by torch.export's graph, else by what has a
+    gradient."""
     exported = getattr(program, "exported_program", None)
     if exported is None:
-        return None
+        return _with_gradients(source)
     by_placeholder = exported.graph_signature.inputs_to_parameters
     return {
         by_placeholder[node.name]
         for node in exported.graph.nodes
         if node.op == "placeholder" and node.name in by_placeholder and node.users
     }
+
+
+def _with_gradients(source):
+    import torch
+
+    named = {n: p for n, p in source.module.named_parameters() if p.requires_grad}
+    with _no_change(source.module), torch.enable_grad():
+        result = source.module(**source.inputs)
+        values = (
+            [result] if _is_tensor(result) else list(getattr(result, "values", result.__iter__)())
+        )
+        total = sum(v.sum() for v in values if _is_tensor(v) and v.requires_grad)
+        gradients = torch.autograd.grad(total, list(named.values()), allow_unused=True)
+    frozen = {n for n, p in source.module.named_parameters() if not p.requires_grad}
+    return frozen | {name for name, each in zip(named, gradients) if each is not None}
 
 
 def _outputs(source):
@@ -226,7 +252,7 @@ def export(source, path, exporter="dynamo", opset=None):
         except Exception as error:  # the exporter's own, of any kind
             raise Error(f"torch.onnx.export ends with {_said(error)}")
         graph = onnx.load(made, load_external_data=False).graph
-        found = checks.check(source.module, graph, folder, _used(program))
+        found = checks.check(source.module, graph, folder, _used(program, source))
         for name in sorted(os.listdir(folder), reverse=True):  # the values before the file
             os.replace(
                 os.path.join(folder, name),

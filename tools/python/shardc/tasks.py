@@ -53,9 +53,23 @@ TASKS = {
     "image-classification": Task(
         "AutoModelForImageClassification", {"pixel_values": ("image", ())}, ("logits",), CLASSES
     ),
+    "audio-classification": Task(
+        "AutoModelForAudioClassification", {"input_values": ("sound", ())}, ("logits",), CLASSES
+    ),
+    "speech-to-text": Task(
+        "AutoModelForSpeechSeq2Seq",
+        {"input_features": ("features", ()), "decoder_input_ids": ("ids", (BATCH, TARGET))},
+        ("logits",),
+        CLASSES,
+    ),
 }
 # How transformers calls its classes, the first that is found.
 CLASS_NAMES = (
+    ("^(Whisper|Speech2Text)ForConditional", "speech-to-text"),
+    (
+        "^(Wav2Vec2|Hubert|WavLM|Data2VecAudio|UniSpeech|ASTF|SEW).*Classification",
+        "audio-classification",
+    ),
     ("ForCausalLM|LMHeadModel$|DoubleHeads", "causal-lm"),
     ("ForMaskedLM", "masked-lm"),
     ("ForConditionalGeneration|MTModel$|ForSeq2SeqLM", "seq2seq-lm"),
@@ -76,6 +90,20 @@ def of_config(config, folder):
     raise Error(f"{folder}: what is it trained for? {said}; give --task {'|'.join(TASKS)}")
 
 
+def image_shape(config):
+    side = getattr(config, "image_size", None) or 224
+    height, width = side if isinstance(side, (list, tuple)) else (side, side)
+    return getattr(config, "num_channels", 3), height, width
+
+
+# Of a sample that is no sequence of ids: an image, a second of sound, a spectrogram.
+SHAPES = {
+    "image": image_shape,
+    "sound": lambda config: (16000,),
+    "features": lambda config: (config.num_mel_bins, 2 * config.max_source_positions),
+}
+
+
 def example(task, config, mask):
     """({input: tensor}, {input: {axis: dim}}) for a model of this config."""
     import torch
@@ -92,10 +120,8 @@ def example(task, config, mask):
         elif kind == "mask":
             inputs[name] = torch.ones(shape, dtype=torch.int64)
         else:
-            side = getattr(config, "image_size", None) or 224
-            height, width = side if isinstance(side, (list, tuple)) else (side, side)
-            shape = [SIZES[BATCH], getattr(config, "num_channels", 3)]
-            inputs[name] = torch.randn(*shape, height, width, generator=draw)
+            shape = (SIZES[BATCH], *SHAPES[kind](config))
+            inputs[name] = torch.randn(shape, generator=draw)
             axes = (BATCH,)
         dims[name] = dict(enumerate(axes))
     if mask and "attention_mask" not in inputs and "input_ids" in inputs:

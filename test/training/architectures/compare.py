@@ -1,0 +1,288 @@
+"""Exports an architecture by both of PyTorch's exporters, trains it, and says what differs from
+PyTorch's own run in float64.
+
+    python compare.py FOLDER ARCHITECTURE...
+
+writes FOLDER/NAME.json for each. Needs torch, transformers, onnx, onnxscript and safetensors;
+shardc is looked for as `shardc export` does.
+"""
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest.mock
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "..", "tools", "python")]
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+from safetensors.torch import load_file  # noqa: E402
+
+import zoo  # noqa: E402
+from shardc import Error, programs, sources, tasks  # noqa: E402
+from shardc.export import export  # noqa: E402
+
+LOSS, GRADIENT = 1e-7, 1e-6
+MESHES = {"1": 1, "2": 2, "4": 4, "2x2": 4}
+SETTINGS = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.01}
+FLAGS = ["--lr", "1e-3", "--betas", "0.9,0.999", "--eps", "1e-8", "--weight-decay", "0.01"]
+EXPORTERS = ("dynamo", "tracing")
+
+
+@contextlib.contextmanager
+def everything_in_float64():
+    """Models that compute a part "in float32" on purpose do it in float64."""
+    patch = unittest.mock.patch.object
+    with (
+        patch(torch, "float32", torch.float64),
+        patch(torch, "float", torch.float64),
+        patch(torch.Tensor, "float", torch.Tensor.double),
+    ):
+        yield
+
+
+def move(module):
+    """Values as trained models have: few are equal, and biases are no zeros."""
+    torch.manual_seed(5)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(torch.randn(parameter.shape) * 0.05)
+    # A file's attributes are float32: a norm's epsilon is not 0.001 there.
+    for each in module.modules():
+        for name in ("eps", "variance_epsilon", "momentum"):
+            if isinstance(getattr(each, name, None), float):
+                setattr(each, name, float(np.float32(getattr(each, name))))
+
+
+def source_of(name, exporter, as_is=False):
+    case = zoo.ARCHITECTURES[name]
+    made = zoo.module_of(name, as_is)
+    if case.config is None:
+        if case.kind == "map":
+            inputs, loss = {"x": torch.randn(3, 3, 8, 8)}, "mse:output=logits,target=labels"
+        else:
+            inputs = {"ids": torch.randint(zoo.VOCABULARY, (3, 18))}
+            loss = "cross-entropy:logits=logits,labels=labels"
+        source = sources.from_module(made, inputs, outputs=["logits"], loss=loss)
+    elif case.kind:
+        source = special(case, made)
+    else:
+        folder = tempfile.TemporaryDirectory()
+        made.save_pretrained(folder.name)
+        # Tracing makes masks of a causal model of an input alone.
+        causal = tasks.of_config(made, folder.name) == "causal-lm"
+        mask = True if causal and exporter == "tracing" else None
+        torch.manual_seed(1)
+        source = sources.open_source(folder.name, None, mask)
+        source.folder = folder  # which it may be made of again
+    move(source.module)
+    return source
+
+
+def special(case, config):
+    """Inputs that tiny models have smaller than tasks do."""
+    import transformers
+
+    config.use_cache = False
+    module = getattr(transformers, case.architecture)(config).train()
+    ids = torch.randint(3, zoo.VOCABULARY, (3, 18))
+    loss = "cross-entropy:logits=logits,labels=labels"
+    if case.kind == "sound":
+        inputs, dims = {"input_values": torch.randn(3, 256)}, {0: "batch"}
+        dims = {"input_values": dims}
+    elif case.kind == "pair":
+        module.__class__ = paired(type(module))
+        inputs = {"input_ids": ids, "pixel_values": torch.randn(3, 3, 32, 32)}
+        dims = {"input_ids": {0: "batch", 1: "sequence"}, "pixel_values": {0: "batch"}}
+        return sources.from_module(module, inputs, dims=dims, outputs=["loss"])
+    elif case.kind == "features":
+        inputs = {
+            "input_features": torch.randn(3, config.num_mel_bins, 2 * config.max_source_positions),
+            "decoder_input_ids": ids[:, :14],
+        }
+        dims = {"input_features": {0: "batch"}, "decoder_input_ids": {0: "batch", 1: "target"}}
+    else:  # the sequence is part of the graph
+        inputs, dims = {"input_ids": ids[:, : zoo.LENGTH]}, {"input_ids": {0: "batch"}}
+        loss += ",shift=1"
+    return sources.from_module(module, inputs, dims=dims, outputs=["logits"], loss=loss)
+
+
+def paired(base):
+    """A class of models that compare all of a batch with all of it."""
+
+    class Paired(base):
+        def forward(self, input_ids, pixel_values):
+            return (super().forward(input_ids, pixel_values, return_loss=True).loss,)
+
+    Paired.__name__ = base.__name__
+    return Paired
+
+
+def loss_of(source, logits, labels):
+    if source.loss.startswith("mse"):
+        return F.mse_loss(logits, labels)
+    if "shift=1" in source.loss:
+        logits, labels = logits[:, :-1], labels[:, 1:]
+    return F.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1))
+
+
+def torch_run(source, data, steps):
+    """(losses, {name: the first gradient}) in float64."""
+    module = source.module
+    kept = {name: value.clone() for name, value in module.state_dict().items()}
+    module.double()
+    inputs = {name: torch.from_numpy(data[name]) for name in source.inputs}
+    inputs = {k: v.double() if v.is_floating_point() else v for k, v in inputs.items()}
+    labels = torch.from_numpy(data["labels"]) if source.loss else None
+    if source.loss and labels.is_floating_point():
+        labels = labels.double()
+    optimizer = torch.optim.AdamW([p for p in module.parameters() if p.requires_grad], **SETTINGS)
+    losses, gradients = [], {}
+    with everything_in_float64():
+        for step in range(steps):
+            result = module(**inputs)
+            if source.loss:
+                logits = result if isinstance(result, torch.Tensor) else result.logits
+                loss = loss_of(source, logits, labels)
+            else:
+                loss = result[0]
+            optimizer.zero_grad()
+            loss.backward()
+            if step == 0:
+                gradients = {
+                    n: p.grad.clone() for n, p in module.named_parameters() if p.grad is not None
+                }
+            optimizer.step()
+            losses.append(loss.item())
+    module.float()
+    module.load_state_dict(kept)
+    return losses, gradients
+
+
+def run(words):
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        told = next((line for line in lines if "error:" in line), (lines or ["nothing"])[-1])
+        raise Error(re.sub(r"^.*?error: ", "", told)[:300])
+    return done
+
+
+def dims_of(source, batch):
+    used = {dim for axes in source.dims.values() for dim in axes.values()}
+    sizes = {tasks.BATCH: batch, tasks.SEQUENCE: zoo.LENGTH, tasks.TARGET: zoo.TARGET}
+    return {name: sizes[name] for name in used}
+
+
+def train(made, source, folder, mesh, ranks, data, steps, precision="float64"):
+    """(losses, gradients by name) of a trainer."""
+    path = lambda name: os.path.join(folder, name)
+    flags = made.compile_flags(mesh, dims_of(source, zoo.BATCH // ranks))
+    trainer = path("m.trainer")
+    run([programs.find("shardc"), made.path, *flags, "--precision", precision, "-q", "-o", trainer])
+    words = [trainer, *FLAGS, "--steps", str(steps), "--metrics", path("m.jsonl")]
+    words += ["--export-gradients", path("g.safetensors")]
+    for name in data:
+        np.save(path(f"{name}.npy"), data[name])
+        words += ["--data", f"{name}={path(name)}.npy"]
+    run(words)
+    with open(path("m.jsonl")) as file:
+        lines = [json.loads(line) for line in file]
+    losses = [line["loss"] for line in lines if "event" not in line]
+    return losses, load_file(path("g.safetensors"))
+
+
+def difference(source, wanted, found):
+    """The largest difference of a gradient, of its largest element; names may be a tie's others."""
+    aliases = {}
+    for name, parameter in source.module.named_parameters(remove_duplicate=False):
+        aliases.setdefault(id(parameter), []).append(name)
+    first = {alias: names[0] for names in aliases.values() for alias in names}
+    found = {first.get(name, name): value for name, value in found.items()}
+    missing = sorted(set(wanted) - set(found))
+    if missing:
+        raise Error(f"does not train {missing[0]}")
+    # One that is 0 but for rounding has no largest element of its own.
+    least = LOSS * max(float(g.abs().max()) for g in wanted.values())
+    return max(
+        float((found[n] - g).abs().max() / g.abs().max().clamp(min=least))
+        for n, g in wanted.items()
+    )
+
+
+def compare(name, exporter, folder):
+    source = source_of(name, exporter)
+    while True:
+        try:
+            made = export(source, os.path.join(folder, "model.onnx"), exporter)
+            break
+        except Error as error:
+            if not source.otherwise:
+                return {"outcome": "no export", "why": str(error)}
+            again = source.otherwise()
+            again.folder, source = source.folder, again
+            move(source.module)
+    data = zoo.data_of(name, source, zoo.BATCH)
+    steps = zoo.ARCHITECTURES[name].steps
+    wanted, gradients = torch_run(source, data, steps)
+    result = {"outcome": "ok", "parameters": sum(p.numel() for p in source.module.parameters())}
+    result["loss"] = result["gradient"] = 0.0
+    result["meshes"] = []
+    try:
+        for mesh, ranks in MESHES.items():
+            if ranks > 1 and zoo.ARCHITECTURES[name].alone:
+                continue
+            losses, found = train(made, source, folder, mesh, ranks, data, steps)
+            off = max(abs(a - b) / abs(b) for a, b in zip(losses, wanted))
+            result["loss"] = max(result["loss"], off)
+            result["gradient"] = max(result["gradient"], difference(source, gradients, found))
+            result["meshes"].append(mesh)
+    except Error as error:
+        return {**result, "outcome": "refused", "why": str(error)}
+    if result["loss"] > LOSS or result["gradient"] > GRADIENT:
+        result["outcome"] = "other numbers"
+    return result
+
+
+def as_is(name, folder):
+    """With its own dropout: three steps in float32, whose losses are numbers."""
+    source = source_of(name, "dynamo", as_is=True)
+    try:
+        try:
+            made = export(source, os.path.join(folder, "as-is.onnx"))
+        except Error:
+            if not source.otherwise:
+                raise
+            again = source.otherwise()
+            again.folder, source = source.folder, again
+            made = export(source, os.path.join(folder, "as-is.onnx"))
+        data = zoo.data_of(name, source, zoo.BATCH)
+        losses, _ = train(made, source, folder, "2", 2, data, 3, "float32")
+    except Error as error:
+        return {"outcome": "refused", "why": str(error)}
+    return {"outcome": "ok" if all(np.isfinite(losses)) else "no numbers"}
+
+
+def main(folder, names):
+    torch.set_num_threads(1)
+    for name in names:
+        results = {}
+        for exporter in EXPORTERS:
+            with tempfile.TemporaryDirectory() as scratch:
+                results[exporter] = compare(name, exporter, scratch)
+        with tempfile.TemporaryDirectory() as scratch:
+            case = zoo.ARCHITECTURES[name]
+            if case.dry or case.config is None:
+                results["as is"] = as_is(name, scratch)
+        with open(os.path.join(folder, name.replace("/", "-") + ".json"), "w") as file:
+            json.dump(results, file, indent=1)
+        print(name, {k: v.get("why", v["outcome"])[:160] for k, v in results.items()}, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:] or list(zoo.ARCHITECTURES))

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""docs/models.md from what compare.py has written.
+
+    python write_page.py FOLDER docs/models.md
+"""
+import json
+import os
+import sys
+
+import zoo
+
+BEGIN = """# Models
+
+Architectures that people train, tiny, exported by `shardc export` and trained beside PyTorch in
+float64: 20 steps of AdamW on 4 samples, on meshes 1, 2, 4 and 2x2, without dropout. The loss of
+every step is PyTorch's within 1e-7 of it, every gradient of the first step within 1e-6 of its
+largest element; columns have the largest difference that there was. *As it is*: with the dropout
+that the config has by default, three steps in float32 on two ranks. Made by
+
+    python test/training/architectures/compare.py FOLDER && \\
+        python test/training/architectures/write_page.py FOLDER docs/models.md
+
+(torch and transformers of `./dev test --torch`, which runs some of them live).
+
+| architecture | class | dynamo: loss, gradients | tracing: loss, gradients | as it is |
+|---|---|---|---|---|
+"""
+END = """
+With batch norms or a loss of the whole batch ranks compute by their own samples, as PyTorch's do:
+those models are compared on one rank. MobileNet v2 is compared for 3 steps: the gradient of a bias
+before a batch norm is 0 but for rounding, and AdamW divides it by itself.
+
+Where the exporter by tracing does not write a model, torch says why: `aten::diff` is transformers'
+mask of a decoder, for which the older exporter has no operator. What it traces of
+`nn.TransformerEncoder` has the lengths of its example. `shardc export` takes the dynamo exporter
+unless told otherwise.
+"""
+
+
+def cell(result):
+    if result["outcome"] == "ok":
+        return f"{result['loss']:.0e}, {result['gradient']:.0e}"
+    return reason(result)
+
+
+def reason(result):
+    why = result.get("why", result["outcome"])
+    why = why.rpartition("node '")[2] if "node '" in why else why
+    why = why.replace("'", "").replace("torch.onnx.export ends with ", "").split("; ")[0]
+    return f"{result['outcome']}: {why}".replace("|", "/")[:110]
+
+
+def main(folder, page):
+    lines, right, all_of = [], 0, len(zoo.ARCHITECTURES)
+    for name, case in zoo.ARCHITECTURES.items():
+        with open(os.path.join(folder, name.replace("/", "-") + ".json")) as file:
+            results = json.load(file)
+        right += results["dynamo"]["outcome"] == "ok"
+        as_is = results.get("as is")
+        own = "" if not as_is else "ok" if as_is["outcome"] == "ok" else reason(as_is)
+        of = f"`{case.architecture}`" if case.config else "own"
+        cells = [name, of, cell(results["dynamo"]), cell(results["tracing"]), own]
+        lines.append("| " + " | ".join(cells) + " |\n")
+    total = f"\n{right} of {all_of} are right by the dynamo exporter.\n"
+    with open(page, "w") as file:
+        file.write(BEGIN + "".join(lines) + total + END)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
