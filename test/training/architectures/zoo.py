@@ -86,8 +86,8 @@ class Case:
     kind: str = None  # None: by the task of the class
     # Batch norms, and losses of a batch: ranks would compute by their own samples.
     alone: bool = False
-    # Fewer where a parameter's gradient is 0 but for rounding, which AdamW divides by itself: biases
-    # before a batch norm. What is rounded otherwise then moves them by as much as the rate.
+    # Fewer where a parameter's gradient is 0 but for rounding, which AdamW divides by itself:
+    # biases before a batch norm. Other rounding then moves them by as much as the rate.
     steps: int = 20
 
 
