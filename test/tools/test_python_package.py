@@ -108,6 +108,43 @@ shardc.load_into(trained, "trained.safetensors")
 pairs = zip(model.parameters(), trained.parameters())
 print(json.dumps([losses, max((a - b).abs().max().item() for a, b in pairs)]))
 """
+# A module of one's own from Python: trained as PyTorch trains it, and loaded back.
+FROM_PYTHON = """
+import copy
+import json
+import torch
+import torch.nn.functional as F
+import shardc
+
+torch.manual_seed(2)
+module = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.Tanh(), torch.nn.Linear(16, 3))
+module[0].bias.requires_grad_(False)
+other = copy.deepcopy(module)
+x, y = torch.randn(12, 6), torch.randint(3, (12,))
+loss = "cross-entropy:logits=scores,labels=labels"
+trainer = shardc.compile(module, x[:2], mesh=2, outputs=["scores"], loss=loss, quiet=True)
+try:
+    trainer.load_into(module)
+except shardc.Error as error:
+    untrained = str(error)
+data = {"input": x.numpy(), "labels": y}
+run = trainer.run(data, steps=3, lr=1e-2, weight_decay=0.01, quiet=True)
+optimizer = torch.optim.AdamW([p for p in other.parameters() if p.requires_grad], lr=1e-2)
+wanted = []
+for step in range(3):
+    part = slice(4 * step, 4 * step + 4)
+    each = F.cross_entropy(other(x[part]), y[part])
+    optimizer.zero_grad()
+    each.backward()
+    optimizer.step()
+    wanted.append(each.item())
+trainer.load_into(module)
+off = max((a - b).abs().max().item() for a, b in zip(module.parameters(), other.parameters()))
+try:
+    trainer.load_into(torch.nn.Linear(6, 16))
+except shardc.Error as error:
+    print(json.dumps([run.losses, wanted, off, untrained, str(error)]))
+"""
 MODULES = """
 import torch
 
@@ -421,6 +458,15 @@ class FromPyTorch(unittest.TestCase):
             "labels": np.arange(12) % 5,
         }
         self.check("vit", "AutoModelForImageClassification", data, 4, flags=("--dim", "batch=2"))
+
+    def test_from_python(self):
+        done = self.run_in("python", "-c", FROM_PYTHON)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        losses, wanted, off, untrained, other = json.loads(done.stdout.strip().splitlines()[-1])
+        np.testing.assert_allclose(losses, wanted, rtol=1e-5)
+        self.assertLess(off, 1e-5)
+        self.assertIn("nothing is trained yet", untrained)
+        self.assertRegex(other, "trained.safetensors has '.*', and the module has not")
 
     def test_modules_of_ones_own(self):
         (compiling, running), done = self.commands("modules.py:net", "-o", "net.onnx")
