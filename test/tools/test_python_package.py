@@ -175,6 +175,9 @@ def branch():
 
 def number():
     return 3
+
+def options():
+    return Net(), torch.randint(50, (2, 12)), {"output": "logits"}
 """
 
 
@@ -485,6 +488,7 @@ class FromPyTorch(unittest.TestCase):
             ("modules.py:branch", "torch.onnx.export ends with "),
             ("modules.py:number", "modules.py:number gives int, expected (module, inputs)"),
             ("modules.py:none", "modules.py has no function 'none'"),
+            ("modules.py:options", "modules.py:options gives the option 'output', expected dims,"),
         ):
             done = self.run_in("shardc", "export", source, "-o", "kept.onnx")
             self.assertEqual(done.returncode, 1)

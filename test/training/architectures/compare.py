@@ -63,11 +63,16 @@ def source_of(name, exporter, as_is=False):
     case = zoo.ARCHITECTURES[name]
     made = zoo.module_of(name, as_is)
     if case.config is None:
+        loss = "cross-entropy:logits=logits,labels=labels"
+        ids = torch.randint(zoo.VOCABULARY, (3, 18))
         if case.kind == "map":
             inputs, loss = {"x": torch.randn(3, 3, 8, 8)}, "mse:output=logits,target=labels"
+        elif case.kind == "image":
+            inputs = {"x": torch.randn(3, 3, 32, 32)}
+        elif case.kind == "two":
+            inputs = {"ids": ids, "decoder_input_ids": ids[:, :14]}
         else:
-            inputs = {"ids": torch.randint(zoo.VOCABULARY, (3, 18))}
-            loss = "cross-entropy:logits=logits,labels=labels"
+            inputs = {"ids": ids}
         source = sources.from_module(made, inputs, outputs=["logits"], loss=loss)
     elif case.kind:
         source = special(case, made)
@@ -176,6 +181,7 @@ def run(words):
 def dims_of(source, batch):
     used = {dim for axes in source.dims.values() for dim in axes.values()}
     sizes = {tasks.BATCH: batch, tasks.SEQUENCE: zoo.LENGTH, tasks.TARGET: zoo.TARGET}
+    sizes[tasks.SEQUENCE + "2"] = zoo.TARGET
     return {name: sizes[name] for name in used}
 
 

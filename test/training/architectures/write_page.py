@@ -20,19 +20,19 @@ that the config has by default, three steps in float32 on two ranks. Made by
     python test/training/architectures/compare.py FOLDER && \\
         python test/training/architectures/write_page.py FOLDER docs/models.md
 
-(torch and transformers of `./dev test --torch`, which runs some of them live).
+(torch and transformers of `./dev test --torch`, which runs some of them live, and torchvision).
 
 | architecture | class | dynamo: loss, gradients | tracing: loss, gradients | as it is |
 |---|---|---|---|---|
 """
 END = """
 With batch norms or a loss of the whole batch ranks compute by their own samples, as PyTorch's do:
-those models are compared on one rank. MobileNet v2 is compared for 3 steps: the gradient of a bias
+those models are compared on one rank. MobileNets are compared for 3 steps: the gradient of a bias
 before a batch norm is 0 but for rounding, and AdamW divides it by itself.
 
 Where the exporter by tracing does not write a model, torch says why: `aten::diff` is transformers'
 mask of a decoder, for which the older exporter has no operator. What it traces of
-`nn.TransformerEncoder` has the lengths of its example. `shardc export` takes the dynamo exporter
+`nn.Transformer` has the lengths of its example. `shardc export` takes the dynamo exporter
 unless told otherwise.
 """
 

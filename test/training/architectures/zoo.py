@@ -183,7 +183,12 @@ ARCHITECTURES = {
     "nanoGPT": Case("NanoGpt"),
     "LSTM language model": Case("LstmLanguageModel"),
     "nn.TransformerEncoder": Case("EncoderLanguageModel"),
+    "nn.Transformer": Case("Translator", kind="two"),
     "U-Net": Case("UNet", kind="map"),
+    "torchvision ResNet": Case("vision_resnet", kind="image", alone=True),
+    "torchvision MobileNet v3": Case("vision_mobilenet", kind="image", alone=True, steps=3),
+    "torchvision ViT": Case("vision_transformer", kind="image"),
+    "torchvision Swin": Case("vision_swin", kind="image"),
 }
 # fmt: on
 
@@ -204,7 +209,7 @@ def data_of(name, source, samples):
         else:
             data[key] = draw.standard_normal(shape).astype(np.float32)
     case = ARCHITECTURES[name]
-    is_class = "Classification" in case.architecture
+    is_class = "Classification" in case.architecture or case.kind == "image"
     if case.kind == "pair":
         return data  # the loss is part of the model
     if case.kind == "map":

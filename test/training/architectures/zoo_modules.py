@@ -1,4 +1,4 @@
-"""Modules that people write themselves, tiny."""
+"""Modules that people write themselves, and torchvision's, tiny."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -95,3 +95,47 @@ class UNet(nn.Module):
         flat = flat + self.drop(self.attention(flat, flat, flat, need_weights=False)[0])
         x = self.up(flat.transpose(1, 2).reshape(x.shape))
         return self.out(self.last(torch.cat([x, skip], 1)))
+
+
+class Translator(nn.Module):
+    """nn.Transformer as PyTorch's tutorial has it: both sequences of one length here."""
+
+    def __init__(self, dropout):
+        super().__init__()
+        self.embed = nn.Embedding(VOCABULARY, WIDTH)
+        self.transformer = nn.Transformer(WIDTH, 4, 2, 2, 48, dropout, batch_first=True)
+        self.head = nn.Linear(WIDTH, VOCABULARY)
+
+    def forward(self, ids, decoder_input_ids):
+        length = decoder_input_ids.shape[1]
+        mask = torch.full((length, length), -1e9, device=ids.device).triu(1)
+        # None, the default, compares the mask's numbers, which no export can.
+        how = {"tgt_mask": mask, "tgt_is_causal": False}
+        x = self.transformer(self.embed(ids), self.embed(decoder_input_ids), **how)
+        return self.head(x)
+
+
+def vision_resnet(dropout):
+    from torchvision.models.resnet import BasicBlock, ResNet
+
+    return ResNet(BasicBlock, [1, 1, 1, 1], num_classes=5, width_per_group=64)
+
+
+def vision_mobilenet(dropout):
+    from torchvision.models import mobilenet_v3_small
+
+    return mobilenet_v3_small(num_classes=5, dropout=dropout, width_mult=0.25)
+
+
+def vision_transformer(dropout):
+    from torchvision.models import VisionTransformer
+
+    return VisionTransformer(32, 8, 2, 4, 32, 48, dropout, dropout, num_classes=5)
+
+
+def vision_swin(dropout):
+    from torchvision.models.swin_transformer import SwinTransformer
+
+    return SwinTransformer(
+        [4, 4], 16, [1, 1], [2, 2], [4, 4], 2, dropout, dropout, 0, num_classes=5
+    )

@@ -117,7 +117,14 @@ def from_function(file, name):
     if not isinstance(made, tuple) or len(made) not in (2, 3):
         raise Error(f"{file}:{name} gives {type(made).__name__}, expected (module, inputs)")
     module, inputs, *rest = made
-    return from_module(module, inputs, **(rest[0] if rest else {}))
+    options = rest[0] if rest else {}
+    unknown = sorted(set(options) - set(OPTIONS))
+    if unknown:
+        raise Error(f"{file}:{name} gives the option '{unknown[0]}', expected {', '.join(OPTIONS)}")
+    return from_module(module, inputs, **options)
+
+
+OPTIONS = ("dims", "outputs", "loss", "labels")
 
 
 def from_module(module, inputs, dims=None, outputs=None, loss=None, labels=None):
