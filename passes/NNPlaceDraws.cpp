@@ -30,6 +30,16 @@ std::string nameOf(Operation *op) {
   return name;
 }
 
+int64_t strideOf(nn::DropoutOp op, const SampleStrides &samples) {
+  if (!op.getSamplesFirst())
+    return samples.strideOf(op.getInput());
+  auto type = cast<RankedTensorType>(op.getInput().getType());
+  int64_t count = samples.samples();
+  return count > 0 && type.getRank() > 0 && type.getDimSize(0) == count
+             ? type.getNumElements() / count
+             : 0;
+}
+
 struct NNPlaceDraws : impl::NNPlaceDrawsBase<NNPlaceDraws> {
   using NNPlaceDrawsBase::NNPlaceDrawsBase;
 
@@ -54,7 +64,7 @@ private:
     std::map<int64_t, Site> sites;
     for (nn::DropoutOp op : ops)
       if (Site &site = sites[*op.getSite()]; !site.first)
-        site = {0, samples.strideOf(op.getInput()), op, {}};
+        site = {0, strideOf(op, samples), op, {}};
     Builder builder(&getContext());
     SmallVector<Attribute> described;
     for (auto &[number, site] : sites) {
@@ -80,6 +90,7 @@ private:
       // A kernel is one function for all sites.
       op.removeRateAttr();
       op.removeSiteAttr();
+      op.removeSamplesFirstAttr();
       op.setSamples(site.stride ? samples.samples() : 0);
       op.setSampleStride(site.stride);
     }

@@ -1,5 +1,6 @@
 // Ops that draw numbers. Their sites are counted as they are decoded.
 #include "frontend/onnx/Decoder.h"
+#include "frontend/onnx/Drawn.h"
 
 using namespace mlir;
 using namespace shardc;
@@ -85,12 +86,68 @@ LogicalResult dropout(NodeContext &context) {
   return success();
 }
 
+/// The type that `dtype` names, or `otherwise`.
+FailureOr<Type> drawnType(NodeContext &context, Type otherwise) {
+  Type element = otherwise;
+  if (int64_t dtype = context.intAttribute("dtype", 0))
+    element = elementType(context.emit.attributes().getContext(), int(dtype));
+  if (!element || !isa<FloatType>(element))
+    return context.error("draws numbers of another type than floats");
+  return element;
+}
+
+Drawn uniform(NodeContext &context, ArrayRef<int64_t> shape, Type element) {
+  Emitter &emit = context.emit;
+  Drawn drawn;
+  drawn.type = emit.typeOf(shape, element);
+  drawn.site = emit.nextSite();
+  drawn.isBySample =
+      !shape.empty() && shape[0] > 0 && shape[0] == emit.samples();
+  return drawn;
+}
+
+/// What is made of these numbers is an event (Drawn.h). A `seed` is the run's.
+LogicalResult uniformLike(NodeContext &context) {
+  FailureOr<Type> element = drawnType(context, context.input(0).elementType());
+  if (failed(element))
+    return failure();
+  Drawn drawn = uniform(context, context.input(0).shape(), *element);
+  drawn.low = asWritten(context.floatAttribute("low", 0));
+  drawn.high = asWritten(context.floatAttribute("high", 1));
+  context.set(0, std::make_shared<const Drawn>(std::move(drawn)));
+  return success();
+}
+
+/// Ones with one probability.
+LogicalResult bernoulli(NodeContext &context) {
+  FailureOr<Type> element = drawnType(context, context.input(0).elementType());
+  if (failed(element))
+    return failure();
+  const Operand &given = context.input(0);
+  std::optional<double> probability = numberOf(given);
+  if (!probability)
+    return context.error("expects one probability for all elements, known at "
+                         "compile time");
+  if (!(*probability >= 0 && *probability <= 1))
+    return context.error("expects a probability in [0, 1], got " +
+                         std::to_string(*probability));
+  if (*probability == 0 || *probability == 1) {
+    context.set(0, context.emit.splat(given.shape(), *element, *probability));
+    return success();
+  }
+  Drawn drawn = uniform(context, given.shape(), *element);
+  drawn.event = {false, *probability};
+  return setDrawnMask(context, drawn, *element);
+}
+
 } // namespace
 
 ArrayRef<Decoder> shardc::onnx::randomDecoders() {
   static constexpr Decoder decoders[] = {
+      {"Bernoulli", 15, 1, 1, bernoulli},
       {"Dropout", 7, 1, 1, inferredDropout},
       {"Dropout", 12, 1, 3, dropout},
+      {"RandomUniformLike", 1, 1, 1, uniformLike},
   };
   return decoders;
 }

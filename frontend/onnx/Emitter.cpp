@@ -1,5 +1,6 @@
 // Op building and host evaluation behind one interface.
 #include "frontend/onnx/Emitter.h"
+#include "frontend/onnx/Drawn.h"
 
 #include "frontend/nn/support/Evaluation.h"
 
@@ -16,14 +17,9 @@ using namespace shardc;
 using namespace shardc::onnx;
 using nn::HostTensor;
 
-Operand Operand::sequence(std::vector<Operand> elements) {
-  Operand result;
-  result.elements =
-      std::make_shared<const std::vector<Operand>>(std::move(elements));
-  return result;
-}
-
 RankedTensorType Operand::type() const {
+  if (isDrawn())
+    return drawn().type;
   return isConstant() ? hostTensor.type()
                       : cast<RankedTensorType>(irValue.getType());
 }
@@ -36,6 +32,14 @@ Emitter::Emitter(Block *block)
 }
 
 Emitter::~Emitter() = default;
+
+int64_t Emitter::samples() const {
+  for (Value argument : constantBuilder.getBlock()->getArguments())
+    if (auto type = dyn_cast<RankedTensorType>(argument.getType());
+        type && type.getRank() > 0)
+      return type.getDimSize(0);
+  return 0;
+}
 
 //===----------------------------------------------------------------------===//
 // Building and evaluating

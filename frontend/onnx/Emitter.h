@@ -19,18 +19,31 @@ using Shape = llvm::SmallVector<int64_t>;
 /// ONNX's name of an element type, "int64".
 std::string typeName(mlir::Type element);
 
-/// What an ONNX value is while importing: a constant, a value of the run, or a
-/// sequence of such.
+struct Drawn;
+
+/// What an ONNX value is while importing: a constant, a value of the run, a
+/// sequence of such, or numbers that are drawn (Drawn.h).
 class Operand {
 public:
   Operand() = default;
   Operand(nn::HostTensor host) : hostTensor(std::move(host)) {}
   Operand(mlir::Value value) : irValue(value) {}
-  static Operand sequence(std::vector<Operand> elements);
+  Operand(std::shared_ptr<const Drawn> drawn)
+      : drawnNumbers(std::move(drawn)) {}
+  static Operand sequence(std::vector<Operand> elements) {
+    Operand result;
+    result.elements =
+        std::make_shared<const std::vector<Operand>>(std::move(elements));
+    return result;
+  }
 
-  explicit operator bool() const { return hostTensor || irValue || elements; }
+  explicit operator bool() const {
+    return hostTensor || irValue || elements || drawnNumbers;
+  }
   bool isConstant() const { return static_cast<bool>(hostTensor); }
   bool isSequence() const { return static_cast<bool>(elements); }
+  bool isDrawn() const { return static_cast<bool>(drawnNumbers); }
+  const Drawn &drawn() const { return *drawnNumbers; }
   const nn::HostTensor &host() const { return hostTensor; }
   mlir::Value value() const { return irValue; }
   llvm::ArrayRef<Operand> sequenceElements() const { return *elements; }
@@ -49,6 +62,7 @@ private:
   uint64_t number = 0;
   mlir::Value irValue;
   std::shared_ptr<const std::vector<Operand>> elements;
+  std::shared_ptr<const Drawn> drawnNumbers;
 };
 
 class Emitter {
@@ -148,6 +162,9 @@ public:
   /// A number of an op that draws: no other has it, and a model's ops have the
   /// same ones each time that it is imported.
   int64_t nextSite() { return sites++; }
+  /// The samples of a rank's batch: the first dim of the function's inputs; 0
+  /// without inputs.
+  int64_t samples() const;
   /// Whether nobody has asked this before: what is warned of once.
   bool isFirst(llvm::StringRef what) { return said.insert(what).second; }
 

@@ -3,6 +3,7 @@
 #include "frontend/onnx/Import.h"
 #include "frontend/onnx/Decoder.h"
 #include "frontend/onnx/Detached.h"
+#include "frontend/onnx/Drawn.h"
 #include "frontend/onnx/Exporter.h"
 #include "frontend/onnx/ImportedModel.h"
 #include "frontend/onnx/InputDims.h"
@@ -238,7 +239,8 @@ FailureOr<SmallVector<Operand>> Importer::inputsOf(const Node &node,
   }
   for (auto [position, input] : llvm::enumerate(inputs))
     if (input && !input.isConstant() && !input.isSequence() &&
-        input.isFloat() && detached.contains({index, int(position)}))
+        !input.isDrawn() && input.isFloat() &&
+        detached.contains({index, int(position)}))
       input = emitter->emit<nn::StopGradientOp>(input.type(), {input});
   // Optional inputs at the end may be left out by empty names.
   while (!inputs.empty() && !inputs.back())
@@ -291,6 +293,14 @@ LogicalResult Importer::importNode(const Node &node, int index) {
     return failure();
   emitter->setLocation(NameLoc::get(builder.getStringAttr(node.name)));
   StringRef op = node.proto->op_type();
+  for (Operand &input : *inputs)
+    if (input && input.isDrawn() && input.drawn().event && !takesDrawn(op)) {
+      NodeContext taker(node, options.path, *emitter, *inputs);
+      FailureOr<Operand> boolean = drawnBoolean(taker, input.drawn());
+      if (failed(boolean))
+        return failure();
+      input = *boolean;
+    }
   NodeContext nodeContext(node, options.path, *emitter, *inputs);
   if (!node.proto->domain().empty() && node.proto->domain() != "ai.onnx")
     return nodeContext.error("operators of domain '" + node.proto->domain() +
@@ -320,7 +330,9 @@ LogicalResult Importer::importNode(const Node &node, int index) {
   auto part = splitCalls.find(index);
   if (part != splitCalls.end())
     call.emplace(*emitter);
-  if (failed(decoder->decode(nodeContext)))
+  bool isDrawn = llvm::any_of(
+      *inputs, [](const Operand &input) { return input && input.isDrawn(); });
+  if (failed(isDrawn ? decodeDrawn(nodeContext) : decoder->decode(nodeContext)))
     return failure();
   if (!emitter->failure().empty())
     return nodeContext.error(emitter->failure());
@@ -432,6 +444,10 @@ LogicalResult Importer::finishFunction() {
     if (value->isSequence())
       return fail("'" + options.path + "': output '" + output.name() +
                   "' is a sequence; only tensors are supported");
+    if (value->isDrawn())
+      return fail("'" + options.path + "': output '" + output.name() +
+                  "' are numbers that are drawn; supported is what dropout and "
+                  "drop path make of them");
     if (failed(checkOutput(output, *value)))
       return failure();
     results.push_back(emitter->materialize(*value));

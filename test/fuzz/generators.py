@@ -283,6 +283,24 @@ def dropout(g, op):
     )
 
 
+@generates("RandomUniformLike", "Bernoulli")
+def drawn(g, op):
+    """Events that are sure, which no reference has to draw."""
+    x, is_true = g.float(), g.chance(0.5)
+    dtype = g.type(x)
+    if g.program.opset < 15:
+        raise Unsuitable("Bernoulli and CastLike are of opset 15")
+    if op == "Bernoulli":
+        chance = g.constant(np.full(g.dims(x), 1.0 if is_true else 0.0), dtype)
+        mask = g.emit("Bernoulli", [chance])
+    else:
+        numbers = g.emit("RandomUniformLike", [x], usable=False)
+        bound = g.scalar(g.choose(1.0, 2.0) if is_true else g.choose(0.0, -1.0), dtype)
+        less = g.emit("Less", [numbers, bound], dtype="b1")
+        mask = g.emit("CastLike", [less, x], dtype=dtype)
+    g.emit("Mul", [x, mask])
+
+
 def number(g, dtype, *options):
     """A float attribute, as float32 stores it, or None for the default. It is computed with in the
     value's type: one of 16 bits gets what it can hold."""

@@ -202,6 +202,16 @@ def dropout(call):
     return [call[0], np.ones(call[0].shape, np.bool_)]
 
 
+@op("RandomUniformLike")
+def random_uniform_like(call):
+    return [np.full(call[0].shape, 0.5, call[0].dtype)]
+
+
+@op("Bernoulli")
+def bernoulli(call):
+    return [call[0]]
+
+
 @op("LeakyRelu")
 def leaky_relu(call):
     return [np.where(call[0] >= 0, call[0], call.real("alpha", 0.01) * call[0])]

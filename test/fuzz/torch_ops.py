@@ -155,6 +155,16 @@ def clip(call):
     return [x]
 
 
+@op("RandomUniformLike")
+def random_uniform_like(call):
+    return [torch.full_like(call[0], 0.5)]
+
+
+@op("Bernoulli")
+def bernoulli(call):
+    return [call[0]]
+
+
 @op("Dropout")
 def dropout(call):
     return [F.dropout(call[0], training=False), torch.ones_like(call[0], dtype=torch.bool)]

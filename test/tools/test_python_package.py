@@ -10,21 +10,13 @@ import re
 import subprocess
 import sys
 import tempfile
-import types
 import unittest
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
 
 from tool_test import BUILD, MODELS, ROOT, SHARDC
 
-PACKAGE = os.path.join(ROOT, "tools", "python")
-sys.path.insert(0, PACKAGE)
-
-from shardc import Error, checks, export, sources  # noqa: E402
-
-MAKE = os.path.join(PACKAGE, "make_wheel.py")
+MAKE = os.path.join(ROOT, "tools", "python", "make_wheel.py")
 LLAMA = os.path.join(MODELS, "s2-llama-tiny-causal")
 LOSS = "cross-entropy:logits=logits,labels=labels,shift=1"
 COMPILE_AND_RUN = """
@@ -179,102 +171,6 @@ def number():
 def options():
     return Net(), torch.randint(50, (2, 12)), {"output": "logits"}
 """
-
-
-def parameter(values, requires_grad=True):
-    """What checks.check asks of torch's."""
-    made = types.SimpleNamespace(requires_grad=requires_grad)
-    made.detach = made.cpu = made.float = lambda: made
-    made.numpy = lambda: np.asarray(values, np.float32)
-    return made
-
-
-class Module:
-    def __init__(self, **parameters):
-        self.parameters = parameters
-
-    def named_parameters(self, remove_duplicate):
-        return [(name.replace("_", "."), each) for name, each in self.parameters.items()]
-
-
-def graph(**values):
-    tensors = [
-        numpy_helper.from_array(np.asarray(v, np.float32), n.replace("_", "."))
-        for n, v in values.items()
-    ]
-    sum_of_all = helper.make_node("Sum", [each.name for each in tensors], ["y"])
-    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
-    return helper.make_graph([sum_of_all], "g", [], [y], tensors)
-
-
-class Checks(unittest.TestCase):
-    """A file that is not the module is refused, and what is lost is named."""
-
-    def found(self, module, graph, has_gradient=None):
-        return checks.check(module, graph, "", has_gradient)
-
-    def error(self, *given):
-        with self.assertRaises(Error) as raised:
-            self.found(*given)
-        return str(raised.exception)
-
-    def test_all_is_there(self):
-        shared = parameter([3, 4])
-        module = Module(
-            a_weight=parameter([1, 2]), tied_x=shared, tied_y=shared, b=parameter([5, 5], False)
-        )
-        found = self.found(module, graph(a_weight=[1, 2], tied_y=[3, 4], b=[5, 5], other=[9, 9]))
-        self.assertEqual(found.trained, ["a.weight", "tied.y"])
-        self.assertEqual(found.frozen, ["b"])
-
-    def test_what_is_lost_is_named(self):
-        module = Module(a_weight=parameter([1, 2]), a_bias=parameter([0, 0]))
-        self.assertIn("is without a.bias", self.error(module, graph(a_weight=[1, 2])))
-        self.assertIn("is without a.weight, a.bias", self.error(module, graph(renamed=[1, 2])))
-
-    def test_no_output_depends_on_it(self):
-        module = Module(a=parameter([1, 2]), b=parameter([1, 2]))
-        self.assertEqual(self.found(module, graph(a=[1, 2]), {"a"}).unused, ["b"])
-        self.assertIn("is without b", self.error(module, graph(a=[1, 2]), {"a", "b"}))
-
-    def test_other_values(self):
-        module = Module(a=parameter([1, 2]))
-        said = self.error(module, graph(a=[2, 3]))  # 1 + weight, computed once
-        self.assertIn("has other values of a ([2] of [2])", said)
-        said = self.error(Module(a=parameter([[1, 2, 3]])), graph(a=[[1], [2], [3]]))
-        self.assertIn("a ([3, 1] of [1, 3])", said)
-
-    def test_ties_that_are_cut(self):
-        shared = parameter([3, 4])
-        module = Module(x=shared, y=shared)
-        self.assertIn("tied parameters: x and y", self.error(module, graph(x=[3, 4], y=[3, 4])))
-
-    def test_many_are_counted(self):
-        module = Module(**{f"p{i}": parameter([i]) for i in range(10)})
-        self.assertIn("p7 and 2 more", self.error(module, graph(q=[0])))
-
-    def test_patterns_find_what_is_frozen_alone(self):
-        trained = ["body.0.bias", "head.weight", "embedding.weight"]
-        for frozen, wanted in (
-            (["body.0.weight"], [r"^body\.0\.weight$"]),
-            (["embed.weight", "embed.bias"], [r"^embed\."]),
-            (["body.1.weight", "body.1.bias", "norm"], [r"^body\.1\.", "^norm$"]),
-        ):
-            patterns = export._patterns(frozen, trained)
-            self.assertEqual(patterns, wanted)
-            for name in frozen + trained:
-                found = any(re.search(pattern, name) for pattern in patterns)
-                self.assertEqual(found, name in frozen, name)
-
-    def test_sources_that_are_none(self):
-        with tempfile.TemporaryDirectory() as folder:
-            for text, said in (
-                ("nothing", "is neither a folder with a config.json nor FILE.py:FUNCTION"),
-                (folder, "has no config.json"),
-                ("nothing.py:make", "there is no file nothing.py"),
-            ):
-                with self.assertRaisesRegex(Error, said):
-                    sources.open_source(text, None, None)
 
 
 def environment(python=None):

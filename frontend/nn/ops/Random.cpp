@@ -86,10 +86,10 @@ DropoutOp::differentiate(OpBuilder &builder, ValueRange resultGradients,
                          ArrayRef<bool>,
                          SmallVectorImpl<Value> &operandGradients) {
   operandGradients.assign(getNumOperands(), Value());
-  operandGradients[0] =
-      DropoutOp::create(builder, getLoc(), resultGradients[0].getType(),
-                        resultGradients[0], getWords(), getRateAttr(),
-                        getSiteAttr(), getSamplesAttr(), getSampleStrideAttr());
+  operandGradients[0] = DropoutOp::create(
+      builder, getLoc(), resultGradients[0].getType(), resultGradients[0],
+      getWords(), getRateAttr(), getSiteAttr(), getSamplesFirstAttr(),
+      getSamplesAttr(), getSampleStrideAttr());
   return success();
 }
 

@@ -13,7 +13,8 @@ def NN_DropoutOp : NN_ComputeOp<"dropout",
     same op on dy, which draws the same numbers: nothing is kept for it.
 
     Without `words`, the op says what will be drawn at its `site`, up to `nn-place-draws`. That pass
-    takes `rate` and `site` away and gives it `words`, i32 [8], which a run fills: the number of the
+    takes `rate`, `site` and `samples_first` (the input is no function of another, and its first dim
+    are a rank's samples) away and gives it `words`, i32 [8], which a run fills: the number of the
     first sample of this rank and micro-batch in the step's batch, two words of the site's key, a
     threshold, and the two words of a float64, low one first, that elements are multiplied by; two
     are not used. It also sets `samples` and `sample_stride`: element i belongs to sample
@@ -32,7 +33,7 @@ def NN_DropoutOp : NN_ComputeOp<"dropout",
     ```
   }];
   let arguments = (ins NN_Float:$input, Optional<StaticShapeTensorOf<[I32]>>:$words,
-    OptionalAttr<F64Attr>:$rate, OptionalAttr<I64Attr>:$site,
+    OptionalAttr<F64Attr>:$rate, OptionalAttr<I64Attr>:$site, UnitAttr:$samples_first,
     DefaultValuedAttr<I64Attr, "0">:$samples, DefaultValuedAttr<I64Attr, "0">:$sample_stride);
   let results = (outs NN_Float:$result);
   let assemblyFormat =
