@@ -137,9 +137,16 @@ LogicalResult floor(NodeContext &context) {
 }
 
 LogicalResult cast(NodeContext &context, Type element) {
-  if (!isa<FloatType>(element))
-    return unsupported(context);
   const Drawn &drawn = context.input(0).drawn();
+  if (!element || (!isa<FloatType>(element) && !drawn.event))
+    return unsupported(context);
+  if (!isa<FloatType>(element)) {
+    FailureOr<Operand> boolean = drawnBoolean(context, drawn);
+    if (failed(boolean))
+      return failure();
+    context.set(0, context.emit.cast(*boolean, element));
+    return success();
+  }
   if (drawn.event)
     return setDrawnMask(context, drawn, element);
   Drawn result = drawn;

@@ -58,7 +58,8 @@ def model(kind=np.float64, changes=()):
         node("Greater", ["turned", "least"], ["is"]),
         node("Where", ["is", "c", "zero"], ["e"]),
         node("Not", ["is"], ["not"]),
-        node("Cast", ["not"], ["gone"], to=dtype),
+        node("Cast", ["not"], ["number"], to=TensorProto.INT64),
+        node("Cast", ["number"], ["gone"], to=dtype),
         node("ReduceMean", ["gone"], ["share"], keepdims=0),
         node("MatMul", ["e", "w1"], ["y"]),
         node("Mul", ["y", "y"], ["square"]),
@@ -103,9 +104,7 @@ def losses_and_parameters(x, steps=STEPS, off=False):
         a = np.tanh(rows @ values["w0"] * path)
         v = a * dropped * columns * chosen
         y = v @ values["w1"]
-        # Where nothing is drawn, an event as a number is its probability.
-        share = 1 - KEPT["chosen"] if off else 1 - chosen.mean()
-        losses.append((y * y).mean() + share)
+        losses.append((y * y).mean() + 1 - chosen.mean())
         dy = 2 * y / y.size
         da = dy @ values["w1"].T * dropped * columns * chosen
         dw1 = np.einsum("bsh,bso->ho", v, dy)
@@ -184,6 +183,8 @@ class DrawnNumbers(unittest.TestCase):
         node = helper.make_node
         for at, other, said in (
             ("b", [node("Mul", ["a", "r1"], ["b"])], "takes numbers that are drawn; supported"),
+            ("d", [node("Cast", ["r0"], ["d"], to=TensorProto.STRING)], "supported are"),
+            ("d", [node("Cast", ["r0"], ["d"], to=TensorProto.INT64)], "supported are"),
             ("d", [node("Exp", ["r0"], ["d"])], "takes numbers that are drawn; supported"),
             (
                 "e",
