@@ -149,7 +149,9 @@ class Builder:
             attributes["dtype"] = TYPES[attributes.pop("of")][0]
         node = Node(op, list(inputs), names, {k: v for k, v in attributes.items() if v is not None})
         types = dtype if isinstance(dtype, list) else [dtype or self.type(inputs[0])] * outputs
-        known = all(not i or i in self.known for i in inputs) or op in OF_SHAPES
+        # Of its second input CastLike takes the type alone.
+        taken = inputs[:1] if op == "CastLike" else inputs
+        known = all(not i or i in self.known for i in taken) or op in OF_SHAPES
         if known and folds_inexactly(op, [*(self.type(i) for i in inputs if i), *types]):
             raise Unsuitable(f"{op}: known")
         results = []

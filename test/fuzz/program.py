@@ -34,18 +34,19 @@ def rounded(values, dtype):
     return stored.astype(np.float64) if dtype in FLOATS else stored
 
 
-# Operators whose results are known whatever their input is.
-OF_SHAPES = ("Shape", "Size", "SequenceLength", "EyeLike")
+# Operators whose results are known whatever their input is. Of numbers that are drawn the events
+# are, since the generator makes sure ones alone.
+OF_SHAPES = ("Shape", "Size", "SequenceLength", "EyeLike", "RandomUniformLike")
 # Known values are computed while compiling, in the file's types. These are right after one
 # rounding, or need none.
 ROUND_ONCE = set(
     """
-    Abs Add And Cast CastLike Ceil Clip Concat ConcatFromSequence Constant ConstantOfShape
+    Abs Add And Bernoulli Cast CastLike Ceil Clip Concat ConcatFromSequence Constant ConstantOfShape
     DepthToSpace Div Dropout Equal Expand EyeLike Flatten Floor Gather GatherElements GatherND
-    Greater GreaterOrEqual Identity IsNaN Less LessOrEqual Max Min Mul Neg NonZero Not OneHot Or
-    Pad Range Reciprocal ReduceMax ReduceMin Relu Reshape Round SequenceAt SequenceConstruct Shape
-    Sign Size Slice SpaceToDepth Split SplitToSequence Sqrt Squeeze Sub Tile Transpose Trilu
-    Unsqueeze Where Xor
+    Greater GreaterOrEqual Identity IsNaN Less LessOrEqual Max Min Mul Neg NonZero Not OneHot Or Pad
+    RandomUniformLike Range Reciprocal ReduceMax ReduceMin Relu Reshape Round SequenceAt
+    SequenceConstruct Shape Sign Size Slice SpaceToDepth Split SplitToSequence Sqrt Squeeze Sub Tile
+    Transpose Trilu Unsqueeze Where Xor
     """.split()
 )
 
