@@ -46,7 +46,9 @@ class Checks(unittest.TestCase):
     """A file that is not the module is refused, and what is lost is named."""
 
     def found(self, module, graph, has_gradient=None):
-        return checks.check(module, graph, "", has_gradient)
+        """By default all parameters have a gradient."""
+        all_of = {name for name, _ in module.named_parameters(False)}
+        return checks.check(module, graph, "", all_of if has_gradient is None else has_gradient)
 
     def error(self, *given):
         with self.assertRaises(Error) as raised:

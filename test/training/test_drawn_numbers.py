@@ -1,27 +1,17 @@
 """Dropout and drop path as exporters write them: uniform numbers, what is made of them, and the
 masks of docs/randomness.md that this has to be, on every mesh."""
-import os
-import tempfile
 import unittest
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from dropout_masks import masks
+from drawn_runs import FEATURES, GLOBAL, HIDDEN, LENGTH, OUT, RATE, SEED, DrawnRuns, initial
 from emulated_cuda import emulated
-from reference import SHARDC, CommandFailed, command, read_metrics, read_safetensors
+from reference import CommandFailed, read_metrics
 
-GLOBAL, LENGTH, FEATURES, HIDDEN, OUT = 8, 3, 5, 16, 4
-STEPS, LR, SEED = 3, 0.5, 7
+STEPS = 3
 KEPT = {"path": 0.8, "dropped": 0.7, "columns": 0.6, "chosen": 0.75}
-
-
-def initial():
-    random = np.random.default_rng(3)
-    return {
-        "w0": random.standard_normal((FEATURES, HIDDEN)) / 2,
-        "w1": random.standard_normal((HIDDEN, OUT)) / 4,
-    }
 
 
 def model(kind=np.float64, changes=()):
@@ -109,43 +99,16 @@ def losses_and_parameters(x, steps=STEPS, off=False):
         da = dy @ values["w1"].T * dropped * columns * chosen
         dw1 = np.einsum("bsh,bso->ho", v, dy)
         dw0 = np.einsum("bsf,bsh->fh", rows, da * (1 - a * a) * path)
-        values = {"w0": values["w0"] - LR * dw0, "w1": values["w1"] - LR * dw1}
+        values = {"w0": values["w0"] - RATE * dw0, "w1": values["w1"] - RATE * dw1}
     return losses, values
 
 
-class DrawnNumbers(unittest.TestCase):
+class DrawnNumbers(DrawnRuns):
+    STEPS = STEPS
+
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = lambda name: os.path.join(folder.name, name)
-        self.x = np.random.default_rng(9).standard_normal((GLOBAL * STEPS, LENGTH, FEATURES))
-        np.save(self.path("x.npy"), self.x)
+        super().setUp()
         self.write(model())
-
-    def write(self, content):
-        with open(self.path("m.onnx"), "wb") as file:
-            file.write(content)
-
-    def compile(self, mesh="1", *flags, precision="float64"):
-        ranks = int(np.prod([int(size) for size in mesh.split("x")]))
-        words = ["--mesh", mesh, "--optimizer", "sgd", "--units", "size:1kB", *flags]
-        words += ["--precision", precision, "--dim", f"batch={GLOBAL // ranks}"]
-        command(SHARDC, self.path("m.onnx"), "-o", self.path("m.trainer"), *words)
-
-    def train(self, *flags, steps=STEPS):
-        words = ["--data", f"x={self.path('x.npy')}", "--lr", LR, "--steps", steps]
-        words += ["--metrics", self.path("m.jsonl"), "--seed", SEED]
-        words += ["--export-safetensors", self.path("p.safetensors")]
-        if os.path.exists(self.path("m.jsonl")):
-            os.remove(self.path("m.jsonl"))
-        command(self.path("m.trainer"), *words, *flags)
-        losses = [step["loss"] for step in read_metrics(self.path("m.jsonl"))[0]]
-        return losses, read_safetensors(self.path("p.safetensors"))
-
-    def agrees(self, got, want, tolerance=1e-12):
-        np.testing.assert_allclose(got[0], want[0], rtol=tolerance)
-        for name, value in want[1].items():
-            np.testing.assert_allclose(got[1][name], value, rtol=tolerance, atol=tolerance)
 
     def test_every_mesh_draws_the_masks(self):
         want = losses_and_parameters(self.x)

@@ -1,18 +1,16 @@
 """Dropout draws the masks of docs/randomness.md, computed here in numpy, on every mesh, with every
 strategy, policy and number of micro-batches; evaluations and `--dropout off` drop nothing."""
-import os
-import tempfile
 import unittest
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from dropout_masks import masks, threefry2x32
+from drawn_runs import FEATURES, GLOBAL, HIDDEN, LENGTH, OUT, RATE, SEED, DrawnRuns, initial
 from emulated_cuda import emulated
-from reference import SHARDC, CommandFailed, command, read_metrics, read_safetensors
+from reference import CommandFailed, read_metrics
 
-GLOBAL, LENGTH, FEATURES, HIDDEN, OUT = 8, 3, 5, 16, 4
-STEPS, RATE, SEED = 4, 0.5, 7
+STEPS = DrawnRuns.STEPS
 RATES = {"hidden": 0.3, "turned": 0.1, "weight": 0.2}
 MESHES = (
     ("1", "full"),
@@ -24,14 +22,6 @@ MESHES = (
     ("2x2", "full"),
     ("2x2", "hybrid"),
 )
-
-
-def initial():
-    random = np.random.default_rng(3)
-    return {
-        "w0": random.standard_normal((FEATURES, HIDDEN)) / 2,
-        "w1": random.standard_normal((HIDDEN, OUT)) / 4,
-    }
 
 
 def model(rates, dtype=TensorProto.DOUBLE, mask_output=False):
@@ -107,39 +97,10 @@ def losses_and_parameters(x, rates, steps=STEPS):
     return losses, values
 
 
-class DropoutTest(unittest.TestCase):
+class DropoutTest(DrawnRuns):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = lambda name: os.path.join(folder.name, name)
-        self.x = np.random.default_rng(9).standard_normal((GLOBAL * STEPS, LENGTH, FEATURES))
-        np.save(self.path("x.npy"), self.x)
+        super().setUp()
         self.write(model(RATES))
-
-    def write(self, content):
-        with open(self.path("m.onnx"), "wb") as file:
-            file.write(content)
-
-    def compile(self, mesh="1", *flags, precision="float64", micro=1):
-        ranks = int(np.prod([int(size) for size in mesh.split("x")]))
-        words = ["--mesh", mesh, "--optimizer", "sgd", "--units", "size:1kB", *flags]
-        words += ["--precision", precision, "--dim", f"batch={GLOBAL // ranks // micro}"]
-        command(SHARDC, self.path("m.onnx"), "-o", self.path("m.trainer"), *words)
-
-    def train(self, *flags, steps=STEPS, seed=SEED):
-        words = ["--data", f"x={self.path('x.npy')}", "--lr", RATE, "--steps", steps]
-        words += ["--metrics", self.path("m.jsonl"), "--seed", seed]
-        words += ["--export-safetensors", self.path("p.safetensors")]
-        if os.path.exists(self.path("m.jsonl")):
-            os.remove(self.path("m.jsonl"))
-        command(self.path("m.trainer"), *words, *flags)
-        losses = [step["loss"] for step in read_metrics(self.path("m.jsonl"))[0]]
-        return losses, read_safetensors(self.path("p.safetensors"))
-
-    def agrees(self, got, want, tolerance=1e-12):
-        np.testing.assert_allclose(got[0], want[0], rtol=tolerance)
-        for name, value in want[1].items():
-            np.testing.assert_allclose(got[1][name], value, rtol=tolerance, atol=tolerance)
 
     def test_the_generator_is_threefry(self):
         # Random123's known answers, of its file kat_vectors.

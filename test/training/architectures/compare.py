@@ -6,17 +6,16 @@ PyTorch's own run in float64.
 writes FOLDER/NAME.json for each. Needs torch, transformers, onnx, onnxscript and safetensors;
 shardc is looked for as `shardc export` does.
 """
-import contextlib
 import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
-import unittest.mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "..", "tools", "python")]
+TRAINING = os.path.dirname(HERE)
+sys.path[:0] = [HERE, TRAINING, os.path.join(TRAINING, "..", "..", "tools", "python")]
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
@@ -26,6 +25,7 @@ from safetensors.torch import load_file  # noqa: E402
 import zoo  # noqa: E402
 from shardc import Error, programs, sources, tasks  # noqa: E402
 from shardc.export import export  # noqa: E402
+from torch_exports import everything_in_float64  # noqa: E402
 
 LOSS, GRADIENT = 1e-7, 1e-6
 MESHES = {"1": 1, "2": 2, "4": 4, "2x2": 4}
@@ -34,20 +34,9 @@ FLAGS = ["--lr", "1e-3", "--betas", "0.9,0.999", "--eps", "1e-8", "--weight-deca
 EXPORTERS = ("dynamo", "tracing")
 
 
-@contextlib.contextmanager
-def everything_in_float64():
-    """Models that compute a part "in float32" on purpose do it in float64."""
-    patch = unittest.mock.patch.object
-    with (
-        patch(torch, "float32", torch.float64),
-        patch(torch, "float", torch.float64),
-        patch(torch.Tensor, "float", torch.Tensor.double),
-    ):
-        yield
-
-
-def move(module):
-    """Values as trained models have: few are equal, and biases are no zeros."""
+def moved(source):
+    """With values as trained models have: few are equal, and biases are no zeros."""
+    module = source.module
     torch.manual_seed(5)
     with torch.no_grad():
         for parameter in module.parameters():
@@ -57,6 +46,7 @@ def move(module):
         for name in ("eps", "variance_epsilon", "momentum"):
             if isinstance(getattr(each, name, None), float):
                 setattr(each, name, float(np.float32(getattr(each, name))))
+    return source
 
 
 def source_of(name, exporter, as_is=False):
@@ -84,9 +74,14 @@ def source_of(name, exporter, as_is=False):
         mask = True if causal and exporter == "tracing" else None
         torch.manual_seed(1)
         source = sources.open_source(folder.name, None, mask)
-        source.folder = folder  # which it may be made of again
-    move(source.module)
-    return source
+        other = source.otherwise
+
+        def otherwise():
+            with folder:  # of which it is made again
+                return moved(other())
+
+        source.otherwise = otherwise
+    return moved(source)
 
 
 def special(case, config):
@@ -222,17 +217,11 @@ def difference(source, wanted, found):
 
 
 def compare(name, exporter, folder):
-    source = source_of(name, exporter)
-    while True:
-        try:
-            made = export(source, os.path.join(folder, "model.onnx"), exporter)
-            break
-        except Error as error:
-            if not source.otherwise:
-                return {"outcome": "no export", "why": str(error)}
-            again = source.otherwise()
-            again.folder, source = source.folder, again
-            move(source.module)
+    try:
+        made = export(source_of(name, exporter), os.path.join(folder, "model.onnx"), exporter)
+    except Error as error:
+        return {"outcome": "no export", "why": str(error)}
+    source = made.source
     data = zoo.data_of(name, source, zoo.BATCH)
     steps = zoo.ARCHITECTURES[name].steps
     wanted, gradients = torch_run(source, data, steps)
@@ -257,16 +246,9 @@ def compare(name, exporter, folder):
 
 def as_is(name, folder):
     """With its own dropout: three steps in float32, whose losses are numbers."""
-    source = source_of(name, "dynamo", as_is=True)
     try:
-        try:
-            made = export(source, os.path.join(folder, "as-is.onnx"))
-        except Error:
-            if not source.otherwise:
-                raise
-            again = source.otherwise()
-            again.folder, source = source.folder, again
-            made = export(source, os.path.join(folder, "as-is.onnx"))
+        made = export(source_of(name, "dynamo", as_is=True), os.path.join(folder, "as-is.onnx"))
+        source = made.source
         data = zoo.data_of(name, source, zoo.BATCH)
         losses, _ = train(made, source, folder, "2", 2, data, 3, "float32")
     except Error as error:

@@ -44,8 +44,7 @@ def check(module, graph, folder, has_gradient):
     for names, parameter in _names_of(module):
         here = [name for name in names if name in stored and name in read]
         if not here:
-            known = has_gradient is None or any(name in has_gradient for name in names)
-            (lost if known else unused).append(names[0])
+            (lost if has_gradient.intersection(names) else unused).append(names[0])
             continue
         if len(here) > 1:
             twice.append(" and ".join(here))

@@ -73,19 +73,10 @@ def export(arguments):
     folder = os.path.dirname(os.path.abspath(args.output))
     if not os.path.isdir(folder):
         raise Error(f"there is no folder {folder}")
-    source = open_source(args.source, args.task, args.mask)
+    source = open_source(args.source, args.task, args.mask, not args.eval)
     for note in source.notes:
         print(f"shardc: warning: {note}", file=sys.stderr)
-    while True:
-        if args.eval:
-            source.module.eval()
-        try:
-            made = write(source, args.output, args.exporter, args.opset)
-            break
-        except Error:
-            if not source.otherwise:
-                raise
-            source = source.otherwise()
+    made = write(source, args.output, args.exporter, args.opset)
     found = made.found
     if found.unused:
         print(

@@ -14,8 +14,6 @@ import warnings
 from shardc import checks
 from shardc.programs import Error
 
-DATA = ".data"  # behind the file's name: its values, which protobuf has no room for
-
 
 @dataclasses.dataclass
 class Exported:
@@ -46,7 +44,7 @@ class Exported:
         trainer = os.path.splitext(self.path)[0] + ".trainer"
         compiler = ["shardc", self.path, *self.compile_flags(mesh, sizes), "-o", trainer]
         run = [trainer if os.path.dirname(trainer) else "./" + trainer]
-        for name in [*self.source.inputs, *(name for name, _ in self.source.labels)]:
+        for name in [*self.source.inputs, *self.source.labels]:
             run += ["--data", f"{name}={name}.npy"]
         run += ["--steps", "1000", "--lr", "1e-4", "--export-safetensors", "trained.safetensors"]
         return shlex.join(compiler), shlex.join(run)
@@ -152,19 +150,27 @@ def _used(program, source):
     }
 
 
+def _named(result):
+    """{name: tensor} of what forward gives."""
+    if _is_tensor(result):
+        return {"output" if result.dim() else "loss": result}
+    if not isinstance(result, dict):
+        result = {f"output_{i}": value for i, value in enumerate(result)}
+    return {name: value for name, value in result.items() if _is_tensor(value)}
+
+
 def _with_gradients(source):
     import torch
 
     named = {n: p for n, p in source.module.named_parameters() if p.requires_grad}
+    used = {n for n, p in source.module.named_parameters() if not p.requires_grad}
     with _no_change(source.module), torch.enable_grad():
-        result = source.module(**source.inputs)
-        values = (
-            [result] if _is_tensor(result) else list(getattr(result, "values", result.__iter__)())
-        )
-        total = sum(v.sum() for v in values if _is_tensor(v) and v.requires_grad)
-        gradients = torch.autograd.grad(total, list(named.values()), allow_unused=True)
-    frozen = {n for n, p in source.module.named_parameters() if not p.requires_grad}
-    return frozen | {name for name, each in zip(named, gradients) if each is not None}
+        outputs = _named(source.module(**source.inputs)).values()
+        sums = [each.sum() for each in outputs if each.requires_grad]
+        if sums:
+            gradients = torch.autograd.grad(sum(sums), list(named.values()), allow_unused=True)
+            used |= {name for name, each in zip(named, gradients) if each is not None}
+    return used
 
 
 def _outputs(source):
@@ -172,12 +178,7 @@ def _outputs(source):
     if source.outputs:
         return list(source.outputs)
     with _no_change(source.module):
-        result = source.module(**source.inputs)
-    if _is_tensor(result):
-        return ["loss" if result.dim() == 0 else "output"]
-    if isinstance(result, dict):
-        return [name for name, value in result.items() if _is_tensor(value)]
-    return [f"output_{i}" for i in range(len(result))]
+        return list(_named(source.module(**source.inputs)))
 
 
 @contextlib.contextmanager
@@ -234,8 +235,17 @@ EXPORTERS = {"dynamo": _dynamo, "tracing": _tracing}
 
 
 def export(source, path, exporter="dynamo", opset=None):
-    """Writes the file, and its values beside it, when all of it is right; else raises an Error and
-    leaves what was there."""
+    """Writes the file, and its values beside it, when all of it is right; else the source's other
+    way does. Raises an Error where there is none, and leaves what was there."""
+    try:
+        return _export(source, path, exporter, opset)
+    except Error:
+        if not source.otherwise:
+            raise
+    return export(source.otherwise(), path, exporter, opset)
+
+
+def _export(source, path, exporter, opset):
     try:
         import onnx
         import onnxscript  # noqa: F401, torch's exporter asks for it

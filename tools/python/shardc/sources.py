@@ -3,6 +3,7 @@ import dataclasses
 import importlib.util
 import inspect
 import os
+import re
 import sys
 
 from shardc import tasks
@@ -22,28 +23,29 @@ class Source:
     dims: dict  # {name: {axis: name of the dim}}
     outputs: tuple = ("output",)
     loss: str = None  # shardc's flag; None: forward gives a loss, or the user says
-    labels: tuple = ()  # ((name, dtype), ...) that the loss reads beside the graph
+    labels: tuple = ()  # names of what the loss reads beside the graph
     sizes: dict = dataclasses.field(default_factory=dict)  # of dims, to compile it with
     notes: tuple = ()
     # The same in another way, where a first one cannot be exported; None: there is none.
     otherwise: object = None
 
 
-def open_source(text, task, mask):
+def open_source(text, task, mask, trains=True):
+    """`trains`: whether a folder's module is in train mode; a function's is as it is, or not."""
     file, colon, function = text.rpartition(":")
     if colon and file.endswith(".py"):
         if task:
             raise Error("--task is for folders of Hugging Face: a function says what its module is")
-        return from_function(file, function)
+        return from_function(file, function, trains)
     if os.path.isdir(text):
-        return from_folder(text, task, mask)
+        return from_folder(text, task, mask, trains)
     raise Error(
         f"'{text}' is neither a folder with a config.json nor FILE.py:FUNCTION; models of a hub are"
         " downloaded first (huggingface-cli download NAME --local-dir FOLDER)"
     )
 
 
-def from_folder(folder, task, mask):
+def from_folder(folder, task, mask, trains):
     if not os.path.exists(os.path.join(folder, "config.json")):
         raise Error(f"{folder} has no config.json: it is no folder of Hugging Face")
     try:
@@ -57,7 +59,7 @@ def from_folder(folder, task, mask):
     except (ValueError, OSError, KeyError) as error:
         raise Error(f"{folder}: {_first_line(error)}")
     task = task or tasks.of_config(config, folder)
-    return _of_config(folder, config, task, mask, {})
+    return _of_config(folder, config, task, mask, trains, {})
 
 
 # What torch's exporters make nothing of in a model, and transformers has another way for: views of
@@ -66,7 +68,7 @@ EAGER = {"attn_implementation": "eager"}
 EXPERTS = {"experts_implementation": "batched_mm"}
 
 
-def _of_config(folder, config, task, mask, how):
+def _of_config(folder, config, task, mask, trains, how):
     import transformers
 
     auto = getattr(transformers, tasks.TASKS[task].auto)
@@ -86,7 +88,7 @@ def _of_config(folder, config, task, mask, how):
     except (ValueError, OSError, KeyError, ImportError) as error:
         raise Error(f"{folder}: {_first_line(error)}")
     module.config.use_cache = False
-    module.train()
+    module.train(trains)
     inputs, dims = tasks.example(task, module.config, mask)
     of = tasks.TASKS[task]
     most = getattr(module.config, "max_position_embeddings", None) or LENGTH
@@ -95,11 +97,12 @@ def _of_config(folder, config, task, mask, how):
     suggested = {n: s for n, s in {tasks.BATCH: SAMPLES, **lengths}.items() if n in used}
     source = Source(module, inputs, dims, of.outputs, of.loss, of.labels, suggested, notes)
     if "attn_implementation" not in how:
-        source.otherwise = lambda: _of_config(folder, config, task, mask, {**how, **EAGER})
+        how = {**how, **EAGER}
+        source.otherwise = lambda: _of_config(folder, config, task, mask, trains, how)
     return source
 
 
-def from_function(file, name):
+def from_function(file, name, trains):
     """The function gives (module, inputs) or (module, inputs, options): inputs are a tensor, a
     tuple of them in the order of forward's arguments, or a dict by their names; options a dict of
     `dims` ({input: {axis: name}}), `outputs` (names), `loss` and `labels` (names), as Source."""
@@ -121,6 +124,8 @@ def from_function(file, name):
     unknown = sorted(set(options) - set(OPTIONS))
     if unknown:
         raise Error(f"{file}:{name} gives the option '{unknown[0]}', expected {', '.join(OPTIONS)}")
+    if not trains:
+        module.eval()
     return from_module(module, inputs, **options)
 
 
@@ -147,10 +152,11 @@ def from_module(module, inputs, dims=None, outputs=None, loss=None, labels=None)
     notes = ()
     if not module.training:
         notes = ("the module is in eval mode: it trains without dropout, by running statistics",)
-    labels = tuple((each, "int64") if isinstance(each, str) else each for each in labels or ())
-    if loss and not labels and "labels=" in loss:
-        labels = ((loss.partition("labels=")[2].partition(",")[0], "int64"),)
-    return Source(module, inputs, dims, outputs and tuple(outputs), loss, labels, notes=notes)
+    if labels is None:
+        labels = re.findall(r"\b(?:labels|target)=([^,]+)", loss or "")
+    return Source(
+        module, inputs, dims, outputs and tuple(outputs), loss, tuple(labels), notes=notes
+    )
 
 
 def _dims(inputs):

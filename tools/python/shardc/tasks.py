@@ -15,7 +15,7 @@ class Task:
     inputs: dict  # {name: (kind, dims)}
     outputs: tuple
     loss: str  # shardc's flag
-    labels: tuple = (("labels", "int64"),)
+    labels: tuple = ("labels",)
 
 
 IDS = ("ids", (BATCH, SEQUENCE))

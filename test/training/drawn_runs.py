@@ -1,0 +1,55 @@
+"""Runs of models that draw, on inputs of their own, beside plain gradient descent."""
+import os
+import tempfile
+import unittest
+
+import numpy as np
+
+from reference import SHARDC, command, read_metrics, read_safetensors
+
+GLOBAL, LENGTH, FEATURES, HIDDEN, OUT = 8, 3, 5, 16, 4
+RATE, SEED = 0.5, 7
+
+
+def initial():
+    random = np.random.default_rng(3)
+    return {
+        "w0": random.standard_normal((FEATURES, HIDDEN)) / 2,
+        "w1": random.standard_normal((HIDDEN, OUT)) / 4,
+    }
+
+
+class DrawnRuns(unittest.TestCase):
+    STEPS = 4
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = lambda name: os.path.join(folder.name, name)
+        self.x = np.random.default_rng(9).standard_normal((GLOBAL * self.STEPS, LENGTH, FEATURES))
+        np.save(self.path("x.npy"), self.x)
+
+    def write(self, content):
+        with open(self.path("m.onnx"), "wb") as file:
+            file.write(content)
+
+    def compile(self, mesh="1", *flags, precision="float64", micro=1):
+        ranks = int(np.prod([int(size) for size in mesh.split("x")]))
+        words = ["--mesh", mesh, "--optimizer", "sgd", "--units", "size:1kB", *flags]
+        words += ["--precision", precision, "--dim", f"batch={GLOBAL // ranks // micro}"]
+        command(SHARDC, self.path("m.onnx"), "-o", self.path("m.trainer"), *words)
+
+    def train(self, *flags, steps=None, seed=SEED):
+        words = ["--data", f"x={self.path('x.npy')}", "--lr", RATE, "--steps", steps or self.STEPS]
+        words += ["--metrics", self.path("m.jsonl"), "--seed", seed]
+        words += ["--export-safetensors", self.path("p.safetensors")]
+        if os.path.exists(self.path("m.jsonl")):
+            os.remove(self.path("m.jsonl"))
+        command(self.path("m.trainer"), *words, *flags)
+        losses = [step["loss"] for step in read_metrics(self.path("m.jsonl"))[0]]
+        return losses, read_safetensors(self.path("p.safetensors"))
+
+    def agrees(self, got, want, tolerance=1e-12):
+        np.testing.assert_allclose(got[0], want[0], rtol=tolerance)
+        for name, value in want[1].items():
+            np.testing.assert_allclose(got[1][name], value, rtol=tolerance, atol=tolerance)
